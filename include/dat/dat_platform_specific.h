@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef DAT_PLATFORM_SPECIFIC_H
+#define DAT_PLATFORM_SPECIFIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+
+/* Direction of a parameter, as seen from the called function; documentation only. */
+#ifndef IN
+#define IN
+#endif
+#ifndef OUT
+#define OUT
+#endif
+#ifndef INOUT
+#define INOUT
+#endif
+
+/* Calling convention: the platform's own. */
+#ifndef DAT_API
+#define DAT_API
+#endif
+
+/* Visible even where the library is built with -fvisibility=hidden. */
+#ifndef DAT_EXPORT
+#if defined(__GNUC__)
+#define DAT_EXPORT		extern __attribute__((visibility("default")))
+#else
+#define DAT_EXPORT		extern
+#endif
+#endif
+
+typedef uint32_t		DAT_UINT32;
+typedef uint64_t		DAT_UINT64;
+typedef unsigned long long	DAT_UVERYLONG;
+
+typedef void			*DAT_PVOID;
+typedef int			DAT_COUNT;
+typedef DAT_UINT64		DAT_PADDR;
+
+/* sa_family tells how much of the address there really is. */
+typedef struct sockaddr		DAT_SOCK_ADDR;
+typedef struct sockaddr_in6	DAT_SOCK_ADDR6;
+
+#define DAT_AF_INET		AF_INET
+#define DAT_AF_INET6		AF_INET6
+
+#endif /* DAT_PLATFORM_SPECIFIC_H */

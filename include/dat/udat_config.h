@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef DAT_UDAT_CONFIG_H
+#define DAT_UDAT_CONFIG_H
+
+#include <dat/dat_platform_specific.h>
+
+/* The two generations share names but not layouts, so a source file can use only one. */
+#if defined(DAT_VERSION_MAJOR) && DAT_VERSION_MAJOR != 1
+#error "<dat/...> (DAT 1.2) and <dat2/...> (DAT 2.0) cannot be included in one source file"
+#endif
+
+#define DAT_VERSION_MAJOR	1
+#define DAT_VERSION_MINOR	2
+
+/* What dat_ia_open() asks for; define it as DAT_TRUE beforehand for "threadsafe" entries. */
+#ifndef DAT_THREADSAFE
+#define DAT_THREADSAFE		DAT_FALSE
+#endif
+
+/* Buffer alignment in bytes that suits every provider; see optimal_buffer_alignment. */
+#define DAT_OPTIMAL_ALIGNMENT	256
+
+#endif /* DAT_UDAT_CONFIG_H */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef DAT2_VENDOR_SPECIFIC_H
+#define DAT2_VENDOR_SPECIFIC_H
+
+#include <dat2/dat_platform_specific.h>
+
+/*
+ * Names in DAT_PROVIDER_ATTR.provider_specific_attr by which an IA of the libfabric provider
+ * tells what it runs over. An IA of another provider does not have them.
+ */
+#define DAT_OFI_ATTR_PROVIDER	"DAT_OFI_PROVIDER"	/* libfabric provider: "tcp" */
+#define DAT_OFI_ATTR_TRANSPORT	"DAT_OFI_TRANSPORT"	/* "msg" or "rdm" */
+#define DAT_OFI_ATTR_DOMAIN	"DAT_OFI_DOMAIN"	/* libfabric domain: "lo" */
+#define DAT_OFI_ATTR_FABRIC	"DAT_OFI_FABRIC"	/* libfabric fabric: "127.0.0.0/8" */
+
+#endif /* DAT2_VENDOR_SPECIFIC_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Internet addresses. Never more is read from one than its family has: consumers pass buffers of just that size. */
+#ifndef DOFI_ADDR_H
+#define DOFI_ADDR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Copies an IPv4 or IPv6 address and gives it this port; false for any other family. */
+bool dofi_addr_set(struct sockaddr_storage *to_p, const struct sockaddr *from, uint16_t port);
+
+/* Both were made by dofi_addr_set. */
+bool dofi_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+socklen_t dofi_addr_len(const struct sockaddr_storage *addr);
+uint16_t dofi_addr_port(const struct sockaddr_storage *addr);
+
+/* "10.0.0.1:1040", "[fd00::1]:1040"; without a port when it is 0. */
+#define DOFI_ADDR_TEXT 64
+const char *dofi_addr_text(const struct sockaddr_storage *addr, char text[DOFI_ADDR_TEXT]);
+
+#endif

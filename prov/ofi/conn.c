@@ -1,0 +1,729 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "conn.h"
+
+#include "error.h"
+#include "evd.h"
+#include "ia.h"
+#include "log.h"
+#include "sp.h"
+#include "trans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* After the data path ended the peer's word on the control channel says why; this long we wait for it. */
+#define LAST_WORD_NS 1000000000u
+
+static void run_end(struct dofi_work *work);
+
+/* --- ids --- */
+
+struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id)
+{
+	struct dofi_cm *cm = &ia->cm;
+	struct dofi_conn *conn = cm->conns_size ? cm->conns[id & (cm->conns_size - 1)] : NULL;
+
+	return conn && conn->id == id ? conn : NULL;
+}
+
+struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(ia, (uint32_t)token);
+
+	return conn && !conn->active && conn->phase == DOFI_CONN_LINKING && conn->token == token ? conn : NULL;
+}
+
+/* Keeps the table at most half full. Ids that differed modulo the old size differ modulo the new one. */
+static int grow_table(struct dofi_cm *cm)
+{
+	uint32_t size = cm->conns_size ? 2 * cm->conns_size : 64;
+	struct dofi_conn **table;
+
+	if (2 * cm->nconns < cm->conns_size)
+		return 0;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cm->conns_size; i++)
+		if (cm->conns[i])
+			table[cm->conns[i]->id & (size - 1)] = cm->conns[i];
+	free(cm->conns);
+	cm->conns = table;
+	cm->conns_size = size;
+	return 0;
+}
+
+static void conn_timeout(struct dofi_timer *timer);
+
+static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
+{
+	struct dofi_cm *cm = &ia->cm;
+	struct dofi_conn *conn;
+
+	if (grow_table(cm))
+		return NULL;
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		return NULL;
+	do
+		conn->id = ++cm->conns_next;
+	while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
+	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
+	cm->nconns++;
+	conn->ia = ia;
+	conn->active = active;
+	dofi_list_init(&conn->link);
+	conn->timer.fire = conn_timeout;
+	conn->work.run = run_end;
+	return conn;
+}
+
+static void conn_free(struct dofi_conn *conn)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+
+	dofi_timer_cancel(conn->ia, &conn->timer);
+	if (conn->chan)
+		dofi_chan_leave(conn);
+	if (conn->work.link.next)
+		dofi_list_del(&conn->work.link);
+	cm->conns[conn->id & (cm->conns_size - 1)] = NULL;
+	cm->nconns--;
+	free(conn);
+}
+
+/* --- messages out --- */
+
+static void tell(struct dofi_conn *conn, struct dofi_msg *msg)
+{
+	if (!conn->chan)
+		return;
+	msg->dst = conn->peer_id;
+	msg->src = conn->id;
+	dofi_chan_send(conn->chan, msg);
+}
+
+static void tell_simple(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reason reason)
+{
+	struct dofi_msg msg = {.type = (uint8_t)type, .reason = (uint8_t)reason};
+
+	tell(conn, &msg);
+}
+
+/* What the peer must know of our EP. */
+static void describe(const struct dofi_ep *ep, struct dofi_msg *msg)
+{
+	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
+	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
+	msg->pz = ep->pz->number;
+	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		msg->flags |= DOFI_MSG_F_SOLICITED;
+}
+
+static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	conn->peer_id = msg->src;
+	conn->peer_read_in = msg->read_in;
+	conn->peer_pz = msg->pz;
+	conn->peer_data = msg->data;
+	conn->peer_flags = msg->flags;
+}
+
+static void set_private(struct dofi_conn *conn, const void *data, uint32_t size)
+{
+	conn->private_size = size < DOFI_MAX_PRIVATE ? size : DOFI_MAX_PRIVATE;
+	if (conn->private_size)
+		memcpy(conn->private_data, data, conn->private_size);
+}
+
+/* --- events --- */
+
+static void push_event(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
+{
+	struct dofi_event event = {
+		.number = number,
+		.handle = ep,
+		.conn = {.private_data = ep->private_data, .private_size = private_size},
+	};
+
+	if (ep->conn_evd)
+		dofi_evd_push(ep->conn_evd, &event, true);
+	else
+		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
+}
+
+/* --- the end --- */
+
+static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, enum dofi_reason reason)
+{
+	if (reason == DOFI_REASON_NONE)
+		return;
+	if (conn->active && phase == DOFI_CONN_REQUESTED)
+		tell_simple(conn, DOFI_MSG_CANCEL, reason);
+	else if (phase == DOFI_CONN_LINKING || phase == DOFI_CONN_UP)
+		tell_simple(conn, DOFI_MSG_BYE, reason);
+}
+
+static void finish(struct dofi_conn *conn)
+{
+	enum dofi_conn_phase phase = conn->phase;
+	struct dofi_ep *ep = conn->ep;
+	struct dofi_ia *ia = conn->ia;
+
+	/* What arrived before the end is delivered first, while the EP still counts as connected. */
+	if (phase == DOFI_CONN_UP)
+		dofi_engine_drain_cq(ia);
+	conn->phase = DOFI_CONN_OVER;
+	ia->trans->disconnect(conn);
+	say_last_word(conn, phase, conn->end_reason);
+
+	dofi_lock(&ep->lock);
+	ep->path_up = false;
+	ep->fep = NULL;
+	ep->peeking = false;
+	ep->faulty = false;
+	ep->conn = NULL;
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	dofi_reap_flush(ep, conn->end_status);
+	dofi_unlock(&ep->lock);
+	if (conn->end_event)
+		push_event(ep, conn->end_event, conn->end_private);
+	conn_free(conn);
+}
+
+static void run_end(struct dofi_work *work)
+{
+	finish(DOFI_CONTAINER(work, struct dofi_conn, work));
+}
+
+void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status, enum dofi_reason tell_peer)
+{
+	if (conn->ending)
+		return;
+	conn->ending = true;
+	conn->end_event = event;
+	conn->end_status = status;
+	conn->end_reason = tell_peer;
+	dofi_work_defer(conn->ia, &conn->work);
+}
+
+void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
+{
+	/* An end that is decided but not carried out keeps its event, unless the EP is freed: then nobody wants one. */
+	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
+	if (!event)
+		conn->end_event = 0;
+	finish(conn);
+}
+
+/* The attempt or connection ends for a cause beyond us; what that means depends on how far it got. */
+static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting)
+{
+	switch (conn->phase) {
+	case DOFI_CONN_DIALING:
+	case DOFI_CONN_REQUESTED:
+		dofi_conn_end(conn, while_connecting, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+		break;
+	case DOFI_CONN_OFFERED:
+		/* The CR stays until the consumer decides (CR-042). */
+		if (conn->chan)
+			dofi_chan_leave(conn);
+		break;
+	case DOFI_CONN_LINKING:
+		dofi_conn_end(conn, conn->active ? while_connecting : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+		break;
+	case DOFI_CONN_UP:
+		if (orderly)
+			dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+		else
+			dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
+		break;
+	case DOFI_CONN_OVER:
+		break;
+	}
+}
+
+static void conn_timeout(struct dofi_timer *timer)
+{
+	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
+
+	if (conn->active && conn->phase != DOFI_CONN_UP)
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+	else
+		lost(conn, false, DAT_CONNECTION_EVENT_TIMED_OUT);
+}
+
+/* --- active side --- */
+
+static void dial(struct dofi_conn *conn)
+{
+	uint16_t port;
+	int ret;
+
+	if (!dofi_port_candidate(conn->conn_qual, conn->candidate, &port)) {
+		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		return;
+	}
+	conn->phase = DOFI_CONN_DIALING;
+	ret = dofi_chan_dial(conn, (struct sockaddr *)&conn->remote, port);
+	if (ret)
+		dofi_conn_dial_failed(conn, ret);
+}
+
+int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
+		    const void *private_data, uint32_t private_size)
+{
+	size_t size = remote->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	struct dofi_conn *conn = conn_new(ep->obj.ia, true);
+
+	if (!conn)
+		return -ENOMEM;
+	memcpy(&conn->remote, remote, size);
+	conn->conn_qual = conn_qual;
+	conn->port_qual = conn->id;
+	conn->ep = ep;
+	set_private(conn, private_data, private_size);
+	if (deadline != DOFI_FOREVER)
+		dofi_timer_set(conn->ia, &conn->timer, deadline);
+
+	dofi_lock(&ep->lock);
+	ep->conn = conn;
+	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
+	memcpy(&ep->remote_addr, remote, size);
+	ep->remote_qual = conn_qual;
+	ep->local_qual = conn->port_qual;
+	ep->dialled = true;
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dofi_unlock(&ep->lock);
+	dial(conn);
+	return 0;
+}
+
+void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
+{
+	if (conn->ending)
+		return;
+	switch (-err) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case EPROTO: /* somebody else's service sits on that port */
+		conn->candidate++;
+		conn->redialled = false;
+		dial(conn);
+		break;
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case EADDRNOTAVAIL:
+	case EACCES:
+	case EINVAL:
+	case ETIMEDOUT:
+		lost(conn, true, DAT_CONNECTION_EVENT_UNREACHABLE);
+		break;
+	default:
+		DOFI_LOG_W("%s: can't open a control channel: %s", conn->ia->name, strerror(-err));
+		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	}
+}
+
+void dofi_conn_chan_up(struct dofi_conn *conn)
+{
+	struct dofi_msg msg = {
+		.type = DOFI_MSG_REQUEST,
+		.conn_qual = conn->conn_qual,
+		.port_qual = conn->port_qual,
+		.private_data = conn->private_data,
+		.private_size = conn->private_size,
+	};
+
+	if (conn->ending)
+		return;
+	conn->phase = DOFI_CONN_REQUESTED;
+	describe(conn->ep, &msg);
+	tell(conn, &msg);
+}
+
+static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	int ret;
+
+	if (!conn->active || conn->phase != DOFI_CONN_REQUESTED)
+		return;
+	learn(conn, msg);
+	conn->token = msg->token;
+	set_private(conn, msg->private_data, msg->private_size);
+	conn->phase = DOFI_CONN_LINKING;
+	ret = conn->ia->trans->connect(conn);
+	if (ret) {
+		DOFI_LOG_W("%s: can't connect the data path: %s", conn->ia->name, strerror(-ret));
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	}
+}
+
+static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	if (!conn->active || conn->phase != DOFI_CONN_REQUESTED || conn->ending)
+		return;
+	if (msg->reason == DOFI_REASON_NOT_MINE) {
+		/* A shared channel may lead to a process that has given this conn_qual up: ask the port itself once. */
+		dofi_chan_leave(conn);
+		if (conn->redialled)
+			conn->candidate++;
+		conn->redialled = !conn->redialled;
+		dial(conn);
+		return;
+	}
+	if (msg->reason == DOFI_REASON_CONSUMER) {
+		conn->end_private = msg->private_size < DOFI_MAX_PRIVATE ? msg->private_size : DOFI_MAX_PRIVATE;
+		if (conn->end_private)
+			memcpy(conn->ep->private_data, msg->private_data, conn->end_private);
+		lost(conn, true, DAT_CONNECTION_EVENT_PEER_REJECTED);
+		return;
+	}
+	lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* --- passive side --- */
+
+static bool request_known(struct dofi_chan *chan, uint32_t peer_id)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (!conn->active && conn->peer_id == peer_id)
+			return true;
+	}
+	return false;
+}
+
+static void on_request(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	struct dofi_conn *conn;
+	enum dofi_reason reason;
+
+	if (request_known(chan, msg->src))
+		return;
+	conn = conn_new(chan->ia, false);
+	if (!conn) {
+		struct dofi_msg no = {.type = DOFI_MSG_REJECT, .reason = DOFI_REASON_RESOURCES, .dst = msg->src};
+
+		dofi_chan_send(chan, &no);
+		return;
+	}
+	learn(conn, msg);
+	conn->conn_qual = msg->conn_qual;
+	conn->port_qual = msg->port_qual;
+	set_private(conn, msg->private_data, msg->private_size);
+	conn->chan = chan;
+	dofi_list_add_tail(&chan->conns, &conn->link);
+	conn->phase = DOFI_CONN_OFFERED;
+	reason = dofi_sp_offer(conn, (struct sockaddr *)&chan->peer.addr);
+	if (reason != DOFI_REASON_NONE)
+		dofi_conn_reject(conn, reason, NULL, 0);
+}
+
+void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data, uint32_t private_size)
+{
+	struct dofi_msg msg = {
+		.type = DOFI_MSG_REJECT,
+		.reason = (uint8_t)reason,
+		.private_data = private_data,
+		.private_size = private_size,
+	};
+
+	tell(conn, &msg);
+	conn_free(conn);
+}
+
+int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT, .private_data = private_data, .private_size = private_size};
+	uint32_t nonce;
+	int ret;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return -errno;
+	conn->token = (uint64_t)nonce << 32 | conn->id;
+	conn->cr = NULL;
+	conn->ep = ep;
+	dofi_lock(&ep->lock);
+	ep->conn = conn;
+	ep->remote_qual = conn->port_qual;
+	ep->local_qual = conn->conn_qual;
+	ep->dialled = false;
+	if (conn->chan)
+		ep->remote_addr = conn->chan->peer.addr;
+	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
+	dofi_unlock(&ep->lock);
+	conn->phase = DOFI_CONN_LINKING;
+	if (!conn->chan) {
+		lost(conn, true, 0); /* the connector left while the CR was undecided */
+		return 0;
+	}
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + conn->ia->params.handshake_ms * 1000000u);
+	ret = conn->ia->trans->expect(conn);
+	if (ret) {
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		return 0;
+	}
+	describe(ep, &msg);
+	msg.token = conn->token;
+	tell(conn, &msg);
+	return 0;
+}
+
+/* --- the data path --- */
+
+void dofi_conn_path_made(struct dofi_conn *conn)
+{
+	const struct dofi_hello *hello = &conn->chan->peer;
+	struct dofi_ep *ep = conn->ep;
+	uint32_t ours = (uint32_t)ep->attr.max_rdma_read_out;
+
+	dofi_lock(&ep->lock);
+	ep->peer = (struct dofi_peer_ep){
+		.ctxtab_key = hello->ctxtab_key,
+		.ctxtab_address = hello->ctxtab_address,
+		.ctxtab_entries = hello->ctxtab_entries,
+		.pz = conn->peer_pz,
+		.data = conn->peer_data,
+		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
+		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
+	};
+	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
+	if (!ep->read_limit)
+		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
+	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
+	ep->reads = ep->nsent = ep->nreceived = 0;
+	ep->dirty = ep->peeking = ep->faulty = false;
+	ep->fep = conn->fep;
+	ep->path_up = true;
+	dofi_ep_issue(ep);
+	dofi_unlock(&ep->lock);
+}
+
+/* Both lock orders are right here: engine.lock and ep->lock are held. */
+void dofi_conn_established(struct dofi_ep *ep)
+{
+	struct dofi_conn *conn = ep->conn;
+
+	dofi_assert_held(&ep->lock);
+	if (!conn || conn->phase != DOFI_CONN_LINKING || conn->ending)
+		return;
+	conn->phase = DOFI_CONN_UP;
+	dofi_timer_cancel(conn->ia, &conn->timer);
+	ep->state = DAT_EP_STATE_CONNECTED;
+	if (conn->active) {
+		if (conn->private_size)
+			memcpy(ep->private_data, conn->private_data, conn->private_size);
+		tell_simple(conn, DOFI_MSG_READY, DOFI_REASON_NONE);
+		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
+	} else {
+		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
+	}
+}
+
+static void establish_when_complete(struct dofi_conn *conn)
+{
+	if (!conn->path_up || (!conn->active && !conn->ready))
+		return;
+	dofi_lock(&conn->ep->lock);
+	dofi_conn_established(conn->ep);
+	dofi_unlock(&conn->ep->lock);
+}
+
+void dofi_conn_path_up(struct dofi_conn *conn)
+{
+	conn->path_up = true;
+	establish_when_complete(conn);
+}
+
+void dofi_conn_path_down(struct dofi_conn *conn, int err)
+{
+	if (conn->ending || conn->phase == DOFI_CONN_OVER)
+		return;
+	if (conn->phase != DOFI_CONN_UP) {
+		if (err)
+			DOFI_LOG_I("%s: the data path was refused: %s", conn->ia->name, strerror(err));
+		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		return;
+	}
+	/* Disconnected or broken? The control channel knows. */
+	dofi_lock(&conn->ep->lock);
+	conn->ep->path_up = false;
+	dofi_unlock(&conn->ep->lock);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+}
+
+/* --- disconnecting --- */
+
+static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_LEAVE, .data = ep->nreceived};
+
+	conn->said_no_recv = dofi_ring_count(&ep->recv) == 0;
+	if (conn->said_no_recv)
+		msg.flags = DOFI_MSG_F_NO_RECV;
+	tell(conn, &msg);
+}
+
+/* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
+static bool stuck(const struct dofi_conn *conn, const struct dofi_ep *ep)
+{
+	return conn->peer_no_recv && ep->nsent != conn->peer_received;
+}
+
+void dofi_conn_drained(struct dofi_ep *ep)
+{
+	struct dofi_conn *conn = ep->conn;
+
+	dofi_assert_held(&ep->lock);
+	if (!conn || conn->ending || conn->phase != DOFI_CONN_UP)
+		return;
+	if (!conn->said_no_recv && dofi_ring_count(&ep->recv) == 0)
+		say_leave(conn, ep);
+	if (stuck(conn, ep)) {
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+		return;
+	}
+	if (dofi_ring_count(&ep->req) || ep->peeking)
+		return;
+	if (!ep->dirty)
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+	else if (dofi_ep_sync(ep))
+		ep->dirty = false;
+}
+
+void dofi_conn_leave(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	conn->leaving = true;
+	say_leave(conn, ep);
+	dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}
+
+static void on_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	if (conn->phase != DOFI_CONN_UP)
+		return;
+	conn->peer_no_recv = msg->flags & DOFI_MSG_F_NO_RECV;
+	conn->peer_received = msg->data;
+	if (!conn->leaving)
+		return;
+	dofi_lock(&conn->ep->lock);
+	dofi_conn_drained(conn->ep);
+	dofi_unlock(&conn->ep->lock);
+}
+
+static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	lost(conn, msg->reason == DOFI_REASON_DISCONNECT, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+/* --- messages in --- */
+
+static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(chan->ia, msg->dst);
+
+	if (conn)
+		return conn->chan == chan ? conn : NULL;
+	/* A request that is cancelled before it was answered: the connector does not know our id yet. */
+	if (msg->type != DOFI_MSG_CANCEL || msg->dst)
+		return NULL;
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+		if (!conn->active && conn->peer_id == msg->src)
+			return conn;
+	}
+	return NULL;
+}
+
+void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	struct dofi_conn *conn;
+
+	if (msg->type == DOFI_MSG_REQUEST) {
+		on_request(chan, msg);
+		return;
+	}
+	conn = addressee(chan, msg);
+	if (!conn || conn->ending)
+		return; /* late, for a connection that is over */
+	switch (msg->type) {
+	case DOFI_MSG_ACCEPT:
+		on_accept(conn, msg);
+		break;
+	case DOFI_MSG_REJECT:
+		on_reject(conn, msg);
+		break;
+	case DOFI_MSG_READY:
+		if (conn->phase == DOFI_CONN_LINKING && !conn->active) {
+			conn->ready = true;
+			establish_when_complete(conn);
+		}
+		break;
+	case DOFI_MSG_LEAVE:
+		on_leave(conn, msg);
+		break;
+	case DOFI_MSG_CANCEL:
+	case DOFI_MSG_BYE:
+		on_bye(conn, msg);
+		break;
+	default:
+		DOFI_LOG_D("%s: message %u ignored", chan->ia->name, msg->type);
+	}
+}
+
+void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
+{
+	lost(conn, orderly, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+static void forget(struct dofi_ep *ep, uint32_t context)
+{
+	struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
+
+	dofi_lock(&ep->lock);
+	if (ctx->context == context)
+		ctx->context = 0;
+	if (ep->peeking && ep->aux_ctx == context)
+		ep->peek_stale = true;
+	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if ((wr->op == DOFI_OP_READ || wr->op == DOFI_OP_WRITE) && wr->length && wr->rctx == context)
+			wr->resolved = false;
+	}
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->ep && conn->phase == DOFI_CONN_UP)
+			forget(conn->ep, context);
+	}
+}
+
+void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint32_t replaced = dofi_bind_apply(dofi_wr_bind(wr));
+
+	(void)ep;
+	(void)replaced;
+	wr->state = DOFI_WR_DONE;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A connection, or the attempt to make one: the state machine between a control channel, the transport's data path and an
+ * EP. Guarded by engine.lock.
+ */
+#ifndef DOFI_CONN_H
+#define DOFI_CONN_H
+
+#include "chan.h"
+#include "ep.h"
+
+struct dofi_cr;
+struct fid_ep;
+struct fi_info;
+
+enum dofi_conn_phase {
+	DOFI_CONN_DIALING,   /* active: waits for a channel */
+	DOFI_CONN_REQUESTED, /* active: waits for ACCEPT or REJECT */
+	DOFI_CONN_OFFERED,   /* passive: the consumer holds a CR */
+	DOFI_CONN_LINKING,   /* accepted; the data path comes up */
+	DOFI_CONN_UP,
+	DOFI_CONN_OVER,	     /* ended; the object is on its way out */
+};
+
+struct dofi_conn {
+	struct dofi_list link; /* chan->conns */
+	struct dofi_ia *ia;
+	struct dofi_chan *chan; /* NULL while dialling fails or after the end */
+	uint32_t id, peer_id;
+	enum dofi_conn_phase phase;
+	bool active;
+	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
+	bool leaving;	     /* we are in DISCONNECT_PENDING and said so */
+	bool peer_leaving;
+	bool peer_no_recv;	/* peer in DISCONNECT_PENDING with no receive posted... */
+	uint32_t peer_received; /* ...and this many of our messages received */
+	bool said_no_recv;
+	bool redialled; /* active: "not mine" came from a channel that may be out of date; tried afresh */
+	struct dofi_ep *ep;	/* NULL while OFFERED without EP, and after the end */
+	struct dofi_cr *cr;	/* OFFERED */
+	uint64_t conn_qual;
+	uint64_t port_qual; /* the active EP's local qualifier */
+	uint32_t candidate; /* position in the port sequence of conn_qual */
+	struct sockaddr_storage remote; /* active: where the consumer dialled */
+	uint64_t token;
+	uint32_t peer_read_in, peer_pz, peer_data;
+	uint16_t peer_flags;
+	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
+	struct dofi_work work;	 /* runs the end */
+	uint32_t end_event;	 /* DAT_CONNECTION_EVENT_*; 0: none */
+	uint8_t end_status;	 /* for the first unfinished request */
+	enum dofi_reason end_reason; /* what the peer is told; NONE: nothing */
+	uint32_t end_private;	 /* bytes of ep->private_data that go with the event */
+	bool ending;
+
+	/* Private data: active: what goes into REQUEST; passive: what came with it. 8-byte aligned. */
+	uint32_t private_size;
+	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
+
+	/* The transport's: msg. */
+	struct fid_ep *fep;
+	struct fi_info *info;
+};
+
+struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
+
+/* dat_ep_connect and dup_connect, arguments checked, EP UNCONNECTED. engine.lock held. 0 or -ENOMEM. */
+int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
+		    const void *private_data, uint32_t private_size);
+
+/* dat_cr_accept: cr's connection goes on with ep. The CR is consumed by the caller. 0 or a negative errno. */
+int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size);
+
+/* dat_cr_reject, dat_cr_handoff to nobody, refusal by the library. Frees conn. */
+void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data, uint32_t private_size);
+
+/*
+ * Ends the connection of an EP once: path closed, rings flushed (first unfinished request with `status`), event (0: none)
+ * on connect_evd, peer told. Runs when the current batch is through. engine.lock held; a second call has no effect.
+ */
+void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status, enum dofi_reason tell_peer);
+
+/* The same at once; for dat_ep_disconnect abrupt and dat_ep_free. */
+void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
+
+/* dat_ep_disconnect graceful: EP goes to DISCONNECT_PENDING. */
+void dofi_conn_leave(struct dofi_conn *conn);
+
+/* reap.c, ep->lock held: first message came, so the peer is up: raise ESTABLISHED before its completion. */
+void dofi_conn_established(struct dofi_ep *ep);
+/* reap.c: the request ring ran empty in DISCONNECT_PENDING, or the final sync ended, or the receive ring ran empty. */
+void dofi_conn_drained(struct dofi_ep *ep);
+
+/* issue.c, ep->lock held: a bind's turn has come. */
+void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
+
+/* --- upcalls of the transports; engine.lock held --- */
+/* The endpoint takes receives: those posted so far are handed down. */
+void dofi_conn_path_made(struct dofi_conn *conn);
+void dofi_conn_path_up(struct dofi_conn *conn);
+void dofi_conn_path_down(struct dofi_conn *conn, int err); /* 0: orderly end of the data path */
+struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token); /* a passive one that waits for its path */
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Context table: every LMR and every bound RMR of an IA has an entry, and its 32-bit context is index and generation.
+ * The table lies in memory that peers may read by RDMA: an initiator resolves an rmr_context once by reading the entry,
+ * then checks bounds, rights and protection zone itself. Entries are in network byte order.
+ */
+#ifndef DOFI_CTXTAB_H
+#define DOFI_CTXTAB_H
+
+#include "list.h"
+#include "lock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_ia;
+struct dofi_lmr;
+struct fid_mr;
+
+/* What a peer reads. An entry that is being changed or is free fails dofi_ctx_decode by its check word. */
+struct dofi_ctx_wire {
+	uint64_t key;	  /* fabric key */
+	uint64_t address; /* fabric address of the first byte: virtual address or offset, as the provider wants it */
+	uint64_t base;	  /* virtual address of the first byte, as DAT programs know it */
+	uint64_t length;
+	uint32_t context; /* 0: free */
+	uint32_t rights;  /* DAT_MEM_PRIV_REMOTE_* bits << 16 | low 16 bits of the PZ's number */
+	uint64_t check;
+};
+
+/* The same, decoded. */
+struct dofi_ctx {
+	uint64_t key, address, base, length;
+	uint32_t context;
+	uint16_t privileges;
+	uint16_t pz;
+};
+
+/* The owner's side of an entry: what local translation needs. */
+struct dofi_ctx_local {
+	struct dofi_lmr *lmr; /* NULL for RMRs and free entries */
+	uint32_t context;     /* 0: free */
+	uint16_t generation;
+	uint16_t next_free;
+};
+
+struct dofi_ctxtab {
+	struct dofi_lock lock;
+	struct dofi_ctx_wire *wire;
+	struct dofi_ctx_local *local;
+	uint32_t entries;
+	uint32_t used;
+	uint16_t free_head, free_tail; /* FIFO, so that an index rests before it is used again */
+	struct fid_mr *mr;	       /* registration of wire[] for remote reads */
+	uint64_t key, address;	       /* goes into the handshake */
+};
+
+#define DOFI_CTXTAB_ENTRIES 65536u
+#define DOFI_CTX_INDEX(context) ((context) & 0xffffu)
+
+int dofi_ctxtab_init(struct dofi_ia *ia); /* 0 or negative errno; registers the table */
+void dofi_ctxtab_fini(struct dofi_ia *ia);
+
+/* Takes an entry and gives it a new context (never 0); not readable by peers yet. 0 or -ENOSPC. */
+int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t *context_p);
+
+/* Lets peers see the entry; ctx->context is one that was reserved. */
+void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx);
+
+/* Ends the context: neither local nor remote use from now on. */
+void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context);
+
+/* LMR of a live local context, else NULL. No lock: an LMR freed at the same time is the consumer's mistake. */
+static inline struct dofi_lmr *dofi_ctxtab_lmr(const struct dofi_ctxtab *tab, uint32_t context)
+{
+	const struct dofi_ctx_local *local = &tab->local[DOFI_CTX_INDEX(context)];
+
+	return local->context == context ? local->lmr : NULL;
+}
+
+/* Decodes what was read from a peer's table; false when it isn't the live entry of `context`. */
+bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct dofi_ctx *ctx_p);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "engine.h"
+
+#include "cno.h"
+#include "ep.h"
+#include "ia.h"
+#include "log.h"
+#include "trans.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CQ_BATCH 16
+/* A poller looks at sockets and events only every so often: the progress thread watches them meanwhile. */
+#define POLLS_PER_FULL_ROUND 64
+
+uint64_t dofi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* --- timers and deferred work --- */
+
+static struct dofi_timer *first_timer(struct dofi_engine *e)
+{
+	return dofi_list_empty(&e->timers) ? NULL : DOFI_CONTAINER(e->timers.next, struct dofi_timer, link);
+}
+
+static void publish_next_timer(struct dofi_engine *e)
+{
+	struct dofi_timer *first = first_timer(e);
+
+	atomic_store_explicit(&e->next_timer, first ? first->deadline : UINT64_MAX, memory_order_relaxed);
+}
+
+void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline)
+{
+	struct dofi_engine *e = &ia->engine;
+	struct dofi_list *before = &e->timers;
+
+	dofi_assert_held(&e->lock);
+	if (timer->link.next)
+		dofi_list_del(&timer->link);
+	timer->deadline = deadline;
+	while (before->prev != &e->timers &&
+	       DOFI_CONTAINER(before->prev, struct dofi_timer, link)->deadline > deadline)
+		before = before->prev;
+	dofi_list_add_tail(before, &timer->link);
+	if (first_timer(e) == timer) {
+		publish_next_timer(e);
+		dofi_wait_kick(ia);
+	}
+}
+
+void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer)
+{
+	dofi_assert_held(&ia->engine.lock);
+	if (timer->link.next)
+		dofi_list_del(&timer->link);
+	publish_next_timer(&ia->engine);
+}
+
+static int run_timers(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	struct dofi_timer *timer;
+	int fired = 0;
+
+	while ((timer = first_timer(e)) && timer->deadline <= dofi_now()) {
+		dofi_list_del(&timer->link);
+		timer->fire(timer);
+		fired++;
+	}
+	if (fired)
+		publish_next_timer(e);
+	return fired;
+}
+
+void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work)
+{
+	dofi_assert_held(&ia->engine.lock);
+	if (!work->link.next)
+		dofi_list_init(&work->link);
+	if (dofi_list_empty(&work->link))
+		dofi_list_add_tail(&ia->engine.work, &work->link);
+}
+
+static int run_work(struct dofi_ia *ia)
+{
+	struct dofi_list *node;
+	int n = 0;
+
+	while ((node = dofi_list_pop(&ia->engine.work))) {
+		struct dofi_work *work = DOFI_CONTAINER(node, struct dofi_work, link);
+
+		work->run(work);
+		n++;
+	}
+	return n;
+}
+
+/* --- the fabric's completion queue --- */
+
+static int reap_errors(struct dofi_ia *ia)
+{
+	struct fi_cq_err_entry err = {0};
+
+	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
+		return 0;
+	if (err.op_context)
+		dofi_reap_done(err.op_context, err.err ? err.err : FI_EOTHER, err.len, false, 0);
+	return 1;
+}
+
+/* One batch; 0 when the queue is empty. */
+static int reap_batch(struct dofi_ia *ia)
+{
+	struct fi_cq_data_entry entries[CQ_BATCH];
+	ssize_t n = fi_cq_read(ia->cq, entries, CQ_BATCH);
+
+	if (n == -FI_EAVAIL)
+		return reap_errors(ia);
+	if (n <= 0) {
+		if (n != -FI_EAGAIN && n != 0 && n != -FI_EINTR)
+			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-n));
+		return 0;
+	}
+	for (ssize_t i = 0; i < n; i++)
+		if (entries[i].op_context)
+			dofi_reap_done(entries[i].op_context, 0, entries[i].len,
+				       entries[i].flags & FI_REMOTE_CQ_DATA, entries[i].data);
+	return (int)n;
+}
+
+int dofi_engine_drain_cq(struct dofi_ia *ia)
+{
+	int n, total = 0;
+
+	dofi_assert_held(&ia->engine.lock);
+	while ((n = reap_batch(ia)) > 0)
+		total += n;
+	return total;
+}
+
+/* --- descriptors --- */
+
+static void run_fds(struct epoll_event *events, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct dofi_fd *fd = events[i].data.ptr;
+
+		/* NULL: a wait object of the fabric, or a descriptor that an earlier handler closed. */
+		if (fd && fd->ready)
+			fd->ready(fd, events[i].events);
+	}
+}
+
+static int poll_fds(struct dofi_ia *ia)
+{
+	/* One at a time: a handler may close the owner of another descriptor that is ready, too. */
+	struct epoll_event event;
+	int n = 0;
+
+	while (n < 64 && epoll_wait(ia->engine.quiet_epfd, &event, 1, 0) == 1) {
+		run_fds(&event, 1);
+		n++;
+		if (!event.data.ptr)
+			break; /* level triggered, and read elsewhere */
+	}
+	return n;
+}
+
+int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events)
+{
+	struct epoll_event ev = {.events = epoll_events, .data.ptr = fd};
+
+	return epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_ADD, fd->fd, &ev) ? -errno : 0;
+}
+
+void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events)
+{
+	struct epoll_event ev = {.events = epoll_events, .data.ptr = fd};
+
+	epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_MOD, fd->fd, &ev);
+}
+
+void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
+{
+	epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_DEL, fd->fd, NULL);
+}
+
+static void drain_eventfd(int fd)
+{
+	uint64_t value;
+
+	while (read(fd, &value, sizeof(value)) < 0 && errno == EINTR)
+		;
+}
+
+static void woken(struct dofi_fd *fd, uint32_t events)
+{
+	(void)events;
+	drain_eventfd(fd->fd);
+}
+
+/* --- rounds --- */
+
+int dofi_engine_round(struct dofi_ia *ia, bool all)
+{
+	struct dofi_engine *e = &ia->engine;
+	int n;
+
+	dofi_assert_held(&e->lock);
+	n = reap_batch(ia);
+	if (all) {
+		n += ia->trans->poll_events(ia);
+		n += poll_fds(ia);
+		n += run_timers(ia);
+	}
+	if (atomic_load_explicit(&e->nstalled, memory_order_relaxed))
+		dofi_ep_retry_stalled(ia);
+	if (!dofi_list_empty(&e->work))
+		n += run_work(ia);
+	return n;
+}
+
+void dofi_engine_poll(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	atomic_fetch_add_explicit(&e->activity, 1, memory_order_relaxed);
+	if (dofi_trylock(&e->lock)) {
+		if (dofi_engine_round(ia, e->empty_polls >= POLLS_PER_FULL_ROUND))
+			e->empty_polls = 0;
+		else
+			e->empty_polls = e->empty_polls >= POLLS_PER_FULL_ROUND ? 0 : e->empty_polls + 1;
+		dofi_unlock(&e->lock);
+	}
+	dofi_cno_run_agents(ia);
+}
+
+void dofi_engine_enter(struct dofi_ia *ia)
+{
+	dofi_lock(&ia->engine.lock);
+}
+
+void dofi_engine_leave(struct dofi_ia *ia)
+{
+	run_work(ia);
+	dofi_unlock(&ia->engine.lock);
+	dofi_cno_run_agents(ia);
+}
+
+/* --- the progress thread --- */
+
+/* Consumers poll the CQ themselves: sleep on everything else until they stop. */
+static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
+{
+	uint64_t now = dofi_now(), timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+	struct epoll_event event;
+
+	if (timer < now + quantum_ns)
+		quantum_ns = timer > now ? timer - now : 0;
+	if (epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
+	    timer > dofi_now())
+		return;
+	dofi_lock(&ia->engine.lock);
+	dofi_engine_round(ia, true);
+	dofi_unlock(&ia->engine.lock);
+	dofi_cno_run_agents(ia);
+}
+
+/* Nobody else drives: serve until a consumer does. */
+static void drive(struct dofi_ia *ia, uint32_t activity)
+{
+	struct dofi_engine *e = &ia->engine;
+	int n;
+
+	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
+	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
+		dofi_lock(&e->lock);
+		n = dofi_engine_round(ia, true);
+		dofi_unlock(&e->lock);
+		dofi_cno_run_agents(ia);
+		if (!n)
+			dofi_wait_on_fds(ia, &e->activity, activity, DOFI_FOREVER, NULL);
+	}
+}
+
+/* A consumer has been asleep as driver for long: nothing to do until it leaves and calls us back. */
+static void park(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	atomic_store(&e->parked, true);
+	if (atomic_load(&ia->wait.driven) && !atomic_load(&e->stop))
+		drain_eventfd(e->park_fd);
+	atomic_store(&e->parked, false);
+}
+
+static void *progress_main(void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct dofi_engine *e = &ia->engine;
+	uint64_t quantum = ia->params.quiet_ms * 1000000u, sleep = quantum;
+	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
+
+	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
+		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
+
+		if (now != seen) {
+			seen = now;
+			watch_quietly(ia, sleep);
+			if (sleep < 4 * quantum)
+				sleep += quantum;
+		} else if (dofi_wait_drive_begin(ia)) {
+			sleep = quantum;
+			drive(ia, seen);
+			dofi_wait_drive_end(ia);
+		} else {
+			park(ia);
+		}
+	}
+	return NULL;
+}
+
+/* --- life cycle --- */
+
+static int watch_in(int epfd, int fd, void *ptr)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = ptr};
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int dofi_engine_init(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	int ret;
+
+	dofi_lock_init(&e->lock);
+	dofi_lock_init(&e->stalled_lock);
+	dofi_list_init(&e->timers);
+	dofi_list_init(&e->work);
+	dofi_list_init(&e->stalled);
+	atomic_store(&e->next_timer, UINT64_MAX);
+	e->wait_epfd = epoll_create1(EPOLL_CLOEXEC);
+	e->quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
+	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e->park_fd = eventfd(0, EFD_CLOEXEC);
+	e->wake = (struct dofi_fd){.fd = e->wake_fd, .ready = woken};
+	dofi_wait_init(ia);
+	if (e->wait_epfd < 0 || e->quiet_epfd < 0 || e->wake_fd < 0 || e->park_fd < 0) {
+		ret = -errno;
+		goto err_fini;
+	}
+	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->quiet_epfd, e->wake_fd, &e->wake)))
+		goto err_fini;
+	return 0;
+
+err_fini:
+	dofi_engine_fini(ia);
+	return ret;
+}
+
+static int start_thread(struct dofi_ia *ia)
+{
+	sigset_t all, old;
+	int ret;
+
+	/* Signals are the consumer's business: its threads take them, never ours. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&ia->engine.thread, NULL, progress_main, ia);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return -ret;
+	ia->engine.thread_started = true;
+	pthread_setname_np(ia->engine.thread, "dat-ofi");
+	return 0;
+}
+
+int dofi_engine_start(struct dofi_ia *ia)
+{
+	int ret;
+
+	if (ia->cq_fd >= 0 && (ret = watch_in(ia->engine.wait_epfd, ia->cq_fd, NULL)))
+		return ret;
+	if (ia->eq_fd >= 0 && (ret = watch_in(ia->engine.quiet_epfd, ia->eq_fd, NULL)))
+		return ret;
+	return start_thread(ia);
+}
+
+void dofi_engine_stop(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	uint64_t one = 1;
+
+	if (!e->thread_started)
+		return;
+	atomic_store_explicit(&e->stop, true, memory_order_release);
+	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
+		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
+	pthread_join(e->thread, NULL);
+	e->thread_started = false;
+}
+
+void dofi_engine_fini(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	int fds[] = {e->wait_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	dofi_wait_fini(ia);
+	dofi_lock_fini(&e->stalled_lock);
+	dofi_lock_fini(&e->lock);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The event engine of an IA: drains the fabric's queues, the control channels and the timers, and lets threads sleep.
+ *
+ * Three drive it: a DAT call that polls (dofi_engine_poll), a thread blocked in a DAT wait (wait.c), and the progress
+ * thread, which steps in when nobody else does. At most one thread at a time, the driver, sleeps on the descriptors.
+ */
+#ifndef DOFI_ENGINE_H
+#define DOFI_ENGINE_H
+
+#include "list.h"
+#include "lock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+/* A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held. */
+struct dofi_fd {
+	int fd;
+	void (*ready)(struct dofi_fd *fd, uint32_t epoll_events);
+};
+
+/* fire() runs once, with engine.lock held, after the timer was taken off the list. */
+struct dofi_timer {
+	struct dofi_list link;
+	uint64_t deadline; /* CLOCK_MONOTONIC, ns */
+	void (*fire)(struct dofi_timer *timer);
+};
+
+/* Work put off until the current batch of completions is through; run() with engine.lock held. */
+struct dofi_work {
+	struct dofi_list link;
+	void (*run)(struct dofi_work *work);
+};
+
+struct dofi_engine {
+	struct dofi_lock lock;
+	int wait_epfd;	/* everything: what the driver sleeps on */
+	int quiet_epfd; /* all but the CQ: what the progress thread watches while consumers poll the CQ */
+	int wake_fd;	/* eventfd in wait_epfd: calls the driver back */
+	int park_fd;	/* eventfd: calls the parked progress thread back */
+	struct dofi_fd wake;
+	struct dofi_list timers; /* by deadline; guarded by lock */
+	struct dofi_list work;	 /* guarded by lock */
+	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
+	uint32_t empty_polls;	     /* guarded by lock */
+	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
+
+	/* Stalled EPs: work in the ring that the fabric did not take yet. */
+	struct dofi_lock stalled_lock; /* a leaf */
+	struct dofi_list stalled;
+	_Atomic uint32_t nstalled;
+
+	_Atomic bool stop;
+	_Atomic bool parked;
+	pthread_t thread;
+	bool thread_started;
+};
+
+int dofi_engine_init(struct dofi_ia *ia);  /* 0 or -errno; descriptors only */
+int dofi_engine_start(struct dofi_ia *ia); /* adds the fabric's wait objects, starts the progress thread */
+void dofi_engine_stop(struct dofi_ia *ia); /* joins the thread; safe when never started */
+void dofi_engine_fini(struct dofi_ia *ia);
+
+/* For calls that change connections: lock; unlock after running deferred work, then CNO agents with no lock held. */
+void dofi_engine_enter(struct dofi_ia *ia);
+void dofi_engine_leave(struct dofi_ia *ia);
+
+/* One non-blocking round, skipped when another thread is at it already. For consumers that poll. */
+void dofi_engine_poll(struct dofi_ia *ia);
+
+/* One round with engine.lock held: CQ, deferred work, timers; with `all` also EQ, sockets. Events handled. */
+int dofi_engine_round(struct dofi_ia *ia, bool all);
+
+/* Reads the CQ until it is empty; engine.lock held. */
+int dofi_engine_drain_cq(struct dofi_ia *ia);
+
+int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
+void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
+void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
+
+/* deadline in ns of dofi_now(); engine.lock held. Setting a running timer moves it. */
+void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline);
+void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer);
+
+/* Queues work once, however often it is asked for before it runs. */
+void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work);
+
+uint64_t dofi_now(void); /* CLOCK_MONOTONIC, ns */
+
+#endif

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoint: creation, query, modification, end of life. Connecting is in ep_connect.c, posting in post.c. */
+#include "ep.h"
+
+#include "conn.h"
+#include "ep_attr.h"
+#include "evd.h"
+#include "ia.h"
+#include "srq.h"
+#include "trans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state)
+{
+	switch (state) {
+	case DAT_EP_STATE_UNCONNECTED:
+		return DOFI_BAD_STATE(EP_UNCONNECTED);
+	case DAT_EP_STATE_RESERVED:
+		return DOFI_BAD_STATE(EP_RESERVED);
+	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
+		return DOFI_BAD_STATE(EP_PASSCONNPENDING);
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		return DOFI_BAD_STATE(EP_ACTCONNPENDING);
+	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
+		return DOFI_BAD_STATE(EP_TENTCONNPENDING);
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		return DOFI_BAD_STATE(EP_COMPLPENDING);
+	case DAT_EP_STATE_CONNECTED:
+		return DOFI_BAD_STATE(EP_CONNECTED);
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		return DOFI_BAD_STATE(EP_DISCPENDING);
+	default:
+		return DOFI_BAD_STATE(EP_DISCONNECTED);
+	}
+}
+
+void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
+{
+	dofi_lock(&ep->lock);
+	ep->state = state;
+	dofi_unlock(&ep->lock);
+}
+
+/* --- what an EP holds of others --- */
+
+static DAT_RETURN attach_evds(struct dofi_ep *ep)
+{
+	if (!dofi_evd_attach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags)))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	if (!dofi_evd_attach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags)))
+		goto err_detach_recv;
+	if (!dofi_evd_attach_other(ep->conn_evd))
+		goto err_detach_req;
+	return DAT_SUCCESS;
+
+err_detach_req:
+	if (ep->req_evd)
+		dofi_evd_detach_dto(ep->req_evd);
+err_detach_recv:
+	if (ep->recv_evd)
+		dofi_evd_detach_dto(ep->recv_evd);
+	return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+}
+
+static void detach_evds(struct dofi_ep *ep)
+{
+	if (ep->recv_evd)
+		dofi_evd_detach_dto(ep->recv_evd);
+	if (ep->req_evd)
+		dofi_evd_detach_dto(ep->req_evd);
+	if (ep->conn_evd)
+		dofi_evd_detach_other(ep->conn_evd);
+}
+
+static void use_all(const struct dofi_ep *ep)
+{
+	dofi_obj_use(ep->pz);
+	dofi_obj_use(ep->recv_evd);
+	dofi_obj_use(ep->req_evd);
+	dofi_obj_use(ep->conn_evd);
+	dofi_obj_use(ep->srq);
+}
+
+static void unuse_all(const struct dofi_ep *ep)
+{
+	dofi_obj_unuse(ep->pz);
+	dofi_obj_unuse(ep->recv_evd);
+	dofi_obj_unuse(ep->req_evd);
+	dofi_obj_unuse(ep->conn_evd);
+	dofi_obj_unuse(ep->srq);
+}
+
+static bool take_scratch(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	bool taken;
+
+	dofi_lock(&ia->obj_lock);
+	taken = ia->scratch.nfree > 0;
+	if (taken)
+		ep->scratch = ia->scratch.free_stack[--ia->scratch.nfree];
+	dofi_unlock(&ia->obj_lock);
+	return taken;
+}
+
+static void give_scratch(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_lock(&ia->obj_lock);
+	ia->scratch.free_stack[ia->scratch.nfree++] = ep->scratch;
+	dofi_unlock(&ia->obj_lock);
+}
+
+static uint32_t widest(DAT_COUNT a, DAT_COUNT b, DAT_COUNT c)
+{
+	DAT_COUNT m = a > b ? a : b;
+
+	return (uint32_t)(m > c ? m : c);
+}
+
+static int init_rings(struct dofi_ring *req, struct dofi_ring *recv, const DAT_EP_ATTR *attr, bool has_srq)
+{
+	int ret = dofi_ring_init(req, (uint32_t)attr->max_request_dtos,
+				 widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov));
+
+	if (ret)
+		return ret;
+	ret = dofi_ring_init(recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov);
+	if (ret)
+		dofi_ring_fini(req);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv, struct dofi_evd *req,
+		       struct dofi_evd *conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_EP_STATE state,
+		       struct dofi_ep **ep_p)
+{
+	DAT_EP_ATTR effective;
+	DAT_RETURN ret = dofi_ep_attr_resolve(ia, attr, recv || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
+					      req || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, srq, &effective);
+	struct dofi_ep *ep;
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ep = dofi_obj_alloc(ia, &dofi_provider, DAT_HANDLE_TYPE_EP);
+	if (!ep)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	dofi_lock_init(&ep->lock);
+	dofi_list_init(&ep->stalled_link);
+	ep->state = state;
+	ep->pz = pz;
+	ep->recv_evd = recv;
+	ep->req_evd = req;
+	ep->conn_evd = conn;
+	ep->srq = srq;
+	ep->attr = effective;
+	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	if (!take_scratch(ep))
+		goto err_free;
+	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
+	if (!ep->rcache)
+		goto err_scratch;
+	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+		goto err_rcache;
+	ret = attach_evds(ep);
+	if (ret != DAT_SUCCESS)
+		goto err_rings;
+	use_all(ep);
+	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
+	*ep_p = ep;
+	return DAT_SUCCESS;
+
+err_rings:
+	dofi_ring_fini(&ep->req);
+	dofi_ring_fini(&ep->recv);
+err_rcache:
+	free(ep->rcache);
+err_scratch:
+	give_scratch(ep);
+err_free:
+	dofi_lock_fini(&ep->lock);
+	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
+	return ret;
+}
+
+/* The engine must not meet the EP any more: it has no connection, so only an old stall can still name it. */
+static void unstall(struct dofi_ep *ep)
+{
+	struct dofi_engine *e = &ep->obj.ia->engine;
+
+	dofi_lock(&ep->lock);
+	dofi_lock(&e->stalled_lock);
+	if (ep->stalled) {
+		dofi_list_del(&ep->stalled_link);
+		atomic_fetch_sub(&e->nstalled, 1);
+		ep->stalled = false;
+	}
+	dofi_unlock(&e->stalled_lock);
+	dofi_unlock(&ep->lock);
+}
+
+/* Without a connection nothing of the rings is the fabric's; what is posted goes without a completion (EP-143). */
+static void drop_posted(struct dofi_ep *ep)
+{
+	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++)
+		if (dofi_ring_at(&ep->req, i)->op == DOFI_OP_BIND)
+			dofi_bind_cancel(dofi_wr_bind(dofi_ring_at(&ep->req, i)));
+	dofi_ring_fini(&ep->req);
+	dofi_ring_fini(&ep->recv);
+}
+
+void dofi_ep_destroy(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	if (ep->conn)
+		dofi_conn_end_now(ep->conn, 0, DOFI_REASON_DISCONNECT);
+	unstall(ep);
+	detach_evds(ep);
+	unuse_all(ep);
+	dofi_lock(&ep->lock);
+	drop_posted(ep);
+	ep->req.limit = ep->recv.limit = 0;
+	dofi_unlock(&ep->lock);
+	free(ep->rcache);
+	give_scratch(ep);
+	dofi_lock_fini(&ep->lock);
+	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
+}
+
+/* --- dat_ep_create, dat_ep_create_with_srq --- */
+
+/* A live EVD of this IA that carries the stream, or NULL where none was given. */
+static bool evd_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+
+	return !handle || (evd && evd->obj.ia == ia && (evd->flags & stream));
+}
+
+static DAT_RETURN evds_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn)
+{
+	if (!evd_ok(ia, recv, DAT_EVD_DTO_FLAG))
+		return DOFI_BAD_HANDLE(EVD_RECV);
+	if (!evd_ok(ia, req, DAT_EVD_DTO_FLAG))
+		return DOFI_BAD_HANDLE(EVD_REQUEST);
+	if (!evd_ok(ia, conn, DAT_EVD_CONNECTION_FLAG))
+		return DOFI_BAD_HANDLE(EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+static bool pz_ok(const struct dofi_ia *ia, DAT_PZ_HANDLE handle)
+{
+	struct dofi_pz *pz = DOFI_OBJ(handle, PZ);
+
+	return !handle || (pz && pz->obj.ia == ia);
+}
+
+static DAT_RETURN create(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			 DAT_EVD_HANDLE conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_RETURN bad_attr,
+			 DAT_EP_HANDLE *handle_p)
+{
+	struct dofi_ep *ep;
+	DAT_RETURN ret;
+
+	if (!pz_ok(ia, pz))
+		return DOFI_BAD_HANDLE(PZ);
+	ret = evds_ok(ia, recv, req, conn);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ret = dofi_ep_new(ia, pz, recv, req, conn, srq, attr, DAT_EP_STATE_UNCONNECTED, &ep);
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
+		return bad_attr;
+	if (ret == DAT_SUCCESS)
+		*handle_p = (DAT_EP_HANDLE)ep;
+	return ret;
+}
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep)
+{
+	struct dofi_ia *ia = DOFI_IA(handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!ep)
+		return DOFI_BAD_ARG(7);
+	return create(ia, pz, recv, req, conn, NULL, attr, DOFI_BAD_ARG(6), ep);
+}
+
+/* --- dat_ep_query --- */
+
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	memset(param, 0, sizeof(*param));
+	param->ia_handle = dofi_obj_ia_handle(&ep->obj);
+	dofi_lock(&ep->lock);
+	param->ep_state = ep->state;
+	param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->obj.ia->addr;
+	param->local_port_qual = ep->local_qual;
+	param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
+	param->remote_port_qual = ep->remote_qual;
+	param->pz_handle = (DAT_PZ_HANDLE)ep->pz;
+	param->recv_evd_handle = (DAT_EVD_HANDLE)ep->recv_evd;
+	param->request_evd_handle = (DAT_EVD_HANDLE)ep->req_evd;
+	param->connect_evd_handle = (DAT_EVD_HANDLE)ep->conn_evd;
+	param->srq_handle = (DAT_SRQ_HANDLE)ep->srq;
+	param->ep_attr = ep->attr;
+	dofi_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+/* --- dat_ep_modify --- */
+
+#define FIELDS_FIXED                                                                                                   \
+	(DAT_EP_FIELD_ALL & ~(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |    \
+			      DAT_EP_FIELD_CONNECT_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_ALL))
+#define FIELDS_SPECIFIC                                                                                                \
+	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR |                        \
+	 DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
+
+static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
+{
+	bool unconnected = ep->state == DAT_EP_STATE_UNCONNECTED;
+	bool tentative = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	bool pending = ep->state == DAT_EP_STATE_RESERVED || ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
+
+	if (!mask)
+		return DAT_SUCCESS;
+	if (!unconnected && !tentative && !pending)
+		return dofi_ep_bad_state(ep->state);
+	if ((mask & FIELDS_SPECIFIC) && !unconnected)
+		return dofi_ep_bad_state(ep->state);
+	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && pending)
+		return dofi_ep_bad_state(ep->state);
+	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_ring_count(&ep->recv))
+		return dofi_ep_bad_state(ep->state);
+	return DAT_SUCCESS;
+}
+
+#define MERGE(bit, field)                                                                                              \
+	do {                                                                                                           \
+		if (mask & DAT_EP_FIELD_EP_ATTR_##bit)                                                                 \
+			to->field = from->field;                                                                       \
+	} while (0)
+
+static void merge_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from, DAT_EP_ATTR *to)
+{
+	MERGE(SERVICE_TYPE, service_type);
+	MERGE(MAX_MESSAGE_SIZE, max_message_size);
+	MERGE(MAX_RDMA_SIZE, max_rdma_size);
+	MERGE(QOS, qos);
+	MERGE(RECV_COMPLETION_FLAGS, recv_completion_flags);
+	MERGE(REQUEST_COMPLETION_FLAGS, request_completion_flags);
+	MERGE(MAX_RECV_DTOS, max_recv_dtos);
+	MERGE(MAX_REQUEST_DTOS, max_request_dtos);
+	MERGE(MAX_RECV_IOV, max_recv_iov);
+	MERGE(MAX_REQUEST_IOV, max_request_iov);
+	MERGE(MAX_RDMA_READ_IN, max_rdma_read_in);
+	MERGE(MAX_RDMA_READ_OUT, max_rdma_read_out);
+	MERGE(SRQ_SOFT_HW, srq_soft_hw);
+	MERGE(MAX_RDMA_READ_IOV, max_rdma_read_iov);
+	MERGE(MAX_RDMA_WRITE_IOV, max_rdma_write_iov);
+}
+
+/* Everything that the modified EP would have, worked out before anything is changed (EP-067). */
+struct ep_config {
+	struct dofi_pz *pz;
+	struct dofi_evd *recv_evd, *req_evd, *conn_evd;
+	DAT_EP_ATTR attr;
+	struct dofi_ring req, recv;
+};
+
+static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param, struct ep_config *c)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	DAT_EP_ATTR asked = ep->attr;
+	DAT_RETURN ret;
+
+	*c = (struct ep_config){.pz = ep->pz, .recv_evd = ep->recv_evd, .req_evd = ep->req_evd, .conn_evd = ep->conn_evd};
+	if (mask & DAT_EP_FIELD_PZ_HANDLE)
+		c->pz = (struct dofi_pz *)param->pz_handle;
+	if (mask & DAT_EP_FIELD_RECV_EVD_HANDLE)
+		c->recv_evd = (struct dofi_evd *)param->recv_evd_handle;
+	if (mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE)
+		c->req_evd = (struct dofi_evd *)param->request_evd_handle;
+	if (mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+		c->conn_evd = (struct dofi_evd *)param->connect_evd_handle;
+	if (!pz_ok(ia, (DAT_PZ_HANDLE)c->pz))
+		return DOFI_BAD_HANDLE(PZ);
+	ret = evds_ok(ia, (DAT_EVD_HANDLE)c->recv_evd, (DAT_EVD_HANDLE)c->req_evd, (DAT_EVD_HANDLE)c->conn_evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	merge_attr(mask, &param->ep_attr, &asked);
+	ret = dofi_ep_attr_resolve(ia, &asked, c->recv_evd || asked.max_recv_dtos == ep->attr.max_recv_dtos,
+				   c->req_evd || asked.max_request_dtos == ep->attr.max_request_dtos, ep->srq, &c->attr);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (!ep->srq && (uint32_t)c->attr.max_recv_dtos < dofi_ring_count(&ep->recv))
+		return dofi_ep_bad_state(ep->state);
+	if (!ep->srq && c->attr.max_recv_iov < ep->recv.max_iov && dofi_ring_count(&ep->recv))
+		c->attr.max_recv_iov = ep->recv.max_iov; /* posted receives may use them all */
+	return DAT_SUCCESS;
+}
+
+/* ep->lock held. The EVDs' stream counts move first: they alone can refuse. */
+static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
+{
+	struct dofi_evd *old[3] = {ep->recv_evd, ep->req_evd, ep->conn_evd};
+	DAT_EP_ATTR old_attr = ep->attr;
+	DAT_RETURN ret;
+
+	detach_evds(ep);
+	ep->recv_evd = c->recv_evd;
+	ep->req_evd = c->req_evd;
+	ep->conn_evd = c->conn_evd;
+	ep->attr = c->attr;
+	ret = attach_evds(ep);
+	if (ret != DAT_SUCCESS) {
+		ep->recv_evd = old[0];
+		ep->req_evd = old[1];
+		ep->conn_evd = old[2];
+		ep->attr = old_attr;
+		attach_evds(ep);
+		return ret;
+	}
+	dofi_obj_use(c->pz);
+	dofi_obj_use(c->recv_evd);
+	dofi_obj_use(c->req_evd);
+	dofi_obj_use(c->conn_evd);
+	dofi_obj_unuse(ep->pz);
+	for (int i = 0; i < 3; i++)
+		dofi_obj_unuse(old[i]);
+	ep->pz = c->pz;
+	dofi_ring_move(&c->req, &ep->req);
+	dofi_ring_move(&c->recv, &ep->recv);
+	ep->req = c->req;
+	ep->recv = c->recv;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct ep_config config;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if ((mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL) || (mask & FIELDS_FIXED))
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	dofi_engine_enter(ep->obj.ia);
+	dofi_lock(&ep->lock);
+	ret = modify_state_ok(ep, mask);
+	if (ret == DAT_SUCCESS)
+		ret = plan_config(ep, mask, param, &config);
+	if (ret == DAT_SUCCESS && init_rings(&config.req, &config.recv, &config.attr, ep->srq))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	else if (ret == DAT_SUCCESS) {
+		ret = apply_config(ep, &config);
+		if (ret != DAT_SUCCESS) {
+			dofi_ring_fini(&config.req);
+			dofi_ring_fini(&config.recv);
+		}
+	}
+	dofi_unlock(&ep->lock);
+	dofi_engine_leave(ep->obj.ia);
+	return DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER ? DOFI_BAD_ARG(3) : ret;
+}
+
+/* --- small calls --- */
+
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *req_idle)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	if (state)
+		*state = ep->state;
+	if (recv_idle)
+		*recv_idle = dofi_ring_count(&ep->recv) ? DAT_FALSE : DAT_TRUE;
+	if (req_idle)
+		*req_idle = dofi_ring_count(&ep->req) ? DAT_FALSE : DAT_TRUE;
+	dofi_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_COUNT n;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	n = (DAT_COUNT)dofi_ring_count(&ep->recv);
+	dofi_unlock(&ep->lock);
+	if (allocated)
+		*allocated = n;
+	if (span)
+		*span = n; /* messages of one connection complete in order (EP-187) */
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_engine_enter(ep->obj.ia);
+	dofi_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
+		ep->state = DAT_EP_STATE_UNCONNECTED;
+		ep->remote_qual = ep->local_qual = 0;
+		ep->dialled = false;
+	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = dofi_ep_bad_state(ep->state);
+	}
+	dofi_unlock(&ep->lock);
+	dofi_engine_leave(ep->obj.ia);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	ia = ep->obj.ia;
+	dofi_engine_enter(ia);
+	if (ep->state == DAT_EP_STATE_RESERVED || ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	    ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+		ret = dofi_ep_bad_state(ep->state);
+	else if (dofi_obj_retire(&ep->obj, false))
+		dofi_ep_destroy(ep);
+	else
+		ret = DOFI_BAD_HANDLE(EP);
+	dofi_engine_leave(ia);
+	return ret;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoint. Work requests live in two rings, in posting order, from the post to the completion event. A fabric completes
+ * in any order it likes: a completion marks its work request done, and events leave from the head of the ring.
+ */
+#ifndef DOFI_EP_H
+#define DOFI_EP_H
+
+#include "engine.h"
+#include "mem.h"
+#include "object.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+struct dofi_conn;
+struct dofi_evd;
+struct dofi_srq;
+struct fid_ep;
+
+enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
+	DOFI_OP_SEND = 0,
+	DOFI_OP_WRITE = 1,
+	DOFI_OP_READ = 2,
+	DOFI_OP_RECV = 3,
+	DOFI_OP_BIND = 5,
+	DOFI_OP_PEEK = 0x40, /* ours: reads the peer's context table; no event */
+};
+
+enum dofi_wr_state {
+	DOFI_WR_QUEUED, /* in the ring, not given to the fabric */
+	DOFI_WR_ISSUED, /* the fabric's */
+	DOFI_WR_BACK,	/* the fabric gave it up because the path goes down; the flush says how it ended */
+	DOFI_WR_DONE,	/* finished, waits for its predecessors */
+};
+
+/* A work request; also the operation's context at the fabric. The EP's iov limit decides the size of one. */
+struct dofi_wr {
+	struct dofi_ep *ep; /* NULL while a receive of an SRQ is not taken */
+	uint64_t cookie;
+	uint8_t op;	/* enum dofi_op */
+	uint8_t state;	/* enum dofi_wr_state */
+	uint8_t flags;	/* DAT_COMPLETION_FLAGS */
+	uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done */
+	uint16_t niov;
+	uint16_t solicited; /* receive: the message asked for a notification */
+	uint64_t length;    /* bytes to move; receive: capacity, then what came */
+	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it */
+	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved */
+	uint64_t rkey;
+	uint32_t rctx; /* RDMA: rmr_context */
+	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
+	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
+};
+
+/* Indices run freely; head <= issue <= tail. [head, issue) was given to the fabric, [issue, tail) waits. */
+struct dofi_ring {
+	char *base;
+	uint32_t stride;
+	uint32_t mask;
+	uint32_t limit; /* how many may be outstanding */
+	uint16_t max_iov;
+	uint32_t head, issue, tail;
+};
+
+static inline struct dofi_wr *dofi_ring_at(const struct dofi_ring *r, uint32_t index)
+{
+	return (struct dofi_wr *)(void *)(r->base + (size_t)(index & r->mask) * r->stride);
+}
+
+static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
+{
+	return (void **)(void *)&wr->iov[r->max_iov];
+}
+
+/* A bind has no segments: its particulars use their place. */
+static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
+{
+	return (struct dofi_bind *)(void *)wr->iov;
+}
+
+static inline uint32_t dofi_ring_count(const struct dofi_ring *r)
+{
+	return r->tail - r->head;
+}
+
+/* Remote contexts that this EP has resolved: direct mapped by index, a flat array that a post can look at for free. */
+#define DOFI_RCACHE_SIZE 64u
+
+#define DOFI_MAX_PRIVATE 256
+
+/* What posts must know about the other end; set when the path comes up. */
+struct dofi_peer_ep {
+	uint64_t ctxtab_key, ctxtab_address;
+	uint32_t ctxtab_entries;
+	uint32_t pz;
+	uint32_t data;	/* with every message, when wants_data */
+	bool wants_data;
+	bool wants_solicited; /* notifies by the Send's solicited flag */
+};
+
+struct dofi_ep {
+	struct dofi_obj obj;
+	struct dofi_lock lock;
+	DAT_EP_STATE state; /* changed with engine.lock and lock held; read with either */
+
+	/* Hot: guarded by lock. */
+	struct fid_ep *fep; /* msg transport: the connection's endpoint while it is up */
+	struct dofi_ring req, recv;
+	uint32_t reads;	      /* reads given to the fabric */
+	uint32_t read_limit;  /* min(our out, peer's in) of this connection */
+	bool path_up;	      /* the fabric takes operations */
+	bool peeking;	      /* aux is the fabric's */
+	bool peek_stale;      /* the peer took back the context that is being read */
+	uint32_t nsent, nreceived; /* messages given to the fabric, received, in this connection */
+	bool faulty;	      /* an operation failed: the engine breaks the connection */
+	bool dirty;	      /* sent something since the last sync with the peer */
+	bool stalled;	      /* in engine.stalled */
+	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
+	struct dofi_list stalled_link;
+	struct dofi_peer_ep peer;
+
+	/* Configuration: changed with both locks held. */
+	struct dofi_pz *pz;
+	struct dofi_evd *recv_evd, *req_evd, *conn_evd;
+	struct dofi_srq *srq;
+	DAT_EP_ATTR attr; /* effective */
+
+	/* Connection: guarded by engine.lock. */
+	struct dofi_conn *conn;	 /* current attempt or connection; kept until reset or free */
+	struct dofi_work ending; /* unused while conn is NULL */
+	struct sockaddr_storage remote_addr;
+	uint64_t remote_qual; /* conn_qual that was dialled, or the peer's port qualifier */
+	uint64_t local_qual;
+	bool dialled; /* active side: remote_qual can be dialled again by dup_connect */
+	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE]; /* of the connection event */
+
+	/* Scratch for context reads and for the final sync, registered once per IA (ia->scratch). */
+	uint32_t scratch; /* index into the IA's scratch area, or UINT32_MAX */
+	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
+	struct dofi_wr aux; /* the operation that fills the scratch; no iov, so it must be last */
+};
+
+/* --- ep.c: life cycle --- */
+/* Also makes EPs for provider PSPs (pz and EVDs NULL, attr NULL). 0 or a DAT error. */
+DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv, struct dofi_evd *req,
+		       struct dofi_evd *conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_EP_STATE state,
+		       struct dofi_ep **ep_p);
+/* Connection torn down without event, then everything freed. engine.lock held; the handle has been retired. */
+void dofi_ep_destroy(struct dofi_ep *ep);
+/* INVALID_STATE with the subtype that names the state. */
+DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
+void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+				   DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout,
+			   DAT_COUNT private_size, const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout, DAT_COUNT private_size,
+			       const DAT_PVOID private_data, DAT_QOS qos);
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *req_idle);
+DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *allocated, DAT_COUNT *span);
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard);
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
+
+/* --- post.c, issue.c: the hot path out --- */
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			 DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+
+/* Gives queued work to the fabric as far as order, limits and the fabric allow; ep->lock held. */
+void dofi_ep_issue(struct dofi_ep *ep);
+/* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
+void dofi_ep_stall(struct dofi_ep *ep);
+/* Looks after stalled EPs; engine.lock held. */
+void dofi_ep_retry_stalled(struct dofi_ia *ia);
+/* Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent. ep->lock held. */
+bool dofi_ep_sync(struct dofi_ep *ep);
+
+/* --- reap.c: the hot path in --- */
+/* A fabric operation ended. err: 0 or a positive libfabric error. engine.lock held. */
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data);
+/* Events for what is done at the heads of both rings; ep->lock held. */
+void dofi_reap_release(struct dofi_ep *ep);
+/* Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held, path closed. */
+void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status);
+
+#endif

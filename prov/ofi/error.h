@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The only mapping from libfabric's and the system's errors to DAT's. */
+#ifndef DOFI_ERROR_H
+#define DOFI_ERROR_H
+
+#include "dat_api.h"
+
+/* Negative errno or libfabric error of a call that creates something, as a DAT error; resource: DAT_RESOURCE_*. */
+DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
+
+/* Positive libfabric error of a failed operation as a completion status; 0 is success. */
+DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence, the read limit, room in
+ * the fabric) stays in the ring, and everything behind it.
+ */
+#include "conn.h"
+#include "ep.h"
+#include "ia.h"
+#include "log.h"
+#include "trans.h"
+
+#include <rdma/fi_errno.h>
+
+enum verdict { GO, WAIT, REFUSED };
+
+void dofi_ep_stall(struct dofi_ep *ep)
+{
+	struct dofi_engine *e = &ep->obj.ia->engine;
+
+	dofi_assert_held(&ep->lock);
+	if (ep->stalled)
+		return;
+	ep->stalled = true;
+	dofi_lock(&e->stalled_lock);
+	dofi_list_add_tail(&e->stalled, &ep->stalled_link);
+	dofi_unlock(&e->stalled_lock);
+	atomic_fetch_add(&e->nstalled, 1);
+	dofi_wait_kick(ep->obj.ia);
+}
+
+/* Ends a request on our own account; the engine breaks the connection. */
+static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
+{
+	wr->status = (uint8_t)status;
+	wr->state = DOFI_WR_DONE;
+	ep->faulty = true;
+	dofi_ep_stall(ep);
+}
+
+/* Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the sake of the round trip. */
+static bool peek(struct dofi_ep *ep, uint32_t context)
+{
+	struct dofi_scratch *scratch = &ep->obj.ia->scratch;
+	uint64_t offset = (uint64_t)DOFI_CTX_INDEX(context) * sizeof(struct dofi_ctx_wire);
+	ssize_t ret;
+
+	if (ep->peeking)
+		return false;
+	ep->aux.ep = ep;
+	ep->aux.op = DOFI_OP_PEEK;
+	ep->aux_ctx = context;
+	ep->peek_stale = false;
+	ret = ep->obj.ia->trans->peek(ep, &ep->aux, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
+				      scratch->desc, ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
+	if (!ret) {
+		ep->peeking = true;
+		return true;
+	}
+	if (ret != -FI_EAGAIN) {
+		DOFI_LOG_W("%s: reading the peer's context table failed: %s", ep->obj.ia->name, fi_strerror((int)-ret));
+		ep->faulty = true;
+	}
+	dofi_ep_stall(ep);
+	return false;
+}
+
+bool dofi_ep_sync(struct dofi_ep *ep)
+{
+	return peek(ep, 0);
+}
+
+/* The checks that most fabrics do late, wrongly or not at all. */
+static bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const struct dofi_ctx *ctx)
+{
+	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+
+	return (ctx->privileges & need) && ctx->pz == (uint16_t)ep->peer.pz && wr->raddr >= ctx->base &&
+	       wr->length <= ctx->length && wr->raddr - ctx->base <= ctx->length - wr->length;
+}
+
+static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+
+	if (!wr->rctx || DOFI_CTX_INDEX(wr->rctx) >= ep->peer.ctxtab_entries)
+		return REFUSED;
+	if (ctx->context != wr->rctx) {
+		peek(ep, wr->rctx);
+		return WAIT;
+	}
+	if (!allowed(ep, wr, ctx)) {
+		ctx->context = 0;
+		return REFUSED;
+	}
+	wr->faddr = wr->raddr - ctx->base + ctx->address;
+	wr->rkey = ctx->key;
+	wr->resolved = true;
+	return GO;
+}
+
+static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads)
+		return WAIT;
+	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
+		return WAIT;
+	return wr->resolved ? GO : resolve(ep, wr);
+}
+
+static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
+	ssize_t ret = 0;
+
+	wr->state = DOFI_WR_ISSUED;
+	switch (wr->op) {
+	case DOFI_OP_SEND:
+		ret = trans->send(ep, wr);
+		ep->nsent += !ret;
+		break;
+	case DOFI_OP_WRITE:
+		if (wr->length)
+			ret = trans->write(ep, wr);
+		else
+			wr->state = DOFI_WR_DONE;
+		break;
+	case DOFI_OP_READ:
+		if (wr->length)
+			ret = trans->read(ep, wr);
+		else
+			wr->state = DOFI_WR_DONE;
+		if (!ret && wr->length)
+			ep->reads++;
+		break;
+	case DOFI_OP_BIND:
+		dofi_conn_apply_bind(ep, wr);
+		break;
+	default:
+		assert(0);
+	}
+	if (ret)
+		wr->state = DOFI_WR_QUEUED;
+	else
+		ep->dirty = true;
+	return ret;
+}
+
+static void issue_requests(struct dofi_ep *ep)
+{
+	struct dofi_ring *ring = &ep->req;
+
+	while (ring->issue != ring->tail && !ep->faulty) {
+		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
+		enum verdict verdict = may_start(ep, wr);
+		ssize_t ret;
+
+		if (verdict == WAIT)
+			return;
+		if (verdict == REFUSED) {
+			ring->issue++;
+			fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
+			return;
+		}
+		ret = start(ep, wr);
+		if (ret == -FI_EAGAIN) {
+			dofi_ep_stall(ep);
+			return;
+		}
+		if (ret) /* the path is going down: its event says how, and the flush ends what is queued */
+			return;
+		ring->issue++;
+	}
+}
+
+static void issue_receives(struct dofi_ep *ep)
+{
+	struct dofi_ring *ring = &ep->recv;
+
+	while (ring->issue != ring->tail) {
+		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
+		ssize_t ret;
+
+		wr->state = DOFI_WR_ISSUED;
+		ret = ep->obj.ia->trans->recv(ep, wr);
+		if (ret) {
+			wr->state = DOFI_WR_QUEUED;
+			if (ret == -FI_EAGAIN)
+				dofi_ep_stall(ep);
+			return;
+		}
+		ring->issue++;
+	}
+}
+
+void dofi_ep_issue(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up)
+		return;
+	if (ep->recv.issue != ep->recv.tail)
+		issue_receives(ep);
+	if (ep->req.issue == ep->req.tail)
+		return;
+	issue_requests(ep);
+	if (dofi_ring_at(&ep->req, ep->req.head)->state == DOFI_WR_DONE)
+		dofi_reap_release(ep);
+}
+
+static void retry(struct dofi_ep *ep)
+{
+	struct dofi_conn *conn = NULL;
+
+	dofi_lock(&ep->lock);
+	ep->stalled = false;
+	if (ep->faulty) {
+		conn = ep->conn;
+		dofi_reap_release(ep);
+	} else {
+		dofi_ep_issue(ep);
+		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+			dofi_conn_drained(ep);
+	}
+	dofi_unlock(&ep->lock);
+	if (conn)
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+}
+
+void dofi_ep_retry_stalled(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	uint32_t n = atomic_load(&e->nstalled);
+
+	/* Those that stall again go to the tail: each is tried once. */
+	while (n--) {
+		struct dofi_list *node;
+
+		dofi_lock(&e->stalled_lock);
+		node = dofi_list_pop(&e->stalled);
+		dofi_unlock(&e->stalled_lock);
+		if (!node)
+			return;
+		atomic_fetch_sub(&e->nstalled, 1);
+		retry(DOFI_CONTAINER(node, struct dofi_ep, stalled_link));
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Protection zones and memory regions. */
+#ifndef DOFI_MEM_H
+#define DOFI_MEM_H
+
+#include "ctxtab.h"
+#include "object.h"
+
+struct fid_mr;
+
+struct dofi_pz {
+	struct dofi_obj obj;
+	uint32_t number; /* names the zone to peers; never reused within an IA while < 65536 zones were made */
+};
+
+struct dofi_lmr {
+	struct dofi_obj obj; /* users: bound RMRs */
+	struct dofi_pz *pz;
+	uint64_t base, length;
+	DAT_MEM_PRIV_FLAGS privileges;
+	struct fid_mr *mr;
+	void *desc;	  /* for local segments; NULL where the provider wants none */
+	uint64_t key;	  /* fabric key */
+	uint64_t address; /* fabric address of base */
+	uint32_t context; /* lmr_context; also rmr_context when there are remote rights */
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION region; /* as given */
+	DAT_VLEN asked_length;
+	struct dofi_shm_cookie *cookie; /* SHARED_VIRTUAL: share of the host-wide name, else NULL */
+};
+
+struct dofi_rmr {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;
+	struct dofi_lock lock; /* a leaf; guards the rest */
+	struct dofi_lmr *lmr;  /* of the latest bind, or NULL; holds a use of it */
+	uint32_t context;      /* of the latest bind, or 0 */
+	uint64_t base, length;
+	DAT_MEM_PRIV_FLAGS privileges;
+};
+
+/*
+ * Registers memory with the fabric under a fresh key, bound and enabled as the provider wants it. privileges: DAT_MEM_PRIV_*.
+ * On success mr_p, key_p, address_p (fabric address of buf) are set. 0 or a negative libfabric error.
+ */
+int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
+		     uint64_t *key_p, uint64_t *address_p);
+
+/*
+ * A bind reaches the head of its EP's request queue: the RMR's new context becomes usable by peers and replaces the
+ * former one. The wire form was prepared when the bind was posted. ep.c calls it with ep->lock held.
+ */
+struct dofi_bind {
+	struct dofi_rmr *rmr;
+	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
+	uint32_t context;
+	uint64_t base, length;
+	DAT_MEM_PRIV_FLAGS privileges;
+};
+/* Checks the arguments of a bind and reserves its context; DAT_SUCCESS or the error for dat_rmr_bind. */
+DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz, const DAT_LMR_TRIPLET *triplet,
+			     DAT_MEM_PRIV_FLAGS privileges, struct dofi_bind *bind_p);
+/* Makes it effective; returns the context that it replaced (0: none), which the caller invalidates at the peers. */
+uint32_t dofi_bind_apply(struct dofi_bind *bind);
+/* The bind was flushed: gives the reserved context and the use of the LMR back. */
+void dofi_bind_cancel(struct dofi_bind *bind);
+
+void dofi_pz_destroy(struct dofi_pz *pz);
+void dofi_lmr_destroy(struct dofi_lmr *lmr);
+void dofi_rmr_destroy(struct dofi_rmr *rmr);
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
+
+/* dat_lmr_create without 2.0's va_type, which api20.c checks. */
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+			   DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address);
+DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);
+/* Both sync calls: memory is coherent, so only the arguments are checked. */
+DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *segments, DAT_VLEN num_segments);
+
+DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
+DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The hot path out: a post fills the next slot of a ring and gives it to the fabric, or leaves it to the engine. */
+#include "cno.h"
+#include "ep.h"
+#include "evd.h"
+#include "ia.h"
+#include "trans.h"
+
+#include <rdma/fi_errno.h>
+
+/* Completion flags that a call allows; UNSIGNALLED only where the EP's streams are configured so. */
+static bool flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed, DAT_COMPLETION_FLAGS ep_flags)
+{
+	if (ep_flags == DAT_COMPLETION_UNSIGNALLED_FLAG)
+		allowed |= DAT_COMPLETION_UNSIGNALLED_FLAG;
+	return !((unsigned int)flags & ~allowed);
+}
+
+static bool segments_ok(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COUNT max)
+{
+	return n >= 0 && n <= max && (n == 0 || iov);
+}
+
+static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+{
+	uint64_t total = 0;
+
+	for (DAT_COUNT i = 0; i < n; i++) {
+		if (total + iov[i].segment_length < total)
+			return UINT64_MAX;
+		total += iov[i].segment_length;
+	}
+	return total;
+}
+
+/* One bounds check and one copy per segment; empty segments are left out unseen (DTO-012, DTO-017). */
+static DAT_RETURN translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			    unsigned int privilege, struct dofi_wr *wr, void **desc)
+{
+	uint16_t out = 0;
+
+	for (DAT_COUNT i = 0; i < n; i++) {
+		uint64_t address = iov[i].virtual_address, length = iov[i].segment_length;
+		const struct dofi_lmr *lmr;
+
+		if (!length)
+			continue;
+		lmr = dofi_ctxtab_lmr(&ia->ctxtab, iov[i].lmr_context);
+		if (!lmr)
+			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+		if (lmr->pz != pz)
+			return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+		if (!((unsigned int)lmr->privileges & privilege))
+			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+		if (address < lmr->base || length > lmr->length || address - lmr->base > lmr->length - length)
+			return DOFI_BAD_ARG(3);
+		wr->iov[out].iov_base = (void *)(uintptr_t)address;
+		wr->iov[out].iov_len = length;
+		desc[out++] = lmr->desc;
+	}
+	wr->niov = out;
+	return DAT_SUCCESS;
+}
+
+static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DTO_COOKIE cookie,
+		 DAT_COMPLETION_FLAGS flags, uint64_t length)
+{
+	wr->ep = ep;
+	wr->cookie = cookie.as_64;
+	wr->op = (uint8_t)op;
+	wr->state = DOFI_WR_QUEUED;
+	wr->flags = (uint8_t)flags;
+	wr->status = DAT_DTO_SUCCESS;
+	wr->solicited = 0;
+	wr->length = length;
+	wr->resolved = true;
+}
+
+/* A read fills its segments front to back and no more than the remote length (DTO-098). */
+static void trim(struct dofi_wr *wr)
+{
+	uint64_t left = wr->length;
+	uint16_t i;
+
+	for (i = 0; i < wr->niov && left; i++) {
+		if (wr->iov[i].iov_len > left)
+			wr->iov[i].iov_len = left;
+		left -= wr->iov[i].iov_len;
+	}
+	wr->niov = i;
+}
+
+/* The slot at the tail is ready: it becomes the engine's and, mostly at once, the fabric's. Unlocks the EP. */
+static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	ring->tail++;
+	if (ep->state == DAT_EP_STATE_DISCONNECTED)
+		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
+	else if (ring->issue + 1 == ring->tail || !ep->stalled)
+		dofi_ep_issue(ep);
+	dofi_unlock(&ep->lock);
+	dofi_cno_run_agents(ia);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
+{
+	dofi_unlock(&ep->lock);
+	return why;
+}
+
+/* What all request posts ask of the EP, with its lock held. */
+static DAT_RETURN request_ready(const struct dofi_ep *ep)
+{
+	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED)
+		return dofi_ep_bad_state(ep->state);
+	if (dofi_ring_count(&ep->req) >= ep->req.limit)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_recv_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, 0, ep->attr.recv_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(5));
+	if (ep->srq)
+		return refuse(ep, DOFI_BAD_STATE(SRQ_IN_USE));
+	if (dofi_ring_count(&ep->recv) >= ep->recv.limit)
+		return refuse(ep, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
+	length = segments_length(n, iov);
+	if (length > ep->obj.ia->limits.max_message)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->recv, ep->recv.tail);
+	fill(wr, ep, DOFI_OP_RECV, cookie, flags, length);
+	ret = translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	return commit(ep, &ep->recv);
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_request_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags,
+		      DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		      ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(5));
+	ret = request_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (length > ep->obj.ia->limits.max_message)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_SEND, cookie, flags, length);
+	ret = translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	return commit(ep, &ep->req);
+}
+
+static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	bool read = op == DOFI_OP_READ;
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!remote)
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, read ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		      ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(6));
+	ret = request_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (read ? length < remote->segment_length : length > remote->segment_length)
+		return refuse(ep, DOFI_ERR(DAT_LENGTH_ERROR, 0));
+	if (read)
+		length = remote->segment_length;
+	if (length > ep->obj.ia->limits.max_rdma)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, op, cookie, flags, length);
+	ret = translate(ep->obj.ia, ep->pz, n, iov,
+			read ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
+			dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->raddr = DOFI_RMR_ADDR(remote);
+	wr->rctx = remote->rmr_context;
+	wr->resolved = length == 0; /* nothing to reach then (DTO-100) */
+	if (read)
+		trim(wr);
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep, DOFI_OP_READ, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			 DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			 DAT_RMR_CONTEXT *context)
+{
+	struct dofi_rmr *rmr = DOFI_OBJ(rmr_handle, RMR);
+	struct dofi_ep *ep = DOFI_OBJ(ep_handle, EP);
+	struct dofi_wr *wr;
+	DAT_RETURN ret;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!triplet)
+		return DOFI_BAD_ARG(2);
+	if (!context)
+		return DOFI_BAD_ARG(7);
+	dofi_lock(&ep->lock);
+	if (!flags_ok(flags, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
+		      ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(6));
+	ret = request_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_BIND, cookie, flags, 0);
+	ret = dofi_bind_prepare(rmr, ep->pz, triplet, privileges, dofi_wr_bind(wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	*context = dofi_wr_bind(wr)->context;
+	return commit(ep, &ep->req);
+}

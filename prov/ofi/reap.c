@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The hot path in: a completion marks its work request, and events leave from the heads of the rings. */
+#include "conn.h"
+#include "ep.h"
+#include "error.h"
+#include "evd.h"
+#include "ia.h"
+#include "log.h"
+
+#include <rdma/fi_errno.h>
+
+/* The message's completion data: our receivers ask for one bit, and for their own number in the others. */
+#define DATA_SOLICITED 1u
+
+static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	bool recv = wr->op == DOFI_OP_RECV;
+
+	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return wr->solicited || wr->status != DAT_DTO_SUCCESS;
+	return !(wr->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
+static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+{
+	struct dofi_event event = {
+		.number = wr->op == DOFI_OP_BIND ? DAT_RMR_BIND_COMPLETION_EVENT : DAT_DTO_COMPLETION_EVENT,
+		.op = wr->op,
+		.status = wr->status,
+		.handle = wr->op == DOFI_OP_BIND ? (void *)dofi_wr_bind(wr)->rmr : (void *)ep,
+		.dto = {.cookie = wr->cookie, .length = wr->length},
+	};
+
+	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		return;
+	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
+		ep->faulty = true; /* a completion is lost: the connection can't go on */
+		dofi_ep_stall(ep);
+	}
+}
+
+static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
+{
+	while (ring->head != ring->tail) {
+		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
+
+		if (wr->state != DOFI_WR_DONE)
+			return;
+		emit(ep, evd, wr);
+		ring->head++;
+	}
+}
+
+void dofi_reap_release(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	release_ring(ep, &ep->recv, ep->recv_evd);
+	release_ring(ep, &ep->req, ep->req_evd);
+}
+
+static void flush_ring(struct dofi_ring *ring, uint8_t first_status)
+{
+	bool broken = false;
+
+	for (uint32_t i = ring->head; i != ring->tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(ring, i);
+
+		/* What finished behind the first failure fails, too: no success after a flush (EPS-081). */
+		if (wr->state == DOFI_WR_DONE && (!broken || wr->status != DAT_DTO_SUCCESS)) {
+			broken |= wr->status != DAT_DTO_SUCCESS;
+			continue;
+		}
+		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_QUEUED)
+			dofi_bind_cancel(dofi_wr_bind(wr));
+		wr->state = DOFI_WR_DONE;
+		wr->status = broken ? DAT_DTO_ERR_FLUSHED : first_status;
+		broken = true;
+	}
+	ring->issue = ring->tail;
+}
+
+void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
+{
+	dofi_assert_held(&ep->lock);
+	flush_ring(&ep->recv, DAT_DTO_ERR_FLUSHED);
+	flush_ring(&ep->req, first_status);
+	ep->reads = 0;
+	dofi_reap_release(ep);
+}
+
+static void peeked(struct dofi_ep *ep, int err)
+{
+	struct dofi_ctx *ctx = &ep->rcache[ep->aux_ctx % DOFI_RCACHE_SIZE];
+
+	ep->peeking = false;
+	if (err || !ep->aux_ctx || ep->peek_stale)
+		return;
+	/* An entry that isn't there is remembered as one that allows nothing, until it was used once. */
+	if (!dofi_ctx_decode(&ep->obj.ia->scratch.slots[ep->scratch], ep->aux_ctx, ctx))
+		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
+}
+
+static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+{
+	/* Given back because the path goes down: the transport's event tells why, and the flush ends it. */
+	if (err == FI_ECANCELED || err == FI_ENOTCONN || err == FI_ESHUTDOWN) {
+		wr->state = DOFI_WR_BACK;
+		return;
+	}
+	DOFI_LOG_I("%s: an operation failed: %s", ep->obj.ia->name, fi_strerror(err));
+	wr->status = (uint8_t)dofi_error_status(err);
+	wr->state = DOFI_WR_DONE;
+	ep->faulty = true;
+	dofi_ep_stall(ep);
+}
+
+static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, bool has_data, uint64_t data)
+{
+	wr->state = DOFI_WR_DONE;
+	if (wr->op != DOFI_OP_RECV)
+		return;
+	wr->length = length;
+	ep->nreceived++;
+	wr->solicited = has_data && (data & DATA_SOLICITED);
+	if (ep->state != DAT_EP_STATE_CONNECTED)
+		dofi_conn_established(ep);
+}
+
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	dofi_lock(&ep->lock);
+	if (wr->op == DOFI_OP_PEEK) {
+		peeked(ep, err);
+	} else {
+		if (wr->op == DOFI_OP_READ)
+			ep->reads--;
+		if (err)
+			failed(ep, wr, err);
+		else
+			succeeded(ep, wr, length, has_data, data);
+		dofi_reap_release(ep);
+	}
+	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
+		dofi_ep_issue(ep);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a transport does; the contract of each member. There is one table per transport, chosen at dat_ia_open. */
+#ifndef DOFI_TRANS_H
+#define DOFI_TRANS_H
+
+#include "conn.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum dofi_trans_id { /* on the wire */
+	DOFI_TRANS_MSG = 1,
+	DOFI_TRANS_RDM = 2,
+};
+
+struct dofi_trans_ops {
+	const char *name; /* "msg", "rdm": what transport= in ia_params says */
+	enum dofi_trans_id id;
+
+	/* After domain, EQ and CQ exist. Fills name[*size_p] with the address that peers connect to. 0 or negative error. */
+	int (*open)(struct dofi_ia *ia, void *name, size_t *size_p);
+	void (*close)(struct dofi_ia *ia);
+
+	/* Active side, after ACCEPT: begin to bring the path up. dofi_conn_path_up or _down follows. engine.lock held. */
+	int (*connect)(struct dofi_conn *conn);
+	/* Passive side, after the accept: the peer will come with conn->token. engine.lock held. */
+	int (*expect)(struct dofi_conn *conn);
+	/*
+	 * Takes the path down at once; safe in any phase. On return the fabric uses no memory of the EP's work requests any
+	 * more; completions that it still had have been delivered through dofi_reap_done. engine.lock held, not ep->lock.
+	 */
+	void (*disconnect)(struct dofi_conn *conn);
+
+	/*
+	 * Posts; ep->lock held, path up. 0: the operation is the fabric's and will complete with wr as its context;
+	 * -FI_EAGAIN: not now; else a negative error, nothing posted.
+	 */
+	ssize_t (*send)(struct dofi_ep *ep, struct dofi_wr *wr);
+	ssize_t (*recv)(struct dofi_ep *ep, struct dofi_wr *wr);
+	ssize_t (*read)(struct dofi_ep *ep, struct dofi_wr *wr);
+	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
+	/* Plain read of a peer's registered memory into local scratch; for context resolution and the final sync. */
+	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
+			uint64_t rkey);
+
+	/* Reads the transport's own event queue; engine.lock held. Events handled. */
+	int (*poll_events)(struct dofi_ia *ia);
+};
+
+extern const struct dofi_trans_ops dofi_trans_msg;
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connected endpoints of the fabric (FI_EP_MSG): one fid_ep per connection, made anew for each. */
+#include "addr.h"
+#include "conn.h"
+#include "ia.h"
+#include "log.h"
+#include "trans.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATA_SOLICITED 1u
+
+/* --- passive endpoint: one per IA, on a port that the HELLO tells --- */
+
+static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
+{
+	int ret = fi_passive_ep(ia->fabric, ia->info, &ia->pep, ia);
+
+	if (ret)
+		return ret;
+	ret = fi_pep_bind(ia->pep, &ia->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(ia->pep);
+	if (!ret)
+		ret = fi_getname(&ia->pep->fid, name, size_p);
+	if (ret) {
+		fi_close(&ia->pep->fid);
+		ia->pep = NULL;
+	}
+	return ret;
+}
+
+static void msg_close(struct dofi_ia *ia)
+{
+	if (ia->pep)
+		fi_close(&ia->pep->fid);
+	ia->pep = NULL;
+}
+
+/* --- connections --- */
+
+/*
+ * The endpoint's context is the connection's id and not its address: an event may still come for an endpoint whose
+ * connection is gone.
+ */
+static void *id_context(const struct dofi_conn *conn)
+{
+	return (void *)(uintptr_t)conn->id;
+}
+
+static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
+{
+	struct dofi_conn *conn = fid ? dofi_conn_by_id(ia, (uint32_t)(uintptr_t)fid->context) : NULL;
+
+	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
+}
+
+static int make_endpoint(struct dofi_conn *conn, struct fi_info *info)
+{
+	struct dofi_ia *ia = conn->ia;
+	struct fid_ep *fep;
+	int ret = fi_endpoint(ia->domain, info, &fep, id_context(conn));
+
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(fep, &ia->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(fep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(fep);
+	if (ret) {
+		fi_close(&fep->fid);
+		return ret;
+	}
+	conn->fep = fep;
+	dofi_conn_path_made(conn);
+	return 0;
+}
+
+static int msg_connect(struct dofi_conn *conn)
+{
+	struct dofi_hello *peer = &conn->chan->peer;
+	uint64_t ticket = htobe64(conn->token);
+	struct fi_info *info = fi_dupinfo(conn->ia->info);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	free(info->dest_addr);
+	info->dest_addr = malloc(peer->fabric_name_size);
+	info->dest_addrlen = peer->fabric_name_size;
+	if (!info->dest_addr) {
+		ret = -FI_ENOMEM;
+		goto out;
+	}
+	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
+	ret = make_endpoint(conn, info);
+	if (!ret)
+		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
+out:
+	fi_freeinfo(info);
+	return ret;
+}
+
+static int msg_expect(struct dofi_conn *conn)
+{
+	(void)conn; /* the passive endpoint listens all the time; the ticket finds the connection */
+	return 0;
+}
+
+static void msg_disconnect(struct dofi_conn *conn)
+{
+	struct fid_ep *fep = conn->fep;
+
+	if (!fep)
+		return;
+	conn->fep = NULL;
+	/* The fabric gives back what it holds when the connection is shut down, at the latest when the endpoint is closed. */
+	fi_shutdown(fep, 0);
+	dofi_engine_drain_cq(conn->ia);
+	fi_close(&fep->fid);
+	dofi_engine_drain_cq(conn->ia);
+}
+
+/* --- events --- */
+
+static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, size_t data_size)
+{
+	struct dofi_conn *conn = NULL;
+	uint64_t ticket;
+	int ret;
+
+	if (data_size >= sizeof(ticket)) {
+		memcpy(&ticket, entry->data, sizeof(ticket));
+		conn = dofi_conn_by_token(ia, be64toh(ticket));
+	}
+	if (!conn || conn->fep) {
+		DOFI_LOG_I("%s: a data connection without a valid ticket was refused", ia->name);
+		fi_reject(ia->pep, entry->info->handle, NULL, 0);
+		fi_freeinfo(entry->info);
+		return;
+	}
+	ret = make_endpoint(conn, entry->info);
+	if (!ret)
+		ret = fi_accept(conn->fep, NULL, 0);
+	else
+		fi_reject(ia->pep, entry->info->handle, NULL, 0);
+	fi_freeinfo(entry->info);
+	if (ret) {
+		DOFI_LOG_W("%s: can't accept the data connection: %s", ia->name, fi_strerror(-ret));
+		dofi_conn_path_down(conn, -ret);
+	}
+}
+
+static void on_error(struct dofi_ia *ia)
+{
+	struct fi_eq_err_entry err = {0};
+	struct dofi_conn *conn;
+
+	if (fi_eq_readerr(ia->eq, &err, 0) < 0)
+		return;
+	conn = conn_of(ia, err.fid);
+	if (conn)
+		dofi_conn_path_down(conn, err.err ? err.err : FI_EOTHER);
+}
+
+/* One event; false when there is none. */
+static bool read_event(struct dofi_ia *ia)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + 512];
+	} buf;
+	struct dofi_conn *conn;
+	uint32_t event;
+	ssize_t n = fi_eq_read(ia->eq, &event, &buf, sizeof(buf), 0);
+
+	if (n == -FI_EAVAIL) {
+		on_error(ia);
+		return true;
+	}
+	if (n < (ssize_t)sizeof(buf.entry))
+		return false;
+	if (event == FI_CONNREQ) {
+		on_connreq(ia, &buf.entry, (size_t)n - sizeof(buf.entry));
+		return true;
+	}
+	conn = conn_of(ia, buf.entry.fid);
+	if (!conn)
+		return true;
+	if (event == FI_CONNECTED)
+		dofi_conn_path_up(conn);
+	else if (event == FI_SHUTDOWN)
+		dofi_conn_path_down(conn, 0);
+	return true;
+}
+
+static int msg_poll_events(struct dofi_ia *ia)
+{
+	int n = 0;
+
+	while (n < 64 && read_event(ia))
+		n++;
+	return n;
+}
+
+/* --- posts --- */
+
+static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	struct fi_msg msg = {
+		.msg_iov = wr->iov,
+		.desc = dofi_wr_desc(&ep->req, wr),
+		.iov_count = wr->niov,
+		.context = wr,
+		.data = data,
+	};
+
+	return fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+}
+
+static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	void **desc = dofi_wr_desc(&ep->req, wr);
+
+	if (ep->peer.wants_data || solicited)
+		return send_with_data(ep, wr, (uint64_t)ep->peer.data << 1 | (solicited ? DATA_SOLICITED : 0));
+	if (wr->niov == 1)
+		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
+	if (wr->niov == 0)
+		return fi_send(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
+	return fi_sendv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	void **desc = dofi_wr_desc(&ep->recv, wr);
+
+	if (wr->niov == 1)
+		return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
+	if (wr->niov == 0)
+		return fi_recv(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
+	return fi_recvv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_read(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	void **desc = dofi_wr_desc(&ep->req, wr);
+
+	if (wr->niov == 1)
+		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr->faddr,
+			       wr->rkey, wr);
+	return fi_readv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr->faddr, wr->rkey, wr);
+}
+
+static ssize_t msg_write(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	void **desc = dofi_wr_desc(&ep->req, wr);
+
+	if (wr->niov == 1)
+		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr->faddr,
+				wr->rkey, wr);
+	return fi_writev(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr->faddr, wr->rkey, wr);
+}
+
+static ssize_t msg_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
+			uint64_t rkey)
+{
+	return fi_read(ep->fep, buf, size, desc, FI_ADDR_UNSPEC, raddr, rkey, wr);
+}
+
+const struct dofi_trans_ops dofi_trans_msg = {
+	.name = "msg",
+	.id = DOFI_TRANS_MSG,
+	.open = msg_open,
+	.close = msg_close,
+	.connect = msg_connect,
+	.expect = msg_expect,
+	.disconnect = msg_disconnect,
+	.send = msg_send,
+	.recv = msg_recv,
+	.read = msg_read,
+	.write = msg_write,
+	.peek = msg_peek,
+	.poll_events = msg_poll_events,
+};

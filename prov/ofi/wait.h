@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Blocking. A waiter watches a counter ("bell") that whoever changes its condition rings. One waiter per IA becomes the
+ * engine's driver and sleeps on the descriptors; the others sleep on a futex of their own until their bell rings or the
+ * driver's place becomes free.
+ */
+#ifndef DOFI_WAIT_H
+#define DOFI_WAIT_H
+
+#include "list.h"
+#include "lock.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+#define DOFI_FOREVER UINT64_MAX
+
+struct dofi_wait {
+	_Atomic bool driven;	/* the driver's place is taken */
+	_Atomic bool asleep;	/* the driver is in, or about to enter, epoll_wait */
+	_Atomic uint32_t count; /* sleepers on futexes */
+	struct dofi_lock lock;
+	struct dofi_list sleepers;
+	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */
+};
+
+void dofi_wait_init(struct dofi_ia *ia);
+void dofi_wait_fini(struct dofi_ia *ia);
+
+/*
+ * Sleeps until *bell differs from seen (0), a signal was handled (-EINTR) or the deadline has passed (-ETIMEDOUT). Drives
+ * the engine meanwhile. No lock may be held.
+ */
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline);
+
+/* Rings the bell: whoever sleeps on it returns. Any lock may be held. */
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell);
+
+/* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
+bool dofi_wait_drive_begin(struct dofi_ia *ia);
+void dofi_wait_drive_end(struct dofi_ia *ia);
+
+/* Calls the driver back from its sleep. */
+void dofi_wait_kick(struct dofi_ia *ia);
+
+/*
+ * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the deadline passes or the
+ * bell rings. 0: only completions may be new; 1: a full round is due; -EINTR. sigmask: as for epoll_pwait.
+ */
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+		     const sigset_t *sigmask);
+
+/* DAT_TIMEOUT (microseconds from now) as a deadline. */
+uint64_t dofi_deadline(uint32_t timeout_us);
+
+#endif

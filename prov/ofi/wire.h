@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length and a body; the first
+ * frame each way is a HELLO, all others carry a message of one fixed layout followed by private data.
+ */
+#ifndef DOFI_WIRE_H
+#define DOFI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define DOFI_WIRE_MAGIC 0x6461744fu
+#define DOFI_WIRE_VERSION 1u
+#define DOFI_WIRE_MAX_FRAME 4096u /* length word included; a longer one is hostile or garbage */
+#define DOFI_WIRE_MAX_PRIVATE 256u
+#define DOFI_FABRIC_NAME_MAX 256u
+
+enum dofi_msg_type {
+	DOFI_MSG_REQUEST = 1, /* active -> passive: connect me to conn_qual */
+	DOFI_MSG_ACCEPT,      /* passive -> active: token for the data path */
+	DOFI_MSG_REJECT,      /* passive -> active: reason */
+	DOFI_MSG_READY,	      /* active -> passive: third leg, I am established */
+	DOFI_MSG_CANCEL,      /* active -> passive: the request is off (timeout, disconnect, free) */
+	DOFI_MSG_LEAVE,	      /* graceful disconnect began; flag: no receive posted here */
+	DOFI_MSG_BYE,	      /* connection is over; reason tells how */
+	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
+	DOFI_MSG_DONE,	      /* answer to INVALIDATE */
+	DOFI_MSG_GOODBYE,     /* the whole IA leaves in order */
+	DOFI_MSG_TYPES
+};
+
+enum dofi_reason {
+	DOFI_REASON_NONE,
+	DOFI_REASON_CONSUMER,  /* rejected by the consumer */
+	DOFI_REASON_NOT_MINE,  /* this process does not serve that conn_qual: try the next port */
+	DOFI_REASON_RESOURCES, /* backlog full, out of memory */
+	DOFI_REASON_VERSION,
+	DOFI_REASON_DISCONNECT, /* BYE after dat_ep_disconnect, dat_ep_free, dat_ia_close */
+	DOFI_REASON_ERROR,	/* BYE because the connection broke */
+};
+
+#define DOFI_MSG_F_NO_RECV 1u	/* LEAVE */
+#define DOFI_MSG_F_SOLICITED 2u /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
+#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants `data` with every message (its receives are shared) */
+
+struct dofi_msg {
+	uint8_t type;
+	uint8_t reason;
+	uint16_t flags;
+	uint32_t dst, src;   /* connection ids of receiver and sender; 0: not known yet */
+	uint64_t conn_qual;  /* REQUEST */
+	uint64_t port_qual;  /* REQUEST: the active EP's local qualifier */
+	uint64_t token;	     /* ACCEPT: what the data path shows as its ticket; INVALIDATE: a number that DONE repeats */
+	uint32_t read_in, read_out;
+	uint32_t pz;	     /* number of the EP's protection zone */
+	uint32_t data;	     /* with DOFI_MSG_F_DATA */
+	uint32_t context;    /* INVALIDATE, DONE */
+	uint32_t private_size;
+	const void *private_data; /* decoded: points into the frame */
+};
+
+struct dofi_hello {
+	uint8_t uuid[16];     /* of the IA; made at dat_ia_open */
+	char provider[32];    /* libfabric provider; both ends must agree */
+	uint8_t transport;    /* enum of trans.h; both ends must agree */
+	struct sockaddr_storage addr; /* the IA's address */
+	uint32_t fabric_name_size;
+	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX]; /* libfabric address of the data path */
+	uint64_t ctxtab_key, ctxtab_address;
+	uint32_t ctxtab_entries;
+};
+
+/*
+ * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size. Names that are too long are
+ * the caller's mistake.
+ */
+size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello);
+size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg);
+
+/*
+ * Whole frame at the start of a stream of fill bytes: *size_p is its size, length word included, or 0 when more must come
+ * first. False when no frame of ours begins so.
+ */
+bool dofi_wire_frame(const uint8_t *stream, size_t fill, size_t *size_p);
+#define DOFI_WIRE_LENGTH 4u /* bytes of the length word; the body follows */
+
+/* True when the body is a HELLO of whatever version, and which; the place of both never changes. */
+bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version_p);
+
+/* Decode a frame's body. False when it is malformed in any way, or a HELLO of another version. */
+bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p);
+bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
+
+#endif
