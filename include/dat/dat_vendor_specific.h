@@ -12,5 +12,6 @@
 #define DAT_OFI_ATTR_TRANSPORT	"DAT_OFI_TRANSPORT"	/* "msg" or "rdm" */
 #define DAT_OFI_ATTR_DOMAIN	"DAT_OFI_DOMAIN"	/* libfabric domain: "lo" */
 #define DAT_OFI_ATTR_FABRIC	"DAT_OFI_FABRIC"	/* libfabric fabric: "127.0.0.0/8" */
+#define DAT_OFI_ATTR_VERSION	"DAT_OFI_VERSION"	/* of this provider: "0.1.0" */
 
 #endif /* DAT_VENDOR_SPECIFIC_H */

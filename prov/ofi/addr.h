@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Internet addresses. Never more is read from one than its family has: consumers pass buffers of just that size. */
+/* Internet addresses. Consumers pass buffers of just the family's size: no more is read. */
 #ifndef DOFI_ADDR_H
 #define DOFI_ADDR_H
 

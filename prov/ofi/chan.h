@@ -65,6 +65,8 @@ struct dofi_cm {
 	uint32_t conns_size;
 	uint32_t conns_next;
 	uint32_t nconns;
+	struct dofi_list binds; /* EPs whose bind waits for an invalidation, by bind_link */
+	struct dofi_work answered; /* looks after them */
 };
 
 int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
@@ -84,6 +86,12 @@ void dofi_chan_leave(struct dofi_conn *conn);
 /* Queues a message and sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
 
+/*
+ * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it. err is for those who still
+ * wait for it, orderly for those who have it.
+ */
+void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
+
 /* listen.c: a socket was accepted; the channel owns it. False when out of memory: still the caller's. */
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
 
@@ -92,6 +100,13 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
  * Called without locks.
  */
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
+
+/*
+ * The same without waiting: asks every peer; dofi_conn_invalidated is called when an answer or the loss of a peer may have
+ * completed an invalidation. engine.lock held. Returns the invalidation's number for dofi_chan_invalidated.
+ */
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
+bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
 
 /* The process exits: GOODBYE on every channel that takes it at once. Gives up when engine.lock is not to be had. */
 void dofi_cm_exit(struct dofi_ia *ia);
@@ -109,6 +124,8 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err);
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
 /* A message for a connection, or a REQUEST. */
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg);
+/* Some invalidation may be through; called from deferred work. */
+void dofi_conn_invalidated(struct dofi_ia *ia);
 /* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
 

@@ -67,8 +67,8 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	do
-		conn->id = ++cm->conns_next;
+	do /* 31 bits: with the solicited bit it makes completion data of 4 bytes */
+		conn->id = ++cm->conns_next & 0x7fffffffu;
 	while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
 	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
 	cm->nconns++;
@@ -113,13 +113,19 @@ static void tell_simple(struct dofi_conn *conn, enum dofi_msg_type type, enum do
 }
 
 /* What the peer must know of our EP. */
-static void describe(const struct dofi_ep *ep, struct dofi_msg *msg)
+static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 {
+	const struct dofi_ep *ep = conn->ep;
+
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
+	if (ep->srq) {
+		msg->flags |= DOFI_MSG_F_DATA;
+		msg->data = conn->id;
+	}
 }
 
 static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -179,9 +185,11 @@ static void finish(struct dofi_conn *conn)
 	ia->trans->disconnect(conn);
 	say_last_word(conn, phase, conn->end_reason);
 
+	dofi_list_del(&ep->bind_link);
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	ep->fep = NULL;
+	ep->binding = false;
 	ep->peeking = false;
 	ep->faulty = false;
 	ep->conn = NULL;
@@ -343,7 +351,7 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 	if (conn->ending)
 		return;
 	conn->phase = DOFI_CONN_REQUESTED;
-	describe(conn->ep, &msg);
+	describe(conn, &msg);
 	tell(conn, &msg);
 }
 
@@ -471,7 +479,7 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 		return 0;
 	}
-	describe(ep, &msg);
+	describe(conn, &msg);
 	msg.token = conn->token;
 	tell(conn, &msg);
 	return 0;
@@ -566,7 +574,7 @@ static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
 {
 	struct dofi_msg msg = {.type = DOFI_MSG_LEAVE, .data = ep->nreceived};
 
-	conn->said_no_recv = dofi_ring_count(&ep->recv) == 0;
+	conn->said_no_recv = !ep->srq && dofi_ring_count(&ep->recv) == 0;
 	if (conn->said_no_recv)
 		msg.flags = DOFI_MSG_F_NO_RECV;
 	tell(conn, &msg);
@@ -585,7 +593,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!conn || conn->ending || conn->phase != DOFI_CONN_UP)
 		return;
-	if (!conn->said_no_recv && dofi_ring_count(&ep->recv) == 0)
+	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
 		say_leave(conn, ep);
 	if (stuck(conn, ep)) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
@@ -719,11 +727,55 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 	}
 }
 
+/* --- binds --- */
+
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	uint32_t replaced = dofi_bind_apply(dofi_wr_bind(wr));
+	ep->bind_replaced = dofi_bind_apply(dofi_wr_bind(wr));
+	if (!ep->bind_replaced) {
+		wr->state = DOFI_WR_DONE;
+		return;
+	}
+	/* The former context must be dead everywhere before the bind completes (DTO-166): the engine asks the peers. */
+	ep->binding = true;
+	dofi_ep_stall(ep);
+}
 
-	(void)ep;
-	(void)replaced;
-	wr->state = DOFI_WR_DONE;
+void dofi_conn_ask_for_bind(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
+	ep->bind_replaced = 0;
+	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
+	dofi_work_defer(ia, &ia->cm.answered);
+}
+
+static void bind_done(struct dofi_ep *ep)
+{
+	dofi_list_del(&ep->bind_link);
+	dofi_lock(&ep->lock);
+	ep->binding = false;
+	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_ISSUED)
+			wr->state = DOFI_WR_DONE;
+	}
+	dofi_reap_release(ep);
+	dofi_ep_issue(ep);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_invalidated(struct dofi_ia *ia)
+{
+	DOFI_LIST_FOR_SAFE(node, &ia->cm.binds)
+	{
+		struct dofi_ep *ep = DOFI_CONTAINER(node, struct dofi_ep, bind_link);
+
+		if (dofi_chan_invalidated(ia, ep->bind_number))
+			bind_done(ep);
+	}
 }

@@ -93,6 +93,8 @@ void dofi_conn_drained(struct dofi_ep *ep);
 
 /* issue.c, ep->lock held: a bind's turn has come. */
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
+/* The engine's part of it: asks the peers to forget what the bind replaced. engine.lock and ep->lock held. */
+void dofi_conn_ask_for_bind(struct dofi_ep *ep);
 
 /* --- upcalls of the transports; engine.lock held --- */
 /* The endpoint takes receives: those posted so far are handed down. */

@@ -50,7 +50,10 @@ struct dofi_ctxtab {
 	struct dofi_ctx_local *local;
 	uint32_t entries;
 	uint32_t used;
-	uint16_t free_head, free_tail; /* FIFO, so that an index rests before it is used again */
+	uint32_t fresh;		       /* this index and those above were never used */
+	uint32_t resting;	       /* freed ones: a FIFO, so that an index rests before it is used again */
+	uint16_t free_head, free_tail;
+	uint16_t first_generation;
 	struct fid_mr *mr;	       /* registration of wire[] for remote reads */
 	uint64_t key, address;	       /* goes into the handshake */
 };

@@ -150,6 +150,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	dofi_lock_init(&ep->lock);
 	dofi_list_init(&ep->stalled_link);
+	dofi_list_init(&ep->bind_link);
 	ep->state = state;
 	ep->pz = pz;
 	ep->recv_evd = recv;
@@ -288,6 +289,24 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
 	if (!ep)
 		return DOFI_BAD_ARG(7);
 	return create(ia, pz, recv, req, conn, NULL, attr, DOFI_BAD_ARG(6), ep);
+}
+
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+				   DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *attr,
+				   DAT_EP_HANDLE *ep)
+{
+	struct dofi_srq *srq = DOFI_OBJ(srq_handle, SRQ);
+	struct dofi_ia *ia = DOFI_IA(handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!srq || srq->obj.ia != ia)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (!attr)
+		return DOFI_BAD_ARG(7);
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	return create(ia, pz, recv, req, conn, srq, attr, DOFI_BAD_ARG(7), ep);
 }
 
 /* --- dat_ep_query --- */
@@ -514,6 +533,13 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 	if (span)
 		*span = n; /* messages of one connection complete in order (EP-187) */
 	return DAT_SUCCESS;
+}
+
+/* An EP holds a buffer no longer than it takes to complete it, so there is nothing to mark (see dat_ia_query). */
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	(void)soft, (void)hard;
+	return DOFI_OBJ(handle, EP) ? DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0) : DOFI_BAD_HANDLE(EP);
 }
 
 DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)

@@ -24,7 +24,8 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_READ = 2,
 	DOFI_OP_RECV = 3,
 	DOFI_OP_BIND = 5,
-	DOFI_OP_PEEK = 0x40, /* ours: reads the peer's context table; no event */
+	DOFI_OP_PEEK = 0x40,	 /* ours: reads the peer's context table; no event */
+	DOFI_OP_SRQ_RECV = 0x41, /* ours: a receive of an SRQ, not taken yet */
 };
 
 enum dofi_wr_state {
@@ -36,7 +37,10 @@ enum dofi_wr_state {
 
 /* A work request; also the operation's context at the fabric. The EP's iov limit decides the size of one. */
 struct dofi_wr {
-	struct dofi_ep *ep; /* NULL while a receive of an SRQ is not taken */
+	union {
+		struct dofi_ep *ep;
+		struct dofi_srq *srq; /* DOFI_OP_SRQ_RECV */
+	};
 	uint64_t cookie;
 	uint8_t op;	/* enum dofi_op */
 	uint8_t state;	/* enum dofi_wr_state */
@@ -118,6 +122,10 @@ struct dofi_ep {
 	bool stalled;	      /* in engine.stalled */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
 	struct dofi_list stalled_link;
+	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
+	uint32_t bind_replaced;	 /* ...0 once they were asked... */
+	uint64_t bind_number;	 /* ...by this invalidation */
+	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
 	struct dofi_peer_ep peer;
 
 	/* Configuration: changed with both locks held. */
@@ -180,6 +188,16 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
 			 DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+
+/* Completion data of a message: bit 0, and above it the receiver's number where it asked for one. */
+#define DOFI_DATA_SOLICITED 1u
+
+/*
+ * Translates segments into wr->iov and desc, with the checks of a post; empty ones are left out. DAT_SUCCESS or the post's
+ * error.
+ */
+DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   unsigned int privilege, struct dofi_wr *wr, void **desc);
 
 /* Gives queued work to the fabric as far as order, limits and the fabric allow; ep->lock held. */
 void dofi_ep_issue(struct dofi_ep *ep);

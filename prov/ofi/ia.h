@@ -49,6 +49,7 @@ struct dofi_named {
 struct dofi_ia {
 	struct dofi_obj obj;
 	struct dofi_list all; /* every IA of the process, for fork and exit handlers */
+	bool at_rest;	      /* while the process forks: the forking thread has engine.lock */
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_BOOLEAN thread_safe_asked; /* the registry entry's; reported back so that the registry finds it again */
 	struct dofi_params params;
@@ -82,7 +83,7 @@ struct dofi_ia {
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	_Atomic uint32_t nagents;
 
-	struct dofi_evd *async_evd; /* NULL: out of scope; guarded by obj_lock */
+	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;
 };
 

@@ -100,7 +100,7 @@ static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	if ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads)
+	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
 		return WAIT;
 	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
@@ -216,6 +216,8 @@ static void retry(struct dofi_ep *ep)
 		conn = ep->conn;
 		dofi_reap_release(ep);
 	} else {
+		if (ep->binding && ep->bind_replaced)
+			dofi_conn_ask_for_bind(ep);
 		dofi_ep_issue(ep);
 		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 			dofi_conn_drained(ep);

@@ -13,29 +13,39 @@ struct dofi_pz {
 	uint32_t number; /* names the zone to peers; never reused within an IA while < 65536 zones were made */
 };
 
+/* A registration with the fabric, or none when fid is NULL. */
+struct dofi_mr {
+	struct fid_mr *fid;
+	uint64_t key;	  /* fabric key */
+	uint64_t address; /* fabric address of the first byte */
+};
+
 struct dofi_lmr {
-	struct dofi_obj obj; /* users: bound RMRs */
+	struct dofi_obj obj; /* users: RMRs bound, binds outstanding */
 	struct dofi_pz *pz;
 	uint64_t base, length;
-	DAT_MEM_PRIV_FLAGS privileges;
-	struct fid_mr *mr;
+	DAT_MEM_PRIV_FLAGS privileges; /* local read is always among them (PRG-11) */
+	struct dofi_mr mr;
 	void *desc;	  /* for local segments; NULL where the provider wants none */
-	uint64_t key;	  /* fabric key */
-	uint64_t address; /* fabric address of base */
 	uint32_t context; /* lmr_context; also rmr_context when there are remote rights */
+	struct dofi_lock lock; /* a leaf; guards window */
+	struct dofi_mr window; /* for RMRs with remote rights that the LMR itself does not give; made by the first of them */
 	DAT_MEM_TYPE mem_type;
-	DAT_REGION_DESCRIPTION region; /* as given */
+	DAT_REGION_DESCRIPTION region; /* this and the next two as given */
 	DAT_VLEN asked_length;
-	struct dofi_shm_cookie *cookie; /* SHARED_VIRTUAL: share of the host-wide name, else NULL */
+	DAT_MEM_PRIV_FLAGS asked_privileges;
+	int cookie_share; /* SHARED_VIRTUAL: share of the host-wide name (cookie.h), else -1 */
 };
 
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
+	_Atomic uint32_t refs; /* the handle, and each bind that is outstanding */
 	struct dofi_lock lock; /* a leaf; guards the rest */
-	struct dofi_lmr *lmr;  /* of the latest bind, or NULL; holds a use of it */
-	uint32_t context;      /* of the latest bind, or 0 */
-	uint64_t base, length;
+	bool freed;
+	struct dofi_lmr *lmr; /* of the latest bind, or NULL; holds a use of it */
+	uint32_t context;     /* of the latest bind, or 0 */
+	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
 
@@ -47,14 +57,14 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 		     uint64_t *key_p, uint64_t *address_p);
 
 /*
- * A bind reaches the head of its EP's request queue: the RMR's new context becomes usable by peers and replaces the
- * former one. The wire form was prepared when the bind was posted. ep.c calls it with ep->lock held.
+ * A bind on its way through its EP's request queue. When its turn comes the RMR's new context becomes usable by peers and
+ * replaces the former one. All three functions may be called with ep->lock held.
  */
 struct dofi_bind {
-	struct dofi_rmr *rmr;
+	struct dofi_rmr *rmr; /* holds a reference */
 	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
-	uint32_t context;
-	uint64_t base, length;
+	uint32_t context;     /* reserved; 0: unbind */
+	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
 /* Checks the arguments of a bind and reserves its context; DAT_SUCCESS or the error for dat_rmr_bind. */
@@ -65,6 +75,10 @@ uint32_t dofi_bind_apply(struct dofi_bind *bind);
 /* The bind was flushed: gives the reserved context and the use of the LMR back. */
 void dofi_bind_cancel(struct dofi_bind *bind);
 
+/* For binds: the LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
+int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p);
+
+/* No lock may be held; peers are not told. */
 void dofi_pz_destroy(struct dofi_pz *pz);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
 void dofi_rmr_destroy(struct dofi_rmr *rmr);

@@ -34,8 +34,8 @@ static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 }
 
 /* One bounds check and one copy per segment; empty segments are left out unseen (DTO-012, DTO-017). */
-static DAT_RETURN translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			    unsigned int privilege, struct dofi_wr *wr, void **desc)
+DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				   unsigned int privilege, struct dofi_wr *wr, void **desc)
 {
 	uint16_t out = 0;
 
@@ -145,7 +145,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->recv, ep->recv.tail);
 	fill(wr, ep, DOFI_OP_RECV, cookie, flags, length);
-	ret = translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	return commit(ep, &ep->recv);
@@ -176,7 +176,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, DOFI_OP_SEND, cookie, flags, length);
-	ret = translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	return commit(ep, &ep->req);
@@ -213,7 +213,7 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, 
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, op, cookie, flags, length);
-	ret = translate(ep->obj.ia, ep->pz, n, iov,
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov,
 			read ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
 			dofi_wr_desc(&ep->req, wr));
 	if (ret != DAT_SUCCESS)

@@ -6,11 +6,9 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "srq.h"
 
 #include <rdma/fi_errno.h>
-
-/* The message's completion data: our receivers ask for one bit, and for their own number in the others. */
-#define DATA_SOLICITED 1u
 
 static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -121,7 +119,7 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, b
 		return;
 	wr->length = length;
 	ep->nreceived++;
-	wr->solicited = has_data && (data & DATA_SOLICITED);
+	wr->solicited = has_data && (data & DOFI_DATA_SOLICITED);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 }
@@ -130,6 +128,10 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data,
 {
 	struct dofi_ep *ep = wr->ep;
 
+	if (wr->op == DOFI_OP_SRQ_RECV) {
+		dofi_srq_done(wr, err, length, has_data, data);
+		return;
+	}
 	dofi_lock(&ep->lock);
 	if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);

@@ -7,7 +7,10 @@
 #include "ep.h"
 #include "object.h"
 
-/* A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed in a fixed sequence. */
+/*
+ * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed in
+ * a fixed sequence.
+ */
 #define DOFI_PORT_BASE 16384u
 #define DOFI_PORT_RANGE 16384u
 #define DOFI_PORT_TRIES 16u
@@ -21,7 +24,7 @@ struct dofi_sp {
 	struct dofi_list link;	/* ia->cm.listeners while it listens */
 	struct dofi_fd fd;	/* listening socket; fd -1 when closed */
 	struct dofi_timer pause; /* out of descriptors: accepts again when it fires */
-	int claim_fd;		/* holds a conn_qual that is longer than a port, on the whole host; or -1 */
+	int claim_fd;		/* holds a long conn_qual on the whole host; or -1 */
 	uint64_t conn_qual;
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS psp_flags; /* PSP */
@@ -46,24 +49,32 @@ struct dofi_cr {
 /* The EVD behind the handle when it belongs to ia and takes connection requests; else NULL. */
 struct dofi_evd *dofi_sp_evd(struct dofi_ia *ia, DAT_EVD_HANDLE evd);
 
-/* Makes a listening service point; conn_qual 0: any free one. Not published yet, so it can be given its particulars. */
-DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_qual, bool rsp, struct dofi_sp **sp_p);
+/*
+ * Makes a listening service point; conn_qual 0: any free one. Not published yet, so it can be given
+ * its particulars.
+ */
+DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_qual, bool rsp,
+		       struct dofi_sp **sp_p);
 
-/* Stops listening and frees; the EP of an RSP is UNCONNECTED again. The handle has been retired, or was never published. */
+/*
+ * Stops listening and frees; the EP of an RSP is UNCONNECTED again. The handle has been retired, or
+ * was never published.
+ */
 void dofi_sp_destroy(struct dofi_sp *sp);
 
 /* The service point of this IA that serves conn_qual, or NULL. */
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual);
 
 /*
- * A REQUEST came in on some channel: finds the service point of conn->conn_qual and makes the CR. DOFI_REASON_NONE when the
- * consumer has it; else why it is refused (the caller rejects and frees conn).
+ * A REQUEST came in on some channel: finds the service point of conn->conn_qual and makes the CR.
+ * DOFI_REASON_NONE when the consumer has it; else why it is refused (the caller rejects and frees
+ * conn).
  */
 enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *remote);
 
 /* --- listen.c; engine.lock held --- */
 
-/* Opens the listening socket at the IA's address. 0, -EADDRINUSE, -ENOSPC (no port for this conn_qual), another -errno. */
+/* Listens at the IA's address. 0, -EADDRINUSE, -ENOSPC (no port is left), another -errno. */
 int dofi_sp_listen(struct dofi_sp *sp);
 void dofi_sp_unlisten(struct dofi_sp *sp);
 
@@ -73,21 +84,24 @@ void dofi_sp_unlisten(struct dofi_sp *sp);
 int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote);
 
 /*
- * Frees a CR; its handle has been retired. When reject is true, the connector is refused with DOFI_REASON_DISCONNECT and the
- * CR's EP goes back to where it came from.
+ * Frees a CR; its handle has been retired. When reject is true, the connector is refused with
+ * DOFI_REASON_DISCONNECT and the CR's EP goes back to where it came from.
  */
 void dofi_cr_destroy(struct dofi_cr *cr, bool reject);
 
-DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
-DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags,
-			       DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
 DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp);
-DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep, DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+			   DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
 DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp);
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
-DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT private_size, const DAT_PVOID private_data);
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT private_size,
+			  const DAT_PVOID private_data);
 /* 1.2's dat_cr_reject calls it with no private data. */
 DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT private_size, const DAT_PVOID private_data);
 DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);

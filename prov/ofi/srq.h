@@ -1,34 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queue: a pool of receives that the EPs attached to it draw from. */
+/*
+ * Shared receive queue: a pool of receives that the EPs attached to it draw from. The transport has one queue for it; a
+ * message carries the number of the connection that it came by, since the fabric does not tell.
+ */
 #ifndef DOFI_SRQ_H
 #define DOFI_SRQ_H
 
 #include "ep.h"
 
-/* Whether SRQs exist: what dat_ia_query says of them. */
-#define DOFI_SRQ_SUPPORTED 0
+struct fid_ep;
+
+/* What dat_ia_query says: whether there are SRQs, the watermarks on them and on EPs. */
+#define DOFI_SRQ_SUPPORTED	      1
+#define DOFI_SRQ_WATERMARKS_SUPPORTED 0
+/* What dat_ep_recv_query tells: bit 0 the number of buffers, bit 1 their span. */
+#define DOFI_EP_RECV_INFO 3
 
 struct dofi_srq {
 	struct dofi_obj obj; /* users: EPs attached */
 	struct dofi_lock lock;
+	struct fid_ep *srx; /* msg transport */
 	struct dofi_pz *pz;
 	uint32_t max_dtos;
 	uint16_t max_iov;
-	uint32_t low_watermark; /* 0: disarmed */
+	uint32_t low_watermark; /* 0: none */
+	bool armed;		/* the next fall below the mark raises an event */
 	uint32_t available;	/* on the queue, free for EPs */
-	uint32_t outstanding;	/* available, taken, or completed and not dequeued */
+	uint32_t outstanding;	/* available, or completed and not dequeued */
+
+	/* Slots never move, as the fabric holds their addresses: growth adds a chunk. */
+	struct dofi_srq_chunk *chunks;
+	struct dofi_ring shape; /* stride and max_iov of a slot; no ring otherwise */
+	struct dofi_wr **idle;	/* stack of slots that nobody holds */
+	uint32_t nidle, slots;
 };
+
+/* The fabric finished a receive of an SRQ; arguments as for dofi_reap_done. engine.lock held. */
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data);
 
 /* A completion of this SRQ was dequeued: its place is free again. */
 void dofi_srq_dequeued(struct dofi_srq *srq);
 
 void dofi_srq_destroy(struct dofi_srq *srq);
 
-DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
-			   DAT_SRQ_HANDLE *srq);
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *srq);
 DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq);
-DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie);
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie);
 DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
 DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT max_dtos);
 DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq, DAT_COUNT low_watermark);

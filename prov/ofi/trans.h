@@ -43,6 +43,12 @@ struct dofi_trans_ops {
 	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey);
 
+	/* The queue behind an SRQ; closing it gives back what is posted without completions. 0 or a negative error. */
+	int (*srq_open)(struct dofi_srq *srq);
+	void (*srq_close)(struct dofi_srq *srq);
+	/* srq->lock held. As the posts above. */
+	ssize_t (*srq_recv)(struct dofi_srq *srq, struct dofi_wr *wr);
+
 	/* Reads the transport's own event queue; engine.lock held. Events handled. */
 	int (*poll_events)(struct dofi_ia *ia);
 };

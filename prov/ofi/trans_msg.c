@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "ia.h"
 #include "log.h"
+#include "srq.h"
 #include "trans.h"
 
 #include <endian.h>
@@ -17,8 +18,6 @@
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DATA_SOLICITED 1u
 
 /* --- passive endpoint: one per IA, on a port that the HELLO tells --- */
 
@@ -67,13 +66,19 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 
 static int make_endpoint(struct dofi_conn *conn, struct fi_info *info)
 {
+	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
 	struct fid_ep *fep;
-	int ret = fi_endpoint(ia->domain, info, &fep, id_context(conn));
+	int ret;
 
+	if (srq)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	ret = fi_endpoint(ia->domain, info, &fep, id_context(conn));
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(fep, &ia->eq->fid, 0);
+	if (!ret && srq)
+		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
@@ -235,7 +240,7 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (ep->peer.wants_data || solicited)
-		return send_with_data(ep, wr, (uint64_t)ep->peer.data << 1 | (solicited ? DATA_SOLICITED : 0));
+		return send_with_data(ep, wr, (uint64_t)ep->peer.data << 1 | (solicited ? DOFI_DATA_SOLICITED : 0));
 	if (wr->niov == 1)
 		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
@@ -280,6 +285,30 @@ static ssize_t msg_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_
 	return fi_read(ep->fep, buf, size, desc, FI_ADDR_UNSPEC, raddr, rkey, wr);
 }
 
+/* --- shared receive queues --- */
+
+static int msg_srq_open(struct dofi_srq *srq)
+{
+	struct fi_rx_attr attr = *srq->obj.ia->info->rx_attr;
+
+	return fi_srx_context(srq->obj.ia->domain, &attr, &srq->srx, srq);
+}
+
+static void msg_srq_close(struct dofi_srq *srq)
+{
+	fi_close(&srq->srx->fid);
+	srq->srx = NULL;
+}
+
+static ssize_t msg_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	void **desc = dofi_wr_desc(&srq->shape, wr);
+
+	if (wr->niov == 1)
+		return fi_recv(srq->srx, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
+	return fi_recvv(srq->srx, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
 const struct dofi_trans_ops dofi_trans_msg = {
 	.name = "msg",
 	.id = DOFI_TRANS_MSG,
@@ -293,5 +322,8 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.read = msg_read,
 	.write = msg_write,
 	.peek = msg_peek,
+	.srq_open = msg_srq_open,
+	.srq_close = msg_srq_close,
+	.srq_recv = msg_srq_recv,
 	.poll_events = msg_poll_events,
 };

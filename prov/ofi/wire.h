@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length and a body; the first
- * frame each way is a HELLO, all others carry a message of one fixed layout followed by private data.
+ * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length and
+ * a body; the first frame each way is a HELLO, all others carry a message of one fixed layout
+ * followed by private data.
  */
 #ifndef DOFI_WIRE_H
 #define DOFI_WIRE_H
@@ -22,7 +23,7 @@ enum dofi_msg_type {
 	DOFI_MSG_ACCEPT,      /* passive -> active: token for the data path */
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
 	DOFI_MSG_READY,	      /* active -> passive: third leg, I am established */
-	DOFI_MSG_CANCEL,      /* active -> passive: the request is off (timeout, disconnect, free) */
+	DOFI_MSG_CANCEL,      /* active -> passive: the request is off */
 	DOFI_MSG_LEAVE,	      /* graceful disconnect began; flag: no receive posted here */
 	DOFI_MSG_BYE,	      /* connection is over; reason tells how */
 	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
@@ -43,7 +44,7 @@ enum dofi_reason {
 
 #define DOFI_MSG_F_NO_RECV 1u	/* LEAVE */
 #define DOFI_MSG_F_SOLICITED 2u /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
-#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants `data` with every message (its receives are shared) */
+#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants `data` with every message */
 
 struct dofi_msg {
 	uint8_t type;
@@ -52,7 +53,7 @@ struct dofi_msg {
 	uint32_t dst, src;   /* connection ids of receiver and sender; 0: not known yet */
 	uint64_t conn_qual;  /* REQUEST */
 	uint64_t port_qual;  /* REQUEST: the active EP's local qualifier */
-	uint64_t token;	     /* ACCEPT: what the data path shows as its ticket; INVALIDATE: a number that DONE repeats */
+	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE: its number, which DONE repeats */
 	uint32_t read_in, read_out;
 	uint32_t pz;	     /* number of the EP's protection zone */
 	uint32_t data;	     /* with DOFI_MSG_F_DATA */
@@ -73,15 +74,15 @@ struct dofi_hello {
 };
 
 /*
- * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size. Names that are too long are
- * the caller's mistake.
+ * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size.
+ * Names that are too long are the caller's mistake.
  */
 size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello);
 size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg);
 
 /*
- * Whole frame at the start of a stream of fill bytes: *size_p is its size, length word included, or 0 when more must come
- * first. False when no frame of ours begins so.
+ * Whole frame at the start of a stream of fill bytes: *size_p is its size, length word included, or
+ * 0 when more must come first. False when no frame of ours begins so.
  */
 bool dofi_wire_frame(const uint8_t *stream, size_t fill, size_t *size_p);
 #define DOFI_WIRE_LENGTH 4u /* bytes of the length word; the body follows */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What concerns all control channels of an IA at once. */
+#include "chan.h"
+
+#include "ia.h"
+#include "log.h"
+#include "sp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define INVALIDATE_NS 1000000000u
+#define EXIT_LOCK_NS  100000000u
+
+/* --- invalidations --- */
+
+/* Every peer that was asked before or with invalidation `number` has answered it. */
+bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
+{
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		const struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->state == DOFI_CHAN_UP && chan->asked >= number && chan->done < number)
+			return false;
+	}
+	return true;
+}
+
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
+{
+	struct dofi_msg msg = {
+		.type = DOFI_MSG_INVALIDATE,
+		.context = context,
+		.token = ++ia->cm.invalidations,
+	};
+
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->state != DOFI_CHAN_UP)
+			continue;
+		chan->asked = msg.token;
+		dofi_chan_send(chan, &msg);
+	}
+	return msg.token;
+}
+
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
+{
+	uint64_t number, deadline = dofi_now() + INVALIDATE_NS;
+	struct dofi_cm *cm = &ia->cm;
+	uint32_t seen;
+	bool done;
+
+	dofi_engine_enter(ia);
+	number = dofi_chan_ask(ia, context);
+	for (;;) {
+		seen = atomic_load(&cm->bell);
+		done = dofi_chan_invalidated(ia, number);
+		dofi_engine_leave(ia);
+		if (done)
+			return;
+		if (dofi_wait_sleep(ia, &cm->bell, seen, deadline) == -ETIMEDOUT)
+			break;
+		dofi_engine_enter(ia);
+	}
+	DOFI_LOG_W("%s: no answer from a peer that may still write to memory freed here", ia->name);
+}
+
+/* --- the whole IA --- */
+
+static void answered(struct dofi_work *work)
+{
+	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
+}
+
+static void answered(struct dofi_work *work)
+{
+	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
+}
+
+int dofi_cm_init(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	dofi_list_init(&cm->chans);
+	dofi_list_init(&cm->strangers);
+	dofi_list_init(&cm->dead);
+	dofi_list_init(&cm->listeners);
+	dofi_list_init(&cm->binds);
+	cm->answered.run = answered;
+	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid))
+		return -errno;
+	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return cm->spare_fd < 0 ? -errno : 0;
+}
+
+static void say_goodbye(struct dofi_cm *cm)
+{
+	const struct dofi_msg goodbye = {.type = DOFI_MSG_GOODBYE};
+
+	DOFI_LIST_FOR(node, &cm->chans)
+		dofi_chan_send(DOFI_CONTAINER(node, struct dofi_chan, link), &goodbye);
+}
+
+static void close_all(struct dofi_list *chans)
+{
+	while (!dofi_list_empty(chans))
+		dofi_chan_close(DOFI_CONTAINER(chans->next, struct dofi_chan, link), 0, true);
+}
+
+void dofi_cm_fini(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	dofi_engine_enter(ia);
+	say_goodbye(cm);
+	close_all(&cm->chans);
+	close_all(&cm->strangers);
+	dofi_engine_leave(ia); /* buries them */
+	if (cm->spare_fd >= 0)
+		close(cm->spare_fd);
+	cm->spare_fd = -1;
+	free(cm->conns);
+	cm->conns = NULL;
+}
+
+void dofi_cm_exit(struct dofi_ia *ia)
+{
+	uint64_t deadline = dofi_now() + EXIT_LOCK_NS;
+
+	/* Whoever exits may be the very one that holds the lock, in a signal handler. */
+	while (!dofi_trylock(&ia->engine.lock)) {
+		if (dofi_now() > deadline)
+			return;
+		sched_yield();
+	}
+	say_goodbye(&ia->cm);
+	dofi_unlock(&ia->engine.lock);
+}
+
+static void close_fds(struct dofi_list *chans)
+{
+	DOFI_LIST_FOR(node, chans)
+	{
+		const struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->fd.fd >= 0)
+			close(chan->fd.fd);
+	}
+}
+
+/* No epoll calls: the child's descriptors share the parent's watch list. */
+void dofi_cm_fork_child(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	close_fds(&cm->chans);
+	close_fds(&cm->strangers);
+	DOFI_LIST_FOR(node, &cm->listeners)
+	{
+		const struct dofi_sp *sp = DOFI_CONTAINER(node, struct dofi_sp, link);
+
+		close(sp->fd.fd);
+		if (sp->claim_fd >= 0)
+			close(sp->claim_fd);
+	}
+	if (cm->spare_fd >= 0)
+		close(cm->spare_fd);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ctxtab.h"
+
+#include "ia.h"
+#include "mem.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <rdma/fi_domain.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+/* So many freed entries rest before the oldest is used again. */
+#define RESTING 1024u
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 32;
+}
+
+/* Over the words as they are in memory, so that one that was read while it changed is not believed. */
+static uint64_t check_word(const struct dofi_ctx_wire *wire)
+{
+	uint64_t hash = mix(DOFI_CTXTAB_ENTRIES, wire->key);
+
+	hash = mix(hash, wire->address);
+	hash = mix(hash, wire->base);
+	hash = mix(hash, wire->length);
+	return mix(hash, (uint64_t)wire->context << 32 | wire->rights);
+}
+
+bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct dofi_ctx *ctx_p)
+{
+	uint32_t rights = be32toh(wire->rights);
+
+	if (be32toh(wire->context) != context || wire->check != check_word(wire))
+		return false;
+	*ctx_p = (struct dofi_ctx){
+		.key = be64toh(wire->key),
+		.address = be64toh(wire->address),
+		.base = be64toh(wire->base),
+		.length = be64toh(wire->length),
+		.context = context,
+		.privileges = (uint16_t)(rights >> 16),
+		.pz = (uint16_t)rights,
+	};
+	return true;
+}
+
+/* --- life cycle --- */
+
+static void *map_zeroes(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
+#define WIRE_SIZE (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire))
+#define LOCAL_SIZE (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_local))
+
+static void unmap(struct dofi_ctxtab *tab)
+{
+	if (tab->wire)
+		munmap(tab->wire, WIRE_SIZE);
+	if (tab->local)
+		munmap(tab->local, LOCAL_SIZE);
+	tab->wire = NULL;
+	tab->local = NULL;
+}
+
+int dofi_ctxtab_init(struct dofi_ia *ia)
+{
+	struct dofi_ctxtab *tab = &ia->ctxtab;
+	int ret = -ENOMEM;
+
+	*tab = (struct dofi_ctxtab){.entries = DOFI_CTXTAB_ENTRIES};
+	tab->wire = map_zeroes(WIRE_SIZE);
+	tab->local = map_zeroes(LOCAL_SIZE);
+	if (!tab->wire || !tab->local)
+		goto err_unmap;
+	/* A context that was told by a former IA of this address should mean nothing here. */
+	if (getrandom(&tab->first_generation, sizeof(tab->first_generation), 0) < 0) {
+		ret = -errno;
+		goto err_unmap;
+	}
+	ret = dofi_mr_register(ia, tab->wire, WIRE_SIZE, DAT_MEM_PRIV_REMOTE_READ_FLAG, &tab->mr, &tab->key,
+			       &tab->address);
+	if (ret)
+		goto err_unmap;
+	dofi_lock_init(&tab->lock);
+	return 0;
+
+err_unmap:
+	unmap(tab);
+	return ret;
+}
+
+void dofi_ctxtab_fini(struct dofi_ia *ia)
+{
+	struct dofi_ctxtab *tab = &ia->ctxtab;
+
+	fi_close(&tab->mr->fid);
+	unmap(tab);
+	dofi_lock_fini(&tab->lock);
+}
+
+/* --- entries --- */
+
+/* tab->lock held. An index that was never used, until enough of the others have rested. */
+static bool take_index(struct dofi_ctxtab *tab, uint32_t *index_p)
+{
+	if (tab->resting <= RESTING && tab->fresh < tab->entries) {
+		*index_p = tab->fresh++;
+		tab->local[*index_p].generation = tab->first_generation;
+		return true;
+	}
+	if (!tab->resting)
+		return false;
+	*index_p = tab->free_head;
+	tab->free_head = tab->local[*index_p].next_free;
+	tab->resting--;
+	return true;
+}
+
+int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t *context_p)
+{
+	struct dofi_ctx_local *local;
+	uint32_t index;
+
+	dofi_lock(&tab->lock);
+	if (!take_index(tab, &index)) {
+		dofi_unlock(&tab->lock);
+		return -ENOSPC;
+	}
+	local = &tab->local[index];
+	if (!++local->generation)
+		local->generation = 1;
+	local->lmr = lmr;
+	local->context = (uint32_t)local->generation << 16 | index;
+	*context_p = local->context;
+	tab->used++;
+	dofi_unlock(&tab->lock);
+	return 0;
+}
+
+/* Peers read by RDMA at any time, so the order of the stores is what they may see. */
+static void hide(struct dofi_ctx_wire *wire)
+{
+	__atomic_store_n(&wire->context, 0, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_release);
+}
+
+void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
+{
+	struct dofi_ctx_wire *wire = &tab->wire[DOFI_CTX_INDEX(ctx->context)];
+	struct dofi_ctx_wire next = {
+		.key = htobe64(ctx->key),
+		.address = htobe64(ctx->address),
+		.base = htobe64(ctx->base),
+		.length = htobe64(ctx->length),
+		.context = htobe32(ctx->context),
+		.rights = htobe32((uint32_t)ctx->privileges << 16 | ctx->pz),
+	};
+
+	hide(wire);
+	wire->key = next.key;
+	wire->address = next.address;
+	wire->base = next.base;
+	wire->length = next.length;
+	wire->rights = next.rights;
+	wire->check = check_word(&next);
+	__atomic_store_n(&wire->context, next.context, __ATOMIC_RELEASE);
+}
+
+void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
+{
+	uint32_t index = DOFI_CTX_INDEX(context);
+	struct dofi_ctx_local *local = &tab->local[index];
+
+	dofi_lock(&tab->lock);
+	assert(local->context == context);
+	hide(&tab->wire[index]);
+	local->context = 0;
+	local->lmr = NULL;
+	if (tab->resting++)
+		tab->local[tab->free_tail].next_free = (uint16_t)index;
+	else
+		tab->free_head = (uint16_t)index;
+	tab->free_tail = (uint16_t)index;
+	tab->used--;
+	dofi_unlock(&tab->lock);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "error.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
+{
+	switch (err < 0 ? -err : err) {
+	case 0:
+		return DAT_SUCCESS;
+	case FI_ENOMEM:
+		return DOFI_NO_MEMORY;
+	case FI_ENOSPC:
+	case FI_EAGAIN:
+	case FI_EBUSY:
+	case FI_EMFILE:
+	case ENFILE:
+	case FI_ENOBUFS:
+	case FI_ENOCQ:
+	case FI_ENOEQ:
+	case FI_ENOAV:
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, resource);
+	case FI_EADDRINUSE:
+		return DOFI_CONN_QUAL_IN_USE;
+	case FI_EACCES:
+	case FI_EPERM:
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+	case FI_EFAULT:
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	case FI_ENODEV:
+	case FI_ENODATA:
+		return DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	case FI_ENOSYS:
+	case FI_EOPNOTSUPP:
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	default:
+		return DOFI_ERR(DAT_INTERNAL_ERROR, 0);
+	}
+}
+
+DAT_DTO_COMPLETION_STATUS dofi_error_status(int err)
+{
+	switch (err) {
+	case 0:
+		return DAT_DTO_SUCCESS;
+	case FI_ECANCELED:
+		return DAT_DTO_ERR_FLUSHED;
+	case FI_ETRUNC:
+	case FI_ETOOSMALL:
+	case FI_EMSGSIZE:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case FI_EACCES:
+	case FI_EPERM:
+	case FI_ENOKEY:
+	case FI_EKEYREJECTED:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case FI_EFAULT:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case FI_ENORX:
+		return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	case FI_EREMOTEIO:
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case EPROTO:
+	case EBADMSG:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case FI_EINVAL:
+	case FI_EOPBADSTATE:
+		return DAT_DTO_ERR_LOCAL_EP;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}

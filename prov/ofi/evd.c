@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "evd.h"
+
+#include "cno.h"
+#include "ia.h"
+#include "log.h"
+#include "srq.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG)
+
+/* --- the ring; evd->lock held --- */
+
+static struct dofi_event *slot(const struct dofi_evd *evd, uint32_t index)
+{
+	return &evd->ring[index & (evd->qlen - 1)];
+}
+
+static uint32_t queued(const struct dofi_evd *evd)
+{
+	return evd->tail - evd->head;
+}
+
+static void publish_count(struct dofi_evd *evd)
+{
+	atomic_store_explicit(&evd->count, queued(evd), memory_order_relaxed);
+}
+
+static void wake(struct dofi_evd *evd, enum dofi_wake why)
+{
+	if (!evd->waiter || evd->wake)
+		return;
+	evd->wake = why;
+	dofi_wait_ring(evd->obj.ia, &evd->bell);
+}
+
+/* A waiter keeps the CNO quiet, even when its threshold isn't reached (EVD-077). */
+static void notify_consumer(struct dofi_evd *evd)
+{
+	if (evd->waiter) {
+		if (queued(evd) >= evd->threshold)
+			wake(evd, DOFI_WAKE_EVENT);
+	} else if (evd->cno && !evd->disabled) {
+		dofi_cno_notify(evd->cno, evd);
+	}
+}
+
+static bool append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	dofi_assert_held(&evd->lock);
+	if (queued(evd) == evd->qlen)
+		return false;
+	*slot(evd, evd->tail++) = *event;
+	publish_count(evd);
+	if (notify)
+		notify_consumer(evd);
+	return true;
+}
+
+static void take(struct dofi_evd *evd, struct dofi_event *event_p)
+{
+	dofi_assert_held(&evd->lock);
+	*event_p = *slot(evd, evd->head++);
+	publish_count(evd);
+	if (!queued(evd))
+		evd->overflown = false;
+}
+
+/* What is done with an event that was taken, no lock held. */
+static void deliver(struct dofi_evd *evd, const struct dofi_event *event, DAT_EVENT *out)
+{
+	dofi_event_unfold(event, evd, out);
+	if ((event->number == DAT_DTO_COMPLETION_EVENT || event->ext) && event->dto.srq)
+		dofi_srq_dequeued(event->dto.srq);
+}
+
+/* --- producers --- */
+
+static void report_overflow(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (evd == ia->async_evd)
+		DOFI_LOG_E("%s: the asynchronous EVD is full (%u events), errors are lost: dequeue them, or open the IA with "
+			   "a longer one",
+			   ia->name, evd->qlen);
+	else
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	bool ok, report;
+
+	dofi_lock(&evd->lock);
+	ok = append(evd, event, notify);
+	report = !ok && !evd->overflown;
+	evd->overflown |= !ok;
+	dofi_unlock(&evd->lock);
+	if (report)
+		report_overflow(evd);
+	return ok ? 0 : -ENOSPC;
+}
+
+uint32_t dofi_evd_room(struct dofi_evd *evd)
+{
+	uint32_t room;
+
+	dofi_lock(&evd->lock);
+	room = evd->qlen - queued(evd);
+	dofi_unlock(&evd->lock);
+	return room;
+}
+
+void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason)
+{
+	struct dofi_event event = {.number = (uint32_t)number, .handle = handle, .reason = reason};
+	struct dofi_evd *evd = atomic_load(&ia->async_evd);
+
+	if (evd)
+		dofi_evd_push(evd, &event, true);
+}
+
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_event ours;
+	bool ok;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return DOFI_BAD_ARG(1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return DOFI_BAD_ARG(2);
+	ours = (struct dofi_event){
+		.number = DAT_SOFTWARE_EVENT,
+		.software = event->event_data.software_event_data.pointer,
+	};
+	dofi_lock(&evd->lock);
+	ok = append(evd, &ours, true);
+	dofi_unlock(&evd->lock);
+	dofi_cno_run_agents(evd->obj.ia);
+	return ok ? DAT_SUCCESS : DOFI_ERR(DAT_QUEUE_FULL, 0);
+}
+
+/* --- streams --- */
+
+/* Streams that may leave completions without a notification share an EVD with their like alone (EVS-114, EVS-115). */
+static bool is_quiet(enum dofi_dto_config config)
+{
+	return config == DOFI_CONFIG_UNSIGNALLED || config == DOFI_CONFIG_SOLICITED;
+}
+
+static bool may_attach_dto(const struct dofi_evd *evd, enum dofi_dto_config config)
+{
+	if (evd->dto_streams)
+		return evd->config == config;
+	return !is_quiet(config) || (!evd->other_streams && !(evd->flags & DAT_EVD_SOFTWARE_FLAG));
+}
+
+bool dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config)
+{
+	bool ok;
+
+	if (!evd)
+		return true;
+	dofi_lock(&evd->lock);
+	ok = may_attach_dto(evd, config);
+	if (ok) {
+		evd->config = config;
+		evd->dto_streams++;
+		dofi_obj_use(evd);
+	}
+	dofi_unlock(&evd->lock);
+	return ok;
+}
+
+void dofi_evd_detach_dto(struct dofi_evd *evd)
+{
+	if (!evd)
+		return;
+	dofi_lock(&evd->lock);
+	assert(evd->dto_streams);
+	if (!--evd->dto_streams)
+		evd->config = DOFI_CONFIG_NONE;
+	dofi_unlock(&evd->lock);
+	dofi_obj_unuse(evd);
+}
+
+bool dofi_evd_attach_other(struct dofi_evd *evd)
+{
+	bool ok;
+
+	if (!evd)
+		return true;
+	dofi_lock(&evd->lock);
+	ok = !is_quiet(evd->config);
+	if (ok) {
+		evd->other_streams++;
+		dofi_obj_use(evd);
+	}
+	dofi_unlock(&evd->lock);
+	return ok;
+}
+
+void dofi_evd_detach_other(struct dofi_evd *evd)
+{
+	if (!evd)
+		return;
+	dofi_lock(&evd->lock);
+	assert(evd->other_streams);
+	evd->other_streams--;
+	dofi_unlock(&evd->lock);
+	dofi_obj_unuse(evd);
+}
+
+/* --- consumers --- */
+
+/*
+ * An EVD with events is emptied without a look at the fabric. An empty one costs a look at two words and one round of the
+ * engine.
+ */
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_event ours;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!event)
+		return DOFI_BAD_ARG(2);
+	if (atomic_load_explicit(&evd->waiter, memory_order_relaxed))
+		return DOFI_BAD_STATE(EVD_WAITER);
+	if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {
+		dofi_engine_poll(evd->obj.ia);
+		if (!atomic_load_explicit(&evd->count, memory_order_relaxed))
+			return DOFI_QUEUE_EMPTY;
+	}
+	dofi_lock(&evd->lock);
+	if (evd->waiter || !queued(evd)) {
+		bool waiter = evd->waiter;
+
+		dofi_unlock(&evd->lock);
+		return waiter ? DOFI_BAD_STATE(EVD_WAITER) : DOFI_QUEUE_EMPTY;
+	}
+	take(evd, &ours);
+	dofi_unlock(&evd->lock);
+	deliver(evd, &ours, event);
+	return DAT_SUCCESS;
+}
+
+/* evd->lock held. */
+static DAT_RETURN may_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	if (evd->dying)
+		return DOFI_ERR(DAT_ABORT, 0);
+	if (evd->unwaitable)
+		return DOFI_BAD_STATE(EVD_UNWAITABLE);
+	if (evd->waiter)
+		return DOFI_BAD_STATE(EVD_WAITER);
+	if (threshold < 1 || (uint32_t)threshold > evd->qlen)
+		return DOFI_BAD_ARG(3);
+	if (threshold > 1 && evd->config == DOFI_CONFIG_UNSIGNALLED)
+		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
+	if (threshold > 1 && evd->config == DOFI_CONFIG_SOLICITED)
+		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
+	return DAT_SUCCESS;
+}
+
+/* What one round of the engine finds was there before the call, notified or not. */
+static void look_once(struct dofi_evd *evd)
+{
+	dofi_engine_poll(evd->obj.ia);
+	dofi_lock(&evd->lock);
+	if (queued(evd) >= evd->threshold)
+		wake(evd, DOFI_WAKE_EVENT);
+	dofi_unlock(&evd->lock);
+}
+
+/* Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. */
+static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, uint64_t deadline)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+	uint64_t spin_until = dofi_now() + ia->params.spin_us * 1000u;
+
+	while (atomic_load(&evd->bell) == seen) {
+		uint64_t now = dofi_now();
+
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		if (now >= spin_until)
+			return dofi_wait_sleep(ia, &evd->bell, seen, deadline);
+		dofi_engine_poll(ia);
+		sched_yield();
+	}
+	return 0;
+}
+
+/* With the lock held, as the waiter: what dat_evd_wait returns. */
+static DAT_RETURN outcome(const struct dofi_evd *evd, int slept)
+{
+	switch (evd->wake) {
+	case DOFI_WAKE_EVENT:
+		return DAT_SUCCESS;
+	case DOFI_WAKE_UNWAITABLE:
+		return DOFI_BAD_STATE(EVD_UNWAITABLE);
+	case DOFI_WAKE_ABORT:
+		return DOFI_ERR(DAT_ABORT, 0);
+	case DOFI_WAKE_NONE:
+		break;
+	}
+	return slept == -EINTR ? DOFI_ERR(DAT_INTERRUPTED_CALL, 0) : DOFI_TIMEOUT_EXPIRED;
+}
+
+static void leave(struct dofi_evd *evd)
+{
+	evd->waiter = false;
+	if (evd->dying)
+		dofi_wait_ring(evd->obj.ia, &evd->bell);
+}
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT *event,
+			 DAT_COUNT *nmore)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_event ours;
+	uint64_t deadline;
+	DAT_RETURN ret;
+	uint32_t seen;
+	int slept;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!event)
+		return DOFI_BAD_ARG(4);
+	if (!nmore)
+		return DOFI_BAD_ARG(5);
+	deadline = dofi_deadline(timeout);
+	dofi_lock(&evd->lock);
+	ret = may_wait(evd, threshold);
+	if (ret != DAT_SUCCESS) {
+		dofi_unlock(&evd->lock);
+		return ret;
+	}
+	if (queued(evd) < (uint32_t)threshold) {
+		evd->waiter = true;
+		evd->wake = DOFI_WAKE_NONE;
+		evd->threshold = (uint32_t)threshold;
+		seen = atomic_load(&evd->bell);
+		dofi_unlock(&evd->lock);
+		look_once(evd);
+		slept = sleep_for_events(evd, seen, deadline);
+		dofi_lock(&evd->lock);
+		ret = outcome(evd, slept);
+		leave(evd);
+	}
+	if (ret == DAT_SUCCESS)
+		take(evd, &ours);
+	*nmore = (DAT_COUNT)queued(evd);
+	dofi_unlock(&evd->lock);
+	if (ret == DAT_SUCCESS)
+		deliver(evd, &ours, event);
+	return ret;
+}
+
+/* --- life cycle --- */
+
+/* A power of two, so that free-running indices need no division; asking for 1 gives 1. */
+static uint32_t round_up(uint32_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size <<= 1;
+	return size;
+}
+
+int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags, struct dofi_evd **evd_p)
+{
+	struct dofi_evd *evd = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EVD);
+
+	if (!evd)
+		return -ENOMEM;
+	evd->qlen = round_up(min_qlen);
+	evd->ring = malloc(evd->qlen * sizeof(*evd->ring));
+	if (!evd->ring) {
+		dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
+		return -ENOMEM;
+	}
+	dofi_lock_init(&evd->lock);
+	evd->flags = flags;
+	evd->cno = cno;
+	dofi_obj_use(cno);
+	dofi_obj_publish(&evd->obj, DAT_HANDLE_TYPE_EVD);
+	*evd_p = evd;
+	return 0;
+}
+
+void dofi_evd_destroy(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	dofi_lock(&evd->lock);
+	evd->dying = true;
+	wake(evd, DOFI_WAKE_ABORT);
+	while (evd->waiter) {
+		uint32_t seen = atomic_load(&evd->bell);
+
+		dofi_unlock(&evd->lock);
+		dofi_wait_sleep(ia, &evd->bell, seen, DOFI_FOREVER);
+		dofi_lock(&evd->lock);
+	}
+	dofi_unlock(&evd->lock);
+	if (evd->cno)
+		dofi_cno_detach(evd->cno, evd, true);
+	dofi_cno_run_agents(ia);
+	dofi_lock_fini(&evd->lock);
+	free(evd->ring);
+	dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
+}
+
+/* NULL is a good answer for no CNO; false when the handle isn't a CNO of this IA. */
+static bool find_cno(const struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dofi_cno **cno_p)
+{
+	struct dofi_cno *cno = NULL;
+
+	if (handle != DAT_HANDLE_NULL) {
+		cno = DOFI_OBJ(handle, CNO);
+		if (!cno || cno->obj.ia != ia)
+			return false;
+	}
+	*cno_p = cno;
+	return true;
+}
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS flags,
+			   DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_ia *ia = DOFI_IA(ia_handle);
+	struct dofi_evd *evd;
+	struct dofi_cno *cno;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (min_qlen < 1)
+		return DOFI_BAD_ARG(2);
+	if (!find_cno(ia, cno_handle, &cno))
+		return DOFI_BAD_HANDLE(CNO);
+	if (!flags || ((unsigned int)flags & ~(unsigned int)ALL_FLAGS))
+		return DOFI_BAD_ARG(4);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(5);
+	if ((uint32_t)min_qlen > ia->limits.max_evd_qlen)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	if (dofi_evd_new(ia, (uint32_t)min_qlen, cno, flags, &evd))
+		return DOFI_NO_MEMORY;
+	*evd_handle = evd;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!dofi_obj_retire(&evd->obj, true))
+		return DOFI_BAD_STATE(EVD_IN_USE);
+	dofi_evd_destroy(evd);
+	return DAT_SUCCESS;
+}
+
+/* --- properties --- */
+
+/* evd->lock held. */
+static DAT_EVD_STATE state_of(const struct dofi_evd *evd)
+{
+	static const unsigned int config_bits[] = {
+		[DOFI_CONFIG_NONE] = 0,
+		[DOFI_CONFIG_THRESHOLD] = DAT_EVD_STATE_CONFIG_THRESHOLD,
+		[DOFI_CONFIG_UNSIGNALLED] = DAT_EVD_STATE_CONFIG_NOTIFY,
+		[DOFI_CONFIG_SOLICITED] = DAT_EVD_STATE_CONFIG_SOLICITED,
+	};
+	unsigned int enabled = evd->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED;
+	unsigned int waitable = evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE;
+
+	return (DAT_EVD_STATE)(enabled | waitable | config_bits[evd->config]);
+}
+
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	ret = dofi_query_check(mask, DAT_EVD_FIELD_ALL, param);
+	if (ret != DAT_SUCCESS || !param)
+		return ret;
+	param->ia_handle = dofi_obj_ia_handle(&evd->obj);
+	param->evd_flags = evd->flags;
+	dofi_lock(&evd->lock);
+	param->evd_qlen = (DAT_COUNT)evd->qlen;
+	param->evd_state = state_of(evd);
+	param->cno_handle = evd->cno;
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_cno *cno, *before;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!find_cno(evd->obj.ia, cno_handle, &cno))
+		return DOFI_BAD_HANDLE(CNO);
+	dofi_lock(&evd->lock);
+	before = evd->cno;
+	if (before != cno) {
+		dofi_obj_use(cno);
+		evd->cno = cno;
+		if (before)
+			dofi_cno_detach(before, evd, false);
+	}
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN set_disabled(DAT_EVD_HANDLE handle, bool disabled)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	dofi_lock(&evd->lock);
+	evd->disabled = disabled;
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd)
+{
+	return set_disabled(evd, false);
+}
+
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd)
+{
+	return set_disabled(evd, true);
+}
+
+static DAT_RETURN set_unwaitable(DAT_EVD_HANDLE handle, bool unwaitable)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	dofi_lock(&evd->lock);
+	evd->unwaitable = unwaitable;
+	if (unwaitable)
+		wake(evd, DOFI_WAKE_UNWAITABLE);
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd)
+{
+	return set_unwaitable(evd, true);
+}
+
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd)
+{
+	return set_unwaitable(evd, false);
+}
+
+/* evd->lock held. */
+static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t min_qlen, uint32_t qlen)
+{
+	struct dofi_event *old = evd->ring;
+	uint32_t n = queued(evd);
+
+	if (evd->waiter)
+		return DOFI_BAD_STATE(EVD_WAITER);
+	if (min_qlen < n)
+		return DOFI_ERR(DAT_INVALID_STATE, 0);
+	for (uint32_t i = 0; i < n; i++)
+		(*ring)[i] = *slot(evd, evd->head + i);
+	evd->ring = *ring;
+	evd->qlen = qlen;
+	evd->head = 0;
+	evd->tail = n;
+	evd->overflown = false;
+	*ring = old;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT min_qlen)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_event *ring;
+	DAT_RETURN ret;
+	uint32_t qlen;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (min_qlen < 1 || (uint32_t)min_qlen > evd->obj.ia->limits.max_evd_qlen)
+		return DOFI_BAD_ARG(2);
+	qlen = round_up((uint32_t)min_qlen);
+	ring = malloc(qlen * sizeof(*ring));
+	if (!ring)
+		return DOFI_NO_MEMORY;
+	dofi_lock(&evd->lock);
+	ret = move_to(evd, &ring, (uint32_t)min_qlen, qlen);
+	dofi_unlock(&evd->lock);
+	free(ring); /* the one that isn't used */
+	return ret;
+}

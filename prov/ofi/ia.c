@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ia.h"
+
+#include "cno.h"
+#include "ep.h"
+#include "error.h"
+#include "evd.h"
+#include "log.h"
+#include "mem.h"
+#include "sp.h"
+#include "srq.h"
+#include "trans.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Completions that the fabric's queue holds before it makes room in a slower way. */
+#define CQ_SIZE	     16384u
+#define CQ_SIZE_MIN  256u
+/* A fork waits so long for the engines to come to rest. */
+#define FORK_LOCK_NS 100000000u
+
+/* --- every IA of the process --- */
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_list all_ias = {&all_ias, &all_ias}; /* by ia->all, guarded by all_lock */
+
+#define FOR_ALL_IAS(node) DOFI_LIST_FOR(node, &all_ias)
+
+static struct dofi_ia *ia_of(struct dofi_list *node)
+{
+	return DOFI_CONTAINER(node, struct dofi_ia, all);
+}
+
+static bool lock_engine_for_fork(struct dofi_ia *ia)
+{
+	uint64_t deadline = dofi_now() + FORK_LOCK_NS;
+
+	while (!dofi_trylock(&ia->engine.lock)) {
+		if (dofi_now() > deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/* The child walks our lists, so nobody may be changing them while it is made. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		ia->at_rest = lock_engine_for_fork(ia);
+		dofi_lock(&ia->obj_lock);
+	}
+}
+
+static void release_after_fork(void)
+{
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		dofi_unlock(&ia->obj_lock);
+		if (ia->at_rest)
+			dofi_unlock(&ia->engine.lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* The child has neither our threads nor a right to the connections: every handle is invalid there. */
+static void kill_handles(struct dofi_ia *ia)
+{
+	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
+		DOFI_LIST_FOR(node, &ia->objects[type])
+	atomic_store(&DOFI_CONTAINER(node, struct dofi_obj, siblings)->magic, 0);
+	atomic_store(&ia->obj.magic, 0);
+}
+
+static void after_fork_in_child(void)
+{
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		kill_handles(ia);
+		if (ia->at_rest)
+			dofi_cm_fork_child(ia);
+	}
+	release_after_fork();
+	dofi_list_init(&all_ias);
+}
+
+/* Peers of a process that ends without dat_ia_close see an orderly end, not a broken connection. */
+static void at_exit(void)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	dofi_cm_exit(ia_of(node));
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(before_fork, release_after_fork, after_fork_in_child);
+	atexit(at_exit);
+}
+
+static void list_ia(struct dofi_ia *ia)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
+	pthread_mutex_lock(&all_lock);
+	dofi_list_add_tail(&all_ias, &ia->all);
+	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* --- fabric objects --- */
+
+static int open_fabric(struct dofi_ia *ia)
+{
+	return fi_fabric(ia->info->fabric_attr, &ia->fabric, NULL);
+}
+
+static int open_domain(struct dofi_ia *ia)
+{
+	return fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
+}
+
+/* The descriptor by which one waits for the object, or -1. */
+static int wait_fd(struct fid *fid, enum fi_wait_obj wait_obj)
+{
+	int fd;
+
+	return wait_obj == FI_WAIT_FD && !fi_control(fid, FI_GETWAIT, &fd) ? fd : -1;
+}
+
+static int open_eq(struct dofi_ia *ia)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
+	int ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
+
+	if (ret == -FI_ENOSYS) {
+		attr.wait_obj = FI_WAIT_NONE;
+		ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
+	}
+	if (!ret)
+		ia->eq_fd = wait_fd(&ia->eq->fid, attr.wait_obj);
+	return ret;
+}
+
+static int open_cq(struct dofi_ia *ia)
+{
+	struct fi_cq_attr attr = {.size = CQ_SIZE,
+				  .format = FI_CQ_FORMAT_DATA,
+				  .wait_obj = FI_WAIT_FD};
+	int ret = fi_cq_open(ia->domain, &attr, &ia->cq, NULL);
+
+	if (ret == -FI_ENOSYS) {
+		attr.wait_obj = FI_WAIT_NONE;
+		ret = fi_cq_open(ia->domain, &attr, &ia->cq, NULL);
+	}
+	/* No attribute tells how long a device's queue may be. */
+	while (ret && attr.size > CQ_SIZE_MIN) {
+		attr.size /= 2;
+		ret = fi_cq_open(ia->domain, &attr, &ia->cq, NULL);
+	}
+	if (!ret)
+		ia->cq_fd = wait_fd(&ia->cq->fid, attr.wait_obj);
+	return ret;
+}
+
+static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
+{
+	int ret = fi_close(fid);
+
+	if (ret)
+		DOFI_LOG_W("IA %s: closing the %s failed: %s", ia->name, what, fi_strerror(-ret));
+}
+
+static void close_fabric(struct dofi_ia *ia)
+{
+	close_fid(ia, &ia->fabric->fid, "fabric");
+}
+
+static void close_domain(struct dofi_ia *ia)
+{
+	close_fid(ia, &ia->domain->fid, "domain");
+}
+
+static void close_eq(struct dofi_ia *ia)
+{
+	close_fid(ia, &ia->eq->fid, "event queue");
+}
+
+static void close_cq(struct dofi_ia *ia)
+{
+	close_fid(ia, &ia->cq->fid, "completion queue");
+}
+
+static int open_trans(struct dofi_ia *ia)
+{
+	ia->fabric_name_size = sizeof(ia->fabric_name);
+	return ia->trans->open(ia, ia->fabric_name, &ia->fabric_name_size);
+}
+
+static void close_trans(struct dofi_ia *ia)
+{
+	ia->trans->close(ia);
+}
+
+/* --- scratch --- */
+
+static int open_scratch(struct dofi_ia *ia)
+{
+	struct dofi_scratch *s = &ia->scratch;
+	uint32_t n = ia->limits.max_eps;
+	size_t size = n * sizeof(*s->slots);
+	uint64_t key, address;
+	int ret;
+
+	s->free_stack = malloc(n * sizeof(*s->free_stack));
+	if (!s->free_stack)
+		return -FI_ENOMEM;
+	s->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->slots == MAP_FAILED) {
+		ret = -errno;
+		goto err_stack;
+	}
+	ret = dofi_mr_register(ia, s->slots, size,
+			       DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &s->mr,
+			       &key, &address);
+	if (ret)
+		goto err_slots;
+	s->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(s->mr) : NULL;
+	for (s->nfree = 0; s->nfree < n; s->nfree++)
+		s->free_stack[s->nfree] = n - 1 - s->nfree;
+	return 0;
+
+err_slots:
+	munmap(s->slots, size);
+err_stack:
+	free(s->free_stack);
+	return ret;
+}
+
+static void close_scratch(struct dofi_ia *ia)
+{
+	struct dofi_scratch *s = &ia->scratch;
+
+	close_fid(ia, &s->mr->fid, "registration of the scratch memory");
+	munmap(s->slots, ia->limits.max_eps * sizeof(*s->slots));
+	free(s->free_stack);
+}
+
+/* --- the ladder --- */
+
+/* Begun in this order, ended in the reverse one. */
+static const struct step {
+	const char *what;
+	int (*begin)(struct dofi_ia *ia);
+	void (*end)(struct dofi_ia *ia);
+} steps[] = {
+	{"opening the fabric", open_fabric, close_fabric},
+	{"opening the domain", open_domain, close_domain},
+	{"opening the event queue", open_eq, close_eq},
+	{"opening the completion queue", open_cq, close_cq},
+	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
+	{"setting up the transport", open_trans, close_trans},
+	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
+	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
+	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
+};
+
+#define NSTEPS (sizeof(steps) / sizeof(steps[0]))
+
+static void go_down(struct dofi_ia *ia, size_t from)
+{
+	while (from > 0)
+		steps[--from].end(ia);
+}
+
+static int go_up(struct dofi_ia *ia)
+{
+	for (size_t i = 0; i < NSTEPS; i++) {
+		int ret = steps[i].begin(ia);
+
+		if (ret) {
+			DOFI_LOG_E("IA %s: %s failed: %s", ia->name, steps[i].what,
+				   fi_strerror(-ret));
+			go_down(ia, i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* --- the asynchronous EVD --- */
+
+/* What the caller of dat_ia_open wants; the EVD of another IA, or NULL. */
+static DAT_RETURN check_async(DAT_COUNT qlen, const DAT_EVD_HANDLE *async_evd,
+			      struct dofi_evd **evd_p)
+{
+	struct dofi_evd *evd;
+
+	*evd_p = NULL;
+	if (!async_evd)
+		return DOFI_BAD_ARG(3);
+	if (!*async_evd)
+		return qlen > 0 ? DAT_SUCCESS : DOFI_BAD_ARG(2);
+	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
+		return DAT_SUCCESS;
+	evd = DOFI_OBJ(*async_evd, EVD);
+	if (!evd || !(evd->flags & DAT_EVD_ASYNC_FLAG))
+		return DOFI_BAD_HANDLE(EVD_ASYNC);
+	*evd_p = evd;
+	return DAT_SUCCESS;
+}
+
+/* Takes the EVD given, or makes one when there is none. */
+static DAT_RETURN begin_async(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			      struct dofi_evd *evd)
+{
+	int ret;
+
+	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
+		return DAT_SUCCESS;
+	if (!evd) {
+		if ((uint32_t)qlen > ia->limits.max_evd_qlen)
+			return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+		ret = dofi_evd_new(ia, (uint32_t)qlen, NULL, DAT_EVD_ASYNC_FLAG, &evd);
+		if (ret)
+			return dofi_error(ret, DAT_RESOURCE_TEVD);
+		ia->async_evd_ours = true;
+	}
+	if (!dofi_evd_attach_other(evd)) {
+		assert(!ia->async_evd_ours);
+		return DOFI_BAD_HANDLE(EVD_ASYNC);
+	}
+	atomic_store(&ia->async_evd, evd);
+	*async_evd = evd;
+	return DAT_SUCCESS;
+}
+
+/* No more events from this IA; an EVD of our own is destroyed with the others. */
+static void end_async(struct dofi_ia *ia)
+{
+	struct dofi_evd *evd = atomic_exchange(&ia->async_evd, NULL);
+
+	if (evd)
+		dofi_evd_detach_other(evd);
+}
+
+/*
+ * EVDs of this IA go: those IAs that were told to report there report nowhere from now on. Their engines
+ * rest meanwhile, so that none is reporting right now.
+ */
+static void end_async_of_others(const struct dofi_ia *ia)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *other = ia_of(node);
+		struct dofi_evd *evd;
+
+		dofi_lock(&other->engine.lock);
+		evd = atomic_load(&other->async_evd);
+		if (evd && evd->obj.ia == ia)
+			end_async(other);
+		dofi_unlock(&other->engine.lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* --- dat_ia_open --- */
+
+static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
+			      DAT_BOOLEAN thread_safe)
+{
+	struct dofi_ia *ia = dofi_obj_alloc(NULL, provider, DAT_HANDLE_TYPE_IA);
+
+	if (!ia)
+		return NULL;
+	ia->obj.ia = ia;
+	strcpy(ia->name, name);
+	ia->thread_safe_asked = thread_safe;
+	ia->cq_fd = ia->eq_fd = -1;
+	atomic_store(&ia->next_key, 1);
+	dofi_lock_init(&ia->obj_lock);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		dofi_list_init(&ia->objects[i]);
+	dofi_list_init(&ia->agents);
+	return ia;
+}
+
+static void free_ia(struct dofi_ia *ia)
+{
+	if (ia->info)
+		fi_freeinfo(ia->info);
+	dofi_lock_fini(&ia->obj_lock);
+	dofi_obj_free(&ia->obj, DAT_HANDLE_TYPE_IA);
+}
+
+/* Parameters, fabric and address. */
+static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
+{
+	const DAT_RETURN not_found = DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	int ret;
+
+	if (!dofi_params_load(&ia->params, ia->name, ia_params))
+		return not_found;
+	ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
+	if (!ret)
+		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
+	if (ret)
+		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
+	ia->order = dofi_order_of(ia->info);
+	dofi_attr_init(ia);
+	return DAT_SUCCESS;
+}
+
+static void destroy_objects(struct dofi_ia *ia);
+
+static DAT_RETURN begin(struct dofi_ia *ia, const char *ia_params, DAT_COUNT qlen,
+			DAT_EVD_HANDLE *async_evd, struct dofi_evd *evd)
+{
+	DAT_RETURN dat_ret = choose(ia, ia_params);
+	int ret;
+
+	if (dat_ret != DAT_SUCCESS)
+		return dat_ret;
+	ret = go_up(ia);
+	if (ret)
+		return dofi_error(ret, DAT_RESOURCE_DEVICE);
+	dat_ret = begin_async(ia, qlen, async_evd, evd);
+	if (dat_ret != DAT_SUCCESS) {
+		destroy_objects(ia);
+		go_down(ia, NSTEPS);
+	}
+	return dat_ret;
+}
+
+static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_COUNT qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *handle_p)
+{
+	const DAT_PROVIDER *provider;
+	const char *ia_params;
+	struct dofi_evd *evd;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!name || strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+		return DOFI_BAD_ARG(1);
+	ret = check_async(qlen, async_evd, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (!handle_p)
+		return DOFI_BAD_ARG(4);
+	provider = dofi_init_lookup(name, thread_safe, &ia_params);
+	if (!provider)
+		return DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	ia = new_ia(name, provider, thread_safe);
+	if (!ia)
+		return DOFI_NO_MEMORY;
+	ret = begin(ia, ia_params, qlen, async_evd, evd);
+	if (ret != DAT_SUCCESS) {
+		free_ia(ia);
+		return ret;
+	}
+	list_ia(ia);
+	*handle_p = ia;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia)
+{
+	return open_ia(name, DAT_FALSE, async_qlen, async_evd, ia);
+}
+
+DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
+{
+	return open_ia(name, DAT_TRUE, async_qlen, async_evd, ia);
+}
+
+/* --- dat_ia_close --- */
+
+static bool in_use(struct dofi_ia *ia)
+{
+	uint32_t n = 0;
+
+	dofi_lock(&ia->obj_lock);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		n += ia->counts[i];
+	if (ia->async_evd_ours)
+		n--;
+	dofi_unlock(&ia->obj_lock);
+	return n > 0;
+}
+
+/* Takes one object of a type out of service; NULL when none is left. */
+static void *retire_one(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_list *list = &ia->objects[type];
+	struct dofi_obj *obj;
+
+	do {
+		dofi_lock(&ia->obj_lock);
+		obj = dofi_list_empty(list) ? NULL
+					    : DOFI_CONTAINER(list->next, struct dofi_obj, siblings);
+		dofi_unlock(&ia->obj_lock);
+	} while (obj && !dofi_obj_retire(obj, false));
+	return obj;
+}
+
+static void stop_serving(struct dofi_ia *ia)
+{
+	struct dofi_list *listeners = &ia->cm.listeners;
+
+	while (!dofi_list_empty(listeners))
+		dofi_sp_unlisten(DOFI_CONTAINER(listeners->next, struct dofi_sp, link));
+}
+
+static void destroy_connections(struct dofi_ia *ia)
+{
+	void *obj;
+
+	dofi_engine_enter(ia);
+	stop_serving(ia);
+	/* An undecided request gives its EP back, so it goes first. */
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CR)))
+		dofi_cr_destroy(obj, true);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EP)))
+		dofi_ep_destroy(obj);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_PSP)) ||
+	       (obj = retire_one(ia, DAT_HANDLE_TYPE_RSP)))
+		dofi_sp_destroy(obj);
+	dofi_engine_leave(ia);
+}
+
+/* Waiters of EVDs and CNOs need the engine to leave, so no lock is held. */
+static void destroy_objects(struct dofi_ia *ia)
+{
+	void *obj;
+
+	destroy_connections(ia);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_RMR)))
+		dofi_rmr_destroy(obj);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_LMR)))
+		dofi_lmr_destroy(obj);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_SRQ)))
+		dofi_srq_destroy(obj);
+	end_async(ia);
+	end_async_of_others(ia);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EVD)))
+		dofi_evd_destroy(obj);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CNO))) {
+		dofi_cno_flush(obj);
+		dofi_cno_destroy(obj);
+	}
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_PZ)))
+		dofi_pz_destroy(obj);
+}
+
+/* False when another thread was faster. */
+static bool retire_ia(struct dofi_ia *ia)
+{
+	bool ok;
+
+	pthread_mutex_lock(&all_lock);
+	ok = dofi_obj_is(ia, DAT_HANDLE_TYPE_IA) && dofi_obj_retire(&ia->obj, false);
+	if (ok)
+		dofi_list_del(&ia->all);
+	pthread_mutex_unlock(&all_lock);
+	return ok;
+}
+
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ia *ia = DOFI_IA(handle);
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_BAD_ARG(2);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia))
+		return DOFI_BAD_STATE(IA_IN_USE);
+	if (!retire_ia(ia))
+		return DOFI_BAD_HANDLE(IA);
+	destroy_objects(ia);
+	go_down(ia, NSTEPS);
+	free_ia(ia);
+	return DAT_SUCCESS;
+}

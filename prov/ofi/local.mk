@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The provider: one core, compiled once per API generation. Tests link the convenience libraries.
+# The registries dlopen libdatofi.so.1 and libdatofi.so.2 by these very names: no development link,
+# no further digits. Libtool makes a file name of the name of the .la and a suffix; an empty suffix
+# gives exactly ours.
+lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
+noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
+
+dofi_sources = \
+	%D%/addr.c %D%/addr.h %D%/api.h %D%/attr.c %D%/chan.c %D%/chan.h %D%/cm.c %D%/cno.c \
+	%D%/cno.h %D%/conn.c %D%/conn.h %D%/cr.c %D%/ctxtab.c %D%/ctxtab.h %D%/dat_api.h \
+	%D%/engine.c %D%/engine.h %D%/ep.c %D%/ep.h %D%/ep_attr.c %D%/ep_attr.h %D%/ep_connect.c \
+	%D%/error.c %D%/error.h %D%/evd.c %D%/evd.h %D%/ia.c %D%/ia.h %D%/init.c %D%/issue.c \
+	%D%/list.h %D%/listen.c %D%/lock.h %D%/log.c %D%/log.h %D%/mem.h %D%/object.c \
+	%D%/object.h %D%/param.c %D%/param.def %D%/param.h %D%/post.c %D%/psp.c %D%/pz.c \
+	%D%/reap.c %D%/rsp.c %D%/select.c %D%/select.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h \
+	%D%/trans.h %D%/trans_msg.c %D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h
+
+dofi_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
+dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
+
+%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api12.c
+%C%_libdofi1_la_SHORTNAME = v1
+%C%_libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
+%C%_libdofi1_la_LIBADD = $(dofi_libs)
+
+%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api20.c
+%C%_libdofi2_la_SHORTNAME = v2
+%C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
+%C%_libdofi2_la_LIBADD = $(dofi_libs)
+
+# The registry's symbols are those of the process, whichever registry loaded us, so none is linked.
+# The library is never unloaded: its threads and libfabric's would lose their code.
+dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -shrext '' \
+	-Wl,-z,nodelete -Wl,-z,lazy -Wl,--version-script=$(srcdir)/%D%/libdatofi.map
+
+%C%_libdatofi_so_1_la_SOURCES =
+%C%_libdatofi_so_1_la_LIBADD = %D%/libdofi1.la
+%C%_libdatofi_so_1_la_LDFLAGS = $(dofi_ldflags)
+EXTRA_%C%_libdatofi_so_1_la_DEPENDENCIES = %D%/libdatofi.map
+
+%C%_libdatofi_so_2_la_SOURCES =
+%C%_libdatofi_so_2_la_LIBADD = %D%/libdofi2.la
+%C%_libdatofi_so_2_la_LDFLAGS = $(dofi_ldflags)
+EXTRA_%C%_libdatofi_so_2_la_DEPENDENCIES = %D%/libdatofi.map
+
+EXTRA_DIST += %D%/libdatofi.map

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registrations with the fabric. */
+#include "ia.h"
+#include "log.h"
+#include "mem.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+/*
+ * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a provider that pins it for
+ * writing would refuse it.
+ */
+static uint64_t access_bits(DAT_MEM_PRIV_FLAGS privileges)
+{
+	uint64_t access = FI_SEND | FI_WRITE;
+
+	if (privileges & DAT_MEM_PRIV_WRITE_FLAG)
+		access |= FI_RECV | FI_READ;
+	if (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= FI_REMOTE_READ;
+	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= FI_REMOTE_WRITE;
+	return access;
+}
+
+/* Where registrations belong to an endpoint, that is the one that all EPs of the IA share. */
+static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
+{
+	int ret = fi_mr_bind(mr, &ia->shared_ep->fid, 0);
+
+	return ret ? ret : fi_mr_enable(mr);
+}
+
+int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
+		     uint64_t *key_p, uint64_t *address_p)
+{
+	int mode = ia->info->domain_attr->mr_mode;
+	uint64_t wanted_key = atomic_fetch_add_explicit(&ia->next_key, 1, memory_order_relaxed);
+	struct fid_mr *mr;
+	uint64_t key;
+	int ret;
+
+	ret = fi_mr_reg(ia->domain, buf, length, access_bits(privileges), 0, wanted_key, 0, &mr, NULL);
+	if (ret)
+		goto err;
+	if ((mode & FI_MR_ENDPOINT) && (ret = bind_to_endpoint(ia, mr)))
+		goto err_close;
+	key = fi_mr_key(mr);
+	if (key == FI_KEY_NOTAVAIL) {
+		ret = -FI_ENOKEY;
+		goto err_close;
+	}
+	*mr_p = mr;
+	*key_p = key;
+	*address_p = mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)buf : 0;
+	return 0;
+
+err_close:
+	fi_close(&mr->fid);
+err:
+	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
+		   ret == -FI_ENOMEM ? "; see also the limit of locked memory (ulimit -l)" : "");
+	return ret;
+}

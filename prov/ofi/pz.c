@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ia.h"
+#include "mem.h"
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	struct dofi_ia *ia = DOFI_IA(ia_handle);
+	struct dofi_pz *pz;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!pz_handle)
+		return DOFI_BAD_ARG(2);
+	pz = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		return DOFI_NO_MEMORY;
+	dofi_lock(&ia->obj_lock);
+	pz->number = ia->next_pz++;
+	dofi_unlock(&ia->obj_lock);
+	dofi_obj_publish(&pz->obj, DAT_HANDLE_TYPE_PZ);
+	*pz_handle = pz;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
+{
+	struct dofi_pz *pz = DOFI_OBJ(handle, PZ);
+	DAT_RETURN ret;
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	ret = dofi_query_check(mask, DAT_PZ_FIELD_ALL, param);
+	if (ret == DAT_SUCCESS && param)
+		param->ia_handle = dofi_obj_ia_handle(&pz->obj);
+	return ret;
+}
+
+void dofi_pz_destroy(struct dofi_pz *pz)
+{
+	dofi_obj_free(&pz->obj, DAT_HANDLE_TYPE_PZ);
+}
+
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
+{
+	struct dofi_pz *pz = DOFI_OBJ(handle, PZ);
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	if (!dofi_obj_retire(&pz->obj, true))
+		return DOFI_BAD_STATE(PZ_IN_USE);
+	dofi_pz_destroy(pz);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "select.h"
+
+#include "addr.h"
+#include "log.h"
+#include "param.h"
+#include "trans.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The interface that we are written to; a newer libfabric keeps it. */
+#define API_VERSION FI_VERSION(1, 17)
+
+/* What a transport needs from a fabric. Earlier rows are looked at first. */
+struct row {
+	const struct dofi_trans_ops *trans;
+	enum fi_ep_type ep_type;
+	uint64_t caps;
+	uint64_t mode;
+	int mr_mode;
+};
+
+static const struct row rows[] = {
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, 0,
+	 FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY},
+};
+
+#define NROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* Candidates of one provider refused for one reason. */
+struct refusal {
+	char provider[32];
+	char reason[160];
+	char domains[256];
+};
+
+#define MAX_REFUSALS 64
+
+struct search {
+	const char *ia_name;
+	const struct dofi_params *params;
+	bool has_addr;
+	struct sockaddr_storage addr; /* what params->addr says */
+	struct fi_info *lists[NROWS];
+	const struct fi_info *best;
+	const struct row *best_row;
+	unsigned int best_rank;
+	struct refusal refusals[MAX_REFUSALS];
+	unsigned int nrefusals;
+};
+
+/* --- addresses --- */
+
+/* The address of an info when it is an IP address. */
+static bool info_addr(const struct fi_info *info, struct sockaddr_storage *addr_p)
+{
+	if (!info->src_addr)
+		return false;
+	if (info->addr_format != FI_SOCKADDR && info->addr_format != FI_SOCKADDR_IN &&
+	    info->addr_format != FI_SOCKADDR_IN6)
+		return false;
+	return dofi_addr_set(addr_p, info->src_addr, 0);
+}
+
+/* The bytes of the host address; their number. */
+static size_t host_bytes(const struct sockaddr_storage *addr, struct in6_addr *bytes_p)
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	memset(bytes_p, 0, sizeof(*bytes_p));
+	if (addr->ss_family == AF_INET) {
+		memcpy(&v4, addr, sizeof(v4));
+		memcpy(bytes_p, &v4.sin_addr, sizeof(v4.sin_addr));
+		return sizeof(v4.sin_addr);
+	}
+	memcpy(&v6, addr, sizeof(v6));
+	*bytes_p = v6.sin6_addr;
+	return sizeof(v6.sin6_addr);
+}
+
+static bool is_loopback(const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+
+	if (host_bytes(addr, &ip) == sizeof(struct in_addr))
+		return ip.s6_addr[0] == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&ip);
+}
+
+static bool is_link_local(const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+
+	return host_bytes(addr, &ip) == sizeof(ip) && IN6_IS_ADDR_LINKLOCAL(&ip);
+}
+
+static bool is_any(const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+
+	host_bytes(addr, &ip);
+	return IN6_IS_ADDR_UNSPECIFIED(&ip);
+}
+
+/* Whether the two name one host address; scopes are not looked at. */
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	struct in6_addr ip_a, ip_b;
+
+	host_bytes(a, &ip_a);
+	host_bytes(b, &ip_b);
+	return a->ss_family == b->ss_family && IN6_ARE_ADDR_EQUAL(&ip_a, &ip_b);
+}
+
+static bool netdev_has(const char *netdev, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage other;
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
+		found = ifa->ifa_addr && !strcmp(ifa->ifa_name, netdev) &&
+			dofi_addr_set(&other, ifa->ifa_addr, 0) && same_host(addr, &other);
+	freeifaddrs(all);
+	return found;
+}
+
+/* An address by which other hosts reach this one: IPv4 rather than IPv6, the loopback if nothing else. */
+static bool host_addr(struct sockaddr_storage *addr_p)
+{
+	unsigned int least = UINT32_MAX;
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *ifa = all; ifa; ifa = ifa->ifa_next) {
+		struct sockaddr_storage addr;
+		unsigned int rank;
+
+		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) ||
+		    !dofi_addr_set(&addr, ifa->ifa_addr, 0) || is_link_local(&addr))
+			continue;
+		rank = (is_loopback(&addr) ? 2 : 0) + (addr.ss_family == AF_INET6);
+		if (rank < least) {
+			least = rank;
+			*addr_p = addr;
+		}
+	}
+	freeifaddrs(all);
+	return least != UINT32_MAX;
+}
+
+static bool parse_addr(const char *text, struct sockaddr_storage *addr_p)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+
+	memset(addr_p, 0, sizeof(*addr_p));
+	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
+		memcpy(addr_p, &v4, sizeof(v4));
+	else if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1)
+		memcpy(addr_p, &v6, sizeof(v6));
+	else
+		return false;
+	return true;
+}
+
+/* Only the kernel knows: all of 127.0.0.0/8 is ours, though no netdev lists it. 0 or an errno. */
+static int check_local(const struct sockaddr_storage *addr)
+{
+	int fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return errno;
+	err = bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* --- refusals --- */
+
+static const char *domain_of(const struct fi_info *info)
+{
+	return info->domain_attr && info->domain_attr->name ? info->domain_attr->name : "unnamed";
+}
+
+static const char *provider_of(const struct fi_info *info)
+{
+	return info->fabric_attr->prov_name ? info->fabric_attr->prov_name : "unnamed";
+}
+
+/* Whether a comma separated list has the word. */
+static bool list_has(const char *list, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (!at[size] || at[size] == ','))
+			return true;
+	return false;
+}
+
+static void refuse(struct search *s, const struct fi_info *info, const char *reason)
+{
+	struct refusal *r = s->refusals;
+	size_t used;
+
+	while (r < s->refusals + s->nrefusals &&
+	       (strcmp(r->provider, provider_of(info)) || strcmp(r->reason, reason)))
+		r++;
+	if (r == s->refusals + MAX_REFUSALS)
+		return;
+	if (r == s->refusals + s->nrefusals) {
+		s->nrefusals++;
+		snprintf(r->provider, sizeof(r->provider), "%s", provider_of(info));
+		snprintf(r->reason, sizeof(r->reason), "%s", reason);
+	}
+	used = strlen(r->domains);
+	if (!list_has(r->domains, domain_of(info)))
+		snprintf(r->domains + used, sizeof(r->domains) - used, "%s%s", used ? ", " : "",
+			 domain_of(info));
+}
+
+/* --- judging --- */
+
+static bool domain_matches(const struct search *s, const struct fi_info *info,
+			   const struct sockaddr_storage *addr)
+{
+	const char *wanted = s->params->domain;
+
+	/* "ib0" names a device by the netdev that lies on it. */
+	return !*wanted || !strcmp(wanted, domain_of(info)) || (addr && netdev_has(wanted, addr));
+}
+
+static bool link_is_down(const struct fi_info *info)
+{
+	return info->nic && info->nic->link_attr && info->nic->link_attr->state == FI_LINK_DOWN;
+}
+
+/* Why this candidate can't be used, or NULL. addr: its IP address, or NULL. */
+static const char *objection(const struct search *s, const struct fi_info *info,
+			     const struct sockaddr_storage *addr)
+{
+	if (!domain_matches(s, info, addr))
+		return "another domain is asked for";
+	if (s->has_addr && addr && !same_host(addr, &s->addr))
+		return "another address is asked for";
+	if (addr && is_link_local(addr))
+		return "its address is link-local, which DAT addresses can't tell apart";
+	if (link_is_down(info))
+		return "its link is down";
+	return NULL;
+}
+
+/* tcp says so of the loopback, shm of itself. */
+static bool is_host_only(const struct fi_info *info, const struct sockaddr_storage *addr)
+{
+	return (addr && is_loopback(addr)) ||
+	       (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM));
+}
+
+/* Lower is better; libfabric's own order decides among equals. */
+static unsigned int rank_of(const struct fi_info *info, const struct sockaddr_storage *addr)
+{
+	unsigned int rank = 0;
+
+	if (is_host_only(info, addr))
+		rank += 1000;
+	if (!info->nic)
+		rank += 100;
+	if (!addr)
+		rank += 20;
+	else if (addr->ss_family == AF_INET6)
+		rank += 10;
+	return rank;
+}
+
+static void judge(struct search *s, const struct row *row, const struct fi_info *info)
+{
+	struct sockaddr_storage storage, *addr = info_addr(info, &storage) ? &storage : NULL;
+	const char *reason = objection(s, info, addr);
+	unsigned int rank;
+
+	if (reason) {
+		refuse(s, info, reason);
+		return;
+	}
+	rank = rank_of(info, addr);
+	if (s->best && s->best_rank <= rank)
+		return;
+	s->best = info;
+	s->best_row = row;
+	s->best_rank = rank;
+}
+
+/* --- queries --- */
+
+static struct fi_info *hints_for(const struct search *s, enum fi_ep_type type, uint64_t caps,
+				 uint64_t mode, int mr_mode)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = caps;
+	hints->mode = mode;
+	hints->ep_attr->type = type;
+	hints->domain_attr->mr_mode = mr_mode;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	if (*s->params->provider) {
+		hints->fabric_attr->prov_name = strdup(s->params->provider);
+		if (!hints->fabric_attr->prov_name) {
+			fi_freeinfo(hints);
+			return NULL;
+		}
+	}
+	return hints;
+}
+
+static int query(const struct fi_info *hints, const char *node, struct fi_info **list_p)
+{
+	int ret = fi_getinfo(API_VERSION, node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0, hints,
+			     list_p);
+
+	if (ret)
+		*list_p = NULL;
+	return ret == -FI_ENODATA ? 0 : ret;
+}
+
+static int query_row(struct search *s, const struct row *row)
+{
+	struct fi_info *hints, **list_p = &s->lists[row - rows];
+	int ret = 0;
+
+	hints = hints_for(s, row->ep_type, row->caps, row->mode, row->mr_mode);
+	if (!hints)
+		return -FI_ENOMEM;
+	/* An address that no netdev lists is found only by its name; fabrics without IP don't take one. */
+	if (s->has_addr)
+		ret = query(hints, s->params->addr, list_p);
+	if (!*list_p)
+		ret = query(hints, NULL, list_p);
+	fi_freeinfo(hints);
+	for (const struct fi_info *info = *list_p; info; info = info->next)
+		judge(s, row, info);
+	return ret;
+}
+
+/* "tcp" of "tcp;ofi_rxm". */
+static bool same_core(const struct fi_info *a, const struct fi_info *b)
+{
+	size_t size = strcspn(provider_of(a), ";");
+
+	return size == strcspn(provider_of(b), ";") &&
+	       !strncmp(provider_of(a), provider_of(b), size);
+}
+
+static bool is_known(const struct search *s, const struct fi_info *info)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		for (const struct fi_info *known = s->lists[i]; known; known = known->next)
+			if (same_core(known, info))
+				return true;
+	return false;
+}
+
+static const struct row *row_for(enum fi_ep_type type)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		if (rows[i].ep_type == type)
+			return &rows[i];
+	return NULL;
+}
+
+static void refuse_other(struct search *s, const struct fi_info *info)
+{
+	const struct row *row = row_for(info->ep_attr->type);
+	char reason[160];
+
+	if (info->ep_attr->type == FI_EP_DGRAM) {
+		refuse(s, info, "offers datagrams only");
+		return;
+	}
+	if (!row) {
+		refuse(s, info, "needs the rdm transport");
+		return;
+	}
+	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs (%s)",
+		 row->trans->name,
+		 row->caps & ~info->caps ? "messages and RDMA"
+					 : "a mode of memory registration we know");
+	refuse(s, info, reason);
+}
+
+/* Names what libfabric has besides: providers that gave no candidate at all. */
+static void explain_others(struct search *s)
+{
+	const int any_mr_mode = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				FI_MR_PROV_KEY | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT |
+				FI_MR_ENDPOINT | FI_MR_HMEM;
+	struct fi_info *hints = hints_for(s, FI_EP_UNSPEC, 0, ~(uint64_t)0, any_mr_mode), *list;
+
+	if (!hints)
+		return;
+	query(hints, NULL, &list);
+	fi_freeinfo(hints);
+	for (const struct fi_info *info = list; info; info = info->next)
+		if (!is_known(s, info))
+			refuse_other(s, info);
+	fi_freeinfo(list);
+}
+
+/* --- report --- */
+
+static void put_refusals(const struct search *s, FILE *out)
+{
+	for (unsigned int i = 0; i < s->nrefusals; i++) {
+		const struct refusal *r = &s->refusals[i];
+
+		fprintf(out, "%s%s (%s): %s", i ? "; " : "", r->provider, r->domains, r->reason);
+	}
+}
+
+/* What narrows the choice, in brackets. */
+static void put_wish(const struct search *s, FILE *out)
+{
+	const struct dofi_params *p = s->params;
+	const char *env = getenv("FI_PROVIDER");
+	const struct {
+		const char *key, *value;
+	} wishes[] = {
+		{"provider", p->provider},   {"domain", p->domain},	      {"addr", p->addr},
+		{"transport", p->transport}, {"FI_PROVIDER", env ? env : ""},
+	};
+	const char *before = " (";
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (!*wishes[i].value)
+			continue;
+		fprintf(out, "%s%s=%s", before, wishes[i].key, wishes[i].value);
+		before = " ";
+	}
+	if (strcmp(before, " ("))
+		fputc(')', out);
+}
+
+static void report_none(const struct search *s)
+{
+	uint32_t version = fi_version();
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	put_wish(s, out);
+	fputs(": ", out);
+	put_refusals(s, out);
+	if (!s->nrefusals)
+		fprintf(out, "libfabric %u.%u finds none; fi_info -l lists the providers it has",
+			FI_MAJOR(version), FI_MINOR(version));
+	if (!fclose(out))
+		DOFI_LOG_E("IA %s: no fabric can be used%s", s->ia_name, text);
+	free(text);
+}
+
+static void report_choice(const struct search *s)
+{
+	struct sockaddr_storage addr;
+	char text[DOFI_ADDR_TEXT] = "no IP address";
+	char *refused = NULL;
+	size_t size;
+	FILE *out;
+
+	if (dofi_log_level < DOFI_LOG_INFO)
+		return;
+	if (info_addr(s->best, &addr))
+		dofi_addr_text(&addr, text);
+	DOFI_LOG_I("IA %s uses provider %s, domain %s, %s, transport %s", s->ia_name,
+		   provider_of(s->best), domain_of(s->best), text, s->best_row->trans->name);
+	out = s->nrefusals ? open_memstream(&refused, &size) : NULL;
+	if (!out)
+		return;
+	put_refusals(s, out);
+	if (!fclose(out))
+		DOFI_LOG_I("IA %s does not use %s", s->ia_name, refused);
+	free(refused);
+}
+
+/* --- entry points --- */
+
+static int check_wish(struct search *s)
+{
+	const struct dofi_params *p = s->params;
+	uint32_t version = fi_version();
+	int err;
+
+	if (FI_VERSION_LT(version, API_VERSION)) {
+		DOFI_LOG_E("IA %s: libfabric %u.%u is too old; 1.17 or newer is needed", s->ia_name,
+			   FI_MAJOR(version), FI_MINOR(version));
+		return -FI_ENOSYS;
+	}
+	if (!*p->addr)
+		return 0;
+	if (!parse_addr(p->addr, &s->addr)) {
+		DOFI_LOG_E("IA %s: addr=%s is not a numeric IPv4 or IPv6 address", s->ia_name,
+			   p->addr);
+		return -FI_EINVAL;
+	}
+	s->has_addr = true;
+	err = check_local(&s->addr);
+	if (err)
+		DOFI_LOG_E("IA %s: addr=%s can't be used: %s; it has to be an address of this host",
+			   s->ia_name, p->addr, strerror(err));
+	return -err;
+}
+
+static int search_rows(struct search *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < NROWS; i++) {
+		int ret;
+
+		if (*s->params->transport && strcmp(s->params->transport, rows[i].trans->name))
+			continue;
+		any = true;
+		ret = query_row(s, &rows[i]);
+		if (ret) {
+			DOFI_LOG_E("IA %s: asking libfabric for fabrics failed: %s", s->ia_name,
+				   fi_strerror(-ret));
+			return ret;
+		}
+	}
+	if (!any) {
+		DOFI_LOG_E("IA %s: there is no transport called %s; the one there is: %s",
+			   s->ia_name, s->params->transport, rows[0].trans->name);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int search_best(struct search *s, struct fi_info **info_p)
+{
+	int ret = check_wish(s);
+
+	if (!ret)
+		ret = search_rows(s);
+	if (ret)
+		return ret;
+	if (!s->best || dofi_log_level >= DOFI_LOG_INFO)
+		explain_others(s);
+	if (!s->best) {
+		report_none(s);
+		return -FI_ENODATA;
+	}
+	*info_p = fi_dupinfo(s->best);
+	if (!*info_p)
+		return -FI_ENOMEM;
+	report_choice(s);
+	return 0;
+}
+
+int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
+		const struct dofi_trans_ops **trans_p)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -FI_ENOMEM;
+	s->ia_name = ia_name;
+	s->params = params;
+	ret = search_best(s, info_p);
+	if (!ret)
+		*trans_p = s->best_row->trans;
+	for (size_t i = 0; i < NROWS; i++)
+		fi_freeinfo(s->lists[i]);
+	free(s);
+	return ret;
+}
+
+int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
+		     const struct fi_info *info, struct sockaddr_storage *addr_p)
+{
+	if (*params->addr && parse_addr(params->addr, addr_p))
+		return 0;
+	if (info_addr(info, addr_p) && !is_any(addr_p))
+		return 0;
+	if (host_addr(addr_p))
+		return 0;
+	DOFI_LOG_E("IA %s: this host has no IP address to listen at", ia_name);
+	return -EADDRNOTAVAIL;
+}
+
+enum dofi_order dofi_order_of(const struct fi_info *info)
+{
+	if (info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAW)
+		return DOFI_ORDERED;
+	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "srq.h"
+
+#include "cno.h"
+#include "conn.h"
+#include "ep_attr.h"
+#include "evd.h"
+#include "ia.h"
+#include "log.h"
+#include "trans.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dofi_srq_chunk {
+	struct dofi_srq_chunk *next;
+	char *base;
+};
+
+/* --- slots --- */
+
+/* srq->lock held, or nobody knows the SRQ yet. */
+static int add_slots(struct dofi_srq *srq, uint32_t n)
+{
+	struct dofi_srq_chunk *chunk = malloc(sizeof(*chunk));
+	struct dofi_wr **idle = realloc(srq->idle, (srq->slots + n) * sizeof(struct dofi_wr *));
+	struct dofi_ring ring;
+
+	if (idle)
+		srq->idle = idle;
+	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov)) {
+		free(chunk);
+		return -ENOMEM;
+	}
+	chunk->base = ring.base;
+	chunk->next = srq->chunks;
+	srq->chunks = chunk;
+	srq->shape = ring;
+	srq->slots += n;
+	for (uint32_t i = 0; i < n; i++)
+		srq->idle[srq->nidle++] = dofi_ring_at(&ring, i);
+	return 0;
+}
+
+static void free_slots(struct dofi_srq *srq)
+{
+	while (srq->chunks) {
+		struct dofi_srq_chunk *next = srq->chunks->next;
+
+		free(srq->chunks->base);
+		free(srq->chunks);
+		srq->chunks = next;
+	}
+	free(srq->idle);
+	srq->idle = NULL;
+}
+
+/* --- life --- */
+
+static DAT_RETURN attr_ok(const struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
+{
+	if (attr->max_recv_dtos <= 0 || attr->max_recv_iov <= 0 || attr->low_watermark < 0 ||
+	    attr->low_watermark > attr->max_recv_dtos)
+		return DOFI_BAD_ARG(3);
+	if ((uint32_t)attr->max_recv_dtos > ia->limits.max_dtos || (uint32_t)attr->max_recv_iov > ia->limits.max_iov)
+		return DOFI_BAD_ARG(3);
+	return DAT_SUCCESS;
+}
+
+static void check_watermark(struct dofi_srq *srq, bool *raise)
+{
+	*raise = srq->armed && srq->available < srq->low_watermark;
+	if (*raise)
+		srq->armed = false;
+}
+
+/* No event of its own in the headers: handle and reason tell (SRQ-055). No lock of the SRQ held. */
+static void raise_watermark(struct dofi_srq *srq)
+{
+	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle_p)
+{
+	struct dofi_ia *ia = DOFI_IA(ia_handle);
+	struct dofi_pz *pz = DOFI_OBJ(pz_handle, PZ);
+	struct dofi_srq *srq;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_BAD_HANDLE(IA);
+	if (!pz || pz->obj.ia != ia)
+		return DOFI_BAD_HANDLE(PZ);
+	if (!attr)
+		return DOFI_BAD_ARG(3);
+	if (!handle_p)
+		return DOFI_BAD_ARG(4);
+	ret = attr_ok(ia, attr);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	srq = dofi_obj_alloc(ia, &dofi_provider, DAT_HANDLE_TYPE_SRQ);
+	if (!srq)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	dofi_lock_init(&srq->lock);
+	srq->pz = pz;
+	srq->max_dtos = (uint32_t)attr->max_recv_dtos;
+	srq->max_iov = (uint16_t)attr->max_recv_iov;
+	srq->low_watermark = (uint32_t)attr->low_watermark;
+	srq->armed = srq->low_watermark > 0;
+	if (add_slots(srq, srq->max_dtos) || ia->trans->srq_open(srq)) {
+		free_slots(srq);
+		dofi_lock_fini(&srq->lock);
+		dofi_obj_free(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	}
+	dofi_obj_use(pz);
+	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+	*handle_p = (DAT_SRQ_HANDLE)srq;
+	if (srq->armed) {
+		srq->armed = false;
+		raise_watermark(srq); /* empty, so below the mark (SRQ-005) */
+		dofi_cno_run_agents(ia);
+	}
+	return DAT_SUCCESS;
+}
+
+void dofi_srq_destroy(struct dofi_srq *srq)
+{
+	dofi_assert_held(&srq->obj.ia->engine.lock);
+	srq->obj.ia->trans->srq_close(srq);
+	dofi_obj_unuse(srq->pz);
+	free_slots(srq);
+	dofi_lock_fini(&srq->lock);
+	dofi_obj_free(&srq->obj, DAT_HANDLE_TYPE_SRQ);
+}
+
+DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	ia = srq->obj.ia;
+	dofi_engine_enter(ia);
+	if (dofi_obj_retire(&srq->obj, true))
+		dofi_srq_destroy(srq);
+	else
+		ret = dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ) ? DOFI_BAD_STATE(SRQ_IN_USE) : DOFI_BAD_HANDLE(SRQ);
+	dofi_engine_leave(ia);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if ((unsigned int)mask & ~(unsigned int)DAT_SRQ_FIELD_ALL)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return mask ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
+	param->ia_handle = dofi_obj_ia_handle(&srq->obj);
+	param->srq_state = DAT_SRQ_STATE_OPERATIONAL;
+	param->pz_handle = (DAT_PZ_HANDLE)srq->pz;
+	dofi_lock(&srq->lock);
+	param->max_recv_dtos = (DAT_COUNT)srq->max_dtos;
+	param->max_recv_iov = srq->max_iov;
+	param->low_watermark = (DAT_COUNT)srq->low_watermark;
+	param->available_dto_count = (DAT_COUNT)srq->available;
+	param->outstanding_dto_count = (DAT_COUNT)srq->outstanding;
+	dofi_unlock(&srq->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT max_dtos)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (max_dtos <= 0 || (uint32_t)max_dtos > srq->obj.ia->limits.max_dtos)
+		return DOFI_BAD_ARG(2);
+	dofi_lock(&srq->lock);
+	if ((uint32_t)max_dtos < srq->outstanding || (uint32_t)max_dtos < srq->low_watermark)
+		ret = DOFI_BAD_STATE(SRQ_IN_USE);
+	else if ((uint32_t)max_dtos > srq->slots && add_slots(srq, (uint32_t)max_dtos - srq->slots))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	else
+		srq->max_dtos = (uint32_t)max_dtos;
+	dofi_unlock(&srq->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+	bool raise;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	dofi_lock(&srq->lock);
+	if (low_watermark < 0 || (uint32_t)low_watermark > srq->max_dtos) {
+		dofi_unlock(&srq->lock);
+		return DOFI_BAD_ARG(2);
+	}
+	srq->low_watermark = (uint32_t)low_watermark;
+	srq->armed = low_watermark > 0;
+	check_watermark(srq, &raise);
+	dofi_unlock(&srq->lock);
+	if (raise) {
+		raise_watermark(srq);
+		dofi_cno_run_agents(srq->obj.ia);
+	}
+	return DAT_SUCCESS;
+}
+
+/* --- receives --- */
+
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
+{
+	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
+	struct dofi_wr *wr;
+	DAT_RETURN ret;
+
+	if (!srq)
+		return DOFI_BAD_HANDLE(SRQ);
+	if (n < 0 || n > srq->max_iov || (n && !iov))
+		return DOFI_BAD_ARG(2);
+	dofi_lock(&srq->lock);
+	if (srq->outstanding >= srq->max_dtos || !srq->nidle) {
+		dofi_unlock(&srq->lock);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	}
+	wr = srq->idle[srq->nidle - 1];
+	wr->srq = srq;
+	wr->op = DOFI_OP_SRQ_RECV;
+	wr->cookie = cookie.as_64;
+	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
+				      dofi_wr_desc(&srq->shape, wr));
+	if (ret == DAT_SUCCESS && srq->obj.ia->trans->srq_recv(srq, wr))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	if (ret == DAT_SUCCESS) {
+		srq->nidle--;
+		srq->available++;
+		srq->outstanding++;
+	}
+	dofi_unlock(&srq->lock);
+	return ret;
+}
+
+/* The connection that this message came by is gone: its buffer waits for the next one (DTO-145). */
+static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	dofi_lock(&srq->lock);
+	if (srq->obj.ia->trans->srq_recv(srq, wr)) {
+		srq->idle[srq->nidle++] = wr;
+		srq->available--;
+		srq->outstanding--;
+	}
+	dofi_unlock(&srq->lock);
+}
+
+static bool notifies(const struct dofi_ep *ep, uint64_t data)
+{
+	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (data & DOFI_DATA_SOLICITED);
+}
+
+static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t data)
+{
+	dofi_lock(&ep->lock);
+	if (ep->state != DAT_EP_STATE_CONNECTED)
+		dofi_conn_established(ep);
+	ep->nreceived++;
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, data))) {
+		ep->faulty = true;
+		dofi_ep_stall(ep);
+	}
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
+{
+	struct dofi_srq *srq = wr->srq;
+	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, (uint32_t)(data >> 1)) : NULL;
+	struct dofi_event event = {
+		.number = DAT_DTO_COMPLETION_EVENT,
+		.op = DOFI_OP_RECV,
+		.status = DAT_DTO_SUCCESS,
+		.dto = {.cookie = wr->cookie, .length = length, .srq = srq},
+	};
+	bool raise;
+
+	if (err || !conn || !conn->ep || conn->ep->srq != srq || conn->phase == DOFI_CONN_OVER) {
+		take_back(srq, wr);
+		return;
+	}
+	event.handle = conn->ep;
+	dofi_lock(&srq->lock);
+	srq->idle[srq->nidle++] = wr;
+	srq->available--;
+	check_watermark(srq, &raise);
+	dofi_unlock(&srq->lock);
+	deliver(conn->ep, &event, data);
+	if (raise)
+		raise_watermark(srq);
+}
+
+void dofi_srq_dequeued(struct dofi_srq *srq)
+{
+	/* An event may outlive its SRQ: then there is nothing to count. */
+	if (!dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ))
+		return;
+	dofi_lock(&srq->lock);
+	if (srq->outstanding)
+		srq->outstanding--;
+	dofi_unlock(&srq->lock);
+}

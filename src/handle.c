@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* IA handles: small numbers for the consumer, pointers for the provider. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "datr.h"
+
+#define CHUNK_SLOTS 64u
+#define NUM_CHUNKS (DATR_IA_LIMIT / CHUNK_SLOTS)
+
+struct ia_slot {
+	_Atomic(DAT_IA_HANDLE) ia; /* NULL: not open. Readers look at nothing else */
+	/* Guarded by table_lock. */
+	struct datr_provider *provider;
+	bool reserved;
+	bool closing;
+};
+
+/* Chunks are added and stay, so readers need no lock. Number 0, the null handle, stays taken. */
+static struct ia_slot first_chunk[CHUNK_SLOTS] = {{.reserved = true}};
+static _Atomic(struct ia_slot *) chunks[NUM_CHUNKS] = {first_chunk};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int table_size = CHUNK_SLOTS;
+static unsigned int last_number;
+
+static struct ia_slot *slot_at(uintptr_t number)
+{
+	struct ia_slot *chunk;
+
+	if (number >= DATR_IA_LIMIT)
+		return NULL;
+	chunk = atomic_load_explicit(&chunks[number / CHUNK_SLOTS], memory_order_acquire);
+	return chunk ? &chunk[number % CHUNK_SLOTS] : NULL;
+}
+
+static DAT_IA_HANDLE slot_ia(struct ia_slot *slot)
+{
+	return atomic_load_explicit(&slot->ia, memory_order_acquire);
+}
+
+DAT_IA_HANDLE datr_ia_lookup(DAT_IA_HANDLE number)
+{
+	struct ia_slot *slot = slot_at((uintptr_t)number);
+
+	return slot ? slot_ia(slot) : NULL;
+}
+
+static bool table_grow_locked(void)
+{
+	struct ia_slot *chunk;
+
+	if (table_size == DATR_IA_LIMIT)
+		return false;
+	chunk = calloc(CHUNK_SLOTS, sizeof(*chunk));
+	if (!chunk)
+		return false;
+	atomic_store_explicit(&chunks[table_size / CHUNK_SLOTS], chunk, memory_order_release);
+	table_size += CHUNK_SLOTS;
+	return true;
+}
+
+/* Goes on behind the number given out last: one that was freed stays invalid for long. */
+static unsigned int free_number_locked(void)
+{
+	for (unsigned int i = 1; i <= table_size; i++) {
+		unsigned int number = (last_number + i) % table_size;
+
+		if (!slot_at(number)->reserved)
+			return number;
+	}
+	return 0;
+}
+
+DAT_IA_HANDLE datr_ia_reserve(void)
+{
+	unsigned int number;
+
+	pthread_mutex_lock(&table_lock);
+	number = free_number_locked();
+	if (!number && table_grow_locked())
+		number = free_number_locked();
+	if (number) {
+		slot_at(number)->reserved = true;
+		last_number = number;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return (DAT_IA_HANDLE)(uintptr_t)number;
+}
+
+void datr_ia_publish(DAT_IA_HANDLE number, DAT_IA_HANDLE ia, struct datr_provider *provider)
+{
+	struct ia_slot *slot = slot_at((uintptr_t)number);
+
+	pthread_mutex_lock(&table_lock);
+	slot->provider = provider;
+	atomic_store_explicit(&slot->ia, ia, memory_order_release);
+	pthread_mutex_unlock(&table_lock);
+}
+
+void datr_ia_release(DAT_IA_HANDLE number)
+{
+	struct ia_slot *slot = slot_at((uintptr_t)number);
+
+	pthread_mutex_lock(&table_lock);
+	atomic_store_explicit(&slot->ia, NULL, memory_order_release);
+	slot->provider = NULL;
+	slot->closing = false;
+	slot->reserved = false;
+	pthread_mutex_unlock(&table_lock);
+}
+
+bool datr_ia_close_begin(DAT_IA_HANDLE number, DAT_IA_HANDLE *ia_p,
+			 struct datr_provider **provider_p)
+{
+	struct ia_slot *slot = slot_at((uintptr_t)number);
+	bool ok;
+
+	if (!slot)
+		return false;
+	pthread_mutex_lock(&table_lock);
+	ok = slot_ia(slot) && !slot->closing;
+	if (ok) {
+		slot->closing = true;
+		*ia_p = slot_ia(slot);
+		*provider_p = slot->provider;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return ok;
+}
+
+void datr_ia_close_cancel(DAT_IA_HANDLE number)
+{
+	pthread_mutex_lock(&table_lock);
+	slot_at((uintptr_t)number)->closing = false;
+	pthread_mutex_unlock(&table_lock);
+}
+
+/*
+ * The pointer of an IA that was just closed may be the address of a new one already, while the old
+ * number waits to be released: then the new number is meant.
+ */
+static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
+{
+	uintptr_t found = 0;
+
+	pthread_mutex_lock(&table_lock);
+	for (unsigned int number = 1; number < table_size; number++) {
+		struct ia_slot *slot = slot_at(number);
+
+		if (slot_ia(slot) != ia)
+			continue;
+		found = number;
+		if (!slot->closing)
+			break;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return (DAT_IA_HANDLE)found;
+}
+
+/* Both ways in both generations: a provider of either reports the consumer's handle in its queries.
+ */
+DAT_RETURN dats_get_ia_handle(datr_ia_arg arg, DAT_IA_HANDLE *other_p)
+{
+	DAT_IA_HANDLE handle = (DAT_IA_HANDLE)(uintptr_t)arg;
+	DAT_IA_HANDLE other;
+
+	other = datr_is_pointer(handle) ? number_of(handle) : datr_ia_lookup(handle);
+	if (!other)
+		return DATR_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!other_p)
+		return DATR_BAD_ARG(2);
+	*other_p = other;
+	return DAT_SUCCESS;
+}

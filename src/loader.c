@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Provider libraries: dlopen, the two entry points, and what went wrong in words. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datr.h"
+
+/* An address in this library, whatever it is called and wherever it lies. */
+#define OURSELVES ((void *)(uintptr_t)dats_get_ia_handle)
+
+/*
+ * Providers do not name us as a needed library: they find us in the global scope. When the program
+ * itself was loaded into a local scope (as a plugin), we are not there yet.
+ */
+static void make_us_global(void)
+{
+	Dl_info self;
+	void *handle;
+
+	if (!dladdr(OURSELVES, &self))
+		return;
+	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+	if (handle)
+		dlclose(handle);
+}
+
+/* On failure the reason is appended to "why". */
+static void *try_open(const char *file, char *why, size_t size)
+{
+	void *handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+	size_t used = strlen(why);
+
+	if (!handle)
+		snprintf(why + used, size - used, "%s%s", used ? "; " : "", dlerror());
+	return handle;
+}
+
+static void find_entry_points(struct datr_library *lib, const char *who)
+{
+	/* ISO C has no cast from an object pointer to a function pointer. */
+	void *init = dlsym(lib->handle, DAT_PROVIDER_INIT_FUNC_STR);
+	void *fini = dlsym(lib->handle, DAT_PROVIDER_FINI_FUNC_STR);
+
+	memcpy(&lib->init, &init, sizeof(init));
+	memcpy(&lib->fini, &fini, sizeof(fini));
+	if (!init || !fini)
+		datr_log(DATR_LOG_STATIC, "IA %s: its library has no %s", who,
+			 init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
+}
+
+/* Our own provider: where the loader looks, beside ourselves, where it was installed. */
+static void *try_default_places(char *why, size_t size)
+{
+	void *handle = try_open(DATR_PROVIDER_SONAME, why, size);
+	char beside[PATH_MAX];
+	const char *slash;
+	Dl_info self;
+
+	if (!handle && dladdr(OURSELVES, &self) && (slash = strrchr(self.dli_fname, '/'))) {
+		snprintf(beside, sizeof(beside), "%.*s/%s", (int)(slash - self.dli_fname),
+			 self.dli_fname, DATR_PROVIDER_SONAME);
+		handle = try_open(beside, why, size);
+	}
+	return handle ? handle : try_open(DATR_LIBDIR "/" DATR_PROVIDER_SONAME, why, size);
+}
+
+bool datr_library_open(struct datr_library *lib, const char *file, const char *who)
+{
+	char why[4096] = "";
+
+	make_us_global();
+	lib->handle =
+		file ? try_open(file, why, sizeof(why)) : try_default_places(why, sizeof(why));
+	if (!lib->handle) {
+		datr_log(DATR_LOG_ERROR,
+			 "IA %s: cannot load its provider library: %s (the search follows "
+			 "LD_LIBRARY_PATH and ldconfig)",
+			 who, why);
+		return false;
+	}
+	find_entry_points(lib, who);
+	return true;
+}
+
+void datr_library_close(struct datr_library *lib)
+{
+	dlclose(lib->handle);
+	*lib = (struct datr_library){0};
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The registries: one source, compiled once per API generation. Tests link the convenience libraries.
+lib_LTLIBRARIES += %D%/libdat.la %D%/libdat2.la
+noinst_LTLIBRARIES += %D%/libdatr1.la %D%/libdatr2.la
+
+datr_sources = %D%/api.c %D%/conf.c %D%/datr.h %D%/ext.c %D%/handle.c %D%/ia.c %D%/loader.c \
+	%D%/log.c %D%/registry.c %D%/strerror.c %D%/version.h
+
+# libdir is where our provider is looked for last.
+datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBDIR='"$(libdir)"'
+
+%C%_libdatr1_la_SOURCES = $(datr_sources)
+%C%_libdatr1_la_SHORTNAME = v1
+%C%_libdatr1_la_CPPFLAGS = $(datr_cppflags) -DDATR_DAT_MAJOR=1
+
+%C%_libdatr2_la_SOURCES = $(datr_sources)
+%C%_libdatr2_la_SHORTNAME = v2
+%C%_libdatr2_la_CPPFLAGS = $(datr_cppflags) -DDATR_DAT_MAJOR=2
+
+%C%_libdat_la_SOURCES =
+%C%_libdat_la_LIBADD = %D%/libdatr1.la
+%C%_libdat_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(LIBDAT_VERSION) \
+	-Wl,--version-script=$(srcdir)/%D%/libdat.map
+EXTRA_%C%_libdat_la_DEPENDENCIES = %D%/libdat.map
+
+%C%_libdat2_la_SOURCES =
+%C%_libdat2_la_LIBADD = %D%/libdatr2.la
+%C%_libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(LIBDAT2_VERSION) \
+	-Wl,--version-script=$(srcdir)/%D%/libdat2.map
+EXTRA_%C%_libdat2_la_DEPENDENCIES = %D%/libdat2.map
+
+EXTRA_DIST += %D%/libdat.map %D%/libdat2.map

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <syslog.h>
+
+#include "datr.h"
+
+/* The bits of DAT_DBG_DEST. The default is stderr, because programs' stdout is often parsed. */
+enum log_dest {
+	DEST_STDOUT = 0x1,
+	DEST_SYSLOG = 0x2,
+	DEST_STDERR = 0x4,
+};
+
+static pthread_once_t log_once = PTHREAD_ONCE_INIT;
+static unsigned long log_types;
+static unsigned long log_dests;
+
+static unsigned long env_bits(const char *name, unsigned long unset)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoul(text, NULL, 0) : unset;
+}
+
+static void log_init(void)
+{
+	log_types = env_bits("DAT_DBG_TYPE", DATR_LOG_ERROR);
+	log_dests = env_bits("DAT_DBG_DEST", DEST_STDERR);
+}
+
+void datr_log(enum datr_log_type type, const char *fmt, ...)
+{
+	char text[8192];
+	va_list args;
+
+	pthread_once(&log_once, log_init);
+	if (!(log_types & type))
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+
+	/* One call each, so that lines of several threads or processes do not mix. */
+	if (log_dests & DEST_STDOUT) {
+		printf(DATR_LIBRARY ": %s\n", text);
+		fflush(stdout);
+	}
+	if (log_dests & DEST_STDERR)
+		fprintf(stderr, DATR_LIBRARY ": %s\n", text);
+	if (log_dests & DEST_SYSLOG)
+		syslog(LOG_USER | (type == DATR_LOG_ERROR ? LOG_ERR : LOG_DEBUG),
+		       DATR_LIBRARY ": %s", text);
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# Shell tests that answer in TAP. Source it with  . "$top_srcdir/test/lib/tap.sh"  and end with t_done.
+
+t_count=0
+t_failures=0
+t_pids=
+t_dir=$(mktemp -d "${TMPDIR:-/tmp}/dat-ofi-test.XXXXXX")
+t_limit=120 # seconds that nothing here should ever need
+
+t_cleanup() {
+	for t_pid in $t_pids; do
+		kill "$t_pid" 2>/dev/null
+	done
+	wait
+	rm -rf "$t_dir"
+}
+trap t_cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+t_pass() {
+	t_count=$((t_count + 1))
+	echo "ok $t_count - $1"
+}
+
+# t_fail NAME [FILE...]: the files say why
+t_fail() {
+	t_count=$((t_count + 1))
+	t_failures=$((t_failures + 1))
+	echo "not ok $t_count - $1"
+	shift
+	[ $# = 0 ] || sed 's/^/# /' "$@"
+}
+
+# t_skip NAME WHY
+t_skip() {
+	t_count=$((t_count + 1))
+	echo "ok $t_count - $1 # SKIP $2"
+}
+
+# t_skip_all WHY: for a script that cannot run here
+t_skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 0
+}
+
+# t_run NAME COMMAND...: passes when the command, which may be a function, succeeds
+t_run() {
+	t_name=$1
+	shift
+	if "$@" >"$t_dir/out" 2>&1; then
+		t_pass "$t_name"
+	else
+		echo "exit status $? of: $*" >>"$t_dir/out"
+		t_fail "$t_name" "$t_dir/out"
+	fi
+}
+
+# t_try NAME PROGRAM COMMAND...: the same, but skipped on machines without PROGRAM
+t_try() {
+	if command -v "$2" >/dev/null; then
+		t_name=$1
+		shift 2
+		t_run "$t_name" "$@"
+	else
+		t_skip "$1" "there is no $2"
+	fi
+}
+
+# t_start FILE COMMAND...: in the background, its output line by line in $t_dir/FILE, its process id in t_pid
+t_start() {
+	t_out=$t_dir/$1
+	shift
+	timeout "$t_limit" stdbuf -oL "$@" >"$t_out" 2>&1 &
+	t_pid=$!
+	t_pids="$t_pids $t_pid"
+}
+
+# t_await FILE TEXT: true once the process started last has written TEXT, false when it ended before
+t_await() {
+	while ! grep -q -e "$2" "$t_dir/$1"; do
+		# It may have written and ended between the two looks.
+		kill -0 "$t_pid" 2>/dev/null || { grep -q -e "$2" "$t_dir/$1"; return; }
+		sleep 0.05
+	done
+}
+
+t_done() {
+	echo "1..$t_count"
+	[ "$t_failures" = 0 ]
+	exit
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Every test program and script answers in TAP (Check does so by itself, see run-env.in).
+# A name that ends in 1 or 2 is compiled for that generation of the API.
+
+unit_tests = \
+	%D%/unit/check_conf1 %D%/unit/check_conf2 \
+	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
+	%D%/unit/check_registry1 %D%/unit/check_registry2 \
+	%D%/unit/check_strerror1 %D%/unit/check_strerror2
+conform_tests =
+fault_tests =
+tool_tests = %D%/tools/headers.sh
+
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_COMPILER = %D%/run-env
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = %D%/run-env $(SHELL)
+
+if HAVE_CHECK
+check_PROGRAMS += $(unit_tests) $(conform_tests) $(fault_tests) \
+	%D%/lib/plugin_open1 %D%/lib/plugin_open2
+check_LTLIBRARIES += %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la
+TESTS = $(unit_tests) $(conform_tests) $(fault_tests) $(tool_tests)
+else
+check-local:
+	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
+		'SUSE) and configure again.' >&2
+	@exit 1
+endif
+
+t_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/test/lib
+t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
+t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
+t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
+t1_libs = src/libdat.la $(CHECK_LIBS)
+t2_libs = src/libdat2.la $(CHECK_LIBS)
+
+# A provider to load, and a program that has the registry in a local scope. The run path makes
+# libtool build a shared library although nobody installs it.
+t_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+t1_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider1.so"' \
+	-DT_PLUGIN_OPEN='"$(abs_builddir)/%D%/lib/plugin_open1"'
+t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
+	-DT_PLUGIN_OPEN='"$(abs_builddir)/%D%/lib/plugin_open2"'
+
+%C%_lib_fake_provider1_la_SOURCES = %D%/lib/fake_provider.c %D%/lib/fake_provider.h
+%C%_lib_fake_provider1_la_CPPFLAGS = $(t1_cppflags)
+%C%_lib_fake_provider1_la_LDFLAGS = $(t_module_ldflags)
+%C%_lib_fake_provider2_la_SOURCES = %D%/lib/fake_provider.c %D%/lib/fake_provider.h
+%C%_lib_fake_provider2_la_CPPFLAGS = $(t2_cppflags)
+%C%_lib_fake_provider2_la_LDFLAGS = $(t_module_ldflags)
+
+%C%_lib_plugin_open1_SOURCES = %D%/lib/plugin_open.c
+%C%_lib_plugin_open1_CPPFLAGS = $(t1_cppflags)
+%C%_lib_plugin_open2_SOURCES = %D%/lib/plugin_open.c
+%C%_lib_plugin_open2_CPPFLAGS = $(t2_cppflags)
+
+%C%_unit_check_conf1_SOURCES = %D%/unit/check_conf.c src/conf.c src/log.c $(t_headers)
+%C%_unit_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
+%C%_unit_check_conf1_LDADD = $(CHECK_LIBS)
+%C%_unit_check_conf2_SOURCES = %D%/unit/check_conf.c src/conf.c src/log.c $(t_headers)
+%C%_unit_check_conf2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_check_conf2_LDADD = $(CHECK_LIBS)
+
+%C%_unit_check_dispatch1_SOURCES = %D%/unit/check_dispatch.c $(t_headers)
+%C%_unit_check_dispatch1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_check_dispatch1_LDADD = $(t1_libs)
+%C%_unit_check_dispatch2_SOURCES = %D%/unit/check_dispatch.c $(t_headers)
+%C%_unit_check_dispatch2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_check_dispatch2_LDADD = $(t2_libs)
+
+%C%_unit_check_nomem1_SOURCES = %D%/unit/check_nomem.c $(t_headers)
+%C%_unit_check_nomem1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+%C%_unit_check_nomem1_LDADD = src/libdatr1.la $(CHECK_LIBS)
+%C%_unit_check_nomem2_SOURCES = %D%/unit/check_nomem.c $(t_headers)
+%C%_unit_check_nomem2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+%C%_unit_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
+
+# The provider that it loads shares symbols with the program, hence -export-dynamic.
+%C%_unit_check_registry1_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
+%C%_unit_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_check_registry1_LDADD = $(t1_libs)
+%C%_unit_check_registry2_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_check_registry2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_check_registry2_LDADD = $(t2_libs)
+
+%C%_unit_check_strerror1_SOURCES = %D%/unit/check_strerror.c $(t_headers)
+%C%_unit_check_strerror1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_check_strerror1_LDADD = $(t1_libs)
+%C%_unit_check_strerror2_SOURCES = %D%/unit/check_strerror.c $(t_headers)
+%C%_unit_check_strerror2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_check_strerror2_LDADD = $(t2_libs)
+
+installcheck-local:
+	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
+
+EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests)

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Every public header compiles alone and without a warning, in each language that programs use.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+# alone COMPILER...: true when each header does
+alone() {
+	for header in "$top_srcdir"/include/*/*.h; do
+		echo "#include <${header#"$top_srcdir/include/"}>" >"$t_dir/alone.c"
+		"$@" -fsyntax-only -Wall -Wextra -pedantic -Werror -I"$top_srcdir/include" \
+			"$t_dir/alone.c" || return
+	done
+}
+
+for cc in gcc clang; do
+	for std in c99 c11; do
+		t_try "$cc -std=$std" "$cc" alone $cc -std=$std
+	done
+done
+for cxx in g++ clang++; do
+	for std in c++11 c++17; do
+		t_try "$cxx -std=$std" "$cxx" alone $cxx -x c++ -std=$std
+	done
+done
+t_done

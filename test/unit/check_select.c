@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Choice of the fabric, over made-up machines: the linker puts our fi_getinfo in libfabric's place. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "addr.h"
+#include "log.h"
+#include "param.h"
+#include "select.h"
+#include "trans.h"
+
+#include "../lib/unit.h"
+
+const struct dofi_trans_ops dofi_trans_msg = {.name = "msg", .id = DOFI_TRANS_MSG};
+
+/* --- made-up machines --- */
+
+#define VERBS_MR  (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define HOST_ONLY (FI_MSG | FI_RMA | FI_LOCAL_COMM)
+#define ANYWHERE  (FI_MSG | FI_RMA | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define SAW	  (FI_ORDER_SAS | FI_ORDER_SAW)
+
+struct candidate {
+	const char *provider, *domain, *addr; /* NULL: no IP address */
+	enum fi_ep_type type;
+	uint64_t caps;
+	int mr_mode;
+	uint64_t msg_order;
+	enum fi_link_state link; /* FI_LINK_UNKNOWN: no NIC */
+};
+
+static const struct candidate tcp_eth0 = {"tcp",    "eth0", "192.0.2.2", FI_EP_MSG,
+					  ANYWHERE, 0,	    SAW,	 0};
+static const struct candidate tcp_eth0_ll = {"tcp",    "eth0", "fe80::1", FI_EP_MSG,
+					     ANYWHERE, 0,      SAW,	  0};
+static const struct candidate tcp_eth0_v6 = {"tcp",    "eth0", "2001:db8::2", FI_EP_MSG,
+					     ANYWHERE, 0,      SAW,	      0};
+static const struct candidate tcp_eth1 = {"tcp", "eth1", "198.51.100.7", FI_EP_MSG, ANYWHERE, 0,
+					  SAW,	 0};
+static const struct candidate tcp_lo = {"tcp", "lo", "127.0.0.1", FI_EP_MSG, HOST_ONLY, 0, SAW, 0};
+static const struct candidate tcp_lo6 = {"tcp", "lo", "::1", FI_EP_MSG, HOST_ONLY, 0, SAW, 0};
+static const struct candidate rxm_eth0 = {"tcp;ofi_rxm", "eth0", "192.0.2.2", FI_EP_RDM,
+					  ANYWHERE,	 0,	 SAW,	      0};
+static const struct candidate udp_eth0 = {"udp", "eth0", "192.0.2.2", FI_EP_DGRAM, FI_MSG, 0, 0, 0};
+static const struct candidate mlx5 = {"verbs",	"mlx5_0", "192.0.2.3", FI_EP_MSG,
+				      ANYWHERE, VERBS_MR, SAW,	       FI_LINK_UP};
+static const struct candidate mlx5_lo = {"verbs",  "mlx5_0", "127.0.0.1", FI_EP_MSG,
+					 ANYWHERE, VERBS_MR, SAW,	  FI_LINK_UP};
+static const struct candidate mlx5_v6 = {"verbs",  "mlx5_1", "2001:db8::3", FI_EP_MSG,
+					 ANYWHERE, VERBS_MR, SAW,	    FI_LINK_UP};
+static const struct candidate mlx5_down = {"verbs",  "mlx5_2", "192.0.2.4", FI_EP_MSG,
+					   ANYWHERE, VERBS_MR, SAW,	    FI_LINK_DOWN};
+static const struct candidate efa = {"efa",    "rdmap0s6-rdm",		NULL,	      FI_EP_RDM,
+				     ANYWHERE, VERBS_MR & ~FI_MR_LOCAL, FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate cxi = {"cxi",	   "cxi0",    NULL,
+				     FI_EP_RDM,	   ANYWHERE,  FI_MR_ENDPOINT | FI_MR_ALLOCATED,
+				     FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate shm = {"shm", "shm", NULL, FI_EP_RDM, HOST_ONLY, 0, SAW, 0};
+static const struct candidate odd = {"odd",    "odd0",	       "192.0.2.9", FI_EP_MSG,
+				     ANYWHERE, FI_MR_ENDPOINT, 0,	    0};
+
+static const struct candidate *machine[16];
+static int machine_error;      /* what fi_getinfo answers instead */
+static const char *asked_node; /* of the latest query that had one */
+static bool resolves_node;     /* the fake knows every address of 127.0.0.0/8 */
+
+#define MACHINE(...)                                            \
+	do {                                                    \
+		const struct candidate *list[] = {__VA_ARGS__}; \
+		memset(machine, 0, sizeof(machine));            \
+		memcpy(machine, list, sizeof(list));            \
+	} while (0)
+
+static void put_addr(struct fi_info *info, const char *text)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4711)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	bool v4 = inet_pton(AF_INET, text, &in.sin_addr) == 1;
+
+	if (!v4)
+		ck_assert_int_eq(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+	info->addr_format = v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+	info->src_addrlen = v4 ? sizeof(in) : sizeof(in6);
+	info->src_addr = malloc(info->src_addrlen);
+	memcpy(info->src_addr, v4 ? (void *)&in : (void *)&in6, info->src_addrlen);
+}
+
+static int free_nic(struct fid *fid)
+{
+	struct fid_nic *nic = (struct fid_nic *)(void *)fid;
+
+	free(nic->link_attr);
+	free(nic);
+	return 0;
+}
+
+static struct fid_nic *make_nic(enum fi_link_state link);
+
+static int control_nic(struct fid *fid, int command, void *arg)
+{
+	struct fid_nic *nic = (struct fid_nic *)(void *)fid, **dup_p = arg;
+
+	ck_assert_int_eq(command, FI_DUP);
+	*dup_p = make_nic(nic->link_attr->state);
+	return 0;
+}
+
+static struct fid_nic *make_nic(enum fi_link_state link)
+{
+	static struct fi_ops ops = {.size = sizeof(ops), .close = free_nic, .control = control_nic};
+	struct fid_nic *nic = calloc(1, sizeof(*nic));
+
+	nic->fid = (struct fid){.fclass = FI_CLASS_NIC, .ops = &ops};
+	nic->link_attr = calloc(1, sizeof(*nic->link_attr));
+	nic->link_attr->state = link;
+	return nic;
+}
+
+static struct fi_info *make_info(const struct candidate *c, const char *addr)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	info->caps = c->caps;
+	info->ep_attr->type = c->type;
+	info->domain_attr->mr_mode = c->mr_mode;
+	info->domain_attr->name = strdup(c->domain);
+	info->fabric_attr->prov_name = strdup(c->provider);
+	info->fabric_attr->name = strdup("fabric");
+	info->tx_attr->msg_order = info->rx_attr->msg_order = c->msg_order;
+	if (addr)
+		put_addr(info, addr);
+	if (c->link != FI_LINK_UNKNOWN)
+		info->nic = make_nic(c->link);
+	return info;
+}
+
+static bool core_is(const char *provider, const char *asked)
+{
+	size_t size = strcspn(provider, ";");
+
+	return !strcmp(provider, asked) || (!strncmp(provider, asked, size) && !asked[size]);
+}
+
+static bool offers(const struct candidate *c, const struct fi_info *hints)
+{
+	const char *provider = hints->fabric_attr->prov_name;
+
+	return (!provider || core_is(c->provider, provider)) &&
+	       (hints->ep_attr->type == FI_EP_UNSPEC || hints->ep_attr->type == c->type) &&
+	       (hints->caps & ~c->caps) == 0 && (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
+}
+
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info_p);
+
+int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info_p)
+{
+	struct fi_info *list = NULL, **tail = &list;
+
+	ck_assert_uint_eq(version, FI_VERSION(1, 17));
+	ck_assert_ptr_null(service);
+	ck_assert_uint_eq(flags, node ? FI_SOURCE | FI_NUMERICHOST : 0);
+	ck_assert_int_eq(hints->domain_attr->threading, FI_THREAD_SAFE);
+	if (node)
+		asked_node = node;
+	if (machine_error)
+		return machine_error;
+	for (int i = 0; machine[i]; i++) {
+		const struct candidate *c = machine[i];
+
+		if (!offers(c, hints) ||
+		    (node && !resolves_node && (!c->addr || strcmp(c->addr, node))))
+			continue;
+		*tail = make_info(c, node ? node : c->addr);
+		tail = &(*tail)->next;
+	}
+	if (!list)
+		return -FI_ENODATA;
+	*info_p = list;
+	return 0;
+}
+
+static uint32_t running_version = FI_VERSION(1, 17);
+
+uint32_t __wrap_fi_version(void);
+
+uint32_t __wrap_fi_version(void)
+{
+	return running_version;
+}
+
+/* --- helpers --- */
+
+static struct dofi_params params;
+static struct fi_info *chosen;
+
+static int choose(const char *name, const char *ia_params)
+{
+	const struct dofi_trans_ops *trans = NULL;
+	int ret;
+
+	ck_assert(dofi_params_load(&params, name, ia_params));
+	chosen = NULL;
+	ret = dofi_select(name, &params, &chosen, &trans);
+	if (!ret) {
+		ck_assert_ptr_nonnull(chosen);
+		ck_assert_ptr_null(chosen->next);
+		ck_assert_ptr_eq(trans, &dofi_trans_msg);
+	}
+	return ret;
+}
+
+static const char *chosen_addr(void)
+{
+	static char text[DOFI_ADDR_TEXT];
+	struct sockaddr_storage addr;
+
+	ck_assert_int_eq(dofi_select_addr("ia", &params, chosen, &addr), 0);
+	return dofi_addr_text(&addr, text);
+}
+
+static void ck_choice(const char *name, const char *ia_params, const char *domain, const char *addr)
+{
+	ck_assert_int_eq(choose(name, ia_params), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, domain);
+	ck_assert_str_eq(chosen_addr(), addr);
+	fi_freeinfo(chosen);
+}
+
+/* What is said when nothing can be used. */
+static const char *none_for(const char *name, const char *ia_params)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	ck_assert_int_lt(choose(name, ia_params), 0);
+	return t_captured(fd);
+}
+
+static void ck_has(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
+}
+
+static void ck_one_line(const char *text)
+{
+	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+/* --- tests --- */
+
+START_TEST(test_ipv4_of_a_real_netdev_wins)
+{
+	MACHINE(&tcp_lo, &tcp_eth0_ll, &tcp_eth0_v6, &tcp_eth0, &tcp_eth1);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	ck_choice("ofi-tcp", "", "eth0", "192.0.2.2");
+	ck_choice("ofi-tcp-eth1", "", "eth1", "198.51.100.7");
+}
+END_TEST
+
+START_TEST(test_ipv6_when_there_is_no_ipv4)
+{
+	MACHINE(&tcp_eth0_ll, &tcp_lo, &tcp_eth0_v6);
+	ck_choice("ofi", "", "eth0", "2001:db8::2");
+}
+END_TEST
+
+START_TEST(test_link_local_is_never_used)
+{
+	MACHINE(&tcp_eth0_ll);
+	ck_has(none_for("ofi", ""), "link-local");
+}
+END_TEST
+
+START_TEST(test_loopback_when_named_or_alone)
+{
+	MACHINE(&tcp_eth0, &tcp_lo, &tcp_lo6);
+	ck_choice("ofi-tcp-lo", "", "lo", "127.0.0.1");
+	ck_choice("any", "domain=lo", "lo", "127.0.0.1");
+	ck_choice("any", "lo 0", "lo", "127.0.0.1");
+	ck_choice("ofi", "addr=127.0.0.1", "lo", "127.0.0.1");
+	MACHINE(&tcp_eth0_ll, &tcp_lo6, &tcp_lo);
+	ck_choice("ofi", "", "lo", "127.0.0.1");
+}
+END_TEST
+
+START_TEST(test_address_that_no_netdev_lists)
+{
+	MACHINE(&tcp_eth0, &tcp_lo);
+	resolves_node = true;
+	ck_assert_int_eq(choose("ofi-tcp", "addr=127.9.9.9"), 0);
+	ck_assert_str_eq(asked_node, "127.9.9.9");
+	ck_assert_str_eq(chosen_addr(), "127.9.9.9");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+START_TEST(test_foreign_or_bad_address_is_explained)
+{
+	MACHINE(&tcp_eth0, &tcp_lo);
+	ck_has(none_for("ofi", "addr=203.0.113.77"), "has to be an address of this host");
+	ck_has(none_for("ofi", "addr=localhost"), "not a numeric");
+}
+END_TEST
+
+START_TEST(test_hardware_is_preferred)
+{
+	MACHINE(&tcp_eth0, &mlx5_down, &mlx5_v6);
+	ck_choice("ofi", "", "mlx5_1", "2001:db8::3");
+	MACHINE(&tcp_eth0, &mlx5);
+	ck_choice("ofi", "", "mlx5_0", "192.0.2.3");
+	ck_choice("ofi-tcp", "", "eth0", "192.0.2.2");
+	ck_choice("ofi-verbs-mlx5_0", "", "mlx5_0", "192.0.2.3");
+}
+END_TEST
+
+START_TEST(test_netdev_names_the_device_below_it)
+{
+	MACHINE(&tcp_eth0, &mlx5_lo);
+	/* "lo" has 127.0.0.1 on every host that runs this. */
+	ck_choice("ib0", "lo 0", "mlx5_0", "127.0.0.1");
+}
+END_TEST
+
+START_TEST(test_link_down_is_refused)
+{
+	MACHINE(&mlx5_down);
+	ck_has(none_for("ofi", ""), "verbs (mlx5_2): its link is down");
+}
+END_TEST
+
+START_TEST(test_rdm_only_needs_the_rdm_transport)
+{
+	const char *text;
+
+	MACHINE(&efa, &cxi, &shm);
+	text = none_for("ofi", "");
+	ck_one_line(text);
+	ck_has(text, "efa (rdmap0s6-rdm): needs the rdm transport");
+	ck_has(text, "cxi (cxi0): needs the rdm transport");
+	ck_has(text, "shm (shm): needs the rdm transport");
+	ck_has(none_for("ofi-efa", ""), "provider=efa");
+}
+END_TEST
+
+START_TEST(test_every_refused_candidate_is_named)
+{
+	const char *text;
+
+	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo, &rxm_eth0, &udp_eth0, &odd, &efa);
+	text = none_for("ofi-ib0", "domain=ib0 provider=");
+	ck_one_line(text);
+	ck_has(text, "domain=ib0");
+	ck_has(text, "tcp (eth0, eth1, lo): another domain is asked for");
+	ck_has(text, "udp (eth0): offers datagrams only");
+	ck_has(text, "odd (odd0): does not offer what the msg transport needs");
+	ck_has(text, "efa (rdmap0s6-rdm): needs the rdm transport");
+	ck_assert_ptr_null(strstr(text, "ofi_rxm")); /* tcp itself is there */
+}
+END_TEST
+
+START_TEST(test_no_candidate_at_all)
+{
+	MACHINE(&tcp_eth0);
+	ck_has(none_for("ofi-nosuch", ""), "fi_info -l");
+	setenv("FI_PROVIDER", "nosuch", 1);
+	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=nosuch");
+}
+END_TEST
+
+START_TEST(test_transport_word)
+{
+	MACHINE(&tcp_eth0);
+	ck_choice("ofi", "transport=msg", "eth0", "192.0.2.2");
+	ck_has(none_for("ofi", "transport=rdm"), "rdm");
+}
+END_TEST
+
+START_TEST(test_refusals_are_told_at_level_info)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &efa);
+	ck_assert_int_eq(choose("ofi", "log=info"), 0);
+	fi_freeinfo(chosen);
+	ck_has(t_captured(fd), "uses provider tcp, domain eth0, 192.0.2.2, transport msg");
+	ck_has(t_captured(fd), "link-local");
+	ck_has(t_captured(fd), "efa (rdmap0s6-rdm): needs the rdm transport");
+}
+END_TEST
+
+START_TEST(test_quiet_when_all_is_well)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &efa);
+	ck_assert_int_eq(choose("ofi", ""), 0);
+	fi_freeinfo(chosen);
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+START_TEST(test_failing_getinfo_and_old_libfabric)
+{
+	MACHINE(&tcp_eth0);
+	machine_error = -FI_ENOMEM;
+	ck_has(none_for("ofi", ""), fi_strerror(FI_ENOMEM));
+	ck_assert_int_eq(choose("ofi", ""), -FI_ENOMEM);
+	machine_error = 0;
+	running_version = FI_VERSION(1, 9);
+	ck_has(none_for("ofi", ""), "libfabric 1.9 is too old");
+}
+END_TEST
+
+START_TEST(test_address_where_the_fabric_has_none)
+{
+	struct sockaddr_storage addr;
+	struct fi_info *info = make_info(&efa, NULL);
+
+	ck_assert(dofi_params_load(&params, "ofi", ""));
+	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
+	ck_assert(addr.ss_family == AF_INET || addr.ss_family == AF_INET6);
+	ck_assert(dofi_params_load(&params, "ofi", "addr=127.0.0.3"));
+	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
+	ck_assert_int_eq(addr.ss_family, AF_INET);
+	ck_assert_uint_eq(dofi_addr_port(&addr), 0);
+	fi_freeinfo(info);
+}
+END_TEST
+
+START_TEST(test_order_from_attributes)
+{
+	struct fi_info *info = make_info(&tcp_eth0, NULL);
+
+	ck_assert_int_eq(dofi_order_of(info), DOFI_ORDERED);
+	info->rx_attr->msg_order = FI_ORDER_SAS;
+	ck_assert_int_eq(dofi_order_of(info), DOFI_HOLD);
+	info->caps |= FI_FENCE;
+	ck_assert_int_eq(dofi_order_of(info), DOFI_FENCE);
+	fi_freeinfo(info);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("select");
+	TCase *tc = tcase_create("select");
+
+	unsetenv("FI_PROVIDER");
+	tcase_add_test(tc, test_ipv4_of_a_real_netdev_wins);
+	tcase_add_test(tc, test_ipv6_when_there_is_no_ipv4);
+	tcase_add_test(tc, test_link_local_is_never_used);
+	tcase_add_test(tc, test_loopback_when_named_or_alone);
+	tcase_add_test(tc, test_address_that_no_netdev_lists);
+	tcase_add_test(tc, test_foreign_or_bad_address_is_explained);
+	tcase_add_test(tc, test_hardware_is_preferred);
+	tcase_add_test(tc, test_netdev_names_the_device_below_it);
+	tcase_add_test(tc, test_link_down_is_refused);
+	tcase_add_test(tc, test_rdm_only_needs_the_rdm_transport);
+	tcase_add_test(tc, test_every_refused_candidate_is_named);
+	tcase_add_test(tc, test_no_candidate_at_all);
+	tcase_add_test(tc, test_transport_word);
+	tcase_add_test(tc, test_refusals_are_told_at_level_info);
+	tcase_add_test(tc, test_quiet_when_all_is_well);
+	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
+	tcase_add_test(tc, test_address_where_the_fabric_has_none);
+	tcase_add_test(tc, test_order_from_attributes);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

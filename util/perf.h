@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef UTIL_PERF_H
+#define UTIL_PERF_H
+
+#include "common.h"
+
+#include <stddef.h>
+
+enum perf_test {
+	PERF_SEND,
+	PERF_WRITE,
+	PERF_READ,
+	PERF_TESTS,
+};
+
+enum perf_metric {
+	PERF_LATENCY,
+	PERF_BANDWIDTH,
+	PERF_RATE,
+};
+
+enum perf_backend {
+	PERF_DAT,
+	PERF_RAW,
+	PERF_BACKENDS,
+};
+
+/* Longest a side waits for the other to connect, or for any completion to come, in milliseconds. */
+#define PERF_CONNECT_MS		20000
+#define PERF_STALL_MS		60000
+
+#define PERF_NAME_LEN		128
+
+/* What is measured. The client decides and sends this as it is; both sides run the same build on the same byte order. */
+struct perf_cfg {
+	uint64_t min_size, max_size;
+	uint32_t backends;		/* bit per enum perf_backend */
+	uint32_t test;
+	uint32_t metric;
+	uint32_t window;		/* requests under way per endpoint */
+	uint32_t eps;
+	uint32_t iov;
+	uint32_t srq;
+	uint32_t wait;			/* sleep for completions instead of polling */
+	uint32_t signal_every;		/* one request in so many asks for a completion */
+	uint32_t verify;
+	uint32_t ask_ia;		/* raw: on the fabric that the interface names */
+	uint32_t rdm;			/* raw: FI_EP_RDM instead of FI_EP_MSG */
+	char ia[DAT_NAME_MAX_LENGTH];
+	char provider[PERF_NAME_LEN];	/* raw: libfabric provider */
+};
+
+/* One side's view of one session. */
+struct perf_env {
+	const struct perf_cfg *cfg;
+	const char *ia;			/* this side's name for the interface */
+	const char *domain;		/* raw: libfabric domain, NULL to find it by source */
+	const char *source;		/* raw: own address, as the peer reached it */
+	char *buf;			/* what both back ends register, all of it */
+	size_t buf_len;
+	uint32_t ntx, nrx;		/* request ids are 0..ntx-1, receive ids ntx..ntx+nrx-1 */
+	uint32_t rx_depth;		/* receives posted per endpoint */
+	uint32_t tx_depth;		/* requests posted per endpoint */
+	int sync;			/* socket to the peer's orchestration */
+	bool passive;			/* the server: accepts what the client connects */
+};
+
+/* What one side's back end must tell the other's; opaque in between. */
+struct perf_addr {
+	uint64_t base;			/* remote address of the first byte of buf */
+	uint64_t key;
+	uint64_t port;
+	uint32_t len;
+	unsigned char name[512];
+};
+
+struct perf_wr {
+	uint32_t id;			/* comes back in the completion */
+	uint32_t ep;
+	size_t offset;			/* of the local bytes in buf */
+	size_t remote;			/* of the peer's bytes in its buf; RDMA only */
+	size_t len;
+	bool signalled;
+};
+
+struct perf_comp {
+	uint32_t id;
+	size_t len;			/* meaningful for receives only */
+};
+
+/* A post that returns this was not taken: read completions, then try again. */
+#define PERF_AGAIN	1
+
+#define PERF_MAX_COMPS	16
+
+/*
+ * A back end. The measuring loops know nothing else. All calls come from one thread. Each returns 0, or -1 with util_error()
+ * set; the exceptions are named. Nothing here is called before open() succeeded or after close().
+ */
+struct perf_ops {
+	const char *name;
+
+	/* Everything up to the connection: objects, registered buffer, listener. */
+	int (*open)(const struct perf_env *env, void **be_p);
+
+	/* What the peer needs for connect() and RDMA. */
+	int (*address)(void *be, struct perf_addr *addr);
+
+	/* Connects all endpoints; blocks until they are up. peer stays valid until close(). */
+	int (*connect)(void *be, const struct perf_addr *peer);
+
+	/* Posts never block. They return PERF_AGAIN where the fabric is full. */
+	int (*post_recv)(void *be, const struct perf_wr *wr);
+	int (*post[PERF_TESTS])(void *be, const struct perf_wr *wr);
+
+	/* Number of completions taken, 0 to max; a failed one is an error. poll() also makes progress, wait() sleeps up to ms. */
+	int (*poll)(void *be, struct perf_comp *comps, int max);
+	int (*wait)(void *be, struct perf_comp *comps, int max, int ms);
+
+	/* Disconnects and releases everything, whatever state it is in. */
+	void (*close)(void *be);
+};
+
+extern const struct perf_ops perf_dat_ops;
+extern const struct perf_ops perf_raw_ops;
+
+/*
+ * What libfabric an interface runs on, as its provider names it. Empty strings where it does not say.
+ * -1 when the interface cannot be opened.
+ */
+struct perf_fabric {
+	char provider[PERF_NAME_LEN];
+	char domain[PERF_NAME_LEN];
+	bool rdm;
+};
+
+int perf_dat_fabric(const char *ia, struct perf_fabric *fabric);
+
+/* The local segments of a request: its bytes in cfg->iov pieces, fewer where there are not enough bytes. */
+static inline uint32_t perf_segments(const struct perf_env *env, size_t len)
+{
+	return len < env->cfg->iov ? (uint32_t)len : env->cfg->iov;
+}
+
+/* ---- the socket between the two sides (perf_sync.c) ---- */
+
+enum perf_msg {
+	PERF_MSG_HELLO = 1,
+	PERF_MSG_ADDR,
+	PERF_MSG_CONNECTED,
+	PERF_MSG_RUN,
+	PERF_MSG_READY,
+	PERF_MSG_END,
+	PERF_MSG_BYE,
+	PERF_MSG_ERROR,		/* the text of util_error() on the other side */
+};
+
+int perf_sync_listen(const char *host, const char *port);
+int perf_sync_accept(int listener);
+int perf_sync_connect(const char *host, const char *port);
+int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len);
+
+/* Blocks for one message of this kind and length. A message of the error kind fails with the peer's words. */
+int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len);
+
+/* Kind of the message that waits, 0 when there is none within ms, -1 when the peer is gone or reports an error. */
+int perf_sync_peek(int fd, int ms);
+
+/* Whether the peer reports an error within ms; its words are then in util_error(). */
+bool perf_sync_complains(int fd, int ms);
+
+/* The address under which the peer reached us, for binding the fabric to the same interface. */
+int perf_sync_source(int fd, char *text, size_t size);
+
+int64_t perf_now_ns(void);
+
+/* ---- measuring (perf_loop.c) ---- */
+
+/* One direction of a session over one back end. */
+struct perf_conn;
+
+struct perf_run {
+	uint64_t size;
+	uint64_t iterations;
+	uint32_t backend;
+	uint32_t serial;	/* seeds the pattern, so that bytes of an earlier run are never taken for this one's */
+};
+
+struct perf_result {
+	double seconds;		/* for all iterations */
+	double avg, min, p50, p99, max;		/* latency only: microseconds of one iteration, halved where it is a ping-pong */
+};
+
+/* Sizes the queues and the buffer for cfg; perf_env_free() releases the buffer. */
+int perf_env_init(struct perf_env *env);
+void perf_env_free(struct perf_env *env);
+
+int perf_conn_open(const struct perf_env *env, enum perf_backend backend, struct perf_conn **conn_p);
+void perf_conn_close(struct perf_conn *conn);
+
+/* Both sides call this for each run; the result is the client's. */
+int perf_conn_run(struct perf_conn *conn, const struct perf_run *run, struct perf_result *result);
+
+/* ---- output (perf_report.c) ---- */
+
+enum perf_stat {
+	PERF_STAT_AVG,
+	PERF_STAT_MIN,
+	PERF_STAT_P50,
+	PERF_STAT_P99,
+};
+
+struct perf_limits {
+	double max_ratio, min_ratio;	/* 0: none */
+};
+
+struct perf_report {
+	const struct perf_cfg *cfg;
+	bool json;
+	enum perf_stat stat;
+	struct perf_limits limits;
+	struct util_json writer;
+	bool violated;			/* a ratio was outside the limits */
+};
+
+/* All rounds of one size. results[backend] has rounds entries where the back end took part. */
+struct perf_sample {
+	uint64_t size;
+	uint32_t rounds;
+	uint64_t iterations[PERF_BACKENDS];
+	const struct perf_result *results[PERF_BACKENDS];
+};
+
+extern const char *const perf_test_names[];
+extern const char *const perf_metric_names[];
+extern const char *const perf_stat_names[];
+
+void perf_report_begin(struct perf_report *report, const struct perf_cfg *cfg);
+int perf_report_size(struct perf_report *report, const struct perf_sample *sample);
+void perf_report_end(struct perf_report *report);
+
+#endif
