@@ -521,7 +521,8 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	char *ia_name = "ofi";
+	char best_fabric[] = "ofi";
+	char *ia_name = best_fabric;
 	DAT_CONN_QUAL port = 7471;
 	int opt;
 

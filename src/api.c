@@ -14,9 +14,9 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd_handl
 {
 	DAT_IA_HANDLE ia = datr_ia_lookup(ia_handle);
 
-	return DATR_CALL(
-		ia, DAT_INVALID_HANDLE_IA, ia_query_func,
-		(ia, async_evd_handle, ia_attr_mask, ia_attr, provider_attr_mask, provider_attr));
+	return DATR_CALL(ia, DAT_INVALID_HANDLE_IA, ia_query_func,
+			 (ia, async_evd_handle, ia_attr_mask, ia_attr, provider_attr_mask,
+			  provider_attr));
 }
 
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
@@ -300,9 +300,9 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments
 				 const DAT_RMR_TRIPLET *remote_iov,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
-	return DATR_CALL(
-		ep_handle, DAT_INVALID_HANDLE_EP, ep_post_rdma_read_func,
-		(ep_handle, num_segments, local_iov, user_cookie, remote_iov, completion_flags));
+	return DATR_CALL(ep_handle, DAT_INVALID_HANDLE_EP, ep_post_rdma_read_func,
+			 (ep_handle, num_segments, local_iov, user_cookie, remote_iov,
+			  completion_flags));
 }
 
 #if DATR_DAT_MAJOR == 2
@@ -321,9 +321,9 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segment
 				  const DAT_RMR_TRIPLET *remote_iov,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
-	return DATR_CALL(
-		ep_handle, DAT_INVALID_HANDLE_EP, ep_post_rdma_write_func,
-		(ep_handle, num_segments, local_iov, user_cookie, remote_iov, completion_flags));
+	return DATR_CALL(ep_handle, DAT_INVALID_HANDLE_EP, ep_post_rdma_write_func,
+			 (ep_handle, num_segments, local_iov, user_cookie, remote_iov,
+			  completion_flags));
 }
 
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,

@@ -140,10 +140,10 @@ static inline DAT_HANDLE datr_any_handle(DAT_HANDLE handle)
  * Jump through the provider table that the handle's first word points at. "args" is the list of
  * arguments in parentheses.
  */
-#define DATR_CALL(handle, bad_handle, slot, args)                                                  \
-	(!datr_is_pointer(handle) ? DATR_ERR(DAT_INVALID_HANDLE, bad_handle)                       \
-	 : !DAT_HANDLE_TO_PROVIDER(handle)->slot                                                   \
-		 ? DATR_ERR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)                               \
+#define DATR_CALL(handle, bad_handle, slot, args)                            \
+	(!datr_is_pointer(handle) ? DATR_ERR(DAT_INVALID_HANDLE, bad_handle) \
+	 : !DAT_HANDLE_TO_PROVIDER(handle)->slot                             \
+		 ? DATR_ERR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE)         \
 		 : DAT_HANDLE_TO_PROVIDER(handle)->slot args)
 
 #endif

@@ -7,7 +7,7 @@
 #include "datr.h"
 
 #define CHUNK_SLOTS 64u
-#define NUM_CHUNKS (DATR_IA_LIMIT / CHUNK_SLOTS)
+#define NUM_CHUNKS  (DATR_IA_LIMIT / CHUNK_SLOTS)
 
 struct ia_slot {
 	_Atomic(DAT_IA_HANDLE) ia; /* NULL: not open. Readers look at nothing else */
@@ -159,8 +159,7 @@ static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
 	return (DAT_IA_HANDLE)found;
 }
 
-/* Both ways in both generations: a provider of either reports the consumer's handle in its queries.
- */
+/* Both ways in both generations: providers of either report the consumer's handle. */
 DAT_RETURN dats_get_ia_handle(datr_ia_arg arg, DAT_IA_HANDLE *other_p)
 {
 	DAT_IA_HANDLE handle = (DAT_IA_HANDLE)(uintptr_t)arg;

@@ -41,8 +41,9 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_qlen,
 			DAT_EVD_HANDLE *async_event_handle, DAT_IA_HANDLE *ia_handle,
 			DAT_UINT32 dapl_major, DAT_UINT32 dapl_minor, DAT_BOOLEAN thread_safety)
 {
-	struct open_call call = {
-		.name = name, .async_qlen = async_event_qlen, .async_evd_p = async_event_handle};
+	struct open_call call = {.name = name,
+				 .async_qlen = async_event_qlen,
+				 .async_evd_p = async_event_handle};
 	struct datr_provider *provider;
 	DAT_PROVIDER_INFO want;
 	DAT_IA_HANDLE number;

@@ -7,9 +7,9 @@ struct text {
 	const char *text;
 };
 
-#define ROW(name, meaning)                                                                         \
-	{                                                                                          \
-		(DAT_UINT32)(name), #name ": " meaning                                             \
+#define ROW(name, meaning)                             \
+	{                                              \
+		(DAT_UINT32)(name), #name ": " meaning \
 	}
 
 static const struct text types[] = {

@@ -40,7 +40,8 @@ const char *util_dat_text(DAT_RETURN ret)
 	const char *major, *minor;
 
 	if (dat_strerror(ret, &major, &minor) != DAT_SUCCESS)
-		snprintf(text, sizeof(text), "DAT result 0x%08x, which the library cannot name", ret);
+		snprintf(text, sizeof(text), "DAT result 0x%08x, which the library cannot name",
+			 ret);
 	else if (DAT_GET_SUBTYPE(ret) == DAT_NO_SUBTYPE)
 		snprintf(text, sizeof(text), "%s", major);
 	else
@@ -86,11 +87,13 @@ int util_parse_number(const char *text, uint64_t max, uint64_t *value_p)
 	if (*end) {
 		suffix = strchr(suffixes, *end | 0x20);
 		if (!suffix || end[1])
-			return util_fail("\"%s\" is not a number; k, m and g may follow the digits", text);
+			return util_fail("\"%s\" is not a number; k, m and g may follow the digits",
+					 text);
 		shift = 10 * (unsigned int)(suffix - suffixes + 1);
 	}
 	if (errno || value > max >> shift)
-		return util_fail("%s is too large; the limit is %llu", text, (unsigned long long)max);
+		return util_fail("%s is too large; the limit is %llu", text,
+				 (unsigned long long)max);
 	*value_p = value << shift;
 	return 0;
 }
@@ -266,6 +269,14 @@ void util_json_close(struct util_json *json, char bracket)
 	json->comma = true;
 	if (!json->depth)
 		putc('\n', json->out);
+}
+
+void util_json_element(struct util_json *json, const char *text)
+{
+	if (json->comma)
+		putc(',', json->out);
+	fputs(text, json->out);
+	json->comma = true;
 }
 
 void util_json_string(struct util_json *json, const char *key, const char *value)

@@ -2,10 +2,6 @@
 #ifndef UTIL_COMMON_H
 #define UTIL_COMMON_H
 
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +18,8 @@ enum {
 };
 
 /*
- * Errors: whoever finds out what is wrong says so with util_fail() and returns its value, -1. Those above
- * pass the -1 on; only main(), or the code that tells the peer, prints util_error().
+ * Errors: whoever finds out what is wrong says so with util_fail() and returns its value, -1. Those
+ * above pass the -1 on; only main(), or the code that tells the peer, prints util_error().
  */
 int util_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *util_error(void);
@@ -67,8 +63,9 @@ struct util_opt {
 };
 
 #define UTIL_HEADING(text) { .kind = UTIL_OPT_HEADING, .help = (text) }
-#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...) { .kind = (kind_), \
-	.letter = (letter_), .name = (name_), .target = (target_), .arg = (arg_), .help = (help_), __VA_ARGS__ }
+#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...) \
+	{ .kind = (kind_), .letter = (letter_), .name = (name_), .target = (target_), \
+	  .arg = (arg_), .help = (help_), __VA_ARGS__ }
 #define UTIL_FLAG(letter, name, target, help) \
 	UTIL_ROW(UTIL_OPT_FLAG, letter, name, target, NULL, help, .max = 0)
 #define UTIL_STRING(letter, name, target, arg, help) \
@@ -93,6 +90,9 @@ struct util_json {
 
 void util_json_open(struct util_json *json, const char *key, char bracket);
 void util_json_close(struct util_json *json, char bracket);
+
+/* An element of an array that somebody else has written, line breaks and indentation included. */
+void util_json_element(struct util_json *json, const char *text);
 void util_json_string(struct util_json *json, const char *key, const char *value);
 void util_json_integer(struct util_json *json, const char *key, uint64_t value);
 void util_json_real(struct util_json *json, const char *key, double value);

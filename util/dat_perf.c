@@ -12,10 +12,11 @@
 #define MAX_SIZES	64
 #define MAX_SIZE	(UINT64_C(1) << 30)
 #define MAX_ITERATIONS	UINT32_MAX
-#define MAGIC		0x64617470u		/* changes its value on a machine of the other byte order */
+#define MAGIC		0x64617470u	/* another number on a machine of the other byte order */
 #define PROTOCOL	1
 #define PEER_ERROR_MS	300
-#define CALIBRATE_SECONDS	0.02		/* a run this long tells how many iterations a round needs */
+/* A run this long tells how many iterations a round needs. */
+#define CALIBRATE_SECONDS 0.02
 
 struct options {
 	bool server, once, loopback;
@@ -62,8 +63,8 @@ static const struct util_opt option_table[] = {
 	UTIL_HEADING("What to measure:"),
 	UTIL_CHOICE('o', "test", &options.test, "TEST", "send (default), write or read",
 		perf_test_names),
-	UTIL_CHOICE('m', "metric", &options.metric, "METRIC", "latency (default), bandwidth or rate",
-		perf_metric_names),
+	UTIL_CHOICE('m', "metric", &options.metric, "METRIC",
+		"latency (default), bandwidth or rate", perf_metric_names),
 	UTIL_STRING('S', "size", &options.sizes, "LIST", "bytes: 8,64,4k or powers of two 1:1m"),
 	UTIL_NUMBER('n', "iterations", &options.iterations, "N", "messages of each round",
 		1, MAX_ITERATIONS),
@@ -72,8 +73,8 @@ static const struct util_opt option_table[] = {
 		1, MAX_ITERATIONS),
 	UTIL_NUMBER('R', "rounds", &options.rounds, "N", "rounds per size (1; 9 with --compare)",
 		1, 1000),
-	UTIL_NUMBER('W', "window", &options.window, "N", "requests under way (bandwidth 16, rate 64)",
-		1, 4096),
+	UTIL_NUMBER('W', "window", &options.window, "N",
+		"requests under way (bandwidth 16, rate 64)", 1, 4096),
 	UTIL_NUMBER('e', "eps", &options.eps, "N", "endpoints, used in turn (1)", 1, 1024),
 	UTIL_NUMBER('g', "iov", &options.iov, "N", "local segments of a message (1)", 1, 16),
 	UTIL_FLAG('q', "srq", &options.srq, "one shared receive queue for all endpoints"),
@@ -86,13 +87,14 @@ static const struct util_opt option_table[] = {
 	UTIL_STRING('i', "ia", &options.ia, "NAME", "DAT interface (ofi)"),
 	UTIL_FLAG('r', "raw", &options.raw, "libfabric itself, without DAT"),
 	UTIL_FLAG('C', "compare", &options.compare, "both in turn, and their ratio"),
-	UTIL_CHOICE(0, "stat", &options.stat, "STAT", "latency compared: avg (default), min, p50, p99",
-		perf_stat_names),
+	UTIL_CHOICE(0, "stat", &options.stat, "STAT",
+		"latency compared: avg (default), min, p50, p99", perf_stat_names),
 	UTIL_REAL(0, "max-ratio", &options.max_ratio, "X", "fail when DAT/raw is above X"),
 	UTIL_REAL(0, "min-ratio", &options.min_ratio, "X", "fail when DAT/raw is below X"),
-	UTIL_STRING('P', "provider", &options.provider, "NAME", "raw: libfabric provider (the interface's)"),
-	UTIL_CHOICE('E', "ep-type", &options.ep_type, "TYPE", "raw: auto, msg or rdm (the interface's)",
-		ep_type_names),
+	UTIL_STRING('P', "provider", &options.provider, "NAME",
+		"raw: libfabric provider (the interface's)"),
+	UTIL_CHOICE('E', "ep-type", &options.ep_type, "TYPE",
+		"raw: auto, msg or rdm (the interface's)", ep_type_names),
 	UTIL_STRING('D', "domain", &options.domain, "NAME", "raw: libfabric domain of this side"),
 
 	UTIL_HEADING("Where:"),
@@ -100,8 +102,10 @@ static const struct util_opt option_table[] = {
 	UTIL_FLAG(0, "once", &options.once, "with --server: end after the first client"),
 	UTIL_FLAG('l', "loopback", &options.loopback, "be server and client on this host"),
 	UTIL_STRING('p', "port", &options.port, "PORT", "TCP port for the arrangements (18650)"),
-	UTIL_STRING('b', "bind", &options.bind, "ADDR", "with --server: listen on this address only"),
-	UTIL_STRING(0, "pin", &options.pin, "CPU[,CPU]", "run on this CPU (--loopback: server, client)"),
+	UTIL_STRING('b', "bind", &options.bind, "ADDR",
+		"with --server: listen on this address only"),
+	UTIL_STRING(0, "pin", &options.pin, "CPU[,CPU]",
+		"run on this CPU (--loopback: server, client)"),
 
 	UTIL_HEADING("Output:"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of a table"),
@@ -114,10 +118,10 @@ static void usage(void)
 	printf("Usage: dat_perf --server [OPTION]...\n"
 	       "       dat_perf [OPTION]... HOST\n"
 	       "       dat_perf --loopback [OPTION]...\n"
-	       "Measures DAT 2.0 interfaces, and libfabric below them. What is measured is said at the\n"
-	       "client; a server needs no options but --ia or --domain where its names are others.\n");
+	       "Measures DAT 2.0 interfaces, and libfabric below them. The client says what is\n"
+	       "measured; a server needs --ia or --domain only where its names are others.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
-	printf("\nExit status: 0 all went well, 1 measuring or a limit failed, 2 wrong command line.\n");
+	printf("\nExit status: 0 fine, 1 measuring or a limit failed, 2 wrong command line.\n");
 }
 
 /* ---- command line ---- */
@@ -160,7 +164,8 @@ static int parse_sizes(struct session *session)
 	char *list = strdup(o->sizes ? o->sizes : defaults[o->metric]), *save = NULL;
 	int ret = list ? 0 : util_fail("no memory");
 
-	for (char *word = list ? strtok_r(list, ",", &save) : NULL; word && !ret; word = strtok_r(NULL, ",", &save)) {
+	for (char *word = list ? strtok_r(list, ",", &save) : NULL; word && !ret;
+	     word = strtok_r(NULL, ",", &save)) {
 		if (parse_size(word, session))
 			ret = util_fail("--size: %s", util_error());
 	}
@@ -183,7 +188,9 @@ static int make_cfg(struct session *session)
 	const struct options *o = session->options;
 	struct perf_cfg *cfg = &session->cfg;
 
-	cfg->backends = o->compare ? 1u << PERF_DAT | 1u << PERF_RAW : o->raw ? 1u << PERF_RAW : 1u << PERF_DAT;
+	cfg->backends = 1u << (o->raw ? PERF_RAW : PERF_DAT);
+	if (o->compare)
+		cfg->backends = 1u << PERF_DAT | 1u << PERF_RAW;
 	cfg->test = o->test;
 	cfg->metric = o->metric;
 	cfg->window = o->window ? o->window : windows[o->metric];
@@ -202,22 +209,24 @@ static int make_cfg(struct session *session)
 /* What a client may ask for. The server looks as well: anybody can connect to it. */
 static int check_cfg(const struct perf_cfg *cfg)
 {
-	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS || cfg->metric > PERF_RATE ||
-	    !cfg->eps || cfg->eps > 1024 || !cfg->window || cfg->window > 4096 || !cfg->iov || cfg->iov > 16 ||
-	    !cfg->signal_every || cfg->signal_every > 2048 || !cfg->max_size || cfg->max_size > MAX_SIZE ||
-	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) || !memchr(cfg->provider, 0, sizeof(cfg->provider)))
+	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS ||
+	    cfg->metric > PERF_RATE || !cfg->eps || cfg->eps > 1024 || !cfg->window ||
+	    cfg->window > 4096 || !cfg->iov || cfg->iov > 16 || !cfg->signal_every ||
+	    cfg->signal_every > 2048 || !cfg->max_size || cfg->max_size > MAX_SIZE ||
+	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
+	    !memchr(cfg->provider, 0, sizeof(cfg->provider)))
 		return util_fail("a parameter is out of range");
 	if (cfg->metric == PERF_LATENCY && cfg->window > 1)
-		return util_fail("latency is measured one message at a time: --window is for the other metrics");
+		return util_fail("latency is measured one message at a time: no --window");
 	if (cfg->metric == PERF_LATENCY && cfg->test == PERF_READ && cfg->signal_every > 1)
-		return util_fail("read latency needs every completion: --signal-every is for the others");
+		return util_fail("read latency needs every completion: no --signal-every");
 	if (cfg->metric == PERF_LATENCY && cfg->test == PERF_WRITE && cfg->wait)
-		return util_fail("a written byte wakes nobody: write latency cannot be measured with --wait");
+		return util_fail("a written byte wakes nobody: write latency knows no --wait");
 	if (cfg->verify && cfg->srq && cfg->eps > 1 && cfg->min_size < sizeof(uint64_t))
-		return util_fail("--verify tells the endpoints of a shared receive queue apart by the data: "
+		return util_fail("--verify with --srq tells several endpoints apart by the data: "
 				 "that takes messages of %zu bytes or more", sizeof(uint64_t));
 	if (cfg->metric != PERF_LATENCY && cfg->signal_every > cfg->window)
-		return util_fail("--signal-every %u would fill the window of %u without a completion",
+		return util_fail("--signal-every %u fills the window of %u without a completion",
 				 cfg->signal_every, cfg->window);
 	return 0;
 }
@@ -269,7 +278,8 @@ static void progress(uint64_t size, uint32_t round, uint32_t rounds)
 {
 	progress_clear();
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "%llu bytes, round %u of %u", (unsigned long long)size, round, rounds);
+		fprintf(stderr, "%llu bytes, round %u of %u", (unsigned long long)size, round,
+			rounds);
 }
 
 /* ---- session: common to both sides ---- */
@@ -287,7 +297,10 @@ static void choose_fabric(struct session *session, const struct perf_fabric *fab
 	cfg->rdm = o->ep_type ? !strcmp(ep_type_names[o->ep_type], "rdm") : fabric->rdm;
 }
 
-/* Raw runs on the fabric below the interface unless options say another. The client decides but for the domain. */
+/*
+ * Raw runs on the fabric below the interface unless options say another. The client decides but for
+ * the domain.
+ */
 static int find_fabric(struct session *session, bool client)
 {
 	struct perf_fabric fabric = { .provider = "" };
@@ -301,7 +314,7 @@ static int find_fabric(struct session *session, bool client)
 		if (client)
 			fprintf(stderr, "dat_perf: %s; raw uses tcp\n", util_error());
 	} else if (cfg->ask_ia && client && !*fabric.provider) {
-		fprintf(stderr, "dat_perf: interface %s does not name its libfabric provider; raw uses tcp\n",
+		fprintf(stderr, "dat_perf: interface %s does not name a provider; raw uses tcp\n",
 			session->env.ia);
 	}
 	snprintf(session->domain, sizeof(session->domain), "%s",
@@ -319,7 +332,8 @@ static int open_conns(struct session *session)
 	if (perf_env_init(&session->env))
 		return -1;
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
-		if (session->cfg.backends & 1u << i && perf_conn_open(&session->env, i, &session->conns[i]))
+		if (session->cfg.backends & 1u << i &&
+		    perf_conn_open(&session->env, i, &session->conns[i]))
 			return -1;
 	}
 	return 0;
@@ -335,8 +349,8 @@ static void close_session(struct session *session)
 }
 
 /*
- * The peer learns why before the connection ends. It may have failed itself, and be the cause of what was seen here: then
- * its words come along.
+ * The peer learns why before the connection ends. It may have failed itself, and be the cause of
+ * what was seen here: then its words come along.
  */
 static void tell_peer(int sync)
 {
@@ -368,8 +382,8 @@ static int serve_runs(struct session *session)
 			continue;
 		if (perf_sync_recv(sync, PERF_MSG_RUN, &run, sizeof(run)))
 			return -1;
-		if (run.backend >= PERF_BACKENDS || !session->conns[run.backend] || !run.iterations ||
-		    !run.size || run.size > session->cfg.max_size)
+		if (run.backend >= PERF_BACKENDS || !session->conns[run.backend] ||
+		    !run.iterations || !run.size || run.size > session->cfg.max_size)
 			return util_fail("the client asks for a run that was not agreed on");
 		if (perf_conn_run(session->conns[run.backend], &run, &unused))
 			return -1;
@@ -385,8 +399,8 @@ static int serve_session(struct session *session)
 	    perf_sync_recv(sync, PERF_MSG_HELLO, &hello, sizeof(hello)))
 		return -1;
 	if (hello.magic != MAGIC || hello.protocol != PROTOCOL || hello.size != sizeof(hello))
-		return util_fail("server and client are different versions of dat_perf, or on machines of "
-				 "different byte order");
+		return util_fail("server and client are different versions of dat_perf, or on "
+				 "machines of different byte order");
 	session->cfg = hello.cfg;
 	if (check_cfg(&session->cfg))
 		return -1;
@@ -429,8 +443,8 @@ static int server_main(const struct options *o)
 
 /* ---- client ---- */
 
-static int run_once(struct session *session, enum perf_backend backend, uint64_t size, uint64_t iterations,
-		    struct perf_result *result)
+static int run_once(struct session *session, enum perf_backend backend, uint64_t size,
+		    uint64_t iterations, struct perf_result *result)
 {
 	struct perf_run run = {
 		.size = size,
@@ -445,10 +459,11 @@ static int run_once(struct session *session, enum perf_backend backend, uint64_t
 }
 
 /*
- * Doubles the run until it is long enough to tell how many iterations a round needs. The best rate counts: a first run
- * connects, any may be interrupted.
+ * Doubles the run until it is long enough to tell how many iterations a round needs. The best rate
+ * counts: a first run connects, any may be interrupted.
  */
-static int calibrate(struct session *session, enum perf_backend backend, uint64_t size, uint64_t *iterations_p)
+static int calibrate(struct session *session, enum perf_backend backend, uint64_t size,
+		     uint64_t *iterations_p)
 {
 	const struct options *o = session->options;
 	double rate = 0, enough = o->seconds < CALIBRATE_SECONDS ? o->seconds : CALIBRATE_SECONDS;
@@ -473,8 +488,8 @@ static int calibrate(struct session *session, enum perf_backend backend, uint64_
 	return 0;
 }
 
-static int measure_round(struct session *session, struct perf_sample *sample, enum perf_backend backend,
-			 uint32_t round)
+static int measure_round(struct session *session, struct perf_sample *sample,
+			 enum perf_backend backend, uint32_t round)
 {
 	struct perf_result warmup;
 
@@ -492,7 +507,8 @@ static int measure_size(struct session *session, uint64_t size, struct perf_repo
 
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
 		sample.results[i] = session->results[i];
-		if (session->cfg.backends & 1u << i && calibrate(session, i, size, &sample.iterations[i]))
+		if (session->cfg.backends & 1u << i &&
+		    calibrate(session, i, size, &sample.iterations[i]))
 			return -1;
 	}
 	/* Who goes first changes from round to round: neither gets the better half of a drift. */
@@ -514,7 +530,8 @@ static int run_client(struct session *session, struct perf_report *report)
 	int sync = session->env.sync;
 
 	session->env.ia = session->cfg.ia;
-	if (perf_sync_source(sync, session->source, sizeof(session->source)) || find_fabric(session, true))
+	if (perf_sync_source(sync, session->source, sizeof(session->source)) ||
+	    find_fabric(session, true))
 		return -1;
 	hello.cfg = session->cfg;
 	if (perf_sync_send(sync, PERF_MSG_HELLO, &hello, sizeof(hello)) || open_conns(session))
@@ -616,7 +633,8 @@ int main(int argc, char **argv)
 	else if (options.server)
 		ret = server_main(&options);
 	else
-		ret = options.loopback ? loopback_main(&session) : remote_main(&session, argv[first]);
+		ret = options.loopback ? loopback_main(&session)
+				       : remote_main(&session, argv[first]);
 	if (!ret)
 		return UTIL_EXIT_OK;
 	fprintf(stderr, "dat_perf: %s\n", util_error());

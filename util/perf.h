@@ -31,7 +31,10 @@ enum perf_backend {
 
 #define PERF_NAME_LEN		128
 
-/* What is measured. The client decides and sends this as it is; both sides run the same build on the same byte order. */
+/*
+ * What is measured. The client decides and sends this as it is; both sides run the same build on
+ * the same byte order.
+ */
 struct perf_cfg {
 	uint64_t min_size, max_size;
 	uint32_t backends;		/* bit per enum perf_backend */
@@ -94,8 +97,9 @@ struct perf_comp {
 #define PERF_MAX_COMPS	16
 
 /*
- * A back end. The measuring loops know nothing else. All calls come from one thread. Each returns 0, or -1 with util_error()
- * set; the exceptions are named. Nothing here is called before open() succeeded or after close().
+ * A back end. The measuring loops know nothing else. All calls come from one thread. Each returns
+ * 0, or -1 with util_error() set; the exceptions are named. Nothing here is called before open()
+ * succeeded or after close().
  */
 struct perf_ops {
 	const char *name;
@@ -113,7 +117,10 @@ struct perf_ops {
 	int (*post_recv)(void *be, const struct perf_wr *wr);
 	int (*post[PERF_TESTS])(void *be, const struct perf_wr *wr);
 
-	/* Number of completions taken, 0 to max; a failed one is an error. poll() also makes progress, wait() sleeps up to ms. */
+	/*
+	 * Number of completions taken, 0 to max; a failed one is an error. poll() also makes
+	 * progress, wait() sleeps up to ms.
+	 */
 	int (*poll)(void *be, struct perf_comp *comps, int max);
 	int (*wait)(void *be, struct perf_comp *comps, int max, int ms);
 
@@ -125,8 +132,8 @@ extern const struct perf_ops perf_dat_ops;
 extern const struct perf_ops perf_raw_ops;
 
 /*
- * What libfabric an interface runs on, as its provider names it. Empty strings where it does not say.
- * -1 when the interface cannot be opened.
+ * What libfabric an interface runs on, as its provider names it. Empty strings where it does not
+ * say. -1 when the interface cannot be opened.
  */
 struct perf_fabric {
 	char provider[PERF_NAME_LEN];
@@ -136,7 +143,10 @@ struct perf_fabric {
 
 int perf_dat_fabric(const char *ia, struct perf_fabric *fabric);
 
-/* The local segments of a request: its bytes in cfg->iov pieces, fewer where there are not enough bytes. */
+/*
+ * The local segments of a request: its bytes in cfg->iov pieces, fewer where there are not enough
+ * bytes.
+ */
 static inline uint32_t perf_segments(const struct perf_env *env, size_t len)
 {
 	return len < env->cfg->iov ? (uint32_t)len : env->cfg->iov;
@@ -160,10 +170,16 @@ int perf_sync_accept(int listener);
 int perf_sync_connect(const char *host, const char *port);
 int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len);
 
-/* Blocks for one message of this kind and length. A message of the error kind fails with the peer's words. */
+/*
+ * Blocks for one message of this kind and length. A message of the error kind fails with the peer's
+ * words.
+ */
 int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len);
 
-/* Kind of the message that waits, 0 when there is none within ms, -1 when the peer is gone or reports an error. */
+/*
+ * Kind of the message that waits, 0 when there is none within ms, -1 when the peer is gone or
+ * reports an error.
+ */
 int perf_sync_peek(int fd, int ms);
 
 /* Whether the peer reports an error within ms; its words are then in util_error(). */
@@ -183,19 +199,22 @@ struct perf_run {
 	uint64_t size;
 	uint64_t iterations;
 	uint32_t backend;
-	uint32_t serial;	/* seeds the pattern, so that bytes of an earlier run are never taken for this one's */
+	uint32_t serial; /* seeds the pattern, so that bytes of an earlier run are never taken for
+			    this one's */
 };
 
 struct perf_result {
 	double seconds;		/* for all iterations */
-	double avg, min, p50, p99, max;		/* latency only: microseconds of one iteration, halved where it is a ping-pong */
+	double avg, min, p50, p99, max; /* latency only: microseconds of one iteration, halved where
+					   it is a ping-pong */
 };
 
 /* Sizes the queues and the buffer for cfg; perf_env_free() releases the buffer. */
 int perf_env_init(struct perf_env *env);
 void perf_env_free(struct perf_env *env);
 
-int perf_conn_open(const struct perf_env *env, enum perf_backend backend, struct perf_conn **conn_p);
+int perf_conn_open(const struct perf_env *env, enum perf_backend backend,
+		   struct perf_conn **conn_p);
 void perf_conn_close(struct perf_conn *conn);
 
 /* Both sides call this for each run; the result is the client's. */

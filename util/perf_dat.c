@@ -41,14 +41,15 @@ static int open_ia(const char *name, DAT_IA_HANDLE *ia_p, DAT_EVD_HANDLE *async_
 	*async_p = DAT_HANDLE_NULL;
 	ret = dat_ia_open(copy, 8, async_p, ia_p);
 	if (ret != DAT_SUCCESS)
-		return util_fail("DAT: cannot open interface \"%s\": %s; dat_info lists what can be opened",
-				 name, util_dat_text(ret));
+		return util_fail("DAT: cannot open interface \"%s\": %s; dat_info tells more", name,
+				 util_dat_text(ret));
 	return 0;
 }
 
 static void copy_attr(char *to, const DAT_PROVIDER_ATTR *attr, const char *name)
 {
-	const char *value = util_named_attr(attr->provider_specific_attr, attr->num_provider_specific_attr, name);
+	const char *value = util_named_attr(attr->provider_specific_attr,
+					    attr->num_provider_specific_attr, name);
 
 	snprintf(to, PERF_NAME_LEN, "%s", value ? value : "");
 }
@@ -94,7 +95,8 @@ static int register_buffer(struct dat *dat)
 			     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &dat->lmr, &dat->lmr_context,
 			     &dat->rmr_context, &length, &address);
 	if (ret != DAT_SUCCESS)
-		return util_fail("DAT: cannot register %zu bytes: %s", dat->env->buf_len, util_dat_text(ret));
+		return util_fail("DAT: cannot register %zu bytes: %s", dat->env->buf_len,
+				 util_dat_text(ret));
 	return 0;
 }
 
@@ -132,13 +134,14 @@ static int open_ep(struct dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDLE *ep
 	DAT_RETURN ret;
 
 	if (dat->srq)
-		ret = dat_ep_create_with_srq(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd,
-					     dat->srq, &attr, ep_p);
+		ret = dat_ep_create_with_srq(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd,
+					     dat->conn_evd, dat->srq, &attr, ep_p);
 	else
-		ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd, &attr, ep_p);
+		ret = dat_ep_create(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd, dat->conn_evd,
+				    &attr, ep_p);
 	if (ret != DAT_SUCCESS)
-		return util_fail("DAT: cannot create an endpoint for %u receives and %u requests of %u "
-				 "segments: %s", env->rx_depth, env->tx_depth, env->cfg->iov,
+		return util_fail("DAT: cannot create an endpoint for %u receives and %u requests "
+				 "of %u segments: %s", env->rx_depth, env->tx_depth, env->cfg->iov,
 				 util_dat_text(ret));
 	return 0;
 }
@@ -146,7 +149,8 @@ static int open_ep(struct dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDLE *ep
 static int open_eps(struct dat *dat)
 {
 	DAT_IA_ATTR limits;
-	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &limits, DAT_PROVIDER_FIELD_NONE, NULL);
+	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &limits,
+				      DAT_PROVIDER_FIELD_NONE, NULL);
 
 	if (ret != DAT_SUCCESS)
 		return fail("cannot query the interface", ret);
@@ -159,8 +163,8 @@ static int open_eps(struct dat *dat)
 
 static int open_psp(struct dat *dat)
 {
-	DAT_RETURN ret = dat_psp_create_any(dat->ia, &dat->conn_qual, dat->cr_evd, DAT_PSP_CONSUMER_FLAG,
-					    &dat->psp);
+	DAT_RETURN ret = dat_psp_create_any(dat->ia, &dat->conn_qual, dat->cr_evd,
+					    DAT_PSP_CONSUMER_FLAG, &dat->psp);
 
 	return ret == DAT_SUCCESS ? 0 : fail("cannot create a public service point", ret);
 }
@@ -180,7 +184,8 @@ static int open_all(struct dat *dat)
 	if (ret != DAT_SUCCESS)
 		return fail("cannot create a protection zone", ret);
 	if (register_buffer(dat) ||
-	    open_evd(dat, (DAT_COUNT)(env->ntx + env->nrx + EVD_SLACK), DAT_EVD_DTO_FLAG, &dat->dto_evd) ||
+	    open_evd(dat, (DAT_COUNT)(env->ntx + env->nrx + EVD_SLACK), DAT_EVD_DTO_FLAG,
+		     &dat->dto_evd) ||
 	    open_evd(dat, 2 * eps, DAT_EVD_CONNECTION_FLAG, &dat->conn_evd) ||
 	    open_evd(dat, eps, DAT_EVD_CR_FLAG, &dat->cr_evd))
 		return -1;
@@ -264,7 +269,8 @@ static int dat_address(void *be, struct perf_addr *addr)
 	addr->base = (uintptr_t)dat->env->buf;
 	addr->key = dat->rmr_context;
 	addr->port = dat->conn_qual;
-	ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, DAT_PROVIDER_FIELD_NONE, NULL);
+	ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr,
+			   DAT_PROVIDER_FIELD_NONE, NULL);
 	if (ret != DAT_SUCCESS)
 		return fail("cannot find the interface's address", ret);
 	if (!attr.ia_address_ptr)
@@ -301,7 +307,8 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	}
 }
 
-static int await_event(struct dat *dat, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER wanted, DAT_EVENT *event)
+static int await_event(struct dat *dat, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER wanted,
+		       DAT_EVENT *event)
 {
 	int64_t until = perf_now_ns() + PERF_CONNECT_MS * INT64_C(1000000);
 	DAT_COUNT more;
@@ -314,8 +321,10 @@ static int await_event(struct dat *dat, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER wan
 		if (ret == DAT_SUCCESS && event->event_number == wanted)
 			return 0;
 		if (ret == DAT_SUCCESS)
-			return util_fail("DAT: connecting failed: %s", event_text(event->event_number));
-		if (DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(ret) != DAT_INTERRUPTED_CALL)
+			return util_fail("DAT: connecting failed: %s",
+					 event_text(event->event_number));
+		if (DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED &&
+		    DAT_GET_TYPE(ret) != DAT_INTERRUPTED_CALL)
 			return fail("cannot wait for a connection", ret);
 	} while (perf_now_ns() < until);
 	return util_fail("DAT: no connection within %d seconds", PERF_CONNECT_MS / 1000);
@@ -346,10 +355,12 @@ static int connect_one(struct dat *dat, uint32_t i, const struct perf_addr *peer
 	memset(&addr, 0, sizeof(addr));
 	memcpy(&addr, peer->name, peer->len);
 	ret = dat_ep_connect(dat->eps[i], (DAT_IA_ADDRESS_PTR)(void *)&addr, peer->port,
-			     PERF_CONNECT_MS * 1000u, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+			     PERF_CONNECT_MS * 1000u, 0, NULL, DAT_QOS_BEST_EFFORT,
+			     DAT_CONNECT_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS)
 		return util_fail("DAT: cannot connect to %s, qualifier %llu: %s",
-				 util_address_text((struct sockaddr *)(void *)&addr, text, sizeof(text)),
+				 util_address_text((struct sockaddr *)(void *)&addr, text,
+						   sizeof(text)),
 				 (unsigned long long)peer->port, util_dat_text(ret));
 	return await_event(dat, dat->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 }
@@ -405,7 +416,8 @@ static int dat_post_recv(void *be, const struct perf_wr *wr)
 	if (dat->srq)
 		return posted(dat_srq_post_recv(dat->srq, count, iov, cookie),
 			      "cannot post a shared receive");
-	return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie, DAT_COMPLETION_DEFAULT_FLAG),
+	return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
+				       DAT_COMPLETION_DEFAULT_FLAG),
 		      "cannot post a receive");
 }
 
@@ -416,7 +428,8 @@ static int dat_send(void *be, const struct perf_wr *wr)
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
 
-	return posted(dat_ep_post_send(dat->eps[wr->ep], count, iov, cookie, flags(wr)), "cannot send");
+	return posted(dat_ep_post_send(dat->eps[wr->ep], count, iov, cookie, flags(wr)),
+		      "cannot send");
 }
 
 static DAT_RMR_TRIPLET remote_part(const struct dat *dat, const struct perf_wr *wr)
@@ -438,7 +451,8 @@ static int dat_write(void *be, const struct perf_wr *wr)
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
 
-	return posted(dat_ep_post_rdma_write(dat->eps[wr->ep], count, iov, cookie, &remote, flags(wr)),
+	return posted(dat_ep_post_rdma_write(dat->eps[wr->ep], count, iov, cookie, &remote,
+					     flags(wr)),
 		      "cannot write");
 }
 
@@ -450,7 +464,8 @@ static int dat_read(void *be, const struct perf_wr *wr)
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
 
-	return posted(dat_ep_post_rdma_read(dat->eps[wr->ep], count, iov, cookie, &remote, flags(wr)),
+	return posted(dat_ep_post_rdma_read(dat->eps[wr->ep], count, iov, cookie, &remote,
+					    flags(wr)),
 		      "cannot read");
 }
 
@@ -481,13 +496,15 @@ static int take_event(const struct dat *dat, const DAT_EVENT *event, struct perf
 	bool receive;
 
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
-		return util_fail("DAT: event 0x%x came where completions are expected", event->event_number);
+		return util_fail("DAT: event 0x%x came where completions are expected",
+				 event->event_number);
 	comp->id = (uint32_t)dto->user_cookie.as_64;
 	comp->len = dto->transfered_length;
 	if (dto->status == DAT_DTO_SUCCESS)
 		return 1;
 	receive = comp->id >= dat->env->ntx;
-	return util_fail("DAT: a %s failed: %s", receive ? "receive" : "request", status_text(dto->status));
+	return util_fail("DAT: a %s failed: %s", receive ? "receive" : "request",
+			 status_text(dto->status));
 }
 
 static int dat_poll(void *be, struct perf_comp *comps, int max)

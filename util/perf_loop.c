@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NO_SLOT		UINT32_MAX
-#define CONTROL_LEN	1			/* of the messages that say "all written" and "all seen" */
+#define CONTROL_LEN	1		/* of the messages that say "all written" and "all seen" */
 #define MAX_SAMPLES	(UINT64_C(1) << 20)
 #define MAX_BUFFER	(UINT64_C(2) << 30)
 #define SLEEP_MS	100
@@ -16,7 +16,8 @@
 #define CHECK_POLLS	65536
 
 struct lane {
-	uint32_t *free;		/* ring of request slots, used in turn: the first lap touches each one once */
+	uint32_t *
+		free; /* ring of request slots, used in turn: the first lap touches each one once */
 	uint32_t free_head, nfree;
 	uint32_t last_silent;	/* newest request that asked for no completion */
 	uint32_t nsilent;
@@ -29,7 +30,7 @@ struct perf_conn {
 	const struct perf_ops *ops;
 	void *be;
 	struct lane *lanes;
-	uint32_t *before;	/* per request: the silent one before it, freed by the same completion */
+	uint32_t *before; /* per request: the silent one before it, freed by the same completion */
 	uint32_t *slots;	/* memory of the lanes' rings */
 	uint32_t *samples;	/* nanoseconds of each iteration */
 	uint32_t *held;		/* receives the fabric had no room for, to be tried again */
@@ -72,7 +73,9 @@ int perf_env_init(struct perf_env *env)
 	uint64_t need;
 	void *buf;
 
-	/* A ping-pong needs a second slot: the answer may overtake the completion of the request. */
+	/*
+	 * A ping-pong needs a second slot: the answer may overtake the completion of the request.
+	 */
 	env->tx_depth = cfg->window > 2 * cfg->signal_every ? cfg->window : 2 * cfg->signal_every;
 	if (cfg->metric != PERF_LATENCY)
 		env->tx_depth = cfg->window;
@@ -83,11 +86,12 @@ int perf_env_init(struct perf_env *env)
 	need = (uint64_t)(env->ntx + env->nrx) * slot_stride(cfg->max_size);
 	if (need > MAX_BUFFER)
 		return util_fail("%u buffers of %llu bytes are more than the %llu MiB this program "
-				 "uses; make --window, --eps or --size smaller", env->ntx + env->nrx,
-				 (unsigned long long)cfg->max_size,
+				 "uses; make --window, --eps or --size smaller",
+				 env->ntx + env->nrx, (unsigned long long)cfg->max_size,
 				 (unsigned long long)(MAX_BUFFER >> 20));
 	if (posix_memalign(&buf, 4096, need))
-		return util_fail("no memory for %llu MiB of buffers", (unsigned long long)(need >> 20));
+		return util_fail("no memory for %llu MiB of buffers",
+				 (unsigned long long)(need >> 20));
 	memset(buf, 0, need);
 	env->buf = buf;
 	env->buf_len = need;
@@ -111,7 +115,8 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t seed(const struct perf_conn *conn, bool from_server, uint32_t ep, uint64_t number)
 {
-	return mix(mix((uint64_t)conn->run->serial << 32 | (uint64_t)ep << 1 | from_server) + number);
+	return mix(mix((uint64_t)conn->run->serial << 32 | (uint64_t)ep << 1 | from_server) +
+		   number);
 }
 
 static void fill(char *buf, size_t len, uint64_t from)
@@ -149,8 +154,10 @@ static int check(const struct perf_conn *conn, const char *what, uint32_t ep, ui
 
 	if (at == len)
 		return 0;
-	return util_fail("data check failed: %s %s number %llu of endpoint %u is wrong from byte %zu of "
-			 "%zu on", conn->ops->name, what, (unsigned long long)number, ep, at, len);
+	return util_fail(
+		"data check failed: %s %s number %llu of endpoint %u is wrong from byte %zu of "
+		"%zu on",
+		conn->ops->name, what, (unsigned long long)number, ep, at, len);
 }
 
 static int check_message(struct perf_conn *conn, uint32_t ep, const char *buf)
@@ -371,7 +378,8 @@ static int post(struct perf_conn *conn, enum perf_test test, struct perf_wr *wr)
 }
 
 /* What the bytes of a request must be before it goes. */
-static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint32_t slot, uint64_t seq)
+static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint32_t slot,
+			  uint64_t seq)
 {
 	const struct perf_env *env = conn->env;
 	bool numbered = env->cfg->test == PERF_SEND || env->cfg->metric == PERF_LATENCY;
@@ -383,7 +391,9 @@ static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint
 		fill(buf, wr->len, seed(conn, env->passive, wr->ep, numbered ? seq : slot));
 }
 
-/* One request of the test on the endpoint whose turn it is. remote_slot NO_SLOT: as the local one. */
+/*
+ * One request of the test on the endpoint whose turn it is. remote_slot NO_SLOT: as the local one.
+ */
 static int post_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int last_byte)
 {
 	const struct perf_env *env = conn->env;
@@ -397,7 +407,8 @@ static int post_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot
 	wr.id = ep * env->tx_depth + slot;
 	wr.offset = tx_offset(conn, wr.id);
 	wr.remote = rx_offset(conn, ep, remote_slot == NO_SLOT ? slot : remote_slot);
-	wr.signalled = lane->nsilent + 1 >= cfg->signal_every || i + cfg->eps >= conn->run->iterations;
+	wr.signalled =
+		lane->nsilent + 1 >= cfg->signal_every || i + cfg->eps >= conn->run->iterations;
 	if (cfg->verify)
 		prepare_bytes(conn, &wr, slot, lane->tx_seq);
 	if (last_byte >= 0)
@@ -503,7 +514,10 @@ static int stream_requests(struct perf_conn *conn)
 	return drain(conn);
 }
 
-/* The client's side of whatever is no ping-pong; the clock stops when all bytes are known to have arrived. */
+/*
+ * The client's side of whatever is no ping-pong; the clock stops when all bytes are known to have
+ * arrived.
+ */
 static int stream_client(struct perf_conn *conn, int64_t *stop)
 {
 	bool latency = conn->env->cfg->metric == PERF_LATENCY;
@@ -559,7 +573,11 @@ static void reset_lanes(struct perf_conn *conn)
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++) {
 		struct lane *lane = &conn->lanes[ep];
 
-		*lane = (struct lane){ .free = lane->free, .nfree = env->tx_depth, .last_silent = NO_SLOT };
+		*lane = (struct lane){
+			.free = lane->free,
+			.nfree = env->tx_depth,
+			.last_silent = NO_SLOT,
+		};
 		for (uint32_t slot = 0; slot < env->tx_depth; slot++)
 			lane->free[slot] = slot;
 	}
@@ -580,7 +598,10 @@ static uint64_t plan_receives(struct perf_conn *conn)
 	return cfg->test == PERF_READ ? passive : 1;
 }
 
-/* Exactly as many receives as messages will come are posted, so that none is left when the next size begins. */
+/*
+ * Exactly as many receives as messages will come are posted, so that none is left when the next
+ * size begins.
+ */
 static int post_receives(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
@@ -622,13 +643,17 @@ static int prepare_run(struct perf_conn *conn, const struct perf_run *run)
 		for (uint32_t i = 0; i < env->nrx; i++) {
 			uint32_t ep = i / env->rx_depth, slot = i % env->rx_depth;
 
-			fill(env->buf + rx_offset(conn, ep, slot), run->size, seed(conn, true, ep, slot));
+			fill(env->buf + rx_offset(conn, ep, slot), run->size,
+			     seed(conn, true, ep, slot));
 		}
 	}
 	return post_receives(conn);
 }
 
-/* Both sides are finished with their own requests, but each may need the other's progress until both know. */
+/*
+ * Both sides are finished with their own requests, but each may need the other's progress until
+ * both know.
+ */
 static int finish_run(struct perf_conn *conn)
 {
 	int sync = conn->env->sync, msg;
@@ -716,7 +741,8 @@ static int hook_up(struct perf_conn *conn)
 		return -1;
 	if (peer.len > sizeof(peer.name))
 		return util_fail("the other side sent an address of %u bytes", peer.len);
-	if (conn->ops->connect(conn->be, &peer) || perf_sync_send(sync, PERF_MSG_CONNECTED, NULL, 0))
+	if (conn->ops->connect(conn->be, &peer) ||
+	    perf_sync_send(sync, PERF_MSG_CONNECTED, NULL, 0))
 		return -1;
 	return perf_sync_recv(sync, PERF_MSG_CONNECTED, NULL, 0);
 }

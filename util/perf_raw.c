@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The yardstick: the pattern written directly on libfabric. Message endpoints get a fid_ep each, as DAT endpoints do;
- * reliable datagrams go over one fid_ep whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
+ * The yardstick: the pattern written directly on libfabric. Message endpoints get a fid_ep each, as
+ * DAT endpoints do; reliable datagrams go over one fid_ep whose tags tell the endpoints apart. One
+ * CQ, FI_THREAD_SAFE.
  */
 #include "perf.h"
 
@@ -43,7 +44,7 @@ struct raw {
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
 	bool rdm;
-	bool plain;			/* one segment and every request signalled: the short calls do */
+	bool plain; /* one segment and every request signalled: the short calls do */
 	struct fi_context2 *contexts;	/* one per request and receive; its index is the id */
 };
 
@@ -75,16 +76,24 @@ static struct fi_info *make_hints(const struct perf_env *env)
 	return hints;
 }
 
-/* A socket fabric is bound to the address that the peer can reach; the others have addresses of their own. */
+/*
+ * A socket fabric is bound to the address that the peer can reach; the others have addresses of
+ * their own.
+ */
 static bool wants_source(const struct perf_env *env, const struct fi_info *info)
 {
-	return !env->domain && (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6 ||
-				info->addr_format == FI_SOCKADDR);
+	return !env->domain &&
+	       (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6 ||
+		info->addr_format == FI_SOCKADDR);
 }
 
-static int query(const struct perf_env *env, struct fi_info *hints, const char *node, struct fi_info **info_p)
+static int query(const struct perf_env *env, struct fi_info *hints, const char *node,
+		 struct fi_info **info_p)
 {
-	/* What needs no favours goes first: it is the fast path of shm and tcp. Hardware asks for the rest. */
+	/*
+	 * What needs no favours goes first: it is the fast path of shm and tcp. Hardware asks for
+	 * the rest.
+	 */
 	static const int mr_modes[] = {
 		0,
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT,
@@ -97,10 +106,11 @@ static int query(const struct perf_env *env, struct fi_info *hints, const char *
 		if (!ret)
 			return 0;
 	}
-	return util_fail("libfabric offers no provider \"%s\" with %s, RMA and %u segments%s%s%s%s: %s; see fi_info",
-			 env->cfg->provider, env->cfg->rdm ? "FI_EP_RDM" : "FI_EP_MSG", env->cfg->iov,
-			 env->domain ? " on domain " : "", env->domain ? env->domain : "",
-			 node ? " at " : "", node ? node : "", fi_strerror(-ret));
+	return util_fail(
+		"libfabric offers no \"%s\" with %s, RMA and %u segments%s%s%s%s: %s; see fi_info",
+		env->cfg->provider, env->cfg->rdm ? "FI_EP_RDM" : "FI_EP_MSG", env->cfg->iov,
+		env->domain ? " on domain " : "", env->domain ? env->domain : "",
+		node ? " at " : "", node ? node : "", fi_strerror(-ret));
 }
 
 static int find_fabric(struct raw *raw)
@@ -196,7 +206,9 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 	info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	/* Where a send may overtake a write, only delivery makes the final check of the data fair. */
+	/*
+	 * Where a send may overtake a write, only delivery makes the final check of the data fair.
+	 */
 	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
 		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
 }
@@ -252,11 +264,14 @@ static int register_buffer(struct raw *raw)
 {
 	const struct perf_env *env = raw->env;
 	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0, REQUESTED_KEY, 0, &raw->mr, NULL);
+	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0, REQUESTED_KEY, 0,
+			    &raw->mr, NULL);
 
 	if (ret)
-		return util_fail("libfabric: cannot register %zu bytes: %s; the limit of locked memory "
-				 "(ulimit -l) is a frequent cause", env->buf_len, fi_strerror(-ret));
+		return util_fail(
+			"libfabric: cannot register %zu bytes: %s; the limit of locked memory "
+			"(ulimit -l) is a frequent cause",
+			env->buf_len, fi_strerror(-ret));
 	if (raw->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
 		ret = fi_mr_bind(raw->mr, &raw->eps[0]->fid, 0);
 		if (!ret)
@@ -322,7 +337,9 @@ static void raw_close(void *be)
 {
 	struct raw *raw = be;
 
-	/* A registration bound to an endpoint goes before it, everything else after what uses it. */
+	/*
+	 * A registration bound to an endpoint goes before it, everything else after what uses it.
+	 */
 	if (raw->mr)
 		close_fid(&raw->mr->fid);
 	for (uint32_t i = 0; raw->eps && i < raw->nep; i++) {
@@ -394,12 +411,15 @@ static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *
 		if (ret == -FI_EAVAIL)
 			return eq_failure(raw);
 		if (ret > 0 && event != wanted)
-			return util_fail("libfabric: event %u came while connecting; the peer has hung up?",
-					 event);
+			return util_fail(
+				"libfabric: event %u came while connecting; the peer has hung up?",
+				event);
 		if (ret < 0 && ret != -FI_EAGAIN && ret != -FI_EINTR)
 			return fail("cannot read the event queue", (int)ret);
 	} while (ret <= 0 && perf_now_ns() < until);
-	return ret > 0 ? 0 : util_fail("libfabric: no connection within %d seconds", PERF_CONNECT_MS / 1000);
+	return ret > 0 ? 0
+		       : util_fail("libfabric: no connection within %d seconds",
+				   PERF_CONNECT_MS / 1000);
 }
 
 static int accept_one(struct raw *raw, uint32_t i)
@@ -470,7 +490,8 @@ static struct fid_ep *ep_of(const struct raw *raw, const struct perf_wr *wr)
 }
 
 /* Fills the segments of a request; the descriptors are all the same one. */
-static size_t make_iov(const struct raw *raw, const struct perf_wr *wr, struct iovec *iov, void **desc)
+static size_t make_iov(const struct raw *raw, const struct perf_wr *wr, struct iovec *iov,
+		       void **desc)
 {
 	size_t count = perf_segments(raw->env, wr->len), part = wr->len / (count ? count : 1);
 	char *at = raw->env->buf + wr->offset;
@@ -494,7 +515,8 @@ static ssize_t recv_vector(struct raw *raw, const struct perf_wr *wr, uint64_t i
 	size_t count = make_iov(raw, wr, iov, desc);
 
 	if (raw->rdm)
-		return fi_trecvv(raw->eps[0], iov, desc, count, FI_ADDR_UNSPEC, wr->ep, ignore, context);
+		return fi_trecvv(raw->eps[0], iov, desc, count, FI_ADDR_UNSPEC, wr->ep, ignore,
+				 context);
 	return fi_recvv(raw->srx ? raw->srx : raw->eps[wr->ep], iov, desc, count, 0, context);
 }
 
@@ -510,9 +532,11 @@ static int raw_post_recv(void *be, const struct perf_wr *wr)
 	if (!raw->plain)
 		ret = recv_vector(raw, wr, ignore);
 	else if (raw->rdm)
-		ret = fi_trecv(raw->eps[0], to, wr->len, raw->desc, FI_ADDR_UNSPEC, wr->ep, ignore, context);
+		ret = fi_trecv(raw->eps[0], to, wr->len, raw->desc, FI_ADDR_UNSPEC, wr->ep, ignore,
+			       context);
 	else
-		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0, context);
+		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0,
+			      context);
 	return posted(ret, "cannot post a receive");
 }
 
@@ -522,7 +546,11 @@ static ssize_t send_vector(struct raw *raw, const struct perf_wr *wr)
 	void *desc[MAX_IOV], *context = &raw->contexts[wr->id];
 	size_t count = make_iov(raw, wr, iov, desc);
 	struct fi_msg msg = {
-		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = raw->peer, .context = context,
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = raw->peer,
+		.context = context,
 	};
 	struct fi_msg_tagged tagged = {
 		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = raw->peer, .tag = wr->ep,
@@ -556,8 +584,13 @@ static ssize_t rma_vector(struct raw *raw, const struct perf_wr *wr, bool write)
 	void *desc[MAX_IOV];
 	struct fi_rma_iov remote = { raw->peer_base + wr->remote, wr->len, raw->peer_key };
 	struct fi_msg_rma msg = {
-		.msg_iov = iov, .desc = desc, .iov_count = make_iov(raw, wr, iov, desc), .addr = raw->peer,
-		.rma_iov = &remote, .rma_iov_count = 1, .context = &raw->contexts[wr->id],
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = make_iov(raw, wr, iov, desc),
+		.addr = raw->peer,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &raw->contexts[wr->id],
 	};
 
 	if (write)
@@ -571,8 +604,9 @@ static int raw_write(void *be, const struct perf_wr *wr)
 	ssize_t ret;
 
 	if (raw->plain)
-		ret = fi_write(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc, raw->peer,
-			       raw->peer_base + wr->remote, raw->peer_key, &raw->contexts[wr->id]);
+		ret = fi_write(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
+			       raw->peer, raw->peer_base + wr->remote, raw->peer_key,
+			       &raw->contexts[wr->id]);
 	else
 		ret = rma_vector(raw, wr, true);
 	return posted(ret, "cannot write");
@@ -584,8 +618,9 @@ static int raw_read(void *be, const struct perf_wr *wr)
 	ssize_t ret;
 
 	if (raw->plain)
-		ret = fi_read(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc, raw->peer,
-			      raw->peer_base + wr->remote, raw->peer_key, &raw->contexts[wr->id]);
+		ret = fi_read(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
+			      raw->peer, raw->peer_base + wr->remote, raw->peer_key,
+			      &raw->contexts[wr->id]);
 	else
 		ret = rma_vector(raw, wr, false);
 	return posted(ret, "cannot read");
@@ -602,7 +637,8 @@ static int cq_failure(struct raw *raw)
 			 fi_cq_strerror(raw->cq, err.prov_errno, err.err_data, text, sizeof(text)));
 }
 
-static void set_comp(const struct raw *raw, struct perf_comp *comp, const struct fi_cq_msg_entry *entry)
+static void set_comp(const struct raw *raw, struct perf_comp *comp,
+		     const struct fi_cq_msg_entry *entry)
 {
 	const struct fi_context2 *context = entry->op_context;
 

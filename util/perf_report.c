@@ -69,10 +69,12 @@ static struct figure figure_of(const struct perf_report *report, const struct pe
 	return summarise(values, sample->rounds);
 }
 
-static struct figure ratio_of(const struct perf_report *report, const struct perf_sample *sample, double *values)
+static struct figure ratio_of(const struct perf_report *report, const struct perf_sample *sample,
+			      double *values)
 {
 	for (uint32_t i = 0; i < sample->rounds; i++)
-		values[i] = value_of(report, sample, PERF_DAT, i) / value_of(report, sample, PERF_RAW, i);
+		values[i] = value_of(report, sample, PERF_DAT, i) /
+			    value_of(report, sample, PERF_RAW, i);
 	return summarise(values, sample->rounds);
 }
 
@@ -92,14 +94,15 @@ static const char *number(double value, char *text, size_t size)
 static void table_head(const struct perf_cfg *cfg)
 {
 	if (cfg->metric == PERF_LATENCY)
-		printf("%10s %11s %10s %10s %10s %10s %10s\n", "bytes", "iterations", "avg us", "min us",
-		       "p50 us", "p99 us", "max us");
+		printf("%10s %11s %10s %10s %10s %10s %10s\n", "bytes", "iterations", "avg us",
+		       "min us", "p50 us", "p99 us", "max us");
 	else
-		printf("%10s %11s %14s %14s %14s\n", "bytes", "iterations", units[cfg->metric], "worst round",
-		       "best round");
+		printf("%10s %11s %14s %14s %14s\n", "bytes", "iterations", units[cfg->metric],
+		       "worst round", "best round");
 }
 
-static double median_of(const struct perf_sample *sample, enum perf_backend backend, size_t member, double *values)
+static double median_of(const struct perf_sample *sample, enum perf_backend backend, size_t member,
+			double *values)
 {
 	for (uint32_t i = 0; i < sample->rounds; i++) {
 		const char *result = (const char *)&sample->results[backend][i];
@@ -127,11 +130,13 @@ static void table_row(const struct perf_report *report, const struct perf_sample
 	char text[3][32];
 	struct figure figure;
 
-	printf("%10llu %11llu", (unsigned long long)sample->size, (unsigned long long)sample->iterations[backend]);
+	printf("%10llu %11llu", (unsigned long long)sample->size,
+	       (unsigned long long)sample->iterations[backend]);
 	if (report->cfg->metric == PERF_LATENCY) {
 		for (size_t i = 0; i < UTIL_ARRAY_LEN(latency_members); i++)
-			printf(" %10s", number(median_of(sample, backend, latency_members[i].offset, values),
-					       text[0], sizeof(text[0])));
+			printf(" %10s",
+			       number(median_of(sample, backend, latency_members[i].offset, values),
+				      text[0], sizeof(text[0])));
 	} else {
 		figure = figure_of(report, sample, backend, values);
 		printf(" %14s %14s %14s", number(figure.median, text[0], sizeof(text[0])),
@@ -150,7 +155,8 @@ static void compare_head(const struct perf_report *report)
 
 	snprintf(dat, sizeof(dat), "DAT %s", units[cfg->metric]);
 	snprintf(raw, sizeof(raw), "raw %s", units[cfg->metric]);
-	printf("%10s %12s %12s %10s %18s %7s\n", "bytes", dat, raw, "DAT/raw", "min .. max", "rounds");
+	printf("%10s %12s %12s %10s %18s %7s\n", "bytes", dat, raw, "DAT/raw", "min .. max",
+	       "rounds");
 }
 
 static void compare_row(const struct perf_report *report, const struct perf_sample *sample,
@@ -161,11 +167,12 @@ static void compare_row(const struct perf_report *report, const struct perf_samp
 	number(figure_of(report, sample, PERF_DAT, values).median, dat, sizeof(dat));
 	number(figure_of(report, sample, PERF_RAW, values).median, raw, sizeof(raw));
 	snprintf(span, sizeof(span), "%.3f .. %.3f", ratio->min, ratio->max);
-	printf("%10llu %12s %12s %10.3f %18s %7u\n", (unsigned long long)sample->size, dat, raw, ratio->median,
-	       span, sample->rounds);
+	printf("%10llu %12s %12s %10.3f %18s %7u\n", (unsigned long long)sample->size, dat, raw,
+	       ratio->median, span, sample->rounds);
 }
 
-static bool within_limits(const struct perf_limits *limits, const struct perf_sample *sample, double ratio)
+static bool within_limits(const struct perf_limits *limits, const struct perf_sample *sample,
+			  double ratio)
 {
 	if (limits->max_ratio > 0 && ratio > limits->max_ratio) {
 		fprintf(stderr, "dat_perf: %llu bytes: ratio %.3f is above --max-ratio %g\n",
@@ -203,7 +210,8 @@ static void json_backend(struct perf_report *report, const struct perf_sample *s
 	if (report->cfg->metric == PERF_LATENCY) {
 		for (size_t i = 0; i < UTIL_ARRAY_LEN(latency_members); i++)
 			util_json_real(json, latency_members[i].name,
-				       median_of(sample, backend, latency_members[i].offset, values));
+				       median_of(sample, backend, latency_members[i].offset,
+						 values));
 	}
 	util_json_open(json, "rounds", '[');
 	for (uint32_t i = 0; i < sample->rounds; i++)
@@ -275,7 +283,8 @@ static void text_head(const struct perf_report *report)
 	else
 		printf("window %u, ", cfg->window);
 	printf("%u endpoint%s, %s%s%s\n", cfg->eps, cfg->eps > 1 ? "s" : "",
-	       cfg->wait ? "sleeping" : "polling", cfg->srq ? ", SRQ" : "", cfg->verify ? ", data checked" : "");
+	       cfg->wait ? "sleeping" : "polling", cfg->srq ? ", SRQ" : "",
+	       cfg->verify ? ", data checked" : "");
 	if (cfg->backends & 1u << PERF_DAT)
 		printf("DAT: interface %s\n", cfg->ia);
 	if (cfg->backends & 1u << PERF_RAW)
@@ -285,8 +294,9 @@ static void text_head(const struct perf_report *report)
 		table_head(cfg);
 		return;
 	}
-	printf("DAT/raw %s 1 is better for DAT; median of the rounds%s%s\n", latency ? "below" : "above",
-	       latency ? "' " : "", latency ? perf_stat_names[report->stat] : "");
+	printf("DAT/raw %s 1 is better for DAT; median of the rounds%s%s\n",
+	       latency ? "below" : "above", latency ? "' " : "",
+	       latency ? perf_stat_names[report->stat] : "");
 	compare_head(report);
 }
 
@@ -316,7 +326,8 @@ int perf_report_size(struct perf_report *report, const struct perf_sample *sampl
 	else if (both)
 		compare_row(report, sample, &ratio, values);
 	else
-		table_row(report, sample, report->cfg->backends & 1u << PERF_DAT ? PERF_DAT : PERF_RAW, values);
+		table_row(report, sample,
+			  report->cfg->backends & 1u << PERF_DAT ? PERF_DAT : PERF_RAW, values);
 	if (both && !within_limits(&report->limits, sample, ratio.median))
 		report->violated = true;
 	fflush(stdout);

@@ -35,8 +35,8 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 	int ret = getaddrinfo(host, port, &hints, list_p);
 
 	if (ret)
-		return util_fail("cannot resolve %s, port %s: %s", host ? host : "any address", port,
-				 gai_strerror(ret));
+		return util_fail("cannot resolve %s, port %s: %s", host ? host : "any address",
+				 port, gai_strerror(ret));
 	return 0;
 }
 
@@ -193,7 +193,10 @@ int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len)
 	return read_all(fd, data, len);
 }
 
-/* Bytes of the next header that have arrived, 0 when the peer has ended, -1 when there is nothing to say. */
+/*
+ * Bytes of the next header that have arrived, 0 when the peer has ended, -1 when there is nothing
+ * to say.
+ */
 static ssize_t look(int fd, int ms, struct header *head)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -240,7 +243,8 @@ int perf_sync_source(int fd, char *text, size_t size)
 		return util_fail("cannot find the own address: %s", strerror(errno));
 	if (addr.ss_family == AF_UNIX)
 		snprintf(text, size, "127.0.0.1");
-	else if (getnameinfo((struct sockaddr *)&addr, len, text, (socklen_t)size, NULL, 0, NI_NUMERICHOST))
+	else if (getnameinfo((struct sockaddr *)&addr, len, text, (socklen_t)size, NULL, 0,
+			     NI_NUMERICHOST))
 		return util_fail("cannot write the own address as text");
 	/* An IPv4 peer on the IPv6 wildcard: fabrics want the IPv4 form. */
 	if (!strncmp(text, "::ffff:", 7))

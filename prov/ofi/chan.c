@@ -22,7 +22,6 @@
 /* The dialling side closes what it does not use; later the other one cuts it off. */
 #define IDLE_NS		 (5 * SECOND_NS)
 #define ACCEPTED_IDLE_NS (60 * SECOND_NS)
-#define MAX_STRANGERS	 256u
 #define MAX_TX		 (1u << 20) /* a peer that lets so much pile up does not read */
 #define READS_PER_TURN	 16
 #define MAX_DIALS	 3u /* of one channel, when an overloaded peer hangs up before its HELLO */
@@ -528,6 +527,16 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	}
 }
 
+bool dofi_chan_evict(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	if (!cm->nstrangers)
+		return false;
+	dofi_chan_close(DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link), 0, false);
+	return true;
+}
+
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 {
 	struct dofi_cm *cm = &ia->cm;
@@ -537,9 +546,8 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 		free(chan);
 		return false;
 	}
-	if (cm->nstrangers == MAX_STRANGERS)
-		dofi_chan_close(DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link),
-				-ENOBUFS, false);
+	if (cm->nstrangers >= cm->max_strangers)
+		dofi_chan_evict(ia);
 	chan->accepted = true;
 	cm->nstrangers++;
 	dofi_list_add_tail(&cm->strangers, &chan->link);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Control channels: TCP connections between pairs of IAs, each shared by all connections that its dialling side makes. Only
- * that side asks for connections on it and only it decides that an idle or needless channel goes, so a request never crosses
- * a close; between two IAs that both dial there are two. Everything here runs with engine.lock held and never blocks.
+ * Control channels: TCP connections between pairs of IAs, each shared by all connections that its
+ * dialling side makes. Only that side asks for connections on it and only it decides that an idle or
+ * needless channel goes, so a request never crosses a close; between two IAs that both dial there
+ * are two. Everything here runs with engine.lock held and never blocks.
  */
 #ifndef DOFI_CHAN_H
 #define DOFI_CHAN_H
@@ -42,7 +43,7 @@ struct dofi_chan {
 	struct dofi_list conns;	  /* conn->link */
 	struct dofi_timer timer;  /* limit of GREETING, then of idleness */
 	struct dofi_work work;	  /* upcalls that are due; the end */
-	uint64_t asked, done;	  /* the last INVALIDATE sent, the last one answered; by cm.invalidations */
+	uint64_t asked, done;	  /* number of the last INVALIDATE sent, of the last answered */
 	uint8_t *tx;		  /* frames not sent yet */
 	uint32_t tx_fill, tx_size;
 	uint32_t rx_fill;
@@ -55,12 +56,12 @@ struct dofi_cm {
 	struct dofi_list chans;	    /* all but strangers and dead ones */
 	struct dofi_list strangers; /* accepted sockets without a HELLO yet, oldest first */
 	struct dofi_list dead;
-	uint32_t nstrangers;
+	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners; /* struct dofi_sp, by link */
 	int spare_fd;		    /* given up to answer when descriptors run out */
 	bool told_no_fds;	    /* said so in the log */
 	uint64_t invalidations;	    /* made so far */
-	_Atomic uint32_t bell;	    /* one of them was answered, or a channel that owed an answer died */
+	_Atomic uint32_t bell;	    /* one of them was answered, or its channel died */
 	struct dofi_conn **conns;   /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
 	uint32_t conns_size;
 	uint32_t conns_next;
@@ -70,45 +71,52 @@ struct dofi_cm {
 };
 
 int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
-/* Says GOODBYE on every channel and closes all; connections and listeners were ended before. Called without locks. */
+/*
+ * Says GOODBYE on every channel and closes all; connections and listeners were ended before. Called
+ * without locks.
+ */
 void dofi_cm_fini(struct dofi_ia *ia);
 
 /*
- * Gets conn a channel to whoever serves remote:port: one that led there before, unless conn->redialled, or a new one. When it
- * returns 0, later exactly one of dofi_conn_chan_up and dofi_conn_dial_failed is called (never from inside), unless
- * dofi_chan_leave comes first. A negative errno means that neither will be.
+ * Gets conn a channel to whoever serves remote:port: one that led there before, unless
+ * conn->redialled, or a new one. When it returns 0, later exactly one of dofi_conn_chan_up and
+ * dofi_conn_dial_failed is called (never from inside), unless dofi_chan_leave comes first. A
+ * negative errno means that neither will be.
  */
 int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
 
-/* Takes conn off its channel, if it has one. A channel without connections stays until it is idle for a while. */
+/* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
 void dofi_chan_leave(struct dofi_conn *conn);
 
-/* Queues a message and sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
+/* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
 
 /*
- * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it. err is for those who still
- * wait for it, orderly for those who have it.
+ * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it. err
+ * is for those who still wait for it, orderly for those who have it.
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
 
-/* listen.c: a socket was accepted; the channel owns it. False when out of memory: still the caller's. */
+/* listen.c accepted a socket; the channel owns it. False when out of memory: the caller's still. */
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
+/* Hangs up on the oldest stranger; false when there is none. */
+bool dofi_chan_evict(struct dofi_ia *ia);
 
 /*
- * Tells every peer to forget a context and waits, driving the engine, until all have answered, are gone, or a second has passed.
- * Called without locks.
+ * Tells every peer to forget a context and waits, driving the engine, until all have answered, are
+ * gone, or a second has passed. Called without locks.
  */
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
 
 /*
- * The same without waiting: asks every peer; dofi_conn_invalidated is called when an answer or the loss of a peer may have
- * completed an invalidation. engine.lock held. Returns the invalidation's number for dofi_chan_invalidated.
+ * The same without waiting: asks every peer; dofi_conn_invalidated is called when an answer or the
+ * loss of a peer may have completed an invalidation. engine.lock held. Returns the invalidation's
+ * number for dofi_chan_invalidated.
  */
 uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
 
-/* The process exits: GOODBYE on every channel that takes it at once. Gives up when engine.lock is not to be had. */
+/* The process exits: GOODBYE on every channel that takes it at once, if engine.lock is to be had. */
 void dofi_cm_exit(struct dofi_ia *ia);
 /* In a forked child: closes our sockets so that they don't keep dead peers alive. Async-signal-safe. */
 void dofi_cm_fork_child(struct dofi_ia *ia);
@@ -116,8 +124,8 @@ void dofi_cm_fork_child(struct dofi_ia *ia);
 /* --- upcalls, in conn.c --- */
 void dofi_conn_chan_up(struct dofi_conn *conn);
 /*
- * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...), -EPROTO: the peer speaks otherwise or not at
- * all. conn->chan is NULL.
+ * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...); -EPROTO: the peer
+ * speaks otherwise or not at all. conn->chan is NULL.
  */
 void dofi_conn_dial_failed(struct dofi_conn *conn, int err);
 /* The channel died without GOODBYE (or with: orderly) while conn used it. conn->chan is NULL. */

@@ -11,9 +11,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define INVALIDATE_NS 1000000000u
+#define MAX_STRANGERS 256u
 #define EXIT_LOCK_NS  100000000u
 
 /* --- invalidations --- */
@@ -80,9 +82,14 @@ static void answered(struct dofi_work *work)
 	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
 }
 
-static void answered(struct dofi_work *work)
+/* Sockets that strangers may hold: few enough to leave the process its descriptors. */
+static uint32_t max_strangers(void)
 {
-	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= MAX_STRANGERS)
+		return MAX_STRANGERS;
+	return limit.rlim_cur < 16 ? 4 : (uint32_t)limit.rlim_cur / 4;
 }
 
 int dofi_cm_init(struct dofi_ia *ia)
@@ -95,6 +102,7 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->listeners);
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
+	cm->max_strangers = max_strangers();
 	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid))
 		return -errno;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -13,8 +13,8 @@
 /* --- agents --- */
 
 /*
- * An agent is called once, then forgotten until the consumer arms one again. While a call is due none is armed, so there is
- * one due at most. cno->lock held.
+ * An agent is called once, then forgotten until the consumer arms one again. While a call is due
+ * none is armed, so there is one due at most. cno->lock held.
  */
 static void make_due(struct dofi_cno *cno, struct dofi_evd *evd)
 {
@@ -42,7 +42,10 @@ static void cancel_due(struct dofi_cno *cno)
 	atomic_fetch_sub(&cno->obj.ia->nagents, 1);
 }
 
-/* ia->obj_lock held. The agent of a CNO is never called by two threads at once, nor from inside itself. */
+/*
+ * ia->obj_lock held. The agent of a CNO is never called by two threads at once, nor from inside
+ * itself.
+ */
 static struct dofi_cno *next_due(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR(node, &ia->agents)
@@ -90,7 +93,10 @@ static bool agent_ok(const DAT_OS_WAIT_PROXY_AGENT *agent)
 	return agent->proxy_agent_func || !agent->instance_data;
 }
 
-/* cno->lock held. A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new agent (CNO-014). */
+/*
+ * cno->lock held. A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new
+ * agent (CNO-014).
+ */
 static void set_agent(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct dofi_ia *ia = cno->obj.ia;
@@ -128,7 +134,8 @@ static void make_readable(struct dofi_cno *cno)
 	uint64_t one = 1;
 
 	if (cno->fd >= 0 && write(cno->fd, &one, sizeof(one)) < 0)
-		DOFI_LOG_E("%s: can't signal a CNO's descriptor: %s", cno->obj.ia->name, strerror(errno));
+		DOFI_LOG_E("%s: can't signal a CNO's descriptor: %s", cno->obj.ia->name,
+			   strerror(errno));
 }
 
 static void make_unreadable(struct dofi_cno *cno)
@@ -136,7 +143,8 @@ static void make_unreadable(struct dofi_cno *cno)
 	uint64_t value;
 
 	if (cno->fd >= 0 && read(cno->fd, &value, sizeof(value)) < 0 && errno != EAGAIN)
-		DOFI_LOG_E("%s: can't reset a CNO's descriptor: %s", cno->obj.ia->name, strerror(errno));
+		DOFI_LOG_E("%s: can't reset a CNO's descriptor: %s", cno->obj.ia->name,
+			   strerror(errno));
 }
 
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)
@@ -215,7 +223,8 @@ static int sleep_until_rung(struct dofi_cno *cno, uint32_t seen, uint64_t deadli
 }
 
 /* cno->lock held, dropped meanwhile. */
-static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout, struct dofi_evd **evd_p)
+static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
+				   struct dofi_evd **evd_p)
 {
 	uint64_t deadline = dofi_deadline(timeout);
 	uint32_t flushes = cno->flushes, seen;
@@ -260,7 +269,8 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 
 /* --- life cycle --- */
 
-DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p, DAT_CNO_HANDLE *cno_handle)
+DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p,
+			DAT_CNO_HANDLE *cno_handle)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_cno *cno;

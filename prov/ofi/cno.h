@@ -17,11 +17,11 @@ struct dofi_agent_call {
 struct dofi_cno {
 	struct dofi_obj obj; /* users: EVDs attached */
 	struct dofi_lock lock;
-	bool triggered;		/* a state, not a counter */
-	bool dying;		/* waiters return with no EVD, and ring the bell when they leave */
-	struct dofi_evd *hint;	/* the EVD that triggered, or NULL */
+	bool triggered;	       /* a state, not a counter */
+	bool dying;	       /* waiters return, and ring the bell when they leave */
+	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
 	uint32_t waiters;
-	uint32_t flushes;	/* a waiter that sees it change returns with no EVD */
+	uint32_t flushes; /* a waiter that sees it change returns with no EVD */
 	_Atomic uint32_t bell;
 	DAT_OS_WAIT_PROXY_AGENT agent; /* one shot */
 	int fd;			       /* eventfd of a descriptor CNO, or -1 */
@@ -33,12 +33,15 @@ struct dofi_cno {
 	struct dofi_agent_call *call;
 };
 
-/* Untriggered to triggered: wakes waiters, readies the fd, makes the agent's call due. Any lock may be held. */
+/*
+ * Untriggered to triggered: wakes waiters, readies the fd, makes the agent's call due. Any lock above
+ * cno->lock may be held.
+ */
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd);
 
 /*
- * The EVD is freed (dies) or moved to another CNO: it is no hint any more, and gives its use of the CNO back. When the last
- * one dies, waiting threads return with no EVD (EVD-020). No lock may be held but evd->lock.
+ * The EVD is freed (dies) or moved to another CNO: it is no hint any more, and gives its use of the
+ * CNO back. When the last one dies, waiting threads return with no EVD (EVD-020). evd->lock may be held.
  */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
 
@@ -49,13 +52,14 @@ void dofi_cno_flush(struct dofi_cno *cno);
 void dofi_cno_run_agents(struct dofi_ia *ia);
 
 /*
- * Waits until waiters and a running agent have left, then frees. The handle has been retired, no EVD is attached any more.
- * No lock may be held.
+ * Waits until waiters and a running agent have left, then frees. The handle has been retired, no EVD
+ * is attached any more. No lock may be held.
  */
 void dofi_cno_destroy(struct dofi_cno *cno);
 
 /* fd_p NULL: an ordinary CNO with that agent; else a descriptor CNO. */
-DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p, DAT_CNO_HANDLE *cno);
+DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p,
+			DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);

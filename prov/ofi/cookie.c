@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One small file per user has an entry per cookie. Byte 0 is locked while the file is changed; byte 1+n is locked, shared, by
- * all holders of entry n. These locks belong to open descriptors, so the kernel drops them with the process: an entry whose
- * byte nobody has locked is free, whatever it says. The last one to leave removes the file.
+ * One small file per user has an entry per cookie. Byte 0 is locked while the file is changed; byte
+ * 1+n is locked, shared, by all holders of entry n. These locks belong to open descriptors, so the
+ * kernel drops them with the process: an entry whose byte nobody has locked is free, whatever it
+ * says. The last one to leave removes the file.
  */
 #include "cookie.h"
 
@@ -43,8 +44,9 @@ static bool parse_mapping(const char *line, struct mapping *m)
 	unsigned int major, minor;
 	int path = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start, &m->end, m->perms,
-		   &m->memory.offset, &major, &minor, &m->memory.inode, &path) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
+		   &m->end, m->perms, &m->memory.offset, &major, &minor, &m->memory.inode,
+		   &path) < 7)
 		return false;
 	m->memory.device = (uint64_t)major << 32 | minor;
 	m->memory.sysv = path && !strncmp(line + path, "/SYSV", 5);
@@ -54,11 +56,11 @@ static bool parse_mapping(const char *line, struct mapping *m)
 /* m continues what begins at base and has been found to be `whole` so far. */
 static bool continues(const struct mapping *m, uint64_t base, const struct identity *whole)
 {
-	return m->memory.device == whole->device && m->memory.inode == whole->inode && m->memory.sysv == whole->sysv &&
-	       m->memory.offset - whole->offset == m->start - base;
+	return m->memory.device == whole->device && m->memory.inode == whole->inode &&
+	       m->memory.sysv == whole->sysv && m->memory.offset - whole->offset == m->start - base;
 }
 
-/* False unless [base, base + length) is one piece of one object in shared mappings. maps: /proc/self/maps */
+/* False unless [base, base + length) is one piece of one object, mapped shared. */
 static bool identify(FILE *maps, uint64_t base, uint64_t length, struct identity *memory_p)
 {
 	uint64_t next = base, end = base + length;
@@ -113,9 +115,19 @@ static bool is_held(int fd, size_t index)
 	return lock_byte(fd, F_OFD_GETLK, F_WRLCK, 1 + (off_t)index) != F_UNLCK;
 }
 
+/* Also where a forked child has the descriptor, too. */
+static void let_go(int fd)
+{
+	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	fcntl(fd, F_OFD_SETLK, &all);
+	close(fd);
+}
+
 static bool read_entry(int fd, size_t index, struct entry *entry)
 {
-	return pread(fd, entry, sizeof(*entry), (off_t)(index * sizeof(*entry))) == (ssize_t)sizeof(*entry);
+	return pread(fd, entry, sizeof(*entry), (off_t)(index * sizeof(*entry))) ==
+	       (ssize_t)sizeof(*entry);
 }
 
 static int write_entry(int fd, size_t index, const struct entry *entry)
@@ -151,7 +163,7 @@ static int open_once(const char *path)
 		ret = -EAGAIN;
 	if (!ret)
 		return fd;
-	close(fd);
+	let_go(fd);
 	return ret;
 }
 
@@ -165,15 +177,13 @@ static int open_file(void)
 		fd = open_once(path);
 	while (fd == -EAGAIN);
 	if (fd < 0)
-		DOFI_LOG_E("can't keep track of shared memory cookies in %s: %s%s", path, strerror(-fd),
+		DOFI_LOG_E("can't keep track of shared memory cookies in %s: %s%s", path,
+			   strerror(-fd),
 			   fd == -EPERM ? "; it belongs to somebody else: have it removed" : "");
 	return fd;
 }
 
-/*
- * The entry of a cookie that is in use, or else one that is free. Free ones in the middle are looked for only before the file
- * would grow.
- */
+/* The entry of a cookie in use; else the first that is free, maybe the one behind the last. */
 static size_t find_entry(int fd, const char *cookie, struct entry *entry, bool *in_use_p)
 {
 	size_t n, i;
@@ -208,12 +218,15 @@ static int take_share(int fd, const char *cookie, const struct identity *memory)
 	return ret ? ret : lock_byte(fd, F_OFD_SETLK, F_RDLCK, 1 + (off_t)index);
 }
 
-/* Byte 0 locked: removes the file when all its entries are free. */
+/* Byte 0 locked: removes the file when all its entries are free, unless somebody else did so. */
 static void tidy(int fd)
 {
 	struct entry entry;
+	struct stat st;
 	char path[64];
 
+	if (fstat(fd, &st) || !st.st_nlink)
+		return;
 	for (size_t i = 0; read_entry(fd, i, &entry); i++)
 		if (is_held(fd, i))
 			return;
@@ -234,7 +247,7 @@ int dofi_cookie_share(const char cookie[DOFI_COOKIE_SIZE], uint64_t base, uint64
 	ret = take_share(fd, cookie, &memory);
 	if (ret) {
 		tidy(fd);
-		close(fd);
+		let_go(fd);
 		return ret;
 	}
 	lock_byte(fd, F_OFD_SETLK, F_UNLCK, 0);
@@ -245,5 +258,5 @@ void dofi_cookie_unshare(int share)
 {
 	if (!lock_byte(share, F_OFD_SETLKW, F_WRLCK, 0))
 		tidy(share);
-	close(share);
+	let_go(share);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of shared memory. Whoever registers DAT_MEM_TYPE_SHARED_VIRTUAL memory under a cookie holds a share of the cookie;
- * all holders of a user on this host must mean the same memory. A share ends with its process, however that ends.
+ * Names of shared memory. Whoever registers DAT_MEM_TYPE_SHARED_VIRTUAL memory under a cookie holds a
+ * share of the cookie; all holders of one user on this host must mean the same memory. A share ends
+ * with its process, however that ends.
  */
 #ifndef DOFI_COOKIE_H
 #define DOFI_COOKIE_H

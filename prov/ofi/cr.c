@@ -180,7 +180,7 @@ static DAT_RETURN accept_ep(const struct dofi_cr *cr, DAT_EP_HANDLE handle, stru
 static DAT_RETURN accept_locked(struct dofi_cr *cr, DAT_EP_HANDLE handle, const void *private_data,
 				uint32_t private_size)
 {
-	struct dofi_ep *ep;
+	struct dofi_ep *ep = NULL;
 	DAT_RETURN ret = accept_ep(cr, handle, &ep);
 	int err;
 

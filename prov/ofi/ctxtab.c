@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* Over the words as they are in memory, so that one that was read while it changed is not believed. */
+/* Over the words as they are in memory. An entry that was read while it changed fails it. */
 static uint64_t check_word(const struct dofi_ctx_wire *wire)
 {
 	uint64_t hash = mix(DOFI_CTXTAB_ENTRIES, wire->key);
@@ -58,7 +58,7 @@ static void *map_zeroes(size_t size)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-#define WIRE_SIZE (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire))
+#define WIRE_SIZE  (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire))
 #define LOCAL_SIZE (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_local))
 
 static void unmap(struct dofi_ctxtab *tab)
@@ -86,8 +86,8 @@ int dofi_ctxtab_init(struct dofi_ia *ia)
 		ret = -errno;
 		goto err_unmap;
 	}
-	ret = dofi_mr_register(ia, tab->wire, WIRE_SIZE, DAT_MEM_PRIV_REMOTE_READ_FLAG, &tab->mr, &tab->key,
-			       &tab->address);
+	ret = dofi_mr_register(ia, tab->wire, WIRE_SIZE, DAT_MEM_PRIV_REMOTE_READ_FLAG, &tab->mr,
+			       &tab->key, &tab->address);
 	if (ret)
 		goto err_unmap;
 	dofi_lock_init(&tab->lock);

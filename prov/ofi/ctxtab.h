@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Context table: every LMR and every bound RMR of an IA has an entry, and its 32-bit context is index and generation.
- * The table lies in memory that peers may read by RDMA: an initiator resolves an rmr_context once by reading the entry,
- * then checks bounds, rights and protection zone itself. Entries are in network byte order.
+ * Context table: every LMR and every bound RMR of an IA has an entry, and its 32-bit context is index
+ * and generation. The table lies in memory that peers may read by RDMA: an initiator resolves an
+ * rmr_context once by reading the entry, then checks bounds, rights and protection zone itself.
+ * Entries are in network byte order.
  */
 #ifndef DOFI_CTXTAB_H
 #define DOFI_CTXTAB_H
@@ -17,11 +18,11 @@ struct dofi_ia;
 struct dofi_lmr;
 struct fid_mr;
 
-/* What a peer reads. An entry that is being changed or is free fails dofi_ctx_decode by its check word. */
+/* What a peer reads. dofi_ctx_decode refuses an entry that is free or was read while it changed. */
 struct dofi_ctx_wire {
 	uint64_t key;	  /* fabric key */
-	uint64_t address; /* fabric address of the first byte: virtual address or offset, as the provider wants it */
-	uint64_t base;	  /* virtual address of the first byte, as DAT programs know it */
+	uint64_t address; /* of the first byte, as the fabric knows it: virtual address or offset */
+	uint64_t base;	  /* the same as DAT programs know it: its virtual address */
 	uint64_t length;
 	uint32_t context; /* 0: free */
 	uint32_t rights;  /* DAT_MEM_PRIV_REMOTE_* bits << 16 | low 16 bits of the PZ's number */
@@ -50,16 +51,16 @@ struct dofi_ctxtab {
 	struct dofi_ctx_local *local;
 	uint32_t entries;
 	uint32_t used;
-	uint32_t fresh;		       /* this index and those above were never used */
-	uint32_t resting;	       /* freed ones: a FIFO, so that an index rests before it is used again */
+	uint32_t fresh;	  /* this index and those above were never used */
+	uint32_t resting; /* freed ones: a FIFO, so that an index rests before it is used again */
 	uint16_t free_head, free_tail;
 	uint16_t first_generation;
-	struct fid_mr *mr;	       /* registration of wire[] for remote reads */
-	uint64_t key, address;	       /* goes into the handshake */
+	struct fid_mr *mr;     /* registration of wire[] for remote reads */
+	uint64_t key, address; /* goes into the handshake */
 };
 
-#define DOFI_CTXTAB_ENTRIES 65536u
-#define DOFI_CTX_INDEX(context) ((context) & 0xffffu)
+#define DOFI_CTXTAB_ENTRIES	65536u
+#define DOFI_CTX_INDEX(context) ((context)&0xffffu)
 
 int dofi_ctxtab_init(struct dofi_ia *ia); /* 0 or negative errno; registers the table */
 void dofi_ctxtab_fini(struct dofi_ia *ia);
@@ -73,7 +74,10 @@ void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx);
 /* Ends the context: neither local nor remote use from now on. */
 void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context);
 
-/* LMR of a live local context, else NULL. No lock: an LMR freed at the same time is the consumer's mistake. */
+/*
+ * LMR of a live local context, else NULL. No lock: an LMR freed at the same time is the consumer's
+ * mistake.
+ */
 static inline struct dofi_lmr *dofi_ctxtab_lmr(const struct dofi_ctxtab *tab, uint32_t context)
 {
 	const struct dofi_ctx_local *local = &tab->local[DOFI_CTX_INDEX(context)];

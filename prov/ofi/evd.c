@@ -84,7 +84,8 @@ static void report_overflow(struct dofi_evd *evd)
 	struct dofi_ia *ia = evd->obj.ia;
 
 	if (evd == ia->async_evd)
-		DOFI_LOG_E("%s: the asynchronous EVD is full (%u events), errors are lost: dequeue them, or open the IA with "
+		DOFI_LOG_E("%s: the asynchronous EVD is full (%u events), errors are lost: dequeue "
+			   "them, or open the IA with "
 			   "a longer one",
 			   ia->name, evd->qlen);
 	else
@@ -149,7 +150,10 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 
 /* --- streams --- */
 
-/* Streams that may leave completions without a notification share an EVD with their like alone (EVS-114, EVS-115). */
+/*
+ * Streams that may leave completions without a notification share an EVD with their like alone
+ * (EVS-114, EVS-115).
+ */
 static bool is_quiet(enum dofi_dto_config config)
 {
 	return config == DOFI_CONFIG_UNSIGNALLED || config == DOFI_CONFIG_SOLICITED;
@@ -221,8 +225,8 @@ void dofi_evd_detach_other(struct dofi_evd *evd)
 /* --- consumers --- */
 
 /*
- * An EVD with events is emptied without a look at the fabric. An empty one costs a look at two words and one round of the
- * engine.
+ * An EVD with events is emptied without a look at the fabric. An empty one costs a look at two
+ * words and one round of the engine.
  */
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
@@ -323,8 +327,8 @@ static void leave(struct dofi_evd *evd)
 		dofi_wait_ring(evd->obj.ia, &evd->bell);
 }
 
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT *event,
-			 DAT_COUNT *nmore)
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
 	struct dofi_event ours;
@@ -379,7 +383,8 @@ static uint32_t round_up(uint32_t n)
 	return size;
 }
 
-int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags, struct dofi_evd **evd_p)
+int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
+		 struct dofi_evd **evd_p)
 {
 	struct dofi_evd *evd = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EVD);
 
@@ -437,8 +442,8 @@ static bool find_cno(const struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dof
 	return true;
 }
 
-DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno_handle, DAT_EVD_FLAGS flags,
-			   DAT_EVD_HANDLE *evd_handle)
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_handle)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_evd *evd;
@@ -579,7 +584,8 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd)
 }
 
 /* evd->lock held. */
-static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t min_qlen, uint32_t qlen)
+static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t min_qlen,
+			  uint32_t qlen)
 {
 	struct dofi_event *old = evd->ring;
 	uint32_t n = queued(evd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event dispatcher: a ring of compact events of our own. api12.c and api20.c unfold them into DAT_EVENT when they are
- * dequeued.
+ * Event dispatcher: a ring of compact events of our own. api12.c and api20.c unfold them into
+ * DAT_EVENT when they are dequeued.
  */
 #ifndef DOFI_EVD_H
 #define DOFI_EVD_H
@@ -21,9 +21,10 @@ struct dofi_event {
 		struct {
 			uint64_t cookie;
 			uint64_t length;
-			struct dofi_srq *srq; /* whose count goes down when the event is dequeued, or NULL */
-			uint32_t immediate;   /* host order */
-		} dto;			      /* also binds: cookie only */
+			struct dofi_srq *
+				srq; /* whose count goes down when the event is dequeued, or NULL */
+			uint32_t immediate; /* host order */
+		} dto;			    /* also binds: cookie only */
 		struct {
 			void *cr;
 			uint64_t conn_qual;
@@ -39,10 +40,10 @@ struct dofi_event {
 };
 
 enum dofi_dto_config { /* how the DTO streams on an EVD notify; all of them alike */
-	DOFI_CONFIG_NONE,
-	DOFI_CONFIG_THRESHOLD,
-	DOFI_CONFIG_UNSIGNALLED,
-	DOFI_CONFIG_SOLICITED,
+		       DOFI_CONFIG_NONE,
+		       DOFI_CONFIG_THRESHOLD,
+		       DOFI_CONFIG_UNSIGNALLED,
+		       DOFI_CONFIG_SOLICITED,
 };
 
 enum dofi_wake {
@@ -56,15 +57,15 @@ struct dofi_evd {
 	struct dofi_obj obj; /* users: streams attached */
 	struct dofi_lock lock;
 	struct dofi_event *ring;
-	uint32_t head, tail; /* free running; tail - head events are queued */
-	uint32_t qlen;	     /* a power of two */
+	uint32_t head, tail;	/* free running; tail - head events are queued */
+	uint32_t qlen;		/* a power of two */
 	_Atomic uint32_t count; /* == tail - head, readable without the lock */
 	DAT_EVD_FLAGS flags;
 	struct dofi_cno *cno;
 	bool disabled;
 	bool unwaitable;
-	bool dying;	   /* waiters return DAT_ABORT */
-	bool overflown;	   /* reported; until the EVD runs empty or is resized */
+	bool dying;	     /* waiters return DAT_ABORT */
+	bool overflown;	     /* reported; until the EVD runs empty or is resized */
 	_Atomic bool waiter; /* a thread is in dat_evd_wait; also read without the lock */
 	enum dofi_wake wake; /* what the waiter is woken for */
 	uint32_t threshold;
@@ -75,8 +76,9 @@ struct dofi_evd {
 };
 
 /*
- * Appends an event. notify: may wake the waiter or trigger the CNO. -ENOSPC when the EVD is full: then the event is lost, the
- * overflow has been reported on the asynchronous EVD, and the caller breaks the EP concerned. Any lock above evd->lock may be held.
+ * Appends an event. notify: may wake the waiter or trigger the CNO. -ENOSPC when the EVD is full: then
+ * the event is lost, the overflow has been reported on the asynchronous EVD, and the caller breaks the
+ * EP concerned. Any lock above evd->lock may be held.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
@@ -87,8 +89,9 @@ uint32_t dofi_evd_room(struct dofi_evd *evd);
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
 
 /*
- * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream brings its notification config; streams that don't go together on one EVD
- * are refused with false and nothing changed (EVS-111 to 118). NULL evd: true.
+ * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream brings
+ * its notification config; streams that don't go together on one EVD are refused with false and
+ * nothing changed (EVS-111 to 118). NULL evd: true.
  */
 bool dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
 void dofi_evd_detach_dto(struct dofi_evd *evd);
@@ -96,22 +99,25 @@ bool dofi_evd_attach_other(struct dofi_evd *evd);
 void dofi_evd_detach_other(struct dofi_evd *evd);
 
 /* Creates the EVD behind dat_evd_create and the asynchronous EVD of dat_ia_open. 0 or -errno. */
-int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags, struct dofi_evd **evd_p);
+int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
+		 struct dofi_evd **evd_p);
 
 /*
- * Wakes the waiter with DAT_ABORT and waits until it has left, detaches the CNO, frees. The handle has been retired. No lock
- * may be held: the waiter needs engine.lock to leave.
+ * Wakes the waiter with DAT_ABORT and waits until it has left, detaches the CNO, frees. The handle has
+ * been retired. No lock may be held: the waiter needs engine.lock to leave.
  */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
 DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
 DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno);
 DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd);
 DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd);
 DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd);
 DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT *event, DAT_COUNT *nmore);
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore);
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd, DAT_COUNT min_qlen);
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);

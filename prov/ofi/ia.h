@@ -18,6 +18,7 @@ struct dofi_evd;
 struct fi_info;
 struct fid_cq;
 struct fid_domain;
+struct fid_ep;
 struct fid_eq;
 struct fid_fabric;
 struct fid_mr;
@@ -65,6 +66,7 @@ struct dofi_ia {
 	int cq_fd, eq_fd; /* -1: none */
 	const struct dofi_trans_ops *trans;
 	struct fid_pep *pep; /* msg transport */
+	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	enum dofi_order order;

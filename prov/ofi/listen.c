@@ -85,6 +85,14 @@ static bool turn_away(struct dofi_sp *sp)
 	return fd >= 0;
 }
 
+/* After a failure to accept: whether the next try may do better. */
+static bool recover(struct dofi_sp *sp, int err)
+{
+	if (err == EMFILE || err == ENFILE)
+		return dofi_chan_evict(sp->obj.ia) || turn_away(sp);
+	return err != ENOBUFS && err != ENOMEM;
+}
+
 static void listener_ready(struct dofi_fd *watched, uint32_t events)
 {
 	struct dofi_sp *sp = DOFI_CONTAINER(watched, struct dofi_sp, fd);
@@ -98,11 +106,10 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 				close(fd);
 		} else if (errno == EAGAIN) {
 			return;
-		} else if (errno == ENOBUFS || errno == ENOMEM ||
-			   ((errno == EMFILE || errno == ENFILE) && !turn_away(sp))) {
+		} else if (!recover(sp, errno)) {
 			pause_accepting(sp);
 			return;
-		} /* else that one socket failed: the next */
+		}
 	}
 }
 

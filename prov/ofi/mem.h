@@ -10,7 +10,8 @@ struct fid_mr;
 
 struct dofi_pz {
 	struct dofi_obj obj;
-	uint32_t number; /* names the zone to peers; never reused within an IA while < 65536 zones were made */
+	uint32_t
+		number; /* names the zone to peers; never reused within an IA while < 65536 zones were made */
 };
 
 /* A registration with the fabric, or none when fid is NULL. */
@@ -26,10 +27,11 @@ struct dofi_lmr {
 	uint64_t base, length;
 	DAT_MEM_PRIV_FLAGS privileges; /* local read is always among them (PRG-11) */
 	struct dofi_mr mr;
-	void *desc;	  /* for local segments; NULL where the provider wants none */
-	uint32_t context; /* lmr_context; also rmr_context when there are remote rights */
+	void *desc;	       /* for local segments; NULL where the provider wants none */
+	uint32_t context;      /* lmr_context; also rmr_context when there are remote rights */
 	struct dofi_lock lock; /* a leaf; guards window */
-	struct dofi_mr window; /* for RMRs with remote rights that the LMR itself does not give; made by the first of them */
+	struct dofi_mr
+		window; /* for RMRs with remote rights that the LMR itself does not give; made by the first of them */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region; /* this and the next two as given */
 	DAT_VLEN asked_length;
@@ -53,8 +55,8 @@ struct dofi_rmr {
  * Registers memory with the fabric under a fresh key, bound and enabled as the provider wants it. privileges: DAT_MEM_PRIV_*.
  * On success mr_p, key_p, address_p (fabric address of buf) are set. 0 or a negative libfabric error.
  */
-int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
-		     uint64_t *key_p, uint64_t *address_p);
+int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
+		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 
 /*
  * A bind on its way through its EP's request queue. When its turn comes the RMR's new context becomes usable by peers and
@@ -63,13 +65,15 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 struct dofi_bind {
 	struct dofi_rmr *rmr; /* holds a reference */
 	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
+	struct dofi_mr mr;    /* a copy: the LMR's */
 	uint32_t context;     /* reserved; 0: unbind */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
 /* Checks the arguments of a bind and reserves its context; DAT_SUCCESS or the error for dat_rmr_bind. */
-DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz, const DAT_LMR_TRIPLET *triplet,
-			     DAT_MEM_PRIV_FLAGS privileges, struct dofi_bind *bind_p);
+DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
+			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			     struct dofi_bind *bind_p);
 /* Makes it effective; returns the context that it replaced (0: none), which the caller invalidates at the peers. */
 uint32_t dofi_bind_apply(struct dofi_bind *bind);
 /* The bind was flushed: gives the reserved context and the use of the LMR back. */
@@ -88,9 +92,10 @@ DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM 
 DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
 
 /* dat_lmr_create without 2.0's va_type, which api20.c checks. */
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
-			   DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address);
 DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);

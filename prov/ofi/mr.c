@@ -9,8 +9,8 @@
 #include <rdma/fi_errno.h>
 
 /*
- * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a provider that pins it for
- * writing would refuse it.
+ * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a
+ * provider that pins it for writing would refuse it.
  */
 static uint64_t access_bits(DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -33,8 +33,8 @@ static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
 	return ret ? ret : fi_mr_enable(mr);
 }
 
-int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
-		     uint64_t *key_p, uint64_t *address_p)
+int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
+		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
 {
 	int mode = ia->info->domain_attr->mr_mode;
 	uint64_t wanted_key = atomic_fetch_add_explicit(&ia->next_key, 1, memory_order_relaxed);
@@ -42,7 +42,8 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 	uint64_t key;
 	int ret;
 
-	ret = fi_mr_reg(ia->domain, buf, length, access_bits(privileges), 0, wanted_key, 0, &mr, NULL);
+	ret = fi_mr_reg(ia->domain, buf, length, access_bits(privileges), 0, wanted_key, 0, &mr,
+			NULL);
 	if (ret)
 		goto err;
 	if ((mode & FI_MR_ENDPOINT) && (ret = bind_to_endpoint(ia, mr)))
@@ -60,7 +61,8 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 err_close:
 	fi_close(&mr->fid);
 err:
-	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
+	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length,
+		   buf, fi_strerror(-ret),
 		   ret == -FI_ENOMEM ? "; see also the limit of locked memory (ulimit -l)" : "");
 	return ret;
 }

@@ -12,20 +12,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ASan reports every touch of a freed object but its header, which stale handles may still reach. */
+/* ASan reports every touch of a freed object but its header, which stale handles may reach. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
-#define POISON(ptr, size) ASAN_POISON_MEMORY_REGION((ptr), (size))
+#include <sanitizer/lsan_interface.h>
+#define POISON(ptr, size)   ASAN_POISON_MEMORY_REGION((ptr), (size))
 #define UNPOISON(ptr, size) ASAN_UNPOISON_MEMORY_REGION((ptr), (size))
+/* Objects own heap memory: what is reachable from here is not lost. */
+#define ADD_ROOT(ptr, size) __lsan_register_root_region((ptr), (size))
 #else
-#define POISON(ptr, size) ((void)(ptr), (void)(size))
+#define POISON(ptr, size)   ((void)(ptr), (void)(size))
 #define UNPOISON(ptr, size) ((void)(ptr), (void)(size))
+#define ADD_ROOT(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
 /* A freed object rests until so many others of its type were freed after it. */
 #define QUARANTINE 256u
-#define OBJ_ALIGN 64u
-#define CHUNK_MIN 65536u
+#define OBJ_ALIGN  64u
+#define CHUNK_MIN  65536u
 
 struct slab {
 	struct dofi_lock lock;
@@ -38,22 +42,28 @@ struct slab {
 #define SIZE_OF(type) ((sizeof(type) + OBJ_ALIGN - 1) & ~(size_t)(OBJ_ALIGN - 1))
 
 static const size_t obj_size[DOFI_HANDLE_TYPES] = {
-	[DAT_HANDLE_TYPE_CR] = SIZE_OF(struct dofi_cr),	  [DAT_HANDLE_TYPE_EP] = SIZE_OF(struct dofi_ep),
-	[DAT_HANDLE_TYPE_EVD] = SIZE_OF(struct dofi_evd), [DAT_HANDLE_TYPE_IA] = SIZE_OF(struct dofi_ia),
-	[DAT_HANDLE_TYPE_LMR] = SIZE_OF(struct dofi_lmr), [DAT_HANDLE_TYPE_PSP] = SIZE_OF(struct dofi_sp),
-	[DAT_HANDLE_TYPE_PZ] = SIZE_OF(struct dofi_pz),	  [DAT_HANDLE_TYPE_RMR] = SIZE_OF(struct dofi_rmr),
-	[DAT_HANDLE_TYPE_RSP] = SIZE_OF(struct dofi_sp),  [DAT_HANDLE_TYPE_CNO] = SIZE_OF(struct dofi_cno),
+	[DAT_HANDLE_TYPE_CR] = SIZE_OF(struct dofi_cr),
+	[DAT_HANDLE_TYPE_EP] = SIZE_OF(struct dofi_ep),
+	[DAT_HANDLE_TYPE_EVD] = SIZE_OF(struct dofi_evd),
+	[DAT_HANDLE_TYPE_IA] = SIZE_OF(struct dofi_ia),
+	[DAT_HANDLE_TYPE_LMR] = SIZE_OF(struct dofi_lmr),
+	[DAT_HANDLE_TYPE_PSP] = SIZE_OF(struct dofi_sp),
+	[DAT_HANDLE_TYPE_PZ] = SIZE_OF(struct dofi_pz),
+	[DAT_HANDLE_TYPE_RMR] = SIZE_OF(struct dofi_rmr),
+	[DAT_HANDLE_TYPE_RSP] = SIZE_OF(struct dofi_sp),
+	[DAT_HANDLE_TYPE_CNO] = SIZE_OF(struct dofi_cno),
 	[DAT_HANDLE_TYPE_SRQ] = SIZE_OF(struct dofi_srq),
 };
 
-#define SLAB(type)                                                                                                     \
-	[type] = {.lock.mutex = PTHREAD_MUTEX_INITIALIZER,                                                             \
+#define SLAB(type)                                         \
+	[type] = {.lock.mutex = PTHREAD_MUTEX_INITIALIZER, \
 		  .resting = {&slabs[type].resting, &slabs[type].resting}}
 
 static struct slab slabs[DOFI_HANDLE_TYPES] = {
-	SLAB(DAT_HANDLE_TYPE_CR),  SLAB(DAT_HANDLE_TYPE_EP),  SLAB(DAT_HANDLE_TYPE_EVD), SLAB(DAT_HANDLE_TYPE_IA),
-	SLAB(DAT_HANDLE_TYPE_LMR), SLAB(DAT_HANDLE_TYPE_PSP), SLAB(DAT_HANDLE_TYPE_PZ),	 SLAB(DAT_HANDLE_TYPE_RMR),
-	SLAB(DAT_HANDLE_TYPE_RSP), SLAB(DAT_HANDLE_TYPE_CNO), SLAB(DAT_HANDLE_TYPE_SRQ),
+	SLAB(DAT_HANDLE_TYPE_CR),  SLAB(DAT_HANDLE_TYPE_EP),  SLAB(DAT_HANDLE_TYPE_EVD),
+	SLAB(DAT_HANDLE_TYPE_IA),  SLAB(DAT_HANDLE_TYPE_LMR), SLAB(DAT_HANDLE_TYPE_PSP),
+	SLAB(DAT_HANDLE_TYPE_PZ),  SLAB(DAT_HANDLE_TYPE_RMR), SLAB(DAT_HANDLE_TYPE_RSP),
+	SLAB(DAT_HANDLE_TYPE_CNO), SLAB(DAT_HANDLE_TYPE_SRQ),
 };
 
 static bool add_chunk(struct slab *slab, size_t size)
@@ -63,6 +73,7 @@ static bool add_chunk(struct slab *slab, size_t size)
 
 	if (mem == MAP_FAILED)
 		return false;
+	ADD_ROOT(mem, chunk);
 	slab->fresh = mem;
 	slab->fresh_size = chunk;
 	return true;

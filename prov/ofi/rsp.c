@@ -31,7 +31,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_ep *ep = DOFI_OBJ(ep_handle, EP);
 	struct dofi_evd *evd;
-	struct dofi_sp *sp;
+	struct dofi_sp *sp = NULL;
 	DAT_RETURN ret;
 
 	if (!ia)

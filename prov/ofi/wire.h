@@ -53,7 +53,7 @@ struct dofi_msg {
 	uint32_t dst, src;   /* connection ids of receiver and sender; 0: not known yet */
 	uint64_t conn_qual;  /* REQUEST */
 	uint64_t port_qual;  /* REQUEST: the active EP's local qualifier */
-	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE: its number, which DONE repeats */
+	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE, DONE: its number */
 	uint32_t read_in, read_out;
 	uint32_t pz;	     /* number of the EP's protection zone */
 	uint32_t data;	     /* with DOFI_MSG_F_DATA */

@@ -10,8 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Runs one case per process (the way of Check unless CK_FORK=no), so every test begins with a fresh
- * registry. */
+/* One process per case, as Check does unless CK_FORK=no: each begins with a fresh registry. */
 static inline int t_run(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);

@@ -293,8 +293,7 @@ START_TEST(test_unreadable_override_is_reported_and_passed_over)
 }
 END_TEST
 
-/* REG-018: no file at all is no error. The last place can't be moved, so the test takes it as it
- * finds it. */
+/* REG-018: no file is no error. The last place can't be moved: the test takes it as it is. */
 START_TEST(test_last_comes_etc_dat_conf)
 {
 	bool there = access("/etc/dat.conf", R_OK) == 0;

@@ -14,20 +14,20 @@
 #include "../lib/unit.h"
 
 #define NUM_WORDS 13
-#define NUM_SLOTS                                                                                  \
+#define NUM_SLOTS \
 	((int)((sizeof(DAT_PROVIDER) - offsetof(DAT_PROVIDER, ia_open_func)) / sizeof(void *)))
-#define SLOT(member)                                                                               \
-	((int)((offsetof(DAT_PROVIDER, member) - offsetof(DAT_PROVIDER, ia_open_func)) /           \
+#define SLOT(member)                                                                     \
+	((int)((offsetof(DAT_PROVIDER, member) - offsetof(DAT_PROVIDER, ia_open_func)) / \
 	       sizeof(void *)))
 #define STUB_RET(slot) ((DAT_RETURN)(0x5e0000 + (slot)))
 
 /* What stands for argument n, by its kind. */
-#define WORD(n) ((uintptr_t)(0x5a0000 + (n)))
-#define P(n) ((void *)WORD(n))
-#define N(n) ((int)WORD(n))
-#define U(n) ((DAT_CONTEXT){.as_64 = WORD(n)})
-#define AGENT(n) ((DAT_OS_WAIT_PROXY_AGENT){P(n), (DAT_AGENT_FUNC)WORD((n) + 1)})
-#define REGION(n) shared_region(P(n), P((n) + 1))
+#define WORD(n)	       ((uintptr_t)(0x5a0000 + (n)))
+#define P(n)	       ((void *)WORD(n))
+#define N(n)	       ((int)WORD(n))
+#define U(n)	       ((DAT_CONTEXT){.as_64 = WORD(n)})
+#define AGENT(n)       ((DAT_OS_WAIT_PROXY_AGENT){P(n), (DAT_AGENT_FUNC)WORD((n) + 1)})
+#define REGION(n)      shared_region(P(n), P((n) + 1))
 
 static struct {
 	int calls;
@@ -41,24 +41,25 @@ static struct {
 
 typedef DAT_RETURN (*stub_fn)(WORDS_OF_13);
 
-#define STUB(slot_number)                                                                          \
-	static DAT_RETURN stub_##slot_number(WORDS_OF_13)                                          \
-	{                                                                                          \
-		const uintptr_t words[NUM_WORDS] = {a, b, c, d, e, f, g, h, i, j, k, l, m};        \
-                                                                                                   \
-		seen.calls++;                                                                      \
-		seen.slot = 0##slot_number;                                                        \
-		memcpy(seen.words, words, sizeof(words));                                          \
-		return STUB_RET(0##slot_number);                                                   \
+#define STUB(slot_number)                                                                   \
+	static DAT_RETURN stub_##slot_number(WORDS_OF_13)                                   \
+	{                                                                                   \
+		const uintptr_t words[NUM_WORDS] = {a, b, c, d, e, f, g, h, i, j, k, l, m}; \
+                                                                                            \
+		seen.calls++;                                                               \
+		seen.slot = 0##slot_number;                                                 \
+		memcpy(seen.words, words, sizeof(words));                                   \
+		return STUB_RET(0##slot_number);                                            \
 	}
 
-/* Slots are named by octal digits, so that two digits make a macro argument. */
-#define ROW_OF_8(X, row)                                                                           \
+/* Slots are counted in octal, so that a row of eight is made by pasting a digit. */
+#define ROW_OF_8(X, row) \
 	X(row##0) X(row##1) X(row##2) X(row##3) X(row##4) X(row##5) X(row##6) X(row##7)
-#define ALL_ROWS(X)                                                                                \
-	ROW_OF_8(X, 00)                                                                            \
-	ROW_OF_8(X, 01) ROW_OF_8(X, 02) ROW_OF_8(X, 03) ROW_OF_8(X, 04) ROW_OF_8(X, 05)            \
-		ROW_OF_8(X, 06) ROW_OF_8(X, 07) ROW_OF_8(X, 10) ROW_OF_8(X, 11)
+#define ALL_ROWS(X)                                                                     \
+	ROW_OF_8(X, 00)                                                                 \
+	ROW_OF_8(X, 01)                                                                 \
+	ROW_OF_8(X, 02) ROW_OF_8(X, 03) ROW_OF_8(X, 04) ROW_OF_8(X, 05) ROW_OF_8(X, 06) \
+		ROW_OF_8(X, 07) ROW_OF_8(X, 10) ROW_OF_8(X, 11)
 ALL_ROWS(STUB)
 
 #define STUB_NAME(slot_number) stub_##slot_number,
@@ -168,7 +169,7 @@ static void verify(const char *call, void *handle, int slot, DAT_RETURN bad_hand
 }
 
 /* The words of a call count from 1, the handle being the first. */
-#define CALL(handle, member, bad_handle, num_words, call)                                          \
+#define CALL(handle, member, bad_handle, num_words, call) \
 	verify(#call, handle, SLOT(member), bad_handle, num_words, call)
 
 static void call_ia(void *ia, void *any)
@@ -373,8 +374,7 @@ START_TEST(test_null_handle_is_invalid_by_its_type)
 }
 END_TEST
 
-/* HND-016: the number of an IA where another object is due, and numbers and pointers that are no IA
- */
+/* HND-016: the number of an IA where another object is due, and what is no IA at all */
 START_TEST(test_handle_of_no_such_object_is_invalid)
 {
 	expectation = EXPECT_BAD_HANDLE;

@@ -19,10 +19,12 @@ struct t_fake_record t_fake;
 
 #define MINOR DAT_VERSION_MINOR
 #define MAJOR DAT_VERSION_MAJOR
-#define LINE(name, params)                                                                         \
+#define LINE(name, params) \
 	name " " T_API " nonthreadsafe default " T_MODULE " fake.1.0 \"" params "\" \"\"\n"
+#define UNLOADABLE_LINE(name, api) \
+	name " " api " nonthreadsafe default /no/such/library.so fake.1.0 x y\n"
 #define NOT_FOUND(subtype) T_ERR(DAT_PROVIDER_NOT_FOUND, subtype)
-#define BAD_ARG(n) T_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define BAD_ARG(n)	   T_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
 static DAT_RETURN openv(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe,
 			DAT_IA_HANDLE *ia)
@@ -128,8 +130,9 @@ static DAT_PROVIDER other_table = {.ia_open_func = own_open, .ia_close_func = ow
 static DAT_PROVIDER_INFO make_info(const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 				   DAT_BOOLEAN safe)
 {
-	DAT_PROVIDER_INFO info = {
-		.dapl_version_major = major, .dapl_version_minor = minor, .is_thread_safe = safe};
+	DAT_PROVIDER_INFO info = {.dapl_version_major = major,
+				  .dapl_version_minor = minor,
+				  .is_thread_safe = safe};
 
 	own_object.table = &own_table;
 	strcpy(info.ia_name, name);
@@ -422,8 +425,7 @@ START_TEST(test_library_is_loaded_from_first_open_to_last_close)
 }
 END_TEST
 
-/* The key of the reference registry is rebuilt from the provider's attributes on close. Ours does
- * not depend on it. */
+/* The reference rebuilds its key from these attributes on close. Ours does not need them. */
 START_TEST(test_library_with_wrong_attributes_is_released)
 {
 	t_conf(LINE("ib0", "odd-attr"));
@@ -465,8 +467,7 @@ START_TEST(test_library_that_registers_nothing_is_not_found)
 }
 END_TEST
 
-/* A library that forgets to take its name back must not leave a pointer into memory that is gone.
- */
+/* A library that does not take its name back must leave no pointer into memory that is gone. */
 START_TEST(test_name_that_is_left_registered_goes_with_its_library)
 {
 	t_conf(LINE("ib0", "no-remove"));
@@ -484,8 +485,7 @@ START_TEST(test_library_that_does_not_load_is_reported)
 	int log = t_capture(STDERR_FILENO);
 	const char *text;
 
-	t_conf("ib0 " T_API
-	       " nonthreadsafe default /no/such/library.so fake.1.0 x y\n" LINE("ib1", "x"));
+	t_conf(UNLOADABLE_LINE("ib0", T_API) LINE("ib1", "x"));
 	assert_cannot_open("ib0", NOT_FOUND(DAT_NAME_NOT_REGISTERED));
 	text = t_captured(log);
 	ck_assert_ptr_nonnull(
@@ -495,16 +495,14 @@ START_TEST(test_library_that_does_not_load_is_reported)
 }
 END_TEST
 
-/* REG-030: a library that does not load, one that registers nothing, one that can't open; then the
- * one that works */
+/* REG-030: one that does not load, one that registers nothing, one that can't open, a good one */
 START_TEST(test_lines_of_a_name_are_tried_in_order)
 {
 	DAT_IA_HANDLE ia;
 
 	t_capture(STDERR_FILENO);
-	t_conf("ib0 " T_API " nonthreadsafe default /no/such/library.so fake.1.0 x y\n" LINE(
-		"ib0", "no-register") LINE("ib0", "fail-open") LINE("ib0", "good")
-		       LINE("ib0", "unused"));
+	t_conf(UNLOADABLE_LINE("ib0", T_API) LINE("ib0", "no-register") LINE("ib0", "fail-open")
+		       LINE("ib0", "good") LINE("ib0", "unused"));
 	ia = must_open("ib0");
 	ck_assert_str_eq(t_fake.init_params, "good");
 	assert_loads(3, 2);
@@ -579,9 +577,8 @@ END_TEST
 START_TEST(test_bad_lines_and_other_versions_do_no_harm)
 {
 	t_capture(STDERR_FILENO);
-	t_conf("ib0 too short\n"
-	       "ib0 " T_OTHER_API " nonthreadsafe default /no/such/library fake.1.0 x y\n"
-	       "ib0 k2.0 nonthreadsafe default /no/such/library fake.1.0 x y\n" LINE("ib0", "x"));
+	t_conf("ib0 too short\n" UNLOADABLE_LINE("ib0", T_OTHER_API) UNLOADABLE_LINE("ib0", "k2.0")
+		       LINE("ib0", "x"));
 	must_close(must_open("ib0"));
 }
 END_TEST
@@ -674,10 +671,8 @@ END_TEST
 START_TEST(test_line_replaces_the_default_name)
 {
 	t_capture(STDERR_FILENO);
-	t_conf(LINE("ofi", "from-line") "ofi-tcp " T_API
-					" nonthreadsafe default /no/such/library fake.1.0 x y\n"
-					"ofi-shm " T_OTHER_API
-					" nonthreadsafe default /no/such/library fake.1.0 x y\n");
+	t_conf(LINE("ofi", "from-line") UNLOADABLE_LINE("ofi-tcp", T_API)
+		       UNLOADABLE_LINE("ofi-shm", T_OTHER_API));
 	must_close(must_open("ofi"));
 	ck_assert_str_eq(t_fake.init_params, "from-line");
 	assert_cannot_open("ofi-tcp", NOT_FOUND(DAT_NAME_NOT_REGISTERED));
@@ -687,8 +682,7 @@ START_TEST(test_line_replaces_the_default_name)
 }
 END_TEST
 
-/* The search of the loader does not lead to our provider: it is beside the registry, which lies in
- * a local scope. */
+/* The loader does not find our provider, but it is beside the registry, in a local scope. */
 START_TEST(test_default_provider_is_found_beside_the_registry)
 {
 	char libdat[PATH_MAX];
@@ -842,7 +836,7 @@ END_TEST
 /* ---- several threads ---- */
 
 #define NUM_THREADS 4
-#define NUM_ROUNDS 200
+#define NUM_ROUNDS  200
 
 static const char *const thread_names[] = {"ib0", "ib1", "ofi", "ofi-tcp"};
 static pthread_barrier_t barrier;
@@ -973,7 +967,7 @@ START_TEST(test_extended_operation_gets_its_arguments)
 }
 END_TEST
 
-#define OPEN_OP (DAT_OPEN_EXTENSION_BASE + 3)
+#define OPEN_OP	 (DAT_OPEN_EXTENSION_BASE + 3)
 #define CLOSE_OP (DAT_CLOSE_EXTENSION_BASE + 3)
 
 START_TEST(test_open_extension_loads_and_close_extension_releases)
@@ -1204,15 +1198,14 @@ static const char *own_libdat(void)
 	return address && dladdr(address, &info) ? info.dli_fname : NULL;
 }
 
-/* The loader reads its search path once, so the program starts itself again when the directory is
- * there. */
+/* The loader reads its search path once, so the program starts itself again. */
 static int run_with_directory(char **argv)
 {
 	const char *search = getenv("LD_LIBRARY_PATH");
 	char dir[] = "/tmp/check_registry.XXXXXX";
-	char path[PATH_MAX];
+	char path[PATH_MAX], self[PATH_MAX];
 
-	if (!mkdtemp(dir)) {
+	if (!realpath("/proc/self/exe", self) || !mkdtemp(dir)) {
 		perror(dir);
 		return EXIT_FAILURE;
 	}
@@ -1222,7 +1215,7 @@ static int run_with_directory(char **argv)
 		snprintf(path, sizeof(path), "%s%s%s", dir, search ? ":" : "",
 			 search ? search : "");
 		setenv("LD_LIBRARY_PATH", path, 1);
-		execv("/proc/self/exe", argv);
+		execv(self, argv);
 	}
 	perror("cannot start the tests");
 	remove_directory();

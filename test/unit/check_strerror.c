@@ -9,9 +9,9 @@ struct code {
 	const char *name;
 };
 
-#define CODE(name)                                                                                 \
-	{                                                                                          \
-		(DAT_RETURN)(name), #name                                                          \
+#define CODE(name)                        \
+	{                                 \
+		(DAT_RETURN)(name), #name \
 	}
 
 static const struct code types[] = {
@@ -49,8 +49,7 @@ static const struct code types[] = {
 
 #define NUM_TYPES ((int)(sizeof(types) / sizeof(types[0])))
 
-/* The first and last of each group: a row that is missing or out of step shows in the sweep below.
- */
+/* The first and last of each group: the sweep below shows a row that is missing. */
 static const struct code subtypes[] = {
 	CODE(DAT_SUB_INTERRUPTED),
 	CODE(DAT_RESOURCE_MEMORY),

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "mem.h"
+
+#include "chan.h"
+#include "error.h"
+#include "ia.h"
+
+/* --- life cycle --- */
+
+DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	struct dofi_pz *pz = DOFI_OBJ(pz_handle, PZ);
+	struct dofi_rmr *rmr;
+
+	if (!pz)
+		return DOFI_BAD_HANDLE(PZ);
+	if (!rmr_handle)
+		return DOFI_BAD_ARG(2);
+	rmr = dofi_obj_alloc(pz->obj.ia, pz->obj.ia->obj.provider, DAT_HANDLE_TYPE_RMR);
+	if (!rmr)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	rmr->pz = pz;
+	atomic_store(&rmr->refs, 1);
+	dofi_lock_init(&rmr->lock);
+	dofi_obj_use(pz);
+	dofi_obj_publish(&rmr->obj, DAT_HANDLE_TYPE_RMR);
+	*rmr_handle = rmr;
+	return DAT_SUCCESS;
+}
+
+static void put(struct dofi_rmr *rmr)
+{
+	if (atomic_fetch_sub(&rmr->refs, 1) != 1)
+		return;
+	dofi_lock_fini(&rmr->lock);
+	dofi_obj_free(&rmr->obj, DAT_HANDLE_TYPE_RMR);
+}
+
+/* What a bind gave to the RMR, or would have given. */
+static void release(struct dofi_ia *ia, uint32_t context, struct dofi_lmr *lmr)
+{
+	if (context)
+		dofi_ctxtab_release(&ia->ctxtab, context);
+	dofi_obj_unuse(lmr);
+}
+
+/* Ends the latest bind, and those to come. Returns the context that ended, or 0. */
+static uint32_t unbind(struct dofi_rmr *rmr)
+{
+	struct dofi_lmr *lmr;
+	uint32_t context;
+
+	dofi_lock(&rmr->lock);
+	context = rmr->context;
+	lmr = rmr->lmr;
+	rmr->context = 0;
+	rmr->lmr = NULL;
+	rmr->freed = true;
+	dofi_unlock(&rmr->lock);
+	release(rmr->obj.ia, context, lmr);
+	return context;
+}
+
+void dofi_rmr_destroy(struct dofi_rmr *rmr)
+{
+	unbind(rmr);
+	dofi_obj_unuse(rmr->pz);
+	put(rmr);
+}
+
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
+{
+	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
+	uint32_t context;
+
+	if (!rmr || !dofi_obj_retire(&rmr->obj, false))
+		return DOFI_BAD_HANDLE(RMR);
+	context = unbind(rmr);
+	if (context)
+		dofi_chan_invalidate(rmr->obj.ia, context);
+	dofi_rmr_destroy(rmr);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
+	DAT_RETURN ret;
+
+	if (!rmr)
+		return DOFI_BAD_HANDLE(RMR);
+	ret = dofi_query_check(mask, DAT_RMR_FIELD_ALL, param);
+	if (ret != DAT_SUCCESS || !param)
+		return ret;
+	param->ia_handle = dofi_obj_ia_handle(&rmr->obj);
+	param->pz_handle = rmr->pz;
+	dofi_lock(&rmr->lock);
+	param->lmr_triplet = rmr->triplet;
+	param->mem_priv = rmr->privileges;
+	param->rmr_context = rmr->context;
+	dofi_unlock(&rmr->lock);
+	dofi_rmr_param_set_type(param);
+	return DAT_SUCCESS;
+}
+
+/* --- binds --- */
+
+/* May this part of the LMR be given to peers of the EP? */
+static DAT_RETURN check_bind(const struct dofi_rmr *rmr, const struct dofi_lmr *lmr,
+			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges)
+{
+	uint64_t address = triplet->virtual_address, length = triplet->segment_length;
+
+	if (!lmr)
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+	if (lmr->pz != rmr->pz)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+	if (address < lmr->base || length > lmr->length ||
+	    address - lmr->base > lmr->length - length)
+		return DOFI_BAD_ARG(2);
+	if ((privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) &&
+	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
+			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			     struct dofi_bind *bind_p)
+{
+	struct dofi_bind bind = {.rmr = rmr, .triplet = *triplet, .privileges = privileges};
+	struct dofi_ia *ia = rmr->obj.ia;
+	DAT_RETURN ret;
+	int err;
+
+	if (privileges & ~DAT_MEM_PRIV_ALL_FLAG)
+		return DOFI_BAD_ARG(3);
+	if (rmr->pz != ep_pz)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+	if (triplet->segment_length) {
+		bind.lmr = dofi_ctxtab_lmr(&ia->ctxtab, triplet->lmr_context);
+		ret = check_bind(rmr, bind.lmr, triplet, privileges);
+		if (ret != DAT_SUCCESS)
+			return ret;
+		err = dofi_lmr_window(bind.lmr, privileges, &bind.mr);
+		if (!err)
+			err = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &bind.context);
+		if (err)
+			return dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
+	}
+	dofi_obj_use(bind.lmr);
+	atomic_fetch_add(&rmr->refs, 1);
+	*bind_p = bind;
+	return DAT_SUCCESS;
+}
+
+static void expose(const struct dofi_bind *bind)
+{
+	uint64_t offset = bind->triplet.virtual_address - bind->lmr->base;
+	const struct dofi_ctx ctx = {
+		.key = bind->mr.key,
+		.address = bind->mr.address + offset,
+		.base = bind->triplet.virtual_address,
+		.length = bind->triplet.segment_length,
+		.context = bind->context,
+		.privileges = (uint16_t)(bind->privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
+							     DAT_MEM_PRIV_REMOTE_WRITE_FLAG)),
+		.pz = (uint16_t)bind->rmr->pz->number,
+	};
+
+	dofi_ctxtab_expose(&bind->rmr->obj.ia->ctxtab, &ctx);
+}
+
+uint32_t dofi_bind_apply(struct dofi_bind *bind)
+{
+	struct dofi_rmr *rmr = bind->rmr;
+	struct dofi_lmr *former_lmr;
+	uint32_t former;
+
+	/* Before the RMR knows it: a bind on another EP may replace it and end it at once. */
+	if (bind->context)
+		expose(bind);
+	dofi_lock(&rmr->lock);
+	if (rmr->freed) {
+		dofi_unlock(&rmr->lock);
+		dofi_bind_cancel(bind);
+		return 0;
+	}
+	former = rmr->context;
+	former_lmr = rmr->lmr;
+	rmr->context = bind->context;
+	rmr->lmr = bind->lmr;
+	rmr->triplet = bind->triplet;
+	rmr->privileges = bind->privileges;
+	dofi_unlock(&rmr->lock);
+	release(rmr->obj.ia, former, former_lmr);
+	put(rmr);
+	return former;
+}
+
+void dofi_bind_cancel(struct dofi_bind *bind)
+{
+	release(bind->rmr->obj.ia, bind->context, bind->lmr);
+	put(bind->rmr);
+}
