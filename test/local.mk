@@ -5,12 +5,16 @@
 unit_tests = \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_error \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
+	%D%/unit/check_param \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
-	%D%/unit/check_strerror1 %D%/unit/check_strerror2
+	%D%/unit/check_select \
+	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
+	%D%/unit/check_wire
 conform_tests =
 fault_tests =
-tool_tests = %D%/tools/headers.sh
+tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -34,8 +38,10 @@ t_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/test/lib
 t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
 t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
+t_core_cppflags = $(t_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi -DDOFI_DAT_MAJOR=2
 t1_libs = src/libdat.la $(CHECK_LIBS)
 t2_libs = src/libdat2.la $(CHECK_LIBS)
+t_core_libs = prov/ofi/libdofi2.la src/libdat2.la $(CHECK_LIBS)
 
 # A provider to load, and a program that has the registry in a local scope. The run path makes
 # libtool build a shared library although nobody installs it.
@@ -71,6 +77,10 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_dispatch2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_dispatch2_LDADD = $(t2_libs)
 
+%C%_unit_check_error_SOURCES = %D%/unit/check_error.c $(t_headers)
+%C%_unit_check_error_CPPFLAGS = $(t_core_cppflags)
+%C%_unit_check_error_LDADD = $(t_core_libs)
+
 %C%_unit_check_nomem1_SOURCES = %D%/unit/check_nomem.c $(t_headers)
 %C%_unit_check_nomem1_CPPFLAGS = $(t1_cppflags)
 %C%_unit_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
@@ -79,6 +89,10 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_nomem2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 %C%_unit_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
+
+%C%_unit_check_param_SOURCES = %D%/unit/check_param.c $(t_headers)
+%C%_unit_check_param_CPPFLAGS = $(t_core_cppflags)
+%C%_unit_check_param_LDADD = $(t_core_libs)
 
 # The provider that it loads shares symbols with the program, hence -export-dynamic.
 %C%_unit_check_registry1_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
@@ -90,12 +104,21 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_unit_check_registry2_LDADD = $(t2_libs)
 
+%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
+%C%_unit_check_select_CPPFLAGS = $(t_core_cppflags)
+%C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+%C%_unit_check_select_LDADD = $(t_core_libs)
+
 %C%_unit_check_strerror1_SOURCES = %D%/unit/check_strerror.c $(t_headers)
 %C%_unit_check_strerror1_CPPFLAGS = $(t1_cppflags)
 %C%_unit_check_strerror1_LDADD = $(t1_libs)
 %C%_unit_check_strerror2_SOURCES = %D%/unit/check_strerror.c $(t_headers)
 %C%_unit_check_strerror2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_strerror2_LDADD = $(t2_libs)
+
+%C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
+%C%_unit_check_wire_CPPFLAGS = $(t_core_cppflags)
+%C%_unit_check_wire_LDADD = $(t_core_libs)
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'

@@ -309,12 +309,12 @@ static const char *provider_says(const struct interface *interface, const char *
 /* "tcp over msg, domain lo", or the provider's own name where it does not run on libfabric. */
 static void write_carrier(const struct interface *interface, char *text, size_t size)
 {
-	const char *provider = provider_says(interface, "DAT_OFI_PROVIDER");
+	const char *provider = provider_says(interface, DAT_OFI_ATTR_PROVIDER);
 
 	if (*provider)
 		snprintf(text, size, "libfabric %s, %s endpoints, domain %s", provider,
-			 provider_says(interface, "DAT_OFI_TRANSPORT"),
-			 provider_says(interface, "DAT_OFI_DOMAIN"));
+			 provider_says(interface, DAT_OFI_ATTR_TRANSPORT),
+			 provider_says(interface, DAT_OFI_ATTR_DOMAIN));
 	else
 		snprintf(text, size, "%.*s", DAT_NAME_MAX_LENGTH,
 			 interface->provider.provider_name);
@@ -410,10 +410,10 @@ static void json_interface(FILE *out, const char *name, const struct interface *
 	util_json_open(&json, NULL, '{');
 	util_json_string(&json, "name", name);
 	util_json_bool(&json, "opens", true);
-	util_json_string(&json, "provider", provider_says(interface, "DAT_OFI_PROVIDER"));
-	util_json_string(&json, "transport", provider_says(interface, "DAT_OFI_TRANSPORT"));
-	util_json_string(&json, "domain", provider_says(interface, "DAT_OFI_DOMAIN"));
-	util_json_string(&json, "fabric", provider_says(interface, "DAT_OFI_FABRIC"));
+	util_json_string(&json, "provider", provider_says(interface, DAT_OFI_ATTR_PROVIDER));
+	util_json_string(&json, "transport", provider_says(interface, DAT_OFI_ATTR_TRANSPORT));
+	util_json_string(&json, "domain", provider_says(interface, DAT_OFI_ATTR_DOMAIN));
+	util_json_string(&json, "fabric", provider_says(interface, DAT_OFI_ATTR_FABRIC));
 	util_json_string(&json, "address",
 			 util_address_text(attr->ia_address_ptr, address, sizeof(address)));
 	util_json_string(&json, "adapter_name", attr->adapter_name);

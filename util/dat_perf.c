@@ -354,14 +354,14 @@ static void close_session(struct session *session)
  */
 static void tell_peer(int sync)
 {
-	char own[1024];
+	char own[1024], all[2048];
 
 	snprintf(own, sizeof(own), "%s", util_error());
+	snprintf(all, sizeof(all), "%s", own);
 	if (perf_sync_complains(sync, PEER_ERROR_MS))
-		util_fail("%s; %s", own, util_error());
-	else
-		util_fail("%s", own);
+		snprintf(all, sizeof(all), "%s; %s", own, util_error());
 	perf_sync_send(sync, PERF_MSG_ERROR, own, strlen(own));
+	util_fail("%s", all);
 }
 
 /* ---- server ---- */

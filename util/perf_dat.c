@@ -66,9 +66,9 @@ int perf_dat_fabric(const char *name, struct perf_fabric *fabric)
 		return -1;
 	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_NONE, NULL, DAT_PROVIDER_FIELD_ALL, &attr);
 	if (ret == DAT_SUCCESS) {
-		copy_attr(fabric->provider, &attr, "DAT_OFI_PROVIDER");
-		copy_attr(fabric->domain, &attr, "DAT_OFI_DOMAIN");
-		copy_attr(transport, &attr, "DAT_OFI_TRANSPORT");
+		copy_attr(fabric->provider, &attr, DAT_OFI_ATTR_PROVIDER);
+		copy_attr(fabric->domain, &attr, DAT_OFI_ATTR_DOMAIN);
+		copy_attr(transport, &attr, DAT_OFI_ATTR_TRANSPORT);
 		fabric->rdm = !strcmp(transport, "rdm");
 	}
 	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);

@@ -113,33 +113,47 @@ static int query(const struct perf_env *env, struct fi_info *hints, const char *
 		node ? " at " : "", node ? node : "", fi_strerror(-ret));
 }
 
+/* The hint for a domain is not heeded by all providers. IPv4 is what DAT addresses usually are. */
+static const struct fi_info *pick(const struct perf_env *env, const struct fi_info *list)
+{
+	const struct fi_info *best = NULL;
+
+	for (; list; list = list->next) {
+		if (env->domain && strcmp(env->domain, list->domain_attr->name))
+			continue;
+		if (!best || (best->addr_format == FI_SOCKADDR_IN6 &&
+			      list->addr_format == FI_SOCKADDR_IN))
+			best = list;
+	}
+	return best;
+}
+
 static int find_fabric(struct raw *raw)
 {
 	const struct perf_env *env = raw->env;
-	struct fi_info *hints = make_hints(env), *first = NULL;
-	int ret = -1;
+	struct fi_info *hints = make_hints(env), *list = NULL;
+	const struct fi_info *best;
+	int ret;
 
 	if (!hints)
 		return util_fail("no memory");
-	/* Interfaces have IPv4 and IPv6 entries: the first is what DAT addresses usually are. */
-	if (env->domain)
-		hints->addr_format = FI_SOCKADDR_IN;
-	if (query(env, hints, NULL, &first) && env->domain) {
-		hints->addr_format = FI_FORMAT_UNSPEC;
-		ret = query(env, hints, NULL, &first);
+	ret = query(env, hints, NULL, &list);
+	if (!ret && wants_source(env, list)) {
+		fi_freeinfo(list);
+		list = NULL;
+		ret = query(env, hints, env->source, &list);
 	}
-	if (!first)
-		goto free_hints;
-	if (wants_source(env, first)) {
-		ret = query(env, hints, env->source, &raw->info);
-		fi_freeinfo(first);
-	} else {
-		raw->info = first;
-		ret = 0;
-	}
-free_hints:
 	fi_freeinfo(hints);
-	return ret;
+	if (ret)
+		return -1;
+
+	best = pick(env, list);
+	raw->info = best ? fi_dupinfo(best) : NULL;
+	fi_freeinfo(list);
+	if (!best)
+		return util_fail("libfabric provider \"%s\" has no domain \"%s\"; see fi_info",
+				 env->cfg->provider, env->domain);
+	return raw->info ? 0 : util_fail("no memory");
 }
 
 /* ---- objects ---- */

@@ -2,6 +2,7 @@
 /* What concerns all control channels of an IA at once. */
 #include "chan.h"
 
+#include "conn.h"
 #include "ia.h"
 #include "log.h"
 #include "sp.h"
@@ -33,6 +34,19 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
+/* Only who has a data path to us can have learned what a context stands for. */
+static bool may_know_contexts(const struct dofi_chan *chan)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->phase == DOFI_CONN_UP || (conn->ep && conn->ep->path_up))
+			return true;
+	}
+	return false;
+}
+
 uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 {
 	struct dofi_msg msg = {
@@ -45,7 +59,7 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
 
-		if (chan->state != DOFI_CHAN_UP)
+		if (chan->state != DOFI_CHAN_UP || !may_know_contexts(chan))
 			continue;
 		chan->asked = msg.token;
 		dofi_chan_send(chan, &msg);

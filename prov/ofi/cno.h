@@ -34,14 +34,15 @@ struct dofi_cno {
 };
 
 /*
- * Untriggered to triggered: wakes waiters, readies the fd, makes the agent's call due. Any lock above
- * cno->lock may be held.
+ * Untriggered to triggered: wakes waiters, readies the fd, makes the agent's call due. Any lock
+ * above cno->lock may be held.
  */
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd);
 
 /*
  * The EVD is freed (dies) or moved to another CNO: it is no hint any more, and gives its use of the
- * CNO back. When the last one dies, waiting threads return with no EVD (EVD-020). evd->lock may be held.
+ * CNO back. When the last one dies, waiting threads return with no EVD (EVD-020). evd->lock may be
+ * held.
  */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
 
@@ -52,8 +53,8 @@ void dofi_cno_flush(struct dofi_cno *cno);
 void dofi_cno_run_agents(struct dofi_ia *ia);
 
 /*
- * Waits until waiters and a running agent have left, then frees. The handle has been retired, no EVD
- * is attached any more. No lock may be held.
+ * Waits until waiters and a running agent have left, then frees. The handle has been retired, no
+ * EVD is attached any more. No lock may be held.
  */
 void dofi_cno_destroy(struct dofi_cno *cno);
 

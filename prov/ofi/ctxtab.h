@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Context table: every LMR and every bound RMR of an IA has an entry, and its 32-bit context is index
- * and generation. The table lies in memory that peers may read by RDMA: an initiator resolves an
- * rmr_context once by reading the entry, then checks bounds, rights and protection zone itself.
+ * Context table: every LMR and every bound RMR of an IA has an entry, and its 32-bit context is
+ * index and generation. The table lies in memory that peers may read by RDMA: an initiator resolves
+ * an rmr_context once by reading the entry, then checks bounds, rights and protection zone itself.
  * Entries are in network byte order.
  */
 #ifndef DOFI_CTXTAB_H

@@ -76,9 +76,9 @@ struct dofi_evd {
 };
 
 /*
- * Appends an event. notify: may wake the waiter or trigger the CNO. -ENOSPC when the EVD is full: then
- * the event is lost, the overflow has been reported on the asynchronous EVD, and the caller breaks the
- * EP concerned. Any lock above evd->lock may be held.
+ * Appends an event. notify: may wake the waiter or trigger the CNO. -ENOSPC when the EVD is full:
+ * then the event is lost, the overflow has been reported on the asynchronous EVD, and the caller
+ * breaks the EP concerned. Any lock above evd->lock may be held.
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
@@ -89,9 +89,9 @@ uint32_t dofi_evd_room(struct dofi_evd *evd);
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
 
 /*
- * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream brings
- * its notification config; streams that don't go together on one EVD are refused with false and
- * nothing changed (EVS-111 to 118). NULL evd: true.
+ * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream
+ * brings its notification config; streams that don't go together on one EVD are refused with false
+ * and nothing changed (EVS-111 to 118). NULL evd: true.
  */
 bool dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
 void dofi_evd_detach_dto(struct dofi_evd *evd);
@@ -103,8 +103,8 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 		 struct dofi_evd **evd_p);
 
 /*
- * Wakes the waiter with DAT_ABORT and waits until it has left, detaches the CNO, frees. The handle has
- * been retired. No lock may be held: the waiter needs engine.lock to leave.
+ * Wakes the waiter with DAT_ABORT and waits until it has left, detaches the CNO, frees. The handle
+ * has been retired. No lock may be held: the waiter needs engine.lock to leave.
  */
 void dofi_evd_destroy(struct dofi_evd *evd);
 

@@ -8,13 +8,14 @@ noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
 
 dofi_sources = \
 	%D%/addr.c %D%/addr.h %D%/api.h %D%/attr.c %D%/chan.c %D%/chan.h %D%/cm.c %D%/cno.c \
-	%D%/cno.h %D%/conn.c %D%/conn.h %D%/cr.c %D%/mr.c %D%/cookie.c %D%/cookie.h %D%/ctxtab.c %D%/ctxtab.h %D%/dat_api.h \
-	%D%/engine.c %D%/engine.h %D%/ep.c %D%/ep.h %D%/ep_attr.c %D%/ep_attr.h %D%/ep_connect.c \
-	%D%/error.c %D%/error.h %D%/evd.c %D%/evd.h %D%/ia.c %D%/ia.h %D%/init.c %D%/issue.c \
-	%D%/list.h %D%/listen.c %D%/lmr.c %D%/rmr.c %D%/lock.h %D%/log.c %D%/log.h %D%/mem.h %D%/object.c \
-	%D%/object.h %D%/param.c %D%/param.def %D%/param.h %D%/post.c %D%/psp.c %D%/pz.c \
-	%D%/reap.c %D%/rsp.c %D%/select.c %D%/select.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h \
-	%D%/trans.h %D%/trans_msg.c %D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h
+	%D%/cno.h %D%/conn.c %D%/conn.h %D%/cookie.c %D%/cookie.h %D%/cr.c %D%/ctxtab.c \
+	%D%/ctxtab.h %D%/dat_api.h %D%/engine.c %D%/engine.h %D%/ep.c %D%/ep.h %D%/ep_attr.c \
+	%D%/ep_attr.h %D%/ep_connect.c %D%/error.c %D%/error.h %D%/evd.c %D%/evd.h %D%/ia.c \
+	%D%/ia.h %D%/init.c %D%/issue.c %D%/list.h %D%/listen.c %D%/lmr.c %D%/lock.h %D%/log.c \
+	%D%/log.h %D%/mem.h %D%/mr.c %D%/object.c %D%/object.h %D%/param.c %D%/param.def \
+	%D%/param.h %D%/post.c %D%/psp.c %D%/pz.c %D%/reap.c %D%/rmr.c %D%/rsp.c %D%/select.c \
+	%D%/select.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h %D%/trans.h %D%/trans_msg.c \
+	%D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h
 
 dofi_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
 dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)

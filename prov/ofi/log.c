@@ -12,7 +12,7 @@
 #define PREFIX	      "dat-ofi: "
 #define LINE_MAX_SIZE 4096
 
-enum dofi_log_level dofi_log_level = DOFI_LOG_WARN;
+_Atomic enum dofi_log_level dofi_log_level = DOFI_LOG_WARN;
 
 static const char *const level_words[] = {
 	[DOFI_LOG_OFF] = "off",	  [DOFI_LOG_ERROR] = "error", [DOFI_LOG_WARN] = "warn",

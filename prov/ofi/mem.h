@@ -10,8 +10,7 @@ struct fid_mr;
 
 struct dofi_pz {
 	struct dofi_obj obj;
-	uint32_t
-		number; /* names the zone to peers; never reused within an IA while < 65536 zones were made */
+	uint16_t number; /* names the zone to peers; no other zone of the IA has it now */
 };
 
 /* A registration with the fabric, or none when fid is NULL. */
@@ -30,8 +29,7 @@ struct dofi_lmr {
 	void *desc;	       /* for local segments; NULL where the provider wants none */
 	uint32_t context;      /* lmr_context; also rmr_context when there are remote rights */
 	struct dofi_lock lock; /* a leaf; guards window */
-	struct dofi_mr
-		window; /* for RMRs with remote rights that the LMR itself does not give; made by the first of them */
+	struct dofi_mr window; /* for RMRs that give more than the LMR; made by the first of them */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region; /* this and the next two as given */
 	DAT_VLEN asked_length;
@@ -52,15 +50,16 @@ struct dofi_rmr {
 };
 
 /*
- * Registers memory with the fabric under a fresh key, bound and enabled as the provider wants it. privileges: DAT_MEM_PRIV_*.
- * On success mr_p, key_p, address_p (fabric address of buf) are set. 0 or a negative libfabric error.
+ * Registers memory with the fabric under a fresh key, bound and enabled as the provider wants it.
+ * *address_p is the fabric address of buf. 0 or a negative libfabric error.
  */
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 
 /*
- * A bind on its way through its EP's request queue. When its turn comes the RMR's new context becomes usable by peers and
- * replaces the former one. All three functions may be called with ep->lock held.
+ * A bind on its way through its EP's request queue. When its turn comes the RMR's new context
+ * becomes usable by peers and replaces the former one. All functions may be called with ep->lock
+ * held.
  */
 struct dofi_bind {
 	struct dofi_rmr *rmr; /* holds a reference */
@@ -70,16 +69,19 @@ struct dofi_bind {
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
-/* Checks the arguments of a bind and reserves its context; DAT_SUCCESS or the error for dat_rmr_bind. */
+/* Checks the arguments of a bind and reserves its context. */
 DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
 			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
 			     struct dofi_bind *bind_p);
-/* Makes it effective; returns the context that it replaced (0: none), which the caller invalidates at the peers. */
+/*
+ * Returns the context that the new one replaced (0: none), which the caller invalidates at the
+ * peers.
+ */
 uint32_t dofi_bind_apply(struct dofi_bind *bind);
 /* The bind was flushed: gives the reserved context and the use of the LMR back. */
 void dofi_bind_cancel(struct dofi_bind *bind);
 
-/* For binds: the LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
+/* The LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
 int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p);
 
 /* No lock may be held; peers are not told. */

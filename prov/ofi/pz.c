@@ -2,6 +2,34 @@
 #include "ia.h"
 #include "mem.h"
 
+/* ia->obj_lock held. */
+static bool is_taken(const struct dofi_ia *ia, uint16_t number)
+{
+	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_PZ])
+	{
+		if (DOFI_CONTAINER(node, struct dofi_pz, obj.siblings)->number == number)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Counts up, so that a number rests before it comes again; from the second round on some are in
+ * use.
+ */
+static bool take_number(struct dofi_ia *ia, uint16_t *number_p)
+{
+	bool ok;
+
+	dofi_lock(&ia->obj_lock);
+	ok = ia->counts[DAT_HANDLE_TYPE_PZ] <= UINT16_MAX;
+	while (ok && ia->next_pz > UINT16_MAX && is_taken(ia, (uint16_t)ia->next_pz))
+		ia->next_pz++;
+	*number_p = (uint16_t)ia->next_pz++;
+	dofi_unlock(&ia->obj_lock);
+	return ok;
+}
+
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
@@ -14,9 +42,10 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 	pz = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_PZ);
 	if (!pz)
 		return DOFI_NO_MEMORY;
-	dofi_lock(&ia->obj_lock);
-	pz->number = ia->next_pz++;
-	dofi_unlock(&ia->obj_lock);
+	if (!take_number(ia, &pz->number)) {
+		dofi_pz_destroy(pz);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_PROTECTION_DOMAIN);
+	}
 	dofi_obj_publish(&pz->obj, DAT_HANDLE_TYPE_PZ);
 	*pz_handle = pz;
 	return DAT_SUCCESS;

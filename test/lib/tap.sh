@@ -67,7 +67,7 @@ t_try() {
 	fi
 }
 
-# t_start FILE COMMAND...: in the background, its output line by line in $t_dir/FILE, its process id in t_pid
+# t_start FILE COMMAND...: in the background, its output line by line in $t_dir/FILE
 t_start() {
 	t_out=$t_dir/$1
 	shift
@@ -76,13 +76,38 @@ t_start() {
 	t_pids="$t_pids $t_pid"
 }
 
-# t_await FILE TEXT: true once the process started last has written TEXT, false when it ended before
+# t_await TEXT: true once the process started last has written TEXT, false when it ended without
 t_await() {
-	while ! grep -q -e "$2" "$t_dir/$1"; do
+	until grep -q -e "$1" "$t_out"; do
 		# It may have written and ended between the two looks.
-		kill -0 "$t_pid" 2>/dev/null || { grep -q -e "$2" "$t_dir/$1"; return; }
+		kill -0 "$t_pid" 2>/dev/null || { grep -q -e "$1" "$t_out"; return; }
 		sleep 0.05
 	done
+}
+
+# t_pair TEXT SERVER CLIENT: two commands, each in one string. The client starts when the server has
+# written TEXT. True when both succeed; what they wrote is in $t_dir/server and $t_dir/client.
+t_pair() {
+	: >"$t_dir/client"
+	t_start server sh -c "exec $2"
+	if t_await "$1" && timeout "$t_limit" sh -c "exec $3" >"$t_dir/client" 2>&1; then
+		wait "$t_pid"
+	else
+		kill "$t_pid" 2>/dev/null
+		wait "$t_pid"
+		return 1
+	fi
+}
+
+# t_run_pair NAME TEXT SERVER CLIENT: the same as a test
+t_run_pair() {
+	t_name=$1
+	shift
+	if t_pair "$@"; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/server" "$t_dir/client"
+	fi
 }
 
 t_done() {

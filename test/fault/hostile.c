@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Strangers at the door. A victim process serves a PSP, an honest client connects to it and
+ * exchanges messages all the time, and each test attacks the victim's port with plain sockets.
+ * Afterwards the honest client must get on, and in the end the victim must be whole.
+ */
+#include "../../prov/ofi/wire.h"
+
+#include <check.h>
+#include <dat2/udat.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIMIT_MS       30000 /* for whatever has to happen */
+#define CONNECT_US     20000000u
+#define VICTIM_FILES   200   /* few, so that running out of them is tried too */
+#define HANDSHAKE_MS   "1500"
+#define MESSAGE_SIZE   256
+#define MAX_VICTIM_EPS 24
+#define IDLE_SOCKETS   10000
+#define SKIP	       77
+
+/* What the processes know of each other. */
+static struct shared {
+	_Atomic uint16_t port;	  /* 0: the victim does not listen yet */
+	_Atomic bool no_ia;	  /* this machine has no fabric for the test */
+	_Atomic bool stop_client, stop_victim;
+	_Atomic bool lenient;	  /* the client may be refused: the victim's queue is full of requests */
+	_Atomic uint32_t rounds;  /* that the client completed */
+	_Atomic uint32_t refused; /* while that was allowed */
+	_Atomic uint32_t eps;	  /* of the victim */
+	_Atomic int files_before, files_after;
+} *shared;
+
+static DAT_NAME_PTR ia_name;
+
+/* --- both DAT processes --- */
+
+static void ok(const char *who, const char *call, DAT_RETURN ret)
+{
+	const char *type = "?", *subtype = "";
+
+	if (ret == DAT_SUCCESS)
+		return;
+	dat_strerror(ret, &type, &subtype);
+	fprintf(stderr, "# %s: %s: %s %s\n", who, call, type, subtype);
+	_exit(EXIT_FAILURE);
+}
+
+static void wrong(const char *who, const char *what, uint32_t number)
+{
+	fprintf(stderr, "# %s: %s, event or status 0x%x\n", who, what, number);
+	_exit(EXIT_FAILURE);
+}
+
+#define OK(call) ok(me, #call, call)
+
+/* An IA with what every user of it here needs. */
+struct side {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, evd;
+	DAT_PZ_HANDLE pz;
+};
+
+static void side_open(const char *me, struct side *s)
+{
+	s->async = DAT_HANDLE_NULL;
+	OK(dat_ia_open(ia_name, 8, &s->async, &s->ia));
+	OK(dat_pz_create(s->ia, &s->pz));
+	OK(dat_evd_create(s->ia, 256, DAT_HANDLE_NULL,
+			  DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG, &s->evd));
+}
+
+struct end {
+	DAT_EP_HANDLE ep;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT context;
+	unsigned char mem[2 * MESSAGE_SIZE]; /* received, sent */
+};
+
+static DAT_LMR_TRIPLET segment(const struct end *end, size_t offset)
+{
+	return (DAT_LMR_TRIPLET){
+		.virtual_address = (uintptr_t)end->mem + offset,
+		.segment_length = MESSAGE_SIZE,
+		.lmr_context = end->context,
+	};
+}
+
+static struct end *end_new(const char *me, const struct side *s)
+{
+	struct end *end = calloc(1, sizeof(*end));
+	DAT_REGION_DESCRIPTION region = {.for_va = end->mem};
+	DAT_DTO_COOKIE cookie = {.as_ptr = end};
+	DAT_LMR_TRIPLET iov;
+
+	OK(dat_lmr_create(s->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(end->mem), s->pz,
+			  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &end->lmr, &end->context, NULL,
+			  NULL, NULL));
+	OK(dat_ep_create(s->ia, s->pz, s->evd, s->evd, s->evd, NULL, &end->ep));
+	iov = segment(end, 0);
+	OK(dat_ep_post_recv(end->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	return end;
+}
+
+static void end_free(const char *me, struct end *end)
+{
+	OK(dat_ep_free(end->ep));
+	OK(dat_lmr_free(end->lmr));
+	free(end);
+}
+
+static void end_send(const char *me, struct end *end)
+{
+	DAT_LMR_TRIPLET iov = segment(end, MESSAGE_SIZE);
+	DAT_DTO_COOKIE cookie = {.as_ptr = end};
+
+	OK(dat_ep_post_send(end->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* --- the victim: echoes the first message of every connection --- */
+
+#define me "victim"
+
+static struct end *ends[MAX_VICTIM_EPS];
+
+static struct end **end_slot(DAT_EP_HANDLE ep)
+{
+	for (int i = 0; i < MAX_VICTIM_EPS; i++)
+		if (ends[i] ? ends[i]->ep == ep : !ep)
+			return &ends[i];
+	return NULL;
+}
+
+static void victim_request(const struct side *s, DAT_CR_HANDLE cr)
+{
+	struct end **slot = end_slot(NULL);
+
+	if (!slot) {
+		OK(dat_cr_reject(cr, 0, NULL));
+		return;
+	}
+	*slot = end_new(me, s);
+	OK(dat_cr_accept(cr, (*slot)->ep, 0, NULL));
+	atomic_fetch_add(&shared->eps, 1);
+}
+
+static void victim_over(DAT_EP_HANDLE ep)
+{
+	struct end **slot = end_slot(ep);
+
+	end_free(me, *slot);
+	*slot = NULL;
+	atomic_fetch_sub(&shared->eps, 1);
+}
+
+static void victim_completion(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	struct end **slot = end_slot(dto->ep_handle);
+
+	if (!slot || dto->operation != DAT_DTO_RECEIVE || dto->status != DAT_DTO_SUCCESS)
+		return; /* an echo that went out, or what is left of a connection that is over */
+	memcpy((*slot)->mem + MESSAGE_SIZE, (*slot)->mem, MESSAGE_SIZE);
+	end_send(me, *slot);
+}
+
+static void victim_event(const struct side *s, const DAT_EVENT *event)
+{
+	switch (event->event_number) {
+	case DAT_CONNECTION_REQUEST_EVENT:
+		victim_request(s, event->event_data.cr_arrival_event_data.cr_handle);
+		break;
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+		break;
+	case DAT_DTO_COMPLETION_EVENT:
+		victim_completion(&event->event_data.dto_completion_event_data);
+		break;
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+	case DAT_CONNECTION_EVENT_BROKEN:
+	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
+		victim_over(event->event_data.connect_event_data.ep_handle);
+		break;
+	default:
+		wrong(me, "an event that should not come", event->event_number);
+	}
+}
+
+/* Serves until told to stop and, then, until all that attackers left behind is gone. */
+static void victim_serve(const struct side *s)
+{
+	DAT_EVENT event;
+	DAT_RETURN ret;
+	DAT_COUNT nmore;
+	int quiet_ms = 0;
+
+	while (quiet_ms < LIMIT_MS) {
+		ret = dat_evd_wait(s->evd, 20000, 1, &event, &nmore);
+		if (ret == DAT_SUCCESS)
+			victim_event(s, &event);
+		else if (DAT_GET_TYPE(ret) != DAT_TIMEOUT_EXPIRED)
+			ok(me, "dat_evd_wait", ret);
+		shared->files_after = open_files();
+		if (!shared->stop_victim)
+			continue;
+		if (!shared->eps && shared->files_after <= shared->files_before)
+			return;
+		quiet_ms += 20;
+	}
+}
+
+static void victim_main(void)
+{
+	struct rlimit files = {VICTIM_FILES, VICTIM_FILES};
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	struct side s;
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (dat_ia_open(ia_name, 8, &async, &s.ia) != DAT_SUCCESS) {
+		shared->no_ia = true;
+		_exit(SKIP);
+	}
+	OK(dat_ia_close(s.ia, DAT_CLOSE_ABRUPT_FLAG));
+	side_open(me, &s);
+	OK(dat_psp_create_any(s.ia, &qual, s.evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	shared->files_before = open_files();
+	shared->port = (uint16_t)qual;
+	victim_serve(&s);
+	OK(dat_psp_free(psp));
+	OK(dat_ia_close(s.ia, DAT_CLOSE_ABRUPT_FLAG));
+	_exit(EXIT_SUCCESS);
+}
+
+#undef me
+
+/* --- the honest client --- */
+
+#define me "client"
+
+/* What the connection says next, or the completion that counts. */
+static DAT_EVENT client_next(const struct side *s)
+{
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	OK(dat_evd_wait(s->evd, CONNECT_US, 1, &event, &nmore));
+	return event;
+}
+
+static bool client_connect(const struct side *s, struct end *end)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	DAT_EVENT event;
+
+	OK(dat_ep_connect(end->ep, (DAT_IA_ADDRESS_PTR)&to, shared->port, CONNECT_US, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	event = client_next(s);
+	while (event.event_number == DAT_DTO_COMPLETION_EVENT)
+		event = client_next(s); /* the receive of a failed attempt */
+	if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+		return true;
+	if (!shared->lenient || (event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+				 event.event_number != DAT_CONNECTION_EVENT_PEER_REJECTED))
+		wrong(me, "can't connect", event.event_number);
+	return false;
+}
+
+static void client_exchange(const struct side *s, struct end *end, uint32_t round)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	memset(end->mem + MESSAGE_SIZE, (int)(round % 255 + 1), MESSAGE_SIZE);
+	end_send(me, end);
+	for (int n = 0; n < 2; n++) {
+		event = client_next(s);
+		dto = &event.event_data.dto_completion_event_data;
+		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
+			wrong(me, "the connection did not last", event.event_number);
+		if (dto->status != DAT_DTO_SUCCESS || dto->transfered_length != MESSAGE_SIZE)
+			wrong(me, "a transfer failed", dto->status);
+	}
+	if (memcmp(end->mem, end->mem + MESSAGE_SIZE, MESSAGE_SIZE))
+		wrong(me, "the echo differs", end->mem[0]);
+}
+
+/* A new IA each time: so each round dials anew, among the strangers. */
+static void client_round(uint32_t round)
+{
+	struct end *end;
+	struct side s;
+
+	side_open(me, &s);
+	end = end_new(me, &s);
+	if (client_connect(&s, end)) {
+		client_exchange(&s, end, round);
+		OK(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
+		atomic_fetch_add(&shared->rounds, 1);
+	} else {
+		atomic_fetch_add(&shared->refused, 1);
+	}
+	end_free(me, end);
+	OK(dat_ia_close(s.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void client_main(void)
+{
+	for (uint32_t round = 0; !shared->stop_client; round++)
+		client_round(round);
+	_exit(EXIT_SUCCESS);
+}
+
+#undef me
+
+/* --- the attacker's tools --- */
+
+static uint64_t random_state = 0x686f7374696c6521u;
+
+/* xorshift64: the same sequence in every run. */
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void pause_ms(int ms)
+{
+	poll(NULL, 0, ms);
+}
+
+/* The honest client completes so many rounds more. */
+static void assert_progress(uint32_t rounds)
+{
+	uint32_t start = shared->rounds;
+
+	for (int ms = 0; shared->rounds - start < rounds; ms++) {
+		ck_assert_msg(ms < LIMIT_MS, "the honest client does not get on");
+		pause_ms(1);
+	}
+}
+
+/* A socket that is connected to the victim. -1 only while the victim's queue is full. */
+static int try_dial(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(shared->port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct linger hard = {.l_onoff = 1};
+	struct timeval limit = {.tv_sec = 5};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	/* No TIME_WAIT: the tests use up many ports. */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int dial(void)
+{
+	int fd = try_dial();
+
+	for (int ms = 0; fd < 0; ms += 10, fd = try_dial()) {
+		ck_assert_msg(ms < LIMIT_MS, "the victim does not listen: %s", strerror(errno));
+		pause_ms(10);
+	}
+	return fd;
+}
+
+/* False when the victim has hung up, which it may at any time. */
+static bool say(int fd, const void *bytes, size_t size)
+{
+	return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static void assert_hangs_up(int fd)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), 0);
+	while (n > 0);
+	ck_assert_msg(!n || errno == ECONNRESET, "the victim keeps the connection");
+	close(fd);
+}
+
+static size_t read_all(int fd, uint8_t *bytes, size_t size)
+{
+	ssize_t n = recv(fd, bytes, size, MSG_WAITALL);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Receives one frame of the victim; its body's size, 0 when it hung up. */
+static size_t hear(int fd, uint8_t *body)
+{
+	uint8_t length[DOFI_WIRE_LENGTH];
+	size_t size;
+
+	if (read_all(fd, length, sizeof(length)) != sizeof(length))
+		return 0;
+	size = (size_t)length[2] << 8 | length[3];
+	ck_assert(!length[0] && !length[1] && size <= DOFI_WIRE_MAX_FRAME - DOFI_WIRE_LENGTH);
+	return read_all(fd, body, size);
+}
+
+/* A greeting that the victim takes: what it says of itself, under another name. */
+static struct dofi_hello hello;
+
+static size_t hello_frame(uint8_t *frame)
+{
+	return dofi_wire_put_hello(frame, &hello);
+}
+
+/* Learns the provider's name by a greeting that is wrong in nothing else. */
+static void learn_hello(void)
+{
+	static const char *const providers[] = {"tcp", "sockets", "verbs"};
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size;
+	int fd = dial();
+
+	memcpy(hello.uuid, "not an IA at all", sizeof(hello.uuid));
+	memcpy(&hello.addr, &addr, sizeof(addr));
+	snprintf(hello.provider, sizeof(hello.provider), "%s", providers[0]);
+	hello.transport = 1;
+	ck_assert(say(fd, frame, hello_frame(frame)));
+	size = hear(fd, frame);
+	ck_assert_msg(size && dofi_wire_get_hello(frame, size, &hello), "the victim does not greet");
+	memcpy(hello.uuid, "not an IA at all", sizeof(hello.uuid));
+	close(fd);
+}
+
+/* A channel on which messages count. */
+static int greet(void)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_hello theirs;
+	size_t size;
+
+	for (int ms = 0; ms < LIMIT_MS; ms += 10) {
+		int fd = dial();
+
+		if (say(fd, frame, hello_frame(frame)) && (size = hear(fd, frame)) &&
+		    dofi_wire_get_hello(frame, size, &theirs))
+			return fd;
+		close(fd); /* turned away: no descriptors were left */
+		pause_ms(10);
+	}
+	ck_abort_msg("the victim does not answer a greeting");
+	return -1;
+}
+
+static bool say_msg(int fd, const struct dofi_msg *msg)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+
+	return say(fd, frame, dofi_wire_put_msg(frame, msg));
+}
+
+/* --- attacks --- */
+
+START_TEST(test_client_gets_on_unhindered)
+{
+	assert_progress(5);
+}
+END_TEST
+
+START_TEST(test_random_bytes)
+{
+	uint8_t bytes[8192];
+
+	for (int n = 0; n < 300; n++) {
+		size_t size = next_random() % sizeof(bytes) + 1;
+		int fd = dial();
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = (uint8_t)next_random();
+		if (n % 2)
+			bytes[0] = bytes[1] = 0; /* so that it may pass for a frame */
+		say(fd, bytes, size);
+		if (n % 3)
+			shutdown(fd, SHUT_WR);
+		close(fd);
+	}
+	assert_progress(3);
+}
+END_TEST
+
+START_TEST(test_garbage_is_hung_up_on)
+{
+	int fd = dial();
+
+	ck_assert(say(fd, "GET / HTTP/1.1\r\n\r\n", 18));
+	assert_hangs_up(fd);
+	assert_progress(1);
+}
+END_TEST
+
+/* The answer tells the other release what we speak. */
+START_TEST(test_wrong_version_is_answered_and_hung_up_on)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = hello_frame(frame);
+	uint32_t version;
+	int fd = dial();
+
+	frame[DOFI_WIRE_LENGTH + 4] = 0x7f;
+	ck_assert(say(fd, frame, size));
+	size = hear(fd, frame);
+	ck_assert_msg(dofi_wire_hello_version(frame, size, &version), "no answer");
+	ck_assert_uint_eq(version, DOFI_WIRE_VERSION);
+	assert_hangs_up(fd);
+	assert_progress(1);
+}
+END_TEST
+
+START_TEST(test_wrong_provider_and_transport_are_hung_up_on)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	int fd = dial();
+
+	hello.provider[0] ^= 1;
+	ck_assert(say(fd, frame, hello_frame(frame)));
+	assert_hangs_up(fd);
+	hello.provider[0] ^= 1;
+	hello.transport ^= 0x80;
+	fd = dial();
+	ck_assert(say(fd, frame, hello_frame(frame)));
+	assert_hangs_up(fd);
+	assert_progress(1);
+}
+END_TEST
+
+START_TEST(test_cut_in_the_middle)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = hello_frame(frame);
+
+	for (size_t cut = 1; cut < size; cut++) {
+		int fd = dial();
+
+		say(fd, frame, cut);
+		if (cut % 2)
+			shutdown(fd, SHUT_WR);
+		close(fd);
+	}
+	for (size_t cut = 1; cut < 60; cut += 3) {
+		struct dofi_msg msg = {.type = DOFI_MSG_REQUEST, .conn_qual = shared->port};
+		int fd = greet();
+
+		dofi_wire_put_msg(frame, &msg);
+		say(fd, frame, cut);
+		close(fd);
+	}
+	assert_progress(3);
+}
+END_TEST
+
+START_TEST(test_wrong_lengths_are_hung_up_on)
+{
+	static const uint8_t lengths[][4] = {
+		{0, 0, 0, 0}, {0, 0, 0x0f, 0xfd}, {0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 1}};
+	uint8_t frame[64] = {0};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		int fd = greet();
+
+		memcpy(frame, lengths[i], 4);
+		say(fd, frame, sizeof(frame));
+		assert_hangs_up(fd);
+	}
+	assert_progress(1);
+}
+END_TEST
+
+static struct dofi_msg random_msg(void)
+{
+	static const uint8_t private_data[DOFI_WIRE_MAX_PRIVATE];
+	uint64_t bits = next_random();
+
+	return (struct dofi_msg){
+		/* A GOODBYE would end it too soon. */
+		.type = (uint8_t)(1 + bits % (DOFI_MSG_GOODBYE - 1)),
+		.reason = (uint8_t)(bits >> 8) % (DOFI_REASON_ERROR + 1),
+		.flags = (uint16_t)(bits >> 16),
+		.dst = bits & 1 ? (uint32_t)next_random() : (uint32_t)(bits >> 24) % 512,
+		.src = (uint32_t)(bits >> 32) % 64,
+		.conn_qual = bits & 2 ? shared->port : next_random(),
+		.token = next_random(),
+		.read_in = (uint32_t)next_random(),
+		.context = (uint32_t)next_random(),
+		.private_size = (uint32_t)(bits >> 40) % (DOFI_WIRE_MAX_PRIVATE + 1),
+		.private_data = private_data,
+	};
+}
+
+/* Ids of connections that are other channels', unknown ids, answers that nobody asked for. */
+START_TEST(test_senseless_messages)
+{
+	shared->lenient = true; /* there are requests among them */
+	for (int n = 0; n < 20; n++) {
+		int fd = greet();
+
+		for (int i = 0; i < 500; i++) {
+			struct dofi_msg msg = random_msg();
+
+			if (!say_msg(fd, &msg))
+				break;
+			recv(fd, (uint8_t[4096]){0}, 4096, MSG_DONTWAIT);
+		}
+		close(fd);
+	}
+	assert_progress(3);
+}
+END_TEST
+
+START_TEST(test_flood_of_requests)
+{
+	int fd = greet();
+
+	shared->lenient = true;
+	for (uint32_t n = 1; n <= 20000; n++) {
+		/* Every other one is a duplicate. */
+		struct dofi_msg msg = {.type = DOFI_MSG_REQUEST, .src = n / 2, .conn_qual = shared->port};
+
+		if (!say_msg(fd, &msg))
+			break;
+		recv(fd, (uint8_t[4096]){0}, 4096, MSG_DONTWAIT);
+	}
+	assert_progress(3);
+	close(fd);
+}
+END_TEST
+
+START_TEST(test_peer_that_never_reads_is_given_up)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_INVALIDATE, .context = 0x10001};
+	uint64_t sent = 0;
+	int fd = greet();
+
+	while (say_msg(fd, &msg))
+		ck_assert_msg(++sent < 4000000, "the victim piles up answers without end");
+	ck_assert_msg(errno != EAGAIN, "the victim stopped reading instead of hanging up");
+	close(fd);
+	assert_progress(1);
+}
+END_TEST
+
+/* More of them than descriptors, held open in bunches of what this process may have itself. */
+START_TEST(test_idle_sockets)
+{
+	struct rlimit files;
+	size_t bunch, held = 0, total = 0;
+	int *fds;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	bunch = files.rlim_cur > IDLE_SOCKETS + 64 ? IDLE_SOCKETS : (size_t)files.rlim_cur - 64;
+	fds = calloc(bunch, sizeof(*fds));
+	while (total < IDLE_SOCKETS) {
+		for (held = 0; held < bunch && total < IDLE_SOCKETS; held++, total++)
+			fds[held] = dial();
+		assert_progress(2);
+		while (held)
+			close(fds[--held]);
+	}
+	free(fds);
+	assert_progress(3);
+}
+END_TEST
+
+START_TEST(test_silent_socket_is_hung_up_on_in_time)
+{
+	assert_hangs_up(dial());
+}
+END_TEST
+
+/* Last: no descriptor and no EP is left over from all this. */
+START_TEST(test_victim_is_whole)
+{
+	shared->lenient = false;
+	assert_progress(3);
+	shared->stop_client = true;
+	shared->stop_victim = true;
+	for (int ms = 0; shared->eps || shared->files_after > shared->files_before; ms++) {
+		ck_assert_msg(ms < LIMIT_MS, "%u EPs left; %d open files, before the attacks %d",
+			      shared->eps, shared->files_after, shared->files_before);
+		pause_ms(1);
+	}
+}
+END_TEST
+
+static void forgive(void)
+{
+	shared->lenient = false;
+}
+
+static void setup(void)
+{
+	learn_hello();
+}
+
+static Suite *attacks(void)
+{
+	Suite *suite = suite_create("hostile");
+	TCase *tc = tcase_create("attacks");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, NULL);
+	(void)forgive;
+	tcase_add_test(tc, test_client_gets_on_unhindered);
+	tcase_add_test(tc, test_random_bytes);
+	tcase_add_test(tc, test_garbage_is_hung_up_on);
+	tcase_add_test(tc, test_wrong_version_is_answered_and_hung_up_on);
+	tcase_add_test(tc, test_wrong_provider_and_transport_are_hung_up_on);
+	tcase_add_test(tc, test_cut_in_the_middle);
+	tcase_add_test(tc, test_wrong_lengths_are_hung_up_on);
+	tcase_add_test(tc, test_idle_sockets);
+	tcase_add_test(tc, test_silent_socket_is_hung_up_on_in_time);
+	tcase_add_test(tc, test_peer_that_never_reads_is_given_up);
+	tcase_add_test(tc, test_senseless_messages);
+	tcase_add_test(tc, test_flood_of_requests);
+	tcase_add_test(tc, test_victim_is_whole);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+/* --- the play --- */
+
+static pid_t start(void (*run)(void))
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		run();
+	_exit(EXIT_FAILURE);
+}
+
+/* 0 when the process ended well by itself. */
+static int finish(const char *who, pid_t pid)
+{
+	int status = 0;
+
+	for (int ms = 0; !waitpid(pid, &status, WNOHANG); ms++) {
+		if (ms == LIMIT_MS)
+			kill(pid, SIGKILL);
+		pause_ms(1);
+	}
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	fprintf(stderr, "# the %s ended with status 0x%x\n", who, status);
+	return 1;
+}
+
+static bool wait_for_victim(void)
+{
+	for (int ms = 0; ms < LIMIT_MS && !shared->port && !shared->no_ia; ms++)
+		pause_ms(1);
+	return shared->port;
+}
+
+int main(void)
+{
+	const char *name = getenv("T_IA");
+	SRunner *runner;
+	pid_t victim, client;
+	int failed;
+
+	ia_name = (DAT_NAME_PTR)(name ? name : "ofi-tcp-lo");
+	setenv("DAT_OFI_HANDSHAKE_MS", HANDSHAKE_MS, 1);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	victim = start(victim_main);
+	if (!wait_for_victim()) {
+		finish("victim", victim);
+		puts("1..0 # SKIP no IA to attack");
+		return shared->no_ia ? SKIP : EXIT_FAILURE;
+	}
+	client = start(client_main);
+	runner = srunner_create(attacks());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	shared->stop_client = shared->stop_victim = true;
+	failed += finish("client", client);
+	failed += finish("victim", victim);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

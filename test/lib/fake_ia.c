@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fake_ia.h"
+
+#include "../../prov/ofi/evd.h"
+#include "../../prov/ofi/mem.h"
+#include "../../prov/ofi/srq.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <rdma/fi_domain.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct t_fake t_fake;
+
+/* --- memory that runs out; the linker sends every call here --- */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+
+static bool fails(_Atomic int *count)
+{
+	if (!*count)
+		return false;
+	--*count;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails(&t_fake.fail_malloc) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	return fails(&t_fake.fail_mmap) ? MAP_FAILED
+					: __real_mmap(addr, length, prot, flags, fd, offset);
+}
+
+/* --- in place of the engine --- */
+
+uint64_t dofi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dofi_deadline(uint32_t timeout_us)
+{
+	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER : dofi_now() + timeout_us * UINT64_C(1000);
+}
+
+void dofi_engine_poll(struct dofi_ia *ia)
+{
+	t_fake.polls++;
+	if (t_fake.on_poll)
+		t_fake.on_poll(ia);
+}
+
+void dofi_wait_kick(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
+{
+	(void)ia;
+	atomic_fetch_add(bell, 1);
+	syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
+{
+	struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+	int ret = 0;
+
+	(void)ia;
+	t_fake.asleep++;
+	while (!ret && atomic_load(bell) == seen)
+		if (syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, seen,
+			    deadline == DOFI_FOREVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY) &&
+		    errno != EAGAIN)
+			ret = -errno;
+	t_fake.asleep--;
+	return atomic_load(bell) == seen ? ret : 0;
+}
+
+/* --- in place of peers and of the registry --- */
+
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
+{
+	(void)ia;
+	t_fake.invalidated = context;
+	t_fake.invalidations++;
+	t_fake.mr.closed_before_told |= !t_fake.mr.live;
+}
+
+void dofi_srq_dequeued(struct dofi_srq *srq)
+{
+	(void)srq;
+	t_fake.srq_dequeued++;
+}
+
+DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia)
+{
+	return ia;
+}
+
+void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->event_number = (DAT_EVENT_NUMBER)event->number;
+	out->evd_handle = evd;
+	if (event->number == DAT_SOFTWARE_EVENT)
+		out->event_data.software_event_data.pointer = event->software;
+	else if (event->number == DAT_DTO_COMPLETION_EVENT)
+		out->event_data.dto_completion_event_data.user_cookie.as_64 = event->dto.cookie;
+	else {
+		out->event_data.asynch_error_event_data.dat_handle = event->handle;
+		out->event_data.asynch_error_event_data.reason = event->reason;
+	}
+}
+
+/* --- in place of the fabric --- */
+
+static int mr_close(struct fid *fid)
+{
+	free(fid);
+	t_fake.mr.live--;
+	return 0;
+}
+
+static struct fi_ops mr_ops = {.size = sizeof(mr_ops), .close = mr_close};
+
+static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t access, uint64_t offset,
+		  uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p, void *context)
+{
+	struct fid_mr *mr;
+
+	(void)fid, (void)offset, (void)flags, (void)context;
+	if (t_fake.mr.fail)
+		return t_fake.mr.fail;
+	mr = calloc(1, sizeof(*mr));
+	mr->fid.ops = &mr_ops;
+	mr->key = wanted_key + 1000;
+	mr->mem_desc = mr;
+	t_fake.mr.live++;
+	t_fake.mr.buf = buf;
+	t_fake.mr.length = length;
+	t_fake.mr.access = access;
+	t_fake.mr.key = mr->key;
+	*mr_p = mr;
+	return 0;
+}
+
+static struct fi_ops_mr domain_mr_ops = {.size = sizeof(domain_mr_ops), .reg = mr_reg};
+static struct fid_domain domain = {.mr = &domain_mr_ops};
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
+
+/* --- the IA --- */
+
+static const DAT_PROVIDER provider;
+
+struct dofi_ia *t_ia_open(void)
+{
+	struct dofi_evd *async;
+	struct dofi_ia *ia;
+
+	memset(&t_fake, 0, sizeof(t_fake));
+	ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA);
+	ck_assert_ptr_nonnull(ia);
+	ia->obj.ia = ia;
+	strcpy(ia->name, "fake");
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	ia->domain = &domain;
+	ia->info = &info;
+	ia->limits.max_evd_qlen = 1024;
+	ia->limits.max_lmr = UINT64_C(1) << 40;
+	dofi_lock_init(&ia->obj_lock);
+	dofi_list_init(&ia->agents);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		dofi_list_init(&ia->objects[i]);
+	ck_assert_int_eq(dofi_ctxtab_init(ia), 0);
+	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);
+	ck_assert_int_eq(dofi_evd_new(ia, 4, NULL, DAT_EVD_ASYNC_FLAG, &async), 0);
+	ck_assert(dofi_evd_attach_other(async));
+	ia->async_evd = async;
+	return ia;
+}
+
+void t_ia_close(struct dofi_ia *ia)
+{
+	struct dofi_evd *async = ia->async_evd;
+
+	ia->async_evd = NULL;
+	dofi_evd_detach_other(async);
+	t_ok(dofi_evd_free(async));
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		ck_assert_msg(ia->counts[i] == 0, "objects of type %d are left", i);
+	ck_assert_uint_eq(ia->ctxtab.used, 0);
+	dofi_ctxtab_fini(ia);
+	ck_assert_int_eq(t_fake.mr.live, 0);
+	ck_assert(dofi_obj_retire(&ia->obj, true));
+	dofi_lock_fini(&ia->obj_lock);
+	dofi_obj_free(&ia->obj, DAT_HANDLE_TYPE_IA);
+}
+
+/* --- threads --- */
+
+void t_until_asleep(uint32_t n)
+{
+	uint64_t limit = dofi_now() + T_LIMIT_S * UINT64_C(1000000000);
+
+	while (t_fake.asleep != n) {
+		ck_assert_msg(dofi_now() < limit, "%u threads asleep, not %u", t_fake.asleep, n);
+		sched_yield();
+	}
+}
+
+static void *thread_main(void *arg)
+{
+	struct t_thread *thread = arg;
+
+	thread->ret = thread->run(thread->arg);
+	thread->done = true;
+	return NULL;
+}
+
+void t_start(struct t_thread *thread, DAT_RETURN (*run)(void *arg), void *arg)
+{
+	*thread = (struct t_thread){.run = run, .arg = arg};
+	ck_assert_int_eq(pthread_create(&thread->id, NULL, thread_main, thread), 0);
+}
+
+DAT_RETURN t_join(struct t_thread *thread)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += T_LIMIT_S;
+	ck_assert_msg(!pthread_timedjoin_np(thread->id, NULL, &limit), "the thread does not end");
+	return thread->ret;
+}

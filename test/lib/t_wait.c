@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Threads that block in DAT. */
+#include "t.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+bool t_sleeps(pid_t tid)
+{
+	char path[64], line[256];
+	const char *after_name;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	after_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return after_name && after_name[1] == ' ' && after_name[2] == 'S';
+}
+
+static void *waiter_main(void *arg)
+{
+	struct t_waiter *waiter = arg;
+
+	waiter->tid = gettid();
+	if (waiter->cno)
+		waiter->ret = dat_cno_wait(waiter->cno, waiter->timeout, &waiter->evd);
+	else
+		waiter->ret = dat_evd_wait(waiter->evd, waiter->timeout, waiter->threshold,
+					   &waiter->event, &waiter->nmore);
+	return NULL;
+}
+
+static bool evd_has_waiter(DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event;
+
+	return DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) == DAT_INVALID_STATE;
+}
+
+static void waiter_start(struct t_waiter *waiter)
+{
+	waiter->tid = 0;
+	waiter->timeout = DAT_TIMEOUT_INFINITE;
+	ck_assert_int_eq(pthread_create(&waiter->thread, NULL, waiter_main, waiter), 0);
+	t_until(waiter->tid != 0);
+}
+
+void t_evd_waiter_start(struct t_waiter *waiter, DAT_EVD_HANDLE evd, DAT_COUNT threshold)
+{
+	memset(waiter, 0, sizeof(*waiter));
+	waiter->evd = evd;
+	waiter->threshold = threshold;
+	waiter_start(waiter);
+	/* The queue tells whether a thread has entered, the kernel whether it sleeps. */
+	t_until(evd_has_waiter(evd) && t_sleeps(waiter->tid));
+}
+
+void t_cno_waiter_start(struct t_waiter *waiter, DAT_CNO_HANDLE cno)
+{
+	memset(waiter, 0, sizeof(*waiter));
+	waiter->cno = cno;
+	waiter_start(waiter);
+	t_until(t_sleeps(waiter->tid));
+}
+
+void t_join(pthread_t thread)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += T_LIMIT_US / 1000000;
+	ck_assert_msg(pthread_timedjoin_np(thread, NULL, &limit) == 0,
+		      "a thread does not return from the call it blocks in");
+}
+
+DAT_RETURN t_waiter_join(struct t_waiter *waiter)
+{
+	t_join(waiter->thread);
+	return waiter->ret;
+}
+
+bool t_waiter_done(struct t_waiter *waiter)
+{
+	return pthread_tryjoin_np(waiter->thread, NULL) == 0;
+}
