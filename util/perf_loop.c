@@ -31,6 +31,7 @@ struct perf_conn {
 	void *be;
 	struct lane *lanes;
 	uint32_t *before; /* per request: the silent one before it, freed by the same completion */
+	bool *silent;		/* per request: asked for no completion */
 	uint32_t *slots;	/* memory of the lanes' rings */
 	uint32_t *samples;	/* nanoseconds of each iteration */
 	uint32_t *held;		/* receives the fabric had no room for, to be tried again */
@@ -42,7 +43,7 @@ struct perf_conn {
 	size_t rx_len;
 	bool rx_data;		/* what arrives is data, not a control message */
 	bool check_reads;
-	uint64_t rx_done;
+	uint64_t rx_total, rx_done;
 	uint64_t tx_pending;
 	uint32_t idle;
 	int64_t idle_since;
@@ -250,6 +251,9 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	uint32_t ep = id / env->tx_depth;
 	struct lane *lane = &conn->lanes[ep];
 
+	/* Some fabrics tell nevertheless; the request that was to tell comes behind. */
+	if (conn->silent[id])
+		return 0;
 	for (; id != NO_SLOT; id = conn->before[id]) {
 		uint32_t slot = id % env->tx_depth;
 
@@ -366,6 +370,7 @@ static int post(struct perf_conn *conn, enum perf_test test, struct perf_wr *wr)
 	struct lane *lane = &conn->lanes[wr->ep];
 	int ret;
 
+	conn->silent[wr->id] = !wr->signalled;
 	conn->before[wr->id] = lane->last_silent;
 	lane->last_silent = wr->signalled ? NO_SLOT : wr->id;
 	lane->nsilent = wr->signalled ? 0 : lane->nsilent + 1;
@@ -417,15 +422,27 @@ static int post_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot
 	return post(conn, cfg->test, &wr);
 }
 
-/* A word to the peer on the data path, behind everything posted on the first endpoint. */
-static int post_control(struct perf_conn *conn)
+/* A word to the peer on the data path, behind everything posted on that endpoint. */
+static int post_control(struct perf_conn *conn, uint32_t ep)
 {
-	struct perf_wr wr = { .ep = 0, .len = CONTROL_LEN, .signalled = true };
+	struct perf_wr wr = { .ep = ep, .len = CONTROL_LEN, .signalled = true };
+	uint32_t slot;
 
-	if (take_slot(conn, &conn->lanes[0], &wr.id))
+	if (take_slot(conn, &conn->lanes[ep], &slot))
 		return -1;
+	wr.id = ep * conn->env->tx_depth + slot;
 	wr.offset = tx_offset(conn, wr.id);
 	return post(conn, PERF_SEND, &wr);
+}
+
+/* Endpoints do not wait for each other: only a word on each one says that all writes are there. */
+static int post_all_written(struct perf_conn *conn)
+{
+	for (uint32_t ep = 0; ep < conn->env->cfg->eps; ep++) {
+		if (post_control(conn, ep))
+			return -1;
+	}
+	return 0;
 }
 
 /* ---- the patterns ---- */
@@ -527,10 +544,10 @@ static int stream_client(struct perf_conn *conn, int64_t *stop)
 		return -1;
 	*stop = perf_now_ns();
 	conn->check_reads = false;
-	if (test != PERF_SEND && post_control(conn))
-		return -1;
 	if (test == PERF_READ)
-		return 0;
+		return post_control(conn, 0);
+	if (test == PERF_WRITE && post_all_written(conn))
+		return -1;
 	if (await_messages(conn, 1))
 		return -1;
 	*stop = perf_now_ns();
@@ -555,13 +572,13 @@ static int stream_server(struct perf_conn *conn)
 {
 	enum perf_test test = conn->env->cfg->test;
 
-	if (await_messages(conn, test == PERF_SEND ? conn->run->iterations : 1))
+	if (await_messages(conn, conn->rx_total))
 		return -1;
 	if (test == PERF_READ)
 		return 0;
 	if (test == PERF_WRITE && conn->env->cfg->verify && check_written(conn))
 		return -1;
-	return post_control(conn);
+	return post_control(conn, 0);
 }
 
 /* ---- a run ---- */
@@ -593,8 +610,10 @@ static uint64_t plan_receives(struct perf_conn *conn)
 	conn->rx_len = conn->rx_data ? conn->run->size : CONTROL_LEN;
 	if (conn->rx_data)
 		return conn->run->iterations;
-	if (cfg->test == PERF_WRITE)
-		return cfg->metric != PERF_LATENCY;
+	if (cfg->test == PERF_WRITE && cfg->metric == PERF_LATENCY)
+		return 0;
+	if (cfg->test == PERF_WRITE && passive)
+		return cfg->eps;
 	return cfg->test == PERF_READ ? passive : 1;
 }
 
@@ -605,9 +624,10 @@ static uint64_t plan_receives(struct perf_conn *conn)
 static int post_receives(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
-	uint64_t total = plan_receives(conn);
 	uint32_t eps = env->cfg->eps;
+	uint64_t total = plan_receives(conn);
 
+	conn->rx_total = total;
 	for (uint32_t ep = 0; ep < eps; ep++)
 		conn->lanes[ep].rx_budget = total / eps + (ep < total % eps);
 	if (env->cfg->srq)
@@ -753,10 +773,12 @@ static int allocate(struct perf_conn *conn)
 
 	conn->lanes = calloc(env->cfg->eps, sizeof(*conn->lanes));
 	conn->before = calloc(env->ntx, sizeof(*conn->before));
+	conn->silent = calloc(env->ntx, sizeof(*conn->silent));
 	conn->slots = calloc(env->ntx, sizeof(*conn->slots));
 	conn->samples = calloc(MAX_SAMPLES, sizeof(*conn->samples));
 	conn->held = calloc(env->nrx, sizeof(*conn->held));
-	if (!conn->lanes || !conn->before || !conn->slots || !conn->samples || !conn->held)
+	if (!conn->lanes || !conn->before || !conn->silent || !conn->slots || !conn->samples ||
+	    !conn->held)
 		return util_fail("no memory for %u endpoints", env->cfg->eps);
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++)
 		conn->lanes[ep].free = conn->slots + (size_t)ep * env->tx_depth;
@@ -791,6 +813,7 @@ void perf_conn_close(struct perf_conn *conn)
 		conn->ops->close(conn->be);
 	free(conn->lanes);
 	free(conn->before);
+	free(conn->silent);
 	free(conn->slots);
 	free(conn->samples);
 	free(conn->held);

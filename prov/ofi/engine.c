@@ -158,28 +158,17 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 
 /* --- descriptors --- */
 
-static void run_fds(struct epoll_event *events, int n)
-{
-	for (int i = 0; i < n; i++) {
-		struct dofi_fd *fd = events[i].data.ptr;
-
-		/* NULL: a wait object of the fabric, or a descriptor that an earlier handler closed. */
-		if (fd && fd->ready)
-			fd->ready(fd, events[i].events);
-	}
-}
-
 static int poll_fds(struct dofi_ia *ia)
 {
 	/* One at a time: a handler may close the owner of another descriptor that is ready, too. */
 	struct epoll_event event;
 	int n = 0;
 
-	while (n < 64 && epoll_wait(ia->engine.quiet_epfd, &event, 1, 0) == 1) {
-		run_fds(&event, 1);
+	while (n < 64 && epoll_wait(ia->engine.sock_epfd, &event, 1, 0) == 1) {
+		struct dofi_fd *fd = event.data.ptr;
+
+		fd->ready(fd, event.events);
 		n++;
-		if (!event.data.ptr)
-			break; /* level triggered, and read elsewhere */
 	}
 	return n;
 }
@@ -188,19 +177,19 @@ int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_eve
 {
 	struct epoll_event ev = {.events = epoll_events, .data.ptr = fd};
 
-	return epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_ADD, fd->fd, &ev) ? -errno : 0;
+	return epoll_ctl(ia->engine.sock_epfd, EPOLL_CTL_ADD, fd->fd, &ev) ? -errno : 0;
 }
 
 void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events)
 {
 	struct epoll_event ev = {.events = epoll_events, .data.ptr = fd};
 
-	epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_MOD, fd->fd, &ev);
+	epoll_ctl(ia->engine.sock_epfd, EPOLL_CTL_MOD, fd->fd, &ev);
 }
 
 void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
 {
-	epoll_ctl(ia->engine.quiet_epfd, EPOLL_CTL_DEL, fd->fd, NULL);
+	epoll_ctl(ia->engine.sock_epfd, EPOLL_CTL_DEL, fd->fd, NULL);
 }
 
 static void drain_eventfd(int fd)
@@ -275,7 +264,8 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 
 	if (timer < now + quantum_ns)
 		quantum_ns = timer > now ? timer - now : 0;
-	if (epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
+	if (dofi_wait_arm(ia, false) &&
+	    epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
 	    timer > dofi_now())
 		return;
 	dofi_lock(&ia->engine.lock);
@@ -376,17 +366,18 @@ int dofi_engine_init(struct dofi_ia *ia)
 	dofi_list_init(&e->work);
 	dofi_list_init(&e->stalled);
 	atomic_store(&e->next_timer, UINT64_MAX);
+	e->sock_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->wait_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	e->park_fd = eventfd(0, EFD_CLOEXEC);
 	e->wake = (struct dofi_fd){.fd = e->wake_fd, .ready = woken};
 	dofi_wait_init(ia);
-	if (e->wait_epfd < 0 || e->quiet_epfd < 0 || e->wake_fd < 0 || e->park_fd < 0) {
+	if (e->sock_epfd < 0 || e->wait_epfd < 0 || e->quiet_epfd < 0 || e->wake_fd < 0 || e->park_fd < 0) {
 		ret = -errno;
 		goto err_fini;
 	}
-	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->quiet_epfd, e->wake_fd, &e->wake)))
+	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->wait_epfd, e->wake_fd, &e->wake)))
 		goto err_fini;
 	return 0;
 
@@ -440,7 +431,7 @@ void dofi_engine_stop(struct dofi_ia *ia)
 void dofi_engine_fini(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
-	int fds[] = {e->wait_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
+	int fds[] = {e->sock_epfd, e->wait_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)

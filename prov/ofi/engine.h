@@ -38,9 +38,10 @@ struct dofi_work {
 
 struct dofi_engine {
 	struct dofi_lock lock;
-	int wait_epfd;	/* everything: what the driver sleeps on */
-	int quiet_epfd; /* all but the CQ: what the progress thread watches while consumers poll the CQ */
-	int wake_fd;	/* eventfd in wait_epfd: calls the driver back */
+	int sock_epfd;	/* our own descriptors: control channels, listeners, wake_fd */
+	int quiet_epfd; /* these and the EQ: what the progress thread watches while consumers poll the CQ */
+	int wait_epfd;	/* these and the CQ: what the driver sleeps on */
+	int wake_fd;	/* eventfd: calls the driver back */
 	int park_fd;	/* eventfd: calls the parked progress thread back */
 	struct dofi_fd wake;
 	struct dofi_list timers; /* by deadline; guarded by lock */

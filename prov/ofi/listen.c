@@ -19,33 +19,6 @@
 #define BACKLOG		 4096 /* the kernel cuts it to net.core.somaxconn */
 #define PAUSE_NS	 100000000u
 
-/* --- ports --- */
-
-/* The finaliser of SplitMix64. Both ends must agree on it: it is part of the protocol. */
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p)
-{
-	uint64_t hash;
-
-	if (conn_qual <= UINT16_MAX) {
-		*port_p = (uint16_t)conn_qual;
-		return conn_qual && !n;
-	}
-	if (n >= DOFI_PORT_TRIES)
-		return false;
-	hash = mix(conn_qual);
-	/* The range is a power of two and the step odd, so no port comes twice. */
-	*port_p = (uint16_t)(DOFI_PORT_BASE + (hash + n * (hash >> 32 | 1)) % DOFI_PORT_RANGE);
-	return true;
-}
-
 /* --- accepting --- */
 
 static void pause_fired(struct dofi_timer *timer)

@@ -7,17 +7,6 @@
 #include "ep.h"
 #include "object.h"
 
-/*
- * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed in
- * a fixed sequence.
- */
-#define DOFI_PORT_BASE 16384u
-#define DOFI_PORT_RANGE 16384u
-#define DOFI_PORT_TRIES 16u
-
-/* The n-th port at which conn_qual may be found; false when there is no n-th. */
-bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p);
-
 /* PSP and RSP are one structure: a listener that makes CRs, for ever or once. */
 struct dofi_sp {
 	struct dofi_obj obj;

@@ -134,12 +134,23 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 	return deadline;
 }
 
+bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
+{
+	struct fid *fids[2];
+	int n = 0;
+
+	if (ia->eq)
+		fids[n++] = &ia->eq->fid;
+	if (with_cq)
+		fids[n++] = &ia->cq->fid;
+	return !n || !fi_trywait(ia->fabric, fids, n);
+}
+
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask)
 {
-	struct fid *fids[2] = {&ia->cq->fid, ia->eq ? &ia->eq->fid : NULL};
 	struct dofi_wait *w = &ia->wait;
-	struct epoll_event events[2];
+	struct epoll_event events[3]; /* the CQ's, the wake-up call, everything else */
 	int n, ret = 1;
 
 	atomic_store(&w->driver_bell, bell);
@@ -147,9 +158,13 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
 	if (atomic_load(bell) != seen)
 		goto out;
-	if (fi_trywait(ia->fabric, fids, ia->eq ? 2 : 1))
+	if (!dofi_wait_arm(ia, true))
 		goto out;
-	n = epoll_pwait(ia->engine.wait_epfd, events, 2, timeout_ms(earliest(ia, deadline)), sigmask);
+	n = epoll_pwait(ia->engine.wait_epfd, events, 3, timeout_ms(earliest(ia, deadline)), sigmask);
+	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
+	for (int i = 0; i < n; i++)
+		if (events[i].data.ptr == &ia->engine.wake)
+			ia->engine.wake.ready(&ia->engine.wake, events[i].events);
 	if (n < 0 && errno == EINTR)
 		ret = -EINTR;
 	else if (n == 1 && !events[0].data.ptr)

@@ -54,6 +54,9 @@ void dofi_wait_kick(struct dofi_ia *ia);
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask);
 
+/* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
+bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);
+
 /* DAT_TIMEOUT (microseconds from now) as a deadline. */
 uint64_t dofi_deadline(uint32_t timeout_us);
 

@@ -94,4 +94,15 @@ bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version
 bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p);
 bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
 
+/*
+ * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed in
+ * a fixed sequence.
+ */
+#define DOFI_PORT_BASE 16384u
+#define DOFI_PORT_RANGE 16384u
+#define DOFI_PORT_TRIES 16u
+
+/* The n-th port at which conn_qual may be found; false when there is no n-th. */
+bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p);
+
 #endif

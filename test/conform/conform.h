@@ -12,6 +12,7 @@
 Suite *conform_ia(void);
 Suite *conform_handles(void);
 Suite *conform_evd(void);
+Suite *conform_queue(void);
 Suite *conform_cno(void);
 Suite *conform_mem(void);
 Suite *conform_sp(void);
@@ -27,5 +28,10 @@ extern struct t_ia t_tia;
 
 /* A case of the suite in which every test has t_tia. Tests free what they make, or say so. */
 TCase *conform_case(Suite *suite, const char *name);
+
+/* Software events point here: marks[i] is the i-th. */
+extern int marks[64];
+DAT_EVD_HANDLE soft_evd(DAT_COUNT qlen);
+void post_marks(DAT_EVD_HANDLE evd, int from, int to);
 
 #endif

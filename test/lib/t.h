@@ -186,6 +186,7 @@ void t_end_new(struct t_end *end, const struct t_ia *on, const DAT_EP_ATTR *attr
 void t_end_free(struct t_end *end); /* also when its EP has been freed and is null */
 DAT_EP_STATE t_ep_state(DAT_EP_HANDLE ep);
 DAT_EP_ATTR t_ep_attr(DAT_EP_HANDLE ep);
+DAT_EP_ATTR t_default_attr(const struct t_ia *tia); /* what an EP gets without attributes */
 
 DAT_RETURN t_connect_data(DAT_EP_HANDLE ep, const struct t_ia *to, DAT_CONN_QUAL qual,
 			  DAT_TIMEOUT timeout, const void *data, size_t size);

@@ -88,6 +88,19 @@ DAT_EP_ATTR t_ep_attr(DAT_EP_HANDLE ep)
 	return param.ep_attr;
 }
 
+DAT_EP_ATTR t_default_attr(const struct t_ia *tia)
+{
+	DAT_EVD_HANDLE evd = t_evd(tia, 4, DAT_EVD_DEFAULT_FLAG);
+	DAT_EP_ATTR attr;
+	DAT_EP_HANDLE ep;
+
+	t_ok(dat_ep_create(tia->ia, tia->pz, evd, evd, evd, NULL, &ep));
+	attr = t_ep_attr(ep);
+	t_ok(dat_ep_free(ep));
+	t_ok(dat_evd_free(evd));
+	return attr;
+}
+
 DAT_RETURN t_connect_data(DAT_EP_HANDLE ep, const struct t_ia *to, DAT_CONN_QUAL qual,
 			  DAT_TIMEOUT timeout, const void *data, size_t size)
 {

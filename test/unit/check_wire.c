@@ -336,6 +336,49 @@ START_TEST(test_damaged_frames)
 }
 END_TEST
 
+START_TEST(test_short_qualifiers_are_ports)
+{
+	uint16_t port;
+
+	ck_assert(dofi_port_candidate(1, 0, &port) && port == 1);
+	ck_assert(dofi_port_candidate(65535, 0, &port) && port == 65535);
+	ck_assert(!dofi_port_candidate(65535, 1, &port));
+	ck_assert(!dofi_port_candidate(0, 0, &port));
+}
+END_TEST
+
+START_TEST(test_long_qualifiers_have_distinct_ports)
+{
+	uint16_t port[DOFI_PORT_TRIES], more;
+
+	for (int round = 0; round < 1000; round++) {
+		uint64_t qual = next_random() | 65536;
+
+		for (uint32_t n = 0; n < DOFI_PORT_TRIES; n++) {
+			ck_assert(dofi_port_candidate(qual, n, &port[n]));
+			ck_assert_uint_ge(port[n], DOFI_PORT_BASE);
+			ck_assert_uint_lt(port[n], DOFI_PORT_BASE + DOFI_PORT_RANGE);
+			for (uint32_t k = 0; k < n; k++)
+				ck_assert_uint_ne(port[k], port[n]);
+		}
+		ck_assert(!dofi_port_candidate(qual, DOFI_PORT_TRIES, &more));
+	}
+}
+END_TEST
+
+/* Other releases look at the same ports. */
+START_TEST(test_port_sequence_is_fixed)
+{
+	static const uint16_t ports[] = {21393, 25366, 29339};
+	uint16_t port;
+
+	for (uint32_t n = 0; n < 3; n++) {
+		ck_assert(dofi_port_candidate(0x800000123u, n, &port));
+		ck_assert_uint_eq(port, ports[n]);
+	}
+}
+END_TEST
+
 START_TEST(test_addresses_in_words)
 {
 	struct sockaddr_storage v4, v6;
@@ -388,6 +431,9 @@ int main(void)
 	tcase_add_test(tc, test_message_with_too_much_private_data);
 	tcase_add_test(tc, test_random_bytes);
 	tcase_add_test(tc, test_damaged_frames);
+	tcase_add_test(tc, test_short_qualifiers_are_ports);
+	tcase_add_test(tc, test_long_qualifiers_have_distinct_ports);
+	tcase_add_test(tc, test_port_sequence_is_fixed);
 	tcase_add_test(tc, test_addresses_in_words);
 	tcase_add_test(tc, test_no_address_is_read_beyond_its_family);
 	suite_add_tcase(suite, tc);
