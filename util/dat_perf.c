@@ -358,7 +358,7 @@ static void tell_peer(int sync)
 
 	snprintf(own, sizeof(own), "%s", util_error());
 	snprintf(all, sizeof(all), "%s", own);
-	if (perf_sync_complains(sync, PEER_ERROR_MS))
+	if (perf_sync_complains(sync, PEER_ERROR_MS) && !strstr(util_error(), own))
 		snprintf(all, sizeof(all), "%s; %s", own, util_error());
 	perf_sync_send(sync, PERF_MSG_ERROR, own, strlen(own));
 	util_fail("%s", all);

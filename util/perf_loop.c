@@ -12,7 +12,7 @@
 #define SLEEP_MS	100
 
 /* Empty polls before the processor is offered to others, and before the peer is looked at. */
-#define YIELD_POLLS	1024
+#define YIELD_POLLS	64
 #define CHECK_POLLS	65536
 
 struct lane {

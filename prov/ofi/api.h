@@ -11,7 +11,9 @@
 #include "sp.h"
 #include "srq.h"
 
-/* The slots of DAT_PROVIDER whose signature is that of the object's function in both generations. */
+/*
+ * The slots of DAT_PROVIDER whose signature is that of the object's function in both generations.
+ */
 /* clang-format off */
 #define DOFI_COMMON_SLOTS								\
 	.ia_open_func			= dofi_ia_open,					\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Control channels: TCP connections between pairs of IAs, each shared by all connections that its
- * dialling side makes. Only that side asks for connections on it and only it decides that an idle or
- * needless channel goes, so a request never crosses a close; between two IAs that both dial there
+ * dialling side makes. Only that side asks for connections on it and only it decides that an idle
+ * or needless channel goes, so a request never crosses a close; between two IAs that both dial there
  * are two. Everything here runs with engine.lock held and never blocks.
  */
 #ifndef DOFI_CHAN_H
@@ -92,8 +92,8 @@ void dofi_chan_leave(struct dofi_conn *conn);
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
 
 /*
- * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it. err
- * is for those who still wait for it, orderly for those who have it.
+ * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it.
+ * err is for those who still wait for it, orderly for those who have it.
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
 

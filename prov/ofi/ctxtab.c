@@ -146,13 +146,10 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 	return 0;
 }
 
-/* Peers read by RDMA at any time, so the order of the stores is what they may see. */
-static void hide(struct dofi_ctx_wire *wire)
-{
-	__atomic_store_n(&wire->context, 0, __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_release);
-}
-
+/*
+ * Peers read by RDMA at any time. The entry has been without context since its last release, so they
+ * refuse it until the last store; a NIC that reads in another order is found out by the check word.
+ */
 void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 {
 	struct dofi_ctx_wire *wire = &tab->wire[DOFI_CTX_INDEX(ctx->context)];
@@ -165,7 +162,7 @@ void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 		.rights = htobe32((uint32_t)ctx->privileges << 16 | ctx->pz),
 	};
 
-	hide(wire);
+	assert(!wire->context);
 	wire->key = next.key;
 	wire->address = next.address;
 	wire->base = next.base;
@@ -182,7 +179,7 @@ void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
 
 	dofi_lock(&tab->lock);
 	assert(local->context == context);
-	hide(&tab->wire[index]);
+	__atomic_store_n(&tab->wire[index].context, 0, __ATOMIC_RELEASE);
 	local->context = 0;
 	local->lmr = NULL;
 	if (tab->resting++)

@@ -48,7 +48,7 @@ void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
 static DAT_RETURN attach_evds(struct dofi_ep *ep)
 {
 	if (!dofi_evd_attach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags)))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+		goto err;
 	if (!dofi_evd_attach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags)))
 		goto err_detach_recv;
 	if (!dofi_evd_attach_other(ep->conn_evd))
@@ -56,40 +56,18 @@ static DAT_RETURN attach_evds(struct dofi_ep *ep)
 	return DAT_SUCCESS;
 
 err_detach_req:
-	if (ep->req_evd)
-		dofi_evd_detach_dto(ep->req_evd);
+	dofi_evd_detach_dto(ep->req_evd);
 err_detach_recv:
-	if (ep->recv_evd)
-		dofi_evd_detach_dto(ep->recv_evd);
+	dofi_evd_detach_dto(ep->recv_evd);
+err:
 	return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 }
 
 static void detach_evds(struct dofi_ep *ep)
 {
-	if (ep->recv_evd)
-		dofi_evd_detach_dto(ep->recv_evd);
-	if (ep->req_evd)
-		dofi_evd_detach_dto(ep->req_evd);
-	if (ep->conn_evd)
-		dofi_evd_detach_other(ep->conn_evd);
-}
-
-static void use_all(const struct dofi_ep *ep)
-{
-	dofi_obj_use(ep->pz);
-	dofi_obj_use(ep->recv_evd);
-	dofi_obj_use(ep->req_evd);
-	dofi_obj_use(ep->conn_evd);
-	dofi_obj_use(ep->srq);
-}
-
-static void unuse_all(const struct dofi_ep *ep)
-{
-	dofi_obj_unuse(ep->pz);
-	dofi_obj_unuse(ep->recv_evd);
-	dofi_obj_unuse(ep->req_evd);
-	dofi_obj_unuse(ep->conn_evd);
-	dofi_obj_unuse(ep->srq);
+	dofi_evd_detach_dto(ep->recv_evd);
+	dofi_evd_detach_dto(ep->req_evd);
+	dofi_evd_detach_other(ep->conn_evd);
 }
 
 static bool take_scratch(struct dofi_ep *ep)
@@ -145,7 +123,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ep = dofi_obj_alloc(ia, &dofi_provider, DAT_HANDLE_TYPE_EP);
+	ep = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EP);
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	dofi_lock_init(&ep->lock);
@@ -169,7 +147,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ret = attach_evds(ep);
 	if (ret != DAT_SUCCESS)
 		goto err_rings;
-	use_all(ep);
+	dofi_obj_use(ep->pz);
+	dofi_obj_use(ep->srq);
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
 	*ep_p = ep;
 	return DAT_SUCCESS;
@@ -220,7 +199,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 		dofi_conn_end_now(ep->conn, 0, DOFI_REASON_DISCONNECT);
 	unstall(ep);
 	detach_evds(ep);
-	unuse_all(ep);
+	dofi_obj_unuse(ep->pz);
+	dofi_obj_unuse(ep->srq);
 	dofi_lock(&ep->lock);
 	drop_posted(ep);
 	ep->req.limit = ep->recv.limit = 0;
@@ -454,12 +434,7 @@ static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 		return ret;
 	}
 	dofi_obj_use(c->pz);
-	dofi_obj_use(c->recv_evd);
-	dofi_obj_use(c->req_evd);
-	dofi_obj_use(c->conn_evd);
 	dofi_obj_unuse(ep->pz);
-	for (int i = 0; i < 3; i++)
-		dofi_obj_unuse(old[i]);
 	ep->pz = c->pz;
 	dofi_ring_move(&c->req, &ep->req);
 	dofi_ring_move(&c->recv, &ep->recv);

@@ -5,7 +5,10 @@
 
 #include "dat_api.h"
 
-/* Negative errno or libfabric error of a call that creates something, as a DAT error; resource: DAT_RESOURCE_*. */
+/*
+ * Negative errno or libfabric error of a call that creates something, as a DAT error; resource:
+ * DAT_RESOURCE_*.
+ */
 DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
 
 /* Positive libfabric error of a failed operation as a completion status; 0 is success. */

@@ -78,7 +78,10 @@ static void release_after_fork(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/* The child has neither our threads nor a right to the connections: every handle is invalid there. */
+/*
+ * The child has neither our threads nor a right to the connections: every handle is invalid
+ * there.
+ */
 static void kill_handles(struct dofi_ia *ia)
 {
 	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
@@ -101,7 +104,9 @@ static void after_fork_in_child(void)
 	dofi_list_init(&all_ias);
 }
 
-/* Peers of a process that ends without dat_ia_close see an orderly end, not a broken connection. */
+/*
+ * Peers of a process that ends without dat_ia_close see an orderly end, not a broken connection.
+ */
 static void at_exit(void)
 {
 	pthread_mutex_lock(&all_lock);
@@ -365,8 +370,8 @@ static void end_async(struct dofi_ia *ia)
 }
 
 /*
- * EVDs of this IA go: those IAs that were told to report there report nowhere from now on. Their engines
- * rest meanwhile, so that none is reporting right now.
+ * EVDs of this IA go: those IAs that were told to report there report nowhere from now on. Their
+ * engines rest meanwhile, so that none is reporting right now.
  */
 static void end_async_of_others(const struct dofi_ia *ia)
 {
@@ -546,6 +551,8 @@ static void destroy_connections(struct dofi_ia *ia)
 		dofi_cr_destroy(obj, true);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EP)))
 		dofi_ep_destroy(obj);
+	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_SRQ)))
+		dofi_srq_destroy(obj);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_PSP)) ||
 	       (obj = retire_one(ia, DAT_HANDLE_TYPE_RSP)))
 		dofi_sp_destroy(obj);
@@ -562,8 +569,6 @@ static void destroy_objects(struct dofi_ia *ia)
 		dofi_rmr_destroy(obj);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_LMR)))
 		dofi_lmr_destroy(obj);
-	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_SRQ)))
-		dofi_srq_destroy(obj);
 	end_async(ia);
 	end_async_of_others(ia);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EVD)))

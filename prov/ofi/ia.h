@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interface adapter: the fabric objects, the engine, the connection manager and every object below it. */
+/*
+ * Interface adapter: the fabric objects, the engine, the connection manager and every object
+ * below it.
+ */
 #ifndef DOFI_IA_H
 #define DOFI_IA_H
 
@@ -26,8 +29,8 @@ struct fid_pep;
 
 /* What dat_ia_query promises and create calls enforce; derived from fi_info once. */
 struct dofi_limits {
-	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_rdma_iov, max_lmrs, max_rmrs, max_pzs, max_srqs,
-		max_reads;
+	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_rdma_iov, max_lmrs,
+		max_rmrs, max_pzs, max_srqs, max_reads;
 	uint64_t max_message, max_rdma, max_lmr;
 };
 
@@ -52,7 +55,7 @@ struct dofi_ia {
 	struct dofi_list all; /* every IA of the process, for fork and exit handlers */
 	bool at_rest;	      /* while the process forks: the forking thread has engine.lock */
 	char name[DAT_NAME_MAX_LENGTH];
-	DAT_BOOLEAN thread_safe_asked; /* the registry entry's; reported back so that the registry finds it again */
+	DAT_BOOLEAN thread_safe_asked; /* reported back: the registry finds its entry by it */
 	struct dofi_params params;
 	struct dofi_limits limits;
 	struct dofi_named named;
@@ -65,7 +68,7 @@ struct dofi_ia {
 	struct fid_cq *cq;
 	int cq_fd, eq_fd; /* -1: none */
 	const struct dofi_trans_ops *trans;
-	struct fid_pep *pep; /* msg transport */
+	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
@@ -91,27 +94,37 @@ struct dofi_ia {
 
 #define DOFI_IA(handle) ((struct dofi_ia *)DOFI_OBJ(handle, IA))
 
-DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK prov_mask, DAT_PROVIDER_ATTR *prov_attr);
+DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia);
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
+			 DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK prov_mask,
+			 DAT_PROVIDER_ATTR *prov_attr);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
 
-/* The same for an IA name that was registered as thread safe; a registry can't tell us otherwise which one is opened. */
-DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
-				   DAT_IA_HANDLE *ia);
+/*
+ * The same for an IA name that was registered as thread safe; a registry can't tell us otherwise
+ * which one is opened.
+ */
+DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
 
 /* --- api12.c and api20.c --- */
-/* What the tables that registries dispatch through are made from: one copy per IA name, see init.c. */
+/*
+ * What the tables that registries dispatch through are made from: one copy per IA name, see
+ * init.c.
+ */
 extern const DAT_PROVIDER dofi_provider;
 /* Fills the attributes that only this generation has. Either may be NULL. */
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr);
 
 /* --- init.c --- */
 /*
- * The table registered for an IA name and the parameters that came with it; NULL when the name isn't ours. An IA and all
- * objects below it begin with this pointer. Both live as long as the process.
+ * The table registered for an IA name and the parameters that came with it; NULL when the name
+ * isn't ours. An IA and all objects below it begin with this pointer. Both live as long as the
+ * process.
  */
-const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe, const char **ia_params_p);
+const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
+				     const char **ia_params_p);
 /* The number by which the registry knows an IA; the pointer itself where it keeps none. */
 DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
 

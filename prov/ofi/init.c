@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider's entry points. A registry calls dat_provider_init once for each IA name of dat.conf (or
- * default name); no device is looked at before the IA is opened.
+ * The provider's entry points. A registry calls dat_provider_init once for each IA name of
+ * dat.conf (or default name); no device is looked at before the IA is opened.
  */
 #include "ia.h"
 #include "log.h"
@@ -22,9 +22,9 @@ typedef DAT_RETURN (*registry_fn)(const DAT_PROVIDER *provider, const DAT_PROVID
 typedef __typeof__(&dats_get_ia_handle) handle_fn;
 
 /*
- * An IA name with its own table: registries find the name again, when an IA is closed, by the table's
- * device_name. Never freed, as handles point to it; a name that comes again with the same parameters
- * finds it here.
+ * An IA name with its own table: registries find the name again, when an IA is closed, by the
+ * table's device_name. Never freed, as handles point to it; a name that comes again with the same
+ * parameters finds it here.
  */
 struct entry {
 	struct entry *next;
@@ -46,8 +46,8 @@ static struct {
 /* --- the registry that loaded us --- */
 
 /*
- * A process may hold the registries of both generations, under the same names, and may have loaded them
- * where plain symbol lookup does not see them. So ask the one that called us first.
+ * A process may hold the registries of both generations, under the same names, and may have
+ * loaded them where plain symbol lookup does not see them. So ask the one that called us first.
  */
 static void *open_caller(const void *address)
 {

@@ -10,7 +10,9 @@ extern _Atomic enum dofi_log_level dofi_log_level; /* of the whole process */
 
 void dofi_log_set_level(const char *word); /* an unknown word leaves the level and warns */
 
-/* One line on standard error: "dat-ofi: <text>". Says what failed, on what, why, and what to try. */
+/*
+ * One line on standard error: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
+ */
 void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

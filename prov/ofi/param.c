@@ -50,7 +50,10 @@ static size_t min3(size_t a, size_t b, size_t c)
 	return c < a ? c : a;
 }
 
-/* Levenshtein distance, case ignored; the row of the matrix is as long as the longest name of ours. */
+/*
+ * Levenshtein distance, case ignored; the row of the matrix is as long as the longest name of
+ * ours.
+ */
 static size_t edit_distance(const char *word, const char *name)
 {
 	size_t n = strlen(name), row[32];
@@ -210,8 +213,9 @@ static bool load_name(struct dofi_params *p, const char *name)
 }
 
 /*
- * A word without '=' is of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a port number. Whoever left such
- * a line in dat.conf has also left its IA name, which then names no provider of ours.
+ * A word without '=' is of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a
+ * port number. Whoever left such a line in dat.conf has also left its IA name, which then names
+ * no provider of ours.
  */
 static bool load_old_word(struct dofi_params *p, const char *word, unsigned int nth,
 			  const char *where)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tunables. Each is declared once, in param.def; ia_params words win over DAT_OFI_* variables, these over the default. */
+/*
+ * Tunables. Each is declared once, in param.def; ia_params words win over DAT_OFI_* variables,
+ * these over the default.
+ */
 #ifndef DOFI_PARAM_H
 #define DOFI_PARAM_H
 
@@ -8,7 +11,7 @@
 #include <stdint.h>
 
 struct dofi_params {
-#define DOFI_PARAM_STR(name, def, help) char name[256];
+#define DOFI_PARAM_STR(name, def, help)		  char name[256];
 #define DOFI_PARAM_NUM(name, def, min, max, help) uint64_t name;
 #include "param.def"
 #undef DOFI_PARAM_STR
@@ -16,8 +19,9 @@ struct dofi_params {
 };
 
 /*
- * Fills p for the IA called name ("ofi", "ofi-PROVIDER[-DOMAIN]" or a dat.conf name) with ia_params; OFED's old forms such as
- * "ib0 0" or "mlx5_0 1" name a netdev or device. False, after a message, when a word can't be understood.
+ * Fills p for the IA called name ("ofi", "ofi-PROVIDER[-DOMAIN]" or a dat.conf name) with
+ * ia_params; OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. False, after
+ * a message, when a word can't be understood.
  */
 bool dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params);
 

@@ -139,7 +139,10 @@ static bool netdev_has(const char *netdev, const struct sockaddr_storage *addr)
 	return found;
 }
 
-/* An address by which other hosts reach this one: IPv4 rather than IPv6, the loopback if nothing else. */
+/*
+ * An address by which other hosts reach this one: IPv4 rather than IPv6, the loopback if nothing
+ * else.
+ */
 static bool host_addr(struct sockaddr_storage *addr_p)
 {
 	unsigned int least = UINT32_MAX;
@@ -349,7 +352,10 @@ static int query_row(struct search *s, const struct row *row)
 	hints = hints_for(s, row->ep_type, row->caps, row->mode, row->mr_mode);
 	if (!hints)
 		return -FI_ENOMEM;
-	/* An address that no netdev lists is found only by its name; fabrics without IP don't take one. */
+	/*
+	 * An address that no netdev lists is found only by its name; fabrics without IP don't
+	 * take one.
+	 */
 	if (s->has_addr)
 		ret = query(hints, s->params->addr, list_p);
 	if (!*list_p)

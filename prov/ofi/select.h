@@ -11,20 +11,22 @@ struct dofi_trans_ops;
 struct fi_info;
 struct sockaddr_storage;
 
-/* How a provider lets an RDMA write be seen before a later Send (mapping: ORDERED, FENCE, HOLD). */
+/*
+ * How a provider lets an RDMA write be seen before a later Send (mapping: ORDERED, FENCE, HOLD).
+ */
 enum dofi_order { DOFI_ORDERED, DOFI_FENCE, DOFI_HOLD };
 
 /*
  * The best fabric for these parameters: *info_p is a single info that the caller frees with
- * fi_freeinfo. 0 or a negative libfabric error after a message that names every candidate and why it
- * was refused.
+ * fi_freeinfo. 0 or a negative libfabric error after a message that names every candidate and why
+ * it was refused.
  */
 int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
 		const struct dofi_trans_ops **trans_p);
 
 /*
- * The IA's own address, port 0: the fabric's where that is an IP address, else one of the host's. 0 or
- * a negative errno after a message.
+ * The IA's own address, port 0: the fabric's where that is an IP address, else one of the host's.
+ * 0 or a negative errno after a message.
  */
 int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length and
- * a body; the first frame each way is a HELLO, all others carry a message of one fixed layout
+ * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length
+ * and a body; the first frame each way is a HELLO, all others carry a message of one fixed layout
  * followed by private data.
  */
 #ifndef DOFI_WIRE_H
@@ -95,8 +95,8 @@ bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *he
 bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
 
 /*
- * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed in
- * a fixed sequence.
+ * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed
+ * in a fixed sequence.
  */
 #define DOFI_PORT_BASE 16384u
 #define DOFI_PORT_RANGE 16384u

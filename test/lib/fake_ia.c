@@ -58,7 +58,8 @@ uint64_t dofi_now(void)
 
 uint64_t dofi_deadline(uint32_t timeout_us)
 {
-	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER : dofi_now() + timeout_us * UINT64_C(1000);
+	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER
+						  : dofi_now() + timeout_us * UINT64_C(1000);
 }
 
 void dofi_engine_poll(struct dofi_ia *ia)
@@ -89,7 +90,8 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, u
 	t_fake.asleep++;
 	while (!ret && atomic_load(bell) == seen)
 		if (syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, seen,
-			    deadline == DOFI_FOREVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY) &&
+			    deadline == DOFI_FOREVER ? NULL : &until, NULL,
+			    FUTEX_BITSET_MATCH_ANY) &&
 		    errno != EAGAIN)
 			ret = -errno;
 	t_fake.asleep--;

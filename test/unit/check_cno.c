@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Consumer notification objects: trigger, waiters, agents, descriptors (CNO-*, EVS-094 to EVS-103). */
+/*
+ * Consumer notification objects: trigger, waiters, agents, descriptors (CNO-*, EVS-094 to EVS-103).
+ */
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 

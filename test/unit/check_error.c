@@ -36,7 +36,10 @@ START_TEST(test_calls)
 }
 END_TEST
 
-/* ERR-012, ERR-014: no error but the three of PRG-10 is without the class bit, and none is success. */
+/*
+ * ERR-012, ERR-014: no error but the three of PRG-10 is without the class bit, and none is
+ * success.
+ */
 START_TEST(test_every_error_is_an_error)
 {
 	for (int err = 1; err < 400; err++) {

@@ -112,7 +112,8 @@ START_TEST(test_create_arguments)
 	DAT_CNO_HANDLE cno;
 
 	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
-	t_ret(dofi_evd_create(evd, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_HANDLE(IA));
+	t_ret(dofi_evd_create(evd, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out),
+	      DOFI_BAD_HANDLE(IA));
 	t_ret(dofi_evd_create(ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_ARG(2));
 	t_ret(dofi_evd_create(ia, -1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_ARG(2));
 	t_ret(dofi_evd_create(ia, 8, evd, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_HANDLE(CNO));

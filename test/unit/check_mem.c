@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions, their contexts, shared memory cookies, binds (LMR-*, RMR-*, DTO-163 to DTO-189). */
+/*
+ * Memory regions, their contexts, shared memory cookies, binds (LMR-*, RMR-*, DTO-163 to DTO-189).
+ */
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 
@@ -11,6 +13,7 @@
 #include <fcntl.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ipc.h>
@@ -63,13 +66,15 @@ struct lmr {
 static DAT_RETURN create(DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
 			 unsigned int privileges, struct lmr *lmr)
 {
-	return dofi_lmr_create(ia, type, region, length, pz, (DAT_MEM_PRIV_FLAGS)privileges, &lmr->handle,
-			       &lmr->context, &lmr->rmr_context, &lmr->length, &lmr->address);
+	return dofi_lmr_create(ia, type, region, length, pz, (DAT_MEM_PRIV_FLAGS)privileges,
+			       &lmr->handle, &lmr->context, &lmr->rmr_context, &lmr->length,
+			       &lmr->address);
 }
 
 static DAT_RETURN create_va(void *va, DAT_VLEN length, unsigned int privileges, struct lmr *lmr)
 {
-	return create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){.for_va = va}, length, privileges, lmr);
+	return create(DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){.for_va = va}, length,
+		      privileges, lmr);
 }
 
 static struct lmr new_lmr(unsigned int privileges)
@@ -102,8 +107,8 @@ START_TEST(test_lmr_of_virtual_memory)
 	ck_assert_uint_eq(lmr.address, (uintptr_t)mem + 100);
 	ck_assert_uint_eq(lmr.length, 3 * page);
 	ck_assert_ptr_eq(t_fake.mr.buf, mem + 100);
-	ck_assert_uint_eq(t_fake.mr.access,
-			  FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
+	ck_assert_uint_eq(t_fake.mr.access, FI_SEND | FI_RECV | FI_READ | FI_WRITE |
+						    FI_REMOTE_READ | FI_REMOTE_WRITE);
 	ck_assert_ptr_eq(dofi_ctxtab_lmr(&ia->ctxtab, lmr.context), lmr.handle);
 	ck_assert(read_as_peer(lmr.rmr_context, &ctx));
 	ck_assert_uint_eq(ctx.base, lmr.address);
@@ -139,8 +144,8 @@ START_TEST(test_lmr_null_outputs_and_implied_local_read)
 	DAT_LMR_HANDLE handle;
 	DAT_LMR_PARAM param;
 
-	t_ok(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &handle,
-			     NULL, NULL, NULL, NULL));
+	t_ok(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			     &handle, NULL, NULL, NULL, NULL));
 	ck_assert_int_eq(((struct dofi_lmr *)handle)->privileges, LOCAL);
 	t_ok(dofi_lmr_query(handle, DAT_LMR_FIELD_ALL, &param));
 	ck_assert_int_eq(param.mem_priv, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
@@ -156,18 +161,22 @@ START_TEST(test_lmr_arguments)
 	DAT_LMR_HANDLE handle;
 	struct lmr lmr;
 
-	t_ret(dofi_lmr_create(pz, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, READ, &handle, NULL, NULL, NULL, NULL),
+	t_ret(dofi_lmr_create(pz, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, READ, &handle, NULL, NULL,
+			      NULL, NULL),
 	      DOFI_BAD_HANDLE(IA));
-	t_ret(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, ia, READ, &handle, NULL, NULL, NULL, NULL),
+	t_ret(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, ia, READ, &handle, NULL, NULL,
+			      NULL, NULL),
 	      DOFI_BAD_HANDLE(PZ));
-	t_ret(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, READ, NULL, NULL, NULL, NULL, NULL),
+	t_ret(dofi_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 8, pz, READ, NULL, NULL, NULL, NULL,
+			      NULL),
 	      DOFI_BAD_ARG(7));
 	t_ret(create((DAT_MEM_TYPE)77, region, 8, READ, &lmr), DOFI_BAD_ARG(2));
 	t_ret(create_va(mem, 8, 0x44, &lmr), DOFI_BAD_ARG(6));
 	t_ret(create_va(mem, 8, 0, &lmr), DOFI_BAD_ARG(6));
 	t_ret(create_va(mem, 0, READ, &lmr), DOFI_BAD_ARG(4));
 	t_ret(create_va(mem, (UINT64_C(1) << 40) + 1, READ, &lmr), DOFI_BAD_ARG(4));
-	t_ret(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){.for_lmr_handle = pz}, 0, READ, &lmr),
+	t_ret(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){.for_lmr_handle = pz}, 0, READ,
+		     &lmr),
 	      DOFI_BAD_HANDLE(LMR));
 	ck_assert_uint_eq(ia->counts[DAT_HANDLE_TYPE_LMR], 0);
 }
@@ -205,8 +214,8 @@ START_TEST(test_lmr_of_an_lmr)
 	struct lmr first = new_lmr(LOCAL), second;
 	DAT_LMR_PARAM param;
 
-	t_ok(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){.for_lmr_handle = first.handle}, 12345,
-		    LOCAL | REMOTE, &second));
+	t_ok(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){.for_lmr_handle = first.handle},
+		    12345, LOCAL | REMOTE, &second));
 	ck_assert_uint_ne(second.context, first.context);
 	t_ok(dofi_lmr_free(first.handle));
 	ck_assert_uint_eq(second.address, first.address);
@@ -273,7 +282,9 @@ START_TEST(test_sync_checks_its_segments)
 	struct lmr lmr = new_lmr(LOCAL);
 	DAT_LMR_TRIPLET seg[2] = {
 		{.lmr_context = lmr.context, .virtual_address = lmr.address, .segment_length = 10},
-		{.lmr_context = lmr.context, .virtual_address = lmr.address + lmr.length - 10, .segment_length = 10},
+		{.lmr_context = lmr.context,
+		 .virtual_address = lmr.address + lmr.length - 10,
+		 .segment_length = 10},
 	};
 
 	t_ok(dofi_lmr_sync(ia, seg, 2));
@@ -296,20 +307,25 @@ END_TEST
 
 /* --- context table --- */
 
-/* LMR-041: neither a context nor its entry comes back soon, and the table does not grow in a loop. */
+/*
+ * LMR-041: neither a context nor its entry comes back soon, and the table does not grow in a loop.
+ */
 START_TEST(test_contexts_rest)
 {
 	enum { ROUNDS = 5000 };
 	static uint32_t seen[ROUNDS];
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
+		unsigned int same = 0;
+
 		ck_assert_int_eq(dofi_ctxtab_reserve(&ia->ctxtab, NULL, &seen[i]), 0);
 		ck_assert_uint_ne(seen[i] >> 16, 0);
 		ck_assert_uint_lt(DOFI_CTX_INDEX(seen[i]), 2048);
-		for (unsigned int k = i > 1000 ? i - 1000 : 0; k < i; k++)
-			ck_assert_uint_ne(DOFI_CTX_INDEX(seen[k]), DOFI_CTX_INDEX(seen[i]));
 		for (unsigned int k = 0; k < i; k++)
-			ck_assert_uint_ne(seen[k], seen[i]);
+			same += seen[k] == seen[i] ||
+				(i - k <= 1000 &&
+				 DOFI_CTX_INDEX(seen[k]) == DOFI_CTX_INDEX(seen[i]));
+		ck_assert_uint_eq(same, 0);
 		dofi_ctxtab_release(&ia->ctxtab, seen[i]);
 	}
 }
@@ -320,8 +336,11 @@ START_TEST(test_table_can_be_used_up)
 	static uint32_t contexts[DOFI_CTXTAB_ENTRIES];
 	uint32_t one_more;
 
-	for (unsigned int i = 0; i < DOFI_CTXTAB_ENTRIES; i++)
-		ck_assert_int_eq(dofi_ctxtab_reserve(&ia->ctxtab, NULL, &contexts[i]), 0);
+	unsigned int n = 0;
+
+	while (n < DOFI_CTXTAB_ENTRIES && !dofi_ctxtab_reserve(&ia->ctxtab, NULL, &contexts[n]))
+		n++;
+	ck_assert_uint_eq(n, DOFI_CTXTAB_ENTRIES);
 	ck_assert_int_eq(dofi_ctxtab_reserve(&ia->ctxtab, NULL, &one_more), -ENOSPC);
 	for (unsigned int i = 0; i < DOFI_CTXTAB_ENTRIES; i++)
 		dofi_ctxtab_release(&ia->ctxtab, contexts[i]);
@@ -366,11 +385,13 @@ END_TEST
 
 static DAT_LMR_TRIPLET triplet_of(const struct lmr *lmr, uint64_t offset, uint32_t length)
 {
-	return (DAT_LMR_TRIPLET){
-		.lmr_context = lmr->context, .virtual_address = lmr->address + offset, .segment_length = length};
+	return (DAT_LMR_TRIPLET){.lmr_context = lmr->context,
+				 .virtual_address = lmr->address + offset,
+				 .segment_length = length};
 }
 
-static DAT_RETURN prepare(DAT_RMR_HANDLE rmr, DAT_LMR_TRIPLET triplet, unsigned int privileges, struct dofi_bind *bind)
+static DAT_RETURN prepare(DAT_RMR_HANDLE rmr, DAT_LMR_TRIPLET triplet, unsigned int privileges,
+			  struct dofi_bind *bind)
 {
 	return dofi_bind_prepare(rmr, pz, &triplet, (DAT_MEM_PRIV_FLAGS)privileges, bind);
 }
@@ -486,12 +507,14 @@ START_TEST(test_bind_of_local_memory_opens_it)
 	ck_assert_uint_eq(t_fake.mr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_fake.mr.fail = -ENOMEM;
-	t_ret(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one), DOFI_NO_MEMORY);
+	t_ret(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one),
+	      DOFI_NO_MEMORY);
 	t_fake.mr.fail = 0;
 	t_ok(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one));
 	t_ok(prepare(rmr, triplet_of(&lmr, 8, 8), DAT_MEM_PRIV_REMOTE_READ_FLAG, &two));
 	ck_assert_int_eq(t_fake.mr.live, live + 1);
-	ck_assert_uint_eq(t_fake.mr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE), FI_REMOTE_READ | FI_REMOTE_WRITE);
+	ck_assert_uint_eq(t_fake.mr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE),
+			  FI_REMOTE_READ | FI_REMOTE_WRITE);
 	ck_assert_uint_eq(one.mr.key, t_fake.mr.key);
 	ck_assert_uint_eq(two.mr.key, t_fake.mr.key);
 	dofi_bind_cancel(&one);
@@ -552,8 +575,6 @@ START_TEST(test_rmr_freed_while_a_bind_is_outstanding)
 	t_ok(prepare(rmr, triplet_of(&lmr, 0, 8), REMOTE, &one));
 	t_ok(prepare(rmr, triplet_of(&lmr, 0, 8), REMOTE, &two));
 	t_ok(dofi_rmr_free(rmr));
-	t_ok(dofi_pz_free(((struct dofi_rmr *)rmr)->pz));
-	pz = NULL;
 	ck_assert_uint_eq(dofi_bind_apply(&one), 0);
 	ck_assert(!read_as_peer(one.context, &ctx));
 	dofi_bind_cancel(&two);
@@ -595,6 +616,17 @@ static bool cookie_file_exists(void)
 	return !access(path, F_OK);
 }
 
+/* Another program may use cookies just now; when it has gone, nothing is left. */
+static void expect_no_cookie_file(void)
+{
+	uint64_t limit = dofi_now() + T_LIMIT_S * UINT64_C(1000000000);
+
+	while (cookie_file_exists()) {
+		ck_assert_msg(dofi_now() < limit, "the cookie file is still there");
+		sched_yield();
+	}
+}
+
 /* LMR-006, LMR-007, LMR-009, LMR-010 */
 START_TEST(test_cookie_names_one_memory)
 {
@@ -634,12 +666,16 @@ START_TEST(test_cookie_needs_shared_memory)
 	name_cookie("c");
 	t_ret(create_shared(mem, &lmr), other);
 	t_ret(create(DAT_MEM_TYPE_SHARED_VIRTUAL,
-		     (DAT_REGION_DESCRIPTION){.for_shared_memory = {shared, NULL}}, page, LOCAL, &lmr),
+		     (DAT_REGION_DESCRIPTION){.for_shared_memory = {shared, NULL}}, page, LOCAL,
+		     &lmr),
 	      DOFI_BAD_ARG(3));
 	/* Two mappings side by side are one region when they go on in the object, and only then. */
-	ck_assert_ptr_ne(mmap(shared + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0), MAP_FAILED);
+	ck_assert_ptr_ne(mmap(shared + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			      fd, 0),
+			 MAP_FAILED);
 	t_ret(create_shared(shared, &lmr), other);
-	ck_assert_ptr_ne(mmap(shared + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)page),
+	ck_assert_ptr_ne(mmap(shared + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			      fd, (off_t)page),
 			 MAP_FAILED);
 	ck_assert_int_eq(mprotect(shared + page, page, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
 	t_ok(create_shared(shared, &lmr));
@@ -697,7 +733,7 @@ START_TEST(test_cookie_dies_with_its_process)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	t_ok(create_shared(elsewhere, &lmr));
 	t_ok(dofi_lmr_free(lmr.handle));
-	ck_assert(!cookie_file_exists());
+	expect_no_cookie_file();
 }
 END_TEST
 
@@ -734,7 +770,7 @@ START_TEST(test_shared_lmr_that_fails_gives_its_cookie_back)
 	name_cookie("f");
 	t_fake.mr.fail = -ENOMEM;
 	t_ret(create_shared(shared, &lmr), DOFI_NO_MEMORY);
-	ck_assert(!cookie_file_exists());
+	expect_no_cookie_file();
 }
 END_TEST
 
@@ -759,9 +795,12 @@ START_TEST(test_cookies_under_contention)
 				_exit(1);
 			/* While we hold it, others with our memory are welcome, others not. */
 			if (share >= 0) {
-				int same = dofi_cookie_share(cookie, (uintptr_t)memory[i & 1], page);
+				int same =
+					dofi_cookie_share(cookie, (uintptr_t)memory[i & 1], page);
 
-				if (same < 0 || dofi_cookie_share(cookie, (uintptr_t)memory[!(i & 1)], page) != -EEXIST)
+				if (same < 0 ||
+				    dofi_cookie_share(cookie, (uintptr_t)memory[!(i & 1)], page) !=
+					    -EEXIST)
 					_exit(2);
 				dofi_cookie_unshare(same);
 				dofi_cookie_unshare(share);
@@ -773,7 +812,7 @@ START_TEST(test_cookies_under_contention)
 		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
 		ck_assert_int_eq(status, 0);
 	}
-	ck_assert(!cookie_file_exists());
+	expect_no_cookie_file();
 }
 END_TEST
 
@@ -816,7 +855,7 @@ static void add_cookie_tests(TCase *tc)
 
 int main(void)
 {
-	static void (*const add[])(TCase *tc) = {add_lmr_tests, add_rmr_tests, add_cookie_tests};
+	static void (*const add[])(TCase * tc) = {add_lmr_tests, add_rmr_tests, add_cookie_tests};
 	static const char *const names[] = {"lmr", "rmr", "cookie"};
 	Suite *suite = suite_create("mem");
 

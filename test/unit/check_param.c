@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parameters of the provider: precedence, the forms of names and of ia_params, and what is said of mistakes. */
+/*
+ * Parameters of the provider: precedence, the forms of names and of ia_params, and what is said
+ * of mistakes.
+ */
 #include <string.h>
 
 #include "log.h"

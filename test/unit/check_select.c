@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Choice of the fabric, over made-up machines: the linker puts our fi_getinfo in libfabric's place. */
+/*
+ * Choice of the fabric, over made-up machines: the linker puts our fi_getinfo in libfabric's
+ * place.
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>

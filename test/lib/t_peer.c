@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "t_peer.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void t_peer_start(struct t_peer *peer, void (*role)(struct t_peer *self))
+{
+	pid_t parent = getpid();
+	int sock[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
+	fflush(NULL);
+	peer->pid = fork();
+	ck_assert_int_ge(peer->pid, 0);
+	peer->sock = sock[peer->pid ? 0 : 1];
+	close(sock[peer->pid ? 1 : 0]);
+	if (peer->pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		role(peer);
+	exit(EXIT_SUCCESS);
+}
+
+void t_peer_tell(const struct t_peer *peer, uint64_t word)
+{
+	ssize_t sent = send(peer->sock, &word, sizeof(word), MSG_NOSIGNAL);
+
+	ck_assert_msg(sent == (ssize_t)sizeof(word), "the process at the other end has gone");
+}
+
+uint64_t t_peer_hear(const struct t_peer *peer)
+{
+	struct pollfd ready = {.fd = peer->sock, .events = POLLIN};
+	uint64_t word = 0;
+
+	ck_assert_msg(poll(&ready, 1, 2 * (int)(T_LIMIT_US / 1000)) == 1,
+		      "the process at the other end says nothing");
+	ck_assert_msg(recv(peer->sock, &word, sizeof(word), 0) == (ssize_t)sizeof(word),
+		      "the process at the other end has gone");
+	return word;
+}
+
+void t_peer_freeze(const struct t_peer *peer)
+{
+	int status;
+
+	ck_assert_int_eq(kill(peer->pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(peer->pid, &status, WUNTRACED), peer->pid);
+	ck_assert(WIFSTOPPED(status));
+}
+
+void t_peer_thaw(const struct t_peer *peer)
+{
+	ck_assert_int_eq(kill(peer->pid, SIGCONT), 0);
+}
+
+void t_peer_kill(struct t_peer *peer)
+{
+	int status;
+
+	ck_assert_int_eq(kill(peer->pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(peer->pid, &status, 0), peer->pid);
+	ck_assert(WIFSIGNALED(status));
+	close(peer->sock);
+}
+
+void t_peer_join(struct t_peer *peer)
+{
+	int status = 0;
+
+	t_until(waitpid(peer->pid, &status, WNOHANG) == peer->pid);
+	ck_assert_msg(WIFEXITED(status) && !WEXITSTATUS(status),
+		      "the process at the other end failed, wait status 0x%x",
+		      (unsigned int)status);
+	close(peer->sock);
+}
