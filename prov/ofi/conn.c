@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* After the data path ended the peer's word on the control channel says why; this long we wait for it. */
+/*
+ * After the data path ended the peer's word on the control channel says why, and after that word the data path ends: this
+ * long the one waits for the other.
+ */
 #define LAST_WORD_NS 1000000000u
 
 static void run_end(struct dofi_work *work);
@@ -254,6 +257,12 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
 	}
 }
 
+/* Nothing more will come on the data path: how the connection ended. */
+static void last_word(struct dofi_conn *conn)
+{
+	lost(conn, conn->bye == DOFI_REASON_DISCONNECT, 0);
+}
+
 static void conn_timeout(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
@@ -261,7 +270,7 @@ static void conn_timeout(struct dofi_timer *timer)
 	if (conn->active && conn->phase != DOFI_CONN_UP)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
 	else
-		lost(conn, false, DAT_CONNECTION_EVENT_TIMED_OUT);
+		last_word(conn);
 }
 
 /* --- active side --- */
@@ -538,7 +547,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 
 static void establish_when_complete(struct dofi_conn *conn)
 {
-	if (!conn->path_up || (!conn->active && !conn->ready))
+	if (conn->ending || !conn->path_up || (!conn->active && !conn->ready))
 		return;
 	dofi_lock(&conn->ep->lock);
 	dofi_conn_established(conn->ep);
@@ -565,7 +574,10 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	dofi_lock(&conn->ep->lock);
 	conn->ep->path_up = false;
 	dofi_unlock(&conn->ep->lock);
-	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+	if (conn->bye)
+		last_word(conn);
+	else
+		dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
 }
 
 /* --- disconnecting --- */
@@ -632,8 +644,27 @@ static void on_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_unlock(&conn->ep->lock);
 }
 
+/* The goodbye may overtake data that the peer's completions called sent: these are let in while there is room for them. */
+static bool data_may_follow(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool yes;
+
+	if (conn->phase != DOFI_CONN_UP)
+		return false;
+	dofi_lock(&ep->lock);
+	yes = ep->path_up && (ep->srq || dofi_ring_count(&ep->recv));
+	dofi_unlock(&ep->lock);
+	return yes;
+}
+
 static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
+	if (data_may_follow(conn)) {
+		conn->bye = msg->reason;
+		dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+		return;
+	}
 	lost(conn, msg->reason == DOFI_REASON_DISCONNECT, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 

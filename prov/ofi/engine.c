@@ -377,7 +377,8 @@ int dofi_engine_init(struct dofi_ia *ia)
 		ret = -errno;
 		goto err_fini;
 	}
-	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->wait_epfd, e->wake_fd, &e->wake)))
+	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->quiet_epfd, e->sock_epfd, e)) ||
+	    (ret = watch_in(e->sock_epfd, e->wake_fd, &e->wake)))
 		goto err_fini;
 	return 0;
 

@@ -149,7 +149,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		memcpy(&ticket, entry->data, sizeof(ticket));
 		conn = dofi_conn_by_token(ia, be64toh(ticket));
 	}
-	if (!conn || conn->fep) {
+	if (!conn || conn->fep || conn->ending) {
 		DOFI_LOG_I("%s: a data connection without a valid ticket was refused", ia->name);
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 		fi_freeinfo(entry->info);

@@ -18,6 +18,18 @@ t_cleanup() {
 trap t_cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
+# t_own_network SCRIPT: start SCRIPT, that is ourselves, over in a network of our own, where the system
+# lets us have one: other programs may listen on the ports that we need.
+t_own_network() {
+	[ -z "${T_OWN_NETWORK-}" ] || return 0
+	export T_OWN_NETWORK=1
+	for t_way in -n -rn; do
+		unshare $t_way ip link set lo up 2>/dev/null || continue
+		rm -rf "$t_dir"
+		exec unshare $t_way sh -c 'ip link set lo up && exec sh "$0"' "$1"
+	done
+}
+
 t_pass() {
 	t_count=$((t_count + 1))
 	echo "ok $t_count - $1"

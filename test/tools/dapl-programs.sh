@@ -8,20 +8,69 @@
 for program in dtest dtestcm dapltest; do
 	command -v $program >/dev/null || t_skip_all "there is no $program (package dapl2-utils)"
 done
+t_own_network "$0"
 
 cat >"$t_dir/dat.conf" <<EOF
-loop u2.0 nonthreadsafe default $top_builddir/prov/ofi/.libs/libdatofi.so.2 ofi.2.0 "provider=tcp" ""
+loop u2.0 nonthreadsafe default ${top_builddir:?}/prov/ofi/.libs/libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
 EOF
 export DAT_OVERRIDE="$t_dir/dat.conf"
 
-# programs REGISTRY PREFIX
+# The programs end with status 0 whatever happened, so what they say decides.
+# says TEXT: true when server and client have said it
+says() {
+	grep -q -e "$1" "$t_dir/server" && grep -q -e "$1" "$t_dir/client"
+}
+
+# expect NAME PROGRAM OPTIONS READY TEXT: start it as server and as client
+expect() {
+	t_name="$1, $registry"
+	if t_pair "$4" "$with $2 $3" "$with $2 $3 -h 127.0.0.1" && says "$5"; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/server" "$t_dir/client"
+	fi
+}
+
+# ask NAME TEXT OPTIONS...: one run of a dapltest client
+ask() {
+	t_name="dapltest: $1, $registry"
+	text=$2
+	shift 2
+	# shellcheck disable=SC2086 # $with holds words
+	if timeout "$t_limit" $with dapltest "$@" -s 127.0.0.1 -D loop >"$t_dir/client" 2>&1 &&
+		grep -q -e "$text" "$t_dir/client"; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/client" "$t_dir/server"
+	fi
+}
+
+dapltest_suite() {
+	# shellcheck disable=SC2086
+	t_start server $with dapltest -T S -D loop
+	t_await 'Service Point Ready' || :
+	ask 'sends and RDMA in 2 threads' 'Total RDMA Read' -T T -i 100 -t 2 -w 4 \
+		client SR 256 server SR 256 client RR 4096 server RW 4096
+	ask 'RDMA writes, polling' 'Operation Throughput' -T P -i 1000 -p 16 -m p RW 4096 1
+	ask 'RDMA reads, waiting' 'Operation Throughput' -T P -i 1000 -p 16 -m b RR 4096 1
+	ask 'quit' 'End of Work' -T Q
+	wait "$t_pid"
+	t_run "dapltest: the server ends by itself, $registry" test $? = 0
+}
+
+# programs REGISTRY COMMAND: all of them, started by COMMAND
 programs() {
-	for options in '' '-c' '-p' '-w' '-W -D'; do
-		t_run_pair "dtest $options, $1" 'waiting for client connection' \
-			"$2 dtest -P loop $options" "$2 dtest -P loop $options -h 127.0.0.1"
-	done
+	registry=$1 with=$2
+	ready='waiting for client connection'
+	expect 'dtest: send, write, read' dtest '-P loop -b 65536' "$ready" PASSED
+	expect 'dtest: with a CNO' dtest '-P loop -b 65536 -c' "$ready" PASSED
+	expect 'dtest: polling' dtest '-P loop -b 65536 -p' "$ready" PASSED
+	expect 'dtest: a stream of writes' dtest '-P loop -b 65536 -w' "$ready" PASSED
+	expect 'dtest: write ping-pong with data check' dtest '-P loop -b 64 -W -D' "$ready" PASSED
+	expect 'dtestcm: 100 connections' dtestcm '-P loop -c 100' 'Conn server waiting' 'ALL 100 CONN'
+	dapltest_suite
 }
 
 programs 'our registry' ''
-programs "the distribution's registry" "env LD_LIBRARY_PATH=$libfabric_libdir"
+programs "the distribution's registry" "env LD_LIBRARY_PATH=${libfabric_libdir-}"
 t_done

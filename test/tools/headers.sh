@@ -4,6 +4,7 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
+# shellcheck disable=SC2317 # t_try calls it
 # alone COMPILER...: true when each header does
 alone() {
 	for header in "$top_srcdir"/include/*/*.h; do
