@@ -200,10 +200,9 @@ static void drain_eventfd(int fd)
 		;
 }
 
-static void woken(struct dofi_fd *fd, uint32_t events)
+void dofi_engine_take_call(struct dofi_ia *ia)
 {
-	(void)events;
-	drain_eventfd(fd->fd);
+	drain_eventfd(ia->engine.wake_fd);
 }
 
 /* --- rounds --- */
@@ -367,18 +366,16 @@ int dofi_engine_init(struct dofi_ia *ia)
 	dofi_list_init(&e->stalled);
 	atomic_store(&e->next_timer, UINT64_MAX);
 	e->sock_epfd = epoll_create1(EPOLL_CLOEXEC);
-	e->wait_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	e->park_fd = eventfd(0, EFD_CLOEXEC);
-	e->wake = (struct dofi_fd){.fd = e->wake_fd, .ready = woken};
 	dofi_wait_init(ia);
-	if (e->sock_epfd < 0 || e->wait_epfd < 0 || e->quiet_epfd < 0 || e->wake_fd < 0 || e->park_fd < 0) {
+	if (e->sock_epfd < 0 || e->quiet_epfd < 0 || e->wake_fd < 0 || e->park_fd < 0) {
 		ret = -errno;
 		goto err_fini;
 	}
-	if ((ret = watch_in(e->wait_epfd, e->quiet_epfd, e)) || (ret = watch_in(e->quiet_epfd, e->sock_epfd, e)) ||
-	    (ret = watch_in(e->sock_epfd, e->wake_fd, &e->wake)))
+	ret = watch_in(e->quiet_epfd, e->sock_epfd, e);
+	if (ret)
 		goto err_fini;
 	return 0;
 
@@ -408,8 +405,6 @@ int dofi_engine_start(struct dofi_ia *ia)
 {
 	int ret;
 
-	if (ia->cq_fd >= 0 && (ret = watch_in(ia->engine.wait_epfd, ia->cq_fd, NULL)))
-		return ret;
 	if (ia->eq_fd >= 0 && (ret = watch_in(ia->engine.quiet_epfd, ia->eq_fd, NULL)))
 		return ret;
 	return start_thread(ia);
@@ -432,7 +427,7 @@ void dofi_engine_stop(struct dofi_ia *ia)
 void dofi_engine_fini(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
-	int fds[] = {e->sock_epfd, e->wait_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
+	int fds[] = {e->sock_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)

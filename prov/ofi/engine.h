@@ -38,12 +38,10 @@ struct dofi_work {
 
 struct dofi_engine {
 	struct dofi_lock lock;
-	int sock_epfd;	/* our own descriptors: control channels, listeners, wake_fd */
+	int sock_epfd;	/* our own descriptors: control channels and listeners */
 	int quiet_epfd; /* these and the EQ: what the progress thread watches while consumers poll the CQ */
-	int wait_epfd;	/* these and the CQ: what the driver sleeps on */
-	int wake_fd;	/* eventfd: calls the driver back */
+	int wake_fd;	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
 	int park_fd;	/* eventfd: calls the parked progress thread back */
-	struct dofi_fd wake;
 	struct dofi_list timers; /* by deadline; guarded by lock */
 	struct dofi_list work;	 /* guarded by lock */
 	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
@@ -78,6 +76,9 @@ int dofi_engine_round(struct dofi_ia *ia, bool all);
 
 /* Reads the CQ until it is empty; engine.lock held. */
 int dofi_engine_drain_cq(struct dofi_ia *ia);
+
+/* The driver was called back: takes the call off wake_fd. */
+void dofi_engine_take_call(struct dofi_ia *ia);
 
 int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
 void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);

@@ -6,14 +6,13 @@
 #include "log.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,19 +105,6 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	hand_over(&ia->wait);
 }
 
-static int timeout_ms(uint64_t deadline)
-{
-	uint64_t now, ms;
-
-	if (deadline == UINT64_MAX)
-		return -1;
-	now = dofi_now();
-	if (deadline <= now)
-		return 0;
-	ms = (deadline - now + 999999u) / 1000000u;
-	return ms > INT_MAX ? INT_MAX : (int)ms;
-}
-
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 {
 	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
@@ -146,11 +132,27 @@ bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
 
+static struct timespec time_left(uint64_t deadline)
+{
+	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
+
+	return (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+}
+
+/*
+ * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of each message, which costs
+ * the sender of every one while the receiver polls.
+ */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask)
 {
+	struct pollfd fds[] = {
+		{.fd = ia->cq_fd, .events = POLLIN}, /* -1: none, ignored */
+		{.fd = ia->engine.wake_fd, .events = POLLIN},
+		{.fd = ia->engine.quiet_epfd, .events = POLLIN},
+	};
 	struct dofi_wait *w = &ia->wait;
-	struct epoll_event events[3]; /* the CQ's, the wake-up call, everything else */
+	struct timespec left;
 	int n, ret = 1;
 
 	atomic_store(&w->driver_bell, bell);
@@ -160,15 +162,16 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 		goto out;
 	if (!dofi_wait_arm(ia, true))
 		goto out;
-	n = epoll_pwait(ia->engine.wait_epfd, events, 3, timeout_ms(earliest(ia, deadline)), sigmask);
+	deadline = earliest(ia, deadline);
+	left = deadline == DOFI_FOREVER ? (struct timespec){0} : time_left(deadline);
+	n = ppoll(fds, sizeof(fds) / sizeof(fds[0]), deadline == DOFI_FOREVER ? NULL : &left, sigmask);
 	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
-	for (int i = 0; i < n; i++)
-		if (events[i].data.ptr == &ia->engine.wake)
-			ia->engine.wake.ready(&ia->engine.wake, events[i].events);
+	if (n > 0 && fds[1].revents)
+		dofi_engine_take_call(ia);
 	if (n < 0 && errno == EINTR)
 		ret = -EINTR;
-	else if (n == 1 && !events[0].data.ptr)
-		ret = 0; /* the CQ's descriptor alone */
+	else if (n == 1 && fds[0].revents)
+		ret = 0; /* the CQ alone */
 out:
 	atomic_store(&w->asleep, false);
 	return ret;

@@ -21,7 +21,7 @@ struct dofi_ia;
 
 struct dofi_wait {
 	_Atomic bool driven;	/* the driver's place is taken */
-	_Atomic bool asleep;	/* the driver is in, or about to enter, epoll_wait */
+	_Atomic bool asleep;	/* the driver is in, or about to enter, ppoll */
 	_Atomic uint32_t count; /* sleepers on futexes */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
@@ -49,7 +49,7 @@ void dofi_wait_kick(struct dofi_ia *ia);
 
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the deadline passes or the
- * bell rings. 0: only completions may be new; 1: a full round is due; -EINTR. sigmask: as for epoll_pwait.
+ * bell rings. 0: only completions may be new; 1: a full round is due; -EINTR. sigmask: as for ppoll.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask);

@@ -9,6 +9,7 @@
 
 /* --- agents --- */
 
+/* The end of the IA calls them, too, so tests keep them in static memory. */
 struct agent {
 	atomic_int calls;
 	DAT_EVD_HANDLE evd; /* of the last call */
@@ -95,7 +96,7 @@ START_TEST(CNO_002_003_027_044_045_agent_is_called_with_its_data)
 {
 	/* EVS-097 */
 	DAT_OS_WAIT_PROXY_AGENT proxy;
-	struct agent agent = {0}, other;
+	static struct agent agent, other;
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 
@@ -203,7 +204,7 @@ END_TEST
 
 START_TEST(CNO_011_modify_agent_replaces_and_removes)
 {
-	struct agent first, second = {0};
+	static struct agent first, second;
 	DAT_CNO_HANDLE cno = cno_with(&first);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
@@ -224,7 +225,7 @@ END_TEST
 START_TEST(CNO_012_bad_agent_leaves_the_old_one)
 {
 	DAT_OS_WAIT_PROXY_AGENT bad = {.instance_data = marks};
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
@@ -236,7 +237,7 @@ END_TEST
 
 START_TEST(CNO_015_047_agent_is_called_once_until_it_is_set_again)
 {
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
@@ -262,7 +263,7 @@ START_TEST(CNO_016_agent_set_while_triggered_waits_for_the_next_time)
 {
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
 	DAT_EVD_HANDLE evd = evd_of(cno);
-	struct agent agent = {0};
+	static struct agent agent;
 
 	t_ok(t_post_se(evd, marks));
 	t_ok(dat_cno_modify_agent(cno, armed(&agent)));
@@ -276,7 +277,7 @@ END_TEST
 
 START_TEST(CNO_046_agent_may_call_dat)
 {
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 	DAT_EVENT event;
@@ -294,7 +295,7 @@ END_TEST
 
 START_TEST(CNO_046_agent_may_dequeue_post_and_free)
 {
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
@@ -337,7 +338,7 @@ static void expect_agent(DAT_CNO_HANDLE cno, struct agent *agent)
 START_TEST(CNO_017_018_019_query_tells_the_agent)
 {
 	/* IA-021 */
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
@@ -438,7 +439,7 @@ END_TEST
 
 START_TEST(CNO_033_free_of_all_evds_wakes_all_waiters)
 {
-	struct agent agent;
+	static struct agent agent;
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 	struct t_waiter waiter[3];
@@ -461,7 +462,7 @@ START_TEST(CNO_034_close_of_the_ia_wakes_all_waiters)
 {
 	/* IA-029 IA-030 */
 	struct t_waiter waiter[2];
-	struct agent agent;
+	static struct agent agent;
 	struct t_ia tia;
 
 	t_ia_open(&tia);

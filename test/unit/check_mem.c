@@ -742,9 +742,11 @@ START_TEST(test_cookie_is_given_back_in_spite_of_a_child)
 {
 	int fd = new_object(), second = new_object();
 	char *shared = map_pages(MAP_SHARED, fd), *elsewhere = map_pages(MAP_SHARED, second);
-	struct lmr lmr;
+	struct lmr lmr, other;
 	pid_t pid;
 
+	name_cookie("h");
+	t_ok(create_shared(shared, &other)); /* so that the file stays */
 	name_cookie("e");
 	t_ok(create_shared(shared, &lmr));
 	pid = fork();
@@ -755,6 +757,7 @@ START_TEST(test_cookie_is_given_back_in_spite_of_a_child)
 	t_ok(dofi_lmr_free(lmr.handle));
 	t_ok(create_shared(elsewhere, &lmr));
 	t_ok(dofi_lmr_free(lmr.handle));
+	t_ok(dofi_lmr_free(other.handle));
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -774,39 +777,49 @@ START_TEST(test_shared_lmr_that_fails_gives_its_cookie_back)
 }
 END_TEST
 
-/* Processes that come and go at once never see half of a change. */
+struct race {
+	const char *memory[2];
+	_Atomic int *holders; /* [2], shared by the processes */
+};
+
+/* Takes and gives shares; 0 when nobody ever held the cookie for the other memory at that time. */
+static int race_main(const struct race *race, int mine)
+{
+	for (int round = 0; round < 500; round++) {
+		int share = dofi_cookie_share(cookie, (uintptr_t)race->memory[mine], page);
+
+		if (share == -EEXIST)
+			continue;
+		if (share < 0)
+			return 1;
+		race->holders[mine]++;
+		if (race->holders[!mine])
+			return 2;
+		if (dofi_cookie_share(cookie, (uintptr_t)race->memory[!mine], page) != -EEXIST)
+			return 3;
+		race->holders[mine]--;
+		dofi_cookie_unshare(share);
+	}
+	return 0;
+}
+
+/* LMR-006 to LMR-010, with processes that come and go at once */
 START_TEST(test_cookies_under_contention)
 {
-	enum { PROCESSES = 4, ROUNDS = 300 };
+	enum { PROCESSES = 4 };
 	int fd = new_object(), second = new_object(), status;
-	char *memory[2] = {map_pages(MAP_SHARED, fd), map_pages(MAP_SHARED, second)};
+	struct race race = {
+		.memory = {map_pages(MAP_SHARED, fd), map_pages(MAP_SHARED, second)},
+		.holders = (void *)map_pages(MAP_SHARED | MAP_ANONYMOUS, -1),
+	};
 	pid_t pids[PROCESSES];
 
 	name_cookie("g");
 	for (int i = 0; i < PROCESSES; i++) {
 		pids[i] = fork();
 		ck_assert_int_ge(pids[i], 0);
-		if (pids[i])
-			continue;
-		for (int round = 0; round < ROUNDS; round++) {
-			int share = dofi_cookie_share(cookie, (uintptr_t)memory[i & 1], page);
-
-			if (share < 0 && share != -EEXIST)
-				_exit(1);
-			/* While we hold it, others with our memory are welcome, others not. */
-			if (share >= 0) {
-				int same =
-					dofi_cookie_share(cookie, (uintptr_t)memory[i & 1], page);
-
-				if (same < 0 ||
-				    dofi_cookie_share(cookie, (uintptr_t)memory[!(i & 1)], page) !=
-					    -EEXIST)
-					_exit(2);
-				dofi_cookie_unshare(same);
-				dofi_cookie_unshare(share);
-			}
-		}
-		_exit(0);
+		if (!pids[i])
+			_exit(race_main(&race, i & 1));
 	}
 	for (int i = 0; i < PROCESSES; i++) {
 		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
