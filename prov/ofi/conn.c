@@ -522,6 +522,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->path_up = true;
 	dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
+	dofi_wait_kick(conn->ia); /* a sleeping driver doesn't watch the new endpoint yet */
 }
 
 /* Both lock orders are right here: engine.lock and ep->lock are held. */
@@ -557,6 +558,7 @@ static void establish_when_complete(struct dofi_conn *conn)
 void dofi_conn_path_up(struct dofi_conn *conn)
 {
 	conn->path_up = true;
+	dofi_wait_kick(conn->ia); /* as above: some fabrics add the descriptor only now */
 	establish_when_complete(conn);
 }
 

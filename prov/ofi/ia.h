@@ -14,6 +14,8 @@
 #include "select.h"
 #include "wait.h"
 
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 #include <sys/socket.h>
 
 struct dofi_trans_ops;
@@ -66,7 +68,8 @@ struct dofi_ia {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
-	int cq_fd, eq_fd; /* -1: none */
+	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
+	int eq_fd;		  /* -1: none */
 	const struct dofi_trans_ops *trans;
 	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */

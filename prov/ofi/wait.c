@@ -12,6 +12,8 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +21,8 @@
 
 /* How long to sleep at most where something can become ready without a descriptor saying so. */
 #define BLIND_SLEEP_NS 1000000u
+/* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
+#define OURS 2u
 
 /* A thread that waits for its bell while another one drives; lives on that thread's stack. */
 struct sleeper {
@@ -36,6 +40,9 @@ void dofi_wait_init(struct dofi_ia *ia)
 void dofi_wait_fini(struct dofi_ia *ia)
 {
 	dofi_lock_fini(&ia->wait.lock);
+	free(ia->wait.fds);
+	ia->wait.fds = NULL;
+	ia->wait.max_fds = 0;
 }
 
 uint64_t dofi_deadline(uint32_t timeout_us)
@@ -111,7 +118,7 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 
 	if (timer < deadline)
 		deadline = timer;
-	if (ia->cq_fd < 0 || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed)) {
+	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed)) {
 		uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
 
 		if (blind < deadline)
@@ -139,6 +146,68 @@ static struct timespec time_left(uint64_t deadline)
 	return (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
 }
 
+static bool grow_fds(struct dofi_wait *w, size_t n)
+{
+	struct pollfd *fds = realloc(w->fds, n * sizeof(*fds));
+
+	if (!fds)
+		return false;
+	w->fds = fds;
+	w->max_fds = n;
+	return true;
+}
+
+/* The CQ's descriptors behind our own two; how many there are now, or -1. */
+static int list_cq_fds(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+	struct fi_wait_pollfd list;
+	int fd, ret;
+
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return 0;
+	if (ia->cq_wait == FI_WAIT_FD) {
+		ret = fi_control(&ia->cq->fid, FI_GETWAIT, &fd);
+		w->fds[OURS] = (struct pollfd){.fd = fd, .events = POLLIN};
+		return ret ? -1 : 1;
+	}
+	for (;;) {
+		list = (struct fi_wait_pollfd){.fd = w->fds + OURS, .nfds = w->max_fds - OURS};
+		ret = fi_control(&ia->cq->fid, FI_GETWAIT, &list);
+		if (!ret)
+			return (int)list.nfds;
+		if (ret != -FI_ETOOSMALL || !grow_fds(w, OURS + 2 * list.nfds))
+			return -1;
+	}
+}
+
+/* 0: only the CQ is ready; 1: more may be; -EINTR. */
+static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *sigmask)
+{
+	struct dofi_wait *w = &ia->wait;
+	struct timespec left;
+	int n;
+
+	if (w->max_fds < OURS + 8 && !grow_fds(w, OURS + 8))
+		return 1;
+	n = list_cq_fds(ia);
+	if (n < 0) {
+		n = 0;
+		deadline = dofi_now() + BLIND_SLEEP_NS;
+	}
+	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
+	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
+	deadline = earliest(ia, deadline);
+	left = time_left(deadline);
+	n = ppoll(w->fds, (nfds_t)(OURS + n), deadline == DOFI_FOREVER ? NULL : &left, sigmask);
+	if (n < 0)
+		return errno == EINTR ? -EINTR : 1;
+	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
+	if (w->fds[0].revents)
+		dofi_engine_take_call(ia);
+	return n == 0 || w->fds[0].revents || w->fds[1].revents;
+}
+
 /*
  * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of each message, which costs
  * the sender of every one while the receiver polls.
@@ -146,33 +215,14 @@ static struct timespec time_left(uint64_t deadline)
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask)
 {
-	struct pollfd fds[] = {
-		{.fd = ia->cq_fd, .events = POLLIN}, /* -1: none, ignored */
-		{.fd = ia->engine.wake_fd, .events = POLLIN},
-		{.fd = ia->engine.quiet_epfd, .events = POLLIN},
-	};
 	struct dofi_wait *w = &ia->wait;
-	struct timespec left;
-	int n, ret = 1;
+	int ret = 1;
 
 	atomic_store(&w->driver_bell, bell);
 	atomic_store(&w->asleep, true);
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
-	if (atomic_load(bell) != seen)
-		goto out;
-	if (!dofi_wait_arm(ia, true))
-		goto out;
-	deadline = earliest(ia, deadline);
-	left = deadline == DOFI_FOREVER ? (struct timespec){0} : time_left(deadline);
-	n = ppoll(fds, sizeof(fds) / sizeof(fds[0]), deadline == DOFI_FOREVER ? NULL : &left, sigmask);
-	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
-	if (n > 0 && fds[1].revents)
-		dofi_engine_take_call(ia);
-	if (n < 0 && errno == EINTR)
-		ret = -EINTR;
-	else if (n == 1 && fds[0].revents)
-		ret = 0; /* the CQ alone */
-out:
+	if (atomic_load(bell) == seen && dofi_wait_arm(ia, true))
+		ret = sleep_on_fds(ia, deadline, sigmask);
 	atomic_store(&w->asleep, false);
 	return ret;
 }

@@ -26,6 +26,8 @@ struct dofi_wait {
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
 	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */
+	struct pollfd *fds; /* what it sleeps on; the driver's alone */
+	size_t max_fds;
 };
 
 void dofi_wait_init(struct dofi_ia *ia);

@@ -760,7 +760,7 @@ START_TEST(EPS_035_posts_that_are_not_supported)
 						DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
 						segment.rmr_context));
 	expect(row_006[_i],
-	       dat_ep_post_rdma_read_to_rmr(place.me.ep, &local, cookie, &segment,
+	       dat_ep_post_rdma_read_to_rmr(place.me.ep, &segment, cookie, &segment,
 					    DAT_COMPLETION_DEFAULT_FLAG));
 }
 END_TEST
