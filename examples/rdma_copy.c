@@ -521,8 +521,7 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-	char best_fabric[] = "ofi";
-	char *ia_name = best_fabric;
+	char *ia_name = "ofi";
 	DAT_CONN_QUAL port = 7471;
 	int opt;
 

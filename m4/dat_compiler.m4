@@ -40,7 +40,7 @@ AC_DEFUN([DAT_ENABLE_DEBUG], [
 AC_DEFUN([DAT_WARNINGS], [
 	WARN_CFLAGS=
 	DAT_CC_FLAGS([WARN_CFLAGS], [-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes \
-		-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wformat=2 -Wundef -Wvla])
+		-Wold-style-definition -Wpointer-arith -Wformat=2 -Wundef -Wvla])
 	AS_IF([test "x$enable_debug" != xno],
 		[DAT_CC_FLAGS([WARN_CFLAGS], [-Wshadow -Wlogical-op -Wduplicated-cond -Wduplicated-branches])])
 	AC_ARG_ENABLE([werror],

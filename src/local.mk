@@ -19,13 +19,13 @@ datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBD
 
 %C%_libdat_la_SOURCES =
 %C%_libdat_la_LIBADD = %D%/libdatr1.la
-%C%_libdat_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(LIBDAT_VERSION) \
+%C%_libdat_la_LDFLAGS = $(library_ldflags) -version-info $(LIBDAT_VERSION) \
 	-Wl,--version-script=$(srcdir)/%D%/libdat.map
 EXTRA_%C%_libdat_la_DEPENDENCIES = %D%/libdat.map
 
 %C%_libdat2_la_SOURCES =
 %C%_libdat2_la_LIBADD = %D%/libdatr2.la
-%C%_libdat2_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(LIBDAT2_VERSION) \
+%C%_libdat2_la_LDFLAGS = $(library_ldflags) -version-info $(LIBDAT2_VERSION) \
 	-Wl,--version-script=$(srcdir)/%D%/libdat2.map
 EXTRA_%C%_libdat2_la_DEPENDENCIES = %D%/libdat2.map
 

@@ -3,17 +3,22 @@
 # A name that ends in 1 or 2 is compiled for that generation of the API.
 
 unit_tests = \
+	%D%/unit/check_cno1 %D%/unit/check_cno2 \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
 	%D%/unit/check_error \
+	%D%/unit/check_evd1 %D%/unit/check_evd2 \
+	%D%/unit/check_ia1 %D%/unit/check_ia2 \
+	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
+	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_wire
 conform_tests =
-fault_tests =
+fault_tests = %D%/fault/hostile
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
 
 TEST_EXTENSIONS = .sh
@@ -35,13 +40,11 @@ check-local:
 endif
 
 t_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/test/lib
-t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
 t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
-t_core_cppflags = $(t_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi -DDOFI_DAT_MAJOR=2
 t1_libs = src/libdat.la $(CHECK_LIBS)
 t2_libs = src/libdat2.la $(CHECK_LIBS)
-t_core_libs = prov/ofi/libdofi2.la src/libdat2.la $(CHECK_LIBS)
+t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
 
 # A provider to load, and a program that has the registry in a local scope. The run path makes
 # libtool build a shared library although nobody installs it.
@@ -63,6 +66,8 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_lib_plugin_open2_SOURCES = %D%/lib/plugin_open.c
 %C%_lib_plugin_open2_CPPFLAGS = $(t2_cppflags)
 
+# --- the registries ---
+
 %C%_unit_check_conf1_SOURCES = %D%/unit/check_conf.c src/conf.c src/log.c $(t_headers)
 %C%_unit_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
 %C%_unit_check_conf1_LDADD = $(CHECK_LIBS)
@@ -77,10 +82,6 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_dispatch2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_dispatch2_LDADD = $(t2_libs)
 
-%C%_unit_check_error_SOURCES = %D%/unit/check_error.c $(t_headers)
-%C%_unit_check_error_CPPFLAGS = $(t_core_cppflags)
-%C%_unit_check_error_LDADD = $(t_core_libs)
-
 %C%_unit_check_nomem1_SOURCES = %D%/unit/check_nomem.c $(t_headers)
 %C%_unit_check_nomem1_CPPFLAGS = $(t1_cppflags)
 %C%_unit_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
@@ -89,10 +90,6 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_nomem2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 %C%_unit_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
-
-%C%_unit_check_param_SOURCES = %D%/unit/check_param.c $(t_headers)
-%C%_unit_check_param_CPPFLAGS = $(t_core_cppflags)
-%C%_unit_check_param_LDADD = $(t_core_libs)
 
 # The provider that it loads shares symbols with the program, hence -export-dynamic.
 %C%_unit_check_registry1_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
@@ -104,11 +101,6 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_unit_check_registry2_LDADD = $(t2_libs)
 
-%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
-%C%_unit_check_select_CPPFLAGS = $(t_core_cppflags)
-%C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
-%C%_unit_check_select_LDADD = $(t_core_libs)
-
 %C%_unit_check_strerror1_SOURCES = %D%/unit/check_strerror.c $(t_headers)
 %C%_unit_check_strerror1_CPPFLAGS = $(t1_cppflags)
 %C%_unit_check_strerror1_LDADD = $(t1_libs)
@@ -116,9 +108,88 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_check_strerror2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_check_strerror2_LDADD = $(t2_libs)
 
+# --- the provider: what does not depend on the generation is tested in one ---
+
+# They see the provider's structures, which are other ones with assertions: product_cppflags.
+p_cppflags = $(product_cppflags) $(CHECK_CFLAGS) $(LIBFABRIC_CFLAGS) \
+	-I$(top_srcdir)/test/lib -I$(top_srcdir)/prov/ofi
+p1_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=1 -DT_DAT_MAJOR=1
+p2_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=2 -DT_DAT_MAJOR=2
+p1_libs = prov/ofi/libdofi1.la $(t1_libs)
+p2_libs = prov/ofi/libdofi2.la $(t2_libs)
+
+# Objects on an IA without a fabric: what fake_ia.c defines, the linker does not take from libdofi.
+fake_ia = %D%/lib/fake_ia.c %D%/lib/fake_ia.h $(t_headers)
+fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
+
+%C%_unit_check_cno1_SOURCES = %D%/unit/check_cno.c $(fake_ia)
+%C%_unit_check_cno1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_check_cno1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_cno1_LDADD = $(p1_libs)
+%C%_unit_check_cno2_SOURCES = %D%/unit/check_cno.c $(fake_ia)
+%C%_unit_check_cno2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_cno2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_cno2_LDADD = $(p2_libs)
+
+%C%_unit_check_error_SOURCES = %D%/unit/check_error.c $(t_headers)
+%C%_unit_check_error_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_error_LDADD = $(p2_libs)
+
+%C%_unit_check_evd1_SOURCES = %D%/unit/check_evd.c $(fake_ia)
+%C%_unit_check_evd1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_check_evd1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_evd1_LDADD = $(p1_libs)
+%C%_unit_check_evd2_SOURCES = %D%/unit/check_evd.c $(fake_ia)
+%C%_unit_check_evd2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_evd2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_evd2_LDADD = $(p2_libs)
+
+# It plays the registry, whose functions the provider looks up by name, hence -export-dynamic.
+%C%_unit_check_ia1_SOURCES = %D%/unit/check_ia.c $(t_headers)
+%C%_unit_check_ia1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_check_ia1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_check_ia1_LDADD = prov/ofi/libdofi1.la $(CHECK_LIBS)
+%C%_unit_check_ia2_SOURCES = %D%/unit/check_ia.c $(t_headers)
+%C%_unit_check_ia2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_ia2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_check_ia2_LDADD = prov/ofi/libdofi2.la $(CHECK_LIBS)
+
+%C%_unit_check_mem1_SOURCES = %D%/unit/check_mem.c $(fake_ia)
+%C%_unit_check_mem1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_check_mem1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_mem1_LDADD = $(p1_libs)
+%C%_unit_check_mem2_SOURCES = %D%/unit/check_mem.c $(fake_ia)
+%C%_unit_check_mem2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_mem2_LDADD = $(p2_libs)
+
+%C%_unit_check_object1_SOURCES = %D%/unit/check_object.c $(fake_ia)
+%C%_unit_check_object1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_check_object1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_object1_LDADD = $(p1_libs)
+%C%_unit_check_object2_SOURCES = %D%/unit/check_object.c $(fake_ia)
+%C%_unit_check_object2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_object2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_check_object2_LDADD = $(p2_libs)
+
+%C%_unit_check_param_SOURCES = %D%/unit/check_param.c $(t_headers)
+%C%_unit_check_param_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_param_LDADD = $(p2_libs)
+
+%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
+%C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+%C%_unit_check_select_LDADD = $(p2_libs)
+
 %C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
-%C%_unit_check_wire_CPPFLAGS = $(t_core_cppflags)
-%C%_unit_check_wire_LDADD = $(t_core_libs)
+%C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_wire_LDADD = $(p2_libs)
+
+# --- faults ---
+
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
+%C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
+%C%_fault_hostile_LDADD = $(p2_libs)
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'

@@ -44,6 +44,20 @@ static int take_ep(struct dofi_sp *sp, struct dofi_cr *cr)
 		       : -ENOMEM;
 }
 
+/* dat_ep_query tells who asks while the CR is undecided (EP-047, EP-049). */
+static void show_peer(const struct dofi_cr *cr)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep)
+		return;
+	dofi_lock(&ep->lock);
+	ep->remote_addr = cr->remote;
+	ep->remote_qual = cr->remote_qual;
+	ep->local_qual = cr->conn->conn_qual;
+	dofi_unlock(&ep->lock);
+}
+
 /* The EP goes back to where it came from. While the IA closes it may be gone already. */
 static void return_ep(struct dofi_cr *cr, DAT_EP_STATE state)
 {
@@ -71,6 +85,7 @@ int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockadd
 	ret = dofi_addr_set(&cr->remote, remote, 0) ? take_ep(sp, cr) : -EAFNOSUPPORT;
 	if (ret)
 		goto err_free;
+	show_peer(cr);
 	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
 	ret = announce(sp, cr);
 	if (ret)

@@ -147,8 +147,9 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 }
 
 /*
- * Peers read by RDMA at any time. The entry has been without context since its last release, so they
- * refuse it until the last store; a NIC that reads in another order is found out by the check word.
+ * Peers read by RDMA at any time. The entry has been without context since its last release, so
+ * they refuse it until the last store; a NIC that reads in another order is found out by the check
+ * word.
  */
 void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 {

@@ -30,10 +30,10 @@ dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)
 
-# The registry's symbols are those of the process, whichever registry loaded us, so none is linked.
-# The library is never unloaded: its threads and libfabric's would lose their code.
-dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -shrext '' \
-	-Wl,-z,nodelete -Wl,-z,lazy -Wl,--version-script=$(srcdir)/%D%/libdatofi.map
+# The registry is the one that loaded us, so none is linked. The library is never unloaded: its
+# threads and libfabric's would lose their code.
+dofi_ldflags = $(library_ldflags) -module -avoid-version -shared -shrext '' -Wl,-z,nodelete \
+	-Wl,--version-script=$(srcdir)/%D%/libdatofi.map
 
 %C%_libdatofi_so_1_la_SOURCES =
 %C%_libdatofi_so_1_la_LIBADD = %D%/libdofi1.la

@@ -86,11 +86,29 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	dofi_reap_release(ep);
 }
 
+/* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
+static bool given_back(struct dofi_ep *ep, int err)
+{
+	if (err != FI_ECANCELED && err != FI_ENOTCONN && err != FI_ESHUTDOWN)
+		return false;
+	ep->path_up = false; /* or the next operation would be given back, and so on */
+	return true;
+}
+
+static void fail_path(struct dofi_ep *ep, int err)
+{
+	DOFI_LOG_I("%s: an operation failed: %s", ep->obj.ia->name, fi_strerror(err));
+	ep->faulty = true;
+	dofi_ep_stall(ep);
+}
+
 static void peeked(struct dofi_ep *ep, int err)
 {
 	struct dofi_ctx *ctx = &ep->rcache[ep->aux_ctx % DOFI_RCACHE_SIZE];
 
 	ep->peeking = false;
+	if (err && !given_back(ep, err))
+		fail_path(ep, err);
 	if (err || !ep->aux_ctx || ep->peek_stale)
 		return;
 	/* An entry that isn't there is remembered as one that allows nothing, until it was used once. */
@@ -100,16 +118,13 @@ static void peeked(struct dofi_ep *ep, int err)
 
 static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	/* Given back because the path goes down: the transport's event tells why, and the flush ends it. */
-	if (err == FI_ECANCELED || err == FI_ENOTCONN || err == FI_ESHUTDOWN) {
+	if (given_back(ep, err)) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
-	DOFI_LOG_I("%s: an operation failed: %s", ep->obj.ia->name, fi_strerror(err));
 	wr->status = (uint8_t)dofi_error_status(err);
 	wr->state = DOFI_WR_DONE;
-	ep->faulty = true;
-	dofi_ep_stall(ep);
+	fail_path(ep, err);
 }
 
 static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, bool has_data, uint64_t data)

@@ -14,7 +14,7 @@
  * "IP|IS" allows both. After an error nothing has changed. What the network does is in
  * conform_eps_events.c.
  */
-#include "conform.h"
+#include "conform_eps.h"
 #include "place.h"
 
 typedef const char *const cells[PLACE_STATES]; /* UNC RES PAS TEN ACT CMP CON DPD DIS */
@@ -892,5 +892,7 @@ Suite *conform_eps(void)
 
 	add_connecting(suite);
 	add_rest(suite);
+	conform_eps_events(suite);
+	conform_eps_rules(suite);
 	return suite;
 }

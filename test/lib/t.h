@@ -204,6 +204,15 @@ DAT_RETURN t_write(const struct t_end *end, size_t offset, size_t length, uint64
 DAT_RETURN t_read(const struct t_end *end, size_t offset, size_t length, uint64_t cookie,
 		  DAT_RMR_TRIPLET from, DAT_COMPLETION_FLAGS flags);
 
+/* One IA connected with itself; end[0] is the active one. */
+struct t_loop {
+	struct t_listener listener;
+	struct t_end end[2];
+};
+
+void t_loop_open(struct t_loop *loop, const struct t_ia *tia, const DAT_EP_ATTR *attr);
+void t_loop_close(struct t_loop *loop);
+
 /* Two IAs of this process with an EP each; end[0] is the active one. */
 struct t_pair {
 	struct t_ia ia[2];

@@ -160,6 +160,21 @@ DAT_RETURN t_read(const struct t_end *end, size_t offset, size_t length, uint64_
 
 /* --- pairs --- */
 
+void t_loop_open(struct t_loop *loop, const struct t_ia *tia, const DAT_EP_ATTR *attr)
+{
+	t_listen(&loop->listener, tia, DAT_PSP_CONSUMER_FLAG);
+	t_end_new(&loop->end[0], tia, attr);
+	t_end_new(&loop->end[1], tia, attr);
+	t_establish(&loop->listener, &loop->end[0], &loop->end[1]);
+}
+
+void t_loop_close(struct t_loop *loop)
+{
+	t_end_free(&loop->end[0]);
+	t_end_free(&loop->end[1]);
+	t_listener_free(&loop->listener);
+}
+
 void t_pair_prepare(struct t_pair *pair, const DAT_EP_ATTR *attr)
 {
 	for (int i = 0; i < 2; i++) {

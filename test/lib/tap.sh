@@ -82,6 +82,7 @@ t_try() {
 # t_start FILE COMMAND...: in the background, its output line by line in $t_dir/FILE
 t_start() {
 	t_out=$t_dir/$1
+	: >"$t_out" # or t_await could read what an earlier one wrote there
 	shift
 	timeout "$t_limit" stdbuf -oL "$@" >"$t_out" 2>&1 &
 	t_pid=$!

@@ -31,14 +31,16 @@ expect() {
 	fi
 }
 
-# ask NAME TEXT OPTIONS...: one run of a dapltest client
+# ask NAME TEXT TEST OPTIONS...: one run of a dapltest client. It prints its figures also after an
+# assertion failed.
 ask() {
 	t_name="dapltest: $1, $registry"
-	text=$2
-	shift 2
+	text=$2 test=$3
+	shift 3
 	# shellcheck disable=SC2086 # $with holds words
-	if timeout "$t_limit" $with dapltest "$@" -s 127.0.0.1 -D loop >"$t_dir/client" 2>&1 &&
-		grep -q -e "$text" "$t_dir/client"; then
+	if timeout "$t_limit" $with dapltest -T "$test" -s 127.0.0.1 -D loop "$@" >"$t_dir/client" 2>&1 &&
+		grep -q -e "$text" "$t_dir/client" &&
+		! grep -i -q -e 'failed in file' -e 'error' "$t_dir/client" "$t_dir/server"; then
 		t_pass "$t_name"
 	else
 		t_fail "$t_name" "$t_dir/client" "$t_dir/server"
@@ -49,11 +51,15 @@ dapltest_suite() {
 	# shellcheck disable=SC2086
 	t_start server $with dapltest -T S -D loop
 	t_await 'Service Point Ready' || :
-	ask 'sends and RDMA in 2 threads' 'Total RDMA Read' -T T -i 100 -t 2 -w 4 \
+	ask 'sends, writes and reads' 'Total RDMA Read' T -i 100 -t 1 -w 1 \
 		client SR 256 server SR 256 client RR 4096 server RW 4096
-	ask 'RDMA writes, polling' 'Operation Throughput' -T P -i 1000 -p 16 -m p RW 4096 1
-	ask 'RDMA reads, waiting' 'Operation Throughput' -T P -i 1000 -p 16 -m b RR 4096 1
-	ask 'quit' 'End of Work' -T Q
+	ask 'the same in 4 threads, 8 endpoints, verified' 'Total RDMA Read' T -i 50 -t 4 -w 8 -V \
+		client SR 1024 2 server SR 1024 2 client RW 4096 2 server RR 4096 1
+	ask 'RDMA writes, polling' 'Operation Throughput' P -i 1000 -p 16 -m p RW 4096 1
+	ask 'RDMA writes, waiting' 'Operation Throughput' P -i 1000 -p 16 -m b RW 4096 1
+	ask 'RDMA reads, polling' 'Operation Throughput' P -i 1000 -p 16 -m p RR 4096 1
+	ask 'RDMA reads, waiting' 'Operation Throughput' P -i 1000 -p 16 -m b RR 4096 1
+	ask 'quit' 'End of Work' Q
 	wait "$t_pid"
 	t_run "dapltest: the server ends by itself, $registry" test $? = 0
 }
@@ -63,11 +69,12 @@ programs() {
 	registry=$1 with=$2
 	ready='waiting for client connection'
 	expect 'dtest: send, write, read' dtest '-P loop -b 65536' "$ready" PASSED
+	expect 'dtest: messages of 1 MiB' dtest '-P loop -b 1048576 -B 20' "$ready" PASSED
 	expect 'dtest: with a CNO' dtest '-P loop -b 65536 -c' "$ready" PASSED
 	expect 'dtest: polling' dtest '-P loop -b 65536 -p' "$ready" PASSED
-	expect 'dtest: a stream of writes' dtest '-P loop -b 65536 -w' "$ready" PASSED
-	expect 'dtest: write ping-pong with data check' dtest '-P loop -b 64 -W -D' "$ready" PASSED
-	expect 'dtestcm: 100 connections' dtestcm '-P loop -c 100' 'Conn server waiting' 'ALL 100 CONN'
+	expect 'dtest: a stream of 50 writes' dtest '-P loop -b 65536 -w -B 50' "$ready" PASSED
+	expect 'dtest: write ping-pong' dtest '-P loop -b 64 -W -B 100' "$ready" PASSED
+	expect 'dtestcm: 50 connections' dtestcm '-P loop -c 50 -w' 'Conn server waiting' 'ALL 50 CONN'
 	dapltest_suite
 }
 

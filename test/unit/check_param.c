@@ -14,7 +14,8 @@ static struct dofi_params p;
 
 static void load(const char *name, const char *ia_params)
 {
-	ck_assert_msg(dofi_params_load(&p, name, ia_params), "%s %s", name, ia_params);
+	ck_assert_msg(dofi_params_load(&p, name, ia_params), "%s %s", name,
+		      ia_params ? ia_params : "no ia_params");
 }
 
 /* Loads what must be refused; what was said then. */
