@@ -690,6 +690,14 @@ static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg
 	return NULL;
 }
 
+/* Too late: the accepting side must not wait for a connector that has given up. */
+static void decline(struct dofi_chan *chan, const struct dofi_msg *accept)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_CANCEL, .dst = accept->src, .src = accept->dst};
+
+	dofi_chan_send(chan, &msg);
+}
+
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
 	struct dofi_conn *conn;
@@ -699,6 +707,8 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		return;
 	}
 	conn = addressee(chan, msg);
+	if (!conn && msg->type == DOFI_MSG_ACCEPT)
+		decline(chan, msg);
 	if (!conn || conn->ending)
 		return; /* late, for a connection that is over */
 	switch (msg->type) {

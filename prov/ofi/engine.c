@@ -223,6 +223,8 @@ int dofi_engine_round(struct dofi_ia *ia, bool all)
 		dofi_ep_retry_stalled(ia);
 	if (!dofi_list_empty(&e->work))
 		n += run_work(ia);
+	if (n)
+		atomic_fetch_add_explicit(&e->handled, (uint32_t)n, memory_order_relaxed);
 	return n;
 }
 
@@ -407,6 +409,7 @@ int dofi_engine_start(struct dofi_ia *ia)
 
 	if (ia->eq_fd >= 0 && (ret = watch_in(ia->engine.quiet_epfd, ia->eq_fd, NULL)))
 		return ret;
+	dofi_wait_learn(ia);
 	return start_thread(ia);
 }
 

@@ -45,6 +45,7 @@ struct dofi_engine {
 	struct dofi_list timers; /* by deadline; guarded by lock */
 	struct dofi_list work;	 /* guarded by lock */
 	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
+	_Atomic uint32_t handled;    /* events handled so far */
 	uint32_t empty_polls;	     /* guarded by lock */
 	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
 

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "srq.h"
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
 
 static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -89,10 +90,18 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 /* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
 static bool given_back(struct dofi_ep *ep, int err)
 {
-	if (err != FI_ECANCELED && err != FI_ENOTCONN && err != FI_ESHUTDOWN)
+	switch (err) {
+	case FI_ECANCELED:
+	case FI_ENOTCONN:
+	case FI_ESHUTDOWN:
+	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
+	case FI_ECONNABORTED:
+	case EPIPE:
+		ep->path_up = false; /* or the next operation would be given back, and so on */
+		return true;
+	default:
 		return false;
-	ep->path_up = false; /* or the next operation would be given back, and so on */
-	return true;
+	}
 }
 
 static void fail_path(struct dofi_ep *ep, int err)

@@ -21,6 +21,7 @@
 
 /* How long to sleep at most where something can become ready without a descriptor saying so. */
 #define BLIND_SLEEP_NS 1000000u
+#define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
 #define OURS 2u
 
@@ -35,6 +36,7 @@ void dofi_wait_init(struct dofi_ia *ia)
 {
 	dofi_lock_init(&ia->wait.lock);
 	dofi_list_init(&ia->wait.sleepers);
+	ia->wait.mute_fd = -1;
 }
 
 void dofi_wait_fini(struct dofi_ia *ia)
@@ -174,11 +176,48 @@ static int list_cq_fds(struct dofi_ia *ia)
 	for (;;) {
 		list = (struct fi_wait_pollfd){.fd = w->fds + OURS, .nfds = w->max_fds - OURS};
 		ret = fi_control(&ia->cq->fid, FI_GETWAIT, &list);
+		for (size_t i = 0; !ret && i < list.nfds; i++)
+			if (list.fd[i].fd == w->mute_fd)
+				list.fd[i].fd = -1; /* which ppoll passes over */
 		if (!ret)
 			return (int)list.nfds;
 		if (ret != -FI_ETOOSMALL || !grow_fds(w, OURS + 2 * list.nfds))
 			return -1;
 	}
+}
+
+/*
+ * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start and stays so. On a fresh
+ * queue nothing else can be.
+ */
+void dofi_wait_learn(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+	int n;
+
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + 8) || !dofi_wait_arm(ia, true))
+		return;
+	n = list_cq_fds(ia);
+	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
+		return;
+	for (int i = 0; i < n; i++)
+		if (w->fds[OURS + (size_t)i].revents)
+			w->mute_fd = w->fds[OURS + (size_t)i].fd;
+}
+
+/*
+ * A message that no receive is posted for keeps its socket readable, and fi_cq_read leaves it there: then the queue would
+ * end every sleep at once. After some such sleeps the queue is looked at by the clock instead.
+ */
+static bool cq_cries_wolf(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
+
+	if (handled != w->seen_rounds)
+		w->fruitless = 0;
+	w->seen_rounds = handled;
+	return w->fruitless > FRUITLESS_LIMIT;
 }
 
 /* 0: only the CQ is ready; 1: more may be; -EINTR. */
@@ -190,10 +229,13 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *s
 
 	if (w->max_fds < OURS + 8 && !grow_fds(w, OURS + 8))
 		return 1;
-	n = list_cq_fds(ia);
+	n = cq_cries_wolf(ia) ? -1 : list_cq_fds(ia);
 	if (n < 0) {
+		uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
+
 		n = 0;
-		deadline = dofi_now() + BLIND_SLEEP_NS;
+		if (blind < deadline)
+			deadline = blind;
 	}
 	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
@@ -205,6 +247,7 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *s
 	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
 	if (w->fds[0].revents)
 		dofi_engine_take_call(ia);
+	w->fruitless++; /* until the engine handles something */
 	return n == 0 || w->fds[0].revents || w->fds[1].revents;
 }
 
@@ -225,6 +268,12 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 		ret = sleep_on_fds(ia, deadline, sigmask);
 	atomic_store(&w->asleep, false);
 	return ret;
+}
+
+/* However busy the queue is, timers fire in time. */
+static bool timer_due(struct dofi_ia *ia)
+{
+	return atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed) <= dofi_now();
 }
 
 static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
@@ -254,7 +303,7 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen
 		if (n)
 			continue;
 		ret = dofi_wait_on_fds(ia, bell, seen, deadline, &before);
-		full = ret != 0;
+		full = ret != 0 || timer_due(ia);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;

@@ -28,6 +28,9 @@ struct dofi_wait {
 	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */
 	struct pollfd *fds; /* what it sleeps on; the driver's alone */
 	size_t max_fds;
+	int mute_fd;	     /* of the CQ's list: readable for no reason that a reader could remove; -1: none */
+	uint32_t fruitless;  /* sleeps in a row that the CQ ended and that brought nothing */
+	uint32_t seen_rounds; /* engine.handled at the last of them */
 };
 
 void dofi_wait_init(struct dofi_ia *ia);
@@ -55,6 +58,9 @@ void dofi_wait_kick(struct dofi_ia *ia);
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		     const sigset_t *sigmask);
+
+/* Looks at the wait object of a CQ that nothing has used yet. */
+void dofi_wait_learn(struct dofi_ia *ia);
 
 /* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
 bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);

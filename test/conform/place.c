@@ -74,6 +74,10 @@ static void far_role(struct t_peer *self)
 void place_part(struct place *place, enum place_parting how)
 {
 	t_peer_tell(&place->proc, how);
+	if (how != PART_EXIT)
+		return;
+	t_peer_join(&place->proc);
+	place->has_proc = false;
 }
 
 void place_kill_peer(struct place *place)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of the suite on transfers. */
+#ifndef CONFORM_DTO_H
+#define CONFORM_DTO_H
+
+#include "conform.h"
+
+void conform_rdma(Suite *suite); /* RDMA reads and writes, binds */
+
+#endif
