@@ -247,7 +247,8 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *s
 	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
 	if (w->fds[0].revents)
 		dofi_engine_take_call(ia);
-	w->fruitless++; /* until the engine handles something */
+	else if (n > 0 && !w->fds[1].revents)
+		w->fruitless++; /* until the engine handles something */
 	return n == 0 || w->fds[0].revents || w->fds[1].revents;
 }
 
