@@ -10,6 +10,7 @@ destdir=$1 bindir=$1$2 libdir=$1$3 cc=$4
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dat-ofi-installcheck.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$destdir"
+export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 # a prefix of /usr
 export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 fail() {

@@ -108,12 +108,17 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 
 uint32_t dofi_evd_room(struct dofi_evd *evd)
 {
-	uint32_t room;
+	uint32_t room, others;
 
 	dofi_lock(&evd->lock);
 	room = evd->qlen - queued(evd);
+	/* All but the service point's own; they may need every second place. */
+	others = evd->other_streams + evd->dto_streams;
+	others = others ? others - 1 : 0;
+	if (others > evd->qlen / 2)
+		others = evd->qlen / 2;
 	dofi_unlock(&evd->lock);
-	return room;
+	return room > others ? room - others : 0;
 }
 
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason)

@@ -82,7 +82,10 @@ struct dofi_evd {
  */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
-/* Free places, for the backlog of connection requests. */
+/*
+ * Places for connection requests: what is free, less a place for each other stream, up to half the EVD. So a flood of
+ * requests doesn't crowd out the events of connections that share it.
+ */
 uint32_t dofi_evd_room(struct dofi_evd *evd);
 
 /* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */
