@@ -6,7 +6,7 @@ int main(void)
 {
 	static Suite *(*const others[])(void) = {
 		conform_handles, conform_evd, conform_queue, conform_cno, conform_mem, conform_access,
-		conform_sp, conform_cr, conform_registry_errors, conform_ep, conform_eps,
+		conform_sp, conform_cr, conform_registry, conform_errors, conform_ep, conform_eps,
 		conform_dto, conform_events, conform_prg,
 	};
 	SRunner *runner = srunner_create(conform_ia());
