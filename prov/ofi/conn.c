@@ -548,7 +548,8 @@ void dofi_conn_established(struct dofi_ep *ep)
 
 static void establish_when_complete(struct dofi_conn *conn)
 {
-	if (conn->ending || !conn->path_up || (!conn->active && !conn->ready))
+	/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
+	if (conn->ending || (conn->active ? !conn->path_up : !conn->ready || !conn->fep))
 		return;
 	dofi_lock(&conn->ep->lock);
 	dofi_conn_established(conn->ep);
@@ -566,7 +567,8 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 {
 	if (conn->ending || conn->phase == DOFI_CONN_OVER)
 		return;
-	if (conn->phase != DOFI_CONN_UP) {
+	/* A passive end whose READY lies unread in the control channel waits for the last word, too. */
+	if (conn->phase != DOFI_CONN_UP && (conn->active || !conn->path_up)) {
 		if (err)
 			DOFI_LOG_I("%s: the data path was refused: %s", conn->ia->name, strerror(err));
 		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);

@@ -45,7 +45,7 @@ DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_q
 	if (!sp)
 		return DOFI_NO_MEMORY;
 	if (!dofi_evd_attach_other(evd)) {
-		ret = DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
+		ret = DOFI_BAD_ARG(3);
 		goto err_free;
 	}
 	sp->evd = evd;

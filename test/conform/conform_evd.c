@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* EVDs: life, attributes, CNO, states, length. What is in the queue: conform_queue.c. */
-#include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "conform.h"
 
 #define ALL_FLAGS ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
@@ -179,44 +175,20 @@ START_TEST(EVD_010_default_flag_is_all_but_software)
 }
 END_TEST
 
-/* Address space runs out, so that a ring of the largest length cannot be had. */
-static void without_memory(void (*attempt)(DAT_EVD_HANDLE), DAT_EVD_HANDLE evd)
-{
-	struct rlimit limit, tight;
-	size_t pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%zu", &pages), 1);
-	fclose(file);
-	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
-	tight = limit;
-	tight.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + (1 << 20);
-	ck_assert_int_eq(setrlimit(RLIMIT_AS, &tight), 0);
-	attempt(evd);
-	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
-}
-
-static void create_longest(DAT_EVD_HANDLE evd)
-{
-	(void)evd;
-	t_error(create(t_tia.attr.max_evd_qlen, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG),
-		DAT_INSUFFICIENT_RESOURCES);
-}
-
-static void resize_longest(DAT_EVD_HANDLE evd)
-{
-	t_error(dat_evd_resize(evd, t_tia.attr.max_evd_qlen), DAT_INSUFFICIENT_RESOURCES);
-}
-
 START_TEST(EVD_014_113_memory_missing)
 {
 	DAT_EVD_HANDLE evd = soft_evd(4);
 	DAT_COUNT qlen = query(evd).evd_qlen;
+	DAT_RETURN created, resized;
 
 	t_ok(t_post_se(evd, marks));
-	without_memory(create_longest, DAT_HANDLE_NULL);
-	without_memory(resize_longest, evd);
+	if (!t_limit_memory(1 << 20))
+		return;
+	created = create(t_tia.attr.max_evd_qlen, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	resized = dat_evd_resize(evd, t_tia.attr.max_evd_qlen);
+	t_unlimit_memory();
+	t_error(created, DAT_INSUFFICIENT_RESOURCES);
+	t_error(resized, DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_int_eq(query(evd).evd_qlen, qlen);
 	t_wait_se(evd, marks);
 	t_ok(create(t_tia.attr.max_evd_qlen, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG));

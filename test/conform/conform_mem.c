@@ -639,6 +639,69 @@ START_TEST(RMR_007_008_012_scope)
 END_TEST
 #endif
 
+/* --- memory runs out --- */
+
+enum { MANY = 1000000 };
+
+static DAT_HANDLE made[MANY];
+
+static DAT_RETURN make_pz(DAT_HANDLE *pz)
+{
+	return dat_pz_create(t_tia.ia, pz);
+}
+
+static DAT_RETURN make_cno(DAT_HANDLE *cno)
+{
+	return dat_cno_create(t_tia.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, cno);
+}
+
+static DAT_RETURN make_lmr(DAT_HANDLE *lmr)
+{
+	return t_lmr_of(t_tia.ia, memory, SIZE, t_tia.pz, ALL, lmr);
+}
+
+static DAT_RETURN make_rmr(DAT_HANDLE *rmr)
+{
+	return dat_rmr_create(t_tia.pz, rmr);
+}
+
+/* Objects until no more can be had; then all are freed, and there is room again. */
+static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT_HANDLE))
+{
+	DAT_RETURN ret;
+	int n = 0;
+
+	if (!t_limit_memory(4 << 20))
+		return;
+	while ((ret = make(&made[n])) == DAT_SUCCESS && n < MANY - 1)
+		n++;
+	t_unlimit_memory();
+	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	while (n)
+		t_ok(release(made[--n]));
+	t_ok(make(&made[0]));
+	t_ok(release(made[0]));
+}
+
+START_TEST(PZ_004_memory_runs_out)
+{
+	/* CNO-007 LMR-028 RMR-004 */
+	static const struct {
+		DAT_RETURN (*make)(DAT_HANDLE *);
+		DAT_RETURN (*release)(DAT_HANDLE);
+	} kinds[] = {
+		{make_pz, dat_pz_free},
+		{make_cno, dat_cno_free},
+		{make_lmr, dat_lmr_free},
+		{make_rmr, dat_rmr_free},
+	};
+
+	runs_out(kinds[_i].make, kinds[_i].release);
+	t_ia_close_empty(&t_tia);
+	t_ia_open(&t_tia);
+}
+END_TEST
+
 static void add_lmr_tests(Suite *suite)
 {
 	TCase *tc = conform_case(suite, "lmr");
@@ -676,6 +739,7 @@ Suite *conform_mem(void)
 	tcase_add_test(tc, PZ_003_012_013_bad_arguments);
 	tcase_add_test(tc, PZ_006_008_pz_is_in_use_while_something_is_in_it);
 	tcase_add_test(tc, PZ_007_pz_is_in_use_by_an_srq);
+	tcase_add_loop_test(tc, PZ_004_memory_runs_out, 0, 4);
 	tcase_add_test(tc, PZ_010_freed_pz_is_refused_everywhere);
 	tcase_add_test(tc, PZ_011_query_tells_the_ia);
 	add_lmr_tests(suite);

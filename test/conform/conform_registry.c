@@ -393,13 +393,13 @@ START_TEST(REG_025_027_init_that_cannot_serve)
 	DAT_PROVIDER_INFO other = info_of("other", T_OTHER_MAJOR, 0, DAT_FALSE);
 	struct library library;
 
-	t_conf(LINE("no-device", "provider=no-such-provider") LINE("no-word", "nonsense=1 =")
+	t_conf(LINE("no-device", "provider=no-such-provider") LINE("no-number", "spin_us=lots")
 	       LINE("one", "%s"), params());
 	load(&library);
 	library.init(&other, params());
 	ck_assert_int_eq(times_listed("other"), 0);
 	t_error2(open_name("no-device"), DAT_PROVIDER_NOT_FOUND, DAT_INTERNAL_ERROR);
-	t_error2(open_name("no-word"), DAT_PROVIDER_NOT_FOUND, DAT_INTERNAL_ERROR);
+	t_error2(open_name("no-number"), DAT_PROVIDER_NOT_FOUND, DAT_INTERNAL_ERROR);
 	t_ok(open_name("one"));
 }
 END_TEST

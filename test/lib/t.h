@@ -59,6 +59,15 @@ void t_pause(void);	 /* a moment between two looks at a condition */
 		} \
 	} while (0)
 
+/* --- limits of the process --- */
+
+/*
+ * Leaves the process that much address space more than it has, and takes the limit away again.
+ * False where that cannot be had: sanitizers need address space without bound.
+ */
+bool t_limit_memory(size_t bytes);
+void t_unlimit_memory(void);
+
 /* --- IA --- */
 
 struct t_ia {

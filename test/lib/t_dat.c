@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +145,46 @@ uint64_t t_now_us(void)
 void t_pause(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+}
+
+/* --- limits of the process --- */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+bool t_limit_memory(size_t bytes)
+{
+#ifdef SANITIZED
+	(void)bytes;
+	return false;
+#else
+	FILE *file = fopen("/proc/self/statm", "r");
+	struct rlimit limit;
+	size_t pages = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%zu", &pages), 1);
+	fclose(file);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + bytes;
+	return !setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+void t_unlimit_memory(void)
+{
+	struct rlimit limit;
+	/* Check's own assertions need memory. */
+	int failed = getrlimit(RLIMIT_AS, &limit);
+
+	limit.rlim_cur = limit.rlim_max;
+	failed |= setrlimit(RLIMIT_AS, &limit);
+	ck_assert_int_eq(failed, 0);
 }
 
 /* --- IA --- */
