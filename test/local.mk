@@ -17,7 +17,7 @@ unit_tests = \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_wire
-conform_tests =
+conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = %D%/fault/hostile
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
 
@@ -190,6 +190,54 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
+
+# --- conformance: all suites in one program per generation; T_IA names the IA ---
+
+conform_sources = \
+	%D%/conform/conform.c \
+	%D%/conform/conform.h \
+	%D%/conform/conform_access.c \
+	%D%/conform/conform_cno.c \
+	%D%/conform/conform_cr.c \
+	%D%/conform/conform_dto.c \
+	%D%/conform/conform_dto.h \
+	%D%/conform/conform_ep.c \
+	%D%/conform/conform_eps.c \
+	%D%/conform/conform_eps.h \
+	%D%/conform/conform_eps_events.c \
+	%D%/conform/conform_eps_rules.c \
+	%D%/conform/conform_errors.c \
+	%D%/conform/conform_evd.c \
+	%D%/conform/conform_events.c \
+	%D%/conform/conform_handles.c \
+	%D%/conform/conform_ia.c \
+	%D%/conform/conform_mem.c \
+	%D%/conform/conform_prg.c \
+	%D%/conform/conform_queue.c \
+	%D%/conform/conform_rdma.c \
+	%D%/conform/conform_registry.c \
+	%D%/conform/conform_sp.c \
+	%D%/conform/main.c \
+	%D%/conform/paired.c \
+	%D%/conform/paired.h \
+	%D%/conform/place.c \
+	%D%/conform/place.h \
+	%D%/conform/zoo.c \
+	%D%/conform/zoo.h \
+	%D%/lib/t.h \
+	%D%/lib/t_conn.c \
+	%D%/lib/t_dat.c \
+	%D%/lib/t_peer.c \
+	%D%/lib/t_peer.h \
+	%D%/lib/t_wait.c \
+	$(t_headers)
+
+%C%_conform_conform12_SOURCES = $(conform_sources)
+%C%_conform_conform12_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_conform_conform12_LDADD = $(t1_libs)
+%C%_conform_conform20_SOURCES = $(conform_sources)
+%C%_conform_conform20_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_conform_conform20_LDADD = $(t2_libs)
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'

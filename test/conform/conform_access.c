@@ -2,10 +2,11 @@
 /* What memory allows: local segments, remote access, RMRs that come and go, over a connection. */
 #include "conform.h"
 
-#define SIZE   ((size_t)4096)
-#define ALL    DAT_MEM_PRIV_ALL_FLAG
-#define REMOTE ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
-#define LOCAL  ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+#define SIZE ((size_t)4096)
+#define ALL  DAT_MEM_PRIV_ALL_FLAG
+#define REMOTE \
+	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+#define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 
 static struct t_loop loop; /* what end[0] asks for, end[1] serves */
 

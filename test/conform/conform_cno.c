@@ -14,8 +14,8 @@ struct agent {
 	atomic_int calls;
 	DAT_EVD_HANDLE evd; /* of the last call */
 	DAT_CNO_HANDLE cno;
-	int rearm;	/* how many calls set the agent again */
-	bool take;	/* takes an event and puts another in */
+	int rearm; /* how many calls set the agent again */
+	bool take; /* takes an event and puts another in */
 	atomic_int failures;
 };
 

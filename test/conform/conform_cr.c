@@ -218,9 +218,11 @@ static DAT_CR_HANDLE request_to_provider(struct t_listener *provider, DAT_EP_HAN
 	param.request_evd_handle = passive.request_evd;
 	param.connect_evd_handle = passive.connect_evd;
 	if (configure)
-		t_ok(dat_ep_modify(*ep_p, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-						  DAT_EP_FIELD_REQUEST_EVD_HANDLE |
-						  DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+		t_ok(dat_ep_modify(*ep_p,
+				   DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+					   DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+					   DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+				   &param));
 	return cr;
 }
 
@@ -368,7 +370,8 @@ START_TEST(CR_025_two_accepts_of_one_request)
 			race[i] = (struct race){.cr = cr, .start = &start};
 			race[i].ep = i ? second.ep : passive.ep;
 			ck_assert_int_eq(pthread_create(&race[i].thread, NULL, accept_at_once,
-							&race[i]), 0);
+							&race[i]),
+					 0);
 		}
 		for (int i = 0; i < 2; i++)
 			t_join(race[i].thread);

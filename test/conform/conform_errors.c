@@ -27,14 +27,31 @@ static bool same(struct words a, struct words b)
 }
 
 static const DAT_RETURN_TYPE types[] = {
-	DAT_SUCCESS, DAT_ABORT, DAT_CONN_QUAL_IN_USE, DAT_INSUFFICIENT_RESOURCES,
-	DAT_INTERNAL_ERROR, DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER, DAT_INVALID_STATE,
-	DAT_LENGTH_ERROR, DAT_MODEL_NOT_SUPPORTED, DAT_PROVIDER_NOT_FOUND, DAT_PRIVILEGES_VIOLATION,
-	DAT_PROTECTION_VIOLATION, DAT_QUEUE_EMPTY, DAT_QUEUE_FULL, DAT_TIMEOUT_EXPIRED,
-	DAT_PROVIDER_ALREADY_REGISTERED, DAT_PROVIDER_IN_USE, DAT_INVALID_ADDRESS,
-	DAT_INTERRUPTED_CALL, DAT_CONN_QUAL_UNAVAILABLE,
+	DAT_SUCCESS,
+	DAT_ABORT,
+	DAT_CONN_QUAL_IN_USE,
+	DAT_INSUFFICIENT_RESOURCES,
+	DAT_INTERNAL_ERROR,
+	DAT_INVALID_HANDLE,
+	DAT_INVALID_PARAMETER,
+	DAT_INVALID_STATE,
+	DAT_LENGTH_ERROR,
+	DAT_MODEL_NOT_SUPPORTED,
+	DAT_PROVIDER_NOT_FOUND,
+	DAT_PRIVILEGES_VIOLATION,
+	DAT_PROTECTION_VIOLATION,
+	DAT_QUEUE_EMPTY,
+	DAT_QUEUE_FULL,
+	DAT_TIMEOUT_EXPIRED,
+	DAT_PROVIDER_ALREADY_REGISTERED,
+	DAT_PROVIDER_IN_USE,
+	DAT_INVALID_ADDRESS,
+	DAT_INTERRUPTED_CALL,
+	DAT_CONN_QUAL_UNAVAILABLE,
 #if T_DAT_MAJOR == 2
-	DAT_RESERVED_LMR, DAT_PORT_IN_USE, DAT_COMM_NOT_SUPPORTED,
+	DAT_RESERVED_LMR,
+	DAT_PORT_IN_USE,
+	DAT_COMM_NOT_SUPPORTED,
 #endif
 };
 
@@ -165,9 +182,15 @@ START_TEST(ERR_019_calls_that_are_not_offered)
 	zoo_open(&zoo);
 	for (size_t i = 0; i < zoo_ncalls; i++) {
 		static const char *const optional[] = {
-			"srq_create", "csp_create", "cno_trigger", "rmr_create_for_ep",
-			"ep_common_connect", "ep_post_send_with_invalidate",
-			"ep_post_rdma_read_to_rmr", "ep_recv_query", "cno_fd_create",
+			"srq_create",
+			"csp_create",
+			"cno_trigger",
+			"rmr_create_for_ep",
+			"ep_common_connect",
+			"ep_post_send_with_invalidate",
+			"ep_post_rdma_read_to_rmr",
+			"ep_recv_query",
+			"cno_fd_create",
 		};
 		const struct zoo_call *call = &zoo_calls[i];
 		DAT_RETURN ret;

@@ -635,8 +635,7 @@ static void *post_many(void *arg)
 	for (int i = 0; i < posting->count && !posting->failed; i++) {
 		DAT_RETURN ret;
 
-		while (DAT_GET_TYPE(ret = t_post_se(posting->evd, token(i))) ==
-		       DAT_QUEUE_FULL)
+		while (DAT_GET_TYPE(ret = t_post_se(posting->evd, token(i))) == DAT_QUEUE_FULL)
 			t_pause();
 		posting->failed = ret != DAT_SUCCESS;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What holds for all handles: types, consumer contexts, and handles that are not what they should be. */
+/* All handles: types, consumer contexts, and handles that are not what they should be. */
 #include <stdatomic.h>
 
 #include "zoo.h"
@@ -276,7 +276,8 @@ START_TEST(IA_022_033_closed_ia_takes_all_its_handles)
 	zoo_close(&gone);
 	for (size_t i = 0; i < zoo_ncalls; i++) {
 		if (gone.of[zoo_calls[i].type])
-			refuses(&zoo_calls[i], gone.of[zoo_calls[i].type], "a handle of a closed IA");
+			refuses(&zoo_calls[i], gone.of[zoo_calls[i].type],
+				"a handle of a closed IA");
 	}
 	t_bad_handle(dat_evd_free(gone.ia.async_evd));
 }
@@ -286,10 +287,10 @@ END_TEST
 static bool takes_two(const struct zoo_call *call)
 {
 	static const char *const names[] = {
-		"ep_create_recv", "ep_create_request", "ep_create_connect", "ep_create_pz",
-		"psp_create_evd", "psp_create_any_evd", "rsp_create_evd", "rsp_create_ep",
-		"evd_create_cno", "evd_modify_cno_cno", "lmr_create_pz", "lmr_create_lmr",
-		"srq_create_pz", "cr_accept_ep",
+		"ep_create_recv", "ep_create_request",	"ep_create_connect", "ep_create_pz",
+		"psp_create_evd", "psp_create_any_evd", "rsp_create_evd",    "rsp_create_ep",
+		"evd_create_cno", "evd_modify_cno_cno", "lmr_create_pz",     "lmr_create_lmr",
+		"srq_create_pz",  "cr_accept_ep",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -413,7 +414,8 @@ Suite *conform_handles(void)
 	tcase_add_test(tc, HND_009_020_new_object_starts_without_context);
 	tcase_add_loop_test(tc, HND_016_017_020_no_other_handle_is_taken, 0, ZOO_TYPES);
 	tcase_add_test(tc, IA_026_045_no_other_handle_is_taken);
-	tcase_add_test(tc, EVD_018_029_034_044_049_055_058_073_090_101_114_no_other_handle_is_taken);
+	tcase_add_test(tc,
+		       EVD_018_029_034_044_049_055_058_073_090_101_114_no_other_handle_is_taken);
 	tcase_add_test(tc, CNO_013_022_026_039_049_no_other_handle_is_taken);
 	tcase_add_test(tc, PZ_009_010_014_no_other_handle_is_taken);
 	tcase_add_test(tc, LMR_004_036_046_no_other_handle_is_taken);

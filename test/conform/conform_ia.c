@@ -56,13 +56,15 @@ START_TEST(IA_001_008_046_060_open)
 	ck_assert_ptr_null(param.cno_handle);
 	ck_assert_ptr_eq(param.ia_handle, ia);
 	ck_assert(param.evd_flags & DAT_EVD_ASYNC_FLAG);
-	t_ok(dat_ia_query(ia, &queried, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+	t_ok(dat_ia_query(ia, &queried, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
+			  &provider));
 	ck_assert_ptr_eq(queried, evd);
 	ck_assert_str_eq(attr.adapter_name, t_ia_name());
 	ck_assert_uint_eq(provider.dapl_version_major, DAT_VERSION_MAJOR);
 	ck_assert_uint_eq(provider.dapl_version_minor, DAT_VERSION_MINOR);
 	ck_assert_uint_gt(strnlen(provider.provider_name, DAT_NAME_MAX_LENGTH), 0);
-	ck_assert_uint_lt(strnlen(provider.provider_name, DAT_NAME_MAX_LENGTH), DAT_NAME_MAX_LENGTH);
+	ck_assert_uint_lt(strnlen(provider.provider_name, DAT_NAME_MAX_LENGTH),
+			  DAT_NAME_MAX_LENGTH);
 	ck_assert(provider.is_thread_safe == DAT_FALSE || provider.is_thread_safe == DAT_TRUE);
 	t_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
@@ -472,7 +474,8 @@ START_TEST(IA_046_050_051_054_058_060_attributes_make_sense)
 	unsigned int memory = (unsigned int)provider->lmr_mem_types_supported;
 	unsigned int known = DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL;
 
-	ck_assert_uint_lt(strnlen(t_tia.attr.adapter_name, DAT_NAME_MAX_LENGTH), DAT_NAME_MAX_LENGTH);
+	ck_assert_uint_lt(strnlen(t_tia.attr.adapter_name, DAT_NAME_MAX_LENGTH),
+			  DAT_NAME_MAX_LENGTH);
 	ck_assert_str_eq(t_tia.attr.adapter_name, t_ia_name());
 	ck_assert_ptr_nonnull(address);
 	ck_assert(address->sa_family == AF_INET || address->sa_family == AF_INET6);
@@ -494,11 +497,20 @@ START_TEST(IA_047_limits_are_not_zero)
 {
 	const DAT_IA_ATTR *attr = &t_tia.attr;
 	const DAT_COUNT counts[] = {
-		attr->max_eps, attr->max_dto_per_ep, attr->max_rdma_read_per_ep_in,
-		attr->max_rdma_read_per_ep_out, attr->max_evds, attr->max_evd_qlen,
-		attr->max_iov_segments_per_dto, attr->max_lmrs, attr->max_pzs, attr->max_rmrs,
-		attr->max_iov_segments_per_rdma_read, attr->max_iov_segments_per_rdma_write,
-		attr->max_rdma_read_in, attr->max_rdma_read_out,
+		attr->max_eps,
+		attr->max_dto_per_ep,
+		attr->max_rdma_read_per_ep_in,
+		attr->max_rdma_read_per_ep_out,
+		attr->max_evds,
+		attr->max_evd_qlen,
+		attr->max_iov_segments_per_dto,
+		attr->max_lmrs,
+		attr->max_pzs,
+		attr->max_rmrs,
+		attr->max_iov_segments_per_rdma_read,
+		attr->max_iov_segments_per_rdma_write,
+		attr->max_rdma_read_in,
+		attr->max_rdma_read_out,
 	};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -519,8 +531,8 @@ END_TEST
 /* Enough EVD entries for that many completions. */
 static void lengthen(DAT_EVD_HANDLE evd, DAT_COUNT events)
 {
-	t_ok(dat_evd_resize(evd, events < t_tia.attr.max_evd_qlen ? events
-								  : t_tia.attr.max_evd_qlen));
+	t_ok(dat_evd_resize(evd,
+			    events < t_tia.attr.max_evd_qlen ? events : t_tia.attr.max_evd_qlen));
 }
 
 START_TEST(IA_047_limits_can_be_reached)
@@ -553,8 +565,9 @@ START_TEST(IA_047_limits_can_be_reached)
 	t_ok(dat_ep_post_send(loop.end[0].ep, n, segments, (DAT_DTO_COOKIE){.as_64 = 3}, 0));
 	t_wait_dto(loop.end[1].recv_evd, loop.end[1].ep, 1, DAT_DTO_SUCCESS, (size_t)n * 16);
 	for (DAT_COUNT i = 0; i < n; i++)
-		ck_assert_int_eq(memcmp(loop.end[1].buf.mem + i * 32,
-					loop.end[0].buf.mem + i * 16, 16), 0);
+		ck_assert_int_eq(memcmp(loop.end[1].buf.mem + i * 32, loop.end[0].buf.mem + i * 16,
+					16),
+				 0);
 }
 END_TEST
 
@@ -694,8 +707,8 @@ START_TEST(IA_056_attributes_tell_what_calls_do)
 	t_fill(loop.end[1].buf.mem, 64, 4);
 	segment = t_seg(&sink, 0, 64);
 	remote = t_remote_seg(&loop.end[1].buf, 0, 64);
-	t_ok(dat_ep_post_rdma_read(loop.end[0].ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1}, &remote,
-				   0));
+	t_ok(dat_ep_post_rdma_read(loop.end[0].ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1},
+				   &remote, 0));
 	t_wait_dto(loop.end[0].request_evd, loop.end[0].ep, 1, DAT_DTO_SUCCESS, 64);
 	ck_assert(t_is_filled(sink.mem, 64, 4));
 	t_ok(t_send(&loop.end[0], 0, 64, 2, 0));
@@ -745,7 +758,8 @@ START_TEST(IA_061_named_attributes)
 
 	memset(&attr, 0xff, sizeof(attr));
 	memset(&provider, 0xff, sizeof(provider));
-	t_ok(dat_ia_query(t_tia.ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+	t_ok(dat_ia_query(t_tia.ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
+			  &provider));
 	names_are_complete(attr.num_transport_attr, attr.transport_attr);
 	names_are_complete(attr.num_vendor_attr, attr.vendor_attr);
 	names_are_complete(provider.num_provider_specific_attr, provider.provider_specific_attr);
@@ -766,8 +780,7 @@ static void *query_often(void *arg)
 		memset(&provider, 0, sizeof(provider));
 		differences += dat_ia_query(t_tia.ia, &evd, DAT_IA_FIELD_ALL, &attr,
 					    DAT_PROVIDER_FIELD_ALL, &provider) != DAT_SUCCESS ||
-			       evd != t_tia.async_evd ||
-			       memcmp(&attr, &t_tia.attr, sizeof(attr)) ||
+			       evd != t_tia.async_evd || memcmp(&attr, &t_tia.attr, sizeof(attr)) ||
 			       memcmp(&provider, &t_tia.provider, sizeof(provider));
 	}
 	return NULL;

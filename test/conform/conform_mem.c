@@ -189,8 +189,8 @@ START_TEST(LMR_001_002_032_033_create_answers_all)
 	t_ok(create(&region, memory + 1, 777, ALL));
 	ck_assert_ptr_nonnull(region.lmr);
 	covers(&region, memory + 1, 777);
-	t_ok(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, what, 777, t_tia.pz, ALL, &lmr, NULL, NULL,
-			  NULL, NULL));
+	t_ok(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, what, 777, t_tia.pz, ALL, &lmr, NULL,
+			  NULL, NULL, NULL));
 	ck_assert(t_is_filled(memory, SIZE, 3));
 	t_ok(dat_lmr_free(lmr));
 	t_ok(dat_lmr_free(region.lmr));

@@ -424,7 +424,8 @@ START_TEST(EVD_091_092_104_106_crowd_gets_each_event_once_and_in_order)
 		members[i].crowd = &crowd;
 		members[i].index = i;
 		ck_assert_int_eq(pthread_create(&members[i].thread, NULL,
-						i < POSTERS ? poster : taker, &members[i]), 0);
+						i < POSTERS ? poster : taker, &members[i]),
+				 0);
 	}
 	for (int i = 0; i < POSTERS + TAKERS; i++)
 		t_join(members[i].thread);
@@ -512,8 +513,10 @@ START_TEST(EVD_097_098_099_post_se_refuses_bad_arguments)
 {
 	/* EVS-105 */
 	static const DAT_EVENT_NUMBER others[] = {
-		DAT_DTO_COMPLETION_EVENT, DAT_CONNECTION_EVENT_ESTABLISHED,
-		DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_EVENT_NUMBER)0,
+		DAT_DTO_COMPLETION_EVENT,
+		DAT_CONNECTION_EVENT_ESTABLISHED,
+		DAT_ASYNC_ERROR_EVD_OVERFLOW,
+		(DAT_EVENT_NUMBER)0,
 	};
 	DAT_EVD_HANDLE evd = soft_evd(2), other = t_evd(&t_tia, 2, DAT_EVD_DEFAULT_FLAG);
 	DAT_EVENT event;
@@ -570,7 +573,7 @@ END_TEST
 
 /* --- overflow --- */
 
-/* An endpoint whose request EVD has room for less than its completions; they come from the same IA. */
+/* An endpoint that is connected with its own IA, and whose request EVD is too short. */
 struct overflow {
 	struct t_listener listener;
 	struct t_end from, to;
@@ -605,8 +608,9 @@ static void overflow_free(struct overflow *overflow)
 
 START_TEST(EVD_117_118_121_overflow_breaks_the_endpoint)
 {
-	/* EVS-057 EVS-086 EVS-092 EVS-093 ERR-037 ERR-038 */
+	/* EVS-057 EVS-086 EVS-092 EVS-093 ERR-037 ERR-038 HND-015 */
 	const DAT_ASYNCH_ERROR_EVENT_DATA *error;
+	DAT_HANDLE_TYPE type;
 	struct overflow overflow;
 	DAT_EVENT event;
 
@@ -615,6 +619,8 @@ START_TEST(EVD_117_118_121_overflow_breaks_the_endpoint)
 	error = &event.event_data.asynch_error_event_data;
 	ck_assert_ptr_eq(error->dat_handle, overflow.from.request_evd);
 	ck_assert_int_eq(error->reason, DAT_EVD_OVERFLOW_ERROR);
+	t_ok(dat_get_handle_type(error->dat_handle, &type));
+	ck_assert_int_eq(type, DAT_HANDLE_TYPE_EVD);
 	t_wait_conn(overflow.from.connect_evd, DAT_CONNECTION_EVENT_BROKEN, overflow.from.ep);
 	for (DAT_COUNT i = 0; i < overflow.room; i++)
 		t_wait_dto(overflow.from.request_evd, overflow.from.ep, (uint64_t)i,

@@ -11,8 +11,7 @@
 
 #define LINE_OF(name, threads, def, library, params) \
 	name " " T_API " " threads " " def " " library " dat-ofi.1.0 \"" params "\" \"\"\n"
-#define LINE(name, params) \
-	LINE_OF(name, "nonthreadsafe", "default", T_PROVIDER_SONAME, params)
+#define LINE(name, params) LINE_OF(name, "nonthreadsafe", "default", T_PROVIDER_SONAME, params)
 
 static const char *params(void)
 {
@@ -30,7 +29,8 @@ static DAT_RETURN open_safe(const char *name, DAT_BOOLEAN safe, DAT_IA_HANDLE *i
 {
 	DAT_EVD_HANDLE evd = DAT_EVD_ASYNC_EXISTS;
 
-	return dat_ia_openv(name_ptr(name), 8, &evd, ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, safe);
+	return dat_ia_openv(name_ptr(name), 8, &evd, ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+			    safe);
 }
 
 static DAT_RETURN open_name(const char *name)
@@ -240,7 +240,7 @@ START_TEST(REG_011_012_013_019_list)
 	struct list list;
 
 	t_conf(LINE("one", "x=1") LINE_OF("two", "threadsafe", "default", T_PROVIDER_SONAME, "")
-	       LINE("fake-ia", ""));
+		       LINE("fake-ia", ""));
 	shadow = info;
 	t_ok(dat_registry_add_provider(&fake, &shadow));
 	list_all(&list);
@@ -365,7 +365,8 @@ static void load(struct library *library)
 START_TEST(REG_021_023_024_026_init_and_fini)
 {
 	DAT_PROVIDER_INFO first = info_of("first", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
-	DAT_PROVIDER_INFO second = info_of("second", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
+	DAT_PROVIDER_INFO second =
+		info_of("second", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
 	struct library library;
 
 	load(&library);
@@ -394,7 +395,8 @@ START_TEST(REG_025_027_init_that_cannot_serve)
 	struct library library;
 
 	t_conf(LINE("no-device", "provider=no-such-provider") LINE("no-number", "spin_us=lots")
-	       LINE("one", "%s"), params());
+		       LINE("one", "%s"),
+	       params());
 	load(&library);
 	library.init(&other, params());
 	ck_assert_int_eq(times_listed("other"), 0);
@@ -427,9 +429,10 @@ END_TEST
 
 START_TEST(REG_030_039_lines_of_one_name_are_tried_in_order)
 {
-	t_conf(LINE_OF("one", "nonthreadsafe", "default", "/no/such/library.so", "")
-	       LINE("one", "provider=no-such-provider") LINE("one", "%s")
-	       LINE_OF("lost", "nonthreadsafe", "default", "/no/such/library.so", ""), params());
+	t_conf(LINE_OF("one", "nonthreadsafe", "default", "/no/such/library.so",
+		       "") LINE("one", "provider=no-such-provider") LINE("one", "%s")
+		       LINE_OF("lost", "nonthreadsafe", "default", "/no/such/library.so", ""),
+	       params());
 	t_ok(open_name("one"));
 	not_found("lost");
 }
@@ -447,11 +450,12 @@ END_TEST
 START_TEST(REG_034_035_comments_and_quotes)
 {
 	t_conf("   # a comment with \"quotes\n"
-	       "\n\t \n"
-	       LINE("#hidden", "")
-	       "\"quoted\" \"%s\" \"nonthreadsafe\" \"default\" \"%s\" \"dat-ofi.1.0\" \"%s\" \"\"\n"
-	       "esc\\\"aped %s nonthreadsafe default %s dat-ofi.1.0 \"a \\\" b \\\\\" \"p q\"\n"
-	       "commented %s nonthreadsafe default %s dat-ofi.1.0 \"%s\" \"\" # behind an entry\n",
+	       "\n\t \n" LINE("#hidden", "") "\"quoted\" \"%s\" \"nonthreadsafe\" \"default\" "
+					     "\"%s\" \"dat-ofi.1.0\" \"%s\" \"\"\n"
+					     "esc\\\"aped %s nonthreadsafe default %s dat-ofi.1.0 "
+					     "\"a \\\" b \\\\\" \"p q\"\n"
+					     "commented %s nonthreadsafe default %s dat-ofi.1.0 "
+					     "\"%s\" \"\" # behind an entry\n",
 	       T_API, T_PROVIDER_SONAME, params(), T_API, T_PROVIDER_SONAME, T_API,
 	       T_PROVIDER_SONAME, params());
 	ck_assert_int_eq(times_listed("hidden"), 0);
@@ -465,8 +469,9 @@ START_TEST(REG_036_042_versions_side_by_side)
 {
 	t_conf("one " T_OTHER_API " nonthreadsafe default /no/such/other.so x.1.0 \"\" \"\"\n"
 	       "kernel k%s nonthreadsafe default %s x.1.0 \"\" \"\"\n"
-	       "other " T_OTHER_API " nonthreadsafe default /no/such/other.so x.1.0 \"\" \"\"\n"
-	       LINE("one", "%s"), &T_API[1], T_PROVIDER_SONAME, params());
+	       "other " T_OTHER_API
+	       " nonthreadsafe default /no/such/other.so x.1.0 \"\" \"\"\n" LINE("one", "%s"),
+	       &T_API[1], T_PROVIDER_SONAME, params());
 	t_ok(open_name("one"));
 	t_error_sub(open_name("other"), DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
 	not_found("kernel");
@@ -476,7 +481,8 @@ END_TEST
 START_TEST(REG_037_only_default_lines)
 {
 	t_conf(LINE_OF("one", "nonthreadsafe", "nondefault", T_PROVIDER_SONAME, "%s")
-	       LINE("two", "%s"), params(), params());
+		       LINE("two", "%s"),
+	       params(), params());
 	t_ok(open_name("two"));
 	not_found("one");
 }
@@ -489,9 +495,9 @@ START_TEST(REG_038_bad_lines_are_skipped)
 	       "three u9 nonthreadsafe default %s x.1.0 \"\" \"\"\n"
 	       "four " T_API " sometimes default %s x.1.0 \"\" \"\"\n"
 	       "five " T_API " nonthreadsafe perhaps %s x.1.0 \"\" \"\"\n"
-	       "\"six " T_API " nonthreadsafe default %s x.1.0 \"\" \"\"\n"
-	       LINE("good", "%s"), T_PROVIDER_SONAME, T_PROVIDER_SONAME, T_PROVIDER_SONAME,
-	       T_PROVIDER_SONAME, params());
+	       "\"six " T_API " nonthreadsafe default %s x.1.0 \"\" \"\"\n" LINE("good", "%s"),
+	       T_PROVIDER_SONAME, T_PROVIDER_SONAME, T_PROVIDER_SONAME, T_PROVIDER_SONAME,
+	       params());
 	not_found("one");
 	not_found("two");
 	not_found("three");
@@ -510,7 +516,8 @@ START_TEST(REG_040_odd_lines)
 	t_conf("%s\n"
 	       "long " T_API " nonthreadsafe default " T_PROVIDER_SONAME " x.1.0 \"%s\" \"\"\n"
 	       "crlf " T_API " nonthreadsafe default " T_PROVIDER_SONAME " x.1.0 \"%s\" \"\"\r\n"
-	       "tabs\t" T_API "\tnonthreadsafe\t\tdefault\t" T_PROVIDER_SONAME "\tx.1.0\t\"%s\"\t\"\"\n"
+	       "tabs\t" T_API "\tnonthreadsafe\t\tdefault\t" T_PROVIDER_SONAME
+	       "\tx.1.0\t\"%s\"\t\"\"\n"
 	       "last " T_API " nonthreadsafe default " T_PROVIDER_SONAME " x.1.0 \"%s\" \"\"",
 	       endless, &endless[1000], params(), params(), params());
 	t_ok(open_name("crlf"));

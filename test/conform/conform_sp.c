@@ -109,7 +109,10 @@ END_TEST
 START_TEST(PSP_003_long_qualifiers)
 {
 	static const DAT_CONN_QUAL quals[] = {
-		UINT64_C(0x10000), UINT64_C(0xaffab1e0), UINT64_C(0x123456789abcdef0), UINT64_MAX,
+		UINT64_C(0x10000),
+		UINT64_C(0xaffab1e0),
+		UINT64_C(0x123456789abcdef0),
+		UINT64_MAX,
 	};
 	struct t_listener listener = {.on = &t_tia};
 	DAT_CONN_QUAL qual = quals[_i];
@@ -221,9 +224,11 @@ START_TEST(PSP_006_017_018_provider_makes_the_endpoint)
 	ep_param.recv_evd_handle = active.recv_evd;
 	ep_param.request_evd_handle = active.request_evd;
 	ep_param.connect_evd_handle = t_evd(&t_tia, 4, DAT_EVD_CONNECTION_FLAG);
-	t_ok(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-				       DAT_EP_FIELD_REQUEST_EVD_HANDLE |
-				       DAT_EP_FIELD_CONNECT_EVD_HANDLE, &ep_param));
+	t_ok(dat_ep_modify(ep,
+			   DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				   DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				   DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			   &ep_param));
 	t_ok(t_cr_accept(cr, DAT_HANDLE_NULL));
 	t_wait_conn(active.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, active.ep);
 	t_wait_conn(ep_param.connect_evd_handle, DAT_CONNECTION_EVENT_ESTABLISHED, ep);
@@ -351,7 +356,8 @@ START_TEST(PSP_020_021_022_any_qualifier_is_free_and_short)
 	for (int i = 0; i < 2; i++) {
 		creation[i].evd = cr_evd(4);
 		ck_assert_int_eq(pthread_create(&creation[i].thread, NULL, create_many,
-						&creation[i]), 0);
+						&creation[i]),
+				 0);
 	}
 	for (int i = 0; i < 2; i++) {
 		t_join(creation[i].thread);

@@ -2,18 +2,46 @@
 /* All suites in one program: CK_RUN_SUITE and CK_RUN_CASE select, T_IA names the IA. */
 #include "conform.h"
 
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+
+/* Libfabric looks for its providers once per process and slowly: do it here, not in the child of each test. */
+static void load_fabrics(void)
+{
+	void *lib = dlopen("libfabric.so.1", RTLD_NOW);
+	struct fi_info *info = NULL;
+	__typeof__(fi_getinfo) *getinfo = lib ? (__typeof__(getinfo))dlsym(lib, "fi_getinfo") : NULL;
+
+	/* The list is never freed: it lives as long as the program. */
+	if (getinfo)
+		getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info);
+}
+
 int main(void)
 {
 	static Suite *(*const others[])(void) = {
-		conform_handles, conform_evd, conform_queue, conform_cno, conform_mem, conform_access,
-		conform_sp, conform_cr, conform_registry, conform_errors, conform_ep, conform_eps,
-		conform_dto, conform_events, conform_prg,
+		conform_handles,
+		conform_evd,
+		conform_queue,
+		conform_cno,
+		conform_mem,
+		conform_access,
+		conform_sp,
+		conform_cr,
+		conform_registry,
+		conform_errors,
+		conform_ep,
+		conform_eps,
+		conform_dto,
+		conform_events,
+		conform_prg,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		srunner_add_suite(runner, others[i]());
+	load_fabrics();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -100,11 +100,11 @@ static unsigned char memory[SIZE];
 #define SEG	 (&(DAT_LMR_TRIPLET){.segment_length = 0})
 #define REMOTE	 (&(DAT_RMR_TRIPLET){.segment_length = 0})
 
-#define CALL(name, expression) \
+#define CALL(name, expression)                                    \
 	static DAT_RETURN name(const struct zoo *z, DAT_HANDLE h) \
-	{ \
-		(void)z; \
-		return expression; \
+	{                                                         \
+		(void)z;                                          \
+		return expression;                                \
 	}
 
 CALL(ia_close, dat_ia_close(h, DAT_CLOSE_GRACEFUL_FLAG))
@@ -115,8 +115,7 @@ CALL(evd_create, dat_evd_create(h, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out.ha
 CALL(ep_create, dat_ep_create(h, z->ia.pz, DTO_EVD, DTO_EVD, z->end.connect_evd, NULL, &out.handle))
 CALL(lmr_create, t_lmr_of(h, memory, SIZE, z->ia.pz, DAT_MEM_PRIV_ALL_FLAG, &out.handle))
 CALL(psp_create, dat_psp_create(h, QUAL, CR_EVD, DAT_PSP_CONSUMER_FLAG, &out.handle))
-CALL(psp_create_any,
-     dat_psp_create_any(h, &qual_out, CR_EVD, DAT_PSP_CONSUMER_FLAG, &out.handle))
+CALL(psp_create_any, dat_psp_create_any(h, &qual_out, CR_EVD, DAT_PSP_CONSUMER_FLAG, &out.handle))
 CALL(rsp_create, dat_rsp_create(h, QUAL, z->end.ep, CR_EVD, &out.handle))
 CALL(lmr_sync_rdma_read, dat_lmr_sync_rdma_read(h, SEG, 1))
 CALL(lmr_sync_rdma_write, dat_lmr_sync_rdma_write(h, SEG, 1))
@@ -137,8 +136,7 @@ CALL(ep_create_recv,
      dat_ep_create(z->ia.ia, z->ia.pz, h, DTO_EVD, z->end.connect_evd, NULL, &out.handle))
 CALL(ep_create_request,
      dat_ep_create(z->ia.ia, z->ia.pz, DTO_EVD, h, z->end.connect_evd, NULL, &out.handle))
-CALL(ep_create_connect,
-     dat_ep_create(z->ia.ia, z->ia.pz, DTO_EVD, DTO_EVD, h, NULL, &out.handle))
+CALL(ep_create_connect, dat_ep_create(z->ia.ia, z->ia.pz, DTO_EVD, DTO_EVD, h, NULL, &out.handle))
 CALL(psp_create_evd, dat_psp_create(z->ia.ia, QUAL, h, DAT_PSP_CONSUMER_FLAG, &out.handle))
 CALL(psp_create_any_evd,
      dat_psp_create_any(z->ia.ia, &qual_out, h, DAT_PSP_CONSUMER_FLAG, &out.handle))
@@ -174,8 +172,7 @@ CALL(ep_query, dat_ep_query(h, DAT_EP_FIELD_ALL, &out.ep))
 CALL(ep_modify, dat_ep_modify(h, 0, &out.ep))
 CALL(ep_connect, t_connect_data(h, &z->ia, QUAL, T_LIMIT_US, NULL, 0))
 CALL(ep_dup_connect, dat_ep_dup_connect(h, z->end.ep, T_LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT))
-CALL(ep_dup_connect_dup,
-     dat_ep_dup_connect(z->end.ep, h, T_LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT))
+CALL(ep_dup_connect_dup, dat_ep_dup_connect(z->end.ep, h, T_LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT))
 CALL(ep_disconnect, dat_ep_disconnect(h, DAT_CLOSE_ABRUPT_FLAG))
 CALL(ep_reset, dat_ep_reset(h))
 CALL(ep_free, dat_ep_free(h))
@@ -187,9 +184,8 @@ CALL(ep_post_recv, dat_ep_post_recv(h, 0, NULL, COOKIE, 0))
 CALL(ep_post_rdma_read, dat_ep_post_rdma_read(h, 1, SEG, COOKIE, REMOTE, 0))
 CALL(ep_post_rdma_write, dat_ep_post_rdma_write(h, 1, SEG, COOKIE, REMOTE, 0))
 CALL(rsp_create_ep, dat_rsp_create(z->ia.ia, QUAL, h, CR_EVD, &out.handle))
-CALL(rmr_bind_ep,
-     t_rmr_bind(z->of[DAT_HANDLE_TYPE_RMR], &z->end.buf, t_seg(&z->end.buf, 0, 8),
-		DAT_MEM_PRIV_REMOTE_READ_FLAG, h, 1, 0, &context_out))
+CALL(rmr_bind_ep, t_rmr_bind(z->of[DAT_HANDLE_TYPE_RMR], &z->end.buf, t_seg(&z->end.buf, 0, 8),
+			     DAT_MEM_PRIV_REMOTE_READ_FLAG, h, 1, 0, &context_out))
 CALL(cr_accept_ep, t_cr_accept(z->of[DAT_HANDLE_TYPE_CR], h))
 
 CALL(psp_query, dat_psp_query(h, DAT_PSP_FIELD_ALL, &out.psp))
@@ -217,15 +213,22 @@ CALL(cno_trigger, dat_cno_trigger(h, &out.handle))
 CALL(rmr_create_for_ep, dat_rmr_create_for_ep(h, &out.handle))
 CALL(rmr_bind_lmr,
      dat_rmr_bind(z->of[DAT_HANDLE_TYPE_RMR], h, (DAT_LMR_TRIPLET[]){t_seg(&z->end.buf, 0, 8)},
-		  DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, z->end.ep, COOKIE, 0, &context_out))
+		  DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA, z->end.ep, COOKIE, 0,
+		  &context_out))
 CALL(ep_common_connect, dat_ep_common_connect(h, ADDRESS, T_LIMIT_US, 0, NULL))
 CALL(ep_post_send_with_invalidate,
      dat_ep_post_send_with_invalidate(h, 0, NULL, COOKIE, 0, DAT_FALSE, 0))
 CALL(ep_post_rdma_read_to_rmr, dat_ep_post_rdma_read_to_rmr(h, REMOTE, COOKIE, REMOTE, 0))
 #endif
 
-#define OF(type, call)	    {#call, DAT_HANDLE_TYPE_##type, false, call}
-#define OF_OR_NULL(type, call) {#call, DAT_HANDLE_TYPE_##type, true, call}
+#define OF(type, call)                                     \
+	{                                                  \
+#call, DAT_HANDLE_TYPE_##type, false, call \
+	}
+#define OF_OR_NULL(type, call)                            \
+	{                                                 \
+#call, DAT_HANDLE_TYPE_##type, true, call \
+	}
 
 const struct zoo_call zoo_calls[] = {
 	OF(IA, ia_close),

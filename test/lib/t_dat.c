@@ -313,14 +313,14 @@ DAT_LMR_TRIPLET t_seg(const struct t_buf *buf, size_t offset, size_t length)
 
 DAT_RMR_TRIPLET t_remote(DAT_RMR_CONTEXT context, uintptr_t address, size_t length)
 {
-	return (DAT_RMR_TRIPLET){
+	return (DAT_RMR_TRIPLET)
+	{
 #if T_DAT_MAJOR == 1
 		.target_address = (DAT_VADDR)address,
 #else
 		.virtual_address = (DAT_VADDR)address,
 #endif
-		.segment_length = length,
-		.rmr_context = context,
+		.segment_length = length, .rmr_context = context,
 	};
 }
 
@@ -405,7 +405,8 @@ void t_wait_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
 		 DAT_DTO_COMPLETION_STATUS status)
 {
 	DAT_EVENT event = t_wait_for(evd, DAT_RMR_BIND_COMPLETION_EVENT);
-	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind = &event.event_data.rmr_completion_event_data;
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind =
+		&event.event_data.rmr_completion_event_data;
 
 	ck_assert_ptr_eq(bind->rmr_handle, rmr);
 	ck_assert_uint_eq(bind->user_cookie.as_64, cookie);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Nothing is allocated between a post and its completion (DTO-004), and a post makes no system call
+ * of ours. Calls are told apart by where they return to: ours, the fabric's, the test's.
+ */
+#include <dlfcn.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "../lib/t_hooks.h"
+
+#define OPERATIONS 100000u
+#define BATCH	   25u
+
+/* --- system calls: what our library imports, counted while a thread posts --- */
+
+static _Thread_local bool posting;
+static _Atomic unsigned long calls;
+
+#if T_HOOKS
+#define STAND_BEFORE(type, name, params, args) \
+	type name params \
+	{ \
+		static type(*next) params; \
+\
+		if (!next) \
+			next = (type(*) params)dlsym(RTLD_NEXT, #name); \
+		if (posting && t_origin_of(__builtin_return_address(0)) == T_OURS) \
+			calls++; \
+		return next args; \
+	}
+
+STAND_BEFORE(ssize_t, read, (int fd, void *buf, size_t size), (fd, buf, size))
+STAND_BEFORE(ssize_t, write, (int fd, const void *buf, size_t size), (fd, buf, size))
+STAND_BEFORE(ssize_t, recv, (int fd, void *buf, size_t size, int flags), (fd, buf, size, flags))
+STAND_BEFORE(ssize_t, send, (int fd, const void *buf, size_t size, int flags),
+	     (fd, buf, size, flags))
+STAND_BEFORE(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms))
+STAND_BEFORE(int, ppoll,
+	     (struct pollfd * fds, nfds_t n, const struct timespec *time, const sigset_t *mask),
+	     (fds, n, time, mask))
+STAND_BEFORE(int, epoll_wait, (int epfd, struct epoll_event *events, int n, int ms),
+	     (epfd, events, n, ms))
+STAND_BEFORE(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event),
+	     (epfd, op, fd, event))
+STAND_BEFORE(int, sched_yield, (void), ())
+STAND_BEFORE(int, msync, (void *mem, size_t size, int flags), (mem, size, flags))
+STAND_BEFORE(int, close, (int fd), (fd))
+/* Takes no more than six, whatever its prototype says. */
+long syscall(long number, ...)
+{
+	static long (*next)(long number, ...);
+	va_list list;
+	long args[6];
+
+	if (!next)
+		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	if (posting && t_origin_of(__builtin_return_address(0)) == T_OURS)
+		calls++;
+	return next(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+#endif
+
+/* --- traffic --- */
+
+static struct t_pair pair;
+
+static void post(DAT_RETURN (*call)(size_t), size_t i)
+{
+	DAT_RETURN ret;
+
+	posting = true;
+	ret = call(i);
+	posting = false;
+	t_ok(ret);
+}
+
+static DAT_RETURN post_recv(size_t i)
+{
+	return t_recv(&pair.end[1], 64 * i, 64, i, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_send(size_t i)
+{
+	return t_send(&pair.end[0], 64 * i, 64, i, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_write(size_t i)
+{
+	return t_write(&pair.end[0], 64 * i, 64, i, t_remote_seg(&pair.end[1].buf, 64 * i, 64),
+		       DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN post_read(size_t i)
+{
+	return t_read(&pair.end[0], 64 * i, 64, i, t_remote_seg(&pair.end[1].buf, 64 * i, 64),
+		      DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static void take(const struct t_end *end, DAT_EVD_HANDLE evd, size_t i)
+{
+	t_wait_dto(evd, end->ep, i, DAT_DTO_SUCCESS, 64);
+}
+
+/* Four operations each, in flight together. */
+static void batch(void)
+{
+	for (size_t i = 0; i < BATCH; i++)
+		post(post_recv, i);
+	for (size_t i = 0; i < BATCH; i++) {
+		post(post_send, i);
+		post(post_write, i);
+		post(post_read, i);
+	}
+	for (size_t i = 0; i < BATCH; i++) {
+		take(&pair.end[1], pair.end[1].recv_evd, i);
+		for (int n = 0; n < 3; n++)
+			take(&pair.end[0], pair.end[0].request_evd, i);
+	}
+}
+
+START_TEST(no_allocation_and_no_system_call_per_operation)
+{
+	unsigned long ours, fabric;
+
+	if (!T_HOOKS)
+		fault_skip("this build has an allocator of its own");
+	t_pair_open(&pair, NULL);
+	t_hooks_find_libraries();
+	batch(); /* the first looks at remote memory, and whatever the fabric does once */
+	calls = 0;
+	t_alloc_count(true);
+	for (unsigned int done = 0; done < OPERATIONS; done += 4 * BATCH)
+		batch();
+	t_alloc_count(false);
+	ours = t_alloc_counted(T_OURS);
+	fabric = t_alloc_counted(T_FABRIC);
+	printf("# %u operations: the fabric called the allocator %lu times\n", OPERATIONS, fabric);
+	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, OPERATIONS);
+	ck_assert_msg(calls == 0, "%lu system calls for %u posts", (unsigned long)calls, OPERATIONS);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* The counters count: an open IA needs memory, and a close descriptors. */
+START_TEST(what_is_counted_is_seen)
+{
+	struct t_ia ia;
+
+	if (!T_HOOKS)
+		fault_skip("this build has an allocator of its own");
+	t_ia_open(&ia);
+	t_hooks_find_libraries();
+	t_alloc_count(true);
+	calls = 0;
+	t_evd(&ia, 16, DAT_EVD_DTO_FLAG);
+	posting = true;
+	t_ia_close(&ia);
+	posting = false;
+	t_alloc_count(false);
+	ck_assert_uint_gt(t_alloc_counted(T_OURS), 0);
+	ck_assert_uint_gt(t_alloc_counted(T_FABRIC), 0);
+	ck_assert_uint_gt(calls, 0);
+}
+END_TEST
+
+/* Posts that never reach the fabric: receives before the connection, and all after its end. */
+START_TEST(no_allocation_without_a_connection)
+{
+	DAT_COUNT room;
+
+	if (!T_HOOKS)
+		fault_skip("this build has an allocator of its own");
+	t_pair_prepare(&pair, NULL);
+	t_hooks_find_libraries();
+	room = t_ep_attr(pair.end[1].ep).max_recv_dtos;
+	t_alloc_count(true);
+	calls = 0;
+	for (DAT_COUNT i = 0; i < room; i++)
+		post(post_recv, (size_t)i);
+	t_alloc_count(false);
+	ck_assert_uint_eq(t_alloc_counted(T_OURS), 0);
+	ck_assert_uint_eq(calls, 0);
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	t_ok(dat_ep_disconnect(pair.end[0].ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_wait_conn(pair.end[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[0].ep);
+	t_alloc_count(true);
+	for (size_t i = 0; i < 100; i++) {
+		post(post_send, i);
+		t_wait_dto(pair.end[0].request_evd, pair.end[0].ep, i, DAT_DTO_ERR_FLUSHED, 0);
+	}
+	t_alloc_count(false);
+	ck_assert_uint_eq(t_alloc_counted(T_OURS), 0);
+	ck_assert_uint_eq(calls, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("alloc");
+	TCase *tcase = tcase_create("alloc");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, what_is_counted_is_seen);
+	tcase_add_test(tcase, no_allocation_and_no_system_call_per_operation);
+	tcase_add_test(tcase, no_allocation_without_a_connection);
+	return fault_run(suite);
+}

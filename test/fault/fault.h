@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the programs of this directory have in common: each is one suite. */
+#ifndef FAULT_H
+#define FAULT_H
+
+#include <stdio.h>
+
+#include "../lib/t.h"
+#include "../lib/t_peer.h"
+
+static inline int fault_run(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* For what a machine may lack: the test says so and proves nothing. */
+#define fault_skip(why) \
+	do { \
+		printf("# %s: skipped, %s\n", __func__, why); \
+		return; \
+	} while (0)
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdlib.h> /* first: it tells which C library this is */
+
+#include "t_hooks.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- who calls --- */
+
+struct range {
+	uintptr_t low, high;
+	enum t_origin origin;
+};
+
+static struct range ranges[8];
+static unsigned int nranges;
+
+static enum t_origin origin_of_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (!strncmp(name, "libdat", 6))
+		return T_OURS;
+	return strncmp(name, "libfabric", 9) ? T_ELSEWHERE : T_FABRIC;
+}
+
+static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	enum t_origin origin = origin_of_name(info->dlpi_name);
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t low = info->dlpi_addr + segment->p_vaddr;
+
+		if (origin == T_ELSEWHERE || segment->p_type != PT_LOAD ||
+		    !(segment->p_flags & PF_X) || nranges == sizeof(ranges) / sizeof(ranges[0]))
+			continue;
+		ranges[nranges++] = (struct range){low, low + segment->p_memsz, origin};
+	}
+	return 0;
+}
+
+void t_hooks_find_libraries(void)
+{
+	nranges = 0;
+	dl_iterate_phdr(note_library, NULL);
+}
+
+enum t_origin t_origin_of(const void *return_address)
+{
+	for (unsigned int i = 0; i < nranges; i++) {
+		if ((uintptr_t)return_address >= ranges[i].low &&
+		    (uintptr_t)return_address < ranges[i].high)
+			return ranges[i].origin;
+	}
+	return T_ELSEWHERE;
+}
+
+/* --- counting and failing --- */
+
+static _Atomic unsigned long counts[T_ORIGINS];
+static _Atomic bool counting;
+static _Atomic long until_failure; /* 0: never */
+static _Atomic bool failed;
+
+void t_alloc_count(bool on)
+{
+	if (on) {
+		for (int i = 0; i < T_ORIGINS; i++)
+			counts[i] = 0;
+	}
+	counting = on;
+}
+
+unsigned long t_alloc_counted(enum t_origin origin)
+{
+	return counts[origin];
+}
+
+void t_alloc_fail(unsigned long nth)
+{
+	failed = false;
+	until_failure = (long)nth;
+}
+
+bool t_alloc_has_failed(void)
+{
+	return failed;
+}
+
+#if T_HOOKS
+
+static void count_call(const void *caller)
+{
+	if (atomic_load_explicit(&counting, memory_order_relaxed))
+		atomic_fetch_add(&counts[t_origin_of(caller)], 1);
+}
+
+/* Counts the call; whether it is the one that finds no memory. */
+static bool refused(const void *caller)
+{
+	count_call(caller);
+	if (atomic_load_explicit(&until_failure, memory_order_relaxed) <= 0 ||
+	    t_origin_of(caller) != T_OURS || atomic_fetch_sub(&until_failure, 1) != 1)
+		return false;
+	failed = true;
+	errno = ENOMEM;
+	return true;
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t number, size_t size);
+void *__libc_realloc(void *ptr, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *ptr);
+
+void *malloc(size_t size)
+{
+	return refused(CALLER) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size)
+{
+	return refused(CALLER) ? NULL : __libc_calloc(number, size);
+}
+
+void *realloc(void *ptr, size_t size)
+{
+	return refused(CALLER) ? NULL : __libc_realloc(ptr, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return refused(CALLER) ? NULL : __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **ptr_p, size_t alignment, size_t size)
+{
+	void *ptr = refused(CALLER) ? NULL : __libc_memalign(alignment, size);
+
+	if (!ptr)
+		return ENOMEM;
+	*ptr_p = ptr;
+	return 0;
+}
+
+void free(void *ptr)
+{
+	count_call(CALLER);
+	__libc_free(ptr);
+}
+
+#endif
