@@ -238,6 +238,8 @@ static void send_hello(struct dofi_chan *chan)
 		.transport = (uint8_t)ia->trans->id,
 		.addr = ia->addr,
 		.ctxtab_key = ia->ctxtab.key,
+		.sink_key = ia->sink.key,
+		.sink_address = ia->sink.address,
 		.ctxtab_address = ia->ctxtab.address,
 		.ctxtab_entries = ia->ctxtab.entries,
 		.fabric_name_size = (uint32_t)ia->fabric_name_size,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "conn.h"
 
+#include "credit.h"
 #include "error.h"
 #include "evd.h"
 #include "ia.h"
@@ -118,17 +119,20 @@ static void tell_simple(struct dofi_conn *conn, enum dofi_msg_type type, enum do
 /* What the peer must know of our EP. */
 static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 {
-	const struct dofi_ep *ep = conn->ep;
+	struct dofi_ep *ep = conn->ep;
 
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
-	if (ep->srq) {
+	if (ep->srq)
 		msg->flags |= DOFI_MSG_F_DATA;
-		msg->data = conn->id;
-	}
+	if (conn->ia->credits)
+		msg->flags |= DOFI_MSG_F_GRANTS;
+	dofi_lock(&ep->lock);
+	msg->data = dofi_credit_start(ep);
+	dofi_unlock(&ep->lock);
 }
 
 static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -136,7 +140,7 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_id = msg->src;
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
-	conn->peer_data = msg->data;
+	conn->peer_granted = msg->data;
 	conn->peer_flags = msg->flags;
 }
 
@@ -508,15 +512,19 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.ctxtab_address = hello->ctxtab_address,
 		.ctxtab_entries = hello->ctxtab_entries,
 		.pz = conn->peer_pz,
-		.data = conn->peer_data,
+		.number = conn->peer_id,
+		.sink_key = hello->sink_key,
+		.sink_address = hello->sink_address,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
+		.grants = conn->peer_flags & DOFI_MSG_F_GRANTS,
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 	};
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
 		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
-	ep->reads = ep->nsent = ep->nreceived = 0;
+	ep->reads = ep->nsent = 0;
+	ep->granted = conn->peer_granted;
 	ep->dirty = ep->peeking = ep->faulty = false;
 	ep->fep = conn->fep;
 	ep->path_up = true;
@@ -536,6 +544,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 	conn->phase = DOFI_CONN_UP;
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	ep->state = DAT_EP_STATE_CONNECTED;
+	dofi_credit_open(ep);
 	if (conn->active) {
 		if (conn->private_size)
 			memcpy(ep->private_data, conn->private_data, conn->private_size);
@@ -599,7 +608,7 @@ static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
 /* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
 static bool stuck(const struct dofi_conn *conn, const struct dofi_ep *ep)
 {
-	return conn->peer_no_recv && ep->nsent != conn->peer_received;
+	return conn->peer_no_recv && (ep->nsent != conn->peer_received || dofi_ep_starves(ep));
 }
 
 void dofi_conn_drained(struct dofi_ep *ep)

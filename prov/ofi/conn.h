@@ -44,7 +44,7 @@ struct dofi_conn {
 	uint32_t candidate; /* position in the port sequence of conn_qual */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
 	uint64_t token;
-	uint32_t peer_read_in, peer_pz, peer_data;
+	uint32_t peer_read_in, peer_pz, peer_granted;
 	uint16_t peer_flags;
 	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
 	struct dofi_work work;	 /* runs the end */

@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include "cno.h"
+#include "credit.h"
 #include "ep.h"
 #include "ia.h"
 #include "log.h"
@@ -140,7 +141,9 @@ static int reap_batch(struct dofi_ia *ia)
 		return 0;
 	}
 	for (ssize_t i = 0; i < n; i++)
-		if (entries[i].op_context)
+		if (entries[i].flags & FI_REMOTE_WRITE)
+			dofi_credit_arrived(ia, entries[i].data);
+		else if (entries[i].op_context)
 			dofi_reap_done(entries[i].op_context, 0, entries[i].len,
 				       entries[i].flags & FI_REMOTE_CQ_DATA, entries[i].data);
 	return (int)n;

@@ -98,8 +98,10 @@ struct dofi_peer_ep {
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;
-	uint32_t data;	/* with every message, when wants_data */
-	bool wants_data;
+	uint32_t number;	/* the connection's at the peer; in completion data */
+	uint64_t sink_key, sink_address; /* where a grant of its own is written */
+	bool wants_data;	/* every message must name the connection: it goes to an SRQ */
+	bool grants;		/* tells how many receives it has; see credit.h */
 	bool wants_solicited; /* notifies by the Send's solicited flag */
 };
 
@@ -117,6 +119,10 @@ struct dofi_ep {
 	bool peeking;	      /* aux is the fabric's */
 	bool peek_stale;      /* the peer took back the context that is being read */
 	uint32_t nsent, nreceived; /* messages given to the fabric, received, in this connection */
+	bool granting;		   /* the peer is told how many receives are posted... */
+	uint32_t recv_base;	   /* ...counted from this index of the receive ring... */
+	uint32_t announced;	   /* ...and knows of so many */
+	uint32_t granted;	   /* messages that the peer can receive, in this connection */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
@@ -189,9 +195,6 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
 			 DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
 
-/* Completion data of a message: bit 0, and above it the receiver's number where it asked for one. */
-#define DOFI_DATA_SOLICITED 1u
-
 /*
  * Translates segments into wr->iov and desc, with the checks of a post; empty ones are left out. DAT_SUCCESS or the post's
  * error.
@@ -205,6 +208,8 @@ void dofi_ep_issue(struct dofi_ep *ep);
 void dofi_ep_stall(struct dofi_ep *ep);
 /* Looks after stalled EPs; engine.lock held. */
 void dofi_ep_retry_stalled(struct dofi_ia *ia);
+/* The next request is a Send for which the peer has no receive; ep->lock held. */
+bool dofi_ep_starves(const struct dofi_ep *ep);
 /* Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent. ep->lock held. */
 bool dofi_ep_sync(struct dofi_ep *ep);
 

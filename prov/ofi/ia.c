@@ -298,6 +298,7 @@ static const struct step {
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };
@@ -445,6 +446,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (ret)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
 	ia->order = dofi_order_of(ia->info);
+	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #define DOFI_IA_H
 
 #include "chan.h"
+#include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
 #include "object.h"
@@ -76,6 +77,8 @@ struct dofi_ia {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	enum dofi_order order;
+	bool credits; /* messages wait for the peer's receives */
+	struct dofi_sink sink;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;

@@ -4,6 +4,7 @@
  * the fabric) stays in the ring, and everything behind it.
  */
 #include "conn.h"
+#include "credit.h"
 #include "ep.h"
 #include "ia.h"
 #include "log.h"
@@ -104,6 +105,8 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		return WAIT;
 	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
+	if (wr->op == DOFI_OP_SEND && dofi_credit_out(ep))
+		return WAIT;
 	return wr->resolved ? GO : resolve(ep, wr);
 }
 
@@ -190,6 +193,17 @@ static void issue_receives(struct dofi_ep *ep)
 		}
 		ring->issue++;
 	}
+	/* A message that follows right away can take it along. */
+	if (dofi_credit_due(ep))
+		dofi_ep_stall(ep);
+}
+
+bool dofi_ep_starves(const struct dofi_ep *ep)
+{
+	const struct dofi_ring *ring = &ep->req;
+
+	dofi_assert_held(&ep->lock);
+	return ring->issue != ring->tail && dofi_ring_at(ring, ring->issue)->op == DOFI_OP_SEND && dofi_credit_out(ep);
 }
 
 void dofi_ep_issue(struct dofi_ep *ep)
@@ -219,6 +233,7 @@ static void retry(struct dofi_ep *ep)
 		if (ep->binding && ep->bind_replaced)
 			dofi_conn_ask_for_bind(ep);
 		dofi_ep_issue(ep);
+		dofi_credit_announce(ep);
 		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 			dofi_conn_drained(ep);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hot path in: a completion marks its work request, and events leave from the heads of the rings. */
 #include "conn.h"
+#include "credit.h"
 #include "ep.h"
 #include "error.h"
 #include "evd.h"
@@ -143,7 +144,12 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, b
 		return;
 	wr->length = length;
 	ep->nreceived++;
-	wr->solicited = has_data && (data & DOFI_DATA_SOLICITED);
+	if (has_data) {
+		wr->solicited = data & DOFI_DATA_SOLICITED;
+		dofi_credit_take(ep, DOFI_DATA_GRANTED(data));
+	}
+	if (dofi_credit_due(ep))
+		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 }

@@ -3,6 +3,7 @@
 
 #include "cno.h"
 #include "conn.h"
+#include "credit.h"
 #include "ep_attr.h"
 #include "evd.h"
 #include "ia.h"
@@ -277,6 +278,9 @@ static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 	ep->nreceived++;
+	dofi_credit_take(ep, DOFI_DATA_GRANTED(data));
+	if (dofi_credit_due(ep))
+		dofi_ep_stall(ep);
 	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, data))) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
@@ -287,7 +291,7 @@ static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
 {
 	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, (uint32_t)(data >> 1)) : NULL;
+	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, DOFI_DATA_NUMBER(data)) : NULL;
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,

@@ -43,6 +43,9 @@ struct dofi_trans_ops {
 	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey);
 
+	/* Tells the peer in a message of its own what completion data would; see credit.h. ep->lock held. 0 or an error. */
+	ssize_t (*grant)(struct dofi_ep *ep, uint64_t data);
+
 	/* The queue behind an SRQ; closing it gives back what is posted without completions. 0 or a negative error. */
 	int (*srq_open)(struct dofi_srq *srq);
 	void (*srq_close)(struct dofi_srq *srq);

@@ -2,6 +2,7 @@
 /* Connected endpoints of the fabric (FI_EP_MSG): one fid_ep per connection, made anew for each. */
 #include "addr.h"
 #include "conn.h"
+#include "credit.h"
 #include "ia.h"
 #include "log.h"
 #include "srq.h"
@@ -221,17 +222,21 @@ static int msg_poll_events(struct dofi_ia *ia)
 
 /* --- posts --- */
 
-static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited)
 {
+	uint32_t total = dofi_credit_total(ep);
 	struct fi_msg msg = {
 		.msg_iov = wr->iov,
 		.desc = dofi_wr_desc(&ep->req, wr),
 		.iov_count = wr->niov,
 		.context = wr,
-		.data = data,
+		.data = dofi_credit_data(ep, solicited),
 	};
+	ssize_t ret = fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
 
-	return fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+	if (!ret)
+		ep->announced = total;
+	return ret;
 }
 
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -239,8 +244,8 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
-	if (ep->peer.wants_data || solicited)
-		return send_with_data(ep, wr, (uint64_t)ep->peer.data << 1 | (solicited ? DOFI_DATA_SOLICITED : 0));
+	if (ep->peer.wants_data || solicited || dofi_credit_due(ep))
+		return send_with_data(ep, wr, solicited);
 	if (wr->niov == 1)
 		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
@@ -285,6 +290,13 @@ static ssize_t msg_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_
 	return fi_read(ep->fep, buf, size, desc, FI_ADDR_UNSPEC, raddr, rkey, wr);
 }
 
+/* The peer gets the completion data of an empty write. */
+static ssize_t msg_grant(struct dofi_ep *ep, uint64_t data)
+{
+	return fi_inject_writedata(ep->fep, ep->obj.ia->sink.page, 0, data, FI_ADDR_UNSPEC, ep->peer.sink_address,
+				   ep->peer.sink_key);
+}
+
 /* --- shared receive queues --- */
 
 static int msg_srq_open(struct dofi_srq *srq)
@@ -322,6 +334,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.read = msg_read,
 	.write = msg_write,
 	.peek = msg_peek,
+	.grant = msg_grant,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,
 	.srq_recv = msg_srq_recv,

@@ -134,6 +134,8 @@ size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello)
 	put(&o, hello->ctxtab_key, 8);
 	put(&o, hello->ctxtab_address, 8);
 	put(&o, hello->ctxtab_entries, 4);
+	put(&o, hello->sink_key, 8);
+	put(&o, hello->sink_address, 8);
 	put(&o, hello->fabric_name_size, 4);
 	put_bytes(&o, hello->fabric_name, hello->fabric_name_size);
 	return end_frame(buf, &o);
@@ -176,6 +178,8 @@ bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *he
 	h.ctxtab_key = get(&i, 8);
 	h.ctxtab_address = get(&i, 8);
 	h.ctxtab_entries = (uint32_t)get(&i, 4);
+	h.sink_key = get(&i, 8);
+	h.sink_address = get(&i, 8);
 	h.fabric_name_size = (uint32_t)get(&i, 4);
 	if (h.fabric_name_size > DOFI_FABRIC_NAME_MAX)
 		return false;

@@ -44,7 +44,8 @@ enum dofi_reason {
 
 #define DOFI_MSG_F_NO_RECV 1u	/* LEAVE */
 #define DOFI_MSG_F_SOLICITED 2u /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
-#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants `data` with every message */
+#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants completion data, `src`, with every message */
+#define DOFI_MSG_F_GRANTS 8u	/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
 
 struct dofi_msg {
 	uint8_t type;
@@ -56,7 +57,7 @@ struct dofi_msg {
 	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE, DONE: its number */
 	uint32_t read_in, read_out;
 	uint32_t pz;	     /* number of the EP's protection zone */
-	uint32_t data;	     /* with DOFI_MSG_F_DATA */
+	uint32_t data;	     /* a count: receives posted, messages received */
 	uint32_t context;    /* INVALIDATE, DONE */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
@@ -71,6 +72,7 @@ struct dofi_hello {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX]; /* libfabric address of the data path */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
+	uint64_t sink_key, sink_address; /* memory for grants of their own */
 };
 
 /*

@@ -47,6 +47,8 @@ static struct dofi_hello sample_hello(const char *addr)
 		.transport = 2,
 		.fabric_name_size = 28,
 		.ctxtab_key = 0x1122334455667788u,
+		.sink_key = 0x9192939495969798u,
+		.sink_address = 0xa1a2a3a4a5a6a7a8u,
 		.ctxtab_address = 0x99aabbccddeeff00u,
 		.ctxtab_entries = 65536,
 	};
@@ -114,6 +116,8 @@ START_TEST(test_hello_comes_out_as_put)
 	ck_assert_uint_eq(in.fabric_name_size, out.fabric_name_size);
 	ck_assert_mem_eq(in.fabric_name, out.fabric_name, in.fabric_name_size);
 	ck_assert_uint_eq(in.ctxtab_key, out.ctxtab_key);
+	ck_assert_uint_eq(in.sink_key, out.sink_key);
+	ck_assert_uint_eq(in.sink_address, out.sink_address);
 	ck_assert_uint_eq(in.ctxtab_address, out.ctxtab_address);
 	ck_assert_uint_eq(in.ctxtab_entries, out.ctxtab_entries);
 }
@@ -225,7 +229,7 @@ END_TEST
 
 START_TEST(test_hello_with_wrong_fields)
 {
-	enum { PROVIDER = 24, ADDRESS = 57, NAME_SIZE = 94 };
+	enum { PROVIDER = 24, ADDRESS = 57, NAME_SIZE = 110 };
 
 	ck_assert(taken_with(PROVIDER, 'u'));
 	ck_assert(!taken_with(PROVIDER, '\n'));

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Credits: a Send stays in its ring until the peer has a receive for it. On a fabric that lets an unexpected message block
+ * the byte stream, or buffers it, RDMA behind it would wait for ever, or memory would grow.
+ *
+ * Both counts are totals of one connection and run freely: the receiver tells how many receives it has posted so far, the
+ * sender never has more messages under way. The count travels with the completion data of messages when there is news, and
+ * else, before the peer runs dry, by itself.
+ */
+#ifndef DOFI_CREDIT_H
+#define DOFI_CREDIT_H
+
+#include "ep.h"
+
+struct fid_mr;
+struct fi_info;
+
+/* Memory that peers may write to, and nobody reads: where grants of their own land. */
+struct dofi_sink {
+	void *page;
+	struct fid_mr *mr;
+	uint64_t key, address; /* go into the HELLO */
+};
+
+/* Completion data: the receiver's connection number, the solicited bit, and the receives posted here so far. */
+#define DOFI_DATA_SOLICITED 1u
+#define DOFI_DATA_NUMBER(data) ((uint32_t)(data) >> 1)
+#define DOFI_DATA_GRANTED(data) ((uint32_t)((data) >> 32))
+
+/* Whether messages without a receive harm what comes behind them on this fabric. */
+bool dofi_credit_needed(const struct fi_info *info);
+
+int dofi_credit_init(struct dofi_ia *ia); /* 0 or a negative error */
+void dofi_credit_fini(struct dofi_ia *ia);
+
+/* A handshake begins: counts from here on. Returns what goes into it; ep->lock held. */
+uint32_t dofi_credit_start(struct dofi_ep *ep);
+
+/* The connection is established: from here on the peer is told what is posted. ep->lock held. */
+void dofi_credit_open(struct dofi_ep *ep);
+
+/* The peer told its count, by a message or by itself. ep->lock held. */
+void dofi_credit_take(struct dofi_ep *ep, uint32_t granted);
+/* A grant that came by itself. engine.lock held. */
+void dofi_credit_arrived(struct dofi_ia *ia, uint64_t data);
+
+/* Grants by itself what is due and was not sent along with a message. ep->lock held. */
+void dofi_credit_announce(struct dofi_ep *ep);
+
+/* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
+#define DOFI_CREDIT_SHARE 64u
+
+/* Receives posted in this connection so far. */
+static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
+{
+	return ep->srq ? ep->nreceived + DOFI_CREDIT_SHARE : ep->recv.tail - ep->recv_base;
+}
+
+/* The peer knows of no more than half of what it could send. */
+static inline bool dofi_credit_due(const struct dofi_ep *ep)
+{
+	uint32_t news = dofi_credit_total(ep) - ep->announced;
+
+	return news && ep->granting && ep->announced - ep->nreceived <= news;
+}
+
+/* The next Send must wait for the peer to post a receive. */
+static inline bool dofi_credit_out(const struct dofi_ep *ep)
+{
+	return ep->peer.grants && ep->nsent == ep->granted;
+}
+
+static inline uint64_t dofi_credit_data(const struct dofi_ep *ep, bool solicited)
+{
+	uint64_t granted = ep->granting ? dofi_credit_total(ep) : 0;
+
+	return granted << 32 | (uint64_t)ep->peer.number << 1 | (solicited ? DOFI_DATA_SOLICITED : 0);
+}
+
+#endif
