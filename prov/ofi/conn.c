@@ -526,7 +526,9 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->reads = ep->nsent = 0;
 	ep->granted = conn->peer_granted;
 	ep->dirty = ep->peeking = ep->faulty = false;
-	ep->fep = conn->fep;
+	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
+	ep->dest = conn->dest;
+	conn->path_made = true;
 	ep->path_up = true;
 	dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
@@ -558,7 +560,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 static void establish_when_complete(struct dofi_conn *conn)
 {
 	/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
-	if (conn->ending || (conn->active ? !conn->path_up : !conn->ready || !conn->fep))
+	if (conn->ending || (conn->active ? !conn->path_up : !conn->ready || !conn->path_made))
 		return;
 	dofi_lock(&conn->ep->lock);
 	dofi_conn_established(conn->ep);

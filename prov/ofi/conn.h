@@ -11,7 +11,6 @@
 
 struct dofi_cr;
 struct fid_ep;
-struct fi_info;
 
 enum dofi_conn_phase {
 	DOFI_CONN_DIALING,   /* active: waits for a channel */
@@ -29,6 +28,7 @@ struct dofi_conn {
 	uint32_t id, peer_id;
 	enum dofi_conn_phase phase;
 	bool active;
+	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
 	bool leaving;	     /* we are in DISCONNECT_PENDING and said so */
 	bool peer_leaving;
@@ -58,9 +58,9 @@ struct dofi_conn {
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 
-	/* The transport's: msg. */
-	struct fid_ep *fep;
-	struct fi_info *info;
+	/* The transport's. */
+	struct fid_ep *fep; /* msg: the connection's own endpoint */
+	uint64_t dest;	    /* rdm: the peer's fi_addr_t */
 };
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);

@@ -56,23 +56,25 @@ void dofi_credit_open(struct dofi_ep *ep)
 		dofi_ep_stall(ep);
 }
 
-void dofi_credit_take(struct dofi_ep *ep, uint32_t granted)
+void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
 {
+	int32_t more = (int32_t)((news & ~(DOFI_NEWS_GRANT | DOFI_NEWS_SOLICITED)) - (ep->granted << DOFI_NEWS_SHIFT));
+
 	dofi_assert_held(&ep->lock);
 	/* Grants may overtake each other; the newest counts. */
-	if ((int32_t)(granted - ep->granted) > 0)
-		ep->granted = granted;
+	if ((news & DOFI_NEWS_GRANT) && more > 0)
+		ep->granted += (uint32_t)more >> DOFI_NEWS_SHIFT;
 }
 
-void dofi_credit_arrived(struct dofi_ia *ia, uint64_t data)
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news)
 {
-	struct dofi_conn *conn = dofi_conn_by_id(ia, DOFI_DATA_NUMBER(data));
+	struct dofi_conn *conn = number ? dofi_conn_by_id(ia, number) : NULL;
 	struct dofi_ep *ep = conn ? conn->ep : NULL;
 
 	if (!ep || conn->phase == DOFI_CONN_OVER)
 		return;
 	dofi_lock(&ep->lock);
-	dofi_credit_take(ep, DOFI_DATA_GRANTED(data));
+	dofi_credit_take(ep, news);
 	dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
 }
@@ -84,7 +86,7 @@ void dofi_credit_announce(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!ep->path_up || !dofi_credit_due(ep))
 		return;
-	if (!ep->obj.ia->trans->grant(ep, dofi_credit_data(ep, false)))
+	if (!ep->obj.ia->trans->grant(ep, dofi_credit_news(ep, false)))
 		ep->announced = total;
 	else
 		dofi_ep_stall(ep);

@@ -22,10 +22,13 @@ struct dofi_sink {
 	uint64_t key, address; /* go into the HELLO */
 };
 
-/* Completion data: the receiver's connection number, the solicited bit, and the receives posted here so far. */
-#define DOFI_DATA_SOLICITED 1u
-#define DOFI_DATA_NUMBER(data) ((uint32_t)(data) >> 1)
-#define DOFI_DATA_GRANTED(data) ((uint32_t)((data) >> 32))
+/*
+ * News for the peer, 32 bits: in the completion data of a message, or by itself. The total of receives has 30 of them; no
+ * more messages than that can be under way, so the difference to the former total says which is newer.
+ */
+#define DOFI_NEWS_SOLICITED 1u
+#define DOFI_NEWS_GRANT	    2u
+#define DOFI_NEWS_SHIFT	    2
 
 /* Whether messages without a receive harm what comes behind them on this fabric. */
 bool dofi_credit_needed(const struct fi_info *info);
@@ -39,10 +42,10 @@ uint32_t dofi_credit_start(struct dofi_ep *ep);
 /* The connection is established: from here on the peer is told what is posted. ep->lock held. */
 void dofi_credit_open(struct dofi_ep *ep);
 
-/* The peer told its count, by a message or by itself. ep->lock held. */
-void dofi_credit_take(struct dofi_ep *ep, uint32_t granted);
-/* A grant that came by itself. engine.lock held. */
-void dofi_credit_arrived(struct dofi_ia *ia, uint64_t data);
+/* News came with a message. ep->lock held. */
+void dofi_credit_take(struct dofi_ep *ep, uint32_t news);
+/* News that came by itself, for the connection of this number. engine.lock held. */
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
 
 /* Grants by itself what is due and was not sent along with a message. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
@@ -70,11 +73,11 @@ static inline bool dofi_credit_out(const struct dofi_ep *ep)
 	return ep->peer.grants && ep->nsent == ep->granted;
 }
 
-static inline uint64_t dofi_credit_data(const struct dofi_ep *ep, bool solicited)
+static inline uint32_t dofi_credit_news(const struct dofi_ep *ep, bool solicited)
 {
-	uint64_t granted = ep->granting ? dofi_credit_total(ep) : 0;
+	uint32_t news = solicited ? DOFI_NEWS_SOLICITED : 0;
 
-	return granted << 32 | (uint64_t)ep->peer.number << 1 | (solicited ? DOFI_DATA_SOLICITED : 0);
+	return ep->granting ? news | DOFI_NEWS_GRANT | dofi_credit_total(ep) << DOFI_NEWS_SHIFT : news;
 }
 
 #endif

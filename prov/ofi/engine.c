@@ -2,7 +2,6 @@
 #include "engine.h"
 
 #include "cno.h"
-#include "credit.h"
 #include "ep.h"
 #include "ia.h"
 #include "log.h"
@@ -22,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CQ_BATCH 16
 /* A poller looks at sockets and events only every so often: the progress thread watches them meanwhile. */
 #define POLLS_PER_FULL_ROUND 64
 
@@ -114,47 +112,12 @@ static int run_work(struct dofi_ia *ia)
 	return n;
 }
 
-/* --- the fabric's completion queue --- */
-
-static int reap_errors(struct dofi_ia *ia)
-{
-	struct fi_cq_err_entry err = {0};
-
-	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
-		return 0;
-	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err ? err.err : FI_EOTHER, err.len, false, 0);
-	return 1;
-}
-
-/* One batch; 0 when the queue is empty. */
-static int reap_batch(struct dofi_ia *ia)
-{
-	struct fi_cq_data_entry entries[CQ_BATCH];
-	ssize_t n = fi_cq_read(ia->cq, entries, CQ_BATCH);
-
-	if (n == -FI_EAVAIL)
-		return reap_errors(ia);
-	if (n <= 0) {
-		if (n != -FI_EAGAIN && n != 0 && n != -FI_EINTR)
-			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-n));
-		return 0;
-	}
-	for (ssize_t i = 0; i < n; i++)
-		if (entries[i].flags & FI_REMOTE_WRITE)
-			dofi_credit_arrived(ia, entries[i].data);
-		else if (entries[i].op_context)
-			dofi_reap_done(entries[i].op_context, 0, entries[i].len,
-				       entries[i].flags & FI_REMOTE_CQ_DATA, entries[i].data);
-	return (int)n;
-}
-
 int dofi_engine_drain_cq(struct dofi_ia *ia)
 {
 	int n, total = 0;
 
 	dofi_assert_held(&ia->engine.lock);
-	while ((n = reap_batch(ia)) > 0)
+	while ((n = ia->trans->reap(ia)) > 0)
 		total += n;
 	return total;
 }
@@ -216,7 +179,7 @@ int dofi_engine_round(struct dofi_ia *ia, bool all)
 	int n;
 
 	dofi_assert_held(&e->lock);
-	n = reap_batch(ia);
+	n = ia->trans->reap(ia);
 	if (all) {
 		n += ia->trans->poll_events(ia);
 		n += poll_fds(ia);

@@ -111,7 +111,8 @@ struct dofi_ep {
 	DAT_EP_STATE state; /* changed with engine.lock and lock held; read with either */
 
 	/* Hot: guarded by lock. */
-	struct fid_ep *fep; /* msg transport: the connection's endpoint while it is up */
+	struct fid_ep *fep; /* while the connection lasts: its own, or the IA's shared one... */
+	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
 	struct dofi_ring req, recv;
 	uint32_t reads;	      /* reads given to the fabric */
 	uint32_t read_limit;  /* min(our out, peer's in) of this connection */
@@ -214,8 +215,14 @@ bool dofi_ep_starves(const struct dofi_ep *ep);
 bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
-/* A fabric operation ended. err: 0 or a positive libfabric error. engine.lock held. */
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data);
+/*
+ * A fabric operation ended. err: 0 or a positive libfabric error. A message brings the number of the connection that it came
+ * by, where the fabric or the sender tells it (else 0), and news (credit.h). engine.lock held.
+ */
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
+/* fi_cq_read gave no entry but ret: takes the failure that it tells of. 1, or 0 when there was nothing to take. */
+int dofi_reap_none(struct dofi_ia *ia, ssize_t ret);
+#define DOFI_CQ_BATCH 16
 /* Events for what is done at the heads of both rings; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);
 /* Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held, path closed. */

@@ -186,7 +186,7 @@ static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
 
 static int open_cq(struct dofi_ia *ia)
 {
-	struct fi_cq_attr attr = {.size = CQ_SIZE, .format = FI_CQ_FORMAT_DATA};
+	struct fi_cq_attr attr = {.size = CQ_SIZE, .format = ia->trans->cq_format};
 	int ret = open_cq_waiting(ia, &attr);
 
 	/* No attribute tells how long a device's queue may be. */

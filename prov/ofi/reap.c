@@ -10,6 +10,7 @@
 #include "srq.h"
 
 #include <errno.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
 static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -137,29 +138,27 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	fail_path(ep, err);
 }
 
-static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, bool has_data, uint64_t data)
+static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
 {
 	wr->state = DOFI_WR_DONE;
 	if (wr->op != DOFI_OP_RECV)
 		return;
 	wr->length = length;
 	ep->nreceived++;
-	if (has_data) {
-		wr->solicited = data & DOFI_DATA_SOLICITED;
-		dofi_credit_take(ep, DOFI_DATA_GRANTED(data));
-	}
+	wr->solicited = news & DOFI_NEWS_SOLICITED;
+	dofi_credit_take(ep, news);
 	if (dofi_credit_due(ep))
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 }
 
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
 	if (wr->op == DOFI_OP_SRQ_RECV) {
-		dofi_srq_done(wr, err, length, has_data, data);
+		dofi_srq_done(wr, err, length, number, news);
 		return;
 	}
 	dofi_lock(&ep->lock);
@@ -171,7 +170,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data,
 		if (err)
 			failed(ep, wr, err);
 		else
-			succeeded(ep, wr, length, has_data, data);
+			succeeded(ep, wr, length, news);
 		dofi_reap_release(ep);
 	}
 	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
@@ -179,4 +178,20 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data,
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 		dofi_conn_drained(ep);
 	dofi_unlock(&ep->lock);
+}
+
+int dofi_reap_none(struct dofi_ia *ia, ssize_t ret)
+{
+	struct fi_cq_err_entry err = {0};
+
+	if (ret != -FI_EAVAIL) {
+		if (ret && ret != -FI_EAGAIN && ret != -FI_EINTR)
+			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-ret));
+		return 0;
+	}
+	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
+		return 0;
+	if (err.op_context)
+		dofi_reap_done(err.op_context, err.err ? err.err : FI_EOTHER, err.len, 0, 0);
+	return 1;
 }

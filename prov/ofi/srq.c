@@ -267,31 +267,31 @@ static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 	dofi_unlock(&srq->lock);
 }
 
-static bool notifies(const struct dofi_ep *ep, uint64_t data)
+static bool notifies(const struct dofi_ep *ep, uint32_t news)
 {
-	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (data & DOFI_DATA_SOLICITED);
+	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (news & DOFI_NEWS_SOLICITED);
 }
 
-static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t data)
+static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint32_t news)
 {
 	dofi_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 	ep->nreceived++;
-	dofi_credit_take(ep, DOFI_DATA_GRANTED(data));
+	dofi_credit_take(ep, news);
 	if (dofi_credit_due(ep))
 		dofi_ep_stall(ep);
-	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, data))) {
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, news))) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
 	dofi_unlock(&ep->lock);
 }
 
-void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, DOFI_DATA_NUMBER(data)) : NULL;
+	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,
@@ -310,7 +310,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, 
 	srq->available--;
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
-	deliver(conn->ep, &event, data);
+	deliver(conn->ep, &event, news);
 	if (raise)
 		raise_watermark(srq);
 }

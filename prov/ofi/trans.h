@@ -5,6 +5,7 @@
 
 #include "conn.h"
 
+#include <rdma/fi_eq.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,6 +17,7 @@ enum dofi_trans_id { /* on the wire */
 struct dofi_trans_ops {
 	const char *name; /* "msg", "rdm": what transport= in ia_params says */
 	enum dofi_trans_id id;
+	enum fi_cq_format cq_format;
 
 	/* After domain, EQ and CQ exist. Fills name[*size_p] with the address that peers connect to. 0 or negative error. */
 	int (*open)(struct dofi_ia *ia, void *name, size_t *size_p);
@@ -43,8 +45,8 @@ struct dofi_trans_ops {
 	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey);
 
-	/* Tells the peer in a message of its own what completion data would; see credit.h. ep->lock held. 0 or an error. */
-	ssize_t (*grant)(struct dofi_ep *ep, uint64_t data);
+	/* Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a negative error. */
+	ssize_t (*grant)(struct dofi_ep *ep, uint32_t news);
 
 	/* The queue behind an SRQ; closing it gives back what is posted without completions. 0 or a negative error. */
 	int (*srq_open)(struct dofi_srq *srq);
@@ -52,6 +54,8 @@ struct dofi_trans_ops {
 	/* srq->lock held. As the posts above. */
 	ssize_t (*srq_recv)(struct dofi_srq *srq, struct dofi_wr *wr);
 
+	/* Takes a batch off the CQ and hands it to dofi_reap_done; engine.lock held. 0 when the queue is empty. */
+	int (*reap)(struct dofi_ia *ia);
 	/* Reads the transport's own event queue; engine.lock held. Events handled. */
 	int (*poll_events)(struct dofi_ia *ia);
 };

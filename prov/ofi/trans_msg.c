@@ -5,6 +5,7 @@
 #include "credit.h"
 #include "ia.h"
 #include "log.h"
+#include "rma.h"
 #include "srq.h"
 #include "trans.h"
 
@@ -220,6 +221,56 @@ static int msg_poll_events(struct dofi_ia *ia)
 	return n;
 }
 
+/* --- completions --- */
+
+/*
+ * Completion data names the connection at its receiver, for SRQs and for grants, and carries the news. Where the fabric
+ * has but 4 bytes of it nothing is granted, and one bit is left for the news.
+ */
+#define SHORT_DATA 4u
+
+static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
+{
+	if (ep->obj.ia->info->domain_attr->cq_data_size <= SHORT_DATA)
+		return (uint64_t)ep->peer.number << 1 | (news & DOFI_NEWS_SOLICITED);
+	return (uint64_t)ep->peer.number << 32 | news;
+}
+
+static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, uint32_t *news_p)
+{
+	if (ia->info->domain_attr->cq_data_size <= SHORT_DATA) {
+		*number_p = (uint32_t)data >> 1;
+		*news_p = data & DOFI_NEWS_SOLICITED;
+	} else {
+		*number_p = (uint32_t)(data >> 32);
+		*news_p = (uint32_t)data;
+	}
+}
+
+static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
+{
+	uint32_t number = 0, news = 0;
+
+	if (entry->flags & FI_REMOTE_CQ_DATA)
+		decode(ia, entry->data, &number, &news);
+	if (entry->flags & FI_REMOTE_WRITE)
+		dofi_credit_arrived(ia, number, news);
+	else if (entry->op_context)
+		dofi_reap_done(entry->op_context, 0, entry->len, number, news);
+}
+
+static int msg_reap(struct dofi_ia *ia)
+{
+	struct fi_cq_data_entry entries[DOFI_CQ_BATCH];
+	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
+
+	if (n <= 0)
+		return dofi_reap_none(ia, n);
+	for (ssize_t i = 0; i < n; i++)
+		completed(ia, &entries[i]);
+	return (int)n;
+}
+
 /* --- posts --- */
 
 static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited)
@@ -230,7 +281,7 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 		.desc = dofi_wr_desc(&ep->req, wr),
 		.iov_count = wr->niov,
 		.context = wr,
-		.data = dofi_credit_data(ep, solicited),
+		.data = encode(ep, dofi_credit_news(ep, solicited)),
 	};
 	ssize_t ret = fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
 
@@ -264,37 +315,11 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_recvv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
 }
 
-static ssize_t msg_read(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	void **desc = dofi_wr_desc(&ep->req, wr);
-
-	if (wr->niov == 1)
-		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr->faddr,
-			       wr->rkey, wr);
-	return fi_readv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr->faddr, wr->rkey, wr);
-}
-
-static ssize_t msg_write(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	void **desc = dofi_wr_desc(&ep->req, wr);
-
-	if (wr->niov == 1)
-		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr->faddr,
-				wr->rkey, wr);
-	return fi_writev(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr->faddr, wr->rkey, wr);
-}
-
-static ssize_t msg_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
-			uint64_t rkey)
-{
-	return fi_read(ep->fep, buf, size, desc, FI_ADDR_UNSPEC, raddr, rkey, wr);
-}
-
 /* The peer gets the completion data of an empty write. */
-static ssize_t msg_grant(struct dofi_ep *ep, uint64_t data)
+static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
 {
-	return fi_inject_writedata(ep->fep, ep->obj.ia->sink.page, 0, data, FI_ADDR_UNSPEC, ep->peer.sink_address,
-				   ep->peer.sink_key);
+	return fi_inject_writedata(ep->fep, ep->obj.ia->sink.page, 0, encode(ep, news), FI_ADDR_UNSPEC,
+				   ep->peer.sink_address, ep->peer.sink_key);
 }
 
 /* --- shared receive queues --- */
@@ -324,6 +349,7 @@ static ssize_t msg_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 const struct dofi_trans_ops dofi_trans_msg = {
 	.name = "msg",
 	.id = DOFI_TRANS_MSG,
+	.cq_format = FI_CQ_FORMAT_DATA,
 	.open = msg_open,
 	.close = msg_close,
 	.connect = msg_connect,
@@ -331,12 +357,13 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.disconnect = msg_disconnect,
 	.send = msg_send,
 	.recv = msg_recv,
-	.read = msg_read,
-	.write = msg_write,
-	.peek = msg_peek,
+	.read = dofi_rma_read,
+	.write = dofi_rma_write,
+	.peek = dofi_rma_peek,
 	.grant = msg_grant,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,
 	.srq_recv = msg_srq_recv,
+	.reap = msg_reap,
 	.poll_events = msg_poll_events,
 };
