@@ -25,6 +25,7 @@ fault_tests = \
 	%D%/fault/hostile \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
+	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
@@ -257,6 +258,22 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
 %C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_leaks2_LDADD = $(user2_libs)
+
+# The provider and the registry's client in one program: --wrap reaches what the provider calls.
+inside1_libs = %D%/lib/libt1.la $(p1_libs)
+inside2_libs = %D%/lib/libt2.la $(p2_libs)
+inside = %D%/fault/inside.h %D%/fault/fault.h
+nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
+
+%C%_fault_nomem1_SOURCES = %D%/fault/nomem.c $(inside)
+%C%_fault_nomem1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_nomem1_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem1_LDADD = $(inside1_libs)
+%C%_fault_nomem2_SOURCES = %D%/fault/nomem.c $(inside)
+%C%_fault_nomem2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_nomem2_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem2_LDADD = $(inside2_libs)
 
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
