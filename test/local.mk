@@ -18,7 +18,17 @@ unit_tests = \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
-fault_tests = %D%/fault/hostile
+fault_tests = \
+	%D%/fault/alloc1 %D%/fault/alloc2 \
+	%D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/fork1 %D%/fault/fork2 \
+	%D%/fault/hostile \
+	%D%/fault/kill1 %D%/fault/kill2 \
+	%D%/fault/leaks1 %D%/fault/leaks2 \
+	%D%/fault/nomem1 %D%/fault/nomem2 \
+	%D%/fault/passive1 %D%/fault/passive2 \
+	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
 
 TEST_EXTENSIONS = .sh
@@ -30,7 +40,8 @@ SH_LOG_COMPILER = %D%/run-env $(SHELL)
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests) $(conform_tests) $(fault_tests) \
 	%D%/lib/plugin_open1 %D%/lib/plugin_open2
-check_LTLIBRARIES += %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la
+check_LTLIBRARIES += %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
+	%D%/lib/libt1.la %D%/lib/libt2.la
 TESTS = $(unit_tests) $(conform_tests) $(fault_tests) $(tool_tests)
 else
 check-local:
@@ -185,11 +196,105 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wire_LDADD = $(p2_libs)
 
+# --- programs on the public API, and what helps them ---
+
+t_sources = \
+	%D%/lib/t.h \
+	%D%/lib/t_conn.c \
+	%D%/lib/t_dat.c \
+	%D%/lib/t_peer.c \
+	%D%/lib/t_peer.h \
+	%D%/lib/t_wait.c \
+	$(t_headers)
+%C%_lib_libt1_la_SOURCES = $(t_sources)
+%C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
+%C%_lib_libt2_la_SOURCES = $(t_sources)
+%C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
+user1_libs = %D%/lib/libt1.la $(t1_libs)
+user2_libs = %D%/lib/libt2.la $(t2_libs)
+
 # --- faults ---
+
+# The libraries have to call the allocator and the system through the program, hence -export-dynamic.
+t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
+
+%C%_fault_alloc1_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
+%C%_fault_alloc1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_alloc1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_alloc1_LDADD = $(user1_libs)
+%C%_fault_alloc2_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
+%C%_fault_alloc2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_alloc2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_alloc2_LDADD = $(user2_libs)
+
+%C%_fault_connect1_SOURCES = %D%/fault/connect.c %D%/fault/fault.h
+%C%_fault_connect1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_connect1_LDADD = $(user1_libs)
+%C%_fault_connect2_SOURCES = %D%/fault/connect.c %D%/fault/fault.h
+%C%_fault_connect2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_connect2_LDADD = $(user2_libs)
+
+%C%_fault_fork1_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
+%C%_fault_fork1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_fork1_LDADD = $(user1_libs)
+%C%_fault_fork2_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
+%C%_fault_fork2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_fork2_LDADD = $(user2_libs)
 
 %C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
+
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_kill1_LDADD = $(user1_libs)
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_kill2_LDADD = $(user2_libs)
+
+%C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_leaks1_LDADD = $(user1_libs)
+%C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_leaks2_LDADD = $(user2_libs)
+
+# The provider and the registry's client in one program: --wrap reaches what the provider calls.
+inside1_libs = %D%/lib/libt1.la $(p1_libs)
+inside2_libs = %D%/lib/libt2.la $(p2_libs)
+inside = %D%/fault/inside.h %D%/fault/fault.h
+nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
+
+%C%_fault_nomem1_SOURCES = %D%/fault/nomem.c $(inside)
+%C%_fault_nomem1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_nomem1_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem1_LDADD = $(inside1_libs)
+%C%_fault_nomem2_SOURCES = %D%/fault/nomem.c $(inside)
+%C%_fault_nomem2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_nomem2_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem2_LDADD = $(inside2_libs)
+
+%C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
+%C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_passive1_LDADD = $(user1_libs)
+%C%_fault_passive2_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
+%C%_fault_passive2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_passive2_LDADD = $(user2_libs)
+
+%C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
+%C%_fault_signal1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_signal1_LDADD = $(user1_libs)
+%C%_fault_signal2_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
+%C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_signal2_LDADD = $(user2_libs)
+
+%C%_fault_threads1_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
+%C%_fault_threads1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_threads1_LDADD = $(user1_libs)
+%C%_fault_threads2_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
+%C%_fault_threads2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_threads2_LDADD = $(user2_libs)
 
 # --- conformance: all suites in one program per generation; T_IA names the IA ---
 
@@ -223,21 +328,14 @@ conform_sources = \
 	%D%/conform/place.c \
 	%D%/conform/place.h \
 	%D%/conform/zoo.c \
-	%D%/conform/zoo.h \
-	%D%/lib/t.h \
-	%D%/lib/t_conn.c \
-	%D%/lib/t_dat.c \
-	%D%/lib/t_peer.c \
-	%D%/lib/t_peer.h \
-	%D%/lib/t_wait.c \
-	$(t_headers)
+	%D%/conform/zoo.h
 
 %C%_conform_conform12_SOURCES = $(conform_sources)
 %C%_conform_conform12_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_conform_conform12_LDADD = $(t1_libs)
+%C%_conform_conform12_LDADD = $(user1_libs)
 %C%_conform_conform20_SOURCES = $(conform_sources)
 %C%_conform_conform20_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_conform_conform20_LDADD = $(t2_libs)
+%C%_conform_conform20_LDADD = $(user2_libs)
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'

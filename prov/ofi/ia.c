@@ -438,9 +438,9 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	const DAT_RETURN not_found = DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	int ret;
 
-	if (!dofi_params_load(&ia->params, ia->name, ia_params))
-		return not_found;
-	ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
+	ret = dofi_params_load(&ia->params, ia->name, ia_params);
+	if (!ret)
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret)

@@ -266,7 +266,7 @@ static bool load_words(struct dofi_params *p, char *words, const char *where)
 	return true;
 }
 
-bool dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params)
+int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params)
 {
 	char where[320], *words;
 	bool good;
@@ -276,13 +276,13 @@ bool dofi_params_load(struct dofi_params *p, const char *name, const char *ia_pa
 	words = strdup(ia_params ? ia_params : "");
 	if (!words) {
 		DOFI_LOG_E("%s: out of memory", where);
-		return false;
+		return -ENOMEM;
 	}
 	good = load_environment(p) && load_name(p, name) && load_words(p, words, where);
 	free(words);
 	if (!good)
-		return false;
+		return -EINVAL;
 	dofi_log_set_level(p->log);
 	warn_unknown_variables();
-	return true;
+	return 0;
 }

@@ -20,9 +20,9 @@ struct dofi_params {
 
 /*
  * Fills p for the IA called name ("ofi", "ofi-PROVIDER[-DOMAIN]" or a dat.conf name) with
- * ia_params; OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. False, after
- * a message, when a word can't be understood.
+ * ia_params; OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. 0;
+ * after a message -EINVAL when a word can't be understood, or -ENOMEM.
  */
-bool dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params);
+int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params);
 
 #endif

@@ -8,6 +8,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* --- who calls --- */
 
@@ -62,12 +65,10 @@ enum t_origin t_origin_of(const void *return_address)
 	return T_ELSEWHERE;
 }
 
-/* --- counting and failing --- */
+/* --- counting --- */
 
 static _Atomic unsigned long counts[T_ORIGINS];
 static _Atomic bool counting;
-static _Atomic long until_failure; /* 0: never */
-static _Atomic bool failed;
 
 void t_alloc_count(bool on)
 {
@@ -83,35 +84,12 @@ unsigned long t_alloc_counted(enum t_origin origin)
 	return counts[origin];
 }
 
-void t_alloc_fail(unsigned long nth)
-{
-	failed = false;
-	until_failure = (long)nth;
-}
-
-bool t_alloc_has_failed(void)
-{
-	return failed;
-}
-
 #if T_HOOKS
 
 static void count_call(const void *caller)
 {
 	if (atomic_load_explicit(&counting, memory_order_relaxed))
 		atomic_fetch_add(&counts[t_origin_of(caller)], 1);
-}
-
-/* Counts the call; whether it is the one that finds no memory. */
-static bool refused(const void *caller)
-{
-	count_call(caller);
-	if (atomic_load_explicit(&until_failure, memory_order_relaxed) <= 0 ||
-	    t_origin_of(caller) != T_OURS || atomic_fetch_sub(&until_failure, 1) != 1)
-		return false;
-	failed = true;
-	errno = ENOMEM;
-	return true;
 }
 
 #define CALLER __builtin_return_address(0)
@@ -122,40 +100,67 @@ void *__libc_realloc(void *ptr, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *ptr);
 
-void *malloc(size_t size)
+T_STAND_IN void *malloc(size_t size)
 {
-	return refused(CALLER) ? NULL : __libc_malloc(size);
+	count_call(CALLER);
+	return __libc_malloc(size);
 }
 
-void *calloc(size_t number, size_t size)
+T_STAND_IN void *calloc(size_t number, size_t size)
 {
-	return refused(CALLER) ? NULL : __libc_calloc(number, size);
+	count_call(CALLER);
+	return __libc_calloc(number, size);
 }
 
-void *realloc(void *ptr, size_t size)
+T_STAND_IN void *realloc(void *ptr, size_t size)
 {
-	return refused(CALLER) ? NULL : __libc_realloc(ptr, size);
+	count_call(CALLER);
+	return __libc_realloc(ptr, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size)
+T_STAND_IN void *aligned_alloc(size_t alignment, size_t size)
 {
-	return refused(CALLER) ? NULL : __libc_memalign(alignment, size);
+	count_call(CALLER);
+	return __libc_memalign(alignment, size);
 }
 
-int posix_memalign(void **ptr_p, size_t alignment, size_t size)
+T_STAND_IN int posix_memalign(void **ptr_p, size_t alignment, size_t size)
 {
-	void *ptr = refused(CALLER) ? NULL : __libc_memalign(alignment, size);
+	void *ptr = __libc_memalign(alignment, size);
 
+	count_call(CALLER);
 	if (!ptr)
 		return ENOMEM;
 	*ptr_p = ptr;
 	return 0;
 }
 
-void free(void *ptr)
+T_STAND_IN void free(void *ptr)
 {
 	count_call(CALLER);
 	__libc_free(ptr);
+}
+
+/* Of the C library, but it would hide who asks. */
+T_STAND_IN char *strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = __libc_malloc(size);
+
+	count_call(CALLER);
+	return copy ? memcpy(copy, text, size) : NULL;
+}
+
+T_STAND_IN void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	count_call(CALLER);
+	return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
+}
+
+T_STAND_IN int munmap(void *mem, size_t size)
+{
+	count_call(CALLER);
+	return (int)syscall(SYS_munmap, mem, size);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that links t_hooks.c stands between the libraries and the allocator: it counts their
- * calls and makes chosen ones fail. Sanitizers have the same idea, so with them there are no hooks.
+ * A program that links t_hooks.c stands between the libraries and the allocator and counts their
+ * calls. Sanitizers have the same idea, so with them there are no hooks.
  */
 #ifndef T_HOOKS_H
 #define T_HOOKS_H
@@ -19,18 +19,17 @@
 #define T_HOOKS 1
 #endif
 
+/* The libraries have to find what the program defines in place of the C library's. */
+#define T_STAND_IN __attribute__((visibility("default")))
+
 enum t_origin { T_OURS, T_FABRIC, T_ELSEWHERE, T_ORIGINS };
 
 /* To be called when the libraries have been loaded, before any of the others. */
 void t_hooks_find_libraries(void);
 enum t_origin t_origin_of(const void *return_address);
 
-/* Calls of all threads while counting is on; malloc, calloc, realloc, free and the like. */
+/* Calls of all threads while counting is on: malloc, free, mmap, munmap and the like. */
 void t_alloc_count(bool on);
 unsigned long t_alloc_counted(enum t_origin origin);
-
-/* The nth allocation of ours from now on (1: the next) finds no memory; 0: none does. */
-void t_alloc_fail(unsigned long nth);
-bool t_alloc_has_failed(void); /* since t_alloc_fail() */
 
 #endif

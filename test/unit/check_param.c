@@ -14,7 +14,7 @@ static struct dofi_params p;
 
 static void load(const char *name, const char *ia_params)
 {
-	ck_assert_msg(dofi_params_load(&p, name, ia_params), "%s %s", name,
+	ck_assert_msg(!dofi_params_load(&p, name, ia_params), "%s %s", name,
 		      ia_params ? ia_params : "no ia_params");
 }
 
@@ -23,7 +23,7 @@ static const char *refused(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
 
-	ck_assert_msg(!dofi_params_load(&p, name, ia_params), "%s %s", name, ia_params);
+	ck_assert_msg(dofi_params_load(&p, name, ia_params), "%s %s", name, ia_params);
 	return t_captured(fd);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For programs that have the provider linked in, so that the linker can put theirs in place of what
+ * it calls. The registry gets it before it would load one.
+ */
+#ifndef INSIDE_H
+#define INSIDE_H
+
+#include "fault.h"
+
+void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params);
+
+static inline void fault_use_linked_provider(void)
+{
+	DAT_PROVIDER_INFO info = {.dapl_version_major = DAT_VERSION_MAJOR,
+				  .dapl_version_minor = DAT_VERSION_MINOR};
+
+	snprintf(info.ia_name, sizeof(info.ia_name), "%s", t_ia_name());
+	dat_provider_init(&info, "");
+}
+
+#endif
