@@ -131,7 +131,8 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
-	wr->status = (uint8_t)dofi_error_status(err);
+	if (wr->status == DAT_DTO_SUCCESS)
+		wr->status = (uint8_t)dofi_error_status(err);
 	wr->state = DOFI_WR_DONE;
 	fail_path(ep, err);
 }
@@ -146,6 +147,8 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, b
 	wr->solicited = has_data && (data & DOFI_DATA_SOLICITED);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
+	if (wr->status != DAT_DTO_SUCCESS)
+		fail_path(ep, FI_EACCES);
 }
 
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)

@@ -469,24 +469,51 @@ START_TEST(EP_050_068_modify_changes_what_the_mask_names)
 }
 END_TEST
 
+/* The PZ of an EP that has no connection yet. */
+static void set_pz(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
+{
+	DAT_EP_PARAM param = {.pz_handle = pz};
+
+	t_ok(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+}
+
 START_TEST(EP_059_receives_of_another_pz_fail_when_used)
 {
-	/* DTO-089 */
+	/* DTO-089; _i: with an empty message or one that has bytes */
 	struct t_pair pair;
-	DAT_EP_PARAM param;
 	DAT_PZ_HANDLE pz;
 
 	t_pair_prepare(&pair, NULL);
 	t_ok(t_recv(&pair.end[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(dat_pz_create(pair.ia[1].ia, &pz));
-	param.pz_handle = pz;
-	t_ok(dat_ep_modify(pair.end[1].ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+	set_pz(pair.end[1].ep, pz);
 	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
-	t_ok(t_send(&pair.end[0], 0, 64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_fill(pair.end[0].buf.mem, 64, 59);
+	t_ok(t_send(&pair.end[0], 0, _i * (size_t)64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
 	t_wait_dto(pair.end[1].recv_evd, pair.end[1].ep, 1, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_BROKEN, pair.end[1].ep);
+	for (int i = 0; i < 64; i++)
+		ck_assert_uint_eq(pair.end[1].buf.mem[i], 0);
 	t_ia_close(&pair.ia[0]);
 	t_ia_close(&pair.ia[1]);
+}
+END_TEST
+
+START_TEST(EP_059_receives_are_good_again_with_their_own_pz)
+{
+	struct t_pair pair;
+	DAT_PZ_HANDLE pz;
+
+	t_pair_prepare(&pair, NULL);
+	t_ok(t_recv(&pair.end[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_pz_create(pair.ia[1].ia, &pz));
+	set_pz(pair.end[1].ep, pz);
+	set_pz(pair.end[1].ep, pair.ia[1].pz);
+	t_ok(dat_pz_free(pz));
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	t_ok(t_send(&pair.end[0], 0, 64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_wait_dto(pair.end[1].recv_evd, pair.end[1].ep, 1, DAT_DTO_SUCCESS, 64);
+	t_pair_close(&pair);
 }
 END_TEST
 
@@ -1019,7 +1046,8 @@ static void add_modify(Suite *suite)
 	TCase *tcase = conform_case(suite, "ep-modify");
 
 	tcase_add_test(tcase, EP_050_068_modify_changes_what_the_mask_names);
-	tcase_add_test(tcase, EP_059_receives_of_another_pz_fail_when_used);
+	tcase_add_loop_test(tcase, EP_059_receives_of_another_pz_fail_when_used, 0, 2);
+	tcase_add_test(tcase, EP_059_receives_are_good_again_with_their_own_pz);
 	tcase_add_test(tcase, EP_064_modify_checks_the_streams);
 	tcase_add_loop_test(tcase, EP_065_modify_refuses_attributes_above_the_limits, 0, LIMITS);
 	tcase_add_test(tcase, EP_066_queue_does_not_shrink_below_what_is_posted);
