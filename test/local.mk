@@ -213,9 +213,11 @@ conform_sources = \
 	%D%/conform/conform_ia.c \
 	%D%/conform/conform_mem.c \
 	%D%/conform/conform_prg.c \
+	%D%/conform/conform_process.c \
 	%D%/conform/conform_queue.c \
 	%D%/conform/conform_rdma.c \
 	%D%/conform/conform_registry.c \
+	%D%/conform/conform_returns.c \
 	%D%/conform/conform_sp.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \

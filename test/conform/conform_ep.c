@@ -287,6 +287,34 @@ START_TEST(EP_011_015_016_020_create_refuses_wrong_handles)
 }
 END_TEST
 
+START_TEST(EP_017_binds_need_a_stream_or_not)
+{
+	DAT_EVD_HANDLE request;
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	struct t_pair pair;
+	struct t_end *us = &pair.end[0];
+	DAT_EP_PARAM param;
+	DAT_RETURN ret;
+
+	t_pair_prepare(&pair, NULL);
+	param.request_evd_handle = request = t_evd(&pair.ia[0], 64, DAT_EVD_DTO_FLAG);
+	t_ok(dat_ep_modify(us->ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param));
+	t_establish(&pair.listener, us, &pair.end[1]);
+	t_ok(dat_rmr_create(pair.ia[0].pz, &rmr));
+	ret = t_rmr_bind(rmr, &us->buf, t_seg(&us->buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			 us->ep, 9, DAT_COMPLETION_DEFAULT_FLAG, &context);
+	if (ret == DAT_SUCCESS)
+		t_wait_bind(request, rmr, 9, DAT_DTO_SUCCESS);
+	else
+		t_error2(ret, DAT_INVALID_HANDLE, DAT_INVALID_STATE);
+	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
+	t_no_event(request);
+	t_ia_close(&pair.ia[0]);
+	t_ia_close(&pair.ia[1]);
+}
+END_TEST
+
 START_TEST(EP_018_one_evd_for_everything)
 {
 	/* EP-136 EVS-108 EVS-125 EVS-126 */
@@ -378,6 +406,43 @@ START_TEST(EP_023_number_of_eps_is_limited)
 	ck_assert_int_eq(count, t_tia.attr.max_eps);
 	t_ok(dat_ep_free(ep));
 	t_ok(dat_ep_create(t_tia.ia, t_tia.pz, dto, dto, connect, &attr, &ep));
+}
+END_TEST
+
+/* An EP so large that it finds no memory when there is little. */
+static DAT_EP_ATTR large_attr(void)
+{
+	DAT_EP_ATTR attr = valid_attr();
+
+	attr.max_request_dtos = attr.max_recv_dtos = t_tia.attr.max_dto_per_ep;
+	attr.max_request_iov = attr.max_recv_iov = t_tia.attr.max_iov_segments_per_dto;
+	return attr;
+}
+
+START_TEST(EP_021_074_memory_missing)
+{
+	/* _i: at creation or at a change */
+	DAT_EP_ATTR large = large_attr(), before;
+	DAT_EP_PARAM param = {.ep_attr = large};
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
+	struct t_end end;
+	DAT_RETURN ret;
+
+	t_end_new(&end, &t_tia, NULL);
+	before = t_ep_attr(end.ep);
+	if (!t_limit_memory(1 << 18))
+		return;
+	ret = _i ? dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param) :
+		   dat_ep_create(t_tia.ia, t_tia.pz, end.recv_evd, end.request_evd,
+				 end.connect_evd, &large, &ep);
+	t_unlimit_memory();
+	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(t_ep_attr(end.ep).max_request_dtos, before.max_request_dtos);
+	ck_assert_int_eq(t_ep_attr(end.ep).max_recv_dtos, before.max_recv_dtos);
+	t_end_free(&end);
+	t_ia_close_empty(&t_tia);
+	t_ia_open(&t_tia);
 }
 END_TEST
 
@@ -1032,10 +1097,12 @@ static void add_life(Suite *suite)
 	tcase_add_loop_test(tcase, EP_009_quiet_streams_stay_alone, 0, 2);
 	tcase_add_test(tcase, EP_010_012_013_014_what_may_be_missing_at_first);
 	tcase_add_test(tcase, EP_011_015_016_020_create_refuses_wrong_handles);
+	tcase_add_test(tcase, EP_017_binds_need_a_stream_or_not);
 	tcase_add_test(tcase, EP_018_one_evd_for_everything);
 	tcase_add_test(tcase, EP_019_create_refuses_bad_arguments);
 	tcase_add_test(tcase, EP_022_071_145_evds_and_pz_are_in_use_until_freed_or_replaced);
 	tcase_add_test(tcase, EP_023_number_of_eps_is_limited);
+	tcase_add_loop_test(tcase, EP_021_074_memory_missing, 0, 2);
 	tcase_add_test(tcase, EP_025_connection_without_reads);
 	tcase_add_test(tcase, EP_045_049_query_tells_everything);
 	tcase_add_test(tcase, EP_051_052_query_refuses_bad_arguments);
