@@ -318,9 +318,11 @@ conform_sources = \
 	%D%/conform/conform_ia.c \
 	%D%/conform/conform_mem.c \
 	%D%/conform/conform_prg.c \
+	%D%/conform/conform_process.c \
 	%D%/conform/conform_queue.c \
 	%D%/conform/conform_rdma.c \
 	%D%/conform/conform_registry.c \
+	%D%/conform/conform_returns.c \
 	%D%/conform/conform_sp.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \
@@ -337,7 +339,20 @@ conform_sources = \
 %C%_conform_conform20_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_conform_conform20_LDADD = $(user2_libs)
 
+# The rules of DAT, those that are tested and how the tests ended; one TAP file per generation.
+conform: all $(conform_tests)
+	for test in $(conform_tests); do \
+		CK_TAP_LOG_FILE_NAME=$$test.tap $(SHELL) %D%/run-env $$test 2>$$test.err || :; \
+	done
+	$(srcdir)/%D%/conform/report.py --api12 %D%/conform/conform12.tap \
+		--api20 %D%/conform/conform20.tap $(srcdir)/%D%/conform
+
+.PHONY: conform
+
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
-EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests)
+CLEANFILES = %D%/conform/conform12.tap %D%/conform/conform12.err \
+	%D%/conform/conform20.tap %D%/conform/conform20.err
+EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
+	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

@@ -412,6 +412,17 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 	return DAT_SUCCESS;
 }
 
+/* Receives of another PZ stay posted and fail when a message comes (EP-059). */
+static void forbid_foreign_receives(struct dofi_ep *ep)
+{
+	for (uint32_t i = ep->recv.issue; i != ep->recv.tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
+		bool foreign = wr->niov && wr->raddr != (uintptr_t)ep->pz;
+
+		wr->status = foreign ? DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_SUCCESS;
+	}
+}
+
 /* ep->lock held. The EVDs' stream counts move first: they alone can refuse. */
 static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 {
@@ -440,6 +451,7 @@ static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 	dofi_ring_move(&c->recv, &ep->recv);
 	ep->req = c->req;
 	ep->recv = c->recv;
+	forbid_foreign_receives(ep);
 	return DAT_SUCCESS;
 }
 

@@ -45,11 +45,11 @@ struct dofi_wr {
 	uint8_t op;	/* enum dofi_op */
 	uint8_t state;	/* enum dofi_wr_state */
 	uint8_t flags;	/* DAT_COMPLETION_FLAGS */
-	uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done */
+	uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done; of a receive that can only fail, before */
 	uint16_t niov;
 	uint16_t solicited; /* receive: the message asked for a notification */
 	uint64_t length;    /* bytes to move; receive: capacity, then what came */
-	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it */
+	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it; receive: the PZ of its segments */
 	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved */
 	uint64_t rkey;
 	uint32_t rctx; /* RDMA: rmr_context */

@@ -12,6 +12,7 @@
 #include "trans.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Completions that the fabric's queue holds before it makes room in a slower way. */
 #define CQ_SIZE	     16384u
@@ -311,14 +313,33 @@ static void go_down(struct dofi_ia *ia, size_t from)
 		steps[--from].end(ia);
 }
 
+/* Fabrics that ran out of descriptors may speak of no more than an I/O error; the system knows. */
+static int true_error(int ret)
+{
+	int fd;
+
+	if (ret != -FI_EIO)
+		return ret;
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return ret;
+}
+
+static const char *advice(int err)
+{
+	return err == EMFILE ? "; allow the process more (ulimit -n)" : "";
+}
+
 static int go_up(struct dofi_ia *ia)
 {
 	for (size_t i = 0; i < NSTEPS; i++) {
-		int ret = steps[i].begin(ia);
+		int ret = true_error(steps[i].begin(ia));
 
 		if (ret) {
-			DOFI_LOG_E("IA %s: %s failed: %s", ia->name, steps[i].what,
-				   fi_strerror(-ret));
+			DOFI_LOG_E("IA %s: %s failed: %s%s", ia->name, steps[i].what,
+				   fi_strerror(-ret), advice(-ret));
 			go_down(ia, i);
 			return ret;
 		}

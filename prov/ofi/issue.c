@@ -184,6 +184,8 @@ static void issue_receives(struct dofi_ep *ep)
 		ssize_t ret;
 
 		wr->state = DOFI_WR_ISSUED;
+		if (wr->status != DAT_DTO_SUCCESS)
+			wr->niov = 0; /* whatever comes, its memory is left alone */
 		ret = ep->obj.ia->trans->recv(ep, wr);
 		if (ret) {
 			wr->state = DOFI_WR_QUEUED;

@@ -148,6 +148,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
+	wr->raddr = (uintptr_t)ep->pz;
 	return commit(ep, &ep->recv);
 }
 

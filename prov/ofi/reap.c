@@ -133,7 +133,8 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
-	wr->status = (uint8_t)dofi_error_status(err);
+	if (wr->status == DAT_DTO_SUCCESS)
+		wr->status = (uint8_t)dofi_error_status(err);
 	wr->state = DOFI_WR_DONE;
 	fail_path(ep, err);
 }
@@ -151,6 +152,8 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
+	if (wr->status != DAT_DTO_SUCCESS)
+		fail_path(ep, FI_EACCES);
 }
 
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)

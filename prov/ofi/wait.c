@@ -6,7 +6,6 @@
 #include "log.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -15,7 +14,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@
 struct sleeper {
 	struct dofi_list link;
 	const _Atomic uint32_t *bell;
-	_Atomic uint32_t word; /* futex: 1 when it shall look again */
+	int fd; /* eventfd: readable when it shall look again; -1: it looks by the clock */
 };
 
 void dofi_wait_init(struct dofi_ia *ia)
@@ -52,20 +51,24 @@ uint64_t dofi_deadline(uint32_t timeout_us)
 	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER : dofi_now() + (uint64_t)timeout_us * 1000u;
 }
 
-static void call_back(struct sleeper *s)
+static void make_readable(struct dofi_ia *ia, int fd)
 {
-	atomic_store_explicit(&s->word, 1, memory_order_release);
-	syscall(SYS_futex, &s->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		DOFI_LOG_E("%s: can't wake a waiting thread: %s", ia->name, strerror(errno));
+}
+
+static void call_back(struct dofi_ia *ia, const struct sleeper *s)
+{
+	if (s->fd >= 0)
+		make_readable(ia, s->fd);
 }
 
 void dofi_wait_kick(struct dofi_ia *ia)
 {
-	uint64_t one = 1;
-
-	if (!atomic_load(&ia->wait.asleep))
-		return;
-	if (write(ia->engine.wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		DOFI_LOG_E("%s: can't wake a waiting thread: %s", ia->name, strerror(errno));
+	if (atomic_load(&ia->wait.asleep))
+		make_readable(ia, ia->engine.wake_fd);
 }
 
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
@@ -83,7 +86,7 @@ void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
 		struct sleeper *s = DOFI_CONTAINER(node, struct sleeper, link);
 
 		if (s->bell == bell)
-			call_back(s);
+			call_back(ia, s);
 	}
 	dofi_unlock(&w->lock);
 }
@@ -94,13 +97,15 @@ bool dofi_wait_drive_begin(struct dofi_ia *ia)
 }
 
 /* The place is free: a sleeper, if there is one, takes it. */
-static void hand_over(struct dofi_wait *w)
+static void hand_over(struct dofi_ia *ia)
 {
+	struct dofi_wait *w = &ia->wait;
+
 	if (!atomic_load(&w->count))
 		return;
 	dofi_lock(&w->lock);
 	if (!dofi_list_empty(&w->sleepers))
-		call_back(DOFI_CONTAINER(w->sleepers.next, struct sleeper, link));
+		call_back(ia, DOFI_CONTAINER(w->sleepers.next, struct sleeper, link));
 	dofi_unlock(&w->lock);
 }
 
@@ -111,7 +116,15 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	atomic_store(&ia->wait.driven, false);
 	if (atomic_load(&ia->engine.parked) && write(ia->engine.park_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
-	hand_over(&ia->wait);
+	hand_over(ia);
+}
+
+/* For sleeps that nothing may end in time. */
+static uint64_t blind_until(uint64_t deadline)
+{
+	uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
+
+	return blind < deadline ? blind : deadline;
 }
 
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
@@ -120,12 +133,8 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 
 	if (timer < deadline)
 		deadline = timer;
-	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed)) {
-		uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
-
-		if (blind < deadline)
-			deadline = blind;
-	}
+	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed))
+		deadline = blind_until(deadline);
 	return deadline;
 }
 
@@ -141,11 +150,13 @@ bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
 
-static struct timespec time_left(uint64_t deadline)
+/* ppoll() until the deadline. */
+static int poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask)
 {
-	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
+	uint64_t now = dofi_now(), ns = deadline > now ? deadline - now : 0;
+	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 
-	return (struct timespec){(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+	return ppoll(fds, n, deadline == DOFI_FOREVER ? NULL : &left, sigmask);
 }
 
 static bool grow_fds(struct dofi_wait *w, size_t n)
@@ -224,24 +235,18 @@ static bool cq_cries_wolf(struct dofi_ia *ia)
 static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
-	struct timespec left;
 	int n;
 
 	if (w->max_fds < OURS + 8 && !grow_fds(w, OURS + 8))
 		return 1;
 	n = cq_cries_wolf(ia) ? -1 : list_cq_fds(ia);
 	if (n < 0) {
-		uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
-
 		n = 0;
-		if (blind < deadline)
-			deadline = blind;
+		deadline = blind_until(deadline);
 	}
 	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
-	deadline = earliest(ia, deadline);
-	left = time_left(deadline);
-	n = ppoll(w->fds, (nfds_t)(OURS + n), deadline == DOFI_FOREVER ? NULL : &left, sigmask);
+	n = poll_until(w->fds, (nfds_t)(OURS + n), earliest(ia, deadline), sigmask);
 	if (n < 0)
 		return errno == EINTR ? -EINTR : 1;
 	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
@@ -277,81 +282,99 @@ static bool timer_due(struct dofi_ia *ia)
 	return atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed) <= dofi_now();
 }
 
-static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
+/* Signals are blocked but in the sleep, where sigmask is as for ppoll. */
+static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+		       const sigset_t *sigmask)
 {
-	sigset_t all, before;
 	bool full = true;
 	int n, ret = 0;
 
-	/* Signals wait until we sleep, so that none slips in between the last look and the sleep. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (;;) {
 		dofi_lock(&ia->engine.lock);
 		n = dofi_engine_round(ia, full);
 		dofi_unlock(&ia->engine.lock);
 		dofi_cno_run_agents(ia);
-		if (atomic_load(bell) != seen) {
-			ret = 0;
-			break;
-		}
+		if (atomic_load(bell) != seen)
+			return 0;
 		if (ret == -EINTR)
-			break;
-		if (deadline != DOFI_FOREVER && dofi_now() >= deadline) {
-			ret = -ETIMEDOUT;
-			break;
-		}
+			return ret;
+		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
+			return -ETIMEDOUT;
 		if (n)
 			continue;
-		ret = dofi_wait_on_fds(ia, bell, seen, deadline, &before);
+		ret = dofi_wait_on_fds(ia, bell, seen, deadline, sigmask);
 		full = ret != 0 || timer_due(ia);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret;
 }
 
-static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
+static void enlist(struct dofi_wait *w, struct sleeper *self)
 {
-	struct dofi_wait *w = &ia->wait;
-	struct sleeper self = {.bell = bell};
-	struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
-	int ret = 0;
-
 	dofi_lock(&w->lock);
-	dofi_list_add_tail(&w->sleepers, &self.link);
+	dofi_list_add_tail(&w->sleepers, &self->link);
 	atomic_fetch_add(&w->count, 1);
 	dofi_unlock(&w->lock);
+}
 
+static void strike_off(struct dofi_wait *w, struct sleeper *self)
+{
+	dofi_lock(&w->lock);
+	dofi_list_del(&self->link);
+	atomic_fetch_sub(&w->count, 1);
+	dofi_unlock(&w->lock);
+}
+
+/* By ppoll, like the driver: a futex lets signals slip in before the sleep, and some restart it. */
+static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+			       const sigset_t *sigmask)
+{
+	struct sleeper self = {.bell = bell, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	struct pollfd pfd = {.fd = self.fd, .events = POLLIN};
+	struct dofi_wait *w = &ia->wait;
+	int ret = 0;
+
+	enlist(w, &self);
 	if (atomic_load(&w->driver_bell) == &ia->engine.activity)
 		dofi_wait_kick(ia); /* the progress thread makes room */
 	if (atomic_load(bell) == seen && atomic_load(&w->driven) &&
-	    syscall(SYS_futex, &self.word, FUTEX_WAIT_BITSET_PRIVATE, 0, deadline == DOFI_FOREVER ? NULL : &until, NULL,
-		    FUTEX_BITSET_MATCH_ANY) &&
-	    errno != EAGAIN)
-		ret = -errno;
+	    poll_until(&pfd, 1, self.fd < 0 ? blind_until(deadline) : deadline, sigmask) < 0 && errno == EINTR)
+		ret = -EINTR;
+	strike_off(w, &self);
+	if (self.fd >= 0)
+		close(self.fd);
+	if (atomic_load(bell) != seen)
+		return 0;
+	return !ret && deadline != DOFI_FOREVER && dofi_now() >= deadline ? -ETIMEDOUT : ret;
+}
 
-	dofi_lock(&w->lock);
-	dofi_list_del(&self.link);
-	atomic_fetch_sub(&w->count, 1);
-	dofi_unlock(&w->lock);
-	return atomic_load(bell) != seen ? 0 : ret;
+static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+			 const sigset_t *sigmask)
+{
+	int ret = 0;
+
+	while (!ret && atomic_load(bell) == seen) {
+		if (dofi_wait_drive_begin(ia)) {
+			ret = drive_until(ia, bell, seen, deadline, sigmask);
+			dofi_wait_drive_end(ia);
+			return ret;
+		}
+		ret = sleep_beside_driver(ia, bell, seen, deadline, sigmask);
+	}
+	/* We may have been called back to take the driver's place and don't want it. */
+	if (!atomic_load(&ia->wait.driven))
+		hand_over(ia);
+	return ret;
 }
 
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
 {
-	int ret = 0;
+	sigset_t all, before;
+	int ret;
 
 	atomic_fetch_add(&ia->engine.activity, 1);
-	while (!ret && atomic_load(bell) == seen) {
-		if (dofi_wait_drive_begin(ia)) {
-			ret = drive_until(ia, bell, seen, deadline);
-			dofi_wait_drive_end(ia);
-			return ret;
-		}
-		ret = sleep_beside_driver(ia, bell, seen, deadline);
-	}
-	/* We may have been called back to take the driver's place and don't want it. */
-	if (!atomic_load(&ia->wait.driven))
-		hand_over(&ia->wait);
+	/* Signals wait until we sleep, so that none slips in between the last look and the sleep. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = sleep_blocked(ia, bell, seen, deadline, &before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Blocking. A waiter watches a counter ("bell") that whoever changes its condition rings. One waiter per IA becomes the
- * engine's driver and sleeps on the descriptors; the others sleep on a futex of their own until their bell rings or the
+ * engine's driver and sleeps on the descriptors; the others sleep on a descriptor of their own until their bell rings or the
  * driver's place becomes free.
  */
 #ifndef DOFI_WAIT_H
@@ -22,7 +22,7 @@ struct dofi_ia;
 struct dofi_wait {
 	_Atomic bool driven;	/* the driver's place is taken */
 	_Atomic bool asleep;	/* the driver is in, or about to enter, ppoll */
-	_Atomic uint32_t count; /* sleepers on futexes */
+	_Atomic uint32_t count; /* sleepers beside the driver */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
 	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */

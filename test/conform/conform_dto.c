@@ -314,9 +314,9 @@ START_TEST(DTO_033_034_event_names_the_operation)
 END_TEST
 #endif
 
-START_TEST(DTO_003_023_024_091_queue_takes_what_it_promised)
+START_TEST(DTO_003_004_023_024_091_queue_takes_what_it_promised)
 {
-	/* Nobody receives, so nothing of this has to complete, and no post waits for it. */
+	/* Nobody receives, so nothing of this has to complete, and no post waits for it or for memory. */
 	DAT_EP_ATTR attr = t_ep_attr(us->ep);
 	DAT_COUNT posted = 0;
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -824,7 +824,7 @@ static void add_completions(Suite *suite)
 #if T_DAT_MAJOR == 2
 	tcase_add_test(tcase, DTO_033_034_event_names_the_operation);
 #endif
-	tcase_add_test(tcase, DTO_003_023_024_091_queue_takes_what_it_promised);
+	tcase_add_test(tcase, DTO_003_004_023_024_091_queue_takes_what_it_promised);
 	tcase_add_test(tcase, DTO_025_062_075_077_gather_and_scatter);
 	tcase_add_test(tcase, DTO_012_013_017_empty_segments_and_several_regions);
 	tcase_add_test(tcase, DTO_028_segments_are_the_consumers_at_return);
@@ -862,5 +862,6 @@ Suite *conform_dto(void)
 	add_completions(suite);
 	add_receives(suite);
 	conform_rdma(suite);
+	conform_returns(suite);
 	return suite;
 }

@@ -5,6 +5,7 @@
 
 #include "conform.h"
 
-void conform_rdma(Suite *suite); /* RDMA reads and writes, binds */
+void conform_rdma(Suite *suite);    /* RDMA reads and writes, binds */
+void conform_returns(Suite *suite); /* what posts may answer */
 
 #endif

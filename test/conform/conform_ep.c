@@ -287,6 +287,34 @@ START_TEST(EP_011_015_016_020_create_refuses_wrong_handles)
 }
 END_TEST
 
+START_TEST(EP_017_binds_need_a_stream_or_not)
+{
+	DAT_EVD_HANDLE request;
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	struct t_pair pair;
+	struct t_end *us = &pair.end[0];
+	DAT_EP_PARAM param;
+	DAT_RETURN ret;
+
+	t_pair_prepare(&pair, NULL);
+	param.request_evd_handle = request = t_evd(&pair.ia[0], 64, DAT_EVD_DTO_FLAG);
+	t_ok(dat_ep_modify(us->ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param));
+	t_establish(&pair.listener, us, &pair.end[1]);
+	t_ok(dat_rmr_create(pair.ia[0].pz, &rmr));
+	ret = t_rmr_bind(rmr, &us->buf, t_seg(&us->buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			 us->ep, 9, DAT_COMPLETION_DEFAULT_FLAG, &context);
+	if (ret == DAT_SUCCESS)
+		t_wait_bind(request, rmr, 9, DAT_DTO_SUCCESS);
+	else
+		t_error2(ret, DAT_INVALID_HANDLE, DAT_INVALID_STATE);
+	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
+	t_no_event(request);
+	t_ia_close(&pair.ia[0]);
+	t_ia_close(&pair.ia[1]);
+}
+END_TEST
+
 START_TEST(EP_018_one_evd_for_everything)
 {
 	/* EP-136 EVS-108 EVS-125 EVS-126 */
@@ -381,6 +409,43 @@ START_TEST(EP_023_number_of_eps_is_limited)
 }
 END_TEST
 
+/* An EP so large that it finds no memory when there is little. */
+static DAT_EP_ATTR large_attr(void)
+{
+	DAT_EP_ATTR attr = valid_attr();
+
+	attr.max_request_dtos = attr.max_recv_dtos = t_tia.attr.max_dto_per_ep;
+	attr.max_request_iov = attr.max_recv_iov = t_tia.attr.max_iov_segments_per_dto;
+	return attr;
+}
+
+START_TEST(EP_021_074_memory_missing)
+{
+	/* _i: at creation or at a change */
+	DAT_EP_ATTR large = large_attr(), before;
+	DAT_EP_PARAM param = {.ep_attr = large};
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
+	struct t_end end;
+	DAT_RETURN ret;
+
+	t_end_new(&end, &t_tia, NULL);
+	before = t_ep_attr(end.ep);
+	if (!t_limit_memory(1 << 18))
+		return;
+	ret = _i ? dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param) :
+		   dat_ep_create(t_tia.ia, t_tia.pz, end.recv_evd, end.request_evd,
+				 end.connect_evd, &large, &ep);
+	t_unlimit_memory();
+	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(t_ep_attr(end.ep).max_request_dtos, before.max_request_dtos);
+	ck_assert_int_eq(t_ep_attr(end.ep).max_recv_dtos, before.max_recv_dtos);
+	t_end_free(&end);
+	t_ia_close_empty(&t_tia);
+	t_ia_open(&t_tia);
+}
+END_TEST
+
 START_TEST(EP_025_connection_without_reads)
 {
 	DAT_EP_ATTR attr = valid_attr();
@@ -469,24 +534,51 @@ START_TEST(EP_050_068_modify_changes_what_the_mask_names)
 }
 END_TEST
 
+/* The PZ of an EP that has no connection yet. */
+static void set_pz(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
+{
+	DAT_EP_PARAM param = {.pz_handle = pz};
+
+	t_ok(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+}
+
 START_TEST(EP_059_receives_of_another_pz_fail_when_used)
 {
-	/* DTO-089 */
+	/* DTO-089; _i: with an empty message or one that has bytes */
 	struct t_pair pair;
-	DAT_EP_PARAM param;
 	DAT_PZ_HANDLE pz;
 
 	t_pair_prepare(&pair, NULL);
 	t_ok(t_recv(&pair.end[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(dat_pz_create(pair.ia[1].ia, &pz));
-	param.pz_handle = pz;
-	t_ok(dat_ep_modify(pair.end[1].ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+	set_pz(pair.end[1].ep, pz);
 	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
-	t_ok(t_send(&pair.end[0], 0, 64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_fill(pair.end[0].buf.mem, 64, 59);
+	t_ok(t_send(&pair.end[0], 0, _i * (size_t)64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
 	t_wait_dto(pair.end[1].recv_evd, pair.end[1].ep, 1, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_BROKEN, pair.end[1].ep);
+	for (int i = 0; i < 64; i++)
+		ck_assert_uint_eq(pair.end[1].buf.mem[i], 0);
 	t_ia_close(&pair.ia[0]);
 	t_ia_close(&pair.ia[1]);
+}
+END_TEST
+
+START_TEST(EP_059_receives_are_good_again_with_their_own_pz)
+{
+	struct t_pair pair;
+	DAT_PZ_HANDLE pz;
+
+	t_pair_prepare(&pair, NULL);
+	t_ok(t_recv(&pair.end[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_pz_create(pair.ia[1].ia, &pz));
+	set_pz(pair.end[1].ep, pz);
+	set_pz(pair.end[1].ep, pair.ia[1].pz);
+	t_ok(dat_pz_free(pz));
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	t_ok(t_send(&pair.end[0], 0, 64, 2, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_wait_dto(pair.end[1].recv_evd, pair.end[1].ep, 1, DAT_DTO_SUCCESS, 64);
+	t_pair_close(&pair);
 }
 END_TEST
 
@@ -1005,10 +1097,12 @@ static void add_life(Suite *suite)
 	tcase_add_loop_test(tcase, EP_009_quiet_streams_stay_alone, 0, 2);
 	tcase_add_test(tcase, EP_010_012_013_014_what_may_be_missing_at_first);
 	tcase_add_test(tcase, EP_011_015_016_020_create_refuses_wrong_handles);
+	tcase_add_test(tcase, EP_017_binds_need_a_stream_or_not);
 	tcase_add_test(tcase, EP_018_one_evd_for_everything);
 	tcase_add_test(tcase, EP_019_create_refuses_bad_arguments);
 	tcase_add_test(tcase, EP_022_071_145_evds_and_pz_are_in_use_until_freed_or_replaced);
 	tcase_add_test(tcase, EP_023_number_of_eps_is_limited);
+	tcase_add_loop_test(tcase, EP_021_074_memory_missing, 0, 2);
 	tcase_add_test(tcase, EP_025_connection_without_reads);
 	tcase_add_test(tcase, EP_045_049_query_tells_everything);
 	tcase_add_test(tcase, EP_051_052_query_refuses_bad_arguments);
@@ -1019,7 +1113,8 @@ static void add_modify(Suite *suite)
 	TCase *tcase = conform_case(suite, "ep-modify");
 
 	tcase_add_test(tcase, EP_050_068_modify_changes_what_the_mask_names);
-	tcase_add_test(tcase, EP_059_receives_of_another_pz_fail_when_used);
+	tcase_add_loop_test(tcase, EP_059_receives_of_another_pz_fail_when_used, 0, 2);
+	tcase_add_test(tcase, EP_059_receives_are_good_again_with_their_own_pz);
 	tcase_add_test(tcase, EP_064_modify_checks_the_streams);
 	tcase_add_loop_test(tcase, EP_065_modify_refuses_attributes_above_the_limits, 0, LIMITS);
 	tcase_add_test(tcase, EP_066_queue_does_not_shrink_below_what_is_posted);

@@ -185,6 +185,7 @@ static cells row_002 = {"IP",	 "IP|IS", "IP|IS", "IP|IS", "IP|IS",
 
 START_TEST(EPS_002_connect_with_a_bad_argument)
 {
+	/* EP-085 EP-087 EP-089 */
 	DAT_IA_ADDRESS_PTR address;
 	DAT_COUNT max;
 
@@ -208,6 +209,7 @@ static cells row_003 = {"IS|IH", "IS|IH", "IS|IH", "IS|IH", "IS", "IS", "IS", "I
 
 START_TEST(EPS_003_connect_without_pz_or_connect_evd)
 {
+	/* EP-092 */
 	const DAT_EP_PARAM none = {.pz_handle = DAT_HANDLE_NULL};
 
 	enter(row_003, _i);
@@ -233,6 +235,7 @@ static cells row_004 = {">ACT", "IS", "IS", "IS", "IS", "IS", "IS", "IS", "IS"};
 
 START_TEST(EPS_004_dup_connect)
 {
+	/* EP-107 */
 	struct t_end model[2];
 
 	enter(row_004, _i);
@@ -247,6 +250,7 @@ static cells row_005 = {"IS", "IS", "IS", "IS", "IS", "IS", "IS", "IS", "IS"};
 
 START_TEST(EPS_005_dup_connect_of_an_unconnected_ep)
 {
+	/* EP-106 */
 	struct t_end model;
 
 	enter(row_005, _i);
@@ -682,7 +686,7 @@ static cells row_030 = {"ok", "ok", "ok", "ok", "ok", "ok", "ok", "ok", "ok FR"}
 
 START_TEST(EPS_030_post_recv)
 {
-	/* DTO-070 DTO-072 EP-104 EP-121 */
+	/* DTO-070 DTO-072 EP-104 EP-121 EP-139 */
 	cell_of(row_030, _i, post_recv);
 }
 END_TEST
@@ -697,7 +701,7 @@ static DAT_RMR_TRIPLET remote(size_t length)
 
 START_TEST(EPS_033_post_send)
 {
-	/* DTO-039 DTO-040 DTO-041 */
+	/* DTO-039 DTO-040 DTO-041 EP-139 */
 	enter(row_033, _i);
 	if (_i == CON)
 		t_ok(t_recv(&place.peer, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
@@ -707,7 +711,7 @@ END_TEST
 
 START_TEST(EPS_033_post_rdma_read)
 {
-	/* DTO-103 */
+	/* DTO-103 EP-139 */
 	enter(row_033, _i);
 	expect(row_033[_i],
 	       t_read(&place.me, 0, 64, PLACE_BIG, remote(64), DAT_COMPLETION_DEFAULT_FLAG));

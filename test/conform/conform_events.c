@@ -591,6 +591,33 @@ START_TEST(EVS_130_requests_come_in_order)
 }
 END_TEST
 
+START_TEST(EVS_011_034_threshold_counts_all_streams)
+{
+	/* A software event, then one of a connection, then another software event. */
+	DAT_EVD_HANDLE evd;
+	DAT_EP_PARAM param;
+	struct t_waiter waiter;
+	int marks_here[2];
+
+	t_pair_prepare(&pair, NULL);
+	evd = t_evd(&pair.ia[0], 8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);
+	param.connect_evd_handle = evd;
+	t_ok(dat_ep_modify(pair.end[0].ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	t_ok(t_post_se(evd, &marks_here[0]));
+	t_evd_waiter_start(&waiter, evd, 2);
+	ck_assert(!t_waiter_done(&waiter));
+	t_ok(t_connect(pair.end[0].ep, &pair.listener));
+	t_ok(t_cr_accept(t_next_cr(&pair.listener), pair.end[1].ep));
+	t_ok(t_waiter_join(&waiter));
+	ck_assert_int_eq(waiter.event.event_number, DAT_SOFTWARE_EVENT);
+	ck_assert_int_eq(waiter.nmore, 1);
+	t_ok(t_post_se(evd, &marks_here[1]));
+	t_wait_conn(evd, DAT_CONNECTION_EVENT_ESTABLISHED, pair.end[0].ep);
+	t_wait_se(evd, &marks_here[1]);
+	t_no_event(evd);
+}
+END_TEST
+
 /* --- progress --- */
 
 START_TEST(EVS_132_each_way_of_waiting_drives_everything)
@@ -689,6 +716,7 @@ static void add_notification(Suite *suite)
 	tcase_add_test(tcase, EVS_088_suppressed_completions_take_no_place);
 	tcase_add_test(tcase, EVS_092_overflow_leaves_other_evds_alone);
 	tcase_add_test(tcase, EVS_108_109_many_eps_on_one_evd);
+	tcase_add_test(tcase, EVS_011_034_threshold_counts_all_streams);
 	tcase_add_test(tcase, EVS_130_requests_come_in_order);
 	tcase_add_test(tcase, EVS_132_each_way_of_waiting_drives_everything);
 	tcase_add_test(tcase, EVS_133_135_things_happen_without_a_call);

@@ -210,8 +210,7 @@ START_TEST(EVD_074_075_signal_ends_the_wait)
 	t_evd_waiter_start(&waiter, evd, 2);
 	t_ok(t_post_se(evd, marks));
 	still_waits(&waiter);
-	ck_assert_int_eq(pthread_kill(waiter.thread, SIGUSR1), 0);
-	t_error(t_waiter_join(&waiter), DAT_INTERRUPTED_CALL);
+	t_error(t_waiter_signal(&waiter, SIGUSR1), DAT_INTERRUPTED_CALL);
 	ck_assert_int_eq(waiter.nmore, 1);
 	t_wait_se(evd, marks);
 }

@@ -35,6 +35,7 @@ int main(void)
 		conform_dto,
 		conform_events,
 		conform_prg,
+		conform_process,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;

@@ -10,7 +10,8 @@ EVD_059_060_wait_takes_the_oldest; further ones stand in the comment right below
 EVS-001. Any other test names its rules in the description that it writes: ok 1 - PRG-14 ...
 
 The lists beside this script: rules.tsv has every rule, untested.tsv why there is no test of some.
-Ends with 1 if a test has failed, or if a rule that must be kept has neither test nor reason.
+Ends with 1 if a test has failed, if a rule that must be kept has neither test nor reason, or if no
+test of it ran for a generation that it is about and whose TAP was given.
 """
 import argparse
 import collections
@@ -111,6 +112,12 @@ class Report:
             return "failed"
         return "passed" if any(r in ran for r in rules) else ""
 
+    def concerns(self, rule, api):
+        return self.rules[rule].api in (api, "both")
+
+    def ran(self, api):
+        return bool(self.results[api][0])
+
     def families(self):
         families = {}
         for rule, what in self.rules.items():
@@ -163,6 +170,17 @@ class Report:
             print(f"no test and no reason: {', '.join(missing)}")
         return bool(missing)
 
+    def print_one_sided(self):
+        """Rules of a generation that has run, whose tests did not run there."""
+        found = False
+        for api in filter(self.ran, self.results):
+            rules = [rule for rule in self.must() if self.has_test(rule) and
+                     self.concerns(rule, api) and not self.state(rule, api)]
+            if rules:
+                found = True
+                print(f"not run ({api}): {', '.join(rules)}")
+        return found
+
     def print_oddities(self):
         """What is wrong with the lists and the tests themselves."""
         for rule in sorted(self.written - set(self.rules)):
@@ -184,7 +202,8 @@ def main():
     report.print_oddities()
     failed = report.print_failures()
     missing = report.print_untested()
-    return 1 if failed or missing else 0
+    one_sided = report.print_one_sided()
+    return 1 if failed or missing or one_sided else 0
 
 
 if __name__ == "__main__":

@@ -160,6 +160,8 @@ struct t_waiter {
 void t_evd_waiter_start(struct t_waiter *waiter, DAT_EVD_HANDLE evd, DAT_COUNT threshold);
 void t_cno_waiter_start(struct t_waiter *waiter, DAT_CNO_HANDLE cno);
 DAT_RETURN t_waiter_join(struct t_waiter *waiter); /* what the call answered */
+/* The same, after signals: one that comes before the wait itself has no effect. */
+DAT_RETURN t_waiter_signal(struct t_waiter *waiter, int signal);
 bool t_waiter_done(struct t_waiter *waiter);	   /* joined if so */
 void t_join(pthread_t thread);			   /* any thread, within the limit */
 bool t_sleeps(pid_t tid);

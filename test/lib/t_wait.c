@@ -3,6 +3,7 @@
 #include "t.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +82,12 @@ void t_join(pthread_t thread)
 DAT_RETURN t_waiter_join(struct t_waiter *waiter)
 {
 	t_join(waiter->thread);
+	return waiter->ret;
+}
+
+DAT_RETURN t_waiter_signal(struct t_waiter *waiter, int signal)
+{
+	t_until((pthread_kill(waiter->thread, signal), t_waiter_done(waiter)));
 	return waiter->ret;
 }
 
