@@ -7,6 +7,7 @@
 #include "ia.h"
 #include "log.h"
 #include "sp.h"
+#include "srq.h"
 #include "trans.h"
 
 #include <errno.h>
@@ -126,8 +127,10 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	msg->pz = ep->pz->number;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
-	if (ep->srq)
+	if (ep->srq) {
 		msg->flags |= DOFI_MSG_F_DATA;
+		msg->srq = ep->srq->number;
+	}
 	if (conn->ia->credits)
 		msg->flags |= DOFI_MSG_F_GRANTS;
 	dofi_lock(&ep->lock);
@@ -141,6 +144,7 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
 	conn->peer_granted = msg->data;
+	conn->peer_srq = msg->srq;
 	conn->peer_flags = msg->flags;
 }
 
@@ -169,6 +173,13 @@ static void push_event(struct dofi_ep *ep, uint32_t number, uint32_t private_siz
 
 /* --- the end --- */
 
+static void say_bye(struct dofi_conn *conn, enum dofi_reason reason)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_BYE, .reason = (uint8_t)reason, .data = conn->ep->nsent};
+
+	tell(conn, &msg);
+}
+
 static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, enum dofi_reason reason)
 {
 	if (reason == DOFI_REASON_NONE)
@@ -176,7 +187,7 @@ static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, en
 	if (conn->active && phase == DOFI_CONN_REQUESTED)
 		tell_simple(conn, DOFI_MSG_CANCEL, reason);
 	else if (phase == DOFI_CONN_LINKING || phase == DOFI_CONN_UP)
-		tell_simple(conn, DOFI_MSG_BYE, reason);
+		say_bye(conn, reason);
 }
 
 static void finish(struct dofi_conn *conn)
@@ -523,9 +534,9 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	if (!ep->read_limit)
 		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
-	ep->reads = ep->nsent = 0;
+	ep->reads = ep->writes = ep->nsent = 0;
 	ep->granted = conn->peer_granted;
-	ep->dirty = ep->peeking = ep->faulty = false;
+	ep->dirty = ep->peeking = ep->faulty = ep->ending_soon = false;
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
 	conn->path_made = true;
@@ -659,8 +670,11 @@ static void on_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_unlock(&conn->ep->lock);
 }
 
-/* The goodbye may overtake data that the peer's completions called sent: these are let in while there is room for them. */
-static bool data_may_follow(struct dofi_conn *conn)
+/*
+ * The goodbye may overtake data that the peer's completions called sent: these are let in while there is room for them.
+ * After the last message the engine meets the EP again.
+ */
+static bool data_may_follow(struct dofi_conn *conn, uint32_t sent)
 {
 	struct dofi_ep *ep = conn->ep;
 	bool yes;
@@ -668,14 +682,22 @@ static bool data_may_follow(struct dofi_conn *conn)
 	if (conn->phase != DOFI_CONN_UP)
 		return false;
 	dofi_lock(&ep->lock);
-	yes = ep->path_up && (ep->srq || dofi_ring_count(&ep->recv));
+	yes = ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv));
+	ep->ending_soon = yes;
+	ep->last_message = sent;
 	dofi_unlock(&ep->lock);
 	return yes;
 }
 
+void dofi_conn_last_message(struct dofi_conn *conn)
+{
+	if (conn->bye && !conn->ending)
+		last_word(conn);
+}
+
 static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	if (data_may_follow(conn)) {
+	if (data_may_follow(conn, msg->data)) {
 		conn->bye = msg->reason;
 		dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
 		return;

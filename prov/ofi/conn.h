@@ -11,6 +11,7 @@
 
 struct dofi_cr;
 struct fid_ep;
+struct peer;
 
 enum dofi_conn_phase {
 	DOFI_CONN_DIALING,   /* active: waits for a channel */
@@ -44,7 +45,7 @@ struct dofi_conn {
 	uint32_t candidate; /* position in the port sequence of conn_qual */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
 	uint64_t token;
-	uint32_t peer_read_in, peer_pz, peer_granted;
+	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq;
 	uint16_t peer_flags;
 	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
 	struct dofi_work work;	 /* runs the end */
@@ -60,7 +61,8 @@ struct dofi_conn {
 
 	/* The transport's. */
 	struct fid_ep *fep; /* msg: the connection's own endpoint */
-	uint64_t dest;	    /* rdm: the peer's fi_addr_t */
+	struct peer *peer;  /* rdm: the peer IA... */
+	uint64_t dest;	    /* ...and its fi_addr_t */
 };
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
@@ -91,6 +93,9 @@ void dofi_conn_leave(struct dofi_conn *conn);
 void dofi_conn_established(struct dofi_ep *ep);
 /* reap.c: the request ring ran empty in DISCONNECT_PENDING, or the final sync ended, or the receive ring ran empty. */
 void dofi_conn_drained(struct dofi_ep *ep);
+
+/* issue.c, engine.lock held: all that the peer sent before its goodbye has come. */
+void dofi_conn_last_message(struct dofi_conn *conn);
 
 /* issue.c, ep->lock held: a bind's turn has come. */
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);

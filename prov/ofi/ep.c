@@ -70,28 +70,6 @@ static void detach_evds(struct dofi_ep *ep)
 	dofi_evd_detach_other(ep->conn_evd);
 }
 
-static bool take_scratch(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-	bool taken;
-
-	dofi_lock(&ia->obj_lock);
-	taken = ia->scratch.nfree > 0;
-	if (taken)
-		ep->scratch = ia->scratch.free_stack[--ia->scratch.nfree];
-	dofi_unlock(&ia->obj_lock);
-	return taken;
-}
-
-static void give_scratch(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	dofi_lock(&ia->obj_lock);
-	ia->scratch.free_stack[ia->scratch.nfree++] = ep->scratch;
-	dofi_unlock(&ia->obj_lock);
-}
-
 static uint32_t widest(DAT_COUNT a, DAT_COUNT b, DAT_COUNT c)
 {
 	DAT_COUNT m = a > b ? a : b;
@@ -137,11 +115,12 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->srq = srq;
 	ep->attr = effective;
 	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	if (!take_scratch(ep))
+	if (!dofi_scratch_take(ia, &ep->scratch))
 		goto err_free;
 	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
-	if (!ep->rcache)
-		goto err_scratch;
+	ep->aux = calloc(1, sizeof(*ep->aux));
+	if (!ep->rcache || !ep->aux)
+		goto err_rcache;
 	if (init_rings(&ep->req, &ep->recv, &effective, srq))
 		goto err_rcache;
 	ret = attach_evds(ep);
@@ -157,9 +136,9 @@ err_rings:
 	dofi_ring_fini(&ep->req);
 	dofi_ring_fini(&ep->recv);
 err_rcache:
+	free(ep->aux);
 	free(ep->rcache);
-err_scratch:
-	give_scratch(ep);
+	dofi_scratch_give(ia, ep->scratch);
 err_free:
 	dofi_lock_fini(&ep->lock);
 	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
@@ -206,7 +185,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	ep->req.limit = ep->recv.limit = 0;
 	dofi_unlock(&ep->lock);
 	free(ep->rcache);
-	give_scratch(ep);
+	free(ep->aux);
+	dofi_scratch_give(ep->obj.ia, ep->scratch);
 	dofi_lock_fini(&ep->lock);
 	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
 }

@@ -15,6 +15,7 @@
 
 struct dofi_conn;
 struct dofi_evd;
+struct dofi_orphans;
 struct dofi_srq;
 struct fid_ep;
 
@@ -26,6 +27,8 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_BIND = 5,
 	DOFI_OP_PEEK = 0x40,	 /* ours: reads the peer's context table; no event */
 	DOFI_OP_SRQ_RECV = 0x41, /* ours: a receive of an SRQ, not taken yet */
+	DOFI_OP_GRANT = 0x42,	 /* ours: a receive for news that come by themselves */
+	DOFI_OP_ORPHAN = 0x43,	 /* ours: its connection is over */
 };
 
 enum dofi_wr_state {
@@ -39,7 +42,8 @@ enum dofi_wr_state {
 struct dofi_wr {
 	union {
 		struct dofi_ep *ep;
-		struct dofi_srq *srq; /* DOFI_OP_SRQ_RECV */
+		struct dofi_srq *srq;	      /* DOFI_OP_SRQ_RECV */
+		struct dofi_orphans *orphans; /* DOFI_OP_ORPHAN */
 	};
 	uint64_t cookie;
 	uint8_t op;	/* enum dofi_op */
@@ -56,6 +60,8 @@ struct dofi_wr {
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
 };
+
+#define DOFI_CACHE_LINE 64u
 
 /* Indices run freely; head <= issue <= tail. [head, issue) was given to the fabric, [issue, tail) waits. */
 struct dofi_ring {
@@ -81,6 +87,11 @@ static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
 static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
 {
 	return (struct dofi_bind *)(void *)wr->iov;
+}
+
+static inline size_t dofi_ring_size(const struct dofi_ring *r)
+{
+	return ((size_t)r->mask + 1) * r->stride;
 }
 
 static inline uint32_t dofi_ring_count(const struct dofi_ring *r)
@@ -114,7 +125,8 @@ struct dofi_ep {
 	struct fid_ep *fep; /* while the connection lasts: its own, or the IA's shared one... */
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
 	struct dofi_ring req, recv;
-	uint32_t reads;	      /* reads given to the fabric */
+	uint32_t reads, writes; /* given to the fabric and not complete */
+	uint64_t send_tag, recv_tag; /* rdm transport */
 	uint32_t read_limit;  /* min(our out, peer's in) of this connection */
 	bool path_up;	      /* the fabric takes operations */
 	bool peeking;	      /* aux is the fabric's */
@@ -124,6 +136,8 @@ struct dofi_ep {
 	uint32_t recv_base;	   /* ...counted from this index of the receive ring... */
 	uint32_t announced;	   /* ...and knows of so many */
 	uint32_t granted;	   /* messages that the peer can receive, in this connection */
+	bool ending_soon;	   /* the peer said goodbye... */
+	uint32_t last_message;	   /* ...after so many messages */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
@@ -151,10 +165,15 @@ struct dofi_ep {
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE]; /* of the connection event */
 
 	/* Scratch for context reads and for the final sync, registered once per IA (ia->scratch). */
-	uint32_t scratch; /* index into the IA's scratch area, or UINT32_MAX */
+	uint32_t scratch; /* index into the IA's scratch area */
 	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
-	struct dofi_wr aux; /* the operation that fills the scratch; no iov, so it must be last */
+	struct dofi_wr *aux; /* the operation that fills the scratch */
 };
+
+static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
+{
+	return ep->ending_soon && ep->nreceived == ep->last_message;
+}
 
 /* --- ep.c: life cycle --- */
 /* Also makes EPs for provider PSPs (pz and EVDs NULL, attr NULL). 0 or a DAT error. */

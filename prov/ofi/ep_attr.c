@@ -9,7 +9,6 @@
 
 #define DEFAULT_DTOS 128
 #define DEFAULT_READS 16
-#define CACHE_LINE 64u
 
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags)
 {
@@ -116,10 +115,10 @@ int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
 
 	if (stride < sizeof(struct dofi_wr) + sizeof(struct dofi_bind))
 		stride = sizeof(struct dofi_wr) + sizeof(struct dofi_bind);
-	stride = (stride + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+	stride = (stride + DOFI_CACHE_LINE - 1) & ~(size_t)(DOFI_CACHE_LINE - 1);
 	while (size < limit)
 		size *= 2;
-	ring->base = aligned_alloc(CACHE_LINE, size * stride);
+	ring->base = aligned_alloc(DOFI_CACHE_LINE, size * stride);
 	if (!ring->base)
 		return -ENOMEM;
 	memset(ring->base, 0, size * stride);

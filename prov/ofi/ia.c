@@ -157,8 +157,11 @@ static int wait_fd(struct fid *fid, enum fi_wait_obj wait_obj)
 static int open_eq(struct dofi_ia *ia)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
-	int ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
+	int ret;
 
+	if (!ia->trans->poll_events)
+		return 0;
+	ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
 	if (ret == -FI_ENOSYS) {
 		attr.wait_obj = FI_WAIT_NONE;
 		ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
@@ -221,7 +224,8 @@ static void close_domain(struct dofi_ia *ia)
 
 static void close_eq(struct dofi_ia *ia)
 {
-	close_fid(ia, &ia->eq->fid, "event queue");
+	if (ia->eq)
+		close_fid(ia, &ia->eq->fid, "event queue");
 }
 
 static void close_cq(struct dofi_ia *ia)
@@ -282,6 +286,26 @@ static void close_scratch(struct dofi_ia *ia)
 	close_fid(ia, &s->mr->fid, "registration of the scratch memory");
 	munmap(s->slots, ia->limits.max_eps * sizeof(*s->slots));
 	free(s->free_stack);
+}
+
+bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
+{
+	struct dofi_scratch *s = &ia->scratch;
+	bool taken;
+
+	dofi_lock(&ia->obj_lock);
+	taken = s->nfree > 0;
+	if (taken)
+		*slot_p = s->free_stack[--s->nfree];
+	dofi_unlock(&ia->obj_lock);
+	return taken;
+}
+
+void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
+{
+	dofi_lock(&ia->obj_lock);
+	ia->scratch.free_stack[ia->scratch.nfree++] = slot;
+	dofi_unlock(&ia->obj_lock);
 }
 
 /* --- the ladder --- */
@@ -442,6 +466,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		dofi_list_init(&ia->objects[i]);
 	dofi_list_init(&ia->agents);
+	dofi_list_init(&ia->orphans);
 	return ia;
 }
 

@@ -19,6 +19,7 @@
 #include <rdma/fi_eq.h>
 #include <sys/socket.h>
 
+struct dofi_rdm;
 struct dofi_trans_ops;
 struct dofi_evd;
 struct fi_info;
@@ -79,6 +80,8 @@ struct dofi_ia {
 	enum dofi_order order;
 	bool credits; /* messages wait for the peer's receives */
 	struct dofi_sink sink;
+	struct dofi_rdm *rdm;	  /* rdm transport: its own */
+	struct dofi_list orphans; /* guarded by engine.lock */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;
@@ -90,7 +93,7 @@ struct dofi_ia {
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
 	uint32_t counts[DOFI_HANDLE_TYPES];
-	uint32_t next_pz;
+	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	_Atomic uint32_t nagents;
 
@@ -113,6 +116,10 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
  */
 DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
 				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
+
+/* A slot of the scratch memory; false when none is free. */
+bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p);
+void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot);
 
 /* --- api12.c and api20.c --- */
 /*

@@ -47,11 +47,11 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 
 	if (ep->peeking)
 		return false;
-	ep->aux.ep = ep;
-	ep->aux.op = DOFI_OP_PEEK;
+	ep->aux->ep = ep;
+	ep->aux->op = DOFI_OP_PEEK;
 	ep->aux_ctx = context;
 	ep->peek_stale = false;
-	ret = ep->obj.ia->trans->peek(ep, &ep->aux, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
+	ret = ep->obj.ia->trans->peek(ep, ep->aux, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
 				      scratch->desc, ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
 	if (!ret) {
 		ep->peeking = true;
@@ -105,7 +105,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		return WAIT;
 	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
-	if (wr->op == DOFI_OP_SEND && dofi_credit_out(ep))
+	if (wr->op == DOFI_OP_SEND && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
 		return WAIT;
 	return wr->resolved ? GO : resolve(ep, wr);
 }
@@ -126,6 +126,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 			ret = trans->write(ep, wr);
 		else
 			wr->state = DOFI_WR_DONE;
+		ep->writes += !ret && wr->length;
 		break;
 	case DOFI_OP_READ:
 		if (wr->length)
@@ -224,10 +225,12 @@ void dofi_ep_issue(struct dofi_ep *ep)
 
 static void retry(struct dofi_ep *ep)
 {
-	struct dofi_conn *conn = NULL;
+	struct dofi_conn *conn = NULL, *complete = NULL;
 
 	dofi_lock(&ep->lock);
 	ep->stalled = false;
+	if (dofi_ep_last_message(ep))
+		complete = ep->conn;
 	if (ep->faulty) {
 		conn = ep->conn;
 		dofi_reap_release(ep);
@@ -242,6 +245,8 @@ static void retry(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 	if (conn)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	else if (complete)
+		dofi_conn_last_message(complete);
 }
 
 void dofi_ep_retry_stalled(struct dofi_ia *ia)

@@ -7,6 +7,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "orphan.h"
 #include "srq.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	dofi_assert_held(&ep->lock);
 	flush_ring(&ep->recv, DAT_DTO_ERR_FLUSHED);
 	flush_ring(&ep->req, first_status);
-	ep->reads = 0;
+	ep->reads = ep->writes = 0;
 	dofi_reap_release(ep);
 }
 
@@ -148,7 +149,7 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 	ep->nreceived++;
 	wr->solicited = news & DOFI_NEWS_SOLICITED;
 	dofi_credit_take(ep, news);
-	if (dofi_credit_due(ep))
+	if (dofi_credit_due(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
@@ -164,12 +165,16 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 		dofi_srq_done(wr, err, length, number, news);
 		return;
 	}
+	if (wr->op == DOFI_OP_ORPHAN) {
+		dofi_orphans_done(wr);
+		return;
+	}
 	dofi_lock(&ep->lock);
 	if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);
 	} else {
-		if (wr->op == DOFI_OP_READ)
-			ep->reads--;
+		ep->reads -= wr->op == DOFI_OP_READ;
+		ep->writes -= wr->op == DOFI_OP_WRITE;
 		if (err)
 			failed(ep, wr, err);
 		else

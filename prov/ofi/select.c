@@ -27,13 +27,17 @@ struct row {
 	const struct dofi_trans_ops *trans;
 	enum fi_ep_type ep_type;
 	uint64_t caps;
-	uint64_t mode;
 	int mr_mode;
+	size_t cq_data_size; /* bytes of completion data that it can't do without */
 };
 
+#define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* A fence must be asked for, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, 0,
-	 FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY},
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, 0},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 4},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 4},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -347,17 +351,23 @@ static int query(const struct fi_info *hints, const char *node, struct fi_info *
 static int query_row(struct search *s, const struct row *row)
 {
 	struct fi_info *hints, **list_p = &s->lists[row - rows];
+	struct sockaddr_storage addr;
 	int ret = 0;
 
-	hints = hints_for(s, row->ep_type, row->caps, row->mode, row->mr_mode);
+	hints = hints_for(s, row->ep_type, row->caps, 0, row->mr_mode);
 	if (!hints)
 		return -FI_ENOMEM;
+	hints->domain_attr->cq_data_size = row->cq_data_size;
 	/*
 	 * An address that no netdev lists is found only by its name; fabrics without IP don't
-	 * take one.
+	 * take one, or take it for something else.
 	 */
 	if (s->has_addr)
 		ret = query(hints, s->params->addr, list_p);
+	if (*list_p && !info_addr(*list_p, &addr)) {
+		fi_freeinfo(*list_p);
+		*list_p = NULL;
+	}
 	if (!*list_p)
 		ret = query(hints, NULL, list_p);
 	fi_freeinfo(hints);
@@ -384,9 +394,10 @@ static bool is_known(const struct search *s, const struct fi_info *info)
 	return false;
 }
 
+/* The row that asks least of this kind. */
 static const struct row *row_for(enum fi_ep_type type)
 {
-	for (size_t i = 0; i < NROWS; i++)
+	for (size_t i = NROWS; i-- > 0;)
 		if (rows[i].ep_type == type)
 			return &rows[i];
 	return NULL;
@@ -402,7 +413,12 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 		return;
 	}
 	if (!row) {
-		refuse(s, info, "needs the rdm transport");
+		refuse(s, info, "offers endpoints of a kind that no transport knows");
+		return;
+	}
+	if (*s->params->transport && strcmp(s->params->transport, row->trans->name)) {
+		snprintf(reason, sizeof(reason), "it takes transport=%s", row->trans->name);
+		refuse(s, info, reason);
 		return;
 	}
 	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs (%s)",
@@ -553,8 +569,8 @@ static int search_rows(struct search *s)
 		}
 	}
 	if (!any) {
-		DOFI_LOG_E("IA %s: there is no transport called %s; the one there is: %s",
-			   s->ia_name, s->params->transport, rows[0].trans->name);
+		DOFI_LOG_E("IA %s: there is no transport called %s; there are msg and rdm", s->ia_name,
+			   s->params->transport);
 		return -FI_EINVAL;
 	}
 	return 0;

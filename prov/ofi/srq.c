@@ -8,16 +8,18 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "orphan.h"
 #include "trans.h"
 
 #include <errno.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct dofi_srq_chunk {
 	struct dofi_srq_chunk *next;
-	char *base;
+	struct dofi_ring slots; /* all of them issued, as far as the ring is concerned */
 };
 
 /* --- slots --- */
@@ -35,7 +37,8 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 		free(chunk);
 		return -ENOMEM;
 	}
-	chunk->base = ring.base;
+	chunk->slots = ring;
+	chunk->slots.issue = chunk->slots.tail = ring.mask + 1;
 	chunk->next = srq->chunks;
 	srq->chunks = chunk;
 	srq->shape = ring;
@@ -50,7 +53,7 @@ static void free_slots(struct dofi_srq *srq)
 	while (srq->chunks) {
 		struct dofi_srq_chunk *next = srq->chunks->next;
 
-		free(srq->chunks->base);
+		dofi_ring_fini(&srq->chunks->slots);
 		free(srq->chunks);
 		srq->chunks = next;
 	}
@@ -83,6 +86,27 @@ static void raise_watermark(struct dofi_srq *srq)
 	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
+/* 15 bits of a tag; not one that was used lately. There are fewer SRQs than numbers. */
+static bool number_taken(struct dofi_ia *ia, uint32_t number)
+{
+	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_SRQ])
+		if (DOFI_CONTAINER(node, struct dofi_srq, obj.siblings)->number == number)
+			return true;
+	return false;
+}
+
+static void take_number(struct dofi_srq *srq)
+{
+	struct dofi_ia *ia = srq->obj.ia;
+
+	dofi_lock(&ia->obj_lock);
+	do
+		ia->next_srq = (ia->next_srq + 1) & 0x7fff;
+	while (!ia->next_srq || number_taken(ia, ia->next_srq));
+	srq->number = ia->next_srq;
+	dofi_unlock(&ia->obj_lock);
+}
+
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle_p)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
@@ -110,6 +134,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->max_iov = (uint16_t)attr->max_recv_iov;
 	srq->low_watermark = (uint32_t)attr->low_watermark;
 	srq->armed = srq->low_watermark > 0;
+	take_number(srq);
 	if (add_slots(srq, srq->max_dtos) || ia->trans->srq_open(srq)) {
 		free_slots(srq);
 		dofi_lock_fini(&srq->lock);
@@ -247,6 +272,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	if (ret == DAT_SUCCESS && srq->obj.ia->trans->srq_recv(srq, wr))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	if (ret == DAT_SUCCESS) {
+		wr->state = DOFI_WR_ISSUED;
 		srq->nidle--;
 		srq->available++;
 		srq->outstanding++;
@@ -259,7 +285,8 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	dofi_lock(&srq->lock);
-	if (srq->obj.ia->trans->srq_recv(srq, wr)) {
+	if (srq->closing || srq->obj.ia->trans->srq_recv(srq, wr)) {
+		wr->state = DOFI_WR_QUEUED;
 		srq->idle[srq->nidle++] = wr;
 		srq->available--;
 		srq->outstanding--;
@@ -279,7 +306,7 @@ static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint32_t
 		dofi_conn_established(ep);
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
-	if (dofi_credit_due(ep))
+	if (dofi_credit_due(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, news))) {
 		ep->faulty = true;
@@ -306,6 +333,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	}
 	event.handle = conn->ep;
 	dofi_lock(&srq->lock);
+	wr->state = DOFI_WR_QUEUED;
 	srq->idle[srq->nidle++] = wr;
 	srq->available--;
 	check_watermark(srq, &raise);
@@ -313,6 +341,27 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	deliver(conn->ep, &event, news);
 	if (raise)
 		raise_watermark(srq);
+}
+
+void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
+{
+	dofi_lock(&srq->lock);
+	srq->closing = true;
+	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next)
+		for (uint32_t i = chunk->slots.head; i != chunk->slots.issue; i++)
+			if (dofi_ring_at(&chunk->slots, i)->state == DOFI_WR_ISSUED)
+				fi_cancel(endpoint, dofi_ring_at(&chunk->slots, i));
+	dofi_unlock(&srq->lock);
+}
+
+void dofi_srq_abandon(struct dofi_srq *srq)
+{
+	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next) {
+		if (dofi_orphans_adopt(srq->obj.ia, &chunk->slots))
+			DOFI_LOG_E("%s: no memory to note the receives of an SRQ that the fabric keeps; they leak",
+				   srq->obj.ia->name);
+		chunk->slots.base = NULL;
+	}
 }
 
 void dofi_srq_dequeued(struct dofi_srq *srq)

@@ -8,6 +8,7 @@
 
 #include "ep.h"
 
+struct fid;
 struct fid_ep;
 
 /* What dat_ia_query says: whether there are SRQs, the watermarks on them and on EPs. */
@@ -20,6 +21,8 @@ struct dofi_srq {
 	struct dofi_obj obj; /* users: EPs attached */
 	struct dofi_lock lock;
 	struct fid_ep *srx; /* msg transport */
+	uint32_t number;    /* among the SRQs of the IA, from 1; rdm transport: in tags */
+	bool closing;
 	struct dofi_pz *pz;
 	uint32_t max_dtos;
 	uint16_t max_iov;
@@ -40,6 +43,13 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 
 /* A completion of this SRQ was dequeued: its place is free again. */
 void dofi_srq_dequeued(struct dofi_srq *srq);
+
+/*
+ * Asks the endpoint for the receives back; they come by completions until `available` is 0. What does not come is left
+ * behind by dofi_srq_abandon. engine.lock held.
+ */
+void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint);
+void dofi_srq_abandon(struct dofi_srq *srq);
 
 void dofi_srq_destroy(struct dofi_srq *srq);
 

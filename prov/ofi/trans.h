@@ -56,10 +56,10 @@ struct dofi_trans_ops {
 
 	/* Takes a batch off the CQ and hands it to dofi_reap_done; engine.lock held. 0 when the queue is empty. */
 	int (*reap)(struct dofi_ia *ia);
-	/* Reads the transport's own event queue; engine.lock held. Events handled. */
+	/* Reads the transport's own event queue; engine.lock held. Events handled. NULL: it has none. */
 	int (*poll_events)(struct dofi_ia *ia);
 };
 
-extern const struct dofi_trans_ops dofi_trans_msg;
+extern const struct dofi_trans_ops dofi_trans_msg, dofi_trans_rdm;
 
 #endif

@@ -145,7 +145,7 @@ bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 
 	if (ia->eq)
 		fids[n++] = &ia->eq->fid;
-	if (with_cq)
+	if (with_cq && ia->cq_wait != FI_WAIT_NONE)
 		fids[n++] = &ia->cq->fid;
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }

@@ -209,6 +209,7 @@ size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg)
 	put(&o, msg->read_out, 4);
 	put(&o, msg->pz, 4);
 	put(&o, msg->data, 4);
+	put(&o, msg->srq, 4);
 	put(&o, msg->context, 4);
 	put(&o, msg->private_size, 4);
 	if (msg->private_size)
@@ -233,6 +234,7 @@ bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p)
 	m.read_out = (uint32_t)get(&i, 4);
 	m.pz = (uint32_t)get(&i, 4);
 	m.data = (uint32_t)get(&i, 4);
+	m.srq = (uint32_t)get(&i, 4);
 	m.context = (uint32_t)get(&i, 4);
 	m.private_size = (uint32_t)get(&i, 4);
 	if (m.type < DOFI_MSG_REQUEST || m.type >= DOFI_MSG_TYPES || m.reason > DOFI_REASON_ERROR ||

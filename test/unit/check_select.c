@@ -20,12 +20,13 @@
 #include "../lib/unit.h"
 
 const struct dofi_trans_ops dofi_trans_msg = {.name = "msg", .id = DOFI_TRANS_MSG};
+const struct dofi_trans_ops dofi_trans_rdm = {.name = "rdm", .id = DOFI_TRANS_RDM};
 
 /* --- made-up machines --- */
 
 #define VERBS_MR  (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
-#define HOST_ONLY (FI_MSG | FI_RMA | FI_LOCAL_COMM)
-#define ANYWHERE  (FI_MSG | FI_RMA | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define HOST_ONLY (FI_MSG | FI_TAGGED | FI_RMA | FI_LOCAL_COMM)
+#define ANYWHERE  (HOST_ONLY | FI_REMOTE_COMM)
 #define SAW	  (FI_ORDER_SAS | FI_ORDER_SAW)
 
 struct candidate {
@@ -64,6 +65,7 @@ static const struct candidate cxi = {"cxi",	   "cxi0",    NULL,
 				     FI_EP_RDM,	   ANYWHERE,  FI_MR_ENDPOINT | FI_MR_ALLOCATED,
 				     FI_ORDER_SAS, FI_LINK_UP};
 static const struct candidate shm = {"shm", "shm", NULL, FI_EP_RDM, HOST_ONLY, 0, SAW, 0};
+static const struct candidate odd_rdm = {"odd_rdm", "odd1", NULL, FI_EP_RDM, ANYWHERE, FI_MR_RAW, 0, 0};
 static const struct candidate odd = {"odd",    "odd0",	       "192.0.2.9", FI_EP_MSG,
 				     ANYWHERE, FI_MR_ENDPOINT, 0,	    0};
 
@@ -202,6 +204,7 @@ uint32_t __wrap_fi_version(void)
 
 static struct dofi_params params;
 static struct fi_info *chosen;
+static const char *transport;
 
 static int choose(const char *name, const char *ia_params)
 {
@@ -214,7 +217,8 @@ static int choose(const char *name, const char *ia_params)
 	if (!ret) {
 		ck_assert_ptr_nonnull(chosen);
 		ck_assert_ptr_null(chosen->next);
-		ck_assert_ptr_eq(trans, &dofi_trans_msg);
+		ck_assert_ptr_eq(trans, chosen->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm);
+		transport = trans->name;
 	}
 	return ret;
 }
@@ -337,17 +341,29 @@ START_TEST(test_link_down_is_refused)
 }
 END_TEST
 
-START_TEST(test_rdm_only_needs_the_rdm_transport)
+START_TEST(test_rdm_only_takes_the_rdm_transport)
 {
-	const char *text;
+	static const struct candidate *const fabrics[] = {&efa, &cxi, &shm};
 
-	MACHINE(&efa, &cxi, &shm);
-	text = none_for("ofi", "");
-	ck_one_line(text);
-	ck_has(text, "efa (rdmap0s6-rdm): needs the rdm transport");
-	ck_has(text, "cxi (cxi0): needs the rdm transport");
-	ck_has(text, "shm (shm): needs the rdm transport");
-	ck_has(none_for("ofi-efa", ""), "provider=efa");
+	MACHINE(fabrics[_i]);
+	ck_assert_int_eq(choose("ofi", ""), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, fabrics[_i]->domain);
+	ck_assert_str_eq(transport, "rdm");
+	fi_freeinfo(chosen);
+	ck_has(none_for("ofi", "transport=msg"), "it takes transport=rdm");
+}
+END_TEST
+
+/* A fence is taken where it can be had, and does not stand in the way where it can't. */
+START_TEST(test_fence_where_there_is_one)
+{
+	struct candidate fenced = cxi;
+
+	fenced.caps |= FI_FENCE;
+	MACHINE(&fenced);
+	ck_assert_int_eq(choose("ofi", ""), 0);
+	ck_assert(chosen->caps & FI_FENCE);
+	fi_freeinfo(chosen);
 }
 END_TEST
 
@@ -355,15 +371,15 @@ START_TEST(test_every_refused_candidate_is_named)
 {
 	const char *text;
 
-	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo, &rxm_eth0, &udp_eth0, &odd, &efa);
+	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo, &rxm_eth0, &udp_eth0, &odd, &odd_rdm);
 	text = none_for("ofi-ib0", "domain=ib0 provider=");
 	ck_one_line(text);
 	ck_has(text, "domain=ib0");
 	ck_has(text, "tcp (eth0, eth1, lo): another domain is asked for");
 	ck_has(text, "udp (eth0): offers datagrams only");
 	ck_has(text, "odd (odd0): does not offer what the msg transport needs");
-	ck_has(text, "efa (rdmap0s6-rdm): needs the rdm transport");
-	ck_assert_ptr_null(strstr(text, "ofi_rxm")); /* tcp itself is there */
+	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs");
+	ck_has(text, "tcp;ofi_rxm (eth0): another domain is asked for");
 }
 END_TEST
 
@@ -381,6 +397,12 @@ START_TEST(test_transport_word)
 	MACHINE(&tcp_eth0);
 	ck_choice("ofi", "transport=msg", "eth0", "192.0.2.2");
 	ck_has(none_for("ofi", "transport=rdm"), "rdm");
+	ck_has(none_for("ofi", "transport=carrier-pigeon"), "there are msg and rdm");
+	MACHINE(&rxm_eth0, &tcp_eth0);
+	ck_choice("ofi", "transport=rdm", "eth0", "192.0.2.2");
+	ck_assert_str_eq(transport, "rdm");
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	ck_assert_str_eq(transport, "msg");
 }
 END_TEST
 
@@ -388,12 +410,12 @@ START_TEST(test_refusals_are_told_at_level_info)
 {
 	int fd = t_capture(STDERR_FILENO);
 
-	MACHINE(&tcp_eth0_ll, &tcp_eth0, &efa);
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &odd_rdm);
 	ck_assert_int_eq(choose("ofi", "log=info"), 0);
 	fi_freeinfo(chosen);
 	ck_has(t_captured(fd), "uses provider tcp, domain eth0, 192.0.2.2, transport msg");
 	ck_has(t_captured(fd), "link-local");
-	ck_has(t_captured(fd), "efa (rdmap0s6-rdm): needs the rdm transport");
+	ck_has(t_captured(fd), "odd_rdm (odd1): does not offer what the rdm transport needs");
 }
 END_TEST
 
@@ -401,7 +423,7 @@ START_TEST(test_quiet_when_all_is_well)
 {
 	int fd = t_capture(STDERR_FILENO);
 
-	MACHINE(&tcp_eth0_ll, &tcp_eth0, &efa);
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &odd_rdm);
 	ck_assert_int_eq(choose("ofi", ""), 0);
 	fi_freeinfo(chosen);
 	ck_assert_str_eq(t_captured(fd), "");
@@ -464,7 +486,8 @@ int main(void)
 	tcase_add_test(tc, test_hardware_is_preferred);
 	tcase_add_test(tc, test_netdev_names_the_device_below_it);
 	tcase_add_test(tc, test_link_down_is_refused);
-	tcase_add_test(tc, test_rdm_only_needs_the_rdm_transport);
+	tcase_add_loop_test(tc, test_rdm_only_takes_the_rdm_transport, 0, 3);
+	tcase_add_test(tc, test_fence_where_there_is_one);
 	tcase_add_test(tc, test_every_refused_candidate_is_named);
 	tcase_add_test(tc, test_no_candidate_at_all);
 	tcase_add_test(tc, test_transport_word);

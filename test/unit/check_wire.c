@@ -75,6 +75,7 @@ static struct dofi_msg sample_msg(uint32_t private_size)
 		.read_out = 4,
 		.pz = 65535,
 		.data = 9,
+		.srq = 32767,
 		.context = 0xdeadbeef,
 		.private_size = private_size,
 		.private_data = private_size ? private_data : NULL,
@@ -95,6 +96,7 @@ static void assert_same_msg(const struct dofi_msg *a, const struct dofi_msg *b)
 	ck_assert_uint_eq(a->read_out, b->read_out);
 	ck_assert_uint_eq(a->pz, b->pz);
 	ck_assert_uint_eq(a->data, b->data);
+	ck_assert_uint_eq(a->srq, b->srq);
 	ck_assert_uint_eq(a->context, b->context);
 	ck_assert_uint_eq(a->private_size, b->private_size);
 	if (a->private_size)
@@ -140,12 +142,12 @@ END_TEST
 /* The layout is a contract with other releases: it does not depend on this machine's byte order. */
 START_TEST(test_layout_is_fixed)
 {
-	static const uint8_t start[] = {0, 0, 0, 60,   1,    6,	   0x80, 1,    0x80,
+	static const uint8_t start[] = {0, 0, 0, 64,   1,    6,	   0x80, 1,    0x80,
 					0, 0, 1, 0x7f, 0xff, 0xff, 0xff, 0xfe, 0xdc};
 	struct dofi_msg msg = sample_msg(0);
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
-	ck_assert_uint_eq(dofi_wire_put_msg(frame, &msg), 64);
+	ck_assert_uint_eq(dofi_wire_put_msg(frame, &msg), 68);
 	ck_assert_mem_eq(frame, start, sizeof(start));
 }
 END_TEST
@@ -267,7 +269,7 @@ START_TEST(test_message_with_wrong_fields)
 	ck_assert(!dofi_wire_get_msg(body, size, &out));
 	body[1] = DOFI_REASON_NONE;
 	ck_assert(dofi_wire_get_msg(body, size, &out));
-	memset(body + 56, 0xff, 4);
+	memset(body + 60, 0xff, 4);
 	ck_assert(!dofi_wire_get_msg(body, size, &out));
 }
 END_TEST
@@ -279,9 +281,9 @@ START_TEST(test_message_with_too_much_private_data)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0}, *body = frame + DOFI_WIRE_LENGTH;
 	size_t size = dofi_wire_put_msg(frame, &msg) - DOFI_WIRE_LENGTH;
 
-	body[58] = 1;
+	body[62] = 1;
 	ck_assert(dofi_wire_get_msg(body, size + 256, &out));
-	body[59] = 1;
+	body[63] = 1;
 	ck_assert(!dofi_wire_get_msg(body, size + 257, &out));
 }
 END_TEST

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "orphan.h"
+
+#include "ep_attr.h"
+#include "ia.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t count_issued(const struct dofi_ring *ring)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = ring->head; i != ring->issue; i++) {
+		const struct dofi_wr *wr = dofi_ring_at(ring, i);
+
+		n += wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
+	}
+	return n;
+}
+
+/* The ring gets new memory with the same content. */
+static char *replace(struct dofi_ring *ring)
+{
+	size_t size = dofi_ring_size(ring);
+	char *old = ring->base, *copy = aligned_alloc(DOFI_CACHE_LINE, size);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, old, size);
+	ring->base = copy;
+	return old;
+}
+
+static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memory)
+{
+	ring.base = memory;
+	for (uint32_t i = ring.head; i != ring.issue; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ring, i);
+
+		if (wr->state != DOFI_WR_ISSUED || wr->op == DOFI_OP_BIND)
+			continue;
+		wr->op = DOFI_OP_ORPHAN;
+		wr->orphans = orphans;
+	}
+}
+
+int dofi_orphans_leave(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	uint32_t count = count_issued(&ep->req) + count_issued(&ep->recv) + ep->peeking;
+	struct dofi_orphans *orphans;
+	struct dofi_wr *aux;
+
+	dofi_assert_held(&ia->engine.lock);
+	dofi_assert_held(&ep->lock);
+	if (!count)
+		return 0;
+	orphans = calloc(1, sizeof(*orphans));
+	aux = calloc(1, sizeof(*aux));
+	if (!orphans || !aux)
+		goto err;
+	orphans->scratch = ep->scratch;
+	if (!dofi_scratch_take(ia, &ep->scratch))
+		goto err;
+	orphans->memory[0] = replace(&ep->req);
+	orphans->memory[1] = orphans->memory[0] ? replace(&ep->recv) : NULL;
+	if (!orphans->memory[1])
+		goto err_scratch;
+	orphans->memory[2] = (char *)ep->aux;
+	orphans->count = count;
+	orphans->ia = ia;
+	mark(orphans, ep->req, orphans->memory[0]);
+	mark(orphans, ep->recv, orphans->memory[1]);
+	ep->aux->op = DOFI_OP_ORPHAN;
+	ep->aux->orphans = orphans;
+	ep->aux = aux;
+	dofi_list_add_tail(&ia->orphans, &orphans->link);
+	return 0;
+
+err_scratch:
+	if (orphans->memory[0]) {
+		free(ep->req.base);
+		ep->req.base = orphans->memory[0];
+	}
+	dofi_scratch_give(ia, ep->scratch);
+	ep->scratch = orphans->scratch;
+err:
+	free(orphans);
+	free(aux);
+	return -ENOMEM;
+}
+
+static void bury(struct dofi_orphans *orphans)
+{
+	dofi_list_del(&orphans->link);
+	if (orphans->scratch != DOFI_NO_SCRATCH)
+		dofi_scratch_give(orphans->ia, orphans->scratch);
+	for (int i = 0; i < 3; i++)
+		free(orphans->memory[i]);
+	free(orphans);
+}
+
+int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
+{
+	struct dofi_orphans *orphans = calloc(1, sizeof(*orphans));
+
+	if (!orphans)
+		return -ENOMEM;
+	orphans->ia = ia;
+	orphans->scratch = DOFI_NO_SCRATCH;
+	orphans->count = count_issued(ring);
+	orphans->memory[0] = ring->base;
+	mark(orphans, *ring, ring->base);
+	dofi_list_add_tail(&ia->orphans, &orphans->link);
+	if (!orphans->count)
+		bury(orphans);
+	return 0;
+}
+
+void dofi_orphans_done(struct dofi_wr *wr)
+{
+	struct dofi_orphans *orphans = wr->orphans;
+
+	if (!--orphans->count)
+		bury(orphans);
+}
+
+void dofi_orphans_free_all(struct dofi_ia *ia)
+{
+	DOFI_LIST_FOR_SAFE(node, &ia->orphans)
+		bury(DOFI_CONTAINER(node, struct dofi_orphans, link));
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and SRQs share. A connection
+ * is a number in the tags of its messages; numbers are not used again for very long, so that a late message matches nothing.
+ */
+#include "conn.h"
+#include "credit.h"
+#include "ia.h"
+#include "log.h"
+#include "orphan.h"
+#include "rma.h"
+#include "srq.h"
+#include "trans.h"
+
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. */
+#define TAG_EP		 (1ull << 46)
+#define TAG_SRQ		 (2ull << 46)
+#define TAG_GRANT	 (3ull << 46)
+#define TAG_KIND	 (3ull << 46)
+#define TAG_NUMBER	 0x7fffffffull
+#define TAG_OF_SRQ(nr)	 (TAG_SRQ | (uint64_t)(nr) << 31)
+
+/* Receives for grants that come by themselves. */
+#define GRANTS 64
+
+/* A peer IA in the address vector; shared by the connections with it. */
+struct peer {
+	struct dofi_list link; /* rdm->peers */
+	uint8_t uuid[16];
+	fi_addr_t addr;
+	uint32_t conns;
+};
+
+struct dofi_rdm {
+	struct fid_av *av;
+	struct dofi_list peers; /* guarded by engine.lock, as all of this */
+	struct dofi_wr grants[GRANTS];
+};
+
+/* --- the endpoint --- */
+
+static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
+{
+	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
+
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
+	if (!ret)
+		ret = fi_enable(ia->shared_ep);
+	if (ret)
+		fi_close(&ia->shared_ep->fid);
+	return ret;
+}
+
+static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
+{
+	return fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_GRANT, TAG_NUMBER, wr);
+}
+
+static int post_grants(struct dofi_ia *ia)
+{
+	for (int i = 0; i < GRANTS; i++) {
+		struct dofi_wr *wr = &ia->rdm->grants[i];
+		ssize_t ret;
+
+		wr->op = DOFI_OP_GRANT;
+		ret = post_grant(ia, wr);
+		if (ret == -FI_EAGAIN)
+			return 0; /* those that are there will do */
+		if (ret)
+			return (int)ret;
+	}
+	return 0;
+}
+
+static void rdm_close(struct dofi_ia *ia)
+{
+	struct dofi_rdm *rdm = ia->rdm;
+
+	fi_close(&ia->shared_ep->fid);
+	ia->shared_ep = NULL;
+	dofi_orphans_free_all(ia);
+	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
+		free(DOFI_CONTAINER(node, struct peer, link));
+	fi_close(&rdm->av->fid);
+	free(rdm);
+	ia->rdm = NULL;
+}
+
+static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
+{
+	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
+	struct dofi_rdm *rdm = calloc(1, sizeof(*rdm));
+	int ret;
+
+	if (!rdm)
+		return -FI_ENOMEM;
+	dofi_list_init(&rdm->peers);
+	ia->rdm = rdm;
+	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
+	if (ret)
+		goto err_free;
+	ret = open_endpoint(ia, rdm->av);
+	if (ret)
+		goto err_av;
+	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
+	if (!ret)
+		ret = post_grants(ia);
+	if (ret)
+		rdm_close(ia);
+	return ret;
+
+err_av:
+	fi_close(&rdm->av->fid);
+err_free:
+	free(rdm);
+	ia->rdm = NULL;
+	return ret;
+}
+
+/* --- peers --- */
+
+static struct peer *find_peer(struct dofi_rdm *rdm, const uint8_t *uuid)
+{
+	DOFI_LIST_FOR(node, &rdm->peers)
+	{
+		struct peer *peer = DOFI_CONTAINER(node, struct peer, link);
+
+		if (!memcmp(peer->uuid, uuid, sizeof(peer->uuid)))
+			return peer;
+	}
+	return NULL;
+}
+
+/* Peers without connections stay until room is wanted for another: most come back. Not while late operations name them. */
+static void forget_idle_peers(struct dofi_ia *ia)
+{
+	if (!dofi_list_empty(&ia->orphans))
+		return;
+	DOFI_LIST_FOR_SAFE(node, &ia->rdm->peers)
+	{
+		struct peer *peer = DOFI_CONTAINER(node, struct peer, link);
+
+		if (peer->conns)
+			continue;
+		fi_av_remove(ia->rdm->av, &peer->addr, 1, 0);
+		dofi_list_del(&peer->link);
+		free(peer);
+	}
+}
+
+static int take_peer(struct dofi_conn *conn)
+{
+	const struct dofi_hello *hello = &conn->chan->peer;
+	struct dofi_ia *ia = conn->ia;
+	struct peer *peer = find_peer(ia->rdm, hello->uuid);
+
+	if (!peer) {
+		forget_idle_peers(ia);
+		peer = calloc(1, sizeof(*peer));
+		if (!peer)
+			return -FI_ENOMEM;
+		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
+		if (fi_av_insert(ia->rdm->av, hello->fabric_name, 1, &peer->addr, 0, NULL) != 1) {
+			free(peer);
+			DOFI_LOG_W("%s: the fabric has no room for another peer", ia->name);
+			return -FI_ENOSPC;
+		}
+		dofi_list_add_tail(&ia->rdm->peers, &peer->link);
+	}
+	peer->conns++;
+	conn->peer = peer;
+	conn->dest = peer->addr;
+	return 0;
+}
+
+/* --- connections --- */
+
+static int make_path(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	int ret = take_peer(conn);
+
+	if (ret)
+		return ret;
+	ep->recv_tag = TAG_EP | conn->id;
+	ep->send_tag = (conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP) | conn->peer_id;
+	dofi_conn_path_made(conn);
+	return 0;
+}
+
+static int rdm_connect(struct dofi_conn *conn)
+{
+	int ret = make_path(conn);
+
+	if (!ret)
+		dofi_conn_path_up(conn);
+	return ret;
+}
+
+/* How often a cancelled receive's completion is looked for before it is left behind. */
+#define CANCEL_ROUNDS 8
+
+static bool cancel_receives(struct dofi_ep *ep)
+{
+	struct fid *fid = &ep->obj.ia->shared_ep->fid;
+	bool any = false;
+
+	dofi_lock(&ep->lock);
+	ep->path_up = false;
+	for (uint32_t i = ep->recv.head; i != ep->recv.issue; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
+
+		if (wr->state == DOFI_WR_ISSUED) {
+			fi_cancel(fid, wr);
+			any = true;
+		}
+	}
+	dofi_unlock(&ep->lock);
+	return any;
+}
+
+static int leave_behind(struct dofi_ep *ep)
+{
+	int ret;
+
+	dofi_lock(&ep->lock);
+	ret = dofi_orphans_leave(ep);
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+static void rdm_disconnect(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+
+	if (!conn->peer)
+		return;
+	if (cancel_receives(conn->ep))
+		for (int i = 0; i < CANCEL_ROUNDS; i++)
+			dofi_engine_drain_cq(ia);
+	/* Without memory for a copy only patience is left. */
+	while (leave_behind(conn->ep)) {
+		dofi_engine_drain_cq(ia);
+		sched_yield();
+	}
+	conn->peer->conns--;
+	conn->peer = NULL;
+}
+
+/* --- completions --- */
+
+static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
+{
+	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
+	uint32_t number = (uint32_t)(entry->tag & TAG_NUMBER);
+	struct dofi_wr *wr = entry->op_context;
+
+	if (!wr)
+		return;
+	if (wr->op != DOFI_OP_GRANT) {
+		dofi_reap_done(wr, 0, entry->len, number, news);
+		return;
+	}
+	dofi_credit_arrived(ia, number, news);
+	while (post_grant(ia, wr) == -FI_EAGAIN)
+		sched_yield();
+}
+
+static int rdm_reap(struct dofi_ia *ia)
+{
+	struct fi_cq_tagged_entry entries[DOFI_CQ_BATCH];
+	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
+
+	if (n <= 0)
+		return dofi_reap_none(ia, n);
+	for (ssize_t i = 0; i < n; i++)
+		completed(ia, &entries[i]);
+	return (int)n;
+}
+
+/* --- posts --- */
+
+/* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
+static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint32_t news)
+{
+	struct fi_msg_tagged msg = {
+		.msg_iov = wr->iov,
+		.desc = dofi_wr_desc(&ep->req, wr),
+		.iov_count = wr->niov,
+		.addr = ep->dest,
+		.tag = ep->send_tag,
+		.context = wr,
+		.data = news,
+	};
+
+	return fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
+}
+
+static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	uint64_t fence = ep->writes && ep->obj.ia->order == DOFI_FENCE ? FI_FENCE : 0;
+	void **desc = dofi_wr_desc(&ep->req, wr);
+	uint32_t total = dofi_credit_total(ep);
+	ssize_t ret;
+
+	if (solicited || dofi_credit_due(ep)) {
+		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, dofi_credit_news(ep, solicited));
+		if (!ret)
+			ep->announced = total;
+		return ret;
+	}
+	if (fence)
+		return send_message(ep, wr, fence, 0);
+	if (wr->niov == 1)
+		return fi_tsend(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, ep->send_tag, wr);
+	if (wr->niov == 0)
+		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
+	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
+}
+
+static ssize_t receive(struct fid_ep *fep, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+{
+	if (wr->niov == 1)
+		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, wr);
+	if (wr->niov == 0)
+		return fi_trecv(fep, NULL, 0, NULL, FI_ADDR_UNSPEC, tag, ignore, wr);
+	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, wr);
+}
+
+static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return receive(ep->fep, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
+}
+
+static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
+{
+	return fi_tinjectdata(ep->fep, NULL, 0, news, ep->dest, TAG_GRANT | ep->peer.number);
+}
+
+/* --- shared receive queues --- */
+
+static int rdm_srq_open(struct dofi_srq *srq)
+{
+	(void)srq; /* its number is all there is */
+	return 0;
+}
+
+static ssize_t rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	return receive(srq->obj.ia->shared_ep, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number), TAG_NUMBER);
+}
+
+/* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
+static void rdm_srq_close(struct dofi_srq *srq)
+{
+	struct dofi_ia *ia = srq->obj.ia;
+
+	dofi_srq_cancel(srq, &ia->shared_ep->fid);
+	for (int i = 0; srq->available && i < CANCEL_ROUNDS; i++)
+		dofi_engine_drain_cq(ia);
+	if (srq->available)
+		dofi_srq_abandon(srq);
+}
+
+const struct dofi_trans_ops dofi_trans_rdm = {
+	.name = "rdm",
+	.id = DOFI_TRANS_RDM,
+	.cq_format = FI_CQ_FORMAT_TAGGED,
+	.open = rdm_open,
+	.close = rdm_close,
+	.connect = rdm_connect,
+	.expect = make_path,
+	.disconnect = rdm_disconnect,
+	.send = rdm_send,
+	.recv = rdm_recv,
+	.read = dofi_rma_read,
+	.write = dofi_rma_write,
+	.peek = dofi_rma_peek,
+	.grant = rdm_grant,
+	.srq_open = rdm_srq_open,
+	.srq_close = rdm_srq_close,
+	.srq_recv = rdm_srq_recv,
+	.reap = rdm_reap,
+};
