@@ -19,7 +19,7 @@ unit_tests = \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = %D%/fault/hostile
-tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
+tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
