@@ -249,10 +249,10 @@ def variables():
         if item is None:
             yield f"{page}: {name} is missing"
             continue
-        if default and not re.search(r"\b%s\b" % default, item):
-            yield f"{page}: {name}: the default {default} is missing"
-        if limits and "{} to {}".format(*limits) not in item:
-            yield f"{page}: {name}: it goes from {limits[0]} to {limits[1]}"
+        item = " ".join(item.split())
+        range_and_default = "{} to {}, {} by default".format(*limits, default) if limits else default
+        if range_and_default not in item:
+            yield f"{page}: {name}: it should say {range_and_default}"
     for name in items:
         yield f"{page}: {name} has no meaning"
 

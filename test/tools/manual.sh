@@ -7,6 +7,7 @@
 manual=$top_srcdir/man/manual.py
 
 # pages: those that do not just lead to another one
+# shellcheck disable=SC2317
 pages() {
 	grep -L '^\.so ' "$top_srcdir"/man/man?/*
 }
@@ -31,8 +32,11 @@ format() {
 find_pages() {
 	for page in "$top_srcdir"/man/man?/*; do
 		name=${page##*/}
-		MANPATH=$top_srcdir/man MANPAGER=cat man -E UTF-8 "${name##*.}" "${name%.*}" >"$t_dir/page" 2>&1 &&
-			grep -q '^NAME' "$t_dir/page" || { echo "$name"; return 1; }
+		MANPATH=$top_srcdir/man MANPAGER=cat man -E UTF-8 "${name##*.}" "${name%.*}" 2>&1 |
+			grep -q '^NAME' || {
+			echo "man does not find $name"
+			return 1
+		}
 	done
 }
 
