@@ -138,4 +138,5 @@ dist_man7_MANS = \
 	%D%/man7/dat_event.7 \
 	%D%/man7/dat_porting.7
 
-EXTRA_DIST += %D%/manual.py %D%/rules.tsv %D%/FUNCTIONS.md
+# The table of all calls needs the report of the conformance suite.
+EXTRA_DIST += %D%/manual.py %D%/rules.tsv %D%/FUNCTIONS.md test/conform/report.py

@@ -29,6 +29,8 @@ VARIABLES = {
     "DAPL_DBG_LEVEL", "DAPL_DBG_TYPE", "DAPL_MAX_CM_RESPONSE_TIME", "I_MPI_DAPL_PROVIDER",
 }
 
+TESTS = 4  # column of FUNCTIONS.md
+
 CHECKS = {}
 
 
@@ -259,8 +261,16 @@ def variables():
 
 @check
 def calls_in_table():
-    """FUNCTIONS.md is what this script prints."""
-    if (MAN / "FUNCTIONS.md").read_text() != "\n".join(table()) + "\n":
+    """FUNCTIONS.md is what this script prints; only tests that were added meanwhile may be missing."""
+    now = [line.split(" | ") for line in table()]
+    then = [line.split(" | ") for line in (MAN / "FUNCTIONS.md").read_text().splitlines()]
+    outdated = len(now) != len(then)
+    for new, old in zip(now, then):
+        if len(new) == len(old) == 6:
+            outdated |= bool(set(old[TESTS].split()) - set(new[TESTS].split()))
+            new[TESTS] = old[TESTS] = ""
+        outdated |= new != old
+    if outdated:
         yield "FUNCTIONS.md is out of date: run  man/manual.py table >man/FUNCTIONS.md"
 
 
