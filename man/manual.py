@@ -301,13 +301,21 @@ ESCAPES = {
 
 
 def examples():
-    """File name and text of each program; a block that includes a header is one."""
+    """
+    File name and text of each program; a block that includes a header is one. It is for DAT 2.0, and
+    for 1.2, too, where the calls of the page are the same.
+    """
     for page in real_pages():
+        both = {generation: [] for generation in (1, 2)}
+        for generation, *call in page.prototypes():
+            both[generation].append(call)
         blocks = re.findall(r"^\.Bd -literal$\n(.*?)^\.Ed$", "\n".join(page.part("EXAMPLES")), re.M | re.S)
         for number, text in enumerate(block for block in blocks if "#include" in block):
-            for escape, plain in ESCAPES.items():
-                text = text.replace(escape, plain)
+            for escape, char in ESCAPES.items():
+                text = text.replace(escape, char)
             yield f"{page.name}-{number}.c", text
+            if both[1] == both[2]:
+                yield f"{page.name}-{number}-12.c", text.replace("<dat2/", "<dat/")
 
 
 # --- the table of all calls ---
