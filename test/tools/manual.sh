@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The manual is well formed, and true to headers, libraries, programs and parameters.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+manual=$top_srcdir/man/manual.py
+
+# pages: those that do not just lead to another one
+# shellcheck disable=SC2317
+pages() {
+	grep -L '^\.so ' "$top_srcdir"/man/man?/*
+}
+
+# What it refers to is looked up by manual.py, not in the pages that this machine has installed.
+# shellcheck disable=SC2317,SC2046 # t_try calls it; names are words
+lint() {
+	mandoc -T lint -W style $(pages) >"$t_dir/lint" 2>/dev/null
+	! grep -v 'referenced manual not found' "$t_dir/lint"
+}
+
+# shellcheck disable=SC2317
+format() {
+	for page in $(pages); do
+		groff -mdoc -T utf8 -ww -z "$page" 2>&1
+	done >"$t_dir/groff"
+	! grep . "$t_dir/groff"
+}
+
+# As a reader asks for it; names that share a page lead to it.
+# shellcheck disable=SC2317
+find_pages() {
+	for page in "$top_srcdir"/man/man?/*; do
+		name=${page##*/}
+		MANPATH=$top_srcdir/man MANPAGER=cat man -E UTF-8 "${name##*.}" "${name%.*}" 2>&1 |
+			grep -q '^NAME' || {
+			echo "man does not find $name"
+			return 1
+		}
+	done
+}
+
+# shellcheck disable=SC2317
+compile_examples() {
+	python3 "$manual" examples "$t_dir" || return
+	for example in "$t_dir"/*.c; do
+		"$1" -std=c11 -D_DEFAULT_SOURCE -fsyntax-only -Wall -Wextra -Werror -I"$top_srcdir/include" \
+			"$example" || return
+	done
+}
+
+t_try 'mandoc has nothing to complain of' mandoc lint
+t_try 'groff formats all pages' groff format
+# Some images have another program of that name.
+if man --version 2>/dev/null | grep -q '^man [0-9]'; then
+	t_run 'man finds all names' find_pages
+else
+	t_skip 'man finds all names' 'there is no man-db'
+fi
+if ! command -v python3 >/dev/null; then
+	t_skip 'pages and what they describe' 'there is no python3'
+	t_done
+fi
+for check in $(python3 "$manual" list); do
+	t_run "manual: $check" python3 "$manual" "$check"
+done
+for program in dat_info dat_perf; do
+	t_run "manual: options of $program" python3 "$manual" options "${top_builddir:?}/$program"
+done
+for cc in gcc clang; do
+	t_try "examples compile, $cc" $cc compile_examples $cc
+done
+t_done
