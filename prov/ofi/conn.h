@@ -63,6 +63,8 @@ struct dofi_conn {
 	struct fid_ep *fep; /* msg: the connection's own endpoint */
 	struct peer *peer;  /* rdm: the peer IA... */
 	uint64_t dest;	    /* ...and its fi_addr_t */
+	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */
+	bool greets;		   /* ...and our word is not on the way yet */
 };
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);

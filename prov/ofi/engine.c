@@ -181,7 +181,7 @@ int dofi_engine_round(struct dofi_ia *ia, bool all)
 	dofi_assert_held(&e->lock);
 	n = ia->trans->reap(ia);
 	if (all) {
-		n += ia->eq ? ia->trans->poll_events(ia) : 0;
+		n += ia->trans->poll_events(ia);
 		n += poll_fds(ia);
 		n += run_timers(ia);
 	}

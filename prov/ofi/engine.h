@@ -58,6 +58,7 @@ struct dofi_engine {
 	_Atomic bool parked;
 	pthread_t thread;
 	bool thread_started;
+	_Atomic uint32_t restless; /* connections for which the fabric must be looked after without its asking */
 };
 
 int dofi_engine_init(struct dofi_ia *ia);  /* 0 or -errno; descriptors only */

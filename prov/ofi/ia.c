@@ -159,7 +159,7 @@ static int open_eq(struct dofi_ia *ia)
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
 	int ret;
 
-	if (!ia->trans->poll_events)
+	if (!ia->trans->has_eq)
 		return 0;
 	ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
 	if (ret == -FI_ENOSYS) {

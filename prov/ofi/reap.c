@@ -169,6 +169,8 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 		dofi_orphans_done(wr);
 		return;
 	}
+	if (wr->op == DOFI_OP_GRANT)
+		return; /* given back as the endpoint closes */
 	dofi_lock(&ep->lock);
 	if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);

@@ -18,6 +18,7 @@ struct dofi_trans_ops {
 	const char *name; /* "msg", "rdm": what transport= in ia_params says */
 	enum dofi_trans_id id;
 	enum fi_cq_format cq_format;
+	bool has_eq;
 
 	/* After domain, EQ and CQ exist. Fills name[*size_p] with the address that peers connect to. 0 or negative error. */
 	int (*open)(struct dofi_ia *ia, void *name, size_t *size_p);
@@ -56,7 +57,7 @@ struct dofi_trans_ops {
 
 	/* Takes a batch off the CQ and hands it to dofi_reap_done; engine.lock held. 0 when the queue is empty. */
 	int (*reap)(struct dofi_ia *ia);
-	/* Reads the transport's own event queue; engine.lock held. Events handled. NULL: it has none. */
+	/* The transport's own events, apart from completions; engine.lock held. Events handled. */
 	int (*poll_events)(struct dofi_ia *ia);
 };
 

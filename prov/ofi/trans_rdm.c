@@ -31,7 +31,7 @@
 #define TAG_NUMBER	 0x7fffffffull
 #define TAG_OF_SRQ(nr)	 (TAG_SRQ | (uint64_t)(nr) << 31)
 
-/* Receives for grants that come by themselves. */
+/* Receives for what comes by itself: grants, and greetings, which have no news. */
 #define GRANTS 64
 
 /* A peer IA in the address vector; shared by the connections with it. */
@@ -44,7 +44,8 @@ struct peer {
 
 struct dofi_rdm {
 	struct fid_av *av;
-	struct dofi_list peers; /* guarded by engine.lock, as all of this */
+	struct dofi_list peers;	    /* guarded by engine.lock, as all of this */
+	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS];
 };
 
@@ -110,6 +111,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (!rdm)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->peers);
+	dofi_list_init(&rdm->greetings);
 	ia->rdm = rdm;
 	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
 	if (ret)
@@ -203,13 +205,85 @@ static int make_path(struct dofi_conn *conn)
 	return 0;
 }
 
+/*
+ * Some fabrics connect below when the first message goes, and need both sides awake for it. So the two sides greet each
+ * other before the connection counts as established, and do not sleep for long meanwhile.
+ */
+static void begin_greeting(struct dofi_conn *conn, bool now)
+{
+	conn->greets = now;
+	dofi_list_init(&conn->greeting);
+	dofi_list_add_tail(&conn->ia->rdm->greetings, &conn->greeting);
+	atomic_fetch_add(&conn->ia->engine.restless, 1);
+	dofi_wait_kick(conn->ia);
+}
+
+static void end_greeting(struct dofi_conn *conn)
+{
+	if (dofi_list_empty(&conn->greeting))
+		return;
+	dofi_list_del(&conn->greeting);
+	atomic_fetch_sub(&conn->ia->engine.restless, 1);
+}
+
 static int rdm_connect(struct dofi_conn *conn)
 {
 	int ret = make_path(conn);
 
 	if (!ret)
-		dofi_conn_path_up(conn);
+		begin_greeting(conn, true);
 	return ret;
+}
+
+static int rdm_expect(struct dofi_conn *conn)
+{
+	int ret = make_path(conn);
+
+	if (!ret)
+		begin_greeting(conn, false);
+	return ret;
+}
+
+/* The passive side has done its part when its greeting is on the way. */
+static int greet(struct dofi_conn *conn)
+{
+	ssize_t ret;
+
+	if (!conn->greets)
+		return 0;
+	ret = fi_tinjectdata(conn->ia->shared_ep, NULL, 0, 0, conn->dest, TAG_GRANT | conn->peer_id);
+	if (ret == -FI_EAGAIN)
+		return 0;
+	conn->greets = false;
+	if (ret)
+		dofi_conn_path_down(conn, (int)-ret);
+	else if (!conn->active)
+		end_greeting(conn);
+	return 1;
+}
+
+static void greeted(struct dofi_ia *ia, uint32_t number)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
+
+	if (!conn || !conn->peer || dofi_list_empty(&conn->greeting))
+		return;
+	if (conn->active) {
+		end_greeting(conn);
+		dofi_conn_path_up(conn);
+	} else {
+		conn->greets = true;
+		greet(conn);
+	}
+}
+
+static int rdm_poll_events(struct dofi_ia *ia)
+{
+	int n = 0;
+
+	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
+		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	return n;
 }
 
 /* How often a cancelled receive's completion is looked for before it is left behind. */
@@ -258,6 +332,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 		dofi_engine_drain_cq(ia);
 		sched_yield();
 	}
+	end_greeting(conn);
 	conn->peer->conns--;
 	conn->peer = NULL;
 }
@@ -276,7 +351,10 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 		dofi_reap_done(wr, 0, entry->len, number, news);
 		return;
 	}
-	dofi_credit_arrived(ia, number, news);
+	if (news & DOFI_NEWS_GRANT)
+		dofi_credit_arrived(ia, number, news);
+	else
+		greeted(ia, number);
 	while (post_grant(ia, wr) == -FI_EAGAIN)
 		sched_yield();
 }
@@ -385,7 +463,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.open = rdm_open,
 	.close = rdm_close,
 	.connect = rdm_connect,
-	.expect = make_path,
+	.expect = rdm_expect,
 	.disconnect = rdm_disconnect,
 	.send = rdm_send,
 	.recv = rdm_recv,
@@ -397,4 +475,5 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.srq_close = rdm_srq_close,
 	.srq_recv = rdm_srq_recv,
 	.reap = rdm_reap,
+	.poll_events = rdm_poll_events,
 };

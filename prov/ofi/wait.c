@@ -133,7 +133,8 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 
 	if (timer < deadline)
 		deadline = timer;
-	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed))
+	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
+	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
 		deadline = blind_until(deadline);
 	return deadline;
 }
