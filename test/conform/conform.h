@@ -26,6 +26,7 @@ Suite *conform_dto(void);
 Suite *conform_events(void);
 Suite *conform_prg(void);
 Suite *conform_process(void);
+Suite *conform_loose(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */
 extern struct t_ia t_tia;

@@ -433,6 +433,7 @@ END_TEST
 
 START_TEST(IA_038_044_query_fills_what_is_asked)
 {
+	/* IA-039 */
 	DAT_PROVIDER_ATTR provider;
 	DAT_EVD_HANDLE evd;
 	DAT_IA_ATTR attr;
