@@ -544,7 +544,7 @@ static void set_pz(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 
 START_TEST(EP_059_receives_of_another_pz_fail_when_used)
 {
-	/* DTO-089; _i: with an empty message or one that has bytes */
+	/* DTO-089 ERR-025; _i: with an empty message or one that has bytes */
 	struct t_pair pair;
 	DAT_PZ_HANDLE pz;
 
