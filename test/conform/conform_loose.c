@@ -79,32 +79,6 @@ START_TEST(IA_036_events_are_lost_at_the_close)
 }
 END_TEST
 
-static void *use_until_closed(void *evd)
-{
-	DAT_EVENT event;
-
-	while (DAT_GET_TYPE(t_post_se(evd, evd)) != DAT_INVALID_HANDLE)
-		dat_evd_dequeue(evd, &event);
-	return NULL;
-}
-
-START_TEST(IA_037_close_while_a_thread_uses_its_objects)
-{
-	for (int round = 0; round < RACES / 4; round++) {
-		struct t_ia third;
-		pthread_t thread;
-		DAT_EVD_HANDLE evd;
-
-		t_ia_open(&third);
-		evd = t_evd(&third, 8, DAT_EVD_SOFTWARE_FLAG);
-		ck_assert_int_eq(pthread_create(&thread, NULL, use_until_closed, evd), 0);
-		t_ia_close(&third);
-		t_join(thread);
-	}
-	expect_all_well();
-}
-END_TEST
-
 static void *set_contexts(void *handle)
 {
 	for (uint64_t i = 0; i < 10000; i++)
@@ -558,7 +532,6 @@ static void add_local(Suite *suite)
 
 	tcase_add_test(tcase, IA_035_close_of_one_ia_leaves_the_others);
 	tcase_add_test(tcase, IA_036_events_are_lost_at_the_close);
-	tcase_add_test(tcase, IA_037_close_while_a_thread_uses_its_objects);
 	tcase_add_test(tcase, HND_010_context_is_set_while_it_is_got);
 	tcase_add_test(tcase, EVD_011_async_stream_by_creation);
 	tcase_add_test(tcase, EVD_036_event_during_modify_cno_notifies_one);

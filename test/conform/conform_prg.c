@@ -791,7 +791,7 @@ START_TEST(PRG_17_open_and_close_with_few_descriptors)
 	struct rlimit few = {50, 50};
 	struct t_loop loop;
 	struct t_ia ia;
-	int threads = entries_of("/proc/self/task"), files = 0;
+	int threads = 0, files = 0;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (int round = 0; round < 400; round++) {
@@ -804,11 +804,13 @@ START_TEST(PRG_17_open_and_close_with_few_descriptors)
 			t_loop_close(&loop);
 		}
 		t_ia_close_empty(&ia);
-		if (round == 0) /* libfabric keeps some */
-			files = entries_of("/proc/self/fd");
+		if (round > 0)
+			continue;
+		files = entries_of("/proc/self/fd"); /* libfabric keeps some */
+		threads = entries_of("/proc/self/task");
 	}
 	ck_assert_int_eq(entries_of("/proc/self/fd"), files);
-	ck_assert_int_eq(entries_of("/proc/self/task"), threads);
+	t_until(entries_of("/proc/self/task") <= threads); /* the last one may be on its way out */
 }
 END_TEST
 

@@ -298,7 +298,8 @@ START_TEST(EVD_082_088_unsignalled_completions_wake_nobody_and_count)
 	t_ok(t_send(from, 0, 40, 14, DAT_COMPLETION_DEFAULT_FLAG));
 	t_until(dat_evd_dequeue(to->recv_evd, &event) == DAT_SUCCESS);
 	ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 4);
-	ck_assert_int_eq(t_drain(from->request_evd), 2);
+	t_wait_dto(from->request_evd, from->ep, 13, DAT_DTO_SUCCESS, 30);
+	t_wait_dto(from->request_evd, from->ep, 14, DAT_DTO_SUCCESS, 40);
 	t_pair_close(&pair);
 }
 END_TEST
