@@ -316,6 +316,7 @@ conform_sources = \
 	%D%/conform/conform_events.c \
 	%D%/conform/conform_handles.c \
 	%D%/conform/conform_ia.c \
+	%D%/conform/conform_loose.c \
 	%D%/conform/conform_mem.c \
 	%D%/conform/conform_prg.c \
 	%D%/conform/conform_process.c \

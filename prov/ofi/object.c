@@ -109,7 +109,7 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 	obj->provider = provider;
 	atomic_store_explicit(&obj->users, 0, memory_order_relaxed);
 	obj->ia = ia;
-	obj->context = (DAT_CONTEXT){0};
+	atomic_store(&obj->context, 0);
 	dofi_list_init(&obj->siblings);
 	return obj;
 }
@@ -184,7 +184,7 @@ DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 
 	if (!dofi_obj_type(handle, &type))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	((struct dofi_obj *)handle)->context = context;
+	atomic_store_explicit(&((struct dofi_obj *)handle)->context, context.as_64, memory_order_relaxed);
 	return DAT_SUCCESS;
 }
 
@@ -196,7 +196,7 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (!context)
 		return DOFI_BAD_ARG(2);
-	*context = ((struct dofi_obj *)handle)->context;
+	context->as_64 = atomic_load_explicit(&((struct dofi_obj *)handle)->context, memory_order_relaxed);
 	return DAT_SUCCESS;
 }
 

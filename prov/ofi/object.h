@@ -23,7 +23,7 @@ struct dofi_obj {
 	_Atomic uint32_t magic;	      /* DOFI_MAGIC | type while alive */
 	_Atomic int users;	      /* objects that name this one; it can't be freed while > 0 */
 	struct dofi_ia *ia;
-	DAT_CONTEXT context;	   /* the consumer's, never looked at */
+	_Atomic uint64_t context;  /* the consumer's DAT_CONTEXT, never looked at */
 	struct dofi_list siblings; /* in ia->objects[type], guarded by ia->obj_lock */
 };
 

@@ -4,10 +4,10 @@
 
 catalogue.py [--check] FILE.md... [DIRECTORY...]
 
-A rule is a line "- **IA-001** MUST [both] ...", one about programs just "- **PRG-01** ...", one in
-a table a row "| **EPS-001** | ...", with the API in a cell where it matters. Which
-rules show another one, the last column, the catalogue does not say: that is kept as it stands in
-rules.tsv. --check writes nothing and fails when the two differ.
+A rule is a line "- **IA-001** MUST [both] ...", one about programs just "- **PRG-01** ..." (or
+"- **PRG-15** 2.0 programs ..."), one in a table a row "| **EPS-001** | ...", with the API in a cell
+where it matters. Which rules show another one, the last column, the catalogue does not say: that is
+kept as it stands in rules.tsv. --check writes nothing and fails when the two differ.
 """
 import argparse
 import difflib
@@ -20,7 +20,9 @@ HEAD = """\
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # rule\tlevel\tAPI versions\trules that show this one
 """
-RULE = re.compile(r"[-|] \*\*([A-Z]+-\d+)\*\*(?: (MUST|MAY|UNDEFINED) \[(1\.2|2\.0|both)\])?")
+RULE = re.compile(r"[-|] \*\*([A-Z]+-\d+)\*\*"
+                  r"(?: (?P<level>MUST|MAY|UNDEFINED) \[(?P<api>1\.2|2\.0|both)\]"
+                  r"| (?P<programs>1\.2|2\.0) programs)?")
 CELL = re.compile(r"\| (1\.2|2\.0|both) \|")
 
 
@@ -38,9 +40,9 @@ def catalogue(paths):
             if not match:
                 continue
             cell = CELL.search(line)
-            api = match[3] or (cell[1] if cell else "both")
+            api = match["api"] or match["programs"] or (cell[1] if cell else "both")
             family = families.setdefault(match[1].split("-")[0], [])
-            family.append((match[1], match[2] or "MUST", api))
+            family.append((match[1], match["level"] or "MUST", api))
     return families
 
 

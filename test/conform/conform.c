@@ -2,6 +2,8 @@
 /* What the suites share. */
 #include "conform.h"
 
+#include <dirent.h>
+
 struct t_ia t_tia;
 
 static void open_ia(void)
@@ -34,4 +36,17 @@ void post_marks(DAT_EVD_HANDLE evd, int from, int to)
 {
 	for (int i = from; i < to; i++)
 		t_ok(t_post_se(evd, &marks[i]));
+}
+
+int entries_of(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	int count = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
 }

@@ -26,6 +26,7 @@ Suite *conform_dto(void);
 Suite *conform_events(void);
 Suite *conform_prg(void);
 Suite *conform_process(void);
+Suite *conform_loose(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */
 extern struct t_ia t_tia;
@@ -37,5 +38,8 @@ TCase *conform_case(Suite *suite, const char *name);
 extern int marks[64];
 DAT_EVD_HANDLE soft_evd(DAT_COUNT qlen);
 void post_marks(DAT_EVD_HANDLE evd, int from, int to);
+
+/* How many entries a directory has, as /proc/self/fd (where it is one of them) or /proc/self/task. */
+int entries_of(const char *path);
 
 #endif

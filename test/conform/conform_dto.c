@@ -398,6 +398,7 @@ END_TEST
 
 START_TEST(DTO_028_segments_are_the_consumers_at_return)
 {
+	/* DTO-027 */
 	ck_assert_int_eq(paired.ia[0].provider.iov_ownership_on_return, DAT_IOV_CONSUMER);
 }
 END_TEST

@@ -317,7 +317,7 @@ END_TEST
 
 START_TEST(EP_018_one_evd_for_everything)
 {
-	/* EP-136 EVS-108 EVS-125 EVS-126 */
+	/* EP-137 EPS-087 EP-136 EVS-108 EVS-125 EVS-126 */
 	DAT_EVD_HANDLE evd = t_evd(&t_tia, 64, DTO_EVD_FLAGS | DAT_EVD_CONNECTION_FLAG);
 	struct t_listener listener;
 	struct t_end end, peer;
@@ -544,7 +544,7 @@ static void set_pz(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 
 START_TEST(EP_059_receives_of_another_pz_fail_when_used)
 {
-	/* DTO-089; _i: with an empty message or one that has bytes */
+	/* DTO-089 ERR-025; _i: with an empty message or one that has bytes */
 	struct t_pair pair;
 	DAT_PZ_HANDLE pz;
 
@@ -734,6 +734,58 @@ START_TEST(EP_076_100_connect_returns_before_the_answer)
 	t_ok(t_cr_accept(t_next_cr(&listener), peer.ep));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	t_stays_quiet(end.connect_evd);
+	t_end_free(&end);
+	t_end_free(&peer);
+	t_listener_free(&listener);
+}
+END_TEST
+
+/* All that malloc() can still give, as a list of pieces. */
+static void *take_all_memory(void)
+{
+	void **pieces = NULL;
+
+	for (size_t size = 1 << 16; size >= 32; size /= 2) {
+		void **piece;
+
+		while ((piece = malloc(size))) {
+			*piece = pieces;
+			pieces = piece;
+		}
+	}
+	return pieces;
+}
+
+static void give_memory_back(void *pieces)
+{
+	while (pieces) {
+		void *next = *(void **)pieces;
+
+		free(pieces);
+		pieces = next;
+	}
+}
+
+START_TEST(EP_097_memory_missing_for_a_connection)
+{
+	struct t_listener listener;
+	struct t_end end, peer;
+	DAT_RETURN ret;
+	void *pieces;
+
+	t_listen(&listener, &t_tia, DAT_PSP_CONSUMER_FLAG);
+	t_end_new(&end, &t_tia, NULL);
+	t_end_new(&peer, &t_tia, NULL);
+	if (!t_limit_memory(0))
+		return;
+	pieces = take_all_memory();
+	ret = t_connect(end.ep, &listener);
+	give_memory_back(pieces);
+	t_unlimit_memory();
+	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_UNCONNECTED);
+	t_no_event(end.connect_evd);
+	t_establish(&listener, &end, &peer);
 	t_end_free(&end);
 	t_end_free(&peer);
 	t_listener_free(&listener);
@@ -1130,6 +1182,7 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EP_076_100_connect_returns_before_the_answer);
 	tcase_add_test(tcase, EP_088_connect_refuses_a_foreign_address_family);
 	tcase_add_test(tcase, EP_093_094_095_096_quality_of_service_and_flags);
+	tcase_add_test(tcase, EP_097_memory_missing_for_a_connection);
 	tcase_add_test(tcase, EP_098_local_port_is_shown_to_the_peer);
 	tcase_add_test(tcase, EP_102_ia_connects_to_itself);
 	tcase_add_test(tcase, EP_103_108_131_147_157_165_183_197_calls_refuse_what_is_no_ep);

@@ -321,6 +321,23 @@ START_TEST(EPS_051_peer_dies)
 }
 END_TEST
 
+START_TEST(ERR_029_033_034_peer_is_lost_during_a_transfer)
+{
+	DAT_DTO_COOKIE cookie = {.as_64 = 2};
+	DAT_LMR_TRIPLET segment;
+
+	place_make_far(&place, CON);
+	t_ok(place_post_big(&place));
+	segment = t_seg(&place.me.buf, 0, 64);
+	t_ok(dat_ep_post_send(place.me.ep, 1, &segment, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	place_kill_peer(&place);
+	t_wait_dto(place.me.request_evd, place.me.ep, PLACE_BIG, DAT_DTO_ERR_TRANSPORT, 0);
+	t_wait_dto(place.me.request_evd, place.me.ep, 2, DAT_DTO_ERR_FLUSHED, 0);
+	expect_event(DAT_CONNECTION_EVENT_BROKEN, DIS);
+	expect_nothing_more();
+}
+END_TEST
+
 START_TEST(EPS_051_peer_dies_afterwards)
 {
 	place_make_far(&place, DIS);
@@ -517,6 +534,7 @@ void conform_eps_events(Suite *suite)
 	tcase_add_loop_test(tcase, EPS_050_058_peer_leaves_afterwards, 2, PARTINGS);
 	tcase_add_test(tcase, EPS_051_listener_dies);
 	tcase_add_loop_test(tcase, EPS_051_peer_dies, 0, 2);
+	tcase_add_test(tcase, ERR_029_033_034_peer_is_lost_during_a_transfer);
 	tcase_add_test(tcase, EPS_051_peer_dies_afterwards);
 	tcase_add_test(tcase, EPS_052_request_fails);
 	tcase_add_test(tcase, EPS_052_request_fails_while_disconnecting);

@@ -199,6 +199,7 @@ END_TEST
 
 START_TEST(EVD_015_free_loses_the_events)
 {
+	/* EVD-023 */
 	DAT_EVD_HANDLE evd = soft_evd(4);
 
 	t_ok(t_post_se(evd, marks));
@@ -304,7 +305,7 @@ END_TEST
 
 START_TEST(EVD_024_query_tells_what_it_was_created_with)
 {
-	/* IA-021 */
+	/* EVD-030 IA-021 */
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
 	DAT_EVD_FLAGS flags = DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG;
 	DAT_EVD_PARAM param = query(t_evd_of_cno(&t_tia, cno, flags));

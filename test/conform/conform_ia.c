@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* IAs: open, close, and whether the attributes are true. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -24,18 +23,6 @@ static DAT_RETURN open_version(DAT_UINT32 major, DAT_UINT32 minor)
 	DAT_IA_HANDLE ia;
 
 	return dat_ia_openv(t_ia_name(), 8, &evd, &ia, major, minor, DAT_THREADSAFE);
-}
-
-static int entries_of(const char *path)
-{
-	DIR *dir = opendir(path);
-	int count = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* --- open --- */
@@ -220,7 +207,7 @@ START_TEST(IA_017_no_descriptors_are_left)
 		DAT_RETURN ret;
 
 		tight = limit;
-		tight.rlim_cur = (rlim_t)before - 3 + spare; /* . and .. and the directory itself */
+		tight.rlim_cur = (rlim_t)before - 1 + spare; /* the directory itself */
 		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
 		ret = open_with(t_ia_name(), 8, &evd);
 		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -424,7 +411,7 @@ START_TEST(IA_034_abrupt_close_leaks_nothing)
 	for (int i = 0; i < 40; i++)
 		use_and_close();
 	ck_assert_int_eq(entries_of("/proc/self/fd"), descriptors);
-	ck_assert_int_eq(entries_of("/proc/self/task"), threads);
+	t_until(entries_of("/proc/self/task") <= threads); /* the last one may be on its way out */
 	ck_assert_uint_le(mallinfo2().uordblks + mallinfo2().hblkhd, bytes + 40 * 512);
 }
 END_TEST
@@ -433,6 +420,7 @@ END_TEST
 
 START_TEST(IA_038_044_query_fills_what_is_asked)
 {
+	/* IA-039 */
 	DAT_PROVIDER_ATTR provider;
 	DAT_EVD_HANDLE evd;
 	DAT_IA_ATTR attr;

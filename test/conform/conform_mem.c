@@ -237,10 +237,8 @@ END_TEST
 START_TEST(LMR_015_016_017_create_refuses_regions_that_cannot_be)
 {
 	struct region region;
-	void *hole = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *hole = (void *)(uintptr_t)0x20000; /* so far down nothing is ever mapped */
 
-	ck_assert_ptr_ne(hole, MAP_FAILED);
-	ck_assert_int_eq(munmap(hole, SIZE), 0);
 	t_error2(create(&region, memory, 0, ALL), DAT_INVALID_PARAMETER, DAT_LENGTH_ERROR);
 	t_error2(create(&region, hole, SIZE, ALL), DAT_INVALID_PARAMETER,
 		 DAT_INSUFFICIENT_RESOURCES);

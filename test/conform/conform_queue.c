@@ -298,7 +298,8 @@ START_TEST(EVD_082_088_unsignalled_completions_wake_nobody_and_count)
 	t_ok(t_send(from, 0, 40, 14, DAT_COMPLETION_DEFAULT_FLAG));
 	t_until(dat_evd_dequeue(to->recv_evd, &event) == DAT_SUCCESS);
 	ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 4);
-	ck_assert_int_eq(t_drain(from->request_evd), 2);
+	t_wait_dto(from->request_evd, from->ep, 13, DAT_DTO_SUCCESS, 30);
+	t_wait_dto(from->request_evd, from->ep, 14, DAT_DTO_SUCCESS, 40);
 	t_pair_close(&pair);
 }
 END_TEST
@@ -414,7 +415,7 @@ static void *taker(void *arg)
 
 START_TEST(EVD_091_092_104_106_crowd_gets_each_event_once_and_in_order)
 {
-	/* EVS-020 EVS-119 HND-019 */
+	/* EVD-094 EVS-020 EVS-119 HND-019 */
 	struct member members[POSTERS + TAKERS];
 	static struct crowd crowd;
 
@@ -598,8 +599,10 @@ static void overflow_requests(struct overflow *overflow, const struct t_ia *tia)
 			     DAT_COMPLETION_DEFAULT_FLAG));
 }
 
+/* Query and free are what is left of the EVD. */
 static void overflow_free(struct overflow *overflow)
 {
+	ck_assert_int_eq(qlen_of(overflow->from.request_evd), overflow->room);
 	t_end_free(&overflow->from);
 	t_end_free(&overflow->to);
 	t_listener_free(&overflow->listener);
@@ -607,7 +610,7 @@ static void overflow_free(struct overflow *overflow)
 
 START_TEST(EVD_117_118_121_overflow_breaks_the_endpoint)
 {
-	/* EVS-057 EVS-086 EVS-092 EVS-093 ERR-037 ERR-038 HND-015 */
+	/* EVD-119 EVS-091 EVS-057 EVS-086 EVS-092 EVS-093 ERR-037 ERR-038 HND-015 */
 	const DAT_ASYNCH_ERROR_EVENT_DATA *error;
 	DAT_HANDLE_TYPE type;
 	struct overflow overflow;

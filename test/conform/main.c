@@ -36,6 +36,7 @@ int main(void)
 		conform_events,
 		conform_prg,
 		conform_process,
+		conform_loose,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;

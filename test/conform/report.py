@@ -155,20 +155,21 @@ class Report:
         return [rule for rule, what in self.rules.items() if what.level == "MUST"]
 
     def print_untested(self):
+        """True when a rule that must be kept is among those without a reason."""
         reasons = collections.defaultdict(list)
-        missing = []
-        for rule in self.must():
+        missing = collections.defaultdict(list)
+        for rule, what in self.rules.items():
             if self.has_test(rule):
                 continue
             if rule in self.untested:
                 reasons[self.untested[rule]].append(rule)
             else:
-                missing.append(rule)
+                missing[what.level].append(rule)
         for reason, rules in reasons.items():
             print(f"no test: {reason}: {', '.join(rules)}")
-        if missing:
-            print(f"no test and no reason: {', '.join(missing)}")
-        return bool(missing)
+        for level, rules in missing.items():
+            print(f"no test and no reason ({level}): {', '.join(rules)}")
+        return "MUST" in missing
 
     def print_one_sided(self):
         """Rules of a generation that has run, whose tests did not run there."""
