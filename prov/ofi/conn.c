@@ -517,7 +517,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->nsent = ep->nreceived = 0;
-	ep->dirty = ep->peeking = ep->faulty = false;
+	ep->dirty = ep->peeking = ep->faulty = ep->refused = false;
 	ep->fep = conn->fep;
 	ep->path_up = true;
 	dofi_ep_issue(ep);

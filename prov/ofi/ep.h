@@ -118,6 +118,7 @@ struct dofi_ep {
 	bool peek_stale;      /* the peer took back the context that is being read */
 	uint32_t nsent, nreceived; /* messages given to the fabric, received, in this connection */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
+	bool refused;	      /* the fabric takes no more: the engine waits for the reason, but not for ever */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */

@@ -37,6 +37,13 @@ static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STAT
 	dofi_ep_stall(ep);
 }
 
+/* The path is going down: mostly its event says how. The flush ends what is queued. */
+static void refuse(struct dofi_ep *ep)
+{
+	ep->refused = true;
+	dofi_ep_stall(ep);
+}
+
 /* Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the sake of the round trip. */
 static bool peek(struct dofi_ep *ep, uint32_t context)
 {
@@ -166,8 +173,10 @@ static void issue_requests(struct dofi_ep *ep)
 			dofi_ep_stall(ep);
 			return;
 		}
-		if (ret) /* the path is going down: its event says how, and the flush ends what is queued */
+		if (ret) {
+			refuse(ep);
 			return;
+		}
 		ring->issue++;
 	}
 }
@@ -186,6 +195,8 @@ static void issue_receives(struct dofi_ep *ep)
 			wr->state = DOFI_WR_QUEUED;
 			if (ret == -FI_EAGAIN)
 				dofi_ep_stall(ep);
+			else
+				refuse(ep);
 			return;
 		}
 		ring->issue++;
@@ -208,13 +219,16 @@ void dofi_ep_issue(struct dofi_ep *ep)
 
 static void retry(struct dofi_ep *ep)
 {
-	struct dofi_conn *conn = NULL;
+	struct dofi_conn *broken = NULL, *refused = NULL;
 
 	dofi_lock(&ep->lock);
 	ep->stalled = false;
 	if (ep->faulty) {
-		conn = ep->conn;
+		broken = ep->conn;
 		dofi_reap_release(ep);
+	} else if (ep->refused) {
+		ep->refused = false;
+		refused = ep->conn;
 	} else {
 		if (ep->binding && ep->bind_replaced)
 			dofi_conn_ask_for_bind(ep);
@@ -223,8 +237,10 @@ static void retry(struct dofi_ep *ep)
 			dofi_conn_drained(ep);
 	}
 	dofi_unlock(&ep->lock);
-	if (conn)
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	if (broken)
+		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	if (refused)
+		dofi_conn_path_down(refused, 0);
 }
 
 void dofi_ep_retry_stalled(struct dofi_ia *ia)
