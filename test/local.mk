@@ -21,6 +21,7 @@ conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/hostile \
 	%D%/fault/kill1 %D%/fault/kill2 \
@@ -234,6 +235,23 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_connect2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_connect2_LDADD = $(user2_libs)
 
+# The provider and the registry's client in one program: --wrap reaches what the provider calls.
+inside1_libs = %D%/lib/libt1.la $(p1_libs)
+inside2_libs = %D%/lib/libt2.la $(p2_libs)
+inside = %D%/fault/inside.h %D%/fault/fault.h
+fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
+
+%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric1_LDADD = $(inside1_libs)
+%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric2_LDADD = $(inside2_libs)
+
 %C%_fault_fork1_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
 %C%_fault_fork1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_fork1_LDADD = $(user1_libs)
@@ -258,13 +276,6 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
 %C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_leaks2_LDADD = $(user2_libs)
-
-# The provider and the registry's client in one program: --wrap reaches what the provider calls.
-inside1_libs = %D%/lib/libt1.la $(p1_libs)
-inside2_libs = %D%/lib/libt2.la $(p2_libs)
-inside = %D%/fault/inside.h %D%/fault/fault.h
-nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_nomem1_SOURCES = %D%/fault/nomem.c $(inside)
 %C%_fault_nomem1_CPPFLAGS = $(t1_cppflags)
