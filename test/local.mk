@@ -28,6 +28,7 @@ fault_tests = \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
+	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh
@@ -292,6 +293,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_passive2_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_passive2_LDADD = $(user2_libs)
+
+%C%_fault_quals1_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
+%C%_fault_quals1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_quals1_LDADD = $(inside1_libs)
+%C%_fault_quals2_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
+%C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_quals2_LDADD = $(inside2_libs)
 
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)
