@@ -23,6 +23,7 @@ fault_tests = \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
+	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
@@ -259,6 +260,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_fork2_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
 %C%_fault_fork2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_fork2_LDADD = $(user2_libs)
+
+%C%_fault_freeze1_SOURCES = %D%/fault/freeze.c %D%/fault/fault.h
+%C%_fault_freeze1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_freeze1_LDADD = $(user1_libs)
+%C%_fault_freeze2_SOURCES = %D%/fault/freeze.c %D%/fault/fault.h
+%C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_freeze2_LDADD = $(user2_libs)
 
 %C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)

@@ -126,7 +126,8 @@ struct dofi_ep {
 	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
 	uint32_t bind_replaced;	 /* ...0 once they were asked... */
 	uint64_t bind_number;	 /* ...by this invalidation */
-	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
+	struct dofi_list bind_link;   /* ia->cm.binds, guarded by engine.lock */
+	struct dofi_timer bind_limit; /* the peers that have not answered by then are given up */
 	struct dofi_peer_ep peer;
 
 	/* Configuration: changed with both locks held. */
