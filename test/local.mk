@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = \
+	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
@@ -220,6 +221,13 @@ user2_libs = %D%/lib/libt2.la $(t2_libs)
 
 # The libraries have to call the allocator and the system through the program, hence -export-dynamic.
 t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
+
+%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_agent1_LDADD = $(user1_libs)
+%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_agent2_LDADD = $(user2_libs)
 
 %C%_fault_alloc1_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
 %C%_fault_alloc1_CPPFLAGS = $(t1_cppflags)
