@@ -19,14 +19,18 @@ unit_tests = \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = \
+	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
+	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
+	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
@@ -218,6 +222,13 @@ user2_libs = %D%/lib/libt2.la $(t2_libs)
 # The libraries have to call the allocator and the system through the program, hence -export-dynamic.
 t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
+%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_agent1_LDADD = $(user1_libs)
+%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_agent2_LDADD = $(user2_libs)
+
 %C%_fault_alloc1_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
 %C%_fault_alloc1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_alloc1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
@@ -234,12 +245,36 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_connect2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_connect2_LDADD = $(user2_libs)
 
+# The provider and the registry's client in one program: --wrap reaches what the provider calls.
+inside1_libs = %D%/lib/libt1.la $(p1_libs)
+inside2_libs = %D%/lib/libt2.la $(p2_libs)
+inside = %D%/fault/inside.h %D%/fault/fault.h
+fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
+
+%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric1_LDADD = $(inside1_libs)
+%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric2_LDADD = $(inside2_libs)
+
 %C%_fault_fork1_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
 %C%_fault_fork1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_fork1_LDADD = $(user1_libs)
 %C%_fault_fork2_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
 %C%_fault_fork2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_fork2_LDADD = $(user2_libs)
+
+%C%_fault_freeze1_SOURCES = %D%/fault/freeze.c %D%/fault/fault.h
+%C%_fault_freeze1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_freeze1_LDADD = $(user1_libs)
+%C%_fault_freeze2_SOURCES = %D%/fault/freeze.c %D%/fault/fault.h
+%C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_freeze2_LDADD = $(user2_libs)
 
 %C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
@@ -259,13 +294,6 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_leaks2_LDADD = $(user2_libs)
 
-# The provider and the registry's client in one program: --wrap reaches what the provider calls.
-inside1_libs = %D%/lib/libt1.la $(p1_libs)
-inside2_libs = %D%/lib/libt2.la $(p2_libs)
-inside = %D%/fault/inside.h %D%/fault/fault.h
-nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
-
 %C%_fault_nomem1_SOURCES = %D%/fault/nomem.c $(inside)
 %C%_fault_nomem1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_nomem1_LDFLAGS = $(nomem_ldflags)
@@ -281,6 +309,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_passive2_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_passive2_LDADD = $(user2_libs)
+
+%C%_fault_quals1_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
+%C%_fault_quals1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_quals1_LDADD = $(inside1_libs)
+%C%_fault_quals2_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
+%C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_quals2_LDADD = $(inside2_libs)
 
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)

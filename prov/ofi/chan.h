@@ -115,6 +115,8 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
  */
 uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
+/* Closes the channels that have not answered it. */
+void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number);
 
 /* The process exits: GOODBYE on every channel that takes it at once, if engine.lock is to be had. */
 void dofi_cm_exit(struct dofi_ia *ia);

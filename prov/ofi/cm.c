@@ -21,17 +21,35 @@
 
 /* --- invalidations --- */
 
+static bool owes_answer(const struct dofi_chan *chan, uint64_t number)
+{
+	return chan->state == DOFI_CHAN_UP && chan->asked >= number && chan->done < number;
+}
+
 /* Every peer that was asked before or with invalidation `number` has answered it. */
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 {
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
-		const struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
-
-		if (chan->state == DOFI_CHAN_UP && chan->asked >= number && chan->done < number)
+		if (owes_answer(DOFI_CONTAINER(node, struct dofi_chan, link), number))
 			return false;
 	}
 	return true;
+}
+
+void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
+{
+	DOFI_LIST_FOR_SAFE(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (!owes_answer(chan, number))
+			continue;
+		DOFI_LOG_W("%s: breaking the connections with a peer that has not given up a "
+			   "replaced rmr_context within %u ms",
+			   ia->name, (unsigned int)ia->params.handshake_ms);
+		dofi_chan_close(chan, -ETIMEDOUT, false);
+	}
 }
 
 /* Only who has a data path to us can have learned what a context stands for. */

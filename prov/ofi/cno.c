@@ -58,7 +58,15 @@ static struct dofi_cno *next_due(struct dofi_ia *ia)
 	return NULL;
 }
 
-/* ia->obj_lock held; dropped while the agent runs, which may free the CNO. */
+/* How many agents are on the thread's stack; one may make a call that runs another. */
+static _Thread_local unsigned int agents_deep;
+
+bool dofi_cno_in_agent(void)
+{
+	return agents_deep > 0;
+}
+
+/* ia->obj_lock held; dropped while the agent runs, which may free the CNO or close the IA. */
 static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 {
 	struct dofi_agent_call call = {.thread = pthread_self()};
@@ -67,13 +75,18 @@ static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 
 	cancel_due(cno);
 	cno->call = &call;
+	ia->agent_calls++;
 	dofi_unlock(&ia->obj_lock);
+	agents_deep++;
 	agent.proxy_agent_func(agent.instance_data, evd);
+	agents_deep--;
 	dofi_lock(&ia->obj_lock);
-	if (call.cno_gone)
-		return;
-	cno->call = NULL;
-	dofi_wait_ring(ia, &cno->bell);
+	if (!call.cno_gone) {
+		cno->call = NULL;
+		dofi_wait_ring(ia, &cno->bell);
+	}
+	if (!--ia->agent_calls)
+		dofi_wait_ring(ia, &ia->agents_bell);
 }
 
 void dofi_cno_run_agents(struct dofi_ia *ia)
@@ -86,6 +99,21 @@ void dofi_cno_run_agents(struct dofi_ia *ia)
 	while ((cno = next_due(ia)))
 		call_agent(ia, cno);
 	dofi_unlock(&ia->obj_lock);
+}
+
+void dofi_cno_await_agents(struct dofi_ia *ia)
+{
+	uint32_t seen, calls;
+
+	for (;;) {
+		seen = atomic_load(&ia->agents_bell);
+		dofi_lock(&ia->obj_lock);
+		calls = ia->agent_calls;
+		dofi_unlock(&ia->obj_lock);
+		if (!calls)
+			return;
+		dofi_wait_sleep(ia, &ia->agents_bell, seen, DOFI_FOREVER);
+	}
 }
 
 static bool agent_ok(const DAT_OS_WAIT_PROXY_AGENT *agent)
@@ -174,6 +202,13 @@ void dofi_cno_flush(struct dofi_cno *cno)
 {
 	dofi_lock(&cno->lock);
 	flush(cno);
+	dofi_unlock(&cno->lock);
+}
+
+void dofi_cno_mute(struct dofi_cno *cno)
+{
+	dofi_lock(&cno->lock);
+	set_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){0});
 	dofi_unlock(&cno->lock);
 }
 

@@ -52,6 +52,14 @@ void dofi_cno_flush(struct dofi_cno *cno);
 /* Calls the agents that are due; no lock held. Cheap when there are none. */
 void dofi_cno_run_agents(struct dofi_ia *ia);
 
+/* No agent is called any more. */
+void dofi_cno_mute(struct dofi_cno *cno);
+
+/* Is the calling thread inside an agent, of whatever IA? */
+bool dofi_cno_in_agent(void);
+/* Returns when no agent of the IA is running; no lock held, and not from inside one. */
+void dofi_cno_await_agents(struct dofi_ia *ia);
+
 /*
  * Waits until waiters and a running agent have left, then frees. The handle has been retired, no
  * EVD is attached any more. No lock may be held.

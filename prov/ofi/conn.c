@@ -22,6 +22,7 @@
 #define LAST_WORD_NS 1000000000u
 
 static void run_end(struct dofi_work *work);
+static void forget_bind(struct dofi_ep *ep);
 
 /* --- ids --- */
 
@@ -203,7 +204,7 @@ static void finish(struct dofi_conn *conn)
 	ia->trans->disconnect(conn);
 	say_last_word(conn, phase, conn->end_reason);
 
-	dofi_list_del(&ep->bind_link);
+	forget_bind(ep);
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	ep->fep = NULL;
@@ -536,7 +537,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->writes = ep->nsent = 0;
 	ep->granted = conn->peer_granted;
-	ep->dirty = ep->peeking = ep->faulty = ep->ending_soon = false;
+	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = false;
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
 	conn->path_made = true;
@@ -819,6 +820,21 @@ void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 	dofi_ep_stall(ep);
 }
 
+/* A stopped peer could still use the former context, so its connections go. */
+static void bind_overdue(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = DOFI_CONTAINER(timer, struct dofi_ep, bind_limit);
+
+	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
+}
+
+/* Off the list of those that wait; engine.lock held. */
+static void forget_bind(struct dofi_ep *ep)
+{
+	dofi_list_del(&ep->bind_link);
+	dofi_timer_cancel(ep->obj.ia, &ep->bind_limit);
+}
+
 void dofi_conn_ask_for_bind(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -826,12 +842,14 @@ void dofi_conn_ask_for_bind(struct dofi_ep *ep)
 	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
 	ep->bind_replaced = 0;
 	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
+	ep->bind_limit.fire = bind_overdue;
+	dofi_timer_set(ia, &ep->bind_limit, dofi_now() + ia->params.handshake_ms * 1000000u);
 	dofi_work_defer(ia, &ia->cm.answered);
 }
 
 static void bind_done(struct dofi_ep *ep)
 {
-	dofi_list_del(&ep->bind_link);
+	forget_bind(ep);
 	dofi_lock(&ep->lock);
 	ep->binding = false;
 	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {

@@ -352,7 +352,7 @@ err_fini:
 	return ret;
 }
 
-static int start_thread(struct dofi_ia *ia)
+int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int ret;
@@ -360,23 +360,24 @@ static int start_thread(struct dofi_ia *ia)
 	/* Signals are the consumer's business: its threads take them, never ours. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&ia->engine.thread, NULL, progress_main, ia);
+	ret = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret)
-		return -ret;
-	ia->engine.thread_started = true;
-	pthread_setname_np(ia->engine.thread, "dat-ofi");
-	return 0;
+	if (!ret)
+		pthread_setname_np(*thread, "dat-ofi");
+	return -ret;
 }
 
 int dofi_engine_start(struct dofi_ia *ia)
 {
+	struct dofi_engine *e = &ia->engine;
 	int ret;
 
-	if (ia->eq_fd >= 0 && (ret = watch_in(ia->engine.quiet_epfd, ia->eq_fd, NULL)))
+	if (ia->eq_fd >= 0 && (ret = watch_in(e->quiet_epfd, ia->eq_fd, NULL)))
 		return ret;
 	dofi_wait_learn(ia);
-	return start_thread(ia);
+	ret = dofi_start_thread(&e->thread, progress_main, ia);
+	e->thread_started = !ret;
+	return ret;
 }
 
 void dofi_engine_stop(struct dofi_ia *ia)

@@ -65,6 +65,8 @@ int dofi_engine_init(struct dofi_ia *ia);  /* 0 or -errno; descriptors only */
 int dofi_engine_start(struct dofi_ia *ia); /* adds the fabric's wait objects, starts the progress thread */
 void dofi_engine_stop(struct dofi_ia *ia); /* joins the thread; safe when never started */
 void dofi_engine_fini(struct dofi_ia *ia);
+/* A thread of ours, which takes no signals. 0 or -errno. */
+int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* For calls that change connections: lock; unlock after running deferred work, then CNO agents with no lock held. */
 void dofi_engine_enter(struct dofi_ia *ia);

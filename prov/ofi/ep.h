@@ -139,6 +139,7 @@ struct dofi_ep {
 	bool ending_soon;	   /* the peer said goodbye... */
 	uint32_t last_message;	   /* ...after so many messages */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
+	bool refused;	      /* the fabric takes no more: the engine waits for the reason, but not for ever */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
@@ -146,7 +147,8 @@ struct dofi_ep {
 	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
 	uint32_t bind_replaced;	 /* ...0 once they were asked... */
 	uint64_t bind_number;	 /* ...by this invalidation */
-	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
+	struct dofi_list bind_link;   /* ia->cm.binds, guarded by engine.lock */
+	struct dofi_timer bind_limit; /* the peers that have not answered by then are given up */
 	struct dofi_peer_ep peer;
 
 	/* Configuration: changed with both locks held. */

@@ -246,6 +246,8 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return DOFI_BAD_STATE(EVD_WAITER);
 	if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {
 		dofi_engine_poll(evd->obj.ia);
+		if (!dofi_obj_is(evd, DAT_HANDLE_TYPE_EVD)) /* an agent freed it */
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 		if (!atomic_load_explicit(&evd->count, memory_order_relaxed))
 			return DOFI_QUEUE_EMPTY;
 	}

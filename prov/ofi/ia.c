@@ -463,8 +463,10 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->eq_fd = -1;
 	atomic_store(&ia->next_key, 1);
 	dofi_lock_init(&ia->obj_lock);
-	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {
 		dofi_list_init(&ia->objects[i]);
+		dofi_list_init(&ia->doomed[i]);
+	}
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
 	return ia;
@@ -497,7 +499,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	return DAT_SUCCESS;
 }
 
-static void destroy_objects(struct dofi_ia *ia);
+static void stop_transfers(struct dofi_ia *ia);
+static void tear_down(struct dofi_ia *ia);
 
 static DAT_RETURN begin(struct dofi_ia *ia, const char *ia_params, DAT_COUNT qlen,
 			DAT_EVD_HANDLE *async_evd, struct dofi_evd *evd)
@@ -512,8 +515,8 @@ static DAT_RETURN begin(struct dofi_ia *ia, const char *ia_params, DAT_COUNT qle
 		return dofi_error(ret, DAT_RESOURCE_DEVICE);
 	dat_ret = begin_async(ia, qlen, async_evd, evd);
 	if (dat_ret != DAT_SUCCESS) {
-		destroy_objects(ia);
-		go_down(ia, NSTEPS);
+		stop_transfers(ia);
+		tear_down(ia);
 	}
 	return dat_ret;
 }
@@ -619,8 +622,23 @@ static void destroy_connections(struct dofi_ia *ia)
 	dofi_engine_leave(ia);
 }
 
-/* Waiters of EVDs and CNOs need the engine to leave, so no lock is held. */
-static void destroy_objects(struct dofi_ia *ia)
+static void doom(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj;
+
+	while ((obj = retire_one(ia, type)))
+		dofi_list_add_tail(&ia->doomed[type], &obj->siblings);
+}
+
+static void *next_doomed(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_list *node = dofi_list_pop(&ia->doomed[type]);
+
+	return node ? DOFI_CONTAINER(node, struct dofi_obj, siblings) : NULL;
+}
+
+/* When it returns every handle is invalid, and the fabric leaves the consumer's memory alone. */
+static void stop_transfers(struct dofi_ia *ia)
 {
 	void *obj;
 
@@ -631,14 +649,56 @@ static void destroy_objects(struct dofi_ia *ia)
 		dofi_lmr_destroy(obj);
 	end_async(ia);
 	end_async_of_others(ia);
-	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EVD)))
+	doom(ia, DAT_HANDLE_TYPE_EVD);
+	doom(ia, DAT_HANDLE_TYPE_CNO);
+	doom(ia, DAT_HANDLE_TYPE_PZ);
+}
+
+/* Waiters of EVDs and CNOs need the engine to leave, so no lock is held. */
+static void tear_down(struct dofi_ia *ia)
+{
+	void *obj;
+
+	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_EVD)))
 		dofi_evd_destroy(obj);
-	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CNO))) {
+	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_CNO))) {
 		dofi_cno_flush(obj);
 		dofi_cno_destroy(obj);
 	}
-	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_PZ)))
+	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
+	dofi_cno_await_agents(ia);
+	go_down(ia, NSTEPS);
+}
+
+static void *closer_main(void *arg)
+{
+	tear_down(arg);
+	free_ia(arg);
+	return NULL;
+}
+
+/*
+ * An agent closes the IA. Its thread may be the progress thread, which would join itself, or one
+ * that waits on an EVD below and would wait for itself: another thread finishes when they are gone.
+ */
+static void tear_down_elsewhere(struct dofi_ia *ia)
+{
+	pthread_t closer;
+	int err;
+
+	/* The last calls of agents are made before dat_ia_close returns. */
+	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
+		dofi_cno_flush(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
+	dofi_cno_run_agents(ia);
+	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
+		dofi_cno_mute(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
+	err = dofi_start_thread(&closer, closer_main, ia);
+	if (err)
+		DOFI_LOG_E("IA %s: closed by an agent, but no thread can be made to free it: %s",
+			   ia->name, strerror(-err));
+	else
+		pthread_detach(closer);
 }
 
 /* False when another thread was faster. */
@@ -666,8 +726,10 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_STATE(IA_IN_USE);
 	if (!retire_ia(ia))
 		return DOFI_BAD_HANDLE(IA);
-	destroy_objects(ia);
-	go_down(ia, NSTEPS);
-	free_ia(ia);
+	stop_transfers(ia);
+	if (dofi_cno_in_agent())
+		tear_down_elsewhere(ia);
+	else
+		closer_main(ia);
 	return DAT_SUCCESS;
 }

@@ -96,6 +96,11 @@ struct dofi_ia {
 	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	_Atomic uint32_t nagents;
+	uint32_t agent_calls; /* under way */
+	_Atomic uint32_t agents_bell;
+
+	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */
+	struct dofi_list doomed[DOFI_HANDLE_TYPES];
 
 	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;

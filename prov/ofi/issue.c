@@ -38,6 +38,13 @@ static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STAT
 	dofi_ep_stall(ep);
 }
 
+/* The path is going down: mostly its event says how. The flush ends what is queued. */
+static void refuse(struct dofi_ep *ep)
+{
+	ep->refused = true;
+	dofi_ep_stall(ep);
+}
+
 /* Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the sake of the round trip. */
 static bool peek(struct dofi_ep *ep, uint32_t context)
 {
@@ -170,8 +177,10 @@ static void issue_requests(struct dofi_ep *ep)
 			dofi_ep_stall(ep);
 			return;
 		}
-		if (ret) /* the path is going down: its event says how, and the flush ends what is queued */
+		if (ret) {
+			refuse(ep);
 			return;
+		}
 		ring->issue++;
 	}
 }
@@ -192,6 +201,8 @@ static void issue_receives(struct dofi_ep *ep)
 			wr->state = DOFI_WR_QUEUED;
 			if (ret == -FI_EAGAIN)
 				dofi_ep_stall(ep);
+			else
+				refuse(ep);
 			return;
 		}
 		ring->issue++;
@@ -225,15 +236,18 @@ void dofi_ep_issue(struct dofi_ep *ep)
 
 static void retry(struct dofi_ep *ep)
 {
-	struct dofi_conn *conn = NULL, *complete = NULL;
+	struct dofi_conn *broken = NULL, *refused = NULL, *complete = NULL;
 
 	dofi_lock(&ep->lock);
 	ep->stalled = false;
 	if (dofi_ep_last_message(ep))
 		complete = ep->conn;
 	if (ep->faulty) {
-		conn = ep->conn;
+		broken = ep->conn;
 		dofi_reap_release(ep);
+	} else if (ep->refused) {
+		ep->refused = false;
+		refused = ep->conn;
 	} else {
 		if (ep->binding && ep->bind_replaced)
 			dofi_conn_ask_for_bind(ep);
@@ -243,9 +257,11 @@ static void retry(struct dofi_ep *ep)
 			dofi_conn_drained(ep);
 	}
 	dofi_unlock(&ep->lock);
-	if (conn)
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
-	else if (complete)
+	if (broken)
+		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	if (refused)
+		dofi_conn_path_down(refused, 0);
+	if (complete)
 		dofi_conn_last_message(complete);
 }
 

@@ -66,19 +66,20 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
 
-static int make_endpoint(struct dofi_conn *conn, struct fi_info *info)
+static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
+{
+	if (conn->ep->srq)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
+}
+
+/* From here on the endpoint is the connection's; on failure it is closed. */
+static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
-	struct fid_ep *fep;
-	int ret;
+	int ret = fi_ep_bind(fep, &ia->eq->fid, 0);
 
-	if (srq)
-		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	ret = fi_endpoint(ia->domain, info, &fep, id_context(conn));
-	if (ret)
-		return ret;
-	ret = fi_ep_bind(fep, &ia->eq->fid, 0);
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
 	if (!ret)
@@ -99,6 +100,7 @@ static int msg_connect(struct dofi_conn *conn)
 	struct dofi_hello *peer = &conn->chan->peer;
 	uint64_t ticket = htobe64(conn->token);
 	struct fi_info *info = fi_dupinfo(conn->ia->info);
+	struct fid_ep *fep;
 	int ret;
 
 	if (!info)
@@ -111,7 +113,9 @@ static int msg_connect(struct dofi_conn *conn)
 		goto out;
 	}
 	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
-	ret = make_endpoint(conn, info);
+	ret = open_endpoint(conn, info, &fep);
+	if (!ret)
+		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
 out:
@@ -144,6 +148,7 @@ static void msg_disconnect(struct dofi_conn *conn)
 static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, size_t data_size)
 {
 	struct dofi_conn *conn = NULL;
+	struct fid_ep *fep;
 	uint64_t ticket;
 	int ret;
 
@@ -157,15 +162,20 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
-	ret = make_endpoint(conn, entry->info);
+	/* The endpoint takes the request over: what is left to reject is one that has none. */
+	ret = open_endpoint(conn, entry->info, &fep);
+	if (ret)
+		fi_reject(ia->pep, entry->info->handle, NULL, 0);
+	else
+		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_accept(conn->fep, NULL, 0);
-	else
-		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 	fi_freeinfo(entry->info);
 	if (ret) {
 		DOFI_LOG_W("%s: can't accept the data connection: %s", ia->name, fi_strerror(-ret));
-		dofi_conn_path_down(conn, -ret);
+		/* The fabric need not tell the peer that its request is gone. */
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
 	}
 }
 

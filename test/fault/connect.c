@@ -151,6 +151,50 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+/* The channel to the process that has another service point is there already. */
+START_TEST(nobody_listens_beside_a_listener)
+{
+	struct t_listener listener;
+	struct t_end other;
+
+	t_end_new(&other, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_establish(&listener, &end, &other);
+	t_ok(dat_psp_free(listener.psp));
+	for (int i = 0; i < 2; i++) {
+		struct t_end third;
+
+		t_end_new(&third, &ia, NULL);
+		t_ok(t_connect_data(third.ep, &ia,
+				    i ? UINT64_C(0x5ca1ab1e00000000) : listener.qual, T_LIMIT_US,
+				    NULL, 0));
+		t_wait_conn(third.connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, third.ep);
+		t_end_free(&third);
+	}
+	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_CONNECTED);
+}
+END_TEST
+
+/* The consumer at the other end never decides; when it does so too late, it gets to know. */
+START_TEST(consumer_never_answers)
+{
+	struct t_listener listener;
+	struct t_end other;
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+
+	t_end_new(&other, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_ok(t_connect_data(end.ep, &ia, listener.qual, 200000, NULL, 0));
+	cr = t_next_cr(&listener);
+	expect(DAT_CONNECTION_EVENT_TIMED_OUT);
+	t_ok(t_cr_accept(cr, other.ep));
+	event = t_wait(other.connect_evd);
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+		      "event %s came", t_event_name(event.event_number));
+}
+END_TEST
+
 START_TEST(rejected_and_accepted_in_turn)
 {
 	struct t_listener listener;
@@ -215,9 +259,9 @@ END_TEST
 
 /* --- private data between two processes --- */
 
-static const size_t private_sizes[] = {0, 1, 64, 255, 256};
+static const size_t private_sizes[] = {0, 1, 63, 64, 255, 256};
 
-#define PRIVATE_SIZES 5
+#define PRIVATE_SIZES 6
 
 static void private_role(struct t_peer *self)
 {
@@ -272,52 +316,138 @@ START_TEST(private_data_of_all_sizes_both_ways)
 }
 END_TEST
 
-/* --- long qualifiers --- */
+#if T_DAT_MAJOR == 1
+#define REFUSAL_SIZE(i) 0 /* no way to say it */
+#else
+#define REFUSAL_SIZE(i) private_sizes[i]
+#endif
 
-static void qualifier_role(struct t_peer *self)
+static void refused_role(struct t_peer *self)
 {
+	DAT_CONN_QUAL qual;
+	DAT_EVENT event;
+
 	open_end();
-	for (int i = 0; i < 20; i++) {
-		t_ok(t_connect_data(end.ep, &ia, t_peer_hear(self), T_LIMIT_US, NULL, 0));
+	qual = t_peer_hear(self);
+	for (unsigned int i = 0; i < PRIVATE_SIZES; i++) {
+		const DAT_CONNECTION_EVENT_DATA *got = &event.event_data.connect_event_data;
+
+		t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
+		event = t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_PEER_REJECTED, end.ep);
+		ck_assert_int_eq(got->private_data_size, (DAT_COUNT)REFUSAL_SIZE(i));
+		ck_assert(!REFUSAL_SIZE(i) || t_is_filled(got->private_data, REFUSAL_SIZE(i), i));
+		t_ok(dat_ep_reset(end.ep));
+	}
+	close_end();
+}
+
+START_TEST(private_data_of_a_refusal)
+{
+	struct t_listener listener;
+	unsigned char data[256];
+	struct t_peer peer;
+
+	t_peer_start(&peer, refused_role);
+	open_end();
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(&peer, listener.qual);
+	for (unsigned int i = 0; i < PRIVATE_SIZES; i++) {
+		t_fill(data, sizeof(data), i);
+		t_ok(t_cr_reject_data(t_next_cr(&listener), data, private_sizes[i]));
+	}
+	t_peer_join(&peer);
+	close_end();
+}
+END_TEST
+
+/* --- over as soon as it is there --- */
+
+#define SHORT_ROUNDS 200
+
+static void short_role(struct t_peer *self)
+{
+	DAT_CONN_QUAL qual;
+
+	open_end();
+	qual = t_peer_hear(self);
+	for (int i = 0; i < SHORT_ROUNDS; i++) {
+		t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
 		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
-		t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
+		t_ok(dat_ep_disconnect(end.ep, i % 2 ? DAT_CLOSE_ABRUPT_FLAG
+						     : DAT_CLOSE_GRACEFUL_FLAG));
 		expect(DAT_CONNECTION_EVENT_DISCONNECTED);
 		t_ok(dat_ep_reset(end.ep));
 	}
 	close_end();
 }
 
-/* Twenty service points of one process, side by side; the request has to find the right one. */
-START_TEST(qualifiers_of_64_bits)
+START_TEST(over_right_after_the_handshake)
 {
-	DAT_EVD_HANDLE evd;
-	DAT_CONN_QUAL quals[20];
-	DAT_PSP_HANDLE psps[20];
+	struct t_listener listener;
 	struct t_peer peer;
 
-	t_peer_start(&peer, qualifier_role);
+	t_peer_start(&peer, short_role);
 	open_end();
-	evd = t_evd(&ia, 32, DAT_EVD_CR_FLAG);
-	for (DAT_CONN_QUAL i = 0; i < 20; i++) {
-		quals[i] = (((DAT_CONN_QUAL)getpid() << 6) + i) << 35 | i << 3;
-		t_ok(dat_psp_create(ia.ia, quals[i], evd, DAT_PSP_CONSUMER_FLAG, &psps[i]));
-	}
-	for (int i = 0; i < 20; i++) {
-		int which = (7 * i) % 20;
-		DAT_EVENT event;
-		const DAT_CR_ARRIVAL_EVENT_DATA *arrival = &event.event_data.cr_arrival_event_data;
-
-		t_peer_tell(&peer, quals[which]);
-		event = t_wait_for(evd, DAT_CONNECTION_REQUEST_EVENT);
-		ck_assert_uint_eq(arrival->conn_qual, quals[which]);
-		ck_assert_ptr_eq(arrival->sp_handle.psp_handle, psps[which]);
-		t_ok(t_cr_accept(arrival->cr_handle, end.ep));
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(&peer, listener.qual);
+	for (int i = 0; i < SHORT_ROUNDS; i++) {
+		t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
 		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
-		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+		expect(DAT_CONNECTION_EVENT_DISCONNECTED);
 		t_ok(dat_ep_reset(end.ep));
 	}
 	t_peer_join(&peer);
 	close_end();
+}
+END_TEST
+
+/* --- both families of addresses --- */
+
+static const struct {
+	const char *address;
+	sa_family_t family;
+} places[] = {{"127.0.0.1", AF_INET}, {"::1", AF_INET6}};
+
+static bool has_address(const char *address)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	int sock, failed;
+
+	if (inet_pton(AF_INET6, address, &in6.sin6_addr) != 1)
+		return true; /* 127.0.0.1 is always there */
+	sock = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	failed = sock < 0 || bind(sock, (struct sockaddr *)&in6, sizeof(in6));
+	if (sock >= 0)
+		close(sock);
+	return !failed;
+}
+
+START_TEST(traffic_at_each_address)
+{
+	struct t_pair pair;
+
+	if (!has_address(places[_i].address))
+		fault_skip("the loopback interface has no such address");
+	setenv("DAT_OFI_ADDR", places[_i].address, 1);
+	t_pair_open(&pair, NULL);
+	ck_assert_int_eq(pair.ia[0].attr.ia_address_ptr->sa_family, places[_i].family);
+	for (unsigned int i = 0; i < 100; i++) {
+		struct t_end *from = &pair.end[i % 2], *to = &pair.end[!(i % 2)];
+
+		t_fill(from->buf.mem, 3000, i);
+		t_ok(t_recv(to, 0, 3000, i, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_write(from, 0, 3000, i, t_remote_seg(&to->buf, 3000, 3000),
+			     DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(t_send(from, 0, 3000, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, 3000);
+		ck_assert(t_is_filled(to->buf.mem, 3000, i));
+		ck_assert(t_is_filled(to->buf.mem + 3000, 3000, i));
+		t_ok(t_read(from, 6000, 3000, i, t_remote_seg(&to->buf, 3000, 3000),
+			    DAT_COMPLETION_DEFAULT_FLAG));
+		t_wait_dto(from->request_evd, from->ep, i, DAT_DTO_SUCCESS, 3000);
+		ck_assert(t_is_filled(from->buf.mem + 6000, 3000, i));
+	}
+	t_pair_close(&pair);
 }
 END_TEST
 
@@ -441,11 +571,15 @@ int main(void)
 	tcase_add_test(one, stranger_never_answers_and_there_is_no_time_limit);
 	tcase_add_loop_test(one, stranger_speaks_another_language, 0, 4);
 	tcase_add_loop_test(one, nobody_listens, 0, 2);
+	tcase_add_test(one, nobody_listens_beside_a_listener);
+	tcase_add_test(one, consumer_never_answers);
 	tcase_add_test(one, rejected_and_accepted_in_turn);
 	suite_add_tcase(suite, two);
 	tcase_add_test(two, no_route_to_the_address);
 	tcase_add_test(two, private_data_of_all_sizes_both_ways);
-	tcase_add_test(two, qualifiers_of_64_bits);
+	tcase_add_test(two, private_data_of_a_refusal);
+	tcase_add_test(two, over_right_after_the_handshake);
+	tcase_add_loop_test(two, traffic_at_each_address, 0, 2);
 	tcase_add_test(two, three_hundred_connections_between_two_processes);
 	return fault_run(suite);
 }

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The fabric refuses calls, or says "again" most of the time. */
+#include <dirent.h>
+#include <rdma/fi_errno.h>
+
+#include "inside.h"
+#include "../lib/t_fabric.h"
+
+static struct t_ia ia;
+static struct t_pair pair;
+
+static void setup(void)
+{
+	setenv("DAT_OFI_LOG", "off", 1);
+	fault_use_linked_provider();
+}
+
+static int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* --- opening --- */
+
+static const struct refusal {
+	const char *what;
+	enum t_fabric_call call;
+	int good;
+} opening[] = {
+	{"fi_getinfo", T_FI_GETINFO, 0},
+	{"fi_fabric", T_FI_FABRIC, 0},
+	{"fi_domain", T_FI_DOMAIN, 0},
+	{"fi_eq_open", T_FI_EQ_OPEN, 0},
+	{"fi_cq_open", T_FI_CQ_OPEN, 0},
+	{"fi_passive_ep", T_FI_PASSIVE_EP, 0},
+	{"fi_pep_bind", T_FI_PEP_BIND, 0},
+	{"fi_listen", T_FI_LISTEN, 0},
+	{"fi_getname", T_FI_GETNAME, 0},
+	{"fi_mr_reg of the context table", T_FI_MR_REG, 0},
+	{"fi_mr_reg of the scratch memory", T_FI_MR_REG, 1},
+};
+
+/* fi_getinfo tells that there is nothing; whatever else runs out is a resource. */
+static const struct {
+	int err;
+	DAT_RETURN_TYPE type;
+} reasons[] = {
+	{FI_ENOMEM, DAT_INSUFFICIENT_RESOURCES},
+	{FI_EMFILE, DAT_INSUFFICIENT_RESOURCES},
+	{FI_EIO, DAT_INTERNAL_ERROR},
+};
+
+#define NUMBER(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+START_TEST(ia_open_is_refused)
+{
+	const struct refusal *refusal = &opening[_i];
+	int before;
+
+	t_ia_open(&ia);
+	t_ia_close_empty(&ia); /* what the fabric opens once */
+	before = open_files();
+	for (int i = 0; i < NUMBER(reasons); i++) {
+		DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+		DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
+		DAT_RETURN ret;
+
+		t_fabric_fail(refusal->call, refusal->good, -1, reasons[i].err);
+		ret = dat_ia_open(t_ia_name(), 8, &async, &handle);
+		ck_assert_msg(t_fabric_failed(refusal->call) > 0, "%s was not called", refusal->what);
+		t_fabric_heal();
+		t_error2(ret, reasons[i].type,
+			 refusal->call == T_FI_GETINFO && reasons[i].err != FI_ENOMEM
+				 ? DAT_PROVIDER_NOT_FOUND
+				 : reasons[i].type);
+		ck_assert_ptr_null(async);
+		ck_assert_ptr_null(handle);
+		ck_assert_int_eq(open_files(), before);
+	}
+	t_ia_open(&ia);
+	t_ia_close_empty(&ia);
+}
+END_TEST
+
+START_TEST(cq_of_the_wished_size_is_refused)
+{
+	t_fabric_fail(T_FI_CQ_OPEN, 0, 3, FI_ENOMEM);
+	t_ia_open(&ia);
+	ck_assert_int_eq(t_fabric_failed(T_FI_CQ_OPEN), 3);
+	t_ia_close_empty(&ia);
+}
+END_TEST
+
+/* --- objects --- */
+
+START_TEST(lmr_create_is_refused)
+{
+	unsigned char mem[64];
+	DAT_LMR_HANDLE lmr;
+
+	t_ia_open(&ia);
+	for (int i = 0; i < NUMBER(reasons); i++) {
+		lmr = DAT_HANDLE_NULL;
+		t_fabric_fail(T_FI_MR_REG, 0, 1, reasons[i].err);
+		t_error(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &lmr),
+			reasons[i].type);
+		ck_assert_ptr_null(lmr);
+	}
+	t_ok(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &lmr));
+	t_ok(dat_lmr_free(lmr));
+	t_ia_close_empty(&ia);
+}
+END_TEST
+
+/* A bind that gives rights which the LMR has not registers anew. */
+START_TEST(rmr_bind_is_refused)
+{
+	const struct t_end *end = &pair.end[0];
+	DAT_RMR_CONTEXT context;
+	struct t_buf buf;
+	DAT_RMR_HANDLE rmr;
+
+	t_pair_open(&pair, NULL);
+	t_buf_new(&buf, pair.ia[0].ia, pair.ia[0].pz, 4096,
+		  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	t_ok(dat_rmr_create(pair.ia[0].pz, &rmr));
+	t_fabric_fail(T_FI_MR_REG, 0, 1, FI_ENOMEM);
+	t_error(t_rmr_bind(rmr, &buf, t_seg(&buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG, end->ep, 1,
+			   DAT_COMPLETION_DEFAULT_FLAG, &context),
+		DAT_INSUFFICIENT_RESOURCES);
+	t_no_event(end->request_evd);
+	t_ok(t_rmr_bind(rmr, &buf, t_seg(&buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG, end->ep, 2,
+			DAT_COMPLETION_DEFAULT_FLAG, &context));
+	t_wait_bind(end->request_evd, rmr, 2, DAT_DTO_SUCCESS);
+	t_ok(dat_rmr_free(rmr));
+	t_buf_free(&buf);
+	t_pair_close(&pair);
+}
+END_TEST
+
+START_TEST(srq_create_is_refused)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 8, .max_recv_iov = 1};
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+
+	t_ia_open(&ia);
+	t_fabric_fail(T_FI_SRX_CONTEXT, 0, 1, FI_ENOMEM);
+	t_error(dat_srq_create(ia.ia, ia.pz, &attr, &srq), DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_ptr_null(srq);
+	t_ok(dat_srq_create(ia.ia, ia.pz, &attr, &srq));
+	t_ok(dat_srq_free(srq));
+	t_ia_close_empty(&ia);
+}
+END_TEST
+
+/* --- connecting: the active side's endpoint is made first --- */
+
+static const struct refusal connecting[] = {
+	{"fi_endpoint, active", T_FI_ENDPOINT, 0},
+	{"fi_endpoint, passive", T_FI_ENDPOINT, 1},
+	{"fi_ep_bind of the event queue, active", T_FI_EP_BIND, 0},
+	{"fi_ep_bind of the completion queue, active", T_FI_EP_BIND, 1},
+	{"fi_ep_bind of the event queue, passive", T_FI_EP_BIND, 2},
+	{"fi_ep_bind of the completion queue, passive", T_FI_EP_BIND, 3},
+	{"fi_enable, active", T_FI_ENABLE, 0},
+	{"fi_enable, passive", T_FI_ENABLE, 1},
+	{"fi_connect", T_FI_CONNECT, 0},
+	{"fi_accept", T_FI_ACCEPT, 0},
+};
+
+static void expect_failed_connection(const struct t_end *end, DAT_EVENT_NUMBER number)
+{
+	t_wait_conn(end->connect_evd, number, end->ep);
+	ck_assert_int_eq(t_ep_state(end->ep), DAT_EP_STATE_DISCONNECTED);
+	t_wait_dto(end->recv_evd, end->ep, 1, DAT_DTO_ERR_FLUSHED, 0);
+	t_no_event(end->connect_evd);
+	t_ok(dat_ep_reset(end->ep));
+}
+
+START_TEST(connect_is_refused)
+{
+	const struct refusal *refusal = &connecting[_i];
+	struct t_end *end = pair.end;
+
+	t_pair_prepare(&pair, NULL);
+	for (int i = 0; i < 2; i++)
+		t_ok(t_recv(&end[i], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_fabric_fail(refusal->call, refusal->good, 1, FI_ENOMEM);
+	t_ok(t_connect(end[0].ep, &pair.listener));
+	t_ok(t_cr_accept(t_next_cr(&pair.listener), end[1].ep));
+	expect_failed_connection(&end[0], DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	expect_failed_connection(&end[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	ck_assert_msg(t_fabric_failed(refusal->call) == 1, "%s was not called", refusal->what);
+	t_fabric_heal();
+	t_establish(&pair.listener, &end[0], &end[1]);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* --- posts --- */
+
+#define PIECE  ((size_t)512)
+#define PIECES 16u /* in flight together */
+
+/* PIECES operations of each kind; who reads finds what was there. */
+static void post_round(uint64_t round)
+{
+	const struct t_end *from = &pair.end[0], *to = &pair.end[1];
+
+	t_fill(from->buf.mem, PIECES * PIECE, (unsigned int)round);
+	for (size_t i = 0; i < PIECES; i++)
+		t_ok(t_recv(to, i * PIECE, PIECE, i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (size_t i = 0; i < PIECES; i++) {
+		size_t at = i * PIECE, half = T_BUF_SIZE / 2;
+
+		t_ok(t_write(from, at, PIECE, 3 * i, t_remote_seg(&to->buf, half + at, PIECE),
+			     DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_read(from, half + at, PIECE, 3 * i + 1,
+			    t_remote_seg(&to->buf, half + at, PIECE), DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_send(from, at, PIECE, 3 * i + 2, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	}
+}
+
+static void expect_round(uint64_t round)
+{
+	const struct t_end *from = &pair.end[0], *to = &pair.end[1];
+	unsigned int filled = (unsigned int)round;
+
+	for (size_t i = 0; i < 3 * PIECES; i++)
+		t_wait_dto(from->request_evd, from->ep, i, DAT_DTO_SUCCESS, PIECE);
+	for (size_t i = 0; i < PIECES; i++)
+		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, PIECE);
+	ck_assert(t_is_filled(to->buf.mem, PIECES * PIECE, filled));
+	ck_assert(t_is_filled(to->buf.mem + T_BUF_SIZE / 2, PIECES * PIECE, filled));
+}
+
+START_TEST(again_and_again)
+{
+	static const struct {
+		unsigned int often, rounds;
+	} storms[] = {{1, 100}, {5, 20}, {9, 2}};
+
+	t_pair_open(&pair, NULL);
+	t_fabric_stutter(storms[_i].often);
+	for (uint64_t round = 0; round < storms[_i].rounds; round++) {
+		post_round(round);
+		expect_round(round);
+	}
+	t_no_event(pair.end[0].request_evd);
+	t_no_event(pair.end[1].recv_evd);
+	t_ok(dat_ep_disconnect(pair.end[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
+	for (int i = 0; i < 2; i++)
+		t_wait_conn(pair.end[i].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			    pair.end[i].ep);
+	t_fabric_heal();
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* The fabric takes nothing until the queue is full. Then it takes all, in order. */
+START_TEST(full_queue)
+{
+	const struct t_end *from = &pair.end[0], *to = &pair.end[1];
+	DAT_COUNT room;
+
+	t_pair_open(&pair, NULL);
+	room = t_ep_attr(from->ep).max_request_dtos;
+	for (DAT_COUNT i = 0; i < room; i++)
+		t_ok(t_recv(to, 0, 64, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_error(t_recv(to, 0, 64, 0, DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	t_fabric_fail(T_FI_SEND, 0, -1, FI_EAGAIN);
+	for (DAT_COUNT i = 0; i < room; i++)
+		t_ok(t_send(from, 0, 64, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_error(t_send(from, 0, 64, 0, DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	t_stays_quiet(from->request_evd);
+	t_fabric_heal();
+	for (DAT_COUNT i = 0; i < room; i++) {
+		t_wait_dto(from->request_evd, from->ep, (uint64_t)i, DAT_DTO_SUCCESS, 64);
+		t_wait_dto(to->recv_evd, to->ep, (uint64_t)i, DAT_DTO_SUCCESS, 64);
+	}
+	t_ok(t_recv(to, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_send(from, 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(to->recv_evd, to->ep, 1, DAT_DTO_SUCCESS, 64);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* What the fabric refuses for good ends the connection: nothing stays in a queue for ever. */
+static const struct refusal posting[] = {
+	{"fi_send", T_FI_SEND, 0},
+	{"fi_recv", T_FI_RECV, 0},
+	{"fi_write", T_FI_WRITE, 0},
+	{"fi_read", T_FI_READ, 0},
+	{"fi_read of the data", T_FI_READ, 1}, /* the first is of the context table */
+};
+
+static void post_one(enum t_fabric_call call)
+{
+	const struct t_end *end = &pair.end[0];
+	DAT_RMR_TRIPLET remote = t_remote_seg(&pair.end[1].buf, 0, 64);
+
+	if (call == T_FI_SEND)
+		t_ok(t_send(end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	else if (call == T_FI_RECV)
+		t_ok(t_recv(end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	else if (call == T_FI_WRITE)
+		t_ok(t_write(end, 0, 64, 1, remote, DAT_COMPLETION_DEFAULT_FLAG));
+	else
+		t_ok(t_read(end, 0, 64, 1, remote, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+START_TEST(post_is_refused_for_good)
+{
+	const struct t_end *end = &pair.end[0];
+	enum t_fabric_call call = posting[_i].call;
+	DAT_EVD_HANDLE evd;
+	DAT_EVENT event;
+
+	t_pair_open(&pair, NULL);
+	evd = call == T_FI_RECV ? end->recv_evd : end->request_evd;
+	t_fabric_fail(call, posting[_i].good, -1, FI_EIO);
+	post_one(call);
+	event = t_wait_for(evd, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_int_gt(t_fabric_failed(call), 0);
+	ck_assert_int_ne(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_BROKEN, end->ep);
+	event = t_wait(pair.end[1].connect_evd);
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN,
+		      "the other end sees %s", t_event_name(event.event_number));
+	t_fabric_heal();
+	for (int i = 0; i < 2; i++)
+		t_ok(dat_ep_reset(pair.end[i].ep));
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	t_pair_close(&pair);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fabric");
+	TCase *tcase = tcase_create("fabric");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_loop_test(tcase, ia_open_is_refused, 0, NUMBER(opening));
+	tcase_add_test(tcase, cq_of_the_wished_size_is_refused);
+	tcase_add_test(tcase, lmr_create_is_refused);
+	tcase_add_test(tcase, rmr_bind_is_refused);
+	tcase_add_test(tcase, srq_create_is_refused);
+	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
+	tcase_add_loop_test(tcase, again_and_again, 0, 3);
+	tcase_add_test(tcase, full_queue);
+	tcase_add_loop_test(tcase, post_is_refused_for_good, 0, NUMBER(posting));
+	return fault_run(suite);
+}
