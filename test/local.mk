@@ -217,6 +217,8 @@ conform_sources = \
 	%D%/conform/conform_rdma.c \
 	%D%/conform/conform_registry.c \
 	%D%/conform/conform_sp.c \
+	%D%/conform/conform_srq.c \
+	%D%/conform/conform_wmark.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \
 	%D%/conform/paired.h \

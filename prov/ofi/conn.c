@@ -544,6 +544,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 	} else {
 		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	}
+	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 }
 
 static void establish_when_complete(struct dofi_conn *conn)

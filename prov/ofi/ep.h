@@ -120,6 +120,9 @@ struct dofi_ep {
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
+	/* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
+	uint32_t soft_mark;   /* asks for one event; then it is none again */
+	uint32_t hard_mark;   /* breaks the connection */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
 	struct dofi_list stalled_link;
 	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
@@ -159,6 +162,8 @@ void dofi_ep_destroy(struct dofi_ep *ep);
 /* INVALID_STATE with the subtype that names the state. */
 DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
+/* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
+void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held);
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);

@@ -148,6 +148,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
+	if (ep->state != DAT_EP_STATE_DISCONNECTED)
+		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv) + 1);
 	return commit(ep, &ep->recv);
 }
 

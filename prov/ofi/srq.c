@@ -254,21 +254,35 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	return ret;
 }
 
-/* The connection that this message came by is gone: its buffer waits for the next one (DTO-145). */
+/* Nobody is to have this message: its buffer waits for the next one (DTO-145). */
 static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
+	bool raise = false;
+
 	dofi_lock(&srq->lock);
 	if (srq->obj.ia->trans->srq_recv(srq, wr)) {
 		srq->idle[srq->nidle++] = wr;
 		srq->available--;
 		srq->outstanding--;
+		check_watermark(srq, &raise);
 	}
 	dofi_unlock(&srq->lock);
+	if (raise)
+		raise_watermark(srq);
 }
 
-static bool notifies(const struct dofi_ep *ep, uint64_t data)
+/* The EP that the message was for, as long as its consumer may be told of it (DTO-144, DTO-160). */
+static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn *conn)
 {
-	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (data & DOFI_DATA_SOLICITED);
+	if (!conn || !conn->ep || conn->ep->srq != srq)
+		return NULL;
+	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
+}
+
+static bool notifies(const struct dofi_ep *ep, uint8_t status, uint64_t data)
+{
+	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (data & DOFI_DATA_SOLICITED) ||
+	       status != DAT_DTO_SUCCESS;
 }
 
 static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t data)
@@ -276,37 +290,47 @@ static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t
 	dofi_lock(&ep->lock);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
+	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
-	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, data))) {
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, data)) || event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
 	dofi_unlock(&ep->lock);
 }
 
+/* A message that did not fit is its EP's fault; anything else is what the end of a connection leaves. */
+static uint8_t status_of(int err)
+{
+	if (!err)
+		return DAT_DTO_SUCCESS;
+	return err == FI_ETRUNC ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_FLUSHED;
+}
+
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data)
 {
 	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, (uint32_t)(data >> 1)) : NULL;
+	struct dofi_conn *conn = has_data ? dofi_conn_by_id(srq->obj.ia, (uint32_t)data >> 1) : NULL;
+	struct dofi_ep *ep = taker(srq, conn);
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,
-		.status = DAT_DTO_SUCCESS,
+		.status = status_of(err),
+		.handle = ep,
 		.dto = {.cookie = wr->cookie, .length = length, .srq = srq},
 	};
 	bool raise;
 
-	if (err || !conn || !conn->ep || conn->ep->srq != srq || conn->phase == DOFI_CONN_OVER) {
+	if (!ep) {
 		take_back(srq, wr);
 		return;
 	}
-	event.handle = conn->ep;
 	dofi_lock(&srq->lock);
 	srq->idle[srq->nidle++] = wr;
 	srq->available--;
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
-	deliver(conn->ep, &event, data);
+	deliver(ep, &event, data);
 	if (raise)
 		raise_watermark(srq);
 }

@@ -25,6 +25,8 @@ Suite *conform_eps(void);
 Suite *conform_dto(void);
 Suite *conform_events(void);
 Suite *conform_prg(void);
+Suite *conform_srq(void);
+Suite *conform_wmark(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */
 extern struct t_ia t_tia;

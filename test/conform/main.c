@@ -35,6 +35,8 @@ int main(void)
 		conform_dto,
 		conform_events,
 		conform_prg,
+		conform_srq,
+		conform_wmark,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;
