@@ -209,6 +209,7 @@ conform_sources = \
 	%D%/conform/conform_errors.c \
 	%D%/conform/conform_evd.c \
 	%D%/conform/conform_events.c \
+	%D%/conform/conform_ext.c \
 	%D%/conform/conform_handles.c \
 	%D%/conform/conform_ia.c \
 	%D%/conform/conform_mem.c \

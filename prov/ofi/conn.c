@@ -5,6 +5,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "sp.h"
 #include "trans.h"
 
@@ -70,8 +71,8 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	do /* 31 bits: with the solicited bit it makes completion data of 4 bytes */
-		conn->id = ++cm->conns_next & 0x7fffffffu;
+	do
+		conn->id = ++cm->conns_next & DOFI_CONN_ID_MASK;
 	while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
 	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
 	cm->nconns++;
@@ -123,6 +124,7 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
+	msg->context = ep->mail_context;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
 	if (ep->srq) {
@@ -137,6 +139,7 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
 	conn->peer_data = msg->data;
+	conn->peer_mail = msg->context;
 	conn->peer_flags = msg->flags;
 }
 
@@ -511,7 +514,11 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.data = conn->peer_data,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
+		.conn = conn->peer_id,
+		.mail_context = conn->peer_mail,
 	};
+	ep->conn_id = conn->id;
+	dofi_note_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
 		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
@@ -756,7 +763,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if ((wr->op == DOFI_OP_READ || wr->op == DOFI_OP_WRITE) && wr->length && wr->rctx == context)
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context)
 			wr->resolved = false;
 	}
 	dofi_unlock(&ep->lock);

@@ -142,10 +142,13 @@ static int reap_batch(struct dofi_ia *ia)
 			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-n));
 		return 0;
 	}
-	for (ssize_t i = 0; i < n; i++)
+	for (ssize_t i = 0; i < n; i++) {
 		if (entries[i].op_context)
 			dofi_reap_done(entries[i].op_context, 0, entries[i].len,
 				       entries[i].flags & FI_REMOTE_CQ_DATA, entries[i].data);
+		else if (entries[i].flags & FI_REMOTE_CQ_DATA)
+			dofi_note_arrived(ia, entries[i].data);
+	}
 	return (int)n;
 }
 

@@ -150,8 +150,10 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
 	if (!ep->rcache)
 		goto err_scratch;
-	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+	if (dofi_mail_attach(ep))
 		goto err_rcache;
+	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+		goto err_mail;
 	ret = attach_evds(ep);
 	if (ret != DAT_SUCCESS)
 		goto err_rings;
@@ -164,6 +166,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 err_rings:
 	dofi_ring_fini(&ep->req);
 	dofi_ring_fini(&ep->recv);
+err_mail:
+	dofi_mail_detach(ep);
 err_rcache:
 	free(ep->rcache);
 err_scratch:
@@ -214,6 +218,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	ep->req.limit = ep->recv.limit = 0;
 	dofi_unlock(&ep->lock);
 	free(ep->rcache);
+	dofi_mail_detach(ep);
 	give_scratch(ep);
 	dofi_lock_fini(&ep->lock);
 	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);

@@ -23,9 +23,17 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_WRITE = 1,
 	DOFI_OP_READ = 2,
 	DOFI_OP_RECV = 3,
+	DOFI_OP_RECV_INVALIDATE = 4, /* in events alone, as RECV_IMM */
 	DOFI_OP_BIND = 5,
-	DOFI_OP_PEEK = 0x40,	 /* ours: reads the peer's context table; no event */
-	DOFI_OP_SRQ_RECV = 0x41, /* ours: a receive of an SRQ, not taken yet */
+	/* From here on with notes (note.h). */
+	DOFI_OP_WRITE_IMM = 8,
+	DOFI_OP_RECV_IMM = 9,
+	DOFI_OP_FETCH_ADD = 10,
+	DOFI_OP_CMP_SWAP = 11,
+	/* Ours; the last two aren't in rings. */
+	DOFI_OP_SEND_INVALIDATE = 0x20, /* a send in events */
+	DOFI_OP_PEEK = 0x40,	 /* reads the peer's context table; no event */
+	DOFI_OP_SRQ_RECV = 0x41, /* a receive of an SRQ, not taken yet */
 };
 
 enum dofi_wr_state {
@@ -50,10 +58,13 @@ struct dofi_wr {
 	uint16_t solicited; /* receive: the message asked for a notification */
 	uint64_t length;    /* bytes to move; receive: capacity, then what came */
 	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it */
-	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved */
+	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved; atomic: both operands */
 	uint64_t rkey;
-	uint32_t rctx; /* RDMA: rmr_context */
+	uint32_t rctx; /* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
+	uint8_t step;  /* of an operation that the fabric takes in several */
+	bool written;  /* one of them, the write, is complete */
+	uint8_t note;  /* receive: enum dofi_note_kind, or 0 */
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
 };
 
@@ -75,6 +86,23 @@ static inline struct dofi_wr *dofi_ring_at(const struct dofi_ring *r, uint32_t i
 static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
 {
 	return (void **)(void *)&wr->iov[r->max_iov];
+}
+
+/* Behind these: the immediate data of a write. */
+static inline uint32_t *dofi_wr_immediate(const struct dofi_ring *r, struct dofi_wr *wr)
+{
+	return (uint32_t *)(void *)(dofi_wr_desc(r, wr) + r->max_iov);
+}
+
+static inline bool dofi_op_is_atomic(uint8_t op)
+{
+	return op == DOFI_OP_FETCH_ADD || op == DOFI_OP_CMP_SWAP;
+}
+
+/* Reads or writes by an rmr_context that is resolved here. */
+static inline bool dofi_op_is_rdma(uint8_t op)
+{
+	return op == DOFI_OP_READ || op == DOFI_OP_WRITE || op == DOFI_OP_WRITE_IMM;
 }
 
 /* A bind has no segments: its particulars use their place. */
@@ -101,6 +129,30 @@ struct dofi_peer_ep {
 	uint32_t data;	/* with every message, when wants_data */
 	bool wants_data;
 	bool wants_solicited; /* notifies by the Send's solicited flag */
+	uint32_t conn;	      /* id of its connection */
+	uint32_t mail_context; /* of its mailbox, or 0 */
+	bool mail_known;       /* the next two are */
+	uint64_t mail_key, mail_address;
+};
+
+/* note.h */
+enum dofi_note_kind {
+	DOFI_NOTE_LENGTH,
+	DOFI_NOTE_IMMEDIATE,
+	DOFI_NOTE_INVALIDATE,
+	DOFI_NOTE_MAIL,
+};
+
+struct dofi_note {
+	uint8_t kind; /* 0: none */
+	uint32_t value, length;
+};
+
+#define DOFI_MAIL_SLOTS 4 /* atomic operations under way */
+
+struct dofi_mail_answer {
+	uint64_t value; /* before the operation */
+	uint64_t status; /* DAT_DTO_COMPLETION_STATUS */
 };
 
 struct dofi_ep {
@@ -130,6 +182,13 @@ struct dofi_ep {
 	uint64_t bind_number;	 /* ...by this invalidation */
 	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
 	struct dofi_peer_ep peer;
+	DOFI_COUNTERS(EP) /* guarded by lock */
+	struct dofi_note note;	/* of the message that comes next */
+	uint32_t mail_context;	/* peers find our mailbox by it */
+	uint32_t conn_id;	/* of the latest connection */
+	uint8_t mail_used, answers_due; /* bits: slots */
+	uint32_t mail_wr[DOFI_MAIL_SLOTS]; /* index of the request in the ring */
+	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
 
 	/* Configuration: changed with both locks held. */
 	struct dofi_pz *pz;
@@ -193,6 +252,18 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
 			 DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
+
+/* With notes (note.h): MODEL_NOT_SUPPORTED where the fabric can't carry them. */
+DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags);
+/* FETCH_ADD: operand is what is added. CMP_SWAP: what replaces `compare`. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, enum dofi_op op, uint64_t operand, uint64_t compare,
+			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			       DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
 
 /* Completion data of a message: bit 0, and above it the receiver's number where it asked for one. */
 #define DOFI_DATA_SOLICITED 1u

@@ -9,6 +9,7 @@
 #include "chan.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "note.h"
 #include "object.h"
 #include "param.h"
 #include "select.h"
@@ -83,6 +84,7 @@ struct dofi_ia {
 	struct dofi_cm cm;
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
+	struct dofi_mail mail;
 
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
@@ -91,6 +93,7 @@ struct dofi_ia {
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	_Atomic uint32_t nagents;
 
+	DOFI_COUNTERS(IA)
 	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;
 };

@@ -15,8 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-
 /* --- the region; registration caches come here often, so only cheap system calls --- */
 
 static uint64_t page_of(uint64_t address)
@@ -54,7 +52,7 @@ static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 		return DOFI_BAD_ARG(4);
 	if (last < first || !is_mapped(first, lmr->length))
 		return DOFI_BAD_ARG(3);
-	if ((lmr->privileges & DAT_MEM_PRIV_WRITE_FLAG) &&
+	if (((unsigned int)lmr->privileges & (DAT_MEM_PRIV_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
 	    !(is_page_writable(page_of(first)) && is_page_writable(page_of(last))))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	return DAT_SUCCESS;
@@ -133,11 +131,16 @@ static void expose(struct dofi_lmr *lmr)
 		.base = lmr->base,
 		.length = lmr->length,
 		.context = lmr->context,
-		.privileges = (uint16_t)(lmr->privileges & REMOTE_FLAGS),
+		.privileges = (uint16_t)((unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE),
 		.pz = (uint16_t)lmr->pz->number,
 	};
 
 	dofi_ctxtab_expose(&lmr->obj.ia->ctxtab, &ctx);
+}
+
+static DAT_RMR_CONTEXT rmr_context_of(const struct dofi_lmr *lmr)
+{
+	return (unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE ? lmr->context : 0;
 }
 
 /* From what was asked for to a live LMR. */
@@ -163,7 +166,7 @@ static DAT_RETURN open_lmr(struct dofi_lmr *lmr)
 	err = dofi_ctxtab_reserve(&ia->ctxtab, lmr, &lmr->context);
 	if (err)
 		goto err_deregister;
-	if (lmr->privileges & REMOTE_FLAGS)
+	if (rmr_context_of(lmr))
 		expose(lmr);
 	dofi_lock_init(&lmr->lock);
 	dofi_obj_use(lmr->pz);
@@ -177,11 +180,6 @@ err_cookie:
 	return dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
 }
 
-static DAT_RMR_CONTEXT rmr_context_of(const struct dofi_lmr *lmr)
-{
-	return lmr->privileges & REMOTE_FLAGS ? lmr->context : 0;
-}
-
 /* All but the region. */
 static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 			       DAT_MEM_PRIV_FLAGS privileges, const DAT_LMR_HANDLE *lmr_handle)
@@ -190,7 +188,7 @@ static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 
 	if (!pz || pz->obj.ia != ia)
 		return DOFI_BAD_HANDLE(PZ);
-	if (!privileges || (privileges & ~DAT_MEM_PRIV_ALL_FLAG))
+	if (!privileges || ((unsigned int)privileges & ~DOFI_MEM_PRIV_KNOWN))
 		return DOFI_BAD_ARG(6);
 	return lmr_handle ? DAT_SUCCESS : DOFI_BAD_ARG(7);
 }
@@ -281,7 +279,7 @@ int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct 
 	DAT_MEM_PRIV_FLAGS most = DAT_MEM_PRIV_READ_FLAG;
 	int ret = 0;
 
-	if (!(privileges & REMOTE_FLAGS & ~lmr->privileges)) {
+	if (!((unsigned int)privileges & DOFI_MEM_PRIV_REMOTE & ~(unsigned int)lmr->privileges)) {
 		*mr_p = lmr->mr;
 		return 0;
 	}

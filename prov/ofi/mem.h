@@ -40,11 +40,13 @@ struct dofi_lmr {
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
+	bool of_ep;	       /* scope: the EP over which it is bound */
 	_Atomic uint32_t refs; /* the handle, and each bind that is outstanding */
 	struct dofi_lock lock; /* a leaf; guards the rest */
 	bool freed;
 	struct dofi_lmr *lmr; /* of the latest bind, or NULL; holds a use of it */
 	uint32_t context;     /* of the latest bind, or 0 */
+	uint32_t conn;	      /* that it was bound over */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
@@ -66,6 +68,7 @@ struct dofi_bind {
 	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
 	struct dofi_mr mr;    /* a copy: the LMR's */
 	uint32_t context;     /* reserved; 0: unbind */
+	uint32_t conn;	      /* of the EP; set by the caller after dofi_bind_prepare */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
@@ -80,6 +83,18 @@ DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
 uint32_t dofi_bind_apply(struct dofi_bind *bind);
 /* The bind was flushed: gives the reserved context and the use of the LMR back. */
 void dofi_bind_cancel(struct dofi_bind *bind);
+
+/*
+ * A peer's Send ends the context: true when it was one of an RMR of that zone, and bound over that connection where its
+ * scope is an EP. The peers that know it are to be told.
+ */
+bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz, uint32_t conn);
+/*
+ * The local segment behind an RMR triplet that is to be written: dat_ep_post_rdma_read_to_rmr. An LMR's context serves as
+ * well. DAT_SUCCESS or the post's error.
+ */
+DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn, const DAT_RMR_TRIPLET *rmr,
+			 DAT_LMR_TRIPLET *segment_p);
 
 /* The LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
 int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p);
@@ -105,6 +120,7 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);
 DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *segments, DAT_VLEN num_segments);
 
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
+DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr);
 

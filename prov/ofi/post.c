@@ -74,6 +74,8 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->solicited = 0;
 	wr->length = length;
 	wr->resolved = true;
+	wr->step = wr->note = 0;
+	wr->written = false;
 }
 
 /* A read fills its segments front to back and no more than the remote length (DTO-098). */
@@ -269,6 +271,139 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *tripl
 	ret = dofi_bind_prepare(rmr, ep->pz, triplet, privileges, dofi_wr_bind(wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
+	dofi_wr_bind(wr)->conn = ep->conn_id;
 	*context = dofi_wr_bind(wr)->context;
 	return commit(ep, &ep->req);
+}
+
+/* --- operations with notes: DAT 2.0 alone has calls for them --- */
+
+#define NOTED_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
+
+/* As request_ready, for an operation that begins with a note. */
+static DAT_RETURN noted_ready(const struct dofi_ep *ep)
+{
+	if (!ep->obj.ia->mail.boxes)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	return request_ready(ep);
+}
+
+DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_request_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(5));
+	if (!context)
+		return refuse(ep, DOFI_BAD_ARG(7));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (length > ep->obj.ia->limits.max_message)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_SEND_INVALIDATE, cookie, flags, length);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->rctx = context;
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (n && !remote)
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_rdma_write_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(7));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (n && length > remote->segment_length)
+		return refuse(ep, DOFI_ERR(DAT_LENGTH_ERROR, 0));
+	if (length > ep->obj.ia->limits.max_rdma)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_WRITE_IMM, cookie, flags, length);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	*dofi_wr_immediate(&ep->req, wr) = immediate;
+	if (length) {
+		wr->raddr = DOFI_RMR_ADDR(remote);
+		wr->rctx = remote->rmr_context;
+		wr->resolved = false;
+	}
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand, uint64_t compare,
+			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			       DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!local || local->segment_length != sizeof(uint64_t))
+		return DOFI_BAD_ARG(3);
+	if (!remote || remote->segment_length < sizeof(uint64_t))
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(6));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, op, cookie, flags, sizeof(uint64_t));
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, 1, local, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->raddr = DOFI_RMR_ADDR(remote);
+	wr->rctx = remote->rmr_context;
+	wr->faddr = operand;
+	wr->rkey = compare;
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_LMR_TRIPLET segment;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!local)
+		return DOFI_BAD_ARG(2);
+	if (!remote)
+		return DOFI_BAD_ARG(4);
+	ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
+	return ret == DAT_SUCCESS ? post_rdma(handle, DOFI_OP_READ, 1, &segment, cookie, remote, flags) : ret;
 }

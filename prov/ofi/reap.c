@@ -6,6 +6,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "srq.h"
 
 #include <errno.h>
@@ -32,6 +33,8 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 
 	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return;
+	if (dofi_op_is_noted(wr->op) || wr->note)
+		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, &event);
 	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
 		ep->faulty = true; /* a completion is lost: the connection can't go on */
 		dofi_ep_stall(ep);
@@ -136,12 +139,26 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	fail_path(ep, err);
 }
 
+/* The message that the latest note was about. */
+static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_note note = dofi_note_take(ep, &wr->status);
+
+	wr->note = note.kind;
+	wr->rctx = note.value;
+	if (note.kind == DOFI_NOTE_IMMEDIATE)
+		wr->length = note.length;
+}
+
 static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, bool has_data, uint64_t data)
 {
-	wr->state = DOFI_WR_DONE;
+	if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
+		wr->state = DOFI_WR_DONE;
 	if (wr->op != DOFI_OP_RECV)
 		return;
 	wr->length = length;
+	if (ep->note.kind)
+		heed_note(ep, wr);
 	ep->nreceived++;
 	wr->solicited = has_data && (data & DOFI_DATA_SOLICITED);
 	if (ep->state != DAT_EP_STATE_CONNECTED)

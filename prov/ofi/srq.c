@@ -7,6 +7,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "trans.h"
 
 #include <errno.h>
@@ -285,9 +286,20 @@ static bool notifies(const struct dofi_ep *ep, uint8_t status, uint64_t data)
 	       status != DAT_DTO_SUCCESS;
 }
 
-static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint64_t data)
+static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
+{
+	struct dofi_note note = dofi_note_take(ep, &event->status);
+
+	if (note.kind == DOFI_NOTE_IMMEDIATE)
+		event->dto.length = note.length;
+	dofi_note_mark(event->op, note, event);
+}
+
+static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint64_t data)
 {
 	dofi_lock(&ep->lock);
+	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
+		heed_note(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */

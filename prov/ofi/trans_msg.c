@@ -234,18 +234,37 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t d
 	return fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
 }
 
+static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
+static uint64_t message_data(const struct dofi_ep *ep, bool solicited)
+{
+	return (uint64_t)ep->peer.data << 1 | (solicited ? DOFI_DATA_SOLICITED : 0);
+}
+
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	bool solicited = is_solicited(ep, wr);
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (ep->peer.wants_data || solicited)
-		return send_with_data(ep, wr, (uint64_t)ep->peer.data << 1 | (solicited ? DOFI_DATA_SOLICITED : 0));
+		return send_with_data(ep, wr, message_data(ep, solicited));
 	if (wr->niov == 1)
 		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
 		return fi_send(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
 	return fi_sendv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = is_solicited(ep, wr);
+
+	if (ep->peer.wants_data || solicited)
+		return fi_injectdata(ep->fep, NULL, 0, message_data(ep, solicited), FI_ADDR_UNSPEC);
+	return fi_inject(ep->fep, NULL, 0, FI_ADDR_UNSPEC);
 }
 
 static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -277,6 +296,27 @@ static ssize_t msg_write(struct dofi_ep *ep, struct dofi_wr *wr)
 		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr->faddr,
 				wr->rkey, wr);
 	return fi_writev(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr->faddr, wr->rkey, wr);
+}
+
+static ssize_t msg_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	struct fi_rma_iov target = {.addr = wr->faddr, .len = wr->length, .key = wr->rkey};
+	struct fi_msg_rma msg = {
+		.msg_iov = wr->iov,
+		.desc = dofi_wr_desc(&ep->req, wr),
+		.iov_count = wr->niov,
+		.rma_iov = &target,
+		.rma_iov_count = 1,
+		.context = wr,
+		.data = data,
+	};
+
+	return fi_writemsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+}
+
+static ssize_t msg_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+{
+	return fi_inject_writedata(ep->fep, record, size, data, FI_ADDR_UNSPEC, raddr, rkey);
 }
 
 static ssize_t msg_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
@@ -321,6 +361,9 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.recv = msg_recv,
 	.read = msg_read,
 	.write = msg_write,
+	.write_noted = msg_write_noted,
+	.note = msg_note,
+	.send_empty = msg_send_empty,
 	.peek = msg_peek,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,

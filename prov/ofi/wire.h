@@ -57,7 +57,7 @@ struct dofi_msg {
 	uint32_t read_in, read_out;
 	uint32_t pz;	     /* number of the EP's protection zone */
 	uint32_t data;	     /* with DOFI_MSG_F_DATA */
-	uint32_t context;    /* INVALIDATE, DONE */
+	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
 };

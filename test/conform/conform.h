@@ -26,6 +26,7 @@ Suite *conform_dto(void);
 Suite *conform_events(void);
 Suite *conform_prg(void);
 Suite *conform_srq(void);
+Suite *conform_ext(void);
 Suite *conform_wmark(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */

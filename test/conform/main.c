@@ -36,6 +36,7 @@ int main(void)
 		conform_events,
 		conform_prg,
 		conform_srq,
+		conform_ext,
 		conform_wmark,
 	};
 	SRunner *runner = srunner_create(conform_ia());
