@@ -100,12 +100,49 @@ static void conn_free(struct dofi_conn *conn)
 
 /* --- messages out --- */
 
+#define COUNTED(counter)                                  \
+	do {                                              \
+		if (sent)                                 \
+			DOFI_COUNT_SHARED(ia, counter##_TX); \
+		else                                      \
+			DOFI_COUNT_SHARED(ia, counter##_RX); \
+	} while (0)
+
+/* As the messages of InfiniBand's connection manager that mean the same. */
+static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
+{
+	(void)ia, (void)sent;
+	switch (msg->type) {
+	case DOFI_MSG_REQUEST:
+		COUNTED(IA_CM_REQ);
+		break;
+	case DOFI_MSG_ACCEPT:
+		COUNTED(IA_CM_REP);
+		break;
+	case DOFI_MSG_READY:
+		COUNTED(IA_CM_RTU);
+		break;
+	case DOFI_MSG_REJECT:
+		if (msg->reason == DOFI_REASON_CONSUMER)
+			COUNTED(IA_CM_USER_REJ);
+		else
+			COUNTED(IA_CM_ERR_REJ);
+		break;
+	case DOFI_MSG_BYE:
+		COUNTED(IA_CM_DREQ);
+		break;
+	default:
+		break;
+	}
+}
+
 static void tell(struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	if (!conn->chan)
 		return;
 	msg->dst = conn->peer_id;
 	msg->src = conn->id;
+	count_message(conn->ia, msg, true);
 	dofi_chan_send(conn->chan, msg);
 }
 
@@ -270,10 +307,12 @@ static void conn_timeout(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 
-	if (conn->active && conn->phase != DOFI_CONN_UP)
+	if (conn->active && conn->phase != DOFI_CONN_UP) {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
-	else
+	} else {
 		last_word(conn);
+	}
 }
 
 /* --- active side --- */
@@ -317,6 +356,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	ep->local_qual = conn->port_qual;
 	ep->dialled = true;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	DOFI_COUNT(ep, EP_CONNECT, 1);
 	dofi_unlock(&ep->lock);
 	dial(conn);
 	return 0;
@@ -328,6 +368,8 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 		return;
 	switch (-err) {
 	case ECONNREFUSED:
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_REFUSED);
+		/* fall through */
 	case ECONNRESET:
 	case EPROTO: /* somebody else's service sits on that port */
 		conn->candidate++;
@@ -546,9 +588,11 @@ void dofi_conn_established(struct dofi_ep *ep)
 	if (conn->active) {
 		if (conn->private_size)
 			memcpy(ep->private_data, conn->private_data, conn->private_size);
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
 		tell_simple(conn, DOFI_MSG_READY, DOFI_REASON_NONE);
 		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
 	} else {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
 		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	}
 	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
@@ -712,6 +756,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
 	struct dofi_conn *conn;
 
+	count_message(chan->ia, msg, false);
 	if (msg->type == DOFI_MSG_REQUEST) {
 		on_request(chan, msg);
 		return;

@@ -285,6 +285,19 @@ void dofi_ep_retry_stalled(struct dofi_ia *ia);
 bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
+/* A message came: with which note, so long. ep->lock held. */
+static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
+{
+	if (note == DOFI_NOTE_IMMEDIATE) {
+		DOFI_COUNT(ep, EP_RECV_RDMA_IMM, 1);
+		DOFI_COUNT(ep, EP_RECV_RDMA_IMM_DATA, length);
+	} else {
+		DOFI_COUNT(ep, EP_RECV, 1);
+		DOFI_COUNT(ep, EP_RECV_DATA, length);
+	}
+	(void)ep, (void)length;
+}
+
 /* A fabric operation ended. err: 0 or a positive libfabric error. engine.lock held. */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, bool has_data, uint64_t data);
 /* Events for what is done at the heads of both rings; ep->lock held. */

@@ -78,6 +78,34 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->written = false;
 }
 
+#define COUNTED(op, counter)                                     \
+	case DOFI_OP_##op:                                       \
+		DOFI_COUNT(ep, EP_POST_##counter, 1);            \
+		DOFI_COUNT(ep, EP_POST_##counter##_DATA, length); \
+		break
+
+/* ep->lock held. */
+static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
+{
+	(void)ep, (void)length;
+	switch (op) {
+		COUNTED(SEND, SEND);
+		COUNTED(SEND_INVALIDATE, SEND);
+		COUNTED(RECV, RECV);
+		COUNTED(WRITE, WRITE);
+		COUNTED(WRITE_IMM, WRITE_IMM);
+		COUNTED(READ, READ);
+	case DOFI_OP_CMP_SWAP:
+		DOFI_COUNT(ep, EP_POST_CMP_SWAP, 1);
+		break;
+	case DOFI_OP_FETCH_ADD:
+		DOFI_COUNT(ep, EP_POST_FETCH_ADD, 1);
+		break;
+	default:
+		break;
+	}
+}
+
 /* A read fills its segments front to back and no more than the remote length (DTO-098). */
 static void trim(struct dofi_wr *wr)
 {
@@ -97,6 +125,7 @@ static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
+	count_post(ep, dofi_ring_at(ring, ring->tail)->op, dofi_ring_at(ring, ring->tail)->length);
 	ring->tail++;
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);

@@ -159,6 +159,7 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, b
 	wr->length = length;
 	if (ep->note.kind)
 		heed_note(ep, wr);
+	dofi_ep_count_received(ep, wr->note, wr->length);
 	ep->nreceived++;
 	wr->solicited = has_data && (data & DOFI_DATA_SOLICITED);
 	if (ep->state != DAT_EP_STATE_CONNECTED)

@@ -302,6 +302,8 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint64_t data)
 		heed_note(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
+	if (event->status == DAT_DTO_SUCCESS)
+		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0, event->dto.length);
 	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
 	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, data)) || event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
