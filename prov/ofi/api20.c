@@ -42,7 +42,7 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr)
 {
 	if (ia_attr) {
-		ia_attr->zb_supported = DAT_FALSE;
+		ia_attr->zb_supported = DAT_TRUE;
 		ia_attr->extension_supported = DAT_EXTENSION_IB;
 		ia_attr->extension_version = DAT_IB_EXTENSION_VERSION;
 	}
@@ -65,12 +65,11 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 {
 	if (!DOFI_IA(ia))
 		return DOFI_BAD_HANDLE(IA);
-	if (va_type == DAT_VA_TYPE_ZB)
-		return NOT_SUPPORTED;
-	if (va_type != DAT_VA_TYPE_VA)
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(7);
-	return dofi_lmr_create(ia, type, region, length, pz, privileges, lmr, lmr_context,
-			       rmr_context, registered_length, registered_address);
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, va_type == DAT_VA_TYPE_ZB,
+				     lmr, lmr_context, rmr_context, registered_length,
+				     registered_address);
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
@@ -82,14 +81,12 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
 
 	if (!DOFI_OBJ(rmr, RMR))
 		return DOFI_BAD_HANDLE(RMR);
-	if (va_type == DAT_VA_TYPE_ZB)
-		return NOT_SUPPORTED;
-	if (va_type != DAT_VA_TYPE_VA)
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(5);
 	/* An unbind names no LMR. */
 	if (triplet && triplet->segment_length && (!lmr || lmr->context != triplet->lmr_context))
 		return DOFI_BAD_HANDLE(LMR);
-	return dofi_rmr_bind(rmr, triplet, privileges, ep, cookie, flags, context);
+	return dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie, flags, context);
 }
 
 /* --- calls of 2.0 alone --- */

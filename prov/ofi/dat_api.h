@@ -31,14 +31,14 @@ static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_W
 	param->agent = *agent;
 }
 
-static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param)
+static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param, bool zero_based)
 {
-	(void)param;
+	(void)param, (void)zero_based;
 }
 
-static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep)
+static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, bool zero_based)
 {
-	(void)param, (void)of_ep;
+	(void)param, (void)of_ep, (void)zero_based;
 }
 
 #elif DOFI_DAT_MAJOR == 2
@@ -75,14 +75,14 @@ static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_W
 	}
 }
 
-static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param)
+static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param, bool zero_based)
 {
-	param->va_type = DAT_VA_TYPE_VA;
+	param->va_type = zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
-static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep)
+static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, bool zero_based)
 {
-	param->va_type = DAT_VA_TYPE_VA;
+	param->va_type = zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 	param->rmr_scope = of_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
 }
 

@@ -46,7 +46,7 @@ static bool is_page_writable(uint64_t page)
 
 static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 {
-	uint64_t first = lmr->base, last = lmr->base + lmr->length - 1;
+	uint64_t first = lmr->start, last = lmr->start + lmr->length - 1;
 
 	if (!lmr->length || lmr->length > lmr->obj.ia->limits.max_lmr)
 		return DOFI_BAD_ARG(4);
@@ -66,19 +66,19 @@ static DAT_RETURN find_region(struct dofi_lmr *lmr)
 	lmr->length = lmr->asked_length;
 	switch ((unsigned int)lmr->mem_type) {
 	case DAT_MEM_TYPE_VIRTUAL:
-		lmr->base = (uintptr_t)lmr->region.for_va;
+		lmr->start = (uintptr_t)lmr->region.for_va;
 		return DAT_SUCCESS;
 	case DAT_MEM_TYPE_LMR:
 		source = DOFI_OBJ(lmr->region.for_lmr_handle, LMR);
 		if (!source || source->obj.ia != lmr->obj.ia)
 			return DOFI_BAD_HANDLE(LMR);
-		lmr->base = source->base;
+		lmr->start = source->start;
 		lmr->length = source->length;
 		return DAT_SUCCESS;
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
 		if (!lmr->region.for_shared_memory.shared_memory_id)
 			return DOFI_BAD_ARG(3);
-		lmr->base = (uintptr_t)lmr->region.for_shared_memory.virtual_address;
+		lmr->start = (uintptr_t)lmr->region.for_shared_memory.virtual_address;
 		return DAT_SUCCESS;
 	default:
 		return DOFI_BAD_ARG(2);
@@ -93,7 +93,7 @@ static DAT_RETURN take_cookie(struct dofi_lmr *lmr)
 	if (lmr->mem_type != DAT_MEM_TYPE_SHARED_VIRTUAL)
 		return DAT_SUCCESS;
 	lmr->cookie_share = dofi_cookie_share(*lmr->region.for_shared_memory.shared_memory_id,
-					      lmr->base, lmr->length);
+					      lmr->start, lmr->length);
 	if (lmr->cookie_share == -EINVAL || lmr->cookie_share == -EEXIST)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
 	return lmr->cookie_share < 0 ? dofi_error(lmr->cookie_share, DAT_RESOURCE_MEMORY_REGION)
@@ -108,7 +108,7 @@ static void give_cookie(struct dofi_lmr *lmr)
 
 static int register_with(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p)
 {
-	return dofi_mr_register(lmr->obj.ia, (void *)(uintptr_t)lmr->base, lmr->length, privileges,
+	return dofi_mr_register(lmr->obj.ia, (void *)(uintptr_t)lmr->start, lmr->length, privileges,
 				&mr_p->fid, &mr_p->key, &mr_p->address);
 }
 
@@ -119,7 +119,7 @@ static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 	if (ret)
 		DOFI_LOG_E("%s: the registration of %llu bytes at 0x%llx can't be closed: %s",
 			   lmr->obj.ia->name, (unsigned long long)lmr->length,
-			   (unsigned long long)lmr->base, strerror(-ret));
+			   (unsigned long long)lmr->start, strerror(-ret));
 	mr->fid = NULL;
 }
 
@@ -152,6 +152,7 @@ static DAT_RETURN open_lmr(struct dofi_lmr *lmr)
 
 	lmr->privileges = lmr->asked_privileges | DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	ret = find_region(lmr);
+	lmr->base = lmr->zero_based ? 0 : lmr->start;
 	if (ret == DAT_SUCCESS)
 		ret = check_region(lmr);
 	if (ret == DAT_SUCCESS)
@@ -193,11 +194,22 @@ static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 	return lmr_handle ? DAT_SUCCESS : DOFI_BAD_ARG(7);
 }
 
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
-			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address)
+{
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, false, lmr, lmr_context,
+				     rmr_context, registered_length, registered_address);
+}
+
+DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
+				 DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+				 DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+				 bool zero_based, DAT_LMR_HANDLE *lmr_handle,
+				 DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+				 DAT_VLEN *registered_length, DAT_VADDR *registered_address)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_lmr *lmr;
@@ -216,6 +228,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	lmr->region = region;
 	lmr->asked_length = length;
 	lmr->asked_privileges = privileges;
+	lmr->zero_based = zero_based;
 	ret = open_lmr(lmr);
 	if (ret != DAT_SUCCESS) {
 		dofi_obj_free(&lmr->obj, DAT_HANDLE_TYPE_LMR);
@@ -315,7 +328,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 	param->rmr_context = rmr_context_of(lmr);
 	param->registered_size = lmr->length;
 	param->registered_address = lmr->base;
-	dofi_lmr_param_set_type(param);
+	dofi_lmr_param_set_type(param, lmr->zero_based);
 	return DAT_SUCCESS;
 }
 

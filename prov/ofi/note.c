@@ -251,18 +251,20 @@ ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 /* The checks that an initiator makes for other RDMA are made here: a context may be gone by now. */
 static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_mail_request *request)
 {
-	const struct dofi_ctxtab *tab = &ep->obj.ia->ctxtab;
+	struct dofi_ia *ia = ep->obj.ia;
 	uint32_t index = DOFI_CTX_INDEX(request->context);
 	struct dofi_ctx ctx;
+	void *target;
 
-	if (!request->context || index >= tab->entries || !dofi_ctx_decode(&tab->wire[index], request->context, &ctx))
+	if (!request->context || !dofi_ctx_decode(&ia->ctxtab.wire[index], request->context, &ctx))
 		return NULL;
 	if (!(ctx.privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC) || ctx.pz != dofi_ctx_zone(&ctx, ep->pz->number, ep->conn_id))
 		return NULL;
-	if (request->address % sizeof(uint64_t) || request->address < ctx.base || ctx.length < sizeof(uint64_t) ||
+	if (request->address < ctx.base || ctx.length < sizeof(uint64_t) ||
 	    request->address - ctx.base > ctx.length - sizeof(uint64_t))
 		return NULL;
-	return (uint64_t *)(uintptr_t)request->address;
+	target = dofi_ctx_memory(ia, &ctx, request->address);
+	return (uintptr_t)target % sizeof(uint64_t) ? NULL : target;
 }
 
 static struct dofi_mail_answer carry_out(const struct dofi_ep *ep, const struct dofi_mail_request *request)

@@ -54,7 +54,7 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 		if (address < lmr->base || length > lmr->length || address - lmr->base > lmr->length - length)
 			return DOFI_BAD_ARG(3);
-		wr->iov[out].iov_base = (void *)(uintptr_t)address;
+		wr->iov[out].iov_base = (void *)(uintptr_t)(lmr->start + (address - lmr->base));
 		wr->iov[out].iov_len = length;
 		desc[out++] = lmr->desc;
 	}
@@ -271,9 +271,15 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
-			 DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			 DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
+			 DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	return dofi_rmr_bind_based(rmr, triplet, privileges, false, ep, cookie, flags, context);
+}
+
+DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			       bool zero_based, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			       DAT_RMR_CONTEXT *context)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(rmr_handle, RMR);
 	struct dofi_ep *ep = DOFI_OBJ(ep_handle, EP);
@@ -301,6 +307,7 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *tripl
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	dofi_wr_bind(wr)->conn = ep->conn_id;
+	dofi_wr_bind(wr)->zero_based = zero_based;
 	*context = dofi_wr_bind(wr)->context;
 	return commit(ep, &ep->req);
 }

@@ -101,6 +101,7 @@ DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
+	bool zero_based;
 	DAT_RETURN ret;
 
 	if (!rmr)
@@ -114,8 +115,9 @@ DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RM
 	param->lmr_triplet = rmr->triplet;
 	param->mem_priv = rmr->privileges;
 	param->rmr_context = rmr->context;
+	zero_based = rmr->zero_based;
 	dofi_unlock(&rmr->lock);
-	dofi_rmr_param_set_type(param, rmr->of_ep);
+	dofi_rmr_param_set_type(param, rmr->of_ep, zero_based);
 	return DAT_SUCCESS;
 }
 
@@ -176,7 +178,7 @@ static void expose(const struct dofi_bind *bind)
 	const struct dofi_ctx ctx = {
 		.key = bind->mr.key,
 		.address = bind->mr.address + offset,
-		.base = bind->triplet.virtual_address,
+		.base = bind->zero_based ? 0 : bind->triplet.virtual_address,
 		.length = bind->triplet.segment_length,
 		.context = bind->context,
 		.privileges = (uint16_t)(((unsigned int)bind->privileges & DOFI_MEM_PRIV_REMOTE) |
@@ -207,6 +209,7 @@ uint32_t dofi_bind_apply(struct dofi_bind *bind)
 	former_lmr = rmr->lmr;
 	rmr->context = bind->context;
 	rmr->conn = bind->conn;
+	rmr->zero_based = bind->zero_based;
 	rmr->lmr = bind->lmr;
 	rmr->triplet = bind->triplet;
 	rmr->privileges = bind->privileges;
@@ -251,32 +254,44 @@ bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi
 	return ours;
 }
 
-/* The LMR behind the context, by its own context, or 0. */
-static uint32_t lmr_behind(struct dofi_ia *ia, uint32_t context)
+/* An address of a live context, as a triplet of the LMR behind it, which has no length; or one with context 0. */
+static DAT_LMR_TRIPLET behind(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address)
 {
+	DAT_LMR_TRIPLET place = {.lmr_context = ctx->context, .virtual_address = address};
 	struct dofi_rmr *rmr;
-	uint32_t lmr_context;
 
-	if (dofi_ctxtab_lmr(&ia->ctxtab, context))
-		return context;
-	rmr = dofi_ctxtab_hold_rmr(&ia->ctxtab, context, hold);
+	if (dofi_ctxtab_lmr(&ia->ctxtab, ctx->context))
+		return place;
+	place = (DAT_LMR_TRIPLET){0};
+	rmr = dofi_ctxtab_hold_rmr(&ia->ctxtab, ctx->context, hold);
 	if (!rmr)
-		return 0;
+		return place;
 	dofi_lock(&rmr->lock);
-	lmr_context = rmr->context == context ? rmr->triplet.lmr_context : 0;
+	if (rmr->context == ctx->context) {
+		place.lmr_context = rmr->triplet.lmr_context;
+		place.virtual_address = rmr->triplet.virtual_address + (address - ctx->base);
+	}
 	dofi_unlock(&rmr->lock);
 	put(rmr);
-	return lmr_context;
+	return place;
+}
+
+void *dofi_ctx_memory(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address)
+{
+	DAT_LMR_TRIPLET place = behind(ia, ctx, address);
+	const struct dofi_lmr *lmr = place.lmr_context ? dofi_ctxtab_lmr(&ia->ctxtab, place.lmr_context) : NULL;
+
+	return lmr ? (void *)(uintptr_t)(lmr->start + (place.virtual_address - lmr->base)) : NULL;
 }
 
 DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn, const DAT_RMR_TRIPLET *rmr,
 			 DAT_LMR_TRIPLET *segment_p)
 {
 	uint64_t address = DOFI_RMR_ADDR(rmr), length = rmr->segment_length;
-	uint32_t lmr_context = rmr->rmr_context ? lmr_behind(ia, rmr->rmr_context) : 0;
+	const struct dofi_ctx_wire *entry = &ia->ctxtab.wire[DOFI_CTX_INDEX(rmr->rmr_context)];
 	struct dofi_ctx ctx;
 
-	if (!lmr_context || !dofi_ctx_decode(&ia->ctxtab.wire[DOFI_CTX_INDEX(rmr->rmr_context)], rmr->rmr_context, &ctx))
+	if (!rmr->rmr_context || !dofi_ctx_decode(entry, rmr->rmr_context, &ctx))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	if (ctx.pz != dofi_ctx_zone(&ctx, pz->number, conn))
 		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
@@ -284,10 +299,7 @@ DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t 
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	if (address < ctx.base || length > ctx.length || address - ctx.base > ctx.length - length)
 		return DOFI_BAD_ARG(2);
-	*segment_p = (DAT_LMR_TRIPLET){
-		.lmr_context = lmr_context,
-		.virtual_address = address,
-		.segment_length = (__typeof__(segment_p->segment_length))length,
-	};
-	return DAT_SUCCESS;
+	*segment_p = behind(ia, &ctx, address);
+	segment_p->segment_length = (__typeof__(segment_p->segment_length))length;
+	return segment_p->lmr_context ? DAT_SUCCESS : DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 }

@@ -199,6 +199,107 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 }
 END_TEST
 
+/* --- addresses that begin at 0 --- */
+
+static void zero_based_new(struct t_buf *buf, const struct t_end *end, size_t size)
+{
+	const unsigned int privileges = DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+	DAT_REGION_DESCRIPTION what;
+	DAT_VADDR first = 1;
+	DAT_VLEN length = 0;
+
+	buf->size = size;
+	buf->mem = calloc(1, size);
+	what.for_va = buf->mem;
+	t_ok(dat_lmr_create(end->on->ia, DAT_MEM_TYPE_VIRTUAL, what, size, end->on->pz, (DAT_MEM_PRIV_FLAGS)privileges,
+			    DAT_VA_TYPE_ZB, &buf->lmr, &buf->lmr_context, &buf->rmr_context, &length, &first));
+	ck_assert_uint_eq(first, 0);
+	ck_assert_uint_eq(length, size);
+}
+
+static DAT_LMR_TRIPLET zero_seg(const struct t_buf *buf, size_t offset, size_t length)
+{
+	return (DAT_LMR_TRIPLET){.lmr_context = buf->lmr_context, .virtual_address = offset, .segment_length = length};
+}
+
+static void done(const struct t_end *end, uint64_t cookie, size_t length)
+{
+	t_wait_dto(end->request_evd, end->ep, cookie, DAT_DTO_SUCCESS, length);
+}
+
+START_TEST(LMR_030_043_zero_based_regions)
+{
+	struct t_buf ours, theirs;
+	DAT_LMR_TRIPLET segment;
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_PARAM param;
+
+	ck_assert(us->on->attr.zb_supported);
+	zero_based_new(&ours, us, 256);
+	zero_based_new(&theirs, peer, 256);
+	t_ok(dat_lmr_query(ours.lmr, DAT_LMR_FIELD_ALL, &param));
+	ck_assert_int_eq(param.va_type, DAT_VA_TYPE_ZB);
+	ck_assert_uint_eq(param.registered_address, 0);
+	t_fill(ours.mem, 64, 1);
+	segment = zero_seg(&theirs, 0, 64);
+	t_ok(dat_ep_post_recv(peer->ep, 1, &segment, COOKIE(1), NO_FLAGS));
+	segment = zero_seg(&ours, 0, 64);
+	t_ok(dat_ep_post_send(us->ep, 1, &segment, COOKIE(1), NO_FLAGS));
+	done(us, 1, 64);
+	t_wait_dto(peer->recv_evd, peer->ep, 1, DAT_DTO_SUCCESS, 64);
+	ck_assert(t_is_filled(theirs.mem, 64, 1));
+	remote = t_remote(theirs.rmr_context, 128, 64);
+	t_ok(dat_ep_post_rdma_write(us->ep, 1, &segment, COOKIE(2), &remote, NO_FLAGS));
+	done(us, 2, 64);
+	segment = zero_seg(&ours, 192, 64);
+	t_ok(dat_ep_post_rdma_read(us->ep, 1, &segment, COOKIE(3), &remote, NO_FLAGS));
+	done(us, 3, 64);
+	ck_assert(t_is_filled(theirs.mem + 128, 64, 1));
+	ck_assert(t_is_filled(ours.mem + 192, 64, 1));
+	segment = zero_seg(&ours, 193, 64);
+	t_bad_arg(dat_ep_post_send(us->ep, 1, &segment, COOKIE(1), NO_FLAGS));
+	remote = t_remote(theirs.rmr_context, 8, 8);
+	segment = zero_seg(&ours, 0, 8);
+	memset(theirs.mem + 8, 0, 8);
+	t_ok(dat_ib_post_fetch_and_add(us->ep, 9, &segment, COOKIE(4), &remote, NO_FLAGS));
+	t_wait_for(us->request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+	ck_assert_uint_eq(theirs.mem[8], 9);
+}
+END_TEST
+
+START_TEST(DTO_186_zero_based_windows)
+{
+	DAT_LMR_TRIPLET window = t_seg(&peer->buf, 512, 64), local = t_seg(&us->buf, 0, 64);
+	DAT_RMR_HANDLE rmr;
+	DAT_RMR_TRIPLET remote;
+	DAT_RMR_PARAM param;
+	DAT_RMR_CONTEXT context;
+
+	t_ok(dat_rmr_create(peer->on->pz, &rmr));
+	t_ok(dat_rmr_bind(rmr, peer->buf.lmr, &window, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_ZB, peer->ep,
+			  (DAT_RMR_COOKIE){.as_64 = 1}, NO_FLAGS, &context));
+	t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
+	t_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
+	ck_assert_int_eq(param.va_type, DAT_VA_TYPE_ZB);
+	t_fill(us->buf.mem, 64, 6);
+	remote = t_remote(context, 0, 64);
+	t_ok(dat_ep_post_rdma_write(us->ep, 1, &local, COOKIE(2), &remote, NO_FLAGS));
+	done(us, 2, 64);
+	paired_send(us, peer, 8);
+	ck_assert(t_is_filled(peer->buf.mem + 512, 64, 6));
+	/* The peer reads into it itself. */
+	remote = t_remote_seg(&us->buf, 0, 32);
+	t_ok(dat_ep_post_rdma_read_to_rmr(peer->ep, &(DAT_RMR_TRIPLET){.rmr_context = context, .virtual_address = 32, .segment_length = 32},
+					  COOKIE(3), &remote, NO_FLAGS));
+	done(peer, 3, 32);
+	ck_assert_mem_eq(peer->buf.mem + 544, us->buf.mem, 32);
+	remote = t_remote(context, 1, 64);
+	t_ok(dat_ep_post_rdma_write(us->ep, 1, &local, COOKIE(2), &remote, NO_FLAGS));
+	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	t_ok(dat_rmr_free(rmr));
+}
+END_TEST
+
 /* --- CNOs --- */
 
 static bool readable(DAT_FD fd)
@@ -679,6 +780,8 @@ static void add_base(TCase *tcase)
 	tcase_add_test(tcase, DTO_069_a_foreign_context_breaks_the_connection);
 	tcase_add_test(tcase, DTO_069_without_the_flag_it_is_a_send);
 	tcase_add_test(tcase, DTO_118_119_read_into_an_RMR);
+	tcase_add_test(tcase, LMR_030_043_zero_based_regions);
+	tcase_add_test(tcase, DTO_186_zero_based_windows);
 	tcase_add_test(tcase, CNO_008_010_048_trigger_is_taken_from_a_descriptor);
 	tcase_add_test(tcase, CNO_048_049_trigger_of_an_ordinary_CNO);
 }
