@@ -16,6 +16,7 @@ unit_tests = \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
+	%D%/unit/check_timer \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = %D%/fault/hostile
@@ -180,6 +181,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)
+
+%C%_unit_check_timer_SOURCES = %D%/unit/check_timer.c $(t_headers)
+%C%_unit_check_timer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_timer_LDADD = $(p2_libs)
 
 %C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
 %C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)

@@ -264,6 +264,8 @@ START_TEST(LMR_030_043_zero_based_regions)
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 9, &segment, COOKIE(4), &remote, NO_FLAGS));
 	t_wait_for(us->request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
 	ck_assert_uint_eq(theirs.mem[8], 9);
+	t_buf_free(&ours);
+	t_buf_free(&theirs);
 }
 END_TEST
 
