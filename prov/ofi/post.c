@@ -440,6 +440,10 @@ DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET 
 		return DOFI_BAD_ARG(2);
 	if (!remote)
 		return DOFI_BAD_ARG(4);
-	ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
+	dofi_lock(&ep->lock);
+	ret = request_ready(ep);
+	if (ret == DAT_SUCCESS)
+		ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
+	dofi_unlock(&ep->lock);
 	return ret == DAT_SUCCESS ? post_rdma(handle, DOFI_OP_READ, 1, &segment, cookie, remote, flags) : ret;
 }

@@ -549,6 +549,27 @@ START_TEST(EP_163_167_175_recv_query_counts_what_the_EP_holds)
 }
 END_TEST
 
+START_TEST(EPS_031_032_posts_in_every_state)
+{
+	/* DTO-090 */
+	DAT_LMR_TRIPLET segment = t_seg(&pool, 0, 8);
+
+	for (int i = 0; i < 3; i++) {
+		t_error_sub(dat_ep_post_recv(taker[0].ep, 1, &segment, (DAT_DTO_COOKIE){0}, DAT_COMPLETION_DEFAULT_FLAG),
+			    DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+		post((size_t)i);
+		if (i == 0) {
+			t_ok(dat_ep_disconnect(taker[0].ep, DAT_CLOSE_ABRUPT_FLAG));
+			over(0, DAT_CONNECTION_EVENT_DISCONNECTED);
+		} else if (i == 1) {
+			t_ok(dat_ep_reset(taker[0].ep));
+		}
+	}
+	expect_counts(DEPTH, 3, 3);
+	t_no_event(taker[0].recv_evd);
+}
+END_TEST
+
 /* --- notification --- */
 
 static DAT_RETURN wait_briefly(DAT_EVD_HANDLE evd, DAT_COUNT threshold)
@@ -631,6 +652,7 @@ static void add_receives(TCase *tcase)
 	tcase_add_test(tcase, DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone);
 	tcase_add_test(tcase, DTO_160_an_EP_that_is_freed_leaves_the_counts_right);
 	tcase_add_test(tcase, EP_163_167_175_recv_query_counts_what_the_EP_holds);
+	tcase_add_test(tcase, EPS_031_032_posts_in_every_state);
 	tcase_add_test(tcase, DTO_138_solicited_sends_wake_a_waiter);
 	tcase_add_test(tcase, DTO_139_threshold_EPs_share_an_EVD_with_their_like);
 }
