@@ -16,6 +16,7 @@ unit_tests = \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
+	%D%/unit/check_timer \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fault_tests = \
@@ -196,6 +197,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)
 
+%C%_unit_check_timer_SOURCES = %D%/unit/check_timer.c $(t_headers)
+%C%_unit_check_timer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_timer_LDADD = $(p2_libs)
+
 %C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
 %C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wire_LDADD = $(p2_libs)
@@ -349,6 +354,7 @@ conform_sources = \
 	%D%/conform/conform_errors.c \
 	%D%/conform/conform_evd.c \
 	%D%/conform/conform_events.c \
+	%D%/conform/conform_ext.c \
 	%D%/conform/conform_handles.c \
 	%D%/conform/conform_ia.c \
 	%D%/conform/conform_loose.c \
@@ -360,6 +366,8 @@ conform_sources = \
 	%D%/conform/conform_registry.c \
 	%D%/conform/conform_returns.c \
 	%D%/conform/conform_sp.c \
+	%D%/conform/conform_srq.c \
+	%D%/conform/conform_wmark.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \
 	%D%/conform/paired.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* DAT 2.0: what differs from 1.2, and the calls that 1.2 does not have. */
 #include "api.h"
+#include "ext.h"
 
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
@@ -29,7 +30,8 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 		unfold_extension(event, out);
 	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext) {
 		out->event_data.dto_completion_event_data.operation = (DAT_DTOS)event->op;
-		out->event_data.dto_completion_event_data.rmr_context = 0;
+		out->event_data.dto_completion_event_data.rmr_context =
+			event->op == DOFI_OP_RECV_INVALIDATE ? event->dto.immediate : 0;
 	} else if (event->number == DAT_CONNECTION_REQUEST_EVENT) {
 		out->event_data.cr_arrival_event_data.truncate_flag = DAT_FALSE;
 	}
@@ -40,13 +42,13 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr)
 {
 	if (ia_attr) {
-		ia_attr->zb_supported = DAT_FALSE;
-		ia_attr->extension_supported = DAT_EXTENSION_NONE;
-		ia_attr->extension_version = 0;
+		ia_attr->zb_supported = DAT_TRUE;
+		ia_attr->extension_supported = DAT_EXTENSION_IB;
+		ia_attr->extension_version = DAT_IB_EXTENSION_VERSION;
 	}
 	if (prov_attr) {
 		prov_attr->rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
-		prov_attr->rmr_scope_supported = DAT_RMR_SCOPE_PZ;
+		prov_attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
 		prov_attr->is_signal_safe = DAT_FALSE;
 		prov_attr->ha_supported = DAT_FALSE;
 		prov_attr->ha_loadbalancing = DAT_HA_LB_NONE;
@@ -63,12 +65,11 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 {
 	if (!DOFI_IA(ia))
 		return DOFI_BAD_HANDLE(IA);
-	if (va_type == DAT_VA_TYPE_ZB)
-		return NOT_SUPPORTED;
-	if (va_type != DAT_VA_TYPE_VA)
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(7);
-	return dofi_lmr_create(ia, type, region, length, pz, privileges, lmr, lmr_context,
-			       rmr_context, registered_length, registered_address);
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, va_type == DAT_VA_TYPE_ZB,
+				     lmr, lmr_context, rmr_context, registered_length,
+				     registered_address);
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
@@ -80,14 +81,12 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
 
 	if (!DOFI_OBJ(rmr, RMR))
 		return DOFI_BAD_HANDLE(RMR);
-	if (va_type == DAT_VA_TYPE_ZB)
-		return NOT_SUPPORTED;
-	if (va_type != DAT_VA_TYPE_VA)
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(5);
 	/* An unbind names no LMR. */
 	if (triplet && triplet->segment_length && (!lmr || lmr->context != triplet->lmr_context))
 		return DOFI_BAD_HANDLE(LMR);
-	return dofi_rmr_bind(rmr, triplet, privileges, ep, cookie, flags, context);
+	return dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie, flags, context);
 }
 
 /* --- calls of 2.0 alone --- */
@@ -114,12 +113,6 @@ static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR provider, D
 }
 
 /* --- calls of 2.0 that we do not offer: a good handle is told so --- */
-
-static DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd)
-{
-	(void)evd;
-	return DOFI_OBJ(cno, CNO) ? NOT_SUPPORTED : DOFI_BAD_HANDLE(CNO);
-}
 
 static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
 			     DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
@@ -148,38 +141,15 @@ static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote,
 	return DOFI_OBJ(ep, EP) ? NOT_SUPPORTED : DOFI_BAD_HANDLE(EP);
 }
 
-static DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
-{
-	(void)rmr;
-	return DOFI_OBJ(pz, PZ) ? NOT_SUPPORTED : DOFI_BAD_HANDLE(PZ);
-}
+/* --- calls of 2.0 with another order of arguments --- */
 
 static DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 					       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 					       DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
 {
-	(void)n, (void)iov, (void)cookie, (void)flags, (void)invalidate, (void)context;
-	return DOFI_OBJ(ep, EP) ? NOT_SUPPORTED : DOFI_BAD_HANDLE(EP);
-}
-
-static DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
-					   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-					   DAT_COMPLETION_FLAGS flags)
-{
-	(void)local, (void)cookie, (void)remote, (void)flags;
-	return DOFI_OBJ(ep, EP) ? NOT_SUPPORTED : DOFI_BAD_HANDLE(EP);
-}
-
-static DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
-{
-	DAT_HANDLE_TYPE type;
-
-	(void)args;
-	/* Open queries come with the IA's name in place of a handle. */
-	if (op & DAT_OPEN_EXTENSION_BASE)
-		return NOT_SUPPORTED;
-	return dofi_obj_type(handle, &type) ? NOT_SUPPORTED
-					    : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!invalidate)
+		return dofi_ep_post_send(ep, n, iov, cookie, flags);
+	return dofi_ep_post_send_invalidate(ep, n, iov, cookie, flags, context);
 }
 
 const DAT_PROVIDER dofi_provider = {
@@ -191,11 +161,11 @@ const DAT_PROVIDER dofi_provider = {
 	.csp_query_func = csp_query,
 	.csp_free_func = csp_free,
 	.ep_common_connect_func = ep_common_connect,
-	.rmr_create_for_ep_func = rmr_create_for_ep,
+	.rmr_create_for_ep_func = dofi_rmr_create_for_ep,
 	.ep_post_send_with_invalidate_func = ep_post_send_with_invalidate,
-	.ep_post_rdma_read_to_rmr_func = ep_post_rdma_read_to_rmr,
+	.ep_post_rdma_read_to_rmr_func = dofi_ep_post_read_to_rmr,
 	.cno_fd_create_func = cno_fd_create,
-	.cno_trigger_func = cno_trigger,
+	.cno_trigger_func = dofi_cno_trigger,
 	.ia_ha_related_func = ia_ha_related,
-	.handle_extendedop_func = extended_op,
+	.handle_extendedop_func = dofi_extended_op,
 };

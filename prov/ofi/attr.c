@@ -83,6 +83,8 @@ static unsigned int ib_mtu(const struct fi_info *info)
 
 static void init_named(struct dofi_ia *ia)
 {
+	const char *extensions = DOFI_EXTENSIONS ? "TRUE" : "FALSE";
+	const char *notes = DOFI_EXTENSIONS && dofi_mail_possible(ia) ? "TRUE" : "FALSE";
 	struct dofi_named *named = &ia->named;
 	const struct fi_info *info = ia->info;
 
@@ -101,10 +103,12 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_TRANSPORT_MTU", named->mtu);
 	name_attr(named, "DAT_IB_PORT_STATUS", "ACTIVE"); /* a link that is down is not selected */
 	name_attr(named, "DAT_IB_PORT_NUMBER", "UNKNOWN");
-	name_attr(named, "DAT_EXTENSION_INTERFACE", "FALSE");
-	name_attr(named, "DAT_IB_FETCH_AND_ADD", "FALSE");
-	name_attr(named, "DAT_IB_CMP_AND_SWAP", "FALSE");
-	name_attr(named, "DAT_IB_IMMED_DATA", "FALSE");
+	name_attr(named, "DAT_EXTENSION_INTERFACE", extensions);
+	name_attr(named, "DAT_IB_FETCH_AND_ADD", notes);
+	name_attr(named, "DAT_IB_CMP_AND_SWAP", notes);
+	name_attr(named, "DAT_IB_IMMED_DATA", notes);
+	name_attr(named, "DAT_IB_UD", "FALSE");
+	name_attr(named, "DAT_COUNTERS", extensions);
 }
 
 void dofi_attr_init(struct dofi_ia *ia)

@@ -302,6 +302,23 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	return ret;
 }
 
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_handle)
+{
+	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
+	struct dofi_evd *evd;
+	bool taken;
+
+	if (!cno)
+		return DOFI_BAD_HANDLE(CNO);
+	if (!evd_handle)
+		return DOFI_BAD_ARG(2);
+	dofi_lock(&cno->lock);
+	taken = consume(cno, cno->flushes, &evd);
+	dofi_unlock(&cno->lock);
+	*evd_handle = evd;
+	return taken ? DAT_SUCCESS : DOFI_QUEUE_EMPTY;
+}
+
 /* --- life cycle --- */
 
 DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p,

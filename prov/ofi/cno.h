@@ -73,6 +73,8 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno);
+/* 2.0: takes the trigger without waiting; QUEUE_EMPTY when there is none. */
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd);
 
 #endif

@@ -6,6 +6,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "sp.h"
 #include "srq.h"
 #include "trans.h"
@@ -73,8 +74,8 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	do /* 31 bits: with the solicited bit it makes completion data of 4 bytes */
-		conn->id = ++cm->conns_next & 0x7fffffffu;
+	do
+		conn->id = ++cm->conns_next & DOFI_CONN_ID_MASK;
 	while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
 	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
 	cm->nconns++;
@@ -102,12 +103,49 @@ static void conn_free(struct dofi_conn *conn)
 
 /* --- messages out --- */
 
+#define COUNTED(counter)                                  \
+	do {                                              \
+		if (sent)                                 \
+			DOFI_COUNT_SHARED(ia, counter##_TX); \
+		else                                      \
+			DOFI_COUNT_SHARED(ia, counter##_RX); \
+	} while (0)
+
+/* As the messages of InfiniBand's connection manager that mean the same. */
+static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
+{
+	(void)ia, (void)sent;
+	switch (msg->type) {
+	case DOFI_MSG_REQUEST:
+		COUNTED(IA_CM_REQ);
+		break;
+	case DOFI_MSG_ACCEPT:
+		COUNTED(IA_CM_REP);
+		break;
+	case DOFI_MSG_READY:
+		COUNTED(IA_CM_RTU);
+		break;
+	case DOFI_MSG_REJECT:
+		if (msg->reason == DOFI_REASON_CONSUMER)
+			COUNTED(IA_CM_USER_REJ);
+		else
+			COUNTED(IA_CM_ERR_REJ);
+		break;
+	case DOFI_MSG_BYE:
+		COUNTED(IA_CM_DREQ);
+		break;
+	default:
+		break;
+	}
+}
+
 static void tell(struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	if (!conn->chan)
 		return;
 	msg->dst = conn->peer_id;
 	msg->src = conn->id;
+	count_message(conn->ia, msg, true);
 	dofi_chan_send(conn->chan, msg);
 }
 
@@ -126,6 +164,7 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
+	msg->context = ep->mail_context;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
 	if (ep->srq) {
@@ -146,6 +185,7 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_pz = msg->pz;
 	conn->peer_granted = msg->data;
 	conn->peer_srq = msg->srq;
+	conn->peer_mail = msg->context;
 	conn->peer_flags = msg->flags;
 }
 
@@ -283,10 +323,12 @@ static void conn_timeout(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 
-	if (conn->active && conn->phase != DOFI_CONN_UP)
+	if (conn->active && conn->phase != DOFI_CONN_UP) {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
-	else
+	} else {
 		last_word(conn);
+	}
 }
 
 /* --- active side --- */
@@ -330,6 +372,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	ep->local_qual = conn->port_qual;
 	ep->dialled = true;
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	DOFI_COUNT(ep, EP_CONNECT, 1);
 	dofi_unlock(&ep->lock);
 	dial(conn);
 	return 0;
@@ -341,6 +384,8 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 		return;
 	switch (-err) {
 	case ECONNREFUSED:
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_REFUSED);
+		/* fall through */
 	case ECONNRESET:
 	case EPROTO: /* somebody else's service sits on that port */
 		conn->candidate++;
@@ -530,7 +575,10 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
 		.grants = conn->peer_flags & DOFI_MSG_F_GRANTS,
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
+		.mail_context = conn->peer_mail,
 	};
+	ep->conn_id = conn->id;
+	dofi_note_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
 		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
@@ -562,11 +610,14 @@ void dofi_conn_established(struct dofi_ep *ep)
 	if (conn->active) {
 		if (conn->private_size)
 			memcpy(ep->private_data, conn->private_data, conn->private_size);
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
 		tell_simple(conn, DOFI_MSG_READY, DOFI_REASON_NONE);
 		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
 	} else {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
 		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	}
+	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 }
 
 static void establish_when_complete(struct dofi_conn *conn)
@@ -738,6 +789,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
 	struct dofi_conn *conn;
 
+	count_message(chan->ia, msg, false);
 	if (msg->type == DOFI_MSG_REQUEST) {
 		on_request(chan, msg);
 		return;
@@ -789,7 +841,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if ((wr->op == DOFI_OP_READ || wr->op == DOFI_OP_WRITE) && wr->length && wr->rctx == context)
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context)
 			wr->resolved = false;
 	}
 	dofi_unlock(&ep->lock);

@@ -45,7 +45,7 @@ struct dofi_conn {
 	uint32_t candidate; /* position in the port sequence of conn_qual */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
 	uint64_t token;
-	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq;
+	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq, peer_mail;
 	uint16_t peer_flags;
 	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
 	struct dofi_work work;	 /* runs the end */
@@ -66,6 +66,9 @@ struct dofi_conn {
 	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */
 	bool greets;		   /* ...and our word is not on the way yet */
 };
+
+/* 31 bits are room beside the solicited bit in completion data of 4 bytes; a note has room for 29. */
+#define DOFI_CONN_ID_MASK 0x1fffffffu
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
 

@@ -204,6 +204,7 @@ static DAT_RETURN accept_locked(struct dofi_cr *cr, DAT_EP_HANDLE handle, const 
 	err = dofi_conn_accept(cr->conn, ep, private_data, private_size);
 	if (err)
 		return dofi_error(err, DAT_RESOURCE_TEP);
+	DOFI_COUNT_SHARED(cr->obj.ia, IA_SP_CR_ACCEPTED);
 	/* Last: private_data may be the CR's own (PRG-09). */
 	consume(cr);
 	return DAT_SUCCESS;
@@ -238,6 +239,7 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
 		return DOFI_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
 	if (private_ok(private_size, private_data)) {
+		DOFI_COUNT_SHARED(ia, IA_SP_CR_REJECTED);
 		refuse(cr, DOFI_REASON_CONSUMER, private_data, (uint32_t)private_size);
 		consume(cr);
 	} else {

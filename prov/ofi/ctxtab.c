@@ -173,6 +173,26 @@ void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 	__atomic_store_n(&wire->context, next.context, __ATOMIC_RELEASE);
 }
 
+void dofi_ctxtab_set_rmr(struct dofi_ctxtab *tab, uint32_t context, struct dofi_rmr *rmr)
+{
+	dofi_lock(&tab->lock);
+	tab->local[DOFI_CTX_INDEX(context)].rmr = rmr;
+	dofi_unlock(&tab->lock);
+}
+
+struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context, void (*hold)(struct dofi_rmr *rmr))
+{
+	const struct dofi_ctx_local *local = &tab->local[DOFI_CTX_INDEX(context)];
+	struct dofi_rmr *rmr;
+
+	dofi_lock(&tab->lock);
+	rmr = context && local->context == context ? local->rmr : NULL;
+	if (rmr)
+		hold(rmr);
+	dofi_unlock(&tab->lock);
+	return rmr;
+}
+
 void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
 {
 	uint32_t index = DOFI_CTX_INDEX(context);
@@ -183,6 +203,7 @@ void dofi_ctxtab_release(struct dofi_ctxtab *tab, uint32_t context)
 	__atomic_store_n(&tab->wire[index].context, 0, __ATOMIC_RELEASE);
 	local->context = 0;
 	local->lmr = NULL;
+	local->rmr = NULL;
 	if (tab->resting++)
 		tab->local[tab->free_tail].next_free = (uint16_t)index;
 	else

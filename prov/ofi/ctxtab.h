@@ -16,6 +16,7 @@
 
 struct dofi_ia;
 struct dofi_lmr;
+struct dofi_rmr;
 struct fid_mr;
 
 /* What a peer reads. dofi_ctx_decode refuses an entry that is free or was read while it changed. */
@@ -29,6 +30,10 @@ struct dofi_ctx_wire {
 	uint64_t check;
 };
 
+/* Beside the rights of DAT: */
+#define DOFI_CTX_EP_SCOPE 0x4000u /* pz is the low half of a connection's id: nobody else may use it */
+#define DOFI_CTX_MAILBOX  0x8000u /* no memory of the consumer's */
+
 /* The same, decoded. */
 struct dofi_ctx {
 	uint64_t key, address, base, length;
@@ -40,6 +45,7 @@ struct dofi_ctx {
 /* The owner's side of an entry: what local translation needs. */
 struct dofi_ctx_local {
 	struct dofi_lmr *lmr; /* NULL for RMRs and free entries */
+	struct dofi_rmr *rmr; /* NULL for all but RMRs; guarded by lock */
 	uint32_t context;     /* 0: free */
 	uint16_t generation;
 	uint16_t next_free;
@@ -84,6 +90,17 @@ static inline struct dofi_lmr *dofi_ctxtab_lmr(const struct dofi_ctxtab *tab, ui
 
 	return local->context == context ? local->lmr : NULL;
 }
+
+/* What the entry's pz must be for a user of that zone and connection. */
+static inline uint16_t dofi_ctx_zone(const struct dofi_ctx *ctx, uint32_t pz, uint32_t conn)
+{
+	return (uint16_t)(ctx->privileges & DOFI_CTX_EP_SCOPE ? conn : pz);
+}
+
+/* Says whose RMR the context is. */
+void dofi_ctxtab_set_rmr(struct dofi_ctxtab *tab, uint32_t context, struct dofi_rmr *rmr);
+/* Calls hold(rmr) for the RMR of a live context, before it can be freed; NULL when there is none. */
+struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context, void (*hold)(struct dofi_rmr *rmr));
 
 /* Decodes what was read from a peer's table; false when it isn't the live entry of `context`. */
 bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct dofi_ctx *ctx_p);

@@ -6,6 +6,10 @@
 #ifndef DOFI_DAT_API_H
 #define DOFI_DAT_API_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #if DOFI_DAT_MAJOR == 1
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
@@ -13,6 +17,13 @@
 #define DOFI_CONNECT_FLAGS_KNOWN ((unsigned int)DAT_CONNECT_MULTIPATH_FLAG)
 #define DOFI_CONNECT_FLAGS_REFUSED ((unsigned int)DAT_CONNECT_MULTIPATH_FLAG)
 #define DOFI_IA_TO_REGISTRY(ia) ((unsigned long)(ia))
+#define DOFI_MEM_PRIV_REMOTE_ATOMIC 0u /* not in this generation */
+
+/* Nobody could ask for them. */
+#define DOFI_EXTENSIONS 0
+#define DOFI_COUNTERS(kind)
+#define DOFI_COUNT(object, counter, n) ((void)0)
+#define DOFI_COUNT_SHARED(object, counter) ((void)0)
 
 static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
 {
@@ -20,24 +31,35 @@ static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_W
 	param->agent = *agent;
 }
 
-static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param)
+static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param, bool zero_based)
 {
-	(void)param;
+	(void)param, (void)zero_based;
 }
 
-static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param)
+static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, bool zero_based)
 {
-	(void)param;
+	(void)param, (void)of_ep, (void)zero_based;
 }
 
 #elif DOFI_DAT_MAJOR == 2
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
+#include <dat2/dat_ib_extensions.h>
 #define DOFI_RMR_ADDR(triplet) ((triplet)->virtual_address)
+#define DOFI_EXTENSIONS 1
+#define DOFI_COUNTERS(kind) _Atomic uint64_t counters[DCNT_##kind##_ALL_COUNTERS];
+/* Cheap: where two threads count at once, one may be lost. */
+#define DOFI_COUNT(object, counter, n)                                                                      \
+	atomic_store_explicit(&(object)->counters[DCNT_##counter],                                           \
+			      atomic_load_explicit(&(object)->counters[DCNT_##counter], memory_order_relaxed) + (n), \
+			      memory_order_relaxed)
+#define DOFI_COUNT_SHARED(object, counter) \
+	((void)atomic_fetch_add_explicit(&(object)->counters[DCNT_##counter], 1, memory_order_relaxed))
 /* A path that was only requested may be single; one that is required is refused (EP-095). */
 #define DOFI_CONNECT_FLAGS_KNOWN ((unsigned int)(DAT_CONNECT_MULTIPATH_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG))
 #define DOFI_CONNECT_FLAGS_REFUSED ((unsigned int)DAT_CONNECT_MULTIPATH_REQUIRED_FLAG)
 #define DOFI_IA_TO_REGISTRY(ia) ((DAT_IA_HANDLE)(ia))
+#define DOFI_MEM_PRIV_REMOTE_ATOMIC ((unsigned int)DAT_MEM_PRIV_EXTENSION_BASE)
 
 static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
 {
@@ -53,20 +75,24 @@ static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_W
 	}
 }
 
-static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param)
+static inline void dofi_lmr_param_set_type(DAT_LMR_PARAM *param, bool zero_based)
 {
-	param->va_type = DAT_VA_TYPE_VA;
+	param->va_type = zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
-static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param)
+static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, bool zero_based)
 {
-	param->va_type = DAT_VA_TYPE_VA;
-	param->rmr_scope = DAT_RMR_SCOPE_PZ;
+	param->va_type = zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+	param->rmr_scope = of_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
 }
 
 #else
 #error "DOFI_DAT_MAJOR must be 1 or 2"
 #endif
+
+#define DOFI_MEM_PRIV_KNOWN	((unsigned int)DAT_MEM_PRIV_ALL_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)
+#define DOFI_MEM_PRIV_REMOTE                                                              \
+	((unsigned int)DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)
 
 /* A DAT error: class bit, type and subtype, as ERR-012 wants it. */
 #define DOFI_ERR(type, subtype) ((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(subtype)))

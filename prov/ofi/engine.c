@@ -50,8 +50,10 @@ void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadl
 {
 	struct dofi_engine *e = &ia->engine;
 	struct dofi_list *before = &e->timers;
+	bool was_first;
 
 	dofi_assert_held(&e->lock);
+	was_first = first_timer(e) == timer;
 	if (timer->link.next)
 		dofi_list_del(&timer->link);
 	timer->deadline = deadline;
@@ -59,10 +61,10 @@ void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadl
 	       DOFI_CONTAINER(before->prev, struct dofi_timer, link)->deadline > deadline)
 		before = before->prev;
 	dofi_list_add_tail(before, &timer->link);
-	if (first_timer(e) == timer) {
-		publish_next_timer(e);
+	if (first_timer(e) == timer || was_first)
+		publish_next_timer(e); /* a deadline in the past would keep the sleepers awake */
+	if (first_timer(e) == timer)
 		dofi_wait_kick(ia);
-	}
 }
 
 void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer)

@@ -90,6 +90,12 @@ static int init_rings(struct dofi_ring *req, struct dofi_ring *recv, const DAT_E
 	return ret;
 }
 
+/* The mark that comes with the attributes is for EPs of an SRQ; programs leave it 0 where they don't know of it. */
+static uint32_t asked_mark(const struct dofi_ep *ep)
+{
+	return ep->srq && ep->attr.srq_soft_hw > 0 ? (uint32_t)ep->attr.srq_soft_hw : UINT32_MAX;
+}
+
 DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv, struct dofi_evd *req,
 		       struct dofi_evd *conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_EP_STATE state,
 		       struct dofi_ep **ep_p)
@@ -114,6 +120,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->conn_evd = conn;
 	ep->srq = srq;
 	ep->attr = effective;
+	ep->soft_mark = asked_mark(ep);
+	ep->hard_mark = UINT32_MAX;
 	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	if (!dofi_scratch_take(ia, &ep->scratch))
 		goto err_free;
@@ -121,8 +129,10 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->aux = calloc(1, sizeof(*ep->aux));
 	if (!ep->rcache || !ep->aux)
 		goto err_rcache;
-	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+	if (dofi_mail_attach(ep))
 		goto err_rcache;
+	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+		goto err_mail;
 	ret = attach_evds(ep);
 	if (ret != DAT_SUCCESS)
 		goto err_rings;
@@ -135,6 +145,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 err_rings:
 	dofi_ring_fini(&ep->req);
 	dofi_ring_fini(&ep->recv);
+err_mail:
+	dofi_mail_detach(ep);
 err_rcache:
 	free(ep->aux);
 	free(ep->rcache);
@@ -186,6 +198,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 	free(ep->rcache);
 	free(ep->aux);
+	dofi_mail_detach(ep);
 	dofi_scratch_give(ep->obj.ia, ep->scratch);
 	dofi_lock_fini(&ep->lock);
 	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
@@ -424,6 +437,8 @@ static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 		attach_evds(ep);
 		return ret;
 	}
+	if (ep->attr.srq_soft_hw != old_attr.srq_soft_hw)
+		ep->soft_mark = asked_mark(ep);
 	dofi_obj_use(c->pz);
 	dofi_obj_unuse(ep->pz);
 	ep->pz = c->pz;
@@ -502,11 +517,49 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 	return DAT_SUCCESS;
 }
 
-/* An EP holds a buffer no longer than it takes to complete it, so there is nothing to mark (see dat_ia_query). */
+/* --- watermarks --- */
+
+/* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
+void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
+{
+	dofi_assert_held(&ep->lock);
+	if (held > ep->soft_mark) {
+		ep->soft_mark = UINT32_MAX;
+		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (held > ep->hard_mark && ep->state == DAT_EP_STATE_CONNECTED) {
+		ep->faulty = true;
+		dofi_ep_stall(ep);
+	}
+}
+
+static bool mark_ok(const struct dofi_ep *ep, DAT_COUNT mark)
+{
+	return mark == DAT_WATERMARK_INFINITE || (mark >= 0 && mark <= ep->attr.max_recv_dtos);
+}
+
 DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
 {
-	(void)soft, (void)hard;
-	return DOFI_OBJ(handle, EP) ? DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0) : DOFI_BAD_HANDLE(EP);
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_engine_enter(ep->obj.ia);
+	dofi_lock(&ep->lock);
+	if (!mark_ok(ep, soft)) {
+		ret = DOFI_BAD_ARG(2);
+	} else if (!mark_ok(ep, hard)) {
+		ret = DOFI_BAD_ARG(3);
+	} else {
+		ep->attr.srq_soft_hw = soft;
+		ep->soft_mark = (uint32_t)soft;
+		ep->hard_mark = (uint32_t)hard;
+		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
+	}
+	dofi_unlock(&ep->lock);
+	dofi_engine_leave(ep->obj.ia);
+	return ret;
 }
 
 DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)

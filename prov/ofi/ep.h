@@ -17,6 +17,7 @@ struct dofi_conn;
 struct dofi_evd;
 struct dofi_orphans;
 struct dofi_srq;
+struct fi_cq_err_entry;
 struct fid_ep;
 
 enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
@@ -24,11 +25,19 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_WRITE = 1,
 	DOFI_OP_READ = 2,
 	DOFI_OP_RECV = 3,
+	DOFI_OP_RECV_INVALIDATE = 4, /* in events alone, as RECV_IMM */
 	DOFI_OP_BIND = 5,
-	DOFI_OP_PEEK = 0x40,	 /* ours: reads the peer's context table; no event */
-	DOFI_OP_SRQ_RECV = 0x41, /* ours: a receive of an SRQ, not taken yet */
-	DOFI_OP_GRANT = 0x42,	 /* ours: a receive for news that come by themselves */
-	DOFI_OP_ORPHAN = 0x43,	 /* ours: its connection is over */
+	/* From here on with notes (note.h). */
+	DOFI_OP_WRITE_IMM = 8,
+	DOFI_OP_RECV_IMM = 9,
+	DOFI_OP_FETCH_ADD = 10,
+	DOFI_OP_CMP_SWAP = 11,
+	/* Ours; those from 0x40 on aren't in rings. */
+	DOFI_OP_SEND_INVALIDATE = 0x20, /* a send in events */
+	DOFI_OP_PEEK = 0x40,	 /* reads the peer's context table; no event */
+	DOFI_OP_SRQ_RECV = 0x41, /* a receive of an SRQ, not taken yet */
+	DOFI_OP_GRANT = 0x42,	 /* a receive for news that come by themselves */
+	DOFI_OP_ORPHAN = 0x43,	 /* its connection is over */
 };
 
 enum dofi_wr_state {
@@ -54,10 +63,13 @@ struct dofi_wr {
 	uint16_t solicited; /* receive: the message asked for a notification */
 	uint64_t length;    /* bytes to move; receive: capacity, then what came */
 	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it; receive: the PZ of its segments */
-	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved */
+	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved; atomic: both operands */
 	uint64_t rkey;
-	uint32_t rctx; /* RDMA: rmr_context */
+	uint32_t rctx; /* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
+	uint8_t step;  /* of an operation that the fabric takes in several */
+	bool written;  /* one of them, the write, is complete */
+	uint8_t note;  /* receive: enum dofi_note_kind, or 0 */
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
 };
 
@@ -81,6 +93,23 @@ static inline struct dofi_wr *dofi_ring_at(const struct dofi_ring *r, uint32_t i
 static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
 {
 	return (void **)(void *)&wr->iov[r->max_iov];
+}
+
+/* Behind these: the immediate data of a write. */
+static inline uint32_t *dofi_wr_immediate(const struct dofi_ring *r, struct dofi_wr *wr)
+{
+	return (uint32_t *)(void *)(dofi_wr_desc(r, wr) + r->max_iov);
+}
+
+static inline bool dofi_op_is_atomic(uint8_t op)
+{
+	return op == DOFI_OP_FETCH_ADD || op == DOFI_OP_CMP_SWAP;
+}
+
+/* Reads or writes by an rmr_context that is resolved here. */
+static inline bool dofi_op_is_rdma(uint8_t op)
+{
+	return op == DOFI_OP_READ || op == DOFI_OP_WRITE || op == DOFI_OP_WRITE_IMM;
 }
 
 /* A bind has no segments: its particulars use their place. */
@@ -114,6 +143,30 @@ struct dofi_peer_ep {
 	bool wants_data;	/* every message must name the connection: it goes to an SRQ */
 	bool grants;		/* tells how many receives it has; see credit.h */
 	bool wants_solicited; /* notifies by the Send's solicited flag */
+	uint32_t mail_context; /* of its mailbox, or 0 */
+	bool mail_known;       /* the next two are */
+	uint64_t mail_key, mail_address;
+};
+
+/* note.h */
+enum dofi_note_kind {
+	DOFI_NOTE_LENGTH,
+	DOFI_NOTE_IMMEDIATE,
+	DOFI_NOTE_INVALIDATE,
+	DOFI_NOTE_MAIL,
+	DOFI_NOTE_GRANT, /* of credit.h */
+};
+
+struct dofi_note {
+	uint8_t kind; /* 0: none */
+	uint32_t value, length;
+};
+
+#define DOFI_MAIL_SLOTS 4 /* atomic operations under way */
+
+struct dofi_mail_answer {
+	uint64_t value; /* before the operation */
+	uint64_t status; /* DAT_DTO_COMPLETION_STATUS */
 };
 
 struct dofi_ep {
@@ -142,6 +195,9 @@ struct dofi_ep {
 	bool refused;	      /* the fabric takes no more: the engine waits for the reason, but not for ever */
 	bool dirty;	      /* sent something since the last sync with the peer */
 	bool stalled;	      /* in engine.stalled */
+	/* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
+	uint32_t soft_mark;   /* asks for one event; then it is none again */
+	uint32_t hard_mark;   /* breaks the connection */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
 	struct dofi_list stalled_link;
 	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
@@ -150,6 +206,13 @@ struct dofi_ep {
 	struct dofi_list bind_link;   /* ia->cm.binds, guarded by engine.lock */
 	struct dofi_timer bind_limit; /* the peers that have not answered by then are given up */
 	struct dofi_peer_ep peer;
+	DOFI_COUNTERS(EP) /* guarded by lock */
+	struct dofi_note note;	/* of the message that comes next */
+	uint32_t mail_context;	/* peers find our mailbox by it */
+	uint32_t conn_id;	/* of the latest connection */
+	uint8_t mail_used, answers_due; /* bits: slots */
+	uint32_t mail_wr[DOFI_MAIL_SLOTS]; /* index of the request in the ring */
+	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
 
 	/* Configuration: changed with both locks held. */
 	struct dofi_pz *pz;
@@ -187,6 +250,8 @@ void dofi_ep_destroy(struct dofi_ep *ep);
 /* INVALID_STATE with the subtype that names the state. */
 DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
+/* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
+void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held);
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
@@ -217,6 +282,22 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
 			 DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
 
+DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			       bool zero_based, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			       DAT_RMR_CONTEXT *context);
+
+/* With notes (note.h): MODEL_NOT_SUPPORTED where the fabric can't carry them. */
+DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags);
+/* FETCH_ADD: operand is what is added. CMP_SWAP: what replaces `compare`. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, enum dofi_op op, uint64_t operand, uint64_t compare,
+			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			       DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+
 /*
  * Translates segments into wr->iov and desc, with the checks of a post; empty ones are left out. DAT_SUCCESS or the post's
  * error.
@@ -236,13 +317,26 @@ bool dofi_ep_starves(const struct dofi_ep *ep);
 bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
+/* A message came: with which note, so long. ep->lock held. */
+static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
+{
+	if (note == DOFI_NOTE_IMMEDIATE) {
+		DOFI_COUNT(ep, EP_RECV_RDMA_IMM, 1);
+		DOFI_COUNT(ep, EP_RECV_RDMA_IMM_DATA, length);
+	} else {
+		DOFI_COUNT(ep, EP_RECV, 1);
+		DOFI_COUNT(ep, EP_RECV_DATA, length);
+	}
+	(void)ep, (void)length;
+}
+
 /*
  * A fabric operation ended. err: 0 or a positive libfabric error. A message brings the number of the connection that it came
  * by, where the fabric or the sender tells it (else 0), and news (credit.h). engine.lock held.
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
-/* fi_cq_read gave no entry but ret: takes the failure that it tells of. 1, or 0 when there was nothing to take. */
-int dofi_reap_none(struct dofi_ia *ia, ssize_t ret);
+/* fi_cq_read gave no entry but ret: takes the failure that it tells of; false when there was nothing to take. */
+bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *err);
 #define DOFI_CQ_BATCH 16
 /* Events for what is done at the heads of both rings; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);

@@ -113,6 +113,7 @@ int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
 	size_t stride = sizeof(struct dofi_wr) + max_iov * (sizeof(struct iovec) + sizeof(void *));
 	uint32_t size = 1;
 
+	stride += sizeof(uint32_t); /* dofi_wr_immediate */
 	if (stride < sizeof(struct dofi_wr) + sizeof(struct dofi_bind))
 		stride = sizeof(struct dofi_wr) + sizeof(struct dofi_bind);
 	stride = (stride + DOFI_CACHE_LINE - 1) & ~(size_t)(DOFI_CACHE_LINE - 1);

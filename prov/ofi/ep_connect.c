@@ -141,6 +141,7 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
 	dofi_engine_enter(ep->obj.ia);
+	DOFI_COUNT(ep, EP_DISCONNECT, 1);
 	ret = disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG);
 	dofi_engine_leave(ep->obj.ia);
 	return ret;

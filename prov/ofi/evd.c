@@ -53,6 +53,10 @@ static bool append(struct dofi_evd *evd, const struct dofi_event *event, bool no
 	dofi_assert_held(&evd->lock);
 	if (queued(evd) == evd->qlen)
 		return false;
+	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
+		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
+	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
 	*slot(evd, evd->tail++) = *event;
 	publish_count(evd);
 	if (notify)
@@ -126,6 +130,7 @@ void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, u
 	struct dofi_event event = {.number = (uint32_t)number, .handle = handle, .reason = reason};
 	struct dofi_evd *evd = atomic_load(&ia->async_evd);
 
+	DOFI_COUNT_SHARED(ia, IA_ASYNC_ERROR);
 	if (evd)
 		dofi_evd_push(evd, &event, true);
 }
@@ -244,12 +249,17 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return DOFI_BAD_ARG(2);
 	if (atomic_load_explicit(&evd->waiter, memory_order_relaxed))
 		return DOFI_BAD_STATE(EVD_WAITER);
+	DOFI_COUNT(evd, EVD_DEQUEUE, 1);
 	if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {
+		DOFI_COUNT(evd, EVD_DEQUEUE_POLL, 1);
 		dofi_engine_poll(evd->obj.ia);
 		if (!dofi_obj_is(evd, DAT_HANDLE_TYPE_EVD)) /* an agent freed it */
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-		if (!atomic_load_explicit(&evd->count, memory_order_relaxed))
+		if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {
+			DOFI_COUNT(evd, EVD_DEQUEUE_NOT_FOUND, 1);
 			return DOFI_QUEUE_EMPTY;
+		}
+		DOFI_COUNT(evd, EVD_DEQUEUE_POLL_FOUND, 1);
 	}
 	dofi_lock(&evd->lock);
 	if (evd->waiter || !queued(evd)) {
@@ -259,6 +269,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return waiter ? DOFI_BAD_STATE(EVD_WAITER) : DOFI_QUEUE_EMPTY;
 	}
 	take(evd, &ours);
+	DOFI_COUNT(evd, EVD_DEQUEUE_FOUND, 1);
 	dofi_unlock(&evd->lock);
 	deliver(evd, &ours, event);
 	return DAT_SUCCESS;
@@ -357,7 +368,9 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		dofi_unlock(&evd->lock);
 		return ret;
 	}
+	DOFI_COUNT(evd, EVD_WAIT, 1);
 	if (queued(evd) < (uint32_t)threshold) {
+		DOFI_COUNT(evd, EVD_WAIT_BLOCKED, 1);
 		evd->waiter = true;
 		evd->wake = DOFI_WAKE_NONE;
 		evd->threshold = (uint32_t)threshold;
@@ -367,6 +380,8 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		slept = sleep_for_events(evd, seen, deadline);
 		dofi_lock(&evd->lock);
 		ret = outcome(evd, slept);
+		if (ret == DAT_SUCCESS)
+			DOFI_COUNT(evd, EVD_WAIT_NOTIFY, 1);
 		leave(evd);
 	}
 	if (ret == DAT_SUCCESS)

@@ -72,6 +72,7 @@ struct dofi_evd {
 	_Atomic uint32_t bell;
 	enum dofi_dto_config config;
 	uint32_t dto_streams;	/* EP directions that feed it */
+	DOFI_COUNTERS(EVD)
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
 };
 

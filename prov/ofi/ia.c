@@ -325,6 +325,7 @@ static const struct step {
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
+	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };

@@ -10,6 +10,7 @@
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "note.h"
 #include "object.h"
 #include "param.h"
 #include "select.h"
@@ -89,6 +90,7 @@ struct dofi_ia {
 	struct dofi_cm cm;
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
+	struct dofi_mail mail;
 
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
@@ -102,6 +104,7 @@ struct dofi_ia {
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */
 	struct dofi_list doomed[DOFI_HANDLE_TYPES];
 
+	DOFI_COUNTERS(IA)
 	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;
 };

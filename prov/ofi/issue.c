@@ -8,6 +8,7 @@
 #include "ep.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -82,7 +83,7 @@ static bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const st
 {
 	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 
-	return (ctx->privileges & need) && ctx->pz == (uint16_t)ep->peer.pz && wr->raddr >= ctx->base &&
+	return (ctx->privileges & need) && ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) && wr->raddr >= ctx->base &&
 	       wr->length <= ctx->length && wr->raddr - ctx->base <= ctx->length - wr->length;
 }
 
@@ -106,14 +107,39 @@ static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 	return GO;
 }
 
+/* The peer's mailbox is an entry of its table, too. */
+static enum verdict find_mailbox(struct dofi_ep *ep)
+{
+	uint32_t context = ep->peer.mail_context;
+	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
+
+	if (ep->peer.mail_known)
+		return GO;
+	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
+		return REFUSED;
+	if (ctx->context == context)
+		return dofi_note_learn(ep, ctx) ? GO : REFUSED;
+	peek(ep, context);
+	return WAIT;
+}
+
 static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
 		return WAIT;
 	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
-	if (wr->op == DOFI_OP_SEND && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
+	if (dofi_op_is_message(wr->op) && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
 		return WAIT;
+	if (ep->mail_used || dofi_op_is_atomic(wr->op))
+		if (!dofi_note_may_start(ep, wr))
+			return WAIT;
+	if (dofi_op_is_noted(wr->op)) {
+		enum verdict verdict = find_mailbox(ep);
+
+		if (verdict != GO)
+			return verdict;
+	}
 	return wr->resolved ? GO : resolve(ep, wr);
 }
 
@@ -147,7 +173,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 		dofi_conn_apply_bind(ep, wr);
 		break;
 	default:
-		assert(0);
+		ret = dofi_note_start(ep, wr);
 	}
 	if (ret)
 		wr->state = DOFI_WR_QUEUED;
@@ -217,7 +243,7 @@ bool dofi_ep_starves(const struct dofi_ep *ep)
 	const struct dofi_ring *ring = &ep->req;
 
 	dofi_assert_held(&ep->lock);
-	return ring->issue != ring->tail && dofi_ring_at(ring, ring->issue)->op == DOFI_OP_SEND && dofi_credit_out(ep);
+	return ring->issue != ring->tail && dofi_op_is_message(dofi_ring_at(ring, ring->issue)->op) && dofi_credit_out(ep);
 }
 
 void dofi_ep_issue(struct dofi_ep *ep)
@@ -225,6 +251,8 @@ void dofi_ep_issue(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!ep->path_up)
 		return;
+	if (ep->answers_due)
+		dofi_note_send_answers(ep);
 	if (ep->recv.issue != ep->recv.tail)
 		issue_receives(ep);
 	if (ep->req.issue == ep->req.tail)

@@ -15,8 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-
 /* --- the region; registration caches come here often, so only cheap system calls --- */
 
 static uint64_t page_of(uint64_t address)
@@ -48,13 +46,13 @@ static bool is_page_writable(uint64_t page)
 
 static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 {
-	uint64_t first = lmr->base, last = lmr->base + lmr->length - 1;
+	uint64_t first = lmr->start, last = lmr->start + lmr->length - 1;
 
 	if (!lmr->length || lmr->length > lmr->obj.ia->limits.max_lmr)
 		return DOFI_BAD_ARG(4);
 	if (last < first || !is_mapped(first, lmr->length))
 		return DOFI_BAD_ARG(3);
-	if ((lmr->privileges & DAT_MEM_PRIV_WRITE_FLAG) &&
+	if (((unsigned int)lmr->privileges & (DAT_MEM_PRIV_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
 	    !(is_page_writable(page_of(first)) && is_page_writable(page_of(last))))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	return DAT_SUCCESS;
@@ -68,19 +66,19 @@ static DAT_RETURN find_region(struct dofi_lmr *lmr)
 	lmr->length = lmr->asked_length;
 	switch ((unsigned int)lmr->mem_type) {
 	case DAT_MEM_TYPE_VIRTUAL:
-		lmr->base = (uintptr_t)lmr->region.for_va;
+		lmr->start = (uintptr_t)lmr->region.for_va;
 		return DAT_SUCCESS;
 	case DAT_MEM_TYPE_LMR:
 		source = DOFI_OBJ(lmr->region.for_lmr_handle, LMR);
 		if (!source || source->obj.ia != lmr->obj.ia)
 			return DOFI_BAD_HANDLE(LMR);
-		lmr->base = source->base;
+		lmr->start = source->start;
 		lmr->length = source->length;
 		return DAT_SUCCESS;
 	case DAT_MEM_TYPE_SHARED_VIRTUAL:
 		if (!lmr->region.for_shared_memory.shared_memory_id)
 			return DOFI_BAD_ARG(3);
-		lmr->base = (uintptr_t)lmr->region.for_shared_memory.virtual_address;
+		lmr->start = (uintptr_t)lmr->region.for_shared_memory.virtual_address;
 		return DAT_SUCCESS;
 	default:
 		return DOFI_BAD_ARG(2);
@@ -95,7 +93,7 @@ static DAT_RETURN take_cookie(struct dofi_lmr *lmr)
 	if (lmr->mem_type != DAT_MEM_TYPE_SHARED_VIRTUAL)
 		return DAT_SUCCESS;
 	lmr->cookie_share = dofi_cookie_share(*lmr->region.for_shared_memory.shared_memory_id,
-					      lmr->base, lmr->length);
+					      lmr->start, lmr->length);
 	if (lmr->cookie_share == -EINVAL || lmr->cookie_share == -EEXIST)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
 	return lmr->cookie_share < 0 ? dofi_error(lmr->cookie_share, DAT_RESOURCE_MEMORY_REGION)
@@ -110,7 +108,7 @@ static void give_cookie(struct dofi_lmr *lmr)
 
 static int register_with(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p)
 {
-	return dofi_mr_register(lmr->obj.ia, (void *)(uintptr_t)lmr->base, lmr->length, privileges,
+	return dofi_mr_register(lmr->obj.ia, (void *)(uintptr_t)lmr->start, lmr->length, privileges,
 				&mr_p->fid, &mr_p->key, &mr_p->address);
 }
 
@@ -121,7 +119,7 @@ static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 	if (ret)
 		DOFI_LOG_E("%s: the registration of %llu bytes at 0x%llx can't be closed: %s",
 			   lmr->obj.ia->name, (unsigned long long)lmr->length,
-			   (unsigned long long)lmr->base, strerror(-ret));
+			   (unsigned long long)lmr->start, strerror(-ret));
 	mr->fid = NULL;
 }
 
@@ -133,11 +131,16 @@ static void expose(struct dofi_lmr *lmr)
 		.base = lmr->base,
 		.length = lmr->length,
 		.context = lmr->context,
-		.privileges = (uint16_t)(lmr->privileges & REMOTE_FLAGS),
+		.privileges = (uint16_t)((unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE),
 		.pz = (uint16_t)lmr->pz->number,
 	};
 
 	dofi_ctxtab_expose(&lmr->obj.ia->ctxtab, &ctx);
+}
+
+static DAT_RMR_CONTEXT rmr_context_of(const struct dofi_lmr *lmr)
+{
+	return (unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE ? lmr->context : 0;
 }
 
 /* From what was asked for to a live LMR. */
@@ -149,6 +152,7 @@ static DAT_RETURN open_lmr(struct dofi_lmr *lmr)
 
 	lmr->privileges = lmr->asked_privileges | DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	ret = find_region(lmr);
+	lmr->base = lmr->zero_based ? 0 : lmr->start;
 	if (ret == DAT_SUCCESS)
 		ret = check_region(lmr);
 	if (ret == DAT_SUCCESS)
@@ -163,7 +167,7 @@ static DAT_RETURN open_lmr(struct dofi_lmr *lmr)
 	err = dofi_ctxtab_reserve(&ia->ctxtab, lmr, &lmr->context);
 	if (err)
 		goto err_deregister;
-	if (lmr->privileges & REMOTE_FLAGS)
+	if (rmr_context_of(lmr))
 		expose(lmr);
 	dofi_lock_init(&lmr->lock);
 	dofi_obj_use(lmr->pz);
@@ -177,11 +181,6 @@ err_cookie:
 	return dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
 }
 
-static DAT_RMR_CONTEXT rmr_context_of(const struct dofi_lmr *lmr)
-{
-	return lmr->privileges & REMOTE_FLAGS ? lmr->context : 0;
-}
-
 /* All but the region. */
 static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 			       DAT_MEM_PRIV_FLAGS privileges, const DAT_LMR_HANDLE *lmr_handle)
@@ -190,16 +189,27 @@ static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 
 	if (!pz || pz->obj.ia != ia)
 		return DOFI_BAD_HANDLE(PZ);
-	if (!privileges || (privileges & ~DAT_MEM_PRIV_ALL_FLAG))
+	if (!privileges || ((unsigned int)privileges & ~DOFI_MEM_PRIV_KNOWN))
 		return DOFI_BAD_ARG(6);
 	return lmr_handle ? DAT_SUCCESS : DOFI_BAD_ARG(7);
 }
 
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
-			   DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
-			   DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE *lmr_handle,
-			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			   DAT_VLEN *registered_length, DAT_VADDR *registered_address)
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
+			   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address)
+{
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, false, lmr, lmr_context,
+				     rmr_context, registered_length, registered_address);
+}
+
+DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
+				 DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+				 DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges,
+				 bool zero_based, DAT_LMR_HANDLE *lmr_handle,
+				 DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+				 DAT_VLEN *registered_length, DAT_VADDR *registered_address)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_lmr *lmr;
@@ -218,6 +228,7 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 	lmr->region = region;
 	lmr->asked_length = length;
 	lmr->asked_privileges = privileges;
+	lmr->zero_based = zero_based;
 	ret = open_lmr(lmr);
 	if (ret != DAT_SUCCESS) {
 		dofi_obj_free(&lmr->obj, DAT_HANDLE_TYPE_LMR);
@@ -281,7 +292,7 @@ int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct 
 	DAT_MEM_PRIV_FLAGS most = DAT_MEM_PRIV_READ_FLAG;
 	int ret = 0;
 
-	if (!(privileges & REMOTE_FLAGS & ~lmr->privileges)) {
+	if (!((unsigned int)privileges & DOFI_MEM_PRIV_REMOTE & ~(unsigned int)lmr->privileges)) {
 		*mr_p = lmr->mr;
 		return 0;
 	}
@@ -317,7 +328,7 @@ DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LM
 	param->rmr_context = rmr_context_of(lmr);
 	param->registered_size = lmr->length;
 	param->registered_address = lmr->base;
-	dofi_lmr_param_set_type(param);
+	dofi_lmr_param_set_type(param, lmr->zero_based);
 	return DAT_SUCCESS;
 }
 

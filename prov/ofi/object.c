@@ -114,6 +114,34 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 	return obj;
 }
 
+#define COUNTED(kind)                                           \
+	case DAT_HANDLE_TYPE_##kind:                            \
+		if (made)                                       \
+			DOFI_COUNT_SHARED(ia, IA_##kind##_CREATE); \
+		else                                            \
+			DOFI_COUNT_SHARED(ia, IA_##kind##_FREE);   \
+		break
+
+static void count_object(struct dofi_ia *ia, DAT_HANDLE_TYPE type, bool made)
+{
+	(void)ia, (void)made;
+	switch (type) {
+		COUNTED(EP);
+		COUNTED(EVD);
+		COUNTED(LMR);
+		COUNTED(PZ);
+		COUNTED(RMR);
+		COUNTED(RSP);
+		COUNTED(SRQ);
+	case DAT_HANDLE_TYPE_PSP: /* there are two ways to make one, which count themselves */
+		if (!made)
+			DOFI_COUNT_SHARED(ia, IA_PSP_FREE);
+		break;
+	default:
+		break;
+	}
+}
+
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	struct dofi_ia *ia = obj->ia;
@@ -123,6 +151,7 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 		dofi_list_add_tail(&ia->objects[type], &obj->siblings);
 		ia->counts[type]++;
 		dofi_unlock(&ia->obj_lock);
+		count_object(ia, type, true);
 	}
 	atomic_store_explicit(&obj->magic, DOFI_MAGIC | (uint32_t)type, memory_order_release);
 }
@@ -141,6 +170,7 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 		if (type != DAT_HANDLE_TYPE_IA) {
 			dofi_list_del(&obj->siblings);
 			ia->counts[type]--;
+			count_object(ia, type, false);
 		}
 	}
 	dofi_unlock(&ia->obj_lock);

@@ -3,20 +3,18 @@
 
 #include "ep_attr.h"
 #include "ia.h"
+#include "note.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t count_issued(const struct dofi_ring *ring)
+static uint32_t count_outstanding(const struct dofi_ring *ring)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = ring->head; i != ring->issue; i++) {
-		const struct dofi_wr *wr = dofi_ring_at(ring, i);
-
-		n += wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
-	}
+	for (uint32_t i = ring->head; i != ring->tail; i++)
+		n += dofi_note_outstanding(dofi_ring_at(ring, i));
 	return n;
 }
 
@@ -36,10 +34,10 @@ static char *replace(struct dofi_ring *ring)
 static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memory)
 {
 	ring.base = memory;
-	for (uint32_t i = ring.head; i != ring.issue; i++) {
+	for (uint32_t i = ring.head; i != ring.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ring, i);
 
-		if (wr->state != DOFI_WR_ISSUED || wr->op == DOFI_OP_BIND)
+		if (!dofi_note_outstanding(wr))
 			continue;
 		wr->op = DOFI_OP_ORPHAN;
 		wr->orphans = orphans;
@@ -49,7 +47,7 @@ static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memo
 int dofi_orphans_leave(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint32_t count = count_issued(&ep->req) + count_issued(&ep->recv) + ep->peeking;
+	uint32_t count = count_outstanding(&ep->req) + count_outstanding(&ep->recv) + ep->peeking;
 	struct dofi_orphans *orphans;
 	struct dofi_wr *aux;
 
@@ -110,7 +108,7 @@ int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
 		return -ENOMEM;
 	orphans->ia = ia;
 	orphans->scratch = DOFI_NO_SCRATCH;
-	orphans->count = count_issued(ring);
+	orphans->count = count_outstanding(ring);
 	orphans->memory[0] = ring->base;
 	mark(orphans, *ring, ring->base);
 	dofi_list_add_tail(&ia->orphans, &orphans->link);

@@ -54,7 +54,7 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 		if (address < lmr->base || length > lmr->length || address - lmr->base > lmr->length - length)
 			return DOFI_BAD_ARG(3);
-		wr->iov[out].iov_base = (void *)(uintptr_t)address;
+		wr->iov[out].iov_base = (void *)(uintptr_t)(lmr->start + (address - lmr->base));
 		wr->iov[out].iov_len = length;
 		desc[out++] = lmr->desc;
 	}
@@ -74,6 +74,36 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->solicited = 0;
 	wr->length = length;
 	wr->resolved = true;
+	wr->step = wr->note = 0;
+	wr->written = false;
+}
+
+#define COUNTED(op, counter)                                     \
+	case DOFI_OP_##op:                                       \
+		DOFI_COUNT(ep, EP_POST_##counter, 1);            \
+		DOFI_COUNT(ep, EP_POST_##counter##_DATA, length); \
+		break
+
+/* ep->lock held. */
+static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
+{
+	(void)ep, (void)length;
+	switch (op) {
+		COUNTED(SEND, SEND);
+		COUNTED(SEND_INVALIDATE, SEND);
+		COUNTED(RECV, RECV);
+		COUNTED(WRITE, WRITE);
+		COUNTED(WRITE_IMM, WRITE_IMM);
+		COUNTED(READ, READ);
+	case DOFI_OP_CMP_SWAP:
+		DOFI_COUNT(ep, EP_POST_CMP_SWAP, 1);
+		break;
+	case DOFI_OP_FETCH_ADD:
+		DOFI_COUNT(ep, EP_POST_FETCH_ADD, 1);
+		break;
+	default:
+		break;
+	}
 }
 
 /* A read fills its segments front to back and no more than the remote length (DTO-098). */
@@ -95,6 +125,7 @@ static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
+	count_post(ep, dofi_ring_at(ring, ring->tail)->op, dofi_ring_at(ring, ring->tail)->length);
 	ring->tail++;
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
@@ -149,6 +180,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->raddr = (uintptr_t)ep->pz;
+	if (ep->state != DAT_EP_STATE_DISCONNECTED)
+		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv) + 1);
 	return commit(ep, &ep->recv);
 }
 
@@ -239,9 +272,15 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
-			 DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			 DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
+			 DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	return dofi_rmr_bind_based(rmr, triplet, privileges, false, ep, cookie, flags, context);
+}
+
+DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
+			       bool zero_based, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			       DAT_RMR_CONTEXT *context)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(rmr_handle, RMR);
 	struct dofi_ep *ep = DOFI_OBJ(ep_handle, EP);
@@ -268,6 +307,144 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *tripl
 	ret = dofi_bind_prepare(rmr, ep->pz, triplet, privileges, dofi_wr_bind(wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
+	dofi_wr_bind(wr)->conn = ep->conn_id;
+	dofi_wr_bind(wr)->zero_based = zero_based;
 	*context = dofi_wr_bind(wr)->context;
 	return commit(ep, &ep->req);
+}
+
+/* --- operations with notes: DAT 2.0 alone has calls for them --- */
+
+#define NOTED_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
+
+/* As request_ready, for an operation that begins with a note. */
+static DAT_RETURN noted_ready(const struct dofi_ep *ep)
+{
+	if (!ep->obj.ia->mail.boxes)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	return request_ready(ep);
+}
+
+DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_request_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(5));
+	if (!context)
+		return refuse(ep, DOFI_BAD_ARG(7));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (length > ep->obj.ia->limits.max_message)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_SEND_INVALIDATE, cookie, flags, length);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->rctx = context;
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (n && !remote)
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (!segments_ok(n, iov, ep->attr.max_rdma_write_iov))
+		return refuse(ep, DOFI_BAD_ARG(2));
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(7));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	length = segments_length(n, iov);
+	if (n && length > remote->segment_length)
+		return refuse(ep, DOFI_ERR(DAT_LENGTH_ERROR, 0));
+	if (length > ep->obj.ia->limits.max_rdma)
+		return refuse(ep, DOFI_BAD_ARG(3));
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, DOFI_OP_WRITE_IMM, cookie, flags, length);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	*dofi_wr_immediate(&ep->req, wr) = immediate;
+	if (length) {
+		wr->raddr = DOFI_RMR_ADDR(remote);
+		wr->rctx = remote->rmr_context;
+		wr->resolved = false;
+	}
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand, uint64_t compare,
+			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			       DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!local || local->segment_length != sizeof(uint64_t))
+		return DOFI_BAD_ARG(3);
+	if (!remote || remote->segment_length < sizeof(uint64_t))
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
+		return refuse(ep, DOFI_BAD_ARG(6));
+	ret = noted_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr = dofi_ring_at(&ep->req, ep->req.tail);
+	fill(wr, ep, op, cookie, flags, sizeof(uint64_t));
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, 1, local, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->raddr = DOFI_RMR_ADDR(remote);
+	wr->rctx = remote->rmr_context;
+	wr->faddr = operand;
+	wr->rkey = compare;
+	return commit(ep, &ep->req);
+}
+
+DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_LMR_TRIPLET segment;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!local)
+		return DOFI_BAD_ARG(2);
+	if (!remote)
+		return DOFI_BAD_ARG(4);
+	dofi_lock(&ep->lock);
+	ret = request_ready(ep);
+	if (ret == DAT_SUCCESS)
+		ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
+	dofi_unlock(&ep->lock);
+	return ret == DAT_SUCCESS ? post_rdma(handle, DOFI_OP_READ, 1, &segment, cookie, remote, flags) : ret;
 }

@@ -40,8 +40,10 @@ DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_
 	if (!qual)
 		return DOFI_BAD_ARG(2);
 	ret = psp_create(ia, qual, evd, flags, &sp);
-	if (ret == DAT_SUCCESS)
+	if (ret == DAT_SUCCESS) {
+		DOFI_COUNT_SHARED(ia, IA_PSP_CREATE);
 		*psp = sp;
+	}
 	return ret;
 }
 
@@ -60,6 +62,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT
 		return DOFI_BAD_ARG(5);
 	ret = psp_create(ia, 0, evd, flags, &sp);
 	if (ret == DAT_SUCCESS) {
+		DOFI_COUNT_SHARED(ia, IA_PSP_CREATE_ANY);
 		*qual = sp->conn_qual;
 		*psp = sp;
 	}

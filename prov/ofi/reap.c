@@ -7,6 +7,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "orphan.h"
 #include "srq.h"
 
@@ -35,6 +36,8 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 
 	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return;
+	if (dofi_op_is_noted(wr->op) || wr->note)
+		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, &event);
 	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
 		ep->faulty = true; /* a completion is lost: the connection can't go on */
 		dofi_ep_stall(ep);
@@ -140,12 +143,27 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	fail_path(ep, err);
 }
 
+/* The message that the latest note was about. */
+static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_note note = dofi_note_take(ep, &wr->status);
+
+	wr->note = note.kind;
+	wr->rctx = note.value;
+	if (note.kind == DOFI_NOTE_IMMEDIATE)
+		wr->length = note.length;
+}
+
 static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
 {
-	wr->state = DOFI_WR_DONE;
+	if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
+		wr->state = DOFI_WR_DONE;
 	if (wr->op != DOFI_OP_RECV)
 		return;
 	wr->length = length;
+	if (ep->note.kind)
+		heed_note(ep, wr);
+	dofi_ep_count_received(ep, wr->note, wr->length);
 	ep->nreceived++;
 	wr->solicited = news & DOFI_NEWS_SOLICITED;
 	dofi_credit_take(ep, news);
@@ -190,18 +208,16 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	dofi_unlock(&ep->lock);
 }
 
-int dofi_reap_none(struct dofi_ia *ia, ssize_t ret)
+bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *err)
 {
-	struct fi_cq_err_entry err = {0};
-
 	if (ret != -FI_EAVAIL) {
 		if (ret && ret != -FI_EAGAIN && ret != -FI_EINTR)
 			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-ret));
-		return 0;
+		return false;
 	}
-	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
-		return 0;
-	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err ? err.err : FI_EOTHER, err.len, 0, 0);
-	return 1;
+	if (fi_cq_readerr(ia->cq, err, 0) != 1)
+		return false;
+	if (!err->err)
+		err->err = FI_EOTHER;
+	return true;
 }

@@ -16,8 +16,7 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
 }
 
-/* A later Send waits for this write's completion, so that has to mean: it is in the peer's memory. */
-static ssize_t write_and_deliver(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
 {
 	const struct fi_rma_iov target = {.addr = wr->faddr, .len = wr->length, .key = wr->rkey};
 	const struct fi_msg_rma msg = {
@@ -28,21 +27,33 @@ static ssize_t write_and_deliver(struct dofi_ep *ep, struct dofi_wr *wr)
 		.rma_iov = &target,
 		.rma_iov_count = 1,
 		.context = wr,
+		.data = data,
 	};
 
-	return fi_writemsg(ep->fep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+	return fi_writemsg(ep->fep, &msg, flags | FI_COMPLETION);
 }
 
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
+	/* A later Send waits for this write's completion, so that has to mean: it is in the peer's memory. */
 	if (ep->obj.ia->order == DOFI_HOLD)
-		return write_and_deliver(ep, wr);
+		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
 	if (wr->niov == 1)
 		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
 				wr);
 	return fi_writev(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
+}
+
+ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
+}
+
+ssize_t dofi_rma_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+{
+	return fi_inject_writedata(ep->fep, record, size, data, ep->dest, raddr, rkey);
 }
 
 ssize_t dofi_rma_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,

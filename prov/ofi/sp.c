@@ -99,5 +99,6 @@ enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *re
 	/* An RSP is good for one request; the backlog is the room on the EVD. */
 	if ((sp->rsp && !sp->ep) || !dofi_evd_room(sp->evd) || dofi_cr_new(sp, conn, remote))
 		return DOFI_REASON_RESOURCES;
+	DOFI_COUNT_SHARED(conn->ia, IA_SP_CR);
 	return DOFI_REASON_NONE;
 }

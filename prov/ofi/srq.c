@@ -8,6 +8,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "orphan.h"
 #include "trans.h"
 
@@ -281,64 +282,101 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	return ret;
 }
 
-/* The connection that this message came by is gone: its buffer waits for the next one (DTO-145). */
+/* Nobody is to have this message: its buffer waits for the next one (DTO-145). */
 static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
+	bool raise = false;
+
 	dofi_lock(&srq->lock);
 	if (srq->closing || srq->obj.ia->trans->srq_recv(srq, wr)) {
 		wr->state = DOFI_WR_QUEUED;
 		srq->idle[srq->nidle++] = wr;
 		srq->available--;
 		srq->outstanding--;
+		check_watermark(srq, &raise);
 	}
 	dofi_unlock(&srq->lock);
+	if (raise)
+		raise_watermark(srq);
 }
 
-static bool notifies(const struct dofi_ep *ep, uint32_t news)
+/* The EP that the message was for, as long as its consumer may be told of it (DTO-144, DTO-160). */
+static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn *conn)
 {
-	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (news & DOFI_NEWS_SOLICITED);
+	if (!conn || !conn->ep || conn->ep->srq != srq)
+		return NULL;
+	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
 }
 
-static void deliver(struct dofi_ep *ep, const struct dofi_event *event, uint32_t news)
+static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t news)
+{
+	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (news & DOFI_NEWS_SOLICITED) ||
+	       status != DAT_DTO_SUCCESS;
+}
+
+static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
+{
+	struct dofi_note note = dofi_note_take(ep, &event->status);
+
+	if (note.kind == DOFI_NOTE_IMMEDIATE)
+		event->dto.length = note.length;
+	dofi_note_mark(event->op, note, event);
+}
+
+static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 {
 	dofi_lock(&ep->lock);
+	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
+		heed_note(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
+	if (event->status == DAT_DTO_SUCCESS)
+		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0, event->dto.length);
+	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
 	if (dofi_credit_due(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
-	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, news))) {
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, news)) || event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
 	dofi_unlock(&ep->lock);
 }
 
+/* A message that did not fit is its EP's fault; anything else is what the end of a connection leaves. */
+static uint8_t status_of(int err)
+{
+	if (!err)
+		return DAT_DTO_SUCCESS;
+	return err == FI_ETRUNC ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_FLUSHED;
+}
+
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_srq *srq = wr->srq;
 	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
+	struct dofi_ep *ep = taker(srq, conn);
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,
-		.status = DAT_DTO_SUCCESS,
+		.status = status_of(err),
+		.handle = ep,
 		.dto = {.cookie = wr->cookie, .length = length, .srq = srq},
 	};
 	bool raise;
 
-	if (err || !conn || !conn->ep || conn->ep->srq != srq || conn->phase == DOFI_CONN_OVER) {
+	if (!ep) {
 		take_back(srq, wr);
 		return;
 	}
-	event.handle = conn->ep;
 	dofi_lock(&srq->lock);
 	wr->state = DOFI_WR_QUEUED;
 	srq->idle[srq->nidle++] = wr;
 	srq->available--;
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
-	deliver(conn->ep, &event, news);
+	deliver(ep, &event, news);
 	if (raise)
 		raise_watermark(srq);
 }

@@ -42,6 +42,12 @@ struct dofi_trans_ops {
 	ssize_t (*recv)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*read)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
+	/* As write, with completion data for the peer. */
+	ssize_t (*write_noted)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+	/* A write that is sent at once and never completes here: the record may be gone on return. */
+	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data);
+	/* A message of no bytes on behalf of wr, which never completes here. */
+	ssize_t (*send_empty)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* Plain read of a peer's registered memory into local scratch; for context resolution and the final sync. */
 	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey);

@@ -5,6 +5,7 @@
 #include "credit.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "rma.h"
 #include "srq.h"
 #include "trans.h"
@@ -261,12 +262,28 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 {
 	uint32_t number = 0, news = 0;
 
+	if (entry->flags & FI_REMOTE_WRITE) {
+		dofi_note_arrived(ia, entry->data);
+		return;
+	}
 	if (entry->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, entry->data, &number, &news);
-	if (entry->flags & FI_REMOTE_WRITE)
-		dofi_credit_arrived(ia, number, news);
-	else if (entry->op_context)
+	if (entry->op_context)
 		dofi_reap_done(entry->op_context, 0, entry->len, number, news);
+}
+
+static int reap_error(struct dofi_ia *ia, ssize_t ret)
+{
+	struct fi_cq_err_entry err = {0};
+	uint32_t number = 0, news = 0;
+
+	if (!dofi_reap_error(ia, ret, &err))
+		return 0;
+	if (err.flags & FI_REMOTE_CQ_DATA)
+		decode(ia, err.data, &number, &news);
+	if (err.op_context)
+		dofi_reap_done(err.op_context, err.err, err.len, number, news);
+	return 1;
 }
 
 static int msg_reap(struct dofi_ia *ia)
@@ -275,7 +292,7 @@ static int msg_reap(struct dofi_ia *ia)
 	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
 
 	if (n <= 0)
-		return dofi_reap_none(ia, n);
+		return reap_error(ia, n);
 	for (ssize_t i = 0; i < n; i++)
 		completed(ia, &entries[i]);
 	return (int)n;
@@ -300,9 +317,14 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 	return ret;
 }
 
+static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+}
+
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	bool solicited = is_solicited(ep, wr);
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (ep->peer.wants_data || solicited || dofi_credit_due(ep))
@@ -312,6 +334,15 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (wr->niov == 0)
 		return fi_send(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
 	return fi_sendv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = is_solicited(ep, wr);
+
+	if (ep->peer.wants_data || solicited)
+		return fi_injectdata(ep->fep, NULL, 0, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
+	return fi_inject(ep->fep, NULL, 0, FI_ADDR_UNSPEC);
 }
 
 static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -325,11 +356,10 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_recvv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
 }
 
-/* The peer gets the completion data of an empty write. */
 static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
 {
-	return fi_inject_writedata(ep->fep, ep->obj.ia->sink.page, 0, encode(ep, news), FI_ADDR_UNSPEC,
-				   ep->peer.sink_address, ep->peer.sink_key);
+	return dofi_rma_note(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
+			     dofi_note_word(ep, DOFI_NOTE_GRANT, news));
 }
 
 /* --- shared receive queues --- */
@@ -372,6 +402,9 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.write = dofi_rma_write,
 	.peek = dofi_rma_peek,
 	.grant = msg_grant,
+	.write_noted = dofi_rma_write_noted,
+	.note = dofi_rma_note,
+	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,
 	.srq_recv = msg_srq_recv,

@@ -28,7 +28,7 @@
 #define TAG_SRQ		 (2ull << 46)
 #define TAG_GRANT	 (3ull << 46)
 #define TAG_KIND	 (3ull << 46)
-#define TAG_NUMBER	 0x7fffffffull
+#define TAG_NUMBER	 (uint64_t)DOFI_CONN_ID_MASK
 #define TAG_OF_SRQ(nr)	 (TAG_SRQ | (uint64_t)(nr) << 31)
 
 /* Receives for what comes by itself: grants, and greetings, which have no news. */
@@ -359,13 +359,24 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 		sched_yield();
 }
 
+static int reap_error(struct dofi_ia *ia, ssize_t ret)
+{
+	struct fi_cq_err_entry err = {0};
+
+	if (!dofi_reap_error(ia, ret, &err))
+		return 0;
+	if (err.op_context)
+		dofi_reap_done(err.op_context, err.err, err.len, (uint32_t)(err.tag & TAG_NUMBER), 0);
+	return 1;
+}
+
 static int rdm_reap(struct dofi_ia *ia)
 {
 	struct fi_cq_tagged_entry entries[DOFI_CQ_BATCH];
 	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
 
 	if (n <= 0)
-		return dofi_reap_none(ia, n);
+		return reap_error(ia, n);
 	for (ssize_t i = 0; i < n; i++)
 		completed(ia, &entries[i]);
 	return (int)n;

@@ -59,7 +59,7 @@ struct dofi_msg {
 	uint32_t pz;	     /* number of the EP's protection zone */
 	uint32_t data;	     /* a count: receives posted, messages received */
 	uint32_t srq;	     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
-	uint32_t context;    /* INVALIDATE, DONE */
+	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
 };

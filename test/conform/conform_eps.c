@@ -17,6 +17,10 @@
 #include "conform_eps.h"
 #include "place.h"
 
+#if T_DAT_MAJOR == 2
+#include <dat2/dat_ib_extensions.h>
+#endif
+
 typedef const char *const cells[PLACE_STATES]; /* UNC RES PAS TEN ACT CMP CON DPD DIS */
 
 static struct place place;
@@ -749,23 +753,81 @@ START_TEST(EPS_034_bind)
 END_TEST
 
 #if T_DAT_MAJOR == 2
-START_TEST(EPS_035_posts_that_are_not_supported)
+static DAT_DTO_COOKIE big_cookie(void)
 {
-	/* DTO-068 DTO-118 */
-	DAT_DTO_COOKIE cookie = {.as_64 = 1};
-	DAT_RMR_TRIPLET segment;
+	return (DAT_DTO_COOKIE){.as_64 = PLACE_BIG};
+}
+
+START_TEST(EPS_035_post_send_with_invalidate)
+{
+	/* DTO-069; where it is accepted it waits for a receive of the peer */
 	DAT_LMR_TRIPLET local;
 
-	enter(row_006, _i);
-	segment = remote(8);
+	enter(row_033, _i);
 	local = t_seg(&place.me.buf, 0, 8);
-	expect(row_006[_i],
-	       dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, cookie,
-						DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
-						segment.rmr_context));
-	expect(row_006[_i],
-	       dat_ep_post_rdma_read_to_rmr(place.me.ep, &segment, cookie, &segment,
-					    DAT_COMPLETION_DEFAULT_FLAG));
+	expect(row_033[_i], dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(),
+							     DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
+							     remote(8).rmr_context));
+}
+END_TEST
+
+START_TEST(EPS_035_post_rdma_read_to_rmr)
+{
+	/* DTO-119 */
+	DAT_RMR_TRIPLET local, from;
+
+	enter(row_033, _i);
+	local = t_remote_seg(&place.me.buf, 64, 8);
+	from = remote(8);
+	expect(row_033[_i], dat_ep_post_rdma_read_to_rmr(place.me.ep, &local, big_cookie(), &from,
+							 DAT_COMPLETION_DEFAULT_FLAG));
+}
+END_TEST
+
+/* An extended operation is flushed with an event of its own. */
+static void expect_extended(const char *cell, DAT_RETURN ret)
+{
+	DAT_EVENT event;
+
+	if (error_of(cell) != DAT_SUCCESS) {
+		expect_refusal(cell, ret);
+		return;
+	}
+	t_ok(ret);
+	if (flushes_request(cell)) {
+		event = t_wait_for(place.me.request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+		ck_assert_int_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+	}
+	expect_state(place.state);
+}
+
+START_TEST(EPS_033_post_write_with_immediate_data)
+{
+	/* HND-023 */
+	DAT_LMR_TRIPLET local;
+	DAT_RMR_TRIPLET to;
+
+	enter(row_033, _i);
+	local = t_seg(&place.me.buf, 0, 8);
+	to = remote(8);
+	expect_extended(row_033[_i], dat_ib_post_rdma_write_immed(place.me.ep, 1, &local, big_cookie(), &to, 1,
+								  DAT_COMPLETION_DEFAULT_FLAG));
+}
+END_TEST
+
+START_TEST(EPS_033_post_compare_and_swap)
+{
+	/* HND-023; a region without the privilege would end the connection later */
+	DAT_LMR_TRIPLET local;
+	DAT_RMR_TRIPLET to;
+
+	enter(row_033, _i);
+	if (_i == CON)
+		return;
+	local = t_seg(&place.me.buf, 0, 8);
+	to = remote(8);
+	expect_extended(row_033[_i], dat_ib_post_cmp_and_swap(place.me.ep, 1, 2, &local, big_cookie(), &to,
+							      DAT_COMPLETION_DEFAULT_FLAG));
 }
 END_TEST
 #endif
@@ -882,7 +944,10 @@ static void add_rest(Suite *suite)
 	add_row(tcase, row_033, EPS_033_post_rdma_write);
 	add_row(tcase, row_033, EPS_034_bind);
 #if T_DAT_MAJOR == 2
-	add_row(tcase, row_006, EPS_035_posts_that_are_not_supported);
+	add_row(tcase, row_033, EPS_035_post_send_with_invalidate);
+	add_row(tcase, row_033, EPS_035_post_rdma_read_to_rmr);
+	add_row(tcase, row_033, EPS_033_post_write_with_immediate_data);
+	add_row(tcase, row_033, EPS_033_post_compare_and_swap);
 #endif
 	add_row(tcase, row_ok, EPS_036_consumer_context);
 	add_row(tcase, row_037, EPS_037_free_of_what_the_ep_uses);

@@ -184,7 +184,6 @@ START_TEST(ERR_019_calls_that_are_not_offered)
 		static const char *const optional[] = {
 			"srq_create",
 			"csp_create",
-			"cno_trigger",
 			"rmr_create_for_ep",
 			"ep_common_connect",
 			"ep_post_send_with_invalidate",

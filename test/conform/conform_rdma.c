@@ -523,8 +523,11 @@ START_TEST(DTO_185_186_bind_names_its_region_and_kind_of_address)
 	t_error2(dat_rmr_bind(rmr, other.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep, cookie,
 			      DAT_COMPLETION_DEFAULT_FLAG, &context),
 		 DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER);
-	t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB, peer->ep,
-				   cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
+	if (!peer->on->attr.zb_supported)
+		t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB, peer->ep,
+					   cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
+	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, (DAT_VA_TYPE)2, peer->ep,
+			       cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, NULL, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep,
 			       cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
 	t_no_event(peer->request_evd);

@@ -37,6 +37,9 @@ int main(void)
 		conform_prg,
 		conform_process,
 		conform_loose,
+		conform_srq,
+		conform_ext,
+		conform_wmark,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;

@@ -5,7 +5,7 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
-for program in dtest dtestcm dapltest; do
+for program in dtest dtestcm dtestsrq dtestx dapltest; do
 	command -v $program >/dev/null || t_skip_all "there is no $program (package dapl2-utils)"
 done
 t_own_network "$0"
@@ -47,6 +47,65 @@ ask() {
 	fi
 }
 
+# listens PORT: somebody does, in this network
+listens() {
+	grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") .* 0A " /proc/net/tcp
+}
+
+# dtestx_pair OPTIONS: the client gives up at once when nobody listens yet
+dtestx_pair() {
+	# shellcheck disable=SC2086
+	t_start server $with dtestx -P loop $1
+	until listens 15828 || ! kill -0 "$t_pid" 2>/dev/null; do
+		sleep 0.05
+	done
+	# shellcheck disable=SC2086
+	timeout "$t_limit" $with dtestx -P loop $1 -h 127.0.0.1 >"$t_dir/client" 2>&1
+	# The server tells its address before it listens: the client may be too early.
+	if grep -q 'established: 0x4003' "$t_dir/client"; then
+		kill "$t_pid"
+		wait "$t_pid"
+		return 2
+	fi
+	wait "$t_pid" && says 'immed/atomic test PASSED'
+}
+
+# extensions NAME OPTIONS: dtestx, once more if need be
+extensions() {
+	t_name="dtestx: $1, $registry"
+	for attempt in 1 2 3 4 5; do
+		dtestx_pair "$2"
+		result=$?
+		[ "$result" = 2 ] || break
+	done
+	if [ "$result" = 0 ]; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name (attempt $attempt)" "$t_dir/server" "$t_dir/client"
+	fi
+}
+
+# shared OPTIONS: dtestsrq. In the end it waits without limit for an event that only InfiniBand adapters have: the
+# asynchronous one of a queue pair that has taken its last buffer. So it is stopped there.
+shared() {
+	t_name="dtestsrq: messages over a shared receive queue, $registry"
+	# shellcheck disable=SC2086
+	t_start server $with dtestsrq -P loop -v $1
+	server=$t_pid server_out=$t_out
+	t_await 'server ready on port' || :
+	# shellcheck disable=SC2086
+	t_start client $with dtestsrq -P loop -v $1 -h 127.0.0.1
+	if t_await 'Wait for EP async event' && t_out=$server_out t_pid=$server &&
+		t_await 'Wait for EP async event' && says 'ep msg num 3' && ! says 'Error'; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/server" "$t_dir/client"
+	fi
+	# shellcheck disable=SC2086
+	kill $t_pids 2>/dev/null
+	wait
+}
+
 dapltest_suite() {
 	# shellcheck disable=SC2086
 	t_start server $with dapltest -T S -D loop
@@ -75,6 +134,13 @@ programs() {
 	expect 'dtest: a stream of 50 writes' dtest '-P loop -b 65536 -w -B 50' "$ready" PASSED
 	expect 'dtest: write ping-pong' dtest '-P loop -b 64 -W -B 100' "$ready" PASSED
 	expect 'dtestcm: 50 connections' dtestcm '-P loop -c 50 -w' 'Conn server waiting' 'ALL 50 CONN'
+	extensions 'immediate data, atomic operations' ''
+	extensions 'the same with 4 server endpoints and counters' '-m 4 -p'
+	# shellcheck disable=SC2086
+	t_run "dtestx: attributes by a query, $registry" sh -c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
+	expect 'dtestsrq: messages without a shared queue' dtestsrq '-P loop -S 0 -c 4 -B 3' \
+		'server ready on port' 'SRQ Test Complete'
+	shared '-c 4 -B 3'
 	dapltest_suite
 }
 

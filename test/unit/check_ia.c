@@ -590,7 +590,6 @@ START_TEST(test_calls_that_are_not_offered)
 	DAT_IA_HANDLE ia = open_ia();
 	DAT_BOOLEAN related = DAT_TRUE;
 	DAT_CSP_HANDLE csp;
-	DAT_RMR_HANDLE rmr;
 	DAT_PZ_HANDLE pz;
 	DAT_EP_HANDLE ep;
 
@@ -600,15 +599,13 @@ START_TEST(test_calls_that_are_not_offered)
 	ck_assert_int_eq(related, DAT_FALSE);
 	ck_assert_uint_eq(table->csp_create_func(ia, NULL, NULL, NULL, &csp), no);
 	ck_error(table->csp_free_func(ia), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-	ck_assert_uint_eq(table->rmr_create_for_ep_func(pz, &rmr), no);
-	ck_error(table->rmr_create_for_ep_func(ep, &rmr), DAT_INVALID_HANDLE,
-		 DAT_INVALID_HANDLE_PZ);
 	ck_assert_uint_eq(table->ep_common_connect_func(ep, NULL, 0, 0, NULL), no);
 	ck_error(table->ep_common_connect_func(NULL, NULL, 0, 0, NULL), DAT_INVALID_HANDLE,
 		 DAT_INVALID_HANDLE_EP);
-	ck_assert_uint_eq(extended(ep, 0), no);
-	ck_assert_uint_eq(extended((DAT_HANDLE)NAME, DAT_OPEN_EXTENSION_BASE), no);
-	ck_error(extended((DAT_HANDLE)table, 0), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	ck_assert_uint_eq(extended(ep, 25), no); /* a collective operation */
+	ck_error(extended(ep, 0xfff), DAT_NOT_IMPLEMENTED, 0);
+	ck_error(extended(ep, 3), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP); /* no EP for datagrams */
+	ck_error(extended((DAT_HANDLE)table, 25), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	close_ia(ia);
 }
 END_TEST

@@ -480,7 +480,7 @@ START_TEST(test_bind_arguments)
 	t_ret(prepare(alien, triplet, 0, &bind), zones);
 	t_ret(dofi_bind_prepare(rmr, other, &triplet, (DAT_MEM_PRIV_FLAGS)0, &bind), zones);
 	t_ret(dofi_bind_prepare(alien, other, &triplet, (DAT_MEM_PRIV_FLAGS)0, &bind), zones);
-	t_ret(prepare(rmr, triplet, 0x40, &bind), DOFI_BAD_ARG(3));
+	t_ret(prepare(rmr, triplet, 0x80, &bind), DOFI_BAD_ARG(3));
 	t_ret(prepare(rmr, triplet, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &bind), REFUSED);
 	triplet.virtual_address--;
 	t_ret(prepare(rmr, triplet, 0, &bind), DOFI_BAD_ARG(2));
