@@ -163,8 +163,8 @@ static void fill_ep(struct fi_ep_attr *attr, const struct sham_profile *p,
 		    const struct fi_ep_attr *core)
 {
 	attr->type = FI_EP_RDM;
-	attr->protocol = core->protocol;
-	attr->protocol_version = core->protocol_version;
+	attr->protocol = p->protocol;
+	attr->protocol_version = 1;
 	attr->max_msg_size = smaller(p->max_msg_size, core->max_msg_size);
 	attr->max_order_waw_size = p->msg_order & FI_ORDER_WAW ? SIZE_MAX : 0;
 	attr->mem_tag_format = ANY_TAG & p->tag_mask;

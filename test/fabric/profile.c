@@ -11,7 +11,8 @@
 
 /* Both kinds of keys of one card. */
 #define CXI                                                                                        \
-	.caps = COMMON_CAPS | FI_FENCE, .addr_format = FI_ADDR_CXI, .ep_max = 128,                 \
+	.caps = COMMON_CAPS | FI_FENCE, .addr_format = FI_ADDR_CXI,                               \
+	.protocol = FI_PROTO_CXI, .ep_max = 128,                                                   \
 	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,            \
 	.tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,                                    \
 	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,               \
@@ -27,6 +28,7 @@ const struct sham_profile sham_profiles[] = {
 		.mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
 		.mr_mode_optional = FI_MR_LOCAL,
 		.addr_format = FI_ADDR_EFA,
+		.protocol = FI_PROTO_EFA,
 		.key_mask = 0x2a000000,
 		.key_size = 4,
 		.ep_max = 256,

@@ -37,6 +37,7 @@ struct sham_profile {
 	int mr_mode;	       /* what the application has to accept */
 	int mr_mode_optional;  /* kept when the application asks for it */
 	uint32_t addr_format;
+	uint32_t protocol;
 	uint64_t key_mask;     /* what the provider's keys are covered with; 0: client keys */
 	size_t key_size;
 	unsigned int mr_max;   /* registrations; 0: no limit */
