@@ -8,8 +8,10 @@
 #include "unit.h"
 
 #include <poll.h>
-#include <signal.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define API	FI_VERSION(1, 17)
 #define WAIT_MS 20000
@@ -66,8 +68,8 @@ static struct fi_info *local_info(const char *profile)
 
 static void meet(struct fi_info *info, enum fi_wait_obj wait_obj)
 {
-	t_side_open(&a, info, wait_obj);
-	t_side_open(&b, fi_dupinfo(info), wait_obj);
+	t_side_open(&a, info, wait_obj, 0);
+	t_side_open(&b, fi_dupinfo(info), wait_obj, 0);
 	t_side_enable(&a);
 	t_side_enable(&b);
 	t_side_meet(&a, &b);
@@ -374,23 +376,26 @@ START_TEST(use_many_at_once)
 }
 END_TEST
 
+/* An endpoint that tells only what it is told to tell. */
 START_TEST(use_selective)
 {
-	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA};
-	struct fid_ep *ep;
-	struct fid_cq *cq;
+	struct fi_info *info;
 
-	begin(_i);
-	t_need(fi_cq_open(a.domain, &attr, &cq, NULL), "fi_cq_open");
-	t_need(fi_endpoint(a.domain, a.info, &ep, NULL), "fi_endpoint");
-	t_need(fi_ep_bind(ep, &a.av->fid, 0), "fi_ep_bind");
-	t_need(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
-	       "fi_ep_bind");
-	t_need(fi_enable(ep), "fi_enable");
-	/* A message to a: the completion of the send is not told. */
-	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
-	t_need(fi_close(&ep->fid), "fi_close");
-	t_need(fi_close(&cq->fid), "fi_close");
+	use_core(_i / NPROFILES);
+	info = info_for(profiles[_i % NPROFILES]);
+	t_side_open(&a, info, FI_WAIT_NONE, FI_SELECTIVE_COMPLETION);
+	t_side_open(&b, fi_dupinfo(info), FI_WAIT_NONE, 0);
+	t_side_enable(&a);
+	t_side_enable(&b);
+	t_side_meet(&a, &b);
+	for (int i = 0; i < 3; i++)
+		t_side_recv(&b, &a, 0, 64, 1, &ctx[i]);
+	t_side_send(&a, &b, 0, 64, 1, 0, &ctx[3]);
+	t_side_send(&a, &b, 0, 64, 1, FI_COMPLETION, &ctx[4]);
+	t_side_send(&a, &b, 0, 64, 1, 0, &ctx[5]);
+	expect_any(&b, &a, 3);
+	expect(&a, &b, &ctx[4]);
+	ck_assert_ptr_null(t_side_next(&a, &b, QUIET_MS));
 	end();
 }
 END_TEST
@@ -462,7 +467,7 @@ START_TEST(op_before_enable)
 	size_t size = sizeof(name);
 
 	use_core(_i / NPROFILES);
-	t_side_open(&a, info_for(profiles[_i % NPROFILES]), FI_WAIT_NONE);
+	t_side_open(&a, info_for(profiles[_i % NPROFILES]), FI_WAIT_NONE, 0);
 	ck_assert_int_eq(fi_getname(&a.ep->fid, name, &size), -FI_EOPBADSTATE);
 	ck_assert_int_eq(fi_trecv(a.ep, a.mem, 8, NULL, FI_ADDR_UNSPEC, 0, 0, &ctx[0]),
 			 -FI_EOPBADSTATE);
@@ -543,6 +548,9 @@ START_TEST(mr_endpoint)
 	ck_assert_uint_eq(fi_mr_key(mr), FI_KEY_NOTAVAIL);
 	ck_assert_int_eq(fi_mr_enable(mr), -FI_EINVAL);
 	t_need(fi_endpoint(a.domain, a.info, &second, NULL), "fi_endpoint");
+	/* Closing an endpoint without a queue is more than tcp;ofi_rxm of libfabric 1.17 survives. */
+	t_need(fi_ep_bind(second, &a.av->fid, 0), "fi_ep_bind");
+	t_need(fi_ep_bind(second, &a.cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
 	ck_assert_int_eq(fi_mr_bind(mr, &second->fid, 0), -FI_EINVAL); /* not enabled */
 	ck_assert_int_eq(fi_mr_bind(mr, &a.ep->fid, 0), 0);
 	ck_assert_int_eq(fi_mr_bind(mr, &a.ep->fid, 0), -FI_EINVAL);
@@ -669,6 +677,32 @@ static TCase *case_mr(void)
 
 /* --- wrong use, which ends the program --- */
 
+/* In a process of its own: how that ends is up to the signal handlers that shm may have installed. */
+static void dies(void (*wrong)(int), int arg, const char *message)
+{
+	int fd = t_memfile("stderr"), status;
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		dup2(fd, STDERR_FILENO);
+		wrong(arg);
+		_exit(EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(status, "was let pass");
+	{
+		char text[4096];
+		ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+
+		ck_assert_int_ge(length, 0);
+		text[length] = '\0';
+		ck_assert_msg(strstr(text, "wrong use of libfabric") && strstr(text, message),
+			      "said: %s", text);
+	}
+	close(fd);
+}
+
 static void begin_local(int core)
 {
 	use_core(core);
@@ -690,89 +724,104 @@ START_TEST(local_is_used)
 }
 END_TEST
 
-START_TEST(local_missing)
+static void send_without_descriptor(int core)
 {
-	begin_local(_i);
+	begin_local(core);
 	fi_tsend(a.ep, a.mem, 64, NULL, a.peer, 1, &ctx[0]);
 }
-END_TEST
 
-START_TEST(local_second_segment)
+static void send_with_half_the_descriptors(int core)
 {
 	struct iovec iov[2];
 	void *desc[2];
 
-	begin_local(_i);
+	begin_local(core);
 	iov[0] = (struct iovec){.iov_base = a.mem, .iov_len = 8};
 	iov[1] = (struct iovec){.iov_base = a.mem + 8, .iov_len = 8};
 	desc[0] = fi_mr_desc(a.mr);
 	desc[1] = NULL;
 	fi_tsendv(a.ep, iov, desc, 2, a.peer, 1, &ctx[0]);
 }
-END_TEST
 
-START_TEST(local_closed)
+static void send_after_close(int core)
 {
 	struct fid_mr *mr;
 	void *desc;
 
-	begin_local(_i);
+	begin_local(core);
 	mr = t_side_register(&a, a.mem, 64, FI_SEND, 0);
 	desc = fi_mr_desc(mr);
 	fi_close(&mr->fid);
 	fi_tsend(a.ep, a.mem, 64, desc, a.peer, 1, &ctx[0]);
 }
-END_TEST
 
-START_TEST(local_outside)
+static void send_a_byte_too_much(int core)
 {
 	struct fid_mr *mr;
 
-	begin_local(_i);
+	begin_local(core);
 	mr = t_side_register(&a, a.mem, 64, FI_SEND, 0);
 	fi_tsend(a.ep, a.mem, 65, fi_mr_desc(mr), a.peer, 1, &ctx[0]);
 }
-END_TEST
 
-START_TEST(local_access)
+static void receive_without_access(int core)
 {
 	struct fid_mr *mr;
 
-	begin_local(_i);
+	begin_local(core);
 	mr = t_side_register(&a, a.mem, 64, FI_SEND, 0);
 	fi_trecv(a.ep, a.mem, 64, fi_mr_desc(mr), a.peer, 1, 0, &ctx[0]);
 }
+
+START_TEST(local_is_enforced)
+{
+	dies(send_without_descriptor, _i, "segment 0 has descriptor");
+	dies(send_with_half_the_descriptors, _i, "segment 1 has descriptor");
+	dies(send_after_close, _i, "no live registration");
+	dies(send_a_byte_too_much, _i, "outside its registration");
+	dies(receive_without_access, _i, "needs access");
+}
 END_TEST
 
-START_TEST(wrong_context_reused)
+static void post_twice(int pair)
 {
-	begin(_i);
+	begin(pair);
 	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
 	t_side_recv(&a, &b, 64, 64, 2, &ctx[0]);
 }
-END_TEST
 
-/* The operation ended, but nobody has read that yet. */
-START_TEST(wrong_context_unread)
+/* The first ended, but nobody has read that yet. */
+static void post_before_reading(int pair)
 {
-	begin(_i);
+	begin(pair);
 	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION, &ctx[0]);
 	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION, &ctx[0]);
 }
+
+START_TEST(context_is_used_once)
+{
+	dies(post_twice, _i, "is given again");
+	dies(post_before_reading, _i, "is given again");
+}
 END_TEST
 
-START_TEST(wrong_address)
+static void send_to_nobody(int pair)
 {
-	begin(_i);
+	begin(pair);
 	fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer + 17, 1, &ctx[0]);
 }
-END_TEST
 
-START_TEST(wrong_address_removed)
+static void send_after_removal(int pair)
 {
-	begin(_i);
-	ck_assert_int_eq(fi_av_remove(a.av, &a.peer, 1, 0), 0);
+	begin(pair);
+	fi_av_remove(a.av, &a.peer, 1, 0);
 	fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, 1, &ctx[0]);
+}
+
+START_TEST(address_is_known)
+{
+	dies(send_to_nobody, _i, "not in the address vector");
+	dies(send_after_removal, _i, "not in the address vector");
 }
 END_TEST
 
@@ -781,15 +830,9 @@ static TCase *case_wrong(void)
 	TCase *tc = tcase_create("wrong");
 
 	tcase_add_loop_test(tc, local_is_used, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, local_missing, SIGABRT, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, local_second_segment, SIGABRT, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, local_closed, SIGABRT, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, local_outside, SIGABRT, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, local_access, SIGABRT, 0, NCORES);
-	tcase_add_loop_test_raise_signal(tc, wrong_context_reused, SIGABRT, 0, NPAIRS);
-	tcase_add_loop_test_raise_signal(tc, wrong_context_unread, SIGABRT, 0, NPAIRS);
-	tcase_add_loop_test_raise_signal(tc, wrong_address, SIGABRT, 0, NPAIRS);
-	tcase_add_loop_test_raise_signal(tc, wrong_address_removed, SIGABRT, 0, NPAIRS);
+	tcase_add_loop_test(tc, local_is_enforced, 0, NCORES);
+	tcase_add_loop_test(tc, context_is_used_once, 0, NPAIRS);
+	tcase_add_loop_test(tc, address_is_known, 0, NPAIRS);
 	return tc;
 }
 
@@ -944,19 +987,29 @@ START_TEST(order_late_off)
 }
 END_TEST
 
+static void *poll_b(void *stop)
+{
+	while (!atomic_load((atomic_bool *)stop))
+		t_side_poll(&b);
+	return NULL;
+}
+
 /* A write that was told as done arrives although the endpoint is closed at once. */
 START_TEST(order_close_delivers)
 {
+	static atomic_bool stop;
 	int last = 4711;
+	pthread_t peer;
 
 	begin(_i);
 	faults(&a)->late_us = 1000000;
 	memcpy(a.mem, &last, sizeof(last));
 	t_side_write(&a, &b, 0, sizeof(last), MARK, FI_COMPLETION, &ctx[0]);
 	expect(&a, &b, &ctx[0]);
+	ck_assert_int_eq(pthread_create(&peer, NULL, poll_b, &stop), 0);
 	t_side_close(&a);
-	for (int i = 0; i < 1000 && memcmp(b.mem + MARK, &last, sizeof(last)); i++)
-		t_side_poll(&b);
+	atomic_store(&stop, true);
+	pthread_join(peer, NULL);
 	ck_assert_mem_eq(b.mem + MARK, &last, sizeof(last));
 	t_side_close(&b);
 }
@@ -987,7 +1040,7 @@ static int try_wait_obj(const char *profile, enum fi_wait_obj wait_obj)
 	struct fid_cq *cq;
 	int ret;
 
-	t_side_open(&a, info_for(profile), FI_WAIT_NONE);
+	t_side_open(&a, info_for(profile), FI_WAIT_NONE, 0);
 	ret = fi_cq_open(a.domain, &attr, &cq, NULL);
 	if (!ret)
 		t_need(fi_close(&cq->fid), "fi_close");
@@ -1124,6 +1177,7 @@ START_TEST(fault_drop)
 	t_side_recv(&a, &b, 0, 8, 1, &ctx[2]);
 	t_side_send(&a, &b, 0, 8, 1, FI_COMPLETION, &ctx[3]);
 	expect(&b, &a, &ctx[0]);
+	expect(&a, &b, &ctx[3]);
 	/* Now a is silent: what it posts vanishes, and it hears nothing. */
 	t_side_send(&a, &b, 0, 8, 1, FI_COMPLETION, &ctx[4]);
 	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[5]);

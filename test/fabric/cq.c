@@ -113,7 +113,7 @@ void sham_cq_progress(struct sham_cq *cq)
 {
 	struct sham_domain *domain = cq->domain;
 
-	if (!domain->faults.drop)
+	if (sham_is_silent(&domain->faults))
 		return;
 	drain(cq);
 	DOFI_LIST_FOR(node, &domain->eps)
@@ -230,7 +230,7 @@ int sham_cq_may_sleep(struct sham_cq *cq)
 	int ret = 0;
 
 	pthread_mutex_lock(&cq->domain->lock);
-	if (cq->domain->faults.drop) {
+	if (!sham_is_silent(&cq->domain->faults)) {
 		sham_cq_progress(cq);
 		ret = has_work(cq) ? -FI_EAGAIN : fi_trywait(cq->domain->fabric->core, &fid, 1);
 	}

@@ -49,7 +49,8 @@ static void drain(struct sham_ep *ep)
 {
 	time_t end = time(NULL) + DRAIN_S;
 
-	while (ep->domain->faults.drop && (owes_writes(&ep->waiting) || owes_writes(&ep->flying)) &&
+	while (!sham_is_silent(&ep->domain->faults) &&
+	       (owes_writes(&ep->waiting) || owes_writes(&ep->flying)) &&
 	       time(NULL) <= end) {
 		sham_late_flush(ep);
 		sham_cq_progress(ep->tx_cq);

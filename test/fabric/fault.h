@@ -12,7 +12,7 @@
 struct sham_faults {
 	int eagain;   /* a post in a hundred that begins a storm of -FI_EAGAIN */
 	int truncate; /* received messages in a hundred that are told as too long */
-	int drop;     /* operations after which this side falls silent */
+	int drop;     /* sends and RDMAs that end before this side falls silent */
 	int mr_limit; /* registrations that may live at a time */
 	int late_us;  /* an RDMA waits for up to so many microseconds before it begins */
 	int shuffle;  /* a completion waits for fewer than so many polls; 0 and 1: in order */

@@ -70,7 +70,7 @@ static bool may_go(const struct sham_op *op)
 
 static void push(struct sham_ep *ep, uint64_t now)
 {
-	if (!ep->domain->faults.drop)
+	if (sham_is_silent(&ep->domain->faults))
 		return;
 	DOFI_LIST_FOR_SAFE(node, &ep->waiting) {
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);

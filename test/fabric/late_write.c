@@ -83,8 +83,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s [-f | -w] [-n ROUNDS] PROVIDER [DOMAIN]\n", argv[0]);
 		return 2;
 	}
-	t_side_open(&a, get_info(argv[optind], argv[optind + 1], way), FI_WAIT_NONE);
-	t_side_open(&b, get_info(argv[optind], argv[optind + 1], way), FI_WAIT_NONE);
+	t_side_open(&a, get_info(argv[optind], argv[optind + 1], way), FI_WAIT_NONE, 0);
+	t_side_open(&b, get_info(argv[optind], argv[optind + 1], way), FI_WAIT_NONE, 0);
 	t_side_enable(&a);
 	t_side_enable(&b);
 	t_side_meet(&a, &b);

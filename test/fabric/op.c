@@ -198,8 +198,6 @@ static void accept_tx(struct sham_op *op)
 		op->reported = true;
 	}
 	sham_late_push(ep);
-	if (ep->domain->faults.drop > 0)
-		ep->domain->faults.drop--;
 }
 
 static ssize_t accept(const struct sham_op *wanted)
@@ -328,6 +326,8 @@ void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t sr
 		if (goes_on(op, entry))
 			return;
 		--*posted_of(op);
+		if (op->kind != SHAM_RECV && op->ep->domain->faults.drop > 0)
+			op->ep->domain->faults.drop--;
 	}
 	dofi_list_del(&op->link);
 	sham_op_free(op);

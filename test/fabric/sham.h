@@ -83,6 +83,11 @@ void sham_params_define(void);
 /* The value of FI_SHAM_<NAME>, or NULL. */
 const char *sham_param(const char *name);
 void sham_faults_load(struct sham_faults *faults);
+/* Nothing leaves any more, and nothing is heard. */
+static inline bool sham_is_silent(const struct sham_faults *faults)
+{
+	return !faults->drop;
+}
 /* Below limit, from a seeded sequence; 0 when limit is below 1. */
 int sham_dice(int limit);
 bool sham_chance(int percent);

@@ -37,7 +37,8 @@ struct fi_info *t_hints(const char *provider, const char *domain)
 
 /* --- objects --- */
 
-void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wait_obj)
+void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wait_obj,
+		 uint64_t cq_flags)
 {
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = wait_obj};
@@ -53,7 +54,7 @@ void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wai
 	t_need(fi_cq_open(side->domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
 	t_need(fi_endpoint(side->domain, info, &side->ep, NULL), "fi_endpoint");
 	t_need(fi_ep_bind(side->ep, &side->av->fid, 0), "fi_ep_bind of the vector");
-	t_need(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV),
+	t_need(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | cq_flags),
 	       "fi_ep_bind of the queue");
 }
 

@@ -45,8 +45,12 @@ void t_need(long ret, const char *what);
 
 /* Hints that every provider can fulfil. */
 struct fi_info *t_hints(const char *provider, const char *domain);
-/* Up to the endpoint, which is not enabled yet. info is the side's from now on. */
-void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wait_obj);
+/*
+ * Up to the endpoint, which is not enabled yet. info is the side's from now on. cq_flags: 0 or
+ * FI_SELECTIVE_COMPLETION.
+ */
+void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wait_obj,
+		 uint64_t cq_flags);
 /* Enables the endpoint and registers mem. */
 void t_side_enable(struct t_side *side);
 /* Registers a piece of memory in whatever way the domain wants it. */
