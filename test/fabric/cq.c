@@ -24,6 +24,13 @@ static struct sham_cq *cq_of(struct fid_cq *cq)
 
 /* --- what comes in --- */
 
+void sham_cq_wake(struct sham_cq *cq)
+{
+	if (cq->asleep)
+		fi_cq_signal(cq->core);
+	cq->asleep = false;
+}
+
 static void push_done(struct sham_cq *cq, const struct fi_cq_err_entry *entry, fi_addr_t src,
 		      void *context)
 {
@@ -36,6 +43,7 @@ static void push_done(struct sham_cq *cq, const struct fi_cq_err_entry *entry, f
 	done->context = context;
 	done->due = cq->npolls + (unsigned int)sham_dice(cq->domain->faults.shuffle);
 	dofi_list_add_tail(&cq->done, &done->link);
+	sham_cq_wake(cq);
 }
 
 static bool is_wanted(const struct sham_op *op)
@@ -183,6 +191,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 	pthread_mutex_lock(&cq->domain->lock);
 	cq->npolls++;
+	cq->asleep = false;
 	sham_cq_progress(cq);
 	ret = take_out(cq, buf, count, src);
 	pthread_mutex_unlock(&cq->domain->lock);
@@ -234,6 +243,7 @@ int sham_cq_may_sleep(struct sham_cq *cq)
 		sham_cq_progress(cq);
 		ret = has_work(cq) ? -FI_EAGAIN : fi_trywait(cq->domain->fabric->core, &fid, 1);
 	}
+	cq->asleep = !ret && cq->wait_obj != FI_WAIT_NONE;
 	pthread_mutex_unlock(&cq->domain->lock);
 	return ret;
 }

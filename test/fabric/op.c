@@ -198,6 +198,8 @@ static void accept_tx(struct sham_op *op)
 		op->reported = true;
 	}
 	sham_late_push(ep);
+	if (!dofi_list_empty(&ep->waiting))
+		sham_cq_wake(ep->tx_cq);
 }
 
 static ssize_t accept(const struct sham_op *wanted)

@@ -184,6 +184,7 @@ struct sham_cq {
 	struct dofi_list done;	 /* completions that the application has yet to read */
 	struct sham_done *error; /* the one that it has to take by fi_cq_readerr */
 	_Atomic bool signalled;
+	bool asleep; /* the application may be: only the core can wake it */
 	int refs;
 };
 
@@ -191,6 +192,8 @@ int sham_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_
 		 void *context);
 /* -FI_EAGAIN when the application has to read the queue before it may sleep. */
 int sham_cq_may_sleep(struct sham_cq *cq);
+/* There is something for the queue's reader that the core knows nothing of. Lock held. */
+void sham_cq_wake(struct sham_cq *cq);
 /* Takes what the core completed and lets operations go. Lock held. */
 void sham_cq_progress(struct sham_cq *cq);
 /* Tells the application that op ended, unless it wants no completion. Lock held. */
