@@ -16,7 +16,8 @@
 
 #define API	FI_VERSION(1, 17)
 #define WAIT_MS 20000
-#define QUIET_MS 100 /* in which nothing may come; too short a time hides a fault, never makes one */
+#define QUIET_MS \
+	100 /* in which nothing may come; too short a time hides a fault, never makes one */
 
 static const char *const cores[] = {"shm", "tcp;ofi_rxm"};
 static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys"};
@@ -144,24 +145,24 @@ static void expect_error(struct t_side *side, struct t_side *other, void *contex
 /* --- fi_getinfo --- */
 
 /* Hints changed by one thing that the hardware can't do: nothing is found. */
-#define REFUSES(profile, change)                                                                   \
-	do {                                                                                       \
-		struct fi_info *hints = t_hints("sham", profile);                                  \
-                                                                                                   \
-		hints->change;                                                                     \
-		ck_assert_msg(!get(hints), "%s accepts %s", profile, #change);                     \
-		fi_freeinfo(hints);                                                                \
+#define REFUSES(profile, change)                                               \
+	do {                                                                   \
+		struct fi_info *hints = t_hints("sham", profile);              \
+                                                                               \
+		hints->change;                                                 \
+		ck_assert_msg(!get(hints), "%s accepts %s", profile, #change); \
+		fi_freeinfo(hints);                                            \
 	} while (0)
 
-#define ACCEPTS(profile, change)                                                                   \
-	do {                                                                                       \
-		struct fi_info *hints = t_hints("sham", profile), *info;                           \
-                                                                                                   \
-		hints->change;                                                                     \
-		info = get(hints);                                                                 \
-		ck_assert_msg(info, "%s refuses %s", profile, #change);                            \
-		fi_freeinfo(info);                                                                 \
-		fi_freeinfo(hints);                                                                \
+#define ACCEPTS(profile, change)                                         \
+	do {                                                             \
+		struct fi_info *hints = t_hints("sham", profile), *info; \
+                                                                         \
+		hints->change;                                           \
+		info = get(hints);                                       \
+		ck_assert_msg(info, "%s refuses %s", profile, #change);  \
+		fi_freeinfo(info);                                       \
+		fi_freeinfo(hints);                                      \
 	} while (0)
 
 START_TEST(info_lists_profiles)
@@ -245,6 +246,27 @@ START_TEST(info_differs)
 }
 END_TEST
 
+/* Who asks for little gets little. */
+START_TEST(info_gives_what_is_asked)
+{
+	struct fi_info *hints, *info;
+
+	use_core(_i);
+	for (int i = 0; i < NPROFILES; i++) {
+		hints = t_hints("sham", profiles[i]);
+		hints->tx_attr->inject_size = 16;
+		hints->tx_attr->size = 32;
+		hints->rx_attr->size = 64;
+		info = get(hints);
+		ck_assert_uint_eq(info->tx_attr->inject_size, 16);
+		ck_assert_uint_eq(info->tx_attr->size, 32);
+		ck_assert_uint_eq(info->rx_attr->size, 64);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+END_TEST
+
 START_TEST(info_knows_no_hosts)
 {
 	struct fi_info *hints, *info;
@@ -265,6 +287,7 @@ static TCase *case_info(void)
 	tcase_add_loop_test(tc, info_needs_mr_mode, 0, NCORES);
 	tcase_add_loop_test(tc, info_refuses_everywhere, 0, NCORES);
 	tcase_add_loop_test(tc, info_differs, 0, NCORES);
+	tcase_add_loop_test(tc, info_gives_what_is_asked, 0, NCORES);
 	tcase_add_loop_test(tc, info_knows_no_hosts, 0, NCORES);
 	return tc;
 }
@@ -455,6 +478,9 @@ START_TEST(op_limits)
 			 -FI_EINVAL);
 	ck_assert_int_eq(try_send(&a, info->tx_attr->inject_size + 1, 1, 1, FI_INJECT),
 			 -FI_EMSGSIZE);
+	ck_assert_int_eq(fi_writedata(a.ep, a.mem, 8, fi_mr_desc(a.mr), 1, a.peer, b.base,
+				      fi_mr_key(b.mr), NULL),
+			 info->caps & FI_FENCE ? -FI_EBADFLAGS : 0);
 	ck_assert_int_eq(try_send(&a, 8, 1, 1, FI_MULTICAST), -FI_EBADFLAGS);
 	if (info->ep_attr->mem_tag_format < UINT64_C(1) << 48) {
 		ck_assert_int_eq(try_send(&a, 8, 1, UINT64_C(1) << 48, FI_COMPLETION), -FI_EINVAL);
@@ -611,8 +637,8 @@ START_TEST(mr_client_key)
 	struct fid_mr *mr, *other;
 
 	begin_with(_i, "cxi-client-keys");
-	ck_assert_int_eq(fi_mr_reg(a.domain, a.mem, 64, FI_REMOTE_READ, 0, UINT64_C(1) << 32, 0, &mr,
-				   NULL),
+	ck_assert_int_eq(fi_mr_reg(a.domain, a.mem, 64, FI_REMOTE_READ, 0, UINT64_C(1) << 32, 0,
+				   &mr, NULL),
 			 -FI_EKEYREJECTED);
 	ck_assert_int_eq(fi_mr_reg(a.domain, a.mem, 64, FI_REMOTE_READ, 0, 77, 0, &mr, NULL), 0);
 	ck_assert_int_eq(fi_mr_reg(a.domain, a.mem, 64, FI_REMOTE_READ, 0, 77, 0, &other, NULL),
@@ -1077,7 +1103,8 @@ START_TEST(wait_objects)
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_YIELD), -FI_ENOSYS);
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_MUTEX_COND), -FI_ENOSYS);
 	/* shm has no descriptor to give. */
-	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_FD), strcmp(cores[_i], "shm") ? 0 : -FI_ENOSYS);
+	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_FD),
+			 strcmp(cores[_i], "shm") ? 0 : -FI_ENOSYS);
 }
 END_TEST
 
@@ -1193,8 +1220,8 @@ START_TEST(fault_eagain)
 	for (int i = 0; i < 100; i++)
 		t_side_recv(&b, &a, 0, 8, 1, &ctx[i]);
 	while (done < 100) {
-		ssize_t ret = fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, 1,
-				       &ctx[100 + done]);
+		ssize_t ret =
+			fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, 1, &ctx[100 + done]);
 
 		ck_assert(ret == 0 || ret == -FI_EAGAIN);
 		done += !ret;

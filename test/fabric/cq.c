@@ -75,7 +75,8 @@ static void take(struct sham_cq *cq, struct fi_cq_err_entry *entry, fi_addr_t sr
 		push_done(cq, entry, src, NULL);
 }
 
-static void take_success(struct sham_cq *cq, const struct fi_cq_tagged_entry *success, fi_addr_t src)
+static void take_success(struct sham_cq *cq, const struct fi_cq_tagged_entry *success,
+			 fi_addr_t src)
 {
 	struct fi_cq_err_entry entry = {0};
 
@@ -125,7 +126,7 @@ void sham_cq_progress(struct sham_cq *cq)
 		return;
 	drain(cq);
 	DOFI_LIST_FOR(node, &domain->eps)
-		sham_late_push(SHAM_CONTAINER(node, struct sham_ep, link));
+	sham_late_push(SHAM_CONTAINER(node, struct sham_ep, link));
 }
 
 /* --- what goes out --- */
@@ -228,8 +229,8 @@ static bool has_work(struct sham_cq *cq)
 	if (cq->error || !dofi_list_empty(&cq->done))
 		return true;
 	DOFI_LIST_FOR(node, &cq->domain->eps)
-		if (!dofi_list_empty(&SHAM_CONTAINER(node, struct sham_ep, link)->waiting))
-			return true;
+	if (!dofi_list_empty(&SHAM_CONTAINER(node, struct sham_ep, link)->waiting))
+		return true;
 	return false;
 }
 

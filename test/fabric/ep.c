@@ -36,8 +36,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 static bool owes_writes(const struct dofi_list *list)
 {
 	DOFI_LIST_FOR(node, list)
-		if (SHAM_CONTAINER(node, struct sham_op, link)->reported)
-			return true;
+	if (SHAM_CONTAINER(node, struct sham_op, link)->reported)
+		return true;
 	return false;
 }
 
@@ -50,8 +50,7 @@ static void drain(struct sham_ep *ep)
 	time_t end = time(NULL) + DRAIN_S;
 
 	while (!sham_is_silent(&ep->domain->faults) &&
-	       (owes_writes(&ep->waiting) || owes_writes(&ep->flying)) &&
-	       time(NULL) <= end) {
+	       (owes_writes(&ep->waiting) || owes_writes(&ep->flying)) && time(NULL) <= end) {
 		sham_late_flush(ep);
 		sham_cq_progress(ep->tx_cq);
 		pthread_mutex_unlock(&ep->domain->lock);

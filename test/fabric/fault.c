@@ -14,12 +14,16 @@ struct number {
 	size_t offset;
 };
 
-#define FAULT(field, value, help) {#field, help, value, offsetof(struct sham_faults, field)}
+#define FAULT(field, value, help)                                        \
+	{                                                                \
+#field, help, value, offsetof(struct sham_faults, field) \
+	}
 
 static const struct number numbers[] = {
 	FAULT(eagain, 0, "posts in a hundred that begin a storm of -FI_EAGAIN (default: 0)"),
 	FAULT(truncate, 0, "received messages in a hundred told as too long (default: 0)"),
-	FAULT(drop, -1, "sends and RDMAs that end before this side falls silent (default: -1, never)"),
+	FAULT(drop, -1,
+	      "sends and RDMAs that end before this side falls silent (default: -1, never)"),
 	FAULT(mr_limit, -1, "registrations that may live at a time (default: -1, the profile's)"),
 	FAULT(late_us, 400, "longest wait before RDMA begins, in microseconds (default: 400)"),
 	FAULT(shuffle, 4, "longest wait of a completion, in polls; 0 keeps order (default: 4)"),

@@ -9,18 +9,18 @@
  * libfabric may be newer than the headers that this was compiled with, and its structures longer.
  * Those that we hand out have room for that.
  */
-#define ROOM 256
+#define ROOM	    256
 
 /* FI_MR_BASIC by its value: newer headers warn of the name. The cores still take it. */
-#define MR_BASIC 1
+#define MR_BASIC    1
 
 #define FABRIC_NAME "sham"
-#define ANY_TAG     UINT64_C(0xaaaaaaaaaaaaaaaa) /* no fields, as fi_endpoint(3) writes it */
-#define CORE_CAPS                                                                                  \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
+#define ANY_TAG	    UINT64_C(0xaaaaaaaaaaaaaaaa) /* no fields, as fi_endpoint(3) writes it */
+#define CORE_CAPS                                                                                \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
-#define PRIMARY_CAPS                                                                               \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
+#define PRIMARY_CAPS                                                                             \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV)
 
 /* Cores that would otherwise choose an address that other hosts can reach. */
@@ -96,9 +96,9 @@ static bool domain_fits(const struct sham_profile *p, const struct fi_domain_att
 
 static bool ep_fits(const struct sham_profile *p, const struct fi_ep_attr *hint)
 {
-	return !hint || ((hint->type == FI_EP_UNSPEC || hint->type == FI_EP_RDM) &&
-			 hint->max_msg_size <= p->max_msg_size &&
-			 hint->mem_tag_format <= p->tag_mask);
+	return !hint ||
+	       ((hint->type == FI_EP_UNSPEC || hint->type == FI_EP_RDM) &&
+		hint->max_msg_size <= p->max_msg_size && hint->mem_tag_format <= p->tag_mask);
 }
 
 static bool tx_fits(const struct sham_profile *p, const struct fi_tx_attr *hint)
@@ -194,22 +194,33 @@ static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *
 	attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 }
 
+/* What is asked for is what the application gets, even where it could have more. */
+static size_t asked(size_t hint, size_t most)
+{
+	return hint ? smaller(hint, most) : most;
+}
+
 static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
 		       const struct fi_info *core, const struct fi_info *hints)
 {
-	info->tx_attr->caps = info->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |
-						       FI_DIRECTED_RECV | FI_SOURCE |
-						       FI_MULTI_RECV);
-	info->tx_attr->op_flags = hints && hints->tx_attr ? hints->tx_attr->op_flags : 0;
+	static const struct fi_tx_attr any_tx;
+	static const struct fi_rx_attr any_rx;
+	const struct fi_tx_attr *tx = hints && hints->tx_attr ? hints->tx_attr : &any_tx;
+	const struct fi_rx_attr *rx = hints && hints->rx_attr ? hints->rx_attr : &any_rx;
+
+	info->tx_attr->caps =
+		info->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |
+					 FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV);
+	info->tx_attr->op_flags = tx->op_flags;
 	info->tx_attr->msg_order = p->msg_order;
-	info->tx_attr->inject_size = p->inject_size;
-	info->tx_attr->size = smaller(p->tx_size, core->tx_attr->size);
+	info->tx_attr->inject_size = asked(tx->inject_size, p->inject_size);
+	info->tx_attr->size = asked(tx->size, smaller(p->tx_size, core->tx_attr->size));
 	info->tx_attr->iov_limit = p->iov_limit;
 	info->tx_attr->rma_iov_limit = 1;
 	info->rx_attr->caps = info->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE | FI_FENCE);
-	info->rx_attr->op_flags = hints && hints->rx_attr ? hints->rx_attr->op_flags : 0;
+	info->rx_attr->op_flags = rx->op_flags;
 	info->rx_attr->msg_order = p->msg_order;
-	info->rx_attr->size = smaller(p->rx_size, core->rx_attr->size);
+	info->rx_attr->size = asked(rx->size, smaller(p->rx_size, core->rx_attr->size));
 	info->rx_attr->iov_limit = p->iov_limit;
 }
 

@@ -44,15 +44,19 @@ static void check_segment(const struct sham_op *op, size_t i)
 	if (!mr && !(domain->mr_mode & FI_MR_LOCAL))
 		return;
 	if (!sham_set_has(&domain->mrs, (uintptr_t)mr))
-		sham_die(domain->profile, "segment %zu has descriptor %p, which no live registration has",
-			 i, (const void *)mr);
+		sham_die(domain->profile,
+			 "segment %zu has descriptor %p, which no live registration has", i,
+			 (const void *)mr);
 	base = mr->iov.iov_base;
 	if (buf < base || buf + op->iov[i].iov_len > base + mr->iov.iov_len)
-		sham_die(domain->profile, "segment %zu, %zu bytes at %p, is outside its registration, %zu bytes at %p",
+		sham_die(domain->profile,
+			 "segment %zu, %zu bytes at %p, is outside its registration, %zu bytes at "
+			 "%p",
 			 i, op->iov[i].iov_len, (const void *)buf, mr->iov.iov_len,
 			 (const void *)base);
 	if (!(mr->access & access_for[op->kind]))
-		sham_die(domain->profile, "segment %zu needs access %#lx, but its registration has %#lx", i,
+		sham_die(domain->profile,
+			 "segment %zu needs access %#lx, but its registration has %#lx", i,
 			 (unsigned long)access_for[op->kind], (unsigned long)mr->access);
 }
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVELS                                                                                     \
+#define LEVELS \
 	(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define TX_FLAGS   (FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_REMOTE_CQ_DATA | LEVELS)
 #define RX_FLAGS   (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 #define CORE_FLAGS (FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
-#define STORM      32 /* posts that a storm refuses at most */
+#define STORM	   32 /* posts that a storm refuses at most */
 
 static size_t total_len(const struct sham_op *op)
 {
@@ -56,15 +56,24 @@ static ssize_t check_sizes(const struct sham_op *op)
 	return 0;
 }
 
+static uint64_t known_flags(const struct sham_op *op)
+{
+	if (op->kind == SHAM_RECV)
+		return RX_FLAGS;
+	if (op->kind == SHAM_WRITE && !op->ep->domain->profile->write_data)
+		return TX_FLAGS & ~(uint64_t)FI_REMOTE_CQ_DATA;
+	return TX_FLAGS;
+}
+
 static ssize_t check(const struct sham_op *op)
 {
 	const struct sham_ep *ep = op->ep;
-	uint64_t key, known = op->kind == SHAM_RECV ? RX_FLAGS : TX_FLAGS;
+	uint64_t key;
 	ssize_t ret;
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (op->flags & ~known)
+	if (op->flags & ~known_flags(op))
 		return -FI_EBADFLAGS;
 	if (caps_of(op) & ~ep->caps)
 		return -FI_EINVAL;
@@ -83,7 +92,8 @@ static void check_use(const struct sham_op *op)
 	struct sham_domain *domain = ep->domain;
 
 	if (op->kind != SHAM_RECV && !sham_set_has(&ep->av->addrs, op->addr))
-		sham_die(domain->profile, "post to address %#lx, which is not in the address vector",
+		sham_die(domain->profile,
+			 "post to address %#lx, which is not in the address vector",
 			 (unsigned long)op->addr);
 	if (op->context && sham_set_has(&domain->contexts, (uintptr_t)op->context))
 		sham_die(domain->profile,

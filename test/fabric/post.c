@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* Calls without flags have the endpoint's own; and they want a completion unless that is selective. */
-static struct sham_op op_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_t addr, void *context)
+static struct sham_op op_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_t addr,
+			       void *context)
 {
 	struct sham_op op = {
 		.ep = sham_ep_of(ep),

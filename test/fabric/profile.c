@@ -4,21 +4,21 @@
 
 #include <string.h>
 
-#define COMMON_CAPS                                                                                \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
-	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_LOCAL_COMM |          \
+#define COMMON_CAPS                                                                              \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_LOCAL_COMM |        \
 	 FI_REMOTE_COMM)
 
 /* Both kinds of keys of one card. */
-#define CXI                                                                                        \
-	.caps = COMMON_CAPS | FI_FENCE, .addr_format = FI_ADDR_CXI,                               \
-	.protocol = FI_PROTO_CXI, .ep_max = 128,                                                   \
-	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,            \
-	.tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,                                    \
-	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,               \
-	.tx_size = 16384, .rx_size = 15360,                                                        \
-	.wait_objs = 1 << FI_WAIT_NONE | 1 << FI_WAIT_FD | 1 << FI_WAIT_POLLFD,                    \
-	.wait_unspec = FI_WAIT_FD, .sread_error = -FI_EINVAL, .cancel_unknown = -FI_ENOENT,        \
+#define CXI                                                                                   \
+	.caps = COMMON_CAPS | FI_FENCE, .addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, \
+	.ep_max = 128,                                                                        \
+	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,       \
+	.tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,                               \
+	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,          \
+	.tx_size = 16384, .rx_size = 15360,                                                   \
+	.wait_objs = 1 << FI_WAIT_NONE | 1 << FI_WAIT_FD | 1 << FI_WAIT_POLLFD,               \
+	.wait_unspec = FI_WAIT_FD, .sread_error = -FI_EINVAL, .cancel_unknown = -FI_ENOENT,   \
 	.early = true
 
 const struct sham_profile sham_profiles[] = {
@@ -43,6 +43,7 @@ const struct sham_profile sham_profiles[] = {
 		.wait_objs = 1 << FI_WAIT_NONE,
 		.wait_unspec = FI_WAIT_UNSPEC,
 		.sread_error = -FI_ENOSYS,
+		.write_data = true,
 		.cancel_unknown = 0,
 		.early = true,
 	},

@@ -27,20 +27,20 @@
 #include <stdint.h>
 
 #define SHAM_CONTAINER(ptr, type, member) DOFI_CONTAINER(ptr, type, member)
-#define SHAM_IOV                          4
+#define SHAM_IOV			  4
 
 /* --- profile.c: what the hardware is like; README.md says who states each number --- */
 
 struct sham_profile {
 	const char *name; /* of the domain */
 	uint64_t caps;
-	int mr_mode;	       /* what the application has to accept */
-	int mr_mode_optional;  /* kept when the application asks for it */
+	int mr_mode;	      /* what the application has to accept */
+	int mr_mode_optional; /* kept when the application asks for it */
 	uint32_t addr_format;
 	uint32_t protocol;
-	uint64_t key_mask;     /* what the provider's keys are covered with; 0: client keys */
+	uint64_t key_mask; /* what the provider's keys are covered with; 0: client keys */
 	size_t key_size;
-	unsigned int mr_max;   /* registrations; 0: no limit */
+	unsigned int mr_max; /* registrations; 0: no limit */
 	unsigned int ep_max;
 	uint64_t msg_order;
 	uint64_t tag_mask;
@@ -49,11 +49,12 @@ struct sham_profile {
 	size_t inject_size;
 	size_t iov_limit;
 	size_t tx_size, rx_size;
-	unsigned int wait_objs; /* bits 1 << FI_WAIT_x */
+	unsigned int wait_objs;	      /* bits 1 << FI_WAIT_x */
 	enum fi_wait_obj wait_unspec; /* what FI_WAIT_UNSPEC stands for */
-	int sread_error;	 /* of fi_cq_sread on a queue without a wait object */
-	int cancel_unknown;	 /* fi_cancel of what is no posted receive */
-	bool early;	 /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
+	int sread_error;	      /* of fi_cq_sread on a queue without a wait object */
+	bool write_data;	      /* a write can carry FI_REMOTE_CQ_DATA */
+	int cancel_unknown;	      /* fi_cancel of what is no posted receive */
+	bool early; /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
 };
 
 extern const struct sham_profile sham_profiles[];
@@ -118,10 +119,10 @@ struct sham_domain {
 	int mr_mode;
 	pthread_mutex_t lock;
 	struct sham_faults faults;
-	int storm;	     /* posts that the present storm still refuses */
+	int storm; /* posts that the present storm still refuses */
 	struct dofi_list eps;
 	struct dofi_list orphans; /* operations that outlived their endpoint */
-	struct sham_set contexts; /* the application's, from the post until the completion is read */
+	struct sham_set contexts; /* from the post until the completion is read */
 	struct sham_set mrs;	  /* addresses of struct sham_mr, which are the descriptors */
 	struct sham_set keys;	  /* client keys */
 	unsigned int nmrs, neps;

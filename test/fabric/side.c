@@ -6,8 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ALL_ACCESS                                                                                 \
-	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 void t_need(long ret, const char *what)
 {
@@ -25,8 +24,8 @@ struct fi_info *t_hints(const char *provider, const char *domain)
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_SOURCE;
 	hints->mode = FI_CONTEXT;
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
-				      FI_MR_ENDPOINT;
+	hints->domain_attr->mr_mode =
+		FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	if (provider)
 		hints->fabric_attr->prov_name = strdup(provider);
@@ -222,8 +221,7 @@ void t_side_write(struct t_side *side, struct t_side *other, size_t from, size_t
 		  uint64_t flags, void *context)
 {
 	struct iovec iov = {.iov_base = side->mem + from, .iov_len = len};
-	struct fi_rma_iov rma = {
-		.addr = other->base + to, .len = len, .key = fi_mr_key(other->mr)};
+	struct fi_rma_iov rma = {.addr = other->base + to, .len = len, .key = fi_mr_key(other->mr)};
 	void *desc = fi_mr_desc(side->mr);
 	struct fi_msg_rma msg = {
 		.msg_iov = &iov,
