@@ -42,8 +42,8 @@ static bool owes_writes(const struct dofi_list *list)
 }
 
 /*
- * A write that was told as done reaches the peer, even when the endpoint goes away now. The peer may
- * need this domain's lock to make progress.
+ * A write that was told as done reaches the peer, even when the endpoint goes away now. The peer
+ * may need this domain's lock to make progress.
  */
 static void drain(struct sham_ep *ep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What can be made to go wrong. Tests change it while they run: fi_open_ops(domain, SHAM_FAULTS, ...). */
+/* What can be made to go wrong. Tests change it as they run: fi_open_ops(domain, SHAM_FAULTS). */
 #ifndef SHAM_FAULT_H
 #define SHAM_FAULT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Which operation goes when. RDMA waits for a random while before the core gets it; what was posted
- * later overtakes it unless the profile promises an order between the two, or a fence is in the way.
+ * later overtakes it unless the profile promises an order between the two, or a fence is in the
+ * way.
  */
 #include "sham.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Calls without flags have the endpoint's own; and they want a completion unless that is selective. */
+/* Calls without flags have the endpoint's own. */
 static struct sham_op op_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_t addr,
 			       void *context)
 {
