@@ -745,7 +745,7 @@ static void bury(pid_t pid)
 	globfree(&found);
 }
 
-/* In a process of its own: how that ends is up to the signal handlers that shm installs. */
+/* In a process of its own: providers install signal handlers, so it can end in several ways. */
 static void dies(void (*wrong)(int), int arg, const char *message)
 {
 	int fd = t_memfile("stderr"), status;
