@@ -19,6 +19,7 @@ unit_tests = \
 	%D%/unit/check_timer \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
+fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
@@ -43,11 +44,11 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
 if HAVE_CHECK
-check_PROGRAMS += $(unit_tests) $(conform_tests) $(fault_tests) \
-	%D%/lib/plugin_open1 %D%/lib/plugin_open2
-check_LTLIBRARIES += %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
+check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) \
+	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
+check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(conform_tests) $(fault_tests) $(tool_tests)
+TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -204,6 +205,40 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
 %C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wire_LDADD = $(p2_libs)
+
+# --- hardware that is not there: a libfabric provider for FI_PROVIDER_PATH, and its own tests ---
+
+sham_cppflags = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi
+sham_dir = $(abs_builddir)/%D%/fabric/.libs
+side = %D%/fabric/side.c %D%/fabric/side.h
+
+%C%_fabric_libsham_fi_la_SOURCES = \
+	%D%/fabric/av.c \
+	%D%/fabric/cq.c \
+	%D%/fabric/domain.c \
+	%D%/fabric/ep.c \
+	%D%/fabric/fabric.c \
+	%D%/fabric/fault.c \
+	%D%/fabric/fault.h \
+	%D%/fabric/info.c \
+	%D%/fabric/late.c \
+	%D%/fabric/mr.c \
+	%D%/fabric/op.c \
+	%D%/fabric/post.c \
+	%D%/fabric/profile.c \
+	%D%/fabric/set.c \
+	%D%/fabric/sham.h
+%C%_fabric_libsham_fi_la_CPPFLAGS = $(sham_cppflags)
+%C%_fabric_libsham_fi_la_LDFLAGS = $(t_module_ldflags)
+%C%_fabric_libsham_fi_la_LIBADD = $(LIBFABRIC_LIBS)
+
+%C%_fabric_check_fabric_SOURCES = %D%/fabric/check_fabric.c %D%/fabric/fault.h $(side) $(t_headers)
+%C%_fabric_check_fabric_CPPFLAGS = $(t_cppflags) $(LIBFABRIC_CFLAGS) -DT_SHAM_DIR='"$(sham_dir)"'
+%C%_fabric_check_fabric_LDADD = $(LIBFABRIC_LIBS) $(CHECK_LIBS)
+
+%C%_fabric_late_write_SOURCES = %D%/fabric/late_write.c $(side)
+%C%_fabric_late_write_CPPFLAGS = $(t_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fabric_late_write_LDADD = $(LIBFABRIC_LIBS)
 
 # --- programs on the public API, and what helps them ---
 

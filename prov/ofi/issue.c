@@ -129,8 +129,6 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		return WAIT;
 	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
-	if (dofi_op_is_message(wr->op) && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
-		return WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
 			return WAIT;
@@ -140,7 +138,16 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (verdict != GO)
 			return verdict;
 	}
-	return wr->resolved ? GO : resolve(ep, wr);
+	if (!wr->resolved) {
+		enum verdict verdict = resolve(ep, wr);
+
+		if (verdict != GO)
+			return verdict;
+	}
+	/* A message needs a receive of the peer, and lets no write behind it that could be seen after it. */
+	if (dofi_op_is_message(wr->op) && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
+		return WAIT;
+	return GO;
 }
 
 static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -233,8 +240,12 @@ static void issue_receives(struct dofi_ep *ep)
 		}
 		ring->issue++;
 	}
-	/* A message that follows right away can take it along. */
-	if (dofi_credit_due(ep))
+	if (!dofi_credit_due(ep))
+		return;
+	/* Whoever polls may have a message to follow right away, which takes the news along; a sleeper is not woken for it. */
+	if (atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
+		dofi_credit_announce(ep);
+	else
 		dofi_ep_stall(ep);
 }
 

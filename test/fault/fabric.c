@@ -306,14 +306,16 @@ static void post_one(enum t_fabric_call call)
 	const struct t_end *end = &pair.end[0];
 	DAT_RMR_TRIPLET remote = t_remote_seg(&pair.end[1].buf, 0, 64);
 
-	if (call == T_FI_SEND)
+	if (call == T_FI_SEND) {
+		t_ok(t_recv(&pair.end[1], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 		t_ok(t_send(end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	else if (call == T_FI_RECV)
+	} else if (call == T_FI_RECV) {
 		t_ok(t_recv(end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	else if (call == T_FI_WRITE)
+	} else if (call == T_FI_WRITE) {
 		t_ok(t_write(end, 0, 64, 1, remote, DAT_COMPLETION_DEFAULT_FLAG));
-	else
+	} else {
 		t_ok(t_read(end, 0, 64, 1, remote, DAT_COMPLETION_DEFAULT_FLAG));
+	}
 }
 
 START_TEST(post_is_refused_for_good)
