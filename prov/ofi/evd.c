@@ -481,6 +481,8 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 		return DOFI_BAD_ARG(5);
 	if ((uint32_t)min_qlen > ia->limits.max_evd_qlen)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	if (!dofi_obj_room(ia, DAT_HANDLE_TYPE_EVD, ia->limits.max_evds))
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	if (dofi_evd_new(ia, (uint32_t)min_qlen, cno, flags, &evd))
 		return DOFI_NO_MEMORY;
 	*evd_handle = evd;
