@@ -689,7 +689,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
 		return;
 	}
-	if (dofi_ring_count(&ep->req) || ep->peeking)
+	if (dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due)
 		return;
 	if (!ep->dirty)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
@@ -841,7 +841,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context)
+		if (dofi_op_uses_context(wr, context))
 			wr->resolved = false;
 	}
 	dofi_unlock(&ep->lock);

@@ -18,6 +18,7 @@
 #define DOFI_CONNECT_FLAGS_REFUSED ((unsigned int)DAT_CONNECT_MULTIPATH_FLAG)
 #define DOFI_IA_TO_REGISTRY(ia) ((unsigned long)(ia))
 #define DOFI_MEM_PRIV_REMOTE_ATOMIC 0u /* not in this generation */
+#define DOFI_EVD_EXTENSION_FLAG 0u
 
 /* Nobody could ask for them. */
 #define DOFI_EXTENSIONS 0
@@ -60,6 +61,7 @@ static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, boo
 #define DOFI_CONNECT_FLAGS_REFUSED ((unsigned int)DAT_CONNECT_MULTIPATH_REQUIRED_FLAG)
 #define DOFI_IA_TO_REGISTRY(ia) ((DAT_IA_HANDLE)(ia))
 #define DOFI_MEM_PRIV_REMOTE_ATOMIC ((unsigned int)DAT_MEM_PRIV_EXTENSION_BASE)
+#define DOFI_EVD_EXTENSION_FLAG ((unsigned int)DAT_IB_EVD_EXTENSION_FLAG)
 
 static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
 {

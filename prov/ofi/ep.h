@@ -112,6 +112,12 @@ static inline bool dofi_op_is_rdma(uint8_t op)
 	return op == DOFI_OP_READ || op == DOFI_OP_WRITE || op == DOFI_OP_WRITE_IMM;
 }
 
+/* Will use the peer's context; not when the fabric has its data already. */
+static inline bool dofi_op_uses_context(const struct dofi_wr *wr, uint32_t context)
+{
+	return dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context && !wr->step;
+}
+
 /* A bind has no segments: its particulars use their place. */
 static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
 {

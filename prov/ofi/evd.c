@@ -10,7 +10,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG)
+/* Extended completions come where plain ones do, so their flag says nothing new. */
+#define ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DOFI_EVD_EXTENSION_FLAG)
 
 /* --- the ring; evd->lock held --- */
 
@@ -482,6 +483,8 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 	if (!evd_handle)
 		return DOFI_BAD_ARG(5);
 	if ((uint32_t)min_qlen > ia->limits.max_evd_qlen)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	if (!dofi_obj_room(ia, DAT_HANDLE_TYPE_EVD, ia->limits.max_evds))
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	if (dofi_evd_new(ia, (uint32_t)min_qlen, cno, flags, &evd))
 		return DOFI_NO_MEMORY;

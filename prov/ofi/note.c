@@ -178,7 +178,7 @@ static void bury(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.issue + 1; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context)
+		if (dofi_op_uses_context(wr, context))
 			wr->resolved = false;
 	}
 	ep->rcache[context % DOFI_RCACHE_SIZE] = (struct dofi_ctx){.context = context};
@@ -303,6 +303,7 @@ void dofi_note_send_answers(struct dofi_ep *ep)
 			return;
 		}
 		ep->answers_due &= (uint8_t)~(1u << slot);
+		ep->dirty = true;
 	}
 }
 

@@ -156,6 +156,16 @@ void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 	atomic_store_explicit(&obj->magic, DOFI_MAGIC | (uint32_t)type, memory_order_release);
 }
 
+bool dofi_obj_room(struct dofi_ia *ia, DAT_HANDLE_TYPE type, uint32_t limit)
+{
+	bool room;
+
+	dofi_lock(&ia->obj_lock);
+	room = ia->counts[type] < limit;
+	dofi_unlock(&ia->obj_lock);
+	return room;
+}
+
 bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 {
 	struct dofi_ia *ia = obj->ia;

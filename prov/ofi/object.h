@@ -56,6 +56,9 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
 /* Returns the memory of a retired (or never published) object to its slab. */
 void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
+/* May the IA have one more of these? Two callers at once may both be the last. */
+bool dofi_obj_room(struct dofi_ia *ia, DAT_HANDLE_TYPE type, uint32_t limit);
+
 /* Handle type of any live object of ours; false when the handle is not one. */
 bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p);
 

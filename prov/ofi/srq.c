@@ -126,6 +126,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	ret = attr_ok(ia, attr);
 	if (ret != DAT_SUCCESS)
 		return ret;
+	if (!dofi_obj_room(ia, DAT_HANDLE_TYPE_SRQ, ia->limits.max_srqs))
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	srq = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);

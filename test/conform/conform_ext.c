@@ -2,7 +2,6 @@
 /* What DAT 2.0 alone has: RMRs of an EP, Sends that invalidate, reads into RMRs, CNO descriptors, InfiniBand extensions. */
 #include "paired.h"
 
-#include <sys/mman.h>
 #include <string.h>
 
 static const char *named(const DAT_PROVIDER_ATTR *attr, const char *name)
@@ -209,9 +208,8 @@ static void zero_based_new(struct t_buf *buf, const struct t_end *end, size_t si
 	DAT_VADDR first = 1;
 	DAT_VLEN length = 0;
 
-	buf->size = size;
-	buf->mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert(buf->mem != MAP_FAILED);
+	t_buf_new(buf, end->on->ia, end->on->pz, size, DAT_MEM_PRIV_ALL_FLAG);
+	t_ok(dat_lmr_free(buf->lmr));
 	what.for_va = buf->mem;
 	t_ok(dat_lmr_create(end->on->ia, DAT_MEM_TYPE_VIRTUAL, what, size, end->on->pz, (DAT_MEM_PRIV_FLAGS)privileges,
 			    DAT_VA_TYPE_ZB, &buf->lmr, &buf->lmr_context, &buf->rmr_context, &length, &first));

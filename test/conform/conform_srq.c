@@ -194,6 +194,21 @@ START_TEST(SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs)
 }
 END_TEST
 
+START_TEST(SRQ_013_016_as_many_as_the_attributes_say)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
+	DAT_COUNT max = ia[1].attr.max_srqs, n = 1; /* there is one */
+	DAT_SRQ_HANDLE *handles = calloc((size_t)max, sizeof(DAT_SRQ_HANDLE));
+
+	for (; n < max; n++)
+		t_ok(dat_srq_create(ia[1].ia, ia[1].pz, &attr, &handles[n]));
+	t_error_sub(dat_srq_create(ia[1].ia, ia[1].pz, &attr, &handles[0]), DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	while (--n)
+		t_ok(dat_srq_free(handles[n]));
+	free(handles);
+}
+END_TEST
+
 START_TEST(SRQ_029_030_031_033_counts)
 {
 	post(0), post(1), post(2);
@@ -629,6 +644,7 @@ static void add_life(TCase *tcase)
 	tcase_add_test(tcase, SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size);
 	tcase_add_test(tcase, SRQ_007_008_009_010_011_014_bad_arguments);
 	tcase_add_test(tcase, SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs);
+	tcase_add_test(tcase, SRQ_013_016_as_many_as_the_attributes_say);
 	tcase_add_test(tcase, SRQ_029_030_031_033_counts);
 	tcase_add_test(tcase, SRQ_035_036_query_arguments);
 	tcase_add_test(tcase, SRQ_038_039_040_041_042_045_resize);

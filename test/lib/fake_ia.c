@@ -189,6 +189,7 @@ struct dofi_ia *t_ia_open(void)
 	ia->domain = &domain;
 	ia->info = &info;
 	ia->limits.max_evd_qlen = 1024;
+	ia->limits.max_evds = 65536;
 	ia->limits.max_lmr = UINT64_C(1) << 40;
 	dofi_lock_init(&ia->obj_lock);
 	dofi_list_init(&ia->agents);
