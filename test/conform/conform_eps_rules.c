@@ -455,8 +455,9 @@ START_TEST(EPS_086_nothing_moves_after_the_event)
 	unsigned char *before;
 
 	place_make(&place, CON);
-	t_ok(place_post_big(&place));
+	place_new_big(&place);
 	t_fill(place.big[0].mem, place.big[0].size, 8);
+	t_ok(place_post_big(&place));
 	place_take_big(&place);
 	if (_i)
 		t_ok(dat_ep_disconnect(place.peer.ep, DAT_CLOSE_ABRUPT_FLAG));

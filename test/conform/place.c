@@ -319,13 +319,18 @@ DAT_RETURN place_post_recv(struct place *place)
 	return t_recv(&place->me, 0, 64, PLACE_RECV, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
+void place_new_big(struct place *place)
+{
+	t_buf_new(&place->big[0], place->ia[0].ia, place->ia[0].pz, BIG_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+}
+
 DAT_RETURN place_post_big(struct place *place)
 {
 	struct t_buf *big = &place->big[0];
 	DAT_LMR_TRIPLET segment;
 
 	if (!big->mem)
-		t_buf_new(big, place->ia[0].ia, place->ia[0].pz, BIG_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+		place_new_big(place);
 	segment = t_seg(big, 0, BIG_SIZE);
 	return dat_ep_post_send(place->me.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = PLACE_BIG},
 				DAT_COMPLETION_DEFAULT_FLAG);

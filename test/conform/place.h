@@ -45,6 +45,7 @@ void place_kill_peer(struct place *place);
 
 void place_rsp(struct place *place); /* for our EP, which becomes RESERVED */
 DAT_RETURN place_post_recv(struct place *place);
+void place_new_big(struct place *place); /* its memory, for those who fill it before the post */
 /* A request that does not complete while the peer receives nothing. */
 DAT_RETURN place_post_big(struct place *place);
 void place_take_big(struct place *place); /* the other end, of this process, receives it */
