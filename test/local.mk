@@ -220,6 +220,7 @@ conform_sources = \
 	%D%/conform/conform_registry.c \
 	%D%/conform/conform_returns.c \
 	%D%/conform/conform_sp.c \
+	%D%/conform/conform_srq_ep.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \
 	%D%/conform/paired.h \

@@ -27,6 +27,7 @@ Suite *conform_events(void);
 Suite *conform_prg(void);
 Suite *conform_process(void);
 Suite *conform_loose(void);
+Suite *conform_srq_ep(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */
 extern struct t_ia t_tia;

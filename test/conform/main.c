@@ -37,6 +37,7 @@ int main(void)
 		conform_prg,
 		conform_process,
 		conform_loose,
+		conform_srq_ep,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;
