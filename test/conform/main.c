@@ -40,6 +40,7 @@ int main(void)
 		conform_srq,
 		conform_ext,
 		conform_wmark,
+		conform_srq_ep,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;
