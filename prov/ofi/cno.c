@@ -58,12 +58,16 @@ static struct dofi_cno *next_due(struct dofi_ia *ia)
 	return NULL;
 }
 
-/* How many agents are on the thread's stack; one may make a call that runs another. */
-static _Thread_local unsigned int agents_deep;
-
-bool dofi_cno_in_agent(void)
+bool dofi_cno_in_agent(struct dofi_ia *ia)
 {
-	return agents_deep > 0;
+	bool inside = false;
+
+	dofi_lock(&ia->obj_lock);
+	DOFI_LIST_FOR(node, &ia->agent_calls)
+		inside |= pthread_equal(DOFI_CONTAINER(node, struct dofi_agent_call, link)->thread,
+					pthread_self());
+	dofi_unlock(&ia->obj_lock);
+	return inside;
 }
 
 /* ia->obj_lock held; dropped while the agent runs, which may free the CNO or close the IA. */
@@ -75,18 +79,16 @@ static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 
 	cancel_due(cno);
 	cno->call = &call;
-	ia->agent_calls++;
+	dofi_list_add_tail(&ia->agent_calls, &call.link);
 	dofi_unlock(&ia->obj_lock);
-	agents_deep++;
 	agent.proxy_agent_func(agent.instance_data, evd);
-	agents_deep--;
 	dofi_lock(&ia->obj_lock);
 	if (!call.cno_gone) {
 		cno->call = NULL;
 		dofi_wait_ring(ia, &cno->bell);
 	}
-	if (!--ia->agent_calls)
-		dofi_wait_ring(ia, &ia->agents_bell);
+	dofi_list_del(&call.link);
+	dofi_wait_ring(ia, &ia->agents_bell);
 }
 
 void dofi_cno_run_agents(struct dofi_ia *ia)
@@ -103,14 +105,15 @@ void dofi_cno_run_agents(struct dofi_ia *ia)
 
 void dofi_cno_await_agents(struct dofi_ia *ia)
 {
-	uint32_t seen, calls;
+	uint32_t seen;
+	bool none;
 
 	for (;;) {
 		seen = atomic_load(&ia->agents_bell);
 		dofi_lock(&ia->obj_lock);
-		calls = ia->agent_calls;
+		none = dofi_list_empty(&ia->agent_calls);
 		dofi_unlock(&ia->obj_lock);
-		if (!calls)
+		if (none)
 			return;
 		dofi_wait_sleep(ia, &ia->agents_bell, seen, DOFI_FOREVER);
 	}

@@ -10,6 +10,7 @@ struct dofi_evd;
 
 /* An agent's call under way; lives on the calling thread's stack. */
 struct dofi_agent_call {
+	struct dofi_list link; /* ia->agent_calls */
 	pthread_t thread;
 	bool cno_gone; /* freed from inside the agent */
 };
@@ -55,8 +56,8 @@ void dofi_cno_run_agents(struct dofi_ia *ia);
 /* No agent is called any more. */
 void dofi_cno_mute(struct dofi_cno *cno);
 
-/* Is the calling thread inside an agent, of whatever IA? */
-bool dofi_cno_in_agent(void);
+/* Is the calling thread inside an agent of the IA? */
+bool dofi_cno_in_agent(struct dofi_ia *ia);
 /* Returns when no agent of the IA is running; no lock held, and not from inside one. */
 void dofi_cno_await_agents(struct dofi_ia *ia);
 

@@ -470,6 +470,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	}
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
+	dofi_list_init(&ia->agent_calls);
 	return ia;
 }
 
@@ -702,6 +703,18 @@ static void tear_down_elsewhere(struct dofi_ia *ia)
 		pthread_detach(closer);
 }
 
+/* Of another IA, too: two agents that close each other's IA must not wait for each other. */
+static bool in_agent(void)
+{
+	bool inside = false;
+
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	inside |= dofi_cno_in_agent(ia_of(node));
+	pthread_mutex_unlock(&all_lock);
+	return inside;
+}
+
 /* False when another thread was faster. */
 static bool retire_ia(struct dofi_ia *ia)
 {
@@ -718,6 +731,7 @@ static bool retire_ia(struct dofi_ia *ia)
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 {
 	struct dofi_ia *ia = DOFI_IA(handle);
+	bool by_agent;
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
@@ -725,10 +739,11 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_ARG(2);
 	if (flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia))
 		return DOFI_BAD_STATE(IA_IN_USE);
+	by_agent = in_agent();
 	if (!retire_ia(ia))
 		return DOFI_BAD_HANDLE(IA);
 	stop_transfers(ia);
-	if (dofi_cno_in_agent())
+	if (by_agent)
 		tear_down_elsewhere(ia);
 	else
 		closer_main(ia);

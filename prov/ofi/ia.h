@@ -98,7 +98,7 @@ struct dofi_ia {
 	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	_Atomic uint32_t nagents;
-	uint32_t agent_calls; /* under way */
+	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
 	_Atomic uint32_t agents_bell;
 
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */

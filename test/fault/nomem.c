@@ -38,9 +38,10 @@ static bool fail_no_more(void)
 	return failed;
 }
 
+/* Visible, as the linker also counts what shared libraries call. */
 #define STAND_IN(type, name, is_refused, params, args, refusal) \
 	type __real_##name params; \
-	type __wrap_##name params; \
+	__attribute__((visibility("default"))) type __wrap_##name params; \
 	type __wrap_##name params \
 	{ \
 		return is_refused() ? refusal : __real_##name args; \

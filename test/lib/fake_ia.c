@@ -193,6 +193,7 @@ struct dofi_ia *t_ia_open(void)
 	ia->limits.max_lmr = UINT64_C(1) << 40;
 	dofi_lock_init(&ia->obj_lock);
 	dofi_list_init(&ia->agents);
+	dofi_list_init(&ia->agent_calls);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		dofi_list_init(&ia->objects[i]);
 	ck_assert_int_eq(dofi_ctxtab_init(ia), 0);
