@@ -2,6 +2,7 @@
 /* Completion queues. A completion waits for a few polls, and they leave in any order. */
 #include "sham.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -282,7 +283,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	if (cq->wait_obj == FI_WAIT_NONE)
 		return cq->domain->profile->sread_error;
 	while ((ret = cq_readfrom(fid, buf, count, src)) == -FI_EAGAIN) {
-		if (atomic_exchange(&cq->signalled, false) || (timeout >= 0 && now_ms() >= end))
+		if (timeout >= 0 && now_ms() >= end)
 			break;
 		if (!sham_cq_may_sleep(cq))
 			sleep_in_core(cq, SLICE_MS);
@@ -295,12 +296,10 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void 
 	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
-static int cq_signal(struct fid_cq *fid)
+static int no_signal(struct fid_cq *cq)
 {
-	struct sham_cq *cq = cq_of(fid);
-
-	atomic_store(&cq->signalled, true);
-	return fi_cq_signal(cq->core);
+	(void)cq;
+	return -FI_ENOSYS;
 }
 
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
@@ -311,12 +310,29 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 /* --- the object --- */
 
+/* The list has one descriptor. Who comes without room for it is not told how much that takes. */
+static int list_fds(struct sham_cq *cq, struct fi_wait_pollfd *list)
+{
+	if (!list->nfds)
+		return -FI_ETOOSMALL;
+	list->nfds = 1;
+	list->fd->events = POLLIN;
+	return fi_control(&cq->core->fid, FI_GETWAIT, &list->fd->fd);
+}
+
 static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct sham_cq *cq = SHAM_CONTAINER(fid, struct sham_cq, fid.fid);
 
-	return cq->wait_obj == FI_WAIT_NONE ? -FI_ENODATA
-					    : fi_control(&cq->core->fid, command, arg);
+	if (command == FI_GETWAITOBJ) {
+		*(enum fi_wait_obj *)arg = cq->wait_obj;
+		return 0;
+	}
+	if (command != FI_GETWAIT)
+		return -FI_ENOSYS;
+	if (cq->wait_obj == FI_WAIT_FD)
+		return fi_control(&cq->core->fid, FI_GETWAIT, arg);
+	return cq->wait_obj == FI_WAIT_POLLFD ? list_fds(cq, arg) : -FI_ENODATA;
 }
 
 static int cq_close(struct fid *fid)
@@ -356,7 +372,7 @@ static struct fi_ops_cq cq_ops = {
 	.readerr = cq_readerr,
 	.sread = cq_sread,
 	.sreadfrom = cq_sreadfrom,
-	.signal = cq_signal,
+	.signal = no_signal,
 	.strerror = cq_strerror,
 };
 
@@ -383,12 +399,16 @@ int sham_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 	struct sham_domain *domain = sham_domain_of(fid);
 	const struct sham_profile *profile = domain->profile;
 	struct fi_cq_attr core = {.size = attr->size, .format = FI_CQ_FORMAT_TAGGED};
+	enum fi_wait_obj wait_obj = attr->wait_obj;
 	struct sham_cq *cq;
 	int ret;
 
-	core.wait_obj = attr->wait_obj == FI_WAIT_UNSPEC ? profile->wait_unspec : attr->wait_obj;
-	if (!(profile->wait_objs & 1U << core.wait_obj) || !entry_size(attr->format) || attr->flags)
+	if (wait_obj == FI_WAIT_UNSPEC)
+		wait_obj = profile->wait_unspec;
+	if (!(profile->wait_objs & 1U << wait_obj) || !entry_size(attr->format) || attr->flags)
 		return -FI_ENOSYS;
+	/* Of the core a descriptor is asked for in any case: fi_cq_signal has to raise it. */
+	core.wait_obj = wait_obj == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
@@ -399,7 +419,7 @@ int sham_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 	}
 	cq->domain = domain;
 	cq->entry_size = entry_size(attr->format);
-	cq->wait_obj = core.wait_obj;
+	cq->wait_obj = wait_obj;
 	dofi_list_init(&cq->done);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;

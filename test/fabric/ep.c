@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define DRAIN_S 2 /* that fi_close waits for writes which it told as done */
+#define DRAIN_S 2 /* that fi_close waits for RDMA at most */
 
 struct sham_ep *sham_ep_of(struct fid_ep *ep)
 {
@@ -33,24 +33,31 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return ret;
 }
 
-static bool owes_writes(const struct dofi_list *list)
+static bool is_owed(const struct sham_op *op)
+{
+	return op->reported;
+}
+
+static bool has_any(const struct dofi_list *list, bool (*wanted)(const struct sham_op *))
 {
 	DOFI_LIST_FOR(node, list)
-	if (SHAM_CONTAINER(node, struct sham_op, link)->reported)
-		return true;
+		if (wanted(SHAM_CONTAINER(node, struct sham_op, link)))
+			return true;
 	return false;
 }
 
 /*
- * A write that was told as done reaches the peer, even when the endpoint goes away now. The peer
- * may need this domain's lock to make progress.
+ * A write that was told as done reaches the peer, even when the endpoint goes away now; and RDMA
+ * that has begun comes to its end, because shm of libfabric 1.17 does not survive anything else.
+ * The peer may need this domain's lock to make progress.
  */
 static void drain(struct sham_ep *ep)
 {
 	time_t end = time(NULL) + DRAIN_S;
 
 	while (!sham_is_silent(&ep->domain->faults) &&
-	       (owes_writes(&ep->waiting) || owes_writes(&ep->flying)) && time(NULL) <= end) {
+	       (has_any(&ep->waiting, is_owed) || has_any(&ep->flying, sham_op_is_rma)) &&
+	       time(NULL) <= end) {
 		sham_late_flush(ep);
 		sham_cq_progress(ep->tx_cq);
 		pthread_mutex_unlock(&ep->domain->lock);

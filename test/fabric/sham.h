@@ -22,7 +22,6 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -184,7 +183,6 @@ struct sham_cq {
 	unsigned int npolls;
 	struct dofi_list done;	 /* completions that the application has yet to read */
 	struct sham_done *error; /* the one that it has to take by fi_cq_readerr */
-	_Atomic bool signalled;
 	bool asleep; /* the application may be: only the core can wake it */
 	int refs;
 };
