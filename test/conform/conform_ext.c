@@ -452,13 +452,15 @@ START_TEST(HND_023_many_writes_with_immediate_data_keep_order)
 			if (i % 3 == 2)
 				t_ok(t_send(us, 0, i, i, DAT_COMPLETION_SUPPRESS_FLAG));
 			else
-				t_ok(write_immediate(us, 100 * i, i, peer, round * 100 + i, DAT_COMPLETION_SUPPRESS_FLAG));
+				t_ok(write_immediate(us, 100 * i, i, peer, round * 100 + i,
+						     i == 9 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
 		for (unsigned int i = 0; i < 10; i++)
 			if (i % 3 == 2)
 				t_wait_dto(peer->recv_evd, peer->ep, i, DAT_DTO_SUCCESS, i);
 			else
 				expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
 						DAT_IB_DTO_RECV_IMMED, i, 100 * (size_t)i, round * 100 + i);
+		expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED, DAT_IB_DTO_RDMA_WRITE_IMMED, 9, 900, 0);
 	}
 	t_no_event(us->request_evd);
 }
@@ -667,6 +669,71 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 }
 END_TEST
 
+/* The target leaves amid them: each completes once, successes before flushes, and counts as often as it succeeded. */
+START_TEST(HND_023_atomic_operations_end_with_the_connection)
+{
+	DAT_CLOSE_FLAGS how = _i ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG;
+
+	counter_new(0);
+	for (int round = 0; round < 4; round++) {
+		uint64_t before = word_at(counter.mem), good = 0;
+		bool flushed = false;
+
+		for (uint64_t i = 0; i < 20; i++)
+			t_ok(add(us, 8 * i, 1, i, NO_FLAGS));
+		t_ok(dat_ep_disconnect(peer->ep, how));
+		for (uint64_t i = 0; i < 20; i++) {
+			DAT_EVENT event = t_wait_for(us->request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+
+			ck_assert_uint_eq(dto_of(&event)->user_cookie.as_64, i);
+			if (dto_of(&event)->status != DAT_DTO_SUCCESS)
+				flushed = true;
+			else
+				good++;
+			ck_assert(!flushed || dto_of(&event)->status == DAT_DTO_ERR_FLUSHED);
+		}
+		paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
+		ck_assert_uint_ge(word_at(counter.mem) - before, good);
+		ck_assert_uint_le(word_at(counter.mem) - before, 20);
+		t_ok(dat_ep_reset(us->ep));
+		t_ok(dat_ep_reset(peer->ep));
+		t_establish(&paired.listener, us, peer);
+	}
+	t_ok(add(us, 0, 1, 1, NO_FLAGS));
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
+}
+END_TEST
+
+START_TEST(HND_023_immediate_data_end_with_the_connection)
+{
+	for (int round = 0; round < 4; round++) {
+		for (unsigned int i = 0; i < 10; i++)
+			t_ok(t_recv(peer, 0, 64, i, NO_FLAGS));
+		for (unsigned int i = 0; i < 10; i++)
+			t_ok(write_immediate(us, 8192, i, peer, i, NO_FLAGS));
+		t_ok(dat_ep_disconnect(us->ep, round % 2 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
+		paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
+		for (unsigned int i = 0; i < 10; i++) {
+			DAT_EVENT event = t_wait(us->request_evd);
+
+			ck_assert_uint_eq(dto_of(&event)->user_cookie.as_64, i);
+			ck_assert(round % 2 == 0 || dto_of(&event)->status == DAT_DTO_SUCCESS);
+			event = t_wait(peer->recv_evd);
+			ck_assert_uint_eq(dto_of(&event)->user_cookie.as_64, i);
+			ck_assert(round % 2 == 0 || dto_of(&event)->status == DAT_DTO_SUCCESS);
+		}
+		t_no_event(us->request_evd);
+		t_no_event(peer->recv_evd);
+		t_ok(dat_ep_reset(us->ep));
+		t_ok(dat_ep_reset(peer->ep));
+		t_establish(&paired.listener, us, peer);
+	}
+	t_ok(t_recv(peer, 0, 64, 1, NO_FLAGS));
+	t_ok(write_immediate(us, 16, 1, peer, 5, NO_FLAGS));
+	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED, 1, 16, 5);
+}
+END_TEST
+
 /* --- queries --- */
 
 START_TEST(HND_023_counters_count)
@@ -805,6 +872,8 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, HND_023_atomic_operation_on_an_odd_address);
 	tcase_add_test(tcase, HND_023_both_sides_add_while_both_sleep);
 	tcase_add_test(tcase, HND_023_atomic_operations_through_an_RMR);
+	tcase_add_loop_test(tcase, HND_023_atomic_operations_end_with_the_connection, 0, 2);
+	tcase_add_test(tcase, HND_023_immediate_data_end_with_the_connection);
 }
 
 static void add_queries(TCase *tcase)
