@@ -171,6 +171,12 @@ static int open_eq(struct dofi_ia *ia)
 	return ret;
 }
 
+/* A utility provider above a core one, such as "tcp;ofi_rxm": its list does not contain the core's descriptors. */
+static bool is_layered(const struct fi_info *info)
+{
+	return strchr(info->fabric_attr->prov_name, ';');
+}
+
 /*
  * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD) has the kernel note every
  * message there, also while it is polled: on tcp that is 1 us of 6. It pays with hundreds of connections only.
@@ -179,7 +185,8 @@ static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
 {
 	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
 	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
-	const enum fi_wait_obj *kinds = strcmp(ia->params.cq_wait, "fd") ? by_list : by_fd;
+	bool fd = is_layered(ia->info) || !strcmp(ia->params.cq_wait, "fd");
+	const enum fi_wait_obj *kinds = fd ? by_fd : by_list;
 	int ret = -FI_ENOSYS;
 
 	for (int i = 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
