@@ -324,9 +324,9 @@ static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint3
 
 	if (atomic_load(&w->driver_bell) == &ia->engine.activity)
 		dofi_wait_kick(ia); /* the progress thread makes room */
+	/* Always with a time limit, be it in centuries: without one SA_RESTART would hide the signal. */
 	if (atomic_load(bell) == seen && atomic_load(&w->driven) &&
-	    syscall(SYS_futex, &self.word, FUTEX_WAIT_BITSET_PRIVATE, 0, deadline == DOFI_FOREVER ? NULL : &until, NULL,
-		    FUTEX_BITSET_MATCH_ANY) &&
+	    syscall(SYS_futex, &self.word, FUTEX_WAIT_BITSET_PRIVATE, 0, &until, NULL, FUTEX_BITSET_MATCH_ANY) &&
 	    errno != EAGAIN)
 		ret = -errno;
 
