@@ -84,6 +84,18 @@ static int threads(void)
 	return n;
 }
 
+/* After the first IA: from then on a sanitizer may have a thread of its own. */
+static int usual_threads(void)
+{
+	int before = threads(), after;
+
+	t_ia_open(&ia);
+	t_ia_close_empty(&ia);
+	/* The kernel may still list one that was joined a moment ago. */
+	t_until((after = threads()) <= before + 1);
+	return after;
+}
+
 /* Nothing is left, and another IA can be had. */
 static void expect_closed(int threads_before)
 {
@@ -96,14 +108,14 @@ static void expect_closed(int threads_before)
 	t_ia_close(&from);
 	munmap(ends[0].buf.mem, ends[0].buf.size);
 	ck_assert_int_gt(others, 0); /* told that the IA closes */
-	t_until(threads() == threads_before);
+	t_until(threads() <= threads_before);
 	sem_destroy(&closed);
 }
 
 /* The consumer makes no call: the progress thread does all. */
 START_TEST(on_the_progress_thread)
 {
-	int before = threads();
+	int before = usual_threads();
 
 	for (int round = 0; round < ROUNDS; round++) {
 		prepare();
@@ -118,7 +130,7 @@ END_TEST
 /* Or on one of the threads that wait, for an EVD and for a CNO of the IA. */
 START_TEST(on_a_waiting_thread)
 {
-	int before = threads();
+	int before = usual_threads();
 	struct t_waiter waiters[2];
 
 	for (int round = 0; round < ROUNDS; round++) {
