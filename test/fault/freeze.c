@@ -4,7 +4,7 @@
 
 #define RECEIVES     10u
 #define REQUESTS     10u
-#define HANDSHAKE_MS "400" /* how long the provider waits for a step of a peer */
+#define HANDSHAKE_MS "1500" /* how long the provider waits for a step of a peer */
 #define AT_ONCE_US   2000000u
 
 static struct t_peer peer;

@@ -12,8 +12,8 @@
 #define FEW_FILES    50
 #define WARM_UP	     40
 #define ROUNDS	     400
-#define BYTES_ALLOWED 16384 /* of the fabric's own, over all rounds */
-#define PAGES_ALLOWED 512
+#define BYTES_ALLOWED 49152 /* of the fabric, over all rounds: a leak of 137 bytes in each is seen */
+#define PAGES_ALLOWED 1024
 
 struct use {
 	int files, threads;

@@ -99,8 +99,9 @@ static int verdict(enum t_fabric_call call)
 		return ((struct kind##_pair *)(void *)ours)->real; \
 	} \
 \
-	/* The pair for these operations; a new one begins as a copy. */ \
-	static struct fi_##kind *over_##kind(struct fi_##kind *real) \
+	/* The pair for these operations. A new one is a copy, and changed before anybody has it. */ \
+	static struct fi_##kind *over_##kind(struct fi_##kind *real, \
+					     void (*change)(struct fi_##kind *ours)) \
 	{ \
 		struct kind##_pair *pair = kind##_pairs; \
 \
@@ -111,6 +112,7 @@ static int verdict(enum t_fabric_call call)
 		if (!pair->real) { \
 			pair->ours = *real; \
 			pair->real = real; \
+			change(&pair->ours); \
 		} \
 		pthread_mutex_unlock(&lock); \
 		return &pair->ours; \
@@ -197,14 +199,26 @@ static ssize_t our_cq_read(struct fid_cq *cq, void *buf, size_t count)
 	PASS(T_FI_CQ_READ, real_ops_cq(cq->ops)->read(cq, buf, count));
 }
 
-static void stand_before_posts(struct fid_ep *ep)
+static void change_msg(struct fi_ops_msg *ours)
 {
-	ep->msg = over_ops_msg(ep->msg);
-	ep->msg->recv = our_recv;
-	ep->msg->recvv = our_recvv;
-	ep->msg->send = our_send;
-	ep->msg->sendv = our_sendv;
-	ep->msg->sendmsg = our_sendmsg;
+	ours->recv = our_recv;
+	ours->recvv = our_recvv;
+	ours->send = our_send;
+	ours->sendv = our_sendv;
+	ours->sendmsg = our_sendmsg;
+}
+
+static void change_rma(struct fi_ops_rma *ours)
+{
+	ours->read = our_read;
+	ours->readv = our_readv;
+	ours->write = our_write;
+	ours->writev = our_writev;
+}
+
+static void change_cq(struct fi_ops_cq *ours)
+{
+	ours->read = our_cq_read;
 }
 
 /* --- endpoints --- */
@@ -231,6 +245,18 @@ static int our_ep_control(struct fid *fid, int command, void *arg)
 	return refusal ? refusal : real_ops(fid->ops)->control(fid, command, arg);
 }
 
+static void change_ep_cm(struct fi_ops_cm *ours)
+{
+	ours->connect = our_connect;
+	ours->accept = our_accept;
+}
+
+static void change_ep(struct fi_ops *ours)
+{
+	ours->bind = our_ep_bind;
+	ours->control = our_ep_control;
+}
+
 static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context)
 {
@@ -240,18 +266,10 @@ static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct 
 		ret = real_ops_domain(domain->ops)->endpoint(domain, info, ep, context);
 	if (ret)
 		return ret;
-	stand_before_posts(*ep);
-	(*ep)->rma = over_ops_rma((*ep)->rma);
-	(*ep)->rma->read = our_read;
-	(*ep)->rma->readv = our_readv;
-	(*ep)->rma->write = our_write;
-	(*ep)->rma->writev = our_writev;
-	(*ep)->cm = over_ops_cm((*ep)->cm);
-	(*ep)->cm->connect = our_connect;
-	(*ep)->cm->accept = our_accept;
-	(*ep)->fid.ops = over_ops((*ep)->fid.ops);
-	(*ep)->fid.ops->bind = our_ep_bind;
-	(*ep)->fid.ops->control = our_ep_control;
+	(*ep)->msg = over_ops_msg((*ep)->msg, change_msg);
+	(*ep)->rma = over_ops_rma((*ep)->rma, change_rma);
+	(*ep)->cm = over_ops_cm((*ep)->cm, change_ep_cm);
+	(*ep)->fid.ops = over_ops((*ep)->fid.ops, change_ep);
 	return 0;
 }
 
@@ -263,7 +281,7 @@ static int our_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struc
 	if (!ret)
 		ret = real_ops_domain(domain->ops)->srx_ctx(domain, attr, srx, context);
 	if (!ret)
-		stand_before_posts(*srx);
+		(*srx)->msg = over_ops_msg((*srx)->msg, change_msg);
 	return ret;
 }
 
@@ -285,6 +303,17 @@ static int our_pep_bind(struct fid *fid, struct fid *to, uint64_t flags)
 	PASS(T_FI_PEP_BIND, real_ops(fid->ops)->bind(fid, to, flags));
 }
 
+static void change_pep_cm(struct fi_ops_cm *ours)
+{
+	ours->listen = our_listen;
+	ours->getname = our_getname;
+}
+
+static void change_pep(struct fi_ops *ours)
+{
+	ours->bind = our_pep_bind;
+}
+
 static int our_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 			  void *context)
 {
@@ -294,11 +323,8 @@ static int our_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struc
 		ret = real_ops_fabric(fabric->ops)->passive_ep(fabric, info, pep, context);
 	if (ret)
 		return ret;
-	(*pep)->cm = over_ops_cm((*pep)->cm);
-	(*pep)->cm->listen = our_listen;
-	(*pep)->cm->getname = our_getname;
-	(*pep)->fid.ops = over_ops((*pep)->fid.ops);
-	(*pep)->fid.ops->bind = our_pep_bind;
+	(*pep)->cm = over_ops_cm((*pep)->cm, change_pep_cm);
+	(*pep)->fid.ops = over_ops((*pep)->fid.ops, change_pep);
 	return 0;
 }
 
@@ -311,11 +337,9 @@ static int our_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struc
 
 	if (!ret)
 		ret = real_ops_domain(domain->ops)->cq_open(domain, attr, cq, context);
-	if (ret)
-		return ret;
-	(*cq)->ops = over_ops_cq((*cq)->ops);
-	(*cq)->ops->read = our_cq_read;
-	return 0;
+	if (!ret)
+		(*cq)->ops = over_ops_cq((*cq)->ops, change_cq);
+	return ret;
 }
 
 static int our_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
@@ -327,6 +351,18 @@ static int our_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t acc
 						       context));
 }
 
+static void change_domain(struct fi_ops_domain *ours)
+{
+	ours->cq_open = our_cq_open;
+	ours->endpoint = our_endpoint;
+	ours->srx_ctx = our_srx_ctx;
+}
+
+static void change_mr(struct fi_ops_mr *ours)
+{
+	ours->reg = our_mr_reg;
+}
+
 static int our_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		      void *context)
 {
@@ -336,12 +372,8 @@ static int our_domain(struct fid_fabric *fabric, struct fi_info *info, struct fi
 		ret = real_ops_fabric(fabric->ops)->domain(fabric, info, domain, context);
 	if (ret)
 		return ret;
-	(*domain)->ops = over_ops_domain((*domain)->ops);
-	(*domain)->ops->cq_open = our_cq_open;
-	(*domain)->ops->endpoint = our_endpoint;
-	(*domain)->ops->srx_ctx = our_srx_ctx;
-	(*domain)->mr = over_ops_mr((*domain)->mr);
-	(*domain)->mr->reg = our_mr_reg;
+	(*domain)->ops = over_ops_domain((*domain)->ops, change_domain);
+	(*domain)->mr = over_ops_mr((*domain)->mr, change_mr);
 	return 0;
 }
 
@@ -349,6 +381,13 @@ static int our_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struc
 		       void *context)
 {
 	PASS(T_FI_EQ_OPEN, real_ops_fabric(fabric->ops)->eq_open(fabric, attr, eq, context));
+}
+
+static void change_fabric(struct fi_ops_fabric *ours)
+{
+	ours->domain = our_domain;
+	ours->passive_ep = our_passive_ep;
+	ours->eq_open = our_eq_open;
 }
 
 int __real_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
@@ -360,13 +399,9 @@ int __wrap_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, vo
 
 	if (!ret)
 		ret = __real_fi_fabric(attr, fabric, context);
-	if (ret)
-		return ret;
-	(*fabric)->ops = over_ops_fabric((*fabric)->ops);
-	(*fabric)->ops->domain = our_domain;
-	(*fabric)->ops->passive_ep = our_passive_ep;
-	(*fabric)->ops->eq_open = our_eq_open;
-	return 0;
+	if (!ret)
+		(*fabric)->ops = over_ops_fabric((*fabric)->ops, change_fabric);
+	return ret;
 }
 
 int __real_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
