@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 
 static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -128,9 +129,10 @@ static void peeked(struct dofi_ep *ep, int err)
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }
 
+/* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	if (given_back(ep, err)) {
+	if (given_back(ep, err) || ep->faulty) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
@@ -201,7 +203,7 @@ int dofi_reap_none(struct dofi_ia *ia, ssize_t ret)
 	}
 	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
 		return 0;
-	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err ? err.err : FI_EOTHER, err.len, 0, 0);
+	if (err.op_context) /* shm of libfabric 1.17 tells the negative number */
+		dofi_reap_done(err.op_context, err.err ? abs(err.err) : FI_EOTHER, err.len, 0, 0);
 	return 1;
 }
