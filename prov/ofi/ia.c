@@ -171,22 +171,17 @@ static int open_eq(struct dofi_ia *ia)
 	return ret;
 }
 
-/* A utility provider above a core one, such as "tcp;ofi_rxm": its list does not contain the core's descriptors. */
-static bool is_layered(const struct fi_info *info)
-{
-	return strchr(info->fabric_attr->prov_name, ';');
-}
-
 /*
  * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD) has the kernel note every
  * message there, also while it is polled: on tcp that is 1 us of 6. It pays with hundreds of connections only.
+ * Connectionless fabrics that have a list (net, ofi_rxm) leave out of it what matters.
  */
 static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
 {
 	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
 	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
-	bool fd = is_layered(ia->info) || !strcmp(ia->params.cq_wait, "fd");
-	const enum fi_wait_obj *kinds = fd ? by_fd : by_list;
+	bool list = ia->trans->cq_has_list && strcmp(ia->params.cq_wait, "fd");
+	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
 	int ret = -FI_ENOSYS;
 
 	for (int i = 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {

@@ -198,7 +198,8 @@ static void issue_requests(struct dofi_ep *ep)
 		enum verdict verdict = may_start(ep, wr);
 		ssize_t ret;
 
-		if (verdict == WAIT)
+		/* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
+		if (verdict == WAIT || (verdict == REFUSED && ring->head != ring->issue))
 			return;
 		if (verdict == REFUSED) {
 			ring->issue++;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 
 static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -131,9 +132,10 @@ static void peeked(struct dofi_ep *ep, int err)
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }
 
+/* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	if (given_back(ep, err)) {
+	if (given_back(ep, err) || ep->faulty) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
@@ -217,7 +219,6 @@ bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *er
 	}
 	if (fi_cq_readerr(ia->cq, err, 0) != 1)
 		return false;
-	if (!err->err)
-		err->err = FI_EOTHER;
+	err->err = err->err ? abs(err->err) : FI_EOTHER; /* shm of libfabric 1.17 tells the negative number */
 	return true;
 }

@@ -391,6 +391,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.id = DOFI_TRANS_MSG,
 	.cq_format = FI_CQ_FORMAT_DATA,
 	.has_eq = true,
+	.cq_has_list = true,
 	.open = msg_open,
 	.close = msg_close,
 	.connect = msg_connect,
