@@ -343,6 +343,7 @@ START_TEST(SRQ_052_attributes_say_what_there_is)
 	ck_assert(ia[1].provider.srq_watermarks_supported);
 	ck_assert(ia[1].provider.srq_ep_pz_difference_supported);
 	ck_assert(ia[1].provider.srq_info_supported);
+	ck_assert_int_eq(ia[1].provider.ep_recv_info_supported, 3); /* why nothing tests EP-180 */
 	ck_assert_int_gt(ia[1].attr.max_srqs, 0);
 	ck_assert_int_ge(ia[1].attr.max_ep_per_srq, ENDS);
 	ck_assert_int_ge(ia[1].attr.max_recv_per_srq, DEPTH);
