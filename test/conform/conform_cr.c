@@ -2,6 +2,7 @@
 /* Connection requests: what they tell, accept, reject, handoff, and connectors that have gone. */
 #include <arpa/inet.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "conform.h"
 
@@ -426,6 +427,35 @@ START_TEST(CR_021_042_connector_times_out_before_the_accept)
 }
 END_TEST
 
+START_TEST(CR_026_no_resources_for_the_accept)
+{
+	/* CR-021; where the connection takes no descriptor, it comes about */
+	DAT_CR_HANDLE cr = request();
+	struct rlimit limit, tight;
+	DAT_EVENT event = {0};
+	DAT_RETURN ret;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	tight = limit;
+	tight.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	ret = t_cr_accept(cr, passive.ep);
+	if (ret == DAT_SUCCESS)
+		event = t_wait(passive.connect_evd);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (ret != DAT_SUCCESS) {
+		t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+		ck_assert_int_eq(t_ep_state(passive.ep), DAT_EP_STATE_UNCONNECTED);
+		t_ok(t_cr_reject(cr));
+	} else if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		ck_assert_int_eq(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		ck_assert_int_eq(t_ep_state(passive.ep), DAT_EP_STATE_DISCONNECTED);
+	}
+	t_wait(active.connect_evd); /* in any case the connector learns of it */
+	t_no_event(passive.connect_evd);
+}
+END_TEST
+
 START_TEST(CR_021_034_connector_is_freed)
 {
 	DAT_CR_HANDLE cr = request();
@@ -692,6 +722,7 @@ Suite *conform_cr(void)
 	tc = new_case(suite, "cr_gone");
 	tcase_add_test(tc, CR_021_042_connector_disconnects_before_the_accept);
 	tcase_add_test(tc, CR_021_042_connector_times_out_before_the_accept);
+	tcase_add_test(tc, CR_026_no_resources_for_the_accept);
 	tcase_add_test(tc, CR_021_034_connector_is_freed);
 	tcase_add_test(tc, CR_021_042_connector_closes_its_ia);
 	tcase_add_loop_test(tc, CR_043_listener_closes_its_ia, 0, 2);

@@ -1132,6 +1132,107 @@ START_TEST(EP_166_176_181_186_187_recv_query_counts_what_is_posted)
 }
 END_TEST
 
+START_TEST(EP_168_169_recv_query_tells_how_many_receives_will_succeed)
+{
+	struct t_pair pair;
+	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
+
+	t_pair_open(&pair, NULL);
+	for (uint64_t i = 0; i < 5; i++)
+		t_ok(t_recv(us, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (uint64_t i = 0; i < 6; i++) {
+		expect_receives(us, i < 5 ? 5 - (DAT_COUNT)i : 0);
+		t_ok(t_send(peer, 0, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		if (i < 5)
+			t_wait_dto(us->recv_evd, us->ep, i, DAT_DTO_SUCCESS, 64);
+	}
+	t_stays_quiet(us->recv_evd);
+	t_ok(t_recv(us, 0, 64, 5, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(us->recv_evd, us->ep, 5, DAT_DTO_SUCCESS, 64);
+	expect_receives(us, 0);
+	t_pair_close(&pair);
+}
+END_TEST
+
+START_TEST(EP_177_what_is_counted_completes)
+{
+	/* The first may have its message by the time the connection ends. */
+	struct t_pair pair;
+	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
+	DAT_COUNT allocated, span;
+
+	t_pair_open(&pair, NULL);
+	for (uint64_t i = 0; i < 5; i++)
+		t_ok(t_recv(us, 0, T_BUF_SIZE, i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_send(peer, 0, T_BUF_SIZE, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(dat_ep_recv_query(us->ep, &allocated, &span));
+	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, us->ep);
+	for (uint64_t i = 0; i < 5; i++) {
+		DAT_EVENT event = t_wait_for(us->recv_evd, DAT_DTO_COMPLETION_EVENT);
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+		ck_assert_uint_eq(dto->user_cookie.as_64, i);
+		ck_assert(dto->status == DAT_DTO_ERR_FLUSHED || (i == 0 && dto->status == DAT_DTO_SUCCESS));
+	}
+	t_no_event(us->recv_evd);
+	ck_assert(allocated == DAT_VALUE_UNKNOWN || allocated == 5 || allocated == 4);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* Asks until it is told to stop; the thread's answer is what was wrong with one. */
+struct asker {
+	DAT_EP_HANDLE ep;
+	_Atomic bool stop;
+	_Atomic unsigned int answers;
+};
+
+static void *ask_for_receives(void *arg)
+{
+	struct asker *asker = arg;
+
+	while (!asker->stop) {
+		DAT_COUNT allocated = -77, span = -77;
+
+		if (dat_ep_recv_query(asker->ep, &allocated, &span) != DAT_SUCCESS)
+			return "the query failed";
+		asker->answers++;
+		if (allocated == DAT_VALUE_UNKNOWN || span == DAT_VALUE_UNKNOWN)
+			continue;
+		if (allocated != span || span < 0 || span > 8)
+			return "the numbers are not of one moment";
+	}
+	return NULL;
+}
+
+START_TEST(EP_174_both_numbers_are_of_one_moment)
+{
+	/* EP-182 EP-185 EP-187: in order and without an SRQ they are the same at all times */
+	struct t_pair pair;
+	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
+	struct asker asker = {0};
+	pthread_t thread;
+	void *fault;
+
+	t_pair_open(&pair, NULL);
+	asker.ep = us->ep;
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_receives, &asker), 0);
+	for (uint64_t round = 0; round < 300 || asker.answers < 300; round++) {
+		for (uint64_t i = 0; i < 8; i++)
+			t_ok(t_recv(us, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+		for (uint64_t i = 0; i < 8; i++)
+			t_ok(t_send(peer, 0, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		for (uint64_t i = 0; i < 8; i++)
+			t_wait_dto(us->recv_evd, us->ep, i, DAT_DTO_SUCCESS, 64);
+	}
+	asker.stop = true;
+	ck_assert_int_eq(pthread_join(thread, &fault), 0);
+	ck_assert_msg(!fault, "%s", (const char *)fault);
+	t_pair_close(&pair);
+}
+END_TEST
+
 /* --- suite --- */
 
 static void add_life(Suite *suite)
@@ -1195,6 +1296,9 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EP_156_nothing_of_an_old_connection_comes_late);
 	tcase_add_test(tcase, EP_159_160_161_162_idle_is_a_truth_value);
 	tcase_add_test(tcase, EP_166_176_181_186_187_recv_query_counts_what_is_posted);
+	tcase_add_test(tcase, EP_168_169_recv_query_tells_how_many_receives_will_succeed);
+	tcase_add_test(tcase, EP_177_what_is_counted_completes);
+	tcase_add_test(tcase, EP_174_both_numbers_are_of_one_moment);
 }
 
 Suite *conform_ep(void)

@@ -338,6 +338,23 @@ START_TEST(ERR_029_033_034_peer_is_lost_during_a_transfer)
 }
 END_TEST
 
+#if T_DAT_MAJOR == 2
+START_TEST(EVS_110_no_word_of_paths_without_HA)
+{
+	DAT_EVENT event = {0};
+
+	place_make_far(&place, CON);
+	place_kill_peer(&place);
+	expect_event(DAT_CONNECTION_EVENT_BROKEN, DIS);
+	t_stays_quiet(place.me.connect_evd);
+	while (dat_evd_dequeue(place.ia[0].async_evd, &event) == DAT_SUCCESS)
+		ck_assert(place.ia[0].provider.ha_supported ||
+			  (event.event_number != DAT_HA_DOWN_TO_1 &&
+			   event.event_number != DAT_HA_UP_TO_MULTI_PATH));
+}
+END_TEST
+#endif
+
 START_TEST(EPS_051_peer_dies_afterwards)
 {
 	place_make_far(&place, DIS);
@@ -453,6 +470,20 @@ START_TEST(EPS_055_079_last_request_finishes_while_disconnecting)
 }
 END_TEST
 
+START_TEST(EPS_056_hard_watermark_is_exceeded)
+{
+	place_make(&place, CON);
+	t_ok(dat_ep_set_watermark(place.me.ep, DAT_WATERMARK_INFINITE, 1));
+	post_both();
+	t_no_event(place.me.connect_evd);
+	t_ok(place_post_recv(&place));
+	expect_event(DAT_CONNECTION_EVENT_BROKEN, DIS);
+	expect_receive_flushed();
+	expect_both_flushed();
+	expect_nothing_more();
+}
+END_TEST
+
 /* An EVD of length 1 takes the place of one of ours before the connection is made. */
 static DAT_EVD_HANDLE connect_with_short_evd(DAT_EP_PARAM_MASK which)
 {
@@ -536,12 +567,16 @@ void conform_eps_events(Suite *suite)
 	tcase_add_loop_test(tcase, EPS_051_peer_dies, 0, 2);
 	tcase_add_test(tcase, ERR_029_033_034_peer_is_lost_during_a_transfer);
 	tcase_add_test(tcase, EPS_051_peer_dies_afterwards);
+#if T_DAT_MAJOR == 2
+	tcase_add_test(tcase, EVS_110_no_word_of_paths_without_HA);
+#endif
 	tcase_add_test(tcase, EPS_052_request_fails);
 	tcase_add_test(tcase, EPS_052_request_fails_while_disconnecting);
 	tcase_add_loop_test(tcase, EPS_053_receive_fails, 0, 2);
 	tcase_add_loop_test(tcase, EPS_054_rdma_of_the_peer_is_refused, 0, 2);
 	tcase_add_test(tcase, EPS_055_last_request_finishes);
 	tcase_add_test(tcase, EPS_055_079_last_request_finishes_while_disconnecting);
+	tcase_add_test(tcase, EPS_056_hard_watermark_is_exceeded);
 	tcase_add_loop_test(tcase, EPS_057_recv_evd_overflows, 0, 2);
 	tcase_add_test(tcase, EPS_057_request_evd_overflows);
 }

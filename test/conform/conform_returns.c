@@ -3,12 +3,14 @@
 #include "conform_dto.h"
 #include "paired.h"
 
-enum kind { SEND, RECV, READ, WRITE, KINDS };
+enum kind { SEND, RECV, READ, WRITE, SHARED, KINDS };
 
 #define ROUNDS 3000
 #define SEGMENTS 40
+#define SHARED_DEPTH 256 /* of the SRQ, which nobody empties */
 
 static DAT_EP_HANDLE eps[4]; /* connected, not connected, freed, no EP */
+static DAT_SRQ_HANDLE srqs[3]; /* there, freed, no SRQ */
 static struct t_buf bufs[4]; /* all rights, local read only, of another PZ, freed */
 
 /* The same numbers in every run: xorshift. */
@@ -20,6 +22,16 @@ static size_t pick(size_t n)
 	chance ^= chance >> 7;
 	chance ^= chance << 17;
 	return (size_t)(chance % n);
+}
+
+static void make_srqs(const struct t_ia *ia)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = SHARED_DEPTH, .max_recv_iov = 4};
+
+	for (int i = 0; i < 2; i++)
+		t_ok(dat_srq_create(ia->ia, ia->pz, &attr, &srqs[i]));
+	t_ok(dat_srq_free(srqs[1]));
+	srqs[2] = ia->pz;
 }
 
 static void prepare(unsigned int seed)
@@ -36,6 +48,7 @@ static void prepare(unsigned int seed)
 	eps[0] = us->ep;
 	eps[1] = end.ep;
 	eps[3] = ia->pz;
+	make_srqs(ia);
 	t_ok(dat_pz_create(ia->ia, &other));
 	t_buf_new(&bufs[0], ia->ia, ia->pz, T_BUF_SIZE, DAT_MEM_PRIV_ALL_FLAG);
 	t_buf_new(&bufs[1], ia->ia, ia->pz, T_BUF_SIZE, DAT_MEM_PRIV_LOCAL_READ_FLAG);
@@ -79,9 +92,16 @@ static DAT_RETURN post(enum kind kind)
 		return dat_ep_post_send(ep, n, iov, cookie, flags);
 	if (kind == RECV)
 		return dat_ep_post_recv(ep, n, iov, cookie, flags);
+	if (kind == SHARED)
+		return dat_srq_post_recv(srqs[pick(4) ? 0 : pick(3)], n, iov, cookie);
 	if (kind == READ)
 		return dat_ep_post_rdma_read(ep, n, iov, cookie, pick(16) ? &target : NULL, flags);
 	return dat_ep_post_rdma_write(ep, n, iov, cookie, pick(16) ? &target : NULL, flags);
+}
+
+static bool needs_state(enum kind kind)
+{
+	return kind != RECV && kind != SHARED;
 }
 
 static bool may_answer(enum kind kind, DAT_RETURN_TYPE type)
@@ -95,7 +115,7 @@ static bool may_answer(enum kind kind, DAT_RETURN_TYPE type)
 	case DAT_PRIVILEGES_VIOLATION:
 		return true;
 	case DAT_INVALID_STATE:
-		return kind != RECV;
+		return needs_state(kind);
 	case DAT_LENGTH_ERROR:
 		return kind == READ || kind == WRITE;
 	default:
@@ -113,13 +133,15 @@ static void expect_variety(enum kind kind, const unsigned int *seen)
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		ck_assert_uint_gt(seen[wanted[i] >> 16], 0);
-	if (kind != RECV)
+	if (needs_state(kind))
 		ck_assert_uint_gt(seen[DAT_INVALID_STATE >> 16], 0);
+	if (kind == SHARED)
+		ck_assert_uint_gt(seen[DAT_INSUFFICIENT_RESOURCES >> 16], 0);
 	if (kind == READ || kind == WRITE)
 		ck_assert_uint_gt(seen[DAT_LENGTH_ERROR >> 16], 0);
 }
 
-START_TEST(DTO_067_093_116_131_posts_answer_what_they_may)
+START_TEST(DTO_067_093_116_131_162_posts_answer_what_they_may)
 {
 	/* DTO-002; nothing but a transfer that began may end the connection */
 	enum kind kind = (enum kind)_i;
@@ -144,5 +166,5 @@ void conform_returns(Suite *suite)
 {
 	TCase *tcase = paired_case(suite, "dto-returns");
 
-	tcase_add_loop_test(tcase, DTO_067_093_116_131_posts_answer_what_they_may, 0, KINDS);
+	tcase_add_loop_test(tcase, DTO_067_093_116_131_162_posts_answer_what_they_may, 0, KINDS);
 }

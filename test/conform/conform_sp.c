@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Service points: PSP, RSP, CSP. What becomes of a request: conform_cr.c. */
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -370,6 +371,39 @@ START_TEST(PSP_020_021_022_any_qualifier_is_free_and_short)
 		for (int j = 0; j < i; j++)
 			ck_assert_uint_ne(all[i], all[j]);
 	}
+}
+END_TEST
+
+/* A network with a few ports to choose from; false where it cannot be had. */
+static bool few_ports(int first, int last)
+{
+	FILE *file = t_own_network() ? fopen("/proc/sys/net/ipv4/ip_local_port_range", "w") : NULL;
+
+	if (!file)
+		return false;
+	fprintf(file, "%d %d\n", first, last);
+	return !fclose(file);
+}
+
+START_TEST(PSP_023_no_qualifier_is_left)
+{
+	DAT_CONN_QUAL qual;
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret;
+	int n = 0;
+
+	if (getenv("T_IA") || !few_ports(50000, 50015))
+		return;
+	t_ia_open(&t_tia);
+	evd = cr_evd(4);
+	do
+		ret = dat_psp_create_any(t_tia.ia, &qual, evd, CONSUMER, &psp);
+	while (ret == DAT_SUCCESS && ++n < 50);
+	t_error(ret, DAT_CONN_QUAL_UNAVAILABLE);
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_le(n, 16);
+	t_ia_close(&t_tia);
 }
 END_TEST
 
@@ -764,6 +798,7 @@ Suite *conform_sp(void)
 
 	tc = tcase_create("psp_of_processes");
 	tcase_add_test(tc, PSP_003_qualifier_of_another_process);
+	tcase_add_test(tc, PSP_023_no_qualifier_is_left);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -343,6 +343,7 @@ START_TEST(SRQ_052_attributes_say_what_there_is)
 	ck_assert(ia[1].provider.srq_watermarks_supported);
 	ck_assert(ia[1].provider.srq_ep_pz_difference_supported);
 	ck_assert(ia[1].provider.srq_info_supported);
+	ck_assert_int_eq(ia[1].provider.ep_recv_info_supported, 3); /* why nothing tests EP-180 */
 	ck_assert_int_gt(ia[1].attr.max_srqs, 0);
 	ck_assert_int_ge(ia[1].attr.max_ep_per_srq, ENDS);
 	ck_assert_int_ge(ia[1].attr.max_recv_per_srq, DEPTH);
@@ -585,6 +586,220 @@ START_TEST(EPS_031_032_posts_in_every_state)
 }
 END_TEST
 
+/* --- who takes what, and when --- */
+
+static void connect_taker(bool taker_dials)
+{
+	struct t_end *dials = taker_dials ? &taker[0] : &sender[0];
+	struct t_end *accepts = taker_dials ? &sender[0] : &taker[0];
+	struct t_listener own;
+	DAT_CR_HANDLE cr;
+
+	t_listen(&own, accepts->on, DAT_PSP_CONSUMER_FLAG);
+	t_ok(t_connect(dials->ep, &own));
+	cr = t_next_cr(&own);
+	expect_counts(DEPTH, 2, 2);
+	t_ok(t_cr_accept(cr, accepts->ep));
+	t_listener_free(&own);
+}
+
+START_TEST(DTO_143_not_before_the_connection_nor_after_it)
+{
+	/* TRN-031; by who dials: a message that comes with the connection waits for it */
+	DAT_EVENT event;
+
+	post(0), post(1);
+	t_ok(dat_ep_disconnect(sender[0].ep, DAT_CLOSE_ABRUPT_FLAG));
+	over(0, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_counts(DEPTH, 2, 2);
+	t_ok(dat_ep_reset(sender[0].ep));
+	t_ok(dat_ep_reset(taker[0].ep));
+	connect_taker(_i);
+	t_wait_conn(sender[0].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, sender[0].ep);
+	t_ok(t_send(&sender[0], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	taken(0, 8);
+	ck_assert_int_eq(t_ep_state(taker[0].ep), DAT_EP_STATE_CONNECTED);
+	t_ok(dat_evd_dequeue(taker[0].connect_evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	t_ok(dat_ep_disconnect(taker[0].ep, DAT_CLOSE_ABRUPT_FLAG));
+	over(0, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_counts(DEPTH, 1, 1);
+	t_stays_quiet(taker[0].recv_evd);
+}
+END_TEST
+
+START_TEST(DTO_143_while_a_disconnect_is_pending)
+{
+	post(0), post(1);
+	t_ok(t_send(&taker[0], 0, 64, 7, DAT_COMPLETION_DEFAULT_FLAG)); /* nobody receives it yet */
+	t_ok(dat_ep_disconnect(taker[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
+	send_from(0, 8, 1);
+	taken(0, 8);
+	ck_assert_int_eq(t_ep_state(taker[0].ep), DAT_EP_STATE_DISCONNECT_PENDING);
+	t_ok(t_recv(&sender[0], 0, 64, 9, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(sender[0].recv_evd, sender[0].ep, 9, DAT_DTO_SUCCESS, 64);
+	t_wait_dto(taker[0].request_evd, taker[0].ep, 7, DAT_DTO_SUCCESS, 64);
+	over(0, DAT_CONNECTION_EVENT_DISCONNECTED);
+	expect_counts(DEPTH, 1, 1);
+}
+END_TEST
+
+static DAT_COUNT held(const struct t_end *end)
+{
+	DAT_COUNT count = -7, span = -7;
+
+	t_ok(dat_ep_recv_query(end->ep, &count, &span));
+	if (count == DAT_VALUE_UNKNOWN || span == DAT_VALUE_UNKNOWN)
+		return 0;
+	ck_assert_int_ge(count, 0);
+	ck_assert_int_ge(span, count); /* EP-168, EP-173 */
+	ck_assert(count || !span);     /* EP-175 */
+	return count;
+}
+
+START_TEST(EP_168_172_messages_without_a_buffer_keep_the_later_ones_waiting)
+{
+	/* EP-169; EP-171: whether those have their buffers by then is left open */
+	for (unsigned int i = 0; i < 4; i++) {
+		sender[0].buf.mem[i] = (unsigned char)(i + 1);
+		t_ok(t_send(&sender[0], i, 1, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		t_stays_quiet(taker[0].recv_evd);
+		ck_assert_int_eq(held(&taker[0]), 0);
+		post(i);
+		ck_assert_int_le(held(&taker[0]), 1);
+		ck_assert_uint_eq(taken(0, 1), i);
+		ck_assert_uint_eq(pool.mem[i * ROOM], i + 1);
+	}
+	t_stays_quiet(taker[0].recv_evd);
+}
+END_TEST
+
+/* Buffers for messages of T_BUF_SIZE. */
+static void post_large(struct t_buf *large, DAT_COUNT n)
+{
+	t_buf_new(large, ia[1].ia, ia[1].pz, (size_t)n * T_BUF_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	for (DAT_COUNT i = 0; i < n; i++) {
+		DAT_LMR_TRIPLET segment = t_seg(large, (size_t)i * T_BUF_SIZE, T_BUF_SIZE);
+
+		t_ok(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = (uint64_t)i}));
+	}
+}
+
+START_TEST(EP_172_small_messages_do_not_overtake_large_ones)
+{
+	struct t_buf large;
+
+	post_large(&large, 8);
+	for (uint64_t i = 0; i < 8; i++)
+		t_ok(t_send(&sender[0], 0, i % 2 ? 8 : T_BUF_SIZE, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	for (int i = 0; i < 8; i++) {
+		ck_assert_int_le(held(&taker[0]), 8 - i);
+		taken(0, i % 2 ? 8 : T_BUF_SIZE);
+	}
+	ck_assert_int_eq(held(&taker[0]), 0);
+}
+END_TEST
+
+START_TEST(EP_177_what_the_EP_holds_completes_there)
+{
+	struct t_buf large;
+	DAT_COUNT count, completed;
+
+	post_large(&large, 4);
+	for (uint64_t i = 0; i < 4; i++)
+		t_ok(t_send(&sender[0], 0, T_BUF_SIZE, i, DAT_COMPLETION_DEFAULT_FLAG));
+	count = held(&taker[0]);
+	t_ok(dat_ep_disconnect(taker[0].ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_wait_conn(taker[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, taker[0].ep);
+	completed = t_drain(taker[0].recv_evd);
+	ck_assert_int_ge(completed, count);
+	expect_counts(DEPTH, 4 - completed, 4 - completed);
+	ck_assert_int_eq(held(&taker[0]), 0);
+}
+END_TEST
+
+#define POSTERS	 4
+#define PER_POST 100
+
+struct poster {
+	pthread_t thread;
+	uint64_t first; /* of the cookies */
+};
+
+static void *post_many(void *arg)
+{
+	const struct poster *poster = arg;
+	uint64_t limit = t_now_us() + 3 * T_LIMIT_US;
+
+	for (uint64_t i = 0; i < PER_POST; i++) {
+		DAT_LMR_TRIPLET segment = t_seg(&pool, (poster->first + i) % DEPTH * ROOM, ROOM);
+		DAT_RETURN ret;
+
+		/* Full until the messages catch up. */
+		do {
+			ret = dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = poster->first + i});
+			if (ret != DAT_SUCCESS)
+				t_pause();
+		} while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && t_now_us() < limit);
+		if (ret != DAT_SUCCESS)
+			return "a post failed";
+	}
+	return NULL;
+}
+
+START_TEST(DTO_156_several_threads_post_at_once)
+{
+	bool seen[POSTERS * PER_POST] = {false};
+	struct poster posters[POSTERS];
+	void *fault;
+
+	for (unsigned int i = 0; i < POSTERS; i++) {
+		posters[i].first = i * PER_POST;
+		ck_assert_int_eq(pthread_create(&posters[i].thread, NULL, post_many, &posters[i]), 0);
+	}
+	for (int i = 0; i < POSTERS * PER_POST; i++) {
+		const struct t_end *to = &taker[i % ENDS];
+		DAT_EVENT event;
+		uint64_t cookie;
+
+		t_ok(t_send(&sender[i % ENDS], 0, 8, 1, DAT_COMPLETION_SUPPRESS_FLAG));
+		event = t_wait_for(to->recv_evd, DAT_DTO_COMPLETION_EVENT);
+		ck_assert_int_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		cookie = event.event_data.dto_completion_event_data.user_cookie.as_64;
+		ck_assert_uint_lt(cookie, POSTERS * PER_POST);
+		ck_assert(!seen[cookie]);
+		seen[cookie] = true;
+	}
+	for (int i = 0; i < POSTERS; i++) {
+		ck_assert_int_eq(pthread_join(posters[i].thread, &fault), 0);
+		ck_assert_msg(!fault, "%s", (const char *)fault);
+	}
+	expect_counts(DEPTH, 0, 0);
+}
+END_TEST
+
+START_TEST(DTO_159_a_buffer_that_changes_before_its_completion)
+{
+	/* Whatever becomes of its content: the connection and the next message are none of it. */
+	DAT_LMR_TRIPLET segment = t_seg(&pool, 0, ROOM);
+
+	t_ok(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 0}));
+	memset(&segment, 0xff, sizeof(segment));
+	memset(pool.mem, 0x77, ROOM);
+	send_from(0, 64, 1);
+	memset(pool.mem, 0x66, ROOM);
+	ck_assert_uint_eq(taken(0, 64), 0);
+	t_fill(sender[0].buf.mem, 64, 3);
+	post(1);
+	send_from(0, 64, 2);
+	ck_assert_uint_eq(taken(0, 64), 1);
+	ck_assert(t_is_filled(pool.mem + ROOM, 64, 3));
+	expect_counts(DEPTH, 0, 0);
+}
+END_TEST
+
 /* --- notification --- */
 
 static DAT_RETURN wait_briefly(DAT_EVD_HANDLE evd, DAT_COUNT threshold)
@@ -673,16 +888,31 @@ static void add_receives(TCase *tcase)
 	tcase_add_test(tcase, DTO_139_threshold_EPs_share_an_EVD_with_their_like);
 }
 
+static void add_taking(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, DTO_143_not_before_the_connection_nor_after_it, 0, 2);
+	tcase_add_test(tcase, DTO_143_while_a_disconnect_is_pending);
+	tcase_add_test(tcase, EP_168_172_messages_without_a_buffer_keep_the_later_ones_waiting);
+	tcase_add_test(tcase, EP_172_small_messages_do_not_overtake_large_ones);
+	tcase_add_test(tcase, EP_177_what_the_EP_holds_completes_there);
+	tcase_add_test(tcase, DTO_156_several_threads_post_at_once);
+	tcase_add_test(tcase, DTO_159_a_buffer_that_changes_before_its_completion);
+}
+
 Suite *conform_srq(void)
 {
 	Suite *suite = suite_create("srq");
 	TCase *life = tcase_create("srq"), *receives = tcase_create("srq_receives");
+	TCase *taking = tcase_create("srq_taking");
 
 	tcase_add_checked_fixture(life, open_all, close_all);
 	tcase_add_checked_fixture(receives, open_all, close_all);
+	tcase_add_checked_fixture(taking, open_all, close_all);
 	add_life(life);
 	add_receives(receives);
+	add_taking(taking);
 	suite_add_tcase(suite, life);
 	suite_add_tcase(suite, receives);
+	suite_add_tcase(suite, taking);
 	return suite;
 }

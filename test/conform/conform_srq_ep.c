@@ -271,7 +271,7 @@ END_TEST
 
 START_TEST(DTO_140_messages_keep_their_order)
 {
-	/* SRQ-022 EVS-122; the buffers may be taken in any order */
+	/* SRQ-022 EVS-122 DTO-142; the buffers may be taken in any order */
 	enum { N = 40 };
 
 	connect_with(DAT_COMPLETION_DEFAULT_FLAG);

@@ -2,10 +2,7 @@
 /* Connecting to what is not there, to what does not answer, and to very many. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -219,28 +216,12 @@ END_TEST
 
 /* --- unreachable: a network namespace that has a loopback interface and no routes --- */
 
-static bool loopback_up(void)
-{
-	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool up = sock >= 0 && !ioctl(sock, SIOCSIFFLAGS, &request);
-
-	if (sock >= 0)
-		close(sock);
-	return up;
-}
-
-static bool leave_the_network(void)
-{
-	return (!unshare(CLONE_NEWNET) || !unshare(CLONE_NEWUSER | CLONE_NEWNET)) && loopback_up();
-}
-
 START_TEST(no_route_to_the_address)
 {
 	struct sockaddr_in nowhere = {.sin_family = AF_INET};
 	uint64_t began;
 
-	if (!leave_the_network())
+	if (!t_own_network())
 		fault_skip("this user may not make a network namespace");
 	open_end();
 	if (ia.attr.ia_address_ptr->sa_family != AF_INET)

@@ -68,6 +68,12 @@ void t_pause(void);	 /* a moment between two looks at a condition */
 bool t_limit_memory(size_t bytes);
 void t_unlimit_memory(void);
 
+/*
+ * The process goes to a network of its own, with a loopback interface and no routes. False where the
+ * user may not. Before the first IA.
+ */
+bool t_own_network(void);
+
 /* --- IA --- */
 
 struct t_ia {

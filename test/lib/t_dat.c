@@ -2,9 +2,13 @@
 /* Answers in words, IAs, memory and events. */
 #include "t.h"
 
+#include <net/if.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,6 +189,22 @@ void t_unlimit_memory(void)
 	limit.rlim_cur = limit.rlim_max;
 	failed |= setrlimit(RLIMIT_AS, &limit);
 	ck_assert_int_eq(failed, 0);
+}
+
+static bool loopback_up(void)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool up = sock >= 0 && !ioctl(sock, SIOCSIFFLAGS, &request);
+
+	if (sock >= 0)
+		close(sock);
+	return up;
+}
+
+bool t_own_network(void)
+{
+	return (!unshare(CLONE_NEWNET) || !unshare(CLONE_NEWUSER | CLONE_NEWNET)) && loopback_up();
 }
 
 /* --- IA --- */
