@@ -585,7 +585,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->writes = ep->nsent = 0;
 	ep->granted = conn->peer_granted;
-	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = false;
+	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = ep->unfenced = false;
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
 	conn->path_made = true;

@@ -185,6 +185,7 @@ struct dofi_ep {
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
 	struct dofi_ring req, recv;
 	uint32_t reads, writes; /* given to the fabric and not complete */
+	bool unfenced;		/* a write went since the last fence; only where the fabric has fences */
 	uint64_t send_tag, recv_tag; /* rdm transport */
 	uint32_t read_limit;  /* min(our out, peer's in) of this connection */
 	bool path_up;	      /* the fabric takes operations */

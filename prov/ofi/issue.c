@@ -144,10 +144,10 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (verdict != GO)
 			return verdict;
 	}
-	/* A message needs a receive of the peer, and lets no write behind it that could be seen after it. */
-	if (dofi_op_is_message(wr->op) && (dofi_credit_out(ep) || (ep->writes && ep->obj.ia->order == DOFI_HOLD)))
+	/* What was written must be there for the peer that gets this message, and for this read. */
+	if (ep->writes && ep->obj.ia->order == DOFI_HOLD && (dofi_op_is_message(wr->op) || wr->op == DOFI_OP_READ))
 		return WAIT;
-	return GO;
+	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) ? WAIT : GO;
 }
 
 static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -166,7 +166,10 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 			ret = trans->write(ep, wr);
 		else
 			wr->state = DOFI_WR_DONE;
-		ep->writes += !ret && wr->length;
+		if (!ret && wr->length) {
+			ep->writes++;
+			ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+		}
 		break;
 	case DOFI_OP_READ:
 		if (wr->length)

@@ -6,10 +6,36 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_rma.h>
 
+/* A read that is not to overtake what was written before it. */
+static ssize_t read_fenced(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t niov, uint64_t raddr,
+			   uint64_t rkey, void *context)
+{
+	struct fi_rma_iov source = {.addr = raddr, .key = rkey};
+	const struct fi_msg_rma msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = niov,
+		.addr = ep->dest,
+		.rma_iov = &source,
+		.rma_iov_count = 1,
+		.context = context,
+	};
+	ssize_t ret;
+
+	for (size_t i = 0; i < niov; i++)
+		source.len += iov[i].iov_len;
+	ret = fi_readmsg(ep->fep, &msg, FI_FENCE | FI_COMPLETION);
+	if (!ret)
+		ep->unfenced = false;
+	return ret;
+}
+
 ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
+	if (ep->unfenced)
+		return read_fenced(ep, wr->iov, desc, wr->niov, wr->faddr, wr->rkey, wr);
 	if (wr->niov == 1)
 		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
 			       wr);
@@ -59,5 +85,9 @@ ssize_t dofi_rma_note(struct dofi_ep *ep, const void *record, size_t size, uint6
 ssize_t dofi_rma_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 		      uint64_t rkey)
 {
+	const struct iovec iov = {buf, size};
+
+	if (ep->unfenced)
+		return read_fenced(ep, &iov, &desc, 1, raddr, rkey, wr);
 	return fi_read(ep->fep, buf, size, desc, ep->dest, raddr, rkey, wr);
 }

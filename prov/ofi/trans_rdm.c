@@ -397,13 +397,17 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 		.data = news,
 	};
 
-	return fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
+	ssize_t ret = fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
+
+	if (!ret && (flags & FI_FENCE))
+		ep->unfenced = false;
+	return ret;
 }
 
 static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	uint64_t fence = ep->writes && ep->obj.ia->order == DOFI_FENCE ? FI_FENCE : 0;
+	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
 	void **desc = dofi_wr_desc(&ep->req, wr);
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
