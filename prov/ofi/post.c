@@ -152,6 +152,81 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep)
 	return DAT_SUCCESS;
 }
 
+/* As request_ready, for an operation that begins with a note. */
+static DAT_RETURN noted_ready(const struct dofi_ep *ep)
+{
+	if (!ep->obj.ia->mail.boxes)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	return request_ready(ep);
+}
+
+#define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define MESSAGE_FLAGS (RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+
+/* A request as its call gave it. Inline: the compiler leaves of it what the call needs. */
+struct request {
+	enum dofi_op op;
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_COUNT max_iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	unsigned int allowed; /* flags */
+	DAT_RETURN bad_flags; /* the error names their place among the arguments */
+	const DAT_RMR_TRIPLET *remote; /* or NULL */
+};
+
+/* Length of the transfer against the peer's segment (DTO-096, DTO-119) and the fabric's limit. */
+static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct request *r, uint64_t *length_p)
+{
+	uint64_t length = segments_length(r->n, r->iov), limit = ep->obj.ia->limits.max_message;
+
+	if (r->remote) {
+		bool read = r->op == DOFI_OP_READ;
+
+		if (read ? length < r->remote->segment_length : length > r->remote->segment_length)
+			return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+		if (read)
+			length = r->remote->segment_length;
+		limit = ep->obj.ia->limits.max_rdma;
+	}
+	*length_p = length;
+	return length > limit ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
+}
+
+/* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. ep->lock held. */
+static inline DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
+{
+	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
+	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
+	uint64_t length;
+	DAT_RETURN ret;
+
+	if (!segments_ok(r->n, r->iov, r->max_iov))
+		return DOFI_BAD_ARG(2);
+	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
+		return r->bad_flags;
+	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep) : request_ready(ep);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ret = request_length(ep, r, &length);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	fill(wr, ep, r->op, r->cookie, r->flags, length);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, r->n, r->iov,
+				      inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
+				      dofi_wr_desc(&ep->req, wr));
+	*wr_p = wr;
+	return ret;
+}
+
+static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
+{
+	wr->raddr = DOFI_RMR_ADDR(remote);
+	wr->rctx = remote->rmr_context;
+	wr->resolved = wr->length == 0; /* nothing to reach then (DTO-100) */
+}
+
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags)
 {
@@ -190,39 +265,23 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_wr *wr;
-	uint64_t length;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
-	if (!segments_ok(n, iov, ep->attr.max_request_iov))
-		return refuse(ep, DOFI_BAD_ARG(2));
-	if (!flags_ok(flags,
-		      DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		      ep->attr.request_completion_flags))
-		return refuse(ep, DOFI_BAD_ARG(5));
-	ret = request_ready(ep);
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	length = segments_length(n, iov);
-	if (length > ep->obj.ia->limits.max_message)
-		return refuse(ep, DOFI_BAD_ARG(3));
-	wr = dofi_ring_at(&ep->req, ep->req.tail);
-	fill(wr, ep, DOFI_OP_SEND, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	return commit(ep, &ep->req);
+	ret = prepare(ep,
+		      &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
+					DOFI_BAD_ARG(5), NULL},
+		      &wr);
+	return ret == DAT_SUCCESS ? commit(ep, &ep->req) : refuse(ep, ret);
 }
 
 static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-	bool read = op == DOFI_OP_READ;
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_wr *wr;
-	uint64_t length;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -230,32 +289,15 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, 
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	if (!segments_ok(n, iov, read ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov))
-		return refuse(ep, DOFI_BAD_ARG(2));
-	if (!flags_ok(flags, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		      ep->attr.request_completion_flags))
-		return refuse(ep, DOFI_BAD_ARG(6));
-	ret = request_ready(ep);
+	ret = prepare(ep,
+		      &(struct request){op, n, iov,
+					op == DOFI_OP_READ ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov,
+					cookie, flags, RDMA_FLAGS, DOFI_BAD_ARG(6), remote},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
-	length = segments_length(n, iov);
-	if (read ? length < remote->segment_length : length > remote->segment_length)
-		return refuse(ep, DOFI_ERR(DAT_LENGTH_ERROR, 0));
-	if (read)
-		length = remote->segment_length;
-	if (length > ep->obj.ia->limits.max_rdma)
-		return refuse(ep, DOFI_BAD_ARG(3));
-	wr = dofi_ring_at(&ep->req, ep->req.tail);
-	fill(wr, ep, op, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov,
-			read ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
-			dofi_wr_desc(&ep->req, wr));
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	wr->raddr = DOFI_RMR_ADDR(remote);
-	wr->rctx = remote->rmr_context;
-	wr->resolved = length == 0; /* nothing to reach then (DTO-100) */
-	if (read)
+	aim(wr, remote);
+	if (op == DOFI_OP_READ)
 		trim(wr);
 	return commit(ep, &ep->req);
 }
@@ -296,8 +338,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	if (!context)
 		return DOFI_BAD_ARG(7);
 	dofi_lock(&ep->lock);
-	if (!flags_ok(flags, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG,
-		      ep->attr.request_completion_flags))
+	if (!flags_ok(flags, RDMA_FLAGS, ep->attr.request_completion_flags))
 		return refuse(ep, DOFI_BAD_ARG(6));
 	ret = request_ready(ep);
 	if (ret != DAT_SUCCESS)
@@ -315,42 +356,22 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 
 /* --- operations with notes: DAT 2.0 alone has calls for them --- */
 
-#define NOTED_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
-
-/* As request_ready, for an operation that begins with a note. */
-static DAT_RETURN noted_ready(const struct dofi_ep *ep)
-{
-	if (!ep->obj.ia->mail.boxes)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	return request_ready(ep);
-}
-
 DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_wr *wr;
-	uint64_t length;
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_lock(&ep->lock);
-	if (!segments_ok(n, iov, ep->attr.max_request_iov))
-		return refuse(ep, DOFI_BAD_ARG(2));
-	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
-		return refuse(ep, DOFI_BAD_ARG(5));
 	if (!context)
-		return refuse(ep, DOFI_BAD_ARG(7));
-	ret = noted_ready(ep);
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	length = segments_length(n, iov);
-	if (length > ep->obj.ia->limits.max_message)
-		return refuse(ep, DOFI_BAD_ARG(3));
-	wr = dofi_ring_at(&ep->req, ep->req.tail);
-	fill(wr, ep, DOFI_OP_SEND_INVALIDATE, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+		return DOFI_BAD_ARG(7);
+	dofi_lock(&ep->lock);
+	ret = prepare(ep,
+		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, ep->attr.max_request_iov, cookie, flags,
+					MESSAGE_FLAGS, DOFI_BAD_ARG(5), NULL},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->rctx = context;
@@ -362,7 +383,6 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_wr *wr;
-	uint64_t length;
 	DAT_RETURN ret;
 
 	if (!ep)
@@ -370,29 +390,15 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (n && !remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	if (!segments_ok(n, iov, ep->attr.max_rdma_write_iov))
-		return refuse(ep, DOFI_BAD_ARG(2));
-	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
-		return refuse(ep, DOFI_BAD_ARG(7));
-	ret = noted_ready(ep);
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	length = segments_length(n, iov);
-	if (n && length > remote->segment_length)
-		return refuse(ep, DOFI_ERR(DAT_LENGTH_ERROR, 0));
-	if (length > ep->obj.ia->limits.max_rdma)
-		return refuse(ep, DOFI_BAD_ARG(3));
-	wr = dofi_ring_at(&ep->req, ep->req.tail);
-	fill(wr, ep, DOFI_OP_WRITE_IMM, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_READ_FLAG, wr, dofi_wr_desc(&ep->req, wr));
+	ret = prepare(ep,
+		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, ep->attr.max_rdma_write_iov, cookie, flags, MESSAGE_FLAGS,
+					DOFI_BAD_ARG(7), n ? remote : NULL},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
-	if (length) {
-		wr->raddr = DOFI_RMR_ADDR(remote);
-		wr->rctx = remote->rmr_context;
-		wr->resolved = false;
-	}
+	if (n)
+		aim(wr, remote);
 	return commit(ep, &ep->req);
 }
 
@@ -411,18 +417,12 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 	if (!remote || remote->segment_length < sizeof(uint64_t))
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	if (!flags_ok(flags, NOTED_FLAGS, ep->attr.request_completion_flags))
-		return refuse(ep, DOFI_BAD_ARG(6));
-	ret = noted_ready(ep);
+	ret = prepare(ep,
+		      &(struct request){op, 1, local, 1, cookie, flags, MESSAGE_FLAGS, DOFI_BAD_ARG(6), remote}, &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
-	wr = dofi_ring_at(&ep->req, ep->req.tail);
-	fill(wr, ep, op, cookie, flags, sizeof(uint64_t));
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, 1, local, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->req, wr));
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	wr->raddr = DOFI_RMR_ADDR(remote);
-	wr->rctx = remote->rmr_context;
+	aim(wr, remote);
+	wr->resolved = true; /* the target looks it up */
 	wr->faddr = operand;
 	wr->rkey = compare;
 	return commit(ep, &ep->req);
