@@ -23,7 +23,6 @@
 #define LAST_WORD_NS 1000000000u
 
 static void run_end(struct dofi_work *work);
-static void forget_bind(struct dofi_ep *ep);
 
 /* --- ids --- */
 
@@ -244,7 +243,7 @@ static void finish(struct dofi_conn *conn)
 	ia->trans->disconnect(conn);
 	say_last_word(conn, phase, conn->end_reason);
 
-	forget_bind(ep);
+	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	ep->fep = NULL;
@@ -827,103 +826,4 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
 {
 	lost(conn, orderly, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
-}
-
-static void forget(struct dofi_ep *ep, uint32_t context)
-{
-	struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
-
-	dofi_lock(&ep->lock);
-	if (ctx->context == context)
-		ctx->context = 0;
-	if (ep->peeking && ep->aux_ctx == context)
-		ep->peek_stale = true;
-	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
-		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
-
-		if (dofi_op_uses_context(wr, context))
-			wr->resolved = false;
-	}
-	dofi_unlock(&ep->lock);
-}
-
-void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
-{
-	DOFI_LIST_FOR(node, &chan->conns)
-	{
-		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
-
-		if (conn->ep && conn->phase == DOFI_CONN_UP)
-			forget(conn->ep, context);
-	}
-}
-
-/* --- binds --- */
-
-void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	ep->bind_replaced = dofi_bind_apply(dofi_wr_bind(wr));
-	if (!ep->bind_replaced) {
-		wr->state = DOFI_WR_DONE;
-		return;
-	}
-	/* The former context must be dead everywhere before the bind completes (DTO-166): the engine asks the peers. */
-	ep->binding = true;
-	dofi_ep_stall(ep);
-}
-
-/* A stopped peer could still use the former context, so its connections go. */
-static void bind_overdue(struct dofi_timer *timer)
-{
-	struct dofi_ep *ep = DOFI_CONTAINER(timer, struct dofi_ep, bind_limit);
-
-	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
-}
-
-/* Off the list of those that wait; engine.lock held. */
-static void forget_bind(struct dofi_ep *ep)
-{
-	dofi_list_del(&ep->bind_link);
-	dofi_timer_cancel(ep->obj.ia, &ep->bind_limit);
-}
-
-void dofi_conn_ask_for_bind(struct dofi_ep *ep)
-{
-	struct dofi_ia *ia = ep->obj.ia;
-
-	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
-	ep->bind_replaced = 0;
-	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
-	ep->bind_limit.fire = bind_overdue;
-	dofi_timer_set(ia, &ep->bind_limit, dofi_now() + ia->params.handshake_ms * 1000000u);
-	dofi_work_defer(ia, &ia->cm.answered);
-}
-
-static void bind_done(struct dofi_ep *ep)
-{
-	forget_bind(ep);
-	dofi_lock(&ep->lock);
-	ep->binding = false;
-	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {
-		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
-
-		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_ISSUED)
-			wr->state = DOFI_WR_DONE;
-	}
-	dofi_reap_release(ep);
-	dofi_ep_issue(ep);
-	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-		dofi_conn_drained(ep);
-	dofi_unlock(&ep->lock);
-}
-
-void dofi_conn_invalidated(struct dofi_ia *ia)
-{
-	DOFI_LIST_FOR_SAFE(node, &ia->cm.binds)
-	{
-		struct dofi_ep *ep = DOFI_CONTAINER(node, struct dofi_ep, bind_link);
-
-		if (dofi_chan_invalidated(ia, ep->bind_number))
-			bind_done(ep);
-	}
 }

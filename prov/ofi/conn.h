@@ -104,6 +104,8 @@ void dofi_conn_last_message(struct dofi_conn *conn);
 
 /* issue.c, ep->lock held: a bind's turn has come. */
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
+/* The connection ends: no bind of it waits any more. engine.lock held. */
+void dofi_conn_forget_bind(struct dofi_ep *ep);
 /* The engine's part of it: asks the peers to forget what the bind replaced. engine.lock and ep->lock held. */
 void dofi_conn_ask_for_bind(struct dofi_ep *ep);
 
