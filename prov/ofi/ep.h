@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+struct dofi_bell_peer;
 struct dofi_conn;
 struct dofi_evd;
 struct dofi_orphans;
@@ -124,6 +125,7 @@ struct dofi_ep {
 	/* Hot: guarded by lock. */
 	struct fid_ep *fep; /* while the connection lasts: its own, or the IA's shared one... */
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
+	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
 	struct dofi_ring req, recv;
 	uint32_t reads, writes; /* given to the fabric and not complete */
 	uint64_t send_tag, recv_tag; /* rdm transport */

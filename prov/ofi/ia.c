@@ -328,6 +328,7 @@ static const struct step {
 	{"setting up the scratch memory", open_scratch, close_scratch},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
+	{"setting up the doorbell", dofi_bell_open, dofi_bell_close},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };
 
@@ -339,17 +340,22 @@ static void go_down(struct dofi_ia *ia, size_t from)
 		steps[--from].end(ia);
 }
 
+/* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
+#define FDS_OF_A_STEP 16
+
 /* Fabrics that ran out of descriptors may speak of no more than an I/O error; the system knows. */
 static int true_error(int ret)
 {
-	int fd;
+	int fds[FDS_OF_A_STEP], n = 0;
 
 	if (ret != -FI_EIO)
 		return ret;
-	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	close(fd);
+	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < FDS_OF_A_STEP)
+		ret = -errno;
+	while (n > 0)
+		close(fds[--n]);
 	return ret;
 }
 

@@ -6,10 +6,12 @@
 #ifndef DOFI_IA_H
 #define DOFI_IA_H
 
+#include "bell.h"
 #include "chan.h"
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "leftover.h"
 #include "object.h"
 #include "param.h"
 #include "select.h"
@@ -86,6 +88,8 @@ struct dofi_ia {
 
 	struct dofi_engine engine;
 	struct dofi_wait wait;
+	struct dofi_bell bell;
+	struct dofi_leftover leftover;
 	struct dofi_cm cm;
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
