@@ -29,6 +29,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_PEEK = 0x40,	 /* ours: reads the peer's context table; no event */
 	DOFI_OP_SRQ_RECV = 0x41, /* ours: a receive of an SRQ, not taken yet */
 	DOFI_OP_GRANT = 0x42,	 /* ours: a receive for news that come by themselves */
+	DOFI_OP_DRAIN = 0x44,	 /* ours: a receive for what comes after the end of its connection; drain.h */
 	DOFI_OP_ORPHAN = 0x43,	 /* ours: its connection is over */
 };
 

@@ -475,6 +475,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 		dofi_list_init(&ia->objects[i]);
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
+	dofi_list_init(&ia->drains);
 	return ia;
 }
 

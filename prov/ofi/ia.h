@@ -84,6 +84,8 @@ struct dofi_ia {
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
+	struct dofi_list drains;  /* as well */
+	uint32_t ndrains;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;

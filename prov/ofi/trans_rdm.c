@@ -6,6 +6,7 @@
 #include "bell.h"
 #include "conn.h"
 #include "credit.h"
+#include "drain.h"
 #include "ia.h"
 #include "log.h"
 #include "orphan.h"
@@ -103,6 +104,7 @@ static void rdm_close(struct dofi_ia *ia)
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
 	dofi_orphans_free_all(ia);
+	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
 		free_peer(DOFI_CONTAINER(node, struct peer, link));
 	fi_close(&rdm->av->fid);
@@ -311,6 +313,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
 		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	dofi_drain_retry(ia);
 	return n;
 }
 
@@ -346,6 +349,26 @@ static int leave_behind(struct dofi_ep *ep)
 	return ret;
 }
 
+/* An SRQ takes what is late; an EP's receives are gone. */
+static void drain(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	uint64_t longest = 0;
+	uint32_t received;
+
+	if (ep->srq || !conn->chan)
+		return;
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->recv.head; i != ep->recv.tail; i++)
+		if (dofi_ring_at(&ep->recv, i)->length > longest)
+			longest = dofi_ring_at(&ep->recv, i)->length;
+	received = ep->nreceived;
+	dofi_unlock(&ep->lock);
+	dofi_drain_begin(conn->ia, conn->id, ep->recv_tag, received, longest);
+	if (conn->peer_told)
+		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
+}
+
 static void rdm_disconnect(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
@@ -360,6 +383,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 		dofi_engine_drain_cq(ia);
 		sched_yield();
 	}
+	drain(conn);
 	end_greeting(conn);
 	conn->peer->conns--;
 	conn->peer = NULL;
@@ -519,6 +543,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.read = rdm_read,
 	.write = rdm_write,
 	.peek = rdm_peek,
+	.settle = dofi_drain_settle,
 	.grant = rdm_grant,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,
