@@ -85,6 +85,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;
+	if (chan->was_up && !orderly)
+		dofi_leftover_expect(chan->ia);
 	close_socket(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
 	dofi_list_del(&chan->link);

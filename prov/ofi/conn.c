@@ -222,6 +222,9 @@ static void say_bye(struct dofi_conn *conn, enum dofi_reason reason)
 
 static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, enum dofi_reason reason)
 {
+	/* Where messages can outlive the connection, the peer wants to know how many there were in any case. */
+	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && phase == DOFI_CONN_UP)
+		reason = DOFI_REASON_DISCONNECT;
 	if (reason == DOFI_REASON_NONE)
 		return;
 	if (conn->active && phase == DOFI_CONN_REQUESTED)
@@ -796,6 +799,12 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	conn = addressee(chan, msg);
 	if (!conn && msg->type == DOFI_MSG_ACCEPT)
 		decline(chan, msg);
+	if (!conn && msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
+		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
+	if (conn && msg->type == DOFI_MSG_BYE) {
+		conn->peer_told = true;
+		conn->peer_sent = msg->data;
+	}
 	if (!conn || conn->ending)
 		return; /* late, for a connection that is over */
 	switch (msg->type) {

@@ -36,6 +36,8 @@ struct dofi_conn {
 	bool peer_no_recv;	/* peer in DISCONNECT_PENDING with no receive posted... */
 	uint32_t peer_received; /* ...and this many of our messages received */
 	bool said_no_recv;
+	bool peer_told;		/* by BYE: it has sent peer_sent messages */
+	uint32_t peer_sent;
 	uint8_t bye; /* enum dofi_reason of the peer's BYE that waits for the end of its data */
 	bool redialled; /* active: "not mine" came from a channel that may be out of date; tried afresh */
 	struct dofi_ep *ep;	/* NULL while OFFERED without EP, and after the end */

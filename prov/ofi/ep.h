@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+struct dofi_bell_peer;
 struct dofi_conn;
 struct dofi_evd;
 struct dofi_orphans;
@@ -38,6 +39,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_SRQ_RECV = 0x41, /* a receive of an SRQ, not taken yet */
 	DOFI_OP_GRANT = 0x42,	 /* a receive for news that come by themselves */
 	DOFI_OP_ORPHAN = 0x43,	 /* its connection is over */
+	DOFI_OP_DRAIN = 0x44,	 /* a receive for what comes after the end of its connection; drain.h */
 };
 
 enum dofi_wr_state {
@@ -183,6 +185,7 @@ struct dofi_ep {
 	/* Hot: guarded by lock. */
 	struct fid_ep *fep; /* while the connection lasts: its own, or the IA's shared one... */
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
+	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
 	struct dofi_ring req, recv;
 	uint32_t reads, writes; /* given to the fabric and not complete */
 	bool unfenced;		/* a write went since the last fence; only where the fabric has fences */

@@ -329,6 +329,7 @@ static const struct step {
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
+	{"setting up the doorbell", dofi_bell_open, dofi_bell_close},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };
 
@@ -340,17 +341,22 @@ static void go_down(struct dofi_ia *ia, size_t from)
 		steps[--from].end(ia);
 }
 
+/* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
+#define FDS_OF_A_STEP 16
+
 /* Fabrics that ran out of descriptors may speak of no more than an I/O error; the system knows. */
 static int true_error(int ret)
 {
-	int fd;
+	int fds[FDS_OF_A_STEP], n = 0;
 
 	if (ret != -FI_EIO)
 		return ret;
-	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	close(fd);
+	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < FDS_OF_A_STEP)
+		ret = -errno;
+	while (n > 0)
+		close(fds[--n]);
 	return ret;
 }
 
@@ -473,6 +479,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
 	dofi_list_init(&ia->agent_calls);
+	dofi_list_init(&ia->drains);
 	return ia;
 }
 

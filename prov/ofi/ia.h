@@ -6,10 +6,12 @@
 #ifndef DOFI_IA_H
 #define DOFI_IA_H
 
+#include "bell.h"
 #include "chan.h"
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "leftover.h"
 #include "note.h"
 #include "object.h"
 #include "param.h"
@@ -83,10 +85,14 @@ struct dofi_ia {
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
+	struct dofi_list drains;  /* as well */
+	uint32_t ndrains;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;
 	struct dofi_wait wait;
+	struct dofi_bell bell;
+	struct dofi_leftover leftover;
 	struct dofi_cm cm;
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;

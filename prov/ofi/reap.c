@@ -2,6 +2,7 @@
 /* The hot path in: a completion marks its work request, and events leave from the heads of the rings. */
 #include "conn.h"
 #include "credit.h"
+#include "drain.h"
 #include "ep.h"
 #include "error.h"
 #include "evd.h"
@@ -135,7 +136,10 @@ static void peeked(struct dofi_ep *ep, int err)
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	if (given_back(ep, err) || ep->faulty) {
+	bool back = given_back(ep, err);
+
+	ep->nreceived += !back && wr->op == DOFI_OP_RECV; /* for what comes after the end; see drain.h */
+	if (back || ep->faulty) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
@@ -187,6 +191,10 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	}
 	if (wr->op == DOFI_OP_ORPHAN) {
 		dofi_orphans_done(wr);
+		return;
+	}
+	if (wr->op == DOFI_OP_DRAIN) {
+		dofi_drain_done(wr);
 		return;
 	}
 	if (wr->op == DOFI_OP_GRANT)

@@ -53,6 +53,12 @@ struct dofi_trans_ops {
 	ssize_t (*peek)(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey);
 
+	/*
+	 * A connection that is over here has ended at the peer, too, which has sent so many messages in it. engine.lock
+	 * held; NULL: of no interest.
+	 */
+	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t sent);
+
 	/* Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a negative error. */
 	ssize_t (*grant)(struct dofi_ep *ep, uint32_t news);
 

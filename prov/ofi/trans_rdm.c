@@ -3,8 +3,10 @@
  * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and SRQs share. A connection
  * is a number in the tags of its messages; numbers are not used again for very long, so that a late message matches nothing.
  */
+#include "bell.h"
 #include "conn.h"
 #include "credit.h"
+#include "drain.h"
 #include "ia.h"
 #include "log.h"
 #include "orphan.h"
@@ -40,6 +42,7 @@ struct peer {
 	uint8_t uuid[16];
 	fi_addr_t addr;
 	uint32_t conns;
+	struct dofi_bell_peer bell;
 };
 
 struct dofi_rdm {
@@ -50,6 +53,12 @@ struct dofi_rdm {
 };
 
 /* --- the endpoint --- */
+
+static void free_peer(struct peer *peer)
+{
+	dofi_bell_part(&peer->bell);
+	free(peer);
+}
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
@@ -95,8 +104,9 @@ static void rdm_close(struct dofi_ia *ia)
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
 	dofi_orphans_free_all(ia);
+	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
-		free(DOFI_CONTAINER(node, struct peer, link));
+		free_peer(DOFI_CONTAINER(node, struct peer, link));
 	fi_close(&rdm->av->fid);
 	free(rdm);
 	ia->rdm = NULL;
@@ -122,6 +132,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
 	if (!ret)
 		ret = post_grants(ia);
+	if (!ret)
+		dofi_leftover_init(ia, name);
 	if (ret)
 		rdm_close(ia);
 	return ret;
@@ -148,6 +160,13 @@ static struct peer *find_peer(struct dofi_rdm *rdm, const uint8_t *uuid)
 	return NULL;
 }
 
+struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	struct peer *peer = find_peer(ia->rdm, uuid);
+
+	return peer ? &peer->bell : NULL;
+}
+
 /* Peers without connections stay until room is wanted for another: most come back. Not while late operations name them. */
 static void forget_idle_peers(struct dofi_ia *ia)
 {
@@ -161,7 +180,7 @@ static void forget_idle_peers(struct dofi_ia *ia)
 			continue;
 		fi_av_remove(ia->rdm->av, &peer->addr, 1, 0);
 		dofi_list_del(&peer->link);
-		free(peer);
+		free_peer(peer);
 	}
 }
 
@@ -183,6 +202,7 @@ static int take_peer(struct dofi_conn *conn)
 			return -FI_ENOSPC;
 		}
 		dofi_list_add_tail(&ia->rdm->peers, &peer->link);
+		dofi_bell_meet(ia, &peer->bell, hello->uuid);
 	}
 	peer->conns++;
 	conn->peer = peer;
@@ -192,6 +212,14 @@ static int take_peer(struct dofi_conn *conn)
 
 /* --- connections --- */
 
+/* The peer may sleep where nothing else tells it. */
+static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
+{
+	if (ep->bell && !ret)
+		dofi_bell_ring_sleeper(ep->obj.ia, ep->bell);
+	return ret;
+}
+
 static int make_path(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -199,6 +227,7 @@ static int make_path(struct dofi_conn *conn)
 
 	if (ret)
 		return ret;
+	ep->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
 	ep->recv_tag = TAG_EP | conn->id;
 	ep->send_tag = (conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP) | conn->peer_id;
 	dofi_conn_path_made(conn);
@@ -255,6 +284,7 @@ static int greet(struct dofi_conn *conn)
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;
+	posted(conn->ep, ret);
 	if (ret)
 		dofi_conn_path_down(conn, (int)-ret);
 	else if (!conn->active)
@@ -283,6 +313,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
 		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	dofi_drain_retry(ia);
 	return n;
 }
 
@@ -318,6 +349,26 @@ static int leave_behind(struct dofi_ep *ep)
 	return ret;
 }
 
+/* An SRQ takes what is late; an EP's receives are gone. */
+static void drain(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	uint64_t longest = 0;
+	uint32_t received;
+
+	if (ep->srq || !conn->chan)
+		return;
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->recv.head; i != ep->recv.tail; i++)
+		if (dofi_ring_at(&ep->recv, i)->length > longest)
+			longest = dofi_ring_at(&ep->recv, i)->length;
+	received = ep->nreceived;
+	dofi_unlock(&ep->lock);
+	dofi_drain_begin(conn->ia, conn->id, ep->recv_tag, received, longest);
+	if (conn->peer_told)
+		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
+}
+
 static void rdm_disconnect(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
@@ -332,6 +383,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 		dofi_engine_drain_cq(ia);
 		sched_yield();
 	}
+	drain(conn);
 	end_greeting(conn);
 	conn->peer->conns--;
 	conn->peer = NULL;
@@ -404,7 +456,7 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 	return ret;
 }
 
-static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
@@ -427,6 +479,27 @@ static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
 }
 
+static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return posted(ep, send_now(ep, wr));
+}
+
+static ssize_t rdm_read(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return posted(ep, dofi_rma_read(ep, wr));
+}
+
+static ssize_t rdm_write(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return posted(ep, dofi_rma_write(ep, wr));
+}
+
+static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
+			uint64_t rkey)
+{
+	return posted(ep, dofi_rma_peek(ep, wr, buf, size, desc, raddr, rkey));
+}
+
 static ssize_t receive(struct fid_ep *fep, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
 {
 	if (wr->niov == 1)
@@ -443,7 +516,7 @@ static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
 {
-	return fi_tinjectdata(ep->fep, NULL, 0, news, ep->dest, TAG_GRANT | ep->peer.number);
+	return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, news, ep->dest, TAG_GRANT | ep->peer.number));
 }
 
 /* --- shared receive queues --- */
@@ -482,9 +555,10 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.disconnect = rdm_disconnect,
 	.send = rdm_send,
 	.recv = rdm_recv,
-	.read = dofi_rma_read,
-	.write = dofi_rma_write,
-	.peek = dofi_rma_peek,
+	.read = rdm_read,
+	.write = rdm_write,
+	.peek = rdm_peek,
+	.settle = dofi_drain_settle,
 	.grant = rdm_grant,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,

@@ -18,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long to sleep at most where something can become ready without a descriptor saying so. */
+/* How long to sleep at most where something can become ready without a descriptor saying so: little after something was. */
+#define FIRST_NAP_NS  20000u
 #define BLIND_SLEEP_NS 1000000u
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
@@ -109,10 +110,18 @@ static void hand_over(struct dofi_ia *ia)
 	dofi_unlock(&w->lock);
 }
 
+static void unmark(struct dofi_ia *ia)
+{
+	if (ia->wait.marked)
+		dofi_bell_mark(ia, false);
+	ia->wait.marked = false;
+}
+
 void dofi_wait_drive_end(struct dofi_ia *ia)
 {
 	uint64_t one = 1;
 
+	unmark(ia);
 	atomic_store(&ia->wait.driven, false);
 	if (atomic_load(&ia->engine.parked) && write(ia->engine.park_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
@@ -127,6 +136,21 @@ static uint64_t blind_until(uint64_t deadline)
 	return blind < deadline ? blind : deadline;
 }
 
+static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline)
+{
+	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
+	struct dofi_wait *w = &ia->wait;
+	uint64_t blind;
+
+	if (handled != w->nap_rounds || !w->nap_ns)
+		w->nap_ns = FIRST_NAP_NS;
+	else if (w->nap_ns < BLIND_SLEEP_NS)
+		w->nap_ns *= 2;
+	w->nap_rounds = handled;
+	blind = dofi_now() + w->nap_ns;
+	return blind < deadline ? blind : deadline;
+}
+
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 {
 	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
@@ -135,7 +159,7 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 		deadline = timer;
 	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
-		deadline = blind_until(deadline);
+		deadline = nap_until(ia, deadline);
 	return deadline;
 }
 
@@ -268,12 +292,17 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	struct dofi_wait *w = &ia->wait;
 	int ret = 1;
 
+	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_bell_mark(ia, true)) {
+		w->marked = true;
+		return 0; /* one more look at the queue */
+	}
 	atomic_store(&w->driver_bell, bell);
 	atomic_store(&w->asleep, true);
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
 	if (atomic_load(bell) == seen && dofi_wait_arm(ia, true))
 		ret = sleep_on_fds(ia, deadline, sigmask);
 	atomic_store(&w->asleep, false);
+	unmark(ia);
 	return ret;
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the shm fabric of a process that was killed leaves in /dev/shm: 16 MiB for each IA, named PID:UID:NUMBER. Libfabric
+ * removes one only when the same process number comes again.
+ */
+#ifndef DOFI_LEFTOVER_H
+#define DOFI_LEFTOVER_H
+
+#include "engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_leftover {
+	bool possible; /* this fabric leaves some */
+	struct dofi_timer timer;
+};
+
+/* `name` is the fabric's address of ours. Removes what dead processes of this user have left so far. */
+void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name);
+
+/* A peer went without a goodbye: looks once more when it has had time to die. engine.lock held. */
+void dofi_leftover_expect(struct dofi_ia *ia);
+
+/* Whether /dev/shm/`name` belongs to a process of this user that is dead. */
+bool dofi_leftover_is_dead(const char *name);
+
+#endif
