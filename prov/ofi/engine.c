@@ -175,15 +175,24 @@ void dofi_engine_take_call(struct dofi_ia *ia)
 
 /* --- rounds --- */
 
+static int nothing(struct dofi_ia *ia)
+{
+	(void)ia;
+	return 0;
+}
+
+/* For calls that were under way in another thread when dat_ia_close came, and poll after it. */
+static const struct dofi_trans_ops at_rest = {.reap = nothing, .poll_events = nothing};
+
 int dofi_engine_round(struct dofi_ia *ia, bool all)
 {
 	struct dofi_engine *e = &ia->engine;
 	int n;
 
 	dofi_assert_held(&e->lock);
-	n = ia->trans->reap(ia);
+	n = e->trans->reap(ia);
 	if (all) {
-		n += ia->trans->poll_events(ia);
+		n += e->trans->poll_events(ia);
 		n += poll_fds(ia);
 		n += run_timers(ia);
 	}
@@ -334,6 +343,7 @@ int dofi_engine_init(struct dofi_ia *ia)
 	dofi_list_init(&e->timers);
 	dofi_list_init(&e->work);
 	dofi_list_init(&e->stalled);
+	e->trans = ia->trans;
 	atomic_store(&e->next_timer, UINT64_MAX);
 	e->sock_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -387,24 +397,29 @@ void dofi_engine_stop(struct dofi_ia *ia)
 	struct dofi_engine *e = &ia->engine;
 	uint64_t one = 1;
 
-	if (!e->thread_started)
-		return;
+	assert(e->thread_started);
 	atomic_store_explicit(&e->stop, true, memory_order_release);
 	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
 	pthread_join(e->thread, NULL);
 	e->thread_started = false;
+	dofi_lock(&e->lock);
+	e->trans = &at_rest;
+	dofi_unlock(&e->lock);
 }
 
 void dofi_engine_fini(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
-	int fds[] = {e->sock_epfd, e->quiet_epfd, e->wake_fd, e->park_fd};
+	int *fds[] = {&e->sock_epfd, &e->quiet_epfd, &e->wake_fd, &e->park_fd};
 
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	dofi_lock(&e->lock);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+	dofi_unlock(&e->lock);
 	dofi_wait_fini(ia);
 	dofi_lock_fini(&e->stalled_lock);
-	dofi_lock_fini(&e->lock);
 }

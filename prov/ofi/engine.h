@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct dofi_ia;
+struct dofi_trans_ops;
 
 /* A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held. */
 struct dofi_fd {
@@ -37,7 +38,8 @@ struct dofi_work {
 };
 
 struct dofi_engine {
-	struct dofi_lock lock;
+	struct dofi_lock lock; /* valid until the IA's memory is used again: a late poll may take it */
+	const struct dofi_trans_ops *trans; /* what rounds ask: the IA's, until it goes down; guarded by lock */
 	int sock_epfd;	/* our own descriptors: control channels and listeners */
 	int quiet_epfd; /* these and the EQ: what the progress thread watches while consumers poll the CQ */
 	int wake_fd;	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
@@ -63,7 +65,7 @@ struct dofi_engine {
 
 int dofi_engine_init(struct dofi_ia *ia);  /* 0 or -errno; descriptors only */
 int dofi_engine_start(struct dofi_ia *ia); /* adds the fabric's wait objects, starts the progress thread */
-void dofi_engine_stop(struct dofi_ia *ia); /* joins the thread; safe when never started */
+void dofi_engine_stop(struct dofi_ia *ia); /* joins the thread; rounds leave the fabric alone from now on */
 void dofi_engine_fini(struct dofi_ia *ia);
 /* A thread of ours, which takes no signals. 0 or -errno. */
 int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);

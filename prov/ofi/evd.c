@@ -428,9 +428,27 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 	return 0;
 }
 
+/*
+ * A call that another thread made before the handle became invalid may come this late: it finds an EVD without a place and
+ * without an event, and a lock that works. evd->lock held; what has to be released afterwards.
+ */
+static struct dofi_event *empty(struct dofi_evd *evd, struct dofi_cno **cno_p)
+{
+	struct dofi_event *ring = evd->ring;
+
+	*cno_p = evd->cno;
+	evd->cno = NULL;
+	evd->ring = NULL;
+	evd->head = evd->tail = evd->qlen = 0;
+	publish_count(evd);
+	return ring;
+}
+
 void dofi_evd_destroy(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
+	struct dofi_event *ring;
+	struct dofi_cno *cno;
 
 	dofi_lock(&evd->lock);
 	evd->dying = true;
@@ -442,12 +460,12 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 		dofi_wait_sleep(ia, &evd->bell, seen, DOFI_FOREVER);
 		dofi_lock(&evd->lock);
 	}
+	ring = empty(evd, &cno);
 	dofi_unlock(&evd->lock);
-	if (evd->cno)
-		dofi_cno_detach(evd->cno, evd, true);
+	if (cno)
+		dofi_cno_detach(cno, evd, true);
 	dofi_cno_run_agents(ia);
-	dofi_lock_fini(&evd->lock);
-	free(evd->ring);
+	free(ring);
 	dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
 }
 
@@ -552,7 +570,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 		return DOFI_BAD_HANDLE(CNO);
 	dofi_lock(&evd->lock);
 	before = evd->cno;
-	if (before != cno) {
+	if (before != cno && !evd->dying) {
 		dofi_obj_use(cno);
 		evd->cno = cno;
 		if (before)
@@ -617,6 +635,8 @@ static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32
 
 	if (evd->waiter)
 		return DOFI_BAD_STATE(EVD_WAITER);
+	if (evd->dying)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (min_qlen < n)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
 	for (uint32_t i = 0; i < n; i++)

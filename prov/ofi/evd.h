@@ -55,7 +55,7 @@ enum dofi_wake {
 
 struct dofi_evd {
 	struct dofi_obj obj; /* users: streams attached */
-	struct dofi_lock lock;
+	struct dofi_lock lock; /* valid until the memory is used again */
 	struct dofi_event *ring;
 	uint32_t head, tail;	/* free running; tail - head events are queued */
 	uint32_t qlen;		/* a power of two */
@@ -64,7 +64,7 @@ struct dofi_evd {
 	struct dofi_cno *cno;
 	bool disabled;
 	bool unwaitable;
-	bool dying;	     /* waiters return DAT_ABORT */
+	bool dying;	     /* waiters return DAT_ABORT; it takes and gives no event any more */
 	bool overflown;	     /* reported; until the EVD runs empty or is resized */
 	_Atomic bool waiter; /* a thread is in dat_evd_wait; also read without the lock */
 	enum dofi_wake wake; /* what the waiter is woken for */

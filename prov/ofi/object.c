@@ -187,12 +187,19 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 	return ok;
 }
 
+/* Calls on an EVD that dat_ia_close did not wait for come to their end in what is left of it and of its IA. */
+static bool may_be_touched_late(DAT_HANDLE_TYPE type)
+{
+	return type == DAT_HANDLE_TYPE_EVD || type == DAT_HANDLE_TYPE_IA;
+}
+
 void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 {
 	struct slab *slab = &slabs[type];
 
 	assert(!atomic_load_explicit(&obj->magic, memory_order_relaxed));
-	POISON(obj + 1, obj_size[type] - sizeof(*obj));
+	if (!may_be_touched_late(type))
+		POISON(obj + 1, obj_size[type] - sizeof(*obj));
 	dofi_lock(&slab->lock);
 	dofi_list_add_tail(&slab->resting, &obj->siblings);
 	slab->nresting++;

@@ -220,6 +220,66 @@ START_TEST(no_allocation_without_a_connection)
 }
 END_TEST
 
+/* --- shared receives --- */
+
+static DAT_SRQ_HANDLE srq;
+
+static DAT_RETURN post_shared(size_t i)
+{
+	DAT_LMR_TRIPLET segment = t_seg(&pair.end[1].buf, 64 * i, 64);
+
+	return dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = i});
+}
+
+/* The second end takes its receives from an SRQ of BATCH. */
+static void open_shared_pair(void)
+{
+	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = BATCH, .max_recv_iov = 1};
+	DAT_EP_ATTR attr;
+	struct t_end *to = &pair.end[1];
+
+	t_pair_prepare(&pair, NULL);
+	attr = t_default_attr(to->on);
+	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	t_ok(dat_srq_create(to->on->ia, to->on->pz, &srq_attr, &srq));
+	t_ok(dat_ep_free(to->ep));
+	t_ok(dat_ep_create_with_srq(to->on->ia, to->on->pz, to->recv_evd, to->request_evd, to->connect_evd, srq, &attr,
+				    &to->ep));
+	t_establish(&pair.listener, &pair.end[0], to);
+}
+
+static void shared_batch(void)
+{
+	for (size_t i = 0; i < BATCH; i++)
+		post(post_shared, i);
+	for (size_t i = 0; i < BATCH; i++)
+		post(post_send, i);
+	for (size_t i = 0; i < BATCH; i++) {
+		t_wait_for(pair.end[1].recv_evd, DAT_DTO_COMPLETION_EVENT);
+		take(&pair.end[0], pair.end[0].request_evd, i);
+	}
+}
+
+/* DTO-156 */
+START_TEST(no_allocation_and_no_system_call_per_shared_receive)
+{
+	if (!T_HOOKS)
+		fault_skip("this build has an allocator of its own");
+	open_shared_pair();
+	t_hooks_find_libraries();
+	shared_batch();
+	calls = 0;
+	t_alloc_count(true);
+	for (unsigned int done = 0; done < OPERATIONS / 10; done += 2 * BATCH)
+		shared_batch();
+	t_alloc_count(false);
+	ck_assert_uint_eq(t_alloc_counted(T_OURS), 0);
+	ck_assert_uint_le(calls, OPERATIONS / 1000);
+	for (int i = 0; i < 2; i++)
+		t_ia_close(&pair.ia[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("alloc");
@@ -229,5 +289,6 @@ int main(void)
 	tcase_add_test(tcase, what_is_counted_is_seen);
 	tcase_add_test(tcase, no_allocation_and_no_system_call_per_operation);
 	tcase_add_test(tcase, no_allocation_without_a_connection);
+	tcase_add_test(tcase, no_allocation_and_no_system_call_per_shared_receive);
 	return fault_run(suite);
 }
