@@ -35,13 +35,13 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
 }
 
-static void init_limits(struct dofi_limits *limits, const struct fi_info *info)
+static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep)
 {
 	const struct fi_domain_attr *domain = info->domain_attr;
 	uint64_t max_msg = info->ep_attr->max_msg_size;
 	uint32_t max_regions = at_most(DOFI_CTXTAB_ENTRIES - CTX_RESERVE, domain->mr_cnt);
 
-	limits->max_eps = at_most(MAX_EPS, domain->ep_cnt);
+	limits->max_eps = shared_ep ? MAX_EPS : at_most(MAX_EPS, domain->ep_cnt);
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
@@ -113,7 +113,7 @@ static void init_named(struct dofi_ia *ia)
 
 void dofi_attr_init(struct dofi_ia *ia)
 {
-	init_limits(&ia->limits, ia->info);
+	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm);
 	init_named(ia);
 }
 

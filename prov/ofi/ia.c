@@ -505,6 +505,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (ret)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
 	ia->order = dofi_order_of(ia->info);
+	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;

@@ -81,6 +81,7 @@ struct dofi_ia {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	enum dofi_order order;
+	bool reads_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */

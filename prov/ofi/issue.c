@@ -127,7 +127,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
 		return WAIT;
-	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
+	if (wr->op == DOFI_OP_READ && (ep->reads >= ep->read_limit || (ep->writes && ep->obj.ia->reads_overtake)))
 		return WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))

@@ -635,3 +635,8 @@ enum dofi_order dofi_order_of(const struct fi_info *info)
 		return DOFI_ORDERED;
 	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
 }
+
+bool dofi_reads_overtake(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW);
+}

@@ -6,6 +6,8 @@
 #ifndef DOFI_SELECT_H
 #define DOFI_SELECT_H
 
+#include <stdbool.h>
+
 struct dofi_params;
 struct dofi_trans_ops;
 struct fi_info;
@@ -32,5 +34,7 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
 enum dofi_order dofi_order_of(const struct fi_info *info);
+/* Whether an RDMA read may miss what an earlier write brings. */
+bool dofi_reads_overtake(const struct fi_info *info);
 
 #endif

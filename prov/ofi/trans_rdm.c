@@ -9,6 +9,7 @@
 #include "drain.h"
 #include "ia.h"
 #include "log.h"
+#include "mem.h"
 #include "orphan.h"
 #include "rma.h"
 #include "srq.h"
@@ -36,6 +37,13 @@
 /* Receives for what comes by itself: grants, and greetings, which have no news. */
 #define GRANTS 64
 
+/*
+ * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that came before the receive.
+ */
+struct note {
+	uint32_t number, news;
+};
+
 /* A peer IA in the address vector; shared by the connections with it. */
 struct peer {
 	struct dofi_list link; /* rdm->peers */
@@ -50,6 +58,8 @@ struct dofi_rdm {
 	struct dofi_list peers;	    /* guarded by engine.lock, as all of this */
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS];
+	struct note notes[GRANTS];
+	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
 
 /* --- the endpoint --- */
@@ -78,11 +88,29 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 
 static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 {
-	return fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_GRANT, TAG_NUMBER, wr);
+	struct dofi_rdm *rdm = ia->rdm;
+	struct note *note = &rdm->notes[wr - rdm->grants];
+
+	return fi_trecv(ia->shared_ep, note, sizeof(*note), rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
+			FI_ADDR_UNSPEC, TAG_GRANT, 0, wr);
+}
+
+static int register_notes(struct dofi_ia *ia)
+{
+	uint64_t key, address;
+
+	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	return dofi_mr_register(ia, ia->rdm->notes, sizeof(ia->rdm->notes), DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->notes_mr,
+				&key, &address);
 }
 
 static int post_grants(struct dofi_ia *ia)
 {
+	int err = register_notes(ia);
+
+	if (err)
+		return err;
 	for (int i = 0; i < GRANTS; i++) {
 		struct dofi_wr *wr = &ia->rdm->grants[i];
 		ssize_t ret;
@@ -103,6 +131,8 @@ static void rdm_close(struct dofi_ia *ia)
 
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
+	if (rdm->notes_mr)
+		fi_close(&rdm->notes_mr->fid);
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
@@ -273,6 +303,13 @@ static int rdm_expect(struct dofi_conn *conn)
 	return ret;
 }
 
+static ssize_t send_note(struct dofi_ia *ia, uint64_t dest, uint32_t number, uint32_t news)
+{
+	const struct note note = {number, news};
+
+	return fi_tinject(ia->shared_ep, &note, sizeof(note), dest, TAG_GRANT);
+}
+
 /* The passive side has done its part when its greeting is on the way. */
 static int greet(struct dofi_conn *conn)
 {
@@ -280,7 +317,7 @@ static int greet(struct dofi_conn *conn)
 
 	if (!conn->greets)
 		return 0;
-	ret = fi_tinjectdata(conn->ia->shared_ep, NULL, 0, 0, conn->dest, TAG_GRANT | conn->peer_id);
+	ret = send_note(conn->ia, conn->dest, conn->peer_id, 0);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;
@@ -396,6 +433,7 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = (uint32_t)(entry->tag & TAG_NUMBER);
 	struct dofi_wr *wr = entry->op_context;
+	struct note note;
 
 	if (!wr)
 		return;
@@ -403,10 +441,11 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 		dofi_reap_done(wr, 0, entry->len, number, news);
 		return;
 	}
-	if (news & DOFI_NEWS_GRANT)
-		dofi_credit_arrived(ia, number, news);
+	note = ia->rdm->notes[wr - ia->rdm->grants];
+	if (note.news & DOFI_NEWS_GRANT)
+		dofi_credit_arrived(ia, note.number, note.news);
 	else
-		greeted(ia, number);
+		greeted(ia, note.number);
 	while (post_grant(ia, wr) == -FI_EAGAIN)
 		sched_yield();
 }
@@ -516,7 +555,7 @@ static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
 {
-	return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, news, ep->dest, TAG_GRANT | ep->peer.number));
+	return posted(ep, send_note(ep->obj.ia, ep->dest, ep->peer.number, news));
 }
 
 /* --- shared receive queues --- */

@@ -144,7 +144,7 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline)
 
 	if (handled != w->nap_rounds || !w->nap_ns)
 		w->nap_ns = FIRST_NAP_NS;
-	else if (w->nap_ns < BLIND_SLEEP_NS)
+	else if (w->nap_ns <= BLIND_SLEEP_NS / 2)
 		w->nap_ns *= 2;
 	w->nap_rounds = handled;
 	blind = dofi_now() + w->nap_ns;
