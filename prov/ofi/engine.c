@@ -387,9 +387,7 @@ int dofi_engine_start(struct dofi_ia *ia)
 	if (ia->eq_fd >= 0 && (ret = watch_in(e->quiet_epfd, ia->eq_fd, NULL)))
 		return ret;
 	dofi_wait_learn(ia);
-	ret = dofi_start_thread(&e->thread, progress_main, ia);
-	e->thread_started = !ret;
-	return ret;
+	return dofi_start_thread(&e->thread, progress_main, ia);
 }
 
 void dofi_engine_stop(struct dofi_ia *ia)
@@ -397,12 +395,10 @@ void dofi_engine_stop(struct dofi_ia *ia)
 	struct dofi_engine *e = &ia->engine;
 	uint64_t one = 1;
 
-	assert(e->thread_started);
 	atomic_store_explicit(&e->stop, true, memory_order_release);
 	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
 	pthread_join(e->thread, NULL);
-	e->thread_started = false;
 	dofi_lock(&e->lock);
 	e->trans = &at_rest;
 	dofi_unlock(&e->lock);

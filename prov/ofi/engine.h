@@ -59,7 +59,6 @@ struct dofi_engine {
 	_Atomic bool stop;
 	_Atomic bool parked;
 	pthread_t thread;
-	bool thread_started;
 	_Atomic uint32_t restless; /* connections for which the fabric must be looked after without its asking */
 };
 
