@@ -123,11 +123,19 @@ static enum verdict find_mailbox(struct dofi_ep *ep)
 	return WAIT;
 }
 
+/* Could be served before an earlier write: for the peer that gets this message, or for this read. A fence is no wait. */
+static bool overtakes(const struct dofi_ia *ia, uint8_t op)
+{
+	if (op == DOFI_OP_READ)
+		return ia->reads_overtake && ia->order != DOFI_FENCE;
+	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
+}
+
 static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
 		return WAIT;
-	if (wr->op == DOFI_OP_READ && (ep->reads >= ep->read_limit || (ep->writes && ep->obj.ia->reads_overtake)))
+	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
@@ -144,8 +152,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (verdict != GO)
 			return verdict;
 	}
-	/* What was written must be there for the peer that gets this message, and for this read. */
-	if (ep->writes && ep->obj.ia->order == DOFI_HOLD && (dofi_op_is_message(wr->op) || wr->op == DOFI_OP_READ))
+	if (ep->writes && overtakes(ep->obj.ia, wr->op))
 		return WAIT;
 	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) ? WAIT : GO;
 }
