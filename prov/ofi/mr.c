@@ -8,6 +8,8 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
 /*
  * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a
  * provider that pins it for writing would refuse it.
@@ -49,8 +51,8 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 	if ((mode & FI_MR_ENDPOINT) && (ret = bind_to_endpoint(ia, mr)))
 		goto err_close;
 	key = fi_mr_key(mr);
-	/* CXI has no key for what nobody reaches from outside. */
-	if (key == FI_KEY_NOTAVAIL && access_bits(privileges) & (FI_REMOTE_READ | FI_REMOTE_WRITE)) {
+	/* CXI, and libfabric 2.6 anywhere, give none to memory that peers may not reach. */
+	if (key == FI_KEY_NOTAVAIL && (privileges & REMOTE_FLAGS)) {
 		ret = -FI_ENOKEY;
 		goto err_close;
 	}
