@@ -20,6 +20,8 @@
 
 /* How long to sleep at most where something can become ready without a descriptor saying so: little after something was. */
 #define FIRST_NAP_NS  20000u
+#define FIRST_LIST_NAP_NS   1000000u
+#define LONGEST_LIST_NAP_NS 128000000u
 #define BLIND_SLEEP_NS 1000000u
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
@@ -70,6 +72,12 @@ void dofi_wait_kick(struct dofi_ia *ia)
 {
 	if (atomic_load(&ia->wait.asleep))
 		make_readable(ia, ia->engine.wake_fd);
+}
+
+void dofi_wait_relist(struct dofi_ia *ia)
+{
+	if (ia->cq_wait == FI_WAIT_POLLFD)
+		dofi_wait_kick(ia);
 }
 
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
@@ -136,15 +144,16 @@ static uint64_t blind_until(uint64_t deadline)
 	return blind < deadline ? blind : deadline;
 }
 
-static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline)
+/* The sleep gets longer each time that nothing has happened since the last. */
+static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_ns, uint64_t longest_ns)
 {
 	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
 	struct dofi_wait *w = &ia->wait;
 	uint64_t blind;
 
 	if (handled != w->nap_rounds || !w->nap_ns)
-		w->nap_ns = FIRST_NAP_NS;
-	else if (w->nap_ns <= BLIND_SLEEP_NS / 2)
+		w->nap_ns = first_ns;
+	else if (w->nap_ns <= longest_ns / 2)
 		w->nap_ns *= 2;
 	w->nap_rounds = handled;
 	blind = dofi_now() + w->nap_ns;
@@ -159,7 +168,13 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 		deadline = timer;
 	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
-		deadline = nap_until(ia, deadline);
+		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
+	/*
+	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
+	 * room in its socket, or has left a message in its own buffers.
+	 */
+	if (ia->cq_wait == FI_WAIT_POLLFD)
+		return nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
 	return deadline;
 }
 
