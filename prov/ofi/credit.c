@@ -52,7 +52,7 @@ void dofi_credit_open(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
 	ep->granting = ep->obj.ia->credits;
-	if (dofi_credit_due(ep))
+	if (dofi_credit_urgent(ep))
 		dofi_ep_stall(ep);
 }
 
@@ -84,7 +84,7 @@ void dofi_credit_announce(struct dofi_ep *ep)
 	uint32_t total = dofi_credit_total(ep);
 
 	dofi_assert_held(&ep->lock);
-	if (!ep->path_up || !dofi_credit_due(ep))
+	if (!ep->path_up || !dofi_credit_urgent(ep))
 		return;
 	if (!ep->obj.ia->trans->grant(ep, dofi_credit_news(ep, false)))
 		ep->announced = total;

@@ -47,7 +47,7 @@ void dofi_credit_take(struct dofi_ep *ep, uint32_t news);
 /* News that came by itself, for the connection of this number. engine.lock held. */
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
 
-/* Grants by itself what is due and was not sent along with a message. ep->lock held. */
+/* Grants by itself what is urgent. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
 
 /* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
@@ -65,6 +65,14 @@ static inline bool dofi_credit_due(const struct dofi_ep *ep)
 	uint32_t news = dofi_credit_total(ep) - ep->announced;
 
 	return news && ep->granting && ep->announced - ep->nreceived <= news;
+}
+
+/* Of no more than a third: no message took the news along, so they go by themselves. */
+static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
+{
+	uint32_t news = dofi_credit_total(ep) - ep->announced;
+
+	return news && ep->granting && 2 * (ep->announced - ep->nreceived) <= news;
 }
 
 /* The next Send must wait for the peer to post a receive. */

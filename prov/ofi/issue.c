@@ -251,7 +251,7 @@ static void issue_receives(struct dofi_ep *ep)
 		}
 		ring->issue++;
 	}
-	if (!dofi_credit_due(ep))
+	if (!dofi_credit_urgent(ep))
 		return;
 	/* Whoever polls may have a message to follow right away, which takes the news along; a sleeper is not woken for it. */
 	if (atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))

@@ -120,13 +120,9 @@ static void trim(struct dofi_wr *wr)
 	wr->niov = i;
 }
 
-/* What may not fit into a socket at once. */
-#define LARGE 65536u
-
 /* The slot at the tail is ready: it becomes the engine's and, mostly at once, the fabric's. Unlocks the EP. */
 static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 {
-	bool large = dofi_ring_at(ring, ring->tail)->length >= LARGE;
 	struct dofi_ia *ia = ep->obj.ia;
 
 	count_post(ep, dofi_ring_at(ring, ring->tail)->op, dofi_ring_at(ring, ring->tail)->length);
@@ -136,8 +132,6 @@ static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 	else if (ring->issue + 1 == ring->tail || !ep->stalled)
 		dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
-	if (large)
-		dofi_wait_relist(ia);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;
 }

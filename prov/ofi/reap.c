@@ -173,7 +173,7 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 	ep->nreceived++;
 	wr->solicited = news & DOFI_NEWS_SOLICITED;
 	dofi_credit_take(ep, news);
-	if (dofi_credit_due(ep) || dofi_ep_last_message(ep))
+	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);

@@ -337,7 +337,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
-	if (dofi_credit_due(ep) || dofi_ep_last_message(ep))
+	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, news)) || event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
 		ep->faulty = true;

@@ -20,8 +20,8 @@
 
 /* How long to sleep at most where something can become ready without a descriptor saying so: little after something was. */
 #define FIRST_NAP_NS  20000u
-#define FIRST_LIST_NAP_NS   1000000u
-#define LONGEST_LIST_NAP_NS 128000000u
+#define FIRST_LIST_NAP_NS   4000000u
+#define LONGEST_LIST_NAP_NS 32000000u
 #define BLIND_SLEEP_NS 1000000u
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
@@ -72,12 +72,6 @@ void dofi_wait_kick(struct dofi_ia *ia)
 {
 	if (atomic_load(&ia->wait.asleep))
 		make_readable(ia, ia->engine.wake_fd);
-}
-
-void dofi_wait_relist(struct dofi_ia *ia)
-{
-	if (ia->cq_wait == FI_WAIT_POLLFD)
-		dofi_wait_kick(ia);
 }
 
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)

@@ -55,9 +55,6 @@ void dofi_wait_drive_end(struct dofi_ia *ia);
 /* Calls the driver back from its sleep. */
 void dofi_wait_kick(struct dofi_ia *ia);
 
-/* A post may have to wait for room: a driver that sleeps on a list of descriptors looks at it anew. */
-void dofi_wait_relist(struct dofi_ia *ia);
-
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the deadline passes or the
  * bell rings. 0: only completions may be new; 1: a full round is due; -EINTR. sigmask: as for ppoll.
