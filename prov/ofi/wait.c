@@ -20,8 +20,8 @@
 
 /* How long to sleep at most where something can become ready without a descriptor saying so: little after something was. */
 #define FIRST_NAP_NS  20000u
-#define FIRST_LIST_NAP_NS   4000000u
-#define LONGEST_LIST_NAP_NS 32000000u
+#define FIRST_LIST_NAP_NS   32000000u
+#define LONGEST_LIST_NAP_NS 256000000u
 #define BLIND_SLEEP_NS 1000000u
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
