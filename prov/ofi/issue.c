@@ -87,20 +87,28 @@ static bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const st
 	       wr->length <= ctx->length && wr->raddr - ctx->base <= ctx->length - wr->length;
 }
 
+/*
+ * A context that allows nothing, for one that the peer's table does not have or that a Send of ours ended. The second keeps its
+ * place until the peer says that it is dead there: an entry that is read before may still look alive.
+ */
+static bool is_grave(const struct dofi_ctx *ctx)
+{
+	return ctx->context && !ctx->privileges;
+}
+
 static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
 
 	if (!wr->rctx || DOFI_CTX_INDEX(wr->rctx) >= ep->peer.ctxtab_entries)
 		return REFUSED;
 	if (ctx->context != wr->rctx) {
-		peek(ep, wr->rctx);
+		if (!is_grave(ctx))
+			peek(ep, wr->rctx);
 		return WAIT;
 	}
-	if (!allowed(ep, wr, ctx)) {
-		ctx->context = 0;
-		return REFUSED;
-	}
+	if (!allowed(ep, wr, ctx))
+		return REFUSED; /* and so it stays, until the failure has its turn */
 	wr->faddr = wr->raddr - ctx->base + ctx->address;
 	wr->rkey = ctx->key;
 	wr->resolved = true;
@@ -146,6 +154,8 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (verdict != GO)
 			return verdict;
 	}
+	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
+		return WAIT;
 	if (!wr->resolved) {
 		enum verdict verdict = resolve(ep, wr);
 

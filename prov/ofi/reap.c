@@ -128,7 +128,7 @@ static void peeked(struct dofi_ep *ep, int err)
 		fail_path(ep, err);
 	if (err || !ep->aux_ctx || ep->peek_stale)
 		return;
-	/* An entry that isn't there is remembered as one that allows nothing, until it was used once. */
+	/* An entry that isn't there is remembered as one that allows nothing: what asked for it ends the connection. */
 	if (!dofi_ctx_decode(&ep->obj.ia->scratch.slots[ep->scratch], ep->aux_ctx, ctx))
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }

@@ -20,6 +20,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 		if (dofi_op_uses_context(wr, context))
 			wr->resolved = false;
 	}
+	dofi_ep_issue(ep); /* something may have waited for the place in the cache */
 	dofi_unlock(&ep->lock);
 }
 

@@ -609,7 +609,7 @@ START_TEST(EPS_100_101_dup_connect_fails_as_a_connect)
 	place_make(&place, CON);
 	t_end_new(&twin, &place.ia[0], NULL);
 	t_ok(t_recv(&twin, 0, 100, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	t_ok(dup(twin.ep, 200000, NULL, 0));
+	t_ok(dup(twin.ep, 1000000, NULL, 0));
 	t_next_cr(&place.at_peer);
 	t_wait_conn(twin.connect_evd, DAT_CONNECTION_EVENT_TIMED_OUT, twin.ep);
 	t_wait_dto(twin.recv_evd, twin.ep, 1, DAT_DTO_ERR_FLUSHED, 0);
@@ -704,9 +704,7 @@ START_TEST(EPS_106_late_accept_does_not_connect)
 	DAT_CR_HANDLE cr;
 
 	place_make(&place, UNC);
-	t_ok(t_connect_data(place.me.ep, &place.ia[1], place.at_peer.qual, 100000, NULL, 0));
-	cr = t_next_cr(&place.at_peer);
-	t_wait_conn(place.me.connect_evd, DAT_CONNECTION_EVENT_TIMED_OUT, place.me.ep);
+	cr = t_expired_cr(&place.me, &place.at_peer);
 	t_ok(t_cr_accept(cr, place.peer.ep));
 	expect_passive_end(false);
 	ck_assert_int_eq(t_ep_state(place.peer.ep), DAT_EP_STATE_DISCONNECTED);

@@ -168,6 +168,36 @@ START_TEST(DTO_069_queued_work_behind_it_finds_the_context_dead)
 }
 END_TEST
 
+START_TEST(DTO_069_a_dead_context_is_not_forgotten_for_another)
+{
+	/* What remembers remote contexts has a bounded number of places: two contexts that share one are found by their low bits. */
+	const unsigned int places = 64;
+	DAT_RMR_HANDLE rmr[65];
+	DAT_RMR_CONTEXT dead, alive = 0;
+	uint32_t n = 0;
+
+	NEEDS_NOTES;
+	rmr[0] = rmr_of_ep(peer);
+	dead = bound(rmr[0], peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	do {
+		rmr[++n] = rmr_of_ep(peer);
+		alive = bound(rmr[n], peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	} while ((alive - dead) % places && n < places);
+	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
+	t_ok(t_write(us, 0, 64, 1, t_remote(dead, (uintptr_t)peer->buf.mem, 64), NO_FLAGS));
+	t_ok(send_invalidating(us, 16, dead));
+	t_ok(t_write(us, 0, 64, 2, t_remote(alive, (uintptr_t)peer->buf.mem, 64), NO_FLAGS));
+	t_ok(t_write(us, 0, 64, 3, t_remote(dead, (uintptr_t)peer->buf.mem, 64), NO_FLAGS));
+	t_wait_dto(us->request_evd, us->ep, 1, DAT_DTO_SUCCESS, 64);
+	t_wait_dto(us->request_evd, us->ep, 5, DAT_DTO_SUCCESS, 16);
+	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 64);
+	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
+	while (n + 1)
+		t_ok(dat_rmr_free(rmr[n--]));
+}
+END_TEST
+
 START_TEST(DTO_069_a_foreign_context_breaks_the_connection)
 {
 	NEEDS_NOTES;
@@ -894,6 +924,7 @@ static void add_base(TCase *tcase)
 	tcase_add_test(tcase, RMR_007_008_012_rmr_of_an_EP);
 	tcase_add_test(tcase, DTO_068_069_send_ends_a_context);
 	tcase_add_test(tcase, DTO_069_queued_work_behind_it_finds_the_context_dead);
+	tcase_add_test(tcase, DTO_069_a_dead_context_is_not_forgotten_for_another);
 	tcase_add_test(tcase, DTO_069_a_foreign_context_breaks_the_connection);
 	tcase_add_test(tcase, DTO_069_without_the_flag_it_is_a_send);
 	tcase_add_test(tcase, DTO_118_119_read_into_an_RMR);

@@ -182,9 +182,7 @@ START_TEST(consumer_never_answers)
 
 	t_end_new(&other, &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
-	t_ok(t_connect_data(end.ep, &ia, listener.qual, 200000, NULL, 0));
-	cr = t_next_cr(&listener);
-	expect(DAT_CONNECTION_EVENT_TIMED_OUT);
+	cr = t_expired_cr(&end, &listener);
 	t_ok(t_cr_accept(cr, other.ep));
 	event = t_wait(other.connect_evd);
 	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,

@@ -208,6 +208,7 @@ DAT_EP_ATTR t_default_attr(const struct t_ia *tia); /* what an EP gets without a
 DAT_RETURN t_connect_data(DAT_EP_HANDLE ep, const struct t_ia *to, DAT_CONN_QUAL qual,
 			  DAT_TIMEOUT timeout, const void *data, size_t size);
 DAT_RETURN t_connect(DAT_EP_HANDLE ep, const struct t_listener *to);
+DAT_CR_HANDLE t_expired_cr(const struct t_end *end, const struct t_listener *to); /* of a request that timed out */
 
 /* Both ends ESTABLISHED: the active one connects, the passive one accepts. */
 void t_establish(struct t_listener *listener, struct t_end *active, struct t_end *passive);
