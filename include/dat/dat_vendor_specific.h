@@ -16,8 +16,6 @@
 
 /* The device, as far as libfabric and the kernel tell. */
 #define DAT_OFI_ATTR_DEVICE	"DAT_OFI_DEVICE"	/* "mlx5_0"; a netdev has its own name */
-#define DAT_OFI_ATTR_PCI	"DAT_OFI_PCI"		/* "0000:3b:00.0" */
-#define DAT_OFI_ATTR_NUMA	"DAT_OFI_NUMA_NODE"	/* "0" */
 #define DAT_OFI_ATTR_LINK	"DAT_OFI_LINK"		/* "up", "down", "unknown" or the kernel's word */
 #define DAT_OFI_ATTR_SPEED	"DAT_OFI_LINK_SPEED"	/* bits a second: "100000000000" */
 

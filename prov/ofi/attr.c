@@ -63,7 +63,7 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 
 /* --- named attributes --- */
 
-void dofi_attr_name(struct dofi_named *named, const char *name, const char *value)
+static void name_attr(struct dofi_named *named, const char *name, const char *value)
 {
 	if (!value || named->count == sizeof(named->list) / sizeof(named->list[0]))
 		return;
@@ -90,26 +90,28 @@ static void init_named(struct dofi_ia *ia)
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
 	named->count = 0;
-	dofi_attr_name(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
-	dofi_attr_name(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
-	dofi_attr_name(named, DAT_OFI_ATTR_DOMAIN, info->domain_attr->name);
-	dofi_attr_name(named, DAT_OFI_ATTR_FABRIC, info->fabric_attr->name);
-	dofi_attr_name(named, DAT_OFI_ATTR_VERSION, PACKAGE_VERSION);
-	dofi_facts_name(ia);
+	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
+	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
+	name_attr(named, DAT_OFI_ATTR_DOMAIN, info->domain_attr->name);
+	name_attr(named, DAT_OFI_ATTR_FABRIC, info->fabric_attr->name);
+	name_attr(named, DAT_OFI_ATTR_VERSION, PACKAGE_VERSION);
 	/* Names that programs written for InfiniBand ask for. */
-	dofi_attr_name(named, "DAT_IB_PROVIDER_NAME", "OFI");
-	dofi_attr_name(named, "DAT_IB_DEVICE_NAME", ia->name);
-	dofi_attr_name(named, "DAT_IB_CONNECTIVITY_MODE", "DIRECT");
-	dofi_attr_name(named, "DAT_IB_RDMA_READ", "TRUE");
-	dofi_attr_name(named, "DAT_IB_TRANSPORT_MTU", named->mtu);
-	dofi_attr_name(named, "DAT_IB_PORT_STATUS", "ACTIVE"); /* a link that is down is not selected */
-	dofi_attr_name(named, "DAT_IB_PORT_NUMBER", "UNKNOWN");
-	dofi_attr_name(named, "DAT_EXTENSION_INTERFACE", extensions);
-	dofi_attr_name(named, "DAT_IB_FETCH_AND_ADD", notes);
-	dofi_attr_name(named, "DAT_IB_CMP_AND_SWAP", notes);
-	dofi_attr_name(named, "DAT_IB_IMMED_DATA", notes);
-	dofi_attr_name(named, "DAT_IB_UD", "FALSE");
-	dofi_attr_name(named, "DAT_COUNTERS", extensions);
+	name_attr(named, "DAT_IB_PROVIDER_NAME", "OFI");
+	name_attr(named, "DAT_IB_DEVICE_NAME", ia->name);
+	name_attr(named, "DAT_IB_CONNECTIVITY_MODE", "DIRECT");
+	name_attr(named, "DAT_IB_RDMA_READ", "TRUE");
+	name_attr(named, "DAT_IB_TRANSPORT_MTU", named->mtu);
+	name_attr(named, "DAT_IB_PORT_STATUS", "ACTIVE"); /* a link that is down is not selected */
+	name_attr(named, "DAT_IB_PORT_NUMBER", "UNKNOWN");
+	name_attr(named, "DAT_EXTENSION_INTERFACE", extensions);
+	name_attr(named, "DAT_IB_FETCH_AND_ADD", notes);
+	name_attr(named, "DAT_IB_CMP_AND_SWAP", notes);
+	name_attr(named, "DAT_IB_IMMED_DATA", notes);
+	name_attr(named, "DAT_IB_UD", "FALSE");
+	name_attr(named, "DAT_COUNTERS", extensions);
+	dofi_facts_find(&named->facts, info, ia->order);
+	for (unsigned int i = 0; i < named->facts.count; i++)
+		name_attr(named, named->facts.list[i].name, named->facts.list[i].value);
 }
 
 void dofi_attr_init(struct dofi_ia *ia)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fact.h"
 
-#include "ia.h"
-
 #include <dlfcn.h>
 #include <rdma/fabric.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,29 +43,10 @@ static bool read_number(const char *folder, const char *device, const char *name
 	       sscanf(text, "%llu", value_p) == 1;
 }
 
-static void find_pci(struct dofi_facts *facts, const struct fi_info *info)
-{
-	const struct fi_bus_attr *bus = info->nic ? info->nic->bus_attr : NULL;
-
-	if (bus && bus->bus_type == FI_BUS_PCI)
-		snprintf(facts->pci, sizeof(facts->pci), "%04x:%02x:%02x.%x",
-			 bus->attr.pci.domain_id, bus->attr.pci.bus_id, bus->attr.pci.device_id,
-			 bus->attr.pci.function_id & 0x7);
-}
-
 /* A software fabric names its domain after the netdev. */
 static const char *netdev_of(const struct fi_info *info)
 {
 	return strchr(info->domain_attr->name, '/') ? "" : info->domain_attr->name;
-}
-
-static void find_node(struct dofi_facts *facts, const struct fi_info *info)
-{
-	unsigned long long node;
-
-	if ((*facts->pci && read_number("bus/pci/devices", facts->pci, "numa_node", &node)) ||
-	    read_number("class/net", netdev_of(info), "device/numa_node", &node))
-		snprintf(facts->numa, sizeof(facts->numa), "%llu", node);
 }
 
 /* libfabric 1.17 tells nothing of the links of tcp, the kernel does. */
@@ -100,32 +80,26 @@ static const char *library_path(void)
 	return dladdr((void *)(uintptr_t)fi_getinfo, &where) ? where.dli_fname : NULL;
 }
 
-static const char *known(const char *text)
+static void add(struct dofi_facts *facts, const char *name, const char *value)
 {
-	return text && *text ? text : NULL;
+	if (value && *value)
+		facts->list[facts->count++] = (DAT_NAMED_ATTR){.name = name, .value = value};
 }
 
-static void name_device(struct dofi_named *named, const struct fi_info *info)
+static void add_device(struct dofi_facts *facts, const struct fi_info *info)
 {
-	const struct fid_nic *nic = info->nic;
-	struct dofi_facts *facts = &named->facts;
+	const struct fi_device_attr *device = info->nic ? info->nic->device_attr : NULL;
 
-	find_pci(facts, info);
-	find_node(facts, info);
 	find_link(facts, info);
-	dofi_attr_name(named, DAT_OFI_ATTR_DEVICE,
-		       nic && nic->device_attr ? known(nic->device_attr->name) : NULL);
-	dofi_attr_name(named, DAT_OFI_ATTR_PCI, known(facts->pci));
-	dofi_attr_name(named, DAT_OFI_ATTR_NUMA, known(facts->numa));
-	dofi_attr_name(named, DAT_OFI_ATTR_LINK, facts->link);
-	dofi_attr_name(named, DAT_OFI_ATTR_SPEED, known(facts->speed));
+	add(facts, DAT_OFI_ATTR_DEVICE, device ? device->name : NULL);
+	add(facts, DAT_OFI_ATTR_LINK, facts->link);
+	add(facts, DAT_OFI_ATTR_SPEED, facts->speed);
 }
 
-static void name_ways(struct dofi_named *named, const struct dofi_ia *ia)
+static void add_ways(struct dofi_facts *facts, const struct fi_domain_attr *domain,
+		     enum dofi_order order)
 {
-	const struct fi_domain_attr *domain = ia->info->domain_attr;
-	struct dofi_facts *facts = &named->facts;
-
+	strcpy(facts->mr_mode, "none");
 	if (domain->mr_mode)
 		fi_tostr_r(facts->mr_mode, sizeof(facts->mr_mode), &domain->mr_mode,
 			   FI_TYPE_MR_MODE);
@@ -133,28 +107,26 @@ static void name_ways(struct dofi_named *named, const struct dofi_ia *ia)
 		   FI_TYPE_THREADING);
 	fi_tostr_r(facts->progress, sizeof(facts->progress), &domain->data_progress,
 		   FI_TYPE_PROGRESS);
-	dofi_attr_name(named, DAT_OFI_ATTR_MR_MODE, *facts->mr_mode ? facts->mr_mode : "none");
-	dofi_attr_name(named, DAT_OFI_ATTR_ORDER, order_word(ia->order));
-	dofi_attr_name(named, DAT_OFI_ATTR_THREADING, known(facts->threading));
-	dofi_attr_name(named, DAT_OFI_ATTR_PROGRESS, known(facts->progress));
+	add(facts, DAT_OFI_ATTR_MR_MODE, facts->mr_mode);
+	add(facts, DAT_OFI_ATTR_ORDER, order_word(order));
+	add(facts, DAT_OFI_ATTR_THREADING, facts->threading);
+	add(facts, DAT_OFI_ATTR_PROGRESS, facts->progress);
 }
 
-static void name_libfabric(struct dofi_named *named)
+static void add_libfabric(struct dofi_facts *facts)
 {
-	struct dofi_facts *facts = &named->facts;
-
 	write_version(facts->running, sizeof(facts->running), fi_version());
 	write_version(facts->built, sizeof(facts->built),
 		      FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION));
-	dofi_attr_name(named, DAT_OFI_ATTR_LF_RUNNING, facts->running);
-	dofi_attr_name(named, DAT_OFI_ATTR_LF_BUILT, facts->built);
-	dofi_attr_name(named, DAT_OFI_ATTR_LF_PATH, library_path());
+	add(facts, DAT_OFI_ATTR_LF_RUNNING, facts->running);
+	add(facts, DAT_OFI_ATTR_LF_BUILT, facts->built);
+	add(facts, DAT_OFI_ATTR_LF_PATH, library_path());
 }
 
-void dofi_facts_name(struct dofi_ia *ia)
+void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order)
 {
-	memset(&ia->named.facts, 0, sizeof(ia->named.facts));
-	name_device(&ia->named, ia->info);
-	name_ways(&ia->named, ia);
-	name_libfabric(&ia->named);
+	memset(facts, 0, sizeof(*facts));
+	add_device(facts, info);
+	add_ways(facts, info->domain_attr, order);
+	add_libfabric(facts);
 }

@@ -53,7 +53,7 @@ struct dofi_scratch {
 
 /* Named attributes of the provider; values point to constants, into ia->info or to text. */
 struct dofi_named {
-	DAT_NAMED_ATTR list[40];
+	DAT_NAMED_ATTR list[32];
 	uint32_t count;
 	char mtu[12];
 	struct dofi_facts facts;
@@ -161,7 +161,5 @@ DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
 /* --- attr.c --- */
 /* Limits from ia->info, and the named attributes. */
 void dofi_attr_init(struct dofi_ia *ia);
-/* Adds a named attribute; one without a value is left out. The value has to stay where it is. */
-void dofi_attr_name(struct dofi_named *named, const char *name, const char *value);
 
 #endif
