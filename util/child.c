@@ -131,11 +131,16 @@ const char *util_answer_failure(const struct util_answer *answer)
 
 void util_write_log(FILE *out, const char *log)
 {
-	for (const char *line = log; line && *line;) {
-		size_t len = strcspn(line, "\n");
+	char line[4096];
 
-		if (len)
-			fprintf(out, "    %.*s\n", (int)len, line);
-		line += len + (line[len] == '\n');
+	while (log && *log) {
+		size_t len = strcspn(log, "\n");
+
+		if (len) {
+			snprintf(line, sizeof(line), "%.*s", (int)len, log);
+			fprintf(out, "    ");
+			util_write_wrapped(out, 4, 6, line);
+		}
+		log += len + (log[len] == '\n');
 	}
 }

@@ -9,6 +9,7 @@ dat_perf_SOURCES = $(util_sources) %D%/dat_perf.c %D%/perf.h %D%/perf_dat.c %D%/
 dat_perf_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
 dat_perf_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 
-dat_info_SOURCES = $(util_sources) %D%/dat_info.c
+dat_info_SOURCES = $(util_sources) %D%/child.c %D%/child.h %D%/dat_info.c %D%/info.h %D%/info_attr.c \
+	%D%/info_env.c %D%/info_facts.c %D%/info_names.c %D%/info_show.c
 dat_info_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
 dat_info_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
