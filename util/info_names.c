@@ -2,11 +2,9 @@
 /* Names that can be opened: registered ones, those of dat.conf, and those that need no line. */
 #include "info.h"
 
-#include "child.h"
+#include "fabrics.h"
 
 #include <string.h>
-
-#include <rdma/fabric.h>
 
 static void add_name(struct info_names *names, const char *text, DAT_UINT32 major, DAT_UINT32 minor,
 		     DAT_BOOLEAN safe)
@@ -48,45 +46,18 @@ static int list_registered(struct info_names *names)
 	return 0;
 }
 
-/*
- * DAT needs connections or reliable datagrams, and RDMA. Providers layered on others come with
- * those.
- */
-static bool carries_dat(const struct fi_info *info)
-{
-	return !strchr(info->fabric_attr->prov_name, ';') && info->caps & FI_RMA &&
-	       (info->ep_attr->type == FI_EP_MSG || info->ep_attr->type == FI_EP_RDM);
-}
-
-static bool print_fabrics(FILE *out, const void *arg)
-{
-	struct fi_info *infos;
-
-	(void)arg;
-	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &infos))
-		return false;
-	for (const struct fi_info *info = infos; info; info = info->next) {
-		if (carries_dat(info))
-			fprintf(out, "%s\n", info->fabric_attr->prov_name);
-	}
-	fi_freeinfo(infos);
-	return true;
-}
-
 /* The names that need no dat.conf line. */
 static int list_fabrics(struct info_names *names)
 {
+	struct util_fabric fabrics[INFO_MAX_NAMES];
 	char text[DAT_NAME_MAX_LENGTH];
-	struct util_answer answer;
-	char *save = NULL;
-	int ret = util_ask_child(print_fabrics, NULL, &answer);
+	size_t count;
+	int ret = util_fabrics_list(fabrics, INFO_MAX_NAMES, &count);
 
-	for (char *word = answer.text ? strtok_r(answer.text, "\n", &save) : NULL; word;
-	     word = strtok_r(NULL, "\n", &save)) {
-		snprintf(text, sizeof(text), "ofi-%s", word);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "ofi-%s", fabrics[i].provider);
 		add_name(names, text, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
 	}
-	util_answer_free(&answer);
 	return ret;
 }
 
