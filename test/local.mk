@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
+	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
@@ -180,6 +181,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_check_mem2_LDADD = $(p2_libs)
 
+%C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
+	-Wl,--wrap=dofi_cpus_of_group
+%C%_unit_check_nic_LDADD = $(p2_libs)
+
 %C%_unit_check_object1_SOURCES = %D%/unit/check_object.c $(fake_ia)
 %C%_unit_check_object1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_check_object1_LDFLAGS = $(fake_ia_ldflags)
@@ -193,7 +200,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_param_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_param_LDADD = $(p2_libs)
 
-%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
+%C%_unit_check_select_SOURCES = %D%/unit/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)

@@ -499,11 +499,12 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
 	if (!ret)
-		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
+	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);

@@ -12,6 +12,7 @@
 #include "ctxtab.h"
 #include "engine.h"
 #include "leftover.h"
+#include "nic.h"
 #include "note.h"
 #include "object.h"
 #include "param.h"
@@ -52,7 +53,7 @@ struct dofi_scratch {
 
 /* Named attributes of the provider; values point to constants, into ia->info or to text. */
 struct dofi_named {
-	DAT_NAMED_ATTR list[20];
+	DAT_NAMED_ATTR list[32];
 	uint32_t count;
 	char mtu[12];
 };
@@ -66,6 +67,7 @@ struct dofi_ia {
 	struct dofi_params params;
 	struct dofi_limits limits;
 	struct dofi_named named;
+	struct dofi_nic nic;
 	struct sockaddr_storage addr; /* port 0 */
 
 	struct fi_info *info;
