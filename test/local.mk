@@ -35,6 +35,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
 
@@ -370,6 +371,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_signal2_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
+
+%C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_stats1_LDADD = $(user1_libs)
+%C%_fault_stats2_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_stats2_LDADD = $(user2_libs)
 
 %C%_fault_threads1_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
 %C%_fault_threads1_CPPFLAGS = $(t1_cppflags)

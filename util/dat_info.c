@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "common.h"
+#include "process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -46,12 +47,15 @@ struct interface {
 static struct {
 	bool json, help, version;
 	const char *ia;
+	uint32_t process;
 } options;
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
 	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
+	UTIL_NUMBER('p', "process", &options.process, "PID", "counters of a running process, see DAT_OFI_STATS",
+		    1, INT32_MAX),
 	UTIL_FLAG('h', "help", &options.help, "this text"),
 	UTIL_FLAG('V', "version", &options.version, "versions of the project and libfabric"),
 };
@@ -676,9 +680,11 @@ int main(int argc, char **argv)
 		options.help ? usage() : util_print_version("dat_info");
 		return UTIL_EXIT_OK;
 	}
-	if (list_names(&names)) {
+	if (options.process ? util_process_report(options.process) : list_names(&names)) {
 		fprintf(stderr, "dat_info: %s\n", util_error());
 		return UTIL_EXIT_FAILED;
 	}
+	if (options.process)
+		return UTIL_EXIT_OK;
 	return show_all(&names) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
 }

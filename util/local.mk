@@ -9,6 +9,6 @@ dat_perf_SOURCES = $(util_sources) %D%/dat_perf.c %D%/perf.h %D%/perf_dat.c %D%/
 dat_perf_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
 dat_perf_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 
-dat_info_SOURCES = $(util_sources) %D%/dat_info.c
+dat_info_SOURCES = $(util_sources) %D%/dat_info.c %D%/process.c %D%/process.h
 dat_info_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
 dat_info_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
