@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
+	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
@@ -34,6 +35,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh %D%/tools/headers.sh %D%/tools/manual.sh
 
@@ -180,6 +182,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_check_mem2_LDADD = $(p2_libs)
 
+%C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
+	-Wl,--wrap=dofi_cpus_of_group
+%C%_unit_check_nic_LDADD = $(p2_libs)
+
 %C%_unit_check_object1_SOURCES = %D%/unit/check_object.c $(fake_ia)
 %C%_unit_check_object1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_check_object1_LDFLAGS = $(fake_ia_ldflags)
@@ -193,7 +201,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_param_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_param_LDADD = $(p2_libs)
 
-%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
+%C%_unit_check_select_SOURCES = %D%/unit/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)
@@ -363,6 +371,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_signal2_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
+
+%C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_stats1_LDADD = $(user1_libs)
+%C%_fault_stats2_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_stats2_LDADD = $(user2_libs)
 
 %C%_fault_threads1_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
 %C%_fault_threads1_CPPFLAGS = $(t1_cppflags)

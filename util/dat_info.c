@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "info.h"
+#include "process.h"
 
 static struct {
 	bool json, variables, help, version;
 	const char *ia;
+	uint32_t process;
 } options;
 
 static const struct util_opt option_table[] = {
@@ -11,6 +13,8 @@ static const struct util_opt option_table[] = {
 	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
 	UTIL_FLAG('e', "environment", &options.variables, "variables, and what they are now"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
+	UTIL_NUMBER('p', "process", &options.process, "PID", "counters of a running process, see DAT_OFI_STATS",
+		    1, INT32_MAX),
 	UTIL_FLAG('h', "help", &options.help, "this text"),
 	UTIL_FLAG('V', "version", &options.version, "versions of the project and libfabric"),
 };
@@ -35,6 +39,14 @@ static int show_interfaces(void)
 	return info_show(&names, options.ia, options.json) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
 }
 
+static int show_process(void)
+{
+	if (!util_process_report(options.process))
+		return UTIL_EXIT_OK;
+	fprintf(stderr, "dat_info: %s\n", util_error());
+	return UTIL_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	int first;
@@ -52,5 +64,5 @@ int main(int argc, char **argv)
 		info_env_show(options.json);
 		return UTIL_EXIT_OK;
 	}
-	return show_interfaces();
+	return options.process ? show_process() : show_interfaces();
 }

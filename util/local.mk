@@ -17,7 +17,7 @@ conf_sources = %D%/conf.h %D%/conf_file.c src/conf.c src/datr.h
 conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
 
 dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/dat_info.c %D%/info.h %D%/info_attr.c \
-	%D%/info_env.c %D%/info_facts.c %D%/info_names.c %D%/info_show.c
+	%D%/info_env.c %D%/info_facts.c %D%/info_names.c %D%/info_show.c %D%/process.c %D%/process.h
 dat_info_CPPFLAGS = $(conf_cppflags)
 dat_info_LDADD = $(util_libs)
 

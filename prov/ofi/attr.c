@@ -95,6 +95,9 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, DAT_OFI_ATTR_DOMAIN, info->domain_attr->name);
 	name_attr(named, DAT_OFI_ATTR_FABRIC, info->fabric_attr->name);
 	name_attr(named, DAT_OFI_ATTR_VERSION, PACKAGE_VERSION);
+	name_attr(named, DAT_OFI_ATTR_PCI, ia->nic.pci_text);
+	name_attr(named, DAT_OFI_ATTR_NUMA_NODE, ia->nic.node_text);
+	name_attr(named, DAT_OFI_ATTR_CHOICE, ia->nic.why);
 	/* Names that programs written for InfiniBand ask for. */
 	name_attr(named, "DAT_IB_PROVIDER_NAME", "OFI");
 	name_attr(named, "DAT_IB_DEVICE_NAME", ia->name);

@@ -113,7 +113,6 @@ static void conn_free(struct dofi_conn *conn)
 /* As the messages of InfiniBand's connection manager that mean the same. */
 static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
 {
-	(void)ia, (void)sent;
 	switch (msg->type) {
 	case DOFI_MSG_REQUEST:
 		COUNTED(IA_CM_REQ);

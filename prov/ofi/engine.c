@@ -317,6 +317,7 @@ static void *progress_main(void *arg)
 	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
 	ask_for_short_slice();
+	dofi_nic_enter_thread(ia->name, &ia->nic);
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
 

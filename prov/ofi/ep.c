@@ -196,6 +196,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	drop_posted(ep);
 	ep->req.limit = ep->recv.limit = 0;
 	dofi_unlock(&ep->lock);
+	dofi_count_retire_ep(ep);
 	free(ep->rcache);
 	free(ep->aux);
 	dofi_mail_detach(ep);

@@ -327,6 +327,18 @@ bool dofi_ep_starves(const struct dofi_ep *ep);
 bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
+/* A request or receive ended. ep->lock held. */
+static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
+{
+	DOFI_COUNT(ep, EP_COMPLETED, 1);
+	if (__builtin_expect(status != DAT_DTO_SUCCESS, 0)) {
+		if (status == DAT_DTO_ERR_FLUSHED)
+			DOFI_COUNT(ep, EP_FLUSHED, 1);
+		else
+			DOFI_COUNT(ep, EP_ERRORS, 1);
+	}
+}
+
 /* A message came: with which note, so long. ep->lock held. */
 static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
 {
@@ -337,7 +349,6 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
 		DOFI_COUNT(ep, EP_RECV, 1);
 		DOFI_COUNT(ep, EP_RECV_DATA, length);
 	}
-	(void)ep, (void)length;
 }
 
 /*

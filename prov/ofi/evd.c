@@ -105,6 +105,8 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	ok = append(evd, event, notify);
 	report = !ok && !evd->overflown;
 	evd->overflown |= !ok;
+	if (!ok)
+		DOFI_COUNT(evd, EVD_OVERFLOW, 1);
 	dofi_unlock(&evd->lock);
 	if (report)
 		report_overflow(evd);

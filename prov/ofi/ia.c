@@ -9,6 +9,7 @@
 #include "mem.h"
 #include "sp.h"
 #include "srq.h"
+#include "stats.h"
 #include "trans.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@
 #define CQ_SIZE_MIN  256u
 /* A fork waits so long for the engines to come to rest. */
 #define FORK_LOCK_NS 100000000u
+/* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
+#define REPORT_LOCK_NS 1000000000u
 
 /* --- every IA of the process --- */
 
@@ -42,9 +45,9 @@ static struct dofi_ia *ia_of(struct dofi_list *node)
 	return DOFI_CONTAINER(node, struct dofi_ia, all);
 }
 
-static bool lock_engine_for_fork(struct dofi_ia *ia)
+static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
 {
-	uint64_t deadline = dofi_now() + FORK_LOCK_NS;
+	uint64_t deadline = dofi_now() + ns;
 
 	while (!dofi_trylock(&ia->engine.lock)) {
 		if (dofi_now() > deadline)
@@ -62,7 +65,7 @@ static void before_fork(void)
 	{
 		struct dofi_ia *ia = ia_of(node);
 
-		ia->at_rest = lock_engine_for_fork(ia);
+		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
 		dofi_lock(&ia->obj_lock);
 	}
 }
@@ -104,6 +107,7 @@ static void after_fork_in_child(void)
 	}
 	release_after_fork();
 	dofi_list_init(&all_ias);
+	dofi_stats_fork_child();
 }
 
 /*
@@ -111,9 +115,27 @@ static void after_fork_in_child(void)
  */
 static void at_exit(void)
 {
+	dofi_stats_exit();
 	pthread_mutex_lock(&all_lock);
 	FOR_ALL_IAS(node)
 	dofi_cm_exit(ia_of(node));
+	pthread_mutex_unlock(&all_lock);
+}
+
+void dofi_ia_report(struct dofi_ia *ia, FILE *out)
+{
+	bool locked = lock_engine_within(ia, REPORT_LOCK_NS);
+
+	dofi_count_report(ia, out, locked);
+	if (locked)
+		dofi_unlock(&ia->engine.lock);
+}
+
+void dofi_ia_report_all(FILE *out)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	dofi_ia_report(ia_of(node), out);
 	pthread_mutex_unlock(&all_lock);
 }
 
@@ -499,11 +521,12 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
 	if (!ret)
-		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
+	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
@@ -561,6 +584,7 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_
 		return ret;
 	}
 	list_ia(ia);
+	dofi_stats_start(ia);
 	*handle_p = ia;
 	return DAT_SUCCESS;
 }
@@ -752,6 +776,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	by_agent = in_agent();
 	if (!retire_ia(ia))
 		return DOFI_BAD_HANDLE(IA);
+	dofi_stats_closing(ia);
 	stop_transfers(ia);
 	if (by_agent)
 		tear_down_elsewhere(ia);

@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "fact.h"
 #include "leftover.h"
+#include "nic.h"
 #include "note.h"
 #include "object.h"
 #include "param.h"
@@ -68,6 +69,7 @@ struct dofi_ia {
 	struct dofi_params params;
 	struct dofi_limits limits;
 	struct dofi_named named;
+	struct dofi_nic nic;
 	struct sockaddr_storage addr; /* port 0 */
 
 	struct fi_info *info;
@@ -114,6 +116,9 @@ struct dofi_ia {
 	struct dofi_list doomed[DOFI_HANDLE_TYPES];
 
 	DOFI_COUNTERS(IA)
+	struct {
+		DOFI_COUNTERS(EP)
+	} closed_eps;
 	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;
 };
@@ -157,6 +162,11 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 				     const char **ia_params_p);
 /* The number by which the registry knows an IA; the pointer itself where it keeps none. */
 DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
+
+/* --- ia.c, for stats.c --- */
+/* Counters and objects of an IA, or of every IA of the process. */
+void dofi_ia_report(struct dofi_ia *ia, FILE *out);
+void dofi_ia_report_all(FILE *out);
 
 /* --- attr.c --- */
 /* Limits from ia->info, and the named attributes. */

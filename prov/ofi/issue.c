@@ -228,6 +228,7 @@ static void issue_requests(struct dofi_ep *ep)
 		}
 		ret = start(ep, wr);
 		if (ret == -FI_EAGAIN) {
+			DOFI_COUNT(ep, EP_AGAIN, 1);
 			dofi_ep_stall(ep);
 			return;
 		}
@@ -253,10 +254,12 @@ static void issue_receives(struct dofi_ep *ep)
 		ret = ep->obj.ia->trans->recv(ep, wr);
 		if (ret) {
 			wr->state = DOFI_WR_QUEUED;
-			if (ret == -FI_EAGAIN)
+			if (ret == -FI_EAGAIN) {
+				DOFI_COUNT(ep, EP_AGAIN, 1);
 				dofi_ep_stall(ep);
-			else
+			} else {
 				refuse(ep);
+			}
 			return;
 		}
 		ring->issue++;

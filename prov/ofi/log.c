@@ -39,13 +39,18 @@ static void make_printable(char *text)
 }
 
 /* One write, so that lines of several threads and processes don't mix. */
-static void put(char *line, size_t size)
+static void put(const char *line, size_t size)
 {
 	ssize_t n;
 
 	do
 		n = write(STDERR_FILENO, line, size);
 	while (n < 0 && errno == EINTR);
+}
+
+void dofi_log_text(const char *text, size_t size)
+{
+	put(text, size);
 }
 
 void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)

@@ -3,6 +3,7 @@
 #define DOFI_LOG_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 enum dofi_log_level { DOFI_LOG_OFF, DOFI_LOG_ERROR, DOFI_LOG_WARN, DOFI_LOG_INFO, DOFI_LOG_DEBUG };
 
@@ -15,6 +16,9 @@ void dofi_log_set_level(const char *word); /* an unknown word leaves the level a
  */
 void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Text of several lines that was asked for, whatever the level is. */
+void dofi_log_text(const char *text, size_t size);
 
 /* The arguments are not evaluated when the level is off. */
 #define DOFI_LOG(level, ...)                                                                \

@@ -87,7 +87,6 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 /* ep->lock held. */
 static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
 {
-	(void)ep, (void)length;
 	switch (op) {
 		COUNTED(SEND, SEND);
 		COUNTED(SEND_INVALIDATE, SEND);
@@ -131,6 +130,8 @@ static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ring->issue + 1 == ring->tail || !ep->stalled)
 		dofi_ep_issue(ep);
+	if (ring->issue != ring->tail && ring == &ep->req)
+		DOFI_COUNT(ep, EP_HELD, 1);
 	dofi_unlock(&ep->lock);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;

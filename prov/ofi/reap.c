@@ -36,6 +36,7 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 		.dto = {.cookie = wr->cookie, .length = wr->length},
 	};
 
+	dofi_ep_count_completed(ep, wr->status);
 	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return;
 	if (dofi_op_is_noted(wr->op) || wr->note)

@@ -334,6 +334,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 		dofi_conn_established(ep);
 	if (event->status == DAT_DTO_SUCCESS)
 		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0, event->dto.length);
+	dofi_ep_count_completed(ep, event->status);
 	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
