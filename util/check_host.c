@@ -199,8 +199,13 @@ static bool find_in_hosts(const struct check *check, const char *host, char *add
 	snprintf(path, sizeof(path), "%s/etc/hosts", check->root);
 	file = fopen(path, "re");
 	while (file && !found && fgets(line, sizeof(line), file)) {
+		char *first;
+
 		line[strcspn(line, "#\n")] = '\0';
-		snprintf(address, size, "%s", strtok_r(line, " \t", &save) ?: "");
+		first = strtok_r(line, " \t", &save);
+		if (!first)
+			continue;
+		snprintf(address, size, "%s", first);
 		for (char *word = strtok_r(NULL, " \t", &save); word && !found;
 		     word = strtok_r(NULL, " \t", &save))
 			found = !strcmp(word, host);

@@ -103,7 +103,8 @@ static void find_copies(const struct check *check, const char *library, struct c
 		"/lib64", "/usr/lib64", "/usr/lib", "/opt/amazon/efa/lib", "/opt/amazon/efa/lib64",
 		"/opt/cray/libfabric/*/lib64", "/opt/mellanox/*/lib",
 	};
-	char *list = strdup(getenv("LD_LIBRARY_PATH") ?: ""), *save = NULL;
+	const char *path = getenv("LD_LIBRARY_PATH");
+	char *list = path ? strdup(path) : NULL, *save = NULL;
 	char pattern[PATH_MAX];
 
 	for (char *folder = list ? strtok_r(list, ":", &save) : NULL; folder;
