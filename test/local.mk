@@ -445,7 +445,7 @@ check-all: all $(conform_tests)
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
-CLEANFILES = %D%/conform/conform12.tap %D%/conform/conform12.err \
+CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
 EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \

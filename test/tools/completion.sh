@@ -12,7 +12,7 @@ export DAT_OVERRIDE="$t_dir/dat.conf"
 {
 # complete PROGRAM CURRENT PREVIOUS: what is offered, one a line
 complete() {
-	bash -c '. "$0/contrib/completion/dat_info" && _dat_tools "$@" && printf "%s\n" "${COMPREPLY[@]}"' \
+	bash -c '. "$0/contrib/completion/dat_info" && _dat_ofi "$@" && printf "%s\n" "${COMPREPLY[@]}"' \
 		"$top_srcdir" "$@" | sort >"$t_dir/words"
 	cat "$t_dir/words"
 }
@@ -33,8 +33,8 @@ names() {
 		complete dat_conf m remove && echo mine | cmp - "$t_dir/words"
 }
 
-files() {
-	complete dat_conf "$t_dir/dat." --file && echo "$t_dir/dat.conf" | cmp - "$t_dir/words"
+versions() {
+	complete dat_conf '' --dat && printf '%s\n' 1.2 2.0 | cmp - "$t_dir/words"
 }
 }
 
@@ -43,5 +43,5 @@ for program in dat_conf dat_info dat_perf; do
 done
 t_run 'commands of dat_conf' commands
 t_run 'names' names
-t_run 'files' files
+t_run 'versions of DAT' versions
 t_done
