@@ -64,7 +64,7 @@ struct datr_conf {
 
 void datr_conf_load(struct datr_conf *conf);
 
-/* The file to be read, its name in path; NULL when there is none. What can't be opened is logged. */
+/* The file to read, its name in path; NULL when there is none. What can't be opened is logged. */
 FILE *datr_conf_open(char *path, size_t size);
 
 /* A line on its own. */
@@ -79,8 +79,8 @@ struct datr_line {
 };
 
 /*
- * Cuts the text, which has no newline, and lets line point into it. False when the line is no entry:
- * empty, only a comment, or wrong (then it has been logged why).
+ * Cuts the text, which has no newline, and lets line point into it. False when the line is no
+ * entry: empty, only a comment, or wrong (then it has been logged why).
  */
 bool datr_line_parse(char *text, struct datr_line *line);
 

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -149,13 +150,21 @@ uint32_t util_fabric_version(void)
 	return fi_version();
 }
 
+static const char *library_of(uintptr_t inside)
+{
+	Dl_info where;
+
+	return dladdr((void *)inside, &where) ? where.dli_fname : "";
+}
+
 void util_print_version(const char *program)
 {
 	uint32_t running = fi_version();
 
 	printf("%s (dat-ofi) %s\n", program, PACKAGE_VERSION);
-	printf("libfabric %u.%u, compiled with %d.%d\n", FI_MAJOR(running), FI_MINOR(running),
-	       FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	printf("libfabric %u.%u, compiled with %d.%d, %s\n", FI_MAJOR(running), FI_MINOR(running),
+	       FI_MAJOR_VERSION, FI_MINOR_VERSION, library_of((uintptr_t)fi_version));
+	printf("DAT registry %s\n", library_of((uintptr_t)dat_strerror));
 }
 
 static int choose(const struct util_opt *opt, const char *text)

@@ -34,8 +34,8 @@ const char *util_named_attr(const DAT_NAMED_ATTR *attr, DAT_COUNT count, const c
 const char *util_address_text(const struct sockaddr *addr, char *text, size_t size);
 
 /*
- * Text for terminals of 80 columns: words, broken between blanks, and the line's end. Column says where
- * the first line begins, indent where the others do.
+ * Text for terminals of 80 columns: words, broken between blanks, and the line's end. Column says
+ * where the first line begins, indent where the others do.
  */
 void util_write_wrapped(FILE *out, size_t column, size_t indent, const char *text);
 /* A name at "left", its text from "right" on. */
@@ -45,7 +45,7 @@ void util_write_row(FILE *out, size_t left, size_t right, const char *name, cons
 int util_parse_number(const char *text, uint64_t max, uint64_t *value_p);
 int util_parse_real(const char *text, double *value_p);
 
-/* Prints program, project and libfabric versions, compiled and running. */
+/* Program, project and libfabric versions, compiled and running; where the libraries are. */
 void util_print_version(const char *program);
 uint32_t util_fabric_version(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat.conf as a file to be looked at and changed; the registry's own parser tells what lines mean. */
+/* dat.conf as a file to look at and change; the registry's parser tells what lines mean. */
 #ifndef UTIL_CONF_H
 #define UTIL_CONF_H
 

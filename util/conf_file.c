@@ -218,8 +218,8 @@ static FILE *open_path(struct conf_file *file, const char *path)
 }
 
 /*
- * As the registries do, but for a file of DAT_OVERRIDE that is not there: they would go on with the next
- * one, which is not the one to be changed.
+ * As the registries do, but for a file of DAT_OVERRIDE that is not there: they would go on with the
+ * next one, which is not the one to be changed.
  */
 static FILE *open_default(struct conf_file *file)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whether a line works is found out by a registry of its generation, with a file of that line alone. */
+/* A line is tried by a registry of its generation, with a file of that line alone. */
 #include "conf.h"
 
 #include "child.h"

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "check.h"
 #include "info.h"
 #include "process.h"
 
+/* Beyond those of all tools. */
+#define EXIT_WARNED 3
+
 static struct {
-	bool json, variables, help, version;
-	const char *ia;
+	bool json, check, variables, help, version;
+	const char *ia, *root;
 	uint32_t process;
 } options;
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
 	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
+	UTIL_FLAG('c', "check", &options.check, "look for what will be in the way of programs"),
+	UTIL_STRING(0, "root", &options.root, "DIR", "with --check: the system's files below DIR"),
 	UTIL_FLAG('e', "environment", &options.variables, "variables, and what they are now"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
 	UTIL_NUMBER('p', "process", &options.process, "PID", "counters of a running process, see DAT_OFI_STATS",
@@ -25,7 +31,17 @@ static void usage(void)
 	       "Opens every DAT 2.0 interface that dat.conf or the fabrics of this host offer,\n"
 	       "and tells what it runs on, or why it does not open.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
-	printf("\nExit status: 0 an interface opened, 1 none did, 2 wrong command line.\n");
+	printf("\nExit status: 0 an interface opened, 1 none did, 2 wrong command line;\n"
+	       "with --check: 0 all is well, 1 something fails, 3 there are warnings.\n");
+}
+
+static int show_checks(void)
+{
+	static const int status[] = {
+		[CHECK_OK] = UTIL_EXIT_OK, [CHECK_WARN] = EXIT_WARNED, [CHECK_FAIL] = UTIL_EXIT_FAILED,
+	};
+
+	return status[check_run(options.root, options.json)];
 }
 
 static int show_interfaces(void)
@@ -64,5 +80,7 @@ int main(int argc, char **argv)
 		info_env_show(options.json);
 		return UTIL_EXIT_OK;
 	}
+	if (options.check)
+		return show_checks();
 	return options.process ? show_process() : show_interfaces();
 }

@@ -31,7 +31,7 @@ struct info_ia {
 
 /* ---- info_names.c ---- */
 
-/* The name that is asked for, or all that dat.conf and libfabric offer. 0, or -1 and util_error(). */
+/* The name asked for, or all that dat.conf and libfabric offer. 0, or -1 and util_error(). */
 int info_names_list(struct info_names *names, const char *asked);
 
 /* ---- info_attr.c: what an interface says of itself ---- */

@@ -77,7 +77,7 @@ static void write_value(const struct info_ia *ia, const struct fact *fact, char 
 	}
 }
 
-/* "libfabric tcp, msg endpoints, domain lo", or the provider's own name where it is none of ours. */
+/* "libfabric tcp, msg endpoints, domain lo", or the name of a provider that is not ours. */
 static void write_carrier(const struct info_ia *ia, char *text, size_t size)
 {
 	const char *provider = info_named(ia, DAT_OFI_ATTR_PROVIDER);
