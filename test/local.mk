@@ -37,7 +37,7 @@ fault_tests = \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
-tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
+tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -66,7 +66,8 @@ static void usage(void)
 	       "Opens every DAT 2.0 interface that dat.conf or the fabrics of this host offer,\n"
 	       "and tells what it runs on, or why it does not open.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
-	printf("\nExit status: 0 an interface opened, 1 none did, 2 wrong command line.\n");
+	printf("\nExit status: 0 an interface opened or the process answered, 1 not so,\n"
+	       "2 wrong command line.\n");
 }
 
 /* ---- children: a provider that crashes, hangs or prints does it there ---- */
