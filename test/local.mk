@@ -38,7 +38,7 @@ fault_tests = \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh
+	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -39,7 +39,7 @@ DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state)
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
 {
 	dofi_lock(&ep->lock);
-	ep->state = state;
+	dofi_ep_enter_state(ep, state);
 	dofi_unlock(&ep->lock);
 }
 
@@ -573,7 +573,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 	dofi_engine_enter(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
-		ep->state = DAT_EP_STATE_UNCONNECTED;
+		dofi_ep_enter_state(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->remote_qual = ep->local_qual = 0;
 		ep->dialled = false;
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {

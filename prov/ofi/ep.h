@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "mem.h"
 #include "object.h"
+#include "probe.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -244,6 +245,13 @@ struct dofi_ep {
 	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
 	struct dofi_wr *aux; /* the operation that fills the scratch */
 };
+
+/* engine.lock and lock held. */
+static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
+{
+	DOFI_PROBE3(state, ep, ep->state, state);
+	ep->state = state;
+}
 
 static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
 {

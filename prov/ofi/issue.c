@@ -22,6 +22,7 @@ void dofi_ep_stall(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (ep->stalled)
 		return;
+	DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue, ep->recv.tail - ep->recv.issue);
 	ep->stalled = true;
 	dofi_lock(&e->stalled_lock);
 	dofi_list_add_tail(&e->stalled, &ep->stalled_link);
@@ -206,6 +207,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->state = DOFI_WR_QUEUED;
 	else
 		ep->dirty = true;
+	DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
 	return ret;
 }
 
@@ -252,6 +254,7 @@ static void issue_receives(struct dofi_ep *ep)
 		if (wr->status != DAT_DTO_SUCCESS)
 			wr->niov = 0; /* whatever comes, its memory is left alone */
 		ret = ep->obj.ia->trans->recv(ep, wr);
+		DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
 		if (ret) {
 			wr->state = DOFI_WR_QUEUED;
 			if (ret == -FI_EAGAIN) {

@@ -123,8 +123,10 @@ static void trim(struct dofi_wr *wr)
 static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 {
 	struct dofi_ia *ia = ep->obj.ia;
+	const struct dofi_wr *wr = dofi_ring_at(ring, ring->tail);
 
-	count_post(ep, dofi_ring_at(ring, ring->tail)->op, dofi_ring_at(ring, ring->tail)->length);
+	DOFI_PROBE4(post, ep, wr->op, wr->cookie, wr->length);
+	count_post(ep, wr->op, wr->length);
 	ring->tail++;
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);

@@ -200,6 +200,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	}
 	if (wr->op == DOFI_OP_GRANT)
 		return; /* given back as the endpoint closes */
+	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
 	if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);
