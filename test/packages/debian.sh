@@ -36,11 +36,13 @@ contents() {
 	done
 }
 
-# packages NAME...: their files, seen from the user's root
-packages() {
+# install PACKAGE...: of ours, with what they need
+install() {
 	for package; do
-		(cd "$t_dir/user.root" && ls debs/"${package}"_*.deb | sed 's,^,/,')
+		set -- "$@" "/debs/${package}_$version-1_$(dpkg --print-architecture).deb"
+		shift
 	done
+	r_apt user install "$@"
 }
 
 user_root() {
@@ -61,6 +63,7 @@ dtest() {
 	R_CONF=/etc/try.conf r_pair user 'waiting for client connection' \
 		'dtest -P loop -b 65536' 'dtest -P loop -b 65536 -h 127.0.0.1' >"$t_dir/dtest" || { cat "$t_dir/dtest"; return 1; }
 	[ "$(grep -c PASSED "$t_dir/dtest")" -ge 2 ] || { cat "$t_dir/dtest"; return 1; }
+	# shellcheck disable=SC2016
 	r_in user sh -c 'dpkg -S $(readlink -f /usr/lib/*/libdat2.so.2) $(readlink -f /usr/lib/*/libdatofi.so.2)' |
 		sed 's/:.*//' | sort >"$t_dir/owners"
 	printf '%s\n' "$@" | sort | cmp - "$t_dir/owners"
@@ -68,17 +71,18 @@ dtest() {
 
 # state PACKAGE WORD: what dpkg says of it
 state() {
-	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 || echo absent >"$t_dir/state"
+	# shellcheck disable=SC2016 # dpkg-query expands it
+	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 || echo unknown >"$t_dir/state"
 	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
 }
 
 beside() {
 	r_apt user install libdapl2 dapl2-utils iproute2 && files before &&
-		r_apt user install $(packages libdatofi) && state libdapl2 installed
+		install libdatofi && state libdapl2 installed
 }
 
 in_its_place() {
-	r_apt user install $(packages libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev) &&
+	install libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev &&
 		state libdat2-2 installed && state dapl2-utils installed && state libdapl2 config-files
 }
 
@@ -89,7 +93,7 @@ tools() {
 
 # The distribution's libdapl2 comes back and ours goes.
 back() {
-	r_apt user install libdapl2 && state libdat2-2 absent && state libdapl2 installed &&
+	r_apt user install libdapl2 && state libdat2-2 not-installed && state libdapl2 installed &&
 		state dapl2-utils installed
 }
 

@@ -45,7 +45,7 @@ over() {
 	R_NET=$r_on2 r_in user /root/hello "$1" 10.77.0.1 && wait "$r_server"
 	r_result=$?
 	cat "$t_dir/server"
-	[ $r_result = 0 ] && grep -q 'received: hello over DAT' "$t_dir/server"
+	[ "$r_result" = 0 ] && grep -q 'received: hello over DAT' "$t_dir/server"
 }
 
 # What README promises of the manual and of the tools

@@ -98,7 +98,7 @@ t_try 'the Tcl module loads' modulecmd tcl
 for program in lua lua5.4 lua5.3; do
 	! command -v $program >/dev/null || break
 done
-t_try 'the Lua module loads' $program in_lua $program
+t_try 'the Lua module loads' "$program" in_lua "$program"
 t_try 'completion offers options, values and interfaces' bash completion
 t_try 'scripts are what a shell can read' bash scripts
 t_done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154 # tap.sh and who calls us set top_srcdir and t_dir
 # Fresh Debian systems for tests, each a directory to chroot into. Source it after tap.sh and call
 # r_begin first. Everything lives in name spaces of the test: when it ends, however it ends, processes
 # and mounts are gone.
@@ -54,6 +54,8 @@ r_new() {
 		# shellcheck disable=SC2086 # name and numbers
 		r_node $r_device || return
 	done
+	mkdir "$r_root/dev/pts" && mount -t devpts -o ptmxmode=666 pts "$r_root/dev/pts" &&
+		ln -s pts/ptmx "$r_root/dev/ptmx" || return
 	mkdir -m 1777 "$r_root/dev/shm" && ln -s /proc/self/fd "$r_root/dev/fd" || return
 	mount --bind "$r_cache/archives" "$r_root/var/cache/apt/archives" || return
 	cp -L /etc/resolv.conf /etc/hosts "$r_root/etc" || return
@@ -77,11 +79,12 @@ r_in() {
 		${R_CONF:+"DAT_OVERRIDE=$R_CONF"} chroot "$r_root" "$@"
 }
 
-# r_apt NAME ARGUMENT...: apt-get there
+# r_apt NAME ARGUMENT...: apt-get there. All roots share what it has loaded, one at a time.
 r_apt() {
 	r_name=$1
 	shift
-	r_in "$r_name" apt-get -q -y --no-install-recommends "$@"
+	(flock 9 && r_in "$r_name" apt-get -q -y --no-install-recommends -o Acquire::Languages=none "$@") \
+		9>"$r_cache/lock"
 }
 
 # r_pair NAME TEXT SERVER CLIENT: two commands in that root and in a network that has the loopback alone.
@@ -119,5 +122,5 @@ r_hosts() {
 
 # r_child PID: timeout, which t_start puts in front, has the process as its child
 r_child() {
-	cat "/proc/$1/task/$1/children"
+	tr -d ' ' <"/proc/$1/task/$1/children"
 }

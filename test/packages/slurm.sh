@@ -51,7 +51,7 @@ daemons() {
 	tries=0
 	until [ "$(on1 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; do
 		tries=$((tries + 1))
-		[ $tries -lt 600 ] || { cat "$t_dir/slurmctld" "$t_dir/slurmd1" "$t_dir/slurmd2"; return 1; }
+		[ "$tries" -lt 600 ] || { cat "$t_dir/slurmctld" "$t_dir/slurmd1" "$t_dir/slurmd2"; return 1; }
 		sleep 0.2
 	done
 }
@@ -61,7 +61,7 @@ job() {
 	on1 sh -c 'cd /job && exec sbatch --wait --output=/job/out dat_perf.sbatch "$@"' sh "$@"
 	status=$?
 	cp "$t_dir/cluster.root/job/out" "$t_dir/job" && cat "$t_dir/job"
-	return $status
+	return "$status"
 }
 
 measured() {
