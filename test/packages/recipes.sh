@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Recipes of contrib: they name this version, ask configure for what it knows, and are what their tools
-# can read. Module files and completion are tried.
+# can read. Module files are tried.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -69,22 +69,9 @@ load_says() {
 	! grep '@' "$1"
 }
 
-# completes WORD... = WORDS: what is offered for the last word of the line
-completes() {
-	# shellcheck disable=SC2016
-	bash -c '. "$0" && _dat_ofi "$1" "${@: -2:1}" "${@: -3:1}" && case " ${COMPREPLY[*]} " in
-		*" ${@: -1} "*) ;; *) echo "${COMPREPLY[*]}"; exit 1 ;; esac' "$contrib/completion/dat_info" "$@"
-}
-
-completion() {
-	completes dat_perf -o w write && completes dat_perf --metric b bandwidth &&
-		completes dat_info --js --json && completes dat_info --ia ofi-tc ofi-tcp &&
-		completes dat_perf --m --max-ratio && ! completes dat_info --js --ia
-}
-
 scripts() {
 	bash -n "$contrib/slurm/dat_perf.sbatch" && bash -n "$contrib/pals/dat_perf.pbs" &&
-		bash -n "$contrib/completion/dat_info" && sh -n "$contrib/package" && "$contrib/package" --help |
+		sh -n "$contrib/package" && "$contrib/package" --help |
 		grep -q 'contrib/package rpm'
 }
 
@@ -99,6 +86,5 @@ for program in lua lua5.4 lua5.3; do
 	! command -v $program >/dev/null || break
 done
 t_try 'the Lua module loads' "$program" in_lua "$program"
-t_try 'completion offers options, values and interfaces' bash completion
 t_try 'scripts are what a shell can read' bash scripts
 t_done
