@@ -35,8 +35,8 @@ fault_tests = \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
-tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh \
-	%D%/packages/abi.sh %D%/packages/recipes.sh
+tool_tests = %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh %D%/tools/headers.sh %D%/tools/manual.sh
+tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -109,6 +109,9 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_IMMED_DATA", notes);
 	name_attr(named, "DAT_IB_UD", "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
+	dofi_facts_find(&named->facts, info, ia->order);
+	for (unsigned int i = 0; i < named->facts.count; i++)
+		name_attr(named, named->facts.list[i].name, named->facts.list[i].value);
 }
 
 void dofi_attr_init(struct dofi_ia *ia)

@@ -11,6 +11,7 @@
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "fact.h"
 #include "leftover.h"
 #include "note.h"
 #include "object.h"
@@ -52,9 +53,10 @@ struct dofi_scratch {
 
 /* Named attributes of the provider; values point to constants, into ia->info or to text. */
 struct dofi_named {
-	DAT_NAMED_ATTR list[20];
+	DAT_NAMED_ATTR list[32];
 	uint32_t count;
 	char mtu[12];
+	struct dofi_facts facts;
 };
 
 struct dofi_ia {
