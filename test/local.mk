@@ -39,6 +39,7 @@ fault_tests = \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh
+tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -455,7 +456,29 @@ check-all: all $(conform_tests)
 	done; done; \
 	! grep -q '^not ok' $(check_fabrics:%=%D%/conform/%12.tap) $(check_fabrics:%=%D%/conform/%20.tap)
 
-.PHONY: conform check-all
+# Installing and removing, by hand and as packages; "make check-packages PACKAGES=slurm" for one of them.
+# Nothing of this tree may be found by accident, so run-env is not used.
+package_tests = \
+	%D%/packages/debian.sh \
+	%D%/packages/install.sh \
+	%D%/packages/new-user.sh \
+	%D%/packages/rpm.sh \
+	%D%/packages/slurm.sh
+PACKAGES = install rpm debian new-user slurm
+check-packages: all
+	@$(MAKE) $(AM_MAKEFLAGS) -s dist >/dev/null
+	@failed=; for test in $(PACKAGES); do \
+		echo "# $$test"; \
+		top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+			$(SHELL) $(srcdir)/%D%/packages/$$test.sh || failed="$$failed $$test"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+# Fresh systems are kept from one run to the next.
+clean-local:
+	-rm -rf %D%/packages/cache
+
+.PHONY: conform check-all check-packages
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
@@ -463,5 +486,6 @@ installcheck-local:
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
-EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
+EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/lib/tap.sh \
+	$(package_tests) %D%/packages/root.sh $(tool_tests) \
 	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
