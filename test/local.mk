@@ -36,6 +36,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/stale1 %D%/fault/stale2 \
 	%D%/fault/threads1 %D%/fault/threads2
 # Over every fabric of one host: what is quick here, all in check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
@@ -387,6 +388,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_signal2_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
+
+%C%_fault_stale1_SOURCES = %D%/fault/stale.c $(inside)
+%C%_fault_stale1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_stale1_LDADD = $(inside1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_stale2_SOURCES = %D%/fault/stale.c $(inside)
+%C%_fault_stale2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_stale2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 %C%_fault_threads1_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
 %C%_fault_threads1_CPPFLAGS = $(t1_cppflags)
