@@ -24,6 +24,7 @@ fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/flood1 %D%/fault/flood2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
@@ -289,6 +290,13 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_connect2_SOURCES = %D%/fault/connect.c %D%/fault/fault.h
 %C%_fault_connect2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_connect2_LDADD = $(user2_libs)
+
+%C%_fault_cut1_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
+%C%_fault_cut1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_cut1_LDADD = $(user1_libs)
+%C%_fault_cut2_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
+%C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_cut2_LDADD = $(user2_libs)
 
 # The provider and the registry's client in one program: --wrap reaches what the provider calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)

@@ -3,8 +3,8 @@
 # Fault programs over every fabric that libfabric can do on one host, as one test: everywhere.sh [PROGRAM...]
 # T_FABRICS names others. With T_FULL everything is done at length, and other programs if none is named.
 
-quick='order2 flood2'
-full='agent alloc connect flood fork freeze kill leaks nomem order passive quals signal threads'
+quick='order2 flood2 stale2'
+full='agent alloc connect cut flood fork freeze kill leaks nomem order passive quals signal stale threads'
 fabrics=${T_FABRICS-tcp tcp-rdm shm rxm net efa cxi cxi-client-keys}
 
 if [ $# = 0 ]; then
