@@ -36,6 +36,7 @@ fault_tests = \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
+	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/stale1 %D%/fault/stale2 \
 	%D%/fault/threads1 %D%/fault/threads2
@@ -317,11 +318,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
-%C%_fault_flood1_SOURCES = %D%/fault/flood.c $(inside)
+%C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
 %C%_fault_flood1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_flood1_LDFLAGS = $(flood_ldflags)
 %C%_fault_flood1_LDADD = $(inside1_libs)
-%C%_fault_flood2_SOURCES = %D%/fault/flood.c $(inside)
+%C%_fault_flood2_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
 %C%_fault_flood2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_flood2_LDFLAGS = $(flood_ldflags)
 %C%_fault_flood2_LDADD = $(inside2_libs)
@@ -389,6 +390,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_quals2_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
 %C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_quals2_LDADD = $(inside2_libs)
+
+%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_scale1_LDADD = $(inside1_libs)
+%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_scale2_LDADD = $(inside2_libs)
 
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)

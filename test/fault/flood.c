@@ -3,15 +3,13 @@
  * Many peers send and nobody receives: no memory fills up anywhere, nobody else is disturbed, and when the receives come
  * everything is there. The last case sends without the provider's care and sees that this program would notice.
  */
-#include <dirent.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "credit.h"
 #include "inside.h"
+#include "memory.h"
 
 #define EPS	     50u /* in all */
 #define MAX_SENDERS  50u
@@ -115,53 +113,12 @@ static void friend_role(struct t_peer *self)
 
 /* --- memory --- */
 
-/* Anonymous and shared pages of a process. */
-static size_t resident(pid_t pid)
-{
-	char path[64], line[256];
-	size_t kib, sum = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "r");
-	ck_assert_ptr_nonnull(file);
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "RssAnon: %zu", &kib) == 1 || sscanf(line, "RssShmem: %zu", &kib) == 1)
-			sum += kib * 1024;
-	fclose(file);
-	return sum;
-}
-
-/* What shm has of a process: its regions begin with the process's number. */
-static size_t shared_files(pid_t pid)
-{
-	DIR *dir = opendir("/dev/shm");
-	struct dirent *entry;
-	struct stat st;
-	size_t sum = 0;
-	char prefix[32];
-
-	if (!dir)
-		return 0;
-	snprintf(prefix, sizeof(prefix), "%d:", (int)pid);
-	while ((entry = readdir(dir)))
-		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && !fstatat(dirfd(dir), entry->d_name, &st, 0))
-			sum += (size_t)st.st_blocks * 512;
-	closedir(dir);
-	return sum;
-}
-
-static size_t memory_of(pid_t pid)
-{
-	return resident(pid) + shared_files(pid);
-}
-
 static size_t memory_of_all(void)
 {
-	size_t sum = memory_of(getpid());
+	size_t sum = fault_memory_of(getpid());
 
 	for (unsigned int i = 0; i < nsenders; i++)
-		sum += memory_of(senders[i].pid);
+		sum += fault_memory_of(senders[i].pid);
 	return sum;
 }
 
