@@ -25,18 +25,25 @@ fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
+	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
+	%D%/fault/flood1 %D%/fault/flood2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
+	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
+	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/stale1 %D%/fault/stale2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
+# Over every fabric of one host: what is quick here, all in check-faults.
+everywhere_tests = %D%/fault/everywhere.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
@@ -52,7 +59,7 @@ check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) 
 	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(tool_tests)
+TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -295,10 +302,19 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_connect2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_connect2_LDADD = $(user2_libs)
 
+%C%_fault_cut1_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
+%C%_fault_cut1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_cut1_LDADD = $(user1_libs)
+%C%_fault_cut2_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
+%C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_cut2_LDADD = $(user2_libs)
+
 # The provider and the registry's client in one program: --wrap reaches what the provider calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
+flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_needed
+order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
@@ -311,6 +327,15 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
 %C%_fault_fabric2_LDADD = $(inside2_libs)
+
+%C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
+%C%_fault_flood1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_flood1_LDFLAGS = $(flood_ldflags)
+%C%_fault_flood1_LDADD = $(inside1_libs)
+%C%_fault_flood2_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
+%C%_fault_flood2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_flood2_LDFLAGS = $(flood_ldflags)
+%C%_fault_flood2_LDADD = $(inside2_libs)
 
 %C%_fault_fork1_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
 %C%_fault_fork1_CPPFLAGS = $(t1_cppflags)
@@ -353,6 +378,15 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_nomem2_LDFLAGS = $(nomem_ldflags)
 %C%_fault_nomem2_LDADD = $(inside2_libs)
 
+%C%_fault_order1_SOURCES = %D%/fault/order.c $(inside)
+%C%_fault_order1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_order1_LDFLAGS = $(order_ldflags)
+%C%_fault_order1_LDADD = $(inside1_libs)
+%C%_fault_order2_SOURCES = %D%/fault/order.c $(inside)
+%C%_fault_order2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_order2_LDFLAGS = $(order_ldflags)
+%C%_fault_order2_LDADD = $(inside2_libs)
+
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_passive1_LDADD = $(user1_libs)
@@ -367,6 +401,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_quals2_LDADD = $(inside2_libs)
 
+%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_scale1_LDADD = $(inside1_libs)
+%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_scale2_LDADD = $(inside2_libs)
+
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_signal1_LDADD = $(user1_libs)
@@ -374,6 +415,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
 
+%C%_fault_stale1_SOURCES = %D%/fault/stale.c $(inside)
+%C%_fault_stale1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_stale1_LDADD = $(inside1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_stale2_SOURCES = %D%/fault/stale.c $(inside)
+%C%_fault_stale2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_stale2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 %C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
 %C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_stats1_LDADD = $(user1_libs)
@@ -478,7 +525,13 @@ check-packages: all
 clean-local:
 	-rm -rf %D%/packages/cache
 
-.PHONY: conform check-all check-packages
+# The fault programs over the same fabrics, at length.
+check-faults: all $(fault_tests) %D%/fabric/libsham-fi.la
+	T_FULL=1 CK_DEFAULT_TIMEOUT=3000 $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/fault/everywhere.sh
+
+check-all: check-faults
+
+.PHONY: conform check-all check-faults check-packages
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
@@ -486,6 +539,6 @@ installcheck-local:
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
-EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/lib/tap.sh \
+EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/lib/tap.sh \
 	$(package_tests) %D%/packages/root.sh $(tool_tests) \
 	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

@@ -403,7 +403,7 @@ int dofi_engine_start(struct dofi_ia *ia)
 	return dofi_start_thread(&e->thread, progress_main, ia);
 }
 
-void dofi_engine_stop(struct dofi_ia *ia)
+static void ask_to_stop(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
 	uint64_t one = 1;
@@ -411,7 +411,33 @@ void dofi_engine_stop(struct dofi_ia *ia)
 	atomic_store_explicit(&e->stop, true, memory_order_release);
 	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
-	pthread_join(e->thread, NULL);
+}
+
+/*
+ * The process exits, and libfabric's providers are unloaded next. An agent that called exit(), or does not return, is not
+ * waited for.
+ */
+void dofi_engine_exit(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	struct timespec limit;
+
+	if (e->joined || pthread_equal(pthread_self(), e->thread))
+		return;
+	ask_to_stop(ia);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec++;
+	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
+}
+
+void dofi_engine_stop(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	ask_to_stop(ia);
+	if (!e->joined)
+		pthread_join(e->thread, NULL);
+	e->joined = true;
 	dofi_lock(&e->lock);
 	e->trans = &at_rest;
 	dofi_unlock(&e->lock);

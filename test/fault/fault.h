@@ -26,4 +26,18 @@ static inline int fault_run(Suite *suite)
 		return; \
 	} while (0)
 
+/* The fabric of test/fabric keeps no order that it does not promise. */
+static inline bool fault_fabric_is_sham(void)
+{
+	const char *params = getenv("T_PARAMS");
+
+	return params && !strncmp(params, "provider=sham", strlen("provider=sham"));
+}
+
+/* How much of it: little in "make check", much in "make check-all", which sets T_FULL. */
+static inline unsigned int fault_amount(unsigned int little, unsigned int much)
+{
+	return getenv("T_FULL") ? much : little;
+}
+
 #endif

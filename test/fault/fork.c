@@ -220,6 +220,30 @@ START_TEST(child_outlives_its_parent)
 }
 END_TEST
 
+/* --- a process that ends without a word to DAT --- */
+
+#define EXITS 20
+
+static void open_and_exit(struct t_peer *self)
+{
+	struct t_ia ia;
+
+	(void)self;
+	t_ia_open(&ia);
+}
+
+/* What still runs then must not meet a fabric that has been unloaded. */
+START_TEST(exit_with_an_open_ia)
+{
+	for (int i = 0; i < EXITS; i++) {
+		struct t_peer peer;
+
+		t_peer_start(&peer, open_and_exit);
+		t_peer_join(&peer);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fork");
@@ -229,5 +253,6 @@ int main(void)
 	tcase_add_loop_test(tcase, child_of_an_open_ia, 0, sizeof(children) / sizeof(children[0]));
 	tcase_add_test(tcase, forks_beside_transfers);
 	tcase_add_test(tcase, child_outlives_its_parent);
+	tcase_add_test(tcase, exit_with_an_open_ia);
 	return fault_run(suite);
 }

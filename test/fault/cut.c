@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The network between two processes goes away: each has one of its own, with a cable between them. Neither hears from the
+ * other again, and both come to their ends.
+ */
+#include <arpa/inet.h>
+#include <sched.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/unit.h"
+#include "fault.h"
+
+#define OUR_ADDRESS   "10.99.0.1"
+#define THEIR_ADDRESS "10.99.0.2"
+#define RECEIVES      10u
+#define REQUESTS      10u
+#define KEEPALIVE     "1"
+#define LIMIT_US      (6 * T_LIMIT_US) /* TCP gives up by the second, and sanitizers are slow */
+
+static struct t_peer peer;
+static struct t_ia ia;
+static struct t_end end;
+
+/* False when ip(8) fails. */
+__attribute__((format(printf, 1, 2))) static bool run(const char *fmt, ...)
+{
+	char command[256], quiet[300];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	snprintf(quiet, sizeof(quiet), "%s >/dev/null 2>&1", command);
+	return system(quiet) == 0;
+}
+
+/* The fabric of the run at an address of this network; false for those that know none. */
+static bool use_address(const char *address)
+{
+	const char *params = getenv("T_PARAMS");
+	char fabric[128];
+	char *domain;
+
+	snprintf(fabric, sizeof(fabric), "%s", params ? params : "provider=tcp");
+	if (strstr(fabric, "shm") || fault_fabric_is_sham())
+		return false;
+	domain = strstr(fabric, " domain=lo");
+	if (domain)
+		*domain = '\0';
+	setenv("DAT_OFI_KEEPALIVE_S", KEEPALIVE, 1);
+	setenv("DAT_OFI_LOG", "off", 1);
+	unsetenv("DAT_OFI_ADDR");
+	setenv("T_IA", "cut", 1);
+	t_conf("cut %s nonthreadsafe default %s dat-ofi.0.1 \"%s addr=%s\" \"\"\n", T_API, T_PROVIDER_SONAME, fabric, address);
+	return true;
+}
+
+/* --- the other end --- */
+
+static void post_all(void)
+{
+	for (uint64_t i = 0; i < RECEIVES; i++)
+		t_ok(t_recv(&end, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (uint64_t i = 0; i < REQUESTS; i++)
+		t_ok(t_send(&end, 0, T_BUF_SIZE, i, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static DAT_EVENT wait_long(DAT_EVD_HANDLE evd)
+{
+	DAT_COUNT nmore;
+	DAT_EVENT event;
+
+	t_ok(dat_evd_wait(evd, LIMIT_US, 1, &event, &nmore));
+	return event;
+}
+
+/* In order, the first with an error of its own. */
+static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
+{
+	for (uint64_t i = 0; i < number; i++) {
+		DAT_EVENT event = t_wait_for(evd, DAT_DTO_COMPLETION_EVENT);
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+		ck_assert_uint_eq(dto->user_cookie.as_64, i);
+		ck_assert_int_ne(dto->status, DAT_DTO_SUCCESS);
+	}
+	t_no_event(evd);
+}
+
+static void expect_broken(void)
+{
+	DAT_EVENT event = wait_long(end.connect_evd);
+
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN, "event %s came", t_event_name(event.event_number));
+	expect_flushed(end.recv_evd, RECEIVES);
+	expect_flushed(end.request_evd, REQUESTS);
+	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+/* What both do when it is over: all can be freed, and nobody waits for the other. */
+static void leave(void)
+{
+	uint64_t began = t_now_us();
+
+	t_end_free(&end);
+	t_ia_close(&ia);
+	ck_assert_uint_lt(t_now_us() - began, T_LIMIT_US);
+}
+
+static void accept_role(struct t_peer *self)
+{
+	struct t_listener listener;
+
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	t_peer_tell(self, 1);
+	t_peer_hear(self);
+	ck_assert(use_address(THEIR_ADDRESS));
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_peer_tell(self, 1);
+	t_peer_hear(self);
+	post_all();
+	t_peer_tell(self, 1);
+	expect_broken();
+	t_listener_free(&listener);
+	leave();
+}
+
+/* --- this one --- */
+
+/* A cable to the peer's network. */
+static bool lay_cable(void)
+{
+	int pid = (int)peer.pid;
+
+	return run("ip link add cut0 type veth peer name cut1 netns %d", pid) && run("ip addr add " OUR_ADDRESS "/24 dev cut0") &&
+	       run("ip link set cut0 up") && run("nsenter -t %d -n ip link set lo up", pid) &&
+	       run("nsenter -t %d -n ip addr add " THEIR_ADDRESS "/24 dev cut1", pid) &&
+	       run("nsenter -t %d -n ip link set cut1 up", pid);
+}
+
+static DAT_RETURN connect_there(DAT_CONN_QUAL qual)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET};
+
+	ck_assert_int_eq(inet_pton(AF_INET, THEIR_ADDRESS, &to.sin_addr), 1);
+	return dat_ep_connect(end.ep, (DAT_IA_ADDRESS_PTR)&to, qual, LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
+			      DAT_CONNECT_DEFAULT_FLAG);
+}
+
+static void cut_cable(int how)
+{
+	static const char *const ways[] = {
+		"ip link set cut0 down",		       /* we see it, the peer's link is down, too */
+		"tc qdisc add dev cut0 root netem loss 100%", /* nobody sees anything */
+		"ip link del cut0",
+	};
+
+	if (!run("%s", ways[how]))
+		ck_assert_msg(how == 1 && run("ip link set cut0 down"), "%s: no way to do that", ways[how]);
+}
+
+START_TEST(both_come_to_an_end)
+{
+	DAT_CONN_QUAL qual;
+
+	if (!t_own_network())
+		fault_skip("no network of its own");
+	t_peer_start(&peer, accept_role);
+	t_peer_hear(&peer);
+	if (!use_address(OUR_ADDRESS) || !lay_cable()) {
+		t_peer_kill(&peer);
+		fault_skip("no cable for this fabric");
+	}
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_peer_tell(&peer, 1);
+	qual = t_peer_hear(&peer);
+	t_ok(connect_there(qual));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_peer_hear(&peer);
+	cut_cable(_i);
+	t_peer_tell(&peer, 1);
+	post_all();
+	t_peer_hear(&peer);
+	expect_broken();
+	leave();
+	t_peer_join(&peer);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cut");
+	TCase *tcase = tcase_create("cut");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, both_come_to_an_end, 0, (int)fault_amount(1, 3));
+	return fault_run(suite);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Many peers send and nobody receives: no memory fills up anywhere, nobody else is disturbed, and when the receives come
+ * everything is there. The last case sends without the provider's care and sees that this program would notice.
+ */
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "credit.h"
+#include "inside.h"
+#include "memory.h"
+
+#define EPS	     50u /* in all */
+#define MAX_SENDERS  50u
+#define MESSAGES     24u /* of each EP */
+#define MESSAGE_SIZE ((size_t)32768)
+#define ALL_MESSAGES (EPS * MESSAGES * MESSAGE_SIZE)
+#define ALLOWED	     (ALL_MESSAGES / 8)
+#define PING_PONGS   100u
+
+static struct t_peer senders[MAX_SENDERS], friend;
+static unsigned int nsenders;
+static bool careless;
+
+bool __real_dofi_credit_needed(const struct fi_info *info);
+bool __wrap_dofi_credit_needed(const struct fi_info *info);
+
+bool __wrap_dofi_credit_needed(const struct fi_info *info)
+{
+	return !careless && __real_dofi_credit_needed(info);
+}
+
+static DAT_EP_ATTR deep(const struct t_ia *ia)
+{
+	DAT_EP_ATTR attr = t_default_attr(ia);
+
+	attr.max_request_dtos = attr.max_recv_dtos = MESSAGES + 8;
+	return attr;
+}
+
+/* --- the senders --- */
+
+static void fill(const struct t_buf *buf, unsigned int sender)
+{
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		t_fill(buf->mem + i * MESSAGE_SIZE, MESSAGE_SIZE, sender * 100 + i);
+}
+
+/* Each EP of the process posts all it has to say, and the process waits until that is taken. */
+static void sender_role(struct t_peer *self)
+{
+	unsigned int number = EPS / nsenders, which;
+	struct t_end ends[EPS];
+	DAT_CONN_QUAL qual;
+	struct t_buf buf;
+	DAT_EP_ATTR attr;
+	struct t_ia ia;
+
+	t_ia_open(&ia);
+	attr = deep(&ia);
+	qual = t_peer_hear(self);
+	which = (unsigned int)t_peer_hear(self);
+	t_buf_new(&buf, ia.ia, ia.pz, MESSAGES * MESSAGE_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	fill(&buf, which);
+	for (unsigned int i = 0; i < number; i++) {
+		t_end_new(&ends[i], &ia, &attr);
+		t_ok(t_connect_data(ends[i].ep, &ia, qual, DAT_TIMEOUT_INFINITE, &which, sizeof(which)));
+		t_wait_conn(ends[i].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, ends[i].ep);
+	}
+	t_peer_tell(self, 1);
+	t_peer_hear(self);
+	for (unsigned int i = 0; i < number; i++)
+		for (unsigned int m = 0; m < MESSAGES; m++) {
+			DAT_LMR_TRIPLET segment = t_seg(&buf, m * MESSAGE_SIZE, MESSAGE_SIZE);
+
+			t_ok(dat_ep_post_send(ends[i].ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = m},
+					      DAT_COMPLETION_DEFAULT_FLAG));
+		}
+	t_peer_tell(self, 2);
+	t_peer_hear(self);
+	for (unsigned int i = 0; i < number; i++)
+		for (unsigned int m = 0; m < MESSAGES; m++)
+			t_wait_dto(ends[i].request_evd, ends[i].ep, m, DAT_DTO_SUCCESS, MESSAGE_SIZE);
+	t_peer_tell(self, 3);
+	t_peer_hear(self);
+	t_ia_close(&ia);
+}
+
+/* A connection that has nothing to do with it. */
+static void friend_role(struct t_peer *self)
+{
+	struct t_end end;
+	struct t_ia ia;
+
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_ok(t_recv(&end, 0, 64, 0, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(self), DAT_TIMEOUT_INFINITE, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	for (;;) {
+		DAT_EVENT event;
+		DAT_COUNT more;
+
+		t_ok(dat_evd_wait(end.recv_evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+		if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+			break;
+		t_ok(t_recv(&end, 0, 64, 0, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_send(&end, 64, 64, 0, DAT_COMPLETION_SUPPRESS_FLAG));
+	}
+	t_ia_close(&ia);
+}
+
+/* --- memory --- */
+
+static size_t memory_of_all(void)
+{
+	size_t sum = fault_memory_of(getpid());
+
+	for (unsigned int i = 0; i < nsenders; i++)
+		sum += fault_memory_of(senders[i].pid);
+	return sum;
+}
+
+/* --- the receiver --- */
+
+static struct receiver {
+	struct t_ia ia;
+	struct t_listener listener;
+	struct t_end ends[EPS], to_friend;
+	unsigned int which[EPS]; /* the sender at the other end */
+	struct t_buf buf;
+} all;
+
+static unsigned int accept_one(struct t_end *end, const DAT_EP_ATTR *attr)
+{
+	DAT_CR_HANDLE cr = t_next_cr(&all.listener);
+	unsigned int which = 0;
+	DAT_CR_PARAM param;
+
+	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	if (param.private_data_size >= (DAT_COUNT)sizeof(which))
+		memcpy(&which, param.private_data, sizeof(which));
+	t_end_new(end, &all.ia, attr);
+	t_ok(t_cr_accept(cr, end->ep));
+	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end->ep);
+	return which;
+}
+
+static void ping_pong(unsigned int number)
+{
+	const struct t_end *end = &all.to_friend;
+
+	for (unsigned int i = 0; i < number; i++) {
+		t_ok(t_recv(end, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_send(end, 64, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		t_wait_dto(end->recv_evd, end->ep, i, DAT_DTO_SUCCESS, 64);
+	}
+}
+
+static void tell_senders(void)
+{
+	for (unsigned int i = 0; i < nsenders; i++)
+		t_peer_tell(&senders[i], 1);
+}
+
+static void hear_senders(void)
+{
+	for (unsigned int i = 0; i < nsenders; i++)
+		t_peer_hear(&senders[i]);
+}
+
+static void start(void)
+{
+	DAT_EP_ATTR attr;
+
+	nsenders = fault_amount(5, MAX_SENDERS);
+	for (unsigned int i = 0; i < nsenders; i++)
+		t_peer_start(&senders[i], sender_role);
+	t_peer_start(&friend, friend_role);
+	fault_use_linked_provider();
+	t_ia_open(&all.ia);
+	attr = deep(&all.ia);
+	t_listen(&all.listener, &all.ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(&friend, all.listener.qual);
+	accept_one(&all.to_friend, NULL);
+	for (unsigned int i = 0; i < nsenders; i++) {
+		t_peer_tell(&senders[i], all.listener.qual);
+		t_peer_tell(&senders[i], i);
+		for (unsigned int n = 0; n < EPS / nsenders; n++) {
+			unsigned int at = i * (EPS / nsenders) + n;
+
+			all.which[at] = accept_one(&all.ends[at], &attr);
+		}
+	}
+	hear_senders();
+	t_buf_new(&all.buf, all.ia.ia, all.ia.pz, MESSAGES * MESSAGE_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	memset(all.buf.mem, 1, all.buf.size);
+}
+
+/* What memory has grown by when all has been posted, and when much else has happened since. */
+static void let_them_send(size_t *first_p, size_t *then_p)
+{
+	size_t before;
+
+	ping_pong(PING_PONGS);
+	before = memory_of_all();
+	tell_senders();
+	hear_senders();
+	ping_pong(PING_PONGS);
+	*first_p = memory_of_all() - before;
+	ping_pong(fault_amount(3, 500) * PING_PONGS);
+	*then_p = memory_of_all() - before;
+	printf("# %s: %u EPs of %u processes send %zu KiB to nobody: memory grows by %zd KiB, then %zd KiB\n", t_ia_name(),
+	       EPS, nsenders, ALL_MESSAGES / 1024, (ssize_t)*first_p / 1024, (ssize_t)*then_p / 1024);
+}
+
+static void receive_all_of(const struct t_end *end, unsigned int which)
+{
+	for (unsigned int m = 0; m < MESSAGES; m++) {
+		DAT_LMR_TRIPLET segment = t_seg(&all.buf, m * MESSAGE_SIZE, MESSAGE_SIZE);
+
+		t_ok(dat_ep_post_recv(end->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = m}, DAT_COMPLETION_DEFAULT_FLAG));
+	}
+	for (unsigned int m = 0; m < MESSAGES; m++) {
+		t_wait_dto(end->recv_evd, end->ep, m, DAT_DTO_SUCCESS, MESSAGE_SIZE);
+		ck_assert(t_is_filled(all.buf.mem + m * MESSAGE_SIZE, MESSAGE_SIZE, which * 100 + m));
+	}
+}
+
+static void finish(void)
+{
+	tell_senders();
+	t_ok(dat_ep_disconnect(all.to_friend.ep, DAT_CLOSE_ABRUPT_FLAG));
+	for (unsigned int i = 0; i < nsenders; i++)
+		t_peer_join(&senders[i]);
+	t_peer_join(&friend);
+	t_ia_close(&all.ia);
+}
+
+START_TEST(nothing_is_kept_for_who_does_not_receive)
+{
+	size_t first, then;
+
+	start();
+	let_them_send(&first, &then);
+	ck_assert_msg((ssize_t)first < (ssize_t)ALLOWED && (ssize_t)then < (ssize_t)ALLOWED,
+		      "memory has grown by %zd, then by %zd bytes", (ssize_t)first, (ssize_t)then);
+	tell_senders();
+	for (unsigned int i = 0; i < EPS; i++)
+		receive_all_of(&all.ends[i], all.which[i]);
+	hear_senders();
+	ping_pong(PING_PONGS);
+	finish();
+}
+END_TEST
+
+/* Others have a bound of their own, or stop the peers for each other's sake. */
+static bool fabric_keeps_everything(void)
+{
+	const char *params = getenv("T_PARAMS");
+
+	return params && strstr(params, "ofi_rxm");
+}
+
+START_TEST(without_care_it_is_seen_here)
+{
+	size_t first, then;
+
+	if (!fabric_keeps_everything())
+		fault_skip("this fabric does not keep all that comes");
+	careless = true;
+	start();
+	let_them_send(&first, &then);
+	ck_assert_int_gt((ssize_t)then, (ssize_t)ALLOWED);
+	for (unsigned int i = 0; i < nsenders; i++)
+		t_peer_kill(&senders[i]);
+	t_peer_kill(&friend);
+	t_ia_close(&all.ia);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("flood");
+	TCase *tcase = tcase_create("flood");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, nothing_is_kept_for_who_does_not_receive);
+	tcase_add_test(tcase, without_care_it_is_seen_here);
+	return fault_run(suite);
+}

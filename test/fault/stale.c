@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it already or not, and not to
+ * one that goes past DAT and gives the fabric the old key.
+ */
+#include <sys/mman.h>
+
+#include "ia.h"
+#include "inside.h"
+#include "mem.h"
+
+#include <rdma/fi_rma.h>
+
+#define SIZE	   4096u
+#define TARGET	   1u /* seeds: what is in the target's memory... */
+#define OWN	   2u /* ...and in the initiator's */
+#define ROUNDTRIPS 30
+
+enum end { LMR_FREE, RMR_FREE, REBIND, UNBIND, ENDS };
+enum kind { READ, WRITE, KINDS };
+
+static const char *const end_names[] = {"dat_lmr_free", "dat_rmr_free", "a bind elsewhere", "a bind to nothing"};
+
+/* Both processes see the memory; only the target registers it. */
+static unsigned char *memory;
+static enum end end_of_context;
+
+/* --- the target --- */
+
+static struct target {
+	struct t_ia ia;
+	struct t_listener listener;
+	struct t_end end;
+	struct t_buf buf;
+	DAT_RMR_HANDLE rmr;
+	DAT_RMR_CONTEXT context;
+} target;
+
+static void register_memory(void)
+{
+	DAT_MEM_PRIV_FLAGS rights = DAT_MEM_PRIV_ALL_FLAG;
+	DAT_REGION_DESCRIPTION region = {.for_va = memory};
+
+	target.buf.mem = memory;
+	target.buf.size = SIZE;
+	t_ok(t_lmr_create(target.ia.ia, DAT_MEM_TYPE_VIRTUAL, region, SIZE, target.ia.pz, rights, &target.buf.lmr,
+			  &target.buf.lmr_context, &target.buf.rmr_context, NULL, NULL));
+	target.context = target.buf.rmr_context;
+}
+
+static void bind_part(size_t offset, size_t length, uint64_t cookie)
+{
+	t_ok(t_rmr_bind(target.rmr, &target.buf, t_seg(&target.buf, offset, length),
+			DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, target.end.ep, cookie,
+			DAT_COMPLETION_DEFAULT_FLAG, &target.context));
+	t_wait_bind(target.end.request_evd, target.rmr, cookie, DAT_DTO_SUCCESS);
+}
+
+static void make_context(void)
+{
+	register_memory();
+	if (end_of_context == LMR_FREE)
+		return;
+	t_ok(dat_rmr_create(target.ia.pz, &target.rmr));
+	bind_part(0, SIZE, 1);
+}
+
+static void end_context(void)
+{
+	switch (end_of_context) {
+	case LMR_FREE:
+		t_ok(dat_lmr_free(target.buf.lmr));
+		break;
+	case RMR_FREE:
+		t_ok(dat_rmr_free(target.rmr));
+		break;
+	case REBIND: /* the new window leaves the first half out */
+		bind_part(SIZE / 2, SIZE / 2, 2);
+		break;
+	default:
+		bind_part(0, 0, 2);
+	}
+}
+
+static void target_role(struct t_peer *self)
+{
+	t_ia_open(&target.ia);
+	t_end_new(&target.end, &target.ia, NULL);
+	t_listen(&target.listener, &target.ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, target.listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&target.listener), target.end.ep));
+	t_wait_conn(target.end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, target.end.ep);
+	make_context();
+	t_peer_tell(self, target.context);
+	t_peer_tell(self, target.end.buf.rmr_context);
+	t_peer_tell(self, (uintptr_t)target.end.buf.mem);
+	t_peer_hear(self);
+	end_context();
+	t_peer_tell(self, 1);
+	t_peer_hear(self);
+	t_ia_close(&target.ia);
+}
+
+/* --- the initiator --- */
+
+static struct t_peer peer;
+static struct t_ia ia;
+static struct t_end end;
+static DAT_RMR_TRIPLET there, elsewhere; /* what ends, what stays */
+
+static void meet(enum end how)
+{
+	DAT_RMR_CONTEXT context;
+
+	end_of_context = how;
+	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	t_fill(memory, SIZE, TARGET);
+	t_peer_start(&peer, target_role);
+	fault_use_linked_provider();
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	context = (DAT_RMR_CONTEXT)t_peer_hear(&peer);
+	there = t_remote(context, (uintptr_t)memory, SIZE / 4);
+	context = (DAT_RMR_CONTEXT)t_peer_hear(&peer);
+	elsewhere = t_remote(context, (uintptr_t)t_peer_hear(&peer), SIZE / 4);
+	t_fill(end.buf.mem, SIZE, OWN);
+}
+
+static void end_it(void)
+{
+	t_peer_tell(&peer, 1);
+	t_peer_hear(&peer);
+}
+
+static void part(void)
+{
+	t_peer_tell(&peer, 1);
+	t_peer_join(&peer);
+	t_ia_close(&ia);
+}
+
+static DAT_RETURN post(enum kind kind, size_t at, uint64_t cookie, DAT_RMR_TRIPLET remote)
+{
+	return kind == READ ? t_read(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG)
+			    : t_write(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* While it lives it is good for both. */
+static void use_it(void)
+{
+	t_fill(memory, SIZE, TARGET + OWN);
+	t_fill(end.buf.mem, SIZE, TARGET);
+	t_ok(post(WRITE, 0, 1, there));
+	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, SIZE / 4);
+	t_ok(post(READ, SIZE, 2, there)); /* the write may be complete here and not there yet */
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, SIZE / 4);
+	ck_assert(t_is_filled(end.buf.mem + SIZE, SIZE / 4, TARGET));
+	ck_assert(t_is_filled(memory, SIZE / 4, TARGET));
+	t_fill(memory, SIZE, TARGET);
+	t_fill(end.buf.mem, SIZE, OWN);
+}
+
+static void expect_untouched(void)
+{
+	ck_assert_msg(t_is_filled(memory, SIZE, TARGET), "the target's memory has changed after %s", end_names[end_of_context]);
+	ck_assert_msg(t_is_filled(end.buf.mem, SIZE, OWN), "something was read after %s", end_names[end_of_context]);
+}
+
+static void refused(enum end how, enum kind kind, bool cached)
+{
+	meet(how);
+	if (cached)
+		use_it();
+	end_it();
+	t_ok(post(kind, 0, 3, there));
+	t_wait_dto(end.request_evd, end.ep, 3, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_BROKEN, end.ep);
+	expect_untouched();
+	part();
+}
+
+/* Every end comes in the first round, every combination in the four rounds. */
+START_TEST(dat_refuses_it)
+{
+	int round = _i / ENDS;
+
+	refused((enum end)(_i % ENDS), (enum kind)((_i + round) % KINDS), (_i + round) / 2 % 2);
+}
+END_TEST
+
+/* --- past DAT --- */
+
+struct key {
+	uint64_t key, address;
+};
+
+static struct key old_key(void)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+	const struct dofi_ctx *ctx = &ep->rcache[there.rmr_context % DOFI_RCACHE_SIZE];
+	struct key key;
+
+	dofi_lock(&ep->lock);
+	ck_assert_uint_eq(ctx->context, there.rmr_context);
+	key = (struct key){ctx->key, ctx->address};
+	dofi_unlock(&ep->lock);
+	return key;
+}
+
+/* Its completion names no work request, so the provider passes over it. */
+static void attack(enum kind kind, struct key key)
+{
+	struct dofi_ep *ep = (struct dofi_ep *)end.ep;
+	void *desc = dofi_ctxtab_lmr(&ep->obj.ia->ctxtab, end.buf.lmr_context)->desc;
+	uint64_t limit = t_now_us() + T_LIMIT_US;
+	ssize_t ret;
+
+	do {
+		dofi_lock(&ep->lock);
+		ret = kind == READ ? fi_read(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest, key.address, key.key, NULL)
+				   : fi_write(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest, key.address, key.key, NULL);
+		dofi_unlock(&ep->lock);
+		ck_assert_uint_lt(t_now_us(), limit);
+	} while (ret == -FI_EAGAIN);
+	ck_assert_int_eq(ret, 0);
+}
+
+/*
+ * What was posted has had its effect, or the fabric has ended the connection for it. Some go silent on who tried that (tcp
+ * below rxm and net): then nothing says how long to wait.
+ */
+static void await_effect(void)
+{
+	for (uint64_t i = 0; i < ROUNDTRIPS; i++) {
+		DAT_COUNT more;
+		DAT_EVENT event;
+
+		if (post(READ, SIZE, 10 + i, elsewhere) != DAT_SUCCESS ||
+		    dat_evd_wait(end.request_evd, 5 * T_QUIET_US, 1, &event, &more) != DAT_SUCCESS ||
+		    event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+			return;
+	}
+}
+
+static bool was_touched(void)
+{
+	return !t_is_filled(memory, SIZE, TARGET) || !t_is_filled(end.buf.mem, SIZE, OWN);
+}
+
+/* shm copies between processes at the addresses that the initiator names, without a look at the key. */
+static bool fabric_ignores_keys(void)
+{
+	const struct dofi_ep *ep = (const struct dofi_ep *)end.ep;
+	const char *core = getenv("FI_SHAM_CORE");
+
+	return !strcmp(ep->obj.ia->info->fabric_attr->prov_name, "shm") ||
+	       (fault_fabric_is_sham() && (!core || !strcmp(core, "shm")));
+}
+
+/* An RMR is a window of the LMR's registration, whose key lives as long as that. */
+START_TEST(the_fabric_refuses_the_old_key)
+{
+	struct key key;
+
+	meet(LMR_FREE);
+	use_it();
+	key = old_key();
+	end_it();
+	attack((enum kind)_i, key);
+	await_effect();
+	if (fabric_ignores_keys())
+		printf("# %s: the fabric %s the old key\n", t_ia_name(), was_touched() ? "takes" : "refuses");
+	else
+		expect_untouched();
+	part();
+}
+END_TEST
+
+/* The same while the key lives: it is the key that makes the difference. */
+START_TEST(the_fabric_takes_a_good_key)
+{
+	meet(LMR_FREE);
+	use_it();
+	attack((enum kind)_i, old_key());
+	t_until(was_touched());
+	end_it();
+	part();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stale");
+	TCase *tcase = tcase_create("stale");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
+	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
+	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
+	return fault_run(suite);
+}
