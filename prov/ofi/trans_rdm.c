@@ -79,6 +79,8 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
+	if (!ret && !strcmp(ia->info->fabric_attr->prov_name, "shm"))
+		ret = dofi_leftover_probe();
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
 	if (ret)
@@ -142,10 +144,30 @@ static void rdm_close(struct dofi_ia *ia)
 	ia->rdm = NULL;
 }
 
+/*
+ * shm knows the endpoints of its own process by their names and takes a short cut to them. On it libfabric 2.5 and 2.6
+ * do not note where they have mapped a peer, and follow pointers into that of one that is closed: both crash. With one
+ * more slash the name is that of the same memory, and unknown to the short cut. Older ones exchange ids by exact names.
+ */
+static int avoid_short_cut(char *name, size_t *size_p, size_t room)
+{
+	const size_t prefix = sizeof(DOFI_SHM_PREFIX) - 1;
+
+	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 5)) || *size_p <= prefix || memcmp(name, DOFI_SHM_PREFIX, prefix))
+		return 0;
+	if (*size_p == room)
+		return -FI_ETOOSMALL;
+	memmove(name + prefix + 1, name + prefix, *size_p - prefix);
+	name[prefix] = '/';
+	++*size_p;
+	return 0;
+}
+
 static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
 	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
 	struct dofi_rdm *rdm = calloc(1, sizeof(*rdm));
+	const size_t room = *size_p;
 	int ret;
 
 	if (!rdm)
@@ -160,6 +182,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (ret)
 		goto err_av;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
+	if (!ret)
+		ret = avoid_short_cut(name, size_p, room);
 	if (!ret)
 		ret = post_grants(ia);
 	if (!ret)
