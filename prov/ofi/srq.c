@@ -370,6 +370,10 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	bool raise;
 
 	if (!ep) {
+		if (event.status == DAT_DTO_ERR_LOCAL_LENGTH && !number)
+			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is lost; this fabric does not "
+				   "tell whose it was",
+				   srq->obj.ia->name);
 		take_back(srq, wr);
 		return;
 	}
