@@ -34,7 +34,7 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 
 	if (idle)
 		srq->idle = idle;
-	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov)) {
+	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov, srq->obj.ia->limits.fabric_iov)) {
 		free(chunk);
 		return -ENOMEM;
 	}
@@ -251,6 +251,24 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 
 /* --- receives --- */
 
+static void empty_slot(struct dofi_wr *wr, uint64_t length)
+{
+	if (wr->split)
+		dofi_bounce_give(wr, length);
+}
+
+static bool post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	struct dofi_ia *ia = srq->obj.ia;
+
+	if (wr->niov > srq->shape.fabric_iov && dofi_bounce_take(ia, &srq->shape, wr))
+		return false;
+	if (!ia->trans->srq_recv(srq, wr))
+		return true;
+	empty_slot(wr, 0);
+	return false;
+}
+
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
@@ -270,9 +288,10 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr->srq = srq;
 	wr->op = DOFI_OP_SRQ_RECV;
 	wr->cookie = cookie.as_64;
+	wr->split = 0;
 	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
 				      dofi_wr_desc(&srq->shape, wr));
-	if (ret == DAT_SUCCESS && srq->obj.ia->trans->srq_recv(srq, wr))
+	if (ret == DAT_SUCCESS && !post_slot(srq, wr))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	if (ret == DAT_SUCCESS) {
 		wr->state = DOFI_WR_ISSUED;
@@ -290,7 +309,8 @@ static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 	bool raise = false;
 
 	dofi_lock(&srq->lock);
-	if (srq->closing || srq->obj.ia->trans->srq_recv(srq, wr)) {
+	if (srq->closing || !post_slot(srq, wr)) {
+		empty_slot(wr, 0);
 		wr->state = DOFI_WR_QUEUED;
 		srq->idle[srq->nidle++] = wr;
 		srq->available--;
@@ -373,6 +393,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 		return;
 	}
 	dofi_lock(&srq->lock);
+	empty_slot(wr, err ? 0 : length);
 	wr->state = DOFI_WR_QUEUED;
 	srq->idle[srq->nidle++] = wr;
 	srq->available--;
