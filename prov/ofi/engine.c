@@ -390,7 +390,7 @@ int dofi_engine_start(struct dofi_ia *ia)
 	return dofi_start_thread(&e->thread, progress_main, ia);
 }
 
-void dofi_engine_stop(struct dofi_ia *ia)
+static void tell_to_stop(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
 	uint64_t one = 1;
@@ -398,8 +398,34 @@ void dofi_engine_stop(struct dofi_ia *ia)
 	atomic_store_explicit(&e->stop, true, memory_order_release);
 	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
-	pthread_join(e->thread, NULL);
+}
+
+#define EXIT_LIMIT_S 1
+
+void dofi_engine_stop(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	tell_to_stop(ia);
+	if (!e->joined)
+		pthread_join(e->thread, NULL);
 	dofi_lock(&e->lock);
+	e->trans = &at_rest;
+	dofi_unlock(&e->lock);
+}
+
+/* The thread may be in an agent that never returns, or be the one that ends the process. */
+void dofi_engine_exit(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	struct timespec limit;
+
+	tell_to_stop(ia);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += EXIT_LIMIT_S;
+	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
+	if (!dofi_trylock(&e->lock))
+		return;
 	e->trans = &at_rest;
 	dofi_unlock(&e->lock);
 }

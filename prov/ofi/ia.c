@@ -113,7 +113,10 @@ static void at_exit(void)
 {
 	pthread_mutex_lock(&all_lock);
 	FOR_ALL_IAS(node)
-	dofi_cm_exit(ia_of(node));
+	{
+		dofi_cm_exit(ia_of(node));
+		dofi_engine_exit(ia_of(node));
+	}
 	pthread_mutex_unlock(&all_lock);
 }
 
