@@ -9,6 +9,7 @@
 #include "drain.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "mem.h"
 #include "orphan.h"
 #include "rma.h"
@@ -435,6 +436,10 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 	struct dofi_wr *wr = entry->op_context;
 	struct note note;
 
+	if (entry->flags & FI_REMOTE_WRITE) {
+		dofi_note_arrived(ia, entry->data);
+		return;
+	}
 	if (!wr)
 		return;
 	if (wr->op != DOFI_OP_GRANT) {
@@ -518,6 +523,15 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
 }
 
+static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+
+	if (solicited)
+		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, dofi_credit_news(ep, true), ep->dest, ep->send_tag));
+	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
+}
+
 static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	return posted(ep, send_now(ep, wr));
@@ -531,6 +545,16 @@ static ssize_t rdm_read(struct dofi_ep *ep, struct dofi_wr *wr)
 static ssize_t rdm_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	return posted(ep, dofi_rma_write(ep, wr));
+}
+
+static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	return posted(ep, dofi_rma_write_noted(ep, wr, data));
+}
+
+static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+{
+	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
 }
 
 static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
@@ -596,6 +620,9 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.recv = rdm_recv,
 	.read = rdm_read,
 	.write = rdm_write,
+	.write_noted = rdm_write_noted,
+	.note = rdm_note,
+	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
 	.grant = rdm_grant,
