@@ -48,7 +48,7 @@ void dofi_credit_open(struct dofi_ep *ep)
 
 void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
 {
-	int32_t more = (int32_t)((news & ~(DOFI_NEWS_GRANT | DOFI_NEWS_SOLICITED)) - (ep->granted << DOFI_NEWS_SHIFT));
+	int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) - (ep->granted << DOFI_NEWS_SHIFT));
 
 	dofi_assert_held(&ep->lock);
 	/* Grants may overtake each other; the newest counts. */

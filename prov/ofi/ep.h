@@ -73,7 +73,10 @@ struct dofi_wr {
 		uint64_t faddr; /* RDMA: as the fabric knows it; with rkey, once resolved; atomic: both operands */
 		struct bounce *bounce; /* message, receive: where its segments are, when it is split */
 	};
-	uint64_t rkey;
+	union {
+		uint64_t rkey;
+		struct dofi_wr *next; /* of ep->held */
+	};
 	uint32_t rctx; /* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
 	uint8_t step;  /* of an operation that the fabric takes in several */
@@ -211,6 +214,7 @@ struct dofi_ep {
 	uint32_t recv_base;	   /* ...counted from this index of the receive ring... */
 	uint32_t announced;	   /* ...and knows of so many */
 	uint32_t granted;	   /* messages that the peer can receive, in this connection */
+	struct dofi_wr *held;	   /* from an SRQ: messages that overtook earlier ones */
 	bool ending_soon;	   /* the peer said goodbye... */
 	uint32_t last_message;	   /* ...after so many messages */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */

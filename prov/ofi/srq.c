@@ -374,11 +374,59 @@ static uint8_t status_of(int err)
 	return err == FI_ETRUNC ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_FLUSHED;
 }
 
-void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+/* --- the order of a connection's messages --- */
+
+static bool has_turn(const struct dofi_ep *ep, uint32_t news)
 {
-	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
-	struct dofi_ep *ep = taker(srq, conn);
+	uint32_t number = news >> DOFI_NEWS_NUMBER_SHIFT & DOFI_NEWS_NUMBER;
+
+	return !ep->obj.ia->trans->numbers || number == (ep->nreceived & DOFI_NEWS_NUMBER);
+}
+
+static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
+{
+	bool early;
+
+	dofi_lock(&ep->lock);
+	early = !has_turn(ep, news);
+	if (early) {
+		wr->length = length;
+		wr->rctx = news;
+		wr->next = ep->held;
+		ep->held = wr;
+	}
+	dofi_unlock(&ep->lock);
+	return early;
+}
+
+static struct dofi_wr *next_held(struct dofi_ep *ep)
+{
+	struct dofi_wr **at, *wr;
+
+	dofi_lock(&ep->lock);
+	for (at = &ep->held; *at && !has_turn(ep, (*at)->rctx); at = &(*at)->next)
+		;
+	wr = *at;
+	if (wr)
+		*at = wr->next;
+	dofi_unlock(&ep->lock);
+	return wr;
+}
+
+void dofi_srq_forget_held(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	while (ep->held) {
+		struct dofi_wr *wr = ep->held;
+
+		ep->held = wr->next;
+		take_back(wr->srq, wr);
+	}
+}
+
+/* The buffer leaves the SRQ, and its message is the EP's. */
+static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,
@@ -388,10 +436,6 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	};
 	bool raise;
 
-	if (!ep) {
-		take_back(srq, wr);
-		return;
-	}
 	dofi_lock(&srq->lock);
 	empty_slot(wr, err ? 0 : length);
 	wr->state = DOFI_WR_QUEUED;
@@ -402,6 +446,23 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	deliver(ep, &event, news);
 	if (raise)
 		raise_watermark(srq);
+}
+
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+{
+	struct dofi_srq *srq = wr->srq;
+	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
+	struct dofi_ep *ep = taker(srq, conn);
+
+	if (!ep) {
+		take_back(srq, wr);
+		return;
+	}
+	if (!err && hold(ep, wr, length, news))
+		return;
+	hand_over(srq, ep, wr, err, length, news);
+	while ((wr = next_held(ep)))
+		hand_over(srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
