@@ -35,8 +35,9 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
 }
 
-static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep)
+static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep, uint64_t max_segments)
 {
+	uint32_t most_iov = max_segments ? (uint32_t)max_segments : UINT16_MAX;
 	const struct fi_domain_attr *domain = info->domain_attr;
 	uint64_t max_msg = info->ep_attr->max_msg_size;
 	uint32_t max_regions = at_most(DOFI_CTXTAB_ENTRIES - CTX_RESERVE, domain->mr_cnt);
@@ -45,9 +46,8 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
-	limits->max_iov =
-		at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
-	limits->max_rdma_iov = at_most(UINT16_MAX, info->tx_attr->iov_limit);
+	limits->fabric_iov = at_most(at_most(most_iov, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
+	limits->max_iov = limits->fabric_iov > DOFI_LEAST_IOV ? limits->fabric_iov : DOFI_LEAST_IOV;
 	limits->max_lmrs = max_regions;
 	limits->max_rmrs = max_regions;
 	limits->max_pzs = MAX_PZS;
@@ -119,7 +119,7 @@ static void init_named(struct dofi_ia *ia)
 
 void dofi_attr_init(struct dofi_ia *ia)
 {
-	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm);
+	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm, ia->params.max_segments);
 	init_named(ia);
 }
 
@@ -178,8 +178,8 @@ static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_srqs = (DAT_COUNT)limits->max_srqs;
 	attr->max_ep_per_srq = DOFI_SRQ_SUPPORTED ? (DAT_COUNT)limits->max_eps : 0;
 	attr->max_recv_per_srq = DOFI_SRQ_SUPPORTED ? (DAT_COUNT)limits->max_dtos : 0;
-	attr->max_iov_segments_per_rdma_read = (DAT_COUNT)limits->max_rdma_iov;
-	attr->max_iov_segments_per_rdma_write = (DAT_COUNT)limits->max_rdma_iov;
+	attr->max_iov_segments_per_rdma_read = (DAT_COUNT)limits->max_iov;
+	attr->max_iov_segments_per_rdma_write = (DAT_COUNT)limits->max_iov;
 	attr->max_rdma_read_in = (DAT_COUNT)(limits->max_reads * limits->max_eps);
 	attr->max_rdma_read_out = (DAT_COUNT)(limits->max_reads * limits->max_eps);
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;

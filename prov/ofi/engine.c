@@ -428,6 +428,10 @@ void dofi_engine_exit(struct dofi_ia *ia)
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec++;
 	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
+	if (!dofi_trylock(&e->lock))
+		return;
+	e->trans = &at_rest;
+	dofi_unlock(&e->lock);
 }
 
 void dofi_engine_stop(struct dofi_ia *ia)

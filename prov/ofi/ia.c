@@ -269,50 +269,38 @@ static int open_trans(struct dofi_ia *ia)
 static void close_trans(struct dofi_ia *ia)
 {
 	ia->trans->close(ia);
+	dofi_mr_unmap_all(ia);
 }
 
 /* --- scratch --- */
 
+/* The stack lies behind the slots: late reads give theirs back when the endpoint is closed. */
 static int open_scratch(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;
 	uint32_t n = ia->limits.max_eps;
-	size_t size = n * sizeof(*s->slots);
 	uint64_t key, address;
+	void *memory;
 	int ret;
 
-	s->free_stack = malloc(n * sizeof(*s->free_stack));
-	if (!s->free_stack)
-		return -FI_ENOMEM;
-	s->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->slots == MAP_FAILED) {
-		ret = -errno;
-		goto err_stack;
-	}
-	ret = dofi_mr_register(ia, s->slots, size,
-			       DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &s->mr,
-			       &key, &address);
+	ret = dofi_mr_map(ia, n * sizeof(*s->slots), n * sizeof(*s->free_stack),
+			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory, &s->mr, &key, &address);
 	if (ret)
-		goto err_slots;
+		return ret;
+	s->slots = memory;
+	s->free_stack = (uint32_t *)(void *)(s->slots + n);
 	s->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(s->mr) : NULL;
 	for (s->nfree = 0; s->nfree < n; s->nfree++)
 		s->free_stack[s->nfree] = n - 1 - s->nfree;
 	return 0;
-
-err_slots:
-	munmap(s->slots, size);
-err_stack:
-	free(s->free_stack);
-	return ret;
 }
 
 static void close_scratch(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;
 
-	close_fid(ia, &s->mr->fid, "registration of the scratch memory");
-	munmap(s->slots, ia->limits.max_eps * sizeof(*s->slots));
-	free(s->free_stack);
+	dofi_bounces_leave(ia);
+	dofi_mr_leave(ia, s->mr, s->slots, ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
 }
 
 bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
@@ -348,6 +336,7 @@ static const struct step {
 	{"opening the event queue", open_eq, close_eq},
 	{"opening the completion queue", open_cq, close_cq},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
+	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
@@ -532,6 +521,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
+	ia->writes_overtake = dofi_writes_overtake(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;

@@ -17,12 +17,14 @@
 #include "note.h"
 #include "object.h"
 #include "param.h"
+#include "segments.h"
 #include "select.h"
 #include "wait.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 struct dofi_rdm;
 struct dofi_trans_ops;
@@ -38,8 +40,9 @@ struct fid_pep;
 
 /* What dat_ia_query promises and create calls enforce; derived from fi_info once. */
 struct dofi_limits {
-	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_rdma_iov, max_lmrs,
+	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_lmrs,
 		max_rmrs, max_pzs, max_srqs, max_reads;
+	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
 };
 
@@ -85,13 +88,15 @@ struct dofi_ia {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	enum dofi_order order;
-	bool reads_overtake; /* an earlier write, on this fabric */
+	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
+	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
+	uint32_t nleft;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;
@@ -102,6 +107,7 @@ struct dofi_ia {
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
 	struct dofi_mail mail;
+	struct dofi_bounces bounces;
 
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];

@@ -4,9 +4,11 @@
 #include "log.h"
 #include "mem.h"
 
+#include <errno.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <sys/mman.h>
 
 #define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
@@ -68,4 +70,37 @@ err:
 		   buf, fi_strerror(-ret),
 		   ret == -FI_ENOMEM ? "; see also the limit of locked memory (ulimit -l)" : "");
 	return ret;
+}
+
+int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges, void **memory_p,
+		struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	void *memory = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	ret = dofi_mr_register(ia, memory, size, privileges, mr_p, key_p, address_p);
+	if (ret)
+		munmap(memory, size + extra);
+	else
+		*memory_p = memory;
+	return ret;
+}
+
+void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size)
+{
+	int ret = fi_close(&mr->fid);
+
+	if (ret)
+		DOFI_LOG_E("%s: closing a registration of the library's own failed: %s", ia->name, fi_strerror(-ret));
+	ia->left[ia->nleft++] = (struct iovec){memory, size};
+}
+
+void dofi_mr_unmap_all(struct dofi_ia *ia)
+{
+	while (ia->nleft) {
+		ia->nleft--;
+		munmap(ia->left[ia->nleft].iov_base, ia->left[ia->nleft].iov_len);
+	}
 }

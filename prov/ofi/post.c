@@ -71,7 +71,8 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->state = DOFI_WR_QUEUED;
 	wr->flags = (uint8_t)flags;
 	wr->status = DAT_DTO_SUCCESS;
-	wr->solicited = 0;
+	wr->solicited = false;
+	wr->split = 0;
 	wr->length = length;
 	wr->resolved = true;
 	wr->step = wr->note = 0;
@@ -348,6 +349,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 		return refuse(ep, ret);
 	wr = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, DOFI_OP_BIND, cookie, flags, 0);
+	wr->niov = 0;
 	ret = dofi_bind_prepare(rmr, ep->pz, triplet, privileges, dofi_wr_bind(wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);

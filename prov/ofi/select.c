@@ -606,6 +606,11 @@ enum dofi_order dofi_order_of(const struct fi_info *info)
 	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
 }
 
+bool dofi_writes_overtake(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW);
+}
+
 bool dofi_reads_overtake(const struct fi_info *info)
 {
 	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW);

@@ -37,5 +37,7 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 enum dofi_order dofi_order_of(const struct fi_info *info);
 /* Whether an RDMA read may miss what an earlier write brings. */
 bool dofi_reads_overtake(const struct fi_info *info);
+/* Whether an RDMA write may be seen before an earlier one. */
+bool dofi_writes_overtake(const struct fi_info *info);
 
 #endif

@@ -19,6 +19,7 @@ struct dofi_trans_ops {
 	enum dofi_trans_id id;
 	enum fi_cq_format cq_format;
 	bool has_eq;
+	bool numbers; /* news have the message's number: the fabric may complete those of an SRQ in any order */
 	bool cq_has_list; /* the queue's list of descriptors (FI_WAIT_POLLFD) can be relied on */
 
 	/* After domain, EQ and CQ exist. Fills name[*size_p] with the address that peers connect to. 0 or negative error. */

@@ -9,6 +9,7 @@
 #include "drain.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "mem.h"
 #include "orphan.h"
 #include "rma.h"
@@ -43,6 +44,15 @@
 struct note {
 	uint32_t number, news;
 };
+
+/*
+ * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not so on shm: that of libfabric
+ * 1.17 does not find a message by a mask that came before the receive. There completion data tell, and tags match exactly.
+ */
+static bool data_tell(const struct dofi_ia *ia)
+{
+	return ia->info->ep_attr->protocol == FI_PROTO_SHM && ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+}
 
 /* A peer IA in the address vector; shared by the connections with it. */
 struct peer {
@@ -283,7 +293,9 @@ static int make_path(struct dofi_conn *conn)
 		return ret;
 	ep->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
 	ep->recv_tag = TAG_EP | conn->id;
-	ep->send_tag = (conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP) | conn->peer_id;
+	ep->send_tag = conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP;
+	if (!conn->peer_srq || !data_tell(conn->ia))
+		ep->send_tag |= conn->peer_id;
 	dofi_conn_path_made(conn);
 	return 0;
 }
@@ -458,13 +470,32 @@ static bool has_no_room(const struct dofi_wr *wr, size_t length)
 	return (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV) && !wr->niov && length;
 }
 
+/* What a message for an SRQ says beside the news, and who it is from. */
+static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
+{
+	uint64_t number = data_tell(ep->obj.ia) ? (uint64_t)ep->peer.number << 32 : 0;
+
+	return number | news | (ep->nsent & DOFI_NEWS_NUMBER) << DOFI_NEWS_NUMBER_SHIFT;
+}
+
+static uint32_t number_of(const struct dofi_ia *ia, uint64_t tag, uint64_t flags, uint64_t data)
+{
+	if ((tag & TAG_KIND) == TAG_SRQ && data_tell(ia))
+		return flags & FI_REMOTE_CQ_DATA ? (uint32_t)(data >> 32) : 0;
+	return (uint32_t)(tag & TAG_NUMBER);
+}
+
 static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
-	uint32_t number = (uint32_t)(entry->tag & TAG_NUMBER);
+	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
 	struct dofi_wr *wr = entry->op_context;
 	struct note note;
 
+	if (entry->flags & FI_REMOTE_WRITE) {
+		dofi_note_arrived(ia, entry->data);
+		return;
+	}
 	if (!wr)
 		return;
 	if (wr->op != DOFI_OP_GRANT) {
@@ -487,7 +518,7 @@ static int reap_error(struct dofi_ia *ia, ssize_t ret)
 	if (!dofi_reap_error(ia, ret, &err))
 		return 0;
 	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err, err.len, (uint32_t)(err.tag & TAG_NUMBER), 0);
+		dofi_reap_done(err.op_context, err.err, err.len, number_of(ia, err.tag, err.flags, err.data), 0);
 	return 1;
 }
 
@@ -506,7 +537,7 @@ static int rdm_reap(struct dofi_ia *ia)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
-static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint32_t news)
+static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
@@ -515,7 +546,7 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 		.addr = ep->dest,
 		.tag = ep->send_tag,
 		.context = wr,
-		.data = news,
+		.data = data,
 	};
 
 	ssize_t ret = fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
@@ -533,8 +564,8 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
-	if (solicited || dofi_credit_due(ep)) {
-		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, dofi_credit_news(ep, solicited));
+	if (ep->peer.wants_data || solicited || dofi_credit_due(ep)) {
+		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, dofi_credit_news(ep, solicited)));
 		if (!ret)
 			ep->announced = total;
 		return ret;
@@ -546,6 +577,16 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (wr->niov == 0)
 		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
 	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
+}
+
+static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+
+	if (ep->peer.wants_data || solicited)
+		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, encode(ep, dofi_credit_news(ep, solicited)), ep->dest,
+						 ep->send_tag));
+	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
 }
 
 static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -561,6 +602,16 @@ static ssize_t rdm_read(struct dofi_ep *ep, struct dofi_wr *wr)
 static ssize_t rdm_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	return posted(ep, dofi_rma_write(ep, wr));
+}
+
+static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	return posted(ep, dofi_rma_write_noted(ep, wr, data));
+}
+
+static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+{
+	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
 }
 
 static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
@@ -603,7 +654,8 @@ static int rdm_srq_open(struct dofi_srq *srq)
 
 static ssize_t rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 {
-	return receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number), TAG_NUMBER);
+	return receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
+		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER);
 }
 
 /* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
@@ -622,6 +674,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.name = "rdm",
 	.id = DOFI_TRANS_RDM,
 	.cq_format = FI_CQ_FORMAT_TAGGED,
+	.numbers = true,
 	.open = rdm_open,
 	.close = rdm_close,
 	.connect = rdm_connect,
@@ -631,6 +684,9 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.recv = rdm_recv,
 	.read = rdm_read,
 	.write = rdm_write,
+	.write_noted = rdm_write_noted,
+	.note = rdm_note,
+	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
 	.grant = rdm_grant,
