@@ -61,6 +61,9 @@ struct dofi_rmr {
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 
+/* After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit. */
+const char *dofi_mr_limit(void);
+
 /*
  * A bind on its way through its EP's request queue. When its turn comes the RMR's new context
  * becomes usable by peers and replaces the former one. All functions may be called with ep->lock
