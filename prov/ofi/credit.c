@@ -10,10 +10,13 @@
 
 #define SINK_SIZE 4096u
 
-/* InfiniBand's hardware makes the sender try again and lets everything else pass. */
+/*
+ * InfiniBand's hardware makes the sender try again and lets everything else pass. iWARP's ends the connection, as DAT
+ * allows; it has nothing that could carry a grant.
+ */
 bool dofi_credit_needed(const struct fi_info *info)
 {
-	return info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC;
+	return info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC && info->ep_attr->protocol != FI_PROTO_IWARP;
 }
 
 int dofi_credit_init(struct dofi_ia *ia)

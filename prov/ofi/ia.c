@@ -358,12 +358,12 @@ static void go_down(struct dofi_ia *ia, size_t from)
 /* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
 #define FDS_OF_A_STEP 16
 
-/* Fabrics that ran out of descriptors may speak of no more than an I/O error; the system knows. */
+/* Fabrics that ran out of descriptors may speak of no more than an I/O error, or offer nothing; the system knows. */
 static int true_error(int ret)
 {
 	int fds[FDS_OF_A_STEP], n = 0;
 
-	if (ret != -FI_EIO)
+	if (ret != -FI_EIO && ret != -FI_ENODATA)
 		return ret;
 	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		n++;
@@ -376,7 +376,9 @@ static int true_error(int ret)
 
 static const char *advice(int err)
 {
-	return err == EMFILE ? "; allow the process more (ulimit -n)" : "";
+	if (err == EMFILE)
+		return "; allow the process more (ulimit -n)";
+	return err == ENOMEM ? dofi_mr_limit() : "";
 }
 
 static int go_up(struct dofi_ia *ia)
@@ -516,12 +518,18 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
-	if (ret)
-		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
+	if (ret) {
+		ret = true_error(ret);
+		if (ret == -EMFILE)
+			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name, advice(EMFILE));
+		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
+	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->writes_overtake = dofi_writes_overtake(ia->info);
+	ia->has_data = dofi_has_data(ia->info);
+	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;

@@ -90,6 +90,8 @@ struct dofi_ia {
 	enum dofi_order order;
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
+	bool has_data;	     /* messages can carry completion data */
+	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */

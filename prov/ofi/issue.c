@@ -151,7 +151,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
 			return WAIT;
-	if (dofi_op_is_noted(wr->op)) {
+	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
 		enum verdict verdict = find_mailbox(ep);
 
 		if (verdict != GO)

@@ -8,7 +8,9 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
@@ -35,6 +37,18 @@ static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
 	int ret = fi_mr_bind(mr, &ia->shared_ep->fid, 0);
 
 	return ret ? ret : fi_mr_enable(mr);
+}
+
+const char *dofi_mr_limit(void)
+{
+	static _Thread_local char text[128];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof(text), "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
+		 (unsigned long long)limit.rlim_cur / 1024);
+	return text;
 }
 
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
@@ -66,9 +80,8 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 err_close:
 	fi_close(&mr->fid);
 err:
-	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length,
-		   buf, fi_strerror(-ret),
-		   ret == -FI_ENOMEM ? "; see also the limit of locked memory (ulimit -l)" : "");
+	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
+		   ret == -FI_ENOMEM ? dofi_mr_limit() : "");
 	return ret;
 }
 

@@ -25,6 +25,11 @@ uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
 
+bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
+{
+	return op == DOFI_OP_WRITE_IMM && ia->has_immediates;
+}
+
 /* --- mailboxes --- */
 
 /* Notes need the order of a stream, completion data of 8 bytes that take no receive, and writes that are sent at once. */
@@ -131,6 +136,17 @@ static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (wr->niov > ep->req.fabric_iov)
 		return dofi_parts_start(ep, wr, word);
 	return wr->length ? ep->obj.ia->trans->write_noted(ep, wr, word) : 0;
+}
+
+static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = ep->obj.ia->trans->write_immediate(ep, wr, *dofi_wr_immediate(&ep->req, wr));
+
+	if (ret)
+		return ret;
+	wr->step = STEP_END;
+	ep->nsent++;
+	return 0;
 }
 
 static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -248,6 +264,8 @@ bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	if (dofi_op_is_native(ep->obj.ia, wr->op))
+		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return start_write_immediate(ep, wr);
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)

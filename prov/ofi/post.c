@@ -4,6 +4,7 @@
 #include "ep.h"
 #include "evd.h"
 #include "ia.h"
+#include "note.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -156,10 +157,10 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep)
 	return DAT_SUCCESS;
 }
 
-/* As request_ready, for an operation that begins with a note. */
-static DAT_RETURN noted_ready(const struct dofi_ep *ep)
+/* As request_ready, for an operation that needs notes or their equal. */
+static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->mail.boxes)
+	if (!ep->obj.ia->mail.boxes && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return request_ready(ep);
 }
@@ -210,7 +211,7 @@ static inline DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, st
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
-	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep) : request_ready(ep);
+	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = request_length(ep, r, &length);
@@ -402,6 +403,7 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
+	wr->faddr = wr->rkey = 0;
 	if (n)
 		aim(wr, remote);
 	return commit(ep, &ep->req);

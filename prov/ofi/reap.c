@@ -21,7 +21,8 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool recv = wr->op == DOFI_OP_RECV;
 
-	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+	/* Where messages carry nothing, each may have been meant to. */
+	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG && ep->obj.ia->has_data)
 		return wr->solicited || wr->status != DAT_DTO_SUCCESS;
 	return !(wr->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }

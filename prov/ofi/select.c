@@ -26,6 +26,7 @@ struct row {
 	enum fi_ep_type ep_type;
 	uint64_t caps;
 	int mr_mode;
+	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
 };
 
@@ -33,9 +34,9 @@ struct row {
 
 /* A fence must be asked for, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 4},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 4},
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -272,7 +273,7 @@ static int query_row(struct search *s, const struct row *row)
 	struct sockaddr_storage addr;
 	int ret = 0;
 
-	hints = hints_for(s, row->ep_type, row->caps, 0, row->mr_mode);
+	hints = hints_for(s, row->ep_type, row->caps, row->mode, row->mr_mode);
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->domain_attr->cq_data_size = row->cq_data_size;
@@ -609,6 +610,17 @@ enum dofi_order dofi_order_of(const struct fi_info *info)
 bool dofi_writes_overtake(const struct fi_info *info)
 {
 	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW);
+}
+
+bool dofi_has_data(const struct fi_info *info)
+{
+	return info->domain_attr->cq_data_size && info->ep_attr->protocol != FI_PROTO_IWARP;
+}
+
+bool dofi_has_immediates(const struct fi_info *info)
+{
+	return dofi_has_data(info) && ((info->mode | info->rx_attr->mode) & FI_RX_CQ_DATA) &&
+	       info->domain_attr->cq_data_size >= sizeof(uint32_t);
 }
 
 bool dofi_reads_overtake(const struct fi_info *info)

@@ -35,6 +35,10 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
 enum dofi_order dofi_order_of(const struct fi_info *info);
+/* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
+bool dofi_has_data(const struct fi_info *info);
+/* A write can have completion data of 32 bits, and takes a receive of the peer then. */
+bool dofi_has_immediates(const struct fi_info *info);
 /* Whether an RDMA read may miss what an earlier write brings. */
 bool dofi_reads_overtake(const struct fi_info *info);
 /* Whether an RDMA write may be seen before an earlier one. */

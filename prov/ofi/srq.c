@@ -123,6 +123,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_BAD_ARG(3);
 	if (!handle_p)
 		return DOFI_BAD_ARG(4);
+	if (!ia->limits.max_srqs)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	ret = attr_ok(ia, attr);
 	if (ret != DAT_SUCCESS)
 		return ret;

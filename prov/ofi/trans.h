@@ -46,6 +46,8 @@ struct dofi_trans_ops {
 	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* As write, with completion data for the peer. */
 	ssize_t (*write_noted)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+	/* Where ia->has_immediates: a write that takes a receive of the peer and brings it the value. */
+	ssize_t (*write_immediate)(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value);
 	/* A write that is sent at once and never completes here: the record may be gone on return. */
 	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data);
 	/* A message of no bytes on behalf of wr, which never completes here. */
