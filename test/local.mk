@@ -540,5 +540,5 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/lib/tap.sh \
-	$(package_tests) %D%/packages/root.sh $(tool_tests) \
+	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

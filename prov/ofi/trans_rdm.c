@@ -67,7 +67,8 @@ struct dofi_rdm {
 	struct fid_av *av;
 	struct dofi_list peers;	    /* guarded by engine.lock, as all of this */
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
-	struct dofi_wr grants[GRANTS];
+	struct dofi_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
+	uint32_t unposted;	       /* ...and so many */
 	struct note notes[GRANTS + 1]; /* the last: where a receive without segments gets what it has no room for */
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
@@ -98,13 +99,46 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	return ret;
 }
 
+/* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
 static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 	struct note *note = &rdm->notes[wr - rdm->grants];
+	ssize_t ret = fi_trecv(ia->shared_ep, note, sizeof(*note), rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
+			       FI_ADDR_UNSPEC, TAG_GRANT, 0, wr);
 
-	return fi_trecv(ia->shared_ep, note, sizeof(*note), rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
-			FI_ADDR_UNSPEC, TAG_GRANT, 0, wr);
+	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
+	return ret;
+}
+
+/* False when the fabric takes no more for now. */
+static bool post_again(struct dofi_ia *ia, struct dofi_wr *wr)
+{
+	ssize_t ret = post_grant(ia, wr);
+
+	if (ret && ret != -FI_EAGAIN)
+		DOFI_LOG_E("%s: a receive for grants can't be posted again: %s", ia->name, fi_strerror((int)-ret));
+	return !ret;
+}
+
+static void post_missing(struct dofi_ia *ia)
+{
+	struct dofi_rdm *rdm = ia->rdm;
+
+	for (int i = 0; rdm->unposted && i < GRANTS; i++) {
+		if (rdm->grants[i].state != DOFI_WR_QUEUED)
+			continue;
+		if (!post_again(ia, &rdm->grants[i]))
+			return;
+		if (!--rdm->unposted)
+			atomic_fetch_sub(&ia->engine.restless, 1);
+	}
+}
+
+static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
+{
+	if (!post_again(ia, wr) && !ia->rdm->unposted++)
+		atomic_fetch_add(&ia->engine.restless, 1); /* nothing else tells when there is room */
 }
 
 static int register_notes(struct dofi_ia *ia)
@@ -129,10 +163,10 @@ static int post_grants(struct dofi_ia *ia)
 
 		wr->op = DOFI_OP_GRANT;
 		ret = post_grant(ia, wr);
-		if (ret == -FI_EAGAIN)
-			return 0; /* those that are there will do */
-		if (ret)
+		if (ret && ret != -FI_EAGAIN)
 			return (int)ret;
+		if (ret && !ia->rdm->unposted++)
+			atomic_fetch_add(&ia->engine.restless, 1);
 	}
 	return 0;
 }
@@ -387,6 +421,8 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
 		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
 	dofi_drain_retry(ia);
+	if (ia->rdm->unposted)
+		post_missing(ia);
 	return n;
 }
 
@@ -507,8 +543,7 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 		dofi_credit_arrived(ia, note.number, note.news);
 	else
 		greeted(ia, note.number);
-	while (post_grant(ia, wr) == -FI_EAGAIN)
-		sched_yield();
+	post_or_leave(ia, wr);
 }
 
 static int reap_error(struct dofi_ia *ia, ssize_t ret)
