@@ -10,8 +10,8 @@ export DAT_OVERRIDE="$t_dir/dat.conf"
 
 # shellcheck disable=SC2317 # t_run calls them
 {
-# complete PROGRAM CURRENT PREVIOUS: what is offered, one a line
-complete() {
+# offer PROGRAM CURRENT PREVIOUS: what is offered, one a line
+offer() {
 	bash -c '. "$0/contrib/completion/dat_info" && _dat_ofi "$@" && printf "%s\n" "${COMPREPLY[@]}"' \
 		"$top_srcdir" "$@" | sort >"$t_dir/words"
 	cat "$t_dir/words"
@@ -20,21 +20,21 @@ complete() {
 # All options that have a long form, and no others.
 options() {
 	"$1" --help | grep -o -e '^  .\{4\}--[a-z-]*' | sed 's/.* --/--/; s/.*--/--/' | sort >"$t_dir/options"
-	complete "$1" -- "$1" && cmp "$t_dir/options" "$t_dir/words" && [ "$(wc -l <"$t_dir/words")" -gt 4 ]
+	offer "$1" -- "$1" && cmp "$t_dir/options" "$t_dir/words" && [ "$(wc -l <"$t_dir/words")" -gt 4 ]
 }
 
 commands() {
-	complete dat_conf '' dat_conf &&
+	offer dat_conf '' dat_conf &&
 		printf '%s\n' add check convert generate list remove | cmp - "$t_dir/words"
 }
 
 names() {
-	complete dat_info m -a && echo mine | cmp - "$t_dir/words" &&
-		complete dat_conf m remove && echo mine | cmp - "$t_dir/words"
+	offer dat_info m -a && echo mine | cmp - "$t_dir/words" &&
+		offer dat_conf m remove && echo mine | cmp - "$t_dir/words"
 }
 
 versions() {
-	complete dat_conf '' --dat && printf '%s\n' 1.2 2.0 | cmp - "$t_dir/words"
+	offer dat_conf '' --dat && printf '%s\n' 1.2 2.0 | cmp - "$t_dir/words"
 }
 }
 

@@ -8,7 +8,7 @@ conf=$t_dir/dat.conf
 export DAT_OVERRIDE="$conf"
 unset FI_PROVIDER DAT_OFI_PROVIDER DAT_OFI_LOG
 
-# shellcheck disable=SC2317 # t_run calls the functions
+# shellcheck disable=SC2317,SC2016,SC1003 # t_run calls the functions, sh -c takes words
 {
 dc() {
 	dat_conf "$@" >"$t_dir/o" 2>"$t_dir/e"
@@ -21,7 +21,7 @@ ends() {
 	dc "$@"
 	got=$?
 	cat "$t_dir/o" "$t_dir/e"
-	[ $got = "$want" ]
+	[ "$got" = "$want" ]
 }
 
 # says TEXT...: each is somewhere in the output of the last command, line breaks aside

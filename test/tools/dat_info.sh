@@ -14,7 +14,7 @@ loop u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" 
 EOF
 export DAT_OVERRIDE="$conf"
 
-# shellcheck disable=SC2317 # t_run calls the functions
+# shellcheck disable=SC2317,SC2016,SC1003 # t_run calls the functions, sh -c takes words
 {
 # ends STATUS COMMAND...: so it ends, and its output is shown
 ends() {
@@ -23,7 +23,7 @@ ends() {
 	"$@" >"$t_dir/o" 2>"$t_dir/e"
 	got=$?
 	cat "$t_dir/o" "$t_dir/e"
-	[ $got = "$want" ]
+	[ "$got" = "$want" ]
 }
 
 # says TEXT...: each is somewhere in the output of the last command, line breaks aside
@@ -186,7 +186,7 @@ rest() {
 small_shm() {
 	new_root
 	ends 3 unshare "$1" sh -c 'mount -t tmpfs -o size=1m tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
-		- "$root" "$info" || [ $got = 1 ] || return
+		- "$root" "$info" || [ "$got" = 1 ] || return
 	says 'warn shared memory /dev/shm has 1 MiB left'
 }
 
@@ -208,7 +208,7 @@ no_rights() {
 	ends 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$info" --root "$root" --check
 	got=$?
 	chmod 644 "$conf"
-	[ $got = 0 ] && says "fail devices /dev/cxi0 can't be opened to read and write: Permission denied" \
+	[ "$got" = 0 ] && says "fail devices /dev/cxi0 can't be opened to read and write: Permission denied" \
 		'a udev rule has to' "fail dat.conf cannot open $conf: Permission denied" 'chmod a+r'
 }
 }
