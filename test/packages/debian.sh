@@ -101,7 +101,7 @@ back() {
 clean() {
 	# shellcheck disable=SC2016
 	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" "libdatofi*" libdat1 "libdat2*" "dat-ofi*" "libdat-ofi*")' &&
-		r_apt user autoremove --purge && files after &&
+		r_apt user autoremove --purge -o APT::AutoRemove::RecommendsImportant=false && files after &&
 		diff "$t_dir/before" "$t_dir/after"
 }
 
