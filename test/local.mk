@@ -36,15 +36,13 @@ fault_tests = \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
 tool_tests = %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh %D%/tools/headers.sh %D%/tools/manual.sh
+tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_COMPILER = %D%/run-env
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
-
-# What of installing is quick; the rest is "make check-packages".
-tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) \
