@@ -97,11 +97,11 @@ back() {
 		state dapl2-utils installed
 }
 
-# Nothing but what was there before us stays.
+# Nothing but what was there before us stays; what we brought along goes, too.
 clean() {
 	# shellcheck disable=SC2016
 	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" "libdatofi*" libdat1 "libdat2*" "dat-ofi*" "libdat-ofi*")' &&
-		files after &&
+		r_apt user autoremove --purge -o APT::AutoRemove::RecommendsImportant=false && files after &&
 		diff "$t_dir/before" "$t_dir/after"
 }
 
