@@ -243,7 +243,7 @@ def references():
 
 @check
 def variables():
-    """The provider's page has all its variables, with their defaults and ranges."""
+    """The provider's page has all its variables, with their defaults and ranges; the registry's has its own."""
     page = Page(MAN / "man7/dat-ofi-provider.7")
     text = "\n".join(page.part("ENVIRONMENT"))
     items = dict(re.findall(r"^\.It Ev (\w+)\n(.*?)(?=^\.It|^\.El)", text, re.M | re.S))
@@ -258,6 +258,11 @@ def variables():
             yield f"{page}: {name}: it should say {range_and_default}"
     for name in items:
         yield f"{page}: {name} has no meaning"
+    page = Page(MAN / "man5/dat.conf.5")
+    described = set(re.findall(r"^\.It Ev (\w+)$", "\n".join(page.part("ENVIRONMENT")), re.M))
+    text = (TOP / "src/variables.def").read_text()
+    for name in set(re.findall(r"^DATR_VARIABLE\((\w+)", text, re.M)) ^ described:
+        yield f"{page}: {name} is not both here and in variables.def"
 
 
 @check

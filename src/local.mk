@@ -4,7 +4,7 @@ lib_LTLIBRARIES += %D%/libdat.la %D%/libdat2.la
 noinst_LTLIBRARIES += %D%/libdatr1.la %D%/libdatr2.la
 
 datr_sources = %D%/api.c %D%/conf.c %D%/datr.h %D%/ext.c %D%/handle.c %D%/ia.c %D%/loader.c \
-	%D%/log.c %D%/registry.c %D%/strerror.c %D%/version.h
+	%D%/log.c %D%/registry.c %D%/strerror.c %D%/variables.def %D%/version.h
 
 # libdir is where our provider is looked for last.
 datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBDIR='"$(libdir)"'

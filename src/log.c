@@ -18,17 +18,31 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 static unsigned long log_types;
 static unsigned long log_dests;
 
-static unsigned long env_bits(const char *name, unsigned long unset)
-{
-	const char *text = getenv(name);
+enum variable {
+#define DATR_VARIABLE(name, kind, value, help) name,
+#include "variables.def"
+#undef DATR_VARIABLE
+};
 
-	return text && *text ? strtoul(text, NULL, 0) : unset;
+static const struct {
+	const char *name, *value;
+} variables[] = {
+#define DATR_VARIABLE(name, kind, value, help) { #name, value },
+#include "variables.def"
+#undef DATR_VARIABLE
+};
+
+static unsigned long env_bits(enum variable variable)
+{
+	const char *text = getenv(variables[variable].name);
+
+	return strtoul(text && *text ? text : variables[variable].value, NULL, 0);
 }
 
 static void log_init(void)
 {
-	log_types = env_bits("DAT_DBG_TYPE", DATR_LOG_ERROR);
-	log_dests = env_bits("DAT_DBG_DEST", DEST_STDERR);
+	log_types = env_bits(DAT_DBG_TYPE);
+	log_dests = env_bits(DAT_DBG_DEST);
 }
 
 void datr_log(enum datr_log_type type, const char *fmt, ...)

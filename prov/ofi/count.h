@@ -29,10 +29,12 @@ enum {
 #define DOFI_COUNTERS(kind) _Atomic uint64_t counters[DOFI_CNT_##kind##_END];
 
 /* Cheap: where two threads count at once, one may be lost. */
-#define DOFI_COUNT(object, counter, n)                                                                                   \
-	atomic_store_explicit(&(object)->counters[DOFI_CNT_##counter],                                                    \
-			      atomic_load_explicit(&(object)->counters[DOFI_CNT_##counter], memory_order_relaxed) + (n), \
-			      memory_order_relaxed)
+static inline void dofi_count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+#define DOFI_COUNT(object, counter, n) dofi_count(&(object)->counters[DOFI_CNT_##counter], n)
 #define DOFI_COUNT_SHARED(object, counter) \
 	((void)atomic_fetch_add_explicit(&(object)->counters[DOFI_CNT_##counter], 1, memory_order_relaxed))
 

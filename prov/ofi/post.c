@@ -80,30 +80,28 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->written = false;
 }
 
-#define COUNTED(op, counter)                                     \
-	case DOFI_OP_##op:                                       \
-		DOFI_COUNT(ep, EP_POST_##counter, 1);            \
-		DOFI_COUNT(ep, EP_POST_##counter##_DATA, length); \
-		break
+/* The counter of bytes follows that of posts; 0: counted otherwise. */
+static const uint8_t post_counters[] = {
+	[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND,
+	[DOFI_OP_SEND_INVALIDATE] = DOFI_CNT_EP_POST_SEND,
+	[DOFI_OP_RECV] = DOFI_CNT_EP_POST_RECV,
+	[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
+	[DOFI_OP_WRITE_IMM] = DOFI_CNT_EP_POST_WRITE_IMM,
+	[DOFI_OP_READ] = DOFI_CNT_EP_POST_READ,
+};
 
 /* ep->lock held. */
 static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
 {
-	switch (op) {
-		COUNTED(SEND, SEND);
-		COUNTED(SEND_INVALIDATE, SEND);
-		COUNTED(RECV, RECV);
-		COUNTED(WRITE, WRITE);
-		COUNTED(WRITE_IMM, WRITE_IMM);
-		COUNTED(READ, READ);
-	case DOFI_OP_CMP_SWAP:
+	uint8_t counter = post_counters[op];
+
+	if (__builtin_expect(counter, 1)) {
+		dofi_count(&ep->counters[counter], 1);
+		dofi_count(&ep->counters[counter + 1], length);
+	} else if (op == DOFI_OP_CMP_SWAP) {
 		DOFI_COUNT(ep, EP_POST_CMP_SWAP, 1);
-		break;
-	case DOFI_OP_FETCH_ADD:
+	} else if (op == DOFI_OP_FETCH_ADD) {
 		DOFI_COUNT(ep, EP_POST_FETCH_ADD, 1);
-		break;
-	default:
-		break;
 	}
 }
 

@@ -375,15 +375,21 @@ static bool listed(const struct fi_info *const *list, unsigned int n, const stru
 	return false;
 }
 
-/* Devices on one fabric reach the same peers, by all we know; netdevs of a host may not. */
+static bool same_fabric(const struct fi_info *a, const struct fi_info *b)
+{
+	return a->fabric_attr->name && b->fabric_attr->name && !strcmp(a->fabric_attr->name, b->fabric_attr->name);
+}
+
+/*
+ * Devices on one fabric reach the same peers, by all we know; those on different subnets may not. Where there is no IP all
+ * devices are on one network, also when each calls its fabric otherwise (efa of libfabric 1.17).
+ */
 static bool equals_best(const struct search *s, const struct fi_info *info)
 {
 	struct sockaddr_storage storage, *addr = info_addr(info, &storage) ? &storage : NULL;
-	const char *fabric = s->best->fabric_attr->name;
 
-	return info->nic && info->nic->bus_attr && !strcmp(provider_of(info), provider_of(s->best)) && fabric &&
-	       info->fabric_attr->name && !strcmp(fabric, info->fabric_attr->name) && !objection(s, info, addr) &&
-	       rank_of(info, addr) == s->best_rank;
+	return info->nic && info->nic->bus_attr && !strcmp(provider_of(info), provider_of(s->best)) &&
+	       (!addr || same_fabric(info, s->best)) && !objection(s, info, addr) && rank_of(info, addr) == s->best_rank;
 }
 
 static void choose_device(struct search *s)

@@ -148,7 +148,7 @@ static struct fi_info *make_info(const struct candidate *c, const char *addr)
 	info->domain_attr->mr_mode = c->mr_mode;
 	info->domain_attr->name = strdup(c->domain);
 	info->fabric_attr->prov_name = strdup(c->provider);
-	info->fabric_attr->name = strdup("fabric");
+	info->fabric_attr->name = strdup(bus_of(c) ? c->domain : "fabric");
 	info->tx_attr->msg_order = info->rx_attr->msg_order = c->msg_order;
 	if (addr)
 		put_addr(info, addr);
@@ -471,7 +471,7 @@ START_TEST(test_equal_devices_are_spread)
 }
 END_TEST
 
-START_TEST(test_devices_on_different_fabrics_are_not_equal)
+START_TEST(test_devices_of_other_providers_are_not_equal)
 {
 	struct candidate other = cxi1;
 
@@ -589,7 +589,7 @@ int main(void)
 	tcase_add_test(tc, test_refusals_are_told_at_level_info);
 	tcase_add_test(tc, test_quiet_when_all_is_well);
 	tcase_add_test(tc, test_equal_devices_are_spread);
-	tcase_add_test(tc, test_devices_on_different_fabrics_are_not_equal);
+	tcase_add_test(tc, test_devices_of_other_providers_are_not_equal);
 	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
 	tcase_add_test(tc, test_device_by_subnet);
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
