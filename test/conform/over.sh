@@ -1,35 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Runs the conformance suite of one generation over a fabric: test/run-env test/conform/over.sh FABRIC 12|20
-# FABRIC: tcp, shm, rxm, net or another provider's name as libfabric has it. What the suite answers in TAP is the answer.
+# Runs a test over a fabric: test/run-env test/conform/over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]
+# FABRIC: a name of test/lib/fabrics.sh or of a provider. 12 and 20 are the conformance suites. T_IA names the IA to the test.
+# What the test answers in TAP is the answer.
+# shellcheck source=test/lib/fabrics.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
-fabric=$1 generation=$2
-addr='addr=127.0.0.1'
-
-case $fabric in
-tcp) params='provider=tcp domain=lo' ;;
-tcp-rdm) params="provider=tcp transport=rdm domain=lo $addr" ;;
-rxm) params="provider=tcp;ofi_rxm transport=rdm domain=lo $addr" ;;
-net) params="provider=net transport=rdm domain=lo $addr" ;;
-*) params="provider=$fabric $addr" ;;
-esac
-case $generation in
-12 | 20) ;;
-*)
-	echo "Bail out! usage: over.sh FABRIC 12|20"
+fabric=$1 program=$2
+case $program in
+12 | 20) program=$top_builddir/test/conform/conform$program ;;
+'')
+	echo "Bail out! usage: over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]"
 	exit 2
 	;;
 esac
+shift 2
 
 conf=$(mktemp) || exit 2
 trap 'rm -f "$conf"' EXIT
-for line in 'u1.2 nonthreadsafe default libdatofi.so.1' 'u2.0 nonthreadsafe default libdatofi.so.2'; do
-	echo "$fabric $line dat-ofi.0.1 \"$params\" \"\""
-done >"$conf"
+t_fabric_conf "$fabric" "$fabric" >"$conf"
 export DAT_OVERRIDE="$conf" T_IA="$fabric"
 
 if ! why=$(dat_info --ia "$fabric" 2>&1); then
 	echo "1..0 # SKIP $fabric can't be opened: $(echo "$why" | head -n 1)"
 	exit 0
 fi
-"$top_builddir/test/conform/conform$generation"
+"$program" "$@"
