@@ -1,40 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Runs a test program over a fabric: test/run-env test/over.sh FABRIC PROGRAM [ARGUMENT...]
-# FABRIC: tcp, tcp-rdm, shm, rxm, net, a profile of test/fabric (efa, cxi, cxi-client-keys; on FI_SHAM_CORE), or another
-# provider's name as libfabric has it. The program finds its IA by T_IA. What it answers in TAP is the answer.
+# Runs a test over a fabric: test/run-env sh test/over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]
+# FABRIC: a name of test/lib/fabrics.sh or of a provider. 12 and 20 are the conformance suites. T_IA names the IA to the test.
+# What the test answers in TAP is the answer.
+# shellcheck source=test/lib/fabrics.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
 if [ $# -lt 2 ]; then
-	echo "Bail out! usage: over.sh FABRIC PROGRAM [ARGUMENT...]"
+	echo "Bail out! usage: over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]"
 	exit 2
 fi
-fabric=$1
-shift
-
-case $fabric in
-tcp) params='provider=tcp domain=lo' ;;
-tcp-rdm) params='provider=tcp transport=rdm domain=lo' ;;
-rxm) params='provider=tcp;ofi_rxm transport=rdm domain=lo' ;;
-net) params='provider=net transport=rdm domain=lo' ;;
-efa | cxi | cxi-client-keys)
-	params="provider=sham domain=$fabric"
-	export FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
-	;;
-*) params="provider=$fabric" ;;
+fabric=$1 program=$2
+shift 2
+case $program in
+12 | 20) program=$top_builddir/test/conform/conform$program ;;
 esac
-# By the variable, so that a program may choose another one.
-[ "$fabric" = tcp ] || export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}"
 
 conf=$(mktemp) || exit 2
 trap 'rm -f "$conf"' EXIT
-for line in 'u1.2 nonthreadsafe default libdatofi.so.1' 'u2.0 nonthreadsafe default libdatofi.so.2'; do
-	echo "$fabric $line dat-ofi.0.1 \"$params\" \"\""
-done >"$conf"
+t_fabric_conf "$fabric" "$fabric" >"$conf"
 # T_PARAMS is for programs that bring the provider along.
-export DAT_OVERRIDE="$conf" T_IA="$fabric" T_PARAMS="$params"
+export DAT_OVERRIDE="$conf" T_IA="$fabric" T_PARAMS="$t_params"
 
 if ! why=$(dat_info --ia "$fabric" 2>&1); then
 	echo "1..0 # SKIP $fabric can't be opened: $(echo "$why" | head -n 1)"
 	exit 0
 fi
-"$@"
+"$program" "$@"

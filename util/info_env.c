@@ -24,10 +24,9 @@ static const struct variable provider_variables[] = {
 };
 
 static const struct variable registry_variables[] = {
-	{ "DAT_OVERRIDE", "path", "", "the file to read instead of dat.conf" },
-	{ "DAT_DBG_TYPE", "bits", "0x1",
-	  "what the registry logs: 0x1 errors, 0x4 lines of dat.conf, 0x8 registrations, 0x20 opens" },
-	{ "DAT_DBG_DEST", "bits", "0x4", "where to: 0x1 standard output, 0x2 syslog, 0x4 standard error" },
+#define DATR_VARIABLE(name_, type_, def_, help_) { #name_, type_, def_, help_ },
+#include "../src/variables.def"
+#undef DATR_VARIABLE
 };
 
 static void write_name(char *text, size_t size, const char *prefix, const char *name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "select.h"
 
+#include "absent.h"
 #include "addr.h"
 #include "log.h"
 #include "netdev.h"
@@ -322,10 +323,33 @@ static const struct row *row_for(enum fi_ep_type type)
 	return NULL;
 }
 
+/* Which attribute keeps this info from being offered to the row. */
+static void put_lack(const struct row *row, const struct fi_info *info, char *text, size_t size)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+	uint64_t caps = row->caps & ~info->caps;
+	int mr_mode = attr->mr_mode & ~row->mr_mode;
+	char words[64];
+
+	if (caps)
+		snprintf(text, size, "it lacks %s", fi_tostr_r(words, sizeof(words), &caps, FI_TYPE_CAPS));
+	else if (mr_mode)
+		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mr_mode, FI_TYPE_MR_MODE));
+	else if (attr->cq_data_size < row->cq_data_size)
+		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu", attr->cq_data_size,
+			 row->cq_data_size);
+	else if (info->mode)
+		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &info->mode, FI_TYPE_MODE));
+	else if (attr->threading > FI_THREAD_SAFE)
+		snprintf(text, size, "it is not safe for threads");
+	else
+		snprintf(text, size, "it refuses them together, though none alone");
+}
+
 static void refuse_other(struct search *s, const struct fi_info *info)
 {
 	const struct row *row = row_for(info->ep_attr->type);
-	char reason[160];
+	char reason[160], lack[96];
 
 	if (info->ep_attr->type == FI_EP_DGRAM) {
 		refuse(s, info, "offers datagrams only");
@@ -340,10 +364,8 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 		refuse(s, info, reason);
 		return;
 	}
-	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs (%s)",
-		 row->trans->name,
-		 row->caps & ~info->caps ? "messages and RDMA"
-					 : "a mode of memory registration we know");
+	put_lack(row, info, lack, sizeof(lack));
+	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s", row->trans->name, lack);
 	refuse(s, info, reason);
 }
 
@@ -440,7 +462,6 @@ static void put_wish(const struct search *s, FILE *out)
 
 static void report_none(const struct search *s)
 {
-	uint32_t version = fi_version();
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -451,8 +472,7 @@ static void report_none(const struct search *s)
 	fputs(": ", out);
 	put_refusals(s, out);
 	if (!s->nrefusals)
-		fprintf(out, "libfabric %u.%u finds none; fi_info -l lists the providers it has",
-			FI_MAJOR(version), FI_MINOR(version));
+		dofi_absent_explain(s->params->provider, out);
 	if (!fclose(out))
 		DOFI_LOG_E("IA %s: no fabric can be used%s", s->ia_name, text);
 	free(text);

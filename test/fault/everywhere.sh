@@ -1,23 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Fault programs over every fabric that libfabric can do on one host, as one test: everywhere.sh [PROGRAM...]
-# T_FABRICS names others. With T_FULL everything is done at length, and other programs if none is named.
+# What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM...]
+# T_FABRICS names others. "make check-faults" does all of it, at length.
+# shellcheck source=test/lib/fabrics.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
-quick='order2 flood2 stale2'
-full='agent alloc connect cut flood fork freeze kill leaks nomem order passive quals signal stale threads'
-fabrics=${T_FABRICS-tcp tcp-rdm shm rxm net efa cxi cxi-client-keys}
-
-if [ $# = 0 ]; then
-	if [ -n "${T_FULL-}" ]; then
-		for name in $full; do set -- "$@" "${name}1" "${name}2"; done
-	else
-		# shellcheck disable=SC2086
-		set -- $quick
-	fi
-fi
+[ $# -gt 0 ] || set -- order2 flood2 stale2
 
 # Cases are counted through; a program that ends badly without a word is a failed one.
-for fabric in $fabrics; do
+# shellcheck disable=SC2086
+for fabric in ${T_FABRICS-$t_fabrics}; do
 	for program in "$@"; do
 		echo "begin $fabric $program"
 		sh "$top_srcdir/test/over.sh" "$fabric" "$top_builddir/test/fault/$program"

@@ -72,6 +72,7 @@ static const struct candidate odd = {"odd",    "odd0",	       "192.0.2.9", FI_EP
 				     ANYWHERE, FI_MR_ENDPOINT, 0,	    0};
 
 static const struct candidate *machine[16];
+static const char *installed[4]; /* providers that libfabric has, with a device or without */
 static int machine_error;      /* what fi_getinfo answers instead */
 static const char *asked_node; /* of the latest query that had one */
 static bool resolves_node;     /* the fake knows every address of 127.0.0.0/8 */
@@ -183,6 +184,14 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 
 	ck_assert_uint_eq(version, FI_VERSION(1, 17));
 	ck_assert_ptr_null(service);
+	if (flags == FI_PROV_ATTR_ONLY) {
+		for (int i = 0; installed[i]; i++, tail = &(*tail)->next) {
+			*tail = fi_allocinfo();
+			(*tail)->fabric_attr->prov_name = strdup(installed[i]);
+		}
+		*info_p = list;
+		return list ? 0 : -FI_ENODATA;
+	}
 	ck_assert_uint_eq(flags, node ? FI_SOURCE | FI_NUMERICHOST : 0);
 	ck_assert_int_eq(hints->domain_attr->threading, FI_THREAD_SAFE);
 	if (node)
@@ -391,8 +400,8 @@ START_TEST(test_every_refused_candidate_is_named)
 	ck_has(text, "domain=ib0");
 	ck_has(text, "tcp (eth0, eth1, lo): another domain is asked for");
 	ck_has(text, "udp (eth0): offers datagrams only");
-	ck_has(text, "odd (odd0): does not offer what the msg transport needs");
-	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs");
+	ck_has(text, "odd (odd0): does not offer what the msg transport needs: it insists on FI_MR_ENDPOINT");
+	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs: it insists on FI_MR_RAW");
 	ck_has(text, "tcp;ofi_rxm (eth0): another domain is asked for");
 }
 END_TEST
@@ -400,9 +409,35 @@ END_TEST
 START_TEST(test_no_candidate_at_all)
 {
 	MACHINE(&tcp_eth0);
-	ck_has(none_for("ofi-nosuch", ""), "fi_info -l");
-	setenv("FI_PROVIDER", "nosuch", 1);
-	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=nosuch");
+	installed[0] = "tcp", installed[1] = "cxi", installed[2] = "ofi_rxm";
+	ck_has(none_for("ofi-nosuch", ""), "libfabric 1.17 has no provider nosuch; it has tcp, cxi\n");
+	ck_has(none_for("ofi-cxi", ""), "has the provider cxi, which finds nothing to work on; it needs a Cassini device");
+	installed[0] = NULL;
+	ck_has(none_for("ofi-nosuch", ""), "it has none at all");
+	MACHINE(NULL);
+	ck_has(none_for("ofi", ""), "finds nothing to work on");
+}
+END_TEST
+
+START_TEST(test_FI_PROVIDER_leaves_it_out)
+{
+	installed[0] = "shm";
+	setenv("FI_PROVIDER", "shm,tcp", 1);
+	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=shm,tcp leaves verbs out");
+	ck_has(none_for("ofi-shm", ""), "has the provider shm");
+	ck_has(none_for("ofi", "provider=tcp;ofi_rxm"), "has no provider tcp");
+	setenv("FI_PROVIDER", "^tcp,verbs", 1);
+	ck_has(none_for("ofi-verbs", ""), "FI_PROVIDER=^tcp,verbs leaves verbs out");
+	ck_has(none_for("ofi-shm", ""), "has the provider shm");
+}
+END_TEST
+
+START_TEST(test_what_a_candidate_lacks_is_named)
+{
+	static const struct candidate no_rma = {"tcp", "eth0", "192.0.2.2", FI_EP_MSG, FI_MSG | FI_REMOTE_COMM, 0, SAW, 0};
+
+	MACHINE(&no_rma);
+	ck_has(none_for("ofi", ""), "tcp (eth0): does not offer what the msg transport needs: it lacks FI_RMA");
 }
 END_TEST
 
@@ -585,6 +620,8 @@ int main(void)
 	tcase_add_test(tc, test_fence_where_there_is_one);
 	tcase_add_test(tc, test_every_refused_candidate_is_named);
 	tcase_add_test(tc, test_no_candidate_at_all);
+	tcase_add_test(tc, test_FI_PROVIDER_leaves_it_out);
+	tcase_add_test(tc, test_what_a_candidate_lacks_is_named);
 	tcase_add_test(tc, test_transport_word);
 	tcase_add_test(tc, test_refusals_are_told_at_level_info);
 	tcase_add_test(tc, test_quiet_when_all_is_well);

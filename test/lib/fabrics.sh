@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# The fabrics of one host by short names, for scripts that run by test/run-env.
+
+# shellcheck disable=SC2034
+t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys'
+
+# t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to find it. Other names
+# are those of libfabric's providers.
+t_fabric() {
+	# By the variable, so that a program may choose another one.
+	[ "$1" = tcp ] || export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}"
+	case $1 in
+	tcp) t_params='provider=tcp domain=lo' ;;
+	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
+	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo" ;;
+	net) t_params="provider=net transport=rdm domain=lo" ;;
+	sham-*)
+		t_params="provider=sham domain=${1#sham-}"
+		FI_PROVIDER_PATH=${top_builddir:?run me by test/run-env}/test/fabric/.libs
+		export FI_PROVIDER_PATH
+		;;
+	*) t_params="provider=$1" ;;
+	esac
+}
+
+# t_fabric_conf NAME IA: lines of dat.conf for both generations
+t_fabric_conf() {
+	t_fabric "$1"
+	for t_line in "u1.2 nonthreadsafe default $top_builddir/prov/ofi/.libs/libdatofi.so.1" \
+		"u2.0 nonthreadsafe default $top_builddir/prov/ofi/.libs/libdatofi.so.2"; do
+		echo "$2 $t_line dat-ofi.0.1 \"$t_params\" \"\""
+	done
+}

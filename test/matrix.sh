@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Everything over every fabric: test/run-env sh test/matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]
+# One line per fabric and part, then a total. Goes on after failures; 1 when something failed. What each part wrote is in
+# LOGS. FAULT-PROGRAMS is one argument, a list of paths. T_PARTS chooses among the parts.
+# shellcheck source=test/lib/fabrics.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
+
+if [ $# -lt 2 ]; then
+	echo "usage: matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]" >&2
+	exit 2
+fi
+logs=$1 faults=$2
+shift 2
+: "${T_PARTS:=conform12 conform20 fault dapl}"
+passed=0 failed=0 skipped=0
+mkdir -p "$logs" || exit 2
+
+# over LOG PROGRAM...: appends what one program says over $fabric, as TAP; an end without it is a failure as well
+over() {
+	log=$1
+	shift
+	CK_TAP_LOG_FILE_NAME=- sh "$top_srcdir/test/over.sh" "$fabric" "$@" >"$log.one" 2>>"$log.err" || :
+	grep -q '^1\.\.' "$log.one" || echo "not ok - $*: ended before its plan" >>"$log.one"
+	cat "$log.one" >>"$log"
+	rm "$log.one"
+}
+
+# count LOG PATTERN [PATTERN]: lines with the first and without the second
+count() {
+	grep -e "$2" "$1" | grep -c -v -e "${3-^$}"
+}
+
+# row FABRIC PART LOG [FILTER]
+row() {
+	ok=$(count "$3" "^ok.*${4-}" '# SKIP')
+	bad=$(count "$3" "^not ok.*${4-}")
+	skip=$(count "$3" "^ok.*${4-}.*# SKIP")
+	printf '%-20s %-10s %5d passed %4d failed %4d skipped  %s\n' "$1" "$2" "$ok" "$bad" "$skip" \
+		"$(sed -n 's/^1\.\.0 # SKIP //p' "$3" | head -n 1)"
+	[ "$bad" = 0 ] || sed -n "/^not ok.*${4-}/s/^not ok[ 0-9]*- /                     /p" "$3" | cut -c 1-160
+}
+
+add() {
+	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+}
+
+# part FABRIC PART
+part() {
+	fabric=$1 log=$logs/$1.$2.tap
+	rm -f "$log" "$log.err"
+	: >"$log"
+	case $2 in
+	conform*) over "$log" "${2#conform}" ;;
+	fault) for program in $faults; do over "$log" "$program"; done ;;
+	dapl) T_FABRIC=$1 T_MORE=1 over "$log" sh "$top_srcdir/test/tools/dapl-programs.sh" ;;
+	esac
+	row "$1" "$2" "$log"
+	add
+	case $2 in
+	conform*) row "$1" "  PRG" "$log" ':prg[-:]' ;; # counted above
+	dapl) for program in dtest dtestcm dtestsrq dtestx dapltest; do row "$1" "  $program" "$log" " - $program:"; done ;;
+	esac
+}
+
+echo "libfabric: $(dat_info --version | tail -n 1); logs: $logs"
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $t_fabrics
+for name; do
+	for what in $T_PARTS; do
+		part "$name" "$what"
+	done
+done
+echo "total: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
