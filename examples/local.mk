@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Built with everything else, so that it cannot go stale; not installed.
-noinst_PROGRAMS += %D%/rdma_copy
+# Built with everything else, so that they cannot go stale; installed as sources.
+noinst_PROGRAMS += %D%/hello %D%/rdma_copy
+%C%_hello_SOURCES = %D%/hello.c
+%C%_hello_LDADD = src/libdat2.la
 %C%_rdma_copy_SOURCES = %D%/rdma_copy.c
 %C%_rdma_copy_LDADD = src/libdat2.la
+
+examplesdir = $(docdir)/examples
+dist_examples_DATA = %D%/hello.c %D%/rdma_copy.c

@@ -2,6 +2,7 @@
 # The manual. A name that shares a page with others has a file of one line that leads there.
 
 dist_man1_MANS = \
+	%D%/man1/dat_conf.1 \
 	%D%/man1/dat_info.1 \
 	%D%/man1/dat_perf.1
 

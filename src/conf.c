@@ -10,16 +10,6 @@
 
 #define BLANKS " \t\r\v\f"
 
-struct line {
-	const char *path;
-	unsigned int number;
-	DAT_PROVIDER_INFO info;
-	const char *library;
-	const char *ia_params;
-	bool is_user; /* not for the kernel's library */
-	bool is_default;
-};
-
 bool datr_info_init(DAT_PROVIDER_INFO *info, const char *name, DAT_UINT32 major, DAT_UINT32 minor,
 		    bool thread_safe)
 {
@@ -57,12 +47,12 @@ static bool parse_version(const char *text, DAT_UINT32 *major_p, DAT_UINT32 *min
 	       !*text;
 }
 
-static bool parse_name(const char *text, struct line *line)
+static bool parse_name(const char *text, struct datr_line *line)
 {
 	return datr_info_init(&line->info, text, 0, 0, false);
 }
 
-static bool parse_api(const char *text, struct line *line)
+static bool parse_api(const char *text, struct datr_line *line)
 {
 	line->is_user = *text == 'u';
 	return (*text == 'u' || *text == 'k') &&
@@ -76,26 +66,26 @@ static bool starts_with(const char *text, const char *word)
 	return !strncmp(text, word, strlen(word));
 }
 
-static bool parse_threads(const char *text, struct line *line)
+static bool parse_threads(const char *text, struct datr_line *line)
 {
 	line->info.is_thread_safe = starts_with(text, "threadsafe") ? DAT_TRUE : DAT_FALSE;
 	return line->info.is_thread_safe || starts_with(text, "nonthreadsafe");
 }
 
-static bool parse_default(const char *text, struct line *line)
+static bool parse_default(const char *text, struct datr_line *line)
 {
 	line->is_default = starts_with(text, "default");
 	return line->is_default || starts_with(text, "nondefault");
 }
 
-static bool parse_library(const char *text, struct line *line)
+static bool parse_library(const char *text, struct datr_line *line)
 {
 	line->library = text;
 	return *text;
 }
 
 /* ID.MAJOR.MINOR, and the id may hold dots. Only the form counts: it tells a misplaced field. */
-static bool parse_provider_version(const char *text, struct line *line)
+static bool parse_provider_version(const char *text, struct datr_line *line)
 {
 	DAT_UINT32 major, minor;
 	const char *dot = strrchr(text, '.');
@@ -106,13 +96,13 @@ static bool parse_provider_version(const char *text, struct line *line)
 	return dot && dot > text && parse_version(dot + 1, &major, &minor);
 }
 
-static bool parse_ia_params(const char *text, struct line *line)
+static bool parse_ia_params(const char *text, struct datr_line *line)
 {
 	line->ia_params = text;
 	return true;
 }
 
-static bool parse_platform_params(const char *text, struct line *line)
+static bool parse_platform_params(const char *text, struct datr_line *line)
 {
 	(void)text, (void)line;
 	return true;
@@ -121,7 +111,7 @@ static bool parse_platform_params(const char *text, struct line *line)
 static const struct {
 	const char *name;
 	const char *expected;
-	bool (*parse)(const char *text, struct line *line);
+	bool (*parse)(const char *text, struct datr_line *line);
 } fields[] = {
 	{"IA name", "1 to 255 characters", parse_name},
 	{"API version", "u or k and a version, as in " DATR_API_WORD, parse_api},
@@ -176,8 +166,7 @@ static bool next_field(char **pos, char **field_p)
 
 #define LINE_IGNORED "; the line is ignored"
 
-/* False when the line is no entry: empty, only a comment, or wrong (then it has been said why). */
-static bool parse_line(char *text, struct line *line)
+bool datr_line_parse(char *text, struct datr_line *line)
 {
 	char *field;
 
@@ -231,7 +220,7 @@ struct datr_entry *datr_entry_alloc(const DAT_PROVIDER_INFO *info, const char *l
 	return entry;
 }
 
-static struct datr_entry *read_line(char *text, size_t length, struct line *line)
+static struct datr_entry *read_line(char *text, size_t length, struct datr_line *line)
 {
 	struct datr_entry *entry;
 
@@ -241,7 +230,7 @@ static struct datr_entry *read_line(char *text, size_t length, struct line *line
 		return NULL;
 	}
 	text[strcspn(text, "\n")] = '\0';
-	if (!parse_line(text, line))
+	if (!datr_line_parse(text, line))
 		return NULL;
 	if (!line->is_user || !line->is_default) {
 		datr_log(DATR_LOG_STATIC, "%s:%u: IA %s is marked %s" LINE_IGNORED, line->path,
@@ -266,7 +255,7 @@ static struct datr_entry *read_line(char *text, size_t length, struct line *line
 static void read_file(FILE *file, struct datr_conf *conf)
 {
 	struct datr_entry **tail = &conf->entries;
-	struct line line = {.path = conf->path};
+	struct datr_line line = {.path = conf->path};
 	char *text = NULL;
 	size_t size = 0;
 	ssize_t length;
@@ -294,7 +283,7 @@ static FILE *open_file(const char *path, bool must_exist)
 	return file;
 }
 
-void datr_conf_load(struct datr_conf *conf)
+FILE *datr_conf_open(char *path, size_t size)
 {
 	/* A program that runs with more rights than its user takes no library from the user. */
 	const char *override = secure_getenv("DAT_OVERRIDE");
@@ -306,9 +295,18 @@ void datr_conf_load(struct datr_conf *conf)
 
 		if (!file)
 			continue;
-		snprintf(conf->path, sizeof(conf->path), "%s", paths[i]);
-		read_file(file, conf);
-		fclose(file);
-		return;
+		snprintf(path, size, "%s", paths[i]);
+		return file;
 	}
+	return NULL;
+}
+
+void datr_conf_load(struct datr_conf *conf)
+{
+	FILE *file = datr_conf_open(conf->path, sizeof(conf->path));
+
+	if (!file)
+		return;
+	read_file(file, conf);
+	fclose(file);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "version.h"
 
@@ -62,6 +63,26 @@ struct datr_conf {
 };
 
 void datr_conf_load(struct datr_conf *conf);
+
+/* The file to read, its name in path; NULL when there is none. What can't be opened is logged. */
+FILE *datr_conf_open(char *path, size_t size);
+
+/* A line on its own. */
+struct datr_line {
+	const char *path; /* these two for messages, set by the caller */
+	unsigned int number;
+	DAT_PROVIDER_INFO info;
+	const char *library;
+	const char *ia_params;
+	bool is_user; /* not for the kernel's library */
+	bool is_default;
+};
+
+/*
+ * Cuts the text, which has no newline, and lets line point into it. False when the line is no
+ * entry: empty, only a comment, or wrong (then it has been logged why).
+ */
+bool datr_line_parse(char *text, struct datr_line *line);
 
 /* NULL without memory. */
 struct datr_entry *datr_entry_alloc(const DAT_PROVIDER_INFO *info, const char *library,

@@ -76,12 +76,12 @@ for provider in libdatofi.so.1 libdatofi.so.2; do
 	printf '%s\n' dapl_extensions dat_provider_fini dat_provider_init | cmp -s - "$dir/names" ||
 		fail "$provider exports other symbols than its three entry points"
 done
-for file in "$libdir"/libdat*.so.[12] "$bindir"/dat_info "$bindir"/dat_perf; do
+for file in "$libdir"/libdat*.so.[12] "$bindir"/dat_conf "$bindir"/dat_info "$bindir"/dat_perf; do
 	dynamic "$file"
 done
 program dat
 program dat2
-for tool in dat_info dat_perf; do
+for tool in dat_conf dat_info dat_perf; do
 	"$bindir/$tool" --version >"$dir/version" || fail "$tool does not run"
 	grep -q dat-ofi "$dir/version" || fail "$tool --version does not name dat-ofi"
 done

@@ -10,6 +10,7 @@ unit_tests = \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
+	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
@@ -39,10 +40,13 @@ fault_tests = \
 	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/stale1 %D%/fault/stale2 \
+	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
 # Over every fabric of one host: what is quick here, all in check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
-tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
+tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
+	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh
+tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -187,6 +191,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_check_mem2_LDADD = $(p2_libs)
 
+%C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
+	-Wl,--wrap=dofi_cpus_of_group
+%C%_unit_check_nic_LDADD = $(p2_libs)
+
 %C%_unit_check_object1_SOURCES = %D%/unit/check_object.c $(fake_ia)
 %C%_unit_check_object1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_check_object1_LDFLAGS = $(fake_ia_ldflags)
@@ -200,7 +210,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_param_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_param_LDADD = $(p2_libs)
 
-%C%_unit_check_select_SOURCES = %D%/unit/check_select.c $(t_headers)
+%C%_unit_check_select_SOURCES = %D%/unit/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)
@@ -411,6 +421,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_stale2_SOURCES = %D%/fault/stale.c $(inside)
 %C%_fault_stale2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_stale2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
+%C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_stats1_LDADD = $(user1_libs)
+%C%_fault_stats2_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stats2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_stats2_LDADD = $(user2_libs)
 
 %C%_fault_threads1_SOURCES = %D%/fault/threads.c %D%/fault/fault.h
 %C%_fault_threads1_CPPFLAGS = $(t1_cppflags)
@@ -487,19 +503,42 @@ check-all: all $(conform_tests)
 	done; done; \
 	! grep -q '^not ok' $(check_fabrics:%=%D%/conform/%12.tap) $(check_fabrics:%=%D%/conform/%20.tap)
 
+# Installing and removing, by hand and as packages; "make check-packages PACKAGES=slurm" for one of them.
+# Nothing of this tree may be found by accident, so run-env is not used.
+package_tests = \
+	%D%/packages/debian.sh \
+	%D%/packages/install.sh \
+	%D%/packages/new-user.sh \
+	%D%/packages/rpm.sh \
+	%D%/packages/slurm.sh
+PACKAGES = install rpm debian new-user slurm
+check-packages: all
+	@$(MAKE) $(AM_MAKEFLAGS) -s dist >/dev/null
+	@failed=; for test in $(PACKAGES); do \
+		echo "# $$test"; \
+		top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+			$(SHELL) $(srcdir)/%D%/packages/$$test.sh || failed="$$failed $$test"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+# Fresh systems are kept from one run to the next.
+clean-local:
+	-rm -rf %D%/packages/cache
+
 # The fault programs over the same fabrics, at length.
 check-faults: all $(fault_tests) %D%/fabric/libsham-fi.la
 	T_FULL=1 CK_DEFAULT_TIMEOUT=3000 $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/fault/everywhere.sh
 
 check-all: check-faults
 
-.PHONY: conform check-all check-faults
+.PHONY: conform check-all check-faults check-packages
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
-CLEANFILES = %D%/conform/conform12.tap %D%/conform/conform12.err \
+CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
-EXTRA_DIST += %D%/installcheck.sh %D%/over.sh %D%/lib/tap.sh $(tool_tests) \
+EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/lib/tap.sh \
+	$(package_tests) %D%/packages/root.sh $(tool_tests) \
 	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <rdma/fabric.h>
 
 #define MAX_OPTIONS	64
+#define TERMINAL_WIDTH	79
 
 static char error_text[1024];
 
@@ -72,6 +74,40 @@ const char *util_address_text(const struct sockaddr *addr, char *text, size_t si
 	return text;
 }
 
+void util_write_wrapped(FILE *out, size_t column, size_t indent, const char *text)
+{
+	bool first = true;
+
+	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+		size_t len = strcspn(text, " ");
+
+		if (!first && column + 1 + len > TERMINAL_WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!first) {
+			putc(' ', out);
+			column++;
+		}
+		fprintf(out, "%.*s", (int)len, text);
+		column += len;
+		text += len;
+		first = false;
+	}
+	putc('\n', out);
+}
+
+void util_write_row(FILE *out, size_t left, size_t right, const char *name, const char *text)
+{
+	size_t end = left + strlen(name);
+
+	fprintf(out, "%*s%s", (int)left, "", name);
+	if (end + 1 > right)
+		fprintf(out, "\n%*s", (int)right, "");
+	else
+		fprintf(out, "%*s", (int)(right - end), "");
+	util_write_wrapped(out, right, right, text);
+}
+
 int util_parse_number(const char *text, uint64_t max, uint64_t *value_p)
 {
 	static const char suffixes[] = "kmg";
@@ -114,13 +150,21 @@ uint32_t util_fabric_version(void)
 	return fi_version();
 }
 
+static const char *library_of(uintptr_t inside)
+{
+	Dl_info where;
+
+	return dladdr((void *)inside, &where) ? where.dli_fname : "";
+}
+
 void util_print_version(const char *program)
 {
 	uint32_t running = fi_version();
 
 	printf("%s (dat-ofi) %s\n", program, PACKAGE_VERSION);
-	printf("libfabric %u.%u, compiled with %d.%d\n", FI_MAJOR(running), FI_MINOR(running),
-	       FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	printf("libfabric %u.%u, compiled with %d.%d, %s\n", FI_MAJOR(running), FI_MINOR(running),
+	       FI_MAJOR_VERSION, FI_MINOR_VERSION, library_of((uintptr_t)fi_version));
+	printf("DAT registry %s\n", library_of((uintptr_t)dat_strerror));
 }
 
 static int choose(const struct util_opt *opt, const char *text)
@@ -304,4 +348,16 @@ void util_json_bool(struct util_json *json, const char *key, bool value)
 {
 	json_lead(json, key);
 	fputs(value ? "true" : "false", json->out);
+}
+
+void util_json_begin(struct util_json *json, const char *program)
+{
+	char version[32];
+
+	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(fi_version()),
+		 FI_MINOR(fi_version()));
+	util_json_open(json, NULL, '{');
+	util_json_string(json, "program", program);
+	util_json_string(json, "version", PACKAGE_VERSION);
+	util_json_string(json, "libfabric", version);
 }

@@ -33,11 +33,19 @@ const char *util_named_attr(const DAT_NAMED_ATTR *attr, DAT_COUNT count, const c
 /* "192.0.2.7" for an IPv4 or IPv6 socket address, a sentence for anything else. */
 const char *util_address_text(const struct sockaddr *addr, char *text, size_t size);
 
+/*
+ * Text for terminals of 80 columns: words, broken between blanks, and the line's end. Column says
+ * where the first line begins, indent where the others do.
+ */
+void util_write_wrapped(FILE *out, size_t column, size_t indent, const char *text);
+/* A name at "left", its text from "right" on. */
+void util_write_row(FILE *out, size_t left, size_t right, const char *name, const char *text);
+
 /* Numbers as people type them: k, m and g are powers of 1024. 0, or -1 with util_error() set. */
 int util_parse_number(const char *text, uint64_t max, uint64_t *value_p);
 int util_parse_real(const char *text, double *value_p);
 
-/* Prints program, project and libfabric versions, compiled and running. */
+/* Program, project and libfabric versions, compiled and running; where the libraries are. */
 void util_print_version(const char *program);
 uint32_t util_fabric_version(void);
 
@@ -88,6 +96,8 @@ struct util_json {
 	bool comma;		/* something precedes on this level */
 };
 
+/* The outermost object, with what all programs say first; util_json_close() ends it. */
+void util_json_begin(struct util_json *json, const char *program);
 void util_json_open(struct util_json *json, const char *key, char bracket);
 void util_json_close(struct util_json *json, char bracket);
 

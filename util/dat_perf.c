@@ -26,7 +26,7 @@ struct options {
 	uint32_t test, metric, stat;
 	uint32_t iterations, warmup, window, eps, iov, signal_every, rounds;
 	uint32_t ep_type;
-	double seconds, max_ratio, min_ratio;
+	double seconds, max_ratio, min_ratio, patience;
 	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin;
 };
 
@@ -102,6 +102,7 @@ static const struct util_opt option_table[] = {
 	UTIL_FLAG(0, "once", &options.once, "with --server: end after the first client"),
 	UTIL_FLAG('l', "loopback", &options.loopback, "be server and client on this host"),
 	UTIL_STRING('p', "port", &options.port, "PORT", "TCP port for the arrangements (18650)"),
+	UTIL_REAL(0, "await", &options.patience, "SEC", "wait so long for a server that starts"),
 	UTIL_STRING('b', "bind", &options.bind, "ADDR",
 		"with --server: listen on this address only"),
 	UTIL_STRING(0, "pin", &options.pin, "CPU[,CPU]",
@@ -609,7 +610,7 @@ static int loopback_main(struct session *session)
 
 static int remote_main(struct session *session, const char *host)
 {
-	int sync = perf_sync_connect(host, session->options->port);
+	int sync = perf_sync_connect(host, session->options->port, session->options->patience);
 
 	return sync < 0 ? -1 : client_main(session, sync);
 }

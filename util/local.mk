@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The tools, written against DAT 2.0.
-bin_PROGRAMS += dat_perf dat_info
+bin_PROGRAMS += dat_conf dat_info dat_perf
 
 util_sources = %D%/common.c %D%/common.h
+util_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS)
+util_libs = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 
 dat_perf_SOURCES = $(util_sources) %D%/dat_perf.c %D%/perf.h %D%/perf_dat.c %D%/perf_loop.c \
 	%D%/perf_raw.c %D%/perf_report.c %D%/perf_sync.c
-dat_perf_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
-dat_perf_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
+dat_perf_CPPFLAGS = $(util_cppflags)
+dat_perf_LDADD = $(util_libs)
 
-dat_info_SOURCES = $(util_sources) %D%/dat_info.c
-dat_info_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS)
-dat_info_LDADD = src/libdat2.la $(LIBFABRIC_LIBS) -lm
+child_sources = $(util_sources) %D%/child.c %D%/child.h %D%/fabrics.c %D%/fabrics.h
+# With the registry's parser, that lines mean the same to both.
+conf_sources = %D%/conf.h %D%/conf_file.c %D%/conf_try.c src/conf.c src/datr.h
+conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
+
+dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/check.c %D%/check.h %D%/check_device.c \
+	%D%/check_host.c %D%/check_setup.c %D%/dat_info.c %D%/info.h %D%/info_attr.c \
+	%D%/info_env.c %D%/info_facts.c %D%/info_names.c %D%/info_show.c %D%/process.c %D%/process.h
+dat_info_CPPFLAGS = $(conf_cppflags)
+dat_info_LDADD = $(util_libs)
+
+dat_conf_SOURCES = $(child_sources) $(conf_sources) %D%/conf_make.c %D%/dat_conf.c
+dat_conf_CPPFLAGS = $(conf_cppflags)
+dat_conf_LDADD = $(util_libs)

@@ -167,7 +167,8 @@ enum perf_msg {
 
 int perf_sync_listen(const char *host, const char *port);
 int perf_sync_accept(int listener);
-int perf_sync_connect(const char *host, const char *port);
+/* A server that refuses is asked again for patience seconds: it may be about to start. */
+int perf_sync_connect(const char *host, const char *port, double patience);
 int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len);
 
 /*

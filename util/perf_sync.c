@@ -100,22 +100,35 @@ int perf_sync_accept(int listener)
 	return fd;
 }
 
-int perf_sync_connect(const char *host, const char *port)
+static int connect_any(const struct addrinfo *list)
 {
-	struct addrinfo *list, *ai;
-	int fd = -1, saved = 0;
+	const struct addrinfo *ai;
+	int fd, saved = 0;
 
-	if (resolve(host, port, 0, &list))
-		return -1;
 	for (ai = list; ai; ai = ai->ai_next) {
 		fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd >= 0 && !connect(fd, ai->ai_addr, ai->ai_addrlen))
-			break;
+			return fd;
 		saved = errno;
 		if (fd >= 0)
 			close(fd);
-		fd = -1;
 	}
+	errno = saved;
+	return -1;
+}
+
+int perf_sync_connect(const char *host, const char *port, double patience)
+{
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	int64_t end = perf_now_ns() + (int64_t)(patience * 1e9);
+	struct addrinfo *list;
+	int fd, saved;
+
+	if (resolve(host, port, 0, &list))
+		return -1;
+	while ((fd = connect_any(list)) < 0 && errno == ECONNREFUSED && perf_now_ns() < end)
+		nanosleep(&pause, NULL);
+	saved = errno;
 	freeaddrinfo(list);
 	if (fd < 0)
 		return util_fail("cannot reach dat_perf --server on %s, port %s: %s", host, port,

@@ -35,8 +35,9 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
 }
 
-static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep)
+static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep, uint64_t max_segments)
 {
+	uint32_t most_iov = max_segments ? (uint32_t)max_segments : UINT16_MAX;
 	const struct fi_domain_attr *domain = info->domain_attr;
 	uint64_t max_msg = info->ep_attr->max_msg_size;
 	uint32_t max_regions = at_most(DOFI_CTXTAB_ENTRIES - CTX_RESERVE, domain->mr_cnt);
@@ -45,13 +46,13 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
-	limits->max_iov =
-		at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
-	limits->max_rdma_iov = at_most(UINT16_MAX, info->tx_attr->iov_limit);
+	limits->fabric_iov = at_most(at_most(most_iov, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
+	limits->max_iov = limits->fabric_iov > DOFI_LEAST_IOV ? limits->fabric_iov : DOFI_LEAST_IOV;
 	limits->max_lmrs = max_regions;
 	limits->max_rmrs = max_regions;
 	limits->max_pzs = MAX_PZS;
-	limits->max_srqs = DOFI_SRQ_SUPPORTED ? MAX_EPS : 0;
+	/* Over connected endpoints the messages have to say whose they are. */
+	limits->max_srqs = DOFI_SRQ_SUPPORTED && (shared_ep || dofi_has_data(info)) ? MAX_EPS : 0;
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
@@ -95,6 +96,9 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, DAT_OFI_ATTR_DOMAIN, info->domain_attr->name);
 	name_attr(named, DAT_OFI_ATTR_FABRIC, info->fabric_attr->name);
 	name_attr(named, DAT_OFI_ATTR_VERSION, PACKAGE_VERSION);
+	name_attr(named, DAT_OFI_ATTR_PCI, ia->nic.pci_text);
+	name_attr(named, DAT_OFI_ATTR_NUMA_NODE, ia->nic.node_text);
+	name_attr(named, DAT_OFI_ATTR_CHOICE, ia->nic.why);
 	/* Names that programs written for InfiniBand ask for. */
 	name_attr(named, "DAT_IB_PROVIDER_NAME", "OFI");
 	name_attr(named, "DAT_IB_DEVICE_NAME", ia->name);
@@ -106,14 +110,17 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_EXTENSION_INTERFACE", extensions);
 	name_attr(named, "DAT_IB_FETCH_AND_ADD", notes);
 	name_attr(named, "DAT_IB_CMP_AND_SWAP", notes);
-	name_attr(named, "DAT_IB_IMMED_DATA", notes);
+	name_attr(named, "DAT_IB_IMMED_DATA", DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
 	name_attr(named, "DAT_IB_UD", "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
+	dofi_facts_find(&named->facts, info, ia->order);
+	for (unsigned int i = 0; i < named->facts.count; i++)
+		name_attr(named, named->facts.list[i].name, named->facts.list[i].value);
 }
 
 void dofi_attr_init(struct dofi_ia *ia)
 {
-	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm);
+	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm, ia->params.max_segments);
 	init_named(ia);
 }
 
@@ -170,10 +177,10 @@ static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_rmrs = (DAT_COUNT)limits->max_rmrs;
 	attr->max_rmr_target_address = UINTPTR_MAX;
 	attr->max_srqs = (DAT_COUNT)limits->max_srqs;
-	attr->max_ep_per_srq = DOFI_SRQ_SUPPORTED ? (DAT_COUNT)limits->max_eps : 0;
-	attr->max_recv_per_srq = DOFI_SRQ_SUPPORTED ? (DAT_COUNT)limits->max_dtos : 0;
-	attr->max_iov_segments_per_rdma_read = (DAT_COUNT)limits->max_rdma_iov;
-	attr->max_iov_segments_per_rdma_write = (DAT_COUNT)limits->max_rdma_iov;
+	attr->max_ep_per_srq = limits->max_srqs ? (DAT_COUNT)limits->max_eps : 0;
+	attr->max_recv_per_srq = limits->max_srqs ? (DAT_COUNT)limits->max_dtos : 0;
+	attr->max_iov_segments_per_rdma_read = (DAT_COUNT)limits->max_iov;
+	attr->max_iov_segments_per_rdma_write = (DAT_COUNT)limits->max_iov;
 	attr->max_rdma_read_in = (DAT_COUNT)(limits->max_reads * limits->max_eps);
 	attr->max_rdma_read_out = (DAT_COUNT)(limits->max_reads * limits->max_eps);
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
@@ -197,12 +204,14 @@ static void put_merging(DAT_PROVIDER_ATTR *attr)
 	       sizeof(all));
 }
 
-static void put_srq_attrs(DAT_PROVIDER_ATTR *attr)
+static void put_srq_attrs(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-	attr->srq_supported = DOFI_SRQ_SUPPORTED;
-	attr->srq_watermarks_supported = DOFI_SRQ_WATERMARKS_SUPPORTED;
-	attr->srq_ep_pz_difference_supported = DOFI_SRQ_SUPPORTED;
-	attr->srq_info_supported = DOFI_SRQ_SUPPORTED;
+	bool supported = ia->limits.max_srqs > 0;
+
+	attr->srq_supported = supported;
+	attr->srq_watermarks_supported = supported ? DOFI_SRQ_WATERMARKS_SUPPORTED : 0;
+	attr->srq_ep_pz_difference_supported = supported;
+	attr->srq_info_supported = supported;
 	attr->ep_recv_info_supported = DOFI_EP_RECV_INFO;
 }
 
@@ -224,7 +233,7 @@ static void put_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->pz_support = DAT_PZ_UNIQUE;
 	attr->optimal_buffer_alignment = BUF_ALIGNMENT;
 	put_merging(attr);
-	put_srq_attrs(attr);
+	put_srq_attrs(ia, attr);
 	attr->lmr_sync_req = DAT_FALSE;
 	attr->dto_async_return_guaranteed = DAT_TRUE;
 	attr->rdma_write_for_rdma_read_req = DAT_FALSE;

@@ -113,7 +113,6 @@ static void conn_free(struct dofi_conn *conn)
 /* As the messages of InfiniBand's connection manager that mean the same. */
 static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
 {
-	(void)ia, (void)sent;
 	switch (msg->type) {
 	case DOFI_MSG_REQUEST:
 		COUNTED(IA_CM_REQ);
@@ -254,7 +253,7 @@ static void finish(struct dofi_conn *conn)
 	ep->peeking = false;
 	ep->faulty = false;
 	ep->conn = NULL;
-	ep->state = DAT_EP_STATE_DISCONNECTED;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_reap_flush(ep, conn->end_status);
 	dofi_unlock(&ep->lock);
 	if (conn->end_event)
@@ -373,7 +372,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	ep->remote_qual = conn_qual;
 	ep->local_qual = conn->port_qual;
 	ep->dialled = true;
-	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	DOFI_COUNT(ep, EP_CONNECT, 1);
 	dofi_unlock(&ep->lock);
 	dial(conn);
@@ -538,7 +537,7 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	ep->dialled = false;
 	if (conn->chan)
 		ep->remote_addr = conn->chan->peer.addr;
-	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_unlock(&ep->lock);
 	conn->phase = DOFI_CONN_LINKING;
 	if (!conn->chan) {
@@ -607,7 +606,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 		return;
 	conn->phase = DOFI_CONN_UP;
 	dofi_timer_cancel(conn->ia, &conn->timer);
-	ep->state = DAT_EP_STATE_CONNECTED;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
 	dofi_credit_open(ep);
 	if (conn->active) {
 		if (conn->private_size)
@@ -704,7 +703,7 @@ void dofi_conn_leave(struct dofi_conn *conn)
 	struct dofi_ep *ep = conn->ep;
 
 	dofi_lock(&ep->lock);
-	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	conn->leaving = true;
 	say_leave(conn, ep);
 	dofi_conn_drained(ep);

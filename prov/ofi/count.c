@@ -1,70 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "count.h"
 
+#include "addr.h"
 #include "ep.h"
 #include "evd.h"
 #include "ia.h"
+#include "trans.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#define NAME(counter) [DCNT_##counter] = #counter
-
+#define DOFI_IA_COUNTER(name) "IA_" #name,
 static const char *const ia_names[] = {
-	NAME(IA_PZ_CREATE), NAME(IA_PZ_FREE), NAME(IA_LMR_CREATE), NAME(IA_LMR_FREE),
-	NAME(IA_RMR_CREATE), NAME(IA_RMR_FREE), NAME(IA_PSP_CREATE), NAME(IA_PSP_CREATE_ANY),
-	NAME(IA_PSP_FREE), NAME(IA_RSP_CREATE), NAME(IA_RSP_FREE), NAME(IA_EVD_CREATE),
-	NAME(IA_EVD_FREE), NAME(IA_EP_CREATE), NAME(IA_EP_FREE), NAME(IA_SRQ_CREATE),
-	NAME(IA_SRQ_FREE), NAME(IA_SP_CR), NAME(IA_SP_CR_ACCEPTED), NAME(IA_SP_CR_REJECTED),
-	NAME(IA_MEM_ALLOC), NAME(IA_MEM_ALLOC_DATA), NAME(IA_MEM_FREE), NAME(IA_ASYNC_ERROR),
-	NAME(IA_ASYNC_QP_ERROR), NAME(IA_ASYNC_CQ_ERROR), NAME(IA_CM_LISTEN), NAME(IA_CM_REQ_TX),
-	NAME(IA_CM_REQ_RX), NAME(IA_CM_REP_TX), NAME(IA_CM_REP_RX), NAME(IA_CM_RTU_TX),
-	NAME(IA_CM_RTU_RX), NAME(IA_CM_USER_REJ_TX), NAME(IA_CM_USER_REJ_RX),
-	NAME(IA_CM_ACTIVE_EST), NAME(IA_CM_PASSIVE_EST), NAME(IA_CM_AH_REQ_TX),
-	NAME(IA_CM_AH_REQ_RX), NAME(IA_CM_AH_RESOLVED), NAME(IA_CM_DREQ_TX), NAME(IA_CM_DREQ_RX),
-	NAME(IA_CM_DREP_TX), NAME(IA_CM_DREP_RX), NAME(IA_CM_MRA_TX), NAME(IA_CM_MRA_RX),
-	NAME(IA_CM_REQ_FULLQ_POLL), NAME(IA_CM_ERR), NAME(IA_CM_ERR_REQ_FULLQ),
-	NAME(IA_CM_ERR_REQ_DUP), NAME(IA_CM_ERR_REQ_RETRY), NAME(IA_CM_ERR_REP_DUP),
-	NAME(IA_CM_ERR_REP_RETRY), NAME(IA_CM_ERR_RTU_DUP), NAME(IA_CM_ERR_RTU_RETRY),
-	NAME(IA_CM_ERR_REFUSED), NAME(IA_CM_ERR_RESET), NAME(IA_CM_ERR_TIMEOUT),
-	NAME(IA_CM_ERR_REJ_TX), NAME(IA_CM_ERR_REJ_RX), NAME(IA_CM_ERR_DREQ_DUP),
-	NAME(IA_CM_ERR_DREQ_RETRY), NAME(IA_CM_ERR_DREP_DUP), NAME(IA_CM_ERR_DREP_RETRY),
-	NAME(IA_CM_ERR_MRA_DUP), NAME(IA_CM_ERR_MRA_RETRY), NAME(IA_CM_ERR_UNEXPECTED),
-	NAME(IA_LNK_ERR_RCV), NAME(IA_LNK_ERR_RCV_REM_PHYS), NAME(IA_LNK_ERR_RCV_CONSTRAINT),
-	NAME(IA_LNK_ERR_XMT_DISCARDS), NAME(IA_LNK_ERR_XMT_CONTRAINT),
-	NAME(IA_LNK_ERR_INTEGRITY), NAME(IA_LNK_ERR_EXC_BUF_OVERRUN),
-	NAME(IA_LNK_WARN_RCV_SW_RELAY), NAME(IA_LNK_WARN_XMT_WAIT), NAME(IA_DIAG_ERR_RQ_RAE),
-	NAME(IA_DIAG_ERR_RQ_OOS), NAME(IA_DIAG_ERR_RQ_RIRE), NAME(IA_DIAG_ERR_RQ_UDSDPRD),
-	NAME(IA_DIAG_ERR_SQ_RAE), NAME(IA_DIAG_ERR_SQ_OOS), NAME(IA_DIAG_ERR_SQ_RIRE),
-	NAME(IA_DIAG_ERR_SQ_RREE), NAME(IA_DIAG_ERR_SQ_TREE),
+#include "count.def"
 };
-
+#define DOFI_EP_COUNTER(name) "EP_" #name,
 static const char *const ep_names[] = {
-	NAME(EP_CONNECT), NAME(EP_DISCONNECT), NAME(EP_POST_SEND), NAME(EP_POST_SEND_DATA),
-	NAME(EP_POST_SEND_UD), NAME(EP_POST_SEND_UD_DATA), NAME(EP_POST_RECV),
-	NAME(EP_POST_RECV_DATA), NAME(EP_POST_WRITE), NAME(EP_POST_WRITE_DATA),
-	NAME(EP_POST_WRITE_IMM), NAME(EP_POST_WRITE_IMM_DATA), NAME(EP_POST_READ),
-	NAME(EP_POST_READ_DATA), NAME(EP_POST_CMP_SWAP), NAME(EP_POST_FETCH_ADD), NAME(EP_RECV),
-	NAME(EP_RECV_DATA), NAME(EP_RECV_UD), NAME(EP_RECV_UD_DATA), NAME(EP_RECV_IMM),
-	NAME(EP_RECV_IMM_DATA), NAME(EP_RECV_RDMA_IMM), NAME(EP_RECV_RDMA_IMM_DATA),
+#include "count.def"
 };
-
+#define DOFI_EVD_COUNTER(name) "EVD_" #name,
 static const char *const evd_names[] = {
-	NAME(EVD_WAIT), NAME(EVD_WAIT_BLOCKED), NAME(EVD_WAIT_NOTIFY), NAME(EVD_DEQUEUE),
-	NAME(EVD_DEQUEUE_FOUND), NAME(EVD_DEQUEUE_NOT_FOUND), NAME(EVD_DEQUEUE_POLL),
-	NAME(EVD_DEQUEUE_POLL_FOUND), NAME(EVD_CONN_CALLBACK), NAME(EVD_DTO_CALLBACK),
+#include "count.def"
 };
 
 struct counters {
 	const char *kind;
 	const char *const *names;
 	_Atomic uint64_t *values;
-	int n;
+	int n, nall; /* those of the extensions, and with our own */
 };
 
-#define COUNTERS(word, table, object) \
-	(struct counters){word, table, (object)->counters, sizeof(table) / sizeof((table)[0])}
+#define COUNTERS(word, table, object, nown) \
+	(struct counters){#word, table, (object)->counters, DOFI_CNT_##word##_END - (nown), DOFI_CNT_##word##_END}
+#define COUNTERS_OF_IA(ia)   COUNTERS(IA, ia_names, ia, 0)
+#define COUNTERS_OF_EP(ep)   COUNTERS(EP, ep_names, ep, DOFI_CNT_EP_END - DOFI_CNT_EP_COMPLETED)
+#define COUNTERS_OF_EVD(evd) COUNTERS(EVD, evd_names, evd, DOFI_CNT_EVD_END - DOFI_CNT_EVD_OVERFLOW)
 
 /* False when the handle is of a kind that has none. */
 static bool find(DAT_HANDLE handle, struct counters *c)
@@ -74,11 +47,11 @@ static bool find(DAT_HANDLE handle, struct counters *c)
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
 
 	if (ia)
-		*c = COUNTERS("IA", ia_names, ia);
+		*c = COUNTERS_OF_IA(ia);
 	else if (ep)
-		*c = COUNTERS("EP", ep_names, ep);
+		*c = COUNTERS_OF_EP(ep);
 	else if (evd)
-		*c = COUNTERS("EVD", evd_names, evd);
+		*c = COUNTERS_OF_EVD(evd);
 	return ia || ep || evd;
 }
 
@@ -138,4 +111,120 @@ DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset)
 		       read_one(&c, i, reset));
 	fflush(stdout);
 	return DAT_SUCCESS;
+}
+
+/* --- reports --- */
+
+void dofi_count_retire_ep(struct dofi_ep *ep)
+{
+	for (int i = 0; i < DOFI_CNT_EP_END; i++)
+		atomic_fetch_add_explicit(&ep->obj.ia->closed_eps.counters[i], ep->counters[i], memory_order_relaxed);
+}
+
+static void put_counters(FILE *out, const struct counters *c)
+{
+	for (int i = 0; i < c->nall; i++) {
+		uint64_t value = atomic_load_explicit(&c->values[i], memory_order_relaxed);
+
+		if (value)
+			fprintf(out, " %s=%" PRIu64, c->names[i] + strlen(c->kind) + 1, value);
+	}
+	fputc('\n', out);
+}
+
+static const char *state_name(DAT_EP_STATE state)
+{
+	static const char *const names[] = {
+		[DAT_EP_STATE_UNCONNECTED] = "unconnected",
+		[DAT_EP_STATE_RESERVED] = "reserved",
+		[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] = "passive connection pending",
+		[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] = "active connection pending",
+		[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] = "tentative connection pending",
+		[DAT_EP_STATE_COMPLETION_PENDING] = "completion pending",
+		[DAT_EP_STATE_CONNECTED] = "connected",
+		[DAT_EP_STATE_DISCONNECT_PENDING] = "disconnect pending",
+		[DAT_EP_STATE_DISCONNECTED] = "disconnected",
+	};
+
+	return (size_t)state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state] : "another state";
+}
+
+/* engine.lock held. */
+static void report_ep(FILE *out, struct dofi_ep *ep)
+{
+	struct counters c = COUNTERS_OF_EP(ep);
+	char peer[DOFI_ADDR_TEXT];
+
+	dofi_lock(&ep->lock);
+	fprintf(out, "  EP %p: %s", (void *)ep, state_name(ep->state));
+	if (ep->conn)
+		fprintf(out, ", peer %s", dofi_addr_text(&ep->remote_addr, peer));
+	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head, ep->req.tail - ep->req.issue,
+		dofi_ring_count(&ep->recv));
+	if (ep->conn && ep->peer.grants)
+		fprintf(out, ", credits %u", ep->granted - ep->nsent);
+	if (dofi_ep_starves(ep))
+		fputs(", waits for a receive of the peer", out);
+	fputc(':', out);
+	put_counters(out, &c);
+	dofi_unlock(&ep->lock);
+}
+
+/* EPs don't go while engine.lock is held, but a list belongs to a leaf lock: handles first. */
+static void report_eps(struct dofi_ia *ia, FILE *out)
+{
+	uint32_t n = 0, room;
+	struct dofi_ep **eps;
+
+	dofi_assert_held(&ia->engine.lock);
+	dofi_lock(&ia->obj_lock);
+	room = ia->counts[DAT_HANDLE_TYPE_EP];
+	dofi_unlock(&ia->obj_lock);
+	eps = calloc(room + 1, sizeof(struct dofi_ep *));
+	if (!eps)
+		return;
+	dofi_lock(&ia->obj_lock);
+	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_EP])
+	{
+		if (n < room)
+			eps[n++] = DOFI_CONTAINER(node, struct dofi_ep, obj.siblings);
+	}
+	dofi_unlock(&ia->obj_lock);
+	for (uint32_t i = 0; i < n; i++)
+		report_ep(out, eps[i]);
+	free(eps);
+}
+
+static void report_evds(struct dofi_ia *ia, FILE *out)
+{
+	dofi_lock(&ia->obj_lock);
+	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_EVD])
+	{
+		struct dofi_evd *evd = DOFI_CONTAINER(node, struct dofi_evd, obj.siblings);
+		struct counters c = COUNTERS_OF_EVD(evd);
+
+		fprintf(out, "  EVD %p: events %u%s:", (void *)evd, atomic_load_explicit(&evd->count, memory_order_relaxed),
+			atomic_load_explicit(&evd->waiter, memory_order_relaxed) ? ", a thread waits" : "");
+		put_counters(out, &c);
+	}
+	dofi_unlock(&ia->obj_lock);
+}
+
+void dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked)
+{
+	struct counters c = COUNTERS_OF_IA(ia), closed = COUNTERS_OF_EP(&ia->closed_eps);
+	char addr[DOFI_ADDR_TEXT];
+
+	fprintf(out, "IA %s: provider %s, domain %s, transport %s, address %s:", ia->name, ia->info->fabric_attr->prov_name,
+		ia->info->domain_attr->name, ia->trans->name, dofi_addr_text(&ia->addr, addr));
+	put_counters(out, &c);
+	if (locked)
+		report_eps(ia, out);
+	else
+		fputs("  its EPs can't be told: the engine has been busy for a second\n", out);
+	if (c.values[DOFI_CNT_IA_EP_FREE]) {
+		fputs("  EPs that were freed:", out);
+		put_counters(out, &closed);
+	}
+	report_evds(ia, out);
 }

@@ -7,35 +7,28 @@
 #include "trans.h"
 
 #include <rdma/fi_domain.h>
-#include <rdma/fi_errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-/* InfiniBand's hardware makes the sender try again and lets everything else pass. */
+#define SINK_SIZE 4096u
+
+/*
+ * InfiniBand's hardware makes the sender try again and lets everything else pass. iWARP's ends the connection, as DAT
+ * allows; it has nothing that could carry a grant.
+ */
 bool dofi_credit_needed(const struct fi_info *info)
 {
-	return info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC;
+	return info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC && info->ep_attr->protocol != FI_PROTO_IWARP;
 }
 
 int dofi_credit_init(struct dofi_ia *ia)
 {
 	struct dofi_sink *sink = &ia->sink;
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	int ret;
 
-	sink->page = aligned_alloc(size, size);
-	if (!sink->page)
-		return -FI_ENOMEM;
-	ret = dofi_mr_register(ia, sink->page, size, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &sink->mr, &sink->key, &sink->address);
-	if (ret)
-		free(sink->page);
-	return ret;
+	return dofi_mr_map(ia, SINK_SIZE, 0, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &sink->page, &sink->mr, &sink->key, &sink->address);
 }
 
 void dofi_credit_fini(struct dofi_ia *ia)
 {
-	fi_close(&ia->sink.mr->fid);
-	free(ia->sink.page);
+	dofi_mr_leave(ia, ia->sink.mr, ia->sink.page, SINK_SIZE);
 }
 
 uint32_t dofi_credit_start(struct dofi_ep *ep)
@@ -58,7 +51,7 @@ void dofi_credit_open(struct dofi_ep *ep)
 
 void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
 {
-	int32_t more = (int32_t)((news & ~(DOFI_NEWS_GRANT | DOFI_NEWS_SOLICITED)) - (ep->granted << DOFI_NEWS_SHIFT));
+	int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) - (ep->granted << DOFI_NEWS_SHIFT));
 
 	dofi_assert_held(&ep->lock);
 	/* Grants may overtake each other; the newest counts. */

@@ -61,40 +61,30 @@ static void *map_zeroes(size_t size)
 #define WIRE_SIZE  (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire))
 #define LOCAL_SIZE (DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_local))
 
-static void unmap(struct dofi_ctxtab *tab)
-{
-	if (tab->wire)
-		munmap(tab->wire, WIRE_SIZE);
-	if (tab->local)
-		munmap(tab->local, LOCAL_SIZE);
-	tab->wire = NULL;
-	tab->local = NULL;
-}
-
 int dofi_ctxtab_init(struct dofi_ia *ia)
 {
 	struct dofi_ctxtab *tab = &ia->ctxtab;
-	int ret = -ENOMEM;
+	void *wire;
+	int ret;
 
 	*tab = (struct dofi_ctxtab){.entries = DOFI_CTXTAB_ENTRIES};
-	tab->wire = map_zeroes(WIRE_SIZE);
 	tab->local = map_zeroes(LOCAL_SIZE);
-	if (!tab->wire || !tab->local)
-		goto err_unmap;
+	if (!tab->local)
+		return -ENOMEM;
 	/* A context that was told by a former IA of this address should mean nothing here. */
 	if (getrandom(&tab->first_generation, sizeof(tab->first_generation), 0) < 0) {
 		ret = -errno;
 		goto err_unmap;
 	}
-	ret = dofi_mr_register(ia, tab->wire, WIRE_SIZE, DAT_MEM_PRIV_REMOTE_READ_FLAG, &tab->mr,
-			       &tab->key, &tab->address);
+	ret = dofi_mr_map(ia, WIRE_SIZE, 0, DAT_MEM_PRIV_REMOTE_READ_FLAG, &wire, &tab->mr, &tab->key, &tab->address);
 	if (ret)
 		goto err_unmap;
+	tab->wire = wire;
 	dofi_lock_init(&tab->lock);
 	return 0;
 
 err_unmap:
-	unmap(tab);
+	munmap(tab->local, LOCAL_SIZE);
 	return ret;
 }
 
@@ -102,8 +92,10 @@ void dofi_ctxtab_fini(struct dofi_ia *ia)
 {
 	struct dofi_ctxtab *tab = &ia->ctxtab;
 
-	fi_close(&tab->mr->fid);
-	unmap(tab);
+	dofi_mr_leave(ia, tab->mr, tab->wire, WIRE_SIZE);
+	tab->wire = NULL;
+	munmap(tab->local, LOCAL_SIZE);
+	tab->local = NULL;
 	dofi_lock_fini(&tab->lock);
 }
 

@@ -20,11 +20,7 @@
 #define DOFI_MEM_PRIV_REMOTE_ATOMIC 0u /* not in this generation */
 #define DOFI_EVD_EXTENSION_FLAG 0u
 
-/* Nobody could ask for them. */
 #define DOFI_EXTENSIONS 0
-#define DOFI_COUNTERS(kind)
-#define DOFI_COUNT(object, counter, n) ((void)0)
-#define DOFI_COUNT_SHARED(object, counter) ((void)0)
 
 static inline void dofi_cno_param_set_proxy(DAT_CNO_PARAM *param, const DAT_OS_WAIT_PROXY_AGENT *agent, int fd)
 {
@@ -48,14 +44,6 @@ static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, boo
 #include <dat2/dat_ib_extensions.h>
 #define DOFI_RMR_ADDR(triplet) ((triplet)->virtual_address)
 #define DOFI_EXTENSIONS 1
-#define DOFI_COUNTERS(kind) _Atomic uint64_t counters[DCNT_##kind##_ALL_COUNTERS];
-/* Cheap: where two threads count at once, one may be lost. */
-#define DOFI_COUNT(object, counter, n)                                                                      \
-	atomic_store_explicit(&(object)->counters[DCNT_##counter],                                           \
-			      atomic_load_explicit(&(object)->counters[DCNT_##counter], memory_order_relaxed) + (n), \
-			      memory_order_relaxed)
-#define DOFI_COUNT_SHARED(object, counter) \
-	((void)atomic_fetch_add_explicit(&(object)->counters[DCNT_##counter], 1, memory_order_relaxed))
 /* A path that was only requested may be single; one that is required is refused (EP-095). */
 #define DOFI_CONNECT_FLAGS_KNOWN ((unsigned int)(DAT_CONNECT_MULTIPATH_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG))
 #define DOFI_CONNECT_FLAGS_REFUSED ((unsigned int)DAT_CONNECT_MULTIPATH_REQUIRED_FLAG)

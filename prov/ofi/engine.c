@@ -24,6 +24,9 @@
 /* A poller looks at sockets and events only every so often: the progress thread watches them meanwhile. */
 #define POLLS_PER_FULL_ROUND 64
 
+/* While consumers poll on and on, the progress thread looks less and less often whether they still do: each look costs them a little. */
+#define MAX_QUIET 16
+
 uint64_t dofi_now(void)
 {
 	struct timespec ts;
@@ -252,6 +255,15 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 	dofi_cno_run_agents(ia);
 }
 
+/* A consumer may stay inside the fabric for long, where copying is the fabric's work: two that drive would only be in each other's way. */
+static bool is_busy(struct dofi_engine *e)
+{
+	if (!dofi_trylock(&e->lock))
+		return true;
+	dofi_unlock(&e->lock);
+	return false;
+}
+
 /* Nobody else drives: serve until a consumer does. */
 static void drive(struct dofi_ia *ia, uint32_t activity)
 {
@@ -305,14 +317,15 @@ static void *progress_main(void *arg)
 	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
 	ask_for_short_slice();
+	dofi_nic_enter_thread(ia->name, &ia->nic);
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
-		if (now != seen) {
+		if (now != seen || is_busy(e)) {
 			seen = now;
 			watch_quietly(ia, sleep);
-			if (sleep < 4 * quantum)
-				sleep += quantum;
+			if (sleep < MAX_QUIET * quantum)
+				sleep *= 2;
 		} else if (dofi_wait_drive_begin(ia)) {
 			sleep = quantum;
 			drive(ia, seen);
@@ -415,6 +428,10 @@ void dofi_engine_exit(struct dofi_ia *ia)
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec++;
 	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
+	if (!dofi_trylock(&e->lock))
+		return;
+	e->trans = &at_rest;
+	dofi_unlock(&e->lock);
 }
 
 void dofi_engine_stop(struct dofi_ia *ia)

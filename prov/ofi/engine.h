@@ -65,8 +65,9 @@ struct dofi_engine {
 
 int dofi_engine_init(struct dofi_ia *ia);  /* 0 or -errno; descriptors only */
 int dofi_engine_start(struct dofi_ia *ia); /* adds the fabric's wait objects, starts the progress thread */
-void dofi_engine_exit(struct dofi_ia *ia); /* at exit(): the thread leaves the fabric alone from now on */
 void dofi_engine_stop(struct dofi_ia *ia); /* joins the thread; rounds leave the fabric alone from now on */
+/* The process ends: from here on the library leaves the fabric alone, whose provider may be unloaded next. */
+void dofi_engine_exit(struct dofi_ia *ia);
 void dofi_engine_fini(struct dofi_ia *ia);
 /* A thread of ours, which takes no signals. 0 or -errno. */
 int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);

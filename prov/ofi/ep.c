@@ -9,6 +9,7 @@
 #include "srq.h"
 #include "trans.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state)
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
 {
 	dofi_lock(&ep->lock);
-	ep->state = state;
+	dofi_ep_enter_state(ep, state);
 	dofi_unlock(&ep->lock);
 }
 
@@ -77,17 +78,36 @@ static uint32_t widest(DAT_COUNT a, DAT_COUNT b, DAT_COUNT c)
 	return (uint32_t)(m > c ? m : c);
 }
 
-static int init_rings(struct dofi_ring *req, struct dofi_ring *recv, const DAT_EP_ATTR *attr, bool has_srq)
-{
-	int ret = dofi_ring_init(req, (uint32_t)attr->max_request_dtos,
-				 widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov));
+struct rings {
+	struct dofi_ring req, recv, parts;
+};
 
-	if (ret)
-		return ret;
-	ret = dofi_ring_init(recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov);
-	if (ret)
-		dofi_ring_fini(req);
-	return ret;
+static void fini_rings(struct rings *rings)
+{
+	dofi_ring_fini(&rings->req);
+	dofi_ring_fini(&rings->recv);
+	dofi_ring_fini(&rings->parts);
+}
+
+static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq, struct rings *rings)
+{
+	uint32_t limit = ia->limits.fabric_iov;
+
+	*rings = (struct rings){0};
+	if (!dofi_ring_init(&rings->req, (uint32_t)attr->max_request_dtos,
+			    widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov), limit) &&
+	    !dofi_ring_init(&rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov, limit) &&
+	    !dofi_parts_init(&rings->parts, &rings->req))
+		return 0;
+	fini_rings(rings);
+	return -ENOMEM;
+}
+
+static void set_rings(struct dofi_ep *ep, const struct rings *rings)
+{
+	ep->req = rings->req;
+	ep->recv = rings->recv;
+	ep->parts = rings->parts;
 }
 
 /* The mark that comes with the attributes is for EPs of an SRQ; programs leave it 0 where they don't know of it. */
@@ -103,6 +123,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	DAT_EP_ATTR effective;
 	DAT_RETURN ret = dofi_ep_attr_resolve(ia, attr, recv || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
 					      req || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, srq, &effective);
+	struct rings rings;
 	struct dofi_ep *ep;
 
 	if (ret != DAT_SUCCESS)
@@ -131,8 +152,9 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 		goto err_rcache;
 	if (dofi_mail_attach(ep))
 		goto err_rcache;
-	if (init_rings(&ep->req, &ep->recv, &effective, srq))
+	if (init_rings(ia, &effective, srq, &rings))
 		goto err_mail;
+	set_rings(ep, &rings);
 	ret = attach_evds(ep);
 	if (ret != DAT_SUCCESS)
 		goto err_rings;
@@ -143,8 +165,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	return DAT_SUCCESS;
 
 err_rings:
-	dofi_ring_fini(&ep->req);
-	dofi_ring_fini(&ep->recv);
+	fini_rings(&rings);
 err_mail:
 	dofi_mail_detach(ep);
 err_rcache:
@@ -179,8 +200,8 @@ static void drop_posted(struct dofi_ep *ep)
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++)
 		if (dofi_ring_at(&ep->req, i)->op == DOFI_OP_BIND)
 			dofi_bind_cancel(dofi_wr_bind(dofi_ring_at(&ep->req, i)));
-	dofi_ring_fini(&ep->req);
-	dofi_ring_fini(&ep->recv);
+	fini_rings(&(struct rings){ep->req, ep->recv, ep->parts});
+	ep->req.base = ep->recv.base = ep->parts.base = NULL;
 }
 
 void dofi_ep_destroy(struct dofi_ep *ep)
@@ -196,6 +217,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	drop_posted(ep);
 	ep->req.limit = ep->recv.limit = 0;
 	dofi_unlock(&ep->lock);
+	dofi_count_retire_ep(ep);
 	free(ep->rcache);
 	free(ep->aux);
 	dofi_mail_detach(ep);
@@ -370,7 +392,7 @@ struct ep_config {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *req_evd, *conn_evd;
 	DAT_EP_ATTR attr;
-	struct dofi_ring req, recv;
+	struct rings rings;
 };
 
 static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param, struct ep_config *c)
@@ -442,10 +464,10 @@ static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 	dofi_obj_use(c->pz);
 	dofi_obj_unuse(ep->pz);
 	ep->pz = c->pz;
-	dofi_ring_move(&c->req, &ep->req);
-	dofi_ring_move(&c->recv, &ep->recv);
-	ep->req = c->req;
-	ep->recv = c->recv;
+	dofi_ring_move(&c->rings.req, &ep->req);
+	dofi_ring_move(&c->rings.recv, &ep->recv);
+	dofi_ring_fini(&ep->parts); /* none is under way without a connection */
+	set_rings(ep, &c->rings);
 	forbid_foreign_receives(ep);
 	return DAT_SUCCESS;
 }
@@ -467,14 +489,12 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	ret = modify_state_ok(ep, mask);
 	if (ret == DAT_SUCCESS)
 		ret = plan_config(ep, mask, param, &config);
-	if (ret == DAT_SUCCESS && init_rings(&config.req, &config.recv, &config.attr, ep->srq))
+	if (ret == DAT_SUCCESS && init_rings(ep->obj.ia, &config.attr, ep->srq, &config.rings))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	else if (ret == DAT_SUCCESS) {
 		ret = apply_config(ep, &config);
-		if (ret != DAT_SUCCESS) {
-			dofi_ring_fini(&config.req);
-			dofi_ring_fini(&config.recv);
-		}
+		if (ret != DAT_SUCCESS)
+			fini_rings(&config.rings);
 	}
 	dofi_unlock(&ep->lock);
 	dofi_engine_leave(ep->obj.ia);
@@ -572,7 +592,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 	dofi_engine_enter(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
-		ep->state = DAT_EP_STATE_UNCONNECTED;
+		dofi_ep_enter_state(ep, DAT_EP_STATE_UNCONNECTED);
 		ep->remote_qual = ep->local_qual = 0;
 		ep->dialled = false;
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {

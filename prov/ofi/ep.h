@@ -9,10 +9,12 @@
 #include "engine.h"
 #include "mem.h"
 #include "object.h"
+#include "probe.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+struct bounce;
 struct dofi_bell_peer;
 struct dofi_conn;
 struct dofi_evd;
@@ -36,10 +38,12 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	/* Ours; those from 0x40 on aren't in rings. */
 	DOFI_OP_SEND_INVALIDATE = 0x20, /* a send in events */
 	DOFI_OP_PEEK = 0x40,	 /* reads the peer's context table; no event */
-	DOFI_OP_SRQ_RECV = 0x41, /* a receive of an SRQ, not taken yet */
-	DOFI_OP_GRANT = 0x42,	 /* a receive for news that come by themselves */
-	DOFI_OP_ORPHAN = 0x43,	 /* its connection is over */
-	DOFI_OP_DRAIN = 0x44,	 /* a receive for what comes after the end of its connection; drain.h */
+	DOFI_OP_PART = 0x41,	 /* of a request; segments.h */
+	/* From here on of no EP. */
+	DOFI_OP_SRQ_RECV = 0x42, /* a receive of an SRQ, not taken yet */
+	DOFI_OP_GRANT = 0x43,	 /* a receive for news that come by themselves */
+	DOFI_OP_ORPHAN = 0x44,	 /* its connection is over */
+	DOFI_OP_DRAIN = 0x45,	 /* a receive for what comes after the end of its connection; drain.h */
 };
 
 enum dofi_wr_state {
@@ -62,16 +66,26 @@ struct dofi_wr {
 	uint8_t flags;	/* DAT_COMPLETION_FLAGS */
 	uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done; of a receive that can only fail, before */
 	uint16_t niov;
-	uint16_t solicited; /* receive: the message asked for a notification */
+	bool solicited; /* receive: the message asked for a notification */
+	uint8_t split;	/* segments.h */
 	uint64_t length;    /* bytes to move; receive: capacity, then what came */
 	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it; receive: the PZ of its segments */
-	uint64_t faddr;	    /* RDMA: as the fabric knows it; with rkey, once resolved; atomic: both operands */
-	uint64_t rkey;
+	union {
+		uint64_t faddr; /* RDMA: as the fabric knows it; with rkey, once resolved; atomic: both operands */
+		struct bounce *bounce; /* message, receive: where its segments are, when it is split */
+	};
+	union {
+		uint64_t rkey;
+		struct dofi_wr *next; /* of ep->held */
+	};
 	uint32_t rctx; /* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
 	uint8_t step;  /* of an operation that the fabric takes in several */
 	bool written;  /* one of them, the write, is complete */
-	uint8_t note;  /* receive: enum dofi_note_kind, or 0 */
+	union {
+		uint8_t note;  /* receive: enum dofi_note_kind, or 0 */
+		uint8_t given; /* RDMA in parts: segments that were given to the fabric */
+	};
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
 };
 
@@ -84,6 +98,7 @@ struct dofi_ring {
 	uint32_t mask;
 	uint32_t limit; /* how many may be outstanding */
 	uint16_t max_iov;
+	uint16_t fabric_iov; /* what one operation of the fabric takes */
 	uint32_t head, issue, tail;
 };
 
@@ -187,6 +202,7 @@ struct dofi_ep {
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
 	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
 	struct dofi_ring req, recv;
+	struct dofi_ring parts; /* of requests; no ring where the fabric takes as many segments as programs give */
 	uint32_t reads, writes; /* given to the fabric and not complete */
 	bool unfenced;		/* a write went since the last fence; only where the fabric has fences */
 	uint64_t send_tag, recv_tag; /* rdm transport */
@@ -199,6 +215,7 @@ struct dofi_ep {
 	uint32_t recv_base;	   /* ...counted from this index of the receive ring... */
 	uint32_t announced;	   /* ...and knows of so many */
 	uint32_t granted;	   /* messages that the peer can receive, in this connection */
+	struct dofi_wr *held;	   /* from an SRQ: messages that overtook earlier ones */
 	bool ending_soon;	   /* the peer said goodbye... */
 	uint32_t last_message;	   /* ...after so many messages */
 	bool faulty;	      /* an operation failed: the engine breaks the connection */
@@ -244,6 +261,13 @@ struct dofi_ep {
 	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
 	struct dofi_wr *aux; /* the operation that fills the scratch */
 };
+
+/* engine.lock and lock held. */
+static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
+{
+	DOFI_PROBE3(state, ep, ep->state, state);
+	ep->state = state;
+}
 
 static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
 {
@@ -327,6 +351,18 @@ bool dofi_ep_starves(const struct dofi_ep *ep);
 bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
+/* A request or receive ended. ep->lock held. */
+static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
+{
+	DOFI_COUNT(ep, EP_COMPLETED, 1);
+	if (__builtin_expect(status != DAT_DTO_SUCCESS, 0)) {
+		if (status == DAT_DTO_ERR_FLUSHED)
+			DOFI_COUNT(ep, EP_FLUSHED, 1);
+		else
+			DOFI_COUNT(ep, EP_ERRORS, 1);
+	}
+}
+
 /* A message came: with which note, so long. ep->lock held. */
 static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
 {
@@ -337,7 +373,6 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
 		DOFI_COUNT(ep, EP_RECV, 1);
 		DOFI_COUNT(ep, EP_RECV_DATA, length);
 	}
-	(void)ep, (void)length;
 }
 
 /*

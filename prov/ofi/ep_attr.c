@@ -33,7 +33,7 @@ static void defaults(const struct dofi_ia *ia, bool has_recv_evd, bool has_req_e
 	attr->max_recv_dtos = has_recv_evd ? DEFAULT_DTOS : 0;
 	attr->max_request_dtos = has_req_evd ? DEFAULT_DTOS : 0;
 	attr->max_recv_iov = attr->max_request_iov = (DAT_COUNT)limits->max_iov;
-	attr->max_rdma_read_iov = attr->max_rdma_write_iov = (DAT_COUNT)limits->max_rdma_iov;
+	attr->max_rdma_read_iov = attr->max_rdma_write_iov = (DAT_COUNT)limits->max_iov;
 	attr->max_rdma_read_in = attr->max_rdma_read_out = DEFAULT_READS;
 	attr->srq_soft_hw = DAT_HW_DEFAULT;
 }
@@ -66,8 +66,8 @@ static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 	       within(asked->max_request_dtos, limits->max_dtos) && within(asked->max_recv_iov, limits->max_iov) &&
 	       within(asked->max_request_iov, limits->max_iov) &&
 	       within(asked->max_rdma_read_in, limits->max_reads) && within(asked->max_rdma_read_out, limits->max_reads) &&
-	       within(asked->max_rdma_read_iov, limits->max_rdma_iov) &&
-	       within(asked->max_rdma_write_iov, limits->max_rdma_iov) && asked->ep_transport_specific_count >= 0 &&
+	       within(asked->max_rdma_read_iov, limits->max_iov) &&
+	       within(asked->max_rdma_write_iov, limits->max_iov) && asked->ep_transport_specific_count >= 0 &&
 	       asked->ep_provider_specific_count >= 0;
 }
 
@@ -108,7 +108,7 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 	return DAT_SUCCESS;
 }
 
-int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
+int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov, uint32_t fabric_iov)
 {
 	size_t stride = sizeof(struct dofi_wr) + max_iov * (sizeof(struct iovec) + sizeof(void *));
 	uint32_t size = 1;
@@ -127,6 +127,7 @@ int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
 	ring->mask = size - 1;
 	ring->limit = limit;
 	ring->max_iov = (uint16_t)max_iov;
+	ring->fabric_iov = (uint16_t)fabric_iov;
 	ring->head = ring->issue = ring->tail = 0;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "cno.h"
 #include "ia.h"
 #include "log.h"
+#include "probe.h"
 #include "srq.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ static bool append(struct dofi_evd *evd, const struct dofi_event *event, bool no
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
 	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
 		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
+	DOFI_PROBE3(event, evd, event->number, event->handle);
 	*slot(evd, evd->tail++) = *event;
 	publish_count(evd);
 	if (notify)
@@ -105,6 +107,8 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	ok = append(evd, event, notify);
 	report = !ok && !evd->overflown;
 	evd->overflown |= !ok;
+	if (!ok)
+		DOFI_COUNT(evd, EVD_OVERFLOW, 1);
 	dofi_unlock(&evd->lock);
 	if (report)
 		report_overflow(evd);

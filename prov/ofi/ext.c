@@ -5,6 +5,16 @@
 #include "ep.h"
 #include "ia.h"
 
+/* count.def has the numbers of the header. */
+#define SAME(kind, name) \
+	_Static_assert((int)DOFI_CNT_##kind##_##name == (int)DCNT_##kind##_##name, "place in count.def");
+#define DOFI_IA_COUNTER(name)  SAME(IA, name)
+#define DOFI_EP_COUNTER(name)  SAME(EP, name)
+#define DOFI_EVD_COUNTER(name) SAME(EVD, name)
+#define DOFI_EP_OWN_COUNTER(name)
+#define DOFI_EVD_OWN_COUNTER(name)
+#include "count.def"
+
 /* --- transfers --- */
 
 static DAT_RETURN fetch_and_add(DAT_HANDLE ep, va_list args)

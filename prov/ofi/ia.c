@@ -9,6 +9,7 @@
 #include "mem.h"
 #include "sp.h"
 #include "srq.h"
+#include "stats.h"
 #include "trans.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@
 #define CQ_SIZE_MIN  256u
 /* A fork waits so long for the engines to come to rest. */
 #define FORK_LOCK_NS 100000000u
+/* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
+#define REPORT_LOCK_NS 1000000000u
 
 /* --- every IA of the process --- */
 
@@ -42,9 +45,9 @@ static struct dofi_ia *ia_of(struct dofi_list *node)
 	return DOFI_CONTAINER(node, struct dofi_ia, all);
 }
 
-static bool lock_engine_for_fork(struct dofi_ia *ia)
+static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
 {
-	uint64_t deadline = dofi_now() + FORK_LOCK_NS;
+	uint64_t deadline = dofi_now() + ns;
 
 	while (!dofi_trylock(&ia->engine.lock)) {
 		if (dofi_now() > deadline)
@@ -62,7 +65,7 @@ static void before_fork(void)
 	{
 		struct dofi_ia *ia = ia_of(node);
 
-		ia->at_rest = lock_engine_for_fork(ia);
+		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
 		dofi_lock(&ia->obj_lock);
 	}
 }
@@ -104,6 +107,7 @@ static void after_fork_in_child(void)
 	}
 	release_after_fork();
 	dofi_list_init(&all_ias);
+	dofi_stats_fork_child();
 }
 
 /*
@@ -111,12 +115,30 @@ static void after_fork_in_child(void)
  */
 static void at_exit(void)
 {
+	dofi_stats_exit();
 	pthread_mutex_lock(&all_lock);
 	FOR_ALL_IAS(node)
 	{
 		dofi_cm_exit(ia_of(node));
 		dofi_engine_exit(ia_of(node));
 	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+void dofi_ia_report(struct dofi_ia *ia, FILE *out)
+{
+	bool locked = lock_engine_within(ia, REPORT_LOCK_NS);
+
+	dofi_count_report(ia, out, locked);
+	if (locked)
+		dofi_unlock(&ia->engine.lock);
+}
+
+void dofi_ia_report_all(FILE *out)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	dofi_ia_report(ia_of(node), out);
 	pthread_mutex_unlock(&all_lock);
 }
 
@@ -247,50 +269,38 @@ static int open_trans(struct dofi_ia *ia)
 static void close_trans(struct dofi_ia *ia)
 {
 	ia->trans->close(ia);
+	dofi_mr_unmap_all(ia);
 }
 
 /* --- scratch --- */
 
+/* The stack lies behind the slots: late reads give theirs back when the endpoint is closed. */
 static int open_scratch(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;
 	uint32_t n = ia->limits.max_eps;
-	size_t size = n * sizeof(*s->slots);
 	uint64_t key, address;
+	void *memory;
 	int ret;
 
-	s->free_stack = malloc(n * sizeof(*s->free_stack));
-	if (!s->free_stack)
-		return -FI_ENOMEM;
-	s->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->slots == MAP_FAILED) {
-		ret = -errno;
-		goto err_stack;
-	}
-	ret = dofi_mr_register(ia, s->slots, size,
-			       DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &s->mr,
-			       &key, &address);
+	ret = dofi_mr_map(ia, n * sizeof(*s->slots), n * sizeof(*s->free_stack),
+			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory, &s->mr, &key, &address);
 	if (ret)
-		goto err_slots;
+		return ret;
+	s->slots = memory;
+	s->free_stack = (uint32_t *)(void *)(s->slots + n);
 	s->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(s->mr) : NULL;
 	for (s->nfree = 0; s->nfree < n; s->nfree++)
 		s->free_stack[s->nfree] = n - 1 - s->nfree;
 	return 0;
-
-err_slots:
-	munmap(s->slots, size);
-err_stack:
-	free(s->free_stack);
-	return ret;
 }
 
 static void close_scratch(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;
 
-	close_fid(ia, &s->mr->fid, "registration of the scratch memory");
-	munmap(s->slots, ia->limits.max_eps * sizeof(*s->slots));
-	free(s->free_stack);
+	dofi_bounces_leave(ia);
+	dofi_mr_leave(ia, s->mr, s->slots, ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
 }
 
 bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
@@ -326,6 +336,7 @@ static const struct step {
 	{"opening the event queue", open_eq, close_eq},
 	{"opening the completion queue", open_cq, close_cq},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
+	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
@@ -347,12 +358,12 @@ static void go_down(struct dofi_ia *ia, size_t from)
 /* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
 #define FDS_OF_A_STEP 16
 
-/* Fabrics that ran out of descriptors may speak of no more than an I/O error; the system knows. */
+/* Fabrics that ran out of descriptors may speak of no more than an I/O error, or offer nothing; the system knows. */
 static int true_error(int ret)
 {
 	int fds[FDS_OF_A_STEP], n = 0;
 
-	if (ret != -FI_EIO)
+	if (ret != -FI_EIO && ret != -FI_ENODATA)
 		return ret;
 	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		n++;
@@ -365,7 +376,9 @@ static int true_error(int ret)
 
 static const char *advice(int err)
 {
-	return err == EMFILE ? "; allow the process more (ulimit -n)" : "";
+	if (err == EMFILE)
+		return "; allow the process more (ulimit -n)";
+	return err == ENOMEM ? dofi_mr_limit() : "";
 }
 
 static int go_up(struct dofi_ia *ia)
@@ -502,13 +515,21 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
 	if (!ret)
-		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans);
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
-	if (ret)
-		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : not_found;
+	if (ret) {
+		ret = true_error(ret);
+		if (ret == -EMFILE)
+			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name, advice(EMFILE));
+		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
+	}
+	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
+	ia->writes_overtake = dofi_writes_overtake(ia->info);
+	ia->has_data = dofi_has_data(ia->info);
+	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
@@ -564,6 +585,7 @@ static DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_BOOLEAN thread_safe, DAT_
 		return ret;
 	}
 	list_ia(ia);
+	dofi_stats_start(ia);
 	*handle_p = ia;
 	return DAT_SUCCESS;
 }
@@ -755,6 +777,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	by_agent = in_agent();
 	if (!retire_ia(ia))
 		return DOFI_BAD_HANDLE(IA);
+	dofi_stats_closing(ia);
 	stop_transfers(ia);
 	if (by_agent)
 		tear_down_elsewhere(ia);

@@ -11,16 +11,20 @@
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "fact.h"
 #include "leftover.h"
+#include "nic.h"
 #include "note.h"
 #include "object.h"
 #include "param.h"
+#include "segments.h"
 #include "select.h"
 #include "wait.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 struct dofi_rdm;
 struct dofi_trans_ops;
@@ -36,8 +40,9 @@ struct fid_pep;
 
 /* What dat_ia_query promises and create calls enforce; derived from fi_info once. */
 struct dofi_limits {
-	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_rdma_iov, max_lmrs,
+	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_lmrs,
 		max_rmrs, max_pzs, max_srqs, max_reads;
+	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
 };
 
@@ -52,9 +57,10 @@ struct dofi_scratch {
 
 /* Named attributes of the provider; values point to constants, into ia->info or to text. */
 struct dofi_named {
-	DAT_NAMED_ATTR list[20];
+	DAT_NAMED_ATTR list[32];
 	uint32_t count;
 	char mtu[12];
+	struct dofi_facts facts;
 };
 
 struct dofi_ia {
@@ -66,6 +72,7 @@ struct dofi_ia {
 	struct dofi_params params;
 	struct dofi_limits limits;
 	struct dofi_named named;
+	struct dofi_nic nic;
 	struct sockaddr_storage addr; /* port 0 */
 
 	struct fi_info *info;
@@ -81,13 +88,17 @@ struct dofi_ia {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	enum dofi_order order;
-	bool reads_overtake; /* an earlier write, on this fabric */
+	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
+	bool has_data;	     /* messages can carry completion data */
+	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
+	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
+	uint32_t nleft;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_engine engine;
@@ -98,6 +109,7 @@ struct dofi_ia {
 	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
 	struct dofi_mail mail;
+	struct dofi_bounces bounces;
 
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
@@ -112,6 +124,9 @@ struct dofi_ia {
 	struct dofi_list doomed[DOFI_HANDLE_TYPES];
 
 	DOFI_COUNTERS(IA)
+	struct {
+		DOFI_COUNTERS(EP)
+	} closed_eps;
 	struct dofi_evd *_Atomic async_evd; /* NULL: out of scope */
 	bool async_evd_ours;
 };
@@ -155,6 +170,11 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 				     const char **ia_params_p);
 /* The number by which the registry knows an IA; the pointer itself where it keeps none. */
 DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
+
+/* --- ia.c, for stats.c --- */
+/* Counters and objects of an IA, or of every IA of the process. */
+void dofi_ia_report(struct dofi_ia *ia, FILE *out);
+void dofi_ia_report_all(FILE *out);
 
 /* --- attr.c --- */
 /* Limits from ia->info, and the named attributes. */

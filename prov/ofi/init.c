@@ -168,8 +168,7 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_para
 {
 	const char *level = getenv("DAT_OFI_LOG");
 
-	if (level)
-		dofi_log_set_level(level);
+	dofi_log_set_level(level ? level : "");
 	if (!info || !memchr(info->ia_name, '\0', sizeof(info->ia_name)))
 		return;
 	if (info->dapl_version_major != DAT_VERSION_MAJOR ||

@@ -22,6 +22,7 @@ void dofi_ep_stall(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (ep->stalled)
 		return;
+	DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue, ep->recv.tail - ep->recv.issue);
 	ep->stalled = true;
 	dofi_lock(&e->stalled_lock);
 	dofi_list_add_tail(&e->stalled, &ep->stalled_link);
@@ -33,6 +34,8 @@ void dofi_ep_stall(struct dofi_ep *ep)
 /* Ends a request on our own account; the engine breaks the connection. */
 static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
 {
+	if (wr->split)
+		dofi_parts_sever(ep, wr);
 	wr->status = (uint8_t)status;
 	wr->state = DOFI_WR_DONE;
 	ep->faulty = true;
@@ -148,7 +151,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
 			return WAIT;
-	if (dofi_op_is_noted(wr->op)) {
+	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
 		enum verdict verdict = find_mailbox(ep);
 
 		if (verdict != GO)
@@ -167,11 +170,31 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) ? WAIT : GO;
 }
 
+/* More segments than the fabric takes: of a message afterwards there is one. */
+static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (dofi_op_is_rdma(wr->op)) {
+		wr->state = DOFI_WR_ISSUED;
+		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_note_start(ep, wr) : dofi_parts_start(ep, wr, 0);
+		if (ret)
+			wr->state = DOFI_WR_QUEUED;
+		return ret;
+	}
+	return dofi_bounce_take(ep->obj.ia, &ep->req, wr);
+}
+
 static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	ssize_t ret = 0;
 
+	if (wr->niov > ep->req.fabric_iov) {
+		ret = start_split(ep, wr);
+		if (ret || wr->niov > ep->req.fabric_iov)
+			return ret;
+	}
 	wr->state = DOFI_WR_ISSUED;
 	switch (wr->op) {
 	case DOFI_OP_SEND:
@@ -206,6 +229,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->state = DOFI_WR_QUEUED;
 	else
 		ep->dirty = true;
+	DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
 	return ret;
 }
 
@@ -228,15 +252,27 @@ static void issue_requests(struct dofi_ep *ep)
 		}
 		ret = start(ep, wr);
 		if (ret == -FI_EAGAIN) {
+			DOFI_COUNT(ep, EP_AGAIN, 1);
 			dofi_ep_stall(ep);
 			return;
 		}
+		if (ret > 0)
+			return; /* what completes before goes on with it */
 		if (ret) {
 			refuse(ep);
 			return;
 		}
 		ring->issue++;
 	}
+}
+
+static ssize_t receive(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = 0;
+
+	if (wr->niov > ep->recv.fabric_iov)
+		ret = dofi_bounce_take(ep->obj.ia, &ep->recv, wr);
+	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 
 static void issue_receives(struct dofi_ep *ep)
@@ -250,13 +286,16 @@ static void issue_receives(struct dofi_ep *ep)
 		wr->state = DOFI_WR_ISSUED;
 		if (wr->status != DAT_DTO_SUCCESS)
 			wr->niov = 0; /* whatever comes, its memory is left alone */
-		ret = ep->obj.ia->trans->recv(ep, wr);
+		ret = receive(ep, wr);
+		DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
 		if (ret) {
 			wr->state = DOFI_WR_QUEUED;
-			if (ret == -FI_EAGAIN)
+			if (ret == -FI_EAGAIN) {
+				DOFI_COUNT(ep, EP_AGAIN, 1);
 				dofi_ep_stall(ep);
-			else
+			} else {
 				refuse(ep);
+			}
 			return;
 		}
 		ring->issue++;

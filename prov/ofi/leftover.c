@@ -13,9 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PREFIX	 "fi_shm://"
 #define DIR_PATH "/dev/shm"
 #define DYING_NS 1000000000u
+
+int dofi_leftover_probe(void)
+{
+	int fd = open(DIR_PATH, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
 
 /* A process whose parent did not notice its end yet. */
 static bool is_zombie(long pid)
@@ -77,7 +86,7 @@ static void look_again(struct dofi_timer *timer)
 void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name)
 {
 	ia->leftover.timer.fire = look_again;
-	ia->leftover.possible = !strncmp((const char *)name, PREFIX, sizeof(PREFIX) - 1);
+	ia->leftover.possible = !strncmp((const char *)name, DOFI_SHM_PREFIX, sizeof(DOFI_SHM_PREFIX) - 1);
 	if (ia->leftover.possible)
 		sweep(ia->name);
 }

@@ -11,10 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define DOFI_SHM_PREFIX "fi_shm://" /* of the fabric's addresses */
+
 struct dofi_leftover {
 	bool possible; /* this fabric leaves some */
 	struct dofi_timer timer;
 };
+
+/* 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x crashes when it can't. */
+int dofi_leftover_probe(void);
 
 /* `name` is the fabric's address of ours. Removes what dead processes of this user have left so far. */
 void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name);

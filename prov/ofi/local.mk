@@ -7,14 +7,15 @@ lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
 noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
 
 dofi_sources = \
+	%D%/fact.c %D%/fact.h \
 	%D%/addr.c %D%/addr.h %D%/api.h %D%/attr.c %D%/bell.c %D%/bell.h %D%/chan.c %D%/chan.h %D%/cm.c %D%/cno.c \
-	%D%/cno.h %D%/conn.c %D%/conn.h %D%/cookie.c %D%/cookie.h %D%/cr.c %D%/credit.c %D%/credit.h %D%/ctxtab.c \
+	%D%/cno.h %D%/conn.c %D%/conn.h %D%/cookie.c %D%/cookie.h %D%/count.c %D%/count.def %D%/count.h %D%/cr.c %D%/credit.c %D%/credit.h %D%/ctxtab.c \
 	%D%/ctxtab.h %D%/dat_api.h %D%/drain.c %D%/drain.h %D%/engine.c %D%/engine.h %D%/ep.c %D%/ep.h %D%/ep_attr.c \
 	%D%/ep_attr.h %D%/ep_connect.c %D%/error.c %D%/error.h %D%/evd.c %D%/evd.h %D%/ia.c \
 	%D%/ia.h %D%/init.c %D%/issue.c %D%/leftover.c %D%/leftover.h %D%/list.h %D%/listen.c %D%/lmr.c %D%/lock.h %D%/log.c \
-	%D%/log.h %D%/mem.h %D%/mr.c %D%/note.c %D%/note.h %D%/object.c %D%/object.h %D%/orphan.c %D%/orphan.h %D%/param.c %D%/param.def \
-	%D%/param.h %D%/post.c %D%/psp.c %D%/pz.c %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/select.c \
-	%D%/select.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h %D%/stale.c %D%/trans.h %D%/trans_msg.c %D%/trans_rdm.c \
+	%D%/log.h %D%/log_fabric.c %D%/mem.h %D%/mr.c %D%/netdev.c %D%/netdev.h %D%/nic.c %D%/nic.h %D%/note.c %D%/note.h %D%/object.c %D%/object.h %D%/orphan.c %D%/orphan.h %D%/param.c %D%/param.def \
+	%D%/param.h %D%/post.c %D%/probe.h %D%/psp.c %D%/pz.c %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/segments.c %D%/segments.h %D%/select.c \
+	%D%/select.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h %D%/stale.c %D%/stats.c %D%/stats.h %D%/topo.c %D%/topo.h %D%/topo_hwloc.c %D%/trans.h %D%/trans_msg.c %D%/trans_rdm.c \
 	%D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h
 
 dofi_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
@@ -25,7 +26,7 @@ dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
 %C%_libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
 %C%_libdofi1_la_LIBADD = $(dofi_libs)
 
-%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api20.c %D%/count.c %D%/count.h %D%/ext.c %D%/ext.h
+%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api20.c %D%/ext.c %D%/ext.h
 %C%_libdofi2_la_SHORTNAME = v2
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)

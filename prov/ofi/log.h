@@ -3,18 +3,32 @@
 #define DOFI_LOG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 enum dofi_log_level { DOFI_LOG_OFF, DOFI_LOG_ERROR, DOFI_LOG_WARN, DOFI_LOG_INFO, DOFI_LOG_DEBUG };
 
 extern _Atomic enum dofi_log_level dofi_log_level; /* of the whole process */
 
-void dofi_log_set_level(const char *word); /* an unknown word leaves the level and warns */
+/*
+ * An unknown word leaves the level and warns; an empty one takes what OFED's DAPL_DBG_TYPE asks for, else warnings. Where to
+ * log is decided here, too: DAPL_DBG_DEST, else standard error.
+ */
+void dofi_log_set_level(const char *word);
+
+bool dofi_log_level_of(const char *word, enum dofi_log_level *level_p);
+
+/* libfabric's own log up to this level (a word as above, empty: leave it alone) goes the same way. */
+void dofi_log_fabric(const char *word);
 
 /*
- * One line on standard error: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
+ * One line: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
  */
 void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Text of several lines that was asked for, whatever the level is. */
+void dofi_log_text(const char *text, size_t size);
 
 /* The arguments are not evaluated when the level is off. */
 #define DOFI_LOG(level, ...)                                                                \

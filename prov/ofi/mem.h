@@ -61,6 +61,18 @@ struct dofi_rmr {
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 
+/* After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit. */
+const char *dofi_mr_limit(void);
+
+/*
+ * Memory of the IA's own, registered as above; 0 or a negative error. What is late on the fabric may still reach it when the
+ * registration is closed: it is unmapped by dofi_mr_unmap_all, when the endpoint is gone. `extra` bytes behind it are not registered.
+ */
+int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges, void **memory_p,
+		struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size);
+void dofi_mr_unmap_all(struct dofi_ia *ia);
+
 /*
  * A bind on its way through its EP's request queue. When its turn comes the RMR's new context
  * becomes usable by peers and replaces the former one. All functions may be called with ep->lock

@@ -4,9 +4,13 @@
 #include "log.h"
 #include "mem.h"
 
+#include <errno.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
@@ -33,6 +37,18 @@ static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
 	int ret = fi_mr_bind(mr, &ia->shared_ep->fid, 0);
 
 	return ret ? ret : fi_mr_enable(mr);
+}
+
+const char *dofi_mr_limit(void)
+{
+	static _Thread_local char text[128];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof(text), "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
+		 (unsigned long long)limit.rlim_cur / 1024);
+	return text;
 }
 
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
@@ -64,8 +80,40 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 err_close:
 	fi_close(&mr->fid);
 err:
-	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length,
-		   buf, fi_strerror(-ret),
-		   ret == -FI_ENOMEM ? "; see also the limit of locked memory (ulimit -l)" : "");
+	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
+		   ret == -FI_ENOMEM ? dofi_mr_limit() : "");
 	return ret;
+}
+
+int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges, void **memory_p,
+		struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	void *memory = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	ret = dofi_mr_register(ia, memory, size, privileges, mr_p, key_p, address_p);
+	if (ret)
+		munmap(memory, size + extra);
+	else
+		*memory_p = memory;
+	return ret;
+}
+
+void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size)
+{
+	int ret = fi_close(&mr->fid);
+
+	if (ret)
+		DOFI_LOG_E("%s: closing a registration of the library's own failed: %s", ia->name, fi_strerror(-ret));
+	ia->left[ia->nleft++] = (struct iovec){memory, size};
+}
+
+void dofi_mr_unmap_all(struct dofi_ia *ia)
+{
+	while (ia->nleft) {
+		ia->nleft--;
+		munmap(ia->left[ia->nleft].iov_base, ia->left[ia->nleft].iov_len);
+	}
 }

@@ -6,13 +6,12 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "mem.h"
 #include "trans.h"
 
-#include <errno.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Completion data: kind, number of the receiver's connection, value. */
 #define KIND_SHIFT  61
@@ -24,6 +23,11 @@
 uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
 {
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
+}
+
+bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
+{
+	return op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
 
 /* --- mailboxes --- */
@@ -48,17 +52,11 @@ int dofi_mail_open(struct dofi_ia *ia)
 	mail->boxes = NULL;
 	if (!dofi_mail_possible(ia))
 		return 0;
-	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	ret = dofi_mr_register(ia, mem, size, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mail->mr,
-			       &mail->key, &mail->address);
-	if (ret) {
-		munmap(mem, size);
-		return ret;
-	}
-	mail->boxes = mem;
-	return 0;
+	ret = dofi_mr_map(ia, size, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem, &mail->mr, &mail->key,
+			  &mail->address);
+	if (!ret)
+		mail->boxes = mem;
+	return ret;
 }
 
 void dofi_mail_close(struct dofi_ia *ia)
@@ -67,9 +65,7 @@ void dofi_mail_close(struct dofi_ia *ia)
 
 	if (!mail->boxes)
 		return;
-	if (fi_close(&mail->mr->fid))
-		DOFI_LOG_E("%s: the registration of the mailboxes can't be closed", ia->name);
-	munmap(mail->boxes, ia->limits.max_eps * sizeof(*mail->boxes));
+	dofi_mr_leave(ia, mail->mr, mail->boxes, ia->limits.max_eps * sizeof(*mail->boxes));
 	mail->boxes = NULL;
 }
 
@@ -133,14 +129,33 @@ static ssize_t put_note(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t v
 /* Steps of a write with immediate data. The fabric tells of the write alone. */
 enum { STEP_DATA, STEP_NOTE, STEP_MESSAGE, STEP_END };
 
+static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint64_t word = dofi_note_word(ep, DOFI_NOTE_LENGTH, (uint32_t)wr->length);
+
+	if (wr->niov > ep->req.fabric_iov)
+		return dofi_parts_start(ep, wr, word);
+	return wr->length ? ep->obj.ia->trans->write_noted(ep, wr, word) : 0;
+}
+
+static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = ep->obj.ia->trans->write_immediate(ep, wr, *dofi_wr_immediate(&ep->req, wr));
+
+	if (ret)
+		return ret;
+	wr->step = STEP_END;
+	ep->nsent++;
+	return 0;
+}
+
 static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	ssize_t ret = 0;
 
 	if (wr->step == STEP_DATA) {
-		if (wr->length)
-			ret = trans->write_noted(ep, wr, dofi_note_word(ep, DOFI_NOTE_LENGTH, (uint32_t)wr->length));
+		ret = write_data(ep, wr);
 		wr->step = ret ? STEP_DATA : STEP_NOTE;
 	}
 	if (wr->step == STEP_NOTE) {
@@ -161,6 +176,8 @@ static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 
 bool dofi_note_outstanding(const struct dofi_wr *wr)
 {
+	if (dofi_op_is_rdma(wr->op) && wr->given)
+		return false; /* its parts are */
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return wr->step > STEP_DATA && wr->length && !wr->written;
 	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND && !dofi_op_is_atomic(wr->op);
@@ -247,6 +264,8 @@ bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	if (dofi_op_is_native(ep->obj.ia, wr->op))
+		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return start_write_immediate(ep, wr);
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)

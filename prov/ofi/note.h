@@ -7,6 +7,8 @@
  * A note about a message goes right before it, and is kept until the message's receive completes: immediate data, with the
  * length of the write that they belong to, and the context that a Send invalidates.
  *
+ * InfiniBand has writes with immediate data of its own, which take the peer's receive: no notes there.
+ *
  * Mail is an atomic operation, which the engine of the target carries out, and the answer to it. What a peer may have posted
  * behind it and could overtake it (reads, writes) waits for the answer.
  */
@@ -52,6 +54,9 @@ static inline bool dofi_op_is_noted(uint8_t op)
 {
 	return op >= DOFI_OP_WRITE_IMM;
 }
+
+/* The fabric does by itself what takes notes elsewhere. */
+bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
 
 /* Takes a receive of the peer. */
 static inline bool dofi_op_is_message(uint8_t op)

@@ -124,7 +124,6 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 
 static void count_object(struct dofi_ia *ia, DAT_HANDLE_TYPE type, bool made)
 {
-	(void)ia, (void)made;
 	switch (type) {
 		COUNTED(EP);
 		COUNTED(EVD);

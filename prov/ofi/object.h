@@ -9,6 +9,7 @@
 #ifndef DOFI_OBJECT_H
 #define DOFI_OBJECT_H
 
+#include "count.h"
 #include "dat_api.h"
 #include "list.h"
 #include "lock.h"

@@ -44,10 +44,27 @@ static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memo
 	}
 }
 
+/* The copies have no bounce buffers: the fabric has them. */
+static void disown(struct dofi_ring *ring)
+{
+	for (uint32_t i = ring->head; i != ring->tail; i++)
+		if (dofi_note_outstanding(dofi_ring_at(ring, i)))
+			dofi_ring_at(ring, i)->split = 0;
+}
+
+static void take_back(struct dofi_ring *ring, char *memory)
+{
+	if (!memory)
+		return;
+	free(ring->base);
+	ring->base = memory;
+}
+
 int dofi_orphans_leave(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint32_t count = count_outstanding(&ep->req) + count_outstanding(&ep->recv) + ep->peeking;
+	uint32_t nparts = count_outstanding(&ep->parts);
+	uint32_t count = count_outstanding(&ep->req) + count_outstanding(&ep->recv) + nparts + ep->peeking;
 	struct dofi_orphans *orphans;
 	struct dofi_wr *aux;
 
@@ -64,13 +81,18 @@ int dofi_orphans_leave(struct dofi_ep *ep)
 		goto err;
 	orphans->memory[0] = replace(&ep->req);
 	orphans->memory[1] = orphans->memory[0] ? replace(&ep->recv) : NULL;
-	if (!orphans->memory[1])
+	orphans->memory[2] = orphans->memory[1] && nparts ? replace(&ep->parts) : NULL;
+	if (!orphans->memory[1] || (nparts && !orphans->memory[2]))
 		goto err_scratch;
-	orphans->memory[2] = (char *)ep->aux;
+	orphans->memory[3] = (char *)ep->aux;
 	orphans->count = count;
 	orphans->ia = ia;
 	mark(orphans, ep->req, orphans->memory[0]);
 	mark(orphans, ep->recv, orphans->memory[1]);
+	if (nparts)
+		mark(orphans, ep->parts, orphans->memory[2]);
+	disown(&ep->req);
+	disown(&ep->recv);
 	ep->aux->op = DOFI_OP_ORPHAN;
 	ep->aux->orphans = orphans;
 	ep->aux = aux;
@@ -78,10 +100,8 @@ int dofi_orphans_leave(struct dofi_ep *ep)
 	return 0;
 
 err_scratch:
-	if (orphans->memory[0]) {
-		free(ep->req.base);
-		ep->req.base = orphans->memory[0];
-	}
+	take_back(&ep->req, orphans->memory[0]);
+	take_back(&ep->recv, orphans->memory[1]);
 	dofi_scratch_give(ia, ep->scratch);
 	ep->scratch = orphans->scratch;
 err:
@@ -95,7 +115,7 @@ static void bury(struct dofi_orphans *orphans)
 	dofi_list_del(&orphans->link);
 	if (orphans->scratch != DOFI_NO_SCRATCH)
 		dofi_scratch_give(orphans->ia, orphans->scratch);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		free(orphans->memory[i]);
 	free(orphans);
 }
@@ -121,6 +141,8 @@ void dofi_orphans_done(struct dofi_wr *wr)
 {
 	struct dofi_orphans *orphans = wr->orphans;
 
+	if (wr->split)
+		dofi_bounce_give(wr, 0);
 	if (!--orphans->count)
 		bury(orphans);
 }

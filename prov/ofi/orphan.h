@@ -23,7 +23,7 @@ struct dofi_orphans {
 	struct dofi_ia *ia;
 	uint32_t count;	  /* completions to come */
 	uint32_t scratch; /* the EP's former slot, which a late read may fill; or DOFI_NO_SCRATCH */
-	char *memory[3];  /* both rings and aux */
+	char *memory[4];  /* the rings and aux */
 };
 
 /* Takes everything of the EP's that the fabric still has. 0 or -ENOMEM, nothing done. engine.lock and ep->lock held. */

@@ -283,6 +283,7 @@ int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_par
 	if (!good)
 		return -EINVAL;
 	dofi_log_set_level(p->log);
+	dofi_log_fabric(p->fabric_log);
 	warn_unknown_variables();
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "ep.h"
 #include "evd.h"
 #include "ia.h"
+#include "note.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -71,7 +72,8 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 	wr->state = DOFI_WR_QUEUED;
 	wr->flags = (uint8_t)flags;
 	wr->status = DAT_DTO_SUCCESS;
-	wr->solicited = 0;
+	wr->solicited = false;
+	wr->split = 0;
 	wr->length = length;
 	wr->resolved = true;
 	wr->step = wr->note = 0;
@@ -87,7 +89,6 @@ static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DT
 /* ep->lock held. */
 static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
 {
-	(void)ep, (void)length;
 	switch (op) {
 		COUNTED(SEND, SEND);
 		COUNTED(SEND_INVALIDATE, SEND);
@@ -124,13 +125,17 @@ static void trim(struct dofi_wr *wr)
 static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
 {
 	struct dofi_ia *ia = ep->obj.ia;
+	const struct dofi_wr *wr = dofi_ring_at(ring, ring->tail);
 
-	count_post(ep, dofi_ring_at(ring, ring->tail)->op, dofi_ring_at(ring, ring->tail)->length);
+	DOFI_PROBE4(post, ep, wr->op, wr->cookie, wr->length);
+	count_post(ep, wr->op, wr->length);
 	ring->tail++;
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ring->issue + 1 == ring->tail || !ep->stalled)
 		dofi_ep_issue(ep);
+	if (ring->issue != ring->tail && ring == &ep->req)
+		DOFI_COUNT(ep, EP_HELD, 1);
 	dofi_unlock(&ep->lock);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;
@@ -152,10 +157,10 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep)
 	return DAT_SUCCESS;
 }
 
-/* As request_ready, for an operation that begins with a note. */
-static DAT_RETURN noted_ready(const struct dofi_ep *ep)
+/* As request_ready, for an operation that needs notes or their equal. */
+static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->mail.boxes)
+	if (!ep->obj.ia->mail.boxes && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return request_ready(ep);
 }
@@ -206,7 +211,7 @@ static inline DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, st
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
-	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep) : request_ready(ep);
+	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = request_length(ep, r, &length);
@@ -345,6 +350,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 		return refuse(ep, ret);
 	wr = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, DOFI_OP_BIND, cookie, flags, 0);
+	wr->niov = 0;
 	ret = dofi_bind_prepare(rmr, ep->pz, triplet, privileges, dofi_wr_bind(wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
@@ -397,6 +403,7 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
+	wr->faddr = wr->rkey = 0;
 	if (n)
 		aim(wr, remote);
 	return commit(ep, &ep->req);

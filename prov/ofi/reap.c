@@ -21,7 +21,8 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool recv = wr->op == DOFI_OP_RECV;
 
-	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+	/* Where messages carry nothing, each may have been meant to. */
+	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG && ep->obj.ia->has_data)
 		return wr->solicited || wr->status != DAT_DTO_SUCCESS;
 	return !(wr->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
@@ -36,9 +37,10 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 		.dto = {.cookie = wr->cookie, .length = wr->length},
 	};
 
+	dofi_ep_count_completed(ep, wr->status);
 	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return;
-	if (dofi_op_is_noted(wr->op) || wr->note)
+	if (dofi_op_is_noted(wr->op) || (wr->note && wr->op == DOFI_OP_RECV))
 		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, &event);
 	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
 		ep->faulty = true; /* a completion is lost: the connection can't go on */
@@ -65,6 +67,14 @@ void dofi_reap_release(struct dofi_ep *ep)
 	release_ring(ep, &ep->req, ep->req_evd);
 }
 
+/* The fabric has nothing of it any more. */
+static void unsplit(struct dofi_wr *wr)
+{
+	if (wr->split && !dofi_op_is_rdma(wr->op))
+		dofi_bounce_give(wr, 0);
+	wr->split = 0;
+}
+
 static void flush_ring(struct dofi_ring *ring, uint8_t first_status)
 {
 	bool broken = false;
@@ -79,6 +89,7 @@ static void flush_ring(struct dofi_ring *ring, uint8_t first_status)
 		}
 		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_QUEUED)
 			dofi_bind_cancel(dofi_wr_bind(wr));
+		unsplit(wr);
 		wr->state = DOFI_WR_DONE;
 		wr->status = broken ? DAT_DTO_ERR_FLUSHED : first_status;
 		broken = true;
@@ -92,6 +103,8 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	flush_ring(&ep->recv, DAT_DTO_ERR_FLUSHED);
 	flush_ring(&ep->req, first_status);
 	ep->reads = ep->writes = 0;
+	ep->parts.head = ep->parts.tail;
+	dofi_srq_forget_held(ep);
 	dofi_reap_release(ep);
 }
 
@@ -181,35 +194,47 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 		fail_path(ep, FI_EACCES);
 }
 
+static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
+	ep->reads -= wr->op == DOFI_OP_READ;
+	ep->writes -= wr->op == DOFI_OP_WRITE;
+	if (wr->split)
+		dofi_bounce_give(wr, err ? 0 : length);
+	if (err)
+		failed(ep, wr, err);
+	else
+		succeeded(ep, wr, length, news);
+	dofi_reap_release(ep);
+}
+
+/* The receives that are of no EP; one for grants is given back as the endpoint closes. */
+static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+{
+	if (wr->op == DOFI_OP_SRQ_RECV)
+		dofi_srq_done(wr, err, length, number, news);
+	else if (wr->op == DOFI_OP_ORPHAN)
+		dofi_orphans_done(wr);
+	else if (wr->op == DOFI_OP_DRAIN)
+		dofi_drain_done(wr);
+}
+
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
-	if (wr->op == DOFI_OP_SRQ_RECV) {
-		dofi_srq_done(wr, err, length, number, news);
+	if (wr->op >= DOFI_OP_SRQ_RECV) {
+		other_done(wr, err, length, number, news);
 		return;
 	}
-	if (wr->op == DOFI_OP_ORPHAN) {
-		dofi_orphans_done(wr);
-		return;
-	}
-	if (wr->op == DOFI_OP_DRAIN) {
-		dofi_drain_done(wr);
-		return;
-	}
-	if (wr->op == DOFI_OP_GRANT)
-		return; /* given back as the endpoint closes */
+	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
 	if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);
 	} else {
-		ep->reads -= wr->op == DOFI_OP_READ;
-		ep->writes -= wr->op == DOFI_OP_WRITE;
-		if (err)
-			failed(ep, wr, err);
-		else
-			succeeded(ep, wr, length, news);
-		dofi_reap_release(ep);
+		if (wr->op == DOFI_OP_PART)
+			wr = dofi_parts_done(ep, wr, err);
+		if (wr)
+			finished(ep, wr, err, length, news);
 	}
 	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue(ep);

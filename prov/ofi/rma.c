@@ -74,6 +74,8 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
+	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
+		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey, wr);
 	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
 }
 

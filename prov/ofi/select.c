@@ -3,14 +3,12 @@
 
 #include "addr.h"
 #include "log.h"
+#include "netdev.h"
+#include "nic.h"
 #include "param.h"
 #include "trans.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -28,6 +26,7 @@ struct row {
 	enum fi_ep_type ep_type;
 	uint64_t caps;
 	int mr_mode;
+	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
 };
 
@@ -35,9 +34,9 @@ struct row {
 
 /* A fence must be asked for, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 4},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 4},
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -56,10 +55,14 @@ struct search {
 	const struct dofi_params *params;
 	bool has_addr;
 	struct sockaddr_storage addr; /* what params->addr says */
+	bool has_subnet, has_pci;
+	struct dofi_subnet subnet;
+	struct fi_pci_attr pci;
 	struct fi_info *lists[NROWS];
 	const struct fi_info *best;
 	const struct row *best_row;
 	unsigned int best_rank;
+	struct dofi_nic *nic;
 	struct refusal refusals[MAX_REFUSALS];
 	unsigned int nrefusals;
 };
@@ -75,115 +78,6 @@ static bool info_addr(const struct fi_info *info, struct sockaddr_storage *addr_
 	    info->addr_format != FI_SOCKADDR_IN6)
 		return false;
 	return dofi_addr_set(addr_p, info->src_addr, 0);
-}
-
-/* The bytes of the host address; their number. */
-static size_t host_bytes(const struct sockaddr_storage *addr, struct in6_addr *bytes_p)
-{
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-
-	memset(bytes_p, 0, sizeof(*bytes_p));
-	if (addr->ss_family == AF_INET) {
-		memcpy(&v4, addr, sizeof(v4));
-		memcpy(bytes_p, &v4.sin_addr, sizeof(v4.sin_addr));
-		return sizeof(v4.sin_addr);
-	}
-	memcpy(&v6, addr, sizeof(v6));
-	*bytes_p = v6.sin6_addr;
-	return sizeof(v6.sin6_addr);
-}
-
-static bool is_loopback(const struct sockaddr_storage *addr)
-{
-	struct in6_addr ip;
-
-	if (host_bytes(addr, &ip) == sizeof(struct in_addr))
-		return ip.s6_addr[0] == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&ip);
-}
-
-static bool is_link_local(const struct sockaddr_storage *addr)
-{
-	struct in6_addr ip;
-
-	return host_bytes(addr, &ip) == sizeof(ip) && IN6_IS_ADDR_LINKLOCAL(&ip);
-}
-
-static bool is_any(const struct sockaddr_storage *addr)
-{
-	struct in6_addr ip;
-
-	host_bytes(addr, &ip);
-	return IN6_IS_ADDR_UNSPECIFIED(&ip);
-}
-
-/* Whether the two name one host address; scopes are not looked at. */
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	struct in6_addr ip_a, ip_b;
-
-	host_bytes(a, &ip_a);
-	host_bytes(b, &ip_b);
-	return a->ss_family == b->ss_family && IN6_ARE_ADDR_EQUAL(&ip_a, &ip_b);
-}
-
-static bool netdev_has(const char *netdev, const struct sockaddr_storage *addr)
-{
-	struct sockaddr_storage other;
-	struct ifaddrs *all;
-	bool found = false;
-
-	if (getifaddrs(&all))
-		return false;
-	for (struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
-		found = ifa->ifa_addr && !strcmp(ifa->ifa_name, netdev) &&
-			dofi_addr_set(&other, ifa->ifa_addr, 0) && same_host(addr, &other);
-	freeifaddrs(all);
-	return found;
-}
-
-/*
- * An address by which other hosts reach this one: IPv4 rather than IPv6, the loopback if nothing
- * else.
- */
-static bool host_addr(struct sockaddr_storage *addr_p)
-{
-	unsigned int least = UINT32_MAX;
-	struct ifaddrs *all;
-
-	if (getifaddrs(&all))
-		return false;
-	for (struct ifaddrs *ifa = all; ifa; ifa = ifa->ifa_next) {
-		struct sockaddr_storage addr;
-		unsigned int rank;
-
-		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) ||
-		    !dofi_addr_set(&addr, ifa->ifa_addr, 0) || is_link_local(&addr))
-			continue;
-		rank = (is_loopback(&addr) ? 2 : 0) + (addr.ss_family == AF_INET6);
-		if (rank < least) {
-			least = rank;
-			*addr_p = addr;
-		}
-	}
-	freeifaddrs(all);
-	return least != UINT32_MAX;
-}
-
-static bool parse_addr(const char *text, struct sockaddr_storage *addr_p)
-{
-	struct sockaddr_in v4 = {.sin_family = AF_INET};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-
-	memset(addr_p, 0, sizeof(*addr_p));
-	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
-		memcpy(addr_p, &v4, sizeof(v4));
-	else if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1)
-		memcpy(addr_p, &v6, sizeof(v6));
-	else
-		return false;
-	return true;
 }
 
 /* Only the kernel knows: all of 127.0.0.0/8 is ours, though no netdev lists it. 0 or an errno. */
@@ -244,13 +138,32 @@ static void refuse(struct search *s, const struct fi_info *info, const char *rea
 
 /* --- judging --- */
 
-static bool domain_matches(const struct search *s, const struct fi_info *info,
-			   const struct sockaddr_storage *addr)
+static bool on_device(const struct fi_info *info, const struct fi_pci_attr *pci)
+{
+	struct fi_pci_attr own;
+
+	return dofi_nic_pci(info, &own) && dofi_pci_equal(&own, pci);
+}
+
+/* "ib0" names a device by the netdev that lies on it. */
+static bool domain_matches(const struct search *s, const struct fi_info *info, const struct sockaddr_storage *addr)
 {
 	const char *wanted = s->params->domain;
+	struct fi_pci_attr pci;
 
-	/* "ib0" names a device by the netdev that lies on it. */
-	return !*wanted || !strcmp(wanted, domain_of(info)) || (addr && netdev_has(wanted, addr));
+	if (!*wanted || !strcmp(wanted, domain_of(info)))
+		return true;
+	return addr ? dofi_netdev_has(wanted, addr) : dofi_netdev_pci(wanted, &pci) && on_device(info, &pci);
+}
+
+static bool subnet_matches(const struct search *s, const struct fi_info *info, const struct sockaddr_storage *addr)
+{
+	struct fi_pci_attr pci;
+
+	if (!s->has_subnet)
+		return true;
+	return addr ? dofi_subnet_has(&s->subnet, addr)
+		    : dofi_nic_pci(info, &pci) && dofi_pci_in_subnet(&pci, &s->subnet);
 }
 
 static bool link_is_down(const struct fi_info *info)
@@ -264,9 +177,13 @@ static const char *objection(const struct search *s, const struct fi_info *info,
 {
 	if (!domain_matches(s, info, addr))
 		return "another domain is asked for";
-	if (s->has_addr && addr && !same_host(addr, &s->addr))
+	if (s->has_addr && addr && !dofi_addr_same_host(addr, &s->addr))
 		return "another address is asked for";
-	if (addr && is_link_local(addr))
+	if (!subnet_matches(s, info, addr))
+		return "another subnet is asked for";
+	if (s->has_pci && !on_device(info, &s->pci))
+		return "another PCI device is asked for";
+	if (addr && dofi_addr_is_link_local(addr))
 		return "its address is link-local, which DAT addresses can't tell apart";
 	if (link_is_down(info))
 		return "its link is down";
@@ -276,7 +193,7 @@ static const char *objection(const struct search *s, const struct fi_info *info,
 /* tcp says so of the loopback, shm of itself. */
 static bool is_host_only(const struct fi_info *info, const struct sockaddr_storage *addr)
 {
-	return (addr && is_loopback(addr)) ||
+	return (addr && dofi_addr_is_loopback(addr)) ||
 	       (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM));
 }
 
@@ -289,6 +206,8 @@ static unsigned int rank_of(const struct fi_info *info, const struct sockaddr_st
 		rank += 1000;
 	if (!info->nic)
 		rank += 100;
+	if (dofi_netdev_is_virtual(domain_of(info)))
+		rank += 200;
 	if (!addr)
 		rank += 20;
 	else if (addr->ss_family == AF_INET6)
@@ -354,7 +273,7 @@ static int query_row(struct search *s, const struct row *row)
 	struct sockaddr_storage addr;
 	int ret = 0;
 
-	hints = hints_for(s, row->ep_type, row->caps, 0, row->mr_mode);
+	hints = hints_for(s, row->ep_type, row->caps, row->mode, row->mr_mode);
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->domain_attr->cq_data_size = row->cq_data_size;
@@ -446,6 +365,38 @@ static void explain_others(struct search *s)
 	fi_freeinfo(list);
 }
 
+/* --- devices that are equal but for their place --- */
+
+static bool listed(const struct fi_info *const *list, unsigned int n, const struct fi_info *info)
+{
+	while (n--)
+		if (!strcmp(domain_of(list[n]), domain_of(info)))
+			return true;
+	return false;
+}
+
+/* Devices on one fabric reach the same peers, by all we know; netdevs of a host may not. */
+static bool equals_best(const struct search *s, const struct fi_info *info)
+{
+	struct sockaddr_storage storage, *addr = info_addr(info, &storage) ? &storage : NULL;
+	const char *fabric = s->best->fabric_attr->name;
+
+	return info->nic && info->nic->bus_attr && !strcmp(provider_of(info), provider_of(s->best)) && fabric &&
+	       info->fabric_attr->name && !strcmp(fabric, info->fabric_attr->name) && !objection(s, info, addr) &&
+	       rank_of(info, addr) == s->best_rank;
+}
+
+static void choose_device(struct search *s)
+{
+	const struct fi_info *equals[DOFI_MAX_EQUALS] = {s->best};
+	unsigned int n = 1;
+
+	for (const struct fi_info *info = s->best->next; info && n < DOFI_MAX_EQUALS; info = info->next)
+		if (!listed(equals, n, info) && equals_best(s, info))
+			equals[n++] = info;
+	s->best = equals[dofi_nic_choose(s->params, equals, n, s->nic)];
+}
+
 /* --- report --- */
 
 static void put_refusals(const struct search *s, FILE *out)
@@ -466,7 +417,8 @@ static void put_wish(const struct search *s, FILE *out)
 		const char *key, *value;
 	} wishes[] = {
 		{"provider", p->provider},   {"domain", p->domain},	      {"addr", p->addr},
-		{"transport", p->transport}, {"FI_PROVIDER", env ? env : ""},
+		{"transport", p->transport}, {"subnet", p->subnet},	      {"pci", p->pci},
+		{"FI_PROVIDER", env ? env : ""},
 	};
 	const char *before = " (";
 
@@ -514,6 +466,8 @@ static void report_choice(const struct search *s)
 		dofi_addr_text(&addr, text);
 	DOFI_LOG_I("IA %s uses provider %s, domain %s, %s, transport %s", s->ia_name,
 		   provider_of(s->best), domain_of(s->best), text, s->best_row->trans->name);
+	DOFI_LOG_I("IA %s: %s%s%s is %s", s->ia_name, domain_of(s->best), *s->nic->pci_text ? " at PCI " : "",
+		   s->nic->pci_text, s->nic->why);
 	out = s->nrefusals ? open_memstream(&refused, &size) : NULL;
 	if (!out)
 		return;
@@ -536,9 +490,22 @@ static int check_wish(struct search *s)
 			   FI_MAJOR(version), FI_MINOR(version));
 		return -FI_ENOSYS;
 	}
+	if (dofi_nic_check(s->ia_name, p))
+		return -FI_EINVAL;
+	s->has_subnet = *p->subnet;
+	if (s->has_subnet && !dofi_subnet_parse(&s->subnet, p->subnet)) {
+		DOFI_LOG_E("IA %s: subnet=%s is not a subnet such as 192.0.2.0/24", s->ia_name, p->subnet);
+		return -FI_EINVAL;
+	}
+	s->has_pci = *p->pci;
+	if (s->has_pci && !dofi_pci_parse(&s->pci, p->pci)) {
+		DOFI_LOG_E("IA %s: pci=%s is not an address such as 0000:3b:00.0; lspci -D lists them", s->ia_name,
+			   p->pci);
+		return -FI_EINVAL;
+	}
 	if (!*p->addr)
 		return 0;
-	if (!parse_addr(p->addr, &s->addr)) {
+	if (!dofi_addr_parse(p->addr, &s->addr)) {
 		DOFI_LOG_E("IA %s: addr=%s is not a numeric IPv4 or IPv6 address", s->ia_name,
 			   p->addr);
 		return -FI_EINVAL;
@@ -590,6 +557,7 @@ static int search_best(struct search *s, struct fi_info **info_p)
 		report_none(s);
 		return -FI_ENODATA;
 	}
+	choose_device(s);
 	*info_p = fi_dupinfo(s->best);
 	if (!*info_p)
 		return -FI_ENOMEM;
@@ -598,7 +566,7 @@ static int search_best(struct search *s, struct fi_info **info_p)
 }
 
 int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
-		const struct dofi_trans_ops **trans_p)
+		const struct dofi_trans_ops **trans_p, struct dofi_nic *nic_p)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	int ret;
@@ -607,6 +575,7 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 		return -FI_ENOMEM;
 	s->ia_name = ia_name;
 	s->params = params;
+	s->nic = nic_p;
 	ret = search_best(s, info_p);
 	if (!ret)
 		*trans_p = s->best_row->trans;
@@ -619,11 +588,13 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p)
 {
-	if (*params->addr && parse_addr(params->addr, addr_p))
+	struct dofi_subnet subnet;
+
+	if (*params->addr && dofi_addr_parse(params->addr, addr_p))
 		return 0;
-	if (info_addr(info, addr_p) && !is_any(addr_p))
+	if (info_addr(info, addr_p) && !dofi_addr_is_any(addr_p))
 		return 0;
-	if (host_addr(addr_p))
+	if (dofi_netdev_host_addr(dofi_subnet_parse(&subnet, params->subnet) ? &subnet : NULL, addr_p))
 		return 0;
 	DOFI_LOG_E("IA %s: this host has no IP address to listen at", ia_name);
 	return -EADDRNOTAVAIL;
@@ -634,6 +605,22 @@ enum dofi_order dofi_order_of(const struct fi_info *info)
 	if (info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAW)
 		return DOFI_ORDERED;
 	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
+}
+
+bool dofi_writes_overtake(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW);
+}
+
+bool dofi_has_data(const struct fi_info *info)
+{
+	return info->domain_attr->cq_data_size && info->ep_attr->protocol != FI_PROTO_IWARP;
+}
+
+bool dofi_has_immediates(const struct fi_info *info)
+{
+	return dofi_has_data(info) && ((info->mode | info->rx_attr->mode) & FI_RX_CQ_DATA) &&
+	       info->domain_attr->cq_data_size >= sizeof(uint32_t);
 }
 
 bool dofi_reads_overtake(const struct fi_info *info)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+struct dofi_nic;
 struct dofi_params;
 struct dofi_trans_ops;
 struct fi_info;
@@ -20,11 +21,11 @@ enum dofi_order { DOFI_ORDERED, DOFI_FENCE, DOFI_HOLD };
 
 /*
  * The best fabric for these parameters: *info_p is a single info that the caller frees with
- * fi_freeinfo. 0 or a negative libfabric error after a message that names every candidate and why
- * it was refused.
+ * fi_freeinfo, and nic_p says why it is this device of several. 0 or a negative libfabric error after a
+ * message that names every candidate and why it was refused.
  */
 int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
-		const struct dofi_trans_ops **trans_p);
+		const struct dofi_trans_ops **trans_p, struct dofi_nic *nic_p);
 
 /*
  * The IA's own address, port 0: the fabric's where that is an IP address, else one of the host's.
@@ -34,7 +35,13 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
 enum dofi_order dofi_order_of(const struct fi_info *info);
+/* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
+bool dofi_has_data(const struct fi_info *info);
+/* A write can have completion data of 32 bits, and takes a receive of the peer then. */
+bool dofi_has_immediates(const struct fi_info *info);
 /* Whether an RDMA read may miss what an earlier write brings. */
 bool dofi_reads_overtake(const struct fi_info *info);
+/* Whether an RDMA write may be seen before an earlier one. */
+bool dofi_writes_overtake(const struct fi_info *info);
 
 #endif

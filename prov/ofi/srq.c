@@ -34,7 +34,7 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 
 	if (idle)
 		srq->idle = idle;
-	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov)) {
+	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov, srq->obj.ia->limits.fabric_iov)) {
 		free(chunk);
 		return -ENOMEM;
 	}
@@ -123,6 +123,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_BAD_ARG(3);
 	if (!handle_p)
 		return DOFI_BAD_ARG(4);
+	if (!ia->limits.max_srqs)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	ret = attr_ok(ia, attr);
 	if (ret != DAT_SUCCESS)
 		return ret;
@@ -251,6 +253,24 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 
 /* --- receives --- */
 
+static void empty_slot(struct dofi_wr *wr, uint64_t length)
+{
+	if (wr->split)
+		dofi_bounce_give(wr, length);
+}
+
+static bool post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	struct dofi_ia *ia = srq->obj.ia;
+
+	if (wr->niov > srq->shape.fabric_iov && dofi_bounce_take(ia, &srq->shape, wr))
+		return false;
+	if (!ia->trans->srq_recv(srq, wr))
+		return true;
+	empty_slot(wr, 0);
+	return false;
+}
+
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
@@ -270,9 +290,10 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr->srq = srq;
 	wr->op = DOFI_OP_SRQ_RECV;
 	wr->cookie = cookie.as_64;
+	wr->split = 0;
 	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
 				      dofi_wr_desc(&srq->shape, wr));
-	if (ret == DAT_SUCCESS && srq->obj.ia->trans->srq_recv(srq, wr))
+	if (ret == DAT_SUCCESS && !post_slot(srq, wr))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	if (ret == DAT_SUCCESS) {
 		wr->state = DOFI_WR_ISSUED;
@@ -290,7 +311,8 @@ static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 	bool raise = false;
 
 	dofi_lock(&srq->lock);
-	if (srq->closing || srq->obj.ia->trans->srq_recv(srq, wr)) {
+	if (srq->closing || !post_slot(srq, wr)) {
+		empty_slot(wr, 0);
 		wr->state = DOFI_WR_QUEUED;
 		srq->idle[srq->nidle++] = wr;
 		srq->available--;
@@ -334,6 +356,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 		dofi_conn_established(ep);
 	if (event->status == DAT_DTO_SUCCESS)
 		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0, event->dto.length);
+	dofi_ep_count_completed(ep, event->status);
 	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
@@ -354,11 +377,59 @@ static uint8_t status_of(int err)
 	return err == FI_ETRUNC ? DAT_DTO_ERR_LOCAL_LENGTH : DAT_DTO_ERR_FLUSHED;
 }
 
-void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+/* --- the order of a connection's messages --- */
+
+static bool has_turn(const struct dofi_ep *ep, uint32_t news)
 {
-	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
-	struct dofi_ep *ep = taker(srq, conn);
+	uint32_t number = news >> DOFI_NEWS_NUMBER_SHIFT & DOFI_NEWS_NUMBER;
+
+	return !ep->obj.ia->trans->numbers || number == (ep->nreceived & DOFI_NEWS_NUMBER);
+}
+
+static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
+{
+	bool early;
+
+	dofi_lock(&ep->lock);
+	early = !has_turn(ep, news);
+	if (early) {
+		wr->length = length;
+		wr->rctx = news;
+		wr->next = ep->held;
+		ep->held = wr;
+	}
+	dofi_unlock(&ep->lock);
+	return early;
+}
+
+static struct dofi_wr *next_held(struct dofi_ep *ep)
+{
+	struct dofi_wr **at, *wr;
+
+	dofi_lock(&ep->lock);
+	for (at = &ep->held; *at && !has_turn(ep, (*at)->rctx); at = &(*at)->next)
+		;
+	wr = *at;
+	if (wr)
+		*at = wr->next;
+	dofi_unlock(&ep->lock);
+	return wr;
+}
+
+void dofi_srq_forget_held(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	while (ep->held) {
+		struct dofi_wr *wr = ep->held;
+
+		ep->held = wr->next;
+		take_back(wr->srq, wr);
+	}
+}
+
+/* The buffer leaves the SRQ, and its message is the EP's. */
+static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
 		.op = DOFI_OP_RECV,
@@ -368,11 +439,8 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	};
 	bool raise;
 
-	if (!ep) {
-		take_back(srq, wr);
-		return;
-	}
 	dofi_lock(&srq->lock);
+	empty_slot(wr, err ? 0 : length);
 	wr->state = DOFI_WR_QUEUED;
 	srq->idle[srq->nidle++] = wr;
 	srq->available--;
@@ -381,6 +449,27 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	deliver(ep, &event, news);
 	if (raise)
 		raise_watermark(srq);
+}
+
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+{
+	struct dofi_srq *srq = wr->srq;
+	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
+	struct dofi_ep *ep = taker(srq, conn);
+
+	if (!ep) {
+		if (status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH && !number)
+			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is lost; this fabric does not "
+				   "tell whose it was",
+				   srq->obj.ia->name);
+		take_back(srq, wr);
+		return;
+	}
+	if (!err && hold(ep, wr, length, news))
+		return;
+	hand_over(srq, ep, wr, err, length, news);
+	while ((wr = next_held(ep)))
+		hand_over(srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)

@@ -19,6 +19,7 @@ struct dofi_trans_ops {
 	enum dofi_trans_id id;
 	enum fi_cq_format cq_format;
 	bool has_eq;
+	bool numbers; /* news have the message's number: the fabric may complete those of an SRQ in any order */
 	bool cq_has_list; /* the queue's list of descriptors (FI_WAIT_POLLFD) can be relied on */
 
 	/* After domain, EQ and CQ exist. Fills name[*size_p] with the address that peers connect to. 0 or negative error. */
@@ -45,6 +46,8 @@ struct dofi_trans_ops {
 	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* As write, with completion data for the peer. */
 	ssize_t (*write_noted)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+	/* Where ia->has_immediates: a write that takes a receive of the peer and brings it the value. */
+	ssize_t (*write_immediate)(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value);
 	/* A write that is sent at once and never completes here: the record may be gone on return. */
 	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data);
 	/* A message of no bytes on behalf of wr, which never completes here. */

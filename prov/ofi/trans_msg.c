@@ -258,12 +258,28 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 	}
 }
 
+/* A peer's write took this receive: its immediate data are noted about it, as if a note had gone before. */
+static void immediate_arrived(const struct fi_cq_data_entry *entry)
+{
+	struct dofi_wr *wr = entry->op_context;
+
+	dofi_lock(&wr->ep->lock);
+	wr->ep->note = (struct dofi_note){DOFI_NOTE_IMMEDIATE, (uint32_t)entry->data, (uint32_t)entry->len};
+	dofi_unlock(&wr->ep->lock);
+	dofi_reap_done(wr, 0, entry->len, 0, 0);
+}
+
 static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 {
+	const struct dofi_wr *wr = entry->op_context;
 	uint32_t number = 0, news = 0;
 
-	if (entry->flags & FI_REMOTE_WRITE) {
+	if ((entry->flags & FI_REMOTE_WRITE) && !wr) {
 		dofi_note_arrived(ia, entry->data);
+		return;
+	}
+	if ((entry->flags & FI_REMOTE_WRITE) && wr->op == DOFI_OP_RECV) {
+		immediate_arrived(entry);
 		return;
 	}
 	if (entry->flags & FI_REMOTE_CQ_DATA)
@@ -310,8 +326,13 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 		.context = wr,
 		.data = encode(ep, dofi_credit_news(ep, solicited)),
 	};
-	ssize_t ret = fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+	ssize_t ret;
 
+	/* verbs looks at the first descriptor also where there is none. */
+	if (wr->niov)
+		ret = fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+	else
+		ret = fi_senddata(ep->fep, NULL, 0, NULL, msg.data, FI_ADDR_UNSPEC, wr);
 	if (!ret)
 		ep->announced = total;
 	return ret;
@@ -319,7 +340,7 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 
 static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->obj.ia->has_data;
 }
 
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -345,6 +366,12 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_inject(ep->fep, NULL, 0, FI_ADDR_UNSPEC);
 }
 
+/* A receive of an SRQ has to learn whose it is; the value is lost then, as it is with InfiniBand's own DAT. */
+static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
+{
+	return dofi_rma_write_noted(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
+}
+
 static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&ep->recv, wr);
@@ -368,6 +395,9 @@ static int msg_srq_open(struct dofi_srq *srq)
 {
 	struct fi_rx_attr attr = *srq->obj.ia->info->rx_attr;
 
+	/* Devices make the queue as long as is asked for; a post beyond that finds no room. */
+	if (attr.size < srq->max_dtos)
+		attr.size = srq->max_dtos;
 	return fi_srx_context(srq->obj.ia->domain, &attr, &srq->srx, srq);
 }
 
@@ -404,6 +434,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.peek = dofi_rma_peek,
 	.grant = msg_grant,
 	.write_noted = dofi_rma_write_noted,
+	.write_immediate = msg_write_immediate,
 	.note = dofi_rma_note,
 	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,

@@ -9,6 +9,7 @@
 #include "drain.h"
 #include "ia.h"
 #include "log.h"
+#include "note.h"
 #include "mem.h"
 #include "orphan.h"
 #include "rma.h"
@@ -44,6 +45,15 @@ struct note {
 	uint32_t number, news;
 };
 
+/*
+ * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not so on shm: that of libfabric
+ * 1.17 does not find a message by a mask that came before the receive. There completion data tell, and tags match exactly.
+ */
+static bool data_tell(const struct dofi_ia *ia)
+{
+	return ia->info->ep_attr->protocol == FI_PROTO_SHM && ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+}
+
 /* A peer IA in the address vector; shared by the connections with it. */
 struct peer {
 	struct dofi_list link; /* rdm->peers */
@@ -58,7 +68,7 @@ struct dofi_rdm {
 	struct dofi_list peers;	    /* guarded by engine.lock, as all of this */
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS];
-	struct note notes[GRANTS];
+	struct note notes[GRANTS + 1]; /* the last: where a receive without segments gets what it has no room for */
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
 
@@ -79,6 +89,8 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
+	if (!ret && !strcmp(ia->info->fabric_attr->prov_name, "shm"))
+		ret = dofi_leftover_probe();
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
 	if (ret)
@@ -142,10 +154,30 @@ static void rdm_close(struct dofi_ia *ia)
 	ia->rdm = NULL;
 }
 
+/*
+ * shm knows the endpoints of its own process by their names and takes a short cut to them. On it libfabric 2.5 and 2.6
+ * do not note where they have mapped a peer, and follow pointers into that of one that is closed: both crash. With one
+ * more slash the name is that of the same memory, and unknown to the short cut. Older ones exchange ids by exact names.
+ */
+static int avoid_short_cut(char *name, size_t *size_p, size_t room)
+{
+	const size_t prefix = sizeof(DOFI_SHM_PREFIX) - 1;
+
+	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 5)) || *size_p <= prefix || memcmp(name, DOFI_SHM_PREFIX, prefix))
+		return 0;
+	if (*size_p == room)
+		return -FI_ETOOSMALL;
+	memmove(name + prefix + 1, name + prefix, *size_p - prefix);
+	name[prefix] = '/';
+	++*size_p;
+	return 0;
+}
+
 static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
 	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
 	struct dofi_rdm *rdm = calloc(1, sizeof(*rdm));
+	const size_t room = *size_p;
 	int ret;
 
 	if (!rdm)
@@ -160,6 +192,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (ret)
 		goto err_av;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
+	if (!ret)
+		ret = avoid_short_cut(name, size_p, room);
 	if (!ret)
 		ret = post_grants(ia);
 	if (!ret)
@@ -259,7 +293,9 @@ static int make_path(struct dofi_conn *conn)
 		return ret;
 	ep->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
 	ep->recv_tag = TAG_EP | conn->id;
-	ep->send_tag = (conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP) | conn->peer_id;
+	ep->send_tag = conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP;
+	if (!conn->peer_srq || !data_tell(conn->ia))
+		ep->send_tag |= conn->peer_id;
 	dofi_conn_path_made(conn);
 	return 0;
 }
@@ -428,17 +464,42 @@ static void rdm_disconnect(struct dofi_conn *conn)
 
 /* --- completions --- */
 
+/* A message that came where there is room for none; see receive(). */
+static bool has_no_room(const struct dofi_wr *wr, size_t length)
+{
+	return (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV) && !wr->niov && length;
+}
+
+/* What a message for an SRQ says beside the news, and who it is from. */
+static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
+{
+	uint64_t number = data_tell(ep->obj.ia) ? (uint64_t)ep->peer.number << 32 : 0;
+
+	return number | news | (ep->nsent & DOFI_NEWS_NUMBER) << DOFI_NEWS_NUMBER_SHIFT;
+}
+
+static uint32_t number_of(const struct dofi_ia *ia, uint64_t tag, uint64_t flags, uint64_t data)
+{
+	if ((tag & TAG_KIND) == TAG_SRQ && data_tell(ia))
+		return flags & FI_REMOTE_CQ_DATA ? (uint32_t)(data >> 32) : 0;
+	return (uint32_t)(tag & TAG_NUMBER);
+}
+
 static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
-	uint32_t number = (uint32_t)(entry->tag & TAG_NUMBER);
+	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
 	struct dofi_wr *wr = entry->op_context;
 	struct note note;
 
+	if (entry->flags & FI_REMOTE_WRITE) {
+		dofi_note_arrived(ia, entry->data);
+		return;
+	}
 	if (!wr)
 		return;
 	if (wr->op != DOFI_OP_GRANT) {
-		dofi_reap_done(wr, 0, entry->len, number, news);
+		dofi_reap_done(wr, has_no_room(wr, entry->len) ? FI_ETRUNC : 0, entry->len, number, news);
 		return;
 	}
 	note = ia->rdm->notes[wr - ia->rdm->grants];
@@ -457,7 +518,7 @@ static int reap_error(struct dofi_ia *ia, ssize_t ret)
 	if (!dofi_reap_error(ia, ret, &err))
 		return 0;
 	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err, err.len, (uint32_t)(err.tag & TAG_NUMBER), 0);
+		dofi_reap_done(err.op_context, err.err, err.len, number_of(ia, err.tag, err.flags, err.data), 0);
 	return 1;
 }
 
@@ -476,7 +537,7 @@ static int rdm_reap(struct dofi_ia *ia)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
-static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint32_t news)
+static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
@@ -485,7 +546,7 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 		.addr = ep->dest,
 		.tag = ep->send_tag,
 		.context = wr,
-		.data = news,
+		.data = data,
 	};
 
 	ssize_t ret = fi_tsendmsg(ep->fep, &msg, flags | FI_COMPLETION);
@@ -503,8 +564,8 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
-	if (solicited || dofi_credit_due(ep)) {
-		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, dofi_credit_news(ep, solicited));
+	if (ep->peer.wants_data || solicited || dofi_credit_due(ep)) {
+		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, dofi_credit_news(ep, solicited)));
 		if (!ret)
 			ep->announced = total;
 		return ret;
@@ -516,6 +577,16 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (wr->niov == 0)
 		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
 	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
+}
+
+static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+
+	if (ep->peer.wants_data || solicited)
+		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, encode(ep, dofi_credit_news(ep, solicited)), ep->dest,
+						 ep->send_tag));
+	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
 }
 
 static ssize_t rdm_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -533,24 +604,39 @@ static ssize_t rdm_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	return posted(ep, dofi_rma_write(ep, wr));
 }
 
+static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	return posted(ep, dofi_rma_write_noted(ep, wr, data));
+}
+
+static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+{
+	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
+}
+
 static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
 			uint64_t rkey)
 {
 	return posted(ep, dofi_rma_peek(ep, wr, buf, size, desc, raddr, rkey));
 }
 
-static ssize_t receive(struct fid_ep *fep, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
 {
+	struct dofi_rdm *rdm = ia->rdm;
+	struct fid_ep *fep = ia->shared_ep;
+
 	if (wr->niov == 1)
 		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, wr);
+	/* tcp of libfabric 2.x ends the connection below when bytes come for a receive that has room for none. */
 	if (wr->niov == 0)
-		return fi_trecv(fep, NULL, 0, NULL, FI_ADDR_UNSPEC, tag, ignore, wr);
+		return fi_trecv(fep, &rdm->notes[GRANTS], 1, rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
+				FI_ADDR_UNSPEC, tag, ignore, wr);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, wr);
 }
 
 static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	return receive(ep->fep, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
+	return receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
 }
 
 static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
@@ -568,7 +654,8 @@ static int rdm_srq_open(struct dofi_srq *srq)
 
 static ssize_t rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 {
-	return receive(srq->obj.ia->shared_ep, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number), TAG_NUMBER);
+	return receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
+		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER);
 }
 
 /* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
@@ -587,6 +674,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.name = "rdm",
 	.id = DOFI_TRANS_RDM,
 	.cq_format = FI_CQ_FORMAT_TAGGED,
+	.numbers = true,
 	.open = rdm_open,
 	.close = rdm_close,
 	.connect = rdm_connect,
@@ -596,6 +684,9 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.recv = rdm_recv,
 	.read = rdm_read,
 	.write = rdm_write,
+	.write_noted = rdm_write_noted,
+	.note = rdm_note,
+	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
 	.grant = rdm_grant,

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Runs the conformance suite of one generation over a fabric: test/run-env test/conform/over.sh FABRIC 12|20
-# FABRIC: tcp, shm, rxm, net or another provider's name as libfabric has it. What the suite answers in TAP is the answer.
+# FABRIC: tcp, shm, rxm, net or another provider's name as libfabric has it; or sham-PROFILE, hardware that is played (test/fabric)
+# on FI_SHAM_CORE. What the suite answers in TAP is the answer.
 
 fabric=$1 generation=$2
 addr='addr=127.0.0.1'
@@ -11,6 +12,10 @@ tcp) params='provider=tcp domain=lo' ;;
 tcp-rdm) params="provider=tcp transport=rdm domain=lo $addr" ;;
 rxm) params="provider=tcp;ofi_rxm transport=rdm domain=lo $addr" ;;
 net) params="provider=net transport=rdm domain=lo $addr" ;;
+sham-*)
+	params="provider=sham domain=${fabric#sham-} $addr"
+	export FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
+	;;
 *) params="provider=$fabric $addr" ;;
 esac
 case $generation in

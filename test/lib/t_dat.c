@@ -375,6 +375,14 @@ bool t_is_filled(const void *mem, size_t size, unsigned int seed)
 
 /* --- events --- */
 
+unsigned int t_limit_us(void)
+{
+	const char *text = getenv("CK_TIMEOUT_MULTIPLIER");
+	long times = text ? strtol(text, NULL, 10) : 1;
+
+	return 10000000u * (unsigned int)(times < 1 ? 1 : times > 10 ? 10 : times);
+}
+
 DAT_EVENT t_wait(DAT_EVD_HANDLE evd)
 {
 	DAT_COUNT nmore;

@@ -64,7 +64,7 @@ fi
 for check in $(python3 "$manual" list); do
 	t_run "manual: $check" python3 "$manual" "$check"
 done
-for program in dat_info dat_perf; do
+for program in dat_conf dat_info dat_perf; do
 	t_run "manual: options of $program" python3 "$manual" options "${top_builddir:?}/$program"
 done
 for cc in gcc clang; do

@@ -3,6 +3,7 @@
  * Parameters of the provider: precedence, the forms of names and of ia_params, and what is said
  * of mistakes.
  */
+#include <rdma/fabric.h>
 #include <string.h>
 
 #include "log.h"
@@ -204,6 +205,80 @@ START_TEST(test_log_level_follows)
 }
 END_TEST
 
+START_TEST(test_level_of_old_sites)
+{
+	static const struct {
+		const char *type;
+		enum dofi_log_level level;
+	} types[] = {
+		{"", DOFI_LOG_WARN},	 {"nonsense", DOFI_LOG_WARN}, {"0", DOFI_LOG_OFF},	{"0x1", DOFI_LOG_ERROR},
+		{"0x81", DOFI_LOG_ERROR}, {"3", DOFI_LOG_WARN},	      {"0x10003", DOFI_LOG_WARN}, {"0x8", DOFI_LOG_INFO},
+		{"0x8003", DOFI_LOG_INFO}, {"0x100", DOFI_LOG_DEBUG},   {"0xffff", DOFI_LOG_DEBUG},
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		setenv("DAPL_DBG_TYPE", types[i].type, 1);
+		load("ofi", "");
+		ck_assert_msg(dofi_log_level == types[i].level, "%s", types[i].type);
+	}
+	load("ofi", "log=error"); /* ours wins */
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_ERROR);
+}
+END_TEST
+
+START_TEST(test_destination_of_old_sites)
+{
+	int out = t_capture(STDOUT_FILENO), err = t_capture(STDERR_FILENO);
+
+	setenv("DAPL_DBG_DEST", "1", 1);
+	load("ofi", "");
+	DOFI_LOG_E("to one");
+	ck_assert_str_eq(t_captured(out), "dat-ofi: to one\n");
+	ck_assert_str_eq(t_captured(err), "");
+	setenv("DAPL_DBG_DEST", "0x5", 1);
+	load("ofi", "");
+	DOFI_LOG_E("to both");
+	ck_has(t_captured(out), "to both");
+	ck_has(t_captured(err), "to both");
+	unsetenv("DAPL_DBG_DEST");
+	load("ofi", "");
+	DOFI_LOG_E("as ever");
+	ck_assert_ptr_null(strstr(t_captured(out), "as ever"));
+	ck_has(t_captured(err), "as ever");
+	dup2(err, STDOUT_FILENO);
+}
+END_TEST
+
+START_TEST(test_log_of_libfabric_is_among_ours)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct fi_info *info = NULL;
+
+	load("ofi", "fabric_log=info");
+	ck_assert_int_eq(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	fi_freeinfo(info);
+	ck_has(t_captured(fd), "dat-ofi: libfabric core, ");
+	ck_has(warned("ofi", "fabric_log=loud"), "no such level");
+}
+END_TEST
+
+static int evaluated;
+
+static const char *evaluate(void)
+{
+	evaluated++;
+	return "";
+}
+
+START_TEST(test_what_is_off_is_not_evaluated)
+{
+	load("ofi", "log=error");
+	DOFI_LOG_D("%s", evaluate());
+	DOFI_LOG_W("%s", evaluate());
+	ck_assert_int_eq(evaluated, 0);
+}
+END_TEST
+
 START_TEST(test_log_line_is_one_printable_line)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -240,6 +315,10 @@ int main(void)
 	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);
 	tcase_add_test(tc, test_long_values_are_refused);
 	tcase_add_test(tc, test_log_level_follows);
+	tcase_add_test(tc, test_level_of_old_sites);
+	tcase_add_test(tc, test_destination_of_old_sites);
+	tcase_add_test(tc, test_log_of_libfabric_is_among_ours);
+	tcase_add_test(tc, test_what_is_off_is_not_evaluated);
 	tcase_add_test(tc, test_log_line_is_one_printable_line);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

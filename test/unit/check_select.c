@@ -13,10 +13,12 @@
 
 #include "addr.h"
 #include "log.h"
+#include "nic.h"
 #include "param.h"
 #include "select.h"
 #include "trans.h"
 
+#include "../lib/t_machine.h"
 #include "../lib/unit.h"
 
 const struct dofi_trans_ops dofi_trans_msg = {.name = "msg", .id = DOFI_TRANS_MSG};
@@ -99,23 +101,24 @@ static int free_nic(struct fid *fid)
 {
 	struct fid_nic *nic = (struct fid_nic *)(void *)fid;
 
+	free(nic->bus_attr);
 	free(nic->link_attr);
 	free(nic);
 	return 0;
 }
 
-static struct fid_nic *make_nic(enum fi_link_state link);
+static struct fid_nic *make_nic(enum fi_link_state link, uint8_t bus);
 
 static int control_nic(struct fid *fid, int command, void *arg)
 {
 	struct fid_nic *nic = (struct fid_nic *)(void *)fid, **dup_p = arg;
 
 	ck_assert_int_eq(command, FI_DUP);
-	*dup_p = make_nic(nic->link_attr->state);
+	*dup_p = make_nic(nic->link_attr->state, nic->bus_attr ? nic->bus_attr->attr.pci.bus_id : 0);
 	return 0;
 }
 
-static struct fid_nic *make_nic(enum fi_link_state link)
+static struct fid_nic *make_nic(enum fi_link_state link, uint8_t bus)
 {
 	static struct fi_ops ops = {.size = sizeof(ops), .close = free_nic, .control = control_nic};
 	struct fid_nic *nic = calloc(1, sizeof(*nic));
@@ -123,7 +126,17 @@ static struct fid_nic *make_nic(enum fi_link_state link)
 	nic->fid = (struct fid){.fclass = FI_CLASS_NIC, .ops = &ops};
 	nic->link_attr = calloc(1, sizeof(*nic->link_attr));
 	nic->link_attr->state = link;
+	if (!bus)
+		return nic;
+	nic->bus_attr = calloc(1, sizeof(*nic->bus_attr));
+	*nic->bus_attr = (struct fi_bus_attr){.bus_type = FI_BUS_PCI, .attr.pci = {0, bus, 0, 0}};
 	return nic;
+}
+
+/* Only the cards of cxi tell where they are: cxi0 on bus 0x11, cxi1 on 0x22. */
+static uint8_t bus_of(const struct candidate *c)
+{
+	return strncmp(c->domain, "cxi", 3) ? 0 : (uint8_t)(0x11 * (c->domain[3] - '0' + 1));
 }
 
 static struct fi_info *make_info(const struct candidate *c, const char *addr)
@@ -140,7 +153,7 @@ static struct fi_info *make_info(const struct candidate *c, const char *addr)
 	if (addr)
 		put_addr(info, addr);
 	if (c->link != FI_LINK_UNKNOWN)
-		info->nic = make_nic(c->link);
+		info->nic = make_nic(c->link, bus_of(c));
 	return info;
 }
 
@@ -204,6 +217,7 @@ uint32_t __wrap_fi_version(void)
 
 static struct dofi_params params;
 static struct fi_info *chosen;
+static struct dofi_nic nic;
 static const char *transport;
 
 static int choose(const char *name, const char *ia_params)
@@ -213,7 +227,7 @@ static int choose(const char *name, const char *ia_params)
 
 	ck_assert(!dofi_params_load(&params, name, ia_params));
 	chosen = NULL;
-	ret = dofi_select(name, &params, &chosen, &trans);
+	ret = dofi_select(name, &params, &chosen, &trans, &nic);
 	if (!ret) {
 		ck_assert_ptr_nonnull(chosen);
 		ck_assert_ptr_null(chosen->next);
@@ -430,6 +444,87 @@ START_TEST(test_quiet_when_all_is_well)
 }
 END_TEST
 
+/* --- one of several devices --- */
+
+static const struct t_machine two_cards = {
+	.packages = 2, .nodes = 1, .cores = 4, .threads = 1, .devices = {{0x11, 0}, {0x22, 0}},
+};
+static const struct candidate cxi0 = {"cxi", "cxi0", NULL, FI_EP_RDM, ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate cxi1 = {"cxi", "cxi1", NULL, FI_EP_RDM, ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate tcp_docker = {"tcp", "docker0", "172.17.0.1", FI_EP_MSG, ANYWHERE, 0, SAW, 0};
+
+START_TEST(test_equal_devices_are_spread)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	t_machine_set(&two_cards);
+	MACHINE(&tcp_eth0, &cxi0, &cxi1);
+	for (int rank = 0; rank < 4; rank++) {
+		ck_assert_int_eq(choose("ofi", rank % 2 ? "local_rank=3 log=info" : "local_rank=2"), 0);
+		ck_assert_str_eq(chosen->domain_attr->name, rank % 2 ? "cxi1" : "cxi0");
+		fi_freeinfo(chosen);
+	}
+	ck_has(t_captured(fd), "cxi1 at PCI 0000:22:00.0 is one of ");
+	ck_has(t_captured(fd), "local_rank=3");
+	ck_assert_str_eq(nic.pci_text, "0000:22:00.0");
+	ck_assert_str_eq(nic.node_text, "0");
+}
+END_TEST
+
+START_TEST(test_devices_on_different_fabrics_are_not_equal)
+{
+	struct candidate other = cxi1;
+
+	other.provider = "odder";
+	t_machine_set(&two_cards);
+	MACHINE(&cxi0, &other);
+	ck_assert_int_eq(choose("ofi", "local_rank=1"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi0");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+START_TEST(test_device_by_pci_address_or_netdev)
+{
+	t_machine_set(&two_cards);
+	t_machine_put("devices/0000:22:00.0", NULL);
+	t_machine_link("class/net/hsn1/device", "devices/0000:22:00.0");
+	MACHINE(&tcp_eth0, &cxi0, &cxi1);
+	ck_assert_int_eq(choose("ofi", "pci=22:00.0"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+	ck_assert_int_eq(choose("ofi", "hsn1 0"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+	ck_has(none_for("ofi", "pci=0000:33:00.0"), "another PCI device is asked for");
+	ck_has(none_for("ofi", "pci=33"), "lspci -D");
+}
+END_TEST
+
+START_TEST(test_device_by_subnet)
+{
+	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo);
+	ck_choice("ofi", "subnet=198.51.100.0/24", "eth1", "198.51.100.7");
+	ck_choice("ofi", "subnet=127.0.0.0/8", "lo", "127.0.0.1");
+	ck_has(none_for("ofi", "subnet=203.0.113.0/24"), "another subnet is asked for");
+	ck_has(none_for("ofi", "subnet=here"), "192.0.2.0/24");
+}
+END_TEST
+
+START_TEST(test_interfaces_of_containers_come_last_unless_named)
+{
+	t_machine_put("class/net/docker0", NULL);
+	t_machine_put("devices/card", NULL);
+	t_machine_link("class/net/eth0/device", "devices/card");
+	MACHINE(&tcp_docker, &tcp_lo, &tcp_eth0);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	ck_choice("ofi-tcp-docker0", "", "docker0", "172.17.0.1");
+	ck_choice("ofi", "subnet=172.17.0.0/16", "docker0", "172.17.0.1");
+	MACHINE(&tcp_docker, &tcp_lo);
+	ck_choice("ofi", "", "docker0", "172.17.0.1");
+}
+END_TEST
+
 START_TEST(test_failing_getinfo_and_old_libfabric)
 {
 	MACHINE(&tcp_eth0);
@@ -493,6 +588,11 @@ int main(void)
 	tcase_add_test(tc, test_transport_word);
 	tcase_add_test(tc, test_refusals_are_told_at_level_info);
 	tcase_add_test(tc, test_quiet_when_all_is_well);
+	tcase_add_test(tc, test_equal_devices_are_spread);
+	tcase_add_test(tc, test_devices_on_different_fabrics_are_not_equal);
+	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
+	tcase_add_test(tc, test_device_by_subnet);
+	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);
 	tcase_add_test(tc, test_order_from_attributes);

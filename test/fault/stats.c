@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a program tells of its counters when it is asked: by a socket, a signal, at a close and at exit. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "../lib/unit.h"
+
+static struct t_ia ia;
+static struct t_loop loop;
+
+#define MESSAGES 3
+
+/* Sends of 8 bytes to ourselves. */
+static void open_and_send(const char *when)
+{
+	setenv("DAT_OFI_STATS", when, 1);
+	t_ia_open(&ia);
+	t_loop_open(&loop, &ia, NULL);
+	for (int i = 0; i < MESSAGES; i++) {
+		t_ok(t_recv(&loop.end[1], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_send(&loop.end[0], 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG));
+		t_wait_dto(loop.end[0].request_evd, loop.end[0].ep, 2, DAT_DTO_SUCCESS, 8);
+		t_wait_dto(loop.end[1].recv_evd, loop.end[1].ep, 1, DAT_DTO_SUCCESS, 8);
+	}
+}
+
+static void close_all(void)
+{
+	t_loop_close(&loop);
+	t_ia_close(&ia);
+}
+
+static void ck_has(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
+}
+
+/* What dat_info says; its exit status. */
+static int ask(pid_t pid, char *text, size_t size)
+{
+	char command[64];
+	FILE *out;
+	size_t n;
+
+	snprintf(command, sizeof(command), "dat_info -p %d 2>&1", (int)pid);
+	out = popen(command, "r");
+	ck_assert_ptr_nonnull(out);
+	n = fread(text, 1, size - 1, out);
+	text[n] = '\0';
+	return WEXITSTATUS(pclose(out));
+}
+
+static void ck_counters(const char *text)
+{
+	char word[64];
+
+	snprintf(word, sizeof(word), "process %d", (int)getpid());
+	ck_has(text, word);
+	ck_has(text, (const char *)t_ia_name());
+	ck_has(text, "connected");
+	ck_has(text, " POST_SEND=3 POST_SEND_DATA=24");
+	ck_has(text, " RECV=3 RECV_DATA=24");
+	ck_has(text, " COMPLETED=3");
+	ck_has(text, " DTO_CALLBACK=");
+	ck_has(text, " EP_CREATE=2");
+}
+
+static char answer[65536];
+
+START_TEST(nothing_is_there_unasked)
+{
+	open_and_send("");
+	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 1);
+	ck_has(answer, "DAT_OFI_STATS=socket");
+	close_all();
+}
+END_TEST
+
+START_TEST(socket_tells_who_asks)
+{
+	open_and_send("socket");
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+		ck_counters(answer);
+	}
+	close_all();
+	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+	ck_assert_ptr_null(strstr(answer, "IA "));
+}
+END_TEST
+
+START_TEST(what_is_held_is_told)
+{
+	open_and_send("socket");
+	t_ok(t_send(&loop.end[0], 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+	/* A fabric that has no need of credits has taken the message. */
+	if (strstr(answer, "credits")) {
+		ck_has(answer, "requests 0 and 1 held");
+		ck_has(answer, "credits 0, waits for a receive of the peer");
+		ck_has(answer, " HELD=");
+	}
+	t_ok(t_recv(&loop.end[1], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(loop.end[1].recv_evd, loop.end[1].ep, 1, DAT_DTO_SUCCESS, 8);
+	close_all();
+}
+END_TEST
+
+/* The report is written by another thread, in one piece. */
+static void await_report(int fd)
+{
+	uint64_t limit = t_now_us() + T_LIMIT_US;
+
+	while (!strstr(t_captured(fd), "EVD ") && t_now_us() < limit)
+		t_pause();
+}
+
+START_TEST(signal_tells)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	open_and_send(_i ? "signal=SIGUSR2" : "exit,signal=USR2");
+	ck_assert_int_eq(kill(getpid(), SIGUSR2), 0);
+	await_report(fd);
+	ck_counters(t_captured(fd));
+	close_all();
+}
+END_TEST
+
+static void ignore(int number)
+{
+	(void)number;
+}
+
+START_TEST(handler_of_the_program_stays)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct sigaction now;
+
+	signal(SIGUSR2, ignore);
+	open_and_send("signal=USR2");
+	ck_has(t_captured(fd), "the program handles that signal itself");
+	ck_assert_int_eq(sigaction(SIGUSR2, NULL, &now), 0);
+	ck_assert(now.sa_handler == ignore);
+	close_all();
+}
+END_TEST
+
+START_TEST(nonsense_is_named)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	open_and_send("exti,signal=NOSUCH,signal=0,signal=9");
+	ck_has(t_captured(fd), "stats=exti has no meaning");
+	ck_has(t_captured(fd), "signal=NOSUCH: there is no such signal");
+	ck_has(t_captured(fd), "signal=0: there is no such signal");
+	ck_has(t_captured(fd), "signal=9: can't handle it");
+	close_all();
+}
+END_TEST
+
+/* In a child: what exit() or the close writes is all there when it has gone. */
+static const char *told_by_child(const char *when, bool in_order)
+{
+	int fd = t_memfile("stderr"), status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		dup2(fd, STDERR_FILENO);
+		open_and_send(when);
+		if (in_order)
+			close_all();
+		exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	return t_captured(fd);
+}
+
+START_TEST(exit_tells)
+{
+	ck_has(told_by_child("exit", false), " POST_SEND=3");
+	ck_assert_ptr_null(strstr(told_by_child("socket", false), "POST_SEND"));
+}
+END_TEST
+
+START_TEST(close_tells_of_eps_that_went_before)
+{
+	const char *text = told_by_child("close", true);
+
+	ck_has(text, "EPs that were freed:");
+	ck_has(text, " POST_SEND=3");
+}
+END_TEST
+
+START_TEST(child_begins_anew)
+{
+	int status;
+	pid_t child;
+
+	open_and_send("socket");
+	fflush(NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		if (ask(getpid(), answer, sizeof(answer)) != 1)
+			_exit(1);
+		memset(&ia, 0, sizeof(ia));
+		t_ia_open(&ia);
+		_exit(ask(getpid(), answer, sizeof(answer)) ? 2 : 0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+	ck_counters(answer);
+	close_all();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stats");
+	TCase *tc = tcase_create("stats");
+
+	tcase_add_test(tc, nothing_is_there_unasked);
+	tcase_add_test(tc, socket_tells_who_asks);
+	tcase_add_test(tc, what_is_held_is_told);
+	tcase_add_loop_test(tc, signal_tells, 0, 2);
+	tcase_add_test(tc, handler_of_the_program_stays);
+	tcase_add_test(tc, nonsense_is_named);
+	tcase_add_test(tc, exit_tells);
+	tcase_add_test(tc, close_tells_of_eps_that_went_before);
+	tcase_add_test(tc, child_begins_anew);
+	suite_add_tcase(suite, tc);
+	return fault_run(suite);
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The libraries' interfaces: nothing of the distribution's libdat2 is missing or different, and what was
+# released stays (the symbols files of contrib/debian are the record).
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+libs=${top_builddir:?}/src/.libs
+
+distribution() {
+	theirs=$(dpkg -L libdapl2 2>/dev/null | grep '/libdat2\.so\.2\.[0-9.]*$')
+	if [ -z "$theirs" ] || [ ! -e "$theirs" ]; then
+		t_skip "$1" "there is no package libdapl2"
+	else
+		t_try "$1" abidiff abidiff --no-added-syms "$theirs" "$libs/libdat2.so.2"
+	fi
+}
+
+# A lost symbol has to make abidiff fail, or it would tell nothing.
+notices() {
+	echo 'int dat_ia_openv(void); int dat_ia_openv(void) { return 0; }' >"$t_dir/less.c"
+	echo 'DAT_2.0 { global: dat_ia_openv; local: *; };' >"$t_dir/less.map"
+	cc -shared -fPIC -Wl,-soname,libdat2.so.2 -Wl,--version-script="$t_dir/less.map" "$t_dir/less.c" \
+		-o "$t_dir/less.so" && ! abidiff --no-added-syms "$libs/libdat2.so.2" "$t_dir/less.so"
+}
+
+# sealed LIBRARY PACKAGE: it exports what the record has, in the same versions, and nothing else
+sealed() {
+	nm -D --defined-only "$libs/$1" | sed -n 's/^.* [A-Z] \([^ ]*\)$/\1/p' | sed 's/@@*/@/' |
+		sed 's/^\([A-Z][A-Z0-9_.]*\)$/\1@\1/; s/^\(DAT[A-Z0-9_.]*\)@.*/\1@\1/' | sort >"$t_dir/exported"
+	sed -n 's/^ \([^ ]*\) .*/\1/p' "$top_srcdir/contrib/debian/$2.symbols" | sort >"$t_dir/record"
+	diff "$t_dir/record" "$t_dir/exported"
+}
+
+distribution "libdat2.so.2 against the distribution's"
+t_try 'a lost symbol would be noticed' abidiff notices
+t_run 'libdat.so.1 exports what the record has' sealed libdat.so.1 libdat1
+t_run 'libdat2.so.2 exports what the record has' sealed libdat2.so.2 libdat2-2
+t_done

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Debian packages: made in a fresh system from nothing but what they ask for, looked at by lintian, then
+# installed in another one beside the distribution's libdapl2, in its place, and removed.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
+# shellcheck source=test/packages/root.sh
+. "$top_srcdir/test/packages/root.sh"
+r_begin "$0"
+
+version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
+archive=${top_builddir:?}/dat-ofi-$version.tar.xz
+
+build() {
+	r_new builder && r_apt builder update &&
+		r_apt builder install build-essential devscripts lintian xz-utils || return
+	mkdir "$t_dir/builder.root/src"
+	cp "$archive" "$t_dir/builder.root/src/dat-ofi_$version.orig.tar.xz"
+	r_in builder sh -ec "cd /src && tar -xf *.xz && cd dat-ofi-$version && cp -R contrib/debian debian"
+	r_apt builder build-dep "/src/dat-ofi-$version" &&
+		r_in builder sh -c "cd /src/dat-ofi-$version && dpkg-buildpackage -us -uc"
+}
+
+# Anything but an information is too much.
+lint() {
+	r_in builder sh -c 'cd /src && lintian --allow-root --fail-on error,warning *.changes'
+}
+
+# contents PACKAGE FILE...: it has them
+contents() {
+	package=$1
+	shift
+	r_in builder sh -c "dpkg -c /src/${package}_*.deb" >"$t_dir/contents"
+	for file; do
+		grep -q "$file" "$t_dir/contents" || { echo "$package has no $file"; return 1; }
+	done
+}
+
+# install PACKAGE...: of ours, with what they need
+install() {
+	for package; do
+		set -- "$@" "/debs/${package}_$version-1_$(dpkg --print-architecture).deb"
+		shift
+	done
+	r_apt user install "$@"
+}
+
+user_root() {
+	r_new user && mkdir "$t_dir/user.root/debs" && cp "$t_dir"/builder.root/src/*.deb "$t_dir/user.root/debs" &&
+		cat >"$t_dir/user.root/etc/try.conf" <<-'EOF' && r_apt user update
+	loop u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
+	EOF
+}
+
+# files WHERE: everything that is in that root, but for what apt and dpkg note down
+files() {
+	(cd "$t_dir/user.root" && find . -xdev -path ./var -prune -o -path ./proc -prune -o -path ./dev -prune -o \
+		-path ./tmp -prune -o -print | sort) >"$t_dir/$1"
+}
+
+# dtest REGISTRY PROVIDER: the distribution's program passes at both ends, over the packages named
+dtest() {
+	R_CONF=/etc/try.conf r_pair user 'waiting for client connection' \
+		'dtest -P loop -b 65536' 'dtest -P loop -b 65536 -h 127.0.0.1' >"$t_dir/dtest" || { cat "$t_dir/dtest"; return 1; }
+	[ "$(grep -c PASSED "$t_dir/dtest")" -ge 2 ] || { cat "$t_dir/dtest"; return 1; }
+	# shellcheck disable=SC2016
+	r_in user sh -c 'dpkg -S $(readlink -f /usr/lib/*/libdat2.so.2) $(readlink -f /usr/lib/*/libdatofi.so.2)' |
+		sed 's/:.*//' | sort >"$t_dir/owners"
+	printf '%s\n' "$@" | sort | cmp - "$t_dir/owners"
+}
+
+# state PACKAGE WORD: what dpkg says of it
+state() {
+	# shellcheck disable=SC2016 # dpkg-query expands it
+	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 || echo unknown >"$t_dir/state"
+	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
+}
+
+beside() {
+	r_apt user install libdapl2 dapl2-utils iproute2 && files before &&
+		install libdatofi && state libdapl2 installed
+}
+
+in_its_place() {
+	install libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev &&
+		state libdat2-2 installed && state dapl2-utils installed && state libdapl2 config-files
+}
+
+tools() {
+	R_NET='unshare -n' r_in user sh -ec 'ip link set lo up; dat_info --ia ofi-tcp; dat_perf --version
+		dat_perf --loopback -i ofi-tcp -t 0.05; test -s /usr/share/man/man7/dat-ofi.7.gz'
+}
+
+# The distribution's libdapl2 comes back and ours goes.
+back() {
+	r_apt user install libdapl2 && state libdat2-2 not-installed && state libdapl2 installed &&
+		state dapl2-utils installed
+}
+
+# Nothing but what was there before us stays.
+clean() {
+	# shellcheck disable=SC2016
+	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" "libdatofi*" libdat1 "libdat2*" "dat-ofi*" "libdat-ofi*")' &&
+		files after &&
+		diff "$t_dir/before" "$t_dir/after"
+}
+
+t_run 'the packages are made in a fresh system' build
+[ $t_failures = 0 ] || t_done
+t_run 'lintian finds nothing' lint
+t_run 'libdatofi has the provider' contents libdatofi '/libdatofi.so.1$' '/libdatofi.so.2$'
+t_run 'libdat-ofi-dev has headers and pkg-config files' contents libdat-ofi-dev \
+	/dat/udat.h /dat2/udat.h '/dat.pc$' '/dat2.pc$' /libdat2.so
+t_run 'another fresh system' user_root
+t_run 'libdatofi is installed beside libdapl2' beside
+t_run 'dtest passes, their registry and our provider' dtest libdapl2 libdatofi
+t_run 'libdat2-2 takes the place of libdapl2, dapl2-utils stays' in_its_place
+t_run 'dtest passes, our registry and our provider' dtest libdat2-2 libdatofi
+t_run 'the tools run' tools
+t_run 'libdapl2 takes its place again' back
+t_run 'dtest passes as before' dtest libdapl2 libdatofi
+t_run 'purged, nothing of ours is left' clean
+t_done

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# make install, installcheck, uninstall and dist, into directories of the test's own.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
+
+stage=$t_dir/stage
+files=$t_dir/files
+
+in_tree() {
+	make -s -C "${top_builddir:?}" "$@" 2>&1
+}
+
+# Everything below the prefix, nothing outside
+staged() {
+	in_tree install "DESTDIR=$stage" || return
+	(cd "$stage" && find . ! -type d | sort) >"$files"
+	prefix=$(sed -n 's/^prefix = //p' "$top_builddir/Makefile")
+	! grep -v "^\.$prefix/" "$files" && grep -q 'libdatofi\.so\.2$' "$files"
+}
+
+# What was installed may be installed again.
+again() {
+	in_tree install "DESTDIR=$stage" || return
+	(cd "$stage" && find . ! -type d | sort) | diff "$files" -
+}
+
+removed() {
+	in_tree uninstall "DESTDIR=$stage" || return
+	! find "$stage" ! -type d | grep .
+}
+
+# No file that is installed names the staging directory or the tree.
+no_traces() {
+	! grep -r -l -F -e "$stage" --include=*.pc --include=*.la --include=dat_* --include=0* "$stage" || return
+	for library in "$stage"/*/*/lib*/*.so.* "$stage"/*/lib*/*.so.*; do
+		[ ! -f "$library" ] || ! readelf -dW "$library" | grep -E 'R(UN)?PATH' || return
+	done
+}
+
+# The archive has all that the repository has, but for what is a repository's own.
+complete() {
+	in_tree dist || return
+	tar -tf "$top_builddir"/dat-ofi-*.tar.xz | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' | sort >"$t_dir/archive"
+	git -C "$top_srcdir" ls-files | grep -v -x '\.gitignore' | sort | comm -23 - "$t_dir/archive" >"$t_dir/missing"
+	! grep . "$t_dir/missing"
+}
+
+t_run 'make install DESTDIR' staged
+t_run 'once more' again
+t_run 'nothing names the staging directory' no_traces
+t_run 'make installcheck DESTDIR' in_tree installcheck "DESTDIR=$stage"
+t_run 'make uninstall DESTDIR' removed
+if git -C "$top_srcdir" rev-parse --show-toplevel 2>/dev/null | grep -q -x "$(cd "$top_srcdir" && pwd -P)"; then
+	t_run 'make dist has every file' complete
+else
+	t_skip 'make dist has every file' 'this is no repository'
+fi
+t_done

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Recipes of contrib: they name this version, ask configure for what it knows, and are what their tools
+# can read. Module files are tried.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+contrib=$top_srcdir/contrib
+spack=$contrib/spack/spack_repo/dat_ofi/packages/dat_ofi/package.py
+version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
+easyconfig=$(echo "$contrib"/easybuild/dat-ofi-*.eb)
+modules=${top_builddir:?}/contrib/modulefiles
+
+# A release with a suffix would be another string in each of them; there is none.
+versions() {
+	grep -q "^dat-ofi ($version-[0-9]*) " "$contrib/debian/changelog" &&
+		grep -q -x "Version: *$version" "$contrib/rpm/dat-ofi.spec" &&
+		grep -q "version(\"$version\"" "$spack" && grep -q "dat-ofi-$version.tar.xz" "$spack" &&
+		grep -q -x "version = '$version'" "$easyconfig" &&
+		case $easyconfig in */dat-ofi-"$version"-*) ;; *) false ;; esac
+}
+
+# Every --option of a recipe is one that configure knows.
+options() {
+	"$top_srcdir/configure" --help >"$t_dir/help" || return
+	cat "$spack" "$easyconfig" "$contrib/debian/rules" "$contrib/rpm/dat-ofi.spec" |
+		grep -o -E -e '--(with|without|enable|disable)-[a-z]+' | sort -u | grep -v -e '--disable-silent' >"$t_dir/options"
+	[ -s "$t_dir/options" ] || return
+	while read -r option; do
+		grep -q -e "--[a-z]*-${option#--*-}" "$t_dir/help" || { echo "configure knows no $option"; return 1; }
+	done <"$t_dir/options"
+}
+
+python_reads() {
+	PYTHONDONTWRITEBYTECODE=1 python3 -c 'import ast, sys
+for name in sys.argv[1:]:
+    ast.parse(open(name).read(), name)' "$spack" "$easyconfig"
+}
+
+python_style() {
+	flake8 --max-line-length=99 --ignore=F403,F405 "$spack" && flake8 --max-line-length=120 --ignore=F821 "$easyconfig"
+}
+
+# tcl: what the module says, as shell commands
+tcl() {
+	modulecmd_tcl=$(find /usr/lib /usr/libexec /usr/share/Modules -name modulecmd.tcl 2>/dev/null | head -n 1)
+	[ -n "$modulecmd_tcl" ] || { echo 'Modules are not where they used to be'; return 1; }
+	MODULEPATH=$t_dir/modules LOADEDMODULES='' "$modulecmd_tcl" sh load "dat-ofi/$version" >"$t_dir/sh" 2>&1
+	cat "$t_dir/sh"
+	load_says "$t_dir/sh"
+}
+
+# The functions of Lmod that the file calls, and what they are told
+in_lua() {
+	cat >"$t_dir/lmod.lua" <<-'EOF'
+	for _, name in ipairs{"help", "whatis", "conflict"} do _G[name] = function() end end
+	function prepend_path(name, value) print(name .. "=" .. value .. ":") end
+	function append_path(name, value) end
+	dofile(arg[1])
+	EOF
+	"$1" "$t_dir/lmod.lua" "$t_dir/modules/dat-ofi/$version.lua" >"$t_dir/lua" && cat "$t_dir/lua" && load_says "$t_dir/lua"
+}
+
+# load_says FILE: it sets what programs need
+load_says() {
+	for name in PATH LD_LIBRARY_PATH PKG_CONFIG_PATH MANPATH; do
+		grep -q "$name=/" "$1" || { echo "no $name"; return 1; }
+	done
+	! grep '@' "$1"
+}
+
+scripts() {
+	bash -n "$contrib/slurm/dat_perf.sbatch" && bash -n "$contrib/pals/dat_perf.pbs" &&
+		sh -n "$contrib/package" && "$contrib/package" --help |
+		grep -q 'contrib/package rpm'
+}
+
+mkdir -p "$t_dir/modules"
+ln -s "$modules" "$t_dir/modules/dat-ofi"
+t_run 'every recipe names this version' versions
+t_run 'configure knows every option of a recipe' options
+t_run 'Python reads the recipes of Spack and EasyBuild' python_reads
+t_try 'and finds their style good' flake8 python_style
+t_try 'the Tcl module loads' modulecmd tcl
+for program in lua lua5.4 lua5.3; do
+	! command -v $program >/dev/null || break
+done
+t_try 'the Lua module loads' "$program" in_lua "$program"
+t_try 'scripts are what a shell can read' bash scripts
+t_done

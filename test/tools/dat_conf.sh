@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# dat_conf: what it says of lines, what it writes, and what it leaves alone.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+conf=$t_dir/dat.conf
+export DAT_OVERRIDE="$conf"
+unset FI_PROVIDER DAT_OFI_PROVIDER DAT_OFI_LOG
+
+# shellcheck disable=SC2317 # t_run calls the functions
+{
+dc() {
+	dat_conf "$@" >"$t_dir/o" 2>"$t_dir/e"
+}
+
+# ends STATUS ARGUMENT...: so it ends, and its output is shown
+ends() {
+	want=$1
+	shift
+	dc "$@"
+	got=$?
+	cat "$t_dir/o" "$t_dir/e"
+	[ $got = "$want" ]
+}
+
+# says TEXT...: each is somewhere in the output of the last command, line breaks aside
+says() {
+	all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
+	for text; do
+		case $all in
+		*"$text"*) ;;
+		*) echo "nobody says: $text" && return 1 ;;
+		esac
+	done
+}
+
+# The lines that other people wrote; a mode, too, that is to stay.
+sample() {
+	cat >"$conf" <<-EOF
+	# written by hand
+	good u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
+	old  u1.2 nonthreadsafe default libdatofi.so.1 ofi.1.2 "provider=tcp domain=lo" ""
+	ofa-v2-ib0 u2.0 nonthreadsafe default libdaplnone.so.2 dapl.2.0 "ib0 0" ""
+	ib0 u1.2 nonthreadsafe default libdaplnone.so.1 dapl.1.2 "ib0 0" ""
+	lost u2.0 nonthreadsafe default libnowhere.so.2 x.2.0 "" ""
+	wish u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=nosuch" ""
+	good u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
+	off u2.0 nonthreadsafe nondefault libnowhere.so.2 x.2.0 "" ""
+	bad u9 nonthreadsafe default lib x.2.0 "" ""
+	EOF
+	chmod 640 "$conf"
+}
+
+options() {
+	ends 0 --help && ends 0 --version && ends 2 && ends 2 --nonsense && ends 2 list --file &&
+		ends 2 frobnicate && ends 2 add && ends 2 add a b && ends 2 generate x && ends 2 --dat 3.0 list
+}
+
+no_file() {
+	rm -f "$conf"
+	ends 1 list && says 'there is no' 'generate --write' && ends 1 check && ends 1 remove x &&
+		mkdir "$t_dir/folder" && ends 1 -f "$t_dir/folder" list && says 'cannot read'
+}
+
+list() {
+	sample
+	ends 0 list && says 'shadowed good' 'nondefault off' '10 wrong field 2, API version, is "u9"' \
+		'DAT 1.2, libdatofi.so.1 "provider=tcp domain=lo"'
+}
+
+json() {
+	sample
+	ends 0 -j list && jq -e '(.lines | length == 9) and .lines[0].name == "good" and
+		.lines[8].state == "wrong" and .lines[1].dat == "1.2"' "$t_dir/o" &&
+		ends 1 -j check && jq -e '.lines[0].opens and (.lines[4].remedy | length > 0)' "$t_dir/o"
+}
+
+check() {
+	sample
+	ends 1 check && says "$conf:2: good opens" "$conf:3: old opens" "$conf:4: ofa-v2-ib0 does not open" \
+		'dat_conf convert makes' "$conf:6: lost does not open" 'cannot load its provider library' \
+		'install the library' "$conf:7: wish does not open" 'no fabric can be used' \
+		'correct the parameters' 'only when line 2 does not open' "$conf:10: this is wrong:" \
+		'write it as in' '5 of 8 lines' || return
+	! grep -q ':9:' "$t_dir/o" && ends 0 check good && ends 0 check old && ends 1 check wish
+}
+
+# Marks and mode as they should be, and the lines of others untouched.
+generate() {
+	sample
+	cp "$conf" "$t_dir/before"
+	ends 0 generate && says 'ofa-v2-lo u2.0' && cmp "$conf" "$t_dir/before" &&
+		ends 0 generate --write && ends 0 -d 1.2 generate --write && [ "$(stat -c %a "$conf")" = 640 ] &&
+		head -n 10 "$conf" | cmp - "$t_dir/before" && ends 0 check ofa-v2-lo lo &&
+		cp "$conf" "$t_dir/once" && ends 0 generate --write && sort "$conf" >"$t_dir/a" &&
+		sort "$t_dir/once" | cmp - "$t_dir/a" && [ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
+}
+
+from_nothing() {
+	rm -f "$conf"
+	ends 0 generate --write && ends 0 check && [ "$(stat -c %a "$conf")" = 644 ]
+}
+
+convert() {
+	sample
+	ends 0 convert && says 'ofa-v2-ib0 u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "ib0 0" ""' \
+		'ib0 u1.2 nonthreadsafe default libdatofi.so.1 ofi.1.2 "ib0 0" ""' libdaplnone &&
+		ends 0 convert --write && cp "$conf" "$t_dir/once" && ends 0 convert --write &&
+		cmp "$conf" "$t_dir/once" && sample && ends 0 convert --write --force &&
+		! grep -q libdapl "$conf" && [ "$(wc -l <"$conf")" = 10 ]
+}
+
+# What it writes, it reads back the same.
+add() {
+	sample
+	ends 1 add good && says "$conf:2: good is there already" && ends 1 add new -p domain=nosuch &&
+		says 'no fabric can be used' '--force adds it' && ends 0 add new -p 'provider=tcp domain=lo' &&
+		ends 0 check new && ends 0 add -d 1.2 new -p domain=lo && ends 0 add -t new2 -p domain=lo &&
+		ends 0 check new2 && ends 0 -F add 'odd "name\' -p 'a "b\' -l 'lib #1' && ends 0 -j list &&
+		jq -e '.lines[-1] | .name == "odd \"name\\" and .parameters == "a \"b\\" and
+			.library == "lib #1" and .ours' "$t_dir/o" && ends 1 add 'two
+lines'
+}
+
+remove() {
+	sample
+	cp "$conf" "$t_dir/before"
+	ends 1 remove good && says 'did not make' && cmp "$conf" "$t_dir/before" && ends 1 remove nobody &&
+		ends 0 add new -p domain=lo && ends 0 -n remove new && grep -q '^new' "$conf" &&
+		ends 0 remove new && cmp "$conf" "$t_dir/before" && ends 0 --force remove good &&
+		! grep -q '^good' "$conf" && [ "$(wc -l <"$conf")" = 8 ]
+}
+
+# A link stays one, a file that can't be replaced stays as it is, and nothing is left beside it.
+atomic() {
+	sample
+	mkdir "$t_dir/real"
+	mv "$conf" "$t_dir/real/file"
+	ln -s real/file "$conf"
+	ends 0 -F remove good && [ -L "$conf" ] && ! grep -q ^good "$t_dir/real/file" &&
+		[ "$(ls "$t_dir/real")" = file ] && rm "$conf" &&
+		ends 1 -f /dev/null generate --write && says 'no regular file' &&
+		ends 1 -f "$t_dir/nowhere/dat.conf" generate --write && says 'cannot write'
+}
+
+owner() {
+	sample
+	chown 12345:12346 "$conf"
+	ends 0 -F remove good && [ "$(stat -c %u:%g:%a "$conf")" = 12345:12346:640 ]
+}
+}
+
+t_run 'options and exit status' options
+t_run 'a file that is not there' no_file
+t_run 'list' list
+t_try 'JSON' jq json
+t_run 'check opens each line, names the place and the repair' check
+t_run 'generate' generate
+t_run 'generate makes the file' from_nothing
+t_run 'convert' convert
+t_run 'add' add
+t_run 'remove' remove
+t_run 'files are replaced whole' atomic
+if [ "$(id -u)" = 0 ]; then
+	t_run 'the owner stays' owner
+else
+	t_skip 'the owner stays' 'only root can give files away'
+fi
+t_done
