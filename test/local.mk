@@ -35,7 +35,7 @@ fault_tests = \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/threads1 %D%/fault/threads2
-tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh
+tool_tests = %D%/tools/dapl-programs.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/segments.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -428,7 +428,7 @@ conform: all $(conform_tests)
 		--api20 %D%/conform/conform20.tap $(srcdir)/%D%/conform
 
 # The same over every fabric that libfabric can do on one host; how each ended.
-check_fabrics = tcp tcp-rdm shm rxm net
+check_fabrics = tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys
 check-all: all $(conform_tests)
 	@for fabric in $(check_fabrics); do for api in 12 20; do \
 		tap=%D%/conform/$$fabric$$api.tap; \
