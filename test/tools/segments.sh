@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Rules of messages and RDMA where the fabric takes one segment per operation: tcp that is told so, and CXI as it is played, which
+# moreover refuses operations now and then.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+suite=${top_builddir:?}/test/conform/conform20
+
+cat >"$t_dir/dat.conf" <<EOF
+narrow u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo max_segments=1" ""
+cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
+EOF
+export DAT_OVERRIDE="$t_dir/dat.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs" FI_SHAM_CORE='tcp;ofi_rxm'
+
+# expect IA CASE: all tests of the case pass
+expect() {
+	t_name="$2 over $1${FI_SHAM_EAGAIN:+ with refusals}"
+	T_IA=$1 CK_RUN_CASE=$2 CK_TAP_LOG_FILE_NAME="$t_dir/tap" "$suite" >"$t_dir/out" 2>&1
+	if grep -q '^ok' "$t_dir/tap" && ! grep -q '^not ok' "$t_dir/tap"; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/tap" "$t_dir/out"
+	fi
+}
+
+for case in dto-receives rdma srq_receives ext_transfers; do
+	expect narrow $case
+done
+export FI_SHAM_EAGAIN=30
+expect cxi dto-receives
+t_done
