@@ -439,7 +439,12 @@ check-all: all $(conform_tests)
 	done; done; \
 	! grep -q '^not ok' $(check_fabrics:%=%D%/conform/%12.tap) $(check_fabrics:%=%D%/conform/%20.tap)
 
-.PHONY: conform check-all
+# Over verbs, in emulated machines with Soft-RoCE and Soft-iWARP: hours; the smoke form minutes.
+check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
+	case $@ in *-smoke) smoke=--smoke ;; esac; \
+	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
+
+.PHONY: conform check-all check-verbs check-verbs-smoke
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
@@ -447,5 +452,6 @@ installcheck-local:
 CLEANFILES = %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
-EXTRA_DIST += %D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/lab %D%/verbs/matrix %D%/verbs/pulled \
+	%D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
 	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
