@@ -20,14 +20,17 @@ PAGE = re.compile(r"man\d/[\w.-]+\.(?:[157]|3dat)")
 # Pages of others that ours refer to.
 FOREIGN = {
     "exit(3)", "fabric(7)", "fi_getinfo(3)", "fi_info(1)", "fi_verbs(7)", "fork(2)",
-    "ibv_fork_init(3)", "pkg-config(1)", "poll(2)",
+    "ibv_devices(1)", "ibv_fork_init(3)", "pkg-config(1)", "poll(2)", "rdma_cm(7)",
 }
 # Words in constant style that are no constants of a header of ours.
 LIBFABRIC = {"FI_EP_MSG", "FI_EP_RDM"}
 VARIABLES = {
     "DAT_OVERRIDE", "DAT_DBG_TYPE", "DAT_DBG_DEST", "FI_PROVIDER", "FI_LOG_LEVEL",
-    "DAPL_DBG_DEST", "DAPL_DBG_LEVEL", "DAPL_DBG_TYPE",
-    "DAPL_MAX_CM_RESPONSE_TIME", "I_MPI_DAPL_PROVIDER",
+    "DAPL_DBG_DEST",
+    "DAPL_DBG_LEVEL", "DAPL_DBG_TYPE", "DAPL_MAX_CM_RESPONSE_TIME", "I_MPI_DAPL_PROVIDER",
+    "DAPL_MAX_INLINE", "DAPL_ACK_RETRY", "DAPL_ACK_TIMER", "DAPL_RNR_RETRY", "DAPL_RNR_TIMER", "DAPL_IB_MTU", "DAPL_IB_SL",
+    "DAPL_IB_PKEY", "DAPL_GLOBAL_ROUTING", "DAPL_CM_ROUTE_TIMEOUT_MS", "DAPL_CM_ARP_TIMEOUT_MS", "DAPL_UCM_TIMER",
+    "DAPL_SCM_NETDEV", "DAPL_WR_MAX", "FI_VERBS_INLINE_SIZE", "FI_VERBS_MIN_RNR_TIMER",
 }
 
 TESTS = 4  # column of FUNCTIONS.md

@@ -532,7 +532,12 @@ clean-local:
 check-faults:
 	T_FULL=1 CK_DEFAULT_TIMEOUT=3000 $(MAKE) $(AM_MAKEFLAGS) check-all parts=fault
 
-.PHONY: conform check-all check-faults check-packages
+# Over verbs, in emulated machines with Soft-RoCE and Soft-iWARP: hours; the smoke form minutes.
+check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
+	case $@ in *-smoke) smoke=--smoke ;; esac; \
+	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
+
+.PHONY: conform check-all check-faults check-packages check-verbs check-verbs-smoke
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
@@ -543,3 +548,7 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
+	%D%/conform/*12.tap* %D%/conform/*20.tap*
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/lab %D%/verbs/matrix %D%/verbs/pulled \
+	%D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
+	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

@@ -358,12 +358,12 @@ static void go_down(struct dofi_ia *ia, size_t from)
 /* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
 #define FDS_OF_A_STEP 16
 
-/* Fabrics that ran out of descriptors may speak of no more than an I/O error, or offer nothing; the system knows. */
+/* Fabrics that ran out of descriptors speak of anything, or offer nothing; the system knows. */
 static int true_error(int ret)
 {
 	int fds[FDS_OF_A_STEP], n = 0;
 
-	if (ret != -FI_EIO && ret != -FI_ENODATA)
+	if (!ret || ret == -FI_ENOMEM)
 		return ret;
 	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		n++;

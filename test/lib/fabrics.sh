@@ -6,7 +6,7 @@
 t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys'
 
 # t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to find it. Other names
-# are those of libfabric's providers.
+# are those of libfabric's providers. T_PARAMS wins.
 t_fabric() {
 	# By the variable, so that a program may choose another one.
 	[ "$1" = tcp ] || export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}"
@@ -22,6 +22,7 @@ t_fabric() {
 		;;
 	*) t_params="provider=$1" ;;
 	esac
+	t_params=${T_PARAMS-$t_params}
 }
 
 # t_fabric_conf NAME IA: lines of dat.conf for both generations

@@ -3,6 +3,7 @@
 # The distribution's unmodified test programs, once through our registry and once through its own.
 # One script, because the programs always listen on the same ports. T_FABRIC names a fabric of test/lib/fabrics.sh; tcp
 # is the default. T_MORE=1 runs every mode of dapltest.
+# In the lab of verbs T_PARAMS tells what the IA is and T_HOST its address.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 # shellcheck source=test/lib/fabrics.sh
@@ -11,7 +12,8 @@
 for program in dtest dtestcm dtestsrq dtestx dapltest; do
 	command -v $program >/dev/null || t_skip_all "there is no $program (package dapl2-utils)"
 done
-t_own_network "$0"
+[ -n "${T_HOST-}" ] || t_own_network "$0"
+host=${T_HOST:-127.0.0.1}
 
 t_fabric_conf "${T_FABRIC:=tcp}" loop >"$t_dir/dat.conf"
 export DAT_OVERRIDE="$t_dir/dat.conf"
@@ -26,7 +28,7 @@ says() {
 # expect NAME PROGRAM OPTIONS READY TEXT: start it as server and as client
 expect() {
 	t_name="$1, $registry"
-	if t_pair "$4" "$with $2 $3" "$with $2 $3 -h 127.0.0.1" && says "$5"; then
+	if t_pair "$4" "$with $2 $3" "$with $2 $3 -h $host" && says "$5"; then
 		t_pass "$t_name"
 	else
 		t_fail "$t_name" "$t_dir/server" "$t_dir/client"
@@ -40,7 +42,7 @@ ask() {
 	text=$2 test=$3
 	shift 3
 	# shellcheck disable=SC2086 # $with holds words
-	if timeout "$t_limit" $with dapltest -T "$test" -s 127.0.0.1 -D loop "$@" >"$t_dir/client" 2>&1 &&
+	if timeout "$t_limit" $with dapltest -T "$test" -s $host -D loop "$@" >"$t_dir/client" 2>&1 &&
 		grep -q -e "$text" "$t_dir/client" &&
 		! grep -i -q -e 'failed in file' -e 'error' "$t_dir/client" "$t_dir/server"; then
 		t_pass "$t_name"
@@ -62,7 +64,7 @@ dtestx_pair() {
 		sleep 0.05
 	done
 	# shellcheck disable=SC2086
-	timeout "$t_limit" $with dtestx -P loop $1 -h 127.0.0.1 >"$t_dir/client" 2>&1
+	timeout "$t_limit" $with dtestx -P loop $1 -h $host >"$t_dir/client" 2>&1
 	# The server tells its address before it listens: the client may be too early.
 	if grep -q 'established: 0x4003' "$t_dir/client"; then
 		kill "$t_pid"
@@ -104,7 +106,7 @@ shared() {
 	server=$t_pid server_out=$t_out
 	t_await 'server ready on port' || :
 	# shellcheck disable=SC2086
-	t_start client $with dtestsrq -P loop -v $1 -h 127.0.0.1
+	t_start client $with dtestsrq -P loop -v $1 -h $host
 	if t_await 'Wait for EP async event' && t_out=$server_out t_pid=$server &&
 		t_await 'Wait for EP async event' && says 'ep msg num 3' && ! says 'Error'; then
 		t_pass "$t_name"
@@ -181,8 +183,12 @@ programs() {
 	has_immediate && expect 'dtest: a stream of 50 writes' dtest '-P loop -b 65536 -w -B 50' "$ready" PASSED
 	expect 'dtest: write ping-pong' dtest '-P loop -b 64 -W -B 100' "$ready" PASSED
 	expect 'dtestcm: 50 connections' dtestcm '-P loop -c 50 -w' 'Conn server waiting' 'ALL 50 CONN'
-	extensions 'immediate data, atomic operations' ''
-	extensions 'the same with 4 server endpoints and counters' '-m 4 -p'
+	if dat_info --ia loop 2>/dev/null | grep -q 'FETCH_AND_ADD *TRUE'; then
+		extensions 'immediate data, atomic operations' ''
+		extensions 'the same with 4 server endpoints and counters' '-m 4 -p'
+	else
+		t_skip "dtestx, $registry" 'no atomic operations on this fabric'
+	fi
 	# shellcheck disable=SC2086
 	t_run "dtestx: attributes by a query, $registry" sh -c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
 	expect 'dtestsrq: messages without a shared queue' dtestsrq '-P loop -S 0 -c 4 -B 3' \
