@@ -199,6 +199,7 @@ START_TEST(close_tells_of_eps_that_went_before)
 }
 END_TEST
 
+#ifndef __SANITIZE_THREAD__ /* which cannot follow new threads of a forked child */
 START_TEST(child_begins_anew)
 {
 	int status;
@@ -223,6 +224,7 @@ START_TEST(child_begins_anew)
 	close_all();
 }
 END_TEST
+#endif
 
 int main(void)
 {
@@ -237,7 +239,9 @@ int main(void)
 	tcase_add_test(tc, nonsense_is_named);
 	tcase_add_test(tc, exit_tells);
 	tcase_add_test(tc, close_tells_of_eps_that_went_before);
+#ifndef __SANITIZE_THREAD__
 	tcase_add_test(tc, child_begins_anew);
+#endif
 	suite_add_tcase(suite, tc);
 	return fault_run(suite);
 }
