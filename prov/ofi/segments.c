@@ -129,6 +129,8 @@ static struct bounce *take(struct dofi_ia *ia, uint64_t length)
 	struct dofi_list *node = NULL;
 	unsigned int class = 0;
 
+	if (length > size_of(DOFI_BOUNCE_CLASSES - 1))
+		return NULL;
 	while (size_of(class) < length)
 		class++;
 	dofi_lock(&b->lock);
