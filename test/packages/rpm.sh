@@ -12,7 +12,7 @@ version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
 # Debian's packages have other names than those that the spec asks for, hence --nodeps.
 build() {
 	r_new rpm && r_apt rpm update &&
-		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev libhwloc-dev || return
+		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev libhwloc-dev iproute2 || return
 	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" "$t_dir/rpm.root/root"
 	r_in rpm rpmbuild -ta --nodeps --define '_topdir /rpm' "/root/dat-ofi-$version.tar.xz"
 }
@@ -40,7 +40,7 @@ install() {
 		rpm -V dat-ofi dat-ofi-libs dat-ofi-provider dat-ofi-devel --nodeps
 		dat_info --version
 		cc -I/usr/include -L/usr/lib64 /usr/share/doc/dat-ofi/examples/hello.c -ldat2 -o /root/hello'
-	R_NET='unshare -n' r_in rpm sh -ec 'export LD_LIBRARY_PATH=/usr/lib64; dat_perf --loopback -i ofi-shm -t 0.05'
+	R_NET='unshare -n' r_in rpm sh -ec 'ip link set lo up; export LD_LIBRARY_PATH=/usr/lib64; dat_perf --loopback -i ofi-shm -t 0.05'
 }
 
 remove() {
