@@ -8,18 +8,19 @@ t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys'
 # t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to find it. Other names
 # are those of libfabric's providers.
 t_fabric() {
-	t_addr='addr=127.0.0.1'
+	# As a variable: some tests want another one.
+	[ "$1" = tcp ] || export DAT_OFI_ADDR=127.0.0.1
 	case $1 in
 	tcp) t_params='provider=tcp domain=lo' ;;
-	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo $t_addr" ;;
-	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo $t_addr" ;;
-	net) t_params="provider=net transport=rdm domain=lo $t_addr" ;;
+	tcp-rdm) t_params='provider=tcp transport=rdm domain=lo' ;;
+	rxm) t_params='provider=tcp;ofi_rxm transport=rdm domain=lo' ;;
+	net) t_params='provider=net transport=rdm domain=lo' ;;
 	sham-*)
-		t_params="provider=sham domain=${1#sham-} $t_addr"
+		t_params="provider=sham domain=${1#sham-}"
 		FI_PROVIDER_PATH=${top_builddir:?run me by test/run-env}/test/fabric/.libs
 		export FI_PROVIDER_PATH
 		;;
-	*) t_params="provider=$1 $t_addr" ;;
+	*) t_params="provider=$1" ;;
 	esac
 }
 
