@@ -551,4 +551,4 @@ EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh
 	%D%/conform/*12.tap* %D%/conform/*20.tap*
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/lab %D%/verbs/matrix %D%/verbs/pulled \
 	%D%/installcheck.sh %D%/lib/tap.sh $(tool_tests) \
-	%D%/conform/over.sh %D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
+	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv

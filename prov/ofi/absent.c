@@ -74,17 +74,29 @@ static bool is_there(const struct fi_info *list, const char *provider)
 
 static void put_needs(const char *provider, FILE *out)
 {
-	fprintf(out, "libfabric has the provider %s, which finds nothing to work on", provider);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (same_core(provider, needs[i].provider))
 			fprintf(out, "; it needs %s", needs[i].needs);
-	fprintf(out, "; FI_LOG_LEVEL=info lets it say more");
+}
+
+/* A provider that found no device when it was loaded may be in no list, as one that was not built. */
+static void put_unlisted(const char *provider, const struct fi_info *list, FILE *out)
+{
+	uint32_t version = fi_version();
+
+	fprintf(out, "libfabric %u.%u ", FI_MAJOR(version), FI_MINOR(version));
+	if (*provider)
+		fprintf(out, "does not list %s: built without it, or no device was found", provider);
+	else
+		fputs("finds nothing to work on", out);
+	put_needs(provider, out);
+	fputs(list ? "; it lists " : "; it lists none at all", out);
+	put_providers(list, out);
 }
 
 void dofi_absent_explain(const char *provider, FILE *out)
 {
 	const char *filter = getenv("FI_PROVIDER");
-	uint32_t version = fi_version();
 	struct fi_info *list = NULL;
 
 	if (*provider && filter && *filter && is_left_out(filter, provider)) {
@@ -94,16 +106,11 @@ void dofi_absent_explain(const char *provider, FILE *out)
 	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))
 		list = NULL;
 	if (*provider && is_there(list, provider)) {
+		fprintf(out, "libfabric has %s, which finds nothing to work on", provider);
 		put_needs(provider, out);
+		fputs("; FI_LOG_LEVEL=info lets it say more", out);
 	} else {
-		fprintf(out, "libfabric %u.%u ", FI_MAJOR(version), FI_MINOR(version));
-		if (*provider)
-			fprintf(out, "has no provider %s", provider);
-		else
-			fputs("finds nothing to work on", out);
-		fputs(list ? "; it has " : "; it has none at all", out);
-		put_providers(list, out);
-		fputs(filter && *filter ? " as far as FI_PROVIDER lets it" : "", out);
+		put_unlisted(provider, list, out);
 	}
 	fi_freeinfo(list);
 }

@@ -165,9 +165,11 @@ dapltest_alone() {
 	for limit in ia pz cno evd ep rsp psp lmr rpost size_lmr; do
 		alone "limit_$limit" -T L -D loop -m 100 limit_$limit
 	done
-	for feature in hwconn endpoint pz queryinfo; do
+	for feature in hwconn endpoint pz; do
 		alone "feature $feature" -T F -D loop -s 127.0.0.1 -f $feature
 	done
+	# Some versions of the distribution's registry follow an invalid handle of a CNO (case 13).
+	[ -n "$with" ] || alone 'feature queryinfo' -T F -D loop -s 127.0.0.1 -f queryinfo
 	alone 'feature mem' -T F -D loop -s 127.0.0.1 -f mem case0 case1 case3 case4
 }
 
