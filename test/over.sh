@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Runs a test program over a fabric: test/run-env test/over.sh FABRIC PROGRAM [ARGUMENT...]
-# FABRIC: tcp, tcp-rdm, shm, rxm, net, a profile of test/fabric (efa, cxi, cxi-client-keys; on FI_SHAM_CORE), or another
+# FABRIC: tcp, tcp-rdm, shm, rxm, net, sham-PROFILE of test/fabric (on FI_SHAM_CORE), or another
 # provider's name as libfabric has it. The program finds its IA by T_IA. What it answers in TAP is the answer.
 
 if [ $# -lt 2 ]; then
@@ -16,8 +16,8 @@ tcp) params='provider=tcp domain=lo' ;;
 tcp-rdm) params='provider=tcp transport=rdm domain=lo' ;;
 rxm) params='provider=tcp;ofi_rxm transport=rdm domain=lo' ;;
 net) params='provider=net transport=rdm domain=lo' ;;
-efa | cxi | cxi-client-keys)
-	params="provider=sham domain=$fabric"
+sham-*)
+	params="provider=sham domain=${fabric#sham-}"
 	export FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
 	;;
 *) params="provider=$fabric" ;;

@@ -4,8 +4,8 @@
 # T_FABRICS names others. With T_FULL everything is done at length, and other programs if none is named.
 
 quick='order2 flood2 stale2'
-full='agent alloc connect cut flood fork freeze kill leaks nomem order passive quals signal stale threads'
-fabrics=${T_FABRICS-tcp tcp-rdm shm rxm net efa cxi cxi-client-keys}
+full='agent alloc connect cut flood fork freeze kill leaks nomem order passive quals scale signal stale threads'
+fabrics=${T_FABRICS-tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys}
 
 if [ $# = 0 ]; then
 	if [ -n "${T_FULL-}" ]; then
