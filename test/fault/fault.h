@@ -34,6 +34,15 @@ static inline bool fault_fabric_is_sham(void)
 	return params && !strncmp(params, "provider=sham", strlen("provider=sham"));
 }
 
+/* It is shm, or the fabric of test/fabric on it. */
+static inline bool fault_fabric_is_shm(void)
+{
+	const char *params = getenv("T_PARAMS"), *core = getenv("FI_SHAM_CORE");
+
+	return (params && !strncmp(params, "provider=shm", strlen("provider=shm"))) ||
+	       (fault_fabric_is_sham() && (!core || !strcmp(core, "shm")));
+}
+
 /* How much of it: little in "make check", much in "make check-all", which sets T_FULL. */
 static inline unsigned int fault_amount(unsigned int little, unsigned int much)
 {
