@@ -84,6 +84,7 @@ struct dofi_ia {
 	bool reads_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
 	struct dofi_sink sink;
+	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */

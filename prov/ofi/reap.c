@@ -181,10 +181,18 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 		fail_path(ep, FI_EACCES);
 }
 
+/* The byte of a receive without segments is nobody's; see the transports. */
+static bool has_no_room(const struct dofi_wr *wr, uint64_t length)
+{
+	return (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV) && !wr->niov && length;
+}
+
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
+	if (!err && has_no_room(wr, length))
+		err = FI_ETRUNC;
 	if (wr->op == DOFI_OP_SRQ_RECV) {
 		dofi_srq_done(wr, err, length, number, news);
 		return;
