@@ -93,6 +93,7 @@ struct dofi_ia {
 	bool has_data;	     /* messages can carry completion data */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;
+	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */

@@ -218,10 +218,21 @@ static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t nu
 		dofi_drain_done(wr);
 }
 
+/* The byte of a receive without segments is nobody's; see the transports. Immediate data of the hardware tell their write's length. */
+static bool has_no_room(const struct dofi_wr *wr, uint64_t length)
+{
+	if (wr->niov || !length)
+		return false;
+	return (wr->op == DOFI_OP_RECV && !wr->ep->obj.ia->has_immediates) ||
+	       (wr->op == DOFI_OP_SRQ_RECV && !wr->srq->obj.ia->has_immediates);
+}
+
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
+	if (!err && has_no_room(wr, length))
+		err = FI_ETRUNC;
 	if (wr->op >= DOFI_OP_SRQ_RECV) {
 		other_done(wr, err, length, number, news);
 		return;

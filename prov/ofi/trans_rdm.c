@@ -500,12 +500,6 @@ static void rdm_disconnect(struct dofi_conn *conn)
 
 /* --- completions --- */
 
-/* A message that came where there is room for none; see receive(). */
-static bool has_no_room(const struct dofi_wr *wr, size_t length)
-{
-	return (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV) && !wr->niov && length;
-}
-
 /* What a message for an SRQ says beside the news, and who it is from. */
 static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
 {
@@ -535,7 +529,7 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 	if (!wr)
 		return;
 	if (wr->op != DOFI_OP_GRANT) {
-		dofi_reap_done(wr, has_no_room(wr, entry->len) ? FI_ETRUNC : 0, entry->len, number, news);
+		dofi_reap_done(wr, 0, entry->len, number, news);
 		return;
 	}
 	note = ia->rdm->notes[wr - ia->rdm->grants];
