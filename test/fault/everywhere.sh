@@ -5,7 +5,9 @@
 
 quick='order2 flood2 stale2'
 full='agent alloc connect cut flood fork freeze kill leaks nomem order passive quals scale signal stale threads'
-fabrics=${T_FABRICS-tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys}
+fabrics='tcp shm rxm net sham-efa sham-cxi'
+[ -z "${T_FULL-}" ] || fabrics="$fabrics tcp-rdm sham-cxi-client-keys"
+fabrics=${T_FABRICS-$fabrics}
 
 if [ $# = 0 ]; then
 	if [ -n "${T_FULL-}" ]; then
