@@ -30,6 +30,7 @@ uninstall-hook:
 
 CLEANFILES += $(modulefiles)
 EXTRA_DIST += \
+	%D%/bench-scale \
 	%D%/check \
 	%D%/debian \
 	%D%/demo \

@@ -174,7 +174,7 @@ static void start(void)
 {
 	DAT_EP_ATTR attr;
 
-	nsenders = fault_amount(5, MAX_SENDERS);
+	nsenders = fault_amount(2, MAX_SENDERS);
 	for (unsigned int i = 0; i < nsenders; i++)
 		t_peer_start(&senders[i], sender_role);
 	t_peer_start(&friend, friend_role);
