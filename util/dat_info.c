@@ -31,8 +31,9 @@ static void usage(void)
 	       "Opens every DAT 2.0 interface that dat.conf or the fabrics of this host offer,\n"
 	       "and tells what it runs on, or why it does not open.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
-	printf("\nExit status: 0 an interface opened or the process answered, 1 not so, 2 wrong\n"
-	       "command line; with --check: 0 all is well, 1 something fails, 3 there are warnings.\n");
+	printf("\nExit status: 0 an interface opened or the process answered, 1 not so,\n"
+	       "2 wrong command line; with --check: 0 all is well, 1 something fails,\n"
+	       "3 there are warnings.\n");
 }
 
 static int show_checks(void)

@@ -111,6 +111,8 @@ void dofi_absent_explain(const char *provider, FILE *out)
 		fputs("; FI_LOG_LEVEL=info lets it say more", out);
 	} else {
 		put_unlisted(provider, list, out);
+		if (!*provider && filter && *filter)
+			fputs("; unset FI_PROVIDER or let it name one of them", out);
 	}
 	fi_freeinfo(list);
 }

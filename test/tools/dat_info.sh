@@ -92,7 +92,7 @@ variables() {
 # What programs see when they open an IA and something is missing: the thing, the cause, what to try.
 messages() {
 	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi && says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
-		'fi_info -l lists' &&
+		'unset FI_PROVIDER' &&
 	ends 1 "$info" -a ofi-tcp-nosuch && says 'provider=tcp domain=nosuch' 'another domain is asked for' &&
 	ends 0 env DAT_OVERRIDE="$t_dir/none" "$info" -a ofi-tcp &&
 	ends 1 env DAT_OVERRIDE="$t_dir/none" "$info" -a loop &&
