@@ -3,12 +3,12 @@
 # hwloc is used when it is there, to prefer the network interface that is near.
 AC_DEFUN([DAT_CHECK_PKG_HWLOC], [
 	AC_ARG_WITH([hwloc],
-		[AS_HELP_STRING([--with-hwloc=DIR|no], [hwloc (2.0 or later) installed below DIR; "no" does without])],
+		[AS_HELP_STRING([--with-hwloc=DIR|no], [hwloc (2.1 or later) installed below DIR; "no" does without])],
 		[], [with_hwloc=auto])
 	dat_hwloc_summary=no
 	AS_CASE([$with_hwloc], [no|yes|auto], [], [DAT_PKG_CONFIG_DIR([$with_hwloc], [hwloc])])
 	AS_IF([test "x$with_hwloc" != xno], [
-		PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [
+		PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.1], [
 			dat_hwloc_summary=`$PKG_CONFIG --modversion hwloc`
 			AC_DEFINE([HAVE_HWLOC], [1], [hwloc tells which network interface is near])
 		], [

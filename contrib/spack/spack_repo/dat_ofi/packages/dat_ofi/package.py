@@ -26,7 +26,7 @@ class DatOfi(AutotoolsPackage):
     depends_on("pkgconfig", type="build")
     depends_on("check", type="test")
     depends_on("libfabric@1.17:")
-    depends_on("hwloc@2:", when="+hwloc")
+    depends_on("hwloc@2.1:", when="+hwloc")
 
     conflicts("platform=darwin", msg="dat-ofi needs Linux")
     conflicts("platform=windows", msg="dat-ofi needs Linux")
