@@ -204,16 +204,25 @@ int dofi_engine_round(struct dofi_ia *ia, bool all)
 	if (!dofi_list_empty(&e->work))
 		n += run_work(ia);
 	if (n)
-		atomic_fetch_add_explicit(&e->handled, (uint32_t)n, memory_order_relaxed);
+		atomic_store_explicit(&e->handled, atomic_load_explicit(&e->handled, memory_order_relaxed) + (uint32_t)n,
+				      memory_order_relaxed);
 	return n;
+}
+
+/* engine.lock held: polls never undo each other. One may hide behind a waiter that counts at the same time; the next does not. */
+static void note_activity(struct dofi_engine *e)
+{
+	uint32_t activity = atomic_load_explicit(&e->activity, memory_order_relaxed);
+
+	atomic_store_explicit(&e->activity, activity + 1, memory_order_relaxed);
 }
 
 void dofi_engine_poll(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
 
-	atomic_fetch_add_explicit(&e->activity, 1, memory_order_relaxed);
 	if (dofi_trylock(&e->lock)) {
+		note_activity(e);
 		if (dofi_engine_round(ia, e->empty_polls >= POLLS_PER_FULL_ROUND))
 			e->empty_polls = 0;
 		else

@@ -50,38 +50,42 @@ static void notify_consumer(struct dofi_evd *evd)
 	}
 }
 
-static bool append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+static inline void count_event(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	dofi_assert_held(&evd->lock);
-	if (queued(evd) == evd->qlen)
-		return false;
 	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
 	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
 		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
+}
+
+static inline bool append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	dofi_assert_held(&evd->lock);
+	if (queued(evd) == evd->qlen)
+		return false;
+	count_event(evd, event);
 	DOFI_PROBE3(event, evd, event->number, event->handle);
 	*slot(evd, evd->tail++) = *event;
 	publish_count(evd);
-	if (notify)
+	if (notify && (evd->waiter || evd->cno))
 		notify_consumer(evd);
 	return true;
 }
 
-static void take(struct dofi_evd *evd, struct dofi_event *event_p)
+/*
+ * The oldest event leaves as the consumer's; whose count goes down by that, once no lock is held, or NULL. The ring's place is
+ * not used again before evd->lock is released.
+ */
+static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 {
+	const struct dofi_event *event = slot(evd, evd->head++);
+
 	dofi_assert_held(&evd->lock);
-	*event_p = *slot(evd, evd->head++);
 	publish_count(evd);
 	if (!queued(evd))
 		evd->overflown = false;
-}
-
-/* What is done with an event that was taken, no lock held. */
-static void deliver(struct dofi_evd *evd, const struct dofi_event *event, DAT_EVENT *out)
-{
 	dofi_event_unfold(event, evd, out);
-	if ((event->number == DAT_DTO_COMPLETION_EVENT || event->ext) && event->dto.srq)
-		dofi_srq_dequeued(event->dto.srq);
+	return event->number == DAT_DTO_COMPLETION_EVENT || event->ext ? event->dto.srq : NULL;
 }
 
 /* --- producers --- */
@@ -246,7 +250,7 @@ void dofi_evd_detach_other(struct dofi_evd *evd)
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
-	struct dofi_event ours;
+	struct dofi_srq *srq;
 
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
@@ -273,10 +277,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		dofi_unlock(&evd->lock);
 		return waiter ? DOFI_BAD_STATE(EVD_WAITER) : DOFI_QUEUE_EMPTY;
 	}
-	take(evd, &ours);
+	srq = take(evd, event);
 	DOFI_COUNT(evd, EVD_DEQUEUE_FOUND, 1);
 	dofi_unlock(&evd->lock);
-	deliver(evd, &ours, event);
+	if (srq)
+		dofi_srq_dequeued(srq);
 	return DAT_SUCCESS;
 }
 
@@ -354,7 +359,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 			 DAT_EVENT *event, DAT_COUNT *nmore)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
-	struct dofi_event ours;
+	struct dofi_srq *srq = NULL;
 	uint64_t deadline;
 	DAT_RETURN ret;
 	uint32_t seen;
@@ -390,11 +395,11 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		leave(evd);
 	}
 	if (ret == DAT_SUCCESS)
-		take(evd, &ours);
+		srq = take(evd, event);
 	*nmore = (DAT_COUNT)queued(evd);
 	dofi_unlock(&evd->lock);
-	if (ret == DAT_SUCCESS)
-		deliver(evd, &ours, event);
+	if (srq)
+		dofi_srq_dequeued(srq);
 	return ret;
 }
 

@@ -11,6 +11,9 @@
  *   wait.lock     the bells, which may be rung under any other
  *
  * A post takes ep->lock only. Consumer code (CNO agents) runs with none held.
+ *
+ * The locks are words that the hot path takes in place: with those of libpthread, half of what is executed between a post and
+ * its completion was their bookkeeping. Who finds one taken sleeps in the kernel.
  */
 #ifndef DOFI_LOCK_H
 #define DOFI_LOCK_H
@@ -19,40 +22,84 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-struct dofi_lock {
-	pthread_mutex_t mutex;
+/* ThreadSanitizer is told of them: it looks after the order, too. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define DOFI_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(DOFI_TSAN)
+#include <sanitizer/tsan_interface.h>
+#define DOFI_TSAN_LOCK(when, l, ...) __tsan_mutex_##when(l, __VA_ARGS__)
+#else
+#define DOFI_TSAN_LOCK(when, l, ...) ((void)(l))
+#endif
+
+enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN, DOFI_LOCK_AWAITED };
+
+struct dofi_lock { /* all zero: free */
+	_Atomic uint32_t word;
 #ifndef NDEBUG
 	_Atomic(pthread_t) owner;
 #endif
 };
 
+/* lock.c: the ways through the kernel. */
+void dofi_lock_await(struct dofi_lock *l);
+void dofi_lock_wake(struct dofi_lock *l);
+
 static inline void dofi_lock_init(struct dofi_lock *l)
 {
-	pthread_mutex_init(&l->mutex, NULL);
+	atomic_init(&l->word, DOFI_LOCK_FREE);
+#ifndef NDEBUG
+	atomic_init(&l->owner, (pthread_t)0);
+#endif
+	DOFI_TSAN_LOCK(create, l, 0);
 }
 
 static inline void dofi_lock_fini(struct dofi_lock *l)
 {
-	pthread_mutex_destroy(&l->mutex);
+	DOFI_TSAN_LOCK(destroy, l, 0);
+}
+
+static inline bool dofi_lock_take(struct dofi_lock *l)
+{
+	uint32_t is_free = DOFI_LOCK_FREE;
+
+	return atomic_compare_exchange_strong_explicit(&l->word, &is_free, DOFI_LOCK_TAKEN, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline void dofi_lock_own(struct dofi_lock *l)
+{
+#ifndef NDEBUG
+	atomic_store_explicit(&l->owner, pthread_self(), memory_order_relaxed);
+#else
+	(void)l;
+#endif
 }
 
 static inline void dofi_lock(struct dofi_lock *l)
 {
-	pthread_mutex_lock(&l->mutex);
-#ifndef NDEBUG
-	atomic_store_explicit(&l->owner, pthread_self(), memory_order_relaxed);
-#endif
+	DOFI_TSAN_LOCK(pre_lock, l, 0);
+	if (__builtin_expect(!dofi_lock_take(l), 0))
+		dofi_lock_await(l);
+	DOFI_TSAN_LOCK(post_lock, l, 0, 0);
+	dofi_lock_own(l);
 }
 
 static inline bool dofi_trylock(struct dofi_lock *l)
 {
-	if (pthread_mutex_trylock(&l->mutex))
-		return false;
-#ifndef NDEBUG
-	atomic_store_explicit(&l->owner, pthread_self(), memory_order_relaxed);
-#endif
-	return true;
+	bool taken;
+
+	DOFI_TSAN_LOCK(pre_lock, l, __tsan_mutex_try_lock);
+	taken = dofi_lock_take(l);
+	DOFI_TSAN_LOCK(post_lock, l, __tsan_mutex_try_lock | (taken ? 0 : __tsan_mutex_try_lock_failed), 0);
+	if (taken)
+		dofi_lock_own(l);
+	return taken;
 }
 
 static inline void dofi_unlock(struct dofi_lock *l)
@@ -60,7 +107,10 @@ static inline void dofi_unlock(struct dofi_lock *l)
 #ifndef NDEBUG
 	atomic_store_explicit(&l->owner, (pthread_t)0, memory_order_relaxed);
 #endif
-	pthread_mutex_unlock(&l->mutex);
+	DOFI_TSAN_LOCK(pre_unlock, l, 0);
+	if (__builtin_expect(atomic_exchange_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release) == DOFI_LOCK_AWAITED, 0))
+		dofi_lock_wake(l);
+	DOFI_TSAN_LOCK(post_unlock, l, 0);
 }
 
 #ifndef NDEBUG

@@ -55,9 +55,7 @@ static const size_t obj_size[DOFI_HANDLE_TYPES] = {
 	[DAT_HANDLE_TYPE_SRQ] = SIZE_OF(struct dofi_srq),
 };
 
-#define SLAB(type)                                         \
-	[type] = {.lock.mutex = PTHREAD_MUTEX_INITIALIZER, \
-		  .resting = {&slabs[type].resting, &slabs[type].resting}}
+#define SLAB(type) [type] = {.resting = {&slabs[type].resting, &slabs[type].resting}}
 
 static struct slab slabs[DOFI_HANDLE_TYPES] = {
 	SLAB(DAT_HANDLE_TYPE_CR),  SLAB(DAT_HANDLE_TYPE_EP),  SLAB(DAT_HANDLE_TYPE_EVD),

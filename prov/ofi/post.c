@@ -34,33 +34,58 @@ static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 	return total;
 }
 
-/* One bounds check and one copy per segment; empty segments are left out unseen (DTO-012, DTO-017). */
+/* One bounds check and one copy. */
+static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_pz *pz, const DAT_LMR_TRIPLET *segment,
+				   unsigned int privilege, struct iovec *iov, void **desc)
+{
+	const struct dofi_lmr *lmr = dofi_ctxtab_lmr(&ia->ctxtab, segment->lmr_context);
+	uint64_t offset;
+
+	if (!lmr)
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+	if (lmr->pz != pz)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+	if (!((unsigned int)lmr->privileges & privilege))
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
+	offset = segment->virtual_address - lmr->base;
+	if (offset > lmr->length || segment->segment_length > lmr->length - offset)
+		return DOFI_BAD_ARG(3);
+	iov->iov_base = (void *)(uintptr_t)(lmr->start + offset);
+	iov->iov_len = segment->segment_length;
+	*desc = lmr->desc;
+	return DAT_SUCCESS;
+}
+
+/* Empty segments are left out unseen (DTO-012, DTO-017). */
 DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				   unsigned int privilege, struct dofi_wr *wr, void **desc)
 {
 	uint16_t out = 0;
 
 	for (DAT_COUNT i = 0; i < n; i++) {
-		uint64_t address = iov[i].virtual_address, length = iov[i].segment_length;
-		const struct dofi_lmr *lmr;
+		DAT_RETURN ret;
 
-		if (!length)
+		if (!iov[i].segment_length)
 			continue;
-		lmr = dofi_ctxtab_lmr(&ia->ctxtab, iov[i].lmr_context);
-		if (!lmr)
-			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
-		if (lmr->pz != pz)
-			return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
-		if (!((unsigned int)lmr->privileges & privilege))
-			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
-		if (address < lmr->base || length > lmr->length || address - lmr->base > lmr->length - length)
-			return DOFI_BAD_ARG(3);
-		wr->iov[out].iov_base = (void *)(uintptr_t)(lmr->start + (address - lmr->base));
-		wr->iov[out].iov_len = length;
-		desc[out++] = lmr->desc;
+		ret = translate(ia, pz, &iov[i], privilege, &wr->iov[out], &desc[out]);
+		if (ret != DAT_SUCCESS)
+			return ret;
+		out++;
 	}
 	wr->niov = out;
 	return DAT_SUCCESS;
+}
+
+/* The same for a work request of the EP; most have one segment. */
+static inline DAT_RETURN take_segments(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n,
+				       const DAT_LMR_TRIPLET *iov, unsigned int privilege, struct dofi_wr *wr)
+{
+	void **desc = dofi_wr_desc(ring, wr);
+
+	if (n != 1 || !iov->segment_length)
+		return dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, privilege, wr, desc);
+	wr->niov = 1;
+	return translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov, desc);
 }
 
 static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DTO_COOKIE cookie,
@@ -166,7 +191,7 @@ static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 #define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define MESSAGE_FLAGS (RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
-/* A request as its call gave it. Inline: the compiler leaves of it what the call needs. */
+/* A request as its call gave it. What takes it is inline: the compiler leaves of it what the call needs. */
 struct request {
 	enum dofi_op op;
 	DAT_COUNT n;
@@ -198,13 +223,14 @@ static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct r
 }
 
 /* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. ep->lock held. */
-static inline DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
+static inline __attribute__((always_inline)) DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
 	uint64_t length;
 	DAT_RETURN ret;
 
+	*wr_p = wr;
 	if (!segments_ok(r->n, r->iov, r->max_iov))
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
@@ -216,11 +242,8 @@ static inline DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, st
 	if (ret != DAT_SUCCESS)
 		return ret;
 	fill(wr, ep, r->op, r->cookie, r->flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, r->n, r->iov,
-				      inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
-				      dofi_wr_desc(&ep->req, wr));
-	*wr_p = wr;
-	return ret;
+	return take_segments(ep, &ep->req, r->n, r->iov,
+			     inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr);
 }
 
 static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
@@ -254,7 +277,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->recv, ep->recv.tail);
 	fill(wr, ep, DOFI_OP_RECV, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
+	ret = take_segments(ep, &ep->recv, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->raddr = (uintptr_t)ep->pz;

@@ -27,7 +27,13 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return !(wr->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+/* Told in the event more than what was posted. */
+static bool is_noted(const struct dofi_wr *wr)
+{
+	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_is_noted(wr->op);
+}
+
+static inline void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 {
 	struct dofi_event event = {
 		.number = wr->op == DOFI_OP_BIND ? DAT_RMR_BIND_COMPLETION_EVENT : DAT_DTO_COMPLETION_EVENT,
@@ -38,9 +44,9 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 	};
 
 	dofi_ep_count_completed(ep, wr->status);
-	if (wr->status == DAT_DTO_SUCCESS && (wr->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
 		return;
-	if (dofi_op_is_noted(wr->op) || (wr->note && wr->op == DOFI_OP_RECV))
+	if (__builtin_expect(is_noted(wr), 0))
 		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, &event);
 	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
 		ep->faulty = true; /* a completion is lost: the connection can't go on */
@@ -50,13 +56,15 @@ static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 
 static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
 {
-	while (ring->head != ring->tail) {
-		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
+	uint32_t head = ring->head;
+
+	while (head != ring->tail) {
+		struct dofi_wr *wr = dofi_ring_at(ring, head);
 
 		if (wr->state != DOFI_WR_DONE)
 			return;
 		emit(ep, evd, wr);
-		ring->head++;
+		ring->head = ++head;
 	}
 }
 
@@ -196,15 +204,20 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 
 static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
 {
+	bool received = wr->op == DOFI_OP_RECV;
+
 	ep->reads -= wr->op == DOFI_OP_READ;
 	ep->writes -= wr->op == DOFI_OP_WRITE;
-	if (wr->split)
+	if (__builtin_expect(wr->split, 0))
 		dofi_bounce_give(wr, err ? 0 : length);
-	if (err)
+	if (__builtin_expect(err, 0))
 		failed(ep, wr, err);
 	else
 		succeeded(ep, wr, length, news);
-	dofi_reap_release(ep);
+	if (received)
+		release_ring(ep, &ep->recv, ep->recv_evd);
+	else
+		release_ring(ep, &ep->req, ep->req_evd);
 }
 
 /* The receives that are of no EP; one for grants is given back as the endpoint closes. */
@@ -219,19 +232,26 @@ static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t nu
 }
 
 /* The byte of a receive without segments is nobody's; see the transports. Immediate data of the hardware tell their write's length. */
-static bool has_no_room(const struct dofi_wr *wr, uint64_t length)
+static bool has_no_room(const struct dofi_wr *wr)
 {
-	if (wr->niov || !length)
-		return false;
 	return (wr->op == DOFI_OP_RECV && !wr->ep->obj.ia->has_immediates) ||
 	       (wr->op == DOFI_OP_SRQ_RECV && !wr->srq->obj.ia->has_immediates);
+}
+
+/* What is of an EP but in none of its rings; the request that it completes, if any. */
+static struct dofi_wr *aside_done(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+{
+	if (wr->op == DOFI_OP_PART)
+		return dofi_parts_done(ep, wr, err);
+	peeked(ep, err);
+	return NULL;
 }
 
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
-	if (!err && has_no_room(wr, length))
+	if (!wr->niov && length && !err && has_no_room(wr))
 		err = FI_ETRUNC;
 	if (wr->op >= DOFI_OP_SRQ_RECV) {
 		other_done(wr, err, length, number, news);
@@ -239,14 +259,10 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	}
 	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
-	if (wr->op == DOFI_OP_PEEK) {
-		peeked(ep, err);
-	} else {
-		if (wr->op == DOFI_OP_PART)
-			wr = dofi_parts_done(ep, wr, err);
-		if (wr)
-			finished(ep, wr, err, length, news);
-	}
+	if (__builtin_expect(wr->op >= DOFI_OP_PEEK, 0))
+		wr = aside_done(ep, wr, err);
+	if (wr)
+		finished(ep, wr, err, length, news);
 	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
