@@ -45,15 +45,18 @@ int main(int argc, char **argv)
 		errx(1, "there is no host %s", argv[2]);
 	TRY(dat_ia_open(argv[1], 8, &async, &ia));
 	TRY(dat_pz_create(ia, &pz));
-	TRY(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &conn));
+	TRY(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG,
+			   &conn));
 	TRY(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto));
 	TRY(dat_ep_create(ia, pz, dto, dto, conn, NULL, &ep));
-	TRY(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){.for_va = text}, sizeof(text),
-			   pz, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+	TRY(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, (DAT_REGION_DESCRIPTION){.for_va = text},
+			   sizeof(text), pz,
+			   DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			   DAT_VA_TYPE_VA, &lmr, &part.lmr_context, NULL, NULL, NULL));
 	if (server) {
-		TRY(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)server->ai_addr, PORT, DAT_TIMEOUT_INFINITE, 0,
-				   NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		TRY(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)server->ai_addr, PORT,
+				   DAT_TIMEOUT_INFINITE, 0, NULL, DAT_QOS_BEST_EFFORT,
+				   DAT_CONNECT_DEFAULT_FLAG));
 	} else {
 		text[0] = '\0';
 		TRY(dat_ep_post_recv(ep, 1, &part, cookie, DAT_COMPLETION_DEFAULT_FLAG));
