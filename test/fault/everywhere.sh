@@ -1,18 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM...]
-# T_FABRICS names others. "make check-faults" does all of it, at length.
+# T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of it, at length.
+# The programs wait more than they work, so fabrics take their turns side by side.
 
 [ $# -gt 0 ] || set -- order2 flood2 stale2
 
-# Cases are counted through; a program that ends badly without a word is a failed one.
-# shellcheck disable=SC2086
-for fabric in ${T_FABRICS-tcp shm rxm net sham-efa sham-cxi}; do
-	for program in "$@"; do
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+
+# over FABRIC PROGRAM...: what they say, between marks
+over() {
+	fabric=$1
+	shift
+	for program; do
 		echo "begin $fabric $program"
-		sh "$top_srcdir/test/over.sh" "$fabric" "$top_builddir/test/fault/$program"
+		sh "${top_srcdir:?run me by test/run-env}/test/over.sh" "$fabric" "${top_builddir:?}/test/fault/$program"
 		echo "end $?"
 	done
+}
+
+fabrics=${T_FABRICS-shm rxm net sham-efa sham-cxi}
+for fabric in $fabrics; do
+	over "$fabric" "$@" >"$dir/$fabric" &
+done
+wait
+
+# Cases are counted through; a program that ends badly without a word is a failed one.
+for fabric in $fabrics; do
+	cat "$dir/$fabric"
 done | awk '
 	$1 == "begin" { place = $2; program = $3; bad = 0; next }
 	$1 == "end" {
