@@ -291,6 +291,7 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 /* Of InfiniBand's work completions, the numbers of which every verbs device has. */
 enum {
 	WC_LOCAL_LENGTH = 1,
+	WC_LOCAL_OPERATION = 2,
 	WC_LOCAL_PROTECTION = 4,
 	WC_BAD_RESPONSE = 7,
 	WC_LOCAL_ACCESS = 8,
@@ -304,19 +305,21 @@ enum {
 static int verbs_error(const struct fi_cq_err_entry *err)
 {
 	const struct dofi_wr *wr = err->op_context;
+	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
 
 	switch (err->prov_errno) {
 	case WC_LOCAL_LENGTH:
 		return FI_ETRUNC;
+	case WC_LOCAL_OPERATION: /* of a receive: how Soft-RoCE says that it is too short, and its users' keys are checked */
+		return receive ? FI_ETRUNC : FI_EINVAL;
 	case WC_LOCAL_PROTECTION:
 	case WC_LOCAL_ACCESS:
 		return FI_EFAULT;
 	case WC_BAD_RESPONSE:
 		return EBADMSG;
-	case WC_REMOTE_INVALID_REQUEST: /* Soft-RoCE has this for the receive that is too short, too */
-		return wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV) ? FI_ETRUNC : FI_EREMOTEIO;
 	case WC_REMOTE_ACCESS:
 		return FI_EACCES;
+	case WC_REMOTE_INVALID_REQUEST:
 	case WC_REMOTE_OPERATION:
 		return FI_EREMOTEIO;
 	case WC_RECEIVER_NOT_READY:
