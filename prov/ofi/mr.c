@@ -51,6 +51,16 @@ const char *dofi_mr_limit(void)
 	return text;
 }
 
+/* What the user can do about it. */
+static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges)
+{
+	if (err == FI_ENOMEM)
+		return dofi_mr_limit();
+	if (err == FI_EFAULT && !(privileges & DAT_MEM_PRIV_WRITE_FLAG))
+		return "; libfabric's cache of registrations asks for writing, too: FI_MR_CACHE_MONITOR=disabled";
+	return "";
+}
+
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
 {
@@ -81,7 +91,7 @@ err_close:
 	fi_close(&mr->fid);
 err:
 	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
-		   ret == -FI_ENOMEM ? dofi_mr_limit() : "");
+		   advice(-ret, privileges));
 	return ret;
 }
 

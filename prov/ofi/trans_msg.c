@@ -288,6 +288,47 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 		dofi_reap_done(entry->op_context, 0, entry->len, number, news);
 }
 
+/* Of InfiniBand's work completions, the numbers of which every verbs device has. */
+enum {
+	WC_LOCAL_LENGTH = 1,
+	WC_LOCAL_OPERATION = 2,
+	WC_LOCAL_PROTECTION = 4,
+	WC_BAD_RESPONSE = 7,
+	WC_LOCAL_ACCESS = 8,
+	WC_REMOTE_INVALID_REQUEST = 9,
+	WC_REMOTE_ACCESS = 10,
+	WC_REMOTE_OPERATION = 11,
+	WC_RECEIVER_NOT_READY = 13,
+};
+
+/* Libfabric calls all failures of verbs EIO and leaves the device's word to its own number. */
+static int verbs_error(const struct fi_cq_err_entry *err)
+{
+	const struct dofi_wr *wr = err->op_context;
+	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
+
+	switch (err->prov_errno) {
+	case WC_LOCAL_LENGTH:
+		return FI_ETRUNC;
+	case WC_LOCAL_OPERATION: /* of a receive: how Soft-RoCE says that it is too short, and its users' keys are checked */
+		return receive ? FI_ETRUNC : FI_EINVAL;
+	case WC_LOCAL_PROTECTION:
+	case WC_LOCAL_ACCESS:
+		return FI_EFAULT;
+	case WC_BAD_RESPONSE:
+		return EBADMSG;
+	case WC_REMOTE_ACCESS:
+		return FI_EACCES;
+	case WC_REMOTE_INVALID_REQUEST:
+	case WC_REMOTE_OPERATION:
+		return FI_EREMOTEIO;
+	case WC_RECEIVER_NOT_READY:
+		return FI_ENORX;
+	default:
+		return err->err;
+	}
+}
+
 static int reap_error(struct dofi_ia *ia, ssize_t ret)
 {
 	struct fi_cq_err_entry err = {0};
@@ -295,6 +336,8 @@ static int reap_error(struct dofi_ia *ia, ssize_t ret)
 
 	if (!dofi_reap_error(ia, ret, &err))
 		return 0;
+	if (err.err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
+		err.err = verbs_error(&err);
 	if (err.flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err.data, &number, &news);
 	if (err.op_context)
