@@ -7,6 +7,7 @@
 #include "ep_attr.h"
 #include "evd.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "note.h"
 #include "orphan.h"
@@ -350,6 +351,8 @@ static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
 static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 {
 	dofi_lock(&ep->lock);
+	if ((news & DOFI_NEWS_NOTED) && event->status == DAT_DTO_SUCCESS)
+		dofi_letter_use(ep, ep->nreceived);
 	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
 		heed_note(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
@@ -383,7 +386,9 @@ static bool has_turn(const struct dofi_ep *ep, uint32_t news)
 {
 	uint32_t number = news >> DOFI_NEWS_NUMBER_SHIFT & DOFI_NEWS_NUMBER;
 
-	return !ep->obj.ia->trans->numbers || number == (ep->nreceived & DOFI_NEWS_NUMBER);
+	if (ep->obj.ia->trans->numbers && number != (ep->nreceived & DOFI_NEWS_NUMBER))
+		return false;
+	return !(news & DOFI_NEWS_NOTED) || dofi_letter_is_here(ep, ep->nreceived);
 }
 
 static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
@@ -468,8 +473,15 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	if (!err && hold(ep, wr, length, news))
 		return;
 	hand_over(srq, ep, wr, err, length, news);
+	dofi_srq_noted(ep);
+}
+
+void dofi_srq_noted(struct dofi_ep *ep)
+{
+	struct dofi_wr *wr;
+
 	while ((wr = next_held(ep)))
-		hand_over(srq, ep, wr, 0, wr->length, wr->rctx);
+		hand_over(ep->srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
