@@ -97,6 +97,8 @@ struct dofi_ia {
 	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
+	struct dofi_list stalled_srqs; /* guarded by engine.stalled_lock... */
+	_Atomic uint32_t nstalled_srqs; /* ...and so many, which engine.nstalled counts as well */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
 	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */

@@ -10,6 +10,7 @@
 #include "letter.h"
 #include "log.h"
 #include "note.h"
+#include "srq.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -374,6 +375,7 @@ void dofi_ep_retry_stalled(struct dofi_ia *ia)
 	struct dofi_engine *e = &ia->engine;
 	uint32_t n = atomic_load(&e->nstalled);
 
+	dofi_srq_retry_stalled(ia);
 	/* Those that stall again go to the tail: each is tried once. */
 	while (n--) {
 		struct dofi_list *node;
