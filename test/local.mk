@@ -3,12 +3,16 @@
 # A name that ends in 1 or 2 is compiled for that generation of the API.
 
 unit_tests = \
+	%D%/unit/check_bell \
 	%D%/unit/check_cno1 %D%/unit/check_cno2 \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
+	%D%/unit/check_leftover \
+	%D%/unit/check_letter \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
@@ -191,6 +195,20 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_mem2_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_check_mem2_LDADD = $(p2_libs)
+
+# One object of the provider each; what it calls is the test's.
+%C%_unit_check_bell_SOURCES = %D%/unit/check_bell.c $(t_headers)
+%C%_unit_check_bell_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_bell_LDADD = $(p2_libs)
+%C%_unit_check_drain_SOURCES = %D%/unit/check_drain.c $(t_headers)
+%C%_unit_check_drain_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_drain_LDADD = $(p2_libs)
+%C%_unit_check_leftover_SOURCES = %D%/unit/check_leftover.c $(t_headers)
+%C%_unit_check_leftover_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_leftover_LDADD = $(p2_libs)
+%C%_unit_check_letter_SOURCES = %D%/unit/check_letter.c $(t_headers)
+%C%_unit_check_letter_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_letter_LDADD = $(p2_libs)
 
 %C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)

@@ -85,7 +85,7 @@ static unsigned int ib_mtu(const struct fi_info *info)
 static void init_named(struct dofi_ia *ia)
 {
 	const char *extensions = DOFI_EXTENSIONS ? "TRUE" : "FALSE";
-	const char *notes = DOFI_EXTENSIONS && dofi_mail_possible(ia) ? "TRUE" : "FALSE";
+	const char *notes = DOFI_EXTENSIONS && dofi_notes_possible(ia) ? "TRUE" : "FALSE";
 	struct dofi_named *named = &ia->named;
 	const struct fi_info *info = ia->info;
 

@@ -171,6 +171,8 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	}
 	if (conn->ia->credits)
 		msg->flags |= DOFI_MSG_F_GRANTS;
+	if (ep->letters)
+		msg->flags |= DOFI_MSG_F_LETTERS;
 	dofi_lock(&ep->lock);
 	msg->data = dofi_credit_start(ep);
 	dofi_unlock(&ep->lock);
@@ -577,6 +579,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.grants = conn->peer_flags & DOFI_MSG_F_GRANTS,
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 		.mail_context = conn->peer_mail,
+		.letters = conn->peer_flags & DOFI_MSG_F_LETTERS,
 	};
 	ep->conn_id = conn->id;
 	dofi_note_reset(ep);

@@ -25,12 +25,13 @@ struct dofi_sink {
 /*
  * News for the peer, 32 bits: in the completion data of a message, or by itself. The total of receives has 18 of them, twice
  * what can be under way, so the difference to the former total says which is newer. The number of the message among those of
- * its connection has 12, far more than an SRQ lets be under way.
+ * its connection has 11, far more than an SRQ lets be under way.
  */
 #define DOFI_NEWS_SOLICITED 1u
 #define DOFI_NEWS_GRANT	    2u
-#define DOFI_NEWS_NUMBER_SHIFT 2
-#define DOFI_NEWS_NUMBER    0xfffu
+#define DOFI_NEWS_NOTED	    4u /* a letter is about this message; letter.h */
+#define DOFI_NEWS_NUMBER_SHIFT 3
+#define DOFI_NEWS_NUMBER    0x7ffu
 #define DOFI_NEWS_SHIFT	    14
 
 /* Whether messages without a receive harm what comes behind them on this fabric. */

@@ -18,6 +18,7 @@ struct bounce;
 struct dofi_bell_peer;
 struct dofi_conn;
 struct dofi_evd;
+struct dofi_letters;
 struct dofi_orphans;
 struct dofi_srq;
 struct fi_cq_err_entry;
@@ -49,6 +50,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 enum dofi_wr_state {
 	DOFI_WR_QUEUED, /* in the ring, not given to the fabric */
 	DOFI_WR_ISSUED, /* the fabric's */
+	DOFI_WR_HELD,	/* a receive whose message came before the letter about it (letter.h) */
 	DOFI_WR_BACK,	/* the fabric gave it up because the path goes down; the flush says how it ended */
 	DOFI_WR_DONE,	/* finished, waits for its predecessors */
 };
@@ -167,6 +169,7 @@ struct dofi_peer_ep {
 	bool grants;		/* tells how many receives it has; see credit.h */
 	bool wants_solicited; /* notifies by the Send's solicited flag */
 	uint32_t mail_context; /* of its mailbox, or 0 */
+	bool letters;	       /* takes them */
 	bool mail_known;       /* the next two are */
 	uint64_t mail_key, mail_address;
 };
@@ -178,6 +181,7 @@ enum dofi_note_kind {
 	DOFI_NOTE_INVALIDATE,
 	DOFI_NOTE_MAIL,
 	DOFI_NOTE_GRANT, /* of credit.h */
+	DOFI_NOTE_USED,	 /* of letter.h */
 };
 
 struct dofi_note {
@@ -186,6 +190,7 @@ struct dofi_note {
 };
 
 #define DOFI_MAIL_SLOTS 4 /* atomic operations under way */
+#define DOFI_LETTERS_DUE 0x80u
 
 struct dofi_mail_answer {
 	uint64_t value; /* before the operation */
@@ -237,7 +242,8 @@ struct dofi_ep {
 	struct dofi_note note;	/* of the message that comes next */
 	uint32_t mail_context;	/* peers find our mailbox by it */
 	uint32_t conn_id;	/* of the latest connection */
-	uint8_t mail_used, answers_due; /* bits: slots */
+	struct dofi_letters *letters; /* NULL: notes are written, or there are none */
+	uint8_t mail_used, answers_due; /* bits: slots, and of the second DOFI_LETTERS_DUE */
 	uint32_t mail_wr[DOFI_MAIL_SLOTS]; /* index of the request in the ring */
 	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
 
@@ -383,6 +389,8 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 /* fi_cq_read gave no entry but ret: takes the failure that it tells of; false when there was nothing to take. */
 bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *err);
 #define DOFI_CQ_BATCH 16
+/* The letter about this message is here; should it have come before, it is complete. engine.lock and ep->lock held. */
+void dofi_reap_noted(struct dofi_ep *ep, uint32_t message);
 /* Events for what is done at the heads of both rings; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);
 /* Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held, path closed. */

@@ -91,11 +91,14 @@ struct dofi_ia {
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
 	bool has_data;	     /* messages can carry completion data */
+	bool has_letters;    /* notes are letters (letter.h) */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;
 	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
+	struct dofi_list stalled_srqs; /* guarded by engine.stalled_lock... */
+	_Atomic uint32_t nstalled_srqs; /* ...and so many, which engine.nstalled counts as well */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
 	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */

@@ -7,8 +7,10 @@
 #include "credit.h"
 #include "ep.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "note.h"
+#include "srq.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -119,11 +121,15 @@ static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* The peer's mailbox is an entry of its table, too. */
-static enum verdict find_mailbox(struct dofi_ep *ep)
+static enum verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	uint32_t context = ep->peer.mail_context;
 	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
 
+	if (ep->letters && !ep->peer.letters)
+		return REFUSED;
+	if (ep->letters)
+		return dofi_letter_may_start(ep, wr) ? GO : WAIT;
 	if (ep->peer.mail_known)
 		return GO;
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
@@ -152,7 +158,7 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (!dofi_note_may_start(ep, wr))
 			return WAIT;
 	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
-		enum verdict verdict = find_mailbox(ep);
+		enum verdict verdict = find_mailbox(ep, wr);
 
 		if (verdict != GO)
 			return verdict;
@@ -369,6 +375,7 @@ void dofi_ep_retry_stalled(struct dofi_ia *ia)
 	struct dofi_engine *e = &ia->engine;
 	uint32_t n = atomic_load(&e->nstalled);
 
+	dofi_srq_retry_stalled(ia);
 	/* Those that stall again go to the tail: each is tried once. */
 	while (n--) {
 		struct dofi_list *node;

@@ -5,6 +5,7 @@
 #include "credit.h"
 #include "evd.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "mem.h"
 #include "trans.h"
@@ -16,7 +17,6 @@
 /* Completion data: kind, number of the receiver's connection, value. */
 #define KIND_SHIFT  61
 #define CONN_SHIFT  32
-#define MAIL_ANSWER 0x100u /* in the value of mail: otherwise a request; the low bits are the slot */
 
 #define EVENT_EXTENDED 0x40000u /* the number of DAT 2.0's extended completions */
 
@@ -42,6 +42,11 @@ bool dofi_mail_possible(const struct dofi_ia *ia)
 	       info->tx_attr->inject_size >= sizeof(struct dofi_mail_request);
 }
 
+bool dofi_notes_possible(const struct dofi_ia *ia)
+{
+	return dofi_mail_possible(ia) || dofi_letters_possible(ia);
+}
+
 int dofi_mail_open(struct dofi_ia *ia)
 {
 	struct dofi_mail *mail = &ia->mail;
@@ -50,6 +55,7 @@ int dofi_mail_open(struct dofi_ia *ia)
 	int ret;
 
 	mail->boxes = NULL;
+	ia->has_letters = dofi_letters_possible(ia);
 	if (!dofi_mail_possible(ia))
 		return 0;
 	ret = dofi_mr_map(ia, size, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem, &mail->mr, &mail->key,
@@ -69,6 +75,12 @@ void dofi_mail_close(struct dofi_ia *ia)
 	mail->boxes = NULL;
 }
 
+static struct dofi_mailbox *box_of(const struct dofi_ep *ep)
+{
+	return ep->letters ? &ep->letters->box : &ep->obj.ia->mail.boxes[ep->scratch];
+}
+
+/* As the peer knows it. */
 static uint64_t own_box(const struct dofi_ep *ep)
 {
 	return ep->obj.ia->mail.address + ep->scratch * sizeof(struct dofi_mailbox);
@@ -82,11 +94,11 @@ int dofi_mail_attach(struct dofi_ep *ep)
 		.length = sizeof(struct dofi_mailbox),
 		.privileges = DOFI_CTX_MAILBOX,
 	};
-	int ret;
+	int ret = dofi_letters_attach(ep);
 
 	ep->mail_context = 0;
-	if (!ia->mail.boxes)
-		return 0;
+	if (ret || !ia->mail.boxes)
+		return ret;
 	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->mail_context);
 	if (ret)
 		return ret;
@@ -101,6 +113,7 @@ void dofi_mail_detach(struct dofi_ep *ep)
 	if (ep->mail_context)
 		dofi_ctxtab_release(&ep->obj.ia->ctxtab, ep->mail_context);
 	ep->mail_context = 0;
+	dofi_letters_detach(ep);
 }
 
 bool dofi_note_learn(struct dofi_ep *ep, const struct dofi_ctx *ctx)
@@ -117,6 +130,7 @@ void dofi_note_reset(struct dofi_ep *ep)
 {
 	ep->mail_used = ep->answers_due = 0;
 	ep->note = (struct dofi_note){0};
+	dofi_letters_reset(ep);
 }
 
 /* --- notes out --- */
@@ -126,8 +140,8 @@ static ssize_t put_note(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t v
 	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.mail_address, ep->peer.mail_key, dofi_note_word(ep, kind, value));
 }
 
-/* Steps of a write with immediate data. The fabric tells of the write alone. */
-enum { STEP_DATA, STEP_NOTE, STEP_MESSAGE, STEP_END };
+/* Steps of a write with immediate data. The fabric tells of the write alone; with a letter of the message as well. */
+enum { STEP_DATA, STEP_NOTE, STEP_MESSAGE, STEP_END, STEP_SENT };
 
 static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -174,8 +188,47 @@ static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 	return 0;
 }
 
+static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (wr->niov > ep->req.fabric_iov)
+		return dofi_parts_start(ep, wr, 0);
+	if (!wr->length)
+		return 0;
+	ret = ep->obj.ia->trans->write(ep, wr);
+	if (!ret)
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+	return ret;
+}
+
+/* The message goes when the write is complete: it needs the context, and on some fabrics that order. */
+static ssize_t start_write_with_letter(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = 0;
+
+	if (wr->step == STEP_DATA) {
+		ret = write_bare(ep, wr);
+		wr->step = ret ? STEP_DATA : STEP_NOTE;
+	}
+	if (!ret && wr->length && !wr->written)
+		return 1;
+	if (wr->step == STEP_NOTE) {
+		ret = dofi_letter_announce(ep, DOFI_NOTE_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr), (uint32_t)wr->length);
+		wr->step = ret ? STEP_NOTE : STEP_MESSAGE;
+	}
+	if (wr->step == STEP_MESSAGE) {
+		ret = ep->obj.ia->trans->send(ep, wr);
+		wr->step = ret ? STEP_MESSAGE : STEP_SENT;
+	}
+	ep->nsent += !ret;
+	return ret;
+}
+
 bool dofi_note_outstanding(const struct dofi_wr *wr)
 {
+	if (wr->op == DOFI_OP_WRITE_IMM && wr->step == STEP_SENT)
+		return wr->state == DOFI_WR_ISSUED;
 	if (dofi_op_is_rdma(wr->op) && wr->given)
 		return false; /* its parts are */
 	if (wr->op == DOFI_OP_WRITE_IMM)
@@ -186,7 +239,7 @@ bool dofi_note_outstanding(const struct dofi_wr *wr)
 bool dofi_note_written(struct dofi_wr *wr)
 {
 	wr->written = true;
-	return wr->step == STEP_END;
+	return wr->step >= STEP_END;
 }
 
 /* The peer's context is dead from here on: whatever comes behind this Send must not use it any more. */
@@ -208,7 +261,8 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	ssize_t ret;
 
 	if (wr->step == STEP_DATA) {
-		ret = put_note(ep, DOFI_NOTE_INVALIDATE, wr->rctx);
+		ret = ep->letters ? dofi_letter_announce(ep, DOFI_NOTE_INVALIDATE, wr->rctx, 0)
+				  : put_note(ep, DOFI_NOTE_INVALIDATE, wr->rctx);
 		if (ret)
 			return ret;
 		wr->step = STEP_MESSAGE;
@@ -229,6 +283,26 @@ static int free_slot(const struct dofi_ep *ep)
 	return -1;
 }
 
+static ssize_t put_request(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
+{
+	if (ep->letters)
+		return dofi_letter_request(ep, slot, request);
+	return ep->obj.ia->trans->note(ep, request, sizeof(*request),
+				       ep->peer.mail_address + offsetof(struct dofi_mailbox, requests[slot]), ep->peer.mail_key,
+				       dofi_note_word(ep, DOFI_NOTE_MAIL, slot));
+}
+
+static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
+{
+	const struct dofi_mail_answer *answer = &ep->answers[slot];
+	uint32_t value = DOFI_MAIL_ANSWER | slot;
+
+	if (ep->letters)
+		return dofi_letter_answer(ep, value, answer);
+	return ep->obj.ia->trans->note(ep, answer, sizeof(*answer), request->answer_address, request->answer_key,
+				       dofi_note_word(ep, DOFI_NOTE_MAIL, value));
+}
+
 static ssize_t start_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
@@ -244,9 +318,7 @@ static ssize_t start_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
 	};
 	ssize_t ret;
 
-	ret = ia->trans->note(ep, &request, sizeof(request),
-			      ep->peer.mail_address + offsetof(struct dofi_mailbox, requests[slot]), ep->peer.mail_key,
-			      dofi_note_word(ep, DOFI_NOTE_MAIL, (uint32_t)slot));
+	ret = put_request(ep, (uint32_t)slot, &request);
 	if (ret)
 		return ret;
 	ep->mail_used |= (uint8_t)(1u << slot);
@@ -259,7 +331,8 @@ bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	if (dofi_op_is_atomic(wr->op))
 		return free_slot(ep) >= 0 && ep->reads < ep->read_limit;
-	return !ep->mail_used || !dofi_op_is_rdma(wr->op);
+	/* A letter does not even keep its place among messages. */
+	return !ep->mail_used || !(dofi_op_is_rdma(wr->op) || ep->letters);
 }
 
 ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -267,7 +340,7 @@ ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_op_is_native(ep->obj.ia, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
-		return start_write_immediate(ep, wr);
+		return ep->letters ? start_write_with_letter(ep, wr) : start_write_immediate(ep, wr);
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
 		return start_send_invalidate(ep, wr);
 	return start_atomic(ep, wr);
@@ -309,26 +382,29 @@ static struct dofi_mail_answer carry_out(const struct dofi_ep *ep, const struct 
 
 void dofi_note_send_answers(struct dofi_ep *ep)
 {
-	const struct dofi_mailbox *box = &ep->obj.ia->mail.boxes[ep->scratch];
+	const struct dofi_mailbox *box = box_of(ep);
 
 	for (uint32_t slot = 0; slot < DOFI_MAIL_SLOTS; slot++) {
-		const struct dofi_mail_request *request = &box->requests[slot];
-
 		if (!(ep->answers_due & 1u << slot))
 			continue;
-		if (ep->obj.ia->trans->note(ep, &ep->answers[slot], sizeof(ep->answers[slot]), request->answer_address,
-					    request->answer_key, dofi_note_word(ep, DOFI_NOTE_MAIL, MAIL_ANSWER | slot))) {
+		if (put_answer(ep, slot, &box->requests[slot])) {
 			dofi_ep_stall(ep);
 			return;
 		}
 		ep->answers_due &= (uint8_t)~(1u << slot);
 		ep->dirty = true;
 	}
+	if (!(ep->answers_due & DOFI_LETTERS_DUE))
+		return;
+	if (dofi_letter_tell(ep))
+		ep->answers_due &= (uint8_t)~DOFI_LETTERS_DUE;
+	else
+		dofi_ep_stall(ep);
 }
 
 static void on_request(struct dofi_ep *ep, uint32_t slot)
 {
-	ep->answers[slot] = carry_out(ep, &ep->obj.ia->mail.boxes[ep->scratch].requests[slot]);
+	ep->answers[slot] = carry_out(ep, &box_of(ep)->requests[slot]);
 	ep->answers_due |= (uint8_t)(1u << slot);
 	if (ep->path_up)
 		dofi_note_send_answers(ep);
@@ -336,7 +412,7 @@ static void on_request(struct dofi_ep *ep, uint32_t slot)
 
 static void on_answer(struct dofi_ep *ep, uint32_t slot)
 {
-	const struct dofi_mail_answer *answer = &ep->obj.ia->mail.boxes[ep->scratch].answers[slot];
+	const struct dofi_mail_answer *answer = &box_of(ep)->answers[slot];
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->mail_wr[slot]);
 
 	if (!(ep->mail_used & 1u << slot))
@@ -359,13 +435,13 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 
 /* --- notes in --- */
 
-static void on_mail(struct dofi_ep *ep, uint32_t value)
+void dofi_note_mail(struct dofi_ep *ep, uint32_t value)
 {
-	uint32_t slot = value & ~MAIL_ANSWER;
+	uint32_t slot = value & ~DOFI_MAIL_ANSWER;
 
-	if (slot >= DOFI_MAIL_SLOTS || !ep->obj.ia->mail.boxes)
+	if (slot >= DOFI_MAIL_SLOTS || !(ep->letters || ep->obj.ia->mail.boxes))
 		return;
-	if (value & MAIL_ANSWER)
+	if (value & DOFI_MAIL_ANSWER)
 		on_answer(ep, slot);
 	else
 		on_request(ep, slot);
@@ -391,11 +467,13 @@ void dofi_note_arrived(struct dofi_ia *ia, uint64_t data)
 		ep->note.value = value;
 		break;
 	case DOFI_NOTE_MAIL:
-		on_mail(ep, value);
+		dofi_note_mail(ep, value);
 		break;
 	case DOFI_NOTE_GRANT:
 		dofi_credit_take(ep, value);
 		dofi_ep_issue(ep);
+		break;
+	case DOFI_NOTE_USED: /* always a letter */
 		break;
 	}
 	dofi_unlock(&ep->lock);

@@ -11,6 +11,8 @@
  *
  * Mail is an atomic operation, which the engine of the target carries out, and the answer to it. What a peer may have posted
  * behind it and could overtake it (reads, writes) waits for the answer.
+ *
+ * Where writes are not ordered, notes are letters: see letter.h.
  */
 #ifndef DOFI_NOTE_H
 #define DOFI_NOTE_H
@@ -36,11 +38,16 @@ struct dofi_mailbox {
 
 /* One mailbox per EP, at the index of its scratch slot. */
 struct dofi_mail {
-	struct dofi_mailbox *boxes; /* NULL: this fabric can't carry notes */
+	struct dofi_mailbox *boxes; /* NULL: this fabric can't carry notes as writes */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };
 
+#define DOFI_MAIL_ANSWER 0x100u /* in the value of mail: otherwise a request; the low bits are the slot */
+
+/* The fabric can carry notes, as writes or as letters (letter.h). */
+bool dofi_notes_possible(const struct dofi_ia *ia);
+/* As writes. */
 bool dofi_mail_possible(const struct dofi_ia *ia);
 int dofi_mail_open(struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
 void dofi_mail_close(struct dofi_ia *ia);
@@ -84,6 +91,9 @@ void dofi_note_send_answers(struct dofi_ep *ep);
 
 /* The completion data of a note; ep->lock held. */
 uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value);
+
+/* A request or an answer is in the EP's mailbox; engine.lock and ep->lock held. */
+void dofi_note_mail(struct dofi_ep *ep, uint32_t value);
 
 /* Completion data without an operation of ours came in; engine.lock held. */
 void dofi_note_arrived(struct dofi_ia *ia, uint64_t data);

@@ -183,7 +183,7 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep)
 /* As request_ready, for an operation that needs notes or their equal. */
 static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->mail.boxes && !dofi_op_is_native(ep->obj.ia, op))
+	if (!ep->obj.ia->mail.boxes && !ep->letters && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return request_ready(ep);
 }

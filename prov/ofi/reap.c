@@ -7,6 +7,7 @@
 #include "error.h"
 #include "evd.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "note.h"
 #include "orphan.h"
@@ -181,13 +182,22 @@ static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->length = note.length;
 }
 
-static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
+/* A receive's place in the ring is the number of its message. */
+static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
-		wr->state = DOFI_WR_DONE;
-	if (wr->op != DOFI_OP_RECV)
+	const struct dofi_ring *ring = &ep->recv;
+	uint32_t slot = (uint32_t)((size_t)((const char *)wr - ring->base) / ring->stride);
+
+	return ring->head + ((slot - ring->head) & ring->mask) - ep->recv_base;
+}
+
+static void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
+{
+	if ((news & DOFI_NEWS_NOTED) && !dofi_letter_use(ep, message_of(ep, wr))) {
+		wr->state = DOFI_WR_HELD;
+		wr->rctx = news;
 		return;
-	wr->length = length;
+	}
 	if (ep->note.kind)
 		heed_note(ep, wr);
 	dofi_ep_count_received(ep, wr->note, wr->length);
@@ -200,6 +210,28 @@ static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, u
 		dofi_conn_established(ep);
 	if (wr->status != DAT_DTO_SUCCESS)
 		fail_path(ep, FI_EACCES);
+}
+
+static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
+{
+	if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
+		wr->state = DOFI_WR_DONE;
+	if (wr->op != DOFI_OP_RECV)
+		return;
+	wr->length = length;
+	received(ep, wr, news);
+}
+
+void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
+{
+	uint32_t index = ep->recv_base + message;
+	struct dofi_wr *wr = dofi_ring_at(&ep->recv, index);
+
+	if (index - ep->recv.head >= dofi_ring_count(&ep->recv) || wr->state != DOFI_WR_HELD)
+		return;
+	wr->state = DOFI_WR_DONE;
+	received(ep, wr, wr->rctx);
+	dofi_reap_release(ep);
 }
 
 static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)

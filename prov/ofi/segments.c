@@ -249,7 +249,7 @@ static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr
 
 	if (wr->op == DOFI_OP_READ)
 		return trans->read(ep, part);
-	if (wr->op == DOFI_OP_WRITE_IMM && last)
+	if (wr->op == DOFI_OP_WRITE_IMM && last && !ep->letters)
 		return trans->write_noted(ep, part, data);
 	return trans->write(ep, part);
 }

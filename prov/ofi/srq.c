@@ -7,6 +7,7 @@
 #include "ep_attr.h"
 #include "evd.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "note.h"
 #include "orphan.h"
@@ -134,6 +135,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	dofi_lock_init(&srq->lock);
+	dofi_list_init(&srq->stalled_link);
 	srq->pz = pz;
 	srq->max_dtos = (uint32_t)attr->max_recv_dtos;
 	srq->max_iov = (uint16_t)attr->max_recv_iov;
@@ -157,9 +159,49 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	return DAT_SUCCESS;
 }
 
+static void empty_slot(struct dofi_wr *wr, uint64_t length)
+{
+	if (wr->split)
+		dofi_bounce_give(wr, length);
+}
+
+/* srq->lock held. */
+static void give_up(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	empty_slot(wr, 0);
+	wr->state = DOFI_WR_QUEUED;
+	srq->idle[srq->nidle++] = wr;
+	srq->available--;
+	srq->outstanding--;
+}
+
+static void drop_waiting(struct dofi_srq *srq)
+{
+	struct dofi_engine *e = &srq->obj.ia->engine;
+
+	dofi_lock(&srq->lock);
+	srq->closing = true;
+	dofi_lock(&e->stalled_lock);
+	if (srq->stalled) {
+		dofi_list_del(&srq->stalled_link);
+		atomic_fetch_sub(&srq->obj.ia->nstalled_srqs, 1);
+		atomic_fetch_sub(&e->nstalled, 1);
+		srq->stalled = false;
+	}
+	dofi_unlock(&e->stalled_lock);
+	while (srq->waiting) {
+		struct dofi_wr *wr = srq->waiting;
+
+		srq->waiting = wr->next;
+		give_up(srq, wr);
+	}
+	dofi_unlock(&srq->lock);
+}
+
 void dofi_srq_destroy(struct dofi_srq *srq)
 {
 	dofi_assert_held(&srq->obj.ia->engine.lock);
+	drop_waiting(srq);
 	srq->obj.ia->trans->srq_close(srq);
 	dofi_obj_unuse(srq->pz);
 	free_slots(srq);
@@ -253,22 +295,112 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 
 /* --- receives --- */
 
-static void empty_slot(struct dofi_wr *wr, uint64_t length)
-{
-	if (wr->split)
-		dofi_bounce_give(wr, length);
-}
-
-static bool post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
+static ssize_t post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	struct dofi_ia *ia = srq->obj.ia;
+	ssize_t ret = 0;
 
-	if (wr->niov > srq->shape.fabric_iov && dofi_bounce_take(ia, &srq->shape, wr))
+	if (wr->niov > srq->shape.fabric_iov)
+		ret = dofi_bounce_take(ia, &srq->shape, wr);
+	if (ret)
+		return ret;
+	wr->state = DOFI_WR_ISSUED;
+	ret = ia->trans->srq_recv(srq, wr);
+	if (ret)
+		wr->state = DOFI_WR_QUEUED;
+	return ret;
+}
+
+/* The engine gives the fabric what it did not take; srq->lock held. */
+static void stall(struct dofi_srq *srq)
+{
+	struct dofi_engine *e = &srq->obj.ia->engine;
+
+	if (srq->stalled)
+		return;
+	srq->stalled = true;
+	dofi_lock(&e->stalled_lock);
+	dofi_list_add_tail(&srq->obj.ia->stalled_srqs, &srq->stalled_link);
+	dofi_unlock(&e->stalled_lock);
+	atomic_fetch_add(&srq->obj.ia->nstalled_srqs, 1);
+	atomic_fetch_add(&e->nstalled, 1);
+	dofi_wait_kick(srq->obj.ia);
+}
+
+static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	wr->next = NULL;
+	if (srq->waiting)
+		srq->last_waiting->next = wr;
+	else
+		srq->waiting = wr;
+	srq->last_waiting = wr;
+	stall(srq);
+}
+
+/* The buffer is on the queue, or will be as soon as the fabric has room. False when it never will; srq->lock held. */
+static bool offer(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	ssize_t ret = srq->waiting ? -FI_EAGAIN : post_slot(srq, wr);
+
+	if (ret == -FI_EAGAIN)
+		wait_for_room(srq, wr);
+	else if (ret)
+		empty_slot(wr, 0);
+	return !ret || ret == -FI_EAGAIN;
+}
+
+/* False when the fabric has no room. */
+static bool offer_again(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	ssize_t ret = post_slot(srq, wr);
+
+	if (ret == -FI_EAGAIN)
 		return false;
-	if (!ia->trans->srq_recv(srq, wr))
+	srq->waiting = wr->next;
+	if (!ret)
 		return true;
-	empty_slot(wr, 0);
-	return false;
+	DOFI_LOG_E("%s: the fabric refused a receive that it had no room for before, and the SRQ lacks it from now on: %s",
+		   srq->obj.ia->name, fi_strerror((int)-ret));
+	give_up(srq, wr);
+	return true;
+}
+
+static void retry(struct dofi_srq *srq)
+{
+	bool raise;
+
+	dofi_lock(&srq->lock);
+	srq->stalled = false;
+	while (srq->waiting && offer_again(srq, srq->waiting))
+		;
+	if (srq->waiting)
+		stall(srq);
+	check_watermark(srq, &raise);
+	dofi_unlock(&srq->lock);
+	if (raise)
+		raise_watermark(srq);
+}
+
+void dofi_srq_retry_stalled(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	uint32_t n = atomic_load_explicit(&ia->nstalled_srqs, memory_order_relaxed);
+
+	dofi_assert_held(&e->lock);
+	/* Those that stall again go to the tail: each is tried once. */
+	while (n--) {
+		struct dofi_list *node;
+
+		dofi_lock(&e->stalled_lock);
+		node = dofi_list_pop(&ia->stalled_srqs);
+		dofi_unlock(&e->stalled_lock);
+		if (!node)
+			return;
+		atomic_fetch_sub(&ia->nstalled_srqs, 1);
+		atomic_fetch_sub(&e->nstalled, 1);
+		retry(DOFI_CONTAINER(node, struct dofi_srq, stalled_link));
+	}
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
@@ -293,10 +425,9 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr->split = 0;
 	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
 				      dofi_wr_desc(&srq->shape, wr));
-	if (ret == DAT_SUCCESS && !post_slot(srq, wr))
+	if (ret == DAT_SUCCESS && !offer(srq, wr))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	if (ret == DAT_SUCCESS) {
-		wr->state = DOFI_WR_ISSUED;
 		srq->nidle--;
 		srq->available++;
 		srq->outstanding++;
@@ -311,12 +442,8 @@ static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 	bool raise = false;
 
 	dofi_lock(&srq->lock);
-	if (srq->closing || !post_slot(srq, wr)) {
-		empty_slot(wr, 0);
-		wr->state = DOFI_WR_QUEUED;
-		srq->idle[srq->nidle++] = wr;
-		srq->available--;
-		srq->outstanding--;
+	if (srq->closing || !offer(srq, wr)) {
+		give_up(srq, wr);
 		check_watermark(srq, &raise);
 	}
 	dofi_unlock(&srq->lock);
@@ -350,6 +477,8 @@ static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
 static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 {
 	dofi_lock(&ep->lock);
+	if ((news & DOFI_NEWS_NOTED) && event->status == DAT_DTO_SUCCESS)
+		dofi_letter_use(ep, ep->nreceived);
 	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
 		heed_note(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
@@ -383,7 +512,9 @@ static bool has_turn(const struct dofi_ep *ep, uint32_t news)
 {
 	uint32_t number = news >> DOFI_NEWS_NUMBER_SHIFT & DOFI_NEWS_NUMBER;
 
-	return !ep->obj.ia->trans->numbers || number == (ep->nreceived & DOFI_NEWS_NUMBER);
+	if (ep->obj.ia->trans->numbers && number != (ep->nreceived & DOFI_NEWS_NUMBER))
+		return false;
+	return !(news & DOFI_NEWS_NOTED) || dofi_letter_is_here(ep, ep->nreceived);
 }
 
 static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
@@ -468,8 +599,15 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	if (!err && hold(ep, wr, length, news))
 		return;
 	hand_over(srq, ep, wr, err, length, news);
+	dofi_srq_noted(ep);
+}
+
+void dofi_srq_noted(struct dofi_ep *ep)
+{
+	struct dofi_wr *wr;
+
 	while ((wr = next_held(ep)))
-		hand_over(srq, ep, wr, 0, wr->length, wr->rctx);
+		hand_over(ep->srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)

@@ -36,13 +36,24 @@ struct dofi_srq {
 	struct dofi_ring shape; /* stride and max_iov of a slot; no ring otherwise */
 	struct dofi_wr **idle;	/* stack of slots that nobody holds */
 	uint32_t nidle, slots;
+
+	/* Receives that the fabric did not take yet, oldest first. */
+	struct dofi_wr *waiting, *last_waiting;
+	bool stalled; /* in ia->stalled_srqs */
+	struct dofi_list stalled_link;
 };
 
 /* The fabric finished a receive of an SRQ; arguments as for dofi_reap_done. engine.lock held. */
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
 
+/* A letter about a message has come: it, and what it kept waiting, may have its turn. engine.lock held. */
+void dofi_srq_noted(struct dofi_ep *ep);
+
 /* The connection is over: messages that still wait for earlier ones are nobody's. ep->lock held. */
 void dofi_srq_forget_held(struct dofi_ep *ep);
+
+/* Looks after those with receives that the fabric did not take; engine.lock held. */
+void dofi_srq_retry_stalled(struct dofi_ia *ia);
 
 /* A completion of this SRQ was dequeued: its place is free again. */
 void dofi_srq_dequeued(struct dofi_srq *srq);

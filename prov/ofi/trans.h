@@ -40,7 +40,7 @@ struct dofi_trans_ops {
 	 * Posts; ep->lock held, path up. 0: the operation is the fabric's and will complete with wr as its context;
 	 * -FI_EAGAIN: not now; else a negative error, nothing posted.
 	 */
-	ssize_t (*send)(struct dofi_ep *ep, struct dofi_wr *wr);
+	ssize_t (*send)(struct dofi_ep *ep, struct dofi_wr *wr); /* with letters, of a WRITE_IMM: no bytes */
 	ssize_t (*recv)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*read)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
@@ -50,6 +50,8 @@ struct dofi_trans_ops {
 	ssize_t (*write_immediate)(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value);
 	/* A write that is sent at once and never completes here: the record may be gone on return. */
 	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data);
+	/* A message for the peer's receives of its library, sent at once; NULL: there are none. See letter.h. */
+	ssize_t (*letter)(struct dofi_ep *ep, const void *letter, size_t size);
 	/* A message of no bytes on behalf of wr, which never completes here. */
 	ssize_t (*send_empty)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* Plain read of a peer's registered memory into local scratch; for context resolution and the final sync. */

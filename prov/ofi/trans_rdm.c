@@ -8,6 +8,7 @@
 #include "credit.h"
 #include "drain.h"
 #include "ia.h"
+#include "letter.h"
 #include "log.h"
 #include "note.h"
 #include "mem.h"
@@ -35,7 +36,7 @@
 #define TAG_NUMBER	 (uint64_t)DOFI_CONN_ID_MASK
 #define TAG_OF_SRQ(nr)	 (TAG_SRQ | (uint64_t)(nr) << 31)
 
-/* Receives for what comes by itself: grants, and greetings, which have no news. */
+/* Receives for what comes by itself: grants, greetings, which have no news, and letters, which are longer. */
 #define GRANTS 64
 
 /*
@@ -43,6 +44,11 @@
  */
 struct note {
 	uint32_t number, news;
+};
+
+union post {
+	struct note note;
+	struct dofi_letter letter;
 };
 
 /*
@@ -69,7 +75,7 @@ struct dofi_rdm {
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
 	uint32_t unposted;	       /* ...and so many */
-	struct note notes[GRANTS + 1]; /* the last: where a receive without segments gets what it has no room for */
+	union post notes[GRANTS + 1]; /* the last: where a receive without segments gets what it has no room for */
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
 
@@ -103,7 +109,7 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
-	struct note *note = &rdm->notes[wr - rdm->grants];
+	union post *note = &rdm->notes[wr - rdm->grants];
 	ssize_t ret = fi_trecv(ia->shared_ep, note, sizeof(*note), rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
 			       FI_ADDR_UNSPEC, TAG_GRANT, 0, wr);
 
@@ -468,10 +474,14 @@ static void drain(struct dofi_conn *conn)
 	if (ep->srq || !conn->chan)
 		return;
 	dofi_lock(&ep->lock);
-	for (uint32_t i = ep->recv.head; i != ep->recv.tail; i++)
-		if (dofi_ring_at(&ep->recv, i)->length > longest)
-			longest = dofi_ring_at(&ep->recv, i)->length;
 	received = ep->nreceived;
+	for (uint32_t i = ep->recv.head; i != ep->recv.tail; i++) {
+		const struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
+
+		if (wr->length > longest)
+			longest = wr->length;
+		received += wr->state == DOFI_WR_HELD;
+	}
 	dofi_unlock(&ep->lock);
 	dofi_drain_begin(conn->ia, conn->id, ep->recv_tag, received, longest);
 	if (conn->peer_told)
@@ -515,12 +525,21 @@ static uint32_t number_of(const struct dofi_ia *ia, uint64_t tag, uint64_t flags
 	return (uint32_t)(tag & TAG_NUMBER);
 }
 
+static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
+{
+	if (size > sizeof(post->note))
+		dofi_letter_arrived(ia, &post->letter, size);
+	else if (post->note.news & DOFI_NEWS_GRANT)
+		dofi_credit_arrived(ia, post->note.number, post->note.news);
+	else
+		greeted(ia, post->note.number);
+}
+
 static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
 	struct dofi_wr *wr = entry->op_context;
-	struct note note;
 
 	if (entry->flags & FI_REMOTE_WRITE) {
 		dofi_note_arrived(ia, entry->data);
@@ -532,11 +551,7 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 		dofi_reap_done(wr, 0, entry->len, number, news);
 		return;
 	}
-	note = ia->rdm->notes[wr - ia->rdm->grants];
-	if (note.news & DOFI_NEWS_GRANT)
-		dofi_credit_arrived(ia, note.number, note.news);
-	else
-		greeted(ia, note.number);
+	open_post(ia, &ia->rdm->notes[wr - ia->rdm->grants], entry->len);
 	post_or_leave(ia, wr);
 }
 
@@ -571,7 +586,7 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
 		.desc = dofi_wr_desc(&ep->req, wr),
-		.iov_count = wr->niov,
+		.iov_count = wr->op == DOFI_OP_WRITE_IMM ? 0 : wr->niov,
 		.addr = ep->dest,
 		.tag = ep->send_tag,
 		.context = wr,
@@ -593,8 +608,10 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
-	if (ep->peer.wants_data || solicited || dofi_credit_due(ep)) {
-		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, dofi_credit_news(ep, solicited)));
+	if (ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep)) {
+		uint32_t news = dofi_credit_news(ep, solicited) | (dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0);
+
+		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, news));
 		if (!ret)
 			ep->announced = total;
 		return ret;
@@ -641,6 +658,11 @@ static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t 
 static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
 {
 	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
+}
+
+static ssize_t rdm_letter(struct dofi_ep *ep, const void *letter, size_t size)
+{
+	return posted(ep, fi_tinject(ep->fep, letter, size, ep->dest, TAG_GRANT));
 }
 
 static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
@@ -715,6 +737,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.write = rdm_write,
 	.write_noted = rdm_write_noted,
 	.note = rdm_note,
+	.letter = rdm_letter,
 	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,

@@ -45,6 +45,7 @@ enum dofi_reason {
 #define DOFI_MSG_F_NO_RECV 1u	/* LEAVE */
 #define DOFI_MSG_F_SOLICITED 2u /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
 #define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants completion data, `src`, with every message */
+#define DOFI_MSG_F_LETTERS 16u	/* REQUEST, ACCEPT: takes notes as letters */
 #define DOFI_MSG_F_GRANTS 8u	/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
 
 struct dofi_msg {

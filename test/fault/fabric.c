@@ -292,6 +292,109 @@ START_TEST(full_queue)
 }
 END_TEST
 
+/* end[1] receives from an SRQ. */
+static DAT_SRQ_HANDLE share_receives(DAT_COUNT room)
+{
+	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = room, .max_recv_iov = 1};
+	DAT_EP_ATTR attr = t_default_attr(&pair.ia[1]);
+	struct t_end *to = &pair.end[1];
+	DAT_SRQ_HANDLE srq;
+
+	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	t_ok(dat_srq_create(pair.ia[1].ia, pair.ia[1].pz, &srq_attr, &srq));
+	t_ok(dat_ep_free(to->ep));
+	t_ok(dat_ep_create_with_srq(pair.ia[1].ia, pair.ia[1].pz, to->recv_evd, to->request_evd, to->connect_evd, srq, &attr,
+				    &to->ep));
+	return srq;
+}
+
+static void close_shared(DAT_SRQ_HANDLE srq)
+{
+	t_ok(dat_ep_free(pair.end[1].ep));
+	pair.end[1].ep = DAT_HANDLE_NULL;
+	t_ok(dat_srq_free(srq));
+	t_pair_close(&pair);
+}
+
+static DAT_COUNT available(DAT_SRQ_HANDLE srq)
+{
+	DAT_SRQ_PARAM param;
+
+	t_ok(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	ck_assert_int_eq(param.available_dto_count, param.outstanding_dto_count);
+	return param.available_dto_count;
+}
+
+static void post_shared(DAT_SRQ_HANDLE srq, DAT_COUNT n)
+{
+	for (DAT_COUNT i = 0; i < n; i++) {
+		DAT_LMR_TRIPLET segment = t_seg(&pair.end[1].buf, (size_t)i * PIECE, PIECE);
+		DAT_DTO_COOKIE cookie = {.as_64 = (uint64_t)i};
+
+		t_ok(dat_srq_post_recv(srq, 1, &segment, cookie));
+	}
+	ck_assert_int_eq(available(srq), n);
+}
+
+/* The fabric takes no receive for a while: the SRQ has them all the same, and they are used when it does. */
+START_TEST(full_shared_queue)
+{
+	struct t_end *from = &pair.end[0], *to = &pair.end[1];
+	DAT_SRQ_HANDLE srq;
+
+	t_pair_prepare(&pair, NULL);
+	srq = share_receives(PIECES);
+	t_fabric_fail(T_FI_RECV, 2, -1, FI_EAGAIN);
+	post_shared(srq, PIECES);
+	ck_assert_int_gt(t_fabric_failed(T_FI_RECV), 0);
+	t_establish(&pair.listener, from, to);
+	t_fill(from->buf.mem, PIECES * PIECE, 7);
+	for (DAT_COUNT i = 0; i < (DAT_COUNT)PIECES; i++)
+		t_ok(t_send(from, (size_t)i * PIECE, PIECE, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
+	for (uint64_t i = 0; i < 2; i++)
+		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, PIECE);
+	t_stays_quiet(to->recv_evd);
+	t_fabric_heal();
+	for (uint64_t i = 2; i < PIECES; i++)
+		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, PIECE);
+	ck_assert(t_is_filled(to->buf.mem, PIECES * PIECE, 7));
+	ck_assert_int_eq(available(srq), 0);
+	close_shared(srq);
+}
+END_TEST
+
+START_TEST(full_shared_queue_is_freed)
+{
+	DAT_SRQ_HANDLE srq;
+
+	t_pair_prepare(&pair, NULL);
+	srq = share_receives(PIECES);
+	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
+	post_shared(srq, PIECES);
+	close_shared(srq);
+}
+END_TEST
+
+/* What was "again" first and is refused then is missed: the watermark tells. */
+START_TEST(shared_receives_are_lost)
+{
+	DAT_SRQ_HANDLE srq;
+	DAT_EVENT event;
+
+	t_pair_prepare(&pair, NULL);
+	srq = share_receives(PIECES);
+	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
+	post_shared(srq, PIECES);
+	t_ok(dat_srq_set_lw(srq, 1));
+	t_fabric_fail(T_FI_RECV, 0, -1, FI_EIO);
+	event = t_wait_for(pair.ia[1].async_evd, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, srq);
+	ck_assert_int_eq(available(srq), 0);
+	t_fabric_heal();
+	close_shared(srq);
+}
+END_TEST
+
 /* What the fabric refuses for good ends the connection: nothing stays in a queue for ever. */
 static const struct refusal posting[] = {
 	{"fi_send", T_FI_SEND, 0},
@@ -359,6 +462,9 @@ int main(void)
 	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
 	tcase_add_loop_test(tcase, again_and_again, 0, 3);
 	tcase_add_test(tcase, full_queue);
+	tcase_add_test(tcase, full_shared_queue);
+	tcase_add_test(tcase, full_shared_queue_is_freed);
+	tcase_add_test(tcase, shared_receives_are_lost);
 	tcase_add_loop_test(tcase, post_is_refused_for_good, 0, NUMBER(posting));
 	return fault_run(suite);
 }

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Letters: what goes out, in which order letter and message may come, how many there may be, and what strangers send. */
+#include "unit.h"
+
+#include "../../prov/ofi/conn.h"
+#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/letter.h"
+#include "../../prov/ofi/srq.h"
+#include "../../prov/ofi/trans.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define OURS   5u /* number of the connection here... */
+#define THEIRS 9u /* ...and at the peer */
+#define BARE   offsetof(struct dofi_letter, request)
+
+static struct dofi_ia ia;
+static struct dofi_ep ep;
+static struct dofi_conn conn;
+static struct dofi_srq srq;
+static struct fi_info info;
+static struct fi_tx_attr tx_attr;
+
+/* --- what letter.c calls --- */
+
+static struct {
+	struct dofi_letter letter; /* the latest one out */
+	size_t size;
+	int sent, issued, stalled, synced, noted, noted_srq, mail;
+	uint32_t message, value;
+	ssize_t answer; /* of the fabric */
+	bool mail_possible;
+} seen;
+
+static ssize_t take_letter(struct dofi_ep *from, const void *letter, size_t size)
+{
+	ck_assert_ptr_eq(from, &ep);
+	if (seen.answer)
+		return seen.answer;
+	memset(&seen.letter, 0, sizeof(seen.letter));
+	memcpy(&seen.letter, letter, size);
+	seen.size = size;
+	seen.sent++;
+	return 0;
+}
+
+static const struct dofi_trans_ops with_letters = {.letter = take_letter}, without;
+
+struct dofi_conn *dofi_conn_by_id(struct dofi_ia *of, uint32_t id)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return id == OURS ? &conn : NULL;
+}
+
+void dofi_ep_issue(struct dofi_ep *of)
+{
+	(void)of;
+	seen.issued++;
+}
+
+void dofi_ep_stall(struct dofi_ep *of)
+{
+	(void)of;
+	seen.stalled++;
+}
+
+bool dofi_ep_sync(struct dofi_ep *of)
+{
+	seen.synced++;
+	of->unfenced = false; /* as the fenced read */
+	of->peeking = true;
+	return true;
+}
+
+void dofi_reap_noted(struct dofi_ep *of, uint32_t message)
+{
+	(void)of;
+	seen.noted++;
+	seen.message = message;
+}
+
+void dofi_srq_noted(struct dofi_ep *of)
+{
+	(void)of;
+	seen.noted_srq++;
+}
+
+void dofi_note_mail(struct dofi_ep *of, uint32_t value)
+{
+	(void)of;
+	seen.mail++;
+	seen.value = value;
+}
+
+bool dofi_mail_possible(const struct dofi_ia *of)
+{
+	(void)of;
+	return seen.mail_possible;
+}
+
+/* --- */
+
+static void setup(void)
+{
+	ia.trans = &with_letters;
+	ia.info = &info;
+	ia.has_data = ia.has_letters = true;
+	info.tx_attr = &tx_attr;
+	tx_attr.inject_size = DOFI_LETTER_MAX;
+	ep.obj.ia = &ia;
+	ep.peer.number = THEIRS;
+	conn.ep = &ep;
+	conn.phase = DOFI_CONN_UP;
+	dofi_lock_init(&ep.lock);
+	ck_assert_int_eq(dofi_letters_attach(&ep), 0);
+	dofi_lock(&ep.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ep.lock);
+	dofi_letters_detach(&ep);
+}
+
+static void arrive(const struct dofi_letter *letter, size_t size)
+{
+	dofi_unlock(&ep.lock);
+	dofi_letter_arrived(&ia, letter, size);
+	dofi_lock(&ep.lock);
+}
+
+static void arrive_about(uint32_t message, uint32_t value)
+{
+	const struct dofi_letter letter = {
+		.number = OURS, .kind = DOFI_NOTE_IMMEDIATE, .value = value, .message = message, .length = 2 * value};
+
+	arrive(&letter, BARE);
+}
+
+static uint32_t kept(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < DOFI_LETTER_WINDOW; i++)
+		n += ep.letters->kept[i].note.kind != 0;
+	return n;
+}
+
+START_TEST(where_they_are_possible)
+{
+	ck_assert(dofi_letters_possible(&ia));
+	seen.mail_possible = true; /* a write is cheaper */
+	ck_assert(!dofi_letters_possible(&ia));
+	seen.mail_possible = false;
+	tx_attr.inject_size--;
+	ck_assert(!dofi_letters_possible(&ia));
+	tx_attr.inject_size++;
+	ia.has_data = false; /* a message could not say that there is one */
+	ck_assert(!dofi_letters_possible(&ia));
+	ia.has_data = true;
+	ia.trans = &without;
+	ck_assert(!dofi_letters_possible(&ia));
+}
+END_TEST
+
+START_TEST(names_its_message)
+{
+	ep.nsent = 77;
+	ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_IMMEDIATE, 0xdeadbeef, 100), 0);
+	ck_assert_uint_eq(seen.size, BARE);
+	ck_assert_uint_eq(seen.letter.number, THEIRS);
+	ck_assert_uint_eq(seen.letter.kind, DOFI_NOTE_IMMEDIATE);
+	ck_assert_uint_eq(seen.letter.value, 0xdeadbeef);
+	ck_assert_uint_eq(seen.letter.message, 77);
+	ck_assert_uint_eq(seen.letter.length, 100);
+}
+END_TEST
+
+START_TEST(sender_waits_for_the_reader)
+{
+	struct dofi_letter used = {.number = OURS, .kind = DOFI_NOTE_USED};
+
+	seen.answer = -FI_EAGAIN; /* does not count */
+	ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), -FI_EAGAIN);
+	seen.answer = 0;
+	for (uint32_t i = 0; i < DOFI_LETTER_WINDOW; i++)
+		ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), 1);
+	ck_assert_int_eq(seen.sent, (int)DOFI_LETTER_WINDOW);
+
+	used.value = DOFI_LETTER_WINDOW + 1; /* more than were sent: a lie */
+	arrive(&used, BARE);
+	ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), 1);
+	used.value = 2;
+	arrive(&used, BARE);
+	ck_assert_int_eq(seen.issued, 1);
+	used.value = 1; /* overtaken by the former */
+	arrive(&used, BARE);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_letter_announce(&ep, DOFI_NOTE_INVALIDATE, 1, 0), 1);
+}
+END_TEST
+
+START_TEST(letter_comes_first)
+{
+	arrive_about(3, 30);
+	arrive_about(2, 20);
+	ck_assert_int_eq(seen.noted, 2);
+	ck_assert_uint_eq(seen.message, 2);
+	ck_assert(!dofi_letter_is_here(&ep, 1));
+	ck_assert(!dofi_letter_use(&ep, 1));
+	ck_assert(dofi_letter_is_here(&ep, 3));
+	ck_assert(dofi_letter_use(&ep, 2));
+	ck_assert_uint_eq(ep.note.kind, DOFI_NOTE_IMMEDIATE);
+	ck_assert_uint_eq(ep.note.value, 20);
+	ck_assert_uint_eq(ep.note.length, 40);
+	ck_assert(!dofi_letter_use(&ep, 2));
+	ck_assert(dofi_letter_use(&ep, 3));
+	ck_assert_uint_eq(ep.note.value, 30);
+	ck_assert_uint_eq(kept(), 0);
+}
+END_TEST
+
+START_TEST(message_comes_first)
+{
+	ck_assert(!dofi_letter_use(&ep, 0));
+	arrive_about(0, 7);
+	ck_assert_int_eq(seen.noted, 1);
+	ck_assert(dofi_letter_use(&ep, 0));
+}
+END_TEST
+
+START_TEST(of_an_SRQ)
+{
+	ep.srq = &srq;
+	arrive_about(0, 7);
+	ck_assert_int_eq(seen.noted, 0);
+	ck_assert_int_eq(seen.noted_srq, 1);
+	ck_assert(dofi_letter_use(&ep, 0));
+}
+END_TEST
+
+START_TEST(reader_tells)
+{
+	for (uint32_t i = 0; i < DOFI_LETTER_WINDOW / 2; i++) {
+		ck_assert_uint_eq(ep.answers_due, 0);
+		arrive_about(i, i);
+		ck_assert(dofi_letter_use(&ep, i));
+	}
+	ck_assert_uint_eq(ep.answers_due, DOFI_LETTERS_DUE);
+	ck_assert_int_eq(seen.stalled, 1);
+	seen.answer = -FI_EAGAIN;
+	ck_assert(!dofi_letter_tell(&ep));
+	seen.answer = 0;
+	ck_assert(dofi_letter_tell(&ep));
+	ck_assert_uint_eq(seen.letter.kind, DOFI_NOTE_USED);
+	ck_assert_uint_eq(seen.letter.value, DOFI_LETTER_WINDOW / 2);
+	ck_assert(dofi_letter_tell(&ep)); /* nothing new */
+	ck_assert_int_eq(seen.sent, 1);
+}
+END_TEST
+
+START_TEST(too_many_are_dropped)
+{
+	for (uint32_t i = 0; i < 2 * DOFI_LETTER_WINDOW; i++)
+		arrive_about(i, i);
+	ck_assert_uint_eq(kept(), DOFI_LETTER_WINDOW);
+	ck_assert(dofi_letter_is_here(&ep, DOFI_LETTER_WINDOW - 1));
+	ck_assert(!dofi_letter_is_here(&ep, DOFI_LETTER_WINDOW));
+	dofi_letters_reset(&ep);
+	arrive_about(4, 1);
+	arrive_about(4, 2); /* of a message there is one */
+	ck_assert_uint_eq(kept(), 1);
+	ck_assert(dofi_letter_use(&ep, 4));
+	ck_assert_uint_eq(ep.note.value, 1);
+}
+END_TEST
+
+START_TEST(mail)
+{
+	struct dofi_mail_request request = {.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
+	const struct dofi_mail_answer answer = {.value = 8, .status = 9};
+	struct dofi_letter letter;
+
+	ck_assert_int_eq(dofi_letter_request(&ep, 2, &request), 0);
+	ck_assert_uint_eq(seen.size, DOFI_LETTER_MAX);
+	letter = seen.letter;
+	letter.number = OURS;
+	arrive(&letter, seen.size);
+	ck_assert_int_eq(seen.mail, 1);
+	ck_assert_uint_eq(seen.value, 2);
+	ck_assert_mem_eq(&ep.letters->box.requests[2], &request, offsetof(struct dofi_mail_request, answer_key));
+
+	ck_assert_int_eq(dofi_letter_answer(&ep, DOFI_MAIL_ANSWER | 3, &answer), 0);
+	letter = seen.letter;
+	letter.number = OURS;
+	arrive(&letter, seen.size);
+	ck_assert_int_eq(seen.mail, 2);
+	ck_assert_mem_eq(&ep.letters->box.answers[3], &answer, sizeof(answer));
+	arrive(&letter, seen.size - 1);
+	letter.value = DOFI_MAIL_ANSWER | DOFI_MAIL_SLOTS;
+	arrive(&letter, seen.size);
+	letter.value = 0;
+	arrive(&letter, DOFI_LETTER_MAX - 1);
+	letter.value = UINT32_MAX & ~DOFI_MAIL_ANSWER;
+	arrive(&letter, DOFI_LETTER_MAX);
+	ck_assert_int_eq(seen.mail, 2);
+}
+END_TEST
+
+START_TEST(strangers)
+{
+	struct dofi_letter letter = {.number = OURS + 1, .kind = DOFI_NOTE_IMMEDIATE};
+
+	arrive(&letter, BARE);
+	letter.number = 0;
+	arrive(&letter, BARE);
+	letter.number = OURS;
+	arrive(&letter, BARE - 1);
+	letter.kind = 99;
+	arrive(&letter, BARE);
+	letter.kind = DOFI_NOTE_IMMEDIATE;
+	conn.phase = DOFI_CONN_OVER;
+	arrive(&letter, BARE);
+	conn.phase = DOFI_CONN_UP;
+	conn.ep = NULL;
+	arrive(&letter, BARE);
+	ck_assert_uint_eq(kept(), 0);
+	ck_assert_int_eq(seen.noted, 0);
+}
+END_TEST
+
+START_TEST(an_EP_without_letters)
+{
+	dofi_letters_detach(&ep);
+	arrive_about(0, 1);
+	ck_assert(!dofi_letter_is_here(&ep, 0));
+	ck_assert(!dofi_letter_use(&ep, 0));
+	dofi_letters_reset(&ep);
+	ia.has_letters = false;
+	ck_assert_int_eq(dofi_letters_attach(&ep), 0);
+	ck_assert_ptr_null(ep.letters);
+}
+END_TEST
+
+START_TEST(what_they_must_not_overtake)
+{
+	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM}, invalidate = {.op = DOFI_OP_SEND_INVALIDATE}, add = {.op = DOFI_OP_FETCH_ADD};
+
+	ep.reads = 1;
+	ck_assert(dofi_letter_may_start(&ep, &write));
+	ck_assert(!dofi_letter_may_start(&ep, &invalidate));
+	ck_assert(!dofi_letter_may_start(&ep, &add));
+	ep.reads = 0;
+	ep.writes = 1;
+	ck_assert(dofi_letter_may_start(&ep, &invalidate));
+	ck_assert(!dofi_letter_may_start(&ep, &add));
+	ep.writes = 0;
+	ck_assert(dofi_letter_may_start(&ep, &add));
+	ep.unfenced = true; /* complete here, and perhaps not there */
+	ck_assert(!dofi_letter_may_start(&ep, &add));
+	ck_assert_int_eq(seen.synced, 1);
+	ck_assert(!dofi_letter_may_start(&ep, &add));
+	ck_assert_int_eq(seen.synced, 1);
+	ep.peeking = false;
+	ck_assert(dofi_letter_may_start(&ep, &add));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("letter");
+	TCase *tc = tcase_create("letter");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, where_they_are_possible);
+	tcase_add_test(tc, names_its_message);
+	tcase_add_test(tc, sender_waits_for_the_reader);
+	tcase_add_test(tc, letter_comes_first);
+	tcase_add_test(tc, message_comes_first);
+	tcase_add_test(tc, of_an_SRQ);
+	tcase_add_test(tc, reader_tells);
+	tcase_add_test(tc, too_many_are_dropped);
+	tcase_add_test(tc, mail);
+	tcase_add_test(tc, strangers);
+	tcase_add_test(tc, an_EP_without_letters);
+	tcase_add_test(tc, what_they_must_not_overtake);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
