@@ -13,7 +13,7 @@
 #define MAX_SIZE	(UINT64_C(1) << 30)
 #define MAX_ITERATIONS	UINT32_MAX
 #define MAGIC		0x64617470u	/* another number on a machine of the other byte order */
-#define PROTOCOL	1
+#define PROTOCOL	2
 #define PEER_ERROR_MS	300
 /* A run this long tells how many iterations a round needs. */
 #define CALIBRATE_SECONDS 0.02
@@ -25,7 +25,7 @@ struct options {
 	bool json, help, version;
 	uint32_t test, metric, stat;
 	uint32_t iterations, warmup, window, eps, iov, signal_every, rounds;
-	uint32_t ep_type;
+	uint32_t ep_type, cq_wait;
 	double seconds, max_ratio, min_ratio, patience;
 	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin;
 };
@@ -58,6 +58,7 @@ static struct options options = {
 };
 
 static const char *const ep_type_names[] = { "auto", "msg", "rdm", NULL };
+static const char *const cq_wait_names[] = { "auto", "none", "fd", NULL };
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("What to measure:"),
@@ -95,6 +96,8 @@ static const struct util_opt option_table[] = {
 		"raw: libfabric provider (the interface's)"),
 	UTIL_CHOICE('E', "ep-type", &options.ep_type, "TYPE",
 		"raw: auto, msg or rdm (the interface's)", ep_type_names),
+	UTIL_CHOICE(0, "cq-wait", &options.cq_wait, "OBJECT",
+		"raw: queue with auto, none or fd to sleep on", cq_wait_names),
 	UTIL_STRING('D', "domain", &options.domain, "NAME", "raw: libfabric domain of this side"),
 
 	UTIL_HEADING("Where:"),
@@ -202,6 +205,7 @@ static int make_cfg(struct session *session)
 	cfg->signal_every = o->signal_every;
 	cfg->verify = o->verify;
 	cfg->ask_ia = !o->provider;
+	cfg->cq_wait = o->cq_wait;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
 	return parse_sizes(session);
@@ -211,7 +215,7 @@ static int make_cfg(struct session *session)
 static int check_cfg(const struct perf_cfg *cfg)
 {
 	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS ||
-	    cfg->metric > PERF_RATE || !cfg->eps || cfg->eps > 1024 || !cfg->window ||
+	    cfg->metric > PERF_RATE || cfg->cq_wait > PERF_CQ_FD || !cfg->eps || cfg->eps > 1024 || !cfg->window ||
 	    cfg->window > 4096 || !cfg->iov || cfg->iov > 16 || !cfg->signal_every ||
 	    cfg->signal_every > 2048 || !cfg->max_size || cfg->max_size > MAX_SIZE ||
 	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||

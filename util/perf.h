@@ -25,6 +25,13 @@ enum perf_backend {
 	PERF_BACKENDS,
 };
 
+/* The queue of raw libfabric while it is polled. */
+enum perf_cq_wait {
+	PERF_CQ_AUTO,		/* as the DAT provider has it */
+	PERF_CQ_NONE,
+	PERF_CQ_FD,
+};
+
 /* Longest a side waits for the other to connect, or for any completion to come, in milliseconds. */
 #define PERF_CONNECT_MS		20000
 #define PERF_STALL_MS		60000
@@ -49,6 +56,7 @@ struct perf_cfg {
 	uint32_t verify;
 	uint32_t ask_ia;		/* raw: on the fabric that the interface names */
 	uint32_t rdm;			/* raw: FI_EP_RDM instead of FI_EP_MSG */
+	uint32_t cq_wait;		/* raw: enum perf_cq_wait */
 	char ia[DAT_NAME_MAX_LENGTH];
 	char provider[PERF_NAME_LEN];	/* raw: libfabric provider */
 };

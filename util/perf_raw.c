@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The yardstick: the pattern written directly on libfabric. Message endpoints get a fid_ep each, as
- * DAT endpoints do; reliable datagrams go over one fid_ep whose tags tell the endpoints apart. One
- * CQ, FI_THREAD_SAFE.
+ * The yardstick: the pattern written directly on libfabric, with the choices of the DAT provider.
+ * Message endpoints get a fid_ep each, as DAT endpoints do; reliable datagrams go over one fid_ep
+ * whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
  */
 #include "perf.h"
 
@@ -40,6 +40,7 @@ struct raw {
 	uint32_t nep;			/* 1 for reliable datagrams */
 	struct fid_mr *mr;
 	void *desc;
+	size_t cq_entry;		/* bytes of an entry of its format */
 	int cq_fd;			/* -1: the provider has no descriptor to sleep on */
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
@@ -90,22 +91,13 @@ static bool wants_source(const struct perf_env *env, const struct fi_info *info)
 static int query(const struct perf_env *env, struct fi_info *hints, const char *node,
 		 struct fi_info **info_p)
 {
-	/*
-	 * What needs no favours goes first: it is the fast path of shm and tcp. Hardware asks for
-	 * the rest.
-	 */
-	static const int mr_modes[] = {
-		0,
-		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT,
-	};
-	int ret = -FI_ENODATA;
+	/* What the DAT provider asks: on shm this alone decides who copies in RDMA. */
+	int mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, ret;
 
-	for (size_t i = 0; i < UTIL_ARRAY_LEN(mr_modes); i++) {
-		hints->domain_attr->mr_mode = mr_modes[i];
-		ret = fi_getinfo(fi_version(), node, NULL, node ? FI_SOURCE : 0, hints, info_p);
-		if (!ret)
-			return 0;
-	}
+	hints->domain_attr->mr_mode = env->cfg->rdm ? mr_mode | FI_MR_ENDPOINT : mr_mode;
+	ret = fi_getinfo(fi_version(), node, NULL, node ? FI_SOURCE : 0, hints, info_p);
+	if (!ret)
+		return 0;
 	return util_fail(
 		"libfabric offers no \"%s\" with %s, RMA and %u segments%s%s%s%s: %s; see fi_info",
 		env->cfg->provider, env->cfg->rdm ? "FI_EP_RDM" : "FI_EP_MSG", env->cfg->iov,
@@ -158,24 +150,37 @@ static int find_fabric(struct raw *raw)
 
 /* ---- objects ---- */
 
+/*
+ * A queue that can be slept on costs each message something on some fabrics. The DAT provider's
+ * always can, and on a connectionless fabric that is one descriptor: so is this one.
+ */
+static bool wants_descriptor(const struct perf_cfg *cfg)
+{
+	if (cfg->wait || cfg->cq_wait == PERF_CQ_FD)
+		return true;
+	return cfg->cq_wait == PERF_CQ_AUTO && cfg->rdm;
+}
+
 static int open_cq(struct raw *raw)
 {
+	const struct perf_env *env = raw->env;
 	struct fi_cq_attr attr = {
-		.size = raw->env->ntx + raw->env->nrx + 64,
-		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = FI_WAIT_NONE,
+		.size = env->ntx + env->nrx + 64,
+		.format = env->cfg->rdm ? FI_CQ_FORMAT_TAGGED : FI_CQ_FORMAT_DATA,
 	};
 	int ret;
 
-	if (raw->env->cfg->wait) {
+	raw->cq_entry = env->cfg->rdm ? sizeof(struct fi_cq_tagged_entry) :
+					sizeof(struct fi_cq_data_entry);
+	if (wants_descriptor(env->cfg)) {
 		attr.wait_obj = FI_WAIT_FD;
 		if (!fi_cq_open(raw->domain, &attr, &raw->cq, NULL)) {
 			if (fi_control(&raw->cq->fid, FI_GETWAIT, &raw->cq_fd))
 				raw->cq_fd = -1;
 			return 0;
 		}
-		attr.wait_obj = FI_WAIT_UNSPEC;
 	}
+	attr.wait_obj = env->cfg->wait ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
 	ret = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
 	return ret ? fail("cannot open a completion queue", ret) : 0;
 }
@@ -216,8 +221,14 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 {
 	const struct perf_env *env = raw->env;
 
-	info->tx_attr->size = raw->rdm ? env->ntx : env->tx_depth;
-	info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
+	/*
+	 * One endpoint for all has the queues that the fabric proposes, if these do: shorter ones
+	 * would stay in the cache.
+	 */
+	if (!raw->rdm || info->tx_attr->size < env->ntx)
+		info->tx_attr->size = raw->rdm ? env->ntx : env->tx_depth;
+	if (!raw->rdm || info->rx_attr->size < env->nrx)
+		info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	/*
@@ -651,9 +662,10 @@ static int cq_failure(struct raw *raw)
 			 fi_cq_strerror(raw->cq, err.prov_errno, err.err_data, text, sizeof(text)));
 }
 
-static void set_comp(const struct raw *raw, struct perf_comp *comp,
-		     const struct fi_cq_msg_entry *entry)
+/* All formats begin alike. */
+static void set_comp(const struct raw *raw, struct perf_comp *comp, const void *at)
 {
+	const struct fi_cq_msg_entry *entry = at;
 	const struct fi_context2 *context = entry->op_context;
 
 	*comp = (struct perf_comp){ (uint32_t)(context - raw->contexts), entry->len };
@@ -662,7 +674,7 @@ static void set_comp(const struct raw *raw, struct perf_comp *comp,
 static int raw_poll(void *be, struct perf_comp *comps, int max)
 {
 	struct raw *raw = be;
-	struct fi_cq_msg_entry entries[PERF_MAX_COMPS];
+	struct fi_cq_tagged_entry entries[PERF_MAX_COMPS];
 	ssize_t count = fi_cq_read(raw->cq, entries, (size_t)max);
 
 	if (count == -FI_EAGAIN)
@@ -672,14 +684,14 @@ static int raw_poll(void *be, struct perf_comp *comps, int max)
 	if (count < 0)
 		return fail("cannot read the completion queue", (int)count);
 	for (ssize_t i = 0; i < count; i++)
-		set_comp(raw, &comps[i], &entries[i]);
+		set_comp(raw, &comps[i], (const char *)entries + (size_t)i * raw->cq_entry);
 	return (int)count;
 }
 
 /* Without a descriptor only a blocking read sleeps, in whatever way the provider has. */
 static int blocking_read(struct raw *raw, struct perf_comp *comps, int ms)
 {
-	struct fi_cq_msg_entry entry;
+	struct fi_cq_tagged_entry entry;
 	ssize_t ret = fi_cq_sread(raw->cq, &entry, 1, NULL, ms);
 
 	if (ret == -FI_EAVAIL)
