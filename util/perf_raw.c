@@ -45,6 +45,7 @@ struct raw {
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
 	bool rdm;
+	bool borrowed;			/* fabric and domain are those of the first thread */
 	bool plain; /* one segment and every request signalled: the short calls do */
 	struct fi_context2 *contexts;	/* one per request and receive; its index is the id */
 };
@@ -289,8 +290,8 @@ static int register_buffer(struct raw *raw)
 {
 	const struct perf_env *env = raw->env;
 	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0, REQUESTED_KEY, 0,
-			    &raw->mr, NULL);
+	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0,
+			    REQUESTED_KEY + env->thread, 0, &raw->mr, NULL);
 
 	if (ret)
 		return util_fail(
@@ -310,10 +311,26 @@ static int register_buffer(struct raw *raw)
 
 static void raw_close(void *be);
 
-static int open_all(struct raw *raw)
+static int take_domain(struct raw *raw, const struct raw *first)
+{
+	int ret;
+
+	if (first) {
+		raw->borrowed = true;
+		raw->fabric = first->fabric;
+		raw->domain = first->domain;
+		return 0;
+	}
+	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
+	if (ret)
+		return fail("cannot open the fabric", ret);
+	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
+	return ret ? fail("cannot open the domain", ret) : 0;
+}
+
+static int open_all(struct raw *raw, const struct raw *first)
 {
 	const struct perf_env *env = raw->env;
-	int ret;
 
 	raw->contexts = calloc(env->ntx + env->nrx, sizeof(*raw->contexts));
 	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
@@ -322,18 +339,14 @@ static int open_all(struct raw *raw)
 	if (find_fabric(raw))
 		return -1;
 	size_queues(raw, raw->info);
-	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
-	if (ret)
-		return fail("cannot open the fabric", ret);
-	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
-	if (ret)
-		return fail("cannot open the domain", ret);
+	if (take_domain(raw, first))
+		return -1;
 	if (open_cq(raw) || (raw->rdm ? open_for_rdm(raw) : open_for_msg(raw)))
 		return -1;
 	return register_buffer(raw);
 }
 
-static int raw_open(const struct perf_env *env, void **be_p)
+static int raw_open(const struct perf_env *env, void *first, void **be_p)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
 
@@ -344,7 +357,7 @@ static int raw_open(const struct perf_env *env, void **be_p)
 	raw->nep = raw->rdm ? 1 : env->cfg->eps;
 	raw->plain = env->cfg->iov == 1 && env->cfg->signal_every == 1;
 	raw->cq_fd = -1;
-	if (open_all(raw)) {
+	if (open_all(raw, first)) {
 		raw_close(raw);
 		return -1;
 	}
@@ -379,8 +392,8 @@ static void raw_close(void *be)
 	close_fid(raw->av ? &raw->av->fid : NULL);
 	close_fid(raw->cq ? &raw->cq->fid : NULL);
 	close_fid(raw->eq ? &raw->eq->fid : NULL);
-	close_fid(raw->domain ? &raw->domain->fid : NULL);
-	close_fid(raw->fabric ? &raw->fabric->fid : NULL);
+	close_fid(raw->domain && !raw->borrowed ? &raw->domain->fid : NULL);
+	close_fid(raw->fabric && !raw->borrowed ? &raw->fabric->fid : NULL);
 	if (raw->info)
 		fi_freeinfo(raw->info);
 	free(raw->contexts);
@@ -430,7 +443,7 @@ static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *
 	ssize_t ret;
 
 	do {
-		if (perf_sync_peek(raw->env->sync, 0) < 0)
+		if (raw->env->thread == 0 && perf_sync_peek(raw->env->sync, 0) < 0)
 			return -1;
 		ret = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), POLL_MS, 0);
 		if (ret == -FI_EAVAIL)
@@ -668,7 +681,8 @@ static void set_comp(const struct raw *raw, struct perf_comp *comp, const void *
 	const struct fi_cq_msg_entry *entry = at;
 	const struct fi_context2 *context = entry->op_context;
 
-	*comp = (struct perf_comp){ (uint32_t)(context - raw->contexts), entry->len };
+	comp->id = (uint32_t)(context - raw->contexts);
+	comp->len = entry->len;
 }
 
 static int raw_poll(void *be, struct perf_comp *comps, int max)
