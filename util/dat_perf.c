@@ -58,6 +58,8 @@ static const struct util_opt option_table[] = {
 		"latency compared: avg, min, p50, p99, p99.9, max", perf_stat_names),
 	UTIL_REAL(0, "max-ratio", &options.max_ratio, "X", "fail when DAT/raw is above X"),
 	UTIL_REAL(0, "min-ratio", &options.min_ratio, "X", "fail when DAT/raw is below X"),
+	UTIL_REAL(0, "max-excess", &options.max_excess, "NS",
+		"fail when DAT-raw, a latency, is above NS"),
 	UTIL_STRING('P', "provider", &options.provider, "NAME",
 		"raw: libfabric provider (the interface's)"),
 	UTIL_CHOICE('E', "ep-type", &options.ep_type, "TYPE",
@@ -120,8 +122,10 @@ static int check_options(struct perf_options *o, int operands)
 		return util_fail("say --server, --loopback or one HOST");
 	if (o->raw && o->compare)
 		return util_fail("--raw and --compare exclude each other");
-	if (!o->compare && (o->max_ratio > 0 || o->min_ratio > 0))
-		return util_fail("--max-ratio and --min-ratio need --compare");
+	if (!o->compare && (o->max_ratio > 0 || o->min_ratio > 0 || o->max_excess > 0))
+		return util_fail("--max-ratio, --min-ratio and --max-excess need --compare");
+	if (o->max_excess > 0 && o->metric != PERF_LATENCY)
+		return util_fail("--max-excess is a limit of latencies");
 	if (o->json && o->csv)
 		return util_fail("--json and --csv exclude each other");
 	if (o->iterations && o->seconds > 0)

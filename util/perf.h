@@ -327,6 +327,7 @@ void perf_live_end(struct perf_live *live);
 
 struct perf_limits {
 	double max_ratio, min_ratio;	/* 0: none */
+	double max_excess;		/* nanoseconds; 0: none */
 };
 
 /* The rounds of one figure. */
@@ -350,6 +351,7 @@ struct perf_row {
 	struct perf_column columns[PERF_BACKENDS];
 	bool compared;
 	struct perf_figure ratio;	/* DAT/raw, round by round */
+	struct perf_figure excess;	/* DAT-raw, likewise; latency only */
 };
 
 enum perf_format {
@@ -365,11 +367,12 @@ struct perf_report {
 	const struct perf_cfg *cfg;
 	enum perf_format format;
 	enum perf_stat stat;
+	uint32_t rounds;
 	struct perf_limits limits;
 	const char *plot_path;		/* NULL: no drawing */
 	struct util_json writer;
 	struct perf_plot *plot;
-	bool violated;			/* a ratio was outside the limits */
+	bool violated;			/* something was outside the limits */
 };
 
 /* A way to write: the head, each size, and the end. */

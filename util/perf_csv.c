@@ -9,12 +9,20 @@ static void csv_begin(struct perf_report *report)
 	       "value,lowest,highest");
 	for (int i = 0; perf_stat_names[i]; i++)
 		printf(",%s", perf_stat_names[i]);
-	printf(",ratio,ratio_lowest,ratio_highest\n");
+	printf(",ratio,ratio_lowest,ratio_highest,excess,excess_lowest,excess_highest\n");
 }
 
 static void put_figure(const struct perf_figure *figure)
 {
 	printf(",%.6g,%.6g,%.6g", figure->median, figure->min, figure->max);
+}
+
+static void put_figure_if(bool known, const struct perf_figure *figure)
+{
+	if (known)
+		put_figure(figure);
+	else
+		printf(",,,");
 }
 
 static void put_column(const struct perf_report *report, const struct perf_row *row,
@@ -33,11 +41,10 @@ static void put_column(const struct perf_report *report, const struct perf_row *
 		if (cfg->metric == PERF_LATENCY)
 			printf("%.6g", column->stat[i]);
 	}
-	/* The ratio is of DAT. */
-	if (row->compared && backend == PERF_DAT)
-		put_figure(&row->ratio);
-	else
-		printf(",,,");
+	/* Ratio and excess are of DAT. */
+	put_figure_if(row->compared && backend == PERF_DAT, &row->ratio);
+	put_figure_if(row->compared && backend == PERF_DAT && cfg->metric == PERF_LATENCY,
+		      &row->excess);
 	putchar('\n');
 }
 

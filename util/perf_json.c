@@ -78,6 +78,8 @@ static void json_row(struct perf_report *report, const struct perf_row *row)
 	}
 	if (row->compared)
 		put_figure(json, "ratio", &row->ratio);
+	if (row->compared && report->cfg->metric == PERF_LATENCY)
+		put_figure(json, "excess", &row->excess);
 	util_json_close(json, '}');
 }
 

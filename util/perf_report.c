@@ -57,12 +57,15 @@ static void find_column(const struct perf_report *report, const struct perf_samp
 	}
 }
 
-static void find_ratio(struct perf_row *row, double *values)
+static void compare_columns(struct perf_row *row, double *values)
 {
 	row->compared = true;
 	for (uint32_t i = 0; i < row->rounds; i++)
 		values[i] = row->columns[PERF_DAT].rounds[i] / row->columns[PERF_RAW].rounds[i];
 	row->ratio = summarise(values, row->rounds);
+	for (uint32_t i = 0; i < row->rounds; i++)
+		values[i] = row->columns[PERF_DAT].rounds[i] - row->columns[PERF_RAW].rounds[i];
+	row->excess = summarise(values, row->rounds);
 }
 
 /* memory: rounds values for each back end, and as many to work with. */
@@ -78,24 +81,29 @@ static void find_row(const struct perf_report *report, const struct perf_sample 
 			find_column(report, sample, i, values, &row->columns[i]);
 	}
 	if (row->columns[PERF_DAT].present && row->columns[PERF_RAW].present)
-		find_ratio(row, values);
+		compare_columns(row, values);
 }
 
-static bool within_limits(const struct perf_limits *limits, const struct perf_row *row)
+static bool exceeds(const struct perf_row *row, const char *what, double value, const char *side,
+		    const char *option, double limit)
 {
-	double ratio = row->ratio.median;
-
-	if (limits->max_ratio > 0 && ratio > limits->max_ratio) {
-		fprintf(stderr, "dat_perf: %llu bytes: ratio %.3f is above --max-ratio %g\n",
-			(unsigned long long)row->size, ratio, limits->max_ratio);
-		return false;
-	}
-	if (limits->min_ratio > 0 && ratio < limits->min_ratio) {
-		fprintf(stderr, "dat_perf: %llu bytes: ratio %.3f is below --min-ratio %g\n",
-			(unsigned long long)row->size, ratio, limits->min_ratio);
-		return false;
-	}
+	fprintf(stderr, "dat_perf: %llu bytes: %s %.3f is %s --%s %g\n",
+		(unsigned long long)row->size, what, value, side, option, limit);
 	return true;
+}
+
+static bool violates(const struct perf_limits *limits, const struct perf_row *row)
+{
+	double ratio = row->ratio.median, excess = row->excess.median * 1e3;
+
+	if (limits->max_ratio > 0 && ratio > limits->max_ratio)
+		return exceeds(row, "ratio", ratio, "above", "max-ratio", limits->max_ratio);
+	if (limits->min_ratio > 0 && ratio < limits->min_ratio)
+		return exceeds(row, "ratio", ratio, "below", "min-ratio", limits->min_ratio);
+	if (limits->max_excess > 0 && excess > limits->max_excess)
+		return exceeds(row, "excess in ns", excess, "above", "max-excess",
+			       limits->max_excess);
+	return false;
 }
 
 /* ---- words ---- */
@@ -170,7 +178,7 @@ int perf_report_size(struct perf_report *report, const struct perf_sample *sampl
 	find_row(report, sample, memory, &row);
 	writer_of(report)->row(report, &row);
 	fflush(stdout);
-	if (row.compared && !within_limits(&report->limits, &row))
+	if (row.compared && violates(&report->limits, &row))
 		report->violated = true;
 	if (report->plot)
 		ret = perf_plot_add(report->plot, &row);

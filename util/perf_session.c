@@ -324,7 +324,8 @@ int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int
 	struct perf_report report = {
 		.format = o->json ? PERF_JSON : o->csv ? PERF_CSV : PERF_TEXT,
 		.stat = o->stat,
-		.limits = { o->max_ratio, o->min_ratio },
+		.rounds = o->rounds,
+		.limits = { o->max_ratio, o->min_ratio, o->max_excess },
 		.plot_path = o->plot,
 	};
 	int ret;
@@ -338,6 +339,6 @@ int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int
 	close_session(&session);
 	close(sync);
 	if (!ret && report.violated)
-		ret = util_fail("a ratio is outside the limits");
+		ret = util_fail("what was compared is outside the limits");
 	return ret;
 }

@@ -17,7 +17,7 @@ struct perf_options {
 	uint32_t test, metric, stat;
 	uint32_t iterations, warmup, window, eps, threads, iov, signal_every, rounds;
 	uint32_t ep_type, cq_wait;
-	double seconds, max_ratio, min_ratio, patience;
+	double seconds, max_ratio, min_ratio, max_excess, patience;
 	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin, *plot;
 };
 

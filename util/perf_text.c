@@ -60,13 +60,13 @@ static void compared_head(const struct perf_report *report)
 	bool latency = cfg->metric == PERF_LATENCY;
 	char dat[32], raw[32];
 
-	printf("DAT/raw %s 1 is better for DAT; median of the rounds%s%s\n",
-	       latency ? "below" : "above", latency ? "' " : "",
-	       latency ? perf_stat_names[report->stat] : "");
+	printf("DAT/raw %s 1 is better for DAT; median of %u round%s%s%s\n",
+	       latency ? "below" : "above", report->rounds, report->rounds > 1 ? "s" : "",
+	       latency ? ", each by its " : "", latency ? perf_stat_names[report->stat] : "");
 	snprintf(dat, sizeof(dat), "DAT %s", perf_unit(cfg));
 	snprintf(raw, sizeof(raw), "raw %s", perf_unit(cfg));
-	printf("%10s %12s %12s %10s %18s %7s\n", "bytes", dat, raw, "DAT/raw", "min .. max",
-	       "rounds");
+	printf("%10s %12s %12s %10s %18s%s\n", "bytes", dat, raw, "DAT/raw", "min .. max",
+	       latency ? "    DAT-raw" : "");
 }
 
 static void compared_row(const struct perf_report *report, const struct perf_row *row)
@@ -74,10 +74,13 @@ static void compared_row(const struct perf_report *report, const struct perf_row
 	char size[32], dat[32], raw[32], span[32];
 
 	snprintf(span, sizeof(span), "%.3f .. %.3f", row->ratio.min, row->ratio.max);
-	printf("%10s %12s %12s %10.3f %18s %7u\n", size_text(report, row, size, sizeof(size)),
+	printf("%10s %12s %12s %10.3f %18s", size_text(report, row, size, sizeof(size)),
 	       perf_number(row->columns[PERF_DAT].value.median, dat, sizeof(dat)),
 	       perf_number(row->columns[PERF_RAW].value.median, raw, sizeof(raw)),
-	       row->ratio.median, span, row->rounds);
+	       row->ratio.median, span);
+	if (report->cfg->metric == PERF_LATENCY)
+		printf(" %10.3f", row->excess.median);
+	putchar('\n');
 }
 
 /* ---- the table ---- */

@@ -48,13 +48,14 @@ json() {
 	jq -e '.program == "dat_perf" and .unit == "us" and (.results | length) == 2 and
 		(.results[0].dat | .min <= .p50 and .p50 <= .p99 and .p99 <= .["p99.9"] and .["p99.9"] <= .max and
 			.min > 0 and .avg <= .max) and
-		(.results[1] | .ratio.min <= .ratio.median and .ratio.median <= .ratio.max and
+		.results[0].excess.median != null and (.results[1] | .ratio.min <= .ratio.median and .ratio.median <= .ratio.max and
 			(.dat.rounds | length) == 3 and .raw.iterations == 20)' "$t_dir/json"
 }
 
 ratio_is_limited() {
 	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --max-ratio 0.000001 &&
-		status 1 'below --min-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --min-ratio 1e6
+		status 1 'below --min-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --min-ratio 1e6 \
+			--max-excess 1e9
 }
 
 # Drawn are a curve, three points and the text of each size.
@@ -145,6 +146,8 @@ t_run 'neither server nor client' wrong 'say --server' -n 1
 t_run 'two hosts' wrong 'say --server' a b
 t_run 'JSON and CSV' wrong exclude --json --csv --loopback
 t_run 'iterations and time' wrong exclude -n 1 -t 1 --loopback
+t_run 'a limit without a comparison' wrong 'need --compare' --max-excess 60 --loopback
+t_run 'excess of a rate' wrong latencies --compare -m rate --max-excess 60 --loopback
 t_run 'bandwidth of binds' wrong 'has no bandwidth' -o bind -m bandwidth --loopback
 t_run 'rate of wake-ups' wrong 'has no rate' -o wakeup -m rate --loopback
 t_run 'size of connections' wrong 'no size' -o connect -S 8 --loopback
