@@ -49,7 +49,7 @@ fault_tests = \
 # Over every fabric of one host: what is quick here, all in check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh \
+	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh \
 	%D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 

@@ -16,7 +16,7 @@
 #define MAX_OPTIONS	64
 #define TERMINAL_WIDTH	79
 
-static char error_text[1024];
+static _Thread_local char error_text[1024];
 
 int util_fail(const char *fmt, ...)
 {
@@ -38,7 +38,7 @@ const char *util_error(void)
 
 const char *util_dat_text(DAT_RETURN ret)
 {
-	static char text[256];
+	static _Thread_local char text[256];
 	const char *major, *minor;
 
 	if (dat_strerror(ret, &major, &minor) != DAT_SUCCESS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The yardstick: the pattern written directly on libfabric. Message endpoints get a fid_ep each, as
- * DAT endpoints do; reliable datagrams go over one fid_ep whose tags tell the endpoints apart. One
- * CQ, FI_THREAD_SAFE.
+ * The yardstick: the pattern written directly on libfabric, with the choices of the DAT provider.
+ * Message endpoints get a fid_ep each, as DAT endpoints do; reliable datagrams go over one fid_ep
+ * whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
  */
 #include "perf.h"
 
@@ -40,10 +40,12 @@ struct raw {
 	uint32_t nep;			/* 1 for reliable datagrams */
 	struct fid_mr *mr;
 	void *desc;
+	size_t cq_entry;		/* bytes of an entry of its format */
 	int cq_fd;			/* -1: the provider has no descriptor to sleep on */
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
 	bool rdm;
+	bool borrowed;			/* fabric and domain are those of the first thread */
 	bool plain; /* one segment and every request signalled: the short calls do */
 	struct fi_context2 *contexts;	/* one per request and receive; its index is the id */
 };
@@ -90,22 +92,13 @@ static bool wants_source(const struct perf_env *env, const struct fi_info *info)
 static int query(const struct perf_env *env, struct fi_info *hints, const char *node,
 		 struct fi_info **info_p)
 {
-	/*
-	 * What needs no favours goes first: it is the fast path of shm and tcp. Hardware asks for
-	 * the rest.
-	 */
-	static const int mr_modes[] = {
-		0,
-		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT,
-	};
-	int ret = -FI_ENODATA;
+	/* What the DAT provider asks: on shm this alone decides who copies in RDMA. */
+	int mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, ret;
 
-	for (size_t i = 0; i < UTIL_ARRAY_LEN(mr_modes); i++) {
-		hints->domain_attr->mr_mode = mr_modes[i];
-		ret = fi_getinfo(fi_version(), node, NULL, node ? FI_SOURCE : 0, hints, info_p);
-		if (!ret)
-			return 0;
-	}
+	hints->domain_attr->mr_mode = env->cfg->rdm ? mr_mode | FI_MR_ENDPOINT : mr_mode;
+	ret = fi_getinfo(fi_version(), node, NULL, node ? FI_SOURCE : 0, hints, info_p);
+	if (!ret)
+		return 0;
 	return util_fail(
 		"libfabric offers no \"%s\" with %s, RMA and %u segments%s%s%s%s: %s; see fi_info",
 		env->cfg->provider, env->cfg->rdm ? "FI_EP_RDM" : "FI_EP_MSG", env->cfg->iov,
@@ -158,24 +151,37 @@ static int find_fabric(struct raw *raw)
 
 /* ---- objects ---- */
 
+/*
+ * A queue that can be slept on costs each message something on some fabrics. The DAT provider's
+ * always can, and on a connectionless fabric that is one descriptor: so is this one.
+ */
+static bool wants_descriptor(const struct perf_cfg *cfg)
+{
+	if (cfg->wait || cfg->cq_wait == PERF_CQ_FD)
+		return true;
+	return cfg->cq_wait == PERF_CQ_AUTO && cfg->rdm;
+}
+
 static int open_cq(struct raw *raw)
 {
+	const struct perf_env *env = raw->env;
 	struct fi_cq_attr attr = {
-		.size = raw->env->ntx + raw->env->nrx + 64,
-		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = FI_WAIT_NONE,
+		.size = env->ntx + env->nrx + 64,
+		.format = env->cfg->rdm ? FI_CQ_FORMAT_TAGGED : FI_CQ_FORMAT_DATA,
 	};
 	int ret;
 
-	if (raw->env->cfg->wait) {
+	raw->cq_entry = env->cfg->rdm ? sizeof(struct fi_cq_tagged_entry) :
+					sizeof(struct fi_cq_data_entry);
+	if (wants_descriptor(env->cfg)) {
 		attr.wait_obj = FI_WAIT_FD;
 		if (!fi_cq_open(raw->domain, &attr, &raw->cq, NULL)) {
 			if (fi_control(&raw->cq->fid, FI_GETWAIT, &raw->cq_fd))
 				raw->cq_fd = -1;
 			return 0;
 		}
-		attr.wait_obj = FI_WAIT_UNSPEC;
 	}
+	attr.wait_obj = env->cfg->wait ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
 	ret = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
 	return ret ? fail("cannot open a completion queue", ret) : 0;
 }
@@ -216,8 +222,14 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 {
 	const struct perf_env *env = raw->env;
 
-	info->tx_attr->size = raw->rdm ? env->ntx : env->tx_depth;
-	info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
+	/*
+	 * One endpoint for all has the queues that the fabric proposes, if these do: shorter ones
+	 * would stay in the cache.
+	 */
+	if (!raw->rdm || info->tx_attr->size < env->ntx)
+		info->tx_attr->size = raw->rdm ? env->ntx : env->tx_depth;
+	if (!raw->rdm || info->rx_attr->size < env->nrx)
+		info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	/*
@@ -278,8 +290,8 @@ static int register_buffer(struct raw *raw)
 {
 	const struct perf_env *env = raw->env;
 	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0, REQUESTED_KEY, 0,
-			    &raw->mr, NULL);
+	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0,
+			    REQUESTED_KEY + env->thread, 0, &raw->mr, NULL);
 
 	if (ret)
 		return util_fail(
@@ -299,10 +311,26 @@ static int register_buffer(struct raw *raw)
 
 static void raw_close(void *be);
 
-static int open_all(struct raw *raw)
+static int take_domain(struct raw *raw, const struct raw *first)
+{
+	int ret;
+
+	if (first) {
+		raw->borrowed = true;
+		raw->fabric = first->fabric;
+		raw->domain = first->domain;
+		return 0;
+	}
+	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
+	if (ret)
+		return fail("cannot open the fabric", ret);
+	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
+	return ret ? fail("cannot open the domain", ret) : 0;
+}
+
+static int open_all(struct raw *raw, const struct raw *first)
 {
 	const struct perf_env *env = raw->env;
-	int ret;
 
 	raw->contexts = calloc(env->ntx + env->nrx, sizeof(*raw->contexts));
 	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
@@ -311,18 +339,14 @@ static int open_all(struct raw *raw)
 	if (find_fabric(raw))
 		return -1;
 	size_queues(raw, raw->info);
-	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
-	if (ret)
-		return fail("cannot open the fabric", ret);
-	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
-	if (ret)
-		return fail("cannot open the domain", ret);
+	if (take_domain(raw, first))
+		return -1;
 	if (open_cq(raw) || (raw->rdm ? open_for_rdm(raw) : open_for_msg(raw)))
 		return -1;
 	return register_buffer(raw);
 }
 
-static int raw_open(const struct perf_env *env, void **be_p)
+static int raw_open(const struct perf_env *env, void *first, void **be_p)
 {
 	struct raw *raw = calloc(1, sizeof(*raw));
 
@@ -333,7 +357,7 @@ static int raw_open(const struct perf_env *env, void **be_p)
 	raw->nep = raw->rdm ? 1 : env->cfg->eps;
 	raw->plain = env->cfg->iov == 1 && env->cfg->signal_every == 1;
 	raw->cq_fd = -1;
-	if (open_all(raw)) {
+	if (open_all(raw, first)) {
 		raw_close(raw);
 		return -1;
 	}
@@ -368,8 +392,8 @@ static void raw_close(void *be)
 	close_fid(raw->av ? &raw->av->fid : NULL);
 	close_fid(raw->cq ? &raw->cq->fid : NULL);
 	close_fid(raw->eq ? &raw->eq->fid : NULL);
-	close_fid(raw->domain ? &raw->domain->fid : NULL);
-	close_fid(raw->fabric ? &raw->fabric->fid : NULL);
+	close_fid(raw->domain && !raw->borrowed ? &raw->domain->fid : NULL);
+	close_fid(raw->fabric && !raw->borrowed ? &raw->fabric->fid : NULL);
 	if (raw->info)
 		fi_freeinfo(raw->info);
 	free(raw->contexts);
@@ -419,7 +443,7 @@ static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *
 	ssize_t ret;
 
 	do {
-		if (perf_sync_peek(raw->env->sync, 0) < 0)
+		if (raw->env->thread == 0 && perf_sync_peek(raw->env->sync, 0) < 0)
 			return -1;
 		ret = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), POLL_MS, 0);
 		if (ret == -FI_EAVAIL)
@@ -651,18 +675,20 @@ static int cq_failure(struct raw *raw)
 			 fi_cq_strerror(raw->cq, err.prov_errno, err.err_data, text, sizeof(text)));
 }
 
-static void set_comp(const struct raw *raw, struct perf_comp *comp,
-		     const struct fi_cq_msg_entry *entry)
+/* All formats begin alike. */
+static void set_comp(const struct raw *raw, struct perf_comp *comp, const void *at)
 {
+	const struct fi_cq_msg_entry *entry = at;
 	const struct fi_context2 *context = entry->op_context;
 
-	*comp = (struct perf_comp){ (uint32_t)(context - raw->contexts), entry->len };
+	comp->id = (uint32_t)(context - raw->contexts);
+	comp->len = entry->len;
 }
 
 static int raw_poll(void *be, struct perf_comp *comps, int max)
 {
 	struct raw *raw = be;
-	struct fi_cq_msg_entry entries[PERF_MAX_COMPS];
+	struct fi_cq_tagged_entry entries[PERF_MAX_COMPS];
 	ssize_t count = fi_cq_read(raw->cq, entries, (size_t)max);
 
 	if (count == -FI_EAGAIN)
@@ -672,14 +698,14 @@ static int raw_poll(void *be, struct perf_comp *comps, int max)
 	if (count < 0)
 		return fail("cannot read the completion queue", (int)count);
 	for (ssize_t i = 0; i < count; i++)
-		set_comp(raw, &comps[i], &entries[i]);
+		set_comp(raw, &comps[i], (const char *)entries + (size_t)i * raw->cq_entry);
 	return (int)count;
 }
 
 /* Without a descriptor only a blocking read sleeps, in whatever way the provider has. */
 static int blocking_read(struct raw *raw, struct perf_comp *comps, int ms)
 {
-	struct fi_cq_msg_entry entry;
+	struct fi_cq_tagged_entry entry;
 	ssize_t ret = fi_cq_sread(raw->cq, &entry, 1, NULL, ms);
 
 	if (ret == -FI_EAVAIL)

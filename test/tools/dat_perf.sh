@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# dat_perf: each test shortly, what it writes, and what it refuses.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+t_own_network "$0"
+ia=${T_IA-ofi-tcp-lo}
+# Libtool's wrapper takes as long as the program does here.
+[ ! -x "${top_builddir:?}/.libs/dat_perf" ] || PATH=$top_builddir/.libs:$PATH
+
+# shellcheck disable=SC2317 # t_run calls them
+{
+# perf OPTION...: few messages, with the server that runs, if there may be one
+perf() {
+	timeout "$t_limit" dat_perf $where --ia "$ia" --iterations 20 --warmup 2 "$@"
+}
+
+# measured TEST OPTION...: a line per size with a figure above zero
+measured() {
+	measured_test=$1
+	shift
+	perf --csv --test "$measured_test" "$@" >"$t_dir/csv" || return
+	cat "$t_dir/csv"
+	awk -F, -v test="$measured_test" '
+		NR == 1 { columns = NF; next }
+		NF != columns || $1 != test || $11 <= 0 || $12 > $11 || $13 < $11 { exit bad = 1 }
+		END { exit bad || NR < 2 }' "$t_dir/csv"
+}
+
+# status CODE WORD OPTION...: dat_perf ends with CODE and says WORD
+status() {
+	wanted=$1 word=$2
+	shift 2
+	timeout "$t_limit" dat_perf "$@" >"$t_dir/said" 2>&1
+	got=$?
+	cat "$t_dir/said"
+	[ "$got" = "$wanted" ] && grep -q -e "$word" "$t_dir/said"
+}
+
+wrong() {
+	status 2 "$@"
+}
+
+json() {
+	perf --json --compare --rounds 3 --size 8,64 --stat p99.9 >"$t_dir/json" || return
+	cat "$t_dir/json"
+	jq -e '.program == "dat_perf" and .unit == "us" and (.results | length) == 2 and
+		(.results[0].dat | .min <= .p50 and .p50 <= .p99 and .p99 <= .["p99.9"] and .["p99.9"] <= .max and
+			.min > 0 and .avg <= .max) and
+		.results[0].excess.median != null and (.results[1] | .ratio.min <= .ratio.median and .ratio.median <= .ratio.max and
+			(.dat.rounds | length) == 3 and .raw.iterations == 20)' "$t_dir/json"
+}
+
+ratio_is_limited() {
+	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --max-ratio 0.000001 &&
+		status 1 'below --min-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --min-ratio 1e6 \
+			--max-excess 1e9
+}
+
+# Drawn are a curve, three points and the text of each size.
+drawn() {
+	perf --size 8:32 --plot "$t_dir/plot.svg" || return
+	python3 - "$t_dir/plot.svg" <<-'EOF'
+		import sys
+		import xml.etree.ElementTree as tree
+		svg = "{http://www.w3.org/2000/svg}"
+		root = tree.parse(sys.argv[1]).getroot()
+		points = [point.split(",") for point in root.find(svg + "polyline").get("points").split()]
+		assert root.tag == svg + "svg" and len(points) == 3, points
+		assert all(0 <= float(x) <= 760 and 0 <= float(y) <= 460 for x, y in points), points
+		assert [float(x) for x, _ in points] == sorted(float(x) for x, _ in points), points
+		texts = [text.text for text in root.iter(svg + "text")]
+		assert {"8", "16", "32", "us", "bytes"} <= set(texts), texts
+	EOF
+}
+
+progress_is_told() {
+	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8" "$t_dir/typescript" >/dev/null </dev/null || return
+	grep -q 'send 8 bytes, dat, round 1 of 1' "$t_dir/typescript" || return
+	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8 --quiet" "$t_dir/typescript" >/dev/null </dev/null &&
+		! grep -q 'round 1' "$t_dir/typescript"
+}
+
+# One command for each machine.
+remote() {
+	t_start server timeout "$t_limit" dat_perf --server --once --bind 127.0.0.1 --port "$1" --ia "$ia"
+	timeout "$t_limit" dat_perf --await 60 --port "$1" --ia "$ia" -n 10 -S 8 -T 2 127.0.0.1 || return
+	wait "$t_pid"
+}
+
+# A server goes on when a client ends in the middle.
+refused_by_server() {
+	t_start server timeout "$t_limit" dat_perf --server --once --bind 127.0.0.1 --port "$1" --ia nonsense
+	status 1 'nonsense' --await 60 --port "$1" --ia "$ia" -n 10 -S 8 127.0.0.1
+	ret=$?
+	! wait "$t_pid" && return "$ret"
+}
+
+help_lists_tests() {
+	dat_perf --test nonsense 2>&1 | grep -o 'one of [a-z, -]*' | sed 's/one of //; s/; .*//' | tr -d , |
+		tr ' ' '\n' | grep . >"$t_dir/tests"
+	dat_perf --help >"$t_dir/help"
+	[ "$(wc -l <"$t_dir/tests")" = 9 ] && while read -r test; do
+		grep -q -e "^  .*\<$test\>" "$t_dir/help" && grep -q -e "$test" "$top_srcdir/contrib/completion/dat_info" || return
+	done <"$t_dir/tests"
+}
+}
+
+# One server for many clients, on a network where nobody else has its port.
+where=--loopback
+if [ -n "${T_OWN_NETWORK-}" ]; then
+	t_start serves dat_perf --server --bind 127.0.0.1
+	where='--await 60 127.0.0.1'
+fi
+
+for test in send write read; do
+	t_run "$test: latency" measured $test --size 1,4k
+	t_run "$test: both ways and threads, checked, compared" measured $test -CBV -R 1 -m bandwidth -S 5000 -T 2 -e 2
+done
+t_run 'immediate: latency' measured immediate --size 1,4k
+t_run 'immediate: both ways and threads, checked' measured immediate -BV -m bandwidth -S 8,5000 -T 2 -e 2
+for test in fetch-add compare-swap bind connect wakeup; do
+	t_run "$test: latency" measured $test
+done
+t_run 'fetch-add: rate, checked' measured fetch-add -m rate -V -e 2 -T 2
+t_run 'compare-swap: rate, checked' measured compare-swap -m rate -V -e 2
+t_run 'bind: rate' measured bind -m rate -W 4
+t_run 'connect: rate' measured connect -m rate -e 4 -T 2
+t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
+t_run 'one completion in four' measured write -m rate -c 4 -W 8
+t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V
+t_run 'the same with a descriptor asked for' measured send --raw --provider 'tcp;ofi_rxm' -E rdm --cq-wait fd -T 2
+t_try 'percentiles and comparison in JSON' jq json
+t_run 'limits of the ratio' ratio_is_limited
+t_try 'a drawing' python3 drawn
+t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 --plot /dev/null/x
+t_try 'progress on a terminal' script progress_is_told
+t_run 'pinned to a CPU' measured send --pin 0 -T 2
+t_run 'what the interface lacks' status 3 'has no immediate' --loopback --ia ofi-shm --test immediate -n 1
+
+t_run 'no such interface' status 1 'cannot open' --loopback --ia nonsense -n 1
+t_run 'no such test' wrong 'must be one of' --test nonsense --loopback
+t_run 'no such metric' wrong 'must be one of' -m nonsense --loopback
+t_run 'neither server nor client' wrong 'say --server' -n 1
+t_run 'two hosts' wrong 'say --server' a b
+t_run 'JSON and CSV' wrong exclude --json --csv --loopback
+t_run 'iterations and time' wrong exclude -n 1 -t 1 --loopback
+t_run 'a limit without a comparison' wrong 'need --compare' --max-excess 60 --loopback
+t_run 'excess of a rate' wrong latencies --compare -m rate --max-excess 60 --loopback
+t_run 'bandwidth of binds' wrong 'has no bandwidth' -o bind -m bandwidth --loopback
+t_run 'rate of wake-ups' wrong 'has no rate' -o wakeup -m rate --loopback
+t_run 'size of connections' wrong 'no size' -o connect -S 8 --loopback
+t_run 'binds over libfabric' wrong 'DAT alone' -o bind --compare --loopback
+t_run 'atomic operations both ways' wrong 'one way' -o fetch-add -m rate -B --loopback
+t_run 'latency both ways' wrong 'no --bidirectional' -B --loopback
+t_run 'bytes of binds' wrong 'no bytes' -o bind -V --loopback
+t_run 'a window of connections' wrong 'no --window' -o connect -m rate -W 8 --loopback
+t_run 'threads of wake-ups' wrong 'two threads' -o wakeup -T 2 --loopback
+t_run 'segments of an atomic operation' wrong 'one segment' -o fetch-add -g 2 --loopback
+t_run 'a size of nothing' wrong 'one byte' -S 0 --loopback
+t_run 'sizes downwards' wrong upwards -S 8:4 --loopback
+t_run 'more silence than window' wrong 'fills the window' -m rate -W 4 -c 8 --loopback
+t_run 'too many threads' wrong '\-\-threads' -T 1000 --loopback
+t_run 'memory beyond all limits' status 1 'make --window' --loopback --ia "$ia" -m rate -W 4096 -e 64 -S 1m
+t_run 'CPUs that are none' status 1 'not a CPU' --loopback --ia "$ia" --pin 3-1
+t_run 'a CPU that is not there' status 1 'cannot run on' --loopback --ia "$ia" --pin 1000
+t_run 'all tests are in --help and the completion' help_lists_tests
+
+if [ -n "${T_OWN_NETWORK-}" ]; then
+	t_run 'a server and a client' remote 20650
+	t_run 'a server that cannot' refused_by_server 20651
+else
+	t_skip 'a server and a client' 'no network of our own, where ports are free'
+	t_skip 'a server that cannot' 'the same'
+fi
+t_done
