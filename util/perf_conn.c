@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MIN_BUFFER	4096
+#define MIN_RX_DEPTH	16
 #define MAX_BUFFER	(UINT64_C(2) << 30)
 
 int perf_env_init(struct perf_env *env)
@@ -20,6 +21,9 @@ int perf_env_init(struct perf_env *env)
 	if (cfg->metric != PERF_LATENCY)
 		env->tx_depth = cfg->window;
 	env->rx_depth = 2 * env->tx_depth;
+	/* As programs have it: whoever tells the peer of each receive that he posts tells of many at once. */
+	if (env->rx_depth < MIN_RX_DEPTH)
+		env->rx_depth = MIN_RX_DEPTH;
 	env->ntx = cfg->eps * env->tx_depth;
 	env->nrx = cfg->eps * env->rx_depth;
 
