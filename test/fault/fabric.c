@@ -360,5 +360,5 @@ int main(void)
 	tcase_add_loop_test(tcase, again_and_again, 0, 3);
 	tcase_add_test(tcase, full_queue);
 	tcase_add_loop_test(tcase, post_is_refused_for_good, 0, NUMBER(posting));
-	return fault_run(suite);
+	return t_run(suite);
 }
