@@ -240,8 +240,8 @@ static struct datr_entry *read_line(char *text, size_t length, struct datr_line 
 	}
 	entry = datr_entry_alloc(&line->info, line->library, line->ia_params);
 	if (!entry) {
-		datr_log(DATR_LOG_ERROR, "%s:%u: no memory for IA %s" LINE_IGNORED, line->path,
-			 line->number, line->info.ia_name);
+		datr_log(DATR_LOG_ERROR, "%s:%u: IA %s can't be kept, out of memory" LINE_IGNORED,
+			 line->path, line->number, line->info.ia_name);
 		return NULL;
 	}
 	entry->line = line->number;

@@ -82,11 +82,11 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 
 	memset(answer, 0, sizeof(*answer));
 	if (pipe(out))
-		return util_fail("cannot make a pipe: %s", strerror(errno));
+		return util_fail("cannot make a pipe to a process that tries it: %s", strerror(errno));
 	if (pipe(err)) {
 		close(out[0]);
 		close(out[1]);
-		return util_fail("cannot make a pipe: %s", strerror(errno));
+		return util_fail("cannot make a pipe to a process that tries it: %s", strerror(errno));
 	}
 	fflush(stdout);
 	child = fork();
@@ -104,7 +104,7 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 	close(out[0]);
 	close(err[0]);
 	if (child < 0)
-		return util_fail("cannot fork: %s", strerror(errno));
+		return util_fail("cannot start a process that tries it: %s", strerror(errno));
 	answer->ok = WIFEXITED(status) && !WEXITSTATUS(status);
 	if (WIFSIGNALED(status) && !answer->late)
 		return util_fail("it ended with signal %d, %s", WTERMSIG(status),

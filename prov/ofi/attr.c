@@ -52,7 +52,7 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_rmrs = max_regions;
 	limits->max_pzs = MAX_PZS;
 	/* Over connected endpoints the messages have to say whose they are. */
-	limits->max_srqs = DOFI_SRQ_SUPPORTED && (shared_ep || dofi_has_data(info)) ? MAX_EPS : 0;
+	limits->max_srqs = shared_ep || dofi_has_data(info) ? MAX_EPS : 0;
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
@@ -209,7 +209,7 @@ static void put_srq_attrs(const struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	bool supported = ia->limits.max_srqs > 0;
 
 	attr->srq_supported = supported;
-	attr->srq_watermarks_supported = supported ? DOFI_SRQ_WATERMARKS_SUPPORTED : 0;
+	attr->srq_watermarks_supported = supported;
 	attr->srq_ep_pz_difference_supported = supported;
 	attr->srq_info_supported = supported;
 	attr->ep_recv_info_supported = DOFI_EP_RECV_INFO;

@@ -141,7 +141,7 @@ static void wait_for_use(struct dofi_chan *chan)
 		       dofi_now() + (chan->accepted ? ACCEPTED_IDLE_NS : IDLE_NS));
 }
 
-static const char *peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT])
+const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT])
 {
 	struct sockaddr_storage addr = chan->names[0];
 	socklen_t size = sizeof(addr);
@@ -213,8 +213,8 @@ static void enqueue(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 		return;
 	if (!make_room(chan, (uint32_t)size)) {
 		DOFI_LOG_W("%s: giving up the control channel to %s: it takes no messages and %u "
-			   "bytes wait",
-			   chan->ia->name, peer_text(chan, text), chan->tx_fill);
+			   "bytes wait; look whether that process is stopped",
+			   chan->ia->name, dofi_chan_peer_text(chan, text), chan->tx_fill);
 		stop_sending(chan, -ENOBUFS);
 		return;
 	}
@@ -512,7 +512,7 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	if (!agreeable(chan, body, size, &chan->peer, why, sizeof(why))) {
 		DOFI_LOG(chan->accepted ? DOFI_LOG_INFO : DOFI_LOG_WARN,
 			 "%s: no control channel %s %s: %s", chan->ia->name,
-			 chan->accepted ? "from" : "to", peer_text(chan, text), why);
+			 chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text), why);
 		dofi_chan_close(chan, -EPROTO, false);
 		return;
 	}
@@ -577,7 +577,7 @@ static void on_garbage(struct dofi_chan *chan)
 	char text[DOFI_ADDR_TEXT];
 
 	DOFI_LOG_I("%s: closing the control channel with %s: what it sends is no message of ours",
-		   chan->ia->name, peer_text(chan, text));
+		   chan->ia->name, dofi_chan_peer_text(chan, text));
 	dofi_chan_close(chan, -EPROTO, false);
 }
 
@@ -695,7 +695,7 @@ static void chan_timer(struct dofi_timer *timer)
 		if (!chan->accepted)
 			DOFI_LOG_W("%s: no control channel to %s: it took the connection but said "
 				   "nothing for %u ms",
-				   chan->ia->name, peer_text(chan, text),
+				   chan->ia->name, dofi_chan_peer_text(chan, text),
 				   (unsigned int)chan->ia->params.handshake_ms);
 		dofi_chan_close(chan, -EPROTO, false);
 	} else if (chan->asked != chan->done) {

@@ -8,6 +8,7 @@
 #ifndef DOFI_CHAN_H
 #define DOFI_CHAN_H
 
+#include "addr.h"
 #include "engine.h"
 #include "wire.h"
 
@@ -87,6 +88,9 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 
 /* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
 void dofi_chan_leave(struct dofi_conn *conn);
+
+/* Where its socket leads, for messages. */
+const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
 
 /* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);

@@ -39,15 +39,19 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 
 void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 {
+	char text[DOFI_ADDR_TEXT];
+
 	DOFI_LIST_FOR_SAFE(node, &ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
 
 		if (!owes_answer(chan, number))
 			continue;
-		DOFI_LOG_W("%s: breaking the connections with a peer that has not given up a "
-			   "replaced rmr_context within %u ms",
-			   ia->name, (unsigned int)ia->params.handshake_ms);
+		DOFI_LOG_W(
+			"%s: breaking the connections with %s, which has not given up a replaced "
+			"rmr_context within %u ms; a slow peer needs a greater handshake_ms",
+			ia->name, dofi_chan_peer_text(chan, text),
+			(unsigned int)ia->params.handshake_ms);
 		dofi_chan_close(chan, -ETIMEDOUT, false);
 	}
 }
@@ -104,7 +108,9 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 			break;
 		dofi_engine_enter(ia);
 	}
-	DOFI_LOG_W("%s: no answer from a peer that may still write to memory freed here", ia->name);
+	DOFI_LOG_W("%s: a peer has not answered within %u s that an LMR or RMR is gone, and may "
+		   "still write to its memory",
+		   ia->name, (unsigned int)(INVALIDATE_NS / 1000000000));
 }
 
 /* --- the whole IA --- */

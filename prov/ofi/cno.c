@@ -165,8 +165,8 @@ static void make_readable(struct dofi_cno *cno)
 	uint64_t one = 1;
 
 	if (cno->fd >= 0 && write(cno->fd, &one, sizeof(one)) < 0)
-		DOFI_LOG_E("%s: can't signal a CNO's descriptor: %s", cno->obj.ia->name,
-			   strerror(errno));
+		DOFI_LOG_E("%s: can't signal a CNO's descriptor, its reader may sleep on: %s",
+			   cno->obj.ia->name, strerror(errno));
 }
 
 static void make_unreadable(struct dofi_cno *cno)
@@ -174,8 +174,8 @@ static void make_unreadable(struct dofi_cno *cno)
 	uint64_t value;
 
 	if (cno->fd >= 0 && read(cno->fd, &value, sizeof(value)) < 0 && errno != EAGAIN)
-		DOFI_LOG_E("%s: can't reset a CNO's descriptor: %s", cno->obj.ia->name,
-			   strerror(errno));
+		DOFI_LOG_E("%s: can't reset a CNO's descriptor, it stays readable: %s",
+			   cno->obj.ia->name, strerror(errno));
 }
 
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)

@@ -406,7 +406,9 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 		lost(conn, true, DAT_CONNECTION_EVENT_UNREACHABLE);
 		break;
 	default:
-		DOFI_LOG_W("%s: can't open a control channel: %s", conn->ia->name, strerror(-err));
+		DOFI_LOG_W("%s: can't open a control channel for a connection: %s%s",
+			   conn->ia->name, strerror(-err),
+			   err == -EMFILE ? "; allow the process more files (ulimit -n)" : "");
 		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	}
 }
@@ -440,7 +442,8 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->phase = DOFI_CONN_LINKING;
 	ret = conn->ia->trans->connect(conn);
 	if (ret) {
-		DOFI_LOG_W("%s: can't connect the data path: %s", conn->ia->name, strerror(-ret));
+		DOFI_LOG_W("%s: can't connect the data path: %s%s", conn->ia->name,
+			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit() : "");
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 	}
 }
@@ -648,7 +651,8 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	/* A passive end whose READY lies unread in the control channel waits for the last word, too. */
 	if (conn->phase != DOFI_CONN_UP && (conn->active || !conn->path_up)) {
 		if (err)
-			DOFI_LOG_I("%s: the data path was refused: %s", conn->ia->name, strerror(err));
+			DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s",
+				   conn->ia->name, fi_strerror(err));
 		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 		return;
 	}
@@ -830,7 +834,8 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		on_bye(conn, msg);
 		break;
 	default:
-		DOFI_LOG_D("%s: message %u ignored", chan->ia->name, msg->type);
+		DOFI_LOG_D("%s: a control message of type %u concerns no connection and is ignored",
+			   chan->ia->name, msg->type);
 	}
 }
 

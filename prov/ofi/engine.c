@@ -419,7 +419,8 @@ static void ask_to_stop(struct dofi_ia *ia)
 
 	atomic_store_explicit(&e->stop, true, memory_order_release);
 	if (write(e->park_fd, &one, sizeof(one)) < 0 || write(e->wake_fd, &one, sizeof(one)) < 0)
-		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
+		DOFI_LOG_E("%s: can't wake the progress thread, dat_ia_close may hang: %s",
+			   ia->name, strerror(errno));
 }
 
 /*

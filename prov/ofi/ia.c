@@ -236,7 +236,8 @@ static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 	int ret = fi_close(fid);
 
 	if (ret)
-		DOFI_LOG_W("IA %s: closing the %s failed: %s", ia->name, what, fi_strerror(-ret));
+		DOFI_LOG_W("IA %s: closing the %s failed, its memory leaks: %s", ia->name, what,
+			   fi_strerror(-ret));
 }
 
 static void close_fabric(struct dofi_ia *ia)
@@ -733,7 +734,8 @@ static void tear_down_elsewhere(struct dofi_ia *ia)
 		dofi_cno_mute(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
 	err = dofi_start_thread(&closer, closer_main, ia);
 	if (err)
-		DOFI_LOG_E("IA %s: closed by an agent, but no thread can be made to free it: %s",
+		DOFI_LOG_E("IA %s: closed by an agent, but no thread can be made to free it, so "
+			   "it leaks: %s; allow more threads (ulimit -u)",
 			   ia->name, strerror(-err));
 	else
 		pthread_detach(closer);

@@ -136,15 +136,17 @@ static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
 	if (!e)
 		e = new_entry(info, ia_params);
 	if (!e) {
-		DOFI_LOG_E("IA %s can't be registered: out of memory", info->ia_name);
+		DOFI_LOG_E("IA %s can't be offered to the registry: out of memory", info->ia_name);
 		return;
 	}
 	ret = registry.add(&e->provider, &e->info);
 	e->registered = ret == DAT_SUCCESS;
 	if (!e->registered)
-		DOFI_LOG_E("IA %s: the registry refuses it with code 0x%x%s", info->ia_name, ret,
+		DOFI_LOG_E("IA %s: the registry refuses to offer it (DAT_RETURN 0x%x)%s",
+			   info->ia_name, ret,
 			   DAT_GET_TYPE(ret) == DAT_PROVIDER_ALREADY_REGISTERED
-				   ? ": another provider serves that name"
+				   ? ": another provider serves that name; rename one of the two "
+				     "lines in dat.conf"
 				   : "");
 }
 
@@ -174,8 +176,7 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_para
 	if (info->dapl_version_major != DAT_VERSION_MAJOR ||
 	    info->dapl_version_minor != DAT_VERSION_MINOR) {
 		DOFI_LOG_E("IA %s asks for DAT %u.%u; this library serves DAT %u.%u: correct the "
-			   "version "
-			   "or the library in dat.conf",
+			   "version or the library in dat.conf",
 			   info->ia_name, info->dapl_version_major, info->dapl_version_minor,
 			   DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
 		return;
@@ -184,7 +185,9 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_para
 	if (find_registry(__builtin_return_address(0)))
 		add_entry(info, ia_params ? ia_params : "");
 	else
-		DOFI_LOG_E("IA %s: the process has no DAT registry", info->ia_name);
+		DOFI_LOG_E("IA %s: nothing in this process is a DAT registry that could offer it; "
+			   "link the program with libdat or libdat2 and let that load the provider",
+			   info->ia_name);
 	pthread_mutex_unlock(&entries_lock);
 }
 

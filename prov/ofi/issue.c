@@ -71,7 +71,8 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		return true;
 	}
 	if (ret != -FI_EAGAIN) {
-		DOFI_LOG_W("%s: reading the peer's context table failed: %s", ep->obj.ia->name, fi_strerror((int)-ret));
+		DOFI_LOG_W("%s: the peer's context table can't be read, its connection breaks: %s",
+			   ep->obj.ia->name, fi_strerror((int)-ret));
 		ep->faulty = true;
 	}
 	dofi_ep_stall(ep);

@@ -117,9 +117,10 @@ static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 	int ret = mr->fid ? fi_close(&mr->fid->fid) : 0;
 
 	if (ret)
-		DOFI_LOG_E("%s: the registration of %llu bytes at 0x%llx can't be closed: %s",
+		DOFI_LOG_E("%s: the registration of %llu bytes at 0x%llx can't be closed, so peers "
+			   "may still reach it: %s",
 			   lmr->obj.ia->name, (unsigned long long)lmr->length,
-			   (unsigned long long)lmr->start, strerror(-ret));
+			   (unsigned long long)lmr->start, fi_strerror(-ret));
 	mr->fid = NULL;
 }
 

@@ -116,7 +116,8 @@ void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t s
 	int ret = fi_close(&mr->fid);
 
 	if (ret)
-		DOFI_LOG_E("%s: closing a registration of the library's own failed: %s", ia->name, fi_strerror(-ret));
+		DOFI_LOG_E("%s: a registration of the library's own can't be closed and leaks: %s",
+			   ia->name, fi_strerror(-ret));
 	ia->left[ia->nleft++] = (struct iovec){memory, size};
 }
 

@@ -204,7 +204,8 @@ static bool load_name(struct dofi_params *p, const char *name)
 	if (dash && !set_text(p->domain, find_param("domain"), dash + 1, name))
 		return false;
 	if (strlen(provider) >= sizeof(p->provider)) {
-		DOFI_LOG_E("the IA name %s is too long", name);
+		DOFI_LOG_E("the IA name %s is too long: its provider has more than %zu characters",
+			   name, sizeof(p->provider) - 1);
 		return false;
 	}
 	snprintf(p->provider, sizeof(p->provider), "%.*s",
@@ -275,7 +276,7 @@ int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_par
 	snprintf(where, sizeof(where), "parameters of IA %s", name);
 	words = strdup(ia_params ? ia_params : "");
 	if (!words) {
-		DOFI_LOG_E("%s: out of memory", where);
+		DOFI_LOG_E("%s can't be read: out of memory", where);
 		return -ENOMEM;
 	}
 	good = load_environment(p) && load_name(p, name) && load_words(p, words, where);

@@ -136,7 +136,8 @@ static bool given_back(struct dofi_ep *ep, int err)
 
 static void fail_path(struct dofi_ep *ep, int err)
 {
-	DOFI_LOG_I("%s: an operation failed: %s", ep->obj.ia->name, fi_strerror(err));
+	DOFI_LOG_I("%s: an operation failed and breaks its connection: %s", ep->obj.ia->name,
+		   fi_strerror(err));
 	ep->faulty = true;
 	dofi_ep_stall(ep);
 }
@@ -306,7 +307,9 @@ bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *er
 {
 	if (ret != -FI_EAVAIL) {
 		if (ret && ret != -FI_EAGAIN && ret != -FI_EINTR)
-			DOFI_LOG_E("%s: reading the completion queue failed: %s", ia->name, fi_strerror((int)-ret));
+			DOFI_LOG_E("%s: the fabric's completion queue can't be read, operations "
+				   "stay open: %s",
+				   ia->name, fi_strerror((int)-ret));
 		return false;
 	}
 	if (fi_cq_readerr(ia->cq, err, 0) != 1)

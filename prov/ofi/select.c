@@ -512,8 +512,9 @@ static int check_wish(struct search *s)
 	int err;
 
 	if (FI_VERSION_LT(version, API_VERSION)) {
-		DOFI_LOG_E("IA %s: libfabric %u.%u is too old; 1.17 or newer is needed", s->ia_name,
-			   FI_MAJOR(version), FI_MINOR(version));
+		DOFI_LOG_E("IA %s: libfabric %u.%u is too old; 1.17 or newer is needed: install "
+			   "it, or let LD_LIBRARY_PATH find it first",
+			   s->ia_name, FI_MAJOR(version), FI_MINOR(version));
 		return -FI_ENOSYS;
 	}
 	if (dofi_nic_check(s->ia_name, p))
@@ -532,8 +533,9 @@ static int check_wish(struct search *s)
 	if (!*p->addr)
 		return 0;
 	if (!dofi_addr_parse(p->addr, &s->addr)) {
-		DOFI_LOG_E("IA %s: addr=%s is not a numeric IPv4 or IPv6 address", s->ia_name,
-			   p->addr);
+		DOFI_LOG_E("IA %s: addr=%s is not a numeric IPv4 or IPv6 address such as 192.0.2.1 "
+			   "or fe80::1",
+			   s->ia_name, p->addr);
 		return -FI_EINVAL;
 	}
 	s->has_addr = true;
@@ -556,13 +558,14 @@ static int search_rows(struct search *s)
 		any = true;
 		ret = query_row(s, &rows[i]);
 		if (ret) {
-			DOFI_LOG_E("IA %s: asking libfabric for fabrics failed: %s", s->ia_name,
-				   fi_strerror(-ret));
+			DOFI_LOG_E("IA %s: libfabric can't tell its fabrics: %s; fi_info and "
+				   "FI_LOG_LEVEL=warn show more",
+				   s->ia_name, fi_strerror(-ret));
 			return ret;
 		}
 	}
 	if (!any) {
-		DOFI_LOG_E("IA %s: there is no transport called %s; there are msg and rdm", s->ia_name,
+		DOFI_LOG_E("IA %s: transport=%s is not known; there are msg and rdm", s->ia_name,
 			   s->params->transport);
 		return -FI_EINVAL;
 	}
@@ -622,7 +625,9 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		return 0;
 	if (dofi_netdev_host_addr(dofi_subnet_parse(&subnet, params->subnet) ? &subnet : NULL, addr_p))
 		return 0;
-	DOFI_LOG_E("IA %s: this host has no IP address to listen at", ia_name);
+	DOFI_LOG_E("IA %s: this host has no IP address to listen at; give one to an interface (ip "
+		   "address add), or name it by addr=",
+		   ia_name);
 	return -EADDRNOTAVAIL;
 }
 

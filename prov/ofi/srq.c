@@ -590,8 +590,9 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 
 	if (!ep) {
 		if (status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH && !number)
-			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is lost; this fabric does not "
-				   "tell whose it was",
+			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is "
+				   "lost; this fabric does not tell whose it was; post longer "
+				   "buffers",
 				   srq->obj.ia->name);
 		take_back(srq, wr);
 		return;

@@ -11,9 +11,6 @@
 struct fid;
 struct fid_ep;
 
-/* What dat_ia_query says: whether there are SRQs, the watermarks on them and on EPs. */
-#define DOFI_SRQ_SUPPORTED	      1
-#define DOFI_SRQ_WATERMARKS_SUPPORTED 1
 /* What dat_ep_recv_query tells: bit 0 the number of buffers, bit 1 their span. */
 #define DOFI_EP_RECV_INFO 3
 

@@ -207,7 +207,9 @@ static void start_thread(void)
 	int err = dofi_start_thread(&thread, stats_main, NULL);
 
 	if (err)
-		DOFI_LOG_W("stats: no thread can be made to tell counters: %s", strerror(-err));
+		DOFI_LOG_W(
+			"stats: no thread can be made to tell counters: %s; allow more (ulimit -u)",
+			strerror(-err));
 	else
 		pthread_detach(thread);
 }

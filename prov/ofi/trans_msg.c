@@ -158,7 +158,9 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		conn = dofi_conn_by_token(ia, be64toh(ticket));
 	}
 	if (!conn || conn->fep || conn->ending) {
-		DOFI_LOG_I("%s: a data connection without a valid ticket was refused", ia->name);
+		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
+			   "given out, or too old",
+			   ia->name);
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 		fi_freeinfo(entry->info);
 		return;
@@ -173,7 +175,8 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		ret = fi_accept(conn->fep, NULL, 0);
 	fi_freeinfo(entry->info);
 	if (ret) {
-		DOFI_LOG_W("%s: can't accept the data connection: %s", ia->name, fi_strerror(-ret));
+		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
+			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit() : "");
 		/* The fabric need not tell the peer that its request is gone. */
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
 			      DOFI_REASON_ERROR);

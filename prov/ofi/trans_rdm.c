@@ -123,7 +123,9 @@ static bool post_again(struct dofi_ia *ia, struct dofi_wr *wr)
 	ssize_t ret = post_grant(ia, wr);
 
 	if (ret && ret != -FI_EAGAIN)
-		DOFI_LOG_E("%s: a receive for grants can't be posted again: %s", ia->name, fi_strerror((int)-ret));
+		DOFI_LOG_E("%s: a receive for grants can't be posted again, peers may stop "
+			   "sending: %s",
+			   ia->name, fi_strerror((int)-ret));
 	return !ret;
 }
 
@@ -302,7 +304,9 @@ static int take_peer(struct dofi_conn *conn)
 		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
 		if (fi_av_insert(ia->rdm->av, hello->fabric_name, 1, &peer->addr, 0, NULL) != 1) {
 			free(peer);
-			DOFI_LOG_W("%s: the fabric has no room for another peer", ia->name);
+			DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the "
+				   "connection is refused",
+				   ia->name);
 			return -FI_ENOSPC;
 		}
 		dofi_list_add_tail(&ia->rdm->peers, &peer->link);

@@ -59,7 +59,8 @@ static void make_readable(struct dofi_ia *ia, int fd)
 	uint64_t one = 1;
 
 	if (write(fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		DOFI_LOG_E("%s: can't wake a waiting thread: %s", ia->name, strerror(errno));
+		DOFI_LOG_E("%s: can't wake a waiting thread, which may sleep on: %s", ia->name,
+			   strerror(errno));
 }
 
 static void call_back(struct dofi_ia *ia, const struct sleeper *s)
@@ -126,7 +127,8 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	unmark(ia);
 	atomic_store(&ia->wait.driven, false);
 	if (atomic_load(&ia->engine.parked) && write(ia->engine.park_fd, &one, sizeof(one)) < 0)
-		DOFI_LOG_E("%s: can't wake the progress thread: %s", ia->name, strerror(errno));
+		DOFI_LOG_E("%s: can't wake the progress thread, events may come late: %s", ia->name,
+			   strerror(errno));
 	hand_over(ia);
 }
 

@@ -154,5 +154,5 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, on_the_progress_thread);
 	tcase_add_test(tcase, on_a_waiting_thread);
-	return fault_run(suite);
+	return t_run(suite);
 }

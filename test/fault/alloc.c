@@ -291,5 +291,5 @@ int main(void)
 	tcase_add_test(tcase, no_allocation_and_no_system_call_per_operation);
 	tcase_add_test(tcase, no_allocation_without_a_connection);
 	tcase_add_test(tcase, no_allocation_and_no_system_call_per_shared_receive);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -560,5 +560,5 @@ int main(void)
 	tcase_add_test(two, over_right_after_the_handshake);
 	tcase_add_loop_test(two, traffic_at_each_address, 0, 2);
 	tcase_add_test(two, three_hundred_connections_between_two_processes);
-	return fault_run(suite);
+	return t_run(suite);
 }

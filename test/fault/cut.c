@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/unit.h"
 #include "fault.h"
 
 #define OUR_ADDRESS   "10.99.0.1"
@@ -203,5 +202,5 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, both_come_to_an_end, 0, (int)fault_amount(1, 3));
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -466,5 +466,5 @@ int main(void)
 	tcase_add_test(tcase, full_shared_queue_is_freed);
 	tcase_add_test(tcase, shared_receives_are_lost);
 	tcase_add_loop_test(tcase, post_is_refused_for_good, 0, NUMBER(posting));
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -7,17 +7,7 @@
 
 #include "../lib/t.h"
 #include "../lib/t_peer.h"
-
-static inline int fault_run(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+#include "../lib/unit.h"
 
 /* For what a machine may lack: the test says so and proves nothing. */
 #define fault_skip(why) \

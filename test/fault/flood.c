@@ -288,5 +288,5 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, nothing_is_kept_for_who_does_not_receive);
 	tcase_add_test(tcase, without_care_it_is_seen_here);
-	return fault_run(suite);
+	return t_run(suite);
 }

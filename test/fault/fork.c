@@ -254,5 +254,5 @@ int main(void)
 	tcase_add_test(tcase, forks_beside_transfers);
 	tcase_add_test(tcase, child_outlives_its_parent);
 	tcase_add_test(tcase, exit_with_an_open_ia);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -344,5 +344,5 @@ int main(void)
 	tcase_add_test(tcase, bind_on_another_connection);
 	tcase_add_test(tcase, bind_waits_for_the_thaw);
 	tcase_add_test(tcase, bind_waits_when_its_connection_ends);
-	return fault_run(suite);
+	return t_run(suite);
 }

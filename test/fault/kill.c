@@ -356,5 +356,5 @@ int main(void)
 	tcase_add_test(tcase, killed_while_a_thread_waits);
 	tcase_add_test(tcase, killed_peer_leaves_the_ia_usable);
 	tcase_add_test(tcase, killed_while_busy);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -181,5 +181,5 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, nothing_is_left, 0, sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(tcase, nothing_is_left_in_an_ia);
-	return fault_run(suite);
+	return t_run(suite);
 }

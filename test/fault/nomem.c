@@ -463,5 +463,5 @@ int main(void)
 	tcase_add_loop_test(tcase, no_chunk_for_more_objects, 0, NUMBER(chunked));
 	tcase_add_test(tcase, no_memory_for_a_reserved_service_point);
 	tcase_add_test(tcase, each_allocation_of_a_connection);
-	return fault_run(suite);
+	return t_run(suite);
 }

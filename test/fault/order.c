@@ -193,5 +193,5 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, a_message_never_overtakes_a_write);
 	tcase_add_test(tcase, without_care_it_is_seen_here);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -116,5 +116,5 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, target_serves_rdma_without_a_call, 0, 3);
-	return fault_run(suite);
+	return t_run(suite);
 }

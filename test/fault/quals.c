@@ -179,5 +179,5 @@ int main(void)
 	tcase_add_loop_test(tcase, one_process_serves_all, 0, 2);
 	tcase_add_loop_test(tcase, two_processes_share_them, 0, 2);
 	tcase_add_test(tcase, each_is_served_once);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -256,5 +256,5 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, one_process_with_many_connections);
 	tcase_add_test(tcase, many_processes_with_one_connection);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -178,5 +178,5 @@ int main(void)
 	tcase_add_loop_test(tcase, one_of_several_waiters_is_interrupted, 0, 2);
 	tcase_add_test(tcase, no_event_is_lost_in_a_storm_of_signals);
 	tcase_add_test(tcase, our_threads_take_no_signals);
-	return fault_run(suite);
+	return t_run(suite);
 }

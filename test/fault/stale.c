@@ -290,5 +290,5 @@ int main(void)
 	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
-	return fault_run(suite);
+	return t_run(suite);
 }

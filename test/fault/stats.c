@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "../lib/unit.h"
 
 static struct t_ia ia;
 static struct t_loop loop;
@@ -243,5 +242,5 @@ int main(void)
 	tcase_add_test(tc, child_begins_anew);
 #endif
 	suite_add_tcase(suite, tc);
-	return fault_run(suite);
+	return t_run(suite);
 }

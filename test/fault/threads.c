@@ -354,5 +354,5 @@ int main(void)
 	tcase_add_test(tcase, threads_of_all_kinds_on_one_ia);
 	tcase_add_test(tcase, threads_open_and_close_ias);
 	tcase_add_test(tcase, waiters_leave_when_the_ia_is_closed);
-	return fault_run(suite);
+	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the unit tests of the registry share. */
+/* What the test programs share that know no IA. */
 #ifndef T_UNIT_H
 #define T_UNIT_H
 

@@ -19,10 +19,14 @@ compare() {
 	[ -s "$t_dir/there" ] && diff "$t_dir/described" "$t_dir/there"
 }
 
+# Attached to the file, not by -c: in a program that just begins the library is not there yet.
 # shellcheck disable=SC2317
 fire() {
-	bpftrace -e "usdt:$1:dat_ofi:post { @posts = count(); } usdt:$1:dat_ofi:state { @states = count(); }" \
-		-c "$top_builddir/dat_perf --loopback --iterations 100 --ia ofi-tcp-lo" >"$t_dir/trace" 2>&1
+	t_start trace bpftrace -e "BEGIN { printf(\"ready\n\"); }
+		usdt:$1:dat_ofi:post { @posts = count(); } usdt:$1:dat_ofi:state { @states = count(); }"
+	t_await '^ready' && dat_perf --loopback --iterations 100 --ia ofi-tcp-lo &&
+		kill -INT "$t_pid" && wait "$t_pid"
+	cat "$t_dir/trace"
 	grep -q '@posts: [1-9]' "$t_dir/trace" && grep -q '@states: [1-9]' "$t_dir/trace"
 }
 
