@@ -101,7 +101,7 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 {
 	dofi_assert_held(&ep->lock);
 	flush_ring(&ep->recv, DAT_DTO_ERR_FLUSHED);
-	flush_ring(&ep->req, ep->faulty ? DAT_DTO_ERR_FLUSHED : first_status); /* the culprit may have left the ring */
+	flush_ring(&ep->req, first_status);
 	ep->reads = ep->writes = 0;
 	ep->parts.head = ep->parts.tail;
 	dofi_srq_forget_held(ep);
