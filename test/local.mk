@@ -566,4 +566,4 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
-EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/pulled
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/pulled

@@ -253,6 +253,9 @@ static void finish(struct dofi_conn *conn)
 	ep->fep = NULL;
 	ep->binding = false;
 	ep->peeking = false;
+	/* A request that failed has its event already, and is not blamed on the next one, too. */
+	if (ep->faulty)
+		conn->end_status = DAT_DTO_ERR_FLUSHED;
 	ep->faulty = false;
 	ep->conn = NULL;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);

@@ -313,8 +313,8 @@ static int verbs_error(const struct fi_cq_err_entry *err)
 	switch (err->prov_errno) {
 	case WC_LOCAL_LENGTH:
 		return FI_ETRUNC;
-	case WC_LOCAL_OPERATION: /* of a receive: how Soft-RoCE says that it is too short, and its users' keys are checked */
-		return receive ? FI_ETRUNC : FI_EINVAL;
+	case WC_LOCAL_OPERATION: /* Soft-RoCE says so of a receive that is too short, and of sends when its interface is down */
+		return receive ? FI_ETRUNC : err->err;
 	case WC_LOCAL_PROTECTION:
 	case WC_LOCAL_ACCESS:
 		return FI_EFAULT;
