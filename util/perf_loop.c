@@ -58,7 +58,7 @@ static int check_arrived(struct perf_conn *conn, const struct perf_comp *comp)
 	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
 }
 
-static int post_recv(struct perf_conn *conn, uint32_t id)
+static int try_receive(struct perf_conn *conn, uint32_t id)
 {
 	const struct perf_env *env = conn->env;
 	uint32_t ep = (id - env->ntx) / env->rx_depth;
@@ -68,7 +68,13 @@ static int post_recv(struct perf_conn *conn, uint32_t id)
 		.offset = perf_rx_offset(conn, ep, (id - env->ntx) % env->rx_depth),
 		.len = conn->rx_len,
 	};
-	int ret = conn->ops->post_recv(conn->be, &wr);
+
+	return conn->ops->post_recv(conn->be, &wr);
+}
+
+static int post_recv(struct perf_conn *conn, uint32_t id)
+{
+	int ret = try_receive(conn, id);
 
 	if (ret != PERF_AGAIN)
 		return ret;
@@ -78,12 +84,12 @@ static int post_recv(struct perf_conn *conn, uint32_t id)
 
 static int repost_held(struct perf_conn *conn)
 {
-	uint32_t count = conn->nheld;
+	while (conn->nheld) {
+		int ret = try_receive(conn, conn->held[conn->nheld - 1]);
 
-	conn->nheld = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		if (post_recv(conn, conn->held[i]))
-			return -1;
+		if (ret)
+			return ret == PERF_AGAIN ? 0 : ret;
+		conn->nheld--;
 	}
 	return 0;
 }
