@@ -155,12 +155,12 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	return 0;
 }
 
-/* The first thread hears from the peer, the others from it. */
+/* The first thread hears from the peer, and all from each other. */
 static int look_around(struct perf_conn *conn)
 {
-	if (conn->env->thread == 0)
-		return perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
-	return __atomic_load_n(conn->failed, __ATOMIC_ACQUIRE) ? util_fail("given up") : 0;
+	if (__atomic_load_n(conn->failed, __ATOMIC_ACQUIRE))
+		return util_fail("another thread has failed");
+	return conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
 }
 
 int perf_idle(struct perf_conn *conn, bool slept)
