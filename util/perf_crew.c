@@ -122,7 +122,7 @@ static int run_pattern(struct perf_crew *crew, struct perf_conn *conn)
 		sched_yield();
 	conn->start = perf_now_ns();
 	if (__atomic_load_n(&crew->failed, __ATOMIC_ACQUIRE))
-		return util_fail("given up");
+		return util_fail("another thread has failed");
 	if (perf_pattern_run(conn))
 		return -1;
 	if (!conn->stop)

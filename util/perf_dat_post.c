@@ -37,13 +37,17 @@ int perf_dat_post_recv(void *be, const struct perf_wr *wr)
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_RETURN ret;
 
-	if (dat->srq)
-		return posted(dat_srq_post_recv(dat->srq, count, iov, cookie),
-			      "cannot post a shared receive");
-	return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
-				       DAT_COMPLETION_DEFAULT_FLAG),
-		      "cannot post a receive");
+	if (!dat->srq)
+		return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
+					       DAT_COMPLETION_DEFAULT_FLAG),
+			      "cannot post a receive");
+	ret = dat_srq_post_recv(dat->srq, count, iov, cookie);
+	/* All SRQs of a connectionless fabric may share one queue, which is shorter than they. */
+	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
+		return PERF_AGAIN;
+	return posted(ret, "cannot post a shared receive");
 }
 
 int perf_dat_send(void *be, const struct perf_wr *wr)

@@ -58,7 +58,7 @@ static int check_arrived(struct perf_conn *conn, const struct perf_comp *comp)
 	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
 }
 
-static int post_recv(struct perf_conn *conn, uint32_t id)
+static int try_receive(struct perf_conn *conn, uint32_t id)
 {
 	const struct perf_env *env = conn->env;
 	uint32_t ep = (id - env->ntx) / env->rx_depth;
@@ -68,7 +68,13 @@ static int post_recv(struct perf_conn *conn, uint32_t id)
 		.offset = perf_rx_offset(conn, ep, (id - env->ntx) % env->rx_depth),
 		.len = conn->rx_len,
 	};
-	int ret = conn->ops->post_recv(conn->be, &wr);
+
+	return conn->ops->post_recv(conn->be, &wr);
+}
+
+static int post_recv(struct perf_conn *conn, uint32_t id)
+{
+	int ret = try_receive(conn, id);
 
 	if (ret != PERF_AGAIN)
 		return ret;
@@ -78,12 +84,12 @@ static int post_recv(struct perf_conn *conn, uint32_t id)
 
 static int repost_held(struct perf_conn *conn)
 {
-	uint32_t count = conn->nheld;
+	while (conn->nheld) {
+		int ret = try_receive(conn, conn->held[conn->nheld - 1]);
 
-	conn->nheld = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		if (post_recv(conn, conn->held[i]))
-			return -1;
+		if (ret)
+			return ret == PERF_AGAIN ? 0 : ret;
+		conn->nheld--;
 	}
 	return 0;
 }
@@ -149,12 +155,12 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	return 0;
 }
 
-/* The first thread hears from the peer, the others from it. */
+/* The first thread hears from the peer, and all from each other. */
 static int look_around(struct perf_conn *conn)
 {
-	if (conn->env->thread == 0)
-		return perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
-	return __atomic_load_n(conn->failed, __ATOMIC_ACQUIRE) ? util_fail("given up") : 0;
+	if (__atomic_load_n(conn->failed, __ATOMIC_ACQUIRE))
+		return util_fail("another thread has failed");
+	return conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
 }
 
 int perf_idle(struct perf_conn *conn, bool slept)

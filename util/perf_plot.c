@@ -107,14 +107,14 @@ static void find_axes(struct perf_plot *plot)
 	plot->max_size = plot->points[plot->count - 1].size;
 	for (const struct point *p = plot->points; p < plot->points + plot->count; p++) {
 		for (int i = 0; i < PERF_BACKENDS; i++) {
-			if (!p->present[i])
+			if (!p->present[i] || !isfinite(p->value[i].max))
 				continue;
 			low = fmin(low, p->value[i].min);
 			high = fmax(high, p->value[i].max);
 		}
 	}
 	/* Nothing is immeasurably fast; a clock that says so must not break the drawing. */
-	low = fmax(low, 1e-3);
+	low = isfinite(low) ? fmax(low, 1e-3) : 1;
 	plot->low = round_off(low, false);
 	plot->high = round_off(fmax(high, low), true);
 }
@@ -129,7 +129,8 @@ static double x_of(const struct perf_plot *plot, double size)
 
 static double y_of(const struct perf_plot *plot, double value)
 {
-	double part = log(fmax(value, plot->low) / plot->low) / log(plot->high / plot->low);
+	double within = fmin(fmax(value, plot->low), plot->high);
+	double part = log(within / plot->low) / log(plot->high / plot->low);
 
 	return BOTTOM - (BOTTOM - TOP) * part;
 }

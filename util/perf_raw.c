@@ -223,13 +223,13 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 	const struct perf_env *env = raw->env;
 
 	/*
-	 * One endpoint for all has the queues that the fabric proposes, if these do: shorter ones
-	 * would stay in the cache.
+	 * One endpoint for all keeps the queues that the fabric proposes, as that of the DAT
+	 * provider does: longer ones may be refused, shorter ones would stay in the cache.
 	 */
-	if (!raw->rdm || info->tx_attr->size < env->ntx)
-		info->tx_attr->size = raw->rdm ? env->ntx : env->tx_depth;
-	if (!raw->rdm || info->rx_attr->size < env->nrx)
-		info->rx_attr->size = raw->rdm ? env->nrx : env->rx_depth;
+	if (!raw->rdm) {
+		info->tx_attr->size = env->tx_depth;
+		info->rx_attr->size = env->rx_depth;
+	}
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	/*
@@ -575,6 +575,9 @@ static int raw_post_recv(void *be, const struct perf_wr *wr)
 	else
 		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0,
 			      context);
+	/* So shm of libfabric 1.17 says that its queue is full. */
+	if (ret == -FI_ENOMEM)
+		return PERF_AGAIN;
 	return posted(ret, "cannot post a receive");
 }
 
