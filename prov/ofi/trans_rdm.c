@@ -105,13 +105,19 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	return ret;
 }
 
+/* shm 1.17 says that it has no memory when its 1024 receives are posted. */
+static ssize_t no_room(ssize_t ret)
+{
+	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
+}
+
 /* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
 static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 	union post *note = &rdm->notes[wr - rdm->grants];
-	ssize_t ret = fi_trecv(ia->shared_ep, note, sizeof(*note), rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
-			       FI_ADDR_UNSPEC, TAG_GRANT, 0, wr);
+	void *desc = rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL;
+	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0, wr));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	return ret;
@@ -691,7 +697,7 @@ static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint
 
 static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	return receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
+	return no_room(receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0));
 }
 
 static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
