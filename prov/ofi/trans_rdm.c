@@ -715,8 +715,8 @@ static int rdm_srq_open(struct dofi_srq *srq)
 
 static ssize_t rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 {
-	return receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
-		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER);
+	return no_room(receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
+		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER));
 }
 
 /* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
