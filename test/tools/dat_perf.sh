@@ -147,7 +147,6 @@ t_try 'a drawing' python3 drawn
 t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 --plot /dev/null/x
 t_try 'progress on a terminal' script progress_is_told
 t_run 'pinned to a CPU' measured send --pin 0 -T 2
-t_run 'what the interface lacks' status 3 'has no immediate' --loopback --ia ofi-shm --test immediate -n 1
 
 t_run 'no such interface' status 1 'cannot open' --loopback --ia nonsense -n 1
 t_run 'no such test' wrong 'must be one of' --test nonsense --loopback
