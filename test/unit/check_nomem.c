@@ -99,7 +99,7 @@ START_TEST(test_line_without_memory_is_reported_and_left_out)
 	ck_assert_str_eq(infos[0].ia_name, "a");
 	ck_assert_str_eq(infos[1].ia_name, "c");
 	ck_assert_str_eq(infos[2].ia_name, "ofi");
-	ck_assert_ptr_nonnull(strstr(t_captured(log), ":2: no memory for IA b"));
+	ck_assert_ptr_nonnull(strstr(t_captured(log), ":2: IA b can't be kept, out of memory"));
 }
 END_TEST
 
