@@ -237,7 +237,7 @@ void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 
 static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
 {
-	bool received = wr->op == DOFI_OP_RECV;
+	bool is_receive = wr->op == DOFI_OP_RECV;
 
 	ep->reads -= wr->op == DOFI_OP_READ;
 	ep->writes -= wr->op == DOFI_OP_WRITE;
@@ -247,7 +247,7 @@ static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t l
 		failed(ep, wr, err);
 	else
 		succeeded(ep, wr, length, news);
-	if (received)
+	if (is_receive)
 		release_ring(ep, &ep->recv, ep->recv_evd);
 	else
 		release_ring(ep, &ep->req, ep->req_evd);

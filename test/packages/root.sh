@@ -117,7 +117,17 @@ r_hosts() {
 	r_on1="nsenter -t $r_pid1 -n -u" r_on2="nsenter -t $r_pid2 -n -u"
 	$r_on1 ip link add eth0 type veth peer name eth0 netns "$r_pid2" &&
 		$r_on1 ip addr add 10.77.0.1/24 dev eth0 && $r_on1 ip link set eth0 up &&
-		$r_on2 ip addr add 10.77.0.2/24 dev eth0 && $r_on2 ip link set eth0 up
+		$r_on2 ip addr add 10.77.0.2/24 dev eth0 && $r_on2 ip link set eth0 up &&
+		r_carrier "$r_on1" && r_carrier "$r_on2"
+}
+
+# r_carrier ON: libfabric passes over an interface without one, and would take the loopback
+r_carrier() {
+	r_left=1000
+	until $1 ip link show dev eth0 | grep -q LOWER_UP; do
+		r_left=$((r_left - 1))
+		[ "$r_left" -gt 0 ] || return
+	done
 }
 
 # r_child PID: timeout, which t_start puts in front, has the process as its child
