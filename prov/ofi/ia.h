@@ -91,6 +91,7 @@ struct dofi_ia {
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool credits; /* messages wait for the peer's receives */
 	bool has_data;	     /* messages can carry completion data */
+	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;

@@ -213,7 +213,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 			ret = trans->write(ep, wr);
 		else
 			wr->state = DOFI_WR_DONE;
-		if (!ret && wr->length) {
+		if (!ret && wr->state == DOFI_WR_ISSUED) {
 			ep->writes++;
 			ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
 		}
@@ -240,6 +240,14 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
+/* No completion will come for it that would look after those behind it, or after a disconnect that waits for the last. */
+static void ended_at_once(struct dofi_ep *ep)
+{
+	dofi_reap_release(ep);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_ep_stall(ep);
+}
+
 static void issue_requests(struct dofi_ep *ep)
 {
 	struct dofi_ring *ring = &ep->req;
@@ -255,6 +263,7 @@ static void issue_requests(struct dofi_ep *ep)
 		if (verdict == REFUSED) {
 			ring->issue++;
 			fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
+			dofi_reap_release(ep);
 			return;
 		}
 		ret = start(ep, wr);
@@ -270,6 +279,8 @@ static void issue_requests(struct dofi_ep *ep)
 			return;
 		}
 		ring->issue++;
+		if (wr->state == DOFI_WR_DONE)
+			ended_at_once(ep);
 	}
 }
 
@@ -333,11 +344,8 @@ void dofi_ep_issue(struct dofi_ep *ep)
 		dofi_note_send_answers(ep);
 	if (ep->recv.issue != ep->recv.tail)
 		issue_receives(ep);
-	if (ep->req.issue == ep->req.tail)
-		return;
-	issue_requests(ep);
-	if (dofi_ring_at(&ep->req, ep->req.head)->state == DOFI_WR_DONE)
-		dofi_reap_release(ep);
+	if (ep->req.issue != ep->req.tail)
+		issue_requests(ep);
 }
 
 static void retry(struct dofi_ep *ep)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "rma.h"
 
-#include "ia.h"
-
 #include <rdma/fabric.h>
 #include <rdma/fi_rma.h>
 
@@ -59,6 +57,15 @@ static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fl
 	return fi_writemsg(ep->fep, &msg, flags | FI_COMPLETION);
 }
 
+static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = fi_inject_write(ep->fep, wr->iov[0].iov_base, wr->length, ep->dest, wr->faddr, wr->rkey);
+
+	if (!ret)
+		wr->state = DOFI_WR_DONE;
+	return ret;
+}
+
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&ep->req, wr);
@@ -66,6 +73,8 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	/* A later Send waits for this write's completion, so that has to mean: it is in the peer's memory. */
 	if (ep->obj.ia->order == DOFI_HOLD)
 		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
+	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
+		return inject_write(ep, wr);
 	if (wr->niov == 1)
 		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
 				wr);

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RDMA as both transports do it: on ep->fep, to ep->dest. Contracts in trans.h. */
+/* What both transports do alike: RDMA on ep->fep, to ep->dest. Contracts in trans.h. */
 #ifndef DOFI_RMA_H
 #define DOFI_RMA_H
 
-#include "ep.h"
+#include "ia.h"
 
 #include <sys/types.h>
+
+/*
+ * The fabric completes it, as far as it ever would, by taking a copy. Not so parts, whose whole waits for them, and what was
+ * bounced: their completions give something back.
+ */
+static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->length <= ep->obj.ia->inject_max && wr->niov <= 1 && !wr->split &&
+	       (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
+}
 
 ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr);

@@ -648,6 +648,21 @@ bool dofi_has_data(const struct fi_info *info)
 	return info->domain_attr->cq_data_size && info->ep_attr->protocol != FI_PROTO_IWARP;
 }
 
+/*
+ * Sockets and shared memory complete a small message as soon as they have a copy of it, in the call that sends it. What they
+ * would write into their queue, and wake it for, can be spared. Elsewhere completions tell how the transfer ended.
+ */
+uint64_t dofi_inject_max(const struct fi_info *info)
+{
+	switch (info->ep_attr->protocol) {
+	case FI_PROTO_SOCK_TCP:
+	case FI_PROTO_SHM:
+		return info->tx_attr->inject_size;
+	default:
+		return 0;
+	}
+}
+
 bool dofi_has_immediates(const struct fi_info *info)
 {
 	return dofi_has_data(info) && ((info->mode | info->rx_attr->mode) & FI_RX_CQ_DATA) &&

@@ -37,8 +37,8 @@ struct dofi_trans_ops {
 	void (*disconnect)(struct dofi_conn *conn);
 
 	/*
-	 * Posts; ep->lock held, path up. 0: the operation is the fabric's and will complete with wr as its context;
-	 * -FI_EAGAIN: not now; else a negative error, nothing posted.
+	 * Posts; ep->lock held, path up. 0: the operation is the fabric's and will complete with wr as its context, unless wr is
+	 * DOFI_WR_DONE now; -FI_EAGAIN: not now; else a negative error, nothing posted.
 	 */
 	ssize_t (*send)(struct dofi_ep *ep, struct dofi_wr *wr); /* with letters, of a WRITE_IMM: no bytes */
 	ssize_t (*recv)(struct dofi_ep *ep, struct dofi_wr *wr);

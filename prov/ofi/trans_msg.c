@@ -389,12 +389,32 @@ static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->obj.ia->has_data;
 }
 
+static ssize_t inject(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
+{
+	const void *buf = wr->niov ? wr->iov[0].iov_base : NULL;
+	uint32_t total = dofi_credit_total(ep);
+	ssize_t ret;
+
+	if (with_data)
+		ret = fi_injectdata(ep->fep, buf, wr->length, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
+	else
+		ret = fi_inject(ep->fep, buf, wr->length, FI_ADDR_UNSPEC);
+	if (ret)
+		return ret;
+	if (with_data)
+		ep->announced = total;
+	wr->state = DOFI_WR_DONE;
+	return 0;
+}
+
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = is_solicited(ep, wr);
+	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
-	if (ep->peer.wants_data || solicited || dofi_credit_due(ep))
+	if (dofi_may_inject(ep, wr))
+		return inject(ep, wr, with_data, solicited);
+	if (with_data)
 		return send_with_data(ep, wr, solicited);
 	if (wr->niov == 1)
 		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);

@@ -199,6 +199,16 @@ static ssize_t our_cq_read(struct fid_cq *cq, void *buf, size_t count)
 	PASS(T_FI_CQ_READ, real_ops_cq(cq->ops)->read(cq, buf, count));
 }
 
+static ssize_t our_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to)
+{
+	PASS(T_FI_SEND, real_ops_msg(ep->msg)->inject(ep, buf, len, to));
+}
+
+static ssize_t our_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t to)
+{
+	PASS(T_FI_SEND, real_ops_msg(ep->msg)->injectdata(ep, buf, len, data, to));
+}
+
 static void change_msg(struct fi_ops_msg *ours)
 {
 	ours->recv = our_recv;
@@ -206,6 +216,13 @@ static void change_msg(struct fi_ops_msg *ours)
 	ours->send = our_send;
 	ours->sendv = our_sendv;
 	ours->sendmsg = our_sendmsg;
+	ours->inject = our_inject;
+	ours->injectdata = our_injectdata;
+}
+
+static ssize_t our_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to, uint64_t addr, uint64_t key)
+{
+	PASS(T_FI_WRITE, real_ops_rma(ep->rma)->inject(ep, buf, len, to, addr, key));
 }
 
 static void change_rma(struct fi_ops_rma *ours)
@@ -214,6 +231,7 @@ static void change_rma(struct fi_ops_rma *ours)
 	ours->readv = our_readv;
 	ours->write = our_write;
 	ours->writev = our_writev;
+	ours->inject = our_inject_write;
 }
 
 static void change_cq(struct fi_ops_cq *ours)

@@ -26,7 +26,7 @@ enum t_fabric_call {
 	T_FI_ENABLE,
 	T_FI_CONNECT,
 	T_FI_ACCEPT,
-	T_FI_SEND, /* and its kin with many segments or with data */
+	T_FI_SEND, /* and its kin with many segments, with data or without a completion */
 	T_FI_RECV,
 	T_FI_READ,
 	T_FI_WRITE,

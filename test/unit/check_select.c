@@ -602,6 +602,26 @@ START_TEST(test_order_from_attributes)
 }
 END_TEST
 
+/* Only where a completion says no more than that the bytes were copied. */
+START_TEST(test_what_is_sent_without_a_completion)
+{
+	static const uint32_t copied[] = {FI_PROTO_SOCK_TCP, FI_PROTO_SHM};
+	static const uint32_t carried[] = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP, FI_PROTO_EFA, FI_PROTO_RXM, FI_PROTO_UNSPEC};
+	struct fi_info *info = make_info(&tcp_eth0, NULL);
+
+	info->tx_attr->inject_size = 128;
+	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
+		info->ep_attr->protocol = copied[i];
+		ck_assert_uint_eq(dofi_inject_max(info), 128);
+	}
+	for (size_t i = 0; i < sizeof(carried) / sizeof(carried[0]); i++) {
+		info->ep_attr->protocol = carried[i];
+		ck_assert_uint_eq(dofi_inject_max(info), 0);
+	}
+	fi_freeinfo(info);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
@@ -634,6 +654,7 @@ int main(void)
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);
 	tcase_add_test(tc, test_order_from_attributes);
+	tcase_add_test(tc, test_what_is_sent_without_a_completion);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
