@@ -244,12 +244,15 @@ static void finish(struct dofi_conn *conn)
 	if (phase == DOFI_CONN_UP)
 		dofi_engine_drain_cq(ia);
 	conn->phase = DOFI_CONN_OVER;
+	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
+	dofi_lock(&ep->lock);
+	ep->path_up = false;
+	dofi_unlock(&ep->lock);
 	ia->trans->disconnect(conn);
 	say_last_word(conn, phase, conn->end_reason);
 
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
-	ep->path_up = false;
 	ep->fep = NULL;
 	ep->binding = false;
 	ep->peeking = false;

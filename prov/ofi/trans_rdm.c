@@ -454,7 +454,6 @@ static bool cancel_receives(struct dofi_ep *ep)
 	bool any = false;
 
 	dofi_lock(&ep->lock);
-	ep->path_up = false;
 	for (uint32_t i = ep->recv.head; i != ep->recv.issue; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
 

@@ -754,12 +754,12 @@ END_TEST
 
 #if T_DAT_MAJOR == 2
 /* A fabric may not carry what these calls need; then they say so in every state. */
-static const char *noted_cell(int state)
+static const char *cell_if(const char *offer, int state)
 {
 	const DAT_PROVIDER_ATTR *attr = &place.ia[0].provider;
 
 	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
-		if (!strcmp(attr->provider_specific_attr[i].name, DAT_IB_ATTR_IMMED_DATA))
+		if (!strcmp(attr->provider_specific_attr[i].name, offer))
 			return strcmp(attr->provider_specific_attr[i].value, "TRUE") ? row_006[state] : row_033[state];
 	return row_006[state];
 }
@@ -776,9 +776,10 @@ START_TEST(EPS_035_post_send_with_invalidate)
 
 	enter(row_033, _i);
 	local = t_seg(&place.me.buf, 0, 8);
-	expect(noted_cell(_i), dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(),
-							     DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
-							     remote(8).rmr_context));
+	/* An invalidation travels as the atomic operations do. */
+	expect(cell_if(DAT_IB_ATTR_CMP_AND_SWAP, _i),
+	       dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(), DAT_COMPLETION_DEFAULT_FLAG,
+						DAT_TRUE, remote(8).rmr_context));
 }
 END_TEST
 
@@ -821,8 +822,9 @@ START_TEST(EPS_033_post_write_with_immediate_data)
 	enter(row_033, _i);
 	local = t_seg(&place.me.buf, 0, 8);
 	to = remote(8);
-	expect_extended(noted_cell(_i), dat_ib_post_rdma_write_immed(place.me.ep, 1, &local, big_cookie(), &to, 1,
-								  DAT_COMPLETION_DEFAULT_FLAG));
+	expect_extended(cell_if(DAT_IB_ATTR_IMMED_DATA, _i),
+			dat_ib_post_rdma_write_immed(place.me.ep, 1, &local, big_cookie(), &to, 1,
+						     DAT_COMPLETION_DEFAULT_FLAG));
 }
 END_TEST
 
@@ -837,8 +839,9 @@ START_TEST(EPS_033_post_compare_and_swap)
 		return;
 	local = t_seg(&place.me.buf, 0, 8);
 	to = remote(8);
-	expect_extended(noted_cell(_i), dat_ib_post_cmp_and_swap(place.me.ep, 1, 2, &local, big_cookie(), &to,
-							      DAT_COMPLETION_DEFAULT_FLAG));
+	expect_extended(cell_if(DAT_IB_ATTR_CMP_AND_SWAP, _i),
+			dat_ib_post_cmp_and_swap(place.me.ep, 1, 2, &local, big_cookie(), &to,
+						 DAT_COMPLETION_DEFAULT_FLAG));
 }
 END_TEST
 #endif

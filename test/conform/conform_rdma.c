@@ -169,14 +169,6 @@ START_TEST(DTO_115_read_needs_no_remote_write)
 }
 END_TEST
 
-/* More than a fabric takes at once from who isn't listening. */
-static size_t much(void)
-{
-	size_t most = (size_t)t_ep_attr(us->ep).max_message_size;
-
-	return most < 32 << 20 ? most : 32 << 20;
-}
-
 START_TEST(DTO_113_read_while_our_send_waits_for_a_receive)
 {
 	/* EVS-133; the target has a message under way that nobody receives yet */
@@ -185,7 +177,8 @@ START_TEST(DTO_113_read_while_our_send_waits_for_a_receive)
 	DAT_DTO_COOKIE cookie = {.as_64 = 1};
 
 	for (int i = 0; i < 2; i++)
-		t_buf_new(&big[i], paired.ia[i].ia, paired.ia[i].pz, much(), DAT_MEM_PRIV_ALL_FLAG);
+		t_buf_new(&big[i], paired.ia[i].ia, paired.ia[i].pz, t_much(&paired.ia[i]),
+			  DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(&big[1], 0, big[1].size);
 	t_ok(dat_ep_post_send(peer->ep, 1, &segment, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(read_from(t_remote_seg(&peer->buf, 0, 1000), 2));
@@ -598,7 +591,7 @@ START_TEST(DTO_187_binds_count_as_requests)
 	struct t_buf big;
 	DAT_COUNT posted = 0;
 
-	t_buf_new(&big, paired.ia[1].ia, paired.ia[1].pz, much(), DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(&big, paired.ia[1].ia, paired.ia[1].pz, t_much(&paired.ia[1]), DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(&big, 0, big.size);
 	t_ok(dat_ep_post_send(peer->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1},
 			      DAT_COMPLETION_DEFAULT_FLAG));

@@ -4,8 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BIG_SIZE ((size_t)32 << 20)
-
 DAT_EP_STATE place_dat_state(enum place_state state)
 {
 	static const DAT_EP_STATE states[PLACE_STATES] = {
@@ -321,7 +319,8 @@ DAT_RETURN place_post_recv(struct place *place)
 
 void place_new_big(struct place *place)
 {
-	t_buf_new(&place->big[0], place->ia[0].ia, place->ia[0].pz, BIG_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(&place->big[0], place->ia[0].ia, place->ia[0].pz, t_much(&place->ia[0]),
+		  DAT_MEM_PRIV_ALL_FLAG);
 }
 
 DAT_RETURN place_post_big(struct place *place)
@@ -331,7 +330,7 @@ DAT_RETURN place_post_big(struct place *place)
 
 	if (!big->mem)
 		place_new_big(place);
-	segment = t_seg(big, 0, BIG_SIZE);
+	segment = t_seg(big, 0, big->size);
 	return dat_ep_post_send(place->me.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = PLACE_BIG},
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
@@ -341,8 +340,8 @@ void place_take_big(struct place *place)
 	struct t_buf *big = &place->big[1];
 	DAT_LMR_TRIPLET segment;
 
-	t_buf_new(big, place->ia[1].ia, place->ia[1].pz, BIG_SIZE, DAT_MEM_PRIV_ALL_FLAG);
-	segment = t_seg(big, 0, BIG_SIZE);
+	t_buf_new(big, place->ia[1].ia, place->ia[1].pz, t_much(&place->ia[1]), DAT_MEM_PRIV_ALL_FLAG);
+	segment = t_seg(big, 0, big->size);
 	t_ok(dat_ep_post_recv(place->peer.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = PLACE_BIG},
 			      DAT_COMPLETION_DEFAULT_FLAG));
 }

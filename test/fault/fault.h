@@ -33,6 +33,12 @@ static inline bool fault_fabric_is_shm(void)
 	       (fault_fabric_is_sham() && (!core || !strcmp(core, "shm")));
 }
 
+/* Devices stay in the first network namespace and have no address of the loopback interface. */
+static inline bool fault_fabric_is_verbs(void)
+{
+	return getenv("T_VERBS") != NULL;
+}
+
 /* How much of it: little in "make check", much in "make check-all", which sets T_FULL. */
 static inline unsigned int fault_amount(unsigned int little, unsigned int much)
 {

@@ -6,7 +6,6 @@
 #include "fault.h"
 
 #define SOON_US	    2000000u
-#define BIG_SIZE    ((size_t)32 << 20)
 #define RECEIVES    20u
 #define REQUESTS    10u
 #define CONNECTIONS 20
@@ -77,8 +76,8 @@ static void post_all(const struct t_end *end)
 	struct t_buf big;
 	DAT_LMR_TRIPLET segment;
 
-	t_buf_new(&big, ia.ia, ia.pz, BIG_SIZE, DAT_MEM_PRIV_ALL_FLAG);
-	segment = t_seg(&big, 0, BIG_SIZE);
+	t_buf_new(&big, ia.ia, ia.pz, t_much(&ia), DAT_MEM_PRIV_ALL_FLAG);
+	segment = t_seg(&big, 0, big.size);
 	for (uint64_t i = 0; i < RECEIVES; i++)
 		t_ok(t_recv(end, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
 	for (uint64_t i = 0; i < REQUESTS; i++)

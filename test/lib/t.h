@@ -92,6 +92,8 @@ void t_ia_open(struct t_ia *tia);
 void t_ia_close(struct t_ia *tia); /* abruptly, with all that it has */
 /* After the test freed what it made: succeeds only if nothing is left. */
 void t_ia_close_empty(struct t_ia *tia);
+/* Of a message: more than a fabric takes at once from who isn't listening, if it may be as long. */
+size_t t_much(const struct t_ia *tia);
 
 DAT_EVD_HANDLE t_evd(const struct t_ia *tia, DAT_COUNT qlen, DAT_EVD_FLAGS flags);
 DAT_EVD_HANDLE t_evd_of_cno(const struct t_ia *tia, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags);

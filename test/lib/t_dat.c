@@ -237,6 +237,13 @@ void t_ia_close_empty(struct t_ia *tia)
 	t_ok(dat_ia_close(tia->ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+size_t t_much(const struct t_ia *tia)
+{
+	size_t most = (size_t)tia->attr.max_message_size;
+
+	return most < 32 << 20 ? most : 32 << 20;
+}
+
 DAT_EVD_HANDLE t_evd(const struct t_ia *tia, DAT_COUNT qlen, DAT_EVD_FLAGS flags)
 {
 	DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
