@@ -8,12 +8,13 @@
 #include <sys/types.h>
 
 /*
- * The fabric completes it, as far as it ever would, by taking a copy. Not so parts, whose whole waits for them, and what was
- * bounced: their completions give something back.
+ * The fabric completes it, as far as it ever would, by taking a copy. Not so behind something that is under way, where the copy may
+ * stay in the fabric's own queue; nor parts, whose whole waits for them, and what was bounced: their completions give
+ * something back.
  */
 static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->length <= ep->obj.ia->inject_max && wr->niov <= 1 && !wr->split &&
+	return wr->length <= ep->obj.ia->inject_max && ep->req.head == ep->req.issue && wr->niov <= 1 && !wr->split &&
 	       (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
 }
 
