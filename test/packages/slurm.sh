@@ -46,8 +46,11 @@ daemons() {
 		[ -e /etc/munge/munge.key ] || mungekey -c; chown munge: /etc/munge/munge.key
 		setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n | unmunge >/dev/null' || return
 	on1 slurmctld -D >"$t_dir/slurmctld" 2>&1 &
+	t_pids="$t_pids $!"
 	on1 slurmd -D -N n1 >"$t_dir/slurmd1" 2>&1 &
+	t_pids="$t_pids $!"
 	R_NET=$r_on2 r_in cluster slurmd -D -N n2 >"$t_dir/slurmd2" 2>&1 &
+	t_pids="$t_pids $!"
 	tries=0
 	until [ "$(on1 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; do
 		tries=$((tries + 1))
