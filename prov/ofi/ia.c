@@ -216,9 +216,18 @@ static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
 	return ret;
 }
 
+/*
+ * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a failure: then no endpoint can be
+ * made. A queue of 1 MiB is the first of all and leads past it.
+ */
+static size_t cq_size(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
+}
+
 static int open_cq(struct dofi_ia *ia)
 {
-	struct fi_cq_attr attr = {.size = CQ_SIZE, .format = ia->trans->cq_format};
+	struct fi_cq_attr attr = {.size = cq_size(ia->info), .format = ia->trans->cq_format};
 	int ret = open_cq_waiting(ia, &attr);
 
 	/* No attribute tells how long a device's queue may be. */
