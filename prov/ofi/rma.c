@@ -59,11 +59,7 @@ static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fl
 
 static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	ssize_t ret = fi_inject_write(ep->fep, wr->iov[0].iov_base, wr->length, ep->dest, wr->faddr, wr->rkey);
-
-	if (!ret)
-		wr->state = DOFI_WR_DONE;
-	return ret;
+	return dofi_injected(wr, fi_inject_write(ep->fep, wr->iov[0].iov_base, wr->length, ep->dest, wr->faddr, wr->rkey));
 }
 
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)

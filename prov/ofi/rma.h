@@ -18,6 +18,14 @@ static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_w
 	       (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
 }
 
+/* What a call that injects has answered: 0 ends the operation. */
+static inline ssize_t dofi_injected(struct dofi_wr *wr, ssize_t ret)
+{
+	if (!ret)
+		wr->state = DOFI_WR_DONE;
+	return ret;
+}
+
 ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);

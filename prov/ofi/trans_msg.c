@@ -389,22 +389,17 @@ static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->obj.ia->has_data;
 }
 
-static ssize_t inject(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
+static ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data, bool solicited)
 {
-	const void *buf = wr->niov ? wr->iov[0].iov_base : NULL;
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
-	if (with_data)
-		ret = fi_injectdata(ep->fep, buf, wr->length, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
-	else
-		ret = fi_inject(ep->fep, buf, wr->length, FI_ADDR_UNSPEC);
-	if (ret)
-		return ret;
-	if (with_data)
+	if (!with_data)
+		return fi_inject(ep->fep, buf, size, FI_ADDR_UNSPEC);
+	ret = fi_injectdata(ep->fep, buf, size, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
+	if (!ret)
 		ep->announced = total;
-	wr->state = DOFI_WR_DONE;
-	return 0;
+	return ret;
 }
 
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -413,7 +408,7 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (dofi_may_inject(ep, wr))
-		return inject(ep, wr, with_data, solicited);
+		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, with_data, solicited));
 	if (with_data)
 		return send_with_data(ep, wr, solicited);
 	if (wr->niov == 1)
@@ -427,9 +422,7 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = is_solicited(ep, wr);
 
-	if (ep->peer.wants_data || solicited)
-		return fi_injectdata(ep->fep, NULL, 0, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
-	return fi_inject(ep->fep, NULL, 0, FI_ADDR_UNSPEC);
+	return inject(ep, NULL, 0, ep->peer.wants_data || solicited, solicited);
 }
 
 /* A receive of an SRQ has to learn whose it is; the value is lost then, as it is with InfiniBand's own DAT. */

@@ -630,12 +630,9 @@ static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	}
 	if (fence)
 		return send_message(ep, wr, fence, 0);
-	if (dofi_may_inject(ep, wr)) {
-		ret = fi_tinject(ep->fep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, ep->dest, ep->send_tag);
-		if (!ret)
-			wr->state = DOFI_WR_DONE;
-		return ret;
-	}
+	if (dofi_may_inject(ep, wr))
+		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, ep->dest,
+						    ep->send_tag));
 	if (wr->niov == 1)
 		return fi_tsend(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, ep->send_tag, wr);
 	if (wr->niov == 0)
