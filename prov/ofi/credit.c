@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "ia.h"
 #include "mem.h"
+#include "select.h"
 #include "trans.h"
 
 #include <rdma/fi_domain.h>
@@ -16,7 +17,7 @@
  */
 bool dofi_credit_needed(const struct fi_info *info)
 {
-	return info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC && info->ep_attr->protocol != FI_PROTO_IWARP;
+	return !dofi_has_queues(info);
 }
 
 int dofi_credit_init(struct dofi_ia *ia)

@@ -38,6 +38,7 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 enum dofi_order dofi_order_of(const struct fi_info *info);
 /* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
 bool dofi_has_data(const struct fi_info *info);
+bool dofi_has_queues(const struct fi_info *info); /* of a device, for each connection */
 uint64_t dofi_inject_max(const struct fi_info *info); /* bytes that are sent without a completion; 0: none */
 /* A write can have completion data of 32 bits, and takes a receive of the peer then. */
 bool dofi_has_immediates(const struct fi_info *info);

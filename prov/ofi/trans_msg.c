@@ -7,6 +7,7 @@
 #include "log.h"
 #include "note.h"
 #include "rma.h"
+#include "select.h"
 #include "srq.h"
 #include "trans.h"
 
@@ -67,8 +68,30 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
 
+/* Besides what the program posts: a read of the peer's table, the parts of requests. */
+static size_t most_requests(const struct dofi_ep *ep)
+{
+	return ep->req.limit + 1 + (ep->parts.base ? ep->parts.limit : 0);
+}
+
+/*
+ * A device makes queues as long as is asked for, clears and maps them with each connection; libfabric's own wish is
+ * hundreds. What the EP can have under way is enough.
+ */
+static void shorten_queues(const struct dofi_ep *ep, struct fi_info *info)
+{
+	size_t receives = ep->recv.limit ? ep->recv.limit : 1;
+
+	if (info->tx_attr->size > most_requests(ep))
+		info->tx_attr->size = most_requests(ep);
+	if (info->rx_attr->size > receives)
+		info->rx_attr->size = receives;
+}
+
 static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
+	if (dofi_has_queues(info))
+		shorten_queues(conn->ep, info);
 	if (conn->ep->srq)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
@@ -96,6 +119,8 @@ static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	return 0;
 }
 
+static int msg_poll_events(struct dofi_ia *ia);
+
 static int msg_connect(struct dofi_conn *conn)
 {
 	struct dofi_hello *peer = &conn->chan->peer;
@@ -119,6 +144,12 @@ static int msg_connect(struct dofi_conn *conn)
 		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
+	/*
+	 * Making an endpoint takes long on a device, which waits for the peer's address meanwhile, and many may be made in a
+	 * row: those before this one go on first, so that their peers have something to do, too.
+	 */
+	if (!ret)
+		msg_poll_events(conn->ia);
 out:
 	fi_freeinfo(info);
 	return ret;
