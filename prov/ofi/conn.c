@@ -34,6 +34,13 @@ struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id)
 	return conn && conn->id == id ? conn : NULL;
 }
 
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
+{
+	struct dofi_conn *conn = id ? dofi_conn_by_id(ia, id) : NULL;
+
+	return conn && conn->phase != DOFI_CONN_OVER ? conn->ep : NULL;
+}
+
 struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, (uint32_t)token);

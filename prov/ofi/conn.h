@@ -73,6 +73,8 @@ struct dofi_conn {
 #define DOFI_CONN_ID_MASK 0x1fffffffu
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
+/* The EP of a connection that is not over; NULL, also for 0. engine.lock held. */
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
 
 /* dat_ep_connect and dup_connect, arguments checked, EP UNCONNECTED. engine.lock held. 0 or -ENOMEM. */
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,

@@ -109,6 +109,8 @@ static void take_number(struct dofi_srq *srq)
 	dofi_unlock(&ia->obj_lock);
 }
 
+static void retry(struct dofi_stall *stall);
+
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle_p)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
@@ -135,7 +137,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	dofi_lock_init(&srq->lock);
-	dofi_list_init(&srq->stalled_link);
+	srq->stall.retry = retry;
 	srq->pz = pz;
 	srq->max_dtos = (uint32_t)attr->max_recv_dtos;
 	srq->max_iov = (uint16_t)attr->max_recv_iov;
@@ -177,18 +179,9 @@ static void give_up(struct dofi_srq *srq, struct dofi_wr *wr)
 
 static void drop_waiting(struct dofi_srq *srq)
 {
-	struct dofi_engine *e = &srq->obj.ia->engine;
-
 	dofi_lock(&srq->lock);
 	srq->closing = true;
-	dofi_lock(&e->stalled_lock);
-	if (srq->stalled) {
-		dofi_list_del(&srq->stalled_link);
-		atomic_fetch_sub(&srq->obj.ia->nstalled_srqs, 1);
-		atomic_fetch_sub(&e->nstalled, 1);
-		srq->stalled = false;
-	}
-	dofi_unlock(&e->stalled_lock);
+	dofi_stall_end(srq->obj.ia, &srq->stall);
 	while (srq->waiting) {
 		struct dofi_wr *wr = srq->waiting;
 
@@ -311,22 +304,6 @@ static ssize_t post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
 	return ret;
 }
 
-/* The engine gives the fabric what it did not take; srq->lock held. */
-static void stall(struct dofi_srq *srq)
-{
-	struct dofi_engine *e = &srq->obj.ia->engine;
-
-	if (srq->stalled)
-		return;
-	srq->stalled = true;
-	dofi_lock(&e->stalled_lock);
-	dofi_list_add_tail(&srq->obj.ia->stalled_srqs, &srq->stalled_link);
-	dofi_unlock(&e->stalled_lock);
-	atomic_fetch_add(&srq->obj.ia->nstalled_srqs, 1);
-	atomic_fetch_add(&e->nstalled, 1);
-	dofi_wait_kick(srq->obj.ia);
-}
-
 static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	wr->next = NULL;
@@ -335,7 +312,7 @@ static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
 	else
 		srq->waiting = wr;
 	srq->last_waiting = wr;
-	stall(srq);
+	dofi_stall(srq->obj.ia, &srq->stall);
 }
 
 /* The buffer is on the queue, or will be as soon as the fabric has room. False when it never will; srq->lock held. */
@@ -366,41 +343,21 @@ static bool offer_again(struct dofi_srq *srq, struct dofi_wr *wr)
 	return true;
 }
 
-static void retry(struct dofi_srq *srq)
+static void retry(struct dofi_stall *stall)
 {
+	struct dofi_srq *srq = DOFI_CONTAINER(stall, struct dofi_srq, stall);
 	bool raise;
 
 	dofi_lock(&srq->lock);
-	srq->stalled = false;
+	stall->waits = false;
 	while (srq->waiting && offer_again(srq, srq->waiting))
 		;
 	if (srq->waiting)
-		stall(srq);
+		dofi_stall(srq->obj.ia, stall);
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
 	if (raise)
 		raise_watermark(srq);
-}
-
-void dofi_srq_retry_stalled(struct dofi_ia *ia)
-{
-	struct dofi_engine *e = &ia->engine;
-	uint32_t n = atomic_load_explicit(&ia->nstalled_srqs, memory_order_relaxed);
-
-	dofi_assert_held(&e->lock);
-	/* Those that stall again go to the tail: each is tried once. */
-	while (n--) {
-		struct dofi_list *node;
-
-		dofi_lock(&e->stalled_lock);
-		node = dofi_list_pop(&ia->stalled_srqs);
-		dofi_unlock(&e->stalled_lock);
-		if (!node)
-			return;
-		atomic_fetch_sub(&ia->nstalled_srqs, 1);
-		atomic_fetch_sub(&e->nstalled, 1);
-		retry(DOFI_CONTAINER(node, struct dofi_srq, stalled_link));
-	}
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
