@@ -9,6 +9,7 @@
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
+#include "misfit.h"
 #include "note.h"
 #include "orphan.h"
 #include "trans.h"
@@ -394,7 +395,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 }
 
 /* Nobody is to have this message: its buffer waits for the next one (DTO-145). */
-static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
+void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	bool raise = false;
 
@@ -511,7 +512,7 @@ void dofi_srq_forget_held(struct dofi_ep *ep)
 		struct dofi_wr *wr = ep->held;
 
 		ep->held = wr->next;
-		take_back(wr->srq, wr);
+		dofi_srq_take_back(wr->srq, wr);
 	}
 }
 
@@ -539,25 +540,32 @@ static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *
 		raise_watermark(srq);
 }
 
+/* It, and what waited for it. */
+static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
+	hand_over(srq, ep, wr, err, length, news);
+	dofi_srq_noted(ep);
+}
+
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_srq *srq = wr->srq;
 	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
 	struct dofi_ep *ep = taker(srq, conn);
 
-	if (!ep) {
-		if (status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH && !number)
-			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is "
-				   "lost; this fabric does not tell whose it was; post longer "
-				   "buffers",
-				   srq->obj.ia->name);
-		take_back(srq, wr);
-		return;
-	}
-	if (!err && hold(ep, wr, length, news))
-		return;
-	hand_over(srq, ep, wr, err, length, news);
-	dofi_srq_noted(ep);
+	if (!ep && !number && status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH)
+		dofi_misfit_came(srq, wr);
+	else if (!ep)
+		dofi_srq_take_back(srq, wr);
+	else if (err || !hold(ep, wr, length, news))
+		deliver_in_turn(srq, ep, wr, err, length, news);
+	if (DOFI_UNLIKELY(srq->misfits))
+		dofi_misfit_settle(srq);
+}
+
+void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	hand_over(ep->srq, ep, wr, FI_ETRUNC, 0, 0);
 }
 
 void dofi_srq_noted(struct dofi_ep *ep)
