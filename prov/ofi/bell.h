@@ -46,7 +46,7 @@ void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer);
 static inline void dofi_bell_ring_sleeper(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* it marks, then looks; we post, then look */
-	if (__builtin_expect(atomic_load_explicit(peer->mark, memory_order_relaxed) != 0, 0))
+	if (DOFI_UNLIKELY(atomic_load_explicit(peer->mark, memory_order_relaxed)))
 		dofi_bell_ring(ia, peer);
 }
 

@@ -91,12 +91,10 @@ static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 	dofi_wait_ring(ia, &ia->agents_bell);
 }
 
-void dofi_cno_run_agents(struct dofi_ia *ia)
+void dofi_cno_run_due(struct dofi_ia *ia)
 {
 	struct dofi_cno *cno;
 
-	if (!atomic_load_explicit(&ia->nagents, memory_order_relaxed))
-		return;
 	dofi_lock(&ia->obj_lock);
 	while ((cno = next_due(ia)))
 		call_agent(ia, cno);

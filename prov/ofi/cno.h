@@ -2,11 +2,10 @@
 #ifndef DOFI_CNO_H
 #define DOFI_CNO_H
 
-#include "object.h"
+#include "ia.h"
 
 #include <pthread.h>
 
-struct dofi_evd;
 
 /* An agent's call under way; lives on the calling thread's stack. */
 struct dofi_agent_call {
@@ -51,7 +50,12 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
 void dofi_cno_flush(struct dofi_cno *cno);
 
 /* Calls the agents that are due; no lock held. Cheap when there are none. */
-void dofi_cno_run_agents(struct dofi_ia *ia);
+void dofi_cno_run_due(struct dofi_ia *ia);
+static inline void dofi_cno_run_agents(struct dofi_ia *ia)
+{
+	if (DOFI_UNLIKELY(atomic_load_explicit(&ia->nagents, memory_order_relaxed)))
+		dofi_cno_run_due(ia);
+}
 
 /* No agent is called any more. */
 void dofi_cno_mute(struct dofi_cno *cno);

@@ -6,6 +6,7 @@
 #include "evd.h"
 #include "ia.h"
 #include "log.h"
+#include "misfit.h"
 #include "note.h"
 #include "sp.h"
 #include "srq.h"
@@ -32,6 +33,13 @@ struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id)
 	struct dofi_conn *conn = cm->conns_size ? cm->conns[id & (cm->conns_size - 1)] : NULL;
 
 	return conn && conn->id == id ? conn : NULL;
+}
+
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
+{
+	struct dofi_conn *conn = id ? dofi_conn_by_id(ia, id) : NULL;
+
+	return conn && conn->phase != DOFI_CONN_OVER ? conn->ep : NULL;
 }
 
 struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
@@ -137,7 +145,7 @@ static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool s
 	}
 }
 
-static void tell(struct dofi_conn *conn, struct dofi_msg *msg)
+void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	if (!conn->chan)
 		return;
@@ -151,7 +159,7 @@ static void tell_simple(struct dofi_conn *conn, enum dofi_msg_type type, enum do
 {
 	struct dofi_msg msg = {.type = (uint8_t)type, .reason = (uint8_t)reason};
 
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 }
 
 /* What the peer must know of our EP. */
@@ -218,7 +226,7 @@ static void say_bye(struct dofi_conn *conn, enum dofi_reason reason)
 {
 	struct dofi_msg msg = {.type = DOFI_MSG_BYE, .reason = (uint8_t)reason, .data = conn->ep->nsent};
 
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 }
 
 static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, enum dofi_reason reason)
@@ -266,6 +274,8 @@ static void finish(struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 	if (conn->end_event)
 		push_event(ep, conn->end_event, conn->end_private);
+	if (ep->srq)
+		dofi_misfit_settle(ep->srq);
 	conn_free(conn);
 }
 
@@ -433,7 +443,7 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 		return;
 	conn->phase = DOFI_CONN_REQUESTED;
 	describe(conn, &msg);
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 }
 
 static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -526,7 +536,7 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 		.private_size = private_size,
 	};
 
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 	conn_free(conn);
 }
 
@@ -563,7 +573,7 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	}
 	describe(conn, &msg);
 	msg.token = conn->token;
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 	return 0;
 }
 
@@ -681,7 +691,7 @@ static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
 	conn->said_no_recv = !ep->srq && dofi_ring_count(&ep->recv) == 0;
 	if (conn->said_no_recv)
 		msg.flags = DOFI_MSG_F_NO_RECV;
-	tell(conn, &msg);
+	dofi_conn_tell(conn, &msg);
 }
 
 /* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
@@ -816,6 +826,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (conn && msg->type == DOFI_MSG_BYE) {
 		conn->peer_told = true;
 		conn->peer_sent = msg->data;
+		dofi_misfit_told(conn, msg);
 	}
 	if (!conn || conn->ending)
 		return; /* late, for a connection that is over */
@@ -834,6 +845,12 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		break;
 	case DOFI_MSG_LEAVE:
 		on_leave(conn, msg);
+		break;
+	case DOFI_MSG_COUNT:
+		dofi_misfit_asked(conn, msg);
+		break;
+	case DOFI_MSG_COUNTED:
+		dofi_misfit_told(conn, msg);
 		break;
 	case DOFI_MSG_CANCEL:
 	case DOFI_MSG_BYE:

@@ -38,6 +38,8 @@ struct dofi_conn {
 	bool said_no_recv;
 	bool peer_told;		/* by BYE: it has sent peer_sent messages */
 	uint32_t peer_sent;
+	uint32_t peer_count; /* messages that it had sent when it was asked... */
+	uint32_t count_asked, count_told; /* ...by the question of this number; misfit.h */
 	uint8_t bye; /* enum dofi_reason of the peer's BYE that waits for the end of its data */
 	bool redialled; /* active: "not mine" came from a channel that may be out of date; tried afresh */
 	struct dofi_ep *ep;	/* NULL while OFFERED without EP, and after the end */
@@ -73,6 +75,8 @@ struct dofi_conn {
 #define DOFI_CONN_ID_MASK 0x1fffffffu
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
+/* The EP of a connection that is not over; NULL, also for 0. engine.lock held. */
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
 
 /* dat_ep_connect and dup_connect, arguments checked, EP UNCONNECTED. engine.lock held. 0 or -ENOMEM. */
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
@@ -110,6 +114,9 @@ void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
 void dofi_conn_forget_bind(struct dofi_ep *ep);
 /* The engine's part of it: asks the peers to forget what the bind replaced. engine.lock and ep->lock held. */
 void dofi_conn_ask_for_bind(struct dofi_ep *ep);
+
+/* Fills in whom the message concerns, and sends it if the peer can be reached. engine.lock held. */
+void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg);
 
 /* --- upcalls of the transports; engine.lock held --- */
 /* The endpoint takes receives: those posted so far are handed down. */

@@ -50,26 +50,20 @@ void dofi_credit_open(struct dofi_ep *ep)
 		dofi_ep_stall(ep);
 }
 
-void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
+void dofi_credit_granted(struct dofi_ep *ep, uint32_t news)
 {
-	int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) - (ep->granted << DOFI_NEWS_SHIFT));
-
-	dofi_assert_held(&ep->lock);
-	/* Grants may overtake each other; the newest counts. */
-	if ((news & DOFI_NEWS_GRANT) && more > 0)
-		ep->granted += (uint32_t)more >> DOFI_NEWS_SHIFT;
+	dofi_credit_take(ep, news);
+	dofi_ep_issue(ep);
 }
 
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news)
 {
-	struct dofi_conn *conn = number ? dofi_conn_by_id(ia, number) : NULL;
-	struct dofi_ep *ep = conn ? conn->ep : NULL;
+	struct dofi_ep *ep = dofi_conn_ep(ia, number);
 
-	if (!ep || conn->phase == DOFI_CONN_OVER)
+	if (!ep)
 		return;
 	dofi_lock(&ep->lock);
-	dofi_credit_take(ep, news);
-	dofi_ep_issue(ep);
+	dofi_credit_granted(ep, news);
 	dofi_unlock(&ep->lock);
 }
 

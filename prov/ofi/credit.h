@@ -46,9 +46,20 @@ uint32_t dofi_credit_start(struct dofi_ep *ep);
 /* The connection is established: from here on the peer is told what is posted. ep->lock held. */
 void dofi_credit_open(struct dofi_ep *ep);
 
-/* News came with a message. ep->lock held. */
-void dofi_credit_take(struct dofi_ep *ep, uint32_t news);
-/* News that came by itself, for the connection of this number. engine.lock held. */
+/* News came with a message: grants may overtake each other, and the newest counts. ep->lock held. */
+static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
+{
+	dofi_assert_held(&ep->lock);
+	if (news & DOFI_NEWS_GRANT) {
+		int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) - (ep->granted << DOFI_NEWS_SHIFT));
+
+		if (more > 0)
+			ep->granted += (uint32_t)more >> DOFI_NEWS_SHIFT;
+	}
+}
+/* News that came by itself. ep->lock held. */
+void dofi_credit_granted(struct dofi_ep *ep, uint32_t news);
+/* The same for the connection of this number. engine.lock held. */
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
 
 /* Grants by itself what is urgent. ep->lock held. */

@@ -117,12 +117,62 @@ static int run_work(struct dofi_ia *ia)
 	return n;
 }
 
+/* --- what waits for the fabric --- */
+
+void dofi_stall(struct dofi_ia *ia, struct dofi_stall *stall)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	if (stall->waits)
+		return;
+	stall->waits = true;
+	dofi_lock(&e->stalled_lock);
+	dofi_list_add_tail(&e->stalled, &stall->link);
+	dofi_unlock(&e->stalled_lock);
+	atomic_fetch_add(&e->nstalled, 1);
+	dofi_wait_kick(ia);
+}
+
+void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	dofi_assert_held(&e->lock);
+	if (!stall->waits)
+		return;
+	stall->waits = false;
+	dofi_lock(&e->stalled_lock);
+	dofi_list_del(&stall->link);
+	dofi_unlock(&e->stalled_lock);
+	atomic_fetch_sub(&e->nstalled, 1);
+}
+
+static void retry_stalled(struct dofi_engine *e)
+{
+	uint32_t n = atomic_load(&e->nstalled);
+
+	/* Those that stall again go to the tail: each is tried once. */
+	while (n--) {
+		struct dofi_stall *stall;
+		struct dofi_list *node;
+
+		dofi_lock(&e->stalled_lock);
+		node = dofi_list_pop(&e->stalled);
+		dofi_unlock(&e->stalled_lock);
+		if (!node)
+			return;
+		atomic_fetch_sub(&e->nstalled, 1);
+		stall = DOFI_CONTAINER(node, struct dofi_stall, link);
+		stall->retry(stall);
+	}
+}
+
 int dofi_engine_drain_cq(struct dofi_ia *ia)
 {
 	int n, total = 0;
 
 	dofi_assert_held(&ia->engine.lock);
-	while ((n = ia->trans->reap(ia)) > 0)
+	while ((n = dofi_reap(ia)) > 0)
 		total += n;
 	return total;
 }
@@ -178,35 +228,35 @@ void dofi_engine_take_call(struct dofi_ia *ia)
 
 /* --- rounds --- */
 
-static int nothing(struct dofi_ia *ia)
-{
-	(void)ia;
-	return 0;
-}
-
-/* For calls that were under way in another thread when dat_ia_close came, and poll after it. */
-static const struct dofi_trans_ops at_rest = {.reap = nothing, .poll_events = nothing};
-
-int dofi_engine_round(struct dofi_ia *ia, bool all)
+/* Calls that were under way in another thread when dat_ia_close came may poll after it. */
+static inline int round_of(struct dofi_ia *ia, bool all)
 {
 	struct dofi_engine *e = &ia->engine;
-	int n;
+	int n = 0;
 
 	dofi_assert_held(&e->lock);
-	n = e->trans->reap(ia);
+	if (DOFI_LIKELY(e->has_fabric)) {
+		n = dofi_reap(ia);
+		if (all)
+			n += ia->trans->poll_events(ia);
+	}
 	if (all) {
-		n += e->trans->poll_events(ia);
 		n += poll_fds(ia);
 		n += run_timers(ia);
 	}
 	if (atomic_load_explicit(&e->nstalled, memory_order_relaxed))
-		dofi_ep_retry_stalled(ia);
+		retry_stalled(e);
 	if (!dofi_list_empty(&e->work))
 		n += run_work(ia);
 	if (n)
 		atomic_store_explicit(&e->handled, atomic_load_explicit(&e->handled, memory_order_relaxed) + (uint32_t)n,
 				      memory_order_relaxed);
 	return n;
+}
+
+int dofi_engine_round(struct dofi_ia *ia, bool all)
+{
+	return round_of(ia, all);
 }
 
 /* engine.lock held: polls never undo each other. One may hide behind a waiter that counts at the same time; the next does not. */
@@ -223,10 +273,12 @@ void dofi_engine_poll(struct dofi_ia *ia)
 
 	if (dofi_trylock(&e->lock)) {
 		note_activity(e);
-		if (dofi_engine_round(ia, e->empty_polls >= POLLS_PER_FULL_ROUND))
+		if (DOFI_UNLIKELY(++e->empty_polls > POLLS_PER_FULL_ROUND)) {
+			dofi_engine_round(ia, true);
 			e->empty_polls = 0;
-		else
-			e->empty_polls = e->empty_polls >= POLLS_PER_FULL_ROUND ? 0 : e->empty_polls + 1;
+		} else if (round_of(ia, false)) {
+			e->empty_polls = 0;
+		}
 		dofi_unlock(&e->lock);
 	}
 	dofi_cno_run_agents(ia);
@@ -365,7 +417,7 @@ int dofi_engine_init(struct dofi_ia *ia)
 	dofi_list_init(&e->timers);
 	dofi_list_init(&e->work);
 	dofi_list_init(&e->stalled);
-	e->trans = ia->trans;
+	e->has_fabric = true;
 	atomic_store(&e->next_timer, UINT64_MAX);
 	e->sock_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->quiet_epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -440,7 +492,7 @@ void dofi_engine_exit(struct dofi_ia *ia)
 	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
 	if (!dofi_trylock(&e->lock))
 		return;
-	e->trans = &at_rest;
+	e->has_fabric = false;
 	dofi_unlock(&e->lock);
 }
 
@@ -453,7 +505,7 @@ void dofi_engine_stop(struct dofi_ia *ia)
 		pthread_join(e->thread, NULL);
 	e->joined = true;
 	dofi_lock(&e->lock);
-	e->trans = &at_rest;
+	e->has_fabric = false;
 	dofi_unlock(&e->lock);
 }
 

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 struct dofi_ia;
-struct dofi_trans_ops;
 
 /* A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held. */
 struct dofi_fd {
@@ -37,24 +36,33 @@ struct dofi_work {
 	void (*run)(struct dofi_work *work);
 };
 
+/*
+ * Waits for the fabric: every round tries again what it did not take. Embedded in its owner, whose lock guards `waits`.
+ */
+struct dofi_stall {
+	bool waits;
+	struct dofi_list link; /* in engine.stalled; guarded by engine.stalled_lock */
+	void (*retry)(struct dofi_stall *stall); /* first sets `waits` to false; engine.lock held */
+};
+
 struct dofi_engine {
 	struct dofi_lock lock; /* valid until the IA's memory is used again: a late poll may take it */
-	const struct dofi_trans_ops *trans; /* what rounds ask: the IA's, until it goes down; guarded by lock */
+	bool has_fabric; /* that rounds may ask, until the IA goes down; guarded by lock */
+	uint32_t empty_polls; /* in a row; guarded by lock, as the next but one */
+	_Atomic uint32_t nstalled;   /* what waits for the fabric */
+	struct dofi_list work;
+	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
+	_Atomic uint32_t handled;    /* events handled so far */
+
 	int sock_epfd;	/* our own descriptors: control channels and listeners */
 	int quiet_epfd; /* these and the EQ: what the progress thread watches while consumers poll the CQ */
 	int wake_fd;	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
 	int park_fd;	/* eventfd: calls the parked progress thread back */
 	struct dofi_list timers; /* by deadline; guarded by lock */
-	struct dofi_list work;	 /* guarded by lock */
-	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
-	_Atomic uint32_t handled;    /* events handled so far */
-	uint32_t empty_polls;	     /* guarded by lock */
 	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
 
-	/* Stalled EPs: work in the ring that the fabric did not take yet. */
 	struct dofi_lock stalled_lock; /* a leaf */
 	struct dofi_list stalled;
-	_Atomic uint32_t nstalled;
 
 	_Atomic bool stop;
 	_Atomic bool parked;
@@ -95,6 +103,10 @@ void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
 /* deadline in ns of dofi_now(); engine.lock held. Setting a running timer moves it. */
 void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline);
 void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer);
+
+/* The owner's lock held, for both; the second also engine.lock. */
+void dofi_stall(struct dofi_ia *ia, struct dofi_stall *stall);
+void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall);
 
 /* Queues work once, however often it is asked for before it runs. */
 void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work);

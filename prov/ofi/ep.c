@@ -132,7 +132,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	dofi_lock_init(&ep->lock);
-	dofi_list_init(&ep->stalled_link);
+	ep->stall.retry = dofi_ep_retry;
 	dofi_list_init(&ep->bind_link);
 	ep->state = state;
 	ep->pz = pz;
@@ -181,16 +181,8 @@ err_free:
 /* The engine must not meet the EP any more: it has no connection, so only an old stall can still name it. */
 static void unstall(struct dofi_ep *ep)
 {
-	struct dofi_engine *e = &ep->obj.ia->engine;
-
 	dofi_lock(&ep->lock);
-	dofi_lock(&e->stalled_lock);
-	if (ep->stalled) {
-		dofi_list_del(&ep->stalled_link);
-		atomic_fetch_sub(&e->nstalled, 1);
-		ep->stalled = false;
-	}
-	dofi_unlock(&e->stalled_lock);
+	dofi_stall_end(ep->obj.ia, &ep->stall);
 	dofi_unlock(&ep->lock);
 }
 
@@ -540,7 +532,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 /* --- watermarks --- */
 
 /* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
-void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
+void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held)
 {
 	dofi_assert_held(&ep->lock);
 	if (held > ep->soft_mark) {

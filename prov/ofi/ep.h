@@ -160,17 +160,17 @@ static inline uint32_t dofi_ring_count(const struct dofi_ring *r)
 
 /* What posts must know about the other end; set when the path comes up. */
 struct dofi_peer_ep {
+	uint32_t number;	/* the connection's at the peer; in completion data */
+	bool wants_data;	/* every message must name the connection: it goes to an SRQ */
+	bool grants;		/* tells how many receives it has; see credit.h */
+	bool wants_solicited;	/* notifies by the Send's solicited flag */
+	bool letters;		/* takes them */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;
-	uint32_t number;	/* the connection's at the peer; in completion data */
 	uint64_t sink_key, sink_address; /* where a grant of its own is written */
-	bool wants_data;	/* every message must name the connection: it goes to an SRQ */
-	bool grants;		/* tells how many receives it has; see credit.h */
-	bool wants_solicited; /* notifies by the Send's solicited flag */
-	uint32_t mail_context; /* of its mailbox, or 0 */
-	bool letters;	       /* takes them */
-	bool mail_known;       /* the next two are */
+	uint32_t mail_context;		 /* of its mailbox, or 0 */
+	bool mail_known;		 /* the next two are */
 	uint64_t mail_key, mail_address;
 };
 
@@ -202,58 +202,59 @@ struct dofi_ep {
 	struct dofi_lock lock;
 	DAT_EP_STATE state; /* changed with engine.lock and lock held; read with either */
 
-	/* Hot: guarded by lock. */
+	/*
+	 * Hot, and in few cache lines: what posts and completions look at each time. Guarded by lock, as what follows; the
+	 * configuration changes with both locks held.
+	 */
 	struct fid_ep *fep; /* while the connection lasts: its own, or the IA's shared one... */
 	uint64_t dest;	    /* ...which needs the peer's fi_addr_t */
-	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
+	struct dofi_pz *pz;
+	struct dofi_evd *recv_evd, *req_evd;
+	struct dofi_srq *srq;
 	struct dofi_ring req, recv;
-	struct dofi_ring parts; /* of requests; no ring where the fabric takes as many segments as programs give */
-	uint32_t reads, writes; /* given to the fabric and not complete */
-	bool unfenced;		/* a write went since the last fence; only where the fabric has fences */
+	uint32_t reads, writes;	     /* given to the fabric and not complete */
+	uint32_t read_limit;	     /* min(our out, peer's in) of this connection */
+	uint32_t nsent, nreceived;   /* messages given to the fabric, received, in this connection */
+	uint32_t recv_base;	     /* the peer is told how many receives are posted, counted from this index of the ring... */
+	uint32_t announced;	     /* ...and knows of so many */
+	uint32_t granted;	     /* messages that the peer can receive, in this connection */
+	uint32_t last_message;	     /* the peer said goodbye after so many messages; see ending_soon */
+	uint32_t soft_mark;	     /* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
+	uint32_t hard_mark;	     /* The first asks for one event, then it is none again; the second breaks the connection */
+	bool path_up;		     /* the fabric takes operations */
+	bool granting;		     /* the peer is told of receives */
+	bool ending_soon;	     /* last_message is set */
+	bool faulty;		     /* an operation failed: the engine breaks the connection */
+	bool refused;		     /* the fabric takes no more: the engine waits for the reason, but not for ever */
+	bool dirty;		     /* sent something since the last sync with the peer */
+	bool unfenced;		     /* a write went since the last fence; only where the fabric has fences */
+	bool binding;		     /* a bind waits until the peers forgot the context that it replaced; see bind_replaced */
+	uint8_t mail_used, answers_due; /* bits: slots, and of the second DOFI_LETTERS_DUE */
+	struct dofi_note note;	     /* of the message that comes next */
+	struct dofi_stall stall;
 	uint64_t send_tag, recv_tag; /* rdm transport */
-	uint32_t read_limit;  /* min(our out, peer's in) of this connection */
-	bool path_up;	      /* the fabric takes operations */
-	bool peeking;	      /* aux is the fabric's */
-	bool peek_stale;      /* the peer took back the context that is being read */
-	uint32_t nsent, nreceived; /* messages given to the fabric, received, in this connection */
-	bool granting;		   /* the peer is told how many receives are posted... */
-	uint32_t recv_base;	   /* ...counted from this index of the receive ring... */
-	uint32_t announced;	   /* ...and knows of so many */
-	uint32_t granted;	   /* messages that the peer can receive, in this connection */
-	struct dofi_wr *held;	   /* from an SRQ: messages that overtook earlier ones */
-	bool ending_soon;	   /* the peer said goodbye... */
-	uint32_t last_message;	   /* ...after so many messages */
-	bool faulty;	      /* an operation failed: the engine breaks the connection */
-	bool refused;	      /* the fabric takes no more: the engine waits for the reason, but not for ever */
-	bool dirty;	      /* sent something since the last sync with the peer */
-	bool stalled;	      /* in engine.stalled */
-	/* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
-	uint32_t soft_mark;   /* asks for one event; then it is none again */
-	uint32_t hard_mark;   /* breaks the connection */
+	struct dofi_peer_ep peer;
+	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
 	struct dofi_ctx *rcache; /* [DOFI_RCACHE_SIZE] */
-	struct dofi_list stalled_link;
-	bool binding;		 /* a bind waits until the peers forgot the context that it replaced... */
-	uint32_t bind_replaced;	 /* ...0 once they were asked... */
-	uint64_t bind_number;	 /* ...by this invalidation */
+	struct dofi_letters *letters; /* NULL: notes are written, or there are none */
+	DAT_EP_ATTR attr; /* effective */
+	DOFI_COUNTERS(EP)
+
+	struct dofi_ring parts; /* of requests; no ring where the fabric takes as many segments as programs give */
+	struct dofi_wr *held;	/* from an SRQ: messages that overtook earlier ones */
+	bool peeking;		/* aux is the fabric's */
+	bool peek_stale;	/* the peer took back the context that is being read */
+	uint32_t bind_replaced;	/* 0 once the peers were asked... */
+	uint64_t bind_number;	/* ...by this invalidation */
 	struct dofi_list bind_link;   /* ia->cm.binds, guarded by engine.lock */
 	struct dofi_timer bind_limit; /* the peers that have not answered by then are given up */
-	struct dofi_peer_ep peer;
-	DOFI_COUNTERS(EP) /* guarded by lock */
-	struct dofi_note note;	/* of the message that comes next */
 	uint32_t mail_context;	/* peers find our mailbox by it */
 	uint32_t conn_id;	/* of the latest connection */
-	struct dofi_letters *letters; /* NULL: notes are written, or there are none */
-	uint8_t mail_used, answers_due; /* bits: slots, and of the second DOFI_LETTERS_DUE */
 	uint32_t mail_wr[DOFI_MAIL_SLOTS]; /* index of the request in the ring */
 	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
 
-	/* Configuration: changed with both locks held. */
-	struct dofi_pz *pz;
-	struct dofi_evd *recv_evd, *req_evd, *conn_evd;
-	struct dofi_srq *srq;
-	DAT_EP_ATTR attr; /* effective */
-
 	/* Connection: guarded by engine.lock. */
+	struct dofi_evd *conn_evd; /* changes with both locks held */
 	struct dofi_conn *conn;	 /* current attempt or connection; kept until reset or free */
 	struct dofi_work ending; /* unused while conn is NULL */
 	struct sockaddr_storage remote_addr;
@@ -291,7 +292,12 @@ void dofi_ep_destroy(struct dofi_ep *ep);
 DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
 /* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
-void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held);
+void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held);
+static inline void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
+{
+	if (DOFI_UNLIKELY(held > ep->soft_mark || held > ep->hard_mark))
+		dofi_ep_heed_marks(ep, held);
+}
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
@@ -345,12 +351,14 @@ DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *loc
 DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				   unsigned int privilege, struct dofi_wr *wr, void **desc);
 
-/* Gives queued work to the fabric as far as order, limits and the fabric allow; ep->lock held. */
+/* Gives queued work to the fabric as far as order, limits and the fabric allow; of one ring, or all. ep->lock held. */
+void dofi_ep_issue_requests(struct dofi_ep *ep);
+void dofi_ep_issue_receives(struct dofi_ep *ep);
 void dofi_ep_issue(struct dofi_ep *ep);
 /* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
 void dofi_ep_stall(struct dofi_ep *ep);
-/* Looks after stalled EPs; engine.lock held. */
-void dofi_ep_retry_stalled(struct dofi_ia *ia);
+/* What stall.retry does: looks after all that the EP has left. engine.lock held. */
+void dofi_ep_retry(struct dofi_stall *stall);
 /* The next request is a Send for which the peer has no receive; ep->lock held. */
 bool dofi_ep_starves(const struct dofi_ep *ep);
 /* Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent. ep->lock held. */
@@ -361,7 +369,7 @@ bool dofi_ep_sync(struct dofi_ep *ep);
 static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
 {
 	DOFI_COUNT(ep, EP_COMPLETED, 1);
-	if (__builtin_expect(status != DAT_DTO_SUCCESS, 0)) {
+	if (DOFI_UNLIKELY(status != DAT_DTO_SUCCESS)) {
 		if (status == DAT_DTO_ERR_FLUSHED)
 			DOFI_COUNT(ep, EP_FLUSHED, 1);
 		else
@@ -386,13 +394,13 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
  * by, where the fabric or the sender tells it (else 0), and news (credit.h). engine.lock held.
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
-/* fi_cq_read gave no entry but ret: takes the failure that it tells of; false when there was nothing to take. */
-bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *err);
-#define DOFI_CQ_BATCH 16
+/* Takes a batch off the CQ; engine.lock held. 0 when it is empty. */
+int dofi_reap(struct dofi_ia *ia);
 /* The letter about this message is here; should it have come before, it is complete. engine.lock and ep->lock held. */
 void dofi_reap_noted(struct dofi_ep *ep, uint32_t message);
-/* Events for what is done at the heads of both rings; ep->lock held. */
+/* Events for what is done at the heads of both rings, or of the requests' alone; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);
+void dofi_reap_release_requests(struct dofi_ep *ep);
 /* Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held, path closed. */
 void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status);
 

@@ -16,21 +16,6 @@
 
 /* --- the ring; evd->lock held --- */
 
-static struct dofi_event *slot(const struct dofi_evd *evd, uint32_t index)
-{
-	return &evd->ring[index & (evd->qlen - 1)];
-}
-
-static uint32_t queued(const struct dofi_evd *evd)
-{
-	return evd->tail - evd->head;
-}
-
-static void publish_count(struct dofi_evd *evd)
-{
-	atomic_store_explicit(&evd->count, queued(evd), memory_order_relaxed);
-}
-
 static void wake(struct dofi_evd *evd, enum dofi_wake why)
 {
 	if (!evd->waiter || evd->wake)
@@ -40,36 +25,14 @@ static void wake(struct dofi_evd *evd, enum dofi_wake why)
 }
 
 /* A waiter keeps the CNO quiet, even when its threshold isn't reached (EVD-077). */
-static void notify_consumer(struct dofi_evd *evd)
+void dofi_evd_notify(struct dofi_evd *evd)
 {
 	if (evd->waiter) {
-		if (queued(evd) >= evd->threshold)
+		if (dofi_evd_queued(evd) >= evd->threshold)
 			wake(evd, DOFI_WAKE_EVENT);
 	} else if (evd->cno && !evd->disabled) {
 		dofi_cno_notify(evd->cno, evd);
 	}
-}
-
-static inline void count_event(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
-		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
-	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
-		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
-}
-
-static inline bool append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
-{
-	dofi_assert_held(&evd->lock);
-	if (queued(evd) == evd->qlen)
-		return false;
-	count_event(evd, event);
-	DOFI_PROBE3(event, evd, event->number, event->handle);
-	*slot(evd, evd->tail++) = *event;
-	publish_count(evd);
-	if (notify && (evd->waiter || evd->cno))
-		notify_consumer(evd);
-	return true;
 }
 
 /*
@@ -78,11 +41,11 @@ static inline bool append(struct dofi_evd *evd, const struct dofi_event *event, 
  */
 static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 {
-	const struct dofi_event *event = slot(evd, evd->head++);
+	const struct dofi_event *event = dofi_evd_slot(evd, evd->head++);
 
 	dofi_assert_held(&evd->lock);
-	publish_count(evd);
-	if (!queued(evd))
+	dofi_evd_publish_count(evd);
+	if (!dofi_evd_queued(evd))
 		evd->overflown = false;
 	dofi_event_unfold(event, evd, out);
 	return event->number == DAT_DTO_COMPLETION_EVENT || event->ext ? event->dto.srq : NULL;
@@ -103,20 +66,27 @@ static void report_overflow(struct dofi_evd *evd)
 		dofi_evd_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
-int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd)
 {
-	bool ok, report;
+	bool report = !evd->overflown;
 
-	dofi_lock(&evd->lock);
-	ok = append(evd, event, notify);
-	report = !ok && !evd->overflown;
-	evd->overflown |= !ok;
-	if (!ok)
-		DOFI_COUNT(evd, EVD_OVERFLOW, 1);
+	evd->overflown = true;
+	DOFI_COUNT(evd, EVD_OVERFLOW, 1);
 	dofi_unlock(&evd->lock);
 	if (report)
 		report_overflow(evd);
-	return ok ? 0 : -ENOSPC;
+	return NULL;
+}
+
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	struct dofi_event *place = dofi_evd_begin(evd);
+
+	if (!place)
+		return -ENOSPC;
+	*place = *event;
+	dofi_evd_end(evd, place, notify);
+	return 0;
 }
 
 uint32_t dofi_evd_room(struct dofi_evd *evd)
@@ -124,7 +94,7 @@ uint32_t dofi_evd_room(struct dofi_evd *evd)
 	uint32_t room, others;
 
 	dofi_lock(&evd->lock);
-	room = evd->qlen - queued(evd);
+	room = evd->qlen - dofi_evd_queued(evd);
 	/* All but the service point's own; they may need every second place. */
 	others = evd->other_streams + evd->dto_streams;
 	others = others ? others - 1 : 0;
@@ -147,7 +117,7 @@ void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, u
 DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
-	struct dofi_event ours;
+	struct dofi_event ours, *place;
 	bool ok;
 
 	if (!evd)
@@ -161,7 +131,12 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 		.software = event->event_data.software_event_data.pointer,
 	};
 	dofi_lock(&evd->lock);
-	ok = append(evd, &ours, true);
+	ok = dofi_evd_queued(evd) < evd->qlen;
+	if (ok) {
+		place = dofi_evd_slot(evd, evd->tail);
+		*place = ours;
+		dofi_evd_append(evd, place, true);
+	}
 	dofi_unlock(&evd->lock);
 	dofi_cno_run_agents(evd->obj.ia);
 	return ok ? DAT_SUCCESS : DOFI_ERR(DAT_QUEUE_FULL, 0);
@@ -271,7 +246,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		DOFI_COUNT(evd, EVD_DEQUEUE_POLL_FOUND, 1);
 	}
 	dofi_lock(&evd->lock);
-	if (evd->waiter || !queued(evd)) {
+	if (evd->waiter || !dofi_evd_queued(evd)) {
 		bool waiter = evd->waiter;
 
 		dofi_unlock(&evd->lock);
@@ -308,7 +283,7 @@ static void look_once(struct dofi_evd *evd)
 {
 	dofi_engine_poll(evd->obj.ia);
 	dofi_lock(&evd->lock);
-	if (queued(evd) >= evd->threshold)
+	if (dofi_evd_queued(evd) >= evd->threshold)
 		wake(evd, DOFI_WAKE_EVENT);
 	dofi_unlock(&evd->lock);
 }
@@ -379,7 +354,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return ret;
 	}
 	DOFI_COUNT(evd, EVD_WAIT, 1);
-	if (queued(evd) < (uint32_t)threshold) {
+	if (dofi_evd_queued(evd) < (uint32_t)threshold) {
 		DOFI_COUNT(evd, EVD_WAIT_BLOCKED, 1);
 		evd->waiter = true;
 		evd->wake = DOFI_WAKE_NONE;
@@ -396,7 +371,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	}
 	if (ret == DAT_SUCCESS)
 		srq = take(evd, event);
-	*nmore = (DAT_COUNT)queued(evd);
+	*nmore = (DAT_COUNT)dofi_evd_queued(evd);
 	dofi_unlock(&evd->lock);
 	if (srq)
 		dofi_srq_dequeued(srq);
@@ -449,7 +424,7 @@ static struct dofi_event *empty(struct dofi_evd *evd, struct dofi_cno **cno_p)
 	evd->cno = NULL;
 	evd->ring = NULL;
 	evd->head = evd->tail = evd->qlen = 0;
-	publish_count(evd);
+	dofi_evd_publish_count(evd);
 	return ring;
 }
 
@@ -640,7 +615,7 @@ static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32
 			  uint32_t qlen)
 {
 	struct dofi_event *old = evd->ring;
-	uint32_t n = queued(evd);
+	uint32_t n = dofi_evd_queued(evd);
 
 	if (evd->waiter)
 		return DOFI_BAD_STATE(EVD_WAITER);
@@ -649,7 +624,7 @@ static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32
 	if (min_qlen < n)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
 	for (uint32_t i = 0; i < n; i++)
-		(*ring)[i] = *slot(evd, evd->head + i);
+		(*ring)[i] = *dofi_evd_slot(evd, evd->head + i);
 	evd->ring = *ring;
 	evd->qlen = qlen;
 	evd->head = 0;

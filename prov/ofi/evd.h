@@ -7,6 +7,7 @@
 #define DOFI_EVD_H
 
 #include "object.h"
+#include "probe.h"
 
 struct dofi_cno;
 struct dofi_srq;
@@ -76,11 +77,70 @@ struct dofi_evd {
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
 };
 
+/* --- the ring; evd->lock held --- */
+
+static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t index)
+{
+	return &evd->ring[index & (evd->qlen - 1)];
+}
+
+static inline uint32_t dofi_evd_queued(const struct dofi_evd *evd)
+{
+	return evd->tail - evd->head;
+}
+
+static inline void dofi_evd_publish_count(struct dofi_evd *evd)
+{
+	atomic_store_explicit(&evd->count, dofi_evd_queued(evd), memory_order_relaxed);
+}
+
+/* Somebody may want to be told of an event. */
+static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) || evd->cno;
+}
+
+/* Wakes the waiter or triggers the CNO. */
+void dofi_evd_notify(struct dofi_evd *evd);
+
+/* The event stands in the place behind the last one. notify: whoever watches is told. */
+DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	dofi_assert_held(&evd->lock);
+	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
+		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
+	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
+	DOFI_PROBE3(event, evd, event->number, event->handle);
+	evd->tail++;
+	dofi_evd_publish_count(evd);
+	if (DOFI_UNLIKELY(notify && dofi_evd_is_watched(evd)))
+		dofi_evd_notify(evd);
+}
+
+/* --- producers; any lock above evd->lock may be held --- */
+
 /*
- * Appends an event. notify: may wake the waiter or trigger the CNO. -ENOSPC when the EVD is full:
- * then the event is lost, the overflow has been reported on the asynchronous EVD, and the caller
- * breaks the EP concerned. Any lock above evd->lock may be held.
+ * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then the event is lost, the overflow
+ * has been reported on the asynchronous EVD, and the caller breaks the EP concerned.
  */
+struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
+static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	if (DOFI_UNLIKELY(dofi_evd_queued(evd) == evd->qlen))
+		return dofi_evd_overflow(evd);
+	return dofi_evd_slot(evd, evd->tail);
+}
+
+/* The place is filled. notify: may wake the waiter or trigger the CNO. */
+DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	dofi_evd_append(evd, event, notify);
+	dofi_unlock(&evd->lock);
+}
+
+/* The same at once: 0 or -ENOSPC. */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /*

@@ -504,7 +504,6 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	}
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
-	dofi_list_init(&ia->stalled_srqs);
 	dofi_list_init(&ia->agent_calls);
 	dofi_list_init(&ia->drains);
 	return ia;

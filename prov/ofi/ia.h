@@ -65,12 +65,28 @@ struct dofi_named {
 
 struct dofi_ia {
 	struct dofi_obj obj;
+
+	/* Hot, and in few cache lines. */
+	struct fid_cq *cq;
+	const struct dofi_trans_ops *trans;
+	struct dofi_engine engine;
+	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
+	struct dofi_limits limits;
+	enum dofi_order order;
+	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
+	bool credits; /* messages wait for the peer's receives */
+	bool has_data;	     /* messages can carry completion data */
+	bool has_letters;    /* notes are letters (letter.h) */
+	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
+	_Atomic uint32_t nagents; /* CNOs in `agents` */
+	struct dofi_ctxtab ctxtab;
+	struct dofi_wait wait;
+
 	struct dofi_list all; /* every IA of the process, for fork and exit handlers */
 	bool at_rest;	      /* while the process forks: the forking thread has engine.lock */
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_BOOLEAN thread_safe_asked; /* reported back: the registry finds its entry by it */
 	struct dofi_params params;
-	struct dofi_limits limits;
 	struct dofi_named named;
 	struct dofi_nic nic;
 	struct sockaddr_storage addr; /* port 0 */
@@ -79,39 +95,25 @@ struct dofi_ia {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
-	struct fid_cq *cq;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
 	int eq_fd;		  /* -1: none */
-	const struct dofi_trans_ops *trans;
 	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
-	enum dofi_order order;
-	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
-	bool credits; /* messages wait for the peer's receives */
-	bool has_data;	     /* messages can carry completion data */
-	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
-	bool has_letters;    /* notes are letters (letter.h) */
-	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	struct dofi_sink sink;
 	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
 	struct dofi_list orphans; /* guarded by engine.lock */
-	struct dofi_list stalled_srqs; /* guarded by engine.stalled_lock... */
-	_Atomic uint32_t nstalled_srqs; /* ...and so many, which engine.nstalled counts as well */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
 	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
 	uint32_t nleft;
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
-	struct dofi_engine engine;
-	struct dofi_wait wait;
 	struct dofi_bell bell;
 	struct dofi_leftover leftover;
 	struct dofi_cm cm;
-	struct dofi_ctxtab ctxtab;
 	struct dofi_scratch scratch;
 	struct dofi_mail mail;
 	struct dofi_bounces bounces;
@@ -121,7 +123,6 @@ struct dofi_ia {
 	uint32_t counts[DOFI_HANDLE_TYPES];
 	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
-	_Atomic uint32_t nagents;
 	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
 	_Atomic uint32_t agents_bell;
 

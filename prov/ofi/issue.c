@@ -10,7 +10,6 @@
 #include "letter.h"
 #include "log.h"
 #include "note.h"
-#include "srq.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -19,18 +18,10 @@ enum verdict { GO, WAIT, REFUSED };
 
 void dofi_ep_stall(struct dofi_ep *ep)
 {
-	struct dofi_engine *e = &ep->obj.ia->engine;
-
 	dofi_assert_held(&ep->lock);
-	if (ep->stalled)
-		return;
-	DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue, ep->recv.tail - ep->recv.issue);
-	ep->stalled = true;
-	dofi_lock(&e->stalled_lock);
-	dofi_list_add_tail(&e->stalled, &ep->stalled_link);
-	dofi_unlock(&e->stalled_lock);
-	atomic_fetch_add(&e->nstalled, 1);
-	dofi_wait_kick(ep->obj.ia);
+	if (!ep->stall.waits)
+		DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue, ep->recv.tail - ep->recv.issue);
+	dofi_stall(ep->obj.ia, &ep->stall);
 }
 
 /* Ends a request on our own account; the engine breaks the connection. */
@@ -149,11 +140,15 @@ static bool overtakes(const struct dofi_ia *ia, uint8_t op)
 	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
 }
 
-static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
+/* What most requests have nothing to do with. */
+static inline bool is_special(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) || dofi_op_is_noted(wr->op);
+}
+
+static enum verdict special_may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
-		return WAIT;
-	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
@@ -166,7 +161,20 @@ static enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	}
 	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
 		return WAIT;
-	if (!wr->resolved) {
+	return GO;
+}
+
+DOFI_INLINE enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
+		return WAIT;
+	if (DOFI_UNLIKELY(is_special(ep, wr))) {
+		enum verdict verdict = special_may_start(ep, wr);
+
+		if (verdict != GO)
+			return verdict;
+	}
+	if (DOFI_UNLIKELY(!wr->resolved)) {
 		enum verdict verdict = resolve(ep, wr);
 
 		if (verdict != GO)
@@ -192,22 +200,13 @@ static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_bounce_take(ep->obj.ia, &ep->req, wr);
 }
 
-static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+/* Other than a Send. */
+static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	ssize_t ret = 0;
 
-	if (wr->niov > ep->req.fabric_iov) {
-		ret = start_split(ep, wr);
-		if (ret || wr->niov > ep->req.fabric_iov)
-			return ret;
-	}
-	wr->state = DOFI_WR_ISSUED;
 	switch (wr->op) {
-	case DOFI_OP_SEND:
-		ret = trans->send(ep, wr);
-		ep->nsent += !ret;
-		break;
 	case DOFI_OP_WRITE:
 		if (wr->length)
 			ret = trans->write(ep, wr);
@@ -232,6 +231,25 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 	default:
 		ret = dofi_note_start(ep, wr);
 	}
+	return ret;
+}
+
+DOFI_INLINE ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov)) {
+		ret = start_split(ep, wr);
+		if (ret || wr->niov > ep->req.fabric_iov)
+			return ret;
+	}
+	wr->state = DOFI_WR_ISSUED;
+	if (wr->op == DOFI_OP_SEND) {
+		ret = ep->obj.ia->trans->send(ep, wr);
+		ep->nsent += !ret;
+	} else {
+		ret = start_other(ep, wr);
+	}
 	if (ret)
 		wr->state = DOFI_WR_QUEUED;
 	else
@@ -243,39 +261,51 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 /* No completion will come for it that would look after those behind it, or after a disconnect that waits for the last. */
 static void ended_at_once(struct dofi_ep *ep)
 {
-	dofi_reap_release(ep);
+	dofi_reap_release_requests(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 		dofi_ep_stall(ep);
 }
 
-static void issue_requests(struct dofi_ep *ep)
+/* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
+static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (ep->req.head != ep->req.issue)
+		return;
+	ep->req.issue++;
+	fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
+	dofi_reap_release(ep);
+}
+
+/* The fabric did not take what was posted. */
+static void put_off(struct dofi_ep *ep, ssize_t ret)
+{
+	if (ret == -FI_EAGAIN) {
+		DOFI_COUNT(ep, EP_AGAIN, 1);
+		dofi_ep_stall(ep);
+	} else {
+		refuse(ep);
+	}
+}
+
+void dofi_ep_issue_requests(struct dofi_ep *ep)
 {
 	struct dofi_ring *ring = &ep->req;
 
-	while (ring->issue != ring->tail && !ep->faulty) {
+	dofi_assert_held(&ep->lock);
+	while (ring->issue != ring->tail && ep->path_up && !ep->faulty) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
 		enum verdict verdict = may_start(ep, wr);
 		ssize_t ret;
 
-		/* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
-		if (verdict == WAIT || (verdict == REFUSED && ring->head != ring->issue))
-			return;
-		if (verdict == REFUSED) {
-			ring->issue++;
-			fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
-			dofi_reap_release(ep);
+		if (DOFI_UNLIKELY(verdict != GO)) {
+			if (verdict == REFUSED)
+				deny(ep, wr);
 			return;
 		}
 		ret = start(ep, wr);
-		if (ret == -FI_EAGAIN) {
-			DOFI_COUNT(ep, EP_AGAIN, 1);
-			dofi_ep_stall(ep);
-			return;
-		}
-		if (ret > 0)
-			return; /* what completes before goes on with it */
-		if (ret) {
-			refuse(ep);
+		if (DOFI_UNLIKELY(ret)) {
+			if (ret < 0) /* else what completes before goes on with it */
+				put_off(ep, ret);
 			return;
 		}
 		ring->issue++;
@@ -284,19 +314,22 @@ static void issue_requests(struct dofi_ep *ep)
 	}
 }
 
-static ssize_t receive(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_INLINE ssize_t receive(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
 
-	if (wr->niov > ep->recv.fabric_iov)
+	if (DOFI_UNLIKELY(wr->niov > ep->recv.fabric_iov))
 		ret = dofi_bounce_take(ep->obj.ia, &ep->recv, wr);
 	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 
-static void issue_receives(struct dofi_ep *ep)
+void dofi_ep_issue_receives(struct dofi_ep *ep)
 {
 	struct dofi_ring *ring = &ep->recv;
 
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up)
+		return;
 	while (ring->issue != ring->tail) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
 		ssize_t ret;
@@ -306,14 +339,9 @@ static void issue_receives(struct dofi_ep *ep)
 			wr->niov = 0; /* whatever comes, its memory is left alone */
 		ret = receive(ep, wr);
 		DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
-		if (ret) {
+		if (DOFI_UNLIKELY(ret)) {
 			wr->state = DOFI_WR_QUEUED;
-			if (ret == -FI_EAGAIN) {
-				DOFI_COUNT(ep, EP_AGAIN, 1);
-				dofi_ep_stall(ep);
-			} else {
-				refuse(ep);
-			}
+			put_off(ep, ret);
 			return;
 		}
 		ring->issue++;
@@ -343,17 +371,17 @@ void dofi_ep_issue(struct dofi_ep *ep)
 	if (ep->answers_due)
 		dofi_note_send_answers(ep);
 	if (ep->recv.issue != ep->recv.tail)
-		issue_receives(ep);
-	if (ep->req.issue != ep->req.tail)
-		issue_requests(ep);
+		dofi_ep_issue_receives(ep);
+	dofi_ep_issue_requests(ep);
 }
 
-static void retry(struct dofi_ep *ep)
+void dofi_ep_retry(struct dofi_stall *stall)
 {
+	struct dofi_ep *ep = DOFI_CONTAINER(stall, struct dofi_ep, stall);
 	struct dofi_conn *broken = NULL, *refused = NULL, *complete = NULL;
 
 	dofi_lock(&ep->lock);
-	ep->stalled = false;
+	stall->waits = false;
 	if (dofi_ep_last_message(ep))
 		complete = ep->conn;
 	if (ep->faulty) {
@@ -377,24 +405,4 @@ static void retry(struct dofi_ep *ep)
 		dofi_conn_path_down(refused, 0);
 	if (complete)
 		dofi_conn_last_message(complete);
-}
-
-void dofi_ep_retry_stalled(struct dofi_ia *ia)
-{
-	struct dofi_engine *e = &ia->engine;
-	uint32_t n = atomic_load(&e->nstalled);
-
-	dofi_srq_retry_stalled(ia);
-	/* Those that stall again go to the tail: each is tried once. */
-	while (n--) {
-		struct dofi_list *node;
-
-		dofi_lock(&e->stalled_lock);
-		node = dofi_list_pop(&e->stalled);
-		dofi_unlock(&e->stalled_lock);
-		if (!node)
-			return;
-		atomic_fetch_sub(&e->nstalled, 1);
-		retry(DOFI_CONTAINER(node, struct dofi_ep, stalled_link));
-	}
 }

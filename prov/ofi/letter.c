@@ -80,27 +80,24 @@ ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint3
 	return ret;
 }
 
+static struct dofi_letter mail(const struct dofi_ep *ep, uint32_t value)
+{
+	return (struct dofi_letter){.number = ep->peer.number, .kind = DOFI_NOTE_MAIL, .value = value};
+}
+
 ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
 {
-	const struct dofi_letter letter = {
-		.number = ep->peer.number,
-		.kind = DOFI_NOTE_MAIL,
-		.value = slot,
-		.request = *request,
-	};
+	struct dofi_letter letter = mail(ep, slot);
 
+	letter.request = *request;
 	return post(ep, &letter, DOFI_LETTER_MAX);
 }
 
 ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value, const struct dofi_mail_answer *answer)
 {
-	const struct dofi_letter letter = {
-		.number = ep->peer.number,
-		.kind = DOFI_NOTE_MAIL,
-		.value = value,
-		.answer = *answer,
-	};
+	struct dofi_letter letter = mail(ep, value);
 
+	letter.answer = *answer;
 	return post(ep, &letter, BARE + sizeof(*answer));
 }
 
@@ -196,10 +193,9 @@ static void on_mail(struct dofi_ep *ep, const struct dofi_letter *letter, size_t
 
 void dofi_letter_arrived(struct dofi_ia *ia, const struct dofi_letter *letter, size_t size)
 {
-	struct dofi_conn *conn = size >= BARE && letter->number ? dofi_conn_by_id(ia, letter->number) : NULL;
-	struct dofi_ep *ep = conn ? conn->ep : NULL;
+	struct dofi_ep *ep = size >= BARE ? dofi_conn_ep(ia, letter->number) : NULL;
 
-	if (!ep || !ep->letters || conn->phase == DOFI_CONN_OVER)
+	if (!ep || !ep->letters)
 		return;
 	dofi_lock(&ep->lock);
 	switch (letter->kind) {

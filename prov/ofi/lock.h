@@ -18,6 +18,8 @@
 #ifndef DOFI_LOCK_H
 #define DOFI_LOCK_H
 
+#include "hint.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,7 +86,7 @@ static inline void dofi_lock_own(struct dofi_lock *l)
 static inline void dofi_lock(struct dofi_lock *l)
 {
 	DOFI_TSAN_LOCK(pre_lock, l, 0);
-	if (__builtin_expect(!dofi_lock_take(l), 0))
+	if (DOFI_UNLIKELY(!dofi_lock_take(l)))
 		dofi_lock_await(l);
 	DOFI_TSAN_LOCK(post_lock, l, 0, 0);
 	dofi_lock_own(l);
@@ -108,7 +110,7 @@ static inline void dofi_unlock(struct dofi_lock *l)
 	atomic_store_explicit(&l->owner, (pthread_t)0, memory_order_relaxed);
 #endif
 	DOFI_TSAN_LOCK(pre_unlock, l, 0);
-	if (__builtin_expect(atomic_exchange_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release) == DOFI_LOCK_AWAITED, 0))
+	if (DOFI_UNLIKELY(atomic_exchange_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release) == DOFI_LOCK_AWAITED))
 		dofi_lock_wake(l);
 	DOFI_TSAN_LOCK(post_unlock, l, 0);
 }

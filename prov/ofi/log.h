@@ -2,6 +2,8 @@
 #ifndef DOFI_LOG_H
 #define DOFI_LOG_H
 
+#include "hint.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,12 +33,10 @@ void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 void dofi_log_text(const char *text, size_t size);
 
 /* The arguments are not evaluated when the level is off. */
-#define DOFI_LOG(level, ...)                                                                \
-	do {                                                                                \
-		if (__builtin_expect(atomic_load_explicit(&dofi_log_level,                  \
-							  memory_order_relaxed) >= (level), \
-				     0))                                                    \
-			dofi_log_line((level), __VA_ARGS__);                                \
+#define DOFI_LOG(level, ...)                                                                                          \
+	do {                                                                                                         \
+		if (DOFI_UNLIKELY(atomic_load_explicit(&dofi_log_level, memory_order_relaxed) >= (level)))           \
+			dofi_log_line((level), __VA_ARGS__);                                                         \
 	} while (0)
 #define DOFI_LOG_E(...) DOFI_LOG(DOFI_LOG_ERROR, __VA_ARGS__)
 #define DOFI_LOG_W(...) DOFI_LOG(DOFI_LOG_WARN, __VA_ARGS__)

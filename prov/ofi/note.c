@@ -449,12 +449,11 @@ void dofi_note_mail(struct dofi_ep *ep, uint32_t value)
 
 void dofi_note_arrived(struct dofi_ia *ia, uint64_t data)
 {
-	struct dofi_conn *conn = dofi_conn_by_id(ia, (uint32_t)(data >> CONN_SHIFT) & DOFI_CONN_ID_MASK);
+	struct dofi_ep *ep = dofi_conn_ep(ia, (uint32_t)(data >> CONN_SHIFT) & DOFI_CONN_ID_MASK);
 	enum dofi_note_kind kind = (enum dofi_note_kind)(data >> KIND_SHIFT);
-	struct dofi_ep *ep = conn ? conn->ep : NULL;
 	uint32_t value = (uint32_t)data;
 
-	if (!ep || conn->phase == DOFI_CONN_OVER)
+	if (!ep)
 		return;
 	dofi_lock(&ep->lock);
 	switch (kind) {
@@ -470,8 +469,7 @@ void dofi_note_arrived(struct dofi_ia *ia, uint64_t data)
 		dofi_note_mail(ep, value);
 		break;
 	case DOFI_NOTE_GRANT:
-		dofi_credit_take(ep, value);
-		dofi_ep_issue(ep);
+		dofi_credit_granted(ep, value);
 		break;
 	case DOFI_NOTE_USED: /* always a letter */
 		break;

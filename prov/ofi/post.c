@@ -22,10 +22,12 @@ static bool segments_ok(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COUNT max)
 	return n >= 0 && n <= max && (n == 0 || iov);
 }
 
-static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+static inline uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
 	uint64_t total = 0;
 
+	if (DOFI_LIKELY(n == 1))
+		return iov->segment_length;
 	for (DAT_COUNT i = 0; i < n; i++) {
 		if (total + iov[i].segment_length < total)
 			return UINT64_MAX;
@@ -82,7 +84,7 @@ static inline DAT_RETURN take_segments(const struct dofi_ep *ep, const struct do
 {
 	void **desc = dofi_wr_desc(ring, wr);
 
-	if (n != 1 || !iov->segment_length)
+	if (DOFI_UNLIKELY(n != 1 || !iov->segment_length))
 		return dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, privilege, wr, desc);
 	wr->niov = 1;
 	return translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov, desc);
@@ -116,11 +118,11 @@ static const uint8_t post_counters[] = {
 };
 
 /* ep->lock held. */
-static void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
+DOFI_INLINE void count_post(struct dofi_ep *ep, uint8_t op, uint64_t length)
 {
 	uint8_t counter = post_counters[op];
 
-	if (__builtin_expect(counter, 1)) {
+	if (DOFI_LIKELY(counter)) {
 		dofi_count(&ep->counters[counter], 1);
 		dofi_count(&ep->counters[counter + 1], length);
 	} else if (op == DOFI_OP_CMP_SWAP) {
@@ -145,23 +147,28 @@ static void trim(struct dofi_wr *wr)
 }
 
 /* The slot at the tail is ready: it becomes the engine's and, mostly at once, the fabric's. Unlocks the EP. */
-static DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring)
+DOFI_INLINE DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr, uint8_t op,
+				void (*issue)(struct dofi_ep *ep))
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	const struct dofi_wr *wr = dofi_ring_at(ring, ring->tail);
 
 	DOFI_PROBE4(post, ep, wr->op, wr->cookie, wr->length);
-	count_post(ep, wr->op, wr->length);
+	count_post(ep, op, wr->length);
 	ring->tail++;
-	if (ep->state == DAT_EP_STATE_DISCONNECTED)
+	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECTED))
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
-	else if (ring->issue + 1 == ring->tail || !ep->stalled)
-		dofi_ep_issue(ep);
+	else if (ring->issue + 1 == ring->tail || !ep->stall.waits)
+		issue(ep);
 	if (ring->issue != ring->tail && ring == &ep->req)
 		DOFI_COUNT(ep, EP_HELD, 1);
 	dofi_unlock(&ep->lock);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;
+}
+
+static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return commit(ep, &ep->req, wr, wr->op, dofi_ep_issue_requests);
 }
 
 static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
@@ -223,7 +230,7 @@ static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct r
 }
 
 /* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. ep->lock held. */
-static inline __attribute__((always_inline)) DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
+DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
@@ -283,7 +290,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	wr->raddr = (uintptr_t)ep->pz;
 	if (ep->state != DAT_EP_STATE_DISCONNECTED)
 		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv) + 1);
-	return commit(ep, &ep->recv);
+	return commit(ep, &ep->recv, wr, DOFI_OP_RECV, dofi_ep_issue_receives);
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -300,7 +307,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		      &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
 					DOFI_BAD_ARG(5), NULL},
 		      &wr);
-	return ret == DAT_SUCCESS ? commit(ep, &ep->req) : refuse(ep, ret);
+	return ret == DAT_SUCCESS ? commit(ep, &ep->req, wr, DOFI_OP_SEND, dofi_ep_issue_requests) : refuse(ep, ret);
 }
 
 static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -325,7 +332,7 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, 
 	aim(wr, remote);
 	if (op == DOFI_OP_READ)
 		trim(wr);
-	return commit(ep, &ep->req);
+	return commit_request(ep, wr);
 }
 
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -378,7 +385,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	dofi_wr_bind(wr)->conn = ep->conn_id;
 	dofi_wr_bind(wr)->zero_based = zero_based;
 	*context = dofi_wr_bind(wr)->context;
-	return commit(ep, &ep->req);
+	return commit_request(ep, wr);
 }
 
 /* --- operations with notes: DAT 2.0 alone has calls for them --- */
@@ -402,7 +409,7 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->rctx = context;
-	return commit(ep, &ep->req);
+	return commit_request(ep, wr);
 }
 
 DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -427,7 +434,7 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	wr->faddr = wr->rkey = 0;
 	if (n)
 		aim(wr, remote);
-	return commit(ep, &ep->req);
+	return commit_request(ep, wr);
 }
 
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand, uint64_t compare,
@@ -453,7 +460,7 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 	wr->resolved = true; /* the target looks it up */
 	wr->faddr = operand;
 	wr->rkey = compare;
-	return commit(ep, &ep->req);
+	return commit_request(ep, wr);
 }
 
 DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,

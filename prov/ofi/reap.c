@@ -12,6 +12,7 @@
 #include "note.h"
 #include "orphan.h"
 #include "srq.h"
+#include "trans.h"
 
 #include <errno.h>
 #include <rdma/fi_eq.h>
@@ -34,46 +35,66 @@ static bool is_noted(const struct dofi_wr *wr)
 	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_is_noted(wr->op);
 }
 
-static inline void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+/* What the events of some operations say beside the rest. */
+static void specify(struct dofi_wr *wr, struct dofi_event *event)
 {
-	struct dofi_event event = {
-		.number = wr->op == DOFI_OP_BIND ? DAT_RMR_BIND_COMPLETION_EVENT : DAT_DTO_COMPLETION_EVENT,
-		.op = wr->op,
-		.status = wr->status,
-		.handle = wr->op == DOFI_OP_BIND ? (void *)dofi_wr_bind(wr)->rmr : (void *)ep,
-		.dto = {.cookie = wr->cookie, .length = wr->length},
-	};
+	if (wr->op == DOFI_OP_BIND) {
+		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
+		event->handle = dofi_wr_bind(wr)->rmr;
+	} else if (is_noted(wr)) {
+		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, event);
+	}
+}
+
+DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+{
+	struct dofi_event *event;
 
 	dofi_ep_count_completed(ep, wr->status);
 	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
 		return;
-	if (__builtin_expect(is_noted(wr), 0))
-		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, &event);
-	if (dofi_evd_push(evd, &event, notifies(ep, wr))) {
+	event = dofi_evd_begin(evd);
+	if (DOFI_UNLIKELY(!event)) {
 		ep->faulty = true; /* a completion is lost: the connection can't go on */
 		dofi_ep_stall(ep);
+		return;
 	}
+	event->number = DAT_DTO_COMPLETION_EVENT;
+	event->op = wr->op;
+	event->status = wr->status;
+	event->ext = 0;
+	event->handle = ep;
+	event->dto.cookie = wr->cookie;
+	event->dto.length = wr->length;
+	event->dto.srq = NULL;
+	if (DOFI_UNLIKELY(wr->op >= DOFI_OP_BIND || wr->note))
+		specify(wr, event);
+	dofi_evd_end(evd, event, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
-static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
+DOFI_INLINE void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
 {
-	uint32_t head = ring->head;
-
-	while (head != ring->tail) {
-		struct dofi_wr *wr = dofi_ring_at(ring, head);
+	while (ring->head != ring->tail) {
+		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
 
 		if (wr->state != DOFI_WR_DONE)
 			return;
 		emit(ep, evd, wr);
-		ring->head = ++head;
+		ring->head++;
 	}
+}
+
+void dofi_reap_release_requests(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	release_ring(ep, &ep->req, ep->req_evd);
 }
 
 void dofi_reap_release(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
 	release_ring(ep, &ep->recv, ep->recv_evd);
-	release_ring(ep, &ep->req, ep->req_evd);
+	dofi_reap_release_requests(ep);
 }
 
 /* The fabric has nothing of it any more. */
@@ -192,9 +213,9 @@ static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ring->head + ((slot - ring->head) & ring->mask) - ep->recv_base;
 }
 
-static void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
+DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
 {
-	if ((news & DOFI_NEWS_NOTED) && !dofi_letter_use(ep, message_of(ep, wr))) {
+	if (DOFI_UNLIKELY((news & DOFI_NEWS_NOTED) && !dofi_letter_use(ep, message_of(ep, wr)))) {
 		wr->state = DOFI_WR_HELD;
 		wr->rctx = news;
 		return;
@@ -213,16 +234,6 @@ static void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
 		fail_path(ep, FI_EACCES);
 }
 
-static void succeeded(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
-{
-	if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
-		wr->state = DOFI_WR_DONE;
-	if (wr->op != DOFI_OP_RECV)
-		return;
-	wr->length = length;
-	received(ep, wr, news);
-}
-
 void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 {
 	uint32_t index = ep->recv_base + message;
@@ -235,22 +246,37 @@ void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 	dofi_reap_release(ep);
 }
 
-static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+DOFI_INLINE void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
 {
-	bool is_receive = wr->op == DOFI_OP_RECV;
+	if (DOFI_UNLIKELY(err)) {
+		failed(ep, wr, err);
+	} else {
+		wr->state = DOFI_WR_DONE;
+		wr->length = length;
+		received(ep, wr, news);
+	}
+	release_ring(ep, &ep->recv, ep->recv_evd);
+}
 
+DOFI_INLINE void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+{
 	ep->reads -= wr->op == DOFI_OP_READ;
 	ep->writes -= wr->op == DOFI_OP_WRITE;
-	if (__builtin_expect(wr->split, 0))
-		dofi_bounce_give(wr, err ? 0 : length);
-	if (__builtin_expect(err, 0))
+	if (DOFI_UNLIKELY(err))
 		failed(ep, wr, err);
+	else if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
+		wr->state = DOFI_WR_DONE;
+	release_ring(ep, &ep->req, ep->req_evd);
+}
+
+DOFI_INLINE void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
+	if (DOFI_UNLIKELY(wr->split))
+		dofi_bounce_give(wr, err ? 0 : length);
+	if (wr->op == DOFI_OP_RECV)
+		finished_receive(ep, wr, err, length, news);
 	else
-		succeeded(ep, wr, length, news);
-	if (is_receive)
-		release_ring(ep, &ep->recv, ep->recv_evd);
-	else
-		release_ring(ep, &ep->req, ep->req_evd);
+		finished_request(ep, wr, err);
 }
 
 /* The receives that are of no EP; one for grants is given back as the endpoint closes. */
@@ -292,7 +318,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	}
 	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
-	if (__builtin_expect(wr->op >= DOFI_OP_PEEK, 0))
+	if (DOFI_UNLIKELY(wr->op >= DOFI_OP_PEEK))
 		wr = aside_done(ep, wr, err);
 	if (wr)
 		finished(ep, wr, err, length, news);
@@ -303,17 +329,42 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 	dofi_unlock(&ep->lock);
 }
 
-bool dofi_reap_error(struct dofi_ia *ia, ssize_t ret, struct fi_cq_err_entry *err)
+/* The queue gave no entry but ret: how many failures were taken. */
+static int reap_error(struct dofi_ia *ia, ssize_t ret)
 {
+	struct fi_cq_err_entry err = {0};
+
 	if (ret != -FI_EAVAIL) {
-		if (ret && ret != -FI_EAGAIN && ret != -FI_EINTR)
+		if (ret && ret != -FI_EINTR)
 			DOFI_LOG_E("%s: the fabric's completion queue can't be read, operations "
 				   "stay open: %s",
 				   ia->name, fi_strerror((int)-ret));
-		return false;
+		return 0;
 	}
-	if (fi_cq_readerr(ia->cq, err, 0) != 1)
-		return false;
-	err->err = err->err ? abs(err->err) : FI_EOTHER; /* shm of libfabric 1.17 tells the negative number */
-	return true;
+	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
+		return 0;
+	err.err = err.err ? abs(err.err) : FI_EOTHER; /* shm of libfabric 1.17 tells the negative number */
+	ia->trans->failed(ia, &err);
+	return 1;
+}
+
+#define CQ_BATCH 16
+
+int dofi_reap(struct dofi_ia *ia)
+{
+	const struct dofi_trans_ops *trans = ia->trans;
+	union {
+		struct fi_cq_data_entry data;
+		struct fi_cq_tagged_entry tagged;
+	} entries[CQ_BATCH]; /* room for either, one behind the other */
+	ssize_t n = fi_cq_read(ia->cq, entries, CQ_BATCH);
+	const char *entry = (const char *)entries;
+	size_t size;
+
+	if (DOFI_LIKELY(n <= 0))
+		return n == -FI_EAGAIN ? 0 : reap_error(ia, n);
+	size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
+	for (ssize_t i = 0; i < n; i++, entry += size)
+		trans->completed(ia, (const struct fi_cq_tagged_entry *)(const void *)entry);
+	return (int)n;
 }

@@ -9,6 +9,7 @@
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
+#include "misfit.h"
 #include "note.h"
 #include "orphan.h"
 #include "trans.h"
@@ -109,6 +110,8 @@ static void take_number(struct dofi_srq *srq)
 	dofi_unlock(&ia->obj_lock);
 }
 
+static void retry(struct dofi_stall *stall);
+
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle_p)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
@@ -135,7 +138,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	dofi_lock_init(&srq->lock);
-	dofi_list_init(&srq->stalled_link);
+	srq->stall.retry = retry;
 	srq->pz = pz;
 	srq->max_dtos = (uint32_t)attr->max_recv_dtos;
 	srq->max_iov = (uint16_t)attr->max_recv_iov;
@@ -177,18 +180,9 @@ static void give_up(struct dofi_srq *srq, struct dofi_wr *wr)
 
 static void drop_waiting(struct dofi_srq *srq)
 {
-	struct dofi_engine *e = &srq->obj.ia->engine;
-
 	dofi_lock(&srq->lock);
 	srq->closing = true;
-	dofi_lock(&e->stalled_lock);
-	if (srq->stalled) {
-		dofi_list_del(&srq->stalled_link);
-		atomic_fetch_sub(&srq->obj.ia->nstalled_srqs, 1);
-		atomic_fetch_sub(&e->nstalled, 1);
-		srq->stalled = false;
-	}
-	dofi_unlock(&e->stalled_lock);
+	dofi_stall_end(srq->obj.ia, &srq->stall);
 	while (srq->waiting) {
 		struct dofi_wr *wr = srq->waiting;
 
@@ -311,22 +305,6 @@ static ssize_t post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
 	return ret;
 }
 
-/* The engine gives the fabric what it did not take; srq->lock held. */
-static void stall(struct dofi_srq *srq)
-{
-	struct dofi_engine *e = &srq->obj.ia->engine;
-
-	if (srq->stalled)
-		return;
-	srq->stalled = true;
-	dofi_lock(&e->stalled_lock);
-	dofi_list_add_tail(&srq->obj.ia->stalled_srqs, &srq->stalled_link);
-	dofi_unlock(&e->stalled_lock);
-	atomic_fetch_add(&srq->obj.ia->nstalled_srqs, 1);
-	atomic_fetch_add(&e->nstalled, 1);
-	dofi_wait_kick(srq->obj.ia);
-}
-
 static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	wr->next = NULL;
@@ -335,7 +313,7 @@ static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
 	else
 		srq->waiting = wr;
 	srq->last_waiting = wr;
-	stall(srq);
+	dofi_stall(srq->obj.ia, &srq->stall);
 }
 
 /* The buffer is on the queue, or will be as soon as the fabric has room. False when it never will; srq->lock held. */
@@ -366,41 +344,21 @@ static bool offer_again(struct dofi_srq *srq, struct dofi_wr *wr)
 	return true;
 }
 
-static void retry(struct dofi_srq *srq)
+static void retry(struct dofi_stall *stall)
 {
+	struct dofi_srq *srq = DOFI_CONTAINER(stall, struct dofi_srq, stall);
 	bool raise;
 
 	dofi_lock(&srq->lock);
-	srq->stalled = false;
+	stall->waits = false;
 	while (srq->waiting && offer_again(srq, srq->waiting))
 		;
 	if (srq->waiting)
-		stall(srq);
+		dofi_stall(srq->obj.ia, stall);
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
 	if (raise)
 		raise_watermark(srq);
-}
-
-void dofi_srq_retry_stalled(struct dofi_ia *ia)
-{
-	struct dofi_engine *e = &ia->engine;
-	uint32_t n = atomic_load_explicit(&ia->nstalled_srqs, memory_order_relaxed);
-
-	dofi_assert_held(&e->lock);
-	/* Those that stall again go to the tail: each is tried once. */
-	while (n--) {
-		struct dofi_list *node;
-
-		dofi_lock(&e->stalled_lock);
-		node = dofi_list_pop(&ia->stalled_srqs);
-		dofi_unlock(&e->stalled_lock);
-		if (!node)
-			return;
-		atomic_fetch_sub(&ia->nstalled_srqs, 1);
-		atomic_fetch_sub(&e->nstalled, 1);
-		retry(DOFI_CONTAINER(node, struct dofi_srq, stalled_link));
-	}
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
@@ -437,7 +395,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 }
 
 /* Nobody is to have this message: its buffer waits for the next one (DTO-145). */
-static void take_back(struct dofi_srq *srq, struct dofi_wr *wr)
+void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	bool raise = false;
 
@@ -554,7 +512,7 @@ void dofi_srq_forget_held(struct dofi_ep *ep)
 		struct dofi_wr *wr = ep->held;
 
 		ep->held = wr->next;
-		take_back(wr->srq, wr);
+		dofi_srq_take_back(wr->srq, wr);
 	}
 }
 
@@ -582,25 +540,32 @@ static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *
 		raise_watermark(srq);
 }
 
+/* It, and what waited for it. */
+static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
+	hand_over(srq, ep, wr, err, length, news);
+	dofi_srq_noted(ep);
+}
+
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	struct dofi_srq *srq = wr->srq;
 	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
 	struct dofi_ep *ep = taker(srq, conn);
 
-	if (!ep) {
-		if (status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH && !number)
-			DOFI_LOG_E("%s: a message was longer than the buffer of its SRQ and is "
-				   "lost; this fabric does not tell whose it was; post longer "
-				   "buffers",
-				   srq->obj.ia->name);
-		take_back(srq, wr);
-		return;
-	}
-	if (!err && hold(ep, wr, length, news))
-		return;
-	hand_over(srq, ep, wr, err, length, news);
-	dofi_srq_noted(ep);
+	if (!ep && !number && status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH)
+		dofi_misfit_came(srq, wr);
+	else if (!ep)
+		dofi_srq_take_back(srq, wr);
+	else if (err || !hold(ep, wr, length, news))
+		deliver_in_turn(srq, ep, wr, err, length, news);
+	if (DOFI_UNLIKELY(srq->misfits))
+		dofi_misfit_settle(srq);
+}
+
+void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	hand_over(ep->srq, ep, wr, FI_ETRUNC, 0, 0);
 }
 
 void dofi_srq_noted(struct dofi_ep *ep)

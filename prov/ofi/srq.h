@@ -36,8 +36,11 @@ struct dofi_srq {
 
 	/* Receives that the fabric did not take yet, oldest first. */
 	struct dofi_wr *waiting, *last_waiting;
-	bool stalled; /* in ia->stalled_srqs */
-	struct dofi_list stalled_link;
+	struct dofi_stall stall;
+
+	/* Receives whose message was too long and is nobody's yet (misfit.h); guarded by engine.lock. */
+	struct dofi_wr *misfits;
+	uint32_t nmisfits;
 };
 
 /* The fabric finished a receive of an SRQ; arguments as for dofi_reap_done. engine.lock held. */
@@ -49,8 +52,9 @@ void dofi_srq_noted(struct dofi_ep *ep);
 /* The connection is over: messages that still wait for earlier ones are nobody's. ep->lock held. */
 void dofi_srq_forget_held(struct dofi_ep *ep);
 
-/* Looks after those with receives that the fabric did not take; engine.lock held. */
-void dofi_srq_retry_stalled(struct dofi_ia *ia);
+/* What becomes of a misfit: it is this EP's, and ends its connection; or nobody's, and the buffer waits again. engine.lock held. */
+void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr);
+void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr);
 
 /* A completion of this SRQ was dequeued: its place is free again. */
 void dofi_srq_dequeued(struct dofi_srq *srq);

@@ -17,7 +17,7 @@ enum dofi_trans_id { /* on the wire */
 struct dofi_trans_ops {
 	const char *name; /* "msg", "rdm": what transport= in ia_params says */
 	enum dofi_trans_id id;
-	enum fi_cq_format cq_format;
+	enum fi_cq_format cq_format; /* DATA or TAGGED */
 	bool has_eq;
 	bool numbers; /* news have the message's number: the fabric may complete those of an SRQ in any order */
 	bool cq_has_list; /* the queue's list of descriptors (FI_WAIT_POLLFD) can be relied on */
@@ -73,8 +73,9 @@ struct dofi_trans_ops {
 	/* srq->lock held. As the posts above. */
 	ssize_t (*srq_recv)(struct dofi_srq *srq, struct dofi_wr *wr);
 
-	/* Takes a batch off the CQ and hands it to dofi_reap_done; engine.lock held. 0 when the queue is empty. */
-	int (*reap)(struct dofi_ia *ia);
+	/* What the CQ gave goes to dofi_reap_done; engine.lock held. Of the format DATA an entry ends before its tag. */
+	void (*completed)(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry);
+	void (*failed)(struct dofi_ia *ia, struct fi_cq_err_entry *err); /* err->err is positive */
 	/* The transport's own events, apart from completions; engine.lock held. Events handled. */
 	int (*poll_events)(struct dofi_ia *ia);
 };

@@ -293,7 +293,7 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 }
 
 /* A peer's write took this receive: its immediate data are noted about it, as if a note had gone before. */
-static void immediate_arrived(const struct fi_cq_data_entry *entry)
+static void immediate_arrived(const struct fi_cq_tagged_entry *entry)
 {
 	struct dofi_wr *wr = entry->op_context;
 
@@ -303,7 +303,7 @@ static void immediate_arrived(const struct fi_cq_data_entry *entry)
 	dofi_reap_done(wr, 0, entry->len, 0, 0);
 }
 
-static void completed(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
+static void msg_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	const struct dofi_wr *wr = entry->op_context;
 	uint32_t number = 0, news = 0;
@@ -363,32 +363,16 @@ static int verbs_error(const struct fi_cq_err_entry *err)
 	}
 }
 
-static int reap_error(struct dofi_ia *ia, ssize_t ret)
+static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
-	struct fi_cq_err_entry err = {0};
 	uint32_t number = 0, news = 0;
 
-	if (!dofi_reap_error(ia, ret, &err))
-		return 0;
-	if (err.err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
-		err.err = verbs_error(&err);
-	if (err.flags & FI_REMOTE_CQ_DATA)
-		decode(ia, err.data, &number, &news);
-	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err, err.len, number, news);
-	return 1;
-}
-
-static int msg_reap(struct dofi_ia *ia)
-{
-	struct fi_cq_data_entry entries[DOFI_CQ_BATCH];
-	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
-
-	if (n <= 0)
-		return reap_error(ia, n);
-	for (ssize_t i = 0; i < n; i++)
-		completed(ia, &entries[i]);
-	return (int)n;
+	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
+		err->err = verbs_error(err);
+	if (err->flags & FI_REMOTE_CQ_DATA)
+		decode(ia, err->data, &number, &news);
+	if (err->op_context)
+		dofi_reap_done(err->op_context, err->err, err->len, number, news);
 }
 
 /* --- posts --- */
@@ -417,10 +401,10 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 
 static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->obj.ia->has_data;
+	return (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited && ep->obj.ia->has_data;
 }
 
-static ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data, bool solicited)
+static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data, bool solicited)
 {
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
@@ -533,6 +517,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,
 	.srq_recv = msg_srq_recv,
-	.reap = msg_reap,
+	.completed = msg_completed,
+	.failed = msg_failed,
 	.poll_events = msg_poll_events,
 };

@@ -547,7 +547,7 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
 		greeted(ia, post->note.number);
 }
 
-static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
+static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
@@ -567,27 +567,10 @@ static void completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry
 	post_or_leave(ia, wr);
 }
 
-static int reap_error(struct dofi_ia *ia, ssize_t ret)
+static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
-	struct fi_cq_err_entry err = {0};
-
-	if (!dofi_reap_error(ia, ret, &err))
-		return 0;
-	if (err.op_context)
-		dofi_reap_done(err.op_context, err.err, err.len, number_of(ia, err.tag, err.flags, err.data), 0);
-	return 1;
-}
-
-static int rdm_reap(struct dofi_ia *ia)
-{
-	struct fi_cq_tagged_entry entries[DOFI_CQ_BATCH];
-	ssize_t n = fi_cq_read(ia->cq, entries, DOFI_CQ_BATCH);
-
-	if (n <= 0)
-		return reap_error(ia, n);
-	for (ssize_t i = 0; i < n; i++)
-		completed(ia, &entries[i]);
-	return (int)n;
+	if (err->op_context)
+		dofi_reap_done(err->op_context, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
 }
 
 /* --- posts --- */
@@ -614,7 +597,7 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 
 static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
 	void **desc = dofi_wr_desc(&ep->req, wr);
 	uint32_t total = dofi_credit_total(ep);
@@ -760,6 +743,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,
 	.srq_recv = rdm_srq_recv,
-	.reap = rdm_reap,
+	.completed = rdm_completed,
+	.failed = rdm_failed,
 	.poll_events = rdm_poll_events,
 };

@@ -29,6 +29,8 @@ enum dofi_msg_type {
 	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
 	DOFI_MSG_DONE,	      /* answer to INVALIDATE */
 	DOFI_MSG_GOODBYE,     /* the whole IA leaves in order */
+	DOFI_MSG_COUNT,	      /* how many messages have you sent? */
+	DOFI_MSG_COUNTED,     /* answer to COUNT */
 	DOFI_MSG_TYPES
 };
 
@@ -55,10 +57,10 @@ struct dofi_msg {
 	uint32_t dst, src;   /* connection ids of receiver and sender; 0: not known yet */
 	uint64_t conn_qual;  /* REQUEST */
 	uint64_t port_qual;  /* REQUEST: the active EP's local qualifier */
-	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE, DONE: its number */
+	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE, DONE, COUNT, COUNTED: its number */
 	uint32_t read_in, read_out;
 	uint32_t pz;	     /* number of the EP's protection zone */
-	uint32_t data;	     /* a count: receives posted, messages received */
+	uint32_t data;	     /* a count: receives posted, messages received or sent */
 	uint32_t srq;	     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
 	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox */
 	uint32_t private_size;

@@ -47,10 +47,10 @@ static ssize_t take_letter(struct dofi_ep *from, const void *letter, size_t size
 
 static const struct dofi_trans_ops with_letters = {.letter = take_letter}, without;
 
-struct dofi_conn *dofi_conn_by_id(struct dofi_ia *of, uint32_t id)
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *of, uint32_t id)
 {
 	ck_assert_ptr_eq(of, &ia);
-	return id == OURS ? &conn : NULL;
+	return id == OURS && conn.phase != DOFI_CONN_OVER ? conn.ep : NULL;
 }
 
 void dofi_ep_issue(struct dofi_ep *of)
