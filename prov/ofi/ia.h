@@ -77,6 +77,7 @@ struct dofi_ia {
 	bool credits; /* messages wait for the peer's receives */
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
+	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;
