@@ -84,9 +84,9 @@ struct dofi_rdm {
 
 /* --- the endpoint --- */
 
-static void free_peer(struct peer *peer)
+static void free_peer(struct dofi_ia *ia, struct peer *peer)
 {
-	dofi_bell_part(&peer->bell);
+	dofi_bell_part(ia, &peer->bell);
 	free(peer);
 }
 
@@ -199,7 +199,7 @@ static void rdm_close(struct dofi_ia *ia)
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
-		free_peer(DOFI_CONTAINER(node, struct peer, link));
+		free_peer(ia, DOFI_CONTAINER(node, struct peer, link));
 	fi_close(&rdm->av->fid);
 	free(rdm);
 	ia->rdm = NULL;
@@ -295,7 +295,7 @@ static void forget_idle_peers(struct dofi_ia *ia)
 			continue;
 		fi_av_remove(ia->rdm->av, &peer->addr, 1, 0);
 		dofi_list_del(&peer->link);
-		free_peer(peer);
+		free_peer(ia, peer);
 	}
 }
 
