@@ -110,6 +110,7 @@ struct dofi_ia {
 	uint32_t ndrains;
 	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
 	uint32_t nleft;
+	struct dofi_lock mr_lock; /* one registration begins or ends at a time */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_bell bell;

@@ -195,7 +195,7 @@ static void rdm_close(struct dofi_ia *ia)
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
 	if (rdm->notes_mr)
-		fi_close(&rdm->notes_mr->fid);
+		dofi_mr_close(ia, rdm->notes_mr);
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
