@@ -119,8 +119,6 @@ static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	return 0;
 }
 
-static int msg_poll_events(struct dofi_ia *ia);
-
 static int msg_connect(struct dofi_conn *conn)
 {
 	struct dofi_hello *peer = &conn->chan->peer;
@@ -144,12 +142,6 @@ static int msg_connect(struct dofi_conn *conn)
 		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
-	/*
-	 * Making an endpoint takes long on a device, which waits for the peer's address meanwhile, and many may be made in a
-	 * row: those before this one go on first, so that their peers have something to do, too.
-	 */
-	if (!ret)
-		msg_poll_events(conn->ia);
 out:
 	fi_freeinfo(info);
 	return ret;
