@@ -329,11 +329,18 @@ static int take_peer(struct dofi_conn *conn)
 
 /* --- connections --- */
 
-/* The peer may sleep where nothing else tells it. */
+/* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
 static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
 {
-	if (ep->bell && !ret)
-		dofi_bell_ring_sleeper(ep->obj.ia, ep->bell);
+	struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->bell && !ret) {
+		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
+		dofi_bell_ring_sleeper(ia, ep->bell);
+		/* Behind the bell's barrier. */
+		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
+			dofi_wait_kick(ia);
+	}
 	return ret;
 }
 

@@ -150,7 +150,7 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_
 	struct dofi_wait *w = &ia->wait;
 	uint64_t now = dofi_now(), blind;
 
-	if (handled != w->nap_rounds || !w->nap_ns) {
+	if (handled != w->nap_rounds || !w->nap_ns || atomic_exchange(&w->posted, false)) {
 		w->nap_ns = first_ns;
 		w->quiet_since = now;
 	} else if (w->nap_ns <= longest_ns / 2) {
@@ -172,6 +172,18 @@ static uint64_t longest_nap(const struct dofi_ia *ia)
 	return quiet < LONGEST_RUNG_NAP_NS ? quiet : LONGEST_RUNG_NAP_NS;
 }
 
+/* Who posts stores that it did, then looks whether the nap is deep; here it is the other way round. */
+static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
+{
+	uint64_t until = nap_until(ia, deadline, FIRST_NAP_NS, longest_nap(ia));
+	struct dofi_wait *w = &ia->wait;
+
+	if (w->nap_ns <= BLIND_SLEEP_NS)
+		return until;
+	atomic_store(&w->deep, true);
+	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS) : until;
+}
+
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 {
 	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
@@ -182,7 +194,7 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
 		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
 	if (ia->cq_wait == FI_WAIT_NONE)
-		return nap_until(ia, deadline, FIRST_NAP_NS, longest_nap(ia));
+		return doze_until(ia, deadline);
 	/*
 	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
 	 * room in its socket, or has left a message in its own buffers.
@@ -331,6 +343,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	if (atomic_load(bell) == seen && dofi_wait_arm(ia, true))
 		ret = sleep_on_fds(ia, deadline, sigmask);
 	atomic_store(&w->asleep, false);
+	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
 	unmark(ia);
 	return ret;
 }
