@@ -92,22 +92,27 @@ static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
 	if (peer->mark != &awake || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || (size_t)st.st_size < size)
 		return;
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (page != MAP_FAILED)
+	if (page != MAP_FAILED) {
 		peer->mark = page;
+		atomic_fetch_sub(&ia->bell.deaf, 1);
+	}
 	show_mark(ia, peer);
 }
 
 void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid)
 {
 	peer->mark = &awake;
+	atomic_fetch_add(&ia->bell.deaf, 1);
 	memcpy(peer->uuid, uuid, sizeof(peer->uuid));
 	if (ia->bell.mark)
 		show_mark(ia, peer);
 }
 
-void dofi_bell_part(struct dofi_bell_peer *peer)
+void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer)
 {
-	if (peer->mark != &awake)
+	if (peer->mark == &awake)
+		atomic_fetch_sub(&ia->bell.deaf, 1);
+	else
 		munmap((void *)(uintptr_t)peer->mark, (size_t)sysconf(_SC_PAGESIZE));
 	peer->mark = &awake;
 }

@@ -21,6 +21,7 @@ struct dofi_bell {
 	struct dofi_fd socket;
 	int mark_fd;
 	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
+	_Atomic uint32_t deaf;	/* peers whose mark has not come: they may not see ours either */
 };
 
 /* What a peer's mark is to us. Belongs to the transport's idea of the peer. */
@@ -38,7 +39,7 @@ bool dofi_bell_mark(struct dofi_ia *ia, bool asleep);
 
 /* engine.lock held. */
 void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid);
-void dofi_bell_part(struct dofi_bell_peer *peer);
+void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer);
 
 void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer);
 

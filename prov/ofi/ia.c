@@ -498,6 +498,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->eq_fd = -1;
 	atomic_store(&ia->next_key, 1);
 	dofi_lock_init(&ia->obj_lock);
+	dofi_lock_init(&ia->mr_lock);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {
 		dofi_list_init(&ia->objects[i]);
 		dofi_list_init(&ia->doomed[i]);
@@ -513,6 +514,7 @@ static void free_ia(struct dofi_ia *ia)
 {
 	if (ia->info)
 		fi_freeinfo(ia->info);
+	dofi_lock_fini(&ia->mr_lock);
 	dofi_lock_fini(&ia->obj_lock);
 	dofi_obj_free(&ia->obj, DAT_HANDLE_TYPE_IA);
 }
@@ -541,6 +543,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);
+	ia->fences_reads = dofi_fences_reads(ia->info);
 	ia->credits = dofi_credit_needed(ia->info);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;

@@ -77,6 +77,7 @@ struct dofi_ia {
 	bool credits; /* messages wait for the peer's receives */
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
+	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;
@@ -109,6 +110,7 @@ struct dofi_ia {
 	uint32_t ndrains;
 	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
 	uint32_t nleft;
+	struct dofi_lock mr_lock; /* one registration begins or ends at a time */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_bell bell;

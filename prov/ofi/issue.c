@@ -10,6 +10,7 @@
 #include "letter.h"
 #include "log.h"
 #include "note.h"
+#include "rma.h"
 #include "trans.h"
 
 #include <rdma/fi_errno.h>
@@ -146,9 +147,17 @@ static inline bool is_special(const struct dofi_ep *ep, const struct dofi_wr *wr
 	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) || dofi_op_is_noted(wr->op);
 }
 
+/* The fabric does it, for what is one operation of its own with something to move. */
+static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->obj.ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov;
+}
+
 static enum verdict special_may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	if (ep->binding || ((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads))
+	if (ep->binding)
+		return WAIT;
+	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
 		return WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))

@@ -7,7 +7,7 @@
  *   srq->lock     receive pool
  *   evd->lock     event ring
  *   cno->lock     trigger
- *   leaves        ia->obj_lock, rmr->lock, ctxtab.lock, slab locks
+ *   leaves        ia->obj_lock, ia->mr_lock, rmr->lock, ctxtab.lock, slab locks
  *   wait.lock     the bells, which may be rung under any other
  *
  * A post takes ep->lock only. Consumer code (CNO agents) runs with none held.

@@ -61,6 +61,9 @@ struct dofi_rmr {
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 
+/* Ends one; 0 or a negative libfabric error, and then it leaks. */
+int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr);
+
 /* After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit. */
 const char *dofi_mr_limit(void);
 

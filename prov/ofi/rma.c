@@ -4,7 +4,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_rma.h>
 
-/* A read that is not to overtake what was written before it. */
+/* A read that is not to overtake what was written, or read, before it. */
 static ssize_t read_fenced(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t niov, uint64_t raddr,
 			   uint64_t rkey, void *context)
 {
@@ -32,7 +32,7 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
-	if (ep->unfenced)
+	if (ep->unfenced || dofi_fenced(ep, wr))
 		return read_fenced(ep, wr->iov, desc, wr->niov, wr->faddr, wr->rkey, wr);
 	if (wr->niov == 1)
 		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
@@ -69,6 +69,8 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	/* A later Send waits for this write's completion, so that has to mean: it is in the peer's memory. */
 	if (ep->obj.ia->order == DOFI_HOLD)
 		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
+	if (dofi_fenced(ep, wr))
+		return write_message(ep, wr, FI_FENCE, 0);
 	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
 		return inject_write(ep, wr);
 	if (wr->niov == 1)

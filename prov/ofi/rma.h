@@ -26,6 +26,12 @@ static inline ssize_t dofi_injected(struct dofi_wr *wr, ssize_t ret)
 	return ret;
 }
 
+/* Earlier reads have to be complete first. */
+static inline bool dofi_fenced(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return DOFI_UNLIKELY((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads);
+}
+
 ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);

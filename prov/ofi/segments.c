@@ -57,7 +57,7 @@ int dofi_bounces_init(struct dofi_ia *ia)
 static void deregister(struct slab *slab)
 {
 	if (slab->mr)
-		fi_close(&slab->mr->fid);
+		dofi_mr_close(slab->ia, slab->mr);
 	slab->mr = NULL;
 }
 

@@ -674,6 +674,12 @@ bool dofi_has_immediates(const struct fi_info *info)
 	       info->domain_attr->cq_data_size >= sizeof(uint32_t);
 }
 
+/* InfiniBand's own fence, which libfabric passes on without a capability that says so. */
+bool dofi_fences_reads(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC;
+}
+
 bool dofi_reads_overtake(const struct fi_info *info)
 {
 	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW);

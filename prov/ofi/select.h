@@ -40,6 +40,8 @@ enum dofi_order dofi_order_of(const struct fi_info *info);
 bool dofi_has_data(const struct fi_info *info);
 bool dofi_has_queues(const struct fi_info *info); /* of a device, for each connection */
 uint64_t dofi_inject_max(const struct fi_info *info); /* bytes that are sent without a completion; 0: none */
+/* FI_FENCE makes an operation wait for the reads before it. */
+bool dofi_fences_reads(const struct fi_info *info);
 /* A write can have completion data of 32 bits, and takes a receive of the peer then. */
 bool dofi_has_immediates(const struct fi_info *info);
 /* Whether an RDMA read may miss what an earlier write brings. */

@@ -369,8 +369,10 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 
 /* --- posts --- */
 
-static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited)
+/* A send that needs more than plain arguments. */
+static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
 {
+	uint64_t flags = FI_COMPLETION | (with_data ? FI_REMOTE_CQ_DATA : 0) | (dofi_fenced(ep, wr) ? FI_FENCE : 0);
 	uint32_t total = dofi_credit_total(ep);
 	struct fi_msg msg = {
 		.msg_iov = wr->iov,
@@ -383,10 +385,10 @@ static ssize_t send_with_data(struct dofi_ep *ep, struct dofi_wr *wr, bool solic
 
 	/* verbs looks at the first descriptor also where there is none. */
 	if (wr->niov)
-		ret = fi_sendmsg(ep->fep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION);
+		ret = fi_sendmsg(ep->fep, &msg, flags);
 	else
 		ret = fi_senddata(ep->fep, NULL, 0, NULL, msg.data, FI_ADDR_UNSPEC, wr);
-	if (!ret)
+	if (!ret && with_data)
 		ep->announced = total;
 	return ret;
 }
@@ -416,8 +418,8 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (dofi_may_inject(ep, wr))
 		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, with_data, solicited));
-	if (with_data)
-		return send_with_data(ep, wr, solicited);
+	if (with_data || dofi_fenced(ep, wr))
+		return send_message(ep, wr, with_data, solicited);
 	if (wr->niov == 1)
 		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)

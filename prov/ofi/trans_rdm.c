@@ -84,9 +84,9 @@ struct dofi_rdm {
 
 /* --- the endpoint --- */
 
-static void free_peer(struct peer *peer)
+static void free_peer(struct dofi_ia *ia, struct peer *peer)
 {
-	dofi_bell_part(&peer->bell);
+	dofi_bell_part(ia, &peer->bell);
 	free(peer);
 }
 
@@ -195,11 +195,11 @@ static void rdm_close(struct dofi_ia *ia)
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
 	if (rdm->notes_mr)
-		fi_close(&rdm->notes_mr->fid);
+		dofi_mr_close(ia, rdm->notes_mr);
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
 	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
-		free_peer(DOFI_CONTAINER(node, struct peer, link));
+		free_peer(ia, DOFI_CONTAINER(node, struct peer, link));
 	fi_close(&rdm->av->fid);
 	free(rdm);
 	ia->rdm = NULL;
@@ -295,7 +295,7 @@ static void forget_idle_peers(struct dofi_ia *ia)
 			continue;
 		fi_av_remove(ia->rdm->av, &peer->addr, 1, 0);
 		dofi_list_del(&peer->link);
-		free_peer(peer);
+		free_peer(ia, peer);
 	}
 }
 
@@ -329,11 +329,18 @@ static int take_peer(struct dofi_conn *conn)
 
 /* --- connections --- */
 
-/* The peer may sleep where nothing else tells it. */
+/* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
 static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
 {
-	if (ep->bell && !ret)
-		dofi_bell_ring_sleeper(ep->obj.ia, ep->bell);
+	struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->bell && !ret) {
+		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
+		dofi_bell_ring_sleeper(ia, ep->bell);
+		/* Behind the bell's barrier. */
+		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
+			dofi_wait_kick(ia);
+	}
 	return ret;
 }
 

@@ -23,6 +23,9 @@
 #define FIRST_LIST_NAP_NS   32000000u
 #define LONGEST_LIST_NAP_NS 256000000u
 #define BLIND_SLEEP_NS 1000000u
+/* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
+#define LONGEST_RUNG_NAP_NS 32000000u
+#define QUIET_PARTS 16
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
 #define OURS 2u
@@ -145,15 +148,40 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_
 {
 	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
 	struct dofi_wait *w = &ia->wait;
-	uint64_t blind;
+	uint64_t now = dofi_now(), blind;
 
-	if (handled != w->nap_rounds || !w->nap_ns)
+	if (handled != w->nap_rounds || !w->nap_ns || atomic_exchange(&w->posted, false)) {
 		w->nap_ns = first_ns;
-	else if (w->nap_ns <= longest_ns / 2)
+		w->quiet_since = now;
+	} else if (w->nap_ns <= longest_ns / 2) {
 		w->nap_ns *= 2;
+	}
 	w->nap_rounds = handled;
-	blind = dofi_now() + w->nap_ns;
+	blind = now + w->nap_ns;
 	return blind < deadline ? blind : deadline;
+}
+
+/* A peer need not ring for what its fabric answers by itself, so that comes late, but not by much of the time that it took. */
+static uint64_t longest_nap(const struct dofi_ia *ia)
+{
+	const struct dofi_wait *w = &ia->wait;
+	uint64_t quiet = (dofi_now() - w->quiet_since) / QUIET_PARTS;
+
+	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) || quiet < BLIND_SLEEP_NS)
+		return BLIND_SLEEP_NS;
+	return quiet < LONGEST_RUNG_NAP_NS ? quiet : LONGEST_RUNG_NAP_NS;
+}
+
+/* Who posts stores that it did, then looks whether the nap is deep; here it is the other way round. */
+static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
+{
+	uint64_t until = nap_until(ia, deadline, FIRST_NAP_NS, longest_nap(ia));
+	struct dofi_wait *w = &ia->wait;
+
+	if (w->nap_ns <= BLIND_SLEEP_NS)
+		return until;
+	atomic_store(&w->deep, true);
+	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS) : until;
 }
 
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
@@ -162,9 +190,11 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 
 	if (timer < deadline)
 		deadline = timer;
-	if (ia->cq_wait == FI_WAIT_NONE || atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
+	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
 		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return doze_until(ia, deadline);
 	/*
 	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
 	 * room in its socket, or has left a message in its own buffers.
@@ -313,6 +343,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	if (atomic_load(bell) == seen && dofi_wait_arm(ia, true))
 		ret = sleep_on_fds(ia, deadline, sigmask);
 	atomic_store(&w->asleep, false);
+	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
 	unmark(ia);
 	return ret;
 }

@@ -74,9 +74,9 @@ static void setup(void)
 static void teardown(void)
 {
 	if (a.knows)
-		dofi_bell_part(&a.peer);
+		dofi_bell_part(&a.ia, &a.peer);
 	if (b.knows)
-		dofi_bell_part(&b.peer);
+		dofi_bell_part(&b.ia, &b.peer);
 	dofi_bell_close(&a.ia);
 	dofi_bell_close(&b.ia);
 }
@@ -135,6 +135,25 @@ START_TEST(the_first_mark_is_lost)
 }
 END_TEST
 
+/* Naps get long only where every peer rings. */
+START_TEST(who_is_deaf)
+{
+	meet(&a, &b);
+	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 1);
+	meet(&b, &a);
+	look(&a);
+	look(&b);
+	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
+	ck_assert_uint_eq(atomic_load(&b.ia.bell.deaf), 0);
+	dofi_bell_part(&a.ia, &a.peer);
+	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
+	meet(&a, &b);
+	dofi_bell_part(&a.ia, &a.peer); /* that never answered */
+	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
+	a.knows = false;
+}
+END_TEST
+
 START_TEST(who_sleeps_is_rung_for)
 {
 	meet_both();
@@ -184,7 +203,7 @@ START_TEST(fabrics_with_a_descriptor_have_none)
 	dofi_bell_meet(&other, &peer, a.ia.cm.uuid);
 	ck_assert(!has_mail(&a));
 	ck_assert_uint_eq(atomic_load(peer.mark), 0);
-	dofi_bell_part(&peer);
+	dofi_bell_part(&other, &peer);
 	dofi_bell_close(&other);
 }
 END_TEST
@@ -286,6 +305,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, marks_are_seen);
 	tcase_add_test(tc, the_first_mark_is_lost);
+	tcase_add_test(tc, who_is_deaf);
 	tcase_add_test(tc, who_sleeps_is_rung_for);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
