@@ -232,6 +232,7 @@ static void fill(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *p
 	part->ep = ep;
 	part->op = DOFI_OP_PART;
 	part->state = DOFI_WR_ISSUED;
+	part->flags = 0;
 	part->split = 0;
 	part->niov = niov;
 	part->rctx = ep->req.issue;

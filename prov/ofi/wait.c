@@ -153,8 +153,8 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_
 	if (handled != w->nap_rounds || !w->nap_ns || atomic_exchange(&w->posted, false)) {
 		w->nap_ns = first_ns;
 		w->quiet_since = now;
-	} else if (w->nap_ns <= longest_ns / 2) {
-		w->nap_ns *= 2;
+	} else {
+		w->nap_ns = 2 * w->nap_ns < longest_ns ? 2 * w->nap_ns : longest_ns;
 	}
 	w->nap_rounds = handled;
 	blind = now + w->nap_ns;
