@@ -6,6 +6,7 @@ unit_tests = \
 	%D%/unit/check_bell \
 	%D%/unit/check_cno1 %D%/unit/check_cno2 \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
+	%D%/unit/check_conn \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
@@ -23,6 +24,7 @@ unit_tests = \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
+	%D%/unit/check_wait \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fabric_tests = %D%/fabric/check_fabric
@@ -238,6 +240,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_check_select_LDADD = $(p2_libs)
 
+%C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
+%C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_conn_LDADD = $(p2_libs)
+%C%_unit_check_wait_SOURCES = %D%/unit/check_wait.c $(t_headers)
+%C%_unit_check_wait_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_wait_LDADD = $(p2_libs)
 %C%_unit_check_timer_SOURCES = %D%/unit/check_timer.c $(t_headers)
 %C%_unit_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_timer_LDADD = $(p2_libs)

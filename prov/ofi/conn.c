@@ -222,9 +222,22 @@ static void push_event(struct dofi_ep *ep, uint32_t number, uint32_t private_siz
 
 /* --- the end --- */
 
+/* Before there is a path the EP still has the count of its former connection. */
+uint32_t dofi_conn_sent(const struct dofi_conn *conn)
+{
+	uint32_t sent;
+
+	if (!conn->path_made)
+		return 0;
+	dofi_lock(&conn->ep->lock);
+	sent = conn->ep->nsent;
+	dofi_unlock(&conn->ep->lock);
+	return sent;
+}
+
 static void say_bye(struct dofi_conn *conn, enum dofi_reason reason)
 {
-	struct dofi_msg msg = {.type = DOFI_MSG_BYE, .reason = (uint8_t)reason, .data = conn->ep->nsent};
+	struct dofi_msg msg = {.type = DOFI_MSG_BYE, .reason = (uint8_t)reason, .data = dofi_conn_sent(conn)};
 
 	dofi_conn_tell(conn, &msg);
 }

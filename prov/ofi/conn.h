@@ -115,6 +115,9 @@ void dofi_conn_forget_bind(struct dofi_ep *ep);
 /* The engine's part of it: asks the peers to forget what the bind replaced. engine.lock and ep->lock held. */
 void dofi_conn_ask_for_bind(struct dofi_ep *ep);
 
+/* Messages of ours that the fabric was given in this connection. engine.lock held. */
+uint32_t dofi_conn_sent(const struct dofi_conn *conn);
+
 /* Fills in whom the message concerns, and sends it if the peer can be reached. engine.lock held. */
 void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg);
 

@@ -108,13 +108,8 @@ void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
 
 void dofi_misfit_asked(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED, .token = msg->token};
+	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED, .token = msg->token, .data = dofi_conn_sent(conn)};
 
-	if (!conn->ep)
-		return;
-	dofi_lock(&conn->ep->lock);
-	answer.data = conn->ep->nsent;
-	dofi_unlock(&conn->ep->lock);
 	dofi_conn_tell(conn, &answer);
 }
 
