@@ -115,12 +115,13 @@ static int register_with(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, st
 static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 {
 	struct dofi_engine *e = &lmr->obj.ia->engine;
-	int ret = 0;
+	int ret;
 
+	if (!mr->fid)
+		return;
 	/* No round may look for a peer's key meanwhile: see dofi_mr_close. */
 	dofi_lock(&e->lock);
-	if (mr->fid)
-		ret = dofi_mr_close(lmr->obj.ia, mr->fid);
+	ret = dofi_mr_close(lmr->obj.ia, mr->fid);
 	dofi_unlock(&e->lock);
 	if (ret)
 		DOFI_LOG_E("%s: the registration of %llu bytes at 0x%llx can't be closed, so peers "
