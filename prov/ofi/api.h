@@ -114,16 +114,10 @@ static inline void unfold_connection(const struct dofi_event *event, DAT_CONNECT
 	out->private_data = (DAT_PVOID)(uintptr_t)event->conn.private_data;
 }
 
-/* What is the same in both generations; the caller adds its own for DTOs and CRs. */
-static inline void unfold_common(const struct dofi_event *event, struct dofi_evd *evd,
-				 DAT_EVENT *out)
+/* All but DTOs. */
+DOFI_ASIDE static void unfold_other(const struct dofi_event *event, DAT_EVENT *out)
 {
-	out->event_number = (DAT_EVENT_NUMBER)event->number;
-	out->evd_handle = evd;
 	switch (event->number) {
-	case DAT_DTO_COMPLETION_EVENT:
-		unfold_dto(event, &out->event_data.dto_completion_event_data);
-		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT:
 		unfold_rmr(event, &out->event_data.rmr_completion_event_data);
 		break;
@@ -145,6 +139,17 @@ static inline void unfold_common(const struct dofi_event *event, struct dofi_evd
 		unfold_connection(event, &out->event_data.connect_event_data);
 		break;
 	}
+}
+
+/* What is the same in both generations; the caller adds its own for DTOs and CRs. */
+DOFI_INLINE void unfold_common(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
+{
+	out->event_number = (DAT_EVENT_NUMBER)event->number;
+	out->evd_handle = evd;
+	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT))
+		unfold_dto(event, &out->event_data.dto_completion_event_data);
+	else
+		unfold_other(event, out);
 }
 
 #endif

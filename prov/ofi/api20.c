@@ -10,7 +10,7 @@
 
 /* --- events --- */
 
-static void unfold_extension(const struct dofi_event *event, DAT_EVENT *out)
+DOFI_ASIDE static void unfold_extension(const struct dofi_event *event, DAT_EVENT *out)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
 
@@ -26,9 +26,9 @@ static void unfold_extension(const struct dofi_event *event, DAT_EVENT *out)
 void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
 {
 	unfold_common(event, evd, out);
-	if (event->ext)
+	if (DOFI_UNLIKELY(event->ext))
 		unfold_extension(event, out);
-	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext) {
+	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT || event->ext)) {
 		out->event_data.dto_completion_event_data.operation = (DAT_DTOS)event->op;
 		out->event_data.dto_completion_event_data.rmr_context =
 			event->op == DOFI_OP_RECV_INVALIDATE ? event->dto.immediate : 0;

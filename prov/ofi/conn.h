@@ -101,9 +101,9 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 void dofi_conn_leave(struct dofi_conn *conn);
 
 /* reap.c, ep->lock held: first message came, so the peer is up: raise ESTABLISHED before its completion. */
-void dofi_conn_established(struct dofi_ep *ep);
+DOFI_COLD void dofi_conn_established(struct dofi_ep *ep);
 /* reap.c: the request ring ran empty in DISCONNECT_PENDING, or the final sync ended, or the receive ring ran empty. */
-void dofi_conn_drained(struct dofi_ep *ep);
+DOFI_COLD void dofi_conn_drained(struct dofi_ep *ep);
 
 /* issue.c, engine.lock held: all that the peer sent before its goodbye has come. */
 void dofi_conn_last_message(struct dofi_conn *conn);

@@ -124,7 +124,7 @@ DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, const struct dofi_event *
  * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then the event is lost, the overflow
  * has been reported on the asynchronous EVD, and the caller breaks the EP concerned.
  */
-struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
+DOFI_COLD struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
 static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
 {
 	dofi_lock(&evd->lock);

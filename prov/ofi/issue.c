@@ -26,7 +26,7 @@ void dofi_ep_stall(struct dofi_ep *ep)
 }
 
 /* Ends a request on our own account; the engine breaks the connection. */
-static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
+DOFI_COLD static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
 {
 	if (wr->split)
 		dofi_parts_sever(ep, wr);
@@ -37,7 +37,7 @@ static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STAT
 }
 
 /* The path is going down: mostly its event says how. The flush ends what is queued. */
-static void refuse(struct dofi_ep *ep)
+DOFI_COLD static void refuse(struct dofi_ep *ep)
 {
 	ep->refused = true;
 	dofi_ep_stall(ep);
@@ -94,7 +94,7 @@ static bool is_grave(const struct dofi_ctx *ctx)
 	return ctx->context && !ctx->privileges;
 }
 
-static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
 
@@ -153,7 +153,7 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ep->obj.ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov;
 }
 
-static enum verdict special_may_start(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static enum verdict special_may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding)
 		return WAIT;
@@ -195,7 +195,7 @@ DOFI_INLINE enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* More segments than the fabric takes: of a message afterwards there is one. */
-static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
@@ -210,7 +210,7 @@ static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* Other than a Send. */
-static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	ssize_t ret = 0;
@@ -276,7 +276,7 @@ static void ended_at_once(struct dofi_ep *ep)
 }
 
 /* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
-static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_COLD static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->req.head != ep->req.issue)
 		return;
@@ -286,7 +286,7 @@ static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* The fabric did not take what was posted. */
-static void put_off(struct dofi_ep *ep, ssize_t ret)
+DOFI_COLD static void put_off(struct dofi_ep *ep, ssize_t ret)
 {
 	if (ret == -FI_EAGAIN) {
 		DOFI_COUNT(ep, EP_AGAIN, 1);

@@ -49,8 +49,8 @@ struct dofi_lock { /* all zero: free */
 };
 
 /* lock.c: the ways through the kernel. */
-void dofi_lock_await(struct dofi_lock *l);
-void dofi_lock_wake(struct dofi_lock *l);
+DOFI_COLD void dofi_lock_await(struct dofi_lock *l);
+DOFI_COLD void dofi_lock_wake(struct dofi_lock *l);
 
 static inline void dofi_lock_init(struct dofi_lock *l)
 {

@@ -26,7 +26,7 @@ void dofi_log_fabric(const char *word);
 /*
  * One line: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
  */
-void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
+DOFI_COLD void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Text of several lines that was asked for, whatever the level is. */

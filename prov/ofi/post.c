@@ -171,7 +171,7 @@ static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 	return commit(ep, &ep->req, wr, wr->op, dofi_ep_issue_requests);
 }
 
-static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
+DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
 	dofi_unlock(&ep->lock);
 	return why;

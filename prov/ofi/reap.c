@@ -36,7 +36,7 @@ static bool is_noted(const struct dofi_wr *wr)
 }
 
 /* What the events of some operations say beside the rest. */
-static void specify(struct dofi_wr *wr, struct dofi_event *event)
+DOFI_ASIDE static void specify(struct dofi_wr *wr, struct dofi_event *event)
 {
 	if (wr->op == DOFI_OP_BIND) {
 		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
@@ -72,7 +72,7 @@ DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *
 	dofi_evd_end(evd, event, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
-DOFI_INLINE void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
+static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
 {
 	while (ring->head != ring->tail) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
@@ -155,7 +155,7 @@ static bool given_back(struct dofi_ep *ep, int err)
 	}
 }
 
-static void fail_path(struct dofi_ep *ep, int err)
+DOFI_COLD static void fail_path(struct dofi_ep *ep, int err)
 {
 	DOFI_LOG_I("%s: an operation failed and breaks its connection: %s", ep->obj.ia->name,
 		   fi_strerror(err));
@@ -163,7 +163,7 @@ static void fail_path(struct dofi_ep *ep, int err)
 	dofi_ep_stall(ep);
 }
 
-static void peeked(struct dofi_ep *ep, int err)
+DOFI_ASIDE static void peeked(struct dofi_ep *ep, int err)
 {
 	struct dofi_ctx *ctx = &ep->rcache[ep->aux_ctx % DOFI_RCACHE_SIZE];
 
@@ -178,7 +178,7 @@ static void peeked(struct dofi_ep *ep, int err)
 }
 
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
-static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	bool back = given_back(ep, err);
 
@@ -194,7 +194,7 @@ static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 }
 
 /* The message that the latest note was about. */
-static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_note note = dofi_note_take(ep, &wr->status);
 
@@ -280,7 +280,7 @@ DOFI_INLINE void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint6
 }
 
 /* The receives that are of no EP; one for grants is given back as the endpoint closes. */
-static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	if (wr->op == DOFI_OP_SRQ_RECV)
 		dofi_srq_done(wr, err, length, number, news);
@@ -298,7 +298,7 @@ static bool has_no_room(const struct dofi_wr *wr)
 }
 
 /* What is of an EP but in none of its rings; the request that it completes, if any. */
-static struct dofi_wr *aside_done(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+DOFI_ASIDE static struct dofi_wr *aside_done(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	if (wr->op == DOFI_OP_PART)
 		return dofi_parts_done(ep, wr, err);
@@ -330,7 +330,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 }
 
 /* The queue gave no entry but ret: how many failures were taken. */
-static int reap_error(struct dofi_ia *ia, ssize_t ret)
+DOFI_COLD static int reap_error(struct dofi_ia *ia, ssize_t ret)
 {
 	struct fi_cq_err_entry err = {0};
 

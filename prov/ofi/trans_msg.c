@@ -285,7 +285,7 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 }
 
 /* A peer's write took this receive: its immediate data are noted about it, as if a note had gone before. */
-static void immediate_arrived(const struct fi_cq_tagged_entry *entry)
+DOFI_ASIDE static void immediate_arrived(const struct fi_cq_tagged_entry *entry)
 {
 	struct dofi_wr *wr = entry->op_context;
 
@@ -370,7 +370,7 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments. */
-static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
+DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
 {
 	uint64_t flags = FI_COMPLETION | (with_data ? FI_REMOTE_CQ_DATA : 0) | (dofi_fenced(ep, wr) ? FI_FENCE : 0);
 	uint32_t total = dofi_credit_total(ep);
@@ -411,20 +411,28 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 	return ret;
 }
 
-static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
+/* What is more than the bytes of one segment. */
+DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
 {
-	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
-	void **desc = dofi_wr_desc(&ep->req, wr);
-
 	if (dofi_may_inject(ep, wr))
 		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, with_data, solicited));
 	if (with_data || dofi_fenced(ep, wr))
 		return send_message(ep, wr, with_data, solicited);
-	if (wr->niov == 1)
-		return fi_send(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
 		return fi_send(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
-	return fi_sendv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+	return fi_sendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
+	const struct iovec *iov = wr->iov;
+
+	if (DOFI_UNLIKELY(with_data || wr->niov != 1 || dofi_fenced(ep, wr)))
+		return send_special(ep, wr, with_data, solicited);
+	if (dofi_may_inject(ep, wr))
+		return dofi_injected(wr, fi_inject(ep->fep, iov->iov_base, iov->iov_len, FI_ADDR_UNSPEC));
+	return fi_send(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), FI_ADDR_UNSPEC, wr);
 }
 
 static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -440,18 +448,21 @@ static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint3
 	return dofi_rma_write_noted(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
 }
 
-static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	void **desc = dofi_wr_desc(&ep->recv, wr);
-
-	if (wr->niov == 1)
-		return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
 	/* tcp of libfabric 2.x takes bytes that come for a receive that has room for none as the end of the connection. */
 	if (wr->niov == 0 && !(ep->obj.ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return fi_recv(ep->fep, &ep->obj.ia->nowhere, 1, NULL, FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
 		return fi_recv(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
-	return fi_recvv(ep->fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
+	return fi_recvv(ep->fep, wr->iov, dofi_wr_desc(&ep->recv, wr), wr->niov, FI_ADDR_UNSPEC, wr);
+}
+
+static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (DOFI_UNLIKELY(wr->niov != 1))
+		return recv_segments(ep, wr);
+	return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, *dofi_wr_desc(&ep->recv, wr), FI_ADDR_UNSPEC, wr);
 }
 
 static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)

@@ -583,7 +583,7 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
-static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
+DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
@@ -602,32 +602,38 @@ static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fla
 	return ret;
 }
 
-static ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_ASIDE static ssize_t send_news(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence, bool solicited)
+{
+	uint32_t noted = dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0, total = dofi_credit_total(ep);
+	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, dofi_credit_news(ep, solicited) | noted));
+
+	if (!ret)
+		ep->announced = total;
+	return ret;
+}
+
+DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (wr->niov == 0)
+		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
+	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, ep->send_tag, wr);
+}
+
+DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
-	void **desc = dofi_wr_desc(&ep->req, wr);
-	uint32_t total = dofi_credit_total(ep);
-	ssize_t ret;
+	const struct iovec *iov = wr->iov;
 
-	if (ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep)) {
-		uint32_t news = dofi_credit_news(ep, solicited) | (dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0);
-
-		ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, news));
-		if (!ret)
-			ep->announced = total;
-		return ret;
-	}
-	if (fence)
+	if (DOFI_UNLIKELY(ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep)))
+		return send_news(ep, wr, fence, solicited);
+	if (DOFI_UNLIKELY(fence))
 		return send_message(ep, wr, fence, 0);
 	if (dofi_may_inject(ep, wr))
-		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, ep->dest,
-						    ep->send_tag));
-	if (wr->niov == 1)
-		return fi_tsend(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, ep->send_tag, wr);
-	if (wr->niov == 0)
-		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
-	return fi_tsendv(ep->fep, wr->iov, desc, wr->niov, ep->dest, ep->send_tag, wr);
+		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? iov->iov_base : NULL, wr->length, ep->dest, ep->send_tag));
+	if (DOFI_UNLIKELY(wr->niov != 1))
+		return send_segments(ep, wr);
+	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, ep->send_tag, wr);
 }
 
 static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
