@@ -38,7 +38,7 @@ static const struct util_opt option_table[] = {
 	UTIL_NUMBER('R', "rounds", &options.rounds, "N", "rounds per size (1; 9 with --compare)",
 		1, 1000),
 	UTIL_NUMBER('W', "window", &options.window, "N",
-		"requests under way (bandwidth 16, rate 64)", 1, 4096),
+		"requests under way (64; of large messages 16)", 1, 4096),
 	UTIL_NUMBER('e', "eps", &options.eps, "N", "endpoints of each thread (1)", 1, 1024),
 	UTIL_NUMBER('T', "threads", &options.threads, "N", "threads of either side (1)", 1,
 		PERF_MAX_THREADS),

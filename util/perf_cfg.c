@@ -6,8 +6,10 @@
 #include <string.h>
 
 #define MAX_SIZE	(UINT64_C(1) << 30)
+#define LEAST_WINDOW	16
+#define ENOUGH_BUFFER	(UINT64_C(768) << 20)
 
-static const uint32_t default_windows[] = { 1, 16, 64 };
+static const uint32_t default_windows[] = { 1, 64, 64 };
 
 /* ---- sizes ---- */
 
@@ -82,6 +84,17 @@ static int find_sizes(const struct perf_options *o, struct perf_plan *plan)
 	return 0;
 }
 
+/* As benchmarks of MPI have it, as long as a small host has memory for it. */
+static uint32_t default_window(const struct perf_cfg *cfg)
+{
+	uint32_t window = default_windows[cfg->metric];
+	uint64_t slots = 3 * cfg->max_size * cfg->eps * cfg->threads; /* see perf_env_init() */
+
+	while (cfg->metric == PERF_BANDWIDTH && window > LEAST_WINDOW && window * slots > ENOUGH_BUFFER)
+		window /= 2;
+	return window;
+}
+
 int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 {
 	struct perf_cfg *cfg = &plan->cfg;
@@ -91,7 +104,6 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 		cfg->backends = 1u << PERF_DAT | 1u << PERF_RAW;
 	cfg->test = o->test;
 	cfg->metric = o->metric;
-	cfg->window = o->window ? o->window : default_windows[o->metric];
 	cfg->eps = o->eps;
 	cfg->threads = o->threads;
 	cfg->iov = o->iov;
@@ -104,7 +116,10 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->cq_wait = o->cq_wait;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
-	return find_sizes(o, plan) ? -1 : perf_cfg_check(cfg);
+	if (find_sizes(o, plan))
+		return -1;
+	cfg->window = o->window ? o->window : default_window(cfg);
+	return perf_cfg_check(cfg);
 }
 
 /* ---- checks ---- */

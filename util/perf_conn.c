@@ -123,6 +123,7 @@ int perf_conn_prepare(struct perf_conn *conn, const struct perf_run *run)
 	conn->check_reads = cfg->verify && conn->traits->shape == PERF_ANSWERED &&
 			    (cfg->both || !conn->env->passive);
 	conn->nheld = 0;
+	conn->answering = cfg->metric == PERF_LATENCY && conn->traits->shape == PERF_MESSAGES;
 	conn->rx_done = 0;
 	conn->tx_pending = 0;
 	conn->idle = 0;

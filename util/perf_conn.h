@@ -30,7 +30,7 @@ struct perf_conn {
 	bool *silent;		/* per request: asked for no completion */
 	uint64_t *expected;	/* per request: what an atomic operation is to find */
 	uint32_t *slots;	/* memory of the lanes' rings */
-	uint32_t *held;		/* receives the fabric had no room for, to be tried again */
+	uint32_t *held;		/* receives to be posted later: the fabric had no room, or an answer goes first */
 	uint32_t nheld;
 	uint32_t *samples;	/* nanoseconds of each iteration; the crew's */
 	uint64_t max_samples;	/* later ones overwrite the first */
@@ -42,6 +42,7 @@ struct perf_conn {
 	size_t rx_len;
 	bool rx_data;		/* what arrives is data, not a control message */
 	bool check_reads;
+	bool answering;		/* each message is answered at once */
 	uint64_t rx_total, rx_done;
 	uint64_t tx_pending;
 	uint32_t idle;

@@ -74,7 +74,8 @@ static int try_receive(struct perf_conn *conn, uint32_t id)
 
 static int post_recv(struct perf_conn *conn, uint32_t id)
 {
-	int ret = try_receive(conn, id);
+	/* Others are posted: the answer goes first, then the receive while it is on its way. */
+	int ret = conn->answering ? PERF_AGAIN : try_receive(conn, id);
 
 	if (ret != PERF_AGAIN)
 		return ret;
@@ -200,7 +201,7 @@ static int take(struct perf_conn *conn, const struct perf_comp *comps, int count
 						    request_done(conn, comps[i].id))
 			return -1;
 	}
-	return conn->nheld ? repost_held(conn) : 0;
+	return conn->nheld && !conn->answering ? repost_held(conn) : 0;
 }
 
 int perf_reap(struct perf_conn *conn)
@@ -334,7 +335,9 @@ int perf_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int l
 		env->buf[wr.offset + wr.len - 1] = (char)last_byte;
 	lane->tx_seq++;
 	perf_tell(conn, i);
-	return post(conn, cfg->test, &wr);
+	if (post(conn, cfg->test, &wr))
+		return -1;
+	return conn->answering && conn->nheld ? repost_held(conn) : 0;
 }
 
 int perf_control(struct perf_conn *conn, uint32_t ep)
