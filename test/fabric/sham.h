@@ -71,7 +71,7 @@ struct sham_set {
 };
 
 bool sham_set_has(const struct sham_set *set, uint64_t word);
-bool sham_set_add(struct sham_set *set, uint64_t word); /* false: it is there already */
+bool sham_set_add(struct sham_set *set, uint64_t word); /* false: it is there already, or no memory */
 bool sham_set_del(struct sham_set *set, uint64_t word); /* false: it was not there */
 void sham_set_clear(struct sham_set *set);
 
