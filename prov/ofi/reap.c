@@ -177,13 +177,19 @@ static void peeked(struct dofi_ep *ep, int err)
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }
 
+/* The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's concern. */
+static bool is_over(const struct dofi_ep *ep)
+{
+	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
+}
+
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	bool back = given_back(ep, err);
 
 	ep->nreceived += !back && wr->op == DOFI_OP_RECV; /* for what comes after the end; see drain.h */
-	if (back || ep->faulty) {
+	if (back || ep->faulty || is_over(ep)) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}
