@@ -275,5 +275,7 @@ uint64_t sham_late_due(const struct sham_op *op);
 void sham_late_push(struct sham_ep *ep);
 /* The same at once for everything that was told as done already. Lock held. */
 void sham_late_flush(struct sham_ep *ep);
+/* Ends all for a peer that is no longer in the address vector. Lock held. */
+void sham_late_forsake(struct sham_ep *ep, fi_addr_t addr);
 
 #endif
