@@ -317,12 +317,17 @@ static bool fabric_has_some(struct dofi_conn *conn)
 /* Looks after it less and less often. */
 static void part_when_free(struct dofi_conn *conn)
 {
-	if (conn->parting_ns >= PARTING_NS || !fabric_has_some(conn)) {
+	uint64_t now = dofi_now(), limit, next;
+
+	if (!conn->over_since)
+		conn->over_since = now;
+	limit = conn->over_since + PARTING_NS;
+	if (now >= limit || !fabric_has_some(conn)) {
 		part(conn);
 		return;
 	}
-	conn->parting_ns = conn->parting_ns ? 2 * conn->parting_ns : FIRST_LOOK_NS;
-	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + conn->parting_ns);
+	next = now + FIRST_LOOK_NS + (now - conn->over_since);
+	dofi_timer_set(conn->ia, &conn->timer, next < limit ? next : limit);
 }
 
 /* All EPs of an IA that closes share one limit. */

@@ -58,7 +58,7 @@ struct dofi_conn {
 	enum dofi_reason end_reason; /* what the peer is told; NONE: nothing */
 	uint32_t end_private;	 /* bytes of ep->private_data that go with the event */
 	bool ending;
-	uint64_t parting_ns; /* OVER: how long the fabric is waited for by now */
+	uint64_t over_since; /* OVER: the fabric is waited for */
 
 	/* Private data: active: what goes into REQUEST; passive: what came with it. 8-byte aligned. */
 	uint32_t private_size;
