@@ -138,6 +138,14 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	dofi_reap_release(ep);
 }
 
+/* Where no event tells that the path is gone, an operation that came back is all that is ever known. */
+static void path_gone(struct dofi_ep *ep)
+{
+	if (ep->path_up && !ep->obj.ia->trans->has_eq)
+		dofi_ep_refuse(ep);
+	ep->path_up = false; /* or the next operation would be given back, and so on */
+}
+
 /* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
 static bool given_back(struct dofi_ep *ep, int err)
 {
@@ -148,7 +156,7 @@ static bool given_back(struct dofi_ep *ep, int err)
 	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
 	case FI_ECONNABORTED:
 	case EPIPE:
-		ep->path_up = false; /* or the next operation would be given back, and so on */
+		path_gone(ep);
 		return true;
 	default:
 		return false;
