@@ -166,7 +166,7 @@ int main(void)
 	Suite *suite = suite_create("sever");
 	TCase *tcase = tcase_create("sever");
 
-	tcase_add_loop_test(tcase, sockets_break, 0, KINDS);
+	tcase_add_loop_test(tcase, sockets_break, 0, (int)fault_amount(1, KINDS));
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }
