@@ -45,6 +45,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/scale1 %D%/fault/scale2 \
+	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/stale1 %D%/fault/stale2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
@@ -439,6 +440,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_scale2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_scale2_LDADD = $(inside2_libs)
 
+%C%_fault_sever1_SOURCES = %D%/fault/sever.c %D%/fault/fault.h
+%C%_fault_sever1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_sever1_LDADD = $(user1_libs)
+%C%_fault_sever2_SOURCES = %D%/fault/sever.c %D%/fault/fault.h
+%C%_fault_sever2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_sever2_LDADD = $(user2_libs)
 %C%_fault_signal1_SOURCES = %D%/fault/signal.c %D%/fault/fault.h
 %C%_fault_signal1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_signal1_LDADD = $(user1_libs)
@@ -531,7 +538,7 @@ matrix_faults = \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
-	%D%/fault/signal1 %D%/fault/signal2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
+	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
 		'$(matrix_faults)' $(fabrics)

@@ -63,7 +63,7 @@ part() {
 	esac
 }
 
-echo "libfabric: $(dat_info --version | tail -n 1); logs: $logs"
+echo "$(dat_info --version | grep '^libfabric'); sham: on ${FI_SHAM_CORE-$(t_core)}; logs: $logs"
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $t_fabrics
 for name; do

@@ -34,6 +34,7 @@ struct dofi_chan {
 	bool was_up;
 	bool orderly;	/* DEAD: after GOODBYE */
 	bool writing;	/* waits for room in the socket */
+	bool silent;	/* its fabric was waited for in vain, and it has said nothing since */
 	int err;	/* DEAD: the dial's negative errno */
 	int send_err;	/* the socket takes no more; what it still has to read comes first */
 	uint32_t tries;
@@ -61,6 +62,7 @@ struct dofi_cm {
 	struct dofi_list listeners; /* struct dofi_sp, by link */
 	int spare_fd;		    /* given up to answer when descriptors run out */
 	bool told_no_fds;	    /* said so in the log */
+	uint64_t close_limit;	    /* the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet */
 	uint64_t invalidations;	    /* made so far */
 	_Atomic uint32_t bell;	    /* one of them was answered, or its channel died */
 	struct dofi_conn **conns;   /* by low bits of the id; conn.c's, freed by dofi_cm_fini */

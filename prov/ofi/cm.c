@@ -141,7 +141,12 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
 	cm->max_strangers = max_strangers();
-	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid))
+	/*
+	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's address vector is another one's later,
+	 * and what was under way to the former must mean nothing to the latter.
+	 */
+	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
+	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
 		return -errno;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return cm->spare_fd < 0 ? -errno : 0;

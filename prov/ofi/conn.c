@@ -13,6 +13,7 @@
 #include "trans.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -22,6 +23,13 @@
  * long the one waits for the other.
  */
 #define LAST_WORD_NS 1000000000u
+
+/*
+ * What the fabric is in the middle of when a connection ends, it finishes: so long the event waits for it, for then memory is the
+ * consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
+ */
+#define PARTING_NS    1000000000u
+#define FIRST_LOOK_NS 50000u
 
 static void run_end(struct dofi_work *work);
 
@@ -255,23 +263,32 @@ static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, en
 		say_bye(conn, reason);
 }
 
-static void finish(struct dofi_conn *conn)
+/* Nothing goes out any more, and the peer knows. */
+static void shut(struct dofi_conn *conn)
 {
 	enum dofi_conn_phase phase = conn->phase;
 	struct dofi_ep *ep = conn->ep;
-	struct dofi_ia *ia = conn->ia;
 
 	/* What arrived before the end is delivered first, while the EP still counts as connected. */
 	if (phase == DOFI_CONN_UP)
-		dofi_engine_drain_cq(ia);
+		dofi_engine_drain_cq(conn->ia);
 	conn->phase = DOFI_CONN_OVER;
 	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	dofi_unlock(&ep->lock);
-	ia->trans->disconnect(conn);
+	if (!conn->ia->trans->leave)
+		conn->ia->trans->disconnect(conn);
 	say_last_word(conn, phase, conn->end_reason);
+}
 
+/* What is not back by now is left to the fabric. */
+static void part(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	if (conn->ia->trans->leave)
+		conn->ia->trans->disconnect(conn);
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
 	ep->fep = NULL;
@@ -290,6 +307,64 @@ static void finish(struct dofi_conn *conn)
 	if (ep->srq)
 		dofi_misfit_settle(ep->srq);
 	conn_free(conn);
+}
+
+static bool fabric_has_some(struct dofi_conn *conn)
+{
+	return conn->ia->trans->leave && conn->ia->trans->leave(conn);
+}
+
+/* Looks after it less and less often. */
+static void part_when_free(struct dofi_conn *conn)
+{
+	uint64_t now = dofi_now(), limit, next;
+
+	if (!conn->over_since)
+		conn->over_since = now;
+	limit = conn->over_since + PARTING_NS;
+	if (now >= limit || !fabric_has_some(conn)) {
+		part(conn);
+		return;
+	}
+	next = now + FIRST_LOOK_NS + (now - conn->over_since);
+	dofi_timer_set(conn->ia, &conn->timer, next < limit ? next : limit);
+}
+
+/* All EPs of an IA that closes share one limit. */
+static uint64_t part_until(struct dofi_ia *ia)
+{
+	uint64_t limit = dofi_now() + PARTING_NS;
+
+	if (dofi_obj_is(ia, DAT_HANDLE_TYPE_IA))
+		return limit;
+	if (!ia->cm.close_limit)
+		ia->cm.close_limit = limit;
+	return ia->cm.close_limit;
+}
+
+/* The same within a call. Where it was in vain once, as with a peer that is frozen, it is not tried with the next EP. */
+static void part_now(struct dofi_conn *conn)
+{
+	struct dofi_chan *chan = conn->chan;
+	struct dofi_ia *ia = conn->ia;
+
+	if (chan && !chan->silent) {
+		uint64_t limit = part_until(ia);
+
+		while (fabric_has_some(conn) && !(chan->silent = dofi_now() > limit)) {
+			dofi_engine_drain_cq(ia);
+			sched_yield();
+		}
+	}
+	part(conn);
+}
+
+static void finish(struct dofi_conn *conn)
+{
+	if (conn->phase == DOFI_CONN_OVER)
+		return; /* it is under way */
+	shut(conn);
+	part_when_free(conn);
 }
 
 static void run_end(struct dofi_work *work)
@@ -312,9 +387,14 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 {
 	/* An end that is decided but not carried out keeps its event, unless the EP is freed: then nobody wants one. */
 	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
-	if (!event)
-		conn->end_event = 0;
-	finish(conn);
+	if (event) {
+		finish(conn);
+		return;
+	}
+	conn->end_event = 0;
+	if (conn->phase != DOFI_CONN_OVER)
+		shut(conn);
+	part_now(conn);
 }
 
 /* The attempt or connection ends for a cause beyond us; what that means depends on how far it got. */
@@ -355,7 +435,9 @@ static void conn_timeout(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 
-	if (conn->active && conn->phase != DOFI_CONN_UP) {
+	if (conn->phase == DOFI_CONN_OVER) {
+		part_when_free(conn);
+	} else if (conn->active && conn->phase != DOFI_CONN_UP) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
 	} else {
@@ -827,6 +909,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	struct dofi_conn *conn;
 
 	count_message(chan->ia, msg, false);
+	chan->silent = false;
 	if (msg->type == DOFI_MSG_REQUEST) {
 		on_request(chan, msg);
 		return;

@@ -19,7 +19,7 @@ enum dofi_conn_phase {
 	DOFI_CONN_OFFERED,   /* passive: the consumer holds a CR */
 	DOFI_CONN_LINKING,   /* accepted; the data path comes up */
 	DOFI_CONN_UP,
-	DOFI_CONN_OVER,	     /* ended; the object is on its way out */
+	DOFI_CONN_OVER,	     /* ended; what the fabric still has of it comes back, then the object goes */
 };
 
 struct dofi_conn {
@@ -58,6 +58,7 @@ struct dofi_conn {
 	enum dofi_reason end_reason; /* what the peer is told; NONE: nothing */
 	uint32_t end_private;	 /* bytes of ep->private_data that go with the event */
 	bool ending;
+	uint64_t over_since; /* OVER: the fabric is waited for */
 
 	/* Private data: active: what goes into REQUEST; passive: what came with it. 8-byte aligned. */
 	uint32_t private_size;
@@ -69,6 +70,7 @@ struct dofi_conn {
 	uint64_t dest;	    /* ...and its fi_addr_t */
 	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */
 	bool greets;		   /* ...and our word is not on the way yet */
+	bool cancelled;		   /* rdm: the receives are */
 };
 
 /* 31 bits are room beside the solicited bit in completion data of 4 bytes; a note has room for 29. */
@@ -94,7 +96,10 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
  */
 void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status, enum dofi_reason tell_peer);
 
-/* The same at once; for dat_ep_disconnect abrupt and dat_ep_free. */
+/*
+ * The same at once; for dat_ep_disconnect abrupt and dat_ep_free. Without an event on return; else, should the fabric be in the
+ * middle of an operation, when that has ended.
+ */
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
 
 /* dat_ep_disconnect graceful: EP goes to DISCONNECT_PENDING. */

@@ -3,7 +3,9 @@
 
 #include "ep.h"
 #include "ia.h"
+#include "mem.h"
 
+#include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -20,6 +22,7 @@ struct drain {
 	bool posted;
 	uint64_t tag, size;
 	void *memory;
+	struct fid_mr *mr; /* where the fabric must know memory that it fills */
 	struct dofi_wr wr;
 };
 
@@ -29,6 +32,8 @@ static void end(struct drain *drain)
 		dofi_list_del(&drain->link);
 		drain->ia->ndrains--;
 	}
+	if (drain->mr)
+		dofi_mr_close(drain->ia, drain->mr);
 	free(drain->memory);
 	free(drain);
 }
@@ -61,7 +66,8 @@ static void forget_oldest(struct dofi_ia *ia)
 /* One at a time. */
 static void post(struct drain *drain)
 {
-	ssize_t ret = fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, NULL, FI_ADDR_UNSPEC, drain->tag, 0, &drain->wr);
+	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
+	ssize_t ret = fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, desc, FI_ADDR_UNSPEC, drain->tag, 0, &drain->wr);
 
 	drain->posted = !ret;
 	if (ret && ret != -FI_EAGAIN)
@@ -72,9 +78,6 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 {
 	struct drain *drain;
 
-	/* Memory that a device must know beforehand is not worth it: there they stay in the device's. */
-	if (ia->info->domain_attr->mr_mode & FI_MR_LOCAL)
-		return;
 	if (ia->ndrains >= MAX_WAITING)
 		forget_oldest(ia);
 	drain = calloc(1, sizeof(*drain));
@@ -90,6 +93,19 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 	ia->ndrains++;
 }
 
+static bool take_memory(struct drain *drain)
+{
+	uint64_t key, address;
+
+	if (!drain->size)
+		return true;
+	drain->memory = malloc(drain->size);
+	if (!drain->memory)
+		return false;
+	return !(drain->ia->info->domain_attr->mr_mode & FI_MR_LOCAL) ||
+	       !dofi_mr_register(drain->ia, drain->memory, drain->size, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &drain->mr, &key, &address);
+}
+
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
 {
 	struct drain *drain = find(ia, id);
@@ -102,11 +118,10 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
 		end(drain);
 		return;
 	}
-	drain->memory = drain->size ? malloc(drain->size) : NULL;
-	if (drain->size && !drain->memory)
-		end(drain);
-	else
+	if (take_memory(drain))
 		post(drain);
+	else
+		end(drain);
 }
 
 void dofi_drain_done(struct dofi_wr *wr)

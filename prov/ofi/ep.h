@@ -357,6 +357,8 @@ void dofi_ep_issue_receives(struct dofi_ep *ep);
 void dofi_ep_issue(struct dofi_ep *ep);
 /* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
 void dofi_ep_stall(struct dofi_ep *ep);
+/* The fabric refuses what is the EP's: the engine waits for the reason, mostly an event of the path, and then ends the connection. */
+DOFI_COLD void dofi_ep_refuse(struct dofi_ep *ep);
 /* What stall.retry does: looks after all that the EP has left. engine.lock held. */
 void dofi_ep_retry(struct dofi_stall *stall);
 /* The next request is a Send for which the peer has no receive; ep->lock held. */

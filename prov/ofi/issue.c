@@ -36,9 +36,9 @@ DOFI_COLD static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPL
 	dofi_ep_stall(ep);
 }
 
-/* The path is going down: mostly its event says how. The flush ends what is queued. */
-DOFI_COLD static void refuse(struct dofi_ep *ep)
+void dofi_ep_refuse(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	ep->refused = true;
 	dofi_ep_stall(ep);
 }
@@ -292,7 +292,7 @@ DOFI_COLD static void put_off(struct dofi_ep *ep, ssize_t ret)
 		DOFI_COUNT(ep, EP_AGAIN, 1);
 		dofi_ep_stall(ep);
 	} else {
-		refuse(ep);
+		dofi_ep_refuse(ep);
 	}
 }
 

@@ -18,6 +18,11 @@ static uint32_t count_outstanding(const struct dofi_ring *ring)
 	return n;
 }
 
+uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
+{
+	return count_outstanding(&ep->req) + count_outstanding(&ep->recv) + count_outstanding(&ep->parts) + ep->peeking;
+}
+
 /* The ring gets new memory with the same content. */
 static char *replace(struct dofi_ring *ring)
 {
@@ -63,8 +68,7 @@ static void take_back(struct dofi_ring *ring, char *memory)
 int dofi_orphans_leave(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint32_t nparts = count_outstanding(&ep->parts);
-	uint32_t count = count_outstanding(&ep->req) + count_outstanding(&ep->recv) + nparts + ep->peeking;
+	uint32_t nparts = count_outstanding(&ep->parts), count = dofi_orphans_outstanding(ep);
 	struct dofi_orphans *orphans;
 	struct dofi_wr *aux;
 

@@ -26,6 +26,9 @@ struct dofi_orphans {
 	char *memory[4];  /* the rings and aux */
 };
 
+/* What the fabric has of the EP's. ep->lock held. */
+uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep);
+
 /* Takes everything of the EP's that the fabric still has. 0 or -ENOMEM, nothing done. engine.lock and ep->lock held. */
 int dofi_orphans_leave(struct dofi_ep *ep);
 

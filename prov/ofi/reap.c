@@ -138,6 +138,14 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	dofi_reap_release(ep);
 }
 
+/* Where no event tells that the path is gone, an operation that came back is all that is ever known. */
+static void path_gone(struct dofi_ep *ep)
+{
+	if (ep->path_up && !ep->obj.ia->trans->has_eq)
+		dofi_ep_refuse(ep);
+	ep->path_up = false; /* or the next operation would be given back, and so on */
+}
+
 /* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
 static bool given_back(struct dofi_ep *ep, int err)
 {
@@ -148,7 +156,7 @@ static bool given_back(struct dofi_ep *ep, int err)
 	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
 	case FI_ECONNABORTED:
 	case EPIPE:
-		ep->path_up = false; /* or the next operation would be given back, and so on */
+		path_gone(ep);
 		return true;
 	default:
 		return false;
@@ -177,13 +185,19 @@ DOFI_ASIDE static void peeked(struct dofi_ep *ep, int err)
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }
 
+/* The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's concern. */
+static bool is_over(const struct dofi_ep *ep)
+{
+	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
+}
+
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	bool back = given_back(ep, err);
 
 	ep->nreceived += !back && wr->op == DOFI_OP_RECV; /* for what comes after the end; see drain.h */
-	if (back || ep->faulty) {
+	if (back || ep->faulty || is_over(ep)) {
 		wr->state = DOFI_WR_BACK;
 		return;
 	}

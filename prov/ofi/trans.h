@@ -31,6 +31,12 @@ struct dofi_trans_ops {
 	/* Passive side, after the accept: the peer will come with conn->token. engine.lock held. */
 	int (*expect)(struct dofi_conn *conn);
 	/*
+	 * The connection ends: asks the fabric to give back what it has of the EP's work requests, and tells whether it still has
+	 * something. Called until it has not, or for long enough; disconnect comes next. engine.lock held, not ep->lock. NULL:
+	 * disconnect does that by itself.
+	 */
+	bool (*leave)(struct dofi_conn *conn);
+	/*
 	 * Takes the path down at once; safe in any phase. On return the fabric uses no memory of the EP's work requests any
 	 * more; completions that it still had have been delivered through dofi_reap_done. engine.lock held, not ep->lock.
 	 */

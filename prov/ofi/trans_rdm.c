@@ -452,7 +452,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	return n;
 }
 
-/* How often a cancelled receive's completion is looked for before it is left behind. */
+/* How often a cancelled receive's completion is looked for at once. */
 #define CANCEL_ROUNDS 8
 
 static bool cancel_receives(struct dofi_ep *ep)
@@ -507,15 +507,32 @@ static void drain(struct dofi_conn *conn)
 		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
 }
 
+/* A message that is half in can't be stopped, nor can what was sent or is being read: these end by themselves. */
+static bool rdm_leave(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool has;
+
+	if (!conn->peer)
+		return false;
+	if (!conn->cancelled && cancel_receives(ep))
+		for (int i = 0; i < CANCEL_ROUNDS; i++)
+			dofi_engine_drain_cq(conn->ia);
+	conn->cancelled = true;
+	dofi_lock(&ep->lock);
+	has = dofi_orphans_outstanding(ep);
+	dofi_unlock(&ep->lock);
+	return has;
+}
+
 static void rdm_disconnect(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
 
 	if (!conn->peer)
 		return;
-	if (cancel_receives(conn->ep))
-		for (int i = 0; i < CANCEL_ROUNDS; i++)
-			dofi_engine_drain_cq(ia);
+	if (rdm_leave(conn))
+		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that is over", ia->name);
 	/* Without memory for a copy only patience is left. */
 	while (leave_behind(conn->ep)) {
 		dofi_engine_drain_cq(ia);
@@ -741,6 +758,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.close = rdm_close,
 	.connect = rdm_connect,
 	.expect = rdm_expect,
+	.leave = rdm_leave,
 	.disconnect = rdm_disconnect,
 	.send = rdm_send,
 	.recv = rdm_recv,

@@ -41,6 +41,17 @@ static int no_insertsym(struct fid_av *av, const char *node, size_t nodecnt, con
 	return -FI_ENOSYS;
 }
 
+/* The next to get this number is not to get what waits for its forerunner. */
+static void forsake(const struct sham_av *av, fi_addr_t addr)
+{
+	DOFI_LIST_FOR(node, &av->domain->eps) {
+		struct sham_ep *ep = SHAM_CONTAINER(node, struct sham_ep, link);
+
+		if (ep->av == av)
+			sham_late_forsake(ep, addr);
+	}
+}
+
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct sham_av *av = av_of(fid);
@@ -52,6 +63,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 			sham_die(av->domain->profile,
 				 "fi_av_remove of address %#lx, which is not in the vector",
 				 (unsigned long)fi_addr[i]);
+	for (size_t i = 0; i < count; i++)
+		forsake(av, fi_addr[i]);
 	ret = fi_av_remove(av->core, fi_addr, count, flags);
 	pthread_mutex_unlock(&av->domain->lock);
 	return ret;

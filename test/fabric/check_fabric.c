@@ -888,6 +888,18 @@ START_TEST(address_is_known)
 }
 END_TEST
 
+/* What waits for its turn is for nobody then, and not for the next who gets that address. */
+START_TEST(address_is_left)
+{
+	begin_any(_i);
+	faults(&a)->late_us = 1000000;
+	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[0]);
+	t_need(fi_av_remove(a.av, &a.peer, 1, 0), "fi_av_remove");
+	expect_error(&a, &b, &ctx[0], FI_ECANCELED);
+	end();
+}
+END_TEST
+
 static TCase *case_wrong(void)
 {
 	TCase *tc = tcase_create("wrong");
@@ -896,6 +908,7 @@ static TCase *case_wrong(void)
 	tcase_add_loop_test(tc, local_is_enforced, 0, NCORES);
 	tcase_add_loop_test(tc, context_is_used_once, 0, NCORES);
 	tcase_add_loop_test(tc, address_is_known, 0, NCORES);
+	tcase_add_loop_test(tc, address_is_left, 0, NCORES);
 	return tc;
 }
 

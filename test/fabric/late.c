@@ -86,6 +86,17 @@ void sham_late_push(struct sham_ep *ep)
 	push(ep, dofi_list_empty(&ep->waiting) ? 0 : now_ns());
 }
 
+void sham_late_forsake(struct sham_ep *ep, fi_addr_t addr)
+{
+	DOFI_LIST_FOR_SAFE(node, &ep->waiting) {
+		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
+		struct fi_cq_err_entry entry = {.err = FI_ECANCELED, .prov_errno = -FI_ECANCELED};
+
+		if (op->addr == addr)
+			sham_op_end(op, &entry, FI_ADDR_NOTAVAIL);
+	}
+}
+
 void sham_late_flush(struct sham_ep *ep)
 {
 	push(ep, UINT64_MAX);

@@ -190,10 +190,16 @@ static int mr_admit(struct sham_mr *mr)
 	if (!has_own_keys(domain)) {
 		if (mr->client_key >> (8 * profile->key_size))
 			return -FI_EKEYREJECTED;
-		if (!sham_set_add(&domain->keys, mr->client_key))
+		if (sham_set_has(&domain->keys, mr->client_key))
 			return -FI_ENOKEY;
+		if (!sham_set_add(&domain->keys, mr->client_key))
+			return -FI_ENOMEM;
 	}
-	sham_set_add(&domain->mrs, (uintptr_t)mr);
+	if (!sham_set_add(&domain->mrs, (uintptr_t)mr)) {
+		if (!has_own_keys(domain))
+			sham_set_del(&domain->keys, mr->client_key);
+		return -FI_ENOMEM;
+	}
 	domain->nmrs++;
 	domain->refs++;
 	return 0;

@@ -71,7 +71,7 @@ struct sham_set {
 };
 
 bool sham_set_has(const struct sham_set *set, uint64_t word);
-bool sham_set_add(struct sham_set *set, uint64_t word); /* false: it is there already */
+bool sham_set_add(struct sham_set *set, uint64_t word); /* false: it is there already, or no memory */
 bool sham_set_del(struct sham_set *set, uint64_t word); /* false: it was not there */
 void sham_set_clear(struct sham_set *set);
 
@@ -275,5 +275,7 @@ uint64_t sham_late_due(const struct sham_op *op);
 void sham_late_push(struct sham_ep *ep);
 /* The same at once for everything that was told as done already. Lock held. */
 void sham_late_flush(struct sham_ep *ep);
+/* Ends all for a peer that is no longer in the address vector. Lock held. */
+void sham_late_forsake(struct sham_ep *ep, fi_addr_t addr);
 
 #endif

@@ -23,6 +23,7 @@ static struct {
 	size_t size;
 	void *buf;
 	uint64_t tag;
+	void *desc; /* that a receive must have */
 	struct dofi_wr *wr; /* of the receive that is posted, or NULL */
 } fabric;
 
@@ -30,7 +31,7 @@ static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_add
 		    void *context)
 {
 	ck_assert_ptr_eq(ep, ia.shared_ep);
-	ck_assert_ptr_null(desc);
+	ck_assert_ptr_eq(desc, fabric.desc);
 	ck_assert_uint_eq(src, FI_ADDR_UNSPEC);
 	ck_assert_uint_eq(ignore, 0);
 	fabric.calls++;
@@ -46,6 +47,35 @@ static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_add
 
 static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = take};
 static struct fid_ep endpoint = {.tagged = &tagged};
+
+static int registered, refusal;
+
+static int forget(struct fid *fid)
+{
+	(void)fid;
+	registered--;
+	return 0;
+}
+
+static int know(struct fid *domain, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
+		uint64_t flags, struct fid_mr **mr_p, void *context)
+{
+	static struct fi_ops ops = {.size = sizeof(ops), .close = forget};
+	static struct fid_mr mr = {.fid.ops = &ops, .mem_desc = &fabric};
+
+	(void)domain, (void)offset, (void)key, (void)flags, (void)context;
+	ck_assert_ptr_nonnull(buf);
+	ck_assert_uint_eq(len, 100);
+	ck_assert(access & FI_RECV);
+	if (refusal)
+		return refusal;
+	registered++;
+	*mr_p = &mr;
+	return 0;
+}
+
+static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = know};
+static struct fid_domain domain = {.mr = &mr_ops};
 
 static void complete(void)
 {
@@ -64,6 +94,8 @@ static void setup(void)
 	ia.info = &info;
 	info.domain_attr = &domain_attr;
 	ia.shared_ep = &endpoint;
+	ia.domain = &domain;
+	dofi_lock_init(&ia.mr_lock);
 	dofi_list_init(&ia.drains);
 }
 
@@ -178,9 +210,26 @@ END_TEST
 START_TEST(where_the_device_must_know_memory)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
+	fabric.desc = &fabric;
 	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
+	ck_assert_int_eq(registered, 0); /* there may be nothing to come */
+	dofi_drain_settle(&ia, 7, 2);
+	ck_assert_int_eq(registered, 1);
+	complete();
+	ck_assert_int_eq(registered, 1);
+	complete();
+	ck_assert_int_eq(registered, 0);
 	ck_assert_uint_eq(ia.ndrains, 0);
+}
+END_TEST
+
+START_TEST(the_device_takes_no_more_memory)
+{
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	refusal = -FI_ENOMEM;
+	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
 	dofi_drain_settle(&ia, 7, 1);
+	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
 END_TEST
@@ -200,6 +249,7 @@ int main(void)
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, peers_that_never_say_goodbye);
 	tcase_add_test(tc, where_the_device_must_know_memory);
+	tcase_add_test(tc, the_device_takes_no_more_memory);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
