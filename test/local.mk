@@ -16,6 +16,7 @@ unit_tests = \
 	%D%/unit/check_letter \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_misfit \
+	%D%/unit/check_mr_cache \
 	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
@@ -215,6 +216,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
 %C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_misfit_LDADD = $(p2_libs)
+%C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_mr_cache_LDADD = $(p2_libs)
 
 %C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)

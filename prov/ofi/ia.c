@@ -7,6 +7,7 @@
 #include "evd.h"
 #include "log.h"
 #include "mem.h"
+#include "mr_cache.h"
 #include "sp.h"
 #include "srq.h"
 #include "stats.h"
@@ -335,6 +336,11 @@ void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
 
 /* --- the ladder --- */
 
+static void nothing_to_end(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+
 /* Begun in this order, ended in the reverse one. */
 static const struct step {
 	const char *what;
@@ -350,6 +356,7 @@ static const struct step {
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"looking at the cache of registrations", dofi_mr_cache_look, nothing_to_end},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
@@ -526,6 +533,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	int ret;
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
+	if (!ret)
+		ret = dofi_mr_cache_choose(ia->name, &ia->params);
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)

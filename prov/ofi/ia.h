@@ -59,7 +59,7 @@ struct dofi_scratch {
 struct dofi_named {
 	DAT_NAMED_ATTR list[32];
 	uint32_t count;
-	char mtu[12];
+	char mtu[12], mr_cached[8];
 	struct dofi_facts facts;
 };
 
