@@ -8,6 +8,7 @@ unit_tests = \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_conn \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_cqs \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
@@ -204,6 +205,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_bell_SOURCES = %D%/unit/check_bell.c $(t_headers)
 %C%_unit_check_bell_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_bell_LDADD = $(p2_libs)
+%C%_unit_check_cqs_SOURCES = %D%/unit/check_cqs.c $(t_headers)
+%C%_unit_check_cqs_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_cqs_LDADD = $(p2_libs)
 %C%_unit_check_drain_SOURCES = %D%/unit/check_drain.c $(t_headers)
 %C%_unit_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_drain_LDADD = $(p2_libs)

@@ -26,9 +26,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Completions that the fabric's queue holds before it makes room in a slower way. */
-#define CQ_SIZE	     16384u
-#define CQ_SIZE_MIN  256u
 /* A fork waits so long for the engines to come to rest. */
 #define FORK_LOCK_NS 100000000u
 /* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
@@ -197,50 +194,6 @@ static int open_eq(struct dofi_ia *ia)
 	return ret;
 }
 
-/*
- * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD) has the kernel note every
- * message there, also while it is polled: on tcp that is 1 us of 6. It pays with hundreds of connections only.
- * Connectionless fabrics that have a list (net, ofi_rxm) leave out of it what matters.
- */
-static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
-{
-	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
-	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
-	bool list = ia->trans->cq_has_list && strcmp(ia->params.cq_wait, "fd");
-	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
-	int ret = -FI_ENOSYS;
-
-	for (int i = 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
-		attr->wait_obj = kinds[i];
-		ret = fi_cq_open(ia->domain, attr, &ia->cq, NULL);
-	}
-	return ret;
-}
-
-/*
- * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a failure: then no endpoint can be
- * made. A queue of 1 MiB is the first of all and leads past it.
- */
-static size_t cq_size(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
-}
-
-static int open_cq(struct dofi_ia *ia)
-{
-	struct fi_cq_attr attr = {.size = cq_size(ia->info), .format = ia->trans->cq_format};
-	int ret = open_cq_waiting(ia, &attr);
-
-	/* No attribute tells how long a device's queue may be. */
-	while (ret && attr.size > CQ_SIZE_MIN) {
-		attr.size /= 2;
-		ret = open_cq_waiting(ia, &attr);
-	}
-	if (!ret)
-		ia->cq_wait = attr.wait_obj;
-	return ret;
-}
-
 static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 {
 	int ret = fi_close(fid);
@@ -264,11 +217,6 @@ static void close_eq(struct dofi_ia *ia)
 {
 	if (ia->eq)
 		close_fid(ia, &ia->eq->fid, "event queue");
-}
-
-static void close_cq(struct dofi_ia *ia)
-{
-	close_fid(ia, &ia->cq->fid, "completion queue");
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -350,7 +298,7 @@ static const struct step {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"opening the event queue", open_eq, close_eq},
-	{"opening the completion queue", open_cq, close_cq},
+	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
 	{"setting up the transport", open_trans, close_trans},
