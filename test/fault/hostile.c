@@ -24,14 +24,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_MS       30000 /* for whatever has to happen */
+#define LIMIT_MS       (30000 * slowness()) /* for whatever has to happen */
 #define CONNECT_US     20000000u
 #define VICTIM_FILES   200 /* few, so that running out of them is tried too */
-#define HANDSHAKE_MS   "1500"
+#define HANDSHAKE_MS   (1500 * slowness())
 #define MESSAGE_SIZE   256
 #define MAX_VICTIM_EPS 24
 #define IDLE_SOCKETS   10000
 #define SKIP	       77
+
+/* Verbs devices are those of an emulated machine. */
+static int slowness(void)
+{
+	return getenv("T_VERBS") ? 10 : 1;
+}
 
 /* What the processes know of each other. */
 static struct shared {
@@ -806,12 +812,14 @@ static bool wait_for_victim(void)
 int main(void)
 {
 	const char *name = getenv("T_IA");
+	char limit[16];
 	SRunner *runner;
 	pid_t victim, client;
 	int failed;
 
 	ia_name = (DAT_NAME_PTR)(name ? name : "ofi-tcp-lo");
-	setenv("DAT_OFI_HANDSHAKE_MS", HANDSHAKE_MS, 1);
+	snprintf(limit, sizeof(limit), "%d", HANDSHAKE_MS);
+	setenv("DAT_OFI_HANDSHAKE_MS", limit, 1);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	victim = start(victim_main);
