@@ -62,6 +62,9 @@ static bool stutters(enum t_fabric_call call)
 {
 	if (call < T_FI_SEND || !stutter)
 		return false;
+	/* Soft-RoCE of Linux 6.1 may send nothing any more when a fenced Send has found no receive. */
+	if (call == T_FI_RECV && getenv("T_VERBS"))
+		return false;
 	seed = seed * 1664525u + 1013904223u;
 	return (seed >> 16) % 10 < stutter;
 }
