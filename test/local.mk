@@ -8,6 +8,7 @@ unit_tests = \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_conn \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_cqs \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
@@ -16,6 +17,7 @@ unit_tests = \
 	%D%/unit/check_letter \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_misfit \
+	%D%/unit/check_mr_cache \
 	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
@@ -204,6 +206,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_bell_SOURCES = %D%/unit/check_bell.c $(t_headers)
 %C%_unit_check_bell_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_bell_LDADD = $(p2_libs)
+%C%_unit_check_cqs_SOURCES = %D%/unit/check_cqs.c $(t_headers)
+%C%_unit_check_cqs_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_cqs_LDADD = $(p2_libs)
 %C%_unit_check_drain_SOURCES = %D%/unit/check_drain.c $(t_headers)
 %C%_unit_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_drain_LDADD = $(p2_libs)
@@ -216,6 +221,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
 %C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_misfit_LDADD = $(p2_libs)
+%C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_mr_cache_LDADD = $(p2_libs)
 
 %C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)

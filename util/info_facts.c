@@ -17,6 +17,7 @@ static const struct fact {
 	{ "DAT_OFI_LINK", "link", "link", true },
 	{ "DAT_OFI_LINK_SPEED", NULL, "link_speed", false }, /* text: beside the link */
 	{ "DAT_OFI_MR_MODE", "registration", "mr_mode", false },
+	{ "DAT_OFI_MR_CACHE", "cache", "mr_cache", false },
 	{ "DAT_OFI_ORDER", "order", "order", false },
 	{ "DAT_OFI_THREADING", "threads", "threading", false },
 	{ "DAT_OFI_PROGRESS", "progress", "progress", false },
@@ -34,6 +35,8 @@ static const struct {
 	{ "DAT_OFI_ORDER", "HOLD", "a Send waits until earlier writes are delivered" },
 	{ "DAT_OFI_PROGRESS", "FI_PROGRESS_AUTO", "the fabric goes on by itself" },
 	{ "DAT_OFI_PROGRESS", "FI_PROGRESS_MANUAL", "calls or the progress thread drive the fabric" },
+	{ "DAT_OFI_MR_CACHE", "FALSE", "keys end with the registration" },
+	{ "DAT_OFI_MR_CACHE", "TRUE", "libfabric keeps registrations, and their keys, beyond dat_lmr_free" },
 	{ "DAT_OFI_MR_MODE", "none", "offsets and keys of our own choice" },
 };
 

@@ -3,7 +3,6 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -34,8 +33,7 @@ static bool same_core(const char *a, const char *b)
 	return core_size(a) == core_size(b) && !strncmp(a, b, core_size(a));
 }
 
-/* FI_PROVIDER is a list of names, of those that are not to be used when it begins with ^. */
-static bool is_left_out(const char *list, const char *provider)
+bool dofi_is_left_out(const char *list, const char *provider)
 {
 	bool wanted = *list != '^', named = false;
 	size_t size = core_size(provider);
@@ -99,7 +97,7 @@ void dofi_absent_explain(const char *provider, FILE *out)
 	const char *filter = getenv("FI_PROVIDER");
 	struct fi_info *list = NULL;
 
-	if (*provider && filter && *filter && is_left_out(filter, provider)) {
+	if (*provider && filter && *filter && dofi_is_left_out(filter, provider)) {
 		fprintf(out, "FI_PROVIDER=%s leaves %s out; unset it or add the name", filter, provider);
 		return;
 	}

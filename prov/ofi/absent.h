@@ -3,9 +3,13 @@
 #ifndef DOFI_ABSENT_H
 #define DOFI_ABSENT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* To `out`, in words: FI_PROVIDER leaves it out, libfabric has none, or it finds no device. "" is any provider. */
 void dofi_absent_explain(const char *provider, FILE *out);
+
+/* Whether a list of names such as FI_PROVIDER's, with ^ before it of those that are not to be used, keeps the provider out. */
+bool dofi_is_left_out(const char *list, const char *provider);
 
 #endif

@@ -90,6 +90,7 @@ static void init_named(struct dofi_ia *ia)
 	const struct fi_info *info = ia->info;
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
+	strcpy(named->mr_cached, "FALSE"); /* until we know better */
 	named->count = 0;
 	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
 	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
@@ -99,6 +100,7 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, DAT_OFI_ATTR_PCI, ia->nic.pci_text);
 	name_attr(named, DAT_OFI_ATTR_NUMA_NODE, ia->nic.node_text);
 	name_attr(named, DAT_OFI_ATTR_CHOICE, ia->nic.why);
+	name_attr(named, DAT_OFI_ATTR_MR_CACHE, named->mr_cached);
 	/* Names that programs written for InfiniBand ask for. */
 	name_attr(named, "DAT_IB_PROVIDER_NAME", "OFI");
 	name_attr(named, "DAT_IB_DEVICE_NAME", ia->name);

@@ -66,6 +66,8 @@ struct dofi_conn {
 
 	/* The transport's. */
 	struct fid_ep *fep; /* msg: the connection's own endpoint */
+	size_t cq_entries;  /* that it has set aside... */
+	uint32_t cq;	    /* ...of this one of ia->cqs */
 	struct peer *peer;  /* rdm: the peer IA... */
 	uint64_t dest;	    /* ...and its fi_addr_t */
 	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */

@@ -7,6 +7,7 @@
 #include "evd.h"
 #include "log.h"
 #include "mem.h"
+#include "mr_cache.h"
 #include "sp.h"
 #include "srq.h"
 #include "stats.h"
@@ -25,9 +26,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Completions that the fabric's queue holds before it makes room in a slower way. */
-#define CQ_SIZE	     16384u
-#define CQ_SIZE_MIN  256u
 /* A fork waits so long for the engines to come to rest. */
 #define FORK_LOCK_NS 100000000u
 /* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
@@ -196,50 +194,6 @@ static int open_eq(struct dofi_ia *ia)
 	return ret;
 }
 
-/*
- * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD) has the kernel note every
- * message there, also while it is polled: on tcp that is 1 us of 6. It pays with hundreds of connections only.
- * Connectionless fabrics that have a list (net, ofi_rxm) leave out of it what matters.
- */
-static int open_cq_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr)
-{
-	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
-	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
-	bool list = ia->trans->cq_has_list && strcmp(ia->params.cq_wait, "fd");
-	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
-	int ret = -FI_ENOSYS;
-
-	for (int i = 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
-		attr->wait_obj = kinds[i];
-		ret = fi_cq_open(ia->domain, attr, &ia->cq, NULL);
-	}
-	return ret;
-}
-
-/*
- * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a failure: then no endpoint can be
- * made. A queue of 1 MiB is the first of all and leads past it.
- */
-static size_t cq_size(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
-}
-
-static int open_cq(struct dofi_ia *ia)
-{
-	struct fi_cq_attr attr = {.size = cq_size(ia->info), .format = ia->trans->cq_format};
-	int ret = open_cq_waiting(ia, &attr);
-
-	/* No attribute tells how long a device's queue may be. */
-	while (ret && attr.size > CQ_SIZE_MIN) {
-		attr.size /= 2;
-		ret = open_cq_waiting(ia, &attr);
-	}
-	if (!ret)
-		ia->cq_wait = attr.wait_obj;
-	return ret;
-}
-
 static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 {
 	int ret = fi_close(fid);
@@ -263,11 +217,6 @@ static void close_eq(struct dofi_ia *ia)
 {
 	if (ia->eq)
 		close_fid(ia, &ia->eq->fid, "event queue");
-}
-
-static void close_cq(struct dofi_ia *ia)
-{
-	close_fid(ia, &ia->cq->fid, "completion queue");
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -335,6 +284,11 @@ void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
 
 /* --- the ladder --- */
 
+static void nothing_to_end(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+
 /* Begun in this order, ended in the reverse one. */
 static const struct step {
 	const char *what;
@@ -344,12 +298,13 @@ static const struct step {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"opening the event queue", open_eq, close_eq},
-	{"opening the completion queue", open_cq, close_cq},
+	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"looking at the cache of registrations", dofi_mr_cache_look, nothing_to_end},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
@@ -526,6 +481,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	int ret;
 
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
+	if (!ret)
+		ret = dofi_mr_cache_choose(ia->name, &ia->params);
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)

@@ -8,6 +8,7 @@
 
 #include "bell.h"
 #include "chan.h"
+#include "cqs.h"
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
@@ -59,7 +60,7 @@ struct dofi_scratch {
 struct dofi_named {
 	DAT_NAMED_ATTR list[32];
 	uint32_t count;
-	char mtu[12];
+	char mtu[12], mr_cached[8];
 	struct dofi_facts facts;
 };
 
@@ -67,7 +68,7 @@ struct dofi_ia {
 	struct dofi_obj obj;
 
 	/* Hot, and in few cache lines. */
-	struct fid_cq *cq;
+	struct fid_cq *cq; /* the first, and mostly the only one, of cqs */
 	const struct dofi_trans_ops *trans;
 	struct dofi_engine engine;
 	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
@@ -96,6 +97,7 @@ struct dofi_ia {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
+	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
 	int eq_fd;		  /* -1: none */
 	struct fid_pep *pep;	  /* msg transport */

@@ -344,7 +344,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 }
 
 /* The queue gave no entry but ret: how many failures were taken. */
-DOFI_COLD static int reap_error(struct dofi_ia *ia, ssize_t ret)
+DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t ret)
 {
 	struct fi_cq_err_entry err = {0};
 
@@ -355,7 +355,7 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, ssize_t ret)
 				   ia->name, fi_strerror((int)-ret));
 		return 0;
 	}
-	if (fi_cq_readerr(ia->cq, &err, 0) != 1)
+	if (fi_cq_readerr(cq, &err, 0) != 1)
 		return 0;
 	err.err = err.err ? abs(err.err) : FI_EOTHER; /* shm of libfabric 1.17 tells the negative number */
 	ia->trans->failed(ia, &err);
@@ -364,21 +364,31 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, ssize_t ret)
 
 #define CQ_BATCH 16
 
-int dofi_reap(struct dofi_ia *ia)
+static int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
 {
 	const struct dofi_trans_ops *trans = ia->trans;
 	union {
 		struct fi_cq_data_entry data;
 		struct fi_cq_tagged_entry tagged;
 	} entries[CQ_BATCH]; /* room for either, one behind the other */
-	ssize_t n = fi_cq_read(ia->cq, entries, CQ_BATCH);
+	ssize_t n = fi_cq_read(cq, entries, CQ_BATCH);
 	const char *entry = (const char *)entries;
 	size_t size;
 
 	if (DOFI_LIKELY(n <= 0))
-		return n == -FI_EAGAIN ? 0 : reap_error(ia, n);
+		return n == -FI_EAGAIN ? 0 : reap_error(ia, cq, n);
 	size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
 	for (ssize_t i = 0; i < n; i++, entry += size)
 		trans->completed(ia, (const struct fi_cq_tagged_entry *)(const void *)entry);
 	return (int)n;
+}
+
+int dofi_reap(struct dofi_ia *ia)
+{
+	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
+	int n = reap_queue(ia, ia->cq);
+
+	for (uint32_t i = 1; DOFI_UNLIKELY(i < ncqs); i++)
+		n += reap_queue(ia, ia->cqs.list[i].fid);
+	return n;
 }

@@ -94,7 +94,14 @@ static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fi
 		shorten_queues(conn->ep, info);
 	if (conn->ep->srq)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	conn->cq_entries = dofi_has_queues(info) ? info->tx_attr->size + info->rx_attr->size : 0;
 	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
+}
+
+static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+{
+	fi_close(&fep->fid);
+	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
 
 /* From here on the endpoint is the connection's; on failure it is closed. */
@@ -104,14 +111,16 @@ static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	struct dofi_ia *ia = conn->ia;
 	int ret = fi_ep_bind(fep, &ia->eq->fid, 0);
 
+	conn->cq = dofi_cqs_take(ia, conn->cq_entries);
+
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(fep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(fep, &ia->cqs.list[conn->cq].fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fep);
 	if (ret) {
-		fi_close(&fep->fid);
+		close_endpoint(conn, fep);
 		return ret;
 	}
 	conn->fep = fep;
@@ -163,7 +172,7 @@ static void msg_disconnect(struct dofi_conn *conn)
 	/* The fabric gives back what it holds when the connection is shut down, at the latest when the endpoint is closed. */
 	fi_shutdown(fep, 0);
 	dofi_engine_drain_cq(conn->ia);
-	fi_close(&fep->fid);
+	close_endpoint(conn, fep);
 	dofi_engine_drain_cq(conn->ia);
 }
 

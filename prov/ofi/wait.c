@@ -29,6 +29,7 @@
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
 #define OURS 2u
+#define LEAST_FDS (2u * DOFI_MAX_CQS) /* room for so many behind them */
 
 /* A thread that waits for its bell while another one drives; lives on that thread's stack. */
 struct sleeper {
@@ -206,13 +207,17 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 
 bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 {
-	struct fid *fids[2];
+	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
+	struct fid *fids[1 + DOFI_MAX_CQS];
 	int n = 0;
 
 	if (ia->eq)
 		fids[n++] = &ia->eq->fid;
-	if (with_cq && ia->cq_wait != FI_WAIT_NONE)
+	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
 		fids[n++] = &ia->cq->fid;
+		for (uint32_t i = 1; i < ncqs; i++)
+			fids[n++] = &ia->cqs.list[i].fid->fid;
+	}
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
 
@@ -236,31 +241,45 @@ static bool grow_fds(struct dofi_wait *w, size_t n)
 	return true;
 }
 
-/* The CQ's descriptors behind our own two; how many there are now, or -1. */
-static int list_cq_fds(struct dofi_ia *ia)
+/* A queue's descriptors, from this place on; how many there are now, or -1. */
+static int list_fds_of(struct dofi_ia *ia, struct fid_cq *cq, size_t at)
 {
 	struct dofi_wait *w = &ia->wait;
 	struct fi_wait_pollfd list;
 	int fd, ret;
 
-	if (ia->cq_wait == FI_WAIT_NONE)
-		return 0;
 	if (ia->cq_wait == FI_WAIT_FD) {
-		ret = fi_control(&ia->cq->fid, FI_GETWAIT, &fd);
-		w->fds[OURS] = (struct pollfd){.fd = fd, .events = POLLIN};
+		ret = fi_control(&cq->fid, FI_GETWAIT, &fd);
+		w->fds[at] = (struct pollfd){.fd = fd, .events = POLLIN};
 		return ret ? -1 : 1;
 	}
 	for (;;) {
-		list = (struct fi_wait_pollfd){.fd = w->fds + OURS, .nfds = w->max_fds - OURS};
-		ret = fi_control(&ia->cq->fid, FI_GETWAIT, &list);
+		list = (struct fi_wait_pollfd){.fd = w->fds + at, .nfds = w->max_fds - at};
+		ret = fi_control(&cq->fid, FI_GETWAIT, &list);
 		for (size_t i = 0; !ret && i < list.nfds; i++)
 			if (list.fd[i].fd == w->mute_fd)
 				list.fd[i].fd = -1; /* which ppoll passes over */
 		if (!ret)
 			return (int)list.nfds;
-		if (ret != -FI_ETOOSMALL || !grow_fds(w, OURS + 2 * list.nfds))
+		if (ret != -FI_ETOOSMALL || !grow_fds(w, at + 2 * list.nfds))
 			return -1;
 	}
+}
+
+/* All queues' descriptors behind our own two; there is room for one of each at least. */
+static int list_cq_fds(struct dofi_ia *ia)
+{
+	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
+	int total, n;
+
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return 0;
+	total = list_fds_of(ia, ia->cq, OURS);
+	for (uint32_t i = 1; total >= 0 && i < ncqs; i++) {
+		n = list_fds_of(ia, ia->cqs.list[i].fid, OURS + (size_t)total);
+		total = n < 0 ? -1 : total + n;
+	}
+	return total;
 }
 
 /*
@@ -272,7 +291,7 @@ void dofi_wait_learn(struct dofi_ia *ia)
 	struct dofi_wait *w = &ia->wait;
 	int n;
 
-	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + 8) || !dofi_wait_arm(ia, true))
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) || !dofi_wait_arm(ia, true))
 		return;
 	n = list_cq_fds(ia);
 	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
@@ -303,7 +322,7 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *s
 	struct dofi_wait *w = &ia->wait;
 	int n;
 
-	if (w->max_fds < OURS + 8 && !grow_fds(w, OURS + 8))
+	if (w->max_fds < OURS + LEAST_FDS && !grow_fds(w, OURS + LEAST_FDS))
 		return 1;
 	n = cq_cries_wolf(ia) ? -1 : list_cq_fds(ia);
 	if (n < 0) {

@@ -542,7 +542,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("connect");
-	TCase *one = tcase_create("one"), *two = tcase_create("two");
+	TCase *one = tcase_create("one"), *two = tcase_create("two"), *many = tcase_create("many");
 
 	tcase_add_checked_fixture(one, open_end, close_end);
 	suite_add_tcase(suite, one);
@@ -559,6 +559,7 @@ int main(void)
 	tcase_add_test(two, private_data_of_a_refusal);
 	tcase_add_test(two, over_right_after_the_handshake);
 	tcase_add_loop_test(two, traffic_at_each_address, 0, 2);
-	tcase_add_test(two, three_hundred_connections_between_two_processes);
+	suite_add_tcase(suite, many);
+	tcase_add_test(many, three_hundred_connections_between_two_processes);
 	return t_run(suite);
 }

@@ -450,7 +450,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("fabric");
-	TCase *tcase = tcase_create("fabric");
+	TCase *tcase = tcase_create("fabric"), *posts = tcase_create("posts");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -460,11 +460,13 @@ int main(void)
 	tcase_add_test(tcase, rmr_bind_is_refused);
 	tcase_add_test(tcase, srq_create_is_refused);
 	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
-	tcase_add_loop_test(tcase, again_and_again, 0, 3);
-	tcase_add_test(tcase, full_queue);
-	tcase_add_test(tcase, full_shared_queue);
-	tcase_add_test(tcase, full_shared_queue_is_freed);
-	tcase_add_test(tcase, shared_receives_are_lost);
-	tcase_add_loop_test(tcase, post_is_refused_for_good, 0, NUMBER(posting));
+	suite_add_tcase(suite, posts);
+	tcase_add_checked_fixture(posts, setup, NULL);
+	tcase_add_loop_test(posts, again_and_again, 0, 3);
+	tcase_add_test(posts, full_queue);
+	tcase_add_test(posts, full_shared_queue);
+	tcase_add_test(posts, full_shared_queue_is_freed);
+	tcase_add_test(posts, shared_receives_are_lost);
+	tcase_add_loop_test(posts, post_is_refused_for_good, 0, NUMBER(posting));
 	return t_run(suite);
 }

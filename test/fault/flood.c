@@ -11,16 +11,18 @@
 #include "inside.h"
 #include "memory.h"
 
-#define EPS	     50u /* in all */
+#define EPS	     50u /* in all, at most */
+#define EPS_OF_DEVICE 4u  /* of two senders: a device that finds no receive tries again all the time */
 #define MAX_SENDERS  50u
 #define MESSAGES     24u /* of each EP */
-#define MESSAGE_SIZE ((size_t)32768)
-#define ALL_MESSAGES (EPS * MESSAGES * MESSAGE_SIZE)
+/* Fewer EPs say more, so that what a process takes once does not matter. */
+#define MESSAGE_SIZE ((size_t)(neps == EPS ? 32768 : 262144))
+#define ALL_MESSAGES (neps * MESSAGES * MESSAGE_SIZE)
 #define ALLOWED	     (ALL_MESSAGES / 8)
 #define PING_PONGS   100u
 
 static struct t_peer senders[MAX_SENDERS], friend;
-static unsigned int nsenders;
+static unsigned int nsenders, neps;
 static bool careless;
 
 bool __real_dofi_credit_needed(const struct fi_info *info);
@@ -47,10 +49,19 @@ static void fill(const struct t_buf *buf, unsigned int sender)
 		t_fill(buf->mem + i * MESSAGE_SIZE, MESSAGE_SIZE, sender * 100 + i);
 }
 
+/* InfiniBand holds messages back by itself; Soft-RoCE takes all of the processor for it. */
+static void count_eps(void)
+{
+	bool by_itself = getenv("T_VERBS");
+
+	neps = by_itself ? EPS_OF_DEVICE : EPS;
+	nsenders = by_itself ? 2 : fault_amount(2, MAX_SENDERS);
+}
+
 /* Each EP of the process posts all it has to say, and the process waits until that is taken. */
 static void sender_role(struct t_peer *self)
 {
-	unsigned int number = EPS / nsenders, which;
+	unsigned int number = neps / nsenders, which;
 	struct t_end ends[EPS];
 	DAT_CONN_QUAL qual;
 	struct t_buf buf;
@@ -174,7 +185,7 @@ static void start(void)
 {
 	DAT_EP_ATTR attr;
 
-	nsenders = fault_amount(2, MAX_SENDERS);
+	count_eps();
 	for (unsigned int i = 0; i < nsenders; i++)
 		t_peer_start(&senders[i], sender_role);
 	t_peer_start(&friend, friend_role);
@@ -187,8 +198,8 @@ static void start(void)
 	for (unsigned int i = 0; i < nsenders; i++) {
 		t_peer_tell(&senders[i], all.listener.qual);
 		t_peer_tell(&senders[i], i);
-		for (unsigned int n = 0; n < EPS / nsenders; n++) {
-			unsigned int at = i * (EPS / nsenders) + n;
+		for (unsigned int n = 0; n < neps / nsenders; n++) {
+			unsigned int at = i * (neps / nsenders) + n;
 
 			all.which[at] = accept_one(&all.ends[at], &attr);
 		}
@@ -212,7 +223,7 @@ static void let_them_send(size_t *first_p, size_t *then_p)
 	ping_pong(fault_amount(3, 500) * PING_PONGS);
 	*then_p = memory_of_all() - before;
 	printf("# %s: %u EPs of %u processes send %zu KiB to nobody: memory grows by %zd KiB, then %zd KiB\n", t_ia_name(),
-	       EPS, nsenders, ALL_MESSAGES / 1024, (ssize_t)*first_p / 1024, (ssize_t)*then_p / 1024);
+	       neps, nsenders, ALL_MESSAGES / 1024, (ssize_t)*first_p / 1024, (ssize_t)*then_p / 1024);
 }
 
 static void receive_all_of(const struct t_end *end, unsigned int which)
@@ -247,7 +258,7 @@ START_TEST(nothing_is_kept_for_who_does_not_receive)
 	ck_assert_msg((ssize_t)first < (ssize_t)ALLOWED && (ssize_t)then < (ssize_t)ALLOWED,
 		      "memory has grown by %zd, then by %zd bytes", (ssize_t)first, (ssize_t)then);
 	tell_senders();
-	for (unsigned int i = 0; i < EPS; i++)
+	for (unsigned int i = 0; i < neps; i++)
 		receive_all_of(&all.ends[i], all.which[i]);
 	hear_senders();
 	ping_pong(PING_PONGS);

@@ -62,6 +62,9 @@ static bool stutters(enum t_fabric_call call)
 {
 	if (call < T_FI_SEND || !stutter)
 		return false;
+	/* Soft-RoCE of Linux 6.1 may send nothing any more when a fenced Send has found no receive. */
+	if (call == T_FI_RECV && getenv("T_VERBS"))
+		return false;
 	seed = seed * 1664525u + 1013904223u;
 	return (seed >> 16) % 10 < stutter;
 }
@@ -263,6 +266,34 @@ static int our_ep_control(struct fid *fid, int command, void *arg)
 	return refusal ? refusal : real_ops(fid->ops)->control(fid, command, arg);
 }
 
+/* verbs has such a table for each endpoint, changes it when that is enabled, and frees it. So each has one of ours, too. */
+static struct fi_ops_msg *own_ops_msg(struct fi_ops_msg *real)
+{
+	struct ops_msg_pair *pair = malloc(sizeof(*pair));
+
+	if (!pair)
+		abort();
+	pair->ours = *real;
+	pair->real = real;
+	change_msg(&pair->ours);
+	return &pair->ours;
+}
+
+static int our_ep_close(struct fid *fid)
+{
+	struct fid_ep *ep = (struct fid_ep *)(void *)fid;
+	struct ops_msg_pair *pair = (struct ops_msg_pair *)(void *)ep->msg;
+	int ret;
+
+	ep->msg = pair->real;
+	ret = real_ops(fid->ops)->close(fid);
+	if (ret)
+		ep->msg = &pair->ours;
+	else
+		free(pair);
+	return ret;
+}
+
 static void change_ep_cm(struct fi_ops_cm *ours)
 {
 	ours->connect = our_connect;
@@ -273,6 +304,7 @@ static void change_ep(struct fi_ops *ours)
 {
 	ours->bind = our_ep_bind;
 	ours->control = our_ep_control;
+	ours->close = our_ep_close;
 }
 
 static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
@@ -284,7 +316,7 @@ static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct 
 		ret = real_ops_domain(domain->ops)->endpoint(domain, info, ep, context);
 	if (ret)
 		return ret;
-	(*ep)->msg = over_ops_msg((*ep)->msg, change_msg);
+	(*ep)->msg = own_ops_msg((*ep)->msg);
 	(*ep)->rma = over_ops_rma((*ep)->rma, change_rma);
 	(*ep)->cm = over_ops_cm((*ep)->cm, change_ep_cm);
 	(*ep)->fid.ops = over_ops((*ep)->fid.ops, change_ep);
