@@ -38,7 +38,7 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 	ep->granting = false;
 	ep->nreceived = 0;
 	ep->recv_base = ep->recv.head;
-	ep->announced = dofi_credit_total(ep);
+	ep->announced = ep->srq ? DOFI_CREDIT_SHARE : ep->recv.tail - ep->recv_base;
 	return ep->announced;
 }
 

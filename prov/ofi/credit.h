@@ -68,10 +68,17 @@ void dofi_credit_announce(struct dofi_ep *ep);
 /* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
 #define DOFI_CREDIT_SHARE 64u
 
-/* Receives posted in this connection so far. */
+/*
+ * Receives of this connection so far that the fabric has, and those of the handshake, which were posted before there was a path.
+ * Not those that wait for room in the fabric: a message for them could stand in the way of what makes the room.
+ */
 static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 {
-	return ep->srq ? ep->nreceived + DOFI_CREDIT_SHARE : ep->recv.tail - ep->recv_base;
+	uint32_t issued = ep->recv.issue - ep->recv_base;
+
+	if (ep->srq)
+		return ep->nreceived + DOFI_CREDIT_SHARE;
+	return (int32_t)(issued - ep->announced) > 0 ? issued : ep->announced;
 }
 
 /* The peer knows of no more than half of what it could send. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t count_outstanding(const struct dofi_ring *ring)
+uint32_t dofi_orphans_count(const struct dofi_ring *ring)
 {
 	uint32_t n = 0;
 
@@ -20,7 +20,7 @@ static uint32_t count_outstanding(const struct dofi_ring *ring)
 
 uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
 {
-	return count_outstanding(&ep->req) + count_outstanding(&ep->recv) + count_outstanding(&ep->parts) + ep->peeking;
+	return dofi_orphans_count(&ep->req) + dofi_orphans_count(&ep->recv) + dofi_orphans_count(&ep->parts) + ep->peeking;
 }
 
 /* The ring gets new memory with the same content. */
@@ -68,7 +68,7 @@ static void take_back(struct dofi_ring *ring, char *memory)
 int dofi_orphans_leave(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint32_t nparts = count_outstanding(&ep->parts), count = dofi_orphans_outstanding(ep);
+	uint32_t nparts = dofi_orphans_count(&ep->parts), count = dofi_orphans_outstanding(ep);
 	struct dofi_orphans *orphans;
 	struct dofi_wr *aux;
 
@@ -132,7 +132,7 @@ int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
 		return -ENOMEM;
 	orphans->ia = ia;
 	orphans->scratch = DOFI_NO_SCRATCH;
-	orphans->count = count_outstanding(ring);
+	orphans->count = dofi_orphans_count(ring);
 	orphans->memory[0] = ring->base;
 	mark(orphans, *ring, ring->base);
 	dofi_list_add_tail(&ia->orphans, &orphans->link);

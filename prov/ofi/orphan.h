@@ -28,6 +28,8 @@ struct dofi_orphans {
 
 /* What the fabric has of the EP's. ep->lock held. */
 uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep);
+/* The same of one ring. */
+uint32_t dofi_orphans_count(const struct dofi_ring *ring);
 
 /* Takes everything of the EP's that the fabric still has. 0 or -ENOMEM, nothing done. engine.lock and ep->lock held. */
 int dofi_orphans_leave(struct dofi_ep *ep);

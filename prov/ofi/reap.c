@@ -377,6 +377,8 @@ static int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
 
 	if (DOFI_LIKELY(n <= 0))
 		return n == -FI_EAGAIN ? 0 : reap_error(ia, cq, n);
+	if (trans->sighted)
+		trans->sighted(ia, &entries->tagged, n);
 	size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
 	for (ssize_t i = 0; i < n; i++, entry += size)
 		trans->completed(ia, (const struct fi_cq_tagged_entry *)(const void *)entry);

@@ -587,14 +587,18 @@ void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
 	dofi_unlock(&srq->lock);
 }
 
-void dofi_srq_abandon(struct dofi_srq *srq)
+uint32_t dofi_srq_abandon(struct dofi_srq *srq)
 {
+	uint32_t n = 0;
+
 	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next) {
+		n += dofi_orphans_count(&chunk->slots);
 		if (dofi_orphans_adopt(srq->obj.ia, &chunk->slots))
 			DOFI_LOG_E("%s: no memory to note the receives of an SRQ that the fabric keeps; they leak",
 				   srq->obj.ia->name);
 		chunk->slots.base = NULL;
 	}
+	return n;
 }
 
 void dofi_srq_dequeued(struct dofi_srq *srq)

@@ -61,10 +61,10 @@ void dofi_srq_dequeued(struct dofi_srq *srq);
 
 /*
  * Asks the endpoint for the receives back; they come by completions until `available` is 0. What does not come is left
- * behind by dofi_srq_abandon. engine.lock held.
+ * behind by dofi_srq_abandon, which tells how many that are. engine.lock held.
  */
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint);
-void dofi_srq_abandon(struct dofi_srq *srq);
+uint32_t dofi_srq_abandon(struct dofi_srq *srq);
 
 void dofi_srq_destroy(struct dofi_srq *srq);
 

@@ -17,6 +17,7 @@
 #include "srq.h"
 #include "trans.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -78,7 +79,10 @@ struct dofi_rdm {
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
 	uint32_t unposted;	       /* ...and so many */
-	union post notes[GRANTS + 1]; /* the last: where a receive without segments gets what it has no room for */
+	union post notes[2 * GRANTS + 1]; /* each has two, in turn; the last: where a receive without segments gets what it has no room for */
+	bool second[GRANTS];		  /* whose turn it is */
+	_Atomic uint32_t taken; /* places in the fabric's queue that receives of EPs and SRQs have... */
+	_Atomic uint32_t most;	/* ...and may have */
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
 
@@ -114,11 +118,44 @@ static ssize_t no_room(ssize_t ret)
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 }
 
+static union post *note_of(struct dofi_rdm *rdm, const struct dofi_wr *wr, bool former)
+{
+	ptrdiff_t i = wr - rdm->grants;
+
+	return &rdm->notes[2 * i + (rdm->second[i] != former)];
+}
+
+/*
+ * The fabric's queue is as long as it says, which not all mean so: the places of grants are kept from now on, and some for what comes
+ * late (drain.h). Without grants no peer sends, no receive ends, and no place gets free.
+ */
+static void keep_places(struct dofi_ia *ia)
+{
+	uint32_t taken = atomic_load_explicit(&ia->rdm->taken, memory_order_relaxed);
+	size_t size = ia->info->rx_attr->size;
+
+	if (size > 4 * GRANTS && taken + GRANTS >= size)
+		atomic_store_explicit(&ia->rdm->most, (uint32_t)size - 2 * GRANTS, memory_order_relaxed);
+}
+
+static void give_places(struct dofi_ia *ia, uint32_t n)
+{
+	uint32_t had = atomic_fetch_sub_explicit(&ia->rdm->taken, n, memory_order_relaxed);
+
+	assert(had >= n);
+	(void)had;
+}
+
+static bool takes_place(const struct dofi_wr *wr)
+{
+	return wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV;
+}
+
 /* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
 static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
-	union post *note = &rdm->notes[wr - rdm->grants];
+	union post *note = note_of(rdm, wr, false);
 	void *desc = rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL;
 	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0, wr));
 
@@ -235,6 +272,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->peers);
 	dofi_list_init(&rdm->greetings);
+	atomic_init(&rdm->most, UINT32_MAX);
 	ia->rdm = rdm;
 	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
 	if (ret)
@@ -475,11 +513,15 @@ static bool cancel_receives(struct dofi_ep *ep)
 
 static int leave_behind(struct dofi_ep *ep)
 {
+	uint32_t nrecvs;
 	int ret;
 
 	dofi_lock(&ep->lock);
+	nrecvs = dofi_orphans_count(&ep->recv);
 	ret = dofi_orphans_leave(ep);
 	dofi_unlock(&ep->lock);
+	if (!ret)
+		give_places(ep->obj.ia, nrecvs);
 	return ret;
 }
 
@@ -571,6 +613,32 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
 		greeted(ia, post->note.number);
 }
 
+/*
+ * First of all: what they receive makes room in the fabric for the receives of EPs, so none of these may take their place. Where
+ * messages pass in order, one without a receive would keep all others back.
+ */
+static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n)
+{
+	struct dofi_rdm *rdm = ia->rdm;
+	uint32_t given = 0;
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct dofi_wr *wr = entries[i].op_context;
+
+		if (entries[i].flags & FI_REMOTE_WRITE || !wr)
+			continue;
+		given += takes_place(wr);
+		if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
+			continue;
+		rdm->second[wr - rdm->grants] ^= true;
+		post_or_leave(ia, wr);
+	}
+	if (DOFI_UNLIKELY(rdm->unposted))
+		post_missing(ia);
+	if (given)
+		give_places(ia, given);
+}
+
 static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
@@ -583,17 +651,19 @@ static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 	}
 	if (!wr)
 		return;
-	if (wr->op != DOFI_OP_GRANT) {
+	if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
 		dofi_reap_done(wr, 0, entry->len, number, news);
-		return;
-	}
-	open_post(ia, &ia->rdm->notes[wr - ia->rdm->grants], entry->len);
-	post_or_leave(ia, wr);
+	else
+		open_post(ia, note_of(ia->rdm, wr, true), entry->len);
 }
 
 static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
-	if (err->op_context)
+	struct dofi_wr *wr = err->op_context;
+
+	if (wr && takes_place(wr))
+		give_places(ia, 1);
+	if (wr)
 		dofi_reap_done(err->op_context, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
 }
 
@@ -699,7 +769,7 @@ static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_
 	return posted(ep, dofi_rma_peek(ep, wr, buf, size, desc, raddr, rkey));
 }
 
-static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 	struct fid_ep *fep = ia->shared_ep;
@@ -708,14 +778,30 @@ static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint
 		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, wr);
 	/* tcp of libfabric 2.x ends the connection below when bytes come for a receive that has room for none. */
 	if (wr->niov == 0)
-		return fi_trecv(fep, &rdm->notes[GRANTS], 1, rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
+		return fi_trecv(fep, &rdm->notes[2 * GRANTS], 1, rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
 				FI_ADDR_UNSPEC, tag, ignore, wr);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, wr);
 }
 
+static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+{
+	struct dofi_rdm *rdm = ia->rdm;
+	ssize_t ret = -FI_EAGAIN;
+
+	if (atomic_fetch_add_explicit(&rdm->taken, 1, memory_order_relaxed) <
+	    atomic_load_explicit(&rdm->most, memory_order_relaxed)) {
+		ret = no_room(post_receive(ia, wr, desc, tag, ignore));
+		if (!ret)
+			return 0;
+	}
+	give_places(ia, 1);
+	keep_places(ia);
+	return ret;
+}
+
 static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	return no_room(receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0));
+	return receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
 }
 
 static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
@@ -733,8 +819,8 @@ static int rdm_srq_open(struct dofi_srq *srq)
 
 static ssize_t rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 {
-	return no_room(receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
-		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER));
+	return receive(srq->obj.ia, wr, dofi_wr_desc(&srq->shape, wr), TAG_OF_SRQ(srq->number),
+		       data_tell(srq->obj.ia) ? 0 : TAG_NUMBER);
 }
 
 /* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
@@ -746,7 +832,7 @@ static void rdm_srq_close(struct dofi_srq *srq)
 	for (int i = 0; srq->available && i < CANCEL_ROUNDS; i++)
 		dofi_engine_drain_cq(ia);
 	if (srq->available)
-		dofi_srq_abandon(srq);
+		give_places(ia, dofi_srq_abandon(srq));
 }
 
 const struct dofi_trans_ops dofi_trans_rdm = {
@@ -775,6 +861,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.srq_close = rdm_srq_close,
 	.srq_recv = rdm_srq_recv,
 	.completed = rdm_completed,
+	.sighted = rdm_sighted,
 	.failed = rdm_failed,
 	.poll_events = rdm_poll_events,
 };

@@ -1,24 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM...]
+# What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM[:CASE]...]
 # T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of it, at length.
 # The programs wait more than they work, so fabrics take their turns side by side.
 
-[ $# -gt 0 ] || set -- order2 flood2 sever2 stale2
+[ $# -gt 0 ] || set -- order2 flood2 sever2 stale2 connect2:many
 
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 
 # over FABRIC PROGRAM...: what they say, between marks
-over() {
+over() (
 	fabric=$1
 	shift
 	for program; do
 		echo "begin $fabric $program"
-		sh "${top_srcdir:?run me by test/run-env}/test/over.sh" "$fabric" "${top_builddir:?}/test/fault/$program"
+		case $program in *:*) CK_RUN_CASE=${program#*:} && export CK_RUN_CASE ;; esac
+		sh "${top_srcdir:?run me by test/run-env}/test/over.sh" "$fabric" "${top_builddir:?}/test/fault/${program%:*}"
 		echo "end $?"
+		unset CK_RUN_CASE
 	done
-}
+)
 
 fabrics=${T_FABRICS-shm rxm net sham-efa sham-cxi}
 for fabric in $fabrics; do
