@@ -78,13 +78,8 @@ int dofi_cqs_open(struct dofi_ia *ia)
 
 void dofi_cqs_close(struct dofi_ia *ia)
 {
-	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;) {
-		int ret = fi_close(&ia->cqs.list[i].fid->fid);
-
-		if (ret)
-			DOFI_LOG_W("IA %s: closing a completion queue failed, its memory leaks: %s", ia->name,
-				   fi_strerror(-ret));
-	}
+	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;)
+		dofi_ia_close_fid(ia, &ia->cqs.list[i].fid->fid, "completion queue");
 }
 
 /* The one that has most left, if only it lacks least. */

@@ -194,7 +194,7 @@ static int open_eq(struct dofi_ia *ia)
 	return ret;
 }
 
-static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
+void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 {
 	int ret = fi_close(fid);
 
@@ -205,18 +205,18 @@ static void close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 
 static void close_fabric(struct dofi_ia *ia)
 {
-	close_fid(ia, &ia->fabric->fid, "fabric");
+	dofi_ia_close_fid(ia, &ia->fabric->fid, "fabric");
 }
 
 static void close_domain(struct dofi_ia *ia)
 {
-	close_fid(ia, &ia->domain->fid, "domain");
+	dofi_ia_close_fid(ia, &ia->domain->fid, "domain");
 }
 
 static void close_eq(struct dofi_ia *ia)
 {
 	if (ia->eq)
-		close_fid(ia, &ia->eq->fid, "event queue");
+		dofi_ia_close_fid(ia, &ia->eq->fid, "event queue");
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -284,11 +284,6 @@ void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
 
 /* --- the ladder --- */
 
-static void nothing_to_end(struct dofi_ia *ia)
-{
-	(void)ia;
-}
-
 /* Begun in this order, ended in the reverse one. */
 static const struct step {
 	const char *what;
@@ -304,7 +299,7 @@ static const struct step {
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
-	{"looking at the cache of registrations", dofi_mr_cache_look, nothing_to_end},
+	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
@@ -316,8 +311,9 @@ static const struct step {
 
 static void go_down(struct dofi_ia *ia, size_t from)
 {
-	while (from > 0)
-		steps[--from].end(ia);
+	while (from-- > 0)
+		if (steps[from].end)
+			steps[from].end(ia);
 }
 
 /* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */

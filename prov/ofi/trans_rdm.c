@@ -661,10 +661,11 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
 	struct dofi_wr *wr = err->op_context;
 
-	if (wr && takes_place(wr))
+	if (!wr)
+		return;
+	if (takes_place(wr))
 		give_places(ia, 1);
-	if (wr)
-		dofi_reap_done(err->op_context, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
+	dofi_reap_done(wr, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
 }
 
 /* --- posts --- */
