@@ -22,6 +22,7 @@ unit_tests = \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
+	%D%/unit/check_places \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
@@ -221,6 +222,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
 %C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_misfit_LDADD = $(p2_libs)
+%C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
+%C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_places_LDADD = $(p2_libs)
 %C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_mr_cache_LDADD = $(p2_libs)

@@ -45,6 +45,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_GRANT = 0x43,	 /* a receive for news that come by themselves */
 	DOFI_OP_ORPHAN = 0x44,	 /* its connection is over */
 	DOFI_OP_DRAIN = 0x45,	 /* a receive for what comes after the end of its connection; drain.h */
+	DOFI_OP_SPARE = 0x46,	 /* a receive that holds a place; places.h */
 };
 
 enum dofi_wr_state {

@@ -293,7 +293,7 @@ DOFI_INLINE void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint6
 		finished_request(ep, wr, err);
 }
 
-/* The receives that are of no EP; one for grants is given back as the endpoint closes. */
+/* The receives that are of no EP; spares, and those for grants as the endpoint closes, are only given back. */
 DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
 	if (wr->op == DOFI_OP_SRQ_RECV)

@@ -13,6 +13,7 @@
 #include "note.h"
 #include "mem.h"
 #include "orphan.h"
+#include "places.h"
 #include "rma.h"
 #include "srq.h"
 #include "trans.h"
@@ -81,8 +82,7 @@ struct dofi_rdm {
 	uint32_t unposted;	       /* ...and so many */
 	union post notes[2 * GRANTS + 1]; /* each has two, in turn; the last: where a receive without segments gets what it has no room for */
 	bool second[GRANTS];		  /* whose turn it is */
-	_Atomic uint32_t taken; /* places in the fabric's queue that receives of EPs and SRQs have... */
-	_Atomic uint32_t most;	/* ...and may have */
+	struct dofi_places places;
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
 };
 
@@ -125,27 +125,6 @@ static union post *note_of(struct dofi_rdm *rdm, const struct dofi_wr *wr, bool 
 	return &rdm->notes[2 * i + (rdm->second[i] != former)];
 }
 
-/*
- * The fabric's queue is as long as it says, which not all mean so: the places of grants are kept from now on, and some for what comes
- * late (drain.h). Without grants no peer sends, no receive ends, and no place gets free.
- */
-static void keep_places(struct dofi_ia *ia)
-{
-	uint32_t taken = atomic_load_explicit(&ia->rdm->taken, memory_order_relaxed);
-	size_t size = ia->info->rx_attr->size;
-
-	if (size > 4 * GRANTS && taken + GRANTS >= size)
-		atomic_store_explicit(&ia->rdm->most, (uint32_t)size - 2 * GRANTS, memory_order_relaxed);
-}
-
-static void give_places(struct dofi_ia *ia, uint32_t n)
-{
-	uint32_t had = atomic_fetch_sub_explicit(&ia->rdm->taken, n, memory_order_relaxed);
-
-	assert(had >= n);
-	(void)had;
-}
-
 static bool takes_place(const struct dofi_wr *wr)
 {
 	return wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV;
@@ -160,6 +139,8 @@ static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0, wr));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
+	if (ret == -FI_EAGAIN)
+		dofi_places_none(&rdm->places);
 	return ret;
 }
 
@@ -272,7 +253,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->peers);
 	dofi_list_init(&rdm->greetings);
-	atomic_init(&rdm->most, UINT32_MAX);
+	/* As many again for what comes late; see drain.h. */
+	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS);
 	ia->rdm = rdm;
 	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
 	if (ret)
@@ -484,6 +466,8 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
 		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	if (DOFI_UNLIKELY(dofi_places_asked(&ia->rdm->places)))
+		dofi_places_look(ia, &ia->rdm->places);
 	dofi_drain_retry(ia);
 	if (ia->rdm->unposted)
 		post_missing(ia);
@@ -521,7 +505,7 @@ static int leave_behind(struct dofi_ep *ep)
 	ret = dofi_orphans_leave(ep);
 	dofi_unlock(&ep->lock);
 	if (!ret)
-		give_places(ep->obj.ia, nrecvs);
+		dofi_places_give(&ep->obj.ia->rdm->places, nrecvs);
 	return ret;
 }
 
@@ -636,7 +620,7 @@ static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *ent
 	if (DOFI_UNLIKELY(rdm->unposted))
 		post_missing(ia);
 	if (given)
-		give_places(ia, given);
+		dofi_places_give(&rdm->places, given);
 }
 
 static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
@@ -664,7 +648,7 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	if (!wr)
 		return;
 	if (takes_place(wr))
-		give_places(ia, 1);
+		dofi_places_give(&ia->rdm->places, 1);
 	dofi_reap_done(wr, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
 }
 
@@ -786,17 +770,17 @@ static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc,
 
 static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
 {
-	struct dofi_rdm *rdm = ia->rdm;
-	ssize_t ret = -FI_EAGAIN;
+	struct dofi_places *places = &ia->rdm->places;
+	ssize_t ret;
 
-	if (atomic_fetch_add_explicit(&rdm->taken, 1, memory_order_relaxed) <
-	    atomic_load_explicit(&rdm->most, memory_order_relaxed)) {
-		ret = no_room(post_receive(ia, wr, desc, tag, ignore));
-		if (!ret)
-			return 0;
+	if (DOFI_UNLIKELY(!dofi_places_take(places)))
+		return -FI_EAGAIN;
+	ret = no_room(post_receive(ia, wr, desc, tag, ignore));
+	if (DOFI_UNLIKELY(ret)) {
+		dofi_places_give(places, 1);
+		if (ret == -FI_EAGAIN)
+			dofi_places_none(places);
 	}
-	give_places(ia, 1);
-	keep_places(ia);
 	return ret;
 }
 
@@ -833,7 +817,7 @@ static void rdm_srq_close(struct dofi_srq *srq)
 	for (int i = 0; srq->available && i < CANCEL_ROUNDS; i++)
 		dofi_engine_drain_cq(ia);
 	if (srq->available)
-		give_places(ia, dofi_srq_abandon(srq));
+		dofi_places_give(&ia->rdm->places, dofi_srq_abandon(srq));
 }
 
 const struct dofi_trans_ops dofi_trans_rdm = {

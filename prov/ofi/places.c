@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "places.h"
+
+#include "ia.h"
+#include "log.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#define NO_LIMIT  UINT32_MAX
+#define TAG_SPARE UINT64_C(0) /* of no kind of message */
+
+void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept)
+{
+	/* A queue that has hardly room for anything else must not be said to have none. */
+	places->tried = size <= 2 * (size_t)kept;
+	places->sure = places->tried || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
+	atomic_init(&places->most, places->sure);
+	for (int i = 0; i < DOFI_SPARES; i++)
+		places->spares[i].op = DOFI_OP_SPARE;
+}
+
+void dofi_places_none(struct dofi_places *places)
+{
+	uint32_t no_limit = NO_LIMIT, taken = atomic_load(&places->taken);
+
+	/* With much less in it than it says it is but busy. Spares may be among that: they were posted while others had just left. */
+	if (taken + 2 * DOFI_SPARES < places->sure || !atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
+		return;
+	atomic_store(&places->full, true);
+	atomic_store(&places->asked, true);
+}
+
+static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
+{
+	while (places->nspares < DOFI_SPARES) {
+		struct dofi_wr *wr = &places->spares[places->nspares];
+
+		if (fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_SPARE, 0, wr))
+			return false;
+		places->nspares++;
+	}
+	return true;
+}
+
+static void cancel_spares(struct dofi_ia *ia, struct dofi_places *places)
+{
+	while (places->nspares)
+		fi_cancel(&ia->shared_ep->fid, &places->spares[--places->nspares]);
+}
+
+void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)
+{
+	dofi_assert_held(&ia->engine.lock);
+	atomic_store(&places->asked, false);
+	if (!places->tried) {
+		places->tried = true;
+		if (post_spares(ia, places))
+			atomic_store(&places->most, NO_LIMIT);
+		else
+			cancel_spares(ia, places);
+	}
+	if (atomic_load(&places->full))
+		cancel_spares(ia, places);
+}
