@@ -88,7 +88,7 @@ static int find_sizes(const struct perf_options *o, struct perf_plan *plan)
 static uint32_t default_window(const struct perf_cfg *cfg)
 {
 	uint32_t window = default_windows[cfg->metric];
-	uint64_t slots = 3 * cfg->max_size * cfg->eps * cfg->threads; /* see perf_env_init() */
+	uint64_t slots = 5 * cfg->max_size * cfg->eps * cfg->threads; /* see perf_env_init() */
 
 	while (cfg->metric == PERF_BANDWIDTH && window > LEAST_WINDOW && window * slots > ENOUGH_BUFFER)
 		window /= 2;

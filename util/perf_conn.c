@@ -6,7 +6,24 @@
 
 #define MIN_BUFFER	4096
 #define MIN_RX_DEPTH	16
+#define FEW_RECEIVES	64
+#define MANY_RECEIVES	512
 #define MAX_BUFFER	(UINT64_C(2) << 30)
+
+/*
+ * Twice what can be under way would do. As benchmarks and programs have it, it is more where that isn't much: whoever tells the
+ * peer of each receive that he posts tells of many at once.
+ */
+static uint32_t rx_depth(const struct perf_env *env)
+{
+	uint32_t depth = 4 * env->tx_depth, few = FEW_RECEIVES / env->cfg->eps;
+
+	if (depth > MANY_RECEIVES)
+		depth = 2 * env->tx_depth > MANY_RECEIVES ? 2 * env->tx_depth : MANY_RECEIVES;
+	if (few < MIN_RX_DEPTH)
+		few = MIN_RX_DEPTH;
+	return depth > few ? depth : few;
+}
 
 int perf_env_init(struct perf_env *env)
 {
@@ -20,10 +37,7 @@ int perf_env_init(struct perf_env *env)
 	env->tx_depth = cfg->window > 2 * cfg->signal_every ? cfg->window : 2 * cfg->signal_every;
 	if (cfg->metric != PERF_LATENCY)
 		env->tx_depth = cfg->window;
-	env->rx_depth = 2 * env->tx_depth;
-	/* As programs have it: whoever tells the peer of each receive that he posts tells of many at once. */
-	if (env->rx_depth < MIN_RX_DEPTH)
-		env->rx_depth = MIN_RX_DEPTH;
+	env->rx_depth = rx_depth(env);
 	env->ntx = cfg->eps * env->tx_depth;
 	env->nrx = cfg->eps * env->rx_depth;
 
