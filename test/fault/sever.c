@@ -256,11 +256,21 @@ START_TEST(sockets_break)
 }
 END_TEST
 
+/* The core's stream ends, with a libfabric before 1.19, and the card that is played has none that could. */
+static bool core_may_lose(void)
+{
+	const char *core = getenv("FI_SHAM_CORE");
+
+	return fault_fabric_is_sham() && core && (!strcmp(core, "net") || !strcmp(core, "tcp;ofi_rxm"));
+}
+
 /* On some fabrics it ends the stream that messages of all connections take. */
 START_TEST(what_comes_behind_a_message_that_is_too_long)
 {
 	DAT_CONN_QUAL qual;
 
+	if (core_may_lose())
+		fault_skip("the core loses what the card would keep");
 	t_peer_start(&peer, serve_too_little);
 	open_ends();
 	qual = t_peer_hear(&peer);
