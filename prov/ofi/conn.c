@@ -25,11 +25,16 @@
 #define LAST_WORD_NS 1000000000u
 
 /*
- * What the fabric is in the middle of when a connection ends, it finishes: so long the event waits for it, for then memory is the
- * consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
+ * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it (parting_ms), for then memory is
+ * the consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
  */
-#define PARTING_NS    1000000000u
-#define FIRST_LOOK_NS 50000u
+#define FIRST_LOOK_NS	50000u
+#define LONGEST_LOOK_NS 100000000u
+
+static uint64_t parting_ns(const struct dofi_ia *ia)
+{
+	return ia->params.parting_ms * 1000000u;
+}
 
 static void run_end(struct dofi_work *work);
 
@@ -317,23 +322,24 @@ static bool fabric_has_some(struct dofi_conn *conn)
 /* Looks after it less and less often. */
 static void part_when_free(struct dofi_conn *conn)
 {
-	uint64_t now = dofi_now(), limit, next;
+	uint64_t now = dofi_now(), limit, next, pause;
 
 	if (!conn->over_since)
 		conn->over_since = now;
-	limit = conn->over_since + PARTING_NS;
+	limit = conn->over_since + parting_ns(conn->ia);
 	if (now >= limit || !fabric_has_some(conn)) {
 		part(conn);
 		return;
 	}
-	next = now + FIRST_LOOK_NS + (now - conn->over_since);
+	pause = FIRST_LOOK_NS + (now - conn->over_since);
+	next = now + (pause < LONGEST_LOOK_NS ? pause : LONGEST_LOOK_NS);
 	dofi_timer_set(conn->ia, &conn->timer, next < limit ? next : limit);
 }
 
 /* All EPs of an IA that closes share one limit. */
 static uint64_t part_until(struct dofi_ia *ia)
 {
-	uint64_t limit = dofi_now() + PARTING_NS;
+	uint64_t limit = dofi_now() + parting_ns(ia);
 
 	if (dofi_obj_is(ia, DAT_HANDLE_TYPE_IA))
 		return limit;

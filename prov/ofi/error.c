@@ -39,6 +39,36 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
 	}
 }
 
+bool dofi_error_gives_back(int err)
+{
+	switch (err) {
+	case FI_ECANCELED:
+	case FI_ENOTCONN:
+	case FI_ESHUTDOWN:
+	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
+	case FI_ECONNABORTED:
+	case EPIPE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool dofi_error_is_of_peer(int err)
+{
+	switch (err) {
+	case FI_ETIMEDOUT:
+	case FI_EHOSTUNREACH:
+	case FI_ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ENETRESET:
+		return true;
+	default:
+		return dofi_error_gives_back(err);
+	}
+}
+
 DAT_DTO_COMPLETION_STATUS dofi_error_status(int err)
 {
 	switch (err) {

@@ -5,6 +5,8 @@
 
 #include "dat_api.h"
 
+#include <stdbool.h>
+
 /*
  * Negative errno or libfabric error of a call that creates something, as a DAT error; resource:
  * DAT_RESOURCE_*.
@@ -13,5 +15,11 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
 
 /* Positive libfabric error of a failed operation as a completion status; 0 is success. */
 DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
+
+/* Positive error of an operation that the fabric gave back undone, for its path is no more. */
+bool dofi_error_gives_back(int err);
+
+/* Such an error, or another one that concerns all that is under way to that peer. */
+bool dofi_error_is_of_peer(int err);
 
 #endif

@@ -14,7 +14,6 @@
 #include "srq.h"
 #include "trans.h"
 
-#include <errno.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -149,18 +148,10 @@ static void path_gone(struct dofi_ep *ep)
 /* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
 static bool given_back(struct dofi_ep *ep, int err)
 {
-	switch (err) {
-	case FI_ECANCELED:
-	case FI_ENOTCONN:
-	case FI_ESHUTDOWN:
-	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
-	case FI_ECONNABORTED:
-	case EPIPE:
-		path_gone(ep);
-		return true;
-	default:
+	if (!dofi_error_gives_back(err))
 		return false;
-	}
+	path_gone(ep);
+	return true;
 }
 
 DOFI_COLD static void fail_path(struct dofi_ep *ep, int err)

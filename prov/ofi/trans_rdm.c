@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "credit.h"
 #include "drain.h"
+#include "error.h"
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
@@ -68,6 +69,8 @@ static bool data_tell(const struct dofi_ia *ia)
 /* A peer IA in the address vector; shared by the connections with it. */
 struct peer {
 	struct dofi_list link; /* rdm->peers */
+	struct dofi_ia *ia;
+	struct dofi_work severed; /* what was under way to it may be lost */
 	uint8_t uuid[16];
 	fi_addr_t addr;
 	uint32_t conns;
@@ -84,12 +87,15 @@ struct dofi_rdm {
 	bool second[GRANTS];		  /* whose turn it is */
 	struct dofi_places places;
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
+	bool ends_after_misfit;	 /* a message that is too long for its receive ends the stream with its peer */
 };
 
 /* --- the endpoint --- */
 
 static void free_peer(struct dofi_ia *ia, struct peer *peer)
 {
+	if (peer->severed.link.next)
+		dofi_list_del(&peer->severed.link);
 	dofi_bell_part(ia, &peer->bell);
 	free(peer);
 }
@@ -242,6 +248,12 @@ static int avoid_short_cut(char *name, size_t *size_p, size_t room)
 	return 0;
 }
 
+/* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
+static bool stream_ends_after_misfit(uint32_t protocol)
+{
+	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
+}
+
 static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
 	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
@@ -255,6 +267,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
 	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS);
+	rdm->ends_after_misfit = stream_ends_after_misfit(ia->info->ep_attr->protocol);
 	ia->rdm = rdm;
 	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
 	if (ret)
@@ -319,6 +332,8 @@ static void forget_idle_peers(struct dofi_ia *ia)
 	}
 }
 
+static void sever(struct dofi_work *work);
+
 static int take_peer(struct dofi_conn *conn)
 {
 	const struct dofi_hello *hello = &conn->chan->peer;
@@ -330,6 +345,8 @@ static int take_peer(struct dofi_conn *conn)
 		peer = calloc(1, sizeof(*peer));
 		if (!peer)
 			return -FI_ENOMEM;
+		peer->ia = ia;
+		peer->severed.run = sever;
 		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
 		if (fi_av_insert(ia->rdm->av, hello->fabric_name, 1, &peer->addr, 0, NULL) != 1) {
 			free(peer);
@@ -457,6 +474,47 @@ static void greeted(struct dofi_ia *ia, uint32_t number)
 	} else {
 		conn->greets = true;
 		greet(conn);
+	}
+}
+
+static bool is_usable(const struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool yes;
+
+	dofi_lock(&ep->lock);
+	yes = ep->path_up && !ep->faulty;
+	dofi_unlock(&ep->lock);
+	return yes;
+}
+
+/* The word that was said may be lost. Who hears it twice takes it once. */
+static void greet_again(struct dofi_conn *conn)
+{
+	if (dofi_list_empty(&conn->greeting))
+		begin_greeting(conn, true);
+	else
+		conn->greets |= conn->active;
+}
+
+/*
+ * Some fabrics have one stream to a peer for all that goes there, and tell of its end only those operations that are under way.
+ * What it had taken from other connections is lost without a word, so all of them break; a stream that is opened anew is for new ones.
+ */
+static void sever(struct dofi_work *work)
+{
+	struct peer *peer = DOFI_CONTAINER(work, struct peer, severed);
+	const struct dofi_cm *cm = &peer->ia->cm;
+
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		struct dofi_conn *conn = cm->conns[i];
+
+		if (!conn || conn->peer != peer || conn->ending)
+			continue;
+		if (conn->phase == DOFI_CONN_LINKING)
+			greet_again(conn);
+		else if (is_usable(conn))
+			dofi_conn_path_down(conn, 0);
 	}
 }
 
@@ -641,15 +699,43 @@ static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 		open_post(ia, note_of(ia->rdm, wr, true), entry->len);
 }
 
+/* Receives that we cancel say nothing of the peer. */
+static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, uint32_t number)
+{
+	struct dofi_conn *conn;
+
+	if (wr->op == DOFI_OP_SRQ_RECV)
+		return number ? dofi_conn_by_id(ia, number) : NULL;
+	if (wr->op > DOFI_OP_SRQ_RECV)
+		return NULL;
+	conn = wr->ep->conn;
+	return conn && wr->op == DOFI_OP_RECV && conn->phase == DOFI_CONN_OVER ? NULL : conn;
+}
+
+/* Other errors are of one operation alone. */
+static bool ends_stream(const struct dofi_rdm *rdm, int err)
+{
+	return err == FI_ETRUNC ? rdm->ends_after_misfit : dofi_error_is_of_peer(err);
+}
+
 static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
 	struct dofi_wr *wr = err->op_context;
+	struct dofi_conn *conn;
+	uint32_t number;
 
 	if (!wr)
 		return;
+	number = number_of(ia, err->tag, err->flags, err->data);
+	conn = conn_of(ia, wr, number);
+	if (conn && conn->peer && ends_stream(ia->rdm, err->err))
+		dofi_work_defer(ia, &conn->peer->severed);
 	if (takes_place(wr))
 		dofi_places_give(&ia->rdm->places, 1);
-	dofi_reap_done(wr, err->err, err->len, number_of(ia, err->tag, err->flags, err->data), 0);
+	if (wr->op == DOFI_OP_GRANT && ia->shared_ep)
+		post_or_leave(ia, wr);
+	else
+		dofi_reap_done(wr, err->err, err->len, number, 0);
 }
 
 /* --- posts --- */

@@ -25,6 +25,7 @@ static struct sham_cq *cq_of(struct fid_cq *cq)
 
 /* --- what comes in --- */
 
+/* A poll is no sign that nobody sleeps: another thread may. */
 void sham_cq_wake(struct sham_cq *cq)
 {
 	if (cq->asleep)
@@ -193,7 +194,6 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 	pthread_mutex_lock(&cq->domain->lock);
 	cq->npolls++;
-	cq->asleep = false;
 	sham_cq_progress(cq);
 	ret = take_out(cq, buf, count, src);
 	pthread_mutex_unlock(&cq->domain->lock);

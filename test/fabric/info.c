@@ -37,7 +37,7 @@ static _Thread_local bool asking;
 
 /* --- the core --- */
 
-static const char *core_name(void)
+const char *sham_core_name(void)
 {
 	const char *name = sham_param("core");
 
@@ -55,7 +55,7 @@ static const char *core_node(const char *core)
 int sham_core_info(const struct sham_profile *profile, uint64_t caps, struct fi_info **info_p)
 {
 	struct fi_info *hints = fi_allocinfo();
-	const char *core = core_name(), *node = core_node(core);
+	const char *core = sham_core_name(), *node = core_node(core);
 	int ret = -FI_ENOMEM;
 
 	if (!hints)

@@ -99,6 +99,7 @@ void sham_die(const struct sham_profile *profile, const char *fmt, ...)
 
 int sham_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		 const struct fi_info *hints, struct fi_info **info);
+const char *sham_core_name(void);
 /* What the core offers for the profile. 0 or a negative error. */
 int sham_core_info(const struct sham_profile *profile, uint64_t caps, struct fi_info **info_p);
 

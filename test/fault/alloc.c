@@ -133,6 +133,8 @@ static void batch(void)
 
 START_TEST(no_allocation_and_no_system_call_per_operation)
 {
+	/* The fabric of test/fabric delays each RDMA, and keeps what comes behind it waiting. */
+	const unsigned int operations = fault_fabric_is_sham() ? OPERATIONS / 10 : OPERATIONS;
 	unsigned long ours, fabric;
 
 	if (!T_HOOKS)
@@ -142,15 +144,15 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	batch(); /* the first looks at remote memory, and whatever the fabric does once */
 	calls = 0;
 	t_alloc_count(true);
-	for (unsigned int done = 0; done < OPERATIONS; done += 4 * BATCH)
+	for (unsigned int done = 0; done < operations; done += 4 * BATCH)
 		batch();
 	t_alloc_count(false);
 	ours = t_alloc_counted(T_OURS);
 	fabric = t_alloc_counted(T_FABRIC);
-	printf("# %u operations: the fabric called the allocator %lu times\n", OPERATIONS, fabric);
-	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, OPERATIONS);
-	/* A thread that is just about to sleep is called back by the post that it would miss. */
-	ck_assert_msg(calls <= OPERATIONS / 10000, "%lu system calls for %u posts", (unsigned long)calls, OPERATIONS);
+	printf("# %u operations: the fabric called the allocator %lu times\n", operations, fabric);
+	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, operations);
+	/* A thread that is just about to sleep is called back by the post that it would miss, most often where RDMA is late. */
+	ck_assert_msg(calls <= OPERATIONS / 10000, "%lu system calls for %u posts", (unsigned long)calls, operations);
 	t_pair_close(&pair);
 }
 END_TEST
@@ -186,6 +188,18 @@ static void let_it_finish(const struct t_ia *ia)
 	t_listener_free(&listener);
 }
 
+/* An answer comes behind the peer's last word about the connection that was, which frees something, too. */
+static void hear_last_word(void)
+{
+	const struct t_end *end = &pair.end[0];
+
+	t_ok(dat_ep_reset(end->ep));
+	t_ok(t_connect(end->ep, &pair.listener));
+	t_ok(t_cr_reject(t_next_cr(&pair.listener)));
+	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_PEER_REJECTED, end->ep);
+	let_it_finish(end->on);
+}
+
 /* Posts that never reach the fabric: receives before the connection, and all after its end. */
 START_TEST(no_allocation_without_a_connection)
 {
@@ -210,6 +224,7 @@ START_TEST(no_allocation_without_a_connection)
 			    pair.end[i].ep);
 		let_it_finish(&pair.ia[i]);
 	}
+	hear_last_word();
 	t_alloc_count(true);
 	for (size_t i = 0; i < 100; i++) {
 		post(post_send, i);

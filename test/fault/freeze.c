@@ -231,6 +231,68 @@ START_TEST(go_on_after_the_thaw)
 }
 END_TEST
 
+/* --- memory --- */
+
+static struct t_buf big;
+
+/* As accept_role, with memory to read from. */
+static void memory_role(struct t_peer *self)
+{
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_buf_new(&big, ia.ia, ia.pz, t_much(&ia), DAT_MEM_PRIV_ALL_FLAG);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_peer_tell(self, big.rmr_context);
+	t_peer_tell(self, (uintptr_t)big.mem);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	t_peer_tell(self, 1);
+	t_peer_hear(self);
+	t_ia_close(&ia);
+}
+
+static void read_of_peer(void)
+{
+	DAT_RMR_CONTEXT context = (DAT_RMR_CONTEXT)t_peer_hear(&peer);
+	uintptr_t address = (uintptr_t)t_peer_hear(&peer);
+	DAT_RMR_TRIPLET remote = t_remote(context, address, big.size);
+	DAT_LMR_TRIPLET segment = t_seg(&big, 0, big.size);
+
+	/* What is read first is the peer's table of contexts. */
+	t_ok(t_read(&end, 0, 64, 1, t_remote(context, address, 64), DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, 64);
+	t_peer_freeze(&peer);
+	t_ok(dat_ep_post_rdma_read(end.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 2}, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Who waits for long enough has the memory to himself when the connection is over. */
+START_TEST(memory_is_left_alone)
+{
+	setenv("DAT_OFI_PARTING_MS", "600000", 1);
+	t_peer_start(&peer, memory_role);
+	open_end();
+	t_buf_new(&big, ia.ia, ia.pz, t_much(&ia), DAT_MEM_PRIV_ALL_FLAG);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	read_of_peer();
+	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
+	for (uint64_t began = t_now_us(); t_now_us() - began < AT_ONCE_US;) /* what others wait at most */
+		t_pause();
+	t_peer_thaw(&peer);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	t_fill(big.mem, big.size, 1);
+	t_peer_hear(&peer);
+	for (uint64_t began = t_now_us(); t_now_us() - began < T_QUIET_US; t_pause())
+		;
+	ck_assert(t_is_filled(big.mem, big.size, 1));
+	t_peer_tell(&peer, 1);
+	t_ia_close(&ia);
+	t_peer_join(&peer);
+}
+END_TEST
+
 /* --- binds --- */
 
 static DAT_RMR_HANDLE rmr;
@@ -340,6 +402,7 @@ int main(void)
 	tcase_add_test(tcase, free_all);
 	tcase_add_test(tcase, close_the_ia);
 	tcase_add_test(tcase, go_on_after_the_thaw);
+	tcase_add_test(tcase, memory_is_left_alone);
 	tcase_add_test(tcase, bind_does_not_wait_for_ever);
 	tcase_add_test(tcase, bind_on_another_connection);
 	tcase_add_test(tcase, bind_waits_for_the_thaw);

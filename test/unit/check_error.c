@@ -79,6 +79,36 @@ START_TEST(test_completions)
 }
 END_TEST
 
+/* What the fabric gives back is no failure of the operation; whatever concerns one operation says nothing of others. */
+START_TEST(test_errors_of_the_peer)
+{
+	static const struct {
+		int err;
+		bool back, peer;
+	} rows[] = {
+		{FI_ECANCELED, true, true},
+		{FI_ENOTCONN, true, true},
+		{FI_ECONNRESET, true, true},
+		{EPIPE, true, true},
+		{FI_ETIMEDOUT, false, true},
+		{FI_EHOSTUNREACH, false, true},
+		{ENETDOWN, false, true},
+		{FI_ETRUNC, false, false},
+		{FI_EACCES, false, false},
+		{FI_EKEYREJECTED, false, false},
+		{FI_EINVAL, false, false},
+		{FI_EMSGSIZE, false, false},
+		{FI_ENORX, false, false},
+		{FI_EIO, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ck_assert_msg(dofi_error_gives_back(rows[i].err) == rows[i].back, "%d", rows[i].err);
+		ck_assert_msg(dofi_error_is_of_peer(rows[i].err) == rows[i].peer, "%d", rows[i].err);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("error");
@@ -87,6 +117,7 @@ int main(void)
 	tcase_add_test(tc, test_calls);
 	tcase_add_test(tc, test_every_error_is_an_error);
 	tcase_add_test(tc, test_completions);
+	tcase_add_test(tc, test_errors_of_the_peer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
