@@ -68,10 +68,12 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
 
-/* Besides what the program posts: a read of the peer's table, the parts of requests. */
+/* Besides what the program posts: a read of the peer's table, a grant, the parts of requests. */
 static size_t most_requests(const struct dofi_ep *ep)
 {
-	return ep->req.limit + 1 + (ep->parts.base ? ep->parts.limit : 0);
+	size_t grants = ep->obj.ia->grants == DOFI_GRANTS_WRITTEN;
+
+	return ep->req.limit + 1 + grants + (ep->parts.base ? ep->parts.limit : 0);
 }
 
 /*
@@ -271,7 +273,7 @@ static int msg_poll_events(struct dofi_ia *ia)
 
 /*
  * Completion data names the connection at its receiver, for SRQs and for grants, and carries the news. Where the fabric
- * has but 4 bytes of it nothing is granted, and one bit is left for the news.
+ * has but 4 bytes of it they carry no grants, and one bit is left for the news.
  */
 #define SHORT_DATA 4u
 
@@ -476,6 +478,8 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
 {
+	if (dofi_credit_is_written(ep))
+		return dofi_credit_write(ep);
 	return dofi_rma_note(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
 			     dofi_note_word(ep, DOFI_NOTE_GRANT, news));
 }
