@@ -339,16 +339,21 @@ enum {
 };
 
 /* Libfabric calls all failures of verbs EIO and leaves the device's word to its own number. */
-static int verbs_error(const struct fi_cq_err_entry *err)
+static int verbs_error(const struct dofi_ia *ia, const struct fi_cq_err_entry *err)
 {
 	const struct dofi_wr *wr = err->op_context;
 	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
+	bool iwarp = ia->info->ep_attr->protocol == FI_PROTO_IWARP;
 
 	switch (err->prov_errno) {
 	case WC_LOCAL_LENGTH:
 		return FI_ETRUNC;
-	case WC_LOCAL_OPERATION: /* Soft-RoCE says so of a receive that is too short, and of sends when its interface is down */
-		return receive ? FI_ETRUNC : err->err;
+	case WC_LOCAL_OPERATION:
+		/*
+		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface is down; Soft-iWARP of what
+		 * it is sending when the peer ends the connection.
+		 */
+		return receive ? FI_ETRUNC : iwarp ? FI_ECONNABORTED : err->err;
 	case WC_LOCAL_PROTECTION:
 	case WC_LOCAL_ACCESS:
 		return FI_EFAULT;
@@ -371,7 +376,7 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	uint32_t number = 0, news = 0;
 
 	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
-		err->err = verbs_error(err);
+		err->err = verbs_error(ia, err);
 	if (err->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err->data, &number, &news);
 	if (err->op_context)
