@@ -8,6 +8,7 @@ unit_tests = \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_conn \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
+	%D%/unit/check_credit \
 	%D%/unit/check_cqs \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
@@ -213,6 +214,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_drain_SOURCES = %D%/unit/check_drain.c $(t_headers)
 %C%_unit_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_drain_LDADD = $(p2_libs)
+%C%_unit_check_credit_SOURCES = %D%/unit/check_credit.c $(t_headers)
+%C%_unit_check_credit_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_credit_LDADD = $(p2_libs)
 %C%_unit_check_leftover_SOURCES = %D%/unit/check_leftover.c $(t_headers)
 %C%_unit_check_leftover_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_leftover_LDADD = $(p2_libs)
@@ -357,7 +361,7 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
-flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_needed
+flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \

@@ -46,6 +46,9 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
+	/* A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills the first of several and says success. */
+	if (info->ep_attr->protocol == FI_PROTO_IWARP)
+		most_iov = 1;
 	limits->fabric_iov = at_most(at_most(most_iov, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
 	limits->max_iov = limits->fabric_iov > DOFI_LEAST_IOV ? limits->fabric_iov : DOFI_LEAST_IOV;
 	limits->max_lmrs = max_regions;

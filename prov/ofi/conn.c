@@ -190,8 +190,12 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 		msg->flags |= DOFI_MSG_F_DATA;
 		msg->srq = ep->srq->number;
 	}
-	if (conn->ia->credits)
+	if (conn->ia->grants == DOFI_GRANTS_CARRIED)
 		msg->flags |= DOFI_MSG_F_GRANTS;
+	if (conn->ia->grants == DOFI_GRANTS_WRITTEN) {
+		msg->flags |= DOFI_MSG_F_WORD;
+		msg->context = ep->scratch;
+	}
 	if (ep->letters)
 		msg->flags |= DOFI_MSG_F_LETTERS;
 	dofi_lock(&ep->lock);
@@ -702,6 +706,10 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.letters = conn->peer_flags & DOFI_MSG_F_LETTERS,
 	};
 	ep->conn_id = conn->id;
+	if (conn->ia->grants == DOFI_GRANTS_WRITTEN && (conn->peer_flags & DOFI_MSG_F_WORD)) {
+		ep->peer.grants = ep->peer.has_word = true;
+		ep->peer.sink_address += conn->peer_mail * sizeof(struct dofi_words);
+	}
 	dofi_note_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)

@@ -7,35 +7,55 @@
 #include "select.h"
 #include "trans.h"
 
+#include <endian.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_rma.h>
+#include <stdatomic.h>
+#include <string.h>
 
 #define SINK_SIZE 4096u
 
-/*
- * InfiniBand's hardware makes the sender try again and lets everything else pass. iWARP's ends the connection, as DAT
- * allows; it has nothing that could carry a grant.
- */
-bool dofi_credit_needed(const struct fi_info *info)
+/* InfiniBand's hardware makes the sender try again and lets everything else pass. */
+enum dofi_grants dofi_credit_way(const struct dofi_ia *ia)
 {
-	return !dofi_has_queues(info);
+	const struct fi_info *info = ia->info;
+	bool asked = ia->trans == &dofi_trans_msg && !strcmp(ia->params.grants, "write");
+
+	if (asked || info->ep_attr->protocol == FI_PROTO_IWARP)
+		return DOFI_GRANTS_WRITTEN;
+	return dofi_has_queues(info) ? DOFI_GRANTS_NONE : DOFI_GRANTS_CARRIED;
 }
 
 int dofi_credit_init(struct dofi_ia *ia)
 {
 	struct dofi_sink *sink = &ia->sink;
+	void *memory;
+	int ret;
 
-	return dofi_mr_map(ia, SINK_SIZE, 0, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &sink->page, &sink->mr, &sink->key, &sink->address);
+	sink->size = ia->grants == DOFI_GRANTS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words) : SINK_SIZE;
+	ret = dofi_mr_map(ia, sink->size, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &memory, &sink->mr,
+			  &sink->key, &sink->address);
+	if (ret)
+		return ret;
+	sink->words = memory;
+	sink->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(sink->mr) : NULL;
+	return 0;
 }
 
 void dofi_credit_fini(struct dofi_ia *ia)
 {
-	dofi_mr_leave(ia, ia->sink.mr, ia->sink.page, SINK_SIZE);
+	dofi_mr_leave(ia, ia->sink.mr, ia->sink.words, ia->sink.size);
 }
 
 uint32_t dofi_credit_start(struct dofi_ep *ep)
 {
+	struct dofi_ia *ia = ep->obj.ia;
+
 	dofi_assert_held(&ep->lock);
-	ep->granting = false;
+	ep->granting = DOFI_GRANTS_NONE;
+	/* The endpoint of the former connection is closed: nobody writes there now. */
+	if (ia->grants == DOFI_GRANTS_WRITTEN)
+		atomic_store_explicit(&ia->sink.words[ep->scratch].in, 0, memory_order_relaxed);
 	ep->nreceived = 0;
 	ep->recv_base = ep->recv.head;
 	ep->announced = ep->srq ? DOFI_CREDIT_SHARE : ep->recv.tail - ep->recv_base;
@@ -45,9 +65,37 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 void dofi_credit_open(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	ep->granting = ep->obj.ia->credits;
+	ep->granting = ep->obj.ia->grants;
+	if (dofi_credit_is_written(ep) && !ep->peer.has_word)
+		ep->granting = DOFI_GRANTS_NONE;
 	if (dofi_credit_urgent(ep))
 		dofi_ep_stall(ep);
+}
+
+ssize_t dofi_credit_write(struct dofi_ep *ep)
+{
+	struct dofi_sink *sink = &ep->obj.ia->sink;
+	uint32_t *word = &sink->words[ep->scratch].out;
+
+	*word = htobe32(dofi_credit_total(ep));
+	return fi_write(ep->fep, word, sizeof(*word), sink->desc, ep->dest, ep->peer.sink_address, ep->peer.sink_key, NULL);
+}
+
+bool dofi_credit_look(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	uint32_t more;
+
+	dofi_assert_held(&ep->lock);
+	if (ia->grants != DOFI_GRANTS_WRITTEN)
+		return false;
+	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in, memory_order_relaxed)) - ep->granted;
+	if ((int32_t)more > 0) {
+		ep->granted += more;
+		return true;
+	}
+	dofi_ep_stall(ep);
+	return false;
 }
 
 void dofi_credit_granted(struct dofi_ep *ep, uint32_t news)

@@ -6,6 +6,10 @@
  * Both counts are totals of one connection and run freely: the receiver tells how many receives it has posted so far, the
  * sender never has more messages under way. The count travels with the completion data of messages when there is news, and
  * else, before the peer runs dry, by itself.
+ *
+ * iWARP has no completion data, and ends the connection of a message that finds no receive. There each EP has a word in
+ * memory that its peer may write to: a grant is a small write of the count, and a sender looks into its word when it has used
+ * up what it knew, again and again until there is news.
  */
 #ifndef DOFI_CREDIT_H
 #define DOFI_CREDIT_H
@@ -13,11 +17,27 @@
 #include "ep.h"
 
 struct fid_mr;
-struct fi_info;
 
-/* Memory that peers may write to, and nobody reads: where grants of their own land. */
+enum dofi_grants {
+	DOFI_GRANTS_NONE,    /* the fabric's hardware makes the sender try again */
+	DOFI_GRANTS_WRITTEN, /* into the peer's word */
+	DOFI_GRANTS_CARRIED, /* by completion data, or by messages of the library's */
+};
+
+/* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
+struct dofi_words {
+	_Atomic uint32_t in; /* the peer's grant */
+	uint32_t out;	     /* ours, from where the fabric takes it: the newest will do for an earlier one */
+};
+
+/*
+ * Memory that peers may write to: where grants of their own land. Those with completion data have no bytes, and nobody reads
+ * it; written ones go to the words of the EPs.
+ */
 struct dofi_sink {
-	void *page;
+	struct dofi_words *words;
+	size_t size;
+	void *desc;
 	struct fid_mr *mr;
 	uint64_t key, address; /* go into the HELLO */
 };
@@ -34,8 +54,8 @@ struct dofi_sink {
 #define DOFI_NEWS_NUMBER    0x7ffu
 #define DOFI_NEWS_SHIFT	    14
 
-/* Whether messages without a receive harm what comes behind them on this fabric. */
-bool dofi_credit_needed(const struct fi_info *info);
+/* Whether messages without a receive do harm on this fabric, and what can be done then; info and trans are chosen. */
+enum dofi_grants dofi_credit_way(const struct dofi_ia *ia);
 
 int dofi_credit_init(struct dofi_ia *ia); /* 0 or a negative error */
 void dofi_credit_fini(struct dofi_ia *ia);
@@ -65,6 +85,18 @@ void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
 /* Grants by itself what is urgent. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
 
+/* There are no messages to come that could take the grant along. ep->lock held. */
+static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
+{
+	return ep->granting == DOFI_GRANTS_WRITTEN;
+}
+
+/* The grant as a write, which nobody waits for and few fabrics inject (Soft-iWARP 2 bytes). ep->lock held; 0 or a negative error. */
+ssize_t dofi_credit_write(struct dofi_ep *ep);
+
+/* The sender knows of no receive any more: does its word? If not, it will be looked at again. ep->lock held. */
+DOFI_COLD bool dofi_credit_look(struct dofi_ep *ep);
+
 /* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
 #define DOFI_CREDIT_SHARE 64u
 
@@ -86,7 +118,7 @@ static inline bool dofi_credit_due(const struct dofi_ep *ep)
 {
 	uint32_t news = dofi_credit_total(ep) - ep->announced;
 
-	return news && ep->granting && ep->announced - ep->nreceived <= news;
+	return news && ep->granting == DOFI_GRANTS_CARRIED && ep->announced - ep->nreceived <= news;
 }
 
 /* Of no more than a third: no message took the news along, so they go by themselves. */

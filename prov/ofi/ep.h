@@ -163,13 +163,14 @@ static inline uint32_t dofi_ring_count(const struct dofi_ring *r)
 struct dofi_peer_ep {
 	uint32_t number;	/* the connection's at the peer; in completion data */
 	bool wants_data;	/* every message must name the connection: it goes to an SRQ */
-	bool grants;		/* tells how many receives it has; see credit.h */
+	bool grants;		/* tells how many receives it has; see credit.h... */
+	bool has_word;		/* ...and wants to be told by writes into its word */
 	bool wants_solicited;	/* notifies by the Send's solicited flag */
 	bool letters;		/* takes them */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;
-	uint64_t sink_key, sink_address; /* where a grant of its own is written */
+	uint64_t sink_key, sink_address; /* where a grant of its own is written: the word, if there is one */
 	uint32_t mail_context;		 /* of its mailbox, or 0 */
 	bool mail_known;		 /* the next two are */
 	uint64_t mail_key, mail_address;
@@ -223,7 +224,7 @@ struct dofi_ep {
 	uint32_t soft_mark;	     /* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
 	uint32_t hard_mark;	     /* The first asks for one event, then it is none again; the second breaks the connection */
 	bool path_up;		     /* the fabric takes operations */
-	bool granting;		     /* the peer is told of receives */
+	uint8_t granting;	     /* enum dofi_grants: the peer is told of receives */
 	bool ending_soon;	     /* last_message is set */
 	bool faulty;		     /* an operation failed: the engine breaks the connection */
 	bool refused;		     /* the fabric takes no more: the engine waits for the reason, but not for ever */

@@ -497,7 +497,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->inject_max = dofi_inject_max(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->fences_reads = dofi_fences_reads(ia->info);
-	ia->credits = dofi_credit_needed(ia->info);
+	ia->grants = dofi_credit_way(ia);
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
 }

@@ -75,7 +75,7 @@ struct dofi_ia {
 	struct dofi_limits limits;
 	enum dofi_order order;
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
-	bool credits; /* messages wait for the peer's receives */
+	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */

@@ -191,7 +191,7 @@ DOFI_INLINE enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	}
 	if (ep->writes && overtakes(ep->obj.ia, wr->op))
 		return WAIT;
-	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) ? WAIT : GO;
+	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? WAIT : GO;
 }
 
 /* More segments than the fabric takes: of a message afterwards there is one. */
@@ -358,7 +358,7 @@ void dofi_ep_issue_receives(struct dofi_ep *ep)
 	if (!dofi_credit_urgent(ep))
 		return;
 	/* Whoever polls may have a message to follow right away, which takes the news along; a sleeper is not woken for it. */
-	if (atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
+	if (dofi_credit_is_written(ep) || atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
 		dofi_credit_announce(ep);
 	else
 		dofi_ep_stall(ep);

@@ -68,10 +68,12 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
 
-/* Besides what the program posts: a read of the peer's table, the parts of requests. */
+/* Besides what the program posts: a read of the peer's table, a grant, the parts of requests. */
 static size_t most_requests(const struct dofi_ep *ep)
 {
-	return ep->req.limit + 1 + (ep->parts.base ? ep->parts.limit : 0);
+	size_t grants = ep->obj.ia->grants == DOFI_GRANTS_WRITTEN;
+
+	return ep->req.limit + 1 + grants + (ep->parts.base ? ep->parts.limit : 0);
 }
 
 /*
@@ -271,7 +273,7 @@ static int msg_poll_events(struct dofi_ia *ia)
 
 /*
  * Completion data names the connection at its receiver, for SRQs and for grants, and carries the news. Where the fabric
- * has but 4 bytes of it nothing is granted, and one bit is left for the news.
+ * has but 4 bytes of it they carry no grants, and one bit is left for the news.
  */
 #define SHORT_DATA 4u
 
@@ -337,16 +339,21 @@ enum {
 };
 
 /* Libfabric calls all failures of verbs EIO and leaves the device's word to its own number. */
-static int verbs_error(const struct fi_cq_err_entry *err)
+static int verbs_error(const struct dofi_ia *ia, const struct fi_cq_err_entry *err)
 {
 	const struct dofi_wr *wr = err->op_context;
 	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
+	bool iwarp = ia->info->ep_attr->protocol == FI_PROTO_IWARP;
 
 	switch (err->prov_errno) {
 	case WC_LOCAL_LENGTH:
 		return FI_ETRUNC;
-	case WC_LOCAL_OPERATION: /* Soft-RoCE says so of a receive that is too short, and of sends when its interface is down */
-		return receive ? FI_ETRUNC : err->err;
+	case WC_LOCAL_OPERATION:
+		/*
+		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface is down; Soft-iWARP of what
+		 * it is sending when the peer ends the connection.
+		 */
+		return receive ? FI_ETRUNC : iwarp ? FI_ECONNABORTED : err->err;
 	case WC_LOCAL_PROTECTION:
 	case WC_LOCAL_ACCESS:
 		return FI_EFAULT;
@@ -369,7 +376,7 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	uint32_t number = 0, news = 0;
 
 	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
-		err->err = verbs_error(err);
+		err->err = verbs_error(ia, err);
 	if (err->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err->data, &number, &news);
 	if (err->op_context)
@@ -476,6 +483,8 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
 {
+	if (dofi_credit_is_written(ep))
+		return dofi_credit_write(ep);
 	return dofi_rma_note(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
 			     dofi_note_word(ep, DOFI_NOTE_GRANT, news));
 }

@@ -49,6 +49,7 @@ enum dofi_reason {
 #define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants completion data, `src`, with every message */
 #define DOFI_MSG_F_LETTERS 16u	/* REQUEST, ACCEPT: takes notes as letters */
 #define DOFI_MSG_F_GRANTS 8u	/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
+#define DOFI_MSG_F_WORD 32u	/* the same among those who write it: into the peer's word, of which `context` is the index */
 
 struct dofi_msg {
 	uint8_t type;
@@ -62,7 +63,7 @@ struct dofi_msg {
 	uint32_t pz;	     /* number of the EP's protection zone */
 	uint32_t data;	     /* a count: receives posted, messages received or sent */
 	uint32_t srq;	     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
-	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox */
+	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox, or of its word */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
 };

@@ -25,12 +25,12 @@ static struct t_peer senders[MAX_SENDERS], friend;
 static unsigned int nsenders, neps;
 static bool careless;
 
-bool __real_dofi_credit_needed(const struct fi_info *info);
-bool __wrap_dofi_credit_needed(const struct fi_info *info);
+enum dofi_grants __real_dofi_credit_way(const struct dofi_ia *ia);
+enum dofi_grants __wrap_dofi_credit_way(const struct dofi_ia *ia);
 
-bool __wrap_dofi_credit_needed(const struct fi_info *info)
+enum dofi_grants __wrap_dofi_credit_way(const struct dofi_ia *ia)
 {
-	return !careless && __real_dofi_credit_needed(info);
+	return careless ? DOFI_GRANTS_NONE : __real_dofi_credit_way(ia);
 }
 
 static DAT_EP_ATTR deep(const struct t_ia *ia)

@@ -5,7 +5,7 @@
 #define RECEIVES     10u
 #define REQUESTS     10u
 #define HANDSHAKE_MS "1500" /* how long the provider waits for a step of a peer */
-#define AT_ONCE_US   2000000u
+#define AT_ONCE_US   (T_LIMIT_US / 5)
 
 static struct t_peer peer;
 static struct t_ia ia;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Rules of messages and RDMA where the fabric takes one segment per operation: tcp that is told so, and CXI as it is played, which
-# moreover refuses operations now and then.
+# moreover refuses operations now and then. And where grants are written, as on iWARP.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -9,6 +9,7 @@ suite=${top_builddir:?}/test/conform/conform20
 
 cat >"$t_dir/dat.conf" <<EOF
 narrow u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo max_segments=1" ""
+written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo grants=write" ""
 cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
 EOF
 export DAT_OVERRIDE="$t_dir/dat.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs" FI_SHAM_CORE='tcp;ofi_rxm'
@@ -26,6 +27,9 @@ expect() {
 
 for case in dto-receives rdma srq_receives ext_transfers; do
 	expect narrow $case
+done
+for case in ep-connect dto-receives; do
+	expect written $case
 done
 export FI_SHAM_EAGAIN=30
 expect cxi dto-receives

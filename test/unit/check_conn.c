@@ -4,6 +4,7 @@
 
 #include "../../prov/ofi/conn.h"
 #include "../../prov/ofi/credit.h"
+#include "../../prov/ofi/ia.h"
 
 START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 {
@@ -33,7 +34,8 @@ END_TEST
 
 START_TEST(receives_of_the_handshake_stay_granted)
 {
-	struct dofi_ep ep = {.recv = {.head = UINT32_MAX, .issue = UINT32_MAX, .tail = 1}};
+	static struct dofi_ia ia;
+	struct dofi_ep ep = {.obj.ia = &ia, .recv = {.head = UINT32_MAX, .issue = UINT32_MAX, .tail = 1}};
 
 	dofi_lock_init(&ep.lock);
 	dofi_lock(&ep.lock);
