@@ -25,10 +25,8 @@ void dofi_places_none(struct dofi_places *places)
 	uint32_t no_limit = NO_LIMIT, taken = atomic_load(&places->taken);
 
 	/* With much less in it than it says it is but busy. Spares may be among that: they were posted while others had just left. */
-	if (taken + 2 * DOFI_SPARES < places->sure || !atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
-		return;
-	atomic_store(&places->full, true);
-	atomic_store(&places->asked, true);
+	if (taken + 2 * DOFI_SPARES >= places->sure && atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
+		atomic_store(&places->asked, true);
 }
 
 static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
@@ -57,9 +55,8 @@ void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)
 		places->tried = true;
 		if (post_spares(ia, places))
 			atomic_store(&places->most, NO_LIMIT);
-		else
-			cancel_spares(ia, places);
 	}
-	if (atomic_load(&places->full))
+	/* Where there is a limit it keeps the places. */
+	if (atomic_load(&places->most) != NO_LIMIT)
 		cancel_spares(ia, places);
 }

@@ -25,7 +25,6 @@ struct dofi_ia;
 struct dofi_places {
 	_Atomic uint32_t taken, most; /* by receives of EPs and SRQs */
 	_Atomic bool asked;	      /* somebody was turned away, or the fabric is full: the driver has to look */
-	_Atomic bool full;	      /* said the fabric, with the spares in it */
 	uint32_t sure;		      /* as many as the fabric says, but for the others */
 	bool tried;		      /* whether the fabric takes more than it says; guarded by engine.lock */
 	uint32_t nspares;	      /* posted; guarded by engine.lock */
