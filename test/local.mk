@@ -7,9 +7,9 @@ unit_tests = \
 	%D%/unit/check_cno1 %D%/unit/check_cno2 \
 	%D%/unit/check_conf1 %D%/unit/check_conf2 \
 	%D%/unit/check_conn \
-	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
-	%D%/unit/check_credit \
 	%D%/unit/check_cqs \
+	%D%/unit/check_credit \
+	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
