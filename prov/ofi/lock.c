@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static inline void relax(void)
@@ -28,15 +30,36 @@ static bool take_soon(struct dofi_lock *l)
 	return false;
 }
 
+/*
+ * On return every thread of the process either sees what we stored before, or has made visible to us what it stored before. False
+ * where the kernel does not offer that.
+ */
+static bool fence_all_threads(void)
+{
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+		return true;
+	/* A process registers once; here, where it is needed, so that those who never wait have no part in it. */
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/*
+ * Who lets go from the fence on sees that we wait, and who did before has freed the lock as we see it: nobody is missed. Without
+ * the fence somebody may be, so the sleep is a short one.
+ */
 void dofi_lock_await(struct dofi_lock *l)
 {
+	static const struct timespec short_sleep = {.tv_nsec = 1000000};
 	int saved = errno;
+	bool fenced;
 
 	if (take_soon(l))
 		return;
-	/* Whoever waited takes it as awaited: others may sleep still. */
-	while (atomic_exchange_explicit(&l->word, DOFI_LOCK_AWAITED, memory_order_acquire) != DOFI_LOCK_FREE)
-		syscall(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, DOFI_LOCK_AWAITED, NULL, NULL, 0);
+	atomic_fetch_add(&l->waiters, 1);
+	fenced = fence_all_threads();
+	while (!dofi_lock_take(l))
+		syscall(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, DOFI_LOCK_TAKEN, fenced ? NULL : &short_sleep, NULL, 0);
+	atomic_fetch_sub(&l->waiters, 1);
 	errno = saved;
 }
 
@@ -44,7 +67,7 @@ void dofi_lock_wake(struct dofi_lock *l)
 {
 	int saved = errno;
 
-	/* The owner of the memory may have taken and freed it by now: then this wakes nobody, or somebody without need. */
+	/* Another may have taken it by now: then this wakes somebody without need. */
 	syscall(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = saved;
 }

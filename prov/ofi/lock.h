@@ -14,6 +14,10 @@
  *
  * The locks are words that the hot path takes in place: with those of libpthread, half of what is executed between a post and
  * its completion was their bookkeeping. Who finds one taken sleeps in the kernel.
+ *
+ * To let go takes a plain store: an atomic exchange would cost as much as to take the lock. So the look for a waiter, which
+ * comes next, may be done before others see the store, and it is for the waiter to make all threads' stores visible before it
+ * sleeps (lock.c).
  */
 #ifndef DOFI_LOCK_H
 #define DOFI_LOCK_H
@@ -39,10 +43,12 @@
 #define DOFI_TSAN_LOCK(when, l, ...) ((void)(l))
 #endif
 
-enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN, DOFI_LOCK_AWAITED };
+enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN };
 
-struct dofi_lock { /* all zero: free */
+/* All zero: free. Lies in memory that outlives it: who let go looks for waiters after another may have taken and ended it. */
+struct dofi_lock {
 	_Atomic uint32_t word;
+	_Atomic uint32_t waiters;
 #ifndef NDEBUG
 	_Atomic(pthread_t) owner;
 #endif
@@ -55,6 +61,7 @@ DOFI_COLD void dofi_lock_wake(struct dofi_lock *l);
 static inline void dofi_lock_init(struct dofi_lock *l)
 {
 	atomic_init(&l->word, DOFI_LOCK_FREE);
+	atomic_init(&l->waiters, 0);
 #ifndef NDEBUG
 	atomic_init(&l->owner, (pthread_t)0);
 #endif
@@ -110,7 +117,8 @@ static inline void dofi_unlock(struct dofi_lock *l)
 	atomic_store_explicit(&l->owner, (pthread_t)0, memory_order_relaxed);
 #endif
 	DOFI_TSAN_LOCK(pre_unlock, l, 0);
-	if (DOFI_UNLIKELY(atomic_exchange_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release) == DOFI_LOCK_AWAITED))
+	atomic_store_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release);
+	if (DOFI_UNLIKELY(atomic_load_explicit(&l->waiters, memory_order_relaxed)))
 		dofi_lock_wake(l);
 	DOFI_TSAN_LOCK(post_unlock, l, 0);
 }
