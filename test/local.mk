@@ -23,6 +23,7 @@ unit_tests = \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
+	%D%/unit/check_peer \
 	%D%/unit/check_places \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
@@ -226,6 +227,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
 %C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_misfit_LDADD = $(p2_libs)
+%C%_unit_check_peer_SOURCES = %D%/unit/check_peer.c $(t_headers)
+%C%_unit_check_peer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_peer_LDADD = $(p2_libs)
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)
