@@ -29,6 +29,7 @@ unit_tests = \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
+	%D%/unit/check_trans_rdm \
 	%D%/unit/check_wait \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -233,6 +234,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)
+%C%_unit_check_trans_rdm_SOURCES = %D%/unit/check_trans_rdm.c $(t_headers)
+%C%_unit_check_trans_rdm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_trans_rdm_LDADD = $(p2_libs)
 %C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_mr_cache_LDADD = $(p2_libs)
