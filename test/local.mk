@@ -23,11 +23,13 @@ unit_tests = \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
 	%D%/unit/check_object1 %D%/unit/check_object2 \
 	%D%/unit/check_param \
+	%D%/unit/check_peer \
 	%D%/unit/check_places \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
+	%D%/unit/check_trans_rdm \
 	%D%/unit/check_wait \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -226,9 +228,15 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
 %C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_misfit_LDADD = $(p2_libs)
+%C%_unit_check_peer_SOURCES = %D%/unit/check_peer.c $(t_headers)
+%C%_unit_check_peer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_peer_LDADD = $(p2_libs)
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)
+%C%_unit_check_trans_rdm_SOURCES = %D%/unit/check_trans_rdm.c $(t_headers)
+%C%_unit_check_trans_rdm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_trans_rdm_LDADD = $(p2_libs)
 %C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_mr_cache_LDADD = $(p2_libs)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "conn.h"
 
+#include "conn_end.h"
 #include "credit.h"
 #include "error.h"
 #include "evd.h"
@@ -13,7 +14,6 @@
 #include "trans.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -23,20 +23,6 @@
  * long the one waits for the other.
  */
 #define LAST_WORD_NS 1000000000u
-
-/*
- * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it (parting_ms), for then memory is
- * the consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
- */
-#define FIRST_LOOK_NS	50000u
-#define LONGEST_LOOK_NS 100000000u
-
-static uint64_t parting_ns(const struct dofi_ia *ia)
-{
-	return ia->params.parting_ms * 1000000u;
-}
-
-static void run_end(struct dofi_work *work);
 
 /* --- ids --- */
 
@@ -103,11 +89,11 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	conn->active = active;
 	dofi_list_init(&conn->link);
 	conn->timer.fire = conn_timeout;
-	conn->work.run = run_end;
+	conn->work.run = dofi_conn_run_end;
 	return conn;
 }
 
-static void conn_free(struct dofi_conn *conn)
+void dofi_conn_free(struct dofi_conn *conn)
 {
 	struct dofi_cm *cm = &conn->ia->cm;
 
@@ -223,7 +209,7 @@ static void set_private(struct dofi_conn *conn, const void *data, uint32_t size)
 
 /* --- events --- */
 
-static void push_event(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
+void dofi_conn_event(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 {
 	struct dofi_event event = {
 		.number = number,
@@ -236,8 +222,6 @@ static void push_event(struct dofi_ep *ep, uint32_t number, uint32_t private_siz
 	else
 		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
-
-/* --- the end --- */
 
 /* Before there is a path the EP still has the count of its former connection. */
 uint32_t dofi_conn_sent(const struct dofi_conn *conn)
@@ -252,160 +236,7 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 	return sent;
 }
 
-static void say_bye(struct dofi_conn *conn, enum dofi_reason reason)
-{
-	struct dofi_msg msg = {.type = DOFI_MSG_BYE, .reason = (uint8_t)reason, .data = dofi_conn_sent(conn)};
-
-	dofi_conn_tell(conn, &msg);
-}
-
-static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase, enum dofi_reason reason)
-{
-	/* Where messages can outlive the connection, the peer wants to know how many there were in any case. */
-	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && phase == DOFI_CONN_UP)
-		reason = DOFI_REASON_DISCONNECT;
-	if (reason == DOFI_REASON_NONE)
-		return;
-	if (conn->active && phase == DOFI_CONN_REQUESTED)
-		tell_simple(conn, DOFI_MSG_CANCEL, reason);
-	else if (phase == DOFI_CONN_LINKING || phase == DOFI_CONN_UP)
-		say_bye(conn, reason);
-}
-
-/* Nothing goes out any more, and the peer knows. */
-static void shut(struct dofi_conn *conn)
-{
-	enum dofi_conn_phase phase = conn->phase;
-	struct dofi_ep *ep = conn->ep;
-
-	/* What arrived before the end is delivered first, while the EP still counts as connected. */
-	if (phase == DOFI_CONN_UP)
-		dofi_engine_drain_cq(conn->ia);
-	conn->phase = DOFI_CONN_OVER;
-	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
-	dofi_lock(&ep->lock);
-	ep->path_up = false;
-	dofi_unlock(&ep->lock);
-	if (!conn->ia->trans->leave)
-		conn->ia->trans->disconnect(conn);
-	say_last_word(conn, phase, conn->end_reason);
-}
-
-/* What is not back by now is left to the fabric. */
-static void part(struct dofi_conn *conn)
-{
-	struct dofi_ep *ep = conn->ep;
-
-	if (conn->ia->trans->leave)
-		conn->ia->trans->disconnect(conn);
-	dofi_conn_forget_bind(ep);
-	dofi_lock(&ep->lock);
-	ep->fep = NULL;
-	ep->binding = false;
-	ep->peeking = false;
-	/* A request that failed has its event already, and is not blamed on the next one, too. */
-	if (ep->faulty)
-		conn->end_status = DAT_DTO_ERR_FLUSHED;
-	ep->faulty = false;
-	ep->conn = NULL;
-	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);
-	dofi_reap_flush(ep, conn->end_status);
-	dofi_unlock(&ep->lock);
-	if (conn->end_event)
-		push_event(ep, conn->end_event, conn->end_private);
-	if (ep->srq)
-		dofi_misfit_settle(ep->srq);
-	conn_free(conn);
-}
-
-static bool fabric_has_some(struct dofi_conn *conn)
-{
-	return conn->ia->trans->leave && conn->ia->trans->leave(conn);
-}
-
-/* Looks after it less and less often. */
-static void part_when_free(struct dofi_conn *conn)
-{
-	uint64_t now = dofi_now(), limit, next, pause;
-
-	if (!conn->over_since)
-		conn->over_since = now;
-	limit = conn->over_since + parting_ns(conn->ia);
-	if (now >= limit || !fabric_has_some(conn)) {
-		part(conn);
-		return;
-	}
-	pause = FIRST_LOOK_NS + (now - conn->over_since);
-	next = now + (pause < LONGEST_LOOK_NS ? pause : LONGEST_LOOK_NS);
-	dofi_timer_set(conn->ia, &conn->timer, next < limit ? next : limit);
-}
-
-/* All EPs of an IA that closes share one limit. */
-static uint64_t part_until(struct dofi_ia *ia)
-{
-	uint64_t limit = dofi_now() + parting_ns(ia);
-
-	if (dofi_obj_is(ia, DAT_HANDLE_TYPE_IA))
-		return limit;
-	if (!ia->cm.close_limit)
-		ia->cm.close_limit = limit;
-	return ia->cm.close_limit;
-}
-
-/* The same within a call. Where it was in vain once, as with a peer that is frozen, it is not tried with the next EP. */
-static void part_now(struct dofi_conn *conn)
-{
-	struct dofi_chan *chan = conn->chan;
-	struct dofi_ia *ia = conn->ia;
-
-	if (chan && !chan->silent) {
-		uint64_t limit = part_until(ia);
-
-		while (fabric_has_some(conn) && !(chan->silent = dofi_now() > limit)) {
-			dofi_engine_drain_cq(ia);
-			sched_yield();
-		}
-	}
-	part(conn);
-}
-
-static void finish(struct dofi_conn *conn)
-{
-	if (conn->phase == DOFI_CONN_OVER)
-		return; /* it is under way */
-	shut(conn);
-	part_when_free(conn);
-}
-
-static void run_end(struct dofi_work *work)
-{
-	finish(DOFI_CONTAINER(work, struct dofi_conn, work));
-}
-
-void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status, enum dofi_reason tell_peer)
-{
-	if (conn->ending)
-		return;
-	conn->ending = true;
-	conn->end_event = event;
-	conn->end_status = status;
-	conn->end_reason = tell_peer;
-	dofi_work_defer(conn->ia, &conn->work);
-}
-
-void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
-{
-	/* An end that is decided but not carried out keeps its event, unless the EP is freed: then nobody wants one. */
-	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
-	if (event) {
-		finish(conn);
-		return;
-	}
-	conn->end_event = 0;
-	if (conn->phase != DOFI_CONN_OVER)
-		shut(conn);
-	part_now(conn);
-}
+/* --- the end --- */
 
 /* The attempt or connection ends for a cause beyond us; what that means depends on how far it got. */
 static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting)
@@ -446,7 +277,7 @@ static void conn_timeout(struct dofi_timer *timer)
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 
 	if (conn->phase == DOFI_CONN_OVER) {
-		part_when_free(conn);
+		dofi_conn_part(conn);
 	} else if (conn->active && conn->phase != DOFI_CONN_UP) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
@@ -642,7 +473,7 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 	};
 
 	dofi_conn_tell(conn, &msg);
-	conn_free(conn);
+	dofi_conn_free(conn);
 }
 
 int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size)
@@ -744,10 +575,10 @@ void dofi_conn_established(struct dofi_ep *ep)
 			memcpy(ep->private_data, conn->private_data, conn->private_size);
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
 		tell_simple(conn, DOFI_MSG_READY, DOFI_REASON_NONE);
-		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
+		dofi_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
 	} else {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
-		push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
+		dofi_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 	}
 	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 }

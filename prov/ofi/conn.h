@@ -10,8 +10,8 @@
 #include "ep.h"
 
 struct dofi_cr;
+struct dofi_peer;
 struct fid_ep;
-struct peer;
 
 enum dofi_conn_phase {
 	DOFI_CONN_DIALING,   /* active: waits for a channel */
@@ -68,7 +68,7 @@ struct dofi_conn {
 	struct fid_ep *fep; /* msg: the connection's own endpoint */
 	size_t cq_entries;  /* that it has set aside... */
 	uint32_t cq;	    /* ...of this one of ia->cqs */
-	struct peer *peer;  /* rdm: the peer IA... */
+	struct dofi_peer *peer; /* rdm: the peer IA... */
 	uint64_t dest;	    /* ...and its fi_addr_t */
 	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */
 	bool greets;		   /* ...and our word is not on the way yet */

@@ -38,7 +38,8 @@ struct dofi_trans_ops {
 	bool (*leave)(struct dofi_conn *conn);
 	/*
 	 * Takes the path down at once; safe in any phase. On return the fabric uses no memory of the EP's work requests any
-	 * more; completions that it still had have been delivered through dofi_reap_done. engine.lock held, not ep->lock.
+	 * more; completions that it still had have been delivered through dofi_reap_done. A second call has no effect.
+	 * engine.lock held, not ep->lock.
 	 */
 	void (*disconnect)(struct dofi_conn *conn);
 

@@ -14,6 +14,7 @@
 #include "note.h"
 #include "mem.h"
 #include "orphan.h"
+#include "peer.h"
 #include "places.h"
 #include "rma.h"
 #include "srq.h"
@@ -66,20 +67,8 @@ static bool data_tell(const struct dofi_ia *ia)
 	return ia->info->ep_attr->protocol == FI_PROTO_SHM && ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
-/* A peer IA in the address vector; shared by the connections with it. */
-struct peer {
-	struct dofi_list link; /* rdm->peers */
-	struct dofi_ia *ia;
-	struct dofi_work severed; /* what was under way to it may be lost */
-	uint8_t uuid[16];
-	fi_addr_t addr;
-	uint32_t conns;
-	struct dofi_bell_peer bell;
-};
-
 struct dofi_rdm {
-	struct fid_av *av;
-	struct dofi_list peers;	    /* guarded by engine.lock, as all of this */
+	struct dofi_peers peers;    /* guarded by engine.lock, as all of this */
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
 	uint32_t unposted;	       /* ...and so many */
@@ -91,14 +80,6 @@ struct dofi_rdm {
 };
 
 /* --- the endpoint --- */
-
-static void free_peer(struct dofi_ia *ia, struct peer *peer)
-{
-	if (peer->severed.link.next)
-		dofi_list_del(&peer->severed.link);
-	dofi_bell_part(ia, &peer->bell);
-	free(peer);
-}
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
@@ -222,9 +203,7 @@ static void rdm_close(struct dofi_ia *ia)
 		dofi_mr_close(ia, rdm->notes_mr);
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
-	DOFI_LIST_FOR_SAFE(node, &rdm->peers)
-		free_peer(ia, DOFI_CONTAINER(node, struct peer, link));
-	fi_close(&rdm->av->fid);
+	dofi_peers_close(&rdm->peers);
 	free(rdm);
 	ia->rdm = NULL;
 }
@@ -254,27 +233,27 @@ static bool stream_ends_after_misfit(uint32_t protocol)
 	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
 }
 
+static void greet_again(struct dofi_conn *conn);
+
 static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
-	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
 	struct dofi_rdm *rdm = calloc(1, sizeof(*rdm));
 	const size_t room = *size_p;
 	int ret;
 
 	if (!rdm)
 		return -FI_ENOMEM;
-	dofi_list_init(&rdm->peers);
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
 	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS);
 	rdm->ends_after_misfit = stream_ends_after_misfit(ia->info->ep_attr->protocol);
 	ia->rdm = rdm;
-	ret = fi_av_open(ia->domain, &attr, &rdm->av, NULL);
+	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
 	if (ret)
 		goto err_free;
-	ret = open_endpoint(ia, rdm->av);
+	ret = open_endpoint(ia, rdm->peers.av);
 	if (ret)
-		goto err_av;
+		goto err_peers;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
 	if (!ret)
 		ret = avoid_short_cut(name, size_p, room);
@@ -286,82 +265,19 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		rdm_close(ia);
 	return ret;
 
-err_av:
-	fi_close(&rdm->av->fid);
+err_peers:
+	dofi_peers_close(&rdm->peers);
 err_free:
 	free(rdm);
 	ia->rdm = NULL;
 	return ret;
 }
 
-/* --- peers --- */
-
-static struct peer *find_peer(struct dofi_rdm *rdm, const uint8_t *uuid)
-{
-	DOFI_LIST_FOR(node, &rdm->peers)
-	{
-		struct peer *peer = DOFI_CONTAINER(node, struct peer, link);
-
-		if (!memcmp(peer->uuid, uuid, sizeof(peer->uuid)))
-			return peer;
-	}
-	return NULL;
-}
-
 struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
 {
-	struct peer *peer = find_peer(ia->rdm, uuid);
+	struct dofi_peer *peer = dofi_peer_find(&ia->rdm->peers, uuid);
 
 	return peer ? &peer->bell : NULL;
-}
-
-/* Peers without connections stay until room is wanted for another: most come back. Not while late operations name them. */
-static void forget_idle_peers(struct dofi_ia *ia)
-{
-	if (!dofi_list_empty(&ia->orphans))
-		return;
-	DOFI_LIST_FOR_SAFE(node, &ia->rdm->peers)
-	{
-		struct peer *peer = DOFI_CONTAINER(node, struct peer, link);
-
-		if (peer->conns)
-			continue;
-		fi_av_remove(ia->rdm->av, &peer->addr, 1, 0);
-		dofi_list_del(&peer->link);
-		free_peer(ia, peer);
-	}
-}
-
-static void sever(struct dofi_work *work);
-
-static int take_peer(struct dofi_conn *conn)
-{
-	const struct dofi_hello *hello = &conn->chan->peer;
-	struct dofi_ia *ia = conn->ia;
-	struct peer *peer = find_peer(ia->rdm, hello->uuid);
-
-	if (!peer) {
-		forget_idle_peers(ia);
-		peer = calloc(1, sizeof(*peer));
-		if (!peer)
-			return -FI_ENOMEM;
-		peer->ia = ia;
-		peer->severed.run = sever;
-		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
-		if (fi_av_insert(ia->rdm->av, hello->fabric_name, 1, &peer->addr, 0, NULL) != 1) {
-			free(peer);
-			DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the "
-				   "connection is refused",
-				   ia->name);
-			return -FI_ENOSPC;
-		}
-		dofi_list_add_tail(&ia->rdm->peers, &peer->link);
-		dofi_bell_meet(ia, &peer->bell, hello->uuid);
-	}
-	peer->conns++;
-	conn->peer = peer;
-	conn->dest = peer->addr;
-	return 0;
 }
 
 /* --- connections --- */
@@ -384,7 +300,7 @@ static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
 static int make_path(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
-	int ret = take_peer(conn);
+	int ret = dofi_peer_take(&conn->ia->rdm->peers, conn);
 
 	if (ret)
 		return ret;
@@ -477,17 +393,6 @@ static void greeted(struct dofi_ia *ia, uint32_t number)
 	}
 }
 
-static bool is_usable(const struct dofi_conn *conn)
-{
-	struct dofi_ep *ep = conn->ep;
-	bool yes;
-
-	dofi_lock(&ep->lock);
-	yes = ep->path_up && !ep->faulty;
-	dofi_unlock(&ep->lock);
-	return yes;
-}
-
 /* The word that was said may be lost. Who hears it twice takes it once. */
 static void greet_again(struct dofi_conn *conn)
 {
@@ -495,27 +400,6 @@ static void greet_again(struct dofi_conn *conn)
 		begin_greeting(conn, true);
 	else
 		conn->greets |= conn->active;
-}
-
-/*
- * Some fabrics have one stream to a peer for all that goes there, and tell of its end only those operations that are under way.
- * What it had taken from other connections is lost without a word, so all of them break; a stream that is opened anew is for new ones.
- */
-static void sever(struct dofi_work *work)
-{
-	struct peer *peer = DOFI_CONTAINER(work, struct peer, severed);
-	const struct dofi_cm *cm = &peer->ia->cm;
-
-	for (uint32_t i = 0; i < cm->conns_size; i++) {
-		struct dofi_conn *conn = cm->conns[i];
-
-		if (!conn || conn->peer != peer || conn->ending)
-			continue;
-		if (conn->phase == DOFI_CONN_LINKING)
-			greet_again(conn);
-		else if (is_usable(conn))
-			dofi_conn_path_down(conn, 0);
-	}
 }
 
 static int rdm_poll_events(struct dofi_ia *ia)
@@ -624,8 +508,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 	}
 	drain(conn);
 	end_greeting(conn);
-	conn->peer->conns--;
-	conn->peer = NULL;
+	dofi_peer_give(conn);
 }
 
 /* --- completions --- */

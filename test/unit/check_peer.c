@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The peers of a shared endpoint: one address each, kept for those who come back; and a stream that breaks below their connections. */
+#include "unit.h"
+
+#include "../../prov/ofi/conn.h"
+#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/peer.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define CONNS 5
+
+static struct dofi_ia ia;
+static struct fi_info info;
+static struct fi_domain_attr domain_attr = {.av_type = FI_AV_TABLE};
+static struct dofi_peers peers;
+static struct dofi_chan chans[CONNS];
+static struct dofi_conn conns[CONNS], *table[8];
+static struct dofi_ep eps[CONNS];
+
+/* --- the fabric --- */
+
+static struct {
+	int inserted, removed, closed;
+	bool full;
+	fi_addr_t last; /* that was removed */
+} fabric;
+
+static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
+		  uint64_t flags, void *context)
+{
+	(void)av, (void)flags, (void)context;
+	ck_assert_uint_eq(count, 1);
+	if (fabric.full)
+		return 0;
+	*fi_addr = *(const uint8_t *)addr; /* as the name begins */
+	fabric.inserted++;
+	return 1;
+}
+
+static int take_out(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	(void)av, (void)flags;
+	ck_assert_uint_eq(count, 1);
+	fabric.last = *fi_addr;
+	fabric.removed++;
+	return 0;
+}
+
+static int close_av(struct fid *fid)
+{
+	(void)fid;
+	fabric.closed++;
+	return 0;
+}
+
+static struct fi_ops_av av_ops = {.size = sizeof(av_ops), .insert = insert, .remove = take_out};
+static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = close_av};
+static struct fid_av av = {.fid.ops = &fid_ops, .ops = &av_ops};
+
+static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av_p,
+		   void *context)
+{
+	(void)domain, (void)context;
+	ck_assert_int_eq(attr->type, FI_AV_TABLE);
+	*av_p = &av;
+	return 0;
+}
+
+static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops), .av_open = open_av};
+static struct fid_domain domain = {.ops = &domain_ops};
+
+/* --- what peer.c calls --- */
+
+static int bells, down[CONNS], again[CONNS];
+
+void dofi_bell_meet(struct dofi_ia *of, struct dofi_bell_peer *bell, const uint8_t *uuid)
+{
+	ck_assert_ptr_eq(of, &ia);
+	memcpy(bell->uuid, uuid, sizeof(bell->uuid));
+	bells++;
+}
+
+void dofi_bell_part(struct dofi_ia *of, struct dofi_bell_peer *bell)
+{
+	(void)bell;
+	ck_assert_ptr_eq(of, &ia);
+	bells--;
+}
+
+void dofi_conn_path_down(struct dofi_conn *conn, int err)
+{
+	ck_assert_int_eq(err, 0);
+	down[conn - conns]++;
+}
+
+static void say_again(struct dofi_conn *conn)
+{
+	again[conn - conns]++;
+}
+
+/* --- */
+
+static void setup(void)
+{
+	info.domain_attr = &domain_attr;
+	ia.info = &info;
+	ia.domain = &domain;
+	dofi_list_init(&ia.orphans);
+	ia.cm.conns = table;
+	ia.cm.conns_size = sizeof(table) / sizeof(table[0]);
+	for (int i = 0; i < CONNS; i++) {
+		dofi_lock_init(&eps[i].lock);
+		eps[i].path_up = true;
+		conns[i] = (struct dofi_conn){.ia = &ia,
+					      .chan = &chans[i],
+					      .ep = &eps[i],
+					      .phase = DOFI_CONN_UP};
+		table[i + 1] = &conns[i];
+	}
+	ck_assert_int_eq(dofi_peers_open(&ia, &peers, say_again), 0);
+}
+
+static void teardown(void)
+{
+	dofi_peers_close(&peers);
+	ck_assert_int_eq(bells, 0);
+	ck_assert_int_eq(fabric.closed, 1);
+}
+
+/* A connection with the peer of this name. */
+static int meet(int i, uint8_t name)
+{
+	memset(chans[i].peer.uuid, name, sizeof(chans[i].peer.uuid));
+	memset(chans[i].peer.fabric_name, name, sizeof(chans[i].peer.fabric_name));
+	return dofi_peer_take(&peers, &conns[i]);
+}
+
+START_TEST(one_address_for_all_connections)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(meet(2, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 2);
+	ck_assert_ptr_eq(conns[0].peer, conns[2].peer);
+	ck_assert_ptr_ne(conns[0].peer, conns[1].peer);
+	ck_assert_uint_eq(conns[2].dest, 7);
+	ck_assert_uint_eq(conns[1].dest, 8);
+	ck_assert_ptr_eq(dofi_peer_find(&peers, chans[1].peer.uuid), conns[1].peer);
+	ck_assert_int_eq(bells, 2);
+}
+END_TEST
+
+START_TEST(who_comes_back_finds_the_address)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_ptr_null(conns[0].peer);
+	ck_assert_int_eq(meet(1, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 1);
+	ck_assert_int_eq(fabric.removed, 0);
+}
+END_TEST
+
+START_TEST(another_one_takes_the_place_of_those_without_connections)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[1].peer.uuid));
+	ck_assert_int_eq(bells, 2);
+}
+END_TEST
+
+START_TEST(late_operations_still_name_them)
+{
+	struct dofi_list orphan;
+
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	dofi_list_add_tail(&ia.orphans, &orphan);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	dofi_list_del(&orphan);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
+START_TEST(the_address_vector_is_full)
+{
+	fabric.full = true;
+	ck_assert_int_eq(meet(0, 7), -FI_ENOSPC);
+	ck_assert_ptr_null(conns[0].peer);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+	fabric.full = false;
+	ck_assert_int_eq(meet(0, 7), 0);
+}
+END_TEST
+
+/* With others nothing has happened; one that ends has its reason; one whose request failed knows already. */
+START_TEST(the_stream_breaks)
+{
+	for (int i = 0; i < CONNS; i++)
+		ck_assert_int_eq(meet(i, i == 1 ? 8 : 7), 0);
+	conns[2].phase = DOFI_CONN_LINKING;
+	conns[3].ending = true;
+	eps[4].faulty = true;
+	conns[0].peer->severed.run(&conns[0].peer->severed);
+	for (int i = 0; i < CONNS; i++) {
+		ck_assert_int_eq(down[i], i == 0);
+		ck_assert_int_eq(again[i], i == 2);
+	}
+}
+END_TEST
+
+/* What was deferred does not run any more. */
+START_TEST(closed_before_the_end_is_carried_out)
+{
+	struct dofi_list work;
+
+	dofi_list_init(&work);
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_list_add_tail(&work, &conns[0].peer->severed.link);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert(dofi_list_empty(&work));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("peer");
+	TCase *tc = tcase_create("peer");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, one_address_for_all_connections);
+	tcase_add_test(tc, who_comes_back_finds_the_address);
+	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
+	tcase_add_test(tc, late_operations_still_name_them);
+	tcase_add_test(tc, the_address_vector_is_full);
+	tcase_add_test(tc, the_stream_breaks);
+	tcase_add_test(tc, closed_before_the_end_is_carried_out);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
