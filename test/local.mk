@@ -16,6 +16,7 @@ unit_tests = \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_leftover \
 	%D%/unit/check_letter \
+	%D%/unit/check_lock \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_misfit \
 	%D%/unit/check_mr_cache \
@@ -25,6 +26,7 @@ unit_tests = \
 	%D%/unit/check_param \
 	%D%/unit/check_peer \
 	%D%/unit/check_places \
+	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_select \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
@@ -268,6 +270,13 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_conn_LDADD = $(p2_libs)
+%C%_unit_check_lock_SOURCES = %D%/unit/check_lock.c $(t_headers)
+%C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+%C%_unit_check_lock_LDADD = $(p2_libs)
+%C%_unit_check_reap_SOURCES = %D%/unit/check_reap.c $(t_headers)
+%C%_unit_check_reap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_reap_LDADD = $(p2_libs)
 %C%_unit_check_wait_SOURCES = %D%/unit/check_wait.c $(t_headers)
 %C%_unit_check_wait_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wait_LDADD = $(p2_libs)

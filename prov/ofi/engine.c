@@ -267,21 +267,31 @@ static void note_activity(struct dofi_engine *e)
 	atomic_store_explicit(&e->activity, activity + 1, memory_order_relaxed);
 }
 
-void dofi_engine_poll(struct dofi_ia *ia)
+bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 {
 	struct dofi_engine *e = &ia->engine;
+	bool served = false;
 
 	if (dofi_trylock(&e->lock)) {
 		note_activity(e);
+		e->taker = taker;
 		if (DOFI_UNLIKELY(++e->empty_polls > POLLS_PER_FULL_ROUND)) {
 			dofi_engine_round(ia, true);
 			e->empty_polls = 0;
 		} else if (round_of(ia, false)) {
 			e->empty_polls = 0;
 		}
+		served = e->taker.evd != taker.evd;
+		e->taker.evd = NULL;
 		dofi_unlock(&e->lock);
 	}
 	dofi_cno_run_agents(ia);
+	return served;
+}
+
+void dofi_engine_poll(struct dofi_ia *ia)
+{
+	dofi_engine_poll_for(ia, (struct dofi_taker){NULL, NULL});
 }
 
 void dofi_engine_enter(struct dofi_ia *ia)

@@ -8,6 +8,7 @@
 #ifndef DOFI_ENGINE_H
 #define DOFI_ENGINE_H
 
+#include "dat_api.h"
 #include "list.h"
 #include "lock.h"
 
@@ -45,10 +46,17 @@ struct dofi_stall {
 	void (*retry)(struct dofi_stall *stall); /* first sets `waits` to false; engine.lock held */
 };
 
+/* A dat_evd_dequeue that found its EVD empty and polls: the next completion for it needs no place in the ring. */
+struct dofi_taker {
+	struct dofi_evd *evd; /* NULL: none, or served */
+	DAT_EVENT *event;
+};
+
 struct dofi_engine {
 	struct dofi_lock lock; /* valid until the IA's memory is used again: a late poll may take it */
 	bool has_fabric; /* that rounds may ask, until the IA goes down; guarded by lock */
-	uint32_t empty_polls; /* in a row; guarded by lock, as the next but one */
+	uint32_t empty_polls; /* in a row; guarded by lock, as the taker and the work */
+	struct dofi_taker taker;
 	_Atomic uint32_t nstalled;   /* what waits for the fabric */
 	struct dofi_list work;
 	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
@@ -86,6 +94,8 @@ void dofi_engine_leave(struct dofi_ia *ia);
 
 /* One non-blocking round, skipped when another thread is at it already. For consumers that poll. */
 void dofi_engine_poll(struct dofi_ia *ia);
+/* The same on behalf of the taker. True: its event is filled, and in no ring. */
+bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker);
 
 /* One round with engine.lock held: CQ, deferred work, timers; with `all` also EQ, sockets. Events handled. */
 int dofi_engine_round(struct dofi_ia *ia, bool all);

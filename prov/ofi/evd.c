@@ -236,7 +236,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	DOFI_COUNT(evd, EVD_DEQUEUE, 1);
 	if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {
 		DOFI_COUNT(evd, EVD_DEQUEUE_POLL, 1);
-		dofi_engine_poll(evd->obj.ia);
+		if (dofi_engine_poll_for(evd->obj.ia, (struct dofi_taker){evd, event})) {
+			DOFI_COUNT(evd, EVD_DEQUEUE_POLL_FOUND, 1);
+			DOFI_COUNT(evd, EVD_DEQUEUE_FOUND, 1);
+			return DAT_SUCCESS;
+		}
 		if (!dofi_obj_is(evd, DAT_HANDLE_TYPE_EVD)) /* an agent freed it */
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 		if (!atomic_load_explicit(&evd->count, memory_order_relaxed)) {

@@ -62,7 +62,7 @@ struct dofi_evd {
 	uint32_t qlen;		/* a power of two */
 	_Atomic uint32_t count; /* == tail - head, readable without the lock */
 	DAT_EVD_FLAGS flags;
-	struct dofi_cno *cno;
+	struct dofi_cno *_Atomic cno; /* changed with the lock held */
 	bool disabled;
 	bool unwaitable;
 	bool dying;	     /* waiters return DAT_ABORT; it takes and gives no event any more */
@@ -97,21 +97,27 @@ static inline void dofi_evd_publish_count(struct dofi_evd *evd)
 /* Somebody may want to be told of an event. */
 static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 {
-	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) || evd->cno;
+	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) || atomic_load_explicit(&evd->cno, memory_order_relaxed);
 }
 
 /* Wakes the waiter or triggers the CNO. */
 void dofi_evd_notify(struct dofi_evd *evd);
 
-/* The event stands in the place behind the last one. notify: whoever watches is told. */
-DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+/* Counts what was raised; the lock may be free. */
+DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	dofi_assert_held(&evd->lock);
 	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
 	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
 		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
 	DOFI_PROBE3(event, evd, event->number, event->handle);
+}
+
+/* The event stands in the place behind the last one. notify: whoever watches is told. */
+DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+{
+	dofi_assert_held(&evd->lock);
+	dofi_evd_note(evd, event);
 	evd->tail++;
 	dofi_evd_publish_count(evd);
 	if (DOFI_UNLIKELY(notify && dofi_evd_is_watched(evd)))

@@ -23,7 +23,8 @@ struct dofi_ia;
 #define DOFI_SPARES 8
 
 struct dofi_places {
-	_Atomic uint32_t taken, most; /* by receives of EPs and SRQs */
+	_Atomic uint32_t taken, given; /* by receives of EPs and SRQs, and back; both run freely, the second with engine.lock held */
+	_Atomic uint32_t most;	       /* may be between them */
 	_Atomic bool asked;	      /* somebody was turned away, or the fabric is full: the driver has to look */
 	uint32_t sure;		      /* as many as the fabric says, but for the others */
 	bool tried;		      /* whether the fabric takes more than it says; guarded by engine.lock */
@@ -34,21 +35,36 @@ struct dofi_places {
 /* `size` as the fabric says, `kept` of it for other receives. */
 void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept);
 
+static inline uint32_t dofi_places_used(const struct dofi_places *places)
+{
+	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+
+	return atomic_load_explicit(&places->taken, memory_order_relaxed) - given;
+}
+
+/* engine.lock held. */
 DOFI_INLINE void dofi_places_give(struct dofi_places *places, uint32_t n)
 {
-	uint32_t had = atomic_fetch_sub_explicit(&places->taken, n, memory_order_relaxed);
+	assert(dofi_places_used(places) >= n);
+	atomic_store_explicit(&places->given, atomic_load_explicit(&places->given, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
 
-	assert(had >= n);
-	(void)had;
+/* What was just taken is not needed. */
+DOFI_INLINE void dofi_places_untake(struct dofi_places *places)
+{
+	atomic_fetch_sub_explicit(&places->taken, 1, memory_order_relaxed);
 }
 
 /* False when the receive has to wait. */
 DOFI_INLINE bool dofi_places_take(struct dofi_places *places)
 {
-	if (DOFI_LIKELY(atomic_fetch_add_explicit(&places->taken, 1, memory_order_relaxed) <
+	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+
+	if (DOFI_LIKELY(atomic_fetch_add_explicit(&places->taken, 1, memory_order_relaxed) - given <
 			atomic_load_explicit(&places->most, memory_order_relaxed)))
 		return true;
-	dofi_places_give(places, 1);
+	dofi_places_untake(places);
 	atomic_store(&places->asked, true);
 	return false;
 }

@@ -45,19 +45,8 @@ DOFI_ASIDE static void specify(struct dofi_wr *wr, struct dofi_event *event)
 	}
 }
 
-DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+DOFI_INLINE void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *event)
 {
-	struct dofi_event *event;
-
-	dofi_ep_count_completed(ep, wr->status);
-	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
-		return;
-	event = dofi_evd_begin(evd);
-	if (DOFI_UNLIKELY(!event)) {
-		ep->faulty = true; /* a completion is lost: the connection can't go on */
-		dofi_ep_stall(ep);
-		return;
-	}
 	event->number = DAT_DTO_COMPLETION_EVENT;
 	event->op = wr->op;
 	event->status = wr->status;
@@ -68,17 +57,52 @@ DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *
 	event->dto.srq = NULL;
 	if (DOFI_UNLIKELY(wr->op >= DOFI_OP_BIND || wr->note))
 		specify(wr, event);
+}
+
+/* To the call that polls for it, past the ring that it found empty. */
+DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+{
+	struct dofi_taker *taker = &ep->obj.ia->engine.taker;
+	struct dofi_event event;
+
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	if (taker->evd != evd || atomic_load_explicit(&evd->count, memory_order_relaxed) || dofi_evd_is_watched(evd))
+		return false;
+	describe(ep, wr, &event);
+	dofi_evd_note(evd, &event);
+	dofi_event_unfold(&event, evd, taker->event);
+	taker->evd = NULL;
+	return true;
+}
+
+/* polled: for a completion that was just read, with engine.lock held. */
+DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr, bool polled)
+{
+	struct dofi_event *event;
+
+	dofi_ep_count_completed(ep, wr->status);
+	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
+		return;
+	if (polled && hand_over(ep, evd, wr))
+		return;
+	event = dofi_evd_begin(evd);
+	if (DOFI_UNLIKELY(!event)) {
+		ep->faulty = true; /* a completion is lost: the connection can't go on */
+		dofi_ep_stall(ep);
+		return;
+	}
+	describe(ep, wr, event);
 	dofi_evd_end(evd, event, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
-static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
+DOFI_INLINE void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, bool polled)
 {
 	while (ring->head != ring->tail) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
 
 		if (wr->state != DOFI_WR_DONE)
 			return;
-		emit(ep, evd, wr);
+		emit(ep, evd, wr, polled);
 		ring->head++;
 	}
 }
@@ -86,13 +110,13 @@ static void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi
 void dofi_reap_release_requests(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	release_ring(ep, &ep->req, ep->req_evd);
+	release_ring(ep, &ep->req, ep->req_evd, false);
 }
 
 void dofi_reap_release(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	release_ring(ep, &ep->recv, ep->recv_evd);
+	release_ring(ep, &ep->recv, ep->recv_evd, false);
 	dofi_reap_release_requests(ep);
 }
 
@@ -260,7 +284,7 @@ DOFI_INLINE void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int er
 		wr->length = length;
 		received(ep, wr, news);
 	}
-	release_ring(ep, &ep->recv, ep->recv_evd);
+	release_ring(ep, &ep->recv, ep->recv_evd, true);
 }
 
 DOFI_INLINE void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
@@ -271,7 +295,7 @@ DOFI_INLINE void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int er
 		failed(ep, wr, err);
 	else if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
 		wr->state = DOFI_WR_DONE;
-	release_ring(ep, &ep->req, ep->req_evd);
+	release_ring(ep, &ep->req, ep->req_evd, true);
 }
 
 DOFI_INLINE void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
@@ -355,7 +379,7 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t r
 
 #define CQ_BATCH 16
 
-static int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
+DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
 {
 	const struct dofi_trans_ops *trans = ia->trans;
 	union {
@@ -376,12 +400,19 @@ static int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
 	return (int)n;
 }
 
+DOFI_ASIDE static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
+{
+	int n = 0;
+
+	for (uint32_t i = 1; i < ncqs; i++)
+		n += reap_queue(ia, ia->cqs.list[i].fid);
+	return n;
+}
+
 int dofi_reap(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
 	int n = reap_queue(ia, ia->cq);
 
-	for (uint32_t i = 1; DOFI_UNLIKELY(i < ncqs); i++)
-		n += reap_queue(ia, ia->cqs.list[i].fid);
-	return n;
+	return DOFI_LIKELY(ncqs == 1) ? n : n + reap_others(ia, ncqs);
 }

@@ -545,14 +545,12 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
 static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n)
 {
 	struct dofi_rdm *rdm = ia->rdm;
-	uint32_t given = 0;
 
 	for (ssize_t i = 0; i < n; i++) {
 		struct dofi_wr *wr = entries[i].op_context;
 
 		if (entries[i].flags & FI_REMOTE_WRITE || !wr)
 			continue;
-		given += takes_place(wr);
 		if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
 			continue;
 		rdm->second[wr - rdm->grants] ^= true;
@@ -560,8 +558,6 @@ static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *ent
 	}
 	if (DOFI_UNLIKELY(rdm->unposted))
 		post_missing(ia);
-	if (given)
-		dofi_places_give(&rdm->places, given);
 }
 
 static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
@@ -576,6 +572,8 @@ static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 	}
 	if (!wr)
 		return;
+	if (takes_place(wr))
+		dofi_places_give(&ia->rdm->places, 1);
 	if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
 		dofi_reap_done(wr, 0, entry->len, number, news);
 	else
@@ -746,7 +744,7 @@ static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint
 		return -FI_EAGAIN;
 	ret = no_room(post_receive(ia, wr, desc, tag, ignore));
 	if (DOFI_UNLIKELY(ret)) {
-		dofi_places_give(places, 1);
+		dofi_places_untake(places);
 		if (ret == -FI_EAGAIN)
 			dofi_places_none(places);
 	}

@@ -62,11 +62,18 @@ uint64_t dofi_deadline(uint32_t timeout_us)
 						  : dofi_now() + timeout_us * UINT64_C(1000);
 }
 
-void dofi_engine_poll(struct dofi_ia *ia)
+bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 {
 	t_fake.polls++;
+	ia->engine.taker = taker;
 	if (t_fake.on_poll)
 		t_fake.on_poll(ia);
+	return ia->engine.taker.evd != taker.evd;
+}
+
+void dofi_engine_poll(struct dofi_ia *ia)
+{
+	dofi_engine_poll_for(ia, (struct dofi_taker){NULL, NULL});
 }
 
 void dofi_wait_kick(struct dofi_ia *ia)

@@ -219,6 +219,32 @@ START_TEST(test_dequeue_polls_when_empty_only)
 }
 END_TEST
 
+static void hand_one_over(struct dofi_ia *polled)
+{
+	struct dofi_taker *taker = &polled->engine.taker;
+
+	t_fake.on_poll = NULL;
+	ck_assert_ptr_eq(taker->evd, evd);
+	*taker->event = (DAT_EVENT){.event_number = DAT_DTO_COMPLETION_EVENT, .evd_handle = evd};
+	taker->event->event_data.dto_completion_event_data.user_cookie.as_64 = 7;
+	taker->evd = NULL;
+	push(8, true); /* the next one finds no taker */
+}
+
+START_TEST(test_dequeue_takes_what_its_poll_hands_over)
+{
+	const struct dofi_evd *object = evd;
+
+	t_fake.on_poll = hand_one_over;
+	expect_dequeue(7);
+	expect_dequeue(8);
+	expect_empty();
+	ck_assert_uint_eq(t_fake.polls, 2);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DEQUEUE_POLL_FOUND]), 1);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DEQUEUE_FOUND]), 2);
+}
+END_TEST
+
 START_TEST(test_dequeue_gives_srq_its_place_back)
 {
 	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
@@ -626,6 +652,7 @@ int main(void)
 	tcase_add_test(tc, test_free_only_without_streams);
 	tcase_add_test(tc, test_dequeue_in_order);
 	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
+	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
 	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
 	tcase_add_test(tc, test_post_se);
 	tcase_add_test(tc, test_post_se_on_full_evd);
