@@ -17,6 +17,7 @@
 #include "peer.h"
 #include "places.h"
 #include "rma.h"
+#include "rxm.h"
 #include "srq.h"
 #include "trans.h"
 
@@ -83,8 +84,10 @@ struct dofi_rdm {
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
+	int ret = dofi_rxm_choose(ia);
 
+	if (!ret)
+		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
