@@ -28,7 +28,9 @@ unit_tests = \
 	%D%/unit/check_places \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
+	%D%/unit/check_rxm \
 	%D%/unit/check_select \
+	%D%/unit/check_short_cut \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
 	%D%/unit/check_trans_rdm \
@@ -236,6 +238,13 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)
+%C%_unit_check_rxm_SOURCES = %D%/unit/check_rxm.c $(t_headers)
+%C%_unit_check_rxm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_rxm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
+%C%_unit_check_rxm_LDADD = $(p2_libs)
+%C%_unit_check_short_cut_SOURCES = %D%/unit/check_short_cut.c $(t_headers)
+%C%_unit_check_short_cut_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_short_cut_LDADD = $(p2_libs)
 %C%_unit_check_trans_rdm_SOURCES = %D%/unit/check_trans_rdm.c $(t_headers)
 %C%_unit_check_trans_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_trans_rdm_LDADD = $(p2_libs)

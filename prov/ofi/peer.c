@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "ia.h"
 #include "log.h"
+#include "short_cut.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -91,6 +92,17 @@ static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 	}
 }
 
+static bool insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_hello *hello,
+		   fi_addr_t *addr_p)
+{
+	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* ends, whatever the peer says */
+	size_t size = hello->fabric_name_size;
+
+	memcpy(name, hello->fabric_name, size);
+	return !dofi_short_cut_avoid(name, &size, sizeof(name) - 1, ia->fabric_name) &&
+	       fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1;
+}
+
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 {
 	const struct dofi_hello *hello = &conn->chan->peer;
@@ -106,7 +118,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 		peer->peers = peers;
 		peer->severed.run = sever;
 		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
-		if (fi_av_insert(peers->av, hello->fabric_name, 1, &peer->addr, 0, NULL) != 1) {
+		if (!insert(ia, peers, hello, &peer->addr)) {
 			free(peer);
 			DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the "
 				   "connection is refused",

@@ -17,6 +17,8 @@
 #include "peer.h"
 #include "places.h"
 #include "rma.h"
+#include "rxm.h"
+#include "short_cut.h"
 #include "srq.h"
 #include "trans.h"
 
@@ -83,8 +85,10 @@ struct dofi_rdm {
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
+	int ret = dofi_rxm_choose(ia);
 
+	if (!ret)
+		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
@@ -208,25 +212,6 @@ static void rdm_close(struct dofi_ia *ia)
 	ia->rdm = NULL;
 }
 
-/*
- * shm knows the endpoints of its own process by their names and takes a short cut to them. On it libfabric 2.5 and 2.6
- * do not note where they have mapped a peer, and follow pointers into that of one that is closed: both crash. With one
- * more slash the name is that of the same memory, and unknown to the short cut. Older ones exchange ids by exact names.
- */
-static int avoid_short_cut(char *name, size_t *size_p, size_t room)
-{
-	const size_t prefix = sizeof(DOFI_SHM_PREFIX) - 1;
-
-	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 5)) || *size_p <= prefix || memcmp(name, DOFI_SHM_PREFIX, prefix))
-		return 0;
-	if (*size_p == room)
-		return -FI_ETOOSMALL;
-	memmove(name + prefix + 1, name + prefix, *size_p - prefix);
-	name[prefix] = '/';
-	++*size_p;
-	return 0;
-}
-
 /* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
 static bool stream_ends_after_misfit(uint32_t protocol)
 {
@@ -256,7 +241,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		goto err_peers;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
 	if (!ret)
-		ret = avoid_short_cut(name, size_p, room);
+		ret = dofi_short_cut_hide(name, size_p, room);
 	if (!ret)
 		ret = post_grants(ia);
 	if (!ret)

@@ -133,7 +133,8 @@ static void teardown(void)
 static int meet(int i, uint8_t name)
 {
 	memset(chans[i].peer.uuid, name, sizeof(chans[i].peer.uuid));
-	memset(chans[i].peer.fabric_name, name, sizeof(chans[i].peer.fabric_name));
+	chans[i].peer.fabric_name_size = 4;
+	memset(chans[i].peer.fabric_name, name, 4);
 	return dofi_peer_take(&peers, &conns[i]);
 }
 
