@@ -89,6 +89,22 @@ START_TEST(ia_open_is_refused)
 }
 END_TEST
 
+/* As librdmacm may choose one over iWARP. */
+START_TEST(ports_that_others_have)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
+
+	t_fabric_fail(T_FI_LISTEN, 0, 3, FI_EADDRINUSE);
+	t_ia_open(&ia);
+	ck_assert_int_eq(t_fabric_failed(T_FI_LISTEN), 3);
+	t_ia_close_empty(&ia);
+	t_fabric_fail(T_FI_LISTEN, 0, -1, FI_EADDRINUSE);
+	t_error(dat_ia_open(t_ia_name(), 8, &async, &handle), DAT_CONN_QUAL_IN_USE);
+	t_fabric_heal();
+}
+END_TEST
+
 START_TEST(cq_of_the_wished_size_is_refused)
 {
 	t_fabric_fail(T_FI_CQ_OPEN, 0, 3, FI_ENOMEM);
@@ -467,6 +483,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, ia_open_is_refused, 0, NUMBER(opening));
+	tcase_add_test(tcase, ports_that_others_have);
 	tcase_add_test(tcase, cq_of_the_wished_size_is_refused);
 	tcase_add_test(tcase, lmr_create_is_refused);
 	tcase_add_test(tcase, rmr_bind_is_refused);
