@@ -25,7 +25,7 @@
 
 /* --- passive endpoint: one per IA, on a port that the HELLO tells --- */
 
-static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
+static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
 {
 	int ret = fi_passive_ep(ia->fabric, ia->info, &ia->pep, ia);
 
@@ -40,6 +40,22 @@ static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		fi_close(&ia->pep->fid);
 		ia->pep = NULL;
 	}
+	return ret;
+}
+
+/*
+ * Ports of iWARP are those of TCP, and librdmacm chooses one without looking who has it there: by chance it is that of somebody's
+ * connection.
+ */
+#define LISTEN_TRIES 32
+
+static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
+{
+	int tries = LISTEN_TRIES, ret;
+
+	do
+		ret = listen_anywhere(ia, name, size_p);
+	while (ret == -FI_EADDRINUSE && --tries);
 	return ret;
 }
 

@@ -525,12 +525,10 @@ END_TEST
 
 START_TEST(EPS_022_set_watermark)
 {
-	/* EP-194 EP-196 */
-	DAT_RETURN ret;
-
+	/* EP-194 EP-196; the attributes speak of SRQs alone: EPs have watermarks on a fabric without SRQs, too */
 	enter(row_ok, _i);
-	ret = dat_ep_set_watermark(place.me.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE);
-	expect(place.ia[0].provider.srq_watermarks_supported ? "ok" : "MNS", ret);
+	expect(row_ok[_i],
+	       dat_ep_set_watermark(place.me.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE));
 }
 END_TEST
 

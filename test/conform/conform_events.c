@@ -127,6 +127,16 @@ static void complete_recv(const struct recv_row *row)
 	t_ok(t_send(us, 0, 64, 1, (DAT_COMPLETION_FLAGS)row->send));
 }
 
+/* Messages of iWARP carry nothing beside the data: there are no SRQs, and each may have been sent with the flag (dat_porting(7)). */
+static struct effect recv_effect(const struct recv_row *row)
+{
+	struct effect effect = row->effect;
+
+	if (row->config == SOLICITED && !pair.ia[1].provider.srq_supported)
+		effect.wakes = effect.cno = true;
+	return effect;
+}
+
 START_TEST(EVS_035_receive_completion)
 {
 	/*
@@ -134,21 +144,23 @@ START_TEST(EVS_035_receive_completion)
 	 * DTO-063 DTO-085 DTO-086 DTO-087
 	 */
 	const struct recv_row *row = &recv_rows[_i];
+	struct effect effect;
 	struct t_waiter waiter;
 	DAT_CNO_HANDLE cno;
 
 	open_pair(row->config, NONE);
+	effect = recv_effect(row);
 	t_ok(t_recv(peer, 0, 64, 1, (DAT_COMPLETION_FLAGS)row->post));
 	t_evd_waiter_start(&waiter, peer->recv_evd, 1);
 	complete_recv(row);
-	check_waiter(&row->effect, &waiter, peer);
-	check_threshold(&row->effect, peer->recv_evd);
+	check_waiter(&effect, &waiter, peer);
+	check_threshold(&effect, peer->recv_evd);
 	cno = t_cno(&pair.ia[1]);
 	t_ok(dat_evd_modify_cno(peer->recv_evd, cno));
 	t_ok(t_recv(peer, 0, 64, 2, (DAT_COMPLETION_FLAGS)row->post));
 	complete_recv(row);
 	t_until(is_idle(peer));
-	check_cno(&row->effect, cno, peer->recv_evd);
+	check_cno(&effect, cno, peer->recv_evd);
 }
 END_TEST
 

@@ -48,7 +48,8 @@ static void prepare(unsigned int seed)
 	eps[0] = us->ep;
 	eps[1] = end.ep;
 	eps[3] = ia->pz;
-	make_srqs(ia);
+	if (ia->provider.srq_supported)
+		make_srqs(ia);
 	t_ok(dat_pz_create(ia->ia, &other));
 	t_buf_new(&bufs[0], ia->ia, ia->pz, T_BUF_SIZE, DAT_MEM_PRIV_ALL_FLAG);
 	t_buf_new(&bufs[1], ia->ia, ia->pz, T_BUF_SIZE, DAT_MEM_PRIV_LOCAL_READ_FLAG);
@@ -148,6 +149,8 @@ START_TEST(DTO_067_093_116_131_162_posts_answer_what_they_may)
 	unsigned int seen[256] = {0};
 
 	prepare((unsigned int)_i);
+	if (kind == SHARED && !paired.ia[0].provider.srq_supported)
+		return; /* none can be made then (IA_056) */
 	for (int i = 0; i < ROUNDS; i++) {
 		DAT_RETURN ret = post(kind);
 

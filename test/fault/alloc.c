@@ -151,8 +151,11 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	fabric = t_alloc_counted(T_FABRIC);
 	printf("# %u operations: the fabric called the allocator %lu times\n", operations, fabric);
 	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, operations);
-	/* A thread that is just about to sleep is called back by the post that it would miss, most often where RDMA is late. */
-	ck_assert_msg(calls <= OPERATIONS / 10000, "%lu system calls for %u posts", (unsigned long)calls, operations);
+	/*
+	 * A thread that is just about to sleep is called back by the post that it would miss, so often in a second. A call that
+	 * were part of posting would come with each batch at least.
+	 */
+	ck_assert_msg(calls <= operations / (4 * BATCH) / 10, "%lu system calls for %u posts", (unsigned long)calls, operations);
 	t_pair_close(&pair);
 }
 END_TEST
@@ -247,14 +250,16 @@ static DAT_RETURN post_shared(size_t i)
 	return dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = i});
 }
 
-/* The second end takes its receives from an SRQ of BATCH. */
-static void open_shared_pair(void)
+/* The second end takes its receives from an SRQ of BATCH; false where there are none. */
+static bool open_shared_pair(void)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = BATCH, .max_recv_iov = 1};
 	DAT_EP_ATTR attr;
 	struct t_end *to = &pair.end[1];
 
 	t_pair_prepare(&pair, NULL);
+	if (!to->on->provider.srq_supported)
+		return false;
 	attr = t_default_attr(to->on);
 	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	t_ok(dat_srq_create(to->on->ia, to->on->pz, &srq_attr, &srq));
@@ -262,6 +267,7 @@ static void open_shared_pair(void)
 	t_ok(dat_ep_create_with_srq(to->on->ia, to->on->pz, to->recv_evd, to->request_evd, to->connect_evd, srq, &attr,
 				    &to->ep));
 	t_establish(&pair.listener, &pair.end[0], to);
+	return true;
 }
 
 static void shared_batch(void)
@@ -281,7 +287,8 @@ START_TEST(no_allocation_and_no_system_call_per_shared_receive)
 {
 	if (!T_HOOKS)
 		fault_skip("this build has an allocator of its own");
-	open_shared_pair();
+	if (!open_shared_pair())
+		fault_skip("this fabric has no SRQs");
 	t_hooks_find_libraries();
 	shared_batch();
 	calls = 0;

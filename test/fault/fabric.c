@@ -89,6 +89,22 @@ START_TEST(ia_open_is_refused)
 }
 END_TEST
 
+/* As librdmacm may choose one over iWARP. */
+START_TEST(ports_that_others_have)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
+
+	t_fabric_fail(T_FI_LISTEN, 0, 3, FI_EADDRINUSE);
+	t_ia_open(&ia);
+	ck_assert_int_eq(t_fabric_failed(T_FI_LISTEN), 3);
+	t_ia_close_empty(&ia);
+	t_fabric_fail(T_FI_LISTEN, 0, -1, FI_EADDRINUSE);
+	t_error(dat_ia_open(t_ia_name(), 8, &async, &handle), DAT_CONN_QUAL_IN_USE);
+	t_fabric_heal();
+}
+END_TEST
+
 START_TEST(cq_of_the_wished_size_is_refused)
 {
 	t_fabric_fail(T_FI_CQ_OPEN, 0, 3, FI_ENOMEM);
@@ -145,12 +161,16 @@ START_TEST(rmr_bind_is_refused)
 }
 END_TEST
 
+static const char no_srqs[] = "this fabric has no SRQs";
+
 START_TEST(srq_create_is_refused)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 8, .max_recv_iov = 1};
 	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
 
 	t_ia_open(&ia);
+	if (!ia.provider.srq_supported)
+		fault_skip(no_srqs);
 	t_fabric_fail(T_FI_SRX_CONTEXT, 0, 1, FI_ENOMEM);
 	t_error(dat_srq_create(ia.ia, ia.pz, &attr, &srq), DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_ptr_null(srq);
@@ -292,7 +312,7 @@ START_TEST(full_queue)
 }
 END_TEST
 
-/* end[1] receives from an SRQ. */
+/* end[1] receives from an SRQ; DAT_HANDLE_NULL where there are none. */
 static DAT_SRQ_HANDLE share_receives(DAT_COUNT room)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = room, .max_recv_iov = 1};
@@ -300,6 +320,8 @@ static DAT_SRQ_HANDLE share_receives(DAT_COUNT room)
 	struct t_end *to = &pair.end[1];
 	DAT_SRQ_HANDLE srq;
 
+	if (!pair.ia[1].provider.srq_supported)
+		return DAT_HANDLE_NULL;
 	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	t_ok(dat_srq_create(pair.ia[1].ia, pair.ia[1].pz, &srq_attr, &srq));
 	t_ok(dat_ep_free(to->ep));
@@ -344,6 +366,8 @@ START_TEST(full_shared_queue)
 
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
+	if (srq == DAT_HANDLE_NULL)
+		fault_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 2, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	ck_assert_int_gt(t_fabric_failed(T_FI_RECV), 0);
@@ -369,6 +393,8 @@ START_TEST(full_shared_queue_is_freed)
 
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
+	if (srq == DAT_HANDLE_NULL)
+		fault_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	close_shared(srq);
@@ -383,6 +409,8 @@ START_TEST(shared_receives_are_lost)
 
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
+	if (srq == DAT_HANDLE_NULL)
+		fault_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	t_ok(dat_srq_set_lw(srq, 1));
@@ -455,6 +483,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, ia_open_is_refused, 0, NUMBER(opening));
+	tcase_add_test(tcase, ports_that_others_have);
 	tcase_add_test(tcase, cq_of_the_wished_size_is_refused);
 	tcase_add_test(tcase, lmr_create_is_refused);
 	tcase_add_test(tcase, rmr_bind_is_refused);

@@ -75,7 +75,7 @@ STAND_IN(void *, mmap, refused_map,
 static struct t_ia ia;
 static DAT_EVD_HANDLE evd; /* of every kind */
 static DAT_CONN_QUAL qual;
-static DAT_SRQ_HANDLE srq;
+static DAT_SRQ_HANDLE srq; /* DAT_HANDLE_NULL where there are none */
 static unsigned char mem[4096];
 static DAT_EP_ATTR attr;
 static DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 64, .max_recv_iov = 2};
@@ -88,14 +88,16 @@ static void setup(void)
 	evd = t_evd(&ia, 256,
 		    DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG |
 			    DAT_EVD_RMR_BIND_FLAG);
-	t_ok(dat_srq_create(ia.ia, ia.pz, &srq_attr, &srq));
+	if (ia.provider.srq_supported)
+		t_ok(dat_srq_create(ia.ia, ia.pz, &srq_attr, &srq));
 	attr = t_default_attr(&ia);
 	attr.max_recv_iov = srq_attr.max_recv_iov;
 }
 
 static void teardown(void)
 {
-	t_ok(dat_srq_free(srq));
+	if (srq != DAT_HANDLE_NULL)
+		t_ok(dat_srq_free(srq));
 	t_ok(dat_evd_free(evd));
 	t_ia_close_empty(&ia);
 }
@@ -243,6 +245,11 @@ struct call {
 	DAT_RETURN (*undo)(DAT_HANDLE handle);
 };
 
+static bool needs_srqs(const struct call *call)
+{
+	return call->make == make_srq || call->make == make_ep_with_srq || call->make == resize_srq;
+}
+
 /* Those that need memory each time. */
 static const struct call calls[] = {
 	{"dat_ia_open", make_ia, close_ia},
@@ -298,6 +305,8 @@ START_TEST(each_allocation_of_a_call)
 {
 	const struct call *call = &calls[_i];
 
+	if (needs_srqs(call) && srq == DAT_HANDLE_NULL)
+		fault_skip("this fabric has no SRQs");
 	ck_assert_msg(fail_each(call) > 0, "%s asks for no memory", call->name);
 }
 END_TEST
