@@ -45,29 +45,33 @@ static bool fence_all_threads(void)
 
 /*
  * Who lets go from the fence on sees that we wait, and who did before has freed the lock as we see it: nobody is missed. Without
- * the fence somebody may be, so the sleep is a short one.
+ * the fence somebody may be, so the sleep is a short one. Whoever is woken says again that somebody waits: others may sleep still.
  */
 void dofi_lock_await(struct dofi_lock *l)
 {
 	static const struct timespec short_sleep = {.tv_nsec = 1000000};
 	int saved = errno;
-	bool fenced;
 
 	if (take_soon(l))
 		return;
-	atomic_fetch_add(&l->waiters, 1);
-	fenced = fence_all_threads();
-	while (!dofi_lock_take(l))
-		syscall(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, DOFI_LOCK_TAKEN, fenced ? NULL : &short_sleep, NULL, 0);
-	atomic_fetch_sub(&l->waiters, 1);
+	for (;;) {
+		bool fenced;
+
+		atomic_store(&l->awaited, 1);
+		fenced = fence_all_threads();
+		if (dofi_lock_take(l))
+			break;
+		syscall(SYS_futex, &l->awaited, FUTEX_WAIT_PRIVATE, 1, fenced ? NULL : &short_sleep, NULL, 0);
+	}
 	errno = saved;
 }
 
+/* Once for each sleep: who is woken may not run for long, and the lock is taken many times until then. */
 void dofi_lock_wake(struct dofi_lock *l)
 {
 	int saved = errno;
 
-	/* Another may have taken it by now: then this wakes somebody without need. */
-	syscall(SYS_futex, &l->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	atomic_store(&l->awaited, 0);
+	syscall(SYS_futex, &l->awaited, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = saved;
 }

@@ -45,10 +45,10 @@
 
 enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN };
 
-/* All zero: free. Lies in memory that outlives it: who let go looks for waiters after another may have taken and ended it. */
+/* All zero: free. Lies in memory that outlives it: who let go looks for a waiter after another may have taken and ended it. */
 struct dofi_lock {
 	_Atomic uint32_t word;
-	_Atomic uint32_t waiters;
+	_Atomic uint32_t awaited; /* 1: somebody sleeps, or is about to */
 #ifndef NDEBUG
 	_Atomic(pthread_t) owner;
 #endif
@@ -61,7 +61,7 @@ DOFI_COLD void dofi_lock_wake(struct dofi_lock *l);
 static inline void dofi_lock_init(struct dofi_lock *l)
 {
 	atomic_init(&l->word, DOFI_LOCK_FREE);
-	atomic_init(&l->waiters, 0);
+	atomic_init(&l->awaited, 0);
 #ifndef NDEBUG
 	atomic_init(&l->owner, (pthread_t)0);
 #endif
@@ -118,7 +118,7 @@ static inline void dofi_unlock(struct dofi_lock *l)
 #endif
 	DOFI_TSAN_LOCK(pre_unlock, l, 0);
 	atomic_store_explicit(&l->word, DOFI_LOCK_FREE, memory_order_release);
-	if (DOFI_UNLIKELY(atomic_load_explicit(&l->waiters, memory_order_relaxed)))
+	if (DOFI_UNLIKELY(atomic_load_explicit(&l->awaited, memory_order_relaxed)))
 		dofi_lock_wake(l);
 	DOFI_TSAN_LOCK(post_unlock, l, 0);
 }
