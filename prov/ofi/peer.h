@@ -22,9 +22,8 @@ struct dofi_ia;
 struct dofi_peers {
 	struct fid_av *av;
 	struct dofi_list list;
-	void (*again)(
-		struct dofi_conn *
-			conn); /* the stream broke below one that is not established yet: what was said may be lost */
+	/* The stream broke below a connection that is not established yet: what was said may be lost. */
+	void (*again)(struct dofi_conn *conn);
 };
 
 struct dofi_peer {
