@@ -14,6 +14,7 @@ unit_tests = \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
+	%D%/unit/check_issue \
 	%D%/unit/check_leftover \
 	%D%/unit/check_letter \
 	%D%/unit/check_lock \
@@ -279,6 +280,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_conn_LDADD = $(p2_libs)
+%C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
+%C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_issue_LDADD = $(p2_libs)
 %C%_unit_check_lock_SOURCES = %D%/unit/check_lock.c $(t_headers)
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall

@@ -326,10 +326,13 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 	dofi_cno_run_agents(ia);
 }
 
-/* A consumer may stay inside the fabric for long, where copying is the fabric's work: two that drive would only be in each other's way. */
+/*
+ * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll, with engine.lock, or in a post, with
+ * its EP's lock, which the completions of that EP need. Two that drive would only be in each other's way.
+ */
 static bool is_busy(struct dofi_engine *e)
 {
-	if (!dofi_trylock(&e->lock))
+	if (atomic_load_explicit(&e->copying, memory_order_relaxed) || !dofi_trylock(&e->lock))
 		return true;
 	dofi_unlock(&e->lock);
 	return false;
@@ -342,6 +345,7 @@ static void drive(struct dofi_ia *ia, uint32_t activity)
 	int n;
 
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
+	       !atomic_load_explicit(&e->copying, memory_order_relaxed) &&
 	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
 		dofi_lock(&e->lock);
 		n = dofi_engine_round(ia, true);

@@ -61,6 +61,7 @@ struct dofi_engine {
 	struct dofi_list work;
 	_Atomic uint32_t activity;   /* bumped by every consumer call that polls or waits */
 	_Atomic uint32_t handled;    /* events handled so far */
+	_Atomic uint32_t copying;    /* consumers inside a post that the fabric may carry out at once, which takes long */
 
 	int sock_epfd;	/* our own descriptors: control channels and listeners */
 	int quiet_epfd; /* these and the EQ: what the progress thread watches while consumers poll the CQ */

@@ -243,7 +243,7 @@ DOFI_ASIDE static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-DOFI_INLINE ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_INLINE ssize_t start_now(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
@@ -265,6 +265,25 @@ DOFI_INLINE ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 		ep->dirty = true;
 	DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
 	return ret;
+}
+
+/* What takes a fabric that copies within the call longer than it takes us to say so. */
+#define LARGE 16384u
+
+DOFI_ASIDE static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_engine *e = &ep->obj.ia->engine;
+	ssize_t ret;
+
+	atomic_fetch_add_explicit(&e->copying, 1, memory_order_relaxed);
+	ret = start_now(ep, wr);
+	atomic_fetch_sub_explicit(&e->copying, 1, memory_order_relaxed);
+	return ret;
+}
+
+DOFI_INLINE ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return DOFI_UNLIKELY(wr->length >= LARGE) ? start_large(ep, wr) : start_now(ep, wr);
 }
 
 /* No completion will come for it that would look after those behind it, or after a disconnect that waits for the last. */
