@@ -22,10 +22,10 @@ void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept)
 
 void dofi_places_none(struct dofi_places *places)
 {
-	uint32_t no_limit = NO_LIMIT, taken = dofi_places_used(places);
+	uint32_t no_limit = NO_LIMIT;
 
 	/* With much less in it than it says it is but busy. Spares may be among that: they were posted while others had just left. */
-	if (taken + 2 * DOFI_SPARES >= places->sure && atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
+	if (dofi_places_used(places) + 2 * DOFI_SPARES >= places->sure && atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
 		atomic_store(&places->asked, true);
 }
 
