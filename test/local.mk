@@ -27,6 +27,7 @@ unit_tests = \
 	%D%/unit/check_param \
 	%D%/unit/check_peer \
 	%D%/unit/check_places \
+	%D%/unit/check_post \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_rxm \
@@ -283,6 +284,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
 %C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_issue_LDADD = $(p2_libs)
+%C%_unit_check_post_SOURCES = %D%/unit/check_post.c $(t_headers)
+%C%_unit_check_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_post_LDADD = $(p2_libs)
 %C%_unit_check_lock_SOURCES = %D%/unit/check_lock.c $(t_headers)
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall

@@ -6,6 +6,7 @@
 #include "cno.h"
 #include "ep.h"
 #include "evd.h"
+#include "event.h"
 #include "ia.h"
 #include "mem.h"
 #include "sp.h"
@@ -83,12 +84,9 @@
 	.srq_set_lw_func		= dofi_srq_set_lw
 /* clang-format on */
 
-static inline void unfold_dto(const struct dofi_event *event, DAT_DTO_COMPLETION_EVENT_DATA *out)
+static inline void unfold_dto(const struct dofi_event *event, DAT_EVENT *out)
 {
-	out->ep_handle = event->handle;
-	out->user_cookie.as_64 = event->dto.cookie;
-	out->status = (DAT_DTO_COMPLETION_STATUS)event->status;
-	out->transfered_length = (__typeof__(out->transfered_length))event->dto.length;
+	dofi_event_fill_dto(&(struct dofi_dto){event->handle, event->dto.cookie, event->dto.length, event->op, event->status}, out);
 }
 
 static inline void unfold_rmr(const struct dofi_event *event,
@@ -147,7 +145,7 @@ DOFI_INLINE void unfold_common(const struct dofi_event *event, struct dofi_evd *
 	out->event_number = (DAT_EVENT_NUMBER)event->number;
 	out->evd_handle = evd;
 	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT))
-		unfold_dto(event, &out->event_data.dto_completion_event_data);
+		unfold_dto(event, out);
 	else
 		unfold_other(event, out);
 }

@@ -15,7 +15,7 @@ DOFI_ASIDE static void unfold_extension(const struct dofi_event *event, DAT_EVEN
 	DAT_IB_EXTENSION_EVENT_DATA ext;
 
 	_Static_assert(sizeof(ext) == sizeof(out->event_extension_data), "extension event data");
-	unfold_dto(event, &out->event_data.dto_completion_event_data);
+	unfold_dto(event, out);
 	memset(&ext, 0, sizeof(ext));
 	ext.type = (DAT_IB_EXT_TYPE)(event->ext - 1);
 	ext.status = (__typeof__(ext.status))event->status;
@@ -28,10 +28,9 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 	unfold_common(event, evd, out);
 	if (DOFI_UNLIKELY(event->ext))
 		unfold_extension(event, out);
-	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT || event->ext)) {
-		out->event_data.dto_completion_event_data.operation = (DAT_DTOS)event->op;
-		out->event_data.dto_completion_event_data.rmr_context =
-			event->op == DOFI_OP_RECV_INVALIDATE ? event->dto.immediate : 0;
+	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT)) {
+		if (DOFI_UNLIKELY(event->op == DOFI_OP_RECV_INVALIDATE))
+			out->event_data.dto_completion_event_data.rmr_context = event->dto.immediate;
 	} else if (event->number == DAT_CONNECTION_REQUEST_EVENT) {
 		out->event_data.cr_arrival_event_data.truncate_flag = DAT_FALSE;
 	}

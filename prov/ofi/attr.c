@@ -59,6 +59,7 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
+	limits->plain = at_most(DOFI_LARGE - 1, limits->max_message);
 	/* DAT 2.0 has 32 bits to tell it. */
 	limits->max_lmr = sizeof(((DAT_IA_ATTR *)NULL)->max_lmr_block_size) == sizeof(uint32_t)
 				  ? UINT32_MAX

@@ -4,6 +4,7 @@
 #define DOFI_COUNT_H
 
 #include "dat_api.h"
+#include "hint.h"
 
 #include <stdio.h>
 
@@ -29,7 +30,7 @@ enum {
 #define DOFI_COUNTERS(kind) _Atomic uint64_t counters[DOFI_CNT_##kind##_END];
 
 /* Cheap: where two threads count at once, one may be lost. */
-static inline void dofi_count(_Atomic uint64_t *counter, uint64_t n)
+DOFI_INLINE void dofi_count(_Atomic uint64_t *counter, uint64_t n)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
 }

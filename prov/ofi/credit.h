@@ -116,17 +116,23 @@ static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 /* The peer knows of no more than half of what it could send. */
 static inline bool dofi_credit_due(const struct dofi_ep *ep)
 {
-	uint32_t news = dofi_credit_total(ep) - ep->announced;
+	uint32_t news;
 
-	return news && ep->granting == DOFI_GRANTS_CARRIED && ep->announced - ep->nreceived <= news;
+	if (ep->granting != DOFI_GRANTS_CARRIED)
+		return false;
+	news = dofi_credit_total(ep) - ep->announced;
+	return news && ep->announced - ep->nreceived <= news;
 }
 
 /* Of no more than a third: no message took the news along, so they go by themselves. */
 static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
 {
-	uint32_t news = dofi_credit_total(ep) - ep->announced;
+	uint32_t news;
 
-	return news && ep->granting && 2 * (ep->announced - ep->nreceived) <= news;
+	if (!ep->granting)
+		return false;
+	news = dofi_credit_total(ep) - ep->announced;
+	return news && 2 * (ep->announced - ep->nreceived) <= news;
 }
 
 /* The next Send must wait for the peer to post a receive. */

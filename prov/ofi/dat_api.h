@@ -38,6 +38,11 @@ static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, boo
 	(void)param, (void)of_ep, (void)zero_based;
 }
 
+static inline void dofi_dto_set_op(DAT_DTO_COMPLETION_EVENT_DATA *dto, uint8_t op)
+{
+	(void)dto, (void)op;
+}
+
 #elif DOFI_DAT_MAJOR == 2
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
@@ -74,6 +79,12 @@ static inline void dofi_rmr_param_set_type(DAT_RMR_PARAM *param, bool of_ep, boo
 {
 	param->va_type = zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 	param->rmr_scope = of_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+}
+
+static inline void dofi_dto_set_op(DAT_DTO_COMPLETION_EVENT_DATA *dto, uint8_t op)
+{
+	dto->operation = (DAT_DTOS)op;
+	dto->rmr_context = 0;
 }
 
 #else

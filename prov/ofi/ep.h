@@ -64,13 +64,18 @@ struct dofi_wr {
 		struct dofi_orphans *orphans; /* DOFI_OP_ORPHAN */
 	};
 	uint64_t cookie;
-	uint8_t op;	/* enum dofi_op */
-	uint8_t state;	/* enum dofi_wr_state */
-	uint8_t flags;	/* DAT_COMPLETION_FLAGS */
-	uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done; of a receive that can only fail, before */
-	uint16_t niov;
-	bool solicited; /* receive: the message asked for a notification */
-	uint8_t split;	/* segments.h */
+	union {
+		struct {
+			uint8_t op;	/* enum dofi_op */
+			uint8_t state;	/* enum dofi_wr_state */
+			uint8_t flags;	/* DAT_COMPLETION_FLAGS */
+			uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done; of a receive that can only fail, before */
+			uint16_t niov;
+			bool solicited; /* receive: the message asked for a notification */
+			uint8_t split;	/* segments.h */
+		};
+		uint64_t kind; /* all of these, which the hot path sets and compares at once */
+	};
 	uint64_t length;    /* bytes to move; receive: capacity, then what came */
 	uint64_t raddr;	    /* RDMA: the peer's address as DAT knows it; receive: the PZ of its segments */
 	union {
@@ -91,6 +96,18 @@ struct dofi_wr {
 	};
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
 };
+
+/* The kind of one that has one segment and nothing special about it. For the compiler: both are constants. */
+static inline uint64_t dofi_wr_plain(uint8_t op, uint8_t state)
+{
+	return ((struct dofi_wr){.op = op, .state = state, .niov = 1}).kind;
+}
+
+/* Such a one, whatever it does. */
+static inline bool dofi_wr_is_plain(const struct dofi_wr *wr, uint8_t state)
+{
+	return (wr->kind | (struct dofi_wr){.op = 0xff}.kind) == dofi_wr_plain(0xff, state);
+}
 
 #define DOFI_CACHE_LINE 64u
 
@@ -223,15 +240,21 @@ struct dofi_ep {
 	uint32_t last_message;	     /* the peer said goodbye after so many messages; see ending_soon */
 	uint32_t soft_mark;	     /* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
 	uint32_t hard_mark;	     /* The first asks for one event, then it is none again; the second breaks the connection */
-	bool path_up;		     /* the fabric takes operations */
+	union {
+		struct {
+			bool path_up;	   /* the fabric takes operations */
+			bool faulty;	   /* an operation failed: the engine breaks the connection */
+			bool binding;	   /* a bind waits until the peers forgot the context that it replaced; see bind_replaced */
+			uint8_t mail_used; /* bits: slots */
+		};
+		uint32_t way; /* all of these; see dofi_ep_is_free */
+	};
 	uint8_t granting;	     /* enum dofi_grants: the peer is told of receives */
 	bool ending_soon;	     /* last_message is set */
-	bool faulty;		     /* an operation failed: the engine breaks the connection */
 	bool refused;		     /* the fabric takes no more: the engine waits for the reason, but not for ever */
 	bool dirty;		     /* sent something since the last sync with the peer */
 	bool unfenced;		     /* a write went since the last fence; only where the fabric has fences */
-	bool binding;		     /* a bind waits until the peers forgot the context that it replaced; see bind_replaced */
-	uint8_t mail_used, answers_due; /* bits: slots, and of the second DOFI_LETTERS_DUE */
+	uint8_t answers_due;	     /* bits: slots, and DOFI_LETTERS_DUE */
 	struct dofi_note note;	     /* of the message that comes next */
 	struct dofi_stall stall;
 	uint64_t send_tag, recv_tag; /* rdm transport */
@@ -270,6 +293,17 @@ struct dofi_ep {
 	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
 	struct dofi_wr *aux; /* the operation that fills the scratch */
 };
+
+/* Nothing about the EP holds its requests up. lock held. */
+static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
+{
+	static const union {
+		bool path_up;
+		uint32_t way;
+	} is_free = {.path_up = true};
+
+	return ep->way == is_free.way;
+}
 
 /* engine.lock and lock held. */
 static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
@@ -402,9 +436,10 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 int dofi_reap(struct dofi_ia *ia);
 /* The letter about this message is here; should it have come before, it is complete. engine.lock and ep->lock held. */
 void dofi_reap_noted(struct dofi_ep *ep, uint32_t message);
-/* Events for what is done at the heads of both rings, or of the requests' alone; ep->lock held. */
+/* Events for what is done at the heads of both rings; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);
-void dofi_reap_release_requests(struct dofi_ep *ep);
+/* The request that was given to the fabric last was over at once: no completion will come for it. ep->lock held. */
+void dofi_reap_request_ended(struct dofi_ep *ep, struct dofi_wr *wr);
 /* Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held, path closed. */
 void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status);
 

@@ -85,7 +85,8 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	if (!place)
 		return -ENOSPC;
 	*place = *event;
-	dofi_evd_end(evd, place, notify);
+	dofi_evd_note(evd, event->number, event->ext, event->handle);
+	dofi_evd_end(evd, notify);
 	return 0;
 }
 
@@ -135,7 +136,8 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 	if (ok) {
 		place = dofi_evd_slot(evd, evd->tail);
 		*place = ours;
-		dofi_evd_append(evd, place, true);
+		dofi_evd_note(evd, ours.number, false, NULL);
+		dofi_evd_append(evd, true);
 	}
 	dofi_unlock(&evd->lock);
 	dofi_cno_run_agents(evd->obj.ia);

@@ -104,20 +104,20 @@ static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 void dofi_evd_notify(struct dofi_evd *evd);
 
 /* Counts what was raised; the lock may be free. */
-DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, const struct dofi_event *event)
+DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, uint32_t number, bool extended, void *handle)
 {
-	if (event->number == DAT_DTO_COMPLETION_EVENT || event->ext)
+	if (number == DAT_DTO_COMPLETION_EVENT || extended)
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
-	else if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED && event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+	else if (number >= DAT_CONNECTION_EVENT_ESTABLISHED && number <= DAT_CONNECTION_EVENT_UNREACHABLE)
 		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
-	DOFI_PROBE3(event, evd, event->number, event->handle);
+	DOFI_PROBE3(event, evd, number, handle);
+	(void)handle;
 }
 
 /* The event stands in the place behind the last one. notify: whoever watches is told. */
-DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 {
 	dofi_assert_held(&evd->lock);
-	dofi_evd_note(evd, event);
 	evd->tail++;
 	dofi_evd_publish_count(evd);
 	if (DOFI_UNLIKELY(notify && dofi_evd_is_watched(evd)))
@@ -140,13 +140,13 @@ static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
 }
 
 /* The place is filled. notify: may wake the waiter or trigger the CNO. */
-DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, const struct dofi_event *event, bool notify)
+DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 {
-	dofi_evd_append(evd, event, notify);
+	dofi_evd_append(evd, notify);
 	dofi_unlock(&evd->lock);
 }
 
-/* The same at once: 0 or -ENOSPC. */
+/* The same at once, and counted: 0 or -ENOSPC. */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /*

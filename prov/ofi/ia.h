@@ -39,12 +39,16 @@ struct fid_fabric;
 struct fid_mr;
 struct fid_pep;
 
+/* What takes a fabric that copies within the call longer than it takes us to say so. */
+#define DOFI_LARGE 16384u
+
 /* What dat_ia_query promises and create calls enforce; derived from fi_info once. */
 struct dofi_limits {
 	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_lmrs,
 		max_rmrs, max_pzs, max_srqs, max_reads;
 	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
+	uint64_t plain; /* what the short lane of posts takes (post.c): nothing that is large, or too long */
 };
 
 /* One slot of registered memory per EP for reads of the peer's context table. */

@@ -7,15 +7,13 @@
 #include "credit.h"
 #include "ep.h"
 #include "ia.h"
+#include "issue.h"
 #include "letter.h"
 #include "log.h"
 #include "note.h"
 #include "rma.h"
-#include "trans.h"
 
 #include <rdma/fi_errno.h>
-
-enum verdict { GO, WAIT, REFUSED };
 
 void dofi_ep_stall(struct dofi_ep *ep)
 {
@@ -94,57 +92,43 @@ static bool is_grave(const struct dofi_ctx *ctx)
 	return ctx->context && !ctx->privileges;
 }
 
-DOFI_ASIDE static enum verdict resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
 
 	if (!wr->rctx || DOFI_CTX_INDEX(wr->rctx) >= ep->peer.ctxtab_entries)
-		return REFUSED;
+		return DOFI_REFUSED;
 	if (ctx->context != wr->rctx) {
 		if (!is_grave(ctx))
 			peek(ep, wr->rctx);
-		return WAIT;
+		return DOFI_WAIT;
 	}
 	if (!allowed(ep, wr, ctx))
-		return REFUSED; /* and so it stays, until the failure has its turn */
+		return DOFI_REFUSED; /* and so it stays, until the failure has its turn */
 	wr->faddr = wr->raddr - ctx->base + ctx->address;
 	wr->rkey = ctx->key;
 	wr->resolved = true;
-	return GO;
+	return DOFI_GO;
 }
 
 /* The peer's mailbox is an entry of its table, too. */
-static enum verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *wr)
+static enum dofi_verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	uint32_t context = ep->peer.mail_context;
 	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
 
 	if (ep->letters && !ep->peer.letters)
-		return REFUSED;
+		return DOFI_REFUSED;
 	if (ep->letters)
-		return dofi_letter_may_start(ep, wr) ? GO : WAIT;
+		return dofi_letter_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
 	if (ep->peer.mail_known)
-		return GO;
+		return DOFI_GO;
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
-		return REFUSED;
+		return DOFI_REFUSED;
 	if (ctx->context == context)
-		return dofi_note_learn(ep, ctx) ? GO : REFUSED;
+		return dofi_note_learn(ep, ctx) ? DOFI_GO : DOFI_REFUSED;
 	peek(ep, context);
-	return WAIT;
-}
-
-/* Could be served before an earlier write: for the peer that gets this message, or for this read. A fence is no wait. */
-static bool overtakes(const struct dofi_ia *ia, uint8_t op)
-{
-	if (op == DOFI_OP_READ)
-		return ia->reads_overtake && ia->order != DOFI_FENCE;
-	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
-}
-
-/* What most requests have nothing to do with. */
-static inline bool is_special(const struct dofi_ep *ep, const struct dofi_wr *wr)
-{
-	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) || dofi_op_is_noted(wr->op);
+	return DOFI_WAIT;
 }
 
 /* The fabric does it, for what is one operation of its own with something to move. */
@@ -153,49 +137,28 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ep->obj.ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov;
 }
 
-DOFI_ASIDE static enum verdict special_may_start(struct dofi_ep *ep, struct dofi_wr *wr)
+enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (ep->binding)
-		return WAIT;
+		return DOFI_WAIT;
 	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
-		return WAIT;
+		return DOFI_WAIT;
 	if (ep->mail_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_note_may_start(ep, wr))
-			return WAIT;
+			return DOFI_WAIT;
 	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
-		enum verdict verdict = find_mailbox(ep, wr);
+		enum dofi_verdict verdict = find_mailbox(ep, wr);
 
-		if (verdict != GO)
+		if (verdict != DOFI_GO)
 			return verdict;
 	}
 	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
-		return WAIT;
-	return GO;
-}
-
-DOFI_INLINE enum verdict may_start(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	if (wr->op == DOFI_OP_READ && ep->reads >= ep->read_limit)
-		return WAIT;
-	if (DOFI_UNLIKELY(is_special(ep, wr))) {
-		enum verdict verdict = special_may_start(ep, wr);
-
-		if (verdict != GO)
-			return verdict;
-	}
-	if (DOFI_UNLIKELY(!wr->resolved)) {
-		enum verdict verdict = resolve(ep, wr);
-
-		if (verdict != GO)
-			return verdict;
-	}
-	if (ep->writes && overtakes(ep->obj.ia, wr->op))
-		return WAIT;
-	return dofi_op_is_message(wr->op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? WAIT : GO;
+		return DOFI_WAIT;
+	return DOFI_GO;
 }
 
 /* More segments than the fabric takes: of a message afterwards there is one. */
-DOFI_ASIDE static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
@@ -209,56 +172,18 @@ DOFI_ASIDE static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_bounce_take(ep->obj.ia, &ep->req, wr);
 }
 
-/* Other than a Send. */
-DOFI_ASIDE static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
+/* What is no operation of the fabric's own, or several. */
+static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	ssize_t ret = 0;
 
-	switch (wr->op) {
-	case DOFI_OP_WRITE:
-		if (wr->length)
-			ret = trans->write(ep, wr);
-		else
-			wr->state = DOFI_WR_DONE;
-		if (!ret && wr->state == DOFI_WR_ISSUED) {
-			ep->writes++;
-			ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
-		}
-		break;
-	case DOFI_OP_READ:
-		if (wr->length)
-			ret = trans->read(ep, wr);
-		else
-			wr->state = DOFI_WR_DONE;
-		if (!ret && wr->length)
-			ep->reads++;
-		break;
-	case DOFI_OP_BIND:
-		dofi_conn_apply_bind(ep, wr);
-		break;
-	default:
-		ret = dofi_note_start(ep, wr);
-	}
-	return ret;
-}
-
-DOFI_INLINE ssize_t start_now(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	ssize_t ret;
-
-	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov)) {
-		ret = start_split(ep, wr);
-		if (ret || wr->niov > ep->req.fabric_iov)
-			return ret;
-	}
 	wr->state = DOFI_WR_ISSUED;
-	if (wr->op == DOFI_OP_SEND) {
-		ret = ep->obj.ia->trans->send(ep, wr);
-		ep->nsent += !ret;
-	} else {
-		ret = start_other(ep, wr);
-	}
+	if (wr->op == DOFI_OP_BIND)
+		dofi_conn_apply_bind(ep, wr);
+	else if (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ)
+		wr->state = DOFI_WR_DONE; /* of no bytes */
+	else
+		ret = dofi_note_start(ep, wr);
 	if (ret)
 		wr->state = DOFI_WR_QUEUED;
 	else
@@ -267,37 +192,40 @@ DOFI_INLINE ssize_t start_now(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-/* What takes a fabric that copies within the call longer than it takes us to say so. */
-#define LARGE 16384u
+static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov)) {
+		ssize_t ret = start_split(ep, wr);
 
-DOFI_ASIDE static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
+		if (ret || wr->niov > ep->req.fabric_iov)
+			return ret;
+	}
+	if (wr->op == DOFI_OP_SEND || ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
+		return dofi_start(ep, wr, wr->op);
+	return start_other(ep, wr);
+}
+
+/* The progress thread keeps away meanwhile. */
+static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_engine *e = &ep->obj.ia->engine;
 	ssize_t ret;
 
 	atomic_fetch_add_explicit(&e->copying, 1, memory_order_relaxed);
-	ret = start_now(ep, wr);
+	ret = start_any(ep, wr);
 	atomic_fetch_sub_explicit(&e->copying, 1, memory_order_relaxed);
 	return ret;
 }
 
-DOFI_INLINE ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	return DOFI_UNLIKELY(wr->length >= LARGE) ? start_large(ep, wr) : start_now(ep, wr);
-}
-
-/* No completion will come for it that would look after those behind it, or after a disconnect that waits for the last. */
-static void ended_at_once(struct dofi_ep *ep)
-{
-	dofi_reap_release_requests(ep);
-	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-		dofi_ep_stall(ep);
+	return wr->length < DOFI_LARGE ? start_any(ep, wr) : start_large(ep, wr);
 }
 
 /* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
-DOFI_COLD static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
+void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
 {
-	if (ep->req.head != ep->req.issue)
+	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue)
 		return;
 	ep->req.issue++;
 	fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
@@ -305,7 +233,7 @@ DOFI_COLD static void deny(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* The fabric did not take what was posted. */
-DOFI_COLD static void put_off(struct dofi_ep *ep, ssize_t ret)
+void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret)
 {
 	if (ret == -FI_EAGAIN) {
 		DOFI_COUNT(ep, EP_AGAIN, 1);
@@ -317,70 +245,49 @@ DOFI_COLD static void put_off(struct dofi_ep *ep, ssize_t ret)
 
 void dofi_ep_issue_requests(struct dofi_ep *ep)
 {
-	struct dofi_ring *ring = &ep->req;
+	const struct dofi_ring *ring = &ep->req;
 
 	dofi_assert_held(&ep->lock);
 	while (ring->issue != ring->tail && ep->path_up && !ep->faulty) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
-		enum verdict verdict = may_start(ep, wr);
-		ssize_t ret;
 
-		if (DOFI_UNLIKELY(verdict != GO)) {
-			if (verdict == REFUSED)
-				deny(ep, wr);
+		if (!dofi_issue_next(ep, wr, wr->op, false))
 			return;
-		}
-		ret = start(ep, wr);
-		if (DOFI_UNLIKELY(ret)) {
-			if (ret < 0) /* else what completes before goes on with it */
-				put_off(ep, ret);
-			return;
-		}
-		ring->issue++;
-		if (wr->state == DOFI_WR_DONE)
-			ended_at_once(ep);
 	}
 }
 
-DOFI_INLINE ssize_t receive(struct dofi_ep *ep, struct dofi_wr *wr)
+ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
 
-	if (DOFI_UNLIKELY(wr->niov > ep->recv.fabric_iov))
+	if (wr->status != DAT_DTO_SUCCESS)
+		wr->niov = 0; /* whatever comes, its memory is left alone */
+	if (wr->niov > ep->recv.fabric_iov)
 		ret = dofi_bounce_take(ep->obj.ia, &ep->recv, wr);
 	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 
-void dofi_ep_issue_receives(struct dofi_ep *ep)
+void dofi_issue_news(struct dofi_ep *ep)
 {
-	struct dofi_ring *ring = &ep->recv;
-
-	dofi_assert_held(&ep->lock);
-	if (!ep->path_up)
-		return;
-	while (ring->issue != ring->tail) {
-		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
-		ssize_t ret;
-
-		wr->state = DOFI_WR_ISSUED;
-		if (wr->status != DAT_DTO_SUCCESS)
-			wr->niov = 0; /* whatever comes, its memory is left alone */
-		ret = receive(ep, wr);
-		DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
-		if (DOFI_UNLIKELY(ret)) {
-			wr->state = DOFI_WR_QUEUED;
-			put_off(ep, ret);
-			return;
-		}
-		ring->issue++;
-	}
-	if (!dofi_credit_urgent(ep))
-		return;
 	/* Whoever polls may have a message to follow right away, which takes the news along; a sleeper is not woken for it. */
 	if (dofi_credit_is_written(ep) || atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
 		dofi_credit_announce(ep);
 	else
 		dofi_ep_stall(ep);
+}
+
+void dofi_ep_issue_receives(struct dofi_ep *ep)
+{
+	const struct dofi_ring *ring = &ep->recv;
+
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up)
+		return;
+	while (ring->issue != ring->tail)
+		if (!dofi_issue_receive(ep, dofi_ring_at(ring, ring->issue), false))
+			return;
+	if (dofi_credit_urgent(ep))
+		dofi_issue_news(ep);
 }
 
 bool dofi_ep_starves(const struct dofi_ep *ep)

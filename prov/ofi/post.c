@@ -4,8 +4,8 @@
 #include "ep.h"
 #include "evd.h"
 #include "ia.h"
+#include "issue.h"
 #include "note.h"
-#include "trans.h"
 
 #include <rdma/fi_errno.h>
 
@@ -22,12 +22,10 @@ static bool segments_ok(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COUNT max)
 	return n >= 0 && n <= max && (n == 0 || iov);
 }
 
-static inline uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
 	uint64_t total = 0;
 
-	if (DOFI_LIKELY(n == 1))
-		return iov->segment_length;
 	for (DAT_COUNT i = 0; i < n; i++) {
 		if (total + iov[i].segment_length < total)
 			return UINT64_MAX;
@@ -78,29 +76,12 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 	return DAT_SUCCESS;
 }
 
-/* The same for a work request of the EP; most have one segment. */
-static inline DAT_RETURN take_segments(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n,
-				       const DAT_LMR_TRIPLET *iov, unsigned int privilege, struct dofi_wr *wr)
-{
-	void **desc = dofi_wr_desc(ring, wr);
-
-	if (DOFI_UNLIKELY(n != 1 || !iov->segment_length))
-		return dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, privilege, wr, desc);
-	wr->niov = 1;
-	return translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov, desc);
-}
-
-static void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DTO_COOKIE cookie,
-		 DAT_COMPLETION_FLAGS flags, uint64_t length)
+DOFI_INLINE void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DTO_COOKIE cookie,
+		      DAT_COMPLETION_FLAGS flags, uint64_t length)
 {
 	wr->ep = ep;
 	wr->cookie = cookie.as_64;
-	wr->op = (uint8_t)op;
-	wr->state = DOFI_WR_QUEUED;
-	wr->flags = (uint8_t)flags;
-	wr->status = DAT_DTO_SUCCESS;
-	wr->solicited = false;
-	wr->split = 0;
+	wr->kind = ((struct dofi_wr){.op = (uint8_t)op, .state = DOFI_WR_QUEUED, .flags = (uint8_t)flags, .niov = 1}).kind;
 	wr->length = length;
 	wr->resolved = true;
 	wr->step = wr->note = 0;
@@ -146,29 +127,47 @@ static void trim(struct dofi_wr *wr)
 	wr->niov = i;
 }
 
-/* The slot at the tail is ready: it becomes the engine's and, mostly at once, the fabric's. Unlocks the EP. */
-DOFI_INLINE DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr, uint8_t op,
-				void (*issue)(struct dofi_ep *ep))
+/* The slot at the tail of the ring is ready: it becomes the engine's. */
+DOFI_INLINE void take_in(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr, uint8_t op, uint64_t length)
+{
+	DOFI_PROBE4(post, ep, op, wr->cookie, length);
+	count_post(ep, op, length);
+	ring->tail++;
+}
+
+DOFI_INLINE DAT_RETURN leave(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
-	DOFI_PROBE4(post, ep, wr->op, wr->cookie, wr->length);
-	count_post(ep, op, wr->length);
-	ring->tail++;
-	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECTED))
-		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
-	else if (ring->issue + 1 == ring->tail || !ep->stall.waits)
-		issue(ep);
-	if (ring->issue != ring->tail && ring == &ep->req)
-		DOFI_COUNT(ep, EP_HELD, 1);
 	dofi_unlock(&ep->lock);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;
 }
 
+/* A request goes to the fabric, or waits. Unlocks the EP. */
 static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return commit(ep, &ep->req, wr, wr->op, dofi_ep_issue_requests);
+	const struct dofi_ring *ring = &ep->req;
+
+	take_in(ep, &ep->req, wr, wr->op, wr->length);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED)
+		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
+	else if (ring->issue + 1 == ring->tail || !ep->stall.waits)
+		dofi_ep_issue_requests(ep);
+	if (ring->issue != ring->tail)
+		DOFI_COUNT(ep, EP_HELD, 1);
+	return leave(ep);
+}
+
+/* So does a receive. */
+static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	take_in(ep, &ep->recv, wr, DOFI_OP_RECV, wr->length);
+	if (ep->state == DAT_EP_STATE_DISCONNECTED)
+		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
+	else if (ep->recv.issue + 1 == ep->recv.tail || !ep->stall.waits)
+		dofi_ep_issue_receives(ep);
+	return leave(ep);
 }
 
 DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
@@ -198,7 +197,7 @@ static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 #define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define MESSAGE_FLAGS (RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
-/* A request as its call gave it. What takes it is inline: the compiler leaves of it what the call needs. */
+/* A request as its call gave it. */
 struct request {
 	enum dofi_op op;
 	DAT_COUNT n;
@@ -212,7 +211,7 @@ struct request {
 };
 
 /* Length of the transfer against the peer's segment (DTO-096, DTO-119) and the fabric's limit. */
-static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct request *r, uint64_t *length_p)
+static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request *r, uint64_t *length_p)
 {
 	uint64_t length = segments_length(r->n, r->iov), limit = ep->obj.ia->limits.max_message;
 
@@ -230,7 +229,7 @@ static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct r
 }
 
 /* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. ep->lock held. */
-DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
+static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
@@ -249,8 +248,9 @@ DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, stru
 	if (ret != DAT_SUCCESS)
 		return ret;
 	fill(wr, ep, r->op, r->cookie, r->flags, length);
-	return take_segments(ep, &ep->req, r->n, r->iov,
-			     inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr);
+	return dofi_segments_translate(ep->obj.ia, ep->pz, r->n, r->iov,
+				       inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
+				       dofi_wr_desc(&ep->req, wr));
 }
 
 static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
@@ -260,17 +260,29 @@ static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
 	wr->resolved = wr->length == 0; /* nothing to reach then (DTO-100) */
 }
 
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags)
+/* Any Send, write or read. ep->lock held, which is let go. */
+DOFI_ASIDE static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 {
-	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_wr *wr;
+	DAT_RETURN ret = prepare(ep, r, &wr);
+
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	if (r->remote)
+		aim(wr, r->remote);
+	if (r->op == DOFI_OP_READ)
+		trim(wr);
+	return commit_request(ep, wr);
+}
+
+/* Any receive. ep->lock held, which is let go. */
+DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					  DAT_COMPLETION_FLAGS flags)
+{
 	struct dofi_wr *wr;
 	uint64_t length;
 	DAT_RETURN ret;
 
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	dofi_lock(&ep->lock);
 	if (!segments_ok(n, iov, ep->attr.max_recv_iov))
 		return refuse(ep, DOFI_BAD_ARG(2));
 	if (!flags_ok(flags, 0, ep->attr.recv_completion_flags))
@@ -284,67 +296,131 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->recv, ep->recv.tail);
 	fill(wr, ep, DOFI_OP_RECV, cookie, flags, length);
-	ret = take_segments(ep, &ep->recv, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr);
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->raddr = (uintptr_t)ep->pz;
 	if (ep->state != DAT_EP_STATE_DISCONNECTED)
 		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv) + 1);
-	return commit(ep, &ep->recv, wr, DOFI_OP_RECV, dofi_ep_issue_receives);
+	return commit_receive(ep, wr);
+}
+
+/*
+ * The lane of what most posts are: one segment, no flags, an EP that can do it now. Whatever else is the case, or wrong, is for
+ * those above: then these return false, and have changed nothing. ep->lock held.
+ */
+DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n, DAT_COUNT max_iov,
+			  const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	return n == 1 && max_iov > 0 && iov && !flags && ep->state == DAT_EP_STATE_CONNECTED && dofi_ep_is_free(ep) &&
+	       ring->issue == ring->tail && dofi_ring_count(ring) < ring->limit &&
+	       iov->segment_length - 1 < ep->obj.ia->limits.plain;
+}
+
+/* The next slot with it; NULL when the segment is not the EP's to use so. */
+DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *ring, uint8_t op, const DAT_LMR_TRIPLET *iov,
+				       unsigned int privilege, DAT_DTO_COOKIE cookie)
+{
+	struct dofi_wr *wr = dofi_ring_at(ring, ring->tail);
+
+	if (DOFI_UNLIKELY(translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov, dofi_wr_desc(ring, wr)) != DAT_SUCCESS))
+		return NULL;
+	fill(wr, ep, op, cookie, DAT_COMPLETION_DEFAULT_FLAG, iov->segment_length);
+	take_in(ep, ring, wr, op, iov->segment_length);
+	return wr;
+}
+
+/* remote: NULL for a Send. */
+DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n, DAT_COUNT max_iov, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	unsigned int privilege = op == DOFI_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	struct dofi_wr *wr;
+
+	if (!is_plain(ep, &ep->req, n, max_iov, iov, flags) || (remote && remote->segment_length != iov->segment_length))
+		return false;
+	wr = take_plain(ep, &ep->req, op, iov, privilege, cookie);
+	if (!wr)
+		return false;
+	if (remote)
+		aim(wr, remote);
+	if (DOFI_UNLIKELY(!dofi_issue_next(ep, wr, op, true)) && ep->req.issue != ep->req.tail)
+		DOFI_COUNT(ep, EP_HELD, 1);
+	return true;
+}
+
+DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				    DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_wr *wr;
+
+	if (!is_plain(ep, &ep->recv, n, ep->attr.max_recv_iov, iov, flags) || ep->srq)
+		return false;
+	wr = take_plain(ep, &ep->recv, DOFI_OP_RECV, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, cookie);
+	if (!wr)
+		return false;
+	wr->raddr = (uintptr_t)ep->pz;
+	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
+	if (DOFI_LIKELY(dofi_issue_receive(ep, wr, true)) && dofi_credit_urgent(ep))
+		dofi_issue_news(ep);
+	return true;
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags)) ? leave(ep) : post_receive(ep, n, iov, cookie, flags);
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
-	struct dofi_wr *wr;
-	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
-	ret = prepare(ep,
-		      &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
-					DOFI_BAD_ARG(5), NULL},
-		      &wr);
-	return ret == DAT_SUCCESS ? commit(ep, &ep->req, wr, DOFI_OP_SEND, dofi_ep_issue_requests) : refuse(ep, ret);
+	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_SEND, n, ep->attr.max_request_iov, iov, cookie, NULL, flags)))
+		return leave(ep);
+	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
+						  DOFI_BAD_ARG(5), NULL});
 }
 
-static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
-	struct dofi_wr *wr;
-	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	ret = prepare(ep,
-		      &(struct request){op, n, iov,
-					op == DOFI_OP_READ ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov,
-					cookie, flags, RDMA_FLAGS, DOFI_BAD_ARG(6), remote},
-		      &wr);
-	if (ret != DAT_SUCCESS)
-		return refuse(ep, ret);
-	aim(wr, remote);
-	if (op == DOFI_OP_READ)
-		trim(wr);
-	return commit_request(ep, wr);
+	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_READ, n, ep->attr.max_rdma_read_iov, iov, cookie, remote, flags)))
+		return leave(ep);
+	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, ep->attr.max_rdma_read_iov, cookie, flags, RDMA_FLAGS,
+						  DOFI_BAD_ARG(6), remote});
 }
 
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
-{
-	return post_rdma(ep, DOFI_OP_READ, n, iov, cookie, remote, flags);
-}
-
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep)
+		return DOFI_BAD_HANDLE(EP);
+	if (!remote)
+		return DOFI_BAD_ARG(5);
+	dofi_lock(&ep->lock);
+	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_WRITE, n, ep->attr.max_rdma_write_iov, iov, cookie, remote, flags)))
+		return leave(ep);
+	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, ep->attr.max_rdma_write_iov, cookie, flags, RDMA_FLAGS,
+						  DOFI_BAD_ARG(6), remote});
 }
 
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
@@ -481,5 +557,5 @@ DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET 
 	if (ret == DAT_SUCCESS)
 		ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
 	dofi_unlock(&ep->lock);
-	return ret == DAT_SUCCESS ? post_rdma(handle, DOFI_OP_READ, 1, &segment, cookie, remote, flags) : ret;
+	return ret == DAT_SUCCESS ? dofi_ep_post_rdma_read(handle, 1, &segment, cookie, remote, flags) : ret;
 }

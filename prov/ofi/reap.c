@@ -6,6 +6,7 @@
 #include "ep.h"
 #include "error.h"
 #include "evd.h"
+#include "event.h"
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
@@ -34,9 +35,22 @@ static bool is_noted(const struct dofi_wr *wr)
 	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_is_noted(wr->op);
 }
 
-/* What the events of some operations say beside the rest. */
-DOFI_ASIDE static void specify(struct dofi_wr *wr, struct dofi_event *event)
+DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op, uint8_t status,
+			      struct dofi_event *event)
 {
+	event->number = DAT_DTO_COMPLETION_EVENT;
+	event->op = op;
+	event->status = status;
+	event->ext = 0;
+	event->handle = ep;
+	event->dto.cookie = wr->cookie;
+	event->dto.length = wr->length;
+	event->dto.srq = NULL;
+}
+
+static void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *event)
+{
+	describe_dto(ep, wr, wr->op, wr->status, event);
 	if (wr->op == DOFI_OP_BIND) {
 		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
 		event->handle = dofi_wr_bind(wr)->rmr;
@@ -45,79 +59,117 @@ DOFI_ASIDE static void specify(struct dofi_wr *wr, struct dofi_event *event)
 	}
 }
 
-DOFI_INLINE void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *event)
+/* A completion finds no place: the connection can't go on. */
+DOFI_COLD static void lose(struct dofi_ep *ep)
 {
-	event->number = DAT_DTO_COMPLETION_EVENT;
-	event->op = wr->op;
-	event->status = wr->status;
-	event->ext = 0;
-	event->handle = ep;
-	event->dto.cookie = wr->cookie;
-	event->dto.length = wr->length;
-	event->dto.srq = NULL;
-	if (DOFI_UNLIKELY(wr->op >= DOFI_OP_BIND || wr->note))
-		specify(wr, event);
+	ep->faulty = true;
+	dofi_ep_stall(ep);
 }
 
-/* To the call that polls for it, past the ring that it found empty. */
-DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
-{
-	struct dofi_taker *taker = &ep->obj.ia->engine.taker;
-	struct dofi_event event;
-
-	dofi_assert_held(&ep->obj.ia->engine.lock);
-	if (taker->evd != evd || atomic_load_explicit(&evd->count, memory_order_relaxed) || dofi_evd_is_watched(evd))
-		return false;
-	describe(ep, wr, &event);
-	dofi_evd_note(evd, &event);
-	dofi_event_unfold(&event, evd, taker->event);
-	taker->evd = NULL;
-	return true;
-}
-
-/* polled: for a completion that was just read, with engine.lock held. */
-DOFI_INLINE void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr, bool polled)
+DOFI_ASIDE static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 {
 	struct dofi_event *event;
 
 	dofi_ep_count_completed(ep, wr->status);
 	if ((wr->flags & DAT_COMPLETION_SUPPRESS_FLAG) && wr->status == DAT_DTO_SUCCESS)
 		return;
-	if (polled && hand_over(ep, evd, wr))
-		return;
 	event = dofi_evd_begin(evd);
-	if (DOFI_UNLIKELY(!event)) {
-		ep->faulty = true; /* a completion is lost: the connection can't go on */
-		dofi_ep_stall(ep);
+	if (!event) {
+		lose(ep);
 		return;
 	}
 	describe(ep, wr, event);
-	dofi_evd_end(evd, event, dofi_evd_is_watched(evd) && notifies(ep, wr));
+	dofi_evd_note(evd, event->number, event->ext, event->handle);
+	dofi_evd_end(evd, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
-DOFI_INLINE void release_ring(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, bool polled)
+/* Done as it was posted: there is nothing else to tell. */
+DOFI_INLINE bool is_plain(const struct dofi_wr *wr, uint8_t op)
+{
+	return op <= DOFI_OP_RECV && dofi_wr_is_plain(wr, DOFI_WR_DONE) && !wr->note;
+}
+
+/* To the call that polls for it, past the ring that it found empty. */
+DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_wr *wr, uint8_t op)
+{
+	struct dofi_taker *taker = &ep->obj.ia->engine.taker;
+
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	if (taker->evd != evd || atomic_load_explicit(&evd->count, memory_order_relaxed) || dofi_evd_is_watched(evd))
+		return false;
+	taker->event->event_number = DAT_DTO_COMPLETION_EVENT;
+	taker->event->evd_handle = evd;
+	dofi_event_fill_dto(&(struct dofi_dto){ep, wr->cookie, wr->length, op, DAT_DTO_SUCCESS}, taker->event);
+	dofi_evd_note(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
+	taker->evd = NULL;
+	return true;
+}
+
+/* As emit, of a plain one. polled: it was just read, with engine.lock held. */
+DOFI_INLINE void emit_plain(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr, uint8_t op, bool polled)
+{
+	struct dofi_event *event;
+
+	dofi_ep_count_completed(ep, DAT_DTO_SUCCESS);
+	if (polled && hand_over(ep, evd, wr, op))
+		return;
+	event = dofi_evd_begin(evd);
+	if (DOFI_UNLIKELY(!event)) {
+		lose(ep);
+		return;
+	}
+	describe_dto(ep, wr, op, DAT_DTO_SUCCESS, event);
+	dofi_evd_note(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
+	dofi_evd_end(evd, dofi_evd_is_watched(evd) && notifies(ep, wr));
+}
+
+DOFI_ASIDE static void release(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
 {
 	while (ring->head != ring->tail) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
 
 		if (wr->state != DOFI_WR_DONE)
 			return;
-		emit(ep, evd, wr, polled);
+		emit(ep, evd, wr);
 		ring->head++;
 	}
 }
 
-void dofi_reap_release_requests(struct dofi_ep *ep)
+/* As release, after one was completed: mostly it is the first and only one. */
+DOFI_INLINE void release_polled(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, bool receives)
+{
+	struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
+	uint8_t op = receives ? DOFI_OP_RECV : wr->op;
+
+	if (DOFI_LIKELY(is_plain(wr, op))) {
+		emit_plain(ep, evd, wr, op, true);
+		ring->head++;
+		if (ring->head == ring->tail || dofi_ring_at(ring, ring->head)->state != DOFI_WR_DONE)
+			return;
+	}
+	release(ep, ring, evd);
+}
+
+/* Behind others it leaves with them. */
+void dofi_reap_request_ended(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
-	release_ring(ep, &ep->req, ep->req_evd, false);
+	if (ep->req.head + 1 != ep->req.issue)
+		return;
+	if (DOFI_LIKELY(is_plain(wr, wr->op)))
+		emit_plain(ep, ep->req_evd, wr, wr->op, false);
+	else
+		emit(ep, ep->req_evd, wr);
+	ep->req.head++;
+	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECT_PENDING)) /* which waits for the last */
+		dofi_ep_stall(ep);
 }
 
 void dofi_reap_release(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	release_ring(ep, &ep->recv, ep->recv_evd, false);
-	dofi_reap_release_requests(ep);
+	release(ep, &ep->recv, ep->recv_evd);
+	release(ep, &ep->req, ep->req_evd);
 }
 
 /* The fabric has nothing of it any more. */
@@ -249,7 +301,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
 		wr->rctx = news;
 		return;
 	}
-	if (ep->note.kind)
+	if (DOFI_UNLIKELY(ep->note.kind))
 		heed_note(ep, wr);
 	dofi_ep_count_received(ep, wr->note, wr->length);
 	ep->nreceived++;
@@ -275,7 +327,7 @@ void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 	dofi_reap_release(ep);
 }
 
-DOFI_INLINE void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+static void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
 {
 	if (DOFI_UNLIKELY(err)) {
 		failed(ep, wr, err);
@@ -284,10 +336,10 @@ DOFI_INLINE void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int er
 		wr->length = length;
 		received(ep, wr, news);
 	}
-	release_ring(ep, &ep->recv, ep->recv_evd, true);
+	release(ep, &ep->recv, ep->recv_evd);
 }
 
-DOFI_INLINE void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+static void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	ep->reads -= wr->op == DOFI_OP_READ;
 	ep->writes -= wr->op == DOFI_OP_WRITE;
@@ -295,28 +347,7 @@ DOFI_INLINE void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int er
 		failed(ep, wr, err);
 	else if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
 		wr->state = DOFI_WR_DONE;
-	release_ring(ep, &ep->req, ep->req_evd, true);
-}
-
-DOFI_INLINE void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
-{
-	if (DOFI_UNLIKELY(wr->split))
-		dofi_bounce_give(wr, err ? 0 : length);
-	if (wr->op == DOFI_OP_RECV)
-		finished_receive(ep, wr, err, length, news);
-	else
-		finished_request(ep, wr, err);
-}
-
-/* The receives that are of no EP; spares, and those for grants as the endpoint closes, are only given back. */
-DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
-{
-	if (wr->op == DOFI_OP_SRQ_RECV)
-		dofi_srq_done(wr, err, length, number, news);
-	else if (wr->op == DOFI_OP_ORPHAN)
-		dofi_orphans_done(wr);
-	else if (wr->op == DOFI_OP_DRAIN)
-		dofi_drain_done(wr);
+	release(ep, &ep->req, ep->req_evd);
 }
 
 /* The byte of a receive without segments is nobody's; see the transports. Immediate data of the hardware tell their write's length. */
@@ -326,36 +357,104 @@ static bool has_no_room(const struct dofi_wr *wr)
 	       (wr->op == DOFI_OP_SRQ_RECV && !wr->srq->obj.ia->has_immediates);
 }
 
-/* What is of an EP but in none of its rings; the request that it completes, if any. */
-DOFI_ASIDE static struct dofi_wr *aside_done(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+/* The receives that are of no EP; spares, and those for grants as the endpoint closes, are only given back. */
+DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
-	if (wr->op == DOFI_OP_PART)
-		return dofi_parts_done(ep, wr, err);
-	peeked(ep, err);
-	return NULL;
-}
-
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
-{
-	struct dofi_ep *ep = wr->ep;
-
 	if (!wr->niov && length && !err && has_no_room(wr))
 		err = FI_ETRUNC;
-	if (wr->op >= DOFI_OP_SRQ_RECV) {
-		other_done(wr, err, length, number, news);
+	if (wr->op == DOFI_OP_SRQ_RECV)
+		dofi_srq_done(wr, err, length, number, news);
+	else if (wr->op == DOFI_OP_ORPHAN)
+		dofi_orphans_done(wr);
+	else if (wr->op == DOFI_OP_DRAIN)
+		dofi_drain_done(wr);
+}
+
+/* Of the EP's rings, but failed or not plain; or of the EP and in none of its rings. */
+DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+{
+	if (!wr->niov && length && !err && has_no_room(wr))
+		err = FI_ETRUNC;
+	if (wr->op == DOFI_OP_PART) {
+		wr = dofi_parts_done(ep, wr, err);
+		if (!wr)
+			return; /* the request that it completes goes on */
+	} else if (wr->op == DOFI_OP_PEEK) {
+		peeked(ep, err);
 		return;
 	}
-	DOFI_PROBE4(completion, ep, wr->op, err, length);
-	dofi_lock(&ep->lock);
-	if (DOFI_UNLIKELY(wr->op >= DOFI_OP_PEEK))
-		wr = aside_done(ep, wr, err);
-	if (wr)
-		finished(ep, wr, err, length, news);
+	if (wr->split)
+		dofi_bounce_give(wr, err ? 0 : length);
+	if (wr->op == DOFI_OP_RECV)
+		finished_receive(ep, wr, err, length, news);
+	else
+		finished_request(ep, wr, err);
+}
+
+/* A completion is dealt with: what waited for it? Unlocks the EP. */
+DOFI_INLINE void go_on(struct dofi_ep *ep)
+{
 	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 		dofi_conn_drained(ep);
 	dofi_unlock(&ep->lock);
+}
+
+DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_t news)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	dofi_lock(&ep->lock);
+	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
+		wr->state = DOFI_WR_DONE;
+		wr->length = length;
+		received(ep, wr, news);
+		release_polled(ep, &ep->recv, ep->recv_evd, true);
+	} else {
+		finished(ep, wr, 0, length, news);
+	}
+	go_on(ep);
+}
+
+DOFI_ASIDE static void request_done(struct dofi_wr *wr)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	dofi_lock(&ep->lock);
+	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
+		ep->reads -= wr->op == DOFI_OP_READ;
+		ep->writes -= wr->op == DOFI_OP_WRITE;
+		wr->state = DOFI_WR_DONE;
+		release_polled(ep, &ep->req, ep->req_evd, false);
+	} else {
+		finished(ep, wr, 0, 0, 0);
+	}
+	go_on(ep);
+}
+
+DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	if (wr->op >= DOFI_OP_SRQ_RECV) {
+		other_done(wr, err, length, number, news);
+		return;
+	}
+	dofi_lock(&ep->lock);
+	finished(ep, wr, err, length, news);
+	go_on(ep);
+}
+
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+{
+	DOFI_PROBE4(completion, wr->ep, wr->op, err, length);
+	if (DOFI_UNLIKELY(err || wr->op > DOFI_OP_RECV))
+		done_otherwise(wr, err, length, number, news);
+	else if (wr->op == DOFI_OP_RECV)
+		receive_done(wr, length, news);
+	else
+		request_done(wr);
 }
 
 /* The queue gave no entry but ret: how many failures were taken. */

@@ -7,6 +7,12 @@
 
 #include <sys/types.h>
 
+/* As dofi_may_inject, of a plain Send or write. */
+static inline bool dofi_may_inject_plain(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->length <= ep->obj.ia->inject_max && ep->req.head == ep->req.issue;
+}
+
 /*
  * The fabric completes it, as far as it ever would, by taking a copy. Not so behind something that is under way, where the copy may
  * stay in the fabric's own queue; nor parts, whose whole waits for them, and what was bounced: their completions give
@@ -14,8 +20,7 @@
  */
 static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->length <= ep->obj.ia->inject_max && ep->req.head == ep->req.issue && wr->niov <= 1 && !wr->split &&
-	       (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
+	return dofi_may_inject_plain(ep, wr) && wr->niov <= 1 && !wr->split && (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
 }
 
 /* What a call that injects has answered: 0 ends the operation. */

@@ -443,9 +443,11 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 	return ret;
 }
 
-/* What is more than the bytes of one segment. */
-DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
+/* Not plain, or with news for the peer. */
+DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
+
 	if (dofi_may_inject(ep, wr))
 		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, with_data, solicited));
 	if (with_data || dofi_fenced(ep, wr))
@@ -457,12 +459,11 @@ DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr, b
 
 static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
 	const struct iovec *iov = wr->iov;
 
-	if (DOFI_UNLIKELY(with_data || wr->niov != 1 || dofi_fenced(ep, wr)))
-		return send_special(ep, wr, with_data, solicited);
-	if (dofi_may_inject(ep, wr))
+	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) || ep->peer.wants_data || dofi_credit_due(ep)))
+		return send_special(ep, wr);
+	if (dofi_may_inject_plain(ep, wr))
 		return dofi_injected(wr, fi_inject(ep->fep, iov->iov_base, iov->iov_len, FI_ADDR_UNSPEC));
 	return fi_send(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), FI_ADDR_UNSPEC, wr);
 }

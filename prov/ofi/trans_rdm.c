@@ -643,20 +643,31 @@ DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, ep->send_tag, wr);
 }
 
-DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
+/* Not plain, or more to say than its bytes. */
+DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
-	const struct iovec *iov = wr->iov;
 
-	if (DOFI_UNLIKELY(ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep)))
+	if (ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep))
 		return send_news(ep, wr, fence, solicited);
-	if (DOFI_UNLIKELY(fence))
+	if (fence)
 		return send_message(ep, wr, fence, 0);
 	if (dofi_may_inject(ep, wr))
-		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? iov->iov_base : NULL, wr->length, ep->dest, ep->send_tag));
-	if (DOFI_UNLIKELY(wr->niov != 1))
-		return send_segments(ep, wr);
+		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? wr->iov->iov_base : NULL, wr->length, ep->dest,
+						    ep->send_tag));
+	return send_segments(ep, wr);
+}
+
+DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct iovec *iov = wr->iov;
+
+	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) || ep->peer.wants_data || ep->unfenced ||
+			  dofi_credit_due(ep)))
+		return send_special(ep, wr);
+	if (dofi_may_inject_plain(ep, wr))
+		return dofi_injected(wr, fi_tinject(ep->fep, iov->iov_base, iov->iov_len, ep->dest, ep->send_tag));
 	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, ep->send_tag, wr);
 }
 
