@@ -146,6 +146,15 @@ static void trim(struct dofi_wr *wr)
 	wr->niov = i;
 }
 
+/* Its turn comes with a completion: from now on they are watched. ep->lock held. */
+DOFI_COLD static void hold(struct dofi_ep *ep)
+{
+	DOFI_COUNT(ep, EP_HELD, 1);
+	if (!ep->holds)
+		dofi_wait_watch(ep->obj.ia);
+	ep->holds = true;
+}
+
 /* The slot at the tail is ready: it becomes the engine's and, mostly at once, the fabric's. Unlocks the EP. */
 DOFI_INLINE DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr, uint8_t op,
 				void (*issue)(struct dofi_ep *ep))
@@ -157,10 +166,12 @@ DOFI_INLINE DAT_RETURN commit(struct dofi_ep *ep, struct dofi_ring *ring, const 
 	ring->tail++;
 	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECTED))
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
-	else if (ring->issue + 1 == ring->tail || !ep->stall.waits)
+	else if (DOFI_LIKELY(ring->issue + 1 == ring->tail))
 		issue(ep);
-	if (ring->issue != ring->tail && ring == &ep->req)
-		DOFI_COUNT(ep, EP_HELD, 1);
+	else if (!ep->stall.waits)
+		dofi_ep_issue(ep);
+	if (DOFI_UNLIKELY(ring->issue != ring->tail && ring == &ep->req))
+		hold(ep);
 	dofi_unlock(&ep->lock);
 	dofi_cno_run_agents(ia);
 	return DAT_SUCCESS;
@@ -177,18 +188,36 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 	return why;
 }
 
-/* What all request posts ask of the EP, with its lock held. */
-static DAT_RETURN request_ready(const struct dofi_ep *ep)
+/* Part of it may be complete, and nobody has looked. The EP's lock is let go meanwhile. */
+DOFI_COLD static bool make_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 {
+	int n = 1;
+
+	while (n && dofi_ring_count(ring) >= ring->limit) {
+		dofi_unlock(&ep->lock);
+		n = dofi_engine_catch_up(ep->obj.ia);
+		dofi_lock(&ep->lock);
+	}
+	return dofi_ring_count(ring) < ring->limit;
+}
+
+static inline bool is_full(struct dofi_ep *ep, const struct dofi_ring *ring)
+{
+	return DOFI_UNLIKELY(dofi_ring_count(ring) >= ring->limit) && !make_room(ep, ring);
+}
+
+/* What all request posts ask of the EP, with its lock held. */
+static DAT_RETURN request_ready(struct dofi_ep *ep)
+{
+	bool full = is_full(ep, &ep->req);
+
 	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED)
 		return dofi_ep_bad_state(ep->state);
-	if (dofi_ring_count(&ep->req) >= ep->req.limit)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	return DAT_SUCCESS;
+	return full ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP) : DAT_SUCCESS;
 }
 
 /* As request_ready, for an operation that needs notes or their equal. */
-static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
+static DAT_RETURN noted_ready(struct dofi_ep *ep, uint8_t op)
 {
 	if (!ep->obj.ia->mail.boxes && !ep->letters && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
@@ -233,11 +262,10 @@ static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct r
 DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
-	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
+	struct dofi_wr *wr;
 	uint64_t length;
 	DAT_RETURN ret;
 
-	*wr_p = wr;
 	if (!segments_ok(r->n, r->iov, r->max_iov))
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
@@ -248,6 +276,7 @@ DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, stru
 	ret = request_length(ep, r, &length);
 	if (ret != DAT_SUCCESS)
 		return ret;
+	wr = *wr_p = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, r->op, r->cookie, r->flags, length);
 	return take_segments(ep, &ep->req, r->n, r->iov,
 			     inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr);
@@ -277,7 +306,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(5));
 	if (ep->srq)
 		return refuse(ep, DOFI_BAD_STATE(SRQ_IN_USE));
-	if (dofi_ring_count(&ep->recv) >= ep->recv.limit)
+	if (is_full(ep, &ep->recv))
 		return refuse(ep, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
 	length = segments_length(n, iov);
 	if (length > ep->obj.ia->limits.max_message)
