@@ -23,6 +23,9 @@
 #define FIRST_LIST_NAP_NS   32000000u
 #define LONGEST_LIST_NAP_NS 256000000u
 #define BLIND_SLEEP_NS 1000000u
+/* How long the progress thread watches the queue after it was called back for that. */
+#define FIRST_STAY_NS	1000000u
+#define LONGEST_STAY_NS 1024000000u
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
@@ -83,7 +86,7 @@ void dofi_wait_kick(struct dofi_ia *ia)
 void dofi_wait_watch(struct dofi_ia *ia)
 {
 	atomic_fetch_add(&ia->wait.watchers, 1);
-	if (atomic_load(&ia->wait.aloof))
+	if (atomic_exchange(&ia->wait.aloof, false))
 		dofi_wait_kick(ia);
 }
 
@@ -100,12 +103,24 @@ static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *bell)
 {
 	struct dofi_wait *w = &ia->wait;
 
-	if (!ia->moves_alone || bell != &ia->engine.activity)
+	if (!ia->moves_alone || bell != &ia->engine.activity || dofi_now() < w->stay_until)
 		return false;
 	atomic_store(&w->aloof, true);
 	if (atomic_load(&w->watchers) || atomic_load(&ia->engine.nstalled))
 		atomic_store(&w->aloof, false);
 	return atomic_load_explicit(&w->aloof, memory_order_relaxed);
+}
+
+/* The call was at the expense of a post, so it stays; for longer each time, unless the last was long ago. */
+static void stay(struct dofi_wait *w)
+{
+	uint64_t now = dofi_now();
+
+	if (now > w->stay_until + LONGEST_STAY_NS)
+		w->stay_ns = FIRST_STAY_NS;
+	else if (w->stay_ns < LONGEST_STAY_NS)
+		w->stay_ns *= 2;
+	w->stay_until = now + w->stay_ns;
 }
 
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
@@ -393,7 +408,8 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
 	if (atomic_load(bell) == seen && dofi_wait_arm(ia, with_cq))
 		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
-	atomic_store_explicit(&w->aloof, false, memory_order_relaxed);
+	if (!with_cq && !atomic_exchange(&w->aloof, false))
+		stay(w);
 	atomic_store(&w->asleep, false);
 	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
 	unmark(ia);

@@ -25,6 +25,7 @@ struct dofi_wait {
 	_Atomic bool asleep;	/* the driver is in, or about to enter, ppoll... */
 	_Atomic bool aloof;	/* ...and leaves the CQ alone, unless somebody needs it watched: */
 	_Atomic uint32_t watchers; /* dofi_wait_watch */
+	uint64_t stay_ns, stay_until; /* called back for one, it watches so long; the driver's alone */
 	_Atomic uint32_t count; /* sleepers beside the driver */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;

@@ -240,6 +240,7 @@ START_TEST(called_back_when_a_reason_comes)
 	dofi_wait_watch(&ia);
 	pthread_join(thread, NULL);
 	ck_assert(armed);
+	ck_assert_uint_gt(ia.wait.stay_until, 0);
 }
 END_TEST
 
@@ -251,6 +252,28 @@ START_TEST(nobody_is_called_who_watches)
 	atomic_store(&ia.wait.aloof, _i);
 	dofi_wait_watch(&ia);
 	ck_assert_int_eq(read(ia.engine.wake_fd, &value, sizeof(value)) > 0, _i);
+	/* Once is enough. */
+	dofi_wait_watch(&ia);
+	ck_assert_int_le(read(ia.engine.wake_fd, &value, sizeof(value)), 0);
+}
+END_TEST
+
+START_TEST(who_is_called_often_stays_for_longer)
+{
+	uint64_t before = dofi_now();
+
+	for (uint64_t ns = FIRST_STAY_NS; ns <= LONGEST_STAY_NS; ns *= 2) {
+		stay(&ia.wait);
+		ck_assert_uint_ge(ia.wait.stay_until, before + ns);
+		ck_assert_uint_le(ia.wait.stay_until, dofi_now() + ns);
+	}
+	ck_assert(!leaves_cq_alone(&ia, &ia.engine.activity));
+	stay(&ia.wait);
+	ck_assert_uint_le(ia.wait.stay_until, dofi_now() + LONGEST_STAY_NS);
+	ia.wait.stay_until = before - 2ull * LONGEST_STAY_NS;
+	ck_assert(leaves_cq_alone(&ia, &ia.engine.activity));
+	stay(&ia.wait);
+	ck_assert_uint_le(ia.wait.stay_until, dofi_now() + FIRST_STAY_NS);
 }
 END_TEST
 
@@ -277,6 +300,7 @@ int main(void)
 	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
 	tcase_add_test(tc, called_back_when_a_reason_comes);
 	tcase_add_loop_test(tc, nobody_is_called_who_watches, 0, 2);
+	tcase_add_test(tc, who_is_called_often_stays_for_longer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
