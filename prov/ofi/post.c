@@ -188,36 +188,39 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 	return why;
 }
 
-/* Part of it may be complete, and nobody has looked. The EP's lock is let go meanwhile. */
-DOFI_COLD static bool make_room(struct dofi_ep *ep, const struct dofi_ring *ring)
+/* What all request posts ask of the EP, with its lock held and room in the ring. */
+static DAT_RETURN request_ready(const struct dofi_ep *ep)
 {
+	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED)
+		return dofi_ep_bad_state(ep->state);
+	return DAT_SUCCESS;
+}
+
+static inline bool is_full(const struct dofi_ring *ring)
+{
+	return DOFI_UNLIKELY(dofi_ring_count(ring) >= ring->limit);
+}
+
+/* Part of the ring may be complete, and nobody has looked. Lets the EP go; after DAT_SUCCESS the post begins anew. */
+DOFI_COLD static DAT_RETURN make_room(struct dofi_ep *ep, const struct dofi_ring *ring)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
 	int n = 1;
 
-	while (n && dofi_ring_count(ring) >= ring->limit) {
+	while (n && is_full(ring)) {
 		dofi_unlock(&ep->lock);
 		n = dofi_engine_catch_up(ep->obj.ia);
 		dofi_lock(&ep->lock);
 	}
-	return dofi_ring_count(ring) < ring->limit;
-}
-
-static inline bool is_full(struct dofi_ep *ep, const struct dofi_ring *ring)
-{
-	return DOFI_UNLIKELY(dofi_ring_count(ring) >= ring->limit) && !make_room(ep, ring);
-}
-
-/* What all request posts ask of the EP, with its lock held. */
-static DAT_RETURN request_ready(struct dofi_ep *ep)
-{
-	bool full = is_full(ep, &ep->req);
-
-	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED)
-		return dofi_ep_bad_state(ep->state);
-	return full ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP) : DAT_SUCCESS;
+	if (is_full(ring) && ring == &ep->req)
+		ret = request_ready(ep);
+	if (is_full(ring) && ret == DAT_SUCCESS)
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	return refuse(ep, ret);
 }
 
 /* As request_ready, for an operation that needs notes or their equal. */
-static DAT_RETURN noted_ready(struct dofi_ep *ep, uint8_t op)
+static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 {
 	if (!ep->obj.ia->mail.boxes && !ep->letters && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
@@ -262,10 +265,11 @@ static inline DAT_RETURN request_length(const struct dofi_ep *ep, const struct r
 DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
-	struct dofi_wr *wr;
+	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
 	uint64_t length;
 	DAT_RETURN ret;
 
+	*wr_p = wr;
 	if (!segments_ok(r->n, r->iov, r->max_iov))
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
@@ -276,7 +280,6 @@ DOFI_INLINE DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, stru
 	ret = request_length(ep, r, &length);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	wr = *wr_p = dofi_ring_at(&ep->req, ep->req.tail);
 	fill(wr, ep, r->op, r->cookie, r->flags, length);
 	return take_segments(ep, &ep->req, r->n, r->iov,
 			     inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr);
@@ -287,6 +290,15 @@ static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
 	wr->raddr = DOFI_RMR_ADDR(remote);
 	wr->rctx = remote->rmr_context;
 	wr->resolved = wr->length == 0; /* nothing to reach then (DTO-100) */
+}
+
+/* The posts of most operations: in a function of its own, so that the post itself keeps nothing of its arguments for that. */
+DOFI_COLD static DAT_RETURN recv_again(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				       DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RETURN ret = make_room(ep, &((struct dofi_ep *)ep)->recv);
+
+	return ret == DAT_SUCCESS ? dofi_ep_post_recv(ep, n, iov, cookie, flags) : ret;
 }
 
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -306,8 +318,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return refuse(ep, DOFI_BAD_ARG(5));
 	if (ep->srq)
 		return refuse(ep, DOFI_BAD_STATE(SRQ_IN_USE));
-	if (is_full(ep, &ep->recv))
-		return refuse(ep, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP));
+	if (is_full(&ep->recv))
+		return recv_again(handle, n, iov, cookie, flags);
 	length = segments_length(n, iov);
 	if (length > ep->obj.ia->limits.max_message)
 		return refuse(ep, DOFI_BAD_ARG(3));
@@ -322,6 +334,14 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	return commit(ep, &ep->recv, wr, DOFI_OP_RECV, dofi_ep_issue_receives);
 }
 
+DOFI_COLD static DAT_RETURN send_again(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				       DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RETURN ret = make_room(ep, &((struct dofi_ep *)ep)->req);
+
+	return ret == DAT_SUCCESS ? dofi_ep_post_send(ep, n, iov, cookie, flags) : ret;
+}
+
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags)
 {
@@ -332,11 +352,24 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
+	if (is_full(&ep->req))
+		return send_again(handle, n, iov, cookie, flags);
 	ret = prepare(ep,
 		      &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
 					DOFI_BAD_ARG(5), NULL},
 		      &wr);
 	return ret == DAT_SUCCESS ? commit(ep, &ep->req, wr, DOFI_OP_SEND, dofi_ep_issue_requests) : refuse(ep, ret);
+}
+
+static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+
+DOFI_COLD static DAT_RETURN rdma_again(DAT_EP_HANDLE ep, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RETURN ret = make_room(ep, &((struct dofi_ep *)ep)->req);
+
+	return ret == DAT_SUCCESS ? post_rdma(ep, op, n, iov, cookie, remote, flags) : ret;
 }
 
 static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -351,6 +384,8 @@ static DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, 
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
+	if (is_full(&ep->req))
+		return rdma_again(handle, op, n, iov, cookie, remote, flags);
 	ret = prepare(ep,
 		      &(struct request){op, n, iov,
 					op == DOFI_OP_READ ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov,
@@ -402,6 +437,10 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	dofi_lock(&ep->lock);
 	if (!flags_ok(flags, RDMA_FLAGS, ep->attr.request_completion_flags))
 		return refuse(ep, DOFI_BAD_ARG(6));
+	if (is_full(&ep->req)) {
+		ret = make_room(ep, &ep->req);
+		return ret == DAT_SUCCESS ? dofi_rmr_bind_based(rmr, triplet, privileges, zero_based, ep, cookie, flags, context) : ret;
+	}
 	ret = request_ready(ep);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
@@ -431,6 +470,10 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (!context)
 		return DOFI_BAD_ARG(7);
 	dofi_lock(&ep->lock);
+	if (is_full(&ep->req)) {
+		ret = make_room(ep, &ep->req);
+		return ret == DAT_SUCCESS ? dofi_ep_post_send_invalidate(ep, n, iov, cookie, flags, context) : ret;
+	}
 	ret = prepare(ep,
 		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, ep->attr.max_request_iov, cookie, flags,
 					MESSAGE_FLAGS, DOFI_BAD_ARG(5), NULL},
@@ -453,6 +496,10 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	if (n && !remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
+	if (is_full(&ep->req)) {
+		ret = make_room(ep, &ep->req);
+		return ret == DAT_SUCCESS ? dofi_ep_post_write_immediate(ep, n, iov, cookie, remote, immediate, flags) : ret;
+	}
 	ret = prepare(ep,
 		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, ep->attr.max_rdma_write_iov, cookie, flags, MESSAGE_FLAGS,
 					DOFI_BAD_ARG(7), n ? remote : NULL},
@@ -481,6 +528,10 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 	if (!remote || remote->segment_length < sizeof(uint64_t))
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
+	if (is_full(&ep->req)) {
+		ret = make_room(ep, &ep->req);
+		return ret == DAT_SUCCESS ? dofi_ep_post_atomic(ep, op, operand, compare, local, cookie, remote, flags) : ret;
+	}
 	ret = prepare(ep,
 		      &(struct request){op, 1, local, 1, cookie, flags, MESSAGE_FLAGS, DOFI_BAD_ARG(6), remote}, &wr);
 	if (ret != DAT_SUCCESS)
