@@ -59,6 +59,7 @@ fault_tests = \
 	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
+	%D%/fault/spin1 %D%/fault/spin2 \
 	%D%/fault/stale1 %D%/fault/stale2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
@@ -396,6 +397,7 @@ inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
 flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
+spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
@@ -503,6 +505,15 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
 
+%C%_fault_spin1_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_spin1_LDFLAGS = $(spin_ldflags)
+%C%_fault_spin1_LDADD = $(inside1_libs)
+%C%_fault_spin2_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_spin2_LDFLAGS = $(spin_ldflags)
+%C%_fault_spin2_LDADD = $(inside2_libs)
+
 %C%_fault_stale1_SOURCES = %D%/fault/stale.c $(inside)
 %C%_fault_stale1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_stale1_LDADD = $(inside1_libs) $(LIBFABRIC_LIBS)
@@ -588,7 +599,7 @@ matrix_faults = \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
-	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
+	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
 		'$(matrix_faults)' $(fabrics)

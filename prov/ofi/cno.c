@@ -122,6 +122,14 @@ static bool agent_ok(const DAT_OS_WAIT_PROXY_AGENT *agent)
 	return agent->proxy_agent_func || !agent->instance_data;
 }
 
+/* Whom an agent or a descriptor tells of an event need not poll for it. */
+static void watch(struct dofi_cno *cno)
+{
+	if (!cno->watches)
+		dofi_wait_watch(cno->obj.ia);
+	cno->watches = true;
+}
+
 /*
  * cno->lock held. A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new
  * agent (CNO-014).
@@ -131,7 +139,9 @@ static void set_agent(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 	struct dofi_ia *ia = cno->obj.ia;
 
 	dofi_lock(&ia->obj_lock);
-	if (!agent.proxy_agent_func)
+	if (agent.proxy_agent_func)
+		watch(cno);
+	else
 		cancel_due(cno);
 	if (dofi_list_empty(&cno->agent_link))
 		cno->agent = agent;
@@ -346,6 +356,8 @@ DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *
 	dofi_list_init(&cno->agent_link);
 	if (agent)
 		cno->agent = *agent;
+	if (fd_p || cno->agent.proxy_agent_func)
+		watch(cno);
 	dofi_obj_publish(&cno->obj, DAT_HANDLE_TYPE_CNO);
 	if (fd_p)
 		*fd_p = cno->fd;
@@ -391,6 +403,8 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 		sleep_until_rung(cno, seen, DOFI_FOREVER);
 	}
 	dofi_unlock(&cno->lock);
+	if (cno->watches)
+		dofi_wait_unwatch(cno->obj.ia);
 	if (cno->fd >= 0)
 		close(cno->fd);
 	dofi_lock_fini(&cno->lock);

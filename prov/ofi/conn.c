@@ -102,6 +102,8 @@ void dofi_conn_free(struct dofi_conn *conn)
 		dofi_chan_leave(conn);
 	if (conn->work.link.next)
 		dofi_list_del(&conn->work.link);
+	if (conn->watched)
+		dofi_wait_unwatch(conn->ia);
 	cm->conns[conn->id & (cm->conns_size - 1)] = NULL;
 	cm->nconns--;
 	free(conn);
@@ -624,6 +626,14 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 
 /* --- disconnecting --- */
 
+/* What is under way at the end has to be known of as it completes. */
+static void watch(struct dofi_conn *conn)
+{
+	if (!conn->watched)
+		dofi_wait_watch(conn->ia);
+	conn->watched = true;
+}
+
 static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
 {
 	struct dofi_msg msg = {.type = DOFI_MSG_LEAVE, .data = ep->nreceived};
@@ -668,6 +678,7 @@ void dofi_conn_leave(struct dofi_conn *conn)
 	dofi_lock(&ep->lock);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	conn->leaving = true;
+	watch(conn);
 	say_leave(conn, ep);
 	dofi_conn_drained(ep);
 	dofi_unlock(&ep->lock);
@@ -715,6 +726,7 @@ static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	if (data_may_follow(conn, msg->data)) {
 		conn->bye = msg->reason;
+		watch(conn);
 		dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
 		return;
 	}

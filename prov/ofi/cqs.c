@@ -109,6 +109,8 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives no other; transfers may "
 				   "stand still: connect less, or make EPs with fewer DTOs",
 				   ia->name, cqs->n);
+		if (!cqs->told_full)
+			dofi_wait_watch(ia); /* from now on it is read as soon as there is something */
 		cqs->told_full = true;
 		return false;
 	}

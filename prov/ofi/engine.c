@@ -306,6 +306,16 @@ void dofi_engine_leave(struct dofi_ia *ia)
 	dofi_cno_run_agents(ia);
 }
 
+int dofi_engine_catch_up(struct dofi_ia *ia)
+{
+	int n;
+
+	dofi_engine_enter(ia);
+	n = dofi_engine_round(ia, false);
+	dofi_engine_leave(ia);
+	return n;
+}
+
 /* --- the progress thread --- */
 
 /* Consumers poll the CQ themselves: sleep on everything else until they stop. */

@@ -207,6 +207,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_obj_unuse(ep->srq);
 	dofi_lock(&ep->lock);
 	drop_posted(ep);
+	if (ep->marked)
+		dofi_wait_unwatch(ep->obj.ia);
 	ep->req.limit = ep->recv.limit = 0;
 	dofi_unlock(&ep->lock);
 	dofi_count_retire_ep(ep);
@@ -308,6 +310,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
+	dofi_engine_poll(ep->obj.ia);
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_obj_ia_handle(&ep->obj);
 	dofi_lock(&ep->lock);
@@ -501,6 +504,7 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
+	dofi_engine_poll(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (state)
 		*state = ep->state;
@@ -519,6 +523,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
+	dofi_engine_poll(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	n = (DAT_COUNT)dofi_ring_count(&ep->recv);
 	dofi_unlock(&ep->lock);
@@ -558,12 +563,16 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_drain_cq(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (!mark_ok(ep, soft)) {
 		ret = DOFI_BAD_ARG(2);
 	} else if (!mark_ok(ep, hard)) {
 		ret = DOFI_BAD_ARG(3);
 	} else {
+		if (!ep->marked)
+			dofi_wait_watch(ep->obj.ia);
+		ep->marked = true;
 		ep->attr.srq_soft_hw = soft;
 		ep->soft_mark = (uint32_t)soft;
 		ep->hard_mark = (uint32_t)hard;

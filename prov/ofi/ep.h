@@ -266,6 +266,8 @@ struct dofi_ep {
 	DOFI_COUNTERS(EP)
 
 	struct dofi_ring parts; /* of requests; no ring where the fabric takes as many segments as programs give */
+	bool holds;		/* requests wait in the ring, so completions are watched... */
+	bool marked;		/* ...and since a watermark was set */
 	struct dofi_wr *held;	/* from an SRQ: messages that overtook earlier ones */
 	bool peeking;		/* aux is the fabric's */
 	bool peek_stale;	/* the peer took back the context that is being read */
@@ -391,6 +393,8 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 void dofi_ep_issue_requests(struct dofi_ep *ep);
 void dofi_ep_issue_receives(struct dofi_ep *ep);
 void dofi_ep_issue(struct dofi_ep *ep);
+/* Completions need not be watched any more for requests that wait, if none does. ep->lock held. */
+void dofi_ep_let_go(struct dofi_ep *ep);
 /* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
 void dofi_ep_stall(struct dofi_ep *ep);
 /* The fabric refuses what is the EP's: the engine waits for the reason, mostly an event of the path, and then ends the connection. */

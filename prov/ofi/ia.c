@@ -498,6 +498,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->fences_reads = dofi_fences_reads(ia->info);
 	ia->grants = dofi_credit_way(ia);
+	ia->moves_alone = dofi_has_queues(ia->info) && ia->grants == DOFI_GRANTS_NONE;
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
 }

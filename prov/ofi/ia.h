@@ -84,6 +84,7 @@ struct dofi_ia {
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
+	bool moves_alone;    /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;
 	struct dofi_wait wait;

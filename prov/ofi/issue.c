@@ -308,6 +308,16 @@ void dofi_ep_issue(struct dofi_ep *ep)
 	if (ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue_receives(ep);
 	dofi_ep_issue_requests(ep);
+	dofi_ep_let_go(ep);
+}
+
+void dofi_ep_let_go(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (!ep->holds || ep->req.issue != ep->req.tail)
+		return;
+	ep->holds = false;
+	dofi_wait_unwatch(ep->obj.ia);
 }
 
 void dofi_ep_retry(struct dofi_stall *stall)

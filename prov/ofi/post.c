@@ -144,6 +144,15 @@ DOFI_INLINE DAT_RETURN leave(struct dofi_ep *ep)
 	return DAT_SUCCESS;
 }
 
+/* Its turn comes with a completion: from now on they are watched. ep->lock held. */
+DOFI_COLD static void hold(struct dofi_ep *ep)
+{
+	DOFI_COUNT(ep, EP_HELD, 1);
+	if (!ep->holds)
+		dofi_wait_watch(ep->obj.ia);
+	ep->holds = true;
+}
+
 /* A request goes to the fabric, or waits. Unlocks the EP. */
 static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -152,10 +161,12 @@ static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 	take_in(ep, &ep->req, wr, wr->op, wr->length);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
-	else if (ring->issue + 1 == ring->tail || !ep->stall.waits)
+	else if (ring->issue + 1 == ring->tail)
 		dofi_ep_issue_requests(ep);
+	else if (!ep->stall.waits)
+		dofi_ep_issue(ep);
 	if (ring->issue != ring->tail)
-		DOFI_COUNT(ep, EP_HELD, 1);
+		hold(ep);
 	return leave(ep);
 }
 
@@ -174,6 +185,21 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
 	dofi_unlock(&ep->lock);
 	return why;
+}
+
+/*
+ * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is let go for that; whether there is room now
+ * is for the post to say.
+ */
+static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
+{
+	int n = 1;
+
+	while (n && dofi_ring_count(ring) >= ring->limit) {
+		dofi_unlock(&ep->lock);
+		n = dofi_engine_catch_up(ep->obj.ia);
+		dofi_lock(&ep->lock);
+	}
 }
 
 /* What all request posts ask of the EP, with its lock held. */
@@ -232,11 +258,12 @@ static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request 
 static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
-	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail);
+	struct dofi_wr *wr;
 	uint64_t length;
 	DAT_RETURN ret;
 
-	*wr_p = wr;
+	seek_room(ep, &ep->req);
+	wr = *wr_p = dofi_ring_at(&ep->req, ep->req.tail);
 	if (!segments_ok(r->n, r->iov, r->max_iov))
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
@@ -283,6 +310,7 @@ DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const
 	uint64_t length;
 	DAT_RETURN ret;
 
+	seek_room(ep, &ep->recv);
 	if (!segments_ok(n, iov, ep->attr.max_recv_iov))
 		return refuse(ep, DOFI_BAD_ARG(2));
 	if (!flags_ok(flags, 0, ep->attr.recv_completion_flags))
@@ -345,7 +373,7 @@ DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n,
 	if (remote)
 		aim(wr, remote);
 	if (DOFI_UNLIKELY(!dofi_issue_next(ep, wr, op, true)) && ep->req.issue != ep->req.tail)
-		DOFI_COUNT(ep, EP_HELD, 1);
+		hold(ep);
 	return true;
 }
 
@@ -447,6 +475,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	if (!context)
 		return DOFI_BAD_ARG(7);
 	dofi_lock(&ep->lock);
+	seek_room(ep, &ep->req);
 	if (!flags_ok(flags, RDMA_FLAGS, ep->attr.request_completion_flags))
 		return refuse(ep, DOFI_BAD_ARG(6));
 	ret = request_ready(ep);

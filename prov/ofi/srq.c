@@ -152,6 +152,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	}
 	dofi_obj_use(pz);
+	dofi_wait_watch(ia); /* more messages may come for its buffers than the completion queue has room for */
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
 	*handle_p = (DAT_SRQ_HANDLE)srq;
 	if (srq->armed) {
@@ -197,6 +198,7 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 	dofi_assert_held(&srq->obj.ia->engine.lock);
 	drop_waiting(srq);
 	srq->obj.ia->trans->srq_close(srq);
+	dofi_wait_unwatch(srq->obj.ia);
 	dofi_obj_unuse(srq->pz);
 	free_slots(srq);
 	dofi_lock_fini(&srq->lock);

@@ -23,6 +23,9 @@
 #define FIRST_LIST_NAP_NS   32000000u
 #define LONGEST_LIST_NAP_NS 256000000u
 #define BLIND_SLEEP_NS 1000000u
+/* How long the progress thread watches the queue after it was called back for that. */
+#define FIRST_STAY_NS	1000000u
+#define LONGEST_STAY_NS 1024000000u
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
@@ -77,6 +80,47 @@ void dofi_wait_kick(struct dofi_ia *ia)
 {
 	if (atomic_load(&ia->wait.asleep))
 		make_readable(ia, ia->engine.wake_fd);
+}
+
+/* Who watches is counted before it looks whether the driver does not; in the driver it is the other way round. */
+void dofi_wait_watch(struct dofi_ia *ia)
+{
+	atomic_fetch_add(&ia->wait.watchers, 1);
+	if (atomic_exchange(&ia->wait.aloof, false))
+		dofi_wait_kick(ia);
+}
+
+void dofi_wait_unwatch(struct dofi_ia *ia)
+{
+	atomic_fetch_sub(&ia->wait.watchers, 1);
+}
+
+/*
+ * A device that moves data by itself needs nobody at its queue, and a program that spins on memory needs its processor. So the
+ * progress thread looks there by the clock alone, as long as completions are but events for those who poll.
+ */
+static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *bell)
+{
+	struct dofi_wait *w = &ia->wait;
+
+	if (!ia->moves_alone || bell != &ia->engine.activity || dofi_now() < w->stay_until)
+		return false;
+	atomic_store(&w->aloof, true);
+	if (atomic_load(&w->watchers) || atomic_load(&ia->engine.nstalled))
+		atomic_store(&w->aloof, false);
+	return atomic_load_explicit(&w->aloof, memory_order_relaxed);
+}
+
+/* The call was at the expense of a post, so it stays; for longer each time, unless the last was long ago. */
+static void stay(struct dofi_wait *w)
+{
+	uint64_t now = dofi_now();
+
+	if (now > w->stay_until + LONGEST_STAY_NS)
+		w->stay_ns = FIRST_STAY_NS;
+	else if (w->stay_ns < LONGEST_STAY_NS)
+		w->stay_ns *= 2;
+	w->stay_until = now + w->stay_ns;
 }
 
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
@@ -185,7 +229,7 @@ static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS) : until;
 }
 
-static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
+static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 {
 	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
 
@@ -194,13 +238,13 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline)
 	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
 	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
 		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
-	if (ia->cq_wait == FI_WAIT_NONE)
+	if (with_cq && ia->cq_wait == FI_WAIT_NONE)
 		return doze_until(ia, deadline);
 	/*
 	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
 	 * room in its socket, or has left a message in its own buffers.
 	 */
-	if (ia->cq_wait == FI_WAIT_POLLFD)
+	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD)
 		return nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
 	return deadline;
 }
@@ -317,21 +361,22 @@ static bool cq_cries_wolf(struct dofi_ia *ia)
 }
 
 /* 0: only the CQ is ready; 1: more may be; -EINTR. */
-static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, const sigset_t *sigmask)
+static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq, const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
-	int n;
+	int n = 0;
 
 	if (w->max_fds < OURS + LEAST_FDS && !grow_fds(w, OURS + LEAST_FDS))
 		return 1;
-	n = cq_cries_wolf(ia) ? -1 : list_cq_fds(ia);
+	if (with_cq)
+		n = cq_cries_wolf(ia) ? -1 : list_cq_fds(ia);
 	if (n < 0) {
 		n = 0;
 		deadline = blind_until(deadline);
 	}
 	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
 	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
-	n = poll_until(w->fds, (nfds_t)(OURS + n), earliest(ia, deadline), sigmask);
+	n = poll_until(w->fds, (nfds_t)(OURS + n), earliest(ia, deadline, with_cq), sigmask);
 	if (n < 0)
 		return errno == EINTR ? -EINTR : 1;
 	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
@@ -350,6 +395,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 		     const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
+	bool with_cq;
 	int ret = 1;
 
 	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_bell_mark(ia, true)) {
@@ -358,9 +404,12 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t 
 	}
 	atomic_store(&w->driver_bell, bell);
 	atomic_store(&w->asleep, true);
+	with_cq = !leaves_cq_alone(ia, bell);
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
-	if (atomic_load(bell) == seen && dofi_wait_arm(ia, true))
-		ret = sleep_on_fds(ia, deadline, sigmask);
+	if (atomic_load(bell) == seen && dofi_wait_arm(ia, with_cq))
+		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
+	if (!with_cq && !atomic_exchange(&w->aloof, false))
+		stay(w);
 	atomic_store(&w->asleep, false);
 	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
 	unmark(ia);

@@ -7,6 +7,7 @@
 #ifndef DOFI_WAIT_H
 #define DOFI_WAIT_H
 
+#include "hint.h"
 #include "list.h"
 #include "lock.h"
 
@@ -21,7 +22,10 @@ struct dofi_ia;
 
 struct dofi_wait {
 	_Atomic bool driven;	/* the driver's place is taken */
-	_Atomic bool asleep;	/* the driver is in, or about to enter, ppoll */
+	_Atomic bool asleep;	/* the driver is in, or about to enter, ppoll... */
+	_Atomic bool aloof;	/* ...and leaves the CQ alone, unless somebody needs it watched: */
+	_Atomic uint32_t watchers; /* dofi_wait_watch */
+	uint64_t stay_ns, stay_until; /* called back for one, it watches so long; the driver's alone */
 	_Atomic uint32_t count; /* sleepers beside the driver */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
@@ -57,6 +61,13 @@ void dofi_wait_drive_end(struct dofi_ia *ia);
 
 /* Calls the driver back from its sleep. */
 void dofi_wait_kick(struct dofi_ia *ia);
+
+/*
+ * Completions bring about more than events for those who poll: from here to dofi_wait_unwatch they are dealt with as they come, also
+ * where the fabric does not need it. Any lock may be held.
+ */
+DOFI_COLD void dofi_wait_watch(struct dofi_ia *ia);
+DOFI_COLD void dofi_wait_unwatch(struct dofi_ia *ia);
 
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the deadline passes or the

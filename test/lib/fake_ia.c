@@ -81,6 +81,18 @@ void dofi_wait_kick(struct dofi_ia *ia)
 	(void)ia;
 }
 
+void dofi_wait_watch(struct dofi_ia *ia)
+{
+	(void)ia;
+	t_fake.watchers++;
+}
+
+void dofi_wait_unwatch(struct dofi_ia *ia)
+{
+	(void)ia;
+	t_fake.watchers--;
+}
+
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
 {
 	(void)ia;

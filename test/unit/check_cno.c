@@ -563,6 +563,36 @@ START_TEST(test_no_event_is_missed)
 }
 END_TEST
 
+/* --- completions, which are watched for those who are told --- */
+
+START_TEST(test_watches_for_its_agent)
+{
+	DAT_CNO_HANDLE other;
+
+	ck_assert_int_eq(t_fake.watchers, 0); /* whom no agent tells, waits or polls */
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	ck_assert_int_eq(t_fake.watchers, 1);
+	t_ok(dofi_cno_modify_agent(cno, counter));
+	ck_assert_int_eq(t_fake.watchers, 1);
+	t_ok(dofi_cno_create(ia, counter, &other));
+	ck_assert_int_eq(t_fake.watchers, 2);
+	t_ok(dofi_cno_free(other));
+	ck_assert_int_eq(t_fake.watchers, 1);
+}
+END_TEST
+
+START_TEST(test_watches_for_its_descriptor)
+{
+	DAT_CNO_HANDLE other;
+	int fd;
+
+	t_ok(dofi_cno_new(ia, NULL, &fd, &other));
+	ck_assert_int_eq(t_fake.watchers, 1);
+	t_ok(dofi_cno_free(other));
+	ck_assert_int_eq(t_fake.watchers, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cno");
@@ -587,6 +617,8 @@ int main(void)
 	tcase_add_test(tc, test_agent_may_use_everything);
 	tcase_add_test(tc, test_agent_may_free_its_cno);
 	tcase_add_test(tc, test_free_waits_for_a_running_agent);
+	tcase_add_test(tc, test_watches_for_its_agent);
+	tcase_add_test(tc, test_watches_for_its_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, test_no_event_is_missed);
 	suite_add_tcase(suite, tc);

@@ -137,10 +137,12 @@ START_TEST(no_more_queues_and_it_goes_on)
 	open_first();
 	for (uint32_t i = 0; i < there; i++)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
-	/* The one that lacks least; it is said once. */
+	ck_assert_uint_eq(ia.wait.watchers, 0);
+	/* The one that lacks least; it is said once, and from now on completions are taken as they come. */
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
 	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
 	ck_assert_uint_eq(opened, there);
+	ck_assert_uint_eq(ia.wait.watchers, 1);
 	said = t_captured(fd);
 	ck_assert_ptr_nonnull(strstr(said, "completion queues are full"));
 	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));

@@ -76,6 +76,7 @@ static void setup(void)
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.engine.work);
 	ia.trans = &trans;
 	ia.limits.plain = PLAIN;
 	ia.limits.max_message = ia.limits.max_rdma = LONGEST;

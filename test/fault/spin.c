@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Programs that neither poll nor wait, but spin on memory. Where a device moves data by itself the progress thread sleeps
+ * meanwhile, and all that needs completions to be taken says so.
+ */
+#include <dirent.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "ia.h"
+#include "inside.h"
+
+#define ROUNDS	 2000u
+#define REQUESTS 4
+
+static struct t_ia ia;
+static struct t_loop loop;
+
+static struct dofi_ia *inside(void)
+{
+	return ((struct dofi_ep *)loop.end[0].ep)->obj.ia;
+}
+
+/* --- the progress thread, counted and held --- */
+
+static _Atomic uint32_t watches; /* calls */
+static _Atomic bool hold, held;
+static sem_t let_go;
+
+void __real_dofi_wait_watch(struct dofi_ia *on);
+void __wrap_dofi_wait_watch(struct dofi_ia *on);
+int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+			    const sigset_t *sigmask);
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+			    const sigset_t *sigmask);
+
+void __wrap_dofi_wait_watch(struct dofi_ia *on)
+{
+	watches++;
+	__real_dofi_wait_watch(on);
+}
+
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
+			    const sigset_t *sigmask)
+{
+	if (hold && bell == &on->engine.activity) {
+		held = true;
+		sem_wait(&let_go);
+	}
+	return __real_dofi_wait_on_fds(on, bell, seen, deadline, sigmask);
+}
+
+static uint32_t watchers(void)
+{
+	return atomic_load(&inside()->wait.watchers);
+}
+
+static void begin(void)
+{
+	DAT_EP_ATTR attr;
+
+	sem_init(&let_go, 0, 0);
+	fault_use_linked_provider();
+	t_ia_open(&ia);
+	attr = t_default_attr(&ia);
+	attr.max_request_dtos = REQUESTS;
+	attr.max_rdma_read_in = attr.max_rdma_read_out = 1;
+	t_loop_open(&loop, &ia, &attr);
+}
+
+static void end(void)
+{
+	hold = false;
+	sem_post(&let_go);
+	t_loop_close(&loop);
+	t_ia_close_empty(&ia);
+}
+
+/* From now on nobody takes completions but the calls that the test makes. */
+static void hold_thread(void)
+{
+	hold = true;
+	t_until(held);
+}
+
+/* --- a cell of the other end's memory --- */
+
+static volatile uint64_t *cell(int side)
+{
+	return (volatile uint64_t *)(void *)loop.end[side].buf.mem;
+}
+
+/* The number becomes that of the other end's cell; nobody is told. */
+static DAT_RETURN write_number(int from, uint64_t number)
+{
+	const struct t_end *self = &loop.end[from], *peer = &loop.end[!from];
+
+	memcpy(self->buf.mem + 64 + number % 64 * 8, &number, sizeof(number));
+	return t_write(self, 64 + number % 64 * 8, 8, number, t_remote_seg(&peer->buf, 0, 8), DAT_COMPLETION_SUPPRESS_FLAG);
+}
+
+static void spin_until(int side, uint64_t number)
+{
+	uint64_t limit = t_now_us() + T_LIMIT_US;
+
+	while (*cell(side) != number)
+		ck_assert_msg(t_now_us() < limit, "write %llu never came", (unsigned long long)number);
+}
+
+/* --- what is seen without polling --- */
+
+/* Times that threads of ours went to sleep. */
+static unsigned long sleeps(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned long total = 0, n;
+	struct dirent *task;
+	char path[300], line[128];
+	FILE *file;
+	bool ours;
+
+	ck_assert_ptr_nonnull(tasks);
+	while ((task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+		file = fopen(path, "r");
+		ours = false;
+		while (file && fgets(line, sizeof(line), file)) {
+			ours |= !strcmp(line, "Name:\tdat-ofi\n");
+			if (ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+				total += n;
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return total;
+}
+
+START_TEST(a_program_that_spins_wakes_nobody)
+{
+	unsigned long before;
+
+	begin();
+	if (!inside()->moves_alone) {
+		end();
+		fault_skip("this fabric moves nothing by itself");
+	}
+	t_ok(write_number(0, 1));
+	spin_until(1, 1);
+	before = sleeps();
+	for (uint64_t i = 2; i < ROUNDS; i++) {
+		t_ok(write_number(1, i));
+		spin_until(0, i);
+		t_ok(write_number(0, i));
+		spin_until(1, i);
+	}
+	printf("# the progress thread slept %lu times in %u rounds\n", sleeps() - before, ROUNDS);
+	ck_assert_uint_lt(sleeps() - before, ROUNDS / 8);
+	end();
+}
+END_TEST
+
+START_TEST(the_ring_is_emptied_by_who_needs_room)
+{
+	begin();
+	hold_thread();
+	for (uint64_t i = 1; i <= 10 * REQUESTS; i++)
+		t_until(write_number(0, i) == DAT_SUCCESS);
+	end();
+}
+END_TEST
+
+START_TEST(so_is_that_of_receives)
+{
+	DAT_COUNT most;
+
+	begin();
+	most = t_ep_attr(loop.end[1].ep).max_recv_dtos;
+	hold_thread();
+	for (DAT_COUNT i = 0; i < most; i++)
+		t_ok(t_recv(&loop.end[1], 0, 8, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_error(t_recv(&loop.end[1], 0, 8, 0, DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	t_ok(t_send(&loop.end[0], 0, 8, 0, DAT_COMPLETION_DEFAULT_FLAG));
+	t_until(t_recv(&loop.end[1], 0, 8, (uint64_t)most, DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS);
+	end();
+}
+END_TEST
+
+static bool is_idle(const struct t_end *at)
+{
+	DAT_BOOLEAN recv_idle, request_idle;
+	DAT_EP_STATE state;
+
+	t_ok(dat_ep_get_status(at->ep, &state, &recv_idle, &request_idle));
+	ck_assert_int_eq(state, DAT_EP_STATE_CONNECTED);
+	return recv_idle && request_idle;
+}
+
+static DAT_COUNT receives(const struct t_end *at)
+{
+	DAT_COUNT n, span;
+
+	t_ok(dat_ep_recv_query(at->ep, &n, &span));
+	return n;
+}
+
+/* As dat_ib_query_counters asks, which DAT 1.2 lacks. */
+static uint64_t received(const struct t_end *at)
+{
+	DAT_UINT64 values[DOFI_CNT_EP_END];
+
+	t_ok(dofi_count_query(at->ep, DOFI_CNT_EP_RECV, values, 0));
+	return values[DOFI_CNT_EP_RECV];
+}
+
+START_TEST(questions_are_answered_with_what_is)
+{
+	begin();
+	t_ok(t_recv(&loop.end[1], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	hold_thread();
+	t_ok(t_send(&loop.end[0], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	switch (_i) {
+	case 0:
+		t_until(is_idle(&loop.end[0]));
+		t_until(is_idle(&loop.end[1]));
+		break;
+	case 1:
+		t_until(!receives(&loop.end[1]));
+		break;
+	case 2:
+		t_until(received(&loop.end[1]) == 1);
+		break;
+	}
+	end();
+}
+END_TEST
+
+/* --- who needs completions to be taken --- */
+
+START_TEST(requests_that_wait_are_looked_after)
+{
+	const struct t_end *from = &loop.end[0], *to = &loop.end[1];
+
+	begin();
+	ck_assert_uint_eq(watchers(), 0);
+	/* The first looks at the peer's table; of the others each waits for the one before. */
+	for (uint64_t i = 1; i <= REQUESTS; i++) {
+		to->buf.mem[i] = (unsigned char)i;
+		t_ok(t_read(from, 64 + i, 1, i, t_remote_seg(&to->buf, i, 1), DAT_COMPLETION_DEFAULT_FLAG));
+	}
+	ck_assert_uint_ge(watches, 1);
+	t_until(*(volatile unsigned char *)&from->buf.mem[64 + REQUESTS] == REQUESTS);
+	for (uint64_t i = 1; i <= REQUESTS; i++)
+		t_wait_dto(from->request_evd, from->ep, i, DAT_DTO_SUCCESS, 1);
+	ck_assert_uint_eq(watchers(), 0);
+	end();
+}
+END_TEST
+
+START_TEST(ends_are_looked_after)
+{
+	begin();
+	ck_assert_uint_eq(watchers(), 0);
+	ck_assert_uint_eq(watches, 0);
+	t_ok(dat_ep_disconnect(loop.end[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
+	ck_assert_uint_ge(watches, 1);
+	for (int i = 0; i < 2; i++)
+		t_wait_conn(loop.end[i].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, loop.end[i].ep);
+	ck_assert_uint_eq(watchers(), 0);
+	end();
+}
+END_TEST
+
+START_TEST(watermarks_are_looked_after)
+{
+	struct t_end other;
+
+	begin();
+	t_end_new(&other, &ia, NULL);
+	t_ok(dat_ep_set_watermark(other.ep, 2, DAT_WATERMARK_INFINITE));
+	t_ok(dat_ep_set_watermark(other.ep, 3, DAT_WATERMARK_INFINITE));
+	ck_assert_uint_eq(watchers(), 1);
+	t_end_free(&other);
+	ck_assert_uint_eq(watchers(), 0);
+	end();
+}
+END_TEST
+
+START_TEST(shared_receives_are_looked_after)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 8, .max_recv_iov = 1};
+	DAT_SRQ_HANDLE srq;
+
+	begin();
+	if (!ia.provider.srq_supported) {
+		end();
+		fault_skip("there are no SRQs");
+	}
+	t_ok(dat_srq_create(ia.ia, ia.pz, &attr, &srq));
+	ck_assert_uint_eq(watchers(), 1);
+	t_ok(dat_srq_free(srq));
+	ck_assert_uint_eq(watchers(), 0);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("spin");
+	TCase *tc = tcase_create("spin");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_program_that_spins_wakes_nobody);
+	tcase_add_test(tc, the_ring_is_emptied_by_who_needs_room);
+	tcase_add_test(tc, so_is_that_of_receives);
+	tcase_add_loop_test(tc, questions_are_answered_with_what_is, 0, 3);
+	tcase_add_test(tc, requests_that_wait_are_looked_after);
+	tcase_add_test(tc, ends_are_looked_after);
+	tcase_add_test(tc, watermarks_are_looked_after);
+	tcase_add_test(tc, shared_receives_are_looked_after);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
