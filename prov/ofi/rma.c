@@ -62,10 +62,9 @@ static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_injected(wr, fi_inject_write(ep->fep, wr->iov[0].iov_base, wr->length, ep->dest, wr->faddr, wr->rkey));
 }
 
-ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
+/* Not plain, or on a fabric that keeps no order. */
+DOFI_ASIDE static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	void **desc = dofi_wr_desc(&ep->req, wr);
-
 	/* A later Send waits for this write's completion, so that has to mean: it is in the peer's memory. */
 	if (ep->obj.ia->order == DOFI_HOLD)
 		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
@@ -73,10 +72,17 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 		return write_message(ep, wr, FI_FENCE, 0);
 	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
 		return inject_write(ep, wr);
-	if (wr->niov == 1)
-		return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
-				wr);
-	return fi_writev(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
+	return fi_writev(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
+}
+
+ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_WRITE, DOFI_WR_ISSUED) || ep->obj.ia->order != DOFI_ORDERED))
+		return write_special(ep, wr);
+	if (dofi_may_inject_plain(ep, wr))
+		return inject_write(ep, wr);
+	return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, wr->faddr,
+			wr->rkey, wr);
 }
 
 ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
