@@ -279,6 +279,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick
 %C%_unit_check_conn_LDADD = $(p2_libs)
 %C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
 %C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)

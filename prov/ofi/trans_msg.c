@@ -223,6 +223,8 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_accept(conn->fep, NULL, 0);
+	if (!ret)
+		dofi_conn_proceeds(conn);
 	fi_freeinfo(entry->info);
 	if (ret) {
 		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
