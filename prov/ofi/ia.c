@@ -669,9 +669,10 @@ static void tear_down(struct dofi_ia *ia)
 		dofi_cno_flush(obj);
 		dofi_cno_destroy(obj);
 	}
+	dofi_cno_await_agents(ia);
+	/* Last: a call that stayed may have had an LMR of it. */
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
-	dofi_cno_await_agents(ia);
 	go_down(ia, NSTEPS);
 }
 

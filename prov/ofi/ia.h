@@ -128,6 +128,7 @@ struct dofi_ia {
 	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
+	uint32_t nstaying; /* calls that go on with the IA after they have run agents; guarded by obj_lock */
 	_Atomic uint32_t agents_bell;
 
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */
