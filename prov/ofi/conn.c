@@ -184,6 +184,8 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	}
 	if (ep->letters)
 		msg->flags |= DOFI_MSG_F_LETTERS;
+	if (conn->ia->does_atomics)
+		msg->flags |= DOFI_MSG_F_ATOMICS;
 	dofi_lock(&ep->lock);
 	msg->data = dofi_credit_start(ep);
 	dofi_unlock(&ep->lock);
@@ -594,6 +596,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 		.mail_context = conn->peer_mail,
 		.letters = conn->peer_flags & DOFI_MSG_F_LETTERS,
+		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
 	};
 	ep->conn_id = conn->id;
 	if (conn->ia->grants == DOFI_GRANTS_WRITTEN && (conn->peer_flags & DOFI_MSG_F_WORD)) {

@@ -60,7 +60,7 @@ struct dofi_scratch {
 struct dofi_named {
 	DAT_NAMED_ATTR list[32];
 	uint32_t count;
-	char mtu[12], mr_cached[8];
+	char mtu[12], mr_cached[8], atomics[8];
 	struct dofi_facts facts;
 };
 
@@ -79,6 +79,8 @@ struct dofi_ia {
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
+	bool has_atomics;    /* the device does them, here and, where a peer says so, at its end */
+	bool does_atomics;   /* it does them for peers */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;

@@ -553,6 +553,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.grant = msg_grant,
 	.write_noted = dofi_rma_write_noted,
 	.write_immediate = msg_write_immediate,
+	.atomic = dofi_rma_atomic,
 	.note = dofi_rma_note,
 	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,

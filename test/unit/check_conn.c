@@ -49,6 +49,25 @@ START_TEST(receives_of_the_handshake_stay_granted)
 }
 END_TEST
 
+/* --- what the peer says of itself --- */
+
+START_TEST(the_peer_says_what_its_device_does)
+{
+	static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+	static struct dofi_ia ia;
+	static struct dofi_chan chan = {.ia = &ia};
+	struct dofi_ep ep = {.obj.ia = &ia, .rcache = cache};
+	struct dofi_conn conn = {.ia = &ia, .ep = &ep, .chan = &chan};
+
+	dofi_lock_init(&ep.lock);
+	dofi_conn_path_made(&conn);
+	ck_assert(!ep.peer.atomics);
+	conn.peer_flags = DOFI_MSG_F_ATOMICS;
+	dofi_conn_path_made(&conn);
+	ck_assert(ep.peer.atomics);
+}
+END_TEST
+
 /* --- connections that were accepted: their data path comes within time, or not --- */
 
 #define BURST 300u
@@ -230,6 +249,7 @@ int main(void)
 	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
 	tcase_add_test(tc, receives_that_the_fabric_has_are_granted_and_no_others);
 	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
+	tcase_add_test(tc, the_peer_says_what_its_device_does);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);
