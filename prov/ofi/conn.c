@@ -288,7 +288,8 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_phase phase)
 {
 	struct dofi_cm *cm = &conn->ia->cm;
 
-	cm->nlinking += (phase == DOFI_CONN_LINKING) - (conn->phase == DOFI_CONN_LINKING);
+	cm->nlinking -= conn->phase == DOFI_CONN_LINKING;
+	cm->nlinking += phase == DOFI_CONN_LINKING;
 	conn->phase = phase;
 }
 
