@@ -281,6 +281,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick
 %C%_unit_check_conn_LDADD = $(p2_libs)
 %C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
 %C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
@@ -399,7 +400,7 @@ inside = %D%/fault/inside.h %D%/fault/fault.h
 flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
 spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
-fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 

@@ -95,6 +95,7 @@ static void init_named(struct dofi_ia *ia)
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
 	strcpy(named->mr_cached, "FALSE"); /* until we know better */
+	strcpy(named->atomics, notes);	   /* as well */
 	named->count = 0;
 	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
 	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
@@ -114,8 +115,8 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_PORT_STATUS", "ACTIVE"); /* a link that is down is not selected */
 	name_attr(named, "DAT_IB_PORT_NUMBER", "UNKNOWN");
 	name_attr(named, "DAT_EXTENSION_INTERFACE", extensions);
-	name_attr(named, "DAT_IB_FETCH_AND_ADD", notes);
-	name_attr(named, "DAT_IB_CMP_AND_SWAP", notes);
+	name_attr(named, "DAT_IB_FETCH_AND_ADD", named->atomics);
+	name_attr(named, "DAT_IB_CMP_AND_SWAP", named->atomics);
 	name_attr(named, "DAT_IB_IMMED_DATA", DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
 	name_attr(named, "DAT_IB_UD", "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);

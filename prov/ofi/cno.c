@@ -101,6 +101,22 @@ void dofi_cno_run_due(struct dofi_ia *ia)
 	dofi_unlock(&ia->obj_lock);
 }
 
+void dofi_cno_stay(struct dofi_ia *ia)
+{
+	dofi_lock(&ia->obj_lock);
+	ia->nstaying++;
+	dofi_unlock(&ia->obj_lock);
+}
+
+/* Under the lock: when it is free the IA may go. */
+void dofi_cno_go(struct dofi_ia *ia)
+{
+	dofi_lock(&ia->obj_lock);
+	ia->nstaying--;
+	dofi_wait_ring(ia, &ia->agents_bell);
+	dofi_unlock(&ia->obj_lock);
+}
+
 void dofi_cno_await_agents(struct dofi_ia *ia)
 {
 	uint32_t seen;
@@ -109,7 +125,7 @@ void dofi_cno_await_agents(struct dofi_ia *ia)
 	for (;;) {
 		seen = atomic_load(&ia->agents_bell);
 		dofi_lock(&ia->obj_lock);
-		none = dofi_list_empty(&ia->agent_calls);
+		none = dofi_list_empty(&ia->agent_calls) && !ia->nstaying;
 		dofi_unlock(&ia->obj_lock);
 		if (none)
 			return;
@@ -158,8 +174,10 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 		return DOFI_BAD_HANDLE(CNO);
 	if (!agent_ok(&agent))
 		return DOFI_BAD_ARG(2);
-	/* What was triggered before is still the former agent's. */
+	/* What was triggered before is still the former agent's, who may free the CNO. */
 	dofi_cno_run_agents(cno->obj.ia);
+	if (!dofi_obj_is(cno, DAT_HANDLE_TYPE_CNO))
+		return DOFI_BAD_HANDLE(CNO);
 	dofi_lock(&cno->lock);
 	set_agent(cno, agent);
 	dofi_unlock(&cno->lock);
@@ -414,16 +432,20 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 {
 	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
+	struct dofi_ia *ia;
 	bool waited;
 
 	if (!cno)
 		return DOFI_BAD_HANDLE(CNO);
+	ia = cno->obj.ia;
 	dofi_lock(&cno->lock);
 	waited = cno->waiters > 0;
 	dofi_unlock(&cno->lock);
 	if (waited || !dofi_obj_retire(&cno->obj, true))
 		return DOFI_BAD_STATE(CNO_IN_USE);
+	dofi_cno_stay(ia);
 	dofi_cno_destroy(cno);
+	dofi_cno_go(ia);
 	return DAT_SUCCESS;
 }
 

@@ -63,7 +63,14 @@ void dofi_cno_mute(struct dofi_cno *cno);
 
 /* Is the calling thread inside an agent of the IA? */
 bool dofi_cno_in_agent(struct dofi_ia *ia);
-/* Returns when no agent of the IA is running; no lock held, and not from inside one. */
+/*
+ * An agent may close the IA whose call runs it. Mostly that was the call's last deed; one that goes on with the IA says so, and
+ * then that it has done. No lock held.
+ */
+void dofi_cno_stay(struct dofi_ia *ia);
+void dofi_cno_go(struct dofi_ia *ia);
+
+/* Returns when no agent of the IA is running and no call stays; no lock held, and not from inside one. */
 void dofi_cno_await_agents(struct dofi_ia *ia);
 
 /*

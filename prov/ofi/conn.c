@@ -186,6 +186,8 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	}
 	if (ep->letters)
 		msg->flags |= DOFI_MSG_F_LETTERS;
+	if (conn->ia->does_atomics)
+		msg->flags |= DOFI_MSG_F_ATOMICS;
 	dofi_lock(&ep->lock);
 	msg->data = dofi_credit_start(ep);
 	dofi_unlock(&ep->lock);
@@ -274,6 +276,64 @@ static void last_word(struct dofi_conn *conn)
 	lost(conn, conn->bye == DOFI_REASON_DISCONNECT, 0);
 }
 
+/* --- how long the accepting side waits for the data path --- */
+
+/* At most: the request or the greeting comes, the fabric's word, the peer's. */
+#define STEPS_OF_ONE 3
+
+static uint64_t handshake_ns(const struct dofi_ia *ia)
+{
+	return ia->params.handshake_ms * 1000000u;
+}
+
+void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_phase phase)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+
+	cm->nlinking -= conn->phase == DOFI_CONN_LINKING;
+	cm->nlinking += phase == DOFI_CONN_LINKING;
+	conn->phase = phase;
+}
+
+void dofi_conn_proceeds(struct dofi_conn *conn)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+
+	if (conn->phase != DOFI_CONN_LINKING)
+		return;
+	cm->steps++;
+	cm->last_step = dofi_now();
+}
+
+/*
+ * The fabric makes one connection after the other, and in a burst it may be long before it comes to this one: so the limit counts
+ * from the last step that it made with any. But what never comes is not kept for ever by the others' steps: when its time is over
+ * for the first time, those that wait with it may all be made before it, and no more.
+ */
+static bool begins_anew(struct dofi_conn *conn)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+	uint64_t limit = cm->last_step + handshake_ns(conn->ia);
+
+	if (!conn->patient)
+		conn->patience = cm->steps + STEPS_OF_ONE * cm->nlinking;
+	conn->patient = true;
+	if ((int32_t)(conn->patience - cm->steps) <= 0 || limit <= dofi_now())
+		return false;
+	dofi_timer_set(conn->ia, &conn->timer, limit);
+	return true;
+}
+
+static void handshake_timeout(struct dofi_conn *conn)
+{
+	if (begins_anew(conn))
+		return;
+	DOFI_LOG_I("%s: giving up a connection that was accepted, its data path did not come up in time",
+		   conn->ia->name);
+	/* Not every fabric tells the peer. */
+	dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+}
+
 static void conn_timeout(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
@@ -283,6 +343,8 @@ static void conn_timeout(struct dofi_timer *timer)
 	} else if (conn->active && conn->phase != DOFI_CONN_UP) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+	} else if (conn->phase == DOFI_CONN_LINKING && !conn->path_lost) {
+		handshake_timeout(conn);
 	} else {
 		last_word(conn);
 	}
@@ -393,7 +455,7 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 	learn(conn, msg);
 	conn->token = msg->token;
 	set_private(conn, msg->private_data, msg->private_size);
-	conn->phase = DOFI_CONN_LINKING;
+	dofi_conn_enter(conn, DOFI_CONN_LINKING);
 	ret = conn->ia->trans->connect(conn);
 	if (ret) {
 		DOFI_LOG_W("%s: can't connect the data path: %s%s", conn->ia->name,
@@ -498,12 +560,12 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 		ep->remote_addr = conn->chan->peer.addr;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_unlock(&ep->lock);
-	conn->phase = DOFI_CONN_LINKING;
+	dofi_conn_enter(conn, DOFI_CONN_LINKING);
 	if (!conn->chan) {
 		lost(conn, true, 0); /* the connector left while the CR was undecided */
 		return 0;
 	}
-	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + conn->ia->params.handshake_ms * 1000000u);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
 	ret = conn->ia->trans->expect(conn);
 	if (ret) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
@@ -537,6 +599,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 		.mail_context = conn->peer_mail,
 		.letters = conn->peer_flags & DOFI_MSG_F_LETTERS,
+		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
 	};
 	ep->conn_id = conn->id;
 	if (conn->ia->grants == DOFI_GRANTS_WRITTEN && (conn->peer_flags & DOFI_MSG_F_WORD)) {
@@ -568,7 +631,8 @@ void dofi_conn_established(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!conn || conn->phase != DOFI_CONN_LINKING || conn->ending)
 		return;
-	conn->phase = DOFI_CONN_UP;
+	dofi_conn_proceeds(conn);
+	dofi_conn_enter(conn, DOFI_CONN_UP);
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
 	dofi_credit_open(ep);
@@ -598,6 +662,7 @@ static void establish_when_complete(struct dofi_conn *conn)
 void dofi_conn_path_up(struct dofi_conn *conn)
 {
 	conn->path_up = true;
+	dofi_conn_proceeds(conn);
 	dofi_wait_kick(conn->ia); /* as above: some fabrics add the descriptor only now */
 	establish_when_complete(conn);
 }
@@ -615,6 +680,7 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 		return;
 	}
 	/* Disconnected or broken? The control channel knows. */
+	conn->path_lost = true;
 	dofi_lock(&conn->ep->lock);
 	conn->ep->path_up = false;
 	dofi_unlock(&conn->ep->lock);

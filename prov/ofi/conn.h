@@ -32,6 +32,7 @@ struct dofi_conn {
 	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
 	bool watched;	     /* it ends, and completions bring that about */
+	bool path_lost;	     /* it was up; the last word is waited for */
 	bool leaving;	     /* we are in DISCONNECT_PENDING and said so */
 	bool peer_leaving;
 	bool peer_no_recv;	/* peer in DISCONNECT_PENDING with no receive posted... */
@@ -53,6 +54,8 @@ struct dofi_conn {
 	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq, peer_mail;
 	uint16_t peer_flags;
 	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
+	bool patient;		 /* that limit was over once; it begins anew... */
+	uint32_t patience;	 /* ...until cm.steps is this */
 	struct dofi_work work;	 /* runs the end */
 	uint32_t end_event;	 /* DAT_CONNECTION_EVENT_*; 0: none */
 	uint8_t end_status;	 /* for the first unfinished request */
@@ -133,6 +136,8 @@ void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg);
 /* The endpoint takes receives: those posted so far are handed down. */
 void dofi_conn_path_made(struct dofi_conn *conn);
 void dofi_conn_path_up(struct dofi_conn *conn);
+/* The fabric got on with an accepted connection, though its path is not up yet: the peer's request came, or its greeting. */
+void dofi_conn_proceeds(struct dofi_conn *conn);
 void dofi_conn_path_down(struct dofi_conn *conn, int err); /* 0: orderly end of the data path */
 struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token); /* a passive one that waits for its path */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "conn_end.h"
 
-#include "conn.h"
 #include "evd.h"
 #include "ia.h"
 #include "misfit.h"
@@ -53,7 +52,7 @@ static void shut(struct dofi_conn *conn)
 	/* What arrived before the end is delivered first, while the EP still counts as connected. */
 	if (phase == DOFI_CONN_UP)
 		dofi_engine_drain_cq(conn->ia);
-	conn->phase = DOFI_CONN_OVER;
+	dofi_conn_enter(conn, DOFI_CONN_OVER);
 	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
 	dofi_lock(&ep->lock);
 	ep->path_up = false;

@@ -8,11 +8,7 @@
 #ifndef DOFI_CONN_END_H
 #define DOFI_CONN_END_H
 
-#include <stdint.h>
-
-struct dofi_conn;
-struct dofi_ep;
-struct dofi_work;
+#include "conn.h"
 
 /* conn->work: carries out the end that was decided. */
 void dofi_conn_run_end(struct dofi_work *work);
@@ -21,6 +17,7 @@ void dofi_conn_run_end(struct dofi_work *work);
 void dofi_conn_part(struct dofi_conn *conn);
 
 /* conn.c: what the end needs of it. */
+void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_phase phase);
 void dofi_conn_free(struct dofi_conn *conn);
 void dofi_conn_event(struct dofi_ep *ep, uint32_t number, uint32_t private_size);
 

@@ -61,7 +61,8 @@ static DAT_RETURN find_or_refuse(DAT_HANDLE handle, struct counters *c)
 
 	if (find(handle, c)) {
 		dofi_engine_poll(((const struct dofi_obj *)handle)->ia); /* what is complete counts */
-		return DAT_SUCCESS;
+		if (find(handle, c)) /* no agent has freed it */
+			return DAT_SUCCESS;
 	}
 	/* Good handles of other kinds have no counters, bad ones are bad. */
 	return dofi_obj_type(handle, &type) ? DOFI_BAD_ARG(1) : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);

@@ -42,6 +42,12 @@ struct dofi_ctx {
 	uint16_t pz;
 };
 
+/* Where the fabric finds what DAT programs have at this address. */
+static inline uint64_t dofi_ctx_target(const struct dofi_ctx *ctx, uint64_t address)
+{
+	return address - ctx->base + ctx->address;
+}
+
 /* The owner's side of an entry: what local translation needs. */
 struct dofi_ctx_local {
 	struct dofi_lmr *lmr; /* NULL for RMRs and free entries */

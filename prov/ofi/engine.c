@@ -310,9 +310,9 @@ int dofi_engine_catch_up(struct dofi_ia *ia)
 {
 	int n;
 
-	dofi_engine_enter(ia);
+	dofi_lock(&ia->engine.lock);
 	n = dofi_engine_round(ia, false);
-	dofi_engine_leave(ia);
+	dofi_unlock(&ia->engine.lock);
 	return n;
 }
 

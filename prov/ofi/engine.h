@@ -98,7 +98,10 @@ void dofi_engine_poll(struct dofi_ia *ia);
 /* The same on behalf of the taker. True: its event is filled, and in no ring. */
 bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker);
 
-/* The same for a call that needs to know what is complete by now: waits for another thread's round. Events handled. */
+/*
+ * The same for a call that needs to know what is complete by now: waits for another thread's round. Agents that are due then the
+ * caller has to run, last of all. Events handled.
+ */
 int dofi_engine_catch_up(struct dofi_ia *ia);
 
 /* One round with engine.lock held: CQ, deferred work, timers; with `all` also EQ, sockets. Events handled. */

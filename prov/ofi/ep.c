@@ -300,9 +300,20 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_E
 
 /* --- dat_ep_query --- */
 
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+/* With what is complete by now. NULL when the handle is none, or an agent that ran meanwhile has freed it. */
+static struct dofi_ep *up_to_date(DAT_EP_HANDLE handle)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep)
+		return NULL;
+	dofi_engine_poll(ep->obj.ia);
+	return DOFI_OBJ(handle, EP);
+}
+
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = up_to_date(handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
@@ -310,7 +321,6 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
-	dofi_engine_poll(ep->obj.ia);
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_obj_ia_handle(&ep->obj);
 	dofi_lock(&ep->lock);
@@ -500,11 +510,10 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *req_idle)
 {
-	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_ep *ep = up_to_date(handle);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_engine_poll(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (state)
 		*state = ep->state;
@@ -518,12 +527,11 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 
 DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_COUNT *span)
 {
-	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_ep *ep = up_to_date(handle);
 	DAT_COUNT n;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_engine_poll(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	n = (DAT_COUNT)dofi_ring_count(&ep->recv);
 	dofi_unlock(&ep->lock);

@@ -184,6 +184,7 @@ struct dofi_peer_ep {
 	bool has_word;		/* ...and wants to be told by writes into its word */
 	bool wants_solicited;	/* notifies by the Send's solicited flag */
 	bool letters;		/* takes them */
+	bool atomics;		/* its device does atomic operations */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;

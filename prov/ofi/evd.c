@@ -503,12 +503,16 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+	struct dofi_ia *ia;
 
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	ia = evd->obj.ia;
 	if (!dofi_obj_retire(&evd->obj, true))
 		return DOFI_BAD_STATE(EVD_IN_USE);
+	dofi_cno_stay(ia);
 	dofi_evd_destroy(evd);
+	dofi_cno_go(ia);
 	return DAT_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "ia.h"
 
+#include "atomics.h"
 #include "cno.h"
 #include "ep.h"
 #include "error.h"
@@ -292,6 +293,7 @@ static const struct step {
 } steps[] = {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
+	{"looking at atomic operations", dofi_atomics_look, NULL},
 	{"opening the event queue", open_eq, close_eq},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
@@ -670,9 +672,10 @@ static void tear_down(struct dofi_ia *ia)
 		dofi_cno_flush(obj);
 		dofi_cno_destroy(obj);
 	}
+	dofi_cno_await_agents(ia);
+	/* Last: a call that stayed may have had an LMR of it. */
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
-	dofi_cno_await_agents(ia);
 	go_down(ia, NSTEPS);
 }
 

@@ -64,7 +64,7 @@ struct dofi_scratch {
 struct dofi_named {
 	DAT_NAMED_ATTR list[32];
 	uint32_t count;
-	char mtu[12], mr_cached[8];
+	char mtu[12], mr_cached[8], atomics[8];
 	struct dofi_facts facts;
 };
 
@@ -83,6 +83,8 @@ struct dofi_ia {
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
+	bool has_atomics;    /* the device does them, here and, where a peer says so, at its end */
+	bool does_atomics;   /* it does them for peers */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
 	bool moves_alone;    /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
@@ -133,6 +135,7 @@ struct dofi_ia {
 	uint32_t next_pz, next_srq;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
+	uint32_t nstaying; /* calls that go on with the IA after they have run agents; guarded by obj_lock */
 	_Atomic uint32_t agents_bell;
 
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */

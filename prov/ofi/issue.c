@@ -79,6 +79,8 @@ static bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const st
 {
 	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 
+	if (dofi_op_is_atomic(wr->op))
+		need = DOFI_MEM_PRIV_REMOTE_ATOMIC;
 	return (ctx->privileges & need) && ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) && wr->raddr >= ctx->base &&
 	       wr->length <= ctx->length && wr->raddr - ctx->base <= ctx->length - wr->length;
 }
@@ -92,7 +94,8 @@ static bool is_grave(const struct dofi_ctx *ctx)
 	return ctx->context && !ctx->privileges;
 }
 
-enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+/* The peer's entry of the context is here, and allows it. */
+DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
 
@@ -105,10 +108,34 @@ enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 	}
 	if (!allowed(ep, wr, ctx))
 		return DOFI_REFUSED; /* and so it stays, until the failure has its turn */
-	wr->faddr = wr->raddr - ctx->base + ctx->address;
+	return DOFI_GO;
+}
+
+enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	enum dofi_verdict verdict = look_up(ep, wr);
+
+	if (verdict != DOFI_GO)
+		return verdict;
+	wr->faddr = dofi_ctx_target(ctx, wr->raddr);
 	wr->rkey = ctx->key;
 	wr->resolved = true;
 	return DOFI_GO;
+}
+
+/* Where a device does it: the operands have the place of what dofi_issue_resolve finds, which is looked up when it starts. */
+static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	enum dofi_verdict verdict;
+
+	if (!ep->peer.atomics)
+		return DOFI_REFUSED;
+	verdict = look_up(ep, wr);
+	if (verdict == DOFI_GO && dofi_ctx_target(ctx, wr->raddr) % sizeof(uint64_t))
+		return DOFI_REFUSED;
+	return verdict;
 }
 
 /* The peer's mailbox is an entry of its table, too. */
@@ -151,6 +178,8 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 
 		if (verdict != DOFI_GO)
 			return verdict;
+	} else if (dofi_op_is_atomic(wr->op)) {
+		return native_atomic_may_start(ep, wr);
 	}
 	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
 		return DOFI_WAIT;

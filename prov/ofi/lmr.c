@@ -2,6 +2,7 @@
 #include "mem.h"
 
 #include "chan.h"
+#include "cno.h"
 #include "cookie.h"
 #include "error.h"
 #include "ia.h"
@@ -278,11 +279,14 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 {
 	struct dofi_lmr *lmr = DOFI_OBJ(handle, LMR);
 	DAT_RMR_CONTEXT exposed;
+	struct dofi_ia *ia;
 
 	if (!lmr)
 		return DOFI_BAD_HANDLE(LMR);
+	ia = lmr->obj.ia;
 	if (!dofi_obj_retire(&lmr->obj, true))
 		return DOFI_BAD_STATE(LMR_IN_USE);
+	dofi_cno_stay(ia);
 	exposed = rmr_context_of(lmr);
 	release_context(lmr);
 	/*
@@ -290,8 +294,9 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 	 * clear reason.
 	 */
 	if (exposed)
-		dofi_chan_invalidate(lmr->obj.ia, exposed);
+		dofi_chan_invalidate(ia, exposed);
 	dofi_lmr_destroy(lmr);
+	dofi_cno_go(ia);
 	return DAT_SUCCESS;
 }
 

@@ -18,7 +18,7 @@
  * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a
  * provider that pins it for writing would refuse it.
  */
-static uint64_t access_bits(DAT_MEM_PRIV_FLAGS privileges)
+static uint64_t access_bits(const struct dofi_ia *ia, DAT_MEM_PRIV_FLAGS privileges)
 {
 	uint64_t access = FI_SEND | FI_WRITE;
 
@@ -28,6 +28,9 @@ static uint64_t access_bits(DAT_MEM_PRIV_FLAGS privileges)
 		access |= FI_REMOTE_READ;
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
+	/* For libfabric the right to write is that to do atomic operations; elsewhere these are the library's. */
+	if (ia->does_atomics && (privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC))
+		access |= FI_RECV | FI_READ | FI_REMOTE_WRITE;
 	return access;
 }
 
@@ -82,7 +85,7 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 	int ret;
 
 	dofi_lock(&ia->mr_lock);
-	ret = fi_mr_reg(ia->domain, buf, length, access_bits(privileges), 0, wanted_key, 0, &mr,
+	ret = fi_mr_reg(ia->domain, buf, length, access_bits(ia, privileges), 0, wanted_key, 0, &mr,
 			NULL);
 	dofi_unlock(&ia->mr_lock);
 	if (ret)

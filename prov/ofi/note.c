@@ -27,7 +27,7 @@ uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint
 
 bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
 {
-	return op == DOFI_OP_WRITE_IMM && ia->has_immediates;
+	return dofi_op_is_atomic(op) ? ia->has_atomics : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
 
 /* --- mailboxes --- */
@@ -152,9 +152,23 @@ static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 	return wr->length ? ep->obj.ia->trans->write_noted(ep, wr, word) : 0;
 }
 
+/* The device writes the old value to the request's segment; it goes as a read goes. */
+static ssize_t start_native_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	ssize_t ret = ep->obj.ia->trans->atomic(ep, wr, dofi_ctx_target(ctx, wr->raddr), ctx->key);
+
+	ep->reads += !ret;
+	return ret;
+}
+
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	ssize_t ret = ep->obj.ia->trans->write_immediate(ep, wr, *dofi_wr_immediate(&ep->req, wr));
+	ssize_t ret;
+
+	if (dofi_op_is_atomic(wr->op))
+		return start_native_atomic(ep, wr);
+	ret = ep->obj.ia->trans->write_immediate(ep, wr, *dofi_wr_immediate(&ep->req, wr));
 
 	if (ret)
 		return ret;
@@ -233,11 +247,17 @@ bool dofi_note_outstanding(const struct dofi_wr *wr)
 		return false; /* its parts are */
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return wr->step > STEP_DATA && wr->length && !wr->written;
-	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND && !dofi_op_is_atomic(wr->op);
+	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep->obj.ia, wr->op))
+		return false;
+	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
 }
 
-bool dofi_note_written(struct dofi_wr *wr)
+bool dofi_note_completed(struct dofi_wr *wr)
 {
+	if (wr->op != DOFI_OP_WRITE_IMM) {
+		wr->ep->reads -= dofi_op_is_atomic(wr->op);
+		return true;
+	}
 	wr->written = true;
 	return wr->step >= STEP_END;
 }

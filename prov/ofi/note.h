@@ -80,8 +80,8 @@ bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
 /* Starts the request at the issue index, from the step where the fabric had no room; as trans->send. ep->lock held. */
 ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr);
 
-/* The write of an operation with several steps is complete: true when nothing else is to come. ep->lock held. */
-bool dofi_note_written(struct dofi_wr *wr);
+/* The fabric has completed such an operation, or its write of several steps: true when nothing else is to come. ep->lock held. */
+bool dofi_note_completed(struct dofi_wr *wr);
 
 /* The fabric has a part of this work request whose completion is to come. */
 bool dofi_note_outstanding(const struct dofi_wr *wr);

@@ -183,7 +183,7 @@ static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 
 DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
-	dofi_unlock(&ep->lock);
+	leave(ep);
 	return why;
 }
 

@@ -4,7 +4,8 @@
 #include "evd.h"
 #include "ia.h"
 
-static DAT_RETURN psp_create(struct dofi_ia *ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle,
+/* *qual_p: 0, or what it shall be. */
+static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd_handle,
 			     DAT_PSP_FLAGS flags, struct dofi_sp **sp_p)
 {
 	struct dofi_evd *evd = dofi_sp_evd(ia, evd_handle);
@@ -16,8 +17,9 @@ static DAT_RETURN psp_create(struct dofi_ia *ia, uint64_t conn_qual, DAT_EVD_HAN
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DOFI_BAD_ARG(4);
 	dofi_engine_enter(ia);
-	ret = dofi_sp_new(ia, evd, conn_qual, false, &sp);
+	ret = dofi_sp_new(ia, evd, *qual_p, false, &sp);
 	if (ret == DAT_SUCCESS) {
+		*qual_p = sp->conn_qual; /* while it is there: agents come next */
 		sp->psp_flags = flags;
 		dofi_obj_publish(&sp->obj, DAT_HANDLE_TYPE_PSP);
 		*sp_p = sp;
@@ -39,7 +41,7 @@ DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_
 		return DOFI_BAD_ARG(5);
 	if (!qual)
 		return DOFI_BAD_ARG(2);
-	ret = psp_create(ia, qual, evd, flags, &sp);
+	ret = psp_create(ia, &qual, evd, flags, &sp);
 	if (ret == DAT_SUCCESS) {
 		DOFI_COUNT_SHARED(ia, IA_PSP_CREATE);
 		*psp = sp;
@@ -51,6 +53,7 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT
 			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
+	DAT_CONN_QUAL chosen = 0;
 	struct dofi_sp *sp;
 	DAT_RETURN ret;
 
@@ -60,10 +63,10 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, DAT
 		return DOFI_BAD_ARG(2);
 	if (!psp)
 		return DOFI_BAD_ARG(5);
-	ret = psp_create(ia, 0, evd, flags, &sp);
+	ret = psp_create(ia, &chosen, evd, flags, &sp);
 	if (ret == DAT_SUCCESS) {
 		DOFI_COUNT_SHARED(ia, IA_PSP_CREATE_ANY);
-		*qual = sp->conn_qual;
+		*qual = chosen;
 		*psp = sp;
 	}
 	return ret;

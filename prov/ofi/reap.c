@@ -346,7 +346,7 @@ static void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	ep->writes -= wr->op == DOFI_OP_WRITE;
 	if (DOFI_UNLIKELY(err))
 		failed(ep, wr, err);
-	else if (wr->op != DOFI_OP_WRITE_IMM || dofi_note_written(wr))
+	else if (!dofi_op_is_noted(wr->op) || dofi_note_completed(wr))
 		wr->state = DOFI_WR_DONE;
 	release(ep, &ep->req, ep->req_evd);
 }

@@ -2,6 +2,7 @@
 #include "rma.h"
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
 /* A read that is not to overtake what was written, or read, before it. */
@@ -90,6 +91,29 @@ ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t da
 	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
 		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey, wr);
 	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
+}
+
+ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
+{
+	const struct fi_ioc operand = {&wr->faddr, 1}, compare = {&wr->rkey, 1};
+	const struct fi_rma_ioc target = {.addr = raddr, .count = 1, .key = rkey};
+	struct fi_ioc result = {wr->iov[0].iov_base, 1};
+	void **desc = dofi_wr_desc(&ep->req, wr), *none = NULL; /* the operands go with the request */
+	const struct fi_msg_atomic msg = {
+		.msg_iov = &operand,
+		.desc = &none,
+		.iov_count = 1,
+		.addr = ep->dest,
+		.rma_iov = &target,
+		.rma_iov_count = 1,
+		.datatype = FI_UINT64,
+		.op = wr->op == DOFI_OP_FETCH_ADD ? FI_SUM : FI_CSWAP,
+		.context = wr,
+	};
+
+	if (wr->op == DOFI_OP_FETCH_ADD)
+		return fi_fetch_atomicmsg(ep->fep, &msg, &result, desc, 1, FI_COMPLETION);
+	return fi_compare_atomicmsg(ep->fep, &msg, &compare, &none, 1, &result, desc, 1, FI_COMPLETION);
 }
 
 ssize_t dofi_rma_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)

@@ -2,6 +2,7 @@
 #include "mem.h"
 
 #include "chan.h"
+#include "cno.h"
 #include "error.h"
 #include "ia.h"
 
@@ -87,14 +88,18 @@ void dofi_rmr_destroy(struct dofi_rmr *rmr)
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(handle, RMR);
+	struct dofi_ia *ia;
 	uint32_t context;
 
 	if (!rmr || !dofi_obj_retire(&rmr->obj, false))
 		return DOFI_BAD_HANDLE(RMR);
+	ia = rmr->obj.ia;
+	dofi_cno_stay(ia);
 	context = unbind(rmr);
 	if (context)
-		dofi_chan_invalidate(rmr->obj.ia, context);
+		dofi_chan_invalidate(ia, context);
 	dofi_rmr_destroy(rmr);
+	dofi_cno_go(ia);
 	return DAT_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include "absent.h"
 #include "addr.h"
+#include "atomics.h"
 #include "log.h"
 #include "netdev.h"
 #include "nic.h"
@@ -425,6 +426,42 @@ static void choose_device(struct search *s)
 	s->best = equals[dofi_nic_choose(s->params, equals, n, s->nic)];
 }
 
+/* --- atomic operations --- */
+
+static bool same_address(const struct fi_info *a, const struct fi_info *b)
+{
+	return a->src_addrlen == b->src_addrlen && (!a->src_addrlen || !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
+}
+
+static const struct fi_info *find_same(const struct fi_info *list, const struct fi_info *as)
+{
+	for (; list; list = list->next)
+		if (!strcmp(domain_of(list), domain_of(as)) && same_address(list, as))
+			return list;
+	return NULL;
+}
+
+/* What was chosen, with atomic operations where they are worth something; else as it is. */
+static void add_atomics(struct search *s, struct fi_info **info_p)
+{
+	const struct row *row = s->best_row;
+	struct fi_info *hints, *list = NULL, *with;
+
+	if (!dofi_atomics_wanted(*info_p))
+		return;
+	hints = hints_for(s, row->ep_type, row->caps | FI_ATOMIC, row->mode, row->mr_mode);
+	if (!hints)
+		return;
+	query(hints, s->has_addr ? s->params->addr : NULL, &list);
+	fi_freeinfo(hints);
+	with = find_same(list, *info_p) ? fi_dupinfo(find_same(list, *info_p)) : NULL;
+	fi_freeinfo(list);
+	if (!with)
+		return;
+	fi_freeinfo(*info_p);
+	*info_p = with;
+}
+
 /* --- report --- */
 
 static void put_refusals(const struct search *s, FILE *out)
@@ -590,6 +627,7 @@ static int search_best(struct search *s, struct fi_info **info_p)
 	*info_p = fi_dupinfo(s->best);
 	if (!*info_p)
 		return -FI_ENOMEM;
+	add_atomics(s, info_p);
 	report_choice(s);
 	return 0;
 }

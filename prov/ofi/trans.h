@@ -55,6 +55,11 @@ struct dofi_trans_ops {
 	ssize_t (*write_noted)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
 	/* Where ia->has_immediates: a write that takes a receive of the peer and brings it the value. */
 	ssize_t (*write_immediate)(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value);
+	/*
+	 * Where ia->has_atomics: the device does what wr says, whose operands are in faddr and rkey, at raddr, and puts the old
+	 * value into its segment.
+	 */
+	ssize_t (*atomic)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey);
 	/* A write that is sent at once and never completes here: the record may be gone on return. */
 	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data);
 	/* A message for the peer's receives of its library, sent at once; NULL: there are none. See letter.h. */

@@ -223,6 +223,8 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		ret = set_up_endpoint(conn, fep);
 	if (!ret)
 		ret = fi_accept(conn->fep, NULL, 0);
+	if (!ret)
+		dofi_conn_proceeds(conn);
 	fi_freeinfo(entry->info);
 	if (ret) {
 		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
@@ -552,6 +554,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.grant = msg_grant,
 	.write_noted = dofi_rma_write_noted,
 	.write_immediate = msg_write_immediate,
+	.atomic = dofi_rma_atomic,
 	.note = dofi_rma_note,
 	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,

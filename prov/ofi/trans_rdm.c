@@ -374,6 +374,7 @@ static void greeted(struct dofi_ia *ia, uint32_t number)
 		dofi_conn_path_up(conn);
 	} else {
 		conn->greets = true;
+		dofi_conn_proceeds(conn);
 		greet(conn);
 	}
 }

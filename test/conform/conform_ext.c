@@ -52,10 +52,15 @@ static bool is_offered(const char *attr)
 	return !strcmp(named(&us->on->provider, attr), "TRUE");
 }
 
-/* Those have everything; InfiniBand has immediate data of its own. */
-static bool notes_are_offered(void)
+static bool atomics_are_offered(void)
 {
 	return is_offered(DAT_IB_ATTR_FETCH_AND_ADD);
+}
+
+/* Those have everything; InfiniBand has immediate data and atomic operations of its own. */
+static bool notes_are_offered(void)
+{
+	return atomics_are_offered() && strcmp(named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
 }
 
 static bool immediates_are_offered(void)
@@ -66,6 +71,12 @@ static bool immediates_are_offered(void)
 #define NEEDS_NOTES                          \
 	do {                                 \
 		if (!notes_are_offered())    \
+			return;              \
+	} while (0)
+
+#define NEEDS_ATOMICS                        \
+	do {                                 \
+		if (!atomics_are_offered())  \
 			return;              \
 	} while (0)
 
@@ -320,7 +331,7 @@ START_TEST(LMR_030_043_zero_based_regions)
 	ck_assert(t_is_filled(ours.mem + 192, 64, 1));
 	segment = zero_seg(&ours, 193, 64);
 	t_bad_arg(dat_ep_post_send(us->ep, 1, &segment, COOKIE(1), NO_FLAGS));
-	if (notes_are_offered()) {
+	if (atomics_are_offered()) {
 		remote = t_remote(theirs.rmr_context, 8, 8);
 		segment = zero_seg(&ours, 0, 8);
 		memset(theirs.mem + 8, 0, 8);
@@ -452,8 +463,8 @@ START_TEST(HND_023_attributes_name_the_extensions)
 	ck_assert_int_eq(us->on->attr.extension_supported, DAT_EXTENSION_IB);
 	ck_assert_int_eq(us->on->attr.extension_version, DAT_IB_EXTENSION_VERSION);
 	ck_assert_str_eq(named(attr, "DAT_EXTENSION_INTERFACE"), "TRUE");
-	ck_assert_str_eq(named(attr, DAT_IB_ATTR_CMP_AND_SWAP), notes_are_offered() ? "TRUE" : "FALSE");
-	if (notes_are_offered())
+	ck_assert_str_eq(named(attr, DAT_IB_ATTR_CMP_AND_SWAP), atomics_are_offered() ? "TRUE" : "FALSE");
+	if (atomics_are_offered())
 		ck_assert(immediates_are_offered());
 	else
 		ck_assert_str_eq(named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
@@ -478,6 +489,8 @@ START_TEST(HND_023_what_is_not_offered)
 	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS, DAT_TRUE, remote.rmr_context));
 	if (!immediates_are_offered())
 		t_unsupported(dat_ib_post_rdma_write_immed(us->ep, 1, &local, COOKIE(1), &remote, 1, NO_FLAGS));
+	if (atomics_are_offered())
+		return;
 	t_unsupported(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
 	t_unsupported(dat_ib_post_cmp_and_swap(us->ep, 1, 2, &local, COOKIE(1), &remote, NO_FLAGS));
 }
@@ -634,7 +647,7 @@ static DAT_RETURN swap(const struct t_end *end, uint64_t compare, uint64_t value
 
 START_TEST(HND_023_fetch_and_add)
 {
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(1000);
 	t_ok(add(us, 0, 5, 1, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
@@ -649,7 +662,7 @@ END_TEST
 
 START_TEST(HND_023_cmp_and_swap)
 {
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(7);
 	t_ok(swap(us, 8, 100, 1)); /* another value: left alone */
 	expect_extended(us->request_evd, us->ep, DAT_IB_CMP_AND_SWAP, DAT_IB_DTO_CMP_SWAP, 1, 8, 0);
@@ -664,7 +677,7 @@ END_TEST
 
 START_TEST(HND_023_atomic_operations_in_a_row)
 {
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(0);
 	for (uint64_t i = 0; i < 100; i++)
 		t_ok(add(us, 8 * i, 1, i, i == 99 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
@@ -682,7 +695,7 @@ START_TEST(HND_023_atomic_operations_keep_their_place)
 	uint64_t mine = 50;
 	DAT_RMR_TRIPLET from;
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(1);
 	from = t_remote_seg(&counter, 0, 8);
 	memcpy(us->buf.mem + 64, &mine, 8);
@@ -705,7 +718,7 @@ START_TEST(HND_023_atomic_operations_need_the_privilege)
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8), longer = t_seg(&us->buf, 0, 16);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8), shorter = t_remote_seg(&peer->buf, 0, 4);
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	t_bad_arg(dat_ib_post_fetch_and_add(us->ep, 1, &longer, COOKIE(1), &remote, NO_FLAGS));
 	t_bad_arg(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &shorter, NO_FLAGS));
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
@@ -720,7 +733,7 @@ START_TEST(HND_023_atomic_operation_on_an_odd_address)
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_TRIPLET remote;
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(0);
 	remote = t_remote_seg(&counter, 4, 8);
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
@@ -734,7 +747,7 @@ START_TEST(HND_023_both_sides_add_while_both_sleep)
 	DAT_RMR_TRIPLET remote;
 	DAT_LMR_TRIPLET local = t_seg(&peer->buf, 0, 8);
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(0);
 	t_buf_new(&mine, us->on->ia, us->on->pz, 64,
 		  (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
@@ -759,7 +772,7 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 	DAT_RMR_HANDLE rmr = rmr_of_ep(peer);
 	DAT_RMR_TRIPLET remote = t_remote(bound(rmr, peer, 64, atomic), (uintptr_t)peer->buf.mem, 8);
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(1), &remote, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
 	ck_assert_uint_eq(word_at(peer->buf.mem), 3);
@@ -774,7 +787,7 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 {
 	DAT_CLOSE_FLAGS how = _i ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG;
 
-	NEEDS_NOTES;
+	NEEDS_ATOMICS;
 	counter_new(0);
 	for (int round = 0; round < 4; round++) {
 		uint64_t before = word_at(counter.mem), good = 0;

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "fault.h"
 
@@ -146,6 +147,60 @@ START_TEST(on_a_waiting_thread)
 }
 END_TEST
 
+/* --- in the middle of a call that waits for a peer --- */
+
+static void answer_no_more(struct t_peer *self)
+{
+	struct t_end end;
+
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(self), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_peer_tell(self, 1);
+	t_peer_hear(self); /* until it is killed */
+}
+
+static _Atomic pid_t freer;
+static DAT_LMR_HANDLE exposed;
+
+/* A context that peers may use is forgotten by all of them before the call returns. */
+static void *free_lmr(void *arg)
+{
+	freer = gettid();
+	t_ok(dat_lmr_free(exposed));
+	return arg;
+}
+
+START_TEST(inside_a_call_that_goes_on)
+{
+	int err = t_capture(STDERR_FILENO);
+	unsigned char mem[64];
+	struct t_peer peer;
+	struct t_end end;
+	pthread_t thread;
+
+	t_peer_start(&peer, answer_no_more);
+	prepare();
+	t_end_new(&end, &ia, NULL);
+	t_peer_tell(&peer, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	ck_assert_uint_eq(t_peer_hear(&peer), 1);
+	t_peer_freeze(&peer);
+	t_ok(t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, &exposed));
+	ck_assert_int_eq(pthread_create(&thread, NULL, free_lmr, NULL), 0);
+	t_until(freer && t_sleeps(freer));
+	trigger();
+	t_until(has_closed());
+	t_join(thread);
+	t_ok(answer);
+	t_ia_close(&from);
+	t_peer_kill(&peer);
+	ck_assert_ptr_null(strstr(t_captured(err), "leaks"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("agent");
@@ -154,5 +209,6 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, on_the_progress_thread);
 	tcase_add_test(tcase, on_a_waiting_thread);
+	tcase_add_test(tcase, inside_a_call_that_goes_on);
 	return t_run(suite);
 }

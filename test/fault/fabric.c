@@ -2,6 +2,8 @@
 /* The fabric refuses calls, or says "again" most of the time. */
 #include <dirent.h>
 #include <rdma/fi_errno.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "inside.h"
 #include "../lib/t_fabric.h"
@@ -220,6 +222,77 @@ START_TEST(connect_is_refused)
 	ck_assert_msg(t_fabric_failed(refusal->call) == 1, "%s was not called", refusal->what);
 	t_fabric_heal();
 	t_establish(&pair.listener, &end[0], &end[1]);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* --- a fabric that takes long for each connection, by the clock that the provider sees --- */
+
+#define MANY	  300u
+#define LIMIT_MS  "60000"
+#define STEP_NS	  UINT64_C(30000000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+static _Atomic uint64_t ahead;
+
+int __real_clock_gettime(clockid_t which, struct timespec *now);
+__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t which, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t which, struct timespec *now)
+{
+	int ret = __real_clock_gettime(which, now);
+	uint64_t ns = (uint64_t)now->tv_nsec + ahead;
+
+	now->tv_sec += (time_t)(ns / SECOND_NS);
+	now->tv_nsec = (long)(ns % SECOND_NS);
+	return ret;
+}
+
+static void time_passes(void)
+{
+	ahead += STEP_NS;
+}
+
+static void await_many(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+{
+	for (unsigned int i = 0; i < MANY; i++) {
+		DAT_EVENT event;
+		DAT_COUNT more;
+
+		t_ok(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+		ck_assert_msg(event.event_number == number, "event %s came", t_event_name(event.event_number));
+	}
+}
+
+START_TEST(burst_over_a_slow_fabric)
+{
+	DAT_EP_HANDLE eps[2][MANY];
+	DAT_EVD_HANDLE evds[2];
+	DAT_CR_HANDLE crs[MANY];
+
+	setenv("DAT_OFI_HANDSHAKE_MS", LIMIT_MS, 1);
+	t_fabric_before(T_FI_ACCEPT, time_passes);
+	t_pair_prepare(&pair, NULL);
+	for (int i = 0; i < 2; i++) {
+		evds[i] = t_evd(&pair.ia[i], MANY, DAT_EVD_CONNECTION_FLAG);
+		for (unsigned int n = 0; n < MANY; n++)
+			t_ok(dat_ep_create(pair.ia[i].ia, pair.ia[i].pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, evds[i], NULL,
+					   &eps[i][n]));
+	}
+	for (unsigned int n = 0; n < MANY; n++) {
+		t_ok(t_connect_data(eps[0][n], &pair.ia[1], pair.listener.qual, DAT_TIMEOUT_INFINITE, NULL, 0));
+		crs[n] = t_next_cr(&pair.listener);
+	}
+	for (unsigned int n = 0; n < MANY; n++)
+		t_ok(t_cr_accept(crs[n], eps[1][n]));
+	for (int i = 0; i < 2; i++)
+		await_many(evds[i], DAT_CONNECTION_EVENT_ESTABLISHED);
+	ck_assert_uint_ge(ahead, MANY * STEP_NS);
+	for (int i = 0; i < 2; i++)
+		for (unsigned int n = 0; n < MANY; n++)
+			t_ok(dat_ep_free(eps[i][n]));
+	for (int i = 0; i < 2; i++)
+		t_ok(dat_evd_free(evds[i]));
 	t_pair_close(&pair);
 }
 END_TEST
@@ -489,6 +562,7 @@ int main(void)
 	tcase_add_test(tcase, rmr_bind_is_refused);
 	tcase_add_test(tcase, srq_create_is_refused);
 	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
+	tcase_add_test(tcase, burst_over_a_slow_fabric);
 	suite_add_tcase(suite, posts);
 	tcase_add_checked_fixture(posts, setup, NULL);
 	tcase_add_loop_test(posts, again_and_again, 0, 3);

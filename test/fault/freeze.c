@@ -54,9 +54,14 @@ static void accept_role(struct t_peer *self)
 
 static void connect_role(struct t_peer *self)
 {
+	DAT_COUNT more;
+	DAT_EVENT event;
+
 	open_end();
-	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(self), 10 * T_LIMIT_US, NULL, 0));
-	t_peer_hear(self);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(self), DAT_TIMEOUT_INFINITE, NULL, 0));
+	t_ok(dat_evd_wait(end.connect_evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+	t_peer_tell(self, event.event_number);
+	t_ia_close(&ia);
 }
 
 static void connect_to_peer(void)
@@ -100,7 +105,7 @@ START_TEST(frozen_listener)
 }
 END_TEST
 
-/* It asked for a connection and is not there any more when it is accepted. */
+/* It asked for a connection, is not there any more when it is accepted, and comes back too late. */
 START_TEST(frozen_connector)
 {
 	DAT_CR_HANDLE cr;
@@ -115,7 +120,9 @@ START_TEST(frozen_connector)
 	t_ok(t_cr_accept(cr, end.ep));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, end.ep);
 	t_wait_dto(end.recv_evd, end.ep, 1, DAT_DTO_ERR_FLUSHED, 0);
-	t_peer_kill(&peer);
+	t_peer_thaw(&peer);
+	ck_assert_uint_eq(t_peer_hear(&peer), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	t_peer_join(&peer);
 	t_ia_close(&ia);
 }
 END_TEST

@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int good, bad, err, failed;
 } plans[T_FI_CALLS]; /* guarded by lock */
+static void (*deeds[T_FI_CALLS])(void);
 static unsigned int stutter; /* guarded by lock */
 static uint32_t seed = 1;    /* guarded by lock */
 
@@ -49,6 +50,11 @@ void t_fabric_stutter(unsigned int often)
 	pthread_mutex_unlock(&lock);
 }
 
+void t_fabric_before(enum t_fabric_call call, void (*deed)(void))
+{
+	deeds[call] = deed;
+}
+
 void t_fabric_heal(void)
 {
 	pthread_mutex_lock(&lock);
@@ -74,6 +80,8 @@ static int verdict(enum t_fabric_call call)
 {
 	int err = 0;
 
+	if (deeds[call])
+		deeds[call]();
 	pthread_mutex_lock(&lock);
 	if (plans[call].bad && plans[call].good) {
 		plans[call].good--;

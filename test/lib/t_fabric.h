@@ -41,5 +41,7 @@ int t_fabric_failed(enum t_fabric_call call);
 /* Of ten posts and reads of the queue `often` answer EAGAIN, in no order that repeats soon. */
 void t_fabric_stutter(unsigned int often);
 void t_fabric_heal(void);
+/* From now on the fabric does this before each such call. To be set before the first IA. */
+void t_fabric_before(enum t_fabric_call call, void (*deed)(void));
 
 #endif

@@ -593,6 +593,52 @@ START_TEST(test_watches_for_its_descriptor)
 }
 END_TEST
 
+/* --- an agent that takes away what its caller works with --- */
+
+static void free_all(DAT_PVOID data, DAT_EVD_HANDLE handle)
+{
+	(void)data;
+	(void)handle;
+	t_ok(dofi_evd_free(evd));
+	t_ok(dofi_cno_free(cno));
+	evd = NULL;
+	cno = NULL;
+}
+
+START_TEST(agent_frees_the_cno_that_is_modified)
+{
+	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all};
+
+	t_ok(dofi_cno_modify_agent(cno, agent));
+	dofi_cno_notify(cno, evd); /* as the engine does; nobody has called the agent yet */
+	t_ret(dofi_cno_modify_agent(cno, counter), DOFI_BAD_HANDLE(CNO));
+	ck_assert_ptr_null(cno);
+}
+END_TEST
+
+static DAT_RETURN await_main(void *arg)
+{
+	dofi_cno_await_agents(arg);
+	return DAT_SUCCESS;
+}
+
+/* Who takes an IA down waits for the calls that go on with it. */
+START_TEST(calls_that_stay_are_waited_for)
+{
+	struct t_thread thread;
+
+	dofi_cno_stay(ia);
+	dofi_cno_stay(ia);
+	t_start(&thread, await_main, ia);
+	t_until_asleep(1);
+	dofi_cno_go(ia);
+	t_until_asleep(1);
+	ck_assert(!thread.done);
+	dofi_cno_go(ia);
+	t_ok(t_join(&thread));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cno");
@@ -621,6 +667,8 @@ int main(void)
 	tcase_add_test(tc, test_watches_for_its_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, test_no_event_is_missed);
+	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
+	tcase_add_test(tc, calls_that_stay_are_waited_for);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

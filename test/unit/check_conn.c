@@ -5,6 +5,8 @@
 #include "../../prov/ofi/conn.h"
 #include "../../prov/ofi/credit.h"
 #include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/sp.h"
+#include "../../prov/ofi/trans.h"
 
 START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 {
@@ -47,6 +49,198 @@ START_TEST(receives_of_the_handshake_stay_granted)
 }
 END_TEST
 
+/* --- what the peer says of itself --- */
+
+START_TEST(the_peer_says_what_its_device_does)
+{
+	static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+	static struct dofi_ia ia;
+	static struct dofi_chan chan = {.ia = &ia};
+	struct dofi_ep ep = {.obj.ia = &ia, .rcache = cache};
+	struct dofi_conn conn = {.ia = &ia, .ep = &ep, .chan = &chan};
+
+	dofi_lock_init(&ep.lock);
+	dofi_conn_path_made(&conn);
+	ck_assert(!ep.peer.atomics);
+	conn.peer_flags = DOFI_MSG_F_ATOMICS;
+	dofi_conn_path_made(&conn);
+	ck_assert(ep.peer.atomics);
+}
+END_TEST
+
+/* --- connections that were accepted: their data path comes within time, or not --- */
+
+#define BURST 300u
+#define LIMIT UINT64_C(10000000000)
+
+static struct dofi_ia burst_ia = {.name = "test", .params.handshake_ms = LIMIT / 1000000};
+static struct dofi_chan burst_chan = {.ia = &burst_ia, .state = DOFI_CHAN_DEAD};
+static struct dofi_pz pz;
+static struct dofi_ep eps[BURST + 1];
+static struct dofi_conn *conns[BURST + 1];
+static uint32_t nconns;
+static uint64_t now = 1000000;
+
+uint64_t __wrap_dofi_now(void);
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *from);
+void __wrap_dofi_wait_kick(struct dofi_ia *ia);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *from)
+{
+	(void)from;
+	conns[nconns] = conn;
+	return DOFI_REASON_NONE;
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+
+static int expect(struct dofi_conn *conn)
+{
+	(void)conn;
+	return 0;
+}
+
+static const struct dofi_trans_ops trans = {.expect = expect};
+
+static void setup(void)
+{
+	struct dofi_engine *e = &burst_ia.engine;
+
+	dofi_lock_init(&e->lock);
+	dofi_lock(&e->lock);
+	dofi_list_init(&e->timers);
+	dofi_list_init(&e->work);
+	dofi_list_init(&burst_chan.conns);
+	burst_ia.trans = &trans;
+}
+
+/* A peer asks for a connection, and the consumer accepts. */
+static void accept_one(void)
+{
+	const struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = nconns + 1};
+	struct dofi_ep *ep = &eps[nconns];
+
+	ep->obj.ia = &burst_ia;
+	ep->pz = &pz;
+	dofi_lock_init(&ep->lock);
+	dofi_conn_message(&burst_chan, &request);
+	ck_assert_ptr_nonnull(conns[nconns]);
+	ck_assert_int_eq(dofi_conn_accept(conns[nconns], ep, NULL, 0), 0);
+	nconns++;
+}
+
+static void accept_all(uint32_t n)
+{
+	while (nconns < n)
+		accept_one();
+}
+
+/* The fabric and the peer say that the path is there. */
+static void make(struct dofi_conn *conn)
+{
+	const struct dofi_msg ready = {.type = DOFI_MSG_READY, .dst = conn->id};
+
+	conn->path_made = true;
+	dofi_conn_path_up(conn);
+	dofi_conn_message(&burst_chan, &ready);
+	ck_assert_int_eq(conn->phase, DOFI_CONN_UP);
+}
+
+/* Timers fire that are due until then. */
+static void pass(uint64_t until)
+{
+	struct dofi_list *timers = &burst_ia.engine.timers;
+
+	while (!dofi_list_empty(timers)) {
+		struct dofi_timer *timer = DOFI_CONTAINER(timers->next, struct dofi_timer, link);
+
+		if (timer->deadline > until)
+			break;
+		if (timer->deadline > now)
+			now = timer->deadline;
+		dofi_timer_cancel(&burst_ia, timer);
+		timer->fire(timer);
+	}
+	now = until;
+}
+
+START_TEST(a_burst_succeeds_however_long_it_takes)
+{
+	accept_all(BURST);
+	for (uint32_t i = 0; i < BURST; i++) {
+		pass(now + LIMIT - 1);
+		/* In no order: the second of each pair first. */
+		make(conns[i ^ 1]);
+	}
+	for (uint32_t i = 0; i < BURST; i++)
+		ck_assert(!conns[i]->ending);
+	ck_assert_uint_eq(burst_ia.cm.nlinking, 0);
+}
+END_TEST
+
+START_TEST(the_limit_is_that_of_one_step)
+{
+	uint64_t began = now;
+
+	accept_all(2);
+	pass(began + LIMIT / 2);
+	dofi_conn_proceeds(conns[0]);
+	pass(began + LIMIT + LIMIT / 2 - 1);
+	ck_assert(!conns[0]->ending && !conns[1]->ending);
+	pass(began + LIMIT + LIMIT / 2);
+	ck_assert(conns[0]->ending && conns[1]->ending);
+}
+END_TEST
+
+START_TEST(alone_it_ends_in_time)
+{
+	accept_one();
+	pass(now + LIMIT - 1);
+	ck_assert(!conns[0]->ending);
+	pass(now + 1);
+	ck_assert(conns[0]->ending);
+	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer is told */
+}
+END_TEST
+
+/* One in each second is made, for ever. */
+START_TEST(what_never_comes_is_not_kept_by_others)
+{
+	uint64_t began = now;
+
+	accept_one();
+	while (nconns <= BURST && !conns[0]->ending) {
+		accept_one();
+		pass(now + LIMIT / 10);
+		make(conns[nconns - 1]);
+	}
+	ck_assert(conns[0]->ending);
+	ck_assert_uint_ge(now - began, LIMIT);
+	ck_assert_uint_le(now - began, 2 * LIMIT);
+}
+END_TEST
+
+START_TEST(a_lost_path_has_no_patience)
+{
+	accept_all(2);
+	dofi_conn_path_up(conns[0]);
+	dofi_conn_path_down(conns[0], 0);
+	dofi_conn_path_up(conns[1]);
+	pass(now + 2 * UINT64_C(1000000000));
+	ck_assert(conns[0]->ending);
+	ck_assert(!conns[1]->ending);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conn");
@@ -55,6 +249,15 @@ int main(void)
 	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
 	tcase_add_test(tc, receives_that_the_fabric_has_are_granted_and_no_others);
 	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
+	tcase_add_test(tc, the_peer_says_what_its_device_does);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("burst");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_burst_succeeds_however_long_it_takes);
+	tcase_add_test(tc, the_limit_is_that_of_one_step);
+	tcase_add_test(tc, alone_it_ends_in_time);
+	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
+	tcase_add_test(tc, a_lost_path_has_no_patience);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large transfers alone. Completions
- * are watched as long as requests wait in the ring, and looked for where it is full.
+ * are watched as long as requests wait in the ring, and looked for where it is full. And atomic operations of a device.
  */
 #include "unit.h"
 
 #include "../../prov/ofi/engine.c"
 #include "../../prov/ofi/post.c"
+#include "../../prov/ofi/ctxtab.h"
+#include "../../prov/ofi/note.h"
 
 #define LARGE	 65536u
 #define REQUESTS 4u
@@ -25,7 +27,34 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return answer;
 }
 
-static const struct dofi_trans_ops fabric = {.send = take, .read = take, .write = take};
+/* What the device was asked for. */
+static struct {
+	int calls;
+	uint64_t raddr, rkey, operand, compare;
+} atomic;
+static int peeks;
+
+static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
+{
+	ck_assert_ptr_eq(from, &ep);
+	atomic.calls++;
+	atomic.raddr = raddr;
+	atomic.rkey = rkey;
+	atomic.operand = wr->faddr;
+	atomic.compare = wr->rkey;
+	return answer;
+}
+
+static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
+			 uint64_t rkey)
+{
+	(void)from, (void)wr, (void)buf, (void)size, (void)desc, (void)raddr, (void)rkey;
+	peeks++;
+	return 0;
+}
+
+static const struct dofi_trans_ops fabric = {
+	.send = take, .read = take, .write = take, .atomic = take_atomic, .peek = take_peek};
 
 static void setup(void)
 {
@@ -208,6 +237,126 @@ START_TEST(full_and_over)
 }
 END_TEST
 
+/* --- atomic operations of the device --- */
+
+#define CONTEXT 0x10005u
+#define ZONE	3u
+#define OPERAND 1000u
+#define COMPARE 7u
+
+static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+static struct dofi_ctx_wire scratch;
+static struct dofi_wr aux;
+
+static void setup_atomics(void)
+{
+	setup();
+	ia.has_atomics = true;
+	ia.scratch.slots = &scratch;
+	ep.rcache = cache;
+	ep.aux = &aux;
+	ep.read_limit = 4;
+	ep.peer = (struct dofi_peer_ep){.ctxtab_entries = 0x10000, .pz = ZONE, .atomics = true};
+	cache[CONTEXT % DOFI_RCACHE_SIZE] = (struct dofi_ctx){.context = CONTEXT, .key = 77, .address = 0x1000, .base = 0x100,
+							      .length = 64, .privileges = DOFI_MEM_PRIV_REMOTE_ATOMIC, .pz = ZONE};
+}
+
+static struct dofi_ctx *entry(void)
+{
+	return &cache[CONTEXT % DOFI_RCACHE_SIZE];
+}
+
+static void post_atomic(enum dofi_op op, uint64_t raddr)
+{
+	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep, .op = (uint8_t)op, .length = 8, .niov = 1, .resolved = true,
+						 .raddr = raddr, .rctx = CONTEXT, .faddr = OPERAND, .rkey = COMPARE};
+	ep.req.tail++;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+START_TEST(the_device_gets_operands_and_place)
+{
+	post_atomic(_i ? DOFI_OP_CMP_SWAP : DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 1);
+	ck_assert_uint_eq(atomic.raddr, 0x1008);
+	ck_assert_uint_eq(atomic.rkey, 77);
+	ck_assert_uint_eq(atomic.operand, OPERAND);
+	ck_assert_uint_eq(atomic.compare, COMPARE);
+	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
+	ck_assert_ptr_null(ep.letters);
+	ck_assert(dofi_note_completed(&requests[0]));
+	ck_assert_uint_eq(ep.reads, 0);
+}
+END_TEST
+
+START_TEST(it_keeps_its_operands_when_there_is_no_room)
+{
+	answer = -FI_EAGAIN;
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_uint_eq(ep.reads, 0);
+	answer = 0;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_int_eq(atomic.calls, 2);
+	ck_assert_uint_eq(atomic.operand, OPERAND);
+	ck_assert_uint_eq(atomic.raddr, 0x1008);
+	ck_assert_uint_eq(ep.reads, 1);
+}
+END_TEST
+
+START_TEST(the_limit_of_reads_is_theirs)
+{
+	ep.read_limit = 1;
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+}
+END_TEST
+
+/* Behind one that is under way, so that the refusal has to wait for its turn. */
+START_TEST(what_the_entry_does_not_allow_never_goes)
+{
+	post(DOFI_OP_READ, 8);
+	switch (_i) {
+	case 0:
+		entry()->privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		break;
+	case 1:
+		entry()->pz = ZONE + 1;
+		break;
+	case 2:
+		entry()->length = 15;
+		break;
+	case 3:
+		entry()->address++;
+		break;
+	case 4:
+		ep.peer.atomics = false; /* an older peer, or another device */
+		break;
+	}
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 0);
+	ck_assert_int_eq(peeks, 0);
+	ck_assert_uint_eq(ep.req.issue, 1);
+}
+END_TEST
+
+START_TEST(the_entry_is_fetched)
+{
+	entry()->context = 0;
+	post_atomic(DOFI_OP_CMP_SWAP, 0x108);
+	ck_assert_int_eq(peeks, 1);
+	ck_assert_int_eq(atomic.calls, 0);
+	ck_assert_uint_eq(ep.req.issue, 0);
+}
+END_TEST
+
 int main(void)
 {
 	const int n = sizeof(ops) / sizeof(ops[0]);
@@ -228,6 +377,13 @@ int main(void)
 	tcase_add_test(tc, not_watched_for_what_goes);
 	tcase_add_test(tc, full_but_for_what_is_complete);
 	tcase_add_test(tc, full_and_over);
+	tc = tcase_create("atomics");
+	tcase_add_checked_fixture(tc, setup_atomics, NULL);
+	tcase_add_loop_test(tc, the_device_gets_operands_and_place, 0, 2);
+	tcase_add_test(tc, it_keeps_its_operands_when_there_is_no_room);
+	tcase_add_test(tc, the_limit_of_reads_is_theirs);
+	tcase_add_loop_test(tc, what_the_entry_does_not_allow_never_goes, 0, 5);
+	tcase_add_test(tc, the_entry_is_fetched);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

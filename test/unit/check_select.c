@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "addr.h"
+#include "atomics.h"
 #include "log.h"
 #include "nic.h"
 #include "param.h"
@@ -146,6 +147,7 @@ static struct fi_info *make_info(const struct candidate *c, const char *addr)
 
 	info->caps = c->caps;
 	info->ep_attr->type = c->type;
+	info->ep_attr->protocol = strcmp(c->provider, "verbs") ? FI_PROTO_UNSPEC : FI_PROTO_RDMA_CM_IB_RC;
 	info->domain_attr->mr_mode = c->mr_mode;
 	info->domain_attr->name = strdup(c->domain);
 	info->fabric_attr->prov_name = strdup(c->provider);
@@ -205,6 +207,8 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		    (node && !resolves_node && (!c->addr || strcmp(c->addr, node))))
 			continue;
 		*tail = make_info(c, node ? node : c->addr);
+		if (!(hints->caps & FI_ATOMIC))
+			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
 		tail = &(*tail)->next;
 	}
 	if (!list)
@@ -573,6 +577,47 @@ START_TEST(test_failing_getinfo_and_old_libfabric)
 }
 END_TEST
 
+/* libfabric before 2.2 has them wrong, and other fabrics' are not asked for. */
+START_TEST(test_atomic_operations_of_devices)
+{
+	static const struct {
+		uint32_t version;
+		const char *provider;
+		bool has;
+	} cases[] = {
+		{FI_VERSION(1, 17), "verbs", false}, {FI_VERSION(2, 1), "verbs", false}, {FI_VERSION(2, 2), "verbs", true},
+		{FI_VERSION(3, 0), "verbs", true},   {FI_VERSION(2, 2), "tcp", false},
+	};
+	struct candidate card = mlx5, twin = mlx5, socket = tcp_eth0;
+	char ia_params[64];
+
+	card.caps |= FI_ATOMIC;
+	twin.caps |= FI_ATOMIC;
+	twin.domain = "mlx5_9";
+	socket.caps |= FI_ATOMIC;
+	MACHINE(&twin, &card, &socket);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		running_version = cases[i].version;
+		snprintf(ia_params, sizeof(ia_params), "provider=%s%s", cases[i].provider,
+			 strcmp(cases[i].provider, "tcp") ? " domain=mlx5_0" : "");
+		ck_assert_int_eq(choose("ofi", ia_params), 0);
+		ck_assert_str_eq(chosen->domain_attr->name, strcmp(cases[i].provider, "tcp") ? "mlx5_0" : "eth0");
+		ck_assert_int_eq((chosen->caps & FI_ATOMIC) != 0, cases[i].has);
+		fi_freeinfo(chosen);
+	}
+	ck_assert(!dofi_device_does_atomics("no such device"));
+}
+END_TEST
+
+/* What can't be had with them is taken without. */
+START_TEST(test_device_without_atomic_operations)
+{
+	MACHINE(&mlx5);
+	running_version = FI_VERSION(2, 6);
+	ck_choice("ofi", "provider=verbs", "mlx5_0", "192.0.2.3");
+}
+END_TEST
+
 START_TEST(test_address_where_the_fabric_has_none)
 {
 	struct sockaddr_storage addr;
@@ -652,6 +697,8 @@ int main(void)
 	tcase_add_test(tc, test_device_by_subnet);
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
+	tcase_add_test(tc, test_atomic_operations_of_devices);
+	tcase_add_test(tc, test_device_without_atomic_operations);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);
 	tcase_add_test(tc, test_order_from_attributes);
 	tcase_add_test(tc, test_what_is_sent_without_a_completion);
