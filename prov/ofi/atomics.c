@@ -111,7 +111,7 @@ int dofi_atomics_look(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
-	ia->does_atomics = is_infiniband(info) && dofi_device_does_atomics(info->domain_attr->name);
+	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) && dofi_device_does_atomics(info->domain_attr->name);
 	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) && ia->order == DOFI_ORDERED && ia->trans->atomic &&
 			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
 			  passes_on(ia, FI_CSWAP, FI_COMPARE_ATOMIC);
