@@ -377,6 +377,8 @@ int main(void)
 	tcase_add_test(tc, not_watched_for_what_goes);
 	tcase_add_test(tc, full_but_for_what_is_complete);
 	tcase_add_test(tc, full_and_over);
+	suite_add_tcase(suite, tc);
+
 	tc = tcase_create("atomics");
 	tcase_add_checked_fixture(tc, setup_atomics, NULL);
 	tcase_add_loop_test(tc, the_device_gets_operands_and_place, 0, 2);

@@ -27,6 +27,8 @@ class DatOfi(AutotoolsPackage):
     depends_on("check", type="test")
     depends_on("libfabric@1.17:")
     depends_on("hwloc@2.1:", when="+hwloc")
+    # Its headers: the devices themselves say whether they have atomic operations
+    depends_on("rdma-core", when="^libfabric fabrics=verbs")
 
     conflicts("platform=darwin", msg="dat-ofi needs Linux")
     conflicts("platform=windows", msg="dat-ofi needs Linux")
