@@ -13,6 +13,7 @@ unit_tests = \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
+	%D%/unit/check_held_port \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_issue \
 	%D%/unit/check_leftover \
@@ -280,6 +281,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_conn_LDADD = $(p2_libs)
+%C%_unit_check_held_port_SOURCES = %D%/unit/check_held_port.c $(t_headers)
+%C%_unit_check_held_port_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_held_port_LDADD = $(inside2_libs)
 %C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
 %C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_issue_LDADD = $(p2_libs)
@@ -393,7 +397,7 @@ inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
 flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
-fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
+fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=dofi_has_tcp_ports
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
@@ -631,4 +635,4 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
-EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/pulled
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled

@@ -3,6 +3,7 @@
 #include "addr.h"
 #include "conn.h"
 #include "credit.h"
+#include "held_port.h"
 #include "ia.h"
 #include "log.h"
 #include "note.h"
@@ -47,11 +48,11 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
  * Ports of iWARP are those of TCP, and librdmacm chooses one without looking who has it there: by chance it is that of somebody's
  * connection.
  */
-#define LISTEN_TRIES 32
+#define PORT_TRIES 32
 
 static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
-	int tries = LISTEN_TRIES, ret;
+	int tries = PORT_TRIES, ret;
 
 	do
 		ret = listen_anywhere(ia, name, size_p);
@@ -116,8 +117,29 @@ static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fi
 	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
 }
 
+/*
+ * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
+ * that of another connection of librdmacm's, which says so.
+ */
+static int open_at_port(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
+{
+	int tries = PORT_TRIES, ret;
+
+	if (!dofi_has_tcp_ports(info))
+		return open_endpoint(conn, info, fep_p);
+	do {
+		dofi_port_release(&conn->held_port);
+		conn->held_port = dofi_port_hold(info->src_addr, info->src_addrlen);
+		ret = open_endpoint(conn, info, fep_p);
+	} while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
+	if (ret)
+		dofi_port_release(&conn->held_port);
+	return ret;
+}
+
 static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
+	dofi_port_release(&conn->held_port);
 	fi_close(&fep->fid);
 	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
@@ -164,7 +186,7 @@ static int msg_connect(struct dofi_conn *conn)
 		goto out;
 	}
 	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
-	ret = open_endpoint(conn, info, &fep);
+	ret = open_at_port(conn, info, &fep);
 	if (!ret)
 		ret = set_up_endpoint(conn, fep);
 	if (!ret)
@@ -260,6 +282,8 @@ static bool read_event(struct dofi_ia *ia)
 		on_error(ia);
 		return true;
 	}
+	if (n < 0 && n != -FI_EAGAIN) /* verbs 1.17 does not say whose it is; that connection runs out of time */
+		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror((int)-n));
 	if (n < (ssize_t)sizeof(buf.entry))
 		return false;
 	if (event == FI_CONNREQ) {
@@ -269,10 +293,12 @@ static bool read_event(struct dofi_ia *ia)
 	conn = conn_of(ia, buf.entry.fid);
 	if (!conn)
 		return true;
-	if (event == FI_CONNECTED)
+	if (event == FI_CONNECTED) {
+		dofi_port_release(&conn->held_port);
 		dofi_conn_path_up(conn);
-	else if (event == FI_SHUTDOWN)
+	} else if (event == FI_SHUTDOWN) {
 		dofi_conn_path_down(conn, 0);
+	}
 	return true;
 }
 
