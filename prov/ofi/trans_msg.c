@@ -117,26 +117,6 @@ static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fi
 	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
 }
 
-/*
- * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
- * that of another connection of librdmacm's, which says so.
- */
-static int open_at_port(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
-{
-	int tries = PORT_TRIES, ret;
-
-	if (!dofi_has_tcp_ports(info))
-		return open_endpoint(conn, info, fep_p);
-	do {
-		dofi_port_release(&conn->held_port);
-		conn->held_port = dofi_port_hold(info->src_addr, info->src_addrlen);
-		ret = open_endpoint(conn, info, fep_p);
-	} while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
-	if (ret)
-		dofi_port_release(&conn->held_port);
-	return ret;
-}
-
 static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	dofi_port_release(&conn->held_port);
@@ -144,8 +124,8 @@ static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
 
-/* From here on the endpoint is the connection's; on failure it is closed. */
-static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+/* On failure it is closed. */
+static int enable_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
@@ -159,21 +139,57 @@ static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 		ret = fi_ep_bind(fep, &ia->cqs.list[conn->cq].fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fep);
-	if (ret) {
+	if (ret)
 		close_endpoint(conn, fep);
-		return ret;
-	}
+	return ret;
+}
+
+/* From here on the endpoint is the connection's. */
+static void use_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+{
 	conn->fep = fep;
 	dofi_conn_path_made(conn);
-	return 0;
+}
+
+static int connect_endpoint(struct dofi_conn *conn, struct fi_info *info)
+{
+	uint64_t ticket = htobe64(conn->token);
+	struct fid_ep *fep;
+	int ret = open_endpoint(conn, info, &fep);
+
+	if (!ret)
+		ret = enable_endpoint(conn, fep);
+	if (ret)
+		return ret;
+	ret = fi_connect(fep, info->dest_addr, &ticket, sizeof(ticket));
+	if (ret)
+		close_endpoint(conn, fep);
+	else
+		use_endpoint(conn, fep); /* nothing goes out before we read events */
+	return ret;
+}
+
+/*
+ * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
+ * that of another connection of librdmacm's, which says so.
+ */
+static int connect_from_free_port(struct dofi_conn *conn, struct fi_info *info)
+{
+	int tries = PORT_TRIES, ret;
+
+	do {
+		conn->held_port = dofi_port_hold(info->src_addr, info->src_addrlen);
+		ret = connect_endpoint(conn, info);
+		if (ret)
+			dofi_port_release(&conn->held_port);
+	} while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
+	return ret;
 }
 
 static int msg_connect(struct dofi_conn *conn)
 {
 	struct dofi_hello *peer = &conn->chan->peer;
-	uint64_t ticket = htobe64(conn->token);
 	struct fi_info *info = fi_dupinfo(conn->ia->info);
-	struct fid_ep *fep;
 	int ret;
 
 	if (!info)
@@ -186,11 +202,7 @@ static int msg_connect(struct dofi_conn *conn)
 		goto out;
 	}
 	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
-	ret = open_at_port(conn, info, &fep);
-	if (!ret)
-		ret = set_up_endpoint(conn, fep);
-	if (!ret)
-		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
+	ret = dofi_has_tcp_ports(info) ? connect_from_free_port(conn, info) : connect_endpoint(conn, info);
 out:
 	fi_freeinfo(info);
 	return ret;
@@ -242,9 +254,11 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	if (ret)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 	else
-		ret = set_up_endpoint(conn, fep);
-	if (!ret)
-		ret = fi_accept(conn->fep, NULL, 0);
+		ret = enable_endpoint(conn, fep);
+	if (!ret) {
+		use_endpoint(conn, fep);
+		ret = fi_accept(fep, NULL, 0);
+	}
 	fi_freeinfo(entry->info);
 	if (ret) {
 		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
