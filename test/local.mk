@@ -397,17 +397,17 @@ inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
 flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
-fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=dofi_has_tcp_ports
+fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)

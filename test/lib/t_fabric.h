@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The port that the last endpoint was told which is to connect over IPv4; 0: any. */
+uint16_t t_fabric_source_port(void);
+
 enum t_fabric_call {
 	T_FI_GETINFO,
 	T_FI_FABRIC,
@@ -42,7 +45,5 @@ int t_fabric_failed(enum t_fabric_call call);
 /* Of ten posts and reads of the queue `often` answer EAGAIN, in no order that repeats soon. */
 void t_fabric_stutter(unsigned int often);
 void t_fabric_heal(void);
-/* Which one the last endpoint was told that is to connect over IPv4; 0: any. */
-uint16_t t_fabric_source_port(void);
 
 #endif
