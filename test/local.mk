@@ -13,6 +13,7 @@ unit_tests = \
 	%D%/unit/check_drain \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
+	%D%/unit/check_held_port \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_issue \
 	%D%/unit/check_leftover \
@@ -283,6 +284,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick
 %C%_unit_check_conn_LDADD = $(p2_libs)
+%C%_unit_check_held_port_SOURCES = %D%/unit/check_held_port.c $(t_headers)
+%C%_unit_check_held_port_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_held_port_LDADD = $(inside2_libs)
 %C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
 %C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_issue_LDADD = $(p2_libs)
@@ -406,11 +410,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
@@ -647,4 +651,4 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
-EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/pulled
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled

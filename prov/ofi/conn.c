@@ -87,6 +87,7 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	cm->nconns++;
 	conn->ia = ia;
 	conn->active = active;
+	conn->held_port = -1;
 	dofi_list_init(&conn->link);
 	conn->timer.fire = conn_timeout;
 	conn->work.run = dofi_conn_run_end;

@@ -70,6 +70,7 @@ struct dofi_conn {
 
 	/* The transport's. */
 	struct fid_ep *fep; /* msg: the connection's own endpoint */
+	int held_port;	    /* while it connects, from this port; held_port.h */
 	size_t cq_entries;  /* that it has set aside... */
 	uint32_t cq;	    /* ...of this one of ia->cqs */
 	struct dofi_peer *peer; /* rdm: the peer IA... */

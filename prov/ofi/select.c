@@ -691,6 +691,11 @@ bool dofi_has_queues(const struct fi_info *info)
 	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC || info->ep_attr->protocol == FI_PROTO_IWARP;
 }
 
+bool dofi_has_tcp_ports(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
 /*
  * Sockets and shared memory complete a small message as soon as they have a copy of it, in the call that sends it. What they
  * would write into their queue, and wake it for, can be spared. Elsewhere completions tell how the transfer ended.

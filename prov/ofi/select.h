@@ -39,6 +39,7 @@ enum dofi_order dofi_order_of(const struct fi_info *info);
 /* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
 bool dofi_has_data(const struct fi_info *info);
 bool dofi_has_queues(const struct fi_info *info); /* of a device, for each connection */
+bool dofi_has_tcp_ports(const struct fi_info *info); /* the device shares them with the host */
 uint64_t dofi_inject_max(const struct fi_info *info); /* bytes that are sent without a completion; 0: none */
 /* FI_FENCE makes an operation wait for the reads before it. */
 bool dofi_fences_reads(const struct fi_info *info);

@@ -3,6 +3,7 @@
 #include "addr.h"
 #include "conn.h"
 #include "credit.h"
+#include "held_port.h"
 #include "ia.h"
 #include "log.h"
 #include "note.h"
@@ -47,11 +48,11 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
  * Ports of iWARP are those of TCP, and librdmacm chooses one without looking who has it there: by chance it is that of somebody's
  * connection.
  */
-#define LISTEN_TRIES 32
+#define PORT_TRIES 32
 
 static int msg_open(struct dofi_ia *ia, void *name, size_t *size_p)
 {
-	int tries = LISTEN_TRIES, ret;
+	int tries = PORT_TRIES, ret;
 
 	do
 		ret = listen_anywhere(ia, name, size_p);
@@ -118,12 +119,13 @@ static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fi
 
 static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
+	dofi_port_release(&conn->held_port);
 	fi_close(&fep->fid);
 	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
 
-/* From here on the endpoint is the connection's; on failure it is closed. */
-static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+/* On failure it is closed. */
+static int enable_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
@@ -137,21 +139,57 @@ static int set_up_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 		ret = fi_ep_bind(fep, &ia->cqs.list[conn->cq].fid->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(fep);
-	if (ret) {
+	if (ret)
 		close_endpoint(conn, fep);
-		return ret;
-	}
+	return ret;
+}
+
+/* From here on the endpoint is the connection's. */
+static void use_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+{
 	conn->fep = fep;
 	dofi_conn_path_made(conn);
-	return 0;
+}
+
+static int connect_endpoint(struct dofi_conn *conn, struct fi_info *info)
+{
+	uint64_t ticket = htobe64(conn->token);
+	struct fid_ep *fep;
+	int ret = open_endpoint(conn, info, &fep);
+
+	if (!ret)
+		ret = enable_endpoint(conn, fep);
+	if (ret)
+		return ret;
+	ret = fi_connect(fep, info->dest_addr, &ticket, sizeof(ticket));
+	if (ret)
+		close_endpoint(conn, fep);
+	else
+		use_endpoint(conn, fep); /* nothing goes out before we read events */
+	return ret;
+}
+
+/*
+ * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
+ * that of another connection of librdmacm's, which says so.
+ */
+static int connect_from_free_port(struct dofi_conn *conn, struct fi_info *info)
+{
+	int tries = PORT_TRIES, ret;
+
+	do {
+		conn->held_port = dofi_port_hold(info->src_addr, info->src_addrlen);
+		ret = connect_endpoint(conn, info);
+		if (ret)
+			dofi_port_release(&conn->held_port);
+	} while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
+	return ret;
 }
 
 static int msg_connect(struct dofi_conn *conn)
 {
 	struct dofi_hello *peer = &conn->chan->peer;
-	uint64_t ticket = htobe64(conn->token);
 	struct fi_info *info = fi_dupinfo(conn->ia->info);
-	struct fid_ep *fep;
 	int ret;
 
 	if (!info)
@@ -164,11 +202,7 @@ static int msg_connect(struct dofi_conn *conn)
 		goto out;
 	}
 	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
-	ret = open_endpoint(conn, info, &fep);
-	if (!ret)
-		ret = set_up_endpoint(conn, fep);
-	if (!ret)
-		ret = fi_connect(conn->fep, info->dest_addr, &ticket, sizeof(ticket));
+	ret = dofi_has_tcp_ports(info) ? connect_from_free_port(conn, info) : connect_endpoint(conn, info);
 out:
 	fi_freeinfo(info);
 	return ret;
@@ -220,9 +254,11 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	if (ret)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 	else
-		ret = set_up_endpoint(conn, fep);
-	if (!ret)
-		ret = fi_accept(conn->fep, NULL, 0);
+		ret = enable_endpoint(conn, fep);
+	if (!ret) {
+		use_endpoint(conn, fep);
+		ret = fi_accept(fep, NULL, 0);
+	}
 	if (!ret)
 		dofi_conn_proceeds(conn);
 	fi_freeinfo(entry->info);
@@ -262,6 +298,8 @@ static bool read_event(struct dofi_ia *ia)
 		on_error(ia);
 		return true;
 	}
+	if (n < 0 && n != -FI_EAGAIN) /* verbs 1.17 does not say whose it is; that connection runs out of time */
+		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror((int)-n));
 	if (n < (ssize_t)sizeof(buf.entry))
 		return false;
 	if (event == FI_CONNREQ) {
@@ -271,10 +309,12 @@ static bool read_event(struct dofi_ia *ia)
 	conn = conn_of(ia, buf.entry.fid);
 	if (!conn)
 		return true;
-	if (event == FI_CONNECTED)
+	if (event == FI_CONNECTED) {
+		dofi_port_release(&conn->held_port);
 		dofi_conn_path_up(conn);
-	else if (event == FI_SHUTDOWN)
+	} else if (event == FI_SHUTDOWN) {
 		dofi_conn_path_down(conn, 0);
+	}
 	return true;
 }
 

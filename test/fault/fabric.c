@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fabric refuses calls, or says "again" most of the time. */
 #include <dirent.h>
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -297,6 +298,63 @@ START_TEST(burst_over_a_slow_fabric)
 }
 END_TEST
 
+/* --- a fabric whose ports are those of TCP --- */
+
+static bool tcp_ports;
+
+bool __real_dofi_has_tcp_ports(const struct fi_info *info);
+bool __wrap_dofi_has_tcp_ports(const struct fi_info *info);
+bool __wrap_dofi_has_tcp_ports(const struct fi_info *info)
+{
+	return tcp_ports || __real_dofi_has_tcp_ports(info);
+}
+
+/* librdmacm refuses those that another connection of its own has. What held one is gone when the connection is there. */
+START_TEST(connects_from_a_port_that_is_free)
+{
+	int files[3]; /* the first time the fabric opens what it keeps */
+
+	for (int i = 0; i < 3; i++) {
+		tcp_ports = i == 2;
+		t_pair_open(&pair, NULL);
+		files[i] = open_files();
+		t_pair_close(&pair);
+	}
+	ck_assert_int_eq(files[2], files[1]);
+	t_fabric_fail(T_FI_ENDPOINT, 0, 3, FI_EADDRINUSE); /* libfabric 1.17... */
+	t_fabric_fail(T_FI_CONNECT, 0, 2, FI_EADDRNOTAVAIL); /* ...and 2.x */
+	t_pair_open(&pair, NULL);
+	ck_assert_int_eq(t_fabric_failed(T_FI_ENDPOINT), 3);
+	ck_assert_int_eq(t_fabric_failed(T_FI_CONNECT), 2);
+	ck_assert_uint_ne(t_fabric_source_port(), 0);
+	t_pair_close(&pair);
+}
+END_TEST
+
+START_TEST(no_port_is_free)
+{
+	struct t_end *end = pair.end;
+	int files[2];
+
+	tcp_ports = true;
+	t_pair_prepare(&pair, NULL);
+	t_fabric_fail(T_FI_ENDPOINT, 0, -1, FI_EADDRNOTAVAIL);
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < 2; k++)
+			t_ok(t_recv(&end[k], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_connect(end[0].ep, &pair.listener));
+		t_ok(t_cr_accept(t_next_cr(&pair.listener), end[1].ep));
+		expect_failed_connection(&end[0], DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		expect_failed_connection(&end[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		files[i] = open_files();
+	}
+	ck_assert_int_eq(files[1], files[0]);
+	t_fabric_heal();
+	t_establish(&pair.listener, &end[0], &end[1]);
+	t_pair_close(&pair);
+}
+END_TEST
+
 /* --- posts --- */
 
 #define PIECE  ((size_t)512)
@@ -563,6 +621,8 @@ int main(void)
 	tcase_add_test(tcase, srq_create_is_refused);
 	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
 	tcase_add_test(tcase, burst_over_a_slow_fabric);
+	tcase_add_test(tcase, connects_from_a_port_that_is_free);
+	tcase_add_test(tcase, no_port_is_free);
 	suite_add_tcase(suite, posts);
 	tcase_add_checked_fixture(posts, setup, NULL);
 	tcase_add_loop_test(posts, again_and_again, 0, 3);

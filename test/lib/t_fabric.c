@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "t_fabric.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -315,11 +316,27 @@ static void change_ep(struct fi_ops *ours)
 	ours->close = our_ep_close;
 }
 
+static _Atomic uint16_t source_port;
+
+uint16_t t_fabric_source_port(void)
+{
+	return source_port;
+}
+
+static void note_source(const struct fi_info *info)
+{
+	const struct sockaddr_in *from = info->src_addr;
+
+	if (!info->handle && from && from->sin_family == AF_INET)
+		source_port = ntohs(from->sin_port);
+}
+
 static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			void *context)
 {
 	int ret = verdict(T_FI_ENDPOINT);
 
+	note_source(info);
 	if (!ret)
 		ret = real_ops_domain(domain->ops)->endpoint(domain, info, ep, context);
 	if (ret)

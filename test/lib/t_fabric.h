@@ -8,6 +8,10 @@
 #define T_FABRIC_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* The port that the last endpoint was told which is to connect over IPv4; 0: any. */
+uint16_t t_fabric_source_port(void);
 
 enum t_fabric_call {
 	T_FI_GETINFO,

@@ -667,6 +667,18 @@ START_TEST(test_what_is_sent_without_a_completion)
 }
 END_TEST
 
+START_TEST(test_whose_ports_are_those_of_tcp)
+{
+	struct fi_info *info = make_info(&tcp_eth0, NULL);
+
+	info->ep_attr->protocol = FI_PROTO_IWARP;
+	ck_assert(dofi_has_tcp_ports(info));
+	info->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
+	ck_assert(!dofi_has_tcp_ports(info));
+	fi_freeinfo(info);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
@@ -702,6 +714,7 @@ int main(void)
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);
 	tcase_add_test(tc, test_order_from_attributes);
 	tcase_add_test(tc, test_what_is_sent_without_a_completion);
+	tcase_add_test(tc, test_whose_ports_are_those_of_tcp);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
