@@ -25,7 +25,7 @@
 #define BLIND_SLEEP_NS 1000000u
 /* How long the progress thread watches the queue after it was called back for that. */
 #define FIRST_STAY_NS	1000000u
-#define LONGEST_STAY_NS 1024000000u
+#define LONGEST_STAY_NS 16384000000ull
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
@@ -116,7 +116,7 @@ static void stay(struct dofi_wait *w)
 {
 	uint64_t now = dofi_now();
 
-	if (now > w->stay_until + LONGEST_STAY_NS)
+	if (!w->stay_ns || now > w->stay_until + LONGEST_STAY_NS)
 		w->stay_ns = FIRST_STAY_NS;
 	else if (w->stay_ns < LONGEST_STAY_NS)
 		w->stay_ns *= 2;
