@@ -24,8 +24,8 @@
 #define LONGEST_LIST_NAP_NS 256000000u
 #define BLIND_SLEEP_NS 1000000u
 /* How long the progress thread watches the queue after it was called back for that. */
-#define FIRST_STAY_NS	1000000u
-#define LONGEST_STAY_NS 1024000000u
+#define FIRST_STAY_NS	4000000u
+#define LONGEST_STAY_NS 16384000000ull
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
@@ -116,10 +116,10 @@ static void stay(struct dofi_wait *w)
 {
 	uint64_t now = dofi_now();
 
-	if (now > w->stay_until + LONGEST_STAY_NS)
+	if (!w->stay_ns || now > w->stay_until + LONGEST_STAY_NS)
 		w->stay_ns = FIRST_STAY_NS;
 	else if (w->stay_ns < LONGEST_STAY_NS)
-		w->stay_ns *= 2;
+		w->stay_ns *= 4;
 	w->stay_until = now + w->stay_ns;
 }
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "../../prov/ofi/conn.h"
+#include "../../prov/ofi/conn_end.h"
 #include "../../prov/ofi/credit.h"
 #include "../../prov/ofi/ia.h"
 #include "../../prov/ofi/sp.h"
@@ -241,6 +242,34 @@ START_TEST(a_lost_path_has_no_patience)
 }
 END_TEST
 
+/* The peer has left, and one message of its own is still to come. */
+START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
+{
+	static struct dofi_conn *table[64];
+	static struct dofi_ia ia;
+	struct dofi_ep ep = {.obj.ia = &ia, .path_up = true, .recv = {.tail = 1}};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .dst = 1, .data = 1, .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_chan chan = {.ia = &ia};
+	struct dofi_conn *conn = table[1] = calloc(1, sizeof(*conn));
+
+	ia.cm.conns = table;
+	ia.cm.conns_size = 64;
+	ia.cm.nconns = 1;
+	dofi_list_init(&ia.engine.timers);
+	*conn = (struct dofi_conn){.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
+	dofi_lock(&ia.engine.lock);
+	for (int i = 0; i < 2; i++) {
+		dofi_conn_message(&chan, &bye);
+		ck_assert_int_eq(conn->bye, DOFI_REASON_DISCONNECT);
+		ck_assert_uint_eq(ia.wait.watchers, 1);
+	}
+	conn->chan = NULL;
+	dofi_conn_free(conn);
+	ck_assert_uint_eq(ia.wait.watchers, 0);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conn");
@@ -250,6 +279,7 @@ int main(void)
 	tcase_add_test(tc, receives_that_the_fabric_has_are_granted_and_no_others);
 	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
 	tcase_add_test(tc, the_peer_says_what_its_device_does);
+	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);
