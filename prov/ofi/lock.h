@@ -10,7 +10,7 @@
  *   leaves        ia->obj_lock, ia->mr_lock, rmr->lock, ctxtab.lock, slab locks
  *   wait.lock     the bells, which may be rung under any other
  *
- * A post takes ep->lock only. Consumer code (CNO agents) runs with none held.
+ * A post takes ep->lock only, unless it finds its ring full (post.c). Consumer code (CNO agents) runs with none held.
  *
  * The locks are words that the hot path takes in place: with those of libpthread, half of what is executed between a post and
  * its completion was their bookkeeping. Who finds one taken sleeps in the kernel.

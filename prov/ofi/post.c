@@ -187,15 +187,17 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 	return why;
 }
 
+#define MOST_ROUNDS 4096
+
 /*
  * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is let go for that; whether there is room now
- * is for the post to say.
+ * is for the post to say. What others have under way may never end: not more than a full queue is read.
  */
 static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 {
 	int n = 1;
 
-	while (n && dofi_ring_count(ring) >= ring->limit) {
+	for (int i = 0; n && i < MOST_ROUNDS && dofi_ring_count(ring) >= ring->limit; i++) {
 		dofi_unlock(&ep->lock);
 		n = dofi_engine_catch_up(ep->obj.ia);
 		dofi_lock(&ep->lock);

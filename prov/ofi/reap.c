@@ -406,6 +406,7 @@ DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_
 {
 	struct dofi_ep *ep = wr->ep;
 
+	DOFI_PROBE4(completion, ep, wr->op, 0, length);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
 		wr->state = DOFI_WR_DONE;
@@ -418,10 +419,11 @@ DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_
 	go_on(ep);
 }
 
-DOFI_ASIDE static void request_done(struct dofi_wr *wr)
+DOFI_ASIDE static void request_done(struct dofi_wr *wr, uint64_t length)
 {
 	struct dofi_ep *ep = wr->ep;
 
+	DOFI_PROBE4(completion, ep, wr->op, 0, length);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
 		ep->reads -= wr->op == DOFI_OP_READ;
@@ -429,7 +431,7 @@ DOFI_ASIDE static void request_done(struct dofi_wr *wr)
 		wr->state = DOFI_WR_DONE;
 		release_polled(ep, &ep->req, ep->req_evd, false);
 	} else {
-		finished(ep, wr, 0, 0, 0);
+		finished(ep, wr, 0, length, 0);
 	}
 	go_on(ep);
 }
@@ -442,6 +444,7 @@ DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t leng
 		other_done(wr, err, length, number, news);
 		return;
 	}
+	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
 	finished(ep, wr, err, length, news);
 	go_on(ep);
@@ -449,13 +452,12 @@ DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t leng
 
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
-	DOFI_PROBE4(completion, wr->ep, wr->op, err, length);
 	if (DOFI_UNLIKELY(err || wr->op > DOFI_OP_RECV))
 		done_otherwise(wr, err, length, number, news);
 	else if (wr->op == DOFI_OP_RECV)
 		receive_done(wr, length, news);
 	else
-		request_done(wr);
+		request_done(wr, length);
 }
 
 /* The queue gave no entry but ret: how many failures were taken. */
