@@ -75,7 +75,7 @@ bool dofi_ep_sync(struct dofi_ep *ep)
 }
 
 /* The checks that most fabrics do late, wrongly or not at all. */
-static bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const struct dofi_ctx *ctx)
+DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const struct dofi_ctx *ctx)
 {
 	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 

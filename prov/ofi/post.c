@@ -421,36 +421,33 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 						  DOFI_BAD_ARG(5), NULL});
 }
 
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	DAT_COUNT max_iov;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_READ, n, ep->attr.max_rdma_read_iov, iov, cookie, remote, flags)))
+	max_iov = op == DOFI_OP_READ ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov;
+	if (DOFI_LIKELY(post_plain_request(ep, (uint8_t)op, n, max_iov, iov, cookie, remote, flags)))
 		return leave(ep);
-	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, ep->attr.max_rdma_read_iov, cookie, flags, RDMA_FLAGS,
-						  DOFI_BAD_ARG(6), remote});
+	return post_request(ep, &(struct request){op, n, iov, max_iov, cookie, flags, RDMA_FLAGS, DOFI_BAD_ARG(6), remote});
 }
 
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	return post_rdma(ep, DOFI_OP_READ, n, iov, cookie, remote, flags);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
-
-	if (!ep)
-		return DOFI_BAD_HANDLE(EP);
-	if (!remote)
-		return DOFI_BAD_ARG(5);
-	dofi_lock(&ep->lock);
-	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_WRITE, n, ep->attr.max_rdma_write_iov, iov, cookie, remote, flags)))
-		return leave(ep);
-	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, ep->attr.max_rdma_write_iov, cookie, flags, RDMA_FLAGS,
-						  DOFI_BAD_ARG(6), remote});
+	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
 }
 
 DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
