@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/check_short_cut \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
+	%D%/unit/check_trans_msg \
 	%D%/unit/check_trans_rdm \
 	%D%/unit/check_wait \
 	%D%/unit/check_wire
@@ -249,6 +250,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_short_cut_SOURCES = %D%/unit/check_short_cut.c $(t_headers)
 %C%_unit_check_short_cut_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_short_cut_LDADD = $(p2_libs)
+%C%_unit_check_trans_msg_SOURCES = %D%/unit/check_trans_msg.c $(t_headers)
+%C%_unit_check_trans_msg_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_trans_msg_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
+	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token
+%C%_unit_check_trans_msg_LDADD = $(p2_libs)
 %C%_unit_check_trans_rdm_SOURCES = %D%/unit/check_trans_rdm.c $(t_headers)
 %C%_unit_check_trans_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_trans_rdm_LDADD = $(p2_libs)
@@ -282,7 +288,8 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
 %C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick
+%C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+	-Wl,--wrap=dofi_chan_dial
 %C%_unit_check_conn_LDADD = $(p2_libs)
 %C%_unit_check_held_port_SOURCES = %D%/unit/check_held_port.c $(t_headers)
 %C%_unit_check_held_port_CPPFLAGS = $(p2_cppflags)

@@ -445,6 +445,8 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 	conn->phase = DOFI_CONN_REQUESTED;
 	describe(conn, &msg);
 	dofi_conn_tell(conn, &msg);
+	if (conn->ia->trans->prepare)
+		conn->ia->trans->prepare(conn);
 }
 
 static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -471,6 +473,7 @@ static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
 		return;
 	if (msg->reason == DOFI_REASON_NOT_MINE) {
 		/* A shared channel may lead to a process that has given this conn_qual up: ask the port itself once. */
+		conn->ia->trans->disconnect(conn);
 		dofi_chan_leave(conn);
 		if (conn->redialled)
 			conn->candidate++;

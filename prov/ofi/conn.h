@@ -69,7 +69,8 @@ struct dofi_conn {
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 
 	/* The transport's. */
-	struct fid_ep *fep; /* msg: the connection's own endpoint */
+	struct fid_ep *fep;   /* msg: the connection's own endpoint */
+	struct fid_ep *spare; /* msg: made while the peer decides, until it is fep */
 	int held_port;	    /* while it connects, from this port; held_port.h */
 	size_t cq_entries;  /* that it has set aside... */
 	uint32_t cq;	    /* ...of this one of ia->cqs */

@@ -69,6 +69,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR remote, DAT_
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_round(ep->obj.ia, true); /* in a burst of calls those before this one go on meanwhile */
 	ret = start(ep, remote, qual, deadline, private_size, private_data);
 	dofi_engine_leave(ep->obj.ia);
 	return ret;

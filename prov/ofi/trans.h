@@ -26,6 +26,8 @@ struct dofi_trans_ops {
 	int (*open)(struct dofi_ia *ia, void *name, size_t *size_p);
 	void (*close)(struct dofi_ia *ia);
 
+	/* Active side, the peer is asked: what may be made meanwhile, which disconnect ends, too. engine.lock held. NULL: nothing. */
+	void (*prepare)(struct dofi_conn *conn);
 	/* Active side, after ACCEPT: begin to bring the path up. dofi_conn_path_up or _down follows. engine.lock held. */
 	int (*connect)(struct dofi_conn *conn);
 	/* Passive side, after the accept: the peer will come with conn->token. engine.lock held. */

@@ -107,16 +107,6 @@ static void shorten_queues(const struct dofi_ep *ep, struct fi_info *info)
 		info->rx_attr->size = receives;
 }
 
-static int open_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
-{
-	if (dofi_has_queues(info))
-		shorten_queues(conn->ep, info);
-	if (conn->ep->srq)
-		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	conn->cq_entries = dofi_has_queues(info) ? info->tx_attr->size + info->rx_attr->size : 0;
-	return fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
-}
-
 static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	dofi_port_release(&conn->held_port);
@@ -124,23 +114,38 @@ static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
 
-/* On failure it is closed. */
-static int enable_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
+static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
 	int ret = fi_ep_bind(fep, &ia->eq->fid, 0);
 
-	conn->cq = dofi_cqs_take(ia, conn->cq_entries);
-
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
 	if (!ret)
 		ret = fi_ep_bind(fep, &ia->cqs.list[conn->cq].fid->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_enable(fep);
+	return ret ? ret : fi_enable(fep);
+}
+
+/* The passive side's request is the endpoint's from fi_endpoint on; *taken_p: that far it came. */
+static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p, bool *taken_p)
+{
+	bool queues = dofi_has_queues(info);
+	int ret;
+
+	if (queues)
+		shorten_queues(conn->ep, info);
+	if (conn->ep->srq)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	conn->cq_entries = queues ? info->tx_attr->size + info->rx_attr->size : 0;
+	ret = fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
+	*taken_p = !ret;
 	if (ret)
-		close_endpoint(conn, fep);
+		return ret;
+	conn->cq = dofi_cqs_take(conn->ia, conn->cq_entries);
+	ret = bind_endpoint(conn, *fep_p);
+	if (ret)
+		close_endpoint(conn, *fep_p);
 	return ret;
 }
 
@@ -151,17 +156,79 @@ static void use_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	dofi_conn_path_made(conn);
 }
 
-static int connect_endpoint(struct dofi_conn *conn, struct fi_info *info)
+/* The IA's description with the peer's address; the fabric copies what it keeps. */
+struct target {
+	struct fi_info info;
+	struct fi_ep_attr ep;
+	struct fi_tx_attr tx;
+	struct fi_rx_attr rx;
+	struct sockaddr_storage src;
+};
+
+static void aim_at_peer(struct target *to, struct dofi_conn *conn)
+{
+	struct dofi_hello *peer = &conn->chan->peer;
+	const struct fi_info *info = conn->ia->info;
+
+	*to = (struct target){.info = *info, .ep = *info->ep_attr, .tx = *info->tx_attr, .rx = *info->rx_attr};
+	to->info.next = NULL;
+	to->info.ep_attr = &to->ep;
+	to->info.tx_attr = &to->tx;
+	to->info.rx_attr = &to->rx;
+	to->info.dest_addr = peer->fabric_name;
+	to->info.dest_addrlen = peer->fabric_name_size;
+}
+
+/*
+ * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
+ * that of another connection of librdmacm's, which says so.
+ */
+static void choose_port(struct target *to, struct dofi_conn *conn)
+{
+	size_t size = to->info.src_addrlen;
+
+	if (!to->info.src_addr || size > sizeof(to->src))
+		return;
+	memcpy(&to->src, to->info.src_addr, size);
+	to->info.src_addr = &to->src;
+	conn->held_port = dofi_port_hold((struct sockaddr *)&to->src, size);
+}
+
+static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
+{
+	struct target to;
+	bool taken;
+	int ret;
+
+	aim_at_peer(&to, conn);
+	if (dofi_has_tcp_ports(&to.info))
+		choose_port(&to, conn);
+	ret = make_endpoint(conn, &to.info, fep_p, &taken);
+	if (ret)
+		dofi_port_release(&conn->held_port);
+	return ret;
+}
+
+/* The device is asked for its queues while the peer decides. What fails here fails again when it is needed, and is reported then. */
+static void msg_prepare(struct dofi_conn *conn)
+{
+	const struct fi_info *info = conn->ia->info;
+	struct fid_ep *fep;
+
+	if (dofi_has_queues(info) && !dofi_has_tcp_ports(info) && !make_active_endpoint(conn, &fep))
+		conn->spare = fep;
+}
+
+static int connect_endpoint(struct dofi_conn *conn)
 {
 	uint64_t ticket = htobe64(conn->token);
-	struct fid_ep *fep;
-	int ret = open_endpoint(conn, info, &fep);
+	struct fid_ep *fep = conn->spare;
+	int ret = fep ? 0 : make_active_endpoint(conn, &fep);
 
-	if (!ret)
-		ret = enable_endpoint(conn, fep);
+	conn->spare = NULL;
 	if (ret)
 		return ret;
-	ret = fi_connect(fep, info->dest_addr, &ticket, sizeof(ticket));
+	ret = fi_connect(fep, conn->chan->peer.fabric_name, &ticket, sizeof(ticket));
 	if (ret)
 		close_endpoint(conn, fep);
 	else
@@ -169,42 +236,13 @@ static int connect_endpoint(struct dofi_conn *conn, struct fi_info *info)
 	return ret;
 }
 
-/*
- * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
- * that of another connection of librdmacm's, which says so.
- */
-static int connect_from_free_port(struct dofi_conn *conn, struct fi_info *info)
-{
-	int tries = PORT_TRIES, ret;
-
-	do {
-		conn->held_port = dofi_port_hold(info->src_addr, info->src_addrlen);
-		ret = connect_endpoint(conn, info);
-		if (ret)
-			dofi_port_release(&conn->held_port);
-	} while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
-	return ret;
-}
-
 static int msg_connect(struct dofi_conn *conn)
 {
-	struct dofi_hello *peer = &conn->chan->peer;
-	struct fi_info *info = fi_dupinfo(conn->ia->info);
-	int ret;
+	int tries = dofi_has_tcp_ports(conn->ia->info) ? PORT_TRIES : 1, ret;
 
-	if (!info)
-		return -FI_ENOMEM;
-	free(info->dest_addr);
-	info->dest_addr = malloc(peer->fabric_name_size);
-	info->dest_addrlen = peer->fabric_name_size;
-	if (!info->dest_addr) {
-		ret = -FI_ENOMEM;
-		goto out;
-	}
-	memcpy(info->dest_addr, peer->fabric_name, peer->fabric_name_size);
-	ret = dofi_has_tcp_ports(info) ? connect_from_free_port(conn, info) : connect_endpoint(conn, info);
-out:
-	fi_freeinfo(info);
+	do
+		ret = connect_endpoint(conn);
+	while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
 	return ret;
 }
 
@@ -218,6 +256,9 @@ static void msg_disconnect(struct dofi_conn *conn)
 {
 	struct fid_ep *fep = conn->fep;
 
+	if (conn->spare)
+		close_endpoint(conn, conn->spare);
+	conn->spare = NULL;
 	if (!fep)
 		return;
 	conn->fep = NULL;
@@ -235,6 +276,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	struct dofi_conn *conn = NULL;
 	struct fid_ep *fep;
 	uint64_t ticket;
+	bool taken;
 	int ret;
 
 	if (data_size >= sizeof(ticket)) {
@@ -249,12 +291,9 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
-	/* The endpoint takes the request over: what is left to reject is one that has none. */
-	ret = open_endpoint(conn, entry->info, &fep);
-	if (ret)
+	ret = make_endpoint(conn, entry->info, &fep, &taken);
+	if (!taken)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
-	else
-		ret = enable_endpoint(conn, fep);
 	if (!ret) {
 		use_endpoint(conn, fep);
 		ret = fi_accept(fep, NULL, 0);
@@ -583,6 +622,7 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.cq_has_list = true,
 	.open = msg_open,
 	.close = msg_close,
+	.prepare = msg_prepare,
 	.connect = msg_connect,
 	.expect = msg_expect,
 	.disconnect = msg_disconnect,

@@ -109,7 +109,33 @@ static int expect(struct dofi_conn *conn)
 	return 0;
 }
 
-static const struct dofi_trans_ops trans = {.expect = expect};
+static unsigned int prepared, undone, dialled;
+
+static void prepare(struct dofi_conn *conn)
+{
+	ck_assert_int_eq(conn->phase, DOFI_CONN_REQUESTED);
+	prepared++;
+}
+
+static void disconnect(struct dofi_conn *conn)
+{
+	ck_assert_ptr_nonnull(conn->chan); /* whose peer it is */
+	undone++;
+}
+
+static const struct dofi_trans_ops trans = {.expect = expect, .prepare = prepare, .disconnect = disconnect};
+
+int __wrap_dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
+
+int __wrap_dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port)
+{
+	(void)remote;
+	(void)port;
+	dialled++;
+	conn->chan = &burst_chan;
+	dofi_list_add_tail(&burst_chan.conns, &conn->link);
+	return 0;
+}
 
 static void setup(void)
 {
@@ -242,6 +268,30 @@ START_TEST(a_lost_path_has_no_patience)
 }
 END_TEST
 
+/* What was made for a peer that turns out not to be the one is not used for the next. */
+START_TEST(another_peer_gets_another_endpoint)
+{
+	const struct sockaddr_in remote = {.sin_family = AF_INET};
+	struct dofi_msg no = {.type = DOFI_MSG_REJECT, .reason = DOFI_REASON_NOT_MINE};
+	struct dofi_conn *conn;
+
+	eps[0].obj.ia = &burst_ia;
+	eps[0].pz = &pz;
+	dofi_lock_init(&eps[0].lock);
+	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20, DOFI_FOREVER, NULL, 0), 0);
+	conn = eps[0].conn;
+	no.dst = conn->id;
+	for (unsigned int n = 1; n < 4; n++) {
+		ck_assert_uint_eq(dialled, n);
+		dofi_conn_chan_up(conn);
+		ck_assert_uint_eq(prepared, n);
+		ck_assert_uint_eq(undone, n - 1);
+		dofi_conn_message(&burst_chan, &no);
+	}
+	ck_assert_uint_eq(undone, 3);
+}
+END_TEST
+
 /* The peer has left, and one message of its own is still to come. */
 START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 {
@@ -288,6 +338,7 @@ int main(void)
 	tcase_add_test(tc, alone_it_ends_in_time);
 	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
 	tcase_add_test(tc, a_lost_path_has_no_patience);
+	tcase_add_test(tc, another_peer_gets_another_endpoint);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
