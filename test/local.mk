@@ -299,6 +299,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_issue_LDADD = $(p2_libs)
 %C%_unit_check_post_SOURCES = %D%/unit/check_post.c $(t_headers)
 %C%_unit_check_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_engine_catch_up
 %C%_unit_check_post_LDADD = $(p2_libs)
 %C%_unit_check_lock_SOURCES = %D%/unit/check_lock.c $(t_headers)
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)

@@ -104,6 +104,7 @@ struct dofi_ia {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
+	bool eq_fails; /* when it was read last */
 	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
 	int eq_fd;		  /* -1: none */

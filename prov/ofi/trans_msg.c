@@ -322,6 +322,17 @@ static void on_error(struct dofi_ia *ia)
 		dofi_conn_path_down(conn, err.err ? err.err : FI_EOTHER);
 }
 
+/*
+ * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say whose it is; that connection runs out of time.
+ * One that fails for good is spoken of once.
+ */
+static void note_failure(struct dofi_ia *ia, int err)
+{
+	if (err && !ia->eq_fails)
+		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror(err));
+	ia->eq_fails = err;
+}
+
 /* One event; false when there is none. */
 static bool read_event(struct dofi_ia *ia)
 {
@@ -337,8 +348,7 @@ static bool read_event(struct dofi_ia *ia)
 		on_error(ia);
 		return true;
 	}
-	if (n < 0 && n != -FI_EAGAIN) /* verbs 1.17 does not say whose it is; that connection runs out of time */
-		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror((int)-n));
+	note_failure(ia, n < 0 && n != -FI_EAGAIN ? (int)-n : 0);
 	if (n < (ssize_t)sizeof(buf.entry))
 		return false;
 	if (event == FI_CONNREQ) {

@@ -61,6 +61,24 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return fabric.answer;
 }
 
+/* --- what a look at the fabric's queue finds --- */
+
+static unsigned int looks, last_look, looks_until_room;
+
+int __wrap_dofi_engine_catch_up(struct dofi_ia *of);
+
+int __wrap_dofi_engine_catch_up(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+	if (++looks == looks_until_room) {
+		ep.req.head++;
+		ep.recv.head++;
+	}
+	return looks != last_look;
+}
+
 static const struct dofi_trans_ops trans = {.send = take, .recv = take, .read = take, .write = take, .has_eq = true};
 
 static struct dofi_ring ring_of(int i)
@@ -107,6 +125,7 @@ static void setup(void)
 	for (size_t i = 0; i <= SEGMENTS; i++)
 		segments[i] = (DAT_LMR_TRIPLET){.virtual_address = BASE + 32 * i, .segment_length = 8, .lmr_context = CONTEXT};
 	remote = (DAT_RMR_TRIPLET){.virtual_address = 0x1010, .segment_length = 8, .rmr_context = 3};
+	last_look = 1;
 }
 
 static DAT_RETURN post(enum dofi_op op, DAT_COUNT n, DAT_COMPLETION_FLAGS flags)
@@ -411,6 +430,67 @@ START_TEST(keeps_flags)
 }
 END_TEST
 
+/* --- a full ring --- */
+
+static void fill_rings(void)
+{
+	ep.req.issue = ep.req.tail += SLOTS;
+	ep.recv.issue = ep.recv.tail += SLOTS;
+}
+
+START_TEST(makes_room_itself)
+{
+	fill_rings();
+	last_look = 0;
+	looks_until_room = 3;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 3);
+	ck_assert_uint_eq(fabric.calls, 1);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+START_TEST(is_refused_when_there_is_no_more_to_read)
+{
+	fill_rings();
+	last_look = 2;
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_uint_eq(looks, 2);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+/* Another EP's completions come without end. */
+START_TEST(does_not_read_for_ever)
+{
+	fill_rings();
+	last_look = 0;
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_uint_gt(looks, 1);
+	ck_assert_uint_lt(looks, 100000);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+START_TEST(looks_only_then)
+{
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)), DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 0);
+}
+END_TEST
+
+static TCase *full_ring(void)
+{
+	TCase *tc = tcase_create("full ring");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, makes_room_itself, 0, N_OPS);
+	tcase_add_loop_test(tc, is_refused_when_there_is_no_more_to_read, 0, N_OPS);
+	tcase_add_loop_test(tc, does_not_read_for_ever, 0, N_OPS);
+	tcase_add_loop_test(tc, looks_only_then, 0, N_OPS);
+	return tc;
+}
+
 static TCase *lane(void)
 {
 	TCase *tc = tcase_create("lane");
@@ -450,5 +530,6 @@ int main(void)
 
 	suite_add_tcase(suite, lane());
 	suite_add_tcase(suite, others());
+	suite_add_tcase(suite, full_ring());
 	return t_run(suite);
 }

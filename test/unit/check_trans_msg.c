@@ -44,6 +44,7 @@ static struct fi_ops_cq cq_ops;
 static int made, closed, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err;
 static struct fi_info *request; /* that the event queue has */
+static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of);
@@ -173,7 +174,7 @@ static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_
 	(void)of;
 	(void)flags;
 	if (!request || accepted || rejected || conn.ending)
-		return -FI_EAGAIN;
+		return queue_says;
 	ck_assert_uint_ge(size, sizeof(entry) + sizeof(ticket));
 	*event = FI_CONNREQ;
 	memcpy(buf, &entry, sizeof(entry));
@@ -386,6 +387,38 @@ START_TEST(a_request_that_is_gone)
 }
 END_TEST
 
+/* --- the event queue fails --- */
+
+static int lines(const char *text)
+{
+	int n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+START_TEST(a_queue_that_fails_for_good_is_spoken_of_once)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+
+	queue_says = -FI_ENODEV;
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(trans->poll_events(&ia), 0);
+	queue_says = -FI_EAGAIN;
+	trans->poll_events(&ia);
+	queue_says = -FI_EADDRINUSE; /* another one */
+	trans->poll_events(&ia);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, fi_strerror(FI_ENODEV)));
+	ck_assert_ptr_nonnull(strstr(said, fi_strerror(FI_EADDRINUSE)));
+	ck_assert_int_eq(lines(said), 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trans_msg");
@@ -402,6 +435,7 @@ int main(void)
 	tcase_add_test(tc, a_request_is_accepted);
 	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
 	tcase_add_test(tc, a_request_that_is_gone);
+	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
