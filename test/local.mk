@@ -418,11 +418,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)

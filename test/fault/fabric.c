@@ -187,12 +187,13 @@ END_TEST
 
 static const struct refusal connecting[] = {
 	{"fi_endpoint, active", T_FI_ENDPOINT, 0},
-	{"fi_endpoint, passive", T_FI_ENDPOINT, 1},
 	{"fi_ep_bind of the event queue, active", T_FI_EP_BIND, 0},
 	{"fi_ep_bind of the completion queue, active", T_FI_EP_BIND, 1},
+	{"fi_enable, active", T_FI_ENABLE, 0},
+#define EARLY 4 /* where endpoints have queues of a device these come while the peer decides, and again when they failed then */
+	{"fi_endpoint, passive", T_FI_ENDPOINT, 1},
 	{"fi_ep_bind of the event queue, passive", T_FI_EP_BIND, 2},
 	{"fi_ep_bind of the completion queue, passive", T_FI_EP_BIND, 3},
-	{"fi_enable, active", T_FI_ENABLE, 0},
 	{"fi_enable, passive", T_FI_ENABLE, 1},
 	{"fi_connect", T_FI_CONNECT, 0},
 	{"fi_accept", T_FI_ACCEPT, 0},
@@ -207,22 +208,47 @@ static void expect_failed_connection(const struct t_end *end, DAT_EVENT_NUMBER n
 	t_ok(dat_ep_reset(end->ep));
 }
 
+/* WITH: as over InfiniBand and RoCE. */
+static enum { BY_FABRIC, WITHOUT, WITH } queues;
+
+bool __real_dofi_has_queues(const struct fi_info *info);
+bool __wrap_dofi_has_queues(const struct fi_info *info);
+bool __wrap_dofi_has_queues(const struct fi_info *info)
+{
+	return queues == BY_FABRIC ? __real_dofi_has_queues(info) : queues == WITH;
+}
+
 START_TEST(connect_is_refused)
 {
-	const struct refusal *refusal = &connecting[_i];
+	const struct refusal *refusal = &connecting[_i / 2];
+	int times = _i % 2 && _i / 2 < EARLY ? 2 : 1;
 	struct t_end *end = pair.end;
 
 	t_pair_prepare(&pair, NULL);
+	queues = _i % 2 ? WITH : WITHOUT;
 	for (int i = 0; i < 2; i++)
 		t_ok(t_recv(&end[i], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	t_fabric_fail(refusal->call, refusal->good, 1, FI_ENOMEM);
+	t_fabric_fail(refusal->call, refusal->good, times, FI_ENOMEM);
 	t_ok(t_connect(end[0].ep, &pair.listener));
 	t_ok(t_cr_accept(t_next_cr(&pair.listener), end[1].ep));
 	expect_failed_connection(&end[0], DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	expect_failed_connection(&end[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	ck_assert_msg(t_fabric_failed(refusal->call) == 1, "%s was not called", refusal->what);
+	ck_assert_msg(t_fabric_failed(refusal->call) == times, "%s was not called", refusal->what);
 	t_fabric_heal();
 	t_establish(&pair.listener, &end[0], &end[1]);
+	t_pair_close(&pair);
+}
+END_TEST
+
+START_TEST(what_is_refused_before_the_answer_is_tried_again)
+{
+	const struct refusal *refusal = &connecting[_i];
+
+	t_pair_prepare(&pair, NULL);
+	queues = WITH;
+	t_fabric_fail(refusal->call, refusal->good, 1, FI_ENOMEM);
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	ck_assert_int_eq(t_fabric_failed(refusal->call), 1);
 	t_pair_close(&pair);
 }
 END_TEST
@@ -306,7 +332,7 @@ bool __real_dofi_has_tcp_ports(const struct fi_info *info);
 bool __wrap_dofi_has_tcp_ports(const struct fi_info *info);
 bool __wrap_dofi_has_tcp_ports(const struct fi_info *info)
 {
-	return tcp_ports || __real_dofi_has_tcp_ports(info);
+	return tcp_ports || (queues != WITH && __real_dofi_has_tcp_ports(info));
 }
 
 /* librdmacm refuses those that another connection of its own has. What held one is gone when the connection is there. */
@@ -619,7 +645,8 @@ int main(void)
 	tcase_add_test(tcase, lmr_create_is_refused);
 	tcase_add_test(tcase, rmr_bind_is_refused);
 	tcase_add_test(tcase, srq_create_is_refused);
-	tcase_add_loop_test(tcase, connect_is_refused, 0, NUMBER(connecting));
+	tcase_add_loop_test(tcase, connect_is_refused, 0, 2 * NUMBER(connecting));
+	tcase_add_loop_test(tcase, what_is_refused_before_the_answer_is_tried_again, 0, EARLY);
 	tcase_add_test(tcase, burst_over_a_slow_fabric);
 	tcase_add_test(tcase, connects_from_a_port_that_is_free);
 	tcase_add_test(tcase, no_port_is_free);
