@@ -28,6 +28,13 @@ static DAT_RETURN address_ok(const struct dofi_ia *ia, const struct sockaddr *re
 	return DAT_SUCCESS;
 }
 
+/* In a burst of calls, connections that those before this one began go on meanwhile. */
+static void enter(struct dofi_ia *ia)
+{
+	dofi_engine_enter(ia);
+	dofi_engine_round(ia, true);
+}
+
 /* engine.lock held; everything about the arguments was checked. */
 static DAT_RETURN start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t qual, uint64_t deadline,
 			DAT_COUNT private_size, const void *private_data)
@@ -68,8 +75,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR remote, DAT_
 	ret = address_ok(ep->obj.ia, remote);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	dofi_engine_enter(ep->obj.ia);
-	dofi_engine_round(ep->obj.ia, true); /* in a burst of calls those before this one go on meanwhile */
+	enter(ep->obj.ia);
 	ret = start(ep, remote, qual, deadline, private_size, private_data);
 	dofi_engine_leave(ep->obj.ia);
 	return ret;
@@ -93,7 +99,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return ret;
 	if (qos != DAT_QOS_BEST_EFFORT)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	dofi_engine_enter(ep->obj.ia);
+	enter(ep->obj.ia);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		ret = dofi_ep_bad_state(ep->state);
 	else if (dup->state != DAT_EP_STATE_CONNECTED)
