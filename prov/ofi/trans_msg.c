@@ -127,8 +127,8 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	return ret ? ret : fi_enable(fep);
 }
 
-/* The passive side's request is the endpoint's from fi_endpoint on; *taken_p: that far it came. */
-static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p, bool *taken_p)
+/* On failure it is closed; *fep_p is NULL when there was none. The passive side's request is the endpoint's from fi_endpoint on. */
+static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
 	bool queues = dofi_has_queues(info);
 	int ret;
@@ -139,9 +139,10 @@ static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fi
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	conn->cq_entries = queues ? info->tx_attr->size + info->rx_attr->size : 0;
 	ret = fi_endpoint(conn->ia->domain, info, fep_p, id_context(conn));
-	*taken_p = !ret;
-	if (ret)
+	if (ret) {
+		*fep_p = NULL;
 		return ret;
+	}
 	conn->cq = dofi_cqs_take(conn->ia, conn->cq_entries);
 	ret = bind_endpoint(conn, *fep_p);
 	if (ret)
@@ -197,13 +198,12 @@ static void choose_port(struct target *to, struct dofi_conn *conn)
 static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
 {
 	struct target to;
-	bool taken;
 	int ret;
 
 	aim_at_peer(&to, conn);
 	if (dofi_has_tcp_ports(&to.info))
 		choose_port(&to, conn);
-	ret = make_endpoint(conn, &to.info, fep_p, &taken);
+	ret = make_endpoint(conn, &to.info, fep_p);
 	if (ret)
 		dofi_port_release(&conn->held_port);
 	return ret;
@@ -276,7 +276,6 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	struct dofi_conn *conn = NULL;
 	struct fid_ep *fep;
 	uint64_t ticket;
-	bool taken;
 	int ret;
 
 	if (data_size >= sizeof(ticket)) {
@@ -291,8 +290,8 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
-	ret = make_endpoint(conn, entry->info, &fep, &taken);
-	if (!taken)
+	ret = make_endpoint(conn, entry->info, &fep);
+	if (!fep)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
 	if (!ret) {
 		use_endpoint(conn, fep);
