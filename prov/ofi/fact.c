@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fact.h"
 
+#include "misfit.h"
+
 #include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <stdbool.h>
@@ -96,9 +98,10 @@ static void add_device(struct dofi_facts *facts, const struct fi_info *info)
 	add(facts, DAT_OFI_ATTR_SPEED, facts->speed);
 }
 
-static void add_ways(struct dofi_facts *facts, const struct fi_domain_attr *domain,
-		     enum dofi_order order)
+static void add_ways(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order)
 {
+	const struct fi_domain_attr *domain = info->domain_attr;
+
 	strcpy(facts->mr_mode, "none");
 	if (domain->mr_mode)
 		fi_tostr_r(facts->mr_mode, sizeof(facts->mr_mode), &domain->mr_mode,
@@ -109,6 +112,7 @@ static void add_ways(struct dofi_facts *facts, const struct fi_domain_attr *doma
 		   FI_TYPE_PROGRESS);
 	add(facts, DAT_OFI_ATTR_MR_MODE, facts->mr_mode);
 	add(facts, DAT_OFI_ATTR_ORDER, order_word(order));
+	add(facts, DAT_OFI_ATTR_MISFIT, dofi_misfit_ends_stream(info) ? "PEER" : "CONNECTION");
 	add(facts, DAT_OFI_ATTR_THREADING, facts->threading);
 	add(facts, DAT_OFI_ATTR_PROGRESS, facts->progress);
 }
@@ -127,6 +131,6 @@ void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum 
 {
 	memset(facts, 0, sizeof(*facts));
 	add_device(facts, info);
-	add_ways(facts, info->domain_attr, order);
+	add_ways(facts, info, order);
 	add_libfabric(facts);
 }

@@ -9,7 +9,7 @@
 struct fi_info;
 
 struct dofi_facts {
-	DAT_NAMED_ATTR list[10];
+	DAT_NAMED_ATTR list[11];
 	unsigned int count;
 	/* What the values point to where it stands nowhere else. */
 	char link[20], speed[24], mr_mode[192], threading[32], progress[32], running[16], built[16];

@@ -62,7 +62,7 @@ struct dofi_scratch {
 
 /* Named attributes of the provider; values point to constants, into ia->info or to text. */
 struct dofi_named {
-	DAT_NAMED_ATTR list[32];
+	DAT_NAMED_ATTR list[36];
 	uint32_t count;
 	char mtu[12], mr_cached[8], atomics[8];
 	struct dofi_facts facts;

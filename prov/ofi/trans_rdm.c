@@ -11,8 +11,9 @@
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
-#include "note.h"
 #include "mem.h"
+#include "misfit.h"
+#include "note.h"
 #include "orphan.h"
 #include "peer.h"
 #include "places.h"
@@ -212,12 +213,6 @@ static void rdm_close(struct dofi_ia *ia)
 	ia->rdm = NULL;
 }
 
-/* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
-static bool stream_ends_after_misfit(uint32_t protocol)
-{
-	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
-}
-
 static void greet_again(struct dofi_conn *conn);
 
 static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
@@ -231,7 +226,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
 	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS);
-	rdm->ends_after_misfit = stream_ends_after_misfit(ia->info->ep_attr->protocol);
+	rdm->ends_after_misfit = dofi_misfit_ends_stream(ia->info);
 	ia->rdm = rdm;
 	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
 	if (ret)

@@ -754,12 +754,7 @@ END_TEST
 /* A fabric may not carry what these calls need; then they say so in every state. */
 static bool is_named(const char *name, const char *value)
 {
-	const DAT_PROVIDER_ATTR *attr = &place.ia[0].provider;
-
-	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
-		if (!strcmp(attr->provider_specific_attr[i].name, name))
-			return !strcmp(attr->provider_specific_attr[i].value, value);
-	return false;
+	return !strcmp(t_named(&place.ia[0].provider, name), value);
 }
 
 static const char *cell_if(const char *offer, int state)

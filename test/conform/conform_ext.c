@@ -4,21 +4,13 @@
 
 #include <string.h>
 
-static const char *named(const DAT_PROVIDER_ATTR *attr, const char *name)
-{
-	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
-		if (!strcmp(attr->provider_specific_attr[i].name, name))
-			return attr->provider_specific_attr[i].value;
-	return "";
-}
-
 #if T_DAT_MAJOR == 1
 
 START_TEST(HND_023_named_attributes_deny_extensions)
 {
-	ck_assert_str_eq(named(&paired.ia[0].provider, "DAT_EXTENSION_INTERFACE"), "FALSE");
-	ck_assert_str_eq(named(&paired.ia[0].provider, "DAT_IB_FETCH_AND_ADD"), "FALSE");
-	ck_assert_str_eq(named(&paired.ia[0].provider, "DAT_IB_IMMED_DATA"), "FALSE");
+	ck_assert_str_eq(t_named(&paired.ia[0].provider, "DAT_EXTENSION_INTERFACE"), "FALSE");
+	ck_assert_str_eq(t_named(&paired.ia[0].provider, "DAT_IB_FETCH_AND_ADD"), "FALSE");
+	ck_assert_str_eq(t_named(&paired.ia[0].provider, "DAT_IB_IMMED_DATA"), "FALSE");
 }
 END_TEST
 
@@ -49,7 +41,7 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *event)
 /* Not every fabric carries what these operations need: the attributes tell, and HND_023_what_is_not_offered. */
 static bool is_offered(const char *attr)
 {
-	return !strcmp(named(&us->on->provider, attr), "TRUE");
+	return !strcmp(t_named(&us->on->provider, attr), "TRUE");
 }
 
 static bool atomics_are_offered(void)
@@ -60,7 +52,7 @@ static bool atomics_are_offered(void)
 /* Those have everything; InfiniBand has immediate data and atomic operations of its own. */
 static bool notes_are_offered(void)
 {
-	return atomics_are_offered() && strcmp(named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
+	return atomics_are_offered() && strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
 }
 
 static bool immediates_are_offered(void)
@@ -462,17 +454,17 @@ START_TEST(HND_023_attributes_name_the_extensions)
 
 	ck_assert_int_eq(us->on->attr.extension_supported, DAT_EXTENSION_IB);
 	ck_assert_int_eq(us->on->attr.extension_version, DAT_IB_EXTENSION_VERSION);
-	ck_assert_str_eq(named(attr, "DAT_EXTENSION_INTERFACE"), "TRUE");
-	ck_assert_str_eq(named(attr, DAT_IB_ATTR_CMP_AND_SWAP), atomics_are_offered() ? "TRUE" : "FALSE");
+	ck_assert_str_eq(t_named(attr, "DAT_EXTENSION_INTERFACE"), "TRUE");
+	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_CMP_AND_SWAP), atomics_are_offered() ? "TRUE" : "FALSE");
 	if (atomics_are_offered())
 		ck_assert(immediates_are_offered());
 	else
-		ck_assert_str_eq(named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
-	if (!strcmp(named(attr, "DAT_OFI_TRANSPORT"), "msg") && !strcmp(named(attr, "DAT_OFI_PROVIDER"), "tcp"))
+		ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
+	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") && !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
 		ck_assert(notes_are_offered());
-	ck_assert_str_eq(named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
-	ck_assert_str_eq(named(attr, DAT_IB_ATTR_UD), "FALSE");
-	ck_assert_str_eq(named(attr, DAT_IB_COLL_BARRIER), "");
+	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
+	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_UD), "FALSE");
+	ck_assert_str_eq(t_named(attr, DAT_IB_COLL_BARRIER), "");
 	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
 		ck_assert_ptr_nonnull(attr->provider_specific_attr[i].value);
 }
@@ -945,7 +937,7 @@ START_TEST(HND_023_attributes_without_an_open_IA)
 
 	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &prov));
 	ck_assert_int_eq(attr.extension_supported, DAT_EXTENSION_IB);
-	ck_assert_str_eq(named(&prov, DAT_IB_ATTR_IMMED_DATA), named(&us->on->provider, DAT_IB_ATTR_IMMED_DATA));
+	ck_assert_str_eq(t_named(&prov, DAT_IB_ATTR_IMMED_DATA), t_named(&us->on->provider, DAT_IB_ATTR_IMMED_DATA));
 	t_ok(dat_ib_close_query(handle));
 	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	t_ok(dat_ib_close_query(handle));

@@ -444,10 +444,8 @@ static size_t loss_of_the_fabric(void)
 
 	t_ok(dat_ia_open(t_ia_name(), 8, &evd, &ia));
 	t_ok(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
-	for (int i = 0; i < (int)attr.num_provider_specific_attr; i++)
-		if (!strcmp(attr.provider_specific_attr[i].name, DAT_OFI_ATTR_TRANSPORT) &&
-		    !strcmp(attr.provider_specific_attr[i].value, "rdm"))
-			loss = 4096;
+	if (!strcmp(t_named(&attr, DAT_OFI_ATTR_TRANSPORT), "rdm"))
+		loss = 4096;
 	t_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 	return loss;
 }

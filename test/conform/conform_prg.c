@@ -749,23 +749,10 @@ START_TEST(PRG_14_fork_comes_first_then_the_ia)
 END_TEST
 
 #if T_DAT_MAJOR == 2
-static const char *named(const char *name)
-{
-	for (DAT_COUNT i = 0; i < t_tia.provider.num_provider_specific_attr; i++) {
-		if (!strcmp(t_tia.provider.provider_specific_attr[i].name, name))
-			return t_tia.provider.provider_specific_attr[i].value;
-	}
-	return NULL;
-}
-
 START_TEST(PRG_15_attributes_by_name)
 {
-	const char *reads = named("DAT_IB_RDMA_READ"), *mtu = named("DAT_IB_TRANSPORT_MTU");
-
-	ck_assert_ptr_nonnull(reads);
-	ck_assert_str_eq(reads, "TRUE");
-	ck_assert_ptr_nonnull(mtu);
-	ck_assert_int_gt(atoi(mtu), 0);
+	ck_assert_str_eq(t_named(&t_tia.provider, "DAT_IB_RDMA_READ"), "TRUE");
+	ck_assert_int_gt(atoi(t_named(&t_tia.provider, "DAT_IB_TRANSPORT_MTU")), 0);
 }
 END_TEST
 #endif

@@ -92,6 +92,8 @@ void t_ia_open(struct t_ia *tia);
 void t_ia_close(struct t_ia *tia); /* abruptly, with all that it has */
 /* After the test freed what it made: succeeds only if nothing is left. */
 void t_ia_close_empty(struct t_ia *tia);
+/* The value of a named attribute; "" when there is none. */
+const char *t_named(const DAT_PROVIDER_ATTR *attr, const char *name);
 /* Of a message: more than a fabric takes at once from who isn't listening, if it may be as long. */
 size_t t_much(const struct t_ia *tia);
 

@@ -237,6 +237,14 @@ void t_ia_close_empty(struct t_ia *tia)
 	t_ok(dat_ia_close(tia->ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+const char *t_named(const DAT_PROVIDER_ATTR *attr, const char *name)
+{
+	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
+		if (!strcmp(attr->provider_specific_attr[i].name, name))
+			return attr->provider_specific_attr[i].value;
+	return "";
+}
+
 size_t t_much(const struct t_ia *tia)
 {
 	size_t most = (size_t)tia->attr.max_message_size;

@@ -67,7 +67,7 @@ options() {
 
 interface() {
 	ends 0 "$info" -a loop && narrow && says 'runs on libfabric tcp, msg endpoints, domain lo' \
-		'address 127.0.0.1' 'order ORDERED:' 'libfabric.so' 'registration none' 'refused tcp' \
+		'address 127.0.0.1' 'order ORDERED:' 'too long CONNECTION:' 'libfabric.so' 'registration none' 'refused tcp' \
 		'another domain is asked for'
 }
 
@@ -77,7 +77,7 @@ all() {
 
 json() {
 	ends 0 "$info" -j -a loop && jq -e '.interfaces[0] | .opens and .domain == "lo" and
-		.order == "ORDERED" and .mr_mode == "none" and (.libfabric_path | length > 0) and
+		.order == "ORDERED" and .misfit == "CONNECTION" and .mr_mode == "none" and (.libfabric_path | length > 0) and
 		(.refused | length > 0) and .max_eps > 0' "$t_dir/o" && ends 1 "$info" -j -a nowhere &&
 		jq -e '.interfaces[0] | (.opens | not) and (.log | length > 0)' "$t_dir/o" &&
 		ends 0 "$info" -j -e && jq -e '.variables | map(select(.name == "DAT_OFI_SPIN_US"))[0] |
