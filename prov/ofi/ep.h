@@ -119,6 +119,7 @@ struct dofi_ring {
 	uint32_t limit; /* how many may be outstanding */
 	uint16_t max_iov;
 	uint16_t fabric_iov; /* what one operation of the fabric takes */
+	uint32_t desc_at;    /* of a slot: bytes before its descriptors */
 	uint32_t head, issue, tail;
 };
 
@@ -129,7 +130,7 @@ static inline struct dofi_wr *dofi_ring_at(const struct dofi_ring *r, uint32_t i
 
 static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
 {
-	return (void **)(void *)&wr->iov[r->max_iov];
+	return (void **)(void *)((char *)wr + r->desc_at);
 }
 
 /* Behind these: the immediate data of a write. */
@@ -220,7 +221,6 @@ struct dofi_mail_answer {
 struct dofi_ep {
 	struct dofi_obj obj;
 	struct dofi_lock lock;
-	DAT_EP_STATE state; /* changed with engine.lock and lock held; read with either */
 
 	/*
 	 * Hot, and in few cache lines: what posts and completions look at each time. Guarded by lock, as what follows; the
@@ -247,8 +247,9 @@ struct dofi_ep {
 			bool faulty;	   /* an operation failed: the engine breaks the connection */
 			bool binding;	   /* a bind waits until the peers forgot the context that it replaced; see bind_replaced */
 			uint8_t mail_used; /* bits: slots */
+			DAT_EP_STATE state; /* changed with engine.lock and lock held; read with either */
 		};
-		uint32_t way; /* all of these; see dofi_ep_is_free */
+		uint64_t way; /* all of these; see dofi_ep_is_free */
 	};
 	uint8_t granting;	     /* enum dofi_grants: the peer is told of receives */
 	bool ending_soon;	     /* last_message is set */
@@ -297,13 +298,10 @@ struct dofi_ep {
 	struct dofi_wr *aux; /* the operation that fills the scratch */
 };
 
-/* Nothing about the EP holds its requests up. lock held. */
+/* Connected, and nothing about the EP holds its requests up. lock held. */
 static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
 {
-	static const union {
-		bool path_up;
-		uint32_t way;
-	} is_free = {.path_up = true};
+	static const struct dofi_ep is_free = {.path_up = true, .state = DAT_EP_STATE_CONNECTED};
 
 	return ep->way == is_free.way;
 }

@@ -4,6 +4,7 @@
 #include "ia.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 
 int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov, uint32_t fabric_iov)
 {
-	size_t stride = sizeof(struct dofi_wr) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+	size_t stride = offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
 	uint32_t size = 1;
 
 	stride += sizeof(uint32_t); /* dofi_wr_immediate */
@@ -128,6 +129,7 @@ int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov, uin
 	ring->limit = limit;
 	ring->max_iov = (uint16_t)max_iov;
 	ring->fabric_iov = (uint16_t)fabric_iov;
+	ring->desc_at = (uint32_t)(offsetof(struct dofi_wr, iov) + max_iov * sizeof(struct iovec));
 	ring->head = ring->issue = ring->tail = 0;
 	return 0;
 }

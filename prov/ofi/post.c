@@ -39,7 +39,7 @@ static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_p
 				   unsigned int privilege, struct iovec *iov, void **desc)
 {
 	const struct dofi_lmr *lmr = dofi_ctxtab_lmr(&ia->ctxtab, segment->lmr_context);
-	uint64_t offset;
+	uint64_t offset, left;
 
 	if (!lmr)
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
@@ -48,7 +48,7 @@ static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_p
 	if (!((unsigned int)lmr->privileges & privilege))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	offset = segment->virtual_address - lmr->base;
-	if (offset > lmr->length || segment->segment_length > lmr->length - offset)
+	if (__builtin_sub_overflow(lmr->length, offset, &left) || segment->segment_length > left)
 		return DOFI_BAD_ARG(3);
 	iov->iov_base = (void *)(uintptr_t)(lmr->start + offset);
 	iov->iov_len = segment->segment_length;
@@ -225,15 +225,23 @@ static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 #define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define MESSAGE_FLAGS (RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
+/* Of a request; the EP's attributes limit them by its kind. */
+DOFI_INLINE DAT_COUNT most_segments(const struct dofi_ep *ep, uint8_t op)
+{
+	if (op == DOFI_OP_SEND || op == DOFI_OP_SEND_INVALIDATE)
+		return ep->attr.max_request_iov;
+	if (op == DOFI_OP_READ)
+		return ep->attr.max_rdma_read_iov;
+	return dofi_op_is_atomic(op) ? 1 : ep->attr.max_rdma_write_iov;
+}
+
 /* A request as its call gave it. */
 struct request {
 	enum dofi_op op;
 	DAT_COUNT n;
 	const DAT_LMR_TRIPLET *iov;
-	DAT_COUNT max_iov;
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
-	unsigned int allowed; /* flags */
 	DAT_RETURN bad_flags; /* the error names their place among the arguments */
 	const DAT_RMR_TRIPLET *remote; /* or NULL */
 };
@@ -260,15 +268,16 @@ static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request 
 static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
+	unsigned int allowed = r->op == DOFI_OP_WRITE || r->op == DOFI_OP_READ ? RDMA_FLAGS : MESSAGE_FLAGS;
 	struct dofi_wr *wr;
 	uint64_t length;
 	DAT_RETURN ret;
 
 	seek_room(ep, &ep->req);
 	wr = *wr_p = dofi_ring_at(&ep->req, ep->req.tail);
-	if (!segments_ok(r->n, r->iov, r->max_iov))
+	if (!segments_ok(r->n, r->iov, most_segments(ep, (uint8_t)r->op)))
 		return DOFI_BAD_ARG(2);
-	if (!flags_ok(r->flags, r->allowed, ep->attr.request_completion_flags))
+	if (!flags_ok(r->flags, allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
 	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep);
 	if (ret != DAT_SUCCESS)
@@ -290,7 +299,7 @@ static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
 }
 
 /* Any Send, write or read. ep->lock held, which is let go. */
-DOFI_ASIDE static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
+static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 {
 	struct dofi_wr *wr;
 	DAT_RETURN ret = prepare(ep, r, &wr);
@@ -342,9 +351,8 @@ DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const
 DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n, DAT_COUNT max_iov,
 			  const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
 {
-	return n == 1 && max_iov > 0 && iov && !flags && ep->state == DAT_EP_STATE_CONNECTED && dofi_ep_is_free(ep) &&
-	       ring->issue == ring->tail && dofi_ring_count(ring) < ring->limit &&
-	       iov->segment_length - 1 < ep->obj.ia->limits.plain;
+	return n == 1 && max_iov > 0 && iov && !flags && dofi_ep_is_free(ep) && ring->issue == ring->tail &&
+	       dofi_ring_count(ring) < ring->limit && iov->segment_length - 1 < ep->obj.ia->limits.plain;
 }
 
 /* The next slot with it; NULL when the segment is not the EP's to use so. */
@@ -361,13 +369,13 @@ DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *rin
 }
 
 /* remote: NULL for a Send. */
-DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n, DAT_COUNT max_iov, const DAT_LMR_TRIPLET *iov,
-				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	unsigned int privilege = op == DOFI_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	struct dofi_wr *wr;
 
-	if (!is_plain(ep, &ep->req, n, max_iov, iov, flags) || (remote && remote->segment_length != iov->segment_length))
+	if (!is_plain(ep, &ep->req, n, most_segments(ep, op), iov, flags) || (remote && remote->segment_length != iov->segment_length))
 		return false;
 	wr = take_plain(ep, &ep->req, op, iov, privilege, cookie);
 	if (!wr)
@@ -407,6 +415,25 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags)) ? leave(ep) : post_receive(ep, n, iov, cookie, flags);
 }
 
+/* These have frames and arguments of their own, which the lane then does without. */
+DOFI_ASIDE static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				       DAT_COMPLETION_FLAGS flags)
+{
+	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, cookie, flags, DOFI_BAD_ARG(5), NULL});
+}
+
+DOFI_ASIDE static DAT_RETURN post_write(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, cookie, flags, DOFI_BAD_ARG(6), remote});
+}
+
+DOFI_ASIDE static DAT_RETURN post_read(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, cookie, flags, DOFI_BAD_ARG(6), remote});
+}
+
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags)
 {
@@ -415,27 +442,24 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
-	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_SEND, n, ep->attr.max_request_iov, iov, cookie, NULL, flags)))
+	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_SEND, n, iov, cookie, NULL, flags)))
 		return leave(ep);
-	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, ep->attr.max_request_iov, cookie, flags, MESSAGE_FLAGS,
-						  DOFI_BAD_ARG(5), NULL});
+	return post_send(ep, n, iov, cookie, flags);
 }
 
-DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, enum dofi_op op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-				 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				 const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
-	DAT_COUNT max_iov;
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	if (!remote)
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	max_iov = op == DOFI_OP_READ ? ep->attr.max_rdma_read_iov : ep->attr.max_rdma_write_iov;
-	if (DOFI_LIKELY(post_plain_request(ep, (uint8_t)op, n, max_iov, iov, cookie, remote, flags)))
+	if (DOFI_LIKELY(post_plain_request(ep, op, n, iov, cookie, remote, flags)))
 		return leave(ep);
-	return post_request(ep, &(struct request){op, n, iov, max_iov, cookie, flags, RDMA_FLAGS, DOFI_BAD_ARG(6), remote});
+	return op == DOFI_OP_READ ? post_read(ep, n, iov, cookie, remote, flags) : post_write(ep, n, iov, cookie, remote, flags);
 }
 
 DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -507,9 +531,7 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 		return DOFI_BAD_ARG(7);
 	dofi_lock(&ep->lock);
 	ret = prepare(ep,
-		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, ep->attr.max_request_iov, cookie, flags,
-					MESSAGE_FLAGS, DOFI_BAD_ARG(5), NULL},
-		      &wr);
+		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, cookie, flags, DOFI_BAD_ARG(5), NULL}, &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->rctx = context;
@@ -529,9 +551,7 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
 	ret = prepare(ep,
-		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, ep->attr.max_rdma_write_iov, cookie, flags, MESSAGE_FLAGS,
-					DOFI_BAD_ARG(7), n ? remote : NULL},
-		      &wr);
+		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, cookie, flags, DOFI_BAD_ARG(7), n ? remote : NULL}, &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
@@ -557,7 +577,7 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
 	ret = prepare(ep,
-		      &(struct request){op, 1, local, 1, cookie, flags, MESSAGE_FLAGS, DOFI_BAD_ARG(6), remote}, &wr);
+		      &(struct request){op, 1, local, cookie, flags, DOFI_BAD_ARG(6), remote}, &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	aim(wr, remote);

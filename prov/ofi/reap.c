@@ -135,13 +135,10 @@ DOFI_ASIDE static void release(struct dofi_ep *ep, struct dofi_ring *ring, struc
 	}
 }
 
-/* As release, after one was completed: mostly it is the first and only one. */
-DOFI_INLINE void release_polled(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, bool receives)
+/* As release, after a plain one was completed: mostly it is the first and only one. */
+DOFI_INLINE void release_polled(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, struct dofi_wr *wr, uint8_t op)
 {
-	struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
-	uint8_t op = receives ? DOFI_OP_RECV : wr->op;
-
-	if (DOFI_LIKELY(is_plain(wr, op))) {
+	if (DOFI_LIKELY(wr == dofi_ring_at(ring, ring->head) && wr->state == DOFI_WR_DONE && !wr->note)) {
 		emit_plain(ep, evd, wr, op, true);
 		ring->head++;
 		if (ring->head == ring->tail || dofi_ring_at(ring, ring->head)->state != DOFI_WR_DONE)
@@ -275,8 +272,8 @@ DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	fail_path(ep, err);
 }
 
-/* The message that the latest note was about. */
-DOFI_ASIDE static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
+/* The message that the latest note was about. Returns its kind. */
+DOFI_ASIDE static uint8_t heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_note note = dofi_note_take(ep, &wr->status);
 
@@ -284,6 +281,7 @@ DOFI_ASIDE static void heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->rctx = note.value;
 	if (note.kind == DOFI_NOTE_IMMEDIATE)
 		wr->length = note.length;
+	return note.kind;
 }
 
 /* A receive's place in the ring is the number of its message. */
@@ -297,14 +295,16 @@ static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
 {
+	uint8_t note = 0;
+
 	if (DOFI_UNLIKELY((news & DOFI_NEWS_NOTED) && !dofi_letter_use(ep, message_of(ep, wr)))) {
 		wr->state = DOFI_WR_HELD;
 		wr->rctx = news;
 		return;
 	}
 	if (DOFI_UNLIKELY(ep->note.kind))
-		heed_note(ep, wr);
-	dofi_ep_count_received(ep, wr->note, wr->length);
+		note = heed_note(ep, wr);
+	dofi_ep_count_received(ep, note, wr->length);
 	ep->nreceived++;
 	wr->solicited = news & DOFI_NEWS_SOLICITED;
 	dofi_credit_take(ep, news);
@@ -412,7 +412,7 @@ DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_
 		wr->state = DOFI_WR_DONE;
 		wr->length = length;
 		received(ep, wr, news);
-		release_polled(ep, &ep->recv, ep->recv_evd, true);
+		release_polled(ep, &ep->recv, ep->recv_evd, wr, DOFI_OP_RECV);
 	} else {
 		finished(ep, wr, 0, length, news);
 	}
@@ -426,10 +426,12 @@ DOFI_ASIDE static void request_done(struct dofi_wr *wr, uint64_t length)
 	DOFI_PROBE4(completion, ep, wr->op, 0, length);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
-		ep->reads -= wr->op == DOFI_OP_READ;
-		ep->writes -= wr->op == DOFI_OP_WRITE;
+		if (wr->op == DOFI_OP_READ)
+			ep->reads--;
+		else if (wr->op == DOFI_OP_WRITE)
+			ep->writes--;
 		wr->state = DOFI_WR_DONE;
-		release_polled(ep, &ep->req, ep->req_evd, false);
+		release_polled(ep, &ep->req, ep->req_evd, wr, wr->op);
 	} else {
 		finished(ep, wr, 0, length, 0);
 	}

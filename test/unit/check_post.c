@@ -84,7 +84,8 @@ static const struct dofi_trans_ops trans = {.send = take, .recv = take, .read = 
 static struct dofi_ring ring_of(int i)
 {
 	return (struct dofi_ring){.base = slots[i][0], .stride = sizeof(slots[i][0]), .mask = SLOTS - 1, .limit = SLOTS,
-				  .max_iov = SEGMENTS, .fabric_iov = SEGMENTS, .head = 9, .issue = 9, .tail = 9};
+				  .max_iov = SEGMENTS, .fabric_iov = SEGMENTS, .desc_at = offsetof(struct dofi_wr, iov[SEGMENTS]),
+				  .head = 9, .issue = 9, .tail = 9};
 }
 
 static void setup(void)
