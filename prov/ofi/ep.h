@@ -436,6 +436,7 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
 /* Takes a batch off the CQ; engine.lock held. 0 when it is empty. */
+#define DOFI_CQ_BATCH 16u
 int dofi_reap(struct dofi_ia *ia);
 /* The letter about this message is here; should it have come before, it is complete. engine.lock and ep->lock held. */
 void dofi_reap_noted(struct dofi_ep *ep, uint32_t message);

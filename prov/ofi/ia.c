@@ -501,6 +501,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->fences_reads = dofi_fences_reads(ia->info);
 	ia->grants = dofi_credit_way(ia);
 	ia->moves_alone = dofi_has_queues(ia->info) && ia->grants == DOFI_GRANTS_NONE;
+	ia->cq_want = ia->cq_few = dofi_has_queues(ia->info) ? 1 : DOFI_CQ_BATCH;
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
 }

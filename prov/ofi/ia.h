@@ -74,6 +74,8 @@ struct dofi_ia {
 	/* Hot, and in few cache lines. */
 	struct fid_cq *cq; /* the first, and mostly the only one, of cqs */
 	const struct dofi_trans_ops *trans;
+	uint32_t cq_few;  /* entries that a poll asks for when `cq` was found empty: DOFI_CQ_BATCH where that costs nothing... */
+	uint32_t cq_want; /* ...and those that the next one asks for; guarded by engine.lock */
 	struct dofi_engine engine;
 	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
 	struct dofi_limits limits;

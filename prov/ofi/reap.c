@@ -481,26 +481,14 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t r
 	return 1;
 }
 
-#define CQ_BATCH 16
-
-DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq)
+DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq, uint32_t want)
 {
-	const struct dofi_trans_ops *trans = ia->trans;
-	union {
-		struct fi_cq_data_entry data;
-		struct fi_cq_tagged_entry tagged;
-	} entries[CQ_BATCH]; /* room for either, one behind the other */
-	ssize_t n = fi_cq_read(cq, entries, CQ_BATCH);
-	const char *entry = (const char *)entries;
-	size_t size;
+	struct fi_cq_tagged_entry entries[DOFI_CQ_BATCH]; /* room for those of any format */
+	ssize_t n = fi_cq_read(cq, entries, want);
 
 	if (DOFI_LIKELY(n <= 0))
 		return n == -FI_EAGAIN ? 0 : reap_error(ia, cq, n);
-	if (trans->sighted)
-		trans->sighted(ia, &entries->tagged, n);
-	size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
-	for (ssize_t i = 0; i < n; i++, entry += size)
-		trans->completed(ia, (const struct fi_cq_tagged_entry *)(const void *)entry);
+	ia->trans->completed(ia, entries, n);
 	return (int)n;
 }
 
@@ -509,14 +497,20 @@ DOFI_ASIDE static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
 	int n = 0;
 
 	for (uint32_t i = 1; i < ncqs; i++)
-		n += reap_queue(ia, ia->cqs.list[i].fid);
+		n += reap_queue(ia, ia->cqs.list[i].fid, DOFI_CQ_BATCH);
 	return n;
 }
 
+/*
+ * A device is asked for one entry after the other, and whoever wants more than there are asks once in vain. So a call that polls for
+ * an event asks a queue that was found empty for one, and what has more for a batch.
+ */
 int dofi_reap(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
-	int n = reap_queue(ia, ia->cq);
+	uint32_t want = ia->engine.taker.evd ? ia->cq_want : DOFI_CQ_BATCH;
+	int n = reap_queue(ia, ia->cq, want);
 
+	ia->cq_want = n < (int)want ? ia->cq_few : DOFI_CQ_BATCH;
 	return DOFI_LIKELY(ncqs == 1) ? n : n + reap_others(ia, ncqs);
 }

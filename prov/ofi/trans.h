@@ -87,10 +87,8 @@ struct dofi_trans_ops {
 	/* srq->lock held. As the posts above. */
 	ssize_t (*srq_recv)(struct dofi_srq *srq, struct dofi_wr *wr);
 
-	/* What the CQ gave goes to dofi_reap_done; engine.lock held. Of the format DATA an entry ends before its tag. */
-	void (*completed)(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry);
-	/* Before that: all that were read together. engine.lock held. NULL: the transport has no use for them. */
-	void (*sighted)(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n);
+	/* What the CQ gave together, in its format: each goes to dofi_reap_done. engine.lock held. */
+	void (*completed)(struct dofi_ia *ia, const void *entries, ssize_t n);
 	void (*failed)(struct dofi_ia *ia, struct fi_cq_err_entry *err); /* err->err is positive */
 	/* The transport's own events, apart from completions; engine.lock held. Events handled. */
 	int (*poll_events)(struct dofi_ia *ia);

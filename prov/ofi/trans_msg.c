@@ -402,7 +402,7 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 }
 
 /* A peer's write took this receive: its immediate data are noted about it, as if a note had gone before. */
-DOFI_ASIDE static void immediate_arrived(const struct fi_cq_tagged_entry *entry)
+DOFI_ASIDE static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
 	struct dofi_wr *wr = entry->op_context;
 
@@ -412,7 +412,7 @@ DOFI_ASIDE static void immediate_arrived(const struct fi_cq_tagged_entry *entry)
 	dofi_reap_done(wr, 0, entry->len, 0, 0);
 }
 
-static void msg_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
+DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 {
 	const struct dofi_wr *wr = entry->op_context;
 	uint32_t number = 0, news = 0;
@@ -429,6 +429,15 @@ static void msg_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 		decode(ia, entry->data, &number, &news);
 	if (entry->op_context)
 		dofi_reap_done(entry->op_context, 0, entry->len, number, news);
+}
+
+static void msg_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
+{
+	const struct fi_cq_data_entry *entry = entries;
+
+	do
+		complete(ia, entry++);
+	while (--n);
 }
 
 /* Of InfiniBand's work completions, the numbers of which every verbs device has. */

@@ -523,7 +523,7 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
  * First of all: what they receive makes room in the fabric for the receives of EPs, so none of these may take their place. Where
  * messages pass in order, one without a receive would keep all others back.
  */
-static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n)
+static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 
@@ -541,7 +541,7 @@ static void rdm_sighted(struct dofi_ia *ia, const struct fi_cq_tagged_entry *ent
 		post_missing(ia);
 }
 
-static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
+DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
@@ -559,6 +559,16 @@ static void rdm_completed(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 		dofi_reap_done(wr, 0, entry->len, number, news);
 	else
 		open_post(ia, note_of(ia->rdm, wr, true), entry->len);
+}
+
+static void rdm_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
+{
+	const struct fi_cq_tagged_entry *entry = entries;
+
+	post_grants_again(ia, entry, n);
+	do
+		complete(ia, entry++);
+	while (--n);
 }
 
 /* Receives that we cancel say nothing of the peer. */
@@ -805,7 +815,6 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.srq_close = rdm_srq_close,
 	.srq_recv = rdm_srq_recv,
 	.completed = rdm_completed,
-	.sighted = rdm_sighted,
 	.failed = rdm_failed,
 	.poll_events = rdm_poll_events,
 };

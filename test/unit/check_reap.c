@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's ring. */
+/* Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's ring; and how the queue is read. */
 #include "unit.h"
 
 #include "../../prov/ofi/cno.h"
@@ -8,6 +8,8 @@
 #include "../../prov/ofi/ia.h"
 #include "../../prov/ofi/trans.h"
 
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include <string.h>
 
 #define EVENTS 4u
@@ -122,10 +124,109 @@ START_TEST(not_past_who_watches)
 }
 END_TEST
 
+/* --- how many entries are asked for --- */
+
+static struct {
+	size_t wanted; /* by the latest look */
+	ssize_t answer;
+	ssize_t completed;
+} queue;
+
+static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
+{
+	(void)cq;
+	memset(entries, 0, count * sizeof(struct fi_cq_data_entry));
+	queue.wanted = count;
+	return queue.answer;
+}
+
+static ssize_t no_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void)cq;
+	(void)entry;
+	(void)flags;
+	return -FI_EAGAIN;
+}
+
+static void count_completed(struct dofi_ia *of, const void *entries, ssize_t n)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_nonnull(entries);
+	queue.completed += n;
+}
+
+static const struct dofi_trans_ops counting = {.completed = count_completed};
+static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look, .readerr = no_failure};
+static struct fid_cq cq = {.ops = &look_ops};
+
+static void open_queue(uint32_t few)
+{
+	ia.cq = &cq;
+	ia.trans = &counting;
+	ia.cq_want = ia.cq_few = few;
+	atomic_store(&ia.cqs.n, 1);
+}
+
+/* The queue has so many (or fails): what dofi_reap answers, and how many it asked for. */
+static void expect_look(ssize_t answer, int n, size_t wanted)
+{
+	ssize_t before = queue.completed;
+
+	queue.answer = answer;
+	ck_assert_int_eq(dofi_reap(&ia), n);
+	ck_assert_uint_eq(queue.wanted, wanted);
+	ck_assert_int_eq(queue.completed - before, n);
+}
+
+START_TEST(one_by_one_of_a_device_that_has_one)
+{
+	open_queue(1);
+	expect_look(-FI_EAGAIN, 0, 1);
+	expect_look(-FI_EAGAIN, 0, 1);
+	expect_look(1, 1, 1);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(-FI_EAVAIL, 0, 1);
+	expect_look(1, 1, 1);
+}
+END_TEST
+
+START_TEST(in_batches_of_a_device_that_has_more)
+{
+	open_queue(1);
+	expect_look(1, 1, 1);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(3, 3, DOFI_CQ_BATCH);
+	expect_look(-FI_EAGAIN, 0, 1);
+}
+END_TEST
+
+/* A question about an EP, say, has to see what is complete. */
+START_TEST(in_batches_for_those_who_poll_for_no_event)
+{
+	open_queue(1);
+	ia.engine.taker.evd = NULL;
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(1, 1, DOFI_CQ_BATCH);
+	ia.engine.taker.evd = &evd;
+	expect_look(1, 1, 1);
+}
+END_TEST
+
+START_TEST(always_in_batches_elsewhere)
+{
+	open_queue(DOFI_CQ_BATCH);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(1, 1, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(0, 0, DOFI_CQ_BATCH);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reap");
-	TCase *tc = tcase_create("taker");
+	TCase *tc = tcase_create("taker"), *looks = tcase_create("looks");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, first_to_the_taker_the_next_to_the_ring);
@@ -134,5 +235,11 @@ int main(void)
 	tcase_add_test(tc, not_to_the_taker_of_another);
 	tcase_add_test(tc, not_past_who_watches);
 	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(looks, setup, teardown);
+	tcase_add_test(looks, one_by_one_of_a_device_that_has_one);
+	tcase_add_test(looks, in_batches_of_a_device_that_has_more);
+	tcase_add_test(looks, in_batches_for_those_who_poll_for_no_event);
+	tcase_add_test(looks, always_in_batches_elsewhere);
+	suite_add_tcase(suite, looks);
 	return t_run(suite);
 }
