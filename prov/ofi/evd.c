@@ -294,12 +294,16 @@ static void look_once(struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 }
 
-/* Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. */
-static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, uint64_t deadline)
+/* Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is something to wait for. */
+static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT timeout)
 {
 	struct dofi_ia *ia = evd->obj.ia;
-	uint64_t spin_until = dofi_now() + ia->params.spin_us * 1000u;
+	uint64_t deadline, spin_until;
 
+	if (atomic_load(&evd->bell) != seen)
+		return 0;
+	deadline = dofi_deadline(timeout);
+	spin_until = dofi_now() + ia->params.spin_us * 1000u;
 	while (atomic_load(&evd->bell) == seen) {
 		uint64_t now = dofi_now();
 
@@ -341,7 +345,6 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
 	struct dofi_srq *srq = NULL;
-	uint64_t deadline;
 	DAT_RETURN ret;
 	uint32_t seen;
 	int slept;
@@ -352,7 +355,6 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return DOFI_BAD_ARG(4);
 	if (!nmore)
 		return DOFI_BAD_ARG(5);
-	deadline = dofi_deadline(timeout);
 	dofi_lock(&evd->lock);
 	ret = may_wait(evd, threshold);
 	if (ret != DAT_SUCCESS) {
@@ -368,7 +370,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		seen = atomic_load(&evd->bell);
 		dofi_unlock(&evd->lock);
 		look_once(evd);
-		slept = sleep_for_events(evd, seen, deadline);
+		slept = sleep_for_events(evd, seen, timeout);
 		dofi_lock(&evd->lock);
 		ret = outcome(evd, slept);
 		if (ret == DAT_SUCCESS)
