@@ -11,6 +11,7 @@ unit_tests = \
 	%D%/unit/check_credit \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
 	%D%/unit/check_drain \
+	%D%/unit/check_engine \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_held_port \
@@ -308,6 +309,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_reap_SOURCES = %D%/unit/check_reap.c $(t_headers)
 %C%_unit_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_reap_LDADD = $(p2_libs)
+%C%_unit_check_engine_SOURCES = %D%/unit/check_engine.c $(t_headers)
+%C%_unit_check_engine_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_engine_LDADD = $(p2_libs)
 %C%_unit_check_wait_SOURCES = %D%/unit/check_wait.c $(t_headers)
 %C%_unit_check_wait_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wait_LDADD = $(p2_libs)

@@ -27,6 +27,9 @@
 /* While consumers poll on and on, the progress thread looks less and less often whether they still do: each look costs them a little. */
 #define MAX_QUIET 16
 
+/* So long the progress thread leaves to the driver what woke both; in most cases it has dealt with it by then. */
+#define NAP_NS 1000000
+
 uint64_t dofi_now(void)
 {
 	struct timespec ts;
@@ -318,24 +321,6 @@ int dofi_engine_catch_up(struct dofi_ia *ia)
 
 /* --- the progress thread --- */
 
-/* Consumers poll the CQ themselves: sleep on everything else until they stop. */
-static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
-{
-	uint64_t now = dofi_now(), timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
-	struct epoll_event event;
-
-	if (timer < now + quantum_ns)
-		quantum_ns = timer > now ? timer - now : 0;
-	if (dofi_wait_arm(ia, false) &&
-	    epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
-	    timer > dofi_now())
-		return;
-	dofi_lock(&ia->engine.lock);
-	dofi_engine_round(ia, true);
-	dofi_unlock(&ia->engine.lock);
-	dofi_cno_run_agents(ia);
-}
-
 /*
  * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll, with engine.lock, or in a post, with
  * its EP's lock, which the completions of that EP need. Two that drive would only be in each other's way.
@@ -346,6 +331,35 @@ static bool is_busy(struct dofi_engine *e)
 		return true;
 	dofi_unlock(&e->lock);
 	return false;
+}
+
+/* The driver sleeps on the same descriptors, or is already at what woke both. Not so when it is in an agent of the consumer's. */
+static bool driver_is_at_it(struct dofi_ia *ia)
+{
+	return atomic_load(&ia->wait.asleep) || (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
+}
+
+/* Consumers poll the CQ themselves: sleep on everything else until they stop. */
+static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t now = dofi_now(), timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+	struct epoll_event event;
+
+	if (timer < now + quantum_ns)
+		quantum_ns = timer > now ? timer - now : 0;
+	if (dofi_wait_arm(ia, false) &&
+	    epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
+	    timer > dofi_now())
+		return;
+	if (driver_is_at_it(ia)) {
+		nanosleep(&nap, NULL);
+		return;
+	}
+	dofi_lock(&ia->engine.lock);
+	dofi_engine_round(ia, true);
+	dofi_unlock(&ia->engine.lock);
+	dofi_cno_run_agents(ia);
 }
 
 /* Nobody else drives: serve until a consumer does. */
