@@ -503,14 +503,27 @@ DOFI_ASIDE static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
 
 /*
  * A device is asked for one entry after the other, and whoever wants more than there are asks once in vain. So a call that polls for
- * an event asks a queue that was found empty for one, and what has more for a batch.
+ * an event asks a queue that was found empty for one; if that is another's, or there was more than one before, for a batch.
  */
+DOFI_INLINE int reap_first(struct dofi_ia *ia)
+{
+	const struct dofi_taker *taker = &ia->engine.taker;
+	uint32_t want = taker->evd ? ia->cq_want : DOFI_CQ_BATCH;
+	int n = reap_queue(ia, ia->cq, want), all = n;
+
+	if (DOFI_UNLIKELY(n == 1 && want == 1 && taker->evd)) {
+		want = DOFI_CQ_BATCH;
+		n = reap_queue(ia, ia->cq, want);
+		all += n;
+	}
+	ia->cq_want = n < (int)want ? ia->cq_few : DOFI_CQ_BATCH;
+	return all;
+}
+
 int dofi_reap(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
-	uint32_t want = ia->engine.taker.evd ? ia->cq_want : DOFI_CQ_BATCH;
-	int n = reap_queue(ia, ia->cq, want);
+	int n = reap_first(ia);
 
-	ia->cq_want = n < (int)want ? ia->cq_few : DOFI_CQ_BATCH;
 	return DOFI_LIKELY(ncqs == 1) ? n : n + reap_others(ia, ncqs);
 }

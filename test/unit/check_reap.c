@@ -129,7 +129,11 @@ END_TEST
 static struct {
 	size_t wanted; /* by the latest look */
 	ssize_t answer;
+	ssize_t then; /* what the looks after the first one get */
 	ssize_t completed;
+	bool polls;
+	bool of_another; /* the first is not what the taker polls for */
+	unsigned int looks;
 } queue;
 
 static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
@@ -137,7 +141,7 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 	(void)cq;
 	memset(entries, 0, count * sizeof(struct fi_cq_data_entry));
 	queue.wanted = count;
-	return queue.answer;
+	return queue.looks++ ? queue.then : queue.answer;
 }
 
 static ssize_t no_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -153,6 +157,8 @@ static void count_completed(struct dofi_ia *of, const void *entries, ssize_t n)
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_nonnull(entries);
 	queue.completed += n;
+	if (!queue.of_another || queue.looks > 1)
+		ia.engine.taker.evd = NULL;
 }
 
 static const struct dofi_trans_ops counting = {.completed = count_completed};
@@ -165,6 +171,8 @@ static void open_queue(uint32_t few)
 	ia.trans = &counting;
 	ia.cq_want = ia.cq_few = few;
 	atomic_store(&ia.cqs.n, 1);
+	queue.polls = true;
+	queue.then = -FI_EAGAIN;
 }
 
 /* The queue has so many (or fails): what dofi_reap answers, and how many it asked for. */
@@ -172,7 +180,10 @@ static void expect_look(ssize_t answer, int n, size_t wanted)
 {
 	ssize_t before = queue.completed;
 
+	if (queue.polls)
+		ia.engine.taker.evd = &evd;
 	queue.answer = answer;
+	queue.looks = 0;
 	ck_assert_int_eq(dofi_reap(&ia), n);
 	ck_assert_uint_eq(queue.wanted, wanted);
 	ck_assert_int_eq(queue.completed - before, n);
@@ -205,11 +216,29 @@ END_TEST
 START_TEST(in_batches_for_those_who_poll_for_no_event)
 {
 	open_queue(1);
+	queue.polls = false;
 	ia.engine.taker.evd = NULL;
 	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
 	expect_look(1, 1, DOFI_CQ_BATCH);
-	ia.engine.taker.evd = &evd;
+	queue.polls = true;
 	expect_look(1, 1, 1);
+}
+END_TEST
+
+/* What the call polls for may be the next one. */
+START_TEST(goes_on_behind_what_is_of_another)
+{
+	open_queue(1);
+	queue.of_another = true;
+	queue.then = 2;
+	expect_look(1, 3, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 2);
+	queue.then = DOFI_CQ_BATCH;
+	expect_look(1, 1 + DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 1);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 1);
 }
 END_TEST
 
@@ -239,6 +268,7 @@ int main(void)
 	tcase_add_test(looks, one_by_one_of_a_device_that_has_one);
 	tcase_add_test(looks, in_batches_of_a_device_that_has_more);
 	tcase_add_test(looks, in_batches_for_those_who_poll_for_no_event);
+	tcase_add_test(looks, goes_on_behind_what_is_of_another);
 	tcase_add_test(looks, always_in_batches_elsewhere);
 	suite_add_tcase(suite, looks);
 	return t_run(suite);
