@@ -107,11 +107,14 @@ void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
 	wr->next = srq->misfits;
 	srq->misfits = wr;
 	srq->nmisfits++;
-	/* Answers to earlier questions may not count it. */
+	/* Answers to earlier questions may not count it. Who said goodbye has told, and answers no more. */
 	while ((conn = next_user(srq, &i))) {
 		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .token = ++conn->count_asked};
 
-		dofi_conn_tell(conn, &msg);
+		if (conn->peer_told)
+			conn->count_told = conn->count_asked;
+		else
+			dofi_conn_tell(conn, &msg);
 	}
 	dofi_misfit_settle(srq);
 }

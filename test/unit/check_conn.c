@@ -9,6 +9,9 @@
 #include "../../prov/ofi/sp.h"
 #include "../../prov/ofi/trans.h"
 
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
 START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 {
 	struct dofi_ep ep = {.nsent = 5};
@@ -292,9 +295,23 @@ START_TEST(another_peer_gets_another_endpoint)
 }
 END_TEST
 
-/* The peer has left, and one message of its own is still to come. */
+static const struct dofi_conn *left;
+static int looks; /* at the queue, before the goodbye counts */
+
+static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
+{
+	(void)cq;
+	(void)entries;
+	(void)count;
+	looks += !left->peer_told;
+	return -FI_EAGAIN;
+}
+
+/* The peer has left, and one message of its own is still to come. What made it leave may be in the queue. */
 START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 {
+	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
+	static struct fid_cq cq = {.ops = &look_ops};
 	static struct dofi_conn *table[64];
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.obj.ia = &ia, .path_up = true, .recv = {.tail = 1}};
@@ -307,9 +324,13 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 	ia.cm.nconns = 1;
 	dofi_list_init(&ia.engine.timers);
 	*conn = (struct dofi_conn){.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
+	left = conn;
+	ia.cq = &cq;
+	ia.cqs.n = 1;
 	dofi_lock(&ia.engine.lock);
 	for (int i = 0; i < 2; i++) {
 		dofi_conn_message(&chan, &bye);
+		ck_assert_int_eq(looks, 1);
 		ck_assert_int_eq(conn->bye, DOFI_REASON_DISCONNECT);
 		ck_assert_uint_eq(ia.wait.watchers, 1);
 	}

@@ -110,6 +110,22 @@ START_TEST(the_one_that_misses_it)
 }
 END_TEST
 
+/* Its goodbye came first: it has told already, and would answer no more. */
+START_TEST(of_a_peer_that_has_left)
+{
+	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
+
+	conns[1].peer_told = true;
+	dofi_misfit_told(&conns[1], &bye);
+	dofi_misfit_came(&srq, buffers[0]);
+	ck_assert_int_eq(seen.asked[1], 0);
+	told(0, 0);
+	expect(0, 0, 0, 0);
+	told(2, 0);
+	expect(0, 1, 0, 0);
+}
+END_TEST
+
 START_TEST(what_is_on_its_way_is_waited_for)
 {
 	dofi_misfit_came(&srq, buffers[0]);
@@ -236,6 +252,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_one_that_misses_it);
+	tcase_add_test(tc, of_a_peer_that_has_left);
 	tcase_add_test(tc, what_is_on_its_way_is_waited_for);
 	tcase_add_test(tc, what_came_behind_it_is_held);
 	tcase_add_test(tc, numbers_wrap);
