@@ -271,6 +271,12 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
 	}
 }
 
+/* A message that its peer sent is missing, and may be one that did not fit: the other peers' answers will tell. ep->lock held. */
+static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
+{
+	return ep->srq && ep->srq->misfits && ep->nreceived != sent;
+}
+
 /* Nothing more will come on the data path: how the connection ended. */
 static void last_word(struct dofi_conn *conn)
 {
@@ -673,6 +679,8 @@ void dofi_conn_path_up(struct dofi_conn *conn)
 
 void dofi_conn_path_down(struct dofi_conn *conn, int err)
 {
+	bool wait;
+
 	if (conn->ending || conn->phase == DOFI_CONN_OVER)
 		return;
 	/* A passive end whose READY lies unread in the control channel waits for the last word, too. */
@@ -687,8 +695,9 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	conn->path_lost = true;
 	dofi_lock(&conn->ep->lock);
 	conn->ep->path_up = false;
+	wait = !conn->bye || may_be_to_blame(conn->ep, conn->peer_sent);
 	dofi_unlock(&conn->ep->lock);
-	if (conn->bye)
+	if (!wait)
 		last_word(conn);
 	else
 		dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
@@ -779,7 +788,7 @@ static bool data_may_follow(struct dofi_conn *conn, uint32_t sent)
 	if (conn->phase != DOFI_CONN_UP)
 		return false;
 	dofi_lock(&ep->lock);
-	yes = ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv));
+	yes = (ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv))) || may_be_to_blame(ep, sent);
 	ep->ending_soon = yes;
 	ep->last_message = sent;
 	dofi_unlock(&ep->lock);

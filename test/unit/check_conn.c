@@ -7,6 +7,7 @@
 #include "../../prov/ofi/credit.h"
 #include "../../prov/ofi/ia.h"
 #include "../../prov/ofi/sp.h"
+#include "../../prov/ofi/srq.h"
 #include "../../prov/ofi/trans.h"
 
 #include <rdma/fi_eq.h>
@@ -341,6 +342,42 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 }
 END_TEST
 
+/* The path is gone, the peer has left, and a message that did not fit may be the one that is missing: others are asked yet. */
+START_TEST(whose_misfit_it_was_is_waited_for)
+{
+	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
+	static struct fid_cq cq = {.ops = &look_ops};
+	static struct dofi_conn *table[64];
+	static struct dofi_ia ia;
+	struct dofi_srq srq = {.obj.ia = &ia};
+	struct dofi_ep ep = {.obj.ia = &ia, .srq = &srq};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .dst = 1, .data = 1, .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_chan chan = {.ia = &ia};
+	struct dofi_wr misfit = {.niov = 1};
+	struct dofi_conn conn = {.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP, .count_asked = 1};
+	struct dofi_conn asked = {.ia = &ia, .ep = &ep, .id = 2, .phase = DOFI_CONN_UP, .count_asked = 1};
+
+	left = table[1] = &conn;
+	table[2] = &asked;
+	ia.cm.conns = table;
+	ia.cm.conns_size = 64;
+	ia.cq = &cq;
+	ia.cqs.n = 1;
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.engine.work);
+	srq.misfits = _i ? &misfit : NULL;
+	dofi_lock(&ia.engine.lock);
+	dofi_conn_message(&chan, &bye);
+	ck_assert_int_eq(conn.ending, !_i);
+	dofi_conn_path_down(&conn, 0);
+	ck_assert_int_eq(conn.ending, !_i);
+	srq.misfits = NULL;
+	dofi_conn_path_down(&conn, 0);
+	ck_assert(conn.ending);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conn");
@@ -351,6 +388,7 @@ int main(void)
 	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
 	tcase_add_test(tc, the_peer_says_what_its_device_does);
 	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
+	tcase_add_loop_test(tc, whose_misfit_it_was_is_waited_for, 0, 2);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);
