@@ -856,8 +856,9 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (!conn && msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
 	if (conn && msg->type == DOFI_MSG_BYE) {
-		/* What made the peer say so may have come since the queue was read: a message that is too long, for one. */
-		dofi_engine_drain_cq(chan->ia);
+		/* What made the peer say so may have come since the queue was read: a message that is too long for its SRQ's buffer. */
+		if (conn->ep && conn->ep->srq && chan->ia->engine.has_fabric)
+			dofi_engine_drain_cq(chan->ia);
 		conn->peer_told = true;
 		conn->peer_sent = msg->data;
 		dofi_misfit_told(conn, msg);
