@@ -263,6 +263,11 @@ err_free:
 	return ret;
 }
 
+static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	if (ia->rdm)
+		dofi_peer_closed(&ia->rdm->peers, uuid);
+}
 
 struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
 {
@@ -821,6 +826,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
+	.peer_closed = rdm_peer_closed,
 	.grant = rdm_grant,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,
