@@ -12,6 +12,7 @@ unit_tests = \
 	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
 	%D%/unit/check_drain \
 	%D%/unit/check_engine \
+	%D%/unit/check_eqs \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
 	%D%/unit/check_held_port \
@@ -56,6 +57,7 @@ fault_tests = \
 	%D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
+	%D%/fault/idle1 %D%/fault/idle2 \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
@@ -325,6 +327,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_engine_SOURCES = %D%/unit/check_engine.c $(t_headers)
 %C%_unit_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_engine_LDADD = $(p2_libs)
+%C%_unit_check_eqs_SOURCES = %D%/unit/check_eqs.c $(t_headers)
+%C%_unit_check_eqs_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_eqs_LDADD = $(p2_libs)
 %C%_unit_check_wait_SOURCES = %D%/unit/check_wait.c $(t_headers)
 %C%_unit_check_wait_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_wait_LDADD = $(p2_libs)
@@ -503,6 +508,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_order2_LDFLAGS = $(order_ldflags)
 %C%_fault_order2_LDADD = $(inside2_libs)
 
+%C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_idle1_LDADD = $(user1_libs)
+%C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_idle2_LDADD = $(user2_libs)
+
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_passive1_LDADD = $(user1_libs)
@@ -629,7 +641,7 @@ parts = conform12 conform20 fault dapl
 matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
-	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/leaks1 %D%/fault/leaks2 \
+	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la

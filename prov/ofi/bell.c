@@ -73,11 +73,8 @@ void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
 
 /* --- marks --- */
 
-static void show_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer)
+static void show_mark(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
 {
-	if (peer->told)
-		return;
-	peer->told = true;
 	tell(ia, peer->uuid, MARK, ia->bell.mark_fd);
 }
 
@@ -96,6 +93,7 @@ static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
 		peer->mark = page;
 		atomic_fetch_sub(&ia->bell.deaf, 1);
 	}
+	/* Once more: what we sent when we met the peer is lost if the peer had not met us yet. */
 	show_mark(ia, peer);
 }
 
@@ -234,7 +232,8 @@ int dofi_bell_open(struct dofi_ia *ia)
 {
 	int ret;
 
-	if (ia->cq_wait != FI_WAIT_NONE)
+	/* Posts of connected endpoints, which have event queues, ring nobody. */
+	if (ia->cq_wait != FI_WAIT_NONE || ia->eqs.n)
 		return 0;
 	ret = make_mark(&ia->bell);
 	if (!ret) {

@@ -28,7 +28,6 @@ struct dofi_bell {
 struct dofi_bell_peer {
 	const _Atomic uint32_t *mark; /* never NULL; not 0: asleep */
 	uint8_t uuid[DOFI_BELL_UUID];
-	bool told; /* it was shown our mark */
 };
 
 int dofi_bell_open(struct dofi_ia *ia); /* 0: going without is no failure */

@@ -69,7 +69,7 @@ struct dofi_cm {
 	uint32_t conns_size;
 	uint32_t conns_next;
 	uint32_t nconns;
-	uint32_t nlinking; /* in phase LINKING */
+	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
 	uint32_t steps;	   /* that the fabric has made with these so far... */
 	uint64_t last_step; /* ...and when the last one was */
 	struct dofi_list binds; /* EPs whose bind waits for an invalidation, by bind_link */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -339,7 +340,10 @@ static bool driver_is_at_it(struct dofi_ia *ia)
 	return atomic_load(&ia->wait.asleep) || (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
 }
 
-/* Consumers poll the CQ themselves: sleep on everything else until they stop. */
+/*
+ * Consumers poll the CQ themselves: sleep on everything else until they stop. Events of endpoints that no descriptor shows are
+ * read each time, as a consumer that finds a completion with each poll does not read them.
+ */
 static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -350,7 +354,7 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		quantum_ns = timer > now ? timer - now : 0;
 	if (dofi_wait_arm(ia, false) &&
 	    epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
-	    timer > dofi_now())
+	    timer > dofi_now() && !ia->eqs.silent)
 		return;
 	if (driver_is_at_it(ia)) {
 		nanosleep(&nap, NULL);
@@ -403,16 +407,22 @@ static void ask_for_short_slice(void)
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attr = {.size = sizeof(attr), .policy = SCHED_OTHER, .runtime = 100000};
+	} attr = {.size = sizeof(attr), .policy = SCHED_OTHER, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
 
 	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* A connection is being made, and events of endpoints make no descriptor readable. */
+static bool connects_unseen(struct dofi_ia *ia)
+{
+	return ia->eqs.silent && atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
 }
 
 static void *progress_main(void *arg)
 {
 	struct dofi_ia *ia = arg;
 	struct dofi_engine *e = &ia->engine;
-	uint64_t quantum = ia->params.quiet_ms * 1000000u, sleep = quantum;
+	uint64_t quantum = ia->params.quiet_ms * 1000000u, sleep = quantum, quiet_until = 0, time;
 	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
 	ask_for_short_slice();
@@ -420,11 +430,17 @@ static void *progress_main(void *arg)
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
 		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
 
+		time = dofi_now();
 		if (now != seen || is_busy(e)) {
 			seen = now;
-			watch_quietly(ia, sleep);
+			if (connects_unseen(ia))
+				sleep = quantum;
+			quiet_until = time + sleep;
 			if (sleep < MAX_QUIET * quantum)
 				sleep *= 2;
+		}
+		if (time < quiet_until) {
+			watch_quietly(ia, quiet_until - time);
 		} else if (dofi_wait_drive_begin(ia)) {
 			sleep = quantum;
 			drive(ia, seen);
@@ -494,9 +510,10 @@ int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 int dofi_engine_start(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
+	int fd = dofi_eqs_fd(ia);
 	int ret;
 
-	if (ia->eq_fd >= 0 && (ret = watch_in(e->quiet_epfd, ia->eq_fd, NULL)))
+	if (fd >= 0 && (ret = watch_in(e->quiet_epfd, fd, NULL)))
 		return ret;
 	dofi_wait_learn(ia);
 	return dofi_start_thread(&e->thread, progress_main, ia);

@@ -4,6 +4,7 @@
 #include "atomics.h"
 #include "cno.h"
 #include "ep.h"
+#include "eqs.h"
 #include "error.h"
 #include "evd.h"
 #include "log.h"
@@ -171,31 +172,6 @@ static int open_domain(struct dofi_ia *ia)
 	return fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
 }
 
-/* The descriptor by which one waits for the object, or -1. */
-static int wait_fd(struct fid *fid, enum fi_wait_obj wait_obj)
-{
-	int fd;
-
-	return wait_obj == FI_WAIT_FD && !fi_control(fid, FI_GETWAIT, &fd) ? fd : -1;
-}
-
-static int open_eq(struct dofi_ia *ia)
-{
-	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
-	int ret;
-
-	if (!ia->trans->has_eq)
-		return 0;
-	ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
-	if (ret == -FI_ENOSYS) {
-		attr.wait_obj = FI_WAIT_NONE;
-		ret = fi_eq_open(ia->fabric, &attr, &ia->eq, NULL);
-	}
-	if (!ret)
-		ia->eq_fd = wait_fd(&ia->eq->fid, attr.wait_obj);
-	return ret;
-}
-
 void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
 {
 	int ret = fi_close(fid);
@@ -213,12 +189,6 @@ static void close_fabric(struct dofi_ia *ia)
 static void close_domain(struct dofi_ia *ia)
 {
 	dofi_ia_close_fid(ia, &ia->domain->fid, "domain");
-}
-
-static void close_eq(struct dofi_ia *ia)
-{
-	if (ia->eq)
-		dofi_ia_close_fid(ia, &ia->eq->fid, "event queue");
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -295,7 +265,7 @@ static const struct step {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"looking at atomic operations", dofi_atomics_look, NULL},
-	{"opening the event queue", open_eq, close_eq},
+	{"opening the event queues", dofi_eqs_open, dofi_eqs_close},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
@@ -449,7 +419,6 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->obj.ia = ia;
 	strcpy(ia->name, name);
 	ia->thread_safe_asked = thread_safe;
-	ia->eq_fd = -1;
 	atomic_store(&ia->next_key, 1);
 	dofi_lock_init(&ia->obj_lock);
 	dofi_lock_init(&ia->mr_lock);

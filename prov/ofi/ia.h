@@ -12,6 +12,7 @@
 #include "credit.h"
 #include "ctxtab.h"
 #include "engine.h"
+#include "eqs.h"
 #include "fact.h"
 #include "leftover.h"
 #include "nic.h"
@@ -106,11 +107,9 @@ struct dofi_ia {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_eq *eq;
-	bool eq_fails; /* when it was read last */
+	struct dofi_eqs eqs; /* msg transport */
 	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
-	int eq_fd;		  /* -1: none */
 	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];

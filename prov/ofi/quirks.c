@@ -32,6 +32,15 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_IDLE_EQ, "tcp", V(1, 18), 0,
 	 "polls sockets for the event queue of a connectionless endpoint, which has no events",
 	 "the endpoint gets no event queue"},
+	{DOFI_QUIRK_DATA_ON_EQ, "tcp", V(1, 18), 0,
+	 "makes the descriptor of an event queue readable for each message that an endpoint of it gets",
+	 "endpoints have an event queue without a descriptor, the listener has one of its own"},
+	{DOFI_QUIRK_SHORT_LIST, "tcp", V(1, 18), 0,
+	 "never puts its sockets into the list of descriptors of a completion queue",
+	 "the queue is slept on by one descriptor (FI_WAIT_FD)"},
+	{DOFI_QUIRK_NO_TRYWAIT, "net", 0, V(1, 18),
+	 "does nothing in fi_trywait, so that a queue's descriptor stays readable for ever after the first completion",
+	 "the queues are looked at by the clock"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))

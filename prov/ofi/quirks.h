@@ -18,6 +18,9 @@ enum dofi_quirk {
 	DOFI_QUIRK_FEW_RIGHTS = 1u << 3,
 	DOFI_QUIRK_WIDE_RIGHTS = 1u << 4,
 	DOFI_QUIRK_IDLE_EQ = 1u << 5,
+	DOFI_QUIRK_DATA_ON_EQ = 1u << 6,
+	DOFI_QUIRK_SHORT_LIST = 1u << 7,
+	DOFI_QUIRK_NO_TRYWAIT = 1u << 8,
 };
 
 struct dofi_quirk_row {

@@ -3,6 +3,7 @@
 #include "addr.h"
 #include "conn.h"
 #include "credit.h"
+#include "eqs.h"
 #include "held_port.h"
 #include "ia.h"
 #include "log.h"
@@ -32,7 +33,7 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
 
 	if (ret)
 		return ret;
-	ret = fi_pep_bind(ia->pep, &ia->eq->fid, 0);
+	ret = fi_pep_bind(ia->pep, &dofi_eqs_of_listener(ia)->fid, 0);
 	if (!ret)
 		ret = fi_listen(ia->pep);
 	if (!ret)
@@ -118,7 +119,7 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
-	int ret = fi_ep_bind(fep, &ia->eq->fid, 0);
+	int ret = fi_ep_bind(fep, &dofi_eqs_of_endpoints(ia)->fid, 0);
 
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
@@ -248,7 +249,9 @@ static int msg_connect(struct dofi_conn *conn)
 
 static int msg_expect(struct dofi_conn *conn)
 {
-	(void)conn; /* the passive endpoint listens all the time; the ticket finds the connection */
+	/* The passive endpoint listens all the time; the ticket finds the connection. A driver may have to look by the clock. */
+	if (dofi_eqs_fd(conn->ia) < 0)
+		dofi_wait_kick(conn->ia);
 	return 0;
 }
 
@@ -309,69 +312,44 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	}
 }
 
-static void on_error(struct dofi_ia *ia)
+static void on_error(struct dofi_ia *ia, const struct fi_eq_err_entry *err)
 {
-	struct fi_eq_err_entry err = {0};
-	struct dofi_conn *conn;
+	struct dofi_conn *conn = conn_of(ia, err->fid);
 
-	if (fi_eq_readerr(ia->eq, &err, 0) < 0)
-		return;
-	conn = conn_of(ia, err.fid);
 	if (conn)
-		dofi_conn_path_down(conn, err.err ? err.err : FI_EOTHER);
+		dofi_conn_path_down(conn, err->err ? err->err : FI_EOTHER);
 }
 
-/*
- * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say whose it is; that connection runs out of time.
- * One that fails for good is spoken of once.
- */
-static void note_failure(struct dofi_ia *ia, int err)
+static void on_event(struct dofi_ia *ia, const struct dofi_eq_event *event)
 {
-	if (err && !ia->eq_fails)
-		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror(err));
-	ia->eq_fails = err;
-}
-
-/* One event; false when there is none. */
-static bool read_event(struct dofi_ia *ia)
-{
-	union {
-		struct fi_eq_cm_entry entry;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + 512];
-	} buf;
 	struct dofi_conn *conn;
-	uint32_t event;
-	ssize_t n = fi_eq_read(ia->eq, &event, &buf, sizeof(buf), 0);
 
-	if (n == -FI_EAVAIL) {
-		on_error(ia);
-		return true;
+	if (event->is_error) {
+		on_error(ia, &event->error);
+		return;
 	}
-	note_failure(ia, n < 0 && n != -FI_EAGAIN ? (int)-n : 0);
-	if (n < (ssize_t)sizeof(buf.entry))
-		return false;
-	if (event == FI_CONNREQ) {
-		on_connreq(ia, &buf.entry, (size_t)n - sizeof(buf.entry));
-		return true;
+	if (event->number == FI_CONNREQ) {
+		on_connreq(ia, &event->entry, event->data_size);
+		return;
 	}
-	conn = conn_of(ia, buf.entry.fid);
+	conn = conn_of(ia, event->entry.fid);
 	if (!conn)
-		return true;
-	if (event == FI_CONNECTED) {
+		return;
+	if (event->number == FI_CONNECTED) {
 		dofi_port_release(&conn->held_port);
 		dofi_conn_path_up(conn);
-	} else if (event == FI_SHUTDOWN) {
+	} else if (event->number == FI_SHUTDOWN) {
 		dofi_conn_path_down(conn, 0);
 	}
-	return true;
 }
 
 static int msg_poll_events(struct dofi_ia *ia)
 {
+	struct dofi_eq_event event;
 	int n = 0;
 
-	while (n < 64 && read_event(ia))
-		n++;
+	for (; n < 64 && dofi_eqs_read(ia, &event); n++)
+		on_event(ia, &event);
 	return n;
 }
 

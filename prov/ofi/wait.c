@@ -30,6 +30,7 @@
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
 #define FRUITLESS_LIMIT 64u
+#define ROUNDS_PER_SIGNAL_LOOK 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
 #define OURS 2u
 #define LEAST_FDS (2u * DOFI_MAX_CQS) /* room for so many behind them */
@@ -229,6 +230,12 @@ static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS) : until;
 }
 
+/* The peer may come to the listener at any moment, and no descriptor tells. */
+static bool connects_by_clock(struct dofi_ia *ia)
+{
+	return ia->eqs.n && dofi_eqs_fd(ia) < 0 && atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
+}
+
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 {
 	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
@@ -236,7 +243,7 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 	if (timer < deadline)
 		deadline = timer;
 	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
-	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed))
+	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) || connects_by_clock(ia))
 		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
 	if (with_cq && ia->cq_wait == FI_WAIT_NONE)
 		return doze_until(ia, deadline);
@@ -252,11 +259,9 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
-	struct fid *fids[1 + DOFI_MAX_CQS];
-	int n = 0;
+	struct fid *fids[DOFI_MAX_EQS + DOFI_MAX_CQS];
+	int n = dofi_eqs_put_fids(ia, fids);
 
-	if (ia->eq)
-		fids[n++] = &ia->eq->fid;
 	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
 		fids[n++] = &ia->cq->fid;
 		for (uint32_t i = 1; i < ncqs; i++)
@@ -422,6 +427,17 @@ static bool timer_due(struct dofi_ia *ia)
 	return atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed) <= dofi_now();
 }
 
+/*
+ * A signal that came while the descriptors were ready is still pending: ppoll looks for signals only if it has nothing
+ * else to report. Every so many rounds one look makes sure that a driver which finds work each time can be interrupted.
+ */
+static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
+{
+	static const struct timespec none;
+
+	return round % ROUNDS_PER_SIGNAL_LOOK == 0 && ppoll(NULL, 0, &none, sigmask) < 0 && errno == EINTR;
+}
+
 /* Signals are blocked but in the sleep, where sigmask is as for ppoll. */
 static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
 		       const sigset_t *sigmask)
@@ -429,19 +445,23 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen
 	bool full = true;
 	int n, ret = 0;
 
-	for (;;) {
+	for (uint32_t round = 1;; round++) {
 		dofi_lock(&ia->engine.lock);
 		n = dofi_engine_round(ia, full);
 		dofi_unlock(&ia->engine.lock);
 		dofi_cno_run_agents(ia);
 		if (atomic_load(bell) != seen)
 			return 0;
-		if (ret == -EINTR)
-			return ret;
+		if (ret == -EINTR || is_interrupted(round, sigmask))
+			return -EINTR;
 		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
 			return -ETIMEDOUT;
 		if (n)
 			continue;
+		if (!full && ia->eqs.silent) {
+			full = true; /* what woke us may be an event of a connection */
+			continue;
+		}
 		ret = dofi_wait_on_fds(ia, bell, seen, deadline, sigmask);
 		full = ret != 0 || timer_due(ia);
 	}

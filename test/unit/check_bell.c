@@ -130,8 +130,12 @@ START_TEST(the_first_mark_is_lost)
 	look(&b);
 	meet(&b, &a);
 	look(&a);
+	look(&b);
 	dofi_bell_mark(&b.ia, true);
 	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
+	dofi_bell_mark(&a.ia, true);
+	ck_assert_uint_ne(atomic_load(b.peer.mark), 0);
+	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf) + atomic_load(&b.ia.bell.deaf), 0);
 }
 END_TEST
 

@@ -4,6 +4,8 @@
 
 #include "../../prov/ofi/engine.c"
 
+#include <sys/time.h>
+
 static struct dofi_ia ia;
 static struct dofi_fd fd;
 static int handled;
@@ -75,6 +77,56 @@ START_TEST(handles_it_while_the_driver_is_in_an_agent)
 }
 END_TEST
 
+#define QUIET_MS 300u
+
+/* What wakes the thread while a consumer polls does not make it the driver before its time. */
+START_TEST(takes_over_after_the_quiet_time_alone)
+{
+	uint64_t polled;
+
+	ia.params.quiet_ms = QUIET_MS;
+	atomic_store(&ia.wait.driven, true); /* by a consumer, until it polls */
+	ck_assert_int_eq(dofi_engine_start(&ia), 0);
+	while (!atomic_load(&ia.engine.parked))
+		sched_yield();
+	polled = dofi_now();
+	atomic_fetch_add(&ia.engine.activity, 1);
+	dofi_wait_drive_end(&ia);
+	while (!atomic_load(&ia.wait.driven))
+		sched_yield();
+	ck_assert_int_eq(handled, 1);
+	ck_assert_uint_ge(dofi_now() - polled, QUIET_MS * 1000000ull);
+	dofi_engine_stop(&ia);
+}
+END_TEST
+
+static void stays_ready(struct dofi_fd *of, uint32_t events)
+{
+	(void)of;
+	(void)events;
+	handled++;
+}
+
+static void caught(int number)
+{
+	(void)number;
+}
+
+/* A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not blocked. */
+START_TEST(signals_reach_a_driver_that_never_sleeps)
+{
+	const struct itimerval soon = {.it_value.tv_usec = 1000};
+	const struct sigaction action = {.sa_handler = caught};
+	_Atomic uint32_t bell = 0;
+
+	fd.ready = stays_ready;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	ck_assert_int_eq(dofi_wait_sleep(&ia, &bell, 0, DOFI_FOREVER), -EINTR);
+	ck_assert_int_gt(handled, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("engine");
@@ -85,6 +137,8 @@ int main(void)
 	tcase_add_test(tc, leaves_it_to_the_driver_that_sleeps);
 	tcase_add_test(tc, leaves_it_to_the_driver_that_is_at_it);
 	tcase_add_test(tc, handles_it_while_the_driver_is_in_an_agent);
+	tcase_add_test(tc, takes_over_after_the_quiet_time_alone);
+	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Event queues of connected endpoints, with a fabric that is played here: how many there are, and what is read from them. */
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "eqs.h"
+#include "ia.h"
+#include "quirks.h"
+#include "trans.h"
+#include "unit.h"
+
+#define FIRST_FD 100
+
+/* A queue of the fabric: opened with this wait object, and the answers of its next reads. */
+static struct queue {
+	struct fid_eq fid;
+	enum fi_wait_obj wait;
+	bool open;
+	const ssize_t *answers; /* up to one that is -FI_EAGAIN */
+	ssize_t readerr;
+} queues[4];
+static unsigned int nopened;
+static int open_answer;	 /* of the last queue... */
+static unsigned int last; /* ...which has this number */
+static bool has_descriptors;
+static struct dofi_trans_ops trans;
+static struct fi_ops_fabric fabric_ops;
+static struct fi_ops fid_ops;
+static struct fi_ops_eq eq_ops;
+static struct fid_fabric fabric;
+static struct dofi_ia ia;
+
+static int close_it(struct fid *fid)
+{
+	((struct queue *)fid)->open = false;
+	return 0;
+}
+
+static int control(struct fid *fid, int command, void *arg)
+{
+	struct queue *queue = (struct queue *)fid;
+
+	ck_assert_int_eq(command, FI_GETWAIT);
+	if (queue->wait != FI_WAIT_FD)
+		return -FI_ENODATA;
+	*(int *)arg = FIRST_FD + (int)(queue - queues);
+	return 0;
+}
+
+static ssize_t read_it(struct fid_eq *eq, uint32_t *event, void *buf, size_t size, uint64_t flags)
+{
+	struct queue *queue = (struct queue *)eq;
+	ssize_t ret = queue->answers ? *queue->answers : -FI_EAGAIN;
+
+	(void)flags;
+	if (ret == -FI_EAGAIN)
+		return ret;
+	queue->answers++;
+	ck_assert_uint_ge(size, sizeof(struct fi_eq_cm_entry));
+	memset(buf, 0, sizeof(struct fi_eq_cm_entry));
+	*event = FI_CONNECTED;
+	return ret;
+}
+
+static ssize_t readerr(struct fid_eq *eq, struct fi_eq_err_entry *err, uint64_t flags)
+{
+	struct queue *queue = (struct queue *)eq;
+
+	(void)flags;
+	if (queue->readerr > 0)
+		err->err = FI_ECONNREFUSED;
+	return queue->readerr;
+}
+
+static int open_it(struct fid_fabric *on, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
+{
+	struct queue *queue = &queues[nopened];
+
+	(void)on;
+	(void)context;
+	if (attr->wait_obj == FI_WAIT_FD && !has_descriptors)
+		return -FI_ENOSYS;
+	if (nopened == last && open_answer)
+		return open_answer;
+	*queue = (struct queue){.wait = attr->wait_obj, .open = true};
+	queue->fid.fid.ops = &fid_ops;
+	queue->fid.ops = &eq_ops;
+	*eq_p = &queue->fid;
+	nopened++;
+	return 0;
+}
+
+static void setup(void)
+{
+	trans.has_eq = true;
+	has_descriptors = true;
+	fabric_ops.eq_open = open_it;
+	fid_ops = (struct fi_ops){.close = close_it, .control = control};
+	eq_ops = (struct fi_ops_eq){.read = read_it, .readerr = readerr};
+	fabric.ops = &fabric_ops;
+	strcpy(ia.name, "test");
+	ia.fabric = &fabric;
+	ia.trans = &trans;
+}
+
+static void open_with(uint32_t quirks)
+{
+	ia.quirks = quirks;
+	ck_assert_int_eq(dofi_eqs_open(&ia), 0);
+}
+
+START_TEST(one_for_all)
+{
+	struct fid *fids[DOFI_MAX_EQS];
+
+	open_with(0);
+	ck_assert_uint_eq(nopened, 1);
+	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&ia), dofi_eqs_of_listener(&ia));
+	ck_assert_int_eq(dofi_eqs_fd(&ia), FIRST_FD);
+	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 1);
+	ck_assert(!ia.eqs.silent);
+	dofi_eqs_close(&ia);
+	ck_assert(!queues[0].open);
+}
+END_TEST
+
+START_TEST(one_of_its_own_for_the_listener)
+{
+	struct fid *fids[DOFI_MAX_EQS];
+
+	open_with(DOFI_QUIRK_DATA_ON_EQ);
+	ck_assert_uint_eq(nopened, 2);
+	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&ia), &queues[0].fid);
+	ck_assert_int_eq(queues[0].wait, FI_WAIT_NONE);
+	ck_assert_ptr_eq(dofi_eqs_of_listener(&ia), &queues[1].fid);
+	ck_assert_int_eq(dofi_eqs_fd(&ia), FIRST_FD + 1);
+	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 1);
+	ck_assert_ptr_eq(fids[0], &queues[1].fid.fid);
+	ck_assert(ia.eqs.silent);
+	dofi_eqs_close(&ia);
+	ck_assert(!queues[0].open && !queues[1].open);
+}
+END_TEST
+
+/* No descriptor at all: because fi_trywait is of no use, or because the fabric has none. */
+START_TEST(by_the_clock)
+{
+	struct fid *fids[DOFI_MAX_EQS];
+
+	has_descriptors = _i;
+	open_with(_i ? DOFI_QUIRK_NO_TRYWAIT : 0);
+	ck_assert_uint_eq(nopened, 1);
+	ck_assert_int_eq(queues[0].wait, FI_WAIT_NONE);
+	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
+	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 0);
+}
+END_TEST
+
+START_TEST(none_without_connections)
+{
+	trans.has_eq = false;
+	open_with(DOFI_QUIRK_DATA_ON_EQ);
+	ck_assert_uint_eq(nopened, 0);
+	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
+}
+END_TEST
+
+START_TEST(a_failure_leaves_nothing)
+{
+	ia.quirks = DOFI_QUIRK_DATA_ON_EQ;
+	last = (unsigned int)_i;
+	open_answer = -FI_ENOMEM;
+	ck_assert_int_eq(dofi_eqs_open(&ia), -FI_ENOMEM);
+	ck_assert(!queues[0].open && !queues[1].open);
+	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
+}
+END_TEST
+
+START_TEST(events_of_both_are_read)
+{
+	static const ssize_t of_endpoints[] = {sizeof(struct fi_eq_cm_entry), -FI_EAVAIL, -FI_EAGAIN};
+	static const ssize_t of_listener[] = {sizeof(struct fi_eq_cm_entry) + 8, -FI_EAGAIN};
+	struct dofi_eq_event event;
+
+	open_with(DOFI_QUIRK_DATA_ON_EQ);
+	queues[0].answers = of_endpoints;
+	queues[0].readerr = 1;
+	queues[1].answers = of_listener;
+	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(!event.is_error && event.number == FI_CONNECTED && !event.data_size);
+	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(event.is_error && event.error.err == FI_ECONNREFUSED);
+	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(!event.is_error);
+	ck_assert_uint_eq(event.data_size, 8);
+	ck_assert(!dofi_eqs_read(&ia, &event));
+}
+END_TEST
+
+/* A queue that fails, or whose error is not there any more, hides nothing of the other one. */
+START_TEST(a_queue_that_fails)
+{
+	static const ssize_t fails[] = {-FI_EIO, -FI_EAVAIL, -FI_EAGAIN};
+	static const ssize_t of_listener[] = {sizeof(struct fi_eq_cm_entry), sizeof(struct fi_eq_cm_entry), -FI_EAGAIN};
+	struct dofi_eq_event event;
+
+	open_with(DOFI_QUIRK_DATA_ON_EQ);
+	queues[0].answers = fails;
+	queues[0].readerr = -FI_EAGAIN;
+	queues[1].answers = of_listener;
+	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(ia.eqs.fails[0] && !ia.eqs.fails[1]);
+	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(!dofi_eqs_read(&ia, &event));
+	ck_assert(!ia.eqs.fails[0]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("eqs");
+	TCase *tc = tcase_create("eqs");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, one_for_all);
+	tcase_add_test(tc, one_of_its_own_for_the_listener);
+	tcase_add_loop_test(tc, by_the_clock, 0, 2);
+	tcase_add_test(tc, none_without_connections);
+	tcase_add_loop_test(tc, a_failure_leaves_nothing, 0, 2);
+	tcase_add_test(tc, events_of_both_are_read);
+	tcase_add_test(tc, a_queue_that_fails);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
