@@ -39,6 +39,7 @@ unit_tests = \
 	%D%/unit/check_rxm \
 	%D%/unit/check_select \
 	%D%/unit/check_short_cut \
+	%D%/unit/check_stale \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
 	%D%/unit/check_timer \
 	%D%/unit/check_trans_msg \
@@ -263,6 +264,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_rxm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_rxm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
 %C%_unit_check_rxm_LDADD = $(p2_libs)
+%C%_unit_check_stale_SOURCES = %D%/unit/check_stale.c $(t_headers)
+%C%_unit_check_stale_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_stale_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_check_stale_LDADD = $(p2_libs)
 %C%_unit_check_short_cut_SOURCES = %D%/unit/check_short_cut.c $(t_headers)
 %C%_unit_check_short_cut_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_short_cut_LDADD = $(p2_libs)

@@ -31,6 +31,7 @@ _Static_assert(DOFI_MAX_PRIVATE <= DOFI_WIRE_MAX_PRIVATE, "private data fits a m
 static void chan_ready(struct dofi_fd *fd, uint32_t events);
 static void chan_timer(struct dofi_timer *timer);
 static void chan_work(struct dofi_work *work);
+static void answer_again(struct dofi_stall *stall);
 
 /* --- life --- */
 
@@ -45,6 +46,7 @@ static struct dofi_chan *chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_sta
 	chan->fd = (struct dofi_fd){.fd = fd, .ready = chan_ready};
 	chan->timer.fire = chan_timer;
 	chan->work.run = chan_work;
+	chan->answer.retry = answer_again;
 	dofi_list_init(&chan->link);
 	dofi_list_init(&chan->waiting);
 	dofi_list_init(&chan->conns);
@@ -89,6 +91,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 		dofi_leftover_expect(chan->ia);
 	close_socket(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
+	dofi_stall_end(chan->ia, &chan->answer);
 	dofi_list_del(&chan->link);
 	dofi_list_add_tail(&cm->dead, &chan->link);
 	dofi_work_defer(chan->ia, &chan->work);
@@ -581,9 +584,25 @@ static void on_garbage(struct dofi_chan *chan)
 	dofi_chan_close(chan, -EPROTO, false);
 }
 
+static void answer_invalidate(struct dofi_chan *chan)
+{
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .token = chan->answer_number};
+
+	if (dofi_conn_uses_forgotten(chan))
+		dofi_stall(chan->ia, &chan->answer);
+	else
+		dofi_chan_send(chan, &done);
+}
+
+static void answer_again(struct dofi_stall *stall)
+{
+	stall->waits = false;
+	answer_invalidate(DOFI_CONTAINER(stall, struct dofi_chan, answer));
+}
+
 static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 {
-	struct dofi_msg msg, answer = {.type = DOFI_MSG_DONE};
+	struct dofi_msg msg;
 
 	if (!dofi_wire_get_msg(body, size, &msg)) {
 		on_garbage(chan);
@@ -592,9 +611,9 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	switch (msg.type) {
 	case DOFI_MSG_INVALIDATE:
 		dofi_conn_forget_context(chan, msg.context);
-		answer.context = msg.context;
-		answer.token = msg.token;
-		dofi_chan_send(chan, &answer);
+		chan->answer_number = msg.token;
+		if (!chan->answer.waits)
+			answer_invalidate(chan);
 		break;
 	case DOFI_MSG_DONE:
 		on_done(chan, msg.token);

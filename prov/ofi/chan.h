@@ -46,6 +46,8 @@ struct dofi_chan {
 	struct dofi_timer timer;  /* limit of GREETING, then of idleness */
 	struct dofi_work work;	  /* upcalls that are due; the end */
 	uint64_t asked, done;	  /* number of the last INVALIDATE sent, of the last answered */
+	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
+	uint64_t answer_number;	  /* ...with this number, which stands for those before, too */
 	uint8_t *tx;		  /* frames not sent yet */
 	uint32_t tx_fill, tx_size;
 	uint32_t rx_fill;
@@ -147,5 +149,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg);
 void dofi_conn_invalidated(struct dofi_ia *ia);
 /* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
+/* Where a late operation would harm the peer (DOFI_QUIRK_STALE_KEYS): the fabric still has one with such a context. */
+bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
 #endif

@@ -2,8 +2,41 @@
 /* Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one waits until all forgot it. */
 #include "conn.h"
 #include "ia.h"
+#include "quirks.h"
 
 /* --- the peers' --- */
+
+static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uint32_t i)
+{
+	return i - ring->head < ring->issue - ring->head ? wr->state == DOFI_WR_ISSUED : wr->step || wr->given;
+}
+
+/* Those that the fabric has, whole or in part, go on. What tells them from others is that they are not resolved any more. */
+static void mark_given(struct dofi_ep *ep, uint32_t context)
+{
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->req.head; i != ep->req.tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context && is_given(&ep->req, wr, i))
+			wr->resolved = false;
+	}
+	dofi_unlock(&ep->lock);
+}
+
+static bool has_marked(struct dofi_ep *ep)
+{
+	bool has = false;
+
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->req.head; i != ep->req.tail && !has; i++) {
+		const struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->resolved && is_given(&ep->req, wr, i);
+	}
+	dofi_unlock(&ep->lock);
+	return has;
+}
 
 static void forget(struct dofi_ep *ep, uint32_t context)
 {
@@ -30,9 +63,25 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 	{
 		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
+		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_STALE_KEYS)
+			mark_given(conn->ep, context);
 		if (conn->ep && conn->phase == DOFI_CONN_UP)
 			forget(conn->ep, context);
 	}
+}
+
+bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
+{
+	if (!(chan->ia->quirks & DOFI_QUIRK_STALE_KEYS))
+		return false;
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->ep && has_marked(conn->ep))
+			return true;
+	}
+	return false;
 }
 
 /* --- ours --- */
