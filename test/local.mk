@@ -341,6 +341,7 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 	%D%/fabric/late.c \
 	%D%/fabric/mr.c \
 	%D%/fabric/op.c \
+	%D%/fabric/pieces.c \
 	%D%/fabric/post.c \
 	%D%/fabric/profile.c \
 	%D%/fabric/set.c \
