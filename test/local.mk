@@ -33,6 +33,7 @@ unit_tests = \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_rxm \
+	%D%/unit/check_segments \
 	%D%/unit/check_select \
 	%D%/unit/check_short_cut \
 	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
@@ -306,6 +307,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 %C%_unit_check_lock_LDADD = $(p2_libs)
+%C%_unit_check_segments_SOURCES = %D%/unit/check_segments.c $(t_headers)
+%C%_unit_check_segments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_segments_LDADD = $(p2_libs)
 %C%_unit_check_reap_SOURCES = %D%/unit/check_reap.c $(t_headers)
 %C%_unit_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_reap_LDADD = $(p2_libs)

@@ -255,10 +255,11 @@ static uint64_t flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return size;
 }
 
+/* The request's last bytes go apart: it is more than such a word, or has it from more segments than an operation takes. */
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return ep->obj.ia->splits_writes && (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
-	       wr->length > flag_size(ep, wr);
+	       (wr->length > flag_size(ep, wr) || wr->niov > ep->req.fabric_iov);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
