@@ -362,6 +362,8 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 %C%_fabric_late_write_CPPFLAGS = $(t_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fabric_late_write_LDADD = $(LIBFABRIC_LIBS)
 
+include %D%/efa/local.mk
+
 # --- programs on the public API, and what helps them ---
 
 t_sources = \

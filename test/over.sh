@@ -22,8 +22,10 @@ t_fabric_conf "$fabric" "$fabric" >"$conf"
 # T_PARAMS is for programs that bring the provider along.
 export DAT_OVERRIDE="$conf" T_IA="$fabric" T_PARAMS="$t_params"
 
-if ! why=$(dat_info --ia "$fabric" 2>&1); then
-	echo "1..0 # SKIP $fabric can't be opened: $(echo "$why" | head -n 1)"
-	exit 0
-fi
-"$program" "$@"
+# shellcheck disable=SC2016
+t_with_device "$fabric" sh -c 'fabric=$1; shift
+	if ! why=$(dat_info --ia "$fabric" 2>&1); then
+		echo "1..0 # SKIP $fabric can'\''t be opened: $(echo "$why" | head -n 1)"
+		exit 0
+	fi
+	"$@"' sh "$fabric" "$program" "$@"

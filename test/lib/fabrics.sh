@@ -30,9 +30,22 @@ t_fabric() {
 		FI_PROVIDER_PATH=${top_builddir:?run me by test/run-env}/test/fabric/.libs
 		export FI_PROVIDER_PATH FI_SHAM_CORE
 		;;
+	efa*) t_params="provider=efa" ;;
 	*) t_params="provider=$1" ;;
 	esac
 	t_params=${T_PARAMS-$t_params}
+}
+
+# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on: for efa, efa1 and efa0 the
+# software EFA device of that class, unless there is one already or T_EFA=card asks for that of the host.
+t_with_device() {
+	t_class=$1
+	shift
+	case $t_class,${SOFTEFA_FILE:+has},${T_EFA-} in
+	efa,,) "$top_srcdir/test/efa/run" -c efa2 "$@" ;;
+	efa[01],,) "$top_srcdir/test/efa/run" -c "$t_class" "$@" ;;
+	*) "$@" ;;
+	esac
 }
 
 # t_fabric_conf NAME IA: lines of dat.conf for both generations
