@@ -255,28 +255,16 @@ static uint64_t flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return size;
 }
 
-/* The request's last bytes go apart: it is more than such a word, or has it from more segments than an operation takes. */
+/* The request's last bytes go apart: it is more than such a word, or has it from several segments. */
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return ep->obj.ia->splits_writes && (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
-	       (wr->length > flag_size(ep, wr) || wr->niov > ep->req.fabric_iov);
+	       (wr->length > flag_size(ep, wr) || wr->niov > 1);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return dofi_op_is_rdma(wr->op) && (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
-}
-
-/* How many segments, from the last one on, have the last bytes; *before_p of these segments' bytes are in front of them. */
-static uint16_t segments_of_last(const struct dofi_wr *wr, uint64_t bytes, uint64_t *before_p)
-{
-	uint64_t have = 0;
-	uint16_t n = 0;
-
-	while (have < bytes)
-		have += wr->iov[wr->niov - ++n].iov_len;
-	*before_p = have - bytes;
-	return n;
 }
 
 /* The segment becomes two; the ring has room for one more. */
@@ -292,19 +280,17 @@ static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t len
 	wr->niov++;
 }
 
-/* The flag has segments of its own. It is smaller where it would have more than an operation takes. */
+/* The flag has a segment of its own. It is smaller where it comes from several: efa makes an RDMA of each segment. */
 static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	uint64_t size = flag_size(ep, wr), before;
-	uint16_t n = segments_of_last(wr, size, &before);
+	uint16_t at = (uint16_t)(wr->niov - 1);
+	uint64_t size = flag_size(ep, wr), length = wr->iov[at].iov_len;
 
-	while (n > ep->req.fabric_iov) {
+	while (size > length)
 		size /= 2;
-		n = segments_of_last(wr, size, &before);
-	}
-	if (before)
-		cut_segment(wr, dofi_wr_desc(&ep->req, wr), (uint16_t)(wr->niov - n), before);
-	wr->nlast = (uint8_t)n;
+	if (size < length)
+		cut_segment(wr, dofi_wr_desc(&ep->req, wr), at, length - size);
+	wr->nlast = 1;
 }
 
 /* What goes last, decided before anything goes. */

@@ -271,15 +271,15 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 
 	open_ep(NIOV);
 	wr = post(DOFI_OP_WRITE, 0, 104, cuts, 3);
-	/* 8 bytes: one of the third segment and the fourth. */
+	/* Of a word of 8 bytes the last segment has 7, and so 4 of them are stored at once. */
 	ck_assert_uint_eq(nops, 2);
-	expect_op(0, 0, 96);
-	expect_op(1, 96, 8);
-	ck_assert_uint_eq(ops[0].niov, 3);
-	ck_assert_uint_eq(ops[1].niov, 2);
-	ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[0].context)[2], descs[2]);
-	ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[1].context)[0], descs[2]);
-	ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[1].context)[1], descs[3]);
+	expect_op(0, 0, 100);
+	expect_op(1, 100, 4);
+	ck_assert_uint_eq(ops[0].niov, 4);
+	ck_assert_uint_eq(ops[1].niov, 1);
+	for (unsigned int i = 0; i < NIOV; i++)
+		ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[0].context)[i], descs[i]);
+	ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[1].context)[0], descs[3]);
 	ck_assert_uint_eq(wr->niov, 5);
 	end(1, 0);
 	end(0, 0);
@@ -287,8 +287,21 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 }
 END_TEST
 
-/* One segment per operation: the last one has what is left of a word. */
-START_TEST(the_word_shrinks_to_the_segments_of_an_operation)
+/* An operation of several segments may be several of the device's. */
+START_TEST(a_word_of_several_segments_is_no_word)
+{
+	static const uint64_t cuts[] = {4, 5};
+
+	open_ep(NIOV);
+	post(DOFI_OP_WRITE, 0, 8, cuts, 2);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 6);
+	expect_op(1, 6, 2);
+}
+END_TEST
+
+/* One segment per operation. */
+START_TEST(the_word_shrinks_to_its_segment)
 {
 	static const uint64_t cuts[] = {40, 90, 100};
 
@@ -622,7 +635,8 @@ int main(void)
 	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(tc, aligned_where_the_fabric_counts_from_a_region);
 	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
-	tcase_add_test(tc, the_word_shrinks_to_the_segments_of_an_operation);
+	tcase_add_test(tc, a_word_of_several_segments_is_no_word);
+	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, a_refusal_in_the_middle);
 	tcase_add_test(tc, more_writes_than_parts);
