@@ -37,6 +37,7 @@ unit_tests = \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_rxm \
+	%D%/unit/check_segments \
 	%D%/unit/check_select \
 	%D%/unit/check_short_cut \
 	%D%/unit/check_stale \
@@ -326,6 +327,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 %C%_unit_check_lock_LDADD = $(p2_libs)
+%C%_unit_check_segments_SOURCES = %D%/unit/check_segments.c $(t_headers)
+%C%_unit_check_segments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_segments_LDADD = $(p2_libs)
 %C%_unit_check_reap_SOURCES = %D%/unit/check_reap.c $(t_headers)
 %C%_unit_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_reap_LDADD = $(p2_libs)
@@ -364,6 +368,7 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 	%D%/fabric/late.c \
 	%D%/fabric/mr.c \
 	%D%/fabric/op.c \
+	%D%/fabric/pieces.c \
 	%D%/fabric/post.c \
 	%D%/fabric/profile.c \
 	%D%/fabric/set.c \

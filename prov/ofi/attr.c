@@ -35,9 +35,12 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
 }
 
-static void init_limits(struct dofi_limits *limits, const struct fi_info *info, bool shared_ep, uint64_t max_segments)
+static void init_limits(struct dofi_ia *ia)
 {
-	uint32_t most_iov = max_segments ? (uint32_t)max_segments : UINT16_MAX;
+	uint32_t most_iov = ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
+	bool shared_ep = ia->trans == &dofi_trans_rdm;
+	struct dofi_limits *limits = &ia->limits;
+	const struct fi_info *info = ia->info;
 	const struct fi_domain_attr *domain = info->domain_attr;
 	uint64_t max_msg = info->ep_attr->max_msg_size;
 	uint32_t max_regions = at_most(DOFI_CTXTAB_ENTRIES - CTX_RESERVE, domain->mr_cnt);
@@ -60,6 +63,7 @@ static void init_limits(struct dofi_limits *limits, const struct fi_info *info, 
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
 	limits->plain = at_most(DOFI_LARGE - 1, limits->max_message);
+	limits->plain_write = ia->splits_writes ? 1 : limits->plain;
 	/* DAT 2.0 has 32 bits to tell it. */
 	limits->max_lmr = sizeof(((DAT_IA_ATTR *)NULL)->max_lmr_block_size) == sizeof(uint32_t)
 				  ? UINT32_MAX
@@ -127,7 +131,7 @@ static void init_named(struct dofi_ia *ia)
 
 void dofi_attr_init(struct dofi_ia *ia)
 {
-	init_limits(&ia->limits, ia->info, ia->trans == &dofi_trans_rdm, ia->params.max_segments);
+	init_limits(ia);
 	init_named(ia);
 }
 

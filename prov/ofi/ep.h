@@ -71,7 +71,10 @@ struct dofi_wr {
 			uint8_t flags;	/* DAT_COMPLETION_FLAGS */
 			uint8_t status; /* DAT_DTO_COMPLETION_STATUS once done; of a receive that can only fail, before */
 			uint16_t niov;
-			bool solicited; /* receive: the message asked for a notification */
+			union {
+				bool solicited; /* receive: the message asked for a notification */
+				uint8_t nlast;	/* RDMA in parts: segments of the last part, which goes behind the others */
+			};
 			uint8_t split;	/* segments.h */
 		};
 		uint64_t kind; /* all of these, which the hot path sets and compares at once */
@@ -267,7 +270,8 @@ struct dofi_ep {
 	DAT_EP_ATTR attr; /* effective */
 	DOFI_COUNTERS(EP)
 
-	struct dofi_ring parts; /* of requests; no ring where the fabric takes as many segments as programs give */
+	struct dofi_ring parts; /* of requests; no ring where each request is one operation */
+	bool owing;		/* the last part of a request did not get to the fabric in its turn */
 	bool holds;		/* requests wait in the ring, so completions are watched... */
 	bool marked;		/* ...and since a watermark was set */
 	struct dofi_wr *held;	/* from an SRQ: messages that overtook earlier ones */

@@ -465,6 +465,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
+		ret = dofi_parts_choose(ia);
+	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret) {
 		ret = true_error(ret);
@@ -477,6 +479,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->writes_overtake = dofi_writes_overtake(ia->info);
+	/* Nor is the last part of a write, which waits for the others, to be missed. */
+	ia->reads_overtake |= ia->writes_overtake;
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);

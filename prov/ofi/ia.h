@@ -49,7 +49,8 @@ struct dofi_limits {
 		max_rmrs, max_pzs, max_srqs, max_reads;
 	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
-	uint64_t plain; /* what the short lane of posts takes (post.c): nothing that is large, or too long */
+	uint64_t plain; /* what the short lane of posts takes (post.c): nothing that is large, or too long... */
+	uint64_t plain_write; /* ...and of writes nothing that may need two operations */
 };
 
 /* One slot of registered memory per EP for reads of the peer's context table. */
@@ -82,6 +83,7 @@ struct dofi_ia {
 	struct dofi_limits limits;
 	enum dofi_order order;
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
+	bool splits_writes; /* the last bytes of a write are an operation of their own (segments.h) */
 	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */

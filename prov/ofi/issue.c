@@ -161,7 +161,10 @@ static enum dofi_verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *
 /* The fabric does it, for what is one operation of its own with something to move. */
 static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->obj.ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov;
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	return ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov &&
+	       !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
 }
 
 enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -223,10 +226,10 @@ static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov)) {
+	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov || dofi_parts_needed(ep, wr))) {
 		ssize_t ret = start_split(ep, wr);
 
-		if (ret || wr->niov > ep->req.fabric_iov)
+		if (ret || dofi_op_is_rdma(wr->op))
 			return ret;
 	}
 	if (wr->op == DOFI_OP_SEND || ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
@@ -332,6 +335,8 @@ void dofi_ep_issue(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!ep->path_up)
 		return;
+	if (ep->owing)
+		dofi_parts_pay(ep);
 	if (ep->answers_due)
 		dofi_note_send_answers(ep);
 	if (ep->recv.issue != ep->recv.tail)

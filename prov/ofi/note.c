@@ -147,7 +147,7 @@ static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint64_t word = dofi_note_word(ep, DOFI_NOTE_LENGTH, (uint32_t)wr->length);
 
-	if (wr->niov > ep->req.fabric_iov)
+	if (dofi_parts_needed(ep, wr))
 		return dofi_parts_start(ep, wr, word);
 	return wr->length ? ep->obj.ia->trans->write_noted(ep, wr, word) : 0;
 }
@@ -164,12 +164,15 @@ static ssize_t start_native_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	uint32_t value = *dofi_wr_immediate(&ep->req, wr);
 	ssize_t ret;
 
 	if (dofi_op_is_atomic(wr->op))
 		return start_native_atomic(ep, wr);
-	ret = ep->obj.ia->trans->write_immediate(ep, wr, *dofi_wr_immediate(&ep->req, wr));
-
+	if (dofi_parts_needed(ep, wr))
+		ret = dofi_parts_start(ep, wr, value);
+	else
+		ret = ep->obj.ia->trans->write_immediate(ep, wr, value);
 	if (ret)
 		return ret;
 	wr->step = STEP_END;
@@ -206,7 +209,7 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
-	if (wr->niov > ep->req.fabric_iov)
+	if (dofi_parts_needed(ep, wr))
 		return dofi_parts_start(ep, wr, 0);
 	if (!wr->length)
 		return 0;

@@ -349,10 +349,10 @@ DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const
  * those above: then these return false, and have changed nothing. ep->lock held.
  */
 DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n, DAT_COUNT max_iov,
-			  const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+			  const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags, uint64_t limit)
 {
 	return n == 1 && max_iov > 0 && iov && !flags && dofi_ep_is_free(ep) && ring->issue == ring->tail &&
-	       dofi_ring_count(ring) < ring->limit && iov->segment_length - 1 < ep->obj.ia->limits.plain;
+	       dofi_ring_count(ring) < ring->limit && iov->segment_length - 1 < limit;
 }
 
 /* The next slot with it; NULL when the segment is not the EP's to use so. */
@@ -373,9 +373,12 @@ DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n,
 				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	unsigned int privilege = op == DOFI_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	const struct dofi_limits *limits = &ep->obj.ia->limits;
+	uint64_t limit = op == DOFI_OP_WRITE ? limits->plain_write : limits->plain;
 	struct dofi_wr *wr;
 
-	if (!is_plain(ep, &ep->req, n, most_segments(ep, op), iov, flags) || (remote && remote->segment_length != iov->segment_length))
+	if (!is_plain(ep, &ep->req, n, most_segments(ep, op), iov, flags, limit) ||
+	    (remote && remote->segment_length != iov->segment_length))
 		return false;
 	wr = take_plain(ep, &ep->req, op, iov, privilege, cookie);
 	if (!wr)
@@ -392,7 +395,7 @@ DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_L
 {
 	struct dofi_wr *wr;
 
-	if (!is_plain(ep, &ep->recv, n, ep->attr.max_recv_iov, iov, flags) || ep->srq)
+	if (!is_plain(ep, &ep->recv, n, ep->attr.max_recv_iov, iov, flags, ep->obj.ia->limits.plain) || ep->srq)
 		return false;
 	wr = take_plain(ep, &ep->recv, DOFI_OP_RECV, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, cookie);
 	if (!wr)

@@ -206,6 +206,7 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	flush_ring(&ep->req, first_status);
 	ep->reads = ep->writes = 0;
 	ep->parts.head = ep->parts.tail;
+	ep->owing = false;
 	dofi_ep_let_go(ep);
 	dofi_srq_forget_held(ep);
 	dofi_reap_release(ep);

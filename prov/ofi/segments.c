@@ -3,6 +3,8 @@
 
 #include "ep_attr.h"
 #include "ia.h"
+#include "issue.h"
+#include "log.h"
 #include "mem.h"
 #include "trans.h"
 
@@ -213,46 +215,133 @@ void dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 
 #define PARTS	64
 #define SEVERED UINT32_MAX
+#define LARGEST_FLAG 8u
 
-int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req)
+int dofi_parts_choose(struct dofi_ia *ia)
+{
+	const char *who = ia->params.last_byte;
+
+	if (*who && strcmp(who, "library") && strcmp(who, "fabric")) {
+		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric", ia->name, who);
+		return -FI_EINVAL;
+	}
+	ia->splits_writes = *who ? !strcmp(who, "library") : !dofi_stores_in_order(ia->info);
+	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
+		   ia->splits_writes ? "an operation of their own" : "left to the fabric");
+	return 0;
+}
+
+int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req, bool splits_writes)
 {
 	*parts = (struct dofi_ring){0};
-	if (req->max_iov <= req->fabric_iov)
+	if (req->max_iov <= req->fabric_iov && !splits_writes)
 		return 0;
 	return dofi_ring_init(parts, PARTS, req->max_iov, req->fabric_iov);
 }
 
-/* What comes next of the request; its number is known by the place in the ring. */
-static void fill(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part)
+/*
+ * Bytes at the end of a write that are stored at once: an aligned word of up to 8 bytes. Devices store such a word by one
+ * transaction, processors by one instruction, while memcpy stores other lengths by several that overlap. A flag that a program
+ * polls there, of 1, 2, 4 or 8 bytes, is whole then. Where the fabric counts from the start of a region, and DAT does as well, the
+ * region is taken to begin on a boundary.
+ */
+static uint64_t flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	uint16_t niov = (uint16_t)(wr->niov - wr->given);
+	bool is_virtual = ep->obj.ia->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+	uint64_t end = (is_virtual ? wr->faddr : wr->raddr) + wr->length, size = LARGEST_FLAG;
 
-	if (niov > ep->req.fabric_iov)
-		niov = ep->req.fabric_iov;
+	while (size > wr->length || end % size)
+		size /= 2;
+	return size;
+}
+
+/* The request's last bytes go apart: it is more than such a word, or has it from several segments. */
+static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->obj.ia->splits_writes && (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
+	       (wr->length > flag_size(ep, wr) || wr->niov > 1);
+}
+
+bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return dofi_op_is_rdma(wr->op) && (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
+}
+
+/* The segment becomes two; the ring has room for one more. */
+static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t length)
+{
+	struct iovec *iov = &wr->iov[at];
+
+	memmove(iov + 1, iov, (size_t)(wr->niov - at) * sizeof(*iov));
+	memmove(desc + at + 1, desc + at, (size_t)(wr->niov - at) * sizeof(*desc));
+	iov[0].iov_len = length;
+	iov[1].iov_base = (char *)iov[1].iov_base + length;
+	iov[1].iov_len -= length;
+	wr->niov++;
+}
+
+/* The flag has a segment of its own. It is smaller where it comes from several: efa makes an RDMA of each segment. */
+static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint16_t at = (uint16_t)(wr->niov - 1);
+	uint64_t size = flag_size(ep, wr), length = wr->iov[at].iov_len;
+
+	while (size > length)
+		size /= 2;
+	if (size < length)
+		cut_segment(wr, dofi_wr_desc(&ep->req, wr), at, length - size);
+	wr->nlast = 1;
+}
+
+/* What goes last, decided before anything goes. */
+static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint16_t rest = wr->niov % ep->req.fabric_iov;
+
+	if (wr->nlast || wr->given || wr->op == DOFI_OP_READ)
+		return;
+	if (has_flag(ep, wr))
+		cut_flag(ep, wr);
+	else if (ep->obj.ia->writes_overtake)
+		wr->nlast = (uint8_t)(rest ? rest : ep->req.fabric_iov);
+}
+
+static uint16_t segments_of_next(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	uint16_t left = (uint16_t)(wr->niov - wr->given);
+
+	if (left > wr->nlast)
+		left = (uint16_t)(left - wr->nlast);
+	return left < ep->req.fabric_iov ? left : ep->req.fabric_iov;
+}
+
+/* What comes next of the request, which is known by its place in the ring. */
+static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct dofi_wr *part)
+{
+	uint16_t niov = segments_of_next(ep, wr);
+
 	part->ep = ep;
-	part->op = DOFI_OP_PART;
-	part->state = DOFI_WR_ISSUED;
-	part->flags = 0;
-	part->split = 0;
-	part->niov = niov;
-	part->rctx = ep->req.issue;
+	part->kind = ((struct dofi_wr){.op = DOFI_OP_PART, .state = DOFI_WR_ISSUED, .niov = niov}).kind;
+	part->rctx = index;
 	memcpy(part->iov, &wr->iov[wr->given], niov * sizeof(struct iovec));
-	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, (struct dofi_wr *)(uintptr_t)wr)[wr->given],
-	       niov * sizeof(void *));
+	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, wr)[wr->given], niov * sizeof(void *));
 	part->length = length_of(part, niov);
 	part->faddr = wr->faddr + length_of(wr, wr->given);
 	part->rkey = wr->rkey;
 }
 
-static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part, bool last, uint64_t data)
+static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part, uint64_t data)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
+	bool last = wr->given + part->niov == wr->niov;
 
 	if (wr->op == DOFI_OP_READ)
 		return trans->read(ep, part);
-	if (wr->op == DOFI_OP_WRITE_IMM && last && !ep->letters)
-		return trans->write_noted(ep, part, data);
-	return trans->write(ep, part);
+	if (wr->op != DOFI_OP_WRITE_IMM || !last || ep->letters)
+		return trans->write(ep, part);
+	if (dofi_op_is_native(ep->obj.ia, wr->op))
+		return trans->write_immediate(ep, part, (uint32_t)data);
+	return trans->write_noted(ep, part, data);
 }
 
 static void count(struct dofi_ep *ep, struct dofi_wr *wr, const struct dofi_wr *part)
@@ -269,23 +358,39 @@ static void count(struct dofi_ep *ep, struct dofi_wr *wr, const struct dofi_wr *
 	ep->dirty = true;
 }
 
+/* 0; 1: there is no room for it; or a post's error. */
+static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, uint64_t data)
+{
+	struct dofi_wr *part = dofi_ring_at(&ep->parts, ep->parts.tail);
+	ssize_t ret;
+
+	if (dofi_ring_count(&ep->parts) == ep->parts.limit)
+		return 1;
+	fill(ep, wr, index, part);
+	ret = post(ep, wr, part, data);
+	if (!ret)
+		count(ep, wr, part);
+	return ret;
+}
+
+/* Only the last part is left, and would overtake those that are under way. */
+static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->split && wr->nlast && wr->given + wr->nlast == wr->niov && ep->obj.ia->writes_overtake;
+}
+
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
+	choose_last(ep, wr);
 	while (wr->given < wr->niov) {
-		struct dofi_wr *part = dofi_ring_at(&ep->parts, ep->parts.tail);
-		bool last = wr->given + ep->req.fabric_iov >= wr->niov;
 		ssize_t ret;
 
-		if (dofi_ring_count(&ep->parts) == ep->parts.limit)
-			return 1;
-		/* Programs wait for the last byte of a write. */
-		if (last && wr->split && wr->op != DOFI_OP_READ && ep->obj.ia->writes_overtake)
-			return 1;
-		fill(ep, wr, part);
-		ret = post(ep, wr, part, last, data);
+		/* What may overtake this write waits for all of it, so the others need not wait for its last part. */
+		if (last_waits(ep, wr))
+			return wr->op == DOFI_OP_WRITE && ep->obj.ia->order == DOFI_HOLD ? 0 : 1;
+		ret = start_next(ep, wr, ep->req.issue, data);
 		if (ret)
 			return ret;
-		count(ep, wr, part);
 	}
 	return 0;
 }
@@ -307,6 +412,34 @@ void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->split = 0;
 }
 
+/* The request counts as given to the fabric, but its last part waited for the others, which are complete. */
+static bool owes_last(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->op == DOFI_OP_WRITE && wr->state == DOFI_WR_ISSUED && wr->given && wr->given < wr->niov && !wr->split &&
+	       ep->path_up && !ep->faulty;
+}
+
+static bool start_last(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index)
+{
+	ssize_t ret = start_next(ep, wr, index, 0);
+
+	ep->owing |= ret != 0;
+	if (ret < 0)
+		dofi_issue_put_off(ep, ret);
+	return !ret;
+}
+
+void dofi_parts_pay(struct dofi_ep *ep)
+{
+	ep->owing = false;
+	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (owes_last(ep, wr) && !start_last(ep, wr, i))
+			return;
+	}
+}
+
 struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int err)
 {
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, part->rctx);
@@ -318,10 +451,15 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 	if (index == SEVERED)
 		return NULL;
 	wr->split--;
-	if (!err)
-		return wr->split || wr->given < wr->niov ? NULL : wr;
-	dofi_parts_sever(ep, wr);
-	if (index == ep->req.issue)
-		ep->req.issue++;
-	return wr;
+	if (err) {
+		dofi_parts_sever(ep, wr);
+		if (index == ep->req.issue)
+			ep->req.issue++;
+		return wr;
+	}
+	if (ep->owing)
+		dofi_parts_pay(ep); /* in their order; this one may be among them */
+	else if (owes_last(ep, wr))
+		start_last(ep, wr, index);
+	return wr->split || wr->given < wr->niov ? NULL : wr;
 }

@@ -746,9 +746,31 @@ enum dofi_order dofi_order_of(const struct fi_info *info)
 	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
 }
 
+/* An order for small writes alone (psm3) is none. */
 bool dofi_writes_overtake(const struct fi_info *info)
 {
-	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW);
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW) ||
+	       info->ep_attr->max_order_waw_size < info->ep_attr->max_msg_size;
+}
+
+/*
+ * No attribute tells, so this goes by the protocol, and what is not known does not. A stream is read into memory front to back.
+ * Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
+ */
+bool dofi_stores_in_order(const struct fi_info *info)
+{
+	switch (info->ep_attr->protocol) {
+	case FI_PROTO_SOCK_TCP:
+	case FI_PROTO_XNET:
+	case FI_PROTO_RXM:
+	case FI_PROTO_RXM_TCP:
+	case FI_PROTO_SHM:
+	case FI_PROTO_RDMA_CM_IB_RC:
+	case FI_PROTO_IWARP:
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool dofi_has_data(const struct fi_info *info)
@@ -795,5 +817,6 @@ bool dofi_fences_reads(const struct fi_info *info)
 
 bool dofi_reads_overtake(const struct fi_info *info)
 {
-	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW);
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW) ||
+	       info->ep_attr->max_order_raw_size < info->ep_attr->max_msg_size;
 }

@@ -52,5 +52,7 @@ bool dofi_has_immediates(const struct fi_info *info);
 bool dofi_reads_overtake(const struct fi_info *info);
 /* Whether an RDMA write may be seen before an earlier one. */
 bool dofi_writes_overtake(const struct fi_info *info);
+/* Whether the last byte of an RDMA write is seen after all others. */
+bool dofi_stores_in_order(const struct fi_info *info);
 
 #endif

@@ -26,6 +26,8 @@ static const struct number numbers[] = {
 	      "sends and RDMAs that end before this side falls silent (default: -1, never)"),
 	FAULT(mr_limit, -1, "registrations that may live at a time (default: -1, the profile's)"),
 	FAULT(late_us, 400, "longest wait before RDMA begins, in microseconds (default: 400)"),
+	FAULT(pieces, 4,
+	      "most pieces of a write, stored in any order; 0 keeps it whole (default: 4)"),
 	FAULT(shuffle, 4, "longest wait of a completion, in polls; 0 keeps order (default: 4)"),
 };
 

@@ -15,6 +15,7 @@ struct sham_faults {
 	int drop;     /* sends and RDMAs that end before this side falls silent */
 	int mr_limit; /* registrations that may live at a time */
 	int late_us;  /* an RDMA waits for up to so many microseconds before it begins */
+	int pieces;   /* a write is stored in up to so many, in any order; 0 and 1: whole */
 	int shuffle;  /* a completion waits for fewer than so many polls; 0 and 1: in order */
 };
 

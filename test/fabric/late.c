@@ -40,7 +40,7 @@ uint64_t sham_late_due(const struct sham_op *op)
 /* Whether op has to stay behind an earlier operation that the core does not have yet. */
 static bool stays_behind(const struct sham_op *op, const struct sham_op *earlier)
 {
-	if (op->addr != earlier->addr)
+	if (op->addr != earlier->addr || (op->whole && op->whole == earlier->whole))
 		return false;
 	return ((op->flags | earlier->flags) & FI_FENCE) ||
 	       (op->ep->domain->profile->msg_order & order[op->kind][earlier->kind]);
@@ -63,7 +63,8 @@ static bool may_go(const struct sham_op *op)
 	DOFI_LIST_FOR(node, &ep->flying) {
 		const struct sham_op *earlier = SHAM_CONTAINER(node, struct sham_op, link);
 
-		if (earlier->kind != SHAM_RECV && earlier->addr == op->addr)
+		if (earlier->kind != SHAM_RECV && earlier->addr == op->addr &&
+		    (!op->whole || op->whole != earlier->whole))
 			return false;
 	}
 	return true;

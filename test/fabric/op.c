@@ -165,6 +165,8 @@ static struct sham_op *op_dup(const struct sham_op *wanted)
 
 void sham_op_free(struct sham_op *op)
 {
+	if (op->whole && !--op->whole->npieces)
+		sham_op_free(op->whole);
 	free(op->copy);
 	free(op);
 }
@@ -201,12 +203,13 @@ static void accept_tx(struct sham_op *op)
 
 	enter(op);
 	op->due_ns = sham_late_due(op);
-	dofi_list_add_tail(&ep->waiting, &op->link);
 	if (is_early(op)) {
 		if (!op->injected)
 			sham_cq_tell(op, &written, FI_ADDR_NOTAVAIL);
 		op->reported = true;
 	}
+	if (!sham_pieces_wait(op))
+		dofi_list_add_tail(&ep->waiting, &op->link);
 	sham_late_push(ep);
 	if (!dofi_list_empty(&ep->waiting))
 		sham_cq_wake(ep->tx_cq);
@@ -331,6 +334,10 @@ static void truncate_message(const struct sham_op *op, struct fi_cq_err_entry *e
 
 void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t src)
 {
+	if (op->whole) {
+		sham_piece_end(op, entry);
+		return;
+	}
 	if (op->ep) {
 		truncate_message(op, entry);
 		if (!op->reported && !op->injected)
@@ -349,9 +356,12 @@ void sham_op_orphan(struct sham_op *op)
 {
 	struct sham_domain *domain = op->ep->domain;
 
+	/* Pieces have the context of the whole, which goes once. */
 	if (op->context && !op->reported)
 		sham_set_del(&domain->contexts, (uintptr_t)op->context);
 	op->ep = NULL;
+	if (op->whole)
+		op->whole->ep = NULL;
 	dofi_list_del(&op->link);
 	dofi_list_add_tail(&domain->orphans, &op->link);
 }

@@ -245,6 +245,9 @@ struct sham_op {
 	void *context;
 	void *copy; /* of the payload, when the application may have its buffer back */
 	uint64_t due_ns;
+	struct sham_op *whole; /* the write that this is a piece of (pieces.c) */
+	int npieces;	       /* of this write, which have not ended; how the first one failed: */
+	int err, prov_errno;
 };
 
 static inline bool sham_op_is_rma(const struct sham_op *op)
@@ -261,6 +264,13 @@ void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t sr
 /* The endpoint goes away: op waits for the core alone. Lock held. */
 void sham_op_orphan(struct sham_op *op);
 void sham_op_free(struct sham_op *op);
+
+/* --- pieces.c: one write in any order --- */
+
+/* What was accepted waits in pieces, for itself. False: it stays whole. Lock held. */
+bool sham_pieces_wait(struct sham_op *op);
+/* With the last one the write ends. Lock held. */
+void sham_piece_end(struct sham_op *piece, const struct fi_cq_err_entry *entry);
 
 /* --- post.c: libfabric's many calls, each made a struct sham_op --- */
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Rules of messages and RDMA where the fabric takes one segment per operation: tcp that is told so, and CXI as it is played, which
-# moreover refuses operations now and then. And where grants are written, as on iWARP.
+# moreover refuses operations now and then. Where grants are written, as on iWARP. And where the last bytes of a write are an operation
+# of their own, without which CXI as it is played shows them too early.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -10,7 +11,11 @@ suite=${top_builddir:?}/test/conform/conform20
 cat >"$t_dir/dat.conf" <<EOF
 narrow u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo max_segments=1" ""
 written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo grants=write" ""
+split u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=library" ""
 cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
+efa u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=efa addr=127.0.0.1" ""
+early u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1 last_byte=fabric" ""
+odd u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=perhaps" ""
 EOF
 export DAT_OVERRIDE="$t_dir/dat.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs" FI_SHAM_CORE='tcp;ofi_rxm'
 
@@ -31,6 +36,21 @@ done
 for case in ep-connect dto-receives; do
 	expect written $case
 done
+for case in prg-spin rdma ext_transfers; do
+	expect split $case
+done
+comes_early() {
+	T_IA=early CK_RUN_CASE=prg-spin CK_TAP_LOG_FILE_NAME="$t_dir/tap" "$suite" >"$t_dir/out" 2>&1
+	grep -q '^not ok.*came before' "$t_dir/tap"
+}
+t_run "left to the fabric the last bytes come early" comes_early
+is_refused() {
+	! dat_info --ia odd >"$t_dir/out" 2>&1 && grep -q 'last_byte=perhaps is not known' "$t_dir/out"
+}
+t_run "a word that is not known" is_refused
 export FI_SHAM_EAGAIN=30
-expect cxi dto-receives
+for case in dto-receives prg-spin; do
+	expect cxi $case
+done
+expect efa prg-spin
 t_done
