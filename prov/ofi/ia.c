@@ -293,6 +293,7 @@ static const struct step {
 } steps[] = {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
+	{"turning the cache of keys off", dofi_mr_cache_leave, NULL},
 	{"looking at atomic operations", dofi_atomics_look, NULL},
 	{"opening the event queue", open_eq, close_eq},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
