@@ -496,6 +496,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->writes_overtake = dofi_writes_overtake(ia->info);
+	ia->cq_mutes = dofi_readers_mute_queue(ia->info);
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);

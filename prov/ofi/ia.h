@@ -109,6 +109,7 @@ struct dofi_ia {
 	bool eq_fails; /* when it was read last */
 	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
+	bool cq_mutes;		  /* what is slept on says nothing any more once another thread has read the queue */
 	int eq_fd;		  /* -1: none */
 	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */

@@ -30,15 +30,17 @@ struct row {
 	int mr_mode;
 	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
+	uint64_t msg_order;  /* asked for: some providers promise no order to those who don't */
 };
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* A fence must be asked for, and where there is none nothing is offered to those who ask. */
+/* A fence must be asked for, as the order of writes beside it, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4},
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, 0},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4,
+	 FI_ORDER_SAS | FI_ORDER_WAW},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4, 0},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -279,6 +281,7 @@ static int query_row(struct search *s, const struct row *row)
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->domain_attr->cq_data_size = row->cq_data_size;
+	hints->tx_attr->msg_order = row->msg_order;
 	/*
 	 * An address that no netdev lists is found only by its name; fabrics without IP don't
 	 * take one, or take it for something else.
@@ -689,6 +692,18 @@ bool dofi_has_data(const struct fi_info *info)
 bool dofi_has_queues(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC || info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
+/* Cassini's list entries are the node's, and libfabric ends the process when they run out for good. */
+bool dofi_breaks_when_full(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_CXI;
+}
+
+/* CXI leaves interrupts off when another thread than the sleeping one has read the queue. */
+bool dofi_readers_mute_queue(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_CXI;
 }
 
 bool dofi_has_tcp_ports(const struct fi_info *info)
