@@ -2,6 +2,8 @@
 #include "error.h"
 
 #include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
 DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
@@ -37,6 +39,41 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
 	default:
 		return DOFI_ERR(DAT_INTERNAL_ERROR, 0);
 	}
+}
+
+/* Cassini's return codes (C_RC_*) by which a target refuses RDMA. */
+enum {
+	RC_PERM_VIOLATION = 5,
+	RC_OP_VIOLATION = 6,
+	RC_ENTRY_NOT_FOUND = 18, /* no registration has the key */
+	RC_MST_CANCELLED = 29,	 /* it was closed meanwhile */
+	RC_PAGE_PERM_ERROR = 34,
+	RC_NO_TRANSLATION = 36,
+	RC_ADDR_OUT_OF_RANGE = 52,
+};
+
+static bool is_refused_by_cassini(int rc)
+{
+	switch (rc) {
+	case RC_PERM_VIOLATION:
+	case RC_OP_VIOLATION:
+	case RC_ENTRY_NOT_FOUND:
+	case RC_MST_CANCELLED:
+	case RC_PAGE_PERM_ERROR:
+	case RC_NO_TRANSLATION:
+	case RC_ADDR_OUT_OF_RANGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err)
+{
+	if (err->err == FI_EIO && (err->flags & FI_RMA) && info->ep_attr->protocol == FI_PROTO_CXI &&
+	    is_refused_by_cassini(err->prov_errno))
+		return FI_EACCES;
+	return err->err;
 }
 
 bool dofi_error_gives_back(int err)

@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+struct fi_cq_err_entry;
+struct fi_info;
+
 /*
  * Negative errno or libfabric error of a call that creates something, as a DAT error; resource:
  * DAT_RESOURCE_*.
@@ -15,6 +18,12 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
 
 /* Positive libfabric error of a failed operation as a completion status; 0 is success. */
 DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
+
+/*
+ * Positive libfabric error of a failure: err->err, or what the provider's own number says better. CXI tells all refusals of a
+ * target as FI_EIO.
+ */
+int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err);
 
 /* Positive error of an operation that the fabric gave back undone, for its path is no more. */
 bool dofi_error_gives_back(int err);

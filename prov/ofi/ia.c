@@ -264,6 +264,7 @@ static const struct step {
 } steps[] = {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
+	{"turning the cache of keys off", dofi_mr_cache_leave, NULL},
 	{"looking at atomic operations", dofi_atomics_look, NULL},
 	{"opening the event queues", dofi_eqs_open, dofi_eqs_close},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
@@ -481,6 +482,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->writes_overtake = dofi_writes_overtake(ia->info);
 	/* Nor is the last part of a write, which waits for the others, to be missed. */
 	ia->reads_overtake |= ia->writes_overtake;
+	ia->cq_mutes = dofi_readers_mute_queue(ia->info);
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);

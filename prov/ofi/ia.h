@@ -112,6 +112,7 @@ struct dofi_ia {
 	struct dofi_eqs eqs; /* msg transport */
 	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
+	bool cq_mutes;		  /* what is slept on says nothing any more once another thread has read the queue */
 	struct fid_pep *pep;	  /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];

@@ -77,39 +77,81 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 
 /* --- afterwards --- */
 
-/* A cache answers with the registration that it has. The same memory registered twice is two of them else. */
-static int is_cached(struct dofi_ia *ia, bool *cached_p)
+/* FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed with that provider alone. */
+#define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
+
+static bool is_cxi(const struct dofi_ia *ia)
+{
+	return ia->info->ep_attr->protocol == FI_PROTO_CXI;
+}
+
+int dofi_mr_cache_leave(struct dofi_ia *ia)
+{
+	bool cache = false;
+
+	if (is_cxi(ia) && ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY && !is_wanted(&ia->params))
+		fi_control(&ia->domain->fid, CXI_SET_PROV_KEY_CACHE, &cache);
+	return 0;
+}
+
+static int register_page(struct dofi_ia *ia, struct fid_mr **mr_p, uint64_t *key_p)
 {
 	const struct dofi_scratch *scratch = &ia->scratch;
-	uint64_t key, address;
-	struct fid_mr *mr;
-	int ret;
+	uint64_t address;
 
-	ret = dofi_mr_register(ia, scratch->slots, sizeof(*scratch->slots),
-			       DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &mr, &key, &address);
+	return dofi_mr_register(ia, scratch->slots, sizeof(*scratch->slots),
+				DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, mr_p, key_p, &address);
+}
+
+/* A cache answers with the registration or the key that it has. The same memory registered twice has two of them else. */
+static int is_cached(struct dofi_ia *ia, bool *cached_p)
+{
+	struct fid_mr *mr, *other;
+	uint64_t key, other_key;
+	int ret, ret2;
+
+	ret = register_page(ia, &mr, &key);
 	if (ret)
 		return ret;
-	*cached_p = mr == scratch->mr;
-	return dofi_mr_close(ia, mr);
+	ret = register_page(ia, &other, &other_key);
+	if (!ret) {
+		*cached_p = other == mr || other_key == key;
+		ret = dofi_mr_close(ia, other);
+	}
+	ret2 = dofi_mr_close(ia, mr);
+	return ret ? ret : ret2;
+}
+
+/* What turns it off, where nobody has said that it is meant to be on; or NULL. */
+static const char *remedy(const struct dofi_ia *ia)
+{
+	const char *value = getenv(VARIABLE);
+
+	if (is_wanted(&ia->params))
+		return NULL;
+	if (is_cxi(ia))
+		return "FI_CXI_PROV_KEY_CACHE=0";
+	return !value || !strcmp(value, OFF) ? VARIABLE "=" OFF : NULL;
 }
 
 int dofi_mr_cache_look(struct dofi_ia *ia)
 {
-	int mode = ia->info->domain_attr->mr_mode, ret;
-	const char *value = getenv(VARIABLE);
+	const char *setting;
 	bool cached = false;
+	int ret;
 
-	/* Keys of our own choice are not cached, nor what belongs to an endpoint. */
-	if (!(mode & FI_MR_PROV_KEY) || mode & FI_MR_ENDPOINT)
+	/* Keys of our own choice are not cached. */
+	if (!(ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
 		return 0;
 	ret = is_cached(ia, &cached);
 	if (ret || !cached)
 		return ret;
 	strcpy(ia->named.mr_cached, "TRUE");
-	if (!is_wanted(&ia->params) && (!value || !strcmp(value, OFF)))
+	setting = remedy(ia);
+	if (setting)
 		DOFI_LOG_W("IA %s: libfabric caches registrations, so keys outlive dat_lmr_free: something in this process used "
-			   "libfabric before, or its configuration file prevails; set " VARIABLE "=" OFF " there or before "
-			   "the program starts, or let mr_cache=yes say that it is meant so",
-			   ia->name);
+			   "libfabric before, or its configuration file prevails; set %s there or before the program starts, "
+			   "or let mr_cache=yes say that it is meant so",
+			   ia->name, setting);
 	return 0;
 }

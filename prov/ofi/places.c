@@ -10,11 +10,13 @@
 #define NO_LIMIT  UINT32_MAX
 #define TAG_SPARE UINT64_C(0) /* of no kind of message */
 
-void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept)
+void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit)
 {
 	/* A queue that has hardly room for anything else must not be said to have none. */
-	places->tried = size <= 2 * (size_t)kept;
-	places->sure = places->tried || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
+	bool tiny = size <= 2 * (size_t)kept;
+
+	places->tried = tiny || !more_may_fit;
+	places->sure = tiny || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
 	atomic_init(&places->most, places->sure);
 	for (int i = 0; i < DOFI_SPARES; i++)
 		places->spares[i].op = DOFI_OP_SPARE;

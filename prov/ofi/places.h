@@ -32,8 +32,8 @@ struct dofi_places {
 	struct dofi_wr spares[DOFI_SPARES];
 };
 
-/* `size` as the fabric says, `kept` of it for other receives. */
-void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept);
+/* `size` as the fabric says, `kept` of it for other receives; more_may_fit: it is safe to try whether it takes more. */
+void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit);
 
 static inline uint32_t dofi_places_used(const struct dofi_places *places)
 {

@@ -32,15 +32,16 @@ struct row {
 	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
 	enum fi_resource_mgmt queues; /* FI_RM_ENABLED: the fabric has to keep its queues from overflowing */
-	uint64_t order; /* efa and cxi keep that of messages only for those who ask; others tell all that they have */
+	uint64_t order; /* some promise none to those who do not ask; others tell all that they have */
 };
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* A fence must be asked for, and where there is none nothing is offered to those who ask. */
+/* A fence must be asked for, as the order of writes beside it, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
 	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4, FI_RM_ENABLED, FI_ORDER_SAS},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4, FI_RM_ENABLED,
+	 FI_ORDER_SAS | FI_ORDER_WAW},
 	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4, FI_RM_ENABLED, FI_ORDER_SAS},
 };
 
@@ -781,6 +782,18 @@ bool dofi_has_data(const struct fi_info *info)
 bool dofi_has_queues(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC || info->ep_attr->protocol == FI_PROTO_IWARP;
+}
+
+/* Cassini's list entries are the node's, and libfabric ends the process when they run out for good. */
+bool dofi_breaks_when_full(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_CXI;
+}
+
+/* CXI leaves interrupts off when another thread than the sleeping one has read the queue. */
+bool dofi_readers_mute_queue(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_CXI;
 }
 
 bool dofi_has_tcp_ports(const struct fi_info *info)

@@ -43,6 +43,9 @@ enum dofi_order dofi_order_of(const struct fi_info *info);
 bool dofi_has_data(const struct fi_info *info);
 bool dofi_has_queues(const struct fi_info *info); /* of a device, for each connection */
 bool dofi_has_tcp_ports(const struct fi_info *info); /* the device shares them with the host */
+bool dofi_breaks_when_full(const struct fi_info *info); /* by more receives than rx_attr->size, which it takes */
+/* Who sleeps on the completion queue is not woken any more, once another thread has read it. */
+bool dofi_readers_mute_queue(const struct fi_info *info);
 uint64_t dofi_inject_max(const struct fi_info *info); /* bytes that are sent without a completion; 0: none */
 /* FI_FENCE makes an operation wait for the reads before it. */
 bool dofi_fences_reads(const struct fi_info *info);

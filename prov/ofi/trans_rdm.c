@@ -98,7 +98,7 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	int ret = dofi_rxm_choose(ia);
 
 	if (!ret)
-		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);
+		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL); /* CXI gives its context to failures */
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
@@ -235,7 +235,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
-	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS);
+	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS, !dofi_breaks_when_full(ia->info));
 	rdm->ends_after_misfit = dofi_misfit_ends_stream(ia->info);
 	ia->rdm = rdm;
 	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
@@ -614,6 +614,7 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 
 	if (!wr || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) /* it is of a peer's operation */
 		return;
+	err->err = dofi_error_cause(ia->info, err);
 	number = number_of(ia, err->tag, err->flags, err->data);
 	conn = conn_of(ia, wr, number);
 	if (conn && conn->peer && ends_stream(ia->rdm, err->err))

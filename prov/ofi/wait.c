@@ -249,9 +249,10 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 		return doze_until(ia, deadline);
 	/*
 	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
-	 * room in its socket, or has left a message in its own buffers.
+	 * room in its socket, or has left a message in its own buffers. And some queues wake nobody after another thread
+	 * has read them.
 	 */
-	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD)
+	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes)
 		return nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
 	return deadline;
 }

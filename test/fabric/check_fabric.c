@@ -26,6 +26,12 @@ static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys"};
 #define NPROFILES 3
 #define NPAIRS	  (NCORES * NPROFILES)
 
+/* Where in the memory most writes go. */
+#define MARK 4096
+
+/* FI_OPT_CXI_SET_PROV_KEY_CACHE, for whose header not all have the provider. */
+#define SET_KEY_CACHE (-(0xccc << 16) + 7)
+
 static struct t_side a, b;
 /* Contexts: the address is all that counts. */
 static struct fi_context2 ctx[600];
@@ -50,10 +56,21 @@ static struct fi_info *get(struct fi_info *hints)
 	return ret ? NULL : info;
 }
 
+static bool is_cxi(const char *profile)
+{
+	return !strncmp(profile, "cxi", 3);
+}
+
+/* With all that the profile has for those who ask. */
 static struct fi_info *info_for(const char *profile)
 {
-	struct fi_info *hints = t_hints("sham", profile), *info = get(hints);
+	struct fi_info *hints = t_hints("sham", profile), *info;
 
+	if (is_cxi(profile)) {
+		hints->caps |= FI_FENCE;
+		hints->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_WAW;
+	}
+	info = get(hints);
 	ck_assert_msg(info, "no info for %s", profile);
 	fi_freeinfo(hints);
 	return info;
@@ -267,6 +284,48 @@ START_TEST(info_gives_what_is_asked)
 }
 END_TEST
 
+/* Some of what the card can do costs it speed, so only those get it who ask. */
+START_TEST(info_gives_on_request)
+{
+	struct fi_info *hints, *info;
+
+	use_core(_i / 2);
+	hints = t_hints("sham", profiles[1 + _i % 2]);
+	hints->caps &= ~(uint64_t)FI_SOURCE;
+	info = get(hints);
+	ck_assert_uint_eq(info->caps & (FI_FENCE | FI_SOURCE), 0);
+	ck_assert_uint_eq((info->tx_attr->caps | info->rx_attr->caps) & (FI_FENCE | FI_SOURCE), 0);
+	ck_assert_uint_eq(info->tx_attr->msg_order, 0);
+	ck_assert_uint_ne(info->rx_attr->msg_order & FI_ORDER_WAW, 0);
+	fi_freeinfo(info);
+	hints->caps |= FI_FENCE | FI_SOURCE;
+	hints->tx_attr->msg_order = FI_ORDER_SAS;
+	info = get(hints);
+	ck_assert_uint_eq(info->caps & (FI_FENCE | FI_SOURCE), FI_FENCE | FI_SOURCE);
+	ck_assert_uint_eq(info->tx_attr->msg_order, FI_ORDER_SAS);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+END_TEST
+
+START_TEST(info_says_little_for_itself)
+{
+	struct fi_info *hints, *info;
+
+	use_core(_i);
+	hints = t_hints("sham", "cxi");
+	setenv("FI_OFI_RXM_TX_SIZE", "2048", 1);
+	setenv("FI_OFI_RXM_RX_SIZE", "2048", 1);
+	info = get(hints);
+	ck_assert_uint_eq(info->tx_attr->size, 1024);
+	ck_assert_uint_eq(info->rx_attr->size, 1024);
+	ck_assert_uint_eq(info->domain_attr->mr_cnt, 100); /* it takes many more */
+	ck_assert_int_eq(info->domain_attr->av_type, FI_AV_UNSPEC);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+END_TEST
+
 START_TEST(info_knows_no_hosts)
 {
 	struct fi_info *hints, *info;
@@ -288,6 +347,8 @@ static TCase *case_info(void)
 	tcase_add_loop_test(tc, info_refuses_everywhere, 0, NCORES);
 	tcase_add_loop_test(tc, info_differs, 0, NCORES);
 	tcase_add_loop_test(tc, info_gives_what_is_asked, 0, NCORES);
+	tcase_add_loop_test(tc, info_gives_on_request, 0, 2 * NCORES);
+	tcase_add_loop_test(tc, info_says_little_for_itself, 0, NCORES);
 	tcase_add_loop_test(tc, info_knows_no_hosts, 0, NCORES);
 	return tc;
 }
@@ -532,6 +593,8 @@ START_TEST(op_cancel)
 	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
 	ck_assert_int_eq(fi_cancel(&a.ep->fid, &ctx[1]), unknown);
 	ck_assert_int_eq(fi_cancel(&a.ep->fid, &ctx[0]), 0);
+	/* What is cancelled is unknown to CXI, though its completion was not read. */
+	ck_assert(!unknown || fi_cancel(&a.ep->fid, &ctx[0]) == unknown);
 	expect_error(&a, &b, &ctx[0], FI_ECANCELED);
 	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]); /* the context is free again */
 	faults(&b)->drop = 0;
@@ -577,6 +640,39 @@ START_TEST(op_write_data)
 }
 END_TEST
 
+/* Nobody asked for a completion, but the failure has one: of the endpoint, as the operation has no context. */
+START_TEST(op_injected_fails)
+{
+	begin_with(_i / 2, profiles[1 + _i % 2]);
+	faults(&a)->refuse = 100;
+	ck_assert_int_eq(fi_inject_write(a.ep, a.mem, 8, a.peer, b.base, fi_mr_key(b.mr)), 0);
+	expect_error(&a, &b, &a, FI_EIO);
+	end();
+}
+END_TEST
+
+START_TEST(op_rdma_is_refused)
+{
+	char before[8];
+
+	begin_with(_i / 2, profiles[1 + _i % 2]);
+	memcpy(before, b.mem, sizeof(before));
+	memcpy(a.mem, "written", 8);
+	faults(&a)->refuse = 100;
+	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION, &ctx[0]);
+	expect_error(&a, &b, &ctx[0], FI_EIO);
+	t_side_read(&a, &b, 64, 8, 0, &ctx[1]);
+	expect_error(&a, &b, &ctx[1], FI_EIO);
+	ck_assert_mem_eq(b.mem, before, sizeof(before));
+	/* Neither endpoint nor peer take harm. */
+	faults(&a)->refuse = 0;
+	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[0]);
+	expect(&a, &b, &ctx[0]);
+	ck_assert_str_eq(b.mem, "written");
+	end();
+}
+END_TEST
+
 static TCase *case_op(void)
 {
 	TCase *tc = tcase_create("op");
@@ -587,6 +683,8 @@ static TCase *case_op(void)
 	tcase_add_loop_test(tc, op_cancel, 0, NPAIRS);
 	tcase_add_loop_test(tc, op_cq_data_is_cut, 0, NPAIRS);
 	tcase_add_loop_test(tc, op_write_data, 0, NPAIRS);
+	tcase_add_loop_test(tc, op_injected_fails, 0, 2 * NCORES);
+	tcase_add_loop_test(tc, op_rdma_is_refused, 0, 2 * NCORES);
 	return tc;
 }
 
@@ -623,8 +721,8 @@ START_TEST(mr_local_only)
 {
 	struct fid_mr *mr;
 
-	begin_with(_i, "cxi");
-	mr = t_side_register(&a, a.mem, 64, FI_SEND | FI_RECV, 0);
+	begin_with(_i / 2, profiles[1 + _i % 2]);
+	mr = t_side_register(&a, a.mem, 64, FI_SEND | FI_RECV, 1); /* which the side's own has */
 	ck_assert_uint_eq(fi_mr_key(mr), FI_KEY_NOTAVAIL);
 	ck_assert_int_eq(fi_close(&mr->fid), 0);
 	end();
@@ -715,17 +813,70 @@ START_TEST(mr_needs_memory)
 }
 END_TEST
 
+/* By default a key is that of the memory: for all rights, and for longer than the registration. */
+START_TEST(mr_keys_are_cached)
+{
+	struct fid_mr *mr, *other;
+	uint64_t key;
+
+	begin_with(_i, "cxi");
+	mr = t_side_register(&b, b.mem + MARK, 64, FI_REMOTE_READ, 0);
+	other = t_side_register(&b, b.mem + MARK, 64, FI_REMOTE_READ, 0);
+	key = fi_mr_key(mr);
+	ck_assert_uint_eq(fi_mr_key(other), key);
+	t_need(fi_close(&mr->fid), "fi_close");
+	t_need(fi_close(&other->fid), "fi_close");
+	memcpy(a.mem, "written", 8);
+	ck_assert_int_eq(fi_write(a.ep, a.mem, 8, NULL, a.peer, 0, key, &ctx[0]), 0);
+	expect(&a, &b, &ctx[0]);
+	while (strcmp(b.mem + MARK, "written")) {
+		t_side_poll(&a);
+		t_side_poll(&b);
+	}
+	end();
+}
+END_TEST
+
+START_TEST(mr_keys_are_of_registrations)
+{
+	struct fid_mr *mr, *other;
+	bool cache = false;
+
+	begin_with(_i, "cxi");
+	ck_assert_int_eq(fi_control(&b.domain->fid, SET_KEY_CACHE, &cache), 0);
+	mr = t_side_register(&b, b.mem + MARK, 64, FI_REMOTE_READ, 0);
+	other = t_side_register(&b, b.mem + MARK, 64, FI_REMOTE_READ, 0);
+	ck_assert_uint_ne(fi_mr_key(other), fi_mr_key(mr));
+	t_need(fi_close(&mr->fid), "fi_close");
+	t_need(fi_close(&other->fid), "fi_close");
+	end();
+}
+END_TEST
+
+START_TEST(mr_client_keys_are_not_cached)
+{
+	bool cache = false;
+
+	begin_with(_i, "cxi-client-keys");
+	ck_assert_int_eq(fi_control(&b.domain->fid, SET_KEY_CACHE, &cache), -FI_EINVAL);
+	end();
+}
+END_TEST
+
 static TCase *case_mr(void)
 {
 	TCase *tc = tcase_create("mr");
 
 	tcase_add_loop_test(tc, mr_endpoint, 0, NCORES);
-	tcase_add_loop_test(tc, mr_local_only, 0, NCORES);
+	tcase_add_loop_test(tc, mr_local_only, 0, 2 * NCORES);
 	tcase_add_loop_test(tc, mr_provider_key, 0, NPAIRS);
 	tcase_add_loop_test(tc, mr_client_key, 0, NCORES);
 	tcase_add_loop_test(tc, mr_client_keys_run_out, 0, NCORES);
 	tcase_add_loop_test(tc, mr_addressing, 0, NPAIRS);
 	tcase_add_loop_test(tc, mr_needs_memory, 0, NCORES);
+	tcase_add_loop_test(tc, mr_keys_are_cached, 0, NCORES);
+	tcase_add_loop_test(tc, mr_keys_are_of_registrations, 0, NCORES);
+	tcase_add_loop_test(tc, mr_client_keys_are_not_cached, 0, NCORES);
 	return tc;
 }
 
@@ -881,6 +1032,23 @@ static void send_after_removal(int core)
 	fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, 1, &ctx[0]);
 }
 
+/* The card takes more than it says, until it has no entries left for anybody. */
+static void receive_without_end(int core)
+{
+	use_core(core);
+	setenv("FI_OFI_RXM_RX_SIZE", "16384", 1);
+	setenv("FI_OFI_RXM_BUFFER_SIZE", "256", 1);
+	meet(info_for("cxi"), FI_WAIT_NONE);
+	while (!fi_trecv(a.ep, a.mem, 8, NULL, a.peer, 1, 0, NULL))
+		;
+}
+
+START_TEST(receives_have_an_end)
+{
+	dies(receive_without_end, 1, "15360 receives are posted");
+}
+END_TEST
+
 START_TEST(address_is_known)
 {
 	dies(send_to_nobody, _i, "not in the address vector");
@@ -907,6 +1075,7 @@ static TCase *case_wrong(void)
 	tcase_add_loop_test(tc, local_is_used, 0, NCORES);
 	tcase_add_loop_test(tc, local_is_enforced, 0, NCORES);
 	tcase_add_loop_test(tc, context_is_used_once, 0, NCORES);
+	tcase_add_test(tc, receives_have_an_end);
 	tcase_add_loop_test(tc, address_is_known, 0, NCORES);
 	tcase_add_loop_test(tc, address_is_left, 0, NCORES);
 	return tc;
@@ -915,7 +1084,6 @@ static TCase *case_wrong(void)
 /* --- order --- */
 
 #define ROUNDS 40
-#define MARK   4096
 
 /* Rounds of a write and a message behind it; how often the message was first. */
 static int count_late(uint64_t write_flags, uint64_t send_flags, bool wait)
@@ -1004,6 +1172,29 @@ START_TEST(order_of_writes)
 	}
 	expect_any(&a, &b, 200);
 	ck_assert_int_eq(b.mem[MARK], (char)199);
+	end();
+}
+END_TEST
+
+/* Who has not asked for the order does not get it. */
+START_TEST(order_of_writes_is_asked_for)
+{
+	struct fi_info *hints;
+	int late = 0;
+
+	use_core(_i);
+	hints = t_hints("sham", "cxi");
+	meet(get(hints), FI_WAIT_NONE);
+	fi_freeinfo(hints);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < 8; i++) {
+			a.mem[i] = (char)i;
+			t_side_write(&a, &b, (size_t)i, 1, MARK, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[i]);
+		}
+		expect_any(&a, &b, 8);
+		late += b.mem[MARK] != 7;
+	}
+	ck_assert_int_gt(late, 0);
 	end();
 }
 END_TEST
@@ -1101,6 +1292,7 @@ static TCase *case_order(void)
 	tcase_add_loop_test(tc, order_fence_holds, 0, 2 * NCORES);
 	tcase_add_loop_test(tc, order_fence_holds_followers, 0, NCORES);
 	tcase_add_loop_test(tc, order_of_writes, 0, NCORES);
+	tcase_add_loop_test(tc, order_of_writes_is_asked_for, 0, NCORES);
 	tcase_add_loop_test(tc, order_of_messages, 0, NCORES);
 	tcase_add_loop_test(tc, order_of_completions, 0, NCORES);
 	tcase_add_loop_test(tc, order_late_off, 0, NPAIRS);
@@ -1213,6 +1405,44 @@ START_TEST(wait_wakes)
 }
 END_TEST
 
+static void *read_b(void *arg)
+{
+	(void)arg;
+	t_side_poll(&b);
+	return NULL;
+}
+
+/* Another thread that reads the queue turns the card's interrupts off, and fi_trywait on again. */
+START_TEST(wait_is_muted)
+{
+	struct pollfd pfd = {.events = POLLIN};
+	struct fid *fid;
+	pthread_t reader;
+
+	use_core(1);
+	meet(info_for("cxi"), FI_WAIT_FD);
+	fid = &b.cq->fid;
+	t_need(fi_control(fid, FI_GETWAIT, &pfd.fd), "FI_GETWAIT");
+	/* Both ends know each other before. */
+	t_side_recv(&b, &a, 0, 64, 1, &ctx[0]);
+	t_side_recv(&b, &a, 0, 64, 1, &ctx[1]);
+	t_side_send(&a, &b, 0, 64, 1, FI_COMPLETION, &ctx[2]);
+	expect(&b, &a, &ctx[0]);
+	expect(&a, &b, &ctx[2]);
+	while (fi_trywait(b.fabric, &fid, 1) || poll(&pfd, 1, 0))
+		t_side_poll(&b);
+	ck_assert_int_eq(pthread_create(&reader, NULL, read_b, NULL), 0);
+	pthread_join(reader, NULL);
+	t_side_send(&a, &b, 0, 64, 1, FI_COMPLETION, &ctx[3]);
+	expect(&a, &a, &ctx[3]);
+	ck_assert_int_eq(poll(&pfd, 1, QUIET_MS), 0);
+	while (!fi_trywait(b.fabric, &fid, 1))
+		ck_assert_int_eq(poll(&pfd, 1, WAIT_MS), 1);
+	expect(&b, &a, &ctx[1]);
+	end();
+}
+END_TEST
+
 START_TEST(wait_sread)
 {
 	struct fi_cq_tagged_entry entry;
@@ -1242,6 +1472,7 @@ static TCase *case_wait(void)
 	tcase_add_loop_test(tc, wait_sread_refused, 0, NPAIRS);
 	tcase_add_test(tc, wait_fd);
 	tcase_add_loop_test(tc, wait_wakes, 0, 2);
+	tcase_add_test(tc, wait_is_muted);
 	tcase_add_test(tc, wait_sread);
 	return tc;
 }
@@ -1327,6 +1558,7 @@ START_TEST(fault_from_environment)
 	setenv("FI_SHAM_MR_LIMIT", "8", 1);
 	setenv("FI_SHAM_LATE_US", "9", 1);
 	setenv("FI_SHAM_SHUFFLE", "10", 1);
+	setenv("FI_SHAM_REFUSE", "11", 1);
 	begin_any(_i);
 	ck_assert_int_eq(faults(&a)->eagain, 5);
 	ck_assert_int_eq(faults(&a)->truncate, 6);
@@ -1334,6 +1566,7 @@ START_TEST(fault_from_environment)
 	ck_assert_int_eq(faults(&a)->mr_limit, 8);
 	ck_assert_int_eq(faults(&a)->late_us, 9);
 	ck_assert_int_eq(faults(&a)->shuffle, 10);
+	ck_assert_int_eq(faults(&a)->refuse, 11);
 	end();
 }
 END_TEST

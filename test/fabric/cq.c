@@ -2,10 +2,13 @@
 /* Completion queues. A completion waits for a few polls, and they leave in any order. */
 #include "sham.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BATCH	 16
 #define SLICE_MS 5 /* that fi_cq_sread sleeps before it looks after what waits here */
@@ -25,12 +28,32 @@ static struct sham_cq *cq_of(struct fid_cq *cq)
 
 /* --- what comes in --- */
 
+/* Where there is a descriptor that can be muted: whether what the core gets makes it readable. */
+static void set_muted(struct sham_cq *cq, bool muted)
+{
+	struct epoll_event event = {.events = muted ? 0 : EPOLLIN};
+
+	if (cq->epfd < 0 || cq->muted == muted)
+		return;
+	epoll_ctl(cq->epfd, EPOLL_CTL_MOD, cq->core_fd, &event);
+	cq->muted = muted;
+}
+
 /* A poll is no sign that nobody sleeps: another thread may. */
 void sham_cq_wake(struct sham_cq *cq)
 {
-	if (cq->asleep)
+	if (cq->asleep) {
 		fi_cq_signal(cq->core);
+		set_muted(cq, false); /* what waits here is no interrupt of the card's */
+	}
 	cq->asleep = false;
+}
+
+/* A reader turns interrupts off, and only who is about to sleep turns them on. */
+static void read_by(struct sham_cq *cq, pthread_t reader)
+{
+	if (cq->asleep && !pthread_equal(cq->armer, reader))
+		set_muted(cq, true);
 }
 
 static void push_done(struct sham_cq *cq, const struct fi_cq_err_entry *entry, fi_addr_t src,
@@ -195,6 +218,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	pthread_mutex_lock(&cq->domain->lock);
 	cq->npolls++;
 	sham_cq_progress(cq);
+	read_by(cq, pthread_self());
 	ret = take_out(cq, buf, count, src);
 	pthread_mutex_unlock(&cq->domain->lock);
 	return ret;
@@ -246,6 +270,8 @@ int sham_cq_may_sleep(struct sham_cq *cq)
 		ret = has_work(cq) ? -FI_EAGAIN : fi_trywait(cq->domain->fabric->core, &fid, 1);
 	}
 	cq->asleep = !ret && cq->wait_obj != FI_WAIT_NONE;
+	cq->armer = pthread_self();
+	set_muted(cq, false);
 	pthread_mutex_unlock(&cq->domain->lock);
 	return ret;
 }
@@ -310,6 +336,14 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 /* --- the object --- */
 
+static int get_fd(struct sham_cq *cq, int *fd)
+{
+	if (cq->epfd < 0)
+		return fi_control(&cq->core->fid, FI_GETWAIT, fd);
+	*fd = cq->epfd;
+	return 0;
+}
+
 /* The list has one descriptor. Who comes without room for it is not told how much that takes. */
 static int list_fds(struct sham_cq *cq, struct fi_wait_pollfd *list)
 {
@@ -317,7 +351,7 @@ static int list_fds(struct sham_cq *cq, struct fi_wait_pollfd *list)
 		return -FI_ETOOSMALL;
 	list->nfds = 1;
 	list->fd->events = POLLIN;
-	return fi_control(&cq->core->fid, FI_GETWAIT, &list->fd->fd);
+	return get_fd(cq, &list->fd->fd);
 }
 
 static int cq_control(struct fid *fid, int command, void *arg)
@@ -331,7 +365,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 	if (command != FI_GETWAIT)
 		return -FI_ENOSYS;
 	if (cq->wait_obj == FI_WAIT_FD)
-		return fi_control(&cq->core->fid, FI_GETWAIT, arg);
+		return get_fd(cq, arg);
 	return cq->wait_obj == FI_WAIT_POLLFD ? list_fds(cq, arg) : -FI_ENODATA;
 }
 
@@ -346,6 +380,8 @@ static int cq_close(struct fid *fid)
 	ret = fi_close(&cq->core->fid);
 	if (ret)
 		return ret;
+	if (cq->epfd >= 0)
+		close(cq->epfd);
 	pthread_mutex_lock(&cq->domain->lock);
 	while ((node = dofi_list_pop(&cq->done)))
 		forget(cq, SHAM_CONTAINER(node, struct sham_done, link));
@@ -393,6 +429,24 @@ static size_t entry_size(enum fi_cq_format format)
 	}
 }
 
+/* A descriptor around the core's. */
+static int open_mutable(struct sham_cq *cq)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int ret = fi_control(&cq->core->fid, FI_GETWAIT, &cq->core_fd);
+
+	if (ret)
+		return ret;
+	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->epfd < 0)
+		return -errno;
+	if (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->core_fd, &event))
+		return 0;
+	ret = -errno;
+	close(cq->epfd);
+	return ret;
+}
+
 int sham_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_p,
 		 void *context)
 {
@@ -412,7 +466,13 @@ int sham_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
+	cq->epfd = -1;
 	ret = fi_cq_open(domain->core, &core, &cq->core, NULL);
+	if (!ret && profile->mutes && wait_obj != FI_WAIT_NONE) {
+		ret = open_mutable(cq);
+		if (ret)
+			fi_close(&cq->core->fid);
+	}
 	if (ret) {
 		free(cq);
 		return ret;

@@ -69,7 +69,9 @@ static int domain_close(struct fid *fid)
 
 	if (domain->refs)
 		return -FI_EBUSY;
-	ret = fi_close(&domain->core->fid);
+	ret = sham_mr_forget_regions(domain);
+	if (!ret)
+		ret = fi_close(&domain->core->fid);
 	if (!ret)
 		domain_free(domain);
 	return ret;
@@ -87,11 +89,24 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, vo
 	return 0;
 }
 
+/* Registrations that are enabled already keep the key that they have. */
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	struct sham_domain *domain = SHAM_CONTAINER(fid, struct sham_domain, fid.fid);
+
+	if (command != SHAM_SET_KEY_CACHE || !domain->profile->key_cache)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&domain->lock);
+	domain->key_cache = *(const bool *)arg;
+	pthread_mutex_unlock(&domain->lock);
+	return 0;
+}
+
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(domain_fid_ops),
 	.close = domain_close,
 	.bind = sham_no_bind,
-	.control = sham_no_control,
+	.control = domain_control,
 	.ops_open = domain_ops_open,
 };
 
@@ -149,6 +164,8 @@ int sham_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 	pthread_mutex_init(&domain->lock, NULL);
 	dofi_list_init(&domain->eps);
 	dofi_list_init(&domain->orphans);
+	dofi_list_init(&domain->regions);
+	domain->key_cache = profile->key_cache;
 	sham_faults_load(&domain->faults);
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;

@@ -28,8 +28,9 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	DOFI_LIST_FOR(node, &ep->flying) {
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
 
-		if (op->kind == SHAM_RECV && op->context == context) {
+		if (op->kind == SHAM_RECV && op->context == context && !op->cancelled) {
 			ret = fi_cancel(&ep->core->fid, op);
+			op->cancelled = !ret;
 			break;
 		}
 	}
@@ -354,6 +355,7 @@ static void fill(struct sham_ep *ep, const struct fi_info *info, void *context)
 	dofi_list_init(&ep->waiting);
 	dofi_list_init(&ep->flying);
 	ep->caps = info->caps;
+	ep->msg_order = info->tx_attr->msg_order;
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_size = info->tx_attr->size;

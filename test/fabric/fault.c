@@ -22,6 +22,7 @@ struct number {
 static const struct number numbers[] = {
 	FAULT(eagain, 0, "posts in a hundred that begin a storm of -FI_EAGAIN (default: 0)"),
 	FAULT(truncate, 0, "received messages in a hundred told as too long (default: 0)"),
+	FAULT(refuse, 0, "RDMAs in a hundred that the target refuses (default: 0)"),
 	FAULT(drop, -1,
 	      "sends and RDMAs that end before this side falls silent (default: -1, never)"),
 	FAULT(mr_limit, -1, "registrations that may live at a time (default: -1, the profile's)"),

@@ -179,7 +179,7 @@ static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *
 	attr->control_progress = FI_PROGRESS_MANUAL;
 	attr->data_progress = FI_PROGRESS_MANUAL;
 	attr->resource_mgmt = FI_RM_ENABLED;
-	attr->av_type = hint && hint->av_type ? hint->av_type : FI_AV_TABLE;
+	attr->av_type = hint && hint->av_type ? hint->av_type : p->av_type;
 	attr->mr_mode = p->mr_mode | (hint ? hint->mr_mode & p->mr_mode_optional : 0);
 	attr->mr_key_size = p->key_size;
 	attr->cq_data_size = p->cq_data_size;
@@ -190,14 +190,24 @@ static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *
 	attr->max_ep_tx_ctx = 1;
 	attr->max_ep_rx_ctx = 1;
 	attr->mr_iov_limit = 1;
-	attr->mr_cnt = p->mr_max;
+	attr->mr_cnt = p->mr_cnt;
 	attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+}
+
+static uint64_t order_for(const struct sham_profile *p, const struct fi_info *hints)
+{
+	return p->order_on_request && hints ? hints->tx_attr->msg_order : p->msg_order;
 }
 
 /* What is asked for is what the application gets, even where it could have more. */
 static size_t asked(size_t hint, size_t most)
 {
 	return hint ? smaller(hint, most) : most;
+}
+
+static size_t or_else(size_t hint, size_t otherwise)
+{
+	return hint ? hint : otherwise;
 }
 
 static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
@@ -212,15 +222,15 @@ static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
 		info->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |
 					 FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV);
 	info->tx_attr->op_flags = tx->op_flags;
-	info->tx_attr->msg_order = p->msg_order;
+	info->tx_attr->msg_order = order_for(p, hints);
 	info->tx_attr->inject_size = asked(tx->inject_size, p->inject_size);
-	info->tx_attr->size = asked(tx->size, smaller(p->tx_size, core->tx_attr->size));
+	info->tx_attr->size = asked(or_else(tx->size, p->tx_default), smaller(p->tx_size, core->tx_attr->size));
 	info->tx_attr->iov_limit = p->iov_limit;
 	info->tx_attr->rma_iov_limit = 1;
 	info->rx_attr->caps = info->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE | FI_FENCE);
 	info->rx_attr->op_flags = rx->op_flags;
 	info->rx_attr->msg_order = p->msg_order;
-	info->rx_attr->size = asked(rx->size, smaller(p->rx_size, core->rx_attr->size));
+	info->rx_attr->size = asked(or_else(rx->size, p->rx_default), smaller(p->rx_size, core->rx_attr->size));
 	info->rx_attr->iov_limit = p->iov_limit;
 }
 
@@ -252,7 +262,7 @@ static uint64_t caps_for(const struct sham_profile *p, const struct fi_info *hin
 		caps |= FI_SEND | FI_RECV;
 	if ((caps & FI_RMA) && !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	return caps | (p->caps & ~(uint64_t)PRIMARY_CAPS);
+	return caps | (p->caps & ~(uint64_t)PRIMARY_CAPS & ~p->caps_on_request);
 }
 
 static int make_info(const struct sham_profile *p, const struct fi_info *hints,

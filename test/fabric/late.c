@@ -43,7 +43,7 @@ static bool stays_behind(const struct sham_op *op, const struct sham_op *earlier
 	if (op->addr != earlier->addr || (op->whole && op->whole == earlier->whole))
 		return false;
 	return ((op->flags | earlier->flags) & FI_FENCE) ||
-	       (op->ep->domain->profile->msg_order & order[op->kind][earlier->kind]);
+	       (op->ep->msg_order & order[op->kind][earlier->kind]);
 }
 
 static bool may_go(const struct sham_op *op)

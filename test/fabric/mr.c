@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define REMOTE	   (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE)
+#define NO_CLIENTS (UINT64_C(1) << 40) /* in the core's key of what has none for the application */
 
 static const uint64_t access_for[] = {
 	[SHAM_READ] = FI_READ,
@@ -67,27 +69,108 @@ void sham_mr_check_segments(const struct sham_op *op)
 			check_segment(op, i);
 }
 
+/* Whether it has a key: where registrations belong to endpoints, only those of remote access do. */
+static bool has_key(const struct sham_mr *mr)
+{
+	return !(mr->domain->mr_mode & FI_MR_ENDPOINT) || (mr->access & REMOTE);
+}
+
+static int register_in_core(struct sham_domain *domain, const struct iovec *iov, uint64_t access, uint64_t key,
+			    struct fid_mr **core_p)
+{
+	struct fi_mr_attr attr = {.mr_iov = iov, .iov_count = 1, .access = access, .requested_key = key};
+
+	return fi_mr_regattr(domain->core, &attr, 0, core_p);
+}
+
+/* --- keys of memory, not of registrations --- */
+
+/* What has such a key may be read and written by whoever knows it, whatever it was registered for, until the domain is closed. */
+struct region {
+	struct dofi_list link; /* in domain->regions */
+	struct fid_mr *core;
+	struct iovec iov;
+};
+
+static struct region *find_region(const struct sham_domain *domain, const struct iovec *iov)
+{
+	DOFI_LIST_FOR(node, &domain->regions)
+	{
+		struct region *region = SHAM_CONTAINER(node, struct region, link);
+
+		if (region->iov.iov_base == iov->iov_base && region->iov.iov_len >= iov->iov_len)
+			return region;
+	}
+	return NULL;
+}
+
+static struct region *add_region(struct sham_domain *domain, const struct iovec *iov)
+{
+	struct region *region = calloc(1, sizeof(*region));
+
+	if (!region)
+		return NULL;
+	region->iov = *iov;
+	if (register_in_core(domain, iov, ALL_ACCESS, ++domain->next_key, &region->core)) {
+		free(region);
+		return NULL;
+	}
+	dofi_list_add_tail(&domain->regions, &region->link);
+	return region;
+}
+
+static int enable_cached(struct sham_mr *mr)
+{
+	struct sham_domain *domain = mr->domain;
+	struct region *region = find_region(domain, &mr->iov);
+
+	if (!region)
+		region = add_region(domain, &mr->iov);
+	if (!region)
+		return -FI_ENOMEM;
+	mr->enabled = true;
+	mr->fid.key = fi_mr_key(region->core) ^ domain->profile->key_mask;
+	return 0;
+}
+
+int sham_mr_forget_regions(struct sham_domain *domain)
+{
+	int ret = 0;
+
+	DOFI_LIST_FOR_SAFE(node, &domain->regions)
+	{
+		struct region *region = SHAM_CONTAINER(node, struct region, link);
+
+		ret = fi_close(&region->core->fid);
+		if (ret)
+			break;
+		dofi_list_del(&region->link);
+		free(region);
+	}
+	return ret;
+}
+
 /* --- the object --- */
 
 static int mr_enable(struct sham_mr *mr)
 {
 	struct sham_domain *domain = mr->domain;
-	uint64_t key = has_own_keys(domain) ? ++domain->next_key : mr->client_key;
-	struct fi_mr_attr attr = {
-		.mr_iov = &mr->iov,
-		.iov_count = 1,
-		.access = mr->access,
-		.requested_key = key,
-	};
+	uint64_t key = mr->client_key;
 	int ret;
 
-	if (mr->core)
+	if (mr->enabled)
 		return 0;
-	ret = fi_mr_regattr(domain->core, &attr, 0, &mr->core);
+	if (domain->key_cache && (mr->access & REMOTE))
+		return enable_cached(mr);
+	if (has_own_keys(domain))
+		key = ++domain->next_key;
+	else if (!has_key(mr))
+		key = NO_CLIENTS | ++domain->next_key;
+	ret = register_in_core(domain, &mr->iov, mr->access, key, &mr->core);
 	if (ret)
 		return ret;
-	/* A card whose registrations belong to endpoints makes keys for remote use only. */
-	if (!(domain->mr_mode & FI_MR_ENDPOINT) || (mr->access & REMOTE))
+	mr->enabled = true;
+	if (has_key(mr))
 		mr->fid.key = fi_mr_key(mr->core) ^ domain->profile->key_mask;
 	return 0;
 }
@@ -102,7 +185,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return ret;
 	ep = SHAM_CONTAINER(bfid, struct sham_ep, fid.fid);
 	pthread_mutex_lock(&mr->domain->lock);
-	if (!mr->ep && !mr->core && ep->domain == mr->domain && ep->enabled) {
+	if (!mr->ep && !mr->enabled && ep->domain == mr->domain && ep->enabled) {
 		mr->ep = ep;
 		ep->refs++;
 		ret = 0;
@@ -132,9 +215,10 @@ static void mr_retire(struct sham_mr *mr)
 	struct sham_domain *domain = mr->domain;
 
 	sham_set_del(&domain->mrs, (uintptr_t)mr);
-	if (!has_own_keys(domain))
+	if (!has_own_keys(domain) && has_key(mr))
 		sham_set_del(&domain->keys, mr->client_key);
 	domain->nmrs--;
+	domain->nremote -= has_key(mr);
 	domain->refs--;
 	if (mr->ep)
 		mr->ep->refs--;
@@ -185,9 +269,9 @@ static int mr_admit(struct sham_mr *mr)
 
 	if (limit >= 0 && domain->nmrs >= (unsigned int)limit)
 		return -FI_ENOMEM;
-	if (profile->mr_max && domain->nmrs >= profile->mr_max)
+	if (profile->mr_max && has_key(mr) && domain->nremote >= profile->mr_max)
 		return -FI_ENOSPC;
-	if (!has_own_keys(domain)) {
+	if (!has_own_keys(domain) && has_key(mr)) {
 		if (mr->client_key >> (8 * profile->key_size))
 			return -FI_EKEYREJECTED;
 		if (sham_set_has(&domain->keys, mr->client_key))
@@ -196,11 +280,12 @@ static int mr_admit(struct sham_mr *mr)
 			return -FI_ENOMEM;
 	}
 	if (!sham_set_add(&domain->mrs, (uintptr_t)mr)) {
-		if (!has_own_keys(domain))
+		if (!has_own_keys(domain) && has_key(mr))
 			sham_set_del(&domain->keys, mr->client_key);
 		return -FI_ENOMEM;
 	}
 	domain->nmrs++;
+	domain->nremote += has_key(mr);
 	domain->refs++;
 	return 0;
 }
@@ -227,7 +312,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &mr_fid_ops;
 	mr->fid.mem_desc = mr;
-	mr->fid.key = has_own_keys(domain) ? FI_KEY_NOTAVAIL : mr->client_key;
+	mr->fid.key = has_own_keys(domain) || !has_key(mr) ? FI_KEY_NOTAVAIL : mr->client_key;
 	pthread_mutex_lock(&domain->lock);
 	ret = mr_admit(mr);
 	if (!ret && !(domain->mr_mode & FI_MR_ENDPOINT)) {

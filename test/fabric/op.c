@@ -103,13 +103,31 @@ static void check_use(const struct sham_op *op)
 		sham_mr_check_segments(op);
 }
 
+/* A card that does not count them runs out of entries for receives, and may end the program. */
+static void check_receives(const struct sham_op *op)
+{
+	const struct sham_profile *profile = op->ep->domain->profile;
+
+	if (profile->rx_unchecked && op->kind == SHAM_RECV && op->ep->nrx >= profile->rx_size)
+		sham_die(profile, "%zu receives are posted, and there are no entries for more", op->ep->nrx);
+}
+
+static bool is_full(const struct sham_op *op)
+{
+	const struct sham_ep *ep = op->ep;
+
+	if (op->kind == SHAM_RECV)
+		return ep->nrx >= ep->rx_size && !ep->domain->profile->rx_unchecked;
+	return ep->ntx >= ep->tx_size;
+}
+
 /* Queues that are full, and storms. */
 static bool not_now(const struct sham_op *op)
 {
 	const struct sham_ep *ep = op->ep;
 	struct sham_domain *domain = ep->domain;
 
-	if (op->kind == SHAM_RECV ? ep->nrx >= ep->rx_size : ep->ntx >= ep->tx_size)
+	if (is_full(op))
 		return true;
 	if (domain->storm) {
 		domain->storm--;
@@ -123,10 +141,17 @@ static bool not_now(const struct sham_op *op)
 
 /* --- acceptance --- */
 
+static bool is_refused(const struct sham_op *op)
+{
+	const struct sham_domain *domain = op->ep->domain;
+
+	return sham_op_is_rma(op) && domain->profile->refusal[0] && sham_chance(domain->faults.refuse);
+}
+
 /* Whether the application is told before the peer can see anything. */
 static bool is_early(const struct sham_op *op)
 {
-	return op->kind == SHAM_WRITE && op->ep->domain->profile->early &&
+	return op->kind == SHAM_WRITE && !op->refused && op->ep->domain->profile->early &&
 	       !(op->flags & FI_DELIVERY_COMPLETE);
 }
 
@@ -154,6 +179,7 @@ static struct sham_op *op_dup(const struct sham_op *wanted)
 		return NULL;
 	*op = *wanted;
 	op->copy = NULL;
+	op->refused = is_refused(op);
 	if (((op->flags & FI_INJECT) || is_early(op)) && !copy_payload(op)) {
 		free(op);
 		return NULL;
@@ -236,6 +262,7 @@ ssize_t sham_op_post(const struct sham_op *op)
 	ret = check(op);
 	if (!ret) {
 		check_use(op);
+		check_receives(op);
 		ret = not_now(op) ? -FI_EAGAIN : accept(op);
 	}
 	pthread_mutex_unlock(&domain->lock);
@@ -294,11 +321,25 @@ static ssize_t issue_rma(struct sham_op *op, uint64_t flags)
 		       : fi_writemsg(op->ep->core, &msg, flags | FI_DELIVERY_COMPLETE);
 }
 
+/* The target's answer to a key that it does not know. */
+static void end_refused(struct sham_op *op)
+{
+	const int *refusal = op->ep->domain->profile->refusal;
+	struct fi_cq_err_entry entry = {.err = refusal[0], .prov_errno = refusal[1]};
+
+	entry.flags = FI_RMA | (op->kind == SHAM_READ ? FI_READ : FI_WRITE);
+	sham_op_end(op, &entry, FI_ADDR_NOTAVAIL);
+}
+
 ssize_t sham_op_issue(struct sham_op *op)
 {
 	uint64_t flags = (op->flags & CORE_FLAGS) | FI_COMPLETION;
 	ssize_t ret;
 
+	if (op->refused) {
+		end_refused(op);
+		return 0;
+	}
 	if (sham_op_is_rma(op))
 		ret = issue_rma(op, flags);
 	else
@@ -332,6 +373,16 @@ static void truncate_message(const struct sham_op *op, struct fi_cq_err_entry *e
 	entry->olen = 1;
 }
 
+/* What was injected has no context of its own: RDMA fails with that of the endpoint, a message with none. */
+static bool is_told(struct sham_op *op, const struct fi_cq_err_entry *entry)
+{
+	if (!op->injected)
+		return !op->reported;
+	if (sham_op_is_rma(op))
+		op->context = op->ep->fid.fid.context;
+	return entry->err && op->ep->domain->profile->tells_injected;
+}
+
 void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t src)
 {
 	if (op->whole) {
@@ -340,7 +391,7 @@ void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t sr
 	}
 	if (op->ep) {
 		truncate_message(op, entry);
-		if (!op->reported && !op->injected)
+		if (is_told(op, entry))
 			sham_cq_tell(op, entry, src);
 		if (goes_on(op, entry))
 			return;

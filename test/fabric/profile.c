@@ -11,15 +11,17 @@
 
 /* Both kinds of keys of one card. */
 #define CXI                                                                                   \
-	.caps = COMMON_CAPS | FI_FENCE, .addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, \
-	.ep_max = 128,                                                                        \
+	.caps = COMMON_CAPS | FI_FENCE, .caps_on_request = FI_FENCE | FI_SOURCE,              \
+	.addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, .ep_max = 128, .mr_cnt = 100,   \
 	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,       \
-	.tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,                               \
+	.order_on_request = true, .tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,     \
 	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,          \
-	.tx_size = 16384, .rx_size = 15360,                                                   \
+	.tx_size = 16384, .rx_size = 15360, .tx_default = 1024, .rx_default = 1024,           \
+	.rx_unchecked = true,                                                                 \
 	.wait_objs = 1 << FI_WAIT_NONE | 1 << FI_WAIT_FD | 1 << FI_WAIT_POLLFD,               \
 	.wait_unspec = FI_WAIT_FD, .sread_error = -FI_EINVAL, .cancel_unknown = -FI_ENOENT,   \
-	.early = true
+	.early = true, .tells_injected = true, .mutes = true,                                 \
+	.refusal = {FI_EIO, 18 /* C_RC_ENTRY_NOT_FOUND */}
 
 const struct sham_profile sham_profiles[] = {
 	{
@@ -29,6 +31,7 @@ const struct sham_profile sham_profiles[] = {
 		.mr_mode_optional = FI_MR_LOCAL,
 		.addr_format = FI_ADDR_EFA,
 		.protocol = FI_PROTO_EFA,
+		.av_type = FI_AV_TABLE,
 		.key_mask = 0x2a000000,
 		.key_size = 4,
 		.ep_max = 256,
@@ -52,6 +55,7 @@ const struct sham_profile sham_profiles[] = {
 		.mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
 		.key_mask = UINT64_C(0x9a3c5f1200000000),
 		.key_size = 8,
+		.key_cache = true,
 		CXI,
 	},
 	{

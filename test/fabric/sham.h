@@ -33,27 +33,37 @@
 struct sham_profile {
 	const char *name; /* of the domain */
 	uint64_t caps;
+	uint64_t caps_on_request; /* of these, what only those get who ask for it */
 	int mr_mode;	      /* what the application has to accept */
 	int mr_mode_optional; /* kept when the application asks for it */
 	uint32_t addr_format;
 	uint32_t protocol;
+	enum fi_av_type av_type; /* for those who ask for none */
 	uint64_t key_mask; /* what the provider's keys are covered with; 0: client keys */
 	size_t key_size;
-	unsigned int mr_max; /* registrations; 0: no limit */
+	size_t mr_cnt;	     /* registrations, as the attributes say */
+	unsigned int mr_max; /* and in fact: of remote access; 0: no limit */
+	bool key_cache;	     /* a key names memory, not a registration, and outlives it */
 	unsigned int ep_max;
 	uint64_t msg_order;
+	bool order_on_request; /* sends and writes keep the order that was asked for, and no other */
 	uint64_t tag_mask;
 	size_t cq_data_size;
 	size_t max_msg_size;
 	size_t inject_size;
 	size_t iov_limit;
 	size_t tx_size, rx_size;
+	size_t tx_default, rx_default; /* for those who ask for none */
+	bool rx_unchecked; /* receives beyond the size are taken; too many of them break the endpoint */
 	unsigned int wait_objs;	      /* bits 1 << FI_WAIT_x */
 	enum fi_wait_obj wait_unspec; /* what FI_WAIT_UNSPEC stands for */
 	int sread_error;	      /* of fi_cq_sread on a queue without a wait object */
 	bool write_data;	      /* a write can carry FI_REMOTE_CQ_DATA */
 	int cancel_unknown;	      /* fi_cancel of what is no posted receive */
 	bool early; /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
+	bool tells_injected; /* the failure of what was injected has a completion, too */
+	bool mutes;	     /* a reader keeps the queue from waking another thread that sleeps */
+	int refusal[2]; /* err and prov_errno of RDMA that the target refuses */
 };
 
 extern const struct sham_profile sham_profiles[];
@@ -125,7 +135,9 @@ struct sham_domain {
 	struct sham_set contexts; /* from the post until the completion is read */
 	struct sham_set mrs;	  /* addresses of struct sham_mr, which are the descriptors */
 	struct sham_set keys;	  /* client keys */
-	unsigned int nmrs, neps;
+	bool key_cache;		  /* see the profile */
+	struct dofi_list regions; /* memory that has a key of that kind, until the domain is closed */
+	unsigned int nmrs, nremote, neps;
 	int refs;
 	uint64_t next_key;
 };
@@ -135,6 +147,8 @@ int sham_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 		     void *context);
 struct sham_fabric *sham_fabric_of(struct fid_fabric *fabric);
 struct sham_domain *sham_domain_of(struct fid_domain *domain);
+/* fi_control of a CXI domain: whether keys are cached, a bool. By its number: not all have libfabric's header for it. */
+#define SHAM_SET_KEY_CACHE (-(0xccc << 16) + 7)
 /* For operations that an object does not have. */
 int sham_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int sham_no_control(struct fid *fid, int command, void *arg);
@@ -157,15 +171,18 @@ int sham_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_
 
 struct sham_mr {
 	struct fid_mr fid;
-	struct fid_mr *core; /* NULL until enabled */
+	struct fid_mr *core; /* NULL until enabled, and where the key is cached */
 	struct sham_domain *domain;
 	struct sham_ep *ep; /* bound to, where registrations belong to endpoints */
 	struct iovec iov;
 	uint64_t access;
 	uint64_t client_key;
+	bool enabled;
 };
 
 extern struct fi_ops_mr sham_mr_ops;
+/* Forgets the memory that has a cached key. 0 or a negative error. */
+int sham_mr_forget_regions(struct sham_domain *domain);
 /* Ends the program unless the operation's descriptors cover its segments. Lock held. */
 void sham_mr_check_segments(const struct sham_op *op);
 /* The core's key; whether the key can be one of the profile's. */
@@ -181,6 +198,10 @@ struct sham_cq {
 	struct sham_domain *domain;
 	size_t entry_size;
 	enum fi_wait_obj wait_obj;
+	int epfd;	 /* for the application to sleep on, where a reader can mute it; else -1 */
+	int core_fd;	 /* in it */
+	bool muted;	 /* the descriptor says nothing until the next fi_trywait */
+	pthread_t armer; /* whose fi_trywait was the latest */
 	unsigned int npolls;
 	struct dofi_list done;	 /* completions that the application has yet to read */
 	struct sham_done *error; /* the one that it has to take by fi_cq_readerr */
@@ -210,7 +231,7 @@ struct sham_ep {
 	struct dofi_list flying;  /* those that are */
 	struct sham_cq *tx_cq, *rx_cq;
 	struct sham_av *av;
-	uint64_t caps;
+	uint64_t caps, msg_order;
 	uint64_t tx_flags, rx_flags; /* of calls that take no flags */
 	bool tx_selective, rx_selective;
 	bool enabled;
@@ -235,6 +256,8 @@ struct sham_op {
 	bool tagged;
 	bool injected; /* by a call without a context: it has no completion */
 	bool reported; /* the application was told already */
+	bool cancelled;
+	bool refused; /* the target will not have it */
 	uint64_t flags;
 	fi_addr_t addr;
 	struct iovec iov[SHAM_IOV];

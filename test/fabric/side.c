@@ -51,7 +51,7 @@ void t_side_open(struct t_side *side, struct fi_info *info, enum fi_wait_obj wai
 	t_need(fi_domain(side->fabric, info, &side->domain, NULL), "fi_domain");
 	t_need(fi_av_open(side->domain, &av_attr, &side->av, NULL), "fi_av_open");
 	t_need(fi_cq_open(side->domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
-	t_need(fi_endpoint(side->domain, info, &side->ep, NULL), "fi_endpoint");
+	t_need(fi_endpoint(side->domain, info, &side->ep, side), "fi_endpoint");
 	t_need(fi_ep_bind(side->ep, &side->av->fid, 0), "fi_ep_bind of the vector");
 	t_need(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | cq_flags),
 	       "fi_ep_bind of the queue");

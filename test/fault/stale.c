@@ -9,6 +9,8 @@
 #include "inside.h"
 #include "mem.h"
 
+#include "../fabric/fault.h"
+
 #include <rdma/fi_rma.h>
 
 #define SIZE	   4096u
@@ -281,6 +283,41 @@ START_TEST(the_fabric_takes_a_good_key)
 }
 END_TEST
 
+/* --- refused by the target's card --- */
+
+/* The test provider's switches, where it plays a card that tells of refusals; or NULL. */
+static struct sham_faults *find_switches(void)
+{
+	struct dofi_ia *of = ((struct dofi_ep *)end.ep)->obj.ia;
+	void *ops;
+
+	if (of->info->ep_attr->protocol != FI_PROTO_CXI || fi_open_ops(&of->domain->fid, SHAM_FAULTS, 0, &ops, NULL))
+		return NULL;
+	return ops;
+}
+
+/* CXI has one error for all that goes wrong at the target. DAT tells a refusal from the rest, and it ends this connection. */
+START_TEST(a_refusal_is_told_as_one)
+{
+	struct sham_faults *switches;
+
+	meet(LMR_FREE);
+	use_it();
+	switches = find_switches();
+	if (switches) {
+		switches->refuse = 100;
+		t_ok(post((enum kind)_i, 0, 3, there));
+		t_wait_dto(end.request_evd, end.ep, 3, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_BROKEN, end.ep);
+		expect_untouched();
+	} else {
+		printf("# %s plays no card that tells of refusals\n", t_ia_name());
+	}
+	end_it();
+	part();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stale");
@@ -290,5 +327,6 @@ int main(void)
 	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
+	tcase_add_loop_test(tcase, a_refusal_is_told_as_one, 0, KINDS);
 	return t_run(suite);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* libfabric's errors as DAT's. */
 #include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
 #include "error.h"
@@ -79,6 +81,36 @@ START_TEST(test_completions)
 }
 END_TEST
 
+/* CXI has one error for whatever a target refuses, and its own number says what it was. */
+START_TEST(test_cause)
+{
+	static const struct {
+		uint32_t protocol;
+		int err, prov_errno;
+		uint64_t flags;
+		int want;
+	} rows[] = {
+		{FI_PROTO_CXI, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
+		{FI_PROTO_CXI, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
+		{FI_PROTO_CXI, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
+		{FI_PROTO_CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO}, /* the endpoint is gone, too */
+		{FI_PROTO_CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
+		{FI_PROTO_CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
+		{FI_PROTO_EFA, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+	};
+	struct fi_ep_attr ep_attr = {0};
+	const struct fi_info info = {.ep_attr = &ep_attr};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct fi_cq_err_entry err = {
+			.err = rows[i].err, .prov_errno = rows[i].prov_errno, .flags = rows[i].flags};
+
+		ep_attr.protocol = rows[i].protocol;
+		ck_assert_msg(dofi_error_cause(&info, &err) == rows[i].want, "row %zu", i);
+	}
+}
+END_TEST
+
 /* What the fabric gives back is no failure of the operation; whatever concerns one operation says nothing of others. */
 START_TEST(test_errors_of_the_peer)
 {
@@ -117,6 +149,7 @@ int main(void)
 	tcase_add_test(tc, test_calls);
 	tcase_add_test(tc, test_every_error_is_an_error);
 	tcase_add_test(tc, test_completions);
+	tcase_add_test(tc, test_cause);
 	tcase_add_test(tc, test_errors_of_the_peer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

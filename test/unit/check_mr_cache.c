@@ -9,20 +9,24 @@
 #include "../../prov/ofi/mr_cache.h"
 
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VARIABLE "FI_MR_CACHE_MONITOR"
 
 static struct dofi_ia ia;
-static struct fid_mr first, another;
+static struct fid_mr mrs[2];
 static struct fi_domain_attr domain_attr;
-static struct fi_info info = {.domain_attr = &domain_attr};
+static struct fi_ep_attr ep_attr;
+static struct fi_info info = {.domain_attr = &domain_attr, .ep_attr = &ep_attr};
 
 /* --- the fabric: what it answers to a registration --- */
 
-static struct fid_mr *answer;
+static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* to the same memory */
+static uint64_t keys[2] = {1, 2};
 static int error, registered, closed;
+static int commands; /* to the domain */
 
 int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
 		     uint64_t *key_p, uint64_t *address_p)
@@ -30,22 +34,37 @@ int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(buf, ia.scratch.slots);
 	ck_assert_uint_gt(length, 0);
-	ck_assert_int_eq(privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG), 0);
+	ck_assert_int_eq(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0);
+	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0); /* there may be no key else */
 	if (error)
 		return error;
+	*mr_p = answers[registered % 2];
+	*key_p = keys[registered % 2];
+	*address_p = 0;
 	registered++;
-	*mr_p = answer;
-	*key_p = *address_p = 0;
 	return 0;
 }
 
 int dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr)
 {
 	ck_assert_ptr_eq(of, &ia);
-	ck_assert_ptr_eq(mr, answer);
+	ck_assert_ptr_eq(mr, answers[1 - closed % 2]);
 	closed++;
 	return 0;
 }
+
+/* As cxi's domain, which forgets its cache when it is told to. */
+static int control(struct fid *fid, int command, void *arg)
+{
+	ck_assert_ptr_eq(fid, &ia.domain->fid);
+	ck_assert_int_eq(command, -(0xccc << 16) + 7);
+	ck_assert(!*(bool *)arg);
+	commands++;
+	return error;
+}
+
+static struct fi_ops domain_ops = {.size = sizeof(domain_ops), .control = control};
+static struct fid_domain domain = {.fid = {.fclass = FI_CLASS_DOMAIN, .ops = &domain_ops}};
 
 /* --- */
 
@@ -57,10 +76,17 @@ static void setup(void)
 	t_machine_put("class/net", NULL); /* a host without RDMA devices, and not this one */
 	ia.info = &info;
 	domain_attr.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	ia.scratch.mr = &first;
-	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)&another; /* never looked at */
+	ia.domain = &domain;
+	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never looked at */
 	strcpy(ia.named.mr_cached, "FALSE");
-	answer = &another;
+}
+
+/* A cache answers with the registration that it has, or with another one that has the same key. */
+static void answer_from_cache(bool same_registration)
+{
+	if (same_registration)
+		answers[1] = answers[0];
+	keys[1] = keys[0];
 }
 
 static void put_device(void)
@@ -177,23 +203,70 @@ START_TEST(no_cache_no_words)
 {
 	after("ofi-verbs", "");
 	ck_assert_str_eq(look(), "");
-	ck_assert_int_eq(registered, 1);
+	ck_assert_int_eq(registered, 2);
 	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
 }
 END_TEST
 
 START_TEST(a_cache_that_came_first_is_told_of)
 {
+	const char *said;
+
 	after("ofi-verbs", "");
-	answer = &first;
-	ck_assert_ptr_nonnull(strstr(look(), "keys outlive dat_lmr_free"));
+	answer_from_cache(true);
+	said = look();
+	ck_assert_ptr_nonnull(strstr(said, "keys outlive dat_lmr_free"));
+	ck_assert_ptr_nonnull(strstr(said, "set FI_MR_CACHE_MONITOR=disabled there"));
 	ck_assert_str_eq(ia.named.mr_cached, "TRUE");
+}
+END_TEST
+
+static void be_cxi(const char *words)
+{
+	after("ofi-cxi", words);
+	ep_attr.protocol = FI_PROTO_CXI;
+	domain_attr.mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+}
+
+/* Its keys are those of the memory, unless the domain is told otherwise. */
+START_TEST(the_keys_of_cxi_are_not_cached)
+{
+	be_cxi("");
+	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(commands, 1);
+	ck_assert_str_eq(look(), "");
+	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
+}
+END_TEST
+
+START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
+{
+	be_cxi("");
+	error = -FI_EINVAL;
+	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	error = 0;
+	answer_from_cache(false);
+	setenv(VARIABLE, "memhooks", 1); /* which is not what decides here */
+	ck_assert_ptr_nonnull(strstr(look(), "set FI_CXI_PROV_KEY_CACHE=0 there"));
+	ck_assert_str_eq(ia.named.mr_cached, "TRUE");
+}
+END_TEST
+
+START_TEST(only_keys_of_cxis_own_are_cached)
+{
+	be_cxi(_i ? "mr_cache=yes" : "");
+	if (!_i)
+		domain_attr.mr_mode &= ~FI_MR_PROV_KEY;
+	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ep_attr.protocol = FI_PROTO_EFA;
+	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(commands, 0);
 }
 END_TEST
 
 START_TEST(a_cache_that_is_wanted_is_only_shown)
 {
-	answer = &first;
+	answer_from_cache(true);
 	if (_i)
 		setenv(VARIABLE, "memhooks", 1);
 	after("ofi-verbs", _i ? "" : "mr_cache=yes");
@@ -205,8 +278,8 @@ END_TEST
 START_TEST(nobody_looks_where_nothing_is_cached)
 {
 	after("ofi-tcp", "");
-	domain_attr.mr_mode = _i ? FI_MR_ENDPOINT | FI_MR_PROV_KEY : 0;
-	answer = &first;
+	domain_attr.mr_mode = _i ? FI_MR_ENDPOINT : 0;
+	answer_from_cache(true);
 	ck_assert_str_eq(look(), "");
 	ck_assert_int_eq(registered, 0);
 	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
@@ -238,6 +311,9 @@ int main(void)
 	tcase_add_loop_test(tc, a_cache_that_is_wanted_is_only_shown, 0, 2);
 	tcase_add_loop_test(tc, nobody_looks_where_nothing_is_cached, 0, 2);
 	tcase_add_test(tc, a_refusal_ends_the_opening);
+	tcase_add_test(tc, the_keys_of_cxi_are_not_cached);
+	tcase_add_test(tc, a_cxi_that_knows_no_other_keys_is_told_of);
+	tcase_add_loop_test(tc, only_keys_of_cxis_own_are_cached, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -105,11 +105,13 @@ static void look(void)
 	ck_assert(!dofi_places_asked(&places));
 }
 
+static bool more_may_fit = true;
+
 static void open_fabric(size_t said, unsigned int room)
 {
 	ia.shared_ep = &endpoint;
 	dofi_lock_init(&ia.engine.lock);
-	dofi_places_init(&places, said, KEPT);
+	dofi_places_init(&places, said, KEPT, more_may_fit);
 	fabric.room = room;
 	for (unsigned int i = 0; i < GRANTS; i++)
 		ck_assert(post_grant());
@@ -161,6 +163,20 @@ START_TEST(it_takes_all)
 	ck_assert_uint_eq(fabric.spares, DOFI_SPARES);
 	ck_assert_uint_eq(receive_all(), 100000);
 	ck_assert(!dofi_places_asked(&places));
+}
+END_TEST
+
+/* It takes all, and breaks by it. */
+START_TEST(it_must_not_be_tried)
+{
+	more_may_fit = false;
+	open_fabric(SAID, UINT_MAX);
+	ck_assert_uint_eq(receive_all(), SAID - KEPT);
+	look();
+	ck_assert_uint_eq(fabric.spares, 0);
+	ck_assert_uint_eq(receive_all(), 0);
+	dofi_places_give(&places, 1);
+	ck_assert_uint_eq(receive_all(), 1);
 }
 END_TEST
 
@@ -254,6 +270,7 @@ int main(void)
 
 	tcase_add_test(tc, the_fabric_means_what_it_says);
 	tcase_add_test(tc, it_takes_all);
+	tcase_add_test(tc, it_must_not_be_tried);
 	tcase_add_loop_test(tc, it_takes_more, 0, 40);
 	tcase_add_loop_test(tc, it_seems_to_take_more, 0, 20);
 	tcase_add_test(tc, places_come_back);

@@ -177,7 +177,7 @@ static bool offers(const struct candidate *c, const struct fi_info *hints)
 
 	return (!provider || core_is(c->provider, provider)) &&
 	       (hints->ep_attr->type == FI_EP_UNSPEC || hints->ep_attr->type == c->type) &&
-	       (hints->caps & ~c->caps) == 0 && (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
+	       (hints->caps & ~c->caps) == 0 && (hints->tx_attr->msg_order & ~c->msg_order) == 0 && (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
 }
 
 int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -216,6 +216,8 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 			spoil(*tail);
 		if (!(hints->caps & FI_ATOMIC))
 			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
+		if (!strcmp(c->provider, "cxi"))
+			(*tail)->tx_attr->msg_order = hints->tx_attr->msg_order;
 		tail = &(*tail)->next;
 	}
 	if (!list)
@@ -394,9 +396,12 @@ START_TEST(test_fence_where_there_is_one)
 	struct candidate fenced = cxi;
 
 	fenced.caps |= FI_FENCE;
+	fenced.msg_order |= FI_ORDER_WAW;
 	MACHINE(&fenced);
 	ck_assert_int_eq(choose("ofi", ""), 0);
 	ck_assert(chosen->caps & FI_FENCE);
+	/* cxi promises what is asked for, and no more. */
+	ck_assert(!dofi_writes_overtake(chosen));
 	fi_freeinfo(chosen);
 }
 END_TEST
