@@ -10,7 +10,7 @@ r_release=${DAT_OFI_DEBIAN:-bookworm}
 r_mirror=${DAT_OFI_MIRROR:-http://deb.debian.org/debian}
 r_cache=${top_builddir:?}/test/packages/cache
 r_base=$r_cache/$r_release
-r_limit=1800 # seconds for the longest command, a build on a slow machine
+r_limit=7200 # seconds for the longest command, a build with all tests on a busy machine
 
 # r_begin SCRIPT [ARGUMENT...]: start SCRIPT, that is ourselves, over with name spaces of our own
 r_begin() {
