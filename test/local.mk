@@ -676,6 +676,14 @@ check-packages: all
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
+# The commands of README in a fresh Debian 12 or 13, as root. RUN='make check TESTS=test/unit/check_ia2' is a
+# command for a configured build directory there instead; it comes by the environment.
+check-debian12 check-debian13:
+	@$(MAKE) $(AM_MAKEFLAGS) -s dist >/dev/null
+	@case $@ in *12) release=bookworm ;; *) release=trixie ;; esac; \
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' DAT_OFI_DEBIAN=$$release \
+		$(SHELL) $(srcdir)/%D%/packages/check.sh "$${RUN-}"
+
 # Fresh systems are kept from one run to the next.
 clean-local:
 	-rm -rf %D%/packages/cache
@@ -689,7 +697,7 @@ check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
 	case $@ in *-smoke) smoke=--smoke ;; esac; \
 	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
 
-.PHONY: conform check-all check-faults check-packages check-verbs check-verbs-smoke
+.PHONY: conform check-all check-debian12 check-debian13 check-faults check-packages check-verbs check-verbs-smoke
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
@@ -698,6 +706,6 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/matrix/*
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
-	$(package_tests) %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
+	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled

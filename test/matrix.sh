@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Everything over every fabric: test/run-env sh test/matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]
-# One line per fabric and part, then a total. Goes on after failures; 1 when something failed. What each part wrote is in
-# LOGS. FAULT-PROGRAMS is one argument, a list of paths. T_PARTS chooses among the parts.
+# One line per fabric and part, then a total and the rows for docs/test-matrix.md, which are in LOGS/table.md as well. Goes on
+# after failures; 1 when something failed. What each part wrote is in LOGS. FAULT-PROGRAMS is one argument, a list of paths.
+# T_PARTS chooses among the parts.
 # shellcheck source=test/lib/fabrics.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
@@ -45,6 +46,26 @@ add() {
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
+# cell: the counts of a part as docs/test-matrix.md has them
+cell() {
+	if [ $((ok + bad)) = 0 ]; then
+		echo -
+	elif [ "$skip" = 0 ]; then
+		echo "$ok/$bad"
+	else
+		echo "$ok/$bad ($skip)"
+	fi
+}
+
+# table_row FABRIC: the cells of its parts are in files
+table_row() {
+	printf '| %s | %s | %s ' "$1" "$libfabric" "$system"
+	for column in conform20 conform12 fault dapl; do
+		printf '| %s ' "$(cat "$logs/$1.$column.cell" 2>/dev/null || echo -)"
+	done
+	echo '|'
+}
+
 # part FABRIC PART
 part() {
 	fabric=$1 log=$logs/$1.$2.tap
@@ -57,12 +78,18 @@ part() {
 	esac
 	row "$1" "$2" "$log"
 	add
+	cell >"$logs/$1.$2.cell"
 	case $2 in
 	conform*) row "$1" "  PRG" "$log" ':prg[-:]' ;; # counted above
 	dapl) for program in dtest dtestcm dtestsrq dtestx dapltest; do row "$1" "  $program" "$log" " - $program:"; done ;;
 	esac
 }
 
+# The release, not the compiler's: the provider may have been compiled with an older one.
+libfabric=$(dat_info --version | sed -n 's/^libfabric \([0-9.]*\).*/\1/p')
+# shellcheck disable=SC1091 # not of ours
+system=$(. /etc/os-release 2>/dev/null && echo "${NAME%% *} ${VERSION_ID-}")
+rm -f "$logs"/*.cell
 echo "$(dat_info --version | grep '^libfabric'); sham: on ${FI_SHAM_CORE-$(t_core)}; logs: $logs"
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $t_fabrics
@@ -71,5 +98,13 @@ for name; do
 		part "$name" "$what"
 	done
 done
+{
+	echo '| fabric | libfabric | system | conform20 | conform12 | fault | dapl2-utils |'
+	echo '|---|---|---|---|---|---|---|'
+	for name; do
+		table_row "$name"
+	done
+} >"$logs/table.md"
+cat "$logs/table.md"
 echo "total: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -467,8 +467,10 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_enter(conn, DOFI_CONN_LINKING);
 	ret = conn->ia->trans->connect(conn);
 	if (ret) {
+		char limit[DOFI_MR_LIMIT_SIZE];
+
 		DOFI_LOG_W("%s: can't connect the data path: %s%s", conn->ia->name,
-			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit() : "");
+			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit(limit) : "");
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 	}
 }

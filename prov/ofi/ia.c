@@ -309,11 +309,11 @@ static int true_error(int ret)
 	return ret;
 }
 
-static const char *advice(int err)
+static const char *advice(int err, char text[DOFI_MR_LIMIT_SIZE])
 {
 	if (err == EMFILE)
 		return "; allow the process more (ulimit -n)";
-	return err == ENOMEM ? dofi_mr_limit() : "";
+	return err == ENOMEM ? dofi_mr_limit(text) : "";
 }
 
 static int go_up(struct dofi_ia *ia)
@@ -322,8 +322,10 @@ static int go_up(struct dofi_ia *ia)
 		int ret = true_error(steps[i].begin(ia));
 
 		if (ret) {
+			char limit[DOFI_MR_LIMIT_SIZE];
+
 			DOFI_LOG_E("IA %s: %s failed: %s%s", ia->name, steps[i].what,
-				   fi_strerror(-ret), advice(-ret));
+				   fi_strerror(-ret), advice(-ret, limit));
 			go_down(ia, i);
 			return ret;
 		}
@@ -472,7 +474,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (ret) {
 		ret = true_error(ret);
 		if (ret == -EMFILE)
-			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name, advice(EMFILE));
+			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name,
+				   advice(EMFILE, NULL));
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);

@@ -64,8 +64,13 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 /* Ends one; 0 or a negative libfabric error, and then it leaks. */
 int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr);
 
-/* After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit. */
-const char *dofi_mr_limit(void);
+/*
+ * After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit.
+ * The text is written where the caller says: thread-local data of a library is allocated at its first use, and glibc
+ * ends the process when that fails.
+ */
+enum { DOFI_MR_LIMIT_SIZE = 128 };
+const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE]);
 
 /*
  * Memory of the IA's own, registered as above; 0 or a negative error. What is late on the fabric may still reach it when the

@@ -45,23 +45,22 @@ static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
 	return ret ? ret : fi_mr_enable(mr);
 }
 
-const char *dofi_mr_limit(void)
+const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE])
 {
-	static _Thread_local char text[128];
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return "";
-	snprintf(text, sizeof(text), "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
+	snprintf(text, DOFI_MR_LIMIT_SIZE, "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
 		 (unsigned long long)limit.rlim_cur / 1024);
 	return text;
 }
 
 /* What the user can do about it. */
-static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges)
+static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges, char text[DOFI_MR_LIMIT_SIZE])
 {
 	if (err == FI_ENOMEM)
-		return dofi_mr_limit();
+		return dofi_mr_limit(text);
 	if (err == FI_EFAULT && !(privileges & DAT_MEM_PRIV_WRITE_FLAG))
 		return "; libfabric's cache of registrations asks for writing, too: FI_MR_CACHE_MONITOR=disabled";
 	return "";
@@ -83,6 +82,7 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 {
 	int mode = ia->info->domain_attr->mr_mode;
 	uint64_t wanted_key = atomic_fetch_add_explicit(&ia->next_key, 1, memory_order_relaxed);
+	char limit[DOFI_MR_LIMIT_SIZE];
 	struct fid_mr *mr;
 	uint64_t key;
 	int ret;
@@ -110,7 +110,7 @@ err_close:
 	dofi_mr_close(ia, mr);
 err:
 	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
-		   advice(-ret, privileges));
+		   advice(-ret, privileges, limit));
 	return ret;
 }
 

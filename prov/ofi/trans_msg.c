@@ -304,8 +304,10 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		dofi_conn_proceeds(conn);
 	fi_freeinfo(entry->info);
 	if (ret) {
+		char limit[DOFI_MR_LIMIT_SIZE];
+
 		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
-			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit() : "");
+			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit(limit) : "");
 		/* The fabric need not tell the peer that its request is gone. */
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
 			      DOFI_REASON_ERROR);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The libraries' interfaces: nothing of the distribution's libdat2 is missing or different, and what was
-# released stays (the symbols files of contrib/debian are the record).
+# released stays (the symbols files of contrib/debian are the record). Nor do they ask of the loader what can fail.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -32,8 +32,20 @@ sealed() {
 	diff "$t_dir/record" "$t_dir/exported"
 }
 
+# static LIBRARY...: no thread-local data, which is allocated at its first use by each thread: glibc ends the process
+# when there is no memory left.
+static() {
+	for library; do
+		readelf -lW "$library" >"$t_dir/segments" || return
+		grep -q LOAD "$t_dir/segments" || { echo "$library is no library"; return 1; }
+		! grep TLS "$t_dir/segments" || { echo "$library has thread-local data"; return 1; }
+	done
+}
+
 distribution "libdat2.so.2 against the distribution's"
 t_try 'a lost symbol would be noticed' abidiff notices
 t_run 'libdat.so.1 exports what the record has' sealed libdat.so.1 libdat1
 t_run 'libdat2.so.2 exports what the record has' sealed libdat2.so.2 libdat2-2
+t_run 'no library has thread-local data' static "$libs/libdat.so.1" "$libs/libdat2.so.2" \
+	"$top_builddir/prov/ofi/.libs/libdatofi.so.1" "$top_builddir/prov/ofi/.libs/libdatofi.so.2"
 t_done

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Debian packages: made in a fresh system from nothing but what they ask for, looked at by lintian, then
-# installed in another one beside the distribution's libdapl2, in its place, and removed.
+# installed in another one alone, beside the distribution's libdapl2, in its place, and removed. Where the
+# release has no libdapl2, a system that was upgraded from bookworm has: it is taken from there.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -76,8 +77,22 @@ state() {
 	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
 }
 
+# The distribution's registry is not needed.
+alone() {
+	r_apt user install iproute2 && files before && install libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev
+}
+
+# with_dapl: the packages of the distribution's DAT can be had; before is what is there without ours
+with_dapl() {
+	if ! r_in user apt-cache show libdapl2 >/dev/null 2>&1; then
+		echo "deb $r_mirror bookworm main" >"$t_dir/user.root/etc/apt/sources.list.d/bookworm.list"
+		r_apt user update
+	fi
+	r_in user apt-cache show libdapl2
+}
+
 beside() {
-	r_apt user install libdapl2 dapl2-utils iproute2 && files before &&
+	with_dapl && r_apt user install libdapl2 dapl2-utils && files before &&
 		install libdatofi && state libdapl2 installed
 }
 
@@ -112,6 +127,9 @@ t_run 'libdatofi has the provider' contents libdatofi '/libdatofi.so.1$' '/libda
 t_run 'libdat-ofi-dev has headers and pkg-config files' contents libdat-ofi-dev \
 	/dat/udat.h /dat2/udat.h '/dat.pc$' '/dat2.pc$' /libdat2.so
 t_run 'another fresh system' user_root
+t_run 'the packages are installed without libdapl2' alone
+t_run 'the tools run' tools
+t_run 'purged, nothing of ours is left' clean
 t_run 'libdatofi is installed beside libdapl2' beside
 t_run 'dtest passes, their registry and our provider' dtest libdapl2 libdatofi
 t_run 'libdat2-2 takes the place of libdapl2, dapl2-utils stays' in_its_place

@@ -10,9 +10,9 @@ r_release=${DAT_OFI_DEBIAN:-bookworm}
 r_mirror=${DAT_OFI_MIRROR:-http://deb.debian.org/debian}
 r_cache=${top_builddir:?}/test/packages/cache
 r_base=$r_cache/$r_release
-r_limit=1800 # seconds for the longest command, a build on a slow machine
+r_limit=7200 # seconds for the longest command, a build with all tests on a busy machine
 
-# r_begin SCRIPT: start SCRIPT, that is ourselves, over with name spaces of our own
+# r_begin SCRIPT [ARGUMENT...]: start SCRIPT, that is ourselves, over with name spaces of our own
 r_begin() {
 	if [ -z "${R_OWN_SPACES-}" ]; then
 		[ "$(id -u)" = 0 ] || t_skip_all 'only root can make a Debian system to test in'
@@ -22,7 +22,7 @@ r_begin() {
 		unshare -mpuif true 2>/dev/null || t_skip_all 'the system gives us no name spaces'
 		export R_OWN_SPACES=1
 		rm -rf "$t_dir"
-		exec unshare -mpuif --kill-child --mount-proc sh "$1"
+		exec unshare -mpuif --kill-child --mount-proc sh "$@"
 	fi
 	trap r_cleanup EXIT
 	r_make_base >"$t_dir/base" 2>&1 || t_skip_all "no Debian system can be made: $(tail -n 1 "$t_dir/base")"
