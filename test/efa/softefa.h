@@ -29,6 +29,7 @@ struct settings {
 	unsigned int unresponsive_ms;
 	unsigned int fail_status, fail_every;
 	unsigned int die_at, silent_at;
+	unsigned int yield_every;
 };
 
 extern struct settings efa_set;
