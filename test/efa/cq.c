@@ -28,6 +28,8 @@ static struct wc *wc_new(void)
 
 static enum ibv_wc_opcode opcode_of(enum ibv_wr_opcode opcode)
 {
+	if (!efa_names_reads)
+		return IBV_WC_SEND;
 	switch (opcode) {
 	case IBV_WR_RDMA_READ:
 		return IBV_WC_RDMA_READ;

@@ -26,7 +26,7 @@ endif
 	%D%/softefa.h
 %C%_libsoftefa_la_CPPFLAGS = $(AM_CPPFLAGS)
 %C%_libsoftefa_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
-%C%_libsoftefa_la_LDFLAGS = $(t_module_ldflags) -pthread -export-symbols-regex '^(ibv|efadv|softefa)_'
+%C%_libsoftefa_la_LDFLAGS = $(t_module_ldflags) -pthread -ldl -export-symbols-regex '^(ibv|efadv|softefa)_'
 
 # Two processes on it, in plain libfabric; part of "make check", as a few cases of the conformance suite are.
 efa_tests = %D%/check_efa %D%/short.sh

@@ -134,6 +134,7 @@ struct soft_qp {
 
 /* --- one file each --- */
 
+extern int efa_names_reads; /* completions of RDMA have opcodes of their own */
 uint32_t efa_stride(void);	/* QP numbers with the same remainder share a table entry */
 uint32_t efa_pd_id(const struct ibv_pd *pd);
 
