@@ -25,8 +25,9 @@ endif
 	%D%/settings.c \
 	%D%/softefa.h
 %C%_libsoftefa_la_CPPFLAGS = $(AM_CPPFLAGS)
-%C%_libsoftefa_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
-%C%_libsoftefa_la_LDFLAGS = $(t_module_ldflags) -pthread -ldl -export-symbols-regex '^(ibv|efadv|softefa)_'
+# No sanitizer: it comes before the one of the program.
+%C%_libsoftefa_la_CFLAGS = -pthread $(WARN_CFLAGS) -fvisibility=default
+%C%_libsoftefa_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere -pthread -ldl -export-symbols-regex '^(ibv|efadv|softefa)_'
 
 # Two processes on it, in plain libfabric; part of "make check", as a few cases of the conformance suite are.
 efa_tests = %D%/check_efa %D%/short.sh
