@@ -75,6 +75,7 @@ part() {
 	conform*) over "$log" "${2#conform}" ;;
 	fault) for program in $faults; do over "$log" "$program"; done ;;
 	dapl) T_FABRIC=$1 T_MORE=1 over "$log" sh "$top_srcdir/test/tools/dapl-programs.sh" ;;
+	perf) over "$log" sh "$top_srcdir/test/efa/perf.sh" ;;
 	esac
 	row "$1" "$2" "$log"
 	add

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # A software EFA device to preload, for libfabric's own efa provider; see README.md.
 
-EXTRA_DIST += %D%/README.md %D%/run
+EXTRA_DIST += %D%/README.md %D%/perf.sh %D%/run
 
+if HAVE_CHECK
 if HAVE_VERBS_H
 check_LTLIBRARIES += %D%/libsoftefa.la
+endif
 endif
 %C%_libsoftefa_la_SOURCES = \
 	%D%/abi.h \
@@ -23,5 +25,37 @@ endif
 	%D%/settings.c \
 	%D%/softefa.h
 %C%_libsoftefa_la_CPPFLAGS = $(AM_CPPFLAGS)
-%C%_libsoftefa_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
-%C%_libsoftefa_la_LDFLAGS = $(t_module_ldflags) -pthread -export-symbols-regex '^(ibv|efadv|softefa)_'
+# No sanitizer: it comes before the one of the program.
+%C%_libsoftefa_la_CFLAGS = -pthread $(WARN_CFLAGS) -fvisibility=default
+%C%_libsoftefa_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere -pthread -ldl -export-symbols-regex '^(ibv|efadv|softefa)_'
+
+# Two processes on it, in plain libfabric; part of "make check", as a few cases of the conformance suite are.
+efa_tests = %D%/check_efa %D%/short.sh
+%C%_check_efa_SOURCES = %D%/check_efa.c $(side) $(t_headers)
+%C%_check_efa_CPPFLAGS = $(t_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_check_efa_LDADD = $(LIBFABRIC_LIBS) $(CHECK_LIBS) -ldl
+EXTRA_DIST += %D%/short.sh
+if HAVE_CHECK
+if HAVE_VERBS_H
+check_PROGRAMS += %D%/check_efa
+TESTS += $(efa_tests)
+endif
+endif
+
+# All of it over libfabric's efa provider, on both classes of card, in order and shuffled: EFA_SEEDS='1 2', EFA_FABRICS=efa1.
+EFA_FABRICS = efa efa1
+EFA_SEEDS = 1 2 3 4 5 6 7 8 9 10
+EFA_PARTS = conform12 conform20 fault perf
+check-efa: all $(conform_tests) $(fault_tests) %D%/libsoftefa.la %D%/check_efa
+	failed=; over() { \
+		T_PARTS="$$1" $(SHELL) %D%/../run-env $(SHELL) $(srcdir)/test/matrix.sh \
+			$(abs_builddir)/%D%/logs '$(matrix_faults) $(efa_faults)' $$2 || failed=1; }; \
+	over '$(EFA_PARTS)' '$(EFA_FABRICS)'; \
+	over 'conform12 conform20' "$$(for f in $(EFA_FABRICS); do for s in $(EFA_SEEDS); do echo $$f-s$$s; done; done)"; \
+	test -z "$$failed"
+efa_faults = test/fault/quals1 test/fault/quals2 test/efa/check_efa
+
+clean-local: clean-efa
+clean-efa:
+	-rm -rf %D%/logs
+.PHONY: check-efa clean-efa

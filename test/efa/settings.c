@@ -31,8 +31,8 @@ static const struct {
 	NUMBER("MAX_MR", max_mr, 32768, 1, SEG_MRS - 1),
 	NUMBER("MAX_AH", max_ah, 4096, 1, 65534),
 	NUMBER("MAX_PD", max_pd, 256, 1, 65535),
-	NUMBER("MAX_SQ_WR", max_sq_wr, 1024, 1, 32768),
-	NUMBER("MAX_RQ_WR", max_rq_wr, 3072, 3, 3 * SEG_RECVS),
+	NUMBER("MAX_SQ_WR", max_sq_wr, 512, 1, 32768),
+	NUMBER("MAX_RQ_WR", max_rq_wr, 1536, 3, 3 * SEG_RECVS),
 	NUMBER("MTU", mtu, 8928, 1024, 9000),
 	NUMBER("INLINE", inline_size, 32, 0, OP_INLINE),
 	NUMBER("MAX_RDMA", max_rdma, 1 << 30, 4096, 1u << 31),
@@ -46,6 +46,7 @@ static const struct {
 	NUMBER("FAIL_EVERY", fail_every, 0, 0, UINT_MAX),
 	NUMBER("DIE_AT", die_at, 0, 0, UINT_MAX),
 	NUMBER("SILENT_AT", silent_at, 0, 0, UINT_MAX),
+	NUMBER("YIELD_EVERY", yield_every, 16, 0, UINT_MAX),
 #undef NUMBER
 };
 

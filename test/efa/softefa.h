@@ -29,6 +29,7 @@ struct settings {
 	unsigned int unresponsive_ms;
 	unsigned int fail_status, fail_every;
 	unsigned int die_at, silent_at;
+	unsigned int yield_every;
 };
 
 extern struct settings efa_set;
@@ -133,6 +134,7 @@ struct soft_qp {
 
 /* --- one file each --- */
 
+extern int efa_names_reads; /* completions of RDMA have opcodes of their own */
 uint32_t efa_stride(void);	/* QP numbers with the same remainder share a table entry */
 uint32_t efa_pd_id(const struct ibv_pd *pd);
 

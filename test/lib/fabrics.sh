@@ -30,20 +30,24 @@ t_fabric() {
 		FI_PROVIDER_PATH=${top_builddir:?run me by test/run-env}/test/fabric/.libs
 		export FI_PROVIDER_PATH FI_SHAM_CORE
 		;;
-	efa*) t_params="provider=efa" ;;
+	efa*)
+		t_params="provider=efa"
+		# Its packets are what is to be seen, not those of shm between processes of one host.
+		export FI_EFA_ENABLE_SHM_TRANSFER="${FI_EFA_ENABLE_SHM_TRANSFER-0}"
+		;;
 	*) t_params="provider=$1" ;;
 	esac
 	t_params=${T_PARAMS-$t_params}
 }
 
-# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on: for efa, efa1 and efa0 the
-# software EFA device of that class, unless there is one already or T_EFA=card asks for that of the host.
+# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on: for efa, efa1 and efa0, and the
+# same followed by -sSEED, the software EFA device of that class, unless there is one already or T_EFA=card asks for the host's.
 t_with_device() {
-	t_class=$1
+	t_class=${1%%-*} t_seed=${1#"${1%%-*}"}
 	shift
 	case $t_class,${SOFTEFA_FILE:+has},${T_EFA-} in
-	efa,,) "$top_srcdir/test/efa/run" -c efa2 "$@" ;;
-	efa[01],,) "$top_srcdir/test/efa/run" -c "$t_class" "$@" ;;
+	efa,,) "$top_srcdir/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;
+	efa[01],,) "$top_srcdir/test/efa/run" -c "$t_class" -s "${t_seed#-s}" "$@" ;;
 	*) "$@" ;;
 	esac
 }
