@@ -91,13 +91,11 @@ static void fini_rings(struct rings *rings)
 
 static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq, struct rings *rings)
 {
-	uint32_t limit = ia->limits.fabric_iov;
-
 	*rings = (struct rings){0};
-	if (!dofi_ring_init(&rings->req, (uint32_t)attr->max_request_dtos,
-			    widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov), limit) &&
-	    !dofi_ring_init(&rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov, limit) &&
-	    !dofi_parts_init(&rings->parts, &rings->req))
+	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos,
+			    widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov)) &&
+	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov) &&
+	    !dofi_parts_init(ia, &rings->parts, &rings->req))
 		return 0;
 	fini_rings(rings);
 	return -ENOMEM;

@@ -3,6 +3,7 @@
 
 #include "atomics.h"
 #include "cno.h"
+#include "context.h"
 #include "ep.h"
 #include "error.h"
 #include "evd.h"
@@ -497,6 +498,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->writes_overtake = dofi_writes_overtake(ia->info);
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
+	ia->context_gap = dofi_context_gap(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->fences_reads = dofi_fences_reads(ia->info);
 	ia->grants = dofi_credit_way(ia);

@@ -214,12 +214,12 @@ void dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 #define PARTS	64
 #define SEVERED UINT32_MAX
 
-int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req)
+int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req)
 {
 	*parts = (struct dofi_ring){0};
 	if (req->max_iov <= req->fabric_iov)
 		return 0;
-	return dofi_ring_init(parts, PARTS, req->max_iov, req->fabric_iov);
+	return dofi_ring_init(ia, parts, PARTS, req->max_iov);
 }
 
 /* What comes next of the request; its number is known by the place in the ring. */

@@ -36,7 +36,7 @@ int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct do
 void dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
 
 /* Room for the parts of an EP's requests, where the fabric's limit makes it necessary; after ep->req. 0 or -ENOMEM. */
-int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req);
+int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req);
 
 /*
  * Gives the parts of the request at the issue index to the fabric, from where it stopped. `data` goes with the last part of a

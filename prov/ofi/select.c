@@ -4,6 +4,7 @@
 #include "absent.h"
 #include "addr.h"
 #include "atomics.h"
+#include "context.h"
 #include "log.h"
 #include "netdev.h"
 #include "nic.h"
@@ -34,11 +35,17 @@ struct row {
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+/*
+ * Mode bits that the rdm transport lives with. Contexts have memory (context.h), and the segments of an operation stay as they
+ * are in its work request until it completes.
+ */
+#define ASKED_MODES (DOFI_CONTEXT_MODES | FI_ASYNC_IOV)
+
 /* A fence must be asked for, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
 	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -330,6 +337,7 @@ static void put_lack(const struct row *row, const struct fi_info *info, char *te
 	const struct fi_domain_attr *attr = info->domain_attr;
 	uint64_t caps = row->caps & ~info->caps;
 	int mr_mode = attr->mr_mode & ~row->mr_mode;
+	uint64_t mode = info->mode & ~row->mode;
 	char words[64];
 
 	if (caps)
@@ -339,8 +347,8 @@ static void put_lack(const struct row *row, const struct fi_info *info, char *te
 	else if (attr->cq_data_size < row->cq_data_size)
 		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu", attr->cq_data_size,
 			 row->cq_data_size);
-	else if (info->mode)
-		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &info->mode, FI_TYPE_MODE));
+	else if (mode)
+		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mode, FI_TYPE_MODE));
 	else if (attr->threading > FI_THREAD_SAFE)
 		snprintf(text, size, "it is not safe for threads");
 	else

@@ -24,6 +24,14 @@ t_fabric() {
 	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
 	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo" ;;
 	net) t_params="provider=net transport=rdm domain=lo" ;;
+	sockets) t_params='provider=sockets transport=msg domain=lo' ;;
+	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
+	rxd) t_params='provider=udp;ofi_rxd domain=lo' ;;
+	psm3)
+		# Without its hardware it takes the sockets of a netdev that is up and not the loopback.
+		t_params='provider=psm3'
+		export PSM3_HAL="${PSM3_HAL-sockets}"
+		;;
 	sham-*)
 		t_params="provider=sham domain=${1#sham-}"
 		FI_SHAM_CORE=${FI_SHAM_CORE-$(t_core)}
