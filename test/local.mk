@@ -22,6 +22,7 @@ unit_tests = \
 	%D%/unit/check_lock \
 	%D%/unit/check_mem1 %D%/unit/check_mem2 \
 	%D%/unit/check_misfit \
+	%D%/unit/check_mr \
 	%D%/unit/check_mr_cache \
 	%D%/unit/check_nic \
 	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
@@ -30,6 +31,8 @@ unit_tests = \
 	%D%/unit/check_peer \
 	%D%/unit/check_places \
 	%D%/unit/check_post \
+	%D%/unit/check_quirks \
+	%D%/unit/check_rdm_events \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_rxm \
@@ -244,6 +247,16 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)
+%C%_unit_check_mr_SOURCES = %D%/unit/check_mr.c $(t_headers)
+%C%_unit_check_mr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_mr_LDADD = $(p2_libs)
+%C%_unit_check_quirks_SOURCES = %D%/unit/check_quirks.c $(t_headers)
+%C%_unit_check_quirks_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_quirks_LDADD = $(p2_libs)
+%C%_unit_check_rdm_events_SOURCES = %D%/unit/check_rdm_events.c $(t_headers)
+%C%_unit_check_rdm_events_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_rdm_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
+%C%_unit_check_rdm_events_LDADD = $(p2_libs)
 %C%_unit_check_rxm_SOURCES = %D%/unit/check_rxm.c $(t_headers)
 %C%_unit_check_rxm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_rxm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv

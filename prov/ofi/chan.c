@@ -600,6 +600,8 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		on_done(chan, msg.token);
 		break;
 	case DOFI_MSG_GOODBYE:
+		if (chan->ia->trans->peer_closed)
+			chan->ia->trans->peer_closed(chan->ia, chan->peer.uuid);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

@@ -3,6 +3,7 @@
 
 #include "ia.h"
 #include "log.h"
+#include "quirks.h"
 #include "trans.h"
 
 #include <rdma/fi_domain.h>
@@ -27,7 +28,7 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
 	int ret = -FI_ENOSYS;
 
-	for (int i = 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
+	for (int i = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
 		attr->wait_obj = kinds[i];
 		ret = fi_cq_open(ia->domain, attr, cq_p, NULL);
 	}

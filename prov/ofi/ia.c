@@ -10,6 +10,7 @@
 #include "log.h"
 #include "mem.h"
 #include "mr_cache.h"
+#include "quirks.h"
 #include "sp.h"
 #include "srq.h"
 #include "stats.h"
@@ -473,6 +474,17 @@ static void free_ia(struct dofi_ia *ia)
 	dofi_obj_free(&ia->obj, DAT_HANDLE_TYPE_IA);
 }
 
+static void find_quirks(struct dofi_ia *ia)
+{
+	uint32_t version = fi_version();
+
+	ia->quirks = dofi_quirks_of(ia->info, version);
+	dofi_quirks_log(ia->name, ia->info, version);
+	/* A program that wants remote peers alone gets no shared memory, and reaches those of this host all the same. */
+	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
+		ia->info->caps &= ~FI_LOCAL_COMM;
+}
+
 /* Parameters, fabric and address. */
 static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 {
@@ -493,6 +505,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
+	find_quirks(ia);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);
 	ia->writes_overtake = dofi_writes_overtake(ia->info);

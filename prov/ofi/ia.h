@@ -89,6 +89,7 @@ struct dofi_ia {
 	bool has_atomics;    /* the device does them, here and, where a peer says so, at its end */
 	bool does_atomics;   /* it does them for peers */
 	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
+	uint32_t quirks;     /* of this provider and libfabric; see quirks.h */
 	bool moves_alone;    /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;

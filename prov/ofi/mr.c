@@ -3,6 +3,7 @@
 #include "ia.h"
 #include "log.h"
 #include "mem.h"
+#include "quirks.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>
@@ -24,6 +25,8 @@ static uint64_t access_bits(const struct dofi_ia *ia, DAT_MEM_PRIV_FLAGS privile
 
 	if (privileges & DAT_MEM_PRIV_WRITE_FLAG)
 		access |= FI_RECV | FI_READ;
+	if (ia->quirks & DOFI_QUIRK_FEW_RIGHTS)
+		access &= ~(uint64_t)(FI_WRITE | FI_READ);
 	if (privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG)
 		access |= FI_REMOTE_READ;
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)

@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "ia.h"
 #include "log.h"
+#include "quirks.h"
 #include "short_cut.h"
 
 #include <rdma/fi_errno.h>
@@ -75,20 +76,28 @@ struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid)
 	return NULL;
 }
 
+static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
+{
+	if (!peer->closed)
+		peers->nidle--;
+	fi_av_remove(peers->av, &peer->addr, 1, 0);
+	dofi_list_del(&peer->link);
+	free_peer(peer);
+}
+
 /* Not while late operations name them. */
 static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 {
+	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
+
 	if (!dofi_list_empty(&ia->orphans))
 		return;
 	DOFI_LIST_FOR_SAFE(node, &peers->list)
 	{
 		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
 
-		if (peer->conns)
-			continue;
-		fi_av_remove(peers->av, &peer->addr, 1, 0);
-		dofi_list_del(&peer->link);
-		free_peer(peer);
+		if (!peer->conns && (peer->closed || peers->nidle > kept))
+			forget(peers, peer);
 	}
 }
 
@@ -127,15 +136,37 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 		}
 		dofi_list_add_tail(&peers->list, &peer->link);
 		dofi_bell_meet(ia, &peer->bell, hello->uuid);
+	} else if (!peer->conns && !peer->closed) {
+		peers->nidle--;
 	}
+	peer->closed = false;
 	peer->conns++;
 	conn->peer = peer;
 	conn->dest = peer->addr;
 	return 0;
 }
 
+/* To the end of the list: those that are idle for longest go first. */
 void dofi_peer_give(struct dofi_conn *conn)
 {
-	conn->peer->conns--;
+	struct dofi_peer *peer = conn->peer;
+
 	conn->peer = NULL;
+	if (--peer->conns)
+		return;
+	if (!peer->closed)
+		peer->peers->nidle++;
+	dofi_list_del(&peer->link);
+	dofi_list_add_tail(&peer->peers->list, &peer->link);
+}
+
+void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid)
+{
+	struct dofi_peer *peer = dofi_peer_find(peers, uuid);
+
+	if (!peer || peer->closed)
+		return;
+	if (!peer->conns)
+		peers->nidle--;
+	peer->closed = true;
 }

@@ -4,6 +4,10 @@
  * fabrics have one stream to a peer for all that goes there, and tell of its end only those operations that are under way. What it
  * had taken from other connections is lost without a word, so all of them break; a stream that is opened anew is for new ones.
  *
+ * An entry whose last connection is over goes when another peer comes. Where the fabric numbers messages per entry
+ * (DOFI_QUIRK_PEER_NUMBERS) it stays until the peer's IA is closed: the peer would drop what a new entry numbers anew. Of
+ * peers that never say that they close, so many stay as DOFI_PEERS_KEPT.
+ *
  * All with engine.lock held.
  */
 #ifndef DOFI_PEER_H
@@ -14,14 +18,18 @@
 #include "list.h"
 
 #include <rdma/fi_domain.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dofi_conn;
 struct dofi_ia;
 
+#define DOFI_PEERS_KEPT 1024u
+
 struct dofi_peers {
 	struct fid_av *av;
-	struct dofi_list list;
+	struct dofi_list list; /* those without connections in the order in which they lost them */
+	uint32_t nidle;	       /* of them: without connections, and their IAs may be open */
 	/* The stream broke below a connection that is not established yet: what was said may be lost. */
 	void (*again)(struct dofi_conn *conn);
 };
@@ -34,6 +42,7 @@ struct dofi_peer {
 	uint8_t uuid[DOFI_BELL_UUID];
 	fi_addr_t addr;
 	uint32_t conns;
+	bool closed; /* its IA says so */
 	struct dofi_bell_peer bell;
 };
 
@@ -47,6 +56,9 @@ void dofi_peers_close(struct dofi_peers *peers);
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
 /* The connection is over. The entry stays until room is wanted: most peers come back. */
 void dofi_peer_give(struct dofi_conn *conn);
+
+/* The peer closes its IA: it will not come back. */
+void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid);
 
 /* NULL: not known. */
 struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid);

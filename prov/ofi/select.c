@@ -20,8 +20,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The interface that we are written to; a newer libfabric keeps it. */
-#define API_VERSION FI_VERSION(1, 17)
+/* The interfaces that this code is written to, and what every one of them needs. */
+#define OLDEST_API FI_VERSION(1, 17)
+#define NEWEST_API FI_VERSION(2, 6)
 
 /* What a transport needs from a fabric. Earlier rows are looked at first. */
 struct row {
@@ -31,6 +32,7 @@ struct row {
 	int mr_mode;
 	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
+	enum fi_resource_mgmt queues; /* FI_RM_ENABLED: the fabric has to keep its queues from overflowing */
 };
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -43,9 +45,9 @@ struct row {
 
 /* A fence must be asked for, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4},
+	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -145,6 +147,82 @@ static void refuse(struct search *s, const struct fi_info *info, const char *rea
 			 domain_of(info));
 }
 
+/* --- what a fabric insists on --- */
+
+/* The modes of all levels: each has to be satisfied, wherever it stands. */
+static uint64_t modes_of(const struct fi_info *info)
+{
+	return info->mode | info->domain_attr->mode | (info->tx_attr ? info->tx_attr->mode : 0) |
+	       (info->rx_attr ? info->rx_attr->mode : 0);
+}
+
+/* Since libfabric 1.21 a program can promise to make control calls one at a time. This one does not. */
+static bool wants_control_in_turn(const struct fi_domain_attr *attr)
+{
+	return (int)attr->control_progress > FI_PROGRESS_MANUAL || (int)attr->data_progress > FI_PROGRESS_MANUAL;
+}
+
+static bool keeps_order(const struct fi_info *info)
+{
+	return info->tx_attr && info->rx_attr && info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
+}
+
+/* Rights and duties that are numbers: what is missing, or demanded beyond the row, in words. */
+static bool lacks_bits(const struct row *row, const struct fi_info *info, char *text, size_t size)
+{
+	uint64_t caps = row->caps & ~info->caps, mode = modes_of(info) & ~row->mode;
+	int mr_mode = info->domain_attr->mr_mode & ~row->mr_mode;
+	char words[64];
+
+	if (caps)
+		snprintf(text, size, "it lacks %s", fi_tostr_r(words, sizeof(words), &caps, FI_TYPE_CAPS));
+	else if (mr_mode)
+		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mr_mode, FI_TYPE_MR_MODE));
+	else if (mode)
+		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mode, FI_TYPE_MODE));
+	return caps || mr_mode || mode;
+}
+
+static bool lacks_model(const struct row *row, const struct fi_info *info, char *text, size_t size)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+	char words[64];
+
+	if (attr->cq_data_size < row->cq_data_size)
+		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu", attr->cq_data_size,
+			 row->cq_data_size);
+	else if (attr->threading != FI_THREAD_SAFE)
+		snprintf(text, size, "it is not safe for threads (%s)",
+			 fi_tostr_r(words, sizeof(words), &attr->threading, FI_TYPE_THREADING));
+	else if (wants_control_in_turn(attr))
+		snprintf(text, size, "its control calls are not safe for threads (FI_PROGRESS_CONTROL_UNIFIED)");
+	else if (row->queues == FI_RM_ENABLED && attr->resource_mgmt == FI_RM_DISABLED)
+		snprintf(text, size, "it lets its queues overflow (FI_RM_DISABLED)");
+	else if (!keeps_order(info))
+		snprintf(text, size, "its messages overtake each other (no FI_ORDER_SAS)");
+	else
+		return false;
+	return true;
+}
+
+/* Which attribute of this info the row can't live with. */
+static bool put_lack(const struct row *row, const struct fi_info *info, char *text, size_t size)
+{
+	return lacks_bits(row, info, text, size) || lacks_model(row, info, text, size);
+}
+
+/* Of a row that exists. False when there is nothing to object to. */
+static bool refuse_lack(struct search *s, const struct row *row, const struct fi_info *info)
+{
+	char reason[160], lack[96];
+
+	if (!put_lack(row, info, lack, sizeof(lack)))
+		return false;
+	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s", row->trans->name, lack);
+	refuse(s, info, reason);
+	return true;
+}
+
 /* --- judging --- */
 
 static bool on_device(const struct fi_info *info, const struct fi_pci_attr *pci)
@@ -234,6 +312,8 @@ static void judge(struct search *s, const struct row *row, const struct fi_info 
 		refuse(s, info, reason);
 		return;
 	}
+	if (refuse_lack(s, row, info))
+		return;
 	rank = rank_of(info, addr);
 	if (s->best && s->best_rank <= rank)
 		return;
@@ -266,9 +346,17 @@ static struct fi_info *hints_for(const struct search *s, enum fi_ep_type type, u
 	return hints;
 }
 
+uint32_t dofi_api_version(void)
+{
+	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), running = fi_version();
+	uint32_t version = FI_VERSION_LT(running, built) ? running : built;
+
+	return FI_VERSION_LT(version, NEWEST_API) ? version : NEWEST_API;
+}
+
 static int query(const struct fi_info *hints, const char *node, struct fi_info **list_p)
 {
-	int ret = fi_getinfo(API_VERSION, node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0, hints,
+	int ret = fi_getinfo(dofi_api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0, hints,
 			     list_p);
 
 	if (ret)
@@ -286,6 +374,7 @@ static int query_row(struct search *s, const struct row *row)
 	if (!hints)
 		return -FI_ENOMEM;
 	hints->domain_attr->cq_data_size = row->cq_data_size;
+	hints->domain_attr->resource_mgmt = row->queues;
 	/*
 	 * An address that no netdev lists is found only by its name; fabrics without IP don't
 	 * take one, or take it for something else.
@@ -331,34 +420,10 @@ static const struct row *row_for(enum fi_ep_type type)
 	return NULL;
 }
 
-/* Which attribute keeps this info from being offered to the row. */
-static void put_lack(const struct row *row, const struct fi_info *info, char *text, size_t size)
-{
-	const struct fi_domain_attr *attr = info->domain_attr;
-	uint64_t caps = row->caps & ~info->caps;
-	int mr_mode = attr->mr_mode & ~row->mr_mode;
-	uint64_t mode = info->mode & ~row->mode;
-	char words[64];
-
-	if (caps)
-		snprintf(text, size, "it lacks %s", fi_tostr_r(words, sizeof(words), &caps, FI_TYPE_CAPS));
-	else if (mr_mode)
-		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mr_mode, FI_TYPE_MR_MODE));
-	else if (attr->cq_data_size < row->cq_data_size)
-		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu", attr->cq_data_size,
-			 row->cq_data_size);
-	else if (mode)
-		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mode, FI_TYPE_MODE));
-	else if (attr->threading > FI_THREAD_SAFE)
-		snprintf(text, size, "it is not safe for threads");
-	else
-		snprintf(text, size, "it refuses them together, though none alone");
-}
-
 static void refuse_other(struct search *s, const struct fi_info *info)
 {
 	const struct row *row = row_for(info->ep_attr->type);
-	char reason[160], lack[96];
+	char reason[160];
 
 	if (info->ep_attr->type == FI_EP_DGRAM) {
 		refuse(s, info, "offers datagrams only");
@@ -373,8 +438,10 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 		refuse(s, info, reason);
 		return;
 	}
-	put_lack(row, info, lack, sizeof(lack));
-	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s", row->trans->name, lack);
+	if (refuse_lack(s, row, info))
+		return;
+	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: it refuses them together, though none alone",
+		 row->trans->name);
 	refuse(s, info, reason);
 }
 
@@ -556,7 +623,7 @@ static int check_wish(struct search *s)
 	uint32_t version = fi_version();
 	int err;
 
-	if (FI_VERSION_LT(version, API_VERSION)) {
+	if (FI_VERSION_LT(version, OLDEST_API)) {
 		DOFI_LOG_E("IA %s: libfabric %u.%u is too old; 1.17 or newer is needed: install "
 			   "it, or let LD_LIBRARY_PATH find it first",
 			   s->ia_name, FI_MAJOR(version), FI_MINOR(version));

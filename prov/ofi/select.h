@@ -35,6 +35,9 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
+/* The newest interface of libfabric that it, its headers at build time and this code know; what fi_getinfo is asked for. */
+uint32_t dofi_api_version(void);
+
 enum dofi_order dofi_order_of(const struct fi_info *info);
 /* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
 bool dofi_has_data(const struct fi_info *info);

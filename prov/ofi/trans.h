@@ -78,6 +78,9 @@ struct dofi_trans_ops {
 	 */
 	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t sent);
 
+	/* The IA with this uuid closes: what is kept for its return may go. engine.lock held; NULL: nothing is. */
+	void (*peer_closed)(struct dofi_ia *ia, const uint8_t *uuid);
+
 	/* Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a negative error. */
 	ssize_t (*grant)(struct dofi_ep *ep, uint32_t news);
 

@@ -18,6 +18,7 @@
 #include "orphan.h"
 #include "peer.h"
 #include "places.h"
+#include "rdm_events.h"
 #include "rma.h"
 #include "rxm.h"
 #include "short_cut.h"
@@ -73,6 +74,7 @@ static bool data_tell(const struct dofi_ia *ia)
 
 struct dofi_rdm {
 	struct dofi_peers peers;    /* guarded by engine.lock, as all of this */
+	struct dofi_rdm_events events;
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	struct dofi_own_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
 	uint32_t unposted;	       /* ...and so many */
@@ -85,6 +87,13 @@ struct dofi_rdm {
 
 /* --- the endpoint --- */
 
+static void close_endpoint(struct dofi_ia *ia)
+{
+	fi_close(&ia->shared_ep->fid);
+	ia->shared_ep = NULL;
+	dofi_rdm_events_close(ia, &ia->rdm->events);
+}
+
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
 	int ret = dofi_rxm_choose(ia);
@@ -96,12 +105,14 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
+	if (!ret)
+		ret = dofi_rdm_events_open(ia, &ia->rdm->events);
 	if (!ret && !strcmp(ia->info->fabric_attr->prov_name, "shm"))
 		ret = dofi_leftover_probe();
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
 	if (ret)
-		fi_close(&ia->shared_ep->fid);
+		close_endpoint(ia);
 	return ret;
 }
 
@@ -209,8 +220,7 @@ static void rdm_close(struct dofi_ia *ia)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 
-	fi_close(&ia->shared_ep->fid);
-	ia->shared_ep = NULL;
+	close_endpoint(ia);
 	if (rdm->notes_mr)
 		dofi_mr_close(ia, rdm->notes_mr);
 	dofi_orphans_free_all(ia);
@@ -258,6 +268,12 @@ err_free:
 	free(rdm);
 	ia->rdm = NULL;
 	return ret;
+}
+
+static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	if (ia->rdm)
+		dofi_peer_closed(&ia->rdm->peers, uuid);
 }
 
 struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
@@ -401,7 +417,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	dofi_drain_retry(ia);
 	if (ia->rdm->unposted)
 		post_missing(ia);
-	return n;
+	return n + dofi_rdm_events_poll(ia, &ia->rdm->events);
 }
 
 /* How often a cancelled receive's completion is looked for at once. */
@@ -605,7 +621,7 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	struct dofi_wr *wr;
 	uint32_t number;
 
-	if (!err->op_context)
+	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) /* it is of a peer's operation */
 		return;
 	wr = dofi_context_wr(ia, err->op_context);
 	number = number_of(ia, err->tag, err->flags, err->data);
@@ -824,6 +840,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
+	.peer_closed = rdm_peer_closed,
 	.grant = rdm_grant,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,

@@ -5,6 +5,7 @@
 #include "../../prov/ofi/conn.h"
 #include "../../prov/ofi/ia.h"
 #include "../../prov/ofi/peer.h"
+#include "../../prov/ofi/quirks.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -178,6 +179,71 @@ START_TEST(another_one_takes_the_place_of_those_without_connections)
 }
 END_TEST
 
+/* What a new entry numbers anew the peer would drop. */
+START_TEST(who_is_numbered_stays)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 2);
+	ck_assert_int_eq(fabric.removed, 0);
+}
+END_TEST
+
+START_TEST(who_is_numbered_goes_with_its_IA)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	dofi_peer_closed(&peers, chans[1].peer.uuid); /* while a connection is still to end */
+	dofi_peer_give(&conns[0]);
+	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+	dofi_peer_give(&conns[1]);
+	ck_assert_int_eq(meet(3, 10), 0);
+	ck_assert_int_eq(fabric.removed, 2);
+	ck_assert_uint_eq(fabric.last, 8);
+	ck_assert_uint_eq(peers.nidle, 0);
+}
+END_TEST
+
+static void name_peer(uint32_t number)
+{
+	memset(&chans[0].peer, 0, sizeof(chans[0].peer));
+	memcpy(chans[0].peer.uuid, &number, sizeof(number));
+	chans[0].peer.fabric_name_size = 4;
+	memcpy(chans[0].peer.fabric_name, &number, sizeof(number));
+}
+
+/* Of peers that never say that they close. The one that is idle for longest goes first. */
+START_TEST(not_all_that_are_numbered_stay)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	for (uint32_t i = 1; i <= DOFI_PEERS_KEPT + 10; i++) {
+		name_peer(i);
+		ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+		dofi_peer_give(&conns[0]);
+		if (i == 100) { /* the first one was here again */
+			name_peer(1);
+			ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+			dofi_peer_give(&conns[0]);
+		}
+	}
+	ck_assert_int_eq(fabric.inserted, DOFI_PEERS_KEPT + 10);
+	ck_assert_int_eq(fabric.removed, 9);
+	ck_assert_uint_eq(peers.nidle, DOFI_PEERS_KEPT + 1);
+	name_peer(1);
+	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[0].peer.uuid));
+	name_peer(2);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+}
+END_TEST
+
 START_TEST(late_operations_still_name_them)
 {
 	struct dofi_list orphan;
@@ -243,6 +309,9 @@ int main(void)
 	tcase_add_test(tc, one_address_for_all_connections);
 	tcase_add_test(tc, who_comes_back_finds_the_address);
 	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
+	tcase_add_test(tc, who_is_numbered_stays);
+	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
+	tcase_add_test(tc, not_all_that_are_numbered_stay);
 	tcase_add_test(tc, late_operations_still_name_them);
 	tcase_add_test(tc, the_address_vector_is_full);
 	tcase_add_test(tc, the_stream_breaks);

@@ -76,6 +76,8 @@ static const struct candidate *machine[16];
 static const char *installed[4]; /* providers that libfabric has, with a device or without */
 static int machine_error;      /* what fi_getinfo answers instead */
 static const char *asked_node; /* of the latest query that had one */
+static uint32_t asked_version;
+static void (*spoil)(struct fi_info *info); /* what is offered is not what was asked for */
 static bool resolves_node;     /* the fake knows every address of 127.0.0.0/8 */
 
 #define MACHINE(...)                                            \
@@ -149,6 +151,8 @@ static struct fi_info *make_info(const struct candidate *c, const char *addr)
 	info->ep_attr->type = c->type;
 	info->ep_attr->protocol = strcmp(c->provider, "verbs") ? FI_PROTO_UNSPEC : FI_PROTO_RDMA_CM_IB_RC;
 	info->domain_attr->mr_mode = c->mr_mode;
+	info->domain_attr->threading = FI_THREAD_SAFE;
+	info->domain_attr->cq_data_size = 8;
 	info->domain_attr->name = strdup(c->domain);
 	info->fabric_attr->prov_name = strdup(c->provider);
 	info->fabric_attr->name = strdup(bus_of(c) ? c->domain : "fabric");
@@ -184,9 +188,9 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 {
 	struct fi_info *list = NULL, **tail = &list;
 
-	ck_assert_uint_eq(version, FI_VERSION(1, 17));
 	ck_assert_ptr_null(service);
 	if (flags == FI_PROV_ATTR_ONLY) {
+		ck_assert_uint_eq(version, FI_VERSION(1, 17));
 		for (int i = 0; installed[i]; i++, tail = &(*tail)->next) {
 			*tail = fi_allocinfo();
 			(*tail)->fabric_attr->prov_name = strdup(installed[i]);
@@ -194,6 +198,7 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		*info_p = list;
 		return list ? 0 : -FI_ENODATA;
 	}
+	asked_version = version;
 	ck_assert_uint_eq(flags, node ? FI_SOURCE | FI_NUMERICHOST : 0);
 	ck_assert_int_eq(hints->domain_attr->threading, FI_THREAD_SAFE);
 	if (node)
@@ -207,6 +212,8 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		    (node && !resolves_node && (!c->addr || strcmp(c->addr, node))))
 			continue;
 		*tail = make_info(c, node ? node : c->addr);
+		if (spoil)
+			spoil(*tail);
 		if (!(hints->caps & FI_ATOMIC))
 			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
 		tail = &(*tail)->next;
@@ -577,6 +584,112 @@ START_TEST(test_failing_getinfo_and_old_libfabric)
 }
 END_TEST
 
+/* The newest interface that both know: never more than libfabric has, nor than the headers that we were built with. */
+START_TEST(test_version_of_the_interface)
+{
+	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	static const uint32_t versions[] = {FI_VERSION(1, 17), FI_VERSION(1, 18), FI_VERSION(2, 1), FI_VERSION(2, 6),
+					    FI_VERSION(3, 9)};
+
+	MACHINE(&tcp_eth0);
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		running_version = versions[i];
+		ck_choice("ofi", "", "eth0", "192.0.2.2");
+		ck_assert_uint_eq(asked_version, dofi_api_version());
+		ck_assert_uint_le(asked_version, FI_VERSION(2, 6));
+		ck_assert_uint_eq(asked_version, running_version < built ? running_version : built);
+	}
+}
+END_TEST
+
+/* --- what is offered and can't be lived with --- */
+
+static void spoil_threads(struct fi_info *info)
+{
+	info->domain_attr->threading = FI_THREAD_DOMAIN;
+}
+
+static void spoil_no_threads(struct fi_info *info)
+{
+	info->domain_attr->threading = FI_THREAD_UNSPEC;
+}
+
+static void spoil_control(struct fi_info *info)
+{
+	*(int *)(void *)&info->domain_attr->control_progress = FI_PROGRESS_MANUAL + 1; /* FI_PROGRESS_CONTROL_UNIFIED */
+}
+
+static void spoil_mode(struct fi_info *info)
+{
+	info->mode = FI_MSG_PREFIX;
+}
+
+static void spoil_rx_mode(struct fi_info *info)
+{
+	info->rx_attr->mode = FI_ASYNC_IOV;
+}
+
+static void spoil_mr_mode(struct fi_info *info)
+{
+	info->domain_attr->mr_mode |= FI_MR_RAW;
+}
+
+static void spoil_hmem(struct fi_info *info)
+{
+	info->domain_attr->mr_mode |= FI_MR_HMEM;
+}
+
+static void spoil_queues(struct fi_info *info)
+{
+	info->domain_attr->resource_mgmt = FI_RM_DISABLED;
+}
+
+static void spoil_order(struct fi_info *info)
+{
+	info->rx_attr->msg_order = 0;
+}
+
+static void spoil_data(struct fi_info *info)
+{
+	info->domain_attr->cq_data_size = 2;
+}
+
+static void spoil_caps(struct fi_info *info)
+{
+	info->caps &= ~FI_RMA;
+}
+
+static const struct {
+	void (*spoil)(struct fi_info *info);
+	const char *reason;
+	bool msg_lives; /* with it */
+} spoilers[] = {
+	{spoil_threads, "not safe for threads (FI_THREAD_DOMAIN)", false},
+	{spoil_no_threads, "not safe for threads", false},
+	{spoil_control, "FI_PROGRESS_CONTROL_UNIFIED", false},
+	{spoil_mode, "insists on FI_MSG_PREFIX", false},
+	{spoil_rx_mode, "insists on FI_ASYNC_IOV", false},
+	{spoil_mr_mode, "insists on FI_MR_RAW", false},
+	{spoil_hmem, "insists on FI_MR_HMEM", false},
+	{spoil_queues, "FI_RM_DISABLED", true},
+	{spoil_order, "no FI_ORDER_SAS", false},
+	{spoil_data, "2 bytes of completion data", true},
+	{spoil_caps, "lacks FI_RMA", false},
+};
+
+START_TEST(test_nothing_is_taken_for_granted)
+{
+	spoil = spoilers[_i].spoil;
+	MACHINE(&rxm_eth0);
+	ck_has(none_for("ofi", ""), spoilers[_i].reason);
+	MACHINE(&tcp_eth0);
+	if (spoilers[_i].msg_lives)
+		ck_choice("ofi", "", "eth0", "192.0.2.2");
+	else
+		ck_has(none_for("ofi", ""), spoilers[_i].reason);
+}
+END_TEST
+
 /* libfabric before 2.2 has them wrong, and other fabrics' are not asked for. */
 START_TEST(test_atomic_operations_of_devices)
 {
@@ -709,6 +822,8 @@ int main(void)
 	tcase_add_test(tc, test_device_by_subnet);
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
+	tcase_add_test(tc, test_version_of_the_interface);
+	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0, sizeof(spoilers) / sizeof(spoilers[0]));
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);

@@ -30,7 +30,13 @@ static const struct dofi_trans_ops *trans = &dofi_trans_msg;
 static struct fi_ep_attr ep_attr;
 static struct fi_tx_attr tx_attr;
 static struct fi_rx_attr rx_attr;
-static struct fi_info info = {.ep_attr = &ep_attr, .tx_attr = &tx_attr, .rx_attr = &rx_attr};
+static struct fi_fabric_attr fabric_attr;
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.ep_attr = &ep_attr,
+			      .tx_attr = &tx_attr,
+			      .rx_attr = &rx_attr,
+			      .fabric_attr = &fabric_attr,
+			      .domain_attr = &domain_attr};
 static struct fid_domain domain;
 static struct fid_cq cq;
 static struct fid_eq eq;
@@ -387,6 +393,28 @@ START_TEST(a_request_that_is_gone)
 }
 END_TEST
 
+/* --- completions that failed --- */
+
+static const char *const providers[] = {"tcp", "verbs"};
+
+/* A device reports what belongs to no request, or to one that libfabric made by itself. */
+START_TEST(an_error_of_no_operation)
+{
+	struct fi_cq_err_entry errs[] = {
+		{.err = FI_EIO, .prov_errno = 10},
+		{.err = FI_EIO, .prov_errno = 2, .flags = FI_RECV},
+		{.err = FI_ECONNABORTED, .flags = FI_MSG | FI_RECV | FI_REMOTE_CQ_DATA, .data = UINT64_MAX},
+		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE},
+	};
+	struct dofi_ep before = ep;
+
+	fabric_attr.prov_name = (char *)(uintptr_t)providers[_i];
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		trans->failed(&ia, &errs[i]);
+	ck_assert_mem_eq(&ep, &before, sizeof(ep));
+}
+END_TEST
+
 /* --- the event queue fails --- */
 
 static int lines(const char *text)
@@ -435,6 +463,7 @@ int main(void)
 	tcase_add_test(tc, a_request_is_accepted);
 	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
 	tcase_add_test(tc, a_request_that_is_gone);
+	tcase_add_loop_test(tc, an_error_of_no_operation, 0, sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

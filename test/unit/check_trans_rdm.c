@@ -8,6 +8,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include <string.h>
@@ -98,6 +99,14 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 	return 0;
 }
 
+static int no_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
+{
+	(void)of, (void)attr, (void)eq_p, (void)context;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .eq_open = no_eq};
+static struct fid_fabric the_fabric = {.ops = &fabric_ops};
 static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops),
 					  .endpoint = open_endpoint,
 					  .av_open = open_av};
@@ -113,6 +122,7 @@ static void setup(void)
 	size_t size = sizeof(name);
 
 	ia.info = &info;
+	ia.fabric = &the_fabric;
 	ia.domain = &domain;
 	ia.cq = &cq;
 	ia.trans = &dofi_trans_rdm;
@@ -183,6 +193,25 @@ START_TEST(no_room_for_one_that_failed)
 }
 END_TEST
 
+/* It is of no operation of ours, whatever it says beside. */
+START_TEST(an_error_of_no_operation)
+{
+	static struct dofi_wr stranger;
+	struct fi_cq_err_entry errs[] = {
+		{.err = FI_EIO},
+		{.err = FI_ECONNABORTED, .flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA, .tag = UINT64_MAX, .data = UINT64_MAX},
+		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE, .op_context = &stranger},
+		{.err = FI_EACCES, .flags = FI_RMA | FI_REMOTE_READ, .op_context = &stranger},
+	};
+	struct dofi_wr untouched = stranger;
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		ia.trans->failed(&ia, &errs[i]);
+	ck_assert_mem_eq(&stranger, &untouched, sizeof(stranger));
+	ck_assert_int_eq(fabric.nposted, grants);
+}
+END_TEST
+
 /* The endpoint that gave it back is gone. */
 START_TEST(at_the_end)
 {
@@ -204,6 +233,7 @@ int main(void)
 	tcase_add_test(tc, one_that_failed);
 	tcase_add_test(tc, all_failed);
 	tcase_add_test(tc, no_room_for_one_that_failed);
+	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, at_the_end);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

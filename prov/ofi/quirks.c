@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "quirks.h"
+
+#include "log.h"
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define V FI_VERSION
+
+static const struct dofi_quirk_row rows[] = {
+	{DOFI_QUIRK_PEER_NUMBERS, "efa", 0, 0,
+	 "numbers the messages to each address, and drops those of an address that was removed and came back",
+	 "the address of a peer stays until its IA is closed, or 1024 others are idle for longer"},
+	{DOFI_QUIRK_INNER_SHM, "efa", 0, 0,
+	 "moves data between processes of one host by a shared memory of its own, which crashes and stays behind",
+	 "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
+	{DOFI_QUIRK_STALE_KEYS, "efa", 0, 0,
+	 "crashes the target of an RDMA that the card can't do by itself when the key is not valid any more",
+	 "a peer answers that it has forgotten a key when nothing with it is under way; only then the key ends"},
+	{DOFI_QUIRK_FEW_RIGHTS, "efa", 0, V(2, 5),
+	 "takes rights that it does not know, FI_READ and FI_WRITE, for those to write locally",
+	 "only rights that it knows are asked for"},
+	{DOFI_QUIRK_WIDE_RIGHTS, "efa", V(1, 19), V(2, 5),
+	 "lets peers write to every registration where the card can write, and so refuses memory that is read-only",
+	 "rights are checked by the initiator alone, as on tcp; read-only memory can't be registered"},
+	{DOFI_QUIRK_IDLE_EQ, "net", 0, 0,
+	 "polls sockets for the event queue of a connectionless endpoint, which has no events",
+	 "the endpoint gets no event queue"},
+	{DOFI_QUIRK_IDLE_EQ, "tcp", V(1, 18), 0,
+	 "polls sockets for the event queue of a connectionless endpoint, which has no events",
+	 "the endpoint gets no event queue"},
+	{DOFI_QUIRK_MUTE_QUEUE, "psm3", 0, 0,
+	 "has a descriptor to wait for completions that is readable only after somebody has polled",
+	 "the queue is looked at by the clock, and peers of the same host ring"},
+	{DOFI_QUIRK_MUTE_QUEUE, "udp;ofi_rxd", 0, 0,
+	 "opens a queue to wait on and does not tell its descriptor, and sends what was lost again only when it is polled",
+	 "the queue is looked at by the clock, and peers of the same host ring"},
+};
+
+#define NROWS (sizeof(rows) / sizeof(rows[0]))
+
+static bool covers(const struct dofi_quirk_row *row, const struct fi_info *info, uint32_t version)
+{
+	const char *provider = info->fabric_attr->prov_name;
+
+	return provider && !strcmp(row->provider, provider) && FI_VERSION_GE(version, row->from) &&
+	       (!row->until || FI_VERSION_LT(version, row->until));
+}
+
+uint32_t dofi_quirks_of(const struct fi_info *info, uint32_t version)
+{
+	uint32_t quirks = 0;
+
+	for (size_t i = 0; i < NROWS; i++)
+		if (covers(&rows[i], info, version))
+			quirks |= rows[i].quirk;
+	return quirks;
+}
+
+void dofi_quirks_log(const char *ia_name, const struct fi_info *info, uint32_t version)
+{
+	for (size_t i = 0; i < NROWS; i++)
+		if (covers(&rows[i], info, version))
+			DOFI_LOG_I("IA %s: %s of libfabric %u.%u %s: %s", ia_name, rows[i].provider, FI_MAJOR(version),
+				   FI_MINOR(version), rows[i].what, rows[i].answer);
+}

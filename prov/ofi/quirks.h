@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a provider of libfabric does that no attribute tells: one table of faults and peculiarities. Each row names the
+ * provider, the releases of libfabric, what happens there and what this library does about it. dat_ia_open looks once;
+ * afterwards a quirk is a bit of ia->quirks. No other file compares the names of providers for such a reason.
+ */
+#ifndef DOFI_QUIRKS_H
+#define DOFI_QUIRKS_H
+
+#include <stdint.h>
+
+struct fi_info;
+
+enum dofi_quirk {
+	DOFI_QUIRK_PEER_NUMBERS = 1u << 0,
+	DOFI_QUIRK_INNER_SHM = 1u << 1,
+	DOFI_QUIRK_STALE_KEYS = 1u << 2,
+	DOFI_QUIRK_FEW_RIGHTS = 1u << 3,
+	DOFI_QUIRK_WIDE_RIGHTS = 1u << 4,
+	DOFI_QUIRK_IDLE_EQ = 1u << 5,
+	DOFI_QUIRK_MUTE_QUEUE = 1u << 6,
+};
+
+struct dofi_quirk_row {
+	enum dofi_quirk quirk;
+	const char *provider; /* as fi_info names it, whole */
+	uint32_t from, until; /* FI_VERSION: the first release with it, the first without; 0: open */
+	const char *what;     /* it does */
+	const char *answer;   /* what this library does then */
+};
+
+/* The quirks of this fabric with libfabric of this version, as bits. */
+uint32_t dofi_quirks_of(const struct fi_info *info, uint32_t version);
+
+/* Tells each of them in the log, at level info. */
+void dofi_quirks_log(const char *ia_name, const struct fi_info *info, uint32_t version);
+
+#endif
