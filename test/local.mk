@@ -344,6 +344,7 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 
 %C%_fabric_libsham_fi_la_SOURCES = \
 	%D%/fabric/av.c \
+	%D%/fabric/context.c \
 	%D%/fabric/cq.c \
 	%D%/fabric/domain.c \
 	%D%/fabric/ep.c \

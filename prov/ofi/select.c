@@ -162,8 +162,11 @@ static bool wants_control_in_turn(const struct fi_domain_attr *attr)
 	return (int)attr->control_progress > FI_PROGRESS_MANUAL || (int)attr->data_progress > FI_PROGRESS_MANUAL;
 }
 
+/* opx delivers the packets of a peer by their sequence numbers, and does not say that this keeps messages in order. */
 static bool keeps_order(const struct fi_info *info)
 {
+	if (info->ep_attr->protocol == FI_PROTO_OPX)
+		return true;
 	return info->tx_attr && info->rx_attr && info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 

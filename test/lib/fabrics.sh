@@ -3,7 +3,7 @@
 # The fabrics of one host by short names, for scripts that run by test/run-env.
 
 # shellcheck disable=SC2034
-t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys'
+t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx sockets sockets-rdm rxd psm3'
 
 # What test/fabric works on unless FI_SHAM_CORE says: libfabric's own connectionless TCP, called net in 1.17 alone. (shm of 1.17
 # does not find all messages, and its faults would be those of the card.)
