@@ -9,6 +9,7 @@
 #include "credit.h"
 #include "drain.h"
 #include "error.h"
+#include "fabric_env.h"
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
@@ -20,7 +21,6 @@
 #include "places.h"
 #include "rdm_events.h"
 #include "rma.h"
-#include "rxm.h"
 #include "short_cut.h"
 #include "srq.h"
 #include "trans.h"
@@ -96,7 +96,7 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = dofi_rxm_choose(ia);
+	int ret = dofi_fabric_env_choose(ia);
 
 	if (!ret)
 		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, ia);

@@ -46,6 +46,14 @@ START_TEST(tcp_is_another_provider_since_1_18)
 }
 END_TEST
 
+START_TEST(queues_that_wake_nobody)
+{
+	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)), DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)), DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
+}
+END_TEST
+
 /* A name counts as a whole, and what is not known is taken at its word. */
 START_TEST(others_have_none)
 {
@@ -78,6 +86,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, efa_by_release, 0, sizeof(efa) / sizeof(efa[0]));
 	tcase_add_test(tc, tcp_is_another_provider_since_1_18);
+	tcase_add_test(tc, queues_that_wake_nobody);
 	tcase_add_test(tc, others_have_none);
 	tcase_add_test(tc, the_log_tells_those_that_apply);
 	suite_add_tcase(suite, tc);
