@@ -36,7 +36,7 @@ unit_tests = \
 	%D%/unit/check_rdm_events \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
-	%D%/unit/check_rxm \
+	%D%/unit/check_fabric_env \
 	%D%/unit/check_segments \
 	%D%/unit/check_select \
 	%D%/unit/check_short_cut \
@@ -261,10 +261,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_rdm_events_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_rdm_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
 %C%_unit_check_rdm_events_LDADD = $(p2_libs)
-%C%_unit_check_rxm_SOURCES = %D%/unit/check_rxm.c $(t_headers)
-%C%_unit_check_rxm_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_rxm_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
-%C%_unit_check_rxm_LDADD = $(p2_libs)
+%C%_unit_check_fabric_env_SOURCES = %D%/unit/check_fabric_env.c $(t_headers)
+%C%_unit_check_fabric_env_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_fabric_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
+%C%_unit_check_fabric_env_LDADD = $(p2_libs)
 %C%_unit_check_stale_SOURCES = %D%/unit/check_stale.c $(t_headers)
 %C%_unit_check_stale_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_stale_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
@@ -358,6 +358,7 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 
 %C%_fabric_libsham_fi_la_SOURCES = \
 	%D%/fabric/av.c \
+	%D%/fabric/context.c \
 	%D%/fabric/cq.c \
 	%D%/fabric/domain.c \
 	%D%/fabric/ep.c \

@@ -20,6 +20,12 @@ static const struct {
 	{"opx", "an Omni-Path device (ls /dev/hfi1*)"},
 	{"tcp", "a network interface that is up and has an address"},
 	{"shm", "/dev/shm"},
+	{"lnx", "FI_LNX_PROV_LINKS to name what it links; it has messages but no RDMA (FI_RMA), so it can't carry DAT"},
+	{"sm2", "/dev/shm; it has messages but no RDMA (FI_RMA), so it can't carry DAT"},
+	{"usnic", "a Cisco VIC; its RDMA (FI_RMA) was never made, so it can't carry DAT"},
+	{"mlx", "UCX; it has tagged messages alone and no RDMA (FI_RMA), so it can't carry DAT: verbs drives these devices"},
+	{"lpp", "a FabreX network and its kernel module; DAT was never tried on it"},
+	{"efa-direct", "an adapter; it has no tagged messages (FI_TAGGED), so it can't carry DAT: efa drives the same adapters"},
 };
 
 /* "tcp;ofi_rxm" works on tcp. */

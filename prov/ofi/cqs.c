@@ -26,7 +26,7 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
 	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) && strcmp(ia->params.cq_wait, "fd");
 	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
-	int first = ia->quirks & DOFI_QUIRK_NO_TRYWAIT ? 2 : 0, ret = -FI_ENOSYS;
+	int first = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0, ret = -FI_ENOSYS;
 
 	for (int i = first; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
 		attr->wait_obj = kinds[i];

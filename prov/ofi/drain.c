@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "drain.h"
 
+#include "context.h"
 #include "ep.h"
 #include "ia.h"
 #include "mem.h"
@@ -23,7 +24,7 @@ struct drain {
 	uint64_t tag, size;
 	void *memory;
 	struct fid_mr *mr; /* where the fabric must know memory that it fills */
-	struct dofi_wr wr;
+	struct dofi_own_wr own;
 };
 
 static void end(struct drain *drain)
@@ -67,7 +68,8 @@ static void forget_oldest(struct dofi_ia *ia)
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
-	ssize_t ret = fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, desc, FI_ADDR_UNSPEC, drain->tag, 0, &drain->wr);
+	ssize_t ret = fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, desc, FI_ADDR_UNSPEC, drain->tag, 0,
+			       dofi_context_of(drain->ia, &drain->own.wr));
 
 	drain->posted = !ret;
 	if (ret && ret != -FI_EAGAIN)
@@ -88,7 +90,7 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 	drain->tag = tag;
 	drain->received = received;
 	drain->size = size;
-	drain->wr.op = DOFI_OP_DRAIN;
+	drain->own.wr.op = DOFI_OP_DRAIN;
 	dofi_list_add_tail(&ia->drains, &drain->link);
 	ia->ndrains++;
 }
@@ -126,7 +128,7 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
 
 void dofi_drain_done(struct dofi_wr *wr)
 {
-	struct drain *drain = DOFI_CONTAINER(wr, struct drain, wr);
+	struct drain *drain = DOFI_CONTAINER(wr, struct drain, own.wr);
 
 	drain->posted = false;
 	if (--drain->left)

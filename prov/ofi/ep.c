@@ -91,14 +91,13 @@ static void fini_rings(struct rings *rings)
 
 static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq, struct rings *rings)
 {
-	uint32_t limit = ia->limits.fabric_iov;
 	uint32_t niov = widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
 
 	*rings = (struct rings){0};
 	/* A segment that is cut becomes two. */
-	if (!dofi_ring_init(&rings->req, (uint32_t)attr->max_request_dtos, niov + ia->splits_writes, limit) &&
-	    !dofi_ring_init(&rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov, limit) &&
-	    !dofi_parts_init(&rings->parts, &rings->req, ia->splits_writes))
+	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos, niov + ia->splits_writes) &&
+	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov) &&
+	    !dofi_parts_init(ia, &rings->parts, &rings->req))
 		return 0;
 	fini_rings(rings);
 	return -ENOMEM;

@@ -56,7 +56,7 @@ enum dofi_wr_state {
 	DOFI_WR_DONE,	/* finished, waits for its predecessors */
 };
 
-/* A work request; also the operation's context at the fabric. The EP's iov limit decides the size of one. */
+/* A work request. It, or the memory in front of it, is the operation's context at the fabric (context.h). The EP's iov limit decides the size of one. */
 struct dofi_wr {
 	union {
 		struct dofi_ep *ep;
@@ -114,15 +114,25 @@ static inline bool dofi_wr_is_plain(const struct dofi_wr *wr, uint8_t state)
 
 #define DOFI_CACHE_LINE 64u
 
+/* Room for a struct fi_context2, and a multiple of a cache line; see context.h. */
+#define DOFI_CONTEXT_GAP DOFI_CACHE_LINE
+
+/* A work request outside of rings. */
+struct dofi_own_wr {
+	char context[DOFI_CONTEXT_GAP];
+	struct dofi_wr wr;
+};
+
 /* Indices run freely; head <= issue <= tail. [head, issue) was given to the fabric, [issue, tail) waits. */
 struct dofi_ring {
-	char *base;
+	char *base; /* the first slot; the memory begins `gap` bytes before it */
 	uint32_t stride;
 	uint32_t mask;
 	uint32_t limit; /* how many may be outstanding */
 	uint16_t max_iov;
 	uint16_t fabric_iov; /* what one operation of the fabric takes */
-	uint32_t desc_at;    /* of a slot: bytes before its descriptors */
+	uint16_t desc_at;    /* of a slot: bytes before its descriptors */
+	uint16_t gap;	     /* bytes before a slot for the fabric's context: ia->context_gap */
 	uint32_t head, issue, tail;
 };
 
@@ -163,6 +173,12 @@ static inline bool dofi_op_uses_context(const struct dofi_wr *wr, uint32_t conte
 static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
 {
 	return (struct dofi_bind *)(void *)wr->iov;
+}
+
+/* All memory of the ring, which begins here and is so long. */
+static inline char *dofi_ring_memory(const struct dofi_ring *r)
+{
+	return r->base - r->gap;
 }
 
 static inline size_t dofi_ring_size(const struct dofi_ring *r)
@@ -299,7 +315,7 @@ struct dofi_ep {
 	/* Scratch for context reads and for the final sync, registered once per IA (ia->scratch). */
 	uint32_t scratch; /* index into the IA's scratch area */
 	uint32_t aux_ctx; /* context being resolved; 0: the final sync */
-	struct dofi_wr *aux; /* the operation that fills the scratch */
+	struct dofi_own_wr *aux; /* the operation that fills the scratch */
 };
 
 /* Connected, and nothing about the EP holds its requests up. lock held. */

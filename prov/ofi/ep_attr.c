@@ -109,34 +109,39 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 	return DAT_SUCCESS;
 }
 
-int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov, uint32_t fabric_iov)
+int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
 {
 	size_t stride = offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
 	uint32_t size = 1;
+	char *memory;
 
 	stride += sizeof(uint32_t); /* dofi_wr_immediate */
 	if (stride < sizeof(struct dofi_wr) + sizeof(struct dofi_bind))
 		stride = sizeof(struct dofi_wr) + sizeof(struct dofi_bind);
 	stride = (stride + DOFI_CACHE_LINE - 1) & ~(size_t)(DOFI_CACHE_LINE - 1);
+	stride += ia->context_gap;
 	while (size < limit)
 		size *= 2;
-	ring->base = aligned_alloc(DOFI_CACHE_LINE, size * stride);
-	if (!ring->base)
+	memory = aligned_alloc(DOFI_CACHE_LINE, size * stride);
+	if (!memory)
 		return -ENOMEM;
-	memset(ring->base, 0, size * stride);
+	memset(memory, 0, size * stride);
+	ring->base = memory + ia->context_gap;
+	ring->gap = (uint16_t)ia->context_gap;
 	ring->stride = (uint32_t)stride;
 	ring->mask = size - 1;
 	ring->limit = limit;
 	ring->max_iov = (uint16_t)max_iov;
-	ring->fabric_iov = (uint16_t)fabric_iov;
-	ring->desc_at = (uint32_t)(offsetof(struct dofi_wr, iov) + max_iov * sizeof(struct iovec));
+	ring->fabric_iov = (uint16_t)ia->limits.fabric_iov;
+	ring->desc_at = (uint16_t)(offsetof(struct dofi_wr, iov) + max_iov * sizeof(struct iovec));
 	ring->head = ring->issue = ring->tail = 0;
 	return 0;
 }
 
 void dofi_ring_fini(struct dofi_ring *ring)
 {
-	free(ring->base);
+	if (ring->base)
+		free(dofi_ring_memory(ring));
 	ring->base = NULL;
 }
 

@@ -17,7 +17,7 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags);
 
 /* Rings for these attributes; an old ring's posted receives move along. 0 or -ENOMEM, nothing changed then. */
-int dofi_ring_init(struct dofi_ring *ring, uint32_t limit, uint32_t max_iov, uint32_t fabric_iov);
+int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit, uint32_t max_iov);
 void dofi_ring_fini(struct dofi_ring *ring);
 /* Moves the work requests of `from`, none of which is the fabric's, to the larger `to`. */
 void dofi_ring_move(struct dofi_ring *to, struct dofi_ring *from);

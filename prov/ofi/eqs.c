@@ -37,10 +37,10 @@ int dofi_eqs_open(struct dofi_ia *ia)
 	*eqs = (struct dofi_eqs){.fd = -1};
 	if (!ia->trans->has_eq)
 		return 0;
-	eqs->silent = ia->quirks & (DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_NO_TRYWAIT);
+	eqs->silent = ia->quirks & (DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_MUTE_QUEUE);
 	if (eqs->silent)
 		ret = open_one(ia, FI_WAIT_NONE);
-	if (!ret && !(ia->quirks & DOFI_QUIRK_NO_TRYWAIT))
+	if (!ret && !(ia->quirks & DOFI_QUIRK_MUTE_QUEUE))
 		ret = open_one(ia, FI_WAIT_FD);
 	if (ret)
 		dofi_eqs_close(ia);

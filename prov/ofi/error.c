@@ -22,6 +22,7 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource)
 	case FI_ENOCQ:
 	case FI_ENOEQ:
 	case FI_ENOAV:
+	case FI_ENOKEY: /* psm3 has no memory for one */
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, resource);
 	case FI_EADDRINUSE:
 		return DOFI_CONN_QUAL_IN_USE;

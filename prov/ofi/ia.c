@@ -3,6 +3,7 @@
 
 #include "atomics.h"
 #include "cno.h"
+#include "context.h"
 #include "ep.h"
 #include "eqs.h"
 #include "error.h"
@@ -456,6 +457,21 @@ static void find_quirks(struct dofi_ia *ia)
 		ia->info->caps &= ~FI_LOCAL_COMM;
 }
 
+/* Whether the last bytes of a write are an operation of their own: what last_byte= says, else where the fabric needs it. */
+static int choose_last_byte(struct dofi_ia *ia)
+{
+	const char *who = ia->params.last_byte;
+
+	if (*who && strcmp(who, "library") && strcmp(who, "fabric")) {
+		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric", ia->name, who);
+		return -FI_EINVAL;
+	}
+	ia->splits_writes = *who ? !strcmp(who, "library") : !dofi_stores_in_order(ia->info);
+	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
+		   ia->splits_writes ? "an operation of their own" : "left to the fabric");
+	return 0;
+}
+
 /* Parameters, fabric and address. */
 static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 {
@@ -468,7 +484,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
-		ret = dofi_parts_choose(ia);
+		ret = choose_last_byte(ia);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret) {
@@ -488,6 +504,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->cq_mutes = dofi_readers_mute_queue(ia->info);
 	ia->has_data = dofi_has_data(ia->info);
 	ia->inject_max = dofi_inject_max(ia->info);
+	ia->context_gap = dofi_context_gap(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->fences_reads = dofi_fences_reads(ia->info);
 	ia->grants = dofi_credit_way(ia);

@@ -82,6 +82,7 @@ struct dofi_ia {
 	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
 	struct dofi_limits limits;
 	enum dofi_order order;
+	uint32_t context_gap; /* context.h */
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	bool splits_writes; /* the last bytes of a write are an operation of their own (segments.h) */
 	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */

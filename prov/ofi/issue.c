@@ -46,15 +46,16 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 {
 	struct dofi_scratch *scratch = &ep->obj.ia->scratch;
 	uint64_t offset = (uint64_t)DOFI_CTX_INDEX(context) * sizeof(struct dofi_ctx_wire);
+	struct dofi_wr *wr = &ep->aux->wr;
 	ssize_t ret;
 
 	if (ep->peeking)
 		return false;
-	ep->aux->ep = ep;
-	ep->aux->op = DOFI_OP_PEEK;
+	wr->ep = ep;
+	wr->op = DOFI_OP_PEEK;
 	ep->aux_ctx = context;
 	ep->peek_stale = false;
-	ret = ep->obj.ia->trans->peek(ep, ep->aux, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
+	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
 				      scratch->desc, ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
 	if (!ret) {
 		ep->peeking = true;

@@ -23,22 +23,22 @@ uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
 	return dofi_orphans_count(&ep->req) + dofi_orphans_count(&ep->recv) + dofi_orphans_count(&ep->parts) + ep->peeking;
 }
 
-/* The ring gets new memory with the same content. */
+/* The ring gets new memory with the same content; returns the former. */
 static char *replace(struct dofi_ring *ring)
 {
 	size_t size = dofi_ring_size(ring);
-	char *old = ring->base, *copy = aligned_alloc(DOFI_CACHE_LINE, size);
+	char *old = dofi_ring_memory(ring), *copy = aligned_alloc(DOFI_CACHE_LINE, size);
 
 	if (!copy)
 		return NULL;
 	memcpy(copy, old, size);
-	ring->base = copy;
+	ring->base = copy + ring->gap;
 	return old;
 }
 
 static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memory)
 {
-	ring.base = memory;
+	ring.base = memory + ring.gap;
 	for (uint32_t i = ring.head; i != ring.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ring, i);
 
@@ -61,8 +61,8 @@ static void take_back(struct dofi_ring *ring, char *memory)
 {
 	if (!memory)
 		return;
-	free(ring->base);
-	ring->base = memory;
+	free(dofi_ring_memory(ring));
+	ring->base = memory + ring->gap;
 }
 
 int dofi_orphans_leave(struct dofi_ep *ep)
@@ -70,7 +70,7 @@ int dofi_orphans_leave(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	uint32_t nparts = dofi_orphans_count(&ep->parts), count = dofi_orphans_outstanding(ep);
 	struct dofi_orphans *orphans;
-	struct dofi_wr *aux;
+	struct dofi_own_wr *aux;
 
 	dofi_assert_held(&ia->engine.lock);
 	dofi_assert_held(&ep->lock);
@@ -97,8 +97,8 @@ int dofi_orphans_leave(struct dofi_ep *ep)
 		mark(orphans, ep->parts, orphans->memory[2]);
 	disown(&ep->req);
 	disown(&ep->recv);
-	ep->aux->op = DOFI_OP_ORPHAN;
-	ep->aux->orphans = orphans;
+	ep->aux->wr.op = DOFI_OP_ORPHAN;
+	ep->aux->wr.orphans = orphans;
 	ep->aux = aux;
 	dofi_list_add_tail(&ia->orphans, &orphans->link);
 	return 0;
@@ -133,8 +133,8 @@ int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
 	orphans->ia = ia;
 	orphans->scratch = DOFI_NO_SCRATCH;
 	orphans->count = dofi_orphans_count(ring);
-	orphans->memory[0] = ring->base;
-	mark(orphans, *ring, ring->base);
+	orphans->memory[0] = dofi_ring_memory(ring);
+	mark(orphans, *ring, orphans->memory[0]);
 	dofi_list_add_tail(&ia->orphans, &orphans->link);
 	if (!orphans->count)
 		bury(orphans);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "places.h"
 
+#include "context.h"
 #include "ia.h"
 #include "log.h"
 
@@ -19,7 +20,7 @@ void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bo
 	places->sure = tiny || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
 	atomic_init(&places->most, places->sure);
 	for (int i = 0; i < DOFI_SPARES; i++)
-		places->spares[i].op = DOFI_OP_SPARE;
+		places->spares[i].wr.op = DOFI_OP_SPARE;
 }
 
 void dofi_places_none(struct dofi_places *places)
@@ -34,9 +35,9 @@ void dofi_places_none(struct dofi_places *places)
 static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
 {
 	while (places->nspares < DOFI_SPARES) {
-		struct dofi_wr *wr = &places->spares[places->nspares];
+		void *context = dofi_context_of(ia, &places->spares[places->nspares].wr);
 
-		if (fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_SPARE, 0, wr))
+		if (fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_SPARE, 0, context))
 			return false;
 		places->nspares++;
 	}
@@ -46,7 +47,7 @@ static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
 static void cancel_spares(struct dofi_ia *ia, struct dofi_places *places)
 {
 	while (places->nspares)
-		fi_cancel(&ia->shared_ep->fid, &places->spares[--places->nspares]);
+		fi_cancel(&ia->shared_ep->fid, dofi_context_of(ia, &places->spares[--places->nspares].wr));
 }
 
 void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)

@@ -29,7 +29,7 @@ struct dofi_places {
 	uint32_t sure;		      /* as many as the fabric says, but for the others */
 	bool tried;		      /* whether the fabric takes more than it says; guarded by engine.lock */
 	uint32_t nspares;	      /* posted; guarded by engine.lock */
-	struct dofi_wr spares[DOFI_SPARES];
+	struct dofi_own_wr spares[DOFI_SPARES];
 };
 
 /* `size` as the fabric says, `kept` of it for other receives; more_may_fit: it is safe to try whether it takes more. */

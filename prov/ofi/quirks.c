@@ -38,9 +38,15 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_SHORT_LIST, "tcp", V(1, 18), 0,
 	 "never puts its sockets into the list of descriptors of a completion queue",
 	 "the queue is slept on by one descriptor (FI_WAIT_FD)"},
-	{DOFI_QUIRK_NO_TRYWAIT, "net", 0, V(1, 18),
+	{DOFI_QUIRK_MUTE_QUEUE, "net", 0, V(1, 18),
 	 "does nothing in fi_trywait, so that a queue's descriptor stays readable for ever after the first completion",
-	 "the queues are looked at by the clock"},
+	 "the queues are looked at by the clock, and peers of the same host ring"},
+	{DOFI_QUIRK_MUTE_QUEUE, "psm3", 0, 0,
+	 "has a descriptor to wait for completions that is readable only after somebody has polled",
+	 "the queue is looked at by the clock, and peers of the same host ring"},
+	{DOFI_QUIRK_MUTE_QUEUE, "udp;ofi_rxd", 0, 0,
+	 "opens a queue to wait on and does not tell its descriptor, and sends what was lost again only when it is polled",
+	 "the queue is looked at by the clock, and peers of the same host ring"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))

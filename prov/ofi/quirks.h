@@ -20,7 +20,7 @@ enum dofi_quirk {
 	DOFI_QUIRK_IDLE_EQ = 1u << 5,
 	DOFI_QUIRK_DATA_ON_EQ = 1u << 6,
 	DOFI_QUIRK_SHORT_LIST = 1u << 7,
-	DOFI_QUIRK_NO_TRYWAIT = 1u << 8,
+	DOFI_QUIRK_MUTE_QUEUE = 1u << 8,
 };
 
 struct dofi_quirk_row {

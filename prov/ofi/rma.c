@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "rma.h"
 
+#include "context.h"
+
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+
+static inline void *context_of(const struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return dofi_context_of(ep->obj.ia, wr);
+}
 
 /* A read that is not to overtake what was written, or read, before it. */
 static ssize_t read_fenced(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t niov, uint64_t raddr,
@@ -34,11 +41,11 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (ep->unfenced || dofi_fenced(ep, wr))
-		return read_fenced(ep, wr->iov, desc, wr->niov, wr->faddr, wr->rkey, wr);
+		return read_fenced(ep, wr->iov, desc, wr->niov, wr->faddr, wr->rkey, context_of(ep, wr));
 	if (wr->niov == 1)
 		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest, wr->faddr, wr->rkey,
-			       wr);
-	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
+			       context_of(ep, wr));
+	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, context_of(ep, wr));
 }
 
 static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
@@ -51,7 +58,7 @@ static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fl
 		.addr = ep->dest,
 		.rma_iov = &target,
 		.rma_iov_count = 1,
-		.context = wr,
+		.context = context_of(ep, wr),
 		.data = data,
 	};
 
@@ -73,7 +80,8 @@ DOFI_ASIDE static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
 		return write_message(ep, wr, FI_FENCE, 0);
 	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
 		return inject_write(ep, wr);
-	return fi_writev(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, wr->faddr, wr->rkey, wr);
+	return fi_writev(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, wr->faddr, wr->rkey,
+			 context_of(ep, wr));
 }
 
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -83,13 +91,13 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_may_inject_plain(ep, wr))
 		return inject_write(ep, wr);
 	return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, wr->faddr,
-			wr->rkey, wr);
+			wr->rkey, context_of(ep, wr));
 }
 
 ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
 	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
-		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey, wr);
+		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey, context_of(ep, wr));
 	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
 }
 
@@ -108,7 +116,7 @@ ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, 
 		.rma_iov_count = 1,
 		.datatype = FI_UINT64,
 		.op = wr->op == DOFI_OP_FETCH_ADD ? FI_SUM : FI_CSWAP,
-		.context = wr,
+		.context = context_of(ep, wr),
 	};
 
 	if (wr->op == DOFI_OP_FETCH_ADD)
@@ -127,6 +135,6 @@ ssize_t dofi_rma_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t 
 	const struct iovec iov = {buf, size};
 
 	if (ep->unfenced)
-		return read_fenced(ep, &iov, &desc, 1, raddr, rkey, wr);
-	return fi_read(ep->fep, buf, size, desc, ep->dest, raddr, rkey, wr);
+		return read_fenced(ep, &iov, &desc, 1, raddr, rkey, context_of(ep, wr));
+	return fi_read(ep->fep, buf, size, desc, ep->dest, raddr, rkey, context_of(ep, wr));
 }

@@ -217,26 +217,12 @@ void dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 #define SEVERED UINT32_MAX
 #define LARGEST_FLAG 8u
 
-int dofi_parts_choose(struct dofi_ia *ia)
-{
-	const char *who = ia->params.last_byte;
-
-	if (*who && strcmp(who, "library") && strcmp(who, "fabric")) {
-		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric", ia->name, who);
-		return -FI_EINVAL;
-	}
-	ia->splits_writes = *who ? !strcmp(who, "library") : !dofi_stores_in_order(ia->info);
-	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
-		   ia->splits_writes ? "an operation of their own" : "left to the fabric");
-	return 0;
-}
-
-int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req, bool splits_writes)
+int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req)
 {
 	*parts = (struct dofi_ring){0};
-	if (req->max_iov <= req->fabric_iov && !splits_writes)
+	if (req->max_iov <= req->fabric_iov && !ia->splits_writes)
 		return 0;
-	return dofi_ring_init(parts, PARTS, req->max_iov, req->fabric_iov);
+	return dofi_ring_init(ia, parts, PARTS, req->max_iov);
 }
 
 /*

@@ -39,10 +39,8 @@ int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct do
 /* It is not needed any more. Of a receive, `length` bytes of it go where they belong. */
 void dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
 
-/* ia->splits_writes, by the fabric and last_byte. 0, or a negative libfabric error after a message. A step of dat_ia_open. */
-int dofi_parts_choose(struct dofi_ia *ia);
 /* Room for the parts of an EP's requests, where there can be some; after ep->req. 0 or -ENOMEM. */
-int dofi_parts_init(struct dofi_ring *parts, const struct dofi_ring *req, bool splits_writes);
+int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req);
 
 /* The request, whose target is resolved, is more than one operation. ep->lock held, as for all that follows. */
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr);

@@ -4,6 +4,7 @@
 #include "absent.h"
 #include "addr.h"
 #include "atomics.h"
+#include "context.h"
 #include "log.h"
 #include "netdev.h"
 #include "nic.h"
@@ -37,12 +38,19 @@ struct row {
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+/*
+ * Mode bits that the rdm transport lives with. Contexts have memory (context.h), and the segments of an operation stay as they
+ * are in its work request until it completes.
+ */
+#define ASKED_MODES (DOFI_CONTEXT_MODES | FI_ASYNC_IOV)
+
 /* A fence must be asked for, as the order of writes beside it, and where there is none nothing is offered to those who ask. */
 static const struct row rows[] = {
 	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, 0, 4, FI_RM_ENABLED,
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED,
 	 FI_ORDER_SAS | FI_ORDER_WAW},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, 0, 4, FI_RM_ENABLED, FI_ORDER_SAS},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED, FI_ORDER_SAS},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED, 0},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -157,8 +165,11 @@ static bool wants_control_in_turn(const struct fi_domain_attr *attr)
 	return (int)attr->control_progress > FI_PROGRESS_MANUAL || (int)attr->data_progress > FI_PROGRESS_MANUAL;
 }
 
+/* opx delivers the packets of a peer by their sequence numbers, and does not say that this keeps messages in order. */
 static bool keeps_order(const struct fi_info *info)
 {
+	if (info->ep_attr->protocol == FI_PROTO_OPX)
+		return true;
 	return info->tx_attr && info->rx_attr && info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cno.h"
 #include "conn.h"
+#include "context.h"
 #include "credit.h"
 #include "ep_attr.h"
 #include "evd.h"
@@ -36,7 +37,7 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 
 	if (idle)
 		srq->idle = idle;
-	if (!chunk || !idle || dofi_ring_init(&ring, n, srq->max_iov, srq->obj.ia->limits.fabric_iov)) {
+	if (!chunk || !idle || dofi_ring_init(srq->obj.ia, &ring, n, srq->max_iov)) {
 		free(chunk);
 		return -ENOMEM;
 	}
@@ -578,14 +579,19 @@ void dofi_srq_noted(struct dofi_ep *ep)
 		hand_over(ep->srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
+static void cancel_slot(const struct dofi_srq *srq, struct fid *endpoint, struct dofi_wr *wr)
+{
+	if (wr->state == DOFI_WR_ISSUED)
+		fi_cancel(endpoint, dofi_context_of(srq->obj.ia, wr));
+}
+
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
 {
 	dofi_lock(&srq->lock);
 	srq->closing = true;
 	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next)
 		for (uint32_t i = chunk->slots.head; i != chunk->slots.issue; i++)
-			if (dofi_ring_at(&chunk->slots, i)->state == DOFI_WR_ISSUED)
-				fi_cancel(endpoint, dofi_ring_at(&chunk->slots, i));
+			cancel_slot(srq, endpoint, dofi_ring_at(&chunk->slots, i));
 	dofi_unlock(&srq->lock);
 }
 

@@ -5,9 +5,11 @@
  */
 #include "bell.h"
 #include "conn.h"
+#include "context.h"
 #include "credit.h"
 #include "drain.h"
 #include "error.h"
+#include "fabric_env.h"
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
@@ -19,7 +21,6 @@
 #include "places.h"
 #include "rdm_events.h"
 #include "rma.h"
-#include "rxm.h"
 #include "short_cut.h"
 #include "srq.h"
 #include "trans.h"
@@ -75,7 +76,7 @@ struct dofi_rdm {
 	struct dofi_peers peers;    /* guarded by engine.lock, as all of this */
 	struct dofi_rdm_events events;
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
-	struct dofi_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
+	struct dofi_own_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
 	uint32_t unposted;	       /* ...and so many */
 	union post notes[2 * GRANTS + 1]; /* each has two, in turn; the last: where a receive without segments gets what it has no room for */
 	bool second[GRANTS];		  /* whose turn it is */
@@ -95,7 +96,7 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = dofi_rxm_choose(ia);
+	int ret = dofi_fabric_env_choose(ia);
 
 	if (!ret)
 		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL); /* CXI gives its context to failures */
@@ -121,9 +122,14 @@ static ssize_t no_room(ssize_t ret)
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 }
 
+static unsigned int index_of(const struct dofi_rdm *rdm, const struct dofi_wr *wr)
+{
+	return (unsigned int)(DOFI_CONTAINER(wr, const struct dofi_own_wr, wr) - rdm->grants);
+}
+
 static union post *note_of(struct dofi_rdm *rdm, const struct dofi_wr *wr, bool former)
 {
-	ptrdiff_t i = wr - rdm->grants;
+	unsigned int i = index_of(rdm, wr);
 
 	return &rdm->notes[2 * i + (rdm->second[i] != former)];
 }
@@ -139,7 +145,8 @@ static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 	struct dofi_rdm *rdm = ia->rdm;
 	union post *note = note_of(rdm, wr, false);
 	void *desc = rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL;
-	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0, wr));
+	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0,
+				       dofi_context_of(ia, wr)));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret == -FI_EAGAIN)
@@ -164,9 +171,9 @@ static void post_missing(struct dofi_ia *ia)
 	struct dofi_rdm *rdm = ia->rdm;
 
 	for (int i = 0; rdm->unposted && i < GRANTS; i++) {
-		if (rdm->grants[i].state != DOFI_WR_QUEUED)
+		if (rdm->grants[i].wr.state != DOFI_WR_QUEUED)
 			continue;
-		if (!post_again(ia, &rdm->grants[i]))
+		if (!post_again(ia, &rdm->grants[i].wr))
 			return;
 		if (!--rdm->unposted)
 			atomic_fetch_sub(&ia->engine.restless, 1);
@@ -196,7 +203,7 @@ static int post_grants(struct dofi_ia *ia)
 	if (err)
 		return err;
 	for (int i = 0; i < GRANTS; i++) {
-		struct dofi_wr *wr = &ia->rdm->grants[i];
+		struct dofi_wr *wr = &ia->rdm->grants[i].wr;
 		ssize_t ret;
 
 		wr->op = DOFI_OP_GRANT;
@@ -426,7 +433,7 @@ static bool cancel_receives(struct dofi_ep *ep)
 		struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
 
 		if (wr->state == DOFI_WR_ISSUED) {
-			fi_cancel(fid, wr);
+			fi_cancel(fid, dofi_context_of(ep->obj.ia, wr));
 			any = true;
 		}
 	}
@@ -544,13 +551,14 @@ static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entr
 	struct dofi_rdm *rdm = ia->rdm;
 
 	for (ssize_t i = 0; i < n; i++) {
-		struct dofi_wr *wr = entries[i].op_context;
+		struct dofi_wr *wr;
 
-		if (entries[i].flags & FI_REMOTE_WRITE || !wr)
+		if (entries[i].flags & FI_REMOTE_WRITE || !entries[i].op_context)
 			continue;
+		wr = dofi_context_wr(ia, entries[i].op_context);
 		if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
 			continue;
-		rdm->second[wr - rdm->grants] ^= true;
+		rdm->second[index_of(rdm, wr)] ^= true;
 		post_or_leave(ia, wr);
 	}
 	if (DOFI_UNLIKELY(rdm->unposted))
@@ -561,14 +569,15 @@ DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *e
 {
 	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
-	struct dofi_wr *wr = entry->op_context;
+	struct dofi_wr *wr;
 
 	if (entry->flags & FI_REMOTE_WRITE) {
 		dofi_note_arrived(ia, entry->data);
 		return;
 	}
-	if (!wr)
+	if (!entry->op_context)
 		return;
+	wr = dofi_context_wr(ia, entry->op_context);
 	if (takes_place(wr))
 		dofi_places_give(&ia->rdm->places, 1);
 	if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
@@ -608,12 +617,13 @@ static bool ends_stream(const struct dofi_rdm *rdm, int err)
 
 static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
-	struct dofi_wr *wr = err->op_context;
 	struct dofi_conn *conn;
+	struct dofi_wr *wr;
 	uint32_t number;
 
-	if (!wr || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) /* it is of a peer's operation */
+	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) /* it is of a peer's operation */
 		return;
+	wr = dofi_context_wr(ia, err->op_context);
 	err->err = dofi_error_cause(ia->info, err);
 	number = number_of(ia, err->tag, err->flags, err->data);
 	conn = conn_of(ia, wr, number);
@@ -638,7 +648,7 @@ DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, u
 		.iov_count = wr->op == DOFI_OP_WRITE_IMM ? 0 : wr->niov,
 		.addr = ep->dest,
 		.tag = ep->send_tag,
-		.context = wr,
+		.context = dofi_context_of(ep->obj.ia, wr),
 		.data = data,
 	};
 
@@ -661,9 +671,11 @@ DOFI_ASIDE static ssize_t send_news(struct dofi_ep *ep, struct dofi_wr *wr, uint
 
 DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	void *context = dofi_context_of(ep->obj.ia, wr);
+
 	if (wr->niov == 0)
-		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, wr);
-	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, ep->send_tag, wr);
+		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, context);
+	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, ep->send_tag, context);
 }
 
 /* Not plain, or more to say than its bytes. */
@@ -691,7 +703,8 @@ DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 		return send_special(ep, wr);
 	if (dofi_may_inject_plain(ep, wr))
 		return dofi_injected(wr, fi_tinject(ep->fep, iov->iov_base, iov->iov_len, ep->dest, ep->send_tag));
-	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, ep->send_tag, wr);
+	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, ep->send_tag,
+			dofi_context_of(ep->obj.ia, wr));
 }
 
 static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -743,15 +756,16 @@ static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_
 static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
 {
 	struct dofi_rdm *rdm = ia->rdm;
+	void *context = dofi_context_of(ia, wr);
 	struct fid_ep *fep = ia->shared_ep;
 
 	if (wr->niov == 1)
-		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, wr);
+		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, context);
 	/* tcp of libfabric 2.x ends the connection below when bytes come for a receive that has room for none. */
 	if (wr->niov == 0)
 		return fi_trecv(fep, &rdm->notes[2 * GRANTS], 1, rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
-				FI_ADDR_UNSPEC, tag, ignore, wr);
-	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, wr);
+				FI_ADDR_UNSPEC, tag, ignore, context);
+	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, context);
 }
 
 static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)

@@ -20,10 +20,10 @@
 	100 /* in which nothing may come; too short a time hides a fault, never makes one */
 
 static const char *const cores[] = {"shm", "tcp;ofi_rxm"};
-static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys"};
+static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys", "opx"};
 
 #define NCORES	  2
-#define NPROFILES 3
+#define NPROFILES 4
 #define NPAIRS	  (NCORES * NPROFILES)
 
 /* Where in the memory most writes go. */
@@ -207,9 +207,11 @@ START_TEST(info_needs_mr_mode)
 {
 	use_core(_i);
 	for (int i = 0; i < NPROFILES; i++) {
-		REFUSES(profiles[i], domain_attr->mr_mode = 0);
+		if (strcmp(profiles[i], "opx"))
+			REFUSES(profiles[i], domain_attr->mr_mode = 0);
 		ACCEPTS(profiles[i], domain_attr->mr_mode |= FI_MR_LOCAL);
 	}
+	ACCEPTS("opx", domain_attr->mr_mode = 0);
 	REFUSES("efa", domain_attr->mr_mode &= ~FI_MR_VIRT_ADDR);
 	REFUSES("efa", domain_attr->mr_mode &= ~FI_MR_ALLOCATED);
 	REFUSES("efa", domain_attr->mr_mode &= ~FI_MR_PROV_KEY);
@@ -219,6 +221,35 @@ START_TEST(info_needs_mr_mode)
 	ACCEPTS("cxi", domain_attr->mr_mode &= ~FI_MR_VIRT_ADDR);
 	REFUSES("cxi-client-keys", domain_attr->mr_mode &= ~FI_MR_ENDPOINT);
 	ACCEPTS("cxi-client-keys", domain_attr->mr_mode &= ~FI_MR_PROV_KEY);
+}
+END_TEST
+
+START_TEST(info_needs_mode)
+{
+	use_core(_i);
+	for (int i = 0; i < 3; i++)
+		ACCEPTS(profiles[i], mode = 0);
+	REFUSES("opx", mode = 0);
+	REFUSES("opx", mode &= ~FI_CONTEXT2);
+	REFUSES("opx", mode &= ~FI_ASYNC_IOV);
+}
+END_TEST
+
+/* Who says nothing may not use threads. */
+START_TEST(info_threads_where_asked)
+{
+	static const enum fi_threading asked[] = {FI_THREAD_UNSPEC, FI_THREAD_SAFE, FI_THREAD_COMPLETION};
+	struct fi_info *hints, *info;
+
+	use_core(_i);
+	for (int i = 0; i < 3; i++) {
+		hints = t_hints("sham", "opx");
+		hints->domain_attr->threading = asked[i];
+		info = get(hints);
+		ck_assert_int_eq(info->domain_attr->threading, asked[i] ? asked[i] : FI_THREAD_DOMAIN);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
 }
 END_TEST
 
@@ -344,6 +375,8 @@ static TCase *case_info(void)
 
 	tcase_add_loop_test(tc, info_lists_profiles, 0, NCORES);
 	tcase_add_loop_test(tc, info_needs_mr_mode, 0, NCORES);
+	tcase_add_loop_test(tc, info_needs_mode, 0, NCORES);
+	tcase_add_loop_test(tc, info_threads_where_asked, 0, NCORES);
 	tcase_add_loop_test(tc, info_refuses_everywhere, 0, NCORES);
 	tcase_add_loop_test(tc, info_differs, 0, NCORES);
 	tcase_add_loop_test(tc, info_gives_what_is_asked, 0, NCORES);
@@ -511,7 +544,7 @@ static TCase *case_use(void)
 
 static ssize_t try_send(struct t_side *side, size_t len, size_t count, uint64_t tag, uint64_t flags)
 {
-	struct iovec iov[5];
+	static struct iovec iov[5]; /* with FI_ASYNC_IOV until the message is sent */
 	void *desc[5];
 	struct fi_msg_tagged msg = {
 		.msg_iov = iov,
@@ -739,6 +772,10 @@ START_TEST(mr_provider_key)
 		ck_assert_uint_ne(key, 1); /* which is what was asked for */
 	else
 		ck_assert_uint_eq(key, 1);
+	if (strcmp(profiles[_i % NPROFILES], "opx") == 0) { /* every key of 64 bits may be a client's */
+		end();
+		return;
+	}
 	ck_assert_int_eq(key >> 32 != 0, b.info->domain_attr->mr_key_size == 8);
 	/* Keys that lost their upper half, or got one. */
 	cut = key >> 32 ? key & UINT32_MAX : key | UINT64_C(1) << 32;
@@ -791,7 +828,7 @@ START_TEST(mr_addressing)
 {
 	begin(_i);
 	/* The side's base is 0 where addresses are offsets; correct use is tested elsewhere. */
-	ck_assert_int_eq(b.base != 0, !(b.info->domain_attr->mr_mode & FI_MR_ENDPOINT));
+	ck_assert_int_eq(b.base != 0, !!(b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR));
 	end();
 }
 END_TEST
@@ -1012,6 +1049,52 @@ static void post_before_reading(int core)
 	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION, &ctx[0]);
 }
 
+static void write_to_a_context(int core)
+{
+	begin_with(core, "opx");
+	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
+	ctx[0].internal[7] = &a;
+	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[1]);
+	expect(&a, &b, &ctx[0]);
+}
+
+static void change_segments(int core)
+{
+	static struct iovec iov[2];
+
+	begin_with(core, "opx");
+	iov[0] = (struct iovec){a.mem, 8};
+	iov[1] = (struct iovec){a.mem + 64, 8};
+	t_need(fi_trecvv(a.ep, iov, NULL, 2, a.peer, 1, 0, &ctx[0]), "fi_trecvv");
+	iov[1].iov_len = 4;
+	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[1]);
+	expect(&a, &b, &ctx[0]);
+}
+
+START_TEST(context_is_left_alone)
+{
+	dies(write_to_a_context, _i, "was written to before its completion was read");
+	dies(change_segments, _i, "were changed before it ended");
+}
+END_TEST
+
+/* Before the post, while it is the provider's, and after: three contents. */
+START_TEST(context_is_overwritten)
+{
+	struct fi_context2 before = {{NULL}}, meanwhile;
+
+	begin_with(_i, "opx");
+	ctx[0] = before;
+	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
+	meanwhile = ctx[0];
+	ck_assert_int_ne(memcmp(&meanwhile, &before, sizeof(before)), 0);
+	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[1]);
+	expect(&a, &b, &ctx[0]);
+	ck_assert_int_ne(memcmp(&ctx[0], &meanwhile, sizeof(meanwhile)), 0);
+	end();
+}
+END_TEST
+
 START_TEST(context_is_used_once)
 {
 	dies(post_twice, _i, "is given again");
@@ -1076,6 +1159,8 @@ static TCase *case_wrong(void)
 	tcase_add_loop_test(tc, local_is_enforced, 0, NCORES);
 	tcase_add_loop_test(tc, context_is_used_once, 0, NCORES);
 	tcase_add_test(tc, receives_have_an_end);
+	tcase_add_loop_test(tc, context_is_left_alone, 0, NCORES);
+	tcase_add_loop_test(tc, context_is_overwritten, 0, NCORES);
 	tcase_add_loop_test(tc, address_is_known, 0, NCORES);
 	tcase_add_loop_test(tc, address_is_left, 0, NCORES);
 	return tc;

@@ -87,8 +87,8 @@ void sham_cq_tell(struct sham_op *op, const struct fi_cq_err_entry *entry, fi_ad
 	told.op_context = op->context;
 	if (entry->err || is_wanted(op))
 		push_done(cq, &told, src, last ? op->context : NULL);
-	else if (op->context)
-		sham_set_del(&cq->domain->contexts, (uintptr_t)op->context);
+	else
+		sham_context_leave(cq->domain, op->context);
 }
 
 /* A remote write with data has no operation here. */
@@ -182,8 +182,7 @@ static struct sham_done *pick(struct sham_cq *cq)
 
 static void forget(struct sham_cq *cq, struct sham_done *done)
 {
-	if (done->context)
-		sham_set_del(&cq->domain->contexts, (uintptr_t)done->context);
+	sham_context_leave(cq->domain, done->context);
 	free(done);
 }
 

@@ -127,7 +127,7 @@ static bool fits(const struct sham_profile *p, const struct fi_info *hints)
 		return false;
 	if (!hints)
 		return true;
-	return !(hints->caps & ~p->caps) &&
+	return !(hints->caps & ~p->caps) && !(p->mode & ~hints->mode) &&
 	       (!hints->addr_format || hints->addr_format == p->addr_format) &&
 	       fabric_fits(hints->fabric_attr) && domain_fits(p, hints->domain_attr) &&
 	       ep_fits(p, hints->ep_attr) && tx_fits(p, hints->tx_attr) &&
@@ -172,10 +172,17 @@ static void fill_ep(struct fi_ep_attr *attr, const struct sham_profile *p,
 	attr->rx_ctx_cnt = 1;
 }
 
+static enum fi_threading threading_for(const struct sham_profile *p, const struct fi_domain_attr *hint)
+{
+	if (!p->threading)
+		return FI_THREAD_SAFE;
+	return hint && hint->threading ? hint->threading : p->threading;
+}
+
 static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *p,
 			const struct fi_domain_attr *hint)
 {
-	attr->threading = FI_THREAD_SAFE;
+	attr->threading = threading_for(p, hint);
 	attr->control_progress = FI_PROGRESS_MANUAL;
 	attr->data_progress = FI_PROGRESS_MANUAL;
 	attr->resource_mgmt = FI_RM_ENABLED;
@@ -276,6 +283,7 @@ static int make_info(const struct sham_profile *p, const struct fi_info *hints,
 	info = info_alloc();
 	if (info) {
 		info->caps = caps_for(p, hints);
+		info->mode = info->tx_attr->mode = info->rx_attr->mode = p->mode;
 		fill_ep(info->ep_attr, p, core->ep_attr);
 		fill_domain(info->domain_attr, p, hints ? hints->domain_attr : NULL);
 		fill_tx_rx(info, p, core, hints);

@@ -27,11 +27,16 @@ static bool has_own_keys(const struct sham_domain *domain)
 	return domain->mr_mode & FI_MR_PROV_KEY;
 }
 
+static bool is_client_key(const struct sham_profile *profile, uint64_t key)
+{
+	return profile->key_size >= sizeof(key) || !(key >> (8 * profile->key_size));
+}
+
 bool sham_mr_uncover(const struct sham_profile *profile, uint64_t key, uint64_t *core_p)
 {
 	*core_p = key ^ profile->key_mask;
 	if (!profile->key_mask)
-		return !(key >> (8 * profile->key_size));
+		return is_client_key(profile, key);
 	return !(*core_p >> __builtin_ctzll(profile->key_mask));
 }
 
@@ -272,7 +277,7 @@ static int mr_admit(struct sham_mr *mr)
 	if (profile->mr_max && has_key(mr) && domain->nremote >= profile->mr_max)
 		return -FI_ENOSPC;
 	if (!has_own_keys(domain) && has_key(mr)) {
-		if (mr->client_key >> (8 * profile->key_size))
+		if (!is_client_key(profile, mr->client_key))
 			return -FI_EKEYREJECTED;
 		if (sham_set_has(&domain->keys, mr->client_key))
 			return -FI_ENOKEY;

@@ -85,6 +85,33 @@ static ssize_t check(const struct sham_op *op)
 		       : 0;
 }
 
+/* --- segments that are read later --- */
+
+static uint64_t sum_of(const struct iovec *iov, size_t niov)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < niov; i++)
+		sum = (sum ^ (uintptr_t)iov[i].iov_base ^ iov[i].iov_len << 48) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum;
+}
+
+/* FI_ASYNC_IOV: of several segments, until the operation ends, unless it takes a copy at once. */
+static void remember_segments(struct sham_op *op)
+{
+	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || op->niov < 2 || (op->flags & FI_INJECT))
+		op->segments = NULL;
+	if (op->segments)
+		op->segments_sum = sum_of(op->segments, op->niov);
+}
+
+static void check_segments_stayed(const struct sham_op *op)
+{
+	if (op->segments && sum_of(op->segments, op->niov) != op->segments_sum)
+		sham_die(op->ep->domain->profile,
+			 "the segments of an operation, context %p, were changed before it ended", op->context);
+}
+
 /* What no card tells its application, because it can't see it. */
 static void check_use(const struct sham_op *op)
 {
@@ -95,7 +122,7 @@ static void check_use(const struct sham_op *op)
 		sham_die(domain->profile,
 			 "post to address %#lx, which is not in the address vector",
 			 (unsigned long)op->addr);
-	if (op->context && sham_set_has(&domain->contexts, (uintptr_t)op->context))
+	if (op->context && sham_context_is_used(domain, op->context))
 		sham_die(domain->profile,
 			 "operation context %p is given again before its completion was read",
 			 op->context);
@@ -180,6 +207,7 @@ static struct sham_op *op_dup(const struct sham_op *wanted)
 	*op = *wanted;
 	op->copy = NULL;
 	op->refused = is_refused(op);
+	remember_segments(op);
 	if (((op->flags & FI_INJECT) || is_early(op)) && !copy_payload(op)) {
 		free(op);
 		return NULL;
@@ -205,8 +233,7 @@ static size_t *posted_of(const struct sham_op *op)
 static void enter(struct sham_op *op)
 {
 	++*posted_of(op);
-	if (op->context)
-		sham_set_add(&op->ep->domain->contexts, (uintptr_t)op->context);
+	sham_context_enter(op->ep->domain, op->context);
 }
 
 static ssize_t accept_recv(struct sham_op *op)
@@ -391,6 +418,8 @@ void sham_op_end(struct sham_op *op, struct fi_cq_err_entry *entry, fi_addr_t sr
 	}
 	if (op->ep) {
 		truncate_message(op, entry);
+		if (!op->reported)
+			check_segments_stayed(op);
 		if (is_told(op, entry))
 			sham_cq_tell(op, entry, src);
 		if (goes_on(op, entry))
@@ -409,7 +438,7 @@ void sham_op_orphan(struct sham_op *op)
 
 	/* Pieces have the context of the whole, which goes once. */
 	if (op->context && !op->reported)
-		sham_set_del(&domain->contexts, (uintptr_t)op->context);
+		sham_context_forget(domain, op->context);
 	op->ep = NULL;
 	if (op->whole)
 		op->whole->ep = NULL;

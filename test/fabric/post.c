@@ -25,6 +25,7 @@ static ssize_t op_segments(struct sham_op *op, const struct iovec *iov, void **d
 	if (count > SHAM_IOV)
 		return -FI_EINVAL;
 	op->niov = count;
+	op->segments = iov;
 	if (count)
 		memcpy(op->iov, iov, count * sizeof(*iov));
 	if (desc)

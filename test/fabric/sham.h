@@ -34,7 +34,8 @@ struct sham_profile {
 	const char *name; /* of the domain */
 	uint64_t caps;
 	uint64_t caps_on_request; /* of these, what only those get who ask for it */
-	int mr_mode;	      /* what the application has to accept */
+	uint64_t mode;	      /* what the application has to accept... */
+	int mr_mode;	      /* ...and of registrations */
 	int mr_mode_optional; /* kept when the application asks for it */
 	uint32_t addr_format;
 	uint32_t protocol;
@@ -58,6 +59,7 @@ struct sham_profile {
 	unsigned int wait_objs;	      /* bits 1 << FI_WAIT_x */
 	enum fi_wait_obj wait_unspec; /* what FI_WAIT_UNSPEC stands for */
 	int sread_error;	      /* of fi_cq_sread on a queue without a wait object */
+	enum fi_threading threading; /* unless the application asks for another; 0: FI_THREAD_SAFE */
 	bool write_data;	      /* a write can carry FI_REMOTE_CQ_DATA */
 	int cancel_unknown;	      /* fi_cancel of what is no posted receive */
 	bool early; /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
@@ -188,6 +190,15 @@ void sham_mr_check_segments(const struct sham_op *op);
 /* The core's key; whether the key can be one of the profile's. */
 bool sham_mr_uncover(const struct sham_profile *profile, uint64_t key, uint64_t *core_p);
 
+/* --- context.c: of operations; lock held --- */
+
+bool sham_context_is_used(const struct sham_domain *domain, const void *context);
+void sham_context_enter(struct sham_domain *domain, void *context);
+/* The application has its memory back. Ends the program if it has used that before. */
+void sham_context_leave(struct sham_domain *domain, void *context);
+/* The same without a look: its memory may be gone. */
+void sham_context_forget(struct sham_domain *domain, void *context);
+
 /* --- cq.c --- */
 
 struct sham_done;
@@ -260,6 +271,8 @@ struct sham_op {
 	bool refused; /* the target will not have it */
 	uint64_t flags;
 	fi_addr_t addr;
+	const struct iovec *segments; /* the application's own, of several; with FI_ASYNC_IOV it has to leave them alone */
+	uint64_t segments_sum;	      /* as they were at the post */
 	struct iovec iov[SHAM_IOV];
 	void *desc[SHAM_IOV];
 	size_t niov;

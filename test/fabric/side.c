@@ -22,7 +22,7 @@ struct fi_info *t_hints(const char *provider, const char *domain)
 
 	t_need(hints ? 0 : -FI_ENOMEM, "fi_allocinfo");
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_SOURCE;
-	hints->mode = FI_CONTEXT;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_ASYNC_IOV;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode =
 		FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;

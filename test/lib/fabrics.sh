@@ -3,7 +3,7 @@
 # The fabrics of one host by short names, for scripts that run by test/run-env.
 
 # shellcheck disable=SC2034
-t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys'
+t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx sockets sockets-rdm rxd psm3'
 
 # What test/fabric works on unless FI_SHAM_CORE says: libfabric's own connectionless TCP, called net in 1.17 alone. (shm of 1.17
 # does not find all messages, and its faults would be those of the card.)
@@ -24,6 +24,14 @@ t_fabric() {
 	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
 	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo" ;;
 	net) t_params="provider=net transport=rdm domain=lo" ;;
+	sockets) t_params='provider=sockets transport=msg domain=lo' ;;
+	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
+	rxd) t_params='provider=udp;ofi_rxd domain=lo' ;;
+	psm3)
+		# Without its hardware it takes the sockets of a netdev that is up and not the loopback.
+		t_params='provider=psm3'
+		export PSM3_HAL="${PSM3_HAL-sockets}"
+		;;
 	sham-*)
 		t_params="provider=sham domain=${1#sham-}"
 		FI_SHAM_CORE=${FI_SHAM_CORE-$(t_core)}

@@ -246,7 +246,7 @@ END_TEST
 
 static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 static struct dofi_ctx_wire scratch;
-static struct dofi_wr aux;
+static struct dofi_own_wr aux;
 
 static void setup_atomics(void)
 {

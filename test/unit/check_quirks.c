@@ -39,10 +39,20 @@ END_TEST
 
 START_TEST(tcp_is_another_provider_since_1_18)
 {
-	ck_assert_uint_eq(quirks_of("net", FI_VERSION(1, 17)), DOFI_QUIRK_IDLE_EQ);
+	const uint32_t since = DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_SHORT_LIST;
+
+	ck_assert_uint_eq(quirks_of("net", FI_VERSION(1, 17)), DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_MUTE_QUEUE);
 	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 17)), 0);
-	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 18)), DOFI_QUIRK_IDLE_EQ);
-	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(2, 6)), DOFI_QUIRK_IDLE_EQ);
+	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 18)), since);
+	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(2, 6)), since);
+}
+END_TEST
+
+START_TEST(queues_that_wake_nobody)
+{
+	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)), DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)), DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
 }
 END_TEST
 
@@ -78,6 +88,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, efa_by_release, 0, sizeof(efa) / sizeof(efa[0]));
 	tcase_add_test(tc, tcp_is_another_provider_since_1_18);
+	tcase_add_test(tc, queues_that_wake_nobody);
 	tcase_add_test(tc, others_have_none);
 	tcase_add_test(tc, the_log_tells_those_that_apply);
 	suite_add_tcase(suite, tc);

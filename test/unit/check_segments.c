@@ -77,8 +77,8 @@ static const struct dofi_trans_ops fabric = {.send = take_send, .write = take_wr
 static void open_ep(uint16_t fabric_iov)
 {
 	ia.limits.fabric_iov = fabric_iov;
-	ck_assert_int_eq(dofi_ring_init(&ep.req, REQUESTS, NIOV + 1, fabric_iov), 0);
-	ck_assert_int_eq(dofi_parts_init(&ep.parts, &ep.req, true), 0);
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, REQUESTS, NIOV + 1), 0);
+	ck_assert_int_eq(dofi_parts_init(&ia, &ep.parts, &ep.req), 0);
 }
 
 /* overtake: the fabric keeps no order. */

@@ -433,6 +433,8 @@ START_TEST(test_no_candidate_at_all)
 	MACHINE(NULL);
 	ck_has(none_for("ofi", ""), "finds nothing to work on; it lists none");
 	ck_has(none_for("ofi-efa", ""), "it needs an adapter");
+	ck_has(none_for("ofi-usnic", ""), "it needs a Cisco VIC; its RDMA (FI_RMA) was never made, so it can't carry DAT");
+	ck_has(none_for("ofi", "provider=efa-direct"), "no tagged messages (FI_TAGGED), so it can't carry DAT");
 }
 END_TEST
 
@@ -631,7 +633,7 @@ static void spoil_mode(struct fi_info *info)
 
 static void spoil_rx_mode(struct fi_info *info)
 {
-	info->rx_attr->mode = FI_ASYNC_IOV;
+	info->rx_attr->mode = FI_MSG_PREFIX;
 }
 
 static void spoil_mr_mode(struct fi_info *info)
@@ -673,7 +675,7 @@ static const struct {
 	{spoil_no_threads, "not safe for threads", false},
 	{spoil_control, "FI_PROGRESS_CONTROL_UNIFIED", false},
 	{spoil_mode, "insists on FI_MSG_PREFIX", false},
-	{spoil_rx_mode, "insists on FI_ASYNC_IOV", false},
+	{spoil_rx_mode, "insists on FI_MSG_PREFIX", false},
 	{spoil_mr_mode, "insists on FI_MR_RAW", false},
 	{spoil_hmem, "insists on FI_MR_HMEM", false},
 	{spoil_queues, "FI_RM_DISABLED", true},
@@ -692,6 +694,38 @@ START_TEST(test_nothing_is_taken_for_granted)
 		ck_choice("ofi", "", "eth0", "192.0.2.2");
 	else
 		ck_has(none_for("ofi", ""), spoilers[_i].reason);
+}
+END_TEST
+
+static void spoil_contexts(struct fi_info *info)
+{
+	info->mode = FI_CONTEXT;
+	info->tx_attr->mode = FI_CONTEXT2;
+	info->rx_attr->mode = FI_ASYNC_IOV;
+}
+
+/* The rdm transport has memory for them. */
+START_TEST(test_operation_contexts)
+{
+	spoil = spoil_contexts;
+	MACHINE(&rxm_eth0);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	MACHINE(&tcp_eth0);
+	ck_has(none_for("ofi", ""), "the msg transport needs: it insists on ");
+}
+END_TEST
+
+static void spoil_as_opx(struct fi_info *info)
+{
+	spoil_order(info);
+	info->ep_attr->protocol = FI_PROTO_OPX;
+}
+
+START_TEST(test_order_that_is_not_stated)
+{
+	spoil = spoil_as_opx;
+	MACHINE(&rxm_eth0);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
 }
 END_TEST
 
@@ -829,6 +863,8 @@ int main(void)
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_version_of_the_interface);
 	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0, sizeof(spoilers) / sizeof(spoilers[0]));
+	tcase_add_test(tc, test_operation_contexts);
+	tcase_add_test(tc, test_order_that_is_not_stated);
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which libfabric is told not to send in parts, and by whom. */
+/* Which variables of libfabric are set for which provider, and by whom. */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/rxm.h"
+#include "../../prov/ofi/fabric_env.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const char *after(void)
 {
 	const char *value;
 
-	ck_assert_int_eq(dofi_rxm_choose(&ia), 0);
+	ck_assert_int_eq(dofi_fabric_env_choose(&ia), 0);
 	value = getenv(VARIABLE);
 	return value ? value : "";
 }
@@ -69,10 +69,22 @@ START_TEST(by_its_version)
 }
 END_TEST
 
-START_TEST(no_rxm)
+START_TEST(another_provider)
 {
 	ep_attr.protocol = FI_PROTO_XNET;
 	ck_assert_str_eq(after(), "");
+}
+END_TEST
+
+START_TEST(psm3_gets_no_thread)
+{
+	ep_attr.protocol = FI_PROTO_PSMX3;
+	unsetenv("PSM3_RCVTHREAD");
+	ck_assert_str_eq(after(), "");
+	ck_assert_str_eq(getenv("PSM3_RCVTHREAD"), "0");
+	setenv("PSM3_RCVTHREAD", "1", 1);
+	ck_assert_int_eq(dofi_fabric_env_choose(&ia), 0);
+	ck_assert_str_eq(getenv("PSM3_RCVTHREAD"), "1");
 }
 END_TEST
 
@@ -86,18 +98,19 @@ END_TEST
 START_TEST(the_environment_is_full)
 {
 	full = true;
-	ck_assert_int_eq(dofi_rxm_choose(&ia), -ENOMEM);
+	ck_assert_int_eq(dofi_fabric_env_choose(&ia), -ENOMEM);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rxm");
-	TCase *tc = tcase_create("parts");
+	Suite *suite = suite_create("fabric_env");
+	TCase *tc = tcase_create("variables");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, by_its_version, 0, sizeof(versions) / sizeof(versions[0]));
-	tcase_add_test(tc, no_rxm);
+	tcase_add_test(tc, another_provider);
+	tcase_add_test(tc, psm3_gets_no_thread);
 	tcase_add_test(tc, who_has_set_it_knows);
 	tcase_add_test(tc, the_environment_is_full);
 	suite_add_tcase(suite, tc);
