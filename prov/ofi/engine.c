@@ -271,6 +271,12 @@ static void note_activity(struct dofi_engine *e)
 	atomic_store_explicit(&e->activity, activity + 1, memory_order_relaxed);
 }
 
+/* A connection is being made, and events of endpoints make no descriptor readable. */
+static bool connects_unseen(struct dofi_ia *ia)
+{
+	return ia->eqs.silent && atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
+}
+
 bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 {
 	struct dofi_engine *e = &ia->engine;
@@ -279,7 +285,7 @@ bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 	if (dofi_trylock(&e->lock)) {
 		note_activity(e);
 		e->taker = taker;
-		if (DOFI_UNLIKELY(++e->empty_polls > POLLS_PER_FULL_ROUND)) {
+		if (DOFI_UNLIKELY(++e->empty_polls > POLLS_PER_FULL_ROUND || connects_unseen(ia))) {
 			dofi_engine_round(ia, true);
 			e->empty_polls = 0;
 		} else if (round_of(ia, false)) {
@@ -410,12 +416,6 @@ static void ask_for_short_slice(void)
 	} attr = {.size = sizeof(attr), .policy = SCHED_OTHER, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
 
 	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
-/* A connection is being made, and events of endpoints make no descriptor readable. */
-static bool connects_unseen(struct dofi_ia *ia)
-{
-	return ia->eqs.silent && atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
 }
 
 static void *progress_main(void *arg)

@@ -249,10 +249,10 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 		return doze_until(ia, deadline);
 	/*
 	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
-	 * room in its socket, or has left a message in its own buffers. And some queues wake nobody after another thread
-	 * has read them.
+	 * room in its socket, or has left a message in its own buffers. Some queues wake nobody after another thread has
+	 * read them, and its read may have brought an event of an endpoint that no descriptor shows.
 	 */
-	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes)
+	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes || ia->eqs.silent)
 		return nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
 	return deadline;
 }

@@ -218,13 +218,14 @@ START_TEST(looked_at_by_the_clock)
 }
 END_TEST
 
-/* A descriptor that tells of all is slept on until it does; one that readers mute, not for long. */
-START_TEST(looked_at_where_readers_mute_it)
+/* A descriptor that tells of all is slept on until it does; one that readers mute, or that misses events, not for long. */
+START_TEST(looked_at_where_it_is_not_told)
 {
 	ia.moves_alone = false;
 	ia.cq_wait = FI_WAIT_FD;
 	ck_assert_uint_eq(earliest(&ia, DOFI_FOREVER, true), DOFI_FOREVER);
-	ia.cq_mutes = true;
+	ia.cq_mutes = _i == 0;
+	ia.eqs.silent = _i == 1;
 	for (int i = 0; i < 10; i++)
 		ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, true), dofi_now() + LONGEST_LIST_NAP_NS);
 }
@@ -310,7 +311,7 @@ int main(void)
 	tcase_add_loop_test(tc, watched_for_a_reason, 0, 4);
 	tcase_add_test(tc, left_alone_again_without_the_reason);
 	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
-	tcase_add_test(tc, looked_at_where_readers_mute_it);
+	tcase_add_loop_test(tc, looked_at_where_it_is_not_told, 0, 2);
 	tcase_add_test(tc, called_back_when_a_reason_comes);
 	tcase_add_loop_test(tc, nobody_is_called_who_watches, 0, 2);
 	tcase_add_test(tc, who_is_called_often_stays_for_longer);
