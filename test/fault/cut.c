@@ -44,7 +44,7 @@ static bool use_address(const char *address)
 	char *domain;
 
 	snprintf(fabric, sizeof(fabric), "%s", params ? params : "provider=tcp");
-	if (strstr(fabric, "shm") || fault_fabric_is_sham())
+	if (strstr(fabric, "shm") || strstr(fabric, "provider=efa") || fault_fabric_is_sham())
 		return false;
 	domain = strstr(fabric, " domain=lo");
 	if (domain)
