@@ -34,6 +34,7 @@ unit_tests = \
 	%D%/unit/check_post \
 	%D%/unit/check_quirks \
 	%D%/unit/check_rdm_events \
+	%D%/unit/check_rma \
 	%D%/unit/check_reap \
 	%D%/unit/check_registry1 %D%/unit/check_registry2 \
 	%D%/unit/check_fabric_env \
@@ -336,6 +337,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_engine_SOURCES = %D%/unit/check_engine.c $(t_headers)
 %C%_unit_check_engine_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_engine_LDADD = $(p2_libs)
+%C%_unit_check_rma_SOURCES = %D%/unit/check_rma.c $(t_headers)
+%C%_unit_check_rma_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_rma_LDADD = $(p2_libs)
 %C%_unit_check_eqs_SOURCES = %D%/unit/check_eqs.c $(t_headers)
 %C%_unit_check_eqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_eqs_LDADD = $(p2_libs)

@@ -466,9 +466,12 @@ static int choose_last_byte(struct dofi_ia *ia)
 		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric", ia->name, who);
 		return -FI_EINVAL;
 	}
+	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info);
 	ia->splits_writes = *who ? !strcmp(who, "library") : !dofi_stores_in_order(ia->info);
 	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
-		   ia->splits_writes ? "an operation of their own" : "left to the fabric");
+		   ia->splits_writes ? "an operation of their own"
+		   : ia->names_flags ? "a target of their own"
+				     : "left to the fabric");
 	return 0;
 }
 

@@ -231,7 +231,7 @@ int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const str
  * polls there, of 1, 2, 4 or 8 bytes, is whole then. Where the fabric counts from the start of a region, and DAT does as well, the
  * region is taken to begin on a boundary.
  */
-static uint64_t flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
+uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool is_virtual = ep->obj.ia->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	uint64_t end = (is_virtual ? wr->faddr : wr->raddr) + wr->length, size = LARGEST_FLAG;
@@ -245,7 +245,7 @@ static uint64_t flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return ep->obj.ia->splits_writes && (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
-	       (wr->length > flag_size(ep, wr) || wr->niov > 1);
+	       (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -270,7 +270,7 @@ static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t len
 static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint16_t at = (uint16_t)(wr->niov - 1);
-	uint64_t size = flag_size(ep, wr), length = wr->iov[at].iov_len;
+	uint64_t size = dofi_write_flag_size(ep, wr), length = wr->iov[at].iov_len;
 
 	while (size > length)
 		size /= 2;

@@ -42,6 +42,9 @@ void dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
 /* Room for the parts of an EP's requests, where there can be some; after ep->req. 0 or -ENOMEM. */
 int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req);
 
+/* Bytes of the word at the end of a write that is stored last. The target is resolved, and the write not empty. */
+uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr);
+
 /* The request, whose target is resolved, is more than one operation. ep->lock held, as for all that follows. */
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr);
 

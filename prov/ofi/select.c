@@ -785,6 +785,23 @@ bool dofi_stores_in_order(const struct fi_info *info)
 	}
 }
 
+/*
+ * What a stream brings is copied to the targets of a write one after the other. Within one it may come from a buffer by memcpy,
+ * which stores the last bytes first.
+ */
+bool dofi_stores_targets_in_order(const struct fi_info *info)
+{
+	switch (info->ep_attr->protocol) {
+	case FI_PROTO_SOCK_TCP:
+	case FI_PROTO_XNET:
+	case FI_PROTO_RXM:
+	case FI_PROTO_RXM_TCP:
+		return info->tx_attr->rma_iov_limit >= 2;
+	default:
+		return false;
+	}
+}
+
 bool dofi_has_data(const struct fi_info *info)
 {
 	return info->domain_attr->cq_data_size && info->ep_attr->protocol != FI_PROTO_IWARP;

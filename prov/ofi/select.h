@@ -57,5 +57,7 @@ bool dofi_reads_overtake(const struct fi_info *info);
 bool dofi_writes_overtake(const struct fi_info *info);
 /* Whether the last byte of an RDMA write is seen after all others. */
 bool dofi_stores_in_order(const struct fi_info *info);
+/* A write may name several targets, and one is stored behind the other. */
+bool dofi_stores_targets_in_order(const struct fi_info *info);
 
 #endif
