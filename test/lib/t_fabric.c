@@ -237,12 +237,18 @@ static ssize_t our_inject_write(struct fid_ep *ep, const void *buf, size_t len, 
 	PASS(T_FI_WRITE, real_ops_rma(ep->rma)->inject(ep, buf, len, to, addr, key));
 }
 
+static ssize_t our_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	PASS(T_FI_WRITE, real_ops_rma(ep->rma)->writemsg(ep, msg, flags));
+}
+
 static void change_rma(struct fi_ops_rma *ours)
 {
 	ours->read = our_read;
 	ours->readv = our_readv;
 	ours->write = our_write;
 	ours->writev = our_writev;
+	ours->writemsg = our_writemsg;
 	ours->inject = our_inject_write;
 }
 
