@@ -49,19 +49,20 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey, context_of(ep, wr));
 }
 
-/* The last word is to be stored behind the rest, and is not the whole write. */
-static bool ends_with_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
+/* Bytes of the last word, if it is to be stored behind the rest and is not the whole write; or 0. */
+static uint64_t flag_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->obj.ia->names_flags && wr->length && dofi_write_flag_size(ep, wr) < wr->length;
+	uint64_t size = ep->obj.ia->names_flags && wr->length ? dofi_write_flag_size(ep, wr) : 0;
+
+	return size < wr->length ? size : 0;
 }
 
 DOFI_ASIDE static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
 {
-	bool two = ends_with_flag(ep, wr);
-	uint64_t before = wr->length - (two ? dofi_write_flag_size(ep, wr) : 0);
+	uint64_t flag = flag_of(ep, wr), before = wr->length - flag;
 	const struct fi_rma_iov targets[2] = {
 		{.addr = wr->faddr, .len = before, .key = wr->rkey},
-		{.addr = wr->faddr + before, .len = wr->length - before, .key = wr->rkey},
+		{.addr = wr->faddr + before, .len = flag, .key = wr->rkey},
 	};
 	const struct fi_msg_rma msg = {
 		.msg_iov = wr->iov,
@@ -69,7 +70,7 @@ DOFI_ASIDE static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, 
 		.iov_count = wr->niov,
 		.addr = ep->dest,
 		.rma_iov = targets,
-		.rma_iov_count = two ? 2 : 1,
+		.rma_iov_count = flag ? 2 : 1,
 		.context = context_of(ep, wr),
 		.data = data,
 	};
@@ -90,7 +91,7 @@ DOFI_ASIDE static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
 		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
 	if (dofi_fenced(ep, wr))
 		return write_message(ep, wr, FI_FENCE, 0);
-	if (ends_with_flag(ep, wr))
+	if (flag_of(ep, wr))
 		return write_message(ep, wr, 0, 0);
 	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
 		return inject_write(ep, wr);
@@ -102,7 +103,7 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_WRITE, DOFI_WR_ISSUED) || ep->obj.ia->order != DOFI_ORDERED))
 		return write_special(ep, wr);
-	if (ends_with_flag(ep, wr))
+	if (flag_of(ep, wr))
 		return write_message(ep, wr, 0, 0);
 	if (dofi_may_inject_plain(ep, wr))
 		return inject_write(ep, wr);

@@ -766,8 +766,8 @@ bool dofi_writes_overtake(const struct fi_info *info)
 }
 
 /*
- * No attribute tells, so this goes by the protocol, and what is not known does not. A stream is read into memory front to back.
- * Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
+ * No attribute tells whether the bytes of one write are stored in order, so the protocol decides; an unknown protocol is not
+ * trusted. A stream is, where its targets are stored in order (below). Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
  */
 bool dofi_stores_in_order(const struct fi_info *info)
 {
