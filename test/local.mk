@@ -67,6 +67,7 @@ fault_tests = \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
+	%D%/fault/reach1 %D%/fault/reach2 \
 	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
@@ -398,6 +399,8 @@ t_sources = \
 	%D%/lib/t.h \
 	%D%/lib/t_conn.c \
 	%D%/lib/t_dat.c \
+	%D%/lib/t_network.c \
+	%D%/lib/t_network.h \
 	%D%/lib/t_peer.c \
 	%D%/lib/t_peer.h \
 	%D%/lib/t_wait.c \
@@ -543,6 +546,15 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_quals2_SOURCES = %D%/fault/quals.c %D%/fault/fault.h
 %C%_fault_quals2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_quals2_LDADD = $(inside2_libs)
+
+%C%_fault_reach1_SOURCES = %D%/fault/reach.c %D%/fault/fault.h
+%C%_fault_reach1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_reach1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_reach1_LDADD = $(user1_libs)
+%C%_fault_reach2_SOURCES = %D%/fault/reach.c %D%/fault/fault.h
+%C%_fault_reach2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_reach2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_reach2_LDADD = $(user2_libs)
 
 %C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
 %C%_fault_scale1_CPPFLAGS = $(p1_cppflags)

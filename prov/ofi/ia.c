@@ -498,6 +498,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
+	ia->host_only = dofi_is_shared_memory(ia->info);
 	find_quirks(ia);
 	ia->order = dofi_order_of(ia->info);
 	ia->reads_overtake = dofi_reads_overtake(ia->info);

@@ -107,6 +107,7 @@ struct dofi_ia {
 	struct dofi_named named;
 	struct dofi_nic nic;
 	struct sockaddr_storage addr; /* port 0 */
+	bool host_only; /* the fabric joins processes of this host and has no IP addresses */
 
 	struct fi_info *info;
 	struct fid_fabric *fabric;

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -88,7 +90,24 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 
 /* --- listening --- */
 
-static int open_listener(const struct sockaddr_storage *addr, int *fd_p)
+/*
+ * What a host sends to any of its own addresses comes by the loopback device. The filter drops what comes by
+ * another one: other hosts cannot use the fabric, and nobody answers them. 0 or -errno.
+ */
+static int confine_to_host(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_HATYPE)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARPHRD_LOOPBACK, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog filter = {.len = sizeof(code) / sizeof(*code), .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ? -errno : 0;
+}
+
+static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage *addr, int *fd_p)
 {
 	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int ret, on = 1;
@@ -97,23 +116,41 @@ static int open_listener(const struct sockaddr_storage *addr, int *fd_p)
 		return -errno;
 	/* Old connections to the port don't matter; two listeners still exclude each other. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG)) {
+	ret = ia->host_only ? confine_to_host(fd) : 0;
+	if (!ret && (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG)))
 		ret = -errno;
+	if (ret)
 		close(fd);
-		return ret;
+	else
+		*fd_p = fd;
+	return ret;
+}
+
+/*
+ * A fabric without addresses of its own, such as shm, is reached by every address of the host, unless addr=
+ * names one. Where another IA has the port at one of them, the IA's own address is left.
+ */
+static int open_for_ia(struct dofi_sp *sp, uint16_t port)
+{
+	struct dofi_ia *ia = sp->obj.ia;
+	struct sockaddr_storage addr;
+
+	if (ia->host_only && !*ia->params.addr) {
+		const struct sockaddr_storage any = {.ss_family = ia->addr.ss_family};
+
+		dofi_addr_set(&addr, (const struct sockaddr *)&any, port);
+		if (!open_listener(ia, &addr, &sp->fd.fd))
+			return 0;
 	}
-	*fd_p = fd;
-	return 0;
+	if (!dofi_addr_set(&addr, (struct sockaddr *)&ia->addr, port))
+		return -EAFNOSUPPORT;
+	return open_listener(ia, &addr, &sp->fd.fd);
 }
 
 static int listen_at(struct dofi_sp *sp, uint16_t port)
 {
-	struct sockaddr_storage addr;
-	int ret;
+	int ret = open_for_ia(sp, port);
 
-	if (!dofi_addr_set(&addr, (struct sockaddr *)&sp->obj.ia->addr, port))
-		return -EAFNOSUPPORT;
-	ret = open_listener(&addr, &sp->fd.fd);
 	if (ret)
 		return ret;
 	ret = dofi_engine_watch(sp->obj.ia, &sp->fd, EPOLLIN);

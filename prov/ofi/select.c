@@ -751,6 +751,12 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 	return -EADDRNOTAVAIL;
 }
 
+/* shm of libfabric 1.17 claims FI_REMOTE_COMM, so the capabilities don't tell. */
+bool dofi_is_shared_memory(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_SHM;
+}
+
 enum dofi_order dofi_order_of(const struct fi_info *info)
 {
 	if (info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAW)

@@ -6,14 +6,13 @@
 #include <arpa/inet.h>
 #include <sched.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fault.h"
 
-#define OUR_ADDRESS   "10.99.0.1"
-#define THEIR_ADDRESS "10.99.0.2"
+#include "../lib/t_network.h"
+
 #define RECEIVES      10u
 #define REQUESTS      10u
 #define KEEPALIVE     "1"
@@ -22,19 +21,6 @@
 static struct t_peer peer;
 static struct t_ia ia;
 static struct t_end end;
-
-/* False when ip(8) fails. */
-__attribute__((format(printf, 1, 2))) static bool run(const char *fmt, ...)
-{
-	char command[256], quiet[300];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	snprintf(quiet, sizeof(quiet), "%s >/dev/null 2>&1", command);
-	return system(quiet) == 0;
-}
 
 /* The fabric of the run at an address of this network; false for those that know none. */
 static bool use_address(const char *address)
@@ -116,7 +102,7 @@ static void accept_role(struct t_peer *self)
 	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
 	t_peer_tell(self, 1);
 	t_peer_hear(self);
-	ck_assert(use_address(THEIR_ADDRESS));
+	ck_assert(use_address(T_NETWORK_THEIRS));
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
@@ -134,22 +120,11 @@ static void accept_role(struct t_peer *self)
 
 /* --- this one --- */
 
-/* A cable to the peer's network. */
-static bool lay_cable(void)
-{
-	int pid = (int)peer.pid;
-
-	return run("ip link add cut0 type veth peer name cut1 netns %d", pid) && run("ip addr add " OUR_ADDRESS "/24 dev cut0") &&
-	       run("ip link set cut0 up") && run("nsenter -t %d -n ip link set lo up", pid) &&
-	       run("nsenter -t %d -n ip addr add " THEIR_ADDRESS "/24 dev cut1", pid) &&
-	       run("nsenter -t %d -n ip link set cut1 up", pid);
-}
-
 static DAT_RETURN connect_there(DAT_CONN_QUAL qual)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 
-	ck_assert_int_eq(inet_pton(AF_INET, THEIR_ADDRESS, &to.sin_addr), 1);
+	ck_assert_int_eq(inet_pton(AF_INET, T_NETWORK_THEIRS, &to.sin_addr), 1);
 	return dat_ep_connect(end.ep, (DAT_IA_ADDRESS_PTR)&to, qual, LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
 			      DAT_CONNECT_DEFAULT_FLAG);
 }
@@ -162,8 +137,8 @@ static void cut_cable(int how)
 		"ip link del cut0",
 	};
 
-	if (!run("%s", ways[how]))
-		ck_assert_msg(how == 1 && run("ip link set cut0 down"), "%s: no way to do that", ways[how]);
+	if (!t_shell("%s", ways[how]))
+		ck_assert_msg(how == 1 && t_shell("ip link set cut0 down"), "%s: no way to do that", ways[how]);
 }
 
 START_TEST(both_come_to_an_end)
@@ -174,7 +149,7 @@ START_TEST(both_come_to_an_end)
 		fault_skip("no network of its own");
 	t_peer_start(&peer, accept_role);
 	t_peer_hear(&peer);
-	if (!use_address(OUR_ADDRESS) || !lay_cable()) {
+	if (!use_address(T_NETWORK_OURS) || !t_network_join(peer.pid)) {
 		t_peer_kill(&peer);
 		fault_skip("no cable for this fabric");
 	}
