@@ -46,29 +46,28 @@ void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
 
 /* --- what an EP holds of others --- */
 
-static DAT_RETURN attach_evds(struct dofi_ep *ep)
+static void attach_evds(struct dofi_ep *ep)
 {
-	if (!dofi_evd_attach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags)))
-		goto err;
-	if (!dofi_evd_attach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags)))
-		goto err_detach_recv;
-	if (!dofi_evd_attach_other(ep->conn_evd))
-		goto err_detach_req;
-	return DAT_SUCCESS;
-
-err_detach_req:
-	dofi_evd_detach_dto(ep->req_evd);
-err_detach_recv:
-	dofi_evd_detach_dto(ep->recv_evd);
-err:
-	return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	dofi_evd_attach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags));
+	dofi_evd_attach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags));
+	dofi_evd_attach_other(ep->conn_evd);
 }
 
 static void detach_evds(struct dofi_ep *ep)
 {
-	dofi_evd_detach_dto(ep->recv_evd);
-	dofi_evd_detach_dto(ep->req_evd);
+	dofi_evd_detach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags));
+	dofi_evd_detach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags));
 	dofi_evd_detach_other(ep->conn_evd);
+}
+
+void dofi_ep_leave_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia)
+{
+	if (!ep->conn_evd || ep->conn_evd->obj.ia != ia)
+		return;
+	dofi_lock(&ep->lock);
+	dofi_evd_detach_other(ep->conn_evd);
+	ep->conn_evd = NULL;
+	dofi_unlock(&ep->lock);
 }
 
 static uint32_t widest(DAT_COUNT a, DAT_COUNT b, DAT_COUNT c)
@@ -155,17 +154,13 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	if (init_rings(ia, &effective, srq, &rings))
 		goto err_mail;
 	set_rings(ep, &rings);
-	ret = attach_evds(ep);
-	if (ret != DAT_SUCCESS)
-		goto err_rings;
+	attach_evds(ep);
 	dofi_obj_use(ep->pz);
 	dofi_obj_use(ep->srq);
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
 	*ep_p = ep;
 	return DAT_SUCCESS;
 
-err_rings:
-	fini_rings(&rings);
 err_mail:
 	dofi_mail_detach(ep);
 err_rcache:
@@ -222,21 +217,29 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 
 /* --- dat_ep_create, dat_ep_create_with_srq --- */
 
-/* A live EVD of this IA that carries the stream, or NULL where none was given. */
-static bool evd_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream)
+/* A live EVD of this IA for completions, or none. */
+static bool dto_evd_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
 
-	return !handle || (evd && evd->obj.ia == ia && (evd->flags & stream));
+	return !handle || (evd && evd->obj.ia == ia && (evd->flags & DAT_EVD_DTO_FLAG));
+}
+
+/* Connection events may go to an EVD of any IA of the process (EP-020). */
+static bool conn_evd_ok(DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd = DOFI_OBJ(handle, EVD);
+
+	return !handle || (evd && (evd->flags & DAT_EVD_CONNECTION_FLAG));
 }
 
 static DAT_RETURN evds_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn)
 {
-	if (!evd_ok(ia, recv, DAT_EVD_DTO_FLAG))
+	if (!dto_evd_ok(ia, recv))
 		return DOFI_BAD_HANDLE(EVD_RECV);
-	if (!evd_ok(ia, req, DAT_EVD_DTO_FLAG))
+	if (!dto_evd_ok(ia, req))
 		return DOFI_BAD_HANDLE(EVD_REQUEST);
-	if (!evd_ok(ia, conn, DAT_EVD_CONNECTION_FLAG))
+	if (!conn_evd_ok(conn))
 		return DOFI_BAD_HANDLE(EVD_CONN);
 	return DAT_SUCCESS;
 }
@@ -443,28 +446,18 @@ static void forbid_foreign_receives(struct dofi_ep *ep)
 	}
 }
 
-/* ep->lock held. The EVDs' stream counts move first: they alone can refuse. */
-static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
+/* ep->lock held */
+static void apply_config(struct dofi_ep *ep, struct ep_config *c)
 {
-	struct dofi_evd *old[3] = {ep->recv_evd, ep->req_evd, ep->conn_evd};
-	DAT_EP_ATTR old_attr = ep->attr;
-	DAT_RETURN ret;
+	DAT_COUNT old_mark = ep->attr.srq_soft_hw;
 
 	detach_evds(ep);
 	ep->recv_evd = c->recv_evd;
 	ep->req_evd = c->req_evd;
 	ep->conn_evd = c->conn_evd;
 	ep->attr = c->attr;
-	ret = attach_evds(ep);
-	if (ret != DAT_SUCCESS) {
-		ep->recv_evd = old[0];
-		ep->req_evd = old[1];
-		ep->conn_evd = old[2];
-		ep->attr = old_attr;
-		attach_evds(ep);
-		return ret;
-	}
-	if (ep->attr.srq_soft_hw != old_attr.srq_soft_hw)
+	attach_evds(ep);
+	if (ep->attr.srq_soft_hw != old_mark)
 		ep->soft_mark = asked_mark(ep);
 	dofi_obj_use(c->pz);
 	dofi_obj_unuse(ep->pz);
@@ -474,7 +467,6 @@ static DAT_RETURN apply_config(struct dofi_ep *ep, struct ep_config *c)
 	dofi_ring_fini(&ep->parts); /* none is under way without a connection */
 	set_rings(ep, &c->rings);
 	forbid_foreign_receives(ep);
-	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
@@ -496,11 +488,8 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 		ret = plan_config(ep, mask, param, &config);
 	if (ret == DAT_SUCCESS && init_rings(ep->obj.ia, &config.attr, ep->srq, &config.rings))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	else if (ret == DAT_SUCCESS) {
-		ret = apply_config(ep, &config);
-		if (ret != DAT_SUCCESS)
-			fini_rings(&config.rings);
-	}
+	else if (ret == DAT_SUCCESS)
+		apply_config(ep, &config);
 	dofi_unlock(&ep->lock);
 	dofi_engine_leave(ep->obj.ia);
 	return DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER ? DOFI_BAD_ARG(3) : ret;

@@ -347,6 +347,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 void dofi_ep_destroy(struct dofi_ep *ep);
 /* INVALID_STATE with the subtype that names the state. */
 DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
+/* The IA closes: its EVD gets no more connection events from this EP of another IA. engine.lock held, takes ep->lock. */
+void dofi_ep_leave_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
 /* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
 void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held);

@@ -90,21 +90,6 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	return 0;
 }
 
-uint32_t dofi_evd_room(struct dofi_evd *evd)
-{
-	uint32_t room, others;
-
-	dofi_lock(&evd->lock);
-	room = evd->qlen - dofi_evd_queued(evd);
-	/* All but the service point's own; they may need every second place. */
-	others = evd->other_streams + evd->dto_streams;
-	others = others ? others - 1 : 0;
-	if (others > evd->qlen / 2)
-		others = evd->qlen / 2;
-	dofi_unlock(&evd->lock);
-	return room > others ? room - others : 0;
-}
-
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason)
 {
 	struct dofi_event event = {.number = (uint32_t)number, .handle = handle, .reason = reason};
@@ -147,64 +132,61 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 /* --- streams --- */
 
 /*
- * Streams that may leave completions without a notification share an EVD with their like alone
- * (EVS-114, EVS-115).
+ * One EVD may serve DTO streams that notify in different ways, each by the flags of its own posts. Then it
+ * counts as one of thresholds.
  */
-static bool is_quiet(enum dofi_dto_config config)
+static enum dofi_dto_config config_of(const struct dofi_evd *evd)
 {
-	return config == DOFI_CONFIG_UNSIGNALLED || config == DOFI_CONFIG_SOLICITED;
-}
+	enum dofi_dto_config config = DOFI_CONFIG_NONE;
 
-static bool may_attach_dto(const struct dofi_evd *evd, enum dofi_dto_config config)
-{
-	if (evd->dto_streams)
-		return evd->config == config;
-	return !is_quiet(config) || (!evd->other_streams && !(evd->flags & DAT_EVD_SOFTWARE_FLAG));
-}
-
-bool dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config)
-{
-	bool ok;
-
-	if (!evd)
-		return true;
-	dofi_lock(&evd->lock);
-	ok = may_attach_dto(evd, config);
-	if (ok) {
-		evd->config = config;
-		evd->dto_streams++;
-		dofi_obj_use(evd);
+	for (unsigned int i = DOFI_CONFIG_THRESHOLD; i < DOFI_CONFIGS; i++) {
+		if (!evd->dto_streams[i])
+			continue;
+		if (config != DOFI_CONFIG_NONE)
+			return DOFI_CONFIG_THRESHOLD;
+		config = (enum dofi_dto_config)i;
 	}
-	dofi_unlock(&evd->lock);
-	return ok;
+	return config;
 }
 
-void dofi_evd_detach_dto(struct dofi_evd *evd)
+static uint32_t count_streams(const struct dofi_evd *evd)
+{
+	uint32_t n = evd->other_streams;
+
+	for (unsigned int i = 0; i < DOFI_CONFIGS; i++)
+		n += evd->dto_streams[i];
+	return n;
+}
+
+void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config)
 {
 	if (!evd)
 		return;
 	dofi_lock(&evd->lock);
-	assert(evd->dto_streams);
-	if (!--evd->dto_streams)
-		evd->config = DOFI_CONFIG_NONE;
+	evd->dto_streams[config]++;
+	dofi_obj_use(evd);
+	dofi_unlock(&evd->lock);
+}
+
+void dofi_evd_detach_dto(struct dofi_evd *evd, enum dofi_dto_config config)
+{
+	if (!evd)
+		return;
+	dofi_lock(&evd->lock);
+	assert(evd->dto_streams[config]);
+	evd->dto_streams[config]--;
 	dofi_unlock(&evd->lock);
 	dofi_obj_unuse(evd);
 }
 
-bool dofi_evd_attach_other(struct dofi_evd *evd)
+void dofi_evd_attach_other(struct dofi_evd *evd)
 {
-	bool ok;
-
 	if (!evd)
-		return true;
+		return;
 	dofi_lock(&evd->lock);
-	ok = !is_quiet(evd->config);
-	if (ok) {
-		evd->other_streams++;
-		dofi_obj_use(evd);
-	}
+	evd->other_streams++;
+	dofi_obj_use(evd);
 	dofi_unlock(&evd->lock);
-	return ok;
 }
 
 void dofi_evd_detach_other(struct dofi_evd *evd)
@@ -216,6 +198,21 @@ void dofi_evd_detach_other(struct dofi_evd *evd)
 	evd->other_streams--;
 	dofi_unlock(&evd->lock);
 	dofi_obj_unuse(evd);
+}
+
+uint32_t dofi_evd_room(struct dofi_evd *evd)
+{
+	uint32_t room, others;
+
+	dofi_lock(&evd->lock);
+	room = evd->qlen - dofi_evd_queued(evd);
+	/* All but the service point's own; they may need every second place. */
+	others = count_streams(evd);
+	others = others ? others - 1 : 0;
+	if (others > evd->qlen / 2)
+		others = evd->qlen / 2;
+	dofi_unlock(&evd->lock);
+	return room > others ? room - others : 0;
 }
 
 /* --- consumers --- */
@@ -269,6 +266,8 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 /* evd->lock held. */
 static DAT_RETURN may_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 {
+	enum dofi_dto_config config;
+
 	if (evd->dying)
 		return DOFI_ERR(DAT_ABORT, 0);
 	if (evd->unwaitable)
@@ -277,9 +276,12 @@ static DAT_RETURN may_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 		return DOFI_BAD_STATE(EVD_WAITER);
 	if (threshold < 1 || (uint32_t)threshold > evd->qlen)
 		return DOFI_BAD_ARG(3);
-	if (threshold > 1 && evd->config == DOFI_CONFIG_UNSIGNALLED)
+	if (threshold == 1)
+		return DAT_SUCCESS;
+	config = config_of(evd);
+	if (config == DOFI_CONFIG_UNSIGNALLED)
 		return DOFI_BAD_STATE(EVD_CONFIG_NOTIFY);
-	if (threshold > 1 && evd->config == DOFI_CONFIG_SOLICITED)
+	if (config == DOFI_CONFIG_SOLICITED)
 		return DOFI_BAD_STATE(EVD_CONFIG_SOLICITED);
 	return DAT_SUCCESS;
 }
@@ -532,7 +534,7 @@ static DAT_EVD_STATE state_of(const struct dofi_evd *evd)
 	unsigned int enabled = evd->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED;
 	unsigned int waitable = evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE;
 
-	return (DAT_EVD_STATE)(enabled | waitable | config_bits[evd->config]);
+	return (DAT_EVD_STATE)(enabled | waitable | config_bits[config_of(evd)]);
 }
 
 DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)

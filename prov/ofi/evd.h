@@ -40,11 +40,12 @@ struct dofi_event {
 	};
 };
 
-enum dofi_dto_config { /* how the DTO streams on an EVD notify; all of them alike */
-		       DOFI_CONFIG_NONE,
-		       DOFI_CONFIG_THRESHOLD,
-		       DOFI_CONFIG_UNSIGNALLED,
-		       DOFI_CONFIG_SOLICITED,
+enum dofi_dto_config { /* how a DTO stream notifies */
+	DOFI_CONFIG_NONE,
+	DOFI_CONFIG_THRESHOLD,
+	DOFI_CONFIG_UNSIGNALLED,
+	DOFI_CONFIG_SOLICITED,
+	DOFI_CONFIGS
 };
 
 enum dofi_wake {
@@ -71,8 +72,7 @@ struct dofi_evd {
 	enum dofi_wake wake; /* what the waiter is woken for */
 	uint32_t threshold;
 	_Atomic uint32_t bell;
-	enum dofi_dto_config config;
-	uint32_t dto_streams;	/* EP directions that feed it */
+	uint32_t dto_streams[DOFI_CONFIGS]; /* EP directions that feed it, by how they notify */
 	DOFI_COUNTERS(EVD)
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
 };
@@ -159,13 +159,12 @@ uint32_t dofi_evd_room(struct dofi_evd *evd);
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
 
 /*
- * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream
- * brings its notification config; streams that don't go together on one EVD are refused with false
- * and nothing changed (EVS-111 to 118). NULL evd: true.
+ * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream brings the way
+ * in which it notifies, and takes the same along. evd may be NULL.
  */
-bool dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
-void dofi_evd_detach_dto(struct dofi_evd *evd);
-bool dofi_evd_attach_other(struct dofi_evd *evd);
+void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
+void dofi_evd_detach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
+void dofi_evd_attach_other(struct dofi_evd *evd);
 void dofi_evd_detach_other(struct dofi_evd *evd);
 
 /* Creates the EVD behind dat_evd_create and the asynchronous EVD of dat_ia_open. 0 or -errno. */

@@ -372,10 +372,7 @@ static DAT_RETURN begin_async(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE
 			return dofi_error(ret, DAT_RESOURCE_TEVD);
 		ia->async_evd_ours = true;
 	}
-	if (!dofi_evd_attach_other(evd)) {
-		assert(!ia->async_evd_ours);
-		return DOFI_BAD_HANDLE(EVD_ASYNC);
-	}
+	dofi_evd_attach_other(evd);
 	atomic_store(&ia->async_evd, evd);
 	*async_evd = evd;
 	return DAT_SUCCESS;
@@ -390,22 +387,44 @@ static void end_async(struct dofi_ia *ia)
 		dofi_evd_detach_other(evd);
 }
 
+/* An EP of other that has its connection EVD of ia, or NULL. */
+static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *ia)
+{
+	struct dofi_ep *found = NULL;
+
+	dofi_lock(&other->obj_lock);
+	DOFI_LIST_FOR(node, &other->objects[DAT_HANDLE_TYPE_EP])
+	{
+		struct dofi_ep *ep = DOFI_CONTAINER(node, struct dofi_ep, obj.siblings);
+
+		if (ep->conn_evd && ep->conn_evd->obj.ia == ia)
+			found = ep;
+	}
+	dofi_unlock(&other->obj_lock);
+	return found;
+}
+
 /*
- * EVDs of this IA go: those IAs that were told to report there report nowhere from now on. Their
- * engines rest meanwhile, so that none is reporting right now.
+ * EVDs of this IA go: other IAs that report asynchronous errors or connections there report them nowhere from
+ * now on. Their engines rest meanwhile, so that none is reporting right now.
  */
-static void end_async_of_others(const struct dofi_ia *ia)
+static void detach_others(const struct dofi_ia *ia)
 {
 	pthread_mutex_lock(&all_lock);
 	FOR_ALL_IAS(node)
 	{
 		struct dofi_ia *other = ia_of(node);
 		struct dofi_evd *evd;
+		struct dofi_ep *ep;
 
+		if (other == ia)
+			continue;
 		dofi_lock(&other->engine.lock);
 		evd = atomic_load(&other->async_evd);
 		if (evd && evd->obj.ia == ia)
 			end_async(other);
+		while ((ep = find_guest(other, ia)))
+			dofi_ep_leave_evd_of(ep, ia);
 		dofi_unlock(&other->engine.lock);
 	}
 	pthread_mutex_unlock(&all_lock);
@@ -668,7 +687,7 @@ static void stop_transfers(struct dofi_ia *ia)
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_LMR)))
 		dofi_lmr_destroy(obj);
 	end_async(ia);
-	end_async_of_others(ia);
+	detach_others(ia);
 	doom(ia, DAT_HANDLE_TYPE_EVD);
 	doom(ia, DAT_HANDLE_TYPE_CNO);
 	doom(ia, DAT_HANDLE_TYPE_PZ);

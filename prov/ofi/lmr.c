@@ -49,7 +49,9 @@ static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 {
 	uint64_t first = lmr->start, last = lmr->start + lmr->length - 1;
 
-	if (!lmr->length || lmr->length > lmr->obj.ia->limits.max_lmr)
+	if (!lmr->length)
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0); /* what programs expect (PRG-11) */
+	if (lmr->length > lmr->obj.ia->limits.max_lmr)
 		return DOFI_BAD_ARG(4);
 	if (last < first || !is_mapped(first, lmr->length))
 		return DOFI_BAD_ARG(3);

@@ -39,31 +39,22 @@ DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_q
 {
 	DAT_HANDLE_TYPE type = rsp ? DAT_HANDLE_TYPE_RSP : DAT_HANDLE_TYPE_PSP;
 	struct dofi_sp *sp = dofi_obj_alloc(ia, ia->obj.provider, type);
-	DAT_RETURN ret;
 	int err;
 
 	if (!sp)
 		return DOFI_NO_MEMORY;
-	if (!dofi_evd_attach_other(evd)) {
-		ret = DOFI_BAD_ARG(3);
-		goto err_free;
-	}
+	dofi_evd_attach_other(evd);
 	sp->evd = evd;
 	sp->rsp = rsp;
 	sp->conn_qual = conn_qual;
 	err = dofi_sp_listen(sp);
 	if (err) {
-		ret = listen_error(ia, conn_qual, err);
-		goto err_detach;
+		dofi_evd_detach_other(evd);
+		dofi_obj_free(&sp->obj, type);
+		return listen_error(ia, conn_qual, err);
 	}
 	*sp_p = sp;
 	return DAT_SUCCESS;
-
-err_detach:
-	dofi_evd_detach_other(evd);
-err_free:
-	dofi_obj_free(&sp->obj, type);
-	return ret;
 }
 
 void dofi_sp_destroy(struct dofi_sp *sp)

@@ -431,6 +431,78 @@ START_TEST(PRG_05_one_cno_over_all)
 }
 END_TEST
 
+/* As MVAPICH2 has it: of one EVD, the receives notify and the requests do not. */
+START_TEST(PRG_20_receives_and_unsignalled_requests_on_one_evd)
+{
+	/* EVS-083 EVS-084 */
+	struct t_waiter waiter;
+	struct t_pair pair;
+	struct t_end *near = &pair.end[0], *far = &pair.end[1];
+	DAT_EP_PARAM param;
+
+	t_pair_prepare(&pair, NULL);
+	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	param.request_evd_handle = near->recv_evd;
+	t_ok(dat_ep_modify(near->ep,
+			   DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				   DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
+			   &param));
+	t_establish(&pair.listener, near, far);
+	t_ok(t_recv(near, 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_recv(far, 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	t_evd_waiter_start(&waiter, near->recv_evd, 1);
+	t_ok(t_send(near, 0, 8, 1, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	t_wait_dto(far->recv_evd, far->ep, 1, DAT_DTO_SUCCESS, 8);
+	t_ok(t_send(far, 0, 8, 3, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(t_waiter_join(&waiter));
+	/* The receive has woken the thread, which finds the request before it. */
+	ck_assert_uint_eq(waiter.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	ck_assert_int_eq(waiter.nmore, 1);
+	t_wait_dto(near->recv_evd, near->ep, 2, DAT_DTO_SUCCESS, 8);
+	t_wait_dto(far->request_evd, far->ep, 3, DAT_DTO_SUCCESS, 8);
+	t_pair_close(&pair);
+}
+END_TEST
+
+/* As dapltest has it: connection events of all threads go to EVDs of the first IA. */
+START_TEST(PRG_21_connection_events_at_another_ia)
+{
+	/* EP-020 */
+	struct t_pair pair;
+	DAT_EVD_HANDLE own;
+	DAT_EP_PARAM param;
+	struct t_ia other;
+
+	t_ia_open(&other);
+	t_pair_prepare(&pair, NULL);
+	own = pair.end[0].connect_evd;
+	param.connect_evd_handle = t_evd(&other, 8, DAT_EVD_CONNECTION_FLAG);
+	t_ok(dat_ep_modify(pair.end[0].ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	pair.end[0].connect_evd = param.connect_evd_handle;
+	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
+	t_error_sub(dat_evd_free(param.connect_evd_handle), DAT_INVALID_STATE,
+		    DAT_INVALID_STATE_EVD_IN_USE);
+	if (_i == 0) {
+		t_ok(dat_ep_disconnect(pair.end[1].ep, DAT_CLOSE_GRACEFUL_FLAG));
+		t_wait_conn(param.connect_evd_handle, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[0].ep);
+		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[1].ep);
+		pair.end[0].connect_evd = own;
+		t_ok(dat_ep_free(pair.end[0].ep));
+		pair.end[0].ep = DAT_HANDLE_NULL;
+		t_ok(dat_evd_free(param.connect_evd_handle));
+		t_ia_close_empty(&other);
+	} else {
+		/* The EVD goes with its IA; the end of the connection is told to the EP's own IA. */
+		t_ia_close(&other);
+		t_ok(dat_ep_disconnect(pair.end[1].ep, DAT_CLOSE_ABRUPT_FLAG));
+		t_wait_for(pair.ia[0].async_evd, DAT_ASYNC_ERROR_EP_BROKEN);
+		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[1].ep);
+		pair.end[0].connect_evd = own;
+	}
+	t_pair_close(&pair);
+}
+END_TEST
+
 /* --- attributes --- */
 
 static void expect_big_rdma(const struct t_end *end, const struct t_buf *from,
@@ -674,9 +746,9 @@ START_TEST(PRG_11_outputs_may_be_null)
 	t_ok(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), t_tia.pz,
 			  DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL, NULL, NULL));
 	t_ok(dat_lmr_free(lmr));
-	t_error2(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, region, 0, t_tia.pz,
-			      DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL, NULL, NULL),
-		 DAT_LENGTH_ERROR, DAT_INVALID_PARAMETER);
+	t_error(t_lmr_create(t_tia.ia, DAT_MEM_TYPE_VIRTUAL, region, 0, t_tia.pz,
+			     DAT_MEM_PRIV_ALL_FLAG, &lmr, NULL, NULL, NULL, NULL),
+		DAT_LENGTH_ERROR);
 	t_ok(dat_ia_query(t_tia.ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
 			  &provider));
 	t_ok(dat_ia_query(t_tia.ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_NONE, NULL));
@@ -893,6 +965,8 @@ static void add_with_ia(Suite *suite)
 	tcase_add_test(tcase, PRG_04_evds_of_all_lengths);
 	tcase_add_test(tcase, PRG_05_streams_that_programs_merge);
 	tcase_add_test(tcase, PRG_05_one_cno_over_all);
+	tcase_add_test(tcase, PRG_20_receives_and_unsignalled_requests_on_one_evd);
+	tcase_add_loop_test(tcase, PRG_21_connection_events_at_another_ia, 0, 2);
 	tcase_add_loop_test(tcase, PRG_06_sizes_in_attributes_are_no_limits, 0, 3);
 	tcase_add_loop_test(tcase, PRG_06_request_flags_that_programs_set, 0, 2);
 	tcase_add_loop_test(tcase, PRG_09_private_data_is_changed_and_sent_back, 0, 2);

@@ -145,12 +145,12 @@ START_TEST(test_query)
 	t_ok(dofi_evd_disable(evd));
 	t_ok(dofi_evd_set_unwaitable(evd));
 	t_ok(dofi_evd_modify_cno(evd, cno));
-	ck_assert(dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD));
+	dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD);
 	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
 	ck_assert_int_eq(param.evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE |
 						  DAT_EVD_STATE_CONFIG_THRESHOLD);
 	ck_assert_ptr_eq(param.cno_handle, cno);
-	dofi_evd_detach_dto(evd);
+	dofi_evd_detach_dto(evd, DOFI_CONFIG_THRESHOLD);
 
 	t_ret(dofi_evd_query(evd, (DAT_EVD_PARAM_MASK)0x20, &param), DOFI_BAD_ARG(2));
 	t_ret(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
@@ -166,10 +166,10 @@ START_TEST(test_free_only_without_streams)
 	DAT_EVD_HANDLE stale = evd;
 
 	push(1, true);
-	ck_assert(dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD));
-	ck_assert(dofi_evd_attach_other(evd));
+	dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD);
+	dofi_evd_attach_other(evd);
 	t_ret(dofi_evd_free(evd), DOFI_BAD_STATE(EVD_IN_USE));
-	dofi_evd_detach_dto(evd);
+	dofi_evd_detach_dto(evd, DOFI_CONFIG_THRESHOLD);
 	t_ret(dofi_evd_free(evd), DOFI_BAD_STATE(EVD_IN_USE));
 	dofi_evd_detach_other(evd);
 	t_ok(dofi_evd_free(evd));
@@ -495,36 +495,29 @@ START_TEST(test_streams_that_go_together)
 	DAT_EVENT event;
 	DAT_COUNT nmore;
 
-	ck_assert(dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD));
-	ck_assert(dofi_evd_attach_other(evd));
-	ck_assert(dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD));
-	dofi_evd_detach_dto(evd);
-	dofi_evd_detach_other(evd);
-	dofi_evd_detach_dto(evd);
-
 	for (int i = 0; i < 2; i++) {
-		ck_assert(!dofi_evd_attach_dto(evd, quiet[i].config)); /* carries software events */
-		ck_assert(dofi_evd_attach_other(hard));
-		ck_assert(!dofi_evd_attach_dto(hard, quiet[i].config));
-		dofi_evd_detach_other(hard);
-		ck_assert(dofi_evd_attach_dto(hard, quiet[i].config));
-		ck_assert(dofi_evd_attach_dto(hard, quiet[i].config));
-		ck_assert(!dofi_evd_attach_dto(hard, quiet[!i].config));
-		ck_assert(!dofi_evd_attach_dto(hard, DOFI_CONFIG_THRESHOLD));
-		ck_assert(!dofi_evd_attach_other(hard));
+		dofi_evd_attach_other(hard);
+		dofi_evd_attach_dto(hard, quiet[i].config);
 		t_ok(dofi_evd_query(hard, DAT_EVD_FIELD_ALL, &param));
 		ck_assert_uint_eq(param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD, quiet[i].bits);
 		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore),
 		      DOFI_ERR(DAT_INVALID_STATE, quiet[i].why));
 		t_ret(dofi_evd_wait(hard, 0, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
-		dofi_evd_detach_dto(hard);
-		dofi_evd_detach_dto(hard);
+		/* With streams of another kind a threshold has a meaning again. */
+		dofi_evd_attach_dto(hard, i ? DOFI_CONFIG_THRESHOLD : quiet[!i].config);
+		t_ok(dofi_evd_query(hard, DAT_EVD_FIELD_ALL, &param));
+		ck_assert_uint_eq(param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD,
+				  DAT_EVD_STATE_CONFIG_THRESHOLD);
+		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+		dofi_evd_detach_dto(hard, i ? DOFI_CONFIG_THRESHOLD : quiet[!i].config);
+		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore),
+		      DOFI_ERR(DAT_INVALID_STATE, quiet[i].why));
+		dofi_evd_detach_dto(hard, quiet[i].config);
+		dofi_evd_detach_other(hard);
 	}
-	/* Nothing is left of the refused ones. */
-	ck_assert(dofi_evd_attach_dto(hard, DOFI_CONFIG_THRESHOLD));
-	dofi_evd_detach_dto(hard);
-	ck_assert(dofi_evd_attach_dto(NULL, DOFI_CONFIG_SOLICITED) && dofi_evd_attach_other(NULL));
-	dofi_evd_detach_dto(NULL);
+	dofi_evd_attach_dto(NULL, DOFI_CONFIG_SOLICITED);
+	dofi_evd_attach_other(NULL);
+	dofi_evd_detach_dto(NULL, DOFI_CONFIG_SOLICITED);
 	dofi_evd_detach_other(NULL);
 	t_ok(dofi_evd_free(hard));
 }
