@@ -111,6 +111,18 @@ void check_read(const struct check *check, const char *path, char *text, size_t 
 		fclose(file);
 }
 
+void check_link(const struct check *check, const char *path, char *text, size_t size)
+{
+	char full[PATH_MAX], target[PATH_MAX], *slash;
+	ssize_t len;
+
+	snprintf(full, sizeof(full), "%s%s", check->root, path);
+	len = readlink(full, target, sizeof(target) - 1);
+	target[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(target, '/');
+	snprintf(text, size, "%s", slash ? slash + 1 : target);
+}
+
 static int is_visible(const struct dirent *entry)
 {
 	return *entry->d_name != '.';

@@ -31,6 +31,8 @@ bool check_exists(const struct check *check, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The first line, "" when there is none. */
 void check_read(const struct check *check, const char *path, char *text, size_t size);
+/* The last part of what a symbolic link names, "" when there is none. */
+void check_link(const struct check *check, const char *path, char *text, size_t size);
 
 /* Names in a folder; the caller gives them back. */
 struct check_list {

@@ -89,6 +89,79 @@ variables() {
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='
 }
 
+# fingerprint COMMAND...: it answers in one line, without an address
+fingerprint() {
+	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] && ! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
+}
+
+# same COMMAND...: its line is that of the last call of fingerprint
+same() {
+	cp "$t_dir/o" "$t_dir/first" && fingerprint "$@" && cmp "$t_dir/o" "$t_dir/first"
+}
+
+differs() {
+	fingerprint "$@" && ! cmp -s "$t_dir/o" "$t_dir/first"
+}
+
+# What is the node's own leaves no trace: addresses, ranks, numbers of processes; a setting does.
+fingerprints() {
+	fingerprint "$info" -f && same "$info" --fingerprint &&
+		same env DAT_OFI_LOCAL_RANK=3 "$info" -f && same env DAT_OFI_SPIN_US=20 "$info" -f &&
+		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" 'memlock-kib=' \
+			'set-provider=tcp set-domain=lo' 'eps=8192' 'order=ORDERED' &&
+		differs env DAT_OFI_SPIN_US=7 "$info" -f && says ' DAT_OFI_SPIN_US=7 ' &&
+		differs env FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE='a "b"' "$info" -f &&
+		says "FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE=\"a 'b'\"" &&
+		differs "$info" -f -a loop && ! grep ia=ofi "$t_dir/o" &&
+		differs sh -c 'ulimit -Sn 99; exec "$1" -f' - "$info" && says 'nofile=99' &&
+		ends 2 "$info" -f -j
+}
+
+# Interfaces that do not open are in the line, too, and a node without dat.conf has the default one.
+fingerprint_fails() {
+	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' | cat - "$conf" >"$t_dir/gone.conf"
+	ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -f &&
+		says ' ia=gone fails=DAT_PROVIDER_NOT_FOUND ia=loop provider' &&
+		ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f && says ' ia=ofi provider=tcp'
+}
+
+# What the kernel tells of a card, below a root of our own; lo plays its part.
+fingerprint_card() {
+	new_root
+	mkdir -p "$root/sys/class/infiniband/lo/device/net/eth7"
+	put /sys/class/infiniband/lo/device/vendor 0x15b3
+	put /sys/class/infiniband/lo/device/device 0x101b
+	put /sys/class/infiniband/lo/fw_ver 20.43.1014
+	put /sys/class/infiniband/lo/device/net/eth7/mtu 4200
+	put /sys/module/mlx5_core/version 24.10
+	ln -s /drivers/mlx5_core "$root/sys/class/infiniband/lo/device/driver"
+	fingerprint "$info" -f --root "$root" &&
+		says 'device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014 link=unknown bit/s=- mtu=4200'
+	got=$?
+	rm -r "$root/sys"
+	put /sys/class/net/lo/type 772
+	put /sys/class/net/lo/mtu 65536
+	[ "$got" = 0 ] && fingerprint "$info" -f --root "$root" &&
+		says 'device=loopback driver=- firmware=- link=unknown bit/s=- mtu=65536'
+}
+
+# node NAME ADDRESS: the line of a host of that name and address, which settings have, too
+node() {
+	unshare "$way" sh -c 'hostname "$1" && ip link set lo up && ip link add eth5 type veth peer name eth6 &&
+		ip address add "$2/24" dev eth5 && ip link set eth5 up && ip link set eth6 up &&
+		sed "s/lo\"/eth5 addr=$2\"/" "$DAT_OVERRIDE" >"$4/node.conf" &&
+		DAT_OVERRIDE=$4/node.conf DAT_OFI_ADDR=$2 FI_LOG_SUBSYS="/$1/x" \
+			exec "$3" -f --root "$4/root"' - "$1" "$2" "$info" "$t_dir"
+}
+
+fingerprint_node() {
+	way=$1
+	new_root
+	put /sys/class/net/eth5/type 1
+	fingerprint node node17 192.0.2.1 && same node other 192.0.2.2 &&
+		says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' 'set-addr=*'
+}
+
 # What programs see when they open an IA and something is missing: the thing, the cause, what to try.
 messages() {
 	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi && says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
@@ -224,6 +297,14 @@ t_run 'one interface' interface
 t_run 'all interfaces' all
 t_try 'JSON' jq json
 t_run 'variables' variables
+t_run 'fingerprint: equal on equal nodes' fingerprints
+t_run 'fingerprint: what does not open' fingerprint_fails
+t_run 'fingerprint: a card' fingerprint_card
+if unshare -run sh -c 'hostname other && ip link add eth5 type veth peer name eth6' 2>/dev/null; then
+	t_run 'fingerprint: nodes of other names and addresses' fingerprint_node -run
+else
+	t_skip 'fingerprint: nodes of other names and addresses' 'no host name and network of our own are to be had'
+fi
 t_run 'what is said when something is missing' messages
 t_run 'checks: all is well' healthy
 t_run 'checks: nothing is well' broken
