@@ -20,7 +20,8 @@ static const struct {
 	{ "Slingshot", check_slingshot }, { "EFA", check_efa },
 	{ "addresses", check_addresses }, { "host name", check_host_name },
 	{ "fabrics", check_fabrics },	{ "libraries", check_libraries },
-	{ "dat.conf", check_conf },
+	{ "links", check_links },	{ "dat.conf", check_conf },
+	{ "names", check_names },	{ "Intel MPI", check_impi },
 };
 
 /* ---- answers ---- */

@@ -63,5 +63,12 @@ bool check_has_rdma(const struct check *check);
 void check_conf(struct check *check);
 void check_libraries(struct check *check);
 void check_fabrics(struct check *check);
+/* The file that the registries read, below root. 0, or -1 with util_error() set. */
+struct conf_file;
+int check_conf_read(const struct check *check, struct conf_file *file);
+/* check_consumer.c */
+void check_links(struct check *check);
+void check_names(struct check *check);
+void check_impi(struct check *check);
 
 #endif

@@ -20,8 +20,8 @@ child_sources = $(util_sources) %D%/child.c %D%/child.h %D%/fabrics.c %D%/fabric
 conf_sources = %D%/conf.h %D%/conf_file.c %D%/conf_try.c src/conf.c src/datr.h
 conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
 
-dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/check.c %D%/check.h %D%/check_device.c \
-	%D%/check_host.c %D%/check_setup.c %D%/dat_info.c %D%/info.h %D%/info_attr.c \
+dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/check.c %D%/check.h \
+	%D%/check_consumer.c %D%/check_device.c %D%/check_host.c %D%/check_setup.c %D%/dat_info.c %D%/info.h %D%/info_attr.c \
 	%D%/info_env.c %D%/info_facts.c %D%/info_fingerprint.c %D%/info_names.c %D%/info_show.c \
 	%D%/process.c %D%/process.h
 dat_info_CPPFLAGS = $(conf_cppflags)

@@ -4,6 +4,7 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
+unset I_MPI_FABRICS I_MPI_DEVICE I_MPI_DAPL_PROVIDER I_MPI_DAPL_UD I_MPI_DAT_LIBRARY
 unset FI_PROVIDER DAT_OFI_PROVIDER DAT_OFI_LOG RDMAV_FORK_SAFE IBV_FORK_SAFE RDMAV_HUGEPAGES_SAFE
 root=$t_dir/root
 conf=$t_dir/dat.conf
@@ -188,8 +189,78 @@ healthy() {
 	new_root
 	"$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
 	cat "$t_dir/o" && narrow && says 'ok fork settings' 'ok devices no RDMA device' \
-		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" 'ok fabrics libfabric has:' &&
-		! grep -e Slingshot -e EFA "$t_dir/o"
+		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" 'ok fabrics libfabric has:' \
+		'ok links names with and without' 'ok names no interface' &&
+		! grep -e Slingshot -e EFA -e Intel "$t_dir/o"
+}
+
+# checked OPTION...: the checks with these variables; how they end depends on the machine, too
+checked() {
+	env "$@" "$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
+	got=$?
+	cat "$t_dir/o" "$t_dir/e"
+	narrow && [ "$got" = 0 ] || [ "$got" = 1 ] || [ "$got" = 3 ]
+}
+
+# Programs that load the library at run time ask for names without a version.
+links() {
+	new_root
+	mkdir -p "$t_dir/none" "$t_dir/other"
+	src=$top_builddir/src/.libs
+	cp -L "$src/libdat2.so.2" "$src/libdat.so.1" "$t_dir/none"
+	cp -L "$src/libdat2.so.2" "$t_dir/other"
+	cp -L "$src/libdat2.so.2" "$t_dir/other/libdat2.so"
+	# Without what was built; the system may have a package with the links.
+	rest=$(printf %s "$LD_LIBRARY_PATH" | sed "s,$src,$t_dir,")
+	checked LD_LIBRARY_PATH="$t_dir/none:$rest" && says 'warn links libdat2.so ' \
+		'warn links libdat.so ' "libdat2.so.2 is $t_dir/none/libdat2.so.2" && [ "$got" != 0 ] &&
+		checked LD_LIBRARY_PATH="$t_dir/other:$LD_LIBRARY_PATH" &&
+		says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" 'let the link point' &&
+		[ "$got" != 0 ]
+}
+
+# Names after devices that are named after their places.
+names() {
+	new_root
+	for name in ofa-v2-enp3s0f1 rdmap0s6-u ofa-v2-cma-roe-enx5254 ofa-v2-ib0 eth0 ofa-v2-mlx5_0-1u open-end; do
+		echo "$name u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 \"domain=lo\" \"\""
+	done >"$t_dir/names.conf"
+	checked DAT_OVERRIDE="$t_dir/names.conf" && says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
+		'such as ofa-v2-fabric' '"domain=enp3s0f1" on this one' 'names.conf:2: rdmap0s6-u has rdmap0s6' \
+		'names.conf:3: ofa-v2-cma-roe-enx5254' && [ "$(grep -c '^warn  names ' "$t_dir/o")" = 3 ] && [ "$got" != 0 ]
+}
+
+intel_mpi() {
+	new_root
+	echo >"$t_dir/libempty.so"
+	checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=loop I_MPI_DAT_LIBRARY=libdat2.so.2 I_MPI_DAPL_UD=0 &&
+		says 'ok Intel MPI its variables' &&
+		checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=ofi-tcp I_MPI_DAT_LIBRARY=libdat.so.1 &&
+		says 'ok Intel MPI its variables' &&
+		checked I_MPI_FABRICS=shm:tmi && says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
+		checked I_MPI_DEVICE=sock && says 'warn Intel MPI I_MPI_DEVICE=sock' &&
+		checked I_MPI_DAPL_PROVIDER=ofa-v2-ib0 && says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
+		[ "$got" = 1 ] &&
+		checked I_MPI_DAPL_PROVIDER_LIST=loop,there && says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libempty.so" && says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
+		checked I_MPI_DAT_LIBRARY=libc.so.6 && says 'it is no library of DAT' &&
+		cp -L "$top_builddir/src/.libs/libdat2.so.2" "$t_dir/libcopy.so" &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libcopy.so" && says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
+		ud_as_told
+}
+
+# With UD where the interface tells that it has it, and not otherwise.
+ud_as_told() {
+	checked I_MPI_DAPL_UD=1 I_MPI_DAPL_UD_PROVIDER=loop || return
+	cp "$t_dir/o" "$t_dir/ud"
+	"$info" -a loop >"$t_dir/o"
+	if says 'DAT_IB_UD TRUE'; then
+		cp "$t_dir/ud" "$t_dir/o"
+		says 'ok Intel MPI'
+	else
+		cp "$t_dir/ud" "$t_dir/o"
+		says 'fail Intel MPI I_MPI_DAPL_UD=1, but loop has no UD' && [ "$got" = 1 ]
+	fi
 }
 
 # An old kernel, a card whose file is hidden, too little memory, no service, nothing agrees.
@@ -310,6 +381,9 @@ t_run 'checks: all is well' healthy
 t_run 'checks: nothing is well' broken
 t_run 'checks: other faults' other_breaks
 t_run 'checks: the rest' rest
+t_run 'checks: links of libraries' links
+t_run 'checks: names of interfaces' names
+t_run 'checks: variables of Intel MPI' intel_mpi
 t_try 'checks: JSON' jq json_check
 if unshare -rn true 2>/dev/null; then
 	t_run 'checks: no network' no_fabric -rn
