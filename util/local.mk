@@ -6,7 +6,7 @@ util_sources = %D%/common.c %D%/common.h
 util_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS)
 util_libs = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 
-dat_perf_SOURCES = $(util_sources) %D%/dat_perf.c %D%/perf.h %D%/perf_cfg.c %D%/perf_conn.c %D%/perf_conn.h \
+dat_perf_SOURCES = $(util_sources) %D%/dat_perf.c %D%/perf.h %D%/perf_cfg.c %D%/perf_check.c %D%/perf_conn.c %D%/perf_conn.h \
 	%D%/perf_crew.c %D%/perf_csv.c %D%/perf_cycle.c %D%/perf_dat.c %D%/perf_dat.h %D%/perf_dat_link.c \
 	%D%/perf_dat_post.c %D%/perf_data.c %D%/perf_json.c %D%/perf_live.c %D%/perf_loop.c \
 	%D%/perf_pattern.c %D%/perf_pin.c %D%/perf_plot.c %D%/perf_raw.c %D%/perf_report.c \
