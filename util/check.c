@@ -20,7 +20,8 @@ static const struct {
 	{ "Slingshot", check_slingshot }, { "EFA", check_efa },
 	{ "addresses", check_addresses }, { "host name", check_host_name },
 	{ "fabrics", check_fabrics },	{ "libraries", check_libraries },
-	{ "dat.conf", check_conf },
+	{ "links", check_links },	{ "dat.conf", check_conf },
+	{ "names", check_names },	{ "Intel MPI", check_impi },
 };
 
 /* ---- answers ---- */
@@ -109,6 +110,18 @@ void check_read(const struct check *check, const char *path, char *text, size_t 
 	text[strcspn(text, "\n")] = '\0';
 	if (file)
 		fclose(file);
+}
+
+void check_link(const struct check *check, const char *path, char *text, size_t size)
+{
+	char full[PATH_MAX], target[PATH_MAX], *slash;
+	ssize_t len;
+
+	snprintf(full, sizeof(full), "%s%s", check->root, path);
+	len = readlink(full, target, sizeof(target) - 1);
+	target[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(target, '/');
+	snprintf(text, size, "%s", slash ? slash + 1 : target);
 }
 
 static int is_visible(const struct dirent *entry)

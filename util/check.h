@@ -31,6 +31,8 @@ bool check_exists(const struct check *check, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The first line, "" when there is none. */
 void check_read(const struct check *check, const char *path, char *text, size_t size);
+/* The last part of what a symbolic link names, "" when there is none. */
+void check_link(const struct check *check, const char *path, char *text, size_t size);
 
 /* Names in a folder; the caller gives them back. */
 struct check_list {
@@ -61,5 +63,12 @@ bool check_has_rdma(const struct check *check);
 void check_conf(struct check *check);
 void check_libraries(struct check *check);
 void check_fabrics(struct check *check);
+/* The file that the registries read, below root. 0, or -1 with util_error() set. */
+struct conf_file;
+int check_conf_read(const struct check *check, struct conf_file *file);
+/* check_consumer.c */
+void check_links(struct check *check);
+void check_names(struct check *check);
+void check_impi(struct check *check);
 
 #endif

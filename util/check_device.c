@@ -195,17 +195,11 @@ void check_slingshot(struct check *check)
 
 static bool has_driver(const struct check *check, const char *device, const char *driver)
 {
-	char path[PATH_MAX], target[PATH_MAX], *slash;
-	ssize_t len;
+	char path[PATH_MAX], found[64];
 
-	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/device/driver", check->root,
-		 device);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len < 0)
-		return false;
-	target[len] = '\0';
-	slash = strrchr(target, '/');
-	return !strcmp(slash ? slash + 1 : target, driver);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/driver", device);
+	check_link(check, path, found, sizeof(found));
+	return !strcmp(found, driver);
 }
 
 static bool has_efa(const struct check *check)

@@ -272,7 +272,7 @@ static bool check_second(struct check *check)
 	return false;
 }
 
-static int read_conf(const struct check *check, struct conf_file *file)
+int check_conf_read(const struct check *check, struct conf_file *file)
 {
 	const char *override = getenv("DAT_OVERRIDE");
 	char path[PATH_MAX];
@@ -291,7 +291,7 @@ void check_conf(struct check *check)
 	bool good = check_second(check);
 	struct conf_file file;
 
-	if (read_conf(check, &file)) {
+	if (check_conf_read(check, &file)) {
 		check_say(check, CHECK_FAIL, "let its users read it: chmod a+r, and a+x its folders",
 			  "%s", util_error());
 		return;

@@ -7,7 +7,7 @@
 #define EXIT_WARNED 3
 
 static struct {
-	bool json, check, variables, help, version;
+	bool json, check, fingerprint, variables, help, version;
 	const char *ia, *root;
 	uint32_t process;
 } options;
@@ -16,8 +16,9 @@ static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
 	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
 	UTIL_FLAG('c', "check", &options.check, "look for what will be in the way of programs"),
-	UTIL_STRING(0, "root", &options.root, "DIR", "with --check: the system's files below DIR"),
+	UTIL_STRING(0, "root", &options.root, "DIR", "with --check and -f: the system's files below DIR"),
 	UTIL_FLAG('e', "environment", &options.variables, "variables, and what they are now"),
+	UTIL_FLAG('f', "fingerprint", &options.fingerprint, "one line, equal on equal nodes"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
 	UTIL_NUMBER('p', "process", &options.process, "PID", "counters of a running process, see DAT_OFI_STATS",
 		    1, INT32_MAX),
@@ -33,7 +34,7 @@ static void usage(void)
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
 	printf("\nExit status: 0 an interface opened or the process answered, 1 not so,\n"
 	       "2 wrong command line; with --check: 0 all is well, 1 something fails,\n"
-	       "3 there are warnings.\n");
+	       "3 there are warnings; with --fingerprint: 0 all interfaces opened, 1 not so.\n");
 }
 
 static int show_checks(void)
@@ -56,6 +57,18 @@ static int show_interfaces(void)
 	return info_show(&names, options.ia, options.json) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
 }
 
+static int show_fingerprint(void)
+{
+	static struct info_names names;
+	int ret = options.ia ? info_names_list(&names, options.ia) : info_names_registered(&names);
+
+	if (ret) {
+		fprintf(stderr, "dat_info: %s\n", util_error());
+		return UTIL_EXIT_FAILED;
+	}
+	return info_fingerprint(&names, options.root) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
+}
+
 static int show_process(void)
 {
 	if (!util_process_report(options.process))
@@ -69,7 +82,9 @@ int main(int argc, char **argv)
 	int first;
 
 	if (util_opt_parse(argc, argv, option_table, UTIL_ARRAY_LEN(option_table), &first) ||
-	    (first < argc && util_fail("%s: what should that be?", argv[first]))) {
+	    (first < argc && util_fail("%s: what should that be?", argv[first])) ||
+	    (options.fingerprint && options.json &&
+	     util_fail("--fingerprint and --json exclude each other"))) {
 		fprintf(stderr, "dat_info: %s; dat_info --help lists the options\n", util_error());
 		return UTIL_EXIT_USAGE;
 	}
@@ -83,5 +98,7 @@ int main(int argc, char **argv)
 	}
 	if (options.check)
 		return show_checks();
+	if (options.fingerprint)
+		return show_fingerprint();
 	return options.process ? show_process() : show_interfaces();
 }

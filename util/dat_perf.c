@@ -11,6 +11,8 @@
 /* Beside those of all tools: what the interface does not offer can't be measured. */
 #define EXIT_ABSENT	3
 
+#define CHECK_SECONDS	5
+
 static struct perf_options options = {
 	.warmup = 100,
 	.eps = 1,
@@ -32,7 +34,7 @@ static const struct util_opt option_table[] = {
 	UTIL_STRING('S', "size", &options.sizes, "LIST", "bytes: 8,64,4k or powers of two 1:1m"),
 	UTIL_NUMBER('n', "iterations", &options.iterations, "N", "messages of each round",
 		1, PERF_MAX_ITERATIONS),
-	UTIL_REAL('t', "time", &options.seconds, "SEC", "or: seconds of each round (default 0.5)"),
+	UTIL_REAL('t', "time", &options.seconds, "SEC", "or: seconds of each round (0.5); limit of --check (5)"),
 	UTIL_NUMBER('u', "warmup", &options.warmup, "N", "messages before each round (default 100)",
 		1, PERF_MAX_ITERATIONS),
 	UTIL_NUMBER('R', "rounds", &options.rounds, "N", "rounds per size (1; 9 with --compare)",
@@ -49,6 +51,13 @@ static const struct util_opt option_table[] = {
 	UTIL_NUMBER('c', "signal-every", &options.signal_every, "N",
 		"suppress all completions but every Nth", 1, 2048),
 	UTIL_FLAG('V', "verify", &options.verify, "check the bytes of every message"),
+
+	UTIL_HEADING("Or a check of all that matters, in five seconds:"),
+	UTIL_FLAG(0, "check", &options.check, "connections and data; the verdict is GO or NO-GO"),
+	UTIL_REAL(0, "max-latency", &options.max_latency, "US",
+		"with --check: NO-GO above (1000)"),
+	UTIL_REAL(0, "min-bandwidth", &options.min_bandwidth, "MB/S",
+		"with --check: NO-GO below (20)"),
 
 	UTIL_HEADING("Through what:"),
 	UTIL_STRING('i', "ia", &options.ia, "NAME", "DAT interface (ofi)"),
@@ -106,20 +115,35 @@ static void usage(void)
 	printf("Usage: dat_perf --server [OPTION]...\n"
 	       "       dat_perf [OPTION]... HOST\n"
 	       "       dat_perf --loopback [OPTION]...\n"
+	       "       dat_perf --check [OPTION]... HOST\n"
 	       "Measures DAT 2.0 interfaces, and libfabric below them. The client says what is\n"
 	       "measured; a server needs --ia or --domain only where its names are others.\n");
 	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
 	printf("\nTests:\n");
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(test_help); i++)
 		util_write_row(stdout, 2, 16, test_help[i].name, test_help[i].text);
-	printf("\nExit status: 0 fine, 1 measuring or a limit failed, 2 wrong command line,\n"
+	printf("\nExit status: 0 fine or GO, 1 measuring or a limit failed or NO-GO, 2 wrong command line,\n"
 	       "3 the interface does not offer what is to be measured.\n");
+}
+
+/* What it measures and how it writes is its own choice. */
+static int check_check(const struct perf_options *o)
+{
+	if (!o->check && (o->max_latency > 0 || o->min_bandwidth > 0))
+		return util_fail("--max-latency and --min-bandwidth need --check");
+	if (o->check && (o->test || o->metric || o->sizes || o->iterations || o->raw ||
+			 o->compare || o->json || o->csv || o->plot || o->server))
+		return util_fail("--check chooses test, metric, sizes and output, and the server is "
+				 "any dat_perf --server");
+	return 0;
 }
 
 static int check_options(struct perf_options *o, int operands)
 {
 	if (o->server + o->loopback + operands != 1)
 		return util_fail("say --server, --loopback or one HOST");
+	if (check_check(o))
+		return -1;
 	if (o->raw && o->compare)
 		return util_fail("--raw and --compare exclude each other");
 	if (!o->compare && (o->max_ratio > 0 || o->min_ratio > 0 || o->max_excess > 0))
@@ -133,7 +157,7 @@ static int check_options(struct perf_options *o, int operands)
 	if (!o->rounds)
 		o->rounds = o->compare ? 9 : 1;
 	if (!(o->seconds > 0))
-		o->seconds = 0.5;
+		o->seconds = o->check ? CHECK_SECONDS : 0.5;
 	return 0;
 }
 
@@ -178,7 +202,9 @@ static int loopback_main(const struct perf_options *o, const struct perf_plan *p
 		close(fds[0]);
 		ret = -1;
 	} else {
-		ret = perf_measure(o, plan, fds[0]);
+		if (o->check)
+			perf_check_begin(o, child);
+		ret = o->check ? perf_check(o, fds[0]) : perf_measure(o, plan, fds[0]);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
@@ -189,9 +215,14 @@ static int loopback_main(const struct perf_options *o, const struct perf_plan *p
 
 static int remote_main(const struct perf_options *o, const struct perf_plan *plan, const char *host)
 {
-	int sync = perf_sync_connect(host, o->port, o->patience);
+	int sync;
 
-	return sync < 0 ? -1 : perf_measure(o, plan, sync);
+	if (o->check)
+		perf_check_begin(o, 0);
+	sync = perf_sync_connect(host, o->port, o->patience);
+	if (sync < 0)
+		return -1;
+	return o->check ? perf_check(o, sync) : perf_measure(o, plan, sync);
 }
 
 int main(int argc, char **argv)
@@ -217,7 +248,10 @@ int main(int argc, char **argv)
 				       : remote_main(&options, &plan, argv[first]);
 	if (!ret)
 		return UTIL_EXIT_OK;
-	fprintf(stderr, "dat_perf: %s\n", util_error());
+	if (options.check)
+		perf_check_failed();
+	else
+		fprintf(stderr, "dat_perf: %s\n", util_error());
 	return perf_is_absent() ? EXIT_ABSENT : UTIL_EXIT_FAILED;
 
 wrong_usage:

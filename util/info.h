@@ -33,6 +33,8 @@ struct info_ia {
 
 /* The name asked for, or all that dat.conf and libfabric offer. 0, or -1 and util_error(). */
 int info_names_list(struct info_names *names, const char *asked);
+/* Those of dat.conf, and "ofi", which the registry has always. */
+int info_names_registered(struct info_names *names);
 
 /* ---- info_attr.c: what an interface says of itself ---- */
 
@@ -48,6 +50,11 @@ void info_json_facts(struct util_json *json, const struct info_ia *ia);
 
 /* ---- info_show.c ---- */
 
+typedef void (*info_teller)(FILE *out, const char *name, const struct info_ia *ia);
+
+/* Opens the interface and tells of it; writes why when it does not open. */
+bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell);
+
 /* Opens each name and tells of it; true when one opened. */
 bool info_show(const struct info_names *names, bool full, bool as_json);
 
@@ -55,5 +62,15 @@ bool info_show(const struct info_names *names, bool full, bool as_json);
 
 /* All variables of ours and what they are now. */
 void info_env_show(bool as_json);
+/* Calls back for each variable of ours that is set to another value than the default. */
+void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg);
+
+/* ---- info_fingerprint.c ---- */
+
+/*
+ * One line about the node, equal on equal nodes; true when all interfaces opened. root NULL: this
+ * system.
+ */
+bool info_fingerprint(const struct info_names *names, const char *root);
 
 #endif

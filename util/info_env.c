@@ -86,6 +86,27 @@ static void show_both(struct util_json *json)
 	show(json, "", registry_variables, UTIL_ARRAY_LEN(registry_variables));
 }
 
+static void find_changed(const char *prefix, const struct variable *list, size_t count,
+			 void (*found)(void *arg, const char *name, const char *value), void *arg)
+{
+	char name[64];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *now;
+
+		write_name(name, sizeof(name), prefix, list[i].name);
+		now = getenv(name);
+		if (now && *now && strcmp(now, list[i].value))
+			found(arg, name, now);
+	}
+}
+
+void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg)
+{
+	find_changed("DAT_OFI_", provider_variables, UTIL_ARRAY_LEN(provider_variables), found, arg);
+	find_changed("", registry_variables, UTIL_ARRAY_LEN(registry_variables), found, arg);
+}
+
 void info_env_show(bool as_json)
 {
 	struct util_json json = { .out = stdout };

@@ -24,7 +24,7 @@ static void add_name(struct info_names *names, const char *text, DAT_UINT32 majo
 	names->count++;
 }
 
-static int list_registered(struct info_names *names)
+int info_names_registered(struct info_names *names)
 {
 	static DAT_PROVIDER_INFO infos[INFO_MAX_NAMES];
 	DAT_PROVIDER_INFO *list[INFO_MAX_NAMES];
@@ -65,7 +65,7 @@ int info_names_list(struct info_names *names, const char *asked)
 {
 	if (asked && strlen(asked) >= DAT_NAME_MAX_LENGTH)
 		return util_fail("--ia: names have at most %d characters", DAT_NAME_MAX_LENGTH - 1);
-	if (list_registered(names) && !asked)
+	if (info_names_registered(names) && !asked)
 		return -1;
 	if (!asked)
 		return list_fabrics(names);

@@ -34,14 +34,12 @@ static void text_ia(FILE *out, const char *name, const struct info_ia *ia)
 		info_text_attrs(out, ia);
 }
 
-static bool open_and_tell(FILE *out, const void *arg)
+bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell)
 {
-	const struct info_name *name = arg;
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	struct info_ia ia;
 	DAT_RETURN ret;
 
-	setenv("DAT_OFI_LOG", "info", 0);
 	ret = dat_ia_openv((DAT_NAME_PTR)(uintptr_t)name->text, 8, &async, &ia.handle,
 			   name->major, name->minor, name->thread_safe);
 	if (ret != DAT_SUCCESS) {
@@ -52,12 +50,16 @@ static bool open_and_tell(FILE *out, const void *arg)
 			   &ia.provider);
 	if (ret != DAT_SUCCESS)
 		fprintf(out, "it opens, but a query fails: %s", util_dat_text(ret));
-	else if (how.json)
-		json_ia(out, name->text, &ia);
 	else
-		text_ia(out, name->text, &ia);
+		tell(out, name->text, &ia);
 	dat_ia_close(ia.handle, DAT_CLOSE_ABRUPT_FLAG);
 	return ret == DAT_SUCCESS;
+}
+
+static bool open_and_tell(FILE *out, const void *arg)
+{
+	setenv("DAT_OFI_LOG", "info", 0);
+	return info_with_ia(out, arg, how.json ? json_ia : text_ia);
 }
 
 /* "tcp (eth0): reason; shm (shm): reason", cut into its parts. NULL when nothing was refused. */

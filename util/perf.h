@@ -358,6 +358,7 @@ enum perf_format {
 	PERF_TEXT,
 	PERF_JSON,
 	PERF_CSV,
+	PERF_NOTHING,	/* the caller looks at the report */
 	PERF_FORMATS,
 };
 
@@ -372,6 +373,7 @@ struct perf_report {
 	const char *plot_path;		/* NULL: no drawing */
 	struct util_json writer;
 	struct perf_plot *plot;
+	struct perf_figure last;	/* of the last size, over DAT */
 	bool violated;			/* something was outside the limits */
 };
 

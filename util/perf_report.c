@@ -145,12 +145,30 @@ void perf_title(const struct perf_cfg *cfg, char *text, size_t size)
 
 /* ---- the report ---- */
 
+static void write_nothing(struct perf_report *report)
+{
+	(void)report;
+}
+
+static void write_no_row(struct perf_report *report, const struct perf_row *row)
+{
+	(void)report;
+	(void)row;
+}
+
+static const struct perf_writer no_writer = {
+	.begin = write_nothing,
+	.row = write_no_row,
+	.end = write_nothing,
+};
+
 static const struct perf_writer *writer_of(const struct perf_report *report)
 {
 	static const struct perf_writer *const writers[] = {
 		[PERF_TEXT] = &perf_text_writer,
 		[PERF_JSON] = &perf_json_writer,
 		[PERF_CSV] = &perf_csv_writer,
+		[PERF_NOTHING] = &no_writer,
 	};
 
 	return writers[report->format];
@@ -176,6 +194,7 @@ int perf_report_size(struct perf_report *report, const struct perf_sample *sampl
 	if (!memory)
 		return util_fail("no memory");
 	find_row(report, sample, memory, &row);
+	report->last = row.columns[PERF_DAT].value;
 	writer_of(report)->row(report, &row);
 	fflush(stdout);
 	if (row.compared && violates(&report->limits, &row))

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define MAGIC		0x64617470u	/* another number on a machine of the other byte order */
-#define PROTOCOL	3
+#define PROTOCOL	4
 #define PEER_ERROR_MS	300
 /* A run this long tells how many iterations a round needs. */
 #define CALIBRATE_SECONDS 0.02
@@ -140,7 +140,7 @@ static int serve_runs(struct session *session)
 		if (msg < 0)
 			return -1;
 		if (msg == PERF_MSG_BYE)
-			return 0;
+			return perf_sync_recv(sync, PERF_MSG_BYE, NULL, 0);
 		if (!msg)
 			continue;
 		if (perf_sync_recv(sync, PERF_MSG_RUN, &run, sizeof(run)))
@@ -174,14 +174,29 @@ static int serve_session(struct session *session)
 	return serve_runs(session);
 }
 
+/* Whether the client begins another session, or ends. */
+static bool has_more(int sync)
+{
+	int msg;
+
+	do {
+		msg = perf_sync_peek(sync, -1);
+	} while (!msg);
+	return msg > 0;
+}
+
 int perf_serve(const struct perf_options *o, int sync)
 {
-	struct session session = { .options = o, .env = { .sync = sync, .passive = true } };
-	int ret = serve_session(&session);
+	int ret;
 
-	if (ret)
-		perf_tell_peer(sync);
-	close_session(&session);
+	do {
+		struct session session = { .options = o, .env = { .sync = sync, .passive = true } };
+
+		ret = serve_session(&session);
+		if (ret)
+			perf_tell_peer(sync);
+		close_session(&session);
+	} while (!ret && has_more(sync));
 	close(sync);
 	return ret;
 }
@@ -318,9 +333,24 @@ static int run_client(struct session *session, const struct perf_plan *plan,
 	return perf_sync_send(session->env.sync, PERF_MSG_BYE, NULL, 0);
 }
 
-int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync)
+int perf_session_run(const struct perf_options *o, const struct perf_plan *plan, int sync,
+		     struct perf_report *report)
 {
 	struct session session = { .options = o, .cfg = plan->cfg, .env = { .sync = sync } };
+	int ret;
+
+	session.live = o->quiet ? NULL : perf_live_begin();
+	ret = run_client(&session, plan, report);
+	perf_live_end(session.live);
+	if (ret)
+		perf_tell_peer(sync);
+	perf_report_drop(report);
+	close_session(&session);
+	return ret;
+}
+
+int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync)
+{
 	struct perf_report report = {
 		.format = o->json ? PERF_JSON : o->csv ? PERF_CSV : PERF_TEXT,
 		.stat = o->stat,
@@ -328,15 +358,8 @@ int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int
 		.limits = { o->max_ratio, o->min_ratio, o->max_excess },
 		.plot_path = o->plot,
 	};
-	int ret;
+	int ret = perf_session_run(o, plan, sync, &report);
 
-	session.live = o->quiet ? NULL : perf_live_begin();
-	ret = run_client(&session, plan, &report);
-	perf_live_end(session.live);
-	if (ret)
-		perf_tell_peer(sync);
-	perf_report_drop(&report);
-	close_session(&session);
 	close(sync);
 	if (!ret && report.violated)
 		ret = util_fail("what was compared is outside the limits");

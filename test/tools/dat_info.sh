@@ -4,6 +4,7 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
+unset I_MPI_FABRICS I_MPI_DEVICE I_MPI_DAPL_PROVIDER I_MPI_DAPL_UD I_MPI_DAT_LIBRARY
 unset FI_PROVIDER DAT_OFI_PROVIDER DAT_OFI_LOG RDMAV_FORK_SAFE IBV_FORK_SAFE RDMAV_HUGEPAGES_SAFE
 root=$t_dir/root
 conf=$t_dir/dat.conf
@@ -89,6 +90,79 @@ variables() {
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='
 }
 
+# fingerprint COMMAND...: it answers in one line, without an address
+fingerprint() {
+	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] && ! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
+}
+
+# same COMMAND...: its line is that of the last call of fingerprint
+same() {
+	cp "$t_dir/o" "$t_dir/first" && fingerprint "$@" && cmp "$t_dir/o" "$t_dir/first"
+}
+
+differs() {
+	fingerprint "$@" && ! cmp -s "$t_dir/o" "$t_dir/first"
+}
+
+# What is the node's own leaves no trace: addresses, ranks, numbers of processes; a setting does.
+fingerprints() {
+	fingerprint "$info" -f && same "$info" --fingerprint &&
+		same env DAT_OFI_LOCAL_RANK=3 "$info" -f && same env DAT_OFI_SPIN_US=20 "$info" -f &&
+		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" 'memlock-kib=' \
+			'set-provider=tcp set-domain=lo' 'eps=8192' 'order=ORDERED' &&
+		differs env DAT_OFI_SPIN_US=7 "$info" -f && says ' DAT_OFI_SPIN_US=7 ' &&
+		differs env FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE='a "b"' "$info" -f &&
+		says "FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE=\"a 'b'\"" &&
+		differs "$info" -f -a loop && ! grep ia=ofi "$t_dir/o" &&
+		differs sh -c 'ulimit -Sn 99; exec "$1" -f' - "$info" && says 'nofile=99' &&
+		ends 2 "$info" -f -j
+}
+
+# Interfaces that do not open are in the line, too, and a node without dat.conf has the default one.
+fingerprint_fails() {
+	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' | cat - "$conf" >"$t_dir/gone.conf"
+	ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -f &&
+		says ' ia=gone fails=DAT_PROVIDER_NOT_FOUND ia=loop provider' &&
+		ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f && says ' ia=ofi provider=tcp'
+}
+
+# What the kernel tells of a card, below a root of our own; lo plays its part.
+fingerprint_card() {
+	new_root
+	mkdir -p "$root/sys/class/infiniband/lo/device/net/eth7"
+	put /sys/class/infiniband/lo/device/vendor 0x15b3
+	put /sys/class/infiniband/lo/device/device 0x101b
+	put /sys/class/infiniband/lo/fw_ver 20.43.1014
+	put /sys/class/infiniband/lo/device/net/eth7/mtu 4200
+	put /sys/module/mlx5_core/version 24.10
+	ln -s /drivers/mlx5_core "$root/sys/class/infiniband/lo/device/driver"
+	fingerprint "$info" -f --root "$root" &&
+		says 'device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014 link=unknown bit/s=- mtu=4200'
+	got=$?
+	rm -r "$root/sys"
+	put /sys/class/net/lo/type 772
+	put /sys/class/net/lo/mtu 65536
+	[ "$got" = 0 ] && fingerprint "$info" -f --root "$root" &&
+		says 'device=loopback driver=- firmware=- link=unknown bit/s=- mtu=65536'
+}
+
+# node NAME ADDRESS: the line of a host of that name and address, which settings have, too
+node() {
+	unshare "$way" sh -c 'hostname "$1" && ip link set lo up && ip link add eth5 type veth peer name eth6 &&
+		ip address add "$2/24" dev eth5 && ip link set eth5 up && ip link set eth6 up &&
+		sed "s/lo\"/eth5 addr=$2\"/" "$DAT_OVERRIDE" >"$4/node.conf" &&
+		DAT_OVERRIDE=$4/node.conf DAT_OFI_ADDR=$2 FI_LOG_SUBSYS="/$1/x" \
+			exec "$3" -f --root "$4/root"' - "$1" "$2" "$info" "$t_dir"
+}
+
+fingerprint_node() {
+	way=$1
+	new_root
+	put /sys/class/net/eth5/type 1
+	fingerprint node node17 192.0.2.1 && same node other 192.0.2.2 &&
+		says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' 'set-addr=*'
+}
+
 # What programs see when they open an IA and something is missing: the thing, the cause, what to try.
 messages() {
 	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi && says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
@@ -115,8 +189,78 @@ healthy() {
 	new_root
 	"$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
 	cat "$t_dir/o" && narrow && says 'ok fork settings' 'ok devices no RDMA device' \
-		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" 'ok fabrics libfabric has:' &&
-		! grep -e Slingshot -e EFA "$t_dir/o"
+		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" 'ok fabrics libfabric has:' \
+		'ok links names with and without' 'ok names no interface' &&
+		! grep -e Slingshot -e EFA -e Intel "$t_dir/o"
+}
+
+# checked OPTION...: the checks with these variables; how they end depends on the machine, too
+checked() {
+	env "$@" "$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
+	got=$?
+	cat "$t_dir/o" "$t_dir/e"
+	narrow && [ "$got" = 0 ] || [ "$got" = 1 ] || [ "$got" = 3 ]
+}
+
+# Programs that load the library at run time ask for names without a version.
+links() {
+	new_root
+	mkdir -p "$t_dir/none" "$t_dir/other"
+	src=$top_builddir/src/.libs
+	cp -L "$src/libdat2.so.2" "$src/libdat.so.1" "$t_dir/none"
+	cp -L "$src/libdat2.so.2" "$t_dir/other"
+	cp -L "$src/libdat2.so.2" "$t_dir/other/libdat2.so"
+	# Without what was built; the system may have a package with the links.
+	rest=$(printf %s "$LD_LIBRARY_PATH" | sed "s,$src,$t_dir,")
+	checked LD_LIBRARY_PATH="$t_dir/none:$rest" && says 'warn links libdat2.so ' \
+		'warn links libdat.so ' "libdat2.so.2 is $t_dir/none/libdat2.so.2" && [ "$got" != 0 ] &&
+		checked LD_LIBRARY_PATH="$t_dir/other:$LD_LIBRARY_PATH" &&
+		says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" 'let the link point' &&
+		[ "$got" != 0 ]
+}
+
+# Names after devices that are named after their places.
+names() {
+	new_root
+	for name in ofa-v2-enp3s0f1 rdmap0s6-u ofa-v2-cma-roe-enx5254 ofa-v2-ib0 eth0 ofa-v2-mlx5_0-1u open-end; do
+		echo "$name u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 \"domain=lo\" \"\""
+	done >"$t_dir/names.conf"
+	checked DAT_OVERRIDE="$t_dir/names.conf" && says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
+		'such as ofa-v2-fabric' '"domain=enp3s0f1" on this one' 'names.conf:2: rdmap0s6-u has rdmap0s6' \
+		'names.conf:3: ofa-v2-cma-roe-enx5254' && [ "$(grep -c '^warn  names ' "$t_dir/o")" = 3 ] && [ "$got" != 0 ]
+}
+
+intel_mpi() {
+	new_root
+	echo >"$t_dir/libempty.so"
+	checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=loop I_MPI_DAT_LIBRARY=libdat2.so.2 I_MPI_DAPL_UD=0 &&
+		says 'ok Intel MPI its variables' &&
+		checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=ofi-tcp I_MPI_DAT_LIBRARY=libdat.so.1 &&
+		says 'ok Intel MPI its variables' &&
+		checked I_MPI_FABRICS=shm:tmi && says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
+		checked I_MPI_DEVICE=sock && says 'warn Intel MPI I_MPI_DEVICE=sock' &&
+		checked I_MPI_DAPL_PROVIDER=ofa-v2-ib0 && says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
+		[ "$got" = 1 ] &&
+		checked I_MPI_DAPL_PROVIDER_LIST=loop,there && says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libempty.so" && says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
+		checked I_MPI_DAT_LIBRARY=libc.so.6 && says 'it is no library of DAT' &&
+		cp -L "$top_builddir/src/.libs/libdat2.so.2" "$t_dir/libcopy.so" &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libcopy.so" && says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
+		ud_as_told
+}
+
+# With UD where the interface tells that it has it, and not otherwise.
+ud_as_told() {
+	checked I_MPI_DAPL_UD=1 I_MPI_DAPL_UD_PROVIDER=loop || return
+	cp "$t_dir/o" "$t_dir/ud"
+	"$info" -a loop >"$t_dir/o"
+	if says 'DAT_IB_UD TRUE'; then
+		cp "$t_dir/ud" "$t_dir/o"
+		says 'ok Intel MPI'
+	else
+		cp "$t_dir/ud" "$t_dir/o"
+		says 'fail Intel MPI I_MPI_DAPL_UD=1, but loop has no UD' && [ "$got" = 1 ]
+	fi
 }
 
 # An old kernel, a card whose file is hidden, too little memory, no service, nothing agrees.
@@ -224,11 +368,22 @@ t_run 'one interface' interface
 t_run 'all interfaces' all
 t_try 'JSON' jq json
 t_run 'variables' variables
+t_run 'fingerprint: equal on equal nodes' fingerprints
+t_run 'fingerprint: what does not open' fingerprint_fails
+t_run 'fingerprint: a card' fingerprint_card
+if unshare -run sh -c 'hostname other && ip link add eth5 type veth peer name eth6' 2>/dev/null; then
+	t_run 'fingerprint: nodes of other names and addresses' fingerprint_node -run
+else
+	t_skip 'fingerprint: nodes of other names and addresses' 'no host name and network of our own are to be had'
+fi
 t_run 'what is said when something is missing' messages
 t_run 'checks: all is well' healthy
 t_run 'checks: nothing is well' broken
 t_run 'checks: other faults' other_breaks
 t_run 'checks: the rest' rest
+t_run 'checks: links of libraries' links
+t_run 'checks: names of interfaces' names
+t_run 'checks: variables of Intel MPI' intel_mpi
 t_try 'checks: JSON' jq json_check
 if unshare -rn true 2>/dev/null; then
 	t_run 'checks: no network' no_fabric -rn

@@ -104,6 +104,31 @@ refused_by_server() {
 	! wait "$t_pid" && return "$ret"
 }
 
+# go OPTION...: all steps and the verdict, on a machine that may be busy
+go() {
+	status 0 '^GO     .* us, .* MB/s, checked in' --check --time 100 --max-latency 1e9 --min-bandwidth 1e-9 "$@" &&
+		[ "$(grep -c '^ok     ' "$t_dir/said")" = 6 ] && [ "$(tail -n 1 "$t_dir/said" | cut -c 1-2)" = GO ]
+}
+
+check_remote() {
+	serve --once --bind 127.0.0.1 --port "$1"
+	go --ia "$ia" --await 60 --port "$1" 127.0.0.1 && wait "$t_pid"
+}
+
+# The server is there and does nothing: the verdict comes in time.
+check_late() {
+	serve --bind 127.0.0.1 --port "$1"
+	status 0 send --await 60 --port "$1" --ia "$ia" -n 1 -S 8 127.0.0.1 || return
+	server=$(ps -o pid= --ppid "$t_pid" | tr -d ' ')
+	kill -STOP "$server"
+	before=$(date +%s)
+	status 1 'NO-GO  no end of "connect and disconnect" within 2 seconds' --check --time 2 --port "$1" --ia "$ia" 127.0.0.1
+	ret=$?
+	kill -CONT "$server"
+	kill "$server"
+	[ "$ret" = 0 ] && [ $(($(date +%s) - before)) -lt 60 ]
+}
+
 help_lists_tests() {
 	dat_perf --test nonsense 2>&1 | grep -o 'one of [a-z, -]*' | sed 's/one of //; s/; .*//' | tr -d , |
 		tr ' ' '\n' | grep . >"$t_dir/tests"
@@ -148,6 +173,13 @@ t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia
 t_try 'progress on a terminal' script progress_is_told
 t_run 'pinned to a CPU' measured send --pin 0 -T 2
 
+t_run 'check: both on this host' go --loopback --ia "$ia"
+t_run 'check: too slow' status 1 'NO-GO  latency: .* above 1e-06' --check --loopback --ia "$ia" --max-latency 1e-6 -t 100
+t_run 'check: too little' status 1 'NO-GO  bandwidth: .* below' --check --loopback --ia "$ia" \
+	--max-latency 1e9 --min-bandwidth 1e9 -t 100
+t_run 'check: no such interface' status 1 'NO-GO  connect and disconnect: .*cannot open' --check --loopback --ia nonsense
+t_run 'check: of another test' wrong 'check chooses' --check --test read --loopback
+t_run 'check: limits without it' wrong 'need --check' --max-latency 5 --loopback
 t_run 'no such interface' status 1 'cannot open' --loopback --ia nonsense -n 1
 t_run 'no such test' wrong 'must be one of' --test nonsense --loopback
 t_run 'no such metric' wrong 'must be one of' -m nonsense --loopback
@@ -179,8 +211,12 @@ t_run 'all tests are in --help and the completion' help_lists_tests
 if [ -n "${T_OWN_NETWORK-}" ]; then
 	t_run 'a server and a client' remote 20650
 	t_run 'a server that cannot' refused_by_server 20651
+	t_run 'check: a server and a client' check_remote 20652
+	t_run 'check: nobody there' status 1 'NO-GO  cannot reach' --check --port 20653 --ia "$ia" 127.0.0.1
+	t_run 'check: a server that does nothing' check_late 20654
 else
 	t_skip 'a server and a client' 'no network of our own, where ports are free'
 	t_skip 'a server that cannot' 'the same'
+	t_skip 'check: a server and a client' 'the same'
 fi
 t_done
