@@ -14,8 +14,18 @@ alone() {
 	done
 }
 
+# c23 COMPILER: what it calls the language that newer compilers speak when they are not told, in which () has no arguments
+# and bool is a word
+c23() {
+	if echo | "$1" -std=c23 -fsyntax-only -x c - 2>/dev/null; then
+		echo c23
+	else
+		echo c2x
+	fi
+}
+
 for cc in gcc clang; do
-	for std in c99 c11; do
+	for std in c99 c11 "$(c23 $cc)"; do
 		t_try "$cc -std=$std" "$cc" alone $cc -std=$std
 	done
 done
