@@ -37,17 +37,16 @@ contents() {
 	done
 }
 
-# install PACKAGE...: of ours, with what they need
+# install PACKAGE...: with what they need
 install() {
-	for package; do
-		set -- "$@" "/debs/${package}_$version-1_$(dpkg --print-architecture).deb"
-		shift
-	done
 	r_apt user install "$@"
 }
 
+# Another system, which has our packages from a place of its own
 user_root() {
-	r_new user && mkdir "$t_dir/user.root/debs" && cp "$t_dir"/builder.root/src/*.deb "$t_dir/user.root/debs" &&
+	r_new user && mkdir "$t_dir/user.root/debs" && r_in builder sh -c 'cd /src && dpkg-scanpackages . >Packages' &&
+		cp "$t_dir"/builder.root/src/*.deb "$t_dir/builder.root/src/Packages" "$t_dir/user.root/debs" &&
+		echo 'deb [trusted=yes] file:/debs ./' >"$t_dir/user.root/etc/apt/sources.list.d/ours.list" &&
 		cat >"$t_dir/user.root/etc/try.conf" <<-'EOF' && r_apt user update
 	loop u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
 	EOF
@@ -77,28 +76,68 @@ state() {
 	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
 }
 
-# The distribution's registry is not needed.
-alone() {
-	r_apt user install iproute2 && files before && install libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev
+# MPI libraries load the registry when they run, by its name without a version, where nothing is ever compiled.
+loads() {
+	cat >"$t_dir/builder.root/src/loads.c" <<-'EOF'
+	#include <dlfcn.h>
+	#include <stdio.h>
+
+	int main(int argc, char **argv)
+	{
+		for (int i = 1; i < argc; i++) {
+			void *registry = dlopen(argv[i], RTLD_NOW);
+
+			if (!registry || !dlsym(registry, "dat_ia_openv"))
+				return printf("%s: %s\n", argv[i], dlerror()), 1;
+		}
+		return argc < 2;
+	}
+	EOF
+	r_in builder cc /src/loads.c -o /src/loads && cp "$t_dir/builder.root/src/loads" "$t_dir/user.root/root" &&
+		r_in user /root/loads libdat.so libdat2.so libdat.so.1 libdat2.so.2
 }
 
-# with_dapl: the packages of the distribution's DAT can be had; before is what is there without ours
+# gone PACKAGE: dpkg knows nothing of it, or that it is not installed
+gone() {
+	state "$1" 'not-installed\|unknown'
+}
+
+# The distribution's registry is not needed; ours brings the provider along, whatever is recommended.
+alone() {
+	install iproute2 && files before && install libdat2-2 libdat1 && state libdatofi installed && loads
+}
+
+all_of_it() {
+	install libdatofi dat-ofi-utils libdat-ofi-dev && rm "$t_dir/user.root/root/loads"
+}
+
+# has_dapl: the packages of the distribution's DAT can be had
+has_dapl() {
+	r_in user apt-cache madison libdapl2 | grep .
+}
+
+# Who asks for the packages of the distribution's DAT, which has ended, gets ours.
+asked_for() {
+	install libdapl2 libdapl-dev && state libdat2-2 installed && state libdat-ofi-dev installed
+}
+
+# with_dapl: from bookworm, if the release has none
 with_dapl() {
-	if ! r_in user apt-cache show libdapl2 >/dev/null 2>&1; then
-		echo "deb $r_mirror bookworm main" >"$t_dir/user.root/etc/apt/sources.list.d/bookworm.list"
-		r_apt user update
-	fi
-	r_in user apt-cache show libdapl2
+	has_dapl && return
+	echo "deb $r_mirror bookworm main" >"$t_dir/user.root/etc/apt/sources.list.d/bookworm.list"
+	r_apt user update && has_dapl
 }
 
 beside() {
-	with_dapl && r_apt user install libdapl2 dapl2-utils && files before &&
-		install libdatofi && state libdapl2 installed
+	with_dapl && install libdapl2 dapl2-utils libdapl-dev && files before &&
+		install libdatofi && state libdapl2 installed && state libdapl-dev installed
 }
 
+# libdapl-dev, which needs exactly that library, goes with it; who asks for it gets ours.
 in_its_place() {
-	install libdat2-2 libdat1 libdatofi dat-ofi-utils libdat-ofi-dev &&
-		state libdat2-2 installed && state dapl2-utils installed && state libdapl2 config-files
+	install libdat2-2 && state libdat2-2 installed && state dapl2-utils installed && state libdapl2 config-files &&
+		gone libdapl-dev && install libdat1 libdatofi dat-ofi-utils libdat-ofi-dev &&
+		state libdat-ofi-dev installed && gone libdapl-dev
 }
 
 tools() {
@@ -108,8 +147,8 @@ tools() {
 
 # The distribution's libdapl2 comes back and ours goes.
 back() {
-	r_apt user install libdapl2 && state libdat2-2 not-installed && state libdapl2 installed &&
-		state dapl2-utils installed
+	install libdapl2 libdapl-dev && gone libdat2-2 && gone libdat-ofi-dev && state libdapl2 installed &&
+		state libdapl-dev installed && state dapl2-utils installed
 }
 
 # Nothing but what was there before us stays; what we brought along goes, too.
@@ -125,11 +164,18 @@ t_run 'the packages are made in a fresh system' build
 t_run 'lintian finds nothing' lint
 t_run 'libdatofi has the provider' contents libdatofi '/libdatofi.so.1$' '/libdatofi.so.2$'
 t_run 'libdat-ofi-dev has headers and pkg-config files' contents libdat-ofi-dev \
-	/dat/udat.h /dat2/udat.h '/dat.pc$' '/dat2.pc$' /libdat2.so
+	/dat/udat.h /dat2/udat.h '/dat.pc$' '/dat2.pc$'
 t_run 'another fresh system' user_root
-t_run 'the packages are installed without libdapl2' alone
+t_run 'without libdapl2 the registries are loaded by their names' alone
+t_run 'the other packages are installed' all_of_it
 t_run 'the tools run' tools
 t_run 'purged, nothing of ours is left' clean
+if has_dapl >/dev/null; then
+	t_skip 'who asks for libdapl2 gets libdat2-2' "$r_release has libdapl2"
+else
+	t_run 'who asks for libdapl2 gets libdat2-2' asked_for
+	t_run 'purged, nothing of ours is left' clean
+fi
 t_run 'libdatofi is installed beside libdapl2' beside
 t_run 'dtest passes, their registry and our provider' dtest libdapl2 libdatofi
 t_run 'libdat2-2 takes the place of libdapl2, dapl2-utils stays' in_its_place

@@ -31,6 +31,14 @@ options() {
 	done <"$t_dir/options"
 }
 
+# Names without a version are where programs only run, for MPI libraries load the registries by them.
+names() {
+	grep -q '/libdat.so$' "$contrib/debian/libdat1.install" && grep -q '/libdat2.so$' "$contrib/debian/libdat2-2.install" &&
+		sed -n '/^%files libs/,/^%files devel/p' "$contrib/rpm/dat-ofi.spec" >"$t_dir/libs" &&
+		grep -q '/libdat.so$' "$t_dir/libs" && grep -q '/libdat2.so$' "$t_dir/libs" &&
+		grep -q '"libdat2.so"' "$spack" && grep -q "'lib/libdat2.%s'" "$easyconfig"
+}
+
 python_reads() {
 	PYTHONDONTWRITEBYTECODE=1 python3 -c 'import ast, sys
 for name in sys.argv[1:]:
@@ -79,6 +87,7 @@ mkdir -p "$t_dir/modules"
 ln -s "$modules" "$t_dir/modules/dat-ofi"
 t_run 'every recipe names this version' versions
 t_run 'configure knows every option of a recipe' options
+t_run 'registries can be loaded by their names without a version' names
 t_run 'Python reads the recipes of Spack and EasyBuild' python_reads
 t_try 'and finds their style good' flake8 python_style
 t_try 'the Tcl module loads' modulecmd tcl

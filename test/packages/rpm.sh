@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# RPM packages, as far as Debian's rpm can tell: made, looked at by rpmlint, installed and removed.
+# RPM packages, as far as Debian's rpm can tell: made with the macros of each distribution, looked at by rpmlint, and
+# installed over packages that are called and numbered as OFED's were there, in the place of which they come.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -8,53 +9,198 @@
 r_begin "$0"
 
 version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
+root=$t_dir/rpm.root/root
+ours='dat-ofi dat-ofi-devel dat-ofi-libs dat-ofi-provider'
+distributions='el8 el9 el10 suse'
+
+tools() {
+	r_new rpm && r_apt rpm update &&
+		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev libhwloc-dev \
+			libibverbs-dev iproute2 || return
+	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" "$root"
+}
+
+# macros DISTRIBUTION: what its rpm defines beyond Debian's, and compilers are told there
+macros() {
+	hard='-fexceptions -fstack-protector-strong -fstack-clash-protection -fasynchronous-unwind-tables -Werror=format-security'
+	case $1 in
+	suse)
+		echo '%suse_version 1600'
+		echo '%_docdir /usr/share/doc/packages'
+		echo "%optflags -O2 -g $hard -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -flto=auto"
+		echo '%build_ldflags -flto=auto -Wl,-z,relro -Wl,-z,now'
+		;;
+	el8)
+		echo "%optflags -O2 -g -pipe -Wall $hard -Wp,-D_FORTIFY_SOURCE=2"
+		echo '%build_ldflags -Wl,-z,relro -Wl,-z,now'
+		;;
+	*)
+		echo "%optflags -O2 -g -pipe -Wall $hard -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=3 -flto=auto -ffat-lto-objects"
+		echo '%build_ldflags -Wl,-z,relro -Wl,--as-needed -Wl,-z,now'
+		;;
+	esac
+	[ "$1" = suse ] || printf '%%rhel %s\n%%dist .%s\n%%%s 1\n' "${1#el}" "$1" "$1"
+	echo "%_topdir /rpm/$1"
+}
 
 # Debian's packages have other names than those that the spec asks for, hence --nodeps.
 build() {
-	r_new rpm && r_apt rpm update &&
-		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev libhwloc-dev iproute2 || return
-	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" "$t_dir/rpm.root/root"
-	r_in rpm rpmbuild -ta --nodeps --define '_topdir /rpm' "/root/dat-ofi-$version.tar.xz"
+	macros "$1" >"$root/$1.macros"
+	r_in rpm rpmbuild -ta --nodeps --load "/root/$1.macros" "/root/dat-ofi-$version.tar.xz"
 }
 
 lint() {
-	r_in rpm sh -ec 'rpmlint -r /root/dat-ofi.rpmlintrc /rpm/RPMS/*/*.rpm /rpm/SRPMS/*.rpm' >"$t_dir/lint" 2>&1
+	r_in rpm sh -ec "rpmlint -r /root/dat-ofi.rpmlintrc /rpm/$1/RPMS/*/*.rpm /rpm/$1/SRPMS/*.rpm" >"$t_dir/lint" 2>&1
 	cat "$t_dir/lint"
 	! grep -E ' [EW]: ' "$t_dir/lint"
 }
 
-# has PACKAGE WORD...: words that rpm tells of it
-has() {
-	package=$1
-	shift
-	r_in rpm sh -c "rpm -qp --provides --conflicts --requires -l /rpm/RPMS/*/$package-$version-*.rpm" >"$t_dir/has" 2>&1
-	for word; do
-		grep -q "$word" "$t_dir/has" || { cat "$t_dir/has"; echo "$package has no $word"; return 1; }
+# says DISTRIBUTION PACKAGE QUERY LINE...: rpm answers the query with these lines, among others
+says() {
+	distribution=$1 package=$2 query=$3
+	shift 3
+	r_in rpm sh -c "rpm -qp $query /rpm/$distribution/RPMS/*/$package-$version-*.rpm" >"$t_dir/says" 2>&1
+	for line; do
+		grep -q -x -e "$line" "$t_dir/says" || { cat "$t_dir/says"; echo "$package: $query lacks $line"; return 1; }
 	done
 }
 
-# rpm's database in this root is empty, so it cannot know what Debian's packages provide.
-install() {
-	r_in rpm sh -ec 'rpm -i --nodeps --force-debian /rpm/RPMS/*/*.rpm
-		export LD_LIBRARY_PATH=/usr/lib64
-		rpm -V dat-ofi dat-ofi-libs dat-ofi-provider dat-ofi-devel --nodeps
-		dat_info --version
-		cc -I/usr/include -L/usr/lib64 /usr/share/doc/dat-ofi/examples/hello.c -ldat2 -o /root/hello'
-	R_NET='unshare -n' r_in rpm sh -ec 'ip link set lo up; export LD_LIBRARY_PATH=/usr/lib64; dat_perf --loopback -i ofi-shm -t 0.05'
+# succeeds DISTRIBUTION: ours have the names of OFED's packages there, and end those
+succeeds() {
+	for package in dapl:libs dapl-devel:devel dapl-utils; do
+		name=${package%:*}
+		case $package in *:*) package=dat-ofi-${package#*:} ;; *) package=dat-ofi ;; esac
+		says "$1" "$package" --provides "$name = 2\.1\.11" && says "$1" "$package" --obsoletes "$name < 2\.1\.11" || return
+	done
+	if [ "$1" = suse ]; then
+		says suse dat-ofi-libs --provides 'libdat2-2 = 2\.1\.11' 'dapl2 = 2\.1\.11' &&
+			says suse dat-ofi-libs --obsoletes 'libdat2-2 < 2\.1\.11' 'dapl2 < 2\.1\.11'
+	else
+		says "$1" dat-ofi-libs --provides 'compat-dapl = 1:1\.2\.20' &&
+			says "$1" dat-ofi-libs --obsoletes 'compat-dapl < 1:1\.2\.20' &&
+			says "$1" dat-ofi-devel --obsoletes 'compat-dapl-devel < 1:1\.2\.20' 'dapl-static < 2\.1\.11'
+	fi
 }
 
+has_files() {
+	says "$1" dat-ofi-libs -l /usr/lib64/libdat.so /usr/lib64/libdat.so.1 /usr/lib64/libdat2.so /usr/lib64/libdat2.so.2 &&
+		says "$1" dat-ofi-libs --provides 'libdat.so.1().*' 'libdat2.so.2().*' &&
+		says "$1" dat-ofi-libs --requires 'dat-ofi-provider.*' &&
+		says "$1" dat-ofi-provider -l /usr/lib64/libdatofi.so.1 /usr/lib64/libdatofi.so.2 &&
+		says "$1" dat-ofi --requires 'libdat2.so.2().*' && says "$1" dat-ofi -l /usr/bin/dat_info
+}
+
+# package NAME VERSION LINE...: one without anything to build, in a spec of its own
+package() {
+	echo "%package -n $1"
+	echo 'Summary: A package of that name'
+	echo "Version: ${2#*:}"
+	case $2 in *:*) echo "Epoch: ${2%:*}" ;; esac
+	name=$1
+	shift 2
+	printf '%s\n' "$@" '%description -n '"$name" 'It is there.' "%files -n $name"
+}
+
+# theirs DISTRIBUTION: a spec of packages as OFED's, whose files are those of ours; a program's, which asks for them; and
+# one that has what ours need of the rest of the system
+theirs() {
+	printf 'Name: theirs\nVersion: 1\nRelease: 1\nSummary: All of it\nLicense: BSD\nAutoReqProv: no\n%%description\nSpecs.\n'
+	if [ "$1" = suse ]; then
+		package dapl 2.1.10
+		package libdat2-2 2.1.10 'Provides: dapl2 = 2.1.10' 'Requires: dapl'
+	else
+		package dapl 2.1.9
+		package dapl-static 2.1.9 'Requires: dapl-devel = 2.1.9-1'
+		package compat-dapl 1:1.2.19
+		package compat-dapl-devel 1:1.2.19 'Requires: compat-dapl = 1:1.2.19-1'
+		package compat-dapl-utils 1:1.2.19 'Requires: compat-dapl = 1:1.2.19-1'
+		echo '/usr/lib64/libdat.so.1'
+	fi
+	package dapl-devel 2.1.9 'Requires: dapl'
+	printf '/usr/%s\n' include/dat2/udat.h lib64/libdat2.so
+	package dapl-utils 2.1.9 'Requires: dapl'
+	echo /usr/lib64/libdat2.so.2
+	package program 1 'Requires: dapl >= 2.1' 'Requires: dapl-devel >= 2.1' 'Requires: dapl-utils'
+	r_in rpm sh -c "rpm -qp --requires /rpm/$1/RPMS/*/*.rpm" | sort -u | grep -v -e '^rpmlib(' -e dat-ofi -e '^libdat' |
+		sed 's/ [<=>].*//; s/^/Provides: /' >"$t_dir/needs"
+	package system 1 "$(cat "$t_dir/needs")"
+	cat <<-'EOF'
+	%install
+	mkdir -p %{buildroot}/usr/include/dat2 %{buildroot}/usr/lib64
+	cd %{buildroot}/usr
+	echo >include/dat2/udat.h
+	for name in libdat.so.1 libdat2.so libdat2.so.2; do echo >lib64/$name; done
+	EOF
+	[ "$1" != suse ] || echo 'rm lib64/libdat.so.1'
+}
+
+# into ARGUMENT...: rpm, upon a system of its own below /target, with everything that packages ask for
+into() {
+	r_in rpm rpm --force-debian --root /target --dbpath /var/lib/rpm "$@"
+}
+
+# Theirs are there; the loader's cache is what ours ask the system for when they are installed.
+before() {
+	theirs "$1" >"$root/theirs.spec"
+	r_in rpm sh -ec "rm -rf /target /rpm/theirs
+		mkdir -p /target/sbin /target/var/lib/rpm /target/etc
+		cp /sbin/ldconfig /target/sbin
+		rpmbuild -bb --load /root/$1.macros --define '_topdir /rpm/theirs' /root/theirs.spec
+		rpm --force-debian --root /target --dbpath /var/lib/rpm -i /rpm/theirs/RPMS/*/*.rpm"
+}
+
+# Installed with nothing forced, they end theirs, and the program still has what it asks for.
+upgrade() {
+	before "$1" || return
+	r_in rpm sh -c "rpm --force-debian --root /target --dbpath /var/lib/rpm -U /rpm/$1/RPMS/*/*.rpm" || return
+	into -qa --qf '%{NAME}\n' | grep -v -e debug | sort >"$t_dir/names"
+	# shellcheck disable=SC2086 # names
+	printf '%s\n' $ours program system | sort | diff - "$t_dir/names" && into -V $ours
+}
+
+# told FILE WORD...: readelf and nm show these in the file below /target
+told() {
+	{ readelf -dlW "$t_dir/rpm.root/target$1"; nm -D "$t_dir/rpm.root/target$1"; } >"$t_dir/elf"
+	file=$1
+	shift
+	for word; do
+		grep -q "$word" "$t_dir/elf" || { echo "$file has no $word"; return 1; }
+	done
+}
+
+# What is built has what its distribution's flags ask for: bound when it is loaded, stack and buffers looked at.
+hard() {
+	for file in /usr/lib64/libdat2.so.2 /usr/lib64/libdatofi.so.2 /usr/bin/dat_info; do
+		told $file BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
+	done
+}
+
+works() {
+	documents=/target/usr/share/doc
+	[ "$1" != suse ] || documents=$documents/packages
+	hard || return
+	R_NET='unshare -n' r_in rpm sh -ec "ip link set lo up
+		export LD_LIBRARY_PATH=/target/usr/lib64
+		/target/usr/bin/dat_info --version
+		cc -I/target/usr/include -L/target/usr/lib64 $documents/dat-ofi/examples/hello.c -ldat2 -o /root/hello
+		/target/usr/bin/dat_perf --loopback -i ofi-shm -t 0.05"
+}
+
+# Nothing of ours but the loader's cache and rpm's own notes
 remove() {
-	r_in rpm sh -ec 'rpm -e --nodeps --force-debian dat-ofi dat-ofi-libs dat-ofi-provider dat-ofi-devel
-		! find /usr /etc -name "*dat_*" -o -name "libdat*" -o -name "dat-ofi*" -o -name "dat2" | grep .'
+	# shellcheck disable=SC2046,SC2086 # names
+	into -e program $(into -qa --qf '%{NAME}\n' 'dat-ofi*') || return
+	! find "$t_dir/rpm.root/target" -path '*/var' -prune -o ! -type d ! -name ld.so.cache ! -name ldconfig -print | grep .
 }
 
-t_run 'the packages are made' build
-[ $t_failures = 0 ] || t_done
-t_run 'rpmlint finds nothing that has no reason' lint
-t_run 'dat-ofi-libs conflicts with dapl and provides libdat2.so.2' has dat-ofi-libs \
-	'^dapl$' '^libdat2-2$' '^libdat2.so.2()' '^libdat.so.1()'
-t_run 'dat-ofi-provider has both providers' has dat-ofi-provider '/libdatofi.so.1$' '/libdatofi.so.2$'
-t_run 'dat-ofi needs libdat2.so.2' has dat-ofi '^libdat2.so.2()' /usr/bin/dat_info
-t_run 'installed, they work' install
-t_run 'removed, nothing is left' remove
+t_run "rpm's tools" tools
+for distribution in $distributions; do
+	t_run "$distribution: the packages are made" build "$distribution"
+	t_run "$distribution: rpmlint finds nothing that has no reason" lint "$distribution"
+	t_run "$distribution: registries, with and without version, provider, tools" has_files "$distribution"
+	t_run "$distribution: they have the names of OFED's packages, and end those" succeeds "$distribution"
+	t_run "$distribution: installed over OFED's packages" upgrade "$distribution"
+	t_run "$distribution: installed, they work" works "$distribution"
+	t_run "$distribution: removed, nothing is left" remove
+done
 t_done

@@ -38,8 +38,9 @@ says() {
 	done
 }
 
+# A word that is too long, such as the path of a library, has a line of its own.
 narrow() {
-	! awk 'length > 80' "$t_dir/o" | grep .
+	! awk 'length > 80 && NF > 1' "$t_dir/o" | grep .
 }
 
 # put PATH TEXT: a file of the system that is looked at

@@ -4,24 +4,48 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
-# shellcheck disable=SC2317 # t_try calls it
+# compiles COMPILER...: what t_dir/some.c has
+compiles() {
+	"$@" -fsyntax-only -Wall -Wextra -pedantic -Werror -I"$top_srcdir/include" "$t_dir/some.c"
+}
+
 # alone COMPILER...: true when each header does
 alone() {
 	for header in "$top_srcdir"/include/*/*.h; do
-		echo "#include <${header#"$top_srcdir/include/"}>" >"$t_dir/alone.c"
-		"$@" -fsyntax-only -Wall -Wextra -pedantic -Werror -I"$top_srcdir/include" \
-			"$t_dir/alone.c" || return
+		echo "#include <${header#"$top_srcdir/include/"}>" >"$t_dir/some.c"
+		compiles "$@" || return
 	done
 }
 
+# together COMPILER...: true when those of each generation do in one file. That each needs no other before it does not
+# depend on compiler and standard.
+together() {
+	for generation in dat dat2; do
+		(cd "$top_srcdir/include" && ls $generation/*.h) | sed 's/.*/#include <&>/' >"$t_dir/some.c"
+		compiles "$@" || return
+	done
+}
+
+# c23 COMPILER: what it calls the language that newer compilers speak when they are not told, in which () has no arguments
+# and bool is a word
+c23() {
+	if echo | "$1" -std=c23 -fsyntax-only -x c - 2>/dev/null; then
+		echo c23
+	else
+		echo c2x
+	fi
+}
+
+t_try 'each alone, gcc' gcc alone gcc -std=c99
+t_try 'each alone, g++' g++ alone g++ -x c++ -std=c++11
 for cc in gcc clang; do
-	for std in c99 c11; do
-		t_try "$cc -std=$std" "$cc" alone $cc -std=$std
+	for std in c99 c11 "$(c23 $cc)"; do
+		t_try "$cc -std=$std" "$cc" together "$cc" "-std=$std"
 	done
 done
 for cxx in g++ clang++; do
 	for std in c++11 c++17; do
-		t_try "$cxx -std=$std" "$cxx" alone $cxx -x c++ -std=$std
+		t_try "$cxx -std=$std" "$cxx" together "$cxx" -x c++ "-std=$std"
 	done
 done
 t_done

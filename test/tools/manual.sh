@@ -20,9 +20,10 @@ lint() {
 }
 
 # shellcheck disable=SC2317
+# Prototypes are long words, which newer versions of groff would like to adjust.
 format() {
 	for page in $(pages); do
-		groff -mdoc -T utf8 -ww -z "$page" 2>&1
+		groff -mdoc -dAD=l -T utf8 -ww -z "$page" 2>&1
 	done >"$t_dir/groff"
 	! grep . "$t_dir/groff"
 }

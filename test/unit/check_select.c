@@ -17,6 +17,7 @@
 #include "nic.h"
 #include "param.h"
 #include "select.h"
+#include "topo.h"
 #include "trans.h"
 
 #include "../lib/t_machine.h"
@@ -831,12 +832,19 @@ START_TEST(test_whose_ports_are_those_of_tcp)
 }
 END_TEST
 
+/* What the netdevs of this host are must not decide. */
+static void forget_this_host(void)
+{
+	dofi_sysfs = "/nonexistent";
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("select");
 	TCase *tc = tcase_create("select");
 
 	unsetenv("FI_PROVIDER");
+	tcase_add_checked_fixture(tc, forget_this_host, NULL);
 	tcase_add_test(tc, test_ipv4_of_a_real_netdev_wins);
 	tcase_add_test(tc, test_ipv6_when_there_is_no_ipv4);
 	tcase_add_test(tc, test_link_local_is_never_used);

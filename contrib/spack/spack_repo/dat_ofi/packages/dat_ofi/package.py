@@ -30,6 +30,15 @@ class DatOfi(AutotoolsPackage):
     # Its headers: the devices themselves say whether they have atomic operations
     depends_on("rdma-core", when="^libfabric fabrics=verbs")
 
+    # MPI libraries load the registries when they run, by their names without a version.
+    sanity_check_is_file = [
+        join_path("bin", "dat_info"),
+        join_path("lib", "libdat.so"),
+        join_path("lib", "libdat2.so"),
+        join_path("lib", "libdatofi.so.1"),
+        join_path("lib", "libdatofi.so.2"),
+    ]
+
     conflicts("platform=darwin", msg="dat-ofi needs Linux")
     conflicts("platform=windows", msg="dat-ofi needs Linux")
 
