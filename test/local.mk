@@ -62,6 +62,7 @@ fault_tests = \
 	%D%/fault/hostile \
 	%D%/fault/idle1 %D%/fault/idle2 \
 	%D%/fault/kill1 %D%/fault/kill2 \
+	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
@@ -494,12 +495,18 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
-%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/locks.h
 %C%_fault_kill1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/locks.h
 %C%_fault_kill2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
+%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/locks.h
+%C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_kill_at1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/locks.h
+%C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_kill_at2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 %C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
 %C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)
@@ -668,7 +675,7 @@ parts = conform12 conform20 fault dapl
 matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
-	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/leaks1 %D%/fault/leaks2 \
+	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la

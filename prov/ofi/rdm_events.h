@@ -8,15 +8,20 @@
 #ifndef DOFI_RDM_EVENTS_H
 #define DOFI_RDM_EVENTS_H
 
+#include <rdma/fi_eq.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct dofi_ia;
-struct fid_eq;
 
 struct dofi_rdm_events {
 	struct fid_eq *eq; /* NULL: the fabric takes none */
 	int told_err, told_prov_err; /* the last one in the log; one that repeats is counted only */
 	uint64_t nerrors;
+	/* Where the provider ends the process if it can't write (DOFI_QUIRK_FATAL_EVENT): the queue's calls, with a write of ours. */
+	struct fi_ops_eq ops;
+	const struct fi_ops_eq *own_ops;
+	_Atomic uint64_t unwritten; /* the latest error for which there was no memory: err, prov_errno; or 0 */
 };
 
 /*
@@ -24,6 +29,12 @@ struct dofi_rdm_events {
  * or a negative error.
  */
 int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events);
+
+/*
+ * The endpoint is enabled: where the fabric gets the memory of its receive buffers when the completion queue is first read, that
+ * is now. 0, or the negative error of the first event.
+ */
+int dofi_rdm_events_begin(struct dofi_ia *ia, struct dofi_rdm_events *events);
 
 /* After the endpoint is closed. */
 void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events);

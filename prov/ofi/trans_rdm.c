@@ -257,6 +257,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (!ret)
 		ret = post_grants(ia);
 	if (!ret)
+		ret = dofi_rdm_events_begin(ia, &rdm->events);
+	if (!ret)
 		dofi_leftover_init(ia, name);
 	if (ret)
 		rdm_close(ia);

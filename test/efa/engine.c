@@ -261,18 +261,32 @@ void efa_engine_cancel(struct soft_qp *qp)
 
 /* --- the thread --- */
 
+/* Programs count their threads when all is closed. */
+#define STAYS_NS 50000000
+
+static int stays(void)
+{
+	struct timespec until;
+	int ret = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += STAYS_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	is_idle = 1;
+	while (!waiting_count && !ret)
+		ret = pthread_cond_timedwait(&wake, &efa_lock, &until);
+	is_idle = 0;
+	return waiting_count > 0;
+}
+
 static void *run(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&efa_lock);
-	for (;;) {
+	while (waiting_count || stays()) {
 		struct timespec pause = { .tv_nsec = 500000 };
 
-		is_idle = !waiting_count;
-		if (is_idle) {
-			pthread_cond_wait(&wake, &efa_lock);
-			continue;
-		}
 		pthread_mutex_unlock(&efa_lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&efa_lock);
@@ -281,6 +295,8 @@ static void *run(void *unused)
 		else
 			efa_engine_step();
 	}
+	has_thread = 0;
+	pthread_mutex_unlock(&efa_lock);
 	return NULL;
 }
 

@@ -48,7 +48,7 @@ EFA_SEEDS = 1 2 3 4 5 6 7 8 9 10
 EFA_PARTS = conform12 conform20 fault perf
 check-efa: all $(conform_tests) $(fault_tests) %D%/libsoftefa.la
 	failed=; over() { \
-		T_PARTS="$$1" $(SHELL) %D%/../run-env $(SHELL) $(srcdir)/test/matrix.sh \
+		T_DEATHS=300 T_PARTS="$$1" $(SHELL) %D%/../run-env $(SHELL) $(srcdir)/test/matrix.sh \
 			$(abs_builddir)/%D%/logs '$(matrix_faults) $(efa_faults)' $$2 || failed=1; }; \
 	over '$(EFA_PARTS)' '$(EFA_FABRICS)'; \
 	shuffled=$$(for f in $(EFA_FABRICS); do for s in $(EFA_SEEDS); do echo $$f-s$$s; done; done); \

@@ -8,7 +8,7 @@
 #include <rdma/fabric.h>
 #include <string.h>
 
-#define ALWAYS (DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_STALE_KEYS)
+#define ALWAYS (DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_STALE_KEYS | DOFI_QUIRK_FATAL_EVENT)
 
 static struct fi_fabric_attr fabric_attr;
 static const struct fi_info info = {.fabric_attr = &fabric_attr};

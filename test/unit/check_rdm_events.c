@@ -21,6 +21,7 @@ static struct dofi_rdm_events events;
 
 static struct {
 	int open_answer, bind_answer, opened, closed;
+	int write_answer, first_read_err; /* of fi_eq_write; what the first read of the completion queue tells */
 	int errs[MOST]; /* what the queue has: an error, or 0 for another event */
 	int prov_errs[MOST];
 	int first, last;
@@ -49,20 +50,35 @@ static ssize_t read_eq(struct fid_eq *eq, uint32_t *event, void *buf, size_t len
 static ssize_t read_error(struct fid_eq *eq, struct fi_eq_err_entry *entry, uint64_t flags)
 {
 	(void)eq, (void)flags;
-	ck_assert_int_lt(fabric.first, fabric.last);
+	if (fabric.first == fabric.last)
+		return -FI_EAGAIN;
 	entry->err = fabric.errs[fabric.first];
 	entry->prov_errno = fabric.prov_errs[fabric.first];
 	fabric.first++;
 	return sizeof(*entry);
 }
 
+static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
+{
+	const struct fi_eq_err_entry *err = buf;
+
+	(void)eq, (void)flags;
+	ck_assert_uint_eq(event, FI_NOTIFY);
+	if (fabric.write_answer)
+		return fabric.write_answer;
+	fabric.errs[fabric.last] = err->err;
+	fabric.prov_errs[fabric.last++] = err->prov_errno;
+	return (ssize_t)len;
+}
+
 static struct fi_ops eq_fid_ops = {.size = sizeof(eq_fid_ops), .close = close_eq};
-static struct fi_ops_eq eq_ops = {.size = sizeof(eq_ops), .read = read_eq, .readerr = read_error};
+static struct fi_ops_eq eq_ops = {.size = sizeof(eq_ops), .read = read_eq, .readerr = read_error, .write = write_eq};
 static struct fid_eq queue = {.fid.ops = &eq_fid_ops, .ops = &eq_ops};
 
 static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
 {
-	(void)of, (void)context;
+	(void)of;
+	queue.fid.context = context;
 	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* nobody sleeps on it */
 	if (fabric.open_answer)
 		return fabric.open_answer;
@@ -82,6 +98,26 @@ static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .eq_open =
 static struct fid_fabric the_fabric = {.ops = &fabric_ops};
 static struct fi_ops ep_fid_ops = {.size = sizeof(ep_fid_ops), .bind = bind_it};
 static struct fid_ep endpoint = {.fid.ops = &ep_fid_ops};
+
+/* As efa does. */
+static ssize_t tell_on_eq(int err, int prov_err)
+{
+	const struct fi_eq_err_entry entry = {.err = err, .prov_errno = prov_err};
+
+	return fi_eq_write(&queue, FI_NOTIFY, &entry, sizeof(entry), 0);
+}
+
+static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
+{
+	(void)cq, (void)buf;
+	ck_assert_uint_eq(count, 0);
+	if (fabric.first_read_err)
+		ck_assert_int_eq(tell_on_eq(fabric.first_read_err, 4112), sizeof(struct fi_eq_err_entry));
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = read_cq};
+static struct fid_cq completions = {.ops = &cq_ops};
 
 /* --- what rdm_events.c calls --- */
 
@@ -112,6 +148,7 @@ static void setup(void)
 	strcpy(ia.name, "ofa0");
 	ia.fabric = &the_fabric;
 	ia.shared_ep = &endpoint;
+	ia.cq = &completions;
 }
 
 static void have(int err, int prov_err)
@@ -236,6 +273,59 @@ START_TEST(one_round_ends_whatever_there_is)
 }
 END_TEST
 
+/* --- a provider that ends the process when it can't write --- */
+
+START_TEST(without_memory_the_write_succeeds_and_is_told)
+{
+	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
+	open_it();
+	fabric.write_answer = -FI_ENOMEM;
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(tell_on_eq(-FI_ENOMEM, 4112), sizeof(struct fi_eq_err_entry));
+	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 1);
+	ck_assert_int_eq(told, 1);
+	ck_assert_int_eq(events.told_err, FI_ENOMEM);
+	ck_assert_int_eq(events.told_prov_err, 4112);
+	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 0);
+	fabric.write_answer = 0;
+	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), sizeof(struct fi_eq_err_entry));
+	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 1);
+	ck_assert_int_eq(told, 2);
+	dofi_rdm_events_close(&ia, &events);
+	ck_assert_ptr_eq(queue.ops, &eq_ops);
+}
+END_TEST
+
+START_TEST(other_answers_are_the_queue_s)
+{
+	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
+	open_it();
+	fabric.write_answer = -FI_ENOSYS;
+	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), -FI_ENOSYS);
+	dofi_rdm_events_close(&ia, &events);
+	fabric.write_answer = -FI_ENOMEM;
+	ia.quirks = 0;
+	open_it();
+	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), 0);
+	dofi_rdm_events_close(&ia, &events);
+}
+END_TEST
+
+/* With and without memory for the event itself. */
+START_TEST(the_first_read_tells_what_is_missing)
+{
+	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
+	open_it();
+	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), 0);
+	fabric.first_read_err = -FI_ENOMEM;
+	fabric.write_answer = _i ? -FI_ENOMEM : 0;
+	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), -FI_ENOMEM);
+	ck_assert_int_eq(told, 0); /* dat_ia_open says it */
+	dofi_rdm_events_close(&ia, &events);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rdm_events");
@@ -250,6 +340,9 @@ int main(void)
 	tcase_add_test(tc, a_peer_that_died_is_no_error_of_the_provider);
 	tcase_add_test(tc, other_events_hold_nothing_up);
 	tcase_add_test(tc, one_round_ends_whatever_there_is);
+	tcase_add_test(tc, without_memory_the_write_succeeds_and_is_told);
+	tcase_add_test(tc, other_answers_are_the_queue_s);
+	tcase_add_loop_test(tc, the_first_read_tells_what_is_missing, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
