@@ -274,6 +274,7 @@ static const struct step {
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},

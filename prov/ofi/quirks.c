@@ -47,6 +47,9 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_MUTE_QUEUE, "udp;ofi_rxd", 0, 0,
 	 "opens a queue to wait on and does not tell its descriptor, and sends what was lost again only when it is polled",
 	 "the queue is looked at by the clock, and peers of the same host ring"},
+	{DOFI_QUIRK_CUTS, "udp;ofi_rxd", 0, 0,
+	 "cuts a message that is longer than its receive, and completes both as good ones",
+	 "each receive has a byte more than the program's buffer, which such a message reaches"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))

@@ -21,6 +21,7 @@ enum dofi_quirk {
 	DOFI_QUIRK_DATA_ON_EQ = 1u << 6,
 	DOFI_QUIRK_SHORT_LIST = 1u << 7,
 	DOFI_QUIRK_MUTE_QUEUE = 1u << 8,
+	DOFI_QUIRK_CUTS = 1u << 9,
 };
 
 struct dofi_quirk_row {
