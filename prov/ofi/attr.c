@@ -38,7 +38,7 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 static void init_limits(struct dofi_ia *ia)
 {
 	uint32_t most_iov = ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
-	bool shared_ep = ia->trans == &dofi_trans_rdm;
+	bool shared_ep = ia->trans->id == DOFI_TRANS_RDM;
 	struct dofi_limits *limits = &ia->limits;
 	const struct fi_info *info = ia->info;
 	const struct fi_domain_attr *domain = info->domain_attr;

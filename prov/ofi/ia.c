@@ -16,6 +16,7 @@
 #include "srq.h"
 #include "stats.h"
 #include "trans.h"
+#include "unmarked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -271,6 +272,7 @@ static const struct step {
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
+	{"looking at completion data", dofi_unmarked_open, dofi_unmarked_close},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},

@@ -50,6 +50,9 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_CUTS, "udp;ofi_rxd", 0, 0,
 	 "cuts a message that is longer than its receive, and completes both as good ones",
 	 "each receive has a byte more than the program's buffer, which such a message reaches"},
+	{DOFI_QUIRK_UNMARKED_DATA, "sockets", 0, 0,
+	 "hands the completion data of a message that came before its receive over without the flag that says so",
+	 "every message for a shared receive queue counts as one with completion data, as it is"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
