@@ -15,6 +15,7 @@ unit_tests = \
 	%D%/unit/check_eqs \
 	%D%/unit/check_error \
 	%D%/unit/check_evd1 %D%/unit/check_evd2 \
+	%D%/unit/check_guard \
 	%D%/unit/check_held_port \
 	%D%/unit/check_ia1 %D%/unit/check_ia2 \
 	%D%/unit/check_issue \
@@ -46,6 +47,7 @@ unit_tests = \
 	%D%/unit/check_timer \
 	%D%/unit/check_trans_msg \
 	%D%/unit/check_trans_rdm \
+	%D%/unit/check_unmarked \
 	%D%/unit/check_wait \
 	%D%/unit/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -330,6 +332,13 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
 %C%_unit_check_lock_LDADD = $(p2_libs)
+%C%_unit_check_guard_SOURCES = %D%/unit/check_guard.c $(t_headers)
+%C%_unit_check_guard_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_guard_LDADD = $(p2_libs)
+%C%_unit_check_unmarked_SOURCES = %D%/unit/check_unmarked.c $(t_headers)
+%C%_unit_check_unmarked_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_unmarked_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done
+%C%_unit_check_unmarked_LDADD = $(p2_libs)
 %C%_unit_check_segments_SOURCES = %D%/unit/check_segments.c $(t_headers)
 %C%_unit_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_segments_LDADD = $(p2_libs)

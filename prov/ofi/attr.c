@@ -38,7 +38,7 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 static void init_limits(struct dofi_ia *ia)
 {
 	uint32_t most_iov = ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
-	bool shared_ep = ia->trans == &dofi_trans_rdm;
+	bool shared_ep = ia->trans->id == DOFI_TRANS_RDM;
 	struct dofi_limits *limits = &ia->limits;
 	const struct fi_info *info = ia->info;
 	const struct fi_domain_attr *domain = info->domain_attr;
@@ -52,7 +52,8 @@ static void init_limits(struct dofi_ia *ia)
 	/* A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills the first of several and says success. */
 	if (info->ep_attr->protocol == FI_PROTO_IWARP)
 		most_iov = 1;
-	limits->fabric_iov = at_most(at_most(most_iov, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
+	limits->fabric_iov = at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
+	limits->fabric_iov = at_most(most_iov, limits->fabric_iov - dofi_guard_segments(ia));
 	limits->max_iov = limits->fabric_iov > DOFI_LEAST_IOV ? limits->fabric_iov : DOFI_LEAST_IOV;
 	limits->max_lmrs = max_regions;
 	limits->max_rmrs = max_regions;
@@ -63,6 +64,8 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
 	limits->plain = at_most(DOFI_LARGE - 1, limits->max_message);
+	if (dofi_guard_segments(ia))
+		limits->plain = 0; /* no receive is plain */
 	limits->plain_write = ia->splits_writes ? 1 : limits->plain;
 	/* DAT 2.0 has 32 bits to tell it. */
 	limits->max_lmr = sizeof(((DAT_IA_ATTR *)NULL)->max_lmr_block_size) == sizeof(uint32_t)

@@ -19,7 +19,7 @@
 enum dofi_grants dofi_credit_way(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
-	bool asked = ia->trans == &dofi_trans_msg && !strcmp(ia->params.grants, "write");
+	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.grants, "write");
 
 	if (asked || info->ep_attr->protocol == FI_PROTO_IWARP)
 		return DOFI_GRANTS_WRITTEN;

@@ -93,9 +93,10 @@ static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool ha
 	uint32_t niov = widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
 
 	*rings = (struct rings){0};
-	/* A segment that is cut becomes two. */
+	/* A segment that is cut becomes two, and a receive may have a guard. */
 	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos, niov + ia->splits_writes) &&
-	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos, (uint32_t)attr->max_recv_iov) &&
+	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos,
+			    (uint32_t)attr->max_recv_iov + dofi_guard_segments(ia)) &&
 	    !dofi_parts_init(ia, &rings->parts, &rings->req))
 		return 0;
 	fini_rings(rings);
@@ -430,8 +431,8 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 		return ret;
 	if (!ep->srq && (uint32_t)c->attr.max_recv_dtos < dofi_ring_count(&ep->recv))
 		return dofi_ep_bad_state(ep->state);
-	if (!ep->srq && c->attr.max_recv_iov < ep->recv.max_iov && dofi_ring_count(&ep->recv))
-		c->attr.max_recv_iov = ep->recv.max_iov; /* posted receives may use them all */
+	if (!ep->srq && c->attr.max_recv_iov < ep->attr.max_recv_iov && dofi_ring_count(&ep->recv))
+		c->attr.max_recv_iov = ep->attr.max_recv_iov; /* posted receives may use them all */
 	return DAT_SUCCESS;
 }
 

@@ -16,6 +16,7 @@
 #include "srq.h"
 #include "stats.h"
 #include "trans.h"
+#include "unmarked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -255,6 +256,43 @@ void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
 	dofi_unlock(&ia->obj_lock);
 }
 
+/* --- descriptors --- */
+
+/* As many as a fabric opens in one step, and gives back when they are not enough; and as all of an IA may need. */
+#define FDS_OF_A_STEP 16
+#define FDS_OF_AN_IA  64
+
+/* 0, or why the process can't have so many more: a negative error. */
+static int look_for_descriptors(int wanted)
+{
+	int fds[FDS_OF_AN_IA], n = 0, ret = 0;
+
+	while (n < wanted && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < wanted)
+		ret = -errno;
+	while (n > 0)
+		close(fds[--n]);
+	return ret;
+}
+
+/* Fabrics that ran out of descriptors speak of anything, or offer nothing; the system knows. */
+static int true_error(int ret)
+{
+	int why;
+
+	if (!ret || ret == -FI_ENOMEM)
+		return ret;
+	why = look_for_descriptors(FDS_OF_A_STEP);
+	return why ? why : ret;
+}
+
+/* Where the fabric leaves some open when it gets no more, there have to be enough. */
+static int spare_descriptors(struct dofi_ia *ia)
+{
+	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? look_for_descriptors(FDS_OF_AN_IA) : 0;
+}
+
 /* --- the ladder --- */
 
 /* Begun in this order, ended in the reverse one. */
@@ -263,6 +301,7 @@ static const struct step {
 	int (*begin)(struct dofi_ia *ia);
 	void (*end)(struct dofi_ia *ia);
 } steps[] = {
+	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"turning the cache of keys off", dofi_mr_cache_leave, NULL},
@@ -271,9 +310,11 @@ static const struct step {
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
+	{"looking at completion data", dofi_unmarked_open, dofi_unmarked_close},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
@@ -289,25 +330,6 @@ static void go_down(struct dofi_ia *ia, size_t from)
 	while (from-- > 0)
 		if (steps[from].end)
 			steps[from].end(ia);
-}
-
-/* As many descriptors as a fabric opens in one step, and gives back when they are not enough. */
-#define FDS_OF_A_STEP 16
-
-/* Fabrics that ran out of descriptors speak of anything, or offer nothing; the system knows. */
-static int true_error(int ret)
-{
-	int fds[FDS_OF_A_STEP], n = 0;
-
-	if (!ret || ret == -FI_ENOMEM)
-		return ret;
-	while (n < FDS_OF_A_STEP && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-		n++;
-	if (n < FDS_OF_A_STEP)
-		ret = -errno;
-	while (n > 0)
-		close(fds[--n]);
-	return ret;
 }
 
 static const char *advice(int err, char text[DOFI_MR_LIMIT_SIZE])

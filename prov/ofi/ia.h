@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "eqs.h"
 #include "fact.h"
+#include "guard.h"
 #include "leftover.h"
 #include "nic.h"
 #include "note.h"
@@ -126,7 +127,7 @@ struct dofi_ia {
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
-	struct iovec left[4]; /* memory that goes with the endpoint; see dofi_mr_leave */
+	struct iovec left[5]; /* memory that goes with the endpoint; see dofi_mr_leave */
 	uint32_t nleft;
 	struct dofi_lock mr_lock; /* one registration begins or ends at a time */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
@@ -137,6 +138,7 @@ struct dofi_ia {
 	struct dofi_scratch scratch;
 	struct dofi_mail mail;
 	struct dofi_bounces bounces;
+	struct dofi_guard guard;
 
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];

@@ -291,12 +291,11 @@ void dofi_ep_issue_requests(struct dofi_ep *ep)
 
 ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	ssize_t ret = 0;
+	ssize_t ret;
 
 	if (wr->status != DAT_DTO_SUCCESS)
 		wr->niov = 0; /* whatever comes, its memory is left alone */
-	if (wr->niov > ep->recv.fabric_iov)
-		ret = dofi_bounce_take(ep->obj.ia, &ep->recv, wr);
+	ret = dofi_receive_prepare(ep->obj.ia, &ep->recv, wr);
 	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 

@@ -23,6 +23,9 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_FATAL_EVENT, "efa", 0, 0,
 	 "gets the memory of its receive buffers when the completion queue is first read, and ends the process when it has none to tell an error",
 	 "the queue is read when the IA is opened, and an error for which there is no memory is kept here"},
+	{DOFI_QUIRK_STALE_KEYS, "udp;ofi_rxd", 0, 0,
+	 "drops an RDMA whose key is not valid any more without an answer, and its peer goes on sending it for minutes",
+	 "a peer answers that it has forgotten a key when nothing with it is under way; only then the key ends"},
 	{DOFI_QUIRK_FEW_RIGHTS, "efa", 0, V(2, 5),
 	 "takes rights that it does not know, FI_READ and FI_WRITE, for those to write locally",
 	 "only rights that it knows are asked for"},
@@ -50,6 +53,15 @@ static const struct dofi_quirk_row rows[] = {
 	{DOFI_QUIRK_MUTE_QUEUE, "udp;ofi_rxd", 0, 0,
 	 "opens a queue to wait on and does not tell its descriptor, and sends what was lost again only when it is polled",
 	 "the queue is looked at by the clock, and peers of the same host ring"},
+	{DOFI_QUIRK_LOSES_FDS, "psm3", 0, 0,
+	 "leaves a socket open when an endpoint can't be made for want of descriptors",
+	 "an IA is opened only when the process can have 64 descriptors more"},
+	{DOFI_QUIRK_CUTS, "udp;ofi_rxd", 0, 0,
+	 "cuts a message that is longer than its receive, and completes both as good ones",
+	 "each receive has a byte more than the program's buffer, which such a message reaches"},
+	{DOFI_QUIRK_UNMARKED_DATA, "sockets", 0, 0,
+	 "hands the completion data of a message that came before its receive over without the flag that says so",
+	 "every message for a shared receive queue counts as one with completion data, as it is"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))

@@ -22,6 +22,9 @@ enum dofi_quirk {
 	DOFI_QUIRK_SHORT_LIST = 1u << 7,
 	DOFI_QUIRK_MUTE_QUEUE = 1u << 8,
 	DOFI_QUIRK_FATAL_EVENT = 1u << 9,
+	DOFI_QUIRK_CUTS = 1u << 10,
+	DOFI_QUIRK_UNMARKED_DATA = 1u << 11,
+	DOFI_QUIRK_LOSES_FDS = 1u << 12,
 };
 
 struct dofi_quirk_row {

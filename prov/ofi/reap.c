@@ -359,10 +359,20 @@ static bool has_no_room(const struct dofi_wr *wr)
 	       (wr->op == DOFI_OP_SRQ_RECV && !wr->srq->obj.ia->has_immediates);
 }
 
+/* More came than there is room for, and the fabric calls it a success. */
+static bool is_too_long(const struct dofi_wr *wr, uint64_t length)
+{
+	if (!wr->niov)
+		return length && has_no_room(wr);
+	if (wr->op == DOFI_OP_RECV)
+		return dofi_guard_is_hit(wr->ep->obj.ia, wr, length);
+	return wr->op == DOFI_OP_SRQ_RECV && dofi_guard_is_hit(wr->srq->obj.ia, wr, length);
+}
+
 /* The receives that are of no EP; spares, and those for grants as the endpoint closes, are only given back. */
 DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
 {
-	if (!wr->niov && length && !err && has_no_room(wr))
+	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
 	if (wr->op == DOFI_OP_SRQ_RECV)
 		dofi_srq_done(wr, err, length, number, news);
@@ -375,7 +385,7 @@ DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, 
 /* Of the EP's rings, but failed or not plain; or of the EP and in none of its rings. */
 DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
 {
-	if (!wr->niov && length && !err && has_no_room(wr))
+	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
 	if (wr->op == DOFI_OP_PART) {
 		wr = dofi_parts_done(ep, wr, err);

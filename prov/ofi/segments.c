@@ -201,6 +201,20 @@ int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct do
 	return 0;
 }
 
+/* The guard comes last, so whoever has it is ready. */
+int dofi_receive_prepare(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr)
+{
+	int ret = 0;
+
+	if (dofi_guard_is_set(ia, wr))
+		return 0;
+	if (wr->niov > ring->fabric_iov)
+		ret = dofi_bounce_take(ia, ring, wr);
+	if (!ret)
+		dofi_guard_set(ia, ring, wr);
+	return ret;
+}
+
 void dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 {
 	struct bounce *bounce = wr->bounce;

@@ -37,7 +37,7 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 
 	if (idle)
 		srq->idle = idle;
-	if (!chunk || !idle || dofi_ring_init(srq->obj.ia, &ring, n, srq->max_iov)) {
+	if (!chunk || !idle || dofi_ring_init(srq->obj.ia, &ring, n, srq->max_iov + dofi_guard_segments(srq->obj.ia))) {
 		free(chunk);
 		return -ENOMEM;
 	}
@@ -295,10 +295,8 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT low_watermark)
 static ssize_t post_slot(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	struct dofi_ia *ia = srq->obj.ia;
-	ssize_t ret = 0;
+	ssize_t ret = dofi_receive_prepare(ia, &srq->shape, wr);
 
-	if (wr->niov > srq->shape.fabric_iov)
-		ret = dofi_bounce_take(ia, &srq->shape, wr);
 	if (ret)
 		return ret;
 	wr->state = DOFI_WR_ISSUED;

@@ -589,12 +589,20 @@ static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
 
 static int msg_srq_open(struct dofi_srq *srq)
 {
-	struct fi_rx_attr attr = *srq->obj.ia->info->rx_attr;
+	struct dofi_ia *ia = srq->obj.ia;
+	const struct fi_rx_attr *own = ia->info->rx_attr;
+	struct fi_rx_attr attr = *own;
+	int ret;
 
 	/* Devices make the queue as long as is asked for; a post beyond that finds no room. */
 	if (attr.size < srq->max_dtos)
 		attr.size = srq->max_dtos;
-	return fi_srx_context(srq->obj.ia->domain, &attr, &srq->srx, srq);
+	ret = fi_srx_context(ia->domain, &attr, &srq->srx, srq);
+	if (ret != -FI_EINVAL || attr.size == own->size)
+		return ret;
+	/* Where it can't be that long, what finds no room waits in the SRQ. */
+	attr.size = own->size;
+	return fi_srx_context(ia->domain, &attr, &srq->srx, srq);
 }
 
 static void msg_srq_close(struct dofi_srq *srq)

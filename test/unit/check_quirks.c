@@ -50,9 +50,11 @@ END_TEST
 
 START_TEST(queues_that_wake_nobody)
 {
-	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)), DOFI_QUIRK_MUTE_QUEUE);
-	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)), DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)), DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_LOSES_FDS);
+	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)),
+			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_STALE_KEYS);
 	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
+	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)), DOFI_QUIRK_UNMARKED_DATA);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 
 #include "../../prov/ofi/conn.h"
 #include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/srq.h"
 #include "../../prov/ofi/trans.h"
 
 #include <endian.h>
@@ -447,6 +448,66 @@ START_TEST(a_queue_that_fails_for_good_is_spoken_of_once)
 }
 END_TEST
 
+/* --- shared receive queues --- */
+
+static size_t longest_queue, asked_size[2];
+static unsigned int queues_asked;
+
+static int make_queue(struct fid_domain *of, struct fi_rx_attr *attr, struct fid_ep **srx, void *context)
+{
+	(void)of;
+	(void)context;
+	ck_assert_uint_lt(queues_asked, 2);
+	asked_size[queues_asked++] = attr->size;
+	if (make_err)
+		return make_err;
+	if (attr->size > longest_queue)
+		return -FI_EINVAL;
+	*srx = &endpoint;
+	return 0;
+}
+
+static int open_queue(uint32_t length)
+{
+	struct dofi_srq srq = {.obj.ia = &ia, .max_dtos = length};
+	int ret;
+
+	domain_ops.srx_ctx = make_queue;
+	ret = trans->srq_open(&srq);
+	ck_assert(ret || srq.srx == &endpoint);
+	return ret;
+}
+
+START_TEST(a_shared_queue_as_long_as_is_asked_for)
+{
+	longest_queue = QUEUE;
+	ck_assert_int_eq(open_queue(QUEUE), 0);
+	ck_assert_uint_eq(queues_asked, 1);
+	ck_assert_uint_eq(asked_size[0], QUEUE);
+}
+END_TEST
+
+START_TEST(a_shared_queue_as_long_as_the_fabric_can)
+{
+	longest_queue = rx_attr.size;
+	ck_assert_int_eq(open_queue(QUEUE), 0);
+	ck_assert_uint_eq(queues_asked, 2);
+	ck_assert_uint_eq(asked_size[1], rx_attr.size);
+}
+END_TEST
+
+START_TEST(a_shared_queue_that_is_refused_for_another_reason)
+{
+	make_err = -FI_ENOMEM;
+	ck_assert_int_eq(open_queue(QUEUE), -FI_ENOMEM);
+	ck_assert_uint_eq(queues_asked, 1);
+	make_err = -FI_EINVAL;
+	queues_asked = 0;
+	ck_assert_int_eq(open_queue((uint32_t)rx_attr.size), -FI_EINVAL);
+	ck_assert_uint_eq(queues_asked, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trans_msg");
@@ -465,6 +526,9 @@ int main(void)
 	tcase_add_test(tc, a_request_that_is_gone);
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0, sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
+	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
+	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
+	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
