@@ -645,6 +645,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 		return;
 	dofi_conn_proceeds(conn);
 	dofi_conn_enter(conn, DOFI_CONN_UP);
+	conn->established = true;
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
 	dofi_credit_open(ep);

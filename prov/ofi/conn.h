@@ -31,6 +31,7 @@ struct dofi_conn {
 	bool active;
 	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
+	bool established;    /* it was UP */
 	bool watched;	     /* it ends, and completions bring that about */
 	bool path_lost;	     /* it was up; the last word is waited for */
 	bool leaving;	     /* we are in DISCONNECT_PENDING and said so */
