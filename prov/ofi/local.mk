@@ -14,7 +14,7 @@ dofi_sources = \
 	%D%/ia.h %D%/init.c %D%/issue.c %D%/issue.h %D%/leftover.c %D%/leftover.h %D%/letter.c %D%/letter.h %D%/list.h \
 	%D%/listen.c %D%/lmr.c %D%/lock.c %D%/lock.h %D%/log.c \
 	%D%/log.h %D%/log_fabric.c %D%/mem.h %D%/misfit.c %D%/misfit.h %D%/mr.c %D%/mr_cache.c %D%/mr_cache.h %D%/netdev.c %D%/netdev.h %D%/nic.c %D%/nic.h %D%/note.c %D%/note.h %D%/object.c %D%/object.h %D%/orphan.c %D%/orphan.h %D%/param.c %D%/param.def %D%/peer.c %D%/peer.h %D%/places.c %D%/places.h \
-	%D%/param.h %D%/post.c %D%/probe.h %D%/psp.c %D%/pz.c %D%/quirks.c %D%/quirks.h %D%/rdm_events.c %D%/rdm_events.h %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/fabric_env.c %D%/fabric_env.h %D%/segments.c %D%/segments.h %D%/select.c \
+	%D%/param.h %D%/post.c %D%/probe.h %D%/psp.c %D%/pz.c %D%/quirks.c %D%/quirks.h %D%/redial.c %D%/redial.h %D%/rdm_events.c %D%/rdm_events.h %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/fabric_env.c %D%/fabric_env.h %D%/segments.c %D%/segments.h %D%/select.c \
 	%D%/select.h %D%/short_cut.c %D%/short_cut.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h %D%/stale.c %D%/stats.c %D%/stats.h %D%/topo.c %D%/topo.h %D%/topo_hwloc.c %D%/trans.h %D%/trans_msg.c %D%/trans_rdm.c \
 	%D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h \
 	%D%/held_port.c %D%/held_port.h
