@@ -99,6 +99,7 @@ void dofi_conn_free(struct dofi_conn *conn)
 	struct dofi_cm *cm = &conn->ia->cm;
 
 	dofi_timer_cancel(conn->ia, &conn->timer);
+	dofi_timer_cancel(conn->ia, &conn->redial.timer);
 	if (conn->chan)
 		dofi_chan_leave(conn);
 	if (conn->work.link.next)
@@ -347,6 +348,8 @@ static void conn_timeout(struct dofi_timer *timer)
 
 	if (conn->phase == DOFI_CONN_OVER) {
 		dofi_conn_part(conn);
+	} else if (conn->phase == DOFI_CONN_DIALING && conn->redial.until) {
+		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED); /* that nobody listens was known before */
 	} else if (conn->active && conn->phase != DOFI_CONN_UP) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
@@ -364,14 +367,20 @@ static void dial(struct dofi_conn *conn)
 	uint16_t port;
 	int ret;
 
-	if (!dofi_port_candidate(conn->conn_qual, conn->candidate, &port)) {
-		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	conn->phase = DOFI_CONN_DIALING;
+	if (!dofi_redial_next(conn, &port)) {
+		if (!dofi_redial_later(conn))
+			lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 		return;
 	}
-	conn->phase = DOFI_CONN_DIALING;
 	ret = dofi_chan_dial(conn, (struct sockaddr *)&conn->remote, port);
 	if (ret)
 		dofi_conn_dial_failed(conn, ret);
+}
+
+void dofi_conn_dial_again(struct dofi_conn *conn)
+{
+	dial(conn);
 }
 
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
@@ -387,6 +396,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	conn->port_qual = conn->id;
 	conn->ep = ep;
 	set_private(conn, private_data, private_size);
+	conn->deadline = deadline;
 	if (deadline != DOFI_FOREVER)
 		dofi_timer_set(conn->ia, &conn->timer, deadline);
 
@@ -411,6 +421,7 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 	switch (-err) {
 	case ECONNREFUSED:
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_REFUSED);
+		dofi_redial_note(conn);
 		/* fall through */
 	case ECONNRESET:
 	case EPROTO: /* somebody else's service sits on that port */
@@ -483,6 +494,7 @@ static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
 		/* A shared channel may lead to a process that has given this conn_qual up: ask the port itself once. */
 		conn->ia->trans->disconnect(conn);
 		dofi_chan_leave(conn);
+		dofi_redial_note(conn);
 		if (conn->redialled)
 			conn->candidate++;
 		conn->redialled = !conn->redialled;
@@ -645,6 +657,7 @@ void dofi_conn_established(struct dofi_ep *ep)
 		return;
 	dofi_conn_proceeds(conn);
 	dofi_conn_enter(conn, DOFI_CONN_UP);
+	conn->established = true;
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
 	dofi_credit_open(ep);

@@ -8,6 +8,7 @@
 
 #include "chan.h"
 #include "ep.h"
+#include "redial.h"
 
 struct dofi_cr;
 struct dofi_peer;
@@ -31,6 +32,7 @@ struct dofi_conn {
 	bool active;
 	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
+	bool established;    /* it was UP */
 	bool watched;	     /* it ends, and completions bring that about */
 	bool path_lost;	     /* it was up; the last word is waited for */
 	bool leaving;	     /* we are in DISCONNECT_PENDING and said so */
@@ -49,6 +51,8 @@ struct dofi_conn {
 	uint64_t conn_qual;
 	uint64_t port_qual; /* the active EP's local qualifier */
 	uint32_t candidate; /* position in the port sequence of conn_qual */
+	struct dofi_redial redial;
+	uint64_t deadline; /* active: of the connect; DOFI_FOREVER: none */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
 	uint64_t token;
 	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq, peer_mail;
@@ -91,6 +95,9 @@ struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
 /* dat_ep_connect and dup_connect, arguments checked, EP UNCONNECTED. engine.lock held. 0 or -ENOMEM. */
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
 		    const void *private_data, uint32_t private_size);
+
+/* redial.c: another round through the ports. */
+void dofi_conn_dial_again(struct dofi_conn *conn);
 
 /* dat_cr_accept: cr's connection goes on with ep. The CR is consumed by the caller. 0 or a negative errno. */
 int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size);

@@ -62,6 +62,18 @@ static void shut(struct dofi_conn *conn)
 	say_last_word(conn, phase, conn->end_reason);
 }
 
+/*
+ * InfiniBand's devices tell when a queue pair of an SRQ has ended and taken its last buffer, and OFED's DAT calls it so; an EP without
+ * connect EVD is told of its end by the same event already.
+ */
+static void tell_last_receive(const struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	if (ep->srq && ep->conn_evd && conn->established && conn->end_event && conn->ia->tells_last_receive)
+		dofi_evd_async(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
+}
+
 /* What is not back by now is left to the fabric. */
 static void part(struct dofi_conn *conn)
 {
@@ -85,6 +97,7 @@ static void part(struct dofi_conn *conn)
 		dofi_conn_event(ep, conn->end_event, conn->end_private);
 	if (ep->srq)
 		dofi_misfit_settle(ep->srq);
+	tell_last_receive(conn);
 	dofi_conn_free(conn);
 }
 

@@ -516,6 +516,17 @@ static int choose_last_byte(struct dofi_ia *ia)
 	return 0;
 }
 
+static int choose_last_receive(struct dofi_ia *ia)
+{
+	const char *word = ia->params.srq_ep_broken;
+
+	ia->tells_last_receive = !strcmp(word, "yes");
+	if (ia->tells_last_receive || !strcmp(word, "no"))
+		return 0;
+	DOFI_LOG_E("IA %s: srq_ep_broken=%s is not known; there are yes and no", ia->name, word);
+	return -FI_EINVAL;
+}
+
 /* Parameters, fabric and address. */
 static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 {
@@ -529,6 +540,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
 	if (!ret)
 		ret = choose_last_byte(ia);
+	if (!ret)
+		ret = choose_last_receive(ia);
 	if (!ret)
 		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
 	if (ret) {

@@ -88,6 +88,7 @@ struct dofi_ia {
 	bool splits_writes; /* the last bytes of a write are an operation of their own (segments.h) */
 	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */
 	bool names_flags;    /* the last word of a write is a target of its own, which the fabric stores behind the rest */
+	bool tells_last_receive; /* of an EP of an SRQ, when its connection is over: srq_ep_broken */
 	bool has_data;	     /* messages can carry completion data */
 	bool has_letters;    /* notes are letters (letter.h) */
 	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */

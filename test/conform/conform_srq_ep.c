@@ -332,6 +332,83 @@ START_TEST(EVS_048_049_solicited_messages_notify)
 }
 END_TEST
 
+/* --- the last receive --- */
+
+static void expect_last_receive(DAT_EP_HANDLE ep)
+{
+	DAT_EVENT event = t_wait_for(t_tia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN);
+
+	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, ep);
+}
+
+static void both_end(void)
+{
+	t_wait_conn(to.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, to.ep);
+	t_wait_conn(from.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, from.ep);
+}
+
+/* Who leaves, and how. From the EP that has receives of its own nothing of the kind comes. */
+START_TEST(PRG_18_endpoint_tells_that_its_last_receive_is_done)
+{
+	const DAT_CLOSE_FLAGS how = _i & 1 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG;
+
+	connect_with(DAT_COMPLETION_DEFAULT_FLAG);
+	for (uint64_t i = 0; i < 2; i++) {
+		message(i);
+		t_no_event(t_tia.async_evd);
+		t_ok(dat_ep_disconnect(_i & 2 ? to.ep : from.ep, how));
+		both_end();
+		expect_last_receive(to.ep);
+		t_stays_quiet(t_tia.async_evd);
+		t_ok(dat_ep_disconnect(to.ep, DAT_CLOSE_ABRUPT_FLAG));
+		t_ok(dat_ep_reset(to.ep));
+		t_ok(dat_ep_reset(from.ep));
+		t_establish(&listener, &from, &to);
+	}
+	t_ok(dat_ep_free(to.ep)); /* nobody is told of what is freed */
+	t_wait_conn(from.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, from.ep);
+	t_stays_quiet(t_tia.async_evd);
+}
+END_TEST
+
+START_TEST(PRG_18_endpoint_that_never_was_connected_tells_nothing)
+{
+	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG);
+
+	t_ok(create(t_tia.pz, &attr, &to.ep));
+	post(1, 0);
+	t_ok(t_connect(to.ep, &listener));
+	t_ok(t_cr_reject(t_next_cr(&listener)));
+	t_wait_conn(to.connect_evd, DAT_CONNECTION_EVENT_PEER_REJECTED, to.ep);
+	t_stays_quiet(t_tia.async_evd);
+}
+END_TEST
+
+static void open_switched_off(void)
+{
+	setenv("DAT_OFI_SRQ_EP_BROKEN", "no", 1);
+	open_all();
+}
+
+START_TEST(PRG_18_the_event_can_be_switched_off)
+{
+	connect_with(DAT_COMPLETION_DEFAULT_FLAG);
+	message(1);
+	t_ok(dat_ep_disconnect(to.ep, DAT_CLOSE_ABRUPT_FLAG));
+	both_end();
+	t_stays_quiet(t_tia.async_evd);
+}
+END_TEST
+
+static void add_switched_off(Suite *suite)
+{
+	TCase *tcase = tcase_create("srq-ep-quiet");
+
+	tcase_add_checked_fixture(tcase, open_switched_off, close_all);
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, PRG_18_the_event_can_be_switched_off);
+}
+
 Suite *conform_srq_ep(void)
 {
 	Suite *suite = suite_create("srq-ep");
@@ -352,5 +429,8 @@ Suite *conform_srq_ep(void)
 	tcase_add_test(tcase, DTO_140_messages_keep_their_order);
 	tcase_add_loop_test(tcase, EVS_045_046_047_080_081_completions_notify, 0, 3);
 	tcase_add_test(tcase, EVS_048_049_solicited_messages_notify);
+	tcase_add_loop_test(tcase, PRG_18_endpoint_tells_that_its_last_receive_is_done, 0, 4);
+	tcase_add_test(tcase, PRG_18_endpoint_that_never_was_connected_tells_nothing);
+	add_switched_off(suite);
 	return suite;
 }

@@ -38,6 +38,7 @@ int main(void)
 		conform_dto,
 		conform_events,
 		conform_prg,
+		conform_late,
 		conform_process,
 		conform_loose,
 		conform_srq,

@@ -14,6 +14,7 @@ written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp doma
 split u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=library" ""
 cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
 efa u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=efa addr=127.0.0.1" ""
+unknown u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo srq_ep_broken=perhaps" ""
 early u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1 last_byte=fabric" ""
 odd u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=perhaps" ""
 EOF
@@ -45,10 +46,12 @@ comes_early() {
 	grep -q '^not ok.*came before' "$t_dir/tap"
 }
 t_run "left to the fabric the last bytes come early" comes_early
+# is_refused IA WORD
 is_refused() {
-	! dat_info --ia odd >"$t_dir/out" 2>&1 && grep -q 'last_byte=perhaps is not known' "$t_dir/out"
+	! dat_info --ia "$1" >"$t_dir/out" 2>&1 && grep -q "$2 is not known" "$t_dir/out"
 }
-t_run "a word that is not known" is_refused
+t_run "a word that is not known" is_refused odd last_byte=perhaps
+t_run "another one" is_refused unknown srq_ep_broken=perhaps
 export FI_SHAM_EAGAIN=30
 for case in dto-receives prg-spin; do
 	expect cxi $case
