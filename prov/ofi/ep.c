@@ -8,6 +8,7 @@
 #include "ia.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -116,6 +117,16 @@ static uint32_t asked_mark(const struct dofi_ep *ep)
 	return ep->srq && ep->attr.srq_soft_hw > 0 ? (uint32_t)ep->attr.srq_soft_hw : UINT32_MAX;
 }
 
+/* Nobody has used it yet. */
+static void close_datagrams(struct dofi_ep *ep)
+{
+	if (!ep->ud)
+		return;
+	dofi_lock(&ep->obj.ia->engine.lock);
+	dofi_ud_close(ep);
+	dofi_unlock(&ep->obj.ia->engine.lock);
+}
+
 DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv, struct dofi_evd *req,
 		       struct dofi_evd *conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_EP_STATE state,
 		       struct dofi_ep **ep_p)
@@ -155,15 +166,19 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	if (init_rings(ia, &effective, srq, &rings))
 		goto err_mail;
 	set_rings(ep, &rings);
+	if (dofi_is_datagram(&effective) && dofi_ud_open(ep))
+		goto err_rings;
 	ret = attach_evds(ep);
 	if (ret != DAT_SUCCESS)
-		goto err_rings;
+		goto err_ud;
 	dofi_obj_use(ep->pz);
 	dofi_obj_use(ep->srq);
 	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
 	*ep_p = ep;
 	return DAT_SUCCESS;
 
+err_ud:
+	close_datagrams(ep);
 err_rings:
 	fini_rings(&rings);
 err_mail:
@@ -201,6 +216,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (ep->conn)
 		dofi_conn_end_now(ep->conn, 0, DOFI_REASON_DISCONNECT);
+	if (ep->ud)
+		dofi_ud_close(ep);
 	unstall(ep);
 	detach_evds(ep);
 	dofi_obj_unuse(ep->pz);
@@ -362,6 +379,8 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 		return dofi_ep_bad_state(ep->state);
 	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && pending)
 		return dofi_ep_bad_state(ep->state);
+	if (ep->ud && dofi_ring_count(&ep->req))
+		return DOFI_BAD_STATE(EP_COMPLPENDING); /* the fabric may have some */
 	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_ring_count(&ep->recv))
 		return dofi_ep_bad_state(ep->state);
 	return DAT_SUCCESS;
@@ -421,6 +440,8 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 	if (ret != DAT_SUCCESS)
 		return ret;
 	merge_attr(mask, &param->ep_attr, &asked);
+	if (asked.service_type != ep->attr.service_type)
+		return DOFI_BAD_ARG(3);
 	ret = dofi_ep_attr_resolve(ia, &asked, c->recv_evd || asked.max_recv_dtos == ep->attr.max_recv_dtos,
 				   c->req_evd || asked.max_request_dtos == ep->attr.max_request_dtos, ep->srq, &c->attr);
 	if (ret != DAT_SUCCESS)

@@ -17,7 +17,7 @@ dofi_sources = \
 	%D%/param.h %D%/post.c %D%/probe.h %D%/psp.c %D%/pz.c %D%/quirks.c %D%/quirks.h %D%/rdm_events.c %D%/rdm_events.h %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/fabric_env.c %D%/fabric_env.h %D%/segments.c %D%/segments.h %D%/select.c \
 	%D%/select.h %D%/short_cut.c %D%/short_cut.h %D%/sp.c %D%/sp.h %D%/srq.c %D%/srq.h %D%/stale.c %D%/stats.c %D%/stats.h %D%/topo.c %D%/topo.h %D%/topo_hwloc.c %D%/trans.h %D%/trans_msg.c %D%/trans_rdm.c \
 	%D%/wait.c %D%/wait.h %D%/wire.c %D%/wire.h \
-	%D%/held_port.c %D%/held_port.h
+	%D%/held_port.c %D%/held_port.h %D%/ud.c %D%/ud.h %D%/ud_ah.c %D%/ud_pool.c
 
 dofi_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
 dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
