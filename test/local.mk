@@ -655,6 +655,7 @@ conform_sources = \
 	%D%/conform/conform_srq.c \
 	%D%/conform/conform_wmark.c \
 	%D%/conform/conform_srq_ep.c \
+	%D%/conform/conform_ud.c \
 	%D%/conform/main.c \
 	%D%/conform/paired.c \
 	%D%/conform/paired.h \

@@ -5,6 +5,7 @@
 #include "select.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -35,6 +36,17 @@ static uint32_t at_most(uint32_t ours, size_t theirs)
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
 }
 
+/* The largest MTU of InfiniBand that the link carries. */
+static unsigned int ib_mtu(const struct fi_info *info)
+{
+	size_t link = info->nic && info->nic->link_attr ? info->nic->link_attr->mtu : 0;
+	unsigned int mtu = DOFI_UD_LONGEST;
+
+	while (link && mtu > link && mtu > 256)
+		mtu /= 2;
+	return mtu;
+}
+
 static void init_limits(struct dofi_ia *ia)
 {
 	uint32_t most_iov = ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
@@ -63,6 +75,7 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
+	limits->max_datagram = dofi_ud_possible(ia) ? ib_mtu(info) : 0;
 	limits->plain = at_most(DOFI_LARGE - 1, limits->max_message);
 	if (dofi_guard_segments(ia))
 		limits->plain = 0; /* no receive is plain */
@@ -80,17 +93,6 @@ static void name_attr(struct dofi_named *named, const char *name, const char *va
 	if (!value || named->count == sizeof(named->list) / sizeof(named->list[0]))
 		return;
 	named->list[named->count++] = (DAT_NAMED_ATTR){.name = name, .value = value};
-}
-
-/* The largest MTU of InfiniBand that the link carries. */
-static unsigned int ib_mtu(const struct fi_info *info)
-{
-	size_t link = info->nic && info->nic->link_attr ? info->nic->link_attr->mtu : 0;
-	unsigned int mtu = 4096;
-
-	while (link && mtu > link && mtu > 256)
-		mtu /= 2;
-	return mtu;
 }
 
 static void init_named(struct dofi_ia *ia)
@@ -125,7 +127,7 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_FETCH_AND_ADD", named->atomics);
 	name_attr(named, "DAT_IB_CMP_AND_SWAP", named->atomics);
 	name_attr(named, "DAT_IB_IMMED_DATA", DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
-	name_attr(named, "DAT_IB_UD", "FALSE");
+	name_attr(named, "DAT_IB_UD", ia->limits.max_datagram ? "TRUE" : "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
 	dofi_facts_find(&named->facts, info, ia->order);
 	for (unsigned int i = 0; i < named->facts.count; i++)

@@ -70,6 +70,7 @@ struct dofi_cm {
 	struct dofi_conn **conns;   /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
 	uint32_t conns_size;
 	uint32_t conns_next;
+	uint32_t ud_next; /* number of the next EP of datagrams */
 	uint32_t nconns;
 	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
 	uint32_t steps;	   /* that the fabric has made with these so far... */

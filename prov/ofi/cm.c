@@ -57,14 +57,14 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 	}
 }
 
-/* Only who has a data path to us can have learned what a context stands for. */
+/* Only who has a data path to us, and not just for datagrams, can have learned what a context stands for. */
 static bool may_know_contexts(const struct dofi_chan *chan)
 {
 	DOFI_LIST_FOR(node, &chan->conns)
 	{
 		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (conn->phase == DOFI_CONN_UP || (conn->ep && conn->ep->path_up))
+		if (!conn->ud && (conn->phase == DOFI_CONN_UP || (conn->ep && conn->ep->path_up)))
 			return true;
 	}
 	return false;
@@ -161,6 +161,7 @@ int dofi_cm_init(struct dofi_ia *ia)
 	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
 	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
 		return -errno;
+	cm->ud_next = cm->conns_next;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return cm->spare_fd < 0 ? -errno : 0;
 }

@@ -12,6 +12,7 @@
 #include "sp.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
 {
 	struct dofi_conn *conn = id ? dofi_conn_by_id(ia, id) : NULL;
 
-	return conn && conn->phase != DOFI_CONN_OVER ? conn->ep : NULL;
+	return conn && !conn->ud && conn->phase != DOFI_CONN_OVER ? conn->ep : NULL;
 }
 
 struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
@@ -89,6 +90,7 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	conn->active = active;
 	conn->held_port = -1;
 	dofi_list_init(&conn->link);
+	dofi_list_init(&conn->ud_link);
 	conn->timer.fire = conn_timeout;
 	conn->work.run = dofi_conn_run_end;
 	return conn;
@@ -170,6 +172,11 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	if (conn->ud) {
+		msg->flags = DOFI_MSG_F_UD;
+		msg->context = ep->ud->number;
+		return;
+	}
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
@@ -203,6 +210,7 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_granted = msg->data;
 	conn->peer_srq = msg->srq;
 	conn->peer_mail = msg->context;
+	conn->peer_ud = msg->context;
 	conn->peer_flags = msg->flags;
 }
 
@@ -262,7 +270,9 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
 		break;
 	case DOFI_CONN_UP:
-		if (orderly)
+		if (conn->ud)
+			dofi_ud_peer_gone(conn);
+		else if (orderly)
 			dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
 		else
 			dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
@@ -383,6 +393,20 @@ void dofi_conn_dial_again(struct dofi_conn *conn)
 	dial(conn);
 }
 
+/* What the EP tells of the connection that it dials. */
+static void set_dialling(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	dofi_lock(&ep->lock);
+	conn->ep = ep;
+	ep->conn = conn;
+	ep->remote_addr = conn->remote;
+	ep->remote_qual = conn->conn_qual;
+	ep->local_qual = conn->port_qual;
+	ep->dialled = true;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	dofi_unlock(&ep->lock);
+}
+
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
 		    const void *private_data, uint32_t private_size)
 {
@@ -394,22 +418,17 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 	memcpy(&conn->remote, remote, size);
 	conn->conn_qual = conn_qual;
 	conn->port_qual = conn->id;
-	conn->ep = ep;
+	conn->ud = ep->ud;
 	set_private(conn, private_data, private_size);
 	conn->deadline = deadline;
 	if (deadline != DOFI_FOREVER)
 		dofi_timer_set(conn->ia, &conn->timer, deadline);
 
-	dofi_lock(&ep->lock);
-	ep->conn = conn;
-	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
-	memcpy(&ep->remote_addr, remote, size);
-	ep->remote_qual = conn_qual;
-	ep->local_qual = conn->port_qual;
-	ep->dialled = true;
-	dofi_ep_enter_state(ep, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	DOFI_COUNT(ep, EP_CONNECT, 1);
-	dofi_unlock(&ep->lock);
+	if (conn->ud)
+		dofi_ud_adopt(ep, conn);
+	else
+		set_dialling(ep, conn);
 	dial(conn);
 	return 0;
 }
@@ -476,6 +495,11 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->token = msg->token;
 	set_private(conn, msg->private_data, msg->private_size);
 	dofi_conn_enter(conn, DOFI_CONN_LINKING);
+	/* A peer of an earlier version has connected an EP of its own. */
+	if (conn->ud != !!(msg->flags & DOFI_MSG_F_UD)) {
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		return;
+	}
 	ret = conn->ia->trans->connect(conn);
 	if (ret) {
 		char limit[DOFI_MR_LIMIT_SIZE];
@@ -546,6 +570,7 @@ static void on_request(struct dofi_chan *chan, const struct dofi_msg *msg)
 	conn->chan = chan;
 	dofi_list_add_tail(&chan->conns, &conn->link);
 	conn->phase = DOFI_CONN_OFFERED;
+	conn->ud = msg->flags & DOFI_MSG_F_UD;
 	reason = dofi_sp_offer(conn, (struct sockaddr *)&chan->peer.addr);
 	if (reason != DOFI_REASON_NONE)
 		dofi_conn_reject(conn, reason, NULL, 0);
@@ -564,6 +589,20 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 	dofi_conn_free(conn);
 }
 
+static void set_accepted(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	dofi_lock(&ep->lock);
+	conn->ep = ep;
+	ep->conn = conn;
+	ep->remote_qual = conn->port_qual;
+	ep->local_qual = conn->conn_qual;
+	ep->dialled = false;
+	if (conn->chan)
+		ep->remote_addr = conn->chan->peer.addr;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
+	dofi_unlock(&ep->lock);
+}
+
 int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size)
 {
 	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT, .private_data = private_data, .private_size = private_size};
@@ -574,16 +613,10 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 		return -errno;
 	conn->token = (uint64_t)nonce << 32 | conn->id;
 	conn->cr = NULL;
-	conn->ep = ep;
-	dofi_lock(&ep->lock);
-	ep->conn = conn;
-	ep->remote_qual = conn->port_qual;
-	ep->local_qual = conn->conn_qual;
-	ep->dialled = false;
-	if (conn->chan)
-		ep->remote_addr = conn->chan->peer.addr;
-	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
-	dofi_unlock(&ep->lock);
+	if (conn->ud)
+		dofi_ud_adopt(ep, conn);
+	else
+		set_accepted(ep, conn);
 	dofi_conn_enter(conn, DOFI_CONN_LINKING);
 	if (!conn->chan) {
 		lost(conn, true, 0); /* the connector left while the CR was undecided */
@@ -679,6 +712,11 @@ static void establish_when_complete(struct dofi_conn *conn)
 	/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
 	if (conn->ending || (conn->active ? !conn->path_up : !conn->ready || !conn->path_made))
 		return;
+	if (conn->ud) {
+		if (conn->phase == DOFI_CONN_LINKING)
+			dofi_ud_established(conn);
+		return;
+	}
 	dofi_lock(&conn->ep->lock);
 	dofi_conn_established(conn->ep);
 	dofi_unlock(&conn->ep->lock);
@@ -800,7 +838,7 @@ static bool data_may_follow(struct dofi_conn *conn, uint32_t sent)
 	struct dofi_ep *ep = conn->ep;
 	bool yes;
 
-	if (conn->phase != DOFI_CONN_UP)
+	if (conn->phase != DOFI_CONN_UP || conn->ud)
 		return false;
 	dofi_lock(&ep->lock);
 	yes = (ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv))) || may_be_to_blame(ep, sent);
@@ -855,6 +893,13 @@ static void decline(struct dofi_chan *chan, const struct dofi_msg *accept)
 	dofi_chan_send(chan, &msg);
 }
 
+/* The others are about an EP that is connected. */
+static bool concerns_datagrams(const struct dofi_msg *msg)
+{
+	return msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_REJECT || msg->type == DOFI_MSG_READY ||
+	       msg->type == DOFI_MSG_CANCEL || msg->type == DOFI_MSG_BYE;
+}
+
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
 	struct dofi_conn *conn;
@@ -880,6 +925,8 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	}
 	if (!conn || conn->ending)
 		return; /* late, for a connection that is over */
+	if (conn->ud && !concerns_datagrams(msg))
+		return;
 	switch (msg->type) {
 	case DOFI_MSG_ACCEPT:
 		on_accept(conn, msg);

@@ -12,6 +12,7 @@
 
 struct dofi_cr;
 struct dofi_peer;
+struct dofi_ud_ah;
 struct fid_ep;
 
 enum dofi_conn_phase {
@@ -30,6 +31,7 @@ struct dofi_conn {
 	uint32_t id, peer_id;
 	enum dofi_conn_phase phase;
 	bool active;
+	bool ud;	     /* of datagrams: it brings an address handle (ud.h), and connects no EP */
 	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
 	bool established;    /* it was UP */
@@ -57,6 +59,9 @@ struct dofi_conn {
 	uint64_t token;
 	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq, peer_mail;
 	uint16_t peer_flags;
+	uint32_t peer_ud;	    /* ud: number of the peer's EP */
+	struct dofi_list ud_link;   /* ud: ep->ud->conns, while there is an EP */
+	struct dofi_ud_ah *ud_ah;   /* ud: since it is UP */
 	struct dofi_timer timer; /* connect time-out; later the passive handshake's limit */
 	bool patient;		 /* that limit was over once; it begins anew... */
 	uint32_t patience;	 /* ...until cm.steps is this */
@@ -89,7 +94,7 @@ struct dofi_conn {
 #define DOFI_CONN_ID_MASK 0x1fffffffu
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
-/* The EP of a connection that is not over; NULL, also for 0. engine.lock held. */
+/* The EP of a connection that is not over, nor of datagrams; NULL, also for 0. engine.lock held. */
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
 
 /* dat_ep_connect and dup_connect, arguments checked, EP UNCONNECTED. engine.lock held. 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
 #include "misfit.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <sched.h>
 
@@ -124,7 +125,7 @@ void dofi_conn_part(struct dofi_conn *conn)
 }
 
 /* All EPs of an IA that closes share one limit. */
-static uint64_t part_until(struct dofi_ia *ia)
+uint64_t dofi_conn_part_until(struct dofi_ia *ia)
 {
 	uint64_t limit = dofi_now() + parting_ns(ia);
 
@@ -142,7 +143,7 @@ static void part_now(struct dofi_conn *conn)
 	struct dofi_ia *ia = conn->ia;
 
 	if (chan && !chan->silent) {
-		uint64_t limit = part_until(ia);
+		uint64_t limit = dofi_conn_part_until(ia);
 
 		while (fabric_has_some(conn) && !(chan->silent = dofi_now() > limit)) {
 			dofi_engine_drain_cq(ia);
@@ -152,10 +153,26 @@ static void part_now(struct dofi_conn *conn)
 	part(conn);
 }
 
+/* An attempt of an EP of datagrams, which itself is not concerned. */
+static void finish_attempt(struct dofi_conn *conn)
+{
+	enum dofi_conn_phase phase = conn->phase;
+
+	dofi_conn_enter(conn, DOFI_CONN_OVER);
+	conn->ia->trans->disconnect(conn);
+	say_last_word(conn, phase, conn->end_reason);
+	dofi_ud_not_established(conn, conn->end_event, conn->end_private);
+	dofi_conn_free(conn);
+}
+
 static void finish(struct dofi_conn *conn)
 {
 	if (conn->phase == DOFI_CONN_OVER)
 		return; /* it is under way */
+	if (conn->ud) {
+		finish_attempt(conn);
+		return;
+	}
 	shut(conn);
 	dofi_conn_part(conn);
 }
@@ -186,6 +203,10 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 		return;
 	}
 	conn->end_event = 0;
+	if (conn->ud) {
+		finish_attempt(conn);
+		return;
+	}
 	if (conn->phase != DOFI_CONN_OVER)
 		shut(conn);
 	part_now(conn);

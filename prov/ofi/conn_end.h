@@ -16,6 +16,9 @@ void dofi_conn_run_end(struct dofi_work *work);
 /* Phase OVER: frees the connection, or sets its timer for the next look when the fabric still has some of its operations. */
 void dofi_conn_part(struct dofi_conn *conn);
 
+/* Whoever waits for the fabric before an EP goes, within a call, waits no longer than until then. */
+uint64_t dofi_conn_part_until(struct dofi_ia *ia);
+
 /* conn.c: what the end needs of it. */
 void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_phase phase);
 void dofi_conn_free(struct dofi_conn *conn);

@@ -6,6 +6,7 @@
 #include "error.h"
 #include "evd.h"
 #include "ia.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,6 +25,10 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 		.cr = {.cr = cr, .conn_qual = sp->conn_qual, .local_addr = &sp->obj.ia->addr},
 	};
 
+	if (cr->conn->ud) {
+		event.number = DOFI_UD_EVENT_REQUEST;
+		event.ext = DOFI_UD_TYPE_REQUEST + 1;
+	}
 	return dofi_evd_push(sp->evd, &event, true);
 }
 
@@ -179,7 +184,7 @@ static DAT_RETURN accept_ep(const struct dofi_cr *cr, DAT_EP_HANDLE handle, stru
 
 	if (!ep) {
 		ep = DOFI_OBJ(handle, EP);
-		if (!ep || ep->obj.ia != cr->obj.ia)
+		if (!ep || ep->obj.ia != cr->obj.ia || !ep->ud != !cr->conn->ud)
 			return DOFI_BAD_HANDLE(EP);
 		if (ep->state != DAT_EP_STATE_UNCONNECTED)
 			return dofi_ep_bad_state(ep->state);

@@ -8,6 +8,7 @@
 #include "ia.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -155,6 +156,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	if (init_rings(ia, &effective, srq, &rings))
 		goto err_mail;
 	set_rings(ep, &rings);
+	if (dofi_is_datagram(&effective) && dofi_ud_open(ep))
+		goto err_rings;
 	attach_evds(ep);
 	dofi_obj_use(ep->pz);
 	dofi_obj_use(ep->srq);
@@ -162,6 +165,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	*ep_p = ep;
 	return DAT_SUCCESS;
 
+err_rings:
+	fini_rings(&rings);
 err_mail:
 	dofi_mail_detach(ep);
 err_rcache:
@@ -197,6 +202,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (ep->conn)
 		dofi_conn_end_now(ep->conn, 0, DOFI_REASON_DISCONNECT);
+	if (ep->ud)
+		dofi_ud_close(ep);
 	unstall(ep);
 	detach_evds(ep);
 	dofi_obj_unuse(ep->pz);
@@ -366,6 +373,8 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 		return dofi_ep_bad_state(ep->state);
 	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && pending)
 		return dofi_ep_bad_state(ep->state);
+	if (ep->ud && dofi_ring_count(&ep->req))
+		return DOFI_BAD_STATE(EP_COMPLPENDING); /* the fabric may have some */
 	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_ring_count(&ep->recv))
 		return dofi_ep_bad_state(ep->state);
 	return DAT_SUCCESS;
@@ -425,6 +434,8 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 	if (ret != DAT_SUCCESS)
 		return ret;
 	merge_attr(mask, &param->ep_attr, &asked);
+	if (asked.service_type != ep->attr.service_type)
+		return DOFI_BAD_ARG(3);
 	ret = dofi_ep_attr_resolve(ia, &asked, c->recv_evd || asked.max_recv_dtos == ep->attr.max_recv_dtos,
 				   c->req_evd || asked.max_request_dtos == ep->attr.max_request_dtos, ep->srq, &c->attr);
 	if (ret != DAT_SUCCESS)

@@ -21,6 +21,7 @@ struct dofi_evd;
 struct dofi_letters;
 struct dofi_orphans;
 struct dofi_srq;
+struct dofi_ud;
 struct fi_cq_err_entry;
 struct fid_ep;
 
@@ -31,6 +32,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_RECV = 3,
 	DOFI_OP_RECV_INVALIDATE = 4, /* in events alone, as RECV_IMM */
 	DOFI_OP_BIND = 5,
+	DOFI_OP_SEND_UD = 6, /* ours; 13 in events */
 	/* From here on with notes (note.h). */
 	DOFI_OP_WRITE_IMM = 8,
 	DOFI_OP_RECV_IMM = 9,
@@ -46,6 +48,7 @@ enum dofi_op { /* values of DAT 2.0's DAT_DTOS */
 	DOFI_OP_ORPHAN = 0x44,	 /* its connection is over */
 	DOFI_OP_DRAIN = 0x45,	 /* a receive for what comes after the end of its connection; drain.h */
 	DOFI_OP_SPARE = 0x46,	 /* a receive that holds a place; places.h */
+	DOFI_OP_UD_RECV = 0x47,	 /* a receive for datagrams of all EPs; ud.h */
 };
 
 enum dofi_wr_state {
@@ -62,6 +65,7 @@ struct dofi_wr {
 		struct dofi_ep *ep;
 		struct dofi_srq *srq;	      /* DOFI_OP_SRQ_RECV */
 		struct dofi_orphans *orphans; /* DOFI_OP_ORPHAN */
+		struct dofi_ia *ia;	      /* DOFI_OP_UD_RECV */
 	};
 	uint64_t cookie;
 	union {
@@ -86,7 +90,7 @@ struct dofi_wr {
 		struct bounce *bounce; /* message, receive: where its segments are, when it is split */
 	};
 	union {
-		uint64_t rkey;
+		uint64_t rkey; /* of a datagram: its struct dofi_ud_ah, or 0 when that is gone */
 		struct dofi_wr *next; /* of ep->held */
 	};
 	uint32_t rctx; /* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
@@ -291,6 +295,7 @@ struct dofi_ep {
 	bool holds;		/* requests wait in the ring, so completions are watched... */
 	bool marked;		/* ...and since a watermark was set */
 	struct dofi_wr *held;	/* from an SRQ: messages that overtook earlier ones */
+	struct dofi_ud *ud;	/* NULL unless it is one of datagrams; the same for all its life */
 	bool peeking;		/* aux is the fabric's */
 	bool peek_stale;	/* the peer took back the context that is being read */
 	uint32_t bind_replaced;	/* 0 once the peers were asked... */
@@ -396,6 +401,9 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT
 					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context);
 DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags);
+/* ah: of the peer; ud.h. */
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, const void *ah, DAT_DTO_COOKIE cookie,
+				DAT_COMPLETION_FLAGS flags);
 /* FETCH_ADD: operand is what is added. CMP_SWAP: what replaces `compare`. */
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, enum dofi_op op, uint64_t operand, uint64_t compare,
 			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,

@@ -59,9 +59,20 @@ static bool request_flags_ok(DAT_COMPLETION_FLAGS flags)
 	       rest == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
+/* RC, or where the generation has it UD. */
+static bool service_known(const DAT_EP_ATTR *asked)
+{
+	return asked->service_type == DAT_SERVICE_TYPE_RC || (DOFI_EXTENSIONS && (int)asked->service_type == DOFI_SERVICE_TYPE_UD);
+}
+
+static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
+{
+	return dofi_is_datagram(asked) ? limits->max_datagram : limits->max_message;
+}
+
 static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 {
-	return asked->service_type == DAT_SERVICE_TYPE_RC && asked->max_message_size <= limits->max_message &&
+	return asked->max_message_size <= longest_message(limits, asked) &&
 	       asked->max_rdma_size <= limits->max_rdma && recv_flags_ok(asked->recv_completion_flags) &&
 	       request_flags_ok(asked->request_completion_flags) && within(asked->max_recv_dtos, limits->max_dtos) &&
 	       within(asked->max_request_dtos, limits->max_dtos) && within(asked->max_recv_iov, limits->max_iov) &&
@@ -87,12 +98,18 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 		attr_p->recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	if (!asked)
 		return DAT_SUCCESS;
+	if (!service_known(asked))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	if (dofi_is_datagram(asked) && (has_srq || !ia->limits.max_datagram))
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!asked_ok(&ia->limits, asked))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	if (asked->qos != DAT_QOS_BEST_EFFORT)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if ((!has_recv_evd && !has_srq && asked->max_recv_dtos) || (!has_req_evd && asked->max_request_dtos))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	attr_p->service_type = asked->service_type;
+	attr_p->max_message_size = longest_message(&ia->limits, asked);
 	TAKE(max_message_size);
 	TAKE(max_rdma_size);
 	TAKE(max_recv_dtos);

@@ -6,12 +6,19 @@
 #include "ep.h"
 #include "evd.h"
 
+#define DOFI_SERVICE_TYPE_UD 1 /* DAT_IB_SERVICE_TYPE_UD */
+
 /*
  * Effective attributes for what was asked (NULL: defaults). DAT_SUCCESS, or the error without an argument number that the
  * caller's call has for its attributes.
  */
 DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked, bool has_recv_evd, bool has_req_evd,
 				bool has_srq, DAT_EP_ATTR *attr_p);
+
+static inline bool dofi_is_datagram(const DAT_EP_ATTR *attr)
+{
+	return attr->service_type != DAT_SERVICE_TYPE_RC;
+}
 
 /* How a completion flags attribute makes its stream notify. */
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags);

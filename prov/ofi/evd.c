@@ -48,7 +48,7 @@ static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 	if (!dofi_evd_queued(evd))
 		evd->overflown = false;
 	dofi_event_unfold(event, evd, out);
-	return event->number == DAT_DTO_COMPLETION_EVENT || event->ext ? event->dto.srq : NULL;
+	return event->number == DAT_DTO_COMPLETION_EVENT || event->number == DOFI_EVENT_EXTENDED ? event->dto.srq : NULL;
 }
 
 /* --- producers --- */
@@ -85,7 +85,7 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	if (!place)
 		return -ENOSPC;
 	*place = *event;
-	dofi_evd_note(evd, event->number, event->ext, event->handle);
+	dofi_evd_note(evd, event->number, event->number == DOFI_EVENT_EXTENDED, event->handle);
 	dofi_evd_end(evd, notify);
 	return 0;
 }

@@ -12,6 +12,8 @@
 struct dofi_cno;
 struct dofi_srq;
 
+#define DOFI_EVENT_EXTENDED 0x40000u /* DAT 2.0's DAT_IB_DTO_EVENT */
+
 struct dofi_event {
 	uint32_t number; /* DAT_EVENT_NUMBER */
 	uint8_t op;	 /* DTO: enum dofi_op (ep.h) */
@@ -32,7 +34,7 @@ struct dofi_event {
 			void *local_addr; /* sockaddr of the IA */
 		} cr;
 		struct {
-			const void *private_data; /* owned by the EP */
+			const void *private_data; /* owned by the EP; with a type of ud.h, the address handle */
 			uint32_t private_size;
 		} conn;
 		uint32_t reason; /* asynchronous errors */

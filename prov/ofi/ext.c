@@ -2,8 +2,9 @@
 #include "ext.h"
 
 #include "count.h"
-#include "ep.h"
+#include "ep_attr.h"
 #include "ia.h"
+#include "ud.h"
 
 /* count.def has the numbers of the header. */
 #define SAME(kind, name) \
@@ -14,6 +15,25 @@
 #define DOFI_EP_OWN_COUNTER(name)
 #define DOFI_EVD_OWN_COUNTER(name)
 #include "count.def"
+
+/* So has ud.h. */
+#define SAME_UD(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "number in ud.h")
+SAME_UD(DOFI_EVENT_EXTENDED, DAT_IB_DTO_EVENT);
+SAME_UD(DOFI_UD_EVENT_REQUEST, DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+SAME_UD(DOFI_UD_EVENT_ESTABLISHED, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+SAME_UD(DOFI_UD_EVENT_REJECTED, DAT_IB_UD_CONNECTION_REJECT_EVENT);
+SAME_UD(DOFI_UD_EVENT_ERROR, DAT_IB_UD_CONNECTION_ERROR_EVENT);
+SAME_UD(DOFI_UD_TYPE_REQUEST, DAT_IB_UD_CONNECT_REQUEST);
+SAME_UD(DOFI_UD_TYPE_REMOTE_AH, DAT_IB_UD_REMOTE_AH);
+SAME_UD(DOFI_UD_TYPE_PASSIVE_AH, DAT_IB_UD_PASSIVE_REMOTE_AH);
+SAME_UD(DOFI_UD_TYPE_SEND, DAT_IB_UD_SEND);
+SAME_UD(DOFI_UD_TYPE_RECV, DAT_IB_UD_RECV);
+SAME_UD(DOFI_UD_TYPE_REJECTED, DAT_IB_UD_CONNECT_REJECT);
+SAME_UD(DOFI_UD_TYPE_ERROR, DAT_IB_UD_CONNECT_ERROR);
+SAME_UD(DOFI_UD_DTO_SEND, DAT_IB_DTO_SEND_UD);
+SAME_UD(DOFI_UD_DTO_RECV, DAT_IB_DTO_RECV_UD);
+SAME_UD(DOFI_HANDLE_TYPE_AH, DAT_IB_HANDLE_TYPE_EXT);
+SAME_UD(DOFI_SERVICE_TYPE_UD, DAT_IB_SERVICE_TYPE_UD);
 
 /* --- transfers --- */
 
@@ -50,6 +70,46 @@ static DAT_RETURN write_immediate(DAT_HANDLE ep, va_list args)
 	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
 
 	return dofi_ep_post_write_immediate(ep, n, local, cookie, remote, immediate, flags);
+}
+
+/* --- datagrams --- */
+
+static DAT_RETURN send_ud(DAT_HANDLE ep, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	DAT_LMR_TRIPLET *local = va_arg(args, DAT_LMR_TRIPLET *);
+	const DAT_IB_ADDR_HANDLE *ah = va_arg(args, DAT_IB_ADDR_HANDLE *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+
+	return dofi_ep_post_send_ud(ep, n, local, ah ? ah->ah : NULL, cookie, flags);
+}
+
+static DAT_RETURN ud_ah_free(DAT_HANDLE ep, va_list args)
+{
+	const DAT_IB_ADDR_HANDLE *ah = va_arg(args, DAT_IB_ADDR_HANDLE *);
+
+	return dofi_ud_ah_free(ep, ah ? ah->ah : NULL);
+}
+
+/* Callers pass a DAT_CONTEXT or a pointer, which arrive alike. */
+static DAT_RETURN ud_cm_free(DAT_HANDLE ep, va_list args)
+{
+	DAT_CONTEXT cm = va_arg(args, DAT_CONTEXT);
+
+	return dofi_ud_cm_free(ep, cm.as_ptr);
+}
+
+/* On any other EP the arguments are not looked at. */
+static DAT_RETURN datagrams(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	const struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+
+	if (!ep || !ep->ud)
+		return DOFI_BAD_HANDLE(EP);
+	if ((unsigned int)op == DAT_IB_UD_SEND_OP)
+		return send_ud(handle, args);
+	return (unsigned int)op == DAT_IB_UD_AH_FREE_OP ? ud_ah_free(handle, args) : ud_cm_free(handle, args);
 }
 
 /* --- queries --- */
@@ -115,13 +175,6 @@ static DAT_RETURN close_query(DAT_HANDLE handle)
 
 /* --- what there is not --- */
 
-/* An EP of this service can't be made (EP attributes), so the handle is not one. */
-static DAT_RETURN datagrams(DAT_HANDLE handle)
-{
-	(void)handle;
-	return DOFI_BAD_HANDLE(EP);
-}
-
 static DAT_RETURN others(DAT_HANDLE handle, DAT_EXTENDED_OP op)
 {
 	DAT_HANDLE_TYPE type;
@@ -145,7 +198,7 @@ DAT_RETURN dofi_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	case DAT_IB_UD_SEND_OP:
 	case DAT_IB_UD_CM_FREE_OP:
 	case DAT_IB_UD_AH_FREE_OP:
-		return datagrams(handle);
+		return datagrams(handle, op, args);
 	case DAT_IB_QUERY_COUNTERS_OP:
 		return query_counters(handle, args);
 	case DAT_IB_PRINT_COUNTERS_OP:

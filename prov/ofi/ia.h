@@ -31,6 +31,7 @@
 
 struct dofi_rdm;
 struct dofi_trans_ops;
+struct dofi_ud_pool;
 struct dofi_evd;
 struct fi_info;
 struct fid_cq;
@@ -50,6 +51,7 @@ struct dofi_limits {
 		max_rmrs, max_pzs, max_srqs, max_reads;
 	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
+	uint64_t max_datagram; /* 0: there are none */
 	uint64_t plain; /* what the short lane of posts takes (post.c): nothing that is large, or too long... */
 	uint64_t plain_write; /* ...and of writes nothing that may need two operations */
 };
@@ -125,6 +127,7 @@ struct dofi_ia {
 	struct dofi_sink sink;
 	uint8_t nowhere; /* msg transport: what receives without segments get */
 	struct dofi_rdm *rdm;	  /* rdm transport: its own */
+	struct dofi_ud_pool *ud_pool; /* NULL until there is an EP of datagrams; guarded by engine.lock */
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "note.h"
 #include "rma.h"
+#include "ud.h"
 
 #include <rdma/fi_errno.h>
 
@@ -235,6 +236,8 @@ static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
 	}
 	if (wr->op == DOFI_OP_SEND || ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
 		return dofi_start(ep, wr, wr->op);
+	if (wr->op == DOFI_OP_SEND_UD)
+		return dofi_ud_start(ep, wr);
 	return start_other(ep, wr);
 }
 
@@ -313,7 +316,7 @@ void dofi_ep_issue_receives(struct dofi_ep *ep)
 	const struct dofi_ring *ring = &ep->recv;
 
 	dofi_assert_held(&ep->lock);
-	if (!ep->path_up)
+	if (!ep->path_up || ep->ud)
 		return;
 	while (ring->issue != ring->tail)
 		if (!dofi_issue_receive(ep, dofi_ring_at(ring, ring->issue), false))

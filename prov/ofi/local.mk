@@ -86,6 +86,9 @@ dofi_sources = \
 	%D%/trans.h \
 	%D%/trans_msg.c \
 	%D%/trans_rdm.c \
+	%D%/ud.c %D%/ud.h \
+	%D%/ud_ah.c \
+	%D%/ud_pool.c \
 	%D%/unmarked.c %D%/unmarked.h \
 	%D%/wait.c %D%/wait.h \
 	%D%/wire.c %D%/wire.h

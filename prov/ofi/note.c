@@ -18,8 +18,6 @@
 #define KIND_SHIFT  61
 #define CONN_SHIFT  32
 
-#define EVENT_EXTENDED 0x40000u /* the number of DAT 2.0's extended completions */
-
 uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
 {
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
@@ -520,7 +518,7 @@ struct dofi_note dofi_note_take(struct dofi_ep *ep, uint8_t *status_p)
 
 static void mark_extended(struct dofi_event *event, uint8_t op, uint16_t type)
 {
-	event->number = EVENT_EXTENDED;
+	event->number = DOFI_EVENT_EXTENDED;
 	event->op = op;
 	event->ext = (uint16_t)(type + 1);
 }

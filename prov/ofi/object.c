@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "sp.h"
 #include "srq.h"
+#include "ud.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -53,6 +54,7 @@ static const size_t obj_size[DOFI_HANDLE_TYPES] = {
 	[DAT_HANDLE_TYPE_RSP] = SIZE_OF(struct dofi_sp),
 	[DAT_HANDLE_TYPE_CNO] = SIZE_OF(struct dofi_cno),
 	[DAT_HANDLE_TYPE_SRQ] = SIZE_OF(struct dofi_srq),
+	[DOFI_HANDLE_TYPE_AH] = SIZE_OF(struct dofi_ud_ah),
 };
 
 #define SLAB(type) [type] = {.resting = {&slabs[type].resting, &slabs[type].resting}}
@@ -61,7 +63,7 @@ static struct slab slabs[DOFI_HANDLE_TYPES] = {
 	SLAB(DAT_HANDLE_TYPE_CR),  SLAB(DAT_HANDLE_TYPE_EP),  SLAB(DAT_HANDLE_TYPE_EVD),
 	SLAB(DAT_HANDLE_TYPE_IA),  SLAB(DAT_HANDLE_TYPE_LMR), SLAB(DAT_HANDLE_TYPE_PSP),
 	SLAB(DAT_HANDLE_TYPE_PZ),  SLAB(DAT_HANDLE_TYPE_RMR), SLAB(DAT_HANDLE_TYPE_RSP),
-	SLAB(DAT_HANDLE_TYPE_CNO), SLAB(DAT_HANDLE_TYPE_SRQ),
+	SLAB(DAT_HANDLE_TYPE_CNO), SLAB(DAT_HANDLE_TYPE_SRQ), SLAB(DOFI_HANDLE_TYPE_AH),
 };
 
 static bool add_chunk(struct slab *slab, size_t size)

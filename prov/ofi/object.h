@@ -29,7 +29,7 @@ struct dofi_obj {
 };
 
 #define DOFI_MAGIC 0xda70f100u
-#define DOFI_HANDLE_TYPES 12
+#define DOFI_HANDLE_TYPES 13
 
 static inline bool dofi_obj_is(const void *handle, DAT_HANDLE_TYPE type)
 {

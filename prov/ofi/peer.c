@@ -6,6 +6,7 @@
 #include "log.h"
 #include "quirks.h"
 #include "short_cut.h"
+#include "ud.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void sever(struct dofi_work *work)
 			continue;
 		if (conn->phase == DOFI_CONN_LINKING)
 			peer->peers->again(conn);
-		else if (is_usable(conn))
+		else if (!conn->ud && is_usable(conn))
 			dofi_conn_path_down(conn, 0);
 	}
 }
@@ -90,7 +91,7 @@ static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 {
 	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
 
-	if (!dofi_list_empty(&ia->orphans))
+	if (!dofi_list_empty(&ia->orphans) || dofi_ud_is_sending(ia))
 		return;
 	DOFI_LIST_FOR_SAFE(node, &peers->list)
 	{

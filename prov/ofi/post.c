@@ -6,6 +6,7 @@
 #include "ia.h"
 #include "issue.h"
 #include "note.h"
+#include "ud.h"
 
 #include <rdma/fi_errno.h>
 
@@ -96,6 +97,7 @@ static const uint8_t post_counters[] = {
 	[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
 	[DOFI_OP_WRITE_IMM] = DOFI_CNT_EP_POST_WRITE_IMM,
 	[DOFI_OP_READ] = DOFI_CNT_EP_POST_READ,
+	[DOFI_OP_SEND_UD] = DOFI_CNT_EP_POST_SEND_UD,
 };
 
 /* ep->lock held. */
@@ -204,10 +206,10 @@ static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 	}
 }
 
-/* What all request posts ask of the EP, with its lock held. */
-static DAT_RETURN request_ready(const struct dofi_ep *ep)
+/* What all request posts ask of the EP, with its lock held. One of datagrams is never connected. */
+static DAT_RETURN request_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED)
+	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED && op != DOFI_OP_SEND_UD)
 		return dofi_ep_bad_state(ep->state);
 	if (dofi_ring_count(&ep->req) >= ep->req.limit)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
@@ -219,7 +221,7 @@ static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 {
 	if (!ep->obj.ia->mail.boxes && !ep->letters && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	return request_ready(ep);
+	return request_ready(ep, op);
 }
 
 #define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -228,7 +230,7 @@ static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
 /* Of a request; the EP's attributes limit them by its kind. */
 DOFI_INLINE DAT_COUNT most_segments(const struct dofi_ep *ep, uint8_t op)
 {
-	if (op == DOFI_OP_SEND || op == DOFI_OP_SEND_INVALIDATE)
+	if (op == DOFI_OP_SEND || op == DOFI_OP_SEND_INVALIDATE || op == DOFI_OP_SEND_UD)
 		return ep->attr.max_request_iov;
 	if (op == DOFI_OP_READ)
 		return ep->attr.max_rdma_read_iov;
@@ -259,6 +261,8 @@ static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request 
 		if (read)
 			length = r->remote->segment_length;
 		limit = ep->obj.ia->limits.max_rdma;
+	} else if (r->op == DOFI_OP_SEND_UD) {
+		limit = ep->obj.ia->limits.max_datagram;
 	}
 	*length_p = length;
 	return length > limit ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
@@ -279,7 +283,7 @@ static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct do
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
-	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep);
+	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep, (uint8_t)r->op);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = request_length(ep, r, &length);
@@ -504,7 +508,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	seek_room(ep, &ep->req);
 	if (!flags_ok(flags, RDMA_FLAGS, ep->attr.request_completion_flags))
 		return refuse(ep, DOFI_BAD_ARG(6));
-	ret = request_ready(ep);
+	ret = request_ready(ep, DOFI_OP_BIND);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr = dofi_ring_at(&ep->req, ep->req.tail);
@@ -564,6 +568,27 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	return commit_request(ep, wr);
 }
 
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, const void *ah_handle,
+				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_ud_ah *ah = dofi_ud_ah(ah_handle);
+	struct dofi_wr *wr;
+	DAT_RETURN ret;
+
+	if (!ep || !ep->ud)
+		return DOFI_BAD_HANDLE(EP);
+	dofi_lock(&ep->lock);
+	/* Under the lock: whoever frees it comes for what was posted next. */
+	if (!ah || ah->obj.ia != ep->obj.ia || atomic_load_explicit(&ah->ah_freed, memory_order_relaxed))
+		return refuse(ep, DOFI_BAD_ARG(4));
+	ret = prepare(ep, &(struct request){DOFI_OP_SEND_UD, n, iov, cookie, flags, DOFI_BAD_ARG(6), NULL}, &wr);
+	if (ret != DAT_SUCCESS)
+		return refuse(ep, ret);
+	wr->rkey = (uintptr_t)ah;
+	return commit_request(ep, wr);
+}
+
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand, uint64_t compare,
 			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			       DAT_COMPLETION_FLAGS flags)
@@ -604,7 +629,7 @@ DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET 
 	if (!remote)
 		return DOFI_BAD_ARG(4);
 	dofi_lock(&ep->lock);
-	ret = request_ready(ep);
+	ret = request_ready(ep, DOFI_OP_READ);
 	if (ret == DAT_SUCCESS)
 		ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
 	dofi_unlock(&ep->lock);

@@ -14,6 +14,7 @@
 #include "orphan.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -51,7 +52,9 @@ DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint
 static void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *event)
 {
 	describe_dto(ep, wr, wr->op, wr->status, event);
-	if (wr->op == DOFI_OP_BIND) {
+	if (DOFI_UNLIKELY(ep->ud)) {
+		dofi_ud_mark(event);
+	} else if (wr->op == DOFI_OP_BIND) {
 		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
 		event->handle = dofi_wr_bind(wr)->rmr;
 	} else if (is_noted(wr)) {
@@ -59,9 +62,11 @@ static void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *
 	}
 }
 
-/* A completion finds no place: the connection can't go on. */
+/* A completion finds no place: the connection can't go on. For datagrams it is one that got lost. */
 DOFI_COLD static void lose(struct dofi_ep *ep)
 {
+	if (ep->ud)
+		return;
 	ep->faulty = true;
 	dofi_ep_stall(ep);
 }
@@ -260,8 +265,13 @@ static bool is_over(const struct dofi_ep *ep)
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
 DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	bool back = given_back(ep, err);
+	bool back;
 
+	if (ep->ud) {
+		dofi_ud_send_failed(ep, wr, err);
+		return;
+	}
+	back = given_back(ep, err);
 	ep->nreceived += !back && wr->op == DOFI_OP_RECV; /* for what comes after the end; see drain.h */
 	if (back || ep->faulty || is_over(ep)) {
 		wr->state = DOFI_WR_BACK;
@@ -380,6 +390,8 @@ DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, 
 		dofi_orphans_done(wr);
 	else if (wr->op == DOFI_OP_DRAIN)
 		dofi_drain_done(wr);
+	else if (wr->op == DOFI_OP_UD_RECV)
+		dofi_ud_pool_done(wr->ia, wr, err, length, news);
 }
 
 /* Of the EP's rings, but failed or not plain; or of the EP and in none of its rings. */

@@ -12,6 +12,8 @@ static DAT_RETURN rsp_create_locked(struct dofi_ia *ia, uint64_t conn_qual, stru
 
 	if (!dofi_obj_is(ep, DAT_HANDLE_TYPE_EP))
 		return DOFI_BAD_HANDLE(EP);
+	if (ep->ud)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ep_bad_state(ep->state);
 	ret = dofi_sp_new(ia, evd, conn_qual, true, &sp);

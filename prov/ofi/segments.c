@@ -189,7 +189,7 @@ int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct do
 	if (!bounce)
 		return -FI_EAGAIN;
 	bounce->niov = wr->niov;
-	bounce->inward = !dofi_op_is_message(wr->op);
+	bounce->inward = wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV;
 	memcpy(bounce->iov, wr->iov, wr->niov * sizeof(struct iovec));
 	if (!bounce->inward)
 		copy(bounce, length);

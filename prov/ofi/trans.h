@@ -84,6 +84,13 @@ struct dofi_trans_ops {
 	/* Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a negative error. */
 	ssize_t (*grant)(struct dofi_ep *ep, uint32_t news);
 
+	/*
+	 * Datagrams (ud.h); NULL: there are none. A post, and a receive for any of them, with engine.lock held. wr->given: it holds a
+	 * place in the fabric's queue.
+	 */
+	ssize_t (*ud_send)(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah);
+	ssize_t (*ud_recv)(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size, void *desc);
+
 	/* The queue behind an SRQ; closing it gives back what is posted without completions. 0 or a negative error. */
 	int (*srq_open)(struct dofi_srq *srq);
 	void (*srq_close)(struct dofi_srq *srq);

@@ -24,6 +24,7 @@
 #include "short_cut.h"
 #include "srq.h"
 #include "trans.h"
+#include "ud.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,7 +38,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. */
+/* Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. All datagrams have the same. */
+#define TAG_UD		 (1ull << 45)
 #define TAG_EP		 (1ull << 46)
 #define TAG_SRQ		 (2ull << 46)
 #define TAG_GRANT	 (3ull << 46)
@@ -221,6 +223,7 @@ static void rdm_close(struct dofi_ia *ia)
 	struct dofi_rdm *rdm = ia->rdm;
 
 	close_endpoint(ia);
+	dofi_ud_pool_close(ia);
 	if (rdm->notes_mr)
 		dofi_mr_close(ia, rdm->notes_mr);
 	dofi_orphans_free_all(ia);
@@ -288,18 +291,21 @@ struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
 /* --- connections --- */
 
 /* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
-static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
+DOFI_INLINE ssize_t ring_after(struct dofi_ia *ia, const struct dofi_bell_peer *bell, ssize_t ret)
 {
-	struct dofi_ia *ia = ep->obj.ia;
-
-	if (ep->bell && !ret) {
+	if (bell && !ret) {
 		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
-		dofi_bell_ring_sleeper(ia, ep->bell);
+		dofi_bell_ring_sleeper(ia, bell);
 		/* Behind the bell's barrier. */
 		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
 			dofi_wait_kick(ia);
 	}
 	return ret;
+}
+
+static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
+{
+	return ring_after(ep->obj.ia, ep->bell, ret);
 }
 
 static int make_path(struct dofi_conn *conn)
@@ -309,6 +315,10 @@ static int make_path(struct dofi_conn *conn)
 
 	if (ret)
 		return ret;
+	if (conn->ud) {
+		conn->path_made = true;
+		return 0;
+	}
 	ep->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
 	ep->recv_tag = TAG_EP | conn->id;
 	ep->send_tag = conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP;
@@ -375,7 +385,7 @@ static int greet(struct dofi_conn *conn)
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;
-	posted(conn->ep, ret);
+	ring_after(conn->ia, conn->ia->bell.mark ? &conn->peer->bell : NULL, ret);
 	if (ret)
 		dofi_conn_path_down(conn, (int)-ret);
 	else if (!conn->active)
@@ -419,6 +429,8 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	dofi_drain_retry(ia);
 	if (ia->rdm->unposted)
 		post_missing(ia);
+	if (ia->ud_pool)
+		dofi_ud_pool_retry(ia);
 	return n + dofi_rdm_events_poll(ia, &ia->rdm->events);
 }
 
@@ -505,6 +517,11 @@ static void rdm_disconnect(struct dofi_conn *conn)
 
 	if (!conn->peer)
 		return;
+	if (conn->ud) {
+		end_greeting(conn);
+		dofi_peer_give(conn);
+		return;
+	}
 	if (rdm_leave(conn))
 		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that is over", ia->name);
 	/* Without memory for a copy only patience is left. */
@@ -607,6 +624,8 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, u
 		return number ? dofi_conn_by_id(ia, number) : NULL;
 	if (wr->op > DOFI_OP_SRQ_RECV)
 		return NULL;
+	if (wr->op == DOFI_OP_SEND_UD)
+		return dofi_ud_conn_of(wr);
 	conn = wr->ep->conn;
 	return conn && wr->op == DOFI_OP_RECV && conn->phase == DOFI_CONN_OVER ? NULL : conn;
 }
@@ -796,6 +815,39 @@ static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
 	return posted(ep, send_note(ep->obj.ia, ep->dest, ep->peer.number, news));
 }
 
+/* --- datagrams --- */
+
+static ssize_t rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah)
+{
+	bool solicited = wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	struct fi_msg_tagged msg = {
+		.msg_iov = wr->iov,
+		.desc = dofi_wr_desc(&ep->req, wr),
+		.iov_count = wr->niov,
+		.addr = ah->dest,
+		.tag = TAG_UD,
+		.context = dofi_context_of(ep->obj.ia, wr),
+		.data = ah->number | (solicited ? DOFI_UD_SOLICITED : 0),
+	};
+
+	return ring_after(ep->obj.ia, ah->bell, fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
+}
+
+/* It holds its place for ever, as those for grants. */
+static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size, void *desc)
+{
+	struct dofi_places *places = &ia->rdm->places;
+	ssize_t ret;
+
+	if (!wr->given && !dofi_places_take(places))
+		return -FI_EAGAIN;
+	wr->given = true;
+	ret = no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC, TAG_UD, 0, dofi_context_of(ia, wr)));
+	if (ret == -FI_EAGAIN)
+		dofi_places_none(places);
+	return ret;
+}
+
 /* --- shared receive queues --- */
 
 static int rdm_srq_open(struct dofi_srq *srq)
@@ -845,6 +897,8 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.settle = dofi_drain_settle,
 	.peer_closed = rdm_peer_closed,
 	.grant = rdm_grant,
+	.ud_send = rdm_ud_send,
+	.ud_recv = rdm_ud_recv,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,
 	.srq_recv = rdm_srq_recv,

@@ -50,6 +50,7 @@ enum dofi_reason {
 #define DOFI_MSG_F_LETTERS 16u	/* REQUEST, ACCEPT: takes notes as letters */
 #define DOFI_MSG_F_GRANTS 8u	/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
 #define DOFI_MSG_F_ATOMICS 64u	/* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
+#define DOFI_MSG_F_UD 128u	/* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
 #define DOFI_MSG_F_WORD 32u	/* the same among those who write it: into the peer's word, of which `context` is the index */
 
 struct dofi_msg {

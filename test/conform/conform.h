@@ -32,6 +32,7 @@ Suite *conform_srq(void);
 Suite *conform_ext(void);
 Suite *conform_wmark(void);
 Suite *conform_srq_ep(void);
+Suite *conform_ud(void);
 
 /* The IA of a test, for files whose cases begin and end with an open IA. */
 extern struct t_ia t_tia;

@@ -145,7 +145,7 @@ START_TEST(EP_005_create_refuses_other_services)
 {
 	DAT_EP_ATTR attr = valid_attr();
 
-	attr.service_type = (DAT_SERVICE_TYPE)1;
+	attr.service_type = (DAT_SERVICE_TYPE)2;
 	t_error2(create_with(&attr), DAT_INVALID_PARAMETER, DAT_MODEL_NOT_SUPPORTED);
 	attr = valid_attr();
 	attr.qos = DAT_QOS_HIGH_THROUGHPUT;

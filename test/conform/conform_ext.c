@@ -463,7 +463,6 @@ START_TEST(HND_023_attributes_name_the_extensions)
 	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") && !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
 		ck_assert(notes_are_offered());
 	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
-	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_UD), "FALSE");
 	ck_assert_str_eq(t_named(attr, DAT_IB_COLL_BARRIER), "");
 	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
 		ck_assert_ptr_nonnull(attr->provider_specific_attr[i].value);

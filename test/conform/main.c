@@ -45,6 +45,7 @@ int main(void)
 		conform_ext,
 		conform_wmark,
 		conform_srq_ep,
+		conform_ud,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;

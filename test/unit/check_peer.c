@@ -6,11 +6,12 @@
 #include "../../prov/ofi/ia.h"
 #include "../../prov/ofi/peer.h"
 #include "../../prov/ofi/quirks.h"
+#include "../../prov/ofi/ud.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define CONNS 5
+#define CONNS 6
 
 static struct dofi_ia ia;
 static struct fi_info info;
@@ -94,6 +95,14 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 {
 	ck_assert_int_eq(err, 0);
 	down[conn - conns]++;
+}
+
+static bool datagrams_under_way;
+
+bool dofi_ud_is_sending(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return datagrams_under_way;
 }
 
 static void say_again(struct dofi_conn *conn)
@@ -259,6 +268,19 @@ START_TEST(late_operations_still_name_them)
 }
 END_TEST
 
+START_TEST(datagrams_under_way_still_name_them)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	datagrams_under_way = true;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	datagrams_under_way = false;
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
 START_TEST(the_address_vector_is_full)
 {
 	fabric.full = true;
@@ -270,7 +292,7 @@ START_TEST(the_address_vector_is_full)
 }
 END_TEST
 
-/* With others nothing has happened; one that ends has its reason; one whose request failed knows already. */
+/* With others nothing has happened; one that ends has its reason; one whose request failed knows already; datagrams may be lost. */
 START_TEST(the_stream_breaks)
 {
 	for (int i = 0; i < CONNS; i++)
@@ -278,6 +300,7 @@ START_TEST(the_stream_breaks)
 	conns[2].phase = DOFI_CONN_LINKING;
 	conns[3].ending = true;
 	eps[4].faulty = true;
+	conns[5].ud = true;
 	conns[0].peer->severed.run(&conns[0].peer->severed);
 	for (int i = 0; i < CONNS; i++) {
 		ck_assert_int_eq(down[i], i == 0);
@@ -313,6 +336,7 @@ int main(void)
 	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
 	tcase_add_test(tc, not_all_that_are_numbered_stay);
 	tcase_add_test(tc, late_operations_still_name_them);
+	tcase_add_test(tc, datagrams_under_way_still_name_them);
 	tcase_add_test(tc, the_address_vector_is_full);
 	tcase_add_test(tc, the_stream_breaks);
 	tcase_add_test(tc, closed_before_the_end_is_carried_out);

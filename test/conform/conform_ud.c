@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Datagrams: EPs of the service type UD, of DAT 2.0's InfiniBand extensions. */
+#include "conform.h"
+
+#if T_DAT_MAJOR == 1
+
+START_TEST(EP_005_datagrams_are_not_in_this_generation)
+{
+	DAT_EP_ATTR attr = t_default_attr(&t_tia);
+	DAT_EVD_HANDLE evd = t_evd(&t_tia, 4, DAT_EVD_DEFAULT_FLAG);
+	DAT_EP_HANDLE ep;
+
+	attr.service_type = (DAT_SERVICE_TYPE)1;
+	attr.max_message_size = 0;
+	t_bad_arg(dat_ep_create(t_tia.ia, t_tia.pz, evd, evd, evd, &attr, &ep));
+	ck_assert_str_eq(t_named(&t_tia.provider, "DAT_IB_UD"), "FALSE");
+	t_ok(dat_evd_free(evd));
+}
+END_TEST
+
+Suite *conform_ud(void)
+{
+	Suite *suite = suite_create("ud");
+
+	tcase_add_test(conform_case(suite, "ud"), EP_005_datagrams_are_not_in_this_generation);
+	return suite;
+}
+
+#else
+
+#include <dat2/dat_ib_extensions.h>
+
+#define NO_FLAGS DAT_COMPLETION_DEFAULT_FLAG
+#define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
+#define HEADER ((size_t)40)
+
+/* Two IAs with an EP of datagrams and a listener each, where the fabric has datagrams; else the IAs alone. */
+static struct t_ia ia[2];
+static struct t_end end[2];
+static struct t_listener listener[2];
+static struct t_end *const us = &end[0], *const peer = &end[1];
+static bool peer_is_open;
+
+static bool is_offered(void)
+{
+	return !strcmp(t_named(&ia[0].provider, DAT_IB_ATTR_UD), "TRUE");
+}
+
+#define NEEDS_UD                   \
+	do {                       \
+		if (!is_offered()) \
+			return;    \
+	} while (0)
+
+static DAT_EP_ATTR ud_attr(void)
+{
+	DAT_EP_ATTR attr = t_default_attr(&ia[0]);
+
+	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+	attr.max_message_size = 0;
+	return attr;
+}
+
+static void ud_end_new(struct t_end *new, const struct t_ia *on)
+{
+	DAT_EP_ATTR attr = ud_attr();
+
+	t_end_new(new, on, &attr);
+}
+
+static void open_ends(void)
+{
+	for (int i = 0; i < 2; i++)
+		t_ia_open(&ia[i]);
+	peer_is_open = true;
+	for (int i = 0; i < 2 && is_offered(); i++) {
+		ud_end_new(&end[i], &ia[i]);
+		t_listen(&listener[i], &ia[i], DAT_PSP_CONSUMER_FLAG);
+	}
+}
+
+static void close_ends(void)
+{
+	t_ia_close(&ia[0]);
+	if (peer_is_open)
+		t_ia_close(&ia[1]);
+}
+
+/* --- events --- */
+
+static DAT_EVENT wait_ext(DAT_EVD_HANDLE evd, unsigned int number, DAT_IB_EXT_TYPE type, DAT_IB_EXTENSION_EVENT_DATA *ext)
+{
+	DAT_EVENT event = t_wait_for(evd, (DAT_EVENT_NUMBER)number);
+
+	memcpy(ext, event.event_extension_data, sizeof(*ext));
+	ck_assert_int_eq(ext->type, type);
+	return event;
+}
+
+static void wait_dto(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, DAT_IB_EXT_TYPE type, uint64_t cookie,
+		     DAT_DTO_COMPLETION_STATUS status, size_t length)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_EVENT event = wait_ext(evd, DAT_IB_DTO_EVENT, type, &ext);
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+	ck_assert_ptr_eq(dto->ep_handle, ep);
+	ck_assert_int_eq((int)dto->operation, type == DAT_IB_UD_SEND ? DAT_IB_DTO_SEND_UD : DAT_IB_DTO_RECV_UD);
+	ck_assert_uint_eq(dto->user_cookie.as_64, cookie);
+	ck_assert_int_eq(dto->status, status);
+	ck_assert_int_eq((int)ext.status, (int)status);
+	if (status == DAT_DTO_SUCCESS)
+		ck_assert_uint_eq(dto->transfered_length, length);
+}
+
+static void wait_sent(const struct t_end *from, uint64_t cookie, size_t length)
+{
+	wait_dto(from->request_evd, from->ep, DAT_IB_UD_SEND, cookie, DAT_DTO_SUCCESS, length);
+}
+
+static void wait_received(const struct t_end *at, uint64_t cookie, size_t length)
+{
+	wait_dto(at->recv_evd, at->ep, DAT_IB_UD_RECV, cookie, DAT_DTO_SUCCESS, HEADER + length);
+}
+
+static DAT_CR_HANDLE next_cr(const struct t_listener *at)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_EVENT event = wait_ext(at->evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT, DAT_IB_UD_CONNECT_REQUEST, &ext);
+	const DAT_CR_ARRIVAL_EVENT_DATA *arrival = &event.event_data.cr_arrival_event_data;
+
+	ck_assert_ptr_eq(arrival->sp_handle.psp_handle, at->psp);
+	ck_assert_uint_eq(arrival->conn_qual, at->qual);
+	ck_assert_ptr_nonnull(arrival->cr_handle);
+	return arrival->cr_handle;
+}
+
+/* What an established connection brings. */
+struct way {
+	DAT_IB_ADDR_HANDLE ah;
+	DAT_CONTEXT cm;
+};
+
+static struct way next_way(const struct t_end *at, DAT_IB_EXT_TYPE type, const void *data, DAT_COUNT size)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_EVENT event = wait_ext(at->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, &ext);
+	const DAT_CONNECTION_EVENT_DATA *conn = &event.event_data.connect_event_data;
+
+	ck_assert_ptr_eq(conn->ep_handle, at->ep);
+	ck_assert_int_eq(ext.status, DAT_OP_SUCCESS);
+	ck_assert_int_eq(conn->private_data_size, size);
+	if (size)
+		ck_assert_mem_eq(conn->private_data, data, (size_t)size);
+	ck_assert_ptr_nonnull(ext.remote_ah.ah);
+	ck_assert_uint_ne(ext.remote_ah.qpn, 0);
+	return (struct way){ext.remote_ah, ext.context};
+}
+
+struct ways {
+	struct way active, passive; /* by which these send */
+};
+
+static struct ways establish(const struct t_end *active, const struct t_listener *at, const struct t_end *passive)
+{
+	struct ways ways;
+
+	t_ok(t_connect(active->ep, at));
+	t_ok(dat_cr_accept(next_cr(at), passive->ep, 4, "answ"));
+	ways.active = next_way(active, DAT_IB_UD_REMOTE_AH, "answ", 4);
+	ways.passive = next_way(passive, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+	return ways;
+}
+
+static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t length, uint64_t cookie, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET segment = t_seg(&from->buf, 0, length);
+
+	return dat_ib_post_send_ud(from->ep, 1, &segment, &to->ah, COOKIE(cookie), flags);
+}
+
+/* A datagram that is there: its content is checked. */
+static void pass(const struct t_end *from, struct way *by, const struct t_end *to, size_t length, unsigned int seed)
+{
+	t_fill(from->buf.mem, length, seed);
+	t_ok(t_recv(to, 1024, HEADER + length, seed, NO_FLAGS));
+	t_ok(send_to(from, by, length, seed + 1, NO_FLAGS));
+	wait_sent(from, seed + 1, length);
+	wait_received(to, seed, length);
+	ck_assert(t_is_filled(to->buf.mem + 1024 + HEADER, length, seed));
+}
+
+static size_t mtu(void)
+{
+	return (size_t)atoi(t_named(&ia[0].provider, "DAT_IB_TRANSPORT_MTU"));
+}
+
+/* --- EPs --- */
+
+START_TEST(UD_001_the_attribute_tells)
+{
+	/* UD-002 */
+	DAT_EP_ATTR attr = ud_attr();
+	DAT_EVD_HANDLE evd = t_evd(&ia[0], 4, DAT_EVD_DEFAULT_FLAG);
+	bool rdm = !strcmp(t_named(&ia[0].provider, "DAT_OFI_TRANSPORT"), "rdm");
+	DAT_EP_HANDLE ep;
+
+	ck_assert(is_offered() == rdm);
+	if (!is_offered()) {
+		t_unsupported(dat_ep_create(ia[0].ia, ia[0].pz, evd, evd, evd, &attr, &ep));
+		return;
+	}
+	t_ok(dat_ep_create(ia[0].ia, ia[0].pz, evd, evd, evd, &attr, &ep));
+	ck_assert_int_eq((int)t_ep_attr(ep).service_type, DAT_IB_SERVICE_TYPE_UD);
+	ck_assert_uint_eq(t_ep_attr(ep).max_message_size, mtu());
+	t_ok(dat_ep_free(ep));
+	attr.max_message_size = mtu();
+	t_ok(dat_ep_create(ia[0].ia, ia[0].pz, evd, evd, evd, &attr, &ep));
+	t_ok(dat_ep_free(ep));
+	attr.max_message_size = mtu() + 1;
+	t_bad_arg(dat_ep_create(ia[0].ia, ia[0].pz, evd, evd, evd, &attr, &ep));
+}
+END_TEST
+
+START_TEST(UD_003_what_goes_with_connections_alone)
+{
+	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
+	DAT_RMR_TRIPLET remote;
+	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_HANDLE ep;
+	DAT_RSP_HANDLE rsp;
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_PARAM param = {.ep_attr.service_type = DAT_SERVICE_TYPE_RC};
+
+	NEEDS_UD;
+	remote = t_remote_seg(&peer->buf, 0, 8);
+	establish(us, &listener[1], peer);
+	t_bad_state(t_send(us, 0, 8, 1, NO_FLAGS));
+	t_bad_state(t_write(us, 0, 8, 1, remote, NO_FLAGS));
+	t_bad_state(t_read(us, 0, 8, 1, remote, NO_FLAGS));
+	t_bad_state(dat_ep_disconnect(us->ep, DAT_CLOSE_GRACEFUL_FLAG));
+	t_unsupported(dat_rsp_create(ia[0].ia, 4711, us->ep, listener[0].evd, &rsp));
+	t_ok(dat_srq_create(ia[0].ia, ia[0].pz, &srq_attr, &srq));
+	t_unsupported(dat_ep_create_with_srq(ia[0].ia, ia[0].pz, us->recv_evd, us->request_evd, us->connect_evd, srq, &attr, &ep));
+	t_bad_arg(dat_ep_modify(us->ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param));
+	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_UNCONNECTED);
+}
+END_TEST
+
+START_TEST(UD_003_attributes_change_between_datagrams)
+{
+	DAT_EP_PARAM param = {.ep_attr.max_recv_dtos = 200, .ep_attr.max_request_dtos = 200};
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	pass(us, &ways.active, peer, 100, 1);
+	t_ok(t_recv(peer, 0, HEADER + 8, 9, NO_FLAGS));
+	t_ok(dat_ep_modify(peer->ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	t_ok(send_to(us, &ways.active, 8, 2, NO_FLAGS));
+	wait_received(peer, 9, 8);
+}
+END_TEST
+
+/* --- connections --- */
+
+START_TEST(UD_004_005_both_sides_get_a_handle)
+{
+	/* UD-006 */
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+	struct way active, passive;
+
+	NEEDS_UD;
+	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, T_LIMIT_US, "question", 8));
+	cr = next_cr(&listener[1]);
+	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	ck_assert_int_eq(param.private_data_size, 8);
+	ck_assert_mem_eq(param.private_data, "question", 8);
+	t_ok(dat_cr_accept(cr, peer->ep, 6, "answer"));
+	active = next_way(us, DAT_IB_UD_REMOTE_AH, "answer", 6);
+	passive = next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+	ck_assert_mem_eq(&active.ah.ia_addr, ia[1].attr.ia_address_ptr, sizeof(struct sockaddr_in));
+	ck_assert_mem_eq(&passive.ah.ia_addr, ia[0].attr.ia_address_ptr, sizeof(struct sockaddr_in));
+	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_UNCONNECTED);
+	ck_assert_int_eq(t_ep_state(peer->ep), DAT_EP_STATE_UNCONNECTED);
+	pass(us, &active, peer, 64, 1);
+	pass(peer, &passive, us, 64, 3);
+}
+END_TEST
+
+START_TEST(UD_006_an_EP_connects_many_times)
+{
+	struct ways ways[8];
+
+	NEEDS_UD;
+	for (unsigned int i = 0; i < 8; i++)
+		ways[i] = establish(i % 2 ? us : peer, &listener[i % 2], i % 2 ? peer : us);
+	for (unsigned int i = 0; i < 8; i++) {
+		pass(i % 2 ? us : peer, &ways[i].active, i % 2 ? peer : us, 16, 2 * i);
+		pass(i % 2 ? peer : us, &ways[i].passive, i % 2 ? us : peer, 16, 2 * i);
+		ck_assert_uint_eq(ways[i].active.ah.qpn, ways[i % 2].active.ah.qpn);
+	}
+}
+END_TEST
+
+START_TEST(UD_006_several_attempts_at_once)
+{
+	/* Each answer has data of its own, which stay until cm_free. */
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	unsigned int seen = 0;
+
+	NEEDS_UD;
+	for (int i = 0; i < 4; i++)
+		t_ok(t_connect(us->ep, &listener[1]));
+	for (int i = 0; i < 4; i++)
+		t_ok(dat_cr_accept(next_cr(&listener[1]), peer->ep, 1, &(char){(char)i}));
+	for (int i = 0; i < 4; i++)
+		next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+	for (int i = 0; i < 4; i++) {
+		DAT_EVENT event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, &ext);
+
+		seen |= 1u << *(char *)event.event_data.connect_event_data.private_data;
+		t_ok(dat_ib_ud_cm_free(us->ep, ext.context));
+	}
+	ck_assert_uint_eq(seen, 15);
+}
+END_TEST
+
+START_TEST(UD_007_the_service_of_both_sides_is_the_same)
+{
+	struct t_end plain[2];
+	DAT_CR_HANDLE cr;
+
+	NEEDS_UD;
+	for (int i = 0; i < 2; i++)
+		t_end_new(&plain[i], &ia[i], NULL);
+	t_ok(t_connect(us->ep, &listener[1]));
+	cr = next_cr(&listener[1]);
+	t_bad_handle(dat_cr_accept(cr, plain[1].ep, 0, NULL));
+	t_ok(dat_cr_accept(cr, peer->ep, 0, NULL));
+	next_way(us, DAT_IB_UD_REMOTE_AH, NULL, 0);
+	t_ok(t_connect(plain[0].ep, &listener[1]));
+	cr = t_next_cr(&listener[1]);
+	t_bad_handle(dat_cr_accept(cr, peer->ep, 0, NULL));
+	t_ok(dat_cr_accept(cr, plain[1].ep, 0, NULL));
+	t_wait_conn(plain[0].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, plain[0].ep);
+}
+END_TEST
+
+START_TEST(UD_008_attempts_that_fail)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	struct t_listener provider;
+	DAT_CONN_QUAL nobody = listener[1].qual;
+	DAT_EVENT event;
+
+	NEEDS_UD;
+	t_ok(t_connect(us->ep, &listener[1]));
+	t_ok(t_cr_reject_data(next_cr(&listener[1]), "never", 5));
+	event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	ck_assert_ptr_eq(event.event_data.connect_event_data.ep_handle, us->ep);
+	ck_assert_int_eq(event.event_data.connect_event_data.private_data_size, 5);
+	ck_assert_mem_eq(event.event_data.connect_event_data.private_data, "never", 5);
+	/* An EP that the provider makes would be of connections. */
+	t_listen(&provider, &ia[1], DAT_PSP_PROVIDER_FLAG);
+	t_ok(t_connect(us->ep, &provider));
+	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	/* No answer in time. */
+	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, 1000, NULL, 0));
+	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
+	/* Nobody listens. */
+	t_listener_free(&listener[1]);
+	t_ok(t_connect_data(us->ep, &ia[1], nobody, T_LIMIT_US, NULL, 0));
+	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	establish(peer, &listener[0], us);
+}
+END_TEST
+
+START_TEST(UD_009_the_requester_gives_up_before_the_accept)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+	DAT_CR_HANDLE cr;
+
+	NEEDS_UD;
+	t_ok(t_connect(us->ep, &listener[1]));
+	cr = next_cr(&listener[1]);
+	t_ok(dat_ep_free(us->ep));
+	us->ep = NULL;
+	t_ok(dat_cr_accept(cr, peer->ep, 0, NULL));
+	wait_ext(peer->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
+	ud_end_new(&end[0], &ia[0]);
+	establish(us, &listener[1], peer);
+}
+END_TEST
+
+/* --- datagrams --- */
+
+START_TEST(UD_010_011_of_any_length)
+{
+	size_t lengths[] = {0, 1, 39, 40, 41, 255, mtu()};
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		memset(peer->buf.mem + 1024, 0xee, 40);
+		pass(us, &ways.active, peer, lengths[i], 2 * i);
+		/* The header is left as it was. */
+		for (size_t at = 0; at < HEADER; at++)
+			ck_assert_uint_eq(peer->buf.mem[1024 + at], 0xee);
+	}
+}
+END_TEST
+
+START_TEST(UD_011_in_segments)
+{
+	DAT_LMR_TRIPLET from[3], to[3];
+	struct ways ways;
+
+	NEEDS_UD;
+	for (unsigned int i = 0; i < 3; i++)
+		from[i] = t_seg(&us->buf, 1000 * (size_t)i, 30 + 10 * (size_t)i);
+	to[0] = t_seg(&peer->buf, 0, 24); /* the header ends in the second one */
+	to[1] = t_seg(&peer->buf, 1000, 24);
+	to[2] = t_seg(&peer->buf, 2000, 200);
+	t_fill(us->buf.mem, 4096, 5);
+	ways = establish(us, &listener[1], peer);
+	t_ok(dat_ep_post_recv(peer->ep, 3, to, COOKIE(1), NO_FLAGS));
+	t_ok(dat_ib_post_send_ud(us->ep, 3, from, &ways.active.ah, COOKIE(2), NO_FLAGS));
+	wait_sent(us, 2, 120);
+	wait_received(peer, 1, 120);
+	ck_assert_mem_eq(peer->buf.mem + 1016, us->buf.mem, 8);
+	ck_assert_mem_eq(peer->buf.mem + 2000, us->buf.mem + 8, 22);
+	ck_assert_mem_eq(peer->buf.mem + 2022, us->buf.mem + 1000, 40);
+	ck_assert_mem_eq(peer->buf.mem + 2062, us->buf.mem + 2000, 50);
+}
+END_TEST
+
+START_TEST(UD_012_completions_are_suppressed)
+{
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	for (unsigned int i = 0; i < 50; i++) {
+		t_ok(t_recv(peer, 64 * (size_t)i, 64, i, NO_FLAGS));
+		t_ok(send_to(us, &ways.active, 8, i, i == 49 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
+	}
+	for (unsigned int i = 0; i < 50; i++)
+		wait_received(peer, i, 8);
+	wait_sent(us, 49, 8);
+	t_no_event(us->request_evd);
+}
+END_TEST
+
+START_TEST(UD_013_posts_are_refused)
+{
+	DAT_LMR_TRIPLET many[2], segment, stolen;
+	struct t_end third, plain;
+	struct ways ways;
+	struct way forged;
+
+	NEEDS_UD;
+	segment = t_seg(&us->buf, 0, 8);
+	ways = establish(us, &listener[1], peer);
+	t_end_new(&plain, &ia[0], NULL);
+	t_bad_handle(dat_ib_post_send_ud(plain.ep, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_bad_handle(dat_ib_post_send_ud(ia[0].pz, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_error_sub(dat_ib_post_send_ud(us->ep, 1, &segment, NULL, COOKIE(1), NO_FLAGS), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	forged = (struct way){.ah = {.ah = us->ep, .qpn = ways.active.ah.qpn}};
+	t_bad_arg(send_to(us, &forged, 8, 1, NO_FLAGS));
+	t_bad_arg(send_to(us, &ways.passive, 8, 1, NO_FLAGS)); /* of another IA */
+	t_bad_arg(send_to(us, &ways.active, mtu() + 1, 1, NO_FLAGS));
+	t_bad_arg(dat_ib_post_send_ud(us->ep, -1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_bad_arg(dat_ib_post_send_ud(us->ep, 1, NULL, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_bad_arg(send_to(us, &ways.active, 8, 1, (DAT_COMPLETION_FLAGS)0x100));
+	stolen = t_seg(&peer->buf, 0, 8);
+	t_error2(dat_ib_post_send_ud(us->ep, 1, &stolen, &ways.active.ah, COOKIE(1), NO_FLAGS), DAT_PRIVILEGES_VIOLATION,
+		 DAT_PROTECTION_VIOLATION);
+	many[0] = many[1] = segment;
+	many[1].segment_length = (DAT_VLEN)mtu();
+	t_bad_arg(dat_ib_post_send_ud(us->ep, 2, many, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_no_event(us->request_evd);
+	/* Handles are the IA's: another EP of it may send by them. */
+	ud_end_new(&third, &ia[0]);
+	pass(&third, &ways.active, peer, 8, 7);
+}
+END_TEST
+
+START_TEST(UD_014_without_a_receive_they_are_dropped)
+{
+	struct ways ways, to_marker;
+	struct t_end marker;
+
+	NEEDS_UD;
+	ud_end_new(&marker, &ia[1]);
+	ways = establish(us, &listener[1], peer);
+	to_marker = establish(us, &listener[1], &marker);
+	/* More than any buffer of the library's keeps. */
+	for (unsigned int i = 0; i < 100; i++) {
+		t_ok(send_to(us, &ways.active, 64, i, NO_FLAGS));
+		wait_sent(us, i, 64);
+	}
+	pass(us, &to_marker.active, &marker, 8, 1); /* what was sent before has come */
+	t_fill(us->buf.mem, 16, 77);
+	t_ok(t_recv(peer, 0, HEADER + 16, 5, NO_FLAGS));
+	t_ok(send_to(us, &ways.active, 16, 6, NO_FLAGS));
+	wait_received(peer, 5, 16);
+	ck_assert(t_is_filled(peer->buf.mem + HEADER, 16, 77));
+	t_no_event(peer->recv_evd);
+	t_no_event(peer->connect_evd);
+}
+END_TEST
+
+START_TEST(UD_015_longer_than_the_receive)
+{
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	t_ok(t_recv(peer, 0, HEADER + 15, 1, NO_FLAGS));
+	t_ok(t_recv(peer, 1000, 20, 2, NO_FLAGS)); /* without room for the header */
+	t_fill(us->buf.mem, 16, 3);
+	for (int i = 0; i < 2; i++) {
+		t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
+		wait_sent(us, 3, 16);
+		wait_dto(peer->recv_evd, peer->ep, DAT_IB_UD_RECV, 1 + (uint64_t)i, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	}
+	ck_assert_uint_eq(peer->buf.mem[HEADER], 0);
+	pass(us, &ways.active, peer, 16, 4);
+}
+END_TEST
+
+START_TEST(UD_016_from_many_and_to_many)
+{
+	struct t_end others[3];
+	struct ways ways[3];
+
+	NEEDS_UD;
+	for (unsigned int i = 0; i < 3; i++) {
+		ud_end_new(&others[i], &ia[i % 2]);
+		ways[i] = establish(&others[i], &listener[1], peer);
+		ck_assert(!i || ways[i].passive.ah.qpn != ways[i - 1].passive.ah.qpn);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		pass(&others[i], &ways[i].active, peer, 32, 10 * i);
+	for (unsigned int i = 0; i < 3; i++)
+		pass(peer, &ways[i].passive, &others[i], 32, 10 * i);
+}
+END_TEST
+
+/* --- the end --- */
+
+START_TEST(UD_017_handles_are_freed)
+{
+	struct ways ways, others;
+	struct way none = {.cm.as_ptr = us};
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	others = establish(us, &listener[1], peer);
+	t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
+	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
+	t_bad_arg(send_to(us, &ways.active, 8, 1, NO_FLAGS));
+	t_ok(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
+	t_bad_arg(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
+	t_bad_arg(dat_ib_ud_ah_free(us->ep, NULL));
+	t_bad_arg(dat_ib_ud_ah_free(us->ep, &none.ah));
+	t_bad_arg(dat_ib_ud_cm_free(us->ep, none.cm.as_ptr));
+	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.passive.ah)); /* of another IA */
+	t_bad_handle(dat_ib_ud_ah_free(us->on->pz, &others.active.ah));
+	t_bad_handle(dat_ib_ud_cm_free(us->request_evd, others.active.cm));
+	/* Neither the peer's nor another one of ours is concerned. */
+	t_ok(dat_ib_ud_cm_free(us->ep, others.active.cm));
+	pass(us, &others.active, peer, 8, 1);
+	pass(peer, &ways.passive, us, 8, 3);
+}
+END_TEST
+
+START_TEST(UD_018_what_was_sent_leaves_before_the_EP)
+{
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	for (unsigned int i = 0; i < 20; i++)
+		t_ok(t_recv(peer, 100 * (size_t)i, HEADER + 8, i, NO_FLAGS));
+	for (unsigned int i = 0; i < 20; i++)
+		t_ok(send_to(us, &ways.active, 8, i, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(dat_ep_free(us->ep));
+	us->ep = NULL;
+	for (unsigned int i = 0; i < 20; i++)
+		wait_received(peer, i, 8);
+}
+END_TEST
+
+START_TEST(UD_019_the_peer_is_gone)
+{
+	struct t_end third;
+	struct ways ways, others;
+
+	NEEDS_UD;
+	ud_end_new(&third, &ia[0]);
+	ways = establish(us, &listener[1], peer);
+	others = establish(us, &listener[0], &third);
+	pass(us, &ways.active, peer, 8, 1);
+	t_ia_close(&ia[1]);
+	peer_is_open = false;
+	for (unsigned int i = 0; i < 40; i++) {
+		t_ok(send_to(us, &ways.active, 8, i, NO_FLAGS));
+		wait_sent(us, i, 8);
+	}
+	pass(us, &others.active, &third, 8, 1);
+	t_no_event(us->connect_evd);
+	t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
+}
+END_TEST
+
+START_TEST(UD_019_the_EP_of_the_peer_is_gone)
+{
+	struct ways ways;
+	struct t_end third;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	t_ok(dat_ep_free(peer->ep));
+	ud_end_new(&third, &ia[1]);
+	t_ok(t_recv(&third, 0, 64, 1, NO_FLAGS));
+	t_ok(send_to(us, &ways.active, 8, 2, NO_FLAGS));
+	wait_sent(us, 2, 8);
+	ways = establish(us, &listener[1], &third);
+	t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
+	wait_received(&third, 1, 16); /* not the one before */
+	peer->ep = NULL;
+}
+END_TEST
+
+START_TEST(UD_020_an_EP_is_freed_with_all_it_has)
+{
+	DAT_CR_HANDLE undecided;
+
+	NEEDS_UD;
+	t_ok(t_recv(us, 0, 64, 1, NO_FLAGS));
+	establish(us, &listener[1], peer);
+	t_ok(t_connect(us->ep, &listener[1]));
+	t_ok(t_connect(us->ep, &listener[1]));
+	undecided = next_cr(&listener[1]);
+	t_ok(t_cr_accept(next_cr(&listener[1]), peer->ep));
+	for (int i = 0; i < 2; i++) {
+		if (i == 1)
+			t_ok(t_cr_reject(undecided));
+		t_listener_free(&listener[i]);
+		t_end_free(&end[i]);
+		t_ia_close_empty(&ia[i]);
+		t_ia_open(&ia[i]);
+	}
+}
+END_TEST
+
+START_TEST(UD_021_counters)
+{
+	DAT_UINT64 sent[DCNT_EP_ALL_COUNTERS], received[DCNT_EP_ALL_COUNTERS];
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	for (unsigned int i = 0; i < 3; i++)
+		pass(us, &ways.active, peer, 10, i);
+	t_ok(dat_ib_query_counters(us->ep, DCNT_EP_ALL_COUNTERS, sent, 0));
+	t_ok(dat_ib_query_counters(peer->ep, DCNT_EP_ALL_COUNTERS, received, 0));
+	ck_assert_uint_eq(sent[DCNT_EP_CONNECT], 1);
+	ck_assert_uint_eq(sent[DCNT_EP_POST_SEND_UD], 3);
+	ck_assert_uint_eq(sent[DCNT_EP_POST_SEND_UD_DATA], 30);
+	ck_assert_uint_eq(sent[DCNT_EP_POST_SEND], 0);
+	ck_assert_uint_eq(received[DCNT_EP_RECV_UD], 3);
+	ck_assert_uint_eq(received[DCNT_EP_RECV_UD_DATA], 3 * (HEADER + 10));
+	ck_assert_uint_eq(received[DCNT_EP_RECV], 0);
+	ck_assert_uint_eq(received[DCNT_EP_POST_RECV], 3);
+}
+END_TEST
+
+static void add_making(TCase *tcase)
+{
+	tcase_add_test(tcase, UD_001_the_attribute_tells);
+	tcase_add_test(tcase, UD_003_what_goes_with_connections_alone);
+	tcase_add_test(tcase, UD_003_attributes_change_between_datagrams);
+	tcase_add_test(tcase, UD_004_005_both_sides_get_a_handle);
+	tcase_add_test(tcase, UD_006_an_EP_connects_many_times);
+	tcase_add_test(tcase, UD_006_several_attempts_at_once);
+	tcase_add_test(tcase, UD_007_the_service_of_both_sides_is_the_same);
+	tcase_add_test(tcase, UD_008_attempts_that_fail);
+	tcase_add_test(tcase, UD_009_the_requester_gives_up_before_the_accept);
+}
+
+static void add_transfers(TCase *tcase)
+{
+	tcase_add_test(tcase, UD_010_011_of_any_length);
+	tcase_add_test(tcase, UD_011_in_segments);
+	tcase_add_test(tcase, UD_012_completions_are_suppressed);
+	tcase_add_test(tcase, UD_013_posts_are_refused);
+	tcase_add_test(tcase, UD_014_without_a_receive_they_are_dropped);
+	tcase_add_test(tcase, UD_015_longer_than_the_receive);
+	tcase_add_test(tcase, UD_016_from_many_and_to_many);
+	tcase_add_test(tcase, UD_017_handles_are_freed);
+	tcase_add_test(tcase, UD_018_what_was_sent_leaves_before_the_EP);
+	tcase_add_test(tcase, UD_019_the_peer_is_gone);
+	tcase_add_test(tcase, UD_019_the_EP_of_the_peer_is_gone);
+	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_all_it_has);
+	tcase_add_test(tcase, UD_021_counters);
+}
+
+static TCase *ud_case(Suite *suite, const char *name)
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, open_ends, close_ends);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+Suite *conform_ud(void)
+{
+	Suite *suite = suite_create("ud");
+
+	add_making(ud_case(suite, "ud"));
+	add_transfers(ud_case(suite, "ud_transfers"));
+	return suite;
+}
+#endif
