@@ -11,7 +11,7 @@ dofi_sources = \
 	%D%/cno.h %D%/conn.c %D%/conn.h %D%/conn_end.c %D%/conn_end.h %D%/cookie.c %D%/cookie.h %D%/cqs.c %D%/cqs.h %D%/count.c %D%/count.def %D%/count.h %D%/cr.c %D%/credit.c %D%/credit.h %D%/context.h %D%/ctxtab.c \
 	%D%/ctxtab.h %D%/dat_api.h %D%/drain.c %D%/drain.h %D%/engine.c %D%/engine.h %D%/eqs.c %D%/eqs.h %D%/ep.c %D%/ep.h %D%/ep_attr.c \
 	%D%/ep_attr.h %D%/ep_connect.c %D%/error.c %D%/error.h %D%/evd.c %D%/evd.h %D%/event.h %D%/fact.c %D%/fact.h %D%/hint.h %D%/ia.c \
-	%D%/ia.h %D%/init.c %D%/issue.c %D%/issue.h %D%/leftover.c %D%/leftover.h %D%/letter.c %D%/letter.h %D%/list.h \
+	%D%/ia.h %D%/init.c %D%/issue.c %D%/issue.h %D%/leftover.c %D%/leftover.h %D%/letter.c %D%/letter.h %D%/linger.c %D%/linger.h %D%/list.h \
 	%D%/listen.c %D%/lmr.c %D%/lock.c %D%/lock.h %D%/log.c \
 	%D%/log.h %D%/log_fabric.c %D%/mem.h %D%/misfit.c %D%/misfit.h %D%/mr.c %D%/mr_cache.c %D%/mr_cache.h %D%/netdev.c %D%/netdev.h %D%/nic.c %D%/nic.h %D%/note.c %D%/note.h %D%/object.c %D%/object.h %D%/orphan.c %D%/orphan.h %D%/param.c %D%/param.def %D%/peer.c %D%/peer.h %D%/places.c %D%/places.h \
 	%D%/param.h %D%/post.c %D%/probe.h %D%/psp.c %D%/pz.c %D%/quirks.c %D%/quirks.h %D%/redial.c %D%/redial.h %D%/rdm_events.c %D%/rdm_events.h %D%/reap.c %D%/rma.c %D%/rma.h %D%/rmr.c %D%/rsp.c %D%/fabric_env.c %D%/fabric_env.h %D%/segments.c %D%/segments.h %D%/select.c \
