@@ -644,6 +644,7 @@ conform_sources = \
 	%D%/conform/conform_ia.c \
 	%D%/conform/conform_loose.c \
 	%D%/conform/conform_mem.c \
+	%D%/conform/conform_gone.c \
 	%D%/conform/conform_late.c \
 	%D%/conform/conform_prg.c \
 	%D%/conform/conform_process.c \

@@ -130,7 +130,7 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
 /* Closes the channels that have not answered it. */
 void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number);
 
-/* The process exits: GOODBYE on every channel that takes it at once, if engine.lock is to be had. */
+/* The process exits: peers take what is complete, then GOODBYE on every channel that takes it at once, if engine.lock is to be had. */
 void dofi_cm_exit(struct dofi_ia *ia);
 /* In a forked child: closes our sockets so that they don't keep dead peers alive. Async-signal-safe. */
 void dofi_cm_fork_child(struct dofi_ia *ia);

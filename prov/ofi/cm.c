@@ -4,6 +4,7 @@
 
 #include "conn.h"
 #include "ia.h"
+#include "linger.h"
 #include "log.h"
 #include "quirks.h"
 #include "sp.h"
@@ -206,6 +207,7 @@ void dofi_cm_exit(struct dofi_ia *ia)
 			return;
 		sched_yield();
 	}
+	dofi_linger_all(ia);
 	say_goodbye(&ia->cm);
 	dofi_unlock(&ia->engine.lock);
 }

@@ -734,6 +734,7 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 {
 	bool wait;
 
+	conn->path_lost |= conn->phase == DOFI_CONN_OVER;
 	if (conn->ending || conn->phase == DOFI_CONN_OVER)
 		return;
 	/* A passive end whose READY lies unread in the control channel waits for the last word, too. */

@@ -34,6 +34,9 @@ struct dofi_conn {
 	bool ud;	     /* of datagrams: it brings an address handle (ud.h), and connects no EP */
 	bool path_made;	     /* posts can be given to the fabric */
 	bool path_up, ready; /* LINKING: the fabric's and the peer's word; passive waits for both */
+	bool lingers;	     /* the peer may not have taken all of what is complete; linger.h */
+	bool hung_up;	     /* OVER: the peer knows */
+	enum dofi_conn_phase ended_in; /* OVER: before that */
 	bool established;    /* it was UP */
 	bool watched;	     /* it ends, and completions bring that about */
 	bool path_lost;	     /* it was up; the last word is waited for */

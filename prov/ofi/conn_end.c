@@ -3,6 +3,7 @@
 
 #include "evd.h"
 #include "ia.h"
+#include "linger.h"
 #include "misfit.h"
 #include "srq.h"
 #include "trans.h"
@@ -44,23 +45,33 @@ static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase,
 		say(conn, DOFI_MSG_BYE, reason, dofi_conn_sent(conn));
 }
 
-/* Nothing goes out any more, and the peer knows. */
-static void shut(struct dofi_conn *conn)
+/* Nothing goes out any more. The consumer's own end lets the peer take what went before. */
+static void shut(struct dofi_conn *conn, bool lingers)
 {
-	enum dofi_conn_phase phase = conn->phase;
 	struct dofi_ep *ep = conn->ep;
 
 	/* What arrived before the end is delivered first, while the EP still counts as connected. */
-	if (phase == DOFI_CONN_UP)
+	if (conn->phase == DOFI_CONN_UP)
 		dofi_engine_drain_cq(conn->ia);
+	if (lingers)
+		dofi_linger_begin(conn);
+	conn->ended_in = conn->phase;
 	dofi_conn_enter(conn, DOFI_CONN_OVER);
 	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
 	dofi_lock(&ep->lock);
 	ep->path_up = false;
 	dofi_unlock(&ep->lock);
+}
+
+/* The peer is told. */
+static void hang_up(struct dofi_conn *conn)
+{
+	if (conn->hung_up)
+		return;
+	conn->hung_up = true;
 	if (!conn->ia->trans->leave)
 		conn->ia->trans->disconnect(conn);
-	say_last_word(conn, phase, conn->end_reason);
+	say_last_word(conn, conn->ended_in, conn->end_reason);
 }
 
 /*
@@ -80,6 +91,7 @@ static void part(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	hang_up(conn);
 	conn->ia->trans->disconnect(conn);
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
@@ -102,8 +114,12 @@ static void part(struct dofi_conn *conn)
 	dofi_conn_free(conn);
 }
 
-static bool fabric_has_some(struct dofi_conn *conn)
+/* The peer has not taken everything, or the fabric is in the middle of something. */
+static bool is_under_way(struct dofi_conn *conn)
 {
+	if (dofi_linger(conn))
+		return true;
+	hang_up(conn);
 	return conn->ia->trans->leave && conn->ia->trans->leave(conn);
 }
 
@@ -115,7 +131,7 @@ void dofi_conn_part(struct dofi_conn *conn)
 	if (!conn->over_since)
 		conn->over_since = now;
 	limit = conn->over_since + parting_ns(conn->ia);
-	if (now >= limit || !fabric_has_some(conn)) {
+	if (now >= limit || !is_under_way(conn)) {
 		part(conn);
 		return;
 	}
@@ -145,7 +161,7 @@ static void part_now(struct dofi_conn *conn)
 	if (chan && !chan->silent) {
 		uint64_t limit = dofi_conn_part_until(ia);
 
-		while (fabric_has_some(conn) && !(chan->silent = dofi_now() > limit)) {
+		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit)) {
 			dofi_engine_drain_cq(ia);
 			sched_yield();
 		}
@@ -165,7 +181,7 @@ static void finish_attempt(struct dofi_conn *conn)
 	dofi_conn_free(conn);
 }
 
-static void finish(struct dofi_conn *conn)
+static void finish(struct dofi_conn *conn, bool lingers)
 {
 	if (conn->phase == DOFI_CONN_OVER)
 		return; /* it is under way */
@@ -173,13 +189,13 @@ static void finish(struct dofi_conn *conn)
 		finish_attempt(conn);
 		return;
 	}
-	shut(conn);
+	shut(conn, lingers);
 	dofi_conn_part(conn);
 }
 
 void dofi_conn_run_end(struct dofi_work *work)
 {
-	finish(DOFI_CONTAINER(work, struct dofi_conn, work));
+	finish(DOFI_CONTAINER(work, struct dofi_conn, work), false);
 }
 
 void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
@@ -196,10 +212,12 @@ void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
 
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
+	bool lingers = !conn->ending; /* what has failed has nothing to wait for */
+
 	/* An end that is decided but not carried out keeps its event, unless the EP is freed: then nobody wants one. */
 	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
 	if (event) {
-		finish(conn);
+		finish(conn, lingers);
 		return;
 	}
 	conn->end_event = 0;
@@ -208,6 +226,6 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 		return;
 	}
 	if (conn->phase != DOFI_CONN_OVER)
-		shut(conn);
+		shut(conn, lingers);
 	part_now(conn);
 }

@@ -8,6 +8,7 @@
 #include "eqs.h"
 #include "error.h"
 #include "evd.h"
+#include "linger.h"
 #include "log.h"
 #include "mem.h"
 #include "mr_cache.h"
@@ -686,6 +687,7 @@ static void destroy_connections(struct dofi_ia *ia)
 	/* An undecided request gives its EP back, so it goes first. */
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CR)))
 		dofi_cr_destroy(obj, true);
+	dofi_linger_begin_all(ia);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_EP)))
 		dofi_ep_destroy(obj);
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_SRQ)))

@@ -63,8 +63,9 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		return true;
 	}
 	if (ret != -FI_EAGAIN) {
-		DOFI_LOG_W("%s: the peer's context table can't be read, its connection breaks: %s",
-			   ep->obj.ia->name, fi_strerror((int)-ret));
+		if (ep->path_up) /* else it ends anyway */
+			DOFI_LOG_W("%s: the peer's context table can't be read, its connection breaks: %s",
+				   ep->obj.ia->name, fi_strerror((int)-ret));
 		ep->faulty = true;
 	}
 	dofi_ep_stall(ep);

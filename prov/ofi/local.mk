@@ -45,6 +45,7 @@ dofi_sources = \
 	%D%/issue.c %D%/issue.h \
 	%D%/leftover.c %D%/leftover.h \
 	%D%/letter.c %D%/letter.h \
+	%D%/linger.c %D%/linger.h \
 	%D%/list.h \
 	%D%/listen.c \
 	%D%/lmr.c \

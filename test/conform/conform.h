@@ -26,6 +26,7 @@ Suite *conform_dto(void);
 Suite *conform_events(void);
 Suite *conform_prg(void);
 Suite *conform_late(void);
+Suite *conform_gone(void);
 Suite *conform_process(void);
 Suite *conform_loose(void);
 Suite *conform_srq(void);

@@ -432,7 +432,7 @@ START_TEST(PRG_05_one_cno_over_all)
 END_TEST
 
 /* As MVAPICH2 has it: of one EVD, the receives notify and the requests do not. */
-START_TEST(PRG_20_receives_and_unsignalled_requests_on_one_evd)
+START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 {
 	/* EVS-083 EVS-084 */
 	struct t_waiter waiter;
@@ -965,7 +965,7 @@ static void add_with_ia(Suite *suite)
 	tcase_add_test(tcase, PRG_04_evds_of_all_lengths);
 	tcase_add_test(tcase, PRG_05_streams_that_programs_merge);
 	tcase_add_test(tcase, PRG_05_one_cno_over_all);
-	tcase_add_test(tcase, PRG_20_receives_and_unsignalled_requests_on_one_evd);
+	tcase_add_test(tcase, PRG_22_receives_and_unsignalled_requests_on_one_evd);
 	tcase_add_loop_test(tcase, PRG_21_connection_events_at_another_ia, 0, 2);
 	tcase_add_loop_test(tcase, PRG_06_sizes_in_attributes_are_no_limits, 0, 3);
 	tcase_add_loop_test(tcase, PRG_06_request_flags_that_programs_set, 0, 2);

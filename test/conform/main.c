@@ -39,6 +39,7 @@ int main(void)
 		conform_events,
 		conform_prg,
 		conform_late,
+		conform_gone,
 		conform_process,
 		conform_loose,
 		conform_srq,
