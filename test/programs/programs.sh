@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs after those of sites, with few processes, over several fabrics.
+# T_FABRICS names others, T_RANKS more processes.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+here=${top_builddir:?}/test/programs
+ranks=${T_RANKS-6}
+
+# over FABRIC NAME COMMAND...: the command ends well and says PASS
+over() {
+	fabric=$1 program=$2
+	shift 2
+	sh "$top_srcdir/test/over.sh" "$fabric" "$@" >"$t_dir/out" 2>&1
+	got=$?
+	if skip=$(grep '^1\.\.0 # SKIP' "$t_dir/out"); then
+		t_skip "$program over $fabric" "${skip#*SKIP }"
+	elif [ "$got" = 0 ] && tail -n 1 "$t_dir/out" | grep -q '^PASS '; then
+		t_pass "$program over $fabric"
+	else
+		t_fail "$program over $fabric" "$t_dir/out"
+	fi
+}
+
+for fabric in ${T_FABRICS-tcp shm rxm net sham-efa sham-cxi}; do
+	over "$fabric" impi_like1 "$here/impi_like1" -n "$ranks"
+	over "$fabric" impi_like2 "$here/impi_like2" -n "$ranks"
+done
+
+# Names of the library as Intel MPI is told them.
+over tcp 'impi_like2 by the name without a version' env I_MPI_DAT_LIBRARY=libdat2.so "$here/impi_like2" -n 2
+over tcp 'impi_like2 by a path' env I_MPI_DAT_LIBRARY="$top_builddir/src/.libs/libdat2.so.2" "$here/impi_like2" -n 2
+
+# A program that can't fail shows nothing.
+# shellcheck disable=SC2317 # t_run calls it
+fails() {
+	word=$1
+	shift
+	"$@" | grep "^FAIL .*$word"
+}
+t_run 'a library that is none' fails libnone.so env I_MPI_DAT_LIBRARY=libnone.so "$here/impi_like2" -n 2
+t_run 'an interface that is none' fails 'none opens' "$here/impi_like2" -n 2 -i none
+t_done
