@@ -77,7 +77,7 @@ fault_tests = \
 # Over every fabric of one host: what is quick here, all in check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
 # Programs after those of sites, which load the library at run time.
-site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2
+site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh \
@@ -118,6 +118,8 @@ late_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/test/lib
 %C%_programs_impi_like1_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=1
 %C%_programs_impi_like2_SOURCES = $(impi_like)
 %C%_programs_impi_like2_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
+%C%_programs_purescale_like_SOURCES = %D%/programs/purescale_like.c $(late_dat)
+%C%_programs_purescale_like_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 
 # A provider to load, and a program that has the registry in a local scope. The run path makes
 # libtool build a shared library although nobody installs it.

@@ -23,6 +23,7 @@ static struct {
 	struct hooks_region region;
 } cache[MAX_REGIONS];
 
+/* Never held while DAT is called, see hooks.h. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool begun; /* atomic */
 static unsigned int ended;
@@ -77,12 +78,17 @@ struct hooks_region hooks_find(void *block, size_t size)
 	at = find_place(block);
 	if (at == MAX_REGIONS)
 		rank_fail("the cache of registrations is full");
-	if (!cache[at].block) {
-		late_register(the_ia, the_pz, block, size, &cache[at].region.lmr,
-			      &cache[at].region.local, &cache[at].region.remote);
-		cache[at].block = block;
-	}
 	region = cache[at].region;
+	if (cache[at].block) {
+		leave();
+		return region;
+	}
+	/* Other threads only look for blocks that they free. */
+	pthread_mutex_unlock(&lock);
+	late_register(the_ia, the_pz, block, size, &region.lmr, &region.local, &region.remote);
+	pthread_mutex_lock(&lock);
+	cache[at].block = block;
+	cache[at].region = region;
 	leave();
 	return region;
 }

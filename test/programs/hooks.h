@@ -3,8 +3,8 @@
  * A cache of registrations with hooks in malloc and free, as MPI libraries have it: what the
  * program frees is deregistered inside free(). One lock guards the cache; the hooks take it for
  * whatever is allocated, by libraries and their threads as well. It is not held while a
- * registration ends: libfabric allocates in the thread that drives it, which dat_lmr_free() waits
- * for, so a lock of the program that is held across both would never be had.
+ * registration begins or ends: libfabric allocates in the thread that drives it, which dat_lmr_free() may
+ * wait for, so a lock of the program that is held across both would never be had.
  */
 #ifndef HOOKS_H
 #define HOOKS_H
