@@ -80,6 +80,9 @@ fault_tests = \
 	%D%/fault/threads1 %D%/fault/threads2
 # Over every fabric of one host: what is quick here, all in check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
+# Programs after those of sites, which load the library at run time.
+site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
+program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh \
 	%D%/tools/segments.sh
@@ -92,11 +95,11 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
 if HAVE_CHECK
-check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) \
+check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(tool_tests)
+TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -110,6 +113,17 @@ t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
 t1_libs = src/libdat.la $(CHECK_LIBS)
 t2_libs = src/libdat2.la $(CHECK_LIBS)
 t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
+
+late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
+	%D%/lib/dat_version.h
+impi_like = %D%/programs/impi_like.c %D%/programs/hooks.c %D%/programs/hooks.h $(late_dat)
+late_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/test/lib
+%C%_programs_impi_like1_SOURCES = $(impi_like)
+%C%_programs_impi_like1_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=1
+%C%_programs_impi_like2_SOURCES = $(impi_like)
+%C%_programs_impi_like2_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
+%C%_programs_purescale_like_SOURCES = %D%/programs/purescale_like.c $(late_dat)
+%C%_programs_purescale_like_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 
 # A provider to load, and a program that has the registry in a local scope. The run path makes
 # libtool build a shared library although nobody installs it.
@@ -742,6 +756,6 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/matrix/*
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
-	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(tool_tests) \
+	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled
