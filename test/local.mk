@@ -518,18 +518,18 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
-%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/locks.h
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
 %C%_fault_kill1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/locks.h
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
 %C%_fault_kill2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/locks.h
-%C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_kill_at1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/locks.h
-%C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_kill_at2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
+%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h
+%C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_kill_at1_LDADD = $(user1_libs)
+%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h
+%C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_kill_at2_LDADD = $(user2_libs)
 
 %C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
 %C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)

@@ -47,6 +47,7 @@ struct raw {
 	bool rdm;
 	bool borrowed;			/* fabric and domain are those of the first thread */
 	bool plain; /* one segment and every request signalled: the short calls do */
+	bool delivers;			/* a write is complete when the peer has it */
 	struct fi_context2 *contexts;	/* one per request and receive; its index is the id */
 };
 
@@ -232,11 +233,17 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 	}
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	/*
-	 * Where a send may overtake a write, only delivery makes the final check of the data fair.
-	 */
-	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
-		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
+}
+
+/*
+ * Where a send may overtake a write, the DAT provider asks for the delivery of each, unless a fence keeps the send back; and only
+ * delivery makes the final check of the data fair.
+ */
+static bool wants_delivery(const struct raw *raw)
+{
+	const struct fi_info *info = raw->info;
+
+	return !(info->tx_attr->msg_order & FI_ORDER_SAW) && (raw->env->cfg->verify || !(info->caps & FI_FENCE));
 }
 
 static int open_srx(struct raw *raw)
@@ -339,6 +346,7 @@ static int open_all(struct raw *raw, const struct raw *first)
 	if (find_fabric(raw))
 		return -1;
 	size_queues(raw, raw->info);
+	raw->delivers = wants_delivery(raw);
 	if (take_domain(raw, first))
 		return -1;
 	if (open_cq(raw) || (raw->rdm ? open_for_rdm(raw) : open_for_msg(raw)))
@@ -635,7 +643,8 @@ static ssize_t rma_vector(struct raw *raw, const struct perf_wr *wr, bool write)
 	};
 
 	if (write)
-		return fi_writemsg(ep_of(raw, wr), &msg, tx_flags(raw, wr));
+		return fi_writemsg(ep_of(raw, wr), &msg,
+				   tx_flags(raw, wr) | (raw->delivers ? FI_DELIVERY_COMPLETE : 0));
 	return fi_readmsg(ep_of(raw, wr), &msg, tx_flags(raw, wr));
 }
 
@@ -644,7 +653,7 @@ static int raw_write(void *be, const struct perf_wr *wr)
 	struct raw *raw = be;
 	ssize_t ret;
 
-	if (raw->plain)
+	if (raw->plain && !raw->delivers)
 		ret = fi_write(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
 			       raw->peer, raw->peer_base + wr->remote, raw->peer_key,
 			       &raw->contexts[wr->id]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it already or not, and not to
- * one that goes past DAT and gives the fabric the old key.
+ * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it already or not, or is just using it,
+ * and not to one that goes past DAT and gives the fabric the old key.
  */
 #include <sys/mman.h>
 
@@ -13,10 +13,12 @@
 
 #include <rdma/fi_rma.h>
 
-#define SIZE	   4096u
+#define SIZE	   32768u
 #define TARGET	   1u /* seeds: what is in the target's memory... */
 #define OWN	   2u /* ...and in the initiator's */
 #define ROUNDTRIPS 30
+#define STREAM	   16u /* requests under way */
+#define BEFORE	   100u /* completed ones until the target is told */
 
 enum end { LMR_FREE, RMR_FREE, REBIND, UNBIND, ENDS };
 enum kind { READ, WRITE, KINDS };
@@ -98,6 +100,7 @@ static void target_role(struct t_peer *self)
 	t_peer_tell(self, (uintptr_t)target.end.buf.mem);
 	t_peer_hear(self);
 	end_context();
+	t_fill(memory, SIZE, TARGET); /* from now on it is the target's alone */
 	t_peer_tell(self, 1);
 	t_peer_hear(self);
 	t_ia_close(&target.ia);
@@ -190,6 +193,71 @@ START_TEST(dat_refuses_it)
 	int round = _i / ENDS;
 
 	refused((enum end)(_i % ENDS), (enum kind)((_i + round) % KINDS), (_i + round) / 2 % 2);
+}
+END_TEST
+
+/* --- amidst a stream --- */
+
+/*
+ * efa's target waits until nothing with the context is under way. Elsewhere what the fabric has taken may land later, and a stream
+ * (tcp) ends the connection for a write with the key of an LMR that is gone.
+ */
+static bool is_awaited(void)
+{
+	const char *params = getenv("T_PARAMS");
+
+	return params && !strncmp(params, "provider=efa", strlen("provider=efa"));
+}
+
+static DAT_RETURN post_half(enum kind kind, uint64_t cookie)
+{
+	DAT_RMR_TRIPLET half = there;
+
+	half.segment_length = SIZE / 2;
+	return kind == READ ? t_read(&end, 0, SIZE / 2, cookie, half, DAT_COMPLETION_DEFAULT_FLAG)
+			    : t_write(&end, 0, SIZE / 2, cookie, half, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* The first that fails, of those that were posted in turn. The target ends the context after some. */
+static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
+{
+	uint64_t limit = t_now_us() + 2 * (uint64_t)T_LIMIT_US, done = 0;
+
+	for (*posted = 0;; done++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+		DAT_EVENT event;
+
+		ck_assert_msg(t_now_us() < limit, "nothing is refused");
+		for (; *posted < done + STREAM; ++*posted)
+			t_ok(post_half(kind, *posted));
+		event = t_wait_for(end.request_evd, DAT_DTO_COMPLETION_EVENT);
+		dto = &event.event_data.dto_completion_event_data;
+		ck_assert_uint_eq(dto->user_cookie.as_64, done);
+		if (dto->status != DAT_DTO_SUCCESS) {
+			if (is_awaited())
+				ck_assert_str_eq(t_status_name(dto->status), t_status_name(DAT_DTO_ERR_REMOTE_ACCESS));
+			return done;
+		}
+		if (done == BEFORE)
+			t_peer_tell(&peer, 1);
+	}
+}
+
+/* What was posted before the end lands before it, or is refused like the rest. The target goes on. */
+START_TEST(it_ends_amidst_a_stream)
+{
+	enum kind kind = (enum kind)(_i / ENDS % KINDS);
+	uint64_t first, posted;
+
+	meet((enum end)(_i % ENDS));
+	first = stream_until_failure(kind, &posted);
+	while (++first < posted)
+		t_wait_dto(end.request_evd, end.ep, first, DAT_DTO_ERR_FLUSHED, 0);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_BROKEN, end.ep);
+	t_peer_hear(&peer);
+	if (is_awaited())
+		ck_assert_msg(t_is_filled(memory, SIZE, TARGET), "the target's memory has changed after %s", end_names[_i % ENDS]);
+	part();
 }
 END_TEST
 
@@ -325,6 +393,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
+	tcase_add_loop_test(tcase, it_ends_amidst_a_stream, 0, (int)fault_amount(ENDS * KINDS, 100));
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
 	tcase_add_loop_test(tcase, a_refusal_is_told_as_one, 0, KINDS);
