@@ -71,6 +71,8 @@ static bool is_refused_by_cassini(int rc)
 
 int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err)
 {
+	if (err->err == FI_EIO && info->ep_attr->protocol == FI_PROTO_SOCK_TCP)
+		return FI_ECONNRESET;
 	if (err->err == FI_EIO && (err->flags & FI_RMA) && info->ep_attr->protocol == FI_PROTO_CXI &&
 	    is_refused_by_cassini(err->prov_errno))
 		return FI_EACCES;

@@ -4,6 +4,7 @@
 #include "conn.h"
 #include "credit.h"
 #include "eqs.h"
+#include "error.h"
 #include "held_port.h"
 #include "ia.h"
 #include "log.h"
@@ -472,6 +473,7 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 
 	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
 		err->err = verbs_error(ia, err);
+	err->err = dofi_error_cause(ia->info, err);
 	if (err->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err->data, &number, &news);
 	if (err->op_context)

@@ -39,6 +39,14 @@ static inline bool fault_fabric_is_verbs(void)
 	return getenv("T_VERBS") != NULL;
 }
 
+/* psm3's sockets need a network interface that is not the loopback. test/over.sh says what the IA is. */
+static inline bool fault_fabric_is_psm3(void)
+{
+	const char *params = getenv("T_PARAMS");
+
+	return params && strstr(params, "provider=psm3");
+}
+
 /* How much of it: little in "make check", much in "make check-all", which sets T_FULL. */
 static inline unsigned int fault_amount(unsigned int little, unsigned int much)
 {

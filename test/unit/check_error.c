@@ -98,6 +98,8 @@ START_TEST(test_cause)
 		{FI_PROTO_CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
 		{FI_PROTO_CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
 		{FI_PROTO_EFA, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+		{FI_PROTO_SOCK_TCP, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET}, /* its one use */
+		{FI_PROTO_SOCK_TCP, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
 	};
 	struct fi_ep_attr ep_attr = {0};
 	const struct fi_info info = {.ep_attr = &ep_attr};
