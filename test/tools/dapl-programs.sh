@@ -97,6 +97,42 @@ extensions() {
 	fi
 }
 
+# dtestx_datagrams OPTIONS: both sides connect to each other. The server tells its address before it listens, here too; a
+# client that is too early is rejected, and then both wait without limit for a request. 2: nobody has got one.
+dtestx_datagrams() {
+	# shellcheck disable=SC2086
+	t_start server timeout 20 $with dtestx -P loop $1
+	until listens 15828 || ! kill -0 "$t_pid" 2>/dev/null; do
+		sleep 0.05
+	done
+	# shellcheck disable=SC2086
+	timeout 20 $with stdbuf -oL dtestx -P loop -c $1 -h $host >"$t_dir/client" 2>&1
+	wait "$t_pid"
+	says 'UD test PASSED' && return 0
+	grep -q 'accepted CR' "$t_dir/server" || return 2
+	return 1
+}
+
+# datagrams NAME OPTIONS: dtestx over EPs of datagrams, once more if need be
+datagrams() {
+	t_name="dtestx: $1, $registry"
+	# shellcheck disable=SC2086
+	if ! $with dtestx -P loop -q 2>&1 | grep -q 'DAT_IB_UD=TRUE'; then
+		t_skip "$t_name" "$T_FABRIC has no datagrams, and says so"
+		return
+	fi
+	for attempt in 1 2 3 4 5; do
+		dtestx_datagrams "$2"
+		result=$?
+		[ "$result" = 2 ] || break
+	done
+	if [ "$result" = 0 ]; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name (attempt $attempt)" "$t_dir/server" "$t_dir/client"
+	fi
+}
+
 # shared OPTIONS: dtestsrq. In the end it waits without limit for an event that only InfiniBand adapters have: the
 # asynchronous one of a queue pair that has taken its last buffer. So it is stopped there.
 shared() {
@@ -195,6 +231,9 @@ programs() {
 	else
 		t_skip "dtestx, $registry" 'no atomic operations on this fabric'
 	fi
+	datagrams 'datagrams, one endpoint' '-u'
+	datagrams 'datagrams, four endpoints each' '-u -m'
+	datagrams 'datagrams, 50 endpoints each, counters' '-U 50 -m -p'
 	# shellcheck disable=SC2086
 	t_run "dtestx: attributes by a query, $registry" sh -c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
 	expect 'dtestsrq: messages without a shared queue' dtestsrq '-P loop -S 0 -c 4 -B 3' \
