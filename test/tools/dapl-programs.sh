@@ -107,6 +107,31 @@ extensions() {
 	fi
 }
 
+# dtestx_datagrams OPTIONS: both sides connect to each other
+dtestx_datagrams() {
+	# shellcheck disable=SC2086
+	t_start server timeout "$t_limit" $with dtestx -P loop $1
+	until listens 15828 || ! kill -0 "$t_pid" 2>/dev/null; do
+		sleep 0.05
+	done
+	# shellcheck disable=SC2086
+	timeout "$t_limit" $with dtestx -P loop -c $1 -h $host >"$t_dir/client" 2>&1
+	wait "$t_pid" && says 'UD test PASSED'
+}
+
+# datagrams NAME OPTIONS: dtestx over EPs of datagrams
+datagrams() {
+	t_name="dtestx: $1, $registry"
+	# shellcheck disable=SC2086
+	if ! $with dtestx -P loop -q 2>&1 | grep -q 'DAT_IB_UD=TRUE'; then
+		t_skip "$t_name" "$T_FABRIC has no datagrams, and says so"
+	elif dtestx_datagrams "$2"; then
+		t_pass "$t_name"
+	else
+		t_fail "$t_name" "$t_dir/server" "$t_dir/client"
+	fi
+}
+
 # shared OPTIONS: dtestsrq, which in the end waits without limit for the asynchronous event of each EP's last receive
 shared() {
 	t_name="dtestsrq: messages over a shared receive queue, $registry"
@@ -198,6 +223,9 @@ programs() {
 	else
 		t_skip "dtestx, $registry" 'no atomic operations on this fabric'
 	fi
+	datagrams 'datagrams, one endpoint' '-u'
+	datagrams 'datagrams, four endpoints each' '-u -m'
+	datagrams 'datagrams, 50 endpoints each, counters' '-U 50 -m -p'
 	# shellcheck disable=SC2086
 	t_run "dtestx: attributes by a query, $registry" sh -c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
 	expect 'dtestsrq: messages without a shared queue' dtestsrq '-P loop -S 0 -c 4 -B 3' \
