@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Make rules.tsv from the catalogue of rules that it was taken from.
+"""Make rules.tsv from the texts of the rules.
 
-catalogue.py [--check] FILE.md... [DIRECTORY...]
+catalogue.py [--check] [FILE.md | DIRECTORY]...
+
+Without a file or directory it reads those in rules/.
 
 A rule is a line "- **IA-001** MUST [both] ...", one about programs just "- **PRG-01** ..." (or
 "- **PRG-15** 2.0 programs ..."), one in a table a row "| **EPS-001** | ...", with the API in a cell
@@ -73,7 +75,8 @@ def render(families):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("path", nargs="+", type=pathlib.Path)
+    parser.add_argument("path", nargs="*", type=pathlib.Path,
+                        default=[TSV.with_name("rules")])
     options = parser.parse_args()
     old, new = TSV.read_text(), render(catalogue(options.path))
     if not options.check:
