@@ -233,17 +233,18 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 	}
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	/*
+	 * Where a send may overtake a write, only delivery makes the final check of the data fair. On efa long messages that do not ask
+	 * for it complete in any order, too.
+	 */
+	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
+		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
 }
 
-/*
- * Where a send may overtake a write, the DAT provider asks for the delivery of each, unless a fence keeps the send back; and only
- * delivery makes the final check of the data fair.
- */
-static bool wants_delivery(const struct raw *raw)
+/* Where a send may overtake a write and no fence keeps it back, the DAT provider asks for the delivery of each write. */
+static bool wants_delivery(const struct fi_info *info)
 {
-	const struct fi_info *info = raw->info;
-
-	return !(info->tx_attr->msg_order & FI_ORDER_SAW) && (raw->env->cfg->verify || !(info->caps & FI_FENCE));
+	return !(info->tx_attr->msg_order & FI_ORDER_SAW) && !(info->caps & FI_FENCE);
 }
 
 static int open_srx(struct raw *raw)
@@ -346,7 +347,7 @@ static int open_all(struct raw *raw, const struct raw *first)
 	if (find_fabric(raw))
 		return -1;
 	size_queues(raw, raw->info);
-	raw->delivers = wants_delivery(raw);
+	raw->delivers = wants_delivery(raw->info);
 	if (take_domain(raw, first))
 		return -1;
 	if (open_cq(raw) || (raw->rdm ? open_for_rdm(raw) : open_for_msg(raw)))

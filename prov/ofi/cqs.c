@@ -35,21 +35,27 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 	return ret;
 }
 
-/* No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so on. */
+/*
+ * No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so on. The size is kept here, for efa
+ * writes the one that it takes into the attributes, also when it fails.
+ */
 static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
 {
-	struct fi_cq_attr attr = {.size = wish, .format = ia->trans->cq_format};
 	uint32_t n = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
 	struct dofi_cq *cq = &ia->cqs.list[n];
-	int ret = open_waiting(ia, &attr, &cq->fid);
+	struct fi_cq_attr attr;
+	size_t size = wish;
+	int ret;
 
-	while (ret && attr.size / 2 >= least) {
-		attr.size /= 2;
+	for (;; size /= 2) {
+		attr = (struct fi_cq_attr){.size = size, .format = ia->trans->cq_format};
 		ret = open_waiting(ia, &attr, &cq->fid);
+		if (!ret || size / 2 < least)
+			break;
 	}
 	if (ret)
 		return ret;
-	cq->size = attr.size;
+	cq->size = size;
 	cq->used = 0;
 	*wait_p = attr.wait_obj;
 	/* Sleepers look without a lock. */

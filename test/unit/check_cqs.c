@@ -22,7 +22,7 @@ static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_
 
 /* --- the device: how long a queue may be, and how many there are --- */
 
-static size_t longest;
+static size_t longest, takes; /* at most; a shorter one becomes so long, which the attributes tell */
 static unsigned int most, opened, closed;
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
 static struct fi_ops queue_ops;
@@ -40,6 +40,8 @@ static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid
 	ck_assert_ptr_eq(of, &domain);
 	if (attr->wait_obj == FI_WAIT_POLLFD)
 		return -FI_ENOSYS;
+	if (attr->size < takes)
+		attr->size = takes;
 	if (attr->size > longest || opened == most)
 		return -FI_EINVAL;
 	queues[opened].fid.ops = &queue_ops;
@@ -88,6 +90,16 @@ START_TEST(fabrics_without_queues_of_their_own_need_no_other)
 	for (int i = 0; i < 100000; i++)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, 0), 0);
 	ck_assert_uint_eq(opened, 1);
+}
+END_TEST
+
+/* As efa does, when no descriptor is left for the queue. */
+START_TEST(one_that_writes_its_size_into_the_attributes_fails)
+{
+	takes = 2 * FIRST;
+	longest = FIRST;
+	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
+	ck_assert_uint_eq(opened, 0);
 }
 END_TEST
 
@@ -166,6 +178,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, one_is_enough_for_a_few);
 	tcase_add_test(tc, fabrics_without_queues_of_their_own_need_no_other);
+	tcase_add_test(tc, one_that_writes_its_size_into_the_attributes_fails);
 	tcase_add_test(tc, each_is_twice_as_long_as_the_one_before);
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
