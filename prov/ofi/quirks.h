@@ -25,6 +25,7 @@ enum dofi_quirk {
 	DOFI_QUIRK_CUTS = 1u << 10,
 	DOFI_QUIRK_UNMARKED_DATA = 1u << 11,
 	DOFI_QUIRK_LOSES_FDS = 1u << 12,
+	DOFI_QUIRK_FOREIGN_FD = 1u << 13,
 };
 
 struct dofi_quirk_row {

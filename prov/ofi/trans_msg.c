@@ -9,6 +9,7 @@
 #include "ia.h"
 #include "log.h"
 #include "note.h"
+#include "quirks.h"
 #include "rma.h"
 #include "select.h"
 #include "srq.h"
@@ -267,7 +268,8 @@ static void msg_disconnect(struct dofi_conn *conn)
 		return;
 	conn->fep = NULL;
 	/* The fabric gives back what it holds when the connection is shut down, at the latest when the endpoint is closed. */
-	fi_shutdown(fep, 0);
+	if (!(conn->ia->quirks & DOFI_QUIRK_FOREIGN_FD))
+		fi_shutdown(fep, 0);
 	dofi_engine_drain_cq(conn->ia);
 	close_endpoint(conn, fep);
 	dofi_engine_drain_cq(conn->ia);

@@ -54,7 +54,7 @@ START_TEST(queues_that_wake_nobody)
 	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)),
 			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_STALE_KEYS);
 	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
-	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)), DOFI_QUIRK_UNMARKED_DATA);
+	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)), DOFI_QUIRK_UNMARKED_DATA | DOFI_QUIRK_FOREIGN_FD);
 }
 END_TEST
 

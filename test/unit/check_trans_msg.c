@@ -4,6 +4,7 @@
 
 #include "../../prov/ofi/conn.h"
 #include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/quirks.h"
 #include "../../prov/ofi/srq.h"
 #include "../../prov/ofi/trans.h"
 
@@ -48,7 +49,7 @@ static struct fi_ops_domain domain_ops;
 static struct fi_ops_cm cm_ops;
 static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
-static int made, closed, enabled, connected, rejected, accepted, paths;
+static int made, closed, shut, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err;
 static struct fi_info *request; /* that the event queue has */
 static ssize_t queue_says = -FI_EAGAIN;
@@ -162,6 +163,7 @@ static int shutdown_it(struct fid_ep *fep, uint64_t flags)
 {
 	(void)fep;
 	(void)flags;
+	shut++;
 	return 0;
 }
 
@@ -448,6 +450,31 @@ START_TEST(a_queue_that_fails_for_good_is_spoken_of_once)
 }
 END_TEST
 
+/* --- the end --- */
+
+static void end_with(uint32_t quirks)
+{
+	ia.quirks = quirks;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	trans->disconnect(&conn);
+	nothing_is_left();
+	ck_assert_int_eq(closed, 1);
+}
+
+START_TEST(an_endpoint_is_shut_down_and_closed)
+{
+	end_with(0);
+	ck_assert_int_eq(shut, 1);
+}
+END_TEST
+
+START_TEST(an_endpoint_is_closed_where_shutting_down_does_harm)
+{
+	end_with(DOFI_QUIRK_FOREIGN_FD);
+	ck_assert_int_eq(shut, 0);
+}
+END_TEST
+
 /* --- shared receive queues --- */
 
 static size_t longest_queue, asked_size[2];
@@ -526,6 +553,8 @@ int main(void)
 	tcase_add_test(tc, a_request_that_is_gone);
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0, sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
+	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
+	tcase_add_test(tc, an_endpoint_is_closed_where_shutting_down_does_harm);
 	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
 	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
 	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);
