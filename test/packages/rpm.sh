@@ -27,7 +27,7 @@ macros() {
 	suse)
 		echo '%suse_version 1600'
 		echo '%_docdir /usr/share/doc/packages'
-		echo "%optflags -O2 -g $hard -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -flto=auto"
+		echo "%optflags -O2 -g -Wall $hard -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -flto=auto"
 		echo '%build_ldflags -flto=auto -Wl,-z,relro -Wl,-z,now'
 		;;
 	el8)
