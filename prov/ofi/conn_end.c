@@ -9,8 +9,6 @@
 #include "trans.h"
 #include "ud.h"
 
-#include <sched.h>
-
 /*
  * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it (parting_ms), for then memory is
  * the consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
@@ -161,10 +159,8 @@ static void part_now(struct dofi_conn *conn)
 	if (chan && !chan->silent) {
 		uint64_t limit = dofi_conn_part_until(ia);
 
-		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit)) {
-			dofi_engine_drain_cq(ia);
-			sched_yield();
-		}
+		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit))
+			dofi_linger_wait(ia);
 	}
 	part(conn);
 }

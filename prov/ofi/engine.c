@@ -198,6 +198,12 @@ static int poll_fds(struct dofi_ia *ia)
 	return n;
 }
 
+void dofi_engine_hear(struct dofi_ia *ia)
+{
+	dofi_assert_held(&ia->engine.lock);
+	poll_fds(ia);
+}
+
 int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events)
 {
 	struct epoll_event ev = {.events = epoll_events, .data.ptr = fd};

@@ -109,6 +109,8 @@ int dofi_engine_round(struct dofi_ia *ia, bool all);
 
 /* Reads the CQ until it is empty; engine.lock held. */
 int dofi_engine_drain_cq(struct dofi_ia *ia);
+/* Reads the control channels; what is to be done for it is left to the next round. engine.lock held. */
+void dofi_engine_hear(struct dofi_ia *ia);
 
 /* The driver was called back: takes the call off wake_fd. */
 void dofi_engine_take_call(struct dofi_ia *ia);

@@ -6,15 +6,18 @@
 
 #include <sched.h>
 
-/*
- * Where a device moves data, completions come from the peer's. Who has said goodbye or is gone takes nothing any more, and of
- * datagrams nothing is promised.
- */
+/* Who has said goodbye or is gone takes nothing any more. */
+static bool has_peer(const struct dofi_conn *conn)
+{
+	return conn->chan && conn->chan->state == DOFI_CHAN_UP && !conn->peer_told && !conn->path_lost;
+}
+
+/* Where a device moves data, completions come from the peer's. Of datagrams nothing is promised. */
 static bool may_have_to(const struct dofi_conn *conn)
 {
 	const struct dofi_ep *ep = conn->ep;
 
-	return !conn->ia->moves_alone && !conn->ud && conn->phase == DOFI_CONN_UP && !conn->bye && ep->path_up && !ep->faulty;
+	return !conn->ia->moves_alone && !conn->ud && conn->phase == DOFI_CONN_UP && ep->path_up && !ep->faulty;
 }
 
 void dofi_linger_begin(struct dofi_conn *conn)
@@ -46,7 +49,7 @@ bool dofi_linger(struct dofi_conn *conn)
 	if (!conn->lingers)
 		return false;
 	dofi_lock(&ep->lock);
-	conn->lingers = conn->chan && !conn->peer_told && !conn->path_lost && waits(ep);
+	conn->lingers = has_peer(conn) && waits(ep);
 	dofi_unlock(&ep->lock);
 	return conn->lingers;
 }
@@ -84,15 +87,21 @@ static bool any_lingers(struct dofi_ia *ia)
 	return any;
 }
 
+void dofi_linger_wait(struct dofi_ia *ia)
+{
+	dofi_engine_drain_cq(ia);
+	dofi_engine_hear(ia);
+	sched_yield();
+}
+
 void dofi_linger_all(struct dofi_ia *ia)
 {
 	uint64_t limit = dofi_now() + ia->params.parting_ms * 1000000u;
 
 	if (!ia->engine.has_fabric)
 		return;
+	dofi_engine_hear(ia);
 	dofi_linger_begin_all(ia);
-	while (any_lingers(ia) && dofi_now() < limit) {
-		dofi_engine_drain_cq(ia);
-		sched_yield();
-	}
+	while (any_lingers(ia) && dofi_now() < limit)
+		dofi_linger_wait(ia);
 }

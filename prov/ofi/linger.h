@@ -19,6 +19,9 @@ void dofi_linger_begin(struct dofi_conn *conn);
 /* Whether the peer may not have everything yet. */
 bool dofi_linger(struct dofi_conn *conn);
 
+/* Within a call: what may end the waiting is looked at; the peer may leave meanwhile. */
+void dofi_linger_wait(struct dofi_ia *ia);
+
 /* The IA closes: all its connections begin together. */
 void dofi_linger_begin_all(struct dofi_ia *ia);
 
