@@ -47,6 +47,7 @@ unit_tests = \
 	%D%/unit/check_timer \
 	%D%/unit/check_trans_msg \
 	%D%/unit/check_trans_rdm \
+	%D%/unit/check_ud \
 	%D%/unit/check_unmarked \
 	%D%/unit/check_wait \
 	%D%/unit/check_wire
@@ -267,6 +268,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_check_peer_SOURCES = %D%/unit/check_peer.c $(t_headers)
 %C%_unit_check_peer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_peer_LDADD = $(p2_libs)
+%C%_unit_check_ud_SOURCES = %D%/unit/check_ud.c $(t_headers)
+%C%_unit_check_ud_CPPFLAGS = $(p2_cppflags)
+%C%_unit_check_ud_LDADD = $(p2_libs)
 %C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
 %C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
 %C%_unit_check_places_LDADD = $(p2_libs)

@@ -103,6 +103,7 @@ static const struct {
 	{ "send", "messages; the latency of a ping-pong" },
 	{ "write, read", "RDMA; the latency of a read is that of its completion" },
 	{ "immediate", "RDMA writes with immediate data" },
+	{ "datagram", "unreliable datagrams; the latency of a ping-pong" },
 	{ "fetch-add", "atomic additions to the peer's memory, one after the other" },
 	{ "compare-swap", "atomic exchanges there" },
 	{ "bind", "memory regions bound for the peer" },

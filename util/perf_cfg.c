@@ -176,6 +176,8 @@ int perf_cfg_check(const struct perf_cfg *cfg)
 	if (check_ranges(cfg) || check_test(cfg))
 		return -1;
 	shape = perf_traits[cfg->test].shape;
+	if (cfg->srq && cfg->test == PERF_DATAGRAM)
+		return util_fail("a shared receive queue takes no datagrams: no --srq");
 	if (cfg->metric == PERF_LATENCY && cfg->window > 1)
 		return util_fail("latency is measured one message at a time: no --window");
 	if (cfg->metric == PERF_LATENCY && cfg->both)

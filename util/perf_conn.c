@@ -137,7 +137,7 @@ int perf_conn_prepare(struct perf_conn *conn, const struct perf_run *run)
 	conn->check_reads = cfg->verify && conn->traits->shape == PERF_ANSWERED &&
 			    (cfg->both || !conn->env->passive);
 	conn->nheld = 0;
-	conn->answering = cfg->metric == PERF_LATENCY && conn->traits->shape == PERF_MESSAGES;
+	conn->answering = false;
 	conn->rx_done = 0;
 	conn->tx_pending = 0;
 	conn->idle = 0;
@@ -147,7 +147,11 @@ int perf_conn_prepare(struct perf_conn *conn, const struct perf_run *run)
 	perf_tell(conn, 0);
 	reset_lanes(conn);
 	prepare_bytes(conn);
-	return post_receives(conn);
+	if (post_receives(conn))
+		return -1;
+	/* From the first message on: a datagram that came before its receive would be lost. */
+	conn->answering = cfg->metric == PERF_LATENCY && conn->traits->shape == PERF_MESSAGES;
+	return 0;
 }
 
 /* ---- connection ---- */

@@ -86,6 +86,8 @@ static const char *extension_of(enum perf_test test)
 	switch (test) {
 	case PERF_IMMEDIATE:
 		return DAT_IB_ATTR_IMMED_DATA;
+	case PERF_DATAGRAM:
+		return DAT_IB_ATTR_UD;
 	case PERF_FETCH_ADD:
 		return DAT_IB_ATTR_FETCH_AND_ADD;
 	case PERF_CMP_SWAP:
@@ -145,6 +147,21 @@ static int register_buffer(struct perf_dat *dat)
 	return 0;
 }
 
+static int open_datagrams(struct perf_dat *dat)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = dat->header };
+	DAT_VLEN length;
+	DAT_RETURN ret;
+
+	dat->ways = calloc(dat->env->cfg->eps, sizeof(*dat->ways));
+	if (!dat->ways)
+		return util_fail("no memory");
+	ret = dat_lmr_create(dat->ia, DAT_MEM_TYPE_VIRTUAL, region, PERF_UD_HEADER, dat->pz,
+			     DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_VA_TYPE_VA, &dat->header_lmr,
+			     &dat->header_context, NULL, &length, NULL);
+	return ret == DAT_SUCCESS ? 0 : perf_dat_fail("cannot register a header", ret);
+}
+
 static int open_srq(struct perf_dat *dat)
 {
 	DAT_SRQ_ATTR attr = {
@@ -178,6 +195,10 @@ static int open_ep(struct perf_dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDL
 	};
 	DAT_RETURN ret;
 
+	if (dat->ways) {
+		attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
+		attr.max_recv_iov++;
+	}
 	if (dat->srq)
 		ret = dat_ep_create_with_srq(dat->ia, dat->pz, dat->dto_evd, dat->dto_evd,
 					     dat->conn_evd, dat->srq, &attr, ep_p);
@@ -279,6 +300,8 @@ static int open_all(struct perf_dat *dat, const struct perf_dat *first)
 		return -1;
 	if (env->cfg->srq && open_srq(dat))
 		return -1;
+	if (env->cfg->test == PERF_DATAGRAM && open_datagrams(dat))
+		return -1;
 	if (env->cfg->test == PERF_BIND && open_rmrs(dat))
 		return -1;
 	if (open_eps(dat))
@@ -333,6 +356,8 @@ static void dat_close(void *be)
 		dat_srq_free(dat->srq);
 	if (dat->lmr)
 		dat_lmr_free(dat->lmr);
+	if (dat->header_lmr)
+		dat_lmr_free(dat->header_lmr);
 	free_evds(dat);
 	if (dat->pz)
 		dat_pz_free(dat->pz);
@@ -341,6 +366,7 @@ static void dat_close(void *be)
 		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
 	free(dat->eps);
 	free(dat->rmrs);
+	free(dat->ways);
 	free(dat);
 }
 
@@ -383,6 +409,7 @@ const struct perf_ops perf_dat_ops = {
 		[PERF_WRITE] = perf_dat_write,
 		[PERF_READ] = perf_dat_read,
 		[PERF_IMMEDIATE] = perf_dat_immediate,
+		[PERF_DATAGRAM] = perf_dat_send,
 		[PERF_FETCH_ADD] = perf_dat_fetch_add,
 		[PERF_CMP_SWAP] = perf_dat_cmp_swap,
 		[PERF_BIND] = perf_dat_bind,

@@ -7,6 +7,9 @@
 #include <dat2/dat_ib_extensions.h>
 #include <netinet/in.h>
 
+/* Bytes in front of a datagram that was received. */
+#define PERF_UD_HEADER		40
+
 /* A thread's objects over DAT. */
 struct perf_dat {
 	const struct perf_env *env;
@@ -23,6 +26,10 @@ struct perf_dat {
 	DAT_CONN_QUAL conn_qual;
 	DAT_EP_HANDLE *eps;
 	DAT_RMR_HANDLE *rmrs;		/* binds: one per request */
+	DAT_IB_ADDR_HANDLE *ways;	/* datagrams: of the peer of each endpoint; else NULL */
+	char header[PERF_UD_HEADER];	/* ...what receives begin with... */
+	DAT_LMR_HANDLE header_lmr;	/* ...and its registration */
+	DAT_LMR_CONTEXT header_context;
 	uint32_t nconnected;
 	struct sockaddr_in6 peer;	/* the longest of those that peers have */
 	DAT_CONN_QUAL peer_qual;

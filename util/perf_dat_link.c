@@ -30,11 +30,17 @@ int perf_dat_address(void *be, struct perf_addr *addr)
 
 static const char *event_text(DAT_EVENT_NUMBER number)
 {
-	switch (number) {
+	switch ((unsigned int)number) {
 	case DAT_CONNECTION_REQUEST_EVENT:
+	case DAT_IB_UD_CONNECTION_REQUEST_EVENT:
 		return "a connection request";
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
+	case DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
 		return "established";
+	case DAT_IB_UD_CONNECTION_REJECT_EVENT:
+		return "rejected, or nobody listens there";
+	case DAT_IB_UD_CONNECTION_ERROR_EVENT:
+		return "no answer in time, or the peer's address cannot be reached";
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		return "rejected by the peer";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
@@ -54,7 +60,19 @@ static const char *event_text(DAT_EVENT_NUMBER number)
 	}
 }
 
-static int await_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER wanted,
+/* Datagrams have event numbers of their own. */
+static unsigned int request_number(const struct perf_dat *dat)
+{
+	return dat->ways ? DAT_IB_UD_CONNECTION_REQUEST_EVENT : DAT_CONNECTION_REQUEST_EVENT;
+}
+
+static unsigned int established_number(const struct perf_dat *dat)
+{
+	return dat->ways ? DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED :
+			   DAT_CONNECTION_EVENT_ESTABLISHED;
+}
+
+static int await_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, unsigned int wanted,
 		       DAT_EVENT *event)
 {
 	int64_t until = perf_now_ns() + PERF_CONNECT_MS * INT64_C(1000000);
@@ -63,7 +81,7 @@ static int await_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, DAT_EVENT_NUMBE
 
 	do {
 		ret = dat_evd_wait(evd, WAIT_US, 1, event, &more);
-		if (ret == DAT_SUCCESS && event->event_number == wanted)
+		if (ret == DAT_SUCCESS && (unsigned int)event->event_number == wanted)
 			return 0;
 		if (ret == DAT_SUCCESS)
 			return util_fail("DAT: connecting failed: %s",
@@ -84,7 +102,7 @@ static int accept_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 	DAT_RETURN ret;
 
 	for (uint32_t i = first; i < first + count; i++) {
-		if (await_event(dat, dat->cr_evd, DAT_CONNECTION_REQUEST_EVENT, &event))
+		if (await_event(dat, dat->cr_evd, request_number(dat), &event))
 			return -1;
 		ret = dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, dat->eps[i],
 				    0, NULL);
@@ -112,7 +130,16 @@ static int request_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 	return 0;
 }
 
-/* Connects endpoints at once. */
+/* Such an endpoint is not connected: it has learned the way. */
+static void take_way(struct perf_dat *dat, uint32_t ep, const DAT_EVENT *event)
+{
+	DAT_IB_EXTENSION_EVENT_DATA ext;
+
+	memcpy(&ext, event->event_extension_data, sizeof(ext));
+	dat->ways[ep] = ext.remote_ah;
+}
+
+/* Connects endpoints at once; those of datagrams come one by one. */
 static int link_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 {
 	DAT_EVENT event;
@@ -120,9 +147,12 @@ static int link_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 	if (dat->env->passive ? accept_some(dat, first, count) : request_some(dat, first, count))
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		if (await_event(dat, dat->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event))
+		if (await_event(dat, dat->conn_evd, established_number(dat), &event))
 			return -1;
-		dat->nconnected++;
+		if (dat->ways)
+			take_way(dat, first + i, &event);
+		else
+			dat->nconnected++;
 	}
 	return 0;
 }

@@ -31,6 +31,22 @@ static DAT_COMPLETION_FLAGS flags(const struct perf_wr *wr)
 	return wr->signalled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG;
 }
 
+/* The header of a datagram goes elsewhere, so its data lie where those of a message do. */
+static int post_recv_ud(struct perf_dat *dat, const struct perf_wr *wr)
+{
+	DAT_LMR_TRIPLET iov[MAX_IOV + 1] = { {
+		.virtual_address = (uintptr_t)dat->header,
+		.segment_length = PERF_UD_HEADER,
+		.lmr_context = dat->header_context,
+	} };
+	DAT_COUNT count = 1 + make_iov(dat, wr, iov + 1);
+	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+
+	return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
+				       DAT_COMPLETION_DEFAULT_FLAG),
+		      "cannot post a receive for datagrams");
+}
+
 int perf_dat_post_recv(void *be, const struct perf_wr *wr)
 {
 	struct perf_dat *dat = be;
@@ -39,6 +55,8 @@ int perf_dat_post_recv(void *be, const struct perf_wr *wr)
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
 	DAT_RETURN ret;
 
+	if (dat->ways)
+		return post_recv_ud(dat, wr);
 	if (!dat->srq)
 		return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
 					       DAT_COMPLETION_DEFAULT_FLAG),
@@ -57,6 +75,10 @@ int perf_dat_send(void *be, const struct perf_wr *wr)
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
 
+	if (dat->ways)
+		return posted(dat_ib_post_send_ud(dat->eps[wr->ep], count, iov, &dat->ways[wr->ep],
+						  cookie, flags(wr)),
+			      "cannot send a datagram");
 	return posted(dat_ep_post_send(dat->eps[wr->ep], count, iov, cookie, flags(wr)),
 		      "cannot send");
 }
@@ -205,10 +227,13 @@ static int take_dto(const struct perf_dat *dat, const DAT_EVENT *event, struct p
 static int take_extended(const struct perf_dat *dat, const DAT_EVENT *event, struct perf_comp *comp)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
+	int ret = take_dto(dat, event, comp);
 
 	memcpy(&ext, event->event_extension_data, sizeof(ext));
 	comp->value = ext.val.immed.data;
-	return take_dto(dat, event, comp);
+	if (ext.type == DAT_IB_UD_RECV && ret > 0)
+		comp->len -= PERF_UD_HEADER;
+	return ret;
 }
 
 static int take_event(const struct perf_dat *dat, const DAT_EVENT *event, struct perf_comp *comp)

@@ -7,8 +7,8 @@
 #define RATE		(1u << PERF_RATE)
 
 const char *const perf_test_names[] = {
-	"send", "write", "read", "immediate", "fetch-add", "compare-swap", "bind", "connect",
-	"wakeup", NULL
+	"send", "write", "read", "immediate", "datagram", "fetch-add", "compare-swap", "bind",
+	"connect", "wakeup", NULL
 };
 const char *const perf_metric_names[] = { "latency", "bandwidth", "rate", NULL };
 const char *const perf_stat_names[] = { "avg", "min", "p50", "p99", "p99.9", "max", NULL };
@@ -48,6 +48,17 @@ const struct perf_traits perf_traits[PERF_TESTS] = {
 		.checked = true,
 		.windowed = true,
 		.metrics = LATENCY | BANDWIDTH | RATE,
+		.time = "half round trip",
+		.unit = "msg/s",
+	},
+	/* One at a time: a datagram without a receive would be lost. */
+	[PERF_DATAGRAM] = {
+		.shape = PERF_MESSAGES,
+		.dat_only = true,
+		.checked = true,
+		.windowed = true,
+		.metrics = LATENCY,
+		.sizes = "8,256,1k",
 		.time = "half round trip",
 		.unit = "msg/s",
 	},

@@ -35,6 +35,15 @@ measured() {
 		END { exit bad || NR < 2 }' "$t_dir/csv"
 }
 
+# over_rdm TEST OPTION...: measured, without a server that has another fabric
+over_rdm() {
+	(
+		where=--loopback
+		export DAT_OFI_TRANSPORT=rdm
+		measured "$@"
+	)
+}
+
 # status CODE WORD OPTION...: dat_perf ends with CODE and says WORD
 status() {
 	wanted=$1 word=$2
@@ -133,7 +142,7 @@ help_lists_tests() {
 	dat_perf --test nonsense 2>&1 | grep -o 'one of [a-z, -]*' | sed 's/one of //; s/; .*//' | tr -d , |
 		tr ' ' '\n' | grep . >"$t_dir/tests"
 	dat_perf --help >"$t_dir/help"
-	[ "$(wc -l <"$t_dir/tests")" = 9 ] && while read -r test; do
+	[ "$(wc -l <"$t_dir/tests")" = 10 ] && while read -r test; do
 		grep -q -e "^  .*\<$test\>" "$t_dir/help" && grep -q -e "$test" "$top_srcdir/contrib/completion/dat_info" || return
 	done <"$t_dir/tests"
 }
@@ -158,6 +167,13 @@ t_run 'immediate: both ways and threads, checked' measured immediate -BV -m band
 for test in fetch-add compare-swap bind connect wakeup; do
 	t_run "$test: latency" measured $test
 done
+# An IA of connected endpoints has none; the same one over datagrams of the fabric has.
+if dat_info --ia "$ia" 2>/dev/null | grep -q 'DAT_IB_UD *TRUE'; then
+	t_run 'datagram: latency' measured datagram -V
+else
+	t_run 'datagram: what has none says so' status 3 'has no datagram' -o datagram --loopback --ia "$ia" -n 1
+fi
+t_run 'datagram: over a connectionless fabric, checked' over_rdm datagram -V -e 2 -T 2 -g 2 -w
 t_run 'fetch-add: rate, checked' measured fetch-add -m rate -V -e 2 -T 2
 t_run 'compare-swap: rate, checked' measured compare-swap -m rate -V -e 2
 t_run 'bind: rate' measured bind -m rate -W 4
@@ -194,6 +210,8 @@ t_run 'rate of wake-ups' wrong 'has no rate' -o wakeup -m rate --loopback
 t_run 'size of connections' wrong 'no size' -o connect -S 8 --loopback
 t_run 'binds over libfabric' wrong 'DAT alone' -o bind --compare --loopback
 t_run 'atomic operations both ways' wrong 'one way' -o fetch-add -m rate -B --loopback
+t_run 'bandwidth of datagrams' wrong 'has no bandwidth' -o datagram -m bandwidth --loopback
+t_run 'datagrams to an SRQ' wrong 'no --srq' -o datagram --srq --loopback
 t_run 'latency both ways' wrong 'no --bidirectional' -B --loopback
 t_run 'bytes of binds' wrong 'no bytes' -o bind -V --loopback
 t_run 'a window of connections' wrong 'no --window' -o connect -m rate -W 8 --loopback
