@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define MAX_REGIONS 64
@@ -121,16 +122,18 @@ static void forget(const void *block)
 
 #ifdef SANITIZED
 
-bool hooks_installed(void)
+/* Sanitizers have hooks of their own there. */
+void hooks_free(void *block)
 {
-	return false;
+	forget(block);
+	free(block);
 }
 
 #else
 
-bool hooks_installed(void)
+void hooks_free(void *block)
 {
-	return true;
+	free(block);
 }
 
 /* Libraries are to find these. */

@@ -11,7 +11,6 @@
 
 #include "late_dat.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct hooks_region {
@@ -25,7 +24,7 @@ void hooks_begin(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz);
 struct hooks_region hooks_find(void *block, size_t size);
 /* How many registrations free() has ended. */
 unsigned int hooks_ended(void);
-/* Whether malloc and free of this build are ours. */
-bool hooks_installed(void);
+/* free() of what may be registered; with sanitizers, whose free() it is, the only one that looks. */
+void hooks_free(void *block);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,13 +69,17 @@ static void on_alarm(int signal_)
 	late = signal_;
 }
 
+/* Again each second: the first may come just before the wait begins. */
 static void set_alarm(unsigned int seconds)
 {
+	const struct itimerval timer = {
+		.it_value.tv_sec = seconds, .it_interval.tv_sec = 1,
+	};
 	/* Without SA_RESTART: waiting ends. */
 	const struct sigaction action = { .sa_handler = on_alarm };
 
 	sigaction(SIGALRM, &action, NULL);
-	alarm(seconds);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static void end_all(const pid_t *pids, unsigned int count)

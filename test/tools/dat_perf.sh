@@ -3,6 +3,8 @@
 # dat_perf: each test shortly, what it writes, and what it refuses.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+# shellcheck source=test/lib/fabrics.sh
+. "$top_srcdir/test/lib/fabrics.sh"
 
 t_own_network "$0"
 ia=${T_IA-ofi-tcp-lo}
@@ -119,6 +121,16 @@ go() {
 		[ "$(grep -c '^ok     ' "$t_dir/said")" = 6 ] && [ "$(tail -n 1 "$t_dir/said" | cut -c 1-2)" = GO ]
 }
 
+# A fabric that refuses RDMA: the check comes as far as that.
+check_refused() (
+	t_fabric sham-cxi
+	export DAT_OFI_PROVIDER=sham DAT_OFI_DOMAIN=cxi
+	go --loopback --ia ofi || return
+	FI_SHAM_REFUSE=100
+	export FI_SHAM_REFUSE
+	status 1 'NO-GO  data of writes: ' --check --time 100 --loopback --ia ofi && grep 'ok     data of sends' "$t_dir/said"
+)
+
 check_remote() {
 	serve --once --bind 127.0.0.1 --port "$1"
 	go --ia "$ia" --await 60 --port "$1" 127.0.0.1 && wait "$t_pid"
@@ -193,6 +205,7 @@ t_run 'check: both on this host' go --loopback --ia "$ia"
 t_run 'check: too slow' status 1 'NO-GO  latency: .* above 1e-06' --check --loopback --ia "$ia" --max-latency 1e-6 -t 100
 t_run 'check: too little' status 1 'NO-GO  bandwidth: .* below' --check --loopback --ia "$ia" \
 	--max-latency 1e9 --min-bandwidth 1e9 -t 100
+t_run 'check: a fabric that refuses writes' check_refused
 t_run 'check: no such interface' status 1 'NO-GO  connect and disconnect: .*cannot open' --check --loopback --ia nonsense
 t_run 'check: of another test' wrong 'check chooses' --check --test read --loopback
 t_run 'check: limits without it' wrong 'need --check' --max-latency 5 --loopback
