@@ -135,6 +135,8 @@ void dofi_ud_established(struct dofi_conn *conn);
 void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
 /* The peer's IA, or its EP, is no more. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
+/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid);
 /* The EP's attempts and address handles go. */
 void dofi_ud_drop_all(struct dofi_ep *ep);
 /* The peer that a datagram under way is for, or NULL. */

@@ -69,6 +69,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 /* Nothing is sent by the connection from now on, and it goes. */
 static void release_conn(struct dofi_ud_ah *ah)
 {
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
 	struct dofi_conn *conn = ah->conn;
 
 	atomic_store(&ah->gone, true);
@@ -77,6 +78,7 @@ static void release_conn(struct dofi_ud_ah *ah)
 		return;
 	ah->conn = NULL;
 	dofi_list_del(&conn->ud_link);
+	dofi_conn_tell(conn, &bye);
 	conn->ia->trans->disconnect(conn);
 	dofi_conn_free(conn);
 }
@@ -130,6 +132,16 @@ void dofi_ud_established(struct dofi_conn *conn)
 void dofi_ud_peer_gone(struct dofi_conn *conn)
 {
 	release_conn(conn->ud_ah);
+}
+
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
+		struct dofi_conn *conn = ia->cm.conns[i];
+
+		if (conn && conn->ud_ah && !conn->chan && !memcmp(conn->peer->uuid, uuid, sizeof(conn->peer->uuid)))
+			dofi_ud_peer_gone(conn);
+	}
 }
 
 void dofi_ud_drop_all(struct dofi_ep *ep)
