@@ -857,6 +857,11 @@ void dofi_conn_last_message(struct dofi_conn *conn)
 
 static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
+	/* The peer sends no datagrams by it any more, and may close the channel. What is sent to it is another matter. */
+	if (conn->ud && conn->phase == DOFI_CONN_UP) {
+		dofi_chan_leave(conn);
+		return;
+	}
 	if (data_may_follow(conn, msg->data)) {
 		conn->bye = msg->reason;
 		watch(conn);

@@ -277,8 +277,10 @@ err_free:
 
 static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
 {
-	if (ia->rdm)
-		dofi_peer_closed(&ia->rdm->peers, uuid);
+	if (!ia->rdm)
+		return;
+	dofi_peer_closed(&ia->rdm->peers, uuid);
+	dofi_ud_ia_closed(ia, uuid);
 }
 
 struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)

@@ -109,7 +109,8 @@ void dofi_ud_send_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 /* A peer that has stood still for long does not hold up what is for others. */
 static bool gives_up(const struct dofi_ia *ia, struct dofi_ud_ah *ah)
 {
-	uint64_t now = dofi_now(), since = atomic_load_explicit(&ah->again_since, memory_order_relaxed);
+	uint64_t now = dofi_now(),
+		 since = atomic_load_explicit(&ah->again_since, memory_order_relaxed);
 
 	if (!since)
 		atomic_store_explicit(&ah->again_since, now, memory_order_relaxed);
@@ -179,7 +180,8 @@ static void copy(const struct dofi_wr *wr, const char *from, size_t length)
 	}
 }
 
-static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited, const char *datagram, size_t length)
+static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited, const char *datagram,
+		    size_t length)
 {
 	if (wr->status == DAT_DTO_SUCCESS && DOFI_UD_HEADER + length > wr->length)
 		wr->status = DAT_DTO_ERR_LOCAL_LENGTH;
@@ -205,7 +207,8 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 	if (ring->issue == ring->tail) {
 		DOFI_COUNT(ep, EP_UD_DROPPED, 1);
 	} else {
-		deliver(ep, dofi_ring_at(ring, ring->issue++), data & DOFI_UD_SOLICITED, datagram, length);
+		deliver(ep, dofi_ring_at(ring, ring->issue++), data & DOFI_UD_SOLICITED, datagram,
+			length);
 		dofi_reap_release(ep);
 	}
 	dofi_unlock(&ep->lock);

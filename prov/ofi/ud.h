@@ -20,9 +20,9 @@ struct dofi_conn;
 struct dofi_event;
 struct dofi_msg;
 
-#define DOFI_UD_HEADER 40u   /* bytes of a receive in front of the data; left as they are */
-#define DOFI_UD_LONGEST 4096u /* the longest datagram that any IA sends */
-#define DOFI_UD_EPS    8192u /* of one IA */
+#define DOFI_UD_HEADER	  40u	/* bytes of a receive in front of the data; left as they are */
+#define DOFI_UD_LONGEST	  4096u /* the longest datagram that any IA sends */
+#define DOFI_UD_EPS	  8192u /* of one IA */
 
 /* Of the completion data: the number of the EP, and whether the sender asks for a notification. */
 #define DOFI_UD_NUMBER	  0x1fffffffu
@@ -57,11 +57,11 @@ struct dofi_ud_ah {
 	struct dofi_obj obj;
 	struct dofi_list link; /* ep->ud->ahs */
 	struct dofi_ep *ep;
-	struct dofi_conn *conn; /* NULL: the peer is gone */
-	uint64_t dest;		/* the fabric's address of its IA */
-	uint32_t number;	/* of its EP there */
+	struct dofi_conn *conn;	     /* NULL: the peer is gone */
+	uint64_t dest;		     /* the fabric's address of its IA */
+	uint32_t number;	     /* of its EP there */
 	struct dofi_bell_peer *bell; /* or NULL */
-	_Atomic bool gone;	/* the peer: datagrams for it are lost */
+	_Atomic bool gone;	     /* the peer: datagrams for it are lost */
 	_Atomic bool ah_freed;
 	bool cm_freed;
 	_Atomic uint64_t again_since; /* the fabric has taken none since then; 0: it does */
@@ -72,13 +72,15 @@ struct dofi_ud_ah {
 
 static inline struct dofi_ud_ah *dofi_ud_ah(const void *handle)
 {
-	return dofi_obj_is(handle, DOFI_HANDLE_TYPE_AH) ? (struct dofi_ud_ah *)(uintptr_t)handle : NULL;
+	return dofi_obj_is(handle, DOFI_HANDLE_TYPE_AH) ? (struct dofi_ud_ah *)(uintptr_t)handle
+							: NULL;
 }
 
 /* What makes an EP one of datagrams. Guarded by engine.lock. */
 struct dofi_ud {
-	uint32_t number;	/* by which peers name it */
-	struct dofi_list conns; /* attempts, and those that an address handle stands for; conn->ud_link */
+	uint32_t number; /* by which peers name it */
+	struct dofi_list
+		conns; /* attempts, and those that an address handle stands for; conn->ud_link */
 	struct dofi_list ahs;
 };
 
@@ -119,7 +121,8 @@ struct dofi_ud_pool; /* with the table of EPs: what an IA has of datagrams once 
 int dofi_ud_pool_open(struct dofi_ia *ia); /* does nothing when it is open; 0 or a negative error */
 void dofi_ud_pool_close(struct dofi_ia *ia); /* the endpoint is closed */
 /* A receive of it has ended. */
-void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length, uint32_t data);
+void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
+		       uint32_t data);
 /* Receives that the fabric did not take. */
 void dofi_ud_pool_retry(struct dofi_ia *ia);
 /* The EPs by the low bits of their numbers: DOFI_UD_EPS places. */
@@ -135,6 +138,8 @@ void dofi_ud_established(struct dofi_conn *conn);
 void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
 /* The peer's IA, or its EP, is no more. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
+/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid);
 /* The EP's attempts and address handles go. */
 void dofi_ud_drop_all(struct dofi_ep *ep);
 /* The peer that a datagram under way is for, or NULL. */

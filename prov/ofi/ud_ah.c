@@ -11,7 +11,8 @@
 
 /* --- events --- */
 
-static void raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, const void *data, uint32_t size)
+static void raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, const void *data,
+			uint32_t size)
 {
 	struct dofi_event event = {
 		.number = number,
@@ -34,7 +35,8 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
 		break;
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		raise_event(ep, DOFI_UD_EVENT_REJECTED, DOFI_UD_TYPE_REJECTED, ep->private_data, private_size);
+		raise_event(ep, DOFI_UD_EVENT_REJECTED, DOFI_UD_TYPE_REJECTED, ep->private_data,
+			    private_size);
 		break;
 	default:
 		raise_event(ep, DOFI_UD_EVENT_ERROR, DOFI_UD_TYPE_ERROR, ep->private_data, 0);
@@ -69,6 +71,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 /* Nothing is sent by the connection from now on, and it goes. */
 static void release_conn(struct dofi_ud_ah *ah)
 {
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
 	struct dofi_conn *conn = ah->conn;
 
 	atomic_store(&ah->gone, true);
@@ -77,6 +80,7 @@ static void release_conn(struct dofi_ud_ah *ah)
 		return;
 	ah->conn = NULL;
 	dofi_list_del(&conn->ud_link);
+	dofi_conn_tell(conn, &bye);
 	conn->ia->trans->disconnect(conn);
 	dofi_conn_free(conn);
 }
@@ -110,7 +114,8 @@ void dofi_ud_established(struct dofi_conn *conn)
 	struct dofi_ud_ah *ah = new_ah(conn);
 
 	if (!ah) {
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 		return;
 	}
 	dofi_conn_proceeds(conn);
@@ -123,8 +128,9 @@ void dofi_ud_established(struct dofi_conn *conn)
 	} else {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
 	}
-	raise_event(conn->ep, DOFI_UD_EVENT_ESTABLISHED, conn->active ? DOFI_UD_TYPE_REMOTE_AH : DOFI_UD_TYPE_PASSIVE_AH, ah,
-	      ah->private_size);
+	raise_event(conn->ep, DOFI_UD_EVENT_ESTABLISHED,
+		    conn->active ? DOFI_UD_TYPE_REMOTE_AH : DOFI_UD_TYPE_PASSIVE_AH, ah,
+		    ah->private_size);
 }
 
 void dofi_ud_peer_gone(struct dofi_conn *conn)
@@ -132,12 +138,24 @@ void dofi_ud_peer_gone(struct dofi_conn *conn)
 	release_conn(conn->ud_ah);
 }
 
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
+		struct dofi_conn *conn = ia->cm.conns[i];
+
+		if (conn && conn->ud_ah && !conn->chan &&
+		    !memcmp(conn->peer->uuid, uuid, sizeof(conn->peer->uuid)))
+			dofi_ud_peer_gone(conn);
+	}
+}
+
 void dofi_ud_drop_all(struct dofi_ep *ep)
 {
 	while (!dofi_list_empty(&ep->ud->ahs))
 		destroy_ah(DOFI_CONTAINER(ep->ud->ahs.next, struct dofi_ud_ah, link));
 	while (!dofi_list_empty(&ep->ud->conns))
-		dofi_conn_end_now(DOFI_CONTAINER(ep->ud->conns.next, struct dofi_conn, ud_link), 0, DOFI_REASON_DISCONNECT);
+		dofi_conn_end_now(DOFI_CONTAINER(ep->ud->conns.next, struct dofi_conn, ud_link), 0,
+				  DOFI_REASON_DISCONNECT);
 }
 
 /* --- dat_ib_ud_ah_free, dat_ib_ud_cm_free --- */

@@ -23,7 +23,9 @@ struct dofi_ud_pool {
 
 static char *buffer_of(const struct dofi_ud_pool *pool, const struct dofi_wr *wr)
 {
-	return pool->memory + (size_t)(DOFI_CONTAINER(wr, const struct dofi_own_wr, wr) - pool->receives) * DOFI_UD_LONGEST;
+	return pool->memory +
+	       (size_t)(DOFI_CONTAINER(wr, const struct dofi_own_wr, wr) - pool->receives) *
+		       DOFI_UD_LONGEST;
 }
 
 /* False when the fabric takes no more for now. */
@@ -35,8 +37,8 @@ static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret && ret != -FI_EAGAIN)
-		DOFI_LOG_E("%s: a receive for datagrams can't be posted, some will be lost: %s", ia->name,
-			   fi_strerror((int)-ret));
+		DOFI_LOG_E("%s: a receive for datagrams can't be posted, some will be lost: %s",
+			   ia->name, fi_strerror((int)-ret));
 	return !ret;
 }
 
@@ -61,7 +63,8 @@ void dofi_ud_pool_retry(struct dofi_ia *ia)
 	}
 }
 
-void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length, uint32_t data)
+void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
+		       uint32_t data)
 {
 	if (!err)
 		dofi_ud_arrived(ia, data, buffer_of(ia->ud_pool, wr), length);
@@ -75,8 +78,8 @@ static int register_memory(struct dofi_ia *ia, struct dofi_ud_pool *pool)
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(ia, pool->memory, BUFFERS * DOFI_UD_LONGEST, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &pool->mr, &key,
-				&address);
+	return dofi_mr_register(ia, pool->memory, BUFFERS * DOFI_UD_LONGEST,
+				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &pool->mr, &key, &address);
 }
 
 int dofi_ud_pool_open(struct dofi_ia *ia)

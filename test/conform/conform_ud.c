@@ -30,9 +30,9 @@ Suite *conform_ud(void)
 
 #include <dat2/dat_ib_extensions.h>
 
-#define NO_FLAGS DAT_COMPLETION_DEFAULT_FLAG
+#define NO_FLAGS  DAT_COMPLETION_DEFAULT_FLAG
 #define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
-#define HEADER ((size_t)40)
+#define HEADER	  ((size_t)40)
 
 /* Two IAs with an EP of datagrams and a listener each, where the fabric has datagrams; else the IAs alone. */
 static struct t_ia ia[2];
@@ -88,7 +88,8 @@ static void close_ends(void)
 
 /* --- events --- */
 
-static DAT_EVENT wait_ext(DAT_EVD_HANDLE evd, unsigned int number, DAT_IB_EXT_TYPE type, DAT_IB_EXTENSION_EVENT_DATA *ext)
+static DAT_EVENT wait_ext(DAT_EVD_HANDLE evd, unsigned int number, DAT_IB_EXT_TYPE type,
+			  DAT_IB_EXTENSION_EVENT_DATA *ext)
 {
 	DAT_EVENT event = t_wait_for(evd, (DAT_EVENT_NUMBER)number);
 
@@ -105,7 +106,8 @@ static void wait_dto(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, DAT_IB_EXT_TYPE type,
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
 
 	ck_assert_ptr_eq(dto->ep_handle, ep);
-	ck_assert_int_eq((int)dto->operation, type == DAT_IB_UD_SEND ? DAT_IB_DTO_SEND_UD : DAT_IB_DTO_RECV_UD);
+	ck_assert_int_eq((int)dto->operation,
+			 type == DAT_IB_UD_SEND ? DAT_IB_DTO_SEND_UD : DAT_IB_DTO_RECV_UD);
 	ck_assert_uint_eq(dto->user_cookie.as_64, cookie);
 	ck_assert_int_eq(dto->status, status);
 	ck_assert_int_eq((int)ext.status, (int)status);
@@ -126,7 +128,8 @@ static void wait_received(const struct t_end *at, uint64_t cookie, size_t length
 static DAT_CR_HANDLE next_cr(const struct t_listener *at)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
-	DAT_EVENT event = wait_ext(at->evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT, DAT_IB_UD_CONNECT_REQUEST, &ext);
+	DAT_EVENT event = wait_ext(at->evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT,
+				   DAT_IB_UD_CONNECT_REQUEST, &ext);
 	const DAT_CR_ARRIVAL_EVENT_DATA *arrival = &event.event_data.cr_arrival_event_data;
 
 	ck_assert_ptr_eq(arrival->sp_handle.psp_handle, at->psp);
@@ -141,10 +144,12 @@ struct way {
 	DAT_CONTEXT cm;
 };
 
-static struct way next_way(const struct t_end *at, DAT_IB_EXT_TYPE type, const void *data, DAT_COUNT size)
+static struct way next_way(const struct t_end *at, DAT_IB_EXT_TYPE type, const void *data,
+			   DAT_COUNT size)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
-	DAT_EVENT event = wait_ext(at->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, &ext);
+	DAT_EVENT event =
+		wait_ext(at->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, &ext);
 	const DAT_CONNECTION_EVENT_DATA *conn = &event.event_data.connect_event_data;
 
 	ck_assert_ptr_eq(conn->ep_handle, at->ep);
@@ -161,7 +166,8 @@ struct ways {
 	struct way active, passive; /* by which these send */
 };
 
-static struct ways establish(const struct t_end *active, const struct t_listener *at, const struct t_end *passive)
+static struct ways establish(const struct t_end *active, const struct t_listener *at,
+			     const struct t_end *passive)
 {
 	struct ways ways;
 
@@ -172,7 +178,8 @@ static struct ways establish(const struct t_end *active, const struct t_listener
 	return ways;
 }
 
-static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t length, uint64_t cookie, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t length, uint64_t cookie,
+			  DAT_COMPLETION_FLAGS flags)
 {
 	DAT_LMR_TRIPLET segment = t_seg(&from->buf, 0, length);
 
@@ -180,7 +187,8 @@ static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t lengt
 }
 
 /* A datagram that is there: its content is checked. */
-static void pass(const struct t_end *from, struct way *by, const struct t_end *to, size_t length, unsigned int seed)
+static void pass(const struct t_end *from, struct way *by, const struct t_end *to, size_t length,
+		 unsigned int seed)
 {
 	t_fill(from->buf.mem, length, seed);
 	t_ok(t_recv(to, 1024, HEADER + length, seed, NO_FLAGS));
@@ -241,7 +249,8 @@ START_TEST(UD_003_what_goes_with_connections_alone)
 	t_bad_state(dat_ep_disconnect(us->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	t_unsupported(dat_rsp_create(ia[0].ia, 4711, us->ep, listener[0].evd, &rsp));
 	t_ok(dat_srq_create(ia[0].ia, ia[0].pz, &srq_attr, &srq));
-	t_unsupported(dat_ep_create_with_srq(ia[0].ia, ia[0].pz, us->recv_evd, us->request_evd, us->connect_evd, srq, &attr, &ep));
+	t_unsupported(dat_ep_create_with_srq(ia[0].ia, ia[0].pz, us->recv_evd, us->request_evd,
+					     us->connect_evd, srq, &attr, &ep));
 	t_bad_arg(dat_ep_modify(us->ep, DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, &param));
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_UNCONNECTED);
 }
@@ -256,7 +265,10 @@ START_TEST(UD_003_attributes_change_between_datagrams)
 	ways = establish(us, &listener[1], peer);
 	pass(us, &ways.active, peer, 100, 1);
 	t_ok(t_recv(peer, 0, HEADER + 8, 9, NO_FLAGS));
-	t_ok(dat_ep_modify(peer->ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	t_ok(dat_ep_modify(peer->ep,
+			   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+			   &param));
 	t_ok(send_to(us, &ways.active, 8, 2, NO_FLAGS));
 	wait_received(peer, 9, 8);
 }
@@ -281,7 +293,8 @@ START_TEST(UD_004_005_both_sides_get_a_handle)
 	active = next_way(us, DAT_IB_UD_REMOTE_AH, "answer", 6);
 	passive = next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
 	ck_assert_mem_eq(&active.ah.ia_addr, ia[1].attr.ia_address_ptr, sizeof(struct sockaddr_in));
-	ck_assert_mem_eq(&passive.ah.ia_addr, ia[0].attr.ia_address_ptr, sizeof(struct sockaddr_in));
+	ck_assert_mem_eq(&passive.ah.ia_addr, ia[0].attr.ia_address_ptr,
+			 sizeof(struct sockaddr_in));
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_UNCONNECTED);
 	ck_assert_int_eq(t_ep_state(peer->ep), DAT_EP_STATE_UNCONNECTED);
 	pass(us, &active, peer, 64, 1);
@@ -318,7 +331,8 @@ START_TEST(UD_006_several_attempts_at_once)
 	for (int i = 0; i < 4; i++)
 		next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
 	for (int i = 0; i < 4; i++) {
-		DAT_EVENT event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_REMOTE_AH, &ext);
+		DAT_EVENT event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+					   DAT_IB_UD_REMOTE_AH, &ext);
 
 		seen |= 1u << *(char *)event.event_data.connect_event_data.private_data;
 		t_ok(dat_ib_ud_cm_free(us->ep, ext.context));
@@ -358,21 +372,24 @@ START_TEST(UD_008_attempts_that_fail)
 	NEEDS_UD;
 	t_ok(t_connect(us->ep, &listener[1]));
 	t_ok(t_cr_reject_data(next_cr(&listener[1]), "never", 5));
-	event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT,
+			 DAT_IB_UD_CONNECT_REJECT, &ext);
 	ck_assert_ptr_eq(event.event_data.connect_event_data.ep_handle, us->ep);
 	ck_assert_int_eq(event.event_data.connect_event_data.private_data_size, 5);
 	ck_assert_mem_eq(event.event_data.connect_event_data.private_data, "never", 5);
 	/* An EP that the provider makes would be of connections. */
 	t_listen(&provider, &ia[1], DAT_PSP_PROVIDER_FLAG);
 	t_ok(t_connect(us->ep, &provider));
-	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
+		 &ext);
 	/* No answer in time. */
 	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, 1000, NULL, 0));
 	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
 	/* Nobody listens. */
 	t_listener_free(&listener[1]);
 	t_ok(t_connect_data(us->ep, &ia[1], nobody, T_LIMIT_US, NULL, 0));
-	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, &ext);
+	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
+		 &ext);
 	establish(peer, &listener[0], us);
 }
 END_TEST
@@ -388,7 +405,8 @@ START_TEST(UD_009_the_requester_gives_up_before_the_accept)
 	t_ok(dat_ep_free(us->ep));
 	us->ep = NULL;
 	t_ok(dat_cr_accept(cr, peer->ep, 0, NULL));
-	wait_ext(peer->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
+	wait_ext(peer->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR,
+		 &ext);
 	ud_end_new(&end[0], &ia[0]);
 	establish(us, &listener[1], peer);
 }
@@ -445,7 +463,8 @@ START_TEST(UD_012_completions_are_suppressed)
 	ways = establish(us, &listener[1], peer);
 	for (unsigned int i = 0; i < 50; i++) {
 		t_ok(t_recv(peer, 64 * (size_t)i, 64, i, NO_FLAGS));
-		t_ok(send_to(us, &ways.active, 8, i, i == 49 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(send_to(us, &ways.active, 8, i,
+			     i == 49 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
 	}
 	for (unsigned int i = 0; i < 50; i++)
 		wait_received(peer, i, 8);
@@ -465,9 +484,12 @@ START_TEST(UD_013_posts_are_refused)
 	segment = t_seg(&us->buf, 0, 8);
 	ways = establish(us, &listener[1], peer);
 	t_end_new(&plain, &ia[0], NULL);
-	t_bad_handle(dat_ib_post_send_ud(plain.ep, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
-	t_bad_handle(dat_ib_post_send_ud(ia[0].pz, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
-	t_error_sub(dat_ib_post_send_ud(us->ep, 1, &segment, NULL, COOKIE(1), NO_FLAGS), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	t_bad_handle(
+		dat_ib_post_send_ud(plain.ep, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_bad_handle(
+		dat_ib_post_send_ud(ia[0].pz, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
+	t_error_sub(dat_ib_post_send_ud(us->ep, 1, &segment, NULL, COOKIE(1), NO_FLAGS),
+		    DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	forged = (struct way){.ah = {.ah = us->ep, .qpn = ways.active.ah.qpn}};
 	t_bad_arg(send_to(us, &forged, 8, 1, NO_FLAGS));
 	t_bad_arg(send_to(us, &ways.passive, 8, 1, NO_FLAGS)); /* of another IA */
@@ -476,8 +498,8 @@ START_TEST(UD_013_posts_are_refused)
 	t_bad_arg(dat_ib_post_send_ud(us->ep, 1, NULL, &ways.active.ah, COOKIE(1), NO_FLAGS));
 	t_bad_arg(send_to(us, &ways.active, 8, 1, (DAT_COMPLETION_FLAGS)0x100));
 	stolen = t_seg(&peer->buf, 0, 8);
-	t_error2(dat_ib_post_send_ud(us->ep, 1, &stolen, &ways.active.ah, COOKIE(1), NO_FLAGS), DAT_PRIVILEGES_VIOLATION,
-		 DAT_PROTECTION_VIOLATION);
+	t_error2(dat_ib_post_send_ud(us->ep, 1, &stolen, &ways.active.ah, COOKIE(1), NO_FLAGS),
+		 DAT_PRIVILEGES_VIOLATION, DAT_PROTECTION_VIOLATION);
 	many[0] = many[1] = segment;
 	many[1].segment_length = (DAT_VLEN)mtu();
 	t_bad_arg(dat_ib_post_send_ud(us->ep, 2, many, &ways.active.ah, COOKIE(1), NO_FLAGS));
@@ -525,7 +547,8 @@ START_TEST(UD_015_longer_than_the_receive)
 	for (int i = 0; i < 2; i++) {
 		t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
 		wait_sent(us, 3, 16);
-		wait_dto(peer->recv_evd, peer->ep, DAT_IB_UD_RECV, 1 + (uint64_t)i, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+		wait_dto(peer->recv_evd, peer->ep, DAT_IB_UD_RECV, 1 + (uint64_t)i,
+			 DAT_DTO_ERR_LOCAL_LENGTH, 0);
 	}
 	ck_assert_uint_eq(peer->buf.mem[HEADER], 0);
 	pass(us, &ways.active, peer, 16, 4);

@@ -34,7 +34,8 @@ static struct {
 	int sends;
 } fabric;
 
-static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size, void *desc)
+static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
+		       void *desc)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_null(desc);
@@ -55,7 +56,9 @@ static ssize_t transmit(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_a
 	return fabric.send_answer;
 }
 
-static const struct dofi_trans_ops trans = {.name = "fake", .ud_send = transmit, .ud_recv = receive};
+static const struct dofi_trans_ops trans = {.name = "fake",
+					    .ud_send = transmit,
+					    .ud_recv = receive};
 
 /* The last receive that was posted gets a datagram. */
 static void arrive(uint32_t data, const char *text, int err)
@@ -180,7 +183,8 @@ START_TEST(receives_that_the_fabric_does_not_take_follow)
 	fabric.room = 3;
 	open_eps();
 	ck_assert_int_eq(fabric.receives, 3);
-	ck_assert_uint_eq(atomic_load(&ia.engine.restless), 1); /* nobody tells when there is room */
+	ck_assert_uint_eq(atomic_load(&ia.engine.restless),
+			  1); /* nobody tells when there is room */
 	fabric.room = 2;
 	dofi_ud_pool_retry(&ia);
 	ck_assert_int_eq(fabric.receives, 5);
@@ -258,7 +262,9 @@ START_TEST(lost_with_the_peer_or_the_handle)
 	ck_assert_int_eq(start(&eps[1], wr), 0);
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_int_eq(fabric.sends, 0);
-	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST] + eps[1].counters[DOFI_CNT_EP_UD_LOST], 2);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST] +
+				  eps[1].counters[DOFI_CNT_EP_UD_LOST],
+			  2);
 }
 END_TEST
 
