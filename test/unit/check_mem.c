@@ -173,7 +173,7 @@ START_TEST(test_lmr_arguments)
 	t_ret(create((DAT_MEM_TYPE)77, region, 8, READ, &lmr), DOFI_BAD_ARG(2));
 	t_ret(create_va(mem, 8, 0x44, &lmr), DOFI_BAD_ARG(6));
 	t_ret(create_va(mem, 8, 0, &lmr), DOFI_BAD_ARG(6));
-	t_ret(create_va(mem, 0, READ, &lmr), DOFI_BAD_ARG(4));
+	t_ret(create_va(mem, 0, READ, &lmr), DOFI_ERR(DAT_LENGTH_ERROR, 0));
 	t_ret(create_va(mem, (UINT64_C(1) << 40) + 1, READ, &lmr), DOFI_BAD_ARG(4));
 	t_ret(create(DAT_MEM_TYPE_LMR, (DAT_REGION_DESCRIPTION){.for_lmr_handle = pz}, 0, READ,
 		     &lmr),
