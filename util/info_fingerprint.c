@@ -162,8 +162,9 @@ static void read_file(const char *folder, const char *name, char *text, size_t s
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	check_read(&node, path, text, size);
+	*text = '\0';
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
+		check_read(&node, path, text, size);
 }
 
 /* "15b3:101b" of a card, "loopback", "ethernet" or "infiniband" of a netdev without one. */
