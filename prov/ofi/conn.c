@@ -788,8 +788,8 @@ void dofi_conn_drained(struct dofi_ep *ep)
 	struct dofi_conn *conn = ep->conn;
 
 	dofi_assert_held(&ep->lock);
-	if (!conn || conn->ending || conn->phase != DOFI_CONN_UP)
-		return;
+	if (!conn || conn->ending || conn->phase != DOFI_CONN_UP || ep->faulty)
+		return; /* what has failed breaks the connection when the engine meets the EP */
 	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
 		say_leave(conn, ep);
 	if (stuck(conn, ep)) {

@@ -83,7 +83,7 @@ void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD
 				 info->dapl_version_major, info->dapl_version_minor,
 				 info->is_thread_safe))
 			continue;
-		snprintf(name, DAT_NAME_MAX_LENGTH, "%s", info->ia_name);
+		snprintf(name, DAT_NAME_MAX_LENGTH, "%.*s", DAT_NAME_MAX_LENGTH - 1, info->ia_name);
 		return;
 	}
 	rank_fail("of %d names of the registry %s opens", count, wanted ? wanted : "none");
