@@ -324,6 +324,29 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 }
 END_TEST
 
+/* A request has failed and the engine has not met the EP yet: the end in order, which nothing else delays, is none. */
+START_TEST(what_has_failed_does_not_end_in_order)
+{
+	static struct dofi_ia ia;
+	static struct dofi_chan chan = {.ia = &ia};
+	struct dofi_conn conn = {.ia = &ia, .phase = DOFI_CONN_UP, .said_no_recv = true};
+	struct dofi_ep ep = {.obj.ia = &ia, .conn = &conn, .path_up = true, .faulty = true};
+
+	conn.ep = &ep;
+	conn.chan = &chan;
+	dofi_list_init(&ia.engine.work);
+	dofi_lock(&ia.engine.lock);
+	dofi_lock(&ep.lock);
+	dofi_conn_drained(&ep);
+	ck_assert(!conn.ending);
+	ep.faulty = false;
+	dofi_conn_drained(&ep);
+	ck_assert(conn.ending);
+	dofi_unlock(&ep.lock);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
 static const struct dofi_conn *left;
 static int looks; /* at the queue, before the goodbye counts */
 
@@ -384,6 +407,7 @@ int main(void)
 	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
 	tcase_add_test(tc, the_peer_says_what_its_device_does);
 	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
+	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
 	tcase_add_loop_test(tc, whose_misfit_it_was_is_waited_for, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
