@@ -439,6 +439,7 @@ START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 	struct t_pair pair;
 	struct t_end *near = &pair.end[0], *far = &pair.end[1];
 	DAT_EP_PARAM param;
+	uint64_t first;
 
 	t_pair_prepare(&pair, NULL);
 	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -455,10 +456,10 @@ START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 	t_wait_dto(far->recv_evd, far->ep, 1, DAT_DTO_SUCCESS, 8);
 	t_ok(t_send(far, 0, 8, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_waiter_join(&waiter));
-	/* The receive has woken the thread, which finds the request before it. */
-	ck_assert_uint_eq(waiter.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-	ck_assert_int_eq(waiter.nmore, 1);
-	t_wait_dto(near->recv_evd, near->ep, 2, DAT_DTO_SUCCESS, 8);
+	/* The receive has woken the thread, which may find the request before it. */
+	first = waiter.event.event_data.dto_completion_event_data.user_cookie.as_64;
+	ck_assert(first == 2 || (first == 1 && waiter.nmore == 1));
+	t_wait_dto(near->recv_evd, near->ep, 3 - first, DAT_DTO_SUCCESS, 8);
 	t_wait_dto(far->request_evd, far->ep, 3, DAT_DTO_SUCCESS, 8);
 	t_pair_close(&pair);
 }
