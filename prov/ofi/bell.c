@@ -136,10 +136,14 @@ static int descriptor_in(struct msghdr *msg)
 	return fd;
 }
 
-/* Our part of it is done once the queue was read; then the sender may be waiting for us. */
+/*
+ * Our part of it is done once the queue was read, then the sender may be waiting for us; or the sleep begins anew, for there may be more
+ * of it than one look takes.
+ */
 static void answer(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
 {
 	dofi_engine_drain_cq(ia);
+	atomic_store(&ia->wait.posted, true);
 	if (atomic_load(peer->mark))
 		tell(ia, peer->uuid, ANSWER, -1);
 }

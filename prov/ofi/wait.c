@@ -3,6 +3,7 @@
 
 #include "cno.h"
 #include "ia.h"
+#include "quirks.h"
 #include "log.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
 #define LONGEST_RUNG_NAP_NS 32000000u
 #define QUIET_PARTS 16
+/* After an event or a ring, a write of many parts may be on its way for so long. */
+#define PARTIAL_WRITE_NS 250000000u
 #define FRUITLESS_LIMIT 64u
 #define ROUNDS_PER_SIGNAL_LOOK 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
@@ -207,15 +210,24 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_
 	return blind < deadline ? blind : deadline;
 }
 
+/*
+ * Where the queue has no descriptor by a fault of the provider, sockets are below: what they bring of an RDMA write shows nothing until
+ * it is complete, and each look moves but a part of it.
+ */
+static uint64_t short_naps_ns(const struct dofi_ia *ia)
+{
+	return ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? PARTIAL_WRITE_NS : QUIET_PARTS * (uint64_t)BLIND_SLEEP_NS;
+}
+
 /* A peer need not ring for what its fabric answers by itself, so that comes late, but not by much of the time that it took. */
 static uint64_t longest_nap(const struct dofi_ia *ia)
 {
 	const struct dofi_wait *w = &ia->wait;
-	uint64_t quiet = (dofi_now() - w->quiet_since) / QUIET_PARTS;
+	uint64_t quiet = dofi_now() - w->quiet_since;
 
-	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) || quiet < BLIND_SLEEP_NS)
+	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) || quiet < short_naps_ns(ia))
 		return BLIND_SLEEP_NS;
-	return quiet < LONGEST_RUNG_NAP_NS ? quiet : LONGEST_RUNG_NAP_NS;
+	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS : LONGEST_RUNG_NAP_NS;
 }
 
 /* Who posts stores that it did, then looks whether the nap is deep; here it is the other way round. */

@@ -37,7 +37,7 @@ struct dofi_wait {
 	uint64_t nap_ns;     /* the next sleep by the clock; longer each time that nothing happened... */
 	uint32_t nap_rounds; /* ...since engine.handled was this... */
 	uint64_t quiet_since; /* ...at this time */
-	_Atomic bool posted; /* the fabric was given something since the last nap began */
+	_Atomic bool posted; /* the fabric was given something, by us or a peer, since the last nap began */
 	_Atomic bool deep;   /* the nap is a long one: who posts calls the driver back */
 	uint32_t fruitless;  /* sleeps in a row that the CQ ended and that brought nothing */
 	uint32_t seen_rounds; /* engine.handled at the last of them */

@@ -72,6 +72,22 @@ START_TEST(short_again_with_a_deaf_peer)
 }
 END_TEST
 
+/* Parts of a write may come for a while, though nothing is complete. */
+START_TEST(short_for_longer_over_sockets_without_a_descriptor)
+{
+	ia.wait.quiet_since = dofi_now() - 100ull * MS;
+	earliest(&ia, DOFI_FOREVER, true);
+	ck_assert_uint_gt(ia.wait.nap_ns, BLIND_SLEEP_NS);
+	ia.quirks = DOFI_QUIRK_MUTE_QUEUE;
+	ia.wait.nap_ns = BLIND_SLEEP_NS;
+	ia.wait.quiet_since = dofi_now() - 100ull * MS;
+	expect_at_most(BLIND_SLEEP_NS);
+	ia.wait.quiet_since = dofi_now() - 60000ull * MS;
+	fall_asleep();
+	ia.quirks = 0;
+}
+END_TEST
+
 START_TEST(short_again_when_something_waits)
 {
 	fall_asleep();
@@ -298,6 +314,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, long_where_all_ring);
 	tcase_add_test(tc, short_without_a_mark);
+	tcase_add_test(tc, short_for_longer_over_sockets_without_a_descriptor);
 	tcase_add_test(tc, short_while_little_time_has_passed);
 	tcase_add_test(tc, short_again_with_a_deaf_peer);
 	tcase_add_loop_test(tc, short_again_when_something_waits, 0, 2);
