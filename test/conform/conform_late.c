@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Programs that tell their address first and listen there a moment later. */
+#include <unistd.h>
+
 #include "paired.h"
 
 /* No port, and no other process's: the suites of both generations share this host. */
