@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <dat2/udat.h>
 
-#define PORT	  4242
+#define PORT      4242
 #define TRY(call) try(call, #call)
 
 static void try(DAT_RETURN ret, const char *call)

@@ -27,28 +27,31 @@
 
 #include <dat2/udat.h>
 
-#define CHUNK	 (1u << 20) /* bytes per RDMA operation */
-#define WINDOW	 8	    /* RDMA operations under way */
+#define CHUNK    (1u << 20) /* bytes per RDMA operation */
+#define WINDOW   8          /* RDMA operations under way */
 #define PATIENCE 30000000   /* microseconds to wait for a peer that should answer */
 
 enum op { OP_PUT = 1, OP_GET = 2 };
 
 /* What the two sides tell each other; all numbers are big endian on the wire. */
-struct request { /* private data of the connection request */
+/* private data of the connection request */
+struct request {
 	uint32_t op;
 	uint32_t pad;
 	uint64_t length; /* of the file, for OP_PUT */
 	char name[40];
 };
 
-struct offer { /* private data of the answer */
+/* private data of the answer */
+struct offer {
 	uint64_t address;
 	uint64_t length;
 	uint32_t context;
 	uint32_t pad;
 };
 
-struct notice {		/* the message that ends a copy */
+/* the message that ends a copy */
+struct notice {
 	uint32_t error; /* an errno, 0 when all is well */
 };
 
@@ -56,7 +59,7 @@ struct memory {
 	void *base;
 	uint64_t length;
 	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT local;	/* names the memory in our own operations */
+	DAT_LMR_CONTEXT local;  /* names the memory in our own operations */
 	DAT_RMR_CONTEXT remote; /* names it in the operations of the peer */
 };
 

@@ -15,7 +15,7 @@
 /* The bits of DAT_DBG_TYPE. */
 enum datr_log_type {
 	DATR_LOG_ERROR = 0x01,
-	DATR_LOG_STATIC = 0x04,	 /* dat.conf and what it names */
+	DATR_LOG_STATIC = 0x04,  /* dat.conf and what it names */
 	DATR_LOG_DYNAMIC = 0x08, /* what providers register */
 	DATR_LOG_API = 0x20,
 };
@@ -54,12 +54,12 @@ struct datr_entry {
 	/* Used by registry.c, under its lock. */
 	unsigned int users;
 	struct datr_library lib; /* open while there are users */
-	char text[];		 /* library and ia_params */
+	char text[];             /* library and ia_params */
 };
 
 struct datr_conf {
 	struct datr_entry *entries; /* in file order, all API versions; once read they stay */
-	char path[PATH_MAX];	    /* the file that was read, "" without one */
+	char path[PATH_MAX];        /* the file that was read, "" without one */
 };
 
 void datr_conf_load(struct datr_conf *conf);

@@ -27,7 +27,7 @@ enum variable {
 static const struct {
 	const char *name, *value;
 } variables[] = {
-#define DATR_VARIABLE(name, kind, value, help) { #name, value },
+#define DATR_VARIABLE(name, kind, value, help) {#name, value},
 #include "variables.def"
 #undef DATR_VARIABLE
 };

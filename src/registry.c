@@ -16,9 +16,9 @@ static pthread_mutex_t registry_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* Guarded by registry_lock. */
 static struct datr_conf conf;
 static bool conf_loaded;
-static struct datr_entry *defaults;	/* default names in use */
+static struct datr_entry *defaults;     /* default names in use */
 static struct datr_provider *providers; /* in the order of registration */
-static struct datr_entry *loading;	/* whose library registers at present */
+static struct datr_entry *loading;      /* whose library registers at present */
 
 /* How far a registered name meets what is asked for, in the order in which errors tell it. */
 enum match { MATCH_NOTHING, MATCH_NAME, MATCH_MAJOR, MATCH_MINOR, MATCH_ALL };

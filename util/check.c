@@ -9,19 +9,19 @@
 #include <strings.h>
 #include <unistd.h>
 
-static const char *const words[] = { "ok", "warn", "fail" };
+static const char *const words[] = {"ok", "warn", "fail"};
 
 static const struct {
 	const char *topic;
 	void (*run)(struct check *check);
 } checks[] = {
-	{ "memory", check_memlock },	{ "shared memory", check_shared_memory },
-	{ "fork", check_fork },		{ "devices", check_devices },
-	{ "Slingshot", check_slingshot }, { "EFA", check_efa },
-	{ "addresses", check_addresses }, { "host name", check_host_name },
-	{ "fabrics", check_fabrics },	{ "libraries", check_libraries },
-	{ "links", check_links },	{ "dat.conf", check_conf },
-	{ "names", check_names },	{ "Intel MPI", check_impi },
+	{"memory", check_memlock},      {"shared memory", check_shared_memory},
+	{"fork", check_fork},           {"devices", check_devices},
+	{"Slingshot", check_slingshot}, {"EFA", check_efa},
+	{"addresses", check_addresses}, {"host name", check_host_name},
+	{"fabrics", check_fabrics},     {"libraries", check_libraries},
+	{"links", check_links},         {"dat.conf", check_conf},
+	{"names", check_names},         {"Intel MPI", check_impi},
 };
 
 /* ---- answers ---- */
@@ -38,8 +38,8 @@ static void json_answer(struct util_json *json, const char *topic, enum check_ve
 	util_json_close(json, '}');
 }
 
-void check_say(struct check *check, enum check_verdict verdict, const char *remedy,
-	       const char *fmt, ...)
+void check_say(struct check *check, enum check_verdict verdict, const char *remedy, const char *fmt,
+	       ...)
 {
 	char text[2048];
 	va_list args;
@@ -63,8 +63,8 @@ void check_say(struct check *check, enum check_verdict verdict, const char *reme
 
 enum check_verdict check_run(const char *root, bool as_json)
 {
-	struct util_json json = { .out = stdout };
-	struct check check = { .root = root ? root : "", .json = as_json ? &json : NULL };
+	struct util_json json = {.out = stdout};
+	struct check check = {.root = root ? root : "", .json = as_json ? &json : NULL};
 
 	if (as_json) {
 		util_json_begin(&json, "dat_info");

@@ -11,7 +11,7 @@
 enum check_verdict { CHECK_OK, CHECK_WARN, CHECK_FAIL };
 
 struct check {
-	const char *root;	/* where the files of the system begin, "" for / */
+	const char *root;       /* where the files of the system begin, "" for / */
 	struct util_json *json; /* NULL: text */
 	const char *topic;
 	enum check_verdict worst;
@@ -23,8 +23,8 @@ enum check_verdict check_run(const char *root, bool as_json);
 /* ---- check.c, for the checks ---- */
 
 /* One line; what to do is NULL when all is well. */
-void check_say(struct check *check, enum check_verdict verdict, const char *remedy,
-	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void check_say(struct check *check, enum check_verdict verdict, const char *remedy, const char *fmt,
+	       ...) __attribute__((format(printf, 4, 5)));
 
 /* Files are named from the root of the system on. */
 bool check_exists(const struct check *check, const char *fmt, ...)

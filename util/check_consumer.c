@@ -29,15 +29,17 @@ static bool find_library(FILE *out, const void *arg)
 	return true;
 }
 
-/* The caller frees the text, which is NULL without memory; true when it is the path of a library. */
+/*
+ * The caller frees the text, which is NULL without memory; true when it is the path of a library.
+ */
 static bool locate(const char *name, char **text_p)
 {
 	struct util_answer answer;
 	bool asked = !util_ask_child(find_library, name, &answer), ok = asked && answer.ok;
 
-	*text_p = strdup(ok && answer.text ? answer.text :
-			 asked		   ? util_answer_failure(&answer) :
-					     util_error());
+	*text_p = strdup(ok && answer.text ? answer.text
+			 : asked           ? util_answer_failure(&answer)
+					   : util_error());
 	util_answer_free(&answer);
 	return ok && *text_p;
 }
@@ -50,16 +52,19 @@ static bool check_link_of(struct check *check, const char *versioned, const char
 
 	if (here && !locate(plain, &found)) {
 		good = false;
-		check_say(check, CHECK_WARN,
-			  "install the package that has the link, or make it: ln -s beside the library, "
-			  "then ldconfig",
-			  "%s can't be loaded, and some programs, Intel MPI among them, ask for that "
-			  "name; %s is %s",
-			  plain, versioned, wanted);
+		check_say(
+			check, CHECK_WARN,
+			"install the package that has the link, or make it: ln -s beside the "
+			"library, "
+			"then ldconfig",
+			"%s can't be loaded, and some programs, Intel MPI among them, ask for that "
+			"name; %s is %s",
+			plain, versioned, wanted);
 	} else if (here && strcmp(wanted, found)) {
 		good = false;
 		check_say(check, CHECK_WARN, "let the link point to the library that is meant",
-			  "%s is %s, but %s is %s: programs that ask for the one or the other name run "
+			  "%s is %s, but %s is %s: programs that ask for the one or the other name "
+			  "run "
 			  "with different libraries",
 			  plain, found, versioned, wanted);
 	}
@@ -83,13 +88,13 @@ void check_links(struct check *check)
 /* As systemd and rdma-core name devices after their places: enp3s0f1, ibs2, rdmap0s6, roceo1. */
 static bool is_place(const char *word, size_t len)
 {
-	static const char *const kinds[] = { "en", "ib", "iw", "wl", "rdma", "roce", "hfi", "opa" };
+	static const char *const kinds[] = {"en", "ib", "iw", "wl", "rdma", "roce", "hfi", "opa"};
 
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(kinds); i++) {
 		size_t kind = strlen(kinds[i]);
 
-		if (len > kind + 1 && !strncmp(word, kinds[i], kind) && strchr("opPsxd", word[kind]) &&
-		    strchr("0123456789abcdef", word[kind + 1]))
+		if (len > kind + 1 && !strncmp(word, kinds[i], kind) &&
+		    strchr("opPsxd", word[kind]) && strchr("0123456789abcdef", word[kind + 1]))
 			return true;
 	}
 	return false;
@@ -130,8 +135,10 @@ void check_names(struct check *check)
 			 "parameters say \"domain=%.*s\" on this one",
 			 (int)(place - name), name, (int)len, place);
 		check_say(check, CHECK_WARN, remedy,
-			  "%s:%zu: %s has %.*s in it, a device named after its place on the bus: other "
-			  "nodes may have another one, and programs that tell each other the name, as "
+			  "%s:%zu: %s has %.*s in it, a device named after its place on the bus: "
+			  "other "
+			  "nodes may have another one, and programs that tell each other the name, "
+			  "as "
 			  "MPI does, do not find it there",
 			  file.path, i + 1, name, (int)len, place);
 	}
@@ -202,7 +209,8 @@ static bool check_impi_provider(struct check *check, const char *variable)
 			good = false;
 			check_say(check, CHECK_FAIL,
 				  "choose a name that dat_info lists, or add a line: dat_conf add",
-				  "%s has %.*s, which is neither in dat.conf nor a name that needs no line",
+				  "%s has %.*s, which is neither in dat.conf nor a name that needs "
+				  "no line",
 				  variable, (int)len, name);
 		}
 		name += len + (name[len] == ',');
@@ -249,8 +257,8 @@ static bool check_impi_ud(struct check *check)
 	if (!is_on(value) || has_ud(name, sizeof(name)))
 		return true;
 	check_say(check, CHECK_FAIL, "unset it, or name an interface with UD",
-		  "I_MPI_DAPL_UD=%s, but %s has no UD endpoints (DAT_IB_UD): the job would end", value,
-		  name);
+		  "I_MPI_DAPL_UD=%s, but %s has no UD endpoints (DAT_IB_UD): the job would end",
+		  value, name);
 	return false;
 }
 
@@ -260,9 +268,9 @@ static bool check_impi_fabrics(struct check *check)
 	static const struct {
 		const char *name, *words[2];
 	} variables[] = {
-		{ "I_MPI_FABRICS", { "dapl", "dapl" } },
-		{ "I_MPI_FABRICS_LIST", { "dapl", "dapl" } },
-		{ "I_MPI_DEVICE", { "rdma", "rdssm" } },
+		{"I_MPI_FABRICS", {"dapl", "dapl"}},
+		{"I_MPI_FABRICS_LIST", {"dapl", "dapl"}},
+		{"I_MPI_DEVICE", {"rdma", "rdssm"}},
 	};
 	bool good = true;
 
@@ -274,7 +282,8 @@ static bool check_impi_fabrics(struct check *check)
 			continue;
 		good = false;
 		check_say(check, CHECK_WARN,
-			  "for Intel MPI up to 2018 say shm:dapl; later ones have no DAT and use libfabric "
+			  "for Intel MPI up to 2018 say shm:dapl; later ones have no DAT and use "
+			  "libfabric "
 			  "themselves",
 			  "%s=%s: Intel MPI will not use DAT", variables[i].name, value);
 	}
@@ -284,9 +293,9 @@ static bool check_impi_fabrics(struct check *check)
 void check_impi(struct check *check)
 {
 	static const char *const variables[] = {
-		"I_MPI_DAT_LIBRARY", "I_MPI_DAPL_PROVIDER", "I_MPI_DAPL_PROVIDER_LIST",
-		"I_MPI_DAPL_UD", "I_MPI_DAPL_UD_PROVIDER", "I_MPI_FABRICS", "I_MPI_FABRICS_LIST",
-		"I_MPI_DEVICE",
+		"I_MPI_DAT_LIBRARY",  "I_MPI_DAPL_PROVIDER",    "I_MPI_DAPL_PROVIDER_LIST",
+		"I_MPI_DAPL_UD",      "I_MPI_DAPL_UD_PROVIDER", "I_MPI_FABRICS",
+		"I_MPI_FABRICS_LIST", "I_MPI_DEVICE",
 	};
 	bool any = false, good;
 

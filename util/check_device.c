@@ -12,7 +12,7 @@
 
 bool check_has_rdma(const struct check *check)
 {
-	static const char *const classes[] = { "/sys/class/infiniband", "/sys/class/cxi" };
+	static const char *const classes[] = {"/sys/class/infiniband", "/sys/class/cxi"};
 	bool found = false;
 
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(classes) && !found; i++) {
@@ -29,9 +29,9 @@ bool check_has_rdma(const struct check *check)
 static const struct {
 	const char *class, *files;
 } kinds[] = {
-	{ "/sys/class/infiniband_verbs", "/dev/infiniband" },
-	{ "/sys/class/cxi", "/dev" },
-	{ "/sys/class/hfi1_user", "/dev" },
+	{"/sys/class/infiniband_verbs", "/dev/infiniband"},
+	{"/sys/class/cxi", "/dev"},
+	{"/sys/class/hfi1_user", "/dev"},
 };
 
 static void say_rights(struct check *check, const char *path, const char *full)
@@ -172,8 +172,9 @@ void check_slingshot(struct check *check)
 		check_say(check, CHECK_WARN, remedy,
 			  "%s is not set: the default service of the card is used, which sites "
 			  "close",
-			  !vnis ? "SLINGSHOT_VNIS" : !services ? "SLINGSHOT_SVC_IDS"
-							       : "SLINGSHOT_DEVICES");
+			  !vnis       ? "SLINGSHOT_VNIS"
+			  : !services ? "SLINGSHOT_SVC_IDS"
+				      : "SLINGSHOT_DEVICES");
 	else if (!*vnis || !are_vnis(vnis))
 		check_say(check, CHECK_FAIL, remedy,
 			  "SLINGSHOT_VNIS=%s is no list of numbers from 1 to 65535", vnis);
@@ -230,7 +231,8 @@ void check_efa(struct check *check)
 			  "ptrace_scope is %s: processes of one host can't copy from each other",
 			  scope);
 	else
-		check_say(check, CHECK_OK, NULL,
-			  "nothing is in the way here; the security group has to let traffic of the "
-			  "group itself in and out");
+		check_say(
+			check, CHECK_OK, NULL,
+			"nothing is in the way here; the security group has to let traffic of the "
+			"group itself in and out");
 }

@@ -15,13 +15,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define KIB (UINT64_C(1) << 10)
-#define MIB (UINT64_C(1) << 20)
+#define KIB           (UINT64_C(1) << 10)
+#define MIB           (UINT64_C(1) << 20)
 
 /* What all programs got for long; too little for one queue of a card. */
 #define SMALL_MEMLOCK (64 * KIB)
 /* What the shm fabric takes for an IA, and some more. */
-#define SMALL_SHM (64 * MIB)
+#define SMALL_SHM     (64 * MIB)
 
 void check_memlock(struct check *check)
 {
@@ -132,7 +132,8 @@ static bool is_loopback(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)(const void *)addr)->sin_addr.s_addr) >>
-			       24 == IN_LOOPBACKNET;
+			       24 ==
+		       IN_LOOPBACKNET;
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)addr)->sin6_addr);
 }
 
@@ -181,10 +182,11 @@ void check_addresses(struct check *check)
 			  "bring a network device up; for containers, use the network of the host",
 			  "only the loopback has an address: peers are those on this host");
 	else
-		check_say(check, CHECK_FAIL,
-			  "bring a network device up (ip link set lo up for programs of one host)",
-			  "no device that is up has an IP address; connections are arranged over TCP "
-			  "on all fabrics, so none can be made");
+		check_say(
+			check, CHECK_FAIL,
+			"bring a network device up (ip link set lo up for programs of one host)",
+			"no device that is up has an IP address; connections are arranged over TCP "
+			"on all fabrics, so none can be made");
 }
 
 /* ---- the name of the host ---- */
@@ -217,7 +219,7 @@ static bool find_in_hosts(const struct check *check, const char *host, char *add
 
 static bool resolve(const char *host, char *address, size_t size)
 {
-	const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+	const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
 
 	if (getaddrinfo(host, NULL, &hints, &list))

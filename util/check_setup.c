@@ -51,10 +51,11 @@ void check_fabrics(struct check *check)
 		check_say(check, CHECK_FAIL, "unset it, or choose from what there is",
 			  "FI_PROVIDER=%s excludes all that could carry DAT: %s", wish, text);
 	else
-		check_say(check, CHECK_FAIL,
-			  "fi_info -l lists its providers; the distribution may pack tcp, verbs and "
-			  "others apart, and FI_PROVIDER_PATH names the folder of loadable ones",
-			  "libfabric has no fabric that can carry DAT");
+		check_say(
+			check, CHECK_FAIL,
+			"fi_info -l lists its providers; the distribution may pack tcp, verbs and "
+			"others apart, and FI_PROVIDER_PATH names the folder of loadable ones",
+			"libfabric has no fabric that can carry DAT");
 	if (wish)
 		setenv("FI_PROVIDER", wish, 1);
 	free(wish);
@@ -99,9 +100,17 @@ static void add_matches(struct copies *copies, const char *pattern)
 static void find_copies(const struct check *check, const char *library, struct copies *copies)
 {
 	static const char *const folders[] = {
-		"/usr/local/lib", "/usr/local/lib64", "/lib/*-linux-gnu", "/usr/lib/*-linux-gnu",
-		"/lib64", "/usr/lib64", "/usr/lib", "/opt/amazon/efa/lib", "/opt/amazon/efa/lib64",
-		"/opt/cray/libfabric/*/lib64", "/opt/mellanox/*/lib",
+		"/usr/local/lib",
+		"/usr/local/lib64",
+		"/lib/*-linux-gnu",
+		"/usr/lib/*-linux-gnu",
+		"/lib64",
+		"/usr/lib64",
+		"/usr/lib",
+		"/opt/amazon/efa/lib",
+		"/opt/amazon/efa/lib64",
+		"/opt/cray/libfabric/*/lib64",
+		"/opt/mellanox/*/lib",
 	};
 	const char *path = getenv("LD_LIBRARY_PATH");
 	char *list = path ? strdup(path) : NULL, *save = NULL;
@@ -154,8 +163,7 @@ static void check_version(struct check *check)
 	if (FI_VERSION_LT(running, FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)))
 		check_say(check, CHECK_WARN, "install the newer one, or compile with the older one",
 			  "libfabric %u.%u is running, older than the %d.%d of the compiler",
-			  FI_MAJOR(running), FI_MINOR(running), FI_MAJOR_VERSION,
-			  FI_MINOR_VERSION);
+			  FI_MAJOR(running), FI_MINOR(running), FI_MAJOR_VERSION, FI_MINOR_VERSION);
 }
 
 void check_libraries(struct check *check)
@@ -209,8 +217,8 @@ static bool check_library(struct check *check, const struct conf_file *file, siz
 		return true;
 	if (util_ask_child(load_library, library, &answer) || !answer.ok) {
 		ok = false;
-		check_say(check, CHECK_WARN, conf_remedy(&file->lines[at],
-							 "cannot load its provider library"),
+		check_say(check, CHECK_WARN,
+			  conf_remedy(&file->lines[at], "cannot load its provider library"),
 			  "%s: %s: %s cannot be loaded: %s", file->path, where, library,
 			  answer.text ? answer.text : util_error());
 	}
@@ -224,7 +232,8 @@ static bool is_wrong_generation(const struct datr_line *entry)
 	const char *slash = strrchr(entry->library, '/');
 	char ours[32];
 
-	snprintf(ours, sizeof(ours), "libdatofi.so.%u", entry->info.dapl_version_major == 1 ? 2 : 1);
+	snprintf(ours, sizeof(ours), "libdatofi.so.%u",
+		 entry->info.dapl_version_major == 1 ? 2 : 1);
 	return !strcmp(slash ? slash + 1 : entry->library, ours);
 }
 
@@ -292,15 +301,17 @@ void check_conf(struct check *check)
 	struct conf_file file;
 
 	if (check_conf_read(check, &file)) {
-		check_say(check, CHECK_FAIL, "let its users read it: chmod a+r, and a+x its folders",
-			  "%s", util_error());
+		check_say(check, CHECK_FAIL,
+			  "let its users read it: chmod a+r, and a+x its folders", "%s",
+			  util_error());
 		return;
 	}
 	if (!file.exists && override && *override) {
-		check_say(check, CHECK_FAIL, "correct DAT_OVERRIDE, or unset it",
-			  "DAT_OVERRIDE names %s, which is not there; registries go on with the next "
-			  "default",
-			  file.path);
+		check_say(
+			check, CHECK_FAIL, "correct DAT_OVERRIDE, or unset it",
+			"DAT_OVERRIDE names %s, which is not there; registries go on with the next "
+			"default",
+			file.path);
 		return;
 	}
 	for (size_t i = 0; i < file.count; i++)

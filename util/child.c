@@ -44,7 +44,7 @@ static int64_t now_ms(void)
 static bool collect(int out, int err, struct util_answer *answer)
 {
 	int64_t until = now_ms() + UTIL_ANSWER_SECONDS * 1000, left;
-	struct pollfd fds[] = { { .fd = out, .events = POLLIN }, { .fd = err, .events = POLLIN } };
+	struct pollfd fds[] = {{.fd = out, .events = POLLIN}, {.fd = err, .events = POLLIN}};
 
 	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
 		left = until - now_ms();
@@ -82,11 +82,13 @@ int util_ask_child(util_child_work work, const void *arg, struct util_answer *an
 
 	memset(answer, 0, sizeof(*answer));
 	if (pipe(out))
-		return util_fail("cannot make a pipe to a process that tries it: %s", strerror(errno));
+		return util_fail("cannot make a pipe to a process that tries it: %s",
+				 strerror(errno));
 	if (pipe(err)) {
 		close(out[0]);
 		close(out[1]);
-		return util_fail("cannot make a pipe to a process that tries it: %s", strerror(errno));
+		return util_fail("cannot make a pipe to a process that tries it: %s",
+				 strerror(errno));
 	}
 	fflush(stdout);
 	child = fork();

@@ -13,8 +13,8 @@
 
 #include <rdma/fabric.h>
 
-#define MAX_OPTIONS	64
-#define TERMINAL_WIDTH	79
+#define MAX_OPTIONS    64
+#define TERMINAL_WIDTH 79
 
 static _Thread_local char error_text[1024];
 
@@ -214,7 +214,7 @@ static int apply(const struct util_opt *opt, char *text)
 
 int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t count, int *first_p)
 {
-	struct option longs[MAX_OPTIONS + 1] = { { 0 } };
+	struct option longs[MAX_OPTIONS + 1] = {{0}};
 	char shorts[2 * MAX_OPTIONS + 2] = ":";
 	size_t nlongs = 0, nshorts = 1;
 	int which, found = 0;
@@ -225,7 +225,7 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 
 		if (opts[i].kind == UTIL_OPT_HEADING)
 			continue;
-		longs[nlongs++] = (struct option){ opts[i].name, has_arg, &found, (int)i };
+		longs[nlongs++] = (struct option){opts[i].name, has_arg, &found, (int)i};
 		if (opts[i].letter) {
 			shorts[nshorts++] = opts[i].letter;
 			if (has_arg)
@@ -354,8 +354,7 @@ void util_json_begin(struct util_json *json, const char *program)
 {
 	char version[32];
 
-	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(fi_version()),
-		 FI_MINOR(fi_version()));
+	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 	util_json_open(json, NULL, '{');
 	util_json_string(json, "program", program);
 	util_json_string(json, "version", PACKAGE_VERSION);

@@ -8,7 +8,7 @@
 
 #include <dat2/udat.h>
 
-#define UTIL_ARRAY_LEN(a)	(sizeof(a) / sizeof((a)[0]))
+#define UTIL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Exit status of the tools. */
 enum {
@@ -51,29 +51,34 @@ uint32_t util_fabric_version(void);
 
 /* Command lines. One table tells the parser and --help, so that they cannot disagree. */
 enum util_opt_kind {
-	UTIL_OPT_HEADING,	/* help only: a title above the options that follow */
-	UTIL_OPT_FLAG,		/* bool */
-	UTIL_OPT_NUMBER,	/* uint32_t, between min and max */
-	UTIL_OPT_REAL,		/* double, at least min */
-	UTIL_OPT_STRING,	/* const char * */
-	UTIL_OPT_CHOICE,	/* uint32_t, index into choices */
+	UTIL_OPT_HEADING, /* help only: a title above the options that follow */
+	UTIL_OPT_FLAG,    /* bool */
+	UTIL_OPT_NUMBER,  /* uint32_t, between min and max */
+	UTIL_OPT_REAL,    /* double, at least min */
+	UTIL_OPT_STRING,  /* const char * */
+	UTIL_OPT_CHOICE,  /* uint32_t, index into choices */
 };
 
 struct util_opt {
 	enum util_opt_kind kind;
-	char letter;			/* 0: long form only */
+	char letter; /* 0: long form only */
 	const char *name;
 	void *target;
-	const char *arg;		/* how --help calls the argument */
+	const char *arg; /* how --help calls the argument */
 	const char *help;
-	const char *const *choices;	/* NULL terminated */
+	const char *const *choices; /* NULL terminated */
 	uint32_t min, max;
 };
 
-#define UTIL_HEADING(text) { .kind = UTIL_OPT_HEADING, .help = (text) }
-#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...) \
-	{ .kind = (kind_), .letter = (letter_), .name = (name_), .target = (target_), \
-	  .arg = (arg_), .help = (help_), __VA_ARGS__ }
+#define UTIL_HEADING(text)                               \
+	{                                                \
+		.kind = UTIL_OPT_HEADING, .help = (text) \
+	}
+#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...)                          \
+	{                                                                                   \
+		.kind = (kind_), .letter = (letter_), .name = (name_), .target = (target_), \
+		.arg = (arg_), .help = (help_), __VA_ARGS__                                 \
+	}
 #define UTIL_FLAG(letter, name, target, help) \
 	UTIL_ROW(UTIL_OPT_FLAG, letter, name, target, NULL, help, .max = 0)
 #define UTIL_STRING(letter, name, target, arg, help) \
@@ -93,7 +98,7 @@ void util_opt_help(const struct util_opt *opts, size_t count);
 struct util_json {
 	FILE *out;
 	int depth;
-	bool comma;		/* something precedes on this level */
+	bool comma; /* something precedes on this level */
 };
 
 /* The outermost object, with what all programs say first; util_json_close() ends it. */

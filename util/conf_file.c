@@ -104,9 +104,8 @@ int conf_file_add(struct conf_file *file, const char *text)
 {
 	size_t end = find_mark(file, MARK_END);
 
-	if (end == file->count &&
-	    (insert(file, file->count, MARK_BEGIN, false) ||
-	     insert(file, file->count, MARK_END, false)))
+	if (end == file->count && (insert(file, file->count, MARK_BEGIN, false) ||
+				   insert(file, file->count, MARK_END, false)))
 		return -1;
 	return insert(file, find_mark(file, MARK_END), text, true);
 }
@@ -117,8 +116,7 @@ void conf_file_remove(struct conf_file *file, size_t at)
 
 	free_line(&file->lines[at]);
 	file->count--;
-	memmove(&file->lines[at], &file->lines[at + 1],
-		(file->count - at) * sizeof(*file->lines));
+	memmove(&file->lines[at], &file->lines[at + 1], (file->count - at) * sizeof(*file->lines));
 	/* Marks with nothing between them go as well. */
 	if (ours && at && is_mark(file, at - 1, MARK_BEGIN) && is_mark(file, at, MARK_END)) {
 		conf_file_remove(file, at);

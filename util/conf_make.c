@@ -46,7 +46,9 @@ static int add_domain(struct conf_file *file, const char *domain, unsigned int m
 {
 	char name[DAT_NAME_MAX_LENGTH], parameters[160], *text;
 	const struct conf_fields fields = {
-		.name = name, .parameters = parameters, .major = major,
+		.name = name,
+		.parameters = parameters,
+		.major = major,
 		.minor = major == 1 ? 2 : 0,
 	};
 	int ret;
@@ -65,8 +67,7 @@ static void remove_ours(struct conf_file *file, unsigned int major)
 {
 	for (size_t i = file->count; i-- > 0;) {
 		/* The marks go with the last line. */
-		if (i < file->count && file->lines[i].ours &&
-		    file->lines[i].kind == CONF_ENTRY &&
+		if (i < file->count && file->lines[i].ours && file->lines[i].kind == CONF_ENTRY &&
 		    file->lines[i].entry.info.dapl_version_major == major)
 			conf_file_remove(file, i);
 	}
@@ -95,8 +96,10 @@ static char *convert(const struct conf_line *line)
 {
 	const DAT_PROVIDER_INFO *info = &line->entry.info;
 	const struct conf_fields fields = {
-		.name = info->ia_name, .parameters = line->entry.ia_params,
-		.major = info->dapl_version_major, .minor = info->dapl_version_minor,
+		.name = info->ia_name,
+		.parameters = line->entry.ia_params,
+		.major = info->dapl_version_major,
+		.minor = info->dapl_version_minor,
 		.thread_safe = info->is_thread_safe,
 	};
 

@@ -101,15 +101,14 @@ bool conf_try(const struct conf_line *line, struct util_answer *answer)
 
 bool conf_try_text(const char *text, struct util_answer *answer)
 {
-	struct conf_file file = { .count = 0 };
+	struct conf_file file = {.count = 0};
 	bool ok;
 
 	memset(answer, 0, sizeof(*answer));
 	if (conf_file_add(&file, text))
 		answer->text = strdup(util_error());
 	/* Behind the mark. */
-	ok = file.count > 1 && conf_is_active(&file.lines[1]) &&
-	     conf_try(&file.lines[1], answer);
+	ok = file.count > 1 && conf_is_active(&file.lines[1]) && conf_try(&file.lines[1], answer);
 	if (file.count > 1 && file.lines[1].wrong)
 		answer->text = strdup(file.lines[1].wrong);
 	conf_file_free(&file);

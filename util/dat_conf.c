@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const generations[] = { "2.0", "1.2", NULL };
+static const char *const generations[] = {"2.0", "1.2", NULL};
 
 static struct {
 	const char *file, *library, *parameters;
@@ -17,13 +17,15 @@ static struct {
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
-	UTIL_STRING('f', "file", &options.file, "FILE", "this file, not the one that registries read"),
+	UTIL_STRING('f', "file", &options.file, "FILE",
+		    "this file, not the one that registries read"),
 	UTIL_FLAG('w', "write", &options.write, "generate, convert: change the file"),
 	UTIL_FLAG('n', "dry-run", &options.dry, "add, remove: print the new file, change nothing"),
 	UTIL_FLAG('F', "force", &options.force, "lines of others, too; lines that do not open"),
 	UTIL_CHOICE('d', "dat", &options.generation, "VERSION", "of DAT, 2.0 (default) or 1.2",
 		    generations),
-	UTIL_STRING('p', "parameters", &options.parameters, "TEXT", "add: such as \"provider=tcp\""),
+	UTIL_STRING('p', "parameters", &options.parameters, "TEXT",
+		    "add: such as \"provider=tcp\""),
 	UTIL_STRING('l', "library", &options.library, "FILE", "add: another provider library"),
 	UTIL_FLAG('t', "threadsafe", &options.thread_safe, "add: for programs that ask for it"),
 	UTIL_FLAG('j', "json", &options.json, "list, check: JSON instead of text"),
@@ -133,7 +135,7 @@ static void end_json(struct util_json *json)
 
 static int do_list(struct conf_file *file, char **names)
 {
-	struct util_json json = { .out = stdout };
+	struct util_json json = {.out = stdout};
 
 	if (need_file(file))
 		return -1;
@@ -200,7 +202,7 @@ static void json_verdict(struct util_json *json, const struct conf_file *file, s
 static bool check_line(struct util_json *json, const struct conf_file *file, size_t at)
 {
 	const struct conf_line *line = &file->lines[at];
-	struct util_answer answer = { .ok = false };
+	struct util_answer answer = {.ok = false};
 	bool ok = line->kind == CONF_ENTRY && conf_try(line, &answer);
 	const char *why = line->kind == CONF_WRONG ? line->wrong : util_answer_failure(&answer);
 
@@ -214,7 +216,7 @@ static bool check_line(struct util_json *json, const struct conf_file *file, siz
 
 static int do_check(struct conf_file *file, char **names)
 {
-	struct util_json json = { .out = stdout };
+	struct util_json json = {.out = stdout};
 	size_t looked = 0, wrong = 0;
 
 	if (need_file(file))
@@ -295,9 +297,10 @@ static int check_free(const struct conf_file *file, const char *name, unsigned i
 
 		if (conf_is_active(&file->lines[i]) && !strcmp(entry->info.ia_name, name) &&
 		    entry->info.dapl_version_major == major && !options.force)
-			return util_fail("%s:%zu: %s is there already; remove that line, or add one "
-					 "behind it with --force",
-					 file->path, i + 1, name);
+			return util_fail(
+				"%s:%zu: %s is there already; remove that line, or add one "
+				"behind it with --force",
+				file->path, i + 1, name);
 	}
 	return 0;
 }
@@ -322,9 +325,11 @@ static int add_line(struct conf_file *file, const char *name, const char *text)
 static int do_add(struct conf_file *file, char **names)
 {
 	const struct conf_fields fields = {
-		.name = *names, .library = options.library,
+		.name = *names,
+		.library = options.library,
 		.parameters = options.parameters ? options.parameters : "",
-		.major = options.generation ? 1 : 2, .minor = options.generation ? 2 : 0,
+		.major = options.generation ? 1 : 2,
+		.minor = options.generation ? 2 : 0,
 		.thread_safe = options.thread_safe,
 	};
 	char *text;
@@ -348,9 +353,8 @@ static const struct command {
 	int (*run)(struct conf_file *file, char **names);
 	int least, most; /* names; -1: any number */
 } commands[] = {
-	{ "list", do_list, 0, -1 },	    { "check", do_check, 0, -1 },
-	{ "generate", do_generate, 0, 0 }, { "convert", do_convert, 0, 0 },
-	{ "add", do_add, 1, 1 },	    { "remove", do_remove, 1, -1 },
+	{"list", do_list, 0, -1},      {"check", do_check, 0, -1}, {"generate", do_generate, 0, 0},
+	{"convert", do_convert, 0, 0}, {"add", do_add, 1, 1},      {"remove", do_remove, 1, -1},
 };
 
 static const struct command *find_command(int argc, char **argv, int first)
@@ -368,9 +372,9 @@ static const struct command *find_command(int argc, char **argv, int first)
 			continue;
 		if (names < command->least || (command->most >= 0 && names > command->most)) {
 			util_fail("%s takes %s", command->name,
-				  command->most == 1	? "one name"
-				  : command->least	? "at least one name"
-							: "no names");
+				  command->most == 1 ? "one name"
+				  : command->least   ? "at least one name"
+						     : "no names");
 			return NULL;
 		}
 		return command;

@@ -16,12 +16,13 @@ static const struct util_opt option_table[] = {
 	UTIL_HEADING("Options:"),
 	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
 	UTIL_FLAG('c', "check", &options.check, "look for what will be in the way of programs"),
-	UTIL_STRING(0, "root", &options.root, "DIR", "with --check and -f: the system's files below DIR"),
+	UTIL_STRING(0, "root", &options.root, "DIR",
+		    "with --check and -f: the system's files below DIR"),
 	UTIL_FLAG('e', "environment", &options.variables, "variables, and what they are now"),
 	UTIL_FLAG('f', "fingerprint", &options.fingerprint, "one line, equal on equal nodes"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
-	UTIL_NUMBER('p', "process", &options.process, "PID", "counters of a running process, see DAT_OFI_STATS",
-		    1, INT32_MAX),
+	UTIL_NUMBER('p', "process", &options.process, "PID",
+		    "counters of a running process, see DAT_OFI_STATS", 1, INT32_MAX),
 	UTIL_FLAG('h', "help", &options.help, "this text"),
 	UTIL_FLAG('V', "version", &options.version, "versions of the project and libfabric"),
 };
@@ -40,7 +41,9 @@ static void usage(void)
 static int show_checks(void)
 {
 	static const int status[] = {
-		[CHECK_OK] = UTIL_EXIT_OK, [CHECK_WARN] = EXIT_WARNED, [CHECK_FAIL] = UTIL_EXIT_FAILED,
+		[CHECK_OK] = UTIL_EXIT_OK,
+		[CHECK_WARN] = EXIT_WARNED,
+		[CHECK_FAIL] = UTIL_EXIT_FAILED,
 	};
 
 	return status[check_run(options.root, options.json)];

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 /* Beside those of all tools: what the interface does not offer can't be measured. */
-#define EXIT_ABSENT	3
+#define EXIT_ABSENT   3
 
-#define CHECK_SECONDS	5
+#define CHECK_SECONDS 5
 
 static struct perf_options options = {
 	.warmup = 100,
@@ -22,59 +22,59 @@ static struct perf_options options = {
 	.port = "18650",
 };
 
-static const char *const ep_type_names[] = { "auto", "msg", "rdm", NULL };
-static const char *const cq_wait_names[] = { "auto", "none", "fd", NULL };
+static const char *const ep_type_names[] = {"auto", "msg", "rdm", NULL};
+static const char *const cq_wait_names[] = {"auto", "none", "fd", NULL};
 
 static const struct util_opt option_table[] = {
 	UTIL_HEADING("What to measure:"),
 	UTIL_CHOICE('o', "test", &options.test, "TEST",
-		"send (default), write, read and more, below", perf_test_names),
+		    "send (default), write, read and more, below", perf_test_names),
 	UTIL_CHOICE('m', "metric", &options.metric, "METRIC",
-		"latency (default), bandwidth or rate", perf_metric_names),
+		    "latency (default), bandwidth or rate", perf_metric_names),
 	UTIL_STRING('S', "size", &options.sizes, "LIST", "bytes: 8,64,4k or powers of two 1:1m"),
-	UTIL_NUMBER('n', "iterations", &options.iterations, "N", "messages of each round",
-		1, PERF_MAX_ITERATIONS),
-	UTIL_REAL('t', "time", &options.seconds, "SEC", "or: seconds of each round (0.5); limit of --check (5)"),
+	UTIL_NUMBER('n', "iterations", &options.iterations, "N", "messages of each round", 1,
+		    PERF_MAX_ITERATIONS),
+	UTIL_REAL('t', "time", &options.seconds, "SEC",
+		  "or: seconds of each round (0.5); limit of --check (5)"),
 	UTIL_NUMBER('u', "warmup", &options.warmup, "N", "messages before each round (default 100)",
-		1, PERF_MAX_ITERATIONS),
-	UTIL_NUMBER('R', "rounds", &options.rounds, "N", "rounds per size (1; 9 with --compare)",
-		1, 1000),
+		    1, PERF_MAX_ITERATIONS),
+	UTIL_NUMBER('R', "rounds", &options.rounds, "N", "rounds per size (1; 9 with --compare)", 1,
+		    1000),
 	UTIL_NUMBER('W', "window", &options.window, "N",
-		"requests under way (64; of large messages 16)", 1, 4096),
+		    "requests under way (64; of large messages 16)", 1, 4096),
 	UTIL_NUMBER('e', "eps", &options.eps, "N", "endpoints of each thread (1)", 1, 1024),
 	UTIL_NUMBER('T', "threads", &options.threads, "N", "threads of either side (1)", 1,
-		PERF_MAX_THREADS),
+		    PERF_MAX_THREADS),
 	UTIL_FLAG('B', "bidirectional", &options.both, "both sides send at once"),
 	UTIL_NUMBER('g', "iov", &options.iov, "N", "local segments of a message (1)", 1, 16),
 	UTIL_FLAG('q', "srq", &options.srq, "one shared receive queue for all endpoints"),
 	UTIL_FLAG('w', "wait", &options.wait, "sleep for completions instead of polling"),
 	UTIL_NUMBER('c', "signal-every", &options.signal_every, "N",
-		"suppress all completions but every Nth", 1, 2048),
+		    "suppress all completions but every Nth", 1, 2048),
 	UTIL_FLAG('V', "verify", &options.verify, "check the bytes of every message"),
 
 	UTIL_HEADING("Or a check of all that matters, in five seconds:"),
 	UTIL_FLAG(0, "check", &options.check, "connections and data; the verdict is GO or NO-GO"),
-	UTIL_REAL(0, "max-latency", &options.max_latency, "US",
-		"with --check: NO-GO above (1000)"),
+	UTIL_REAL(0, "max-latency", &options.max_latency, "US", "with --check: NO-GO above (1000)"),
 	UTIL_REAL(0, "min-bandwidth", &options.min_bandwidth, "MB/S",
-		"with --check: NO-GO below (20)"),
+		  "with --check: NO-GO below (20)"),
 
 	UTIL_HEADING("Through what:"),
 	UTIL_STRING('i', "ia", &options.ia, "NAME", "DAT interface (ofi)"),
 	UTIL_FLAG('r', "raw", &options.raw, "libfabric itself, without DAT"),
 	UTIL_FLAG('C', "compare", &options.compare, "both in turn, and their ratio"),
 	UTIL_CHOICE(0, "stat", &options.stat, "STAT",
-		"latency compared: avg, min, p50, p99, p99.9, max", perf_stat_names),
+		    "latency compared: avg, min, p50, p99, p99.9, max", perf_stat_names),
 	UTIL_REAL(0, "max-ratio", &options.max_ratio, "X", "fail when DAT/raw is above X"),
 	UTIL_REAL(0, "min-ratio", &options.min_ratio, "X", "fail when DAT/raw is below X"),
 	UTIL_REAL(0, "max-excess", &options.max_excess, "NS",
-		"fail when DAT-raw, a latency, is above NS"),
+		  "fail when DAT-raw, a latency, is above NS"),
 	UTIL_STRING('P', "provider", &options.provider, "NAME",
-		"raw: libfabric provider (the interface's)"),
+		    "raw: libfabric provider (the interface's)"),
 	UTIL_CHOICE('E', "ep-type", &options.ep_type, "TYPE",
-		"raw: auto, msg or rdm (the interface's)", ep_type_names),
+		    "raw: auto, msg or rdm (the interface's)", ep_type_names),
 	UTIL_CHOICE(0, "cq-wait", &options.cq_wait, "OBJECT",
-		"raw: queue with auto, none or fd to sleep on", cq_wait_names),
+		    "raw: queue with auto, none or fd to sleep on", cq_wait_names),
 	UTIL_STRING('D', "domain", &options.domain, "NAME", "raw: libfabric domain of this side"),
 
 	UTIL_HEADING("Where:"),
@@ -84,9 +84,9 @@ static const struct util_opt option_table[] = {
 	UTIL_STRING('p', "port", &options.port, "PORT", "TCP port for the arrangements (18650)"),
 	UTIL_REAL(0, "await", &options.patience, "SEC", "wait so long for a server that starts"),
 	UTIL_STRING('b', "bind", &options.bind, "ADDR",
-		"with --server: listen on this address only"),
+		    "with --server: listen on this address only"),
 	UTIL_STRING(0, "pin", &options.pin, "CPUS[,CPUS]",
-		"run on these CPUs (--loopback: server, client)"),
+		    "run on these CPUs (--loopback: server, client)"),
 
 	UTIL_HEADING("Output:"),
 	UTIL_FLAG('j', "json", &options.json, "JSON instead of a table"),
@@ -100,15 +100,15 @@ static const struct util_opt option_table[] = {
 static const struct {
 	const char *name, *text;
 } test_help[] = {
-	{ "send", "messages; the latency of a ping-pong" },
-	{ "write, read", "RDMA; the latency of a read is that of its completion" },
-	{ "immediate", "RDMA writes with immediate data" },
-	{ "datagram", "unreliable datagrams; the latency of a ping-pong" },
-	{ "fetch-add", "atomic additions to the peer's memory, one after the other" },
-	{ "compare-swap", "atomic exchanges there" },
-	{ "bind", "memory regions bound for the peer" },
-	{ "connect", "connections: until one is established, or how many a second" },
-	{ "wakeup", "an event posted by one thread for another one that sleeps" },
+	{"send", "messages; the latency of a ping-pong"},
+	{"write, read", "RDMA; the latency of a read is that of its completion"},
+	{"immediate", "RDMA writes with immediate data"},
+	{"datagram", "unreliable datagrams; the latency of a ping-pong"},
+	{"fetch-add", "atomic additions to the peer's memory, one after the other"},
+	{"compare-swap", "atomic exchanges there"},
+	{"bind", "memory regions bound for the peer"},
+	{"connect", "connections: until one is established, or how many a second"},
+	{"wakeup", "an event posted by one thread for another one that sleeps"},
 };
 
 static void usage(void)
@@ -123,7 +123,8 @@ static void usage(void)
 	printf("\nTests:\n");
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(test_help); i++)
 		util_write_row(stdout, 2, 16, test_help[i].name, test_help[i].text);
-	printf("\nExit status: 0 fine or GO, 1 measuring or a limit failed or NO-GO, 2 wrong command line,\n"
+	printf("\nExit status: 0 fine or GO, 1 measuring or a limit failed or NO-GO, 2 wrong "
+	       "command line,\n"
 	       "3 the interface does not offer what is to be measured.\n");
 }
 
@@ -134,8 +135,9 @@ static int check_check(const struct perf_options *o)
 		return util_fail("--max-latency and --min-bandwidth need --check");
 	if (o->check && (o->test || o->metric || o->sizes || o->iterations || o->raw ||
 			 o->compare || o->json || o->csv || o->plot || o->server))
-		return util_fail("--check chooses test, metric, sizes and output, and the server is "
-				 "any dat_perf --server");
+		return util_fail(
+			"--check chooses test, metric, sizes and output, and the server is "
+			"any dat_perf --server");
 	return 0;
 }
 
@@ -228,7 +230,7 @@ static int remote_main(const struct perf_options *o, const struct perf_plan *pla
 
 int main(int argc, char **argv)
 {
-	struct perf_plan plan = { .nsizes = 0 };
+	struct perf_plan plan = {.nsizes = 0};
 	int first, ret;
 
 	if (util_opt_parse(argc, argv, option_table, UTIL_ARRAY_LEN(option_table), &first))

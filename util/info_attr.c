@@ -15,28 +15,33 @@ enum attr_kind {
 };
 
 struct attr {
-	const char *name;	/* as the DAT structures call it */
+	const char *name; /* as the DAT structures call it */
 	bool provider;
 	enum attr_kind kind;
 	size_t offset;
-	const char *const *words;	/* of a choice or, bit by bit, of flags */
+	const char *const *words; /* of a choice or, bit by bit, of flags */
 };
 
-static const char *const ownerships[] = { "consumer", "provider, unmodified", "provider, modified",
-					  NULL };
-static const char *const creators[] = { "never", "if asked", "always", NULL };
-static const char *const pz_kinds[] = { "unique", "shareable", NULL };
-static const char *const scopes[] = { "endpoint", "protection zone", "any", NULL };
-static const char *const extensions[] = { "none", "InfiniBand", "iWARP", NULL };
+static const char *const ownerships[] = {"consumer", "provider, unmodified", "provider, modified",
+					 NULL};
+static const char *const creators[] = {"never", "if asked", "always", NULL};
+static const char *const pz_kinds[] = {"unique", "shareable", NULL};
+static const char *const scopes[] = {"endpoint", "protection zone", "any", NULL};
+static const char *const extensions[] = {"none", "InfiniBand", "iWARP", NULL};
 static const char *const completion_flags[] = {
-	"suppress", "solicited wait", "unsignalled", "barrier fence",
+	"suppress",  "solicited wait",   "unsignalled", "barrier fence",
 	"threshold", "invalidate fence", NULL,
 };
 
-#define IA(kind_, name_)	{ #name_, false, ATTR_##kind_, offsetof(DAT_IA_ATTR, name_), NULL }
-#define WORDS(kind_, name_, words_) \
-	{ #name_, true, ATTR_##kind_, offsetof(DAT_PROVIDER_ATTR, name_), (words_) }
-#define PROVIDER(kind_, name_)	WORDS(kind_, name_, NULL)
+#define IA(kind_, name_)                                                        \
+	{                                                                       \
+#name_, false, ATTR_##kind_, offsetof(DAT_IA_ATTR, name_), NULL \
+	}
+#define WORDS(kind_, name_, words_)                                                      \
+	{                                                                                \
+#name_, true, ATTR_##kind_, offsetof(DAT_PROVIDER_ATTR, name_), (words_) \
+	}
+#define PROVIDER(kind_, name_) WORDS(kind_, name_, NULL)
 
 static const struct attr attrs[] = {
 	PROVIDER(UINT32, provider_version_major),
@@ -70,8 +75,8 @@ static const struct attr attrs[] = {
 	IA(COUNT, max_ep_per_srq),
 	IA(COUNT, max_recv_per_srq),
 	IA(BOOL, zb_supported),
-	{ "extension_supported", false, ATTR_CHOICE, offsetof(DAT_IA_ATTR, extension_supported),
-	  extensions },
+	{"extension_supported", false, ATTR_CHOICE, offsetof(DAT_IA_ATTR, extension_supported),
+	 extensions},
 	IA(COUNT, extension_version),
 	WORDS(CHOICE, iov_ownership_on_return, ownerships),
 	WORDS(FLAGS, completion_flags_supported, completion_flags),
@@ -92,8 +97,7 @@ static const struct attr attrs[] = {
 
 static const void *member(const struct info_ia *ia, const struct attr *attr)
 {
-	const void *base = attr->provider ? (const void *)&ia->provider
-					  : (const void *)&ia->attr;
+	const void *base = attr->provider ? (const void *)&ia->provider : (const void *)&ia->attr;
 
 	return (const char *)base + attr->offset;
 }
@@ -122,7 +126,7 @@ static uint64_t integer(const struct info_ia *ia, const struct attr *attr)
 	if (attr->kind == ATTR_UINT64)
 		return *(const DAT_UINT64 *)at;
 	if (attr->kind == ATTR_COUNT)
-		return (uint64_t)*(const DAT_COUNT *)at;
+		return (uint64_t) * (const DAT_COUNT *)at;
 	return *(const DAT_UINT32 *)at;
 }
 
@@ -168,8 +172,7 @@ static void json_named(struct util_json *json, const char *key, const DAT_NAMED_
 	util_json_close(json, '}');
 }
 
-static void json_attr(struct util_json *json, const struct info_ia *ia,
-		      const struct attr *attr)
+static void json_attr(struct util_json *json, const struct info_ia *ia, const struct attr *attr)
 {
 	uint64_t value = integer(ia, attr);
 	char words[160];

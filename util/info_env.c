@@ -15,16 +15,16 @@ struct variable {
 
 /* The provider's own table names them without the prefix, in small letters. */
 static const struct variable provider_variables[] = {
-#define DOFI_PARAM_STR(name_, def_, help_) { #name_, "text", def_, help_ },
+#define DOFI_PARAM_STR(name_, def_, help_) {#name_, "text", def_, help_},
 #define DOFI_PARAM_NUM(name_, def_, min_, max_, help_) \
-	{ #name_, "number from " TEXT_OF(min_) " to " TEXT_OF(max_), TEXT_OF(def_), help_ },
+	{#name_, "number from " TEXT_OF(min_) " to " TEXT_OF(max_), TEXT_OF(def_), help_},
 #include "../prov/ofi/param.def"
 #undef DOFI_PARAM_STR
 #undef DOFI_PARAM_NUM
 };
 
 static const struct variable registry_variables[] = {
-#define DATR_VARIABLE(name_, type_, def_, help_) { #name_, type_, def_, help_ },
+#define DATR_VARIABLE(name_, type_, def_, help_) {#name_, type_, def_, help_},
 #include "../src/variables.def"
 #undef DATR_VARIABLE
 };
@@ -103,13 +103,14 @@ static void find_changed(const char *prefix, const struct variable *list, size_t
 
 void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg)
 {
-	find_changed("DAT_OFI_", provider_variables, UTIL_ARRAY_LEN(provider_variables), found, arg);
+	find_changed("DAT_OFI_", provider_variables, UTIL_ARRAY_LEN(provider_variables), found,
+		     arg);
 	find_changed("", registry_variables, UTIL_ARRAY_LEN(registry_variables), found, arg);
 }
 
 void info_env_show(bool as_json)
 {
-	struct util_json json = { .out = stdout };
+	struct util_json json = {.out = stdout};
 
 	if (!as_json) {
 		show_both(NULL);

@@ -10,37 +10,39 @@ static const struct fact {
 	const char *attr, *title, *key;
 	bool always; /* not only when everything is asked for */
 } facts[] = {
-	{ "DAT_OFI_DEVICE", "device", "device", true },
-	{ "DAT_OFI_PCI", "PCI address", "pci", true },
-	{ "DAT_OFI_NUMA_NODE", "NUMA node", "numa_node", true },
-	{ "DAT_OFI_CHOICE", "chosen", "choice", true },
-	{ "DAT_OFI_LINK", "link", "link", true },
-	{ "DAT_OFI_LINK_SPEED", NULL, "link_speed", false }, /* text: beside the link */
-	{ "DAT_OFI_MR_MODE", "registration", "mr_mode", false },
-	{ "DAT_OFI_MR_CACHE", "cache", "mr_cache", false },
-	{ "DAT_OFI_ORDER", "order", "order", false },
-	{ "DAT_OFI_MISFIT", "too long", "misfit", false },
-	{ "DAT_OFI_THREADING", "threads", "threading", false },
-	{ "DAT_OFI_PROGRESS", "progress", "progress", false },
-	{ "DAT_OFI_LIBFABRIC", "libfabric", "libfabric", false },
-	{ "DAT_OFI_LIBFABRIC_COMPILED", NULL, "libfabric_compiled", false },
-	{ "DAT_OFI_LIBFABRIC_PATH", NULL, "libfabric_path", false },
+	{"DAT_OFI_DEVICE", "device", "device", true},
+	{"DAT_OFI_PCI", "PCI address", "pci", true},
+	{"DAT_OFI_NUMA_NODE", "NUMA node", "numa_node", true},
+	{"DAT_OFI_CHOICE", "chosen", "choice", true},
+	{"DAT_OFI_LINK", "link", "link", true},
+	{"DAT_OFI_LINK_SPEED", NULL, "link_speed", false}, /* text: beside the link */
+	{"DAT_OFI_MR_MODE", "registration", "mr_mode", false},
+	{"DAT_OFI_MR_CACHE", "cache", "mr_cache", false},
+	{"DAT_OFI_ORDER", "order", "order", false},
+	{"DAT_OFI_MISFIT", "too long", "misfit", false},
+	{"DAT_OFI_THREADING", "threads", "threading", false},
+	{"DAT_OFI_PROGRESS", "progress", "progress", false},
+	{"DAT_OFI_LIBFABRIC", "libfabric", "libfabric", false},
+	{"DAT_OFI_LIBFABRIC_COMPILED", NULL, "libfabric_compiled", false},
+	{"DAT_OFI_LIBFABRIC_PATH", NULL, "libfabric_path", false},
 };
 
 /* What the words mean for a program. */
 static const struct {
 	const char *attr, *value, *meaning;
 } meanings[] = {
-	{ "DAT_OFI_ORDER", "ORDERED", "the fabric keeps a Send behind earlier writes" },
-	{ "DAT_OFI_ORDER", "FENCE", "a Send behind a write takes a fence" },
-	{ "DAT_OFI_ORDER", "HOLD", "a Send waits until earlier writes are delivered" },
-	{ "DAT_OFI_MISFIT", "CONNECTION", "a message that does not fit breaks its connection alone" },
-	{ "DAT_OFI_MISFIT", "PEER", "a message that does not fit breaks all connections with that peer" },
-	{ "DAT_OFI_PROGRESS", "FI_PROGRESS_AUTO", "the fabric goes on by itself" },
-	{ "DAT_OFI_PROGRESS", "FI_PROGRESS_MANUAL", "calls or the progress thread drive the fabric" },
-	{ "DAT_OFI_MR_CACHE", "FALSE", "keys end with the registration" },
-	{ "DAT_OFI_MR_CACHE", "TRUE", "libfabric keeps registrations, and their keys, beyond dat_lmr_free" },
-	{ "DAT_OFI_MR_MODE", "none", "offsets and keys of our own choice" },
+	{"DAT_OFI_ORDER", "ORDERED", "the fabric keeps a Send behind earlier writes"},
+	{"DAT_OFI_ORDER", "FENCE", "a Send behind a write takes a fence"},
+	{"DAT_OFI_ORDER", "HOLD", "a Send waits until earlier writes are delivered"},
+	{"DAT_OFI_MISFIT", "CONNECTION", "a message that does not fit breaks its connection alone"},
+	{"DAT_OFI_MISFIT", "PEER",
+	 "a message that does not fit breaks all connections with that peer"},
+	{"DAT_OFI_PROGRESS", "FI_PROGRESS_AUTO", "the fabric goes on by itself"},
+	{"DAT_OFI_PROGRESS", "FI_PROGRESS_MANUAL", "calls or the progress thread drive the fabric"},
+	{"DAT_OFI_MR_CACHE", "FALSE", "keys end with the registration"},
+	{"DAT_OFI_MR_CACHE", "TRUE",
+	 "libfabric keeps registrations, and their keys, beyond dat_lmr_free"},
+	{"DAT_OFI_MR_MODE", "none", "offsets and keys of our own choice"},
 };
 
 static const char *meaning_of(const char *attr, const char *value)

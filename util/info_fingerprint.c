@@ -21,7 +21,7 @@
 extern char **environ;
 
 /* The files of the system, and the host's name as it may occur in values. */
-static struct check node = { .root = "" };
+static struct check node = {.root = ""};
 static char host[HOST_NAME_MAX + 1];
 
 /* ---- words of the line ---- */
@@ -148,7 +148,7 @@ static void write_node(FILE *out)
 /* The kernel's folder of the device, "" when it has none. */
 static void find_folder(const char *device, char *path, size_t size)
 {
-	static const char *const classes[] = { "infiniband", "cxi", "hfi1_user", "net" };
+	static const char *const classes[] = {"infiniband", "cxi", "hfi1_user", "net"};
 
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(classes); i++) {
 		snprintf(path, size, "/sys/class/%s/%s", classes[i], device);
@@ -172,7 +172,7 @@ static void write_class(FILE *out, const char *folder)
 {
 	static const struct {
 		const char *type, *word;
-	} types[] = { { "1", "ethernet" }, { "32", "infiniband" }, { "772", "loopback" } };
+	} types[] = {{"1", "ethernet"}, {"32", "infiniband"}, {"772", "loopback"}};
 	char vendor[16], device[16], text[64], type[16];
 
 	read_file(folder, "device/vendor", vendor, sizeof(vendor));
@@ -245,7 +245,9 @@ static void write_device(FILE *out, const struct info_ia *ia)
 
 /* ---- an interface ---- */
 
-/* Parameters of the line that registries take for the name; an address in them is the node's own. */
+/*
+ * Parameters of the line that registries take for the name; an address in them is the node's own.
+ */
 static void write_params(FILE *out, const char *name)
 {
 	struct conf_file file;

@@ -16,7 +16,7 @@ static struct {
 
 static void json_ia(FILE *out, const char *name, const struct info_ia *ia)
 {
-	struct util_json json = { .out = out, .depth = 2 };
+	struct util_json json = {.out = out, .depth = 2};
 
 	util_json_open(&json, NULL, '{');
 	util_json_string(&json, "name", name);
@@ -40,8 +40,8 @@ bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell)
 	struct info_ia ia;
 	DAT_RETURN ret;
 
-	ret = dat_ia_openv((DAT_NAME_PTR)(uintptr_t)name->text, 8, &async, &ia.handle,
-			   name->major, name->minor, name->thread_safe);
+	ret = dat_ia_openv((DAT_NAME_PTR)(uintptr_t)name->text, 8, &async, &ia.handle, name->major,
+			   name->minor, name->thread_safe);
 	if (ret != DAT_SUCCESS) {
 		fprintf(out, "%s", util_dat_text(ret));
 		return false;
@@ -166,7 +166,7 @@ static bool show(const struct info_name *name, struct util_json *json)
 
 bool info_show(const struct info_names *names, bool full, bool as_json)
 {
-	struct util_json json = { .out = stdout };
+	struct util_json json = {.out = stdout};
 	bool any = false;
 
 	how.full = full;

@@ -18,29 +18,29 @@ enum perf_test {
 	PERF_CONNECT,
 	PERF_WAKEUP,
 	PERF_TESTS,
-	PERF_REQUESTS = PERF_CONNECT,	/* those before are requests of an endpoint */
+	PERF_REQUESTS = PERF_CONNECT, /* those before are requests of an endpoint */
 };
 
 /* What a test asks of the two sides. */
 enum perf_shape {
-	PERF_MESSAGES,		/* each takes a receive of the peer */
-	PERF_SILENT,		/* the peer is not told */
-	PERF_ANSWERED,		/* its completion is the answer; the peer's program has no part */
-	PERF_CYCLES,		/* connections begin and end */
-	PERF_WAKEUPS,		/* two threads of the client wake each other */
+	PERF_MESSAGES, /* each takes a receive of the peer */
+	PERF_SILENT,   /* the peer is not told */
+	PERF_ANSWERED, /* its completion is the answer; the peer's program has no part */
+	PERF_CYCLES,   /* connections begin and end */
+	PERF_WAKEUPS,  /* two threads of the client wake each other */
 };
 
 struct perf_traits {
 	enum perf_shape shape;
 	bool dat_only;
-	bool both;		/* both sides can do it at once */
-	bool checked;		/* there is something that --verify can look at */
-	bool windowed;		/* several of an endpoint can be under way */
-	size_t fixed;		/* bytes, if one cannot choose */
-	uint32_t metrics;	/* bit per enum perf_metric */
-	const char *sizes;	/* unless one chooses, where they differ from those of the metric */
-	const char *time;	/* what a latency is */
-	const char *unit;	/* of a rate */
+	bool both;         /* both sides can do it at once */
+	bool checked;      /* there is something that --verify can look at */
+	bool windowed;     /* several of an endpoint can be under way */
+	size_t fixed;      /* bytes, if one cannot choose */
+	uint32_t metrics;  /* bit per enum perf_metric */
+	const char *sizes; /* unless one chooses, where they differ from those of the metric */
+	const char *time;  /* what a latency is */
+	const char *unit;  /* of a rate */
 };
 
 /* perf_traits.c; the names end with NULL. */
@@ -64,16 +64,16 @@ enum perf_backend {
 
 /* The queue of raw libfabric while it is polled. */
 enum perf_cq_wait {
-	PERF_CQ_AUTO,		/* as the DAT provider has it */
+	PERF_CQ_AUTO, /* as the DAT provider has it */
 	PERF_CQ_NONE,
 	PERF_CQ_FD,
 };
 
 /* Longest a side waits for the other to connect, or for any completion to come, in milliseconds. */
-#define PERF_CONNECT_MS		20000
-#define PERF_STALL_MS		60000
+#define PERF_CONNECT_MS 20000
+#define PERF_STALL_MS   60000
 
-#define PERF_NAME_LEN		128
+#define PERF_NAME_LEN   128
 
 /*
  * What is measured. The client decides and sends this as it is; both sides run the same build on
@@ -81,44 +81,44 @@ enum perf_cq_wait {
  */
 struct perf_cfg {
 	uint64_t min_size, max_size;
-	uint32_t backends;		/* bit per enum perf_backend */
+	uint32_t backends; /* bit per enum perf_backend */
 	uint32_t test;
 	uint32_t metric;
-	uint32_t window;		/* requests under way per endpoint */
+	uint32_t window; /* requests under way per endpoint */
 	uint32_t eps;
 	uint32_t iov;
 	uint32_t srq;
-	uint32_t wait;			/* sleep for completions instead of polling */
-	uint32_t signal_every;		/* one request in so many asks for a completion */
+	uint32_t wait;         /* sleep for completions instead of polling */
+	uint32_t signal_every; /* one request in so many asks for a completion */
 	uint32_t verify;
-	uint32_t both;			/* both sides send at once */
-	uint32_t threads;		/* with eps endpoints each */
-	uint32_t ask_ia;		/* raw: on the fabric that the interface names */
-	uint32_t rdm;			/* raw: FI_EP_RDM instead of FI_EP_MSG */
-	uint32_t cq_wait;		/* raw: enum perf_cq_wait */
+	uint32_t both;    /* both sides send at once */
+	uint32_t threads; /* with eps endpoints each */
+	uint32_t ask_ia;  /* raw: on the fabric that the interface names */
+	uint32_t rdm;     /* raw: FI_EP_RDM instead of FI_EP_MSG */
+	uint32_t cq_wait; /* raw: enum perf_cq_wait */
 	char ia[DAT_NAME_MAX_LENGTH];
-	char provider[PERF_NAME_LEN];	/* raw: libfabric provider */
+	char provider[PERF_NAME_LEN]; /* raw: libfabric provider */
 };
 
 /* One side's view of one session, as one thread has it. */
 struct perf_env {
 	const struct perf_cfg *cfg;
-	const char *ia;			/* this side's name for the interface */
-	const char *domain;		/* raw: libfabric domain, NULL to find it by source */
-	const char *source;		/* raw: own address, as the peer reached it */
-	char *buf;			/* what both back ends register, all of it */
+	const char *ia;     /* this side's name for the interface */
+	const char *domain; /* raw: libfabric domain, NULL to find it by source */
+	const char *source; /* raw: own address, as the peer reached it */
+	char *buf;          /* what both back ends register, all of it */
 	size_t buf_len;
-	uint32_t ntx, nrx;		/* request ids are 0..ntx-1, receive ids ntx..ntx+nrx-1 */
-	uint32_t rx_depth;		/* receives posted per endpoint */
-	uint32_t tx_depth;		/* requests posted per endpoint */
-	int sync;			/* socket to the peer's orchestration */
-	uint32_t thread;		/* 0: the one that has the socket */
-	bool passive;			/* the server: accepts what the client connects */
+	uint32_t ntx, nrx; /* request ids are 0..ntx-1, receive ids ntx..ntx+nrx-1 */
+	uint32_t rx_depth; /* receives posted per endpoint */
+	uint32_t tx_depth; /* requests posted per endpoint */
+	int sync;          /* socket to the peer's orchestration */
+	uint32_t thread;   /* 0: the one that has the socket */
+	bool passive;      /* the server: accepts what the client connects */
 };
 
 /* What one side's back end must tell the other's; opaque in between. */
 struct perf_addr {
-	uint64_t base;			/* remote address of the first byte of buf */
+	uint64_t base; /* remote address of the first byte of buf */
 	uint64_t key;
 	uint64_t port;
 	uint32_t len;
@@ -126,26 +126,26 @@ struct perf_addr {
 };
 
 struct perf_wr {
-	uint32_t id;			/* comes back in the completion */
+	uint32_t id; /* comes back in the completion */
 	uint32_t ep;
-	size_t offset;			/* of the local bytes in buf */
-	size_t remote;			/* of the peer's bytes in its buf; RDMA only */
+	size_t offset; /* of the local bytes in buf */
+	size_t remote; /* of the peer's bytes in its buf; RDMA only */
 	size_t len;
 	bool signalled;
-	uint32_t value;			/* immediate data */
-	uint64_t operand;		/* atomic operations: what is there now, if all went well */
+	uint32_t value;   /* immediate data */
+	uint64_t operand; /* atomic operations: what is there now, if all went well */
 };
 
 struct perf_comp {
 	uint32_t id;
-	size_t len;			/* meaningful for receives only */
-	uint32_t value;			/* of a receive: immediate data, if the test has any */
+	size_t len;     /* meaningful for receives only */
+	uint32_t value; /* of a receive: immediate data, if the test has any */
 };
 
 /* A post that returns this was not taken: read completions, then try again. */
-#define PERF_AGAIN	1
+#define PERF_AGAIN     1
 
-#define PERF_MAX_COMPS	16
+#define PERF_MAX_COMPS 16
 
 /*
  * A back end. The measuring loops know nothing else. All calls come from one thread, but for those
@@ -235,7 +235,7 @@ enum perf_msg {
 	PERF_MSG_READY,
 	PERF_MSG_END,
 	PERF_MSG_BYE,
-	PERF_MSG_ERROR,		/* the text of util_error() on the other side */
+	PERF_MSG_ERROR, /* the text of util_error() on the other side */
 };
 
 int perf_sync_listen(const char *host, const char *port);
@@ -270,7 +270,7 @@ struct perf_crew;
 
 struct perf_run {
 	uint64_t size;
-	uint64_t iterations;		/* of each thread */
+	uint64_t iterations; /* of each thread */
 	uint32_t backend;
 	uint32_t serial; /* seeds the pattern, so that bytes of an earlier run are never taken for
 			    this one's */
@@ -288,14 +288,14 @@ enum perf_stat {
 };
 
 struct perf_result {
-	double seconds;			/* for all iterations */
-	double stat[PERF_STATS];	/* latency only: microseconds of one iteration, halved where
-					   it is there and back */
+	double seconds;          /* for all iterations */
+	double stat[PERF_STATS]; /* latency only: microseconds of one iteration, halved where
+				    it is there and back */
 };
 
 /* A loop that takes long, as others may look at it. */
 struct perf_progress {
-	uint64_t done, total;		/* iterations of the first thread; atomic */
+	uint64_t done, total; /* iterations of the first thread; atomic */
 };
 
 /* Sizes the queues and the buffer of a thread for cfg; perf_env_free() releases the buffer. */
@@ -327,8 +327,8 @@ void perf_live_end(struct perf_live *live);
 /* ---- output (perf_report.c) ---- */
 
 struct perf_limits {
-	double max_ratio, min_ratio;	/* 0: none */
-	double max_excess;		/* nanoseconds; 0: none */
+	double max_ratio, min_ratio; /* 0: none */
+	double max_excess;           /* nanoseconds; 0: none */
 };
 
 /* The rounds of one figure. */
@@ -341,8 +341,8 @@ struct perf_column {
 	bool present;
 	uint64_t iterations;
 	struct perf_figure value;
-	double stat[PERF_STATS];	/* medians of the rounds */
-	double *rounds;			/* of the value */
+	double stat[PERF_STATS]; /* medians of the rounds */
+	double *rounds;          /* of the value */
 };
 
 /* One size, as it is written. */
@@ -351,15 +351,15 @@ struct perf_row {
 	uint32_t rounds;
 	struct perf_column columns[PERF_BACKENDS];
 	bool compared;
-	struct perf_figure ratio;	/* DAT/raw, round by round */
-	struct perf_figure excess;	/* DAT-raw, likewise; latency only */
+	struct perf_figure ratio;  /* DAT/raw, round by round */
+	struct perf_figure excess; /* DAT-raw, likewise; latency only */
 };
 
 enum perf_format {
 	PERF_TEXT,
 	PERF_JSON,
 	PERF_CSV,
-	PERF_NOTHING,	/* the caller looks at the report */
+	PERF_NOTHING, /* the caller looks at the report */
 	PERF_FORMATS,
 };
 
@@ -371,11 +371,11 @@ struct perf_report {
 	enum perf_stat stat;
 	uint32_t rounds;
 	struct perf_limits limits;
-	const char *plot_path;		/* NULL: no drawing */
+	const char *plot_path; /* NULL: no drawing */
 	struct util_json writer;
 	struct perf_plot *plot;
-	struct perf_figure last;	/* of the last size, over DAT */
-	bool violated;			/* something was outside the limits */
+	struct perf_figure last; /* of the last size, over DAT */
+	bool violated;           /* something was outside the limits */
 };
 
 /* A way to write: the head, each size, and the end. */

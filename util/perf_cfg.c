@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIZE	(UINT64_C(1) << 30)
-#define LEAST_WINDOW	16
-#define ENOUGH_BUFFER	(UINT64_C(768) << 20)
+#define MAX_SIZE      (UINT64_C(1) << 30)
+#define LEAST_WINDOW  16
+#define ENOUGH_BUFFER (UINT64_C(768) << 20)
 
-static const uint32_t default_windows[] = { 1, 64, 64 };
+static const uint32_t default_windows[] = {1, 64, 64};
 
 /* ---- sizes ---- */
 
@@ -46,9 +46,9 @@ static int parse_size(char *text, struct perf_plan *plan)
 
 static int parse_sizes(const struct perf_options *o, struct perf_plan *plan)
 {
-	static const char *const defaults[] = { "8,256,4k,64k", "4k,64k,1m", "8" };
-	const char *sizes = perf_traits[o->test].sizes ? perf_traits[o->test].sizes :
-							 defaults[o->metric];
+	static const char *const defaults[] = {"8,256,4k,64k", "4k,64k,1m", "8"};
+	const char *sizes =
+		perf_traits[o->test].sizes ? perf_traits[o->test].sizes : defaults[o->metric];
 	char *list = strdup(o->sizes ? o->sizes : sizes), *save = NULL;
 	int ret = list ? 0 : util_fail("no memory");
 
@@ -90,7 +90,8 @@ static uint32_t default_window(const struct perf_cfg *cfg)
 	uint32_t window = default_windows[cfg->metric];
 	uint64_t slots = 5 * cfg->max_size * cfg->eps * cfg->threads; /* see perf_env_init() */
 
-	while (cfg->metric == PERF_BANDWIDTH && window > LEAST_WINDOW && window * slots > ENOUGH_BUFFER)
+	while (cfg->metric == PERF_BANDWIDTH && window > LEAST_WINDOW &&
+	       window * slots > ENOUGH_BUFFER)
 		window /= 2;
 	return window;
 }
@@ -132,8 +133,8 @@ static bool in_range(uint32_t value, uint32_t max)
 static int check_ranges(const struct perf_cfg *cfg)
 {
 	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS ||
-	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD ||
-	    !in_range(cfg->eps, 1024) || !in_range(cfg->window, 4096) || !in_range(cfg->iov, 16) ||
+	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD || !in_range(cfg->eps, 1024) ||
+	    !in_range(cfg->window, 4096) || !in_range(cfg->iov, 16) ||
 	    !in_range(cfg->signal_every, 2048) || !in_range(cfg->threads, PERF_MAX_THREADS) ||
 	    !cfg->min_size || !cfg->max_size || cfg->max_size > MAX_SIZE ||
 	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
@@ -191,7 +192,8 @@ int perf_cfg_check(const struct perf_cfg *cfg)
 		return util_fail("some fabrics lose immediate data in an SRQ: no --verify then");
 	if (cfg->verify && cfg->srq && cfg->eps > 1 && cfg->min_size < sizeof(uint64_t))
 		return util_fail("--verify with --srq tells several endpoints apart by the data: "
-				 "that takes messages of %zu bytes or more", sizeof(uint64_t));
+				 "that takes messages of %zu bytes or more",
+				 sizeof(uint64_t));
 	if (cfg->metric != PERF_LATENCY && cfg->signal_every > cfg->window)
 		return util_fail("--signal-every %u fills the window of %u without a completion",
 				 cfg->signal_every, cfg->window);

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /* What any working fabric does better, a virtual Ethernet on a busy host included. */
-#define SANE_LATENCY_US		1000
-#define SANE_BANDWIDTH_MB	20
+#define SANE_LATENCY_US   1000
+#define SANE_BANDWIDTH_MB 20
 
 /* The steps that are measured; those before check. */
 enum { LATENCY_STEP = 4, BANDWIDTH_STEP };
@@ -23,12 +23,12 @@ static const struct step {
 	uint32_t iterations;
 	bool verify;
 } steps[] = {
-	{ "connect and disconnect", PERF_CONNECT, PERF_LATENCY, NULL, 4, false },
-	{ "data of sends", PERF_SEND, PERF_LATENCY, "1,8,4k,64k,1m", 8, true },
-	{ "data of writes", PERF_WRITE, PERF_BANDWIDTH, "1,8,4k,64k,1m", 16, true },
-	{ "data of reads", PERF_READ, PERF_BANDWIDTH, "1,8,4k,64k,1m", 16, true },
-	[LATENCY_STEP] = { "latency", PERF_SEND, PERF_LATENCY, "8", 200, false },
-	[BANDWIDTH_STEP] = { "bandwidth", PERF_WRITE, PERF_BANDWIDTH, "1m", 32, false },
+	{"connect and disconnect", PERF_CONNECT, PERF_LATENCY, NULL, 4, false},
+	{"data of sends", PERF_SEND, PERF_LATENCY, "1,8,4k,64k,1m", 8, true},
+	{"data of writes", PERF_WRITE, PERF_BANDWIDTH, "1,8,4k,64k,1m", 16, true},
+	{"data of reads", PERF_READ, PERF_BANDWIDTH, "1,8,4k,64k,1m", 16, true},
+	[LATENCY_STEP] = {"latency", PERF_SEND, PERF_LATENCY, "8", 200, false},
+	[BANDWIDTH_STEP] = {"bandwidth", PERF_WRITE, PERF_BANDWIDTH, "1m", 32, false},
 };
 
 /* ---- the limit of time ---- */
@@ -56,7 +56,7 @@ static void watch(const char *what, double seconds)
 
 void perf_check_begin(const struct perf_options *o, pid_t child)
 {
-	const struct sigaction action = { .sa_handler = on_alarm };
+	const struct sigaction action = {.sa_handler = on_alarm};
 	double seconds = o->seconds + o->patience;
 
 	late_child = child;
@@ -70,9 +70,9 @@ void perf_check_begin(const struct perf_options *o, pid_t child)
 static int run_step(const struct perf_options *base, const struct step *step, int sync,
 		    double *figure_p)
 {
-	struct perf_report report = { .format = PERF_NOTHING, .stat = PERF_STAT_P50, .rounds = 1 };
+	struct perf_report report = {.format = PERF_NOTHING, .stat = PERF_STAT_P50, .rounds = 1};
 	struct perf_options o = *base;
-	struct perf_plan plan = { .nsizes = 0 };
+	struct perf_plan plan = {.nsizes = 0};
 
 	o.test = step->test;
 	o.metric = step->metric;
@@ -96,10 +96,12 @@ static int check_floor(const struct perf_options *o, const struct step *step, do
 
 	if (step == &steps[LATENCY_STEP] && figure > most)
 		return util_fail("a latency of %.3f us is above %g; is another fabric in use than "
-				 "is meant? dat_info tells", figure, most);
+				 "is meant? dat_info tells",
+				 figure, most);
 	if (step == &steps[BANDWIDTH_STEP] && figure < least)
 		return util_fail("a bandwidth of %.3f MB/s is below %g; dat_info tells link and "
-				 "fabric", figure, least);
+				 "fabric",
+				 figure, least);
 	return 0;
 }
 
@@ -137,7 +139,8 @@ int perf_check(const struct perf_options *o, int sync)
 	close(sync);
 	if (!ret)
 		printf("GO     %s: %.1f us, %.0f MB/s, checked in %.1f s\n", o->ia ? o->ia : "ofi",
-		       figures[LATENCY_STEP], figures[BANDWIDTH_STEP], (double)(perf_now_ns() - from) / 1e9);
+		       figures[LATENCY_STEP], figures[BANDWIDTH_STEP],
+		       (double)(perf_now_ns() - from) / 1e9);
 	return ret;
 }
 

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_BUFFER	4096
-#define MIN_RX_DEPTH	16
-#define FEW_RECEIVES	64
-#define MANY_RECEIVES	512
-#define MAX_BUFFER	(UINT64_C(2) << 30)
+#define MIN_BUFFER    4096
+#define MIN_RX_DEPTH  16
+#define FEW_RECEIVES  64
+#define MANY_RECEIVES 512
+#define MAX_BUFFER    (UINT64_C(2) << 30)
 
 /*
- * Twice what can be under way would do. As benchmarks and programs have it, it is more where that isn't much: whoever tells the
- * peer of each receive that he posts tells of many at once.
+ * Twice what can be under way would do. As benchmarks and programs have it, it is more where that
+ * isn't much: whoever tells the peer of each receive that he posts tells of many at once.
  */
 static uint32_t rx_depth(const struct perf_env *env)
 {

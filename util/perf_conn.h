@@ -6,18 +6,18 @@
 
 /* What one thread of one side has of a session over one back end: the endpoints and their state. */
 
-#define PERF_NO_SLOT	UINT32_MAX
-#define PERF_CONTROL_LEN 1	/* of the messages that say "all written" and "all seen" */
-#define PERF_SLEEP_MS	100
+#define PERF_NO_SLOT     UINT32_MAX
+#define PERF_CONTROL_LEN 1 /* of the messages that say "all written" and "all seen" */
+#define PERF_SLEEP_MS    100
 
 /* An endpoint. */
 struct perf_lane {
 	uint32_t *free; /* ring of request slots, used in turn: the first lap touches each once */
 	uint32_t free_head, nfree;
-	uint32_t last_silent;	/* newest request that asked for no completion */
+	uint32_t last_silent; /* newest request that asked for no completion */
 	uint32_t nsilent;
 	uint64_t tx_seq, rx_seq;
-	uint64_t rx_budget;	/* receives still to be posted in this run */
+	uint64_t rx_budget; /* receives still to be posted in this run */
 };
 
 struct perf_conn {
@@ -27,28 +27,29 @@ struct perf_conn {
 	void *be;
 	struct perf_lane *lanes;
 	uint32_t *before; /* per request: the silent one before it, freed by the same completion */
-	bool *silent;		/* per request: asked for no completion */
-	uint64_t *expected;	/* per request: what an atomic operation is to find */
-	uint32_t *slots;	/* memory of the lanes' rings */
-	uint32_t *held;		/* receives to be posted later: the fabric had no room, or an answer goes first */
+	bool *silent;     /* per request: asked for no completion */
+	uint64_t *expected; /* per request: what an atomic operation is to find */
+	uint32_t *slots;    /* memory of the lanes' rings */
+	/* receives to be posted later: the fabric had no room, or an answer goes first */
+	uint32_t *held;
 	uint32_t nheld;
-	uint32_t *samples;	/* nanoseconds of each iteration; the crew's */
-	uint64_t max_samples;	/* later ones overwrite the first */
-	const bool *failed;	/* another thread of the crew has; atomic */
+	uint32_t *samples;    /* nanoseconds of each iteration; the crew's */
+	uint64_t max_samples; /* later ones overwrite the first */
+	const bool *failed;   /* another thread of the crew has; atomic */
 
 	/* One run. */
 	const struct perf_run *run;
 	size_t stride;
 	size_t rx_len;
-	bool rx_data;		/* what arrives is data, not a control message */
+	bool rx_data; /* what arrives is data, not a control message */
 	bool check_reads;
-	bool answering;		/* each message is answered at once */
+	bool answering; /* each message is answered at once */
 	uint64_t rx_total, rx_done;
 	uint64_t tx_pending;
 	uint32_t idle;
 	int64_t idle_since;
 	int64_t start;
-	int64_t stop;		/* when the pattern was complete, 0: when it returned */
+	int64_t stop; /* when the pattern was complete, 0: when it returned */
 	struct perf_progress progress;
 };
 

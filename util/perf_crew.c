@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SAMPLES	(UINT64_C(1) << 20)
+#define MAX_SAMPLES (UINT64_C(1) << 20)
 
 struct perf_crew {
-	const struct perf_env *env;	/* of the first thread */
+	const struct perf_env *env; /* of the first thread */
 	struct perf_conn **conns;
-	uint32_t count;			/* those that are open */
+	uint32_t count; /* those that are open */
 	uint32_t *samples;
 
 	/* One run. */
-	bool begun;			/* all threads are there; atomic */
-	uint32_t finished;		/* threads that are through; atomic */
-	bool failed;			/* atomic; the text is valid when it is set */
-	bool over;			/* the other side is through, too, or all is lost; atomic */
+	bool begun;        /* all threads are there; atomic */
+	uint32_t finished; /* threads that are through; atomic */
+	bool failed;       /* atomic; the text is valid when it is set */
+	bool over;         /* the other side is through, too, or all is lost; atomic */
 	pthread_mutex_t text_lock;
 	char text[1024];
 };
@@ -190,7 +190,7 @@ static uint32_t start_workers(struct perf_crew *crew, struct worker *workers)
 	uint32_t i;
 
 	for (i = 1; i < crew->count; i++) {
-		workers[i] = (struct worker){ .crew = crew, .conn = crew->conns[i] };
+		workers[i] = (struct worker){.crew = crew, .conn = crew->conns[i]};
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) {
 			util_fail("cannot start %u threads", crew->count);
 			fail_all(crew);

@@ -32,7 +32,7 @@ int perf_cycle_run(struct perf_conn *conn)
 /* The thread that is woken and wakes back. */
 struct sleeper {
 	struct perf_conn *conn;
-	bool over;		/* atomic */
+	bool over; /* atomic */
 	int ret;
 	char error[256];
 };
@@ -89,7 +89,7 @@ static int wake_and_sleep(struct sleeper *sleeper)
 
 int perf_wakeup_run(struct perf_conn *conn)
 {
-	struct sleeper sleeper = { .conn = conn };
+	struct sleeper sleeper = {.conn = conn};
 	pthread_t thread;
 	int ret;
 

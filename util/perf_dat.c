@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVD_SLACK	16		/* events beyond one per request and receive */
+#define EVD_SLACK 16 /* events beyond one per request and receive */
 
-static bool absent;			/* atomic */
+static bool absent; /* atomic */
 
 int perf_absent(const char *fmt, ...)
 {
@@ -113,8 +113,8 @@ static int require_extension(const struct perf_dat *dat)
 	if (!strcmp(value, "TRUE"))
 		return 0;
 	return perf_absent("DAT: interface \"%s\" has no %s: its fabric cannot carry it "
-			   "(attribute %s is %s)", dat->env->ia,
-			   perf_test_names[dat->env->cfg->test], name,
+			   "(attribute %s is %s)",
+			   dat->env->ia, perf_test_names[dat->env->cfg->test], name,
 			   *value ? value : "absent");
 }
 
@@ -130,7 +130,7 @@ static int open_evd(struct perf_dat *dat, DAT_COUNT length, DAT_EVD_FLAGS flags,
 
 static int register_buffer(struct perf_dat *dat)
 {
-	DAT_REGION_DESCRIPTION region = { .for_va = dat->env->buf };
+	DAT_REGION_DESCRIPTION region = {.for_va = dat->env->buf};
 	unsigned int privileges = DAT_MEM_PRIV_ALL_FLAG;
 	DAT_VLEN length;
 	DAT_VADDR address;
@@ -149,7 +149,7 @@ static int register_buffer(struct perf_dat *dat)
 
 static int open_datagrams(struct perf_dat *dat)
 {
-	DAT_REGION_DESCRIPTION region = { .for_va = dat->header };
+	DAT_REGION_DESCRIPTION region = {.for_va = dat->header};
 	DAT_VLEN length;
 	DAT_RETURN ret;
 
@@ -207,8 +207,8 @@ static int open_ep(struct perf_dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDL
 				    &attr, ep_p);
 	if (ret != DAT_SUCCESS)
 		return util_fail("DAT: cannot create an endpoint for %u receives and %u requests "
-				 "of %u segments: %s", env->rx_depth, env->tx_depth, env->cfg->iov,
-				 util_dat_text(ret));
+				 "of %u segments: %s",
+				 env->rx_depth, env->tx_depth, env->cfg->iov, util_dat_text(ret));
 	return 0;
 }
 
@@ -328,8 +328,8 @@ static int dat_open(const struct perf_env *env, void *first, void **be_p)
 
 static void free_evds(struct perf_dat *dat)
 {
-	const DAT_EVD_HANDLE evds[] = { dat->dto_evd, dat->conn_evd, dat->cr_evd, dat->nap_evds[0],
-					dat->nap_evds[1] };
+	const DAT_EVD_HANDLE evds[] = {dat->dto_evd, dat->conn_evd, dat->cr_evd, dat->nap_evds[0],
+				       dat->nap_evds[1]};
 
 	for (size_t i = 0; i < UTIL_ARRAY_LEN(evds); i++) {
 		if (evds[i])
@@ -375,7 +375,7 @@ static void dat_close(void *be)
 static int dat_wake(void *be, int place)
 {
 	struct perf_dat *dat = be;
-	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
 	DAT_RETURN ret;
 
 	event.event_data.software_event_data.pointer = dat;
@@ -388,8 +388,8 @@ static int dat_nap(void *be, int place, int ms)
 	struct perf_dat *dat = be;
 	DAT_EVENT event;
 	DAT_COUNT more;
-	DAT_RETURN ret = dat_evd_wait(dat->nap_evds[place], (DAT_TIMEOUT)ms * 1000, 1, &event,
-				      &more);
+	DAT_RETURN ret =
+		dat_evd_wait(dat->nap_evds[place], (DAT_TIMEOUT)ms * 1000, 1, &event, &more);
 
 	if (ret == DAT_SUCCESS)
 		return 1;
@@ -404,16 +404,17 @@ const struct perf_ops perf_dat_ops = {
 	.address = perf_dat_address,
 	.connect = perf_dat_connect,
 	.post_recv = perf_dat_post_recv,
-	.post = {
-		[PERF_SEND] = perf_dat_send,
-		[PERF_WRITE] = perf_dat_write,
-		[PERF_READ] = perf_dat_read,
-		[PERF_IMMEDIATE] = perf_dat_immediate,
-		[PERF_DATAGRAM] = perf_dat_send,
-		[PERF_FETCH_ADD] = perf_dat_fetch_add,
-		[PERF_CMP_SWAP] = perf_dat_cmp_swap,
-		[PERF_BIND] = perf_dat_bind,
-	},
+	.post =
+		{
+			[PERF_SEND] = perf_dat_send,
+			[PERF_WRITE] = perf_dat_write,
+			[PERF_READ] = perf_dat_read,
+			[PERF_IMMEDIATE] = perf_dat_immediate,
+			[PERF_DATAGRAM] = perf_dat_send,
+			[PERF_FETCH_ADD] = perf_dat_fetch_add,
+			[PERF_CMP_SWAP] = perf_dat_cmp_swap,
+			[PERF_BIND] = perf_dat_bind,
+		},
 	.poll = perf_dat_poll,
 	.wait = perf_dat_wait,
 	.link = perf_dat_link,

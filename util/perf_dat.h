@@ -8,30 +8,30 @@
 #include <netinet/in.h>
 
 /* Bytes in front of a datagram that was received. */
-#define PERF_UD_HEADER		40
+#define PERF_UD_HEADER 40
 
 /* A thread's objects over DAT. */
 struct perf_dat {
 	const struct perf_env *env;
-	bool borrowed;			/* the IA is that of the first thread */
+	bool borrowed; /* the IA is that of the first thread */
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_EVD_HANDLE async_evd, dto_evd, conn_evd, cr_evd;
-	DAT_EVD_HANDLE nap_evds[2];	/* wake-ups */
+	DAT_EVD_HANDLE nap_evds[2]; /* wake-ups */
 	DAT_SRQ_HANDLE srq;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL conn_qual;
 	DAT_EP_HANDLE *eps;
-	DAT_RMR_HANDLE *rmrs;		/* binds: one per request */
-	DAT_IB_ADDR_HANDLE *ways;	/* datagrams: of the peer of each endpoint; else NULL */
-	char header[PERF_UD_HEADER];	/* ...what receives begin with... */
-	DAT_LMR_HANDLE header_lmr;	/* ...and its registration */
+	DAT_RMR_HANDLE *rmrs;        /* binds: one per request */
+	DAT_IB_ADDR_HANDLE *ways;    /* datagrams: of the peer of each endpoint; else NULL */
+	char header[PERF_UD_HEADER]; /* ...what receives begin with... */
+	DAT_LMR_HANDLE header_lmr;   /* ...and its registration */
 	DAT_LMR_CONTEXT header_context;
 	uint32_t nconnected;
-	struct sockaddr_in6 peer;	/* the longest of those that peers have */
+	struct sockaddr_in6 peer; /* the longest of those that peers have */
 	DAT_CONN_QUAL peer_qual;
 	uint64_t peer_base;
 	DAT_RMR_CONTEXT peer_context;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#define WAIT_US		100000
-#define CLOSE_US	5000000
+#define WAIT_US  100000
+#define CLOSE_US 5000000
 
 int perf_dat_address(void *be, struct perf_addr *addr)
 {
@@ -22,8 +22,8 @@ int perf_dat_address(void *be, struct perf_addr *addr)
 		return perf_dat_fail("cannot find the interface's address", ret);
 	if (!attr.ia_address_ptr)
 		return util_fail("DAT: interface \"%s\" has no address", dat->env->ia);
-	addr->len = attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-								 sizeof(struct sockaddr_in);
+	addr->len = attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							       : sizeof(struct sockaddr_in);
 	memcpy(addr->name, attr.ia_address_ptr, addr->len);
 	return 0;
 }
@@ -68,8 +68,8 @@ static unsigned int request_number(const struct perf_dat *dat)
 
 static unsigned int established_number(const struct perf_dat *dat)
 {
-	return dat->ways ? DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED :
-			   DAT_CONNECTION_EVENT_ESTABLISHED;
+	return dat->ways ? DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED
+			 : DAT_CONNECTION_EVENT_ESTABLISHED;
 }
 
 static int await_event(struct perf_dat *dat, DAT_EVD_HANDLE evd, unsigned int wanted,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_IOV		16
+#define MAX_IOV 16
 
 static int posted(DAT_RETURN ret, const char *what)
 {
@@ -34,13 +34,13 @@ static DAT_COMPLETION_FLAGS flags(const struct perf_wr *wr)
 /* The header of a datagram goes elsewhere, so its data lie where those of a message do. */
 static int post_recv_ud(struct perf_dat *dat, const struct perf_wr *wr)
 {
-	DAT_LMR_TRIPLET iov[MAX_IOV + 1] = { {
+	DAT_LMR_TRIPLET iov[MAX_IOV + 1] = {{
 		.virtual_address = (uintptr_t)dat->header,
 		.segment_length = PERF_UD_HEADER,
 		.lmr_context = dat->header_context,
-	} };
+	}};
 	DAT_COUNT count = 1 + make_iov(dat, wr, iov + 1);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	return posted(dat_ep_post_recv(dat->eps[wr->ep], count, iov, cookie,
 				       DAT_COMPLETION_DEFAULT_FLAG),
@@ -52,7 +52,7 @@ int perf_dat_post_recv(void *be, const struct perf_wr *wr)
 	struct perf_dat *dat = be;
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 	DAT_RETURN ret;
 
 	if (dat->ways)
@@ -73,7 +73,7 @@ int perf_dat_send(void *be, const struct perf_wr *wr)
 	struct perf_dat *dat = be;
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	if (dat->ways)
 		return posted(dat_ib_post_send_ud(dat->eps[wr->ep], count, iov, &dat->ways[wr->ep],
@@ -100,7 +100,7 @@ int perf_dat_write(void *be, const struct perf_wr *wr)
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	return posted(dat_ep_post_rdma_write(dat->eps[wr->ep], count, iov, cookie, &remote,
 					     flags(wr)),
@@ -113,7 +113,7 @@ int perf_dat_read(void *be, const struct perf_wr *wr)
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	return posted(dat_ep_post_rdma_read(dat->eps[wr->ep], count, iov, cookie, &remote,
 					    flags(wr)),
@@ -126,7 +126,7 @@ int perf_dat_immediate(void *be, const struct perf_wr *wr)
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_COUNT count = make_iov(dat, wr, iov);
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	return posted(dat_ib_post_rdma_write_immed(dat->eps[wr->ep], count, iov, cookie, &remote,
 						   wr->value, flags(wr)),
@@ -139,7 +139,7 @@ int perf_dat_fetch_add(void *be, const struct perf_wr *wr)
 	struct perf_dat *dat = be;
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	make_iov(dat, wr, iov);
 	return posted(dat_ib_post_fetch_and_add(dat->eps[wr->ep], 1, iov, cookie, &remote,
@@ -152,7 +152,7 @@ int perf_dat_cmp_swap(void *be, const struct perf_wr *wr)
 	struct perf_dat *dat = be;
 	DAT_LMR_TRIPLET iov[MAX_IOV];
 	DAT_RMR_TRIPLET remote = remote_part(dat, wr);
-	DAT_DTO_COOKIE cookie = { .as_64 = wr->id };
+	DAT_DTO_COOKIE cookie = {.as_64 = wr->id};
 
 	make_iov(dat, wr, iov);
 	return posted(dat_ib_post_cmp_and_swap(dat->eps[wr->ep], wr->operand, wr->operand + 1, iov,
@@ -168,12 +168,12 @@ int perf_dat_bind(void *be, const struct perf_wr *wr)
 		.virtual_address = (uintptr_t)dat->env->buf + wr->offset,
 		.segment_length = (DAT_SEG_LENGTH)wr->len,
 	};
-	DAT_RMR_COOKIE cookie = { .as_64 = wr->id };
+	DAT_RMR_COOKIE cookie = {.as_64 = wr->id};
 	DAT_RMR_CONTEXT context;
 
 	return posted(dat_rmr_bind(dat->rmrs[wr->id], dat->lmr, &part,
-				   DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA,
-				   dat->eps[wr->ep], cookie, flags(wr), &context),
+				   DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA, dat->eps[wr->ep],
+				   cookie, flags(wr), &context),
 		      "cannot bind a remote memory region");
 }
 

@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PERIOD_NS	250000000
+#define PERIOD_NS 250000000
 
 struct perf_live {
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
-	char text[80];			/* empty: nothing to tell */
+	char text[80]; /* empty: nothing to tell */
 	const struct perf_progress *progress;
 	bool over;
 };
@@ -36,8 +36,8 @@ static void draw(const struct perf_live *live)
 		done = __atomic_load_n(&live->progress->done, __ATOMIC_RELAXED);
 		total = __atomic_load_n(&live->progress->total, __ATOMIC_RELAXED);
 		if (total)
-			fprintf(stderr, ", %3.0f %% of %llu",
-				100.0 * (double)done / (double)total, (unsigned long long)total);
+			fprintf(stderr, ", %3.0f %% of %llu", 100.0 * (double)done / (double)total,
+				(unsigned long long)total);
 	}
 	fflush(stderr);
 }

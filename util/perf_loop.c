@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Empty polls before the processor is offered to others, and before the peer is looked at. */
-#define YIELD_POLLS	64
-#define CHECK_POLLS	65536
+#define YIELD_POLLS 64
+#define CHECK_POLLS 65536
 
 /* ---- receives ---- */
 
@@ -43,7 +43,8 @@ static int check_immediate(struct perf_conn *conn, uint32_t ep, uint32_t value)
 
 	if (value != slot)
 		return util_fail("data check failed: immediate data %u came on endpoint %u where "
-				 "%u was sent", value, ep, slot);
+				 "%u was sent",
+				 value, ep, slot);
 	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
 }
 
@@ -134,8 +135,8 @@ static int check_answer(const struct perf_conn *conn, uint32_t id)
 	if (found == conn->expected[id])
 		return 0;
 	return util_fail("data check failed: an atomic operation on endpoint %u found %llu in "
-			 "place of %llu", ep, (unsigned long long)found,
-			 (unsigned long long)conn->expected[id]);
+			 "place of %llu",
+			 ep, (unsigned long long)found, (unsigned long long)conn->expected[id]);
 }
 
 static int request_done(struct perf_conn *conn, uint32_t id)
@@ -185,8 +186,8 @@ int perf_idle(struct perf_conn *conn, bool slept)
 		conn->idle_since = now;
 	if (now - conn->idle_since > PERF_STALL_MS * INT64_C(1000000))
 		return util_fail("%s %s of %llu bytes stalled: nothing completed for %d seconds, "
-				 "%llu requests are under way", conn->ops->name,
-				 perf_test_names[conn->env->cfg->test],
+				 "%llu requests are under way",
+				 conn->ops->name, perf_test_names[conn->env->cfg->test],
 				 (unsigned long long)conn->run->size, PERF_STALL_MS / 1000,
 				 (unsigned long long)conn->tx_pending);
 	return 0;
@@ -197,8 +198,8 @@ static int take(struct perf_conn *conn, const struct perf_comp *comps, int count
 	conn->idle = 0;
 	conn->idle_since = 0;
 	for (int i = 0; i < count; i++) {
-		if (comps[i].id >= conn->env->ntx ? received(conn, &comps[i]) :
-						    request_done(conn, comps[i].id))
+		if (comps[i].id >= conn->env->ntx ? received(conn, &comps[i])
+						  : request_done(conn, comps[i].id))
 			return -1;
 	}
 	return conn->nheld && !conn->answering ? repost_held(conn) : 0;
@@ -289,8 +290,7 @@ static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint
 	if (conn->traits->shape == PERF_ANSWERED)
 		memset(buf, 0, wr->len);
 	else
-		perf_data_fill(buf, wr->len,
-			       perf_data_seed(conn, env->passive, wr->ep, number));
+		perf_data_fill(buf, wr->len, perf_data_seed(conn, env->passive, wr->ep, number));
 }
 
 /*
@@ -317,7 +317,7 @@ int perf_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int l
 	const struct perf_cfg *cfg = env->cfg;
 	uint32_t ep = (uint32_t)(i % cfg->eps), slot;
 	struct perf_lane *lane = &conn->lanes[ep];
-	struct perf_wr wr = { .ep = ep, .len = conn->run->size, .operand = lane->tx_seq };
+	struct perf_wr wr = {.ep = ep, .len = conn->run->size, .operand = lane->tx_seq};
 
 	if (take_slot(conn, lane, &slot))
 		return -1;
@@ -342,7 +342,7 @@ int perf_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int l
 
 int perf_control(struct perf_conn *conn, uint32_t ep)
 {
-	struct perf_wr wr = { .ep = ep, .len = PERF_CONTROL_LEN, .signalled = true };
+	struct perf_wr wr = {.ep = ep, .len = PERF_CONTROL_LEN, .signalled = true};
 	uint32_t slot;
 
 	if (take_slot(conn, &conn->lanes[ep], &slot))

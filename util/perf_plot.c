@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH		760
-#define HEIGHT		460
-#define LEFT		80
-#define RIGHT		(WIDTH - 30)
-#define TOP		60
-#define BOTTOM		(HEIGHT - 60)
-#define X_LABEL_ROOM	38		/* between two sizes that are written */
+#define WIDTH        760
+#define HEIGHT       460
+#define LEFT         80
+#define RIGHT        (WIDTH - 30)
+#define TOP          60
+#define BOTTOM       (HEIGHT - 60)
+#define X_LABEL_ROOM 38 /* between two sizes that are written */
 
 struct point {
 	double size;
@@ -27,11 +27,11 @@ struct perf_plot {
 	struct point *points;
 	size_t count;
 	double min_size, max_size;
-	double low, high;		/* of the value axis: 1, 2 or 5 times a power of ten */
+	double low, high; /* of the value axis: 1, 2 or 5 times a power of ten */
 };
 
-static const char *const colours[] = { "#1f5fa8", "#c2571a" };
-static const char *const names[] = { "DAT", "raw libfabric" };
+static const char *const colours[] = {"#1f5fa8", "#c2571a"};
+static const char *const names[] = {"DAT", "raw libfabric"};
 
 /* ---- life ---- */
 
@@ -76,7 +76,7 @@ int perf_plot_add(struct perf_plot *plot, const struct perf_row *row)
 		return util_fail("no memory");
 	plot->points = more;
 	point = &more[plot->count++];
-	*point = (struct point){ .size = (double)row->size };
+	*point = (struct point){.size = (double)row->size};
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
 		point->present[i] = row->columns[i].present;
 		point->value[i] = row->columns[i].value;
@@ -89,7 +89,7 @@ int perf_plot_add(struct perf_plot *plot, const struct perf_row *row)
 /* The next of 1, 2, 5, 10, 20... above the value, or below it. */
 static double round_off(double value, bool up)
 {
-	static const double steps[] = { 1, 2, 5, 10 };
+	static const double steps[] = {1, 2, 5, 10};
 	double power = pow(10, floor(log10(value)));
 	int i = 0;
 
@@ -123,8 +123,8 @@ static double x_of(const struct perf_plot *plot, double size)
 {
 	if (plot->min_size >= plot->max_size)
 		return (LEFT + RIGHT) / 2.0;
-	return LEFT + (RIGHT - LEFT) * log(size / plot->min_size) /
-			      log(plot->max_size / plot->min_size);
+	return LEFT +
+	       (RIGHT - LEFT) * log(size / plot->min_size) / log(plot->max_size / plot->min_size);
 }
 
 static double y_of(const struct perf_plot *plot, double value)
@@ -218,10 +218,11 @@ static void draw(struct perf_plot *plot, const char *title, const char *unit)
 	FILE *out = plot->out;
 
 	find_axes(plot);
-	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-		     "font-family=\"sans-serif\" font-size=\"12\">\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+	fprintf(out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+		"font-family=\"sans-serif\" font-size=\"12\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		WIDTH, HEIGHT);
 	put_text(out, LEFT, 24, "start", title);
 	put_axes(plot, unit);

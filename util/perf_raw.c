@@ -21,10 +21,10 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#define MAX_IOV		16
-#define POLL_MS		100
-#define REQUESTED_KEY	0x7e57
-#define TAG_MASK	((UINT64_C(1) << 48) - 1)	/* the width that every fabric has */
+#define MAX_IOV       16
+#define POLL_MS       100
+#define REQUESTED_KEY 0x7e57
+#define TAG_MASK      ((UINT64_C(1) << 48) - 1) /* the width that every fabric has */
 
 struct raw {
 	const struct perf_env *env;
@@ -36,19 +36,19 @@ struct raw {
 	struct fid_av *av;
 	struct fid_pep *pep;
 	struct fid_ep *srx;
-	struct fid_ep **eps;		/* nep of them */
-	uint32_t nep;			/* 1 for reliable datagrams */
+	struct fid_ep **eps; /* nep of them */
+	uint32_t nep;        /* 1 for reliable datagrams */
 	struct fid_mr *mr;
 	void *desc;
-	size_t cq_entry;		/* bytes of an entry of its format */
-	int cq_fd;			/* -1: the provider has no descriptor to sleep on */
+	size_t cq_entry; /* bytes of an entry of its format */
+	int cq_fd;       /* -1: the provider has no descriptor to sleep on */
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
 	bool rdm;
-	bool borrowed;			/* fabric and domain are those of the first thread */
-	bool plain; /* one segment and every request signalled: the short calls do */
-	bool delivers;			/* a write is complete when the peer has it */
-	struct fi_context2 *contexts;	/* one per request and receive; its index is the id */
+	bool borrowed; /* fabric and domain are those of the first thread */
+	bool plain;    /* one segment and every request signalled: the short calls do */
+	bool delivers; /* a write is complete when the peer has it */
+	struct fi_context2 *contexts; /* one per request and receive; its index is the id */
 };
 
 static int fail(const char *what, int ret)
@@ -115,8 +115,8 @@ static const struct fi_info *pick(const struct perf_env *env, const struct fi_in
 	for (; list; list = list->next) {
 		if (env->domain && strcmp(env->domain, list->domain_attr->name))
 			continue;
-		if (!best || (best->addr_format == FI_SOCKADDR_IN6 &&
-			      list->addr_format == FI_SOCKADDR_IN))
+		if (!best ||
+		    (best->addr_format == FI_SOCKADDR_IN6 && list->addr_format == FI_SOCKADDR_IN))
 			best = list;
 	}
 	return best;
@@ -172,8 +172,8 @@ static int open_cq(struct raw *raw)
 	};
 	int ret;
 
-	raw->cq_entry = env->cfg->rdm ? sizeof(struct fi_cq_tagged_entry) :
-					sizeof(struct fi_cq_data_entry);
+	raw->cq_entry =
+		env->cfg->rdm ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
 	if (wants_descriptor(env->cfg)) {
 		attr.wait_obj = FI_WAIT_FD;
 		if (!fi_cq_open(raw->domain, &attr, &raw->cq, NULL)) {
@@ -234,14 +234,17 @@ static void size_queues(const struct raw *raw, struct fi_info *info)
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	/*
-	 * Where a send may overtake a write, only delivery makes the final check of the data fair. On efa long messages that do not ask
-	 * for it complete in any order, too.
+	 * Where a send may overtake a write, only delivery makes the final check of the data fair.
+	 * On efa long messages that do not ask for it complete in any order, too.
 	 */
 	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
 		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
 }
 
-/* Where a send may overtake a write and no fence keeps it back, the DAT provider asks for the delivery of each write. */
+/*
+ * Where a send may overtake a write and no fence keeps it back, the DAT provider asks for the
+ * delivery of each write.
+ */
 static bool wants_delivery(const struct fi_info *info)
 {
 	return !(info->tx_attr->msg_order & FI_ORDER_SAW) && !(info->caps & FI_FENCE);
@@ -271,7 +274,7 @@ static int open_pep(struct raw *raw)
 
 static int open_for_msg(struct raw *raw)
 {
-	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
 	int ret = fi_eq_open(raw->fabric, &attr, &raw->eq, NULL);
 
 	if (ret)
@@ -283,7 +286,7 @@ static int open_for_msg(struct raw *raw)
 
 static int open_for_rdm(struct raw *raw)
 {
-	struct fi_av_attr attr = { .type = raw->info->domain_attr->av_type, .count = 1 };
+	struct fi_av_attr attr = {.type = raw->info->domain_attr->av_type, .count = 1};
 	int ret;
 
 	if (attr.type == FI_AV_UNSPEC)
@@ -437,7 +440,7 @@ static int raw_address(void *be, struct perf_addr *addr)
 
 static int eq_failure(struct raw *raw)
 {
-	struct fi_eq_err_entry err = { 0 };
+	struct fi_eq_err_entry err = {0};
 
 	if (fi_eq_readerr(raw->eq, &err, 0) < 0)
 		return util_fail("libfabric: connecting failed without a reason given");
@@ -544,7 +547,7 @@ static size_t make_iov(const struct raw *raw, const struct perf_wr *wr, struct i
 	char *at = raw->env->buf + wr->offset;
 
 	for (size_t i = 0; i < count; i++, at += part) {
-		iov[i] = (struct iovec){ at, i + 1 < count ? part : wr->len - part * i };
+		iov[i] = (struct iovec){at, i + 1 < count ? part : wr->len - part * i};
 		desc[i] = raw->desc;
 	}
 	return count;
@@ -603,7 +606,11 @@ static ssize_t send_vector(struct raw *raw, const struct perf_wr *wr)
 		.context = context,
 	};
 	struct fi_msg_tagged tagged = {
-		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = raw->peer, .tag = wr->ep,
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = raw->peer,
+		.tag = wr->ep,
 		.context = context,
 	};
 
@@ -632,7 +639,7 @@ static ssize_t rma_vector(struct raw *raw, const struct perf_wr *wr, bool write)
 {
 	struct iovec iov[MAX_IOV];
 	void *desc[MAX_IOV];
-	struct fi_rma_iov remote = { raw->peer_base + wr->remote, wr->len, raw->peer_key };
+	struct fi_rma_iov remote = {raw->peer_base + wr->remote, wr->len, raw->peer_key};
 	struct fi_msg_rma msg = {
 		.msg_iov = iov,
 		.desc = desc,
@@ -679,7 +686,7 @@ static int raw_read(void *be, const struct perf_wr *wr)
 
 static int cq_failure(struct raw *raw)
 {
-	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_err_entry err = {0};
 	char text[128];
 
 	if (fi_cq_readerr(raw->cq, &err, 0) <= 0)
@@ -732,7 +739,7 @@ static int blocking_read(struct raw *raw, struct perf_comp *comps, int ms)
 static int raw_wait(void *be, struct perf_comp *comps, int max, int ms)
 {
 	struct raw *raw = be;
-	struct pollfd ready = { .fd = raw->cq_fd, .events = POLLIN };
+	struct pollfd ready = {.fd = raw->cq_fd, .events = POLLIN};
 	struct fid *fid = &raw->cq->fid;
 	int count = raw_poll(be, comps, max);
 
@@ -751,11 +758,12 @@ const struct perf_ops perf_raw_ops = {
 	.address = raw_address,
 	.connect = raw_connect,
 	.post_recv = raw_post_recv,
-	.post = {
-		[PERF_SEND] = raw_send,
-		[PERF_WRITE] = raw_write,
-		[PERF_READ] = raw_read,
-	},
+	.post =
+		{
+			[PERF_SEND] = raw_send,
+			[PERF_WRITE] = raw_write,
+			[PERF_READ] = raw_read,
+		},
 	.poll = raw_poll,
 	.wait = raw_wait,
 	.close = raw_close,

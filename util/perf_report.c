@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const perf_backend_names[] = { "dat", "raw" };
+const char *const perf_backend_names[] = {"dat", "raw"};
 
 /* ---- figures ---- */
 
@@ -74,7 +74,7 @@ static void find_row(const struct perf_report *report, const struct perf_sample 
 {
 	double *values = memory + (size_t)PERF_BACKENDS * sample->rounds;
 
-	*row = (struct perf_row){ .size = sample->size, .rounds = sample->rounds };
+	*row = (struct perf_row){.size = sample->size, .rounds = sample->rounds};
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
 		row->columns[i].rounds = memory + (size_t)i * sample->rounds;
 		if (report->cfg->backends & 1u << i)
@@ -139,8 +139,8 @@ void perf_title(const struct perf_cfg *cfg, char *text, size_t size)
 			 cfg->threads);
 	snprintf(text + strlen(text), size - strlen(text), ", %s%s%s%s",
 		 cfg->wait || !traits->windowed ? "sleeping" : "polling",
-		 cfg->both ? ", both ways" : "",
-		 cfg->srq ? ", SRQ" : "", cfg->verify ? ", data checked" : "");
+		 cfg->both ? ", both ways" : "", cfg->srq ? ", SRQ" : "",
+		 cfg->verify ? ", data checked" : "");
 }
 
 /* ---- the report ---- */
@@ -177,7 +177,7 @@ static const struct perf_writer *writer_of(const struct perf_report *report)
 int perf_report_begin(struct perf_report *report, const struct perf_cfg *cfg)
 {
 	report->cfg = cfg;
-	report->writer = (struct util_json){ .out = stdout };
+	report->writer = (struct util_json){.out = stdout};
 	if (report->plot_path && perf_plot_begin(report->plot_path, &report->plot))
 		return -1;
 	writer_of(report)->begin(report);

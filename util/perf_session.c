@@ -6,20 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC		0x64617470u	/* another number on a machine of the other byte order */
-#define PROTOCOL	4
-#define PEER_ERROR_MS	300
+#define MAGIC             0x64617470u /* another number on a machine of the other byte order */
+#define PROTOCOL          4
+#define PEER_ERROR_MS     300
 /* A run this long tells how many iterations a round needs. */
 #define CALIBRATE_SECONDS 0.02
 
 struct session {
 	const struct perf_options *options;
-	struct perf_env env;		/* of the first thread, without a buffer */
-	struct perf_env *envs;		/* one per thread */
+	struct perf_env env;   /* of the first thread, without a buffer */
+	struct perf_env *envs; /* one per thread */
 	struct perf_cfg cfg;
 	struct perf_crew *crews[PERF_BACKENDS];
 	struct perf_result *results[PERF_BACKENDS];
-	struct perf_live *live;		/* client only */
+	struct perf_live *live; /* client only */
 	uint32_t serial;
 	char source[64];
 	char domain[PERF_NAME_LEN];
@@ -51,7 +51,7 @@ static void choose_fabric(struct session *session, const struct perf_fabric *fab
  */
 static int find_fabric(struct session *session, bool client)
 {
-	struct perf_fabric fabric = { .provider = "" };
+	struct perf_fabric fabric = {.provider = ""};
 	struct perf_cfg *cfg = &session->cfg;
 
 	if (!(cfg->backends & 1u << PERF_RAW))
@@ -190,7 +190,7 @@ int perf_serve(const struct perf_options *o, int sync)
 	int ret;
 
 	do {
-		struct session session = { .options = o, .env = { .sync = sync, .passive = true } };
+		struct session session = {.options = o, .env = {.sync = sync, .passive = true}};
 
 		ret = serve_session(&session);
 		if (ret)
@@ -228,7 +228,7 @@ static int calibrate(struct session *session, enum perf_backend backend, uint64_
 	const struct perf_options *o = session->options;
 	double rate = 0, enough = o->seconds < CALIBRATE_SECONDS ? o->seconds : CALIBRATE_SECONDS;
 	uint64_t count = o->warmup;
-	struct perf_result result = { 0 };
+	struct perf_result result = {0};
 
 	if (o->iterations) {
 		*iterations_p = o->iterations;
@@ -279,7 +279,7 @@ static int measure_round(struct session *session, struct perf_sample *sample,
 
 static int measure_size(struct session *session, uint64_t size, struct perf_report *report)
 {
-	struct perf_sample sample = { .size = size, .rounds = session->options->rounds };
+	struct perf_sample sample = {.size = size, .rounds = session->options->rounds};
 
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
 		sample.results[i] = session->results[i];
@@ -301,7 +301,7 @@ static int measure_size(struct session *session, uint64_t size, struct perf_repo
 
 static int begin_client(struct session *session)
 {
-	struct hello hello = { .magic = MAGIC, .protocol = PROTOCOL, .size = sizeof(hello) };
+	struct hello hello = {.magic = MAGIC, .protocol = PROTOCOL, .size = sizeof(hello)};
 	int sync = session->env.sync;
 
 	session->env.ia = session->cfg.ia;
@@ -336,7 +336,7 @@ static int run_client(struct session *session, const struct perf_plan *plan,
 int perf_session_run(const struct perf_options *o, const struct perf_plan *plan, int sync,
 		     struct perf_report *report)
 {
-	struct session session = { .options = o, .cfg = plan->cfg, .env = { .sync = sync } };
+	struct session session = {.options = o, .cfg = plan->cfg, .env = {.sync = sync}};
 	int ret;
 
 	session.live = o->quiet ? NULL : perf_live_begin();
@@ -352,10 +352,12 @@ int perf_session_run(const struct perf_options *o, const struct perf_plan *plan,
 int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync)
 {
 	struct perf_report report = {
-		.format = o->json ? PERF_JSON : o->csv ? PERF_CSV : PERF_TEXT,
+		.format = o->json  ? PERF_JSON
+			  : o->csv ? PERF_CSV
+				   : PERF_TEXT,
 		.stat = o->stat,
 		.rounds = o->rounds,
-		.limits = { o->max_ratio, o->min_ratio, o->max_excess },
+		.limits = {o->max_ratio, o->min_ratio, o->max_excess},
 		.plot_path = o->plot,
 	};
 	int ret = perf_session_run(o, plan, sync, &report);

@@ -6,9 +6,9 @@
 
 #include <sys/types.h>
 
-#define PERF_MAX_SIZES		64
-#define PERF_MAX_ITERATIONS	UINT32_MAX
-#define PERF_MAX_THREADS	256
+#define PERF_MAX_SIZES      64
+#define PERF_MAX_ITERATIONS UINT32_MAX
+#define PERF_MAX_THREADS    256
 
 /* The command line. */
 struct perf_options {

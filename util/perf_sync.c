@@ -19,7 +19,7 @@ struct header {
 };
 
 /* Caps what a stranger on the port can make us read. */
-#define MAX_TEXT	1024
+#define MAX_TEXT 1024
 
 int64_t perf_now_ns(void)
 {
@@ -31,7 +31,7 @@ int64_t perf_now_ns(void)
 
 static int resolve(const char *host, const char *port, int flags, struct addrinfo **list_p)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags};
 	int ret = getaddrinfo(host, port, &hints, list_p);
 
 	if (ret)
@@ -119,7 +119,7 @@ static int connect_any(const struct addrinfo *list)
 
 int perf_sync_connect(const char *host, const char *port, double patience)
 {
-	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
 	int64_t end = perf_now_ns() + (int64_t)(patience * 1e9);
 	struct addrinfo *list;
 	int fd, saved;
@@ -177,7 +177,7 @@ static int read_all(int fd, void *data, size_t len)
 
 int perf_sync_send(int fd, enum perf_msg msg, const void *data, size_t len)
 {
-	struct header head = { htonl(msg), htonl((uint32_t)len) };
+	struct header head = {htonl(msg), htonl((uint32_t)len)};
 
 	if (write_all(fd, &head, sizeof(head)))
 		return -1;
@@ -212,7 +212,7 @@ int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len)
  */
 static ssize_t look(int fd, int ms, struct header *head)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
 
 	if (poll(&ready, 1, ms) <= 0)
 		return -1;

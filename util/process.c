@@ -27,16 +27,18 @@ static bool is_process(int fd, uint32_t pid)
 /* The socket, -1 with errno. */
 static int ask(uint32_t pid, int generation)
 {
-	const struct timeval limit = { .tv_sec = ANSWER_SECONDS };
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%u/%d", pid, generation);
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%u/%d", pid,
+			    generation);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (!connect(fd, (struct sockaddr *)&name,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) && is_process(fd, pid))
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) &&
+	    is_process(fd, pid))
 		return fd;
 	close(fd);
 	return -1;
@@ -70,7 +72,12 @@ int util_process_report(uint32_t pid)
 		close(fd);
 	}
 	if (!asked)
-		return util_fail("process %u does not answer: it tells its counters if it was started with "
-				 "DAT_OFI_STATS=socket and has an interface open", pid);
-	return answered ? 0 : util_fail("process %u does not tell its counters: it runs for another user, or hangs", pid);
+		return util_fail(
+			"process %u does not answer: it tells its counters if it was started with "
+			"DAT_OFI_STATS=socket and has an interface open",
+			pid);
+	return answered ? 0
+			: util_fail("process %u does not tell its counters: it runs for another "
+				    "user, or hangs",
+				    pid);
 }

@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* Prints the counters of a running process that has DAT_OFI_STATS=socket. 0, or -1 with util_error() set. */
+/*
+ * Prints the counters of a running process that has DAT_OFI_STATS=socket. 0, or -1 with
+ * util_error() set.
+ */
 int util_process_report(uint32_t pid);
 
 #endif

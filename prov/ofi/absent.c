@@ -11,21 +11,27 @@
 static const struct {
 	const char *provider, *needs;
 } needs[] = {
-	{"cxi", "a Cassini device (ls /sys/class/cxi) and a service that this job may use: SLINGSHOT_VNIS, SLINGSHOT_DEVICES and "
+	{"cxi", "a Cassini device (ls /sys/class/cxi) and a service that this job may use: "
+		"SLINGSHOT_VNIS, SLINGSHOT_DEVICES and "
 		"SLINGSHOT_SVC_IDS come from the launcher"},
-	{"efa", "an adapter (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and memory that may be locked"},
-	{"verbs", "a device (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and, for connected endpoints, an IP "
+	{"efa", "an adapter (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and "
+		"memory that may be locked"},
+	{"verbs", "a device (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and, for "
+		  "connected endpoints, an IP "
 		  "address on its interface"},
 	{"psm3", "a device that it knows, or a network interface in PSM3_NIC"},
 	{"opx", "an Omni-Path device (ls /dev/hfi1*)"},
 	{"tcp", "a network interface that is up and has an address"},
 	{"shm", "/dev/shm"},
-	{"lnx", "FI_LNX_PROV_LINKS to name what it links; it has messages but no RDMA (FI_RMA), so it can't carry DAT"},
+	{"lnx", "FI_LNX_PROV_LINKS to name what it links; it has messages but no RDMA (FI_RMA), so "
+		"it can't carry DAT"},
 	{"sm2", "/dev/shm; it has messages but no RDMA (FI_RMA), so it can't carry DAT"},
 	{"usnic", "a Cisco VIC; its RDMA (FI_RMA) was never made, so it can't carry DAT"},
-	{"mlx", "UCX; it has tagged messages alone and no RDMA (FI_RMA), so it can't carry DAT: verbs drives these devices"},
+	{"mlx", "UCX; it has tagged messages alone and no RDMA (FI_RMA), so it can't carry DAT: "
+		"verbs drives these devices"},
 	{"lpp", "a FabreX network and its kernel module; DAT was never tried on it"},
-	{"efa-direct", "an adapter; it has no tagged messages (FI_TAGGED), so it can't carry DAT: efa drives the same adapters"},
+	{"efa-direct", "an adapter; it has no tagged messages (FI_TAGGED), so it can't carry DAT: "
+		       "efa drives the same adapters"},
 };
 
 /* "tcp;ofi_rxm" works on tcp. */
@@ -71,7 +77,8 @@ static void put_providers(const struct fi_info *list, FILE *out)
 static bool is_there(const struct fi_info *list, const char *provider)
 {
 	for (; list; list = list->next)
-		if (list->fabric_attr->prov_name && same_core(list->fabric_attr->prov_name, provider))
+		if (list->fabric_attr->prov_name &&
+		    same_core(list->fabric_attr->prov_name, provider))
 			return true;
 	return false;
 }
@@ -83,14 +90,17 @@ static void put_needs(const char *provider, FILE *out)
 			fprintf(out, "; it needs %s", needs[i].needs);
 }
 
-/* A provider that found no device when it was loaded may be in no list, as one that was not built. */
+/*
+ * A provider that found no device when it was loaded may be in no list, as one that was not built.
+ */
 static void put_unlisted(const char *provider, const struct fi_info *list, FILE *out)
 {
 	uint32_t version = fi_version();
 
 	fprintf(out, "libfabric %u.%u ", FI_MAJOR(version), FI_MINOR(version));
 	if (*provider)
-		fprintf(out, "does not list %s: built without it, or no device was found", provider);
+		fprintf(out, "does not list %s: built without it, or no device was found",
+			provider);
 	else
 		fputs("finds nothing to work on", out);
 	put_needs(provider, out);
@@ -104,7 +114,8 @@ void dofi_absent_explain(const char *provider, FILE *out)
 	struct fi_info *list = NULL;
 
 	if (*provider && filter && *filter && dofi_is_left_out(filter, provider)) {
-		fprintf(out, "FI_PROVIDER=%s leaves %s out; unset it or add the name", filter, provider);
+		fprintf(out, "FI_PROVIDER=%s leaves %s out; unset it or add the name", filter,
+			provider);
 		return;
 	}
 	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list))

@@ -6,10 +6,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* To `out`, in words: FI_PROVIDER leaves it out, libfabric has none, or it finds no device. "" is any provider. */
+/*
+ * To `out`, in words: FI_PROVIDER leaves it out, libfabric has none, or it finds no device. "" is
+ * any provider.
+ */
 void dofi_absent_explain(const char *provider, FILE *out);
 
-/* Whether a list of names such as FI_PROVIDER's, with ^ before it of those that are not to be used, keeps the provider out. */
+/*
+ * Whether a list of names such as FI_PROVIDER's, with ^ before it of those that are not to be used,
+ * keeps the provider out.
+ */
 bool dofi_is_left_out(const char *list, const char *provider);
 
 #endif

@@ -12,7 +12,8 @@
 /* --- events --- */
 
 /* Of an address handle that was freed since nothing is told. */
-static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out, DAT_IB_EXTENSION_EVENT_DATA *ext)
+static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
+		      DAT_IB_EXTENSION_EVENT_DATA *ext)
 {
 	DAT_CONNECTION_EVENT_DATA *data = &out->event_data.connect_event_data;
 	struct dofi_ud_ah *ah = dofi_ud_ah(event->conn.private_data);
@@ -53,7 +54,8 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 		unfold_extension(event, out);
 	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT)) {
 		if (DOFI_UNLIKELY(event->op == DOFI_OP_RECV_INVALIDATE))
-			out->event_data.dto_completion_event_data.rmr_context = event->dto.immediate;
+			out->event_data.dto_completion_event_data.rmr_context =
+				event->dto.immediate;
 	} else if (event->number == DAT_CONNECTION_REQUEST_EVENT) {
 		out->event_data.cr_arrival_event_data.truncate_flag = DAT_FALSE;
 	}
@@ -89,9 +91,9 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 		return DOFI_BAD_HANDLE(IA);
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_BAD_ARG(7);
-	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, va_type == DAT_VA_TYPE_ZB,
-				     lmr, lmr_context, rmr_context, registered_length,
-				     registered_address);
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges,
+				     va_type == DAT_VA_TYPE_ZB, lmr, lmr_context, rmr_context,
+				     registered_length, registered_address);
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
@@ -108,7 +110,8 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr_handle,
 	/* An unbind names no LMR. */
 	if (triplet && triplet->segment_length && (!lmr || lmr->context != triplet->lmr_context))
 		return DOFI_BAD_HANDLE(LMR);
-	return dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie, flags, context);
+	return dofi_rmr_bind_based(rmr, triplet, privileges, va_type == DAT_VA_TYPE_ZB, ep, cookie,
+				   flags, context);
 }
 
 /* --- calls of 2.0 alone --- */

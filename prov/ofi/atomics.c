@@ -35,9 +35,12 @@ static bool find(void *library, const char *name, void *function_p)
 
 static bool find_all(void *library, struct verbs *verbs)
 {
-	return find(library, "ibv_get_device_list", &verbs->list) && find(library, "ibv_free_device_list", &verbs->free_list) &&
-	       find(library, "ibv_get_device_name", &verbs->name) && find(library, "ibv_open_device", &verbs->open) &&
-	       find(library, "ibv_close_device", &verbs->close) && find(library, "ibv_query_device", &verbs->query);
+	return find(library, "ibv_get_device_list", &verbs->list) &&
+	       find(library, "ibv_free_device_list", &verbs->free_list) &&
+	       find(library, "ibv_get_device_name", &verbs->name) &&
+	       find(library, "ibv_open_device", &verbs->open) &&
+	       find(library, "ibv_close_device", &verbs->close) &&
+	       find(library, "ibv_query_device", &verbs->query);
 }
 
 static bool ask(const struct verbs *verbs, struct ibv_device *device)
@@ -97,28 +100,33 @@ static bool is_infiniband(const struct fi_info *info)
 
 bool dofi_atomics_wanted(const struct fi_info *info)
 {
-	return DOFI_EXTENSIONS && is_infiniband(info) && FI_VERSION_GE(fi_version(), FI_VERSION(2, 2));
+	return DOFI_EXTENSIONS && is_infiniband(info) &&
+	       FI_VERSION_GE(fi_version(), FI_VERSION(2, 2));
 }
 
 static bool passes_on(struct dofi_ia *ia, enum fi_op op, uint64_t flags)
 {
 	struct fi_atomic_attr attr = {0};
 
-	return !fi_query_atomic(ia->domain, FI_UINT64, op, &attr, flags) && attr.size == sizeof(uint64_t);
+	return !fi_query_atomic(ia->domain, FI_UINT64, op, &attr, flags) &&
+	       attr.size == sizeof(uint64_t);
 }
 
 int dofi_atomics_look(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
-	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) && dofi_device_does_atomics(info->domain_attr->name);
-	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) && ia->order == DOFI_ORDERED && ia->trans->atomic &&
+	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) &&
+			   dofi_device_does_atomics(info->domain_attr->name);
+	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) &&
+			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
 			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
 			  passes_on(ia, FI_CSWAP, FI_COMPARE_ATOMIC);
 	if (ia->has_atomics)
 		strcpy(ia->named.atomics, "TRUE");
 	if (is_infiniband(info))
-		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name, ia->does_atomics ? "has" : "does not have",
+		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
+			   ia->does_atomics ? "has" : "does not have",
 			   ia->has_atomics ? "programs can post them" : "programs can't post them");
 	return 0;
 }

@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* Where libfabric sets no limit; also what our own structures are made for. */
-#define MAX_EPS	      8192u
+#define MAX_EPS       8192u
 #define MAX_DTOS      65536u
 #define MAX_EVDS      65536u
 #define MAX_EVD_QLEN  1048576u
 #define MAX_READS     128u
-#define MAX_PZS	      65535u
+#define MAX_PZS       65535u
 #define MAX_TRANSFER  0x7fffffffu /* programs put it into an int */
 #define CTX_RESERVE   64u /* entries of the context table that rest before they are used again */
 #define BUF_ALIGNMENT 64
@@ -49,7 +49,8 @@ static unsigned int ib_mtu(const struct fi_info *info)
 
 static void init_limits(struct dofi_ia *ia)
 {
-	uint32_t most_iov = ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
+	uint32_t most_iov =
+		ia->params.max_segments ? (uint32_t)ia->params.max_segments : UINT16_MAX;
 	bool shared_ep = ia->trans->id == DOFI_TRANS_RDM;
 	struct dofi_limits *limits = &ia->limits;
 	const struct fi_info *info = ia->info;
@@ -61,10 +62,14 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
-	/* A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills the first of several and says success. */
+	/*
+	 * A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills
+	 * the first of several and says success.
+	 */
 	if (info->ep_attr->protocol == FI_PROTO_IWARP)
 		most_iov = 1;
-	limits->fabric_iov = at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
+	limits->fabric_iov =
+		at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
 	limits->fabric_iov = at_most(most_iov, limits->fabric_iov - dofi_guard_segments(ia));
 	limits->max_iov = limits->fabric_iov > DOFI_LEAST_IOV ? limits->fabric_iov : DOFI_LEAST_IOV;
 	limits->max_lmrs = max_regions;
@@ -104,7 +109,7 @@ static void init_named(struct dofi_ia *ia)
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
 	strcpy(named->mr_cached, "FALSE"); /* until we know better */
-	strcpy(named->atomics, notes);	   /* as well */
+	strcpy(named->atomics, notes);     /* as well */
 	named->count = 0;
 	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
 	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
@@ -126,7 +131,8 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_EXTENSION_INTERFACE", extensions);
 	name_attr(named, "DAT_IB_FETCH_AND_ADD", named->atomics);
 	name_attr(named, "DAT_IB_CMP_AND_SWAP", named->atomics);
-	name_attr(named, "DAT_IB_IMMED_DATA", DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
+	name_attr(named, "DAT_IB_IMMED_DATA",
+		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
 	name_attr(named, "DAT_IB_UD", ia->limits.max_datagram ? "TRUE" : "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
 	dofi_facts_find(&named->facts, info, ia->order);

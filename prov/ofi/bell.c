@@ -19,8 +19,8 @@
 
 enum kind {
 	MARK = 1, /* the sender's mark comes along */
-	RING,	  /* the fabric has something for you */
-	ANSWER,	  /* the same, of what a RING brought about */
+	RING,     /* the fabric has something for you */
+	ANSWER,   /* the same, of what a RING brought about */
 };
 
 struct datagram {
@@ -42,7 +42,10 @@ static socklen_t name_of(const uint8_t *uuid, struct sockaddr_un *name)
 	return (socklen_t)(at + DOFI_BELL_UUID - (char *)name);
 }
 
-/* fd: a descriptor to go along, or -1. What can't be sent is not sent: the receiver is not there, or has enough to read. */
+/*
+ * fd: a descriptor to go along, or -1. What can't be sent is not sent: the receiver is not there,
+ * or has enough to read.
+ */
 static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd)
 {
 	struct datagram text = {.kind = (uint8_t)kind};
@@ -52,17 +55,22 @@ static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd
 		char space[CMSG_SPACE(sizeof(int))];
 	} control = {0};
 	struct sockaddr_un name;
-	struct msghdr msg = {.msg_name = &name, .msg_namelen = name_of(uuid, &name), .msg_iov = &iov, .msg_iovlen = 1};
+	struct msghdr msg = {.msg_name = &name,
+			     .msg_namelen = name_of(uuid, &name),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1};
 
 	memcpy(text.uuid, ia->cm.uuid, sizeof(text.uuid));
 	if (fd >= 0) {
 		msg.msg_control = control.space;
 		msg.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+							.cmsg_level = SOL_SOCKET,
+							.cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
 	}
-	if (sendmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != ECONNREFUSED && errno != EAGAIN)
+	if (sendmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    errno != ECONNREFUSED && errno != EAGAIN)
 		DOFI_LOG_D("%s: a peer's doorbell can't be rung: %s", ia->name, strerror(errno));
 }
 
@@ -86,7 +94,8 @@ static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
 	struct stat st;
 	void *page;
 
-	if (peer->mark != &awake || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || (size_t)st.st_size < size)
+	if (peer->mark != &awake || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
+	    (size_t)st.st_size < size)
 		return;
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
@@ -137,8 +146,8 @@ static int descriptor_in(struct msghdr *msg)
 }
 
 /*
- * Our part of it is done once the queue was read, then the sender may be waiting for us; or the sleep begins anew, for there may be more
- * of it than one look takes.
+ * Our part of it is done once the queue was read, then the sender may be waiting for us; or the
+ * sleep begins anew, for there may be more of it than one look takes.
  */
 static void answer(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
 {
@@ -156,8 +165,10 @@ static bool take_one(struct dofi_ia *ia)
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space)};
 	ssize_t n = recvmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct dofi_bell_peer *peer;
 	int fd;
@@ -194,7 +205,8 @@ static int make_mark(struct dofi_bell *bell)
 	bell->mark_fd = memfd_create("dat-ofi-asleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (bell->mark_fd < 0)
 		return -errno;
-	if (ftruncate(bell->mark_fd, (off_t)size) || fcntl(bell->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (ftruncate(bell->mark_fd, (off_t)size) ||
+	    fcntl(bell->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
 		goto err_fd;
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bell->mark_fd, 0);
 	if (page == MAP_FAILED)
@@ -246,7 +258,8 @@ int dofi_bell_open(struct dofi_ia *ia)
 			drop_mark(&ia->bell);
 	}
 	if (ret)
-		DOFI_LOG_I("%s: no doorbell, sleepers look by the clock: %s", ia->name, strerror(-ret));
+		DOFI_LOG_I("%s: no doorbell, sleepers look by the clock: %s", ia->name,
+			   strerror(-ret));
 	return 0;
 }
 

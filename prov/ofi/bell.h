@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Doorbells, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one host show each other a
- * mark in shared memory that says "asleep"; whoever gives the fabric something for a sleeper sends it a datagram. A ring
- * that is missed, or never comes (another host, no shared memory), costs no more than a nap: see wait.c.
+ * Doorbells, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
+ * host show each other a mark in shared memory that says "asleep"; whoever gives the fabric
+ * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
+ * no shared memory), costs no more than a nap: see wait.c.
  *
- * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is left behind by the dead.
+ * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
+ * left behind by the dead.
  */
 #ifndef DOFI_BELL_H
 #define DOFI_BELL_H
@@ -21,7 +23,7 @@ struct dofi_bell {
 	struct dofi_fd socket;
 	int mark_fd;
 	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
-	_Atomic uint32_t deaf;	/* peers whose mark has not come: they may not see ours either */
+	_Atomic uint32_t deaf;  /* peers whose mark has not come: they may not see ours either */
 };
 
 /* What a peer's mark is to us. Belongs to the transport's idea of the peer. */

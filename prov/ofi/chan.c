@@ -18,13 +18,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define SECOND_NS	 1000000000ull
+#define SECOND_NS        1000000000ull
 /* The dialling side closes what it does not use; later the other one cuts it off. */
-#define IDLE_NS		 (5 * SECOND_NS)
+#define IDLE_NS          (5 * SECOND_NS)
 #define ACCEPTED_IDLE_NS (60 * SECOND_NS)
-#define MAX_TX		 (1u << 20) /* a peer that lets so much pile up does not read */
-#define READS_PER_TURN	 16
-#define MAX_DIALS	 3u /* of one channel, when an overloaded peer hangs up before its HELLO */
+#define MAX_TX           (1u << 20) /* a peer that lets so much pile up does not read */
+#define READS_PER_TURN   16
+#define MAX_DIALS        3u /* of one channel, when an overloaded peer hangs up before its HELLO */
 
 _Static_assert(DOFI_MAX_PRIVATE <= DOFI_WIRE_MAX_PRIVATE, "private data fits a message");
 

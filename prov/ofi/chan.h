@@ -2,8 +2,8 @@
 /*
  * Control channels: TCP connections between pairs of IAs, each shared by all connections that its
  * dialling side makes. Only that side asks for connections on it and only it decides that an idle
- * or needless channel goes, so a request never crosses a close; between two IAs that both dial there
- * are two. Everything here runs with engine.lock held and never blocks.
+ * or needless channel goes, so a request never crosses a close; between two IAs that both dial
+ * there are two. Everything here runs with engine.lock held and never blocks.
  */
 #ifndef DOFI_CHAN_H
 #define DOFI_CHAN_H
@@ -30,25 +30,25 @@ struct dofi_chan {
 	struct dofi_ia *ia;
 	struct dofi_fd fd;
 	enum dofi_chan_state state;
-	bool accepted;	/* the peer dialled us */
+	bool accepted; /* the peer dialled us */
 	bool was_up;
-	bool orderly;	/* DEAD: after GOODBYE */
-	bool writing;	/* waits for room in the socket */
-	bool silent;	/* its fabric was waited for in vain, and it has said nothing since */
-	int err;	/* DEAD: the dial's negative errno */
-	int send_err;	/* the socket takes no more; what it still has to read comes first */
+	bool orderly; /* DEAD: after GOODBYE */
+	bool writing; /* waits for room in the socket */
+	bool silent;  /* its fabric was waited for in vain, and it has said nothing since */
+	int err;      /* DEAD: the dial's negative errno */
+	int send_err; /* the socket takes no more; what it still has to read comes first */
 	uint32_t tries;
 	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
 	uint32_t nnames;
-	struct dofi_hello peer;	  /* valid when UP */
+	struct dofi_hello peer;   /* valid when UP */
 	struct dofi_list waiting; /* conn->link: dofi_conn_chan_up is due */
-	struct dofi_list conns;	  /* conn->link */
+	struct dofi_list conns;   /* conn->link */
 	struct dofi_timer timer;  /* limit of GREETING, then of idleness */
-	struct dofi_work work;	  /* upcalls that are due; the end */
-	uint64_t asked, done;	  /* number of the last INVALIDATE sent, of the last answered */
+	struct dofi_work work;    /* upcalls that are due; the end */
+	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
 	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
-	uint64_t answer_number;	  /* ...with this number, which stands for those before, too */
-	uint8_t *tx;		  /* frames not sent yet */
+	uint64_t answer_number;   /* ...with this number, which stands for those before, too */
+	uint8_t *tx;              /* frames not sent yet */
 	uint32_t tx_fill, tx_size;
 	uint32_t rx_fill;
 	uint8_t rx[DOFI_WIRE_MAX_FRAME];
@@ -57,25 +57,28 @@ struct dofi_chan {
 /* IA-wide state of the connection manager; guarded by engine.lock. */
 struct dofi_cm {
 	uint8_t uuid[16];
-	struct dofi_list chans;	    /* all but strangers and dead ones */
+	struct dofi_list chans;     /* all but strangers and dead ones */
 	struct dofi_list strangers; /* accepted sockets without a HELLO yet, oldest first */
 	struct dofi_list dead;
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners; /* struct dofi_sp, by link */
-	int spare_fd;		    /* given up to answer when descriptors run out */
-	bool told_no_fds;	    /* said so in the log */
-	uint64_t close_limit;	    /* the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet */
-	uint64_t invalidations;	    /* made so far */
-	_Atomic uint32_t bell;	    /* one of them was answered, or its channel died */
-	struct dofi_conn **conns;   /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
+	int spare_fd;               /* given up to answer when descriptors run out */
+	bool told_no_fds;           /* said so in the log */
+	/*
+	 * the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet
+	 */
+	uint64_t close_limit;
+	uint64_t invalidations;   /* made so far */
+	_Atomic uint32_t bell;    /* one of them was answered, or its channel died */
+	struct dofi_conn **conns; /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
 	uint32_t conns_size;
 	uint32_t conns_next;
 	uint32_t ud_next; /* number of the next EP of datagrams */
 	uint32_t nconns;
 	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
-	uint32_t steps;	   /* that the fabric has made with these so far... */
-	uint64_t last_step; /* ...and when the last one was */
-	struct dofi_list binds; /* EPs whose bind waits for an invalidation, by bind_link */
+	uint32_t steps;            /* that the fabric has made with these so far... */
+	uint64_t last_step;        /* ...and when the last one was */
+	struct dofi_list binds;    /* EPs whose bind waits for an invalidation, by bind_link */
 	struct dofi_work answered; /* looks after them */
 };
 
@@ -130,9 +133,15 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
 /* Closes the channels that have not answered it. */
 void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number);
 
-/* The process exits: peers take what is complete, then GOODBYE on every channel that takes it at once, if engine.lock is to be had. */
+/*
+ * The process exits: peers take what is complete, then GOODBYE on every channel that takes it at
+ * once, if engine.lock is to be had.
+ */
 void dofi_cm_exit(struct dofi_ia *ia);
-/* In a forked child: closes our sockets so that they don't keep dead peers alive. Async-signal-safe. */
+/*
+ * In a forked child: closes our sockets so that they don't keep dead peers alive.
+ * Async-signal-safe.
+ */
 void dofi_cm_fork_child(struct dofi_ia *ia);
 
 /* --- upcalls, in conn.c --- */
@@ -150,7 +159,10 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg);
 void dofi_conn_invalidated(struct dofi_ia *ia);
 /* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
-/* Where a late operation would harm the peer (DOFI_QUIRK_STALE_KEYS): the fabric still has one with such a context. */
+/*
+ * Where a late operation would harm the peer (DOFI_QUIRK_STALE_KEYS): the fabric still has one with
+ * such a context.
+ */
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
 #endif

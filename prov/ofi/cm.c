@@ -58,7 +58,10 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 	}
 }
 
-/* Only who has a data path to us, and not just for datagrams, can have learned what a context stands for. */
+/*
+ * Only who has a data path to us, and not just for datagrams, can have learned what a context
+ * stands for.
+ */
 static bool may_know_contexts(const struct dofi_chan *chan)
 {
 	DOFI_LIST_FOR(node, &chan->conns)
@@ -94,7 +97,10 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 /* More than a fabric's queue of packets takes rounds to be read. */
 #define READ_ROUNDS 64
 
-/* What peers that are gone sent before lies in the fabric's queue, and is looked at when that is read. engine.lock held. */
+/*
+ * What peers that are gone sent before lies in the fabric's queue, and is looked at when that is
+ * read. engine.lock held.
+ */
 static void take_what_came(struct dofi_ia *ia)
 {
 	for (int i = 0; i < READ_ROUNDS; i++)
@@ -156,8 +162,9 @@ int dofi_cm_init(struct dofi_ia *ia)
 	cm->answered.run = answered;
 	cm->max_strangers = max_strangers();
 	/*
-	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's address vector is another one's later,
-	 * and what was under way to the former must mean nothing to the latter.
+	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's
+	 * address vector is another one's later, and what was under way to the former must mean
+	 * nothing to the latter.
 	 */
 	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
 	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
@@ -172,7 +179,7 @@ static void say_goodbye(struct dofi_cm *cm)
 	const struct dofi_msg goodbye = {.type = DOFI_MSG_GOODBYE};
 
 	DOFI_LIST_FOR(node, &cm->chans)
-		dofi_chan_send(DOFI_CONTAINER(node, struct dofi_chan, link), &goodbye);
+	dofi_chan_send(DOFI_CONTAINER(node, struct dofi_chan, link), &goodbye);
 }
 
 static void close_all(struct dofi_list *chans)

@@ -64,8 +64,8 @@ bool dofi_cno_in_agent(struct dofi_ia *ia)
 
 	dofi_lock(&ia->obj_lock);
 	DOFI_LIST_FOR(node, &ia->agent_calls)
-		inside |= pthread_equal(DOFI_CONTAINER(node, struct dofi_agent_call, link)->thread,
-					pthread_self());
+	inside |= pthread_equal(DOFI_CONTAINER(node, struct dofi_agent_call, link)->thread,
+				pthread_self());
 	dofi_unlock(&ia->obj_lock);
 	return inside;
 }

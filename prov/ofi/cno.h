@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 
-
 /* An agent's call under way; lives on the calling thread's stack. */
 struct dofi_agent_call {
 	struct dofi_list link; /* ia->agent_calls */
@@ -17,15 +16,15 @@ struct dofi_agent_call {
 struct dofi_cno {
 	struct dofi_obj obj; /* users: EVDs attached */
 	struct dofi_lock lock;
-	bool triggered;	       /* a state, not a counter */
-	bool watches;	       /* completions, since it had an agent or a descriptor */
-	bool dying;	       /* waiters return, and ring the bell when they leave */
+	bool triggered;        /* a state, not a counter */
+	bool watches;          /* completions, since it had an agent or a descriptor */
+	bool dying;            /* waiters return, and ring the bell when they leave */
 	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
 	uint32_t waiters;
 	uint32_t flushes; /* a waiter that sees it change returns with no EVD */
 	_Atomic uint32_t bell;
 	DAT_OS_WAIT_PROXY_AGENT agent; /* one shot */
-	int fd;			       /* eventfd of a descriptor CNO, or -1 */
+	int fd;                        /* eventfd of a descriptor CNO, or -1 */
 
 	/* An agent's call that is due, or under way; guarded by ia->obj_lock. */
 	struct dofi_list agent_link; /* in ia->agents while a call is due */
@@ -64,13 +63,16 @@ void dofi_cno_mute(struct dofi_cno *cno);
 /* Is the calling thread inside an agent of the IA? */
 bool dofi_cno_in_agent(struct dofi_ia *ia);
 /*
- * An agent may close the IA whose call runs it. Mostly that was the call's last deed; one that goes on with the IA says so, and
- * then that it has done. No lock held.
+ * An agent may close the IA whose call runs it. Mostly that was the call's last deed; one that goes
+ * on with the IA says so, and then that it has done. No lock held.
  */
 void dofi_cno_stay(struct dofi_ia *ia);
 void dofi_cno_go(struct dofi_ia *ia);
 
-/* Returns when no agent of the IA is running and no call stays; no lock held, and not from inside one. */
+/*
+ * Returns when no agent of the IA is running and no call stays; no lock held, and not from inside
+ * one.
+ */
 void dofi_cno_await_agents(struct dofi_ia *ia);
 
 /*

@@ -20,8 +20,8 @@
 #include <sys/random.h>
 
 /*
- * After the data path ended the peer's word on the control channel says why, and after that word the data path ends: this
- * long the one waits for the other.
+ * After the data path ended the peer's word on the control channel says why, and after that word
+ * the data path ends: this long the one waits for the other.
  */
 #define LAST_WORD_NS 1000000000u
 
@@ -46,10 +46,15 @@ struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, (uint32_t)token);
 
-	return conn && !conn->active && conn->phase == DOFI_CONN_LINKING && conn->token == token ? conn : NULL;
+	return conn && !conn->active && conn->phase == DOFI_CONN_LINKING && conn->token == token
+		       ? conn
+		       : NULL;
 }
 
-/* Keeps the table at most half full. Ids that differed modulo the old size differ modulo the new one. */
+/*
+ * Keeps the table at most half full. Ids that differed modulo the old size differ modulo the new
+ * one.
+ */
 static int grow_table(struct dofi_cm *cm)
 {
 	uint32_t size = cm->conns_size ? 2 * cm->conns_size : 64;
@@ -115,11 +120,11 @@ void dofi_conn_free(struct dofi_conn *conn)
 
 /* --- messages out --- */
 
-#define COUNTED(counter)                                  \
-	do {                                              \
-		if (sent)                                 \
+#define COUNTED(counter)                                     \
+	do {                                                 \
+		if (sent)                                    \
 			DOFI_COUNT_SHARED(ia, counter##_TX); \
-		else                                      \
+		else                                         \
 			DOFI_COUNT_SHARED(ia, counter##_RX); \
 	} while (0)
 
@@ -252,7 +257,9 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 
 /* --- the end --- */
 
-/* The attempt or connection ends for a cause beyond us; what that means depends on how far it got. */
+/*
+ * The attempt or connection ends for a cause beyond us; what that means depends on how far it got.
+ */
 static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting)
 {
 	switch (conn->phase) {
@@ -266,23 +273,30 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
 			dofi_chan_leave(conn);
 		break;
 	case DOFI_CONN_LINKING:
-		dofi_conn_end(conn, conn->active ? while_connecting : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+		dofi_conn_end(conn,
+			      conn->active ? while_connecting
+					   : DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
 		break;
 	case DOFI_CONN_UP:
 		if (conn->ud)
 			dofi_ud_peer_gone(conn);
 		else if (orderly)
-			dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+			dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
+				      DOFI_REASON_NONE);
 		else
-			dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
+			dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT,
+				      DOFI_REASON_ERROR);
 		break;
 	case DOFI_CONN_OVER:
 		break;
 	}
 }
 
-/* A message that its peer sent is missing, and may be one that did not fit: the other peers' answers will tell. ep->lock held. */
+/*
+ * A message that its peer sent is missing, and may be one that did not fit: the other peers'
+ * answers will tell. ep->lock held.
+ */
 static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
 {
 	return ep->srq && ep->srq->misfits && ep->nreceived != sent;
@@ -324,9 +338,10 @@ void dofi_conn_proceeds(struct dofi_conn *conn)
 }
 
 /*
- * The fabric makes one connection after the other, and in a burst it may be long before it comes to this one: so the limit counts
- * from the last step that it made with any. But what never comes is not kept for ever by the others' steps: when its time is over
- * for the first time, those that wait with it may all be made before it, and no more.
+ * The fabric makes one connection after the other, and in a burst it may be long before it comes to
+ * this one: so the limit counts from the last step that it made with any. But what never comes is
+ * not kept for ever by the others' steps: when its time is over for the first time, those that wait
+ * with it may all be made before it, and no more.
  */
 static bool begins_anew(struct dofi_conn *conn)
 {
@@ -346,10 +361,12 @@ static void handshake_timeout(struct dofi_conn *conn)
 {
 	if (begins_anew(conn))
 		return;
-	DOFI_LOG_I("%s: giving up a connection that was accepted, its data path did not come up in time",
+	DOFI_LOG_I("%s: giving up a connection that was accepted, its data path did not come up in "
+		   "time",
 		   conn->ia->name);
 	/* Not every fabric tells the peer. */
-	dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+	dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
+		      DOFI_REASON_ERROR);
 }
 
 static void conn_timeout(struct dofi_timer *timer)
@@ -359,10 +376,12 @@ static void conn_timeout(struct dofi_timer *timer)
 	if (conn->phase == DOFI_CONN_OVER) {
 		dofi_conn_part(conn);
 	} else if (conn->phase == DOFI_CONN_DIALING && conn->redial.until) {
-		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED); /* that nobody listens was known before */
+		/* that nobody listens was known before */
+		lost(conn, true, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 	} else if (conn->active && conn->phase != DOFI_CONN_UP) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_DISCONNECT);
 	} else if (conn->phase == DOFI_CONN_LINKING && !conn->path_lost) {
 		handshake_timeout(conn);
 	} else {
@@ -407,10 +426,11 @@ static void set_dialling(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 }
 
-int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual, uint64_t deadline,
-		    const void *private_data, uint32_t private_size)
+int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual,
+		    uint64_t deadline, const void *private_data, uint32_t private_size)
 {
-	size_t size = remote->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	size_t size = remote->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						    : sizeof(struct sockaddr_in);
 	struct dofi_conn *conn = conn_new(ep->obj.ia, true);
 
 	if (!conn)
@@ -497,7 +517,8 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_enter(conn, DOFI_CONN_LINKING);
 	/* A peer of an earlier version has connected an EP of its own. */
 	if (conn->ud != !!(msg->flags & DOFI_MSG_F_UD)) {
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
 		return;
 	}
 	ret = conn->ia->trans->connect(conn);
@@ -506,7 +527,8 @@ static void on_accept(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 		DOFI_LOG_W("%s: can't connect the data path: %s%s", conn->ia->name,
 			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit(limit) : "");
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
 	}
 }
 
@@ -515,7 +537,10 @@ static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
 	if (!conn->active || conn->phase != DOFI_CONN_REQUESTED || conn->ending)
 		return;
 	if (msg->reason == DOFI_REASON_NOT_MINE) {
-		/* A shared channel may lead to a process that has given this conn_qual up: ask the port itself once. */
+		/*
+		 * A shared channel may lead to a process that has given this conn_qual up: ask the
+		 * port itself once.
+		 */
 		conn->ia->trans->disconnect(conn);
 		dofi_chan_leave(conn);
 		dofi_redial_note(conn);
@@ -526,7 +551,8 @@ static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
 		return;
 	}
 	if (msg->reason == DOFI_REASON_CONSUMER) {
-		conn->end_private = msg->private_size < DOFI_MAX_PRIVATE ? msg->private_size : DOFI_MAX_PRIVATE;
+		conn->end_private =
+			msg->private_size < DOFI_MAX_PRIVATE ? msg->private_size : DOFI_MAX_PRIVATE;
 		if (conn->end_private)
 			memcpy(conn->ep->private_data, msg->private_data, conn->end_private);
 		lost(conn, true, DAT_CONNECTION_EVENT_PEER_REJECTED);
@@ -558,7 +584,9 @@ static void on_request(struct dofi_chan *chan, const struct dofi_msg *msg)
 		return;
 	conn = conn_new(chan->ia, false);
 	if (!conn) {
-		struct dofi_msg no = {.type = DOFI_MSG_REJECT, .reason = DOFI_REASON_RESOURCES, .dst = msg->src};
+		struct dofi_msg no = {.type = DOFI_MSG_REJECT,
+				      .reason = DOFI_REASON_RESOURCES,
+				      .dst = msg->src};
 
 		dofi_chan_send(chan, &no);
 		return;
@@ -576,7 +604,8 @@ static void on_request(struct dofi_chan *chan, const struct dofi_msg *msg)
 		dofi_conn_reject(conn, reason, NULL, 0);
 }
 
-void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data, uint32_t private_size)
+void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data,
+		      uint32_t private_size)
 {
 	struct dofi_msg msg = {
 		.type = DOFI_MSG_REJECT,
@@ -603,9 +632,12 @@ static void set_accepted(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 }
 
-int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data, uint32_t private_size)
+int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
+		     uint32_t private_size)
 {
-	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT, .private_data = private_data, .private_size = private_size};
+	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT,
+			       .private_data = private_data,
+			       .private_size = private_size};
 	uint32_t nonce;
 	int ret;
 
@@ -625,7 +657,8 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
 	ret = conn->ia->trans->expect(conn);
 	if (ret) {
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 		return 0;
 	}
 	describe(conn, &msg);
@@ -666,7 +699,8 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	dofi_note_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
-		ep->read_limit = 1; /* a program that said 0 and reads all the same is served, slowly */
+		ep->read_limit =
+			1; /* a program that said 0 and reads all the same is served, slowly */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->writes = ep->nsent = 0;
 	ep->granted = conn->peer_granted;
@@ -709,7 +743,10 @@ void dofi_conn_established(struct dofi_ep *ep)
 
 static void establish_when_complete(struct dofi_conn *conn)
 {
-	/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
+	/*
+	 * The peer's READY says that the path is up, even where the fabric's own event was not read
+	 * yet.
+	 */
 	if (conn->ending || (conn->active ? !conn->path_up : !conn->ready || !conn->path_made))
 		return;
 	if (conn->ud) {
@@ -737,7 +774,10 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	conn->path_lost |= conn->phase == DOFI_CONN_OVER;
 	if (conn->ending || conn->phase == DOFI_CONN_OVER)
 		return;
-	/* A passive end whose READY lies unread in the control channel waits for the last word, too. */
+	/*
+	 * A passive end whose READY lies unread in the control channel waits for the last word,
+	 * too.
+	 */
 	if (conn->phase != DOFI_CONN_UP && (conn->active || !conn->path_up)) {
 		if (err)
 			DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s",
@@ -793,13 +833,15 @@ void dofi_conn_drained(struct dofi_ep *ep)
 	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
 		say_leave(conn, ep);
 	if (stuck(conn, ep)) {
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_DISCONNECT);
 		return;
 	}
 	if (dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due)
 		return;
 	if (!ep->dirty)
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_DISCONNECT);
 	else if (dofi_ep_sync(ep))
 		ep->dirty = false;
 }
@@ -831,8 +873,8 @@ static void on_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
 }
 
 /*
- * The goodbye may overtake data that the peer's completions called sent: these are let in while there is room for them.
- * After the last message the engine meets the EP again.
+ * The goodbye may overtake data that the peer's completions called sent: these are let in while
+ * there is room for them. After the last message the engine meets the EP again.
  */
 static bool data_may_follow(struct dofi_conn *conn, uint32_t sent)
 {
@@ -842,7 +884,8 @@ static bool data_may_follow(struct dofi_conn *conn, uint32_t sent)
 	if (conn->phase != DOFI_CONN_UP || conn->ud)
 		return false;
 	dofi_lock(&ep->lock);
-	yes = (ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv))) || may_be_to_blame(ep, sent);
+	yes = (ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv))) ||
+	      may_be_to_blame(ep, sent);
 	ep->ending_soon = yes;
 	ep->last_message = sent;
 	dofi_unlock(&ep->lock);
@@ -857,7 +900,10 @@ void dofi_conn_last_message(struct dofi_conn *conn)
 
 static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	/* The peer sends no datagrams by it any more, and may close the channel. What is sent to it is another matter. */
+	/*
+	 * The peer sends no datagrams by it any more, and may close the channel. What is sent to it
+	 * is another matter.
+	 */
 	if (conn->ud && conn->phase == DOFI_CONN_UP) {
 		dofi_chan_leave(conn);
 		return;
@@ -879,7 +925,10 @@ static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg
 
 	if (conn)
 		return conn->chan == chan ? conn : NULL;
-	/* A request that is cancelled before it was answered: the connector does not know our id yet. */
+	/*
+	 * A request that is cancelled before it was answered: the connector does not know our id
+	 * yet.
+	 */
 	if (msg->type != DOFI_MSG_CANCEL || msg->dst)
 		return NULL;
 	DOFI_LIST_FOR(node, &chan->conns)
@@ -894,7 +943,9 @@ static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg
 /* Too late: the accepting side must not wait for a connector that has given up. */
 static void decline(struct dofi_chan *chan, const struct dofi_msg *accept)
 {
-	const struct dofi_msg msg = {.type = DOFI_MSG_CANCEL, .dst = accept->src, .src = accept->dst};
+	const struct dofi_msg msg = {.type = DOFI_MSG_CANCEL,
+				     .dst = accept->src,
+				     .src = accept->dst};
 
 	dofi_chan_send(chan, &msg);
 }
@@ -902,8 +953,9 @@ static void decline(struct dofi_chan *chan, const struct dofi_msg *accept)
 /* The others are about an EP that is connected. */
 static bool concerns_datagrams(const struct dofi_msg *msg)
 {
-	return msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_REJECT || msg->type == DOFI_MSG_READY ||
-	       msg->type == DOFI_MSG_CANCEL || msg->type == DOFI_MSG_BYE;
+	return msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_REJECT ||
+	       msg->type == DOFI_MSG_READY || msg->type == DOFI_MSG_CANCEL ||
+	       msg->type == DOFI_MSG_BYE;
 }
 
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
@@ -922,7 +974,10 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (!conn && msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
 	if (conn && msg->type == DOFI_MSG_BYE) {
-		/* What made the peer say so may have come since the queue was read: a message that is too long for its SRQ's buffer. */
+		/*
+		 * What made the peer say so may have come since the queue was read: a message that
+		 * is too long for its SRQ's buffer.
+		 */
 		if (conn->ep && conn->ep->srq && chan->ia->engine.has_fabric)
 			dofi_engine_drain_cq(chan->ia);
 		conn->peer_told = true;

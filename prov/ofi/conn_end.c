@@ -10,10 +10,11 @@
 #include "ud.h"
 
 /*
- * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it (parting_ms), for then memory is
- * the consumer's again. Mostly some cancelled receives are all that is, and the first look finds nothing left.
+ * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it
+ * (parting_ms), for then memory is the consumer's again. Mostly some cancelled receives are all
+ * that is, and the first look finds nothing left.
  */
-#define FIRST_LOOK_NS	50000u
+#define FIRST_LOOK_NS   50000u
 #define LONGEST_LOOK_NS 100000000u
 
 static uint64_t parting_ns(const struct dofi_ia *ia)
@@ -32,7 +33,10 @@ static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reaso
 static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase,
 			  enum dofi_reason reason)
 {
-	/* Where messages can outlive the connection, the peer wants to know how many there were in any case. */
+	/*
+	 * Where messages can outlive the connection, the peer wants to know how many there were in
+	 * any case.
+	 */
 	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && phase == DOFI_CONN_UP)
 		reason = DOFI_REASON_DISCONNECT;
 	if (reason == DOFI_REASON_NONE)
@@ -48,7 +52,9 @@ static void shut(struct dofi_conn *conn, bool lingers)
 {
 	struct dofi_ep *ep = conn->ep;
 
-	/* What arrived before the end is delivered first, while the EP still counts as connected. */
+	/*
+	 * What arrived before the end is delivered first, while the EP still counts as connected.
+	 */
 	if (conn->phase == DOFI_CONN_UP)
 		dofi_engine_drain_cq(conn->ia);
 	if (lingers)
@@ -73,14 +79,15 @@ static void hang_up(struct dofi_conn *conn)
 }
 
 /*
- * InfiniBand's devices tell when a queue pair of an SRQ has ended and taken its last buffer, and OFED's DAT calls it so; an EP without
- * connect EVD is told of its end by the same event already.
+ * InfiniBand's devices tell when a queue pair of an SRQ has ended and taken its last buffer, and
+ * OFED's DAT calls it so; an EP without connect EVD is told of its end by the same event already.
  */
 static void tell_last_receive(const struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
-	if (ep->srq && ep->conn_evd && conn->established && conn->end_event && conn->ia->tells_last_receive)
+	if (ep->srq && ep->conn_evd && conn->established && conn->end_event &&
+	    conn->ia->tells_last_receive)
 		dofi_evd_async(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
 
@@ -150,7 +157,10 @@ uint64_t dofi_conn_part_until(struct dofi_ia *ia)
 	return ia->cm.close_limit;
 }
 
-/* The same within a call. Where it was in vain once, as with a peer that is frozen, it is not tried with the next EP. */
+/*
+ * The same within a call. Where it was in vain once, as with a peer that is frozen, it is not tried
+ * with the next EP.
+ */
 static void part_now(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
@@ -210,7 +220,10 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 {
 	bool lingers = !conn->ending; /* what has failed has nothing to wait for */
 
-	/* An end that is decided but not carried out keeps its event, unless the EP is freed: then nobody wants one. */
+	/*
+	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
+	 * nobody wants one.
+	 */
 	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
 	if (event) {
 		finish(conn, lingers);

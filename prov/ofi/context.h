@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operation contexts. Most fabrics keep the context of an operation as an opaque pointer, and the work request itself serves.
- * Fabrics with the mode bit FI_CONTEXT or FI_CONTEXT2 use the memory behind the context as their own, from the post until the
- * completion is read. There a struct fi_context2 lies in front of each work request, in the same allocation, so it lives
- * exactly as long. ia->context_gap is the distance between the two: 0, or DOFI_CONTEXT_GAP.
+ * Operation contexts. Most fabrics keep the context of an operation as an opaque pointer, and the
+ * work request itself serves. Fabrics with the mode bit FI_CONTEXT or FI_CONTEXT2 use the memory
+ * behind the context as their own, from the post until the completion is read. There a struct
+ * fi_context2 lies in front of each work request, in the same allocation, so it lives exactly as
+ * long. ia->context_gap is the distance between the two: 0, or DOFI_CONTEXT_GAP.
  */
 #ifndef DOFI_CONTEXT_H
 #define DOFI_CONTEXT_H
@@ -17,7 +18,8 @@
 /* FI_CONTEXT asks for less and gets the same. */
 #define DOFI_CONTEXT_MODES (FI_CONTEXT | FI_CONTEXT2)
 
-_Static_assert(offsetof(struct dofi_own_wr, wr) == DOFI_CONTEXT_GAP && sizeof(struct fi_context2) <= DOFI_CONTEXT_GAP,
+_Static_assert(offsetof(struct dofi_own_wr, wr) == DOFI_CONTEXT_GAP &&
+		       sizeof(struct fi_context2) <= DOFI_CONTEXT_GAP,
 	       "there is room for a context in front of a work request");
 
 static inline uint32_t dofi_context_gap(const struct fi_info *info)

@@ -33,8 +33,12 @@ struct counters {
 	int n, nall; /* those of the extensions, and with our own */
 };
 
-#define COUNTERS(word, table, object, nown) \
-	(struct counters){#word, table, (object)->counters, DOFI_CNT_##word##_END - (nown), DOFI_CNT_##word##_END}
+#define COUNTERS(word, table, object, nown)                                       \
+	(struct counters)                                                         \
+	{                                                                         \
+#word, table, (object)->counters, DOFI_CNT_##word##_END - (nown), \
+			DOFI_CNT_##word##_END                                     \
+	}
 #define COUNTERS_OF_IA(ia)   COUNTERS(IA, ia_names, ia, 0)
 #define COUNTERS_OF_EP(ep)   COUNTERS(EP, ep_names, ep, DOFI_CNT_EP_END - DOFI_CNT_EP_COMPLETED)
 #define COUNTERS_OF_EVD(evd) COUNTERS(EVD, evd_names, evd, DOFI_CNT_EVD_END - DOFI_CNT_EVD_OVERFLOW)
@@ -60,12 +64,14 @@ static DAT_RETURN find_or_refuse(DAT_HANDLE handle, struct counters *c)
 	DAT_HANDLE_TYPE type;
 
 	if (find(handle, c)) {
-		dofi_engine_poll(((const struct dofi_obj *)handle)->ia); /* what is complete counts */
+		/* what is complete counts */
+		dofi_engine_poll(((const struct dofi_obj *)handle)->ia);
 		if (find(handle, c)) /* no agent has freed it */
 			return DAT_SUCCESS;
 	}
 	/* Good handles of other kinds have no counters, bad ones are bad. */
-	return dofi_obj_type(handle, &type) ? DOFI_BAD_ARG(1) : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	return dofi_obj_type(handle, &type) ? DOFI_BAD_ARG(1)
+					    : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 }
 
 static uint64_t read_one(const struct counters *c, int i, int reset)
@@ -110,8 +116,8 @@ DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset)
 		return ret;
 	gethostname(host, sizeof(host) - 1);
 	for (bounds(&c, counter, &i, &end); i < end; i++)
-		printf("%s:%d: %s %p: %s %" PRIu64 "\n", host, (int)getpid(), c.kind, handle, c.names[i],
-		       read_one(&c, i, reset));
+		printf("%s:%d: %s %p: %s %" PRIu64 "\n", host, (int)getpid(), c.kind, handle,
+		       c.names[i], read_one(&c, i, reset));
 	fflush(stdout);
 	return DAT_SUCCESS;
 }
@@ -121,7 +127,8 @@ DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset)
 void dofi_count_retire_ep(struct dofi_ep *ep)
 {
 	for (int i = 0; i < DOFI_CNT_EP_END; i++)
-		atomic_fetch_add_explicit(&ep->obj.ia->closed_eps.counters[i], ep->counters[i], memory_order_relaxed);
+		atomic_fetch_add_explicit(&ep->obj.ia->closed_eps.counters[i], ep->counters[i],
+					  memory_order_relaxed);
 }
 
 static void put_counters(FILE *out, const struct counters *c)
@@ -149,7 +156,8 @@ static const char *state_name(DAT_EP_STATE state)
 		[DAT_EP_STATE_DISCONNECTED] = "disconnected",
 	};
 
-	return (size_t)state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state] : "another state";
+	return (size_t)state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state]
+										: "another state";
 }
 
 /* engine.lock held. */
@@ -162,8 +170,8 @@ static void report_ep(FILE *out, struct dofi_ep *ep)
 	fprintf(out, "  EP %p: %s", (void *)ep, state_name(ep->state));
 	if (ep->conn)
 		fprintf(out, ", peer %s", dofi_addr_text(&ep->remote_addr, peer));
-	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head, ep->req.tail - ep->req.issue,
-		dofi_ring_count(&ep->recv));
+	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head,
+		ep->req.tail - ep->req.issue, dofi_ring_count(&ep->recv));
 	if (ep->conn && ep->peer.grants)
 		fprintf(out, ", credits %u", ep->granted - ep->nsent);
 	if (dofi_ep_starves(ep))
@@ -206,8 +214,11 @@ static void report_evds(struct dofi_ia *ia, FILE *out)
 		struct dofi_evd *evd = DOFI_CONTAINER(node, struct dofi_evd, obj.siblings);
 		struct counters c = COUNTERS_OF_EVD(evd);
 
-		fprintf(out, "  EVD %p: events %u%s:", (void *)evd, atomic_load_explicit(&evd->count, memory_order_relaxed),
-			atomic_load_explicit(&evd->waiter, memory_order_relaxed) ? ", a thread waits" : "");
+		fprintf(out, "  EVD %p: events %u%s:", (void *)evd,
+			atomic_load_explicit(&evd->count, memory_order_relaxed),
+			atomic_load_explicit(&evd->waiter, memory_order_relaxed)
+				? ", a thread waits"
+				: "");
 		put_counters(out, &c);
 	}
 	dofi_unlock(&ia->obj_lock);
@@ -218,8 +229,9 @@ void dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked)
 	struct counters c = COUNTERS_OF_IA(ia), closed = COUNTERS_OF_EP(&ia->closed_eps);
 	char addr[DOFI_ADDR_TEXT];
 
-	fprintf(out, "IA %s: provider %s, domain %s, transport %s, address %s:", ia->name, ia->info->fabric_attr->prov_name,
-		ia->info->domain_attr->name, ia->trans->name, dofi_addr_text(&ia->addr, addr));
+	fprintf(out, "IA %s: provider %s, domain %s, transport %s, address %s:", ia->name,
+		ia->info->fabric_attr->prov_name, ia->info->domain_attr->name, ia->trans->name,
+		dofi_addr_text(&ia->addr, addr));
 	put_counters(out, &c);
 	if (locked)
 		report_eps(ia, out);

@@ -12,19 +12,21 @@
 #include <string.h>
 
 /* Completions that the fabric's queue holds before it makes room in a slower way. */
-#define CQ_SIZE	     16384u
-#define CQ_SIZE_MIN  256u
+#define CQ_SIZE     16384u
+#define CQ_SIZE_MIN 256u
 
 /*
- * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD) has the kernel note every
- * message there, also while it is polled: on tcp that is 1 us of 6. It pays with hundreds of connections only.
- * Connectionless fabrics that have a list (net, ofi_rxm) leave out of it what matters.
+ * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD)
+ * has the kernel note every message there, also while it is polled: on tcp that is 1 us of 6. It
+ * pays with hundreds of connections only. Connectionless fabrics that have a list (net, ofi_rxm)
+ * leave out of it what matters.
  */
 static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_cq **cq_p)
 {
 	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
 	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
-	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) && strcmp(ia->params.cq_wait, "fd");
+	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) &&
+		    strcmp(ia->params.cq_wait, "fd");
 	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
 	int first = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0, ret = -FI_ENOSYS;
 
@@ -36,8 +38,9 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 }
 
 /*
- * No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so on. The size is kept here, for efa
- * writes the one that it takes into the attributes, also when it fails.
+ * No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so
+ * on. The size is kept here, for efa writes the one that it takes into the attributes, also when it
+ * fails.
  */
 static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
 {
@@ -64,8 +67,8 @@ static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
 }
 
 /*
- * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a failure: then no endpoint can be
- * made. A queue of 1 MiB is the first of all and leads past it.
+ * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a
+ * failure: then no endpoint can be made. A queue of 1 MiB is the first of all and leads past it.
  */
 static size_t first_size(const struct fi_info *info)
 {
@@ -95,7 +98,8 @@ static uint32_t roomiest(const struct dofi_cqs *cqs, uint32_t n)
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < n; i++)
-		if (cqs->list[i].size + cqs->list[best].used > cqs->list[best].size + cqs->list[i].used)
+		if (cqs->list[i].size + cqs->list[best].used >
+		    cqs->list[best].size + cqs->list[i].used)
 			best = i;
 	return best;
 }
@@ -111,17 +115,21 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 	size_t wish = 2 * cqs->list[cqs->n - 1].size;
 	enum fi_wait_obj wait = FI_WAIT_NONE;
 
-	if (cqs->n == DOFI_MAX_CQS || open_one(ia, wish > entries ? wish : entries, entries, &wait)) {
+	if (cqs->n == DOFI_MAX_CQS ||
+	    open_one(ia, wish > entries ? wish : entries, entries, &wait)) {
 		if (!cqs->told_full)
-			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives no other; transfers may "
+			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives "
+				   "no other; transfers may "
 				   "stand still: connect less, or make EPs with fewer DTOs",
 				   ia->name, cqs->n);
 		if (!cqs->told_full)
-			dofi_wait_watch(ia); /* from now on it is read as soon as there is something */
+			dofi_wait_watch(
+				ia); /* from now on it is read as soon as there is something */
 		cqs->told_full = true;
 		return false;
 	}
-	DOFI_LOG_I("IA %s: completion queue %u, of %zu entries", ia->name, cqs->n, cqs->list[cqs->n - 1].size);
+	DOFI_LOG_I("IA %s: completion queue %u, of %zu entries", ia->name, cqs->n,
+		   cqs->list[cqs->n - 1].size);
 	return true;
 }
 

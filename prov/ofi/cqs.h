@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues. One serves all EPs, until those of a device could have more under way than it has entries: libfabric
- * sets entries aside for the receives of each endpoint, and when none is left it takes no send any more. So there are more
- * of them then, each twice as long as the one before, and polling stays cheap with thousands of connections.
+ * Completion queues. One serves all EPs, until those of a device could have more under way than it
+ * has entries: libfabric sets entries aside for the receives of each endpoint, and when none is
+ * left it takes no send any more. So there are more of them then, each twice as long as the one
+ * before, and polling stays cheap with thousands of connections.
  */
 #ifndef DOFI_CQS_H
 #define DOFI_CQS_H
@@ -21,15 +22,18 @@ struct dofi_cqs {
 	struct dofi_cq {
 		struct fid_cq *fid;
 		size_t size, used; /* entries; used: guarded by engine.lock */
-	} list[DOFI_MAX_CQS];	   /* the first is ia->cq; closed with the IA */
-	_Atomic uint32_t n;	   /* grows under engine.lock */
+	} list[DOFI_MAX_CQS];      /* the first is ia->cq; closed with the IA */
+	_Atomic uint32_t n;        /* grows under engine.lock */
 	bool told_full;
 };
 
 int dofi_cqs_open(struct dofi_ia *ia);
 void dofi_cqs_close(struct dofi_ia *ia);
 
-/* Sets entries of one queue aside for an endpoint; which one. They are given back when the endpoint is closed. */
+/*
+ * Sets entries of one queue aside for an endpoint; which one. They are given back when the endpoint
+ * is closed.
+ */
 uint32_t dofi_cqs_take(struct dofi_ia *ia, size_t entries);
 void dofi_cqs_give(struct dofi_ia *ia, uint32_t which, size_t entries);
 

@@ -32,9 +32,11 @@ int dofi_credit_init(struct dofi_ia *ia)
 	void *memory;
 	int ret;
 
-	sink->size = ia->grants == DOFI_GRANTS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words) : SINK_SIZE;
-	ret = dofi_mr_map(ia, sink->size, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &memory, &sink->mr,
-			  &sink->key, &sink->address);
+	sink->size = ia->grants == DOFI_GRANTS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words)
+						       : SINK_SIZE;
+	ret = dofi_mr_map(ia, sink->size, 0,
+			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &memory,
+			  &sink->mr, &sink->key, &sink->address);
 	if (ret)
 		return ret;
 	sink->words = memory;
@@ -78,7 +80,8 @@ ssize_t dofi_credit_write(struct dofi_ep *ep)
 	uint32_t *word = &sink->words[ep->scratch].out;
 
 	*word = htobe32(dofi_credit_total(ep));
-	return fi_write(ep->fep, word, sizeof(*word), sink->desc, ep->dest, ep->peer.sink_address, ep->peer.sink_key, NULL);
+	return fi_write(ep->fep, word, sizeof(*word), sink->desc, ep->dest, ep->peer.sink_address,
+			ep->peer.sink_key, NULL);
 }
 
 bool dofi_credit_look(struct dofi_ep *ep)
@@ -89,7 +92,9 @@ bool dofi_credit_look(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (ia->grants != DOFI_GRANTS_WRITTEN)
 		return false;
-	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in, memory_order_relaxed)) - ep->granted;
+	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in,
+					    memory_order_relaxed)) -
+	       ep->granted;
 	if ((int32_t)more > 0) {
 		ep->granted += more;
 		return true;

@@ -76,7 +76,8 @@ int dofi_ctxtab_init(struct dofi_ia *ia)
 		ret = -errno;
 		goto err_unmap;
 	}
-	ret = dofi_mr_map(ia, WIRE_SIZE, 0, DAT_MEM_PRIV_REMOTE_READ_FLAG, &wire, &tab->mr, &tab->key, &tab->address);
+	ret = dofi_mr_map(ia, WIRE_SIZE, 0, DAT_MEM_PRIV_REMOTE_READ_FLAG, &wire, &tab->mr,
+			  &tab->key, &tab->address);
 	if (ret)
 		goto err_unmap;
 	tab->wire = wire;
@@ -172,7 +173,8 @@ void dofi_ctxtab_set_rmr(struct dofi_ctxtab *tab, uint32_t context, struct dofi_
 	dofi_unlock(&tab->lock);
 }
 
-struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context, void (*hold)(struct dofi_rmr *rmr))
+struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context,
+				      void (*hold)(struct dofi_rmr *rmr))
 {
 	const struct dofi_ctx_local *local = &tab->local[DOFI_CTX_INDEX(context)];
 	struct dofi_rmr *rmr;

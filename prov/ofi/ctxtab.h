@@ -21,9 +21,9 @@ struct fid_mr;
 
 /* What a peer reads. dofi_ctx_decode refuses an entry that is free or was read while it changed. */
 struct dofi_ctx_wire {
-	uint64_t key;	  /* fabric key */
+	uint64_t key;     /* fabric key */
 	uint64_t address; /* of the first byte, as the fabric knows it: virtual address or offset */
-	uint64_t base;	  /* the same as DAT programs know it: its virtual address */
+	uint64_t base;    /* the same as DAT programs know it: its virtual address */
 	uint64_t length;
 	uint32_t context; /* 0: free */
 	uint32_t rights;  /* DAT_MEM_PRIV_REMOTE_* bits << 16 | low 16 bits of the PZ's number */
@@ -31,7 +31,8 @@ struct dofi_ctx_wire {
 };
 
 /* Beside the rights of DAT: */
-#define DOFI_CTX_EP_SCOPE 0x4000u /* pz is the low half of a connection's id: nobody else may use it */
+/* pz is the low half of a connection's id: nobody else may use it */
+#define DOFI_CTX_EP_SCOPE 0x4000u
 #define DOFI_CTX_MAILBOX  0x8000u /* no memory of the consumer's */
 
 /* The same, decoded. */
@@ -63,7 +64,7 @@ struct dofi_ctxtab {
 	struct dofi_ctx_local *local;
 	uint32_t entries;
 	uint32_t used;
-	uint32_t fresh;	  /* this index and those above were never used */
+	uint32_t fresh;   /* this index and those above were never used */
 	uint32_t resting; /* freed ones: a FIFO, so that an index rests before it is used again */
 	uint16_t free_head, free_tail;
 	uint16_t first_generation;
@@ -71,7 +72,7 @@ struct dofi_ctxtab {
 	uint64_t key, address; /* goes into the handshake */
 };
 
-#define DOFI_CTXTAB_ENTRIES	65536u
+#define DOFI_CTXTAB_ENTRIES     65536u
 #define DOFI_CTX_INDEX(context) ((context)&0xffffu)
 
 int dofi_ctxtab_init(struct dofi_ia *ia); /* 0 or negative errno; registers the table */
@@ -105,8 +106,11 @@ static inline uint16_t dofi_ctx_zone(const struct dofi_ctx *ctx, uint32_t pz, ui
 
 /* Says whose RMR the context is. */
 void dofi_ctxtab_set_rmr(struct dofi_ctxtab *tab, uint32_t context, struct dofi_rmr *rmr);
-/* Calls hold(rmr) for the RMR of a live context, before it can be freed; NULL when there is none. */
-struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context, void (*hold)(struct dofi_rmr *rmr));
+/*
+ * Calls hold(rmr) for the RMR of a live context, before it can be freed; NULL when there is none.
+ */
+struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context,
+				      void (*hold)(struct dofi_rmr *rmr));
 
 /* Decodes what was read from a peer's table; false when it isn't the live entry of `context`. */
 bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct dofi_ctx *ctx_p);

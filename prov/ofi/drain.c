@@ -68,15 +68,17 @@ static void forget_oldest(struct dofi_ia *ia)
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
-	ssize_t ret = fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, desc, FI_ADDR_UNSPEC, drain->tag, 0,
-			       dofi_context_of(drain->ia, &drain->own.wr));
+	ssize_t ret =
+		fi_trecv(drain->ia->shared_ep, drain->memory, drain->size, desc, FI_ADDR_UNSPEC,
+			 drain->tag, 0, dofi_context_of(drain->ia, &drain->own.wr));
 
 	drain->posted = !ret;
 	if (ret && ret != -FI_EAGAIN)
 		end(drain);
 }
 
-void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received, uint64_t size)
+void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
+		      uint64_t size)
 {
 	struct drain *drain;
 
@@ -105,7 +107,8 @@ static bool take_memory(struct drain *drain)
 	if (!drain->memory)
 		return false;
 	return !(drain->ia->info->domain_attr->mr_mode & FI_MR_LOCAL) ||
-	       !dofi_mr_register(drain->ia, drain->memory, drain->size, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &drain->mr, &key, &address);
+	       !dofi_mr_register(drain->ia, drain->memory, drain->size,
+				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &drain->mr, &key, &address);
 }
 
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
@@ -151,5 +154,5 @@ void dofi_drain_retry(struct dofi_ia *ia)
 void dofi_drain_free_all(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR_SAFE(node, &ia->drains)
-		end(DOFI_CONTAINER(node, struct drain, link));
+	end(DOFI_CONTAINER(node, struct drain, link));
 }

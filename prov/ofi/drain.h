@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that are under way when a connection ends. On a shared endpoint nobody takes them any more: they would stay in
- * the fabric's memory, and on net stop everything behind them. Both ends tell each other with their goodbye how much they
- * have sent; what is missing is received into memory that nobody reads.
+ * Messages that are under way when a connection ends. On a shared endpoint nobody takes them any
+ * more: they would stay in the fabric's memory, and on net stop everything behind them. Both ends
+ * tell each other with their goodbye how much they have sent; what is missing is received into
+ * memory that nobody reads.
  */
 #ifndef DOFI_DRAIN_H
 #define DOFI_DRAIN_H
@@ -13,10 +14,11 @@ struct dofi_ia;
 struct dofi_wr;
 
 /*
- * The connection `id` has ended with so many messages received; none that still comes is longer than `size`. Without memory
- * they stay where they are. All of this with engine.lock held.
+ * The connection `id` has ended with so many messages received; none that still comes is longer
+ * than `size`. Without memory they stay where they are. All of this with engine.lock held.
  */
-void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received, uint64_t size);
+void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
+		      uint64_t size);
 /* The peer has sent so many in all. */
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent);
 

@@ -22,14 +22,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A poller looks at sockets and events only every so often: the progress thread watches them meanwhile. */
+/*
+ * A poller looks at sockets and events only every so often: the progress thread watches them
+ * meanwhile.
+ */
 #define POLLS_PER_FULL_ROUND 64
 
-/* While consumers poll on and on, the progress thread looks less and less often whether they still do: each look costs them a little. */
-#define MAX_QUIET 16
+/*
+ * While consumers poll on and on, the progress thread looks less and less often whether they still
+ * do: each look costs them a little.
+ */
+#define MAX_QUIET            16
 
-/* So long the progress thread leaves to the driver what woke both; in most cases it has dealt with it by then. */
-#define NAP_NS 1000000
+/*
+ * So long the progress thread leaves to the driver what woke both; in most cases it has dealt with
+ * it by then.
+ */
+#define NAP_NS               1000000
 
 uint64_t dofi_now(void)
 {
@@ -43,14 +52,17 @@ uint64_t dofi_now(void)
 
 static struct dofi_timer *first_timer(struct dofi_engine *e)
 {
-	return dofi_list_empty(&e->timers) ? NULL : DOFI_CONTAINER(e->timers.next, struct dofi_timer, link);
+	return dofi_list_empty(&e->timers)
+		       ? NULL
+		       : DOFI_CONTAINER(e->timers.next, struct dofi_timer, link);
 }
 
 static void publish_next_timer(struct dofi_engine *e)
 {
 	struct dofi_timer *first = first_timer(e);
 
-	atomic_store_explicit(&e->next_timer, first ? first->deadline : UINT64_MAX, memory_order_relaxed);
+	atomic_store_explicit(&e->next_timer, first ? first->deadline : UINT64_MAX,
+			      memory_order_relaxed);
 }
 
 void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline)
@@ -259,7 +271,9 @@ static inline int round_of(struct dofi_ia *ia, bool all)
 	if (!dofi_list_empty(&e->work))
 		n += run_work(ia);
 	if (n)
-		atomic_store_explicit(&e->handled, atomic_load_explicit(&e->handled, memory_order_relaxed) + (uint32_t)n,
+		atomic_store_explicit(&e->handled,
+				      atomic_load_explicit(&e->handled, memory_order_relaxed) +
+					      (uint32_t)n,
 				      memory_order_relaxed);
 	return n;
 }
@@ -269,7 +283,10 @@ int dofi_engine_round(struct dofi_ia *ia, bool all)
 	return round_of(ia, all);
 }
 
-/* engine.lock held: polls never undo each other. One may hide behind a waiter that counts at the same time; the next does not. */
+/*
+ * engine.lock held: polls never undo each other. One may hide behind a waiter that counts at the
+ * same time; the next does not.
+ */
 static void note_activity(struct dofi_engine *e)
 {
 	uint32_t activity = atomic_load_explicit(&e->activity, memory_order_relaxed);
@@ -335,8 +352,9 @@ int dofi_engine_catch_up(struct dofi_ia *ia)
 /* --- the progress thread --- */
 
 /*
- * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll, with engine.lock, or in a post, with
- * its EP's lock, which the completions of that EP need. Two that drive would only be in each other's way.
+ * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll,
+ * with engine.lock, or in a post, with its EP's lock, which the completions of that EP need. Two
+ * that drive would only be in each other's way.
  */
 static bool is_busy(struct dofi_engine *e)
 {
@@ -346,26 +364,33 @@ static bool is_busy(struct dofi_engine *e)
 	return false;
 }
 
-/* The driver sleeps on the same descriptors, or is already at what woke both. Not so when it is in an agent of the consumer's. */
+/*
+ * The driver sleeps on the same descriptors, or is already at what woke both. Not so when it is in
+ * an agent of the consumer's.
+ */
 static bool driver_is_at_it(struct dofi_ia *ia)
 {
-	return atomic_load(&ia->wait.asleep) || (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
+	return atomic_load(&ia->wait.asleep) ||
+	       (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
 }
 
 /*
- * Consumers poll the CQ themselves: sleep on everything else until they stop. Events of endpoints that no descriptor shows are
- * read each time, as a consumer that finds a completion with each poll does not read them.
+ * Consumers poll the CQ themselves: sleep on everything else until they stop. Events of endpoints
+ * that no descriptor shows are read each time, as a consumer that finds a completion with each poll
+ * does not read them.
  */
 static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 {
 	static const struct timespec nap = {.tv_nsec = NAP_NS};
-	uint64_t now = dofi_now(), timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+	uint64_t now = dofi_now(),
+		 timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
 	struct epoll_event event;
 
 	if (timer < now + quantum_ns)
 		quantum_ns = timer > now ? timer - now : 0;
 	if (dofi_wait_arm(ia, false) &&
-	    epoll_wait(ia->engine.quiet_epfd, &event, 1, (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
+	    epoll_wait(ia->engine.quiet_epfd, &event, 1,
+		       (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
 	    timer > dofi_now() && !ia->eqs.silent)
 		return;
 	if (driver_is_at_it(ia)) {
@@ -396,7 +421,9 @@ static void drive(struct dofi_ia *ia, uint32_t activity)
 	}
 }
 
-/* A consumer has been asleep as driver for long: nothing to do until it leaves and calls us back. */
+/*
+ * A consumer has been asleep as driver for long: nothing to do until it leaves and calls us back.
+ */
 static void park(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
@@ -408,8 +435,9 @@ static void park(struct dofi_ia *ia)
 }
 
 /*
- * A consumer that spins on memory must not keep us from the message it spins for: with a short time slice the scheduler
- * (EEVDF, Linux 6.12) lets us in as soon as we wake. Elsewhere this has no effect.
+ * A consumer that spins on memory must not keep us from the message it spins for: with a short time
+ * slice the scheduler (EEVDF, Linux 6.12) lets us in as soon as we wake. Elsewhere this has no
+ * effect.
  */
 static void ask_for_short_slice(void)
 {
@@ -419,7 +447,10 @@ static void ask_for_short_slice(void)
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attr = {.size = sizeof(attr), .policy = SCHED_OTHER, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000};
+	} attr = {.size = sizeof(attr),
+		  .policy = SCHED_OTHER,
+		  .nice = getpriority(PRIO_PROCESS, 0),
+		  .runtime = 100000};
 
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
@@ -537,8 +568,8 @@ static void ask_to_stop(struct dofi_ia *ia)
 }
 
 /*
- * The process exits, and libfabric's providers are unloaded next. An agent that called exit(), or does not return, is not
- * waited for.
+ * The process exits, and libfabric's providers are unloaded next. An agent that called exit(), or
+ * does not return, is not waited for.
  */
 void dofi_engine_exit(struct dofi_ia *ia)
 {

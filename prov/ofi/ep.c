@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoint: creation, query, modification, end of life. Connecting is in ep_connect.c, posting in post.c. */
+/*
+ * Endpoint: creation, query, modification, end of life. Connecting is in ep_connect.c, posting in
+ * post.c.
+ */
 #include "ep.h"
 
 #include "conn.h"
@@ -89,13 +92,16 @@ static void fini_rings(struct rings *rings)
 	dofi_ring_fini(&rings->parts);
 }
 
-static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq, struct rings *rings)
+static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq,
+		      struct rings *rings)
 {
-	uint32_t niov = widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
+	uint32_t niov =
+		widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
 
 	*rings = (struct rings){0};
 	/* A segment that is cut becomes two, and a receive may have a guard. */
-	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos, niov + ia->splits_writes) &&
+	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos,
+			    niov + ia->splits_writes) &&
 	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos,
 			    (uint32_t)attr->max_recv_iov + dofi_guard_segments(ia)) &&
 	    !dofi_parts_init(ia, &rings->parts, &rings->req))
@@ -111,19 +117,25 @@ static void set_rings(struct dofi_ep *ep, const struct rings *rings)
 	ep->parts = rings->parts;
 }
 
-/* The mark that comes with the attributes is for EPs of an SRQ; programs leave it 0 where they don't know of it. */
+/*
+ * The mark that comes with the attributes is for EPs of an SRQ; programs leave it 0 where they
+ * don't know of it.
+ */
 static uint32_t asked_mark(const struct dofi_ep *ep)
 {
 	return ep->srq && ep->attr.srq_soft_hw > 0 ? (uint32_t)ep->attr.srq_soft_hw : UINT32_MAX;
 }
 
-DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv, struct dofi_evd *req,
-		       struct dofi_evd *conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_EP_STATE state,
-		       struct dofi_ep **ep_p)
+DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv,
+		       struct dofi_evd *req, struct dofi_evd *conn, struct dofi_srq *srq,
+		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p)
 {
 	DAT_EP_ATTR effective;
-	DAT_RETURN ret = dofi_ep_attr_resolve(ia, attr, recv || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
-					      req || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, srq, &effective);
+	DAT_RETURN ret =
+		dofi_ep_attr_resolve(ia, attr,
+				     recv || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
+				     req || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, srq,
+				     &effective);
 	struct rings rings;
 	struct dofi_ep *ep;
 
@@ -179,7 +191,10 @@ err_free:
 	return ret;
 }
 
-/* The engine must not meet the EP any more: it has no connection, so only an old stall can still name it. */
+/*
+ * The engine must not meet the EP any more: it has no connection, so only an old stall can still
+ * name it.
+ */
 static void unstall(struct dofi_ep *ep)
 {
 	dofi_lock(&ep->lock);
@@ -187,7 +202,10 @@ static void unstall(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 }
 
-/* Without a connection nothing of the rings is the fabric's; what is posted goes without a completion (EP-143). */
+/*
+ * Without a connection nothing of the rings is the fabric's; what is posted goes without a
+ * completion (EP-143).
+ */
 static void drop_posted(struct dofi_ep *ep)
 {
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++)
@@ -241,7 +259,8 @@ static bool conn_evd_ok(DAT_EVD_HANDLE handle)
 	return !handle || (evd && (evd->flags & DAT_EVD_CONNECTION_FLAG));
 }
 
-static DAT_RETURN evds_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn)
+static DAT_RETURN evds_ok(const struct dofi_ia *ia, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			  DAT_EVD_HANDLE conn)
 {
 	if (!dto_evd_ok(ia, recv))
 		return DOFI_BAD_HANDLE(EVD_RECV);
@@ -259,9 +278,9 @@ static bool pz_ok(const struct dofi_ia *ia, DAT_PZ_HANDLE handle)
 	return !handle || (pz && pz->obj.ia == ia);
 }
 
-static DAT_RETURN create(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
-			 DAT_EVD_HANDLE conn, struct dofi_srq *srq, const DAT_EP_ATTR *attr, DAT_RETURN bad_attr,
-			 DAT_EP_HANDLE *handle_p)
+static DAT_RETURN create(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			 DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct dofi_srq *srq,
+			 const DAT_EP_ATTR *attr, DAT_RETURN bad_attr, DAT_EP_HANDLE *handle_p)
 {
 	struct dofi_ep *ep;
 	DAT_RETURN ret;
@@ -279,8 +298,9 @@ static DAT_RETURN create(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE re
 	return ret;
 }
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
-			  DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep)
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep)
 {
 	struct dofi_ia *ia = DOFI_IA(handle);
 
@@ -291,8 +311,9 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
 	return create(ia, pz, recv, req, conn, NULL, attr, DOFI_BAD_ARG(6), ep);
 }
 
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
-				   DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *attr,
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				   DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn,
+				   DAT_SRQ_HANDLE srq_handle, const DAT_EP_ATTR *attr,
 				   DAT_EP_HANDLE *ep)
 {
 	struct dofi_srq *srq = DOFI_OBJ(srq_handle, SRQ);
@@ -311,7 +332,10 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_E
 
 /* --- dat_ep_query --- */
 
-/* With what is complete by now. NULL when the handle is none, or an agent that ran meanwhile has freed it. */
+/*
+ * With what is complete by now. NULL when the handle is none, or an agent that ran meanwhile has
+ * freed it.
+ */
 static struct dofi_ep *up_to_date(DAT_EP_HANDLE handle)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -352,18 +376,20 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 
 /* --- dat_ep_modify --- */
 
-#define FIELDS_FIXED                                                                                                   \
-	(DAT_EP_FIELD_ALL & ~(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |    \
-			      DAT_EP_FIELD_CONNECT_EVD_HANDLE | DAT_EP_FIELD_EP_ATTR_ALL))
-#define FIELDS_SPECIFIC                                                                                                \
-	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR |                        \
+#define FIELDS_FIXED                                                                              \
+	(DAT_EP_FIELD_ALL & ~(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |             \
+			      DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE | \
+			      DAT_EP_FIELD_EP_ATTR_ALL))
+#define FIELDS_SPECIFIC                                                                           \
+	(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
 	 DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
 
 static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	bool unconnected = ep->state == DAT_EP_STATE_UNCONNECTED;
 	bool tentative = ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
-	bool pending = ep->state == DAT_EP_STATE_RESERVED || ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
+	bool pending = ep->state == DAT_EP_STATE_RESERVED ||
+		       ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
 
 	if (!mask)
 		return DAT_SUCCESS;
@@ -380,10 +406,10 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 	return DAT_SUCCESS;
 }
 
-#define MERGE(bit, field)                                                                                              \
-	do {                                                                                                           \
-		if (mask & DAT_EP_FIELD_EP_ATTR_##bit)                                                                 \
-			to->field = from->field;                                                                       \
+#define MERGE(bit, field)                              \
+	do {                                           \
+		if (mask & DAT_EP_FIELD_EP_ATTR_##bit) \
+			to->field = from->field;       \
 	} while (0)
 
 static void merge_attr(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from, DAT_EP_ATTR *to)
@@ -413,13 +439,17 @@ struct ep_config {
 	struct rings rings;
 };
 
-static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param, struct ep_config *c)
+static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+			      struct ep_config *c)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	DAT_EP_ATTR asked = ep->attr;
 	DAT_RETURN ret;
 
-	*c = (struct ep_config){.pz = ep->pz, .recv_evd = ep->recv_evd, .req_evd = ep->req_evd, .conn_evd = ep->conn_evd};
+	*c = (struct ep_config){.pz = ep->pz,
+				.recv_evd = ep->recv_evd,
+				.req_evd = ep->req_evd,
+				.conn_evd = ep->conn_evd};
 	if (mask & DAT_EP_FIELD_PZ_HANDLE)
 		c->pz = (struct dofi_pz *)param->pz_handle;
 	if (mask & DAT_EP_FIELD_RECV_EVD_HANDLE)
@@ -430,14 +460,18 @@ static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const 
 		c->conn_evd = (struct dofi_evd *)param->connect_evd_handle;
 	if (!pz_ok(ia, (DAT_PZ_HANDLE)c->pz))
 		return DOFI_BAD_HANDLE(PZ);
-	ret = evds_ok(ia, (DAT_EVD_HANDLE)c->recv_evd, (DAT_EVD_HANDLE)c->req_evd, (DAT_EVD_HANDLE)c->conn_evd);
+	ret = evds_ok(ia, (DAT_EVD_HANDLE)c->recv_evd, (DAT_EVD_HANDLE)c->req_evd,
+		      (DAT_EVD_HANDLE)c->conn_evd);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	merge_attr(mask, &param->ep_attr, &asked);
 	if (asked.service_type != ep->attr.service_type)
 		return DOFI_BAD_ARG(3);
-	ret = dofi_ep_attr_resolve(ia, &asked, c->recv_evd || asked.max_recv_dtos == ep->attr.max_recv_dtos,
-				   c->req_evd || asked.max_request_dtos == ep->attr.max_request_dtos, ep->srq, &c->attr);
+	ret = dofi_ep_attr_resolve(ia, &asked,
+				   c->recv_evd || asked.max_recv_dtos == ep->attr.max_recv_dtos,
+				   c->req_evd ||
+					   asked.max_request_dtos == ep->attr.max_request_dtos,
+				   ep->srq, &c->attr);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	if (!ep->srq && (uint32_t)c->attr.max_recv_dtos < dofi_ring_count(&ep->recv))
@@ -509,7 +543,8 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 
 /* --- small calls --- */
 
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *req_idle)
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *req_idle)
 {
 	struct dofi_ep *ep = up_to_date(handle);
 
@@ -551,7 +586,8 @@ void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held)
 	dofi_assert_held(&ep->lock);
 	if (held > ep->soft_mark) {
 		ep->soft_mark = UINT32_MAX;
-		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
+			       DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	}
 	if (held > ep->hard_mark && ep->state == DAT_EP_STATE_CONNECTED) {
 		ep->faulty = true;
@@ -623,7 +659,8 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
 		return DOFI_BAD_HANDLE(EP);
 	ia = ep->obj.ia;
 	dofi_engine_enter(ia);
-	if (ep->state == DAT_EP_STATE_RESERVED || ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+	if (ep->state == DAT_EP_STATE_RESERVED ||
+	    ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
 	    ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
 		ret = dofi_ep_bad_state(ep->state);
 	else if (dofi_obj_retire(&ep->obj, false))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_DTOS 128
+#define DEFAULT_DTOS  128
 #define DEFAULT_READS 16
 
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags)
@@ -20,7 +20,8 @@ enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags)
 	return DOFI_CONFIG_THRESHOLD;
 }
 
-static void defaults(const struct dofi_ia *ia, bool has_recv_evd, bool has_req_evd, DAT_EP_ATTR *attr)
+static void defaults(const struct dofi_ia *ia, bool has_recv_evd, bool has_req_evd,
+		     DAT_EP_ATTR *attr)
 {
 	const struct dofi_limits *limits = &ia->limits;
 
@@ -47,7 +48,8 @@ static bool within(DAT_COUNT value, uint64_t limit)
 static bool recv_flags_ok(DAT_COMPLETION_FLAGS flags)
 {
 	return flags == DAT_COMPLETION_DEFAULT_FLAG || flags == DAT_COMPLETION_UNSIGNALLED_FLAG ||
-	       flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG || flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	       flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
+	       flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
 /* SUPPRESS says that posts may suppress, which they always may; programs set it (PRG-06). */
@@ -62,7 +64,8 @@ static bool request_flags_ok(DAT_COMPLETION_FLAGS flags)
 /* RC, or where the generation has it UD. */
 static bool service_known(const DAT_EP_ATTR *asked)
 {
-	return asked->service_type == DAT_SERVICE_TYPE_RC || (DOFI_EXTENSIONS && (int)asked->service_type == DOFI_SERVICE_TYPE_UD);
+	return asked->service_type == DAT_SERVICE_TYPE_RC ||
+	       (DOFI_EXTENSIONS && (int)asked->service_type == DOFI_SERVICE_TYPE_UD);
 }
 
 static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
@@ -73,25 +76,30 @@ static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_A
 static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 {
 	return asked->max_message_size <= longest_message(limits, asked) &&
-	       asked->max_rdma_size <= limits->max_rdma && recv_flags_ok(asked->recv_completion_flags) &&
-	       request_flags_ok(asked->request_completion_flags) && within(asked->max_recv_dtos, limits->max_dtos) &&
-	       within(asked->max_request_dtos, limits->max_dtos) && within(asked->max_recv_iov, limits->max_iov) &&
+	       asked->max_rdma_size <= limits->max_rdma &&
+	       recv_flags_ok(asked->recv_completion_flags) &&
+	       request_flags_ok(asked->request_completion_flags) &&
+	       within(asked->max_recv_dtos, limits->max_dtos) &&
+	       within(asked->max_request_dtos, limits->max_dtos) &&
+	       within(asked->max_recv_iov, limits->max_iov) &&
 	       within(asked->max_request_iov, limits->max_iov) &&
-	       within(asked->max_rdma_read_in, limits->max_reads) && within(asked->max_rdma_read_out, limits->max_reads) &&
+	       within(asked->max_rdma_read_in, limits->max_reads) &&
+	       within(asked->max_rdma_read_out, limits->max_reads) &&
 	       within(asked->max_rdma_read_iov, limits->max_iov) &&
-	       within(asked->max_rdma_write_iov, limits->max_iov) && asked->ep_transport_specific_count >= 0 &&
-	       asked->ep_provider_specific_count >= 0;
+	       within(asked->max_rdma_write_iov, limits->max_iov) &&
+	       asked->ep_transport_specific_count >= 0 && asked->ep_provider_specific_count >= 0;
 }
 
 /* 0 means "as you like", for which there is a default; anything else is taken as asked. */
-#define TAKE(field)                                                                                                    \
-	do {                                                                                                           \
-		if (asked->field)                                                                                      \
-			attr_p->field = asked->field;                                                                  \
+#define TAKE(field)                                   \
+	do {                                          \
+		if (asked->field)                     \
+			attr_p->field = asked->field; \
 	} while (0)
 
-DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked, bool has_recv_evd, bool has_req_evd,
-				bool has_srq, DAT_EP_ATTR *attr_p)
+DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked,
+				bool has_recv_evd, bool has_req_evd, bool has_srq,
+				DAT_EP_ATTR *attr_p)
 {
 	defaults(ia, has_recv_evd, has_req_evd, attr_p);
 	if (has_srq)
@@ -106,7 +114,8 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	if (asked->qos != DAT_QOS_BEST_EFFORT)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if ((!has_recv_evd && !has_srq && asked->max_recv_dtos) || (!has_req_evd && asked->max_request_dtos))
+	if ((!has_recv_evd && !has_srq && asked->max_recv_dtos) ||
+	    (!has_req_evd && asked->max_request_dtos))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	attr_p->service_type = asked->service_type;
 	attr_p->max_message_size = longest_message(&ia->limits, asked);
@@ -126,9 +135,11 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 	return DAT_SUCCESS;
 }
 
-int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit, uint32_t max_iov)
+int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit,
+		   uint32_t max_iov)
 {
-	size_t stride = offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+	size_t stride =
+		offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
 	uint32_t size = 1;
 	char *memory;
 
@@ -165,7 +176,8 @@ void dofi_ring_fini(struct dofi_ring *ring)
 void dofi_ring_move(struct dofi_ring *to, struct dofi_ring *from)
 {
 	for (; from->head != from->tail; from->head++, to->tail++) {
-		struct dofi_wr *old = dofi_ring_at(from, from->head), *new = dofi_ring_at(to, to->tail);
+		struct dofi_wr *old = dofi_ring_at(from, from->head),
+			       *new = dofi_ring_at(to, to->tail);
 
 		memcpy(new, old, sizeof(*old) + old->niov * sizeof(struct iovec));
 		memcpy(dofi_wr_desc(to, new), dofi_wr_desc(from, old), old->niov * sizeof(void *));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states; conn.c does the work. */
+/*
+ * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states; conn.c does the
+ * work.
+ */
 #include "addr.h"
 #include "conn.h"
 #include "ep.h"
@@ -36,8 +39,8 @@ static void enter(struct dofi_ia *ia)
 }
 
 /* engine.lock held; everything about the arguments was checked. */
-static DAT_RETURN start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t qual, uint64_t deadline,
-			DAT_COUNT private_size, const void *private_data)
+static DAT_RETURN start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t qual,
+			uint64_t deadline, DAT_COUNT private_size, const void *private_data)
 {
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ep_bad_state(ep->state);
@@ -50,8 +53,9 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct sockaddr *remote, uint6
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR remote, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout,
-			   DAT_COUNT private_size, const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR remote, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT private_size,
+			   const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags)
 {
 	uint64_t deadline = dofi_deadline(timeout);
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -107,8 +111,8 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	else if (!dup->dialled)
 		ret = DOFI_BAD_ARG(2); /* the accepting side knows no conn_qual to dial (EP-113) */
 	else
-		ret = start(ep, (struct sockaddr *)&dup->remote_addr, dup->remote_qual, deadline, private_size,
-			    private_data);
+		ret = start(ep, (struct sockaddr *)&dup->remote_addr, dup->remote_qual, deadline,
+			    private_size, private_data);
 	dofi_engine_leave(ep->obj.ia);
 	return ret;
 }
@@ -123,15 +127,18 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 		if (graceful && !ep->conn->ending)
 			dofi_conn_leave(ep->conn);
 		else
-			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED, DOFI_REASON_DISCONNECT);
+			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,
+					  DOFI_REASON_DISCONNECT);
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		if (!graceful)
-			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED, DOFI_REASON_DISCONNECT);
+			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,
+					  DOFI_REASON_DISCONNECT);
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED, DOFI_REASON_DISCONNECT);
+		dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,
+				  DOFI_REASON_DISCONNECT);
 		return DAT_SUCCESS;
 	default:
 		return dofi_ep_bad_state(ep->state);

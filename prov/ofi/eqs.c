@@ -77,8 +77,8 @@ int dofi_eqs_put_fids(struct dofi_ia *ia, struct fid **fids)
 }
 
 /*
- * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say which connection; that one runs out of
- * time. A queue that fails for good is reported once.
+ * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say which
+ * connection; that one runs out of time. A queue that fails for good is reported once.
  */
 static void note_failure(struct dofi_ia *ia, unsigned int which, int err)
 {

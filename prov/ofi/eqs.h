@@ -2,10 +2,11 @@
 /*
  * The event queues of connected endpoints: requests from peers, established and lost connections.
  *
- * Usually one queue takes all events, and the engine sleeps on its descriptor. tcp of libfabric 1.18 and later makes that
- * descriptor readable for each message, too, because the sockets of all endpoints are behind it. There the endpoints get a
- * queue without a descriptor; the completion queue's descriptors show that something happened on the sockets. The listener
- * keeps a queue with a descriptor, behind which is nothing but the listening socket.
+ * Usually one queue takes all events, and the engine sleeps on its descriptor. tcp of libfabric
+ * 1.18 and later makes that descriptor readable for each message, too, because the sockets of all
+ * endpoints are behind it. There the endpoints get a queue without a descriptor; the completion
+ * queue's descriptors show that something happened on the sockets. The listener keeps a queue with
+ * a descriptor, behind which is nothing but the listening socket.
  */
 #ifndef DOFI_EQS_H
 #define DOFI_EQS_H
@@ -21,14 +22,18 @@ struct dofi_ia;
 #define DOFI_MAX_EQS 2
 
 struct dofi_eqs {
-	struct fid_eq *list[DOFI_MAX_EQS]; /* the endpoints' queue, then the listener's if it has its own */
+	/* the endpoints' queue, then the listener's if it has its own */
+	struct fid_eq *list[DOFI_MAX_EQS];
 	unsigned int n;
-	int fd;	     /* of the last queue; -1: none can be slept on */
-	bool silent; /* events of endpoints make no descriptor of a queue readable */
+	int fd;                   /* of the last queue; -1: none can be slept on */
+	bool silent;              /* events of endpoints make no descriptor of a queue readable */
 	bool fails[DOFI_MAX_EQS]; /* the queue could not be read last time */
 };
 
-/* An event, or an error with `is_error`. The union leaves room for private data behind a connection request. */
+/*
+ * An event, or an error with `is_error`. The union leaves room for private data behind a connection
+ * request.
+ */
 struct dofi_eq_event {
 	bool is_error;
 	uint32_t number; /* FI_CONNREQ... */
@@ -40,7 +45,10 @@ struct dofi_eq_event {
 	};
 };
 
-/* A step of dat_ia_open; without effect for transports that have no such events. 0 or a negative error. */
+/*
+ * A step of dat_ia_open; without effect for transports that have no such events. 0 or a negative
+ * error.
+ */
 int dofi_eqs_open(struct dofi_ia *ia);
 void dofi_eqs_close(struct dofi_ia *ia);
 
@@ -50,7 +58,10 @@ struct fid_eq *dofi_eqs_of_listener(struct dofi_ia *ia);
 /* The descriptor to sleep on, or -1. */
 int dofi_eqs_fd(const struct dofi_ia *ia);
 
-/* Adds the queues that fi_trywait has to see before a sleep; returns their number, at most DOFI_MAX_EQS. */
+/*
+ * Adds the queues that fi_trywait has to see before a sleep; returns their number, at most
+ * DOFI_MAX_EQS.
+ */
 int dofi_eqs_put_fids(struct dofi_ia *ia, struct fid **fids);
 
 /* Reads the next event of any queue; false when there is none. engine.lock held. */

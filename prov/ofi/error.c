@@ -47,7 +47,7 @@ enum {
 	RC_PERM_VIOLATION = 5,
 	RC_OP_VIOLATION = 6,
 	RC_ENTRY_NOT_FOUND = 18, /* no registration has the key */
-	RC_MST_CANCELLED = 29,	 /* it was closed meanwhile */
+	RC_MST_CANCELLED = 29,   /* it was closed meanwhile */
 	RC_PAGE_PERM_ERROR = 34,
 	RC_NO_TRANSLATION = 36,
 	RC_ADDR_OUT_OF_RANGE = 52,
@@ -73,8 +73,8 @@ int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *e
 {
 	if (err->err == FI_EIO && info->ep_attr->protocol == FI_PROTO_SOCK_TCP)
 		return FI_ECONNRESET;
-	if (err->err == FI_EIO && (err->flags & FI_RMA) && info->ep_attr->protocol == FI_PROTO_CXI &&
-	    is_refused_by_cassini(err->prov_errno))
+	if (err->err == FI_EIO && (err->flags & FI_RMA) &&
+	    info->ep_attr->protocol == FI_PROTO_CXI && is_refused_by_cassini(err->prov_errno))
 		return FI_EACCES;
 	return err->err;
 }

@@ -20,8 +20,8 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
 DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
 
 /*
- * Positive libfabric error of a failure: err->err, or what the provider's own number says better. CXI tells all refusals of a
- * target as FI_EIO; sockets has that for the end of a stream alone.
+ * Positive libfabric error of a failure: err->err, or what the provider's own number says better.
+ * CXI tells all refusals of a target as FI_EIO; sockets has that for the end of a stream alone.
  */
 int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err);
 

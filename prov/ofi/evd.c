@@ -36,8 +36,8 @@ void dofi_evd_notify(struct dofi_evd *evd)
 }
 
 /*
- * The oldest event leaves as the consumer's; whose count goes down by that, once no lock is held, or NULL. The ring's place is
- * not used again before evd->lock is released.
+ * The oldest event leaves as the consumer's; whose count goes down by that, once no lock is held,
+ * or NULL. The ring's place is not used again before evd->lock is released.
  */
 static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 {
@@ -48,7 +48,9 @@ static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 	if (!dofi_evd_queued(evd))
 		evd->overflown = false;
 	dofi_event_unfold(event, evd, out);
-	return event->number == DAT_DTO_COMPLETION_EVENT || event->number == DOFI_EVENT_EXTENDED ? event->dto.srq : NULL;
+	return event->number == DAT_DTO_COMPLETION_EVENT || event->number == DOFI_EVENT_EXTENDED
+		       ? event->dto.srq
+		       : NULL;
 }
 
 /* --- producers --- */
@@ -132,8 +134,8 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 /* --- streams --- */
 
 /*
- * One EVD may serve DTO streams that notify in different ways, each by the flags of its own posts. Then it
- * counts as one of thresholds.
+ * One EVD may serve DTO streams that notify in different ways, each by the flags of its own posts.
+ * Then it counts as one of thresholds.
  */
 static enum dofi_dto_config config_of(const struct dofi_evd *evd)
 {
@@ -296,7 +298,10 @@ static void look_once(struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 }
 
-/* Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is something to wait for. */
+/*
+ * Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is
+ * something to wait for.
+ */
 static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT timeout)
 {
 	struct dofi_ia *ia = evd->obj.ia;
@@ -423,8 +428,9 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 }
 
 /*
- * A call that another thread made before the handle became invalid may come this late: it finds an EVD without a place and
- * without an event, and a lock that works. evd->lock held; what has to be released afterwards.
+ * A call that another thread made before the handle became invalid may come this late: it finds an
+ * EVD without a place and without an event, and a lock that works. evd->lock held; what has to be
+ * released afterwards.
  */
 static struct dofi_event *empty(struct dofi_evd *evd, struct dofi_cno **cno_p)
 {

@@ -16,10 +16,10 @@ struct dofi_srq;
 
 struct dofi_event {
 	uint32_t number; /* DAT_EVENT_NUMBER */
-	uint8_t op;	 /* DTO: enum dofi_op (ep.h) */
-	uint8_t status;	 /* DTO, bind: DAT_DTO_COMPLETION_STATUS */
-	uint16_t ext;	 /* IB extension type + 1; 0: a plain event */
-	void *handle;	 /* EP, RMR, service point, or the object of an asynchronous error */
+	uint8_t op;      /* DTO: enum dofi_op (ep.h) */
+	uint8_t status;  /* DTO, bind: DAT_DTO_COMPLETION_STATUS */
+	uint16_t ext;    /* IB extension type + 1; 0: a plain event */
+	void *handle;    /* EP, RMR, service point, or the object of an asynchronous error */
 	union {
 		struct {
 			uint64_t cookie;
@@ -27,14 +27,15 @@ struct dofi_event {
 			struct dofi_srq *
 				srq; /* whose count goes down when the event is dequeued, or NULL */
 			uint32_t immediate; /* host order */
-		} dto;			    /* also binds: cookie only */
+		} dto;                      /* also binds: cookie only */
 		struct {
 			void *cr;
 			uint64_t conn_qual;
 			void *local_addr; /* sockaddr of the IA */
 		} cr;
 		struct {
-			const void *private_data; /* owned by the EP; with a type of ud.h, the address handle */
+			/* owned by the EP; with a type of ud.h, the address handle */
+			const void *private_data;
 			uint32_t private_size;
 		} conn;
 		uint32_t reason; /* asynchronous errors */
@@ -42,7 +43,8 @@ struct dofi_event {
 	};
 };
 
-enum dofi_dto_config { /* how a DTO stream notifies */
+/* how a DTO stream notifies */
+enum dofi_dto_config {
 	DOFI_CONFIG_NONE,
 	DOFI_CONFIG_THRESHOLD,
 	DOFI_CONFIG_UNSIGNALLED,
@@ -58,18 +60,18 @@ enum dofi_wake {
 };
 
 struct dofi_evd {
-	struct dofi_obj obj; /* users: streams attached */
+	struct dofi_obj obj;   /* users: streams attached */
 	struct dofi_lock lock; /* valid until the memory is used again */
 	struct dofi_event *ring;
-	uint32_t head, tail;	/* free running; tail - head events are queued */
-	uint32_t qlen;		/* a power of two */
+	uint32_t head, tail;    /* free running; tail - head events are queued */
+	uint32_t qlen;          /* a power of two */
 	_Atomic uint32_t count; /* == tail - head, readable without the lock */
 	DAT_EVD_FLAGS flags;
 	struct dofi_cno *_Atomic cno; /* changed with the lock held */
 	bool disabled;
 	bool unwaitable;
-	bool dying;	     /* waiters return DAT_ABORT; it takes and gives no event any more */
-	bool overflown;	     /* reported; until the EVD runs empty or is resized */
+	bool dying;          /* waiters return DAT_ABORT; it takes and gives no event any more */
+	bool overflown;      /* reported; until the EVD runs empty or is resized */
 	_Atomic bool waiter; /* a thread is in dat_evd_wait; also read without the lock */
 	enum dofi_wake wake; /* what the waiter is woken for */
 	uint32_t threshold;
@@ -99,7 +101,8 @@ static inline void dofi_evd_publish_count(struct dofi_evd *evd)
 /* Somebody may want to be told of an event. */
 static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 {
-	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) || atomic_load_explicit(&evd->cno, memory_order_relaxed);
+	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
+	       atomic_load_explicit(&evd->cno, memory_order_relaxed);
 }
 
 /* Wakes the waiter or triggers the CNO. */
@@ -110,7 +113,8 @@ DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, uint32_t number, bool exten
 {
 	if (number == DAT_DTO_COMPLETION_EVENT || extended)
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
-	else if (number >= DAT_CONNECTION_EVENT_ESTABLISHED && number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+	else if (number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+		 number <= DAT_CONNECTION_EVENT_UNREACHABLE)
 		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
 	DOFI_PROBE3(event, evd, number, handle);
 	(void)handle;
@@ -129,8 +133,9 @@ DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 /* --- producers; any lock above evd->lock may be held --- */
 
 /*
- * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then the event is lost, the overflow
- * has been reported on the asynchronous EVD, and the caller breaks the EP concerned.
+ * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then
+ * the event is lost, the overflow has been reported on the asynchronous EVD, and the caller breaks
+ * the EP concerned.
  */
 DOFI_COLD struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
 static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
@@ -152,8 +157,8 @@ DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /*
- * Places for connection requests: what is free, less a place for each other stream, up to half the EVD. So a flood of
- * requests doesn't crowd out the events of connections that share it.
+ * Places for connection requests: what is free, less a place for each other stream, up to half the
+ * EVD. So a flood of requests doesn't crowd out the events of connections that share it.
  */
 uint32_t dofi_evd_room(struct dofi_evd *evd);
 
@@ -161,8 +166,8 @@ uint32_t dofi_evd_room(struct dofi_evd *evd);
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
 
 /*
- * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream brings the way
- * in which it notifies, and takes the same along. evd may be NULL.
+ * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream
+ * brings the way in which it notifies, and takes the same along. evd may be NULL.
  */
 void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
 void dofi_evd_detach_dto(struct dofi_evd *evd, enum dofi_dto_config config);

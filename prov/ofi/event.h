@@ -9,7 +9,7 @@
 struct dofi_dto {
 	DAT_EP_HANDLE ep;
 	uint64_t cookie, length;
-	uint8_t op;	/* DAT_DTOS */
+	uint8_t op;     /* DAT_DTOS */
 	uint8_t status; /* DAT_DTO_COMPLETION_STATUS */
 };
 

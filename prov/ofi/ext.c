@@ -7,8 +7,9 @@
 #include "ud.h"
 
 /* count.def has the numbers of the header. */
-#define SAME(kind, name) \
-	_Static_assert((int)DOFI_CNT_##kind##_##name == (int)DCNT_##kind##_##name, "place in count.def");
+#define SAME(kind, name)                                                           \
+	_Static_assert((int)DOFI_CNT_##kind##_##name == (int)DCNT_##kind##_##name, \
+		       "place in count.def");
 #define DOFI_IA_COUNTER(name)  SAME(IA, name)
 #define DOFI_EP_COUNTER(name)  SAME(EP, name)
 #define DOFI_EVD_COUNTER(name) SAME(EVD, name)
@@ -57,7 +58,8 @@ static DAT_RETURN cmp_and_swap(DAT_HANDLE ep, va_list args)
 	DAT_RMR_TRIPLET *remote = va_arg(args, DAT_RMR_TRIPLET *);
 	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
 
-	return dofi_ep_post_atomic(ep, DOFI_OP_CMP_SWAP, swap, compare, local, cookie, remote, flags);
+	return dofi_ep_post_atomic(ep, DOFI_OP_CMP_SWAP, swap, compare, local, cookie, remote,
+				   flags);
 }
 
 static DAT_RETURN write_immediate(DAT_HANDLE ep, va_list args)
@@ -109,7 +111,8 @@ static DAT_RETURN datagrams(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 		return DOFI_BAD_HANDLE(EP);
 	if ((unsigned int)op == DAT_IB_UD_SEND_OP)
 		return send_ud(handle, args);
-	return (unsigned int)op == DAT_IB_UD_AH_FREE_OP ? ud_ah_free(handle, args) : ud_cm_free(handle, args);
+	return (unsigned int)op == DAT_IB_UD_AH_FREE_OP ? ud_ah_free(handle, args)
+							: ud_cm_free(handle, args);
 }
 
 /* --- queries --- */
@@ -160,7 +163,8 @@ static DAT_RETURN open_query(const DAT_NAME_PTR name, va_list args)
 	ret = dofi_ia_open(name, 1, &async_evd, &ia);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = dofi_ia_query(ia, NULL, ia_attr ? ia_mask : 0, ia_attr, prov_attr ? prov_mask : 0, prov_attr);
+	ret = dofi_ia_query(ia, NULL, ia_attr ? ia_mask : 0, ia_attr, prov_attr ? prov_mask : 0,
+			    prov_attr);
 	if (ret == DAT_SUCCESS)
 		*handle_p = ia;
 	else

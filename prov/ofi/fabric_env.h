@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Variables of libfabric's that keep a provider from a fault of its own. They are set in the environment of the process, unless they
- * are there, when the first endpoint of such a provider is made.
+ * Variables of libfabric's that keep a provider from a fault of its own. They are set in the
+ * environment of the process, unless they are there, when the first endpoint of such a provider is
+ * made.
  */
 #ifndef DOFI_FABRIC_ENV_H
 #define DOFI_FABRIC_ENV_H

@@ -21,7 +21,8 @@ int dofi_guard_open(struct dofi_ia *ia)
 
 	if (!dofi_guard_segments(ia))
 		return 0;
-	ret = dofi_mr_map(ia, 1, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory, &guard->mr, &key, &address);
+	ret = dofi_mr_map(ia, 1, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory, &guard->mr, &key,
+			  &address);
 	if (ret)
 		return ret;
 	guard->byte = memory;

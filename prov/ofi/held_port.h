@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A TCP port that is free now and stays ours: iWARP's ports are those of TCP, and librdmacm chooses one without looking who has it.
- * The socket that holds it neither listens nor connects, and lets whoever asks with SO_REUSEADDR, as the device does, have it, too.
+ * A TCP port that is free now and stays ours: iWARP's ports are those of TCP, and librdmacm chooses
+ * one without looking who has it. The socket that holds it neither listens nor connects, and lets
+ * whoever asks with SO_REUSEADDR, as the device does, have it, too.
  */
 #ifndef DOFI_HELD_PORT_H
 #define DOFI_HELD_PORT_H

@@ -3,17 +3,18 @@
 #ifndef DOFI_HINT_H
 #define DOFI_HINT_H
 
-#define DOFI_LIKELY(condition)	 __builtin_expect(!!(condition), 1)
+#define DOFI_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define DOFI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * The hot path should touch few lines of the caches: the fabric's system calls leave little of it there. So what goes wrong is
- * cold, and whatever leads to it moves away with it; what most operations don't need is aside, in a function of its own.
+ * The hot path should touch few lines of the caches: the fabric's system calls leave little of it
+ * there. So what goes wrong is cold, and whatever leads to it moves away with it; what most
+ * operations don't need is aside, in a function of its own.
  */
-#define DOFI_COLD  __attribute__((cold, noinline))
-#define DOFI_ASIDE __attribute__((noinline))
+#define DOFI_COLD                __attribute__((cold, noinline))
+#define DOFI_ASIDE               __attribute__((noinline))
 
 /* A step of the hot path, in a function of its own to be read alone. */
-#define DOFI_INLINE static inline __attribute__((always_inline))
+#define DOFI_INLINE              static inline __attribute__((always_inline))
 
 #endif

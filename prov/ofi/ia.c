@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 /* A fork waits so long for the engines to come to rest. */
-#define FORK_LOCK_NS 100000000u
+#define FORK_LOCK_NS   100000000u
 /* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
 #define REPORT_LOCK_NS 1000000000u
 
@@ -218,7 +218,8 @@ static int open_scratch(struct dofi_ia *ia)
 	int ret;
 
 	ret = dofi_mr_map(ia, n * sizeof(*s->slots), n * sizeof(*s->free_stack),
-			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory, &s->mr, &key, &address);
+			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory,
+			  &s->mr, &key, &address);
 	if (ret)
 		return ret;
 	s->slots = memory;
@@ -234,7 +235,8 @@ static void close_scratch(struct dofi_ia *ia)
 	struct dofi_scratch *s = &ia->scratch;
 
 	dofi_bounces_leave(ia);
-	dofi_mr_leave(ia, s->mr, s->slots, ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
+	dofi_mr_leave(ia, s->mr, s->slots,
+		      ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
 }
 
 bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
@@ -259,7 +261,10 @@ void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
 
 /* --- descriptors --- */
 
-/* As many as a fabric opens in one step, and gives back when they are not enough; and as all of an IA may need. */
+/*
+ * As many as a fabric opens in one step, and gives back when they are not enough; and as all of an
+ * IA may need.
+ */
 #define FDS_OF_A_STEP 16
 #define FDS_OF_AN_IA  64
 
@@ -428,8 +433,8 @@ static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *i
 }
 
 /*
- * EVDs of this IA go: other IAs that report asynchronous errors or connections there report them nowhere from
- * now on. Their engines rest meanwhile, so that none is reporting right now.
+ * EVDs of this IA go: other IAs that report asynchronous errors or connections there report them
+ * nowhere from now on. Their engines rest meanwhile, so that none is reporting right now.
  */
 static void detach_others(const struct dofi_ia *ia)
 {
@@ -494,18 +499,25 @@ static void find_quirks(struct dofi_ia *ia)
 
 	ia->quirks = dofi_quirks_of(ia->info, version);
 	dofi_quirks_log(ia->name, ia->info, version);
-	/* A program that wants remote peers alone gets no shared memory, and reaches those of this host all the same. */
+	/*
+	 * A program that wants remote peers alone gets no shared memory, and reaches those of this
+	 * host all the same.
+	 */
 	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
 		ia->info->caps &= ~FI_LOCAL_COMM;
 }
 
-/* Whether the last bytes of a write are an operation of their own: what last_byte= says, else where the fabric needs it. */
+/*
+ * Whether the last bytes of a write are an operation of their own: what last_byte= says, else where
+ * the fabric needs it.
+ */
 static int choose_last_byte(struct dofi_ia *ia)
 {
 	const char *who = ia->params.last_byte;
 
 	if (*who && strcmp(who, "library") && strcmp(who, "fabric")) {
-		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric", ia->name, who);
+		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric",
+			   ia->name, who);
 		return -FI_EINVAL;
 	}
 	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info);
@@ -550,7 +562,9 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		if (ret == -EMFILE)
 			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name,
 				   advice(EMFILE, NULL));
-		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
+		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY
+		       : ret == -EMFILE  ? dofi_error(ret, DAT_RESOURCE_DEVICE)
+					 : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
 	ia->host_only = dofi_is_shared_memory(ia->info);
@@ -766,10 +780,10 @@ static void tear_down_elsewhere(struct dofi_ia *ia)
 
 	/* The last calls of agents are made before dat_ia_close returns. */
 	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
-		dofi_cno_flush(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
+	dofi_cno_flush(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
 	dofi_cno_run_agents(ia);
 	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
-		dofi_cno_mute(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
+	dofi_cno_mute(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
 	err = dofi_start_thread(&closer, closer_main, ia);
 	if (err)
 		DOFI_LOG_E("IA %s: closed by an agent, but no thread can be made to free it, so "

@@ -47,12 +47,13 @@ struct fid_pep;
 
 /* What dat_ia_query promises and create calls enforce; derived from fi_info once. */
 struct dofi_limits {
-	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_lmrs,
-		max_rmrs, max_pzs, max_srqs, max_reads;
+	uint32_t max_eps, max_dtos, max_evds, max_evd_qlen, max_iov, max_lmrs, max_rmrs, max_pzs,
+		max_srqs, max_reads;
 	uint32_t fabric_iov; /* segments of one operation of the fabric */
 	uint64_t max_message, max_rdma, max_lmr;
 	uint64_t max_datagram; /* 0: there are none */
-	uint64_t plain; /* what the short lane of posts takes (post.c): nothing that is large, or too long... */
+	/* what the short lane of posts takes (post.c): nothing that is large, or too long... */
+	uint64_t plain;
 	uint64_t plain_write; /* ...and of writes nothing that may need two operations */
 };
 
@@ -79,32 +80,47 @@ struct dofi_ia {
 	/* Hot, and in few cache lines. */
 	struct fid_cq *cq; /* the first, and mostly the only one, of cqs */
 	const struct dofi_trans_ops *trans;
-	uint32_t cq_few;  /* entries that a poll asks for when `cq` was found empty: DOFI_CQ_BATCH where that costs nothing... */
+	/*
+	 * entries that a poll asks for when `cq` was found empty: DOFI_CQ_BATCH where that costs
+	 * nothing...
+	 */
+	uint32_t cq_few;
 	uint32_t cq_want; /* ...and those that the next one asks for; guarded by engine.lock */
 	struct dofi_engine engine;
-	uint64_t inject_max; /* up to so many bytes a completion would only say that they were copied, so there is none; or 0 */
+	/*
+	 * up to so many bytes a completion would only say that they were copied, so there is none;
+	 * or 0
+	 */
+	uint64_t inject_max;
 	struct dofi_limits limits;
 	enum dofi_order order;
-	uint32_t context_gap; /* context.h */
+	uint32_t context_gap;                 /* context.h */
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
-	bool splits_writes; /* the last bytes of a write are an operation of their own (segments.h) */
+	/* the last bytes of a write are an operation of their own (segments.h) */
+	bool splits_writes;
 	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */
-	bool names_flags;    /* the last word of a write is a target of its own, which the fabric stores behind the rest */
-	bool tells_last_receive; /* of an EP of an SRQ, when its connection is over: srq_ep_broken */
-	bool has_data;	     /* messages can carry completion data */
-	bool has_letters;    /* notes are letters (letter.h) */
-	bool fences_reads;   /* DAT's barrier is a flag of the fabric's, and waits for nothing here */
-	bool has_atomics;    /* the device does them, here and, where a peer says so, at its end */
-	bool does_atomics;   /* it does them for peers */
-	bool has_immediates; /* a write with completion data takes a receive, as DAT's immediate data do */
-	uint32_t quirks;     /* of this provider and libfabric; see quirks.h */
-	bool moves_alone;    /* the device does all there is to do; completions only tell of it */
+	/*
+	 * the last word of a write is a target of its own, which the fabric stores behind the rest
+	 */
+	bool names_flags;
+	/* of an EP of an SRQ, when its connection is over: srq_ep_broken */
+	bool tells_last_receive;
+	bool has_data;    /* messages can carry completion data */
+	bool has_letters; /* notes are letters (letter.h) */
+	/* DAT's barrier is a flag of the fabric's, and waits for nothing here */
+	bool fences_reads;
+	bool has_atomics;  /* the device does them, here and, where a peer says so, at its end */
+	bool does_atomics; /* it does them for peers */
+	/* a write with completion data takes a receive, as DAT's immediate data do */
+	bool has_immediates;
+	uint32_t quirks;  /* of this provider and libfabric; see quirks.h */
+	bool moves_alone; /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;
 	struct dofi_wait wait;
 
 	struct dofi_list all; /* every IA of the process, for fork and exit handlers */
-	bool at_rest;	      /* while the process forks: the forking thread has engine.lock */
+	bool at_rest;         /* while the process forks: the forking thread has engine.lock */
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_BOOLEAN thread_safe_asked; /* reported back: the registry finds its entry by it */
 	struct dofi_params params;
@@ -119,21 +135,23 @@ struct dofi_ia {
 	struct dofi_eqs eqs; /* msg transport */
 	struct dofi_cqs cqs;
 	enum fi_wait_obj cq_wait; /* FD, POLLFD, or NONE: nothing tells that the CQ has something */
-	bool cq_mutes;		  /* what is slept on says nothing any more once another thread has read the queue */
-	struct fid_pep *pep;	  /* msg transport */
+	/* what is slept on says nothing any more once another thread has read the queue */
+	bool cq_mutes;
+	struct fid_pep *pep;      /* msg transport */
 	struct fid_ep *shared_ep; /* rdm transport: the endpoint of all EPs */
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX];
 	size_t fabric_name_size;
 	struct dofi_sink sink;
-	uint8_t nowhere; /* msg transport: what receives without segments get */
-	struct dofi_rdm *rdm;	  /* rdm transport: its own */
-	struct dofi_ud_pool *ud_pool; /* NULL until there is an EP of datagrams; guarded by engine.lock */
+	uint8_t nowhere;      /* msg transport: what receives without segments get */
+	struct dofi_rdm *rdm; /* rdm transport: its own */
+	/* NULL until there is an EP of datagrams; guarded by engine.lock */
+	struct dofi_ud_pool *ud_pool;
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
 	struct iovec left[5]; /* memory that goes with the endpoint; see dofi_mr_leave */
 	uint32_t nleft;
-	struct dofi_lock mr_lock; /* one registration begins or ends at a time */
+	struct dofi_lock mr_lock;  /* one registration begins or ends at a time */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
 	struct dofi_bell bell;
@@ -148,9 +166,10 @@ struct dofi_ia {
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
 	uint32_t counts[DOFI_HANDLE_TYPES];
 	uint32_t next_pz, next_srq;
-	struct dofi_list agents; /* CNOs whose agent call is due */
+	struct dofi_list agents;      /* CNOs whose agent call is due */
 	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
-	uint32_t nstaying; /* calls that go on with the IA after they have run agents; guarded by obj_lock */
+	/* calls that go on with the IA after they have run agents; guarded by obj_lock */
+	uint32_t nstaying;
 	_Atomic uint32_t agents_bell;
 
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */
@@ -205,7 +224,9 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
 
 /* --- ia.c, for cqs.c --- */
-/* Closes what the IA has of the fabric; the log tells if that fails, as nothing else can be done. */
+/*
+ * Closes what the IA has of the fabric; the log tells if that fails, as nothing else can be done.
+ */
 void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what);
 
 /* --- ia.c, for stats.c --- */

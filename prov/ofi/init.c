@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT			   __attribute__((visibility("default")))
+#define EXPORT                     __attribute__((visibility("default")))
 
 /* Symbol version of the registry of our generation. */
-#define TEXT_OF(x)		   #x
+#define TEXT_OF(x)                 #x
 #define VERSION_NODE(major, minor) "DAT_" TEXT_OF(major) "." TEXT_OF(minor)
 
 typedef DAT_RETURN (*registry_fn)(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence, the read limit, room in
- * the fabric) stays in the ring, and everything behind it.
+ * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence,
+ * the read limit, room in the fabric) stays in the ring, and everything behind it.
  */
 #include "conn.h"
 #include "credit.h"
@@ -20,7 +20,8 @@ void dofi_ep_stall(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
 	if (!ep->stall.waits)
-		DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue, ep->recv.tail - ep->recv.issue);
+		DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue,
+			    ep->recv.tail - ep->recv.issue);
 	dofi_stall(ep->obj.ia, &ep->stall);
 }
 
@@ -42,7 +43,10 @@ void dofi_ep_refuse(struct dofi_ep *ep)
 	dofi_ep_stall(ep);
 }
 
-/* Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the sake of the round trip. */
+/*
+ * Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the
+ * sake of the round trip.
+ */
 static bool peek(struct dofi_ep *ep, uint32_t context)
 {
 	struct dofi_scratch *scratch = &ep->obj.ia->scratch;
@@ -56,15 +60,17 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 	wr->op = DOFI_OP_PEEK;
 	ep->aux_ctx = context;
 	ep->peek_stale = false;
-	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
-				      scratch->desc, ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
+	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch],
+				      sizeof(struct dofi_ctx_wire), scratch->desc,
+				      ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
 	if (!ret) {
 		ep->peeking = true;
 		return true;
 	}
 	if (ret != -FI_EAGAIN) {
 		if (ep->path_up) /* else it ends anyway */
-			DOFI_LOG_W("%s: the peer's context table can't be read, its connection breaks: %s",
+			DOFI_LOG_W("%s: the peer's context table can't be read, its connection "
+				   "breaks: %s",
 				   ep->obj.ia->name, fi_strerror((int)-ret));
 		ep->faulty = true;
 	}
@@ -78,19 +84,24 @@ bool dofi_ep_sync(struct dofi_ep *ep)
 }
 
 /* The checks that most fabrics do late, wrongly or not at all. */
-DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, const struct dofi_ctx *ctx)
+DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr,
+			 const struct dofi_ctx *ctx)
 {
-	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG
+						   : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 
 	if (dofi_op_is_atomic(wr->op))
 		need = DOFI_MEM_PRIV_REMOTE_ATOMIC;
-	return (ctx->privileges & need) && ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) && wr->raddr >= ctx->base &&
-	       wr->length <= ctx->length && wr->raddr - ctx->base <= ctx->length - wr->length;
+	return (ctx->privileges & need) &&
+	       ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) &&
+	       wr->raddr >= ctx->base && wr->length <= ctx->length &&
+	       wr->raddr - ctx->base <= ctx->length - wr->length;
 }
 
 /*
- * A context that allows nothing, for one that the peer's table does not have or that a Send of ours ended. The second keeps its
- * place until the peer says that it is dead there: an entry that is read before may still look alive.
+ * A context that allows nothing, for one that the peer's table does not have or that a Send of ours
+ * ended. The second keeps its place until the peer says that it is dead there: an entry that is
+ * read before may still look alive.
  */
 static bool is_grave(const struct dofi_ctx *ctx)
 {
@@ -127,7 +138,10 @@ enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 	return DOFI_GO;
 }
 
-/* Where a device does it: the operands have the place of what dofi_issue_resolve finds, which is looked up when it starts. */
+/*
+ * Where a device does it: the operands have the place of what dofi_issue_resolve finds, which is
+ * looked up when it starts.
+ */
 static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
@@ -166,8 +180,8 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
 
-	return ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov && wr->niov <= ep->req.fabric_iov &&
-	       !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
+	return ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov &&
+	       wr->niov <= ep->req.fabric_iov && !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
 }
 
 enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -199,7 +213,8 @@ static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (dofi_op_is_rdma(wr->op)) {
 		wr->state = DOFI_WR_ISSUED;
-		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_note_start(ep, wr) : dofi_parts_start(ep, wr, 0);
+		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_note_start(ep, wr)
+						  : dofi_parts_start(ep, wr, 0);
 		if (ret)
 			wr->state = DOFI_WR_QUEUED;
 		return ret;
@@ -235,7 +250,8 @@ static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
 		if (ret || dofi_op_is_rdma(wr->op))
 			return ret;
 	}
-	if (wr->op == DOFI_OP_SEND || ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
+	if (wr->op == DOFI_OP_SEND ||
+	    ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
 		return dofi_start(ep, wr, wr->op);
 	if (wr->op == DOFI_OP_SEND_UD)
 		return dofi_ud_start(ep, wr);
@@ -259,7 +275,9 @@ ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 	return wr->length < DOFI_LARGE ? start_any(ep, wr) : start_large(ep, wr);
 }
 
-/* A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it. */
+/*
+ * A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it.
+ */
 void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
 {
 	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue)
@@ -305,8 +323,12 @@ ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 
 void dofi_issue_news(struct dofi_ep *ep)
 {
-	/* Whoever polls may have a message to follow right away, which takes the news along; a sleeper is not woken for it. */
-	if (dofi_credit_is_written(ep) || atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
+	/*
+	 * Whoever polls may have a message to follow right away, which takes the news along; a
+	 * sleeper is not woken for it.
+	 */
+	if (dofi_credit_is_written(ep) ||
+	    atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
 		dofi_credit_announce(ep);
 	else
 		dofi_ep_stall(ep);
@@ -331,7 +353,8 @@ bool dofi_ep_starves(const struct dofi_ep *ep)
 	const struct dofi_ring *ring = &ep->req;
 
 	dofi_assert_held(&ep->lock);
-	return ring->issue != ring->tail && dofi_op_is_message(dofi_ring_at(ring, ring->issue)->op) && dofi_credit_out(ep);
+	return ring->issue != ring->tail &&
+	       dofi_op_is_message(dofi_ring_at(ring, ring->issue)->op) && dofi_credit_out(ep);
 }
 
 void dofi_ep_issue(struct dofi_ep *ep)
@@ -383,7 +406,8 @@ void dofi_ep_retry(struct dofi_stall *stall)
 	}
 	dofi_unlock(&ep->lock);
 	if (broken)
-		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
 	if (refused)
 		dofi_conn_path_down(refused, 0);
 	if (complete)

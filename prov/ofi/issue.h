@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One work request to the fabric: by its post, when it is plain and nothing waits before it, or by the loops over what waits
- * (issue.c). op is that of wr, known to the compiler in a post; what is plain needs no look at what it may need else.
- * ep->lock held.
+ * One work request to the fabric: by its post, when it is plain and nothing waits before it, or by
+ * the loops over what waits (issue.c). op is that of wr, known to the compiler in a post; what is
+ * plain needs no look at what it may need else. ep->lock held.
  */
 #ifndef DOFI_ISSUE_H
 #define DOFI_ISSUE_H
@@ -21,14 +21,18 @@ DOFI_ASIDE enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_
 /* As dofi_start, for those that aren't plain. */
 DOFI_ASIDE ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr);
 /* The next one stays in the ring: it may not start, or the fabric answered ret < 0. */
-DOFI_ASIDE void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict);
+DOFI_ASIDE void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
+				  enum dofi_verdict verdict);
 DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
 /* A receive that is not plain, to the fabric. */
 DOFI_ASIDE ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr);
 /* The peer should hear soon how many receives there are. */
 DOFI_ASIDE void dofi_issue_news(struct dofi_ep *ep);
 
-/* Could be served before an earlier write: for the peer that gets this message, or for this read. A fence is no wait. */
+/*
+ * Could be served before an earlier write: for the peer that gets this message, or for this read. A
+ * fence is no wait.
+ */
 static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
 {
 	if (op == DOFI_OP_READ)
@@ -38,10 +42,12 @@ static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
 
 static inline bool dofi_is_special(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) || dofi_op_is_noted(wr->op);
+	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) ||
+	       dofi_op_is_noted(wr->op);
 }
 
-DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op, bool plain)
+DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op,
+					     bool plain)
 {
 	enum dofi_verdict verdict = DOFI_GO;
 
@@ -55,7 +61,8 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 		return verdict;
 	if (ep->writes && dofi_overtakes(ep->obj.ia, op))
 		return DOFI_WAIT;
-	return dofi_op_is_message(op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? DOFI_WAIT : DOFI_GO;
+	return dofi_op_is_message(op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? DOFI_WAIT
+										      : DOFI_GO;
 }
 
 /* To the fabric, as one operation of its own. 0, or a negative error and nothing changed. */

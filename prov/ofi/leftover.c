@@ -74,7 +74,8 @@ static void sweep(const char *ia_name)
 		return;
 	while ((entry = readdir(dir)))
 		if (dofi_leftover_is_dead(entry->d_name) && !unlinkat(dirfd(dir), entry->d_name, 0))
-			DOFI_LOG_I("IA %s: removed %s/%s of a dead process", ia_name, DIR_PATH, entry->d_name);
+			DOFI_LOG_I("IA %s: removed %s/%s of a dead process", ia_name, DIR_PATH,
+				   entry->d_name);
 	closedir(dir);
 }
 
@@ -86,7 +87,8 @@ static void look_again(struct dofi_timer *timer)
 void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name)
 {
 	ia->leftover.timer.fire = look_again;
-	ia->leftover.possible = !strncmp((const char *)name, DOFI_SHM_PREFIX, sizeof(DOFI_SHM_PREFIX) - 1);
+	ia->leftover.possible =
+		!strncmp((const char *)name, DOFI_SHM_PREFIX, sizeof(DOFI_SHM_PREFIX) - 1);
 	if (ia->leftover.possible)
 		sweep(ia->name);
 }

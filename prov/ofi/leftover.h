@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the shm fabric of a process that was killed leaves in /dev/shm: 16 MiB for each IA, named PID:UID:NUMBER. Libfabric
- * removes one only when the same process number comes again.
+ * What the shm fabric of a process that was killed leaves in /dev/shm: 16 MiB for each IA, named
+ * PID:UID:NUMBER. Libfabric removes one only when the same process number comes again.
  */
 #ifndef DOFI_LEFTOVER_H
 #define DOFI_LEFTOVER_H
@@ -18,10 +18,16 @@ struct dofi_leftover {
 	struct dofi_timer timer;
 };
 
-/* 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x crashes when it can't. */
+/*
+ * 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x
+ * crashes when it can't.
+ */
 int dofi_leftover_probe(void);
 
-/* `name` is the fabric's address of ours. Removes what dead processes of this user have left so far. */
+/*
+ * `name` is the fabric's address of ours. Removes what dead processes of this user have left so
+ * far.
+ */
 void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name);
 
 /* A peer went without a goodbye: looks once more when it has had time to die. engine.lock held. */

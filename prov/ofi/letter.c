@@ -15,7 +15,8 @@
 
 bool dofi_letters_possible(const struct dofi_ia *ia)
 {
-	return ia->trans->letter && !dofi_mail_possible(ia) && ia->has_data && ia->info->tx_attr->inject_size >= DOFI_LETTER_MAX;
+	return ia->trans->letter && !dofi_mail_possible(ia) && ia->has_data &&
+	       ia->info->tx_attr->inject_size >= DOFI_LETTER_MAX;
 }
 
 int dofi_letters_attach(struct dofi_ep *ep)
@@ -61,7 +62,8 @@ static ssize_t post(struct dofi_ep *ep, const struct dofi_letter *letter, size_t
 	return ep->obj.ia->trans->letter(ep, letter, size);
 }
 
-ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value, uint32_t length)
+ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value,
+			     uint32_t length)
 {
 	struct dofi_letters *letters = ep->letters;
 	const struct dofi_letter letter = {
@@ -82,10 +84,13 @@ ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint3
 
 static struct dofi_letter mail(const struct dofi_ep *ep, uint32_t value)
 {
-	return (struct dofi_letter){.number = ep->peer.number, .kind = DOFI_NOTE_MAIL, .value = value};
+	return (struct dofi_letter){.number = ep->peer.number,
+				    .kind = DOFI_NOTE_MAIL,
+				    .value = value};
 }
 
-ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
+ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot,
+			    const struct dofi_mail_request *request)
 {
 	struct dofi_letter letter = mail(ep, slot);
 
@@ -93,7 +98,8 @@ ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot, const struct dofi
 	return post(ep, &letter, DOFI_LETTER_MAX);
 }
 
-ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value, const struct dofi_mail_answer *answer)
+ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value,
+			   const struct dofi_mail_answer *answer)
 {
 	struct dofi_letter letter = mail(ep, value);
 
@@ -104,7 +110,9 @@ ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value, const struct dofi
 bool dofi_letter_tell(struct dofi_ep *ep)
 {
 	struct dofi_letters *letters = ep->letters;
-	const struct dofi_letter letter = {.number = ep->peer.number, .kind = DOFI_NOTE_USED, .value = letters->used};
+	const struct dofi_letter letter = {.number = ep->peer.number,
+					   .kind = DOFI_NOTE_USED,
+					   .value = letters->used};
 
 	if (letters->used - letters->told < DOFI_LETTER_WINDOW / 2)
 		return true;
@@ -182,7 +190,8 @@ static void on_mail(struct dofi_ep *ep, const struct dofi_letter *letter, size_t
 	bool is_answer = letter->value & DOFI_MAIL_ANSWER;
 	uint32_t slot = letter->value & ~DOFI_MAIL_ANSWER;
 
-	if (slot >= DOFI_MAIL_SLOTS || size < (is_answer ? BARE + sizeof(letter->answer) : DOFI_LETTER_MAX))
+	if (slot >= DOFI_MAIL_SLOTS ||
+	    size < (is_answer ? BARE + sizeof(letter->answer) : DOFI_LETTER_MAX))
 		return;
 	if (is_answer)
 		ep->letters->box.answers[slot] = letter->answer;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A request that is complete may still lie in this process or in its kernel, where InfiniBand's peer has it: tcp and shared memory
- * complete what they have copied. So an end that the consumer brings about lingers until the peer has taken all that went before, for
- * parting_ms at most: a read of one entry of its table comes back behind it. Only then the peer hears of the end, and the data path is
- * closed. engine.lock held throughout.
+ * A request that is complete may still lie in this process or in its kernel, where InfiniBand's
+ * peer has it: tcp and shared memory complete what they have copied. So an end that the consumer
+ * brings about lingers until the peer has taken all that went before, for parting_ms at most: a
+ * read of one entry of its table comes back behind it. Only then the peer hears of the end, and the
+ * data path is closed. engine.lock held throughout.
  */
 #ifndef DOFI_LINGER_H
 #define DOFI_LINGER_H
@@ -13,7 +14,10 @@
 struct dofi_conn;
 struct dofi_ia;
 
-/* The connection is about to end. The request for the answer goes out, if there is something to wait for. */
+/*
+ * The connection is about to end. The request for the answer goes out, if there is something to
+ * wait for.
+ */
 void dofi_linger_begin(struct dofi_conn *conn);
 
 /* Whether the peer may not have everything yet. */

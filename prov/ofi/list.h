@@ -10,7 +10,7 @@ struct dofi_list {
 	struct dofi_list *next, *prev;
 };
 
-#define DOFI_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define DOFI_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void dofi_list_init(struct dofi_list *l)
 {
@@ -47,10 +47,11 @@ static inline struct dofi_list *dofi_list_pop(struct dofi_list *head)
 	return node;
 }
 
-#define DOFI_LIST_FOR(pos, head) for (struct dofi_list *pos = (head)->next; pos != (head); pos = pos->next)
+#define DOFI_LIST_FOR(pos, head) \
+	for (struct dofi_list *pos = (head)->next; pos != (head); pos = pos->next)
 /* The body may remove pos, but not its successor. */
-#define DOFI_LIST_FOR_SAFE(pos, head)                                                                                  \
-	for (struct dofi_list *pos = (head)->next, *pos##_next = pos->next; pos != (head);                             \
+#define DOFI_LIST_FOR_SAFE(pos, head)                                                      \
+	for (struct dofi_list *pos = (head)->next, *pos##_next = pos->next; pos != (head); \
 	     pos = pos##_next, pos##_next = pos->next)
 
 #endif

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #define ACCEPTS_PER_TURN 64
-#define BACKLOG		 4096 /* the kernel cuts it to net.core.somaxconn */
-#define PAUSE_NS	 100000000u
+#define BACKLOG          4096 /* the kernel cuts it to net.core.somaxconn */
+#define PAUSE_NS         100000000u
 
 /* --- accepting --- */
 
@@ -91,8 +91,8 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 /* --- listening --- */
 
 /*
- * What a host sends to any of its own addresses comes by the loopback device. The filter drops what comes by
- * another one: other hosts cannot use the fabric, and nobody answers them. 0 or -errno.
+ * What a host sends to any of its own addresses comes by the loopback device. The filter drops what
+ * comes by another one: other hosts cannot use the fabric, and nobody answers them. 0 or -errno.
  */
 static int confine_to_host(int fd)
 {
@@ -117,7 +117,8 @@ static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage
 	/* Old connections to the port don't matter; two listeners still exclude each other. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	ret = ia->host_only ? confine_to_host(fd) : 0;
-	if (!ret && (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG)))
+	if (!ret &&
+	    (bind(fd, (const struct sockaddr *)addr, dofi_addr_len(addr)) || listen(fd, BACKLOG)))
 		ret = -errno;
 	if (ret)
 		close(fd);
@@ -127,8 +128,9 @@ static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage
 }
 
 /*
- * A fabric without addresses of its own, such as shm, is reached by every address of the host, unless addr=
- * names one. Where another IA has the port at one of them, the IA's own address is left.
+ * A fabric without addresses of its own, such as shm, is reached by every address of the host,
+ * unless addr= names one. Where another IA has the port at one of them, the IA's own address is
+ * left.
  */
 static int open_for_ia(struct dofi_sp *sp, uint16_t port)
 {

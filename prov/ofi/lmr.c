@@ -55,7 +55,8 @@ static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 		return DOFI_BAD_ARG(4);
 	if (last < first || !is_mapped(first, lmr->length))
 		return DOFI_BAD_ARG(3);
-	if (((unsigned int)lmr->privileges & (DAT_MEM_PRIV_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
+	if (((unsigned int)lmr->privileges &
+	     (DAT_MEM_PRIV_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
 	    !(is_page_writable(page_of(first)) && is_page_writable(page_of(last))))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	return DAT_SUCCESS;
@@ -211,8 +212,9 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCR
 			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address)
 {
-	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, false, lmr, lmr_context,
-				     rmr_context, registered_length, registered_address);
+	return dofi_lmr_create_based(ia, type, region, length, pz, privileges, false, lmr,
+				     lmr_context, rmr_context, registered_length,
+				     registered_address);
 }
 
 DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,

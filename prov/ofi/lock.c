@@ -23,7 +23,8 @@ static inline void relax(void)
 static bool take_soon(struct dofi_lock *l)
 {
 	for (int i = 0; i < LOOKS; i++) {
-		if (atomic_load_explicit(&l->word, memory_order_relaxed) == DOFI_LOCK_FREE && dofi_lock_take(l))
+		if (atomic_load_explicit(&l->word, memory_order_relaxed) == DOFI_LOCK_FREE &&
+		    dofi_lock_take(l))
 			return true;
 		relax();
 	}
@@ -31,21 +32,25 @@ static bool take_soon(struct dofi_lock *l)
 }
 
 /*
- * On return every thread of the process either sees what we stored before, or has made visible to us what it stored before. False
- * where the kernel does not offer that.
+ * On return every thread of the process either sees what we stored before, or has made visible to
+ * us what it stored before. False where the kernel does not offer that.
  */
 static bool fence_all_threads(void)
 {
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return true;
-	/* A process registers once; here, where it is needed, so that those who never wait have no part in it. */
+	/*
+	 * A process registers once; here, where it is needed, so that those who never wait have no
+	 * part in it.
+	 */
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) &&
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 /*
- * Who lets go from the fence on sees that we wait, and who did before has freed the lock as we see it: nobody is missed. Without
- * the fence somebody may be, so the sleep is a short one. Whoever is woken says again that somebody waits: others may sleep still.
+ * Who lets go from the fence on sees that we wait, and who did before has freed the lock as we see
+ * it: nobody is missed. Without the fence somebody may be, so the sleep is a short one. Whoever is
+ * woken says again that somebody waits: others may sleep still.
  */
 void dofi_lock_await(struct dofi_lock *l)
 {
@@ -61,12 +66,16 @@ void dofi_lock_await(struct dofi_lock *l)
 		fenced = fence_all_threads();
 		if (dofi_lock_take(l))
 			break;
-		syscall(SYS_futex, &l->awaited, FUTEX_WAIT_PRIVATE, 1, fenced ? NULL : &short_sleep, NULL, 0);
+		syscall(SYS_futex, &l->awaited, FUTEX_WAIT_PRIVATE, 1, fenced ? NULL : &short_sleep,
+			NULL, 0);
 	}
 	errno = saved;
 }
 
-/* Once for each sleep: who is woken may not run for long, and the lock is taken many times until then. */
+/*
+ * Once for each sleep: who is woken may not run for long, and the lock is taken many times until
+ * then.
+ */
 void dofi_lock_wake(struct dofi_lock *l)
 {
 	int saved = errno;

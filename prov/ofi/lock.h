@@ -10,14 +10,16 @@
  *   leaves        ia->obj_lock, ia->mr_lock, rmr->lock, ctxtab.lock, slab locks
  *   wait.lock     the bells, which may be rung under any other
  *
- * A post takes ep->lock only, unless it finds its ring full (post.c). Consumer code (CNO agents) runs with none held.
+ * A post takes ep->lock only, unless it finds its ring full (post.c). Consumer code (CNO agents)
+ * runs with none held.
  *
- * The locks are words that the hot path takes in place: with those of libpthread, half of what is executed between a post and
- * its completion was their bookkeeping. Who finds one taken sleeps in the kernel.
+ * The locks are words that the hot path takes in place: with those of libpthread, half of what is
+ * executed between a post and its completion was their bookkeeping. Who finds one taken sleeps in
+ * the kernel.
  *
- * To let go takes a plain store: an atomic exchange would cost as much as to take the lock. So the look for a waiter, which
- * comes next, may be done before others see the store, and it is for the waiter to make all threads' stores visible before it
- * sleeps (lock.c).
+ * To let go takes a plain store: an atomic exchange would cost as much as to take the lock. So the
+ * look for a waiter, which comes next, may be done before others see the store, and it is for the
+ * waiter to make all threads' stores visible before it sleeps (lock.c).
  */
 #ifndef DOFI_LOCK_H
 #define DOFI_LOCK_H
@@ -45,7 +47,10 @@
 
 enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN };
 
-/* All zero: free. Lies in memory that outlives it: who let go looks for a waiter after another may have taken and ended it. */
+/*
+ * All zero: free. Lies in memory that outlives it: who let go looks for a waiter after another may
+ * have taken and ended it.
+ */
 struct dofi_lock {
 	_Atomic uint32_t word;
 	_Atomic uint32_t awaited; /* 1: somebody sleeps, or is about to */
@@ -77,8 +82,8 @@ static inline bool dofi_lock_take(struct dofi_lock *l)
 {
 	uint32_t is_free = DOFI_LOCK_FREE;
 
-	return atomic_compare_exchange_strong_explicit(&l->word, &is_free, DOFI_LOCK_TAKEN, memory_order_acquire,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&l->word, &is_free, DOFI_LOCK_TAKEN,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void dofi_lock_own(struct dofi_lock *l)
@@ -105,7 +110,8 @@ static inline bool dofi_trylock(struct dofi_lock *l)
 
 	DOFI_TSAN_LOCK(pre_lock, l, __tsan_mutex_try_lock);
 	taken = dofi_lock_take(l);
-	DOFI_TSAN_LOCK(post_lock, l, __tsan_mutex_try_lock | (taken ? 0 : __tsan_mutex_try_lock_failed), 0);
+	DOFI_TSAN_LOCK(post_lock, l,
+		       __tsan_mutex_try_lock | (taken ? 0 : __tsan_mutex_try_lock_failed), 0);
 	if (taken)
 		dofi_lock_own(l);
 	return taken;
@@ -124,7 +130,8 @@ static inline void dofi_unlock(struct dofi_lock *l)
 }
 
 #ifndef NDEBUG
-#define dofi_assert_held(l) assert(atomic_load_explicit(&(l)->owner, memory_order_relaxed) == pthread_self())
+#define dofi_assert_held(l) \
+	assert(atomic_load_explicit(&(l)->owner, memory_order_relaxed) == pthread_self())
 #else
 #define dofi_assert_held(l) ((void)(l))
 #endif

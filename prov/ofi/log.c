@@ -10,13 +10,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#define PREFIX	      "dat-ofi: "
+#define PREFIX        "dat-ofi: "
 #define LINE_MAX_SIZE 4096
 
 _Atomic enum dofi_log_level dofi_log_level = DOFI_LOG_WARN;
 
 static const char *const level_words[] = {
-	[DOFI_LOG_OFF] = "off",	  [DOFI_LOG_ERROR] = "error", [DOFI_LOG_WARN] = "warn",
+	[DOFI_LOG_OFF] = "off",   [DOFI_LOG_ERROR] = "error", [DOFI_LOG_WARN] = "warn",
 	[DOFI_LOG_INFO] = "info", [DOFI_LOG_DEBUG] = "debug",
 };
 
@@ -25,13 +25,16 @@ enum dest { DEST_STDOUT = 1, DEST_SYSLOG = 2, DEST_STDERR = 4 };
 
 static _Atomic unsigned int dests = DEST_STDERR;
 
-/* The bits of DAPL_DBG_TYPE: OFED's parts of the code, from the loudest of our levels to the quietest. */
+/*
+ * The bits of DAPL_DBG_TYPE: OFED's parts of the code, from the loudest of our levels to the
+ * quietest.
+ */
 static const struct {
 	unsigned long bits;
 	enum dofi_log_level level;
 } old_types[] = {
 	{0xffffffff & ~0x3848bul, DOFI_LOG_DEBUG}, /* all but those below */
-	{0x28408, DOFI_LOG_INFO},		    /* connections, exceptions, extensions */
+	{0x28408, DOFI_LOG_INFO},                  /* connections, exceptions, extensions */
 	{0x10002, DOFI_LOG_WARN},
 	{0x00081, DOFI_LOG_ERROR},
 };
@@ -81,7 +84,8 @@ void dofi_log_set_level(const char *word)
 	else if (dofi_log_level_of(word, &level))
 		dofi_log_level = level;
 	else
-		DOFI_LOG_W("log=%s: no such level; known are off, error, warn, info and debug", word);
+		DOFI_LOG_W("log=%s: no such level; known are off, error, warn, info and debug",
+			   word);
 }
 
 /* Text may hold what a peer or a file said: no control characters reach the terminal. */

@@ -16,7 +16,7 @@ struct dofi_pz {
 /* A registration with the fabric, or none when fid is NULL. */
 struct dofi_mr {
 	struct fid_mr *fid;
-	uint64_t key;	  /* fabric key */
+	uint64_t key;     /* fabric key */
 	uint64_t address; /* fabric address of the first byte */
 };
 
@@ -24,11 +24,11 @@ struct dofi_lmr {
 	struct dofi_obj obj; /* users: RMRs bound, binds outstanding */
 	struct dofi_pz *pz;
 	uint64_t start, length; /* of the memory */
-	uint64_t base;		/* what programs call the first byte: start, or 0 */
+	uint64_t base;          /* what programs call the first byte: start, or 0 */
 	bool zero_based;
 	DAT_MEM_PRIV_FLAGS privileges; /* local read is always among them (PRG-11) */
 	struct dofi_mr mr;
-	void *desc;	       /* for local segments; NULL where the provider wants none */
+	void *desc;            /* for local segments; NULL where the provider wants none */
 	uint32_t context;      /* lmr_context; also rmr_context when there are remote rights */
 	struct dofi_lock lock; /* a leaf; guards window */
 	struct dofi_mr window; /* for RMRs that give more than the LMR; made by the first of them */
@@ -42,13 +42,13 @@ struct dofi_lmr {
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool of_ep;	       /* scope: the EP over which it is bound */
+	bool of_ep;            /* scope: the EP over which it is bound */
 	_Atomic uint32_t refs; /* the handle, and each bind that is outstanding */
 	struct dofi_lock lock; /* a leaf; guards the rest */
 	bool freed;
 	struct dofi_lmr *lmr; /* of the latest bind, or NULL; holds a use of it */
 	uint32_t context;     /* of the latest bind, or 0 */
-	uint32_t conn;	      /* that it was bound over */
+	uint32_t conn;        /* that it was bound over */
 	bool zero_based;
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
@@ -65,19 +65,20 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr);
 
 /*
- * After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where there is no limit.
- * The text is written where the caller says: thread-local data of a library is allocated at its first use, and glibc
- * ends the process when that fails.
+ * After a refusal for want of memory: "; ... may lock 64 KiB of memory (ulimit -l)", or "" where
+ * there is no limit. The text is written where the caller says: thread-local data of a library is
+ * allocated at its first use, and glibc ends the process when that fails.
  */
 enum { DOFI_MR_LIMIT_SIZE = 128 };
 const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE]);
 
 /*
- * Memory of the IA's own, registered as above; 0 or a negative error. What is late on the fabric may still reach it when the
- * registration is closed: it is unmapped by dofi_mr_unmap_all, when the endpoint is gone. `extra` bytes behind it are not registered.
+ * Memory of the IA's own, registered as above; 0 or a negative error. What is late on the fabric
+ * may still reach it when the registration is closed: it is unmapped by dofi_mr_unmap_all, when the
+ * endpoint is gone. `extra` bytes behind it are not registered.
  */
-int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges, void **memory_p,
-		struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size);
 void dofi_mr_unmap_all(struct dofi_ia *ia);
 
@@ -91,8 +92,9 @@ struct dofi_bind {
 	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
 	struct dofi_mr mr;    /* a copy: the LMR's */
 	uint32_t context;     /* reserved; 0: unbind */
-	uint32_t conn;	      /* of the EP; this and the next are set by the caller after dofi_bind_prepare */
-	bool zero_based;      /* peers call the first byte 0 */
+	/* of the EP; this and the next are set by the caller after dofi_bind_prepare */
+	uint32_t conn;
+	bool zero_based; /* peers call the first byte 0 */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS privileges;
 };
@@ -109,16 +111,17 @@ uint32_t dofi_bind_apply(struct dofi_bind *bind);
 void dofi_bind_cancel(struct dofi_bind *bind);
 
 /*
- * A peer's Send ends the context: true when it was one of an RMR of that zone, and bound over that connection where its
- * scope is an EP. The peers that know it are to be told.
+ * A peer's Send ends the context: true when it was one of an RMR of that zone, and bound over that
+ * connection where its scope is an EP. The peers that know it are to be told.
  */
-bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz, uint32_t conn);
+bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz,
+			 uint32_t conn);
 /*
- * The local segment behind an RMR triplet that is to be written: dat_ep_post_rdma_read_to_rmr. An LMR's context serves as
- * well. DAT_SUCCESS or the post's error.
+ * The local segment behind an RMR triplet that is to be written: dat_ep_post_rdma_read_to_rmr. An
+ * LMR's context serves as well. DAT_SUCCESS or the post's error.
  */
-DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn, const DAT_RMR_TRIPLET *rmr,
-			 DAT_LMR_TRIPLET *segment_p);
+DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn,
+			 const DAT_RMR_TRIPLET *rmr, DAT_LMR_TRIPLET *segment_p);
 
 /* The memory behind an address of a context of ours, whose entry is *ctx; NULL when it has gone. */
 void *dofi_ctx_memory(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address);

@@ -13,13 +13,15 @@ bool dofi_misfit_ends_stream(const struct fi_info *info)
 {
 	uint32_t protocol = info->ep_attr->protocol;
 
-	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
+	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) &&
+	       FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
 }
 
 /* A message may come before its connection is up. */
 static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
 {
-	return (conn->phase == DOFI_CONN_UP || conn->phase == DOFI_CONN_LINKING) && conn->ep->srq == srq;
+	return (conn->phase == DOFI_CONN_UP || conn->phase == DOFI_CONN_LINKING) &&
+	       conn->ep->srq == srq;
 }
 
 /* The next connection from *i on that draws from the SRQ, or NULL. */
@@ -46,7 +48,8 @@ static uint32_t missing(struct dofi_conn *conn)
 	left = (int32_t)(conn->peer_count - ep->nreceived);
 	if (left > 0)
 		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->next)
-			left -= ((wr->rctx >> DOFI_NEWS_NUMBER_SHIFT) - ep->nreceived) % (DOFI_NEWS_NUMBER + 1) <
+			left -= ((wr->rctx >> DOFI_NEWS_NUMBER_SHIFT) - ep->nreceived) %
+					(DOFI_NEWS_NUMBER + 1) <
 				conn->peer_count - ep->nreceived;
 	dofi_unlock(&ep->lock);
 	return left > 0 ? (uint32_t)left : 0;
@@ -107,7 +110,10 @@ void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
 	wr->next = srq->misfits;
 	srq->misfits = wr;
 	srq->nmisfits++;
-	/* Answers to earlier questions may not count it. Who said goodbye has told, and answers no more. */
+	/*
+	 * Answers to earlier questions may not count it. Who said goodbye has told, and answers no
+	 * more.
+	 */
 	while ((conn = next_user(srq, &i))) {
 		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .token = ++conn->count_asked};
 
@@ -121,7 +127,9 @@ void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
 
 void dofi_misfit_asked(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED, .token = msg->token, .data = dofi_conn_sent(conn)};
+	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED,
+				  .token = msg->token,
+				  .data = dofi_conn_sent(conn)};
 
 	dofi_conn_tell(conn, &answer);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that were longer than the buffer of their SRQ, on fabrics that do not say whose they were. The connection has to break
- * (DTO-148), so the peers of the SRQ's connections are asked how many messages they have sent. What is missing may still be on its
- * way; as soon as no more is missing than there are misfits, these are all that is, and the connections that miss them are found.
+ * Messages that were longer than the buffer of their SRQ, on fabrics that do not say whose they
+ * were. The connection has to break (DTO-148), so the peers of the SRQ's connections are asked how
+ * many messages they have sent. What is missing may still be on its way; as soon as no more is
+ * missing than there are misfits, these are all that is, and the connections that miss them are
+ * found.
  *
  * All with engine.lock held.
  */
@@ -17,7 +19,10 @@ struct dofi_srq;
 struct dofi_wr;
 struct fi_info;
 
-/* Too long a message, for any receive, ends the stream that all connections with that peer IA share: they all break. */
+/*
+ * Too long a message, for any receive, ends the stream that all connections with that peer IA
+ * share: they all break.
+ */
 bool dofi_misfit_ends_stream(const struct fi_info *info);
 
 /* The receive that it met waits, as nobody's, until its connection is known, or over. */

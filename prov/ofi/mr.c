@@ -31,7 +31,10 @@ static uint64_t access_bits(const struct dofi_ia *ia, DAT_MEM_PRIV_FLAGS privile
 		access |= FI_REMOTE_READ;
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
-	/* For libfabric the right to write is that to do atomic operations; elsewhere these are the library's. */
+	/*
+	 * For libfabric the right to write is that to do atomic operations; elsewhere these are the
+	 * library's.
+	 */
 	if (ia->does_atomics && (privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC))
 		access |= FI_RECV | FI_READ | FI_REMOTE_WRITE;
 	return access;
@@ -51,7 +54,8 @@ const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE])
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return "";
-	snprintf(text, DOFI_MR_LIMIT_SIZE, "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
+	snprintf(text, DOFI_MR_LIMIT_SIZE,
+		 "; this process may lock %llu KiB of memory, RDMA may need more (ulimit -l)",
 		 (unsigned long long)limit.rlim_cur / 1024);
 	return text;
 }
@@ -62,11 +66,15 @@ static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges, char text[DOFI
 	if (err == FI_ENOMEM)
 		return dofi_mr_limit(text);
 	if (err == FI_EFAULT && !(privileges & DAT_MEM_PRIV_WRITE_FLAG))
-		return "; libfabric's cache of registrations asks for writing, too: FI_MR_CACHE_MONITOR=disabled";
+		return "; libfabric's cache of registrations asks for writing, too: "
+		       "FI_MR_CACHE_MONITOR=disabled";
 	return "";
 }
 
-/* net of libfabric 1.17 guards its table of keys against itself when a registration is made, but not when one is closed. */
+/*
+ * net of libfabric 1.17 guards its table of keys against itself when a registration is made, but
+ * not when one is closed.
+ */
 int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr)
 {
 	int ret;
@@ -109,15 +117,16 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 err_close:
 	dofi_mr_close(ia, mr);
 err:
-	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length, buf, fi_strerror(-ret),
-		   advice(-ret, privileges, limit));
+	DOFI_LOG_W("%s: the fabric refuses to register %zu bytes at %p: %s%s", ia->name, length,
+		   buf, fi_strerror(-ret), advice(-ret, privileges, limit));
 	return ret;
 }
 
-int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges, void **memory_p,
-		struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
 {
-	void *memory = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	int ret;
 
 	if (memory == MAP_FAILED)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define VARIABLE "FI_MR_CACHE_MONITOR"
-#define OFF	 "disabled"
+#define OFF      "disabled"
 
 /* --- before libfabric is asked --- */
 
@@ -36,7 +36,10 @@ static bool has_rdma_device(void)
 	return entry;
 }
 
-/* An IA that names no provider gets what the host has, and verbs if it has that; "ofi_rxm" names none that has a device. */
+/*
+ * An IA that names no provider gets what the host has, and verbs if it has that; "ofi_rxm" names
+ * none that has a device.
+ */
 static bool may_be_verbs(const struct dofi_params *params)
 {
 	const char *filter = getenv("FI_PROVIDER");
@@ -54,22 +57,26 @@ static bool is_wanted(const struct dofi_params *params)
 }
 
 /*
- * No lock: setenv has one, and does not overwrite here. What others read meanwhile stays where it is, unless the program
- * itself has added to its environment before: then a getenv in another thread may see the old array move (before glibc 2.41).
+ * No lock: setenv has one, and does not overwrite here. What others read meanwhile stays where it
+ * is, unless the program itself has added to its environment before: then a getenv in another
+ * thread may see the old array move (before glibc 2.41).
  */
 int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 {
 	if (!is_wanted(params) && strcmp(params->mr_cache, "no")) {
-		DOFI_LOG_E("IA %s: mr_cache=%s is not known; there are yes and no", ia_name, params->mr_cache);
+		DOFI_LOG_E("IA %s: mr_cache=%s is not known; there are yes and no", ia_name,
+			   params->mr_cache);
 		return -EINVAL;
 	}
 	if (is_wanted(params) || getenv(VARIABLE) || !may_be_verbs(params))
 		return 0;
 	if (setenv(VARIABLE, OFF, 0)) {
-		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name, strerror(errno));
+		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name,
+			   strerror(errno));
 		return -errno;
 	}
-	DOFI_LOG_I("IA %s: " VARIABLE "=" OFF " is set for this process, or keys would outlive dat_lmr_free; mr_cache=yes "
+	DOFI_LOG_I("IA %s: " VARIABLE "=" OFF
+		   " is set for this process, or keys would outlive dat_lmr_free; mr_cache=yes "
 		   "leaves it alone",
 		   ia_name);
 	return 0;
@@ -77,7 +84,10 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 
 /* --- afterwards --- */
 
-/* FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed with that provider alone. */
+/*
+ * FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed with that
+ * provider alone.
+ */
 #define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
 
 static bool is_cxi(const struct dofi_ia *ia)
@@ -89,7 +99,8 @@ int dofi_mr_cache_leave(struct dofi_ia *ia)
 {
 	bool cache = false;
 
-	if (is_cxi(ia) && ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY && !is_wanted(&ia->params))
+	if (is_cxi(ia) && ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY &&
+	    !is_wanted(&ia->params))
 		fi_control(&ia->domain->fid, CXI_SET_PROV_KEY_CACHE, &cache);
 	return 0;
 }
@@ -100,10 +111,14 @@ static int register_page(struct dofi_ia *ia, struct fid_mr **mr_p, uint64_t *key
 	uint64_t address;
 
 	return dofi_mr_register(ia, scratch->slots, sizeof(*scratch->slots),
-				DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, mr_p, key_p, &address);
+				DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, mr_p,
+				key_p, &address);
 }
 
-/* A cache answers with the registration or the key that it has. The same memory registered twice has two of them else. */
+/*
+ * A cache answers with the registration or the key that it has. The same memory registered twice
+ * has two of them else.
+ */
 static int is_cached(struct dofi_ia *ia, bool *cached_p)
 {
 	struct fid_mr *mr, *other;
@@ -149,8 +164,10 @@ int dofi_mr_cache_look(struct dofi_ia *ia)
 	strcpy(ia->named.mr_cached, "TRUE");
 	setting = remedy(ia);
 	if (setting)
-		DOFI_LOG_W("IA %s: libfabric caches registrations, so keys outlive dat_lmr_free: something in this process used "
-			   "libfabric before, or its configuration file prevails; set %s there or before the program starts, "
+		DOFI_LOG_W("IA %s: libfabric caches registrations, so keys outlive dat_lmr_free: "
+			   "something in this process used "
+			   "libfabric before, or its configuration file prevails; set %s there or "
+			   "before the program starts, "
 			   "or let mr_cache=yes say that it is meant so",
 			   ia->name, setting);
 	return 0;

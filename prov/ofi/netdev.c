@@ -96,7 +96,8 @@ static bool on_hardware(const char *netdev, unsigned int depth)
 	if (!dir)
 		return false;
 	while (!found && (entry = readdir(dir)))
-		found = !strncmp(entry->d_name, "lower_", 6) && on_hardware(entry->d_name + 6, depth - 1);
+		found = !strncmp(entry->d_name, "lower_", 6) &&
+			on_hardware(entry->d_name + 6, depth - 1);
 	closedir(dir);
 	return found;
 }
@@ -119,14 +120,15 @@ bool dofi_pci_parse(struct fi_pci_attr *pci, const char *text)
 	}
 	if (end < 0 || text[end] || device > 31 || function > 7)
 		return false;
-	*pci = (struct fi_pci_attr){(uint16_t)domain, (uint8_t)bus, (uint8_t)device, (uint8_t)function};
+	*pci = (struct fi_pci_attr){(uint16_t)domain, (uint8_t)bus, (uint8_t)device,
+				    (uint8_t)function};
 	return true;
 }
 
 bool dofi_pci_equal(const struct fi_pci_attr *a, const struct fi_pci_attr *b)
 {
-	return a->domain_id == b->domain_id && a->bus_id == b->bus_id && a->device_id == b->device_id &&
-	       a->function_id == b->function_id;
+	return a->domain_id == b->domain_id && a->bus_id == b->bus_id &&
+	       a->device_id == b->device_id && a->function_id == b->function_id;
 }
 
 /* The interface of a virtio card is on a device of its own below the one of PCI. */
@@ -160,7 +162,8 @@ bool dofi_netdev_has(const char *netdev, const struct sockaddr_storage *addr)
 	if (getifaddrs(&all))
 		return false;
 	for (struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
-		found = ifa->ifa_addr && !strcmp(ifa->ifa_name, netdev) && dofi_addr_set(&other, ifa->ifa_addr, 0) &&
+		found = ifa->ifa_addr && !strcmp(ifa->ifa_name, netdev) &&
+			dofi_addr_set(&other, ifa->ifa_addr, 0) &&
 			dofi_addr_same_host(addr, &other);
 	freeifaddrs(all);
 	return found;
@@ -176,8 +179,9 @@ bool dofi_pci_in_subnet(const struct fi_pci_attr *pci, const struct dofi_subnet 
 	if (getifaddrs(&all))
 		return false;
 	for (struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
-		found = ifa->ifa_addr && dofi_addr_set(&addr, ifa->ifa_addr, 0) && dofi_subnet_has(subnet, &addr) &&
-			dofi_netdev_pci(ifa->ifa_name, &other) && dofi_pci_equal(pci, &other);
+		found = ifa->ifa_addr && dofi_addr_set(&addr, ifa->ifa_addr, 0) &&
+			dofi_subnet_has(subnet, &addr) && dofi_netdev_pci(ifa->ifa_name, &other) &&
+			dofi_pci_equal(pci, &other);
 	freeifaddrs(all);
 	return found;
 }
@@ -193,10 +197,12 @@ bool dofi_netdev_host_addr(const struct dofi_subnet *subnet, struct sockaddr_sto
 		struct sockaddr_storage addr;
 		unsigned int rank;
 
-		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) || !dofi_addr_set(&addr, ifa->ifa_addr, 0) ||
-		    dofi_addr_is_link_local(&addr) || (subnet && !dofi_subnet_has(subnet, &addr)))
+		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) ||
+		    !dofi_addr_set(&addr, ifa->ifa_addr, 0) || dofi_addr_is_link_local(&addr) ||
+		    (subnet && !dofi_subnet_has(subnet, &addr)))
 			continue;
-		rank = (dofi_addr_is_loopback(&addr) ? 4 : 0) + (dofi_netdev_is_virtual(ifa->ifa_name) ? 2 : 0) +
+		rank = (dofi_addr_is_loopback(&addr) ? 4 : 0) +
+		       (dofi_netdev_is_virtual(ifa->ifa_name) ? 2 : 0) +
 		       (addr.ss_family == AF_INET6);
 		if (rank < least) {
 			least = rank;

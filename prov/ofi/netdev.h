@@ -25,7 +25,10 @@ bool dofi_netdev_has(const char *netdev, const struct sockaddr_storage *addr);
  */
 bool dofi_netdev_host_addr(const struct dofi_subnet *subnet, struct sockaddr_storage *addr_p);
 
-/* Neither hardware nor built upon some, as of containers, virtual machines and tunnels; false when nothing is known. */
+/*
+ * Neither hardware nor built upon some, as of containers, virtual machines and tunnels; false when
+ * nothing is known.
+ */
 bool dofi_netdev_is_virtual(const char *netdev);
 
 /* The PCI device below the interface. */

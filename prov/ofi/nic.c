@@ -25,10 +25,18 @@ bool dofi_nic_pci(const struct fi_info *info, struct fi_pci_attr *pci_p)
 
 /* --- the place among the processes of the host --- */
 
-/* What launchers set: Slurm, PALS and Hydra, Open MPI, Intel MPI and MPICH, Flux, jsrun, MVAPICH. */
+/*
+ * What launchers set: Slurm, PALS and Hydra, Open MPI, Intel MPI and MPICH, Flux, jsrun, MVAPICH.
+ */
 static const char *const rank_variables[] = {
-	"SLURM_LOCALID",   "PMI_LOCAL_RANK",	 "PALS_LOCAL_RANKID",	      "OMPI_COMM_WORLD_LOCAL_RANK",
-	"MPI_LOCALRANKID", "FLUX_TASK_LOCAL_ID", "JSM_NAMESPACE_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+	"SLURM_LOCALID",
+	"PMI_LOCAL_RANK",
+	"PALS_LOCAL_RANKID",
+	"OMPI_COMM_WORLD_LOCAL_RANK",
+	"MPI_LOCALRANKID",
+	"FLUX_TASK_LOCAL_ID",
+	"JSM_NAMESPACE_LOCAL_RANK",
+	"MV2_COMM_WORLD_LOCAL_RANK",
 };
 
 static bool parse_rank(const char *text, unsigned int *rank_p)
@@ -48,11 +56,13 @@ static const char *find_rank(unsigned int *rank_p)
 }
 
 /*
- * A process that has a part of the CPUs near to the devices for itself: which part, when all are as large. Launchers deal
- * ranks to packages in blocks or like cards, so ranks say less: with cards all of a package can be even. When all CPUs of the
- * control group are ours, they are those of the other processes, too.
+ * A process that has a part of the CPUs near to the devices for itself: which part, when all are as
+ * large. Launchers deal ranks to packages in blocks or like cards, so ranks say less: with cards
+ * all of a package can be even. When all CPUs of the control group are ours, they are those of the
+ * other processes, too.
  */
-static bool find_part(const struct dofi_cpus *mine, const struct dofi_cpus *near, unsigned int *part_p)
+static bool find_part(const struct dofi_cpus *mine, const struct dofi_cpus *near,
+		      unsigned int *part_p)
 {
 	unsigned int before = 0, size = 0, cpu = 0;
 	struct dofi_cpus group;
@@ -77,9 +87,10 @@ struct choice {
 	struct dofi_topo *topo;
 	bool has_mine;
 	struct dofi_cpus mine;
-	struct dofi_cpus common; /* near to the first of the nearest */
+	struct dofi_cpus common;                  /* near to the first of the nearest */
 	unsigned int nearest[DOFI_MAX_EQUALS], n; /* by their place in equals */
-	unsigned int least, next;		   /* distances: theirs, and that of the best of the others */
+	/* distances: theirs, and that of the best of the others */
+	unsigned int least, next;
 	char why[sizeof(((struct dofi_nic *)NULL)->why)];
 };
 
@@ -94,11 +105,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct choice *c, const ch
 }
 
 /* What can't be told is farthest. */
-static unsigned int distance_of(const struct choice *c, const struct fi_info *info, struct dofi_cpus *near_p)
+static unsigned int distance_of(const struct choice *c, const struct fi_info *info,
+				struct dofi_cpus *near_p)
 {
 	struct fi_pci_attr pci;
 
-	if (!c->topo || !c->has_mine || !dofi_nic_pci(info, &pci) || !dofi_topo_device(c->topo, &pci, near_p))
+	if (!c->topo || !c->has_mine || !dofi_nic_pci(info, &pci) ||
+	    !dofi_topo_device(c->topo, &pci, near_p))
 		return UINT32_MAX;
 	return dofi_topo_distance(c->topo, &c->mine, near_p);
 }
@@ -130,11 +143,14 @@ static void say_nearest(struct choice *c, unsigned int n)
 	if (c->least == UINT32_MAX)
 		say(c, "one of %u devices whose places are not known", n);
 	else if (c->n == n)
-		say(c, "one of %u devices, equally near to CPUs %s", n, dofi_cpus_text(&c->mine, cpus, sizeof(cpus)));
+		say(c, "one of %u devices, equally near to CPUs %s", n,
+		    dofi_cpus_text(&c->mine, cpus, sizeof(cpus)));
 	else
-		say(c, "%s of %u devices to CPUs %s (NUMA distance %u, others %u and more, says %s)",
-		    c->n > 1 ? "one of the nearest" : "the nearest", n, dofi_cpus_text(&c->mine, cpus, sizeof(cpus)),
-		    c->least, c->next, c->topo->source);
+		say(c,
+		    "%s of %u devices to CPUs %s (NUMA distance %u, others %u and more, says %s)",
+		    c->n > 1 ? "one of the nearest" : "the nearest", n,
+		    dofi_cpus_text(&c->mine, cpus, sizeof(cpus)), c->least, c->next,
+		    c->topo->source);
 }
 
 static unsigned int pick(struct choice *c)
@@ -165,15 +181,15 @@ static void describe(const struct fi_info *info, struct dofi_nic *nic)
 	nic->has_pci = dofi_nic_pci(info, &nic->pci);
 	if (!nic->has_pci)
 		return;
-	snprintf(nic->pci_text, sizeof(nic->pci_text), "%04x:%02x:%02x.%x", nic->pci.domain_id, nic->pci.bus_id,
-		 nic->pci.device_id & 31u, nic->pci.function_id & 7u);
+	snprintf(nic->pci_text, sizeof(nic->pci_text), "%04x:%02x:%02x.%x", nic->pci.domain_id,
+		 nic->pci.bus_id, nic->pci.device_id & 31u, nic->pci.function_id & 7u);
 	node = dofi_sysfs_node(&nic->pci);
 	if (node >= 0)
 		snprintf(nic->node_text, sizeof(nic->node_text), "%d", node);
 }
 
-unsigned int dofi_nic_choose(const struct dofi_params *params, const struct fi_info *const *equals, unsigned int n,
-			     struct dofi_nic *nic)
+unsigned int dofi_nic_choose(const struct dofi_params *params, const struct fi_info *const *equals,
+			     unsigned int n, struct dofi_nic *nic)
 {
 	struct choice *c;
 	unsigned int chosen = 0;
@@ -206,15 +222,17 @@ int dofi_nic_check(const char *ia_name, const struct dofi_params *params)
 	unsigned int rank;
 
 	if (*params->local_rank && !parse_rank(params->local_rank, &rank)) {
-		DOFI_LOG_E("IA %s: local_rank=%s is not a number; give the process's place among those of its host, "
+		DOFI_LOG_E("IA %s: local_rank=%s is not a number; give the process's place among "
+			   "those of its host, "
 			   "from 0, or nothing",
 			   ia_name, params->local_rank);
 		return -EINVAL;
 	}
 	if (strcmp(params->affinity, "near") && strcmp(params->affinity, "inherit") &&
 	    !dofi_cpus_parse(&cpus, params->affinity)) {
-		DOFI_LOG_E("IA %s: affinity=%s is neither near nor inherit nor a list of CPUs such as 0-3,8", ia_name,
-			   params->affinity);
+		DOFI_LOG_E("IA %s: affinity=%s is neither near nor inherit nor a list of CPUs such "
+			   "as 0-3,8",
+			   ia_name, params->affinity);
 		return -EINVAL;
 	}
 	return 0;
@@ -247,8 +265,9 @@ void dofi_nic_enter_thread(const char *ia_name, const struct dofi_nic *nic)
 	dofi_cpus_text(&nic->thread_cpus, cpus, sizeof(cpus));
 	err = dofi_cpus_bind(&nic->thread_cpus);
 	if (err)
-		DOFI_LOG_W("IA %s: its thread can't run on CPUs %s: %s; it runs where the program does", ia_name, cpus,
-			   strerror(err));
+		DOFI_LOG_W("IA %s: its thread can't run on CPUs %s: %s; it runs where the program "
+			   "does",
+			   ia_name, cpus, strerror(err));
 	else
 		DOFI_LOG_I("IA %s: its thread runs on CPUs %s", ia_name, cpus);
 }

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* Completion data: kind, number of the receiver's connection, value. */
-#define KIND_SHIFT  61
-#define CONN_SHIFT  32
+#define KIND_SHIFT 61
+#define CONN_SHIFT 32
 
 uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
 {
@@ -25,17 +25,22 @@ uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint
 
 bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
 {
-	return dofi_op_is_atomic(op) ? ia->has_atomics : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
+	return dofi_op_is_atomic(op) ? ia->has_atomics
+				     : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
 
 /* --- mailboxes --- */
 
-/* Notes need the order of a stream, completion data of 8 bytes that take no receive, and writes that are sent at once. */
+/*
+ * Notes need the order of a stream, completion data of 8 bytes that take no receive, and writes
+ * that are sent at once.
+ */
 bool dofi_mail_possible(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
-	return ia->trans->note && ia->order == DOFI_ORDERED && info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+	return ia->trans->note && ia->order == DOFI_ORDERED &&
+	       info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       !(info->mode & FI_RX_CQ_DATA) && !(info->rx_attr->mode & FI_RX_CQ_DATA) &&
 	       info->tx_attr->inject_size >= sizeof(struct dofi_mail_request);
 }
@@ -56,8 +61,9 @@ int dofi_mail_open(struct dofi_ia *ia)
 	ia->has_letters = dofi_letters_possible(ia);
 	if (!dofi_mail_possible(ia))
 		return 0;
-	ret = dofi_mr_map(ia, size, 0, DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem, &mail->mr, &mail->key,
-			  &mail->address);
+	ret = dofi_mr_map(ia, size, 0,
+			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem,
+			  &mail->mr, &mail->key, &mail->address);
 	if (!ret)
 		mail->boxes = mem;
 	return ret;
@@ -135,10 +141,14 @@ void dofi_note_reset(struct dofi_ep *ep)
 
 static ssize_t put_note(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
 {
-	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.mail_address, ep->peer.mail_key, dofi_note_word(ep, kind, value));
+	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.mail_address, ep->peer.mail_key,
+				       dofi_note_word(ep, kind, value));
 }
 
-/* Steps of a write with immediate data. The fabric tells of the write alone; with a letter of the message as well. */
+/*
+ * Steps of a write with immediate data. The fabric tells of the write alone; with a letter of the
+ * message as well.
+ */
 enum { STEP_DATA, STEP_NOTE, STEP_MESSAGE, STEP_END, STEP_SENT };
 
 static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -217,7 +227,10 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-/* The message goes when the write is complete: it needs the context, and on some fabrics that order. */
+/*
+ * The message goes when the write is complete: it needs the context, and on some fabrics that
+ * order.
+ */
 static ssize_t start_write_with_letter(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
@@ -229,7 +242,8 @@ static ssize_t start_write_with_letter(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (!ret && wr->length && !wr->written)
 		return 1;
 	if (wr->step == STEP_NOTE) {
-		ret = dofi_letter_announce(ep, DOFI_NOTE_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr), (uint32_t)wr->length);
+		ret = dofi_letter_announce(ep, DOFI_NOTE_IMMEDIATE,
+					   *dofi_wr_immediate(&ep->req, wr), (uint32_t)wr->length);
 		wr->step = ret ? STEP_NOTE : STEP_MESSAGE;
 	}
 	if (wr->step == STEP_MESSAGE) {
@@ -263,7 +277,10 @@ bool dofi_note_completed(struct dofi_wr *wr)
 	return wr->step >= STEP_END;
 }
 
-/* The peer's context is dead from here on: whatever comes behind this Send must not use it any more. */
+/*
+ * The peer's context is dead from here on: whatever comes behind this Send must not use it any
+ * more.
+ */
 static void bury(struct dofi_ep *ep, uint32_t context)
 {
 	for (uint32_t i = ep->req.issue + 1; i != ep->req.tail; i++) {
@@ -304,23 +321,27 @@ static int free_slot(const struct dofi_ep *ep)
 	return -1;
 }
 
-static ssize_t put_request(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
+static ssize_t put_request(struct dofi_ep *ep, uint32_t slot,
+			   const struct dofi_mail_request *request)
 {
 	if (ep->letters)
 		return dofi_letter_request(ep, slot, request);
 	return ep->obj.ia->trans->note(ep, request, sizeof(*request),
-				       ep->peer.mail_address + offsetof(struct dofi_mailbox, requests[slot]), ep->peer.mail_key,
-				       dofi_note_word(ep, DOFI_NOTE_MAIL, slot));
+				       ep->peer.mail_address +
+					       offsetof(struct dofi_mailbox, requests[slot]),
+				       ep->peer.mail_key, dofi_note_word(ep, DOFI_NOTE_MAIL, slot));
 }
 
-static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot, const struct dofi_mail_request *request)
+static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot,
+			  const struct dofi_mail_request *request)
 {
 	const struct dofi_mail_answer *answer = &ep->answers[slot];
 	uint32_t value = DOFI_MAIL_ANSWER | slot;
 
 	if (ep->letters)
 		return dofi_letter_answer(ep, value, answer);
-	return ep->obj.ia->trans->note(ep, answer, sizeof(*answer), request->answer_address, request->answer_key,
+	return ep->obj.ia->trans->note(ep, answer, sizeof(*answer), request->answer_address,
+				       request->answer_key,
 				       dofi_note_word(ep, DOFI_NOTE_MAIL, value));
 }
 
@@ -361,7 +382,8 @@ ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_op_is_native(ep->obj.ia, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
-		return ep->letters ? start_write_with_letter(ep, wr) : start_write_immediate(ep, wr);
+		return ep->letters ? start_write_with_letter(ep, wr)
+				   : start_write_immediate(ep, wr);
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
 		return start_send_invalidate(ep, wr);
 	return start_atomic(ep, wr);
@@ -379,7 +401,8 @@ static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_mail_requ
 
 	if (!request->context || !dofi_ctx_decode(&ia->ctxtab.wire[index], request->context, &ctx))
 		return NULL;
-	if (!(ctx.privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC) || ctx.pz != dofi_ctx_zone(&ctx, ep->pz->number, ep->conn_id))
+	if (!(ctx.privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC) ||
+	    ctx.pz != dofi_ctx_zone(&ctx, ep->pz->number, ep->conn_id))
 		return NULL;
 	if (request->address < ctx.base || ctx.length < sizeof(uint64_t) ||
 	    request->address - ctx.base > ctx.length - sizeof(uint64_t))
@@ -388,7 +411,8 @@ static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_mail_requ
 	return (uintptr_t)target % sizeof(uint64_t) ? NULL : target;
 }
 
-static struct dofi_mail_answer carry_out(const struct dofi_ep *ep, const struct dofi_mail_request *request)
+static struct dofi_mail_answer carry_out(const struct dofi_ep *ep,
+					 const struct dofi_mail_request *request)
 {
 	uint64_t *target = target_of(ep, request), value = request->compare;
 
@@ -397,7 +421,8 @@ static struct dofi_mail_answer carry_out(const struct dofi_ep *ep, const struct 
 	if (request->op == DOFI_OP_FETCH_ADD)
 		value = __atomic_fetch_add(target, request->operand, __ATOMIC_SEQ_CST);
 	else /* leaves in value what was there */
-		__atomic_compare_exchange_n(target, &value, request->operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(target, &value, request->operand, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return (struct dofi_mail_answer){.value = value, .status = DAT_DTO_SUCCESS};
 }
 
@@ -412,7 +437,7 @@ void dofi_note_send_answers(struct dofi_ep *ep)
 			dofi_ep_stall(ep);
 			return;
 		}
-		ep->answers_due &= (uint8_t)~(1u << slot);
+		ep->answers_due &= (uint8_t) ~(1u << slot);
 		ep->dirty = true;
 	}
 	if (!(ep->answers_due & DOFI_LETTERS_DUE))
@@ -438,7 +463,7 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 
 	if (!(ep->mail_used & 1u << slot))
 		return;
-	ep->mail_used &= (uint8_t)~(1u << slot);
+	ep->mail_used &= (uint8_t) ~(1u << slot);
 	ep->reads--;
 	wr->status = (uint8_t)answer->status;
 	wr->state = DOFI_WR_DONE;
@@ -523,7 +548,10 @@ static void mark_extended(struct dofi_event *event, uint8_t op, uint16_t type)
 	event->ext = (uint16_t)(type + 1);
 }
 
-/* The types are those of DAT 2.0's extension events. DAT 1.2 knows neither them nor invalidation: plain completions there. */
+/*
+ * The types are those of DAT 2.0's extension events. DAT 1.2 knows neither them nor invalidation:
+ * plain completions there.
+ */
 void dofi_note_mark(uint8_t op, struct dofi_note note, struct dofi_event *event)
 {
 	if (DOFI_DAT_MAJOR == 1)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes: what DAT sends beside data and most fabrics don't carry. A note is an RDMA write of a small record, or of nothing,
- * into the mailbox of the peer's EP. Its completion data of 64 bits tells the peer's engine what it is, whom it is for, and
- * a value. It travels in order with everything else of the connection, takes no receive, and needs no buffer here.
+ * Notes: what DAT sends beside data and most fabrics don't carry. A note is an RDMA write of a
+ * small record, or of nothing, into the mailbox of the peer's EP. Its completion data of 64 bits
+ * tells the peer's engine what it is, whom it is for, and a value. It travels in order with
+ * everything else of the connection, takes no receive, and needs no buffer here.
  *
- * A note about a message goes right before it, and is kept until the message's receive completes: immediate data, with the
- * length of the write that they belong to, and the context that a Send invalidates.
+ * A note about a message goes right before it, and is kept until the message's receive completes:
+ * immediate data, with the length of the write that they belong to, and the context that a Send
+ * invalidates.
  *
- * InfiniBand has writes with immediate data of its own, which take the peer's receive: no notes there.
+ * InfiniBand has writes with immediate data of its own, which take the peer's receive: no notes
+ * there.
  *
- * Mail is an atomic operation, which the engine of the target carries out, and the answer to it. What a peer may have posted
- * behind it and could overtake it (reads, writes) waits for the answer.
+ * Mail is an atomic operation, which the engine of the target carries out, and the answer to it.
+ * What a peer may have posted behind it and could overtake it (reads, writes) waits for the answer.
  *
  * Where writes are not ordered, notes are letters: see letter.h.
  */
@@ -43,13 +46,15 @@ struct dofi_mail {
 	uint64_t key, address;
 };
 
-#define DOFI_MAIL_ANSWER 0x100u /* in the value of mail: otherwise a request; the low bits are the slot */
+/* in the value of mail: otherwise a request; the low bits are the slot */
+#define DOFI_MAIL_ANSWER 0x100u
 
 /* The fabric can carry notes, as writes or as letters (letter.h). */
 bool dofi_notes_possible(const struct dofi_ia *ia);
 /* As writes. */
 bool dofi_mail_possible(const struct dofi_ia *ia);
-int dofi_mail_open(struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
+int dofi_mail_open(
+	struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
 void dofi_mail_close(struct dofi_ia *ia);
 
 /* Gives an EP its mailbox, which peers find by ep->mail_context; 0 or -ENOSPC. */
@@ -71,16 +76,24 @@ static inline bool dofi_op_is_message(uint8_t op)
 	return op == DOFI_OP_SEND || op == DOFI_OP_WRITE_IMM || op == DOFI_OP_SEND_INVALIDATE;
 }
 
-/* The peer's mailbox is known from this entry of its table: false when it is none. ep->lock held. */
+/*
+ * The peer's mailbox is known from this entry of its table: false when it is none. ep->lock held.
+ */
 bool dofi_note_learn(struct dofi_ep *ep, const struct dofi_ctx *ctx);
 
 /* May an operation start behind the atomic ones that have no answer yet? ep->lock held. */
 bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
 
-/* Starts the request at the issue index, from the step where the fabric had no room; as trans->send. ep->lock held. */
+/*
+ * Starts the request at the issue index, from the step where the fabric had no room; as
+ * trans->send. ep->lock held.
+ */
 ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr);
 
-/* The fabric has completed such an operation, or its write of several steps: true when nothing else is to come. ep->lock held. */
+/*
+ * The fabric has completed such an operation, or its write of several steps: true when nothing
+ * else is to come. ep->lock held.
+ */
 bool dofi_note_completed(struct dofi_wr *wr);
 
 /* The fabric has a part of this work request whose completion is to come. */
@@ -98,7 +111,10 @@ void dofi_note_mail(struct dofi_ep *ep, uint32_t value);
 /* Completion data without an operation of ours came in; engine.lock held. */
 void dofi_note_arrived(struct dofi_ia *ia, uint64_t data);
 
-/* A message is complete: what was noted about it is in the event from now on. engine.lock and ep->lock held. */
+/*
+ * A message is complete: what was noted about it is in the event from now on. engine.lock and
+ * ep->lock held.
+ */
 struct dofi_note dofi_note_take(struct dofi_ep *ep, uint8_t *status_p);
 
 /* What becomes of an event by the operation or by a note. */

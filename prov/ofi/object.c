@@ -114,11 +114,11 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 	return obj;
 }
 
-#define COUNTED(kind)                                           \
-	case DAT_HANDLE_TYPE_##kind:                            \
-		if (made)                                       \
+#define COUNTED(kind)                                              \
+	case DAT_HANDLE_TYPE_##kind:                               \
+		if (made)                                          \
 			DOFI_COUNT_SHARED(ia, IA_##kind##_CREATE); \
-		else                                            \
+		else                                               \
 			DOFI_COUNT_SHARED(ia, IA_##kind##_FREE);   \
 		break
 
@@ -186,7 +186,10 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 	return ok;
 }
 
-/* Calls on an EVD that dat_ia_close did not wait for come to their end in what is left of it and of its IA. */
+/*
+ * Calls on an EVD that dat_ia_close did not wait for come to their end in what is left of it and of
+ * its IA.
+ */
 static bool may_be_touched_late(DAT_HANDLE_TYPE type)
 {
 	return type == DAT_HANDLE_TYPE_EVD || type == DAT_HANDLE_TYPE_IA;
@@ -230,7 +233,8 @@ DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
 
 	if (!dofi_obj_type(handle, &type))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	atomic_store_explicit(&((struct dofi_obj *)handle)->context, context.as_64, memory_order_relaxed);
+	atomic_store_explicit(&((struct dofi_obj *)handle)->context, context.as_64,
+			      memory_order_relaxed);
 	return DAT_SUCCESS;
 }
 
@@ -242,7 +246,8 @@ DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	if (!context)
 		return DOFI_BAD_ARG(2);
-	context->as_64 = atomic_load_explicit(&((struct dofi_obj *)handle)->context, memory_order_relaxed);
+	context->as_64 =
+		atomic_load_explicit(&((struct dofi_obj *)handle)->context, memory_order_relaxed);
 	return DAT_SUCCESS;
 }
 

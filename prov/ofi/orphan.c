@@ -20,7 +20,8 @@ uint32_t dofi_orphans_count(const struct dofi_ring *ring)
 
 uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
 {
-	return dofi_orphans_count(&ep->req) + dofi_orphans_count(&ep->recv) + dofi_orphans_count(&ep->parts) + ep->peeking;
+	return dofi_orphans_count(&ep->req) + dofi_orphans_count(&ep->recv) +
+	       dofi_orphans_count(&ep->parts) + ep->peeking;
 }
 
 /* The ring gets new memory with the same content; returns the former. */
@@ -154,5 +155,5 @@ void dofi_orphans_done(struct dofi_wr *wr)
 void dofi_orphans_free_all(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR_SAFE(node, &ia->orphans)
-		bury(DOFI_CONTAINER(node, struct dofi_orphans, link));
+	bury(DOFI_CONTAINER(node, struct dofi_orphans, link));
 }

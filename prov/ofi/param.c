@@ -12,13 +12,13 @@
 #include <strings.h>
 
 #define ENV_PREFIX "DAT_OFI_"
-#define BLANKS	   " \t\r\n"
+#define BLANKS     " \t\r\n"
 
 struct param {
 	const char *name;
 	size_t offset;
 	bool is_number;
-	const char *text;	   /* default of a string */
+	const char *text;          /* default of a string */
 	uint64_t number, min, max; /* default and range of a number */
 	const char *help;
 };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct dofi_params {
-#define DOFI_PARAM_STR(name, def, help)		  char name[256];
+#define DOFI_PARAM_STR(name, def, help)           char name[256];
 #define DOFI_PARAM_NUM(name, def, min, max, help) uint64_t name;
 #include "param.def"
 #undef DOFI_PARAM_STR

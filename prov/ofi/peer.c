@@ -61,7 +61,7 @@ int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
 void dofi_peers_close(struct dofi_peers *peers)
 {
 	DOFI_LIST_FOR_SAFE(node, &peers->list)
-		free_peer(DOFI_CONTAINER(node, struct dofi_peer, link));
+	free_peer(DOFI_CONTAINER(node, struct dofi_peer, link));
 	fi_close(&peers->av->fid);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer IAs of a shared endpoint: one entry of the fabric's address vector each, however many connections there are with it. Some
- * fabrics have one stream to a peer for all that goes there, and tell of its end only those operations that are under way. What it
- * had taken from other connections is lost without a word, so all of them break; a stream that is opened anew is for new ones.
+ * The peer IAs of a shared endpoint: one entry of the fabric's address vector each, however many
+ * connections there are with it. Some fabrics have one stream to a peer for all that goes there,
+ * and tell of its end only those operations that are under way. What it had taken from other
+ * connections is lost without a word, so all of them break; a stream that is opened anew is for new
+ * ones.
  *
- * An entry whose last connection is over goes when another peer comes. Where the fabric numbers messages per entry
- * (DOFI_QUIRK_PEER_NUMBERS) it stays until the peer's IA is closed: the peer would drop what a new entry numbers anew. Of
- * peers that never say that they close, so many stay as DOFI_PEERS_KEPT.
+ * An entry whose last connection is over goes when another peer comes. Where the fabric numbers
+ * messages per entry (DOFI_QUIRK_PEER_NUMBERS) it stays until the peer's IA is closed: the peer
+ * would drop what a new entry numbers anew. Of peers that never say that they close, so many stay
+ * as DOFI_PEERS_KEPT.
  *
  * All with engine.lock held.
  */
@@ -29,8 +32,11 @@ struct dofi_ia;
 struct dofi_peers {
 	struct fid_av *av;
 	struct dofi_list list; /* those without connections in the order in which they lost them */
-	uint32_t nidle;	       /* of them: without connections, and their IAs may be open */
-	/* The stream broke below a connection that is not established yet: what was said may be lost. */
+	uint32_t nidle;        /* of them: without connections, and their IAs may be open */
+	/*
+	 * The stream broke below a connection that is not established yet: what was said may be
+	 * lost.
+	 */
 	void (*again)(struct dofi_conn *conn);
 };
 
@@ -52,7 +58,10 @@ int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
 /* After the endpoint is closed. */
 void dofi_peers_close(struct dofi_peers *peers);
 
-/* The peer at the other end of the connection's channel becomes conn->peer, its address conn->dest. 0 or a negative error. */
+/*
+ * The peer at the other end of the connection's channel becomes conn->peer, its address conn->dest.
+ * 0 or a negative error.
+ */
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
 /* The connection is over. The entry stays until room is wanted: most peers come back. */
 void dofi_peer_give(struct dofi_conn *conn);

@@ -27,8 +27,12 @@ void dofi_places_none(struct dofi_places *places)
 {
 	uint32_t no_limit = NO_LIMIT;
 
-	/* With much less in it than it says it is but busy. Spares may be among that: they were posted while others had just left. */
-	if (dofi_places_used(places) + 2 * DOFI_SPARES >= places->sure && atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
+	/*
+	 * With much less in it than it says it is but busy. Spares may be among that: they were
+	 * posted while others had just left.
+	 */
+	if (dofi_places_used(places) + 2 * DOFI_SPARES >= places->sure &&
+	    atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
 		atomic_store(&places->asked, true);
 }
 
@@ -47,7 +51,8 @@ static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
 static void cancel_spares(struct dofi_ia *ia, struct dofi_places *places)
 {
 	while (places->nspares)
-		fi_cancel(&ia->shared_ep->fid, dofi_context_of(ia, &places->spares[--places->nspares].wr));
+		fi_cancel(&ia->shared_ep->fid,
+			  dofi_context_of(ia, &places->spares[--places->nspares].wr));
 }
 
 void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)

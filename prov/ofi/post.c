@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hot path out: a post fills the next slot of a ring and gives it to the fabric, or leaves it to the engine. */
+/*
+ * The hot path out: a post fills the next slot of a ring and gives it to the fabric, or leaves it
+ * to the engine.
+ */
 #include "cno.h"
 #include "ep.h"
 #include "evd.h"
@@ -10,8 +13,11 @@
 
 #include <rdma/fi_errno.h>
 
-/* Completion flags that a call allows; UNSIGNALLED only where the EP's streams are configured so. */
-static bool flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed, DAT_COMPLETION_FLAGS ep_flags)
+/*
+ * Completion flags that a call allows; UNSIGNALLED only where the EP's streams are configured so.
+ */
+static bool flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
+		     DAT_COMPLETION_FLAGS ep_flags)
 {
 	if (ep_flags == DAT_COMPLETION_UNSIGNALLED_FLAG)
 		allowed |= DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -36,8 +42,9 @@ static uint64_t segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 }
 
 /* One bounds check and one copy. */
-static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_pz *pz, const DAT_LMR_TRIPLET *segment,
-				   unsigned int privilege, struct iovec *iov, void **desc)
+static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_pz *pz,
+				   const DAT_LMR_TRIPLET *segment, unsigned int privilege,
+				   struct iovec *iov, void **desc)
 {
 	const struct dofi_lmr *lmr = dofi_ctxtab_lmr(&ia->ctxtab, segment->lmr_context);
 	uint64_t offset, left;
@@ -58,8 +65,9 @@ static inline DAT_RETURN translate(const struct dofi_ia *ia, const struct dofi_p
 }
 
 /* Empty segments are left out unseen (DTO-012, DTO-017). */
-DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-				   unsigned int privilege, struct dofi_wr *wr, void **desc)
+DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n,
+				   const DAT_LMR_TRIPLET *iov, unsigned int privilege,
+				   struct dofi_wr *wr, void **desc)
 {
 	uint16_t out = 0;
 
@@ -77,12 +85,16 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 	return DAT_SUCCESS;
 }
 
-DOFI_INLINE void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op, DAT_DTO_COOKIE cookie,
-		      DAT_COMPLETION_FLAGS flags, uint64_t length)
+DOFI_INLINE void fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op,
+		      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, uint64_t length)
 {
 	wr->ep = ep;
 	wr->cookie = cookie.as_64;
-	wr->kind = ((struct dofi_wr){.op = (uint8_t)op, .state = DOFI_WR_QUEUED, .flags = (uint8_t)flags, .niov = 1}).kind;
+	wr->kind = ((struct dofi_wr){.op = (uint8_t)op,
+				     .state = DOFI_WR_QUEUED,
+				     .flags = (uint8_t)flags,
+				     .niov = 1})
+			   .kind;
 	wr->length = length;
 	wr->resolved = true;
 	wr->step = wr->note = 0;
@@ -130,7 +142,8 @@ static void trim(struct dofi_wr *wr)
 }
 
 /* The slot at the tail of the ring is ready: it becomes the engine's. */
-DOFI_INLINE void take_in(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr, uint8_t op, uint64_t length)
+DOFI_INLINE void take_in(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr,
+			 uint8_t op, uint64_t length)
 {
 	DOFI_PROBE4(post, ep, op, wr->cookie, length);
 	count_post(ep, op, length);
@@ -192,8 +205,9 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 #define MOST_ROUNDS 4096
 
 /*
- * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is let go for that; whether there is room now
- * is for the post to say. What others have under way may never end: not more than a full queue is read.
+ * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is let go for
+ * that; whether there is room now is for the post to say. What others have under way may never end:
+ * not more than a full queue is read.
  */
 static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 {
@@ -209,7 +223,8 @@ static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 /* What all request posts ask of the EP, with its lock held. One of datagrams is never connected. */
 static DAT_RETURN request_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED && op != DOFI_OP_SEND_UD)
+	if (ep->state != DAT_EP_STATE_CONNECTED && ep->state != DAT_EP_STATE_DISCONNECTED &&
+	    op != DOFI_OP_SEND_UD)
 		return dofi_ep_bad_state(ep->state);
 	if (dofi_ring_count(&ep->req) >= ep->req.limit)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
@@ -244,12 +259,13 @@ struct request {
 	const DAT_LMR_TRIPLET *iov;
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
-	DAT_RETURN bad_flags; /* the error names their place among the arguments */
+	DAT_RETURN bad_flags;          /* the error names their place among the arguments */
 	const DAT_RMR_TRIPLET *remote; /* or NULL */
 };
 
 /* Length of the transfer against the peer's segment (DTO-096, DTO-119) and the fabric's limit. */
-static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request *r, uint64_t *length_p)
+static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request *r,
+				 uint64_t *length_p)
 {
 	uint64_t length = segments_length(r->n, r->iov), limit = ep->obj.ia->limits.max_message;
 
@@ -268,11 +284,15 @@ static DAT_RETURN request_length(const struct dofi_ep *ep, const struct request 
 	return length > limit ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
 }
 
-/* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. ep->lock held. */
+/*
+ * Checks the request and fills the slot at the tail of the ring; nothing is changed on failure.
+ * ep->lock held.
+ */
 static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct dofi_wr **wr_p)
 {
 	bool inward = r->op == DOFI_OP_READ || dofi_op_is_atomic((uint8_t)r->op);
-	unsigned int allowed = r->op == DOFI_OP_WRITE || r->op == DOFI_OP_READ ? RDMA_FLAGS : MESSAGE_FLAGS;
+	unsigned int allowed =
+		r->op == DOFI_OP_WRITE || r->op == DOFI_OP_READ ? RDMA_FLAGS : MESSAGE_FLAGS;
 	struct dofi_wr *wr;
 	uint64_t length;
 	DAT_RETURN ret;
@@ -283,7 +303,8 @@ static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct do
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
-	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op) : request_ready(ep, (uint8_t)r->op);
+	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op)
+					       : request_ready(ep, (uint8_t)r->op);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = request_length(ep, r, &length);
@@ -291,8 +312,9 @@ static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct do
 		return ret;
 	fill(wr, ep, r->op, r->cookie, r->flags, length);
 	return dofi_segments_translate(ep->obj.ia, ep->pz, r->n, r->iov,
-				       inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG, wr,
-				       dofi_wr_desc(&ep->req, wr));
+				       inward ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+					      : DAT_MEM_PRIV_LOCAL_READ_FLAG,
+				       wr, dofi_wr_desc(&ep->req, wr));
 }
 
 static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
@@ -318,7 +340,8 @@ static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 }
 
 /* Any receive. ep->lock held, which is let go. */
-DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n,
+					  const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					  DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_wr *wr;
@@ -339,7 +362,8 @@ DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const
 		return refuse(ep, DOFI_BAD_ARG(3));
 	wr = dofi_ring_at(&ep->recv, ep->recv.tail);
 	fill(wr, ep, DOFI_OP_RECV, cookie, flags, length);
-	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr, dofi_wr_desc(&ep->recv, wr));
+	ret = dofi_segments_translate(ep->obj.ia, ep->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
+				      dofi_wr_desc(&ep->recv, wr));
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->raddr = (uintptr_t)ep->pz;
@@ -349,23 +373,28 @@ DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n, const
 }
 
 /*
- * The lane of what most posts are: one segment, no flags, an EP that can do it now. Whatever else is the case, or wrong, is for
- * those above: then these return false, and have changed nothing. ep->lock held.
+ * The lane of what most posts are: one segment, no flags, an EP that can do it now. Whatever else
+ * is the case, or wrong, is for those above: then these return false, and have changed nothing.
+ * ep->lock held.
  */
-DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n, DAT_COUNT max_iov,
-			  const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags, uint64_t limit)
+DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n,
+			  DAT_COUNT max_iov, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags,
+			  uint64_t limit)
 {
-	return n == 1 && max_iov > 0 && iov && !flags && dofi_ep_is_free(ep) && ring->issue == ring->tail &&
-	       dofi_ring_count(ring) < ring->limit && iov->segment_length - 1 < limit;
+	return n == 1 && max_iov > 0 && iov && !flags && dofi_ep_is_free(ep) &&
+	       ring->issue == ring->tail && dofi_ring_count(ring) < ring->limit &&
+	       iov->segment_length - 1 < limit;
 }
 
 /* The next slot with it; NULL when the segment is not the EP's to use so. */
-DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *ring, uint8_t op, const DAT_LMR_TRIPLET *iov,
-				       unsigned int privilege, DAT_DTO_COOKIE cookie)
+DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *ring, uint8_t op,
+				       const DAT_LMR_TRIPLET *iov, unsigned int privilege,
+				       DAT_DTO_COOKIE cookie)
 {
 	struct dofi_wr *wr = dofi_ring_at(ring, ring->tail);
 
-	if (DOFI_UNLIKELY(translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov, dofi_wr_desc(ring, wr)) != DAT_SUCCESS))
+	if (DOFI_UNLIKELY(translate(ep->obj.ia, ep->pz, iov, privilege, wr->iov,
+				    dofi_wr_desc(ring, wr)) != DAT_SUCCESS))
 		return NULL;
 	fill(wr, ep, op, cookie, DAT_COMPLETION_DEFAULT_FLAG, iov->segment_length);
 	take_in(ep, ring, wr, op, iov->segment_length);
@@ -373,10 +402,12 @@ DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *rin
 }
 
 /* remote: NULL for a Send. */
-DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n,
+				    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-	unsigned int privilege = op == DOFI_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+	unsigned int privilege =
+		op == DOFI_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
 	const struct dofi_limits *limits = &ep->obj.ia->limits;
 	uint64_t limit = op == DOFI_OP_WRITE ? limits->plain_write : limits->plain;
 	struct dofi_wr *wr;
@@ -394,12 +425,14 @@ DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n,
 	return true;
 }
 
-DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				    DAT_COMPLETION_FLAGS flags)
+DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_wr *wr;
 
-	if (!is_plain(ep, &ep->recv, n, ep->attr.max_recv_iov, iov, flags, ep->obj.ia->limits.plain) || ep->srq)
+	if (!is_plain(ep, &ep->recv, n, ep->attr.max_recv_iov, iov, flags,
+		      ep->obj.ia->limits.plain) ||
+	    ep->srq)
 		return false;
 	wr = take_plain(ep, &ep->recv, DOFI_OP_RECV, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, cookie);
 	if (!wr)
@@ -411,38 +444,45 @@ DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_L
 	return true;
 }
 
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
-	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags)) ? leave(ep) : post_receive(ep, n, iov, cookie, flags);
+	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags))
+		       ? leave(ep)
+		       : post_receive(ep, n, iov, cookie, flags);
 }
 
 /* These have frames and arguments of their own, which the lane then does without. */
-DOFI_ASIDE static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DOFI_ASIDE static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, cookie, flags,
+						  DOFI_BAD_ARG(5), NULL});
+}
+
+DOFI_ASIDE static DAT_RETURN post_write(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					DAT_COMPLETION_FLAGS flags)
+{
+	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, cookie, flags,
+						  DOFI_BAD_ARG(6), remote});
+}
+
+DOFI_ASIDE static DAT_RETURN post_read(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				       DAT_COMPLETION_FLAGS flags)
 {
-	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, cookie, flags, DOFI_BAD_ARG(5), NULL});
+	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, cookie, flags,
+						  DOFI_BAD_ARG(6), remote});
 }
 
-DOFI_ASIDE static DAT_RETURN post_write(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
-{
-	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, cookie, flags, DOFI_BAD_ARG(6), remote});
-}
-
-DOFI_ASIDE static DAT_RETURN post_read(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
-{
-	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, cookie, flags, DOFI_BAD_ARG(6), remote});
-}
-
-DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 
@@ -454,7 +494,8 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	return post_send(ep, n, iov, cookie, flags);
 }
 
-DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n,
+				 const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 				 const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -466,30 +507,35 @@ DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n, 
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(post_plain_request(ep, op, n, iov, cookie, remote, flags)))
 		return leave(ep);
-	return op == DOFI_OP_READ ? post_read(ep, n, iov, cookie, remote, flags) : post_write(ep, n, iov, cookie, remote, flags);
+	return op == DOFI_OP_READ ? post_read(ep, n, iov, cookie, remote, flags)
+				  : post_write(ep, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
 {
 	return post_rdma(ep, DOFI_OP_READ, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-				   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
 {
 	return post_rdma(ep, DOFI_OP_WRITE, n, iov, cookie, remote, flags);
 }
 
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep,
-			 DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
+			 DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	return dofi_rmr_bind_based(rmr, triplet, privileges, false, ep, cookie, flags, context);
 }
 
-DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
-			       bool zero_based, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			       DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET *triplet,
+			       DAT_MEM_PRIV_FLAGS privileges, bool zero_based,
+			       DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE cookie,
+			       DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dofi_rmr *rmr = DOFI_OBJ(rmr_handle, RMR);
 	struct dofi_ep *ep = DOFI_OBJ(ep_handle, EP);
@@ -525,7 +571,8 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 
 /* --- operations with notes: DAT 2.0 alone has calls for them --- */
 
-DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
+					const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT context)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -538,15 +585,19 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 		return DOFI_BAD_ARG(7);
 	dofi_lock(&ep->lock);
 	ret = prepare(ep,
-		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, cookie, flags, DOFI_BAD_ARG(5), NULL}, &wr);
+		      &(struct request){DOFI_OP_SEND_INVALIDATE, n, iov, cookie, flags,
+					DOFI_BAD_ARG(5), NULL},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->rctx = context;
 	return commit_request(ep, wr);
 }
 
-DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					const DAT_RMR_TRIPLET *remote, uint32_t immediate, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n,
+					const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					const DAT_RMR_TRIPLET *remote, uint32_t immediate,
+					DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_wr *wr;
@@ -558,7 +609,9 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
 	ret = prepare(ep,
-		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, cookie, flags, DOFI_BAD_ARG(7), n ? remote : NULL}, &wr);
+		      &(struct request){DOFI_OP_WRITE_IMM, n, iov, cookie, flags, DOFI_BAD_ARG(7),
+					n ? remote : NULL},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
@@ -568,8 +621,9 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n, const
 	return commit_request(ep, wr);
 }
 
-DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov, const void *ah_handle,
-				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				const void *ah_handle, DAT_DTO_COOKIE cookie,
+				DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	struct dofi_ud_ah *ah = dofi_ud_ah(ah_handle);
@@ -580,17 +634,22 @@ DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
 	/* Under the lock: whoever frees it comes for what was posted next. */
-	if (!ah || ah->obj.ia != ep->obj.ia || atomic_load_explicit(&ah->ah_freed, memory_order_relaxed))
+	if (!ah || ah->obj.ia != ep->obj.ia ||
+	    atomic_load_explicit(&ah->ah_freed, memory_order_relaxed))
 		return refuse(ep, DOFI_BAD_ARG(4));
-	ret = prepare(ep, &(struct request){DOFI_OP_SEND_UD, n, iov, cookie, flags, DOFI_BAD_ARG(6), NULL}, &wr);
+	ret = prepare(ep,
+		      &(struct request){DOFI_OP_SEND_UD, n, iov, cookie, flags, DOFI_BAD_ARG(6),
+					NULL},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	wr->rkey = (uintptr_t)ah;
 	return commit_request(ep, wr);
 }
 
-DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand, uint64_t compare,
-			       const DAT_LMR_TRIPLET *local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t operand,
+			       uint64_t compare, const DAT_LMR_TRIPLET *local,
+			       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			       DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -604,8 +663,8 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 	if (!remote || remote->segment_length < sizeof(uint64_t))
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
-	ret = prepare(ep,
-		      &(struct request){op, 1, local, cookie, flags, DOFI_BAD_ARG(6), remote}, &wr);
+	ret = prepare(ep, &(struct request){op, 1, local, cookie, flags, DOFI_BAD_ARG(6), remote},
+		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	aim(wr, remote);
@@ -615,8 +674,9 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 	return commit_request(ep, wr);
 }
 
-DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local, DAT_DTO_COOKIE cookie,
-				    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
 	DAT_LMR_TRIPLET segment;
@@ -633,5 +693,7 @@ DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET 
 	if (ret == DAT_SUCCESS)
 		ret = dofi_rmr_sink(ep->obj.ia, ep->pz, ep->conn_id, local, &segment);
 	dofi_unlock(&ep->lock);
-	return ret == DAT_SUCCESS ? dofi_ep_post_rdma_read(handle, 1, &segment, cookie, remote, flags) : ret;
+	return ret == DAT_SUCCESS
+		       ? dofi_ep_post_rdma_read(handle, 1, &segment, cookie, remote, flags)
+		       : ret;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Static probes, for bpftrace, perf and SystemTap: "usdt:libdatofi.so.2:dat_ofi:post". Each is a NOP until somebody looks,
- * and nothing where sys/sdt.h was missing. The manual page dat-ofi-provider(7) lists them.
+ * Static probes, for bpftrace, perf and SystemTap: "usdt:libdatofi.so.2:dat_ofi:post". Each is a
+ * NOP until somebody looks, and nothing where sys/sdt.h was missing. The manual page
+ * dat-ofi-provider(7) lists them.
  */
 #ifndef DOFI_PROBE_H
 #define DOFI_PROBE_H
 
 #ifdef HAVE_SDT
 #include <sys/sdt.h>
-#define DOFI_PROBE1(name, a)	      DTRACE_PROBE1(dat_ofi, name, a)
-#define DOFI_PROBE2(name, a, b)	      DTRACE_PROBE2(dat_ofi, name, a, b)
+#define DOFI_PROBE1(name, a)          DTRACE_PROBE1(dat_ofi, name, a)
+#define DOFI_PROBE2(name, a, b)       DTRACE_PROBE2(dat_ofi, name, a, b)
 #define DOFI_PROBE3(name, a, b, c)    DTRACE_PROBE3(dat_ofi, name, a, b, c)
 #define DOFI_PROBE4(name, a, b, c, d) DTRACE_PROBE4(dat_ofi, name, a, b, c, d)
 #else
-#define DOFI_PROBE1(name, a)	      ((void)0)
-#define DOFI_PROBE2(name, a, b)	      ((void)0)
+#define DOFI_PROBE1(name, a)          ((void)0)
+#define DOFI_PROBE2(name, a, b)       ((void)0)
 #define DOFI_PROBE3(name, a, b, c)    ((void)0)
 #define DOFI_PROBE4(name, a, b, c, d) ((void)0)
 #endif

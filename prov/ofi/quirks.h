@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a provider of libfabric does that no attribute tells: one table of faults and peculiarities. Each row names the
- * provider, the releases of libfabric, what happens there and what this library does about it. dat_ia_open looks once;
- * afterwards a quirk is a bit of ia->quirks. No other file compares the names of providers for such a reason.
+ * What a provider of libfabric does that no attribute tells: one table of faults and peculiarities.
+ * Each row names the provider, the releases of libfabric, what happens there and what this library
+ * does about it. dat_ia_open looks once; afterwards a quirk is a bit of ia->quirks. No other file
+ * compares the names of providers for such a reason.
  */
 #ifndef DOFI_QUIRKS_H
 #define DOFI_QUIRKS_H
@@ -31,9 +32,10 @@ enum dofi_quirk {
 struct dofi_quirk_row {
 	enum dofi_quirk quirk;
 	const char *provider; /* as fi_info names it, whole */
-	uint32_t from, until; /* FI_VERSION: the first release with it, the first without; 0: open */
-	const char *what;     /* it does */
-	const char *answer;   /* what this library does then */
+	/* FI_VERSION: the first release with it, the first without; 0: open */
+	uint32_t from, until;
+	const char *what;   /* it does */
+	const char *answer; /* what this library does then */
 };
 
 /* The quirks of this fabric with libfabric of this version, as bits. */

@@ -22,10 +22,11 @@ static bool is_refusal(int ret)
 }
 
 /*
- * libfabric's queue allocates each event, and efa ends the process when it can't tell of an error, as of a lack of memory. Called with
- * the provider's locks, by any thread that posts or reads.
+ * libfabric's queue allocates each event, and efa ends the process when it can't tell of an error,
+ * as of a lack of memory. Called with the provider's locks, by any thread that posts or reads.
  */
-static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
+static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			     uint64_t flags)
 {
 	struct dofi_rdm_events *events = eq->fid.context;
 	const struct fi_eq_err_entry *err = buf;
@@ -33,7 +34,8 @@ static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf,
 
 	if (ret != -FI_ENOMEM || len != sizeof(*err))
 		return ret;
-	atomic_store(&events->unwritten, (uint64_t)(uint32_t)err->err << 32 | (uint32_t)err->prov_errno);
+	atomic_store(&events->unwritten,
+		     (uint64_t)(uint32_t)err->err << 32 | (uint32_t)err->prov_errno);
 	return (ssize_t)len;
 }
 
@@ -47,7 +49,10 @@ static void keep_unwritten(struct dofi_rdm_events *events)
 	events->eq->ops = &events->ops;
 }
 
-/* Nobody sleeps on the queue: what fills it is the read of the completion queue, by our own threads. */
+/*
+ * Nobody sleeps on the queue: what fills it is the read of the completion queue, by our own
+ * threads.
+ */
 int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
@@ -73,8 +78,8 @@ void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events)
 	if (!events->eq)
 		return;
 	if (events->nerrors > 1)
-		DOFI_LOG_I("IA %s: the fabric told %llu errors that belong to no operation", ia->name,
-			   (unsigned long long)events->nerrors);
+		DOFI_LOG_I("IA %s: the fabric told %llu errors that belong to no operation",
+			   ia->name, (unsigned long long)events->nerrors);
 	if (events->own_ops)
 		events->eq->ops = (struct fi_ops_eq *)(uintptr_t)events->own_ops;
 	dofi_ia_close_fid(ia, &events->eq->fid, "event queue of the shared endpoint");
@@ -82,27 +87,32 @@ void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events)
 }
 
 /*
- * The fabric does not say which peer it was, so no connection ends for it. Of a dead peer its connections learn by the control
- * channel; of anything else a program that has an asynchronous EVD learns that something may be lost.
+ * The fabric does not say which peer it was, so no connection ends for it. Of a dead peer its
+ * connections learn by the control channel; of anything else a program that has an asynchronous EVD
+ * learns that something may be lost.
  */
 static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code)
 {
 	if (dofi_error_is_of_peer(code)) {
-		DOFI_LOG_I("IA %s: the fabric lost something of a peer: %s (%d)", ia->name, fi_strerror(code),
-			   err->prov_errno);
+		DOFI_LOG_I("IA %s: the fabric lost something of a peer: %s (%d)", ia->name,
+			   fi_strerror(code), err->prov_errno);
 		return;
 	}
-	DOFI_LOG_W("IA %s: the fabric failed in something that belongs to no operation: %s (%d); what a peer sent may be lost",
+	DOFI_LOG_W("IA %s: the fabric failed in something that belongs to no operation: %s (%d); "
+		   "what a peer sent may be lost",
 		   ia->name, fi_strerror(code), err->prov_errno);
-	dofi_evd_async(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, dofi_obj_ia_handle(&ia->obj), 0);
+	dofi_evd_async(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, dofi_obj_ia_handle(&ia->obj),
+		       0);
 }
 
 /* One that repeats is told once. */
-static void take(struct dofi_ia *ia, struct dofi_rdm_events *events, const struct fi_eq_err_entry *err)
+static void take(struct dofi_ia *ia, struct dofi_rdm_events *events,
+		 const struct fi_eq_err_entry *err)
 {
 	int code = err->err ? abs(err->err) : FI_EOTHER;
 
-	if (!events->nerrors++ || events->told_err != code || events->told_prov_err != err->prov_errno)
+	if (!events->nerrors++ || events->told_err != code ||
+	    events->told_prov_err != err->prov_errno)
 		tell(ia, err, code);
 	events->told_err = code;
 	events->told_prov_err = err->prov_errno;
@@ -122,7 +132,8 @@ static int take_unwritten(struct dofi_ia *ia, struct dofi_rdm_events *events)
 {
 	uint64_t kept = atomic_exchange(&events->unwritten, 0);
 
-	take(ia, events, &(struct fi_eq_err_entry){.err = (int)(kept >> 32), .prov_errno = (int)kept});
+	take(ia, events,
+	     &(struct fi_eq_err_entry){.err = (int)(kept >> 32), .prov_errno = (int)kept});
 	return 1;
 }
 

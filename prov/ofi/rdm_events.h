@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue of the shared endpoint. Providers put an error there that belongs to no operation: a packet that can't be
- * processed, memory that runs out, a peer that dies before its first answer. Without a queue the efa provider calls abort().
+ * The event queue of the shared endpoint. Providers put an error there that belongs to no
+ * operation: a packet that can't be processed, memory that runs out, a peer that dies before its
+ * first answer. Without a queue the efa provider calls abort().
  *
  * All with engine.lock held.
  */
@@ -15,24 +16,28 @@
 struct dofi_ia;
 
 struct dofi_rdm_events {
-	struct fid_eq *eq; /* NULL: the fabric takes none */
+	struct fid_eq *eq;           /* NULL: the fabric takes none */
 	int told_err, told_prov_err; /* the last one in the log; one that repeats is counted only */
 	uint64_t nerrors;
-	/* Where the provider ends the process if it can't write (DOFI_QUIRK_FATAL_EVENT): the queue's calls, with a write of ours. */
+	/*
+	 * Where the provider ends the process if it can't write (DOFI_QUIRK_FATAL_EVENT): the
+	 * queue's calls, with a write of ours.
+	 */
 	struct fi_ops_eq ops;
 	const struct fi_ops_eq *own_ops;
-	_Atomic uint64_t unwritten; /* the latest error for which there was no memory: err, prov_errno; or 0 */
+	/* the latest error for which there was no memory: err, prov_errno; or 0 */
+	_Atomic uint64_t unwritten;
 };
 
 /*
- * Binds a queue to ia->shared_ep, which is not enabled yet. 0, also when the fabric has no event queues for such endpoints,
- * or a negative error.
+ * Binds a queue to ia->shared_ep, which is not enabled yet. 0, also when the fabric has no event
+ * queues for such endpoints, or a negative error.
  */
 int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events);
 
 /*
- * The endpoint is enabled: where the fabric gets the memory of its receive buffers when the completion queue is first read, that
- * is now. 0, or the negative error of the first event.
+ * The endpoint is enabled: where the fabric gets the memory of its receive buffers when the
+ * completion queue is first read, that is now. 0, or the negative error of the first event.
  */
 int dofi_rdm_events_begin(struct dofi_ia *ia, struct dofi_rdm_events *events);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hot path in: a completion marks its work request, and events leave from the heads of the rings. */
+/*
+ * The hot path in: a completion marks its work request, and events leave from the heads of the
+ * rings.
+ */
 #include "conn.h"
 #include "credit.h"
 #include "drain.h"
@@ -25,7 +28,8 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	bool recv = wr->op == DOFI_OP_RECV;
 
 	/* Where messages carry nothing, each may have been meant to. */
-	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG && ep->obj.ia->has_data)
+	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG &&
+	    ep->obj.ia->has_data)
 		return wr->solicited || wr->status != DAT_DTO_SUCCESS;
 	return !(wr->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
@@ -36,8 +40,8 @@ static bool is_noted(const struct dofi_wr *wr)
 	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_is_noted(wr->op);
 }
 
-DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op, uint8_t status,
-			      struct dofi_event *event)
+DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op,
+			      uint8_t status, struct dofi_event *event)
 {
 	event->number = DAT_DTO_COMPLETION_EVENT;
 	event->op = op;
@@ -58,11 +62,14 @@ static void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *
 		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
 		event->handle = dofi_wr_bind(wr)->rmr;
 	} else if (is_noted(wr)) {
-		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx}, event);
+		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx},
+			       event);
 	}
 }
 
-/* A completion finds no place: the connection can't go on. For datagrams it is one that got lost. */
+/*
+ * A completion finds no place: the connection can't go on. For datagrams it is one that got lost.
+ */
 DOFI_COLD static void lose(struct dofi_ep *ep)
 {
 	if (ep->ud)
@@ -95,23 +102,27 @@ DOFI_INLINE bool is_plain(const struct dofi_wr *wr, uint8_t op)
 }
 
 /* To the call that polls for it, past the ring that it found empty. */
-DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_wr *wr, uint8_t op)
+DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_wr *wr,
+			   uint8_t op)
 {
 	struct dofi_taker *taker = &ep->obj.ia->engine.taker;
 
 	dofi_assert_held(&ep->obj.ia->engine.lock);
-	if (taker->evd != evd || atomic_load_explicit(&evd->count, memory_order_relaxed) || dofi_evd_is_watched(evd))
+	if (taker->evd != evd || atomic_load_explicit(&evd->count, memory_order_relaxed) ||
+	    dofi_evd_is_watched(evd))
 		return false;
 	taker->event->event_number = DAT_DTO_COMPLETION_EVENT;
 	taker->event->evd_handle = evd;
-	dofi_event_fill_dto(&(struct dofi_dto){ep, wr->cookie, wr->length, op, DAT_DTO_SUCCESS}, taker->event);
+	dofi_event_fill_dto(&(struct dofi_dto){ep, wr->cookie, wr->length, op, DAT_DTO_SUCCESS},
+			    taker->event);
 	dofi_evd_note(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
 	taker->evd = NULL;
 	return true;
 }
 
 /* As emit, of a plain one. polled: it was just read, with engine.lock held. */
-DOFI_INLINE void emit_plain(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr, uint8_t op, bool polled)
+DOFI_INLINE void emit_plain(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr,
+			    uint8_t op, bool polled)
 {
 	struct dofi_event *event;
 
@@ -141,12 +152,15 @@ DOFI_ASIDE static void release(struct dofi_ep *ep, struct dofi_ring *ring, struc
 }
 
 /* As release, after a plain one was completed: mostly it is the first and only one. */
-DOFI_INLINE void release_polled(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd, struct dofi_wr *wr, uint8_t op)
+DOFI_INLINE void release_polled(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd,
+				struct dofi_wr *wr, uint8_t op)
 {
-	if (DOFI_LIKELY(wr == dofi_ring_at(ring, ring->head) && wr->state == DOFI_WR_DONE && !wr->note)) {
+	if (DOFI_LIKELY(wr == dofi_ring_at(ring, ring->head) && wr->state == DOFI_WR_DONE &&
+			!wr->note)) {
 		emit_plain(ep, evd, wr, op, true);
 		ring->head++;
-		if (ring->head == ring->tail || dofi_ring_at(ring, ring->head)->state != DOFI_WR_DONE)
+		if (ring->head == ring->tail ||
+		    dofi_ring_at(ring, ring->head)->state != DOFI_WR_DONE)
 			return;
 	}
 	release(ep, ring, evd);
@@ -163,7 +177,8 @@ void dofi_reap_request_ended(struct dofi_ep *ep, struct dofi_wr *wr)
 	else
 		emit(ep, ep->req_evd, wr);
 	ep->req.head++;
-	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECT_PENDING)) /* which waits for the last */
+	/* which waits for the last */
+	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECT_PENDING))
 		dofi_ep_stall(ep);
 }
 
@@ -189,7 +204,10 @@ static void flush_ring(struct dofi_ring *ring, uint8_t first_status)
 	for (uint32_t i = ring->head; i != ring->tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(ring, i);
 
-		/* What finished behind the first failure fails, too: no success after a flush (EPS-081). */
+		/*
+		 * What finished behind the first failure fails, too: no success after a flush
+		 * (EPS-081).
+		 */
 		if (wr->state == DOFI_WR_DONE && (!broken || wr->status != DAT_DTO_SUCCESS)) {
 			broken |= wr->status != DAT_DTO_SUCCESS;
 			continue;
@@ -217,7 +235,10 @@ void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status)
 	dofi_reap_release(ep);
 }
 
-/* Where no event tells that the path is gone, an operation that came back is all that is ever known. */
+/*
+ * Where no event tells that the path is gone, an operation that came back is all that is ever
+ * known.
+ */
 static void path_gone(struct dofi_ep *ep)
 {
 	if (ep->path_up && !ep->obj.ia->trans->has_eq)
@@ -225,7 +246,10 @@ static void path_gone(struct dofi_ep *ep)
 	ep->path_up = false; /* or the next operation would be given back, and so on */
 }
 
-/* What the fabric gives back because the path goes down; its event tells why, and the flush ends what is left. */
+/*
+ * What the fabric gives back because the path goes down; its event tells why, and the flush ends
+ * what is left.
+ */
 static bool given_back(struct dofi_ep *ep, int err)
 {
 	if (!dofi_error_gives_back(err))
@@ -251,12 +275,18 @@ DOFI_ASIDE static void peeked(struct dofi_ep *ep, int err)
 		fail_path(ep, err);
 	if (err || !ep->aux_ctx || ep->peek_stale)
 		return;
-	/* An entry that isn't there is remembered as one that allows nothing: what asked for it ends the connection. */
+	/*
+	 * An entry that isn't there is remembered as one that allows nothing: what asked for it
+	 * ends the connection.
+	 */
 	if (!dofi_ctx_decode(&ep->obj.ia->scratch.slots[ep->scratch], ep->aux_ctx, ctx))
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
 }
 
-/* The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's concern. */
+/*
+ * The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's
+ * concern.
+ */
 static bool is_over(const struct dofi_ep *ep)
 {
 	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
@@ -272,7 +302,8 @@ DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 		return;
 	}
 	back = given_back(ep, err);
-	ep->nreceived += !back && wr->op == DOFI_OP_RECV; /* for what comes after the end; see drain.h */
+	/* for what comes after the end; see drain.h */
+	ep->nreceived += !back && wr->op == DOFI_OP_RECV;
 	if (back || ep->faulty || is_over(ep)) {
 		wr->state = DOFI_WR_BACK;
 		return;
@@ -339,7 +370,8 @@ void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 	dofi_reap_release(ep);
 }
 
-static void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+static void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
+			     uint32_t news)
 {
 	if (DOFI_UNLIKELY(err)) {
 		failed(ep, wr, err);
@@ -362,7 +394,10 @@ static void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	release(ep, &ep->req, ep->req_evd);
 }
 
-/* The byte of a receive without segments is nobody's; see the transports. Immediate data of the hardware tell their write's length. */
+/*
+ * The byte of a receive without segments is nobody's; see the transports. Immediate data of the
+ * hardware tell their write's length.
+ */
 static bool has_no_room(const struct dofi_wr *wr)
 {
 	return (wr->op == DOFI_OP_RECV && !wr->ep->obj.ia->has_immediates) ||
@@ -379,8 +414,12 @@ static bool is_too_long(const struct dofi_wr *wr, uint64_t length)
 	return wr->op == DOFI_OP_SRQ_RECV && dofi_guard_is_hit(wr->srq->obj.ia, wr, length);
 }
 
-/* The receives that are of no EP; spares, and those for grants as the endpoint closes, are only given back. */
-DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+/*
+ * The receives that are of no EP; spares, and those for grants as the endpoint closes, are only
+ * given back.
+ */
+DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+				  uint32_t news)
 {
 	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
@@ -395,7 +434,8 @@ DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, 
 }
 
 /* Of the EP's rings, but failed or not plain; or of the EP and in none of its rings. */
-DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
+				uint32_t news)
 {
 	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
@@ -461,7 +501,8 @@ DOFI_ASIDE static void request_done(struct dofi_wr *wr, uint64_t length)
 	go_on(ep);
 }
 
-DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+				      uint32_t news)
 {
 	struct dofi_ep *ep = wr->ep;
 
@@ -499,7 +540,8 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t r
 	}
 	if (fi_cq_readerr(cq, &err, 0) != 1)
 		return 0;
-	err.err = err.err ? abs(err.err) : FI_EOTHER; /* shm of libfabric 1.17 tells the negative number */
+	/* shm of libfabric 1.17 tells the negative number */
+	err.err = err.err ? abs(err.err) : FI_EOTHER;
 	ia->trans->failed(ia, &err);
 	return 1;
 }
@@ -525,8 +567,9 @@ DOFI_ASIDE static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
 }
 
 /*
- * A device is asked for one entry after the other, and whoever wants more than there are asks once in vain. So a call that polls for
- * an event asks a queue that was found empty for one; if that is another's, or there was more than one before, for a batch.
+ * A device is asked for one entry after the other, and whoever wants more than there are asks once
+ * in vain. So a call that polls for an event asks a queue that was found empty for one; if that is
+ * another's, or there was more than one before, for a batch.
  */
 DOFI_INLINE int reap_first(struct dofi_ia *ia)
 {

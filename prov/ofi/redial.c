@@ -5,7 +5,7 @@
 #include "ia.h"
 
 /* Rounds become rarer: a burst of connects to nobody is no storm. */
-#define FIRST_PAUSE_NS	 2000000u
+#define FIRST_PAUSE_NS   2000000u
 #define LONGEST_PAUSE_NS 32000000u
 
 _Static_assert(DOFI_PORT_TRIES <= 32, "candidates fit struct dofi_redial");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs tell their peers an address and listen there a moment later. So ports where nobody listens for the qualifier are asked again,
- * for listen_grace_ms from the first such answer and never beyond the time of the connect. Guarded by engine.lock.
+ * Programs tell their peers an address and listen there a moment later. So ports where nobody
+ * listens for the qualifier are asked again, for listen_grace_ms from the first such answer and
+ * never beyond the time of the connect. Guarded by engine.lock.
  */
 #ifndef DOFI_REDIAL_H
 #define DOFI_REDIAL_H
@@ -20,7 +21,10 @@ struct dofi_redial {
 /* Of the current candidate: nobody listens. */
 void dofi_redial_note(struct dofi_conn *conn);
 
-/* From the current candidate on, the next port that is to be asked in this round; false when there is none. */
+/*
+ * From the current candidate on, the next port that is to be asked in this round; false when there
+ * is none.
+ */
 bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p);
 
 /* The round has found nobody. True when another one will come; dofi_conn_dial_again begins it. */

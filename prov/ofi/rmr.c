@@ -141,7 +141,8 @@ static DAT_RETURN check_bind(const struct dofi_rmr *rmr, const struct dofi_lmr *
 	if (address < lmr->base || length > lmr->length ||
 	    address - lmr->base > lmr->length - length)
 		return DOFI_BAD_ARG(2);
-	if (((unsigned int)privileges & (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
+	if (((unsigned int)privileges &
+	     (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_MEM_PRIV_REMOTE_ATOMIC)) &&
 	    !(lmr->privileges & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0);
 	return DAT_SUCCESS;
@@ -232,12 +233,14 @@ void dofi_bind_cancel(struct dofi_bind *bind)
 
 /* --- by a peer's Send, and as the destination of a read --- */
 
-static bool is_reachable(const struct dofi_rmr *rmr, uint32_t context, const struct dofi_pz *pz, uint32_t conn)
+static bool is_reachable(const struct dofi_rmr *rmr, uint32_t context, const struct dofi_pz *pz,
+			 uint32_t conn)
 {
 	return rmr->context == context && rmr->pz == pz && (!rmr->of_ep || rmr->conn == conn);
 }
 
-bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz, uint32_t conn)
+bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz,
+			 uint32_t conn)
 {
 	struct dofi_rmr *rmr = dofi_ctxtab_hold_rmr(&ia->ctxtab, context, hold);
 	struct dofi_lmr *lmr = NULL;
@@ -259,7 +262,10 @@ bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi
 	return ours;
 }
 
-/* An address of a live context, as a triplet of the LMR behind it, which has no length; or one with context 0. */
+/*
+ * An address of a live context, as a triplet of the LMR behind it, which has no length; or one with
+ * context 0.
+ */
 static DAT_LMR_TRIPLET behind(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address)
 {
 	DAT_LMR_TRIPLET place = {.lmr_context = ctx->context, .virtual_address = address};
@@ -284,13 +290,14 @@ static DAT_LMR_TRIPLET behind(struct dofi_ia *ia, const struct dofi_ctx *ctx, ui
 void *dofi_ctx_memory(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address)
 {
 	DAT_LMR_TRIPLET place = behind(ia, ctx, address);
-	const struct dofi_lmr *lmr = place.lmr_context ? dofi_ctxtab_lmr(&ia->ctxtab, place.lmr_context) : NULL;
+	const struct dofi_lmr *lmr =
+		place.lmr_context ? dofi_ctxtab_lmr(&ia->ctxtab, place.lmr_context) : NULL;
 
 	return lmr ? (void *)(uintptr_t)(lmr->start + (place.virtual_address - lmr->base)) : NULL;
 }
 
-DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn, const DAT_RMR_TRIPLET *rmr,
-			 DAT_LMR_TRIPLET *segment_p)
+DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn,
+			 const DAT_RMR_TRIPLET *rmr, DAT_LMR_TRIPLET *segment_p)
 {
 	uint64_t address = DOFI_RMR_ADDR(rmr), length = rmr->segment_length;
 	const struct dofi_ctx_wire *entry = &ia->ctxtab.wire[DOFI_CTX_INDEX(rmr->rmr_context)];

@@ -18,8 +18,8 @@
 /* --- bounce buffers --- */
 
 #define SMALLEST 4096u
-#define SLAB	 65536u	   /* small buffers are registered together */
-#define KEPT	 (1u << 20) /* larger ones are not kept */
+#define SLAB     65536u     /* small buffers are registered together */
+#define KEPT     (1u << 20) /* larger ones are not kept */
 
 struct bounce {
 	struct dofi_list link; /* idle */
@@ -74,13 +74,13 @@ static void free_slab(struct slab *slab)
 void dofi_bounces_leave(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR(node, &ia->bounces.slabs)
-		deregister(DOFI_CONTAINER(node, struct slab, link));
+	deregister(DOFI_CONTAINER(node, struct slab, link));
 }
 
 void dofi_bounces_fini(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR_SAFE(node, &ia->bounces.slabs)
-		free_slab(DOFI_CONTAINER(node, struct slab, link));
+	free_slab(DOFI_CONTAINER(node, struct slab, link));
 	dofi_lock_fini(&ia->bounces.lock);
 }
 
@@ -90,7 +90,8 @@ static int register_slab(struct slab *slab)
 
 	if (!(slab->ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(slab->ia, slab->memory, slab->size, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+	return dofi_mr_register(slab->ia, slab->memory, slab->size,
+				DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 				&slab->mr, &key, &address);
 }
 
@@ -105,7 +106,8 @@ static int add_slab(struct dofi_ia *ia, unsigned int class)
 	slab->ia = ia;
 	slab->class = class;
 	slab->size = n * size_of(class);
-	slab->memory = mmap(NULL, slab->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	slab->memory =
+		mmap(NULL, slab->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (slab->memory == MAP_FAILED)
 		goto err_free;
 	if (register_slab(slab))
@@ -134,7 +136,7 @@ static struct bounce *take(struct dofi_ia *ia, uint64_t length)
 	if (length > size_of(DOFI_BOUNCE_CLASSES - 1))
 		return NULL;
 	while (size_of(class) < length)
-		class++;
+		class ++;
 	dofi_lock(&b->lock);
 	if (!dofi_list_empty(&b->idle[class]) || !add_slab(ia, class))
 		node = dofi_list_pop(&b->idle[class]);
@@ -161,7 +163,8 @@ static void copy(const struct bounce *bounce, uint64_t length)
 	char *at = bounce->memory;
 
 	for (uint16_t i = 0; i < bounce->niov && length; i++) {
-		size_t n = bounce->iov[i].iov_len < length ? bounce->iov[i].iov_len : (size_t)length;
+		size_t n =
+			bounce->iov[i].iov_len < length ? bounce->iov[i].iov_len : (size_t)length;
 
 		if (bounce->inward)
 			memcpy(bounce->iov[i].iov_base, at, n);
@@ -227,8 +230,8 @@ void dofi_bounce_give(struct dofi_wr *wr, uint64_t length)
 
 /* --- parts --- */
 
-#define PARTS	64
-#define SEVERED UINT32_MAX
+#define PARTS        64
+#define SEVERED      UINT32_MAX
 #define LARGEST_FLAG 8u
 
 int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req)
@@ -240,10 +243,11 @@ int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const str
 }
 
 /*
- * Bytes at the end of a write that are stored at once: an aligned word of up to 8 bytes. Devices store such a word by one
- * transaction, processors by one instruction, while memcpy stores other lengths by several that overlap. A flag that a program
- * polls there, of 1, 2, 4 or 8 bytes, is whole then. Where the fabric counts from the start of a region, and DAT does as well, the
- * region is taken to begin on a boundary.
+ * Bytes at the end of a write that are stored at once: an aligned word of up to 8 bytes. Devices
+ * store such a word by one transaction, processors by one instruction, while memcpy stores other
+ * lengths by several that overlap. A flag that a program polls there, of 1, 2, 4 or 8 bytes, is
+ * whole then. Where the fabric counts from the start of a region, and DAT does as well, the region
+ * is taken to begin on a boundary.
  */
 uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -255,16 +259,20 @@ uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr
 	return size;
 }
 
-/* The request's last bytes go apart: it is more than such a word, or has it from several segments. */
+/*
+ * The request's last bytes go apart: it is more than such a word, or has it from several segments.
+ */
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->obj.ia->splits_writes && (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
+	return ep->obj.ia->splits_writes &&
+	       (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_WRITE_IMM) && wr->length &&
 	       (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return dofi_op_is_rdma(wr->op) && (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
+	return dofi_op_is_rdma(wr->op) &&
+	       (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
 }
 
 /* The segment becomes two; the ring has room for one more. */
@@ -280,7 +288,10 @@ static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t len
 	wr->niov++;
 }
 
-/* The flag has a segment of its own. It is smaller where it comes from several: efa makes an RDMA of each segment. */
+/*
+ * The flag has a segment of its own. It is smaller where it comes from several: efa makes an RDMA
+ * of each segment.
+ */
 static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint16_t at = (uint16_t)(wr->niov - 1);
@@ -321,16 +332,19 @@ static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct 
 	uint16_t niov = segments_of_next(ep, wr);
 
 	part->ep = ep;
-	part->kind = ((struct dofi_wr){.op = DOFI_OP_PART, .state = DOFI_WR_ISSUED, .niov = niov}).kind;
+	part->kind =
+		((struct dofi_wr){.op = DOFI_OP_PART, .state = DOFI_WR_ISSUED, .niov = niov}).kind;
 	part->rctx = index;
 	memcpy(part->iov, &wr->iov[wr->given], niov * sizeof(struct iovec));
-	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, wr)[wr->given], niov * sizeof(void *));
+	memcpy(dofi_wr_desc(&ep->parts, part), &dofi_wr_desc(&ep->req, wr)[wr->given],
+	       niov * sizeof(void *));
 	part->length = length_of(part, niov);
 	part->faddr = wr->faddr + length_of(wr, wr->given);
 	part->rkey = wr->rkey;
 }
 
-static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part, uint64_t data)
+static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part,
+		    uint64_t data)
 {
 	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
 	bool last = wr->given + part->niov == wr->niov;
@@ -376,7 +390,8 @@ static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index
 /* Only the last part is left, and would overtake those that are under way. */
 static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->split && wr->nlast && wr->given + wr->nlast == wr->niov && ep->obj.ia->writes_overtake;
+	return wr->split && wr->nlast && wr->given + wr->nlast == wr->niov &&
+	       ep->obj.ia->writes_overtake;
 }
 
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
@@ -385,7 +400,10 @@ ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 	while (wr->given < wr->niov) {
 		ssize_t ret;
 
-		/* What may overtake this write waits for all of it, so the others need not wait for its last part. */
+		/*
+		 * What may overtake this write waits for all of it, so the others need not wait for
+		 * its last part.
+		 */
 		if (last_waits(ep, wr))
 			return wr->op == DOFI_OP_WRITE && ep->obj.ia->order == DOFI_HOLD ? 0 : 1;
 		ret = start_next(ep, wr, ep->req.issue, data);
@@ -397,7 +415,8 @@ ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 
 static void release(struct dofi_ring *parts)
 {
-	while (parts->head != parts->tail && dofi_ring_at(parts, parts->head)->state == DOFI_WR_DONE)
+	while (parts->head != parts->tail &&
+	       dofi_ring_at(parts, parts->head)->state == DOFI_WR_DONE)
 		parts->head++;
 }
 
@@ -412,11 +431,14 @@ void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->split = 0;
 }
 
-/* The request counts as given to the fabric, but its last part waited for the others, which are complete. */
+/*
+ * The request counts as given to the fabric, but its last part waited for the others, which are
+ * complete.
+ */
 static bool owes_last(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->op == DOFI_OP_WRITE && wr->state == DOFI_WR_ISSUED && wr->given && wr->given < wr->niov && !wr->split &&
-	       ep->path_up && !ep->faulty;
+	return wr->op == DOFI_OP_WRITE && wr->state == DOFI_WR_ISSUED && wr->given &&
+	       wr->given < wr->niov && !wr->split && ep->path_up && !ep->faulty;
 }
 
 static bool start_last(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index)

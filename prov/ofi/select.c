@@ -32,25 +32,32 @@ struct row {
 	int mr_mode;
 	uint64_t mode;
 	size_t cq_data_size; /* bytes of completion data that it can't do without */
-	enum fi_resource_mgmt queues; /* FI_RM_ENABLED: the fabric has to keep its queues from overflowing */
-	uint64_t order; /* some promise none to those who do not ask; others tell all that they have */
+	/* FI_RM_ENABLED: the fabric has to keep its queues from overflowing */
+	enum fi_resource_mgmt queues;
+	/* some promise none to those who do not ask; others tell all that they have */
+	uint64_t order;
 };
 
-#define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define MR_MODE     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
- * Mode bits that the rdm transport lives with. Contexts have memory (context.h), and the segments of an operation stay as they
- * are in its work request until it completes.
+ * Mode bits that the rdm transport lives with. Contexts have memory (context.h), and the segments
+ * of an operation stay as they are in its work request until it completes.
  */
 #define ASKED_MODES (DOFI_CONTEXT_MODES | FI_ASYNC_IOV)
 
-/* A fence must be asked for, as the order of writes beside it, and where there is none nothing is offered to those who ask. */
+/*
+ * A fence must be asked for, as the order of writes beside it, and where there is none nothing is
+ * offered to those who ask.
+ */
 static const struct row rows[] = {
 	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED,
-	 FI_ORDER_SAS | FI_ORDER_WAW},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED, FI_ORDER_SAS},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4, FI_RM_ENABLED, 0},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT,
+	 ASKED_MODES, 4, FI_RM_ENABLED, FI_ORDER_SAS | FI_ORDER_WAW},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
+	 FI_RM_ENABLED, FI_ORDER_SAS},
+	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
+	 FI_RM_ENABLED, 0},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
@@ -159,18 +166,26 @@ static uint64_t modes_of(const struct fi_info *info)
 	       (info->rx_attr ? info->rx_attr->mode : 0);
 }
 
-/* Since libfabric 1.21 a program can promise to make control calls one at a time. This one does not. */
+/*
+ * Since libfabric 1.21 a program can promise to make control calls one at a time. This one does
+ * not.
+ */
 static bool wants_control_in_turn(const struct fi_domain_attr *attr)
 {
-	return (int)attr->control_progress > FI_PROGRESS_MANUAL || (int)attr->data_progress > FI_PROGRESS_MANUAL;
+	return (int)attr->control_progress > FI_PROGRESS_MANUAL ||
+	       (int)attr->data_progress > FI_PROGRESS_MANUAL;
 }
 
-/* opx delivers the packets of a peer by their sequence numbers, and does not say that this keeps messages in order. */
+/*
+ * opx delivers the packets of a peer by their sequence numbers, and does not say that this keeps
+ * messages in order.
+ */
 static bool keeps_order(const struct fi_info *info)
 {
 	if (info->ep_attr->protocol == FI_PROTO_OPX)
 		return true;
-	return info->tx_attr && info->rx_attr && info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
+	return info->tx_attr && info->rx_attr &&
+	       info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 
 /* Rights and duties that are numbers: what is missing, or demanded beyond the row, in words. */
@@ -181,11 +196,14 @@ static bool lacks_bits(const struct row *row, const struct fi_info *info, char *
 	char words[64];
 
 	if (caps)
-		snprintf(text, size, "it lacks %s", fi_tostr_r(words, sizeof(words), &caps, FI_TYPE_CAPS));
+		snprintf(text, size, "it lacks %s",
+			 fi_tostr_r(words, sizeof(words), &caps, FI_TYPE_CAPS));
 	else if (mr_mode)
-		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mr_mode, FI_TYPE_MR_MODE));
+		snprintf(text, size, "it insists on %s",
+			 fi_tostr_r(words, sizeof(words), &mr_mode, FI_TYPE_MR_MODE));
 	else if (mode)
-		snprintf(text, size, "it insists on %s", fi_tostr_r(words, sizeof(words), &mode, FI_TYPE_MODE));
+		snprintf(text, size, "it insists on %s",
+			 fi_tostr_r(words, sizeof(words), &mode, FI_TYPE_MODE));
 	return caps || mr_mode || mode;
 }
 
@@ -195,13 +213,15 @@ static bool lacks_model(const struct row *row, const struct fi_info *info, char 
 	char words[64];
 
 	if (attr->cq_data_size < row->cq_data_size)
-		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu", attr->cq_data_size,
-			 row->cq_data_size);
+		snprintf(text, size, "it has %zu bytes of completion data, needed are %zu",
+			 attr->cq_data_size, row->cq_data_size);
 	else if (attr->threading != FI_THREAD_SAFE)
 		snprintf(text, size, "it is not safe for threads (%s)",
 			 fi_tostr_r(words, sizeof(words), &attr->threading, FI_TYPE_THREADING));
 	else if (wants_control_in_turn(attr))
-		snprintf(text, size, "its control calls are not safe for threads (FI_PROGRESS_CONTROL_UNIFIED)");
+		snprintf(
+			text, size,
+			"its control calls are not safe for threads (FI_PROGRESS_CONTROL_UNIFIED)");
 	else if (row->queues == FI_RM_ENABLED && attr->resource_mgmt == FI_RM_DISABLED)
 		snprintf(text, size, "it lets its queues overflow (FI_RM_DISABLED)");
 	else if (!keeps_order(info))
@@ -224,7 +244,8 @@ static bool refuse_lack(struct search *s, const struct row *row, const struct fi
 
 	if (!put_lack(row, info, lack, sizeof(lack)))
 		return false;
-	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s", row->trans->name, lack);
+	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s",
+		 row->trans->name, lack);
 	refuse(s, info, reason);
 	return true;
 }
@@ -239,17 +260,20 @@ static bool on_device(const struct fi_info *info, const struct fi_pci_attr *pci)
 }
 
 /* "ib0" names a device by the netdev that lies on it. */
-static bool domain_matches(const struct search *s, const struct fi_info *info, const struct sockaddr_storage *addr)
+static bool domain_matches(const struct search *s, const struct fi_info *info,
+			   const struct sockaddr_storage *addr)
 {
 	const char *wanted = s->params->domain;
 	struct fi_pci_attr pci;
 
 	if (!*wanted || !strcmp(wanted, domain_of(info)))
 		return true;
-	return addr ? dofi_netdev_has(wanted, addr) : dofi_netdev_pci(wanted, &pci) && on_device(info, &pci);
+	return addr ? dofi_netdev_has(wanted, addr)
+		    : dofi_netdev_pci(wanted, &pci) && on_device(info, &pci);
 }
 
-static bool subnet_matches(const struct search *s, const struct fi_info *info, const struct sockaddr_storage *addr)
+static bool subnet_matches(const struct search *s, const struct fi_info *info,
+			   const struct sockaddr_storage *addr)
 {
 	struct fi_pci_attr pci;
 
@@ -354,7 +378,8 @@ static struct fi_info *hints_for(const struct search *s, enum fi_ep_type type, u
 
 uint32_t dofi_api_version(void)
 {
-	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), running = fi_version();
+	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+		       running = fi_version();
 	uint32_t version = FI_VERSION_LT(running, built) ? running : built;
 
 	return FI_VERSION_LT(version, NEWEST_API) ? version : NEWEST_API;
@@ -362,8 +387,8 @@ uint32_t dofi_api_version(void)
 
 static int query(const struct fi_info *hints, const char *node, struct fi_info **list_p)
 {
-	int ret = fi_getinfo(dofi_api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0, hints,
-			     list_p);
+	int ret = fi_getinfo(dofi_api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0,
+			     hints, list_p);
 
 	if (ret)
 		*list_p = NULL;
@@ -447,7 +472,9 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 	}
 	if (refuse_lack(s, row, info))
 		return;
-	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: it refuses them together, though none alone",
+	snprintf(reason, sizeof(reason),
+		 "does not offer what the %s transport needs: it refuses them together, though "
+		 "none alone",
 		 row->trans->name);
 	refuse(s, info, reason);
 }
@@ -482,19 +509,23 @@ static bool listed(const struct fi_info *const *list, unsigned int n, const stru
 
 static bool same_fabric(const struct fi_info *a, const struct fi_info *b)
 {
-	return a->fabric_attr->name && b->fabric_attr->name && !strcmp(a->fabric_attr->name, b->fabric_attr->name);
+	return a->fabric_attr->name && b->fabric_attr->name &&
+	       !strcmp(a->fabric_attr->name, b->fabric_attr->name);
 }
 
 /*
- * Devices on one fabric reach the same peers, by all we know; those on different subnets may not. Where there is no IP all
- * devices are on one network, also when each calls its fabric otherwise (efa of libfabric 1.17).
+ * Devices on one fabric reach the same peers, by all we know; those on different subnets may not.
+ * Where there is no IP all devices are on one network, also when each calls its fabric otherwise
+ * (efa of libfabric 1.17).
  */
 static bool equals_best(const struct search *s, const struct fi_info *info)
 {
 	struct sockaddr_storage storage, *addr = info_addr(info, &storage) ? &storage : NULL;
 
-	return info->nic && info->nic->bus_attr && !strcmp(provider_of(info), provider_of(s->best)) &&
-	       (!addr || same_fabric(info, s->best)) && !objection(s, info, addr) && rank_of(info, addr) == s->best_rank;
+	return info->nic && info->nic->bus_attr &&
+	       !strcmp(provider_of(info), provider_of(s->best)) &&
+	       (!addr || same_fabric(info, s->best)) && !objection(s, info, addr) &&
+	       rank_of(info, addr) == s->best_rank;
 }
 
 static void choose_device(struct search *s)
@@ -502,7 +533,8 @@ static void choose_device(struct search *s)
 	const struct fi_info *equals[DOFI_MAX_EQUALS] = {s->best};
 	unsigned int n = 1;
 
-	for (const struct fi_info *info = s->best->next; info && n < DOFI_MAX_EQUALS; info = info->next)
+	for (const struct fi_info *info = s->best->next; info && n < DOFI_MAX_EQUALS;
+	     info = info->next)
 		if (!listed(equals, n, info) && equals_best(s, info))
 			equals[n++] = info;
 	s->best = equals[dofi_nic_choose(s->params, equals, n, s->nic)];
@@ -512,7 +544,8 @@ static void choose_device(struct search *s)
 
 static bool same_address(const struct fi_info *a, const struct fi_info *b)
 {
-	return a->src_addrlen == b->src_addrlen && (!a->src_addrlen || !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
+	return a->src_addrlen == b->src_addrlen &&
+	       (!a->src_addrlen || !memcmp(a->src_addr, b->src_addr, a->src_addrlen));
 }
 
 static const struct fi_info *find_same(const struct fi_info *list, const struct fi_info *as)
@@ -563,8 +596,8 @@ static void put_wish(const struct search *s, FILE *out)
 	const struct {
 		const char *key, *value;
 	} wishes[] = {
-		{"provider", p->provider},   {"domain", p->domain},	      {"addr", p->addr},
-		{"transport", p->transport}, {"subnet", p->subnet},	      {"pci", p->pci},
+		{"provider", p->provider},       {"domain", p->domain}, {"addr", p->addr},
+		{"transport", p->transport},     {"subnet", p->subnet}, {"pci", p->pci},
 		{"FI_PROVIDER", env ? env : ""},
 	};
 	const char *before = " (";
@@ -611,8 +644,8 @@ static void report_choice(const struct search *s)
 		dofi_addr_text(&addr, text);
 	DOFI_LOG_I("IA %s uses provider %s, domain %s, %s, transport %s", s->ia_name,
 		   provider_of(s->best), domain_of(s->best), text, s->best_row->trans->name);
-	DOFI_LOG_I("IA %s: %s%s%s is %s", s->ia_name, domain_of(s->best), *s->nic->pci_text ? " at PCI " : "",
-		   s->nic->pci_text, s->nic->why);
+	DOFI_LOG_I("IA %s: %s%s%s is %s", s->ia_name, domain_of(s->best),
+		   *s->nic->pci_text ? " at PCI " : "", s->nic->pci_text, s->nic->why);
 	out = s->nrefusals ? open_memstream(&refused, &size) : NULL;
 	if (!out)
 		return;
@@ -640,13 +673,15 @@ static int check_wish(struct search *s)
 		return -FI_EINVAL;
 	s->has_subnet = *p->subnet;
 	if (s->has_subnet && !dofi_subnet_parse(&s->subnet, p->subnet)) {
-		DOFI_LOG_E("IA %s: subnet=%s is not a subnet such as 192.0.2.0/24", s->ia_name, p->subnet);
+		DOFI_LOG_E("IA %s: subnet=%s is not a subnet such as 192.0.2.0/24", s->ia_name,
+			   p->subnet);
 		return -FI_EINVAL;
 	}
 	s->has_pci = *p->pci;
 	if (s->has_pci && !dofi_pci_parse(&s->pci, p->pci)) {
-		DOFI_LOG_E("IA %s: pci=%s is not an address such as 0000:3b:00.0; lspci -D lists them", s->ia_name,
-			   p->pci);
+		DOFI_LOG_E(
+			"IA %s: pci=%s is not an address such as 0000:3b:00.0; lspci -D lists them",
+			s->ia_name, p->pci);
 		return -FI_EINVAL;
 	}
 	if (!*p->addr)
@@ -743,7 +778,8 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		return 0;
 	if (info_addr(info, addr_p) && !dofi_addr_is_any(addr_p))
 		return 0;
-	if (dofi_netdev_host_addr(dofi_subnet_parse(&subnet, params->subnet) ? &subnet : NULL, addr_p))
+	if (dofi_netdev_host_addr(dofi_subnet_parse(&subnet, params->subnet) ? &subnet : NULL,
+				  addr_p))
 		return 0;
 	DOFI_LOG_E("IA %s: this host has no IP address to listen at; give one to an interface (ip "
 		   "address add), or name it by addr=",
@@ -772,8 +808,9 @@ bool dofi_writes_overtake(const struct fi_info *info)
 }
 
 /*
- * No attribute tells whether the bytes of one write are stored in order, so the protocol decides; an unknown protocol is not
- * trusted. A stream is, where its targets are stored in order (below). Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
+ * No attribute tells whether the bytes of one write are stored in order, so the protocol decides;
+ * an unknown protocol is not trusted. A stream is, where its targets are stored in order (below).
+ * Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
  */
 bool dofi_stores_in_order(const struct fi_info *info)
 {
@@ -792,8 +829,8 @@ bool dofi_stores_in_order(const struct fi_info *info)
 }
 
 /*
- * What a stream brings is copied to the targets of a write one after the other. Within one it may come from a buffer by memcpy,
- * which stores the last bytes first.
+ * What a stream brings is copied to the targets of a write one after the other. Within one it may
+ * come from a buffer by memcpy, which stores the last bytes first.
  */
 bool dofi_stores_targets_in_order(const struct fi_info *info)
 {
@@ -815,10 +852,13 @@ bool dofi_has_data(const struct fi_info *info)
 
 bool dofi_has_queues(const struct fi_info *info)
 {
-	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC || info->ep_attr->protocol == FI_PROTO_IWARP;
+	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ||
+	       info->ep_attr->protocol == FI_PROTO_IWARP;
 }
 
-/* Cassini's list entries are the node's, and libfabric ends the process when they run out for good. */
+/*
+ * Cassini's list entries are the node's, and libfabric ends the process when they run out for good.
+ */
 bool dofi_breaks_when_full(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_CXI;
@@ -836,8 +876,9 @@ bool dofi_has_tcp_ports(const struct fi_info *info)
 }
 
 /*
- * Sockets and shared memory complete a small message as soon as they have a copy of it, in the call that sends it. What they
- * would write into their queue, and wake it for, can be spared. Elsewhere completions tell how the transfer ended.
+ * Sockets and shared memory complete a small message as soon as they have a copy of it, in the call
+ * that sends it. What they would write into their queue, and wake it for, can be spared. Elsewhere
+ * completions tell how the transfer ended.
  */
 uint64_t dofi_inject_max(const struct fi_info *info)
 {

@@ -22,8 +22,8 @@ enum dofi_order { DOFI_ORDERED, DOFI_FENCE, DOFI_HOLD };
 
 /*
  * The best fabric for these parameters: *info_p is a single info that the caller frees with
- * fi_freeinfo, and nic_p says why it is this device of several. 0 or a negative libfabric error after a
- * message that names every candidate and why it was refused.
+ * fi_freeinfo, and nic_p says why it is this device of several. 0 or a negative libfabric error
+ * after a message that names every candidate and why it was refused.
  */
 int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
 		const struct dofi_trans_ops **trans_p, struct dofi_nic *nic_p);
@@ -35,7 +35,10 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
-/* The newest interface of libfabric that it, its headers at build time and this code know; what fi_getinfo is asked for. */
+/*
+ * The newest interface of libfabric that it, its headers at build time and this code know; what
+ * fi_getinfo is asked for.
+ */
 uint32_t dofi_api_version(void);
 
 /* The fabric joins the processes of one host, and has no IP addresses. */
@@ -43,12 +46,14 @@ bool dofi_is_shared_memory(const struct fi_info *info);
 enum dofi_order dofi_order_of(const struct fi_info *info);
 /* Completion data of messages; iWARP has none, though libfabric tells their size there, too. */
 bool dofi_has_data(const struct fi_info *info);
-bool dofi_has_queues(const struct fi_info *info); /* of a device, for each connection */
+bool dofi_has_queues(const struct fi_info *info);    /* of a device, for each connection */
 bool dofi_has_tcp_ports(const struct fi_info *info); /* the device shares them with the host */
-bool dofi_breaks_when_full(const struct fi_info *info); /* by more receives than rx_attr->size, which it takes */
+/* by more receives than rx_attr->size, which it takes */
+bool dofi_breaks_when_full(const struct fi_info *info);
 /* Who sleeps on the completion queue is not woken any more, once another thread has read it. */
 bool dofi_readers_mute_queue(const struct fi_info *info);
-uint64_t dofi_inject_max(const struct fi_info *info); /* bytes that are sent without a completion; 0: none */
+/* bytes that are sent without a completion; 0: none */
+uint64_t dofi_inject_max(const struct fi_info *info);
 /* FI_FENCE makes an operation wait for the reads before it. */
 bool dofi_fences_reads(const struct fi_info *info);
 /* A write can have completion data of 32 bits, and takes a receive of the peer then. */

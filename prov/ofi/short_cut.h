@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * shm knows the endpoints of its own process by their names and takes a short cut to them: it uses the very memory that the other one
- * has mapped, also after that one was closed and has unmapped it. With one more slash the name is that of the same memory, and unknown
- * to the short cut.
+ * shm knows the endpoints of its own process by their names and takes a short cut to them: it uses
+ * the very memory that the other one has mapped, also after that one was closed and has unmapped
+ * it. With one more slash the name is that of the same memory, and unknown to the short cut.
  *
- * libfabric 2.5 and 2.6 crash on it with each large message, and get the other name for all peers. 1.17 crashes when the other one is
- * closed with something under way. There both sides tell each other their names once more, so that who has another name takes two of
- * 256 places: it is only for those of this process.
+ * libfabric 2.5 and 2.6 crash on it with each large message, and get the other name for all peers.
+ * 1.17 crashes when the other one is closed with something under way. There both sides tell each
+ * other their names once more, so that who has another name takes two of 256 places: it is only for
+ * those of this process.
  */
 #ifndef DOFI_SHORT_CUT_H
 #define DOFI_SHORT_CUT_H

@@ -88,7 +88,8 @@ enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *re
 	if (!sp)
 		return DOFI_REASON_NOT_MINE;
 	/* Datagrams are for an EP that the consumer names. */
-	if (conn->ud && (sp->rsp || sp->psp_flags == DAT_PSP_PROVIDER_FLAG || !conn->ia->limits.max_datagram))
+	if (conn->ud &&
+	    (sp->rsp || sp->psp_flags == DAT_PSP_PROVIDER_FLAG || !conn->ia->limits.max_datagram))
 		return DOFI_REASON_RESOURCES;
 	/* An RSP is good for one request; the backlog is the room on the EVD. */
 	if ((sp->rsp && !sp->ep) || !dofi_evd_room(sp->evd) || dofi_cr_new(sp, conn, remote))

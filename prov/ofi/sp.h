@@ -10,14 +10,14 @@
 /* PSP and RSP are one structure: a listener that makes CRs, for ever or once. */
 struct dofi_sp {
 	struct dofi_obj obj;
-	struct dofi_list link;	/* ia->cm.listeners while it listens */
-	struct dofi_fd fd;	/* listening socket; fd -1 when closed */
+	struct dofi_list link;   /* ia->cm.listeners while it listens */
+	struct dofi_fd fd;       /* listening socket; fd -1 when closed */
 	struct dofi_timer pause; /* out of descriptors: accepts again when it fires */
-	int claim_fd;		/* holds a long conn_qual on the whole host; or -1 */
+	int claim_fd;            /* holds a long conn_qual on the whole host; or -1 */
 	uint64_t conn_qual;
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS psp_flags; /* PSP */
-	struct dofi_ep *ep;	 /* RSP: the EP reserved; NULL once its request came */
+	struct dofi_ep *ep;      /* RSP: the EP reserved; NULL once its request came */
 	DAT_EP_HANDLE ep_handle; /* RSP: for dat_rsp_query, also afterwards */
 	bool rsp;
 };
@@ -25,8 +25,8 @@ struct dofi_sp {
 struct dofi_cr {
 	struct dofi_obj obj;
 	struct dofi_conn *conn;
-	struct dofi_ep *ep;	/* provider EP or RSP's EP, else NULL */
-	bool ep_ours;		/* made by us for a provider PSP: goes with a reject */
+	struct dofi_ep *ep; /* provider EP or RSP's EP, else NULL */
+	bool ep_ours;       /* made by us for a provider PSP: goes with a reject */
 	struct sockaddr_storage remote;
 	uint64_t remote_qual;
 	uint32_t private_size;

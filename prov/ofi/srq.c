@@ -37,7 +37,9 @@ static int add_slots(struct dofi_srq *srq, uint32_t n)
 
 	if (idle)
 		srq->idle = idle;
-	if (!chunk || !idle || dofi_ring_init(srq->obj.ia, &ring, n, srq->max_iov + dofi_guard_segments(srq->obj.ia))) {
+	if (!chunk || !idle ||
+	    dofi_ring_init(srq->obj.ia, &ring, n,
+			   srq->max_iov + dofi_guard_segments(srq->obj.ia))) {
 		free(chunk);
 		return -ENOMEM;
 	}
@@ -72,7 +74,8 @@ static DAT_RETURN attr_ok(const struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
 	if (attr->max_recv_dtos <= 0 || attr->max_recv_iov <= 0 || attr->low_watermark < 0 ||
 	    attr->low_watermark > attr->max_recv_dtos)
 		return DOFI_BAD_ARG(3);
-	if ((uint32_t)attr->max_recv_dtos > ia->limits.max_dtos || (uint32_t)attr->max_recv_iov > ia->limits.max_iov)
+	if ((uint32_t)attr->max_recv_dtos > ia->limits.max_dtos ||
+	    (uint32_t)attr->max_recv_iov > ia->limits.max_iov)
 		return DOFI_BAD_ARG(3);
 	return DAT_SUCCESS;
 }
@@ -87,15 +90,16 @@ static void check_watermark(struct dofi_srq *srq, bool *raise)
 /* No event of its own in the headers: handle and reason tell (SRQ-055). No lock of the SRQ held. */
 static void raise_watermark(struct dofi_srq *srq)
 {
-	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		       DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
 /* 15 bits of a tag; not one that was used lately. There are fewer SRQs than numbers. */
 static bool number_taken(struct dofi_ia *ia, uint32_t number)
 {
 	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_SRQ])
-		if (DOFI_CONTAINER(node, struct dofi_srq, obj.siblings)->number == number)
-			return true;
+	if (DOFI_CONTAINER(node, struct dofi_srq, obj.siblings)->number == number)
+		return true;
 	return false;
 }
 
@@ -113,7 +117,8 @@ static void take_number(struct dofi_srq *srq)
 
 static void retry(struct dofi_stall *stall);
 
-DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr, DAT_SRQ_HANDLE *handle_p)
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *handle_p)
 {
 	struct dofi_ia *ia = DOFI_IA(ia_handle);
 	struct dofi_pz *pz = DOFI_OBJ(pz_handle, PZ);
@@ -153,7 +158,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	}
 	dofi_obj_use(pz);
-	dofi_wait_watch(ia); /* more messages may come for its buffers than the completion queue has room for */
+	/* more messages may come for its buffers than the completion queue has room for */
+	dofi_wait_watch(ia);
 	dofi_obj_publish(&srq->obj, DAT_HANDLE_TYPE_SRQ);
 	*handle_p = (DAT_SRQ_HANDLE)srq;
 	if (srq->armed) {
@@ -219,7 +225,8 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 	if (dofi_obj_retire(&srq->obj, true))
 		dofi_srq_destroy(srq);
 	else
-		ret = dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ) ? DOFI_BAD_STATE(SRQ_IN_USE) : DOFI_BAD_HANDLE(SRQ);
+		ret = dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ) ? DOFI_BAD_STATE(SRQ_IN_USE)
+							    : DOFI_BAD_HANDLE(SRQ);
 	dofi_engine_leave(ia);
 	return ret;
 }
@@ -317,7 +324,10 @@ static void wait_for_room(struct dofi_srq *srq, struct dofi_wr *wr)
 	dofi_stall(srq->obj.ia, &srq->stall);
 }
 
-/* The buffer is on the queue, or will be as soon as the fabric has room. False when it never will; srq->lock held. */
+/*
+ * The buffer is on the queue, or will be as soon as the fabric has room. False when it never will;
+ * srq->lock held.
+ */
 static bool offer(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	ssize_t ret = srq->waiting ? -FI_EAGAIN : post_slot(srq, wr);
@@ -339,7 +349,8 @@ static bool offer_again(struct dofi_srq *srq, struct dofi_wr *wr)
 	srq->waiting = wr->next;
 	if (!ret)
 		return true;
-	DOFI_LOG_E("%s: the fabric refused a receive that it had no room for before, and the SRQ lacks it from now on: %s",
+	DOFI_LOG_E("%s: the fabric refused a receive that it had no room for before, and the SRQ "
+		   "lacks it from now on: %s",
 		   srq->obj.ia->name, fi_strerror((int)-ret));
 	give_up(srq, wr);
 	return true;
@@ -362,7 +373,8 @@ static void retry(struct dofi_stall *stall)
 		raise_watermark(srq);
 }
 
-DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie)
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = DOFI_OBJ(handle, SRQ);
 	struct dofi_wr *wr;
@@ -382,8 +394,8 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	wr->op = DOFI_OP_SRQ_RECV;
 	wr->cookie = cookie.as_64;
 	wr->split = 0;
-	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr,
-				      dofi_wr_desc(&srq->shape, wr));
+	ret = dofi_segments_translate(srq->obj.ia, srq->pz, n, iov, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+				      wr, dofi_wr_desc(&srq->shape, wr));
 	if (ret == DAT_SUCCESS && !offer(srq, wr))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	if (ret == DAT_SUCCESS) {
@@ -420,8 +432,8 @@ static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn 
 
 static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t news)
 {
-	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG || (news & DOFI_NEWS_SOLICITED) ||
-	       status != DAT_DTO_SUCCESS;
+	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
+	       (news & DOFI_NEWS_SOLICITED) || status != DAT_DTO_SUCCESS;
 }
 
 static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
@@ -443,21 +455,27 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 	if (event->status == DAT_DTO_SUCCESS)
-		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0, event->dto.length);
+		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0,
+				       event->dto.length);
 	dofi_ep_count_completed(ep, event->status);
-	dofi_ep_check_marks(ep, 1); /* the fabric lets us know when it is complete: so many it has at once */
+	/* the fabric lets us know when it is complete: so many it has at once */
+	dofi_ep_check_marks(ep, 1);
 	ep->nreceived++;
 	dofi_credit_take(ep, news);
 	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
-	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, news)) || event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, news)) ||
+	    event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
 	dofi_unlock(&ep->lock);
 }
 
-/* A message that did not fit is its EP's fault; anything else is what the end of a connection leaves. */
+/*
+ * A message that did not fit is its EP's fault; anything else is what the end of a connection
+ * leaves.
+ */
 static uint8_t status_of(int err)
 {
 	if (!err)
@@ -518,7 +536,8 @@ void dofi_srq_forget_held(struct dofi_ep *ep)
 }
 
 /* The buffer leaves the SRQ, and its message is the EP's. */
-static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err,
+		      uint64_t length, uint32_t news)
 {
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
@@ -542,7 +561,8 @@ static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *
 }
 
 /* It, and what waited for it. */
-static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length, uint32_t news)
+static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err,
+			    uint64_t length, uint32_t news)
 {
 	hand_over(srq, ep, wr, err, length, news);
 	dofi_srq_noted(ep);
@@ -600,7 +620,8 @@ uint32_t dofi_srq_abandon(struct dofi_srq *srq)
 	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next) {
 		n += dofi_orphans_count(&chunk->slots);
 		if (dofi_orphans_adopt(srq->obj.ia, &chunk->slots))
-			DOFI_LOG_E("%s: no memory to note the receives of an SRQ that the fabric keeps; they leak",
+			DOFI_LOG_E("%s: no memory to note the receives of an SRQ that the fabric "
+				   "keeps; they leak",
 				   srq->obj.ia->name);
 		chunk->slots.base = NULL;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one waits until all forgot it. */
+/*
+ * Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one
+ * waits until all forgot it.
+ */
 #include "conn.h"
 #include "ia.h"
 #include "quirks.h"
@@ -8,17 +11,22 @@
 
 static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uint32_t i)
 {
-	return i - ring->head < ring->issue - ring->head ? wr->state == DOFI_WR_ISSUED : wr->step || wr->given;
+	return i - ring->head < ring->issue - ring->head ? wr->state == DOFI_WR_ISSUED
+							 : wr->step || wr->given;
 }
 
-/* Those that the fabric has, whole or in part, go on. What tells them from others is that they are not resolved any more. */
+/*
+ * Those that the fabric has, whole or in part, go on. What tells them from others is that they are
+ * not resolved any more.
+ */
 static void mark_given(struct dofi_ep *ep, uint32_t context)
 {
 	dofi_lock(&ep->lock);
 	for (uint32_t i = ep->req.head; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context && is_given(&ep->req, wr, i))
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context &&
+		    is_given(&ep->req, wr, i))
 			wr->resolved = false;
 	}
 	dofi_unlock(&ep->lock);
@@ -32,7 +40,8 @@ static bool has_marked(struct dofi_ep *ep)
 	for (uint32_t i = ep->req.head; i != ep->req.tail && !has; i++) {
 		const struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->resolved && is_given(&ep->req, wr, i);
+		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->resolved &&
+		      is_given(&ep->req, wr, i);
 	}
 	dofi_unlock(&ep->lock);
 	return has;
@@ -93,7 +102,10 @@ void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->state = DOFI_WR_DONE;
 		return;
 	}
-	/* The former context must be dead everywhere before the bind completes (DTO-166): the engine asks the peers. */
+	/*
+	 * The former context must be dead everywhere before the bind completes (DTO-166): the
+	 * engine asks the peers.
+	 */
 	ep->binding = true;
 	dofi_ep_stall(ep);
 }

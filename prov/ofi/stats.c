@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The socket has a name that no file has ("@dat-ofi/PID/GENERATION" in ss(8)), so nothing is left behind and there is no
- * directory to protect. The kernel tells who is at the other end: we answer our own user and root, and who asks looks
- * whether it is the process meant.
+ * The socket has a name that no file has ("@dat-ofi/PID/GENERATION" in ss(8)), so nothing is left
+ * behind and there is no directory to protect. The kernel tells who is at the other end: we answer
+ * our own user and root, and who asks looks whether it is the process meant.
  */
 #include "stats.h"
 
@@ -73,7 +73,8 @@ static bool is_friend(int fd)
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
 static void answer(int listener)
@@ -89,7 +90,8 @@ static void answer(int listener)
 	if (is_friend(fd)) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 		text = report_text(NULL, &size);
-		while (text && sent < size && (n = send(fd, text + sent, size - sent, MSG_NOSIGNAL)) > 0)
+		while (text && sent < size &&
+		       (n = send(fd, text + sent, size - sent, MSG_NOSIGNAL)) > 0)
 			sent += (size_t)n;
 		free(text);
 	}
@@ -99,14 +101,18 @@ static void answer(int listener)
 static int open_socket(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%d/%d", (int)getpid(), DOFI_DAT_MAJOR);
+	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%d/%d",
+			    (int)getpid(), DOFI_DAT_MAJOR);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && !bind(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) &&
+	if (fd >= 0 &&
+	    !bind(fd, (struct sockaddr *)&name,
+		  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size)) &&
 	    !listen(fd, 8))
 		return fd;
-	DOFI_LOG_W("stats=socket: can't listen at @dat-ofi/%d/%d: %s; dat_info -p will not reach this process", (int)getpid(),
-		   DOFI_DAT_MAJOR, strerror(errno));
+	DOFI_LOG_W("stats=socket: can't listen at @dat-ofi/%d/%d: %s; dat_info -p will not reach "
+		   "this process",
+		   (int)getpid(), DOFI_DAT_MAJOR, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -132,7 +138,7 @@ static int signal_number(const char *word)
 		const char *name;
 		int number;
 	} names[] = {
-		{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP},	   {"QUIT", SIGQUIT},
+		{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP},     {"QUIT", SIGQUIT},
 		{"URG", SIGURG},   {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},
 	};
 	char *end;
@@ -154,11 +160,15 @@ static void open_signal(const char *word)
 	int number = signal_number(word);
 
 	if (!number || sigaction(number, NULL, &old)) {
-		DOFI_LOG_W("stats=signal=%s: there is no such signal; USR1 and USR2 are free in most programs", word);
+		DOFI_LOG_W("stats=signal=%s: there is no such signal; USR1 and USR2 are free in "
+			   "most programs",
+			   word);
 		return;
 	}
 	if (old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL) {
-		DOFI_LOG_W("stats=signal=%s: the program handles that signal itself; name another one", word);
+		DOFI_LOG_W(
+			"stats=signal=%s: the program handles that signal itself; name another one",
+			word);
 		return;
 	}
 	stats.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -173,7 +183,8 @@ static void open_signal(const char *word)
 
 static void *stats_main(void *arg)
 {
-	struct pollfd fds[] = {{.fd = stats.socket, .events = POLLIN}, {.fd = stats.event, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = stats.socket, .events = POLLIN},
+			       {.fd = stats.event, .events = POLLIN}};
 	uint64_t count;
 
 	(void)arg;
@@ -198,7 +209,8 @@ static void heed(const char *word)
 	else if (!strncmp(word, "signal=", 7) && stats.event < 0)
 		open_signal(word + 7);
 	else
-		DOFI_LOG_W("stats=%s has no meaning; there are exit, close, socket and signal=NAME", word);
+		DOFI_LOG_W("stats=%s has no meaning; there are exit, close, socket and signal=NAME",
+			   word);
 }
 
 static void start_thread(void)
@@ -224,7 +236,8 @@ void dofi_stats_start(struct dofi_ia *ia)
 	if (!stats.started) {
 		stats.started = true;
 		strcpy(words, ia->params.stats);
-		for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+		for (char *word = strtok_r(words, ",", &rest); word;
+		     word = strtok_r(NULL, ",", &rest))
 			heed(word);
 		if (stats.socket >= 0 || stats.event >= 0)
 			start_thread();

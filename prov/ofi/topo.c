@@ -87,8 +87,8 @@ const char *dofi_cpus_text(const struct dofi_cpus *cpus, char *text, size_t size
 			continue;
 		while (last + 1 < DOFI_CPUS_MAX && dofi_cpus_have(cpus, last + 1))
 			last++;
-		used += (size_t)snprintf(text + used, size - used, last > cpu ? "%s%u-%u" : "%s%u", used ? "," : "",
-					 cpu, last);
+		used += (size_t)snprintf(text + used, size - used, last > cpu ? "%s%u-%u" : "%s%u",
+					 used ? "," : "", cpu, last);
 		cpu = last;
 	}
 	return text;
@@ -97,12 +97,14 @@ const char *dofi_cpus_text(const struct dofi_cpus *cpus, char *text, size_t size
 bool dofi_cpus_mine(struct dofi_cpus *cpus)
 {
 	memset(cpus, 0, sizeof(*cpus));
-	return !sched_getaffinity(0, sizeof(*cpus), (cpu_set_t *)(void *)cpus) && !dofi_cpus_empty(cpus);
+	return !sched_getaffinity(0, sizeof(*cpus), (cpu_set_t *)(void *)cpus) &&
+	       !dofi_cpus_empty(cpus);
 }
 
 int dofi_cpus_bind(const struct dofi_cpus *cpus)
 {
-	return sched_setaffinity(0, sizeof(*cpus), (const cpu_set_t *)(const void *)cpus) ? errno : 0;
+	return sched_setaffinity(0, sizeof(*cpus), (const cpu_set_t *)(const void *)cpus) ? errno
+											  : 0;
 }
 
 /* --- sysfs --- */
@@ -129,7 +131,7 @@ bool dofi_sysfs_read(char *text, size_t size, const char *fmt, ...)
 	return n > 0;
 }
 
-#define PCI_DEVICE     "bus/pci/devices/%04x:%02x:%02x.%x"
+#define PCI_DEVICE    "bus/pci/devices/%04x:%02x:%02x.%x"
 #define PCI_ARGS(pci) (pci)->domain_id, (pci)->bus_id, (pci)->device_id, (pci)->function_id
 
 bool dofi_sysfs_device(const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p)
@@ -144,7 +146,9 @@ int dofi_sysfs_node(const struct fi_pci_attr *pci)
 {
 	char text[32];
 
-	return dofi_sysfs_read(text, sizeof(text), PCI_DEVICE "/numa_node", PCI_ARGS(pci)) ? atoi(text) : -1;
+	return dofi_sysfs_read(text, sizeof(text), PCI_DEVICE "/numa_node", PCI_ARGS(pci))
+		       ? atoi(text)
+		       : -1;
 }
 
 /* The second form of control groups only; a group without a set of its own has its parent's. */
@@ -180,10 +184,13 @@ static void read_distances(struct dofi_topo *topo, const struct dofi_cpus *onlin
 		unsigned int column = 0;
 
 		for (unsigned int j = 0; j < topo->nnodes; j++)
-			topo->nodes[i].distance[j] = i == j ? DOFI_DISTANCE_NEAR : 2 * DOFI_DISTANCE_NEAR;
-		if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/distance", topo->nodes[i].number))
+			topo->nodes[i].distance[j] =
+				i == j ? DOFI_DISTANCE_NEAR : 2 * DOFI_DISTANCE_NEAR;
+		if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/distance",
+				     topo->nodes[i].number))
 			continue;
-		for (unsigned int number = 0; number < DOFI_CPUS_MAX && column < topo->nnodes; number++) {
+		for (unsigned int number = 0; number < DOFI_CPUS_MAX && column < topo->nnodes;
+		     number++) {
 			unsigned long distance;
 
 			if (!dofi_cpus_have(online, number))
@@ -201,15 +208,19 @@ static bool sysfs_load(struct dofi_topo *topo)
 	char text[4096];
 
 	topo->source = "sysfs";
-	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/cpu/online") || !dofi_cpus_parse(&topo->all, text))
+	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/cpu/online") ||
+	    !dofi_cpus_parse(&topo->all, text))
 		return false;
-	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/online") || !dofi_cpus_parse(&online, text))
+	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/online") ||
+	    !dofi_cpus_parse(&online, text))
 		return true; /* a kernel without NUMA: what shares no CPU is equally far */
-	for (unsigned int number = 0; number < DOFI_CPUS_MAX && topo->nnodes < DOFI_NODES_MAX; number++) {
+	for (unsigned int number = 0; number < DOFI_CPUS_MAX && topo->nnodes < DOFI_NODES_MAX;
+	     number++) {
 		struct dofi_topo_node *node = &topo->nodes[topo->nnodes];
 
 		if (!dofi_cpus_have(&online, number) ||
-		    !dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/cpulist", number) ||
+		    !dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/cpulist",
+				     number) ||
 		    !dofi_cpus_parse(&node->cpus, text))
 			continue;
 		node->number = number;
@@ -240,14 +251,16 @@ void dofi_topo_free(struct dofi_topo *topo)
 	free(topo);
 }
 
-bool dofi_topo_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p)
+bool dofi_topo_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
+		      struct dofi_cpus *cpus_p)
 {
 	if (topo->hwloc)
 		return dofi_hwloc_device(topo, pci, cpus_p);
 	return dofi_sysfs_device(pci, cpus_p);
 }
 
-unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_cpus *a, const struct dofi_cpus *b)
+unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_cpus *a,
+				const struct dofi_cpus *b)
 {
 	unsigned int least = 255; /* "unreachable" */
 
@@ -257,7 +270,8 @@ unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_
 		if (!dofi_cpus_meet(&topo->nodes[i].cpus, a))
 			continue;
 		for (unsigned int j = 0; j < topo->nnodes; j++)
-			if (topo->nodes[i].distance[j] < least && dofi_cpus_meet(&topo->nodes[j].cpus, b))
+			if (topo->nodes[i].distance[j] < least &&
+			    dofi_cpus_meet(&topo->nodes[j].cpus, b))
 				least = topo->nodes[i].distance[j];
 	}
 	return least;

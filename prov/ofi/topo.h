@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where CPUs and PCI devices are in this machine: from hwloc where it was built in and knows, else from sysfs, else not at
- * all.
+ * Where CPUs and PCI devices are in this machine: from hwloc where it was built in and knows, else
+ * from sysfs, else not at all.
  */
 #ifndef DOFI_TOPO_H
 #define DOFI_TOPO_H
@@ -44,7 +44,7 @@ int dofi_cpus_bind(const struct dofi_cpus *cpus);
 
 /* --- the machine --- */
 
-#define DOFI_NODES_MAX	   64u
+#define DOFI_NODES_MAX     64u
 #define DOFI_DISTANCE_NEAR 10u /* firmware's word for "the same NUMA node" */
 
 struct dofi_topo_node {
@@ -55,7 +55,7 @@ struct dofi_topo_node {
 
 struct dofi_topo {
 	const char *source; /* "hwloc" or "sysfs" */
-	void *hwloc;	    /* its topology, or NULL */
+	void *hwloc;        /* its topology, or NULL */
 	struct dofi_cpus all;
 	unsigned int nnodes; /* those with CPUs */
 	struct dofi_topo_node nodes[DOFI_NODES_MAX];
@@ -66,22 +66,28 @@ struct dofi_topo *dofi_topo_new(void);
 void dofi_topo_free(struct dofi_topo *topo);
 
 /* The CPUs that a device is near to; false when nothing is known. */
-bool dofi_topo_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p);
-/* Between two sets of CPUs: NEAR when they share one, else the least between NUMA nodes of theirs. */
-unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_cpus *a, const struct dofi_cpus *b);
+bool dofi_topo_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
+		      struct dofi_cpus *cpus_p);
+/*
+ * Between two sets of CPUs: NEAR when they share one, else the least between NUMA nodes of theirs.
+ */
+unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_cpus *a,
+				const struct dofi_cpus *b);
 
 /* --- sysfs; also without a topology --- */
 
 extern const char *dofi_sysfs; /* its root */
 
 /* The first line of a file below the root; false when there is none. */
-__attribute__((format(printf, 3, 4))) bool dofi_sysfs_read(char *text, size_t size, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) bool dofi_sysfs_read(char *text, size_t size, const char *fmt,
+							   ...);
 bool dofi_sysfs_device(const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p);
 int dofi_sysfs_node(const struct fi_pci_attr *pci); /* -1: unknown */
 
 /* --- topo_hwloc.c: without hwloc they know nothing --- */
 bool dofi_hwloc_load(struct dofi_topo *topo);
-bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p);
+bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
+		       struct dofi_cpus *cpus_p);
 void dofi_hwloc_unload(struct dofi_topo *topo);
 
 #endif

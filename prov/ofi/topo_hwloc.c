@@ -7,27 +7,33 @@
 #include <hwloc.h>
 #include <hwloc/distances.h>
 
-/* Where firmware tells no distances: nodes of one package are nearer to each other than to others. */
+/*
+ * Where firmware tells no distances: nodes of one package are nearer to each other than to others.
+ */
 #define SAME_PACKAGE  12u
 #define OTHER_PACKAGE 20u
 
 static void take_cpus(struct dofi_cpus *cpus, hwloc_const_cpuset_t set)
 {
-	for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < (int)DOFI_CPUS_MAX; cpu = hwloc_bitmap_next(set, cpu))
+	for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < (int)DOFI_CPUS_MAX;
+	     cpu = hwloc_bitmap_next(set, cpu))
 		dofi_cpus_add(cpus, (unsigned int)cpu);
 }
 
 /*
- * Devices of the system and their drivers' libraries (OpenCL, CUDA, X11) are not asked for. PCI devices
- * are listed by hwloc's part for Linux as well; its plugin on libpciaccess, which goes first, loses a
- * kilobyte each time.
+ * Devices of the system and their drivers' libraries (OpenCL, CUDA, X11) are not asked for. PCI
+ * devices are listed by hwloc's part for Linux as well; its plugin on libpciaccess, which goes
+ * first, loses a kilobyte each time.
  */
 static int load(hwloc_topology_t topology)
 {
 	if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) ||
-	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_BRIDGE, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) ||
-	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) ||
-	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_NONE) ||
+	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_BRIDGE,
+					   HWLOC_TYPE_FILTER_KEEP_IMPORTANT) ||
+	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE,
+					   HWLOC_TYPE_FILTER_KEEP_IMPORTANT) ||
+	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE,
+					   HWLOC_TYPE_FILTER_KEEP_NONE) ||
 	    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED))
 		return -1;
 	hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
@@ -55,12 +61,14 @@ static void put_distances(struct dofi_topo *topo, struct hwloc_distances_s *told
 
 			if (i == j)
 				topo->nodes[i].distance[j] = DOFI_DISTANCE_NEAR;
-			else if (told && !hwloc_distances_obj_pair_values(told, from, to, &there, &back))
+			else if (told &&
+				 !hwloc_distances_obj_pair_values(told, from, to, &there, &back))
 				topo->nodes[i].distance[j] = (unsigned int)there;
 			else
 				topo->nodes[i].distance[j] =
-					package_of(topo->hwloc, from) == package_of(topo->hwloc, to) ? SAME_PACKAGE
-												      : OTHER_PACKAGE;
+					package_of(topo->hwloc, from) == package_of(topo->hwloc, to)
+						? SAME_PACKAGE
+						: OTHER_PACKAGE;
 		}
 	}
 }
@@ -92,7 +100,8 @@ bool dofi_hwloc_load(struct dofi_topo *topo)
 	topo->source = "hwloc";
 	topo->hwloc = topology;
 	take_cpus(&topo->all, hwloc_topology_get_topology_cpuset(topology));
-	while (topo->nnodes < DOFI_NODES_MAX && (obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, obj))) {
+	while (topo->nnodes < DOFI_NODES_MAX &&
+	       (obj = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, obj))) {
 		struct dofi_topo_node *node = &topo->nodes[topo->nnodes];
 
 		node->number = obj->os_index;
@@ -103,10 +112,11 @@ bool dofi_hwloc_load(struct dofi_topo *topo)
 	return true;
 }
 
-bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p)
+bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
+		       struct dofi_cpus *cpus_p)
 {
-	hwloc_obj_t obj = hwloc_get_pcidev_by_busid(topo->hwloc, pci->domain_id, pci->bus_id, pci->device_id,
-						    pci->function_id);
+	hwloc_obj_t obj = hwloc_get_pcidev_by_busid(topo->hwloc, pci->domain_id, pci->bus_id,
+						    pci->device_id, pci->function_id);
 
 	if (!obj)
 		return false;
@@ -129,7 +139,8 @@ bool dofi_hwloc_load(struct dofi_topo *topo)
 	return false;
 }
 
-bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p)
+bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
+		       struct dofi_cpus *cpus_p)
 {
 	(void)topo, (void)pci, (void)cpus_p;
 	return false;

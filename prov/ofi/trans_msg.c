@@ -48,8 +48,8 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
 }
 
 /*
- * Ports of iWARP are those of TCP, and librdmacm chooses one without looking who has it there: by chance it is that of somebody's
- * connection.
+ * Ports of iWARP are those of TCP, and librdmacm chooses one without looking who has it there: by
+ * chance it is that of somebody's connection.
  */
 #define PORT_TRIES 32
 
@@ -73,8 +73,8 @@ static void msg_close(struct dofi_ia *ia)
 /* --- connections --- */
 
 /*
- * The endpoint's context is the connection's id and not its address: an event may still come for an endpoint whose
- * connection is gone.
+ * The endpoint's context is the connection's id and not its address: an event may still come for an
+ * endpoint whose connection is gone.
  */
 static void *id_context(const struct dofi_conn *conn)
 {
@@ -83,7 +83,8 @@ static void *id_context(const struct dofi_conn *conn)
 
 static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 {
-	struct dofi_conn *conn = fid ? dofi_conn_by_id(ia, (uint32_t)(uintptr_t)fid->context) : NULL;
+	struct dofi_conn *conn =
+		fid ? dofi_conn_by_id(ia, (uint32_t)(uintptr_t)fid->context) : NULL;
 
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
@@ -97,8 +98,8 @@ static size_t most_requests(const struct dofi_ep *ep)
 }
 
 /*
- * A device makes queues as long as is asked for, clears and maps them with each connection; libfabric's own wish is
- * hundreds. What the EP can have under way is enough.
+ * A device makes queues as long as is asked for, clears and maps them with each connection;
+ * libfabric's own wish is hundreds. What the EP can have under way is enough.
  */
 static void shorten_queues(const struct dofi_ep *ep, struct fi_info *info)
 {
@@ -130,7 +131,10 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	return ret ? ret : fi_enable(fep);
 }
 
-/* On failure it is closed; *fep_p is NULL when there was none. The passive side's request is the endpoint's from fi_endpoint on. */
+/*
+ * On failure it is closed; *fep_p is NULL when there was none. The passive side's request is the
+ * endpoint's from fi_endpoint on.
+ */
 static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
 	bool queues = dofi_has_queues(info);
@@ -174,7 +178,10 @@ static void aim_at_peer(struct target *to, struct dofi_conn *conn)
 	struct dofi_hello *peer = &conn->chan->peer;
 	const struct fi_info *info = conn->ia->info;
 
-	*to = (struct target){.info = *info, .ep = *info->ep_attr, .tx = *info->tx_attr, .rx = *info->rx_attr};
+	*to = (struct target){.info = *info,
+			      .ep = *info->ep_attr,
+			      .tx = *info->tx_attr,
+			      .rx = *info->rx_attr};
 	to->info.next = NULL;
 	to->info.ep_attr = &to->ep;
 	to->info.tx_attr = &to->tx;
@@ -184,8 +191,8 @@ static void aim_at_peer(struct target *to, struct dofi_conn *conn)
 }
 
 /*
- * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken, so TCP chooses it here. It may be
- * that of another connection of librdmacm's, which says so.
+ * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken,
+ * so TCP chooses it here. It may be that of another connection of librdmacm's, which says so.
  */
 static void choose_port(struct target *to, struct dofi_conn *conn)
 {
@@ -212,7 +219,10 @@ static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
 	return ret;
 }
 
-/* The device is asked for its queues while the peer decides. What fails here fails again when it is needed, and is reported then. */
+/*
+ * The device is asked for its queues while the peer decides. What fails here fails again when it is
+ * needed, and is reported then.
+ */
 static void msg_prepare(struct dofi_conn *conn)
 {
 	const struct fi_info *info = conn->ia->info;
@@ -251,7 +261,10 @@ static int msg_connect(struct dofi_conn *conn)
 
 static int msg_expect(struct dofi_conn *conn)
 {
-	/* The passive endpoint listens all the time; the ticket finds the connection. A driver may have to look by the clock. */
+	/*
+	 * The passive endpoint listens all the time; the ticket finds the connection. A driver may
+	 * have to look by the clock.
+	 */
 	if (dofi_eqs_fd(conn->ia) < 0)
 		dofi_wait_kick(conn->ia);
 	return 0;
@@ -267,7 +280,10 @@ static void msg_disconnect(struct dofi_conn *conn)
 	if (!fep)
 		return;
 	conn->fep = NULL;
-	/* The fabric gives back what it holds when the connection is shut down, at the latest when the endpoint is closed. */
+	/*
+	 * The fabric gives back what it holds when the connection is shut down, at the latest when
+	 * the endpoint is closed.
+	 */
 	if (!(conn->ia->quirks & DOFI_QUIRK_FOREIGN_FD))
 		fi_shutdown(fep, 0);
 	dofi_engine_drain_cq(conn->ia);
@@ -312,8 +328,8 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		DOFI_LOG_W("%s: can't accept the data connection: %s%s", ia->name,
 			   fi_strerror(-ret), ret == -FI_ENOMEM ? dofi_mr_limit(limit) : "");
 		/* The fabric need not tell the peer that its request is gone. */
-		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
-			      DOFI_REASON_ERROR);
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 	}
 }
 
@@ -361,8 +377,9 @@ static int msg_poll_events(struct dofi_ia *ia)
 /* --- completions --- */
 
 /*
- * Completion data names the connection at its receiver, for SRQs and for grants, and carries the news. Where the fabric
- * has but 4 bytes of it they carry no grants, and one bit is left for the news.
+ * Completion data names the connection at its receiver, for SRQs and for grants, and carries the
+ * news. Where the fabric has but 4 bytes of it they carry no grants, and one bit is left for the
+ * news.
  */
 #define SHORT_DATA 4u
 
@@ -384,13 +401,17 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 	}
 }
 
-/* A peer's write took this receive: its immediate data are noted about it, as if a note had gone before. */
+/*
+ * A peer's write took this receive: its immediate data are noted about it, as if a note had gone
+ * before.
+ */
 DOFI_ASIDE static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
 	struct dofi_wr *wr = entry->op_context;
 
 	dofi_lock(&wr->ep->lock);
-	wr->ep->note = (struct dofi_note){DOFI_NOTE_IMMEDIATE, (uint32_t)entry->data, (uint32_t)entry->len};
+	wr->ep->note = (struct dofi_note){DOFI_NOTE_IMMEDIATE, (uint32_t)entry->data,
+					  (uint32_t)entry->len};
 	dofi_unlock(&wr->ep->lock);
 	dofi_reap_done(wr, 0, entry->len, 0, 0);
 }
@@ -448,8 +469,8 @@ static int verbs_error(const struct dofi_ia *ia, const struct fi_cq_err_entry *e
 		return FI_ETRUNC;
 	case WC_LOCAL_OPERATION:
 		/*
-		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface is down; Soft-iWARP of what
-		 * it is sending when the peer ends the connection.
+		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface
+		 * is down; Soft-iWARP of what it is sending when the peer ends the connection.
 		 */
 		return receive ? FI_ETRUNC : iwarp ? FI_ECONNABORTED : err->err;
 	case WC_LOCAL_PROTECTION:
@@ -485,9 +506,11 @@ static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments. */
-DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data, bool solicited)
+DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data,
+				       bool solicited)
 {
-	uint64_t flags = FI_COMPLETION | (with_data ? FI_REMOTE_CQ_DATA : 0) | (dofi_fenced(ep, wr) ? FI_FENCE : 0);
+	uint64_t flags = FI_COMPLETION | (with_data ? FI_REMOTE_CQ_DATA : 0) |
+			 (dofi_fenced(ep, wr) ? FI_FENCE : 0);
 	uint32_t total = dofi_credit_total(ep);
 	struct fi_msg msg = {
 		.msg_iov = wr->iov,
@@ -510,17 +533,20 @@ DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, b
 
 static bool is_solicited(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited && ep->obj.ia->has_data;
+	return (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited &&
+	       ep->obj.ia->has_data;
 }
 
-static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data, bool solicited)
+static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, bool with_data,
+			     bool solicited)
 {
 	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
 	if (!with_data)
 		return fi_inject(ep->fep, buf, size, FI_ADDR_UNSPEC);
-	ret = fi_injectdata(ep->fep, buf, size, encode(ep, dofi_credit_news(ep, solicited)), FI_ADDR_UNSPEC);
+	ret = fi_injectdata(ep->fep, buf, size, encode(ep, dofi_credit_news(ep, solicited)),
+			    FI_ADDR_UNSPEC);
 	if (!ret)
 		ep->announced = total;
 	return ret;
@@ -529,10 +555,12 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 /* Not plain, or with news for the peer. */
 DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = is_solicited(ep, wr), with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
+	bool solicited = is_solicited(ep, wr),
+	     with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
 
 	if (dofi_may_inject(ep, wr))
-		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL, wr->length, with_data, solicited));
+		return dofi_injected(wr, inject(ep, wr->niov ? wr->iov[0].iov_base : NULL,
+						wr->length, with_data, solicited));
 	if (with_data || dofi_fenced(ep, wr))
 		return send_message(ep, wr, with_data, solicited);
 	if (wr->niov == 0)
@@ -544,11 +572,14 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct iovec *iov = wr->iov;
 
-	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) || ep->peer.wants_data || dofi_credit_due(ep)))
+	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) ||
+			  ep->peer.wants_data || dofi_credit_due(ep)))
 		return send_special(ep, wr);
 	if (dofi_may_inject_plain(ep, wr))
-		return dofi_injected(wr, fi_inject(ep->fep, iov->iov_base, iov->iov_len, FI_ADDR_UNSPEC));
-	return fi_send(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), FI_ADDR_UNSPEC, wr);
+		return dofi_injected(wr, fi_inject(ep->fep, iov->iov_base, iov->iov_len,
+						   FI_ADDR_UNSPEC));
+	return fi_send(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr),
+		       FI_ADDR_UNSPEC, wr);
 }
 
 static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -558,7 +589,10 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 	return inject(ep, NULL, 0, ep->peer.wants_data || solicited, solicited);
 }
 
-/* A receive of an SRQ has to learn whose it is; the value is lost then, as it is with InfiniBand's own DAT. */
+/*
+ * A receive of an SRQ has to learn whose it is; the value is lost then, as it is with InfiniBand's
+ * own DAT.
+ */
 static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
 {
 	return dofi_rma_write_noted(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
@@ -566,19 +600,24 @@ static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint3
 
 DOFI_ASIDE static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	/* tcp of libfabric 2.x takes bytes that come for a receive that has room for none as the end of the connection. */
+	/*
+	 * tcp of libfabric 2.x takes bytes that come for a receive that has room for none as the
+	 * end of the connection.
+	 */
 	if (wr->niov == 0 && !(ep->obj.ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return fi_recv(ep->fep, &ep->obj.ia->nowhere, 1, NULL, FI_ADDR_UNSPEC, wr);
 	if (wr->niov == 0)
 		return fi_recv(ep->fep, NULL, 0, NULL, FI_ADDR_UNSPEC, wr);
-	return fi_recvv(ep->fep, wr->iov, dofi_wr_desc(&ep->recv, wr), wr->niov, FI_ADDR_UNSPEC, wr);
+	return fi_recvv(ep->fep, wr->iov, dofi_wr_desc(&ep->recv, wr), wr->niov, FI_ADDR_UNSPEC,
+			wr);
 }
 
 static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (DOFI_UNLIKELY(wr->niov != 1))
 		return recv_segments(ep, wr);
-	return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, *dofi_wr_desc(&ep->recv, wr), FI_ADDR_UNSPEC, wr);
+	return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len,
+		       *dofi_wr_desc(&ep->recv, wr), FI_ADDR_UNSPEC, wr);
 }
 
 static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
@@ -620,7 +659,8 @@ static ssize_t msg_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 	void **desc = dofi_wr_desc(&srq->shape, wr);
 
 	if (wr->niov == 1)
-		return fi_recv(srq->srx, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, wr);
+		return fi_recv(srq->srx, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0],
+			       FI_ADDR_UNSPEC, wr);
 	return fi_recvv(srq->srx, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, wr);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and SRQs share. A connection
- * is a number in the tags of its messages; numbers are not used again for very long, so that a late message matches nothing.
+ * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and
+ * SRQs share. A connection is a number in the tags of its messages; numbers are not used again for
+ * very long, so that a late message matches nothing.
  */
 #include "bell.h"
 #include "conn.h"
@@ -38,23 +39,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. All datagrams have the same. */
-#define TAG_UD		 (1ull << 45)
-#define TAG_EP		 (1ull << 46)
-#define TAG_SRQ		 (2ull << 46)
-#define TAG_GRANT	 (3ull << 46)
-#define TAG_KIND	 (3ull << 46)
-#define TAG_NUMBER	 (uint64_t)DOFI_CONN_ID_MASK
-#define TAG_OF_SRQ(nr)	 (TAG_SRQ | (uint64_t)(nr) << 31)
-
 /*
- * Receives for what comes by itself: grants, greetings, which have no news, and letters, which are longer. Few, as every other
- * message is compared with them first on most fabrics: 64 took shm as long as all the rest of a message.
+ * Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. All
+ * datagrams have the same.
  */
-#define GRANTS 4
+#define TAG_UD         (1ull << 45)
+#define TAG_EP         (1ull << 46)
+#define TAG_SRQ        (2ull << 46)
+#define TAG_GRANT      (3ull << 46)
+#define TAG_KIND       (3ull << 46)
+#define TAG_NUMBER     (uint64_t) DOFI_CONN_ID_MASK
+#define TAG_OF_SRQ(nr) (TAG_SRQ | (uint64_t)(nr) << 31)
 
 /*
- * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that came before the receive.
+ * Receives for what comes by itself: grants, greetings, which have no news, and letters, which are
+ * longer. Few, as every other message is compared with them first on most fabrics: 64 took shm as
+ * long as all the rest of a message.
+ */
+#define GRANTS         4
+
+/*
+ * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that
+ * came before the receive.
  */
 struct note {
 	uint32_t number, news;
@@ -66,25 +72,34 @@ union post {
 };
 
 /*
- * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not so on shm: that of libfabric
- * 1.17 does not find a message by a mask that came before the receive. There completion data tell, and tags match exactly.
+ * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not
+ * so on shm: that of libfabric
+ * 1.17 does not find a message by a mask that came before the receive. There completion data tell,
+ * and tags match exactly.
  */
 static bool data_tell(const struct dofi_ia *ia)
 {
-	return ia->info->ep_attr->protocol == FI_PROTO_SHM && ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+	return ia->info->ep_attr->protocol == FI_PROTO_SHM &&
+	       ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
 struct dofi_rdm {
-	struct dofi_peers peers;    /* guarded by engine.lock, as all of this */
+	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
 	struct dofi_rdm_events events;
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
-	struct dofi_own_wr grants[GRANTS]; /* of these, those that the fabric did not take are QUEUED... */
-	uint32_t unposted;	       /* ...and so many */
-	union post notes[2 * GRANTS + 1]; /* each has two, in turn; the last: where a receive without segments gets what it has no room for */
-	bool second[GRANTS];		  /* whose turn it is */
+	/* of these, those that the fabric did not take are QUEUED... */
+	struct dofi_own_wr grants[GRANTS];
+	uint32_t unposted; /* ...and so many */
+	/*
+	 * each has two, in turn; the last: where a receive without segments gets what it has no
+	 * room for
+	 */
+	union post notes[2 * GRANTS + 1];
+	bool second[GRANTS]; /* whose turn it is */
 	struct dofi_places places;
 	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
-	bool ends_after_misfit;	 /* a message that is too long for its receive ends the stream with its peer */
+	/* a message that is too long for its receive ends the stream with its peer */
+	bool ends_after_misfit;
 };
 
 /* --- the endpoint --- */
@@ -101,7 +116,8 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	int ret = dofi_fabric_env_choose(ia);
 
 	if (!ret)
-		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL); /* CXI gives its context to failures */
+		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep,
+				  NULL); /* CXI gives its context to failures */
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
@@ -147,8 +163,8 @@ static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
 	struct dofi_rdm *rdm = ia->rdm;
 	union post *note = note_of(rdm, wr, false);
 	void *desc = rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL;
-	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC, TAG_GRANT, 0,
-				       dofi_context_of(ia, wr)));
+	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC,
+				       TAG_GRANT, 0, dofi_context_of(ia, wr)));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret == -FI_EAGAIN)
@@ -185,7 +201,8 @@ static void post_missing(struct dofi_ia *ia)
 static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	if (!post_again(ia, wr) && !ia->rdm->unposted++)
-		atomic_fetch_add(&ia->engine.restless, 1); /* nothing else tells when there is room */
+		atomic_fetch_add(&ia->engine.restless,
+				 1); /* nothing else tells when there is room */
 }
 
 static int register_notes(struct dofi_ia *ia)
@@ -194,8 +211,8 @@ static int register_notes(struct dofi_ia *ia)
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(ia, ia->rdm->notes, sizeof(ia->rdm->notes), DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->notes_mr,
-				&key, &address);
+	return dofi_mr_register(ia, ia->rdm->notes, sizeof(ia->rdm->notes),
+				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->notes_mr, &key, &address);
 }
 
 static int post_grants(struct dofi_ia *ia)
@@ -245,7 +262,8 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
-	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS, !dofi_breaks_when_full(ia->info));
+	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS,
+			 !dofi_breaks_when_full(ia->info));
 	rdm->ends_after_misfit = dofi_misfit_ends_stream(ia->info);
 	ia->rdm = rdm;
 	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
@@ -331,8 +349,9 @@ static int make_path(struct dofi_conn *conn)
 }
 
 /*
- * Some fabrics connect below when the first message goes, and need both sides awake for it. So the two sides greet each
- * other before the connection counts as established, and do not sleep for long meanwhile.
+ * Some fabrics connect below when the first message goes, and need both sides awake for it. So the
+ * two sides greet each other before the connection counts as established, and do not sleep for long
+ * meanwhile.
  */
 static void begin_greeting(struct dofi_conn *conn, bool now)
 {
@@ -425,7 +444,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	int n = 0;
 
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
-		n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
 	if (DOFI_UNLIKELY(dofi_places_asked(&ia->rdm->places)))
 		dofi_places_look(ia, &ia->rdm->places);
 	dofi_drain_retry(ia);
@@ -495,7 +514,10 @@ static void drain(struct dofi_conn *conn)
 		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
 }
 
-/* A message that is half in can't be stopped, nor can what was sent or is being read: these end by themselves. */
+/*
+ * A message that is half in can't be stopped, nor can what was sent or is being read: these end by
+ * themselves.
+ */
 static bool rdm_leave(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -525,7 +547,9 @@ static void rdm_disconnect(struct dofi_conn *conn)
 		return;
 	}
 	if (rdm_leave(conn))
-		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that is over", ia->name);
+		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that "
+			   "is over",
+			   ia->name);
 	/* Without memory for a copy only patience is left. */
 	while (leave_behind(conn->ep)) {
 		dofi_engine_drain_cq(ia);
@@ -564,10 +588,12 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
 }
 
 /*
- * First of all: what they receive makes room in the fabric for the receives of EPs, so none of these may take their place. Where
- * messages pass in order, one without a receive would keep all others back.
+ * First of all: what they receive makes room in the fabric for the receives of EPs, so none of
+ * these may take their place. Where messages pass in order, one without a receive would keep all
+ * others back.
  */
-static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries, ssize_t n)
+static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries,
+			      ssize_t n)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 
@@ -644,7 +670,8 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	struct dofi_wr *wr;
 	uint32_t number;
 
-	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) /* it is of a peer's operation */
+	/* it is of a peer's operation */
+	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
 		return;
 	wr = dofi_context_wr(ia, err->op_context);
 	err->err = dofi_error_cause(ia->info, err);
@@ -663,7 +690,8 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
-DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags, uint64_t data)
+DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
+				       uint64_t data)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
@@ -682,10 +710,13 @@ DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, u
 	return ret;
 }
 
-DOFI_ASIDE static ssize_t send_news(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence, bool solicited)
+DOFI_ASIDE static ssize_t send_news(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence,
+				    bool solicited)
 {
-	uint32_t noted = dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0, total = dofi_credit_total(ep);
-	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA, encode(ep, dofi_credit_news(ep, solicited) | noted));
+	uint32_t noted = dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0,
+		 total = dofi_credit_total(ep);
+	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA,
+				   encode(ep, dofi_credit_news(ep, solicited) | noted));
 
 	if (!ret)
 		ep->announced = total;
@@ -698,13 +729,15 @@ DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (wr->niov == 0)
 		return fi_tsend(ep->fep, NULL, 0, NULL, ep->dest, ep->send_tag, context);
-	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest, ep->send_tag, context);
+	return fi_tsendv(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest,
+			 ep->send_tag, context);
 }
 
 /* Not plain, or more to say than its bytes. */
 DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
+	bool solicited =
+		(wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
 
 	if (ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep))
@@ -712,8 +745,8 @@ DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (fence)
 		return send_message(ep, wr, fence, 0);
 	if (dofi_may_inject(ep, wr))
-		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? wr->iov->iov_base : NULL, wr->length, ep->dest,
-						    ep->send_tag));
+		return dofi_injected(wr, fi_tinject(ep->fep, wr->niov ? wr->iov->iov_base : NULL,
+						    wr->length, ep->dest, ep->send_tag));
 	return send_segments(ep, wr);
 }
 
@@ -721,22 +754,25 @@ DOFI_INLINE ssize_t send_now(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct iovec *iov = wr->iov;
 
-	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) || ep->peer.wants_data || ep->unfenced ||
-			  dofi_credit_due(ep)))
+	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) ||
+			  ep->peer.wants_data || ep->unfenced || dofi_credit_due(ep)))
 		return send_special(ep, wr);
 	if (dofi_may_inject_plain(ep, wr))
-		return dofi_injected(wr, fi_tinject(ep->fep, iov->iov_base, iov->iov_len, ep->dest, ep->send_tag));
-	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest, ep->send_tag,
-			dofi_context_of(ep->obj.ia, wr));
+		return dofi_injected(wr, fi_tinject(ep->fep, iov->iov_base, iov->iov_len, ep->dest,
+						    ep->send_tag));
+	return fi_tsend(ep->fep, iov->iov_base, iov->iov_len, *dofi_wr_desc(&ep->req, wr), ep->dest,
+			ep->send_tag, dofi_context_of(ep->obj.ia, wr));
 }
 
 static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	bool solicited = ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	bool solicited =
+		ep->peer.wants_solicited && (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 
 	if (ep->peer.wants_data || solicited)
-		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0, encode(ep, dofi_credit_news(ep, solicited)), ep->dest,
-						 ep->send_tag));
+		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0,
+						 encode(ep, dofi_credit_news(ep, solicited)),
+						 ep->dest, ep->send_tag));
 	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
 }
 
@@ -760,7 +796,8 @@ static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t 
 	return posted(ep, dofi_rma_write_noted(ep, wr, data));
 }
 
-static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr, uint64_t rkey, uint64_t data)
+static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+			uint64_t rkey, uint64_t data)
 {
 	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
 }
@@ -770,28 +807,35 @@ static ssize_t rdm_letter(struct dofi_ep *ep, const void *letter, size_t size)
 	return posted(ep, fi_tinject(ep->fep, letter, size, ep->dest, TAG_GRANT));
 }
 
-static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
-			uint64_t rkey)
+static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
+			uint64_t raddr, uint64_t rkey)
 {
 	return posted(ep, dofi_rma_peek(ep, wr, buf, size, desc, raddr, rkey));
 }
 
-static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag,
+			    uint64_t ignore)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 	void *context = dofi_context_of(ia, wr);
 	struct fid_ep *fep = ia->shared_ep;
 
 	if (wr->niov == 1)
-		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], FI_ADDR_UNSPEC, tag, ignore, context);
-	/* tcp of libfabric 2.x ends the connection below when bytes come for a receive that has room for none. */
-	if (wr->niov == 0)
-		return fi_trecv(fep, &rdm->notes[2 * GRANTS], 1, rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL,
+		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0],
 				FI_ADDR_UNSPEC, tag, ignore, context);
+	/*
+	 * tcp of libfabric 2.x ends the connection below when bytes come for a receive that has
+	 * room for none.
+	 */
+	if (wr->niov == 0)
+		return fi_trecv(fep, &rdm->notes[2 * GRANTS], 1,
+				rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL, FI_ADDR_UNSPEC,
+				tag, ignore, context);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, context);
 }
 
-static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag, uint64_t ignore)
+static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag,
+		       uint64_t ignore)
 {
 	struct dofi_places *places = &ia->rdm->places;
 	ssize_t ret;
@@ -832,11 +876,13 @@ static ssize_t rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_u
 		.data = ah->number | (solicited ? DOFI_UD_SOLICITED : 0),
 	};
 
-	return ring_after(ep->obj.ia, ah->bell, fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
+	return ring_after(ep->obj.ia, ah->bell,
+			  fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
 /* It holds its place for ever, as those for grants. */
-static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size, void *desc)
+static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
+			   void *desc)
 {
 	struct dofi_places *places = &ia->rdm->places;
 	ssize_t ret;
@@ -844,7 +890,8 @@ static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer,
 	if (!wr->given && !dofi_places_take(places))
 		return -FI_EAGAIN;
 	wr->given = true;
-	ret = no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC, TAG_UD, 0, dofi_context_of(ia, wr)));
+	ret = no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC, TAG_UD, 0,
+			       dofi_context_of(ia, wr)));
 	if (ret == -FI_EAGAIN)
 		dofi_places_none(places);
 	return ret;

@@ -160,7 +160,10 @@ void dofi_ud_drop_all(struct dofi_ep *ep)
 
 /* --- dat_ib_ud_ah_free, dat_ib_ud_cm_free --- */
 
-/* Enters the engine with what the handle names; NULL, and not entered, when it is not one of this IA's. */
+/*
+ * Enters the engine with what the handle names; NULL, and not entered, when it is not one of this
+ * IA's.
+ */
 static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
 {
 	struct dofi_ud_ah *ah;

@@ -15,7 +15,7 @@
 
 struct dofi_ud_pool {
 	struct dofi_own_wr receives[BUFFERS]; /* those that the fabric did not take are QUEUED... */
-	uint32_t unposted;		      /* ...and so many */
+	uint32_t unposted;                    /* ...and so many */
 	char *memory;
 	struct fid_mr *mr; /* where the fabric must know memory that it fills */
 	struct dofi_ep *eps[DOFI_UD_EPS];

@@ -27,7 +27,8 @@ static void mark(const struct dofi_ia *ia, struct fi_cq_data_entry *entry)
 static void completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 {
 	const struct dofi_trans_ops *trans = plain_table(ia);
-	size_t size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
+	size_t size = trans->cq_format == FI_CQ_FORMAT_TAGGED ? sizeof(struct fi_cq_tagged_entry)
+							      : sizeof(struct fi_cq_data_entry);
 	struct fi_cq_tagged_entry copies[DOFI_CQ_BATCH];
 
 	memcpy(copies, entries, (size_t)n * size);

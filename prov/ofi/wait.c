@@ -19,24 +19,27 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long to sleep at most where something can become ready without a descriptor saying so: little after something was. */
-#define FIRST_NAP_NS  20000u
-#define FIRST_LIST_NAP_NS   32000000u
-#define LONGEST_LIST_NAP_NS 256000000u
-#define BLIND_SLEEP_NS 1000000u
+/*
+ * How long to sleep at most where something can become ready without a descriptor saying so: little
+ * after something was.
+ */
+#define FIRST_NAP_NS           20000u
+#define FIRST_LIST_NAP_NS      32000000u
+#define LONGEST_LIST_NAP_NS    256000000u
+#define BLIND_SLEEP_NS         1000000u
 /* How long the progress thread watches the queue after it was called back for that. */
-#define FIRST_STAY_NS	4000000u
-#define LONGEST_STAY_NS 16384000000ull
+#define FIRST_STAY_NS          4000000u
+#define LONGEST_STAY_NS        16384000000ull
 /* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
-#define LONGEST_RUNG_NAP_NS 32000000u
-#define QUIET_PARTS 16
+#define LONGEST_RUNG_NAP_NS    32000000u
+#define QUIET_PARTS            16
 /* After an event or a ring, a write of many parts may be on its way for so long. */
-#define PARTIAL_WRITE_NS 250000000u
-#define FRUITLESS_LIMIT 64u
+#define PARTIAL_WRITE_NS       250000000u
+#define FRUITLESS_LIMIT        64u
 #define ROUNDS_PER_SIGNAL_LOOK 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
-#define OURS 2u
-#define LEAST_FDS (2u * DOFI_MAX_CQS) /* room for so many behind them */
+#define OURS                   2u
+#define LEAST_FDS              (2u * DOFI_MAX_CQS) /* room for so many behind them */
 
 /* A thread that waits for its bell while another one drives; lives on that thread's stack. */
 struct sleeper {
@@ -62,7 +65,8 @@ void dofi_wait_fini(struct dofi_ia *ia)
 
 uint64_t dofi_deadline(uint32_t timeout_us)
 {
-	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER : dofi_now() + (uint64_t)timeout_us * 1000u;
+	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER
+						  : dofi_now() + (uint64_t)timeout_us * 1000u;
 }
 
 static void make_readable(struct dofi_ia *ia, int fd)
@@ -86,7 +90,10 @@ void dofi_wait_kick(struct dofi_ia *ia)
 		make_readable(ia, ia->engine.wake_fd);
 }
 
-/* Who watches is counted before it looks whether the driver does not; in the driver it is the other way round. */
+/*
+ * Who watches is counted before it looks whether the driver does not; in the driver it is the other
+ * way round.
+ */
 void dofi_wait_watch(struct dofi_ia *ia)
 {
 	atomic_fetch_add(&ia->wait.watchers, 1);
@@ -100,8 +107,9 @@ void dofi_wait_unwatch(struct dofi_ia *ia)
 }
 
 /*
- * A device that moves data by itself needs nobody at its queue, and a program that spins on memory needs its processor. So the
- * progress thread looks there by the clock alone, as long as completions are but events for those who poll.
+ * A device that moves data by itself needs nobody at its queue, and a program that spins on memory
+ * needs its processor. So the progress thread looks there by the clock alone, as long as
+ * completions are but events for those who poll.
  */
 static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *bell)
 {
@@ -115,7 +123,10 @@ static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *bell)
 	return atomic_load_explicit(&w->aloof, memory_order_relaxed);
 }
 
-/* The call was at the expense of a post, so it stays; for longer each time, unless the last was long ago. */
+/*
+ * The call was at the expense of a post, so it stays; for longer each time, unless the last was
+ * long ago.
+ */
 static void stay(struct dofi_wait *w)
 {
 	uint64_t now = dofi_now();
@@ -193,7 +204,8 @@ static uint64_t blind_until(uint64_t deadline)
 }
 
 /* The sleep gets longer each time that nothing has happened since the last. */
-static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_ns, uint64_t longest_ns)
+static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_ns,
+			  uint64_t longest_ns)
 {
 	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
 	struct dofi_wait *w = &ia->wait;
@@ -211,26 +223,34 @@ static uint64_t nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_
 }
 
 /*
- * Where the queue has no descriptor by a fault of the provider, sockets are below: what they bring of an RDMA write shows nothing until
- * it is complete, and each look moves but a part of it.
+ * Where the queue has no descriptor by a fault of the provider, sockets are below: what they bring
+ * of an RDMA write shows nothing until it is complete, and each look moves but a part of it.
  */
 static uint64_t short_naps_ns(const struct dofi_ia *ia)
 {
-	return ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? PARTIAL_WRITE_NS : QUIET_PARTS * (uint64_t)BLIND_SLEEP_NS;
+	return ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? PARTIAL_WRITE_NS
+						  : QUIET_PARTS * (uint64_t)BLIND_SLEEP_NS;
 }
 
-/* A peer need not ring for what its fabric answers by itself, so that comes late, but not by much of the time that it took. */
+/*
+ * A peer need not ring for what its fabric answers by itself, so that comes late, but not by much
+ * of the time that it took.
+ */
 static uint64_t longest_nap(const struct dofi_ia *ia)
 {
 	const struct dofi_wait *w = &ia->wait;
 	uint64_t quiet = dofi_now() - w->quiet_since;
 
-	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) || quiet < short_naps_ns(ia))
+	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) ||
+	    quiet < short_naps_ns(ia))
 		return BLIND_SLEEP_NS;
-	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS : LONGEST_RUNG_NAP_NS;
+	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS
+							 : LONGEST_RUNG_NAP_NS;
 }
 
-/* Who posts stores that it did, then looks whether the nap is deep; here it is the other way round. */
+/*
+ * Who posts stores that it did, then looks whether the nap is deep; here it is the other way round.
+ */
 static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 {
 	uint64_t until = nap_until(ia, deadline, FIRST_NAP_NS, longest_nap(ia));
@@ -239,13 +259,15 @@ static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 	if (w->nap_ns <= BLIND_SLEEP_NS)
 		return until;
 	atomic_store(&w->deep, true);
-	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS) : until;
+	return atomic_load(&w->posted) ? nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS)
+				       : until;
 }
 
 /* The peer may come to the listener at any moment, and no descriptor tells. */
 static bool connects_by_clock(struct dofi_ia *ia)
 {
-	return ia->eqs.n && dofi_eqs_fd(ia) < 0 && atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
+	return ia->eqs.n && dofi_eqs_fd(ia) < 0 &&
+	       atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
 }
 
 static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
@@ -255,14 +277,16 @@ static uint64_t earliest(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 	if (timer < deadline)
 		deadline = timer;
 	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
-	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) || connects_by_clock(ia))
+	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) ||
+	    connects_by_clock(ia))
 		return nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
 	if (with_cq && ia->cq_wait == FI_WAIT_NONE)
 		return doze_until(ia, deadline);
 	/*
-	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by another thread waits for
-	 * room in its socket, or has left a message in its own buffers. Some queues wake nobody after another thread has
-	 * read them, and its read may have brought an event of an endpoint that no descriptor shows.
+	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by
+	 * another thread waits for room in its socket, or has left a message in its own buffers.
+	 * Some queues wake nobody after another thread has read them, and its read may have brought
+	 * an event of an endpoint that no descriptor shows.
 	 */
 	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes || ia->eqs.silent)
 		return nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
@@ -345,15 +369,16 @@ static int list_cq_fds(struct dofi_ia *ia)
 }
 
 /*
- * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start and stays so. On a fresh
- * queue nothing else can be.
+ * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start
+ * and stays so. On a fresh queue nothing else can be.
  */
 void dofi_wait_learn(struct dofi_ia *ia)
 {
 	struct dofi_wait *w = &ia->wait;
 	int n;
 
-	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) || !dofi_wait_arm(ia, true))
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) ||
+	    !dofi_wait_arm(ia, true))
 		return;
 	n = list_cq_fds(ia);
 	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
@@ -364,8 +389,9 @@ void dofi_wait_learn(struct dofi_ia *ia)
 }
 
 /*
- * A message that no receive is posted for keeps its socket readable, and fi_cq_read leaves it there: then the queue would
- * end every sleep at once. After some such sleeps the queue is looked at by the clock instead.
+ * A message that no receive is posted for keeps its socket readable, and fi_cq_read leaves it
+ * there: then the queue would end every sleep at once. After some such sleeps the queue is looked
+ * at by the clock instead.
  */
 static bool cq_cries_wolf(struct dofi_ia *ia)
 {
@@ -379,7 +405,8 @@ static bool cq_cries_wolf(struct dofi_ia *ia)
 }
 
 /* 0: only the CQ is ready; 1: more may be; -EINTR. */
-static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq, const sigset_t *sigmask)
+static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
+			const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
 	int n = 0;
@@ -397,7 +424,10 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq, con
 	n = poll_until(w->fds, (nfds_t)(OURS + n), earliest(ia, deadline, with_cq), sigmask);
 	if (n < 0)
 		return errno == EINTR ? -EINTR : 1;
-	/* Only the driver takes the call, or another thread's round could swallow it before we are awake. */
+	/*
+	 * Only the driver takes the call, or another thread's round could swallow it before we are
+	 * awake.
+	 */
 	if (w->fds[0].revents)
 		dofi_engine_take_call(ia);
 	else if (n > 0 && !w->fds[1].revents)
@@ -406,11 +436,11 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq, con
 }
 
 /*
- * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of each message, which costs
- * the sender of every one while the receiver polls.
+ * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of
+ * each message, which costs the sender of every one while the receiver polls.
  */
-int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-		     const sigset_t *sigmask)
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen,
+		     uint64_t deadline, const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
 	bool with_cq;
@@ -441,14 +471,16 @@ static bool timer_due(struct dofi_ia *ia)
 }
 
 /*
- * A signal that came while the descriptors were ready is still pending: ppoll looks for signals only if it has nothing
- * else to report. Every so many rounds one look makes sure that a driver which finds work each time can be interrupted.
+ * A signal that came while the descriptors were ready is still pending: ppoll looks for signals
+ * only if it has nothing else to report. Every so many rounds one look makes sure that a driver
+ * which finds work each time can be interrupted.
  */
 static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
 {
 	static const struct timespec none;
 
-	return round % ROUNDS_PER_SIGNAL_LOOK == 0 && ppoll(NULL, 0, &none, sigmask) < 0 && errno == EINTR;
+	return round % ROUNDS_PER_SIGNAL_LOOK == 0 && ppoll(NULL, 0, &none, sigmask) < 0 &&
+	       errno == EINTR;
 }
 
 /* Signals are blocked but in the sleep, where sigmask is as for ppoll. */
@@ -497,8 +529,8 @@ static void strike_off(struct dofi_wait *w, struct sleeper *self)
 }
 
 /* By ppoll, like the driver: a futex lets signals slip in before the sleep, and some restart it. */
-static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-			       const sigset_t *sigmask)
+static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen,
+			       uint64_t deadline, const sigset_t *sigmask)
 {
 	struct sleeper self = {.bell = bell, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	struct pollfd pfd = {.fd = self.fd, .events = POLLIN};
@@ -509,7 +541,8 @@ static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint3
 	if (atomic_load(&w->driver_bell) == &ia->engine.activity)
 		dofi_wait_kick(ia); /* the progress thread makes room */
 	if (atomic_load(bell) == seen && atomic_load(&w->driven) &&
-	    poll_until(&pfd, 1, self.fd < 0 ? blind_until(deadline) : deadline, sigmask) < 0 && errno == EINTR)
+	    poll_until(&pfd, 1, self.fd < 0 ? blind_until(deadline) : deadline, sigmask) < 0 &&
+	    errno == EINTR)
 		ret = -EINTR;
 	strike_off(w, &self);
 	if (self.fd >= 0)
@@ -519,8 +552,8 @@ static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint3
 	return !ret && deadline != DOFI_FOREVER && dofi_now() >= deadline ? -ETIMEDOUT : ret;
 }
 
-static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-			 const sigset_t *sigmask)
+static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen,
+			 uint64_t deadline, const sigset_t *sigmask)
 {
 	int ret = 0;
 
@@ -544,7 +577,9 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, u
 	int ret;
 
 	atomic_fetch_add(&ia->engine.activity, 1);
-	/* Signals wait until we sleep, so that none slips in between the last look and the sleep. */
+	/*
+	 * Signals wait until we sleep, so that none slips in between the last look and the sleep.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = sleep_blocked(ia, bell, seen, deadline, &before);

@@ -12,24 +12,24 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define DOFI_WIRE_MAGIC 0x6461744fu
-#define DOFI_WIRE_VERSION 1u
-#define DOFI_WIRE_MAX_FRAME 4096u /* length word included; a longer one is hostile or garbage */
+#define DOFI_WIRE_MAGIC       0x6461744fu
+#define DOFI_WIRE_VERSION     1u
+#define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer one is hostile or garbage */
 #define DOFI_WIRE_MAX_PRIVATE 256u
-#define DOFI_FABRIC_NAME_MAX 256u
+#define DOFI_FABRIC_NAME_MAX  256u
 
 enum dofi_msg_type {
 	DOFI_MSG_REQUEST = 1, /* active -> passive: connect me to conn_qual */
 	DOFI_MSG_ACCEPT,      /* passive -> active: token for the data path */
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
-	DOFI_MSG_READY,	      /* active -> passive: third leg, I am established */
+	DOFI_MSG_READY,       /* active -> passive: third leg, I am established */
 	DOFI_MSG_CANCEL,      /* active -> passive: the request is off */
-	DOFI_MSG_LEAVE,	      /* graceful disconnect began; flag: no receive posted here */
-	DOFI_MSG_BYE,	      /* connection is over; reason tells how */
+	DOFI_MSG_LEAVE,       /* graceful disconnect began; flag: no receive posted here */
+	DOFI_MSG_BYE,         /* connection is over; reason tells how */
 	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
-	DOFI_MSG_DONE,	      /* answer to INVALIDATE */
+	DOFI_MSG_DONE,        /* answer to INVALIDATE */
 	DOFI_MSG_GOODBYE,     /* the whole IA leaves in order */
-	DOFI_MSG_COUNT,	      /* how many messages have you sent? */
+	DOFI_MSG_COUNT,       /* how many messages have you sent? */
 	DOFI_MSG_COUNTED,     /* answer to COUNT */
 	DOFI_MSG_TYPES
 };
@@ -41,39 +41,47 @@ enum dofi_reason {
 	DOFI_REASON_RESOURCES, /* backlog full, out of memory */
 	DOFI_REASON_VERSION,
 	DOFI_REASON_DISCONNECT, /* BYE after dat_ep_disconnect, dat_ep_free, dat_ia_close */
-	DOFI_REASON_ERROR,	/* BYE because the connection broke */
+	DOFI_REASON_ERROR,      /* BYE because the connection broke */
 };
 
-#define DOFI_MSG_F_NO_RECV 1u	/* LEAVE */
-#define DOFI_MSG_F_SOLICITED 2u /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
-#define DOFI_MSG_F_DATA 4u	/* REQUEST, ACCEPT: wants completion data, `src`, with every message */
-#define DOFI_MSG_F_LETTERS 16u	/* REQUEST, ACCEPT: takes notes as letters */
-#define DOFI_MSG_F_GRANTS 8u	/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
-#define DOFI_MSG_F_ATOMICS 64u	/* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
-#define DOFI_MSG_F_UD 128u	/* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
-#define DOFI_MSG_F_WORD 32u	/* the same among those who write it: into the peer's word, of which `context` is the index */
+#define DOFI_MSG_F_NO_RECV   1u /* LEAVE */
+/* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
+#define DOFI_MSG_F_SOLICITED 2u
+/* REQUEST, ACCEPT: wants completion data, `src`, with every message */
+#define DOFI_MSG_F_DATA      4u
+#define DOFI_MSG_F_LETTERS   16u /* REQUEST, ACCEPT: takes notes as letters */
+/* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
+#define DOFI_MSG_F_GRANTS    8u
+/* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
+#define DOFI_MSG_F_ATOMICS   64u
+/* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
+#define DOFI_MSG_F_UD        128u
+/* the same among those who write it: into the peer's word, of which `context` is the index */
+#define DOFI_MSG_F_WORD      32u
 
 struct dofi_msg {
 	uint8_t type;
 	uint8_t reason;
 	uint16_t flags;
-	uint32_t dst, src;   /* connection ids of receiver and sender; 0: not known yet */
-	uint64_t conn_qual;  /* REQUEST */
-	uint64_t port_qual;  /* REQUEST: the active EP's local qualifier */
-	uint64_t token;	     /* ACCEPT: the data path's ticket; INVALIDATE, DONE, COUNT, COUNTED: its number */
+	uint32_t dst, src;  /* connection ids of receiver and sender; 0: not known yet */
+	uint64_t conn_qual; /* REQUEST */
+	uint64_t port_qual; /* REQUEST: the active EP's local qualifier */
+	uint64_t token;     /* ACCEPT: the data path's ticket; INVALIDATE, DONE, COUNT, COUNTED: its
+			       number */
 	uint32_t read_in, read_out;
-	uint32_t pz;	     /* number of the EP's protection zone */
-	uint32_t data;	     /* a count: receives posted, messages received or sent */
-	uint32_t srq;	     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
-	uint32_t context;    /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox, or of its word */
+	uint32_t pz;      /* number of the EP's protection zone */
+	uint32_t data;    /* a count: receives posted, messages received or sent */
+	uint32_t srq;     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
+	uint32_t context; /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox, or of its word
+			   */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
 };
 
 struct dofi_hello {
-	uint8_t uuid[16];     /* of the IA; made at dat_ia_open */
-	char provider[32];    /* libfabric provider; both ends must agree */
-	uint8_t transport;    /* enum of trans.h; both ends must agree */
+	uint8_t uuid[16];             /* of the IA; made at dat_ia_open */
+	char provider[32];            /* libfabric provider; both ends must agree */
+	uint8_t transport;            /* enum of trans.h; both ends must agree */
 	struct sockaddr_storage addr; /* the IA's address */
 	uint32_t fabric_name_size;
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX]; /* libfabric address of the data path */
@@ -107,7 +115,7 @@ bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p)
  * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed
  * in a fixed sequence.
  */
-#define DOFI_PORT_BASE 16384u
+#define DOFI_PORT_BASE  16384u
 #define DOFI_PORT_RANGE 16384u
 #define DOFI_PORT_TRIES 16u
 

@@ -46,7 +46,9 @@ extern int marks[64];
 DAT_EVD_HANDLE soft_evd(DAT_COUNT qlen);
 void post_marks(DAT_EVD_HANDLE evd, int from, int to);
 
-/* How many entries a directory has, as /proc/self/fd (where it is one of them) or /proc/self/task. */
+/*
+ * How many entries a directory has, as /proc/self/fd (where it is one of them) or /proc/self/task.
+ */
 int entries_of(const char *path);
 
 #endif

@@ -500,7 +500,8 @@ START_TEST(CNO_035_signal_ends_the_wait)
 	for (int i = 0; i < 2; i++)
 		t_cno_waiter_start(&waiter[i], cno);
 	for (int i = 0; i < 2; i++)
-		t_error(t_waiter_signal(&waiter[_i & 2 ? 1 - i : i], SIGUSR1), DAT_INTERRUPTED_CALL);
+		t_error(t_waiter_signal(&waiter[_i & 2 ? 1 - i : i], SIGUSR1),
+			DAT_INTERRUPTED_CALL);
 	t_ok(t_post_se(evd, marks));
 	is_triggered(cno, evd);
 }

@@ -130,8 +130,7 @@ START_TEST(DTO_019_020_114_129_local_rights)
 	struct t_buf readable, writable;
 
 	t_buf_new(&readable, paired.ia[0].ia, paired.ia[0].pz, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG);
-	t_buf_new(&writable, paired.ia[0].ia, paired.ia[0].pz, 4096,
-		  DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	t_buf_new(&writable, paired.ia[0].ia, paired.ia[0].pz, 4096, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
 	if (_i == RECV || _i == READ) {
 		t_error(post_segment((enum kind)_i, t_seg(&readable, 0, 10)),
 			DAT_PRIVILEGES_VIOLATION);
@@ -316,7 +315,10 @@ END_TEST
 
 START_TEST(DTO_003_004_023_024_091_queue_takes_what_it_promised)
 {
-	/* Nobody receives, so nothing of this has to complete, and no post waits for it or for memory. */
+	/*
+	 * Nobody receives, so nothing of this has to complete, and no post waits for it or for
+	 * memory.
+	 */
 	DAT_EP_ATTR attr = t_ep_attr(us->ep);
 	DAT_COUNT posted = 0;
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -466,8 +468,7 @@ START_TEST(DTO_044_046_075_suppressed_success_shows_no_event)
 		t_ok(t_send(us, 0, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
 	t_ok(t_write(us, 0, 64, 100, t_remote_seg(&peer->buf, 0, 64),
 		     DAT_COMPLETION_SUPPRESS_FLAG));
-	t_ok(t_read(us, 0, 64, 101, t_remote_seg(&peer->buf, 0, 64),
-		    DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(t_read(us, 0, 64, 101, t_remote_seg(&peer->buf, 0, 64), DAT_COMPLETION_SUPPRESS_FLAG));
 	t_ok(t_send(us, 0, 64, 39, DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(us->request_evd, us->ep, 39, DAT_DTO_SUCCESS, 64);
 	for (uint64_t i = 0; i < 40; i++)
@@ -725,7 +726,7 @@ END_TEST
 
 /* --- threads and agents --- */
 
-#define THREADS	    4
+#define THREADS     4
 #define PER_THREAD  200u
 #define THREAD_BITS 32
 
@@ -757,8 +758,7 @@ START_TEST(DTO_036_several_threads_post_to_one_ep)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, post_from_thread, (void *)i), 0);
 	for (uint64_t i = 0; i < THREADS * PER_THREAD; i++) {
 		DAT_EVENT event = t_wait_for(us->request_evd, DAT_DTO_COMPLETION_EVENT);
-		uint64_t cookie =
-			event.event_data.dto_completion_event_data.user_cookie.as_64;
+		uint64_t cookie = event.event_data.dto_completion_event_data.user_cookie.as_64;
 		uint64_t thread = cookie >> THREAD_BITS;
 
 		ck_assert_uint_lt(thread, THREADS);
@@ -794,7 +794,8 @@ START_TEST(DTO_037_agent_posts)
 	t_ok(t_recv(peer, 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_send(peer, 0, 64, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(peer->recv_evd, peer->ep, 2, DAT_DTO_SUCCESS, 64);
-	t_until(agent_ret != DAT_TIMEOUT_EXPIRED); /* the message may come before the agent's post returns */
+	/* the message may come before the agent's post returns */
+	t_until(agent_ret != DAT_TIMEOUT_EXPIRED);
 	t_ok(agent_ret);
 	t_wait_dto(us->request_evd, us->ep, 7, DAT_DTO_SUCCESS, 64);
 }

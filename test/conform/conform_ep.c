@@ -414,10 +414,12 @@ START_TEST(EP_021_074_memory_missing)
 	before = t_ep_attr(end.ep);
 	if (!t_limit_memory(1 << 18))
 		return;
-	ret = _i ? dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
-				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param) :
-		   dat_ep_create(t_tia.ia, t_tia.pz, end.recv_evd, end.request_evd,
-				 end.connect_evd, &large, &ep);
+	ret = _i ? dat_ep_modify(end.ep,
+				 DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS |
+					 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,
+				 &param)
+		 : dat_ep_create(t_tia.ia, t_tia.pz, end.recv_evd, end.request_evd, end.connect_evd,
+				 &large, &ep);
 	t_unlimit_memory();
 	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_int_eq(t_ep_attr(end.ep).max_request_dtos, before.max_request_dtos);
@@ -580,7 +582,9 @@ START_TEST(EP_064_modify_checks_the_streams)
 	t_bad_handle(dat_ep_modify(end.ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
 	t_ok(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.recv_evd_handle, end.recv_evd);
-	/* Other flags are no obstacle, and the EVD is given up with those that it was taken with. */
+	/*
+	 * Other flags are no obstacle, and the EVD is given up with those that it was taken with.
+	 */
 	param.recv_evd_handle = quiet.recv_evd;
 	t_ok(dat_ep_modify(end.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
 	param.ep_attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
@@ -593,9 +597,9 @@ END_TEST
 START_TEST(EP_065_modify_refuses_attributes_above_the_limits)
 {
 	static const DAT_EP_PARAM_MASK masks[LIMITS] = {
-		DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,	DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
-		DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV,	DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV,
-		DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN,	DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT,
+		DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,     DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+		DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV,      DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV,
+		DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN,  DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT,
 		DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
 	};
 	DAT_EP_PARAM param = {.ep_attr = attr_above_limit(_i)};
@@ -874,8 +878,8 @@ START_TEST(EP_103_108_131_147_157_165_183_197_calls_refuse_what_is_no_ep)
 	t_end_new(&end, &t_tia, NULL);
 	memcpy(handles, wrong, sizeof(handles));
 	handles[2] = end.ep;
-	t_bad_handle(dat_ep_dup_connect(end.ep, t_tia.pz, T_LIMIT_US, 0, NULL,
-					DAT_QOS_BEST_EFFORT));
+	t_bad_handle(
+		dat_ep_dup_connect(end.ep, t_tia.pz, T_LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT));
 	t_end_free(&end);
 	for (int i = 0; i < 3; i++) {
 		DAT_EP_HANDLE ep = handles[i];
@@ -889,8 +893,8 @@ START_TEST(EP_103_108_131_147_157_165_183_197_calls_refuse_what_is_no_ep)
 		t_bad_handle(dat_ep_recv_query(ep, &count, &count));
 		t_bad_handle(dat_ep_set_watermark(ep, 1, 1));
 #if T_DAT_MAJOR == 2
-		t_bad_handle(dat_ep_common_connect(ep, t_tia.attr.ia_address_ptr, T_LIMIT_US, 0,
-						   NULL));
+		t_bad_handle(
+			dat_ep_common_connect(ep, t_tia.attr.ia_address_ptr, T_LIMIT_US, 0, NULL));
 #endif
 	}
 	t_listener_free(&listener);
@@ -1081,8 +1085,7 @@ static void expect_receives(const struct t_end *end, DAT_COUNT number)
 	DAT_COUNT allocated = 77, span = 77;
 
 	t_ok(dat_ep_recv_query(end->ep, &allocated, &span));
-	ck_assert(allocated == DAT_VALUE_UNKNOWN ||
-		  (info && allocated == number));
+	ck_assert(allocated == DAT_VALUE_UNKNOWN || (info && allocated == number));
 	ck_assert(span == DAT_VALUE_UNKNOWN || span == number);
 }
 
@@ -1154,10 +1157,12 @@ START_TEST(EP_177_what_is_counted_completes)
 	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, us->ep);
 	for (uint64_t i = 0; i < 5; i++) {
 		DAT_EVENT event = t_wait_for(us->recv_evd, DAT_DTO_COMPLETION_EVENT);
-		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+			&event.event_data.dto_completion_event_data;
 
 		ck_assert_uint_eq(dto->user_cookie.as_64, i);
-		ck_assert(dto->status == DAT_DTO_ERR_FLUSHED || (i == 0 && dto->status == DAT_DTO_SUCCESS));
+		ck_assert(dto->status == DAT_DTO_ERR_FLUSHED ||
+			  (i == 0 && dto->status == DAT_DTO_SUCCESS));
 	}
 	t_no_event(us->recv_evd);
 	ck_assert(allocated == DAT_VALUE_UNKNOWN || allocated == 5 || allocated == 4);

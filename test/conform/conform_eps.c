@@ -33,8 +33,8 @@ static DAT_RETURN_TYPE error_of(const char *word)
 		const char *word;
 		DAT_RETURN_TYPE type;
 	} errors[] = {
-		{"IS", DAT_INVALID_STATE},	{"IP", DAT_INVALID_PARAMETER},
-		{"IH", DAT_INVALID_HANDLE},	{"IR", DAT_INSUFFICIENT_RESOURCES},
+		{"IS", DAT_INVALID_STATE},        {"IP", DAT_INVALID_PARAMETER},
+		{"IH", DAT_INVALID_HANDLE},       {"IR", DAT_INSUFFICIENT_RESOURCES},
 		{"MNS", DAT_MODEL_NOT_SUPPORTED},
 	};
 
@@ -152,12 +152,12 @@ static void cell_of(cells row, int state, DAT_RETURN (*call)(void))
 }
 
 /* A test for each state in which the call can happen. */
-#define add_row(tcase, row, test) \
-	do { \
-		for (int t_state = 0; t_state < PLACE_STATES; t_state++) { \
-			if ((row)[t_state]) \
+#define add_row(tcase, row, test)                                                       \
+	do {                                                                            \
+		for (int t_state = 0; t_state < PLACE_STATES; t_state++) {              \
+			if ((row)[t_state])                                             \
 				tcase_add_loop_test(tcase, test, t_state, t_state + 1); \
-		} \
+		}                                                                       \
 	} while (0)
 
 /* --- connecting --- */
@@ -184,7 +184,7 @@ START_TEST(EPS_001_connect)
 }
 END_TEST
 
-static cells row_002 = {"IP",	 "IP|IS", "IP|IS", "IP|IS", "IP|IS",
+static cells row_002 = {"IP",    "IP|IS", "IP|IS", "IP|IS", "IP|IS",
 			"IP|IS", "IP|IS", "IP|IS", "IP|IS"};
 
 START_TEST(EPS_002_connect_with_a_bad_argument)
@@ -287,7 +287,8 @@ static DAT_RETURN rsp_create(void)
 	DAT_EVD_HANDLE evd = t_evd(&place.ia[0], 4, DAT_EVD_CR_FLAG);
 	DAT_RSP_HANDLE rsp;
 
-	return dat_rsp_create(place.ia[0].ia, UINT64_C(0x7253500000000001) + (DAT_CONN_QUAL)place.at_me.qual,
+	return dat_rsp_create(place.ia[0].ia,
+			      UINT64_C(0x7253500000000001) + (DAT_CONN_QUAL)place.at_me.qual,
 			      place.me.ep, evd, &rsp);
 }
 
@@ -366,9 +367,9 @@ START_TEST(EPS_012_accept_with_too_much_private_data)
 
 	enter(row_012, _i);
 	cr = _i == UNC ? foreign_cr() : place.cr;
-	expect(row_012[_i], dat_cr_accept(cr, _i == UNC ? place.me.ep : DAT_HANDLE_NULL,
-					  place.ia[0].provider.max_private_data_size + 1,
-					  place.me.buf.mem));
+	expect(row_012[_i],
+	       dat_cr_accept(cr, _i == UNC ? place.me.ep : DAT_HANDLE_NULL,
+			     place.ia[0].provider.max_private_data_size + 1, place.me.buf.mem));
 	t_ok(t_cr_reject(cr));
 }
 END_TEST
@@ -407,7 +408,7 @@ static DAT_RETURN disconnect_abruptly(void)
 	return dat_ep_disconnect(place.me.ep, DAT_CLOSE_ABRUPT_FLAG);
 }
 
-static cells row_015 = {"IS",	      "IS",	   "IS",	"IS", ">DIS +D FR",
+static cells row_015 = {"IS",         "IS",        "IS",        "IS", ">DIS +D FR",
 			">DIS +D FR", ">DIS +D F", ">DIS +D F", "ok"};
 
 START_TEST(EPS_015_disconnect_abrupt)
@@ -422,8 +423,7 @@ static DAT_RETURN disconnect_gracefully(void)
 	return dat_ep_disconnect(place.me.ep, DAT_CLOSE_GRACEFUL_FLAG);
 }
 
-static cells row_016 = {"IS", "IS",   "IS", "IS", ">DIS +D FR", ">DIS +D FR",
-			">DPD", "ok", "ok"};
+static cells row_016 = {"IS", "IS", "IS", "IS", ">DIS +D FR", ">DIS +D FR", ">DPD", "ok", "ok"};
 
 START_TEST(EPS_016_disconnect_graceful)
 {
@@ -525,7 +525,10 @@ END_TEST
 
 START_TEST(EPS_022_set_watermark)
 {
-	/* EP-194 EP-196; the attributes speak of SRQs alone: EPs have watermarks on a fabric without SRQs, too */
+	/*
+	 * EP-194 EP-196; the attributes speak of SRQs alone: EPs have watermarks on a fabric
+	 * without SRQs, too
+	 */
 	enter(row_ok, _i);
 	expect(row_ok[_i],
 	       dat_ep_set_watermark(place.me.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE));
@@ -568,10 +571,8 @@ START_TEST(EPS_024_modify_evd)
 	expect(row_024[_i], modify(DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
 	t_ok(dat_ep_query(place.me.ep, DAT_EP_FIELD_ALL, &after));
 	ck_assert_int_eq(after.recv_evd_handle == param.recv_evd_handle, *row_024[_i] == 'o');
-	ck_assert_int_eq(after.request_evd_handle == param.request_evd_handle,
-			 *row_024[_i] == 'o');
-	ck_assert_int_eq(after.connect_evd_handle == param.connect_evd_handle,
-			 *row_024[_i] == 'o');
+	ck_assert_int_eq(after.request_evd_handle == param.request_evd_handle, *row_024[_i] == 'o');
+	ck_assert_int_eq(after.connect_evd_handle == param.connect_evd_handle, *row_024[_i] == 'o');
 }
 END_TEST
 
@@ -738,8 +739,8 @@ START_TEST(EPS_034_bind)
 	enter(row_033, _i);
 	t_ok(dat_rmr_create(place.ia[0].pz, &rmr));
 	ret = t_rmr_bind(rmr, &place.me.buf, t_seg(&place.me.buf, 0, 64),
-			 DAT_MEM_PRIV_REMOTE_READ_FLAG, place.me.ep, 9,
-			 DAT_COMPLETION_DEFAULT_FLAG, &context);
+			 DAT_MEM_PRIV_REMOTE_READ_FLAG, place.me.ep, 9, DAT_COMPLETION_DEFAULT_FLAG,
+			 &context);
 	if (_i == DIS) {
 		t_ok(ret);
 		t_wait_bind(place.me.request_evd, rmr, 9, DAT_DTO_ERR_FLUSHED);
@@ -775,9 +776,11 @@ START_TEST(EPS_035_post_send_with_invalidate)
 	enter(row_033, _i);
 	local = t_seg(&place.me.buf, 0, 8);
 	/* An invalidation travels as the atomic operations do, but for those of devices. */
-	expect(is_named("DAT_OFI_PROVIDER", "verbs") ? row_006[_i] : cell_if(DAT_IB_ATTR_CMP_AND_SWAP, _i),
-	       dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(), DAT_COMPLETION_DEFAULT_FLAG,
-						DAT_TRUE, remote(8).rmr_context));
+	expect(is_named("DAT_OFI_PROVIDER", "verbs") ? row_006[_i]
+						     : cell_if(DAT_IB_ATTR_CMP_AND_SWAP, _i),
+	       dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(),
+						DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE,
+						remote(8).rmr_context));
 }
 END_TEST
 
@@ -806,7 +809,8 @@ static void expect_extended(const char *cell, DAT_RETURN ret)
 	t_ok(ret);
 	if (flushes_request(cell)) {
 		event = t_wait_for(place.me.request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
-		ck_assert_int_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_FLUSHED);
+		ck_assert_int_eq(event.event_data.dto_completion_event_data.status,
+				 DAT_DTO_ERR_FLUSHED);
 	}
 	expect_state(place.state);
 }

@@ -39,7 +39,9 @@ static void part(void)
 	expect_disconnected(&place.peer);
 }
 
-/* A message of that length, filled with seed, goes from one end to a receive posted at the other. */
+/*
+ * A message of that length, filled with seed, goes from one end to a receive posted at the other.
+ */
 static void pass_message(const struct t_end *from, const struct t_end *to, uint64_t cookie,
 			 unsigned int seed)
 {
@@ -76,8 +78,8 @@ START_TEST(EPS_058_066_both_ends_disconnect_at_once)
 
 	place_make(&place, CON);
 	for (int i = 0; i < 50; i++) {
-		ck_assert_int_eq(
-			pthread_create(&thread, NULL, disconnect_thread, place.peer.ep), 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, disconnect_thread, place.peer.ep),
+				 0);
 		t_ok(dat_ep_disconnect(place.me.ep, DAT_CLOSE_ABRUPT_FLAG));
 		ck_assert_int_eq(pthread_join(thread, &done), 0);
 		ck_assert_ptr_eq(done, place.peer.ep);
@@ -680,8 +682,8 @@ START_TEST(EPS_105_timer_and_answer_race)
 		bool accepted = false;
 		DAT_EVENT event;
 
-		t_ok(t_connect_data(place.me.ep, &place.ia[1], place.at_peer.qual, timeout, &timeout,
-				    sizeof(timeout)));
+		t_ok(t_connect_data(place.me.ep, &place.ia[1], place.at_peer.qual, timeout,
+				    &timeout, sizeof(timeout)));
 		t_until((accepted |= answer(timeout),
 			 dat_evd_dequeue(place.me.connect_evd, &event) == DAT_SUCCESS));
 		if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
@@ -764,9 +766,8 @@ static void add_connecting(Suite *suite)
 {
 	TCase *tcase = rules_case(suite, "eps-connecting");
 
-	tcase_add_loop_test(tcase,
-			    EPS_064_109_110_112_113_115_private_data_of_connect_and_accept, 0,
-			    PRIVATE_SIZES);
+	tcase_add_loop_test(tcase, EPS_064_109_110_112_113_115_private_data_of_connect_and_accept,
+			    0, PRIVATE_SIZES);
 	tcase_add_loop_test(tcase, EPS_064_109_110_114_private_data_of_reject, 0, PRIVATE_SIZES);
 	tcase_add_test(tcase, EPS_064_other_events_have_no_private_data);
 	tcase_add_test(tcase, EPS_111_private_data_of_a_request_lasts_until_the_decision);

@@ -124,7 +124,8 @@ END_TEST
 
 START_TEST(EVD_008_create_refuses_bad_flags)
 {
-	static const unsigned int bad[] = {0, 0x2, 0x4, 0x8, T_DAT_MAJOR == 1 ? 0x200 : 0x800, 0x400, 0x40000000};
+	static const unsigned int bad[] = {
+		0, 0x2, 0x4, 0x8, T_DAT_MAJOR == 1 ? 0x200 : 0x800, 0x400, 0x40000000};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		t_bad_arg(create(1, DAT_HANDLE_NULL, bad[i]));
@@ -135,7 +136,7 @@ START_TEST(EVD_008_create_refuses_bad_flags)
 END_TEST
 
 static const unsigned int stream_flags[6] = {
-	DAT_EVD_SOFTWARE_FLAG,	 DAT_EVD_CR_FLAG,	DAT_EVD_DTO_FLAG,
+	DAT_EVD_SOFTWARE_FLAG,   DAT_EVD_CR_FLAG,       DAT_EVD_DTO_FLAG,
 	DAT_EVD_CONNECTION_FLAG, DAT_EVD_RMR_BIND_FLAG, DAT_EVD_ASYNC_FLAG,
 };
 

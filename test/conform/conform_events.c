@@ -4,12 +4,12 @@
 
 #include "conform.h"
 
-#define NONE	    ((unsigned int)DAT_COMPLETION_DEFAULT_FLAG)
+#define NONE        ((unsigned int)DAT_COMPLETION_DEFAULT_FLAG)
 #define THRESHOLD   ((unsigned int)DAT_COMPLETION_EVD_THRESHOLD_FLAG)
 #define UNSIGNALLED ((unsigned int)DAT_COMPLETION_UNSIGNALLED_FLAG)
 #define SOLICITED   ((unsigned int)DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define SUPPRESS    ((unsigned int)DAT_COMPLETION_SUPPRESS_FLAG)
-#define FENCE	    ((unsigned int)DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define FENCE       ((unsigned int)DAT_COMPLETION_BARRIER_FENCE_FLAG)
 
 static struct t_pair pair;
 static struct t_end *const us = &pair.end[0], *const peer = &pair.end[1];
@@ -127,7 +127,10 @@ static void complete_recv(const struct recv_row *row)
 	t_ok(t_send(us, 0, 64, 1, (DAT_COMPLETION_FLAGS)row->send));
 }
 
-/* Messages of iWARP carry nothing beside the data: there are no SRQs, and each may have been sent with the flag (dat_porting(7)). */
+/*
+ * Messages of iWARP carry nothing beside the data: there are no SRQs, and each may have been sent
+ * with the flag (dat_porting(7)).
+ */
 static struct effect recv_effect(const struct recv_row *row)
 {
 	struct effect effect = row->effect;
@@ -293,8 +296,8 @@ START_TEST(EVS_054_bind_completion)
 	t_ok(dat_rmr_create(pair.ia[0].pz, &rmr));
 	cno = t_cno(&pair.ia[0]);
 	t_ok(dat_evd_modify_cno(us->request_evd, cno));
-	t_ok(t_rmr_bind(rmr, &us->buf, t_seg(&us->buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG, us->ep,
-			1, (DAT_COMPLETION_FLAGS)row->post, &context));
+	t_ok(t_rmr_bind(rmr, &us->buf, t_seg(&us->buf, 0, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			us->ep, 1, (DAT_COMPLETION_FLAGS)row->post, &context));
 	t_until(is_idle(us));
 	check_cno(&row->effect, cno, us->request_evd);
 }
@@ -343,8 +346,7 @@ START_TEST(EVS_003_005_006_silent_event_counts_but_does_not_wake)
 	ck_assert_msg(!t_waiter_done(&waiter), "the waiter was woken");
 	t_ok(t_send(us, 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_waiter_join(&waiter));
-	ck_assert_uint_eq(
-		waiter.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	ck_assert_uint_eq(waiter.event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
 	ck_assert_int_eq(waiter.nmore, 1);
 }
 END_TEST

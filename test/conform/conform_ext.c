@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What DAT 2.0 alone has: RMRs of an EP, Sends that invalidate, reads into RMRs, CNO descriptors, InfiniBand extensions. */
+/*
+ * What DAT 2.0 alone has: RMRs of an EP, Sends that invalidate, reads into RMRs, CNO descriptors,
+ * InfiniBand extensions.
+ */
 #include "paired.h"
 
 #include <string.h>
@@ -30,7 +33,7 @@ Suite *conform_ext(void)
 #include <stdio.h>
 #include <unistd.h>
 
-#define NO_FLAGS DAT_COMPLETION_DEFAULT_FLAG
+#define NO_FLAGS  DAT_COMPLETION_DEFAULT_FLAG
 #define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
 
 static const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *event)
@@ -38,7 +41,10 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *event)
 	return &event->event_data.dto_completion_event_data;
 }
 
-/* Not every fabric carries what these operations need: the attributes tell, and HND_023_what_is_not_offered. */
+/*
+ * Not every fabric carries what these operations need: the attributes tell, and
+ * HND_023_what_is_not_offered.
+ */
 static bool is_offered(const char *attr)
 {
 	return !strcmp(t_named(&us->on->provider, attr), "TRUE");
@@ -52,7 +58,8 @@ static bool atomics_are_offered(void)
 /* Those have everything; InfiniBand has immediate data and atomic operations of its own. */
 static bool notes_are_offered(void)
 {
-	return atomics_are_offered() && strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
+	return atomics_are_offered() &&
+	       strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
 }
 
 static bool immediates_are_offered(void)
@@ -60,16 +67,16 @@ static bool immediates_are_offered(void)
 	return is_offered(DAT_IB_ATTR_IMMED_DATA);
 }
 
-#define NEEDS_NOTES                          \
-	do {                                 \
-		if (!notes_are_offered())    \
-			return;              \
+#define NEEDS_NOTES                       \
+	do {                              \
+		if (!notes_are_offered()) \
+			return;           \
 	} while (0)
 
-#define NEEDS_ATOMICS                        \
-	do {                                 \
-		if (!atomics_are_offered())  \
-			return;              \
+#define NEEDS_ATOMICS                       \
+	do {                                \
+		if (!atomics_are_offered()) \
+			return;             \
 	} while (0)
 
 #define NEEDS_IMMEDIATES                       \
@@ -88,11 +95,13 @@ static DAT_RMR_HANDLE rmr_of_ep(const struct t_end *end)
 	return rmr;
 }
 
-static DAT_RMR_CONTEXT bound(DAT_RMR_HANDLE rmr, const struct t_end *end, size_t length, DAT_MEM_PRIV_FLAGS privileges)
+static DAT_RMR_CONTEXT bound(DAT_RMR_HANDLE rmr, const struct t_end *end, size_t length,
+			     DAT_MEM_PRIV_FLAGS privileges)
 {
 	DAT_RMR_CONTEXT context;
 
-	t_ok(t_rmr_bind(rmr, &end->buf, t_seg(&end->buf, 0, length), privileges, end->ep, 1, NO_FLAGS, &context));
+	t_ok(t_rmr_bind(rmr, &end->buf, t_seg(&end->buf, 0, length), privileges, end->ep, 1,
+			NO_FLAGS, &context));
 	t_wait_bind(end->request_evd, rmr, 1, DAT_DTO_SUCCESS);
 	return context;
 }
@@ -106,11 +115,13 @@ START_TEST(RMR_007_008_012_rmr_of_an_EP)
 	DAT_RMR_PARAM param;
 
 	ck_assert_int_eq(paired.ia[1].provider.rmr_scope_supported, DAT_RMR_SCOPE_ANY);
-	t_error_sub(dat_rmr_create_for_ep(peer->ep, &rmr), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	t_error_sub(dat_rmr_create_for_ep(peer->ep, &rmr), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_PZ);
 	t_bad_arg(dat_rmr_create_for_ep(peer->on->pz, NULL));
 	t_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert_int_eq(param.rmr_scope, DAT_RMR_SCOPE_EP);
-	to = t_remote(bound(rmr, peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG), (uintptr_t)peer->buf.mem, 64);
+	to = t_remote(bound(rmr, peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG),
+		      (uintptr_t)peer->buf.mem, 64);
 	t_fill(us->buf.mem, 64, 3);
 	t_ok(t_write(us, 0, 64, 2, to, NO_FLAGS));
 	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 64);
@@ -131,7 +142,8 @@ static DAT_RETURN send_invalidating(const struct t_end *end, size_t length, DAT_
 {
 	DAT_LMR_TRIPLET segment = t_seg(&end->buf, 0, length);
 
-	return dat_ep_post_send_with_invalidate(end->ep, 1, &segment, COOKIE(5), NO_FLAGS, DAT_TRUE, context);
+	return dat_ep_post_send_with_invalidate(end->ep, 1, &segment, COOKIE(5), NO_FLAGS, DAT_TRUE,
+						context);
 }
 
 START_TEST(DTO_068_069_send_ends_a_context)
@@ -145,7 +157,8 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	NEEDS_NOTES;
 	t_buf_new(&extra, peer->on->ia, peer->on->pz, 64, DAT_MEM_PRIV_ALL_FLAG);
 	t_ok(dat_rmr_create(peer->on->pz, &rmr));
-	t_ok(t_rmr_bind(rmr, &extra, t_seg(&extra, 0, 64), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, peer->ep, 1, NO_FLAGS, &context));
+	t_ok(t_rmr_bind(rmr, &extra, t_seg(&extra, 0, 64), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, peer->ep,
+			1, NO_FLAGS, &context));
 	t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
 	t_ok(t_write(us, 0, 64, 2, t_remote(context, (uintptr_t)extra.mem, 64), NO_FLAGS));
 	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 64);
@@ -166,7 +179,8 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	t_ok(t_write(us, 0, 64, 3, t_remote(context, (uintptr_t)extra.mem, 64), NO_FLAGS));
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	t_ok(dat_rmr_free(rmr));
-	t_bad_handle(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1), NO_FLAGS, DAT_TRUE, context));
+	t_bad_handle(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1), NO_FLAGS,
+						      DAT_TRUE, context));
 }
 END_TEST
 
@@ -190,7 +204,10 @@ END_TEST
 
 START_TEST(DTO_069_a_dead_context_is_not_forgotten_for_another)
 {
-	/* What remembers remote contexts has a bounded number of places: two contexts that share one are found by their low bits. */
+	/*
+	 * What remembers remote contexts has a bounded number of places: two contexts that share
+	 * one are found by their low bits.
+	 */
 	const unsigned int places = 64;
 	DAT_RMR_HANDLE rmr[65];
 	DAT_RMR_CONTEXT dead, alive = 0;
@@ -233,7 +250,8 @@ START_TEST(DTO_069_without_the_flag_it_is_a_send)
 	DAT_LMR_TRIPLET segment = t_seg(&us->buf, 0, 16);
 
 	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
-	t_ok(dat_ep_post_send_with_invalidate(us->ep, 1, &segment, COOKIE(1), NO_FLAGS, DAT_FALSE, 0));
+	t_ok(dat_ep_post_send_with_invalidate(us->ep, 1, &segment, COOKIE(1), NO_FLAGS, DAT_FALSE,
+					      0));
 	t_wait_dto(us->request_evd, us->ep, 1, DAT_DTO_SUCCESS, 16);
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_SUCCESS, 16);
 }
@@ -253,14 +271,16 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 	ck_assert_int_eq(dto_of(&event)->operation, DAT_DTO_RDMA_READ);
 	ck_assert(t_is_filled(us->buf.mem + 16, 32, 8));
 	to.segment_length = 16;
-	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS), DAT_LENGTH_ERROR);
+	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
+		DAT_LENGTH_ERROR);
 	to = t_remote(context, (uintptr_t)us->buf.mem + 48, 32);
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS));
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, NULL, COOKIE(4), &from, NO_FLAGS));
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), NULL, NO_FLAGS));
 	t_bad_handle(dat_ep_post_rdma_read_to_rmr(us->on->pz, &to, COOKIE(4), &from, NO_FLAGS));
 	t_ok(dat_rmr_free(rmr));
-	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS), DAT_PRIVILEGES_VIOLATION);
+	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
+		DAT_PRIVILEGES_VIOLATION);
 }
 END_TEST
 
@@ -268,7 +288,8 @@ END_TEST
 
 static void zero_based_new(struct t_buf *buf, const struct t_end *end, size_t size)
 {
-	const unsigned int privileges = DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+	const unsigned int privileges =
+		DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
 	DAT_REGION_DESCRIPTION what;
 	DAT_VADDR first = 1;
 	DAT_VLEN length = 0;
@@ -276,15 +297,18 @@ static void zero_based_new(struct t_buf *buf, const struct t_end *end, size_t si
 	t_buf_new(buf, end->on->ia, end->on->pz, size, DAT_MEM_PRIV_ALL_FLAG);
 	t_ok(dat_lmr_free(buf->lmr));
 	what.for_va = buf->mem;
-	t_ok(dat_lmr_create(end->on->ia, DAT_MEM_TYPE_VIRTUAL, what, size, end->on->pz, (DAT_MEM_PRIV_FLAGS)privileges,
-			    DAT_VA_TYPE_ZB, &buf->lmr, &buf->lmr_context, &buf->rmr_context, &length, &first));
+	t_ok(dat_lmr_create(end->on->ia, DAT_MEM_TYPE_VIRTUAL, what, size, end->on->pz,
+			    (DAT_MEM_PRIV_FLAGS)privileges, DAT_VA_TYPE_ZB, &buf->lmr,
+			    &buf->lmr_context, &buf->rmr_context, &length, &first));
 	ck_assert_uint_eq(first, 0);
 	ck_assert_uint_eq(length, size);
 }
 
 static DAT_LMR_TRIPLET zero_seg(const struct t_buf *buf, size_t offset, size_t length)
 {
-	return (DAT_LMR_TRIPLET){.lmr_context = buf->lmr_context, .virtual_address = offset, .segment_length = length};
+	return (DAT_LMR_TRIPLET){.lmr_context = buf->lmr_context,
+				 .virtual_address = offset,
+				 .segment_length = length};
 }
 
 static void done(const struct t_end *end, uint64_t cookie, size_t length)
@@ -345,8 +369,9 @@ START_TEST(DTO_186_zero_based_windows)
 	DAT_RMR_CONTEXT context;
 
 	t_ok(dat_rmr_create(peer->on->pz, &rmr));
-	t_ok(dat_rmr_bind(rmr, peer->buf.lmr, &window, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_ZB, peer->ep,
-			  (DAT_RMR_COOKIE){.as_64 = 1}, NO_FLAGS, &context));
+	t_ok(dat_rmr_bind(rmr, peer->buf.lmr, &window, DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+			  DAT_VA_TYPE_ZB, peer->ep, (DAT_RMR_COOKIE){.as_64 = 1}, NO_FLAGS,
+			  &context));
 	t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
 	t_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert_int_eq(param.va_type, DAT_VA_TYPE_ZB);
@@ -358,7 +383,10 @@ START_TEST(DTO_186_zero_based_windows)
 	ck_assert(t_is_filled(peer->buf.mem + 512, 64, 6));
 	/* The peer reads into it itself. */
 	remote = t_remote_seg(&us->buf, 0, 32);
-	t_ok(dat_ep_post_rdma_read_to_rmr(peer->ep, &(DAT_RMR_TRIPLET){.rmr_context = context, .virtual_address = 32, .segment_length = 32},
+	t_ok(dat_ep_post_rdma_read_to_rmr(peer->ep,
+					  &(DAT_RMR_TRIPLET){.rmr_context = context,
+							     .virtual_address = 32,
+							     .segment_length = 32},
 					  COOKIE(3), &remote, NO_FLAGS));
 	done(peer, 3, 32);
 	ck_assert_mem_eq(peer->buf.mem + 544, us->buf.mem, 32);
@@ -419,8 +447,8 @@ END_TEST
 
 /* --- InfiniBand extensions --- */
 
-static void expect_extended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, DAT_IB_EXT_TYPE type, int operation, uint64_t cookie,
-			    size_t length, DAT_UINT32 immediate)
+static void expect_extended(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, DAT_IB_EXT_TYPE type,
+			    int operation, uint64_t cookie, size_t length, DAT_UINT32 immediate)
 {
 	DAT_EVENT event = t_wait_for(evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
 	DAT_IB_EXTENSION_EVENT_DATA ext;
@@ -455,12 +483,14 @@ START_TEST(HND_023_attributes_name_the_extensions)
 	ck_assert_int_eq(us->on->attr.extension_supported, DAT_EXTENSION_IB);
 	ck_assert_int_eq(us->on->attr.extension_version, DAT_IB_EXTENSION_VERSION);
 	ck_assert_str_eq(t_named(attr, "DAT_EXTENSION_INTERFACE"), "TRUE");
-	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_CMP_AND_SWAP), atomics_are_offered() ? "TRUE" : "FALSE");
+	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_CMP_AND_SWAP),
+			 atomics_are_offered() ? "TRUE" : "FALSE");
 	if (atomics_are_offered())
 		ck_assert(immediates_are_offered());
 	else
 		ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
-	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") && !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
+	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") &&
+	    !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
 		ck_assert(notes_are_offered());
 	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
 	ck_assert_str_eq(t_named(attr, DAT_IB_COLL_BARRIER), "");
@@ -477,9 +507,11 @@ START_TEST(HND_023_what_is_not_offered)
 	if (notes_are_offered())
 		return;
 	/* DTO-068 */
-	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS, DAT_TRUE, remote.rmr_context));
+	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS,
+						       DAT_TRUE, remote.rmr_context));
 	if (!immediates_are_offered())
-		t_unsupported(dat_ib_post_rdma_write_immed(us->ep, 1, &local, COOKIE(1), &remote, 1, NO_FLAGS));
+		t_unsupported(dat_ib_post_rdma_write_immed(us->ep, 1, &local, COOKIE(1), &remote, 1,
+							   NO_FLAGS));
 	if (atomics_are_offered())
 		return;
 	t_unsupported(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
@@ -496,13 +528,15 @@ START_TEST(HND_023_unknown_operations_are_refused)
 }
 END_TEST
 
-static DAT_RETURN write_immediate(const struct t_end *end, size_t length, uint64_t cookie, const struct t_end *to,
-				  DAT_UINT32 immediate, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN write_immediate(const struct t_end *end, size_t length, uint64_t cookie,
+				  const struct t_end *to, DAT_UINT32 immediate,
+				  DAT_COMPLETION_FLAGS flags)
 {
 	DAT_LMR_TRIPLET segment = t_seg(&end->buf, 0, length);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&to->buf, 1024, length);
 
-	return dat_ib_post_rdma_write_immed(end->ep, 1, &segment, COOKIE(cookie), &remote, immediate, flags);
+	return dat_ib_post_rdma_write_immed(end->ep, 1, &segment, COOKIE(cookie), &remote,
+					    immediate, flags);
 }
 
 START_TEST(HND_023_write_with_immediate_data)
@@ -513,10 +547,12 @@ START_TEST(HND_023_write_with_immediate_data)
 	t_ok(t_recv(peer, 64, 64, 8, NO_FLAGS));
 	t_ok(write_immediate(us, 256, 1, peer, 0xfedcba98u, NO_FLAGS));
 	t_ok(t_send(us, 0, 16, 2, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED, DAT_IB_DTO_RDMA_WRITE_IMMED, 1, 256, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED,
+			DAT_IB_DTO_RDMA_WRITE_IMMED, 1, 256, 0);
 	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 16);
 	/* It takes the oldest receive, but not the buffer; a message goes into the next. */
-	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED, 7, 256, 0xfedcba98u);
+	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
+			DAT_IB_DTO_RECV_IMMED, 7, 256, 0xfedcba98u);
 	ck_assert(t_is_filled(peer->buf.mem + 1024, 256, 4));
 	ck_assert_uint_eq(peer->buf.mem[0], 0);
 	t_wait_dto(peer->recv_evd, peer->ep, 8, DAT_DTO_SUCCESS, 16);
@@ -528,8 +564,10 @@ START_TEST(HND_023_immediate_data_alone)
 	NEEDS_IMMEDIATES;
 	t_ok(t_recv(peer, 0, 64, 7, NO_FLAGS));
 	t_ok(dat_ib_post_rdma_write_immed(us->ep, 0, NULL, COOKIE(1), NULL, 0, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED, DAT_IB_DTO_RDMA_WRITE_IMMED, 1, 0, 0);
-	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED, 7, 0, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED,
+			DAT_IB_DTO_RDMA_WRITE_IMMED, 1, 0, 0);
+	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
+			DAT_IB_DTO_RECV_IMMED, 7, 0, 0);
 }
 END_TEST
 
@@ -544,14 +582,17 @@ START_TEST(HND_023_many_writes_with_immediate_data_keep_order)
 				t_ok(t_send(us, 0, i, i, DAT_COMPLETION_SUPPRESS_FLAG));
 			else
 				t_ok(write_immediate(us, 100 * i, i, peer, round * 100 + i,
-						     i == 9 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
+						     i == 9 ? NO_FLAGS
+							    : DAT_COMPLETION_SUPPRESS_FLAG));
 		for (unsigned int i = 0; i < 10; i++)
 			if (i % 3 == 2)
 				t_wait_dto(peer->recv_evd, peer->ep, i, DAT_DTO_SUCCESS, i);
 			else
-				expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
-						DAT_IB_DTO_RECV_IMMED, i, 100 * (size_t)i, round * 100 + i);
-		expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED, DAT_IB_DTO_RDMA_WRITE_IMMED, 9, 900, 0);
+				expect_extended(peer->recv_evd, peer->ep,
+						DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED,
+						i, 100 * (size_t)i, round * 100 + i);
+		expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED,
+				DAT_IB_DTO_RDMA_WRITE_IMMED, 9, 900, 0);
 	}
 	t_no_event(us->request_evd);
 }
@@ -564,9 +605,11 @@ START_TEST(HND_023_write_with_immediate_data_is_refused_or_flushed)
 
 	NEEDS_IMMEDIATES;
 	beyond.segment_length = 15;
-	t_error(dat_ib_post_rdma_write_immed(us->ep, 1, &segment, COOKIE(1), &beyond, 1, NO_FLAGS), DAT_LENGTH_ERROR);
+	t_error(dat_ib_post_rdma_write_immed(us->ep, 1, &segment, COOKIE(1), &beyond, 1, NO_FLAGS),
+		DAT_LENGTH_ERROR);
 	t_bad_arg(dat_ib_post_rdma_write_immed(us->ep, 1, &segment, COOKIE(1), NULL, 1, NO_FLAGS));
-	t_bad_arg(dat_ib_post_rdma_write_immed(us->ep, -1, &segment, COOKIE(1), &beyond, 1, NO_FLAGS));
+	t_bad_arg(dat_ib_post_rdma_write_immed(us->ep, -1, &segment, COOKIE(1), &beyond, 1,
+					       NO_FLAGS));
 	beyond.segment_length = 16;
 	t_ok(dat_ib_post_rdma_write_immed(us->ep, 1, &segment, COOKIE(1), &beyond, 1, NO_FLAGS));
 	expect_failure(us->request_evd, 1, DAT_DTO_ERR_REMOTE_ACCESS);
@@ -588,13 +631,14 @@ START_TEST(HND_023_immediate_data_by_an_SRQ)
 	t_end_new(&from, &paired.ia[0], NULL);
 	t_end_new(&to, &paired.ia[1], NULL);
 	t_ok(dat_ep_free(to.ep));
-	t_ok(dat_ep_create_with_srq(paired.ia[1].ia, paired.ia[1].pz, to.recv_evd, to.request_evd, to.connect_evd, srq,
-				    &ep_attr, &to.ep));
+	t_ok(dat_ep_create_with_srq(paired.ia[1].ia, paired.ia[1].pz, to.recv_evd, to.request_evd,
+				    to.connect_evd, srq, &ep_attr, &to.ep));
 	t_establish(&paired.listener, &from, &to);
 	t_ok(dat_srq_post_recv(srq, 0, NULL, COOKIE(6)));
 	t_ok(write_immediate(&from, 300, 1, &to, 77, NO_FLAGS));
 	if (notes_are_offered())
-		expect_extended(to.recv_evd, to.ep, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED, 6, 300, 77);
+		expect_extended(to.recv_evd, to.ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
+				DAT_IB_DTO_RECV_IMMED, 6, 300, 77);
 	else /* InfiniBand's own say whose message it is instead */
 		t_wait_dto(to.recv_evd, to.ep, 6, DAT_DTO_SUCCESS, 300);
 }
@@ -608,7 +652,8 @@ static struct t_buf counter;
 static void counter_new(uint64_t value)
 {
 	t_buf_new(&counter, peer->on->ia, peer->on->pz, 64,
-		  (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
+		  (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
+				       (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
 	memcpy(counter.mem, &value, sizeof(value));
 }
 
@@ -620,7 +665,8 @@ static uint64_t word_at(const void *mem)
 	return value;
 }
 
-static DAT_RETURN add(const struct t_end *end, size_t offset, uint64_t value, uint64_t cookie, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN add(const struct t_end *end, size_t offset, uint64_t value, uint64_t cookie,
+		      DAT_COMPLETION_FLAGS flags)
 {
 	DAT_LMR_TRIPLET local = t_seg(&end->buf, offset, 8);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&counter, 0, 8);
@@ -633,7 +679,8 @@ static DAT_RETURN swap(const struct t_end *end, uint64_t compare, uint64_t value
 	DAT_LMR_TRIPLET local = t_seg(&end->buf, 0, 8);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&counter, 0, 64);
 
-	return dat_ib_post_cmp_and_swap(end->ep, compare, value, &local, COOKIE(cookie), &remote, NO_FLAGS);
+	return dat_ib_post_cmp_and_swap(end->ep, compare, value, &local, COOKIE(cookie), &remote,
+					NO_FLAGS);
 }
 
 START_TEST(HND_023_fetch_and_add)
@@ -641,11 +688,13 @@ START_TEST(HND_023_fetch_and_add)
 	NEEDS_ATOMICS;
 	counter_new(1000);
 	t_ok(add(us, 0, 5, 1, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
+			0);
 	ck_assert_uint_eq(word_at(us->buf.mem), 1000);
 	ck_assert_uint_eq(word_at(counter.mem), 1005);
 	t_ok(add(us, 8, (uint64_t)-5, 2, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 2, 8, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 2, 8,
+			0);
 	ck_assert_uint_eq(word_at(us->buf.mem + 8), 1005);
 	ck_assert_uint_eq(word_at(counter.mem), 1000);
 }
@@ -672,7 +721,8 @@ START_TEST(HND_023_atomic_operations_in_a_row)
 	counter_new(0);
 	for (uint64_t i = 0; i < 100; i++)
 		t_ok(add(us, 8 * i, 1, i, i == 99 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
-	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 99, 8, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 99, 8,
+			0);
 	for (uint64_t i = 0; i < 100; i++)
 		ck_assert_uint_eq(word_at(us->buf.mem + 8 * i), i);
 	ck_assert_uint_eq(word_at(counter.mem), 100);
@@ -692,14 +742,15 @@ START_TEST(HND_023_atomic_operations_keep_their_place)
 	memcpy(us->buf.mem + 64, &mine, 8);
 	t_ok(t_recv(peer, 0, 64, 9, NO_FLAGS));
 	t_ok(t_write(us, 64, 8, 1, from, DAT_COMPLETION_SUPPRESS_FLAG)); /* 50 */
-	t_ok(add(us, 0, 1, 2, DAT_COMPLETION_SUPPRESS_FLAG));		  /* 51 */
+	t_ok(add(us, 0, 1, 2, DAT_COMPLETION_SUPPRESS_FLAG));            /* 51 */
 	t_ok(t_read(us, 128, 8, 3, from, NO_FLAGS));
 	t_ok(t_send(us, 0, 8, 4, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, 8);
 	ck_assert_uint_eq(word_at(us->buf.mem), 50);
 	ck_assert_uint_eq(word_at(us->buf.mem + 128), 51);
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_SUCCESS, 8);
-	ck_assert_uint_eq(word_at(peer->buf.mem), 50); /* the fenced Send carries what the addition brought */
+	/* the fenced Send carries what the addition brought */
+	ck_assert_uint_eq(word_at(peer->buf.mem), 50);
 	ck_assert_uint_eq(word_at(counter.mem), 51);
 }
 END_TEST
@@ -707,7 +758,8 @@ END_TEST
 START_TEST(HND_023_atomic_operations_need_the_privilege)
 {
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8), longer = t_seg(&us->buf, 0, 16);
-	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8), shorter = t_remote_seg(&peer->buf, 0, 4);
+	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8),
+			shorter = t_remote_seg(&peer->buf, 0, 4);
 
 	NEEDS_ATOMICS;
 	t_bad_arg(dat_ib_post_fetch_and_add(us->ep, 1, &longer, COOKIE(1), &remote, NO_FLAGS));
@@ -741,11 +793,13 @@ START_TEST(HND_023_both_sides_add_while_both_sleep)
 	NEEDS_ATOMICS;
 	counter_new(0);
 	t_buf_new(&mine, us->on->ia, us->on->pz, 64,
-		  (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
+		  (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG |
+				       (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC));
 	remote = t_remote_seg(&mine, 0, 8);
 	for (uint64_t i = 0; i < 50; i++) {
 		t_ok(add(us, 0, 1, i, DAT_COMPLETION_SUPPRESS_FLAG));
-		t_ok(dat_ib_post_fetch_and_add(peer->ep, 2, &local, COOKIE(i), &remote, DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(dat_ib_post_fetch_and_add(peer->ep, 2, &local, COOKIE(i), &remote,
+					       DAT_COMPLETION_SUPPRESS_FLAG));
 	}
 	/* Nobody calls DAT meanwhile. */
 	t_until(__atomic_load_n((uint64_t *)(void *)counter.mem, __ATOMIC_ACQUIRE) == 50);
@@ -761,11 +815,13 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 	DAT_MEM_PRIV_FLAGS atomic = (DAT_MEM_PRIV_FLAGS)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_HANDLE rmr = rmr_of_ep(peer);
-	DAT_RMR_TRIPLET remote = t_remote(bound(rmr, peer, 64, atomic), (uintptr_t)peer->buf.mem, 8);
+	DAT_RMR_TRIPLET remote =
+		t_remote(bound(rmr, peer, 64, atomic), (uintptr_t)peer->buf.mem, 8);
 
 	NEEDS_ATOMICS;
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(1), &remote, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
+			0);
 	ck_assert_uint_eq(word_at(peer->buf.mem), 3);
 	t_ok(dat_rmr_free(rmr));
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(2), &remote, NO_FLAGS));
@@ -773,7 +829,10 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 }
 END_TEST
 
-/* The target leaves amid them: each completes once, successes before flushes, and counts as often as it succeeded. */
+/*
+ * The target leaves amid them: each completes once, successes before flushes, and counts as often
+ * as it succeeded.
+ */
 START_TEST(HND_023_atomic_operations_end_with_the_connection)
 {
 	DAT_CLOSE_FLAGS how = _i ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG;
@@ -788,7 +847,8 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 			t_ok(add(us, 8 * i, 1, i, NO_FLAGS));
 		t_ok(dat_ep_disconnect(peer->ep, how));
 		for (uint64_t i = 0; i < 20; i++) {
-			DAT_EVENT event = t_wait_for(us->request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+			DAT_EVENT event =
+				t_wait_for(us->request_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
 
 			ck_assert_uint_eq(dto_of(&event)->user_cookie.as_64, i);
 			if (dto_of(&event)->status != DAT_DTO_SUCCESS)
@@ -805,7 +865,8 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 		t_establish(&paired.listener, us, peer);
 	}
 	t_ok(add(us, 0, 1, 1, NO_FLAGS));
-	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8, 0);
+	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
+			0);
 }
 END_TEST
 
@@ -817,7 +878,8 @@ START_TEST(HND_023_immediate_data_end_with_the_connection)
 			t_ok(t_recv(peer, 0, 64, i, NO_FLAGS));
 		for (unsigned int i = 0; i < 10; i++)
 			t_ok(write_immediate(us, 8192, i, peer, i, NO_FLAGS));
-		t_ok(dat_ep_disconnect(us->ep, round % 2 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
+		t_ok(dat_ep_disconnect(us->ep, round % 2 ? DAT_CLOSE_GRACEFUL_FLAG
+							 : DAT_CLOSE_ABRUPT_FLAG));
 		paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 		for (unsigned int i = 0; i < 10; i++) {
 			DAT_EVENT event = t_wait(us->request_evd);
@@ -836,7 +898,8 @@ START_TEST(HND_023_immediate_data_end_with_the_connection)
 	}
 	t_ok(t_recv(peer, 0, 64, 1, NO_FLAGS));
 	t_ok(write_immediate(us, 16, 1, peer, 5, NO_FLAGS));
-	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA, DAT_IB_DTO_RECV_IMMED, 1, 16, 5);
+	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
+			DAT_IB_DTO_RECV_IMMED, 1, 16, 5);
 }
 END_TEST
 
@@ -934,14 +997,17 @@ START_TEST(HND_023_attributes_without_an_open_IA)
 	DAT_HANDLE handle;
 	DAT_IA_ATTR attr;
 
-	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &prov));
+	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr,
+			       DAT_PROVIDER_FIELD_ALL, &prov));
 	ck_assert_int_eq(attr.extension_supported, DAT_EXTENSION_IB);
-	ck_assert_str_eq(t_named(&prov, DAT_IB_ATTR_IMMED_DATA), t_named(&us->on->provider, DAT_IB_ATTR_IMMED_DATA));
+	ck_assert_str_eq(t_named(&prov, DAT_IB_ATTR_IMMED_DATA),
+			 t_named(&us->on->provider, DAT_IB_ATTR_IMMED_DATA));
 	t_ok(dat_ib_close_query(handle));
 	t_ok(dat_ib_open_query(t_ia_name(), &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	t_ok(dat_ib_close_query(handle));
 	t_bad_arg(dat_ib_open_query(t_ia_name(), &handle, 0, NULL, 0, NULL));
-	ck_assert_int_ne(dat_ib_open_query("no-such-ia", &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL), DAT_SUCCESS);
+	ck_assert_int_ne(dat_ib_open_query("no-such-ia", &handle, DAT_IA_FIELD_ALL, &attr, 0, NULL),
+			 DAT_SUCCESS);
 	t_bad_handle(dat_ib_close_query(us->ep));
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
 }

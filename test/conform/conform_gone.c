@@ -4,12 +4,13 @@
 #include "../lib/t_peer.h"
 
 #define REQUESTS 32u
-#define PIECE	 (T_BUF_SIZE / REQUESTS)
+#define PIECE    (T_BUF_SIZE / REQUESTS)
 
 static const struct {
 	bool writes;
-	size_t size;	/* of each */
-	size_t stride;	/* from one to the next, in both buffers; 0: all at one place, with the same bytes */
+	size_t size; /* of each */
+	/* from one to the next, in both buffers; 0: all at one place, with the same bytes */
+	size_t stride;
 } kinds[] = {
 	{false, 64, PIECE}, {false, PIECE, PIECE}, {false, T_BUF_SIZE, 0},
 	{true, 64, PIECE},  {true, PIECE, PIECE},  {true, T_BUF_SIZE, 0},
@@ -43,7 +44,8 @@ static void send_all(const struct t_end *end, DAT_RMR_CONTEXT context, uintptr_t
 		t_fill(end->buf.mem + place_of(i), size, seed_of(i));
 	for (unsigned int i = 0; i < REQUESTS; i++) {
 		if (kinds[kind].writes)
-			t_ok(t_write(end, place_of(i), size, i, t_remote(context, address + place_of(i), size),
+			t_ok(t_write(end, place_of(i), size, i,
+				     t_remote(context, address + place_of(i), size),
 				     DAT_COMPLETION_DEFAULT_FLAG));
 		else
 			t_ok(t_send(end, place_of(i), size, i, DAT_COMPLETION_DEFAULT_FLAG));
@@ -93,7 +95,8 @@ static void expect_all(const struct t_end *end)
 		t_wait_dto(end->recv_evd, end->ep, i, DAT_DTO_SUCCESS, size);
 	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end->ep);
 	for (unsigned int i = 0; i < REQUESTS; i++)
-		ck_assert_msg(t_is_filled(end->buf.mem + place_of(i), size, seed_of(i)), "request %u has not arrived", i);
+		ck_assert_msg(t_is_filled(end->buf.mem + place_of(i), size, seed_of(i)),
+			      "request %u has not arrived", i);
 	if (!kinds[kind].writes)
 		t_wait_dto(end->recv_evd, end->ep, REQUESTS, DAT_DTO_ERR_FLUSHED, 0);
 }
@@ -106,7 +109,10 @@ START_TEST(PRG_20_what_is_complete_arrives)
 	struct t_end end;
 	struct t_ia ia;
 
-	/* The one that stays makes no call meanwhile, and its thread leaves the data alone for a while: they lie in the sockets. */
+	/*
+	 * The one that stays makes no call meanwhile, and its thread leaves the data alone for a
+	 * while: they lie in the sockets.
+	 */
 	setenv("DAT_OFI_QUIET_MS", "50", 1);
 	setenv("DAT_OFI_PARTING_MS", "20000", 1);
 	way = (enum way)((size_t)_i / KINDS);
@@ -119,8 +125,8 @@ START_TEST(PRG_20_what_is_complete_arrives)
 	t_end_new(&end, &ia, &attr);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	for (unsigned int i = 0; i <= REQUESTS; i++) /* one is left */
-		t_ok(t_recv(&end, kinds[kind].writes ? 0 : place_of(i % REQUESTS), kinds[kind].size, i,
-			    DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_recv(&end, kinds[kind].writes ? 0 : place_of(i % REQUESTS), kinds[kind].size,
+			    i, DAT_COMPLETION_DEFAULT_FLAG));
 	t_peer_tell(&leaving, listener.qual);
 	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);

@@ -287,7 +287,7 @@ END_TEST
 static bool takes_two(const struct zoo_call *call)
 {
 	static const char *const names[] = {
-		"ep_create_recv", "ep_create_request",	"ep_create_connect", "ep_create_pz",
+		"ep_create_recv", "ep_create_request",  "ep_create_connect", "ep_create_pz",
 		"psp_create_evd", "psp_create_any_evd", "rsp_create_evd",    "rsp_create_ep",
 		"evd_create_cno", "evd_modify_cno_cno", "lmr_create_pz",     "lmr_create_lmr",
 		"srq_create_pz",  "cr_accept_ep",

@@ -64,7 +64,8 @@ START_TEST(IA_002_003_004_unknown_names_and_versions)
 
 	t_error_sub(open_with(unknown, 8, &evd), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	if (!getenv("DAT_OVERRIDE")) /* a dat.conf may have the name in both generations */
-		t_error_sub(open_version(T_OTHER_MAJOR, 0), DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+		t_error_sub(open_version(T_OTHER_MAJOR, 0), DAT_PROVIDER_NOT_FOUND,
+			    DAT_MAJOR_NOT_FOUND);
 	t_error_sub(open_version(99, 0), DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
 	t_error_sub(open_version(DAT_VERSION_MAJOR, DAT_VERSION_MINOR + 1), DAT_PROVIDER_NOT_FOUND,
 		    DAT_MINOR_NOT_FOUND);
@@ -357,7 +358,9 @@ START_TEST(IA_028_abrupt_close_aborts_waiters)
 }
 END_TEST
 
-/* Posts, takes and asks until the handle is invalid; all that counts is that it lives to see that. */
+/*
+ * Posts, takes and asks until the handle is invalid; all that counts is that it lives to see that.
+ */
 static void *use_evd(void *evd)
 {
 	DAT_EVD_PARAM param;
@@ -434,7 +437,10 @@ static void use_and_close(void)
 	t_ia_close(&pair.ia[1]);
 }
 
-/* What libfabric itself loses with each connectionless endpoint: up to 1.7 KiB, two of them in a round. */
+/*
+ * What libfabric itself loses with each connectionless endpoint: up to 1.7 KiB, two of them in a
+ * round.
+ */
 static size_t loss_of_the_fabric(void)
 {
 	DAT_PROVIDER_ATTR attr;
@@ -452,7 +458,10 @@ static size_t loss_of_the_fabric(void)
 
 START_TEST(IA_034_abrupt_close_leaks_nothing)
 {
-	/* The allocator counts what it keeps at hand for a thread as in use: the more rounds, the less it matters. */
+	/*
+	 * The allocator counts what it keeps at hand for a thread as in use: the more rounds, the
+	 * less it matters.
+	 */
 	enum { ROUNDS = 80 };
 	size_t loss = loss_of_the_fabric();
 	int descriptors, threads;

@@ -48,7 +48,8 @@ static DAT_CR_HANDLE arrived(DAT_EVD_HANDLE evd, DAT_CONN_QUAL qual)
 static void both_up(void)
 {
 	for (int i = 0; i < 2; i++)
-		t_wait_conn(late.end[i].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, late.end[i].ep);
+		t_wait_conn(late.end[i].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			    late.end[i].ep);
 }
 
 /* Listens now, by a PSP or an RSP, and takes the request that was made before. */
@@ -105,7 +106,8 @@ START_TEST(PRG_19_nobody_listens_in_time)
 	open_with_grace("250");
 	began = t_now_us();
 	begin(free_qual(_i), T_LIMIT_US);
-	t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, late.end[0].ep);
+	t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+		    late.end[0].ep);
 	took = t_now_us() - began;
 	ck_assert_uint_ge(took, 250000);
 	ck_assert_int_eq(t_ep_state(late.end[0].ep), DAT_EP_STATE_DISCONNECTED);
@@ -117,7 +119,8 @@ START_TEST(PRG_19_grace_ends_with_the_time_of_the_connect)
 {
 	open_with_grace("60000");
 	begin(free_qual(_i), 200000);
-	t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, late.end[0].ep);
+	t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+		    late.end[0].ep);
 	t_stays_quiet(late.end[0].connect_evd);
 }
 END_TEST
@@ -130,7 +133,8 @@ START_TEST(PRG_19_without_grace_the_answer_comes_at_once)
 	for (int i = 0; i < 20; i++) {
 		began = t_now_us();
 		begin(free_qual(_i), T_LIMIT_US);
-		t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, late.end[0].ep);
+		t_wait_conn(late.end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+			    late.end[0].ep);
 		if (t_now_us() - began < least)
 			least = t_now_us() - began;
 		t_ok(dat_ep_reset(late.end[0].ep));

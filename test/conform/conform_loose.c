@@ -33,15 +33,18 @@ START_TEST(IA_019_line_of_the_configuration_that_names_no_device)
 	DAT_RETURN ret;
 
 	ck_assert_int_ge(fd, 0);
-	dprintf(fd, "%s " T_API " nonthreadsafe default " T_PROVIDER_SONAME
-		    " dapl.1.0 \"provider=tcp domain=nosuchdevice0\" \"\"\n", name);
+	dprintf(fd,
+		"%s " T_API " nonthreadsafe default " T_PROVIDER_SONAME
+		" dapl.1.0 \"provider=tcp domain=nosuchdevice0\" \"\"\n",
+		name);
 	close(fd);
 	setenv("DAT_OVERRIDE", path, 1);
 	ret = dat_ia_open(name, 8, &async, &ia);
 	unlink(path);
 	type = DAT_GET_TYPE(ret);
 	ck_assert_msg(type == DAT_PROVIDER_NOT_FOUND || type == DAT_INTERNAL_ERROR ||
-		      type == DAT_INVALID_HANDLE, "the open answers %s", t_words(ret));
+			      type == DAT_INVALID_HANDLE,
+		      "the open answers %s", t_words(ret));
 	ck_assert_ptr_null(async);
 }
 END_TEST
@@ -193,8 +196,8 @@ START_TEST(CNO_014_trigger_during_modify_agent_calls_one)
 
 	for (unsigned int i = 0; i < RACES; i++) {
 		agent_calls[0] = agent_calls[1] = 0;
-		t_ok(dat_cno_modify_agent(
-			cno, (DAT_OS_WAIT_PROXY_AGENT){&agent_calls[0], count_call}));
+		t_ok(dat_cno_modify_agent(cno,
+					  (DAT_OS_WAIT_PROXY_AGENT){&agent_calls[0], count_call}));
 		race_with_a_post(evd, set_second_agent, cno);
 		/* An agent that is set after the trigger waits for the next one. */
 		t_until(agent_calls[0] + agent_calls[1] >= 1);
@@ -283,8 +286,9 @@ static DAT_RMR_CONTEXT start_bind(DAT_RMR_HANDLE rmr, size_t length, uint64_t co
 {
 	DAT_RMR_CONTEXT context = 0;
 
-	t_ok(t_rmr_bind(rmr, &peer->buf, t_seg(&peer->buf, 0, length), DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-			peer->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
+	t_ok(t_rmr_bind(rmr, &peer->buf, t_seg(&peer->buf, 0, length),
+			DAT_MEM_PRIV_REMOTE_WRITE_FLAG, peer->ep, cookie,
+			DAT_COMPLETION_DEFAULT_FLAG, &context));
 	return context;
 }
 
@@ -316,7 +320,7 @@ START_TEST(RMR_015_query_while_a_bind_is_outstanding)
 	new = start_bind(rmr, 200, 2);
 	t_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert((param.rmr_context == old && param.lmr_triplet.segment_length == 100) ||
-		  (param.rmr_context == new && param.lmr_triplet.segment_length == 200));
+		  (param.rmr_context == new &&param.lmr_triplet.segment_length == 200));
 	t_wait_bind(peer->request_evd, rmr, 2, DAT_DTO_SUCCESS);
 	start_bind(rmr, 0, 3); /* DTO-168: whatever context an unbind answers */
 	t_wait_bind(peer->request_evd, rmr, 3, DAT_DTO_SUCCESS);
@@ -357,7 +361,8 @@ END_TEST
 
 /* --- endpoints --- */
 
-static void connect_again(const DAT_EP_PARAM *param, DAT_EP_PARAM_MASK ours, DAT_EP_PARAM_MASK theirs)
+static void connect_again(const DAT_EP_PARAM *param, DAT_EP_PARAM_MASK ours,
+			  DAT_EP_PARAM_MASK theirs)
 {
 	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_ABRUPT_FLAG));
 	paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -169,23 +169,29 @@ END_TEST
 
 /* --- spinning on memory --- */
 
-/* A write whose end is a flag of so many bytes, and how far from the end it is cut into segments. */
+/*
+ * A write whose end is a flag of so many bytes, and how far from the end it is cut into segments.
+ */
 struct spin {
 	size_t lead, size, flag;
 	DAT_COUNT nsegments;
 	size_t cuts[3];
 };
 
-/* Sizes that fabrics and processors copy differently, at good and bad addresses; a flag lies in one segment. */
+/*
+ * Sizes that fabrics and processors copy differently, at good and bad addresses; a flag lies in one
+ * segment.
+ */
 static const struct spin spins[] = {
-	{0, 20000, 1, 1, {0}},	     {0, 20000, 8, 1, {0}},   {4, 20000, 4, 4, {7, 5, 4}}, {1, 20000, 1, 3, {2, 1}},
-	{0, 4096, 8, 1, {0}},	     {8, 9000, 8, 2, {11}},   {6, 300, 2, 1, {0}},	   {0, 65536, 8, 1, {0}},
-	{0, 65536, 1, 4, {4, 3, 1}}, {0, 24, 8, 2, {8}},      {4, 12, 4, 1, {0}},	   {5, 10, 1, 1, {0}},
-	{2, 6, 2, 1, {0}},	     {4, 8, 4, 2, {4}},	      {3, 3, 2, 1, {0}},	   {0, 8, 8, 1, {0}},
-	{7, 1, 1, 1, {0}},
+	{0, 20000, 1, 1, {0}},    {0, 20000, 8, 1, {0}}, {4, 20000, 4, 4, {7, 5, 4}},
+	{1, 20000, 1, 3, {2, 1}}, {0, 4096, 8, 1, {0}},  {8, 9000, 8, 2, {11}},
+	{6, 300, 2, 1, {0}},      {0, 65536, 8, 1, {0}}, {0, 65536, 1, 4, {4, 3, 1}},
+	{0, 24, 8, 2, {8}},       {4, 12, 4, 1, {0}},    {5, 10, 1, 1, {0}},
+	{2, 6, 2, 1, {0}},        {4, 8, 4, 2, {4}},     {3, 3, 2, 1, {0}},
+	{0, 8, 8, 1, {0}},        {7, 1, 1, 1, {0}},
 };
 
-#define NSPINS	    (sizeof(spins) / sizeof(spins[0]))
+#define NSPINS      (sizeof(spins) / sizeof(spins[0]))
 #define SPIN_ROUNDS (20u * NSPINS)
 
 /* No byte of a flag is 0. */
@@ -194,7 +200,8 @@ static uint64_t flag_of(unsigned int round)
 	return (round % 255 + 1) * UINT64_C(0x0101010101010101);
 }
 
-static void post_spin(const struct t_end *end, const struct spin *spin, unsigned int round, DAT_RMR_TRIPLET target)
+static void post_spin(const struct t_end *end, const struct spin *spin, unsigned int round,
+		      DAT_RMR_TRIPLET target)
 {
 	DAT_LMR_TRIPLET segments[4];
 	uint64_t flag = flag_of(round);
@@ -208,7 +215,8 @@ static void post_spin(const struct t_end *end, const struct spin *spin, unsigned
 		segments[i] = t_seg(&end->buf, at, stop - at);
 		at = stop;
 	}
-	t_ok(dat_ep_post_rdma_write(end->ep, spin->nsegments, segments, (DAT_DTO_COOKIE){.as_64 = round}, &target,
+	t_ok(dat_ep_post_rdma_write(end->ep, spin->nsegments, segments,
+				    (DAT_DTO_COOKIE){.as_64 = round}, &target,
 				    DAT_COMPLETION_DEFAULT_FLAG));
 }
 
@@ -277,9 +285,11 @@ static void expect_spin(unsigned char *mem, const struct spin *spin, unsigned in
 	uint64_t want = flag_of(round), got;
 
 	got = spin_until_set(mem + spin->lead + body, spin->flag);
-	ck_assert_msg(t_is_filled(mem + spin->lead, body, round), "a flag of %zu bytes came before the %zu bytes in front of it",
-		      spin->flag, body);
-	ck_assert_msg(!memcmp(&got, &want, spin->flag), "a flag of %zu bytes came in parts: %#jx", spin->flag, (uintmax_t)got);
+	ck_assert_msg(t_is_filled(mem + spin->lead, body, round),
+		      "a flag of %zu bytes came before the %zu bytes in front of it", spin->flag,
+		      body);
+	ck_assert_msg(!memcmp(&got, &want, spin->flag), "a flag of %zu bytes came in parts: %#jx",
+		      spin->flag, (uintmax_t)got);
 }
 
 START_TEST(PRG_03_spinner_sees_the_last_byte_last)
@@ -485,19 +495,24 @@ START_TEST(PRG_21_connection_events_at_another_ia)
 		    DAT_INVALID_STATE_EVD_IN_USE);
 	if (_i == 0) {
 		t_ok(dat_ep_disconnect(pair.end[1].ep, DAT_CLOSE_GRACEFUL_FLAG));
-		t_wait_conn(param.connect_evd_handle, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[0].ep);
-		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[1].ep);
+		t_wait_conn(param.connect_evd_handle, DAT_CONNECTION_EVENT_DISCONNECTED,
+			    pair.end[0].ep);
+		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			    pair.end[1].ep);
 		pair.end[0].connect_evd = own;
 		t_ok(dat_ep_free(pair.end[0].ep));
 		pair.end[0].ep = DAT_HANDLE_NULL;
 		t_ok(dat_evd_free(param.connect_evd_handle));
 		t_ia_close_empty(&other);
 	} else {
-		/* The EVD goes with its IA; the end of the connection is told to the EP's own IA. */
+		/*
+		 * The EVD goes with its IA; the end of the connection is told to the EP's own IA.
+		 */
 		t_ia_close(&other);
 		t_ok(dat_ep_disconnect(pair.end[1].ep, DAT_CLOSE_ABRUPT_FLAG));
 		t_wait_for(pair.ia[0].async_evd, DAT_ASYNC_ERROR_EP_BROKEN);
-		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, pair.end[1].ep);
+		t_wait_conn(pair.end[1].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			    pair.end[1].ep);
 		pair.end[0].connect_evd = own;
 	}
 	t_pair_close(&pair);
@@ -838,10 +853,10 @@ START_TEST(PRG_13_lines_of_both_generations_in_one_file)
 	DAT_IA_HANDLE ia;
 
 	ck_assert_int_ge(fd, 0);
-	dprintf(fd,
-		"prg13 " T_OTHER_API " nonthreadsafe default /nowhere/libother.so dapl.1.0 \"\" \"\"\n"
-		"prg13 " T_API " nonthreadsafe default " T_PROVIDER_SONAME
-		" dapl.1.0 \"provider=tcp domain=lo\" \"\"\n");
+	dprintf(fd, "prg13 " T_OTHER_API
+		    " nonthreadsafe default /nowhere/libother.so dapl.1.0 \"\" \"\"\n"
+		    "prg13 " T_API " nonthreadsafe default " T_PROVIDER_SONAME
+		    " dapl.1.0 \"provider=tcp domain=lo\" \"\"\n");
 	close(fd);
 	setenv("DAT_OVERRIDE", path, 1);
 	t_ok(dat_ia_open(name, 8, &async, &ia));
@@ -863,7 +878,8 @@ START_TEST(PRG_14_symbol_versions)
 					    "dat_evd_wait", "dat_strerror"};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		ck_assert_msg(dlvsym(RTLD_DEFAULT, calls[i], T_DAT_MAJOR == 1 ? "DAT_1.2" : "DAT_2.0"),
+		ck_assert_msg(dlvsym(RTLD_DEFAULT, calls[i],
+				     T_DAT_MAJOR == 1 ? "DAT_1.2" : "DAT_2.0"),
 			      "%s has not its version", calls[i]);
 }
 END_TEST

@@ -19,8 +19,8 @@ static bool child_is_refused(void)
 
 	refused &= DAT_GET_TYPE(dat_pz_create(paired.ia[0].ia, &pz)) == DAT_INVALID_HANDLE;
 	refused &= DAT_GET_TYPE(dat_evd_dequeue(us->recv_evd, &event)) == DAT_INVALID_HANDLE;
-	refused &= DAT_GET_TYPE(dat_ep_get_status(us->ep, &state, NULL, NULL)) ==
-		   DAT_INVALID_HANDLE;
+	refused &=
+		DAT_GET_TYPE(dat_ep_get_status(us->ep, &state, NULL, NULL)) == DAT_INVALID_HANDLE;
 	refused &= DAT_GET_TYPE(t_send(us, 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG)) ==
 		   DAT_INVALID_HANDLE;
 	refused &= DAT_GET_TYPE(dat_ia_close(paired.ia[0].ia, DAT_CLOSE_ABRUPT_FLAG)) ==
@@ -50,8 +50,9 @@ END_TEST
 
 /* What both generations declare alike. */
 struct other_api {
-	DAT_RETURN (*open)(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *,
-			   DAT_UINT32, DAT_UINT32, DAT_BOOLEAN);
+	DAT_RETURN(*open)
+	(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *, DAT_UINT32, DAT_UINT32,
+	 DAT_BOOLEAN);
 	DAT_RETURN (*close)(DAT_IA_HANDLE, DAT_CLOSE_FLAGS);
 	DAT_RETURN (*pz_create)(DAT_IA_HANDLE, DAT_PZ_HANDLE *);
 	DAT_RETURN (*pz_free)(DAT_PZ_HANDLE);

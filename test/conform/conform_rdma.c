@@ -67,8 +67,7 @@ START_TEST(DTO_010_099_100_read_lengths)
 	t_error(t_read(us, 0, 9, 1, some, DAT_COMPLETION_DEFAULT_FLAG), DAT_LENGTH_ERROR);
 	t_no_event(us->request_evd);
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
-	t_ok(dat_ep_post_rdma_read(us->ep, 0, NULL, cookie, &nothing,
-				   DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_rdma_read(us->ep, 0, NULL, cookie, &nothing, DAT_COMPLETION_DEFAULT_FLAG));
 	expect_done(1, 0);
 	memset(us->buf.mem, '.', 16);
 	t_ok(t_read(us, 0, 16, 2, nothing, DAT_COMPLETION_DEFAULT_FLAG));
@@ -124,8 +123,8 @@ START_TEST(DTO_104_107_more_reads_than_may_be_under_way)
 			    DAT_COMPLETION_DEFAULT_FLAG));
 	for (DAT_COUNT i = 0; i < number; i++)
 		expect_done((uint64_t)i, 100);
-	ck_assert(t_is_filled(us->buf.mem, 100 * (size_t)number < 20000 ? 100 * (size_t)number : 20000,
-			      1));
+	ck_assert(t_is_filled(us->buf.mem,
+			      100 * (size_t)number < 20000 ? 100 * (size_t)number : 20000, 1));
 	t_no_event(us->connect_evd);
 }
 END_TEST
@@ -333,7 +332,8 @@ static DAT_RMR_HANDLE new_rmr(void)
 	return rmr;
 }
 
-#define REMOTE_BOTH ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
+#define REMOTE_BOTH \
+	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 
 /* The peer binds a range of its buffer; its context once the bind has completed. */
 static DAT_RMR_CONTEXT bind_range(DAT_RMR_HANDLE rmr, size_t offset, size_t length,
@@ -376,9 +376,9 @@ END_TEST
 
 START_TEST(DTO_178_183_bind_gives_just_its_rights)
 {
-	DAT_RMR_CONTEXT context = bind_range(new_rmr(), 0, 500,
-					     _i ? DAT_MEM_PRIV_REMOTE_READ_FLAG
-						: DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	DAT_RMR_CONTEXT context =
+		bind_range(new_rmr(), 0, 500,
+			   _i ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 
 	if (_i) {
 		t_ok(read_from(window(context, 0, 500), 1));
@@ -524,8 +524,9 @@ START_TEST(DTO_185_186_bind_names_its_region_and_kind_of_address)
 			      DAT_COMPLETION_DEFAULT_FLAG, &context),
 		 DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER);
 	if (!peer->on->attr.zb_supported)
-		t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB, peer->ep,
-					   cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
+		t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB,
+					   peer->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
+					   &context));
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, (DAT_VA_TYPE)2, peer->ep,
 			       cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, NULL, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep,
@@ -541,7 +542,7 @@ START_TEST(DTO_179_180_bind_flags)
 	DAT_RMR_HANDLE rmr = new_rmr();
 	DAT_RMR_CONTEXT context;
 
-#define BIND(flags) \
+#define BIND(flags)                                                    \
 	t_rmr_bind(rmr, &peer->buf, segment, REMOTE_BOTH, peer->ep, 5, \
 		   (DAT_COMPLETION_FLAGS)(flags), &context)
 	t_bad_arg(BIND(DAT_COMPLETION_UNSIGNALLED_FLAG));
@@ -571,8 +572,8 @@ START_TEST(DTO_171_flushed_bind_gives_everything_back)
 	t_ok(dat_ep_disconnect(peer->ep, DAT_CLOSE_ABRUPT_FLAG));
 	paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 	for (uint64_t i = 0; i < 100; i++) {
-		t_ok(t_rmr_bind(rmr, &peer->buf, t_seg(&peer->buf, 0, 100), REMOTE_BOTH, peer->ep, i,
-				DAT_COMPLETION_DEFAULT_FLAG, &context));
+		t_ok(t_rmr_bind(rmr, &peer->buf, t_seg(&peer->buf, 0, 100), REMOTE_BOTH, peer->ep,
+				i, DAT_COMPLETION_DEFAULT_FLAG, &context));
 		t_wait_bind(peer->request_evd, rmr, i, DAT_DTO_ERR_FLUSHED);
 	}
 	t_ok(dat_lmr_free(peer->buf.lmr));
@@ -591,7 +592,8 @@ START_TEST(DTO_187_binds_count_as_requests)
 	struct t_buf big;
 	DAT_COUNT posted = 0;
 
-	t_buf_new(&big, paired.ia[1].ia, paired.ia[1].pz, t_much(&paired.ia[1]), DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(&big, paired.ia[1].ia, paired.ia[1].pz, t_much(&paired.ia[1]),
+		  DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(&big, 0, big.size);
 	t_ok(dat_ep_post_send(peer->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1},
 			      DAT_COMPLETION_DEFAULT_FLAG));

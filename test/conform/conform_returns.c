@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Posts with arguments by chance: whatever is wrong with them, the answer is one that the call may give. */
+/*
+ * Posts with arguments by chance: whatever is wrong with them, the answer is one that the call may
+ * give.
+ */
 #include "conform_dto.h"
 #include "paired.h"
 
 enum kind { SEND, RECV, READ, WRITE, SHARED, KINDS };
 
-#define ROUNDS 3000
-#define SEGMENTS 40
+#define ROUNDS       3000
+#define SEGMENTS     40
 #define SHARED_DEPTH 256 /* of the SRQ, which nobody empties */
 
-static DAT_EP_HANDLE eps[4]; /* connected, not connected, freed, no EP */
+static DAT_EP_HANDLE eps[4];   /* connected, not connected, freed, no EP */
 static DAT_SRQ_HANDLE srqs[3]; /* there, freed, no SRQ */
-static struct t_buf bufs[4]; /* all rights, local read only, of another PZ, freed */
+static struct t_buf bufs[4];   /* all rights, local read only, of another PZ, freed */
 
 /* The same numbers in every run: xorshift. */
 static uint64_t chance;
@@ -128,8 +131,11 @@ static bool may_answer(enum kind kind, DAT_RETURN_TYPE type)
 static void expect_variety(enum kind kind, const unsigned int *seen)
 {
 	static const DAT_RETURN_TYPE wanted[] = {
-		DAT_SUCCESS,		  DAT_INVALID_PARAMETER,    DAT_INVALID_HANDLE,
-		DAT_PROTECTION_VIOLATION, DAT_PRIVILEGES_VIOLATION,
+		DAT_SUCCESS,
+		DAT_INVALID_PARAMETER,
+		DAT_INVALID_HANDLE,
+		DAT_PROTECTION_VIOLATION,
+		DAT_PRIVILEGES_VIOLATION,
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues: one side sends over several connections, the other receives from one queue. */
+/*
+ * Shared receive queues: one side sends over several connections, the other receives from one
+ * queue.
+ */
 #include "conform.h"
 
 #include <string.h>
@@ -155,8 +158,10 @@ START_TEST(SRQ_007_008_009_010_011_014_bad_arguments)
 	DAT_SRQ_ATTR good = {.max_recv_dtos = 4, .max_recv_iov = 1}, bad;
 	DAT_SRQ_HANDLE handle;
 
-	t_error_sub(dat_srq_create(ia[1].pz, ia[1].pz, &good, &handle), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	t_error_sub(dat_srq_create(ia[1].ia, ia[1].async_evd, &good, &handle), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	t_error_sub(dat_srq_create(ia[1].pz, ia[1].pz, &good, &handle), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_IA);
+	t_error_sub(dat_srq_create(ia[1].ia, ia[1].async_evd, &good, &handle), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_PZ);
 	t_bad_arg(dat_srq_create(ia[1].ia, ia[1].pz, NULL, &handle));
 	t_bad_arg(dat_srq_create(ia[1].ia, ia[1].pz, &good, NULL));
 	bad = good, bad.max_recv_dtos = 0;
@@ -168,9 +173,11 @@ START_TEST(SRQ_007_008_009_010_011_014_bad_arguments)
 	bad = good, bad.low_watermark = -1;
 	t_bad_arg(dat_srq_create(ia[1].ia, ia[1].pz, &bad, &handle));
 	bad = good, bad.max_recv_dtos = ia[1].attr.max_recv_per_srq + 1;
-	t_error2(dat_srq_create(ia[1].ia, ia[1].pz, &bad, &handle), DAT_INVALID_PARAMETER, DAT_INSUFFICIENT_RESOURCES);
+	t_error2(dat_srq_create(ia[1].ia, ia[1].pz, &bad, &handle), DAT_INVALID_PARAMETER,
+		 DAT_INSUFFICIENT_RESOURCES);
 	bad = good, bad.max_recv_iov = ia[1].attr.max_iov_segments_per_dto + 1;
-	t_error2(dat_srq_create(ia[1].ia, ia[1].pz, &bad, &handle), DAT_INVALID_PARAMETER, DAT_INSUFFICIENT_RESOURCES);
+	t_error2(dat_srq_create(ia[1].ia, ia[1].pz, &bad, &handle), DAT_INVALID_PARAMETER,
+		 DAT_INSUFFICIENT_RESOURCES);
 }
 END_TEST
 
@@ -207,7 +214,8 @@ START_TEST(SRQ_013_016_as_many_as_the_attributes_say)
 
 	for (; n < max; n++)
 		t_ok(dat_srq_create(ia[1].ia, ia[1].pz, &attr, &handles[n]));
-	t_error_sub(dat_srq_create(ia[1].ia, ia[1].pz, &attr, &handles[0]), DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	t_error_sub(dat_srq_create(ia[1].ia, ia[1].pz, &attr, &handles[0]),
+		    DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	while (--n)
 		t_ok(dat_srq_free(handles[n]));
 	free(handles);
@@ -230,9 +238,12 @@ START_TEST(SRQ_035_036_query_arguments)
 {
 	DAT_SRQ_PARAM param;
 
-	t_error_sub(dat_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x4000, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	t_error_sub(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	t_error_sub(dat_srq_query(ia[1].pz, DAT_SRQ_FIELD_ALL, &param), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	t_error_sub(dat_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x4000, &param), DAT_INVALID_PARAMETER,
+		    DAT_INVALID_ARG2);
+	t_error_sub(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
+		    DAT_INVALID_ARG3);
+	t_error_sub(dat_srq_query(ia[1].pz, DAT_SRQ_FIELD_ALL, &param), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_SRQ);
 }
 END_TEST
 
@@ -422,11 +433,13 @@ START_TEST(DTO_149_150_segments_and_messages_of_size_0)
 	ck_assert_mem_eq(pool.mem, sender[0].buf.mem, 10);
 	ck_assert_mem_eq(pool.mem + ROOM, sender[0].buf.mem + 10, 15);
 	t_ok(dat_srq_post_recv(srq, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 2}));
-	t_ok(dat_ep_post_send(sender[1].ep, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 9}, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_send(sender[1].ep, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 9},
+			      DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(sender[1].request_evd, sender[1].ep, 9, DAT_DTO_SUCCESS, 0);
 	ck_assert_uint_eq(taken(1, 0), 2);
 	post(4);
-	t_ok(dat_ep_post_send(sender[1].ep, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 9}, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_send(sender[1].ep, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 9},
+			      DAT_COMPLETION_DEFAULT_FLAG));
 	ck_assert_uint_eq(taken(1, 0), 4);
 }
 END_TEST
@@ -447,9 +460,11 @@ START_TEST(DTO_151_152_153_154_post_arguments)
 	t_error(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){0}), DAT_PROTECTION_VIOLATION);
 	segment = t_seg(&pool, DEPTH * 2 * ROOM - 8, 16);
 	t_bad_arg(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){0}));
-	t_bad_arg(dat_srq_post_recv(srq, ask(srq).max_recv_iov + 1, &segment, (DAT_DTO_COOKIE){0})); /* DTO-006 */
+	/* DTO-006 */
+	t_bad_arg(dat_srq_post_recv(srq, ask(srq).max_recv_iov + 1, &segment, (DAT_DTO_COOKIE){0}));
 	t_bad_arg(dat_srq_post_recv(srq, 1, NULL, (DAT_DTO_COOKIE){0}));
-	t_error_sub(dat_srq_post_recv(ia[1].pz, 0, NULL, (DAT_DTO_COOKIE){0}), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	t_error_sub(dat_srq_post_recv(ia[1].pz, 0, NULL, (DAT_DTO_COOKIE){0}), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_SRQ);
 	t_buf_free(&other);
 	t_buf_free(&read_only);
 	t_ok(dat_pz_free(pz));
@@ -507,7 +522,10 @@ START_TEST(DTO_144_what_was_taken_comes_before_the_end)
 	DAT_LMR_TRIPLET segment;
 	DAT_EVENT event;
 
-	/* A large message is broken off at some point: its buffer completes once, or stays on the queue. */
+	/*
+	 * A large message is broken off at some point: its buffer completes once, or stays on the
+	 * queue.
+	 */
 	t_buf_new(&large, ia[1].ia, ia[1].pz, big, DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(&large, 0, big);
 	t_ok(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 5}));
@@ -524,7 +542,10 @@ START_TEST(DTO_144_what_was_taken_comes_before_the_end)
 }
 END_TEST
 
-/* Some fabrics have one stream to a peer, which ends with such a message, and say so: there it is those of other peers that go on. */
+/*
+ * Some fabrics have one stream to a peer, which ends with such a message, and say so: there it is
+ * those of other peers that go on.
+ */
 START_TEST(DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone)
 {
 	bool shared = !strcmp(t_named(&ia[1].provider, DAT_OFI_ATTR_MISFIT), "PEER");
@@ -593,7 +614,8 @@ START_TEST(EPS_031_032_posts_in_every_state)
 	DAT_LMR_TRIPLET segment = t_seg(&pool, 0, 8);
 
 	for (int i = 0; i < 3; i++) {
-		t_error_sub(dat_ep_post_recv(taker[0].ep, 1, &segment, (DAT_DTO_COOKIE){0}, DAT_COMPLETION_DEFAULT_FLAG),
+		t_error_sub(dat_ep_post_recv(taker[0].ep, 1, &segment, (DAT_DTO_COOKIE){0},
+					     DAT_COMPLETION_DEFAULT_FLAG),
 			    DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 		post((size_t)i);
 		if (i == 0) {
@@ -636,8 +658,10 @@ static void end_and_reset(struct t_end *leaver)
 
 START_TEST(DTO_143_not_before_the_connection_nor_after_it)
 {
-	/* TRN-031: the message may overtake the news of the connection, so now and then it does,
-	 * most often where both ends are new */
+	/*
+	 * TRN-031: the message may overtake the news of the connection, so now and then it does,
+	 * most often where both ends are new
+	 */
 	DAT_EVENT event;
 
 	post(0), post(1);
@@ -722,7 +746,8 @@ START_TEST(EP_172_small_messages_do_not_overtake_large_ones)
 
 	post_large(&large, 8);
 	for (uint64_t i = 0; i < 8; i++)
-		t_ok(t_send(&sender[0], 0, i % 2 ? 8 : T_BUF_SIZE, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(t_send(&sender[0], 0, i % 2 ? 8 : T_BUF_SIZE, i,
+			    DAT_COMPLETION_SUPPRESS_FLAG));
 	for (int i = 0; i < 8; i++) {
 		ck_assert_int_le(held(&taker[0]), 8 - i);
 		taken(0, i % 2 ? 8 : T_BUF_SIZE);
@@ -749,7 +774,7 @@ START_TEST(EP_177_what_the_EP_holds_completes_there)
 }
 END_TEST
 
-#define POSTERS	 4
+#define POSTERS  4
 #define PER_POST 100
 
 struct poster {
@@ -768,7 +793,8 @@ static void *post_many(void *arg)
 
 		/* Full until the messages catch up. */
 		do {
-			ret = dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = poster->first + i});
+			ret = dat_srq_post_recv(srq, 1, &segment,
+						(DAT_DTO_COOKIE){.as_64 = poster->first + i});
 			if (ret != DAT_SUCCESS)
 				t_pause();
 		} while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && t_now_us() < limit);
@@ -786,7 +812,8 @@ START_TEST(DTO_156_several_threads_post_at_once)
 
 	for (unsigned int i = 0; i < POSTERS; i++) {
 		posters[i].first = i * PER_POST;
-		ck_assert_int_eq(pthread_create(&posters[i].thread, NULL, post_many, &posters[i]), 0);
+		ck_assert_int_eq(pthread_create(&posters[i].thread, NULL, post_many, &posters[i]),
+				 0);
 	}
 	for (int i = 0; i < POSTERS * PER_POST; i++) {
 		const struct t_end *to = &taker[i % ENDS];
@@ -795,7 +822,8 @@ START_TEST(DTO_156_several_threads_post_at_once)
 
 		t_ok(t_send(&sender[i % ENDS], 0, 8, 1, DAT_COMPLETION_SUPPRESS_FLAG));
 		event = t_wait_for(to->recv_evd, DAT_DTO_COMPLETION_EVENT);
-		ck_assert_int_eq(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		ck_assert_int_eq(event.event_data.dto_completion_event_data.status,
+				 DAT_DTO_SUCCESS);
 		cookie = event.event_data.dto_completion_event_data.user_cookie.as_64;
 		ck_assert_uint_lt(cookie, POSTERS * PER_POST);
 		ck_assert(!seen[cookie]);
@@ -885,7 +913,8 @@ END_TEST
 
 static void add_life(TCase *tcase)
 {
-	tcase_add_test(tcase, SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size);
+	tcase_add_test(tcase,
+		       SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size);
 	tcase_add_test(tcase, SRQ_007_008_009_010_011_014_bad_arguments);
 	tcase_add_test(tcase, SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs);
 	tcase_add_test(tcase, SRQ_013_016_as_many_as_the_attributes_say);

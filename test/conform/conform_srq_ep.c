@@ -17,8 +17,8 @@ static DAT_SRQ_HANDLE new_srq(DAT_PZ_HANDLE pz)
 
 static DAT_RETURN create(DAT_PZ_HANDLE pz, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep)
 {
-	return dat_ep_create_with_srq(t_tia.ia, pz, to.recv_evd, to.request_evd, to.connect_evd, srq,
-				      attr, ep);
+	return dat_ep_create_with_srq(t_tia.ia, pz, to.recv_evd, to.request_evd, to.connect_evd,
+				      srq, attr, ep);
 }
 
 static DAT_EP_ATTR with_flags(unsigned int recv_flags)
@@ -117,13 +117,14 @@ START_TEST(EP_027_028_029_036_bad_arguments)
 			    t_tia.pz, &good));
 	t_bad_handle(CREATE(t_tia.pz, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd, srq,
 			    &good));
-	t_bad_handle(CREATE(t_tia.ia, srq, to.recv_evd, to.request_evd, to.connect_evd, srq, &good));
+	t_bad_handle(
+		CREATE(t_tia.ia, srq, to.recv_evd, to.request_evd, to.connect_evd, srq, &good));
 	t_bad_handle(CREATE(t_tia.ia, t_tia.pz, to.connect_evd, to.request_evd, to.connect_evd, srq,
 			    &good));
 	t_bad_handle(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.connect_evd, to.connect_evd, srq,
 			    &good));
-	t_bad_handle(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.recv_evd, srq,
-			    &good));
+	t_bad_handle(
+		CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.recv_evd, srq, &good));
 #undef CREATE
 	bad.max_request_dtos = t_tia.attr.max_dto_per_ep + 1;
 	t_bad_arg(create(t_tia.pz, &bad, &ep));
@@ -170,7 +171,8 @@ END_TEST
 
 START_TEST(EP_040_recv_completion_flags)
 {
-	static const unsigned int good[] = {0x00, 0x02, 0x04, 0x10}, bad[] = {0x01, 0x08, 0x06, 0x20};
+	static const unsigned int good[] = {0x00, 0x02, 0x04, 0x10},
+				  bad[] = {0x01, 0x08, 0x06, 0x20};
 
 	for (int i = 0; i < 4; i++) {
 		DAT_EP_ATTR attr = with_flags(good[i]);
@@ -189,8 +191,8 @@ START_TEST(EP_041_no_connect_evd)
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG);
 	DAT_EP_HANDLE ep;
 
-	t_ok(dat_ep_create_with_srq(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, DAT_HANDLE_NULL,
-				    srq, &attr, &ep));
+	t_ok(dat_ep_create_with_srq(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd,
+				    DAT_HANDLE_NULL, srq, &attr, &ep));
 	t_error2(t_connect(ep, &listener), DAT_INVALID_HANDLE, DAT_INVALID_STATE);
 	t_ok(dat_ep_free(ep));
 }

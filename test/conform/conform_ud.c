@@ -32,9 +32,12 @@ Suite *conform_ud(void)
 
 #define NO_FLAGS  DAT_COMPLETION_DEFAULT_FLAG
 #define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
-#define HEADER	  ((size_t)40)
+#define HEADER    ((size_t)40)
 
-/* Two IAs with an EP of datagrams and a listener each, where the fabric has datagrams; else the IAs alone. */
+/*
+ * Two IAs with an EP of datagrams and a listener each, where the fabric has datagrams; else the IAs
+ * alone.
+ */
 static struct t_ia ia[2];
 static struct t_end end[2];
 static struct t_listener listener[2];

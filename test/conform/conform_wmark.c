@@ -13,7 +13,8 @@ static void expect_soft(void)
 	DAT_EVENT event = t_wait(paired.ia[0].async_evd);
 
 	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, us->ep);
-	ck_assert_int_eq(event.event_data.asynch_error_event_data.reason, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	ck_assert_int_eq(event.event_data.asynch_error_event_data.reason,
+			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	ck_assert_int_ne(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
 }
 
@@ -86,7 +87,8 @@ START_TEST(EP_195_197_arguments)
 	t_bad_arg(dat_ep_set_watermark(us->ep, 1, max + 1));
 	t_bad_arg(dat_ep_set_watermark(us->ep, -2, 1));
 	t_bad_arg(dat_ep_set_watermark(us->ep, 1, -2));
-	t_error_sub(dat_ep_set_watermark(us->request_evd, 1, 1), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	t_error_sub(dat_ep_set_watermark(us->request_evd, 1, 1), DAT_INVALID_HANDLE,
+		    DAT_INVALID_HANDLE_EP);
 	t_no_event(paired.ia[0].async_evd);
 }
 END_TEST

@@ -6,14 +6,16 @@
 #include <rdma/fabric.h>
 
 /*
- * Libfabric looks for its providers once per process and slowly: do it here, not in the child of each test. Not where
- * there are verbs devices (T_VERBS): it opens them, and what children make on a device of their parent outlives them.
+ * Libfabric looks for its providers once per process and slowly: do it here, not in the child of
+ * each test. Not where there are verbs devices (T_VERBS): it opens them, and what children make on
+ * a device of their parent outlives them.
  */
 static void load_fabrics(void)
 {
 	void *lib = getenv("T_VERBS") ? NULL : dlopen("libfabric.so.1", RTLD_NOW);
 	struct fi_info *info = NULL;
-	__typeof__(fi_getinfo) *getinfo = lib ? (__typeof__(getinfo))dlsym(lib, "fi_getinfo") : NULL;
+	__typeof__(fi_getinfo) *getinfo =
+		lib ? (__typeof__(getinfo))dlsym(lib, "fi_getinfo") : NULL;
 
 	/* The list is never freed: it lives as long as the program. */
 	if (getinfo)
@@ -23,30 +25,11 @@ static void load_fabrics(void)
 int main(void)
 {
 	static Suite *(*const others[])(void) = {
-		conform_handles,
-		conform_evd,
-		conform_queue,
-		conform_cno,
-		conform_mem,
-		conform_access,
-		conform_sp,
-		conform_cr,
-		conform_registry,
-		conform_errors,
-		conform_ep,
-		conform_eps,
-		conform_dto,
-		conform_events,
-		conform_prg,
-		conform_late,
-		conform_gone,
-		conform_process,
-		conform_loose,
-		conform_srq,
-		conform_ext,
-		conform_wmark,
-		conform_srq_ep,
-		conform_ud,
+		conform_handles, conform_evd,   conform_queue,   conform_cno,      conform_mem,
+		conform_access,  conform_sp,    conform_cr,      conform_registry, conform_errors,
+		conform_ep,      conform_eps,   conform_dto,     conform_events,   conform_prg,
+		conform_late,    conform_gone,  conform_process, conform_loose,    conform_srq,
+		conform_ext,     conform_wmark, conform_srq_ep,  conform_ud,
 	};
 	SRunner *runner = srunner_create(conform_ia());
 	int failed;

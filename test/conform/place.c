@@ -340,7 +340,8 @@ void place_take_big(struct place *place)
 	struct t_buf *big = &place->big[1];
 	DAT_LMR_TRIPLET segment;
 
-	t_buf_new(big, place->ia[1].ia, place->ia[1].pz, t_much(&place->ia[1]), DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(big, place->ia[1].ia, place->ia[1].pz, t_much(&place->ia[1]),
+		  DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(big, 0, big->size);
 	t_ok(dat_ep_post_recv(place->peer.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = PLACE_BIG},
 			      DAT_COMPLETION_DEFAULT_FLAG));

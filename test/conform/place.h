@@ -12,17 +12,17 @@ enum place_state { UNC, RES, PAS, TEN, ACT, CMP, CON, DPD, DIS, PLACE_STATES };
 
 struct place {
 	enum place_state state;
-	struct t_ia ia[2];  /* ours, the peer's */
-	struct t_end me;    /* .ep is the EP in question */
-	struct t_end peer;  /* the other end; its EP is in use from PAS on, but for CMP */
+	struct t_ia ia[2]; /* ours, the peer's */
+	struct t_end me;   /* .ep is the EP in question */
+	struct t_end peer; /* the other end; its EP is in use from PAS on, but for CMP */
 	struct t_listener at_me, at_peer; /* of consumer PSPs */
-	struct t_listener provider;	  /* TEN: of a provider PSP of ours */
-	DAT_RSP_HANDLE rsp;		  /* RES, PAS and with by_rsp */
+	struct t_listener provider;       /* TEN: of a provider PSP of ours */
+	DAT_RSP_HANDLE rsp;               /* RES, PAS and with by_rsp */
 	DAT_CONN_QUAL rsp_qual;
 	DAT_EVD_HANDLE rsp_evd;
-	DAT_CR_HANDLE cr;   /* PAS, TEN: of our EP; ACT: the peer's, not decided */
+	DAT_CR_HANDLE cr;    /* PAS, TEN: of our EP; ACT: the peer's, not decided */
 	struct t_buf big[2]; /* ours, the peer's: more than a fabric takes while nobody receives */
-	struct t_peer proc; /* the connector, when it has to be a process of its own */
+	struct t_peer proc;  /* the connector, when it has to be a process of its own */
 	bool has_proc;
 };
 

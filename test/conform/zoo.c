@@ -92,13 +92,13 @@ static DAT_RMR_CONTEXT context_out;
 static unsigned char memory[SIZE];
 
 #define CNO_NULL DAT_OS_WAIT_PROXY_AGENT_NULL
-#define COOKIE	 ((DAT_DTO_COOKIE){.as_64 = 1})
-#define QUAL	 ((DAT_CONN_QUAL)45248)
-#define DTO_EVD	 (z->end.recv_evd)
-#define CR_EVD	 (z->of[DAT_HANDLE_TYPE_EVD])
-#define ADDRESS	 (z->ia.attr.ia_address_ptr)
-#define SEG	 (&(DAT_LMR_TRIPLET){.segment_length = 0})
-#define REMOTE	 (&(DAT_RMR_TRIPLET){.segment_length = 0})
+#define COOKIE   ((DAT_DTO_COOKIE){.as_64 = 1})
+#define QUAL     ((DAT_CONN_QUAL)45248)
+#define DTO_EVD  (z->end.recv_evd)
+#define CR_EVD   (z->of[DAT_HANDLE_TYPE_EVD])
+#define ADDRESS  (z->ia.attr.ia_address_ptr)
+#define SEG      (&(DAT_LMR_TRIPLET){.segment_length = 0})
+#define REMOTE   (&(DAT_RMR_TRIPLET){.segment_length = 0})
 
 #define CALL(name, expression)                                    \
 	static DAT_RETURN name(const struct zoo *z, DAT_HANDLE h) \

@@ -19,8 +19,8 @@ struct zoo {
 
 extern const char *const zoo_names[ZOO_TYPES];
 
-void zoo_open(struct zoo *zoo);	 /* in an IA of its own */
-void zoo_free(struct zoo *zoo);	 /* all objects, then the IA, gracefully */
+void zoo_open(struct zoo *zoo);  /* in an IA of its own */
+void zoo_free(struct zoo *zoo);  /* all objects, then the IA, gracefully */
 void zoo_close(struct zoo *zoo); /* the IA abruptly */
 
 /* A call with good arguments but for the one handle, which has to be of that type. */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint32_t uses[64];	/* handles for each host */
+static uint32_t uses[64]; /* handles for each host */
 static uint32_t handles;
 
 uint32_t efa_ahn_of(uint32_t host)
@@ -66,6 +66,6 @@ int efadv_query_ah(struct ibv_ah *ah, struct efadv_ah_attr *attr, uint32_t size)
 {
 	if (size < sizeof(*attr))
 		return EINVAL;
-	*attr = (struct efadv_ah_attr){ .ahn = container_of(ah, struct soft_ah, ah)->number };
+	*attr = (struct efadv_ah_attr){.ahn = container_of(ah, struct soft_ah, ah)->number};
 	return 0;
 }

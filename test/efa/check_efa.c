@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 
 #define WAIT_MS 60000
-#define MANY 200
+#define MANY    200
 
 static const struct {
 	const char *part, *seed;
-} cards[] = { { "0xefa0", "0" }, { "0xefa1", "0" }, { "0xefa2", "0" },
-	      { "0xefa0", "7" }, { "0xefa1", "7" }, { "0xefa2", "7" } };
+} cards[] = {{"0xefa0", "0"}, {"0xefa1", "0"}, {"0xefa2", "0"},
+	     {"0xefa0", "7"}, {"0xefa1", "7"}, {"0xefa2", "7"}};
 enum { NCARDS = 6, FIRST_READ = 1 };
 
 static struct t_side side; /* of this process */
@@ -69,7 +69,7 @@ static struct fi_info *info_of_device(void)
 
 static void open_side(void)
 {
-	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
 	struct fi_info *info = info_of_device();
 
 	t_need(info ? 0 : -FI_ENODATA, "fi_getinfo");
@@ -114,7 +114,7 @@ static void meet(void)
 /* Both processes come here; progress goes on while one waits. */
 static void sync_with_peer(void)
 {
-	struct pollfd fd = { .fd = wire, .events = POLLIN };
+	struct pollfd fd = {.fd = wire, .events = POLLIN};
 	char mark = 's';
 
 	tell(&mark, 1);
@@ -207,12 +207,12 @@ static void expect_error(void)
 }
 
 /* Until the operation is under way. The completion is counted later. */
-#define POST(call)                                                                                 \
-	do {                                                                                       \
-		ssize_t ret_;                                                                      \
-		while ((ret_ = (call)) == -FI_EAGAIN)                                              \
-			t_side_poll(&side);                                                        \
-		t_need(ret_, #call);                                                               \
+#define POST(call)                                    \
+	do {                                          \
+		ssize_t ret_;                         \
+		while ((ret_ = (call)) == -FI_EAGAIN) \
+			t_side_poll(&side);           \
+		t_need(ret_, #call);                  \
 	} while (0)
 
 static void post_send(size_t length)
@@ -222,8 +222,7 @@ static void post_send(size_t length)
 
 static void post_recv(size_t at, size_t length, int i)
 {
-	POST(fi_recv(side.ep, side.mem + at, length, fi_mr_desc(side.mr), FI_ADDR_UNSPEC,
-		     &ctx[i]));
+	POST(fi_recv(side.ep, side.mem + at, length, fi_mr_desc(side.mr), FI_ADDR_UNSPEC, &ctx[i]));
 }
 
 static void post_write(size_t length, uint64_t key)
@@ -254,7 +253,7 @@ static void compare(char first, size_t length)
 }
 
 /* Below the eager limit, in several packets, and as long messages. */
-static const size_t sizes[] = { 1, 8, 4096, 20000, 200000, 1000000 };
+static const size_t sizes[] = {1, 8, 4096, 20000, 200000, 1000000};
 enum { NSIZES = 6 };
 
 /* --- messages --- */
@@ -423,8 +422,8 @@ static void write_data(int card)
 {
 	(void)card;
 	for (uint64_t i = 0; i < MANY; i++) {
-		POST(fi_writedata(side.ep, side.mem, 8, fi_mr_desc(side.mr), i, side.peer, peer.base,
-				  peer.key, &ctx[i]));
+		POST(fi_writedata(side.ep, side.mem, 8, fi_mr_desc(side.mr), i, side.peer,
+				  peer.base, peer.key, &ctx[i]));
 	}
 	expect(MANY);
 }
@@ -500,7 +499,9 @@ START_TEST(receiver_not_ready)
 }
 END_TEST
 
-/* Behind it each side knows what the other can do: the provider uses RDMA of the card from then on. */
+/*
+ * Behind it each side knows what the other can do: the provider uses RDMA of the card from then on.
+ */
 static void greet(int card)
 {
 	(void)card;
@@ -699,7 +700,7 @@ END_TEST
 /* --- what a seed does --- */
 
 #define BLOCKS 512
-#define BLOCK 128
+#define BLOCK  128
 
 /* How often a block is there while one before it is not. */
 static unsigned int gaps(char value)

@@ -22,7 +22,7 @@ static struct wc *wc_new(void)
 	if (!wc)
 		return calloc(1, sizeof(*wc));
 	spare = wc->next;
-	*wc = (struct wc){ 0 };
+	*wc = (struct wc){0};
 	return wc;
 }
 
@@ -47,7 +47,7 @@ void efa_cq_complete(const struct op *op, uint32_t vendor_err)
 	struct wc *wc = wc_new();
 
 	if (!wc)
-		abort();	/* a card does not lose a completion */
+		abort(); /* a card does not lose a completion */
 	wc->qp = op->qp;
 	wc->wr_id = op->wr_id;
 	wc->opcode = opcode_of(op->opcode);
@@ -103,8 +103,8 @@ static int is_claimer_gone(uint64_t claim)
 {
 	uint32_t claimer = claim & 0xffffff, proc = (claimer & 0xfff) - 1;
 
-	return claimer && (seg_claimer(efa_seg, proc) != claimer ||
-			   !atomic_load(&efa_seg->proc[proc].state));
+	return claimer &&
+	       (seg_claimer(efa_seg, proc) != claimer || !atomic_load(&efa_seg->proc[proc].state));
 }
 
 /* A sender that died between taking a receive and filling it does not cost the receiver one. */
@@ -160,7 +160,7 @@ static int next_received(struct soft_cq *cq)
 			efa_put_node(qp, index);
 			continue;
 		}
-		cq->now = (struct wc){ 0 };
+		cq->now = (struct wc){0};
 		read_node(&cq->now, qp, node);
 		if (index < SEG_RECVS) {
 			qp->posted[index] = 0;
@@ -215,8 +215,8 @@ static enum ibv_wc_status status_of(uint32_t vendor_err)
 /* Both kinds in turn, so that neither waits for an end of the other. */
 static int next(struct soft_cq *cq)
 {
-	int found = cq->turn++ % 2 ? next_own(cq) || next_received(cq) :
-				     next_received(cq) || next_own(cq);
+	int found = cq->turn++ % 2 ? next_own(cq) || next_received(cq)
+				   : next_received(cq) || next_own(cq);
 
 	if (!found)
 		return ENOENT;
@@ -236,7 +236,10 @@ static int is_own(const struct soft_cq *cq)
 	       atomic_load(&efa_seg->cq[cq->index].owner) == efa_slot + 1;
 }
 
-/* Programs poll without rest. Where they have fewer processors than they are, the peer needs a turn. */
+/*
+ * Programs poll without rest. Where they have fewer processors than they are, the peer needs a
+ * turn.
+ */
 static void rest(int found_nothing)
 {
 	static _Thread_local uint32_t vain;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The list of devices and what a device says of itself. The numbers are those of a p4d (0xefa1) and
- * a p5 (0xefa2) as far as the provider looks at them; queues are shorter so that endpoints are small.
+ * a p5 (0xefa2) as far as the provider looks at them; queues are shorter so that endpoints are
+ * small.
  */
 #include "softefa.h"
 
@@ -16,7 +17,7 @@
 static struct ibv_device device;
 
 struct soft_context {
-	struct verbs_context verbs;	/* ends with ibv_context */
+	struct verbs_context verbs; /* ends with ibv_context */
 };
 
 static void describe_device(void)
@@ -34,8 +35,9 @@ static void describe_device(void)
 int efa_names_reads = 1;
 
 /*
- * Up to 2022 rdma-core named the completion of an RDMA read a send, and libfabric up to 1.17 knows no
- * other. Which one asks is found by the address that it calls from: it may be in a scope of its own.
+ * Up to 2022 rdma-core named the completion of an RDMA read a send, and libfabric up to 1.17 knows
+ * no other. Which one asks is found by the address that it calls from: it may be in a scope of its
+ * own.
  */
 static void know_caller(const void *address)
 {
@@ -87,9 +89,9 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		.gid_tbl_len = 1,
 		.max_msg_sz = efa_set.mtu,
 		.pkey_tbl_len = 1,
-		.active_width = 2,	/* 4x */
-		.active_speed = 32,	/* EDR: 100 Gbit/s */
-		.phys_state = 5,	/* link up */
+		.active_width = 2,  /* 4x */
+		.active_speed = 32, /* EDR: 100 Gbit/s */
+		.phys_state = 5,    /* link up */
 		.link_layer = IBV_LINK_LAYER_UNSPECIFIED,
 	};
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a card does by itself. Without a seed a request is done when it is posted. What can't be, for
- * want of a receive or because the peer is silent, waits here; with a seed everything does, and
- * each step takes any request and any piece of it. A thread takes over when the program does not call.
+ * What a card does by itself. Without a seed a request is done when it is posted. What can't be,
+ * for want of a receive or because the peer is silent, waits here; with a seed everything does, and
+ * each step takes any request and any piece of it. A thread takes over when the program does not
+ * call.
  */
 #include "softefa.h"
 
@@ -285,7 +286,7 @@ static void *run(void *unused)
 	(void)unused;
 	pthread_mutex_lock(&efa_lock);
 	while (waiting_count || stays()) {
-		struct timespec pause = { .tv_nsec = 500000 };
+		struct timespec pause = {.tv_nsec = 500000};
 
 		pthread_mutex_unlock(&efa_lock);
 		nanosleep(&pause, NULL);

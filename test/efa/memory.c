@@ -120,8 +120,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	struct seg_mr *entry = &efa_seg->mr[soft->index];
 
 	pthread_mutex_lock(&efa_lock);
-	if (efa_me && soft->slot_gen == efa_me->gen &&
-	    atomic_load(&entry->owner) == efa_slot + 1) {
+	if (efa_me && soft->slot_gen == efa_me->gen && atomic_load(&entry->owner) == efa_slot + 1) {
 		atomic_store(&entry->key, 0);
 		seg_await_mr(efa_seg, soft->index, efa_slot);
 		atomic_store(&entry->owner, 0);
@@ -137,7 +136,7 @@ int efadv_query_mr(struct ibv_mr *mr, struct efadv_mr_attr *attr, uint32_t size)
 	(void)mr;
 	if (size < sizeof(*attr))
 		return EINVAL;
-	*attr = (struct efadv_mr_attr){ 0 };
+	*attr = (struct efadv_mr_attr){0};
 	return 0;
 }
 

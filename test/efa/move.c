@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Moves data between processes: a message into a receive, a piece of an RDMA. The initiator does all of
- * it, so a target that is stopped is written and read as by hardware.
+ * Moves data between processes: a message into a receive, a piece of an RDMA. The initiator does
+ * all of it, so a target that is stopped is written and read as by hardware.
  */
 #include "softefa.h"
 
@@ -76,7 +76,7 @@ static int local_iov(struct op *op, uint64_t offset, uint64_t length, struct iov
 	int count = 0;
 
 	if (op->is_inline) {
-		iov[0] = (struct iovec){ op->data + offset, length };
+		iov[0] = (struct iovec){op->data + offset, length};
 		return 1;
 	}
 	for (uint32_t i = 0; i < op->nsge && length; i++) {
@@ -87,7 +87,7 @@ static int local_iov(struct op *op, uint64_t offset, uint64_t length, struct iov
 			continue;
 		}
 		part = part - offset < length ? part - offset : length;
-		iov[count++] = (struct iovec){ (void *)(uintptr_t)(op->sge[i].addr + offset), part };
+		iov[count++] = (struct iovec){(void *)(uintptr_t)(op->sge[i].addr + offset), part};
 		offset = 0;
 		length -= part;
 	}
@@ -106,17 +106,17 @@ static void complain_of_permission(void)
 static int transfer(int is_read, pid_t pid, struct iovec *here, int count, uint64_t there,
 		    uint64_t length)
 {
-	struct iovec remote = { (void *)(uintptr_t)there, length };
+	struct iovec remote = {(void *)(uintptr_t)there, length};
 	ssize_t done;
 
 	if (!length)
 		return EFA_OK;
-	done = is_read ? process_vm_readv(pid, here, (unsigned long)count, &remote, 1, 0) :
-			 process_vm_writev(pid, here, (unsigned long)count, &remote, 1, 0);
+	done = is_read ? process_vm_readv(pid, here, (unsigned long)count, &remote, 1, 0)
+		       : process_vm_writev(pid, here, (unsigned long)count, &remote, 1, 0);
 	if (done == (ssize_t)length)
 		return EFA_OK;
 	if (done < 0 && errno == ESRCH)
-		return EFA_REMOTE_BAD_DEST_QPN;	/* it died just now */
+		return EFA_REMOTE_BAD_DEST_QPN; /* it died just now */
 	if (done < 0 && errno == EPERM)
 		complain_of_permission();
 	return EFA_REMOTE_BAD_ADDRESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion channels. A channel is a datagram socket with an abstract name made of the device and a
- * random number; whoever completes something in an armed queue sends it the number of the queue.
+ * Completion channels. A channel is a datagram socket with an abstract name made of the device and
+ * a random number; whoever completes something in an armed queue sends it the number of the queue.
  */
 #include "softefa.h"
 
@@ -27,8 +27,8 @@ static socklen_t address_of(uint32_t id, struct sockaddr_un *address)
 
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
-	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-			  "softefa-%08x-%08x", efa_seg->universe, id);
+	length = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "softefa-%08x-%08x",
+			  efa_seg->universe, id);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
@@ -104,6 +104,7 @@ void efa_notify(uint32_t cq)
 	length = address_of(entry->channel, &address);
 	/* A channel that is full has an event already, and one that is gone needs none. */
 	if (sendto(sender, &cq, sizeof(cq), MSG_DONTWAIT | MSG_NOSIGNAL,
-		   (struct sockaddr *)&address, length) < 0 && errno == EBADF)
+		   (struct sockaddr *)&address, length) < 0 &&
+	    errno == EBADF)
 		sender = -1;
 }

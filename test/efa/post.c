@@ -136,7 +136,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-	const struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+	const struct ibv_sge sge = {.addr = addr, .length = length, .lkey = lkey};
 
 	wr_set_sge_list(ex, 1, &sge);
 }
@@ -144,7 +144,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 static void add_inline(struct soft_qp *qp, struct op *op, const void *data, size_t length)
 {
 	if (op->opcode != IBV_WR_SEND && op->opcode != IBV_WR_SEND_WITH_IMM)
-		qp->staged_error = EINVAL;	/* no inline RDMA on these cards */
+		qp->staged_error = EINVAL; /* no inline RDMA on these cards */
 	else if (op->length + length > efa_set.inline_size)
 		qp->staged_error = EINVAL;
 	else
@@ -164,7 +164,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
-	const struct ibv_data_buf buf = { .addr = addr, .length = length };
+	const struct ibv_data_buf buf = {.addr = addr, .length = length};
 
 	wr_set_inline_data_list(ex, 1, &buf);
 }
@@ -261,8 +261,8 @@ int efa_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_w
 
 void efa_put_node(struct soft_qp *qp, uint32_t index)
 {
-	struct seg_ring *ring = index < SEG_RECVS ? &efa_seg->queue[qp->index].recv :
-						    &efa_seg->queue[qp->index].unsolicited;
+	struct seg_ring *ring = index < SEG_RECVS ? &efa_seg->queue[qp->index].recv
+						  : &efa_seg->queue[qp->index].unsolicited;
 	uint64_t position = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
 	qp->posted[index] = 1;
@@ -285,8 +285,8 @@ static int post_one(struct soft_qp *qp, const struct ibv_recv_wr *wr)
 	node->wr_id = wr->wr_id;
 	node->nsge = (uint32_t)wr->num_sge;
 	for (int i = 0; i < wr->num_sge; i++)
-		node->sge[i] = (struct seg_sge){ wr->sg_list[i].addr, wr->sg_list[i].length,
-						 wr->sg_list[i].lkey };
+		node->sge[i] = (struct seg_sge){wr->sg_list[i].addr, wr->sg_list[i].length,
+						wr->sg_list[i].lkey};
 	efa_put_node(qp, index);
 	return 0;
 }

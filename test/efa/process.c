@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* This process on the device: its slot in the shared file, what fork does, and addresses of hosts. */
+/*
+ * This process on the device: its slot in the shared file, what fork does, and addresses of hosts.
+ */
 #include "softefa.h"
 
 #include <arpa/inet.h>
@@ -97,7 +99,9 @@ int efa_host_of(const union ibv_gid *gid)
 	return host <= UINT16_MAX && !memcmp(gid, &whole, sizeof(whole)) ? (int)host : -1;
 }
 
-/* For tests, which find it by dlsym: whether the card of process `pid` neither sends nor answers. */
+/*
+ * For tests, which find it by dlsym: whether the card of process `pid` neither sends nor answers.
+ */
 int softefa_set_silent(pid_t pid, int silent);
 int softefa_set_silent(pid_t pid, int silent)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queue pairs (SRD): made, brought to life, destroyed. The provider's libfabric knows them by number. */
+/*
+ * Queue pairs (SRD): made, brought to life, destroyed. The provider's libfabric knows them by
+ * number.
+ */
 #include "softefa.h"
 
 #include <errno.h>
@@ -158,8 +161,7 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 		errno = EINVAL;
 		return NULL;
 	}
-	return create(attr, size >= sizeof(*efa) &&
-				    (efa->flags & EFA_QP_UNSOLICITED_WRITE_RECV));
+	return create(attr, size >= sizeof(*efa) && (efa->flags & EFA_QP_UNSOLICITED_WRITE_RECV));
 }
 
 /* The provider's datagram endpoints would come here, which is not played: see README.md. */

@@ -13,15 +13,15 @@
 
 #define SEG_VERSION 1
 /* Bytes that are locked lie behind the contents. */
-#define LOCK_BASE ((off_t)1 << 40)
-#define LOCK_MAKE (LOCK_BASE - 1)
-#define LOCK_BURY (LOCK_BASE - 2)
+#define LOCK_BASE   ((off_t)1 << 40)
+#define LOCK_MAKE   (LOCK_BASE - 1)
+#define LOCK_BURY   (LOCK_BASE - 2)
 
 static int seg_fd = -1;
 
 static int seg_lock(off_t byte, short type, int command)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
 	int ret;
 
 	do
@@ -107,7 +107,10 @@ void seg_forget_process(struct segment *seg, uint32_t proc)
 	atomic_store(&p->state, 0);
 }
 
-/* Who finds somebody at it leaves it to them. To do it twice is harmless, should the first be killed. */
+/*
+ * Who finds somebody at it leaves it to them. To do it twice is harmless, should the first be
+ * killed.
+ */
 void seg_bury_dead(struct segment *seg)
 {
 	uint32_t used = atomic_load(&seg->procs_used);
@@ -141,8 +144,7 @@ int seg_take_slot(struct segment *seg, uint32_t host)
 {
 	seg_bury_dead(seg);
 	for (uint32_t i = 0; i < SEG_PROCS; i++) {
-		if (atomic_load(&seg->proc[i].state) ||
-		    seg_lock(LOCK_BASE + i, F_WRLCK, F_SETLK))
+		if (atomic_load(&seg->proc[i].state) || seg_lock(LOCK_BASE + i, F_WRLCK, F_SETLK))
 			continue;
 		/* A process that was killed between its lock and its state leaves it free. */
 		if (!atomic_load(&seg->proc[i].state)) {
@@ -171,8 +173,8 @@ static int is_stopped(pid_t pid)
 }
 
 /*
- * A process that was stopped while it touched something would keep the owner waiting for ever, as no
- * card does. Its hazard is taken away: when it goes on it finds that and begins again.
+ * A process that was stopped while it touched something would keep the owner waiting for ever, as
+ * no card does. Its hazard is taken away: when it goes on it finds that and begins again.
  */
 static void await_one(struct segment *seg, uint32_t proc, _Atomic uint32_t *hazard, uint32_t name)
 {

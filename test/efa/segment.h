@@ -28,8 +28,8 @@ enum {
 	SEG_QPS = 1024,
 	SEG_CQS = 1024,
 	SEG_MRS = 1 << 16,
-	SEG_RECVS = 8192,	/* nodes of one queue pair for receives */
-	SEG_UNSOLICITED = 256,	/* and for completions that take no receive */
+	SEG_RECVS = 8192,      /* nodes of one queue pair for receives */
+	SEG_UNSOLICITED = 256, /* and for completions that take no receive */
 	SEG_NODES = SEG_RECVS + SEG_UNSOLICITED,
 	SEG_SGES = 3,
 };
@@ -37,14 +37,14 @@ enum {
 #define SEG_REVOKED UINT32_MAX
 
 struct seg_proc {
-	_Atomic uint32_t state;		/* 0: free, 1: in use */
-	uint32_t gen;			/* counts the users of this slot */
+	_Atomic uint32_t state; /* 0: free, 1: in use */
+	uint32_t gen;           /* counts the users of this slot */
 	pid_t pid;
 	uint32_t host;
-	_Atomic uint32_t silent;	/* neither sends nor answers */
-	_Atomic uint32_t hazard_qp;	/* index + 1 of what it is touching, 0, or SEG_REVOKED */
+	_Atomic uint32_t silent;    /* neither sends nor answers */
+	_Atomic uint32_t hazard_qp; /* index + 1 of what it is touching, 0, or SEG_REVOKED */
 	_Atomic uint32_t hazard_mr;
-	_Atomic uint64_t ah_hosts;	/* a bit for each host to which it has an address handle */
+	_Atomic uint64_t ah_hosts; /* a bit for each host to which it has an address handle */
 };
 
 struct seg_sge {
@@ -54,8 +54,8 @@ struct seg_sge {
 };
 
 struct seg_node {
-	_Atomic uint64_t claim;		/* position in the ring, and who has it; see node_claim() */
-	uint32_t next;			/* the list of the completion queue: node reference */
+	_Atomic uint64_t claim; /* position in the ring, and who has it; see node_claim() */
+	uint32_t next;          /* the list of the completion queue: node reference */
 	uint32_t nsge;
 	uint64_t wr_id;
 	struct seg_sge sge[SEG_SGES];
@@ -66,14 +66,14 @@ struct seg_node {
 };
 
 struct seg_ring {
-	_Atomic uint64_t head;		/* next to be claimed; anybody may advance it */
-	_Atomic uint64_t tail;		/* next to be filled; the owner's */
+	_Atomic uint64_t head; /* next to be claimed; anybody may advance it */
+	_Atomic uint64_t tail; /* next to be filled; the owner's */
 	_Atomic uint32_t slot[SEG_RECVS];
 };
 
 struct seg_qp {
-	_Atomic uint32_t owner;		/* slot of the process + 1 */
-	_Atomic uint32_t ready;		/* takes messages: state RTR or RTS */
+	_Atomic uint32_t owner; /* slot of the process + 1 */
+	_Atomic uint32_t ready; /* takes messages: state RTR or RTS */
 	_Atomic uint32_t qpn;
 	uint32_t gen, qkey, pd, cq;
 	uint32_t unsolicited;
@@ -81,22 +81,22 @@ struct seg_qp {
 
 struct seg_cq {
 	_Atomic uint32_t owner;
-	_Atomic uint32_t head;		/* newest node that was pushed */
-	_Atomic uint32_t armed;		/* wants an event on its channel */
+	_Atomic uint32_t head;  /* newest node that was pushed */
+	_Atomic uint32_t armed; /* wants an event on its channel */
 	uint32_t channel;
 };
 
 struct seg_mr {
 	_Atomic uint32_t owner;
-	_Atomic uint32_t key;		/* 0: not valid */
+	_Atomic uint32_t key; /* 0: not valid */
 	uint32_t gen, pd, access;
 	uint64_t addr, length;
 };
 
 struct segment {
-	_Atomic uint32_t ready;		/* layout version when the rest is filled in */
-	uint32_t universe;		/* random, part of each GID */
-	_Atomic uint32_t procs_used;	/* slots at and above this were never in use */
+	_Atomic uint32_t ready;      /* layout version when the rest is filled in */
+	uint32_t universe;           /* random, part of each GID */
+	_Atomic uint32_t procs_used; /* slots at and above this were never in use */
 	_Atomic uint32_t deaths;
 	struct seg_proc proc[SEG_PROCS];
 	struct seg_qp qp[SEG_QPS];

@@ -18,8 +18,10 @@ static const struct {
 	size_t offset;
 	unsigned int normal, least, most;
 } numbers[] = {
-#define NUMBER(name, field, normal, least, most)                                                   \
-	{ "SOFTEFA_" name, offsetof(struct settings, field), normal, least, most }
+#define NUMBER(name, field, normal, least, most)                                       \
+	{                                                                              \
+		"SOFTEFA_" name, offsetof(struct settings, field), normal, least, most \
+	}
 	NUMBER("PART", part, 0xefa2, 0xefa0, 0xefa2),
 	NUMBER("HOSTS", hosts, 1, 1, 64),
 	NUMBER("HOST", host, 0, 0, 63),

@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* --- settings.c: SOFTEFA_* --- */
 
 struct settings {
-	const char *file;	/* the shared file */
-	const char *sysfs;	/* the tree that plays /sys */
+	const char *file;  /* the shared file */
+	const char *sysfs; /* the tree that plays /sys */
 	unsigned int part;
 	unsigned int hosts, host;
 	unsigned int seed;
@@ -44,12 +44,14 @@ uint32_t efa_strike(void);
 extern struct segment *efa_seg;
 extern struct seg_proc *efa_me;
 extern uint32_t efa_slot;
-/* One for the whole card: posting, polling and the engine. Recursive, since who polls also posts. */
+/*
+ * One for the whole card: posting, polling and the engine. Recursive, since who polls also posts.
+ */
 extern pthread_mutex_t efa_lock;
 
-int efa_attach(void);	/* before anything that needs the slot; after fork a new one */
+int efa_attach(void); /* before anything that needs the slot; after fork a new one */
 void efa_gid_of(uint32_t host, union ibv_gid *gid);
-int efa_host_of(const union ibv_gid *gid);	/* -1: not of this network */
+int efa_host_of(const union ibv_gid *gid); /* -1: not of this network */
 
 /* --- objects --- */
 
@@ -92,9 +94,9 @@ struct op {
 	uint32_t tries;
 	uint64_t not_before, deadline;
 	uint32_t pieces, left;
-	uint32_t *cut;		/* offsets of the pieces, and the end */
-	uint32_t *todo;		/* those that are left */
-	uint32_t one_cut[2], one_todo;	/* for a request of one piece */
+	uint32_t *cut;                 /* offsets of the pieces, and the end */
+	uint32_t *todo;                /* those that are left */
+	uint32_t one_cut[2], one_todo; /* for a request of one piece */
 };
 
 /* A completion. */
@@ -108,11 +110,12 @@ struct wc {
 };
 
 struct soft_cq {
-	struct ibv_cq_ex ex;	/* begins like ibv_cq, which the provider casts it to */
+	struct ibv_cq_ex ex; /* begins like ibv_cq, which the provider casts it to */
 	struct efadv_cq dv;
 	uint32_t index, slot_gen;
-	struct wc *first, **last;	/* of work requests of this process */
-	uint32_t received;		/* nodes that were taken off the shared list, oldest first */
+	struct wc *first, **last; /* of work requests of this process */
+	/* nodes that were taken off the shared list, oldest first */
+	uint32_t received;
 	uint32_t turn;
 	struct wc now;
 };
@@ -122,12 +125,12 @@ struct soft_qp {
 	struct soft_cq *send_cq, *recv_cq;
 	uint32_t index, slot_gen, pd;
 	uint32_t max_send, max_recv;
-	uint32_t in_flight;	/* sends without a completion that was read */
+	uint32_t in_flight; /* sends without a completion that was read */
 	uint32_t rnr_retry;
-	uint32_t *free_node;	/* nodes that are not posted */
+	uint32_t *free_node; /* nodes that are not posted */
 	uint32_t free_nodes;
-	uint8_t *posted;	/* for each node */
-	struct op *staged, **staged_last;	/* between wr_start and wr_complete */
+	uint8_t *posted;                  /* for each node */
+	struct op *staged, **staged_last; /* between wr_start and wr_complete */
 	uint32_t staged_count, staged_error;
 	struct soft_qp *next;
 };
@@ -135,14 +138,14 @@ struct soft_qp {
 /* --- one file each --- */
 
 extern int efa_names_reads; /* completions of RDMA have opcodes of their own */
-uint32_t efa_stride(void);	/* QP numbers with the same remainder share a table entry */
+uint32_t efa_stride(void);  /* QP numbers with the same remainder share a table entry */
 uint32_t efa_pd_id(const struct ibv_pd *pd);
 
 struct seg_mr *efa_mr_find(uint32_t key);
 /* Whether the key of this process covers the range for `access`. */
 int efa_lkey_covers(uint32_t key, uint64_t addr, uint64_t length, uint32_t pd, uint32_t access);
 
-uint32_t efa_ahn_of(uint32_t host);	/* 0xffff: this process has no handle for it */
+uint32_t efa_ahn_of(uint32_t host); /* 0xffff: this process has no handle for it */
 
 struct soft_qp *efa_qps(void);
 struct soft_qp *efa_qp_at(uint32_t index);
@@ -171,13 +174,13 @@ uint32_t efa_channel_id(const struct ibv_comp_channel *channel);
 struct op *efa_op_new(void);
 void efa_op_free(struct op *op);
 void efa_engine_submit(struct op *list);
-void efa_engine_step(void);	/* a little of what waits */
+void efa_engine_step(void); /* a little of what waits */
 void efa_engine_cancel(struct soft_qp *qp);
 void efa_engine_forked(void);
 
 /* Does the whole of it, or a piece of an RDMA: a status, or one of these. */
 enum { MOVE_AGAIN = -1, MOVE_SILENT = -2 };
 int efa_move(struct op *op, uint32_t offset, uint32_t length);
-int efa_move_end(struct op *op);	/* the immediate data of a write */
+int efa_move_end(struct op *op); /* the immediate data of a write */
 
 #endif

@@ -44,7 +44,8 @@ static int no_insertsym(struct fid_av *av, const char *node, size_t nodecnt, con
 /* The next to get this number is not to get what waits for its forerunner. */
 static void forsake(const struct sham_av *av, fi_addr_t addr)
 {
-	DOFI_LIST_FOR(node, &av->domain->eps) {
+	DOFI_LIST_FOR(node, &av->domain->eps)
+	{
 		struct sham_ep *ep = SHAM_CONTAINER(node, struct sham_ep, link);
 
 		if (ep->av == av)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define API	FI_VERSION(1, 17)
+#define API     FI_VERSION(1, 17)
 #define WAIT_MS 20000
 #define QUIET_MS \
 	100 /* in which nothing may come; too short a time hides a fault, never makes one */
@@ -22,12 +22,12 @@
 static const char *const cores[] = {"shm", "tcp;ofi_rxm"};
 static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys", "opx"};
 
-#define NCORES	  2
-#define NPROFILES 4
-#define NPAIRS	  (NCORES * NPROFILES)
+#define NCORES        2
+#define NPROFILES     4
+#define NPAIRS        (NCORES * NPROFILES)
 
 /* Where in the memory most writes go. */
-#define MARK 4096
+#define MARK          4096
 
 /* FI_OPT_CXI_SET_PROV_KEY_CACHE, for whose header not all have the provider. */
 #define SET_KEY_CACHE (-(0xccc << 16) + 7)
@@ -238,7 +238,8 @@ END_TEST
 /* Who says nothing may not use threads. */
 START_TEST(info_threads_where_asked)
 {
-	static const enum fi_threading asked[] = {FI_THREAD_UNSPEC, FI_THREAD_SAFE, FI_THREAD_COMPLETION};
+	static const enum fi_threading asked[] = {FI_THREAD_UNSPEC, FI_THREAD_SAFE,
+						  FI_THREAD_COMPLETION};
 	struct fi_info *hints, *info;
 
 	use_core(_i);
@@ -246,7 +247,8 @@ START_TEST(info_threads_where_asked)
 		hints = t_hints("sham", "opx");
 		hints->domain_attr->threading = asked[i];
 		info = get(hints);
-		ck_assert_int_eq(info->domain_attr->threading, asked[i] ? asked[i] : FI_THREAD_DOMAIN);
+		ck_assert_int_eq(info->domain_attr->threading,
+				 asked[i] ? asked[i] : FI_THREAD_DOMAIN);
 		fi_freeinfo(info);
 		fi_freeinfo(hints);
 	}
@@ -673,7 +675,10 @@ START_TEST(op_write_data)
 }
 END_TEST
 
-/* Nobody asked for a completion, but the failure has one: of the endpoint, as the operation has no context. */
+/*
+ * Nobody asked for a completion, but the failure has one: of the endpoint, as the operation has no
+ * context.
+ */
 START_TEST(op_injected_fails)
 {
 	begin_with(_i / 2, profiles[1 + _i % 2]);
@@ -772,7 +777,8 @@ START_TEST(mr_provider_key)
 		ck_assert_uint_ne(key, 1); /* which is what was asked for */
 	else
 		ck_assert_uint_eq(key, 1);
-	if (strcmp(profiles[_i % NPROFILES], "opx") == 0) { /* every key of 64 bits may be a client's */
+	/* every key of 64 bits may be a client's */
+	if (strcmp(profiles[_i % NPROFILES], "opx") == 0) {
 		end();
 		return;
 	}
@@ -1274,7 +1280,8 @@ START_TEST(order_of_writes_is_asked_for)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < 8; i++) {
 			a.mem[i] = (char)i;
-			t_side_write(&a, &b, (size_t)i, 1, MARK, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[i]);
+			t_side_write(&a, &b, (size_t)i, 1, MARK,
+				     FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[i]);
 		}
 		expect_any(&a, &b, 8);
 		late += b.mem[MARK] != 7;

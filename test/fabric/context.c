@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operation contexts, from the post until the completion is read. With FI_CONTEXT2 their memory is the provider's meanwhile: it is
- * filled at the post, held against that when the completion is read, and filled with something else then.
+ * Operation contexts, from the post until the completion is read. With FI_CONTEXT2 their memory is
+ * the provider's meanwhile: it is filled at the post, held against that when the completion is
+ * read, and filled with something else then.
  */
 #include "sham.h"
 

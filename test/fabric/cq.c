@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH	 16
+#define BATCH    16
 #define SLICE_MS 5 /* that fi_cq_sread sleeps before it looks after what waits here */
 
 struct sham_done {
@@ -18,7 +18,7 @@ struct sham_done {
 	struct fi_cq_err_entry entry; /* all formats are beginnings of it */
 	fi_addr_t src;
 	unsigned int due; /* the poll that may find it */
-	void *context;	  /* free again when this is read */
+	void *context;    /* free again when this is read */
 };
 
 static struct sham_cq *cq_of(struct fid_cq *cq)
@@ -167,7 +167,8 @@ static struct sham_done *pick(struct sham_cq *cq)
 	struct sham_done *found = NULL;
 	int ndue = 0;
 
-	DOFI_LIST_FOR(node, &cq->done) {
+	DOFI_LIST_FOR(node, &cq->done)
+	{
 		struct sham_done *done = SHAM_CONTAINER(node, struct sham_done, link);
 
 		if (!is_due(cq, done))

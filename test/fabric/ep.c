@@ -25,7 +25,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	ssize_t ret = ep->domain->profile->cancel_unknown;
 
 	pthread_mutex_lock(&ep->domain->lock);
-	DOFI_LIST_FOR(node, &ep->flying) {
+	DOFI_LIST_FOR(node, &ep->flying)
+	{
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
 
 		if (op->kind == SHAM_RECV && op->context == context && !op->cancelled) {
@@ -46,8 +47,8 @@ static bool is_owed(const struct sham_op *op)
 static bool has_any(const struct dofi_list *list, bool (*wanted)(const struct sham_op *))
 {
 	DOFI_LIST_FOR(node, list)
-		if (wanted(SHAM_CONTAINER(node, struct sham_op, link)))
-			return true;
+	if (wanted(SHAM_CONTAINER(node, struct sham_op, link)))
+		return true;
 	return false;
 }
 

@@ -12,7 +12,8 @@
 struct sham_faults {
 	int eagain;   /* a post in a hundred that begins a storm of -FI_EAGAIN */
 	int truncate; /* received messages in a hundred that are told as too long */
-	int refuse;   /* RDMAs in a hundred that the target refuses, where the profile says how that looks */
+	/* RDMAs in a hundred that the target refuses, where the profile says how that looks */
+	int refuse;
 	int drop;     /* sends and RDMAs that end before this side falls silent */
 	int mr_limit; /* registrations that may live at a time */
 	int late_us;  /* an RDMA waits for up to so many microseconds before it begins */

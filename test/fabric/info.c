@@ -9,13 +9,13 @@
  * libfabric may be newer than the headers that this was compiled with, and its structures longer.
  * Those that we hand out have room for that.
  */
-#define ROOM	    256
+#define ROOM        256
 
 /* FI_MR_BASIC by its value: newer headers warn of the name. The cores still take it. */
 #define MR_BASIC    1
 
 #define FABRIC_NAME "sham"
-#define ANY_TAG	    UINT64_C(0xaaaaaaaaaaaaaaaa) /* no fields, as fi_endpoint(3) writes it */
+#define ANY_TAG     UINT64_C(0xaaaaaaaaaaaaaaaa) /* no fields, as fi_endpoint(3) writes it */
 #define CORE_CAPS                                                                                \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
@@ -172,7 +172,8 @@ static void fill_ep(struct fi_ep_attr *attr, const struct sham_profile *p,
 	attr->rx_ctx_cnt = 1;
 }
 
-static enum fi_threading threading_for(const struct sham_profile *p, const struct fi_domain_attr *hint)
+static enum fi_threading threading_for(const struct sham_profile *p,
+				       const struct fi_domain_attr *hint)
 {
 	if (!p->threading)
 		return FI_THREAD_SAFE;
@@ -231,13 +232,15 @@ static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
 	info->tx_attr->op_flags = tx->op_flags;
 	info->tx_attr->msg_order = order_for(p, hints);
 	info->tx_attr->inject_size = asked(tx->inject_size, p->inject_size);
-	info->tx_attr->size = asked(or_else(tx->size, p->tx_default), smaller(p->tx_size, core->tx_attr->size));
+	info->tx_attr->size =
+		asked(or_else(tx->size, p->tx_default), smaller(p->tx_size, core->tx_attr->size));
 	info->tx_attr->iov_limit = p->iov_limit;
 	info->tx_attr->rma_iov_limit = 1;
 	info->rx_attr->caps = info->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE | FI_FENCE);
 	info->rx_attr->op_flags = rx->op_flags;
 	info->rx_attr->msg_order = p->msg_order;
-	info->rx_attr->size = asked(or_else(rx->size, p->rx_default), smaller(p->rx_size, core->rx_attr->size));
+	info->rx_attr->size =
+		asked(or_else(rx->size, p->rx_default), smaller(p->rx_size, core->rx_attr->size));
 	info->rx_attr->iov_limit = p->iov_limit;
 }
 

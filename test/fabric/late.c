@@ -50,7 +50,8 @@ static bool may_go(const struct sham_op *op)
 {
 	struct sham_ep *ep = op->ep;
 
-	DOFI_LIST_FOR(node, &ep->waiting) {
+	DOFI_LIST_FOR(node, &ep->waiting)
+	{
 		const struct sham_op *earlier = SHAM_CONTAINER(node, struct sham_op, link);
 
 		if (earlier == op)
@@ -60,7 +61,8 @@ static bool may_go(const struct sham_op *op)
 	}
 	if (!(op->flags & FI_FENCE))
 		return true;
-	DOFI_LIST_FOR(node, &ep->flying) {
+	DOFI_LIST_FOR(node, &ep->flying)
+	{
 		const struct sham_op *earlier = SHAM_CONTAINER(node, struct sham_op, link);
 
 		if (earlier->kind != SHAM_RECV && earlier->addr == op->addr &&
@@ -74,7 +76,8 @@ static void push(struct sham_ep *ep, uint64_t now)
 {
 	if (sham_is_silent(&ep->domain->faults))
 		return;
-	DOFI_LIST_FOR_SAFE(node, &ep->waiting) {
+	DOFI_LIST_FOR_SAFE(node, &ep->waiting)
+	{
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
 
 		if (op->due_ns <= now && may_go(op))
@@ -89,7 +92,8 @@ void sham_late_push(struct sham_ep *ep)
 
 void sham_late_forsake(struct sham_ep *ep, fi_addr_t addr)
 {
-	DOFI_LIST_FOR_SAFE(node, &ep->waiting) {
+	DOFI_LIST_FOR_SAFE(node, &ep->waiting)
+	{
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
 		struct fi_cq_err_entry entry = {.err = FI_ECANCELED, .prov_errno = -FI_ECANCELED};
 

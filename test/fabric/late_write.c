@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 10000
-#define MARK	4096 /* where in the memory the writes go */
+#define MARK    4096 /* where in the memory the writes go */
 
 enum way { PLAIN, FENCE, WAIT };
 

@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define REMOTE	   (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define REMOTE     (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE)
-#define NO_CLIENTS (UINT64_C(1) << 40) /* in the core's key of what has none for the application */
+#define NO_CLIENTS                                                                    \
+	(UINT64_C(1) << 40) /* in the core's key of what has none for the application \
+			     */
 
 static const uint64_t access_for[] = {
 	[SHAM_READ] = FI_READ,
@@ -80,17 +82,23 @@ static bool has_key(const struct sham_mr *mr)
 	return !(mr->domain->mr_mode & FI_MR_ENDPOINT) || (mr->access & REMOTE);
 }
 
-static int register_in_core(struct sham_domain *domain, const struct iovec *iov, uint64_t access, uint64_t key,
-			    struct fid_mr **core_p)
+static int register_in_core(struct sham_domain *domain, const struct iovec *iov, uint64_t access,
+			    uint64_t key, struct fid_mr **core_p)
 {
-	struct fi_mr_attr attr = {.mr_iov = iov, .iov_count = 1, .access = access, .requested_key = key};
+	struct fi_mr_attr attr = {.mr_iov = iov,
+				  .iov_count = 1,
+				  .access = access,
+				  .requested_key = key};
 
 	return fi_mr_regattr(domain->core, &attr, 0, core_p);
 }
 
 /* --- keys of memory, not of registrations --- */
 
-/* What has such a key may be read and written by whoever knows it, whatever it was registered for, until the domain is closed. */
+/*
+ * What has such a key may be read and written by whoever knows it, whatever it was registered for,
+ * until the domain is closed.
+ */
 struct region {
 	struct dofi_list link; /* in domain->regions */
 	struct fid_mr *core;

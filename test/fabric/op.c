@@ -10,7 +10,7 @@
 #define TX_FLAGS   (FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_REMOTE_CQ_DATA | LEVELS)
 #define RX_FLAGS   (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 #define CORE_FLAGS (FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
-#define STORM	   32 /* posts that a storm refuses at most */
+#define STORM      32 /* posts that a storm refuses at most */
 
 static size_t total_len(const struct sham_op *op)
 {
@@ -92,14 +92,16 @@ static uint64_t sum_of(const struct iovec *iov, size_t niov)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < niov; i++)
-		sum = (sum ^ (uintptr_t)iov[i].iov_base ^ iov[i].iov_len << 48) * UINT64_C(0x9e3779b97f4a7c15);
+		sum = (sum ^ (uintptr_t)iov[i].iov_base ^ iov[i].iov_len << 48) *
+		      UINT64_C(0x9e3779b97f4a7c15);
 	return sum;
 }
 
 /* FI_ASYNC_IOV: of several segments, until the operation ends, unless it takes a copy at once. */
 static void remember_segments(struct sham_op *op)
 {
-	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || op->niov < 2 || (op->flags & FI_INJECT))
+	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || op->niov < 2 ||
+	    (op->flags & FI_INJECT))
 		op->segments = NULL;
 	if (op->segments)
 		op->segments_sum = sum_of(op->segments, op->niov);
@@ -109,7 +111,8 @@ static void check_segments_stayed(const struct sham_op *op)
 {
 	if (op->segments && sum_of(op->segments, op->niov) != op->segments_sum)
 		sham_die(op->ep->domain->profile,
-			 "the segments of an operation, context %p, were changed before it ended", op->context);
+			 "the segments of an operation, context %p, were changed before it ended",
+			 op->context);
 }
 
 /* What no card tells its application, because it can't see it. */
@@ -136,7 +139,8 @@ static void check_receives(const struct sham_op *op)
 	const struct sham_profile *profile = op->ep->domain->profile;
 
 	if (profile->rx_unchecked && op->kind == SHAM_RECV && op->ep->nrx >= profile->rx_size)
-		sham_die(profile, "%zu receives are posted, and there are no entries for more", op->ep->nrx);
+		sham_die(profile, "%zu receives are posted, and there are no entries for more",
+			 op->ep->nrx);
 }
 
 static bool is_full(const struct sham_op *op)
@@ -172,7 +176,8 @@ static bool is_refused(const struct sham_op *op)
 {
 	const struct sham_domain *domain = op->ep->domain;
 
-	return sham_op_is_rma(op) && domain->profile->refusal[0] && sham_chance(domain->faults.refuse);
+	return sham_op_is_rma(op) && domain->profile->refusal[0] &&
+	       sham_chance(domain->faults.refuse);
 }
 
 /* Whether the application is told before the peer can see anything. */
@@ -400,7 +405,10 @@ static void truncate_message(const struct sham_op *op, struct fi_cq_err_entry *e
 	entry->olen = 1;
 }
 
-/* What was injected has no context of its own: RDMA fails with that of the endpoint, a message with none. */
+/*
+ * What was injected has no context of its own: RDMA fails with that of the endpoint, a message with
+ * none.
+ */
 static bool is_told(struct sham_op *op, const struct fi_cq_err_entry *entry)
 {
 	if (!op->injected)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A card stores one write in any order. So a write becomes several operations of the core, each with a wait of its own; it ends
- * when all of them have. What stays whole is what every processor stores at once: aligned words of up to 8 bytes.
+ * A card stores one write in any order. So a write becomes several operations of the core, each
+ * with a wait of its own; it ends when all of them have. What stays whole is what every processor
+ * stores at once: aligned words of up to 8 bytes.
  */
 #include "sham.h"
 
@@ -71,7 +72,8 @@ static struct sham_op *piece_of(struct sham_op *whole, size_t first, size_t end)
 		if (stop > whole->iov[i].iov_len)
 			stop = whole->iov[i].iov_len;
 		if (skip < stop)
-			piece->iov[piece->niov++] = (struct iovec){(char *)whole->iov[i].iov_base + skip, stop - skip};
+			piece->iov[piece->niov++] =
+				(struct iovec){(char *)whole->iov[i].iov_base + skip, stop - skip};
 	}
 	piece->rma.addr += first;
 	piece->rma.len = end - first;
@@ -97,7 +99,8 @@ bool sham_pieces_wait(struct sham_op *op)
 	int ncuts, n;
 
 	/* Completion data come when all is there. */
-	if (op->kind != SHAM_WRITE || (op->flags & FI_REMOTE_CQ_DATA) || length < 2 || is_word(op, length))
+	if (op->kind != SHAM_WRITE || (op->flags & FI_REMOTE_CQ_DATA) || length < 2 ||
+	    is_word(op, length))
 		return false;
 	ncuts = dice_cuts(op, length, cuts);
 	for (n = 0; n <= ncuts; n++) {

@@ -10,17 +10,17 @@
 	 FI_REMOTE_COMM)
 
 /* Both kinds of keys of one card. */
-#define CXI                                                                                   \
-	.caps = COMMON_CAPS | FI_FENCE, .caps_on_request = FI_FENCE | FI_SOURCE,              \
-	.addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, .ep_max = 128, .mr_cnt = 100,   \
-	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,       \
-	.order_on_request = true, .tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,     \
-	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,          \
-	.tx_size = 16384, .rx_size = 15360, .tx_default = 1024, .rx_default = 1024,           \
-	.rx_unchecked = true,                                                                 \
-	.wait_objs = 1 << FI_WAIT_NONE | 1 << FI_WAIT_FD | 1 << FI_WAIT_POLLFD,               \
-	.wait_unspec = FI_WAIT_FD, .sread_error = -FI_EINVAL, .cancel_unknown = -FI_ENOENT,   \
-	.early = true, .tells_injected = true, .mutes = true,                                 \
+#define CXI                                                                                 \
+	.caps = COMMON_CAPS | FI_FENCE, .caps_on_request = FI_FENCE | FI_SOURCE,            \
+	.addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, .ep_max = 128, .mr_cnt = 100, \
+	.msg_order = FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR,     \
+	.order_on_request = true, .tag_mask = (UINT64_C(1) << 48) - 1, .cq_data_size = 8,   \
+	.max_msg_size = (UINT64_C(1) << 32) - 1, .inject_size = 192, .iov_limit = 1,        \
+	.tx_size = 16384, .rx_size = 15360, .tx_default = 1024, .rx_default = 1024,         \
+	.rx_unchecked = true,                                                               \
+	.wait_objs = 1 << FI_WAIT_NONE | 1 << FI_WAIT_FD | 1 << FI_WAIT_POLLFD,             \
+	.wait_unspec = FI_WAIT_FD, .sread_error = -FI_EINVAL, .cancel_unknown = -FI_ENOENT, \
+	.early = true, .tells_injected = true, .mutes = true,                               \
 	.refusal = {FI_EIO, 18 /* C_RC_ENTRY_NOT_FOUND */}
 
 const struct sham_profile sham_profiles[] = {

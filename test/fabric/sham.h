@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SHAM_CONTAINER(ptr, type, member) DOFI_CONTAINER(ptr, type, member)
-#define SHAM_IOV			  4
+#define SHAM_IOV                          4
 
 /* --- profile.c: what the hardware is like; README.md says who states each number --- */
 
@@ -34,20 +34,21 @@ struct sham_profile {
 	const char *name; /* of the domain */
 	uint64_t caps;
 	uint64_t caps_on_request; /* of these, what only those get who ask for it */
-	uint64_t mode;	      /* what the application has to accept... */
-	int mr_mode;	      /* ...and of registrations */
-	int mr_mode_optional; /* kept when the application asks for it */
+	uint64_t mode;            /* what the application has to accept... */
+	int mr_mode;              /* ...and of registrations */
+	int mr_mode_optional;     /* kept when the application asks for it */
 	uint32_t addr_format;
 	uint32_t protocol;
 	enum fi_av_type av_type; /* for those who ask for none */
-	uint64_t key_mask; /* what the provider's keys are covered with; 0: client keys */
+	uint64_t key_mask;       /* what the provider's keys are covered with; 0: client keys */
 	size_t key_size;
-	size_t mr_cnt;	     /* registrations, as the attributes say */
+	size_t mr_cnt;       /* registrations, as the attributes say */
 	unsigned int mr_max; /* and in fact: of remote access; 0: no limit */
-	bool key_cache;	     /* a key names memory, not a registration, and outlives it */
+	bool key_cache;      /* a key names memory, not a registration, and outlives it */
 	unsigned int ep_max;
 	uint64_t msg_order;
-	bool order_on_request; /* sends and writes keep the order that was asked for, and no other */
+	/* sends and writes keep the order that was asked for, and no other */
+	bool order_on_request;
 	uint64_t tag_mask;
 	size_t cq_data_size;
 	size_t max_msg_size;
@@ -55,17 +56,19 @@ struct sham_profile {
 	size_t iov_limit;
 	size_t tx_size, rx_size;
 	size_t tx_default, rx_default; /* for those who ask for none */
-	bool rx_unchecked; /* receives beyond the size are taken; too many of them break the endpoint */
-	unsigned int wait_objs;	      /* bits 1 << FI_WAIT_x */
+	/* receives beyond the size are taken; too many of them break the endpoint */
+	bool rx_unchecked;
+	unsigned int wait_objs;       /* bits 1 << FI_WAIT_x */
 	enum fi_wait_obj wait_unspec; /* what FI_WAIT_UNSPEC stands for */
-	int sread_error;	      /* of fi_cq_sread on a queue without a wait object */
-	enum fi_threading threading; /* unless the application asks for another; 0: FI_THREAD_SAFE */
-	bool write_data;	      /* a write can carry FI_REMOTE_CQ_DATA */
-	int cancel_unknown;	      /* fi_cancel of what is no posted receive */
-	bool early; /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
+	int sread_error;              /* of fi_cq_sread on a queue without a wait object */
+	/* unless the application asks for another; 0: FI_THREAD_SAFE */
+	enum fi_threading threading;
+	bool write_data;     /* a write can carry FI_REMOTE_CQ_DATA */
+	int cancel_unknown;  /* fi_cancel of what is no posted receive */
+	bool early;          /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
 	bool tells_injected; /* the failure of what was injected has a completion, too */
-	bool mutes;	     /* a reader keeps the queue from waking another thread that sleeps */
-	int refusal[2]; /* err and prov_errno of RDMA that the target refuses */
+	bool mutes;          /* a reader keeps the queue from waking another thread that sleeps */
+	int refusal[2];      /* err and prov_errno of RDMA that the target refuses */
 };
 
 extern const struct sham_profile sham_profiles[];
@@ -83,7 +86,8 @@ struct sham_set {
 };
 
 bool sham_set_has(const struct sham_set *set, uint64_t word);
-bool sham_set_add(struct sham_set *set, uint64_t word); /* false: it is there already, or no memory */
+/* false: it is there already, or no memory */
+bool sham_set_add(struct sham_set *set, uint64_t word);
 bool sham_set_del(struct sham_set *set, uint64_t word); /* false: it was not there */
 void sham_set_clear(struct sham_set *set);
 
@@ -135,10 +139,11 @@ struct sham_domain {
 	struct dofi_list eps;
 	struct dofi_list orphans; /* operations that outlived their endpoint */
 	struct sham_set contexts; /* from the post until the completion is read */
-	struct sham_set mrs;	  /* addresses of struct sham_mr, which are the descriptors */
-	struct sham_set keys;	  /* client keys */
-	bool key_cache;		  /* see the profile */
-	struct dofi_list regions; /* memory that has a key of that kind, until the domain is closed */
+	struct sham_set mrs;      /* addresses of struct sham_mr, which are the descriptors */
+	struct sham_set keys;     /* client keys */
+	bool key_cache;           /* see the profile */
+	/* memory that has a key of that kind, until the domain is closed */
+	struct dofi_list regions;
 	unsigned int nmrs, nremote, neps;
 	int refs;
 	uint64_t next_key;
@@ -149,7 +154,10 @@ int sham_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 		     void *context);
 struct sham_fabric *sham_fabric_of(struct fid_fabric *fabric);
 struct sham_domain *sham_domain_of(struct fid_domain *domain);
-/* fi_control of a CXI domain: whether keys are cached, a bool. By its number: not all have libfabric's header for it. */
+/*
+ * fi_control of a CXI domain: whether keys are cached, a bool. By its number: not all have
+ * libfabric's header for it.
+ */
 #define SHAM_SET_KEY_CACHE (-(0xccc << 16) + 7)
 /* For operations that an object does not have. */
 int sham_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -209,14 +217,14 @@ struct sham_cq {
 	struct sham_domain *domain;
 	size_t entry_size;
 	enum fi_wait_obj wait_obj;
-	int epfd;	 /* for the application to sleep on, where a reader can mute it; else -1 */
-	int core_fd;	 /* in it */
-	bool muted;	 /* the descriptor says nothing until the next fi_trywait */
+	int epfd;        /* for the application to sleep on, where a reader can mute it; else -1 */
+	int core_fd;     /* in it */
+	bool muted;      /* the descriptor says nothing until the next fi_trywait */
 	pthread_t armer; /* whose fi_trywait was the latest */
 	unsigned int npolls;
-	struct dofi_list done;	 /* completions that the application has yet to read */
+	struct dofi_list done;   /* completions that the application has yet to read */
 	struct sham_done *error; /* the one that it has to take by fi_cq_readerr */
-	bool asleep; /* the application may be: only the core can wake it */
+	bool asleep;             /* the application may be: only the core can wake it */
 	int refs;
 };
 
@@ -237,7 +245,7 @@ struct sham_ep {
 	struct fid_ep fid;
 	struct fid_ep *core;
 	struct sham_domain *domain;
-	struct dofi_list link;	  /* in domain->eps */
+	struct dofi_list link;    /* in domain->eps */
 	struct dofi_list waiting; /* operations that are not the core's yet, in posting order */
 	struct dofi_list flying;  /* those that are */
 	struct sham_cq *tx_cq, *rx_cq;
@@ -248,7 +256,7 @@ struct sham_ep {
 	bool enabled;
 	size_t tx_size, rx_size;
 	size_t ntx, nrx; /* operations posted and not ended */
-	int refs;	 /* registrations */
+	int refs;        /* registrations */
 };
 
 int sham_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
@@ -271,8 +279,9 @@ struct sham_op {
 	bool refused; /* the target will not have it */
 	uint64_t flags;
 	fi_addr_t addr;
-	const struct iovec *segments; /* the application's own, of several; with FI_ASYNC_IOV it has to leave them alone */
-	uint64_t segments_sum;	      /* as they were at the post */
+	/* the application's own, of several; with FI_ASYNC_IOV it has to leave them alone */
+	const struct iovec *segments;
+	uint64_t segments_sum; /* as they were at the post */
 	struct iovec iov[SHAM_IOV];
 	void *desc[SHAM_IOV];
 	size_t niov;
@@ -282,7 +291,7 @@ struct sham_op {
 	void *copy; /* of the payload, when the application may have its buffer back */
 	uint64_t due_ns;
 	struct sham_op *whole; /* the write that this is a piece of (pieces.c) */
-	int npieces;	       /* of this write, which have not ended; how the first one failed: */
+	int npieces;           /* of this write, which have not ended; how the first one failed: */
 	int err, prov_errno;
 };
 

@@ -18,7 +18,7 @@
 #include "../lib/t_hooks.h"
 
 #define OPERATIONS 100000u
-#define BATCH	   25u
+#define BATCH      25u
 
 /* --- system calls: what our library imports, counted while a thread posts --- */
 
@@ -26,16 +26,16 @@ static _Thread_local bool posting;
 static _Atomic unsigned long calls;
 
 #if T_HOOKS
-#define STAND_BEFORE(type, name, params, args) \
-	T_STAND_IN type name params \
-	{ \
-		static type(*next) params; \
-\
-		if (!next) \
-			next = (type(*) params)dlsym(RTLD_NEXT, #name); \
+#define STAND_BEFORE(type, name, params, args)                                     \
+	T_STAND_IN type name params                                                \
+	{                                                                          \
+		static type(*next) params;                                         \
+                                                                                   \
+		if (!next)                                                         \
+			next = (type(*) params)dlsym(RTLD_NEXT, #name);            \
 		if (posting && t_origin_of(__builtin_return_address(0)) == T_OURS) \
-			calls++; \
-		return next args; \
+			calls++;                                                   \
+		return next args;                                                  \
 	}
 
 STAND_BEFORE(ssize_t, read, (int fd, void *buf, size_t size), (fd, buf, size))
@@ -54,7 +54,10 @@ STAND_BEFORE(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *even
 STAND_BEFORE(int, sched_yield, (void), ())
 STAND_BEFORE(int, msync, (void *mem, size_t size, int flags), (mem, size, flags))
 STAND_BEFORE(int, close, (int fd), (fd))
-/* Takes no more than six, whatever its prototype says. A lock that another thread holds is no work of the post's. */
+/*
+ * Takes no more than six, whatever its prototype says. A lock that another thread holds is no work
+ * of the post's.
+ */
 T_STAND_IN long syscall(long number, ...)
 {
 	static long (*next)(long number, ...);
@@ -152,10 +155,11 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	printf("# %u operations: the fabric called the allocator %lu times\n", operations, fabric);
 	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, operations);
 	/*
-	 * A thread that is just about to sleep is called back by the post that it would miss, so often in a second. A call that
-	 * were part of posting would come with each batch at least.
+	 * A thread that is just about to sleep is called back by the post that it would miss, so
+	 * often in a second. A call that were part of posting would come with each batch at least.
 	 */
-	ck_assert_msg(calls <= operations / (4 * BATCH) / 10, "%lu system calls for %u posts", (unsigned long)calls, operations);
+	ck_assert_msg(calls <= operations / (4 * BATCH) / 10, "%lu system calls for %u posts",
+		      (unsigned long)calls, operations);
 	t_pair_close(&pair);
 }
 END_TEST
@@ -191,7 +195,10 @@ static void let_it_finish(const struct t_ia *ia)
 	t_listener_free(&listener);
 }
 
-/* An answer comes behind the peer's last word about the connection that was, which frees something, too. */
+/*
+ * An answer comes behind the peer's last word about the connection that was, which frees something,
+ * too.
+ */
 static void hear_last_word(void)
 {
 	const struct t_end *end = &pair.end[0];
@@ -264,8 +271,8 @@ static bool open_shared_pair(void)
 	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	t_ok(dat_srq_create(to->on->ia, to->on->pz, &srq_attr, &srq));
 	t_ok(dat_ep_free(to->ep));
-	t_ok(dat_ep_create_with_srq(to->on->ia, to->on->pz, to->recv_evd, to->request_evd, to->connect_evd, srq, &attr,
-				    &to->ep));
+	t_ok(dat_ep_create_with_srq(to->on->ia, to->on->pz, to->recv_evd, to->request_evd,
+				    to->connect_evd, srq, &attr, &to->ep));
 	t_establish(&pair.listener, &pair.end[0], to);
 	return true;
 }

@@ -35,7 +35,7 @@ static int stranger_socket(DAT_CONN_QUAL *port_p)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t size = ia.attr.ia_address_ptr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-								       : sizeof(struct sockaddr_in6);
+								      : sizeof(struct sockaddr_in6);
 	int sock = socket(ia.attr.ia_address_ptr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_int_ge(sock, 0);
@@ -162,9 +162,8 @@ START_TEST(nobody_listens_beside_a_listener)
 		struct t_end third;
 
 		t_end_new(&third, &ia, NULL);
-		t_ok(t_connect_data(third.ep, &ia,
-				    i ? UINT64_C(0x5ca1ab1e00000000) : listener.qual, T_LIMIT_US,
-				    NULL, 0));
+		t_ok(t_connect_data(third.ep, &ia, i ? UINT64_C(0x5ca1ab1e00000000) : listener.qual,
+				    T_LIMIT_US, NULL, 0));
 		t_wait_conn(third.connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, third.ep);
 		t_end_free(&third);
 	}
@@ -283,7 +282,8 @@ START_TEST(private_data_of_all_sizes_both_ways)
 
 		t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 		ck_assert_int_eq(param.private_data_size, (DAT_COUNT)private_sizes[i]);
-		ck_assert(!private_sizes[i] || t_is_filled(param.private_data, private_sizes[i], i));
+		ck_assert(!private_sizes[i] ||
+			  t_is_filled(param.private_data, private_sizes[i], i));
 		t_fill(data, sizeof(data), i + 100);
 		t_ok(dat_cr_accept(cr, end.ep, (DAT_COUNT)private_sizes[i], data));
 		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
@@ -352,8 +352,8 @@ static void short_role(struct t_peer *self)
 	for (int i = 0; i < SHORT_ROUNDS; i++) {
 		t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
 		t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
-		t_ok(dat_ep_disconnect(end.ep, i % 2 ? DAT_CLOSE_ABRUPT_FLAG
-						     : DAT_CLOSE_GRACEFUL_FLAG));
+		t_ok(dat_ep_disconnect(end.ep,
+				       i % 2 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG));
 		expect(DAT_CONNECTION_EVENT_DISCONNECTED);
 		t_ok(dat_ep_reset(end.ep));
 	}
@@ -529,8 +529,8 @@ START_TEST(three_hundred_connections_between_two_processes)
 	crowd_exchange(&crowd);
 	ck_assert_uint_eq(t_peer_hear(&peer), 1);
 	for (int i = 0; i < MANY; i++)
-		t_ok(dat_ep_disconnect(crowd.eps[i], i % 2 ? DAT_CLOSE_GRACEFUL_FLAG
-							   : DAT_CLOSE_ABRUPT_FLAG));
+		t_ok(dat_ep_disconnect(crowd.eps[i],
+				       i % 2 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
 	crowd_events(&crowd, DAT_CONNECTION_EVENT_DISCONNECTED);
 	t_peer_join(&peer);
 	t_ok(dat_psp_free(psp));

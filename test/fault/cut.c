@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The network between two processes goes away: each has one of its own, with a cable between them. Neither hears from the
- * other again, and both come to their ends.
+ * The network between two processes goes away: each has one of its own, with a cable between them.
+ * Neither hears from the other again, and both come to their ends.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -13,10 +13,10 @@
 
 #include "../lib/t_network.h"
 
-#define RECEIVES      10u
-#define REQUESTS      10u
-#define KEEPALIVE     "1"
-#define LIMIT_US      (6 * T_LIMIT_US) /* TCP gives up by the second, and sanitizers are slow */
+#define RECEIVES  10u
+#define REQUESTS  10u
+#define KEEPALIVE "1"
+#define LIMIT_US  (6 * T_LIMIT_US) /* TCP gives up by the second, and sanitizers are slow */
 
 static struct t_peer peer;
 static struct t_ia ia;
@@ -39,7 +39,8 @@ static bool use_address(const char *address)
 	setenv("DAT_OFI_LOG", "off", 1);
 	unsetenv("DAT_OFI_ADDR");
 	setenv("T_IA", "cut", 1);
-	t_conf("cut %s nonthreadsafe default %s dat-ofi.0.1 \"%s addr=%s\" \"\"\n", T_API, T_PROVIDER_SONAME, fabric, address);
+	t_conf("cut %s nonthreadsafe default %s dat-ofi.0.1 \"%s addr=%s\" \"\"\n", T_API,
+	       T_PROVIDER_SONAME, fabric, address);
 	return true;
 }
 
@@ -67,7 +68,8 @@ static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
 {
 	for (uint64_t i = 0; i < number; i++) {
 		DAT_EVENT event = t_wait_for(evd, DAT_DTO_COMPLETION_EVENT);
-		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+			&event.event_data.dto_completion_event_data;
 
 		ck_assert_uint_eq(dto->user_cookie.as_64, i);
 		ck_assert_int_ne(dto->status, DAT_DTO_SUCCESS);
@@ -79,7 +81,8 @@ static void expect_broken(void)
 {
 	DAT_EVENT event = wait_long(end.connect_evd);
 
-	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN, "event %s came", t_event_name(event.event_number));
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN, "event %s came",
+		      t_event_name(event.event_number));
 	expect_flushed(end.recv_evd, RECEIVES);
 	expect_flushed(end.request_evd, REQUESTS);
 	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_DISCONNECTED);
@@ -125,20 +128,22 @@ static DAT_RETURN connect_there(DAT_CONN_QUAL qual)
 	struct sockaddr_in to = {.sin_family = AF_INET};
 
 	ck_assert_int_eq(inet_pton(AF_INET, T_NETWORK_THEIRS, &to.sin_addr), 1);
-	return dat_ep_connect(end.ep, (DAT_IA_ADDRESS_PTR)&to, qual, LIMIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
-			      DAT_CONNECT_DEFAULT_FLAG);
+	return dat_ep_connect(end.ep, (DAT_IA_ADDRESS_PTR)&to, qual, LIMIT_US, 0, NULL,
+			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
 static void cut_cable(int how)
 {
 	static const char *const ways[] = {
-		"ip link set cut0 down",		       /* we see it, the peer's link is down, too */
+		/* we see it, the peer's link is down, too */
+		"ip link set cut0 down",
 		"tc qdisc add dev cut0 root netem loss 100%", /* nobody sees anything */
 		"ip link del cut0",
 	};
 
 	if (!t_shell("%s", ways[how]))
-		ck_assert_msg(how == 1 && t_shell("ip link set cut0 down"), "%s: no way to do that", ways[how]);
+		ck_assert_msg(how == 1 && t_shell("ip link set cut0 down"), "%s: no way to do that",
+			      ways[how]);
 }
 
 START_TEST(both_come_to_an_end)

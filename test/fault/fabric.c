@@ -79,7 +79,8 @@ START_TEST(ia_open_is_refused)
 
 		t_fabric_fail(refusal->call, refusal->good, -1, reasons[i].err);
 		ret = dat_ia_open(t_ia_name(), 8, &async, &handle);
-		ck_assert_msg(t_fabric_failed(refusal->call) > 0, "%s was not called", refusal->what);
+		ck_assert_msg(t_fabric_failed(refusal->call) > 0, "%s was not called",
+			      refusal->what);
 		t_fabric_heal();
 		t_error2(ret, reasons[i].type,
 			 refusal->call == T_FI_GETINFO && reasons[i].err != FI_ENOMEM
@@ -192,7 +193,11 @@ static const struct refusal connecting[] = {
 	{"fi_ep_bind of the event queue, active", T_FI_EP_BIND, 0},
 	{"fi_ep_bind of the completion queue, active", T_FI_EP_BIND, 1},
 	{"fi_enable, active", T_FI_ENABLE, 0},
-#define EARLY 4 /* where endpoints have queues of a device these come while the peer decides, and again when they failed then */
+/*
+ * where endpoints have queues of a device these come while the peer decides, and again when they
+ * failed then
+ */
+#define EARLY 4
 	{"fi_endpoint, passive", T_FI_ENDPOINT, 1},
 	{"fi_ep_bind of the event queue, passive", T_FI_EP_BIND, 2},
 	{"fi_ep_bind of the completion queue, passive", T_FI_EP_BIND, 3},
@@ -257,15 +262,16 @@ END_TEST
 
 /* --- a fabric that takes long for each connection, by the clock that the provider sees --- */
 
-#define MANY	  300u
+#define MANY      300u
 #define LIMIT_MS  "60000"
-#define STEP_NS	  UINT64_C(30000000000)
+#define STEP_NS   UINT64_C(30000000000)
 #define SECOND_NS UINT64_C(1000000000)
 
 static _Atomic uint64_t ahead;
 
 int __real_clock_gettime(clockid_t which, struct timespec *now);
-__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t which, struct timespec *now);
+__attribute__((visibility("default"))) int __wrap_clock_gettime(clockid_t which,
+								struct timespec *now);
 
 int __wrap_clock_gettime(clockid_t which, struct timespec *now)
 {
@@ -289,7 +295,8 @@ static void await_many(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 		DAT_COUNT more;
 
 		t_ok(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
-		ck_assert_msg(event.event_number == number, "event %s came", t_event_name(event.event_number));
+		ck_assert_msg(event.event_number == number, "event %s came",
+			      t_event_name(event.event_number));
 	}
 }
 
@@ -305,11 +312,12 @@ START_TEST(burst_over_a_slow_fabric)
 	for (int i = 0; i < 2; i++) {
 		evds[i] = t_evd(&pair.ia[i], MANY, DAT_EVD_CONNECTION_FLAG);
 		for (unsigned int n = 0; n < MANY; n++)
-			t_ok(dat_ep_create(pair.ia[i].ia, pair.ia[i].pz, DAT_HANDLE_NULL, DAT_HANDLE_NULL, evds[i], NULL,
-					   &eps[i][n]));
+			t_ok(dat_ep_create(pair.ia[i].ia, pair.ia[i].pz, DAT_HANDLE_NULL,
+					   DAT_HANDLE_NULL, evds[i], NULL, &eps[i][n]));
 	}
 	for (unsigned int n = 0; n < MANY; n++) {
-		t_ok(t_connect_data(eps[0][n], &pair.ia[1], pair.listener.qual, DAT_TIMEOUT_INFINITE, NULL, 0));
+		t_ok(t_connect_data(eps[0][n], &pair.ia[1], pair.listener.qual,
+				    DAT_TIMEOUT_INFINITE, NULL, 0));
 		crs[n] = t_next_cr(&pair.listener);
 	}
 	for (unsigned int n = 0; n < MANY; n++)
@@ -337,7 +345,10 @@ bool __wrap_dofi_has_tcp_ports(const struct fi_info *info)
 	return tcp_ports || (queues != WITH && __real_dofi_has_tcp_ports(info));
 }
 
-/* librdmacm refuses those that another connection of its own has. What held one is gone when the connection is there. */
+/*
+ * librdmacm refuses those that another connection of its own has. What held one is gone when the
+ * connection is there.
+ */
 START_TEST(connects_from_a_port_that_is_free)
 {
 	int files[3]; /* the first time the fabric opens what it keeps */
@@ -349,7 +360,7 @@ START_TEST(connects_from_a_port_that_is_free)
 		t_pair_close(&pair);
 	}
 	ck_assert_int_eq(files[2], files[1]);
-	t_fabric_fail(T_FI_ENDPOINT, 0, 3, FI_EADDRINUSE); /* libfabric 1.17... */
+	t_fabric_fail(T_FI_ENDPOINT, 0, 3, FI_EADDRINUSE);   /* libfabric 1.17... */
 	t_fabric_fail(T_FI_CONNECT, 0, 2, FI_EADDRNOTAVAIL); /* ...and 2.x */
 	t_pair_open(&pair, NULL);
 	ck_assert_int_eq(t_fabric_failed(T_FI_ENDPOINT), 3);
@@ -484,8 +495,8 @@ static DAT_SRQ_HANDLE share_receives(DAT_COUNT room)
 	attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
 	t_ok(dat_srq_create(pair.ia[1].ia, pair.ia[1].pz, &srq_attr, &srq));
 	t_ok(dat_ep_free(to->ep));
-	t_ok(dat_ep_create_with_srq(pair.ia[1].ia, pair.ia[1].pz, to->recv_evd, to->request_evd, to->connect_evd, srq, &attr,
-				    &to->ep));
+	t_ok(dat_ep_create_with_srq(pair.ia[1].ia, pair.ia[1].pz, to->recv_evd, to->request_evd,
+				    to->connect_evd, srq, &attr, &to->ep));
 	return srq;
 }
 
@@ -517,7 +528,10 @@ static void post_shared(DAT_SRQ_HANDLE srq, DAT_COUNT n)
 	ck_assert_int_eq(available(srq), n);
 }
 
-/* The fabric takes no receive for a while: the SRQ has them all the same, and they are used when it does. */
+/*
+ * The fabric takes no receive for a while: the SRQ has them all the same, and they are used when
+ * it does.
+ */
 START_TEST(full_shared_queue)
 {
 	struct t_end *from = &pair.end[0], *to = &pair.end[1];
@@ -533,7 +547,8 @@ START_TEST(full_shared_queue)
 	t_establish(&pair.listener, from, to);
 	t_fill(from->buf.mem, PIECES * PIECE, 7);
 	for (DAT_COUNT i = 0; i < (DAT_COUNT)PIECES; i++)
-		t_ok(t_send(from, (size_t)i * PIECE, PIECE, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_send(from, (size_t)i * PIECE, PIECE, (uint64_t)i,
+			    DAT_COMPLETION_DEFAULT_FLAG));
 	for (uint64_t i = 0; i < 2; i++)
 		t_wait_dto(to->recv_evd, to->ep, i, DAT_DTO_SUCCESS, PIECE);
 	t_stays_quiet(to->recv_evd);
@@ -624,8 +639,8 @@ START_TEST(post_is_refused_for_good)
 	ck_assert_int_ne(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
 	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_BROKEN, end->ep);
 	event = t_wait(pair.end[1].connect_evd);
-	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN,
-		      "the other end sees %s", t_event_name(event.event_number));
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN, "the other end sees %s",
+		      t_event_name(event.event_number));
 	t_fabric_heal();
 	for (int i = 0; i < 2; i++)
 		t_ok(dat_ep_reset(pair.end[i].ep));
@@ -654,7 +669,9 @@ int main(void)
 	TCase *tcase = tcase_create("fabric"), *posts = tcase_create("posts");
 
 	if (!transport_is("msg")) {
-		printf("1..0 # SKIP %s: the calls that are refused here are those for connected endpoints\n", t_ia_name());
+		printf("1..0 # SKIP %s: the calls that are refused here are those for connected "
+		       "endpoints\n",
+		       t_ia_name());
 		return 0;
 	}
 	suite_add_tcase(suite, tcase);

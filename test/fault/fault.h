@@ -10,10 +10,10 @@
 #include "../lib/unit.h"
 
 /* For what a machine may lack: the test says so and proves nothing. */
-#define fault_skip(why) \
-	do { \
+#define fault_skip(why)                                       \
+	do {                                                  \
 		printf("# %s: skipped, %s\n", __func__, why); \
-		return; \
+		return;                                       \
 	} while (0)
 
 /* The fabric of test/fabric keeps no order that it does not promise. */
@@ -39,7 +39,10 @@ static inline bool fault_fabric_is_verbs(void)
 	return getenv("T_VERBS") != NULL;
 }
 
-/* psm3's sockets need a network interface that is not the loopback. test/over.sh says what the IA is. */
+/*
+ * psm3's sockets need a network interface that is not the loopback. test/over.sh says what the IA
+ * is.
+ */
 static inline bool fault_fabric_is_psm3(void)
 {
 	const char *params = getenv("T_PARAMS");

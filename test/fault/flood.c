@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many peers send and nobody receives: no memory fills up anywhere, nobody else is disturbed, and when the receives come
- * everything is there. The last case sends without the provider's care and sees that this program would notice.
+ * Many peers send and nobody receives: no memory fills up anywhere, nobody else is disturbed, and
+ * when the receives come everything is there. The last case sends without the provider's care and
+ * sees that this program would notice.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -11,15 +12,16 @@
 #include "inside.h"
 #include "memory.h"
 
-#define EPS	     50u /* in all, at most */
-#define EPS_OF_DEVICE 4u  /* of two senders: a device that finds no receive tries again all the time */
-#define MAX_SENDERS  50u
-#define MESSAGES     24u /* of each EP */
+#define EPS           50u /* in all, at most */
+/* of two senders: a device that finds no receive tries again all the time */
+#define EPS_OF_DEVICE 4u
+#define MAX_SENDERS   50u
+#define MESSAGES      24u /* of each EP */
 /* Fewer EPs say more, so that what a process takes once does not matter. */
-#define MESSAGE_SIZE ((size_t)(neps == EPS ? 32768 : 262144))
-#define ALL_MESSAGES (neps * MESSAGES * MESSAGE_SIZE)
-#define ALLOWED	     (ALL_MESSAGES / 8)
-#define PING_PONGS   100u
+#define MESSAGE_SIZE  ((size_t)(neps == EPS ? 32768 : 262144))
+#define ALL_MESSAGES  (neps * MESSAGES * MESSAGE_SIZE)
+#define ALLOWED       (ALL_MESSAGES / 8)
+#define PING_PONGS    100u
 
 static struct t_peer senders[MAX_SENDERS], friend;
 static unsigned int nsenders, neps;
@@ -76,7 +78,8 @@ static void sender_role(struct t_peer *self)
 	fill(&buf, which);
 	for (unsigned int i = 0; i < number; i++) {
 		t_end_new(&ends[i], &ia, &attr);
-		t_ok(t_connect_data(ends[i].ep, &ia, qual, DAT_TIMEOUT_INFINITE, &which, sizeof(which)));
+		t_ok(t_connect_data(ends[i].ep, &ia, qual, DAT_TIMEOUT_INFINITE, &which,
+				    sizeof(which)));
 		t_wait_conn(ends[i].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, ends[i].ep);
 	}
 	t_peer_tell(self, 1);
@@ -92,7 +95,8 @@ static void sender_role(struct t_peer *self)
 	t_peer_hear(self);
 	for (unsigned int i = 0; i < number; i++)
 		for (unsigned int m = 0; m < MESSAGES; m++)
-			t_wait_dto(ends[i].request_evd, ends[i].ep, m, DAT_DTO_SUCCESS, MESSAGE_SIZE);
+			t_wait_dto(ends[i].request_evd, ends[i].ep, m, DAT_DTO_SUCCESS,
+				   MESSAGE_SIZE);
 	t_peer_tell(self, 3);
 	t_peer_hear(self);
 	t_ia_close(&ia);
@@ -209,7 +213,10 @@ static void start(void)
 	memset(all.buf.mem, 1, all.buf.size);
 }
 
-/* Until what is touched for the first time has been touched: rxm goes round in buffers that it made at the start. */
+/*
+ * Until what is touched for the first time has been touched: rxm goes round in buffers that it
+ * made at the start.
+ */
 static void warm_up(void)
 {
 	size_t was, now = memory_of_all();
@@ -234,8 +241,10 @@ static void let_them_send(size_t *first_p, size_t *then_p)
 	*first_p = memory_of_all() - before;
 	ping_pong(fault_amount(3, 500) * PING_PONGS);
 	*then_p = memory_of_all() - before;
-	printf("# %s: %u EPs of %u processes send %zu KiB to nobody: memory grows by %zd KiB, then %zd KiB\n", t_ia_name(),
-	       neps, nsenders, ALL_MESSAGES / 1024, (ssize_t)*first_p / 1024, (ssize_t)*then_p / 1024);
+	printf("# %s: %u EPs of %u processes send %zu KiB to nobody: memory grows by %zd KiB, then "
+	       "%zd KiB\n",
+	       t_ia_name(), neps, nsenders, ALL_MESSAGES / 1024, (ssize_t)*first_p / 1024,
+	       (ssize_t)*then_p / 1024);
 }
 
 static void receive_all_of(const struct t_end *end, unsigned int which)
@@ -243,11 +252,13 @@ static void receive_all_of(const struct t_end *end, unsigned int which)
 	for (unsigned int m = 0; m < MESSAGES; m++) {
 		DAT_LMR_TRIPLET segment = t_seg(&all.buf, m * MESSAGE_SIZE, MESSAGE_SIZE);
 
-		t_ok(dat_ep_post_recv(end->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = m}, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(dat_ep_post_recv(end->ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = m},
+				      DAT_COMPLETION_DEFAULT_FLAG));
 	}
 	for (unsigned int m = 0; m < MESSAGES; m++) {
 		t_wait_dto(end->recv_evd, end->ep, m, DAT_DTO_SUCCESS, MESSAGE_SIZE);
-		ck_assert(t_is_filled(all.buf.mem + m * MESSAGE_SIZE, MESSAGE_SIZE, which * 100 + m));
+		ck_assert(
+			t_is_filled(all.buf.mem + m * MESSAGE_SIZE, MESSAGE_SIZE, which * 100 + m));
 	}
 }
 

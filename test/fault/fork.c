@@ -11,10 +11,10 @@ static DAT_RMR_HANDLE rmr;
 static DAT_CNO_HANDLE cno;
 
 /* In the child: what is not an error ends it with the line. */
-#define refused(call) \
-	do { \
+#define refused(call)                                         \
+	do {                                                  \
 		if (DAT_GET_TYPE(call) != DAT_INVALID_HANDLE) \
-			_exit(__LINE__ % 200 + 50); \
+			_exit(__LINE__ % 200 + 50);           \
 	} while (0)
 
 static void try_ia_calls(void)

@@ -271,7 +271,8 @@ static void read_of_peer(void)
 	t_ok(t_read(&end, 0, 64, 1, t_remote(context, address, 64), DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, 64);
 	t_peer_freeze(&peer);
-	t_ok(dat_ep_post_rdma_read(end.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 2}, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_rdma_read(end.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 2}, &remote,
+				   DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* Who waits for long enough has the memory to himself when the connection is over. */
@@ -285,7 +286,8 @@ START_TEST(memory_is_left_alone)
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	read_of_peer();
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
-	for (uint64_t began = t_now_us(); t_now_us() - began < AT_ONCE_US;) /* what others wait at most */
+	/* what others wait at most */
+	for (uint64_t began = t_now_us(); t_now_us() - began < AT_ONCE_US;)
 		t_pause();
 	t_peer_thaw(&peer);
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
@@ -308,9 +310,8 @@ static DAT_RETURN bind_part(const struct t_end *of, size_t offset, uint64_t cook
 {
 	DAT_RMR_CONTEXT context;
 
-	return t_rmr_bind(rmr, &of->buf, t_seg(&of->buf, offset, 64),
-			  DAT_MEM_PRIV_REMOTE_READ_FLAG, of->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
-			  &context);
+	return t_rmr_bind(rmr, &of->buf, t_seg(&of->buf, offset, 64), DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			  of->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG, &context);
 }
 
 static void bind_first(void)
@@ -321,8 +322,8 @@ static void bind_first(void)
 }
 
 /*
- * A bind replaces a context that the peer may use, so it waits until the peer has answered. One that
- * does not answer loses its connections, and the bind ends.
+ * A bind replaces a context that the peer may use, so it waits until the peer has answered. One
+ * that does not answer loses its connections, and the bind ends.
  */
 START_TEST(bind_does_not_wait_for_ever)
 {

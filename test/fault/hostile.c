@@ -31,7 +31,7 @@
 #define MESSAGE_SIZE   256
 #define MAX_VICTIM_EPS 24
 #define IDLE_SOCKETS   10000
-#define SKIP	       77
+#define SKIP           77
 
 /* Verbs devices are those of an emulated machine. */
 static int slowness(void)
@@ -42,13 +42,13 @@ static int slowness(void)
 /* What the processes know of each other. */
 static struct shared {
 	struct sockaddr_in address; /* of the victim, port 0 */
-	_Atomic uint16_t port; /* 0: the victim does not listen yet */
-	_Atomic bool no_ia;    /* this machine has no fabric for the test */
+	_Atomic uint16_t port;      /* 0: the victim does not listen yet */
+	_Atomic bool no_ia;         /* this machine has no fabric for the test */
 	_Atomic bool stop_client, client_gone, stop_victim;
 	_Atomic bool
 		lenient; /* the client may be refused: the victim's queue is full of requests */
 	_Atomic uint32_t rounds; /* that the client completed */
-	_Atomic uint32_t eps;	 /* of the victim */
+	_Atomic uint32_t eps;    /* of the victim */
 	_Atomic int files_before, files_after;
 } * shared;
 
@@ -297,8 +297,8 @@ static bool client_connect(const struct side *s, struct end *end)
 {
 	DAT_EVENT event;
 
-	OK(dat_ep_connect(end->ep, (DAT_IA_ADDRESS_PTR)&shared->address, shared->port, CONNECT_US, 0, NULL,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(end->ep, (DAT_IA_ADDRESS_PTR)&shared->address, shared->port, CONNECT_US,
+			  0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	event = client_next(s);
 	while (event.event_number == DAT_DTO_COMPLETION_EVENT)
 		event = client_next(s); /* the receive of a failed attempt */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who wakes without need: the progress thread while a program polls, and anybody while nothing happens. A thread that wakes
- * goes to sleep again, and the kernel counts that.
+ * Who wakes without need: the progress thread while a program polls, and anybody while nothing
+ * happens. A thread that wakes goes to sleep again, and the kernel counts that.
  */
 #include <dirent.h>
 #include <signal.h>
 
 #include "fault.h"
 
-#define MESSAGES 2000u
-#define QUIET_US 1000000u
+#define MESSAGES    2000u
+#define QUIET_US    1000000u
 /* In QUIET_US. A sleep by the clock lasts 32 ms at least, once nothing has happened for a while. */
 #define MOST_SLEEPS 200u
 
@@ -68,8 +68,9 @@ static void bounce(uint64_t cookie)
 }
 
 /*
- * On a busy host a program that polls may not get a processor for so long that the progress thread takes over and serves its
- * messages, as it should. So it takes over late here; meanwhile it looks by the clock, once in a second at most.
+ * On a busy host a program that polls may not get a processor for so long that the progress thread
+ * takes over and serves its messages, as it should. So it takes over late here; meanwhile it looks
+ * by the clock, once in a second at most.
  */
 START_TEST(messages_to_a_program_that_polls_wake_no_thread)
 {
@@ -89,7 +90,10 @@ START_TEST(messages_to_a_program_that_polls_wake_no_thread)
 }
 END_TEST
 
-/* Blocked where nothing comes; the connection has seen traffic, which leaves wake-ups behind that somebody must take. */
+/*
+ * Blocked where nothing comes; the connection has seen traffic, which leaves wake-ups behind that
+ * somebody must take.
+ */
 START_TEST(a_program_that_waits_for_nothing_sleeps)
 {
 	unsigned long before, after;
@@ -105,9 +109,11 @@ START_TEST(a_program_that_waits_for_nothing_sleeps)
 		t_wait_dto(pair.end[1].recv_evd, pair.end[1].ep, i, DAT_DTO_SUCCESS, 8);
 		t_wait_dto(pair.end[0].request_evd, pair.end[0].ep, i, DAT_DTO_SUCCESS, 8);
 	}
-	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US / 4, 1, &event, &nmore), DAT_TIMEOUT_EXPIRED);
+	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US / 4, 1, &event, &nmore),
+		DAT_TIMEOUT_EXPIRED);
 	before = sleeps(NULL);
-	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US, 1, &event, &nmore), DAT_TIMEOUT_EXPIRED);
+	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US, 1, &event, &nmore),
+		DAT_TIMEOUT_EXPIRED);
 	after = sleeps(NULL);
 	printf("# in %u ms all threads slept %lu times\n", QUIET_US / 1000, after - before);
 	ck_assert_uint_le(after - before, MOST_SLEEPS);

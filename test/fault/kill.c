@@ -5,7 +5,7 @@
 
 #include "fault.h"
 
-#define SOON_US	    2000000u
+#define SOON_US     2000000u
 #define RECEIVES    20u
 #define REQUESTS    10u
 #define CONNECTIONS 20
@@ -315,8 +315,9 @@ static void survive_one(const struct t_listener *listener, unsigned int messages
 }
 
 /*
- * shm of libfabric 1.17: a sender takes a spinlock in the receiver's shared memory, and when it dies with it the receiver
- * waits for ever in fi_cq_read. One death in some fifty is such a one. There is nothing that we could do about it.
+ * shm of libfabric 1.17: a sender takes a spinlock in the receiver's shared memory, and when it
+ * dies with it the receiver waits for ever in fi_cq_read. One death in some fifty is such a one.
+ * There is nothing that we could do about it.
  */
 static bool dead_keep_locks(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other process dies at any instant: before the connection, while the two get to know each other on the fabric, amidst
- * messages and RDMA. Who survives loses that connection and nothing else. T_DEATHS says how many die, T_SEED when.
+ * The other process dies at any instant: before the connection, while the two get to know each
+ * other on the fabric, amidst messages and RDMA. Who survives loses that connection and nothing
+ * else. T_DEATHS says how many die, T_SEED when.
  */
 #include <poll.h>
 #include <signal.h>
@@ -11,11 +12,11 @@
 
 #include "fault.h"
 
-#define BATCH	   10 /* die one after the other beside one survivor */
-#define DEPTH	   8u
+#define BATCH       10 /* die one after the other beside one survivor */
+#define DEPTH       8u
 #define FIRST_STEPS 12u /* requests to the card until both sides know each other, some more */
 #define MANY_STEPS  400u
-#define LIFE_US	   20000u
+#define LIFE_US     20000u
 
 static struct t_peer victims[BATCH], *victim;
 static uint32_t instant; /* of the one that is started next */
@@ -34,7 +35,10 @@ static uint32_t random_of(uint64_t state, uint32_t n)
 	return (uint32_t)((state ^ state >> 31) % n);
 }
 
-/* On the software EFA device a number of requests to the card, elsewhere microseconds after dat_ia_open. */
+/*
+ * On the software EFA device a number of requests to the card, elsewhere microseconds after
+ * dat_ia_open.
+ */
 static bool counts_requests(void)
 {
 	return getenv("SOFTEFA_FILE") != NULL;
@@ -150,8 +154,8 @@ static bool is_dead(void)
 		return true;
 	if (waitpid(victim->pid, &status, WNOHANG) != victim->pid)
 		return false;
-	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the victim ended by itself, wait status 0x%x",
-		      (unsigned int)status);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "the victim ended by itself, wait status 0x%x", (unsigned int)status);
 	victim->pid = 0;
 	close(victim->sock);
 	return true;
@@ -230,8 +234,10 @@ static void keep_busy(bool connected)
 static bool ends_well(DAT_EVENT_NUMBER number, bool connected)
 {
 	if (connected)
-		return number == DAT_CONNECTION_EVENT_BROKEN || number == DAT_CONNECTION_EVENT_DISCONNECTED;
-	return number == DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR || number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
+		return number == DAT_CONNECTION_EVENT_BROKEN ||
+		       number == DAT_CONNECTION_EVENT_DISCONNECTED;
+	return number == DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR ||
+	       number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED ||
 	       number == DAT_CONNECTION_EVENT_UNREACHABLE;
 }
 
@@ -252,9 +258,11 @@ static void outlive(void)
 			break;
 		connected = true;
 	}
-	ck_assert_msg(ends_well(event.event_number, connected), "event %s came when the victim was dead%s",
-		      t_event_name(event.event_number), connected ? "" : ", before the connection was there");
-	t_until((take(end.recv_evd, &receives), !receives) && (take(end.request_evd, &requests), !requests));
+	ck_assert_msg(ends_well(event.event_number, connected),
+		      "event %s came when the victim was dead%s", t_event_name(event.event_number),
+		      connected ? "" : ", before the connection was there");
+	t_until((take(end.recv_evd, &receives), !receives) &&
+		(take(end.request_evd, &requests), !requests));
 }
 
 static void survive(int i)
@@ -291,7 +299,8 @@ static void expect_usable(void)
 START_TEST(one_dies_and_the_other_goes_on)
 {
 	if (fault_fabric_is_shm())
-		fault_skip("in shm a sender that dies with a place in the queue, or a lock, stops all others");
+		fault_skip("in shm a sender that dies with a place in the queue, or a lock, stops "
+			   "all others");
 	for (int i = 0; i < BATCH; i++) {
 		instant = choose_instant((uint64_t)(_i * BATCH + i));
 		t_peer_start(&victims[i], i % 2 ? passive_victim : active_victim);
@@ -312,6 +321,7 @@ int main(void)
 	TCase *tcase = tcase_create("kill_at");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, one_dies_and_the_other_goes_on, 0, (int)((number + BATCH - 1) / BATCH));
+	tcase_add_loop_test(tcase, one_dies_and_the_other_goes_on, 0,
+			    (int)((number + BATCH - 1) / BATCH));
 	return t_run(suite);
 }

@@ -9,10 +9,11 @@
 #include "fault.h"
 #include "../lib/t_hooks.h"
 
-#define FEW_FILES    50
-#define WARM_UP	     40
-#define ROUNDS	     400
-#define BYTES_ALLOWED 49152 /* of the fabric, over all rounds: a leak of 137 bytes in each is seen */
+#define FEW_FILES     50
+#define WARM_UP       40
+#define ROUNDS        400
+/* of the fabric, over all rounds: a leak of 137 bytes in each is seen */
+#define BYTES_ALLOWED 49152
 #define PAGES_ALLOWED 1024
 
 struct use {
@@ -43,7 +44,10 @@ static size_t resident_pages(void)
 	return resident;
 }
 
-/* Pages of free memory that malloc keeps between blocks in use come and go by the megabyte; they are no leak. */
+/*
+ * Pages of free memory that malloc keeps between blocks in use come and go by the megabyte; they
+ * are no leak.
+ */
 static struct use use_now(void)
 {
 	malloc_trim(0);

@@ -19,7 +19,8 @@ static inline size_t fault_resident(pid_t pid)
 	file = fopen(path, "r");
 	ck_assert_ptr_nonnull(file);
 	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "RssAnon: %zu", &kib) == 1 || sscanf(line, "RssShmem: %zu", &kib) == 1)
+		if (sscanf(line, "RssAnon: %zu", &kib) == 1 ||
+		    sscanf(line, "RssShmem: %zu", &kib) == 1)
 			sum += kib * 1024;
 	fclose(file);
 	return sum;
@@ -38,7 +39,8 @@ static inline size_t fault_shared_files(pid_t pid)
 		return 0;
 	snprintf(prefix, sizeof(prefix), "%d:", (int)pid);
 	while ((entry = readdir(dir)))
-		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && !fstatat(dirfd(dir), entry->d_name, &st, 0))
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
+		    !fstatat(dirfd(dir), entry->d_name, &st, 0))
 			sum += (size_t)st.st_blocks * 512;
 	closedir(dir);
 	return sum;

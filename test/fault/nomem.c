@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory runs out at every place in turn where the provider asks for it. The call says so and leaves
- * nothing behind, which LeakSanitizer watches; the next one succeeds.
+ * Memory runs out at every place in turn where the provider asks for it. The call says so and
+ * leaves nothing behind, which LeakSanitizer watches; the next one succeeds.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -39,12 +39,12 @@ static bool fail_no_more(void)
 }
 
 /* Visible, as the linker also counts what shared libraries call. */
-#define STAND_IN(type, name, is_refused, params, args, refusal) \
-	type __real_##name params; \
+#define STAND_IN(type, name, is_refused, params, args, refusal)           \
+	type __real_##name params;                                        \
 	__attribute__((visibility("default"))) type __wrap_##name params; \
-	type __wrap_##name params \
-	{ \
-		return is_refused() ? refusal : __real_##name args; \
+	type __wrap_##name params                                         \
+	{                                                                 \
+		return is_refused() ? refusal : __real_##name args;       \
 	}
 
 STAND_IN(void *, malloc, refused, (size_t size), (size), NULL)
@@ -136,8 +136,7 @@ static DAT_RETURN free_cno(DAT_HANDLE handle)
 
 static DAT_RETURN make_evd(DAT_HANDLE *handle)
 {
-	return dat_evd_create(ia.ia, 16, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG,
-			      handle);
+	return dat_evd_create(ia.ia, 16, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, handle);
 }
 
 static DAT_RETURN free_evd(DAT_HANDLE handle)
@@ -147,8 +146,7 @@ static DAT_RETURN free_evd(DAT_HANDLE handle)
 
 static DAT_RETURN make_lmr(DAT_HANDLE *handle)
 {
-	return t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG,
-			handle);
+	return t_lmr_of(ia.ia, mem, sizeof(mem), ia.pz, DAT_MEM_PRIV_ALL_FLAG, handle);
 }
 
 static DAT_RETURN free_lmr(DAT_HANDLE handle)
@@ -193,8 +191,7 @@ static DAT_RETURN free_ep(DAT_HANDLE handle)
 
 static DAT_RETURN make_psp(DAT_HANDLE *handle)
 {
-	return dat_psp_create_any(ia.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG,
-				  handle);
+	return dat_psp_create_any(ia.ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, handle);
 }
 
 static DAT_RETURN free_psp(DAT_HANDLE handle)
@@ -263,7 +260,7 @@ static const struct call calls[] = {
 
 /* Objects come from chunks, so these need memory once for many. */
 static const struct call chunked[] = {
-	{"dat_pz_create", make_pz, free_pz},	{"dat_cno_create", make_cno, free_cno},
+	{"dat_pz_create", make_pz, free_pz},    {"dat_cno_create", make_cno, free_cno},
 	{"dat_evd_create", make_evd, free_evd}, {"dat_lmr_create", make_lmr, free_lmr},
 	{"dat_rmr_create", make_rmr, free_rmr}, {"dat_psp_create_any", make_psp, free_psp},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a message announces is there: RDMA writes of all sizes, each with a message behind it, and a receiver that looks at
- * once. The last case takes the provider's care away and sees that this program would notice.
+ * What a message announces is there: RDMA writes of all sizes, each with a message behind it, and a
+ * receiver that looks at once. The last case takes the provider's care away and sees that this
+ * program would notice.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -9,9 +10,9 @@
 #include "inside.h"
 #include "select.h"
 
-#define SLOTS	  8u /* writes under way */
+#define SLOTS     8u /* writes under way */
 #define SLOT_SIZE 65536u
-#define STRIDE	  256u /* from one stamp to the next */
+#define STRIDE    256u /* from one stamp to the next */
 
 static const uint32_t sizes[] = {8, 4096, 64, 200, 16384, 1024, 8, 600, 65536, 32, 2048, 9000};
 
@@ -19,7 +20,7 @@ static const uint32_t sizes[] = {8, 4096, 64, 200, 16384, 1024, 8, 600, 65536, 3
 static struct shared {
 	uint64_t context, address;
 	_Atomic uint64_t late;
-} *shared;
+} * shared;
 
 static bool careless;
 static enum dofi_order promised; /* by the attributes */
@@ -69,7 +70,8 @@ static void open_side(struct side *side)
 	fault_use_linked_provider();
 	t_ia_open(&side->ia);
 	t_end_new(&side->end, &side->ia, NULL);
-	t_buf_new(&side->slots, side->ia.ia, side->ia.pz, SLOTS * (size_t)SLOT_SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(&side->slots, side->ia.ia, side->ia.pz, SLOTS * (size_t)SLOT_SIZE,
+		  DAT_MEM_PRIV_ALL_FLAG);
 }
 
 static void post_receive(const struct side *side, uint64_t round)
@@ -128,11 +130,12 @@ static void write_and_announce(const struct side *side, uint64_t round)
 {
 	size_t at = round % SLOTS * SLOT_SIZE;
 	DAT_LMR_TRIPLET segment = t_seg(&side->slots, at, size_of(round));
-	DAT_RMR_TRIPLET to = t_remote((DAT_RMR_CONTEXT)shared->context, (uintptr_t)shared->address + at, size_of(round));
+	DAT_RMR_TRIPLET to = t_remote((DAT_RMR_CONTEXT)shared->context,
+				      (uintptr_t)shared->address + at, size_of(round));
 
 	stamp(side->slots.mem + at, size_of(round), round);
-	t_ok(dat_ep_post_rdma_write(side->end.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = round}, &to,
-				    DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(dat_ep_post_rdma_write(side->end.ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = round},
+				    &to, DAT_COMPLETION_SUPPRESS_FLAG));
 	say(side, round);
 }
 
@@ -143,7 +146,8 @@ static uint64_t count_late(unsigned int number)
 	struct side side;
 
 	rounds = number;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
 	t_peer_start(&target, target_role);
 	open_side(&side);
@@ -179,7 +183,8 @@ START_TEST(without_care_it_is_seen_here)
 
 	careless = true;
 	late = count_late(2000);
-	printf("# %s: %u of 2000 messages overtook a write without the provider's care\n", t_ia_name(), (unsigned int)late);
+	printf("# %s: %u of 2000 messages overtook a write without the provider's care\n",
+	       t_ia_name(), (unsigned int)late);
 	if (fault_fabric_is_sham())
 		ck_assert_uint_gt(late, 0);
 	if (promised == DOFI_ORDERED)

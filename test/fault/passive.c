@@ -11,7 +11,7 @@
 /* What both processes see. */
 static struct shared {
 	_Atomic bool enough;
-} *shared;
+} * shared;
 
 static void compute(void)
 {

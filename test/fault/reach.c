@@ -19,8 +19,8 @@ static struct t_end end[2];
 static bool no_filters;
 
 /* The provider's calls come here. */
-__attribute__((visibility("default"))) int setsockopt(int fd, int level, int name, const void *value,
-						      socklen_t size)
+__attribute__((visibility("default"))) int setsockopt(int fd, int level, int name,
+						      const void *value, socklen_t size)
 {
 	if (no_filters && level == SOL_SOCKET && name == SO_ATTACH_FILTER) {
 		errno = ENOMEM;
@@ -39,7 +39,10 @@ static struct sockaddr_in address_of(const char *host, uint16_t port)
 
 /* --- another host --- */
 
-/* Whether a connection comes about: a dropped request is repeated after a second, and again after two. */
+/*
+ * Whether a connection comes about: a dropped request is repeated after a second, and again after
+ * two.
+ */
 static bool is_let_in(const char *host, uint16_t port)
 {
 	struct sockaddr_in to = address_of(host, port);
@@ -75,8 +78,8 @@ static DAT_RETURN connect_to(const char *host)
 {
 	struct sockaddr_in to = address_of(host, 0);
 
-	return dat_ep_connect(end[0].ep, (DAT_IA_ADDRESS_PTR)&to, listener.qual, T_LIMIT_US, 0, NULL,
-			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+	return dat_ep_connect(end[0].ep, (DAT_IA_ADDRESS_PTR)&to, listener.qual, T_LIMIT_US, 0,
+			      NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
 static void open_all(void)
@@ -102,7 +105,8 @@ START_TEST(any_address_of_the_host_leads_there)
 	if (!t_own_network())
 		fault_skip("no network of its own");
 	if (!t_shell("ip link add cut0 type veth peer name cut1") ||
-	    !t_shell("ip addr add " T_NETWORK_OURS "/24 dev cut0") || !t_shell("ip link set cut0 up"))
+	    !t_shell("ip addr add " T_NETWORK_OURS "/24 dev cut0") ||
+	    !t_shell("ip link set cut0 up"))
 		fault_skip("no network card");
 	use_shm("");
 	open_all();
@@ -141,7 +145,8 @@ START_TEST(a_port_that_is_taken_elsewhere)
 	use_shm("");
 	open_all();
 	t_ok(dat_psp_create(ia.ia, 4711, listener.evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	t_error(dat_psp_create(ia.ia, 4711, listener.evd, DAT_PSP_CONSUMER_FLAG, &psp), DAT_CONN_QUAL_IN_USE);
+	t_error(dat_psp_create(ia.ia, 4711, listener.evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		DAT_CONN_QUAL_IN_USE);
 	t_ok(dat_psp_free(psp));
 	close_all();
 	close(fd);
@@ -178,7 +183,8 @@ START_TEST(no_listener_without_the_filter)
 	t_ia_open(&ia);
 	evd = t_evd(&ia, 8, DAT_EVD_CR_FLAG);
 	no_filters = true;
-	t_error(dat_psp_create(ia.ia, 4712, evd, DAT_PSP_CONSUMER_FLAG, &psp), DAT_INSUFFICIENT_RESOURCES);
+	t_error(dat_psp_create(ia.ia, 4712, evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		DAT_INSUFFICIENT_RESOURCES);
 	no_filters = false;
 	t_ok(dat_psp_create(ia.ia, 4712, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	t_ok(dat_psp_free(psp));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Very many connections, with one process or with very many. What a connection costs is said in notes, and what must not
- * grow with them is tested: control channels grow with the peers, endpoints of a connectionless fabric do not grow.
+ * Very many connections, with one process or with very many. What a connection costs is said in
+ * notes, and what must not grow with them is tested: control channels grow with the peers,
+ * endpoints of a connectionless fabric do not grow.
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,9 +13,9 @@
 #include "trans.h"
 
 #define MAX_PEERS 200u
-#define MAX_EPS	  1000u
-#define SIZE	  64u
-#define PINGS	  200u
+#define MAX_EPS   1000u
+#define SIZE      64u
+#define PINGS     200u
 
 /* The EPs of one process, which share EVDs and memory. */
 struct crowd {
@@ -47,26 +48,30 @@ static void open_crowd(unsigned int number)
 	all.recv_evd = t_evd(&all.ia, (DAT_COUNT)number + 8, DAT_EVD_DTO_FLAG);
 	all.request_evd = t_evd(&all.ia, (DAT_COUNT)number + 8, DAT_EVD_DTO_FLAG);
 	all.connect_evd = t_evd(&all.ia, (DAT_COUNT)number + 8, DAT_EVD_CONNECTION_FLAG);
-	t_buf_new(&all.buf, all.ia.ia, all.ia.pz, (number + 1) * (size_t)SIZE, DAT_MEM_PRIV_ALL_FLAG);
+	t_buf_new(&all.buf, all.ia.ia, all.ia.pz, (number + 1) * (size_t)SIZE,
+		  DAT_MEM_PRIV_ALL_FLAG);
 }
 
 static void receive(unsigned int at)
 {
 	DAT_LMR_TRIPLET segment = t_seg(&all.buf, at * (size_t)SIZE, SIZE);
 
-	t_ok(dat_ep_post_recv(all.eps[at], 1, &segment, (DAT_DTO_COOKIE){.as_64 = at}, DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_post_recv(all.eps[at], 1, &segment, (DAT_DTO_COOKIE){.as_64 = at},
+			      DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static void say(unsigned int at)
 {
 	DAT_LMR_TRIPLET segment = t_seg(&all.buf, all.number * (size_t)SIZE, SIZE);
 
-	t_ok(dat_ep_post_send(all.eps[at], 1, &segment, (DAT_DTO_COOKIE){.as_64 = at}, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(dat_ep_post_send(all.eps[at], 1, &segment, (DAT_DTO_COOKIE){.as_64 = at},
+			      DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 static void new_ep(unsigned int at)
 {
-	t_ok(dat_ep_create(all.ia.ia, all.ia.pz, all.recv_evd, all.request_evd, all.connect_evd, NULL, &all.eps[at]));
+	t_ok(dat_ep_create(all.ia.ia, all.ia.pz, all.recv_evd, all.request_evd, all.connect_evd,
+			   NULL, &all.eps[at]));
 	receive(at);
 }
 
@@ -216,7 +221,8 @@ static void measure(unsigned int npeers, unsigned int each)
 		t_peer_hear(&peers[i]);
 	listener.on = &all.ia;
 	listener.evd = t_evd(&all.ia, (DAT_COUNT)all.number + 8, DAT_EVD_CR_FLAG);
-	t_ok(dat_psp_create_any(all.ia.ia, &listener.qual, listener.evd, DAT_PSP_CONSUMER_FLAG, &listener.psp));
+	t_ok(dat_psp_create_any(all.ia.ia, &listener.qual, listener.evd, DAT_PSP_CONSUMER_FLAG,
+				&listener.psp));
 	memory = fault_memory_of(getpid());
 	files = descriptors();
 	setup = connect_all(&listener, npeers);
@@ -225,12 +231,17 @@ static void measure(unsigned int npeers, unsigned int each)
 	files = descriptors() - files;
 	in_turn = exchange(all.number);
 	alone = ping_one();
-	printf("# %s: %u processes with %u connections each: connect %.0f us, memory %.1f KiB, descriptors %.2f per connection;"
-	       " %u endpoints, %u channels; a message there and back: %.1f us over all in turn, %.1f us over one\n",
-	       t_ia_name(), npeers, each, setup, (double)memory / 1024 / all.number, (double)files / all.number, endpoints(),
-	       channels(), in_turn, alone);
+	printf("# %s: %u processes with %u connections each: connect %.0f us, memory %.1f KiB, "
+	       "descriptors %.2f per connection;"
+	       " %u endpoints, %u channels; a message there and back: %.1f us over all in turn, "
+	       "%.1f us over one\n",
+	       t_ia_name(), npeers, each, setup, (double)memory / 1024 / all.number,
+	       (double)files / all.number, endpoints(), channels(), in_turn, alone);
 	ck_assert_uint_le(channels(), 2 * npeers);
-	ck_assert_uint_eq(endpoints(), all.ia.ia && ((struct dofi_ep *)all.eps[0])->obj.ia->shared_ep ? 1 : all.number);
+	ck_assert_uint_eq(endpoints(),
+			  all.ia.ia && ((struct dofi_ep *)all.eps[0])->obj.ia->shared_ep
+				  ? 1
+				  : all.number);
 	t_ia_close(&all.ia);
 	for (unsigned int i = 0; i < npeers; i++)
 		t_peer_join(&peers[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric's sockets break while the processes and what they say to each other beside the fabric are well. What was under way
- * comes back, and if it did not all succeed the connection breaks at both ends, and so does every other one between the two,
- * whose messages may be lost with it; the next ones work.
+ * The fabric's sockets break while the processes and what they say to each other beside the fabric
+ * are well. What was under way comes back, and if it did not all succeed the connection breaks at
+ * both ends, and so does every other one between the two, whose messages may be lost with it; the
+ * next ones work.
  */
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -11,7 +12,7 @@
 #include "fault.h"
 
 #define REQUESTS 4u
-#define SMALL	 64u
+#define SMALL    64u
 
 enum { READS, WRITES, SENDS, KINDS };
 enum { BUSY, IDLE, ENDS };
@@ -64,12 +65,16 @@ static void expect_broken(const struct t_end *end)
 	clear(end);
 }
 
-/* Some fabrics had not begun, and go on with sockets that they open anew: then it is the test that leaves. */
+/*
+ * Some fabrics had not begun, and go on with sockets that they open anew: then it is the test that
+ * leaves.
+ */
 static void expect_end(const struct t_end *end)
 {
 	DAT_EVENT event = t_wait(end->connect_evd);
 
-	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN || event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
+	ck_assert_msg(event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
+			      event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED,
 		      "event %s came", t_event_name(event.event_number));
 	clear(end);
 }
@@ -106,7 +111,8 @@ static void serve(struct t_peer *self)
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	t_peer_tell(self, listener.qual);
 	for (uint64_t i = 0; i < REQUESTS; i++)
-		t_ok(dat_ep_post_recv(ends[BUSY].ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = i}, DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(dat_ep_post_recv(ends[BUSY].ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = i},
+				      DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_recv(&ends[IDLE], 0, SMALL, 0, DAT_COMPLETION_DEFAULT_FLAG));
 	accept_both(&listener);
 	t_peer_tell(self, big.rmr_context);
@@ -158,7 +164,9 @@ static in_port_t port_of(const struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
 		return ntohs(((const struct sockaddr_in *)(const void *)addr)->sin_port);
-	return addr->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)(const void *)addr)->sin6_port) : 0;
+	return addr->ss_family == AF_INET6
+		       ? ntohs(((const struct sockaddr_in6 *)(const void *)addr)->sin6_port)
+		       : 0;
 }
 
 /* All that are connected, but to the port that the peer's listener has; how many. */
@@ -172,7 +180,8 @@ static int sever(DAT_CONN_QUAL qual)
 		struct sockaddr_storage addr;
 		socklen_t size = sizeof(addr);
 
-		if (getpeername(fd, (struct sockaddr *)&addr, &size) || !port_of(&addr) || port_of(&addr) == qual)
+		if (getpeername(fd, (struct sockaddr *)&addr, &size) || !port_of(&addr) ||
+		    port_of(&addr) == qual)
 			continue;
 		n += !shutdown(fd, SHUT_RDWR);
 	}
@@ -186,11 +195,14 @@ static DAT_RETURN post(int kind, uint64_t cookie, DAT_RMR_TRIPLET remote)
 
 	switch (kind) {
 	case READS:
-		return dat_ep_post_rdma_read(ends[BUSY].ep, 1, &segment, number, &remote, DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_rdma_read(ends[BUSY].ep, 1, &segment, number, &remote,
+					     DAT_COMPLETION_DEFAULT_FLAG);
 	case WRITES:
-		return dat_ep_post_rdma_write(ends[BUSY].ep, 1, &segment, number, &remote, DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_rdma_write(ends[BUSY].ep, 1, &segment, number, &remote,
+					      DAT_COMPLETION_DEFAULT_FLAG);
 	default:
-		return dat_ep_post_send(ends[BUSY].ep, 1, &segment, number, DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_send(ends[BUSY].ep, 1, &segment, number,
+					DAT_COMPLETION_DEFAULT_FLAG);
 	}
 }
 
@@ -201,7 +213,8 @@ static bool some_fail(void)
 
 	for (uint64_t i = 0; i < REQUESTS; i++) {
 		DAT_EVENT event = t_wait_for(ends[BUSY].request_evd, DAT_DTO_COMPLETION_EVENT);
-		const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+		const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+			&event.event_data.dto_completion_event_data;
 
 		ck_assert_uint_eq(dto->user_cookie.as_64, i);
 		ck_assert(!failed || dto->status != DAT_DTO_SUCCESS);
@@ -222,7 +235,10 @@ static void use_again(DAT_CONN_QUAL qual)
 	t_peer_join(&peer);
 }
 
-/* The idle connection has nothing under way: the fabric has taken its message, which waits in a socket. */
+/*
+ * The idle connection has nothing under way: the fabric has taken its message, which waits in a
+ * socket.
+ */
 START_TEST(sockets_break)
 {
 	DAT_RMR_CONTEXT context;
@@ -256,12 +272,16 @@ START_TEST(sockets_break)
 }
 END_TEST
 
-/* The core's stream ends, with a libfabric before 1.19, and the card that is played has none that could. */
+/*
+ * The core's stream ends, with a libfabric before 1.19, and the card that is played has none that
+ * could.
+ */
 static bool core_may_lose(void)
 {
 	const char *core = getenv("FI_SHAM_CORE");
 
-	return fault_fabric_is_sham() && core && (!strcmp(core, "net") || !strcmp(core, "tcp;ofi_rxm"));
+	return fault_fabric_is_sham() && core &&
+	       (!strcmp(core, "net") || !strcmp(core, "tcp;ofi_rxm"));
 }
 
 /* On some fabrics it ends the stream that messages of all connections take. */

@@ -146,8 +146,7 @@ START_TEST(no_event_is_lost_in_a_storm_of_signals)
 			ret = dat_evd_wait(loop.end[1].recv_evd, T_LIMIT_US, 1, &event, &nmore);
 		while (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL);
 		t_ok(ret);
-		ck_assert_uint_eq(
-			event.event_data.dto_completion_event_data.user_cookie.as_64, i);
+		ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, i);
 	}
 	pthread_join(thread, NULL);
 	ck_assert_int_gt(handled, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that neither poll nor wait, but spin on memory. Where a device moves data by itself the progress thread sleeps
- * meanwhile, and all that needs completions to be taken says so.
+ * Programs that neither poll nor wait, but spin on memory. Where a device moves data by itself the
+ * progress thread sleeps meanwhile, and all that needs completions to be taken says so.
  */
 #include <dirent.h>
 #include <semaphore.h>
@@ -10,7 +10,7 @@
 #include "ia.h"
 #include "inside.h"
 
-#define ROUNDS	 2000u
+#define ROUNDS   2000u
 #define REQUESTS 4
 
 static struct t_ia ia;
@@ -29,10 +29,10 @@ static sem_t let_go;
 
 void __real_dofi_wait_watch(struct dofi_ia *on);
 void __wrap_dofi_wait_watch(struct dofi_ia *on);
-int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-			    const sigset_t *sigmask);
-int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-			    const sigset_t *sigmask);
+int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+			    uint64_t deadline, const sigset_t *sigmask);
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+			    uint64_t deadline, const sigset_t *sigmask);
 
 void __wrap_dofi_wait_watch(struct dofi_ia *on)
 {
@@ -40,8 +40,8 @@ void __wrap_dofi_wait_watch(struct dofi_ia *on)
 	__real_dofi_wait_watch(on);
 }
 
-int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-			    const sigset_t *sigmask)
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+			    uint64_t deadline, const sigset_t *sigmask)
 {
 	if (hold && bell == &on->engine.activity) {
 		held = true;
@@ -102,7 +102,8 @@ static DAT_RETURN write_number(int from, uint64_t number)
 	const struct t_end *self = &loop.end[from], *peer = &loop.end[!from];
 
 	memcpy(self->buf.mem + 64 + number % 64 * 8, &number, sizeof(number));
-	return t_write(self, 64 + number % 64 * 8, 8, number, t_remote_seg(&peer->buf, 0, 8), DAT_COMPLETION_SUPPRESS_FLAG);
+	return t_write(self, 64 + number % 64 * 8, 8, number, t_remote_seg(&peer->buf, 0, 8),
+		       DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
 static void spin_until(int side, uint64_t number)
@@ -110,7 +111,8 @@ static void spin_until(int side, uint64_t number)
 	uint64_t limit = t_now_us() + T_LIMIT_US;
 
 	while (*cell(side) != number)
-		ck_assert_msg(t_now_us() < limit, "write %llu never came", (unsigned long long)number);
+		ck_assert_msg(t_now_us() < limit, "write %llu never came",
+			      (unsigned long long)number);
 }
 
 /* --- what is seen without polling --- */
@@ -185,9 +187,11 @@ START_TEST(so_is_that_of_receives)
 	hold_thread();
 	for (DAT_COUNT i = 0; i < most; i++)
 		t_ok(t_recv(&loop.end[1], 0, 8, (uint64_t)i, DAT_COMPLETION_DEFAULT_FLAG));
-	t_error(t_recv(&loop.end[1], 0, 8, 0, DAT_COMPLETION_DEFAULT_FLAG), DAT_INSUFFICIENT_RESOURCES);
+	t_error(t_recv(&loop.end[1], 0, 8, 0, DAT_COMPLETION_DEFAULT_FLAG),
+		DAT_INSUFFICIENT_RESOURCES);
 	t_ok(t_send(&loop.end[0], 0, 8, 0, DAT_COMPLETION_DEFAULT_FLAG));
-	t_until(t_recv(&loop.end[1], 0, 8, (uint64_t)most, DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS);
+	t_until(t_recv(&loop.end[1], 0, 8, (uint64_t)most, DAT_COMPLETION_DEFAULT_FLAG) ==
+		DAT_SUCCESS);
 	end();
 }
 END_TEST
@@ -252,7 +256,8 @@ START_TEST(requests_that_wait_are_looked_after)
 	/* The first looks at the peer's table; of the others each waits for the one before. */
 	for (uint64_t i = 1; i <= REQUESTS; i++) {
 		to->buf.mem[i] = (unsigned char)i;
-		t_ok(t_read(from, 64 + i, 1, i, t_remote_seg(&to->buf, i, 1), DAT_COMPLETION_DEFAULT_FLAG));
+		t_ok(t_read(from, 64 + i, 1, i, t_remote_seg(&to->buf, i, 1),
+			    DAT_COMPLETION_DEFAULT_FLAG));
 	}
 	ck_assert_uint_ge(watches, 1);
 	t_until(*(volatile unsigned char *)&from->buf.mem[64 + REQUESTS] == REQUESTS);
@@ -271,7 +276,8 @@ START_TEST(ends_are_looked_after)
 	t_ok(dat_ep_disconnect(loop.end[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
 	ck_assert_uint_ge(watches, 1);
 	for (int i = 0; i < 2; i++)
-		t_wait_conn(loop.end[i].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, loop.end[i].ep);
+		t_wait_conn(loop.end[i].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			    loop.end[i].ep);
 	ck_assert_uint_eq(watchers(), 0);
 	end();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it already or not, or is just using it,
- * and not to one that goes past DAT and gives the fabric the old key.
+ * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it
+ * already or not, or is just using it, and not to one that goes past DAT and gives the fabric the
+ * old key.
  */
 #include <sys/mman.h>
 
@@ -13,17 +14,18 @@
 
 #include <rdma/fi_rma.h>
 
-#define SIZE	   32768u
-#define TARGET	   1u /* seeds: what is in the target's memory... */
-#define OWN	   2u /* ...and in the initiator's */
+#define SIZE       32768u
+#define TARGET     1u /* seeds: what is in the target's memory... */
+#define OWN        2u /* ...and in the initiator's */
 #define ROUNDTRIPS 30
-#define STREAM	   16u /* requests under way */
-#define BEFORE	   100u /* completed ones until the target is told */
+#define STREAM     16u  /* requests under way */
+#define BEFORE     100u /* completed ones until the target is told */
 
 enum end { LMR_FREE, RMR_FREE, REBIND, UNBIND, ENDS };
 enum kind { READ, WRITE, KINDS };
 
-static const char *const end_names[] = {"dat_lmr_free", "dat_rmr_free", "a bind elsewhere", "a bind to nothing"};
+static const char *const end_names[] = {"dat_lmr_free", "dat_rmr_free", "a bind elsewhere",
+					"a bind to nothing"};
 
 /* Both processes see the memory; only the target registers it. */
 static unsigned char *memory;
@@ -47,16 +49,17 @@ static void register_memory(void)
 
 	target.buf.mem = memory;
 	target.buf.size = SIZE;
-	t_ok(t_lmr_create(target.ia.ia, DAT_MEM_TYPE_VIRTUAL, region, SIZE, target.ia.pz, rights, &target.buf.lmr,
-			  &target.buf.lmr_context, &target.buf.rmr_context, NULL, NULL));
+	t_ok(t_lmr_create(target.ia.ia, DAT_MEM_TYPE_VIRTUAL, region, SIZE, target.ia.pz, rights,
+			  &target.buf.lmr, &target.buf.lmr_context, &target.buf.rmr_context, NULL,
+			  NULL));
 	target.context = target.buf.rmr_context;
 }
 
 static void bind_part(size_t offset, size_t length, uint64_t cookie)
 {
 	t_ok(t_rmr_bind(target.rmr, &target.buf, t_seg(&target.buf, offset, length),
-			DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, target.end.ep, cookie,
-			DAT_COMPLETION_DEFAULT_FLAG, &target.context));
+			DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+			target.end.ep, cookie, DAT_COMPLETION_DEFAULT_FLAG, &target.context));
 	t_wait_bind(target.end.request_evd, target.rmr, cookie, DAT_DTO_SUCCESS);
 }
 
@@ -149,8 +152,9 @@ static void part(void)
 
 static DAT_RETURN post(enum kind kind, size_t at, uint64_t cookie, DAT_RMR_TRIPLET remote)
 {
-	return kind == READ ? t_read(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG)
-			    : t_write(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
+	return kind == READ
+		       ? t_read(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG)
+		       : t_write(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /* While it lives it is good for both. */
@@ -170,8 +174,10 @@ static void use_it(void)
 
 static void expect_untouched(void)
 {
-	ck_assert_msg(t_is_filled(memory, SIZE, TARGET), "the target's memory has changed after %s", end_names[end_of_context]);
-	ck_assert_msg(t_is_filled(end.buf.mem, SIZE, OWN), "something was read after %s", end_names[end_of_context]);
+	ck_assert_msg(t_is_filled(memory, SIZE, TARGET), "the target's memory has changed after %s",
+		      end_names[end_of_context]);
+	ck_assert_msg(t_is_filled(end.buf.mem, SIZE, OWN), "something was read after %s",
+		      end_names[end_of_context]);
 }
 
 static void refused(enum end how, enum kind kind, bool cached)
@@ -199,8 +205,9 @@ END_TEST
 /* --- amidst a stream --- */
 
 /*
- * efa's target waits until nothing with the context is under way. Elsewhere what the fabric has taken may land later, and a stream
- * (tcp) ends the connection for a write with the key of an LMR that is gone.
+ * efa's target waits until nothing with the context is under way. Elsewhere what the fabric has
+ * taken may land later, and a stream (tcp) ends the connection for a write with the key of an LMR
+ * that is gone.
  */
 static bool is_awaited(void)
 {
@@ -218,7 +225,9 @@ static DAT_RETURN post_half(enum kind kind, uint64_t cookie)
 			    : t_write(&end, 0, SIZE / 2, cookie, half, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* The first that fails, of those that were posted in turn. The target ends the context after some. */
+/*
+ * The first that fails, of those that were posted in turn. The target ends the context after some.
+ */
 static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
 {
 	uint64_t limit = t_now_us() + 2 * (uint64_t)T_LIMIT_US, done = 0;
@@ -235,7 +244,8 @@ static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
 		ck_assert_uint_eq(dto->user_cookie.as_64, done);
 		if (dto->status != DAT_DTO_SUCCESS) {
 			if (is_awaited())
-				ck_assert_str_eq(t_status_name(dto->status), t_status_name(DAT_DTO_ERR_REMOTE_ACCESS));
+				ck_assert_str_eq(t_status_name(dto->status),
+						 t_status_name(DAT_DTO_ERR_REMOTE_ACCESS));
 			return done;
 		}
 		if (done == BEFORE)
@@ -243,7 +253,9 @@ static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
 	}
 }
 
-/* What was posted before the end lands before it, or is refused like the rest. The target goes on. */
+/*
+ * What was posted before the end lands before it, or is refused like the rest. The target goes on.
+ */
 START_TEST(it_ends_amidst_a_stream)
 {
 	enum kind kind = (enum kind)(_i / ENDS % KINDS);
@@ -256,7 +268,8 @@ START_TEST(it_ends_amidst_a_stream)
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_BROKEN, end.ep);
 	t_peer_hear(&peer);
 	if (is_awaited())
-		ck_assert_msg(t_is_filled(memory, SIZE, TARGET), "the target's memory has changed after %s", end_names[_i % ENDS]);
+		ck_assert_msg(t_is_filled(memory, SIZE, TARGET),
+			      "the target's memory has changed after %s", end_names[_i % ENDS]);
 	part();
 }
 END_TEST
@@ -290,8 +303,10 @@ static void attack(enum kind kind, struct key key)
 
 	do {
 		dofi_lock(&ep->lock);
-		ret = kind == READ ? fi_read(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest, key.address, key.key, NULL)
-				   : fi_write(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest, key.address, key.key, NULL);
+		ret = kind == READ ? fi_read(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest,
+					     key.address, key.key, NULL)
+				   : fi_write(ep->fep, end.buf.mem, SIZE / 4, desc, ep->dest,
+					      key.address, key.key, NULL);
 		dofi_unlock(&ep->lock);
 		ck_assert_uint_lt(t_now_us(), limit);
 	} while (ret == -FI_EAGAIN);
@@ -299,8 +314,8 @@ static void attack(enum kind kind, struct key key)
 }
 
 /*
- * What was posted has had its effect, or the fabric has ended the connection for it. Some go silent on who tried that (tcp
- * below rxm and net): then nothing says how long to wait.
+ * What was posted has had its effect, or the fabric has ended the connection for it. Some go silent
+ * on who tried that (tcp below rxm and net): then nothing says how long to wait.
  */
 static void await_effect(void)
 {
@@ -309,7 +324,8 @@ static void await_effect(void)
 		DAT_EVENT event;
 
 		if (post(READ, SIZE, 10 + i, elsewhere) != DAT_SUCCESS ||
-		    dat_evd_wait(end.request_evd, 5 * T_QUIET_US, 1, &event, &more) != DAT_SUCCESS ||
+		    dat_evd_wait(end.request_evd, 5 * T_QUIET_US, 1, &event, &more) !=
+			    DAT_SUCCESS ||
 		    event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
 			return;
 	}
@@ -331,8 +347,10 @@ START_TEST(the_fabric_refuses_the_old_key)
 	end_it();
 	attack((enum kind)_i, key);
 	await_effect();
-	if (fault_fabric_is_shm()) /* which copies between processes by itself, without a look at the key */
-		printf("# %s: the fabric %s the old key\n", t_ia_name(), was_touched() ? "takes" : "refuses");
+	/* which copies between processes by itself, without a look at the key */
+	if (fault_fabric_is_shm())
+		printf("# %s: the fabric %s the old key\n", t_ia_name(),
+		       was_touched() ? "takes" : "refuses");
 	else
 		expect_untouched();
 	part();
@@ -359,12 +377,16 @@ static struct sham_faults *find_switches(void)
 	struct dofi_ia *of = ((struct dofi_ep *)end.ep)->obj.ia;
 	void *ops;
 
-	if (of->info->ep_attr->protocol != FI_PROTO_CXI || fi_open_ops(&of->domain->fid, SHAM_FAULTS, 0, &ops, NULL))
+	if (of->info->ep_attr->protocol != FI_PROTO_CXI ||
+	    fi_open_ops(&of->domain->fid, SHAM_FAULTS, 0, &ops, NULL))
 		return NULL;
 	return ops;
 }
 
-/* CXI has one error for all that goes wrong at the target. DAT tells a refusal from the rest, and it ends this connection. */
+/*
+ * CXI has one error for all that goes wrong at the target. DAT tells a refusal from the rest, and
+ * it ends this connection.
+ */
 START_TEST(a_refusal_is_told_as_one)
 {
 	struct sham_faults *switches;
@@ -393,7 +415,8 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
-	tcase_add_loop_test(tcase, it_ends_amidst_a_stream, 0, (int)fault_amount(ENDS * KINDS, 100));
+	tcase_add_loop_test(tcase, it_ends_amidst_a_stream, 0,
+			    (int)fault_amount(ENDS * KINDS, 100));
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
 	tcase_add_loop_test(tcase, a_refusal_is_told_as_one, 0, KINDS);

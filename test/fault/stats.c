@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a program tells of its counters when it is asked: by a socket, a signal, at a close and at exit. */
+/*
+ * What a program tells of its counters when it is asked: by a socket, a signal, at a close and at
+ * exit.
+ */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -13,9 +13,9 @@
 static struct t_ia ia;
 static _Atomic bool over; /* those that do not count rounds may stop */
 
-#define must(call) \
-	do { \
-		if ((call) != DAT_SUCCESS) \
+#define must(call)                               \
+	do {                                     \
+		if ((call) != DAT_SUCCESS)       \
 			return "failed: " #call; \
 	} while (0)
 
@@ -138,11 +138,11 @@ static const char *await_connection(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
 	return event_p->event_number == number ? NULL : "another connection event came";
 }
 
-#define chain(call) \
-	do { \
+#define chain(call)                         \
+	do {                                \
 		const char *t_why = (call); \
-		if (t_why) \
-			return t_why; \
+		if (t_why)                  \
+			return t_why;       \
 	} while (0)
 
 struct caller {

@@ -6,19 +6,19 @@
 #if T_DAT_MAJOR == 1
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
-#define T_API		  "u1.2"
-#define T_OTHER_API	  "u2.0"
-#define T_OTHER_MAJOR	  2
-#define T_LIBDAT	  "libdat.so.1"
+#define T_API             "u1.2"
+#define T_OTHER_API       "u2.0"
+#define T_OTHER_MAJOR     2
+#define T_LIBDAT          "libdat.so.1"
 #define T_PROVIDER_SONAME "libdatofi.so.1"
 #define T_IA_ARG(handle)  ((unsigned long)(handle)) /* of dats_get_ia_handle() */
 #elif T_DAT_MAJOR == 2
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
-#define T_API		  "u2.0"
-#define T_OTHER_API	  "u1.2"
-#define T_OTHER_MAJOR	  1
-#define T_LIBDAT	  "libdat2.so.2"
+#define T_API             "u2.0"
+#define T_OTHER_API       "u1.2"
+#define T_OTHER_MAJOR     1
+#define T_LIBDAT          "libdat2.so.2"
 #define T_PROVIDER_SONAME "libdatofi.so.2"
 #define T_IA_ARG(handle)  (handle)
 #else

@@ -12,15 +12,15 @@
 
 struct t_fake {
 	void (*on_poll)(struct dofi_ia *ia); /* does what the engine would find */
-	_Atomic uint32_t polls;		     /* rounds of the engine */
-	_Atomic uint32_t asleep;	     /* threads in dofi_wait_sleep, or about to be */
-	_Atomic int watchers;		     /* of completions */
-	uint32_t invalidated;		     /* what peers were told to forget last */
+	_Atomic uint32_t polls;              /* rounds of the engine */
+	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep, or about to be */
+	_Atomic int watchers;                /* of completions */
+	uint32_t invalidated;                /* what peers were told to forget last */
 	uint32_t invalidations;
 	uint32_t srq_dequeued;
 	struct {
-		int live;	 /* registrations */
-		int fail;	 /* what the next ones return */
+		int live;        /* registrations */
+		int fail;        /* what the next ones return */
 		const void *buf; /* the latest one */
 		size_t length;
 		uint64_t access, key;

@@ -6,7 +6,7 @@
 
 #include "fake_provider.h"
 
-#define EXPORT	  __attribute__((visibility("default")))
+#define EXPORT    __attribute__((visibility("default")))
 
 #define MAX_NAMES 8
 

@@ -32,7 +32,7 @@ struct t_fake_record {
 	char init_params[512];
 	char open_name[DAT_NAME_MAX_LENGTH];
 	DAT_COUNT open_qlen;
-	DAT_HANDLE handle;	 /* as the provider got it */
+	DAT_HANDLE handle;       /* as the provider got it */
 	DAT_IA_HANDLE ia_number; /* what dats_get_ia_handle() makes of it */
 	DAT_CLOSE_FLAGS close_flags;
 	int ext_op;

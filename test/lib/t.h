@@ -17,10 +17,13 @@
 
 #include "dat_version.h"
 
-/* For what has to happen; nothing should come near it. 10 seconds, times CK_TIMEOUT_MULTIPLIER up to 10. */
+/*
+ * For what has to happen; nothing should come near it. 10 seconds, times CK_TIMEOUT_MULTIPLIER up
+ * to 10.
+ */
 #define T_LIMIT_US t_limit_us()
 unsigned int t_limit_us(void);
-#define T_QUIET_US 100000u   /* for what must not happen */
+#define T_QUIET_US 100000u /* for what must not happen */
 
 /* --- answers --- */
 
@@ -36,29 +39,29 @@ void t_expect_error(const char *file, int line, const char *call, DAT_RETURN ret
 void t_expect_exactly(const char *file, int line, const char *call, DAT_RETURN ret,
 		      DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype);
 
-#define t_ok(call)		 t_expect_ok(__FILE__, __LINE__, #call, call)
-#define t_error(call, type)	 t_expect_error(__FILE__, __LINE__, #call, call, type, type)
+#define t_ok(call)               t_expect_ok(__FILE__, __LINE__, #call, call)
+#define t_error(call, type)      t_expect_error(__FILE__, __LINE__, #call, call, type, type)
 #define t_error2(call, one, two) t_expect_error(__FILE__, __LINE__, #call, call, one, two)
 #define t_error_sub(call, type, subtype) \
 	t_expect_exactly(__FILE__, __LINE__, #call, call, type, subtype)
-#define t_bad_handle(call)	 t_error(call, DAT_INVALID_HANDLE)
-#define t_bad_arg(call)		 t_error(call, DAT_INVALID_PARAMETER)
-#define t_bad_state(call)	 t_error(call, DAT_INVALID_STATE)
-#define t_unsupported(call)	 t_error(call, DAT_MODEL_NOT_SUPPORTED)
+#define t_bad_handle(call)  t_error(call, DAT_INVALID_HANDLE)
+#define t_bad_arg(call)     t_error(call, DAT_INVALID_PARAMETER)
+#define t_bad_state(call)   t_error(call, DAT_INVALID_STATE)
+#define t_unsupported(call) t_error(call, DAT_MODEL_NOT_SUPPORTED)
 
 /* --- time --- */
 
 uint64_t t_now_us(void); /* monotonic */
-void t_pause(void);	 /* a moment between two looks at a condition */
+void t_pause(void);      /* a moment between two looks at a condition */
 
 /* For conditions that no event announces. */
-#define t_until(condition) \
-	do { \
-		uint64_t t_end = t_now_us() + T_LIMIT_US; \
-		while (!(condition)) { \
+#define t_until(condition)                                                            \
+	do {                                                                          \
+		uint64_t t_end = t_now_us() + T_LIMIT_US;                             \
+		while (!(condition)) {                                                \
 			ck_assert_msg(t_now_us() < t_end, "never came: " #condition); \
-			t_pause(); \
-		} \
+			t_pause();                                                    \
+		}                                                                     \
 	} while (0)
 
 /* --- limits of the process --- */
@@ -71,8 +74,8 @@ bool t_limit_memory(size_t bytes);
 void t_unlimit_memory(void);
 
 /*
- * The process goes to a network of its own, with a loopback interface and no routes. False where the
- * user may not. Before the first IA.
+ * The process goes to a network of its own, with a loopback interface and no routes. False where
+ * the user may not. Before the first IA.
  */
 bool t_own_network(void);
 
@@ -146,9 +149,9 @@ DAT_EVENT t_wait_dto(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, uint64_t cookie,
 		     DAT_DTO_COMPLETION_STATUS status, size_t length);
 void t_wait_bind(DAT_EVD_HANDLE evd, DAT_RMR_HANDLE rmr, uint64_t cookie,
 		 DAT_DTO_COMPLETION_STATUS status);
-void t_no_event(DAT_EVD_HANDLE evd);	/* there is none now */
+void t_no_event(DAT_EVD_HANDLE evd);    /* there is none now */
 void t_stays_quiet(DAT_EVD_HANDLE evd); /* nor comes one for a while */
-DAT_COUNT t_drain(DAT_EVD_HANDLE evd);	/* takes all, tells how many */
+DAT_COUNT t_drain(DAT_EVD_HANDLE evd);  /* takes all, tells how many */
 
 DAT_RETURN t_post_se(DAT_EVD_HANDLE evd, void *pointer);
 void t_wait_se(DAT_EVD_HANDLE evd, const void *pointer);
@@ -174,8 +177,8 @@ void t_cno_waiter_start(struct t_waiter *waiter, DAT_CNO_HANDLE cno);
 DAT_RETURN t_waiter_join(struct t_waiter *waiter); /* what the call answered */
 /* The same, after signals: one that comes before the wait itself has no effect. */
 DAT_RETURN t_waiter_signal(struct t_waiter *waiter, int signal);
-bool t_waiter_done(struct t_waiter *waiter);	   /* joined if so */
-void t_join(pthread_t thread);			   /* any thread, within the limit */
+bool t_waiter_done(struct t_waiter *waiter); /* joined if so */
+void t_join(pthread_t thread);               /* any thread, within the limit */
 bool t_sleeps(pid_t tid);
 
 /* --- connections --- */
@@ -214,7 +217,8 @@ DAT_EP_ATTR t_default_attr(const struct t_ia *tia); /* what an EP gets without a
 DAT_RETURN t_connect_data(DAT_EP_HANDLE ep, const struct t_ia *to, DAT_CONN_QUAL qual,
 			  DAT_TIMEOUT timeout, const void *data, size_t size);
 DAT_RETURN t_connect(DAT_EP_HANDLE ep, const struct t_listener *to);
-DAT_CR_HANDLE t_expired_cr(const struct t_end *end, const struct t_listener *to); /* of a request that timed out */
+/* of a request that timed out */
+DAT_CR_HANDLE t_expired_cr(const struct t_end *end, const struct t_listener *to);
 
 /* Both ends ESTABLISHED: the active one connects, the passive one accepts. */
 void t_establish(struct t_listener *listener, struct t_end *active, struct t_end *passive);

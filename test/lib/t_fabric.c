@@ -69,7 +69,9 @@ static bool stutters(enum t_fabric_call call)
 {
 	if (call < T_FI_SEND || !stutter)
 		return false;
-	/* Soft-RoCE of Linux 6.1 may send nothing any more when a fenced Send has found no receive. */
+	/*
+	 * Soft-RoCE of Linux 6.1 may send nothing any more when a fenced Send has found no receive.
+	 */
 	if (call == T_FI_RECV && getenv("T_VERBS"))
 		return false;
 	seed = seed * 1664525u + 1013904223u;
@@ -101,33 +103,34 @@ static int verdict(enum t_fabric_call call)
 
 #define MAX_TABLES 8 /* a provider has one for each kind of object, or a few */
 
-#define TABLES(kind) \
-	static struct kind##_pair { \
-		struct fi_##kind ours, *real; \
-	} kind##_pairs[MAX_TABLES]; \
-\
-	static struct fi_##kind *real_##kind(struct fi_##kind *ours) \
-	{ \
-		return ((struct kind##_pair *)(void *)ours)->real; \
-	} \
-\
-	/* The pair for these operations. A new one is a copy, and changed before anybody has it. */ \
-	static struct fi_##kind *over_##kind(struct fi_##kind *real, \
-					     void (*change)(struct fi_##kind *ours)) \
-	{ \
-		struct kind##_pair *pair = kind##_pairs; \
-\
-		pthread_mutex_lock(&lock); \
-		while (pair->real && pair->real != real) \
-			if (++pair == kind##_pairs + MAX_TABLES) \
-				abort(); \
-		if (!pair->real) { \
-			pair->ours = *real; \
-			pair->real = real; \
-			change(&pair->ours); \
-		} \
-		pthread_mutex_unlock(&lock); \
-		return &pair->ours; \
+#define TABLES(kind)                                                                              \
+	static struct kind##_pair {                                                               \
+		struct fi_##kind ours, *real;                                                     \
+	} kind##_pairs[MAX_TABLES];                                                               \
+                                                                                                  \
+	static struct fi_##kind *real_##kind(struct fi_##kind *ours)                              \
+	{                                                                                         \
+		return ((struct kind##_pair *)(void *)ours)->real;                                \
+	}                                                                                         \
+                                                                                                  \
+	/* The pair for these operations. A new one is a copy, and changed before anybody has it. \
+	 */                                                                                       \
+	static struct fi_##kind *over_##kind(struct fi_##kind *real,                              \
+					     void (*change)(struct fi_##kind * ours))             \
+	{                                                                                         \
+		struct kind##_pair *pair = kind##_pairs;                                          \
+                                                                                                  \
+		pthread_mutex_lock(&lock);                                                        \
+		while (pair->real && pair->real != real)                                          \
+			if (++pair == kind##_pairs + MAX_TABLES)                                  \
+				abort();                                                          \
+		if (!pair->real) {                                                                \
+			pair->ours = *real;                                                       \
+			pair->real = real;                                                        \
+			change(&pair->ours);                                                      \
+		}                                                                                 \
+		pthread_mutex_unlock(&lock);                                                      \
+		return &pair->ours;                                                               \
 	}
 
 TABLES(ops)
@@ -140,9 +143,9 @@ TABLES(ops_rma)
 TABLES(ops_cq)
 
 /* The real call, unless it is to fail. */
-#define PASS(call, made) \
-	do { \
-		int refusal = verdict(call); \
+#define PASS(call, made)                           \
+	do {                                       \
+		int refusal = verdict(call);       \
 		return refusal ? refusal : (made); \
 	} while (0)
 
@@ -216,7 +219,8 @@ static ssize_t our_inject(struct fid_ep *ep, const void *buf, size_t len, fi_add
 	PASS(T_FI_SEND, real_ops_msg(ep->msg)->inject(ep, buf, len, to));
 }
 
-static ssize_t our_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t to)
+static ssize_t our_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t to)
 {
 	PASS(T_FI_SEND, real_ops_msg(ep->msg)->injectdata(ep, buf, len, data, to));
 }
@@ -232,7 +236,8 @@ static void change_msg(struct fi_ops_msg *ours)
 	ours->injectdata = our_injectdata;
 }
 
-static ssize_t our_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to, uint64_t addr, uint64_t key)
+static ssize_t our_inject_write(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to,
+				uint64_t addr, uint64_t key)
 {
 	PASS(T_FI_WRITE, real_ops_rma(ep->rma)->inject(ep, buf, len, to, addr, key));
 }
@@ -281,7 +286,10 @@ static int our_ep_control(struct fid *fid, int command, void *arg)
 	return refusal ? refusal : real_ops(fid->ops)->control(fid, command, arg);
 }
 
-/* verbs has such a table for each endpoint, changes it when that is enabled, and frees it. So each has one of ours, too. */
+/*
+ * verbs has such a table for each endpoint, changes it when that is enabled, and frees it. So each
+ * has one of ours, too.
+ */
 static struct fi_ops_msg *own_ops_msg(struct fi_ops_msg *real)
 {
 	struct ops_msg_pair *pair = malloc(sizeof(*pair));
@@ -423,13 +431,14 @@ static int our_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struc
 	return ret;
 }
 
-static int our_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
-		      uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+static int our_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		      uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr,
+		      void *context)
 {
 	struct fid_domain *domain = (struct fid_domain *)(void *)fid;
 
-	PASS(T_FI_MR_REG, real_ops_mr(domain->mr)->reg(fid, buf, len, access, offset, key, flags, mr,
-						       context));
+	PASS(T_FI_MR_REG,
+	     real_ops_mr(domain->mr)->reg(fid, buf, len, access, offset, key, flags, mr, context));
 }
 
 static void change_domain(struct fi_ops_domain *ours)

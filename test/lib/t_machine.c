@@ -42,7 +42,8 @@ static void full_path(char *out, size_t size, const char *path)
 {
 	make_root();
 	snprintf(out, size, "%s/%s", root, path);
-	for (char *slash = strchr(out + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(out + strlen(root) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		ck_assert(!mkdir(out, 0700) || errno == EEXIST);
 		*slash = '/';
@@ -126,12 +127,16 @@ static void put_sysfs(const struct t_machine *m)
 		*line = '\0';
 		for (unsigned int other = 0; other < nodes_of(m); other++)
 			sprintf(line + strlen(line), "%d ",
-				other == node ? 10 : other / m->nodes == node / m->nodes ? 12 : 20);
+				other == node                         ? 10
+				: other / m->nodes == node / m->nodes ? 12
+								      : 20);
 		t_machine_put(text("devices/system/node/node%u/distance", node), line);
 	}
-	for (const struct t_machine_device *d = m->devices; d < m->devices + T_MACHINE_DEVICES && d->bus; d++) {
+	for (const struct t_machine_device *d = m->devices;
+	     d < m->devices + T_MACHINE_DEVICES && d->bus; d++) {
 		cpus = cpus_of(m, d->node, 1);
-		t_machine_put(text("bus/pci/devices/0000:%02x:00.0/numa_node", d->bus), text("%u\n", d->node));
+		t_machine_put(text("bus/pci/devices/0000:%02x:00.0/numa_node", d->bus),
+			      text("%u\n", d->node));
 		t_machine_put(text("bus/pci/devices/0000:%02x:00.0/local_cpulist", d->bus),
 			      text("%s\n", dofi_cpus_text(&cpus, list, sizeof(list))));
 	}
@@ -150,19 +155,21 @@ static const char *mask(const struct dofi_cpus *cpus)
 
 		for (unsigned int bit = 0; bit < 32; bit++)
 			bits |= (unsigned int)dofi_cpus_have(cpus, word * 32 + bit) << bit;
-		used += (size_t)snprintf(out + used, sizeof(out) - used, "%s0x%08x", used ? "," : "", bits);
+		used += (size_t)snprintf(out + used, sizeof(out) - used, "%s0x%08x",
+					 used ? "," : "", bits);
 	}
 	return out;
 }
 
-static void open_object(FILE *out, const char *type, unsigned int index, const struct dofi_cpus *cpus,
-			unsigned int nodeset)
+static void open_object(FILE *out, const char *type, unsigned int index,
+			const struct dofi_cpus *cpus, unsigned int nodeset)
 {
 	static unsigned int serial;
 	const char *set = mask(cpus);
 
 	fprintf(out,
-		"<object type=\"%s\" os_index=\"%u\" gp_index=\"%u\" cpuset=\"%s\" complete_cpuset=\"%s\" "
+		"<object type=\"%s\" os_index=\"%u\" gp_index=\"%u\" cpuset=\"%s\" "
+		"complete_cpuset=\"%s\" "
 		"nodeset=\"0x%x\" complete_nodeset=\"0x%x\"",
 		type, index, ++serial, set, set, nodeset, nodeset);
 	if (!strcmp(type, "Machine"))
@@ -173,9 +180,11 @@ static void open_object(FILE *out, const char *type, unsigned int index, const s
 static void put_device(FILE *out, const struct t_machine_device *d)
 {
 	fprintf(out,
-		"<object type=\"Bridge\" gp_index=\"%u\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[%02x-%02x]\">\n"
+		"<object type=\"Bridge\" gp_index=\"%u\" bridge_type=\"0-1\" depth=\"0\" "
+		"bridge_pci=\"0000:[%02x-%02x]\">\n"
 		"<object type=\"PCIDev\" gp_index=\"%u\" pci_busid=\"0000:%02x:00.0\" "
-		"pci_type=\"0200 [15b3:1021] [15b3:0001] 00\" pci_link_speed=\"31.5\"/>\n</object>\n",
+		"pci_type=\"0200 [15b3:1021] [15b3:0001] 00\" "
+		"pci_link_speed=\"31.5\"/>\n</object>\n",
 		1000 + d->bus, d->bus, d->bus, 2000 + d->bus, d->bus);
 }
 
@@ -195,7 +204,8 @@ static void put_node(FILE *out, const struct t_machine *m, unsigned int node)
 		open_object(out, "PU", cpu, &one, 1u << node);
 		fputs("</object>\n", out);
 	}
-	for (const struct t_machine_device *d = m->devices; d < m->devices + T_MACHINE_DEVICES && d->bus; d++)
+	for (const struct t_machine_device *d = m->devices;
+	     d < m->devices + T_MACHINE_DEVICES && d->bus; d++)
 		if (d->node == node)
 			put_device(out, d);
 	fputs("</object>\n", out);
@@ -210,13 +220,15 @@ static void put_hwloc(const struct t_machine *m)
 	full_path(path, sizeof(path), "machine.xml");
 	out = fopen(path, "w");
 	ck_assert_ptr_nonnull(out);
-	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM "
+	      "\"hwloc2.dtd\">\n"
 	      "<topology version=\"2.0\">\n",
 	      out);
 	open_object(out, "Machine", 0, &cpus, (1u << nodes_of(m)) - 1);
 	for (unsigned int package = 0; package < m->packages; package++) {
 		cpus = cpus_of(m, package * m->nodes, m->nodes);
-		open_object(out, "Package", package, &cpus, ((1u << m->nodes) - 1) << package * m->nodes);
+		open_object(out, "Package", package, &cpus,
+			    ((1u << m->nodes) - 1) << package * m->nodes);
 		for (unsigned int node = 0; node < m->nodes; node++)
 			put_node(out, m, package * m->nodes + node);
 		fputs("</object>\n", out);

@@ -18,16 +18,16 @@
 #include <unistd.h>
 
 #define REQUEST_EVD_LENGTH 2000
-#define FOREVER		   4294967295u /* microseconds, as in the logs of Intel MPI */
-#define DISCONNECT_US	   10000000
+#define FOREVER            4294967295u /* microseconds, as in the logs of Intel MPI */
+#define DISCONNECT_US      10000000
 
-#define ADDRESS_SIZE 16
-#define EAGER_SIZE   2048
-#define EAGER_DEPTH  4 /* receives of each connection */
-#define EAGER_ROUNDS 6
-#define RING_SLOTS   4
-#define SLOT_SIZE    1024
-#define RING_ROUNDS  12
+#define ADDRESS_SIZE       16
+#define EAGER_SIZE         2048
+#define EAGER_DEPTH        4 /* receives of each connection */
+#define EAGER_ROUNDS       6
+#define RING_SLOTS         4
+#define SLOT_SIZE          1024
+#define RING_ROUNDS        12
 
 /* What ranks tell each other before they are connected. */
 struct card {
@@ -50,7 +50,7 @@ struct header {
 static struct {
 	unsigned int ranks;
 	const char *name;
-} options = { .ranks = 4 };
+} options = {.ranks = 4};
 
 static struct {
 	unsigned int me, count;
@@ -66,7 +66,7 @@ static struct {
 	DAT_RMR_CONTEXT remote;
 	unsigned int connected, requests, disconnected;
 	unsigned int eager[RANKS_MAX]; /* messages that have come */
-	unsigned int finished;	       /* large messages that peers have read */
+	unsigned int finished;         /* large messages that peers have read */
 	struct header rendezvous;      /* of the partner, kind 0 until it has come */
 } my;
 
@@ -125,7 +125,8 @@ static void publish(struct card *card)
 	DAT_IA_ATTR attr;
 	DAT_PROVIDER_ATTR provider;
 
-	ok(dat.ia_query(my.ia, &my.async, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+	ok(dat.ia_query(my.ia, &my.async, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
+			&provider));
 	if (((const struct sockaddr *)attr.ia_address_ptr)->sa_family != AF_INET)
 		rank_fail("the address of the interface is none of IPv4");
 	memcpy(card->address, attr.ia_address_ptr, ADDRESS_SIZE);
@@ -141,7 +142,8 @@ static void listen_for_all(struct card *card, DAT_CONN_QUAL first)
 	card->qual = first + my.me - my.count;
 	while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE) {
 		card->qual += my.count;
-		ret = dat.psp_create(my.ia, card->qual, my.connection, DAT_PSP_CONSUMER_FLAG, &my.psp);
+		ret = dat.psp_create(my.ia, card->qual, my.connection, DAT_PSP_CONSUMER_FLAG,
+				     &my.psp);
 	}
 	late_ok(ret, "dat_psp_create");
 }
@@ -155,8 +157,10 @@ static void open_all(struct card *card)
 	snprintf(card->name, sizeof(card->name), "%s(v%d.%d)", name, T_DAT_MAJOR,
 		 T_DAT_MAJOR == 1 ? 2 : 0);
 	ok(dat.pz_create(my.ia, &my.pz));
-	ok(dat.evd_create(my.ia, REQUEST_EVD_LENGTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &my.request));
-	ok(dat.evd_create(my.ia, REQUEST_EVD_LENGTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &my.receive));
+	ok(dat.evd_create(my.ia, REQUEST_EVD_LENGTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
+			  &my.request));
+	ok(dat.evd_create(my.ia, REQUEST_EVD_LENGTH, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG,
+			  &my.receive));
 	ok(dat.evd_create(my.ia, (DAT_COUNT)(2 * my.count + 32), DAT_HANDLE_NULL,
 			  DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &my.connection));
 	my.memory = calloc(1, memory_size());
@@ -190,7 +194,8 @@ static void make_endpoint(unsigned int peer)
 	attr.max_request_dtos = 16;
 	attr.max_recv_iov = attr.max_request_iov = 1;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 4;
-	ok(dat.ep_create(my.ia, my.pz, my.receive, my.request, my.connection, &attr, &my.eps[peer]));
+	ok(dat.ep_create(my.ia, my.pz, my.receive, my.request, my.connection, &attr,
+			 &my.eps[peer]));
 	for (unsigned int i = 0; i < EAGER_DEPTH; i++)
 		post_receive(peer, i);
 }
@@ -201,8 +206,9 @@ static void dial(unsigned int peer)
 	uint32_t word = my.me;
 
 	memcpy(address, my.cards[peer].address, ADDRESS_SIZE);
-	ok(dat.ep_connect(my.eps[peer], (DAT_IA_ADDRESS_PTR)(void *)address, my.cards[peer].qual, FOREVER,
-			  sizeof(word), &word, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	ok(dat.ep_connect(my.eps[peer], (DAT_IA_ADDRESS_PTR)(void *)address, my.cards[peer].qual,
+			  FOREVER, sizeof(word), &word, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 	free(address);
 }
 
@@ -366,7 +372,7 @@ static bool all_have(unsigned int count)
 static void exchange_eager(void)
 {
 	for (unsigned int round = 0; round < EAGER_ROUNDS; round++) {
-		struct header header = { .kind = EAGER_DATA, .from = my.me, .serial = round };
+		struct header header = {.kind = EAGER_DATA, .from = my.me, .serial = round};
 
 		header.length = round * (EAGER_SIZE - sizeof(header)) / (EAGER_ROUNDS - 1);
 		for (unsigned int peer = 0; peer < my.count; peer++) {
@@ -437,11 +443,12 @@ static void read_large(unsigned int peer, size_t size, unsigned int serial)
 	DAT_LMR_TRIPLET iov = late_local(region.local, into, size);
 	DAT_RMR_TRIPLET from;
 	DAT_DTO_COOKIE cookie;
-	struct header header = { .kind = FINISHED, .from = my.me };
+	struct header header = {.kind = FINISHED, .from = my.me};
 
 	from = late_remote(my.rendezvous.key, my.rendezvous.address, size);
 	cookie.as_64 = peer;
-	ok(dat.ep_post_rdma_read(my.eps[peer], 1, &iov, cookie, &from, DAT_COMPLETION_DEFAULT_FLAG));
+	ok(dat.ep_post_rdma_read(my.eps[peer], 1, &iov, cookie, &from,
+				 DAT_COMPLETION_DEFAULT_FLAG));
 	my.requests++;
 	drain();
 	compare(into, size, peer, serial);
@@ -457,8 +464,12 @@ static void exchange_large(unsigned int peer, size_t size, unsigned int serial)
 	unsigned char *block = malloc(size);
 	struct hooks_region region = hooks_find(block, size);
 	struct header header = {
-		.kind = RENDEZVOUS, .from = my.me, .serial = serial, .key = region.remote,
-		.address = (uintptr_t)block, .length = size,
+		.kind = RENDEZVOUS,
+		.from = my.me,
+		.serial = serial,
+		.key = region.remote,
+		.address = (uintptr_t)block,
+		.length = size,
 	};
 
 	fill(block, size, peer, serial);
@@ -477,7 +488,7 @@ static void exchange_large(unsigned int peer, size_t size, unsigned int serial)
 /* In pairs; the first one exchanges what is largest. */
 static void exchange_all_large(void)
 {
-	static const size_t sizes[] = { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 };
+	static const size_t sizes[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
 	unsigned int peer = my.me ^ 1, count = my.me < 2 ? 5 : 3, ends = hooks_ended();
 
 	if (peer >= my.count)
@@ -485,7 +496,8 @@ static void exchange_all_large(void)
 	for (unsigned int i = 0; i < count; i++)
 		exchange_large(peer, sizes[i], i);
 	if (hooks_ended() - ends != 2 * count)
-		rank_fail("free() has ended %u registrations of %u", hooks_ended() - ends, 2 * count);
+		rank_fail("free() has ended %u registrations of %u", hooks_ended() - ends,
+			  2 * count);
 }
 
 /* ---- a rank ---- */

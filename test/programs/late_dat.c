@@ -10,9 +10,9 @@
 #define MAX_NAMES 256
 
 #if T_DAT_MAJOR == 1
-static const char *const files[] = { "libdat.so.1", "libdat.so" };
+static const char *const files[] = {"libdat.so.1", "libdat.so"};
 #else
-static const char *const files[] = { "libdat2.so.2", "libdat2.so" };
+static const char *const files[] = {"libdat2.so.2", "libdat2.so"};
 #endif
 
 struct late_dat dat;
@@ -41,8 +41,8 @@ void late_load(const char *path)
 {
 	void *library = load(path), *function;
 
-#define LATE_FIND(name)                                   \
-	function = find(library, "dat_" #name);           \
+#define LATE_FIND(name)                         \
+	function = find(library, "dat_" #name); \
 	memcpy(&dat.name, &function, sizeof(dat.name));
 	LATE_CALLS(LATE_FIND)
 #undef LATE_FIND
@@ -76,7 +76,8 @@ void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD
 	for (DAT_COUNT i = 0; i < count; i++) {
 		const DAT_PROVIDER_INFO *info = &infos[i];
 
-		if (info->dapl_version_major != T_DAT_MAJOR || (wanted && strcmp(info->ia_name, wanted)))
+		if (info->dapl_version_major != T_DAT_MAJOR ||
+		    (wanted && strcmp(info->ia_name, wanted)))
 			continue;
 		*async = DAT_HANDLE_NULL;
 		if (dat.ia_openv((DAT_NAME_PTR)(uintptr_t)info->ia_name, 8, async, ia,
@@ -92,8 +93,9 @@ void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD
 void late_register(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *address, size_t length,
 		   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote)
 {
-	const DAT_MEM_PRIV_FLAGS all = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-				       DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	const DAT_MEM_PRIV_FLAGS all =
+		DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+		DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VLEN got;
 	DAT_VADDR at;
@@ -101,8 +103,8 @@ void late_register(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *address, size_t len
 	memset(&region, 0, sizeof(region));
 	region.for_va = address;
 #if T_DAT_MAJOR == 1
-	ok(dat.lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, length, pz, all, lmr, local, remote, &got,
-			  &at));
+	ok(dat.lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, length, pz, all, lmr, local, remote,
+			  &got, &at));
 #else
 	ok(dat.lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, length, pz, all, DAT_VA_TYPE_VA, lmr,
 			  local, remote, &got, &at));
@@ -120,7 +122,8 @@ DAT_LMR_TRIPLET late_local(DAT_LMR_CONTEXT context, const void *address, size_t 
 
 DAT_RMR_TRIPLET late_remote(DAT_RMR_CONTEXT context, DAT_VADDR address, size_t length)
 {
-	return (DAT_RMR_TRIPLET){
+	return (DAT_RMR_TRIPLET)
+	{
 		.rmr_context = context,
 #if T_DAT_MAJOR == 1
 		.target_address = address,

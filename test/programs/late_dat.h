@@ -5,6 +5,7 @@
 
 #include "dat_version.h"
 
+/* clang-format off */
 #define LATE_CALLS(X) \
 	X(registry_list_providers) X(ia_openv) X(ia_close) X(ia_query) X(strerror) \
 	X(evd_create) X(evd_free) X(evd_dequeue) X(evd_wait) \
@@ -12,6 +13,7 @@
 	X(psp_create) X(psp_free) X(cr_query) X(cr_accept) X(cr_reject) \
 	X(ep_create) X(ep_free) X(ep_connect) X(ep_disconnect) \
 	X(ep_post_send) X(ep_post_recv) X(ep_post_rdma_write) X(ep_post_rdma_read)
+/* clang-format on */
 
 struct late_dat {
 #define LATE_POINTER(name) __typeof__(dat_##name) *name;

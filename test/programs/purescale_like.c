@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What Db2 pureScale is known to do, as a program of its own: a process opens one interface for each
- * of its adapters and listens on the same connection qualifier on all of them, which is a port of
- * the services file. Addresses are IPv4. A peer connects to each; one adapter goes away while the
- * other goes on.
+ * What Db2 pureScale is known to do, as a program of its own: a process opens one interface for
+ * each of its adapters and listens on the same connection qualifier on all of them, which is a port
+ * of the services file. Addresses are IPv4. A peer connects to each; one adapter goes away while
+ * the other goes on.
  */
 #include "late_dat.h"
 #include "ranks.h"
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #define ADAPTERS 2
-#define PORT	 56001
+#define PORT     56001
 #define LIMIT_US 30000000
-#define SIZE	 4096
-#define ROUNDS	 20
+#define SIZE     4096
+#define ROUNDS   20
 
 enum { MEMBER, PEER, PROCESSES };
 
@@ -54,8 +54,8 @@ static void find_address(struct adapter *adapter, struct sockaddr_in *address)
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_ATTR attr;
 
-	ok(dat.ia_query(adapter->ia, &adapter->async, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
-			&provider));
+	ok(dat.ia_query(adapter->ia, &adapter->async, DAT_IA_FIELD_ALL, &attr,
+			DAT_PROVIDER_FIELD_ALL, &provider));
 	memcpy(address, attr.ia_address_ptr, sizeof(*address));
 	if (address->sin_family != AF_INET || !address->sin_addr.s_addr)
 		rank_fail("the address of an interface is none of IPv4");
@@ -73,8 +73,8 @@ static void open_adapter(unsigned int which)
 	ok(dat.evd_create(adapter->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
 			  &adapter->connection));
 	ok(dat.evd_create(adapter->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &adapter->request));
-	ok(dat.ep_create(adapter->ia, adapter->pz, adapter->dto, adapter->dto, adapter->connection, NULL,
-			 &adapter->ep));
+	ok(dat.ep_create(adapter->ia, adapter->pz, adapter->dto, adapter->dto, adapter->connection,
+			 NULL, &adapter->ep));
 	adapter->memory = calloc(3, SIZE);
 	late_register(adapter->ia, adapter->pz, adapter->memory, 3 * SIZE, &adapter->lmr,
 		      &adapter->local, &adapter->remote);
@@ -172,13 +172,15 @@ static void post_round(unsigned int which, unsigned int round)
 	DAT_LMR_TRIPLET in = late_local(adapter->local, adapter->memory, 1);
 	DAT_LMR_TRIPLET page = late_local(adapter->local, out, SIZE);
 	DAT_LMR_TRIPLET word = late_local(adapter->local, out, 1);
-	DAT_RMR_TRIPLET to = late_remote(shared->keys[!me][which], shared->memory[!me][which], SIZE);
-	DAT_DTO_COOKIE cookie = { .as_64 = 1 };
+	DAT_RMR_TRIPLET to =
+		late_remote(shared->keys[!me][which], shared->memory[!me][which], SIZE);
+	DAT_DTO_COOKIE cookie = {.as_64 = 1};
 
 	memset(out, byte_of(me, which, round), SIZE);
 	ok(dat.ep_post_recv(adapter->ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	cookie.as_64 = 2;
-	ok(dat.ep_post_rdma_write(adapter->ep, 1, &page, cookie, &to, DAT_COMPLETION_SUPPRESS_FLAG));
+	ok(dat.ep_post_rdma_write(adapter->ep, 1, &page, cookie, &to,
+				  DAT_COMPLETION_SUPPRESS_FLAG));
 	ok(dat.ep_post_send(adapter->ep, 1, &word, cookie, DAT_COMPLETION_SUPPRESS_FLAG));
 }
 

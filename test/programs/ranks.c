@@ -18,7 +18,7 @@ static struct meeting {
 	unsigned int arrived, count, failed, said;
 	char why[512];
 	const char *doing[RANKS_MAX]; /* constant texts, at the same place in all processes */
-} *meeting;
+} * meeting;
 
 static unsigned int my_rank;
 
@@ -73,10 +73,11 @@ static void on_alarm(int signal_)
 static void set_alarm(unsigned int seconds)
 {
 	const struct itimerval timer = {
-		.it_value.tv_sec = seconds, .it_interval.tv_sec = 1,
+		.it_value.tv_sec = seconds,
+		.it_interval.tv_sec = 1,
 	};
 	/* Without SA_RESTART: waiting ends. */
-	const struct sigaction action = { .sa_handler = on_alarm };
+	const struct sigaction action = {.sa_handler = on_alarm};
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
@@ -145,7 +146,8 @@ static int verdict(const char *title, unsigned int seconds)
 		printf("FAIL %s, %u processes: %s\n", title, meeting->count, meeting->why);
 		return 1;
 	}
-	printf("FAIL %s, %u processes: not through within %u seconds:", title, meeting->count, seconds);
+	printf("FAIL %s, %u processes: not through within %u seconds:", title, meeting->count,
+	       seconds);
 	for (unsigned int i = 0; i < meeting->count; i++)
 		printf("%s %u %s", i ? "," : "", i, meeting->doing[i]);
 	printf("\n");
@@ -155,7 +157,7 @@ static int verdict(const char *title, unsigned int seconds)
 int ranks_run(const char *title, unsigned int count, unsigned int seconds, size_t shared_size,
 	      rank_main main_)
 {
-	pid_t pids[RANKS_MAX] = { 0 };
+	pid_t pids[RANKS_MAX] = {0};
 	void *shared = share(shared_size);
 
 	meeting = share(sizeof(*meeting));

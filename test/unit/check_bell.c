@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Doorbells between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged marks do nothing. */
+/*
+ * Doorbells between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
+ * marks do nothing.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/bell.h"
@@ -16,7 +19,7 @@
 static struct side {
 	struct dofi_ia ia;
 	struct dofi_bell_peer peer; /* the other one */
-	bool knows; /* it */
+	bool knows;                 /* it */
 	int drained;
 } a, b;
 
@@ -123,7 +126,10 @@ START_TEST(marks_are_seen)
 }
 END_TEST
 
-/* The second learns of the first before it shows its own: so the first's mark was lost, and is shown once more. */
+/*
+ * The second learns of the first before it shows its own: so the first's mark was lost, and is
+ * shown once more.
+ */
 START_TEST(the_first_mark_is_lost)
 {
 	meet(&a, &b);
@@ -242,8 +248,9 @@ static void send_to(const struct side *side, const void *bytes, size_t size, int
 	if (fd >= 0) {
 		msg.msg_control = control.space;
 		msg.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+							.cmsg_level = SOL_SOCKET,
+							.cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
 	}
 	ck_assert_int_eq(sendmsg(sock, &msg, 0), (ssize_t)size);

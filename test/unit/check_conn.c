@@ -42,7 +42,8 @@ END_TEST
 START_TEST(receives_of_the_handshake_stay_granted)
 {
 	static struct dofi_ia ia;
-	struct dofi_ep ep = {.obj.ia = &ia, .recv = {.head = UINT32_MAX, .issue = UINT32_MAX, .tail = 1}};
+	struct dofi_ep ep = {.obj.ia = &ia,
+			     .recv = {.head = UINT32_MAX, .issue = UINT32_MAX, .tail = 1}};
 
 	dofi_lock_init(&ep.lock);
 	dofi_lock(&ep.lock);
@@ -127,7 +128,9 @@ static void disconnect(struct dofi_conn *conn)
 	undone++;
 }
 
-static const struct dofi_trans_ops trans = {.expect = expect, .prepare = prepare, .disconnect = disconnect};
+static const struct dofi_trans_ops trans = {.expect = expect,
+					    .prepare = prepare,
+					    .disconnect = disconnect};
 
 int __wrap_dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
 
@@ -282,7 +285,9 @@ START_TEST(another_peer_gets_another_endpoint)
 	eps[0].obj.ia = &burst_ia;
 	eps[0].pz = &pz;
 	dofi_lock_init(&eps[0].lock);
-	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20, DOFI_FOREVER, NULL, 0), 0);
+	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20,
+					 DOFI_FOREVER, NULL, 0),
+			 0);
 	conn = eps[0].conn;
 	no.dst = conn->id;
 	for (unsigned int n = 1; n < 4; n++) {
@@ -302,7 +307,10 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 	static struct dofi_conn *table[64];
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.obj.ia = &ia, .path_up = true, .recv = {.tail = 1}};
-	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .dst = 1, .data = 1, .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE,
+			       .dst = 1,
+			       .data = 1,
+			       .reason = DOFI_REASON_DISCONNECT};
 	struct dofi_chan chan = {.ia = &ia};
 	struct dofi_conn *conn = table[1] = calloc(1, sizeof(*conn));
 
@@ -310,7 +318,8 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 	ia.cm.conns_size = 64;
 	ia.cm.nconns = 1;
 	dofi_list_init(&ia.engine.timers);
-	*conn = (struct dofi_conn){.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
+	*conn = (struct dofi_conn){
+		.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
 	dofi_lock(&ia.engine.lock);
 	for (int i = 0; i < 2; i++) {
 		dofi_conn_message(&chan, &bye);
@@ -324,7 +333,10 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 }
 END_TEST
 
-/* A request has failed and the engine has not met the EP yet: the end in order, which nothing else delays, is none. */
+/*
+ * A request has failed and the engine has not met the EP yet: the end in order, which nothing else
+ * delays, is none.
+ */
 START_TEST(what_has_failed_does_not_end_in_order)
 {
 	static struct dofi_ia ia;
@@ -359,7 +371,10 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 	return -FI_EAGAIN;
 }
 
-/* The path is gone, the peer has left, and a message that did not fit may be the one that is missing: others are asked yet. */
+/*
+ * The path is gone, the peer has left, and a message that did not fit may be the one that is
+ * missing: others are asked yet.
+ */
 START_TEST(whose_misfit_it_was_is_waited_for)
 {
 	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
@@ -368,11 +383,20 @@ START_TEST(whose_misfit_it_was_is_waited_for)
 	static struct dofi_ia ia;
 	struct dofi_srq srq = {.obj.ia = &ia};
 	struct dofi_ep ep = {.obj.ia = &ia, .srq = &srq};
-	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .dst = 1, .data = 1, .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE,
+			       .dst = 1,
+			       .data = 1,
+			       .reason = DOFI_REASON_DISCONNECT};
 	struct dofi_chan chan = {.ia = &ia};
 	struct dofi_wr misfit = {.niov = 1};
-	struct dofi_conn conn = {.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP, .count_asked = 1};
-	struct dofi_conn asked = {.ia = &ia, .ep = &ep, .id = 2, .phase = DOFI_CONN_UP, .count_asked = 1};
+	struct dofi_conn conn = {.ia = &ia,
+				 .chan = &chan,
+				 .ep = &ep,
+				 .id = 1,
+				 .phase = DOFI_CONN_UP,
+				 .count_asked = 1};
+	struct dofi_conn asked = {
+		.ia = &ia, .ep = &ep, .id = 2, .phase = DOFI_CONN_UP, .count_asked = 1};
 
 	left = table[1] = &conn;
 	table[2] = &asked;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How many completion queues an IA has: entries are set aside for endpoints, and where a queue is full another one is opened. */
+/*
+ * How many completion queues an IA has: entries are set aside for endpoints, and where a queue is
+ * full another one is opened.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/cqs.h"
@@ -22,7 +25,8 @@ static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_
 
 /* --- the device: how long a queue may be, and how many there are --- */
 
-static size_t longest, takes; /* at most; a shorter one becomes so long, which the attributes tell */
+/* at most; a shorter one becomes so long, which the attributes tell */
+static size_t longest, takes;
 static unsigned int most, opened, closed;
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
 static struct fi_ops queue_ops;
@@ -34,7 +38,8 @@ static int queue_close(struct fid *fid)
 	return 0;
 }
 
-static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
+static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid_cq **cq,
+		      void *context)
 {
 	(void)context;
 	ck_assert_ptr_eq(of, &domain);
@@ -150,7 +155,10 @@ START_TEST(no_more_queues_and_it_goes_on)
 	for (uint32_t i = 0; i < there; i++)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
 	ck_assert_uint_eq(ia.wait.watchers, 0);
-	/* The one that lacks least; it is said once, and from now on completions are taken as they come. */
+	/*
+	 * The one that lacks least; it is said once, and from now on completions are taken as they
+	 * come.
+	 */
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
 	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
 	ck_assert_uint_eq(opened, there);

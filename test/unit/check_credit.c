@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Grants that are written into the peer's word: what a sender makes of it, and whom a receiver tells. */
+/*
+ * Grants that are written into the peer's word: what a sender makes of it, and whom a receiver
+ * tells.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/credit.h"
@@ -26,8 +29,8 @@ static struct {
 	ssize_t answer;
 } fabric;
 
-static ssize_t write_word(struct fid_ep *fep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			  void *context)
+static ssize_t write_word(struct fid_ep *fep, const void *buf, size_t len, void *desc,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	(void)fep, (void)dest;
 	ck_assert_ptr_eq(desc, &fabric);
@@ -207,7 +210,8 @@ START_TEST(only_to_those_that_have_a_word)
 }
 END_TEST
 
-static enum dofi_grants way_of(uint32_t protocol, const struct dofi_trans_ops *trans, const char *asked)
+static enum dofi_grants way_of(uint32_t protocol, const struct dofi_trans_ops *trans,
+			       const char *asked)
 {
 	struct fi_ep_attr attr = {.protocol = protocol};
 	struct fi_info info = {.ep_attr = &attr};
@@ -224,7 +228,8 @@ START_TEST(each_fabric_has_its_way)
 	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, ""), DOFI_GRANTS_CARRIED);
 	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, ""), DOFI_GRANTS_CARRIED);
 	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, "write"), DOFI_GRANTS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, "write"), DOFI_GRANTS_WRITTEN);
+	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, "write"),
+			 DOFI_GRANTS_WRITTEN);
 	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, "write"), DOFI_GRANTS_CARRIED);
 }
 END_TEST

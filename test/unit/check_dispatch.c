@@ -22,10 +22,10 @@
 #define STUB_RET(slot) ((DAT_RETURN)(0x5e0000 + (slot)))
 
 /* What stands for argument n, by its kind. */
-#define WORD(n)	       ((uintptr_t)(0x5a0000 + (n)))
-#define P(n)	       ((void *)WORD(n))
-#define N(n)	       ((int)WORD(n))
-#define U(n)	       ((DAT_CONTEXT){.as_64 = WORD(n)})
+#define WORD(n)        ((uintptr_t)(0x5a0000 + (n)))
+#define P(n)           ((void *)WORD(n))
+#define N(n)           ((int)WORD(n))
+#define U(n)           ((DAT_CONTEXT){.as_64 = WORD(n)})
 #define AGENT(n)       ((DAT_OS_WAIT_PROXY_AGENT){P(n), (DAT_AGENT_FUNC)WORD((n) + 1)})
 #define REGION(n)      shared_region(P(n), P((n) + 1))
 
@@ -55,11 +55,13 @@ typedef DAT_RETURN (*stub_fn)(WORDS_OF_13);
 /* Slots are counted in octal, so that a row of eight is made by pasting a digit. */
 #define ROW_OF_8(X, row) \
 	X(row##0) X(row##1) X(row##2) X(row##3) X(row##4) X(row##5) X(row##6) X(row##7)
-#define ALL_ROWS(X)                                                                     \
-	ROW_OF_8(X, 00)                                                                 \
-	ROW_OF_8(X, 01)                                                                 \
-	ROW_OF_8(X, 02) ROW_OF_8(X, 03) ROW_OF_8(X, 04) ROW_OF_8(X, 05) ROW_OF_8(X, 06) \
-		ROW_OF_8(X, 07) ROW_OF_8(X, 10) ROW_OF_8(X, 11)
+#define ALL_ROWS(X)     \
+	ROW_OF_8(X, 00) \
+	ROW_OF_8(X, 01) \
+	ROW_OF_8(X, 02) \
+	ROW_OF_8(X, 03) \
+	ROW_OF_8(X, 04) \
+	ROW_OF_8(X, 05) ROW_OF_8(X, 06) ROW_OF_8(X, 07) ROW_OF_8(X, 10) ROW_OF_8(X, 11)
 ALL_ROWS(STUB)
 
 #define STUB_NAME(slot_number) stub_##slot_number,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages that come after the end of their connection: how many are taken, one at a time, and what is given up. */
+/*
+ * Messages that come after the end of their connection: how many are taken, one at a time, and what
+ * is given up.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/drain.h"
@@ -23,12 +26,12 @@ static struct {
 	size_t size;
 	void *buf;
 	uint64_t tag;
-	void *desc; /* that a receive must have */
+	void *desc;         /* that a receive must have */
 	struct dofi_wr *wr; /* of the receive that is posted, or NULL */
 } fabric;
 
-static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag, uint64_t ignore,
-		    void *context)
+static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		    uint64_t tag, uint64_t ignore, void *context)
 {
 	ck_assert_ptr_eq(ep, ia.shared_ep);
 	ck_assert_ptr_eq(desc, fabric.desc);
@@ -57,8 +60,8 @@ static int forget(struct fid *fid)
 	return 0;
 }
 
-static int know(struct fid *domain, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
-		uint64_t flags, struct fid_mr **mr_p, void *context)
+static int know(struct fid *domain, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		uint64_t key, uint64_t flags, struct fid_mr **mr_p, void *context)
 {
 	static struct fi_ops ops = {.size = sizeof(ops), .close = forget};
 	static struct fid_mr mr = {.fid.ops = &ops, .mem_desc = &fabric};
@@ -110,7 +113,7 @@ START_TEST(takes_what_is_missing)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 3, 100);
 	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
-	dofi_drain_settle(&ia, 8, 9);	   /* of another connection */
+	dofi_drain_settle(&ia, 8, 9);      /* of another connection */
 	ck_assert_int_eq(fabric.calls, 0);
 	dofi_drain_settle(&ia, 7, 5);
 	ck_assert_int_eq(fabric.calls, 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the progress thread does about something that woke it while consumers poll: nothing, if a driver was woken by it, too. */
+/*
+ * What the progress thread does about something that woke it while consumers poll: nothing, if a
+ * driver was woken by it, too.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/engine.c"
@@ -112,11 +115,15 @@ static void caught(int number)
 	(void)number;
 }
 
-/* A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not blocked. */
+/*
+ * A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not
+ * blocked.
+ */
 START_TEST(signals_reach_a_driver_that_never_sleeps)
 {
 	/* Again and again: the first may come before the call has blocked signals. */
-	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000}, never = {0};
+	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000},
+			       never = {0};
 	const struct sigaction action = {.sa_handler = caught};
 	_Atomic uint32_t bell = 0;
 

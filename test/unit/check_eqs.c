@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Event queues of connected endpoints, with a fabric that is played here: how many there are, and what is read from them. */
+/*
+ * Event queues of connected endpoints, with a fabric that is played here: how many there are, and
+ * what is read from them.
+ */
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -21,7 +24,7 @@ static struct queue {
 	ssize_t readerr;
 } queues[4];
 static unsigned int nopened;
-static int open_answer;	 /* of the last queue... */
+static int open_answer;   /* of the last queue... */
 static unsigned int last; /* ...which has this number */
 static bool has_descriptors;
 static struct dofi_trans_ops trans;
@@ -73,7 +76,8 @@ static ssize_t readerr(struct fid_eq *eq, struct fi_eq_err_entry *err, uint64_t 
 	return queue->readerr;
 }
 
-static int open_it(struct fid_fabric *on, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
+static int open_it(struct fid_fabric *on, struct fi_eq_attr *attr, struct fid_eq **eq_p,
+		   void *context)
 {
 	struct queue *queue = &queues[nopened];
 
@@ -179,7 +183,8 @@ END_TEST
 
 START_TEST(events_of_both_are_read)
 {
-	static const ssize_t of_endpoints[] = {sizeof(struct fi_eq_cm_entry), -FI_EAVAIL, -FI_EAGAIN};
+	static const ssize_t of_endpoints[] = {sizeof(struct fi_eq_cm_entry), -FI_EAVAIL,
+					       -FI_EAGAIN};
 	static const ssize_t of_listener[] = {sizeof(struct fi_eq_cm_entry) + 8, -FI_EAGAIN};
 	struct dofi_eq_event event;
 
@@ -202,7 +207,8 @@ END_TEST
 START_TEST(a_queue_that_fails)
 {
 	static const ssize_t fails[] = {-FI_EIO, -FI_EAVAIL, -FI_EAGAIN};
-	static const ssize_t of_listener[] = {sizeof(struct fi_eq_cm_entry), sizeof(struct fi_eq_cm_entry), -FI_EAGAIN};
+	static const ssize_t of_listener[] = {sizeof(struct fi_eq_cm_entry),
+					      sizeof(struct fi_eq_cm_entry), -FI_EAGAIN};
 	struct dofi_eq_event event;
 
 	open_with(DOFI_QUIRK_DATA_ON_EQ);

@@ -94,19 +94,22 @@ START_TEST(test_cause)
 		{FI_PROTO_CXI, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
 		{FI_PROTO_CXI, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
 		{FI_PROTO_CXI, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
-		{FI_PROTO_CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO}, /* the endpoint is gone, too */
+		/* the endpoint is gone, too */
+		{FI_PROTO_CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
 		{FI_PROTO_CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
 		{FI_PROTO_CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
 		{FI_PROTO_EFA, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
-		{FI_PROTO_SOCK_TCP, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET}, /* its one use */
+		/* its one use */
+		{FI_PROTO_SOCK_TCP, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
 		{FI_PROTO_SOCK_TCP, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
 	};
 	struct fi_ep_attr ep_attr = {0};
 	const struct fi_info info = {.ep_attr = &ep_attr};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct fi_cq_err_entry err = {
-			.err = rows[i].err, .prov_errno = rows[i].prov_errno, .flags = rows[i].flags};
+		const struct fi_cq_err_entry err = {.err = rows[i].err,
+						    .prov_errno = rows[i].prov_errno,
+						    .flags = rows[i].flags};
 
 		ep_attr.protocol = rows[i].protocol;
 		ck_assert_msg(dofi_error_cause(&info, &err) == rows[i].want, "row %zu", i);
@@ -114,32 +117,30 @@ START_TEST(test_cause)
 }
 END_TEST
 
-/* What the fabric gives back is no failure of the operation; whatever concerns one operation says nothing of others. */
+/*
+ * What the fabric gives back is no failure of the operation; whatever concerns one operation says
+ * nothing of others.
+ */
 START_TEST(test_errors_of_the_peer)
 {
 	static const struct {
 		int err;
 		bool back, peer;
 	} rows[] = {
-		{FI_ECANCELED, true, true},
-		{FI_ENOTCONN, true, true},
-		{FI_ECONNRESET, true, true},
-		{EPIPE, true, true},
-		{FI_ETIMEDOUT, false, true},
-		{FI_EHOSTUNREACH, false, true},
-		{ENETDOWN, false, true},
-		{FI_ETRUNC, false, false},
-		{FI_EACCES, false, false},
-		{FI_EKEYREJECTED, false, false},
-		{FI_EINVAL, false, false},
-		{FI_EMSGSIZE, false, false},
-		{FI_ENORX, false, false},
-		{FI_EIO, false, false},
+		{FI_ECANCELED, true, true},  {FI_ENOTCONN, true, true},
+		{FI_ECONNRESET, true, true}, {EPIPE, true, true},
+		{FI_ETIMEDOUT, false, true}, {FI_EHOSTUNREACH, false, true},
+		{ENETDOWN, false, true},     {FI_ETRUNC, false, false},
+		{FI_EACCES, false, false},   {FI_EKEYREJECTED, false, false},
+		{FI_EINVAL, false, false},   {FI_EMSGSIZE, false, false},
+		{FI_ENORX, false, false},    {FI_EIO, false, false},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		ck_assert_msg(dofi_error_gives_back(rows[i].err) == rows[i].back, "%d", rows[i].err);
-		ck_assert_msg(dofi_error_is_of_peer(rows[i].err) == rows[i].peer, "%d", rows[i].err);
+		ck_assert_msg(dofi_error_gives_back(rows[i].err) == rows[i].back, "%d",
+			      rows[i].err);
+		ck_assert_msg(dofi_error_is_of_peer(rows[i].err) == rows[i].peer, "%d",
+			      rows[i].err);
 	}
 }
 END_TEST

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#define INVALID	 DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+#define INVALID  DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define FOR_EVER DAT_TIMEOUT_INFINITE
 
 static struct dofi_ia *ia;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard byte behind a receive, on a fabric that cuts what is too long and calls it a success: here it fills the segments of a
- * receive front to back, and tells how many bytes it has stored.
+ * The guard byte behind a receive, on a fabric that cuts what is too long and calls it a success:
+ * here it fills the segments of a receive front to back, and tells how many bytes it has stored.
  */
 #include "unit.h"
 
@@ -17,8 +17,8 @@
 
 #define RECEIVES   4u
 #define FABRIC_IOV 3u
-#define NIOV	   4u
-#define ROOM	   16u
+#define NIOV       4u
+#define ROOM       16u
 
 static struct dofi_ia ia;
 static struct dofi_ep ep;
@@ -57,7 +57,8 @@ static void setup_without(void)
 	ia.info = &info;
 	ia.limits.fabric_iov = FABRIC_IOV;
 	ck_assert_int_eq(dofi_bounces_init(&ia), 0);
-	ck_assert_int_eq(dofi_ring_init(&ia, &ep.recv, RECEIVES, NIOV + dofi_guard_segments(&ia)), 0);
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.recv, RECEIVES, NIOV + dofi_guard_segments(&ia)),
+			 0);
 	ep.recv_evd = &evd;
 	ep.state = DAT_EP_STATE_CONNECTED;
 	ep.path_up = true;
@@ -107,7 +108,8 @@ static uint8_t arrive(const char *message, size_t length)
 	size_t done = 0;
 
 	for (uint16_t i = 0; i < posted->niov && done < length; i++) {
-		size_t n = posted->iov[i].iov_len < length - done ? posted->iov[i].iov_len : length - done;
+		size_t n = posted->iov[i].iov_len < length - done ? posted->iov[i].iov_len
+								  : length - done;
 
 		memcpy(posted->iov[i].iov_base, message + done, n);
 		done += n;
@@ -117,7 +119,8 @@ static uint8_t arrive(const char *message, size_t length)
 	return dofi_evd_slot(&evd, evd.head)->status;
 }
 
-static const char text[NIOV * ROOM + 2] = "a message, longer than one segment, and longer than a receive";
+static const char text[NIOV * ROOM + 2] =
+	"a message, longer than one segment, and longer than a receive";
 
 START_TEST(what_fits_is_a_success)
 {

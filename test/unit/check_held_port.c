@@ -15,7 +15,8 @@
 
 static struct sockaddr_in loopback(void)
 {
-	return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 static int bound(const struct sockaddr_in *addr, int shared)
@@ -56,7 +57,8 @@ static int listener(struct sockaddr_in *addr)
 START_TEST(who_shares_addresses_gets_it)
 {
 	struct sockaddr_in addr = loopback(), to = loopback();
-	int server = listener(&to), held = dofi_port_hold((struct sockaddr *)&addr, sizeof(addr)), fd;
+	int server = listener(&to), held = dofi_port_hold((struct sockaddr *)&addr, sizeof(addr)),
+	    fd;
 
 	ck_assert_int_ge(held, 0);
 	ck_assert_int_ne(addr.sin_port, 0);

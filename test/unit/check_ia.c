@@ -366,7 +366,8 @@ START_TEST(test_provider_attributes)
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_VERSION), PACKAGE_VERSION);
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_ORDER), "ORDERED");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_MISFIT), "CONNECTION");
-	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_LINK), "unknown"); /* what the kernel says of lo */
+	/* what the kernel says of lo */
+	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_LINK), "unknown");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_MR_MODE), "none");
 	ck_assert_ptr_nonnull(strstr(named(&attr, DAT_OFI_ATTR_LF_PATH), "/libfabric.so"));
 	ck_assert_str_eq(named(&attr, "DAT_IB_DEVICE_NAME"), NAME);
@@ -609,7 +610,8 @@ START_TEST(test_calls_that_are_not_offered)
 		 DAT_INVALID_HANDLE_EP);
 	ck_assert_uint_eq(extended(ep, 25), no); /* a collective operation */
 	ck_error(extended(ep, 0xfff), DAT_NOT_IMPLEMENTED, 0);
-	ck_error(extended(ep, 3), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP); /* no EP for datagrams */
+	/* no EP for datagrams */
+	ck_error(extended(ep, 3), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ck_error(extended((DAT_HANDLE)table, 25), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	close_ia(ia);
 }

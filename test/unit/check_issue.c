@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large transfers alone. Completions
- * are watched as long as requests wait in the ring, and looked for where it is full. And atomic operations of a device.
+ * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large
+ * transfers alone. Completions are watched as long as requests wait in the ring, and looked for
+ * where it is full. And atomic operations of a device.
  */
 #include "unit.h"
 
@@ -10,7 +11,7 @@
 #include "../../prov/ofi/ctxtab.h"
 #include "../../prov/ofi/note.h"
 
-#define LARGE	 65536u
+#define LARGE    65536u
 #define REQUESTS 4u
 
 static struct dofi_ia ia;
@@ -45,8 +46,8 @@ static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t ra
 	return answer;
 }
 
-static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, size_t size, void *desc, uint64_t raddr,
-			 uint64_t rkey)
+static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, size_t size,
+			 void *desc, uint64_t raddr, uint64_t rkey)
 {
 	(void)from, (void)wr, (void)buf, (void)size, (void)desc, (void)raddr, (void)rkey;
 	peeks++;
@@ -66,12 +67,16 @@ static void setup(void)
 	ep.obj.ia = &ia;
 	ep.path_up = true;
 	ep.read_limit = 1;
-	ep.req = (struct dofi_ring){.base = (char *)requests, .stride = sizeof(requests[0]), .mask = REQUESTS - 1, .fabric_iov = 1};
+	ep.req = (struct dofi_ring){.base = (char *)requests,
+				    .stride = sizeof(requests[0]),
+				    .mask = REQUESTS - 1,
+				    .fabric_iov = 1};
 }
 
 static void post(enum dofi_op op, uint64_t length)
 {
-	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep, .op = (uint8_t)op, .length = length, .niov = 1, .resolved = true};
+	requests[ep.req.tail] = (struct dofi_wr){
+		.ep = &ep, .op = (uint8_t)op, .length = length, .niov = 1, .resolved = true};
 	ep.req.tail++;
 	dofi_lock(&ep.lock);
 	dofi_ep_issue_requests(&ep);
@@ -240,7 +245,7 @@ END_TEST
 /* --- atomic operations of the device --- */
 
 #define CONTEXT 0x10005u
-#define ZONE	3u
+#define ZONE    3u
 #define OPERAND 1000u
 #define COMPARE 7u
 
@@ -257,8 +262,14 @@ static void setup_atomics(void)
 	ep.aux = &aux;
 	ep.read_limit = 4;
 	ep.peer = (struct dofi_peer_ep){.ctxtab_entries = 0x10000, .pz = ZONE, .atomics = true};
-	cache[CONTEXT % DOFI_RCACHE_SIZE] = (struct dofi_ctx){.context = CONTEXT, .key = 77, .address = 0x1000, .base = 0x100,
-							      .length = 64, .privileges = DOFI_MEM_PRIV_REMOTE_ATOMIC, .pz = ZONE};
+	cache[CONTEXT % DOFI_RCACHE_SIZE] =
+		(struct dofi_ctx){.context = CONTEXT,
+				  .key = 77,
+				  .address = 0x1000,
+				  .base = 0x100,
+				  .length = 64,
+				  .privileges = DOFI_MEM_PRIV_REMOTE_ATOMIC,
+				  .pz = ZONE};
 }
 
 static struct dofi_ctx *entry(void)
@@ -268,8 +279,15 @@ static struct dofi_ctx *entry(void)
 
 static void post_atomic(enum dofi_op op, uint64_t raddr)
 {
-	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep, .op = (uint8_t)op, .length = 8, .niov = 1, .resolved = true,
-						 .raddr = raddr, .rctx = CONTEXT, .faddr = OPERAND, .rkey = COMPARE};
+	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep,
+						 .op = (uint8_t)op,
+						 .length = 8,
+						 .niov = 1,
+						 .resolved = true,
+						 .raddr = raddr,
+						 .rctx = CONTEXT,
+						 .faddr = OPERAND,
+						 .rkey = COMPARE};
 	ep.req.tail++;
 	dofi_lock(&ep.lock);
 	dofi_ep_issue_requests(&ep);
@@ -325,7 +343,8 @@ START_TEST(what_the_entry_does_not_allow_never_goes)
 	post(DOFI_OP_READ, 8);
 	switch (_i) {
 	case 0:
-		entry()->privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		entry()->privileges =
+			DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 		break;
 	case 1:
 		entry()->pz = ZONE + 1;

@@ -91,8 +91,10 @@ END_TEST
 
 START_TEST(other_names)
 {
-	static const char *const names[] = {"",	 ":",	  "::",		  "sem.x",	    "12",      "-1:0:1", "0:0:1",
-					    "a:0:1", ":0:1", "99999999999999999999:0:1", "99999999:", "99999999:0", "99999999: 0:1"};
+	static const char *const names[] = {
+		"",          ":",          "::",           "sem.x", "12",
+		"-1:0:1",    "0:0:1",      "a:0:1",        ":0:1",  "99999999999999999999:0:1",
+		"99999999:", "99999999:0", "99999999: 0:1"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ck_assert_msg(!dofi_leftover_is_dead(names[i]), "\"%s\"", names[i]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Letters: what goes out, in which order letter and message may come, how many there may be, and what strangers send. */
+/*
+ * Letters: what goes out, in which order letter and message may come, how many there may be, and
+ * what strangers send.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/conn.h"
@@ -132,8 +135,11 @@ static void arrive(const struct dofi_letter *letter, size_t size)
 
 static void arrive_about(uint32_t message, uint32_t value)
 {
-	const struct dofi_letter letter = {
-		.number = OURS, .kind = DOFI_NOTE_IMMEDIATE, .value = value, .message = message, .length = 2 * value};
+	const struct dofi_letter letter = {.number = OURS,
+					   .kind = DOFI_NOTE_IMMEDIATE,
+					   .value = value,
+					   .message = message,
+					   .length = 2 * value};
 
 	arrive(&letter, BARE);
 }
@@ -280,7 +286,8 @@ END_TEST
 
 START_TEST(mail)
 {
-	struct dofi_mail_request request = {.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
+	struct dofi_mail_request request = {
+		.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
 	const struct dofi_mail_answer answer = {.value = 8, .status = 9};
 	struct dofi_letter letter;
 
@@ -291,7 +298,8 @@ START_TEST(mail)
 	arrive(&letter, seen.size);
 	ck_assert_int_eq(seen.mail, 1);
 	ck_assert_uint_eq(seen.value, 2);
-	ck_assert_mem_eq(&ep.letters->box.requests[2], &request, offsetof(struct dofi_mail_request, answer_key));
+	ck_assert_mem_eq(&ep.letters->box.requests[2], &request,
+			 offsetof(struct dofi_mail_request, answer_key));
 
 	ck_assert_int_eq(dofi_letter_answer(&ep, DOFI_MAIL_ANSWER | 3, &answer), 0);
 	letter = seen.letter;
@@ -347,7 +355,9 @@ END_TEST
 
 START_TEST(what_they_must_not_overtake)
 {
-	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM}, invalidate = {.op = DOFI_OP_SEND_INVALIDATE}, add = {.op = DOFI_OP_FETCH_ADD};
+	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM},
+		       invalidate = {.op = DOFI_OP_SEND_INVALIDATE},
+		       add = {.op = DOFI_OP_FETCH_ADD};
 
 	ep.reads = 1;
 	ck_assert(dofi_letter_may_start(&ep, &write));

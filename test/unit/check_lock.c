@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Locks: one holder at a time, and whoever sleeps for one gets it, also where the kernel has no membarrier. */
+/*
+ * Locks: one holder at a time, and whoever sleeps for one gets it, also where the kernel has no
+ * membarrier.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/lock.h"
@@ -10,7 +13,7 @@
 #include <sys/syscall.h>
 
 #define THREADS 4
-#define ROUNDS	20000
+#define ROUNDS  20000
 
 static struct dofi_lock lock;
 static unsigned long count;

@@ -82,7 +82,9 @@ static void teardown(void)
 
 static void told(int i, uint32_t count)
 {
-	const struct dofi_msg msg = {.type = DOFI_MSG_COUNTED, .token = conns[i].count_asked, .data = count};
+	const struct dofi_msg msg = {.type = DOFI_MSG_COUNTED,
+				     .token = conns[i].count_asked,
+				     .data = count};
 
 	dofi_misfit_told(&conns[i], &msg);
 }
@@ -144,7 +146,8 @@ END_TEST
 
 START_TEST(what_came_behind_it_is_held)
 {
-	struct dofi_wr late = {.rctx = 1u << DOFI_NEWS_NUMBER_SHIFT}, later = {.rctx = 2u << DOFI_NEWS_NUMBER_SHIFT};
+	struct dofi_wr late = {.rctx = 1u << DOFI_NEWS_NUMBER_SHIFT},
+		       later = {.rctx = 2u << DOFI_NEWS_NUMBER_SHIFT};
 
 	dofi_misfit_came(&srq, buffers[0]);
 	eps[2].held = &late;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The rights that a fabric is asked for: exactly those that the privileges stand for, in its own words. */
+/*
+ * The rights that a fabric is asked for: exactly those that the privileges stand for, in its own
+ * words.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
@@ -14,8 +17,9 @@ static struct fi_info info = {.domain_attr = &domain_attr};
 static uint64_t asked;
 static struct fid_mr region;
 
-static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t wanted_key,
-		       uint64_t flags, struct fid_mr **mr_p, void *context)
+static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		       uint64_t offset, uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p,
+		       void *context)
 {
 	(void)fid, (void)buf, (void)len, (void)offset, (void)wanted_key, (void)flags, (void)context;
 	asked = access;
@@ -36,7 +40,9 @@ static uint64_t rights(uint32_t quirks, unsigned int privileges)
 	ia.domain = &domain;
 	ia.quirks = quirks;
 	dofi_lock_init(&ia.mr_lock);
-	ck_assert_int_eq(dofi_mr_register(&ia, memory, sizeof(memory), (DAT_MEM_PRIV_FLAGS)privileges, &mr, &key, &address), 0);
+	ck_assert_int_eq(dofi_mr_register(&ia, memory, sizeof(memory),
+					  (DAT_MEM_PRIV_FLAGS)privileges, &mr, &key, &address),
+			 0);
 	ck_assert_ptr_eq(mr, &region);
 	return asked;
 }
@@ -53,7 +59,8 @@ static const struct {
 	{READ, FI_SEND | FI_WRITE, FI_SEND},
 	{READ | RREAD, FI_SEND | FI_WRITE | FI_REMOTE_READ, FI_SEND | FI_REMOTE_READ},
 	{WRITE, FI_SEND | FI_WRITE | FI_RECV | FI_READ, FI_SEND | FI_RECV},
-	{WRITE | RREAD | RWRITE, FI_SEND | FI_WRITE | FI_RECV | FI_READ | FI_REMOTE_READ | FI_REMOTE_WRITE,
+	{WRITE | RREAD | RWRITE,
+	 FI_SEND | FI_WRITE | FI_RECV | FI_READ | FI_REMOTE_READ | FI_REMOTE_WRITE,
 	 FI_SEND | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE},
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libfabric's cache of registrations: for which IAs it is turned off, whose word counts, and how one that is on is noticed. */
+/*
+ * libfabric's cache of registrations: for which IAs it is turned off, whose word counts, and how
+ * one that is on is noticed.
+ */
 #include "unit.h"
 
 #include "../lib/t_machine.h"
@@ -28,14 +31,15 @@ static uint64_t keys[2] = {1, 2};
 static int error, registered, closed;
 static int commands; /* to the domain */
 
-int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges, struct fid_mr **mr_p,
-		     uint64_t *key_p, uint64_t *address_p)
+int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
+		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ck_assert_ptr_eq(buf, ia.scratch.slots);
 	ck_assert_uint_gt(length, 0);
 	ck_assert_int_eq(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0);
-	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0); /* there may be no key else */
+	/* there may be no key else */
+	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0);
 	if (error)
 		return error;
 	*mr_p = answers[registered % 2];
@@ -113,7 +117,9 @@ static const char *after(const char *name, const char *words)
 START_TEST(who_asks_for_verbs_gets_no_cache)
 {
 	static const char *const asks[][2] = {
-		{"ofi-verbs-mlx5_0", ""}, {"any", "provider=verbs"}, {"any", "provider=verbs;ofi_rxm"},
+		{"ofi-verbs-mlx5_0", ""},
+		{"any", "provider=verbs"},
+		{"any", "provider=verbs;ofi_rxm"},
 		{"any", "provider=VERBS mr_cache=no"},
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Choice among equal devices, on machines with 4 and 32 of them. Each case runs with hwloc, with sysfs alone, and some
- * without either.
+ * Choice among equal devices, on machines with 4 and 32 of them. Each case runs with hwloc, with
+ * sysfs alone, and some without either.
  */
 #include <sched.h>
 #include <string.h>
@@ -16,14 +16,21 @@
 
 /* One package of four nodes, each with a device, not in the order of the nodes. */
 static const struct t_machine four = {
-	.packages = 1, .nodes = 4, .cores = 16, .threads = 2,
+	.packages = 1,
+	.nodes = 4,
+	.cores = 16,
+	.threads = 2,
 	.devices = {{0x11, 3}, {0x22, 1}, {0x33, 0}, {0x44, 2}},
 };
 /* Two packages; sixteen devices at each, filled in below. */
 static struct t_machine many = {.packages = 2, .nodes = 1, .cores = 48, .threads = 2};
 /* Two packages of two nodes; the devices are at the first node of each. */
 static const struct t_machine sparse = {
-	.packages = 2, .nodes = 2, .cores = 8, .threads = 1, .devices = {{0x11, 0}, {0x22, 2}},
+	.packages = 2,
+	.nodes = 2,
+	.cores = 8,
+	.threads = 1,
+	.devices = {{0x11, 0}, {0x22, 2}},
 };
 
 /* What the cases loop over: sysfs and, where it was built in, hwloc. */
@@ -84,13 +91,16 @@ static void set_machine(const struct t_machine *machine, int hwloc)
 {
 	with_hwloc = hwloc;
 	t_machine_set(machine);
-	for (ndevices = 0; ndevices < T_MACHINE_DEVICES && machine->devices[ndevices].bus; ndevices++) {
+	for (ndevices = 0; ndevices < T_MACHINE_DEVICES && machine->devices[ndevices].bus;
+	     ndevices++) {
 		struct device *d = &devices[ndevices];
 
 		snprintf(d->name, sizeof(d->name), "nic%u", ndevices);
 		d->domain.name = d->name;
 		d->bus = (struct fi_bus_attr){.bus_type = FI_BUS_PCI,
-					      .attr.pci = {0, (uint8_t)machine->devices[ndevices].bus, 0, 0}};
+					      .attr.pci = {0,
+							   (uint8_t)machine->devices[ndevices].bus,
+							   0, 0}};
 		d->nic.bus_attr = &d->bus;
 		d->info.domain_attr = &d->domain;
 		d->info.nic = &d->nic;
@@ -206,7 +216,8 @@ START_TEST(test_parts_of_a_package_take_different_devices)
 		unsigned int first = rank % 2 * 48 + rank / 2 * 3, chosen;
 		char cpus[32];
 
-		snprintf(cpus, sizeof(cpus), "%u-%u,%u-%u", first, first + 2, first + 96, first + 98);
+		snprintf(cpus, sizeof(cpus), "%u-%u,%u-%u", first, first + 2, first + 96,
+			 first + 98);
 		bind_to(cpus);
 		set_rank("SLURM_LOCALID", rank);
 		chosen = choose("");
@@ -326,8 +337,9 @@ END_TEST
 
 START_TEST(test_nonsense_is_refused)
 {
-	static const char *const words[] = {"affinity=far", "affinity=3-1", "affinity=1,,2", "affinity=99999", "affinity=",
-					    "affinity=1-",  "local_rank=x", "local_rank=-1"};
+	static const char *const words[] = {"affinity=far",   "affinity=3-1", "affinity=1,,2",
+					    "affinity=99999", "affinity=",    "affinity=1-",
+					    "local_rank=x",   "local_rank=-1"};
 	int fd = t_capture(STDERR_FILENO);
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -345,7 +357,8 @@ START_TEST(test_pci_addresses)
 	struct fi_pci_attr pci;
 
 	ck_assert(dofi_pci_parse(&pci, "0001:3b:1f.7"));
-	ck_assert(pci.domain_id == 1 && pci.bus_id == 0x3b && pci.device_id == 0x1f && pci.function_id == 7);
+	ck_assert(pci.domain_id == 1 && pci.bus_id == 0x3b && pci.device_id == 0x1f &&
+		  pci.function_id == 7);
 	ck_assert(dofi_pci_parse(&pci, "3B:00.1"));
 	ck_assert(pci.domain_id == 0 && pci.bus_id == 0x3b && pci.function_id == 1);
 	ck_assert(!dofi_pci_parse(&pci, "3b:00"));
@@ -367,14 +380,18 @@ static bool within(const char *subnet, const char *addr)
 
 START_TEST(test_subnets)
 {
-	static const char *const wrong[] = {"", "192.0.2.0/33", "192.0.2.0/", "192.0.2/24", "192.0.2.0/2x", "2001:db8::/129", "/8"};
+	static const char *const wrong[] = {"",           "192.0.2.0/33", "192.0.2.0/",
+					    "192.0.2/24", "192.0.2.0/2x", "2001:db8::/129",
+					    "/8"};
 	struct dofi_subnet s;
 
 	ck_assert(within("192.0.2.0/24", "192.0.2.255") && !within("192.0.2.0/24", "192.0.3.0"));
-	ck_assert(within("192.0.2.128/25", "192.0.2.129") && !within("192.0.2.128/25", "192.0.2.127"));
+	ck_assert(within("192.0.2.128/25", "192.0.2.129") &&
+		  !within("192.0.2.128/25", "192.0.2.127"));
 	ck_assert(within("0.0.0.0/0", "198.51.100.1") && !within("0.0.0.0/0", "2001:db8::1"));
 	ck_assert(within("192.0.2.7", "192.0.2.7") && !within("192.0.2.7", "192.0.2.6"));
-	ck_assert(within("2001:db8:1::/48", "2001:db8:1:2::3") && !within("2001:db8:1::/48", "2001:db8:2::3"));
+	ck_assert(within("2001:db8:1::/48", "2001:db8:1:2::3") &&
+		  !within("2001:db8:1::/48", "2001:db8:2::3"));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!dofi_subnet_parse(&s, wrong[i]), "%s", wrong[i]);
 }
@@ -419,7 +436,8 @@ START_TEST(test_this_machine)
 	topo = dofi_topo_new();
 	if (topo) {
 		ck_assert(!dofi_cpus_empty(&topo->all));
-		ck_assert_uint_eq(dofi_topo_distance(topo, &topo->all, &topo->all), DOFI_DISTANCE_NEAR);
+		ck_assert_uint_eq(dofi_topo_distance(topo, &topo->all, &topo->all),
+				  DOFI_DISTANCE_NEAR);
 	}
 	dofi_topo_free(topo);
 }
@@ -427,8 +445,9 @@ END_TEST
 
 int main(void)
 {
-	static const char *const variables[] = {"SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID",
-						"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "FLUX_TASK_LOCAL_ID"};
+	static const char *const variables[] = {"SLURM_LOCALID",     "PMI_LOCAL_RANK",
+						"PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_LOCAL_RANK",
+						"MPI_LOCALRANKID",   "FLUX_TASK_LOCAL_ID"};
 	Suite *suite = suite_create("nic");
 	TCase *tc = tcase_create("nic");
 

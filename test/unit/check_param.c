@@ -161,7 +161,7 @@ END_TEST
 START_TEST(test_bad_number_is_refused_with_its_range)
 {
 	static const char *const words[] = {
-		"spin_us=",	"spin_us=x",	"spin_us=-1", "spin_us=1000001",
+		"spin_us=",     "spin_us=x",    "spin_us=-1", "spin_us=1000001",
 		"spin_us=12us", "spin_us=0x10", "spin_us=+1", "spin_us=99999999999999999999999999",
 	};
 
@@ -211,9 +211,10 @@ START_TEST(test_level_of_old_sites)
 		const char *type;
 		enum dofi_log_level level;
 	} types[] = {
-		{"", DOFI_LOG_WARN},	 {"nonsense", DOFI_LOG_WARN}, {"0", DOFI_LOG_OFF},	{"0x1", DOFI_LOG_ERROR},
-		{"0x81", DOFI_LOG_ERROR}, {"3", DOFI_LOG_WARN},	      {"0x10003", DOFI_LOG_WARN}, {"0x8", DOFI_LOG_INFO},
-		{"0x8003", DOFI_LOG_INFO}, {"0x100", DOFI_LOG_DEBUG},   {"0xffff", DOFI_LOG_DEBUG},
+		{"", DOFI_LOG_WARN},        {"nonsense", DOFI_LOG_WARN}, {"0", DOFI_LOG_OFF},
+		{"0x1", DOFI_LOG_ERROR},    {"0x81", DOFI_LOG_ERROR},    {"3", DOFI_LOG_WARN},
+		{"0x10003", DOFI_LOG_WARN}, {"0x8", DOFI_LOG_INFO},      {"0x8003", DOFI_LOG_INFO},
+		{"0x100", DOFI_LOG_DEBUG},  {"0xffff", DOFI_LOG_DEBUG},
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The peers of a shared endpoint: one address each, kept for those who come back; and a stream that breaks below their connections. */
+/*
+ * The peers of a shared endpoint: one address each, kept for those who come back; and a stream that
+ * breaks below their connections.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/conn.h"
@@ -292,7 +295,10 @@ START_TEST(the_address_vector_is_full)
 }
 END_TEST
 
-/* With others nothing has happened; one that ends has its reason; one whose request failed knows already; datagrams may be lost. */
+/*
+ * With others nothing has happened; one that ends has its reason; one whose request failed knows
+ * already; datagrams may be lost.
+ */
 START_TEST(the_stream_breaks)
 {
 	for (int i = 0; i < CONNS; i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Places for receives: those of grants always find one, whatever the fabric says and however much it takes. */
+/*
+ * Places for receives: those of grants always find one, whatever the fabric says and however much
+ * it takes.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
@@ -22,7 +25,7 @@ static struct dofi_places places;
 
 static struct {
 	unsigned int room, used; /* receives that it really takes, and has */
-	unsigned int spares;	 /* of these */
+	unsigned int spares;     /* of these */
 	bool busy;
 } fabric;
 
@@ -34,8 +37,8 @@ static bool post(void)
 	return true;
 }
 
-static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag, uint64_t ignore,
-		    void *context)
+static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		    uint64_t tag, uint64_t ignore, void *context)
 {
 	const struct dofi_wr *wr = context;
 
@@ -117,7 +120,9 @@ static void open_fabric(size_t said, unsigned int room)
 		ck_assert(post_grant());
 }
 
-/* All grants have their messages; before anybody knows, others post as many receives as they can. */
+/*
+ * All grants have their messages; before anybody knows, others post as many receives as they can.
+ */
 static void lose_the_moment(void)
 {
 	fabric.used -= GRANTS;
@@ -197,7 +202,10 @@ START_TEST(it_takes_more)
 }
 END_TEST
 
-/* What has just left makes room for the spares, in a fabric that means what it says; loop: how many receives of EPs are among it. */
+/*
+ * What has just left makes room for the spares, in a fabric that means what it says; loop: how many
+ * receives of EPs are among it.
+ */
 START_TEST(it_seems_to_take_more)
 {
 	unsigned int left = (unsigned int)_i;

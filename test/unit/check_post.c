@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Posts: the short lane of the plain ones, and that whatever else is the case, or wrong, is for the other. */
+/*
+ * Posts: the short lane of the plain ones, and that whatever else is the case, or wrong, is for the
+ * other.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ep.h"
@@ -11,15 +14,15 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define SLOTS	4u
+#define SLOTS    4u
 #define SEGMENTS 2u
-#define PLAIN	100u
-#define LONGEST 200u
-#define BASE	0x10000u
-#define CONTEXT 0x50001u
+#define PLAIN    100u
+#define LONGEST  200u
+#define BASE     0x10000u
+#define CONTEXT  0x50001u
 
 static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ, DOFI_OP_RECV};
-#define N_OPS	   ((int)(sizeof(ops) / sizeof(ops[0])))
+#define N_OPS      ((int)(sizeof(ops) / sizeof(ops[0])))
 #define N_REQUESTS (N_OPS - 1)
 
 static struct dofi_ia ia;
@@ -79,13 +82,21 @@ int __wrap_dofi_engine_catch_up(struct dofi_ia *of)
 	return looks != last_look;
 }
 
-static const struct dofi_trans_ops trans = {.send = take, .recv = take, .read = take, .write = take, .has_eq = true};
+static const struct dofi_trans_ops trans = {
+	.send = take, .recv = take, .read = take, .write = take, .has_eq = true};
 
 static struct dofi_ring ring_of(int i)
 {
-	return (struct dofi_ring){.base = slots[i][0], .stride = sizeof(slots[i][0]), .mask = SLOTS - 1, .limit = SLOTS,
-				  .max_iov = SEGMENTS, .fabric_iov = SEGMENTS, .desc_at = offsetof(struct dofi_wr, iov[SEGMENTS]),
-				  .head = 9, .issue = 9, .tail = 9};
+	return (struct dofi_ring){.base = slots[i][0],
+				  .stride = sizeof(slots[i][0]),
+				  .mask = SLOTS - 1,
+				  .limit = SLOTS,
+				  .max_iov = SEGMENTS,
+				  .fabric_iov = SEGMENTS,
+				  .desc_at = offsetof(struct dofi_wr, iov[SEGMENTS]),
+				  .head = 9,
+				  .issue = 9,
+				  .tail = 9};
 }
 
 static void setup(void)
@@ -120,12 +131,21 @@ static void setup(void)
 	ep.recv = ring_of(1);
 	ep.rcache = contexts;
 	ep.peer.ctxtab_entries = 8;
-	contexts[3] = (struct dofi_ctx){.key = 77, .address = 0x4000, .base = 0x1000, .length = 4096, .context = 3,
-					.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG};
-	ep.attr.max_request_iov = ep.attr.max_recv_iov = ep.attr.max_rdma_read_iov = ep.attr.max_rdma_write_iov = SEGMENTS;
+	contexts[3] = (struct dofi_ctx){.key = 77,
+					.address = 0x4000,
+					.base = 0x1000,
+					.length = 4096,
+					.context = 3,
+					.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG |
+						      DAT_MEM_PRIV_REMOTE_WRITE_FLAG};
+	ep.attr.max_request_iov = ep.attr.max_recv_iov = ep.attr.max_rdma_read_iov =
+		ep.attr.max_rdma_write_iov = SEGMENTS;
 	for (size_t i = 0; i <= SEGMENTS; i++)
-		segments[i] = (DAT_LMR_TRIPLET){.virtual_address = BASE + 32 * i, .segment_length = 8, .lmr_context = CONTEXT};
-	remote = (DAT_RMR_TRIPLET){.virtual_address = 0x1010, .segment_length = 8, .rmr_context = 3};
+		segments[i] = (DAT_LMR_TRIPLET){.virtual_address = BASE + 32 * i,
+						.segment_length = 8,
+						.lmr_context = CONTEXT};
+	remote =
+		(DAT_RMR_TRIPLET){.virtual_address = 0x1010, .segment_length = 8, .rmr_context = 3};
 	last_look = 1;
 }
 
@@ -167,8 +187,10 @@ static void expect(enum dofi_op op, uint32_t given, uint32_t waiting)
 
 START_TEST(goes_at_once)
 {
-	static const unsigned int counters[] = {[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND, [DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
-						[DOFI_OP_READ] = DOFI_CNT_EP_POST_READ, [DOFI_OP_RECV] = DOFI_CNT_EP_POST_RECV};
+	static const unsigned int counters[] = {[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND,
+						[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
+						[DOFI_OP_READ] = DOFI_CNT_EP_POST_READ,
+						[DOFI_OP_RECV] = DOFI_CNT_EP_POST_RECV};
 	enum dofi_op op = ops[_i];
 
 	segments[0].virtual_address += 16;
@@ -251,21 +273,47 @@ START_TEST(remembers_a_refusal)
 END_TEST
 
 /* Each one thing that is wrong, and what the call says to it. */
-static void no_context(void) { segments[0].lmr_context ^= 0x10000u; }
-static void foreign_zone(void) { lmr.pz = &foreign; }
-static void no_privilege(void) { lmr.privileges = DAT_MEM_PRIV_NONE_FLAG; }
-static void before_it(void) { segments[0].virtual_address = BASE - 1; }
-static void beyond_it(void) { segments[0].virtual_address = BASE + 4089; }
-static void full(void) { ep.req.limit = ep.recv.limit = 0; }
-static void no_segments_allowed(void) { memset(&ep.attr, 0, sizeof(ep.attr)); }
-static void too_long(void) { segments[0].segment_length = LONGEST + 1; remote.segment_length = LONGEST + 1; }
+static void no_context(void)
+{
+	segments[0].lmr_context ^= 0x10000u;
+}
+static void foreign_zone(void)
+{
+	lmr.pz = &foreign;
+}
+static void no_privilege(void)
+{
+	lmr.privileges = DAT_MEM_PRIV_NONE_FLAG;
+}
+static void before_it(void)
+{
+	segments[0].virtual_address = BASE - 1;
+}
+static void beyond_it(void)
+{
+	segments[0].virtual_address = BASE + 4089;
+}
+static void full(void)
+{
+	ep.req.limit = ep.recv.limit = 0;
+}
+static void no_segments_allowed(void)
+{
+	memset(&ep.attr, 0, sizeof(ep.attr));
+}
+static void too_long(void)
+{
+	segments[0].segment_length = LONGEST + 1;
+	remote.segment_length = LONGEST + 1;
+}
 
 static const struct {
 	void (*wrong)(void);
 	DAT_RETURN says;
 } defects[] = {
-	{no_context, DAT_PRIVILEGES_VIOLATION},	     {foreign_zone, DAT_PROTECTION_VIOLATION}, {no_privilege, DAT_PRIVILEGES_VIOLATION},
-	{before_it, DAT_INVALID_PARAMETER},	     {beyond_it, DAT_INVALID_PARAMETER},       {full, DAT_INSUFFICIENT_RESOURCES},
+	{no_context, DAT_PRIVILEGES_VIOLATION},       {foreign_zone, DAT_PROTECTION_VIOLATION},
+	{no_privilege, DAT_PRIVILEGES_VIOLATION},     {before_it, DAT_INVALID_PARAMETER},
+	{beyond_it, DAT_INVALID_PARAMETER},           {full, DAT_INSUFFICIENT_RESOURCES},
 	{no_segments_allowed, DAT_INVALID_PARAMETER}, {too_long, DAT_INVALID_PARAMETER},
 };
 #define N_DEFECTS ((int)(sizeof(defects) / sizeof(defects[0])))
@@ -277,7 +325,8 @@ START_TEST(changes_nothing_when_it_is_wrong)
 
 	memcpy(before, ep.counters, sizeof(before));
 	defects[_i % N_DEFECTS].wrong();
-	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG)), defects[_i % N_DEFECTS].says);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 defects[_i % N_DEFECTS].says);
 	expect(op, 0, 0);
 	ck_assert_uint_eq(fabric.calls, 0);
 	ck_assert_mem_eq(before, ep.counters, sizeof(before));
@@ -288,9 +337,12 @@ START_TEST(refuses_what_the_call_does_not_know)
 {
 	enum dofi_op op = ops[_i];
 
-	ck_assert_int_eq(DAT_GET_TYPE(post(op, SEGMENTS + 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INVALID_PARAMETER);
-	ck_assert_int_eq(DAT_GET_TYPE(post(op, -1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INVALID_PARAMETER);
-	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, (DAT_COMPLETION_FLAGS)0x8000)), DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, SEGMENTS + 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, -1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, (DAT_COMPLETION_FLAGS)0x8000)),
+			 DAT_INVALID_PARAMETER);
 	expect(op, 0, 0);
 	ck_assert_uint_eq(fabric.calls, 0);
 }
@@ -300,7 +352,8 @@ START_TEST(needs_a_connection)
 {
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.path_up = false;
-	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INVALID_STATE);
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_STATE);
 	expect(ops[_i], 0, 0);
 }
 END_TEST
@@ -327,10 +380,22 @@ START_TEST(flushes_when_it_is_over)
 END_TEST
 
 /* Each one thing about the EP that a request waits for. */
-static void broken(void) { ep.faulty = true; }
-static void bound(void) { ep.binding = true; }
-static void mailed(void) { ep.mail_used = 1; }
-static void no_path(void) { ep.path_up = false; }
+static void broken(void)
+{
+	ep.faulty = true;
+}
+static void bound(void)
+{
+	ep.binding = true;
+}
+static void mailed(void)
+{
+	ep.mail_used = 1;
+}
+static void no_path(void)
+{
+	ep.path_up = false;
+}
 static void (*const hurdles[])(void) = {broken, bound, no_path};
 #define N_HURDLES ((int)(sizeof(hurdles) / sizeof(hurdles[0])))
 
@@ -392,7 +457,8 @@ START_TEST(takes_the_other_lane_all_the_same)
 
 	segments[1].segment_length = 0;
 	remote.segment_length = 8;
-	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS); /* an empty segment counts for nothing */
+	/* an empty segment counts for nothing */
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.niov, 1);
 	segments[0].segment_length = remote.segment_length = PLAIN + 1;
 	ep.reads = 0;
@@ -416,9 +482,11 @@ START_TEST(the_remote_segment_need_not_fit)
 	remote.segment_length = 4;
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.iov[0].iov_len, 4);
-	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_LENGTH_ERROR);
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_LENGTH_ERROR);
 	remote.segment_length = 12;
-	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_LENGTH_ERROR);
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_LENGTH_ERROR);
 	expect(DOFI_OP_WRITE, 2, 0);
 }
 END_TEST
@@ -455,7 +523,8 @@ START_TEST(is_refused_when_there_is_no_more_to_read)
 {
 	fill_rings();
 	last_look = 2;
-	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_uint_eq(looks, 2);
 	expect(ops[_i], SLOTS, 0);
 }
@@ -466,7 +535,8 @@ START_TEST(does_not_read_for_ever)
 {
 	fill_rings();
 	last_look = 0;
-	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)), DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_uint_gt(looks, 1);
 	ck_assert_uint_lt(looks, 100000);
 	expect(ops[_i], SLOTS, 0);
@@ -475,7 +545,8 @@ END_TEST
 
 START_TEST(looks_only_then)
 {
-	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)), DAT_SUCCESS);
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)),
+			 DAT_SUCCESS);
 	ck_assert_uint_eq(looks, 0);
 }
 END_TEST

@@ -8,7 +8,9 @@
 #include <rdma/fabric.h>
 #include <string.h>
 
-#define ALWAYS (DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_STALE_KEYS | DOFI_QUIRK_FATAL_EVENT)
+#define ALWAYS                                                                    \
+	(DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_STALE_KEYS | \
+	 DOFI_QUIRK_FATAL_EVENT)
 
 static struct fi_fabric_attr fabric_attr;
 static const struct fi_info info = {.fabric_attr = &fabric_attr};
@@ -41,7 +43,8 @@ START_TEST(tcp_is_another_provider_since_1_18)
 {
 	const uint32_t since = DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_SHORT_LIST;
 
-	ck_assert_uint_eq(quirks_of("net", FI_VERSION(1, 17)), DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_MUTE_QUEUE);
+	ck_assert_uint_eq(quirks_of("net", FI_VERSION(1, 17)),
+			  DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_MUTE_QUEUE);
 	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 17)), 0);
 	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 18)), since);
 	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(2, 6)), since);
@@ -50,18 +53,21 @@ END_TEST
 
 START_TEST(queues_that_wake_nobody)
 {
-	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)), DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_LOSES_FDS);
+	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)),
+			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_LOSES_FDS);
 	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)),
 			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_STALE_KEYS);
 	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
-	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)), DOFI_QUIRK_UNMARKED_DATA | DOFI_QUIRK_FOREIGN_FD);
+	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)),
+			  DOFI_QUIRK_UNMARKED_DATA | DOFI_QUIRK_FOREIGN_FD);
 }
 END_TEST
 
 /* A name counts as a whole, and what is not known is taken at its word. */
 START_TEST(others_have_none)
 {
-	static const char *const names[] = {"shm", "tcp;ofi_rxm", "efa;ofi_rxm", "ef", "efadirect", "unknown"};
+	static const char *const names[] = {"shm", "tcp;ofi_rxm", "efa;ofi_rxm",
+					    "ef",  "efadirect",   "unknown"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ck_assert_uint_eq(quirks_of(names[i], FI_VERSION(2, 1)), 0);

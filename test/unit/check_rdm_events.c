@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The event queue of the shared endpoint: which fabric gets one, and what becomes of errors that belong to no operation. */
+/*
+ * The event queue of the shared endpoint: which fabric gets one, and what becomes of errors that
+ * belong to no operation.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
@@ -21,7 +24,8 @@ static struct dofi_rdm_events events;
 
 static struct {
 	int open_answer, bind_answer, opened, closed;
-	int write_answer, first_read_err; /* of fi_eq_write; what the first read of the completion queue tells */
+	/* of fi_eq_write; what the first read of the completion queue tells */
+	int write_answer, first_read_err;
 	int errs[MOST]; /* what the queue has: an error, or 0 for another event */
 	int prov_errs[MOST];
 	int first, last;
@@ -58,7 +62,8 @@ static ssize_t read_error(struct fid_eq *eq, struct fi_eq_err_entry *entry, uint
 	return sizeof(*entry);
 }
 
-static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags)
+static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
 {
 	const struct fi_eq_err_entry *err = buf;
 
@@ -72,10 +77,14 @@ static ssize_t write_eq(struct fid_eq *eq, uint32_t event, const void *buf, size
 }
 
 static struct fi_ops eq_fid_ops = {.size = sizeof(eq_fid_ops), .close = close_eq};
-static struct fi_ops_eq eq_ops = {.size = sizeof(eq_ops), .read = read_eq, .readerr = read_error, .write = write_eq};
+static struct fi_ops_eq eq_ops = {.size = sizeof(eq_ops),
+				  .read = read_eq,
+				  .readerr = read_error,
+				  .write = write_eq};
 static struct fid_eq queue = {.fid.ops = &eq_fid_ops, .ops = &eq_ops};
 
-static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
+static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
+		   void *context)
 {
 	(void)of;
 	queue.fid.context = context;
@@ -112,7 +121,8 @@ static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 	(void)cq, (void)buf;
 	ck_assert_uint_eq(count, 0);
 	if (fabric.first_read_err)
-		ck_assert_int_eq(tell_on_eq(fabric.first_read_err, 4112), sizeof(struct fi_eq_err_entry));
+		ck_assert_int_eq(tell_on_eq(fabric.first_read_err, 4112),
+				 sizeof(struct fi_eq_err_entry));
 	return -FI_EAGAIN;
 }
 
@@ -123,10 +133,12 @@ static struct fid_cq completions = {.ops = &cq_ops};
 
 static int told;
 
-void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
+void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
+			   uint32_t reason);
 DAT_IA_HANDLE __wrap_dofi_obj_ia_handle(const struct dofi_obj *obj);
 
-void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle, uint32_t reason)
+void __wrap_dofi_evd_async(struct dofi_ia *of, DAT_EVENT_NUMBER number, void *handle,
+			   uint32_t reason)
 {
 	(void)reason;
 	ck_assert_ptr_eq(of, &ia);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's ring; and how the queue is read. */
+/*
+ * Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's
+ * ring; and how the queue is read.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/cno.h"
@@ -32,9 +35,15 @@ static void setup(void)
 	ia.trans = &dofi_trans_rdm;
 	ep.state = DAT_EP_STATE_CONNECTED;
 	ep.recv_evd = ep.req_evd = &evd;
-	ep.recv = (struct dofi_ring){.base = (char *)receives, .stride = sizeof(receives[0]), .mask = EVENTS - 1};
+	ep.recv = (struct dofi_ring){.base = (char *)receives,
+				     .stride = sizeof(receives[0]),
+				     .mask = EVENTS - 1};
 	for (uint32_t i = 0; i < EVENTS; i++)
-		receives[i] = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_RECV, .state = DOFI_WR_ISSUED, .niov = 1, .cookie = 100 + i};
+		receives[i] = (struct dofi_wr){.ep = &ep,
+					       .op = DOFI_OP_RECV,
+					       .state = DOFI_WR_ISSUED,
+					       .niov = 1,
+					       .cookie = 100 + i};
 	ep.recv.issue = ep.recv.tail = EVENTS;
 	dofi_lock(&ia.engine.lock);
 	ia.engine.taker = (struct dofi_taker){&evd, &event};
@@ -90,7 +99,11 @@ END_TEST
 
 START_TEST(behind_what_is_in_the_ring)
 {
-	ck_assert_int_eq(dofi_evd_push(&evd, &(struct dofi_event){.number = DAT_DTO_COMPLETION_EVENT, .dto.cookie = 100}, true), 0);
+	ck_assert_int_eq(dofi_evd_push(&evd,
+				       &(struct dofi_event){.number = DAT_DTO_COMPLETION_EVENT,
+							    .dto.cookie = 100},
+				       true),
+			 0);
 	complete(0);
 	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);

@@ -24,7 +24,7 @@ struct t_fake_record t_fake;
 #define UNLOADABLE_LINE(name, api) \
 	name " " api " nonthreadsafe default /no/such/library.so fake.1.0 x y\n"
 #define NOT_FOUND(subtype) T_ERR(DAT_PROVIDER_NOT_FOUND, subtype)
-#define BAD_ARG(n)	   T_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define BAD_ARG(n)         T_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
 static DAT_RETURN openv(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe,
 			DAT_IA_HANDLE *ia)
@@ -233,7 +233,7 @@ static const struct {
 	{MAJOR, 3, DAT_TRUE, MAJOR, 3, DAT_TRUE, DAT_SUCCESS},
 	{MAJOR, 3, DAT_TRUE, MAJOR, 3, (DAT_BOOLEAN)7, DAT_SUCCESS},
 	{MAJOR + 5, 3, DAT_FALSE, MAJOR, 3, DAT_FALSE, NOT_FOUND(DAT_MAJOR_NOT_FOUND)}, /* IA-003 */
-	{MAJOR, 3, DAT_FALSE, MAJOR, 4, DAT_FALSE, NOT_FOUND(DAT_MINOR_NOT_FOUND)},	/* IA-004 */
+	{MAJOR, 3, DAT_FALSE, MAJOR, 4, DAT_FALSE, NOT_FOUND(DAT_MINOR_NOT_FOUND)},     /* IA-004 */
 	{MAJOR, 3, DAT_FALSE, MAJOR, 3, DAT_TRUE,
 	 NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND)}, /* IA-005 */
 	{MAJOR, 3, DAT_TRUE, MAJOR, 2, DAT_FALSE, NOT_FOUND(DAT_THREAD_SAFETY_NOT_FOUND)},
@@ -969,7 +969,7 @@ START_TEST(test_extended_operation_gets_its_arguments)
 }
 END_TEST
 
-#define OPEN_OP	 (DAT_OPEN_EXTENSION_BASE + 3)
+#define OPEN_OP  (DAT_OPEN_EXTENSION_BASE + 3)
 #define CLOSE_OP (DAT_CLOSE_EXTENSION_BASE + 3)
 
 START_TEST(test_open_extension_loads_and_close_extension_releases)

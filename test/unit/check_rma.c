@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a write gives to a fabric that stores the targets of one write in order: its last word is a target of its own. */
+/*
+ * What a write gives to a fabric that stores the targets of one write in order: its last word is a
+ * target of its own.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ep_attr.h"
@@ -28,8 +31,8 @@ static struct {
 	uint64_t flags, data;
 } seen;
 
-static ssize_t write_it(struct fid_ep *to, const void *buf, size_t length, void *desc, fi_addr_t dest, uint64_t addr, uint64_t key,
-			void *context)
+static ssize_t write_it(struct fid_ep *to, const void *buf, size_t length, void *desc,
+			fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	(void)to, (void)buf, (void)desc, (void)dest, (void)addr, (void)key, (void)context;
 	seen.writes++;
@@ -48,7 +51,8 @@ static ssize_t write_message(struct fid_ep *to, const struct fi_msg_rma *msg, ui
 	return 0;
 }
 
-static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest, uint64_t addr, uint64_t key)
+static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
+			 uint64_t addr, uint64_t key)
 {
 	(void)to, (void)buf, (void)length, (void)dest, (void)addr, (void)key;
 	seen.injected++;
@@ -57,7 +61,9 @@ static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_a
 
 static void setup(void)
 {
-	rma_ops = (struct fi_ops_rma){.write = write_it, .writemsg = write_message, .inject = inject_it};
+	rma_ops = (struct fi_ops_rma){.write = write_it,
+				      .writemsg = write_message,
+				      .inject = inject_it};
 	fep.rma = &rma_ops;
 	ia.limits.fabric_iov = 4;
 	ia.info = &info;
@@ -90,8 +96,8 @@ static const struct {
 	uint64_t offset;
 	size_t length, last; /* the same: the write is one word */
 } writes[] = {
-	{0, 8, 8}, {4, 4, 4}, {2, 2, 2}, {5, 1, 1},
-	{0, 24, 8}, {0, 3, 1}, {1, 3, 4 - 2}, {4, 8, 4}, {1, 8, 1}, {0, 14, 2}, {3, 61, 8},
+	{0, 8, 8},     {4, 4, 4}, {2, 2, 2}, {5, 1, 1},  {0, 24, 8}, {0, 3, 1},
+	{1, 3, 4 - 2}, {4, 8, 4}, {1, 8, 1}, {0, 14, 2}, {3, 61, 8},
 };
 
 START_TEST(the_last_word_is_a_target_of_its_own)
@@ -152,7 +158,8 @@ int main(void)
 	TCase *tc = tcase_create("rma");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0, sizeof(writes) / sizeof(writes[0]));
+	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0,
+			    sizeof(writes) / sizeof(writes[0]));
 	tcase_add_test(tc, one_target_where_it_is_not_asked_for);
 	tcase_add_test(tc, with_data_as_well);
 	tcase_add_test(tc, only_words_are_injected);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RDMA writes that are several operations: what is an operation of its own, when it goes, and how the request ends. The fabric
- * here takes operations and delivers them when and in which order the test says.
+ * RDMA writes that are several operations: what is an operation of its own, when it goes, and how
+ * the request ends. The fabric here takes operations and delivers them when and in which order the
+ * test says.
  */
 #include "unit.h"
 
@@ -15,9 +16,9 @@
 #include <string.h>
 
 #define REQUESTS 128u
-#define PARTS	 64u
-#define MEMORY	 4096u
-#define NIOV	 4u
+#define PARTS    64u
+#define MEMORY   4096u
+#define NIOV     4u
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -72,7 +73,9 @@ static ssize_t take_send(struct dofi_ep *from, struct dofi_wr *wr)
 	return take(wr, false);
 }
 
-static const struct dofi_trans_ops fabric = {.send = take_send, .write = take_write, .has_eq = true};
+static const struct dofi_trans_ops fabric = {.send = take_send,
+					     .write = take_write,
+					     .has_eq = true};
 
 static void open_ep(uint16_t fabric_iov)
 {
@@ -131,7 +134,8 @@ static void issue(void)
 }
 
 /* Posts [at, at + length) in segments that end where `cuts` says, a list of n. */
-static struct dofi_wr *post(enum dofi_op op, uint64_t at, uint64_t length, const uint64_t *cuts, uint16_t n)
+static struct dofi_wr *post(enum dofi_op op, uint64_t at, uint64_t length, const uint64_t *cuts,
+			    uint16_t n)
 {
 	struct dofi_wr *wr = dofi_ring_at(&ep.req, ep.req.tail);
 	uint64_t begin = 0;
@@ -212,9 +216,10 @@ static void flush(void)
 static const struct {
 	uint64_t at, length, last; /* 0: it stays one operation */
 } ends[] = {
-	{0, 8, 0},   {8, 4, 0},	  {4, 4, 0},	{2, 2, 0},    {7, 1, 0},     {0, 0, 0},	    {0, 9, 1},	 {0, 16, 8},
-	{4, 8, 4},   {4, 12, 8},  {2, 6, 4},	{1, 7, 4},    {5, 3, 2},     {1, 2, 1},	    {0, 3, 1},	 {0, 6, 2},
-	{0, 100, 4}, {0, 102, 2}, {3, 1001, 4}, {0, 4096, 8}, {1, 4095, 8},  {0, 4095, 1},  {0, 12, 4},	 {1, 8, 1},
+	{0, 8, 0},    {8, 4, 0},    {4, 4, 0},    {2, 2, 0},    {7, 1, 0},   {0, 0, 0},
+	{0, 9, 1},    {0, 16, 8},   {4, 8, 4},    {4, 12, 8},   {2, 6, 4},   {1, 7, 4},
+	{5, 3, 2},    {1, 2, 1},    {0, 3, 1},    {0, 6, 2},    {0, 100, 4}, {0, 102, 2},
+	{3, 1001, 4}, {0, 4096, 8}, {1, 4095, 8}, {0, 4095, 1}, {0, 12, 4},  {1, 8, 1},
 };
 
 START_TEST(the_last_aligned_word)
@@ -252,8 +257,13 @@ START_TEST(aligned_where_the_fabric_counts_from_a_region)
 	wr = post_write(0, 0);
 	wr->state = DOFI_WR_DONE;
 	wr = dofi_ring_at(&ep.req, ep.req.tail);
-	*wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_WRITE, .resolved = true, .length = 24, .niov = 1,
-			       .raddr = 0x1000, .faddr = 3};
+	*wr = (struct dofi_wr){.ep = &ep,
+			       .op = DOFI_OP_WRITE,
+			       .resolved = true,
+			       .length = 24,
+			       .niov = 1,
+			       .raddr = 0x1000,
+			       .faddr = 3};
 	wr->iov[0] = (struct iovec){local, 24};
 	ep.req.tail++;
 	refusals = 0;
@@ -437,7 +447,10 @@ START_TEST(more_writes_than_parts)
 }
 END_TEST
 
-/* The first part to be given keeps its place while those behind it end: their last parts wait for room, not for ever. */
+/*
+ * The first part to be given keeps its place while those behind it end: their last parts wait for
+ * room, not for ever.
+ */
 START_TEST(room_comes_late)
 {
 	open_ep(NIOV);
@@ -568,7 +581,10 @@ static bool rest_is_there(uint64_t first, uint64_t stop, const struct op *op)
 	return true;
 }
 
-/* The last byte of a write of [first, stop) may only be stored when all others are there, or go before it in order. */
+/*
+ * The last byte of a write of [first, stop) may only be stored when all others are there, or go
+ * before it in order.
+ */
 static void end_checked(unsigned int i, uint64_t first, uint64_t stop)
 {
 	uint64_t at = ops[i].to - (uintptr_t)remote;
@@ -614,11 +630,13 @@ START_TEST(in_any_order)
 		if (!left)
 			continue;
 		slot = (unsigned int)((ops[picked].to - (uintptr_t)remote) / SLOT);
-		end_checked(picked, slot * SLOT + leads[slot], slot * SLOT + leads[slot] + lengths[slot]);
+		end_checked(picked, slot * SLOT + leads[slot],
+			    slot * SLOT + leads[slot] + lengths[slot]);
 	}
 	for (unsigned int i = 0; i < n; i++) {
 		expect_event(i, DAT_DTO_SUCCESS, lengths[i]);
-		ck_assert(!memcmp(remote + i * SLOT + leads[i], local + i * SLOT + leads[i], lengths[i]));
+		ck_assert(!memcmp(remote + i * SLOT + leads[i], local + i * SLOT + leads[i],
+				  lengths[i]));
 	}
 	expect_no_event();
 	ck_assert_uint_eq(ep.writes, 0);

@@ -31,7 +31,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {.name = "rdm", .id = DOFI_TRANS_RD
 #define VERBS_MR  (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define HOST_ONLY (FI_MSG | FI_TAGGED | FI_RMA | FI_LOCAL_COMM)
 #define ANYWHERE  (HOST_ONLY | FI_REMOTE_COMM)
-#define SAW	  (FI_ORDER_SAS | FI_ORDER_SAW)
+#define SAW       (FI_ORDER_SAS | FI_ORDER_SAW)
 
 struct candidate {
 	const char *provider, *domain, *addr; /* NULL: no IP address */
@@ -43,43 +43,44 @@ struct candidate {
 };
 
 static const struct candidate tcp_eth0 = {"tcp",    "eth0", "192.0.2.2", FI_EP_MSG,
-					  ANYWHERE, 0,	    SAW,	 0};
+					  ANYWHERE, 0,      SAW,         0};
 static const struct candidate tcp_eth0_ll = {"tcp",    "eth0", "fe80::1", FI_EP_MSG,
-					     ANYWHERE, 0,      SAW,	  0};
+					     ANYWHERE, 0,      SAW,       0};
 static const struct candidate tcp_eth0_v6 = {"tcp",    "eth0", "2001:db8::2", FI_EP_MSG,
-					     ANYWHERE, 0,      SAW,	      0};
+					     ANYWHERE, 0,      SAW,           0};
 static const struct candidate tcp_eth1 = {"tcp", "eth1", "198.51.100.7", FI_EP_MSG, ANYWHERE, 0,
-					  SAW,	 0};
+					  SAW,   0};
 static const struct candidate tcp_lo = {"tcp", "lo", "127.0.0.1", FI_EP_MSG, HOST_ONLY, 0, SAW, 0};
 static const struct candidate tcp_lo6 = {"tcp", "lo", "::1", FI_EP_MSG, HOST_ONLY, 0, SAW, 0};
 static const struct candidate rxm_eth0 = {"tcp;ofi_rxm", "eth0", "192.0.2.2", FI_EP_RDM,
-					  ANYWHERE,	 0,	 SAW,	      0};
+					  ANYWHERE,      0,      SAW,         0};
 static const struct candidate udp_eth0 = {"udp", "eth0", "192.0.2.2", FI_EP_DGRAM, FI_MSG, 0, 0, 0};
-static const struct candidate mlx5 = {"verbs",	"mlx5_0", "192.0.2.3", FI_EP_MSG,
-				      ANYWHERE, VERBS_MR, SAW,	       FI_LINK_UP};
+static const struct candidate mlx5 = {"verbs",  "mlx5_0", "192.0.2.3", FI_EP_MSG,
+				      ANYWHERE, VERBS_MR, SAW,         FI_LINK_UP};
 static const struct candidate mlx5_lo = {"verbs",  "mlx5_0", "127.0.0.1", FI_EP_MSG,
-					 ANYWHERE, VERBS_MR, SAW,	  FI_LINK_UP};
+					 ANYWHERE, VERBS_MR, SAW,         FI_LINK_UP};
 static const struct candidate mlx5_v6 = {"verbs",  "mlx5_1", "2001:db8::3", FI_EP_MSG,
-					 ANYWHERE, VERBS_MR, SAW,	    FI_LINK_UP};
+					 ANYWHERE, VERBS_MR, SAW,           FI_LINK_UP};
 static const struct candidate mlx5_down = {"verbs",  "mlx5_2", "192.0.2.4", FI_EP_MSG,
-					   ANYWHERE, VERBS_MR, SAW,	    FI_LINK_DOWN};
-static const struct candidate efa = {"efa",    "rdmap0s6-rdm",		NULL,	      FI_EP_RDM,
+					   ANYWHERE, VERBS_MR, SAW,         FI_LINK_DOWN};
+static const struct candidate efa = {"efa",    "rdmap0s6-rdm",          NULL,         FI_EP_RDM,
 				     ANYWHERE, VERBS_MR & ~FI_MR_LOCAL, FI_ORDER_SAS, FI_LINK_UP};
-static const struct candidate cxi = {"cxi",	   "cxi0",    NULL,
-				     FI_EP_RDM,	   ANYWHERE,  FI_MR_ENDPOINT | FI_MR_ALLOCATED,
+static const struct candidate cxi = {"cxi",        "cxi0",    NULL,
+				     FI_EP_RDM,    ANYWHERE,  FI_MR_ENDPOINT | FI_MR_ALLOCATED,
 				     FI_ORDER_SAS, FI_LINK_UP};
 static const struct candidate shm = {"shm", "shm", NULL, FI_EP_RDM, HOST_ONLY, 0, SAW, 0};
-static const struct candidate odd_rdm = {"odd_rdm", "odd1", NULL, FI_EP_RDM, ANYWHERE, FI_MR_RAW, 0, 0};
-static const struct candidate odd = {"odd",    "odd0",	       "192.0.2.9", FI_EP_MSG,
-				     ANYWHERE, FI_MR_ENDPOINT, 0,	    0};
+static const struct candidate odd_rdm = {"odd_rdm", "odd1",    NULL, FI_EP_RDM,
+					 ANYWHERE,  FI_MR_RAW, 0,    0};
+static const struct candidate odd = {"odd",    "odd0",         "192.0.2.9", FI_EP_MSG,
+				     ANYWHERE, FI_MR_ENDPOINT, 0,           0};
 
 static const struct candidate *machine[16];
 static const char *installed[4]; /* providers that libfabric has, with a device or without */
-static int machine_error;      /* what fi_getinfo answers instead */
-static const char *asked_node; /* of the latest query that had one */
+static int machine_error;        /* what fi_getinfo answers instead */
+static const char *asked_node;   /* of the latest query that had one */
 static uint32_t asked_version;
 static void (*spoil)(struct fi_info *info); /* what is offered is not what was asked for */
-static bool resolves_node;     /* the fake knows every address of 127.0.0.0/8 */
+static bool resolves_node;                  /* the fake knows every address of 127.0.0.0/8 */
 
 #define MACHINE(...)                                            \
 	do {                                                    \
@@ -119,7 +120,8 @@ static int control_nic(struct fid *fid, int command, void *arg)
 	struct fid_nic *nic = (struct fid_nic *)(void *)fid, **dup_p = arg;
 
 	ck_assert_int_eq(command, FI_DUP);
-	*dup_p = make_nic(nic->link_attr->state, nic->bus_attr ? nic->bus_attr->attr.pci.bus_id : 0);
+	*dup_p =
+		make_nic(nic->link_attr->state, nic->bus_attr ? nic->bus_attr->attr.pci.bus_id : 0);
 	return 0;
 }
 
@@ -150,7 +152,8 @@ static struct fi_info *make_info(const struct candidate *c, const char *addr)
 
 	info->caps = c->caps;
 	info->ep_attr->type = c->type;
-	info->ep_attr->protocol = strcmp(c->provider, "verbs") ? FI_PROTO_UNSPEC : FI_PROTO_RDMA_CM_IB_RC;
+	info->ep_attr->protocol =
+		strcmp(c->provider, "verbs") ? FI_PROTO_UNSPEC : FI_PROTO_RDMA_CM_IB_RC;
 	info->domain_attr->mr_mode = c->mr_mode;
 	info->domain_attr->threading = FI_THREAD_SAFE;
 	info->domain_attr->cq_data_size = 8;
@@ -178,7 +181,8 @@ static bool offers(const struct candidate *c, const struct fi_info *hints)
 
 	return (!provider || core_is(c->provider, provider)) &&
 	       (hints->ep_attr->type == FI_EP_UNSPEC || hints->ep_attr->type == c->type) &&
-	       (hints->caps & ~c->caps) == 0 && (hints->tx_attr->msg_order & ~c->msg_order) == 0 && (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
+	       (hints->caps & ~c->caps) == 0 && (hints->tx_attr->msg_order & ~c->msg_order) == 0 &&
+	       (c->mr_mode & ~hints->domain_attr->mr_mode) == 0;
 }
 
 int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -254,7 +258,8 @@ static int choose(const char *name, const char *ia_params)
 	if (!ret) {
 		ck_assert_ptr_nonnull(chosen);
 		ck_assert_ptr_null(chosen->next);
-		ck_assert_ptr_eq(trans, chosen->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm);
+		ck_assert_ptr_eq(trans, chosen->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg
+									   : &dofi_trans_rdm);
 		transport = trans->name;
 	}
 	return ret;
@@ -417,8 +422,10 @@ START_TEST(test_every_refused_candidate_is_named)
 	ck_has(text, "domain=ib0");
 	ck_has(text, "tcp (eth0, eth1, lo): another domain is asked for");
 	ck_has(text, "udp (eth0): offers datagrams only");
-	ck_has(text, "odd (odd0): does not offer what the msg transport needs: it insists on FI_MR_ENDPOINT");
-	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs: it insists on FI_MR_RAW");
+	ck_has(text, "odd (odd0): does not offer what the msg transport needs: it insists on "
+		     "FI_MR_ENDPOINT");
+	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs: it insists on "
+		     "FI_MR_RAW");
 	ck_has(text, "tcp;ofi_rxm (eth0): another domain is asked for");
 }
 END_TEST
@@ -427,15 +434,19 @@ START_TEST(test_no_candidate_at_all)
 {
 	MACHINE(&tcp_eth0);
 	installed[0] = "tcp", installed[1] = "cxi", installed[2] = "ofi_rxm";
-	ck_has(none_for("ofi-nosuch", ""), "libfabric 1.17 does not list nosuch: built without it, or no device was found; it lists tcp, cxi\n");
-	ck_has(none_for("ofi-cxi", ""), "libfabric has cxi, which finds nothing to work on; it needs a Cassini device");
+	ck_has(none_for("ofi-nosuch", ""), "libfabric 1.17 does not list nosuch: built without it, "
+					   "or no device was found; it lists tcp, cxi\n");
+	ck_has(none_for("ofi-cxi", ""),
+	       "libfabric has cxi, which finds nothing to work on; it needs a Cassini device");
 	installed[0] = NULL;
 	ck_has(none_for("ofi-nosuch", ""), "it lists none at all");
 	MACHINE(NULL);
 	ck_has(none_for("ofi", ""), "finds nothing to work on; it lists none");
 	ck_has(none_for("ofi-efa", ""), "it needs an adapter");
-	ck_has(none_for("ofi-usnic", ""), "it needs a Cisco VIC; its RDMA (FI_RMA) was never made, so it can't carry DAT");
-	ck_has(none_for("ofi", "provider=efa-direct"), "no tagged messages (FI_TAGGED), so it can't carry DAT");
+	ck_has(none_for("ofi-usnic", ""),
+	       "it needs a Cisco VIC; its RDMA (FI_RMA) was never made, so it can't carry DAT");
+	ck_has(none_for("ofi", "provider=efa-direct"),
+	       "no tagged messages (FI_TAGGED), so it can't carry DAT");
 }
 END_TEST
 
@@ -454,10 +465,12 @@ END_TEST
 
 START_TEST(test_what_a_candidate_lacks_is_named)
 {
-	static const struct candidate no_rma = {"tcp", "eth0", "192.0.2.2", FI_EP_MSG, FI_MSG | FI_REMOTE_COMM, 0, SAW, 0};
+	static const struct candidate no_rma = {
+		"tcp", "eth0", "192.0.2.2", FI_EP_MSG, FI_MSG | FI_REMOTE_COMM, 0, SAW, 0};
 
 	MACHINE(&no_rma);
-	ck_has(none_for("ofi", ""), "tcp (eth0): does not offer what the msg transport needs: it lacks FI_RMA");
+	ck_has(none_for("ofi", ""),
+	       "tcp (eth0): does not offer what the msg transport needs: it lacks FI_RMA");
 }
 END_TEST
 
@@ -502,11 +515,18 @@ END_TEST
 /* --- one of several devices --- */
 
 static const struct t_machine two_cards = {
-	.packages = 2, .nodes = 1, .cores = 4, .threads = 1, .devices = {{0x11, 0}, {0x22, 0}},
+	.packages = 2,
+	.nodes = 1,
+	.cores = 4,
+	.threads = 1,
+	.devices = {{0x11, 0}, {0x22, 0}},
 };
-static const struct candidate cxi0 = {"cxi", "cxi0", NULL, FI_EP_RDM, ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
-static const struct candidate cxi1 = {"cxi", "cxi1", NULL, FI_EP_RDM, ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
-static const struct candidate tcp_docker = {"tcp", "docker0", "172.17.0.1", FI_EP_MSG, ANYWHERE, 0, SAW, 0};
+static const struct candidate cxi0 = {"cxi",    "cxi0",         NULL,         FI_EP_RDM,
+				      ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate cxi1 = {"cxi",    "cxi1",         NULL,         FI_EP_RDM,
+				      ANYWHERE, FI_MR_ENDPOINT, FI_ORDER_SAS, FI_LINK_UP};
+static const struct candidate tcp_docker = {"tcp",    "docker0", "172.17.0.1", FI_EP_MSG,
+					    ANYWHERE, 0,         SAW,          0};
 
 START_TEST(test_equal_devices_are_spread)
 {
@@ -515,7 +535,8 @@ START_TEST(test_equal_devices_are_spread)
 	t_machine_set(&two_cards);
 	MACHINE(&tcp_eth0, &cxi0, &cxi1);
 	for (int rank = 0; rank < 4; rank++) {
-		ck_assert_int_eq(choose("ofi", rank % 2 ? "local_rank=3 log=info" : "local_rank=2"), 0);
+		ck_assert_int_eq(choose("ofi", rank % 2 ? "local_rank=3 log=info" : "local_rank=2"),
+				 0);
 		ck_assert_str_eq(chosen->domain_attr->name, rank % 2 ? "cxi1" : "cxi0");
 		fi_freeinfo(chosen);
 	}
@@ -592,12 +613,15 @@ START_TEST(test_failing_getinfo_and_old_libfabric)
 }
 END_TEST
 
-/* The newest interface that both know: never more than libfabric has, nor than the headers that we were built with. */
+/*
+ * The newest interface that both know: never more than libfabric has, nor than the headers that we
+ * were built with.
+ */
 START_TEST(test_version_of_the_interface)
 {
 	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-	static const uint32_t versions[] = {FI_VERSION(1, 17), FI_VERSION(1, 18), FI_VERSION(2, 1), FI_VERSION(2, 6),
-					    FI_VERSION(3, 9)};
+	static const uint32_t versions[] = {FI_VERSION(1, 17), FI_VERSION(1, 18), FI_VERSION(2, 1),
+					    FI_VERSION(2, 6), FI_VERSION(3, 9)};
 
 	MACHINE(&tcp_eth0);
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
@@ -624,7 +648,8 @@ static void spoil_no_threads(struct fi_info *info)
 
 static void spoil_control(struct fi_info *info)
 {
-	*(int *)(void *)&info->domain_attr->control_progress = FI_PROGRESS_MANUAL + 1; /* FI_PROGRESS_CONTROL_UNIFIED */
+	/* FI_PROGRESS_CONTROL_UNIFIED */
+	*(int *)(void *)&info->domain_attr->control_progress = FI_PROGRESS_MANUAL + 1;
 }
 
 static void spoil_mode(struct fi_info *info)
@@ -738,8 +763,9 @@ START_TEST(test_atomic_operations_of_devices)
 		const char *provider;
 		bool has;
 	} cases[] = {
-		{FI_VERSION(1, 17), "verbs", false}, {FI_VERSION(2, 1), "verbs", false}, {FI_VERSION(2, 2), "verbs", true},
-		{FI_VERSION(3, 0), "verbs", true},   {FI_VERSION(2, 2), "tcp", false},
+		{FI_VERSION(1, 17), "verbs", false}, {FI_VERSION(2, 1), "verbs", false},
+		{FI_VERSION(2, 2), "verbs", true},   {FI_VERSION(3, 0), "verbs", true},
+		{FI_VERSION(2, 2), "tcp", false},
 	};
 	struct candidate card = mlx5, twin = mlx5, socket = tcp_eth0;
 	char ia_params[64];
@@ -754,7 +780,8 @@ START_TEST(test_atomic_operations_of_devices)
 		snprintf(ia_params, sizeof(ia_params), "provider=%s%s", cases[i].provider,
 			 strcmp(cases[i].provider, "tcp") ? " domain=mlx5_0" : "");
 		ck_assert_int_eq(choose("ofi", ia_params), 0);
-		ck_assert_str_eq(chosen->domain_attr->name, strcmp(cases[i].provider, "tcp") ? "mlx5_0" : "eth0");
+		ck_assert_str_eq(chosen->domain_attr->name,
+				 strcmp(cases[i].provider, "tcp") ? "mlx5_0" : "eth0");
 		ck_assert_int_eq((chosen->caps & FI_ATOMIC) != 0, cases[i].has);
 		fi_freeinfo(chosen);
 	}
@@ -804,7 +831,8 @@ END_TEST
 START_TEST(test_what_is_sent_without_a_completion)
 {
 	static const uint32_t copied[] = {FI_PROTO_SOCK_TCP, FI_PROTO_SHM};
-	static const uint32_t carried[] = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP, FI_PROTO_EFA, FI_PROTO_RXM, FI_PROTO_UNSPEC};
+	static const uint32_t carried[] = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP, FI_PROTO_EFA,
+					   FI_PROTO_RXM, FI_PROTO_UNSPEC};
 	struct fi_info *info = make_info(&tcp_eth0, NULL);
 
 	info->tx_attr->inject_size = 128;
@@ -870,7 +898,8 @@ int main(void)
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_version_of_the_interface);
-	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0, sizeof(spoilers) / sizeof(spoilers[0]));
+	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0,
+			    sizeof(spoilers) / sizeof(spoilers[0]));
 	tcase_add_test(tc, test_operation_contexts);
 	tcase_add_test(tc, test_order_that_is_not_stated);
 	tcase_add_test(tc, test_atomic_operations_of_devices);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A peer's context has ended: when the peer is told that it is forgotten, with operations under way that still use it. */
+/*
+ * A peer's context has ended: when the peer is told that it is forgotten, with operations under way
+ * that still use it.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/chan.c"
 #include "../../prov/ofi/quirks.h"
 
 #define REQUESTS 8u
-#define CONTEXT	 7u
+#define CONTEXT  7u
 
 static struct dofi_ia ia;
 static struct dofi_chan *chan;
@@ -47,7 +50,10 @@ static void setup(void)
 	dofi_list_add_tail(&chan->conns, &conn.link);
 	ep.obj.ia = &ia;
 	ep.rcache = cache;
-	ep.req = (struct dofi_ring){.base = (char *)requests, .stride = sizeof(requests[0]), .mask = REQUESTS - 1, .fabric_iov = 1};
+	ep.req = (struct dofi_ring){.base = (char *)requests,
+				    .stride = sizeof(requests[0]),
+				    .mask = REQUESTS - 1,
+				    .fabric_iov = 1};
 	dofi_lock(&ia.engine.lock);
 }
 
@@ -55,7 +61,11 @@ static struct dofi_wr *add(enum dofi_op op, enum dofi_wr_state state, uint32_t c
 {
 	struct dofi_wr *wr = &requests[ep.req.tail++];
 
-	*wr = (struct dofi_wr){.ep = &ep, .op = (uint8_t)op, .state = (uint8_t)state, .length = 64, .rctx = context};
+	*wr = (struct dofi_wr){.ep = &ep,
+			       .op = (uint8_t)op,
+			       .state = (uint8_t)state,
+			       .length = 64,
+			       .rctx = context};
 	wr->resolved = true;
 	if (state != DOFI_WR_QUEUED)
 		ep.req.issue = ep.req.tail;
@@ -64,7 +74,9 @@ static struct dofi_wr *add(enum dofi_op op, enum dofi_wr_state state, uint32_t c
 
 static void peer_asks(uint32_t context, uint64_t number)
 {
-	const struct dofi_msg msg = {.type = DOFI_MSG_INVALIDATE, .context = context, .token = number};
+	const struct dofi_msg msg = {.type = DOFI_MSG_INVALIDATE,
+				     .context = context,
+				     .token = number};
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = dofi_wire_put_msg(frame, &msg);
 
@@ -95,7 +107,8 @@ static void next_round(void)
 	for (uint32_t n = atomic_load(&ia.engine.nstalled); n; n--) {
 		node = dofi_list_pop(&ia.engine.stalled);
 		atomic_fetch_sub(&ia.engine.nstalled, 1);
-		DOFI_CONTAINER(node, struct dofi_stall, link)->retry(DOFI_CONTAINER(node, struct dofi_stall, link));
+		DOFI_CONTAINER(node, struct dofi_stall, link)
+			->retry(DOFI_CONTAINER(node, struct dofi_stall, link));
 	}
 }
 

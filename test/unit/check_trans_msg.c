@@ -16,8 +16,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define TOKEN	 UINT64_C(0x700000007)
-#define QUEUE	 1000u
+#define TOKEN    UINT64_C(0x700000007)
+#define QUEUE    1000u
 #define REQUESTS 20u
 #define RECEIVES 30u
 
@@ -56,7 +56,8 @@ static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of);
-void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status, enum dofi_reason tell_peer);
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
+			  enum dofi_reason tell_peer);
 struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token);
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of)
@@ -70,7 +71,8 @@ void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
 	(void)of;
 }
 
-void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status, enum dofi_reason tell_peer)
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
+			  enum dofi_reason tell_peer)
 {
 	(void)status;
 	(void)tell_peer;
@@ -175,7 +177,8 @@ static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 	return -FI_EAGAIN;
 }
 
-static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_t size, uint64_t flags)
+static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
+			    uint64_t flags)
 {
 	const uint64_t ticket = htobe64(TOKEN);
 	struct fi_eq_cm_entry entry = {.info = request};
@@ -193,7 +196,10 @@ static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_
 
 static void setup(void)
 {
-	fid_ops = (struct fi_ops){.size = sizeof(fid_ops), .close = fid_close, .bind = fid_bind, .control = fid_control};
+	fid_ops = (struct fi_ops){.size = sizeof(fid_ops),
+				  .close = fid_close,
+				  .bind = fid_bind,
+				  .control = fid_control};
 	domain_ops.endpoint = make;
 	cm_ops = (struct fi_ops_cm){.size = sizeof(cm_ops),
 				    .connect = connect_it,
@@ -228,7 +234,12 @@ static void setup(void)
 	chan.ia = &ia;
 	chan.peer.fabric_name_size = 16;
 	memset(chan.peer.fabric_name, 7, 16);
-	conn = (struct dofi_conn){.ia = &ia, .ep = &ep, .chan = &chan, .active = true, .token = TOKEN, .held_port = -1};
+	conn = (struct dofi_conn){.ia = &ia,
+				  .ep = &ep,
+				  .chan = &chan,
+				  .active = true,
+				  .token = TOKEN,
+				  .held_port = -1};
 }
 
 static void nothing_is_left(void)
@@ -326,7 +337,8 @@ END_TEST
 /* The port is chosen for each attempt, and not kept from others longer than that takes. */
 START_TEST(a_port_that_is_taken_is_not_the_last)
 {
-	struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	ep_attr.protocol = FI_PROTO_IWARP;
 	info.src_addr = &here;
@@ -406,7 +418,9 @@ START_TEST(an_error_of_no_operation)
 	struct fi_cq_err_entry errs[] = {
 		{.err = FI_EIO, .prov_errno = 10},
 		{.err = FI_EIO, .prov_errno = 2, .flags = FI_RECV},
-		{.err = FI_ECONNABORTED, .flags = FI_MSG | FI_RECV | FI_REMOTE_CQ_DATA, .data = UINT64_MAX},
+		{.err = FI_ECONNABORTED,
+		 .flags = FI_MSG | FI_RECV | FI_REMOTE_CQ_DATA,
+		 .data = UINT64_MAX},
 		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE},
 	};
 	struct dofi_ep before = ep;
@@ -480,7 +494,8 @@ END_TEST
 static size_t longest_queue, asked_size[2];
 static unsigned int queues_asked;
 
-static int make_queue(struct fid_domain *of, struct fi_rx_attr *attr, struct fid_ep **srx, void *context)
+static int make_queue(struct fid_domain *of, struct fi_rx_attr *attr, struct fid_ep **srx,
+		      void *context)
 {
 	(void)of;
 	(void)context;
@@ -551,7 +566,8 @@ int main(void)
 	tcase_add_test(tc, a_request_is_accepted);
 	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
 	tcase_add_test(tc, a_request_that_is_gone);
-	tcase_add_loop_test(tc, an_error_of_no_operation, 0, sizeof(providers) / sizeof(providers[0]));
+	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
+			    sizeof(providers) / sizeof(providers[0]));
 	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_closed_where_shutting_down_does_harm);

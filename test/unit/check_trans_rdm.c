@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The receives for grants: without them no peer sends any more, so whatever becomes of one, it is posted again. */
+/*
+ * The receives for grants: without them no peer sends any more, so whatever becomes of one, it is
+ * posted again.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
@@ -87,7 +90,10 @@ static int open_endpoint(struct fid_domain *domain, struct fi_info *of, struct f
 			 void *context)
 {
 	(void)domain, (void)of;
-	/* The failure of what was injected may come with it, and what is not NULL is taken for a request. */
+	/*
+	 * The failure of what was injected may come with it, and what is not NULL is taken for a
+	 * request.
+	 */
 	ck_assert_ptr_null(context);
 	*ep_p = &endpoint;
 	return 0;
@@ -101,7 +107,8 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 	return 0;
 }
 
-static int no_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p, void *context)
+static int no_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
+		 void *context)
 {
 	(void)of, (void)attr, (void)eq_p, (void)context;
 	return -FI_ENOSYS;
@@ -201,7 +208,10 @@ START_TEST(an_error_of_no_operation)
 	static struct dofi_wr stranger;
 	struct fi_cq_err_entry errs[] = {
 		{.err = FI_EIO},
-		{.err = FI_ECONNABORTED, .flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA, .tag = UINT64_MAX, .data = UINT64_MAX},
+		{.err = FI_ECONNABORTED,
+		 .flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA,
+		 .tag = UINT64_MAX,
+		 .data = UINT64_MAX},
 		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE, .op_context = &stranger},
 		{.err = FI_EACCES, .flags = FI_RMA | FI_REMOTE_READ, .op_context = &stranger},
 	};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Datagrams: the receives of the library's, what is delivered and what is dropped, and sends that the fabric does not take. */
+/*
+ * Datagrams: the receives of the library's, what is delivered and what is dropped, and sends that
+ * the fabric does not take.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/conn.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion data that came without its flag: whose it is set for, and that the IA has its table back. */
+/*
+ * Completion data that came without its flag: whose it is set for, and that the IA has its table
+ * back.
+ */
 #include "unit.h"
 
 #include "../../prov/ofi/ia.h"
@@ -16,9 +19,11 @@ static struct dofi_wr receives[2] = {{.op = DOFI_OP_SRQ_RECV}, {.op = DOFI_OP_RE
 static uint32_t numbers[2], news_of[2];
 static unsigned int ndone;
 
-void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t news);
 
-void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t news)
 {
 	ck_assert_int_eq(err, 0);
 	ck_assert_uint_eq(length, 8);

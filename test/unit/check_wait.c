@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How long the driver naps where no descriptor tells it of the fabric: what makes a nap long, and what ends that. And when the
- * progress thread leaves the fabric's queue alone.
+ * How long the driver naps where no descriptor tells it of the fabric: what makes a nap long, and
+ * what ends that. And when the progress thread leaves the fabric's queue alone.
  */
 #include "unit.h"
 
@@ -234,7 +234,10 @@ START_TEST(looked_at_by_the_clock)
 }
 END_TEST
 
-/* A descriptor that tells of all is slept on until it does; one that readers mute, or that misses events, not for long. */
+/*
+ * A descriptor that tells of all is slept on until it does; one that readers mute, or that misses
+ * events, not for long.
+ */
 START_TEST(looked_at_where_it_is_not_told)
 {
 	ia.moves_alone = false;
@@ -243,7 +246,8 @@ START_TEST(looked_at_where_it_is_not_told)
 	ia.cq_mutes = _i == 0;
 	ia.eqs.silent = _i == 1;
 	for (int i = 0; i < 10; i++)
-		ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, true), dofi_now() + LONGEST_LIST_NAP_NS);
+		ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, true),
+				  dofi_now() + LONGEST_LIST_NAP_NS);
 }
 END_TEST
 
