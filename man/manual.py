@@ -134,7 +134,7 @@ def exported(generation):
 
 def parameters():
     """Name, default and, of numbers, range of each variable of the provider."""
-    text = (TOP / "prov/ofi/param.def").read_text()
+    text = (TOP / "prov/ofi/base/param.def").read_text()
     for kind, rest in re.findall(r"^DOFI_PARAM_(STR|NUM)\((.*)$", text, re.M):
         name, default, *more = [word.strip(' "') for word in rest.split(",")]
         yield "DAT_OFI_" + name.upper(), default, more[:2] if kind == "NUM" else []

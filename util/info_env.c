@@ -18,7 +18,7 @@ static const struct variable provider_variables[] = {
 #define DOFI_PARAM_STR(name_, def_, help_) {#name_, "text", def_, help_},
 #define DOFI_PARAM_NUM(name_, def_, min_, max_, help_) \
 	{#name_, "number from " TEXT_OF(min_) " to " TEXT_OF(max_), TEXT_OF(def_), help_},
-#include "../prov/ofi/param.def"
+#include "../prov/ofi/base/param.def"
 #undef DOFI_PARAM_STR
 #undef DOFI_PARAM_NUM
 };

@@ -6,103 +6,131 @@
 lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
 noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
 
-dofi_sources = \
-	%D%/absent.c %D%/absent.h \
-	%D%/addr.c %D%/addr.h \
-	%D%/api.h \
-	%D%/atomics.c %D%/atomics.h \
-	%D%/attr.c \
-	%D%/bell.c %D%/bell.h \
-	%D%/chan.c %D%/chan.h \
-	%D%/cm.c \
-	%D%/cno.c %D%/cno.h \
-	%D%/conn.c %D%/conn.h \
-	%D%/conn_end.c %D%/conn_end.h \
-	%D%/context.h \
-	%D%/cookie.c %D%/cookie.h \
-	%D%/count.c %D%/count.def %D%/count.h \
-	%D%/cqs.c %D%/cqs.h \
-	%D%/cr.c \
-	%D%/credit.c %D%/credit.h \
-	%D%/ctxtab.c %D%/ctxtab.h \
-	%D%/dat_api.h \
-	%D%/drain.c %D%/drain.h \
-	%D%/engine.c %D%/engine.h \
-	%D%/ep.c %D%/ep.h \
-	%D%/ep_attr.c %D%/ep_attr.h \
-	%D%/ep_connect.c \
-	%D%/eqs.c %D%/eqs.h \
-	%D%/error.c %D%/error.h \
-	%D%/evd.c %D%/evd.h \
-	%D%/event.h \
-	%D%/fabric_env.c %D%/fabric_env.h \
-	%D%/fact.c %D%/fact.h \
-	%D%/guard.c %D%/guard.h \
-	%D%/held_port.c %D%/held_port.h \
-	%D%/hint.h \
-	%D%/ia.c %D%/ia.h \
-	%D%/init.c \
-	%D%/issue.c %D%/issue.h \
-	%D%/leftover.c %D%/leftover.h \
-	%D%/letter.c %D%/letter.h \
-	%D%/linger.c %D%/linger.h \
-	%D%/list.h \
-	%D%/listen.c \
-	%D%/lmr.c \
-	%D%/lock.c %D%/lock.h \
-	%D%/log.c %D%/log.h \
-	%D%/log_fabric.c \
-	%D%/mem.h \
-	%D%/misfit.c %D%/misfit.h \
-	%D%/mr.c \
-	%D%/mr_cache.c %D%/mr_cache.h \
-	%D%/netdev.c %D%/netdev.h \
-	%D%/nic.c %D%/nic.h \
-	%D%/note.c %D%/note.h \
-	%D%/object.c %D%/object.h \
-	%D%/orphan.c %D%/orphan.h \
-	%D%/param.c %D%/param.def %D%/param.h \
-	%D%/peer.c %D%/peer.h \
-	%D%/places.c %D%/places.h \
-	%D%/post.c \
-	%D%/probe.h \
-	%D%/psp.c \
-	%D%/pz.c \
-	%D%/quirks.c %D%/quirks.h \
-	%D%/rdm_events.c %D%/rdm_events.h \
-	%D%/reap.c \
-	%D%/redial.c %D%/redial.h \
-	%D%/rma.c %D%/rma.h \
-	%D%/rmr.c \
-	%D%/rsp.c \
-	%D%/segments.c %D%/segments.h \
-	%D%/select.c %D%/select.h \
-	%D%/short_cut.c %D%/short_cut.h \
-	%D%/sp.c %D%/sp.h \
-	%D%/srq.c %D%/srq.h \
-	%D%/stale.c \
-	%D%/stats.c %D%/stats.h \
-	%D%/topo.c %D%/topo.h \
-	%D%/topo_hwloc.c \
-	%D%/trans.h \
-	%D%/trans_msg.c \
-	%D%/trans_rdm.c \
-	%D%/ud.c %D%/ud.h \
-	%D%/ud_ah.c \
-	%D%/ud_pool.c \
-	%D%/unmarked.c %D%/unmarked.h \
-	%D%/wait.c %D%/wait.h \
-	%D%/wire.c %D%/wire.h
+# From the lowest room to the highest; see ARCHITECTURE.md.
+dofi_base_sources = \
+	%D%/base/addr.c %D%/base/addr.h \
+	%D%/base/cookie.c %D%/base/cookie.h \
+	%D%/base/count.def %D%/base/count.h \
+	%D%/base/hint.h \
+	%D%/base/list.h \
+	%D%/base/lock.c %D%/base/lock.h \
+	%D%/base/log.c %D%/base/log.h \
+	%D%/base/log_fabric.c \
+	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
+	%D%/base/probe.h
 
-dofi_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
+dofi_fabric_sources = \
+	%D%/fabric/absent.c %D%/fabric/absent.h \
+	%D%/fabric/device_atomics.c %D%/fabric/device_atomics.h \
+	%D%/fabric/env.c %D%/fabric/env.h \
+	%D%/fabric/eqs.c %D%/fabric/eqs.h \
+	%D%/fabric/error.c %D%/fabric/error.h \
+	%D%/fabric/facts.c %D%/fabric/facts.h \
+	%D%/fabric/mr.c \
+	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
+	%D%/fabric/netdev.c %D%/fabric/netdev.h \
+	%D%/fabric/nic.c %D%/fabric/nic.h \
+	%D%/fabric/port_reservation.c %D%/fabric/port_reservation.h \
+	%D%/fabric/quirks.c %D%/fabric/quirks.h \
+	%D%/fabric/same_process.c %D%/fabric/same_process.h \
+	%D%/fabric/select.c %D%/fabric/select.h \
+	%D%/fabric/topo.c %D%/fabric/topo.h \
+	%D%/fabric/topo_hwloc.c
+
+dofi_progress_sources = \
+	%D%/progress/cqs.c %D%/progress/cqs.h \
+	%D%/progress/engine.c %D%/progress/engine.h \
+	%D%/progress/wait.c %D%/progress/wait.h \
+	%D%/progress/wakeup.c %D%/progress/wakeup.h
+
+dofi_object_sources = \
+	%D%/object/cno.c %D%/object/cno.h \
+	%D%/object/dat_api.h \
+	%D%/object/ep.h \
+	%D%/object/evd.c %D%/object/evd.h \
+	%D%/object/event.h \
+	%D%/object/ia.h \
+	%D%/object/mem.h \
+	%D%/object/object.c %D%/object/object.h
+
+dofi_dto_sources = \
+	%D%/dto/control_message.c %D%/dto/control_message.h \
+	%D%/dto/credit.c %D%/dto/credit.h \
+	%D%/dto/ctxtab.c %D%/dto/ctxtab.h \
+	%D%/dto/data_flag.c %D%/dto/data_flag.h \
+	%D%/dto/emulated.c %D%/dto/emulated.h \
+	%D%/dto/guard_byte.c %D%/dto/guard_byte.h \
+	%D%/dto/issue.c %D%/dto/issue.h \
+	%D%/dto/op_context.h \
+	%D%/dto/orphan.c %D%/dto/orphan.h \
+	%D%/dto/post.c \
+	%D%/dto/reap.c \
+	%D%/dto/rma.c %D%/dto/rma.h \
+	%D%/dto/segments.c %D%/dto/segments.h \
+	%D%/dto/srq.c %D%/dto/srq.h \
+	%D%/dto/ud.c %D%/dto/ud.h \
+	%D%/dto/ud_pool.c
+
+dofi_cm_sources = \
+	%D%/cm/channel.c %D%/cm/channel.h \
+	%D%/cm/cm.c \
+	%D%/cm/conn.c %D%/cm/conn.h \
+	%D%/cm/conn_end.c %D%/cm/conn_end.h \
+	%D%/cm/drain.c %D%/cm/drain.h \
+	%D%/cm/invalidation.c \
+	%D%/cm/linger.c %D%/cm/linger.h \
+	%D%/cm/listener.c \
+	%D%/cm/redial.c %D%/cm/redial.h \
+	%D%/cm/service_point.c %D%/cm/service_point.h \
+	%D%/cm/truncated.c %D%/cm/truncated.h \
+	%D%/cm/ud_ah.c \
+	%D%/cm/wire.c %D%/cm/wire.h
+
+dofi_transport_sources = \
+	%D%/transport/async_errors.c %D%/transport/async_errors.h \
+	%D%/transport/msg.c \
+	%D%/transport/peer.c %D%/transport/peer.h \
+	%D%/transport/rdm.c \
+	%D%/transport/receive_slots.c %D%/transport/receive_slots.h \
+	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h \
+	%D%/transport/transport.h
+
+dofi_api_sources = \
+	%D%/api/api.h \
+	%D%/api/attr.c \
+	%D%/api/counters.c \
+	%D%/api/cr.c \
+	%D%/api/ep.c \
+	%D%/api/ep_attr.c %D%/api/ep_attr.h \
+	%D%/api/ep_connect.c \
+	%D%/api/ia.c \
+	%D%/api/init.c \
+	%D%/api/lmr.c \
+	%D%/api/psp.c \
+	%D%/api/pz.c \
+	%D%/api/rmr.c \
+	%D%/api/rsp.c \
+	%D%/api/stats.c %D%/api/stats.h
+
+dofi_sources = \
+	$(dofi_base_sources) \
+	$(dofi_fabric_sources) \
+	$(dofi_progress_sources) \
+	$(dofi_object_sources) \
+	$(dofi_dto_sources) \
+	$(dofi_cm_sources) \
+	$(dofi_transport_sources) \
+	$(dofi_api_sources)
+
+dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
 dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
 
-%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api12.c
+%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api/api12.c
 %C%_libdofi1_la_SHORTNAME = v1
 %C%_libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
 %C%_libdofi1_la_LIBADD = $(dofi_libs)
 
-%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api20.c %D%/ext.c %D%/ext.h
+%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api/api20.c %D%/api/ext.c %D%/api/ext.h
 %C%_libdofi2_la_SHORTNAME = v2
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)

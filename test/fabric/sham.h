@@ -10,7 +10,7 @@
 #define SHAM_H
 
 #include "fault.h"
-#include "list.h"
+#include "base/list.h"
 
 #include <pthread.h>
 #include <rdma/fabric.h>

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "credit.h"
+#include "dto/credit.h"
 #include "inside.h"
 #include "memory.h"
 

@@ -4,7 +4,7 @@
  * exchanges messages all the time, and each test attacks the victim's port with plain sockets.
  * Afterwards the honest client must get on, and in the end the victim must be whole.
  */
-#include "../../prov/ofi/wire.h"
+#include "../../prov/ofi/cm/wire.h"
 
 #include <check.h>
 #include <dat2/udat.h>

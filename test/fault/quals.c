@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "wire.h"
+#include "cm/wire.h"
 
 #define QUALS 20
 

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "ia.h"
+#include "object/ia.h"
 #include "inside.h"
 #include "memory.h"
-#include "trans.h"
+#include "transport/transport.h"
 
 #define MAX_PEERS 200u
 #define MAX_EPS   1000u

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "ia.h"
+#include "object/ia.h"
 #include "inside.h"
 
 #define ROUNDS   2000u

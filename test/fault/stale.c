@@ -6,9 +6,9 @@
  */
 #include <sys/mman.h>
 
-#include "ia.h"
+#include "object/ia.h"
 #include "inside.h"
-#include "mem.h"
+#include "object/mem.h"
 
 #include "../fabric/fault.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_ia.h"
 
-#include "../../prov/ofi/evd.h"
-#include "../../prov/ofi/mem.h"
-#include "../../prov/ofi/srq.h"
+#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/object/mem.h"
+#include "../../prov/ofi/dto/srq.h"
 
 #include <check.h>
 #include <errno.h>

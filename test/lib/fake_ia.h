@@ -6,7 +6,7 @@
 #ifndef T_FAKE_IA_H
 #define T_FAKE_IA_H
 
-#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/object/ia.h"
 
 #define T_LIMIT_S 20 /* for what has to happen; nothing should come near it */
 

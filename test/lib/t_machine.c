@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "topo.h"
+#include "fabric/topo.h"
 
 static char root[64];
 

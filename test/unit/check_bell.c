@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/bell.h"
-#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/progress/wakeup.h"
+#include "../../prov/ofi/object/ia.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,8 +5,8 @@
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 
-#include "../../prov/ofi/cno.h"
-#include "../../prov/ofi/evd.h"
+#include "../../prov/ofi/object/cno.h"
+#include "../../prov/ofi/object/evd.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -2,13 +2,13 @@
 /* What a connection knows of itself before and after it has a path. */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/conn_end.h"
-#include "../../prov/ofi/credit.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/sp.h"
-#include "../../prov/ofi/srq.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/cm/conn_end.h"
+#include "../../prov/ofi/dto/credit.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/cm/service_point.h"
+#include "../../prov/ofi/dto/srq.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/cqs.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/progress/cqs.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>

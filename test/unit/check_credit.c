@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/credit.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/dto/credit.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <endian.h>
 #include <rdma/fi_domain.h>

@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/drain.h"
-#include "../../prov/ofi/ep.h"
-#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/cm/drain.h"
+#include "../../prov/ofi/object/ep.h"
+#include "../../prov/ofi/object/ia.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/engine.c"
+#include "../../prov/ofi/progress/engine.c"
 
 #include <sys/time.h>
 

@@ -7,10 +7,10 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#include "eqs.h"
-#include "ia.h"
-#include "quirks.h"
-#include "trans.h"
+#include "fabric/eqs.h"
+#include "object/ia.h"
+#include "fabric/quirks.h"
+#include "transport/transport.h"
 #include "unit.h"
 
 #define FIRST_FD 100

@@ -5,7 +5,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-#include "error.h"
+#include "fabric/error.h"
 
 #include "../lib/unit.h"
 

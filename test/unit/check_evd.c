@@ -3,9 +3,9 @@
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 
-#include "../../prov/ofi/cno.h"
-#include "../../prov/ofi/evd.h"
-#include "../../prov/ofi/log.h"
+#include "../../prov/ofi/object/cno.h"
+#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/base/log.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
 /* Which variables of libfabric are set for which provider, and by whom. */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/fabric_env.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/fabric/env.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,11 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ep_attr.h"
-#include "../../prov/ofi/evd.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/quirks.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/api/ep_attr.h"
+#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/fabric/quirks.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

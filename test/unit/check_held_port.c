@@ -3,7 +3,7 @@
 #include "t.h"
 #include "unit.h"
 
-#include "../../prov/ofi/held_port.h"
+#include "../../prov/ofi/fabric/port_reservation.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cno.h"
-#include "ia.h"
+#include "object/cno.h"
+#include "object/ia.h"
 
 #include "../lib/unit.h"
 

@@ -6,10 +6,10 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/engine.c"
-#include "../../prov/ofi/post.c"
-#include "../../prov/ofi/ctxtab.h"
-#include "../../prov/ofi/note.h"
+#include "../../prov/ofi/progress/engine.c"
+#include "../../prov/ofi/dto/post.c"
+#include "../../prov/ofi/dto/ctxtab.h"
+#include "../../prov/ofi/dto/emulated.h"
 
 #define LARGE    65536u
 #define REQUESTS 4u

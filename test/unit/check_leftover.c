@@ -2,8 +2,8 @@
 /* What killed processes leave in /dev/shm: whose it is, and what is removed. */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/leftover.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/shm_cleanup.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,11 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/letter.h"
-#include "../../prov/ofi/srq.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/dto/control_message.h"
+#include "../../prov/ofi/dto/srq.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

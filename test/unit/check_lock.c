@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/lock.h"
+#include "../../prov/ofi/base/lock.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -5,9 +5,9 @@
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 
-#include "../../prov/ofi/cookie.h"
-#include "../../prov/ofi/log.h"
-#include "../../prov/ofi/mem.h"
+#include "../../prov/ofi/base/cookie.h"
+#include "../../prov/ofi/base/log.h"
+#include "../../prov/ofi/object/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,11 @@
 /* Whose a message was that did not fit an SRQ's buffer, told by what else is missing. */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/credit.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/misfit.h"
-#include "../../prov/ofi/srq.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/dto/credit.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/cm/truncated.h"
+#include "../../prov/ofi/dto/srq.h"
 
 #include <string.h>
 

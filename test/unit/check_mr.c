@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/mem.h"
-#include "../../prov/ofi/quirks.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/object/mem.h"
+#include "../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fi_domain.h>
 

@@ -7,9 +7,9 @@
 
 #include "../lib/t_machine.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/mem.h"
-#include "../../prov/ofi/mr_cache.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/object/mem.h"
+#include "../../prov/ofi/fabric/mr_cache.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -6,10 +6,10 @@
 #include <sched.h>
 #include <string.h>
 
-#include "log.h"
-#include "netdev.h"
-#include "nic.h"
-#include "param.h"
+#include "base/log.h"
+#include "fabric/netdev.h"
+#include "fabric/nic.h"
+#include "base/param.h"
 
 #include "../lib/t_machine.h"
 #include "../lib/unit.h"

@@ -3,8 +3,8 @@
 #include "../lib/fake_ia.h"
 #include "../lib/unit.h"
 
-#include "../../prov/ofi/cno.h"
-#include "../../prov/ofi/mem.h"
+#include "../../prov/ofi/object/cno.h"
+#include "../../prov/ofi/object/mem.h"
 
 static struct dofi_ia *ia;
 

@@ -6,8 +6,8 @@
 #include <rdma/fabric.h>
 #include <string.h>
 
-#include "log.h"
-#include "param.h"
+#include "base/log.h"
+#include "base/param.h"
 
 #include "../lib/unit.h"
 
@@ -49,7 +49,7 @@ START_TEST(test_defaults_are_those_of_param_def)
 #define DOFI_PARAM_NUM(name, def, min, max, help) \
 	ck_assert_uint_eq(p.name, def);           \
 	ck_assert((int64_t)p.name >= (min) && p.name <= (max));
-#include "param.def"
+#include "base/param.def"
 #undef DOFI_PARAM_STR
 #undef DOFI_PARAM_NUM
 }

@@ -5,11 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/peer.h"
-#include "../../prov/ofi/quirks.h"
-#include "../../prov/ofi/ud.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/peer.h"
+#include "../../prov/ofi/fabric/quirks.h"
+#include "../../prov/ofi/dto/ud.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/places.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/receive_slots.h"
 
 #include <limits.h>
 #include <rdma/fi_domain.h>

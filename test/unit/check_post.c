@@ -5,11 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ep.h"
-#include "../../prov/ofi/evd.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/mem.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/object/ep.h"
+#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/object/mem.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

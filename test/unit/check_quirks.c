@@ -2,8 +2,8 @@
 /* Which provider of which libfabric has which quirk. */
 #include "unit.h"
 
-#include "../../prov/ofi/log.h"
-#include "../../prov/ofi/quirks.h"
+#include "../../prov/ofi/base/log.h"
+#include "../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fabric.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/log.h"
-#include "../../prov/ofi/quirks.h"
-#include "../../prov/ofi/rdm_events.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/base/log.h"
+#include "../../prov/ofi/fabric/quirks.h"
+#include "../../prov/ofi/transport/async_errors.h"
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>

@@ -5,9 +5,9 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ep_attr.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/rma.h"
+#include "../../prov/ofi/api/ep_attr.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/dto/rma.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_rma.h>

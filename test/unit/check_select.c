@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "addr.h"
-#include "atomics.h"
-#include "log.h"
-#include "nic.h"
-#include "param.h"
-#include "select.h"
-#include "topo.h"
-#include "trans.h"
+#include "base/addr.h"
+#include "fabric/device_atomics.h"
+#include "base/log.h"
+#include "fabric/nic.h"
+#include "base/param.h"
+#include "fabric/select.h"
+#include "fabric/topo.h"
+#include "transport/transport.h"
 
 #include "../lib/t_machine.h"
 #include "../lib/unit.h"

@@ -2,7 +2,7 @@
 /* Whose name of shared memory gets a slash, and with which libfabric. */
 #include "unit.h"
 
-#include "../../prov/ofi/short_cut.h"
+#include "../../prov/ofi/fabric/same_process.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>

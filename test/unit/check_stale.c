@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/chan.c"
-#include "../../prov/ofi/quirks.h"
+#include "../../prov/ofi/cm/channel.c"
+#include "../../prov/ofi/fabric/quirks.h"
 
 #define REQUESTS 8u
 #define CONTEXT  7u

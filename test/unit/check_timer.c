@@ -2,7 +2,7 @@
 /* Timers of the engine: their order, and the deadline that sleepers go by. */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
+#include "../../prov/ofi/object/ia.h"
 
 static struct dofi_ia ia;
 

@@ -2,11 +2,11 @@
 /* The endpoints of connections: when the fabric is asked for one, and that each is given back. */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/quirks.h"
-#include "../../prov/ofi/srq.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/fabric/quirks.h"
+#include "../../prov/ofi/dto/srq.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>

@@ -5,8 +5,8 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/trans.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/transport.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -5,12 +5,12 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/conn.h"
-#include "../../prov/ofi/ep_attr.h"
-#include "../../prov/ofi/evd.h"
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/trans.h"
-#include "../../prov/ofi/ud.h"
+#include "../../prov/ofi/cm/conn.h"
+#include "../../prov/ofi/api/ep_attr.h"
+#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/transport/transport.h"
+#include "../../prov/ofi/dto/ud.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

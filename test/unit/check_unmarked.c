@@ -5,10 +5,10 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/ia.h"
-#include "../../prov/ofi/quirks.h"
-#include "../../prov/ofi/trans.h"
-#include "../../prov/ofi/unmarked.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/fabric/quirks.h"
+#include "../../prov/ofi/transport/transport.h"
+#include "../../prov/ofi/dto/data_flag.h"
 
 #define DATA UINT64_C(0x0000002a00000003)
 

@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "../../prov/ofi/wait.c"
+#include "../../prov/ofi/progress/wait.c"
 
 #define MS 1000000u
 

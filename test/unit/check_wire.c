@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The control channel's frames: what is put comes out again, and nothing else is taken. */
-#include "../../prov/ofi/addr.h"
-#include "../../prov/ofi/wire.h"
+#include "../../prov/ofi/base/addr.h"
+#include "../../prov/ofi/cm/wire.h"
 #include "../lib/unit.h"
 
 #include <arpa/inet.h>

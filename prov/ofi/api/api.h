@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What api12.c and api20.c have in common; included by these two alone. */
+#ifndef DOFI_API_H
+#define DOFI_API_H
+
+#include "object/cno.h"
+#include "object/ep.h"
+#include "object/evd.h"
+#include "object/event.h"
+#include "object/ia.h"
+#include "object/mem.h"
+#include "cm/service_point.h"
+#include "dto/srq.h"
+
+/*
+ * The slots of DAT_PROVIDER whose signature is that of the object's function in both generations.
+ */
+/* clang-format off */
+#define DOFI_COMMON_SLOTS \
+	.ia_open_func			= dofi_ia_open, \
+	.ia_query_func			= dofi_ia_query, \
+	.ia_close_func			= dofi_ia_close, \
+	.set_consumer_context_func	= dofi_set_consumer_context, \
+	.get_consumer_context_func	= dofi_get_consumer_context, \
+	.get_handle_type_func		= dofi_get_handle_type, \
+	.cno_create_func		= dofi_cno_create, \
+	.cno_modify_agent_func		= dofi_cno_modify_agent, \
+	.cno_query_func			= dofi_cno_query, \
+	.cno_free_func			= dofi_cno_free, \
+	.cno_wait_func			= dofi_cno_wait, \
+	.cr_query_func			= dofi_cr_query, \
+	.cr_accept_func			= dofi_cr_accept, \
+	.cr_handoff_func		= dofi_cr_handoff, \
+	.evd_create_func		= dofi_evd_create, \
+	.evd_query_func			= dofi_evd_query, \
+	.evd_modify_cno_func		= dofi_evd_modify_cno, \
+	.evd_enable_func		= dofi_evd_enable, \
+	.evd_disable_func		= dofi_evd_disable, \
+	.evd_wait_func			= dofi_evd_wait, \
+	.evd_resize_func		= dofi_evd_resize, \
+	.evd_post_se_func		= dofi_evd_post_se, \
+	.evd_dequeue_func		= dofi_evd_dequeue, \
+	.evd_free_func			= dofi_evd_free, \
+	.evd_set_unwaitable_func	= dofi_evd_set_unwaitable, \
+	.evd_clear_unwaitable_func	= dofi_evd_clear_unwaitable, \
+	.ep_create_func			= dofi_ep_create, \
+	.ep_query_func			= dofi_ep_query, \
+	.ep_modify_func			= dofi_ep_modify, \
+	.ep_connect_func		= dofi_ep_connect, \
+	.ep_dup_connect_func		= dofi_ep_dup_connect, \
+	.ep_disconnect_func		= dofi_ep_disconnect, \
+	.ep_post_send_func		= dofi_ep_post_send, \
+	.ep_post_recv_func		= dofi_ep_post_recv, \
+	.ep_post_rdma_read_func		= dofi_ep_post_rdma_read, \
+	.ep_post_rdma_write_func	= dofi_ep_post_rdma_write, \
+	.ep_get_status_func		= dofi_ep_get_status, \
+	.ep_free_func			= dofi_ep_free, \
+	.ep_reset_func			= dofi_ep_reset, \
+	.ep_create_with_srq_func	= dofi_ep_create_with_srq, \
+	.ep_recv_query_func		= dofi_ep_recv_query, \
+	.ep_set_watermark_func		= dofi_ep_set_watermark, \
+	.lmr_query_func			= dofi_lmr_query, \
+	.lmr_free_func			= dofi_lmr_free, \
+	.lmr_sync_rdma_read_func	= dofi_lmr_sync, \
+	.lmr_sync_rdma_write_func	= dofi_lmr_sync, \
+	.rmr_create_func		= dofi_rmr_create, \
+	.rmr_query_func			= dofi_rmr_query, \
+	.rmr_free_func			= dofi_rmr_free, \
+	.psp_create_func		= dofi_psp_create, \
+	.psp_create_any_func		= dofi_psp_create_any, \
+	.psp_query_func			= dofi_psp_query, \
+	.psp_free_func			= dofi_psp_free, \
+	.rsp_create_func		= dofi_rsp_create, \
+	.rsp_query_func			= dofi_rsp_query, \
+	.rsp_free_func			= dofi_rsp_free, \
+	.pz_create_func			= dofi_pz_create, \
+	.pz_query_func			= dofi_pz_query, \
+	.pz_free_func			= dofi_pz_free, \
+	.srq_create_func		= dofi_srq_create, \
+	.srq_free_func			= dofi_srq_free, \
+	.srq_post_recv_func		= dofi_srq_post_recv, \
+	.srq_query_func			= dofi_srq_query, \
+	.srq_resize_func		= dofi_srq_resize, \
+	.srq_set_lw_func		= dofi_srq_set_lw
+/* clang-format on */
+
+static inline void unfold_dto(const struct dofi_event *event, DAT_EVENT *out)
+{
+	dofi_event_fill_dto(&(struct dofi_dto){event->handle, event->dto.cookie, event->dto.length,
+					       event->op, event->status},
+			    out);
+}
+
+static inline void unfold_rmr(const struct dofi_event *event,
+			      DAT_RMR_BIND_COMPLETION_EVENT_DATA *out)
+{
+	out->rmr_handle = event->handle;
+	out->user_cookie.as_64 = event->dto.cookie;
+	out->status = (DAT_DTO_COMPLETION_STATUS)event->status;
+}
+
+static inline void unfold_cr(const struct dofi_event *event, DAT_CR_ARRIVAL_EVENT_DATA *out)
+{
+	out->sp_handle.psp_handle = event->handle;
+	out->local_ia_address_ptr = event->cr.local_addr;
+	out->conn_qual = event->cr.conn_qual;
+	out->cr_handle = event->cr.cr;
+}
+
+static inline void unfold_connection(const struct dofi_event *event, DAT_CONNECTION_EVENT_DATA *out)
+{
+	out->ep_handle = event->handle;
+	out->private_data_size = (DAT_COUNT)event->conn.private_size;
+	out->private_data = (DAT_PVOID)(uintptr_t)event->conn.private_data;
+}
+
+/* All but DTOs. */
+DOFI_ASIDE static void unfold_other(const struct dofi_event *event, DAT_EVENT *out)
+{
+	switch (event->number) {
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		unfold_rmr(event, &out->event_data.rmr_completion_event_data);
+		break;
+	case DAT_CONNECTION_REQUEST_EVENT:
+		unfold_cr(event, &out->event_data.cr_arrival_event_data);
+		break;
+	case DAT_SOFTWARE_EVENT:
+		out->event_data.software_event_data.pointer = event->software;
+		break;
+	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
+	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
+	case DAT_ASYNC_ERROR_EP_BROKEN:
+	case DAT_ASYNC_ERROR_TIMED_OUT:
+	case DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR:
+		out->event_data.asynch_error_event_data.dat_handle = event->handle;
+		out->event_data.asynch_error_event_data.reason = (DAT_COUNT)event->reason;
+		break;
+	default:
+		unfold_connection(event, &out->event_data.connect_event_data);
+		break;
+	}
+}
+
+/* What is the same in both generations; the caller adds its own for DTOs and CRs. */
+DOFI_INLINE void unfold_common(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
+{
+	out->event_number = (DAT_EVENT_NUMBER)event->number;
+	out->evd_handle = evd;
+	if (DOFI_LIKELY(event->number == DAT_DTO_COMPLETION_EVENT))
+		unfold_dto(event, out);
+	else
+		unfold_other(event, out);
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/service_point.h"
+
+#include "base/addr.h"
+#include "cm/conn.h"
+#include "fabric/error.h"
+#include "object/evd.h"
+#include "object/ia.h"
+#include "dto/ud.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Programs also pass another object's ALL mask (PRG-09): only bits of none are a mistake. */
+#define KNOWN_MASK_BITS \
+	((uint32_t)DAT_CR_FIELD_ALL | (uint32_t)DAT_EP_FIELD_ALL | (uint32_t)DAT_LMR_FIELD_ALL)
+
+/* --- making --- */
+
+static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
+{
+	struct dofi_event event = {
+		.number = DAT_CONNECTION_REQUEST_EVENT,
+		.handle = sp,
+		.cr = {.cr = cr, .conn_qual = sp->conn_qual, .local_addr = &sp->obj.ia->addr},
+	};
+
+	if (cr->conn->ud) {
+		event.number = DOFI_UD_EVENT_REQUEST;
+		event.ext = DOFI_UD_TYPE_REQUEST + 1;
+	}
+	return dofi_evd_push(sp->evd, &event, true);
+}
+
+/* The EP that comes with the CR: the RSP's, one of our own making for a provider PSP, or none. */
+static int take_ep(struct dofi_sp *sp, struct dofi_cr *cr)
+{
+	if (sp->rsp) {
+		cr->ep = sp->ep;
+		dofi_ep_set_state(cr->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+		return 0;
+	}
+	if (sp->psp_flags != DAT_PSP_PROVIDER_FLAG)
+		return 0;
+	cr->ep_ours = true;
+	return dofi_ep_new(sp->obj.ia, NULL, NULL, NULL, NULL, NULL, NULL,
+			   DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &cr->ep) == DAT_SUCCESS
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* dat_ep_query tells who asks while the CR is undecided (EP-047, EP-049). */
+static void show_peer(const struct dofi_cr *cr)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep)
+		return;
+	dofi_lock(&ep->lock);
+	ep->remote_addr = cr->remote;
+	ep->remote_qual = cr->remote_qual;
+	ep->local_qual = cr->conn->conn_qual;
+	dofi_unlock(&ep->lock);
+}
+
+/* The EP goes back to where it came from. While the IA closes it may be gone already. */
+static void return_ep(struct dofi_cr *cr, DAT_EP_STATE state)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!dofi_obj_is(ep, DAT_HANDLE_TYPE_EP))
+		return;
+	if (!cr->ep_ours)
+		dofi_ep_set_state(ep, state);
+	else if (dofi_obj_retire(&ep->obj, false))
+		dofi_ep_destroy(ep);
+}
+
+int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote)
+{
+	struct dofi_cr *cr = dofi_obj_alloc(sp->obj.ia, sp->obj.provider, DAT_HANDLE_TYPE_CR);
+	int ret;
+
+	if (!cr)
+		return -ENOMEM;
+	cr->conn = conn;
+	cr->remote_qual = conn->port_qual;
+	cr->private_size = conn->private_size;
+	memcpy(cr->private_data, conn->private_data, conn->private_size);
+	ret = dofi_addr_set(&cr->remote, remote, 0) ? take_ep(sp, cr) : -EAFNOSUPPORT;
+	if (ret)
+		goto err_free;
+	show_peer(cr);
+	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
+	ret = announce(sp, cr);
+	if (ret)
+		goto err_retire;
+	conn->cr = cr;
+	sp->ep = NULL;
+	return 0;
+
+err_retire:
+	dofi_obj_retire(&cr->obj, false);
+	return_ep(cr, DAT_EP_STATE_RESERVED);
+err_free:
+	dofi_obj_free(&cr->obj, DAT_HANDLE_TYPE_CR);
+	return ret;
+}
+
+/* --- the consumer's decision --- */
+
+static void refuse(struct dofi_cr *cr, enum dofi_reason reason, const void *private_data,
+		   uint32_t private_size)
+{
+	return_ep(cr, DAT_EP_STATE_UNCONNECTED);
+	cr->conn->cr = NULL;
+	dofi_conn_reject(cr->conn, reason, private_data, private_size);
+}
+
+void dofi_cr_destroy(struct dofi_cr *cr, bool reject)
+{
+	dofi_assert_held(&cr->obj.ia->engine.lock);
+	if (reject)
+		refuse(cr, DOFI_REASON_DISCONNECT, NULL, 0);
+	dofi_obj_free(&cr->obj, DAT_HANDLE_TYPE_CR);
+}
+
+static void consume(struct dofi_cr *cr)
+{
+	if (dofi_obj_retire(&cr->obj, false))
+		dofi_cr_destroy(cr, false);
+}
+
+/*
+ * Enters the engine with a CR that nobody else decides on: all decisions are made under
+ * engine.lock. NULL, and not entered, when the handle is no CR or another thread was faster.
+ */
+static struct dofi_cr *enter_with_cr(DAT_CR_HANDLE handle)
+{
+	struct dofi_cr *cr = DOFI_OBJ(handle, CR);
+	struct dofi_ia *ia;
+
+	if (!cr)
+		return NULL;
+	ia = cr->obj.ia;
+	dofi_engine_enter(ia);
+	if (dofi_obj_is(cr, DAT_HANDLE_TYPE_CR))
+		return cr;
+	dofi_engine_leave(ia);
+	return NULL;
+}
+
+static bool private_ok(DAT_COUNT size, const void *data)
+{
+	return size >= 0 && size <= DOFI_MAX_PRIVATE && (!size || data);
+}
+
+static DAT_RETURN private_error(DAT_COUNT size, DAT_RETURN bad_size, DAT_RETURN bad_data)
+{
+	return size < 0 || size > DOFI_MAX_PRIVATE ? bad_size : bad_data;
+}
+
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
+{
+	struct dofi_cr *cr = DOFI_OBJ(handle, CR);
+
+	if (!cr)
+		return DOFI_BAD_HANDLE(CR);
+	if ((uint32_t)mask & ~KNOWN_MASK_BITS)
+		return DOFI_BAD_ARG(2);
+	if (!param)
+		return DOFI_BAD_ARG(3);
+	param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote;
+	param->remote_port_qual = cr->remote_qual;
+	param->private_data_size = (DAT_COUNT)cr->private_size;
+	param->private_data = cr->private_data;
+	param->local_ep_handle = cr->ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN accept_ep(const struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **ep_p)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep) {
+		ep = DOFI_OBJ(handle, EP);
+		if (!ep || ep->obj.ia != cr->obj.ia || !ep->ud != !cr->conn->ud)
+			return DOFI_BAD_HANDLE(EP);
+		if (ep->state != DAT_EP_STATE_UNCONNECTED)
+			return dofi_ep_bad_state(ep->state);
+	} else if (handle) {
+		return DOFI_BAD_HANDLE(EP);
+	}
+	if (!ep->pz || !ep->conn_evd)
+		return DOFI_BAD_STATE(EP_NOTREADY);
+	*ep_p = ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN accept_locked(struct dofi_cr *cr, DAT_EP_HANDLE handle, const void *private_data,
+				uint32_t private_size)
+{
+	struct dofi_ep *ep = NULL;
+	DAT_RETURN ret = accept_ep(cr, handle, &ep);
+	int err;
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	err = dofi_conn_accept(cr->conn, ep, private_data, private_size);
+	if (err)
+		return dofi_error(err, DAT_RESOURCE_TEP);
+	DOFI_COUNT_SHARED(cr->obj.ia, IA_SP_CR_ACCEPTED);
+	/* Last: private_data may be the CR's own (PRG-09). */
+	consume(cr);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep, DAT_COUNT private_size,
+			  const DAT_PVOID private_data)
+{
+	struct dofi_cr *cr = enter_with_cr(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_BAD_HANDLE(CR);
+	ia = cr->obj.ia;
+	if (private_ok(private_size, private_data))
+		ret = accept_locked(cr, ep, private_data, (uint32_t)private_size);
+	else
+		ret = private_error(private_size, DOFI_BAD_ARG(3), DOFI_BAD_ARG(4));
+	dofi_engine_leave(ia);
+	return ret;
+}
+
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
+			  const DAT_PVOID private_data)
+{
+	struct dofi_cr *cr = enter_with_cr(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
+
+	if (!cr)
+		return DOFI_BAD_HANDLE(CR);
+	ia = cr->obj.ia;
+	if (private_ok(private_size, private_data)) {
+		DOFI_COUNT_SHARED(ia, IA_SP_CR_REJECTED);
+		refuse(cr, DOFI_REASON_CONSUMER, private_data, (uint32_t)private_size);
+		consume(cr);
+	} else {
+		ret = private_error(private_size, DOFI_BAD_ARG(2), DOFI_BAD_ARG(3));
+	}
+	dofi_engine_leave(ia);
+	return ret;
+}
+
+/* The connection moves to a new CR at the target; the old one goes. */
+static DAT_RETURN handoff_locked(struct dofi_cr *cr, uint64_t conn_qual)
+{
+	struct dofi_sp *target = dofi_sp_find(cr->obj.ia, conn_qual);
+	struct dofi_conn *conn = cr->conn;
+	uint64_t before = conn->conn_qual;
+
+	if (!target)
+		return DOFI_BAD_ARG(2);
+	conn->conn_qual = conn_qual;
+	if (dofi_sp_offer(conn, (struct sockaddr *)&cr->remote) != DOFI_REASON_NONE) {
+		conn->conn_qual = before;
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	}
+	return_ep(cr, DAT_EP_STATE_UNCONNECTED);
+	consume(cr);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+	struct dofi_cr *cr = enter_with_cr(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_BAD_HANDLE(CR);
+	ia = cr->obj.ia;
+	ret = handoff_locked(cr, qual);
+	dofi_engine_leave(ia);
+	return ret;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/ep_attr.h"
+
+#include "object/ia.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_DTOS  128
+#define DEFAULT_READS 16
+
+enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags)
+{
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		return DOFI_CONFIG_UNSIGNALLED;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		return DOFI_CONFIG_SOLICITED;
+	return DOFI_CONFIG_THRESHOLD;
+}
+
+static void defaults(const struct dofi_ia *ia, bool has_recv_evd, bool has_req_evd,
+		     DAT_EP_ATTR *attr)
+{
+	const struct dofi_limits *limits = &ia->limits;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->service_type = DAT_SERVICE_TYPE_RC;
+	attr->max_message_size = limits->max_message;
+	attr->max_rdma_size = limits->max_rdma;
+	attr->qos = DAT_QOS_BEST_EFFORT;
+	attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr->max_recv_dtos = has_recv_evd ? DEFAULT_DTOS : 0;
+	attr->max_request_dtos = has_req_evd ? DEFAULT_DTOS : 0;
+	attr->max_recv_iov = attr->max_request_iov = (DAT_COUNT)limits->max_iov;
+	attr->max_rdma_read_iov = attr->max_rdma_write_iov = (DAT_COUNT)limits->max_iov;
+	attr->max_rdma_read_in = attr->max_rdma_read_out = DEFAULT_READS;
+	attr->srq_soft_hw = DAT_HW_DEFAULT;
+}
+
+static bool within(DAT_COUNT value, uint64_t limit)
+{
+	return value >= 0 && (uint64_t)value <= limit;
+}
+
+static bool recv_flags_ok(DAT_COMPLETION_FLAGS flags)
+{
+	return flags == DAT_COMPLETION_DEFAULT_FLAG || flags == DAT_COMPLETION_UNSIGNALLED_FLAG ||
+	       flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
+	       flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+}
+
+/* SUPPRESS says that posts may suppress, which they always may; programs set it (PRG-06). */
+static bool request_flags_ok(DAT_COMPLETION_FLAGS flags)
+{
+	unsigned int rest = (unsigned int)flags & ~(unsigned int)DAT_COMPLETION_SUPPRESS_FLAG;
+
+	return rest == DAT_COMPLETION_DEFAULT_FLAG || rest == DAT_COMPLETION_UNSIGNALLED_FLAG ||
+	       rest == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+}
+
+/* RC, or where the generation has it UD. */
+static bool service_known(const DAT_EP_ATTR *asked)
+{
+	return asked->service_type == DAT_SERVICE_TYPE_RC ||
+	       (DOFI_EXTENSIONS && (int)asked->service_type == DOFI_SERVICE_TYPE_UD);
+}
+
+static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
+{
+	return dofi_is_datagram(asked) ? limits->max_datagram : limits->max_message;
+}
+
+static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
+{
+	return asked->max_message_size <= longest_message(limits, asked) &&
+	       asked->max_rdma_size <= limits->max_rdma &&
+	       recv_flags_ok(asked->recv_completion_flags) &&
+	       request_flags_ok(asked->request_completion_flags) &&
+	       within(asked->max_recv_dtos, limits->max_dtos) &&
+	       within(asked->max_request_dtos, limits->max_dtos) &&
+	       within(asked->max_recv_iov, limits->max_iov) &&
+	       within(asked->max_request_iov, limits->max_iov) &&
+	       within(asked->max_rdma_read_in, limits->max_reads) &&
+	       within(asked->max_rdma_read_out, limits->max_reads) &&
+	       within(asked->max_rdma_read_iov, limits->max_iov) &&
+	       within(asked->max_rdma_write_iov, limits->max_iov) &&
+	       asked->ep_transport_specific_count >= 0 && asked->ep_provider_specific_count >= 0;
+}
+
+/* 0 means "as you like", for which there is a default; anything else is taken as asked. */
+#define TAKE(field)                                   \
+	do {                                          \
+		if (asked->field)                     \
+			attr_p->field = asked->field; \
+	} while (0)
+
+DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked,
+				bool has_recv_evd, bool has_req_evd, bool has_srq,
+				DAT_EP_ATTR *attr_p)
+{
+	defaults(ia, has_recv_evd, has_req_evd, attr_p);
+	if (has_srq)
+		attr_p->recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	if (!asked)
+		return DAT_SUCCESS;
+	if (!service_known(asked))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	if (dofi_is_datagram(asked) && (has_srq || !ia->limits.max_datagram))
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (!asked_ok(&ia->limits, asked))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	if (asked->qos != DAT_QOS_BEST_EFFORT)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if ((!has_recv_evd && !has_srq && asked->max_recv_dtos) ||
+	    (!has_req_evd && asked->max_request_dtos))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
+	attr_p->service_type = asked->service_type;
+	attr_p->max_message_size = longest_message(&ia->limits, asked);
+	TAKE(max_message_size);
+	TAKE(max_rdma_size);
+	TAKE(max_recv_dtos);
+	TAKE(max_request_dtos);
+	TAKE(max_recv_iov);
+	TAKE(max_request_iov);
+	TAKE(max_rdma_read_iov);
+	TAKE(max_rdma_write_iov);
+	attr_p->recv_completion_flags = asked->recv_completion_flags;
+	attr_p->request_completion_flags = asked->request_completion_flags;
+	attr_p->max_rdma_read_in = asked->max_rdma_read_in;
+	attr_p->max_rdma_read_out = asked->max_rdma_read_out;
+	attr_p->srq_soft_hw = asked->srq_soft_hw;
+	return DAT_SUCCESS;
+}
+
+int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit,
+		   uint32_t max_iov)
+{
+	size_t stride =
+		offsetof(struct dofi_wr, iov) + max_iov * (sizeof(struct iovec) + sizeof(void *));
+	uint32_t size = 1;
+	char *memory;
+
+	stride += sizeof(uint32_t); /* dofi_wr_immediate */
+	if (stride < sizeof(struct dofi_wr) + sizeof(struct dofi_bind))
+		stride = sizeof(struct dofi_wr) + sizeof(struct dofi_bind);
+	stride = (stride + DOFI_CACHE_LINE - 1) & ~(size_t)(DOFI_CACHE_LINE - 1);
+	stride += ia->context_gap;
+	while (size < limit)
+		size *= 2;
+	memory = aligned_alloc(DOFI_CACHE_LINE, size * stride);
+	if (!memory)
+		return -ENOMEM;
+	memset(memory, 0, size * stride);
+	ring->base = memory + ia->context_gap;
+	ring->gap = (uint16_t)ia->context_gap;
+	ring->stride = (uint32_t)stride;
+	ring->mask = size - 1;
+	ring->limit = limit;
+	ring->max_iov = (uint16_t)max_iov;
+	ring->fabric_iov = (uint16_t)ia->limits.fabric_iov;
+	ring->desc_at = (uint16_t)(offsetof(struct dofi_wr, iov) + max_iov * sizeof(struct iovec));
+	ring->head = ring->issue = ring->tail = 0;
+	return 0;
+}
+
+void dofi_ring_fini(struct dofi_ring *ring)
+{
+	if (ring->base)
+		free(dofi_ring_memory(ring));
+	ring->base = NULL;
+}
+
+void dofi_ring_move(struct dofi_ring *to, struct dofi_ring *from)
+{
+	for (; from->head != from->tail; from->head++, to->tail++) {
+		struct dofi_wr *old = dofi_ring_at(from, from->head),
+			       *new = dofi_ring_at(to, to->tail);
+
+		memcpy(new, old, sizeof(*old) + old->niov * sizeof(struct iovec));
+		memcpy(dofi_wr_desc(to, new), dofi_wr_desc(from, old), old->niov * sizeof(void *));
+	}
+	dofi_ring_fini(from);
+}

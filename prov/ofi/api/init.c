@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The provider's entry points. A registry calls dat_provider_init once for each IA name of
+ * dat.conf (or default name); no device is looked at before the IA is opened.
+ */
+#include "object/ia.h"
+#include "base/log.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT                     __attribute__((visibility("default")))
+
+/* Symbol version of the registry of our generation. */
+#define TEXT_OF(x)                 #x
+#define VERSION_NODE(major, minor) "DAT_" TEXT_OF(major) "." TEXT_OF(minor)
+
+typedef DAT_RETURN (*registry_fn)(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info);
+typedef __typeof__(&dats_get_ia_handle) handle_fn;
+
+/*
+ * An IA name with its own table: registries find the name again, when an IA is closed, by the
+ * table's device_name. Never freed, as handles point to it; a name that comes again with the same
+ * parameters finds it here.
+ */
+struct entry {
+	struct entry *next;
+	DAT_PROVIDER provider;
+	DAT_PROVIDER_INFO info;
+	char *ia_params;
+	bool registered;
+};
+
+static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries; /* guarded by entries_lock */
+
+/* The registry's functions; set by the first init, before any IA can exist. */
+static struct {
+	registry_fn add, remove;
+	handle_fn get_ia_handle; /* NULL: this registry has no numbers for IAs */
+} registry;
+
+/* --- the registry that loaded us --- */
+
+/*
+ * A process may hold the registries of both generations, under the same names, and may have
+ * loaded them where plain symbol lookup does not see them. So ask the one that called us first.
+ */
+static void *open_caller(const void *address)
+{
+	Dl_info where;
+
+	if (!dladdr(address, &where) || !where.dli_fname)
+		return NULL;
+	return dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static void *find_symbol(void *caller, const char *name)
+{
+	void *symbol = caller ? dlsym(caller, name) : NULL;
+
+	if (!symbol)
+		symbol = dlvsym(RTLD_DEFAULT, name,
+				VERSION_NODE(DAT_VERSION_MAJOR, DAT_VERSION_MINOR));
+	return symbol ? symbol : dlsym(RTLD_DEFAULT, name);
+}
+
+static bool find_registry(const void *address)
+{
+	void *caller;
+
+	if (registry.add && registry.remove)
+		return true;
+	/* Stays open, so that the functions stay where they are. */
+	caller = open_caller(address);
+	registry.add = (registry_fn)find_symbol(caller, "dat_registry_add_provider");
+	registry.remove = (registry_fn)find_symbol(caller, "dat_registry_remove_provider");
+	registry.get_ia_handle = (handle_fn)find_symbol(caller, "dats_get_ia_handle");
+	return registry.add && registry.remove;
+}
+
+DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE handle;
+
+	if (registry.get_ia_handle &&
+	    registry.get_ia_handle(DOFI_IA_TO_REGISTRY(ia), &handle) == DAT_SUCCESS)
+		return handle;
+	return ia;
+}
+
+/* --- entries --- */
+
+/* ia_params NULL: the registered entry; else the one made for these parameters. */
+static struct entry *find_entry(const char *ia_name, DAT_BOOLEAN thread_safe, const char *ia_params)
+{
+	for (struct entry *e = entries; e; e = e->next)
+		if (!strcmp(e->info.ia_name, ia_name) && !e->info.is_thread_safe == !thread_safe &&
+		    (ia_params ? !strcmp(e->ia_params, ia_params) : e->registered))
+			return e;
+	return NULL;
+}
+
+static struct entry *new_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->ia_params = strdup(ia_params);
+	if (!e->ia_params) {
+		free(e);
+		return NULL;
+	}
+	e->info = *info;
+	e->provider = dofi_provider;
+	e->provider.device_name = e->info.ia_name;
+	if (info->is_thread_safe)
+		e->provider.ia_open_func = dofi_ia_open_threadsafe;
+	e->next = entries;
+	entries = e;
+	return e;
+}
+
+static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	struct entry *e;
+	DAT_RETURN ret;
+
+	if (find_entry(info->ia_name, info->is_thread_safe, NULL))
+		return;
+	e = find_entry(info->ia_name, info->is_thread_safe, ia_params);
+	if (!e)
+		e = new_entry(info, ia_params);
+	if (!e) {
+		DOFI_LOG_E("IA %s can't be offered to the registry: out of memory", info->ia_name);
+		return;
+	}
+	ret = registry.add(&e->provider, &e->info);
+	e->registered = ret == DAT_SUCCESS;
+	if (!e->registered)
+		DOFI_LOG_E("IA %s: the registry refuses to offer it (DAT_RETURN 0x%x)%s",
+			   info->ia_name, ret,
+			   DAT_GET_TYPE(ret) == DAT_PROVIDER_ALREADY_REGISTERED
+				   ? ": another provider serves that name; rename one of the two "
+				     "lines in dat.conf"
+				   : "");
+}
+
+const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
+				     const char **ia_params_p)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&entries_lock);
+	e = find_entry(ia_name, thread_safe, NULL);
+	pthread_mutex_unlock(&entries_lock);
+	if (!e)
+		return NULL;
+	*ia_params_p = e->ia_params;
+	return &e->provider;
+}
+
+/* --- entry points --- */
+
+EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	const char *level = getenv("DAT_OFI_LOG");
+
+	dofi_log_set_level(level ? level : "");
+	if (!info || !memchr(info->ia_name, '\0', sizeof(info->ia_name)))
+		return;
+	if (info->dapl_version_major != DAT_VERSION_MAJOR ||
+	    info->dapl_version_minor != DAT_VERSION_MINOR) {
+		DOFI_LOG_E("IA %s asks for DAT %u.%u; this library serves DAT %u.%u: correct the "
+			   "version or the library in dat.conf",
+			   info->ia_name, info->dapl_version_major, info->dapl_version_minor,
+			   DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
+		return;
+	}
+	pthread_mutex_lock(&entries_lock);
+	if (find_registry(__builtin_return_address(0)))
+		add_entry(info, ia_params ? ia_params : "");
+	else
+		DOFI_LOG_E("IA %s: nothing in this process is a DAT registry that could offer it; "
+			   "link the program with libdat or libdat2 and let that load the provider",
+			   info->ia_name);
+	pthread_mutex_unlock(&entries_lock);
+}
+
+EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
+{
+	struct entry *e;
+
+	if (!info)
+		return;
+	pthread_mutex_lock(&entries_lock);
+	e = find_entry(info->ia_name, info->is_thread_safe, NULL);
+	if (e) {
+		registry.remove(&e->provider, &e->info);
+		e->registered = false;
+	}
+	pthread_mutex_unlock(&entries_lock);
+}
+
+/* libdat2 looks whether it is there, no more. */
+EXPORT void dapl_extensions(void);
+
+EXPORT void dapl_extensions(void)
+{
+}

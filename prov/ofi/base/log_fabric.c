@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* libfabric's log among ours. It takes another log for good, once in a process. */
+#include "base/log.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include <string.h>
+
+static _Atomic enum dofi_log_level fabric_level = DOFI_LOG_OFF;
+
+static enum dofi_log_level level_of(enum fi_log_level level)
+{
+	switch (level) {
+	case FI_LOG_WARN: /* the worst it has */
+		return DOFI_LOG_WARN;
+	case FI_LOG_TRACE:
+	case FI_LOG_INFO:
+		return DOFI_LOG_INFO;
+	default:
+		return DOFI_LOG_DEBUG;
+	}
+}
+
+static int enabled(const struct fi_provider *provider, enum fi_log_level level,
+		   enum fi_log_subsys subsys, uint64_t flags)
+{
+	(void)provider, (void)subsys, (void)flags;
+	return level_of(level) <= atomic_load_explicit(&fabric_level, memory_order_relaxed);
+}
+
+/* What may come often is asked for first: each time, whatever the clock says. */
+static int ready(const struct fi_provider *provider, enum fi_log_level level,
+		 enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime)
+{
+	(void)showtime;
+	return enabled(provider, level, subsys, flags);
+}
+
+static void take(const struct fi_provider *provider, enum fi_log_level level,
+		 enum fi_log_subsys subsys, const char *func, int line, const char *text)
+{
+	(void)subsys;
+	dofi_log_line(level_of(level), "libfabric %s, %s line %d: %.*s",
+		      provider && provider->name ? provider->name : "core", func, line,
+		      (int)strcspn(text, "\n"), text);
+}
+
+void dofi_log_fabric(const char *word)
+{
+	static struct fi_ops_log ops = {.size = sizeof(ops),
+					.enabled = enabled,
+					.ready = ready,
+					.log = take};
+	static struct fid_logging log = {.ops = &ops};
+	static atomic_flag taken = ATOMIC_FLAG_INIT;
+	enum dofi_log_level level;
+	int ret;
+
+	if (!*word)
+		return;
+	if (!dofi_log_level_of(word, &level)) {
+		DOFI_LOG_W("fabric_log=%s: no such level; known are off, warn, info and debug",
+			   word);
+		return;
+	}
+	atomic_store(&fabric_level, level);
+	if (level > dofi_log_level)
+		dofi_log_level = level; /* or its lines would be left out here */
+	if (atomic_flag_test_and_set(&taken))
+		return;
+	ret = fi_import_log(FI_VERSION(1, 17), 0, &log);
+	if (ret)
+		DOFI_LOG_W("fabric_log=%s: libfabric gives its log to nobody: %s; FI_LOG_LEVEL=%s "
+			   "lets it write to standard "
+			   "error itself",
+			   word, fi_strerror(-ret), word);
+}

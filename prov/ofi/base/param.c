@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/param.h"
+
+#include "base/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ENV_PREFIX "DAT_OFI_"
+#define BLANKS     " \t\r\n"
+
+struct param {
+	const char *name;
+	size_t offset;
+	bool is_number;
+	const char *text;          /* default of a string */
+	uint64_t number, min, max; /* default and range of a number */
+	const char *help;
+};
+
+static const struct param table[] = {
+#define DOFI_PARAM_STR(name, def, help) \
+	{#name, offsetof(struct dofi_params, name), false, def, 0, 0, 0, help},
+#define DOFI_PARAM_NUM(name, def, min, max, help) \
+	{#name, offsetof(struct dofi_params, name), true, NULL, def, min, max, help},
+#include "base/param.def"
+#undef DOFI_PARAM_STR
+#undef DOFI_PARAM_NUM
+};
+
+#define NPARAMS (sizeof(table) / sizeof(table[0]))
+
+static const struct param *find_param(const char *name)
+{
+	for (size_t i = 0; i < NPARAMS; i++)
+		if (!strcasecmp(name, table[i].name))
+			return &table[i];
+	return NULL;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	if (b < a)
+		a = b;
+	return c < a ? c : a;
+}
+
+/*
+ * Levenshtein distance, case ignored; the row of the matrix is as long as the longest name of
+ * ours.
+ */
+static size_t edit_distance(const char *word, const char *name)
+{
+	size_t n = strlen(name), row[32];
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; word[i]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 1; j <= n; j++) {
+			bool same = tolower((unsigned char)word[i]) ==
+				    tolower((unsigned char)name[j - 1]);
+			size_t above = row[j];
+
+			row[j] = min3(row[j] + 1, row[j - 1] + 1, diagonal + !same);
+			diagonal = above;
+		}
+	}
+	return row[n];
+}
+
+/* The name that is most likely meant. */
+static const char *nearest_name(const char *word)
+{
+	const char *best = table[0].name;
+	size_t least = SIZE_MAX;
+
+	for (size_t i = 0; i < NPARAMS; i++) {
+		size_t distance = edit_distance(word, table[i].name);
+
+		if (distance < least) {
+			least = distance;
+			best = table[i].name;
+		}
+	}
+	return best;
+}
+
+static void put_upper(char *out, size_t size, const char *prefix, const char *name)
+{
+	size_t used = (size_t)snprintf(out, size, "%s", prefix);
+
+	while (*name && used + 1 < size)
+		out[used++] = (char)toupper((unsigned char)*name++);
+	out[used] = '\0';
+}
+
+static bool set_number(uint64_t *number_p, const struct param *param, const char *value,
+		       const char *where)
+{
+	unsigned long long number = 0;
+	char *end = NULL;
+
+	errno = 0;
+	if (isdigit((unsigned char)*value))
+		number = strtoull(value, &end, 10);
+	if (!end || *end || errno || number < param->min || number > param->max) {
+		DOFI_LOG_E("%s: %s=%s is not a number from %llu to %llu (%s)", where, param->name,
+			   value, (unsigned long long)param->min, (unsigned long long)param->max,
+			   param->help);
+		return false;
+	}
+	*number_p = number;
+	return true;
+}
+
+static bool set_text(char *text, const struct param *param, const char *value, const char *where)
+{
+	const size_t room = sizeof(((struct dofi_params *)NULL)->provider);
+
+	if (strlen(value) >= room) {
+		DOFI_LOG_E("%s: the value of %s is longer than %zu characters", where, param->name,
+			   room - 1);
+		return false;
+	}
+	strcpy(text, value);
+	return true;
+}
+
+static bool set_param(struct dofi_params *p, const struct param *param, const char *value,
+		      const char *where)
+{
+	void *member = (char *)p + param->offset;
+
+	return param->is_number ? set_number(member, param, value, where)
+				: set_text(member, param, value, where);
+}
+
+static void load_defaults(struct dofi_params *p)
+{
+	memset(p, 0, sizeof(*p));
+	for (size_t i = 0; i < NPARAMS; i++) {
+		void *member = (char *)p + table[i].offset;
+
+		if (table[i].is_number)
+			*(uint64_t *)member = table[i].number;
+		else
+			strcpy(member, table[i].text);
+	}
+}
+
+/* Once per process: a variable with a wrong name would be reported at each open otherwise. */
+static void warn_unknown_variables(void)
+{
+	static atomic_flag warned = ATOMIC_FLAG_INIT;
+	extern char **environ;
+
+	if (!environ || atomic_flag_test_and_set(&warned))
+		return;
+	for (char **var = environ; *var; var++) {
+		char word[64], nearest[64];
+		size_t size;
+
+		if (strncmp(*var, ENV_PREFIX, strlen(ENV_PREFIX)))
+			continue;
+		size = strcspn(*var, "=");
+		snprintf(word, sizeof(word), "%.*s", (int)size, *var);
+		put_upper(nearest, sizeof(nearest), ENV_PREFIX,
+			  nearest_name(word + strlen(ENV_PREFIX)));
+		if (strcmp(word, nearest))
+			DOFI_LOG_W("the variable %s has no meaning; is %s meant?", word, nearest);
+	}
+}
+
+static bool load_environment(struct dofi_params *p)
+{
+	for (size_t i = 0; i < NPARAMS; i++) {
+		char variable[64];
+		const char *value;
+
+		put_upper(variable, sizeof(variable), ENV_PREFIX, table[i].name);
+		value = getenv(variable);
+		if (value && !set_param(p, &table[i], value, variable))
+			return false;
+	}
+	return true;
+}
+
+/* "ofi-PROVIDER[-DOMAIN]"; the domain may hold dashes itself. Any other name says nothing. */
+static bool load_name(struct dofi_params *p, const char *name)
+{
+	const char *provider = name + strlen("ofi-"), *dash;
+
+	if (strncmp(name, "ofi-", strlen("ofi-")) || !*provider)
+		return true;
+	dash = strchr(provider, '-');
+	if (dash && !set_text(p->domain, find_param("domain"), dash + 1, name))
+		return false;
+	if (strlen(provider) >= sizeof(p->provider)) {
+		DOFI_LOG_E("the IA name %s is too long: its provider has more than %zu characters",
+			   name, sizeof(p->provider) - 1);
+		return false;
+	}
+	snprintf(p->provider, sizeof(p->provider), "%.*s",
+		 dash ? (int)(dash - provider) : (int)strlen(provider), provider);
+	return true;
+}
+
+/*
+ * A word without '=' is of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a
+ * port number. Whoever left such a line in dat.conf has also left its IA name, which then names
+ * no provider of ours.
+ */
+static bool load_old_word(struct dofi_params *p, const char *word, unsigned int nth,
+			  const char *where)
+{
+	if (nth == 0) {
+		p->provider[0] = '\0';
+		return set_text(p->domain, find_param("domain"), word, where);
+	}
+	if (nth == 1 && strspn(word, "0123456789") == strlen(word)) {
+		DOFI_LOG_I("%s: the port number %s is not used: libfabric chooses the port of a "
+			   "device",
+			   where, word);
+		return true;
+	}
+	DOFI_LOG_E("%s: can't understand the word \"%s\"; key=value words are wanted, such as "
+		   "provider=tcp domain=lo",
+		   where, word);
+	return false;
+}
+
+static bool load_key_value(struct dofi_params *p, char *word, const char *where)
+{
+	char *equals = strchr(word, '=');
+	const struct param *param;
+
+	*equals = '\0';
+	param = find_param(word);
+	if (param)
+		return set_param(p, param, equals + 1, where);
+	DOFI_LOG_W("%s: %s=%s is ignored, no such parameter; is %s meant?", where, word, equals + 1,
+		   nearest_name(word));
+	return true;
+}
+
+static bool load_words(struct dofi_params *p, char *words, const char *where)
+{
+	unsigned int old_words = 0;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(words, BLANKS, &rest); word;
+	     word = strtok_r(NULL, BLANKS, &rest)) {
+		bool good = strchr(word, '=') ? load_key_value(p, word, where)
+					      : load_old_word(p, word, old_words++, where);
+
+		if (!good)
+			return false;
+	}
+	return true;
+}
+
+int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params)
+{
+	char where[320], *words;
+	bool good;
+
+	load_defaults(p);
+	snprintf(where, sizeof(where), "parameters of IA %s", name);
+	words = strdup(ia_params ? ia_params : "");
+	if (!words) {
+		DOFI_LOG_E("%s can't be read: out of memory", where);
+		return -ENOMEM;
+	}
+	good = load_environment(p) && load_name(p, name) && load_words(p, words, where);
+	free(words);
+	if (!good)
+		return -EINVAL;
+	dofi_log_set_level(p->log);
+	dofi_log_fabric(p->fabric_log);
+	warn_unknown_variables();
+	return 0;
+}

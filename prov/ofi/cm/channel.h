@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Control channels: TCP connections between pairs of IAs, each shared by all connections that its
+ * dialling side makes. Only that side asks for connections on it and only it decides that an idle
+ * or needless channel goes, so a request never crosses a close; between two IAs that both dial
+ * there are two. Everything here runs with engine.lock held and never blocks.
+ */
+#ifndef DOFI_CHAN_H
+#define DOFI_CHAN_H
+
+#include "base/addr.h"
+#include "progress/engine.h"
+#include "cm/wire.h"
+
+struct dofi_conn;
+struct dofi_ia;
+
+enum dofi_chan_state {
+	DOFI_CHAN_DIALING,  /* TCP connect under way */
+	DOFI_CHAN_GREETING, /* the peer's HELLO is not in; ours is out if we dialled */
+	DOFI_CHAN_UP,
+	DOFI_CHAN_DEAD, /* closed; its work tells the connections and frees it */
+};
+
+/* A channel remembers the last few addresses that were dialled and led to its peer. */
+#define DOFI_CHAN_NAMES 8u
+
+struct dofi_chan {
+	struct dofi_list link; /* ia->cm.chans, .strangers or .dead */
+	struct dofi_ia *ia;
+	struct dofi_fd fd;
+	enum dofi_chan_state state;
+	bool accepted; /* the peer dialled us */
+	bool was_up;
+	bool orderly; /* DEAD: after GOODBYE */
+	bool writing; /* waits for room in the socket */
+	bool silent;  /* its fabric was waited for in vain, and it has said nothing since */
+	int err;      /* DEAD: the dial's negative errno */
+	int send_err; /* the socket takes no more; what it still has to read comes first */
+	uint32_t tries;
+	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
+	uint32_t nnames;
+	struct dofi_hello peer;   /* valid when UP */
+	struct dofi_list waiting; /* conn->link: dofi_conn_chan_up is due */
+	struct dofi_list conns;   /* conn->link */
+	struct dofi_timer timer;  /* limit of GREETING, then of idleness */
+	struct dofi_work work;    /* upcalls that are due; the end */
+	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
+	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
+	uint64_t answer_number;   /* ...with this number, which stands for those before, too */
+	uint8_t *tx;              /* frames not sent yet */
+	uint32_t tx_fill, tx_size;
+	uint32_t rx_fill;
+	uint8_t rx[DOFI_WIRE_MAX_FRAME];
+};
+
+/* IA-wide state of the connection manager; guarded by engine.lock. */
+struct dofi_cm {
+	uint8_t uuid[16];
+	struct dofi_list chans;     /* all but strangers and dead ones */
+	struct dofi_list strangers; /* accepted sockets without a HELLO yet, oldest first */
+	struct dofi_list dead;
+	uint32_t nstrangers, max_strangers;
+	struct dofi_list listeners; /* struct dofi_sp, by link */
+	int spare_fd;               /* given up to answer when descriptors run out */
+	bool told_no_fds;           /* said so in the log */
+	/*
+	 * the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet
+	 */
+	uint64_t close_limit;
+	uint64_t invalidations;   /* made so far */
+	_Atomic uint32_t bell;    /* one of them was answered, or its channel died */
+	struct dofi_conn **conns; /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
+	uint32_t conns_size;
+	uint32_t conns_next;
+	uint32_t ud_next; /* number of the next EP of datagrams */
+	uint32_t nconns;
+	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
+	uint32_t steps;            /* that the fabric has made with these so far... */
+	uint64_t last_step;        /* ...and when the last one was */
+	struct dofi_list binds;    /* EPs whose bind waits for an invalidation, by bind_link */
+	struct dofi_work answered; /* looks after them */
+};
+
+int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
+/*
+ * Says GOODBYE on every channel and closes all; connections and listeners were ended before. Called
+ * without locks.
+ */
+void dofi_cm_fini(struct dofi_ia *ia);
+
+/*
+ * Gets conn a channel to whoever serves remote:port: one that led there before, unless
+ * conn->redialled, or a new one. When it returns 0, later exactly one of dofi_conn_chan_up and
+ * dofi_conn_dial_failed is called (never from inside), unless dofi_chan_leave comes first. A
+ * negative errno means that neither will be.
+ */
+int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
+
+/* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
+void dofi_chan_leave(struct dofi_conn *conn);
+
+/* Where its socket leads, for messages. */
+const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
+
+/* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
+void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
+
+/*
+ * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it.
+ * err is for those who still wait for it, orderly for those who have it.
+ */
+void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
+
+/* listen.c accepted a socket; the channel owns it. False when out of memory: the caller's still. */
+bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
+/* Hangs up on the oldest stranger; false when there is none. */
+bool dofi_chan_evict(struct dofi_ia *ia);
+
+/*
+ * Tells every peer to forget a context and waits, driving the engine, until all have answered, are
+ * gone, or a second has passed. Called without locks.
+ */
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
+
+/*
+ * The same without waiting: asks every peer; dofi_conn_invalidated is called when an answer or the
+ * loss of a peer may have completed an invalidation. engine.lock held. Returns the invalidation's
+ * number for dofi_chan_invalidated.
+ */
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
+bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
+/* Closes the channels that have not answered it. */
+void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number);
+
+/*
+ * The process exits: peers take what is complete, then GOODBYE on every channel that takes it at
+ * once, if engine.lock is to be had.
+ */
+void dofi_cm_exit(struct dofi_ia *ia);
+/*
+ * In a forked child: closes our sockets so that they don't keep dead peers alive.
+ * Async-signal-safe.
+ */
+void dofi_cm_fork_child(struct dofi_ia *ia);
+
+/* --- upcalls, in conn.c --- */
+void dofi_conn_chan_up(struct dofi_conn *conn);
+/*
+ * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...); -EPROTO: the peer
+ * speaks otherwise or not at all. conn->chan is NULL.
+ */
+void dofi_conn_dial_failed(struct dofi_conn *conn, int err);
+/* The channel died without GOODBYE (or with: orderly) while conn used it. conn->chan is NULL. */
+void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
+/* A message for a connection, or a REQUEST. */
+void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg);
+/* Some invalidation may be through; called from deferred work. */
+void dofi_conn_invalidated(struct dofi_ia *ia);
+/* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
+void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
+/*
+ * Where a late operation would harm the peer (DOFI_QUIRK_STALE_KEYS): the fabric still has one with
+ * such a context.
+ */
+bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What concerns all control channels of an IA at once. */
+#include "cm/channel.h"
+
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "cm/linger.h"
+#include "base/log.h"
+#include "fabric/quirks.h"
+#include "cm/service_point.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define INVALIDATE_NS 1000000000u
+#define MAX_STRANGERS 256u
+#define EXIT_LOCK_NS  100000000u
+
+/* --- invalidations --- */
+
+static bool owes_answer(const struct dofi_chan *chan, uint64_t number)
+{
+	return chan->state == DOFI_CHAN_UP && chan->asked >= number && chan->done < number;
+}
+
+/* Every peer that was asked before or with invalidation `number` has answered it. */
+bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
+{
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		if (owes_answer(DOFI_CONTAINER(node, struct dofi_chan, link), number))
+			return false;
+	}
+	return true;
+}
+
+void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	DOFI_LIST_FOR_SAFE(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (!owes_answer(chan, number))
+			continue;
+		DOFI_LOG_W(
+			"%s: breaking the connections with %s, which has not given up a replaced "
+			"rmr_context within %u ms; a slow peer needs a greater handshake_ms",
+			ia->name, dofi_chan_peer_text(chan, text),
+			(unsigned int)ia->params.handshake_ms);
+		dofi_chan_close(chan, -ETIMEDOUT, false);
+	}
+}
+
+/*
+ * Only who has a data path to us, and not just for datagrams, can have learned what a context
+ * stands for.
+ */
+static bool may_know_contexts(const struct dofi_chan *chan)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (!conn->ud && (conn->phase == DOFI_CONN_UP || (conn->ep && conn->ep->path_up)))
+			return true;
+	}
+	return false;
+}
+
+uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
+{
+	struct dofi_msg msg = {
+		.type = DOFI_MSG_INVALIDATE,
+		.context = context,
+		.token = ++ia->cm.invalidations,
+	};
+
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->state != DOFI_CHAN_UP || !may_know_contexts(chan))
+			continue;
+		chan->asked = msg.token;
+		dofi_chan_send(chan, &msg);
+	}
+	return msg.token;
+}
+
+/* More than a fabric's queue of packets takes rounds to be read. */
+#define READ_ROUNDS 64
+
+/*
+ * What peers that are gone sent before lies in the fabric's queue, and is looked at when that is
+ * read. engine.lock held.
+ */
+static void take_what_came(struct dofi_ia *ia)
+{
+	for (int i = 0; i < READ_ROUNDS; i++)
+		dofi_reap(ia);
+}
+
+void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
+{
+	uint64_t number, deadline = dofi_now() + INVALIDATE_NS;
+	struct dofi_cm *cm = &ia->cm;
+	uint32_t seen;
+	bool done;
+
+	dofi_engine_enter(ia);
+	number = dofi_chan_ask(ia, context);
+	for (;;) {
+		seen = atomic_load(&cm->bell);
+		done = dofi_chan_invalidated(ia, number);
+		if (done && ia->quirks & DOFI_QUIRK_STALE_KEYS)
+			take_what_came(ia);
+		dofi_engine_leave(ia);
+		if (done)
+			return;
+		if (dofi_wait_sleep(ia, &cm->bell, seen, deadline) == -ETIMEDOUT)
+			break;
+		dofi_engine_enter(ia);
+	}
+	DOFI_LOG_W("%s: a peer has not answered within %u s that an LMR or RMR is gone, and may "
+		   "still write to its memory",
+		   ia->name, (unsigned int)(INVALIDATE_NS / 1000000000));
+}
+
+/* --- the whole IA --- */
+
+static void answered(struct dofi_work *work)
+{
+	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
+}
+
+/* Sockets that strangers may hold: few enough to leave the process its descriptors. */
+static uint32_t max_strangers(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= MAX_STRANGERS)
+		return MAX_STRANGERS;
+	return limit.rlim_cur < 16 ? 4 : (uint32_t)limit.rlim_cur / 4;
+}
+
+int dofi_cm_init(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	dofi_list_init(&cm->chans);
+	dofi_list_init(&cm->strangers);
+	dofi_list_init(&cm->dead);
+	dofi_list_init(&cm->listeners);
+	dofi_list_init(&cm->binds);
+	cm->answered.run = answered;
+	cm->max_strangers = max_strangers();
+	/*
+	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's
+	 * address vector is another one's later, and what was under way to the former must mean
+	 * nothing to the latter.
+	 */
+	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
+	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
+		return -errno;
+	cm->ud_next = cm->conns_next;
+	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return cm->spare_fd < 0 ? -errno : 0;
+}
+
+static void say_goodbye(struct dofi_cm *cm)
+{
+	const struct dofi_msg goodbye = {.type = DOFI_MSG_GOODBYE};
+
+	DOFI_LIST_FOR(node, &cm->chans)
+	dofi_chan_send(DOFI_CONTAINER(node, struct dofi_chan, link), &goodbye);
+}
+
+static void close_all(struct dofi_list *chans)
+{
+	while (!dofi_list_empty(chans))
+		dofi_chan_close(DOFI_CONTAINER(chans->next, struct dofi_chan, link), 0, true);
+}
+
+void dofi_cm_fini(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	dofi_engine_enter(ia);
+	say_goodbye(cm);
+	close_all(&cm->chans);
+	close_all(&cm->strangers);
+	dofi_engine_leave(ia); /* buries them */
+	if (cm->spare_fd >= 0)
+		close(cm->spare_fd);
+	cm->spare_fd = -1;
+	free(cm->conns);
+	cm->conns = NULL;
+}
+
+void dofi_cm_exit(struct dofi_ia *ia)
+{
+	uint64_t deadline = dofi_now() + EXIT_LOCK_NS;
+
+	/* Whoever exits may be the very one that holds the lock, in a signal handler. */
+	while (!dofi_trylock(&ia->engine.lock)) {
+		if (dofi_now() > deadline)
+			return;
+		sched_yield();
+	}
+	dofi_linger_all(ia);
+	say_goodbye(&ia->cm);
+	dofi_unlock(&ia->engine.lock);
+}
+
+static void close_fds(struct dofi_list *chans)
+{
+	DOFI_LIST_FOR(node, chans)
+	{
+		const struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->fd.fd >= 0)
+			close(chan->fd.fd);
+	}
+}
+
+/* No epoll calls: the child's descriptors share the parent's watch list. */
+void dofi_cm_fork_child(struct dofi_ia *ia)
+{
+	struct dofi_cm *cm = &ia->cm;
+
+	close_fds(&cm->chans);
+	close_fds(&cm->strangers);
+	DOFI_LIST_FOR(node, &cm->listeners)
+	{
+		const struct dofi_sp *sp = DOFI_CONTAINER(node, struct dofi_sp, link);
+
+		close(sp->fd.fd);
+		if (sp->claim_fd >= 0)
+			close(sp->claim_fd);
+	}
+	if (cm->spare_fd >= 0)
+		close(cm->spare_fd);
+}

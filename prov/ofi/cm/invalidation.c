@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one
+ * waits until all forgot it.
+ */
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "fabric/quirks.h"
+
+/* --- the peers' --- */
+
+static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uint32_t i)
+{
+	return i - ring->head < ring->issue - ring->head ? wr->state == DOFI_WR_ISSUED
+							 : wr->step || wr->given;
+}
+
+/*
+ * Those that the fabric has, whole or in part, go on. What tells them from others is that they are
+ * not resolved any more.
+ */
+static void mark_given(struct dofi_ep *ep, uint32_t context)
+{
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->req.head; i != ep->req.tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context &&
+		    is_given(&ep->req, wr, i))
+			wr->resolved = false;
+	}
+	dofi_unlock(&ep->lock);
+}
+
+static bool has_marked(struct dofi_ep *ep)
+{
+	bool has = false;
+
+	dofi_lock(&ep->lock);
+	for (uint32_t i = ep->req.head; i != ep->req.tail && !has; i++) {
+		const struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->resolved &&
+		      is_given(&ep->req, wr, i);
+	}
+	dofi_unlock(&ep->lock);
+	return has;
+}
+
+static void forget(struct dofi_ep *ep, uint32_t context)
+{
+	struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
+
+	dofi_lock(&ep->lock);
+	if (ctx->context == context)
+		ctx->context = 0;
+	if (ep->peeking && ep->aux_ctx == context)
+		ep->peek_stale = true;
+	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (dofi_op_uses_context(wr, context))
+			wr->resolved = false;
+	}
+	dofi_ep_issue(ep); /* something may have waited for the place in the cache */
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_STALE_KEYS)
+			mark_given(conn->ep, context);
+		if (conn->ep && conn->phase == DOFI_CONN_UP)
+			forget(conn->ep, context);
+	}
+}
+
+bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
+{
+	if (!(chan->ia->quirks & DOFI_QUIRK_STALE_KEYS))
+		return false;
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->ep && has_marked(conn->ep))
+			return true;
+	}
+	return false;
+}
+
+/* --- ours --- */
+
+void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ep->bind_replaced = dofi_bind_apply(dofi_wr_bind(wr));
+	if (!ep->bind_replaced) {
+		wr->state = DOFI_WR_DONE;
+		return;
+	}
+	/*
+	 * The former context must be dead everywhere before the bind completes (DTO-166): the
+	 * engine asks the peers.
+	 */
+	ep->binding = true;
+	dofi_ep_stall(ep);
+}
+
+/* A stopped peer could still use the former context, so its connections go. */
+static void bind_overdue(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = DOFI_CONTAINER(timer, struct dofi_ep, bind_limit);
+
+	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
+}
+
+/* Off the list of those that wait; engine.lock held. */
+void dofi_conn_forget_bind(struct dofi_ep *ep)
+{
+	dofi_list_del(&ep->bind_link);
+	dofi_timer_cancel(ep->obj.ia, &ep->bind_limit);
+}
+
+void dofi_conn_ask_for_bind(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
+	ep->bind_replaced = 0;
+	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
+	ep->bind_limit.fire = bind_overdue;
+	dofi_timer_set(ia, &ep->bind_limit, dofi_now() + ia->params.handshake_ms * 1000000u);
+	dofi_work_defer(ia, &ia->cm.answered);
+}
+
+static void bind_done(struct dofi_ep *ep)
+{
+	dofi_conn_forget_bind(ep);
+	dofi_lock(&ep->lock);
+	ep->binding = false;
+	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {
+		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
+
+		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_ISSUED)
+			wr->state = DOFI_WR_DONE;
+	}
+	dofi_reap_release(ep);
+	dofi_ep_issue(ep);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_invalidated(struct dofi_ia *ia)
+{
+	DOFI_LIST_FOR_SAFE(node, &ia->cm.binds)
+	{
+		struct dofi_ep *ep = DOFI_CONTAINER(node, struct dofi_ep, bind_link);
+
+		if (dofi_chan_invalidated(ia, ep->bind_number))
+			bind_done(ep);
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/redial.h"
+
+#include "cm/conn.h"
+#include "object/ia.h"
+
+/* Rounds become rarer: a burst of connects to nobody is no storm. */
+#define FIRST_PAUSE_NS   2000000u
+#define LONGEST_PAUSE_NS 32000000u
+
+_Static_assert(DOFI_PORT_TRIES <= 32, "candidates fit struct dofi_redial");
+
+static void fired(struct dofi_timer *timer)
+{
+	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, redial.timer);
+
+	conn->candidate = 0;
+	conn->redialled = false;
+	if (!conn->ending)
+		dofi_conn_dial_again(conn);
+}
+
+void dofi_redial_note(struct dofi_conn *conn)
+{
+	conn->redial.ports |= 1u << conn->candidate;
+}
+
+bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p)
+{
+	const struct dofi_redial *redial = &conn->redial;
+
+	/* Whoever was found at the other ports in the first round has not what we look for. */
+	for (; dofi_port_candidate(conn->conn_qual, conn->candidate, port_p); conn->candidate++)
+		if (!redial->until || redial->ports & 1u << conn->candidate)
+			return true;
+	return false;
+}
+
+bool dofi_redial_later(struct dofi_conn *conn)
+{
+	struct dofi_redial *redial = &conn->redial;
+	uint64_t now = dofi_now(), next;
+
+	if (!redial->ports)
+		return false;
+	if (!redial->until) {
+		redial->until = now + conn->ia->params.listen_grace_ms * 1000000u;
+		if (redial->until > conn->deadline)
+			redial->until = conn->deadline;
+		redial->pause = FIRST_PAUSE_NS;
+		redial->timer.fire = fired;
+	}
+	if (now >= redial->until)
+		return false;
+	next = now + redial->pause;
+	dofi_timer_set(conn->ia, &redial->timer, next < redial->until ? next : redial->until);
+	if (redial->pause < LONGEST_PAUSE_NS)
+		redial->pause *= 2;
+	return true;
+}

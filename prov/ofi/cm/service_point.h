@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Service points (PSP, RSP) and connection requests. Guarded by engine.lock. */
+#ifndef DOFI_SP_H
+#define DOFI_SP_H
+
+#include "cm/channel.h"
+#include "object/ep.h"
+#include "object/object.h"
+
+/* PSP and RSP are one structure: a listener that makes CRs, for ever or once. */
+struct dofi_sp {
+	struct dofi_obj obj;
+	struct dofi_list link;   /* ia->cm.listeners while it listens */
+	struct dofi_fd fd;       /* listening socket; fd -1 when closed */
+	struct dofi_timer pause; /* out of descriptors: accepts again when it fires */
+	int claim_fd;            /* holds a long conn_qual on the whole host; or -1 */
+	uint64_t conn_qual;
+	struct dofi_evd *evd;
+	DAT_PSP_FLAGS psp_flags; /* PSP */
+	struct dofi_ep *ep;      /* RSP: the EP reserved; NULL once its request came */
+	DAT_EP_HANDLE ep_handle; /* RSP: for dat_rsp_query, also afterwards */
+	bool rsp;
+};
+
+struct dofi_cr {
+	struct dofi_obj obj;
+	struct dofi_conn *conn;
+	struct dofi_ep *ep; /* provider EP or RSP's EP, else NULL */
+	bool ep_ours;       /* made by us for a provider PSP: goes with a reject */
+	struct sockaddr_storage remote;
+	uint64_t remote_qual;
+	uint32_t private_size;
+	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE]; /* writable by the consumer (PRG-09) */
+};
+
+/* --- sp.c: what PSP and RSP share; engine.lock held --- */
+
+/* The EVD behind the handle when it belongs to ia and takes connection requests; else NULL. */
+struct dofi_evd *dofi_sp_evd(struct dofi_ia *ia, DAT_EVD_HANDLE evd);
+
+/*
+ * Makes a listening service point; conn_qual 0: any free one. Not published yet, so it can be given
+ * its particulars.
+ */
+DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_qual, bool rsp,
+		       struct dofi_sp **sp_p);
+
+/*
+ * Stops listening and frees; the EP of an RSP is UNCONNECTED again. The handle has been retired, or
+ * was never published.
+ */
+void dofi_sp_destroy(struct dofi_sp *sp);
+
+/* The service point of this IA that serves conn_qual, or NULL. */
+struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual);
+
+/*
+ * A REQUEST came in on some channel: finds the service point of conn->conn_qual and makes the CR.
+ * DOFI_REASON_NONE when the consumer has it; else why it is refused (the caller rejects and frees
+ * conn).
+ */
+enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *remote);
+
+/* --- listen.c; engine.lock held --- */
+
+/* Listens at the IA's address. 0, -EADDRINUSE, -ENOSPC (no port is left), another -errno. */
+int dofi_sp_listen(struct dofi_sp *sp);
+void dofi_sp_unlisten(struct dofi_sp *sp);
+
+/* --- cr.c; engine.lock held --- */
+
+/* A CR with its event on the service point's EVD; -errno when there is no room for either. */
+int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote);
+
+/*
+ * Frees a CR; its handle has been retired. When reject is true, the connector is refused with
+ * DOFI_REASON_DISCONNECT and the CR's EP goes back to where it came from.
+ */
+void dofi_cr_destroy(struct dofi_cr *cr, bool reject);
+
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
+DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp);
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+			   DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
+DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
+DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp);
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT private_size,
+			  const DAT_PVOID private_data);
+/* 1.2's dat_cr_reject calls it with no private data. */
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT private_size, const DAT_PVOID private_data);
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/truncated.h"
+
+#include "cm/conn.h"
+#include "dto/credit.h"
+#include "object/ia.h"
+#include "dto/srq.h"
+
+#include <rdma/fabric.h>
+
+/* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
+bool dofi_misfit_ends_stream(const struct fi_info *info)
+{
+	uint32_t protocol = info->ep_attr->protocol;
+
+	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) &&
+	       FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
+}
+
+/* A message may come before its connection is up. */
+static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
+{
+	return (conn->phase == DOFI_CONN_UP || conn->phase == DOFI_CONN_LINKING) &&
+	       conn->ep->srq == srq;
+}
+
+/* The next connection from *i on that draws from the SRQ, or NULL. */
+static struct dofi_conn *next_user(const struct dofi_srq *srq, uint32_t *i)
+{
+	const struct dofi_cm *cm = &srq->obj.ia->cm;
+
+	while (*i < cm->conns_size) {
+		struct dofi_conn *conn = cm->conns[(*i)++];
+
+		if (conn && uses(conn, srq))
+			return conn;
+	}
+	return NULL;
+}
+
+/* Messages that the peer had sent when it was asked, and that have not come. */
+static uint32_t missing(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	int32_t left;
+
+	dofi_lock(&ep->lock);
+	left = (int32_t)(conn->peer_count - ep->nreceived);
+	if (left > 0)
+		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->next)
+			left -= ((wr->rctx >> DOFI_NEWS_NUMBER_SHIFT) - ep->nreceived) %
+					(DOFI_NEWS_NUMBER + 1) <
+				conn->peer_count - ep->nreceived;
+	dofi_unlock(&ep->lock);
+	return left > 0 ? (uint32_t)left : 0;
+}
+
+/* False while a peer has not answered. */
+static bool all_missing(const struct dofi_srq *srq, uint32_t *sum_p)
+{
+	struct dofi_conn *conn;
+	uint32_t i = 0;
+
+	*sum_p = 0;
+	while ((conn = next_user(srq, &i))) {
+		if (conn->count_asked != conn->count_told)
+			return false;
+		*sum_p += missing(conn);
+	}
+	return true;
+}
+
+static struct dofi_wr *pop(struct dofi_srq *srq)
+{
+	struct dofi_wr *wr = srq->misfits;
+
+	srq->misfits = wr->next;
+	srq->nmisfits--;
+	return wr;
+}
+
+/* A connection has one error; a second misfit of it is nobody's. */
+static void blame(struct dofi_srq *srq)
+{
+	struct dofi_conn *conn;
+	uint32_t i = 0;
+
+	while (srq->misfits && (conn = next_user(srq, &i)))
+		if (missing(conn))
+			dofi_srq_blame(conn->ep, pop(srq));
+}
+
+void dofi_misfit_settle(struct dofi_srq *srq)
+{
+	uint32_t sum;
+
+	dofi_assert_held(&srq->obj.ia->engine.lock);
+	if (!srq->misfits || !all_missing(srq, &sum) || sum > srq->nmisfits)
+		return;
+	blame(srq);
+	while (srq->misfits)
+		dofi_srq_take_back(srq, pop(srq));
+}
+
+void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
+{
+	struct dofi_conn *conn;
+	uint32_t i = 0;
+
+	wr->next = srq->misfits;
+	srq->misfits = wr;
+	srq->nmisfits++;
+	/*
+	 * Answers to earlier questions may not count it. Who said goodbye has told, and answers no
+	 * more.
+	 */
+	while ((conn = next_user(srq, &i))) {
+		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .token = ++conn->count_asked};
+
+		if (conn->peer_told)
+			conn->count_told = conn->count_asked;
+		else
+			dofi_conn_tell(conn, &msg);
+	}
+	dofi_misfit_settle(srq);
+}
+
+void dofi_misfit_asked(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED,
+				  .token = msg->token,
+				  .data = dofi_conn_sent(conn)};
+
+	dofi_conn_tell(conn, &answer);
+}
+
+void dofi_misfit_told(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	if (!conn->ep || !conn->ep->srq)
+		return;
+	conn->peer_count = msg->data;
+	conn->count_told = msg->type == DOFI_MSG_BYE ? conn->count_asked : (uint32_t)msg->token;
+	dofi_misfit_settle(conn->ep->srq);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dto/ud.h"
+
+#include "cm/conn_end.h"
+#include "object/evd.h"
+#include "object/ia.h"
+#include "transport/peer.h"
+#include "transport/transport.h"
+
+#include <string.h>
+
+/* --- events --- */
+
+static void raise_event(struct dofi_ep *ep, uint32_t number, uint16_t type, const void *data,
+			uint32_t size)
+{
+	struct dofi_event event = {
+		.number = number,
+		.ext = type + 1,
+		.handle = ep,
+		.conn = {.private_data = data, .private_size = size},
+	};
+
+	if (ep->conn_evd)
+		dofi_evd_push(ep->conn_evd, &event, true);
+}
+
+void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_list_del(&conn->ud_link);
+	switch (event) {
+	case 0:
+		break;
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+		raise_event(ep, DOFI_UD_EVENT_REJECTED, DOFI_UD_TYPE_REJECTED, ep->private_data,
+			    private_size);
+		break;
+	default:
+		raise_event(ep, DOFI_UD_EVENT_ERROR, DOFI_UD_TYPE_ERROR, ep->private_data, 0);
+	}
+}
+
+/* --- address handles --- */
+
+static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	struct dofi_ud_ah *ah = dofi_obj_alloc(conn->ia, ep->obj.provider, DOFI_HANDLE_TYPE_AH);
+
+	if (!ah)
+		return NULL;
+	ah->ep = ep;
+	ah->conn = conn;
+	ah->dest = conn->dest;
+	ah->number = conn->peer_ud;
+	ah->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
+	ah->addr = conn->chan->peer.addr;
+	if (conn->active) {
+		ah->private_size = conn->private_size;
+		memcpy(ah->private_data, conn->private_data, conn->private_size);
+	}
+	conn->ud_ah = ah;
+	dofi_list_add_tail(&ep->ud->ahs, &ah->link);
+	dofi_obj_publish(&ah->obj, DOFI_HANDLE_TYPE_AH);
+	return ah;
+}
+
+/* Nothing is sent by the connection from now on, and it goes. */
+static void release_conn(struct dofi_ud_ah *ah)
+{
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_conn *conn = ah->conn;
+
+	atomic_store(&ah->gone, true);
+	dofi_ud_forget(ah->obj.ia, ah);
+	if (!conn)
+		return;
+	ah->conn = NULL;
+	dofi_list_del(&conn->ud_link);
+	dofi_conn_tell(conn, &bye);
+	conn->ia->trans->disconnect(conn);
+	dofi_conn_free(conn);
+}
+
+static void destroy_ah(struct dofi_ud_ah *ah)
+{
+	dofi_obj_retire(&ah->obj, false);
+	release_conn(ah);
+	dofi_list_del(&ah->link);
+	dofi_obj_free(&ah->obj, DOFI_HANDLE_TYPE_AH);
+}
+
+struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr)
+{
+	const struct dofi_ud_ah *ah = (const struct dofi_ud_ah *)(uintptr_t)wr->rkey;
+
+	return ah ? ah->conn : NULL;
+}
+
+/* --- connections --- */
+
+void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	conn->ep = ep;
+	dofi_list_add_tail(&ep->ud->conns, &conn->ud_link);
+}
+
+void dofi_ud_established(struct dofi_conn *conn)
+{
+	struct dofi_msg ready = {.type = DOFI_MSG_READY};
+	struct dofi_ud_ah *ah = new_ah(conn);
+
+	if (!ah) {
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		return;
+	}
+	dofi_conn_proceeds(conn);
+	dofi_conn_enter(conn, DOFI_CONN_UP);
+	dofi_timer_cancel(conn->ia, &conn->timer);
+	DOFI_COUNT_SHARED(conn->ia, IA_CM_AH_RESOLVED);
+	if (conn->active) {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
+		dofi_conn_tell(conn, &ready);
+	} else {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
+	}
+	raise_event(conn->ep, DOFI_UD_EVENT_ESTABLISHED,
+		    conn->active ? DOFI_UD_TYPE_REMOTE_AH : DOFI_UD_TYPE_PASSIVE_AH, ah,
+		    ah->private_size);
+}
+
+void dofi_ud_peer_gone(struct dofi_conn *conn)
+{
+	release_conn(conn->ud_ah);
+}
+
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
+		struct dofi_conn *conn = ia->cm.conns[i];
+
+		if (conn && conn->ud_ah && !conn->chan &&
+		    !memcmp(conn->peer->uuid, uuid, sizeof(conn->peer->uuid)))
+			dofi_ud_peer_gone(conn);
+	}
+}
+
+void dofi_ud_drop_all(struct dofi_ep *ep)
+{
+	while (!dofi_list_empty(&ep->ud->ahs))
+		destroy_ah(DOFI_CONTAINER(ep->ud->ahs.next, struct dofi_ud_ah, link));
+	while (!dofi_list_empty(&ep->ud->conns))
+		dofi_conn_end_now(DOFI_CONTAINER(ep->ud->conns.next, struct dofi_conn, ud_link), 0,
+				  DOFI_REASON_DISCONNECT);
+}
+
+/* --- dat_ib_ud_ah_free, dat_ib_ud_cm_free --- */
+
+/*
+ * Enters the engine with what the handle names; NULL, and not entered, when it is not one of this
+ * IA's.
+ */
+static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
+{
+	struct dofi_ud_ah *ah;
+
+	dofi_engine_enter(ia);
+	ah = dofi_ud_ah(handle);
+	if (ah && ah->obj.ia == ia)
+		return ah;
+	dofi_engine_leave(ia);
+	return NULL;
+}
+
+static DAT_RETURN leave_with(struct dofi_ia *ia, struct dofi_ud_ah *ah, bool was_free)
+{
+	if (ah->ah_freed && ah->cm_freed)
+		destroy_ah(ah);
+	dofi_engine_leave(ia);
+	return was_free ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE handle, const void *ah_handle)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_ud_ah *ah;
+	bool was_free;
+
+	if (!ep || !ep->ud)
+		return DOFI_BAD_HANDLE(EP);
+	ah = enter_with(ep->obj.ia, ah_handle);
+	if (!ah)
+		return DOFI_BAD_ARG(2);
+	was_free = atomic_exchange(&ah->ah_freed, true);
+	if (!was_free)
+		release_conn(ah);
+	return leave_with(ep->obj.ia, ah, was_free);
+}
+
+DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE handle, const void *cm)
+{
+	struct dofi_ep *ep = DOFI_OBJ(handle, EP);
+	struct dofi_ud_ah *ah;
+	bool was_free;
+
+	if (!ep || !ep->ud)
+		return DOFI_BAD_HANDLE(EP);
+	ah = enter_with(ep->obj.ia, cm);
+	if (!ah)
+		return DOFI_BAD_ARG(2);
+	was_free = ah->cm_freed;
+	ah->cm_freed = true;
+	return leave_with(ep->obj.ia, ah, was_free);
+}

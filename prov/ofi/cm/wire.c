@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/wire.h"
+
+#include "base/addr.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* Reads and writes move a cursor; a read beyond the end yields zeros and leaves `ok` false. */
+struct out {
+	uint8_t *at;
+};
+
+struct in {
+	const uint8_t *at, *end;
+	bool ok;
+};
+
+static void put_bytes(struct out *o, const void *bytes, size_t n)
+{
+	memcpy(o->at, bytes, n);
+	o->at += n;
+}
+
+/* The n low bytes of value, highest first. */
+static void put(struct out *o, uint64_t value, size_t n)
+{
+	while (n--)
+		*o->at++ = (uint8_t)(value >> (8 * n));
+}
+
+static const uint8_t *get_bytes(struct in *i, size_t n)
+{
+	const uint8_t *at = i->at;
+
+	if ((size_t)(i->end - at) < n) {
+		i->ok = false;
+		i->at = i->end;
+		return NULL;
+	}
+	i->at += n;
+	return at;
+}
+
+static void get_copy(struct in *i, void *to, size_t n)
+{
+	const uint8_t *from = get_bytes(i, n);
+
+	if (from)
+		memcpy(to, from, n);
+}
+
+static uint64_t get(struct in *i, size_t n)
+{
+	const uint8_t *from = get_bytes(i, n);
+	uint64_t value = 0;
+
+	for (size_t k = 0; from && k < n; k++)
+		value = value << 8 | from[k];
+	return value;
+}
+
+static struct out begin_frame(uint8_t *buf)
+{
+	return (struct out){buf + DOFI_WIRE_LENGTH};
+}
+
+static size_t end_frame(uint8_t *buf, const struct out *o)
+{
+	struct out length = {buf};
+	size_t size = (size_t)(o->at - buf);
+
+	assert(size <= DOFI_WIRE_MAX_FRAME);
+	put(&length, size - DOFI_WIRE_LENGTH, DOFI_WIRE_LENGTH);
+	return size;
+}
+
+bool dofi_wire_frame(const uint8_t *stream, size_t fill, size_t *size_p)
+{
+	struct in i = {stream, stream + fill, true};
+	uint64_t length = get(&i, DOFI_WIRE_LENGTH);
+
+	if (!i.ok) {
+		*size_p = 0;
+		return true;
+	}
+	if (!length || length > DOFI_WIRE_MAX_FRAME - DOFI_WIRE_LENGTH)
+		return false;
+	*size_p = fill < length + DOFI_WIRE_LENGTH ? 0 : (size_t)length + DOFI_WIRE_LENGTH;
+	return true;
+}
+
+/* --- HELLO --- */
+
+static void put_addr(struct out *o, const struct sockaddr_storage *addr)
+{
+	uint8_t ip[16] = {0};
+
+	if (addr->ss_family == AF_INET6)
+		memcpy(ip, &((const struct sockaddr_in6 *)addr)->sin6_addr, 16);
+	else
+		memcpy(ip, &((const struct sockaddr_in *)addr)->sin_addr, 4);
+	put(o, addr->ss_family == AF_INET6 ? 6 : 4, 1);
+	put_bytes(o, ip, sizeof(ip));
+}
+
+static bool get_addr(struct in *i, struct sockaddr_storage *addr_p)
+{
+	uint8_t version = (uint8_t)get(i, 1), ip[16] = {0};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	get_copy(i, ip, sizeof(ip));
+	if (version == 6) {
+		memcpy(&in6.sin6_addr, ip, 16);
+		return dofi_addr_set(addr_p, (const struct sockaddr *)&in6, 0);
+	}
+	memcpy(&in.sin_addr, ip, 4);
+	return version == 4 && dofi_addr_set(addr_p, (const struct sockaddr *)&in, 0);
+}
+
+size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello)
+{
+	struct out o = begin_frame(buf);
+
+	assert(hello->fabric_name_size <= DOFI_FABRIC_NAME_MAX);
+	put(&o, DOFI_WIRE_MAGIC, 4);
+	put(&o, DOFI_WIRE_VERSION, 4);
+	put_bytes(&o, hello->uuid, sizeof(hello->uuid));
+	put_bytes(&o, hello->provider, sizeof(hello->provider));
+	put(&o, hello->transport, 1);
+	put_addr(&o, &hello->addr);
+	put(&o, hello->ctxtab_key, 8);
+	put(&o, hello->ctxtab_address, 8);
+	put(&o, hello->ctxtab_entries, 4);
+	put(&o, hello->sink_key, 8);
+	put(&o, hello->sink_address, 8);
+	put(&o, hello->fabric_name_size, 4);
+	put_bytes(&o, hello->fabric_name, hello->fabric_name_size);
+	return end_frame(buf, &o);
+}
+
+bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version_p)
+{
+	struct in i = {body, body + size, true};
+
+	if (get(&i, 4) != DOFI_WIRE_MAGIC)
+		return false;
+	*version_p = (uint32_t)get(&i, 4);
+	return i.ok;
+}
+
+/* It goes into messages for people: nothing but printable characters, and an end. */
+static bool get_name(struct in *i, char *name, size_t size)
+{
+	size_t n = 0;
+
+	get_copy(i, name, size);
+	while (n < size && name[n] > ' ' && name[n] <= '~')
+		n++;
+	return n && n < size && !name[n];
+}
+
+bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p)
+{
+	struct in i = {body, body + size, true};
+	struct dofi_hello h = {0};
+
+	if (get(&i, 4) != DOFI_WIRE_MAGIC || get(&i, 4) != DOFI_WIRE_VERSION)
+		return false;
+	get_copy(&i, h.uuid, sizeof(h.uuid));
+	if (!get_name(&i, h.provider, sizeof(h.provider)))
+		return false;
+	h.transport = (uint8_t)get(&i, 1);
+	if (!get_addr(&i, &h.addr))
+		return false;
+	h.ctxtab_key = get(&i, 8);
+	h.ctxtab_address = get(&i, 8);
+	h.ctxtab_entries = (uint32_t)get(&i, 4);
+	h.sink_key = get(&i, 8);
+	h.sink_address = get(&i, 8);
+	h.fabric_name_size = (uint32_t)get(&i, 4);
+	if (h.fabric_name_size > DOFI_FABRIC_NAME_MAX)
+		return false;
+	get_copy(&i, h.fabric_name, h.fabric_name_size);
+	if (!i.ok || i.at != i.end)
+		return false;
+	*hello_p = h;
+	return true;
+}
+
+/* --- all other messages --- */
+
+size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg)
+{
+	struct out o = begin_frame(buf);
+
+	assert(msg->private_size <= DOFI_WIRE_MAX_PRIVATE);
+	put(&o, msg->type, 1);
+	put(&o, msg->reason, 1);
+	put(&o, msg->flags, 2);
+	put(&o, msg->dst, 4);
+	put(&o, msg->src, 4);
+	put(&o, msg->conn_qual, 8);
+	put(&o, msg->port_qual, 8);
+	put(&o, msg->token, 8);
+	put(&o, msg->read_in, 4);
+	put(&o, msg->read_out, 4);
+	put(&o, msg->pz, 4);
+	put(&o, msg->data, 4);
+	put(&o, msg->srq, 4);
+	put(&o, msg->context, 4);
+	put(&o, msg->private_size, 4);
+	if (msg->private_size)
+		put_bytes(&o, msg->private_data, msg->private_size);
+	return end_frame(buf, &o);
+}
+
+bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p)
+{
+	struct in i = {body, body + size, true};
+	struct dofi_msg m = {0};
+
+	m.type = (uint8_t)get(&i, 1);
+	m.reason = (uint8_t)get(&i, 1);
+	m.flags = (uint16_t)get(&i, 2);
+	m.dst = (uint32_t)get(&i, 4);
+	m.src = (uint32_t)get(&i, 4);
+	m.conn_qual = get(&i, 8);
+	m.port_qual = get(&i, 8);
+	m.token = get(&i, 8);
+	m.read_in = (uint32_t)get(&i, 4);
+	m.read_out = (uint32_t)get(&i, 4);
+	m.pz = (uint32_t)get(&i, 4);
+	m.data = (uint32_t)get(&i, 4);
+	m.srq = (uint32_t)get(&i, 4);
+	m.context = (uint32_t)get(&i, 4);
+	m.private_size = (uint32_t)get(&i, 4);
+	if (m.type < DOFI_MSG_REQUEST || m.type >= DOFI_MSG_TYPES || m.reason > DOFI_REASON_ERROR ||
+	    m.private_size > DOFI_WIRE_MAX_PRIVATE)
+		return false;
+	m.private_data = m.private_size ? get_bytes(&i, m.private_size) : NULL;
+	if (!i.ok || i.at != i.end)
+		return false;
+	*msg_p = m;
+	return true;
+}
+
+/* --- ports --- */
+
+/* The finaliser of SplitMix64. Both ends must agree on it: it is part of the protocol. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+bool dofi_port_candidate(uint64_t conn_qual, uint32_t n, uint16_t *port_p)
+{
+	uint64_t hash;
+
+	if (conn_qual <= UINT16_MAX) {
+		*port_p = (uint16_t)conn_qual;
+		return conn_qual && !n;
+	}
+	if (n >= DOFI_PORT_TRIES)
+		return false;
+	hash = mix(conn_qual);
+	/* The range is a power of two and the step odd, so no port comes twice. */
+	*port_p = (uint16_t)(DOFI_PORT_BASE + (hash + n * (hash >> 32 | 1)) % DOFI_PORT_RANGE);
+	return true;
+}

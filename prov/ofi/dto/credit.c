@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dto/credit.h"
+
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "object/mem.h"
+#include "fabric/select.h"
+#include "transport/transport.h"
+
+#include <endian.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_rma.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define SINK_SIZE 4096u
+
+/* InfiniBand's hardware makes the sender try again and lets everything else pass. */
+enum dofi_grants dofi_credit_way(const struct dofi_ia *ia)
+{
+	const struct fi_info *info = ia->info;
+	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.grants, "write");
+
+	if (asked || info->ep_attr->protocol == FI_PROTO_IWARP)
+		return DOFI_GRANTS_WRITTEN;
+	return dofi_has_queues(info) ? DOFI_GRANTS_NONE : DOFI_GRANTS_CARRIED;
+}
+
+int dofi_credit_init(struct dofi_ia *ia)
+{
+	struct dofi_sink *sink = &ia->sink;
+	void *memory;
+	int ret;
+
+	sink->size = ia->grants == DOFI_GRANTS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words)
+						       : SINK_SIZE;
+	ret = dofi_mr_map(ia, sink->size, 0,
+			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &memory,
+			  &sink->mr, &sink->key, &sink->address);
+	if (ret)
+		return ret;
+	sink->words = memory;
+	sink->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(sink->mr) : NULL;
+	return 0;
+}
+
+void dofi_credit_fini(struct dofi_ia *ia)
+{
+	dofi_mr_leave(ia, ia->sink.mr, ia->sink.words, ia->sink.size);
+}
+
+uint32_t dofi_credit_start(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_assert_held(&ep->lock);
+	ep->granting = DOFI_GRANTS_NONE;
+	/* The endpoint of the former connection is closed: nobody writes there now. */
+	if (ia->grants == DOFI_GRANTS_WRITTEN)
+		atomic_store_explicit(&ia->sink.words[ep->scratch].in, 0, memory_order_relaxed);
+	ep->nreceived = 0;
+	ep->recv_base = ep->recv.head;
+	ep->announced = ep->srq ? DOFI_CREDIT_SHARE : ep->recv.tail - ep->recv_base;
+	return ep->announced;
+}
+
+void dofi_credit_open(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	ep->granting = ep->obj.ia->grants;
+	if (dofi_credit_is_written(ep) && !ep->peer.has_word)
+		ep->granting = DOFI_GRANTS_NONE;
+	if (dofi_credit_urgent(ep))
+		dofi_ep_stall(ep);
+}
+
+ssize_t dofi_credit_write(struct dofi_ep *ep)
+{
+	struct dofi_sink *sink = &ep->obj.ia->sink;
+	uint32_t *word = &sink->words[ep->scratch].out;
+
+	*word = htobe32(dofi_credit_total(ep));
+	return fi_write(ep->fep, word, sizeof(*word), sink->desc, ep->dest, ep->peer.sink_address,
+			ep->peer.sink_key, NULL);
+}
+
+bool dofi_credit_look(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	uint32_t more;
+
+	dofi_assert_held(&ep->lock);
+	if (ia->grants != DOFI_GRANTS_WRITTEN)
+		return false;
+	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in,
+					    memory_order_relaxed)) -
+	       ep->granted;
+	if ((int32_t)more > 0) {
+		ep->granted += more;
+		return true;
+	}
+	dofi_ep_stall(ep);
+	return false;
+}
+
+void dofi_credit_granted(struct dofi_ep *ep, uint32_t news)
+{
+	dofi_credit_take(ep, news);
+	dofi_ep_issue(ep);
+}
+
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news)
+{
+	struct dofi_ep *ep = dofi_conn_ep(ia, number);
+
+	if (!ep)
+		return;
+	dofi_lock(&ep->lock);
+	dofi_credit_granted(ep, news);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_credit_announce(struct dofi_ep *ep)
+{
+	uint32_t total = dofi_credit_total(ep);
+
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up || !dofi_credit_urgent(ep))
+		return;
+	if (!ep->obj.ia->trans->grant(ep, dofi_credit_news(ep, false)))
+		ep->announced = total;
+	else
+		dofi_ep_stall(ep);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Credits: a Send stays in its ring until the peer has a receive for it. On a fabric that lets an
+ * unexpected message block the byte stream, or buffers it, RDMA behind it would wait for ever, or
+ * memory would grow.
+ *
+ * Both counts are totals of one connection and run freely: the receiver tells how many receives it
+ * has posted so far, the sender never has more messages under way. The count travels with the
+ * completion data of messages when there is news, and else, before the peer runs dry, by itself.
+ *
+ * iWARP has no completion data, and ends the connection of a message that finds no receive. There
+ * each EP has a word in memory that its peer may write to: a grant is a small write of the count,
+ * and a sender looks into its word when it has used up what it knew, again and again until there is
+ * news.
+ */
+#ifndef DOFI_CREDIT_H
+#define DOFI_CREDIT_H
+
+#include "object/ep.h"
+
+struct fid_mr;
+
+enum dofi_grants {
+	DOFI_GRANTS_NONE,    /* the fabric's hardware makes the sender try again */
+	DOFI_GRANTS_WRITTEN, /* into the peer's word */
+	DOFI_GRANTS_CARRIED, /* by completion data, or by messages of the library's */
+};
+
+/* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
+struct dofi_words {
+	_Atomic uint32_t in; /* the peer's grant */
+	/* ours, from where the fabric takes it: the newest will do for an earlier one */
+	uint32_t out;
+};
+
+/*
+ * Memory that peers may write to: where grants of their own land. Those with completion data have
+ * no bytes, and nobody reads it; written ones go to the words of the EPs.
+ */
+struct dofi_sink {
+	struct dofi_words *words;
+	size_t size;
+	void *desc;
+	struct fid_mr *mr;
+	uint64_t key, address; /* go into the HELLO */
+};
+
+/*
+ * News for the peer, 32 bits: in the completion data of a message, or by itself. The total of
+ * receives has 18 of them, twice what can be under way, so the difference to the former total says
+ * which is newer. The number of the message among those of its connection has 11, far more than an
+ * SRQ lets be under way.
+ */
+#define DOFI_NEWS_SOLICITED    1u
+#define DOFI_NEWS_GRANT        2u
+#define DOFI_NEWS_NOTED        4u /* a letter is about this message; letter.h */
+#define DOFI_NEWS_NUMBER_SHIFT 3
+#define DOFI_NEWS_NUMBER       0x7ffu
+#define DOFI_NEWS_SHIFT        14
+
+/*
+ * Whether messages without a receive do harm on this fabric, and what can be done then; info and
+ * trans are chosen.
+ */
+enum dofi_grants dofi_credit_way(const struct dofi_ia *ia);
+
+int dofi_credit_init(struct dofi_ia *ia); /* 0 or a negative error */
+void dofi_credit_fini(struct dofi_ia *ia);
+
+/* A handshake begins: counts from here on. Returns what goes into it; ep->lock held. */
+uint32_t dofi_credit_start(struct dofi_ep *ep);
+
+/* The connection is established: from here on the peer is told what is posted. ep->lock held. */
+void dofi_credit_open(struct dofi_ep *ep);
+
+/*
+ * News came with a message: grants may overtake each other, and the newest counts. ep->lock held.
+ */
+static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
+{
+	dofi_assert_held(&ep->lock);
+	if (news & DOFI_NEWS_GRANT) {
+		int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) -
+					 (ep->granted << DOFI_NEWS_SHIFT));
+
+		if (more > 0)
+			ep->granted += (uint32_t)more >> DOFI_NEWS_SHIFT;
+	}
+}
+/* News that came by itself. ep->lock held. */
+void dofi_credit_granted(struct dofi_ep *ep, uint32_t news);
+/* The same for the connection of this number. engine.lock held. */
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
+
+/* Grants by itself what is urgent. ep->lock held. */
+void dofi_credit_announce(struct dofi_ep *ep);
+
+/* There are no messages to come that could take the grant along. ep->lock held. */
+static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
+{
+	return ep->granting == DOFI_GRANTS_WRITTEN;
+}
+
+/*
+ * The grant as a write, which nobody waits for and few fabrics inject (Soft-iWARP 2 bytes).
+ * ep->lock held; 0 or a negative error.
+ */
+ssize_t dofi_credit_write(struct dofi_ep *ep);
+
+/*
+ * The sender knows of no receive any more: does its word? If not, it will be looked at again.
+ * ep->lock held.
+ */
+DOFI_COLD bool dofi_credit_look(struct dofi_ep *ep);
+
+/* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
+#define DOFI_CREDIT_SHARE 64u
+
+/*
+ * Receives of this connection so far that the fabric has, and those of the handshake, which were
+ * posted before there was a path. Not those that wait for room in the fabric: a message for them
+ * could stand in the way of what makes the room.
+ */
+static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
+{
+	uint32_t issued = ep->recv.issue - ep->recv_base;
+
+	if (ep->srq)
+		return ep->nreceived + DOFI_CREDIT_SHARE;
+	return (int32_t)(issued - ep->announced) > 0 ? issued : ep->announced;
+}
+
+/* The peer knows of no more than half of what it could send. */
+static inline bool dofi_credit_due(const struct dofi_ep *ep)
+{
+	uint32_t news;
+
+	if (ep->granting != DOFI_GRANTS_CARRIED)
+		return false;
+	news = dofi_credit_total(ep) - ep->announced;
+	return news && ep->announced - ep->nreceived <= news;
+}
+
+/* Of no more than a third: no message took the news along, so they go by themselves. */
+static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
+{
+	uint32_t news;
+
+	if (!ep->granting)
+		return false;
+	news = dofi_credit_total(ep) - ep->announced;
+	return news && 2 * (ep->announced - ep->nreceived) <= news;
+}
+
+/* The next Send must wait for the peer to post a receive. */
+static inline bool dofi_credit_out(const struct dofi_ep *ep)
+{
+	return ep->peer.grants && ep->nsent == ep->granted;
+}
+
+static inline uint32_t dofi_credit_news(const struct dofi_ep *ep, bool solicited)
+{
+	uint32_t news = solicited ? DOFI_NEWS_SOLICITED : 0;
+
+	return ep->granting ? news | DOFI_NEWS_GRANT | dofi_credit_total(ep) << DOFI_NEWS_SHIFT
+			    : news;
+}
+
+#endif

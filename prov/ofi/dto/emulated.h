@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Notes: what DAT sends beside data and most fabrics don't carry. A note is an RDMA write of a
+ * small record, or of nothing, into the mailbox of the peer's EP. Its completion data of 64 bits
+ * tells the peer's engine what it is, whom it is for, and a value. It travels in order with
+ * everything else of the connection, takes no receive, and needs no buffer here.
+ *
+ * A note about a message goes right before it, and is kept until the message's receive completes:
+ * immediate data, with the length of the write that they belong to, and the context that a Send
+ * invalidates.
+ *
+ * InfiniBand has writes with immediate data of its own, which take the peer's receive: no notes
+ * there.
+ *
+ * Mail is an atomic operation, which the engine of the target carries out, and the answer to it.
+ * What a peer may have posted behind it and could overtake it (reads, writes) waits for the answer.
+ *
+ * Where writes are not ordered, notes are letters: see letter.h.
+ */
+#ifndef DOFI_NOTE_H
+#define DOFI_NOTE_H
+
+#include "object/ep.h"
+
+struct dofi_event;
+struct fid_mr;
+
+struct dofi_mail_request {
+	uint32_t op; /* enum dofi_op */
+	uint32_t context;
+	uint64_t address;
+	uint64_t operand, compare;
+	uint64_t answer_key, answer_address; /* where the answer goes */
+};
+
+/* Written by the peer; in host order, as the values of atomic operations are. */
+struct dofi_mailbox {
+	struct dofi_mail_request requests[DOFI_MAIL_SLOTS];
+	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
+};
+
+/* One mailbox per EP, at the index of its scratch slot. */
+struct dofi_mail {
+	struct dofi_mailbox *boxes; /* NULL: this fabric can't carry notes as writes */
+	struct fid_mr *mr;
+	uint64_t key, address;
+};
+
+/* in the value of mail: otherwise a request; the low bits are the slot */
+#define DOFI_MAIL_ANSWER 0x100u
+
+/* The fabric can carry notes, as writes or as letters (letter.h). */
+bool dofi_notes_possible(const struct dofi_ia *ia);
+/* As writes. */
+bool dofi_mail_possible(const struct dofi_ia *ia);
+int dofi_mail_open(
+	struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
+void dofi_mail_close(struct dofi_ia *ia);
+
+/* Gives an EP its mailbox, which peers find by ep->mail_context; 0 or -ENOSPC. */
+int dofi_mail_attach(struct dofi_ep *ep);
+void dofi_mail_detach(struct dofi_ep *ep);
+
+/* The operation begins with a note, or is one. */
+static inline bool dofi_op_is_noted(uint8_t op)
+{
+	return op >= DOFI_OP_WRITE_IMM;
+}
+
+/* The fabric does by itself what takes notes elsewhere. */
+bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
+
+/* Takes a receive of the peer. */
+static inline bool dofi_op_is_message(uint8_t op)
+{
+	return op == DOFI_OP_SEND || op == DOFI_OP_WRITE_IMM || op == DOFI_OP_SEND_INVALIDATE;
+}
+
+/*
+ * The peer's mailbox is known from this entry of its table: false when it is none. ep->lock held.
+ */
+bool dofi_note_learn(struct dofi_ep *ep, const struct dofi_ctx *ctx);
+
+/* May an operation start behind the atomic ones that have no answer yet? ep->lock held. */
+bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
+
+/*
+ * Starts the request at the issue index, from the step where the fabric had no room; as
+ * trans->send. ep->lock held.
+ */
+ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr);
+
+/*
+ * The fabric has completed such an operation, or its write of several steps: true when nothing
+ * else is to come. ep->lock held.
+ */
+bool dofi_note_completed(struct dofi_wr *wr);
+
+/* The fabric has a part of this work request whose completion is to come. */
+bool dofi_note_outstanding(const struct dofi_wr *wr);
+
+/* Answers that the fabric had no room for; ep->lock held. */
+void dofi_note_send_answers(struct dofi_ep *ep);
+
+/* The completion data of a note; ep->lock held. */
+uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value);
+
+/* A request or an answer is in the EP's mailbox; engine.lock and ep->lock held. */
+void dofi_note_mail(struct dofi_ep *ep, uint32_t value);
+
+/* Completion data without an operation of ours came in; engine.lock held. */
+void dofi_note_arrived(struct dofi_ia *ia, uint64_t data);
+
+/*
+ * A message is complete: what was noted about it is in the event from now on. engine.lock and
+ * ep->lock held.
+ */
+struct dofi_note dofi_note_take(struct dofi_ep *ep, uint8_t *status_p);
+
+/* What becomes of an event by the operation or by a note. */
+void dofi_note_mark(uint8_t op, struct dofi_note note, struct dofi_event *event);
+
+/* Nothing of a former connection is left. ep->lock held. */
+void dofi_note_reset(struct dofi_ep *ep);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence,
+ * the read limit, room in the fabric) stays in the ring, and everything behind it.
+ */
+#include "cm/conn.h"
+#include "dto/credit.h"
+#include "object/ep.h"
+#include "object/ia.h"
+#include "dto/issue.h"
+#include "dto/control_message.h"
+#include "base/log.h"
+#include "dto/emulated.h"
+#include "dto/rma.h"
+#include "dto/ud.h"
+
+#include <rdma/fi_errno.h>
+
+void dofi_ep_stall(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (!ep->stall.waits)
+		DOFI_PROBE3(stall, ep, ep->req.tail - ep->req.issue,
+			    ep->recv.tail - ep->recv.issue);
+	dofi_stall(ep->obj.ia, &ep->stall);
+}
+
+/* Ends a request on our own account; the engine breaks the connection. */
+DOFI_COLD static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
+{
+	if (wr->split)
+		dofi_parts_sever(ep, wr);
+	wr->status = (uint8_t)status;
+	wr->state = DOFI_WR_DONE;
+	ep->faulty = true;
+	dofi_ep_stall(ep);
+}
+
+void dofi_ep_refuse(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	ep->refused = true;
+	dofi_ep_stall(ep);
+}
+
+/*
+ * Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the
+ * sake of the round trip.
+ */
+static bool peek(struct dofi_ep *ep, uint32_t context)
+{
+	struct dofi_scratch *scratch = &ep->obj.ia->scratch;
+	uint64_t offset = (uint64_t)DOFI_CTX_INDEX(context) * sizeof(struct dofi_ctx_wire);
+	struct dofi_wr *wr = &ep->aux->wr;
+	ssize_t ret;
+
+	if (ep->peeking)
+		return false;
+	wr->ep = ep;
+	wr->op = DOFI_OP_PEEK;
+	ep->aux_ctx = context;
+	ep->peek_stale = false;
+	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch],
+				      sizeof(struct dofi_ctx_wire), scratch->desc,
+				      ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
+	if (!ret) {
+		ep->peeking = true;
+		return true;
+	}
+	if (ret != -FI_EAGAIN) {
+		if (ep->path_up) /* else it ends anyway */
+			DOFI_LOG_W("%s: the peer's context table can't be read, its connection "
+				   "breaks: %s",
+				   ep->obj.ia->name, fi_strerror((int)-ret));
+		ep->faulty = true;
+	}
+	dofi_ep_stall(ep);
+	return false;
+}
+
+bool dofi_ep_sync(struct dofi_ep *ep)
+{
+	return peek(ep, 0);
+}
+
+/* The checks that most fabrics do late, wrongly or not at all. */
+DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr,
+			 const struct dofi_ctx *ctx)
+{
+	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG
+						   : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+
+	if (dofi_op_is_atomic(wr->op))
+		need = DOFI_MEM_PRIV_REMOTE_ATOMIC;
+	return (ctx->privileges & need) &&
+	       ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) &&
+	       wr->raddr >= ctx->base && wr->length <= ctx->length &&
+	       wr->raddr - ctx->base <= ctx->length - wr->length;
+}
+
+/*
+ * A context that allows nothing, for one that the peer's table does not have or that a Send of ours
+ * ended. The second keeps its place until the peer says that it is dead there: an entry that is
+ * read before may still look alive.
+ */
+static bool is_grave(const struct dofi_ctx *ctx)
+{
+	return ctx->context && !ctx->privileges;
+}
+
+/* The peer's entry of the context is here, and allows it. */
+DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+
+	if (!wr->rctx || DOFI_CTX_INDEX(wr->rctx) >= ep->peer.ctxtab_entries)
+		return DOFI_REFUSED;
+	if (ctx->context != wr->rctx) {
+		if (!is_grave(ctx))
+			peek(ep, wr->rctx);
+		return DOFI_WAIT;
+	}
+	if (!allowed(ep, wr, ctx))
+		return DOFI_REFUSED; /* and so it stays, until the failure has its turn */
+	return DOFI_GO;
+}
+
+enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	enum dofi_verdict verdict = look_up(ep, wr);
+
+	if (verdict != DOFI_GO)
+		return verdict;
+	wr->faddr = dofi_ctx_target(ctx, wr->raddr);
+	wr->rkey = ctx->key;
+	wr->resolved = true;
+	return DOFI_GO;
+}
+
+/*
+ * Where a device does it: the operands have the place of what dofi_issue_resolve finds, which is
+ * looked up when it starts.
+ */
+static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	enum dofi_verdict verdict;
+
+	if (!ep->peer.atomics)
+		return DOFI_REFUSED;
+	verdict = look_up(ep, wr);
+	if (verdict == DOFI_GO && dofi_ctx_target(ctx, wr->raddr) % sizeof(uint64_t))
+		return DOFI_REFUSED;
+	return verdict;
+}
+
+/* The peer's mailbox is an entry of its table, too. */
+static enum dofi_verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	uint32_t context = ep->peer.mail_context;
+	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
+
+	if (ep->letters && !ep->peer.letters)
+		return DOFI_REFUSED;
+	if (ep->letters)
+		return dofi_letter_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
+	if (ep->peer.mail_known)
+		return DOFI_GO;
+	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
+		return DOFI_REFUSED;
+	if (ctx->context == context)
+		return dofi_note_learn(ep, ctx) ? DOFI_GO : DOFI_REFUSED;
+	peek(ep, context);
+	return DOFI_WAIT;
+}
+
+/* The fabric does it, for what is one operation of its own with something to move. */
+static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	return ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov &&
+	       wr->niov <= ep->req.fabric_iov && !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
+}
+
+enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (ep->binding)
+		return DOFI_WAIT;
+	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
+		return DOFI_WAIT;
+	if (ep->mail_used || dofi_op_is_atomic(wr->op))
+		if (!dofi_note_may_start(ep, wr))
+			return DOFI_WAIT;
+	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
+		enum dofi_verdict verdict = find_mailbox(ep, wr);
+
+		if (verdict != DOFI_GO)
+			return verdict;
+	} else if (dofi_op_is_atomic(wr->op)) {
+		return native_atomic_may_start(ep, wr);
+	}
+	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
+		return DOFI_WAIT;
+	return DOFI_GO;
+}
+
+/* More segments than the fabric takes: of a message afterwards there is one. */
+static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (dofi_op_is_rdma(wr->op)) {
+		wr->state = DOFI_WR_ISSUED;
+		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_note_start(ep, wr)
+						  : dofi_parts_start(ep, wr, 0);
+		if (ret)
+			wr->state = DOFI_WR_QUEUED;
+		return ret;
+	}
+	return dofi_bounce_take(ep->obj.ia, &ep->req, wr);
+}
+
+/* What is no operation of the fabric's own, or several. */
+static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret = 0;
+
+	wr->state = DOFI_WR_ISSUED;
+	if (wr->op == DOFI_OP_BIND)
+		dofi_conn_apply_bind(ep, wr);
+	else if (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ)
+		wr->state = DOFI_WR_DONE; /* of no bytes */
+	else
+		ret = dofi_note_start(ep, wr);
+	if (ret)
+		wr->state = DOFI_WR_QUEUED;
+	else
+		ep->dirty = true;
+	DOFI_PROBE4(issue, ep, wr->op, wr->cookie, ret);
+	return ret;
+}
+
+static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (DOFI_UNLIKELY(wr->niov > ep->req.fabric_iov || dofi_parts_needed(ep, wr))) {
+		ssize_t ret = start_split(ep, wr);
+
+		if (ret || dofi_op_is_rdma(wr->op))
+			return ret;
+	}
+	if (wr->op == DOFI_OP_SEND ||
+	    ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && wr->length))
+		return dofi_start(ep, wr, wr->op);
+	if (wr->op == DOFI_OP_SEND_UD)
+		return dofi_ud_start(ep, wr);
+	return start_other(ep, wr);
+}
+
+/* The progress thread keeps away meanwhile. */
+static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_engine *e = &ep->obj.ia->engine;
+	ssize_t ret;
+
+	atomic_fetch_add_explicit(&e->copying, 1, memory_order_relaxed);
+	ret = start_any(ep, wr);
+	atomic_fetch_sub_explicit(&e->copying, 1, memory_order_relaxed);
+	return ret;
+}
+
+ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return wr->length < DOFI_LARGE ? start_any(ep, wr) : start_large(ep, wr);
+}
+
+/*
+ * A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it.
+ */
+void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
+{
+	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue)
+		return;
+	ep->req.issue++;
+	fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
+	dofi_reap_release(ep);
+}
+
+/* The fabric did not take what was posted. */
+void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret)
+{
+	if (ret == -FI_EAGAIN) {
+		DOFI_COUNT(ep, EP_AGAIN, 1);
+		dofi_ep_stall(ep);
+	} else {
+		dofi_ep_refuse(ep);
+	}
+}
+
+void dofi_ep_issue_requests(struct dofi_ep *ep)
+{
+	const struct dofi_ring *ring = &ep->req;
+
+	dofi_assert_held(&ep->lock);
+	while (ring->issue != ring->tail && ep->path_up && !ep->faulty) {
+		struct dofi_wr *wr = dofi_ring_at(ring, ring->issue);
+
+		if (!dofi_issue_next(ep, wr, wr->op, false))
+			return;
+	}
+}
+
+ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	if (wr->status != DAT_DTO_SUCCESS)
+		wr->niov = 0; /* whatever comes, its memory is left alone */
+	ret = dofi_receive_prepare(ep->obj.ia, &ep->recv, wr);
+	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
+}
+
+void dofi_issue_news(struct dofi_ep *ep)
+{
+	/*
+	 * Whoever polls may have a message to follow right away, which takes the news along; a
+	 * sleeper is not woken for it.
+	 */
+	if (dofi_credit_is_written(ep) ||
+	    atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))
+		dofi_credit_announce(ep);
+	else
+		dofi_ep_stall(ep);
+}
+
+void dofi_ep_issue_receives(struct dofi_ep *ep)
+{
+	const struct dofi_ring *ring = &ep->recv;
+
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up || ep->ud)
+		return;
+	while (ring->issue != ring->tail)
+		if (!dofi_issue_receive(ep, dofi_ring_at(ring, ring->issue), false))
+			return;
+	if (dofi_credit_urgent(ep))
+		dofi_issue_news(ep);
+}
+
+bool dofi_ep_starves(const struct dofi_ep *ep)
+{
+	const struct dofi_ring *ring = &ep->req;
+
+	dofi_assert_held(&ep->lock);
+	return ring->issue != ring->tail &&
+	       dofi_op_is_message(dofi_ring_at(ring, ring->issue)->op) && dofi_credit_out(ep);
+}
+
+void dofi_ep_issue(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (!ep->path_up)
+		return;
+	if (ep->owing)
+		dofi_parts_pay(ep);
+	if (ep->answers_due)
+		dofi_note_send_answers(ep);
+	if (ep->recv.issue != ep->recv.tail)
+		dofi_ep_issue_receives(ep);
+	dofi_ep_issue_requests(ep);
+	dofi_ep_let_go(ep);
+}
+
+void dofi_ep_let_go(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (!ep->holds || ep->req.issue != ep->req.tail)
+		return;
+	ep->holds = false;
+	dofi_wait_unwatch(ep->obj.ia);
+}
+
+void dofi_ep_retry(struct dofi_stall *stall)
+{
+	struct dofi_ep *ep = DOFI_CONTAINER(stall, struct dofi_ep, stall);
+	struct dofi_conn *broken = NULL, *refused = NULL, *complete = NULL;
+
+	dofi_lock(&ep->lock);
+	stall->waits = false;
+	if (dofi_ep_last_message(ep))
+		complete = ep->conn;
+	if (ep->faulty) {
+		broken = ep->conn;
+		dofi_reap_release(ep);
+	} else if (ep->refused) {
+		ep->refused = false;
+		refused = ep->conn;
+	} else {
+		if (ep->binding && ep->bind_replaced)
+			dofi_conn_ask_for_bind(ep);
+		dofi_ep_issue(ep);
+		dofi_credit_announce(ep);
+		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+			dofi_conn_drained(ep);
+	}
+	dofi_unlock(&ep->lock);
+	if (broken)
+		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
+	if (refused)
+		dofi_conn_path_down(refused, 0);
+	if (complete)
+		dofi_conn_last_message(complete);
+}

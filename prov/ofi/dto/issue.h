@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One work request to the fabric: by its post, when it is plain and nothing waits before it, or by
+ * the loops over what waits (issue.c). op is that of wr, known to the compiler in a post; what is
+ * plain needs no look at what it may need else. ep->lock held.
+ */
+#ifndef DOFI_ISSUE_H
+#define DOFI_ISSUE_H
+
+#include "dto/credit.h"
+#include "object/ia.h"
+#include "dto/emulated.h"
+#include "transport/transport.h"
+
+enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
+
+/* May one start that a note, a fence or a bind has to do with? */
+DOFI_ASIDE enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr);
+/* Where the peer's memory is, from its context. */
+DOFI_ASIDE enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);
+/* As dofi_start, for those that aren't plain. */
+DOFI_ASIDE ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr);
+/* The next one stays in the ring: it may not start, or the fabric answered ret < 0. */
+DOFI_ASIDE void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
+				  enum dofi_verdict verdict);
+DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
+/* A receive that is not plain, to the fabric. */
+DOFI_ASIDE ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr);
+/* The peer should hear soon how many receives there are. */
+DOFI_ASIDE void dofi_issue_news(struct dofi_ep *ep);
+
+/*
+ * Could be served before an earlier write: for the peer that gets this message, or for this read. A
+ * fence is no wait.
+ */
+static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
+{
+	if (op == DOFI_OP_READ)
+		return ia->reads_overtake && ia->order != DOFI_FENCE;
+	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
+}
+
+static inline bool dofi_is_special(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) ||
+	       dofi_op_is_noted(wr->op);
+}
+
+DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op,
+					     bool plain)
+{
+	enum dofi_verdict verdict = DOFI_GO;
+
+	if (op == DOFI_OP_READ && ep->reads >= ep->read_limit)
+		return DOFI_WAIT;
+	if (!plain && DOFI_UNLIKELY(dofi_is_special(ep, wr)))
+		verdict = dofi_issue_special(ep, wr);
+	if (verdict == DOFI_GO && op != DOFI_OP_SEND && DOFI_UNLIKELY(!wr->resolved))
+		verdict = dofi_issue_resolve(ep, wr);
+	if (DOFI_UNLIKELY(verdict != DOFI_GO))
+		return verdict;
+	if (ep->writes && dofi_overtakes(ep->obj.ia, op))
+		return DOFI_WAIT;
+	return dofi_op_is_message(op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? DOFI_WAIT
+										      : DOFI_GO;
+}
+
+/* To the fabric, as one operation of its own. 0, or a negative error and nothing changed. */
+DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op)
+{
+	const struct dofi_ia *ia = ep->obj.ia;
+	ssize_t ret;
+
+	wr->state = DOFI_WR_ISSUED;
+	if (op == DOFI_OP_SEND) {
+		ret = ia->trans->send(ep, wr);
+		ep->nsent += !ret;
+	} else if (op == DOFI_OP_WRITE) {
+		ret = ia->trans->write(ep, wr);
+		if (!ret && wr->state == DOFI_WR_ISSUED) {
+			ep->writes++;
+			ep->unfenced = ia->order == DOFI_FENCE;
+		}
+	} else {
+		ret = ia->trans->read(ep, wr);
+		ep->reads += !ret;
+	}
+	if (DOFI_UNLIKELY(ret))
+		wr->state = DOFI_WR_QUEUED;
+	else
+		ep->dirty = true;
+	DOFI_PROBE4(issue, ep, op, wr->cookie, ret);
+	return ret;
+}
+
+/* The first of those that wait. False: it still waits, or those behind it have to. */
+DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op, bool plain)
+{
+	enum dofi_verdict verdict = dofi_may_start(ep, wr, op, plain);
+	ssize_t ret;
+
+	if (DOFI_UNLIKELY(verdict != DOFI_GO)) {
+		dofi_issue_denied(ep, wr, verdict);
+		return false;
+	}
+	ret = plain ? dofi_start(ep, wr, op) : dofi_start_aside(ep, wr);
+	if (DOFI_UNLIKELY(ret)) {
+		if (ret < 0) /* else what completes before goes on with it */
+			dofi_issue_put_off(ep, ret);
+		return false;
+	}
+	ep->req.issue++;
+	if (wr->state == DOFI_WR_DONE)
+		dofi_reap_request_ended(ep, wr);
+	return true;
+}
+
+/* The same for receives. */
+DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool plain)
+{
+	ssize_t ret;
+
+	wr->state = DOFI_WR_ISSUED;
+	ret = plain ? ep->obj.ia->trans->recv(ep, wr) : dofi_receive_aside(ep, wr);
+	DOFI_PROBE4(issue, ep, DOFI_OP_RECV, wr->cookie, ret);
+	if (DOFI_UNLIKELY(ret)) {
+		wr->state = DOFI_WR_QUEUED;
+		dofi_issue_put_off(ep, ret);
+		return false;
+	}
+	ep->recv.issue++;
+	return true;
+}
+
+#endif

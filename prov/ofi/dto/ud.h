@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Datagrams: EPs of the service type UD, which DAT 2.0's InfiniBand extensions have. Connectionless
+ * fabrics carry them.
+ *
+ * Such an EP is never connected. What dat_ep_connect and dat_cr_accept make with it is a connection
+ * whose only result is an address handle (ud_ah.c); there may be any number, at the same time and
+ * with the same peer. A datagram is a tagged message of the shared endpoint, and its completion
+ * data name the EP that it is for.
+ *
+ * A datagram that finds no receive is dropped. A fabric would keep it, or let it stop what is
+ * behind it. So all datagrams for all EPs of the IA come to a few buffers of the library's
+ * (ud_pool.c), which are posted again at once. Receives of UD EPs stay in their ring, and the
+ * engine copies what came into the oldest one.
+ */
+#ifndef DOFI_UD_H
+#define DOFI_UD_H
+
+#include "object/ep.h"
+
+struct dofi_bell_peer;
+struct dofi_conn;
+struct dofi_event;
+struct dofi_msg;
+
+#define DOFI_UD_HEADER    40u   /* bytes of a receive in front of the data; left as they are */
+#define DOFI_UD_LONGEST   4096u /* the longest datagram that any IA sends */
+#define DOFI_UD_EPS       8192u /* of one IA */
+
+/* Of the completion data: the number of the EP, and whether the sender asks for a notification. */
+#define DOFI_UD_NUMBER    0x1fffffffu
+#define DOFI_UD_SOLICITED 0x80000000u
+
+/* Event numbers, and types of their extension data, as in dat_ib_extensions.h. */
+enum {
+	DOFI_UD_EVENT_REQUEST = 0x40001,
+	DOFI_UD_EVENT_ESTABLISHED = 0x40002,
+	DOFI_UD_EVENT_REJECTED = 0x40003,
+	DOFI_UD_EVENT_ERROR = 0x40004,
+
+	DOFI_UD_TYPE_REQUEST = 5,
+	DOFI_UD_TYPE_REMOTE_AH = 6,
+	DOFI_UD_TYPE_PASSIVE_AH = 7,
+	DOFI_UD_TYPE_SEND = 8,
+	DOFI_UD_TYPE_RECV = 9,
+	DOFI_UD_TYPE_REJECTED = 10,
+	DOFI_UD_TYPE_ERROR = 11,
+
+	DOFI_UD_DTO_SEND = 13,
+	DOFI_UD_DTO_RECV = 14,
+};
+
+#define DOFI_HANDLE_TYPE_AH ((DAT_HANDLE_TYPE)12) /* DAT_IB_HANDLE_TYPE_EXT */
+
+/*
+ * What a connection of a UD EP has brought: to the consumer an address handle, and the context of
+ * dat_ib_ud_cm_free. The object goes when both are freed, or the EP. Guarded by engine.lock; what
+ * posts look at does not change.
+ */
+struct dofi_ud_ah {
+	struct dofi_obj obj;
+	struct dofi_list link; /* ep->ud->ahs */
+	struct dofi_ep *ep;
+	struct dofi_conn *conn;      /* NULL: the peer is gone */
+	uint64_t dest;               /* the fabric's address of its IA */
+	uint32_t number;             /* of its EP there */
+	struct dofi_bell_peer *bell; /* or NULL */
+	_Atomic bool gone;           /* the peer: datagrams for it are lost */
+	_Atomic bool ah_freed;
+	bool cm_freed;
+	_Atomic uint64_t again_since; /* the fabric has taken none since then; 0: it does */
+	struct sockaddr_storage addr;
+	uint32_t private_size;
+	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
+};
+
+static inline struct dofi_ud_ah *dofi_ud_ah(const void *handle)
+{
+	return dofi_obj_is(handle, DOFI_HANDLE_TYPE_AH) ? (struct dofi_ud_ah *)(uintptr_t)handle
+							: NULL;
+}
+
+/* What makes an EP one of datagrams. Guarded by engine.lock. */
+struct dofi_ud {
+	uint32_t number; /* by which peers name it */
+	struct dofi_list
+		conns; /* attempts, and those that an address handle stands for; conn->ud_link */
+	struct dofi_list ahs;
+};
+
+/* --- ud.c: an IA's EPs, and what they send and receive --- */
+
+/* This IA has datagrams, and how long they may be. */
+bool dofi_ud_possible(const struct dofi_ia *ia);
+
+/* The EP becomes one of datagrams; no lock held. 0 or a negative error. */
+int dofi_ud_open(struct dofi_ep *ep);
+/*
+ * The EP goes: what it sent leaves first, within parting_ms. Its attempts to connect end without
+ * events. engine.lock held, not ep->lock.
+ */
+void dofi_ud_close(struct dofi_ep *ep);
+
+/* A datagram came, with these completion data. engine.lock held. */
+void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, size_t length);
+
+/*
+ * The request at the issue index goes to the fabric, or is lost: then it is DOFI_WR_DONE. 0 or
+ * -FI_EAGAIN. ep->lock held.
+ */
+ssize_t dofi_ud_start(struct dofi_ep *ep, struct dofi_wr *wr);
+/* A datagram did not get out, for this positive error: how its request ends. ep->lock held. */
+void dofi_ud_send_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err);
+
+/* The completion of a request or receive of a UD EP, described as a plain one so far. */
+void dofi_ud_mark(struct dofi_event *event);
+
+/*
+ * Nothing that waits or is under way names this address handle any more. engine.lock held, no
+ * ep->lock.
+ */
+void dofi_ud_forget(struct dofi_ia *ia, const struct dofi_ud_ah *ah);
+/* The fabric has datagrams under way. engine.lock held. */
+bool dofi_ud_is_sending(struct dofi_ia *ia);
+
+/* --- ud_pool.c: where datagrams come to --- */
+
+struct dofi_ud_pool; /* with the table of EPs: what an IA has of datagrams once it had an EP of them
+		      */
+
+/* All of these with engine.lock held. */
+int dofi_ud_pool_open(struct dofi_ia *ia); /* does nothing when it is open; 0 or a negative error */
+void dofi_ud_pool_close(struct dofi_ia *ia); /* the endpoint is closed */
+/* A receive of it has ended. */
+void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
+		       uint32_t data);
+/* Receives that the fabric did not take. */
+void dofi_ud_pool_retry(struct dofi_ia *ia);
+/* The EPs by the low bits of their numbers: DOFI_UD_EPS places. */
+struct dofi_ep **dofi_ud_pool_eps(struct dofi_ia *ia);
+
+/* --- ud_ah.c: connections and address handles; engine.lock held --- */
+
+/* The connection is one of this EP's from now on. */
+void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn);
+/* Both sides have met: the address handle is made, and the event raised. */
+void dofi_ud_established(struct dofi_conn *conn);
+/*
+ * The attempt is over: the event that the end of a connection would be, as one of datagrams. 0:
+ * none.
+ */
+void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
+/* The peer's IA, or its EP, is no more. Frees conn. */
+void dofi_ud_peer_gone(struct dofi_conn *conn);
+/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid);
+/* The EP's attempts and address handles go. */
+void dofi_ud_drop_all(struct dofi_ep *ep);
+/* The peer that a datagram under way is for, or NULL. */
+struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr);
+
+/* dat_ib_ud_ah_free and dat_ib_ud_cm_free; no lock held. */
+DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep, const void *ah);
+DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep, const void *cm);
+
+#endif

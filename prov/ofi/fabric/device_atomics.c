@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fabric/device_atomics.h"
+
+#include "object/ia.h"
+#include "base/log.h"
+#include "transport/transport.h"
+
+#include <dlfcn.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <string.h>
+
+#ifdef HAVE_INFINIBAND_VERBS_H
+
+#include <infiniband/verbs.h>
+
+/* The library that libfabric has loaded already; those without such devices need none. */
+struct verbs {
+	struct ibv_device **(*list)(int *n);
+	void (*free_list)(struct ibv_device **list);
+	const char *(*name)(struct ibv_device *device);
+	struct ibv_context *(*open)(struct ibv_device *device);
+	int (*close)(struct ibv_context *context);
+	int (*query)(struct ibv_context *context, struct ibv_device_attr *attr);
+};
+
+static bool find(void *library, const char *name, void *function_p)
+{
+	void *symbol = dlsym(library, name);
+
+	memcpy(function_p, &symbol, sizeof(symbol));
+	return symbol;
+}
+
+static bool find_all(void *library, struct verbs *verbs)
+{
+	return find(library, "ibv_get_device_list", &verbs->list) &&
+	       find(library, "ibv_free_device_list", &verbs->free_list) &&
+	       find(library, "ibv_get_device_name", &verbs->name) &&
+	       find(library, "ibv_open_device", &verbs->open) &&
+	       find(library, "ibv_close_device", &verbs->close) &&
+	       find(library, "ibv_query_device", &verbs->query);
+}
+
+static bool ask(const struct verbs *verbs, struct ibv_device *device)
+{
+	struct ibv_context *context = verbs->open(device);
+	struct ibv_device_attr attr = {.atomic_cap = IBV_ATOMIC_NONE};
+	bool does;
+
+	if (!context)
+		return false;
+	does = !verbs->query(context, &attr) && attr.atomic_cap != IBV_ATOMIC_NONE;
+	verbs->close(context);
+	return does;
+}
+
+static bool ask_named(const struct verbs *verbs, const char *name)
+{
+	struct ibv_device **list = verbs->list(NULL);
+	bool does = false;
+
+	if (!list)
+		return false;
+	for (struct ibv_device **device = list; *device; device++)
+		if (!strcmp(verbs->name(*device), name))
+			does = ask(verbs, *device);
+	verbs->free_list(list);
+	return does;
+}
+
+bool dofi_device_does_atomics(const char *name)
+{
+	void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct verbs verbs;
+	bool does;
+
+	if (!library)
+		return false;
+	does = find_all(library, &verbs) && ask_named(&verbs, name);
+	dlclose(library);
+	return does;
+}
+
+#else
+
+bool dofi_device_does_atomics(const char *name)
+{
+	(void)name;
+	return false;
+}
+
+#endif
+
+static bool is_infiniband(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC;
+}
+
+bool dofi_atomics_wanted(const struct fi_info *info)
+{
+	return DOFI_EXTENSIONS && is_infiniband(info) &&
+	       FI_VERSION_GE(fi_version(), FI_VERSION(2, 2));
+}
+
+static bool passes_on(struct dofi_ia *ia, enum fi_op op, uint64_t flags)
+{
+	struct fi_atomic_attr attr = {0};
+
+	return !fi_query_atomic(ia->domain, FI_UINT64, op, &attr, flags) &&
+	       attr.size == sizeof(uint64_t);
+}
+
+int dofi_atomics_look(struct dofi_ia *ia)
+{
+	const struct fi_info *info = ia->info;
+
+	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) &&
+			   dofi_device_does_atomics(info->domain_attr->name);
+	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) &&
+			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
+			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
+			  passes_on(ia, FI_CSWAP, FI_COMPARE_ATOMIC);
+	if (ia->has_atomics)
+		strcpy(ia->named.atomics, "TRUE");
+	if (is_infiniband(info))
+		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
+			   ia->does_atomics ? "has" : "does not have",
+			   ia->has_atomics ? "programs can post them" : "programs can't post them");
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Facts about device, fabric and libfabric that an IA tells in named attributes. */
+#ifndef DOFI_FACT_H
+#define DOFI_FACT_H
+
+#include "object/dat_api.h"
+#include "fabric/select.h"
+
+struct fi_info;
+
+struct dofi_facts {
+	DAT_NAMED_ATTR list[11];
+	unsigned int count;
+	/* What the values point to where it stands nowhere else. */
+	char link[20], speed[24], mr_mode[192], threading[32], progress[32], running[16], built[16];
+};
+
+/* Facts stays where it is, and info lives as long. What nobody knows is not in the list. */
+void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order);
+
+#endif

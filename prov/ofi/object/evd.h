@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Event dispatcher: a ring of compact events of our own. api12.c and api20.c unfold them into
+ * DAT_EVENT when they are dequeued.
+ */
+#ifndef DOFI_EVD_H
+#define DOFI_EVD_H
+
+#include "object/object.h"
+#include "base/probe.h"
+
+struct dofi_cno;
+struct dofi_srq;
+
+#define DOFI_EVENT_EXTENDED 0x40000u /* DAT 2.0's DAT_IB_DTO_EVENT */
+
+struct dofi_event {
+	uint32_t number; /* DAT_EVENT_NUMBER */
+	uint8_t op;      /* DTO: enum dofi_op (ep.h) */
+	uint8_t status;  /* DTO, bind: DAT_DTO_COMPLETION_STATUS */
+	uint16_t ext;    /* IB extension type + 1; 0: a plain event */
+	void *handle;    /* EP, RMR, service point, or the object of an asynchronous error */
+	union {
+		struct {
+			uint64_t cookie;
+			uint64_t length;
+			struct dofi_srq *
+				srq; /* whose count goes down when the event is dequeued, or NULL */
+			uint32_t immediate; /* host order */
+		} dto;                      /* also binds: cookie only */
+		struct {
+			void *cr;
+			uint64_t conn_qual;
+			void *local_addr; /* sockaddr of the IA */
+		} cr;
+		struct {
+			/* owned by the EP; with a type of ud.h, the address handle */
+			const void *private_data;
+			uint32_t private_size;
+		} conn;
+		uint32_t reason; /* asynchronous errors */
+		void *software;
+	};
+};
+
+/* how a DTO stream notifies */
+enum dofi_dto_config {
+	DOFI_CONFIG_NONE,
+	DOFI_CONFIG_THRESHOLD,
+	DOFI_CONFIG_UNSIGNALLED,
+	DOFI_CONFIG_SOLICITED,
+	DOFI_CONFIGS
+};
+
+enum dofi_wake {
+	DOFI_WAKE_NONE,
+	DOFI_WAKE_EVENT, /* a notification event met the threshold */
+	DOFI_WAKE_UNWAITABLE,
+	DOFI_WAKE_ABORT,
+};
+
+struct dofi_evd {
+	struct dofi_obj obj;   /* users: streams attached */
+	struct dofi_lock lock; /* valid until the memory is used again */
+	struct dofi_event *ring;
+	uint32_t head, tail;    /* free running; tail - head events are queued */
+	uint32_t qlen;          /* a power of two */
+	_Atomic uint32_t count; /* == tail - head, readable without the lock */
+	DAT_EVD_FLAGS flags;
+	struct dofi_cno *_Atomic cno; /* changed with the lock held */
+	bool disabled;
+	bool unwaitable;
+	bool dying;          /* waiters return DAT_ABORT; it takes and gives no event any more */
+	bool overflown;      /* reported; until the EVD runs empty or is resized */
+	_Atomic bool waiter; /* a thread is in dat_evd_wait; also read without the lock */
+	enum dofi_wake wake; /* what the waiter is woken for */
+	uint32_t threshold;
+	_Atomic uint32_t bell;
+	uint32_t dto_streams[DOFI_CONFIGS]; /* EP directions that feed it, by how they notify */
+	DOFI_COUNTERS(EVD)
+	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
+};
+
+/* --- the ring; evd->lock held --- */
+
+static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t index)
+{
+	return &evd->ring[index & (evd->qlen - 1)];
+}
+
+static inline uint32_t dofi_evd_queued(const struct dofi_evd *evd)
+{
+	return evd->tail - evd->head;
+}
+
+static inline void dofi_evd_publish_count(struct dofi_evd *evd)
+{
+	atomic_store_explicit(&evd->count, dofi_evd_queued(evd), memory_order_relaxed);
+}
+
+/* Somebody may want to be told of an event. */
+static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
+{
+	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
+	       atomic_load_explicit(&evd->cno, memory_order_relaxed);
+}
+
+/* Wakes the waiter or triggers the CNO. */
+void dofi_evd_notify(struct dofi_evd *evd);
+
+/* Counts what was raised; the lock may be free. */
+DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, uint32_t number, bool extended, void *handle)
+{
+	if (number == DAT_DTO_COMPLETION_EVENT || extended)
+		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);
+	else if (number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+		 number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		DOFI_COUNT(evd, EVD_CONN_CALLBACK, 1);
+	DOFI_PROBE3(event, evd, number, handle);
+	(void)handle;
+}
+
+/* The event stands in the place behind the last one. notify: whoever watches is told. */
+DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
+{
+	dofi_assert_held(&evd->lock);
+	evd->tail++;
+	dofi_evd_publish_count(evd);
+	if (DOFI_UNLIKELY(notify && dofi_evd_is_watched(evd)))
+		dofi_evd_notify(evd);
+}
+
+/* --- producers; any lock above evd->lock may be held --- */
+
+/*
+ * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then
+ * the event is lost, the overflow has been reported on the asynchronous EVD, and the caller breaks
+ * the EP concerned.
+ */
+DOFI_COLD struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
+static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	if (DOFI_UNLIKELY(dofi_evd_queued(evd) == evd->qlen))
+		return dofi_evd_overflow(evd);
+	return dofi_evd_slot(evd, evd->tail);
+}
+
+/* The place is filled. notify: may wake the waiter or trigger the CNO. */
+DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
+{
+	dofi_evd_append(evd, notify);
+	dofi_unlock(&evd->lock);
+}
+
+/* The same at once, and counted: 0 or -ENOSPC. */
+int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
+
+/*
+ * Places for connection requests: what is free, less a place for each other stream, up to half the
+ * EVD. So a flood of requests doesn't crowd out the events of connections that share it.
+ */
+uint32_t dofi_evd_room(struct dofi_evd *evd);
+
+/* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */
+void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
+
+/*
+ * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream
+ * brings the way in which it notifies, and takes the same along. evd may be NULL.
+ */
+void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
+void dofi_evd_detach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
+void dofi_evd_attach_other(struct dofi_evd *evd);
+void dofi_evd_detach_other(struct dofi_evd *evd);
+
+/* Creates the EVD behind dat_evd_create and the asynchronous EVD of dat_ia_open. 0 or -errno. */
+int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
+		 struct dofi_evd **evd_p);
+
+/*
+ * Wakes the waiter with DAT_ABORT and waits until it has left, detaches the CNO, frees. The handle
+ * has been retired. No lock may be held: the waiter needs engine.lock to leave.
+ */
+void dofi_evd_destroy(struct dofi_evd *evd);
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno);
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore);
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd, DAT_COUNT min_qlen);
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd);
+
+/* In api12.c and api20.c: unfolds an event into the generation's DAT_EVENT. */
+void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out);
+
+#endif

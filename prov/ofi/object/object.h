@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What every DAT object starts with.
+ *
+ * Handles are raw pointers, and a registry dereferences them before we see them. So objects live in
+ * slabs that are never unmapped: a freed object keeps its first word, loses its magic and waits in
+ * a quarantine before its memory is used again. A stale handle is therefore answered with
+ * DAT_INVALID_HANDLE instead of a crash.
+ */
+#ifndef DOFI_OBJECT_H
+#define DOFI_OBJECT_H
+
+#include "base/count.h"
+#include "object/dat_api.h"
+#include "base/list.h"
+#include "base/lock.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+struct dofi_obj {
+	const DAT_PROVIDER *provider; /* must be first: a registry dispatches through it */
+	_Atomic uint32_t magic;       /* DOFI_MAGIC | type while alive */
+	_Atomic int users;            /* objects that name this one; it can't be freed while > 0 */
+	struct dofi_ia *ia;
+	_Atomic uint64_t context;  /* the consumer's DAT_CONTEXT, never looked at */
+	struct dofi_list siblings; /* in ia->objects[type], guarded by ia->obj_lock */
+};
+
+#define DOFI_MAGIC        0xda70f100u
+#define DOFI_HANDLE_TYPES 13
+
+static inline bool dofi_obj_is(const void *handle, DAT_HANDLE_TYPE type)
+{
+	const struct dofi_obj *obj = handle;
+
+	return obj && !((uintptr_t)handle & 15) &&
+	       atomic_load_explicit(&obj->magic, memory_order_acquire) ==
+		       (DOFI_MAGIC | (uint32_t)type);
+}
+
+/*
+ * NULL unless the handle is alive and of that type; usage: struct dofi_ep *ep = DOFI_OBJ(handle,
+ * EP);
+ */
+#define DOFI_OBJ(handle, TYPE) \
+	(dofi_obj_is((handle), DAT_HANDLE_TYPE_##TYPE) ? (void *)(handle) : NULL)
+
+/* Zeroed memory for an object of `type`, header filled, not alive yet. NULL when out of memory. */
+void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type);
+
+/* Makes the handle valid and lists it below its IA. Call last in a create function. */
+void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+/*
+ * Takes the handle's validity away; exactly one of several callers gets true and goes on to destroy
+ * the object. With only_unused, fails while obj->users > 0.
+ */
+bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
+
+/* Returns the memory of a retired (or never published) object to its slab. */
+void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
+
+/* May the IA have one more of these? Two callers at once may both be the last. */
+bool dofi_obj_room(struct dofi_ia *ia, DAT_HANDLE_TYPE type, uint32_t limit);
+
+/* Handle type of any live object of ours; false when the handle is not one. */
+bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p);
+
+static inline void dofi_obj_use(void *obj)
+{
+	if (obj)
+		atomic_fetch_add_explicit(&((struct dofi_obj *)obj)->users, 1,
+					  memory_order_relaxed);
+}
+
+static inline void dofi_obj_unuse(void *obj)
+{
+	if (obj)
+		atomic_fetch_sub_explicit(&((struct dofi_obj *)obj)->users, 1,
+					  memory_order_release);
+}
+
+/*
+ * The value that stands for obj's IA in results of queries: the registry's number where it knows
+ * one.
+ */
+DAT_IA_HANDLE dofi_obj_ia_handle(const struct dofi_obj *obj);
+
+/* The arguments that all query calls have in common. */
+static inline DAT_RETURN dofi_query_check(unsigned int mask, unsigned int defined,
+					  const void *param)
+{
+	if (mask & ~defined)
+		return DOFI_BAD_ARG(2);
+	return mask && !param ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
+}
+
+/* Slots shared by all handle types. */
+DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
+DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
+DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);
+
+#endif

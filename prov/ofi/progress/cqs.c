@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress/cqs.h"
+
+#include "object/ia.h"
+#include "base/log.h"
+#include "fabric/quirks.h"
+#include "transport/transport.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+/* Completions that the fabric's queue holds before it makes room in a slower way. */
+#define CQ_SIZE     16384u
+#define CQ_SIZE_MIN 256u
+
+/*
+ * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD)
+ * has the kernel note every message there, also while it is polled: on tcp that is 1 us of 6. It
+ * pays with hundreds of connections only. Connectionless fabrics that have a list (net, ofi_rxm)
+ * leave out of it what matters.
+ */
+static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_cq **cq_p)
+{
+	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
+	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
+	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) &&
+		    strcmp(ia->params.cq_wait, "fd");
+	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
+	int first = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0, ret = -FI_ENOSYS;
+
+	for (int i = first; i < 3 && (ret == -FI_ENOSYS || ret == -FI_EINVAL); i++) {
+		attr->wait_obj = kinds[i];
+		ret = fi_cq_open(ia->domain, attr, cq_p, NULL);
+	}
+	return ret;
+}
+
+/*
+ * No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so
+ * on. The size is kept here, for efa writes the one that it takes into the attributes, also when it
+ * fails.
+ */
+static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
+{
+	uint32_t n = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
+	struct dofi_cq *cq = &ia->cqs.list[n];
+	struct fi_cq_attr attr;
+	size_t size = wish;
+	int ret;
+
+	for (;; size /= 2) {
+		attr = (struct fi_cq_attr){.size = size, .format = ia->trans->cq_format};
+		ret = open_waiting(ia, &attr, &cq->fid);
+		if (!ret || size / 2 < least)
+			break;
+	}
+	if (ret)
+		return ret;
+	cq->size = size;
+	cq->used = 0;
+	*wait_p = attr.wait_obj;
+	/* Sleepers look without a lock. */
+	atomic_store_explicit(&ia->cqs.n, n + 1, memory_order_release);
+	return 0;
+}
+
+/*
+ * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a
+ * failure: then no endpoint can be made. A queue of 1 MiB is the first of all and leads past it.
+ */
+static size_t first_size(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
+}
+
+int dofi_cqs_open(struct dofi_ia *ia)
+{
+	int ret;
+
+	atomic_store(&ia->cqs.n, 0);
+	ret = open_one(ia, first_size(ia->info), CQ_SIZE_MIN, &ia->cq_wait);
+	if (!ret)
+		ia->cq = ia->cqs.list[0].fid;
+	return ret;
+}
+
+void dofi_cqs_close(struct dofi_ia *ia)
+{
+	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;)
+		dofi_ia_close_fid(ia, &ia->cqs.list[i].fid->fid, "completion queue");
+}
+
+/* The one that has most left, if only it lacks least. */
+static uint32_t roomiest(const struct dofi_cqs *cqs, uint32_t n)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (cqs->list[i].size + cqs->list[best].used >
+		    cqs->list[best].size + cqs->list[i].used)
+			best = i;
+	return best;
+}
+
+static bool has_room(const struct dofi_cq *cq, size_t entries)
+{
+	return cq->used + entries <= cq->size;
+}
+
+static bool add_one(struct dofi_ia *ia, size_t entries)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	size_t wish = 2 * cqs->list[cqs->n - 1].size;
+	enum fi_wait_obj wait = FI_WAIT_NONE;
+
+	if (cqs->n == DOFI_MAX_CQS ||
+	    open_one(ia, wish > entries ? wish : entries, entries, &wait)) {
+		if (!cqs->told_full)
+			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives "
+				   "no other; transfers may "
+				   "stand still: connect less, or make EPs with fewer DTOs",
+				   ia->name, cqs->n);
+		if (!cqs->told_full)
+			dofi_wait_watch(
+				ia); /* from now on it is read as soon as there is something */
+		cqs->told_full = true;
+		return false;
+	}
+	DOFI_LOG_I("IA %s: completion queue %u, of %zu entries", ia->name, cqs->n,
+		   cqs->list[cqs->n - 1].size);
+	return true;
+}
+
+uint32_t dofi_cqs_take(struct dofi_ia *ia, size_t entries)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	uint32_t which;
+
+	dofi_assert_held(&ia->engine.lock);
+	which = roomiest(cqs, cqs->n);
+	if (!has_room(&cqs->list[which], entries) && add_one(ia, entries))
+		which = cqs->n - 1;
+	cqs->list[which].used += entries;
+	return which;
+}
+
+void dofi_cqs_give(struct dofi_ia *ia, uint32_t which, size_t entries)
+{
+	dofi_assert_held(&ia->engine.lock);
+	ia->cqs.list[which].used -= entries;
+}

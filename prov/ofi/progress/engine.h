@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The event engine of an IA: drains the fabric's queues, the control channels and the timers, and
+ * lets threads sleep.
+ *
+ * Three drive it: a DAT call that polls (dofi_engine_poll), a thread blocked in a DAT wait
+ * (wait.c), and the progress thread, which steps in when nobody else does. At most one thread at a
+ * time, the driver, sleeps on the descriptors.
+ */
+#ifndef DOFI_ENGINE_H
+#define DOFI_ENGINE_H
+
+#include "object/dat_api.h"
+#include "base/list.h"
+#include "base/lock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+/*
+ * A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held.
+ */
+struct dofi_fd {
+	int fd;
+	void (*ready)(struct dofi_fd *fd, uint32_t epoll_events);
+};
+
+/* fire() runs once, with engine.lock held, after the timer was taken off the list. */
+struct dofi_timer {
+	struct dofi_list link;
+	uint64_t deadline; /* CLOCK_MONOTONIC, ns */
+	void (*fire)(struct dofi_timer *timer);
+};
+
+/* Work put off until the current batch of completions is through; run() with engine.lock held. */
+struct dofi_work {
+	struct dofi_list link;
+	void (*run)(struct dofi_work *work);
+};
+
+/*
+ * Waits for the fabric: every round tries again what it did not take. Embedded in its owner, whose
+ * lock guards `waits`.
+ */
+struct dofi_stall {
+	bool waits;
+	struct dofi_list link; /* in engine.stalled; guarded by engine.stalled_lock */
+	void (*retry)(struct dofi_stall *stall); /* first sets `waits` to false; engine.lock held */
+};
+
+/*
+ * A dat_evd_dequeue that found its EVD empty and polls: the next completion for it needs no place
+ * in the ring.
+ */
+struct dofi_taker {
+	struct dofi_evd *evd; /* NULL: none, or served */
+	DAT_EVENT *event;
+};
+
+struct dofi_engine {
+	/* valid until the IA's memory is used again: a late poll may take it */
+	struct dofi_lock lock;
+	bool has_fabric;      /* that rounds may ask, until the IA goes down; guarded by lock */
+	uint32_t empty_polls; /* in a row; guarded by lock, as the taker and the work */
+	struct dofi_taker taker;
+	_Atomic uint32_t nstalled; /* what waits for the fabric */
+	struct dofi_list work;
+	_Atomic uint32_t activity; /* bumped by every consumer call that polls or waits */
+	_Atomic uint32_t handled;  /* events handled so far */
+	/* consumers inside a post that the fabric may carry out at once, which takes long */
+	_Atomic uint32_t copying;
+
+	int sock_epfd; /* our own descriptors: control channels and listeners */
+	/* these and the EQ: what the progress thread watches while consumers poll the CQ */
+	int quiet_epfd;
+	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
+	int wake_fd;
+	int park_fd;                 /* eventfd: calls the parked progress thread back */
+	struct dofi_list timers;     /* by deadline; guarded by lock */
+	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
+
+	struct dofi_lock stalled_lock; /* a leaf */
+	struct dofi_list stalled;
+
+	_Atomic bool stop;
+	_Atomic bool parked;
+	pthread_t thread;
+	bool joined; /* it is no more */
+	/* connections for which the fabric must be looked after without its asking */
+	_Atomic uint32_t restless;
+};
+
+int dofi_engine_init(struct dofi_ia *ia); /* 0 or -errno; descriptors only */
+/* adds the fabric's wait objects, starts the progress thread */
+int dofi_engine_start(struct dofi_ia *ia);
+/* joins the thread; rounds leave the fabric alone from now on */
+void dofi_engine_stop(struct dofi_ia *ia);
+/*
+ * The process ends: from here on the library leaves the fabric alone, whose provider may be
+ * unloaded next.
+ */
+void dofi_engine_exit(struct dofi_ia *ia);
+void dofi_engine_fini(struct dofi_ia *ia);
+/* A thread of ours, which takes no signals. 0 or -errno. */
+int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/*
+ * For calls that change connections: lock; unlock after running deferred work, then CNO agents with
+ * no lock held.
+ */
+void dofi_engine_enter(struct dofi_ia *ia);
+void dofi_engine_leave(struct dofi_ia *ia);
+
+/* One non-blocking round, skipped when another thread is at it already. For consumers that poll. */
+void dofi_engine_poll(struct dofi_ia *ia);
+/* The same on behalf of the taker. True: its event is filled, and in no ring. */
+bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker);
+
+/*
+ * The same for a call that needs to know what is complete by now: waits for another thread's round.
+ * Agents that are due then the caller has to run, last of all. Events handled.
+ */
+int dofi_engine_catch_up(struct dofi_ia *ia);
+
+/*
+ * One round with engine.lock held: CQ, deferred work, timers; with `all` also EQ, sockets. Events
+ * handled.
+ */
+int dofi_engine_round(struct dofi_ia *ia, bool all);
+
+/* Reads the CQ until it is empty; engine.lock held. */
+int dofi_engine_drain_cq(struct dofi_ia *ia);
+/*
+ * Reads the control channels; what is to be done for it is left to the next round. engine.lock
+ * held.
+ */
+void dofi_engine_hear(struct dofi_ia *ia);
+
+/* The driver was called back: takes the call off wake_fd. */
+void dofi_engine_take_call(struct dofi_ia *ia);
+
+int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
+void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
+void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
+
+/* deadline in ns of dofi_now(); engine.lock held. Setting a running timer moves it. */
+void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline);
+void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer);
+
+/* The owner's lock held, for both; the second also engine.lock. */
+void dofi_stall(struct dofi_ia *ia, struct dofi_stall *stall);
+void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall);
+
+/* Queues work once, however often it is asked for before it runs. */
+void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work);
+
+uint64_t dofi_now(void); /* CLOCK_MONOTONIC, ns */
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Blocking. A waiter watches a counter ("bell") that whoever changes its condition rings. One
+ * waiter per IA becomes the engine's driver and sleeps on the descriptors; the others sleep on a
+ * descriptor of their own until their bell rings or the driver's place becomes free.
+ */
+#ifndef DOFI_WAIT_H
+#define DOFI_WAIT_H
+
+#include "base/hint.h"
+#include "base/list.h"
+#include "base/lock.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+#define DOFI_FOREVER UINT64_MAX
+
+struct dofi_wait {
+	_Atomic bool driven; /* the driver's place is taken */
+	_Atomic bool asleep; /* the driver is in, or about to enter, ppoll... */
+	_Atomic bool aloof;  /* ...and leaves the CQ alone, unless somebody needs it watched: */
+	_Atomic uint32_t watchers; /* dofi_wait_watch */
+	/* called back for one, it watches so long; the driver's alone */
+	uint64_t stay_ns, stay_until;
+	_Atomic uint32_t count; /* sleepers beside the driver */
+	struct dofi_lock lock;
+	struct dofi_list sleepers;
+	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */
+	struct pollfd *fds;                            /* what it sleeps on; the driver's alone */
+	size_t max_fds;
+	/* of the CQ's list: readable for no reason that a reader could remove; -1: none */
+	int mute_fd;
+	bool marked; /* peers see that we sleep, and the queue was empty since */
+	/* the next sleep by the clock; longer each time that nothing happened... */
+	uint64_t nap_ns;
+	uint32_t nap_rounds;  /* ...since engine.handled was this... */
+	uint64_t quiet_since; /* ...at this time */
+	/* the fabric was given something, by us or a peer, since the last nap began */
+	_Atomic bool posted;
+	_Atomic bool deep;    /* the nap is a long one: who posts calls the driver back */
+	uint32_t fruitless;   /* sleeps in a row that the CQ ended and that brought nothing */
+	uint32_t seen_rounds; /* engine.handled at the last of them */
+};
+
+void dofi_wait_init(struct dofi_ia *ia);
+void dofi_wait_fini(struct dofi_ia *ia);
+
+/*
+ * Sleeps until *bell differs from seen (0), a signal was handled (-EINTR) or the deadline has
+ * passed (-ETIMEDOUT). Drives the engine meanwhile. No lock may be held.
+ */
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline);
+
+/* Rings the bell: whoever sleeps on it returns. Any lock may be held. */
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell);
+
+/* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
+bool dofi_wait_drive_begin(struct dofi_ia *ia);
+void dofi_wait_drive_end(struct dofi_ia *ia);
+
+/* Calls the driver back from its sleep. */
+void dofi_wait_kick(struct dofi_ia *ia);
+
+/*
+ * Completions bring about more than events for those who poll: from here to dofi_wait_unwatch they
+ * are dealt with as they come, also where the fabric does not need it. Any lock may be held.
+ */
+DOFI_COLD void dofi_wait_watch(struct dofi_ia *ia);
+DOFI_COLD void dofi_wait_unwatch(struct dofi_ia *ia);
+
+/*
+ * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the
+ * deadline passes or the bell rings. 0: only completions may be new; 1: a full round is due;
+ * -EINTR. sigmask: as for ppoll.
+ */
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen,
+		     uint64_t deadline, const sigset_t *sigmask);
+
+/* Looks at the wait object of a CQ that nothing has used yet. */
+void dofi_wait_learn(struct dofi_ia *ia);
+
+/* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
+bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);
+
+/* DAT_TIMEOUT (microseconds from now) as a deadline. */
+uint64_t dofi_deadline(uint32_t timeout_us);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress/wakeup.h"
+
+#include "object/ia.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Datagrams looked at in one turn. */
+#define TURN 64
+
+enum kind {
+	MARK = 1, /* the sender's mark comes along */
+	RING,     /* the fabric has something for you */
+	ANSWER,   /* the same, of what a RING brought about */
+};
+
+struct datagram {
+	uint8_t kind;
+	uint8_t uuid[DOFI_BELL_UUID]; /* the sender's */
+};
+
+/* The mark of a peer that never shows one. */
+static const _Atomic uint32_t awake;
+
+static socklen_t name_of(const uint8_t *uuid, struct sockaddr_un *name)
+{
+	static const char prefix[] = "\0dat-ofi-";
+	char *at = name->sun_path + sizeof(prefix) - 1;
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(name->sun_path, prefix, sizeof(prefix) - 1);
+	memcpy(at, uuid, DOFI_BELL_UUID);
+	return (socklen_t)(at + DOFI_BELL_UUID - (char *)name);
+}
+
+/*
+ * fd: a descriptor to go along, or -1. What can't be sent is not sent: the receiver is not there,
+ * or has enough to read.
+ */
+static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd)
+{
+	struct datagram text = {.kind = (uint8_t)kind};
+	struct iovec iov = {&text, sizeof(text)};
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct sockaddr_un name;
+	struct msghdr msg = {.msg_name = &name,
+			     .msg_namelen = name_of(uuid, &name),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1};
+
+	memcpy(text.uuid, ia->cm.uuid, sizeof(text.uuid));
+	if (fd >= 0) {
+		msg.msg_control = control.space;
+		msg.msg_controllen = sizeof(control.space);
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+							.cmsg_level = SOL_SOCKET,
+							.cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
+	}
+	if (sendmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    errno != ECONNREFUSED && errno != EAGAIN)
+		DOFI_LOG_D("%s: a peer's doorbell can't be rung: %s", ia->name, strerror(errno));
+}
+
+void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+{
+	tell(ia, peer->uuid, RING, -1);
+}
+
+/* --- marks --- */
+
+static void show_mark(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+{
+	tell(ia, peer->uuid, MARK, ia->bell.mark_fd);
+}
+
+/* Only memory that nobody can take from under us. */
+static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *page;
+
+	if (peer->mark != &awake || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
+	    (size_t)st.st_size < size)
+		return;
+	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED) {
+		peer->mark = page;
+		atomic_fetch_sub(&ia->bell.deaf, 1);
+	}
+	/* Once more: what we sent when we met the peer is lost if the peer had not met us yet. */
+	show_mark(ia, peer);
+}
+
+void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid)
+{
+	peer->mark = &awake;
+	atomic_fetch_add(&ia->bell.deaf, 1);
+	memcpy(peer->uuid, uuid, sizeof(peer->uuid));
+	if (ia->bell.mark)
+		show_mark(ia, peer);
+}
+
+void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer)
+{
+	if (peer->mark == &awake)
+		atomic_fetch_sub(&ia->bell.deaf, 1);
+	else
+		munmap((void *)(uintptr_t)peer->mark, (size_t)sysconf(_SC_PAGESIZE));
+	peer->mark = &awake;
+}
+
+bool dofi_bell_mark(struct dofi_ia *ia, bool asleep)
+{
+	if (!ia->bell.mark)
+		return false;
+	atomic_store(ia->bell.mark, asleep);
+	return true;
+}
+
+/* --- receiving --- */
+
+static int descriptor_in(struct msghdr *msg)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+/*
+ * Our part of it is done once the queue was read, then the sender may be waiting for us; or the
+ * sleep begins anew, for there may be more of it than one look takes.
+ */
+static void answer(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+{
+	dofi_engine_drain_cq(ia);
+	atomic_store(&ia->wait.posted, true);
+	if (atomic_load(peer->mark))
+		tell(ia, peer->uuid, ANSWER, -1);
+}
+
+static bool take_one(struct dofi_ia *ia)
+{
+	struct datagram text;
+	struct iovec iov = {&text, sizeof(text)};
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space)};
+	ssize_t n = recvmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct dofi_bell_peer *peer;
+	int fd;
+
+	if (n < 0)
+		return false;
+	fd = descriptor_in(&msg);
+	peer = n == (ssize_t)sizeof(text) ? dofi_bell_find(ia, text.uuid) : NULL;
+	if (peer && text.kind == MARK && fd >= 0)
+		see_mark(ia, peer, fd);
+	else if (peer && text.kind == RING)
+		answer(ia, peer);
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+static void socket_ready(struct dofi_fd *fd, uint32_t events)
+{
+	struct dofi_ia *ia = DOFI_CONTAINER(fd, struct dofi_ia, bell.socket);
+
+	(void)events;
+	for (int i = 0; i < TURN && take_one(ia); i++)
+		;
+}
+
+/* --- life --- */
+
+static int make_mark(struct dofi_bell *bell)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page;
+
+	bell->mark_fd = memfd_create("dat-ofi-asleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (bell->mark_fd < 0)
+		return -errno;
+	if (ftruncate(bell->mark_fd, (off_t)size) ||
+	    fcntl(bell->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		goto err_fd;
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bell->mark_fd, 0);
+	if (page == MAP_FAILED)
+		goto err_fd;
+	bell->mark = page;
+	return 0;
+
+err_fd:
+	close(bell->mark_fd);
+	return -ENOMEM;
+}
+
+static void drop_mark(struct dofi_bell *bell)
+{
+	munmap(bell->mark, (size_t)sysconf(_SC_PAGESIZE));
+	close(bell->mark_fd);
+	bell->mark = NULL;
+}
+
+static int open_socket(struct dofi_ia *ia)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), ret = 0;
+	struct sockaddr_un name;
+	socklen_t size = name_of(ia->cm.uuid, &name);
+
+	if (fd < 0)
+		return -errno;
+	ia->bell.socket = (struct dofi_fd){.fd = fd, .ready = socket_ready};
+	if (bind(fd, (struct sockaddr *)&name, size))
+		ret = -errno;
+	else
+		ret = dofi_engine_watch(ia, &ia->bell.socket, EPOLLIN);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+int dofi_bell_open(struct dofi_ia *ia)
+{
+	int ret;
+
+	/* Posts of connected endpoints, which have event queues, ring nobody. */
+	if (ia->cq_wait != FI_WAIT_NONE || ia->eqs.n)
+		return 0;
+	ret = make_mark(&ia->bell);
+	if (!ret) {
+		ret = open_socket(ia);
+		if (ret)
+			drop_mark(&ia->bell);
+	}
+	if (ret)
+		DOFI_LOG_I("%s: no doorbell, sleepers look by the clock: %s", ia->name,
+			   strerror(-ret));
+	return 0;
+}
+
+void dofi_bell_close(struct dofi_ia *ia)
+{
+	if (!ia->bell.mark)
+		return;
+	dofi_engine_unwatch(ia, &ia->bell.socket);
+	close(ia->bell.socket.fd);
+	drop_mark(&ia->bell);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Doorbells, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
+ * host show each other a mark in shared memory that says "asleep"; whoever gives the fabric
+ * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
+ * no shared memory), costs no more than a nap: see wait.c.
+ *
+ * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
+ * left behind by the dead.
+ */
+#ifndef DOFI_BELL_H
+#define DOFI_BELL_H
+
+#include "progress/engine.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DOFI_BELL_UUID 16
+
+struct dofi_bell {
+	struct dofi_fd socket;
+	int mark_fd;
+	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
+	_Atomic uint32_t deaf;  /* peers whose mark has not come: they may not see ours either */
+};
+
+/* What a peer's mark is to us. Belongs to the transport's idea of the peer. */
+struct dofi_bell_peer {
+	const _Atomic uint32_t *mark; /* never NULL; not 0: asleep */
+	uint8_t uuid[DOFI_BELL_UUID];
+};
+
+int dofi_bell_open(struct dofi_ia *ia); /* 0: going without is no failure */
+void dofi_bell_close(struct dofi_ia *ia);
+
+/* False when there is no doorbell. The caller looks at the queue once more before it sleeps. */
+bool dofi_bell_mark(struct dofi_ia *ia, bool asleep);
+
+/* engine.lock held. */
+void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid);
+void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer);
+
+void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer);
+
+/* After something for the peer was given to the fabric. Any lock may be held. */
+static inline void dofi_bell_ring_sleeper(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* it marks, then looks; we post, then look */
+	if (DOFI_UNLIKELY(atomic_load_explicit(peer->mark, memory_order_relaxed)))
+		dofi_bell_ring(ia, peer);
+}
+
+/* trans_rdm.c: the peer of this name, or NULL. engine.lock held. */
+struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid);
+
+#endif

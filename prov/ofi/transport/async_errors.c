@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/async_errors.h"
+
+#include "fabric/error.h"
+#include "object/evd.h"
+#include "object/ia.h"
+#include "base/log.h"
+#include "fabric/quirks.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Events read in one round: a fabric that fails again and again leaves time for the rest. */
+#define MOST_PER_ROUND 16
+
+static bool is_refusal(int ret)
+{
+	return ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP || ret == -FI_EINVAL;
+}
+
+/*
+ * libfabric's queue allocates each event, and efa ends the process when it can't tell of an error,
+ * as of a lack of memory. Called with the provider's locks, by any thread that posts or reads.
+ */
+static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			     uint64_t flags)
+{
+	struct dofi_rdm_events *events = eq->fid.context;
+	const struct fi_eq_err_entry *err = buf;
+	ssize_t ret = events->own_ops->write(eq, event, buf, len, flags);
+
+	if (ret != -FI_ENOMEM || len != sizeof(*err))
+		return ret;
+	atomic_store(&events->unwritten,
+		     (uint64_t)(uint32_t)err->err << 32 | (uint32_t)err->prov_errno);
+	return (ssize_t)len;
+}
+
+static void keep_unwritten(struct dofi_rdm_events *events)
+{
+	const struct fi_ops_eq *own = events->eq->ops;
+
+	events->own_ops = own;
+	memcpy(&events->ops, own, own->size < sizeof(*own) ? own->size : sizeof(*own));
+	events->ops.write = write_or_keep;
+	events->eq->ops = &events->ops;
+}
+
+/*
+ * Nobody sleeps on the queue: what fills it is the read of the completion queue, by our own
+ * threads.
+ */
+int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+	int ret;
+
+	if (ia->quirks & DOFI_QUIRK_IDLE_EQ)
+		return 0;
+	ret = fi_eq_open(ia->fabric, &attr, &events->eq, events);
+	if (ret) {
+		events->eq = NULL;
+		return is_refusal(ret) ? 0 : ret;
+	}
+	if (ia->quirks & DOFI_QUIRK_FATAL_EVENT)
+		keep_unwritten(events);
+	ret = fi_ep_bind(ia->shared_ep, &events->eq->fid, 0);
+	if (ret)
+		dofi_rdm_events_close(ia, events);
+	return is_refusal(ret) ? 0 : ret;
+}
+
+void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	if (!events->eq)
+		return;
+	if (events->nerrors > 1)
+		DOFI_LOG_I("IA %s: the fabric told %llu errors that belong to no operation",
+			   ia->name, (unsigned long long)events->nerrors);
+	if (events->own_ops)
+		events->eq->ops = (struct fi_ops_eq *)(uintptr_t)events->own_ops;
+	dofi_ia_close_fid(ia, &events->eq->fid, "event queue of the shared endpoint");
+	events->eq = NULL;
+}
+
+/*
+ * The fabric does not say which peer it was, so no connection ends for it. Of a dead peer its
+ * connections learn by the control channel; of anything else a program that has an asynchronous EVD
+ * learns that something may be lost.
+ */
+static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code)
+{
+	if (dofi_error_is_of_peer(code)) {
+		DOFI_LOG_I("IA %s: the fabric lost something of a peer: %s (%d)", ia->name,
+			   fi_strerror(code), err->prov_errno);
+		return;
+	}
+	DOFI_LOG_W("IA %s: the fabric failed in something that belongs to no operation: %s (%d); "
+		   "what a peer sent may be lost",
+		   ia->name, fi_strerror(code), err->prov_errno);
+	dofi_evd_async(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, dofi_obj_ia_handle(&ia->obj),
+		       0);
+}
+
+/* One that repeats is told once. */
+static void take(struct dofi_ia *ia, struct dofi_rdm_events *events,
+		 const struct fi_eq_err_entry *err)
+{
+	int code = err->err ? abs(err->err) : FI_EOTHER;
+
+	if (!events->nerrors++ || events->told_err != code ||
+	    events->told_prov_err != err->prov_errno)
+		tell(ia, err, code);
+	events->told_err = code;
+	events->told_prov_err = err->prov_errno;
+}
+
+static bool read_error(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	struct fi_eq_err_entry err = {0};
+
+	if (fi_eq_readerr(events->eq, &err, 0) <= 0)
+		return false;
+	take(ia, events, &err);
+	return true;
+}
+
+static int take_unwritten(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	uint64_t kept = atomic_exchange(&events->unwritten, 0);
+
+	take(ia, events,
+	     &(struct fi_eq_err_entry){.err = (int)(kept >> 32), .prov_errno = (int)kept});
+	return 1;
+}
+
+/* False when there is nothing more. What is no error concerns nobody. */
+static bool read_one(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	union {
+		struct fi_eq_entry object;
+		struct fi_eq_cm_entry connection;
+	} event;
+	uint32_t number;
+	ssize_t ret = fi_eq_read(events->eq, &number, &event, sizeof(event), 0);
+
+	return ret == -FI_EAVAIL ? read_error(ia, events) : ret >= 0;
+}
+
+int dofi_rdm_events_poll(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	int n = 0;
+
+	if (DOFI_UNLIKELY(atomic_load_explicit(&events->unwritten, memory_order_relaxed)))
+		n = take_unwritten(ia, events);
+	while (events->eq && n < MOST_PER_ROUND && read_one(ia, events))
+		n++;
+	return n;
+}
+
+/* What is missing then, efa says once and never asks for again. */
+int dofi_rdm_events_begin(struct dofi_ia *ia, struct dofi_rdm_events *events)
+{
+	struct fi_eq_err_entry err = {0};
+
+	if (!events->own_ops)
+		return 0;
+	fi_cq_read(ia->cq, NULL, 0);
+	if (fi_eq_readerr(events->eq, &err, 0) > 0)
+		return -abs(err.err);
+	return -abs((int)(atomic_exchange(&events->unwritten, 0) >> 32));
+}

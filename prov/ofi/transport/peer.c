@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/peer.h"
+
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "base/log.h"
+#include "fabric/quirks.h"
+#include "fabric/same_process.h"
+#include "dto/ud.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_usable(const struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool yes;
+
+	dofi_lock(&ep->lock);
+	yes = ep->path_up && !ep->faulty;
+	dofi_unlock(&ep->lock);
+	return yes;
+}
+
+static void sever(struct dofi_work *work)
+{
+	struct dofi_peer *peer = DOFI_CONTAINER(work, struct dofi_peer, severed);
+	const struct dofi_cm *cm = &peer->ia->cm;
+
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		struct dofi_conn *conn = cm->conns[i];
+
+		if (!conn || conn->peer != peer || conn->ending)
+			continue;
+		if (conn->phase == DOFI_CONN_LINKING)
+			peer->peers->again(conn);
+		else if (!conn->ud && is_usable(conn))
+			dofi_conn_path_down(conn, 0);
+	}
+}
+
+static void free_peer(struct dofi_peer *peer)
+{
+	if (peer->severed.link.next)
+		dofi_list_del(&peer->severed.link);
+	dofi_bell_part(peer->ia, &peer->bell);
+	free(peer);
+}
+
+int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
+		    void (*again)(struct dofi_conn *conn))
+{
+	struct fi_av_attr attr = {.type = ia->info->domain_attr->av_type};
+
+	dofi_list_init(&peers->list);
+	peers->again = again;
+	return fi_av_open(ia->domain, &attr, &peers->av, NULL);
+}
+
+void dofi_peers_close(struct dofi_peers *peers)
+{
+	DOFI_LIST_FOR_SAFE(node, &peers->list)
+	free_peer(DOFI_CONTAINER(node, struct dofi_peer, link));
+	fi_close(&peers->av->fid);
+}
+
+struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid)
+{
+	DOFI_LIST_FOR(node, &peers->list)
+	{
+		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
+
+		if (!memcmp(peer->uuid, uuid, sizeof(peer->uuid)))
+			return peer;
+	}
+	return NULL;
+}
+
+static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
+{
+	if (!peer->closed)
+		peers->nidle--;
+	fi_av_remove(peers->av, &peer->addr, 1, 0);
+	dofi_list_del(&peer->link);
+	free_peer(peer);
+}
+
+/* Not while late operations name them. */
+static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
+{
+	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
+
+	if (!dofi_list_empty(&ia->orphans) || dofi_ud_is_sending(ia))
+		return;
+	DOFI_LIST_FOR_SAFE(node, &peers->list)
+	{
+		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
+
+		if (!peer->conns && (peer->closed || peers->nidle > kept))
+			forget(peers, peer);
+	}
+}
+
+static bool insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_hello *hello,
+		   fi_addr_t *addr_p)
+{
+	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* ends, whatever the peer says */
+	size_t size = hello->fabric_name_size;
+
+	memcpy(name, hello->fabric_name, size);
+	return !dofi_short_cut_avoid(name, &size, sizeof(name) - 1, ia->fabric_name) &&
+	       fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1;
+}
+
+int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
+{
+	const struct dofi_hello *hello = &conn->chan->peer;
+	struct dofi_peer *peer = dofi_peer_find(peers, hello->uuid);
+	struct dofi_ia *ia = conn->ia;
+
+	if (!peer) {
+		forget_idle(ia, peers);
+		peer = calloc(1, sizeof(*peer));
+		if (!peer)
+			return -FI_ENOMEM;
+		peer->ia = ia;
+		peer->peers = peers;
+		peer->severed.run = sever;
+		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
+		if (!insert(ia, peers, hello, &peer->addr)) {
+			free(peer);
+			DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the "
+				   "connection is refused",
+				   ia->name);
+			return -FI_ENOSPC;
+		}
+		dofi_list_add_tail(&peers->list, &peer->link);
+		dofi_bell_meet(ia, &peer->bell, hello->uuid);
+	} else if (!peer->conns && !peer->closed) {
+		peers->nidle--;
+	}
+	peer->closed = false;
+	peer->conns++;
+	conn->peer = peer;
+	conn->dest = peer->addr;
+	return 0;
+}
+
+/* To the end of the list: those that are idle for longest go first. */
+void dofi_peer_give(struct dofi_conn *conn)
+{
+	struct dofi_peer *peer = conn->peer;
+
+	conn->peer = NULL;
+	if (--peer->conns)
+		return;
+	if (!peer->closed)
+		peer->peers->nidle++;
+	dofi_list_del(&peer->link);
+	dofi_list_add_tail(&peer->peers->list, &peer->link);
+}
+
+void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid)
+{
+	struct dofi_peer *peer = dofi_peer_find(peers, uuid);
+
+	if (!peer || peer->closed)
+		return;
+	if (!peer->conns)
+		peers->nidle--;
+	peer->closed = true;
+}

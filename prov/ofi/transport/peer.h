@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peer IAs of a shared endpoint: one entry of the fabric's address vector each, however many
+ * connections there are with it. Some fabrics have one stream to a peer for all that goes there,
+ * and tell of its end only those operations that are under way. What it had taken from other
+ * connections is lost without a word, so all of them break; a stream that is opened anew is for new
+ * ones.
+ *
+ * An entry whose last connection is over goes when another peer comes. Where the fabric numbers
+ * messages per entry (DOFI_QUIRK_PEER_NUMBERS) it stays until the peer's IA is closed: the peer
+ * would drop what a new entry numbers anew. Of peers that never say that they close, so many stay
+ * as DOFI_PEERS_KEPT.
+ *
+ * All with engine.lock held.
+ */
+#ifndef DOFI_PEER_H
+#define DOFI_PEER_H
+
+#include "progress/wakeup.h"
+#include "progress/engine.h"
+#include "base/list.h"
+
+#include <rdma/fi_domain.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_conn;
+struct dofi_ia;
+
+#define DOFI_PEERS_KEPT 1024u
+
+struct dofi_peers {
+	struct fid_av *av;
+	struct dofi_list list; /* those without connections in the order in which they lost them */
+	uint32_t nidle;        /* of them: without connections, and their IAs may be open */
+	/*
+	 * The stream broke below a connection that is not established yet: what was said may be
+	 * lost.
+	 */
+	void (*again)(struct dofi_conn *conn);
+};
+
+struct dofi_peer {
+	struct dofi_list link; /* peers->list */
+	struct dofi_peers *peers;
+	struct dofi_ia *ia;
+	struct dofi_work severed; /* deferred when what was under way to it may be lost */
+	uint8_t uuid[DOFI_BELL_UUID];
+	fi_addr_t addr;
+	uint32_t conns;
+	bool closed; /* its IA says so */
+	struct dofi_bell_peer bell;
+};
+
+/* Opens the address vector. 0 or a negative error. */
+int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
+		    void (*again)(struct dofi_conn *conn));
+/* After the endpoint is closed. */
+void dofi_peers_close(struct dofi_peers *peers);
+
+/*
+ * The peer at the other end of the connection's channel becomes conn->peer, its address conn->dest.
+ * 0 or a negative error.
+ */
+int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
+/* The connection is over. The entry stays until room is wanted: most peers come back. */
+void dofi_peer_give(struct dofi_conn *conn);
+
+/* The peer closes its IA: it will not come back. */
+void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid);
+
+/* NULL: not known. */
+struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid);
+
+#endif

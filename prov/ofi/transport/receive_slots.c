@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/receive_slots.h"
+
+#include "dto/op_context.h"
+#include "object/ia.h"
+#include "base/log.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#define NO_LIMIT  UINT32_MAX
+#define TAG_SPARE UINT64_C(0) /* of no kind of message */
+
+void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit)
+{
+	/* A queue that has hardly room for anything else must not be said to have none. */
+	bool tiny = size <= 2 * (size_t)kept;
+
+	places->tried = tiny || !more_may_fit;
+	places->sure = tiny || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
+	atomic_init(&places->most, places->sure);
+	for (int i = 0; i < DOFI_SPARES; i++)
+		places->spares[i].wr.op = DOFI_OP_SPARE;
+}
+
+void dofi_places_none(struct dofi_places *places)
+{
+	uint32_t no_limit = NO_LIMIT;
+
+	/*
+	 * With much less in it than it says it is but busy. Spares may be among that: they were
+	 * posted while others had just left.
+	 */
+	if (dofi_places_used(places) + 2 * DOFI_SPARES >= places->sure &&
+	    atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
+		atomic_store(&places->asked, true);
+}
+
+static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
+{
+	while (places->nspares < DOFI_SPARES) {
+		void *context = dofi_context_of(ia, &places->spares[places->nspares].wr);
+
+		if (fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_SPARE, 0, context))
+			return false;
+		places->nspares++;
+	}
+	return true;
+}
+
+static void cancel_spares(struct dofi_ia *ia, struct dofi_places *places)
+{
+	while (places->nspares)
+		fi_cancel(&ia->shared_ep->fid,
+			  dofi_context_of(ia, &places->spares[--places->nspares].wr));
+}
+
+void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)
+{
+	dofi_assert_held(&ia->engine.lock);
+	atomic_store(&places->asked, false);
+	if (!places->tried) {
+		places->tried = true;
+		if (post_spares(ia, places))
+			atomic_store(&places->most, NO_LIMIT);
+	}
+	/* Where there is a limit it keeps the places. */
+	if (atomic_load(&places->most) != NO_LIMIT)
+		cancel_spares(ia, places);
+}

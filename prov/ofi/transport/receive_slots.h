@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Places for receives in the queue of a shared endpoint. Those that grants come with (trans_rdm.c)
+ * are posted again and again, and must find theirs: without them no peer sends, no receive ends,
+ * and no place gets free. But a fabric takes whatever is posted in the meantime, and some take far
+ * more than they say. So receives of EPs and SRQs are counted. Up to what the fabric says there is
+ * room for both. Beyond, spare receives that match nothing hold places. When the fabric is full for
+ * the first time these go, and what it says is the limit from then on.
+ */
+#ifndef DOFI_PLACES_H
+#define DOFI_PLACES_H
+
+#include "object/ep.h"
+#include "base/hint.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+#define DOFI_SPARES 8
+
+struct dofi_places {
+	/*
+	 * by receives of EPs and SRQs, and back; both run freely, the second with engine.lock held
+	 */
+	_Atomic uint32_t taken, given;
+	_Atomic uint32_t most; /* may be between them */
+	/* somebody was turned away, or the fabric is full: the driver has to look */
+	_Atomic bool asked;
+	uint32_t sure; /* as many as the fabric says, but for the others */
+	/* whether the fabric takes more than it says; guarded by engine.lock */
+	bool tried;
+	uint32_t nspares; /* posted; guarded by engine.lock */
+	struct dofi_own_wr spares[DOFI_SPARES];
+};
+
+/*
+ * `size` as the fabric says, `kept` of it for other receives; more_may_fit: it is safe to try
+ * whether it takes more.
+ */
+void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit);
+
+static inline uint32_t dofi_places_used(const struct dofi_places *places)
+{
+	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+
+	return atomic_load_explicit(&places->taken, memory_order_relaxed) - given;
+}
+
+/* engine.lock held. */
+DOFI_INLINE void dofi_places_give(struct dofi_places *places, uint32_t n)
+{
+	assert(dofi_places_used(places) >= n);
+	atomic_store_explicit(&places->given,
+			      atomic_load_explicit(&places->given, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* What was just taken is not needed. */
+DOFI_INLINE void dofi_places_untake(struct dofi_places *places)
+{
+	atomic_fetch_sub_explicit(&places->taken, 1, memory_order_relaxed);
+}
+
+/* False when the receive has to wait. */
+DOFI_INLINE bool dofi_places_take(struct dofi_places *places)
+{
+	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+
+	if (DOFI_LIKELY(atomic_fetch_add_explicit(&places->taken, 1, memory_order_relaxed) - given <
+			atomic_load_explicit(&places->most, memory_order_relaxed)))
+		return true;
+	dofi_places_untake(places);
+	atomic_store(&places->asked, true);
+	return false;
+}
+
+/* The fabric had no room for a receive. */
+DOFI_COLD void dofi_places_none(struct dofi_places *places);
+
+/* What the driver does when it was asked to; engine.lock held. */
+DOFI_COLD void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places);
+
+static inline bool dofi_places_asked(const struct dofi_places *places)
+{
+	return atomic_load_explicit(&places->asked, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/shm_cleanup.h"
+
+#include "object/ia.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DIR_PATH "/dev/shm"
+#define DYING_NS 1000000000u
+
+int dofi_leftover_probe(void)
+{
+	int fd = open(DIR_PATH, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* A process whose parent did not notice its end yet. */
+static bool is_zombie(long pid)
+{
+	char path[32], text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	state = strrchr(text, ')'); /* behind the program's name */
+	return state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3));
+}
+
+bool dofi_leftover_is_dead(const char *name)
+{
+	char *rest;
+	long pid, uid;
+
+	if (strspn(name, "0123456789:") != strlen(name))
+		return false;
+	errno = 0;
+	pid = strtol(name, &rest, 10);
+	if (rest == name || *rest != ':' || pid <= 0 || errno)
+		return false;
+	name = rest + 1;
+	uid = strtol(name, &rest, 10);
+	if (rest == name || *rest != ':' || uid != (long)geteuid() || errno)
+		return false;
+	if (kill((pid_t)pid, 0))
+		return errno == ESRCH;
+	return is_zombie(pid);
+}
+
+static void sweep(const char *ia_name)
+{
+	DIR *dir = opendir(DIR_PATH);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (dofi_leftover_is_dead(entry->d_name) && !unlinkat(dirfd(dir), entry->d_name, 0))
+			DOFI_LOG_I("IA %s: removed %s/%s of a dead process", ia_name, DIR_PATH,
+				   entry->d_name);
+	closedir(dir);
+}
+
+static void look_again(struct dofi_timer *timer)
+{
+	sweep(DOFI_CONTAINER(timer, struct dofi_ia, leftover.timer)->name);
+}
+
+void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name)
+{
+	ia->leftover.timer.fire = look_again;
+	ia->leftover.possible =
+		!strncmp((const char *)name, DOFI_SHM_PREFIX, sizeof(DOFI_SHM_PREFIX) - 1);
+	if (ia->leftover.possible)
+		sweep(ia->name);
+}
+
+void dofi_leftover_expect(struct dofi_ia *ia)
+{
+	if (ia->leftover.possible)
+		dofi_timer_set(ia, &ia->leftover.timer, dofi_now() + DYING_NS);
+}
