@@ -479,7 +479,7 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
-flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_way
+flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_choose
 spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime

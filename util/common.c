@@ -226,8 +226,8 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 		if (opts[i].kind == UTIL_OPT_HEADING)
 			continue;
 		longs[nlongs++] = (struct option){opts[i].name, has_arg, &found, (int)i};
-		if (opts[i].letter) {
-			shorts[nshorts++] = opts[i].letter;
+		if (opts[i].ctrl_msg) {
+			shorts[nshorts++] = opts[i].ctrl_msg;
 			if (has_arg)
 				shorts[nshorts++] = ':';
 		}
@@ -242,7 +242,7 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 		if (which == '?')
 			return util_fail("-%c is not an option", optopt);
 		if (which) {
-			for (found = 0; opts[found].letter != which; found++)
+			for (found = 0; opts[found].ctrl_msg != which; found++)
 				;
 		}
 		if (apply(&opts[found], optarg))
@@ -254,16 +254,16 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 
 void util_opt_help(const struct util_opt *opts, size_t count)
 {
-	char left[64], letter[8];
+	char left[64], ctrl_msg[8];
 
 	for (const struct util_opt *opt = opts; opt < opts + count; opt++) {
 		if (opt->kind == UTIL_OPT_HEADING) {
 			printf("\n%s\n", opt->help);
 			continue;
 		}
-		snprintf(letter, sizeof(letter), opt->letter ? "-%c," : "   ", opt->letter);
-		snprintf(left, sizeof(left), "%s --%s%s%s", letter, opt->name, opt->arg ? " " : "",
-			 opt->arg ? opt->arg : "");
+		snprintf(ctrl_msg, sizeof(ctrl_msg), opt->ctrl_msg ? "-%c," : "   ", opt->ctrl_msg);
+		snprintf(left, sizeof(left), "%s --%s%s%s", ctrl_msg, opt->name,
+			 opt->arg ? " " : "", opt->arg ? opt->arg : "");
 		printf("  %-27s %s\n", left, opt->help);
 	}
 }

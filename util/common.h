@@ -61,7 +61,7 @@ enum util_opt_kind {
 
 struct util_opt {
 	enum util_opt_kind kind;
-	char letter; /* 0: long form only */
+	char ctrl_msg; /* 0: long form only */
 	const char *name;
 	void *target;
 	const char *arg; /* how --help calls the argument */
@@ -74,21 +74,21 @@ struct util_opt {
 	{                                                \
 		.kind = UTIL_OPT_HEADING, .help = (text) \
 	}
-#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...)                          \
-	{                                                                                   \
-		.kind = (kind_), .letter = (letter_), .name = (name_), .target = (target_), \
-		.arg = (arg_), .help = (help_), __VA_ARGS__                                 \
+#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...)                            \
+	{                                                                                     \
+		.kind = (kind_), .ctrl_msg = (letter_), .name = (name_), .target = (target_), \
+		.arg = (arg_), .help = (help_), __VA_ARGS__                                   \
 	}
-#define UTIL_FLAG(letter, name, target, help) \
-	UTIL_ROW(UTIL_OPT_FLAG, letter, name, target, NULL, help, .max = 0)
-#define UTIL_STRING(letter, name, target, arg, help) \
-	UTIL_ROW(UTIL_OPT_STRING, letter, name, target, arg, help, .max = 0)
-#define UTIL_REAL(letter, name, target, arg, help) \
-	UTIL_ROW(UTIL_OPT_REAL, letter, name, target, arg, help, .max = 0)
-#define UTIL_NUMBER(letter, name, target, arg, help, from, to) \
-	UTIL_ROW(UTIL_OPT_NUMBER, letter, name, target, arg, help, .min = (from), .max = (to))
-#define UTIL_CHOICE(letter, name, target, arg, help, names) \
-	UTIL_ROW(UTIL_OPT_CHOICE, letter, name, target, arg, help, .choices = (names))
+#define UTIL_FLAG(ctrl_msg, name, target, help) \
+	UTIL_ROW(UTIL_OPT_FLAG, ctrl_msg, name, target, NULL, help, .max = 0)
+#define UTIL_STRING(ctrl_msg, name, target, arg, help) \
+	UTIL_ROW(UTIL_OPT_STRING, ctrl_msg, name, target, arg, help, .max = 0)
+#define UTIL_REAL(ctrl_msg, name, target, arg, help) \
+	UTIL_ROW(UTIL_OPT_REAL, ctrl_msg, name, target, arg, help, .max = 0)
+#define UTIL_NUMBER(ctrl_msg, name, target, arg, help, from, to) \
+	UTIL_ROW(UTIL_OPT_NUMBER, ctrl_msg, name, target, arg, help, .min = (from), .max = (to))
+#define UTIL_CHOICE(ctrl_msg, name, target, arg, help, names) \
+	UTIL_ROW(UTIL_OPT_CHOICE, ctrl_msg, name, target, arg, help, .choices = (names))
 
 /* The operands stay in argv from *first_p on. -1 with util_error() set when the line is wrong. */
 int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t count, int *first_p);

@@ -50,7 +50,7 @@ static void write_masked(FILE *out, const char *value)
 	}
 }
 
-static void write_word(FILE *out, const char *name, const char *value)
+static void write_credit_word(FILE *out, const char *name, const char *value)
 {
 	bool quoted = strpbrk(value, " \t\n\"");
 
@@ -74,7 +74,7 @@ static void write_limit(FILE *out, const char *name, __rlimit_resource_t resourc
 	if (getrlimit(resource, &limit))
 		return;
 	if (limit.rlim_cur == RLIM_INFINITY)
-		write_word(out, name, "unlimited");
+		write_credit_word(out, name, "unlimited");
 	else
 		write_count(out, name, limit.rlim_cur / unit);
 }
@@ -83,7 +83,7 @@ static void write_limit(FILE *out, const char *name, __rlimit_resource_t resourc
 static void write_variable(void *arg, const char *name, const char *value)
 {
 	if (strcmp(name, "DAT_OFI_LOCAL_RANK"))
-		write_word(arg, name, value);
+		write_credit_word(arg, name, value);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -120,7 +120,7 @@ static void write_foreign_settings(FILE *out)
 		size_t len = strcspn(list[i], "=");
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, list[i]);
-		write_word(out, name, list[i] + len + (list[i][len] == '='));
+		write_credit_word(out, name, list[i] + len + (list[i][len] == '='));
 	}
 }
 
@@ -132,10 +132,10 @@ static void write_node(FILE *out)
 
 	fprintf(out, "dat-ofi=%s", PACKAGE_VERSION);
 	snprintf(text, sizeof(text), "%u.%u", version >> 16, version & 0xffff);
-	write_word(out, "libfabric", text);
+	write_credit_word(out, "libfabric", text);
 	if (!uname(&kernel)) {
-		write_word(out, "kernel", kernel.release);
-		write_word(out, "arch", kernel.machine);
+		write_credit_word(out, "kernel", kernel.release);
+		write_credit_word(out, "arch", kernel.machine);
 	}
 	write_limit(out, "memlock-kib", RLIMIT_MEMLOCK, 1024);
 	write_limit(out, "nofile", RLIMIT_NOFILE, 1);
@@ -185,7 +185,7 @@ static void write_class(FILE *out, const char *folder)
 	}
 	if (!strncmp(vendor, "0x", 2) && !strncmp(device, "0x", 2))
 		snprintf(text, sizeof(text), "%s:%s", vendor + 2, device + 2);
-	write_word(out, "device", text);
+	write_credit_word(out, "device", text);
 }
 
 /* The release of the kernel's own drivers is that of the kernel. */
@@ -198,7 +198,7 @@ static void write_driver(FILE *out, const char *folder)
 	snprintf(path, sizeof(path), "/sys/module/%s", driver);
 	read_file(path, "version", version, sizeof(version));
 	snprintf(text, sizeof(text), "%s%s%s", driver, *version ? "/" : "", version);
-	write_word(out, "driver", text);
+	write_credit_word(out, "driver", text);
 }
 
 static void write_firmware(FILE *out, const char *folder, const DAT_IA_ATTR *attr)
@@ -209,7 +209,7 @@ static void write_firmware(FILE *out, const char *folder, const DAT_IA_ATTR *att
 	if (!*text && (attr->firmware_version_major || attr->firmware_version_minor))
 		snprintf(text, sizeof(text), "%u.%u", attr->firmware_version_major,
 			 attr->firmware_version_minor);
-	write_word(out, "firmware", text);
+	write_credit_word(out, "firmware", text);
 }
 
 /* That of the netdev, also of one that belongs to a card; else that of InfiniBand. */
@@ -226,7 +226,7 @@ static void write_mtu(FILE *out, const char *folder, const struct info_ia *ia)
 		read_file(path, "mtu", text, sizeof(text));
 	}
 	check_list_free(&netdevs);
-	write_word(out, "mtu", *text ? text : info_named(ia, "DAT_IB_TRANSPORT_MTU"));
+	write_credit_word(out, "mtu", *text ? text : info_named(ia, "DAT_IB_TRANSPORT_MTU"));
 }
 
 static void write_device(FILE *out, const struct info_ia *ia)
@@ -238,8 +238,8 @@ static void write_device(FILE *out, const struct info_ia *ia)
 	write_class(out, folder);
 	write_driver(out, folder);
 	write_firmware(out, folder, &ia->attr);
-	write_word(out, "link", info_named(ia, DAT_OFI_ATTR_LINK));
-	write_word(out, "bit/s", info_named(ia, DAT_OFI_ATTR_SPEED));
+	write_credit_word(out, "link", info_named(ia, DAT_OFI_ATTR_LINK));
+	write_credit_word(out, "bit/s", info_named(ia, DAT_OFI_ATTR_SPEED));
 	write_mtu(out, folder, ia);
 }
 
@@ -267,7 +267,7 @@ static void write_params(FILE *out, const char *name)
 		size_t len = strcspn(word, "=");
 
 		snprintf(label, sizeof(label), "set-%.*s", (int)len, word);
-		write_word(out, label, word + len + (word[len] == '='));
+		write_credit_word(out, label, word + len + (word[len] == '='));
 	}
 	free(copy);
 	conf_file_free(&file);
@@ -278,19 +278,19 @@ static void write_ia(FILE *out, const char *name, const struct info_ia *ia)
 	const DAT_IA_ATTR *attr = &ia->attr;
 	const char *provider = info_named(ia, DAT_OFI_ATTR_PROVIDER);
 
-	write_word(out, "ia", name);
-	write_word(out, "provider", *provider ? provider : ia->provider.provider_name);
-	write_word(out, "transport", info_named(ia, DAT_OFI_ATTR_TRANSPORT));
+	write_credit_word(out, "ia", name);
+	write_credit_word(out, "provider", *provider ? provider : ia->provider.provider_name);
+	write_credit_word(out, "transport", info_named(ia, DAT_OFI_ATTR_TRANSPORT));
 	write_device(out, ia);
 	write_count(out, "eps", (unsigned long long)attr->max_eps);
 	write_count(out, "dtos", (unsigned long long)attr->max_dto_per_ep);
 	write_count(out, "segments", (unsigned long long)attr->max_iov_segments_per_dto);
 	write_count(out, "message", attr->max_message_size);
 	write_count(out, "rdma", attr->max_rdma_size);
-	write_word(out, "srq", ia->provider.srq_supported ? "yes" : "no");
-	write_word(out, "order", info_named(ia, DAT_OFI_ATTR_ORDER));
-	write_word(out, "registration", info_named(ia, DAT_OFI_ATTR_MR_MODE));
-	write_word(out, "cache", info_named(ia, DAT_OFI_ATTR_MR_CACHE));
+	write_credit_word(out, "srq", ia->provider.srq_supported ? "yes" : "no");
+	write_credit_word(out, "order", info_named(ia, DAT_OFI_ATTR_ORDER));
+	write_credit_word(out, "registration", info_named(ia, DAT_OFI_ATTR_MR_MODE));
+	write_credit_word(out, "cache", info_named(ia, DAT_OFI_ATTR_MR_CACHE));
 	write_params(out, name);
 }
 
@@ -307,8 +307,8 @@ static void write_failure(const char *name, const struct util_answer *answer, bo
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(why, " :,"), why);
-	write_word(stdout, "ia", name);
-	write_word(stdout, "fails", text);
+	write_credit_word(stdout, "ia", name);
+	write_credit_word(stdout, "fails", text);
 }
 
 bool info_fingerprint(const struct info_names *names, const char *root)

@@ -26,7 +26,7 @@
 #define DAT_OFI_ATTR_MR_MODE	"DAT_OFI_MR_MODE"	/* "FI_MR_LOCAL, FI_MR_PROV_KEY" or "none" */
 #define DAT_OFI_ATTR_MR_CACHE	"DAT_OFI_MR_CACHE"	/* "TRUE": keys outlive dat_lmr_free */
 #define DAT_OFI_ATTR_ORDER	"DAT_OFI_ORDER"		/* "ORDERED", "FENCE" or "HOLD" */
-#define DAT_OFI_ATTR_MISFIT	"DAT_OFI_MISFIT"	/* what too long a message breaks: "CONNECTION", or all with the "PEER" */
+#define DAT_OFI_ATTR_TRUNCATED_MESSAGE	"DAT_OFI_TRUNCATED_MESSAGE"	/* what too long a message breaks: "CONNECTION", or all with the "PEER" */
 #define DAT_OFI_ATTR_THREADING	"DAT_OFI_THREADING"	/* "FI_THREAD_SAFE" */
 #define DAT_OFI_ATTR_PROGRESS	"DAT_OFI_PROGRESS"	/* of data: "FI_PROGRESS_AUTO" */
 

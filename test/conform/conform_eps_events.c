@@ -258,14 +258,14 @@ END_TEST
 
 /* --- the end of a connection --- */
 
-#define PARTINGS PART_EXIT
+#define LINGERS PART_EXIT
 
 START_TEST(EPS_050_peer_leaves_in_order)
 {
 	/* EP-132 EPS-060 EPS-084 */
-	place_make_far(&place, _i < PARTINGS ? CON : DPD);
+	place_make_far(&place, _i < LINGERS ? CON : DPD);
 	post_both();
-	place_part(&place, (enum place_parting)(_i % PARTINGS + 1));
+	place_part(&place, (enum place_linger)(_i % LINGERS + 1));
 	expect_event(DAT_CONNECTION_EVENT_DISCONNECTED, DIS);
 	expect_both_flushed();
 	expect_nothing_more();
@@ -275,7 +275,7 @@ END_TEST
 START_TEST(EPS_050_058_peer_leaves_afterwards)
 {
 	place_make_far(&place, DIS);
-	place_part(&place, (enum place_parting)(_i + 1));
+	place_part(&place, (enum place_linger)(_i + 1));
 	expect_nothing_more();
 	ck_assert_int_eq(t_ep_state(place.me.ep), DAT_EP_STATE_DISCONNECTED);
 }
@@ -561,8 +561,8 @@ void conform_eps_events(Suite *suite)
 	tcase_add_test(tcase, EPS_047_handshake_finishes);
 	tcase_add_test(tcase, EPS_048_051_096_connector_dies_in_the_handshake);
 	tcase_add_loop_test(tcase, EPS_049_051_connector_dies_before_the_decision, 0, 2);
-	tcase_add_loop_test(tcase, EPS_050_peer_leaves_in_order, 0, 2 * PARTINGS);
-	tcase_add_loop_test(tcase, EPS_050_058_peer_leaves_afterwards, 2, PARTINGS);
+	tcase_add_loop_test(tcase, EPS_050_peer_leaves_in_order, 0, 2 * LINGERS);
+	tcase_add_loop_test(tcase, EPS_050_058_peer_leaves_afterwards, 2, LINGERS);
 	tcase_add_test(tcase, EPS_051_listener_dies);
 	tcase_add_loop_test(tcase, EPS_051_peer_dies, 0, 2);
 	tcase_add_test(tcase, ERR_029_033_034_peer_is_lost_during_a_transfer);

@@ -788,7 +788,7 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EPS_108_handshake_has_a_limit);
 }
 
-static void add_parting(Suite *suite)
+static void add_linger(Suite *suite)
 {
 	TCase *tcase = rules_case(suite, "eps-parting");
 
@@ -810,5 +810,5 @@ static void add_parting(Suite *suite)
 void conform_eps_rules(Suite *suite)
 {
 	add_connecting(suite);
-	add_parting(suite);
+	add_linger(suite);
 }

@@ -56,7 +56,7 @@ static bool atomics_are_offered(void)
 }
 
 /* Those have everything; InfiniBand has immediate data and atomic operations of its own. */
-static bool notes_are_offered(void)
+static bool ctrl_is_offered(void)
 {
 	return atomics_are_offered() &&
 	       strcmp(t_named(&us->on->provider, "DAT_OFI_PROVIDER"), "verbs");
@@ -67,10 +67,10 @@ static bool immediates_are_offered(void)
 	return is_offered(DAT_IB_ATTR_IMMED_DATA);
 }
 
-#define NEEDS_NOTES                       \
-	do {                              \
-		if (!notes_are_offered()) \
-			return;           \
+#define NEEDS_CTRL                      \
+	do {                            \
+		if (!ctrl_is_offered()) \
+			return;         \
 	} while (0)
 
 #define NEEDS_ATOMICS                       \
@@ -154,7 +154,7 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	DAT_EVENT event;
 	struct t_buf extra;
 
-	NEEDS_NOTES;
+	NEEDS_CTRL;
 	t_buf_new(&extra, peer->on->ia, peer->on->pz, 64, DAT_MEM_PRIV_ALL_FLAG);
 	t_ok(dat_rmr_create(peer->on->pz, &rmr));
 	t_ok(t_rmr_bind(rmr, &extra, t_seg(&extra, 0, 64), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, peer->ep,
@@ -190,7 +190,7 @@ START_TEST(DTO_069_queued_work_behind_it_finds_the_context_dead)
 	DAT_RMR_CONTEXT context = bound(rmr, peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	DAT_RMR_TRIPLET to = t_remote(context, (uintptr_t)peer->buf.mem, 64);
 
-	NEEDS_NOTES;
+	NEEDS_CTRL;
 	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
 	t_ok(t_write(us, 0, 64, 1, to, NO_FLAGS));
 	t_ok(send_invalidating(us, 16, context));
@@ -208,18 +208,18 @@ START_TEST(DTO_069_a_dead_context_is_not_forgotten_for_another)
 	 * What remembers remote contexts has a bounded number of places: two contexts that share
 	 * one are found by their low bits.
 	 */
-	const unsigned int places = 64;
+	const unsigned int slots = 64;
 	DAT_RMR_HANDLE rmr[65];
 	DAT_RMR_CONTEXT dead, alive = 0;
 	uint32_t n = 0;
 
-	NEEDS_NOTES;
+	NEEDS_CTRL;
 	rmr[0] = rmr_of_ep(peer);
 	dead = bound(rmr[0], peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	do {
 		rmr[++n] = rmr_of_ep(peer);
 		alive = bound(rmr[n], peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
-	} while ((alive - dead) % places && n < places);
+	} while ((alive - dead) % slots && n < slots);
 	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
 	t_ok(t_write(us, 0, 64, 1, t_remote(dead, (uintptr_t)peer->buf.mem, 64), NO_FLAGS));
 	t_ok(send_invalidating(us, 16, dead));
@@ -237,7 +237,7 @@ END_TEST
 
 START_TEST(DTO_069_a_foreign_context_breaks_the_connection)
 {
-	NEEDS_NOTES;
+	NEEDS_CTRL;
 	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
 	t_ok(send_invalidating(us, 16, peer->buf.rmr_context)); /* an LMR's is not to be ended so */
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
@@ -491,7 +491,7 @@ START_TEST(HND_023_attributes_name_the_extensions)
 		ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_FETCH_AND_ADD), "FALSE");
 	if (!strcmp(t_named(attr, "DAT_OFI_TRANSPORT"), "msg") &&
 	    !strcmp(t_named(attr, "DAT_OFI_PROVIDER"), "tcp"))
-		ck_assert(notes_are_offered());
+		ck_assert(ctrl_is_offered());
 	ck_assert_str_eq(t_named(attr, DAT_IB_ATTR_COUNTERS), "TRUE");
 	ck_assert_str_eq(t_named(attr, DAT_IB_COLL_BARRIER), "");
 	for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
@@ -504,7 +504,7 @@ START_TEST(HND_023_what_is_not_offered)
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8);
 
-	if (notes_are_offered())
+	if (ctrl_is_offered())
 		return;
 	/* DTO-068 */
 	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS,
@@ -636,7 +636,7 @@ START_TEST(HND_023_immediate_data_by_an_SRQ)
 	t_establish(&paired.listener, &from, &to);
 	t_ok(dat_srq_post_recv(srq, 0, NULL, COOKIE(6)));
 	t_ok(write_immediate(&from, 300, 1, &to, 77, NO_FLAGS));
-	if (notes_are_offered())
+	if (ctrl_is_offered())
 		expect_extended(to.recv_evd, to.ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
 				DAT_IB_DTO_RECV_IMMED, 6, 300, 77);
 	else /* InfiniBand's own say whose message it is instead */
@@ -657,7 +657,7 @@ static void counter_new(uint64_t value)
 	memcpy(counter.mem, &value, sizeof(value));
 }
 
-static uint64_t word_at(const void *mem)
+static uint64_t credit_word_at(const void *mem)
 {
 	uint64_t value;
 
@@ -690,13 +690,13 @@ START_TEST(HND_023_fetch_and_add)
 	t_ok(add(us, 0, 5, 1, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
 			0);
-	ck_assert_uint_eq(word_at(us->buf.mem), 1000);
-	ck_assert_uint_eq(word_at(counter.mem), 1005);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem), 1000);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 1005);
 	t_ok(add(us, 8, (uint64_t)-5, 2, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 2, 8,
 			0);
-	ck_assert_uint_eq(word_at(us->buf.mem + 8), 1005);
-	ck_assert_uint_eq(word_at(counter.mem), 1000);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem + 8), 1005);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 1000);
 }
 END_TEST
 
@@ -706,12 +706,12 @@ START_TEST(HND_023_cmp_and_swap)
 	counter_new(7);
 	t_ok(swap(us, 8, 100, 1)); /* another value: left alone */
 	expect_extended(us->request_evd, us->ep, DAT_IB_CMP_AND_SWAP, DAT_IB_DTO_CMP_SWAP, 1, 8, 0);
-	ck_assert_uint_eq(word_at(us->buf.mem), 7);
-	ck_assert_uint_eq(word_at(counter.mem), 7);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem), 7);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 7);
 	t_ok(swap(us, 7, 100, 2));
 	expect_extended(us->request_evd, us->ep, DAT_IB_CMP_AND_SWAP, DAT_IB_DTO_CMP_SWAP, 2, 8, 0);
-	ck_assert_uint_eq(word_at(us->buf.mem), 7);
-	ck_assert_uint_eq(word_at(counter.mem), 100);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem), 7);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 100);
 }
 END_TEST
 
@@ -724,8 +724,8 @@ START_TEST(HND_023_atomic_operations_in_a_row)
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 99, 8,
 			0);
 	for (uint64_t i = 0; i < 100; i++)
-		ck_assert_uint_eq(word_at(us->buf.mem + 8 * i), i);
-	ck_assert_uint_eq(word_at(counter.mem), 100);
+		ck_assert_uint_eq(credit_word_at(us->buf.mem + 8 * i), i);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 100);
 	t_no_event(us->request_evd);
 }
 END_TEST
@@ -746,12 +746,12 @@ START_TEST(HND_023_atomic_operations_keep_their_place)
 	t_ok(t_read(us, 128, 8, 3, from, NO_FLAGS));
 	t_ok(t_send(us, 0, 8, 4, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, 8);
-	ck_assert_uint_eq(word_at(us->buf.mem), 50);
-	ck_assert_uint_eq(word_at(us->buf.mem + 128), 51);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem), 50);
+	ck_assert_uint_eq(credit_word_at(us->buf.mem + 128), 51);
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_SUCCESS, 8);
 	/* the fenced Send carries what the addition brought */
-	ck_assert_uint_eq(word_at(peer->buf.mem), 50);
-	ck_assert_uint_eq(word_at(counter.mem), 51);
+	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 50);
+	ck_assert_uint_eq(credit_word_at(counter.mem), 51);
 }
 END_TEST
 
@@ -767,7 +767,7 @@ START_TEST(HND_023_atomic_operations_need_the_privilege)
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
 	expect_failure(us->request_evd, 1, DAT_DTO_ERR_REMOTE_ACCESS);
 	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
-	ck_assert_uint_eq(word_at(peer->buf.mem), 0);
+	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 0);
 }
 END_TEST
 
@@ -822,7 +822,7 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(1), &remote, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
 			0);
-	ck_assert_uint_eq(word_at(peer->buf.mem), 3);
+	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 3);
 	t_ok(dat_rmr_free(rmr));
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(2), &remote, NO_FLAGS));
 	expect_failure(us->request_evd, 2, DAT_DTO_ERR_REMOTE_ACCESS);
@@ -840,7 +840,7 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 	NEEDS_ATOMICS;
 	counter_new(0);
 	for (int round = 0; round < 4; round++) {
-		uint64_t before = word_at(counter.mem), good = 0;
+		uint64_t before = credit_word_at(counter.mem), good = 0;
 		bool flushed = false;
 
 		for (uint64_t i = 0; i < 20; i++)
@@ -858,8 +858,8 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 			ck_assert(!flushed || dto_of(&event)->status == DAT_DTO_ERR_FLUSHED);
 		}
 		paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
-		ck_assert_uint_ge(word_at(counter.mem) - before, good);
-		ck_assert_uint_le(word_at(counter.mem) - before, 20);
+		ck_assert_uint_ge(credit_word_at(counter.mem) - before, good);
+		ck_assert_uint_le(credit_word_at(counter.mem) - before, 20);
 		t_ok(dat_ep_reset(us->ep));
 		t_ok(dat_ep_reset(peer->ep));
 		t_establish(&paired.listener, us, peer);

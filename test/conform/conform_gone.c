@@ -114,7 +114,7 @@ START_TEST(PRG_20_what_is_complete_arrives)
 	 * while: they lie in the sockets.
 	 */
 	setenv("DAT_OFI_QUIET_MS", "50", 1);
-	setenv("DAT_OFI_PARTING_MS", "20000", 1);
+	setenv("DAT_OFI_LINGER_MS", "20000", 1);
 	way = (enum way)((size_t)_i / KINDS);
 	kind = (size_t)_i % KINDS;
 	t_peer_start(&leaving, leaver);

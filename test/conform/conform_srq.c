@@ -548,7 +548,7 @@ END_TEST
  */
 START_TEST(DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone)
 {
-	bool shared = !strcmp(t_named(&ia[1].provider, DAT_OFI_ATTR_MISFIT), "PEER");
+	bool shared = !strcmp(t_named(&ia[1].provider, DAT_OFI_ATTR_TRUNCATED_MESSAGE), "PEER");
 	struct t_end other_sender, other_taker;
 	struct t_ia other;
 

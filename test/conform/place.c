@@ -23,7 +23,7 @@ DAT_EP_STATE place_dat_state(enum place_state state)
 
 /* --- the other process --- */
 
-static void far_part(struct t_ia *ia, struct t_end *end, enum place_parting how)
+static void far_part(struct t_ia *ia, struct t_end *end, enum place_linger how)
 {
 	switch (how) {
 	case PART_DISCONNECT:
@@ -47,7 +47,7 @@ static void far_role(struct t_peer *self)
 {
 	struct t_listener listener;
 	DAT_CONN_QUAL qual;
-	enum place_parting how;
+	enum place_linger how;
 	struct t_end end;
 	struct t_ia ia;
 
@@ -62,14 +62,14 @@ static void far_role(struct t_peer *self)
 		t_next_cr(&listener);
 		t_peer_tell(self, 1);
 	}
-	how = (enum place_parting)t_peer_hear(self);
+	how = (enum place_linger)t_peer_hear(self);
 	far_part(&ia, &end, how);
 	if (how == PART_EXIT)
 		return;
 	t_peer_hear(self); /* stays until it is killed */
 }
 
-void place_part(struct place *place, enum place_parting how)
+void place_part(struct place *place, enum place_linger how)
 {
 	t_peer_tell(&place->proc, how);
 	if (how != PART_EXIT)

@@ -38,8 +38,8 @@ void place_make_far(struct place *place, enum place_state state);
 void place_leave(struct place *place);
 
 /* Ways in which the other process leaves in order. */
-enum place_parting { PART_DISCONNECT = 1, PART_GRACEFUL, PART_FREE, PART_CLOSE, PART_EXIT };
-void place_part(struct place *place, enum place_parting how);
+enum place_linger { PART_DISCONNECT = 1, PART_GRACEFUL, PART_FREE, PART_CLOSE, PART_EXIT };
+void place_part(struct place *place, enum place_linger how);
 /* It dies. */
 void place_kill_peer(struct place *place);
 

@@ -20,7 +20,7 @@ struct soft_context {
 	struct verbs_context verbs; /* ends with ibv_context */
 };
 
-static void describe_device(void)
+static void fill_device(void)
 {
 	device.node_type = IBV_NODE_UNSPECIFIED;
 	device.transport_type = IBV_TRANSPORT_UNSPECIFIED;
@@ -62,7 +62,7 @@ struct ibv_device **ibv_get_device_list(int *count)
 		*count = 0;
 	if (!list || efa_settings() || efa_attach())
 		return list;
-	describe_device();
+	fill_device();
 	list[0] = &device;
 	if (count)
 		*count = 1;

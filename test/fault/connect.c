@@ -385,7 +385,7 @@ END_TEST
 static const struct {
 	const char *address;
 	sa_family_t family;
-} places[] = {{"127.0.0.1", AF_INET}, {"::1", AF_INET6}};
+} slots[] = {{"127.0.0.1", AF_INET}, {"::1", AF_INET6}};
 
 static bool has_address(const char *address)
 {
@@ -405,11 +405,11 @@ START_TEST(traffic_at_each_address)
 {
 	struct t_pair pair;
 
-	if (fault_fabric_is_verbs() || !has_address(places[_i].address))
+	if (fault_fabric_is_verbs() || !has_address(slots[_i].address))
 		fault_skip("the IA can't have this address of the loopback interface");
-	setenv("DAT_OFI_ADDR", places[_i].address, 1);
+	setenv("DAT_OFI_ADDR", slots[_i].address, 1);
 	t_pair_open(&pair, NULL);
-	ck_assert_int_eq(pair.ia[0].attr.ia_address_ptr->sa_family, places[_i].family);
+	ck_assert_int_eq(pair.ia[0].attr.ia_address_ptr->sa_family, slots[_i].family);
 	for (unsigned int i = 0; i < 100; i++) {
 		struct t_end *from = &pair.end[i % 2], *to = &pair.end[!(i % 2)];
 

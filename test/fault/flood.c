@@ -27,12 +27,12 @@ static struct t_peer senders[MAX_SENDERS], friend;
 static unsigned int nsenders, neps;
 static bool careless;
 
-enum dofi_grants __real_dofi_credit_way(const struct dofi_ia *ia);
-enum dofi_grants __wrap_dofi_credit_way(const struct dofi_ia *ia);
+enum dofi_credit_mode __real_dofi_credit_choose(const struct dofi_ia *ia);
+enum dofi_credit_mode __wrap_dofi_credit_choose(const struct dofi_ia *ia);
 
-enum dofi_grants __wrap_dofi_credit_way(const struct dofi_ia *ia)
+enum dofi_credit_mode __wrap_dofi_credit_choose(const struct dofi_ia *ia)
 {
-	return careless ? DOFI_GRANTS_NONE : __real_dofi_credit_way(ia);
+	return careless ? DOFI_CREDITS_NONE : __real_dofi_credit_choose(ia);
 }
 
 static DAT_EP_ATTR deep(const struct t_ia *ia)

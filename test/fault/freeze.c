@@ -147,7 +147,7 @@ static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
 	t_no_event(evd);
 }
 
-static void expect_left(void)
+static void expect_shm_cleanup(void)
 {
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
 	expect_flushed(end.recv_evd, RECEIVES);
@@ -171,7 +171,7 @@ START_TEST(leave_abruptly)
 	post_all();
 	began = t_now_us();
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_left();
+	expect_shm_cleanup();
 	ck_assert_uint_lt(t_now_us() - began, AT_ONCE_US);
 	expect_peer_sees(DAT_CONNECTION_EVENT_DISCONNECTED);
 	t_ia_close(&ia);
@@ -187,7 +187,7 @@ START_TEST(leave_gracefully_then_abruptly)
 	t_stays_quiet(end.connect_evd);
 	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_DISCONNECT_PENDING);
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
-	expect_left();
+	expect_shm_cleanup();
 	expect_peer_sees(DAT_CONNECTION_EVENT_DISCONNECTED);
 	t_ia_close(&ia);
 }
@@ -278,7 +278,7 @@ static void read_of_peer(void)
 /* Who waits for long enough has the memory to himself when the connection is over. */
 START_TEST(memory_is_left_alone)
 {
-	setenv("DAT_OFI_PARTING_MS", "600000", 1);
+	setenv("DAT_OFI_LINGER_MS", "600000", 1);
 	t_peer_start(&peer, memory_role);
 	open_end();
 	t_buf_new(&big, ia.ia, ia.pz, t_much(&ia), DAT_MEM_PRIV_ALL_FLAG);

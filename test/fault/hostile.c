@@ -240,7 +240,7 @@ static void victim_serve(const struct side *s)
 }
 
 /* Fabrics on the loopback interface listen there, devices on their own. */
-static bool learn_address(const struct side *s)
+static bool set_address(const struct side *s)
 {
 	DAT_IA_ATTR attr;
 
@@ -262,7 +262,7 @@ static void victim_main(void)
 		shared->no_ia = true;
 		_exit(SKIP);
 	}
-	if (!learn_address(&s)) {
+	if (!set_address(&s)) {
 		shared->no_ia = true;
 		_exit(SKIP);
 	}
@@ -468,7 +468,7 @@ static size_t hello_frame(uint8_t *frame)
 }
 
 /* Learns the rest from the answer to a greeting that is right in the most important. */
-static void learn_hello(void)
+static void parse_hello(void)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size;
@@ -754,7 +754,7 @@ static Suite *attacks(void)
 	TCase *tc = tcase_create("attacks");
 
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, learn_hello, NULL);
+	tcase_add_checked_fixture(tc, parse_hello, NULL);
 	tcase_add_test(tc, test_client_gets_on_unhindered);
 	tcase_add_test(tc, test_random_bytes);
 	tcase_add_test(tc, test_garbage_is_hung_up_on);

@@ -29,9 +29,9 @@ static sem_t let_go;
 
 void __real_dofi_wait_watch(struct dofi_ia *on);
 void __wrap_dofi_wait_watch(struct dofi_ia *on);
-int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+int __real_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
 			    uint64_t deadline, const sigset_t *sigmask);
-int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
 			    uint64_t deadline, const sigset_t *sigmask);
 
 void __wrap_dofi_wait_watch(struct dofi_ia *on)
@@ -40,14 +40,14 @@ void __wrap_dofi_wait_watch(struct dofi_ia *on)
 	__real_dofi_wait_watch(on);
 }
 
-int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *bell, uint32_t seen,
+int __wrap_dofi_wait_on_fds(struct dofi_ia *on, const _Atomic uint32_t *wakeup, uint32_t seen,
 			    uint64_t deadline, const sigset_t *sigmask)
 {
-	if (hold && bell == &on->engine.activity) {
+	if (hold && wakeup == &on->engine.activity) {
 		held = true;
 		sem_wait(&let_go);
 	}
-	return __real_dofi_wait_on_fds(on, bell, seen, deadline, sigmask);
+	return __real_dofi_wait_on_fds(on, wakeup, seen, deadline, sigmask);
 }
 
 static uint32_t watchers(void)

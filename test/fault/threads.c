@@ -181,13 +181,13 @@ static void *call_thread(void *arg)
 
 /* --- waiting for what others post --- */
 
-struct mailbox {
+struct slots {
 	DAT_EVD_HANDLE evd;
 	DAT_CNO_HANDLE cno;
 	_Atomic long posted, taken;
 };
 
-static const char *take_mail(struct mailbox *box)
+static const char *take_atomic(struct slots *box)
 {
 	DAT_EVD_HANDLE hint;
 	DAT_EVENT event;
@@ -200,19 +200,19 @@ static const char *take_mail(struct mailbox *box)
 	return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? NULL : "taking from the EVD failed";
 }
 
-static void *mail_taker(void *arg)
+static void *atomic_target(void *arg)
 {
-	struct mailbox *box = arg;
+	struct slots *box = arg;
 	const char *why = NULL;
 
 	while (!why && (!over || box->taken < box->posted))
-		why = take_mail(box);
+		why = take_atomic(box);
 	return (void *)(uintptr_t)why;
 }
 
-static void *mail_poster(void *arg)
+static void *atomic_initiator(void *arg)
 {
-	struct mailbox *box = arg;
+	struct slots *box = arg;
 
 	while (!over) {
 		DAT_RETURN ret = t_post_se(box->evd, box);
@@ -259,7 +259,7 @@ START_TEST(threads_of_all_kinds_on_one_ia)
 {
 	static struct pinger pingers[2] = {{.poll = true}, {.poll = false}};
 	static struct caller caller;
-	struct mailbox box = {0};
+	struct slots box = {0};
 	pthread_t threads[7];
 
 	t_ia_open(&ia);
@@ -273,8 +273,8 @@ START_TEST(threads_of_all_kinds_on_one_ia)
 	start(&threads[2], object_thread, NULL);
 	start(&threads[3], object_thread, NULL);
 	start(&threads[4], call_thread, &caller);
-	start(&threads[5], mail_taker, &box);
-	start(&threads[6], mail_poster, &box);
+	start(&threads[5], atomic_target, &box);
+	start(&threads[6], atomic_initiator, &box);
 	join(threads[0]);
 	join(threads[1]);
 	over = true;

@@ -27,7 +27,7 @@ t_fabric() {
 	sockets) t_params='provider=sockets transport=msg domain=lo' ;;
 	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
 	# 32 MiB, which a connection may end in the middle of, take some seconds there on a busy machine.
-	rxd) t_params='provider=udp;ofi_rxd domain=lo parting_ms=20000' ;;
+	rxd) t_params='provider=udp;ofi_rxd domain=lo linger_ms=20000' ;;
 	psm3)
 		# Without its hardware it takes the sockets of a netdev that is up and not the loopback.
 		t_params='provider=psm3'

@@ -93,28 +93,28 @@ void dofi_wait_unwatch(struct dofi_ia *ia)
 	t_fake.watchers--;
 }
 
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 {
 	(void)ia;
-	atomic_fetch_add(bell, 1);
-	syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	atomic_fetch_add(wakeup, 1);
+	syscall(SYS_futex, wakeup, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
 {
 	struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
 	int ret = 0;
 
 	(void)ia;
 	t_fake.asleep++;
-	while (!ret && atomic_load(bell) == seen)
-		if (syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, seen,
+	while (!ret && atomic_load(wakeup) == seen)
+		if (syscall(SYS_futex, wakeup, FUTEX_WAIT_BITSET_PRIVATE, seen,
 			    deadline == DOFI_FOREVER ? NULL : &until, NULL,
 			    FUTEX_BITSET_MATCH_ANY) &&
 		    errno != EAGAIN)
 			ret = -errno;
 	t_fake.asleep--;
-	return atomic_load(bell) == seen ? ret : 0;
+	return atomic_load(wakeup) == seen ? ret : 0;
 }
 
 /* --- in place of peers and of the registry --- */

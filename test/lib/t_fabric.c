@@ -337,7 +337,7 @@ uint16_t t_fabric_source_port(void)
 	return source_port;
 }
 
-static void note_source(const struct fi_info *info)
+static void record_source(const struct fi_info *info)
 {
 	const struct sockaddr_in *from = info->src_addr;
 
@@ -350,7 +350,7 @@ static int our_endpoint(struct fid_domain *domain, struct fi_info *info, struct 
 {
 	int ret = verdict(T_FI_ENDPOINT);
 
-	note_source(info);
+	record_source(info);
 	if (!ret)
 		ret = real_ops_domain(domain->ops)->endpoint(domain, info, ep, context);
 	if (ret)

@@ -10,7 +10,7 @@ suite=${top_builddir:?}/test/conform/conform20
 
 cat >"$t_dir/dat.conf" <<EOF
 narrow u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo max_segments=1" ""
-written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo grants=write" ""
+written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo credits=write" ""
 split u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=library" ""
 cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
 efa u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=efa addr=127.0.0.1" ""

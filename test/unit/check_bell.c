@@ -18,8 +18,8 @@
 
 static struct side {
 	struct dofi_ia ia;
-	struct dofi_bell_peer peer; /* the other one */
-	bool knows;                 /* it */
+	struct dofi_wakeup_peer peer; /* the other one */
+	bool knows;                   /* it */
 	int drained;
 } a, b;
 
@@ -33,13 +33,13 @@ static struct side *side_of(struct dofi_ia *ia)
 int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
 {
 	(void)events;
-	ck_assert_ptr_eq(fd, &ia->bell.socket);
+	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
 	return 0;
 }
 
 void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
 {
-	ck_assert_ptr_eq(fd, &ia->bell.socket);
+	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
 }
 
 int dofi_engine_drain_cq(struct dofi_ia *ia)
@@ -48,11 +48,11 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 	return 0;
 }
 
-struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
+struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid)
 {
 	struct side *side = side_of(ia);
 
-	return side->knows && !memcmp(side->peer.uuid, uuid, DOFI_BELL_UUID) ? &side->peer : NULL;
+	return side->knows && !memcmp(side->peer.uuid, uuid, DOFI_WAKEUP_UUID) ? &side->peer : NULL;
 }
 
 /* --- */
@@ -60,7 +60,7 @@ struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
 /* Names of sockets are the host's. */
 static void name(struct side *side, char which)
 {
-	snprintf((char *)side->ia.cm.uuid, DOFI_BELL_UUID, "%c%d", which, getpid());
+	snprintf((char *)side->ia.cm.uuid, DOFI_WAKEUP_UUID, "%c%d", which, getpid());
 }
 
 static void setup(void)
@@ -68,40 +68,40 @@ static void setup(void)
 	a.ia.cq_wait = b.ia.cq_wait = FI_WAIT_NONE;
 	name(&a, 'a');
 	name(&b, 'b');
-	ck_assert_int_eq(dofi_bell_open(&a.ia), 0);
-	ck_assert_int_eq(dofi_bell_open(&b.ia), 0);
-	ck_assert_ptr_nonnull(a.ia.bell.mark);
-	ck_assert_ptr_nonnull(b.ia.bell.mark);
+	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
+	ck_assert_int_eq(dofi_wakeup_open(&b.ia), 0);
+	ck_assert_ptr_nonnull(a.ia.wakeup.mark);
+	ck_assert_ptr_nonnull(b.ia.wakeup.mark);
 }
 
 static void teardown(void)
 {
 	if (a.knows)
-		dofi_bell_part(&a.ia, &a.peer);
+		dofi_wakeup_remove_peer(&a.ia, &a.peer);
 	if (b.knows)
-		dofi_bell_part(&b.ia, &b.peer);
-	dofi_bell_close(&a.ia);
-	dofi_bell_close(&b.ia);
+		dofi_wakeup_remove_peer(&b.ia, &b.peer);
+	dofi_wakeup_close(&a.ia);
+	dofi_wakeup_close(&b.ia);
 }
 
 /* What lies in its socket is there at once: both are in this process. */
-static bool has_mail(struct side *side)
+static bool has_atomic(struct side *side)
 {
-	struct pollfd fd = {.fd = side->ia.bell.socket.fd, .events = POLLIN};
+	struct pollfd fd = {.fd = side->ia.wakeup.socket.fd, .events = POLLIN};
 
 	return poll(&fd, 1, 0) == 1;
 }
 
 static void look(struct side *side)
 {
-	side->ia.bell.socket.ready(&side->ia.bell.socket, POLLIN);
-	ck_assert(!has_mail(side));
+	side->ia.wakeup.socket.ready(&side->ia.wakeup.socket, POLLIN);
+	ck_assert(!has_atomic(side));
 }
 
 static void meet(struct side *side, struct side *other)
 {
 	side->knows = true;
-	dofi_bell_meet(&side->ia, &side->peer, other->ia.cm.uuid);
+	dofi_wakeup_add_peer(&side->ia, &side->peer, other->ia.cm.uuid);
 }
 
 /* As two connected IAs are. */
@@ -118,10 +118,10 @@ START_TEST(marks_are_seen)
 {
 	meet_both();
 	ck_assert_uint_eq(atomic_load(a.peer.mark), 0);
-	ck_assert(dofi_bell_mark(&b.ia, true));
+	ck_assert(dofi_wakeup_mark(&b.ia, true));
 	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
 	ck_assert_uint_eq(atomic_load(b.peer.mark), 0);
-	ck_assert(dofi_bell_mark(&b.ia, false));
+	ck_assert(dofi_wakeup_mark(&b.ia, false));
 	ck_assert_uint_eq(atomic_load(a.peer.mark), 0);
 }
 END_TEST
@@ -137,11 +137,11 @@ START_TEST(the_first_mark_is_lost)
 	meet(&b, &a);
 	look(&a);
 	look(&b);
-	dofi_bell_mark(&b.ia, true);
+	dofi_wakeup_mark(&b.ia, true);
 	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
-	dofi_bell_mark(&a.ia, true);
+	dofi_wakeup_mark(&a.ia, true);
 	ck_assert_uint_ne(atomic_load(b.peer.mark), 0);
-	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf) + atomic_load(&b.ia.bell.deaf), 0);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf) + atomic_load(&b.ia.wakeup.deaf), 0);
 }
 END_TEST
 
@@ -149,17 +149,17 @@ END_TEST
 START_TEST(who_is_deaf)
 {
 	meet(&a, &b);
-	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 1);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 1);
 	meet(&b, &a);
 	look(&a);
 	look(&b);
-	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
-	ck_assert_uint_eq(atomic_load(&b.ia.bell.deaf), 0);
-	dofi_bell_part(&a.ia, &a.peer);
-	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
+	ck_assert_uint_eq(atomic_load(&b.ia.wakeup.deaf), 0);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	meet(&a, &b);
-	dofi_bell_part(&a.ia, &a.peer); /* that never answered */
-	ck_assert_uint_eq(atomic_load(&a.ia.bell.deaf), 0);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* that never answered */
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	a.knows = false;
 }
 END_TEST
@@ -167,54 +167,54 @@ END_TEST
 START_TEST(who_sleeps_is_rung_for)
 {
 	meet_both();
-	dofi_bell_ring_sleeper(&a.ia, &a.peer);
-	ck_assert(!has_mail(&b));
-	dofi_bell_mark(&b.ia, true);
-	dofi_bell_ring_sleeper(&a.ia, &a.peer);
-	ck_assert(has_mail(&b));
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	ck_assert(!has_atomic(&b));
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	ck_assert(has_atomic(&b));
 	look(&b);
 	ck_assert_int_eq(b.drained, 1);
-	ck_assert(!has_mail(&a)); /* it does not sleep: no answer */
+	ck_assert(!has_atomic(&a)); /* it does not sleep: no answer */
 }
 END_TEST
 
 START_TEST(an_answer_wakes_and_is_not_answered)
 {
 	meet_both();
-	dofi_bell_mark(&a.ia, true);
-	dofi_bell_mark(&b.ia, true);
-	dofi_bell_ring_sleeper(&a.ia, &a.peer);
+	dofi_wakeup_mark(&a.ia, true);
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
 	look(&b);
-	ck_assert(has_mail(&a));
+	ck_assert(has_atomic(&a));
 	look(&a);
 	ck_assert_int_eq(a.drained, 0);
-	ck_assert(!has_mail(&b));
+	ck_assert(!has_atomic(&b));
 }
 END_TEST
 
 START_TEST(a_peer_that_is_gone)
 {
 	meet_both();
-	dofi_bell_mark(&b.ia, true);
-	dofi_bell_close(&b.ia);
-	dofi_bell_ring_sleeper(&a.ia, &a.peer); /* its mark still says so */
-	ck_assert(!has_mail(&a));
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_close(&b.ia);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says so */
+	ck_assert(!has_atomic(&a));
 }
 END_TEST
 
 START_TEST(fabrics_with_a_descriptor_have_none)
 {
 	struct dofi_ia other = {.cq_wait = FI_WAIT_FD};
-	struct dofi_bell_peer peer;
+	struct dofi_wakeup_peer peer;
 
-	ck_assert_int_eq(dofi_bell_open(&other), 0);
-	ck_assert_ptr_null(other.bell.mark);
-	ck_assert(!dofi_bell_mark(&other, true));
-	dofi_bell_meet(&other, &peer, a.ia.cm.uuid);
-	ck_assert(!has_mail(&a));
+	ck_assert_int_eq(dofi_wakeup_open(&other), 0);
+	ck_assert_ptr_null(other.wakeup.mark);
+	ck_assert(!dofi_wakeup_mark(&other, true));
+	dofi_wakeup_add_peer(&other, &peer, a.ia.cm.uuid);
+	ck_assert(!has_atomic(&a));
 	ck_assert_uint_eq(atomic_load(peer.mark), 0);
-	dofi_bell_part(&other, &peer);
-	dofi_bell_close(&other);
+	dofi_wakeup_remove_peer(&other, &peer);
+	dofi_wakeup_close(&other);
 }
 END_TEST
 
@@ -223,9 +223,9 @@ START_TEST(no_socket)
 {
 	struct dofi_ia twin = {.cq_wait = FI_WAIT_NONE};
 
-	memcpy(twin.cm.uuid, a.ia.cm.uuid, DOFI_BELL_UUID);
-	ck_assert_int_eq(dofi_bell_open(&twin), 0);
-	ck_assert_ptr_null(twin.bell.mark);
+	memcpy(twin.cm.uuid, a.ia.cm.uuid, DOFI_WAKEUP_UUID);
+	ck_assert_int_eq(dofi_wakeup_open(&twin), 0);
+	ck_assert_ptr_null(twin.wakeup.mark);
 }
 END_TEST
 
@@ -243,7 +243,8 @@ static void send_to(const struct side *side, const void *bytes, size_t size, int
 	socklen_t length = sizeof(to);
 	struct msghdr msg = {.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1};
 
-	ck_assert_int_eq(getsockname(side->ia.bell.socket.fd, (struct sockaddr *)&to, &length), 0);
+	ck_assert_int_eq(getsockname(side->ia.wakeup.socket.fd, (struct sockaddr *)&to, &length),
+			 0);
 	msg.msg_namelen = length;
 	if (fd >= 0) {
 		msg.msg_control = control.space;
@@ -259,9 +260,9 @@ static void send_to(const struct side *side, const void *bytes, size_t size, int
 
 static void send_as(const struct side *to, const struct side *from, uint8_t kind, int fd)
 {
-	uint8_t bytes[1 + DOFI_BELL_UUID] = {kind};
+	uint8_t bytes[1 + DOFI_WAKEUP_UUID] = {kind};
 
-	memcpy(bytes + 1, from->ia.cm.uuid, DOFI_BELL_UUID);
+	memcpy(bytes + 1, from->ia.cm.uuid, DOFI_WAKEUP_UUID);
 	send_to(to, bytes, sizeof(bytes), fd);
 }
 

@@ -29,7 +29,7 @@ START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 END_TEST
 
 /* One that waits for room in the fabric may wait for the very message that it would be told for. */
-START_TEST(receives_that_the_fabric_has_are_granted_and_no_others)
+START_TEST(credits_cover_the_receives_that_the_fabric_has)
 {
 	struct dofi_ep ep = {.recv = {.head = 7, .issue = 8, .tail = 10}, .recv_base = 7};
 
@@ -39,7 +39,7 @@ START_TEST(receives_that_the_fabric_has_are_granted_and_no_others)
 }
 END_TEST
 
-START_TEST(receives_of_the_handshake_stay_granted)
+START_TEST(credits_of_the_handshake_stay)
 {
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.obj.ia = &ia,
@@ -375,7 +375,7 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
  * The path is gone, the peer has left, and a message that did not fit may be the one that is
  * missing: others are asked yet.
  */
-START_TEST(whose_misfit_it_was_is_waited_for)
+START_TEST(the_sender_of_a_truncated_message_is_waited_for)
 {
 	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
 	static struct fid_cq cq = {.ops = &look_ops};
@@ -388,7 +388,7 @@ START_TEST(whose_misfit_it_was_is_waited_for)
 			       .data = 1,
 			       .reason = DOFI_REASON_DISCONNECT};
 	struct dofi_chan chan = {.ia = &ia};
-	struct dofi_wr misfit = {.niov = 1};
+	struct dofi_wr truncated = {.niov = 1};
 	struct dofi_conn conn = {.ia = &ia,
 				 .chan = &chan,
 				 .ep = &ep,
@@ -407,14 +407,14 @@ START_TEST(whose_misfit_it_was_is_waited_for)
 	dofi_list_init(&ia.engine.timers);
 	dofi_list_init(&ia.engine.work);
 	ia.engine.has_fabric = _i != 2; /* else the process exits */
-	srq.misfits = _i ? &misfit : NULL;
+	srq.truncated = _i ? &truncated : NULL;
 	dofi_lock(&ia.engine.lock);
 	dofi_conn_message(&chan, &bye);
 	ck_assert_int_eq(looks, _i != 2);
 	ck_assert_int_eq(conn.ending, !_i);
 	dofi_conn_path_down(&conn, 0);
 	ck_assert_int_eq(conn.ending, !_i);
-	srq.misfits = NULL;
+	srq.truncated = NULL;
 	dofi_conn_path_down(&conn, 0);
 	ck_assert(conn.ending);
 	dofi_unlock(&ia.engine.lock);
@@ -427,12 +427,12 @@ int main(void)
 	TCase *tc = tcase_create("conn");
 
 	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
-	tcase_add_test(tc, receives_that_the_fabric_has_are_granted_and_no_others);
-	tcase_add_test(tc, receives_of_the_handshake_stay_granted);
+	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
+	tcase_add_test(tc, credits_of_the_handshake_stay);
 	tcase_add_test(tc, the_peer_says_what_its_device_does);
 	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
 	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
-	tcase_add_loop_test(tc, whose_misfit_it_was_is_waited_for, 0, 3);
+	tcase_add_loop_test(tc, the_sender_of_a_truncated_message_is_waited_for, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);

@@ -18,7 +18,7 @@
 #define SLOT 3u
 #define KEY  0x1234u
 
-static struct dofi_words words[2][SLOT + 1];
+static struct dofi_credit_words words[2][SLOT + 1];
 static struct dofi_ia ia[2];
 static struct dofi_ep ep[2]; /* a receiver, and the sender that it grants to */
 
@@ -29,8 +29,8 @@ static struct {
 	ssize_t answer;
 } fabric;
 
-static ssize_t write_word(struct fid_ep *fep, const void *buf, size_t len, void *desc,
-			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+static ssize_t write_credit_word(struct fid_ep *fep, const void *buf, size_t len, void *desc,
+				 fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	(void)fep, (void)dest;
 	ck_assert_ptr_eq(desc, &fabric);
@@ -45,7 +45,7 @@ static ssize_t write_word(struct fid_ep *fep, const void *buf, size_t len, void 
 	return 0;
 }
 
-static struct fi_ops_rma rma = {.size = sizeof(rma), .write = write_word};
+static struct fi_ops_rma rma = {.size = sizeof(rma), .write = write_credit_word};
 static struct fid_ep endpoint = {.rma = &rma};
 
 /* --- both ends --- */
@@ -53,7 +53,7 @@ static struct fid_ep endpoint = {.rma = &rma};
 static void open_end(int i)
 {
 	ia[i].trans = &dofi_trans_msg;
-	ia[i].grants = DOFI_GRANTS_WRITTEN;
+	ia[i].credits = DOFI_CREDITS_WRITTEN;
 	ia[i].sink = (struct dofi_sink){.words = words[i], .desc = &fabric};
 	dofi_lock_init(&ia[i].engine.stalled_lock);
 	dofi_list_init(&ia[i].engine.stalled);
@@ -71,10 +71,10 @@ static void connect_ends(uint32_t receives)
 	for (int i = 0; i < 2; i++)
 		ep[i].nsent = 0;
 	dofi_credit_start(&ep[1]);
-	ep[1].granted = dofi_credit_start(&ep[0]);
-	ck_assert_uint_eq(ep[1].granted, receives);
-	ep[1].peer.grants = true;
-	ep[0].peer.has_word = true;
+	ep[1].credit_total = dofi_credit_start(&ep[0]);
+	ck_assert_uint_eq(ep[1].credit_total, receives);
+	ep[1].peer.credits = true;
+	ep[0].peer.has_credit_word = true;
 	ep[0].peer.sink_address = (uintptr_t)&words[1][SLOT].in;
 	ep[0].peer.sink_key = KEY;
 	ep[0].path_up = true;
@@ -109,7 +109,7 @@ static uint32_t send_all(void)
 
 /* --- */
 
-START_TEST(a_sender_finds_what_was_granted)
+START_TEST(a_sender_finds_its_credits)
 {
 	connect_ends(4);
 	ck_assert_uint_eq(send_all(), 4);
@@ -118,7 +118,7 @@ START_TEST(a_sender_finds_what_was_granted)
 	post_receives(3);
 	ck_assert_uint_eq(fabric.writes, 1);
 	ck_assert_uint_eq(send_all(), 3);
-	ck_assert_uint_eq(ep[1].granted, 7);
+	ck_assert_uint_eq(ep[1].credit_total, 7);
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(a_new_connection_begins_anew)
 	ep[0].recv.head = ep[0].recv.tail;
 	connect_ends(2);
 	ck_assert_uint_eq(send_all(), 2);
-	ck_assert_uint_eq(ep[1].granted, 2);
+	ck_assert_uint_eq(ep[1].credit_total, 2);
 }
 END_TEST
 
@@ -187,13 +187,13 @@ START_TEST(counts_run_freely)
 {
 	connect_ends(1);
 	ep[0].recv_base -= UINT32_MAX;
-	ep[0].nreceived = ep[0].announced = ep[1].granted = ep[1].nsent = UINT32_MAX;
+	ep[0].nreceived = ep[0].announced = ep[1].credit_total = ep[1].nsent = UINT32_MAX;
 	atomic_store(&words[1][SLOT].in, UINT32_MAX);
 	ck_assert_uint_eq(send_all(), 0);
 	post_receives(3);
 	ck_assert_uint_eq(be32toh(atomic_load(&words[1][SLOT].in)), 3);
 	ck_assert_uint_eq(send_all(), 4);
-	ck_assert_uint_eq(ep[1].granted, 3);
+	ck_assert_uint_eq(ep[1].credit_total, 3);
 }
 END_TEST
 
@@ -201,7 +201,7 @@ END_TEST
 START_TEST(only_to_those_that_have_a_word)
 {
 	connect_ends(1);
-	ep[0].peer.has_word = false;
+	ep[0].peer.has_credit_word = false;
 	dofi_credit_open(&ep[0]);
 	send_all();
 	post_receives(5);
@@ -210,27 +210,27 @@ START_TEST(only_to_those_that_have_a_word)
 }
 END_TEST
 
-static enum dofi_grants way_of(uint32_t protocol, const struct dofi_trans_ops *trans,
-			       const char *asked)
+static enum dofi_credit_mode way_of(uint32_t protocol, const struct dofi_trans_ops *trans,
+				    const char *asked)
 {
 	struct fi_ep_attr attr = {.protocol = protocol};
 	struct fi_info info = {.ep_attr = &attr};
 	struct dofi_ia of = {.info = &info, .trans = trans};
 
-	strcpy(of.params.grants, asked);
-	return dofi_credit_way(&of);
+	strcpy(of.params.credits, asked);
+	return dofi_credit_choose(&of);
 }
 
 START_TEST(each_fabric_has_its_way)
 {
-	ck_assert_int_eq(way_of(FI_PROTO_IWARP, &dofi_trans_msg, ""), DOFI_GRANTS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, ""), DOFI_GRANTS_NONE);
-	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, ""), DOFI_GRANTS_CARRIED);
-	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, ""), DOFI_GRANTS_CARRIED);
-	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, "write"), DOFI_GRANTS_WRITTEN);
+	ck_assert_int_eq(way_of(FI_PROTO_IWARP, &dofi_trans_msg, ""), DOFI_CREDITS_WRITTEN);
+	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, ""), DOFI_CREDITS_NONE);
+	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, ""), DOFI_CREDITS_CARRIED);
+	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, ""), DOFI_CREDITS_CARRIED);
+	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, "write"), DOFI_CREDITS_WRITTEN);
 	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, "write"),
-			 DOFI_GRANTS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, "write"), DOFI_GRANTS_CARRIED);
+			 DOFI_CREDITS_WRITTEN);
+	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, "write"), DOFI_CREDITS_CARRIED);
 }
 END_TEST
 
@@ -241,7 +241,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, a_sender_finds_what_was_granted);
+	tcase_add_test(tcase, a_sender_finds_its_credits);
 	tcase_add_test(tcase, no_message_takes_it_along);
 	tcase_add_test(tcase, few_writes);
 	tcase_add_test(tcase, a_full_queue_is_tried_again);

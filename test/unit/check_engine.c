@@ -125,12 +125,12 @@ START_TEST(signals_reach_a_driver_that_never_sleeps)
 	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000},
 			       never = {0};
 	const struct sigaction action = {.sa_handler = caught};
-	_Atomic uint32_t bell = 0;
+	_Atomic uint32_t wakeup = 0;
 
 	fd.ready = stays_ready;
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);
-	ck_assert_int_eq(dofi_wait_sleep(&ia, &bell, 0, DOFI_FOREVER), -EINTR);
+	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER), -EINTR);
 	setitimer(ITIMER_REAL, &never, NULL);
 	ck_assert_int_gt(handled, 0);
 }

@@ -365,7 +365,7 @@ START_TEST(test_provider_attributes)
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_DOMAIN), "lo");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_VERSION), PACKAGE_VERSION);
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_ORDER), "ORDERED");
-	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_MISFIT), "CONNECTION");
+	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_TRUNCATED_MESSAGE), "CONNECTION");
 	/* what the kernel says of lo */
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_LINK), "unknown");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_MR_MODE), "none");

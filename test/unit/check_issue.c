@@ -139,14 +139,14 @@ static uint32_t watchers(void)
 static void grant(void)
 {
 	dofi_lock(&ep.lock);
-	ep.granted++;
+	ep.credit_total++;
 	dofi_ep_issue(&ep);
 	dofi_unlock(&ep.lock);
 }
 
 START_TEST(watched_while_one_waits)
 {
-	ep.peer.grants = true;
+	ep.peer.credits = true;
 	for (uint32_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 		ck_assert_uint_eq(watchers(), 1);
@@ -162,10 +162,10 @@ END_TEST
 
 START_TEST(watched_no_more_when_a_post_takes_it_along)
 {
-	ep.peer.grants = true;
+	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 	ck_assert_uint_eq(watchers(), 1);
-	ep.granted = 2;
+	ep.credit_total = 2;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 	ck_assert_uint_eq(ep.req.issue, 2);
 	ck_assert_uint_eq(watchers(), 0);
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(watched_no_more_after_a_flush)
 {
-	ep.peer.grants = true;
+	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 	ck_assert_uint_eq(watchers(), 1);
 	dofi_lock(&ep.lock);
@@ -304,8 +304,8 @@ START_TEST(the_device_gets_operands_and_place)
 	ck_assert_uint_eq(atomic.compare, COMPARE);
 	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
 	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
-	ck_assert_ptr_null(ep.letters);
-	ck_assert(dofi_note_completed(&requests[0]));
+	ck_assert_ptr_null(ep.ctrl_msgs);
+	ck_assert(dofi_ctrl_completed(&requests[0]));
 	ck_assert_uint_eq(ep.reads, 0);
 }
 END_TEST

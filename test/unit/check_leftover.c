@@ -74,8 +74,8 @@ static void teardown(void)
 
 START_TEST(the_living)
 {
-	ck_assert(!dofi_leftover_is_dead(name_of(getpid(), geteuid())));
-	ck_assert(!dofi_leftover_is_dead(name_of(1, geteuid()))); /* somebody's, at least */
+	ck_assert(!dofi_shm_cleanup_is_dead(name_of(getpid(), geteuid())));
+	ck_assert(!dofi_shm_cleanup_is_dead(name_of(1, geteuid()))); /* somebody's, at least */
 }
 END_TEST
 
@@ -83,8 +83,8 @@ START_TEST(the_dead)
 {
 	pid_t pid = zombie();
 
-	ck_assert(dofi_leftover_is_dead(name_of(pid, geteuid())));
-	ck_assert(!dofi_leftover_is_dead(name_of(pid, (long)geteuid() + 1)));
+	ck_assert(dofi_shm_cleanup_is_dead(name_of(pid, geteuid())));
+	ck_assert(!dofi_shm_cleanup_is_dead(name_of(pid, (long)geteuid() + 1)));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 END_TEST
@@ -97,13 +97,13 @@ START_TEST(other_names)
 		"99999999:", "99999999:0", "99999999: 0:1"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		ck_assert_msg(!dofi_leftover_is_dead(names[i]), "\"%s\"", names[i]);
+		ck_assert_msg(!dofi_shm_cleanup_is_dead(names[i]), "\"%s\"", names[i]);
 }
 END_TEST
 
 START_TEST(there_is_a_place)
 {
-	ck_assert_int_eq(dofi_leftover_probe(), 0);
+	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
 }
 END_TEST
 
@@ -112,9 +112,9 @@ START_TEST(opening_removes_what_is_left)
 	pid_t pid = zombie();
 
 	leave(name_of(pid, geteuid()));
-	dofi_leftover_init(&ia, (const uint8_t *)"127.0.0.1"); /* another fabric */
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)"127.0.0.1"); /* another fabric */
 	ck_assert(is_left());
-	dofi_leftover_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
 	ck_assert(!is_left());
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -123,7 +123,7 @@ END_TEST
 START_TEST(opening_leaves_what_is_used)
 {
 	leave(name_of(getpid(), geteuid()));
-	dofi_leftover_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
 	ck_assert(is_left());
 }
 END_TEST
@@ -132,15 +132,15 @@ START_TEST(a_peer_dies)
 {
 	pid_t pid;
 
-	dofi_leftover_init(&ia, (const uint8_t *)"127.0.0.1");
-	dofi_leftover_expect(&ia);
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)"127.0.0.1");
+	dofi_shm_cleanup_expect(&ia);
 	ck_assert_ptr_null(set);
 
-	dofi_leftover_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
+	dofi_shm_cleanup_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
 	pid = zombie();
 	leave(name_of(pid, geteuid()));
-	dofi_leftover_expect(&ia);
-	ck_assert_ptr_eq(set, &ia.leftover.timer);
+	dofi_shm_cleanup_expect(&ia);
+	ck_assert_ptr_eq(set, &ia.shm_cleanup.timer);
 	ck_assert_uint_gt(when, dofi_now());
 	set->fire(set);
 	ck_assert(!is_left());

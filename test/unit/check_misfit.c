@@ -25,7 +25,7 @@ static struct {
 	struct dofi_msg msg; /* the latest one out */
 } seen;
 
-void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg)
+void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	seen.asked[conn - conns]++;
 	seen.msg = *msg;
@@ -86,7 +86,7 @@ static void told(int i, uint32_t count)
 				     .token = conns[i].count_asked,
 				     .data = count};
 
-	dofi_misfit_told(&conns[i], &msg);
+	dofi_truncated_on_count(&conns[i], &msg);
 }
 
 static void expect(int first, int second, int third, int taken_back)
@@ -95,13 +95,13 @@ static void expect(int first, int second, int third, int taken_back)
 	ck_assert_int_eq(seen.blamed[1], second);
 	ck_assert_int_eq(seen.blamed[2], third);
 	ck_assert_int_eq(seen.taken_back, taken_back);
-	ck_assert_int_eq(!srq.misfits, !srq.nmisfits);
+	ck_assert_int_eq(!srq.truncated, !srq.ntruncated);
 }
 
 START_TEST(the_one_that_misses_it)
 {
 	eps[0].nreceived = 7;
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	for (int i = 0; i < CONNS; i++)
 		ck_assert_int_eq(seen.asked[i], 1);
 	told(0, 7);
@@ -118,8 +118,8 @@ START_TEST(of_a_peer_that_has_left)
 	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
 
 	conns[1].peer_told = true;
-	dofi_misfit_told(&conns[1], &bye);
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_on_count(&conns[1], &bye);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	ck_assert_int_eq(seen.asked[1], 0);
 	told(0, 0);
 	expect(0, 0, 0, 0);
@@ -130,26 +130,26 @@ END_TEST
 
 START_TEST(what_is_on_its_way_is_waited_for)
 {
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 2);
 	told(1, 1);
 	told(2, 0);
 	expect(0, 0, 0, 0);
 	eps[0].nreceived++;
-	dofi_misfit_settle(&srq);
+	dofi_truncated_settle(&srq);
 	expect(0, 0, 0, 0);
 	eps[0].nreceived++;
-	dofi_misfit_settle(&srq);
+	dofi_truncated_settle(&srq);
 	expect(0, 1, 0, 0);
 }
 END_TEST
 
 START_TEST(what_came_behind_it_is_held)
 {
-	struct dofi_wr late = {.rctx = 1u << DOFI_NEWS_NUMBER_SHIFT},
-		       later = {.rctx = 2u << DOFI_NEWS_NUMBER_SHIFT};
+	struct dofi_wr late = {.rctx = 1u << DOFI_UPDATE_NUMBER_SHIFT},
+		       later = {.rctx = 2u << DOFI_UPDATE_NUMBER_SHIFT};
 
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	eps[2].held = &late;
 	late.next = &later; /* sent after the peer was asked */
 	told(0, 0);
@@ -164,9 +164,9 @@ START_TEST(numbers_wrap)
 {
 	struct dofi_wr late = {.rctx = 0u};
 
-	eps[1].nreceived = 4 * (DOFI_NEWS_NUMBER + 1) - 1;
+	eps[1].nreceived = 4 * (DOFI_UPDATE_NUMBER + 1) - 1;
 	eps[1].held = &late;
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 0);
 	told(1, eps[1].nreceived + 2);
 	told(2, 0);
@@ -177,9 +177,9 @@ END_TEST
 
 START_TEST(two_at_once)
 {
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 1);
-	dofi_misfit_came(&srq, buffers[1]);
+	dofi_truncated_arrived(&srq, buffers[1]);
 	ck_assert_int_eq(seen.asked[1], 2);
 	told(1, 0);
 	told(2, 1);
@@ -191,8 +191,8 @@ END_TEST
 
 START_TEST(two_of_one_connection)
 {
-	dofi_misfit_came(&srq, buffers[0]);
-	dofi_misfit_came(&srq, buffers[1]);
+	dofi_truncated_arrived(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[1]);
 	told(0, 0);
 	told(1, 2);
 	told(2, 0);
@@ -202,11 +202,11 @@ END_TEST
 
 START_TEST(its_connection_is_over)
 {
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 0);
 	told(1, 0);
 	conns[2].phase = DOFI_CONN_OVER;
-	dofi_misfit_settle(&srq);
+	dofi_truncated_settle(&srq);
 	expect(0, 0, 0, 1);
 }
 END_TEST
@@ -215,10 +215,10 @@ START_TEST(a_goodbye_tells_as_well)
 {
 	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
 
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 0);
 	told(1, 0);
-	dofi_misfit_told(&conns[2], &bye);
+	dofi_truncated_on_count(&conns[2], &bye);
 	expect(0, 0, 1, 0);
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(others_are_not_asked)
 {
 	eps[0].srq = &other;
 	conns[1].phase = DOFI_CONN_LINKING;
-	dofi_misfit_came(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[0]);
 	ck_assert_int_eq(seen.asked[0], 0);
 	told(1, 1);
 	told(2, 0);
@@ -241,7 +241,7 @@ START_TEST(who_is_asked_tells_what_was_sent)
 {
 	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .token = 5};
 
-	dofi_misfit_asked(&conns[1], &question);
+	dofi_truncated_on_count_request(&conns[1], &question);
 	ck_assert_int_eq(seen.msg.type, DOFI_MSG_COUNTED);
 	ck_assert_uint_eq(seen.msg.token, 5);
 	ck_assert_uint_eq(seen.msg.data, 42);

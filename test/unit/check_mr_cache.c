@@ -238,7 +238,7 @@ static void be_cxi(const char *words)
 START_TEST(the_keys_of_cxi_are_not_cached)
 {
 	be_cxi("");
-	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
 	ck_assert_int_eq(commands, 1);
 	ck_assert_str_eq(look(), "");
 	ck_assert_str_eq(ia.named.mr_cached, "FALSE");
@@ -249,7 +249,7 @@ START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
 {
 	be_cxi("");
 	error = -FI_EINVAL;
-	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
 	error = 0;
 	answer_from_cache(false);
 	setenv(VARIABLE, "memhooks", 1); /* which is not what decides here */
@@ -263,9 +263,9 @@ START_TEST(only_keys_of_cxis_own_are_cached)
 	be_cxi(_i ? "mr_cache=yes" : "");
 	if (!_i)
 		domain_attr.mr_mode &= ~FI_MR_PROV_KEY;
-	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
 	ep_attr.protocol = FI_PROTO_EFA;
-	ck_assert_int_eq(dofi_mr_cache_leave(&ia), 0);
+	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
 	ck_assert_int_eq(commands, 0);
 }
 END_TEST

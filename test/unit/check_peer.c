@@ -78,20 +78,20 @@ static struct fid_domain domain = {.ops = &domain_ops};
 
 /* --- what peer.c calls --- */
 
-static int bells, down[CONNS], again[CONNS];
+static int wakeups, down[CONNS], again[CONNS];
 
-void dofi_bell_meet(struct dofi_ia *of, struct dofi_bell_peer *bell, const uint8_t *uuid)
+void dofi_wakeup_add_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup, const uint8_t *uuid)
 {
 	ck_assert_ptr_eq(of, &ia);
-	memcpy(bell->uuid, uuid, sizeof(bell->uuid));
-	bells++;
+	memcpy(wakeup->uuid, uuid, sizeof(wakeup->uuid));
+	wakeups++;
 }
 
-void dofi_bell_part(struct dofi_ia *of, struct dofi_bell_peer *bell)
+void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup)
 {
-	(void)bell;
+	(void)wakeup;
 	ck_assert_ptr_eq(of, &ia);
-	bells--;
+	wakeups--;
 }
 
 void dofi_conn_path_down(struct dofi_conn *conn, int err)
@@ -138,7 +138,7 @@ static void setup(void)
 static void teardown(void)
 {
 	dofi_peers_close(&peers);
-	ck_assert_int_eq(bells, 0);
+	ck_assert_int_eq(wakeups, 0);
 	ck_assert_int_eq(fabric.closed, 1);
 }
 
@@ -162,7 +162,7 @@ START_TEST(one_address_for_all_connections)
 	ck_assert_uint_eq(conns[2].dest, 7);
 	ck_assert_uint_eq(conns[1].dest, 8);
 	ck_assert_ptr_eq(dofi_peer_find(&peers, chans[1].peer.uuid), conns[1].peer);
-	ck_assert_int_eq(bells, 2);
+	ck_assert_int_eq(wakeups, 2);
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(another_one_takes_the_place_of_those_without_connections)
 	ck_assert_uint_eq(fabric.last, 7);
 	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
 	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[1].peer.uuid));
-	ck_assert_int_eq(bells, 2);
+	ck_assert_int_eq(wakeups, 2);
 }
 END_TEST
 

@@ -14,12 +14,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#define GRANTS 4u
-#define SAID   256u /* receives, by the fabric */
-#define KEPT   8u
+#define CREDITS 4u
+#define SAID    256u /* receives, by the fabric */
+#define KEPT    8u
 
 static struct dofi_ia ia;
-static struct dofi_places places;
+static struct dofi_rx_slots slots;
 
 /* --- the fabric --- */
 
@@ -72,12 +72,12 @@ static struct fid_ep endpoint = {.tagged = &tagged, .ops = &ep_ops};
 /* A receive of an EP. */
 static bool receive(void)
 {
-	if (!dofi_places_take(&places))
+	if (!dofi_rx_slots_acquire(&slots))
 		return false;
 	if (post())
 		return true;
-	dofi_places_give(&places, 1);
-	dofi_places_none(&places);
+	dofi_rx_slots_release(&slots, 1);
+	dofi_rx_slots_full(&slots);
 	return false;
 }
 
@@ -90,22 +90,22 @@ static unsigned int receive_all(void)
 	return n;
 }
 
-static bool post_grant(void)
+static bool post_ctrl_recv(void)
 {
 	bool posted = post();
 
 	if (!posted)
-		dofi_places_none(&places);
+		dofi_rx_slots_full(&slots);
 	return posted;
 }
 
 static void look(void)
 {
-	ck_assert(dofi_places_asked(&places));
+	ck_assert(dofi_rx_slots_asked(&slots));
 	dofi_lock(&ia.engine.lock);
-	dofi_places_look(&ia, &places);
+	dofi_rx_slots_try_more(&ia, &slots);
 	dofi_unlock(&ia.engine.lock);
-	ck_assert(!dofi_places_asked(&places));
+	ck_assert(!dofi_rx_slots_asked(&slots));
 }
 
 static bool more_may_fit = true;
@@ -114,10 +114,10 @@ static void open_fabric(size_t said, unsigned int room)
 {
 	ia.shared_ep = &endpoint;
 	dofi_lock_init(&ia.engine.lock);
-	dofi_places_init(&places, said, KEPT, more_may_fit);
+	dofi_rx_slots_init(&slots, said, KEPT, more_may_fit);
 	fabric.room = room;
-	for (unsigned int i = 0; i < GRANTS; i++)
-		ck_assert(post_grant());
+	for (unsigned int i = 0; i < CREDITS; i++)
+		ck_assert(post_ctrl_recv());
 }
 
 /*
@@ -125,22 +125,22 @@ static void open_fabric(size_t said, unsigned int room)
  */
 static void lose_the_moment(void)
 {
-	fabric.used -= GRANTS;
+	fabric.used -= CREDITS;
 	receive_all();
 }
 
-static void check_grants(void)
+static void check_credits(void)
 {
 	unsigned int posted = 0;
 
-	while (posted < GRANTS && post_grant())
+	while (posted < CREDITS && post_ctrl_recv())
 		posted++;
-	if (posted < GRANTS) {
+	if (posted < CREDITS) {
 		look();
-		while (posted < GRANTS && post_grant())
+		while (posted < CREDITS && post_ctrl_recv())
 			posted++;
 	}
-	ck_assert_uint_eq(posted, GRANTS);
+	ck_assert_uint_eq(posted, CREDITS);
 }
 
 /* --- */
@@ -154,9 +154,9 @@ START_TEST(the_fabric_means_what_it_says)
 	ck_assert(!receive());
 	for (int i = 0; i < 3; i++) {
 		lose_the_moment();
-		check_grants();
+		check_credits();
 	}
-	ck_assert_uint_eq(fabric.used, SAID - KEPT + GRANTS);
+	ck_assert_uint_eq(fabric.used, SAID - KEPT + CREDITS);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(it_takes_all)
 	look();
 	ck_assert_uint_eq(fabric.spares, DOFI_SPARES);
 	ck_assert_uint_eq(receive_all(), 100000);
-	ck_assert(!dofi_places_asked(&places));
+	ck_assert(!dofi_rx_slots_asked(&slots));
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(it_must_not_be_tried)
 	look();
 	ck_assert_uint_eq(fabric.spares, 0);
 	ck_assert_uint_eq(receive_all(), 0);
-	dofi_places_give(&places, 1);
+	dofi_rx_slots_release(&slots, 1);
 	ck_assert_uint_eq(receive_all(), 1);
 }
 END_TEST
@@ -193,12 +193,12 @@ START_TEST(it_takes_more)
 	look();
 	receive_all();
 	lose_the_moment();
-	check_grants();
+	check_credits();
 	for (int i = 0; i < 3; i++) {
 		lose_the_moment();
-		check_grants();
+		check_credits();
 	}
-	ck_assert_uint_ge(fabric.used, SAID - KEPT + GRANTS);
+	ck_assert_uint_ge(fabric.used, SAID - KEPT + CREDITS);
 }
 END_TEST
 
@@ -212,30 +212,30 @@ START_TEST(it_seems_to_take_more)
 
 	open_fabric(SAID, SAID);
 	receive_all();
-	fabric.used -= GRANTS + left;
+	fabric.used -= CREDITS + left;
 	look();
 	receive_all();
-	dofi_places_give(&places, left);
+	dofi_rx_slots_release(&slots, left);
 	receive_all();
-	check_grants();
+	check_credits();
 	for (int i = 0; i < 3; i++) {
 		lose_the_moment();
-		check_grants();
+		check_credits();
 	}
 	ck_assert_uint_eq(fabric.spares, 0);
-	ck_assert_uint_eq(fabric.used, SAID - KEPT + GRANTS);
+	ck_assert_uint_eq(fabric.used, SAID - KEPT + CREDITS);
 }
 END_TEST
 
-START_TEST(places_come_back)
+START_TEST(slots_come_back)
 {
 	open_fabric(SAID, SAID);
 	receive_all();
 	look();
-	dofi_places_give(&places, 3);
+	dofi_rx_slots_release(&slots, 3);
 	fabric.used -= 3;
 	ck_assert_uint_eq(receive_all(), 3);
-	ck_assert_uint_eq(fabric.used, SAID - KEPT + GRANTS);
+	ck_assert_uint_eq(fabric.used, SAID - KEPT + CREDITS);
 }
 END_TEST
 
@@ -245,12 +245,12 @@ START_TEST(it_is_busy)
 	open_fabric(SAID, UINT_MAX);
 	receive_all();
 	look();
-	dofi_places_give(&places, 200);
+	dofi_rx_slots_release(&slots, 200);
 	fabric.used -= 200;
 	fabric.busy = true;
 	ck_assert(!receive());
-	ck_assert(!post_grant());
-	ck_assert(!dofi_places_asked(&places));
+	ck_assert(!post_ctrl_recv());
+	ck_assert(!dofi_rx_slots_asked(&slots));
 	fabric.busy = false;
 	ck_assert_uint_eq(receive_all(), 100000);
 }
@@ -267,7 +267,7 @@ START_TEST(no_limit)
 	ck_assert(!receive());
 	fabric.busy = false;
 	ck_assert(receive());
-	ck_assert(!dofi_places_asked(&places));
+	ck_assert(!dofi_rx_slots_asked(&slots));
 }
 END_TEST
 
@@ -281,7 +281,7 @@ int main(void)
 	tcase_add_test(tc, it_must_not_be_tried);
 	tcase_add_loop_test(tc, it_takes_more, 0, 40);
 	tcase_add_loop_test(tc, it_seems_to_take_more, 0, 20);
-	tcase_add_test(tc, places_come_back);
+	tcase_add_test(tc, slots_come_back);
 	tcase_add_test(tc, it_is_busy);
 	tcase_add_loop_test(tc, no_limit, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
 	suite_add_tcase(suite, tc);

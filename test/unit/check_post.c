@@ -388,9 +388,9 @@ static void bound(void)
 {
 	ep.binding = true;
 }
-static void mailed(void)
+static void by_atomic(void)
 {
-	ep.mail_used = 1;
+	ep.atomics_used = 1;
 }
 static void no_path(void)
 {
@@ -411,12 +411,12 @@ START_TEST(waits_for_its_ep)
 }
 END_TEST
 
-START_TEST(a_read_waits_for_an_answer_by_mail)
+START_TEST(a_read_waits_for_the_answer_of_an_atomic)
 {
-	ep.req.head = ep.mail_wr[0] = 8; /* the atomic operation is under way */
+	ep.req.head = ep.atomic_wr[0] = 8; /* the atomic operation is under way */
 	dofi_ring_at(&ep.req, 8)->op = DOFI_OP_FETCH_ADD;
 	dofi_ring_at(&ep.req, 8)->state = DOFI_WR_ISSUED;
-	mailed();
+	by_atomic();
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.calls, 0);
 	ck_assert_uint_eq(ep.req.tail - ep.req.issue, 1);
@@ -425,10 +425,10 @@ END_TEST
 
 START_TEST(a_send_waits_for_credit)
 {
-	ep.peer.grants = true;
+	ep.peer.credits = true;
 	ck_assert_int_eq(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	expect(DOFI_OP_SEND, 0, 1);
-	ep.granted = 2;
+	ep.credit_total = 2;
 	ck_assert_int_eq(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	expect(DOFI_OP_SEND, 2, 0);
 }
@@ -573,7 +573,7 @@ static TCase *lane(void)
 	tcase_add_loop_test(tc, waits_for_room_in_order, 0, N_OPS);
 	tcase_add_loop_test(tc, remembers_a_refusal, 0, N_OPS);
 	tcase_add_loop_test(tc, waits_for_its_ep, 0, N_REQUESTS * N_HURDLES);
-	tcase_add_test(tc, a_read_waits_for_an_answer_by_mail);
+	tcase_add_test(tc, a_read_waits_for_the_answer_of_an_atomic);
 	tcase_add_test(tc, a_send_waits_for_credit);
 	tcase_add_test(tc, a_read_waits_for_others);
 	tcase_add_test(tc, a_message_waits_for_a_write_that_it_could_overtake);

@@ -8,8 +8,8 @@
 #include <rdma/fabric.h>
 #include <string.h>
 
-#define ALWAYS                                                                    \
-	(DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_STALE_KEYS | \
+#define ALWAYS                                                                     \
+	(DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_CLOSED_KEYS | \
 	 DOFI_QUIRK_FATAL_EVENT)
 
 static struct fi_fabric_attr fabric_attr;
@@ -56,7 +56,7 @@ START_TEST(queues_that_wake_nobody)
 	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)),
 			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_LOSES_FDS);
 	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)),
-			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_STALE_KEYS);
+			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_CLOSED_KEYS);
 	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
 	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)),
 			  DOFI_QUIRK_UNMARKED_DATA | DOFI_QUIRK_FOREIGN_FD);

@@ -126,14 +126,14 @@ START_TEST(one_target_where_it_is_not_asked_for)
 	ia.names_flags = false;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
 	ck_assert_uint_eq(seen.writes, 1);
-	ck_assert_int_eq(dofi_rma_write_noted(&ep, request(0, 24), 7), 0);
+	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
 	ck_assert_uint_eq(seen.ntargets, 1);
 }
 END_TEST
 
 START_TEST(with_data_as_well)
 {
-	ck_assert_int_eq(dofi_rma_write_noted(&ep, request(0, 24), 7), 0);
+	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
 	ck_assert_uint_eq(seen.ntargets, 2);
 	ck_assert_uint_eq(seen.data, 7);
 	ck_assert(seen.flags & FI_REMOTE_CQ_DATA);

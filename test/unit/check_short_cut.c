@@ -51,10 +51,10 @@ START_TEST(by_its_version)
 {
 	version = FI_VERSION(versions[_i].major, versions[_i].minor);
 	call_it("fi_shm://12:0:1");
-	ck_assert_int_eq(dofi_short_cut_hide(it.name, &it.size, ROOM), 0);
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
 	expect(versions[_i].hides ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
 	call_it("fi_shm://12:0:1");
-	ck_assert_int_eq(dofi_short_cut_avoid(it.name, &it.size, ROOM, own), 0);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
 	expect(versions[_i].avoids ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
 }
 END_TEST
@@ -74,7 +74,7 @@ START_TEST(other_processes_have_theirs)
 {
 	version = FI_VERSION(1, 17);
 	call_it(strangers[_i]);
-	ck_assert_int_eq(dofi_short_cut_avoid(it.name, &it.size, ROOM, own), 0);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
 	expect(strangers[_i]);
 }
 END_TEST
@@ -83,7 +83,7 @@ START_TEST(its_own)
 {
 	version = FI_VERSION(1, 17);
 	call_it("fi_shm://12:0:0");
-	ck_assert_int_eq(dofi_short_cut_avoid(it.name, &it.size, ROOM, own), 0);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
 	expect("fi_shm://12:0:0");
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(other_fabrics)
 {
 	version = FI_VERSION(2, 6);
 	call_it("fi_sock://12:0:1");
-	ck_assert_int_eq(dofi_short_cut_hide(it.name, &it.size, ROOM), 0);
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
 	expect("fi_sock://12:0:1");
 }
 END_TEST
@@ -101,9 +101,9 @@ START_TEST(no_room)
 {
 	call_it("fi_shm://12:0:1");
 	version = FI_VERSION(2, 6);
-	ck_assert_int_eq(dofi_short_cut_hide(it.name, &it.size, it.size), -FI_ETOOSMALL);
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, it.size), -FI_ETOOSMALL);
 	version = FI_VERSION(1, 17);
-	ck_assert_int_eq(dofi_short_cut_avoid(it.name, &it.size, it.size, own), -FI_ETOOSMALL);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, it.size, own), -FI_ETOOSMALL);
 	expect("fi_shm://12:0:1");
 }
 END_TEST

@@ -40,7 +40,7 @@ static void setup(void)
 	dofi_list_init(&ia.cm.dead);
 	dofi_list_init(&ia.cm.binds);
 	ia.engine.sock_epfd = -1;
-	ia.quirks = DOFI_QUIRK_STALE_KEYS;
+	ia.quirks = DOFI_QUIRK_CLOSED_KEYS;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	peer_fd = fds[1];
 	chan = chan_new(&ia, fds[0], DOFI_CHAN_UP);

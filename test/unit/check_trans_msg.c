@@ -127,13 +127,13 @@ static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep
 
 static int connect_it(struct fid_ep *fep, const void *addr, const void *param, size_t size)
 {
-	uint64_t ticket;
+	uint64_t token;
 
 	ck_assert_ptr_eq(fep, &endpoint);
 	ck_assert_ptr_eq(addr, chan.peer.fabric_name);
-	ck_assert_uint_eq(size, sizeof(ticket));
-	memcpy(&ticket, param, sizeof(ticket));
-	ck_assert_uint_eq(be64toh(ticket), TOKEN);
+	ck_assert_uint_eq(size, sizeof(token));
+	memcpy(&token, param, sizeof(token));
+	ck_assert_uint_eq(be64toh(token), TOKEN);
 	if (connect_errs) {
 		connect_errs--;
 		return -FI_EADDRINUSE;
@@ -180,18 +180,18 @@ static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
 			    uint64_t flags)
 {
-	const uint64_t ticket = htobe64(TOKEN);
+	const uint64_t token = htobe64(TOKEN);
 	struct fi_eq_cm_entry entry = {.info = request};
 
 	(void)of;
 	(void)flags;
 	if (!request || accepted || rejected || conn.ending)
 		return queue_says;
-	ck_assert_uint_ge(size, sizeof(entry) + sizeof(ticket));
+	ck_assert_uint_ge(size, sizeof(entry) + sizeof(token));
 	*event = FI_CONNREQ;
 	memcpy(buf, &entry, sizeof(entry));
-	memcpy((char *)buf + sizeof(entry), &ticket, sizeof(ticket));
-	return (ssize_t)(sizeof(entry) + sizeof(ticket));
+	memcpy((char *)buf + sizeof(entry), &token, sizeof(token));
+	return (ssize_t)(sizeof(entry) + sizeof(token));
 }
 
 static void setup(void)
@@ -239,7 +239,7 @@ static void setup(void)
 				  .chan = &chan,
 				  .active = true,
 				  .token = TOKEN,
-				  .held_port = -1};
+				  .reserved_port = -1};
 }
 
 static void nothing_is_left(void)
@@ -248,7 +248,7 @@ static void nothing_is_left(void)
 	ck_assert_ptr_null(conn.fep);
 	ck_assert_ptr_null(conn.spare);
 	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
-	ck_assert_int_lt(conn.held_port, 0);
+	ck_assert_int_lt(conn.reserved_port, 0);
 }
 
 /* --- the side that asks --- */
@@ -349,7 +349,7 @@ START_TEST(a_port_that_is_taken_is_not_the_last)
 	ck_assert_int_eq(trans->connect(&conn), 0);
 	ck_assert_int_eq(made, 3);
 	ck_assert_int_eq(closed, 2);
-	ck_assert_int_ge(conn.held_port, 0);
+	ck_assert_int_ge(conn.reserved_port, 0);
 	ck_assert_uint_eq(here.sin_port, 0); /* the IA's own address */
 	trans->disconnect(&conn);
 	nothing_is_left();

@@ -123,7 +123,7 @@ static struct fid_domain domain = {.ops = &domain_ops};
 
 /* --- */
 
-static int grants;
+static int credits;
 
 static void setup(void)
 {
@@ -140,8 +140,8 @@ static void setup(void)
 	dofi_list_init(&ia.drains);
 	dofi_lock(&ia.engine.lock);
 	ck_assert_int_eq(ia.trans->open(&ia, name, &size), 0);
-	grants = fabric.nposted;
-	ck_assert_int_gt(grants, 0);
+	credits = fabric.nposted;
+	ck_assert_int_gt(credits, 0);
 }
 
 static void teardown(void)
@@ -169,8 +169,8 @@ START_TEST(one_that_failed)
 	struct dofi_wr *wr = take();
 
 	fail_one(wr);
-	ck_assert_int_eq(fabric.nposted, grants);
-	ck_assert_ptr_eq(fabric.posted[grants - 1], wr);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_ptr_eq(fabric.posted[credits - 1], wr);
 	ck_assert_uint_eq(ia.engine.restless, 0);
 }
 END_TEST
@@ -179,11 +179,11 @@ START_TEST(all_failed)
 {
 	struct dofi_wr *wrs[MOST];
 
-	for (int i = 0; i < grants; i++)
+	for (int i = 0; i < credits; i++)
 		wrs[i] = take();
-	for (int i = 0; i < grants; i++)
+	for (int i = 0; i < credits; i++)
 		fail_one(wrs[i]);
-	ck_assert_int_eq(fabric.nposted, grants);
+	ck_assert_int_eq(fabric.nposted, credits);
 }
 END_TEST
 
@@ -193,11 +193,11 @@ START_TEST(no_room_for_one_that_failed)
 	fabric.answer = -FI_EAGAIN;
 	fail_one(take());
 	ia.trans->poll_events(&ia);
-	ck_assert_int_eq(fabric.nposted, grants - 1);
+	ck_assert_int_eq(fabric.nposted, credits - 1);
 	ck_assert_uint_eq(ia.engine.restless, 1);
 	fabric.answer = 0;
 	ia.trans->poll_events(&ia);
-	ck_assert_int_eq(fabric.nposted, grants);
+	ck_assert_int_eq(fabric.nposted, credits);
 	ck_assert_uint_eq(ia.engine.restless, 0);
 }
 END_TEST
@@ -220,7 +220,7 @@ START_TEST(an_error_of_no_operation)
 	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
 		ia.trans->failed(&ia, &errs[i]);
 	ck_assert_mem_eq(&stranger, &untouched, sizeof(stranger));
-	ck_assert_int_eq(fabric.nposted, grants);
+	ck_assert_int_eq(fabric.nposted, credits);
 }
 END_TEST
 
@@ -231,7 +231,7 @@ START_TEST(at_the_end)
 
 	ia.shared_ep = NULL;
 	fail_one(take());
-	ck_assert_int_eq(fabric.nposted, grants - 1);
+	ck_assert_int_eq(fabric.nposted, credits - 1);
 	ia.shared_ep = ep;
 }
 END_TEST

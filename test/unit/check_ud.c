@@ -83,7 +83,7 @@ static void setup(void)
 	ia.trans = &trans;
 	ia.has_data = true;
 	ia.shared_ep = &endpoint;
-	ia.params.parting_ms = 0;
+	ia.params.linger_ms = 0;
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock_init(&evd.lock);
 	evd.obj.ia = &ia;
@@ -227,13 +227,13 @@ START_TEST(lost_when_the_fabric_takes_none_for_long)
 	struct dofi_wr *wr;
 
 	open_eps();
-	ia.params.parting_ms = 3600000;
+	ia.params.linger_ms = 3600000;
 	wr = post_send(&eps[0], &ah);
 	fabric.send_answer = -FI_EAGAIN;
 	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
 	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
 	ck_assert_uint_eq(wr->state, DOFI_WR_QUEUED);
-	ia.params.parting_ms = 0;
+	ia.params.linger_ms = 0;
 	while (start(&eps[0], wr)) /* the clock moves on */
 		;
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);

@@ -16,21 +16,21 @@ static struct fi_domain_attr domain_attr = {.cq_data_size = sizeof(uint64_t)};
 static struct fi_info info = {.domain_attr = &domain_attr};
 static struct dofi_ia ia;
 static struct dofi_wr receives[2] = {{.op = DOFI_OP_SRQ_RECV}, {.op = DOFI_OP_RECV}};
-static uint32_t numbers[2], news_of[2];
+static uint32_t numbers[2], update_of[2];
 static unsigned int ndone;
 
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
-			   uint32_t news);
+			   uint32_t update);
 
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
-			   uint32_t news)
+			   uint32_t update)
 {
 	ck_assert_int_eq(err, 0);
 	ck_assert_uint_eq(length, 8);
 	ck_assert_uint_lt(ndone, 2);
 	ck_assert_ptr_eq(wr, &receives[ndone]);
 	numbers[ndone] = number;
-	news_of[ndone++] = news;
+	update_of[ndone++] = update;
 }
 
 static void complete(uint32_t quirks)
@@ -55,9 +55,9 @@ START_TEST(a_shared_receive_has_data)
 {
 	complete(DOFI_QUIRK_UNMARKED_DATA);
 	ck_assert_uint_eq(numbers[0], DATA >> 32);
-	ck_assert_uint_eq(news_of[0], (uint32_t)DATA);
+	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
 	ck_assert_uint_eq(numbers[1], 0); /* what stands there may be of another message */
-	ck_assert_uint_eq(news_of[1], 0);
+	ck_assert_uint_eq(update_of[1], 0);
 }
 END_TEST
 

@@ -67,7 +67,7 @@ END_TEST
 START_TEST(short_again_with_a_deaf_peer)
 {
 	fall_asleep();
-	atomic_store(&ia.bell.deaf, 1);
+	atomic_store(&ia.wakeup.deaf, 1);
 	expect_at_most(BLIND_SLEEP_NS);
 }
 END_TEST
@@ -172,10 +172,10 @@ static void end_device(void)
 }
 
 /* One sleep of the progress thread's, or of a consumer's. 0: the queue ended it. */
-static int sleep_once(const _Atomic uint32_t *bell)
+static int sleep_once(const _Atomic uint32_t *wakeup)
 {
 	atomic_store(&ia.engine.next_timer, dofi_now() + 20 * MS);
-	return dofi_wait_on_fds(&ia, bell, atomic_load(bell), DOFI_FOREVER, NULL);
+	return dofi_wait_on_fds(&ia, wakeup, atomic_load(wakeup), DOFI_FOREVER, NULL);
 }
 
 START_TEST(left_alone_by_the_progress_thread)
@@ -189,7 +189,7 @@ END_TEST
 
 START_TEST(watched_for_a_reason)
 {
-	_Atomic uint32_t bell = 0;
+	_Atomic uint32_t wakeup = 0;
 
 	switch (_i) {
 	case 0: /* the fabric's data do not move by themselves */
@@ -202,7 +202,7 @@ START_TEST(watched_for_a_reason)
 		atomic_store(&ia.engine.nstalled, 1);
 		break;
 	}
-	ck_assert_int_eq(sleep_once(_i < 3 ? &ia.engine.activity : &bell), 0);
+	ck_assert_int_eq(sleep_once(_i < 3 ? &ia.engine.activity : &wakeup), 0);
 	ck_assert(armed);
 }
 END_TEST

@@ -115,7 +115,7 @@ static inline void unfold_connection(const struct dofi_event *event, DAT_CONNECT
 }
 
 /* All but DTOs. */
-DOFI_ASIDE static void unfold_other(const struct dofi_event *event, DAT_EVENT *out)
+DOFI_SLOW_PATH static void unfold_other(const struct dofi_event *event, DAT_EVENT *out)
 {
 	switch (event->number) {
 	case DAT_RMR_BIND_COMPLETION_EVENT:

@@ -27,7 +27,7 @@ static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
 	ext->context.as_ptr = ah;
 }
 
-DOFI_ASIDE static void unfold_extension(const struct dofi_event *event, DAT_EVENT *out)
+DOFI_SLOW_PATH static void unfold_extension(const struct dofi_event *event, DAT_EVENT *out)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
 

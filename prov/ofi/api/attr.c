@@ -103,7 +103,7 @@ static void name_attr(struct dofi_named *named, const char *name, const char *va
 static void init_named(struct dofi_ia *ia)
 {
 	const char *extensions = DOFI_EXTENSIONS ? "TRUE" : "FALSE";
-	const char *notes = DOFI_EXTENSIONS && dofi_notes_possible(ia) ? "TRUE" : "FALSE";
+	const char *notes = DOFI_EXTENSIONS && dofi_ctrl_possible(ia) ? "TRUE" : "FALSE";
 	struct dofi_named *named = &ia->named;
 	const struct fi_info *info = ia->info;
 

@@ -172,8 +172,8 @@ static void report_ep(FILE *out, struct dofi_ep *ep)
 		fprintf(out, ", peer %s", dofi_addr_text(&ep->remote_addr, peer));
 	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head,
 		ep->req.tail - ep->req.issue, dofi_ring_count(&ep->recv));
-	if (ep->conn && ep->peer.grants)
-		fprintf(out, ", credits %u", ep->granted - ep->nsent);
+	if (ep->conn && ep->peer.credits)
+		fprintf(out, ", credits %u", ep->credit_total - ep->nsent);
 	if (dofi_ep_starves(ep))
 		fputs(", waits for a receive of the peer", out);
 	fputc(':', out);

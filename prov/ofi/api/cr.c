@@ -143,10 +143,10 @@ static struct dofi_cr *enter_with_cr(DAT_CR_HANDLE handle)
 	if (!cr)
 		return NULL;
 	ia = cr->obj.ia;
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	if (dofi_obj_is(cr, DAT_HANDLE_TYPE_CR))
 		return cr;
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return NULL;
 }
 
@@ -229,7 +229,7 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep, DAT_COUNT priv
 		ret = accept_locked(cr, ep, private_data, (uint32_t)private_size);
 	else
 		ret = private_error(private_size, DOFI_BAD_ARG(3), DOFI_BAD_ARG(4));
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }
 
@@ -250,7 +250,7 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
 	} else {
 		ret = private_error(private_size, DOFI_BAD_ARG(2), DOFI_BAD_ARG(3));
 	}
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }
 
@@ -283,6 +283,6 @@ DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 		return DOFI_BAD_HANDLE(CR);
 	ia = cr->obj.ia;
 	ret = handoff_locked(cr, qual);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }

@@ -64,7 +64,7 @@ static void detach_evds(struct dofi_ep *ep)
 	dofi_evd_detach_other(ep->conn_evd);
 }
 
-void dofi_ep_leave_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia)
+void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia)
 {
 	if (!ep->conn_evd || ep->conn_evd->obj.ia != ia)
 		return;
@@ -163,10 +163,10 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->aux = calloc(1, sizeof(*ep->aux));
 	if (!ep->rcache || !ep->aux)
 		goto err_rcache;
-	if (dofi_mail_attach(ep))
+	if (dofi_ctrl_slots_attach(ep))
 		goto err_rcache;
 	if (init_rings(ia, &effective, srq, &rings))
-		goto err_mail;
+		goto err_atomic;
 	set_rings(ep, &rings);
 	if (dofi_is_datagram(&effective) && dofi_ud_open(ep))
 		goto err_rings;
@@ -179,8 +179,8 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 
 err_rings:
 	fini_rings(&rings);
-err_mail:
-	dofi_mail_detach(ep);
+err_atomic:
+	dofi_ctrl_slots_detach(ep);
 err_rcache:
 	free(ep->aux);
 	free(ep->rcache);
@@ -235,7 +235,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_count_retire_ep(ep);
 	free(ep->rcache);
 	free(ep->aux);
-	dofi_mail_detach(ep);
+	dofi_ctrl_slots_detach(ep);
 	dofi_scratch_give(ep->obj.ia, ep->scratch);
 	dofi_lock_fini(&ep->lock);
 	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
@@ -527,7 +527,7 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 		return DOFI_BAD_ARG(2);
 	if (!param)
 		return DOFI_BAD_ARG(3);
-	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_begin(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	ret = modify_state_ok(ep, mask);
 	if (ret == DAT_SUCCESS)
@@ -537,7 +537,7 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	else if (ret == DAT_SUCCESS)
 		apply_config(ep, &config);
 	dofi_unlock(&ep->lock);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER ? DOFI_BAD_ARG(3) : ret;
 }
 
@@ -581,7 +581,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 /* --- watermarks --- */
 
 /* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
-void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held)
+void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
 {
 	dofi_assert_held(&ep->lock);
 	if (held > ep->soft_mark) {
@@ -607,7 +607,7 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_begin(ep->obj.ia);
 	dofi_engine_drain_cq(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (!mark_ok(ep, soft)) {
@@ -624,7 +624,7 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 		dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 	}
 	dofi_unlock(&ep->lock);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return ret;
 }
 
@@ -635,7 +635,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
-	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_begin(ep->obj.ia);
 	dofi_lock(&ep->lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
 		dofi_ep_enter_state(ep, DAT_EP_STATE_UNCONNECTED);
@@ -645,7 +645,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		ret = dofi_ep_bad_state(ep->state);
 	}
 	dofi_unlock(&ep->lock);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return ret;
 }
 
@@ -658,7 +658,7 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
 	if (!ep)
 		return DOFI_BAD_HANDLE(EP);
 	ia = ep->obj.ia;
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	if (ep->state == DAT_EP_STATE_RESERVED ||
 	    ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
 	    ep->state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
@@ -667,6 +667,6 @@ DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
 		dofi_ep_destroy(ep);
 	else
 		ret = DOFI_BAD_HANDLE(EP);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }

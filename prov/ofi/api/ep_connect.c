@@ -34,7 +34,7 @@ static DAT_RETURN address_ok(const struct dofi_ia *ia, const struct sockaddr *re
 /* In a burst of calls, connections that those before this one began go on meanwhile. */
 static void enter(struct dofi_ia *ia)
 {
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	dofi_engine_round(ia, true);
 }
 
@@ -81,7 +81,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR remote, DAT_
 		return ret;
 	enter(ep->obj.ia);
 	ret = start(ep, remote, qual, deadline, private_size, private_data);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return ret;
 }
 
@@ -113,7 +113,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	else
 		ret = start(ep, (struct sockaddr *)&dup->remote_addr, dup->remote_qual, deadline,
 			    private_size, private_data);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return ret;
 }
 
@@ -125,7 +125,7 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_CONNECTED:
 		if (graceful && !ep->conn->ending)
-			dofi_conn_leave(ep->conn);
+			dofi_conn_disconnect(ep->conn);
 		else
 			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,
 					  DOFI_REASON_DISCONNECT);
@@ -154,9 +154,9 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_BAD_HANDLE(EP);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_BAD_ARG(2);
-	dofi_engine_enter(ep->obj.ia);
+	dofi_engine_begin(ep->obj.ia);
 	DOFI_COUNT(ep, EP_DISCONNECT, 1);
 	ret = disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG);
-	dofi_engine_leave(ep->obj.ia);
+	dofi_engine_end(ep->obj.ia);
 	return ret;
 }

@@ -234,9 +234,9 @@ static void close_scratch(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;
 
-	dofi_bounces_leave(ia);
-	dofi_mr_leave(ia, s->mr, s->slots,
-		      ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
+	dofi_bounces_abandon(ia);
+	dofi_mr_abandon(ia, s->mr, s->slots,
+			ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
 }
 
 bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
@@ -310,7 +310,7 @@ static const struct step {
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
-	{"turning the cache of keys off", dofi_mr_cache_leave, NULL},
+	{"turning the cache of keys off", dofi_mr_cache_disable, NULL},
 	{"looking at atomic operations", dofi_atomics_look, NULL},
 	{"opening the event queues", dofi_eqs_open, dofi_eqs_close},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
@@ -323,9 +323,9 @@ static const struct step {
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
-	{"setting up the mailboxes", dofi_mail_open, dofi_mail_close},
+	{"setting up the mailboxes", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
-	{"setting up the doorbell", dofi_bell_open, dofi_bell_close},
+	{"setting up the doorbell", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };
 
@@ -452,7 +452,7 @@ static void detach_others(const struct dofi_ia *ia)
 		if (evd && evd->obj.ia == ia)
 			end_async(other);
 		while ((ep = find_guest(other, ia)))
-			dofi_ep_leave_evd_of(ep, ia);
+			dofi_ep_detach_evd_of(ep, ia);
 		dofi_unlock(&other->engine.lock);
 	}
 	pthread_mutex_unlock(&all_lock);
@@ -580,8 +580,8 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	ia->context_gap = dofi_context_gap(ia->info);
 	ia->has_immediates = dofi_has_immediates(ia->info);
 	ia->fences_reads = dofi_fences_reads(ia->info);
-	ia->grants = dofi_credit_way(ia);
-	ia->moves_alone = dofi_has_queues(ia->info) && ia->grants == DOFI_GRANTS_NONE;
+	ia->credits = dofi_credit_choose(ia);
+	ia->moves_alone = dofi_has_queues(ia->info) && ia->credits == DOFI_CREDITS_NONE;
 	ia->cq_want = ia->cq_few = dofi_has_queues(ia->info) ? 1 : DOFI_CQ_BATCH;
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
@@ -696,7 +696,7 @@ static void destroy_connections(struct dofi_ia *ia)
 {
 	void *obj;
 
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	stop_serving(ia);
 	/* An undecided request gives its EP back, so it goes first. */
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CR)))
@@ -709,7 +709,7 @@ static void destroy_connections(struct dofi_ia *ia)
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_PSP)) ||
 	       (obj = retire_one(ia, DAT_HANDLE_TYPE_RSP)))
 		dofi_sp_destroy(obj);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 }
 
 static void doom(struct dofi_ia *ia, DAT_HANDLE_TYPE type)

@@ -16,7 +16,7 @@ static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_
 		return DOFI_BAD_HANDLE(EVD_CR);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
 		return DOFI_BAD_ARG(4);
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	ret = dofi_sp_new(ia, evd, *qual_p, false, &sp);
 	if (ret == DAT_SUCCESS) {
 		*qual_p = sp->conn_qual; /* while it is there: agents come next */
@@ -24,7 +24,7 @@ static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_
 		dofi_obj_publish(&sp->obj, DAT_HANDLE_TYPE_PSP);
 		*sp_p = sp;
 	}
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }
 
@@ -98,10 +98,10 @@ DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp)
 	if (!sp)
 		return DOFI_BAD_HANDLE(PSP);
 	ia = sp->obj.ia;
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	ours = dofi_obj_is(sp, DAT_HANDLE_TYPE_PSP) && dofi_obj_retire(&sp->obj, false);
 	if (ours)
 		dofi_sp_destroy(sp);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ours ? DAT_SUCCESS : DOFI_BAD_HANDLE(PSP);
 }

@@ -47,11 +47,11 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	evd = dofi_sp_evd(ia, evd_handle);
 	if (!evd)
 		return DOFI_BAD_HANDLE(EVD_CR);
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	ret = rsp_create_locked(ia, qual, ep, evd, &sp);
 	if (ret == DAT_SUCCESS)
 		*rsp = sp;
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }
 
@@ -81,10 +81,10 @@ DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp)
 	if (!sp)
 		return DOFI_BAD_HANDLE(RSP);
 	ia = sp->obj.ia;
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	ours = dofi_obj_is(sp, DAT_HANDLE_TYPE_RSP) && dofi_obj_retire(&sp->obj, false);
 	if (ours)
 		dofi_sp_destroy(sp);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ours ? DAT_SUCCESS : DOFI_BAD_HANDLE(RSP);
 }

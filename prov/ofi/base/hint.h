@@ -12,7 +12,7 @@
  * operations don't need is aside, in a function of its own.
  */
 #define DOFI_COLD                __attribute__((cold, noinline))
-#define DOFI_ASIDE               __attribute__((noinline))
+#define DOFI_SLOW_PATH           __attribute__((noinline))
 
 /* A step of the hot path, in a function of its own to be read alone. */
 #define DOFI_INLINE              static inline __attribute__((always_inline))

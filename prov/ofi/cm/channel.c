@@ -68,9 +68,9 @@ static void close_socket(struct dofi_chan *chan)
 }
 
 /* An invalidation may have got its last answer. */
-static void ring_bell(struct dofi_ia *ia)
+static void send_wakeup(struct dofi_ia *ia)
 {
-	dofi_wait_ring(ia, &ia->cm.bell);
+	dofi_wait_ring(ia, &ia->cm.wakeup);
 	if (!dofi_list_empty(&ia->cm.binds))
 		dofi_work_defer(ia, &ia->cm.answered);
 }
@@ -88,7 +88,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	chan->err = err;
 	chan->orderly = orderly;
 	if (chan->was_up && !orderly)
-		dofi_leftover_expect(chan->ia);
+		dofi_shm_cleanup_expect(chan->ia);
 	close_socket(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
 	dofi_stall_end(chan->ia, &chan->answer);
@@ -96,7 +96,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	dofi_list_add_tail(&cm->dead, &chan->link);
 	dofi_work_defer(chan->ia, &chan->work);
 	if (chan->asked != chan->done)
-		ring_bell(chan->ia);
+		send_wakeup(chan->ia);
 }
 
 static struct dofi_conn *pop_conn(struct dofi_list *list)
@@ -412,7 +412,7 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 	return 0;
 }
 
-void dofi_chan_leave(struct dofi_conn *conn)
+void dofi_chan_detach(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
 
@@ -572,7 +572,7 @@ static void on_done(struct dofi_chan *chan, uint64_t number)
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
-	ring_bell(chan->ia);
+	send_wakeup(chan->ia);
 }
 
 static void on_garbage(struct dofi_chan *chan)

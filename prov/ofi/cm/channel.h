@@ -69,7 +69,7 @@ struct dofi_cm {
 	 */
 	uint64_t close_limit;
 	uint64_t invalidations;   /* made so far */
-	_Atomic uint32_t bell;    /* one of them was answered, or its channel died */
+	_Atomic uint32_t wakeup;  /* one of them was answered, or its channel died */
 	struct dofi_conn **conns; /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
 	uint32_t conns_size;
 	uint32_t conns_next;
@@ -92,13 +92,13 @@ void dofi_cm_fini(struct dofi_ia *ia);
 /*
  * Gets conn a channel to whoever serves remote:port: one that led there before, unless
  * conn->redialled, or a new one. When it returns 0, later exactly one of dofi_conn_chan_up and
- * dofi_conn_dial_failed is called (never from inside), unless dofi_chan_leave comes first. A
+ * dofi_conn_dial_failed is called (never from inside), unless dofi_chan_detach comes first. A
  * negative errno means that neither will be.
  */
 int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
 
 /* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
-void dofi_chan_leave(struct dofi_conn *conn);
+void dofi_chan_detach(struct dofi_conn *conn);
 
 /* Where its socket leads, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
@@ -160,8 +160,8 @@ void dofi_conn_invalidated(struct dofi_ia *ia);
 /* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
 /*
- * Where a late operation would harm the peer (DOFI_QUIRK_STALE_KEYS): the fabric still has one with
- * such a context.
+ * Where a late operation would harm the peer (DOFI_QUIRK_CLOSED_KEYS): the fabric still has one
+ * with such a context.
  */
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 

@@ -114,19 +114,19 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	uint32_t seen;
 	bool done;
 
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	number = dofi_chan_ask(ia, context);
 	for (;;) {
-		seen = atomic_load(&cm->bell);
+		seen = atomic_load(&cm->wakeup);
 		done = dofi_chan_invalidated(ia, number);
-		if (done && ia->quirks & DOFI_QUIRK_STALE_KEYS)
+		if (done && ia->quirks & DOFI_QUIRK_CLOSED_KEYS)
 			take_what_came(ia);
-		dofi_engine_leave(ia);
+		dofi_engine_end(ia);
 		if (done)
 			return;
-		if (dofi_wait_sleep(ia, &cm->bell, seen, deadline) == -ETIMEDOUT)
+		if (dofi_wait_sleep(ia, &cm->wakeup, seen, deadline) == -ETIMEDOUT)
 			break;
-		dofi_engine_enter(ia);
+		dofi_engine_begin(ia);
 	}
 	DOFI_LOG_W("%s: a peer has not answered within %u s that an LMR or RMR is gone, and may "
 		   "still write to its memory",
@@ -192,11 +192,11 @@ void dofi_cm_fini(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
 
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	say_goodbye(cm);
 	close_all(&cm->chans);
 	close_all(&cm->strangers);
-	dofi_engine_leave(ia); /* buries them */
+	dofi_engine_end(ia); /* buries them */
 	if (cm->spare_fd >= 0)
 		close(cm->spare_fd);
 	cm->spare_fd = -1;

@@ -93,7 +93,7 @@ static struct dofi_conn *conn_new(struct dofi_ia *ia, bool active)
 	cm->nconns++;
 	conn->ia = ia;
 	conn->active = active;
-	conn->held_port = -1;
+	conn->reserved_port = -1;
 	dofi_list_init(&conn->link);
 	dofi_list_init(&conn->ud_link);
 	conn->timer.fire = conn_timeout;
@@ -108,7 +108,7 @@ void dofi_conn_free(struct dofi_conn *conn)
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_timer_cancel(conn->ia, &conn->redial.timer);
 	if (conn->chan)
-		dofi_chan_leave(conn);
+		dofi_chan_detach(conn);
 	if (conn->work.link.next)
 		dofi_list_del(&conn->work.link);
 	if (conn->watched)
@@ -155,7 +155,7 @@ static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool s
 	}
 }
 
-void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg)
+void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	if (!conn->chan)
 		return;
@@ -169,7 +169,7 @@ static void tell_simple(struct dofi_conn *conn, enum dofi_msg_type type, enum do
 {
 	struct dofi_msg msg = {.type = (uint8_t)type, .reason = (uint8_t)reason};
 
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 }
 
 /* What the peer must know of our EP. */
@@ -185,21 +185,21 @@ static void describe(const struct dofi_conn *conn, struct dofi_msg *msg)
 	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
 	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
 	msg->pz = ep->pz->number;
-	msg->context = ep->mail_context;
+	msg->context = ep->ctrl_context;
 	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		msg->flags |= DOFI_MSG_F_SOLICITED;
 	if (ep->srq) {
 		msg->flags |= DOFI_MSG_F_DATA;
 		msg->srq = ep->srq->number;
 	}
-	if (conn->ia->grants == DOFI_GRANTS_CARRIED)
-		msg->flags |= DOFI_MSG_F_GRANTS;
-	if (conn->ia->grants == DOFI_GRANTS_WRITTEN) {
-		msg->flags |= DOFI_MSG_F_WORD;
+	if (conn->ia->credits == DOFI_CREDITS_CARRIED)
+		msg->flags |= DOFI_MSG_F_CREDITS;
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN) {
+		msg->flags |= DOFI_MSG_F_CREDIT_WORD;
 		msg->context = ep->scratch;
 	}
-	if (ep->letters)
-		msg->flags |= DOFI_MSG_F_LETTERS;
+	if (ep->ctrl_msgs)
+		msg->flags |= DOFI_MSG_F_CTRL_MSGS;
 	if (conn->ia->does_atomics)
 		msg->flags |= DOFI_MSG_F_ATOMICS;
 	dofi_lock(&ep->lock);
@@ -212,9 +212,9 @@ static void learn(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->peer_id = msg->src;
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
-	conn->peer_granted = msg->data;
+	conn->peer_credit_total = msg->data;
 	conn->peer_srq = msg->srq;
-	conn->peer_mail = msg->context;
+	conn->peer_slots = msg->context;
 	conn->peer_ud = msg->context;
 	conn->peer_flags = msg->flags;
 }
@@ -270,7 +270,7 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
 	case DOFI_CONN_OFFERED:
 		/* The CR stays until the consumer decides (CR-042). */
 		if (conn->chan)
-			dofi_chan_leave(conn);
+			dofi_chan_detach(conn);
 		break;
 	case DOFI_CONN_LINKING:
 		dofi_conn_end(conn,
@@ -299,7 +299,7 @@ static void lost(struct dofi_conn *conn, bool orderly, uint32_t while_connecting
  */
 static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
 {
-	return ep->srq && ep->srq->misfits && ep->nreceived != sent;
+	return ep->srq && ep->srq->truncated && ep->nreceived != sent;
 }
 
 /* Nothing more will come on the data path: how the connection ended. */
@@ -460,7 +460,7 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 	switch (-err) {
 	case ECONNREFUSED:
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_REFUSED);
-		dofi_redial_note(conn);
+		dofi_redial_refused(conn);
 		/* fall through */
 	case ECONNRESET:
 	case EPROTO: /* somebody else's service sits on that port */
@@ -500,7 +500,7 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 		return;
 	conn->phase = DOFI_CONN_REQUESTED;
 	describe(conn, &msg);
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 	if (conn->ia->trans->prepare)
 		conn->ia->trans->prepare(conn);
 }
@@ -542,8 +542,8 @@ static void on_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
 		 * port itself once.
 		 */
 		conn->ia->trans->disconnect(conn);
-		dofi_chan_leave(conn);
-		dofi_redial_note(conn);
+		dofi_chan_detach(conn);
+		dofi_redial_refused(conn);
 		if (conn->redialled)
 			conn->candidate++;
 		conn->redialled = !conn->redialled;
@@ -614,7 +614,7 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 		.private_size = private_size,
 	};
 
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 	dofi_conn_free(conn);
 }
 
@@ -663,7 +663,7 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	}
 	describe(conn, &msg);
 	msg.token = conn->token;
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 	return 0;
 }
 
@@ -685,25 +685,26 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.sink_key = hello->sink_key,
 		.sink_address = hello->sink_address,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
-		.grants = conn->peer_flags & DOFI_MSG_F_GRANTS,
+		.credits = conn->peer_flags & DOFI_MSG_F_CREDITS,
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
-		.mail_context = conn->peer_mail,
-		.letters = conn->peer_flags & DOFI_MSG_F_LETTERS,
+		.ctrl_context = conn->peer_slots,
+		.ctrl_msgs = conn->peer_flags & DOFI_MSG_F_CTRL_MSGS,
 		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
 	};
 	ep->conn_id = conn->id;
-	if (conn->ia->grants == DOFI_GRANTS_WRITTEN && (conn->peer_flags & DOFI_MSG_F_WORD)) {
-		ep->peer.grants = ep->peer.has_word = true;
-		ep->peer.sink_address += conn->peer_mail * sizeof(struct dofi_words);
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN &&
+	    (conn->peer_flags & DOFI_MSG_F_CREDIT_WORD)) {
+		ep->peer.credits = ep->peer.has_credit_word = true;
+		ep->peer.sink_address += conn->peer_slots * sizeof(struct dofi_credit_words);
 	}
-	dofi_note_reset(ep);
+	dofi_ctrl_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
 		ep->read_limit =
 			1; /* a program that said 0 and reads all the same is served, slowly */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->writes = ep->nsent = 0;
-	ep->granted = conn->peer_granted;
+	ep->credit_total = conn->peer_credit_total;
 	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = ep->unfenced = false;
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
@@ -807,14 +808,14 @@ static void watch(struct dofi_conn *conn)
 	conn->watched = true;
 }
 
-static void say_leave(struct dofi_conn *conn, const struct dofi_ep *ep)
+static void send_disconnect(struct dofi_conn *conn, const struct dofi_ep *ep)
 {
-	struct dofi_msg msg = {.type = DOFI_MSG_LEAVE, .data = ep->nreceived};
+	struct dofi_msg msg = {.type = DOFI_MSG_DISCONNECT, .data = ep->nreceived};
 
 	conn->said_no_recv = !ep->srq && dofi_ring_count(&ep->recv) == 0;
 	if (conn->said_no_recv)
 		msg.flags = DOFI_MSG_F_NO_RECV;
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 }
 
 /* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
@@ -831,7 +832,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 	if (!conn || conn->ending || conn->phase != DOFI_CONN_UP || ep->faulty)
 		return; /* what has failed breaks the connection when the engine meets the EP */
 	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
-		say_leave(conn, ep);
+		send_disconnect(conn, ep);
 	if (stuck(conn, ep)) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
 			      DOFI_REASON_DISCONNECT);
@@ -846,7 +847,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 		ep->dirty = false;
 }
 
-void dofi_conn_leave(struct dofi_conn *conn)
+void dofi_conn_disconnect(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
@@ -854,12 +855,12 @@ void dofi_conn_leave(struct dofi_conn *conn)
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	conn->leaving = true;
 	watch(conn);
-	say_leave(conn, ep);
+	send_disconnect(conn, ep);
 	dofi_conn_drained(ep);
 	dofi_unlock(&ep->lock);
 }
 
-static void on_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
+static void on_disconnect(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	if (conn->phase != DOFI_CONN_UP)
 		return;
@@ -905,7 +906,7 @@ static void on_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 	 * is another matter.
 	 */
 	if (conn->ud && conn->phase == DOFI_CONN_UP) {
-		dofi_chan_leave(conn);
+		dofi_chan_detach(conn);
 		return;
 	}
 	if (data_may_follow(conn, msg->data)) {
@@ -982,7 +983,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 			dofi_engine_drain_cq(chan->ia);
 		conn->peer_told = true;
 		conn->peer_sent = msg->data;
-		dofi_misfit_told(conn, msg);
+		dofi_truncated_on_count(conn, msg);
 	}
 	if (!conn || conn->ending)
 		return; /* late, for a connection that is over */
@@ -1001,14 +1002,14 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 			establish_when_complete(conn);
 		}
 		break;
-	case DOFI_MSG_LEAVE:
-		on_leave(conn, msg);
+	case DOFI_MSG_DISCONNECT:
+		on_disconnect(conn, msg);
 		break;
 	case DOFI_MSG_COUNT:
-		dofi_misfit_asked(conn, msg);
+		dofi_truncated_on_count_request(conn, msg);
 		break;
 	case DOFI_MSG_COUNTED:
-		dofi_misfit_told(conn, msg);
+		dofi_truncated_on_count(conn, msg);
 		break;
 	case DOFI_MSG_CANCEL:
 	case DOFI_MSG_BYE:

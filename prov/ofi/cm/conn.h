@@ -63,7 +63,7 @@ struct dofi_conn {
 	uint64_t deadline;              /* active: of the connect; DOFI_FOREVER: none */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
 	uint64_t token;
-	uint32_t peer_read_in, peer_pz, peer_granted, peer_srq, peer_mail;
+	uint32_t peer_read_in, peer_pz, peer_credit_total, peer_srq, peer_slots;
 	uint16_t peer_flags;
 	uint32_t peer_ud;            /* ud: number of the peer's EP */
 	struct dofi_list ud_link;    /* ud: ep->ud->conns, while there is an EP */
@@ -88,7 +88,7 @@ struct dofi_conn {
 	/* The transport's. */
 	struct fid_ep *fep;        /* msg: the connection's own endpoint */
 	struct fid_ep *spare;      /* msg: made while the peer decides, until it is fep */
-	int held_port;             /* while it connects, from this port; held_port.h */
+	int reserved_port;         /* while it connects, from this port; held_port.h */
 	size_t cq_entries;         /* that it has set aside... */
 	uint32_t cq;               /* ...of this one of ia->cqs */
 	struct dofi_peer *peer;    /* rdm: the peer IA... */
@@ -143,7 +143,7 @@ void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
 
 /* dat_ep_disconnect graceful: EP goes to DISCONNECT_PENDING. */
-void dofi_conn_leave(struct dofi_conn *conn);
+void dofi_conn_disconnect(struct dofi_conn *conn);
 
 /*
  * reap.c, ep->lock held: first message came, so the peer is up: raise ESTABLISHED before its
@@ -173,7 +173,7 @@ void dofi_conn_ask_for_bind(struct dofi_ep *ep);
 uint32_t dofi_conn_sent(const struct dofi_conn *conn);
 
 /* Fills in whom the message concerns, and sends it if the peer can be reached. engine.lock held. */
-void dofi_conn_tell(struct dofi_conn *conn, struct dofi_msg *msg);
+void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg);
 
 /* --- upcalls of the transports; engine.lock held --- */
 /* The endpoint takes receives: those posted so far are handed down. */

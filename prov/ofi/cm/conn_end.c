@@ -11,15 +11,15 @@
 
 /*
  * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it
- * (parting_ms), for then memory is the consumer's again. Mostly some cancelled receives are all
+ * (linger_ms), for then memory is the consumer's again. Mostly some cancelled receives are all
  * that is, and the first look finds nothing left.
  */
 #define FIRST_LOOK_NS   50000u
 #define LONGEST_LOOK_NS 100000000u
 
-static uint64_t parting_ns(const struct dofi_ia *ia)
+static uint64_t linger_ns(const struct dofi_ia *ia)
 {
-	return ia->params.parting_ms * 1000000u;
+	return ia->params.linger_ms * 1000000u;
 }
 
 static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reason reason,
@@ -27,7 +27,7 @@ static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reaso
 {
 	struct dofi_msg msg = {.type = (uint8_t)type, .reason = (uint8_t)reason, .data = sent};
 
-	dofi_conn_tell(conn, &msg);
+	dofi_conn_send(conn, &msg);
 }
 
 static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase,
@@ -114,7 +114,7 @@ static void part(struct dofi_conn *conn)
 	if (conn->end_event)
 		dofi_conn_event(ep, conn->end_event, conn->end_private);
 	if (ep->srq)
-		dofi_misfit_settle(ep->srq);
+		dofi_truncated_settle(ep->srq);
 	tell_last_receive(conn);
 	dofi_conn_free(conn);
 }
@@ -135,7 +135,7 @@ void dofi_conn_part(struct dofi_conn *conn)
 
 	if (!conn->over_since)
 		conn->over_since = now;
-	limit = conn->over_since + parting_ns(conn->ia);
+	limit = conn->over_since + linger_ns(conn->ia);
 	if (now >= limit || !is_under_way(conn)) {
 		part(conn);
 		return;
@@ -146,9 +146,9 @@ void dofi_conn_part(struct dofi_conn *conn)
 }
 
 /* All EPs of an IA that closes share one limit. */
-uint64_t dofi_conn_part_until(struct dofi_ia *ia)
+uint64_t dofi_conn_linger_until(struct dofi_ia *ia)
 {
-	uint64_t limit = dofi_now() + parting_ns(ia);
+	uint64_t limit = dofi_now() + linger_ns(ia);
 
 	if (dofi_obj_is(ia, DAT_HANDLE_TYPE_IA))
 		return limit;
@@ -167,7 +167,7 @@ static void part_now(struct dofi_conn *conn)
 	struct dofi_ia *ia = conn->ia;
 
 	if (chan && !chan->silent) {
-		uint64_t limit = dofi_conn_part_until(ia);
+		uint64_t limit = dofi_conn_linger_until(ia);
 
 		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit))
 			dofi_linger_wait(ia);

@@ -23,7 +23,7 @@ void dofi_conn_part(struct dofi_conn *conn);
 /*
  * Whoever waits for the fabric before an EP goes, within a call, waits no longer than until then.
  */
-uint64_t dofi_conn_part_until(struct dofi_ia *ia);
+uint64_t dofi_conn_linger_until(struct dofi_ia *ia);
 
 /* conn.c: what the end needs of it. */
 void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_phase phase);

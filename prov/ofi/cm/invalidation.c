@@ -55,7 +55,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 	if (ctx->context == context)
 		ctx->context = 0;
 	if (ep->peeking && ep->aux_ctx == context)
-		ep->peek_stale = true;
+		ep->peek_outdated = true;
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
@@ -72,7 +72,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 	{
 		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_STALE_KEYS)
+		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS)
 			mark_given(conn->ep, context);
 		if (conn->ep && conn->phase == DOFI_CONN_UP)
 			forget(conn->ep, context);
@@ -81,7 +81,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
-	if (!(chan->ia->quirks & DOFI_QUIRK_STALE_KEYS))
+	if (!(chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS))
 		return false;
 	DOFI_LIST_FOR(node, &chan->conns)
 	{

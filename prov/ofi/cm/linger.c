@@ -98,7 +98,7 @@ void dofi_linger_wait(struct dofi_ia *ia)
 
 void dofi_linger_all(struct dofi_ia *ia)
 {
-	uint64_t limit = dofi_now() + ia->params.parting_ms * 1000000u;
+	uint64_t limit = dofi_now() + ia->params.linger_ms * 1000000u;
 
 	if (!ia->engine.has_fabric)
 		return;

@@ -2,7 +2,7 @@
 /*
  * A request that is complete may still lie in this process or in its kernel, where InfiniBand's
  * peer has it: tcp and shared memory complete what they have copied. So an end that the consumer
- * brings about lingers until the peer has taken all that went before, for parting_ms at most: a
+ * brings about lingers until the peer has taken all that went before, for linger_ms at most: a
  * read of one entry of its table comes back behind it. Only then the peer hears of the end, and the
  * data path is closed. engine.lock held throughout.
  */

@@ -20,7 +20,7 @@ static void fired(struct dofi_timer *timer)
 		dofi_conn_dial_again(conn);
 }
 
-void dofi_redial_note(struct dofi_conn *conn)
+void dofi_redial_refused(struct dofi_conn *conn)
 {
 	conn->redial.ports |= 1u << conn->candidate;
 }

@@ -19,7 +19,7 @@ struct dofi_redial {
 };
 
 /* Of the current candidate: nobody listens. */
-void dofi_redial_note(struct dofi_conn *conn);
+void dofi_redial_refused(struct dofi_conn *conn);
 
 /*
  * From the current candidate on, the next port that is to be asked in this round; false when there

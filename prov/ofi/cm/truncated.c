@@ -9,7 +9,7 @@
 #include <rdma/fabric.h>
 
 /* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
-bool dofi_misfit_ends_stream(const struct fi_info *info)
+bool dofi_truncated_ends_stream(const struct fi_info *info)
 {
 	uint32_t protocol = info->ep_attr->protocol;
 
@@ -48,8 +48,8 @@ static uint32_t missing(struct dofi_conn *conn)
 	left = (int32_t)(conn->peer_count - ep->nreceived);
 	if (left > 0)
 		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->next)
-			left -= ((wr->rctx >> DOFI_NEWS_NUMBER_SHIFT) - ep->nreceived) %
-					(DOFI_NEWS_NUMBER + 1) <
+			left -= ((wr->rctx >> DOFI_UPDATE_NUMBER_SHIFT) - ep->nreceived) %
+					(DOFI_UPDATE_NUMBER + 1) <
 				conn->peer_count - ep->nreceived;
 	dofi_unlock(&ep->lock);
 	return left > 0 ? (uint32_t)left : 0;
@@ -72,10 +72,10 @@ static bool all_missing(const struct dofi_srq *srq, uint32_t *sum_p)
 
 static struct dofi_wr *pop(struct dofi_srq *srq)
 {
-	struct dofi_wr *wr = srq->misfits;
+	struct dofi_wr *wr = srq->truncated;
 
-	srq->misfits = wr->next;
-	srq->nmisfits--;
+	srq->truncated = wr->next;
+	srq->ntruncated--;
 	return wr;
 }
 
@@ -85,31 +85,31 @@ static void blame(struct dofi_srq *srq)
 	struct dofi_conn *conn;
 	uint32_t i = 0;
 
-	while (srq->misfits && (conn = next_user(srq, &i)))
+	while (srq->truncated && (conn = next_user(srq, &i)))
 		if (missing(conn))
 			dofi_srq_blame(conn->ep, pop(srq));
 }
 
-void dofi_misfit_settle(struct dofi_srq *srq)
+void dofi_truncated_settle(struct dofi_srq *srq)
 {
 	uint32_t sum;
 
 	dofi_assert_held(&srq->obj.ia->engine.lock);
-	if (!srq->misfits || !all_missing(srq, &sum) || sum > srq->nmisfits)
+	if (!srq->truncated || !all_missing(srq, &sum) || sum > srq->ntruncated)
 		return;
 	blame(srq);
-	while (srq->misfits)
+	while (srq->truncated)
 		dofi_srq_take_back(srq, pop(srq));
 }
 
-void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
+void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	struct dofi_conn *conn;
 	uint32_t i = 0;
 
-	wr->next = srq->misfits;
-	srq->misfits = wr;
-	srq->nmisfits++;
+	wr->next = srq->truncated;
+	srq->truncated = wr;
+	srq->ntruncated++;
 	/*
 	 * Answers to earlier questions may not count it. Who said goodbye has told, and answers no
 	 * more.
@@ -120,25 +120,25 @@ void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr)
 		if (conn->peer_told)
 			conn->count_told = conn->count_asked;
 		else
-			dofi_conn_tell(conn, &msg);
+			dofi_conn_send(conn, &msg);
 	}
-	dofi_misfit_settle(srq);
+	dofi_truncated_settle(srq);
 }
 
-void dofi_misfit_asked(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_truncated_on_count_request(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED,
 				  .token = msg->token,
 				  .data = dofi_conn_sent(conn)};
 
-	dofi_conn_tell(conn, &answer);
+	dofi_conn_send(conn, &answer);
 }
 
-void dofi_misfit_told(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_truncated_on_count(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	if (!conn->ep || !conn->ep->srq)
 		return;
 	conn->peer_count = msg->data;
 	conn->count_told = msg->type == DOFI_MSG_BYE ? conn->count_asked : (uint32_t)msg->token;
-	dofi_misfit_settle(conn->ep->srq);
+	dofi_truncated_settle(conn->ep->srq);
 }

@@ -8,8 +8,8 @@
  *
  * All with engine.lock held.
  */
-#ifndef DOFI_MISFIT_H
-#define DOFI_MISFIT_H
+#ifndef DOFI_TRUNCATED_H
+#define DOFI_TRUNCATED_H
 
 #include <stdbool.h>
 
@@ -23,16 +23,16 @@ struct fi_info;
  * Too long a message, for any receive, ends the stream that all connections with that peer IA
  * share: they all break.
  */
-bool dofi_misfit_ends_stream(const struct fi_info *info);
+bool dofi_truncated_ends_stream(const struct fi_info *info);
 
 /* The receive that it met waits, as nobody's, until its connection is known, or over. */
-void dofi_misfit_came(struct dofi_srq *srq, struct dofi_wr *wr);
+void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr);
 
 /* Something may have changed: a message came, or a connection is over. */
-void dofi_misfit_settle(struct dofi_srq *srq);
+void dofi_truncated_settle(struct dofi_srq *srq);
 
 /* The peer asks, or tells: COUNT, COUNTED; or BYE, which tells as well. */
-void dofi_misfit_asked(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_misfit_told(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_truncated_on_count_request(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_truncated_on_count(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

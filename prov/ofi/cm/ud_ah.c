@@ -56,7 +56,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	ah->conn = conn;
 	ah->dest = conn->dest;
 	ah->number = conn->peer_ud;
-	ah->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
+	ah->wakeup = conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL;
 	ah->addr = conn->chan->peer.addr;
 	if (conn->active) {
 		ah->private_size = conn->private_size;
@@ -80,7 +80,7 @@ static void release_conn(struct dofi_ud_ah *ah)
 		return;
 	ah->conn = NULL;
 	dofi_list_del(&conn->ud_link);
-	dofi_conn_tell(conn, &bye);
+	dofi_conn_send(conn, &bye);
 	conn->ia->trans->disconnect(conn);
 	dofi_conn_free(conn);
 }
@@ -124,7 +124,7 @@ void dofi_ud_established(struct dofi_conn *conn)
 	DOFI_COUNT_SHARED(conn->ia, IA_CM_AH_RESOLVED);
 	if (conn->active) {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
-		dofi_conn_tell(conn, &ready);
+		dofi_conn_send(conn, &ready);
 	} else {
 		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
 	}
@@ -168,11 +168,11 @@ static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
 {
 	struct dofi_ud_ah *ah;
 
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	ah = dofi_ud_ah(handle);
 	if (ah && ah->obj.ia == ia)
 		return ah;
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return NULL;
 }
 
@@ -180,7 +180,7 @@ static DAT_RETURN leave_with(struct dofi_ia *ia, struct dofi_ud_ah *ah, bool was
 {
 	if (ah->ah_freed && ah->cm_freed)
 		destroy_ah(ah);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return was_free ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
 }
 

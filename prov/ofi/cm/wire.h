@@ -24,7 +24,7 @@ enum dofi_msg_type {
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
 	DOFI_MSG_READY,       /* active -> passive: third leg, I am established */
 	DOFI_MSG_CANCEL,      /* active -> passive: the request is off */
-	DOFI_MSG_LEAVE,       /* graceful disconnect began; flag: no receive posted here */
+	DOFI_MSG_DISCONNECT,  /* graceful disconnect began; flag: no receive posted here */
 	DOFI_MSG_BYE,         /* connection is over; reason tells how */
 	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
 	DOFI_MSG_DONE,        /* answer to INVALIDATE */
@@ -44,20 +44,20 @@ enum dofi_reason {
 	DOFI_REASON_ERROR,      /* BYE because the connection broke */
 };
 
-#define DOFI_MSG_F_NO_RECV   1u /* LEAVE */
+#define DOFI_MSG_F_NO_RECV     1u /* LEAVE */
 /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
-#define DOFI_MSG_F_SOLICITED 2u
+#define DOFI_MSG_F_SOLICITED   2u
 /* REQUEST, ACCEPT: wants completion data, `src`, with every message */
-#define DOFI_MSG_F_DATA      4u
-#define DOFI_MSG_F_LETTERS   16u /* REQUEST, ACCEPT: takes notes as letters */
+#define DOFI_MSG_F_DATA        4u
+#define DOFI_MSG_F_CTRL_MSGS   16u /* REQUEST, ACCEPT: takes notes as letters */
 /* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
-#define DOFI_MSG_F_GRANTS    8u
+#define DOFI_MSG_F_CREDITS     8u
 /* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
-#define DOFI_MSG_F_ATOMICS   64u
+#define DOFI_MSG_F_ATOMICS     64u
 /* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
-#define DOFI_MSG_F_UD        128u
+#define DOFI_MSG_F_UD          128u
 /* the same among those who write it: into the peer's word, of which `context` is the index */
-#define DOFI_MSG_F_WORD      32u
+#define DOFI_MSG_F_CREDIT_WORD 32u
 
 struct dofi_msg {
 	uint8_t type;

@@ -11,38 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BARE offsetof(struct dofi_letter, request)
+#define BARE offsetof(struct dofi_ctrl_msg, request)
 
-bool dofi_letters_possible(const struct dofi_ia *ia)
+bool dofi_ctrl_msgs_possible(const struct dofi_ia *ia)
 {
-	return ia->trans->letter && !dofi_mail_possible(ia) && ia->has_data &&
-	       ia->info->tx_attr->inject_size >= DOFI_LETTER_MAX;
+	return ia->trans->ctrl_msg && !dofi_ctrl_slots_possible(ia) && ia->has_data &&
+	       ia->info->tx_attr->inject_size >= DOFI_CTRL_MSG_MAX;
 }
 
-int dofi_letters_attach(struct dofi_ep *ep)
+int dofi_ctrl_msgs_attach(struct dofi_ep *ep)
 {
-	ep->letters = NULL;
-	if (!ep->obj.ia->has_letters)
+	ep->ctrl_msgs = NULL;
+	if (!ep->obj.ia->uses_ctrl_msgs)
 		return 0;
-	ep->letters = calloc(1, sizeof(*ep->letters));
-	return ep->letters ? 0 : -ENOMEM;
+	ep->ctrl_msgs = calloc(1, sizeof(*ep->ctrl_msgs));
+	return ep->ctrl_msgs ? 0 : -ENOMEM;
 }
 
-void dofi_letters_detach(struct dofi_ep *ep)
+void dofi_ctrl_msgs_detach(struct dofi_ep *ep)
 {
-	free(ep->letters);
-	ep->letters = NULL;
+	free(ep->ctrl_msgs);
+	ep->ctrl_msgs = NULL;
 }
 
-void dofi_letters_reset(struct dofi_ep *ep)
+void dofi_ctrl_msgs_reset(struct dofi_ep *ep)
 {
-	if (ep->letters)
-		*ep->letters = (struct dofi_letters){0};
+	if (ep->ctrl_msgs)
+		*ep->ctrl_msgs = (struct dofi_ctrl_msgs){0};
 }
 
 /* --- out --- */
 
-bool dofi_letter_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
+bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	/* Reads that were posted before a Send may need the context that it ends. */
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
@@ -57,16 +57,16 @@ bool dofi_letter_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 	return !ep->unfenced && !ep->peeking;
 }
 
-static ssize_t post(struct dofi_ep *ep, const struct dofi_letter *letter, size_t size)
+static ssize_t post(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
-	return ep->obj.ia->trans->letter(ep, letter, size);
+	return ep->obj.ia->trans->ctrl_msg(ep, ctrl_msg, size);
 }
 
-ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value,
-			     uint32_t length)
+ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value,
+			       uint32_t length)
 {
-	struct dofi_letters *letters = ep->letters;
-	const struct dofi_letter letter = {
+	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
+	const struct dofi_ctrl_msg ctrl_msg = {
 		.number = ep->peer.number,
 		.kind = (uint32_t)kind,
 		.value = value,
@@ -75,151 +75,151 @@ ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint3
 	};
 	ssize_t ret;
 
-	if (letters->sent - letters->answered >= DOFI_LETTER_WINDOW)
+	if (ctrl_msgs->sent - ctrl_msgs->answered >= DOFI_CTRL_MSG_WINDOW)
 		return 1;
-	ret = post(ep, &letter, BARE);
-	letters->sent += !ret;
+	ret = post(ep, &ctrl_msg, BARE);
+	ctrl_msgs->sent += !ret;
 	return ret;
 }
 
-static struct dofi_letter mail(const struct dofi_ep *ep, uint32_t value)
+static struct dofi_ctrl_msg mail(const struct dofi_ep *ep, uint32_t value)
 {
-	return (struct dofi_letter){.number = ep->peer.number,
-				    .kind = DOFI_NOTE_MAIL,
-				    .value = value};
+	return (struct dofi_ctrl_msg){.number = ep->peer.number,
+				      .kind = DOFI_CTRL_ATOMIC,
+				      .value = value};
 }
 
-ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot,
-			    const struct dofi_mail_request *request)
+ssize_t dofi_ctrl_msg_request(struct dofi_ep *ep, uint32_t slot,
+			      const struct dofi_atomic_request *request)
 {
-	struct dofi_letter letter = mail(ep, slot);
+	struct dofi_ctrl_msg ctrl_msg = mail(ep, slot);
 
-	letter.request = *request;
-	return post(ep, &letter, DOFI_LETTER_MAX);
+	ctrl_msg.request = *request;
+	return post(ep, &ctrl_msg, DOFI_CTRL_MSG_MAX);
 }
 
-ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value,
-			   const struct dofi_mail_answer *answer)
+ssize_t dofi_ctrl_msg_answer(struct dofi_ep *ep, uint32_t value,
+			     const struct dofi_atomic_answer *answer)
 {
-	struct dofi_letter letter = mail(ep, value);
+	struct dofi_ctrl_msg ctrl_msg = mail(ep, value);
 
-	letter.answer = *answer;
-	return post(ep, &letter, BARE + sizeof(*answer));
+	ctrl_msg.answer = *answer;
+	return post(ep, &ctrl_msg, BARE + sizeof(*answer));
 }
 
-bool dofi_letter_tell(struct dofi_ep *ep)
+bool dofi_ctrl_msg_send_used(struct dofi_ep *ep)
 {
-	struct dofi_letters *letters = ep->letters;
-	const struct dofi_letter letter = {.number = ep->peer.number,
-					   .kind = DOFI_NOTE_USED,
-					   .value = letters->used};
+	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
+	const struct dofi_ctrl_msg ctrl_msg = {.number = ep->peer.number,
+					       .kind = DOFI_CTRL_USED,
+					       .value = ctrl_msgs->used};
 
-	if (letters->used - letters->told < DOFI_LETTER_WINDOW / 2)
+	if (ctrl_msgs->used - ctrl_msgs->told < DOFI_CTRL_MSG_WINDOW / 2)
 		return true;
-	if (post(ep, &letter, BARE))
+	if (post(ep, &ctrl_msg, BARE))
 		return false;
-	letters->told = letters->used;
+	ctrl_msgs->told = ctrl_msgs->used;
 	return true;
 }
 
 /* --- in --- */
 
-static struct dofi_kept *find(struct dofi_letters *letters, uint32_t message)
+static struct dofi_kept *find(struct dofi_ctrl_msgs *ctrl_msgs, uint32_t message)
 {
-	for (uint32_t i = 0; i < DOFI_LETTER_WINDOW; i++)
-		if (letters->kept[i].note.kind && letters->kept[i].message == message)
-			return &letters->kept[i];
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		if (ctrl_msgs->kept[i].note.kind && ctrl_msgs->kept[i].message == message)
+			return &ctrl_msgs->kept[i];
 	return NULL;
 }
 
-static struct dofi_kept *find_room(struct dofi_letters *letters)
+static struct dofi_kept *find_room(struct dofi_ctrl_msgs *ctrl_msgs)
 {
-	for (uint32_t i = 0; i < DOFI_LETTER_WINDOW; i++)
-		if (!letters->kept[i].note.kind)
-			return &letters->kept[i];
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		if (!ctrl_msgs->kept[i].note.kind)
+			return &ctrl_msgs->kept[i];
 	return NULL;
 }
 
-bool dofi_letter_is_here(const struct dofi_ep *ep, uint32_t message)
+bool dofi_ctrl_msg_has_arrived(const struct dofi_ep *ep, uint32_t message)
 {
-	return ep->letters && find(ep->letters, message);
+	return ep->ctrl_msgs && find(ep->ctrl_msgs, message);
 }
 
-bool dofi_letter_use(struct dofi_ep *ep, uint32_t message)
+bool dofi_ctrl_msg_use(struct dofi_ep *ep, uint32_t message)
 {
-	struct dofi_kept *kept = ep->letters ? find(ep->letters, message) : NULL;
+	struct dofi_kept *kept = ep->ctrl_msgs ? find(ep->ctrl_msgs, message) : NULL;
 
 	dofi_assert_held(&ep->lock);
 	if (!kept)
 		return false;
 	ep->note = kept->note;
 	*kept = (struct dofi_kept){0};
-	ep->letters->used++;
-	if (ep->letters->used - ep->letters->told >= DOFI_LETTER_WINDOW / 2) {
-		ep->answers_due |= DOFI_LETTERS_DUE;
+	ep->ctrl_msgs->used++;
+	if (ep->ctrl_msgs->used - ep->ctrl_msgs->told >= DOFI_CTRL_MSG_WINDOW / 2) {
+		ep->answers_due |= DOFI_CTRL_MSGS_DUE;
 		dofi_ep_stall(ep);
 	}
 	return true;
 }
 
-static void keep(struct dofi_ep *ep, const struct dofi_letter *letter)
+static void keep(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg)
 {
-	struct dofi_kept *kept = find_room(ep->letters);
+	struct dofi_kept *kept = find_room(ep->ctrl_msgs);
 
-	if (!kept || find(ep->letters, letter->message))
+	if (!kept || find(ep->ctrl_msgs, ctrl_msg->message))
 		return;
-	kept->note = (struct dofi_note){(uint8_t)letter->kind, letter->value, letter->length};
-	kept->message = letter->message;
+	kept->note = (struct dofi_ctrl){(uint8_t)ctrl_msg->kind, ctrl_msg->value, ctrl_msg->length};
+	kept->message = ctrl_msg->message;
 	if (!ep->srq)
-		dofi_reap_noted(ep, letter->message);
+		dofi_reap_ctrl_arrived(ep, ctrl_msg->message);
 }
 
 static void on_used(struct dofi_ep *ep, uint32_t used)
 {
-	struct dofi_letters *letters = ep->letters;
+	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
 
 	/* No more than were sent; and those that overtake each other bring nothing new. */
-	if (used - letters->answered > letters->sent - letters->answered)
+	if (used - ctrl_msgs->answered > ctrl_msgs->sent - ctrl_msgs->answered)
 		return;
-	letters->answered = used;
+	ctrl_msgs->answered = used;
 	dofi_ep_issue(ep);
 }
 
-static void on_mail(struct dofi_ep *ep, const struct dofi_letter *letter, size_t size)
+static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
-	bool is_answer = letter->value & DOFI_MAIL_ANSWER;
-	uint32_t slot = letter->value & ~DOFI_MAIL_ANSWER;
+	bool is_answer = ctrl_msg->value & DOFI_CTRL_ANSWER;
+	uint32_t slot = ctrl_msg->value & ~DOFI_CTRL_ANSWER;
 
-	if (slot >= DOFI_MAIL_SLOTS ||
-	    size < (is_answer ? BARE + sizeof(letter->answer) : DOFI_LETTER_MAX))
+	if (slot >= DOFI_CTRL_SLOTS ||
+	    size < (is_answer ? BARE + sizeof(ctrl_msg->answer) : DOFI_CTRL_MSG_MAX))
 		return;
 	if (is_answer)
-		ep->letters->box.answers[slot] = letter->answer;
+		ep->ctrl_msgs->box.answers[slot] = ctrl_msg->answer;
 	else
-		ep->letters->box.requests[slot] = letter->request;
-	dofi_note_mail(ep, letter->value);
+		ep->ctrl_msgs->box.requests[slot] = ctrl_msg->request;
+	dofi_ctrl_atomic_arrived(ep, ctrl_msg->value);
 }
 
-void dofi_letter_arrived(struct dofi_ia *ia, const struct dofi_letter *letter, size_t size)
+void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
-	struct dofi_ep *ep = size >= BARE ? dofi_conn_ep(ia, letter->number) : NULL;
+	struct dofi_ep *ep = size >= BARE ? dofi_conn_ep(ia, ctrl_msg->number) : NULL;
 
-	if (!ep || !ep->letters)
+	if (!ep || !ep->ctrl_msgs)
 		return;
 	dofi_lock(&ep->lock);
-	switch (letter->kind) {
-	case DOFI_NOTE_IMMEDIATE:
-	case DOFI_NOTE_INVALIDATE:
-		keep(ep, letter);
+	switch (ctrl_msg->kind) {
+	case DOFI_CTRL_IMMEDIATE:
+	case DOFI_CTRL_INVALIDATE:
+		keep(ep, ctrl_msg);
 		break;
-	case DOFI_NOTE_MAIL:
-		on_mail(ep, letter, size);
+	case DOFI_CTRL_ATOMIC:
+		on_atomic(ep, ctrl_msg, size);
 		break;
-	case DOFI_NOTE_USED:
-		on_used(ep, letter->value);
+	case DOFI_CTRL_USED:
+		on_used(ep, ctrl_msg->value);
 		break;
 	}
 	dofi_unlock(&ep->lock);
 	if (ep->srq)
-		dofi_srq_noted(ep);
+		dofi_srq_ctrl_arrived(ep);
 }

@@ -11,76 +11,76 @@
  * tells by a letter as well. So the peer has room for all of them, and what a stranger sends beyond
  * is dropped.
  */
-#ifndef DOFI_LETTER_H
-#define DOFI_LETTER_H
+#ifndef DOFI_CONTROL_MESSAGE_H
+#define DOFI_CONTROL_MESSAGE_H
 
 #include "dto/emulated.h"
 
 #include <stddef.h>
 
-#define DOFI_LETTER_WINDOW 32u
+#define DOFI_CTRL_MSG_WINDOW 32u
 
 /* On the wire, in host order. Of `mail` only what the kind needs. */
-struct dofi_letter {
+struct dofi_ctrl_msg {
 	uint32_t number; /* the receiver's of the connection */
-	uint32_t kind;   /* enum dofi_note_kind */
+	uint32_t kind;   /* enum dofi_ctrl_kind */
 	uint32_t value;  /* immediate data; context; slot of the mail; letters used so far */
 	uint32_t message, length;
 	uint32_t unused;
 	union {
-		struct dofi_mail_request request; /* without the place of the answer */
-		struct dofi_mail_answer answer;
+		struct dofi_atomic_request request; /* without the place of the answer */
+		struct dofi_atomic_answer answer;
 	};
 };
 
-#define DOFI_LETTER_MAX \
-	(offsetof(struct dofi_letter, request) + offsetof(struct dofi_mail_request, answer_key))
+#define DOFI_CTRL_MSG_MAX \
+	(offsetof(struct dofi_ctrl_msg, request) + offsetof(struct dofi_atomic_request, answer_key))
 
 struct dofi_kept {
-	struct dofi_note note; /* of kind 0: room for one */
+	struct dofi_ctrl note; /* of kind 0: room for one */
 	uint32_t message;
 };
 
 /* Of an EP; guarded by its lock. */
-struct dofi_letters {
+struct dofi_ctrl_msgs {
 	uint32_t sent, answered; /* about messages; of these the peer has used so many */
 	uint32_t used, told;     /* the peer's; it knows of so many */
-	struct dofi_kept kept[DOFI_LETTER_WINDOW];
-	struct dofi_mailbox box;
+	struct dofi_kept kept[DOFI_CTRL_MSG_WINDOW];
+	struct dofi_ctrl_slots box;
 };
 
 /* The fabric can carry letters, and needs them. */
-bool dofi_letters_possible(const struct dofi_ia *ia);
-int dofi_letters_attach(struct dofi_ep *ep); /* 0 or -ENOMEM */
-void dofi_letters_detach(struct dofi_ep *ep);
-void dofi_letters_reset(struct dofi_ep *ep);
+bool dofi_ctrl_msgs_possible(const struct dofi_ia *ia);
+int dofi_ctrl_msgs_attach(struct dofi_ep *ep); /* 0 or -ENOMEM */
+void dofi_ctrl_msgs_detach(struct dofi_ep *ep);
+void dofi_ctrl_msgs_reset(struct dofi_ep *ep);
 
 /*
- * As dofi_note_may_start, for an operation that begins with a letter. ep->lock held, as for all
+ * As dofi_ctrl_may_start, for an operation that begins with a letter. ep->lock held, as for all
  * that follows.
  */
-bool dofi_letter_may_start(struct dofi_ep *ep, const struct dofi_wr *wr);
+bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr);
 
 /*
  * The letter about the message that comes next. 0; 1: the peer has to use some first; or a post's
  * error.
  */
-ssize_t dofi_letter_announce(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value,
-			     uint32_t length);
-ssize_t dofi_letter_request(struct dofi_ep *ep, uint32_t slot,
-			    const struct dofi_mail_request *request);
-ssize_t dofi_letter_answer(struct dofi_ep *ep, uint32_t value,
-			   const struct dofi_mail_answer *answer);
+ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value,
+			       uint32_t length);
+ssize_t dofi_ctrl_msg_request(struct dofi_ep *ep, uint32_t slot,
+			      const struct dofi_atomic_request *request);
+ssize_t dofi_ctrl_msg_answer(struct dofi_ep *ep, uint32_t value,
+			     const struct dofi_atomic_answer *answer);
 
 /* Tells how many were used, when that is due. False when the fabric has no room. */
-bool dofi_letter_tell(struct dofi_ep *ep);
+bool dofi_ctrl_msg_send_used(struct dofi_ep *ep);
 
 /* The letter about this message has come. */
-bool dofi_letter_is_here(const struct dofi_ep *ep, uint32_t message);
+bool dofi_ctrl_msg_has_arrived(const struct dofi_ep *ep, uint32_t message);
 /* It is the EP's note from now on; false when it is still to come. */
-bool dofi_letter_use(struct dofi_ep *ep, uint32_t message);
+bool dofi_ctrl_msg_use(struct dofi_ep *ep, uint32_t message);
 
 /* A message for the receives of the library's own was no grant. engine.lock held, not ep->lock. */
-void dofi_letter_arrived(struct dofi_ia *ia, const struct dofi_letter *letter, size_t size);
+void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_msg, size_t size);
 
 #endif

@@ -16,14 +16,14 @@
 #define SINK_SIZE 4096u
 
 /* InfiniBand's hardware makes the sender try again and lets everything else pass. */
-enum dofi_grants dofi_credit_way(const struct dofi_ia *ia)
+enum dofi_credit_mode dofi_credit_choose(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
-	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.grants, "write");
+	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.credits, "write");
 
 	if (asked || info->ep_attr->protocol == FI_PROTO_IWARP)
-		return DOFI_GRANTS_WRITTEN;
-	return dofi_has_queues(info) ? DOFI_GRANTS_NONE : DOFI_GRANTS_CARRIED;
+		return DOFI_CREDITS_WRITTEN;
+	return dofi_has_queues(info) ? DOFI_CREDITS_NONE : DOFI_CREDITS_CARRIED;
 }
 
 int dofi_credit_init(struct dofi_ia *ia)
@@ -32,8 +32,8 @@ int dofi_credit_init(struct dofi_ia *ia)
 	void *memory;
 	int ret;
 
-	sink->size = ia->grants == DOFI_GRANTS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words)
-						       : SINK_SIZE;
+	sink->size = ia->credits == DOFI_CREDITS_WRITTEN ? ia->limits.max_eps * sizeof(*sink->words)
+							 : SINK_SIZE;
 	ret = dofi_mr_map(ia, sink->size, 0,
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &memory,
 			  &sink->mr, &sink->key, &sink->address);
@@ -46,7 +46,7 @@ int dofi_credit_init(struct dofi_ia *ia)
 
 void dofi_credit_fini(struct dofi_ia *ia)
 {
-	dofi_mr_leave(ia, ia->sink.mr, ia->sink.words, ia->sink.size);
+	dofi_mr_abandon(ia, ia->sink.mr, ia->sink.words, ia->sink.size);
 }
 
 uint32_t dofi_credit_start(struct dofi_ep *ep)
@@ -54,9 +54,9 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_assert_held(&ep->lock);
-	ep->granting = DOFI_GRANTS_NONE;
+	ep->credit_mode = DOFI_CREDITS_NONE;
 	/* The endpoint of the former connection is closed: nobody writes there now. */
-	if (ia->grants == DOFI_GRANTS_WRITTEN)
+	if (ia->credits == DOFI_CREDITS_WRITTEN)
 		atomic_store_explicit(&ia->sink.words[ep->scratch].in, 0, memory_order_relaxed);
 	ep->nreceived = 0;
 	ep->recv_base = ep->recv.head;
@@ -67,9 +67,9 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 void dofi_credit_open(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	ep->granting = ep->obj.ia->grants;
-	if (dofi_credit_is_written(ep) && !ep->peer.has_word)
-		ep->granting = DOFI_GRANTS_NONE;
+	ep->credit_mode = ep->obj.ia->credits;
+	if (dofi_credit_is_written(ep) && !ep->peer.has_credit_word)
+		ep->credit_mode = DOFI_CREDITS_NONE;
 	if (dofi_credit_urgent(ep))
 		dofi_ep_stall(ep);
 }
@@ -90,33 +90,33 @@ bool dofi_credit_look(struct dofi_ep *ep)
 	uint32_t more;
 
 	dofi_assert_held(&ep->lock);
-	if (ia->grants != DOFI_GRANTS_WRITTEN)
+	if (ia->credits != DOFI_CREDITS_WRITTEN)
 		return false;
 	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in,
 					    memory_order_relaxed)) -
-	       ep->granted;
+	       ep->credit_total;
 	if ((int32_t)more > 0) {
-		ep->granted += more;
+		ep->credit_total += more;
 		return true;
 	}
 	dofi_ep_stall(ep);
 	return false;
 }
 
-void dofi_credit_granted(struct dofi_ep *ep, uint32_t news)
+void dofi_credit_apply(struct dofi_ep *ep, uint32_t update)
 {
-	dofi_credit_take(ep, news);
+	dofi_credit_take(ep, update);
 	dofi_ep_issue(ep);
 }
 
-void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news)
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update)
 {
 	struct dofi_ep *ep = dofi_conn_ep(ia, number);
 
 	if (!ep)
 		return;
 	dofi_lock(&ep->lock);
-	dofi_credit_granted(ep, news);
+	dofi_credit_apply(ep, update);
 	dofi_unlock(&ep->lock);
 }
 
@@ -127,7 +127,7 @@ void dofi_credit_announce(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!ep->path_up || !dofi_credit_urgent(ep))
 		return;
-	if (!ep->obj.ia->trans->grant(ep, dofi_credit_news(ep, false)))
+	if (!ep->obj.ia->trans->grant(ep, dofi_credit_update(ep, false)))
 		ep->announced = total;
 	else
 		dofi_ep_stall(ep);

@@ -20,14 +20,14 @@
 
 struct fid_mr;
 
-enum dofi_grants {
-	DOFI_GRANTS_NONE,    /* the fabric's hardware makes the sender try again */
-	DOFI_GRANTS_WRITTEN, /* into the peer's word */
-	DOFI_GRANTS_CARRIED, /* by completion data, or by messages of the library's */
+enum dofi_credit_mode {
+	DOFI_CREDITS_NONE,    /* the fabric's hardware makes the sender try again */
+	DOFI_CREDITS_WRITTEN, /* into the peer's word */
+	DOFI_CREDITS_CARRIED, /* by completion data, or by messages of the library's */
 };
 
 /* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
-struct dofi_words {
+struct dofi_credit_words {
 	_Atomic uint32_t in; /* the peer's grant */
 	/* ours, from where the fabric takes it: the newest will do for an earlier one */
 	uint32_t out;
@@ -38,7 +38,7 @@ struct dofi_words {
  * no bytes, and nobody reads it; written ones go to the words of the EPs.
  */
 struct dofi_sink {
-	struct dofi_words *words;
+	struct dofi_credit_words *words;
 	size_t size;
 	void *desc;
 	struct fid_mr *mr;
@@ -51,18 +51,18 @@ struct dofi_sink {
  * which is newer. The number of the message among those of its connection has 11, far more than an
  * SRQ lets be under way.
  */
-#define DOFI_NEWS_SOLICITED    1u
-#define DOFI_NEWS_GRANT        2u
-#define DOFI_NEWS_NOTED        4u /* a letter is about this message; letter.h */
-#define DOFI_NEWS_NUMBER_SHIFT 3
-#define DOFI_NEWS_NUMBER       0x7ffu
-#define DOFI_NEWS_SHIFT        14
+#define DOFI_UPDATE_SOLICITED    1u
+#define DOFI_UPDATE_CREDIT       2u
+#define DOFI_UPDATE_CTRL_MSG     4u /* a letter is about this message; letter.h */
+#define DOFI_UPDATE_NUMBER_SHIFT 3
+#define DOFI_UPDATE_NUMBER       0x7ffu
+#define DOFI_UPDATE_CREDIT_SHIFT 14
 
 /*
  * Whether messages without a receive do harm on this fabric, and what can be done then; info and
  * trans are chosen.
  */
-enum dofi_grants dofi_credit_way(const struct dofi_ia *ia);
+enum dofi_credit_mode dofi_credit_choose(const struct dofi_ia *ia);
 
 int dofi_credit_init(struct dofi_ia *ia); /* 0 or a negative error */
 void dofi_credit_fini(struct dofi_ia *ia);
@@ -76,21 +76,22 @@ void dofi_credit_open(struct dofi_ep *ep);
 /*
  * News came with a message: grants may overtake each other, and the newest counts. ep->lock held.
  */
-static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t news)
+static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t update)
 {
 	dofi_assert_held(&ep->lock);
-	if (news & DOFI_NEWS_GRANT) {
-		int32_t more = (int32_t)((news >> DOFI_NEWS_SHIFT << DOFI_NEWS_SHIFT) -
-					 (ep->granted << DOFI_NEWS_SHIFT));
+	if (update & DOFI_UPDATE_CREDIT) {
+		int32_t more =
+			(int32_t)((update >> DOFI_UPDATE_CREDIT_SHIFT << DOFI_UPDATE_CREDIT_SHIFT) -
+				  (ep->credit_total << DOFI_UPDATE_CREDIT_SHIFT));
 
 		if (more > 0)
-			ep->granted += (uint32_t)more >> DOFI_NEWS_SHIFT;
+			ep->credit_total += (uint32_t)more >> DOFI_UPDATE_CREDIT_SHIFT;
 	}
 }
 /* News that came by itself. ep->lock held. */
-void dofi_credit_granted(struct dofi_ep *ep, uint32_t news);
+void dofi_credit_apply(struct dofi_ep *ep, uint32_t update);
 /* The same for the connection of this number. engine.lock held. */
-void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t news);
+void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update);
 
 /* Grants by itself what is urgent. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
@@ -98,7 +99,7 @@ void dofi_credit_announce(struct dofi_ep *ep);
 /* There are no messages to come that could take the grant along. ep->lock held. */
 static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
 {
-	return ep->granting == DOFI_GRANTS_WRITTEN;
+	return ep->credit_mode == DOFI_CREDITS_WRITTEN;
 }
 
 /*
@@ -133,37 +134,38 @@ static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 /* The peer knows of no more than half of what it could send. */
 static inline bool dofi_credit_due(const struct dofi_ep *ep)
 {
-	uint32_t news;
+	uint32_t update;
 
-	if (ep->granting != DOFI_GRANTS_CARRIED)
+	if (ep->credit_mode != DOFI_CREDITS_CARRIED)
 		return false;
-	news = dofi_credit_total(ep) - ep->announced;
-	return news && ep->announced - ep->nreceived <= news;
+	update = dofi_credit_total(ep) - ep->announced;
+	return update && ep->announced - ep->nreceived <= update;
 }
 
 /* Of no more than a third: no message took the news along, so they go by themselves. */
 static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
 {
-	uint32_t news;
+	uint32_t update;
 
-	if (!ep->granting)
+	if (!ep->credit_mode)
 		return false;
-	news = dofi_credit_total(ep) - ep->announced;
-	return news && 2 * (ep->announced - ep->nreceived) <= news;
+	update = dofi_credit_total(ep) - ep->announced;
+	return update && 2 * (ep->announced - ep->nreceived) <= update;
 }
 
 /* The next Send must wait for the peer to post a receive. */
 static inline bool dofi_credit_out(const struct dofi_ep *ep)
 {
-	return ep->peer.grants && ep->nsent == ep->granted;
+	return ep->peer.credits && ep->nsent == ep->credit_total;
 }
 
-static inline uint32_t dofi_credit_news(const struct dofi_ep *ep, bool solicited)
+static inline uint32_t dofi_credit_update(const struct dofi_ep *ep, bool solicited)
 {
-	uint32_t news = solicited ? DOFI_NEWS_SOLICITED : 0;
+	uint32_t update = solicited ? DOFI_UPDATE_SOLICITED : 0;
 
-	return ep->granting ? news | DOFI_NEWS_GRANT | dofi_credit_total(ep) << DOFI_NEWS_SHIFT
-			    : news;
+	return ep->credit_mode ? update | DOFI_UPDATE_CREDIT |
+					 dofi_credit_total(ep) << DOFI_UPDATE_CREDIT_SHIFT
+			       : update;
 }
 
 #endif

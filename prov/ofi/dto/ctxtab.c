@@ -93,7 +93,7 @@ void dofi_ctxtab_fini(struct dofi_ia *ia)
 {
 	struct dofi_ctxtab *tab = &ia->ctxtab;
 
-	dofi_mr_leave(ia, tab->mr, tab->wire, WIRE_SIZE);
+	dofi_mr_abandon(ia, tab->mr, tab->wire, WIRE_SIZE);
 	tab->wire = NULL;
 	munmap(tab->local, LOCAL_SIZE);
 	tab->local = NULL;

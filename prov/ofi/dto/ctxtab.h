@@ -32,8 +32,8 @@ struct dofi_ctx_wire {
 
 /* Beside the rights of DAT: */
 /* pz is the low half of a connection's id: nobody else may use it */
-#define DOFI_CTX_EP_SCOPE 0x4000u
-#define DOFI_CTX_MAILBOX  0x8000u /* no memory of the consumer's */
+#define DOFI_CTX_EP_SCOPE   0x4000u
+#define DOFI_CTX_CTRL_SLOTS 0x8000u /* no memory of the consumer's */
 
 /* The same, decoded. */
 struct dofi_ctx {

@@ -18,7 +18,7 @@
 #define KIND_SHIFT 61
 #define CONN_SHIFT 32
 
-uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
+uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value)
 {
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
@@ -35,31 +35,31 @@ bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
  * Notes need the order of a stream, completion data of 8 bytes that take no receive, and writes
  * that are sent at once.
  */
-bool dofi_mail_possible(const struct dofi_ia *ia)
+bool dofi_ctrl_slots_possible(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
 	return ia->trans->note && ia->order == DOFI_ORDERED &&
 	       info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       !(info->mode & FI_RX_CQ_DATA) && !(info->rx_attr->mode & FI_RX_CQ_DATA) &&
-	       info->tx_attr->inject_size >= sizeof(struct dofi_mail_request);
+	       info->tx_attr->inject_size >= sizeof(struct dofi_atomic_request);
 }
 
-bool dofi_notes_possible(const struct dofi_ia *ia)
+bool dofi_ctrl_possible(const struct dofi_ia *ia)
 {
-	return dofi_mail_possible(ia) || dofi_letters_possible(ia);
+	return dofi_ctrl_slots_possible(ia) || dofi_ctrl_msgs_possible(ia);
 }
 
-int dofi_mail_open(struct dofi_ia *ia)
+int dofi_ctrl_slots_open(struct dofi_ia *ia)
 {
-	struct dofi_mail *mail = &ia->mail;
+	struct dofi_ctrl_memory *mail = &ia->mail;
 	size_t size = ia->limits.max_eps * sizeof(*mail->boxes);
 	void *mem;
 	int ret;
 
 	mail->boxes = NULL;
-	ia->has_letters = dofi_letters_possible(ia);
-	if (!dofi_mail_possible(ia))
+	ia->uses_ctrl_msgs = dofi_ctrl_msgs_possible(ia);
+	if (!dofi_ctrl_slots_possible(ia))
 		return 0;
 	ret = dofi_mr_map(ia, size, 0,
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem,
@@ -69,95 +69,96 @@ int dofi_mail_open(struct dofi_ia *ia)
 	return ret;
 }
 
-void dofi_mail_close(struct dofi_ia *ia)
+void dofi_ctrl_slots_close(struct dofi_ia *ia)
 {
-	struct dofi_mail *mail = &ia->mail;
+	struct dofi_ctrl_memory *mail = &ia->mail;
 
 	if (!mail->boxes)
 		return;
-	dofi_mr_leave(ia, mail->mr, mail->boxes, ia->limits.max_eps * sizeof(*mail->boxes));
+	dofi_mr_abandon(ia, mail->mr, mail->boxes, ia->limits.max_eps * sizeof(*mail->boxes));
 	mail->boxes = NULL;
 }
 
-static struct dofi_mailbox *box_of(const struct dofi_ep *ep)
+static struct dofi_ctrl_slots *box_of(const struct dofi_ep *ep)
 {
-	return ep->letters ? &ep->letters->box : &ep->obj.ia->mail.boxes[ep->scratch];
+	return ep->ctrl_msgs ? &ep->ctrl_msgs->box : &ep->obj.ia->mail.boxes[ep->scratch];
 }
 
 /* As the peer knows it. */
 static uint64_t own_box(const struct dofi_ep *ep)
 {
-	return ep->obj.ia->mail.address + ep->scratch * sizeof(struct dofi_mailbox);
+	return ep->obj.ia->mail.address + ep->scratch * sizeof(struct dofi_ctrl_slots);
 }
 
-int dofi_mail_attach(struct dofi_ep *ep)
+int dofi_ctrl_slots_attach(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_ctx ctx = {
 		.key = ia->mail.key,
-		.length = sizeof(struct dofi_mailbox),
-		.privileges = DOFI_CTX_MAILBOX,
+		.length = sizeof(struct dofi_ctrl_slots),
+		.privileges = DOFI_CTX_CTRL_SLOTS,
 	};
-	int ret = dofi_letters_attach(ep);
+	int ret = dofi_ctrl_msgs_attach(ep);
 
-	ep->mail_context = 0;
+	ep->ctrl_context = 0;
 	if (ret || !ia->mail.boxes)
 		return ret;
-	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->mail_context);
+	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->ctrl_context);
 	if (ret)
 		return ret;
 	ctx.address = own_box(ep);
-	ctx.context = ep->mail_context;
+	ctx.context = ep->ctrl_context;
 	dofi_ctxtab_expose(&ia->ctxtab, &ctx);
 	return 0;
 }
 
-void dofi_mail_detach(struct dofi_ep *ep)
+void dofi_ctrl_slots_detach(struct dofi_ep *ep)
 {
-	if (ep->mail_context)
-		dofi_ctxtab_release(&ep->obj.ia->ctxtab, ep->mail_context);
-	ep->mail_context = 0;
-	dofi_letters_detach(ep);
+	if (ep->ctrl_context)
+		dofi_ctxtab_release(&ep->obj.ia->ctxtab, ep->ctrl_context);
+	ep->ctrl_context = 0;
+	dofi_ctrl_msgs_detach(ep);
 }
 
-bool dofi_note_learn(struct dofi_ep *ep, const struct dofi_ctx *ctx)
+bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx)
 {
-	if (!(ctx->privileges & DOFI_CTX_MAILBOX) || ctx->length < sizeof(struct dofi_mailbox))
+	if (!(ctx->privileges & DOFI_CTX_CTRL_SLOTS) ||
+	    ctx->length < sizeof(struct dofi_ctrl_slots))
 		return false;
-	ep->peer.mail_key = ctx->key;
-	ep->peer.mail_address = ctx->address;
-	ep->peer.mail_known = true;
+	ep->peer.ctrl_key = ctx->key;
+	ep->peer.ctrl_address = ctx->address;
+	ep->peer.ctrl_known = true;
 	return true;
 }
 
-void dofi_note_reset(struct dofi_ep *ep)
+void dofi_ctrl_reset(struct dofi_ep *ep)
 {
-	ep->mail_used = ep->answers_due = 0;
-	ep->note = (struct dofi_note){0};
-	dofi_letters_reset(ep);
+	ep->atomics_used = ep->answers_due = 0;
+	ep->note = (struct dofi_ctrl){0};
+	dofi_ctrl_msgs_reset(ep);
 }
 
 /* --- notes out --- */
 
-static ssize_t put_note(struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value)
+static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value)
 {
-	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.mail_address, ep->peer.mail_key,
-				       dofi_note_word(ep, kind, value));
+	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.ctrl_address, ep->peer.ctrl_key,
+				       dofi_ctrl_data(ep, kind, value));
 }
 
 /*
  * Steps of a write with immediate data. The fabric tells of the write alone; with a letter of the
  * message as well.
  */
-enum { STEP_DATA, STEP_NOTE, STEP_MESSAGE, STEP_END, STEP_SENT };
+enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
 static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	uint64_t word = dofi_note_word(ep, DOFI_NOTE_LENGTH, (uint32_t)wr->length);
+	uint64_t word = dofi_ctrl_data(ep, DOFI_CTRL_LENGTH, (uint32_t)wr->length);
 
 	if (dofi_parts_needed(ep, wr))
 		return dofi_parts_start(ep, wr, word);
-	return wr->length ? ep->obj.ia->trans->write_noted(ep, wr, word) : 0;
+	return wr->length ? ep->obj.ia->trans->write_data(ep, wr, word) : 0;
 }
 
 /* The device writes the old value to the request's segment; it goes as a read goes. */
@@ -195,11 +196,11 @@ static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (wr->step == STEP_DATA) {
 		ret = write_data(ep, wr);
-		wr->step = ret ? STEP_DATA : STEP_NOTE;
+		wr->step = ret ? STEP_DATA : STEP_CTRL;
 	}
-	if (wr->step == STEP_NOTE) {
-		ret = put_note(ep, DOFI_NOTE_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr));
-		wr->step = ret ? STEP_NOTE : STEP_MESSAGE;
+	if (wr->step == STEP_CTRL) {
+		ret = put_ctrl(ep, DOFI_CTRL_IMMEDIATE, *dofi_wr_immediate(&ep->req, wr));
+		wr->step = ret ? STEP_CTRL : STEP_MESSAGE;
 	}
 	if (wr->step == STEP_MESSAGE) {
 		ret = trans->send_empty(ep, wr);
@@ -231,20 +232,21 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
  * The message goes when the write is complete: it needs the context, and on some fabrics that
  * order.
  */
-static ssize_t start_write_with_letter(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
 
 	if (wr->step == STEP_DATA) {
 		ret = write_bare(ep, wr);
-		wr->step = ret ? STEP_DATA : STEP_NOTE;
+		wr->step = ret ? STEP_DATA : STEP_CTRL;
 	}
 	if (!ret && wr->length && !wr->written)
 		return 1;
-	if (wr->step == STEP_NOTE) {
-		ret = dofi_letter_announce(ep, DOFI_NOTE_IMMEDIATE,
-					   *dofi_wr_immediate(&ep->req, wr), (uint32_t)wr->length);
-		wr->step = ret ? STEP_NOTE : STEP_MESSAGE;
+	if (wr->step == STEP_CTRL) {
+		ret = dofi_ctrl_msg_announce(ep, DOFI_CTRL_IMMEDIATE,
+					     *dofi_wr_immediate(&ep->req, wr),
+					     (uint32_t)wr->length);
+		wr->step = ret ? STEP_CTRL : STEP_MESSAGE;
 	}
 	if (wr->step == STEP_MESSAGE) {
 		ret = ep->obj.ia->trans->send(ep, wr);
@@ -254,7 +256,7 @@ static ssize_t start_write_with_letter(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-bool dofi_note_outstanding(const struct dofi_wr *wr)
+bool dofi_ctrl_outstanding(const struct dofi_wr *wr)
 {
 	if (wr->op == DOFI_OP_WRITE_IMM && wr->step == STEP_SENT)
 		return wr->state == DOFI_WR_ISSUED;
@@ -267,7 +269,7 @@ bool dofi_note_outstanding(const struct dofi_wr *wr)
 	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
 }
 
-bool dofi_note_completed(struct dofi_wr *wr)
+bool dofi_ctrl_completed(struct dofi_wr *wr)
 {
 	if (wr->op != DOFI_OP_WRITE_IMM) {
 		wr->ep->reads -= dofi_op_is_atomic(wr->op);
@@ -291,7 +293,7 @@ static void bury(struct dofi_ep *ep, uint32_t context)
 	}
 	ep->rcache[context % DOFI_RCACHE_SIZE] = (struct dofi_ctx){.context = context};
 	if (ep->peeking && ep->aux_ctx == context)
-		ep->peek_stale = true;
+		ep->peek_outdated = true;
 }
 
 static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -299,8 +301,8 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	ssize_t ret;
 
 	if (wr->step == STEP_DATA) {
-		ret = ep->letters ? dofi_letter_announce(ep, DOFI_NOTE_INVALIDATE, wr->rctx, 0)
-				  : put_note(ep, DOFI_NOTE_INVALIDATE, wr->rctx);
+		ret = ep->ctrl_msgs ? dofi_ctrl_msg_announce(ep, DOFI_CTRL_INVALIDATE, wr->rctx, 0)
+				    : put_ctrl(ep, DOFI_CTRL_INVALIDATE, wr->rctx);
 		if (ret)
 			return ret;
 		wr->step = STEP_MESSAGE;
@@ -315,75 +317,76 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static int free_slot(const struct dofi_ep *ep)
 {
-	for (int i = 0; i < DOFI_MAIL_SLOTS; i++)
-		if (!(ep->mail_used & 1u << i))
+	for (int i = 0; i < DOFI_CTRL_SLOTS; i++)
+		if (!(ep->atomics_used & 1u << i))
 			return i;
 	return -1;
 }
 
 static ssize_t put_request(struct dofi_ep *ep, uint32_t slot,
-			   const struct dofi_mail_request *request)
+			   const struct dofi_atomic_request *request)
 {
-	if (ep->letters)
-		return dofi_letter_request(ep, slot, request);
+	if (ep->ctrl_msgs)
+		return dofi_ctrl_msg_request(ep, slot, request);
 	return ep->obj.ia->trans->note(ep, request, sizeof(*request),
-				       ep->peer.mail_address +
-					       offsetof(struct dofi_mailbox, requests[slot]),
-				       ep->peer.mail_key, dofi_note_word(ep, DOFI_NOTE_MAIL, slot));
+				       ep->peer.ctrl_address +
+					       offsetof(struct dofi_ctrl_slots, requests[slot]),
+				       ep->peer.ctrl_key,
+				       dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
 }
 
 static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot,
-			  const struct dofi_mail_request *request)
+			  const struct dofi_atomic_request *request)
 {
-	const struct dofi_mail_answer *answer = &ep->answers[slot];
-	uint32_t value = DOFI_MAIL_ANSWER | slot;
+	const struct dofi_atomic_answer *answer = &ep->answers[slot];
+	uint32_t value = DOFI_CTRL_ANSWER | slot;
 
-	if (ep->letters)
-		return dofi_letter_answer(ep, value, answer);
+	if (ep->ctrl_msgs)
+		return dofi_ctrl_msg_answer(ep, value, answer);
 	return ep->obj.ia->trans->note(ep, answer, sizeof(*answer), request->answer_address,
 				       request->answer_key,
-				       dofi_note_word(ep, DOFI_NOTE_MAIL, value));
+				       dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, value));
 }
 
 static ssize_t start_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
 	int slot = free_slot(ep);
-	const struct dofi_mail_request request = {
+	const struct dofi_atomic_request request = {
 		.op = wr->op,
 		.context = wr->rctx,
 		.address = wr->raddr,
 		.operand = wr->faddr,
 		.compare = wr->rkey,
 		.answer_key = ia->mail.key,
-		.answer_address = own_box(ep) + offsetof(struct dofi_mailbox, answers[slot]),
+		.answer_address = own_box(ep) + offsetof(struct dofi_ctrl_slots, answers[slot]),
 	};
 	ssize_t ret;
 
 	ret = put_request(ep, (uint32_t)slot, &request);
 	if (ret)
 		return ret;
-	ep->mail_used |= (uint8_t)(1u << slot);
-	ep->mail_wr[slot] = ep->req.issue;
+	ep->atomics_used |= (uint8_t)(1u << slot);
+	ep->atomic_wr[slot] = ep->req.issue;
 	ep->reads++;
 	return 0;
 }
 
-bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
+bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	if (dofi_op_is_atomic(wr->op))
 		return free_slot(ep) >= 0 && ep->reads < ep->read_limit;
 	/* A letter does not even keep its place among messages. */
-	return !ep->mail_used || !(dofi_op_is_rdma(wr->op) || ep->letters);
+	return !ep->atomics_used || !(dofi_op_is_rdma(wr->op) || ep->ctrl_msgs);
 }
 
-ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
+ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (dofi_op_is_native(ep->obj.ia, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
-		return ep->letters ? start_write_with_letter(ep, wr)
-				   : start_write_immediate(ep, wr);
+		return ep->ctrl_msgs ? start_write_with_ctrl_msg(ep, wr)
+				     : start_write_immediate(ep, wr);
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
 		return start_send_invalidate(ep, wr);
 	return start_atomic(ep, wr);
@@ -392,7 +395,7 @@ ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr)
 /* --- atomic operations at their target --- */
 
 /* The checks that an initiator makes for other RDMA are made here: a context may be gone by now. */
-static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_mail_request *request)
+static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_atomic_request *request)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	uint32_t index = DOFI_CTX_INDEX(request->context);
@@ -411,26 +414,26 @@ static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_mail_requ
 	return (uintptr_t)target % sizeof(uint64_t) ? NULL : target;
 }
 
-static struct dofi_mail_answer carry_out(const struct dofi_ep *ep,
-					 const struct dofi_mail_request *request)
+static struct dofi_atomic_answer carry_out(const struct dofi_ep *ep,
+					   const struct dofi_atomic_request *request)
 {
 	uint64_t *target = target_of(ep, request), value = request->compare;
 
 	if (!target)
-		return (struct dofi_mail_answer){.status = DAT_DTO_ERR_REMOTE_ACCESS};
+		return (struct dofi_atomic_answer){.status = DAT_DTO_ERR_REMOTE_ACCESS};
 	if (request->op == DOFI_OP_FETCH_ADD)
 		value = __atomic_fetch_add(target, request->operand, __ATOMIC_SEQ_CST);
 	else /* leaves in value what was there */
 		__atomic_compare_exchange_n(target, &value, request->operand, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return (struct dofi_mail_answer){.value = value, .status = DAT_DTO_SUCCESS};
+	return (struct dofi_atomic_answer){.value = value, .status = DAT_DTO_SUCCESS};
 }
 
-void dofi_note_send_answers(struct dofi_ep *ep)
+void dofi_ctrl_send_answers(struct dofi_ep *ep)
 {
-	const struct dofi_mailbox *box = box_of(ep);
+	const struct dofi_ctrl_slots *box = box_of(ep);
 
-	for (uint32_t slot = 0; slot < DOFI_MAIL_SLOTS; slot++) {
+	for (uint32_t slot = 0; slot < DOFI_CTRL_SLOTS; slot++) {
 		if (!(ep->answers_due & 1u << slot))
 			continue;
 		if (put_answer(ep, slot, &box->requests[slot])) {
@@ -440,10 +443,10 @@ void dofi_note_send_answers(struct dofi_ep *ep)
 		ep->answers_due &= (uint8_t) ~(1u << slot);
 		ep->dirty = true;
 	}
-	if (!(ep->answers_due & DOFI_LETTERS_DUE))
+	if (!(ep->answers_due & DOFI_CTRL_MSGS_DUE))
 		return;
-	if (dofi_letter_tell(ep))
-		ep->answers_due &= (uint8_t)~DOFI_LETTERS_DUE;
+	if (dofi_ctrl_msg_send_used(ep))
+		ep->answers_due &= (uint8_t)~DOFI_CTRL_MSGS_DUE;
 	else
 		dofi_ep_stall(ep);
 }
@@ -453,17 +456,17 @@ static void on_request(struct dofi_ep *ep, uint32_t slot)
 	ep->answers[slot] = carry_out(ep, &box_of(ep)->requests[slot]);
 	ep->answers_due |= (uint8_t)(1u << slot);
 	if (ep->path_up)
-		dofi_note_send_answers(ep);
+		dofi_ctrl_send_answers(ep);
 }
 
 static void on_answer(struct dofi_ep *ep, uint32_t slot)
 {
-	const struct dofi_mail_answer *answer = &box_of(ep)->answers[slot];
-	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->mail_wr[slot]);
+	const struct dofi_atomic_answer *answer = &box_of(ep)->answers[slot];
+	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->atomic_wr[slot]);
 
-	if (!(ep->mail_used & 1u << slot))
+	if (!(ep->atomics_used & 1u << slot))
 		return;
-	ep->mail_used &= (uint8_t) ~(1u << slot);
+	ep->atomics_used &= (uint8_t) ~(1u << slot);
 	ep->reads--;
 	wr->status = (uint8_t)answer->status;
 	wr->state = DOFI_WR_DONE;
@@ -481,54 +484,54 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 
 /* --- notes in --- */
 
-void dofi_note_mail(struct dofi_ep *ep, uint32_t value)
+void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value)
 {
-	uint32_t slot = value & ~DOFI_MAIL_ANSWER;
+	uint32_t slot = value & ~DOFI_CTRL_ANSWER;
 
-	if (slot >= DOFI_MAIL_SLOTS || !(ep->letters || ep->obj.ia->mail.boxes))
+	if (slot >= DOFI_CTRL_SLOTS || !(ep->ctrl_msgs || ep->obj.ia->mail.boxes))
 		return;
-	if (value & DOFI_MAIL_ANSWER)
+	if (value & DOFI_CTRL_ANSWER)
 		on_answer(ep, slot);
 	else
 		on_request(ep, slot);
 }
 
-void dofi_note_arrived(struct dofi_ia *ia, uint64_t data)
+void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 {
 	struct dofi_ep *ep = dofi_conn_ep(ia, (uint32_t)(data >> CONN_SHIFT) & DOFI_CONN_ID_MASK);
-	enum dofi_note_kind kind = (enum dofi_note_kind)(data >> KIND_SHIFT);
+	enum dofi_ctrl_kind kind = (enum dofi_ctrl_kind)(data >> KIND_SHIFT);
 	uint32_t value = (uint32_t)data;
 
 	if (!ep)
 		return;
 	dofi_lock(&ep->lock);
 	switch (kind) {
-	case DOFI_NOTE_LENGTH:
+	case DOFI_CTRL_LENGTH:
 		ep->note.length = value;
 		break;
-	case DOFI_NOTE_IMMEDIATE:
-	case DOFI_NOTE_INVALIDATE:
+	case DOFI_CTRL_IMMEDIATE:
+	case DOFI_CTRL_INVALIDATE:
 		ep->note.kind = kind;
 		ep->note.value = value;
 		break;
-	case DOFI_NOTE_MAIL:
-		dofi_note_mail(ep, value);
+	case DOFI_CTRL_ATOMIC:
+		dofi_ctrl_atomic_arrived(ep, value);
 		break;
-	case DOFI_NOTE_GRANT:
-		dofi_credit_granted(ep, value);
+	case DOFI_CTRL_CREDIT:
+		dofi_credit_apply(ep, value);
 		break;
-	case DOFI_NOTE_USED: /* always a letter */
+	case DOFI_CTRL_USED: /* always a letter */
 		break;
 	}
 	dofi_unlock(&ep->lock);
 }
 
-struct dofi_note dofi_note_take(struct dofi_ep *ep, uint8_t *status_p)
+struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 {
-	struct dofi_note note = ep->note;
+	struct dofi_ctrl note = ep->note;
 
-	ep->note = (struct dofi_note){0};
-	if (note.kind != DOFI_NOTE_INVALIDATE)
+	ep->note = (struct dofi_ctrl){0};
+	if (note.kind != DOFI_CTRL_INVALIDATE)
 		return note;
 	if (dofi_rmr_invalidate(ep->obj.ia, note.value, ep->pz, ep->conn_id)) {
 		/* The sender knows; others that used it are told. */
@@ -552,7 +555,7 @@ static void mark_extended(struct dofi_event *event, uint8_t op, uint16_t type)
  * The types are those of DAT 2.0's extension events. DAT 1.2 knows neither them nor invalidation:
  * plain completions there.
  */
-void dofi_note_mark(uint8_t op, struct dofi_note note, struct dofi_event *event)
+void dofi_ctrl_mark(uint8_t op, struct dofi_ctrl note, struct dofi_event *event)
 {
 	if (DOFI_DAT_MAJOR == 1)
 		return;
@@ -571,7 +574,7 @@ void dofi_note_mark(uint8_t op, struct dofi_note note, struct dofi_event *event)
 		break;
 	default:
 		event->dto.immediate = note.value;
-		if (note.kind == DOFI_NOTE_IMMEDIATE)
+		if (note.kind == DOFI_CTRL_IMMEDIATE)
 			mark_extended(event, DOFI_OP_RECV_IMM, 3);
 		else
 			event->op = DOFI_OP_RECV_INVALIDATE;

@@ -17,15 +17,15 @@
  *
  * Where writes are not ordered, notes are letters: see letter.h.
  */
-#ifndef DOFI_NOTE_H
-#define DOFI_NOTE_H
+#ifndef DOFI_CONTROL_H
+#define DOFI_CONTROL_H
 
 #include "object/ep.h"
 
 struct dofi_event;
 struct fid_mr;
 
-struct dofi_mail_request {
+struct dofi_atomic_request {
 	uint32_t op; /* enum dofi_op */
 	uint32_t context;
 	uint64_t address;
@@ -34,35 +34,35 @@ struct dofi_mail_request {
 };
 
 /* Written by the peer; in host order, as the values of atomic operations are. */
-struct dofi_mailbox {
-	struct dofi_mail_request requests[DOFI_MAIL_SLOTS];
-	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
+struct dofi_ctrl_slots {
+	struct dofi_atomic_request requests[DOFI_CTRL_SLOTS];
+	struct dofi_atomic_answer answers[DOFI_CTRL_SLOTS];
 };
 
 /* One mailbox per EP, at the index of its scratch slot. */
-struct dofi_mail {
-	struct dofi_mailbox *boxes; /* NULL: this fabric can't carry notes as writes */
+struct dofi_ctrl_memory {
+	struct dofi_ctrl_slots *boxes; /* NULL: this fabric can't carry notes as writes */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };
 
 /* in the value of mail: otherwise a request; the low bits are the slot */
-#define DOFI_MAIL_ANSWER 0x100u
+#define DOFI_CTRL_ANSWER 0x100u
 
 /* The fabric can carry notes, as writes or as letters (letter.h). */
-bool dofi_notes_possible(const struct dofi_ia *ia);
+bool dofi_ctrl_possible(const struct dofi_ia *ia);
 /* As writes. */
-bool dofi_mail_possible(const struct dofi_ia *ia);
-int dofi_mail_open(
+bool dofi_ctrl_slots_possible(const struct dofi_ia *ia);
+int dofi_ctrl_slots_open(
 	struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
-void dofi_mail_close(struct dofi_ia *ia);
+void dofi_ctrl_slots_close(struct dofi_ia *ia);
 
-/* Gives an EP its mailbox, which peers find by ep->mail_context; 0 or -ENOSPC. */
-int dofi_mail_attach(struct dofi_ep *ep);
-void dofi_mail_detach(struct dofi_ep *ep);
+/* Gives an EP its mailbox, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
+int dofi_ctrl_slots_attach(struct dofi_ep *ep);
+void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 
 /* The operation begins with a note, or is one. */
-static inline bool dofi_op_is_noted(uint8_t op)
+static inline bool dofi_op_needs_ctrl(uint8_t op)
 {
 	return op >= DOFI_OP_WRITE_IMM;
 }
@@ -79,48 +79,48 @@ static inline bool dofi_op_is_message(uint8_t op)
 /*
  * The peer's mailbox is known from this entry of its table: false when it is none. ep->lock held.
  */
-bool dofi_note_learn(struct dofi_ep *ep, const struct dofi_ctx *ctx);
+bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx);
 
 /* May an operation start behind the atomic ones that have no answer yet? ep->lock held. */
-bool dofi_note_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
+bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
 
 /*
  * Starts the request at the issue index, from the step where the fabric had no room; as
  * trans->send. ep->lock held.
  */
-ssize_t dofi_note_start(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr);
 
 /*
  * The fabric has completed such an operation, or its write of several steps: true when nothing
  * else is to come. ep->lock held.
  */
-bool dofi_note_completed(struct dofi_wr *wr);
+bool dofi_ctrl_completed(struct dofi_wr *wr);
 
 /* The fabric has a part of this work request whose completion is to come. */
-bool dofi_note_outstanding(const struct dofi_wr *wr);
+bool dofi_ctrl_outstanding(const struct dofi_wr *wr);
 
 /* Answers that the fabric had no room for; ep->lock held. */
-void dofi_note_send_answers(struct dofi_ep *ep);
+void dofi_ctrl_send_answers(struct dofi_ep *ep);
 
 /* The completion data of a note; ep->lock held. */
-uint64_t dofi_note_word(const struct dofi_ep *ep, enum dofi_note_kind kind, uint32_t value);
+uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value);
 
 /* A request or an answer is in the EP's mailbox; engine.lock and ep->lock held. */
-void dofi_note_mail(struct dofi_ep *ep, uint32_t value);
+void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value);
 
 /* Completion data without an operation of ours came in; engine.lock held. */
-void dofi_note_arrived(struct dofi_ia *ia, uint64_t data);
+void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data);
 
 /*
  * A message is complete: what was noted about it is in the event from now on. engine.lock and
  * ep->lock held.
  */
-struct dofi_note dofi_note_take(struct dofi_ep *ep, uint8_t *status_p);
+struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p);
 
 /* What becomes of an event by the operation or by a note. */
-void dofi_note_mark(uint8_t op, struct dofi_note note, struct dofi_event *event);
+void dofi_ctrl_mark(uint8_t op, struct dofi_ctrl note, struct dofi_event *event);
 
 /* Nothing of a former connection is left. ep->lock held. */
-void dofi_note_reset(struct dofi_ep *ep);
+void dofi_ctrl_reset(struct dofi_ep *ep);
 
 #endif

@@ -33,7 +33,7 @@ int dofi_guard_open(struct dofi_ia *ia)
 void dofi_guard_close(struct dofi_ia *ia)
 {
 	if (ia->guard.byte)
-		dofi_mr_leave(ia, ia->guard.mr, ia->guard.byte, 1);
+		dofi_mr_abandon(ia, ia->guard.mr, ia->guard.byte, 1);
 	ia->guard.byte = NULL;
 }
 

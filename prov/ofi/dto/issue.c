@@ -59,7 +59,7 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 	wr->ep = ep;
 	wr->op = DOFI_OP_PEEK;
 	ep->aux_ctx = context;
-	ep->peek_stale = false;
+	ep->peek_outdated = false;
 	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch],
 				      sizeof(struct dofi_ctx_wire), scratch->desc,
 				      ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
@@ -156,21 +156,21 @@ static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struc
 }
 
 /* The peer's mailbox is an entry of its table, too. */
-static enum dofi_verdict find_mailbox(struct dofi_ep *ep, const struct dofi_wr *wr)
+static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	uint32_t context = ep->peer.mail_context;
+	uint32_t context = ep->peer.ctrl_context;
 	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
 
-	if (ep->letters && !ep->peer.letters)
+	if (ep->ctrl_msgs && !ep->peer.ctrl_msgs)
 		return DOFI_REFUSED;
-	if (ep->letters)
-		return dofi_letter_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
-	if (ep->peer.mail_known)
+	if (ep->ctrl_msgs)
+		return dofi_ctrl_msg_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
+	if (ep->peer.ctrl_known)
 		return DOFI_GO;
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
 		return DOFI_REFUSED;
 	if (ctx->context == context)
-		return dofi_note_learn(ep, ctx) ? DOFI_GO : DOFI_REFUSED;
+		return dofi_ctrl_set_peer_slots(ep, ctx) ? DOFI_GO : DOFI_REFUSED;
 	peek(ep, context);
 	return DOFI_WAIT;
 }
@@ -190,11 +190,11 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 		return DOFI_WAIT;
 	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
 		return DOFI_WAIT;
-	if (ep->mail_used || dofi_op_is_atomic(wr->op))
-		if (!dofi_note_may_start(ep, wr))
+	if (ep->atomics_used || dofi_op_is_atomic(wr->op))
+		if (!dofi_ctrl_may_start(ep, wr))
 			return DOFI_WAIT;
-	if (dofi_op_is_noted(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
-		enum dofi_verdict verdict = find_mailbox(ep, wr);
+	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
+		enum dofi_verdict verdict = find_slots(ep, wr);
 
 		if (verdict != DOFI_GO)
 			return verdict;
@@ -213,7 +213,7 @@ static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (dofi_op_is_rdma(wr->op)) {
 		wr->state = DOFI_WR_ISSUED;
-		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_note_start(ep, wr)
+		ret = wr->op == DOFI_OP_WRITE_IMM ? dofi_ctrl_start(ep, wr)
 						  : dofi_parts_start(ep, wr, 0);
 		if (ret)
 			wr->state = DOFI_WR_QUEUED;
@@ -233,7 +233,7 @@ static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 	else if (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ)
 		wr->state = DOFI_WR_DONE; /* of no bytes */
 	else
-		ret = dofi_note_start(ep, wr);
+		ret = dofi_ctrl_start(ep, wr);
 	if (ret)
 		wr->state = DOFI_WR_QUEUED;
 	else
@@ -270,7 +270,7 @@ static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr)
+ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	return wr->length < DOFI_LARGE ? start_any(ep, wr) : start_large(ep, wr);
 }
@@ -311,7 +311,7 @@ void dofi_ep_issue_requests(struct dofi_ep *ep)
 	}
 }
 
-ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
+ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
@@ -321,7 +321,7 @@ ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 
-void dofi_issue_news(struct dofi_ep *ep)
+void dofi_issue_credit_update(struct dofi_ep *ep)
 {
 	/*
 	 * Whoever polls may have a message to follow right away, which takes the news along; a
@@ -345,7 +345,7 @@ void dofi_ep_issue_receives(struct dofi_ep *ep)
 		if (!dofi_issue_receive(ep, dofi_ring_at(ring, ring->issue), false))
 			return;
 	if (dofi_credit_urgent(ep))
-		dofi_issue_news(ep);
+		dofi_issue_credit_update(ep);
 }
 
 bool dofi_ep_starves(const struct dofi_ep *ep)
@@ -365,7 +365,7 @@ void dofi_ep_issue(struct dofi_ep *ep)
 	if (ep->owing)
 		dofi_parts_pay(ep);
 	if (ep->answers_due)
-		dofi_note_send_answers(ep);
+		dofi_ctrl_send_answers(ep);
 	if (ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue_receives(ep);
 	dofi_ep_issue_requests(ep);

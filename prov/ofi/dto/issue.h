@@ -15,19 +15,19 @@
 enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
 
 /* May one start that a note, a fence or a bind has to do with? */
-DOFI_ASIDE enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr);
+DOFI_SLOW_PATH enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr);
 /* Where the peer's memory is, from its context. */
-DOFI_ASIDE enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);
+DOFI_SLOW_PATH enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);
 /* As dofi_start, for those that aren't plain. */
-DOFI_ASIDE ssize_t dofi_start_aside(struct dofi_ep *ep, struct dofi_wr *wr);
+DOFI_SLOW_PATH ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr);
 /* The next one stays in the ring: it may not start, or the fabric answered ret < 0. */
-DOFI_ASIDE void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
-				  enum dofi_verdict verdict);
+DOFI_SLOW_PATH void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
+				      enum dofi_verdict verdict);
 DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
 /* A receive that is not plain, to the fabric. */
-DOFI_ASIDE ssize_t dofi_receive_aside(struct dofi_ep *ep, struct dofi_wr *wr);
+DOFI_SLOW_PATH ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr);
 /* The peer should hear soon how many receives there are. */
-DOFI_ASIDE void dofi_issue_news(struct dofi_ep *ep);
+DOFI_SLOW_PATH void dofi_issue_credit_update(struct dofi_ep *ep);
 
 /*
  * Could be served before an earlier write: for the peer that gets this message, or for this read. A
@@ -42,8 +42,8 @@ static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
 
 static inline bool dofi_is_special(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->binding || ep->mail_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) ||
-	       dofi_op_is_noted(wr->op);
+	return ep->binding || ep->atomics_used || (wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) ||
+	       dofi_op_needs_ctrl(wr->op);
 }
 
 DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op,
@@ -103,7 +103,7 @@ DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t
 		dofi_issue_denied(ep, wr, verdict);
 		return false;
 	}
-	ret = plain ? dofi_start(ep, wr, op) : dofi_start_aside(ep, wr);
+	ret = plain ? dofi_start(ep, wr, op) : dofi_start_slow(ep, wr);
 	if (DOFI_UNLIKELY(ret)) {
 		if (ret < 0) /* else what completes before goes on with it */
 			dofi_issue_put_off(ep, ret);
@@ -121,7 +121,7 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 	ssize_t ret;
 
 	wr->state = DOFI_WR_ISSUED;
-	ret = plain ? ep->obj.ia->trans->recv(ep, wr) : dofi_receive_aside(ep, wr);
+	ret = plain ? ep->obj.ia->trans->recv(ep, wr) : dofi_receive_slow(ep, wr);
 	DOFI_PROBE4(issue, ep, DOFI_OP_RECV, wr->cookie, ret);
 	if (DOFI_UNLIKELY(ret)) {
 		wr->state = DOFI_WR_QUEUED;

@@ -14,7 +14,7 @@ uint32_t dofi_orphans_count(const struct dofi_ring *ring)
 	uint32_t n = 0;
 
 	for (uint32_t i = ring->head; i != ring->tail; i++)
-		n += dofi_note_outstanding(dofi_ring_at(ring, i));
+		n += dofi_ctrl_outstanding(dofi_ring_at(ring, i));
 	return n;
 }
 
@@ -43,7 +43,7 @@ static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memo
 	for (uint32_t i = ring.head; i != ring.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ring, i);
 
-		if (!dofi_note_outstanding(wr))
+		if (!dofi_ctrl_outstanding(wr))
 			continue;
 		wr->op = DOFI_OP_ORPHAN;
 		wr->orphans = orphans;
@@ -54,7 +54,7 @@ static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memo
 static void disown(struct dofi_ring *ring)
 {
 	for (uint32_t i = ring->head; i != ring->tail; i++)
-		if (dofi_note_outstanding(dofi_ring_at(ring, i)))
+		if (dofi_ctrl_outstanding(dofi_ring_at(ring, i)))
 			dofi_ring_at(ring, i)->split = 0;
 }
 
@@ -66,7 +66,7 @@ static void take_back(struct dofi_ring *ring, char *memory)
 	ring->base = memory + ring->gap;
 }
 
-int dofi_orphans_leave(struct dofi_ep *ep)
+int dofi_orphans_adopt_ep(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	uint32_t nparts = dofi_orphans_count(&ep->parts), count = dofi_orphans_outstanding(ep);

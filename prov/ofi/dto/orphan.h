@@ -35,7 +35,7 @@ uint32_t dofi_orphans_count(const struct dofi_ring *ring);
  * Takes everything of the EP's that the fabric still has. 0 or -ENOMEM, nothing done. engine.lock
  * and ep->lock held.
  */
-int dofi_orphans_leave(struct dofi_ep *ep);
+int dofi_orphans_adopt_ep(struct dofi_ep *ep);
 
 /* The same for the slots of `ring`, whose memory becomes the orphans'. */
 int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring);

@@ -142,8 +142,8 @@ static void trim(struct dofi_wr *wr)
 }
 
 /* The slot at the tail of the ring is ready: it becomes the engine's. */
-DOFI_INLINE void take_in(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr,
-			 uint8_t op, uint64_t length)
+DOFI_INLINE void commit(struct dofi_ep *ep, struct dofi_ring *ring, const struct dofi_wr *wr,
+			uint8_t op, uint64_t length)
 {
 	DOFI_PROBE4(post, ep, op, wr->cookie, length);
 	count_post(ep, op, length);
@@ -173,7 +173,7 @@ static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ring *ring = &ep->req;
 
-	take_in(ep, &ep->req, wr, wr->op, wr->length);
+	commit(ep, &ep->req, wr, wr->op, wr->length);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ring->issue + 1 == ring->tail)
@@ -188,7 +188,7 @@ static DAT_RETURN commit_request(struct dofi_ep *ep, const struct dofi_wr *wr)
 /* So does a receive. */
 static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	take_in(ep, &ep->recv, wr, DOFI_OP_RECV, wr->length);
+	commit(ep, &ep->recv, wr, DOFI_OP_RECV, wr->length);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_reap_flush(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ep->recv.issue + 1 == ep->recv.tail || !ep->stall.waits)
@@ -232,9 +232,9 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep, uint8_t op)
 }
 
 /* As request_ready, for an operation that needs notes or their equal. */
-static DAT_RETURN noted_ready(const struct dofi_ep *ep, uint8_t op)
+static DAT_RETURN ctrl_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->mail.boxes && !ep->letters && !dofi_op_is_native(ep->obj.ia, op))
+	if (!ep->obj.ia->mail.boxes && !ep->ctrl_msgs && !dofi_op_is_native(ep->obj.ia, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return request_ready(ep, op);
 }
@@ -303,8 +303,8 @@ static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct do
 		return DOFI_BAD_ARG(2);
 	if (!flags_ok(r->flags, allowed, ep->attr.request_completion_flags))
 		return r->bad_flags;
-	ret = dofi_op_is_noted((uint8_t)r->op) ? noted_ready(ep, (uint8_t)r->op)
-					       : request_ready(ep, (uint8_t)r->op);
+	ret = dofi_op_needs_ctrl((uint8_t)r->op) ? ctrl_ready(ep, (uint8_t)r->op)
+						 : request_ready(ep, (uint8_t)r->op);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ret = request_length(ep, r, &length);
@@ -317,7 +317,7 @@ static DAT_RETURN prepare(struct dofi_ep *ep, const struct request *r, struct do
 				       wr, dofi_wr_desc(&ep->req, wr));
 }
 
-static inline void aim(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
+static inline void set_remote(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
 {
 	wr->raddr = DOFI_RMR_ADDR(remote);
 	wr->rctx = remote->rmr_context;
@@ -333,16 +333,16 @@ static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
 	if (r->remote)
-		aim(wr, r->remote);
+		set_remote(wr, r->remote);
 	if (r->op == DOFI_OP_READ)
 		trim(wr);
 	return commit_request(ep, wr);
 }
 
 /* Any receive. ep->lock held, which is let go. */
-DOFI_ASIDE static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n,
-					  const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-					  DAT_COMPLETION_FLAGS flags)
+DOFI_SLOW_PATH static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n,
+					      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					      DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_wr *wr;
 	uint64_t length;
@@ -397,7 +397,7 @@ DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *rin
 				    dofi_wr_desc(ring, wr)) != DAT_SUCCESS))
 		return NULL;
 	fill(wr, ep, op, cookie, DAT_COMPLETION_DEFAULT_FLAG, iov->segment_length);
-	take_in(ep, ring, wr, op, iov->segment_length);
+	commit(ep, ring, wr, op, iov->segment_length);
 	return wr;
 }
 
@@ -419,7 +419,7 @@ DOFI_INLINE bool post_plain_request(struct dofi_ep *ep, uint8_t op, DAT_COUNT n,
 	if (!wr)
 		return false;
 	if (remote)
-		aim(wr, remote);
+		set_remote(wr, remote);
 	if (DOFI_UNLIKELY(!dofi_issue_next(ep, wr, op, true)) && ep->req.issue != ep->req.tail)
 		hold(ep);
 	return true;
@@ -440,7 +440,7 @@ DOFI_INLINE bool post_plain_receive(struct dofi_ep *ep, DAT_COUNT n, const DAT_L
 	wr->raddr = (uintptr_t)ep->pz;
 	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 	if (DOFI_LIKELY(dofi_issue_receive(ep, wr, true)) && dofi_credit_urgent(ep))
-		dofi_issue_news(ep);
+		dofi_issue_credit_update(ep);
 	return true;
 }
 
@@ -458,24 +458,27 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 }
 
 /* These have frames and arguments of their own, which the lane then does without. */
-DOFI_ASIDE static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-				       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DOFI_SLOW_PATH static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n,
+					   const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					   DAT_COMPLETION_FLAGS flags)
 {
 	return post_request(ep, &(struct request){DOFI_OP_SEND, n, iov, cookie, flags,
 						  DOFI_BAD_ARG(5), NULL});
 }
 
-DOFI_ASIDE static DAT_RETURN post_write(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-					DAT_COMPLETION_FLAGS flags)
+DOFI_SLOW_PATH static DAT_RETURN post_write(struct dofi_ep *ep, DAT_COUNT n,
+					    const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					    const DAT_RMR_TRIPLET *remote,
+					    DAT_COMPLETION_FLAGS flags)
 {
 	return post_request(ep, &(struct request){DOFI_OP_WRITE, n, iov, cookie, flags,
 						  DOFI_BAD_ARG(6), remote});
 }
 
-DOFI_ASIDE static DAT_RETURN post_read(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-				       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				       DAT_COMPLETION_FLAGS flags)
+DOFI_SLOW_PATH static DAT_RETURN post_read(struct dofi_ep *ep, DAT_COUNT n,
+					   const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+					   const DAT_RMR_TRIPLET *remote,
+					   DAT_COMPLETION_FLAGS flags)
 {
 	return post_request(ep, &(struct request){DOFI_OP_READ, n, iov, cookie, flags,
 						  DOFI_BAD_ARG(6), remote});
@@ -617,7 +620,7 @@ DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE handle, DAT_COUNT n,
 	*dofi_wr_immediate(&ep->req, wr) = immediate;
 	wr->faddr = wr->rkey = 0;
 	if (n)
-		aim(wr, remote);
+		set_remote(wr, remote);
 	return commit_request(ep, wr);
 }
 
@@ -667,7 +670,7 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, enum dofi_op op, uint64_t o
 		      &wr);
 	if (ret != DAT_SUCCESS)
 		return refuse(ep, ret);
-	aim(wr, remote);
+	set_remote(wr, remote);
 	wr->resolved = true; /* the target looks it up */
 	wr->faddr = operand;
 	wr->rkey = compare;

@@ -35,13 +35,13 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 }
 
 /* Told in the event more than what was posted. */
-static bool is_noted(const struct dofi_wr *wr)
+static bool needs_ctrl(const struct dofi_wr *wr)
 {
-	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_is_noted(wr->op);
+	return wr->op == DOFI_OP_RECV ? wr->note : dofi_op_needs_ctrl(wr->op);
 }
 
-DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op,
-			      uint8_t status, struct dofi_event *event)
+DOFI_INLINE void fill_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op, uint8_t status,
+			  struct dofi_event *event)
 {
 	event->number = DAT_DTO_COMPLETION_EVENT;
 	event->op = op;
@@ -55,14 +55,14 @@ DOFI_INLINE void describe_dto(struct dofi_ep *ep, const struct dofi_wr *wr, uint
 
 static void describe(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_event *event)
 {
-	describe_dto(ep, wr, wr->op, wr->status, event);
+	fill_dto(ep, wr, wr->op, wr->status, event);
 	if (DOFI_UNLIKELY(ep->ud)) {
 		dofi_ud_mark(event);
 	} else if (wr->op == DOFI_OP_BIND) {
 		event->number = DAT_RMR_BIND_COMPLETION_EVENT;
 		event->handle = dofi_wr_bind(wr)->rmr;
-	} else if (is_noted(wr)) {
-		dofi_note_mark(wr->op, (struct dofi_note){.kind = wr->note, .value = wr->rctx},
+	} else if (needs_ctrl(wr)) {
+		dofi_ctrl_mark(wr->op, (struct dofi_ctrl){.kind = wr->note, .value = wr->rctx},
 			       event);
 	}
 }
@@ -78,7 +78,7 @@ DOFI_COLD static void lose(struct dofi_ep *ep)
 	dofi_ep_stall(ep);
 }
 
-DOFI_ASIDE static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
+DOFI_SLOW_PATH static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr)
 {
 	struct dofi_event *event;
 
@@ -91,7 +91,7 @@ DOFI_ASIDE static void emit(struct dofi_ep *ep, struct dofi_evd *evd, struct dof
 		return;
 	}
 	describe(ep, wr, event);
-	dofi_evd_note(evd, event->number, event->ext, event->handle);
+	dofi_evd_count_event(evd, event->number, event->ext, event->handle);
 	dofi_evd_end(evd, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
@@ -102,8 +102,8 @@ DOFI_INLINE bool is_plain(const struct dofi_wr *wr, uint8_t op)
 }
 
 /* To the call that polls for it, past the ring that it found empty. */
-DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_wr *wr,
-			   uint8_t op)
+DOFI_INLINE bool deliver(struct dofi_ep *ep, struct dofi_evd *evd, const struct dofi_wr *wr,
+			 uint8_t op)
 {
 	struct dofi_taker *taker = &ep->obj.ia->engine.taker;
 
@@ -115,7 +115,7 @@ DOFI_INLINE bool hand_over(struct dofi_ep *ep, struct dofi_evd *evd, const struc
 	taker->event->evd_handle = evd;
 	dofi_event_fill_dto(&(struct dofi_dto){ep, wr->cookie, wr->length, op, DAT_DTO_SUCCESS},
 			    taker->event);
-	dofi_evd_note(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
+	dofi_evd_count_event(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
 	taker->evd = NULL;
 	return true;
 }
@@ -127,19 +127,19 @@ DOFI_INLINE void emit_plain(struct dofi_ep *ep, struct dofi_evd *evd, struct dof
 	struct dofi_event *event;
 
 	dofi_ep_count_completed(ep, DAT_DTO_SUCCESS);
-	if (polled && hand_over(ep, evd, wr, op))
+	if (polled && deliver(ep, evd, wr, op))
 		return;
 	event = dofi_evd_begin(evd);
 	if (DOFI_UNLIKELY(!event)) {
 		lose(ep);
 		return;
 	}
-	describe_dto(ep, wr, op, DAT_DTO_SUCCESS, event);
-	dofi_evd_note(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
+	fill_dto(ep, wr, op, DAT_DTO_SUCCESS, event);
+	dofi_evd_count_event(evd, DAT_DTO_COMPLETION_EVENT, false, ep);
 	dofi_evd_end(evd, dofi_evd_is_watched(evd) && notifies(ep, wr));
 }
 
-DOFI_ASIDE static void release(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
+DOFI_SLOW_PATH static void release(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd)
 {
 	while (ring->head != ring->tail) {
 		struct dofi_wr *wr = dofi_ring_at(ring, ring->head);
@@ -266,14 +266,14 @@ DOFI_COLD static void fail_path(struct dofi_ep *ep, int err)
 	dofi_ep_stall(ep);
 }
 
-DOFI_ASIDE static void peeked(struct dofi_ep *ep, int err)
+DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
 {
 	struct dofi_ctx *ctx = &ep->rcache[ep->aux_ctx % DOFI_RCACHE_SIZE];
 
 	ep->peeking = false;
 	if (err && !given_back(ep, err))
 		fail_path(ep, err);
-	if (err || !ep->aux_ctx || ep->peek_stale)
+	if (err || !ep->aux_ctx || ep->peek_outdated)
 		return;
 	/*
 	 * An entry that isn't there is remembered as one that allows nothing: what asked for it
@@ -315,13 +315,13 @@ DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 }
 
 /* The message that the latest note was about. Returns its kind. */
-DOFI_ASIDE static uint8_t heed_note(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static uint8_t apply_ctrl(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	struct dofi_note note = dofi_note_take(ep, &wr->status);
+	struct dofi_ctrl note = dofi_ctrl_take(ep, &wr->status);
 
 	wr->note = note.kind;
 	wr->rctx = note.value;
-	if (note.kind == DOFI_NOTE_IMMEDIATE)
+	if (note.kind == DOFI_CTRL_IMMEDIATE)
 		wr->length = note.length;
 	return note.kind;
 }
@@ -335,21 +335,22 @@ static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ring->head + ((slot - ring->head) & ring->mask) - ep->recv_base;
 }
 
-DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
+DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t update)
 {
 	uint8_t note = 0;
 
-	if (DOFI_UNLIKELY((news & DOFI_NEWS_NOTED) && !dofi_letter_use(ep, message_of(ep, wr)))) {
+	if (DOFI_UNLIKELY((update & DOFI_UPDATE_CTRL_MSG) &&
+			  !dofi_ctrl_msg_use(ep, message_of(ep, wr)))) {
 		wr->state = DOFI_WR_HELD;
-		wr->rctx = news;
+		wr->rctx = update;
 		return;
 	}
 	if (DOFI_UNLIKELY(ep->note.kind))
-		note = heed_note(ep, wr);
+		note = apply_ctrl(ep, wr);
 	dofi_ep_count_received(ep, note, wr->length);
 	ep->nreceived++;
-	wr->solicited = news & DOFI_NEWS_SOLICITED;
-	dofi_credit_take(ep, news);
+	wr->solicited = update & DOFI_UPDATE_SOLICITED;
+	dofi_credit_take(ep, update);
 	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
@@ -358,7 +359,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t news)
 		fail_path(ep, FI_EACCES);
 }
 
-void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
+void dofi_reap_ctrl_arrived(struct dofi_ep *ep, uint32_t message)
 {
 	uint32_t index = ep->recv_base + message;
 	struct dofi_wr *wr = dofi_ring_at(&ep->recv, index);
@@ -371,14 +372,14 @@ void dofi_reap_noted(struct dofi_ep *ep, uint32_t message)
 }
 
 static void finished_receive(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
-			     uint32_t news)
+			     uint32_t update)
 {
 	if (DOFI_UNLIKELY(err)) {
 		failed(ep, wr, err);
 	} else {
 		wr->state = DOFI_WR_DONE;
 		wr->length = length;
-		received(ep, wr, news);
+		received(ep, wr, update);
 	}
 	release(ep, &ep->recv, ep->recv_evd);
 }
@@ -389,7 +390,7 @@ static void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	ep->writes -= wr->op == DOFI_OP_WRITE;
 	if (DOFI_UNLIKELY(err))
 		failed(ep, wr, err);
-	else if (!dofi_op_is_noted(wr->op) || dofi_note_completed(wr))
+	else if (!dofi_op_needs_ctrl(wr->op) || dofi_ctrl_completed(wr))
 		wr->state = DOFI_WR_DONE;
 	release(ep, &ep->req, ep->req_evd);
 }
@@ -418,24 +419,24 @@ static bool is_too_long(const struct dofi_wr *wr, uint64_t length)
  * The receives that are of no EP; spares, and those for grants as the endpoint closes, are only
  * given back.
  */
-DOFI_ASIDE static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
-				  uint32_t news)
+DOFI_SLOW_PATH static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+				      uint32_t update)
 {
 	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
 	if (wr->op == DOFI_OP_SRQ_RECV)
-		dofi_srq_done(wr, err, length, number, news);
+		dofi_srq_done(wr, err, length, number, update);
 	else if (wr->op == DOFI_OP_ORPHAN)
 		dofi_orphans_done(wr);
 	else if (wr->op == DOFI_OP_DRAIN)
 		dofi_drain_done(wr);
 	else if (wr->op == DOFI_OP_UD_RECV)
-		dofi_ud_pool_done(wr->ia, wr, err, length, news);
+		dofi_ud_pool_done(wr->ia, wr, err, length, update);
 }
 
 /* Of the EP's rings, but failed or not plain; or of the EP and in none of its rings. */
-DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
-				uint32_t news)
+DOFI_SLOW_PATH static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err,
+				    uint64_t length, uint32_t update)
 {
 	if (!err && is_too_long(wr, length))
 		err = FI_ETRUNC;
@@ -450,7 +451,7 @@ DOFI_ASIDE static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err,
 	if (wr->split)
 		dofi_bounce_give(wr, err ? 0 : length);
 	if (wr->op == DOFI_OP_RECV)
-		finished_receive(ep, wr, err, length, news);
+		finished_receive(ep, wr, err, length, update);
 	else
 		finished_request(ep, wr, err);
 }
@@ -465,7 +466,7 @@ DOFI_INLINE void go_on(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 }
 
-DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_t news)
+DOFI_SLOW_PATH static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
 	struct dofi_ep *ep = wr->ep;
 
@@ -474,15 +475,15 @@ DOFI_ASIDE static void receive_done(struct dofi_wr *wr, uint64_t length, uint32_
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED))) {
 		wr->state = DOFI_WR_DONE;
 		wr->length = length;
-		received(ep, wr, news);
+		received(ep, wr, update);
 		release_polled(ep, &ep->recv, ep->recv_evd, wr, DOFI_OP_RECV);
 	} else {
-		finished(ep, wr, 0, length, news);
+		finished(ep, wr, 0, length, update);
 	}
 	go_on(ep);
 }
 
-DOFI_ASIDE static void request_done(struct dofi_wr *wr, uint64_t length)
+DOFI_SLOW_PATH static void request_done(struct dofi_wr *wr, uint64_t length)
 {
 	struct dofi_ep *ep = wr->ep;
 
@@ -501,27 +502,27 @@ DOFI_ASIDE static void request_done(struct dofi_wr *wr, uint64_t length)
 	go_on(ep);
 }
 
-DOFI_ASIDE static void done_otherwise(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
-				      uint32_t news)
+DOFI_SLOW_PATH static void done_otherwise(struct dofi_wr *wr, int err, uint64_t length,
+					  uint32_t number, uint32_t update)
 {
 	struct dofi_ep *ep = wr->ep;
 
 	if (wr->op >= DOFI_OP_SRQ_RECV) {
-		other_done(wr, err, length, number, news);
+		other_done(wr, err, length, number, update);
 		return;
 	}
 	DOFI_PROBE4(completion, ep, wr->op, err, length);
 	dofi_lock(&ep->lock);
-	finished(ep, wr, err, length, news);
+	finished(ep, wr, err, length, update);
 	go_on(ep);
 }
 
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update)
 {
 	if (DOFI_UNLIKELY(err || wr->op > DOFI_OP_RECV))
-		done_otherwise(wr, err, length, number, news);
+		done_otherwise(wr, err, length, number, update);
 	else if (wr->op == DOFI_OP_RECV)
-		receive_done(wr, length, news);
+		receive_done(wr, length, update);
 	else
 		request_done(wr, length);
 }
@@ -557,7 +558,7 @@ DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq, uint32_t want)
 	return (int)n;
 }
 
-DOFI_ASIDE static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
+DOFI_SLOW_PATH static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
 {
 	int n = 0;
 

@@ -61,8 +61,8 @@ static uint64_t flag_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return size < wr->length ? size : 0;
 }
 
-DOFI_ASIDE static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
-					uint64_t data)
+DOFI_SLOW_PATH static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
+					    uint64_t data)
 {
 	uint64_t flag = flag_of(ep, wr), before = wr->length - flag;
 	const struct fi_rma_iov targets[2] = {
@@ -90,7 +90,7 @@ static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* Not plain, or on a fabric that keeps no order. */
-DOFI_ASIDE static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	/*
 	 * A later Send waits for this write's completion, so that has to mean: it is in the peer's
@@ -122,7 +122,7 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 			context_of(ep, wr));
 }
 
-ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+ssize_t dofi_rma_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
 	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
 		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey,
@@ -155,7 +155,7 @@ ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, 
 				    FI_COMPLETION);
 }
 
-ssize_t dofi_rma_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+ssize_t dofi_rma_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
 		      uint64_t rkey, uint64_t data)
 {
 	return fi_inject_writedata(ep->fep, record, size, data, ep->dest, raddr, rkey);

@@ -40,9 +40,9 @@ static inline bool dofi_fenced(const struct dofi_ep *ep, const struct dofi_wr *w
 
 ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr);
-ssize_t dofi_rma_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+ssize_t dofi_rma_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
 ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey);
-ssize_t dofi_rma_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+ssize_t dofi_rma_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
 		      uint64_t rkey, uint64_t data);
 ssize_t dofi_rma_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
 		      uint64_t raddr, uint64_t rkey);

@@ -71,7 +71,7 @@ static void free_slab(struct slab *slab)
 	free(slab);
 }
 
-void dofi_bounces_leave(struct dofi_ia *ia)
+void dofi_bounces_abandon(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR(node, &ia->bounces.slabs)
 	deregister(DOFI_CONTAINER(node, struct slab, link));
@@ -351,11 +351,11 @@ static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr
 
 	if (wr->op == DOFI_OP_READ)
 		return trans->read(ep, part);
-	if (wr->op != DOFI_OP_WRITE_IMM || !last || ep->letters)
+	if (wr->op != DOFI_OP_WRITE_IMM || !last || ep->ctrl_msgs)
 		return trans->write(ep, part);
 	if (dofi_op_is_native(ep->obj.ia, wr->op))
 		return trans->write_immediate(ep, part, (uint32_t)data);
-	return trans->write_noted(ep, part, data);
+	return trans->write_data(ep, part, data);
 }
 
 static void count(struct dofi_ep *ep, struct dofi_wr *wr, const struct dofi_wr *part)

@@ -32,7 +32,7 @@ struct dofi_bounces {
 
 int dofi_bounces_init(struct dofi_ia *ia); /* 0 or a negative error */
 /* closes what is registered; the memory goes after the endpoint */
-void dofi_bounces_leave(struct dofi_ia *ia);
+void dofi_bounces_abandon(struct dofi_ia *ia);
 void dofi_bounces_fini(struct dofi_ia *ia);
 
 /*

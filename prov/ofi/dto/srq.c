@@ -221,13 +221,13 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 	if (!srq)
 		return DOFI_BAD_HANDLE(SRQ);
 	ia = srq->obj.ia;
-	dofi_engine_enter(ia);
+	dofi_engine_begin(ia);
 	if (dofi_obj_retire(&srq->obj, true))
 		dofi_srq_destroy(srq);
 	else
 		ret = dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ) ? DOFI_BAD_STATE(SRQ_IN_USE)
 							    : DOFI_BAD_HANDLE(SRQ);
-	dofi_engine_leave(ia);
+	dofi_engine_end(ia);
 	return ret;
 }
 
@@ -430,41 +430,41 @@ static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn 
 	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
 }
 
-static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t news)
+static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t update)
 {
 	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
-	       (news & DOFI_NEWS_SOLICITED) || status != DAT_DTO_SUCCESS;
+	       (update & DOFI_UPDATE_SOLICITED) || status != DAT_DTO_SUCCESS;
 }
 
-static void heed_note(struct dofi_ep *ep, struct dofi_event *event)
+static void apply_ctrl(struct dofi_ep *ep, struct dofi_event *event)
 {
-	struct dofi_note note = dofi_note_take(ep, &event->status);
+	struct dofi_ctrl note = dofi_ctrl_take(ep, &event->status);
 
-	if (note.kind == DOFI_NOTE_IMMEDIATE)
+	if (note.kind == DOFI_CTRL_IMMEDIATE)
 		event->dto.length = note.length;
-	dofi_note_mark(event->op, note, event);
+	dofi_ctrl_mark(event->op, note, event);
 }
 
-static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t news)
+static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t update)
 {
 	dofi_lock(&ep->lock);
-	if ((news & DOFI_NEWS_NOTED) && event->status == DAT_DTO_SUCCESS)
-		dofi_letter_use(ep, ep->nreceived);
+	if ((update & DOFI_UPDATE_CTRL_MSG) && event->status == DAT_DTO_SUCCESS)
+		dofi_ctrl_msg_use(ep, ep->nreceived);
 	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
-		heed_note(ep, event);
+		apply_ctrl(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
 		dofi_conn_established(ep);
 	if (event->status == DAT_DTO_SUCCESS)
-		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_NOTE_IMMEDIATE : 0,
+		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_CTRL_IMMEDIATE : 0,
 				       event->dto.length);
 	dofi_ep_count_completed(ep, event->status);
 	/* the fabric lets us know when it is complete: so many it has at once */
 	dofi_ep_check_marks(ep, 1);
 	ep->nreceived++;
-	dofi_credit_take(ep, news);
+	dofi_credit_take(ep, update);
 	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
-	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, news)) ||
+	if (dofi_evd_push(ep->recv_evd, event, notifies(ep, event->status, update)) ||
 	    event->status == DAT_DTO_ERR_LOCAL_LENGTH) {
 		ep->faulty = true;
 		dofi_ep_stall(ep);
@@ -485,24 +485,24 @@ static uint8_t status_of(int err)
 
 /* --- the order of a connection's messages --- */
 
-static bool has_turn(const struct dofi_ep *ep, uint32_t news)
+static bool has_turn(const struct dofi_ep *ep, uint32_t update)
 {
-	uint32_t number = news >> DOFI_NEWS_NUMBER_SHIFT & DOFI_NEWS_NUMBER;
+	uint32_t number = update >> DOFI_UPDATE_NUMBER_SHIFT & DOFI_UPDATE_NUMBER;
 
-	if (ep->obj.ia->trans->numbers && number != (ep->nreceived & DOFI_NEWS_NUMBER))
+	if (ep->obj.ia->trans->numbers && number != (ep->nreceived & DOFI_UPDATE_NUMBER))
 		return false;
-	return !(news & DOFI_NEWS_NOTED) || dofi_letter_is_here(ep, ep->nreceived);
+	return !(update & DOFI_UPDATE_CTRL_MSG) || dofi_ctrl_msg_has_arrived(ep, ep->nreceived);
 }
 
-static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t news)
+static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
 	bool early;
 
 	dofi_lock(&ep->lock);
-	early = !has_turn(ep, news);
+	early = !has_turn(ep, update);
 	if (early) {
 		wr->length = length;
-		wr->rctx = news;
+		wr->rctx = update;
 		wr->next = ep->held;
 		ep->held = wr;
 	}
@@ -536,8 +536,8 @@ void dofi_srq_forget_held(struct dofi_ep *ep)
 }
 
 /* The buffer leaves the SRQ, and its message is the EP's. */
-static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err,
-		      uint64_t length, uint32_t news)
+static void assign(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err,
+		   uint64_t length, uint32_t update)
 {
 	struct dofi_event event = {
 		.number = DAT_DTO_COMPLETION_EVENT,
@@ -555,46 +555,46 @@ static void hand_over(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *
 	srq->available--;
 	check_watermark(srq, &raise);
 	dofi_unlock(&srq->lock);
-	deliver(ep, &event, news);
+	deliver(ep, &event, update);
 	if (raise)
 		raise_watermark(srq);
 }
 
 /* It, and what waited for it. */
 static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dofi_wr *wr, int err,
-			    uint64_t length, uint32_t news)
+			    uint64_t length, uint32_t update)
 {
-	hand_over(srq, ep, wr, err, length, news);
-	dofi_srq_noted(ep);
+	assign(srq, ep, wr, err, length, update);
+	dofi_srq_ctrl_arrived(ep);
 }
 
-void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news)
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update)
 {
 	struct dofi_srq *srq = wr->srq;
 	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
 	struct dofi_ep *ep = taker(srq, conn);
 
 	if (!ep && !number && status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH)
-		dofi_misfit_came(srq, wr);
+		dofi_truncated_arrived(srq, wr);
 	else if (!ep)
 		dofi_srq_take_back(srq, wr);
-	else if (err || !hold(ep, wr, length, news))
-		deliver_in_turn(srq, ep, wr, err, length, news);
-	if (DOFI_UNLIKELY(srq->misfits))
-		dofi_misfit_settle(srq);
+	else if (err || !hold(ep, wr, length, update))
+		deliver_in_turn(srq, ep, wr, err, length, update);
+	if (DOFI_UNLIKELY(srq->truncated))
+		dofi_truncated_settle(srq);
 }
 
 void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	hand_over(ep->srq, ep, wr, FI_ETRUNC, 0, 0);
+	assign(ep->srq, ep, wr, FI_ETRUNC, 0, 0);
 }
 
-void dofi_srq_noted(struct dofi_ep *ep)
+void dofi_srq_ctrl_arrived(struct dofi_ep *ep)
 {
 	struct dofi_wr *wr;
 
 	while ((wr = next_held(ep)))
-		hand_over(ep->srq, ep, wr, 0, wr->length, wr->rctx);
+		assign(ep->srq, ep, wr, 0, wr->length, wr->rctx);
 }
 
 static void cancel_slot(const struct dofi_srq *srq, struct fid *endpoint, struct dofi_wr *wr)

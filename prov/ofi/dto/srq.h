@@ -43,18 +43,18 @@ struct dofi_srq {
 	 * Receives whose message was too long and is nobody's yet (misfit.h); guarded by
 	 * engine.lock.
 	 */
-	struct dofi_wr *misfits;
-	uint32_t nmisfits;
+	struct dofi_wr *truncated;
+	uint32_t ntruncated;
 };
 
 /* The fabric finished a receive of an SRQ; arguments as for dofi_reap_done. engine.lock held. */
-void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
+void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 
 /*
  * A letter about a message has come: it, and what it kept waiting, may have its turn. engine.lock
  * held.
  */
-void dofi_srq_noted(struct dofi_ep *ep);
+void dofi_srq_ctrl_arrived(struct dofi_ep *ep);
 
 /* The connection is over: messages that still wait for earlier ones are nobody's. ep->lock held. */
 void dofi_srq_forget_held(struct dofi_ep *ep);

@@ -114,7 +114,7 @@ static bool gives_up(const struct dofi_ia *ia, struct dofi_ud_ah *ah)
 
 	if (!since)
 		atomic_store_explicit(&ah->again_since, now, memory_order_relaxed);
-	return since && now - since > ia->params.parting_ms * 1000000u;
+	return since && now - since > ia->params.linger_ms * 1000000u;
 }
 
 ssize_t dofi_ud_start(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -249,14 +249,14 @@ static void abandon(struct dofi_ep *ep)
 			dofi_bounce_give(dofi_ring_at(&ep->req, i), 0);
 	ep->req.tail = ep->req.issue;
 	dofi_ep_let_go(ep);
-	ret = dofi_orphans_leave(ep);
+	ret = dofi_orphans_adopt_ep(ep);
 	dofi_unlock(&ep->lock);
 	/* Without memory for a copy only patience is left. */
 	while (ret) {
 		dofi_engine_drain_cq(ep->obj.ia);
 		sched_yield();
 		dofi_lock(&ep->lock);
-		ret = dofi_orphans_leave(ep);
+		ret = dofi_orphans_adopt_ep(ep);
 		dofi_unlock(&ep->lock);
 	}
 }
@@ -264,7 +264,7 @@ static void abandon(struct dofi_ep *ep)
 void dofi_ud_close(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint64_t limit = dofi_conn_part_until(ia);
+	uint64_t limit = dofi_conn_linger_until(ia);
 
 	dofi_assert_held(&ia->engine.lock);
 	while (!all_left(ep) && dofi_now() <= limit) {

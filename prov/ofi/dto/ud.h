@@ -18,7 +18,7 @@
 
 #include "object/ep.h"
 
-struct dofi_bell_peer;
+struct dofi_wakeup_peer;
 struct dofi_conn;
 struct dofi_event;
 struct dofi_msg;
@@ -61,11 +61,11 @@ struct dofi_ud_ah {
 	struct dofi_obj obj;
 	struct dofi_list link; /* ep->ud->ahs */
 	struct dofi_ep *ep;
-	struct dofi_conn *conn;      /* NULL: the peer is gone */
-	uint64_t dest;               /* the fabric's address of its IA */
-	uint32_t number;             /* of its EP there */
-	struct dofi_bell_peer *bell; /* or NULL */
-	_Atomic bool gone;           /* the peer: datagrams for it are lost */
+	struct dofi_conn *conn;          /* NULL: the peer is gone */
+	uint64_t dest;                   /* the fabric's address of its IA */
+	uint32_t number;                 /* of its EP there */
+	struct dofi_wakeup_peer *wakeup; /* or NULL */
+	_Atomic bool gone;               /* the peer: datagrams for it are lost */
 	_Atomic bool ah_freed;
 	bool cm_freed;
 	_Atomic uint64_t again_since; /* the fabric has taken none since then; 0: it does */
@@ -96,7 +96,7 @@ bool dofi_ud_possible(const struct dofi_ia *ia);
 /* The EP becomes one of datagrams; no lock held. 0 or a negative error. */
 int dofi_ud_open(struct dofi_ep *ep);
 /*
- * The EP goes: what it sent leaves first, within parting_ms. Its attempts to connect end without
+ * The EP goes: what it sent leaves first, within linger_ms. Its attempts to connect end without
  * events. engine.lock held, not ep->lock.
  */
 void dofi_ud_close(struct dofi_ep *ep);

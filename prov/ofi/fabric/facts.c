@@ -112,7 +112,8 @@ static void add_ways(struct dofi_facts *facts, const struct fi_info *info, enum 
 		   FI_TYPE_PROGRESS);
 	add(facts, DAT_OFI_ATTR_MR_MODE, facts->mr_mode);
 	add(facts, DAT_OFI_ATTR_ORDER, order_word(order));
-	add(facts, DAT_OFI_ATTR_MISFIT, dofi_misfit_ends_stream(info) ? "PEER" : "CONNECTION");
+	add(facts, DAT_OFI_ATTR_TRUNCATED_MESSAGE,
+	    dofi_truncated_ends_stream(info) ? "PEER" : "CONNECTION");
 	add(facts, DAT_OFI_ATTR_THREADING, facts->threading);
 	add(facts, DAT_OFI_ATTR_PROGRESS, facts->progress);
 }

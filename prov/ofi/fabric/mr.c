@@ -139,7 +139,7 @@ int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAG
 	return ret;
 }
 
-void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size)
+void dofi_mr_abandon(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size)
 {
 	int ret = dofi_mr_close(ia, mr);
 

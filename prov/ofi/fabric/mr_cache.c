@@ -95,7 +95,7 @@ static bool is_cxi(const struct dofi_ia *ia)
 	return ia->info->ep_attr->protocol == FI_PROTO_CXI;
 }
 
-int dofi_mr_cache_leave(struct dofi_ia *ia)
+int dofi_mr_cache_disable(struct dofi_ia *ia)
 {
 	bool cache = false;
 

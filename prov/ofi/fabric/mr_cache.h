@@ -22,7 +22,7 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params);
  * Turns the cache of a domain's keys off, where that is the domain's own affair (cxi). Before any
  * registration. Always 0.
  */
-int dofi_mr_cache_leave(struct dofi_ia *ia);
+int dofi_mr_cache_disable(struct dofi_ia *ia);
 
 /* Whether it is off indeed: a named attribute tells, and a warning. 0 or an error of the fabric. */
 int dofi_mr_cache_look(struct dofi_ia *ia);

@@ -4,8 +4,8 @@
  * one without looking who has it. The socket that holds it neither listens nor connects, and lets
  * whoever asks with SO_REUSEADDR, as the device does, have it, too.
  */
-#ifndef DOFI_HELD_PORT_H
-#define DOFI_HELD_PORT_H
+#ifndef DOFI_PORT_RESERVATION_H
+#define DOFI_PORT_RESERVATION_H
 
 #include <stddef.h>
 #include <sys/socket.h>

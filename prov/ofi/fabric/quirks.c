@@ -19,7 +19,7 @@ static const struct dofi_quirk_row rows[] = {
 	 "moves data between processes of one host by a shared memory of its own, which crashes "
 	 "and stays behind",
 	 "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
-	{DOFI_QUIRK_STALE_KEYS, "efa", 0, 0,
+	{DOFI_QUIRK_CLOSED_KEYS, "efa", 0, 0,
 	 "crashes the target of an RDMA that the card can't do by itself when the key is not valid "
 	 "any more",
 	 "a peer answers that it has forgotten a key when nothing with it is under way; only then "
@@ -29,7 +29,7 @@ static const struct dofi_quirk_row rows[] = {
 	 "the process when it has none to tell an error",
 	 "the queue is read when the IA is opened, and an error for which there is no memory is "
 	 "kept here"},
-	{DOFI_QUIRK_STALE_KEYS, "udp;ofi_rxd", 0, 0,
+	{DOFI_QUIRK_CLOSED_KEYS, "udp;ofi_rxd", 0, 0,
 	 "drops an RDMA whose key is not valid any more without an answer, and its peer goes on "
 	 "sending it for minutes",
 	 "a peer answers that it has forgotten a key when nothing with it is under way; only then "

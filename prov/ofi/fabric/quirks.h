@@ -15,7 +15,7 @@ struct fi_info;
 enum dofi_quirk {
 	DOFI_QUIRK_PEER_NUMBERS = 1u << 0,
 	DOFI_QUIRK_INNER_SHM = 1u << 1,
-	DOFI_QUIRK_STALE_KEYS = 1u << 2,
+	DOFI_QUIRK_CLOSED_KEYS = 1u << 2,
 	DOFI_QUIRK_FEW_RIGHTS = 1u << 3,
 	DOFI_QUIRK_WIDE_RIGHTS = 1u << 4,
 	DOFI_QUIRK_IDLE_EQ = 1u << 5,

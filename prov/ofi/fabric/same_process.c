@@ -25,7 +25,7 @@ static int add_slash(uint8_t *name, size_t *size_p, size_t room)
 	return 0;
 }
 
-int dofi_short_cut_hide(uint8_t *name, size_t *size_p, size_t room)
+int dofi_same_process_hide(uint8_t *name, size_t *size_p, size_t room)
 {
 	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 5)) || !is_of_shm(name, *size_p))
 		return 0;
@@ -41,7 +41,7 @@ static bool is_of_same_process(const uint8_t *name, size_t size, const uint8_t *
 	return false;
 }
 
-int dofi_short_cut_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own)
+int dofi_same_process_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own)
 {
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)) || !is_of_shm(name, *size_p) ||
 	    !memcmp(name, own, *size_p) || !is_of_same_process(name, *size_p, own))

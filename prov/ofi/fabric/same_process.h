@@ -9,16 +9,16 @@
  * other their names once more, so that who has another name takes two of 256 places: it is only for
  * those of this process.
  */
-#ifndef DOFI_SHORT_CUT_H
-#define DOFI_SHORT_CUT_H
+#ifndef DOFI_SAME_PROCESS_H
+#define DOFI_SAME_PROCESS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* Before our own name, in name[*size_p], is told to peers. 0 or -FI_ETOOSMALL. */
-int dofi_short_cut_hide(uint8_t *name, size_t *size_p, size_t room);
+int dofi_same_process_hide(uint8_t *name, size_t *size_p, size_t room);
 
 /* Before a peer's name is given to the fabric; `own` is ours. The same errors. */
-int dofi_short_cut_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own);
+int dofi_same_process_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own);
 
 #endif

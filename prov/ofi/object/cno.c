@@ -85,10 +85,10 @@ static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 	dofi_lock(&ia->obj_lock);
 	if (!call.cno_gone) {
 		cno->call = NULL;
-		dofi_wait_ring(ia, &cno->bell);
+		dofi_wait_ring(ia, &cno->wakeup);
 	}
 	dofi_list_del(&call.link);
-	dofi_wait_ring(ia, &ia->agents_bell);
+	dofi_wait_ring(ia, &ia->agents_due);
 }
 
 void dofi_cno_run_due(struct dofi_ia *ia)
@@ -113,7 +113,7 @@ void dofi_cno_go(struct dofi_ia *ia)
 {
 	dofi_lock(&ia->obj_lock);
 	ia->nstaying--;
-	dofi_wait_ring(ia, &ia->agents_bell);
+	dofi_wait_ring(ia, &ia->agents_due);
 	dofi_unlock(&ia->obj_lock);
 }
 
@@ -123,13 +123,13 @@ void dofi_cno_await_agents(struct dofi_ia *ia)
 	bool none;
 
 	for (;;) {
-		seen = atomic_load(&ia->agents_bell);
+		seen = atomic_load(&ia->agents_due);
 		dofi_lock(&ia->obj_lock);
 		none = dofi_list_empty(&ia->agent_calls) && !ia->nstaying;
 		dofi_unlock(&ia->obj_lock);
 		if (none)
 			return;
-		dofi_wait_sleep(ia, &ia->agents_bell, seen, DOFI_FOREVER);
+		dofi_wait_sleep(ia, &ia->agents_due, seen, DOFI_FOREVER);
 	}
 }
 
@@ -212,7 +212,7 @@ void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)
 		cno->hint = evd;
 		make_readable(cno);
 		make_due(cno, evd);
-		dofi_wait_ring(cno->obj.ia, &cno->bell);
+		dofi_wait_ring(cno->obj.ia, &cno->wakeup);
 	} else if (!cno->hint) {
 		cno->hint = evd;
 	}
@@ -224,7 +224,7 @@ static void flush(struct dofi_cno *cno)
 {
 	cno->flushes++;
 	make_due(cno, NULL);
-	dofi_wait_ring(cno->obj.ia, &cno->bell);
+	dofi_wait_ring(cno->obj.ia, &cno->wakeup);
 }
 
 void dofi_cno_flush(struct dofi_cno *cno)
@@ -281,7 +281,7 @@ static int sleep_until_rung(struct dofi_cno *cno, uint32_t seen, uint64_t deadli
 	int ret;
 
 	dofi_unlock(&cno->lock);
-	ret = dofi_wait_sleep(cno->obj.ia, &cno->bell, seen, deadline);
+	ret = dofi_wait_sleep(cno->obj.ia, &cno->wakeup, seen, deadline);
 	dofi_lock(&cno->lock);
 	return ret;
 }
@@ -304,7 +304,7 @@ static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
 			return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 		if (ret || !timeout)
 			return DOFI_QUEUE_EMPTY;
-		seen = atomic_load(&cno->bell);
+		seen = atomic_load(&cno->wakeup);
 		ret = sleep_until_rung(cno, seen, deadline);
 	}
 	return DAT_SUCCESS;
@@ -325,7 +325,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	ret = wait_for_trigger(cno, timeout, &evd);
 	cno->waiters--;
 	if (cno->dying)
-		dofi_wait_ring(cno->obj.ia, &cno->bell);
+		dofi_wait_ring(cno->obj.ia, &cno->wakeup);
 	dofi_unlock(&cno->lock);
 	*evd_handle = evd;
 	return ret;
@@ -413,9 +413,9 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 	dofi_lock(&cno->lock);
 	cno->dying = true;
 	cno->agent = (DAT_OS_WAIT_PROXY_AGENT){0};
-	dofi_wait_ring(cno->obj.ia, &cno->bell);
+	dofi_wait_ring(cno->obj.ia, &cno->wakeup);
 	for (;;) {
-		seen = atomic_load(&cno->bell);
+		seen = atomic_load(&cno->wakeup);
 		if (!cno->waiters && agent_left(cno))
 			break;
 		sleep_until_rung(cno, seen, DOFI_FOREVER);

@@ -22,7 +22,7 @@ struct dofi_cno {
 	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
 	uint32_t waiters;
 	uint32_t flushes; /* a waiter that sees it change returns with no EVD */
-	_Atomic uint32_t bell;
+	_Atomic uint32_t wakeup;
 	DAT_OS_WAIT_PROXY_AGENT agent; /* one shot */
 	int fd;                        /* eventfd of a descriptor CNO, or -1 */
 

@@ -16,10 +16,10 @@
 #include <sys/uio.h>
 
 struct bounce;
-struct dofi_bell_peer;
+struct dofi_wakeup_peer;
 struct dofi_conn;
 struct dofi_evd;
-struct dofi_letters;
+struct dofi_ctrl_msgs;
 struct dofi_orphans;
 struct dofi_srq;
 struct dofi_ud;
@@ -45,9 +45,9 @@ enum dofi_op {
 	DOFI_OP_PEEK = 0x40,            /* reads the peer's context table; no event */
 	DOFI_OP_PART = 0x41,            /* of a request; segments.h */
 	/* From here on of no EP. */
-	DOFI_OP_SRQ_RECV = 0x42, /* a receive of an SRQ, not taken yet */
-	DOFI_OP_GRANT = 0x43,    /* a receive for news that come by themselves */
-	DOFI_OP_ORPHAN = 0x44,   /* its connection is over */
+	DOFI_OP_SRQ_RECV = 0x42,  /* a receive of an SRQ, not taken yet */
+	DOFI_OP_CTRL_RECV = 0x43, /* a receive for news that come by themselves */
+	DOFI_OP_ORPHAN = 0x44,    /* its connection is over */
 	DOFI_OP_DRAIN =
 		0x45, /* a receive for what comes after the end of its connection; drain.h */
 	DOFI_OP_SPARE = 0x46,   /* a receive that holds a place; places.h */
@@ -120,7 +120,7 @@ struct dofi_wr {
 	uint8_t step;  /* of an operation that the fabric takes in several */
 	bool written;  /* one of them, the write, is complete */
 	union {
-		uint8_t note;  /* receive: enum dofi_note_kind, or 0 */
+		uint8_t note;  /* receive: enum dofi_ctrl_kind, or 0 */
 		uint8_t given; /* RDMA in parts: segments that were given to the fabric */
 	};
 	struct iovec iov[]; /* [max_iov], then void *desc[max_iov] */
@@ -237,40 +237,40 @@ struct dofi_peer_ep {
 	uint32_t number; /* the connection's at the peer; in completion data */
 	/* every message must name the connection: it goes to an SRQ */
 	bool wants_data;
-	bool grants;          /* tells how many receives it has; see credit.h... */
-	bool has_word;        /* ...and wants to be told by writes into its word */
+	bool credits;         /* tells how many receives it has; see credit.h... */
+	bool has_credit_word; /* ...and wants to be told by writes into its word */
 	bool wants_solicited; /* notifies by the Send's solicited flag */
-	bool letters;         /* takes them */
+	bool ctrl_msgs;       /* takes them */
 	bool atomics;         /* its device does atomic operations */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;
 	/* where a grant of its own is written: the word, if there is one */
 	uint64_t sink_key, sink_address;
-	uint32_t mail_context; /* of its mailbox, or 0 */
-	bool mail_known;       /* the next two are */
-	uint64_t mail_key, mail_address;
+	uint32_t ctrl_context; /* of its mailbox, or 0 */
+	bool ctrl_known;       /* the next two are */
+	uint64_t ctrl_key, ctrl_address;
 };
 
 /* note.h */
-enum dofi_note_kind {
-	DOFI_NOTE_LENGTH,
-	DOFI_NOTE_IMMEDIATE,
-	DOFI_NOTE_INVALIDATE,
-	DOFI_NOTE_MAIL,
-	DOFI_NOTE_GRANT, /* of credit.h */
-	DOFI_NOTE_USED,  /* of letter.h */
+enum dofi_ctrl_kind {
+	DOFI_CTRL_LENGTH,
+	DOFI_CTRL_IMMEDIATE,
+	DOFI_CTRL_INVALIDATE,
+	DOFI_CTRL_ATOMIC,
+	DOFI_CTRL_CREDIT, /* of credit.h */
+	DOFI_CTRL_USED,   /* of letter.h */
 };
 
-struct dofi_note {
+struct dofi_ctrl {
 	uint8_t kind; /* 0: none */
 	uint32_t value, length;
 };
 
-#define DOFI_MAIL_SLOTS  4 /* atomic operations under way */
-#define DOFI_LETTERS_DUE 0x80u
+#define DOFI_CTRL_SLOTS    4 /* atomic operations under way */
+#define DOFI_CTRL_MSGS_DUE 0x80u
 
-struct dofi_mail_answer {
+struct dofi_atomic_answer {
 	uint64_t value;  /* before the operation */
 	uint64_t status; /* DAT_DTO_COMPLETION_STATUS */
 };
@@ -298,7 +298,7 @@ struct dofi_ep {
 	uint32_t recv_base;
 	uint32_t announced; /* ...and knows of so many */
 	/* messages that the peer can receive, in this connection */
-	uint32_t granted;
+	uint32_t credit_total;
 	/* the peer said goodbye after so many messages; see ending_soon */
 	uint32_t last_message;
 	/* dat_ep_set_watermark: bounds of the receives that the EP holds, UINT32_MAX for none. */
@@ -315,28 +315,28 @@ struct dofi_ep {
 			 * bind_replaced
 			 */
 			bool binding;
-			uint8_t mail_used; /* bits: slots */
+			uint8_t atomics_used; /* bits: slots */
 			/* changed with engine.lock and lock held; read with either */
 			DAT_EP_STATE state;
 		};
 		uint64_t way; /* all of these; see dofi_ep_is_free */
 	};
-	uint8_t granting; /* enum dofi_grants: the peer is told of receives */
-	bool ending_soon; /* last_message is set */
+	uint8_t credit_mode; /* enum dofi_credit_mode: the peer is told of receives */
+	bool ending_soon;    /* last_message is set */
 	/* the fabric takes no more: the engine waits for the reason, but not for ever */
 	bool refused;
 	bool dirty; /* sent something since the last sync with the peer */
 	/* a write went since the last fence; only where the fabric has fences */
 	bool unfenced;
-	uint8_t answers_due;   /* bits: slots, and DOFI_LETTERS_DUE */
-	struct dofi_note note; /* of the message that comes next */
+	uint8_t answers_due;   /* bits: slots, and DOFI_CTRL_MSGS_DUE */
+	struct dofi_ctrl note; /* of the message that comes next */
 	struct dofi_stall stall;
 	uint64_t send_tag, recv_tag; /* rdm transport */
 	struct dofi_peer_ep peer;
-	const struct dofi_bell_peer *bell; /* rdm transport: wakes the peer */
-	struct dofi_ctx *rcache;           /* [DOFI_RCACHE_SIZE] */
-	struct dofi_letters *letters;      /* NULL: notes are written, or there are none */
-	DAT_EP_ATTR attr;                  /* effective */
+	const struct dofi_wakeup_peer *wakeup; /* rdm transport: wakes the peer */
+	struct dofi_ctx *rcache;               /* [DOFI_RCACHE_SIZE] */
+	struct dofi_ctrl_msgs *ctrl_msgs;      /* NULL: notes are written, or there are none */
+	DAT_EP_ATTR attr;                      /* effective */
 	DOFI_COUNTERS(EP)
 
 	struct dofi_ring parts; /* of requests; no ring where each request is one operation */
@@ -348,16 +348,16 @@ struct dofi_ep {
 	/* NULL unless it is one of datagrams; the same for all its life */
 	struct dofi_ud *ud;
 	bool peeking;               /* aux is the fabric's */
-	bool peek_stale;            /* the peer took back the context that is being read */
+	bool peek_outdated;         /* the peer took back the context that is being read */
 	uint32_t bind_replaced;     /* 0 once the peers were asked... */
 	uint64_t bind_number;       /* ...by this invalidation */
 	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
 	/* the peers that have not answered by then are given up */
 	struct dofi_timer bind_limit;
-	uint32_t mail_context;             /* peers find our mailbox by it */
-	uint32_t conn_id;                  /* of the latest connection */
-	uint32_t mail_wr[DOFI_MAIL_SLOTS]; /* index of the request in the ring */
-	struct dofi_mail_answer answers[DOFI_MAIL_SLOTS];
+	uint32_t ctrl_context;               /* peers find our mailbox by it */
+	uint32_t conn_id;                    /* of the latest connection */
+	uint32_t atomic_wr[DOFI_CTRL_SLOTS]; /* index of the request in the ring */
+	struct dofi_atomic_answer answers[DOFI_CTRL_SLOTS];
 
 	/* Connection: guarded by engine.lock. */
 	struct dofi_evd *conn_evd; /* changes with both locks held */
@@ -413,15 +413,15 @@ DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
  * The IA closes: its EVD gets no more connection events from this EP of another IA. engine.lock
  * held, takes ep->lock.
  */
-void dofi_ep_leave_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia);
+void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia);
 void dofi_ep_set_state(struct dofi_ep *ep,
 		       DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
 /* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
-void dofi_ep_heed_marks(struct dofi_ep *ep, uint32_t held);
+void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held);
 static inline void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
 {
 	if (DOFI_UNLIKELY(held > ep->soft_mark || held > ep->hard_mark))
-		dofi_ep_heed_marks(ep, held);
+		dofi_ep_apply_watermarks(ep, held);
 }
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
@@ -534,7 +534,7 @@ static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
 /* A message came: with which note, so long. ep->lock held. */
 static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
 {
-	if (note == DOFI_NOTE_IMMEDIATE) {
+	if (note == DOFI_CTRL_IMMEDIATE) {
 		DOFI_COUNT(ep, EP_RECV_RDMA_IMM, 1);
 		DOFI_COUNT(ep, EP_RECV_RDMA_IMM_DATA, length);
 	} else {
@@ -548,7 +548,7 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
  * the connection that it came by, where the fabric or the sender tells it (else 0), and news
  * (credit.h). engine.lock held.
  */
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t news);
+void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 /* Takes a batch off the CQ; engine.lock held. 0 when it is empty. */
 #define DOFI_CQ_BATCH 16u
 int dofi_reap(struct dofi_ia *ia);
@@ -556,7 +556,7 @@ int dofi_reap(struct dofi_ia *ia);
  * The letter about this message is here; should it have come before, it is complete. engine.lock
  * and ep->lock held.
  */
-void dofi_reap_noted(struct dofi_ep *ep, uint32_t message);
+void dofi_reap_ctrl_arrived(struct dofi_ep *ep, uint32_t message);
 /* Events for what is done at the heads of both rings; ep->lock held. */
 void dofi_reap_release(struct dofi_ep *ep);
 /*

@@ -21,7 +21,7 @@ static void wake(struct dofi_evd *evd, enum dofi_wake why)
 	if (!evd->waiter || evd->wake)
 		return;
 	evd->wake = why;
-	dofi_wait_ring(evd->obj.ia, &evd->bell);
+	dofi_wait_ring(evd->obj.ia, &evd->wakeup);
 }
 
 /* A waiter keeps the CNO quiet, even when its threshold isn't reached (EVD-077). */
@@ -87,7 +87,8 @@ int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool not
 	if (!place)
 		return -ENOSPC;
 	*place = *event;
-	dofi_evd_note(evd, event->number, event->number == DOFI_EVENT_EXTENDED, event->handle);
+	dofi_evd_count_event(evd, event->number, event->number == DOFI_EVENT_EXTENDED,
+			     event->handle);
 	dofi_evd_end(evd, notify);
 	return 0;
 }
@@ -123,7 +124,7 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 	if (ok) {
 		place = dofi_evd_slot(evd, evd->tail);
 		*place = ours;
-		dofi_evd_note(evd, ours.number, false, NULL);
+		dofi_evd_count_event(evd, ours.number, false, NULL);
 		dofi_evd_append(evd, true);
 	}
 	dofi_unlock(&evd->lock);
@@ -307,17 +308,17 @@ static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT tim
 	struct dofi_ia *ia = evd->obj.ia;
 	uint64_t deadline, spin_until;
 
-	if (atomic_load(&evd->bell) != seen)
+	if (atomic_load(&evd->wakeup) != seen)
 		return 0;
 	deadline = dofi_deadline(timeout);
 	spin_until = dofi_now() + ia->params.spin_us * 1000u;
-	while (atomic_load(&evd->bell) == seen) {
+	while (atomic_load(&evd->wakeup) == seen) {
 		uint64_t now = dofi_now();
 
 		if (now >= deadline)
 			return -ETIMEDOUT;
 		if (now >= spin_until)
-			return dofi_wait_sleep(ia, &evd->bell, seen, deadline);
+			return dofi_wait_sleep(ia, &evd->wakeup, seen, deadline);
 		dofi_engine_poll(ia);
 		sched_yield();
 	}
@@ -344,7 +345,7 @@ static void leave(struct dofi_evd *evd)
 {
 	evd->waiter = false;
 	if (evd->dying)
-		dofi_wait_ring(evd->obj.ia, &evd->bell);
+		dofi_wait_ring(evd->obj.ia, &evd->wakeup);
 }
 
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
@@ -374,7 +375,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		evd->waiter = true;
 		evd->wake = DOFI_WAKE_NONE;
 		evd->threshold = (uint32_t)threshold;
-		seen = atomic_load(&evd->bell);
+		seen = atomic_load(&evd->wakeup);
 		dofi_unlock(&evd->lock);
 		look_once(evd);
 		slept = sleep_for_events(evd, seen, timeout);
@@ -454,10 +455,10 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	evd->dying = true;
 	wake(evd, DOFI_WAKE_ABORT);
 	while (evd->waiter) {
-		uint32_t seen = atomic_load(&evd->bell);
+		uint32_t seen = atomic_load(&evd->wakeup);
 
 		dofi_unlock(&evd->lock);
-		dofi_wait_sleep(ia, &evd->bell, seen, DOFI_FOREVER);
+		dofi_wait_sleep(ia, &evd->wakeup, seen, DOFI_FOREVER);
 		dofi_lock(&evd->lock);
 	}
 	ring = empty(evd, &cno);

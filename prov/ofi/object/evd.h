@@ -75,7 +75,7 @@ struct dofi_evd {
 	_Atomic bool waiter; /* a thread is in dat_evd_wait; also read without the lock */
 	enum dofi_wake wake; /* what the waiter is woken for */
 	uint32_t threshold;
-	_Atomic uint32_t bell;
+	_Atomic uint32_t wakeup;
 	uint32_t dto_streams[DOFI_CONFIGS]; /* EP directions that feed it, by how they notify */
 	DOFI_COUNTERS(EVD)
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
@@ -109,7 +109,8 @@ static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 void dofi_evd_notify(struct dofi_evd *evd);
 
 /* Counts what was raised; the lock may be free. */
-DOFI_INLINE void dofi_evd_note(struct dofi_evd *evd, uint32_t number, bool extended, void *handle)
+DOFI_INLINE void dofi_evd_count_event(struct dofi_evd *evd, uint32_t number, bool extended,
+				      void *handle)
 {
 	if (number == DAT_DTO_COMPLETION_EVENT || extended)
 		DOFI_COUNT(evd, EVD_DTO_CALLBACK, 1);

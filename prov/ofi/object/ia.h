@@ -98,15 +98,15 @@ struct dofi_ia {
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	/* the last bytes of a write are an operation of their own (segments.h) */
 	bool splits_writes;
-	enum dofi_grants grants; /* how peers learn of receives, for which messages wait */
+	enum dofi_credit_mode credits; /* how peers learn of receives, for which messages wait */
 	/*
 	 * the last word of a write is a target of its own, which the fabric stores behind the rest
 	 */
 	bool names_flags;
 	/* of an EP of an SRQ, when its connection is over: srq_ep_broken */
 	bool tells_last_receive;
-	bool has_data;    /* messages can carry completion data */
-	bool has_letters; /* notes are letters (letter.h) */
+	bool has_data;       /* messages can carry completion data */
+	bool uses_ctrl_msgs; /* notes are letters (letter.h) */
 	/* DAT's barrier is a flag of the fabric's, and waits for nothing here */
 	bool fences_reads;
 	bool has_atomics;  /* the device does them, here and, where a peer says so, at its end */
@@ -149,16 +149,16 @@ struct dofi_ia {
 	struct dofi_list orphans; /* guarded by engine.lock */
 	struct dofi_list drains;  /* as well */
 	uint32_t ndrains;
-	struct iovec left[5]; /* memory that goes with the endpoint; see dofi_mr_leave */
+	struct iovec left[5]; /* memory that goes with the endpoint; see dofi_mr_abandon */
 	uint32_t nleft;
 	struct dofi_lock mr_lock;  /* one registration begins or ends at a time */
 	_Atomic uint64_t next_key; /* requested_key of the next registration: never reused */
 
-	struct dofi_bell bell;
-	struct dofi_leftover leftover;
+	struct dofi_wakeup wakeup;
+	struct dofi_shm_cleanup shm_cleanup;
 	struct dofi_cm cm;
 	struct dofi_scratch scratch;
-	struct dofi_mail mail;
+	struct dofi_ctrl_memory mail;
 	struct dofi_bounces bounces;
 	struct dofi_guard guard;
 
@@ -170,7 +170,7 @@ struct dofi_ia {
 	struct dofi_list agent_calls; /* under way; guarded by obj_lock, as the two above */
 	/* calls that go on with the IA after they have run agents; guarded by obj_lock */
 	uint32_t nstaying;
-	_Atomic uint32_t agents_bell;
+	_Atomic uint32_t agents_due;
 
 	/* While the IA closes: EVDs, CNOs and PZs, retired and not destroyed yet. */
 	struct dofi_list doomed[DOFI_HANDLE_TYPES];

@@ -79,7 +79,7 @@ const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE]);
  */
 int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
 		void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
-void dofi_mr_leave(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size);
+void dofi_mr_abandon(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size);
 void dofi_mr_unmap_all(struct dofi_ia *ia);
 
 /*

@@ -327,12 +327,12 @@ void dofi_engine_poll(struct dofi_ia *ia)
 	dofi_engine_poll_for(ia, (struct dofi_taker){NULL, NULL});
 }
 
-void dofi_engine_enter(struct dofi_ia *ia)
+void dofi_engine_begin(struct dofi_ia *ia)
 {
 	dofi_lock(&ia->engine.lock);
 }
 
-void dofi_engine_leave(struct dofi_ia *ia)
+void dofi_engine_end(struct dofi_ia *ia)
 {
 	run_work(ia);
 	dofi_unlock(&ia->engine.lock);
@@ -552,7 +552,7 @@ int dofi_engine_start(struct dofi_ia *ia)
 
 	if (fd >= 0 && (ret = watch_in(e->quiet_epfd, fd, NULL)))
 		return ret;
-	dofi_wait_learn(ia);
+	dofi_wait_probe(ia);
 	return dofi_start_thread(&e->thread, progress_main, ia);
 }
 

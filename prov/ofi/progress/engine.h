@@ -111,8 +111,8 @@ int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
  * For calls that change connections: lock; unlock after running deferred work, then CNO agents with
  * no lock held.
  */
-void dofi_engine_enter(struct dofi_ia *ia);
-void dofi_engine_leave(struct dofi_ia *ia);
+void dofi_engine_begin(struct dofi_ia *ia);
+void dofi_engine_end(struct dofi_ia *ia);
 
 /* One non-blocking round, skipped when another thread is at it already. For consumers that poll. */
 void dofi_engine_poll(struct dofi_ia *ia);

@@ -44,7 +44,7 @@
 /* A thread that waits for its bell while another one drives; lives on that thread's stack. */
 struct sleeper {
 	struct dofi_list link;
-	const _Atomic uint32_t *bell;
+	const _Atomic uint32_t *wakeup;
 	int fd; /* eventfd: readable when it shall look again; -1: it looks by the clock */
 };
 
@@ -111,11 +111,11 @@ void dofi_wait_unwatch(struct dofi_ia *ia)
  * needs its processor. So the progress thread looks there by the clock alone, as long as
  * completions are but events for those who poll.
  */
-static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *bell)
+static bool leaves_cq_alone(struct dofi_ia *ia, const _Atomic uint32_t *wakeup)
 {
 	struct dofi_wait *w = &ia->wait;
 
-	if (!ia->moves_alone || bell != &ia->engine.activity || dofi_now() < w->stay_until)
+	if (!ia->moves_alone || wakeup != &ia->engine.activity || dofi_now() < w->stay_until)
 		return false;
 	atomic_store(&w->aloof, true);
 	if (atomic_load(&w->watchers) || atomic_load(&ia->engine.nstalled))
@@ -138,12 +138,12 @@ static void stay(struct dofi_wait *w)
 	w->stay_until = now + w->stay_ns;
 }
 
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 {
 	struct dofi_wait *w = &ia->wait;
 
-	atomic_fetch_add(bell, 1);
-	if (atomic_load(&w->asleep) && atomic_load(&w->driver_bell) == bell)
+	atomic_fetch_add(wakeup, 1);
+	if (atomic_load(&w->asleep) && atomic_load(&w->driver_wake) == wakeup)
 		dofi_wait_kick(ia);
 	if (!atomic_load(&w->count))
 		return;
@@ -152,7 +152,7 @@ void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell)
 	{
 		struct sleeper *s = DOFI_CONTAINER(node, struct sleeper, link);
 
-		if (s->bell == bell)
+		if (s->wakeup == wakeup)
 			call_back(ia, s);
 	}
 	dofi_unlock(&w->lock);
@@ -164,7 +164,7 @@ bool dofi_wait_drive_begin(struct dofi_ia *ia)
 }
 
 /* The place is free: a sleeper, if there is one, takes it. */
-static void hand_over(struct dofi_ia *ia)
+static void deliver(struct dofi_ia *ia)
 {
 	struct dofi_wait *w = &ia->wait;
 
@@ -179,7 +179,7 @@ static void hand_over(struct dofi_ia *ia)
 static void unmark(struct dofi_ia *ia)
 {
 	if (ia->wait.marked)
-		dofi_bell_mark(ia, false);
+		dofi_wakeup_mark(ia, false);
 	ia->wait.marked = false;
 }
 
@@ -192,7 +192,7 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	if (atomic_load(&ia->engine.parked) && write(ia->engine.park_fd, &one, sizeof(one)) < 0)
 		DOFI_LOG_E("%s: can't wake the progress thread, events may come late: %s", ia->name,
 			   strerror(errno));
-	hand_over(ia);
+	deliver(ia);
 }
 
 /* For sleeps that nothing may end in time. */
@@ -241,7 +241,7 @@ static uint64_t longest_nap(const struct dofi_ia *ia)
 	const struct dofi_wait *w = &ia->wait;
 	uint64_t quiet = dofi_now() - w->quiet_since;
 
-	if (!w->marked || atomic_load_explicit(&ia->bell.deaf, memory_order_relaxed) ||
+	if (!w->marked || atomic_load_explicit(&ia->wakeup.deaf, memory_order_relaxed) ||
 	    quiet < short_naps_ns(ia))
 		return BLIND_SLEEP_NS;
 	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS
@@ -372,7 +372,7 @@ static int list_cq_fds(struct dofi_ia *ia)
  * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start
  * and stays so. On a fresh queue nothing else can be.
  */
-void dofi_wait_learn(struct dofi_ia *ia)
+void dofi_wait_probe(struct dofi_ia *ia)
 {
 	struct dofi_wait *w = &ia->wait;
 	int n;
@@ -439,22 +439,22 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
  * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of
  * each message, which costs the sender of every one while the receiver polls.
  */
-int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen,
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
 		     uint64_t deadline, const sigset_t *sigmask)
 {
 	struct dofi_wait *w = &ia->wait;
 	bool with_cq;
 	int ret = 1;
 
-	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_bell_mark(ia, true)) {
+	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_wakeup_mark(ia, true)) {
 		w->marked = true;
 		return 0; /* one more look at the queue */
 	}
-	atomic_store(&w->driver_bell, bell);
+	atomic_store(&w->driver_wake, wakeup);
 	atomic_store(&w->asleep, true);
-	with_cq = !leaves_cq_alone(ia, bell);
+	with_cq = !leaves_cq_alone(ia, wakeup);
 	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
-	if (atomic_load(bell) == seen && dofi_wait_arm(ia, with_cq))
+	if (atomic_load(wakeup) == seen && dofi_wait_arm(ia, with_cq))
 		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
 	if (!with_cq && !atomic_exchange(&w->aloof, false))
 		stay(w);
@@ -484,8 +484,8 @@ static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
 }
 
 /* Signals are blocked but in the sleep, where sigmask is as for ppoll. */
-static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline,
-		       const sigset_t *sigmask)
+static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
+		       uint64_t deadline, const sigset_t *sigmask)
 {
 	bool full = true;
 	int n, ret = 0;
@@ -495,7 +495,7 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen
 		n = dofi_engine_round(ia, full);
 		dofi_unlock(&ia->engine.lock);
 		dofi_cno_run_agents(ia);
-		if (atomic_load(bell) != seen)
+		if (atomic_load(wakeup) != seen)
 			return 0;
 		if (ret == -EINTR || is_interrupted(round, sigmask))
 			return -EINTR;
@@ -507,7 +507,7 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen
 			full = true; /* what woke us may be an event of a connection */
 			continue;
 		}
-		ret = dofi_wait_on_fds(ia, bell, seen, deadline, sigmask);
+		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, sigmask);
 		full = ret != 0 || timer_due(ia);
 	}
 }
@@ -529,49 +529,49 @@ static void strike_off(struct dofi_wait *w, struct sleeper *self)
 }
 
 /* By ppoll, like the driver: a futex lets signals slip in before the sleep, and some restart it. */
-static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen,
+static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 			       uint64_t deadline, const sigset_t *sigmask)
 {
-	struct sleeper self = {.bell = bell, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	struct sleeper self = {.wakeup = wakeup, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	struct pollfd pfd = {.fd = self.fd, .events = POLLIN};
 	struct dofi_wait *w = &ia->wait;
 	int ret = 0;
 
 	enlist(w, &self);
-	if (atomic_load(&w->driver_bell) == &ia->engine.activity)
+	if (atomic_load(&w->driver_wake) == &ia->engine.activity)
 		dofi_wait_kick(ia); /* the progress thread makes room */
-	if (atomic_load(bell) == seen && atomic_load(&w->driven) &&
+	if (atomic_load(wakeup) == seen && atomic_load(&w->driven) &&
 	    poll_until(&pfd, 1, self.fd < 0 ? blind_until(deadline) : deadline, sigmask) < 0 &&
 	    errno == EINTR)
 		ret = -EINTR;
 	strike_off(w, &self);
 	if (self.fd >= 0)
 		close(self.fd);
-	if (atomic_load(bell) != seen)
+	if (atomic_load(wakeup) != seen)
 		return 0;
 	return !ret && deadline != DOFI_FOREVER && dofi_now() >= deadline ? -ETIMEDOUT : ret;
 }
 
-static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen,
+static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 			 uint64_t deadline, const sigset_t *sigmask)
 {
 	int ret = 0;
 
-	while (!ret && atomic_load(bell) == seen) {
+	while (!ret && atomic_load(wakeup) == seen) {
 		if (dofi_wait_drive_begin(ia)) {
-			ret = drive_until(ia, bell, seen, deadline, sigmask);
+			ret = drive_until(ia, wakeup, seen, deadline, sigmask);
 			dofi_wait_drive_end(ia);
 			return ret;
 		}
-		ret = sleep_beside_driver(ia, bell, seen, deadline, sigmask);
+		ret = sleep_beside_driver(ia, wakeup, seen, deadline, sigmask);
 	}
 	/* We may have been called back to take the driver's place and don't want it. */
 	if (!atomic_load(&ia->wait.driven))
-		hand_over(ia);
+		deliver(ia);
 	return ret;
 }
 
-int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline)
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
 {
 	sigset_t all, before;
 	int ret;
@@ -582,7 +582,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, u
 	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = sleep_blocked(ia, bell, seen, deadline, &before);
+	ret = sleep_blocked(ia, wakeup, seen, deadline, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }

@@ -30,7 +30,7 @@ struct dofi_wait {
 	_Atomic uint32_t count; /* sleepers beside the driver */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
-	_Atomic(const _Atomic uint32_t *) driver_bell; /* what the driver waits for */
+	_Atomic(const _Atomic uint32_t *) driver_wake; /* what the driver waits for */
 	struct pollfd *fds;                            /* what it sleeps on; the driver's alone */
 	size_t max_fds;
 	/* of the CQ's list: readable for no reason that a reader could remove; -1: none */
@@ -54,10 +54,10 @@ void dofi_wait_fini(struct dofi_ia *ia);
  * Sleeps until *bell differs from seen (0), a signal was handled (-EINTR) or the deadline has
  * passed (-ETIMEDOUT). Drives the engine meanwhile. No lock may be held.
  */
-int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *bell, uint32_t seen, uint64_t deadline);
+int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline);
 
 /* Rings the bell: whoever sleeps on it returns. Any lock may be held. */
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *bell);
+void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
 
 /* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
 bool dofi_wait_drive_begin(struct dofi_ia *ia);
@@ -78,11 +78,11 @@ DOFI_COLD void dofi_wait_unwatch(struct dofi_ia *ia);
  * deadline passes or the bell rings. 0: only completions may be new; 1: a full round is due;
  * -EINTR. sigmask: as for ppoll.
  */
-int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *bell, uint32_t seen,
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
 		     uint64_t deadline, const sigset_t *sigmask);
 
 /* Looks at the wait object of a CQ that nothing has used yet. */
-void dofi_wait_learn(struct dofi_ia *ia);
+void dofi_wait_probe(struct dofi_ia *ia);
 
 /* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
 bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);

@@ -25,7 +25,7 @@ enum kind {
 
 struct datagram {
 	uint8_t kind;
-	uint8_t uuid[DOFI_BELL_UUID]; /* the sender's */
+	uint8_t uuid[DOFI_WAKEUP_UUID]; /* the sender's */
 };
 
 /* The mark of a peer that never shows one. */
@@ -38,8 +38,8 @@ static socklen_t name_of(const uint8_t *uuid, struct sockaddr_un *name)
 
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(name->sun_path, prefix, sizeof(prefix) - 1);
-	memcpy(at, uuid, DOFI_BELL_UUID);
-	return (socklen_t)(at + DOFI_BELL_UUID - (char *)name);
+	memcpy(at, uuid, DOFI_WAKEUP_UUID);
+	return (socklen_t)(at + DOFI_WAKEUP_UUID - (char *)name);
 }
 
 /*
@@ -69,25 +69,25 @@ static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd
 							.cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
 	}
-	if (sendmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	if (sendmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 	    errno != ECONNREFUSED && errno != EAGAIN)
 		DOFI_LOG_D("%s: a peer's doorbell can't be rung: %s", ia->name, strerror(errno));
 }
 
-void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
 	tell(ia, peer->uuid, RING, -1);
 }
 
 /* --- marks --- */
 
-static void show_mark(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+static void show_mark(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
-	tell(ia, peer->uuid, MARK, ia->bell.mark_fd);
+	tell(ia, peer->uuid, MARK, ia->wakeup.mark_fd);
 }
 
 /* Only memory that nobody can take from under us. */
-static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
+static void see_mark(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, int fd)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -100,35 +100,35 @@ static void see_mark(struct dofi_ia *ia, struct dofi_bell_peer *peer, int fd)
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page != MAP_FAILED) {
 		peer->mark = page;
-		atomic_fetch_sub(&ia->bell.deaf, 1);
+		atomic_fetch_sub(&ia->wakeup.deaf, 1);
 	}
 	/* Once more: what we sent when we met the peer is lost if the peer had not met us yet. */
 	show_mark(ia, peer);
 }
 
-void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid)
+void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid)
 {
 	peer->mark = &awake;
-	atomic_fetch_add(&ia->bell.deaf, 1);
+	atomic_fetch_add(&ia->wakeup.deaf, 1);
 	memcpy(peer->uuid, uuid, sizeof(peer->uuid));
-	if (ia->bell.mark)
+	if (ia->wakeup.mark)
 		show_mark(ia, peer);
 }
 
-void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer)
+void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer)
 {
 	if (peer->mark == &awake)
-		atomic_fetch_sub(&ia->bell.deaf, 1);
+		atomic_fetch_sub(&ia->wakeup.deaf, 1);
 	else
 		munmap((void *)(uintptr_t)peer->mark, (size_t)sysconf(_SC_PAGESIZE));
 	peer->mark = &awake;
 }
 
-bool dofi_bell_mark(struct dofi_ia *ia, bool asleep)
+bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep)
 {
-	if (!ia->bell.mark)
+	if (!ia->wakeup.mark)
 		return false;
-	atomic_store(ia->bell.mark, asleep);
+	atomic_store(ia->wakeup.mark, asleep);
 	return true;
 }
 
@@ -149,7 +149,7 @@ static int descriptor_in(struct msghdr *msg)
  * Our part of it is done once the queue was read, then the sender may be waiting for us; or the
  * sleep begins anew, for there may be more of it than one look takes.
  */
-static void answer(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+static void answer(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
 	dofi_engine_drain_cq(ia);
 	atomic_store(&ia->wait.posted, true);
@@ -169,14 +169,14 @@ static bool take_one(struct dofi_ia *ia)
 			     .msg_iovlen = 1,
 			     .msg_control = control.space,
 			     .msg_controllen = sizeof(control.space)};
-	ssize_t n = recvmsg(ia->bell.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct dofi_bell_peer *peer;
+	ssize_t n = recvmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct dofi_wakeup_peer *peer;
 	int fd;
 
 	if (n < 0)
 		return false;
 	fd = descriptor_in(&msg);
-	peer = n == (ssize_t)sizeof(text) ? dofi_bell_find(ia, text.uuid) : NULL;
+	peer = n == (ssize_t)sizeof(text) ? dofi_wakeup_find(ia, text.uuid) : NULL;
 	if (peer && text.kind == MARK && fd >= 0)
 		see_mark(ia, peer, fd);
 	else if (peer && text.kind == RING)
@@ -188,7 +188,7 @@ static bool take_one(struct dofi_ia *ia)
 
 static void socket_ready(struct dofi_fd *fd, uint32_t events)
 {
-	struct dofi_ia *ia = DOFI_CONTAINER(fd, struct dofi_ia, bell.socket);
+	struct dofi_ia *ia = DOFI_CONTAINER(fd, struct dofi_ia, wakeup.socket);
 
 	(void)events;
 	for (int i = 0; i < TURN && take_one(ia); i++)
@@ -197,33 +197,33 @@ static void socket_ready(struct dofi_fd *fd, uint32_t events)
 
 /* --- life --- */
 
-static int make_mark(struct dofi_bell *bell)
+static int make_mark(struct dofi_wakeup *wakeup)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *page;
 
-	bell->mark_fd = memfd_create("dat-ofi-asleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (bell->mark_fd < 0)
+	wakeup->mark_fd = memfd_create("dat-ofi-asleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (wakeup->mark_fd < 0)
 		return -errno;
-	if (ftruncate(bell->mark_fd, (off_t)size) ||
-	    fcntl(bell->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (ftruncate(wakeup->mark_fd, (off_t)size) ||
+	    fcntl(wakeup->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
 		goto err_fd;
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bell->mark_fd, 0);
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wakeup->mark_fd, 0);
 	if (page == MAP_FAILED)
 		goto err_fd;
-	bell->mark = page;
+	wakeup->mark = page;
 	return 0;
 
 err_fd:
-	close(bell->mark_fd);
+	close(wakeup->mark_fd);
 	return -ENOMEM;
 }
 
-static void drop_mark(struct dofi_bell *bell)
+static void drop_mark(struct dofi_wakeup *wakeup)
 {
-	munmap(bell->mark, (size_t)sysconf(_SC_PAGESIZE));
-	close(bell->mark_fd);
-	bell->mark = NULL;
+	munmap(wakeup->mark, (size_t)sysconf(_SC_PAGESIZE));
+	close(wakeup->mark_fd);
+	wakeup->mark = NULL;
 }
 
 static int open_socket(struct dofi_ia *ia)
@@ -234,28 +234,28 @@ static int open_socket(struct dofi_ia *ia)
 
 	if (fd < 0)
 		return -errno;
-	ia->bell.socket = (struct dofi_fd){.fd = fd, .ready = socket_ready};
+	ia->wakeup.socket = (struct dofi_fd){.fd = fd, .ready = socket_ready};
 	if (bind(fd, (struct sockaddr *)&name, size))
 		ret = -errno;
 	else
-		ret = dofi_engine_watch(ia, &ia->bell.socket, EPOLLIN);
+		ret = dofi_engine_watch(ia, &ia->wakeup.socket, EPOLLIN);
 	if (ret)
 		close(fd);
 	return ret;
 }
 
-int dofi_bell_open(struct dofi_ia *ia)
+int dofi_wakeup_open(struct dofi_ia *ia)
 {
 	int ret;
 
 	/* Posts of connected endpoints, which have event queues, ring nobody. */
 	if (ia->cq_wait != FI_WAIT_NONE || ia->eqs.n)
 		return 0;
-	ret = make_mark(&ia->bell);
+	ret = make_mark(&ia->wakeup);
 	if (!ret) {
 		ret = open_socket(ia);
 		if (ret)
-			drop_mark(&ia->bell);
+			drop_mark(&ia->wakeup);
 	}
 	if (ret)
 		DOFI_LOG_I("%s: no doorbell, sleepers look by the clock: %s", ia->name,
@@ -263,11 +263,11 @@ int dofi_bell_open(struct dofi_ia *ia)
 	return 0;
 }
 
-void dofi_bell_close(struct dofi_ia *ia)
+void dofi_wakeup_close(struct dofi_ia *ia)
 {
-	if (!ia->bell.mark)
+	if (!ia->wakeup.mark)
 		return;
-	dofi_engine_unwatch(ia, &ia->bell.socket);
-	close(ia->bell.socket.fd);
-	drop_mark(&ia->bell);
+	dofi_engine_unwatch(ia, &ia->wakeup.socket);
+	close(ia->wakeup.socket.fd);
+	drop_mark(&ia->wakeup);
 }

@@ -8,8 +8,8 @@
  * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
  * left behind by the dead.
  */
-#ifndef DOFI_BELL_H
-#define DOFI_BELL_H
+#ifndef DOFI_WAKEUP_H
+#define DOFI_WAKEUP_H
 
 #include "progress/engine.h"
 
@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOFI_BELL_UUID 16
+#define DOFI_WAKEUP_UUID 16
 
-struct dofi_bell {
+struct dofi_wakeup {
 	struct dofi_fd socket;
 	int mark_fd;
 	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
@@ -27,32 +27,33 @@ struct dofi_bell {
 };
 
 /* What a peer's mark is to us. Belongs to the transport's idea of the peer. */
-struct dofi_bell_peer {
+struct dofi_wakeup_peer {
 	const _Atomic uint32_t *mark; /* never NULL; not 0: asleep */
-	uint8_t uuid[DOFI_BELL_UUID];
+	uint8_t uuid[DOFI_WAKEUP_UUID];
 };
 
-int dofi_bell_open(struct dofi_ia *ia); /* 0: going without is no failure */
-void dofi_bell_close(struct dofi_ia *ia);
+int dofi_wakeup_open(struct dofi_ia *ia); /* 0: going without is no failure */
+void dofi_wakeup_close(struct dofi_ia *ia);
 
 /* False when there is no doorbell. The caller looks at the queue once more before it sleeps. */
-bool dofi_bell_mark(struct dofi_ia *ia, bool asleep);
+bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep);
 
 /* engine.lock held. */
-void dofi_bell_meet(struct dofi_ia *ia, struct dofi_bell_peer *peer, const uint8_t *uuid);
-void dofi_bell_part(struct dofi_ia *ia, struct dofi_bell_peer *peer);
+void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid);
+void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer);
 
-void dofi_bell_ring(struct dofi_ia *ia, const struct dofi_bell_peer *peer);
+void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer);
 
 /* After something for the peer was given to the fabric. Any lock may be held. */
-static inline void dofi_bell_ring_sleeper(struct dofi_ia *ia, const struct dofi_bell_peer *peer)
+static inline void dofi_wakeup_send_if_asleep(struct dofi_ia *ia,
+					      const struct dofi_wakeup_peer *peer)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* it marks, then looks; we post, then look */
 	if (DOFI_UNLIKELY(atomic_load_explicit(peer->mark, memory_order_relaxed)))
-		dofi_bell_ring(ia, peer);
+		dofi_wakeup_send(ia, peer);
 }
 
 /* trans_rdm.c: the peer of this name, or NULL. engine.lock held. */
-struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid);
+struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid);
 
 #endif

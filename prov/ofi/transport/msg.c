@@ -92,9 +92,9 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 /* Besides what the program posts: a read of the peer's table, a grant, the parts of requests. */
 static size_t most_requests(const struct dofi_ep *ep)
 {
-	size_t grants = ep->obj.ia->grants == DOFI_GRANTS_WRITTEN;
+	size_t credits = ep->obj.ia->credits == DOFI_CREDITS_WRITTEN;
 
-	return ep->req.limit + 1 + grants + (ep->parts.base ? ep->parts.limit : 0);
+	return ep->req.limit + 1 + credits + (ep->parts.base ? ep->parts.limit : 0);
 }
 
 /*
@@ -113,7 +113,7 @@ static void shorten_queues(const struct dofi_ep *ep, struct fi_info *info)
 
 static void close_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
-	dofi_port_release(&conn->held_port);
+	dofi_port_release(&conn->reserved_port);
 	fi_close(&fep->fid);
 	dofi_cqs_give(conn->ia, conn->cq, conn->cq_entries);
 }
@@ -202,7 +202,7 @@ static void choose_port(struct target *to, struct dofi_conn *conn)
 		return;
 	memcpy(&to->src, to->info.src_addr, size);
 	to->info.src_addr = &to->src;
-	conn->held_port = dofi_port_hold((struct sockaddr *)&to->src, size);
+	conn->reserved_port = dofi_port_hold((struct sockaddr *)&to->src, size);
 }
 
 static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
@@ -215,7 +215,7 @@ static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
 		choose_port(&to, conn);
 	ret = make_endpoint(conn, &to.info, fep_p);
 	if (ret)
-		dofi_port_release(&conn->held_port);
+		dofi_port_release(&conn->reserved_port);
 	return ret;
 }
 
@@ -234,14 +234,14 @@ static void msg_prepare(struct dofi_conn *conn)
 
 static int connect_endpoint(struct dofi_conn *conn)
 {
-	uint64_t ticket = htobe64(conn->token);
+	uint64_t token = htobe64(conn->token);
 	struct fid_ep *fep = conn->spare;
 	int ret = fep ? 0 : make_active_endpoint(conn, &fep);
 
 	conn->spare = NULL;
 	if (ret)
 		return ret;
-	ret = fi_connect(fep, conn->chan->peer.fabric_name, &ticket, sizeof(ticket));
+	ret = fi_connect(fep, conn->chan->peer.fabric_name, &token, sizeof(token));
 	if (ret)
 		close_endpoint(conn, fep);
 	else
@@ -297,12 +297,12 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 {
 	struct dofi_conn *conn = NULL;
 	struct fid_ep *fep;
-	uint64_t ticket;
+	uint64_t token;
 	int ret;
 
-	if (data_size >= sizeof(ticket)) {
-		memcpy(&ticket, entry->data, sizeof(ticket));
-		conn = dofi_conn_by_token(ia, be64toh(ticket));
+	if (data_size >= sizeof(token)) {
+		memcpy(&token, entry->data, sizeof(token));
+		conn = dofi_conn_by_token(ia, be64toh(token));
 	}
 	if (!conn || conn->fep || conn->ending) {
 		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
@@ -357,7 +357,7 @@ static void on_event(struct dofi_ia *ia, const struct dofi_eq_event *event)
 	if (!conn)
 		return;
 	if (event->number == FI_CONNECTED) {
-		dofi_port_release(&conn->held_port);
+		dofi_port_release(&conn->reserved_port);
 		dofi_conn_path_up(conn);
 	} else if (event->number == FI_SHUTDOWN) {
 		dofi_conn_path_down(conn, 0);
@@ -383,21 +383,21 @@ static int msg_poll_events(struct dofi_ia *ia)
  */
 #define SHORT_DATA 4u
 
-static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
+static uint64_t encode(const struct dofi_ep *ep, uint32_t update)
 {
 	if (ep->obj.ia->info->domain_attr->cq_data_size <= SHORT_DATA)
-		return (uint64_t)ep->peer.number << 1 | (news & DOFI_NEWS_SOLICITED);
-	return (uint64_t)ep->peer.number << 32 | news;
+		return (uint64_t)ep->peer.number << 1 | (update & DOFI_UPDATE_SOLICITED);
+	return (uint64_t)ep->peer.number << 32 | update;
 }
 
-static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, uint32_t *news_p)
+static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, uint32_t *update_p)
 {
 	if (ia->info->domain_attr->cq_data_size <= SHORT_DATA) {
 		*number_p = (uint32_t)data >> 1;
-		*news_p = data & DOFI_NEWS_SOLICITED;
+		*update_p = data & DOFI_UPDATE_SOLICITED;
 	} else {
 		*number_p = (uint32_t)(data >> 32);
-		*news_p = (uint32_t)data;
+		*update_p = (uint32_t)data;
 	}
 }
 
@@ -405,12 +405,12 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
  * A peer's write took this receive: its immediate data are noted about it, as if a note had gone
  * before.
  */
-DOFI_ASIDE static void immediate_arrived(const struct fi_cq_data_entry *entry)
+DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
 	struct dofi_wr *wr = entry->op_context;
 
 	dofi_lock(&wr->ep->lock);
-	wr->ep->note = (struct dofi_note){DOFI_NOTE_IMMEDIATE, (uint32_t)entry->data,
+	wr->ep->note = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, (uint32_t)entry->data,
 					  (uint32_t)entry->len};
 	dofi_unlock(&wr->ep->lock);
 	dofi_reap_done(wr, 0, entry->len, 0, 0);
@@ -419,10 +419,10 @@ DOFI_ASIDE static void immediate_arrived(const struct fi_cq_data_entry *entry)
 DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_data_entry *entry)
 {
 	const struct dofi_wr *wr = entry->op_context;
-	uint32_t number = 0, news = 0;
+	uint32_t number = 0, update = 0;
 
 	if ((entry->flags & FI_REMOTE_WRITE) && !wr) {
-		dofi_note_arrived(ia, entry->data);
+		dofi_ctrl_arrived(ia, entry->data);
 		return;
 	}
 	if ((entry->flags & FI_REMOTE_WRITE) && wr->op == DOFI_OP_RECV) {
@@ -430,9 +430,9 @@ DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_data_entry *ent
 		return;
 	}
 	if (entry->flags & FI_REMOTE_CQ_DATA)
-		decode(ia, entry->data, &number, &news);
+		decode(ia, entry->data, &number, &update);
 	if (entry->op_context)
-		dofi_reap_done(entry->op_context, 0, entry->len, number, news);
+		dofi_reap_done(entry->op_context, 0, entry->len, number, update);
 }
 
 static void msg_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
@@ -492,22 +492,22 @@ static int verbs_error(const struct dofi_ia *ia, const struct fi_cq_err_entry *e
 
 static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
-	uint32_t number = 0, news = 0;
+	uint32_t number = 0, update = 0;
 
 	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
 		err->err = verbs_error(ia, err);
 	err->err = dofi_error_cause(ia->info, err);
 	if (err->flags & FI_REMOTE_CQ_DATA)
-		decode(ia, err->data, &number, &news);
+		decode(ia, err->data, &number, &update);
 	if (err->op_context)
-		dofi_reap_done(err->op_context, err->err, err->len, number, news);
+		dofi_reap_done(err->op_context, err->err, err->len, number, update);
 }
 
 /* --- posts --- */
 
 /* A send that needs more than plain arguments. */
-DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data,
-				       bool solicited)
+DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, bool with_data,
+					   bool solicited)
 {
 	uint64_t flags = FI_COMPLETION | (with_data ? FI_REMOTE_CQ_DATA : 0) |
 			 (dofi_fenced(ep, wr) ? FI_FENCE : 0);
@@ -517,7 +517,7 @@ DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, b
 		.desc = dofi_wr_desc(&ep->req, wr),
 		.iov_count = wr->niov,
 		.context = wr,
-		.data = encode(ep, dofi_credit_news(ep, solicited)),
+		.data = encode(ep, dofi_credit_update(ep, solicited)),
 	};
 	ssize_t ret;
 
@@ -545,7 +545,7 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 
 	if (!with_data)
 		return fi_inject(ep->fep, buf, size, FI_ADDR_UNSPEC);
-	ret = fi_injectdata(ep->fep, buf, size, encode(ep, dofi_credit_news(ep, solicited)),
+	ret = fi_injectdata(ep->fep, buf, size, encode(ep, dofi_credit_update(ep, solicited)),
 			    FI_ADDR_UNSPEC);
 	if (!ret)
 		ep->announced = total;
@@ -553,7 +553,7 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 }
 
 /* Not plain, or with news for the peer. */
-DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = is_solicited(ep, wr),
 	     with_data = ep->peer.wants_data || solicited || dofi_credit_due(ep);
@@ -595,10 +595,10 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
  */
 static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
 {
-	return dofi_rma_write_noted(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
+	return dofi_rma_write_data(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
 }
 
-DOFI_ASIDE static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	/*
 	 * tcp of libfabric 2.x takes bytes that come for a receive that has room for none as the
@@ -620,12 +620,12 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 		       *dofi_wr_desc(&ep->recv, wr), FI_ADDR_UNSPEC, wr);
 }
 
-static ssize_t msg_grant(struct dofi_ep *ep, uint32_t news)
+static ssize_t msg_credit(struct dofi_ep *ep, uint32_t update)
 {
 	if (dofi_credit_is_written(ep))
 		return dofi_credit_write(ep);
-	return dofi_rma_note(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
-			     dofi_note_word(ep, DOFI_NOTE_GRANT, news));
+	return dofi_rma_ctrl(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
+			     dofi_ctrl_data(ep, DOFI_CTRL_CREDIT, update));
 }
 
 /* --- shared receive queues --- */
@@ -681,11 +681,11 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.read = dofi_rma_read,
 	.write = dofi_rma_write,
 	.peek = dofi_rma_peek,
-	.grant = msg_grant,
-	.write_noted = dofi_rma_write_noted,
+	.grant = msg_credit,
+	.write_data = dofi_rma_write_data,
 	.write_immediate = msg_write_immediate,
 	.atomic = dofi_rma_atomic,
-	.note = dofi_rma_note,
+	.note = dofi_rma_ctrl,
 	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,

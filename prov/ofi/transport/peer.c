@@ -44,7 +44,7 @@ static void free_peer(struct dofi_peer *peer)
 {
 	if (peer->severed.link.next)
 		dofi_list_del(&peer->severed.link);
-	dofi_bell_part(peer->ia, &peer->bell);
+	dofi_wakeup_remove_peer(peer->ia, &peer->wakeup);
 	free(peer);
 }
 
@@ -109,7 +109,7 @@ static bool insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct do
 	size_t size = hello->fabric_name_size;
 
 	memcpy(name, hello->fabric_name, size);
-	return !dofi_short_cut_avoid(name, &size, sizeof(name) - 1, ia->fabric_name) &&
+	return !dofi_same_process_avoid(name, &size, sizeof(name) - 1, ia->fabric_name) &&
 	       fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1;
 }
 
@@ -136,7 +136,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 			return -FI_ENOSPC;
 		}
 		dofi_list_add_tail(&peers->list, &peer->link);
-		dofi_bell_meet(ia, &peer->bell, hello->uuid);
+		dofi_wakeup_add_peer(ia, &peer->wakeup, hello->uuid);
 	} else if (!peer->conns && !peer->closed) {
 		peers->nidle--;
 	}

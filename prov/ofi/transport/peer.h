@@ -45,11 +45,11 @@ struct dofi_peer {
 	struct dofi_peers *peers;
 	struct dofi_ia *ia;
 	struct dofi_work severed; /* deferred when what was under way to it may be lost */
-	uint8_t uuid[DOFI_BELL_UUID];
+	uint8_t uuid[DOFI_WAKEUP_UUID];
 	fi_addr_t addr;
 	uint32_t conns;
 	bool closed; /* its IA says so */
-	struct dofi_bell_peer bell;
+	struct dofi_wakeup_peer wakeup;
 };
 
 /* Opens the address vector. 0 or a negative error. */

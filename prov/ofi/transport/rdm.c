@@ -46,7 +46,7 @@
 #define TAG_UD         (1ull << 45)
 #define TAG_EP         (1ull << 46)
 #define TAG_SRQ        (2ull << 46)
-#define TAG_GRANT      (3ull << 46)
+#define TAG_CTRL       (3ull << 46)
 #define TAG_KIND       (3ull << 46)
 #define TAG_NUMBER     (uint64_t) DOFI_CONN_ID_MASK
 #define TAG_OF_SRQ(nr) (TAG_SRQ | (uint64_t)(nr) << 31)
@@ -56,19 +56,19 @@
  * longer. Few, as every other message is compared with them first on most fabrics: 64 took shm as
  * long as all the rest of a message.
  */
-#define GRANTS         4
+#define CREDITS        4
 
 /*
  * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that
  * came before the receive.
  */
 struct note {
-	uint32_t number, news;
+	uint32_t number, update;
 };
 
 union post {
 	struct note note;
-	struct dofi_letter letter;
+	struct dofi_ctrl_msg ctrl_msg;
 };
 
 /*
@@ -88,18 +88,18 @@ struct dofi_rdm {
 	struct dofi_rdm_events events;
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	/* of these, those that the fabric did not take are QUEUED... */
-	struct dofi_own_wr grants[GRANTS];
+	struct dofi_own_wr credits[CREDITS];
 	uint32_t unposted; /* ...and so many */
 	/*
 	 * each has two, in turn; the last: where a receive without segments gets what it has no
 	 * room for
 	 */
-	union post notes[2 * GRANTS + 1];
-	bool second[GRANTS]; /* whose turn it is */
-	struct dofi_places places;
-	struct fid_mr *notes_mr; /* where the fabric must know memory that it fills */
+	union post notes[2 * CREDITS + 1];
+	bool second[CREDITS]; /* whose turn it is */
+	struct dofi_rx_slots slots;
+	struct fid_mr *ctrl_mr; /* where the fabric must know memory that it fills */
 	/* a message that is too long for its receive ends the stream with its peer */
-	bool ends_after_misfit;
+	bool ends_stream_on_truncation;
 };
 
 /* --- the endpoint --- */
@@ -126,7 +126,7 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	if (!ret)
 		ret = dofi_rdm_events_open(ia, &ia->rdm->events);
 	if (!ret && !strcmp(ia->info->fabric_attr->prov_name, "shm"))
-		ret = dofi_leftover_probe();
+		ret = dofi_shm_cleanup_probe();
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
 	if (ret)
@@ -142,10 +142,10 @@ static ssize_t no_room(ssize_t ret)
 
 static unsigned int index_of(const struct dofi_rdm *rdm, const struct dofi_wr *wr)
 {
-	return (unsigned int)(DOFI_CONTAINER(wr, const struct dofi_own_wr, wr) - rdm->grants);
+	return (unsigned int)(DOFI_CONTAINER(wr, const struct dofi_own_wr, wr) - rdm->credits);
 }
 
-static union post *note_of(struct dofi_rdm *rdm, const struct dofi_wr *wr, bool former)
+static union post *ctrl_of(struct dofi_rdm *rdm, const struct dofi_wr *wr, bool former)
 {
 	unsigned int i = index_of(rdm, wr);
 
@@ -158,24 +158,24 @@ static bool takes_place(const struct dofi_wr *wr)
 }
 
 /* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
-static ssize_t post_grant(struct dofi_ia *ia, struct dofi_wr *wr)
+static ssize_t post_ctrl_recv(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
-	union post *note = note_of(rdm, wr, false);
-	void *desc = rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL;
+	union post *note = ctrl_of(rdm, wr, false);
+	void *desc = rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL;
 	ssize_t ret = no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC,
-				       TAG_GRANT, 0, dofi_context_of(ia, wr)));
+				       TAG_CTRL, 0, dofi_context_of(ia, wr)));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret == -FI_EAGAIN)
-		dofi_places_none(&rdm->places);
+		dofi_rx_slots_full(&rdm->slots);
 	return ret;
 }
 
 /* False when the fabric takes no more for now. */
 static bool post_again(struct dofi_ia *ia, struct dofi_wr *wr)
 {
-	ssize_t ret = post_grant(ia, wr);
+	ssize_t ret = post_ctrl_recv(ia, wr);
 
 	if (ret && ret != -FI_EAGAIN)
 		DOFI_LOG_E("%s: a receive for grants can't be posted again, peers may stop "
@@ -188,10 +188,10 @@ static void post_missing(struct dofi_ia *ia)
 {
 	struct dofi_rdm *rdm = ia->rdm;
 
-	for (int i = 0; rdm->unposted && i < GRANTS; i++) {
-		if (rdm->grants[i].wr.state != DOFI_WR_QUEUED)
+	for (int i = 0; rdm->unposted && i < CREDITS; i++) {
+		if (rdm->credits[i].wr.state != DOFI_WR_QUEUED)
 			continue;
-		if (!post_again(ia, &rdm->grants[i].wr))
+		if (!post_again(ia, &rdm->credits[i].wr))
 			return;
 		if (!--rdm->unposted)
 			atomic_fetch_sub(&ia->engine.restless, 1);
@@ -205,28 +205,28 @@ static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
 				 1); /* nothing else tells when there is room */
 }
 
-static int register_notes(struct dofi_ia *ia)
+static int register_ctrl(struct dofi_ia *ia)
 {
 	uint64_t key, address;
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
 	return dofi_mr_register(ia, ia->rdm->notes, sizeof(ia->rdm->notes),
-				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->notes_mr, &key, &address);
+				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->ctrl_mr, &key, &address);
 }
 
-static int post_grants(struct dofi_ia *ia)
+static int post_ctrl_recvs(struct dofi_ia *ia)
 {
-	int err = register_notes(ia);
+	int err = register_ctrl(ia);
 
 	if (err)
 		return err;
-	for (int i = 0; i < GRANTS; i++) {
-		struct dofi_wr *wr = &ia->rdm->grants[i].wr;
+	for (int i = 0; i < CREDITS; i++) {
+		struct dofi_wr *wr = &ia->rdm->credits[i].wr;
 		ssize_t ret;
 
-		wr->op = DOFI_OP_GRANT;
-		ret = post_grant(ia, wr);
+		wr->op = DOFI_OP_CTRL_RECV;
+		ret = post_ctrl_recv(ia, wr);
 		if (ret && ret != -FI_EAGAIN)
 			return (int)ret;
 		if (ret && !ia->rdm->unposted++)
@@ -241,8 +241,8 @@ static void rdm_close(struct dofi_ia *ia)
 
 	close_endpoint(ia);
 	dofi_ud_pool_close(ia);
-	if (rdm->notes_mr)
-		dofi_mr_close(ia, rdm->notes_mr);
+	if (rdm->ctrl_mr)
+		dofi_mr_close(ia, rdm->ctrl_mr);
 	dofi_orphans_free_all(ia);
 	dofi_drain_free_all(ia);
 	dofi_peers_close(&rdm->peers);
@@ -262,9 +262,9 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
-	dofi_places_init(&rdm->places, ia->info->rx_attr->size, 2 * GRANTS,
-			 !dofi_breaks_when_full(ia->info));
-	rdm->ends_after_misfit = dofi_misfit_ends_stream(ia->info);
+	dofi_rx_slots_init(&rdm->slots, ia->info->rx_attr->size, 2 * CREDITS,
+			   !dofi_breaks_when_full(ia->info));
+	rdm->ends_stream_on_truncation = dofi_truncated_ends_stream(ia->info);
 	ia->rdm = rdm;
 	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
 	if (ret)
@@ -274,13 +274,13 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		goto err_peers;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
 	if (!ret)
-		ret = dofi_short_cut_hide(name, size_p, room);
+		ret = dofi_same_process_hide(name, size_p, room);
 	if (!ret)
-		ret = post_grants(ia);
+		ret = post_ctrl_recvs(ia);
 	if (!ret)
 		ret = dofi_rdm_events_begin(ia, &rdm->events);
 	if (!ret)
-		dofi_leftover_init(ia, name);
+		dofi_shm_cleanup_init(ia, name);
 	if (ret)
 		rdm_close(ia);
 	return ret;
@@ -301,21 +301,22 @@ static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
 	dofi_ud_ia_closed(ia, uuid);
 }
 
-struct dofi_bell_peer *dofi_bell_find(struct dofi_ia *ia, const uint8_t *uuid)
+struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid)
 {
 	struct dofi_peer *peer = dofi_peer_find(&ia->rdm->peers, uuid);
 
-	return peer ? &peer->bell : NULL;
+	return peer ? &peer->wakeup : NULL;
 }
 
 /* --- connections --- */
 
 /* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
-DOFI_INLINE ssize_t ring_after(struct dofi_ia *ia, const struct dofi_bell_peer *bell, ssize_t ret)
+DOFI_INLINE ssize_t ring_after(struct dofi_ia *ia, const struct dofi_wakeup_peer *wakeup,
+			       ssize_t ret)
 {
-	if (bell && !ret) {
+	if (wakeup && !ret) {
 		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
-		dofi_bell_ring_sleeper(ia, bell);
+		dofi_wakeup_send_if_asleep(ia, wakeup);
 		/* Behind the bell's barrier. */
 		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
 			dofi_wait_kick(ia);
@@ -325,7 +326,7 @@ DOFI_INLINE ssize_t ring_after(struct dofi_ia *ia, const struct dofi_bell_peer *
 
 static ssize_t posted(const struct dofi_ep *ep, ssize_t ret)
 {
-	return ring_after(ep->obj.ia, ep->bell, ret);
+	return ring_after(ep->obj.ia, ep->wakeup, ret);
 }
 
 static int make_path(struct dofi_conn *conn)
@@ -339,7 +340,7 @@ static int make_path(struct dofi_conn *conn)
 		conn->path_made = true;
 		return 0;
 	}
-	ep->bell = conn->ia->bell.mark ? &conn->peer->bell : NULL;
+	ep->wakeup = conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL;
 	ep->recv_tag = TAG_EP | conn->id;
 	ep->send_tag = conn->peer_srq ? TAG_OF_SRQ(conn->peer_srq) : TAG_EP;
 	if (!conn->peer_srq || !data_tell(conn->ia))
@@ -388,11 +389,11 @@ static int rdm_expect(struct dofi_conn *conn)
 	return ret;
 }
 
-static ssize_t send_note(struct dofi_ia *ia, uint64_t dest, uint32_t number, uint32_t news)
+static ssize_t send_ctrl_write(struct dofi_ia *ia, uint64_t dest, uint32_t number, uint32_t update)
 {
-	const struct note note = {number, news};
+	const struct note note = {number, update};
 
-	return fi_tinject(ia->shared_ep, &note, sizeof(note), dest, TAG_GRANT);
+	return fi_tinject(ia->shared_ep, &note, sizeof(note), dest, TAG_CTRL);
 }
 
 /* The passive side has done its part when its greeting is on the way. */
@@ -402,11 +403,11 @@ static int greet(struct dofi_conn *conn)
 
 	if (!conn->greets)
 		return 0;
-	ret = send_note(conn->ia, conn->dest, conn->peer_id, 0);
+	ret = send_ctrl_write(conn->ia, conn->dest, conn->peer_id, 0);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;
-	ring_after(conn->ia, conn->ia->bell.mark ? &conn->peer->bell : NULL, ret);
+	ring_after(conn->ia, conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL, ret);
 	if (ret)
 		dofi_conn_path_down(conn, (int)-ret);
 	else if (!conn->active)
@@ -445,8 +446,8 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
 	n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
-	if (DOFI_UNLIKELY(dofi_places_asked(&ia->rdm->places)))
-		dofi_places_look(ia, &ia->rdm->places);
+	if (DOFI_UNLIKELY(dofi_rx_slots_asked(&ia->rdm->slots)))
+		dofi_rx_slots_try_more(ia, &ia->rdm->slots);
 	dofi_drain_retry(ia);
 	if (ia->rdm->unposted)
 		post_missing(ia);
@@ -483,10 +484,10 @@ static int leave_behind(struct dofi_ep *ep)
 
 	dofi_lock(&ep->lock);
 	nrecvs = dofi_orphans_count(&ep->recv);
-	ret = dofi_orphans_leave(ep);
+	ret = dofi_orphans_adopt_ep(ep);
 	dofi_unlock(&ep->lock);
 	if (!ret)
-		dofi_places_give(&ep->obj.ia->rdm->places, nrecvs);
+		dofi_rx_slots_release(&ep->obj.ia->rdm->slots, nrecvs);
 	return ret;
 }
 
@@ -518,7 +519,7 @@ static void drain(struct dofi_conn *conn)
  * A message that is half in can't be stopped, nor can what was sent or is being read: these end by
  * themselves.
  */
-static bool rdm_leave(struct dofi_conn *conn)
+static bool rdm_cancel(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 	bool has;
@@ -546,7 +547,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 		dofi_peer_give(conn);
 		return;
 	}
-	if (rdm_leave(conn))
+	if (rdm_cancel(conn))
 		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that "
 			   "is over",
 			   ia->name);
@@ -563,11 +564,11 @@ static void rdm_disconnect(struct dofi_conn *conn)
 /* --- completions --- */
 
 /* What a message for an SRQ says beside the news, and who it is from. */
-static uint64_t encode(const struct dofi_ep *ep, uint32_t news)
+static uint64_t encode(const struct dofi_ep *ep, uint32_t update)
 {
 	uint64_t number = data_tell(ep->obj.ia) ? (uint64_t)ep->peer.number << 32 : 0;
 
-	return number | news | (ep->nsent & DOFI_NEWS_NUMBER) << DOFI_NEWS_NUMBER_SHIFT;
+	return number | update | (ep->nsent & DOFI_UPDATE_NUMBER) << DOFI_UPDATE_NUMBER_SHIFT;
 }
 
 static uint32_t number_of(const struct dofi_ia *ia, uint64_t tag, uint64_t flags, uint64_t data)
@@ -580,9 +581,9 @@ static uint32_t number_of(const struct dofi_ia *ia, uint64_t tag, uint64_t flags
 static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
 {
 	if (size > sizeof(post->note))
-		dofi_letter_arrived(ia, &post->letter, size);
-	else if (post->note.news & DOFI_NEWS_GRANT)
-		dofi_credit_arrived(ia, post->note.number, post->note.news);
+		dofi_ctrl_msg_arrived(ia, &post->ctrl_msg, size);
+	else if (post->note.update & DOFI_UPDATE_CREDIT)
+		dofi_credit_arrived(ia, post->note.number, post->note.update);
 	else
 		greeted(ia, post->note.number);
 }
@@ -592,7 +593,7 @@ static void open_post(struct dofi_ia *ia, const union post *post, size_t size)
  * these may take their place. Where messages pass in order, one without a receive would keep all
  * others back.
  */
-static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries,
+static void repost_ctrl_recvs(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries,
 			      ssize_t n)
 {
 	struct dofi_rdm *rdm = ia->rdm;
@@ -603,7 +604,7 @@ static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entr
 		if (entries[i].flags & FI_REMOTE_WRITE || !entries[i].op_context)
 			continue;
 		wr = dofi_context_wr(ia, entries[i].op_context);
-		if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
+		if (DOFI_LIKELY(wr->op != DOFI_OP_CTRL_RECV))
 			continue;
 		rdm->second[index_of(rdm, wr)] ^= true;
 		post_or_leave(ia, wr);
@@ -614,30 +615,30 @@ static void post_grants_again(struct dofi_ia *ia, const struct fi_cq_tagged_entr
 
 DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
 {
-	uint32_t news = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
+	uint32_t update = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
 	uint32_t number = number_of(ia, entry->tag, entry->flags, entry->data);
 	struct dofi_wr *wr;
 
 	if (entry->flags & FI_REMOTE_WRITE) {
-		dofi_note_arrived(ia, entry->data);
+		dofi_ctrl_arrived(ia, entry->data);
 		return;
 	}
 	if (!entry->op_context)
 		return;
 	wr = dofi_context_wr(ia, entry->op_context);
 	if (takes_place(wr))
-		dofi_places_give(&ia->rdm->places, 1);
-	if (DOFI_LIKELY(wr->op != DOFI_OP_GRANT))
-		dofi_reap_done(wr, 0, entry->len, number, news);
+		dofi_rx_slots_release(&ia->rdm->slots, 1);
+	if (DOFI_LIKELY(wr->op != DOFI_OP_CTRL_RECV))
+		dofi_reap_done(wr, 0, entry->len, number, update);
 	else
-		open_post(ia, note_of(ia->rdm, wr, true), entry->len);
+		open_post(ia, ctrl_of(ia->rdm, wr, true), entry->len);
 }
 
 static void rdm_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 {
 	const struct fi_cq_tagged_entry *entry = entries;
 
-	post_grants_again(ia, entry, n);
+	repost_ctrl_recvs(ia, entry, n);
 	do
 		complete(ia, entry++);
 	while (--n);
@@ -661,7 +662,7 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, u
 /* Other errors are of one operation alone. */
 static bool ends_stream(const struct dofi_rdm *rdm, int err)
 {
-	return err == FI_ETRUNC ? rdm->ends_after_misfit : dofi_error_is_of_peer(err);
+	return err == FI_ETRUNC ? rdm->ends_stream_on_truncation : dofi_error_is_of_peer(err);
 }
 
 static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
@@ -680,8 +681,8 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	if (conn && conn->peer && ends_stream(ia->rdm, err->err))
 		dofi_work_defer(ia, &conn->peer->severed);
 	if (takes_place(wr))
-		dofi_places_give(&ia->rdm->places, 1);
-	if (wr->op == DOFI_OP_GRANT && ia->shared_ep)
+		dofi_rx_slots_release(&ia->rdm->slots, 1);
+	if (wr->op == DOFI_OP_CTRL_RECV && ia->shared_ep)
 		post_or_leave(ia, wr);
 	else
 		dofi_reap_done(wr, err->err, err->len, number, 0);
@@ -690,8 +691,8 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 /* --- posts --- */
 
 /* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
-DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
-				       uint64_t data)
+DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
+					   uint64_t data)
 {
 	struct fi_msg_tagged msg = {
 		.msg_iov = wr->iov,
@@ -710,20 +711,20 @@ DOFI_ASIDE static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, u
 	return ret;
 }
 
-DOFI_ASIDE static ssize_t send_news(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence,
-				    bool solicited)
+DOFI_SLOW_PATH static ssize_t send_update(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t fence,
+					  bool solicited)
 {
-	uint32_t noted = dofi_op_is_noted(wr->op) && ep->letters ? DOFI_NEWS_NOTED : 0,
+	uint32_t noted = dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0,
 		 total = dofi_credit_total(ep);
 	ssize_t ret = send_message(ep, wr, fence | FI_REMOTE_CQ_DATA,
-				   encode(ep, dofi_credit_news(ep, solicited) | noted));
+				   encode(ep, dofi_credit_update(ep, solicited) | noted));
 
 	if (!ret)
 		ep->announced = total;
 	return ret;
 }
 
-DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	void *context = dofi_context_of(ep->obj.ia, wr);
 
@@ -734,14 +735,14 @@ DOFI_ASIDE static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /* Not plain, or more to say than its bytes. */
-DOFI_ASIDE static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited =
 		(wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
 	uint64_t fence = ep->unfenced ? FI_FENCE : 0;
 
-	if (ep->peer.wants_data || solicited || dofi_op_is_noted(wr->op) || dofi_credit_due(ep))
-		return send_news(ep, wr, fence, solicited);
+	if (ep->peer.wants_data || solicited || dofi_op_needs_ctrl(wr->op) || dofi_credit_due(ep))
+		return send_update(ep, wr, fence, solicited);
 	if (fence)
 		return send_message(ep, wr, fence, 0);
 	if (dofi_may_inject(ep, wr))
@@ -771,7 +772,7 @@ static ssize_t rdm_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (ep->peer.wants_data || solicited)
 		return posted(ep, fi_tinjectdata(ep->fep, NULL, 0,
-						 encode(ep, dofi_credit_news(ep, solicited)),
+						 encode(ep, dofi_credit_update(ep, solicited)),
 						 ep->dest, ep->send_tag));
 	return posted(ep, fi_tinject(ep->fep, NULL, 0, ep->dest, ep->send_tag));
 }
@@ -791,20 +792,20 @@ static ssize_t rdm_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	return posted(ep, dofi_rma_write(ep, wr));
 }
 
-static ssize_t rdm_write_noted(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+static ssize_t rdm_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
-	return posted(ep, dofi_rma_write_noted(ep, wr, data));
+	return posted(ep, dofi_rma_write_data(ep, wr, data));
 }
 
-static ssize_t rdm_note(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+static ssize_t rdm_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
 			uint64_t rkey, uint64_t data)
 {
-	return posted(ep, dofi_rma_note(ep, record, size, raddr, rkey, data));
+	return posted(ep, dofi_rma_ctrl(ep, record, size, raddr, rkey, data));
 }
 
-static ssize_t rdm_letter(struct dofi_ep *ep, const void *letter, size_t size)
+static ssize_t rdm_ctrl_msg(struct dofi_ep *ep, const void *ctrl_msg, size_t size)
 {
-	return posted(ep, fi_tinject(ep->fep, letter, size, ep->dest, TAG_GRANT));
+	return posted(ep, fi_tinject(ep->fep, ctrl_msg, size, ep->dest, TAG_CTRL));
 }
 
 static ssize_t rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
@@ -828,25 +829,25 @@ static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc,
 	 * room for none.
 	 */
 	if (wr->niov == 0)
-		return fi_trecv(fep, &rdm->notes[2 * GRANTS], 1,
-				rdm->notes_mr ? fi_mr_desc(rdm->notes_mr) : NULL, FI_ADDR_UNSPEC,
-				tag, ignore, context);
+		return fi_trecv(fep, &rdm->notes[2 * CREDITS], 1,
+				rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL, FI_ADDR_UNSPEC, tag,
+				ignore, context);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, context);
 }
 
 static ssize_t receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc, uint64_t tag,
 		       uint64_t ignore)
 {
-	struct dofi_places *places = &ia->rdm->places;
+	struct dofi_rx_slots *slots = &ia->rdm->slots;
 	ssize_t ret;
 
-	if (DOFI_UNLIKELY(!dofi_places_take(places)))
+	if (DOFI_UNLIKELY(!dofi_rx_slots_acquire(slots)))
 		return -FI_EAGAIN;
 	ret = no_room(post_receive(ia, wr, desc, tag, ignore));
 	if (DOFI_UNLIKELY(ret)) {
-		dofi_places_untake(places);
+		dofi_rx_slots_unacquire(slots);
 		if (ret == -FI_EAGAIN)
-			dofi_places_none(places);
+			dofi_rx_slots_full(slots);
 	}
 	return ret;
 }
@@ -856,9 +857,9 @@ static ssize_t rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 	return receive(ep->obj.ia, wr, dofi_wr_desc(&ep->recv, wr), ep->recv_tag, 0);
 }
 
-static ssize_t rdm_grant(struct dofi_ep *ep, uint32_t news)
+static ssize_t rdm_credit(struct dofi_ep *ep, uint32_t update)
 {
-	return posted(ep, send_note(ep->obj.ia, ep->dest, ep->peer.number, news));
+	return posted(ep, send_ctrl_write(ep->obj.ia, ep->dest, ep->peer.number, update));
 }
 
 /* --- datagrams --- */
@@ -876,7 +877,7 @@ static ssize_t rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_u
 		.data = ah->number | (solicited ? DOFI_UD_SOLICITED : 0),
 	};
 
-	return ring_after(ep->obj.ia, ah->bell,
+	return ring_after(ep->obj.ia, ah->wakeup,
 			  fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
@@ -884,16 +885,16 @@ static ssize_t rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_u
 static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			   void *desc)
 {
-	struct dofi_places *places = &ia->rdm->places;
+	struct dofi_rx_slots *slots = &ia->rdm->slots;
 	ssize_t ret;
 
-	if (!wr->given && !dofi_places_take(places))
+	if (!wr->given && !dofi_rx_slots_acquire(slots))
 		return -FI_EAGAIN;
 	wr->given = true;
 	ret = no_room(fi_trecv(ia->shared_ep, buffer, size, desc, FI_ADDR_UNSPEC, TAG_UD, 0,
 			       dofi_context_of(ia, wr)));
 	if (ret == -FI_EAGAIN)
-		dofi_places_none(places);
+		dofi_rx_slots_full(slots);
 	return ret;
 }
 
@@ -920,7 +921,7 @@ static void rdm_srq_close(struct dofi_srq *srq)
 	for (int i = 0; srq->available && i < CANCEL_ROUNDS; i++)
 		dofi_engine_drain_cq(ia);
 	if (srq->available)
-		dofi_places_give(&ia->rdm->places, dofi_srq_abandon(srq));
+		dofi_rx_slots_release(&ia->rdm->slots, dofi_srq_abandon(srq));
 }
 
 const struct dofi_trans_ops dofi_trans_rdm = {
@@ -932,20 +933,20 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.close = rdm_close,
 	.connect = rdm_connect,
 	.expect = rdm_expect,
-	.leave = rdm_leave,
+	.leave = rdm_cancel,
 	.disconnect = rdm_disconnect,
 	.send = rdm_send,
 	.recv = rdm_recv,
 	.read = rdm_read,
 	.write = rdm_write,
-	.write_noted = rdm_write_noted,
-	.note = rdm_note,
-	.letter = rdm_letter,
+	.write_data = rdm_write_data,
+	.note = rdm_ctrl,
+	.ctrl_msg = rdm_ctrl_msg,
 	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
 	.peer_closed = rdm_peer_closed,
-	.grant = rdm_grant,
+	.grant = rdm_credit,
 	.ud_send = rdm_ud_send,
 	.ud_recv = rdm_ud_recv,
 	.srq_open = rdm_srq_open,

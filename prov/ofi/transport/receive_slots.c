@@ -11,19 +11,19 @@
 #define NO_LIMIT  UINT32_MAX
 #define TAG_SPARE UINT64_C(0) /* of no kind of message */
 
-void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit)
+void dofi_rx_slots_init(struct dofi_rx_slots *slots, size_t size, uint32_t kept, bool more_may_fit)
 {
 	/* A queue that has hardly room for anything else must not be said to have none. */
 	bool tiny = size <= 2 * (size_t)kept;
 
-	places->tried = tiny || !more_may_fit;
-	places->sure = tiny || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
-	atomic_init(&places->most, places->sure);
+	slots->tried = tiny || !more_may_fit;
+	slots->sure = tiny || size - kept >= NO_LIMIT ? NO_LIMIT - 1 : (uint32_t)size - kept;
+	atomic_init(&slots->most, slots->sure);
 	for (int i = 0; i < DOFI_SPARES; i++)
-		places->spares[i].wr.op = DOFI_OP_SPARE;
+		slots->spares[i].wr.op = DOFI_OP_SPARE;
 }
 
-void dofi_places_none(struct dofi_places *places)
+void dofi_rx_slots_full(struct dofi_rx_slots *slots)
 {
 	uint32_t no_limit = NO_LIMIT;
 
@@ -31,40 +31,40 @@ void dofi_places_none(struct dofi_places *places)
 	 * With much less in it than it says it is but busy. Spares may be among that: they were
 	 * posted while others had just left.
 	 */
-	if (dofi_places_used(places) + 2 * DOFI_SPARES >= places->sure &&
-	    atomic_compare_exchange_strong(&places->most, &no_limit, places->sure))
-		atomic_store(&places->asked, true);
+	if (dofi_rx_slots_used(slots) + 2 * DOFI_SPARES >= slots->sure &&
+	    atomic_compare_exchange_strong(&slots->most, &no_limit, slots->sure))
+		atomic_store(&slots->asked, true);
 }
 
-static bool post_spares(struct dofi_ia *ia, struct dofi_places *places)
+static bool post_spares(struct dofi_ia *ia, struct dofi_rx_slots *slots)
 {
-	while (places->nspares < DOFI_SPARES) {
-		void *context = dofi_context_of(ia, &places->spares[places->nspares].wr);
+	while (slots->nspares < DOFI_SPARES) {
+		void *context = dofi_context_of(ia, &slots->spares[slots->nspares].wr);
 
 		if (fi_trecv(ia->shared_ep, NULL, 0, NULL, FI_ADDR_UNSPEC, TAG_SPARE, 0, context))
 			return false;
-		places->nspares++;
+		slots->nspares++;
 	}
 	return true;
 }
 
-static void cancel_spares(struct dofi_ia *ia, struct dofi_places *places)
+static void cancel_spares(struct dofi_ia *ia, struct dofi_rx_slots *slots)
 {
-	while (places->nspares)
+	while (slots->nspares)
 		fi_cancel(&ia->shared_ep->fid,
-			  dofi_context_of(ia, &places->spares[--places->nspares].wr));
+			  dofi_context_of(ia, &slots->spares[--slots->nspares].wr));
 }
 
-void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places)
+void dofi_rx_slots_try_more(struct dofi_ia *ia, struct dofi_rx_slots *slots)
 {
 	dofi_assert_held(&ia->engine.lock);
-	atomic_store(&places->asked, false);
-	if (!places->tried) {
-		places->tried = true;
-		if (post_spares(ia, places))
-			atomic_store(&places->most, NO_LIMIT);
+	atomic_store(&slots->asked, false);
+	if (!slots->tried) {
+		slots->tried = true;
+		if (post_spares(ia, slots))
+			atomic_store(&slots->most, NO_LIMIT);
 	}
 	/* Where there is a limit it keeps the places. */
-	if (atomic_load(&places->most) != NO_LIMIT)
-		cancel_spares(ia, places);
+	if (atomic_load(&slots->most) != NO_LIMIT)
+		cancel_spares(ia, slots);
 }

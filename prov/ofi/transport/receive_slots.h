@@ -7,8 +7,8 @@
  * room for both. Beyond, spare receives that match nothing hold places. When the fabric is full for
  * the first time these go, and what it says is the limit from then on.
  */
-#ifndef DOFI_PLACES_H
-#define DOFI_PLACES_H
+#ifndef DOFI_RECEIVE_SLOTS_H
+#define DOFI_RECEIVE_SLOTS_H
 
 #include "object/ep.h"
 #include "base/hint.h"
@@ -23,7 +23,7 @@ struct dofi_ia;
 
 #define DOFI_SPARES 8
 
-struct dofi_places {
+struct dofi_rx_slots {
 	/*
 	 * by receives of EPs and SRQs, and back; both run freely, the second with engine.lock held
 	 */
@@ -42,52 +42,52 @@ struct dofi_places {
  * `size` as the fabric says, `kept` of it for other receives; more_may_fit: it is safe to try
  * whether it takes more.
  */
-void dofi_places_init(struct dofi_places *places, size_t size, uint32_t kept, bool more_may_fit);
+void dofi_rx_slots_init(struct dofi_rx_slots *slots, size_t size, uint32_t kept, bool more_may_fit);
 
-static inline uint32_t dofi_places_used(const struct dofi_places *places)
+static inline uint32_t dofi_rx_slots_used(const struct dofi_rx_slots *slots)
 {
-	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+	uint32_t given = atomic_load_explicit(&slots->given, memory_order_relaxed);
 
-	return atomic_load_explicit(&places->taken, memory_order_relaxed) - given;
+	return atomic_load_explicit(&slots->taken, memory_order_relaxed) - given;
 }
 
 /* engine.lock held. */
-DOFI_INLINE void dofi_places_give(struct dofi_places *places, uint32_t n)
+DOFI_INLINE void dofi_rx_slots_release(struct dofi_rx_slots *slots, uint32_t n)
 {
-	assert(dofi_places_used(places) >= n);
-	atomic_store_explicit(&places->given,
-			      atomic_load_explicit(&places->given, memory_order_relaxed) + n,
+	assert(dofi_rx_slots_used(slots) >= n);
+	atomic_store_explicit(&slots->given,
+			      atomic_load_explicit(&slots->given, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
 
 /* What was just taken is not needed. */
-DOFI_INLINE void dofi_places_untake(struct dofi_places *places)
+DOFI_INLINE void dofi_rx_slots_unacquire(struct dofi_rx_slots *slots)
 {
-	atomic_fetch_sub_explicit(&places->taken, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&slots->taken, 1, memory_order_relaxed);
 }
 
 /* False when the receive has to wait. */
-DOFI_INLINE bool dofi_places_take(struct dofi_places *places)
+DOFI_INLINE bool dofi_rx_slots_acquire(struct dofi_rx_slots *slots)
 {
-	uint32_t given = atomic_load_explicit(&places->given, memory_order_relaxed);
+	uint32_t given = atomic_load_explicit(&slots->given, memory_order_relaxed);
 
-	if (DOFI_LIKELY(atomic_fetch_add_explicit(&places->taken, 1, memory_order_relaxed) - given <
-			atomic_load_explicit(&places->most, memory_order_relaxed)))
+	if (DOFI_LIKELY(atomic_fetch_add_explicit(&slots->taken, 1, memory_order_relaxed) - given <
+			atomic_load_explicit(&slots->most, memory_order_relaxed)))
 		return true;
-	dofi_places_untake(places);
-	atomic_store(&places->asked, true);
+	dofi_rx_slots_unacquire(slots);
+	atomic_store(&slots->asked, true);
 	return false;
 }
 
 /* The fabric had no room for a receive. */
-DOFI_COLD void dofi_places_none(struct dofi_places *places);
+DOFI_COLD void dofi_rx_slots_full(struct dofi_rx_slots *slots);
 
 /* What the driver does when it was asked to; engine.lock held. */
-DOFI_COLD void dofi_places_look(struct dofi_ia *ia, struct dofi_places *places);
+DOFI_COLD void dofi_rx_slots_try_more(struct dofi_ia *ia, struct dofi_rx_slots *slots);
 
-static inline bool dofi_places_asked(const struct dofi_places *places)
+static inline bool dofi_rx_slots_asked(const struct dofi_rx_slots *slots)
 {
-	return atomic_load_explicit(&places->asked, memory_order_relaxed);
+	return atomic_load_explicit(&slots->asked, memory_order_relaxed);
 }
 
 #endif

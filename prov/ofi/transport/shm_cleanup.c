@@ -16,7 +16,7 @@
 #define DIR_PATH "/dev/shm"
 #define DYING_NS 1000000000u
 
-int dofi_leftover_probe(void)
+int dofi_shm_cleanup_probe(void)
 {
 	int fd = open(DIR_PATH, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
@@ -45,7 +45,7 @@ static bool is_zombie(long pid)
 	return state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3));
 }
 
-bool dofi_leftover_is_dead(const char *name)
+bool dofi_shm_cleanup_is_dead(const char *name)
 {
 	char *rest;
 	long pid, uid;
@@ -73,7 +73,8 @@ static void sweep(const char *ia_name)
 	if (!dir)
 		return;
 	while ((entry = readdir(dir)))
-		if (dofi_leftover_is_dead(entry->d_name) && !unlinkat(dirfd(dir), entry->d_name, 0))
+		if (dofi_shm_cleanup_is_dead(entry->d_name) &&
+		    !unlinkat(dirfd(dir), entry->d_name, 0))
 			DOFI_LOG_I("IA %s: removed %s/%s of a dead process", ia_name, DIR_PATH,
 				   entry->d_name);
 	closedir(dir);
@@ -81,20 +82,20 @@ static void sweep(const char *ia_name)
 
 static void look_again(struct dofi_timer *timer)
 {
-	sweep(DOFI_CONTAINER(timer, struct dofi_ia, leftover.timer)->name);
+	sweep(DOFI_CONTAINER(timer, struct dofi_ia, shm_cleanup.timer)->name);
 }
 
-void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name)
+void dofi_shm_cleanup_init(struct dofi_ia *ia, const uint8_t *name)
 {
-	ia->leftover.timer.fire = look_again;
-	ia->leftover.possible =
+	ia->shm_cleanup.timer.fire = look_again;
+	ia->shm_cleanup.possible =
 		!strncmp((const char *)name, DOFI_SHM_PREFIX, sizeof(DOFI_SHM_PREFIX) - 1);
-	if (ia->leftover.possible)
+	if (ia->shm_cleanup.possible)
 		sweep(ia->name);
 }
 
-void dofi_leftover_expect(struct dofi_ia *ia)
+void dofi_shm_cleanup_expect(struct dofi_ia *ia)
 {
-	if (ia->leftover.possible)
-		dofi_timer_set(ia, &ia->leftover.timer, dofi_now() + DYING_NS);
+	if (ia->shm_cleanup.possible)
+		dofi_timer_set(ia, &ia->shm_cleanup.timer, dofi_now() + DYING_NS);
 }

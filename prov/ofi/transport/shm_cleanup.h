@@ -3,8 +3,8 @@
  * What the shm fabric of a process that was killed leaves in /dev/shm: 16 MiB for each IA, named
  * PID:UID:NUMBER. Libfabric removes one only when the same process number comes again.
  */
-#ifndef DOFI_LEFTOVER_H
-#define DOFI_LEFTOVER_H
+#ifndef DOFI_SHM_CLEANUP_H
+#define DOFI_SHM_CLEANUP_H
 
 #include "progress/engine.h"
 
@@ -13,7 +13,7 @@
 
 #define DOFI_SHM_PREFIX "fi_shm://" /* of the fabric's addresses */
 
-struct dofi_leftover {
+struct dofi_shm_cleanup {
 	bool possible; /* this fabric leaves some */
 	struct dofi_timer timer;
 };
@@ -22,18 +22,18 @@ struct dofi_leftover {
  * 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x
  * crashes when it can't.
  */
-int dofi_leftover_probe(void);
+int dofi_shm_cleanup_probe(void);
 
 /*
  * `name` is the fabric's address of ours. Removes what dead processes of this user have left so
  * far.
  */
-void dofi_leftover_init(struct dofi_ia *ia, const uint8_t *name);
+void dofi_shm_cleanup_init(struct dofi_ia *ia, const uint8_t *name);
 
 /* A peer went without a goodbye: looks once more when it has had time to die. engine.lock held. */
-void dofi_leftover_expect(struct dofi_ia *ia);
+void dofi_shm_cleanup_expect(struct dofi_ia *ia);
 
 /* Whether /dev/shm/`name` belongs to a process of this user that is dead. */
-bool dofi_leftover_is_dead(const char *name);
+bool dofi_shm_cleanup_is_dead(const char *name);
 
 #endif

@@ -71,7 +71,7 @@ struct dofi_trans_ops {
 	ssize_t (*read)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*write)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/* As write, with completion data for the peer. */
-	ssize_t (*write_noted)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+	ssize_t (*write_data)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
 	/*
 	 * Where ia->has_immediates: a write that takes a receive of the peer and brings it the
 	 * value.
@@ -91,7 +91,7 @@ struct dofi_trans_ops {
 	 * A message for the peer's receives of its library, sent at once; NULL: there are none. See
 	 * letter.h.
 	 */
-	ssize_t (*letter)(struct dofi_ep *ep, const void *letter, size_t size);
+	ssize_t (*ctrl_msg)(struct dofi_ep *ep, const void *ctrl_msg, size_t size);
 	/* A message of no bytes on behalf of wr, which never completes here. */
 	ssize_t (*send_empty)(struct dofi_ep *ep, struct dofi_wr *wr);
 	/*
@@ -117,7 +117,7 @@ struct dofi_trans_ops {
 	 * Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a
 	 * negative error.
 	 */
-	ssize_t (*grant)(struct dofi_ep *ep, uint32_t news);
+	ssize_t (*grant)(struct dofi_ep *ep, uint32_t update);
 
 	/*
 	 * Datagrams (ud.h); NULL: there are none. A post, and a receive for any of them, with
