@@ -3,54 +3,54 @@
 # A name that ends in 1 or 2 is compiled for that generation of the API.
 
 unit_tests = \
-	%D%/unit/check_bell \
-	%D%/unit/check_cno1 %D%/unit/check_cno2 \
-	%D%/unit/check_conf1 %D%/unit/check_conf2 \
-	%D%/unit/check_conn \
-	%D%/unit/check_cqs \
-	%D%/unit/check_credit \
-	%D%/unit/check_dispatch1 %D%/unit/check_dispatch2 \
-	%D%/unit/check_drain \
-	%D%/unit/check_engine \
-	%D%/unit/check_eqs \
-	%D%/unit/check_error \
-	%D%/unit/check_evd1 %D%/unit/check_evd2 \
-	%D%/unit/check_guard \
-	%D%/unit/check_held_port \
-	%D%/unit/check_ia1 %D%/unit/check_ia2 \
-	%D%/unit/check_issue \
-	%D%/unit/check_leftover \
-	%D%/unit/check_letter \
-	%D%/unit/check_lock \
-	%D%/unit/check_mem1 %D%/unit/check_mem2 \
-	%D%/unit/check_misfit \
-	%D%/unit/check_mr \
-	%D%/unit/check_mr_cache \
-	%D%/unit/check_nic \
-	%D%/unit/check_nomem1 %D%/unit/check_nomem2 \
-	%D%/unit/check_object1 %D%/unit/check_object2 \
-	%D%/unit/check_param \
-	%D%/unit/check_peer \
-	%D%/unit/check_places \
-	%D%/unit/check_post \
-	%D%/unit/check_quirks \
-	%D%/unit/check_rdm_events \
-	%D%/unit/check_rma \
-	%D%/unit/check_reap \
-	%D%/unit/check_registry1 %D%/unit/check_registry2 \
-	%D%/unit/check_fabric_env \
-	%D%/unit/check_segments \
-	%D%/unit/check_select \
-	%D%/unit/check_short_cut \
-	%D%/unit/check_stale \
-	%D%/unit/check_strerror1 %D%/unit/check_strerror2 \
-	%D%/unit/check_timer \
-	%D%/unit/check_trans_msg \
-	%D%/unit/check_trans_rdm \
-	%D%/unit/check_ud \
-	%D%/unit/check_unmarked \
-	%D%/unit/check_wait \
-	%D%/unit/check_wire
+	%D%/unit/progress/check_wakeup \
+	%D%/unit/object/check_cno1 %D%/unit/object/check_cno2 \
+	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
+	%D%/unit/cm/check_conn \
+	%D%/unit/progress/check_cqs \
+	%D%/unit/dto/check_credit \
+	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
+	%D%/unit/cm/check_drain \
+	%D%/unit/progress/check_engine \
+	%D%/unit/fabric/check_eqs \
+	%D%/unit/fabric/check_error \
+	%D%/unit/object/check_evd1 %D%/unit/object/check_evd2 \
+	%D%/unit/dto/check_guard_byte \
+	%D%/unit/fabric/check_port_reservation \
+	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
+	%D%/unit/dto/check_issue \
+	%D%/unit/transport/check_shm_cleanup \
+	%D%/unit/dto/check_control_message \
+	%D%/unit/base/check_lock \
+	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
+	%D%/unit/cm/check_truncated \
+	%D%/unit/fabric/check_mr \
+	%D%/unit/fabric/check_mr_cache \
+	%D%/unit/fabric/check_nic \
+	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
+	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
+	%D%/unit/base/check_param \
+	%D%/unit/transport/check_peer \
+	%D%/unit/transport/check_receive_slots \
+	%D%/unit/dto/check_post \
+	%D%/unit/fabric/check_quirks \
+	%D%/unit/transport/check_async_errors \
+	%D%/unit/dto/check_rma \
+	%D%/unit/dto/check_reap \
+	%D%/unit/registry/check_registry1 %D%/unit/registry/check_registry2 \
+	%D%/unit/fabric/check_env \
+	%D%/unit/dto/check_segments \
+	%D%/unit/fabric/check_select \
+	%D%/unit/fabric/check_same_process \
+	%D%/unit/cm/check_invalidation \
+	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
+	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_msg \
+	%D%/unit/transport/check_rdm \
+	%D%/unit/dto/check_ud \
+	%D%/unit/dto/check_data_flag \
+	%D%/unit/progress/check_wait \
+	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
@@ -76,7 +76,7 @@ fault_tests = \
 	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
 	%D%/fault/spin1 %D%/fault/spin2 \
-	%D%/fault/stale1 %D%/fault/stale2 \
+	%D%/fault/invalidate1 %D%/fault/invalidate2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
 # Over every fabric of one host: what is quick here, all in check-faults.
@@ -148,45 +148,45 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 
 # --- the registries ---
 
-%C%_unit_check_conf1_SOURCES = %D%/unit/check_conf.c src/conf.c src/log.c $(t_headers)
-%C%_unit_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
-%C%_unit_check_conf1_LDADD = $(CHECK_LIBS)
-%C%_unit_check_conf2_SOURCES = %D%/unit/check_conf.c src/conf.c src/log.c $(t_headers)
-%C%_unit_check_conf2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
-%C%_unit_check_conf2_LDADD = $(CHECK_LIBS)
+%C%_unit_registry_check_conf1_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
+%C%_unit_registry_check_conf1_CPPFLAGS = $(t1_cppflags) -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf1_LDADD = $(CHECK_LIBS)
+%C%_unit_registry_check_conf2_SOURCES = %D%/unit/registry/check_conf.c src/conf.c src/log.c $(t_headers)
+%C%_unit_registry_check_conf2_CPPFLAGS = $(t2_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
+%C%_unit_registry_check_conf2_LDADD = $(CHECK_LIBS)
 
-%C%_unit_check_dispatch1_SOURCES = %D%/unit/check_dispatch.c $(t_headers)
-%C%_unit_check_dispatch1_CPPFLAGS = $(t1_cppflags)
-%C%_unit_check_dispatch1_LDADD = $(t1_libs)
-%C%_unit_check_dispatch2_SOURCES = %D%/unit/check_dispatch.c $(t_headers)
-%C%_unit_check_dispatch2_CPPFLAGS = $(t2_cppflags)
-%C%_unit_check_dispatch2_LDADD = $(t2_libs)
+%C%_unit_registry_check_dispatch1_SOURCES = %D%/unit/registry/check_dispatch.c $(t_headers)
+%C%_unit_registry_check_dispatch1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_registry_check_dispatch1_LDADD = $(t1_libs)
+%C%_unit_registry_check_dispatch2_SOURCES = %D%/unit/registry/check_dispatch.c $(t_headers)
+%C%_unit_registry_check_dispatch2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_registry_check_dispatch2_LDADD = $(t2_libs)
 
-%C%_unit_check_nomem1_SOURCES = %D%/unit/check_nomem.c $(t_headers)
-%C%_unit_check_nomem1_CPPFLAGS = $(t1_cppflags)
-%C%_unit_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
-%C%_unit_check_nomem1_LDADD = src/libdatr1.la $(CHECK_LIBS)
-%C%_unit_check_nomem2_SOURCES = %D%/unit/check_nomem.c $(t_headers)
-%C%_unit_check_nomem2_CPPFLAGS = $(t2_cppflags)
-%C%_unit_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
-%C%_unit_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
+%C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
+%C%_unit_registry_check_nomem1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_registry_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem1_LDADD = src/libdatr1.la $(CHECK_LIBS)
+%C%_unit_registry_check_nomem2_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
+%C%_unit_registry_check_nomem2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_registry_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
 
 # The provider that it loads shares symbols with the program, hence -export-dynamic.
-%C%_unit_check_registry1_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
-%C%_unit_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
-%C%_unit_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_check_registry1_LDADD = $(t1_libs)
-%C%_unit_check_registry2_SOURCES = %D%/unit/check_registry.c %D%/lib/fake_provider.h $(t_headers)
-%C%_unit_check_registry2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_check_registry2_LDADD = $(t2_libs)
+%C%_unit_registry_check_registry1_SOURCES = %D%/unit/registry/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_registry_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
+%C%_unit_registry_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_registry1_LDADD = $(t1_libs)
+%C%_unit_registry_check_registry2_SOURCES = %D%/unit/registry/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_registry_check_registry2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_registry_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_registry2_LDADD = $(t2_libs)
 
-%C%_unit_check_strerror1_SOURCES = %D%/unit/check_strerror.c $(t_headers)
-%C%_unit_check_strerror1_CPPFLAGS = $(t1_cppflags)
-%C%_unit_check_strerror1_LDADD = $(t1_libs)
-%C%_unit_check_strerror2_SOURCES = %D%/unit/check_strerror.c $(t_headers)
-%C%_unit_check_strerror2_CPPFLAGS = $(t2_cppflags)
-%C%_unit_check_strerror2_LDADD = $(t2_libs)
+%C%_unit_registry_check_strerror1_SOURCES = %D%/unit/registry/check_strerror.c $(t_headers)
+%C%_unit_registry_check_strerror1_CPPFLAGS = $(t1_cppflags)
+%C%_unit_registry_check_strerror1_LDADD = $(t1_libs)
+%C%_unit_registry_check_strerror2_SOURCES = %D%/unit/registry/check_strerror.c $(t_headers)
+%C%_unit_registry_check_strerror2_CPPFLAGS = $(t2_cppflags)
+%C%_unit_registry_check_strerror2_LDADD = $(t2_libs)
 
 # --- the provider: what does not depend on the generation is tested in one ---
 
@@ -202,186 +202,186 @@ p2_libs = prov/ofi/libdofi2.la $(t2_libs)
 fake_ia = %D%/lib/fake_ia.c %D%/lib/fake_ia.h $(t_headers)
 fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
-%C%_unit_check_cno1_SOURCES = %D%/unit/check_cno.c $(fake_ia)
-%C%_unit_check_cno1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_check_cno1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_cno1_LDADD = $(p1_libs)
-%C%_unit_check_cno2_SOURCES = %D%/unit/check_cno.c $(fake_ia)
-%C%_unit_check_cno2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_cno2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_cno2_LDADD = $(p2_libs)
+%C%_unit_object_check_cno1_SOURCES = %D%/unit/object/check_cno.c $(fake_ia)
+%C%_unit_object_check_cno1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_object_check_cno1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_cno1_LDADD = $(p1_libs)
+%C%_unit_object_check_cno2_SOURCES = %D%/unit/object/check_cno.c $(fake_ia)
+%C%_unit_object_check_cno2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_cno2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_cno2_LDADD = $(p2_libs)
 
-%C%_unit_check_error_SOURCES = %D%/unit/check_error.c $(t_headers)
-%C%_unit_check_error_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_error_LDADD = $(p2_libs)
+%C%_unit_fabric_check_error_SOURCES = %D%/unit/fabric/check_error.c $(t_headers)
+%C%_unit_fabric_check_error_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_error_LDADD = $(p2_libs)
 
-%C%_unit_check_evd1_SOURCES = %D%/unit/check_evd.c $(fake_ia)
-%C%_unit_check_evd1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_check_evd1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_evd1_LDADD = $(p1_libs)
-%C%_unit_check_evd2_SOURCES = %D%/unit/check_evd.c $(fake_ia)
-%C%_unit_check_evd2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_evd2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_evd2_LDADD = $(p2_libs)
+%C%_unit_object_check_evd1_SOURCES = %D%/unit/object/check_evd.c $(fake_ia)
+%C%_unit_object_check_evd1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_object_check_evd1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_evd1_LDADD = $(p1_libs)
+%C%_unit_object_check_evd2_SOURCES = %D%/unit/object/check_evd.c $(fake_ia)
+%C%_unit_object_check_evd2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_evd2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_evd2_LDADD = $(p2_libs)
 
 # It plays the registry, whose functions the provider looks up by name, hence -export-dynamic.
-%C%_unit_check_ia1_SOURCES = %D%/unit/check_ia.c $(t_headers)
-%C%_unit_check_ia1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_check_ia1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_check_ia1_LDADD = prov/ofi/libdofi1.la $(CHECK_LIBS)
-%C%_unit_check_ia2_SOURCES = %D%/unit/check_ia.c $(t_headers)
-%C%_unit_check_ia2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_ia2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_check_ia2_LDADD = prov/ofi/libdofi2.la $(CHECK_LIBS)
+%C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
+%C%_unit_object_check_ia1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_object_check_ia1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_object_check_ia1_LDADD = prov/ofi/libdofi1.la $(CHECK_LIBS)
+%C%_unit_object_check_ia2_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
+%C%_unit_object_check_ia2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_ia2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_object_check_ia2_LDADD = prov/ofi/libdofi2.la $(CHECK_LIBS)
 
-%C%_unit_check_mem1_SOURCES = %D%/unit/check_mem.c $(fake_ia)
-%C%_unit_check_mem1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_check_mem1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_mem1_LDADD = $(p1_libs)
-%C%_unit_check_mem2_SOURCES = %D%/unit/check_mem.c $(fake_ia)
-%C%_unit_check_mem2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_mem2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_mem2_LDADD = $(p2_libs)
+%C%_unit_api_check_mem1_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
+%C%_unit_api_check_mem1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_api_check_mem1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_api_check_mem1_LDADD = $(p1_libs)
+%C%_unit_api_check_mem2_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
+%C%_unit_api_check_mem2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_mem2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_api_check_mem2_LDADD = $(p2_libs)
 
 # One object of the provider each; what it calls is the test's.
-%C%_unit_check_bell_SOURCES = %D%/unit/check_bell.c $(t_headers)
-%C%_unit_check_bell_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_bell_LDADD = $(p2_libs)
-%C%_unit_check_cqs_SOURCES = %D%/unit/check_cqs.c $(t_headers)
-%C%_unit_check_cqs_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_cqs_LDADD = $(p2_libs)
-%C%_unit_check_drain_SOURCES = %D%/unit/check_drain.c $(t_headers)
-%C%_unit_check_drain_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_drain_LDADD = $(p2_libs)
-%C%_unit_check_credit_SOURCES = %D%/unit/check_credit.c $(t_headers)
-%C%_unit_check_credit_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_credit_LDADD = $(p2_libs)
-%C%_unit_check_leftover_SOURCES = %D%/unit/check_leftover.c $(t_headers)
-%C%_unit_check_leftover_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_leftover_LDADD = $(p2_libs)
-%C%_unit_check_letter_SOURCES = %D%/unit/check_letter.c $(t_headers)
-%C%_unit_check_letter_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_letter_LDADD = $(p2_libs)
-%C%_unit_check_misfit_SOURCES = %D%/unit/check_misfit.c $(t_headers)
-%C%_unit_check_misfit_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_misfit_LDADD = $(p2_libs)
-%C%_unit_check_peer_SOURCES = %D%/unit/check_peer.c $(t_headers)
-%C%_unit_check_peer_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_peer_LDADD = $(p2_libs)
-%C%_unit_check_ud_SOURCES = %D%/unit/check_ud.c $(t_headers)
-%C%_unit_check_ud_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_ud_LDADD = $(p2_libs)
-%C%_unit_check_places_SOURCES = %D%/unit/check_places.c $(t_headers)
-%C%_unit_check_places_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_places_LDADD = $(p2_libs)
-%C%_unit_check_mr_SOURCES = %D%/unit/check_mr.c $(t_headers)
-%C%_unit_check_mr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_mr_LDADD = $(p2_libs)
-%C%_unit_check_quirks_SOURCES = %D%/unit/check_quirks.c $(t_headers)
-%C%_unit_check_quirks_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_quirks_LDADD = $(p2_libs)
-%C%_unit_check_rdm_events_SOURCES = %D%/unit/check_rdm_events.c $(t_headers)
-%C%_unit_check_rdm_events_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_rdm_events_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
-%C%_unit_check_rdm_events_LDADD = $(p2_libs)
-%C%_unit_check_fabric_env_SOURCES = %D%/unit/check_fabric_env.c $(t_headers)
-%C%_unit_check_fabric_env_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_fabric_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
-%C%_unit_check_fabric_env_LDADD = $(p2_libs)
-%C%_unit_check_stale_SOURCES = %D%/unit/check_stale.c $(t_headers)
-%C%_unit_check_stale_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_stale_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
-%C%_unit_check_stale_LDADD = $(p2_libs)
-%C%_unit_check_short_cut_SOURCES = %D%/unit/check_short_cut.c $(t_headers)
-%C%_unit_check_short_cut_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_short_cut_LDADD = $(p2_libs)
-%C%_unit_check_trans_msg_SOURCES = %D%/unit/check_trans_msg.c $(t_headers)
-%C%_unit_check_trans_msg_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_trans_msg_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
+%C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
+%C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
+%C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
+%C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cqs_LDADD = $(p2_libs)
+%C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
+%C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
+%C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_credit_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
+%C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
+%C%_unit_dto_check_control_message_SOURCES = %D%/unit/dto/check_control_message.c $(t_headers)
+%C%_unit_dto_check_control_message_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_control_message_LDADD = $(p2_libs)
+%C%_unit_cm_check_truncated_SOURCES = %D%/unit/cm/check_truncated.c $(t_headers)
+%C%_unit_cm_check_truncated_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_truncated_LDADD = $(p2_libs)
+%C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c $(t_headers)
+%C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_peer_LDADD = $(p2_libs)
+%C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
+%C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_ud_LDADD = $(p2_libs)
+%C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
+%C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_receive_slots_LDADD = $(p2_libs)
+%C%_unit_fabric_check_mr_SOURCES = %D%/unit/fabric/check_mr.c $(t_headers)
+%C%_unit_fabric_check_mr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_mr_LDADD = $(p2_libs)
+%C%_unit_fabric_check_quirks_SOURCES = %D%/unit/fabric/check_quirks.c $(t_headers)
+%C%_unit_fabric_check_quirks_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_quirks_LDADD = $(p2_libs)
+%C%_unit_transport_check_async_errors_SOURCES = %D%/unit/transport/check_async_errors.c $(t_headers)
+%C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
+%C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
+%C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c $(t_headers)
+%C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
+%C%_unit_fabric_check_env_LDADD = $(p2_libs)
+%C%_unit_cm_check_invalidation_SOURCES = %D%/unit/cm/check_invalidation.c $(t_headers)
+%C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_invalidation_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_invalidation_LDADD = $(p2_libs)
+%C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
+%C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
+%C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
+%C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_msg_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
 	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token
-%C%_unit_check_trans_msg_LDADD = $(p2_libs)
-%C%_unit_check_trans_rdm_SOURCES = %D%/unit/check_trans_rdm.c $(t_headers)
-%C%_unit_check_trans_rdm_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_trans_rdm_LDADD = $(p2_libs)
-%C%_unit_check_mr_cache_SOURCES = %D%/unit/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
-%C%_unit_check_mr_cache_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_mr_cache_LDADD = $(p2_libs)
+%C%_unit_transport_check_msg_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
+%C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
 
-%C%_unit_check_nic_SOURCES = %D%/unit/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
-%C%_unit_check_nic_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
+%C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
 	-Wl,--wrap=dofi_cpus_of_group
-%C%_unit_check_nic_LDADD = $(p2_libs)
+%C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 
-%C%_unit_check_object1_SOURCES = %D%/unit/check_object.c $(fake_ia)
-%C%_unit_check_object1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_check_object1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_object1_LDADD = $(p1_libs)
-%C%_unit_check_object2_SOURCES = %D%/unit/check_object.c $(fake_ia)
-%C%_unit_check_object2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_object2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_check_object2_LDADD = $(p2_libs)
+%C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
+%C%_unit_object_check_object1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_object_check_object1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_object1_LDADD = $(p1_libs)
+%C%_unit_object_check_object2_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
+%C%_unit_object_check_object2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_object2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_object2_LDADD = $(p2_libs)
 
-%C%_unit_check_param_SOURCES = %D%/unit/check_param.c $(t_headers)
-%C%_unit_check_param_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_param_LDADD = $(p2_libs)
+%C%_unit_base_check_param_SOURCES = %D%/unit/base/check_param.c $(t_headers)
+%C%_unit_base_check_param_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_param_LDADD = $(p2_libs)
 
-%C%_unit_check_select_SOURCES = %D%/unit/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
-%C%_unit_check_select_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
-%C%_unit_check_select_LDADD = $(p2_libs)
+%C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+%C%_unit_fabric_check_select_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+%C%_unit_fabric_check_select_LDADD = $(p2_libs)
 
-%C%_unit_check_conn_SOURCES = %D%/unit/check_conn.c $(t_headers)
-%C%_unit_check_conn_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+%C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
+%C%_unit_cm_check_conn_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial
-%C%_unit_check_conn_LDADD = $(p2_libs)
-%C%_unit_check_held_port_SOURCES = %D%/unit/check_held_port.c $(t_headers)
-%C%_unit_check_held_port_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_held_port_LDADD = $(inside2_libs)
-%C%_unit_check_issue_SOURCES = %D%/unit/check_issue.c $(t_headers)
-%C%_unit_check_issue_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_issue_LDADD = $(p2_libs)
-%C%_unit_check_post_SOURCES = %D%/unit/check_post.c $(t_headers)
-%C%_unit_check_post_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_engine_catch_up
-%C%_unit_check_post_LDADD = $(p2_libs)
-%C%_unit_check_lock_SOURCES = %D%/unit/check_lock.c $(t_headers)
-%C%_unit_check_lock_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
-%C%_unit_check_lock_LDADD = $(p2_libs)
-%C%_unit_check_guard_SOURCES = %D%/unit/check_guard.c $(t_headers)
-%C%_unit_check_guard_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_guard_LDADD = $(p2_libs)
-%C%_unit_check_unmarked_SOURCES = %D%/unit/check_unmarked.c $(t_headers)
-%C%_unit_check_unmarked_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_unmarked_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done
-%C%_unit_check_unmarked_LDADD = $(p2_libs)
-%C%_unit_check_segments_SOURCES = %D%/unit/check_segments.c $(t_headers)
-%C%_unit_check_segments_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_segments_LDADD = $(p2_libs)
-%C%_unit_check_reap_SOURCES = %D%/unit/check_reap.c $(t_headers)
-%C%_unit_check_reap_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_reap_LDADD = $(p2_libs)
-%C%_unit_check_engine_SOURCES = %D%/unit/check_engine.c $(t_headers)
-%C%_unit_check_engine_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_engine_LDADD = $(p2_libs)
-%C%_unit_check_rma_SOURCES = %D%/unit/check_rma.c $(t_headers)
-%C%_unit_check_rma_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_rma_LDADD = $(p2_libs)
-%C%_unit_check_eqs_SOURCES = %D%/unit/check_eqs.c $(t_headers)
-%C%_unit_check_eqs_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_eqs_LDADD = $(p2_libs)
-%C%_unit_check_wait_SOURCES = %D%/unit/check_wait.c $(t_headers)
-%C%_unit_check_wait_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_wait_LDADD = $(p2_libs)
-%C%_unit_check_timer_SOURCES = %D%/unit/check_timer.c $(t_headers)
-%C%_unit_check_timer_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_timer_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_LDADD = $(p2_libs)
+%C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
+%C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_port_reservation_LDADD = $(inside2_libs)
+%C%_unit_dto_check_issue_SOURCES = %D%/unit/dto/check_issue.c $(t_headers)
+%C%_unit_dto_check_issue_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_issue_LDADD = $(p2_libs)
+%C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
+%C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_engine_catch_up
+%C%_unit_dto_check_post_LDADD = $(p2_libs)
+%C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
+%C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+%C%_unit_base_check_lock_LDADD = $(p2_libs)
+%C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
+%C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_guard_byte_LDADD = $(p2_libs)
+%C%_unit_dto_check_data_flag_SOURCES = %D%/unit/dto/check_data_flag.c $(t_headers)
+%C%_unit_dto_check_data_flag_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_data_flag_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done
+%C%_unit_dto_check_data_flag_LDADD = $(p2_libs)
+%C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
+%C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_segments_LDADD = $(p2_libs)
+%C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
+%C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_reap_LDADD = $(p2_libs)
+%C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
+%C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_engine_LDADD = $(p2_libs)
+%C%_unit_dto_check_rma_SOURCES = %D%/unit/dto/check_rma.c $(t_headers)
+%C%_unit_dto_check_rma_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_rma_LDADD = $(p2_libs)
+%C%_unit_fabric_check_eqs_SOURCES = %D%/unit/fabric/check_eqs.c $(t_headers)
+%C%_unit_fabric_check_eqs_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
+%C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
+%C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wait_LDADD = $(p2_libs)
+%C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
+%C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_timer_LDADD = $(p2_libs)
 
-%C%_unit_check_wire_SOURCES = %D%/unit/check_wire.c $(t_headers)
-%C%_unit_check_wire_CPPFLAGS = $(p2_cppflags)
-%C%_unit_check_wire_LDADD = $(p2_libs)
+%C%_unit_cm_check_wire_SOURCES = %D%/unit/cm/check_wire.c $(t_headers)
+%C%_unit_cm_check_wire_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_wire_LDADD = $(p2_libs)
 
 # --- hardware that is not there: a libfabric provider for FI_PROVIDER_PATH, and its own tests ---
 
@@ -619,12 +619,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_spin2_LDFLAGS = $(spin_ldflags)
 %C%_fault_spin2_LDADD = $(inside2_libs)
 
-%C%_fault_stale1_SOURCES = %D%/fault/stale.c $(inside)
-%C%_fault_stale1_CPPFLAGS = $(p1_cppflags)
-%C%_fault_stale1_LDADD = $(inside1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_stale2_SOURCES = %D%/fault/stale.c $(inside)
-%C%_fault_stale2_CPPFLAGS = $(p2_cppflags)
-%C%_fault_stale2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
+%C%_fault_invalidate1_SOURCES = %D%/fault/invalidate.c $(inside)
+%C%_fault_invalidate1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_invalidate1_LDADD = $(inside1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_invalidate2_SOURCES = %D%/fault/invalidate.c $(inside)
+%C%_fault_invalidate2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_invalidate2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 %C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
 %C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_stats1_LDADD = $(user1_libs)
@@ -707,7 +707,7 @@ matrix_faults = \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
-	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/stale1 %D%/fault/stale2 %D%/fault/threads1 %D%/fault/threads2
+	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
 		'$(matrix_faults)' $(fabrics)
@@ -730,7 +730,7 @@ check-packages: all
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-# The commands of README in a fresh Debian 12 or 13, as root. RUN='make check TESTS=test/unit/check_ia2' is a
+# The commands of README in a fresh Debian 12 or 13, as root. RUN='make check TESTS=test/unit/object/check_ia2' is a
 # command for a configured build directory there instead; it comes by the environment.
 check-debian12 check-debian13:
 	@$(MAKE) $(AM_MAKEFLAGS) -s dist >/dev/null

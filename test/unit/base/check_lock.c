@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Locks: one holder at a time, and whoever sleeps for one gets it, also where the kernel has no
+ * membarrier.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/base/lock.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+#define THREADS 4
+#define ROUNDS  20000
+
+static struct dofi_lock lock;
+static unsigned long count;
+static _Atomic int fences, sleeps, wakes;
+static bool no_membarrier;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (number == SYS_membarrier) {
+		atomic_fetch_add(&fences, 1);
+		if (no_membarrier) {
+			errno = ENOSYS;
+			return -1;
+		}
+	}
+	if (number == SYS_futex)
+		atomic_fetch_add(b == FUTEX_WAKE_PRIVATE ? &wakes : &sleeps, 1);
+	return __real_syscall(number, a, b, c, d, e, f);
+}
+
+static void *add(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		dofi_lock(&lock);
+		count++;
+		if (i % 64 == 0)
+			sched_yield(); /* others find it taken for long */
+		dofi_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void *take_once(void *arg)
+{
+	(void)arg;
+	errno = ERANGE;
+	dofi_lock(&lock);
+	ck_assert_int_eq(errno, ERANGE);
+	count++;
+	dofi_unlock(&lock);
+	return NULL;
+}
+
+static void run(int n, void *(*fn)(void *arg), pthread_t *threads)
+{
+	for (int i = 0; i < n; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, fn, NULL), 0);
+}
+
+static void join(int n, const pthread_t *threads)
+{
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void setup(void)
+{
+	dofi_lock_init(&lock);
+}
+
+START_TEST(one_holder_at_a_time)
+{
+	pthread_t threads[THREADS];
+
+	no_membarrier = _i;
+	run(THREADS, add, threads);
+	join(THREADS, threads);
+	ck_assert_uint_eq(count, (unsigned long)THREADS * ROUNDS);
+	ck_assert(dofi_trylock(&lock));
+	ck_assert(!dofi_trylock(&lock));
+	dofi_unlock(&lock);
+}
+END_TEST
+
+START_TEST(sleepers_get_it)
+{
+	pthread_t threads[THREADS];
+
+	no_membarrier = _i;
+	dofi_lock(&lock);
+	run(THREADS, take_once, threads);
+	while (atomic_load(&sleeps) < THREADS)
+		sched_yield();
+	ck_assert_uint_eq(count, 0);
+	dofi_unlock(&lock);
+	join(THREADS, threads);
+	ck_assert_uint_eq(count, THREADS);
+	ck_assert_int_ge(atomic_load(&fences), THREADS);
+}
+END_TEST
+
+/* Who is woken may not run for long. */
+START_TEST(a_sleeper_is_woken_once)
+{
+	atomic_store(&lock.awaited, 1);
+	for (int i = 0; i < 100; i++) {
+		dofi_lock(&lock);
+		dofi_unlock(&lock);
+	}
+	ck_assert_int_eq(atomic_load(&wakes), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("lock");
+	TCase *tc = tcase_create("lock");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, one_holder_at_a_time, 0, 2);
+	tcase_add_loop_test(tc, sleepers_get_it, 0, 2);
+	tcase_add_test(tc, a_sleeper_is_woken_once);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parameters of the provider: precedence, the forms of names and of ia_params, and what is said
+ * of mistakes.
+ */
+#include <rdma/fabric.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include "../../lib/unit.h"
+
+static struct dofi_params p;
+
+static void load(const char *name, const char *ia_params)
+{
+	ck_assert_msg(!dofi_params_load(&p, name, ia_params), "%s %s", name,
+		      ia_params ? ia_params : "no ia_params");
+}
+
+/* Loads what must be refused; what was said then. */
+static const char *refused(const char *name, const char *ia_params)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	ck_assert_msg(dofi_params_load(&p, name, ia_params), "%s %s", name, ia_params);
+	return t_captured(fd);
+}
+
+/* Loads what is good, but for one word; what was said then. */
+static const char *warned(const char *name, const char *ia_params)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	load(name, ia_params);
+	return t_captured(fd);
+}
+
+static void ck_has(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
+}
+
+START_TEST(test_defaults_are_those_of_param_def)
+{
+	load("ofi", "");
+#define DOFI_PARAM_STR(name, def, help) ck_assert_str_eq(p.name, def);
+#define DOFI_PARAM_NUM(name, def, min, max, help) \
+	ck_assert_uint_eq(p.name, def);           \
+	ck_assert((int64_t)p.name >= (min) && p.name <= (max));
+#include "base/param.def"
+#undef DOFI_PARAM_STR
+#undef DOFI_PARAM_NUM
+}
+END_TEST
+
+START_TEST(test_null_params_are_no_params)
+{
+	load("ofi", NULL);
+	ck_assert_str_eq(p.provider, "");
+}
+END_TEST
+
+START_TEST(test_name_gives_provider_and_domain)
+{
+	static const struct {
+		const char *name, *provider, *domain;
+	} names[] = {
+		{"ofi", "", ""},
+		{"ofi-tcp", "tcp", ""},
+		{"ofi-verbs-mlx5_0", "verbs", "mlx5_0"},
+		{"ofi-efa-rdmap0s6-rdm", "efa", "rdmap0s6-rdm"},
+		{"ofi-tcp;ofi_rxm-lo", "tcp;ofi_rxm", "lo"},
+		{"ofi-", "", ""},
+		{"ib0", "", ""},
+		{"ofa-v2-ib0", "", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		load(names[i].name, "");
+		ck_assert_str_eq(p.provider, names[i].provider);
+		ck_assert_str_eq(p.domain, names[i].domain);
+	}
+}
+END_TEST
+
+START_TEST(test_words_win_over_name_and_environment)
+{
+	setenv("DAT_OFI_PROVIDER", "verbs", 1);
+	setenv("DAT_OFI_SPIN_US", "7", 1);
+	setenv("DAT_OFI_KEEPALIVE_S", "8", 1);
+	load("any", "");
+	ck_assert_str_eq(p.provider, "verbs");
+	ck_assert_uint_eq(p.spin_us, 7);
+	load("ofi-tcp-eth0", " domain=lo\tspin_us=9  ");
+	ck_assert_str_eq(p.provider, "tcp");
+	ck_assert_str_eq(p.domain, "lo");
+	ck_assert_uint_eq(p.spin_us, 9);
+	ck_assert_uint_eq(p.keepalive_s, 8);
+	load("ofi-tcp", "provider=net");
+	ck_assert_str_eq(p.provider, "net");
+	load("ofi-tcp", "provider=");
+	ck_assert_str_eq(p.provider, "");
+}
+END_TEST
+
+START_TEST(test_old_ofed_words_name_a_domain)
+{
+	load("ofa-v2-mlx5_0-1", "mlx5_0 1");
+	ck_assert_str_eq(p.domain, "mlx5_0");
+	load("OpenIB-cma", "ib0 0");
+	ck_assert_str_eq(p.domain, "ib0");
+	load("any", "eth0");
+	ck_assert_str_eq(p.domain, "eth0");
+	/* The IA name of such a line isn't ours, whatever it looks like. */
+	load("ofi-v2-ib1", "ib0 0");
+	ck_assert_str_eq(p.domain, "ib0");
+	ck_assert_str_eq(p.provider, "");
+}
+END_TEST
+
+START_TEST(test_other_old_words_are_refused)
+{
+	const char *text = refused("ib0", "ib0 0 much more");
+
+	ck_has(text, "\"much\"");
+	ck_has(text, "key=value");
+}
+END_TEST
+
+START_TEST(test_unknown_key_warns_with_the_nearest_name)
+{
+	ck_has(warned("ofi", "spinus=3"), "spin_us");
+	ck_has(warned("ofi", "prvider=tcp"), "is provider meant?");
+	load("ofi", "PROVIDER=tcp");
+	ck_assert_str_eq(p.provider, "tcp");
+}
+END_TEST
+
+START_TEST(test_unknown_variable_warns_once)
+{
+	const char *text;
+
+	setenv("DAT_OFI_QUITE_MS", "3", 1);
+	text = warned("ofi", "");
+	ck_has(text, "DAT_OFI_QUITE_MS");
+	ck_has(text, "DAT_OFI_QUIET_MS");
+	ck_assert_str_eq(warned("ofi", ""), "");
+}
+END_TEST
+
+START_TEST(test_known_variables_do_not_warn)
+{
+	setenv("DAT_OFI_LOG", "warn", 1);
+	setenv("DAT_OFI_HANDSHAKE_MS", "100", 1);
+	ck_assert_str_eq(warned("ofi", ""), "");
+}
+END_TEST
+
+START_TEST(test_bad_number_is_refused_with_its_range)
+{
+	static const char *const words[] = {
+		"spin_us=",     "spin_us=x",    "spin_us=-1", "spin_us=1000001",
+		"spin_us=12us", "spin_us=0x10", "spin_us=+1", "spin_us=99999999999999999999999999",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		ck_has(refused("ofi", words[i]), "from 0 to 1000000");
+	ck_has(refused("ofi", "keepalive_s=0"), "from 1 to 7200");
+	load("ofi", "spin_us=1000000");
+	ck_assert_uint_eq(p.spin_us, 1000000);
+	setenv("DAT_OFI_SPIN_US", "many", 1);
+	ck_has(refused("ofi", ""), "DAT_OFI_SPIN_US");
+}
+END_TEST
+
+START_TEST(test_long_values_are_refused)
+{
+	char word[400], name[400];
+
+	snprintf(word, sizeof(word), "domain=%0300d", 0);
+	ck_has(refused("ofi", word), "255");
+	snprintf(word, sizeof(word), "domain=%0255d", 0);
+	load("ofi", word);
+	ck_assert_uint_eq(strlen(p.domain), 255);
+	snprintf(name, sizeof(name), "ofi-%0300d", 0);
+	refused(name, "");
+	snprintf(name, sizeof(name), "ofi-tcp-%0300d", 0);
+	refused(name, "");
+	snprintf(word, sizeof(word), "%0300d=x", 0);
+	ck_has(warned("ofi", word), "ignored");
+}
+END_TEST
+
+START_TEST(test_log_level_follows)
+{
+	load("ofi", "log=debug");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_DEBUG);
+	load("ofi", "log=off");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_OFF);
+	dofi_log_level = DOFI_LOG_WARN;
+	ck_has(warned("ofi", "log=loud"), "loud");
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_WARN);
+}
+END_TEST
+
+START_TEST(test_level_of_old_sites)
+{
+	static const struct {
+		const char *type;
+		enum dofi_log_level level;
+	} types[] = {
+		{"", DOFI_LOG_WARN},        {"nonsense", DOFI_LOG_WARN}, {"0", DOFI_LOG_OFF},
+		{"0x1", DOFI_LOG_ERROR},    {"0x81", DOFI_LOG_ERROR},    {"3", DOFI_LOG_WARN},
+		{"0x10003", DOFI_LOG_WARN}, {"0x8", DOFI_LOG_INFO},      {"0x8003", DOFI_LOG_INFO},
+		{"0x100", DOFI_LOG_DEBUG},  {"0xffff", DOFI_LOG_DEBUG},
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		setenv("DAPL_DBG_TYPE", types[i].type, 1);
+		load("ofi", "");
+		ck_assert_msg(dofi_log_level == types[i].level, "%s", types[i].type);
+	}
+	load("ofi", "log=error"); /* ours wins */
+	ck_assert_int_eq(dofi_log_level, DOFI_LOG_ERROR);
+}
+END_TEST
+
+START_TEST(test_destination_of_old_sites)
+{
+	int out = t_capture(STDOUT_FILENO), err = t_capture(STDERR_FILENO);
+
+	setenv("DAPL_DBG_DEST", "1", 1);
+	load("ofi", "");
+	DOFI_LOG_E("to one");
+	ck_assert_str_eq(t_captured(out), "dat-ofi: to one\n");
+	ck_assert_str_eq(t_captured(err), "");
+	setenv("DAPL_DBG_DEST", "0x5", 1);
+	load("ofi", "");
+	DOFI_LOG_E("to both");
+	ck_has(t_captured(out), "to both");
+	ck_has(t_captured(err), "to both");
+	unsetenv("DAPL_DBG_DEST");
+	load("ofi", "");
+	DOFI_LOG_E("as ever");
+	ck_assert_ptr_null(strstr(t_captured(out), "as ever"));
+	ck_has(t_captured(err), "as ever");
+	dup2(err, STDOUT_FILENO);
+}
+END_TEST
+
+START_TEST(test_log_of_libfabric_is_among_ours)
+{
+	int fd = t_capture(STDERR_FILENO);
+	struct fi_info *info = NULL;
+
+	load("ofi", "fabric_log=info");
+	ck_assert_int_eq(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
+	fi_freeinfo(info);
+	ck_has(t_captured(fd), "dat-ofi: libfabric core, ");
+	ck_has(warned("ofi", "fabric_log=loud"), "no such level");
+}
+END_TEST
+
+static int evaluated;
+
+static const char *evaluate(void)
+{
+	evaluated++;
+	return "";
+}
+
+START_TEST(test_what_is_off_is_not_evaluated)
+{
+	load("ofi", "log=error");
+	DOFI_LOG_D("%s", evaluate());
+	DOFI_LOG_W("%s", evaluate());
+	ck_assert_int_eq(evaluated, 0);
+}
+END_TEST
+
+START_TEST(test_log_line_is_one_printable_line)
+{
+	int fd = t_capture(STDERR_FILENO);
+	char big[8000];
+	const char *text;
+
+	DOFI_LOG_E("a\nb\033[2Jc %d", 5);
+	ck_assert_str_eq(t_captured(fd), "dat-ofi: a?b?[2Jc 5\n");
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	DOFI_LOG_E("%s", big);
+	text = t_captured(fd);
+	ck_has(text, "xxx...\n");
+	ck_assert_uint_lt(strlen(text), 5000);
+	DOFI_LOG_I("not said");
+	ck_assert_ptr_null(strstr(t_captured(fd), "not said"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("param");
+	TCase *tc = tcase_create("param");
+
+	tcase_add_test(tc, test_defaults_are_those_of_param_def);
+	tcase_add_test(tc, test_null_params_are_no_params);
+	tcase_add_test(tc, test_name_gives_provider_and_domain);
+	tcase_add_test(tc, test_words_win_over_name_and_environment);
+	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
+	tcase_add_test(tc, test_other_old_words_are_refused);
+	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
+	tcase_add_test(tc, test_unknown_variable_warns_once);
+	tcase_add_test(tc, test_known_variables_do_not_warn);
+	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);
+	tcase_add_test(tc, test_long_values_are_refused);
+	tcase_add_test(tc, test_log_level_follows);
+	tcase_add_test(tc, test_level_of_old_sites);
+	tcase_add_test(tc, test_destination_of_old_sites);
+	tcase_add_test(tc, test_log_of_libfabric_is_among_ours);
+	tcase_add_test(tc, test_what_is_off_is_not_evaluated);
+	tcase_add_test(tc, test_log_line_is_one_printable_line);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a connection knows of itself before and after it has a path. */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/conn_end.h"
+#include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/cm/service_point.h"
+#include "../../../prov/ofi/dto/srq.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+START_TEST(what_was_sent_in_the_former_connection_does_not_count)
+{
+	struct dofi_ep ep = {.nsent = 5};
+	struct dofi_conn conn = {.ep = &ep};
+
+	dofi_lock_init(&ep.lock);
+	ck_assert_uint_eq(dofi_conn_sent(&conn), 0);
+	conn.path_made = true;
+	ck_assert_uint_eq(dofi_conn_sent(&conn), 5);
+	conn.path_made = false;
+	conn.ep = NULL; /* not accepted yet */
+	ck_assert_uint_eq(dofi_conn_sent(&conn), 0);
+}
+END_TEST
+
+/* One that waits for room in the fabric may wait for the very message that it would be told for. */
+START_TEST(credits_cover_the_receives_that_the_fabric_has)
+{
+	struct dofi_ep ep = {.recv = {.head = 7, .issue = 8, .tail = 10}, .recv_base = 7};
+
+	ck_assert_uint_eq(dofi_credit_total(&ep), 1);
+	ep.recv.issue = 10;
+	ck_assert_uint_eq(dofi_credit_total(&ep), 3);
+}
+END_TEST
+
+START_TEST(credits_of_the_handshake_stay)
+{
+	static struct dofi_ia ia;
+	struct dofi_ep ep = {.obj.ia = &ia,
+			     .recv = {.head = UINT32_MAX, .issue = UINT32_MAX, .tail = 1}};
+
+	dofi_lock_init(&ep.lock);
+	dofi_lock(&ep.lock);
+	ck_assert_uint_eq(dofi_credit_start(&ep), 2);
+	ck_assert_uint_eq(dofi_credit_total(&ep), 2);
+	ep.recv.issue = ep.recv.tail = 2;
+	ck_assert_uint_eq(dofi_credit_total(&ep), 3);
+	dofi_unlock(&ep.lock);
+}
+END_TEST
+
+/* --- what the peer says of itself --- */
+
+START_TEST(the_peer_says_what_its_device_does)
+{
+	static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+	static struct dofi_ia ia;
+	static struct dofi_chan chan = {.ia = &ia};
+	struct dofi_ep ep = {.obj.ia = &ia, .rcache = cache};
+	struct dofi_conn conn = {.ia = &ia, .ep = &ep, .chan = &chan};
+
+	dofi_lock_init(&ep.lock);
+	dofi_conn_path_made(&conn);
+	ck_assert(!ep.peer.atomics);
+	conn.peer_flags = DOFI_MSG_F_ATOMICS;
+	dofi_conn_path_made(&conn);
+	ck_assert(ep.peer.atomics);
+}
+END_TEST
+
+/* --- connections that were accepted: their data path comes within time, or not --- */
+
+#define BURST 300u
+#define LIMIT UINT64_C(10000000000)
+
+static struct dofi_ia burst_ia = {.name = "test", .params.handshake_ms = LIMIT / 1000000};
+static struct dofi_chan burst_chan = {.ia = &burst_ia, .state = DOFI_CHAN_DEAD};
+static struct dofi_pz pz;
+static struct dofi_ep eps[BURST + 1];
+static struct dofi_conn *conns[BURST + 1];
+static uint32_t nconns;
+static uint64_t now = 1000000;
+
+uint64_t __wrap_dofi_now(void);
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *from);
+void __wrap_dofi_wait_kick(struct dofi_ia *ia);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *from)
+{
+	(void)from;
+	conns[nconns] = conn;
+	return DOFI_REASON_NONE;
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *ia)
+{
+	(void)ia;
+}
+
+static int expect(struct dofi_conn *conn)
+{
+	(void)conn;
+	return 0;
+}
+
+static unsigned int prepared, undone, dialled;
+
+static void prepare(struct dofi_conn *conn)
+{
+	ck_assert_int_eq(conn->phase, DOFI_CONN_REQUESTED);
+	prepared++;
+}
+
+static void disconnect(struct dofi_conn *conn)
+{
+	ck_assert_ptr_nonnull(conn->chan); /* whose peer it is */
+	undone++;
+}
+
+static const struct dofi_trans_ops trans = {.expect = expect,
+					    .prepare = prepare,
+					    .disconnect = disconnect};
+
+int __wrap_dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
+
+int __wrap_dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port)
+{
+	(void)remote;
+	(void)port;
+	dialled++;
+	conn->chan = &burst_chan;
+	dofi_list_add_tail(&burst_chan.conns, &conn->link);
+	return 0;
+}
+
+static void setup(void)
+{
+	struct dofi_engine *e = &burst_ia.engine;
+
+	dofi_lock_init(&e->lock);
+	dofi_lock(&e->lock);
+	dofi_list_init(&e->timers);
+	dofi_list_init(&e->work);
+	dofi_list_init(&burst_chan.conns);
+	burst_ia.trans = &trans;
+}
+
+/* A peer asks for a connection, and the consumer accepts. */
+static void accept_one(void)
+{
+	const struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = nconns + 1};
+	struct dofi_ep *ep = &eps[nconns];
+
+	ep->obj.ia = &burst_ia;
+	ep->pz = &pz;
+	dofi_lock_init(&ep->lock);
+	dofi_conn_message(&burst_chan, &request);
+	ck_assert_ptr_nonnull(conns[nconns]);
+	ck_assert_int_eq(dofi_conn_accept(conns[nconns], ep, NULL, 0), 0);
+	nconns++;
+}
+
+static void accept_all(uint32_t n)
+{
+	while (nconns < n)
+		accept_one();
+}
+
+/* The fabric and the peer say that the path is there. */
+static void make(struct dofi_conn *conn)
+{
+	const struct dofi_msg ready = {.type = DOFI_MSG_READY, .dst = conn->id};
+
+	conn->path_made = true;
+	dofi_conn_path_up(conn);
+	dofi_conn_message(&burst_chan, &ready);
+	ck_assert_int_eq(conn->phase, DOFI_CONN_UP);
+}
+
+/* Timers fire that are due until then. */
+static void pass(uint64_t until)
+{
+	struct dofi_list *timers = &burst_ia.engine.timers;
+
+	while (!dofi_list_empty(timers)) {
+		struct dofi_timer *timer = DOFI_CONTAINER(timers->next, struct dofi_timer, link);
+
+		if (timer->deadline > until)
+			break;
+		if (timer->deadline > now)
+			now = timer->deadline;
+		dofi_timer_cancel(&burst_ia, timer);
+		timer->fire(timer);
+	}
+	now = until;
+}
+
+START_TEST(a_burst_succeeds_however_long_it_takes)
+{
+	accept_all(BURST);
+	for (uint32_t i = 0; i < BURST; i++) {
+		pass(now + LIMIT - 1);
+		/* In no order: the second of each pair first. */
+		make(conns[i ^ 1]);
+	}
+	for (uint32_t i = 0; i < BURST; i++)
+		ck_assert(!conns[i]->ending);
+	ck_assert_uint_eq(burst_ia.cm.nlinking, 0);
+}
+END_TEST
+
+START_TEST(the_limit_is_that_of_one_step)
+{
+	uint64_t began = now;
+
+	accept_all(2);
+	pass(began + LIMIT / 2);
+	dofi_conn_proceeds(conns[0]);
+	pass(began + LIMIT + LIMIT / 2 - 1);
+	ck_assert(!conns[0]->ending && !conns[1]->ending);
+	pass(began + LIMIT + LIMIT / 2);
+	ck_assert(conns[0]->ending && conns[1]->ending);
+}
+END_TEST
+
+START_TEST(alone_it_ends_in_time)
+{
+	accept_one();
+	pass(now + LIMIT - 1);
+	ck_assert(!conns[0]->ending);
+	pass(now + 1);
+	ck_assert(conns[0]->ending);
+	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer is told */
+}
+END_TEST
+
+/* One in each second is made, for ever. */
+START_TEST(what_never_comes_is_not_kept_by_others)
+{
+	uint64_t began = now;
+
+	accept_one();
+	while (nconns <= BURST && !conns[0]->ending) {
+		accept_one();
+		pass(now + LIMIT / 10);
+		make(conns[nconns - 1]);
+	}
+	ck_assert(conns[0]->ending);
+	ck_assert_uint_ge(now - began, LIMIT);
+	ck_assert_uint_le(now - began, 2 * LIMIT);
+}
+END_TEST
+
+START_TEST(a_lost_path_has_no_patience)
+{
+	accept_all(2);
+	dofi_conn_path_up(conns[0]);
+	dofi_conn_path_down(conns[0], 0);
+	dofi_conn_path_up(conns[1]);
+	pass(now + 2 * UINT64_C(1000000000));
+	ck_assert(conns[0]->ending);
+	ck_assert(!conns[1]->ending);
+}
+END_TEST
+
+/* What was made for a peer that turns out not to be the one is not used for the next. */
+START_TEST(another_peer_gets_another_endpoint)
+{
+	const struct sockaddr_in remote = {.sin_family = AF_INET};
+	struct dofi_msg no = {.type = DOFI_MSG_REJECT, .reason = DOFI_REASON_NOT_MINE};
+	struct dofi_conn *conn;
+
+	eps[0].obj.ia = &burst_ia;
+	eps[0].pz = &pz;
+	dofi_lock_init(&eps[0].lock);
+	ck_assert_int_eq(dofi_conn_start(&eps[0], (const struct sockaddr *)&remote, 1u << 20,
+					 DOFI_FOREVER, NULL, 0),
+			 0);
+	conn = eps[0].conn;
+	no.dst = conn->id;
+	for (unsigned int n = 1; n < 4; n++) {
+		ck_assert_uint_eq(dialled, n);
+		dofi_conn_chan_up(conn);
+		ck_assert_uint_eq(prepared, n);
+		ck_assert_uint_eq(undone, n - 1);
+		dofi_conn_message(&burst_chan, &no);
+	}
+	ck_assert_uint_eq(undone, 3);
+}
+END_TEST
+
+/* The peer has left, and one message of its own is still to come. */
+START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
+{
+	static struct dofi_conn *table[64];
+	static struct dofi_ia ia;
+	struct dofi_ep ep = {.obj.ia = &ia, .path_up = true, .recv = {.tail = 1}};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE,
+			       .dst = 1,
+			       .data = 1,
+			       .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_chan chan = {.ia = &ia};
+	struct dofi_conn *conn = table[1] = calloc(1, sizeof(*conn));
+
+	ia.cm.conns = table;
+	ia.cm.conns_size = 64;
+	ia.cm.nconns = 1;
+	dofi_list_init(&ia.engine.timers);
+	*conn = (struct dofi_conn){
+		.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
+	dofi_lock(&ia.engine.lock);
+	for (int i = 0; i < 2; i++) {
+		dofi_conn_message(&chan, &bye);
+		ck_assert_int_eq(conn->bye, DOFI_REASON_DISCONNECT);
+		ck_assert_uint_eq(ia.wait.watchers, 1);
+	}
+	conn->chan = NULL;
+	dofi_conn_free(conn);
+	ck_assert_uint_eq(ia.wait.watchers, 0);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
+/*
+ * A request has failed and the engine has not met the EP yet: the end in order, which nothing else
+ * delays, is none.
+ */
+START_TEST(what_has_failed_does_not_end_in_order)
+{
+	static struct dofi_ia ia;
+	static struct dofi_chan chan = {.ia = &ia};
+	struct dofi_conn conn = {.ia = &ia, .phase = DOFI_CONN_UP, .said_no_recv = true};
+	struct dofi_ep ep = {.obj.ia = &ia, .conn = &conn, .path_up = true, .faulty = true};
+
+	conn.ep = &ep;
+	conn.chan = &chan;
+	dofi_list_init(&ia.engine.work);
+	dofi_lock(&ia.engine.lock);
+	dofi_lock(&ep.lock);
+	dofi_conn_drained(&ep);
+	ck_assert(!conn.ending);
+	ep.faulty = false;
+	dofi_conn_drained(&ep);
+	ck_assert(conn.ending);
+	dofi_unlock(&ep.lock);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
+static const struct dofi_conn *left;
+static int looks; /* at the queue, before the goodbye counts */
+
+static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
+{
+	(void)cq;
+	(void)entries;
+	(void)count;
+	looks += !left->peer_told;
+	return -FI_EAGAIN;
+}
+
+/*
+ * The path is gone, the peer has left, and a message that did not fit may be the one that is
+ * missing: others are asked yet.
+ */
+START_TEST(the_sender_of_a_truncated_message_is_waited_for)
+{
+	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
+	static struct fid_cq cq = {.ops = &look_ops};
+	static struct dofi_conn *table[64];
+	static struct dofi_ia ia;
+	struct dofi_srq srq = {.obj.ia = &ia};
+	struct dofi_ep ep = {.obj.ia = &ia, .srq = &srq};
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE,
+			       .dst = 1,
+			       .data = 1,
+			       .reason = DOFI_REASON_DISCONNECT};
+	struct dofi_chan chan = {.ia = &ia};
+	struct dofi_wr truncated = {.niov = 1};
+	struct dofi_conn conn = {.ia = &ia,
+				 .chan = &chan,
+				 .ep = &ep,
+				 .id = 1,
+				 .phase = DOFI_CONN_UP,
+				 .count_asked = 1};
+	struct dofi_conn asked = {
+		.ia = &ia, .ep = &ep, .id = 2, .phase = DOFI_CONN_UP, .count_asked = 1};
+
+	left = table[1] = &conn;
+	table[2] = &asked;
+	ia.cm.conns = table;
+	ia.cm.conns_size = 64;
+	ia.cq = &cq;
+	ia.cqs.n = 1;
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.engine.work);
+	ia.engine.has_fabric = _i != 2; /* else the process exits */
+	srq.truncated = _i ? &truncated : NULL;
+	dofi_lock(&ia.engine.lock);
+	dofi_conn_message(&chan, &bye);
+	ck_assert_int_eq(looks, _i != 2);
+	ck_assert_int_eq(conn.ending, !_i);
+	dofi_conn_path_down(&conn, 0);
+	ck_assert_int_eq(conn.ending, !_i);
+	srq.truncated = NULL;
+	dofi_conn_path_down(&conn, 0);
+	ck_assert(conn.ending);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conn");
+	TCase *tc = tcase_create("conn");
+
+	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
+	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
+	tcase_add_test(tc, credits_of_the_handshake_stay);
+	tcase_add_test(tc, the_peer_says_what_its_device_does);
+	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
+	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
+	tcase_add_loop_test(tc, the_sender_of_a_truncated_message_is_waited_for, 0, 3);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("burst");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_burst_succeeds_however_long_it_takes);
+	tcase_add_test(tc, the_limit_is_that_of_one_step);
+	tcase_add_test(tc, alone_it_ends_in_time);
+	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
+	tcase_add_test(tc, a_lost_path_has_no_patience);
+	tcase_add_test(tc, another_peer_gets_another_endpoint);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

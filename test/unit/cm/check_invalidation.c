@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer's context has ended: when the peer is told that it is forgotten, with operations under way
+ * that still use it.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/channel.c"
+#include "../../../prov/ofi/fabric/quirks.h"
+
+#define REQUESTS 8u
+#define CONTEXT  7u
+
+static struct dofi_ia ia;
+static struct dofi_chan *chan;
+static struct dofi_conn conn;
+static _Alignas(16) struct dofi_ep ep;
+static struct dofi_wr requests[REQUESTS];
+static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+static int peer_fd;
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia); /* nobody sleeps here */
+}
+
+static void setup(void)
+{
+	int fds[2];
+
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_lock_init(&ep.lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.engine.work);
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.cm.chans);
+	dofi_list_init(&ia.cm.dead);
+	dofi_list_init(&ia.cm.binds);
+	ia.engine.sock_epfd = -1;
+	ia.quirks = DOFI_QUIRK_CLOSED_KEYS;
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	peer_fd = fds[1];
+	chan = chan_new(&ia, fds[0], DOFI_CHAN_UP);
+	ck_assert_ptr_nonnull(chan);
+	dofi_list_add_tail(&ia.cm.chans, &chan->link);
+	conn = (struct dofi_conn){.ia = &ia, .chan = chan, .ep = &ep, .phase = DOFI_CONN_UP};
+	dofi_list_add_tail(&chan->conns, &conn.link);
+	ep.obj.ia = &ia;
+	ep.rcache = cache;
+	ep.req = (struct dofi_ring){.base = (char *)requests,
+				    .stride = sizeof(requests[0]),
+				    .mask = REQUESTS - 1,
+				    .fabric_iov = 1};
+	dofi_lock(&ia.engine.lock);
+}
+
+static struct dofi_wr *add(enum dofi_op op, enum dofi_wr_state state, uint32_t context)
+{
+	struct dofi_wr *wr = &requests[ep.req.tail++];
+
+	*wr = (struct dofi_wr){.ep = &ep,
+			       .op = (uint8_t)op,
+			       .state = (uint8_t)state,
+			       .length = 64,
+			       .rctx = context};
+	wr->resolved = true;
+	if (state != DOFI_WR_QUEUED)
+		ep.req.issue = ep.req.tail;
+	return wr;
+}
+
+static void peer_asks(uint32_t context, uint64_t number)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_INVALIDATE,
+				     .context = context,
+				     .token = number};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_put_msg(frame, &msg);
+
+	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+}
+
+/* Number of the answer that the peer has got since it was asked for last; 0: none. */
+static uint64_t answered(void)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	ssize_t n = recv(peer_fd, frame, sizeof(frame), MSG_DONTWAIT);
+	struct dofi_msg msg;
+	size_t size;
+
+	if (n <= 0)
+		return 0;
+	ck_assert(dofi_wire_frame(frame, (size_t)n, &size));
+	ck_assert_uint_eq(size, (size_t)n); /* one and no more */
+	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &msg));
+	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
+	return msg.token;
+}
+
+static void next_round(void)
+{
+	struct dofi_list *node;
+
+	for (uint32_t n = atomic_load(&ia.engine.nstalled); n; n--) {
+		node = dofi_list_pop(&ia.engine.stalled);
+		atomic_fetch_sub(&ia.engine.nstalled, 1);
+		DOFI_CONTAINER(node, struct dofi_stall, link)
+			->retry(DOFI_CONTAINER(node, struct dofi_stall, link));
+	}
+}
+
+static const enum dofi_op ops[] = {DOFI_OP_READ, DOFI_OP_WRITE, DOFI_OP_WRITE_IMM};
+
+START_TEST(what_is_under_way_comes_first)
+{
+	struct dofi_wr *wr = add(ops[_i], DOFI_WR_ISSUED, CONTEXT);
+
+	peer_asks(CONTEXT, 1);
+	next_round();
+	ck_assert_uint_eq(answered(), 0);
+	wr->state = DOFI_WR_DONE;
+	next_round();
+	ck_assert_uint_eq(answered(), 1);
+	next_round();
+	ck_assert_uint_eq(answered(), 0);
+}
+END_TEST
+
+START_TEST(what_harms_nobody_is_not_waited_for)
+{
+	add(DOFI_OP_WRITE, DOFI_WR_DONE, CONTEXT);
+	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT + 1);
+	add(DOFI_OP_SEND, DOFI_WR_ISSUED, CONTEXT);
+	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT)->length = 0;
+	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* it will be looked up anew */
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(answered(), 1);
+	ck_assert(!requests[4].resolved);
+}
+END_TEST
+
+START_TEST(what_is_given_in_part_counts)
+{
+	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT);
+
+	if (_i)
+		wr->step = 1;
+	else
+		wr->given = 1;
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(answered(), 0);
+	wr->state = DOFI_WR_DONE;
+	ep.req.issue = ep.req.tail;
+	next_round();
+	ck_assert_uint_eq(answered(), 1);
+}
+END_TEST
+
+/* A later number stands for those before. */
+START_TEST(one_answer_for_several)
+{
+	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+
+	peer_asks(CONTEXT, 1);
+	peer_asks(CONTEXT + 1, 2);
+	next_round();
+	ck_assert_uint_eq(answered(), 0);
+	wr->state = DOFI_WR_DONE;
+	next_round();
+	ck_assert_uint_eq(answered(), 2);
+}
+END_TEST
+
+START_TEST(fabrics_that_refuse_a_key_are_not_waited_for)
+{
+	ia.quirks = 0;
+	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(answered(), 1);
+}
+END_TEST
+
+START_TEST(the_channel_ends_meanwhile)
+{
+	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
+	peer_asks(CONTEXT, 1);
+	ck_assert_uint_eq(atomic_load(&ia.engine.nstalled), 1);
+	dofi_chan_close(chan, 0, true);
+	ck_assert_uint_eq(atomic_load(&ia.engine.nstalled), 0);
+	ck_assert(dofi_list_empty(&ia.engine.stalled));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stale");
+	TCase *tc = tcase_create("stale");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, what_is_under_way_comes_first, 0, sizeof(ops) / sizeof(ops[0]));
+	tcase_add_test(tc, what_harms_nobody_is_not_waited_for);
+	tcase_add_loop_test(tc, what_is_given_in_part_counts, 0, 2);
+	tcase_add_test(tc, one_answer_for_several);
+	tcase_add_test(tc, fabrics_that_refuse_a_key_are_not_waited_for);
+	tcase_add_test(tc, the_channel_ends_meanwhile);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

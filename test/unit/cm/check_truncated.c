@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whose a message was that did not fit an SRQ's buffer, told by what else is missing. */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/cm/truncated.h"
+#include "../../../prov/ofi/dto/srq.h"
+
+#include <string.h>
+
+#define CONNS 3
+
+static struct dofi_ia ia;
+static struct dofi_srq srq, other;
+static struct dofi_ep eps[CONNS];
+static struct dofi_conn conns[CONNS], *table[4];
+static struct dofi_wr *buffers[2];
+
+/* --- what misfit.c calls --- */
+
+static struct {
+	int asked[CONNS], blamed[CONNS], taken_back;
+	struct dofi_msg msg; /* the latest one out */
+} seen;
+
+void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
+{
+	seen.asked[conn - conns]++;
+	seen.msg = *msg;
+}
+
+uint32_t dofi_conn_sent(const struct dofi_conn *conn)
+{
+	return conn == &conns[1] ? 42 : 0;
+}
+
+void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ck_assert(wr == buffers[0] || wr == buffers[1]);
+	seen.blamed[ep - eps]++;
+	ep->nreceived++;
+}
+
+void dofi_srq_take_back(struct dofi_srq *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &srq);
+	ck_assert(wr == buffers[0] || wr == buffers[1]);
+	seen.taken_back++;
+}
+
+/* --- */
+
+static void setup(void)
+{
+	memset(&seen, 0, sizeof(seen));
+	dofi_lock_init(&ia.engine.lock);
+	ia.cm.conns = table;
+	ia.cm.conns_size = 4;
+	srq.obj.ia = other.obj.ia = &ia;
+	for (int i = 0; i < CONNS; i++) {
+		dofi_lock_init(&eps[i].lock);
+		eps[i].obj.ia = &ia;
+		eps[i].srq = &srq;
+		conns[i].ia = &ia;
+		conns[i].ep = &eps[i];
+		conns[i].phase = DOFI_CONN_UP;
+		table[i + 1] = &conns[i];
+	}
+	for (int i = 0; i < 2; i++)
+		buffers[i] = calloc(1, sizeof(*buffers[i]));
+	dofi_lock(&ia.engine.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+	free(buffers[0]);
+	free(buffers[1]);
+}
+
+static void told(int i, uint32_t count)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_COUNTED,
+				     .token = conns[i].count_asked,
+				     .data = count};
+
+	dofi_truncated_on_count(&conns[i], &msg);
+}
+
+static void expect(int first, int second, int third, int taken_back)
+{
+	ck_assert_int_eq(seen.blamed[0], first);
+	ck_assert_int_eq(seen.blamed[1], second);
+	ck_assert_int_eq(seen.blamed[2], third);
+	ck_assert_int_eq(seen.taken_back, taken_back);
+	ck_assert_int_eq(!srq.truncated, !srq.ntruncated);
+}
+
+START_TEST(the_one_that_misses_it)
+{
+	eps[0].nreceived = 7;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	for (int i = 0; i < CONNS; i++)
+		ck_assert_int_eq(seen.asked[i], 1);
+	told(0, 7);
+	told(1, 1);
+	expect(0, 0, 0, 0); /* the third has not answered */
+	told(2, 0);
+	expect(0, 1, 0, 0);
+}
+END_TEST
+
+/* Its goodbye came first: it has told already, and would answer no more. */
+START_TEST(of_a_peer_that_has_left)
+{
+	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
+
+	conns[1].peer_told = true;
+	dofi_truncated_on_count(&conns[1], &bye);
+	dofi_truncated_arrived(&srq, buffers[0]);
+	ck_assert_int_eq(seen.asked[1], 0);
+	told(0, 0);
+	expect(0, 0, 0, 0);
+	told(2, 0);
+	expect(0, 1, 0, 0);
+}
+END_TEST
+
+START_TEST(what_is_on_its_way_is_waited_for)
+{
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 2);
+	told(1, 1);
+	told(2, 0);
+	expect(0, 0, 0, 0);
+	eps[0].nreceived++;
+	dofi_truncated_settle(&srq);
+	expect(0, 0, 0, 0);
+	eps[0].nreceived++;
+	dofi_truncated_settle(&srq);
+	expect(0, 1, 0, 0);
+}
+END_TEST
+
+START_TEST(what_came_behind_it_is_held)
+{
+	struct dofi_wr late = {.rctx = 1u << DOFI_UPDATE_NUMBER_SHIFT},
+		       later = {.rctx = 2u << DOFI_UPDATE_NUMBER_SHIFT};
+
+	dofi_truncated_arrived(&srq, buffers[0]);
+	eps[2].held = &late;
+	late.next = &later; /* sent after the peer was asked */
+	told(0, 0);
+	told(1, 0);
+	told(2, 2);
+	expect(0, 0, 1, 0);
+	eps[2].held = NULL;
+}
+END_TEST
+
+START_TEST(numbers_wrap)
+{
+	struct dofi_wr late = {.rctx = 0u};
+
+	eps[1].nreceived = 4 * (DOFI_UPDATE_NUMBER + 1) - 1;
+	eps[1].held = &late;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, eps[1].nreceived + 2);
+	told(2, 0);
+	expect(0, 1, 0, 0);
+	eps[1].held = NULL;
+}
+END_TEST
+
+START_TEST(two_at_once)
+{
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 1);
+	dofi_truncated_arrived(&srq, buffers[1]);
+	ck_assert_int_eq(seen.asked[1], 2);
+	told(1, 0);
+	told(2, 1);
+	expect(0, 0, 0, 0); /* the first answer was to an older question */
+	told(0, 1);
+	expect(1, 0, 1, 0);
+}
+END_TEST
+
+START_TEST(two_of_one_connection)
+{
+	dofi_truncated_arrived(&srq, buffers[0]);
+	dofi_truncated_arrived(&srq, buffers[1]);
+	told(0, 0);
+	told(1, 2);
+	told(2, 0);
+	expect(0, 1, 0, 1);
+}
+END_TEST
+
+START_TEST(its_connection_is_over)
+{
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, 0);
+	conns[2].phase = DOFI_CONN_OVER;
+	dofi_truncated_settle(&srq);
+	expect(0, 0, 0, 1);
+}
+END_TEST
+
+START_TEST(a_goodbye_tells_as_well)
+{
+	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
+
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, 0);
+	dofi_truncated_on_count(&conns[2], &bye);
+	expect(0, 0, 1, 0);
+}
+END_TEST
+
+START_TEST(others_are_not_asked)
+{
+	eps[0].srq = &other;
+	conns[1].phase = DOFI_CONN_LINKING;
+	dofi_truncated_arrived(&srq, buffers[0]);
+	ck_assert_int_eq(seen.asked[0], 0);
+	told(1, 1);
+	told(2, 0);
+	expect(0, 1, 0, 0);
+	eps[0].srq = NULL;
+	told(0, 3); /* a stranger's answer that nobody asked for */
+}
+END_TEST
+
+START_TEST(who_is_asked_tells_what_was_sent)
+{
+	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .token = 5};
+
+	dofi_truncated_on_count_request(&conns[1], &question);
+	ck_assert_int_eq(seen.msg.type, DOFI_MSG_COUNTED);
+	ck_assert_uint_eq(seen.msg.token, 5);
+	ck_assert_uint_eq(seen.msg.data, 42);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("misfit");
+	TCase *tc = tcase_create("misfit");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_one_that_misses_it);
+	tcase_add_test(tc, of_a_peer_that_has_left);
+	tcase_add_test(tc, what_is_on_its_way_is_waited_for);
+	tcase_add_test(tc, what_came_behind_it_is_held);
+	tcase_add_test(tc, numbers_wrap);
+	tcase_add_test(tc, two_at_once);
+	tcase_add_test(tc, two_of_one_connection);
+	tcase_add_test(tc, its_connection_is_over);
+	tcase_add_test(tc, a_goodbye_tells_as_well);
+	tcase_add_test(tc, others_are_not_asked);
+	tcase_add_test(tc, who_is_asked_tells_what_was_sent);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Letters: what goes out, in which order letter and message may come, how many there may be, and
+ * what strangers send.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/dto/control_message.h"
+#include "../../../prov/ofi/dto/srq.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define OURS   5u /* number of the connection here... */
+#define THEIRS 9u /* ...and at the peer */
+#define BARE   offsetof(struct dofi_ctrl_msg, request)
+
+static struct dofi_ia ia;
+static struct dofi_ep ep;
+static struct dofi_conn conn;
+static struct dofi_srq srq;
+static struct fi_info info;
+static struct fi_tx_attr tx_attr;
+
+/* --- what letter.c calls --- */
+
+static struct {
+	struct dofi_ctrl_msg ctrl_msg; /* the latest one out */
+	size_t size;
+	int sent, issued, stalled, synced, noted, srq_with_ctrl, mail;
+	uint32_t message, value;
+	ssize_t answer; /* of the fabric */
+	bool slots_possible;
+} seen;
+
+static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *ctrl_msg, size_t size)
+{
+	ck_assert_ptr_eq(from, &ep);
+	if (seen.answer)
+		return seen.answer;
+	memset(&seen.ctrl_msg, 0, sizeof(seen.ctrl_msg));
+	memcpy(&seen.ctrl_msg, ctrl_msg, size);
+	seen.size = size;
+	seen.sent++;
+	return 0;
+}
+
+static const struct dofi_trans_ops with_ctrl_msgs = {.ctrl_msg = take_ctrl_msg}, without;
+
+struct dofi_ep *dofi_conn_ep(struct dofi_ia *of, uint32_t id)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return id == OURS && conn.phase != DOFI_CONN_OVER ? conn.ep : NULL;
+}
+
+void dofi_ep_issue(struct dofi_ep *of)
+{
+	(void)of;
+	seen.issued++;
+}
+
+void dofi_ep_stall(struct dofi_ep *of)
+{
+	(void)of;
+	seen.stalled++;
+}
+
+bool dofi_ep_sync(struct dofi_ep *of)
+{
+	seen.synced++;
+	of->unfenced = false; /* as the fenced read */
+	of->peeking = true;
+	return true;
+}
+
+void dofi_reap_ctrl_arrived(struct dofi_ep *of, uint32_t message)
+{
+	(void)of;
+	seen.noted++;
+	seen.message = message;
+}
+
+void dofi_srq_ctrl_arrived(struct dofi_ep *of)
+{
+	(void)of;
+	seen.srq_with_ctrl++;
+}
+
+void dofi_ctrl_atomic_arrived(struct dofi_ep *of, uint32_t value)
+{
+	(void)of;
+	seen.mail++;
+	seen.value = value;
+}
+
+bool dofi_ctrl_slots_possible(const struct dofi_ia *of)
+{
+	(void)of;
+	return seen.slots_possible;
+}
+
+/* --- */
+
+static void setup(void)
+{
+	ia.trans = &with_ctrl_msgs;
+	ia.info = &info;
+	ia.has_data = ia.uses_ctrl_msgs = true;
+	info.tx_attr = &tx_attr;
+	tx_attr.inject_size = DOFI_CTRL_MSG_MAX;
+	ep.obj.ia = &ia;
+	ep.peer.number = THEIRS;
+	conn.ep = &ep;
+	conn.phase = DOFI_CONN_UP;
+	dofi_lock_init(&ep.lock);
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	dofi_lock(&ep.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ep.lock);
+	dofi_ctrl_msgs_detach(&ep);
+}
+
+static void arrive(const struct dofi_ctrl_msg *ctrl_msg, size_t size)
+{
+	dofi_unlock(&ep.lock);
+	dofi_ctrl_msg_arrived(&ia, ctrl_msg, size);
+	dofi_lock(&ep.lock);
+}
+
+static void arrive_about(uint32_t message, uint32_t value)
+{
+	const struct dofi_ctrl_msg ctrl_msg = {.number = OURS,
+					       .kind = DOFI_CTRL_IMMEDIATE,
+					       .value = value,
+					       .message = message,
+					       .length = 2 * value};
+
+	arrive(&ctrl_msg, BARE);
+}
+
+static uint32_t kept(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		n += ep.ctrl_msgs->kept[i].note.kind != 0;
+	return n;
+}
+
+START_TEST(where_they_are_possible)
+{
+	ck_assert(dofi_ctrl_msgs_possible(&ia));
+	seen.slots_possible = true; /* a write is cheaper */
+	ck_assert(!dofi_ctrl_msgs_possible(&ia));
+	seen.slots_possible = false;
+	tx_attr.inject_size--;
+	ck_assert(!dofi_ctrl_msgs_possible(&ia));
+	tx_attr.inject_size++;
+	ia.has_data = false; /* a message could not say that there is one */
+	ck_assert(!dofi_ctrl_msgs_possible(&ia));
+	ia.has_data = true;
+	ia.trans = &without;
+	ck_assert(!dofi_ctrl_msgs_possible(&ia));
+}
+END_TEST
+
+START_TEST(names_its_message)
+{
+	ep.nsent = 77;
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_IMMEDIATE, 0xdeadbeef, 100), 0);
+	ck_assert_uint_eq(seen.size, BARE);
+	ck_assert_uint_eq(seen.ctrl_msg.number, THEIRS);
+	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_IMMEDIATE);
+	ck_assert_uint_eq(seen.ctrl_msg.value, 0xdeadbeef);
+	ck_assert_uint_eq(seen.ctrl_msg.message, 77);
+	ck_assert_uint_eq(seen.ctrl_msg.length, 100);
+}
+END_TEST
+
+START_TEST(sender_waits_for_the_reader)
+{
+	struct dofi_ctrl_msg used = {.number = OURS, .kind = DOFI_CTRL_USED};
+
+	seen.answer = -FI_EAGAIN; /* does not count */
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), -FI_EAGAIN);
+	seen.answer = 0;
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
+		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
+	ck_assert_int_eq(seen.sent, (int)DOFI_CTRL_MSG_WINDOW);
+
+	used.value = DOFI_CTRL_MSG_WINDOW + 1; /* more than were sent: a lie */
+	arrive(&used, BARE);
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
+	used.value = 2;
+	arrive(&used, BARE);
+	ck_assert_int_eq(seen.issued, 1);
+	used.value = 1; /* overtaken by the former */
+	arrive(&used, BARE);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
+	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
+}
+END_TEST
+
+START_TEST(ctrl_msg_comes_first)
+{
+	arrive_about(3, 30);
+	arrive_about(2, 20);
+	ck_assert_int_eq(seen.noted, 2);
+	ck_assert_uint_eq(seen.message, 2);
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 1));
+	ck_assert(!dofi_ctrl_msg_use(&ep, 1));
+	ck_assert(dofi_ctrl_msg_has_arrived(&ep, 3));
+	ck_assert(dofi_ctrl_msg_use(&ep, 2));
+	ck_assert_uint_eq(ep.note.kind, DOFI_CTRL_IMMEDIATE);
+	ck_assert_uint_eq(ep.note.value, 20);
+	ck_assert_uint_eq(ep.note.length, 40);
+	ck_assert(!dofi_ctrl_msg_use(&ep, 2));
+	ck_assert(dofi_ctrl_msg_use(&ep, 3));
+	ck_assert_uint_eq(ep.note.value, 30);
+	ck_assert_uint_eq(kept(), 0);
+}
+END_TEST
+
+START_TEST(message_comes_first)
+{
+	ck_assert(!dofi_ctrl_msg_use(&ep, 0));
+	arrive_about(0, 7);
+	ck_assert_int_eq(seen.noted, 1);
+	ck_assert(dofi_ctrl_msg_use(&ep, 0));
+}
+END_TEST
+
+START_TEST(of_an_SRQ)
+{
+	ep.srq = &srq;
+	arrive_about(0, 7);
+	ck_assert_int_eq(seen.noted, 0);
+	ck_assert_int_eq(seen.srq_with_ctrl, 1);
+	ck_assert(dofi_ctrl_msg_use(&ep, 0));
+}
+END_TEST
+
+START_TEST(reader_tells)
+{
+	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
+		ck_assert_uint_eq(ep.answers_due, 0);
+		arrive_about(i, i);
+		ck_assert(dofi_ctrl_msg_use(&ep, i));
+	}
+	ck_assert_uint_eq(ep.answers_due, DOFI_CTRL_MSGS_DUE);
+	ck_assert_int_eq(seen.stalled, 1);
+	seen.answer = -FI_EAGAIN;
+	ck_assert(!dofi_ctrl_msg_send_used(&ep));
+	seen.answer = 0;
+	ck_assert(dofi_ctrl_msg_send_used(&ep));
+	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_USED);
+	ck_assert_uint_eq(seen.ctrl_msg.value, DOFI_CTRL_MSG_WINDOW / 2);
+	ck_assert(dofi_ctrl_msg_send_used(&ep)); /* nothing new */
+	ck_assert_int_eq(seen.sent, 1);
+}
+END_TEST
+
+START_TEST(too_many_are_dropped)
+{
+	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
+		arrive_about(i, i);
+	ck_assert_uint_eq(kept(), DOFI_CTRL_MSG_WINDOW);
+	ck_assert(dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW - 1));
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW));
+	dofi_ctrl_msgs_reset(&ep);
+	arrive_about(4, 1);
+	arrive_about(4, 2); /* of a message there is one */
+	ck_assert_uint_eq(kept(), 1);
+	ck_assert(dofi_ctrl_msg_use(&ep, 4));
+	ck_assert_uint_eq(ep.note.value, 1);
+}
+END_TEST
+
+START_TEST(mail)
+{
+	struct dofi_atomic_request request = {
+		.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
+	const struct dofi_atomic_answer answer = {.value = 8, .status = 9};
+	struct dofi_ctrl_msg ctrl_msg;
+
+	ck_assert_int_eq(dofi_ctrl_msg_request(&ep, 2, &request), 0);
+	ck_assert_uint_eq(seen.size, DOFI_CTRL_MSG_MAX);
+	ctrl_msg = seen.ctrl_msg;
+	ctrl_msg.number = OURS;
+	arrive(&ctrl_msg, seen.size);
+	ck_assert_int_eq(seen.mail, 1);
+	ck_assert_uint_eq(seen.value, 2);
+	ck_assert_mem_eq(&ep.ctrl_msgs->box.requests[2], &request,
+			 offsetof(struct dofi_atomic_request, answer_key));
+
+	ck_assert_int_eq(dofi_ctrl_msg_answer(&ep, DOFI_CTRL_ANSWER | 3, &answer), 0);
+	ctrl_msg = seen.ctrl_msg;
+	ctrl_msg.number = OURS;
+	arrive(&ctrl_msg, seen.size);
+	ck_assert_int_eq(seen.mail, 2);
+	ck_assert_mem_eq(&ep.ctrl_msgs->box.answers[3], &answer, sizeof(answer));
+	arrive(&ctrl_msg, seen.size - 1);
+	ctrl_msg.value = DOFI_CTRL_ANSWER | DOFI_CTRL_SLOTS;
+	arrive(&ctrl_msg, seen.size);
+	ctrl_msg.value = 0;
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX - 1);
+	ctrl_msg.value = UINT32_MAX & ~DOFI_CTRL_ANSWER;
+	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
+	ck_assert_int_eq(seen.mail, 2);
+}
+END_TEST
+
+START_TEST(strangers)
+{
+	struct dofi_ctrl_msg ctrl_msg = {.number = OURS + 1, .kind = DOFI_CTRL_IMMEDIATE};
+
+	arrive(&ctrl_msg, BARE);
+	ctrl_msg.number = 0;
+	arrive(&ctrl_msg, BARE);
+	ctrl_msg.number = OURS;
+	arrive(&ctrl_msg, BARE - 1);
+	ctrl_msg.kind = 99;
+	arrive(&ctrl_msg, BARE);
+	ctrl_msg.kind = DOFI_CTRL_IMMEDIATE;
+	conn.phase = DOFI_CONN_OVER;
+	arrive(&ctrl_msg, BARE);
+	conn.phase = DOFI_CONN_UP;
+	conn.ep = NULL;
+	arrive(&ctrl_msg, BARE);
+	ck_assert_uint_eq(kept(), 0);
+	ck_assert_int_eq(seen.noted, 0);
+}
+END_TEST
+
+START_TEST(an_EP_without_ctrl_msgs)
+{
+	dofi_ctrl_msgs_detach(&ep);
+	arrive_about(0, 1);
+	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, 0));
+	ck_assert(!dofi_ctrl_msg_use(&ep, 0));
+	dofi_ctrl_msgs_reset(&ep);
+	ia.uses_ctrl_msgs = false;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	ck_assert_ptr_null(ep.ctrl_msgs);
+}
+END_TEST
+
+START_TEST(what_they_must_not_overtake)
+{
+	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM},
+		       invalidate = {.op = DOFI_OP_SEND_INVALIDATE},
+		       add = {.op = DOFI_OP_FETCH_ADD};
+
+	ep.reads = 1;
+	ck_assert(dofi_ctrl_msg_may_start(&ep, &write));
+	ck_assert(!dofi_ctrl_msg_may_start(&ep, &invalidate));
+	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
+	ep.reads = 0;
+	ep.writes = 1;
+	ck_assert(dofi_ctrl_msg_may_start(&ep, &invalidate));
+	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
+	ep.writes = 0;
+	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
+	ep.unfenced = true; /* complete here, and perhaps not there */
+	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
+	ck_assert_int_eq(seen.synced, 1);
+	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
+	ck_assert_int_eq(seen.synced, 1);
+	ep.peeking = false;
+	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("letter");
+	TCase *tc = tcase_create("letter");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, where_they_are_possible);
+	tcase_add_test(tc, names_its_message);
+	tcase_add_test(tc, sender_waits_for_the_reader);
+	tcase_add_test(tc, ctrl_msg_comes_first);
+	tcase_add_test(tc, message_comes_first);
+	tcase_add_test(tc, of_an_SRQ);
+	tcase_add_test(tc, reader_tells);
+	tcase_add_test(tc, too_many_are_dropped);
+	tcase_add_test(tc, mail);
+	tcase_add_test(tc, strangers);
+	tcase_add_test(tc, an_EP_without_ctrl_msgs);
+	tcase_add_test(tc, what_they_must_not_overtake);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion data that came without its flag: whose it is set for, and that the IA has its table
+ * back.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/dto/data_flag.h"
+
+#define DATA UINT64_C(0x0000002a00000003)
+
+static struct fi_domain_attr domain_attr = {.cq_data_size = sizeof(uint64_t)};
+static struct fi_info info = {.domain_attr = &domain_attr};
+static struct dofi_ia ia;
+static struct dofi_wr receives[2] = {{.op = DOFI_OP_SRQ_RECV}, {.op = DOFI_OP_RECV}};
+static uint32_t numbers[2], update_of[2];
+static unsigned int ndone;
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update);
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update)
+{
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(length, 8);
+	ck_assert_uint_lt(ndone, 2);
+	ck_assert_ptr_eq(wr, &receives[ndone]);
+	numbers[ndone] = number;
+	update_of[ndone++] = update;
+}
+
+static void complete(uint32_t quirks)
+{
+	const struct fi_cq_data_entry entries[2] = {
+		{.op_context = &receives[0], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
+		{.op_context = &receives[1], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
+	};
+
+	ia.info = &info;
+	ia.trans = &dofi_trans_msg;
+	ia.quirks = quirks;
+	ck_assert_int_eq(dofi_unmarked_open(&ia), 0);
+	ck_assert_int_eq(ia.trans == &dofi_trans_msg, !quirks);
+	ia.trans->completed(&ia, entries, 2);
+	ck_assert_uint_eq(ndone, 2);
+	dofi_unmarked_close(&ia);
+	ck_assert_ptr_eq(ia.trans, &dofi_trans_msg);
+}
+
+START_TEST(a_shared_receive_has_data)
+{
+	complete(DOFI_QUIRK_UNMARKED_DATA);
+	ck_assert_uint_eq(numbers[0], DATA >> 32);
+	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
+	ck_assert_uint_eq(numbers[1], 0); /* what stands there may be of another message */
+	ck_assert_uint_eq(update_of[1], 0);
+}
+END_TEST
+
+START_TEST(elsewhere_the_flag_tells)
+{
+	complete(0);
+	ck_assert_uint_eq(numbers[0], 0);
+	ck_assert_uint_eq(numbers[1], 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("unmarked");
+	TCase *tc = tcase_create("unmarked");
+
+	tcase_add_test(tc, a_shared_receive_has_data);
+	tcase_add_test(tc, elsewhere_the_flag_tells);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

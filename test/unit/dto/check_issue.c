@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large
+ * transfers alone. Completions are watched as long as requests wait in the ring, and looked for
+ * where it is full. And atomic operations of a device.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/dto/post.c"
+#include "../../../prov/ofi/dto/ctxtab.h"
+#include "../../../prov/ofi/dto/emulated.h"
+
+#define LARGE    65536u
+#define REQUESTS 4u
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct dofi_wr requests[REQUESTS];
+static bool busy;
+static ssize_t answer;
+
+static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	busy = is_busy(&ia.engine);
+	return answer;
+}
+
+/* What the device was asked for. */
+static struct {
+	int calls;
+	uint64_t raddr, rkey, operand, compare;
+} atomic;
+static int peeks;
+
+static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
+{
+	ck_assert_ptr_eq(from, &ep);
+	atomic.calls++;
+	atomic.raddr = raddr;
+	atomic.rkey = rkey;
+	atomic.operand = wr->faddr;
+	atomic.compare = wr->rkey;
+	return answer;
+}
+
+static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, size_t size,
+			 void *desc, uint64_t raddr, uint64_t rkey)
+{
+	(void)from, (void)wr, (void)buf, (void)size, (void)desc, (void)raddr, (void)rkey;
+	peeks++;
+	return 0;
+}
+
+static const struct dofi_trans_ops fabric = {
+	.send = take, .read = take, .write = take, .atomic = take_atomic, .peek = take_peek};
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_lock_init(&ep.lock);
+	ia.trans = &fabric;
+	ep.obj.ia = &ia;
+	ep.path_up = true;
+	ep.read_limit = 1;
+	ep.req = (struct dofi_ring){.base = (char *)requests,
+				    .stride = sizeof(requests[0]),
+				    .mask = REQUESTS - 1,
+				    .fabric_iov = 1};
+}
+
+static void post(enum dofi_op op, uint64_t length)
+{
+	requests[ep.req.tail] = (struct dofi_wr){
+		.ep = &ep, .op = (uint8_t)op, .length = length, .niov = 1, .resolved = true};
+	ep.req.tail++;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
+
+START_TEST(keeps_away_from_large_ones)
+{
+	post(ops[_i], LARGE);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert(busy);
+	ck_assert(!is_busy(&ia.engine));
+}
+END_TEST
+
+START_TEST(does_not_mind_small_ones)
+{
+	post(ops[_i], 8);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert(!busy);
+}
+END_TEST
+
+START_TEST(comes_back_when_the_fabric_took_nothing)
+{
+	answer = -FI_EAGAIN;
+	post(ops[_i], LARGE);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert(busy);
+	ck_assert(!is_busy(&ia.engine));
+}
+END_TEST
+
+/* --- requests that wait --- */
+
+static void setup_held(void)
+{
+	setup();
+	ep.obj.magic = DOFI_MAGIC | DAT_HANDLE_TYPE_EP;
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.req.limit = REQUESTS;
+	dofi_list_init(&ia.engine.work);
+	ep.attr.max_request_iov = ep.attr.max_rdma_write_iov = 1;
+}
+
+/* A Send of no bytes. */
+static DAT_RETURN send_nothing(void)
+{
+	return dofi_ep_post_send(&ep, 0, NULL, (DAT_DTO_COOKIE){.as_64 = 0}, 0);
+}
+
+static uint32_t watchers(void)
+{
+	return atomic_load(&ia.wait.watchers);
+}
+
+/* The peer has one receive more. */
+static void grant(void)
+{
+	dofi_lock(&ep.lock);
+	ep.credit_total++;
+	dofi_ep_issue(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+START_TEST(watched_while_one_waits)
+{
+	ep.peer.credits = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+		ck_assert_uint_eq(watchers(), 1);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(watchers(), 1);
+		grant();
+		ck_assert_uint_eq(ep.req.issue, i + 1);
+	}
+	ck_assert_uint_eq(watchers(), 0);
+}
+END_TEST
+
+START_TEST(watched_no_more_when_a_post_takes_it_along)
+{
+	ep.peer.credits = true;
+	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_uint_eq(watchers(), 1);
+	ep.credit_total = 2;
+	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_uint_eq(ep.req.issue, 2);
+	ck_assert_uint_eq(watchers(), 0);
+}
+END_TEST
+
+START_TEST(watched_no_more_after_a_flush)
+{
+	ep.peer.credits = true;
+	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_uint_eq(watchers(), 1);
+	dofi_lock(&ep.lock);
+	for (uint32_t i = 0; i < ep.req.tail; i++)
+		requests[i].flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	ep.req_evd = NULL;
+	ep.req.head = ep.req.tail; /* nobody is told */
+	dofi_reap_flush(&ep, DAT_DTO_ERR_FLUSHED);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(watchers(), 0);
+}
+END_TEST
+
+START_TEST(not_watched_for_what_goes)
+{
+	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert_uint_eq(watchers(), 0);
+}
+END_TEST
+
+/* Stands for what a round of the engine finds. */
+static void complete_one(struct dofi_work *work)
+{
+	(void)work;
+	dofi_lock(&ep.lock);
+	ep.req.head++;
+	dofi_unlock(&ep.lock);
+}
+
+START_TEST(full_but_for_what_is_complete)
+{
+	struct dofi_work completion = {.run = complete_one};
+
+	for (uint32_t i = 0; i < REQUESTS; i++)
+		ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_int_eq(DAT_GET_TYPE(send_nothing()), DAT_INSUFFICIENT_RESOURCES);
+	dofi_lock(&ia.engine.lock);
+	dofi_work_defer(&ia, &completion);
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	ck_assert_uint_eq(ep.req.tail, REQUESTS + 1);
+	ck_assert_int_eq(DAT_GET_TYPE(send_nothing()), DAT_INSUFFICIENT_RESOURCES);
+}
+END_TEST
+
+/* And when that was the end of the connection. */
+static void break_off(struct dofi_work *work)
+{
+	complete_one(work);
+	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
+START_TEST(full_and_over)
+{
+	struct dofi_work end = {.run = break_off};
+
+	for (uint32_t i = 0; i < REQUESTS; i++)
+		ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
+	dofi_lock(&ia.engine.lock);
+	dofi_work_defer(&ia, &end);
+	dofi_unlock(&ia.engine.lock);
+	ck_assert_int_eq(DAT_GET_TYPE(send_nothing()), DAT_INVALID_STATE);
+	ck_assert_uint_eq(ep.req.tail, REQUESTS);
+}
+END_TEST
+
+/* --- atomic operations of the device --- */
+
+#define CONTEXT 0x10005u
+#define ZONE    3u
+#define OPERAND 1000u
+#define COMPARE 7u
+
+static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+static struct dofi_ctx_wire scratch;
+static struct dofi_own_wr aux;
+
+static void setup_atomics(void)
+{
+	setup();
+	ia.has_atomics = true;
+	ia.scratch.slots = &scratch;
+	ep.rcache = cache;
+	ep.aux = &aux;
+	ep.read_limit = 4;
+	ep.peer = (struct dofi_peer_ep){.ctxtab_entries = 0x10000, .pz = ZONE, .atomics = true};
+	cache[CONTEXT % DOFI_RCACHE_SIZE] =
+		(struct dofi_ctx){.context = CONTEXT,
+				  .key = 77,
+				  .address = 0x1000,
+				  .base = 0x100,
+				  .length = 64,
+				  .privileges = DOFI_MEM_PRIV_REMOTE_ATOMIC,
+				  .pz = ZONE};
+}
+
+static struct dofi_ctx *entry(void)
+{
+	return &cache[CONTEXT % DOFI_RCACHE_SIZE];
+}
+
+static void post_atomic(enum dofi_op op, uint64_t raddr)
+{
+	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep,
+						 .op = (uint8_t)op,
+						 .length = 8,
+						 .niov = 1,
+						 .resolved = true,
+						 .raddr = raddr,
+						 .rctx = CONTEXT,
+						 .faddr = OPERAND,
+						 .rkey = COMPARE};
+	ep.req.tail++;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+START_TEST(the_device_gets_operands_and_place)
+{
+	post_atomic(_i ? DOFI_OP_CMP_SWAP : DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 1);
+	ck_assert_uint_eq(atomic.raddr, 0x1008);
+	ck_assert_uint_eq(atomic.rkey, 77);
+	ck_assert_uint_eq(atomic.operand, OPERAND);
+	ck_assert_uint_eq(atomic.compare, COMPARE);
+	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
+	ck_assert_ptr_null(ep.ctrl_msgs);
+	ck_assert(dofi_ctrl_completed(&requests[0]));
+	ck_assert_uint_eq(ep.reads, 0);
+}
+END_TEST
+
+START_TEST(it_keeps_its_operands_when_there_is_no_room)
+{
+	answer = -FI_EAGAIN;
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_uint_eq(ep.req.issue, 0);
+	ck_assert_uint_eq(ep.reads, 0);
+	answer = 0;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_int_eq(atomic.calls, 2);
+	ck_assert_uint_eq(atomic.operand, OPERAND);
+	ck_assert_uint_eq(atomic.raddr, 0x1008);
+	ck_assert_uint_eq(ep.reads, 1);
+}
+END_TEST
+
+START_TEST(the_limit_of_reads_is_theirs)
+{
+	ep.read_limit = 1;
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 1);
+	ck_assert_uint_eq(ep.req.issue, 1);
+}
+END_TEST
+
+/* Behind one that is under way, so that the refusal has to wait for its turn. */
+START_TEST(what_the_entry_does_not_allow_never_goes)
+{
+	post(DOFI_OP_READ, 8);
+	switch (_i) {
+	case 0:
+		entry()->privileges =
+			DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		break;
+	case 1:
+		entry()->pz = ZONE + 1;
+		break;
+	case 2:
+		entry()->length = 15;
+		break;
+	case 3:
+		entry()->address++;
+		break;
+	case 4:
+		ep.peer.atomics = false; /* an older peer, or another device */
+		break;
+	}
+	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
+	ck_assert_int_eq(atomic.calls, 0);
+	ck_assert_int_eq(peeks, 0);
+	ck_assert_uint_eq(ep.req.issue, 1);
+}
+END_TEST
+
+START_TEST(the_entry_is_fetched)
+{
+	entry()->context = 0;
+	post_atomic(DOFI_OP_CMP_SWAP, 0x108);
+	ck_assert_int_eq(peeks, 1);
+	ck_assert_int_eq(atomic.calls, 0);
+	ck_assert_uint_eq(ep.req.issue, 0);
+}
+END_TEST
+
+int main(void)
+{
+	const int n = sizeof(ops) / sizeof(ops[0]);
+	Suite *suite = suite_create("issue");
+	TCase *tc = tcase_create("copying");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, keeps_away_from_large_ones, 0, n);
+	tcase_add_loop_test(tc, does_not_mind_small_ones, 0, n);
+	tcase_add_loop_test(tc, comes_back_when_the_fabric_took_nothing, 0, n);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("held");
+	tcase_add_checked_fixture(tc, setup_held, NULL);
+	tcase_add_test(tc, watched_while_one_waits);
+	tcase_add_test(tc, watched_no_more_when_a_post_takes_it_along);
+	tcase_add_test(tc, watched_no_more_after_a_flush);
+	tcase_add_test(tc, not_watched_for_what_goes);
+	tcase_add_test(tc, full_but_for_what_is_complete);
+	tcase_add_test(tc, full_and_over);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("atomics");
+	tcase_add_checked_fixture(tc, setup_atomics, NULL);
+	tcase_add_loop_test(tc, the_device_gets_operands_and_place, 0, 2);
+	tcase_add_test(tc, it_keeps_its_operands_when_there_is_no_room);
+	tcase_add_test(tc, the_limit_of_reads_is_theirs);
+	tcase_add_loop_test(tc, what_the_entry_does_not_allow_never_goes, 0, 5);
+	tcase_add_test(tc, the_entry_is_fetched);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

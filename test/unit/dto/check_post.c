@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Posts: the short lane of the plain ones, and that whatever else is the case, or wrong, is for the
+ * other.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/mem.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define SLOTS    4u
+#define SEGMENTS 2u
+#define PLAIN    100u
+#define LONGEST  200u
+#define BASE     0x10000u
+#define CONTEXT  0x50001u
+
+static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ, DOFI_OP_RECV};
+#define N_OPS      ((int)(sizeof(ops) / sizeof(ops[0])))
+#define N_REQUESTS (N_OPS - 1)
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct dofi_evd evd;
+static struct dofi_event events[8];
+static struct dofi_pz pz, foreign;
+static struct dofi_lmr lmr;
+static struct dofi_ctx_local local[2];
+static struct dofi_ctx contexts[DOFI_RCACHE_SIZE];
+static _Alignas(16) char slots[2][SLOTS][256];
+static DAT_LMR_TRIPLET segments[SEGMENTS + 1];
+static DAT_RMR_TRIPLET remote;
+
+/* What the fabric got, and what it answers. */
+static struct {
+	unsigned int calls;
+	struct dofi_wr *wr;
+	struct iovec iov[SEGMENTS];
+	void *desc;
+	uint16_t niov;
+	ssize_t answer;
+	bool at_once;
+} fabric;
+
+static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	const struct dofi_ring *ring = wr->op == DOFI_OP_RECV ? &ep.recv : &ep.req;
+
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	fabric.calls++;
+	fabric.wr = wr;
+	fabric.niov = wr->niov;
+	memcpy(fabric.iov, wr->iov, wr->niov * sizeof(struct iovec));
+	fabric.desc = *dofi_wr_desc(ring, wr);
+	if (!fabric.answer && fabric.at_once)
+		wr->state = DOFI_WR_DONE;
+	return fabric.answer;
+}
+
+/* --- what a look at the fabric's queue finds --- */
+
+static unsigned int looks, last_look, looks_until_room;
+
+int __wrap_dofi_engine_catch_up(struct dofi_ia *of);
+
+int __wrap_dofi_engine_catch_up(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+	if (++looks == looks_until_room) {
+		ep.req.head++;
+		ep.recv.head++;
+	}
+	return looks != last_look;
+}
+
+static const struct dofi_trans_ops trans = {
+	.send = take, .recv = take, .read = take, .write = take, .has_eq = true};
+
+static struct dofi_ring ring_of(int i)
+{
+	return (struct dofi_ring){.base = slots[i][0],
+				  .stride = sizeof(slots[i][0]),
+				  .mask = SLOTS - 1,
+				  .limit = SLOTS,
+				  .max_iov = SEGMENTS,
+				  .fabric_iov = SEGMENTS,
+				  .desc_at = offsetof(struct dofi_wr, iov[SEGMENTS]),
+				  .head = 9,
+				  .issue = 9,
+				  .tail = 9};
+}
+
+static void setup(void)
+{
+	struct dofi_lock *locks[] = {&ia.engine.lock, &ia.engine.stalled_lock, &ep.lock, &evd.lock};
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		dofi_lock_init(locks[i]);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_list_init(&ia.engine.work);
+	ia.trans = &trans;
+	ia.limits.plain = PLAIN;
+	ia.limits.max_message = ia.limits.max_rdma = LONGEST;
+	ia.ctxtab.local = local;
+	local[1] = (struct dofi_ctx_local){.lmr = &lmr, .context = CONTEXT};
+	lmr.pz = ep.pz = &pz;
+	lmr.start = 0x770000;
+	lmr.base = BASE;
+	lmr.length = 4096;
+	lmr.privileges = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	lmr.desc = &lmr;
+	evd.obj.ia = ep.obj.ia = &ia;
+	evd.ring = events;
+	evd.qlen = 8;
+	atomic_store(&ep.obj.magic, DOFI_MAGIC | DAT_HANDLE_TYPE_EP);
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.path_up = true;
+	ep.read_limit = 1;
+	ep.soft_mark = ep.hard_mark = UINT32_MAX;
+	ep.req_evd = ep.recv_evd = &evd;
+	ep.req = ring_of(0);
+	ep.recv = ring_of(1);
+	ep.rcache = contexts;
+	ep.peer.ctxtab_entries = 8;
+	contexts[3] = (struct dofi_ctx){.key = 77,
+					.address = 0x4000,
+					.base = 0x1000,
+					.length = 4096,
+					.context = 3,
+					.privileges = DAT_MEM_PRIV_REMOTE_READ_FLAG |
+						      DAT_MEM_PRIV_REMOTE_WRITE_FLAG};
+	ep.attr.max_request_iov = ep.attr.max_recv_iov = ep.attr.max_rdma_read_iov =
+		ep.attr.max_rdma_write_iov = SEGMENTS;
+	for (size_t i = 0; i <= SEGMENTS; i++)
+		segments[i] = (DAT_LMR_TRIPLET){.virtual_address = BASE + 32 * i,
+						.segment_length = 8,
+						.lmr_context = CONTEXT};
+	remote =
+		(DAT_RMR_TRIPLET){.virtual_address = 0x1010, .segment_length = 8, .rmr_context = 3};
+	last_look = 1;
+}
+
+static DAT_RETURN post(enum dofi_op op, DAT_COUNT n, DAT_COMPLETION_FLAGS flags)
+{
+	const DAT_DTO_COOKIE cookie = {.as_64 = 4711};
+
+	switch (op) {
+	case DOFI_OP_SEND:
+		return dofi_ep_post_send(&ep, n, segments, cookie, flags);
+	case DOFI_OP_WRITE:
+		return dofi_ep_post_rdma_write(&ep, n, segments, cookie, &remote, flags);
+	case DOFI_OP_READ:
+		return dofi_ep_post_rdma_read(&ep, n, segments, cookie, &remote, flags);
+	default:
+		return dofi_ep_post_recv(&ep, n, segments, cookie, flags);
+	}
+}
+
+static const struct dofi_ring *ring_for(enum dofi_op op)
+{
+	return op == DOFI_OP_RECV ? &ep.recv : &ep.req;
+}
+
+static uint64_t counted(unsigned int counter)
+{
+	return atomic_load(&ep.counters[counter]);
+}
+
+static void expect(enum dofi_op op, uint32_t given, uint32_t waiting)
+{
+	const struct dofi_ring *ring = ring_for(op);
+
+	ck_assert_uint_eq(ring->issue - ring->head, given);
+	ck_assert_uint_eq(ring->tail - ring->issue, waiting);
+	ck_assert(dofi_trylock(&ep.lock));
+	dofi_unlock(&ep.lock);
+}
+
+START_TEST(goes_at_once)
+{
+	static const unsigned int counters[] = {[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND,
+						[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
+						[DOFI_OP_READ] = DOFI_CNT_EP_POST_READ,
+						[DOFI_OP_RECV] = DOFI_CNT_EP_POST_RECV};
+	enum dofi_op op = ops[_i];
+
+	segments[0].virtual_address += 16;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 1, 0);
+	ck_assert_uint_eq(fabric.calls, 1);
+	ck_assert_ptr_eq(fabric.wr, dofi_ring_at(ring_for(op), ring_for(op)->head));
+	ck_assert_ptr_eq(fabric.wr->ep, &ep);
+	ck_assert_uint_eq(fabric.wr->cookie, 4711);
+	ck_assert_uint_eq(fabric.niov, 1);
+	ck_assert_uint_eq((uintptr_t)fabric.iov[0].iov_base, 0x770010);
+	ck_assert_uint_eq(fabric.iov[0].iov_len, 8);
+	ck_assert_ptr_eq(fabric.desc, &lmr);
+	ck_assert_uint_eq(counted(counters[op]), 1);
+	ck_assert_uint_eq(counted(counters[op] + 1), 8);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), 0);
+	ck_assert_uint_eq(ep.nsent, op == DOFI_OP_SEND);
+	ck_assert_uint_eq(ep.writes, op == DOFI_OP_WRITE);
+	ck_assert_uint_eq(ep.reads, op == DOFI_OP_READ);
+	if (op == DOFI_OP_WRITE || op == DOFI_OP_READ) {
+		ck_assert_uint_eq(fabric.wr->faddr, 0x4010);
+		ck_assert_uint_eq(fabric.wr->rkey, 77);
+	}
+}
+END_TEST
+
+/* The fabric took a copy: nothing will come of it, and its event is there. */
+START_TEST(ends_at_once)
+{
+	fabric.at_once = true;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(ops[_i], 0, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert_uint_eq(events[0].number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_uint_eq(events[0].op, ops[_i]);
+	ck_assert_uint_eq(events[0].status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(events[0].dto.cookie, 4711);
+	ck_assert_uint_eq(events[0].dto.length, 8);
+	ck_assert_ptr_eq(events[0].handle, &ep);
+	ck_assert_uint_eq(ep.writes, 0);
+}
+END_TEST
+
+START_TEST(waits_for_room_in_order)
+{
+	enum dofi_op op = ops[_i];
+	struct dofi_wr *first;
+
+	fabric.answer = -FI_EAGAIN;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 0, 1);
+	first = fabric.wr;
+	ck_assert_int_eq(first->state, DOFI_WR_QUEUED);
+	ck_assert(ep.stall.waits);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_AGAIN), 1);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), op != DOFI_OP_RECV);
+	fabric.answer = 0;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 0, 2); /* it is the engine that tries again */
+	ck_assert_uint_eq(fabric.calls, 1);
+	ep.read_limit = 2;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue(&ep);
+	dofi_unlock(&ep.lock);
+	expect(op, 2, 0);
+	ck_assert_uint_eq(fabric.calls, 3);
+	ck_assert_int_eq(first->state, DOFI_WR_ISSUED);
+}
+END_TEST
+
+START_TEST(remembers_a_refusal)
+{
+	fabric.answer = -FI_EIO;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(ops[_i], 0, 1);
+	ck_assert(ep.refused);
+	ck_assert(ep.stall.waits);
+	ck_assert_uint_eq(ep.nsent + ep.writes + ep.reads, 0);
+}
+END_TEST
+
+/* Each one thing that is wrong, and what the call says to it. */
+static void no_context(void)
+{
+	segments[0].lmr_context ^= 0x10000u;
+}
+static void foreign_zone(void)
+{
+	lmr.pz = &foreign;
+}
+static void no_privilege(void)
+{
+	lmr.privileges = DAT_MEM_PRIV_NONE_FLAG;
+}
+static void before_it(void)
+{
+	segments[0].virtual_address = BASE - 1;
+}
+static void beyond_it(void)
+{
+	segments[0].virtual_address = BASE + 4089;
+}
+static void full(void)
+{
+	ep.req.limit = ep.recv.limit = 0;
+}
+static void no_segments_allowed(void)
+{
+	memset(&ep.attr, 0, sizeof(ep.attr));
+}
+static void too_long(void)
+{
+	segments[0].segment_length = LONGEST + 1;
+	remote.segment_length = LONGEST + 1;
+}
+
+static const struct {
+	void (*wrong)(void);
+	DAT_RETURN says;
+} defects[] = {
+	{no_context, DAT_PRIVILEGES_VIOLATION},       {foreign_zone, DAT_PROTECTION_VIOLATION},
+	{no_privilege, DAT_PRIVILEGES_VIOLATION},     {before_it, DAT_INVALID_PARAMETER},
+	{beyond_it, DAT_INVALID_PARAMETER},           {full, DAT_INSUFFICIENT_RESOURCES},
+	{no_segments_allowed, DAT_INVALID_PARAMETER}, {too_long, DAT_INVALID_PARAMETER},
+};
+#define N_DEFECTS ((int)(sizeof(defects) / sizeof(defects[0])))
+
+START_TEST(changes_nothing_when_it_is_wrong)
+{
+	enum dofi_op op = ops[_i / N_DEFECTS];
+	_Atomic uint64_t before[DOFI_CNT_EP_END];
+
+	memcpy(before, ep.counters, sizeof(before));
+	defects[_i % N_DEFECTS].wrong();
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 defects[_i % N_DEFECTS].says);
+	expect(op, 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_mem_eq(before, ep.counters, sizeof(before));
+}
+END_TEST
+
+START_TEST(refuses_what_the_call_does_not_know)
+{
+	enum dofi_op op = ops[_i];
+
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, SEGMENTS + 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, -1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(op, 1, (DAT_COMPLETION_FLAGS)0x8000)),
+			 DAT_INVALID_PARAMETER);
+	expect(op, 0, 0);
+	ck_assert_uint_eq(fabric.calls, 0);
+}
+END_TEST
+
+START_TEST(needs_a_connection)
+{
+	ep.state = DAT_EP_STATE_UNCONNECTED;
+	ep.path_up = false;
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_STATE);
+	expect(ops[_i], 0, 0);
+}
+END_TEST
+
+START_TEST(keeps_a_receive_until_there_is_one)
+{
+	ep.state = DAT_EP_STATE_UNCONNECTED;
+	ep.path_up = false;
+	ck_assert_int_eq(post(DOFI_OP_RECV, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_RECV, 0, 1);
+	ck_assert_uint_eq(fabric.calls, 0);
+}
+END_TEST
+
+START_TEST(flushes_when_it_is_over)
+{
+	ep.state = DAT_EP_STATE_DISCONNECTED;
+	ep.path_up = false;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(ops[_i], 0, 0);
+	ck_assert_uint_eq(events[0].status, DAT_DTO_ERR_FLUSHED);
+	ck_assert_uint_eq(fabric.calls, 0);
+}
+END_TEST
+
+/* Each one thing about the EP that a request waits for. */
+static void broken(void)
+{
+	ep.faulty = true;
+}
+static void bound(void)
+{
+	ep.binding = true;
+}
+static void by_atomic(void)
+{
+	ep.atomics_used = 1;
+}
+static void no_path(void)
+{
+	ep.path_up = false;
+}
+static void (*const hurdles[])(void) = {broken, bound, no_path};
+#define N_HURDLES ((int)(sizeof(hurdles) / sizeof(hurdles[0])))
+
+START_TEST(waits_for_its_ep)
+{
+	enum dofi_op op = ops[_i / N_HURDLES];
+
+	hurdles[_i % N_HURDLES]();
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(op, 0, 1);
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), 1);
+}
+END_TEST
+
+START_TEST(a_read_waits_for_the_answer_of_an_atomic)
+{
+	ep.req.head = ep.atomic_wr[0] = 8; /* the atomic operation is under way */
+	dofi_ring_at(&ep.req, 8)->op = DOFI_OP_FETCH_ADD;
+	dofi_ring_at(&ep.req, 8)->state = DOFI_WR_ISSUED;
+	by_atomic();
+	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.calls, 0);
+	ck_assert_uint_eq(ep.req.tail - ep.req.issue, 1);
+}
+END_TEST
+
+START_TEST(a_send_waits_for_credit)
+{
+	ep.peer.credits = true;
+	ck_assert_int_eq(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_SEND, 0, 1);
+	ep.credit_total = 2;
+	ck_assert_int_eq(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_SEND, 2, 0);
+}
+END_TEST
+
+START_TEST(a_read_waits_for_others)
+{
+	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_READ, 1, 1);
+}
+END_TEST
+
+START_TEST(a_message_waits_for_a_write_that_it_could_overtake)
+{
+	ia.order = DOFI_HOLD;
+	ep.writes = 1;
+	ck_assert_int_eq(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	expect(DOFI_OP_SEND, 0, 1);
+}
+END_TEST
+
+START_TEST(takes_the_other_lane_all_the_same)
+{
+	enum dofi_op op = ops[_i];
+
+	segments[1].segment_length = 0;
+	remote.segment_length = 8;
+	/* an empty segment counts for nothing */
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.niov, 1);
+	segments[0].segment_length = remote.segment_length = PLAIN + 1;
+	ep.reads = 0;
+	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.iov[0].iov_len, PLAIN + 1);
+	segments[1].segment_length = 8;
+	remote.segment_length += 8;
+	ep.reads = 0;
+	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.niov, 2);
+	expect(op, 3, 0);
+}
+END_TEST
+
+/* The remote segment may be longer than a write, and shorter than what a read has room for. */
+START_TEST(the_remote_segment_need_not_fit)
+{
+	remote.segment_length = 12;
+	ck_assert_int_eq(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.iov[0].iov_len, 8);
+	remote.segment_length = 4;
+	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.iov[0].iov_len, 4);
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_LENGTH_ERROR);
+	remote.segment_length = 12;
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_LENGTH_ERROR);
+	expect(DOFI_OP_WRITE, 2, 0);
+}
+END_TEST
+
+START_TEST(keeps_flags)
+{
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(fabric.wr->flags, DAT_COMPLETION_SUPPRESS_FLAG);
+	expect(ops[_i], 1, 0);
+}
+END_TEST
+
+/* --- a full ring --- */
+
+static void fill_rings(void)
+{
+	ep.req.issue = ep.req.tail += SLOTS;
+	ep.recv.issue = ep.recv.tail += SLOTS;
+}
+
+START_TEST(makes_room_itself)
+{
+	fill_rings();
+	last_look = 0;
+	looks_until_room = 3;
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 3);
+	ck_assert_uint_eq(fabric.calls, 1);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+START_TEST(is_refused_when_there_is_no_more_to_read)
+{
+	fill_rings();
+	last_look = 2;
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_uint_eq(looks, 2);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+/* Another EP's completions come without end. */
+START_TEST(does_not_read_for_ever)
+{
+	fill_rings();
+	last_look = 0;
+	ck_assert_int_eq(DAT_GET_TYPE(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INSUFFICIENT_RESOURCES);
+	ck_assert_uint_gt(looks, 1);
+	ck_assert_uint_lt(looks, 100000);
+	expect(ops[_i], SLOTS, 0);
+}
+END_TEST
+
+START_TEST(looks_only_then)
+{
+	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)),
+			 DAT_SUCCESS);
+	ck_assert_uint_eq(looks, 0);
+}
+END_TEST
+
+static TCase *full_ring(void)
+{
+	TCase *tc = tcase_create("full ring");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, makes_room_itself, 0, N_OPS);
+	tcase_add_loop_test(tc, is_refused_when_there_is_no_more_to_read, 0, N_OPS);
+	tcase_add_loop_test(tc, does_not_read_for_ever, 0, N_OPS);
+	tcase_add_loop_test(tc, looks_only_then, 0, N_OPS);
+	return tc;
+}
+
+static TCase *lane(void)
+{
+	TCase *tc = tcase_create("lane");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, goes_at_once, 0, N_OPS);
+	tcase_add_loop_test(tc, ends_at_once, 0, N_REQUESTS - 1);
+	tcase_add_loop_test(tc, waits_for_room_in_order, 0, N_OPS);
+	tcase_add_loop_test(tc, remembers_a_refusal, 0, N_OPS);
+	tcase_add_loop_test(tc, waits_for_its_ep, 0, N_REQUESTS * N_HURDLES);
+	tcase_add_test(tc, a_read_waits_for_the_answer_of_an_atomic);
+	tcase_add_test(tc, a_send_waits_for_credit);
+	tcase_add_test(tc, a_read_waits_for_others);
+	tcase_add_test(tc, a_message_waits_for_a_write_that_it_could_overtake);
+	return tc;
+}
+
+static TCase *others(void)
+{
+	TCase *tc = tcase_create("others");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, changes_nothing_when_it_is_wrong, 0, N_OPS * N_DEFECTS);
+	tcase_add_loop_test(tc, refuses_what_the_call_does_not_know, 0, N_OPS);
+	tcase_add_loop_test(tc, needs_a_connection, 0, N_REQUESTS);
+	tcase_add_test(tc, keeps_a_receive_until_there_is_one);
+	tcase_add_loop_test(tc, flushes_when_it_is_over, 0, N_OPS);
+	tcase_add_loop_test(tc, takes_the_other_lane_all_the_same, 0, N_OPS);
+	tcase_add_test(tc, the_remote_segment_need_not_fit);
+	tcase_add_loop_test(tc, keeps_flags, 0, N_REQUESTS);
+	return tc;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("post");
+
+	suite_add_tcase(suite, lane());
+	suite_add_tcase(suite, others());
+	suite_add_tcase(suite, full_ring());
+	return t_run(suite);
+}

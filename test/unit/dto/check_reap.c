@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's
+ * ring; and how the queue is read.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/cno.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define EVENTS 4u
+
+static struct dofi_ia ia;
+static struct dofi_ep ep;
+static struct dofi_evd evd, other;
+static struct dofi_event ring[EVENTS];
+static struct dofi_wr receives[EVENTS];
+static DAT_EVENT event;
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ep.lock);
+	dofi_lock_init(&evd.lock);
+	evd.obj.ia = ep.obj.ia = &ia;
+	evd.ring = ring;
+	evd.qlen = EVENTS;
+	ia.trans = &dofi_trans_rdm;
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.recv_evd = ep.req_evd = &evd;
+	ep.recv = (struct dofi_ring){.base = (char *)receives,
+				     .stride = sizeof(receives[0]),
+				     .mask = EVENTS - 1};
+	for (uint32_t i = 0; i < EVENTS; i++)
+		receives[i] = (struct dofi_wr){.ep = &ep,
+					       .op = DOFI_OP_RECV,
+					       .state = DOFI_WR_ISSUED,
+					       .niov = 1,
+					       .cookie = 100 + i};
+	ep.recv.issue = ep.recv.tail = EVENTS;
+	dofi_lock(&ia.engine.lock);
+	ia.engine.taker = (struct dofi_taker){&evd, &event};
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+}
+
+static void complete(uint32_t i)
+{
+	dofi_reap_done(&receives[i], 0, 10 + i, 0, 0);
+}
+
+static void expect_in_ring(uint32_t first, uint32_t n)
+{
+	ck_assert_uint_eq(dofi_evd_queued(&evd), n);
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_uint_eq(dofi_evd_slot(&evd, evd.head + i)->dto.cookie, 100 + first + i);
+}
+
+START_TEST(first_to_the_taker_the_next_to_the_ring)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+
+	complete(0);
+	ck_assert_ptr_null(ia.engine.taker.evd);
+	ck_assert_int_eq(event.event_number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_ptr_eq(event.evd_handle, &evd);
+	ck_assert_ptr_eq(dto->ep_handle, &ep);
+	ck_assert_uint_eq(dto->user_cookie.as_64, 100);
+	ck_assert_uint_eq(dto->transfered_length, 10);
+	ck_assert_int_eq(dto->status, DAT_DTO_SUCCESS);
+	expect_in_ring(0, 0);
+	complete(1);
+	complete(2);
+	expect_in_ring(1, 2);
+	ck_assert_uint_eq(atomic_load(&evd.counters[DOFI_CNT_EVD_DTO_CALLBACK]), 3);
+}
+END_TEST
+
+START_TEST(in_order_of_the_posts)
+{
+	complete(1);
+	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
+	expect_in_ring(0, 0);
+	complete(0);
+	ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 100);
+	expect_in_ring(1, 1);
+}
+END_TEST
+
+START_TEST(behind_what_is_in_the_ring)
+{
+	ck_assert_int_eq(dofi_evd_push(&evd,
+				       &(struct dofi_event){.number = DAT_DTO_COMPLETION_EVENT,
+							    .dto.cookie = 100},
+				       true),
+			 0);
+	complete(0);
+	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);
+}
+END_TEST
+
+START_TEST(not_to_the_taker_of_another)
+{
+	ia.engine.taker.evd = &other;
+	complete(0);
+	ck_assert_ptr_eq(ia.engine.taker.evd, &other);
+	expect_in_ring(0, 1);
+}
+END_TEST
+
+/* Whoever watches is told of each event, so it has to be there. */
+START_TEST(not_past_who_watches)
+{
+	evd.waiter = true;
+	evd.threshold = EVENTS + 1;
+	complete(0);
+	expect_in_ring(0, 1);
+	evd.waiter = false;
+	evd.head = evd.tail;
+	dofi_evd_publish_count(&evd);
+	evd.cno = (struct dofi_cno *)&other; /* never looked at: */
+	evd.disabled = true;
+	complete(1);
+	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
+	expect_in_ring(1, 1);
+}
+END_TEST
+
+/* --- how many entries are asked for --- */
+
+static struct {
+	size_t wanted; /* by the latest look */
+	ssize_t answer;
+	ssize_t then; /* what the looks after the first one get */
+	ssize_t completed;
+	bool polls;
+	bool of_another; /* the first is not what the taker polls for */
+	unsigned int looks;
+} queue;
+
+static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
+{
+	(void)cq;
+	memset(entries, 0, count * sizeof(struct fi_cq_data_entry));
+	queue.wanted = count;
+	return queue.looks++ ? queue.then : queue.answer;
+}
+
+static ssize_t no_failure(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void)cq;
+	(void)entry;
+	(void)flags;
+	return -FI_EAGAIN;
+}
+
+static void count_completed(struct dofi_ia *of, const void *entries, ssize_t n)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_nonnull(entries);
+	queue.completed += n;
+	if (!queue.of_another || queue.looks > 1)
+		ia.engine.taker.evd = NULL;
+}
+
+static const struct dofi_trans_ops counting = {.completed = count_completed};
+static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look, .readerr = no_failure};
+static struct fid_cq cq = {.ops = &look_ops};
+
+static void open_queue(uint32_t few)
+{
+	ia.cq = &cq;
+	ia.trans = &counting;
+	ia.cq_want = ia.cq_few = few;
+	atomic_store(&ia.cqs.n, 1);
+	queue.polls = true;
+	queue.then = -FI_EAGAIN;
+}
+
+/* The queue has so many (or fails): what dofi_reap answers, and how many it asked for. */
+static void expect_look(ssize_t answer, int n, size_t wanted)
+{
+	ssize_t before = queue.completed;
+
+	if (queue.polls)
+		ia.engine.taker.evd = &evd;
+	queue.answer = answer;
+	queue.looks = 0;
+	ck_assert_int_eq(dofi_reap(&ia), n);
+	ck_assert_uint_eq(queue.wanted, wanted);
+	ck_assert_int_eq(queue.completed - before, n);
+}
+
+START_TEST(one_by_one_of_a_device_that_has_one)
+{
+	open_queue(1);
+	expect_look(-FI_EAGAIN, 0, 1);
+	expect_look(-FI_EAGAIN, 0, 1);
+	expect_look(1, 1, 1);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(-FI_EAVAIL, 0, 1);
+	expect_look(1, 1, 1);
+}
+END_TEST
+
+START_TEST(in_batches_of_a_device_that_has_more)
+{
+	open_queue(1);
+	expect_look(1, 1, 1);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(3, 3, DOFI_CQ_BATCH);
+	expect_look(-FI_EAGAIN, 0, 1);
+}
+END_TEST
+
+/* A question about an EP, say, has to see what is complete. */
+START_TEST(in_batches_for_those_who_poll_for_no_event)
+{
+	open_queue(1);
+	queue.polls = false;
+	ia.engine.taker.evd = NULL;
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(1, 1, DOFI_CQ_BATCH);
+	queue.polls = true;
+	expect_look(1, 1, 1);
+}
+END_TEST
+
+/* What the call polls for may be the next one. */
+START_TEST(goes_on_behind_what_is_of_another)
+{
+	open_queue(1);
+	queue.of_another = true;
+	queue.then = 2;
+	expect_look(1, 3, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 2);
+	queue.then = DOFI_CQ_BATCH;
+	expect_look(1, 1 + DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 1);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	ck_assert_uint_eq(queue.looks, 1);
+}
+END_TEST
+
+START_TEST(always_in_batches_elsewhere)
+{
+	open_queue(DOFI_CQ_BATCH);
+	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
+	expect_look(1, 1, DOFI_CQ_BATCH);
+	expect_look(DOFI_CQ_BATCH, DOFI_CQ_BATCH, DOFI_CQ_BATCH);
+	expect_look(0, 0, DOFI_CQ_BATCH);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("reap");
+	TCase *tc = tcase_create("taker"), *looks = tcase_create("looks");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, first_to_the_taker_the_next_to_the_ring);
+	tcase_add_test(tc, in_order_of_the_posts);
+	tcase_add_test(tc, behind_what_is_in_the_ring);
+	tcase_add_test(tc, not_to_the_taker_of_another);
+	tcase_add_test(tc, not_past_who_watches);
+	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(looks, setup, teardown);
+	tcase_add_test(looks, one_by_one_of_a_device_that_has_one);
+	tcase_add_test(looks, in_batches_of_a_device_that_has_more);
+	tcase_add_test(looks, in_batches_for_those_who_poll_for_no_event);
+	tcase_add_test(looks, goes_on_behind_what_is_of_another);
+	tcase_add_test(looks, always_in_batches_elsewhere);
+	suite_add_tcase(suite, looks);
+	return t_run(suite);
+}

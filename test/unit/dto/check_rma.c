@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a write gives to a fabric that stores the targets of one write in order: its last word is a
+ * target of its own.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/api/ep_attr.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/dto/rma.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_rma.h>
+#include <string.h>
+
+#define BASE 4096u /* where the peer's region begins, and an offset there is 0 */
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
+static struct fi_ops_rma rma_ops;
+static struct fid_ep fep;
+static unsigned char memory[64];
+
+/* What came last. */
+static struct {
+	unsigned int writes, messages, injected;
+	size_t ntargets;
+	struct fi_rma_iov targets[2];
+	uint64_t flags, data;
+} seen;
+
+static ssize_t write_it(struct fid_ep *to, const void *buf, size_t length, void *desc,
+			fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	(void)to, (void)buf, (void)desc, (void)dest, (void)addr, (void)key, (void)context;
+	seen.writes++;
+	seen.targets[0].len = length;
+	return 0;
+}
+
+static ssize_t write_message(struct fid_ep *to, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	(void)to;
+	seen.messages++;
+	seen.ntargets = msg->rma_iov_count;
+	memcpy(seen.targets, msg->rma_iov, msg->rma_iov_count * sizeof(*msg->rma_iov));
+	seen.flags = flags;
+	seen.data = msg->data;
+	return 0;
+}
+
+static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
+			 uint64_t addr, uint64_t key)
+{
+	(void)to, (void)buf, (void)length, (void)dest, (void)addr, (void)key;
+	seen.injected++;
+	return 0;
+}
+
+static void setup(void)
+{
+	rma_ops = (struct fi_ops_rma){.write = write_it,
+				      .writemsg = write_message,
+				      .inject = inject_it};
+	fep.rma = &rma_ops;
+	ia.limits.fabric_iov = 4;
+	ia.info = &info;
+	ia.order = DOFI_ORDERED;
+	ia.names_flags = true;
+	ep.obj.ia = &ia;
+	ep.fep = &fep;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
+}
+
+static void teardown(void)
+{
+	dofi_ring_fini(&ep.req);
+}
+
+static struct dofi_wr *request(uint64_t offset, size_t length)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 0);
+
+	wr->kind = dofi_wr_plain(DOFI_OP_WRITE, DOFI_WR_ISSUED);
+	wr->ep = &ep;
+	wr->length = length;
+	wr->faddr = offset;
+	wr->raddr = BASE + offset;
+	wr->iov[0] = (struct iovec){memory, length};
+	return wr;
+}
+
+static const struct {
+	uint64_t offset;
+	size_t length, last; /* the same: the write is one word */
+} writes[] = {
+	{0, 8, 8},     {4, 4, 4}, {2, 2, 2}, {5, 1, 1},  {0, 24, 8}, {0, 3, 1},
+	{1, 3, 4 - 2}, {4, 8, 4}, {1, 8, 1}, {0, 14, 2}, {3, 61, 8},
+};
+
+START_TEST(the_last_word_is_a_target_of_its_own)
+{
+	const uint64_t offset = writes[_i].offset;
+	const size_t length = writes[_i].length, last = writes[_i].last;
+
+	ck_assert_int_eq(dofi_rma_write(&ep, request(offset, length)), 0);
+	if (last == length) {
+		ck_assert_uint_eq(seen.writes, 1);
+		ck_assert_uint_eq(seen.messages, 0);
+		return;
+	}
+	ck_assert_uint_eq(seen.messages, 1);
+	ck_assert_uint_eq(seen.ntargets, 2);
+	ck_assert_uint_eq(seen.targets[0].addr, offset);
+	ck_assert_uint_eq(seen.targets[0].len, length - last);
+	ck_assert_uint_eq(seen.targets[1].addr, offset + length - last);
+	ck_assert_uint_eq(seen.targets[1].len, last);
+}
+END_TEST
+
+/* Elsewhere a write has one target, as the fabric may take no more. */
+START_TEST(one_target_where_it_is_not_asked_for)
+{
+	ia.names_flags = false;
+	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
+	ck_assert_uint_eq(seen.writes, 1);
+	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
+	ck_assert_uint_eq(seen.ntargets, 1);
+}
+END_TEST
+
+START_TEST(with_data_as_well)
+{
+	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
+	ck_assert_uint_eq(seen.ntargets, 2);
+	ck_assert_uint_eq(seen.data, 7);
+	ck_assert(seen.flags & FI_REMOTE_CQ_DATA);
+}
+END_TEST
+
+/* An injected write has one target, so only a word is injected. */
+START_TEST(only_words_are_injected)
+{
+	ia.inject_max = 64;
+	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
+	ck_assert_uint_eq(seen.injected, 1);
+	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
+	ck_assert_uint_eq(seen.injected, 1);
+	ck_assert_uint_eq(seen.messages, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rma");
+	TCase *tc = tcase_create("rma");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0,
+			    sizeof(writes) / sizeof(writes[0]));
+	tcase_add_test(tc, one_target_where_it_is_not_asked_for);
+	tcase_add_test(tc, with_data_as_well);
+	tcase_add_test(tc, only_words_are_injected);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * RDMA writes that are several operations: what is an operation of its own, when it goes, and how
+ * the request ends. The fabric here takes operations and delivers them when and in which order the
+ * test says.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/api/ep_attr.h"
+#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define REQUESTS 128u
+#define PARTS    64u
+#define MEMORY   4096u
+#define NIOV     4u
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct dofi_evd evd;
+static struct dofi_event events[REQUESTS];
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
+static _Alignas(64) unsigned char local[MEMORY], remote[MEMORY];
+static void *const descs[NIOV] = {&local[0], &local[1], &local[2], &local[3]};
+
+/* What the fabric was given, in this order. */
+static struct op {
+	struct dofi_wr *context;
+	bool is_write;
+	uint64_t to, length;
+	uint16_t niov;
+	unsigned char bytes[MEMORY];
+	bool is_over;
+} ops[4 * REQUESTS];
+static unsigned int nops;
+static int refusals; /* -FI_EAGAIN for so many */
+
+static ssize_t take(struct dofi_wr *wr, bool is_write)
+{
+	struct op *op = &ops[nops];
+
+	if (refusals) {
+		refusals--;
+		return -FI_EAGAIN;
+	}
+	*op = (struct op){.context = wr, .is_write = is_write, .to = wr->faddr, .niov = wr->niov};
+	for (uint16_t i = 0; i < wr->niov; i++) {
+		memcpy(op->bytes + op->length, wr->iov[i].iov_base, wr->iov[i].iov_len);
+		op->length += wr->iov[i].iov_len;
+	}
+	ck_assert_uint_eq(op->length, wr->length);
+	nops++;
+	return 0;
+}
+
+static ssize_t take_write(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_le(wr->niov, ia.limits.fabric_iov);
+	return take(wr, true);
+}
+
+static ssize_t take_send(struct dofi_ep *from, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(from, &ep);
+	return take(wr, false);
+}
+
+static const struct dofi_trans_ops fabric = {.send = take_send,
+					     .write = take_write,
+					     .has_eq = true};
+
+static void open_ep(uint16_t fabric_iov)
+{
+	ia.limits.fabric_iov = fabric_iov;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, REQUESTS, NIOV + 1), 0);
+	ck_assert_int_eq(dofi_parts_init(&ia, &ep.parts, &ep.req), 0);
+}
+
+/* overtake: the fabric keeps no order. */
+static void setup(bool overtake)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_lock_init(&ep.lock);
+	dofi_lock_init(&evd.lock);
+	evd.obj.ia = ep.obj.ia = &ia;
+	evd.ring = events;
+	evd.qlen = REQUESTS;
+	ia.trans = &fabric;
+	ia.info = &info;
+	ia.splits_writes = true;
+	ia.writes_overtake = ia.reads_overtake = overtake;
+	ia.order = overtake ? DOFI_HOLD : DOFI_FENCE;
+	domain_attr.mr_mode = FI_MR_VIRT_ADDR;
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.req_evd = ep.recv_evd = &evd;
+	ep.path_up = true;
+	for (size_t i = 0; i < MEMORY; i++)
+		local[i] = (unsigned char)(i * 7 + 1);
+	dofi_lock(&ia.engine.lock);
+}
+
+static void setup_ordered(void)
+{
+	setup(false);
+}
+
+static void setup_unordered(void)
+{
+	setup(true);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+	dofi_ring_fini(&ep.req);
+	dofi_ring_fini(&ep.parts);
+}
+
+static void issue(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_ep_issue(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+/* Posts [at, at + length) in segments that end where `cuts` says, a list of n. */
+static struct dofi_wr *post(enum dofi_op op, uint64_t at, uint64_t length, const uint64_t *cuts,
+			    uint16_t n)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, ep.req.tail);
+	uint64_t begin = 0;
+
+	memset(wr, 0, ep.req.stride);
+	wr->ep = &ep;
+	wr->cookie = ep.req.tail;
+	wr->op = (uint8_t)op;
+	wr->resolved = true;
+	wr->raddr = wr->faddr = (uintptr_t)remote + at;
+	wr->length = length;
+	wr->niov = (uint16_t)(n + 1);
+	for (uint16_t i = 0; i <= n; i++) {
+		uint64_t end = i < n ? cuts[i] : length;
+
+		wr->iov[i] = (struct iovec){local + at + begin, end - begin};
+		dofi_wr_desc(&ep.req, wr)[i] = descs[i];
+		begin = end;
+	}
+	ep.req.tail++;
+	issue();
+	return wr;
+}
+
+static struct dofi_wr *post_write(uint64_t at, uint64_t length)
+{
+	return post(DOFI_OP_WRITE, at, length, NULL, 0);
+}
+
+/* The operation ends. */
+static void end(unsigned int i, int err)
+{
+	ck_assert_uint_lt(i, nops);
+	ck_assert(!ops[i].is_over);
+	ops[i].is_over = true;
+	if (!err && ops[i].is_write)
+		memcpy(remote + (ops[i].to - (uintptr_t)remote), ops[i].bytes, ops[i].length);
+	dofi_reap_done(ops[i].context, err, ops[i].length, 0, 0);
+}
+
+static void expect_op(unsigned int i, uint64_t at, uint64_t length)
+{
+	ck_assert_uint_lt(i, nops);
+	ck_assert_uint_eq(ops[i].to - (uintptr_t)remote, at);
+	ck_assert_uint_eq(ops[i].length, length);
+	ck_assert(!memcmp(ops[i].bytes, local + at, length));
+}
+
+/* The next event: of that request. */
+static void expect_event(uint64_t cookie, uint8_t status, uint64_t length)
+{
+	const struct dofi_event *event = dofi_evd_slot(&evd, evd.head);
+
+	ck_assert_uint_gt(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(event->dto.cookie, cookie);
+	ck_assert_uint_eq(event->status, status);
+	if (status == DAT_DTO_SUCCESS)
+		ck_assert_uint_eq(event->dto.length, length);
+	evd.head++;
+	atomic_fetch_sub(&evd.count, 1);
+}
+
+static void expect_no_event(void)
+{
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+}
+
+static void flush(void)
+{
+	dofi_lock(&ep.lock);
+	ep.path_up = false;
+	dofi_reap_flush(&ep, DAT_DTO_ERR_FLUSHED);
+	dofi_unlock(&ep.lock);
+}
+
+/* --- where a write is cut --- */
+
+static const struct {
+	uint64_t at, length, last; /* 0: it stays one operation */
+} ends[] = {
+	{0, 8, 0},    {8, 4, 0},    {4, 4, 0},    {2, 2, 0},    {7, 1, 0},   {0, 0, 0},
+	{0, 9, 1},    {0, 16, 8},   {4, 8, 4},    {4, 12, 8},   {2, 6, 4},   {1, 7, 4},
+	{5, 3, 2},    {1, 2, 1},    {0, 3, 1},    {0, 6, 2},    {0, 100, 4}, {0, 102, 2},
+	{3, 1001, 4}, {0, 4096, 8}, {1, 4095, 8}, {0, 4095, 1}, {0, 12, 4},  {1, 8, 1},
+};
+
+START_TEST(the_last_aligned_word)
+{
+	uint64_t at = ends[_i].at, length = ends[_i].length, last = ends[_i].last;
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	wr = post_write(at, length);
+	ck_assert_uint_eq(nops, (length > 0) + (last > 0));
+	if (length)
+		expect_op(0, at, length - last);
+	if (last)
+		expect_op(1, at + length - last, last);
+	ck_assert_uint_eq(ep.writes, length > 0);
+	for (unsigned int i = 0; i < nops; i++) {
+		expect_no_event();
+		end(i, 0);
+	}
+	ck_assert_uint_eq(ep.writes, 0);
+	if (length) /* else it is over at once, which the engine tells */
+		expect_event(0, DAT_DTO_SUCCESS, length);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+}
+END_TEST
+
+/* The address of the program says where a word is, not the place in the region. */
+START_TEST(aligned_where_the_fabric_counts_from_a_region)
+{
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	domain_attr.mr_mode = 0;
+	refusals = 1; /* it stays in the ring, where it can be changed */
+	wr = post_write(0, 0);
+	wr->state = DOFI_WR_DONE;
+	wr = dofi_ring_at(&ep.req, ep.req.tail);
+	*wr = (struct dofi_wr){.ep = &ep,
+			       .op = DOFI_OP_WRITE,
+			       .resolved = true,
+			       .length = 24,
+			       .niov = 1,
+			       .raddr = 0x1000,
+			       .faddr = 3};
+	wr->iov[0] = (struct iovec){local, 24};
+	ep.req.tail++;
+	refusals = 0;
+	issue();
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_uint_eq(ops[1].to, 3 + 16);
+	ck_assert_uint_eq(ops[1].length, 8);
+}
+END_TEST
+
+START_TEST(segments_are_cut_and_keep_their_descriptors)
+{
+	static const uint64_t cuts[] = {40, 90, 97};
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	wr = post(DOFI_OP_WRITE, 0, 104, cuts, 3);
+	/* Of a word of 8 bytes the last segment has 7, and so 4 of them are stored at once. */
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 100);
+	expect_op(1, 100, 4);
+	ck_assert_uint_eq(ops[0].niov, 4);
+	ck_assert_uint_eq(ops[1].niov, 1);
+	for (unsigned int i = 0; i < NIOV; i++)
+		ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[0].context)[i], descs[i]);
+	ck_assert_ptr_eq(dofi_wr_desc(&ep.parts, ops[1].context)[0], descs[3]);
+	ck_assert_uint_eq(wr->niov, 5);
+	end(1, 0);
+	end(0, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 104);
+}
+END_TEST
+
+/* An operation of several segments may be several of the device's. */
+START_TEST(a_word_of_several_segments_is_no_word)
+{
+	static const uint64_t cuts[] = {4, 5};
+
+	open_ep(NIOV);
+	post(DOFI_OP_WRITE, 0, 8, cuts, 2);
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 6);
+	expect_op(1, 6, 2);
+}
+END_TEST
+
+/* One segment per operation. */
+START_TEST(the_word_shrinks_to_its_segment)
+{
+	static const uint64_t cuts[] = {40, 90, 100};
+
+	open_ep(1);
+	post(DOFI_OP_WRITE, 0, 104, cuts, 3);
+	ck_assert_uint_eq(nops, 4);
+	expect_op(0, 0, 40);
+	expect_op(1, 40, 50);
+	expect_op(2, 90, 10);
+	expect_op(3, 100, 4);
+	for (unsigned int i = 0; i < 4; i++)
+		end(i, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 104);
+}
+END_TEST
+
+/* --- when the last part goes --- */
+
+START_TEST(behind_what_is_delivered)
+{
+	open_ep(NIOV);
+	post_write(0, 100);
+	post_write(200, 100);
+	post(DOFI_OP_SEND, 0, 8, NULL, 0);
+	/* Other writes need not wait; what tells of them has to. */
+	ck_assert_uint_eq(nops, 2);
+	expect_op(0, 0, 96);
+	expect_op(1, 200, 96);
+	end(1, 0);
+	ck_assert_uint_eq(nops, 3);
+	expect_op(2, 296, 4);
+	end(2, 0);
+	expect_no_event();
+	end(0, 0);
+	expect_op(3, 96, 4);
+	ck_assert_uint_eq(nops, 4);
+	end(3, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 100);
+	expect_event(1, DAT_DTO_SUCCESS, 100);
+	ck_assert_uint_eq(nops, 5);
+	ck_assert(!ops[4].is_write);
+	end(4, 0);
+	expect_event(2, DAT_DTO_SUCCESS, 8);
+}
+END_TEST
+
+START_TEST(behind_all_of_many_parts)
+{
+	static const uint64_t cuts[] = {40, 90, 100};
+
+	open_ep(1);
+	post(DOFI_OP_WRITE, 0, 120, cuts, 3);
+	ck_assert_uint_eq(nops, 4); /* of five */
+	end(3, 0);
+	end(0, 0);
+	end(2, 0);
+	ck_assert_uint_eq(nops, 4);
+	end(1, 0);
+	expect_op(4, 112, 8);
+	end(4, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 120);
+}
+END_TEST
+
+START_TEST(a_refusal_is_tried_again)
+{
+	open_ep(NIOV);
+	refusals = 1;
+	post_write(0, 100);
+	ck_assert_uint_eq(nops, 0);
+	ck_assert(ep.stall.waits);
+	issue();
+	ck_assert_uint_eq(nops, ia.writes_overtake ? 1 : 2);
+	expect_op(0, 0, 96);
+	if (!ia.writes_overtake) {
+		expect_op(1, 96, 4);
+		return;
+	}
+	ep.stall.waits = false;
+	refusals = 2;
+	end(0, 0);
+	ck_assert_uint_eq(nops, 1);
+	ck_assert(ep.stall.waits);
+	issue();
+	ck_assert_uint_eq(nops, 1);
+	issue();
+	expect_op(1, 96, 4);
+	issue();
+	ck_assert_uint_eq(nops, 2); /* once */
+	end(1, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 100);
+}
+END_TEST
+
+/* Between the two: the rest is the fabric's already. */
+START_TEST(a_refusal_in_the_middle)
+{
+	static const uint64_t cuts[] = {40, 90, 100};
+
+	open_ep(1);
+	post_write(0, 8); /* takes the first refusal's place */
+	refusals = 0;
+	ck_assert_uint_eq(nops, 1);
+	refusals = 1;
+	post(DOFI_OP_WRITE, 16, 104, cuts, 3);
+	ck_assert_uint_eq(nops, 1);
+	issue();
+	ck_assert_uint_eq(nops, 5);
+	for (unsigned int i = 5; i-- > 0;)
+		end(i, 0);
+	expect_event(0, DAT_DTO_SUCCESS, 8);
+	expect_event(1, DAT_DTO_SUCCESS, 104);
+}
+END_TEST
+
+/* There is room for fewer parts than requests: each still ends, in order. */
+START_TEST(more_writes_than_parts)
+{
+	const unsigned int n = PARTS + 30;
+
+	open_ep(NIOV);
+	for (unsigned int i = 0; i < n; i++)
+		post_write(i * 16, 16);
+	ck_assert_uint_eq(nops, PARTS);
+	for (unsigned int done = 0; done < nops; done++)
+		end(done, 0);
+	ck_assert_uint_eq(nops, 2 * n);
+	for (unsigned int i = 0; i < n; i++)
+		expect_event(i, DAT_DTO_SUCCESS, 16);
+	ck_assert_uint_eq(ep.writes, 0);
+	ck_assert(!ep.owing);
+	ck_assert(!memcmp(remote, local, n * 16));
+}
+END_TEST
+
+/*
+ * The first part to be given keeps its place while those behind it end: their last parts wait for
+ * room, not for ever.
+ */
+START_TEST(room_comes_late)
+{
+	open_ep(NIOV);
+	for (unsigned int i = 0; i < PARTS; i++)
+		post_write(i * 16, 16);
+	ck_assert_uint_eq(nops, PARTS);
+	for (unsigned int i = 1; i < PARTS; i++)
+		end(i, 0);
+	ck_assert_uint_eq(nops, PARTS);
+	ck_assert(ep.owing);
+	end(0, 0);
+	ck_assert_uint_eq(nops, 2 * PARTS);
+	ck_assert(!ep.owing);
+	for (unsigned int i = PARTS; i < nops; i++)
+		end(i, 0);
+	for (unsigned int i = 0; i < PARTS; i++)
+		expect_event(i, DAT_DTO_SUCCESS, 16);
+}
+END_TEST
+
+/* --- how it ends --- */
+
+START_TEST(suppressed_writes_are_silent)
+{
+	struct dofi_wr *wr;
+
+	open_ep(NIOV);
+	refusals = 1;
+	wr = post_write(0, 100);
+	wr->flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	issue();
+	end(0, 0);
+	end(1, 0);
+	expect_no_event();
+	ck_assert_uint_eq(ep.req.head, 1);
+}
+END_TEST
+
+START_TEST(the_rest_fails)
+{
+	open_ep(NIOV);
+	post_write(0, 100);
+	post_write(200, 100);
+	end(0, FI_EACCES);
+	ck_assert(ep.faulty);
+	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* nothing follows it */
+	/* What the fabric still has of it is nobody's. */
+	for (unsigned int i = 1; i < nops; i++)
+		end(i, 0);
+	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4);
+	flush();
+	if (ia.writes_overtake)
+		expect_event(1, DAT_DTO_ERR_FLUSHED, 0);
+	else
+		expect_event(1, DAT_DTO_SUCCESS, 100);
+	expect_no_event();
+}
+END_TEST
+
+START_TEST(the_last_part_fails)
+{
+	unsigned int last = 1;
+
+	open_ep(NIOV);
+	post_write(0, 100);
+	end(0, 0);
+	expect_op(last, 96, 4);
+	end(last, FI_EACCES);
+	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
+	ck_assert(ep.faulty);
+	ck_assert_uint_eq(ep.writes, 0);
+	flush();
+	expect_no_event();
+}
+END_TEST
+
+/* The path goes down before its turn: it is never given to a fabric that is gone. */
+START_TEST(flushed_before_its_turn)
+{
+	open_ep(NIOV);
+	post_write(0, 100);
+	post_write(200, 100);
+	refusals = 1;
+	end(1, 0);
+	ck_assert(ep.owing);
+	flush();
+	expect_event(0, DAT_DTO_ERR_FLUSHED, 0);
+	expect_event(1, DAT_DTO_ERR_FLUSHED, 0);
+	ck_assert(!ep.owing);
+	issue();
+	ck_assert_uint_eq(nops, 2);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+}
+END_TEST
+
+/* --- any order --- */
+
+static unsigned int seed;
+
+static unsigned int dice(unsigned int limit)
+{
+	seed = seed * 1103515245 + 12345;
+	return (seed >> 16) % limit;
+}
+
+static uint16_t dice_cuts(uint64_t length, uint64_t *cuts)
+{
+	uint16_t n = 0;
+	uint64_t at = 0;
+
+	while (n < NIOV - 1 && at + 1 < length && dice(3)) {
+		at += 1 + dice((unsigned int)(length - at - 1));
+		if (at < length)
+			cuts[n++] = at;
+	}
+	return n;
+}
+
+/* What belongs to the request's memory and is not the operation. */
+static bool rest_is_there(uint64_t first, uint64_t stop, const struct op *op)
+{
+	uint64_t at = op->to - (uintptr_t)remote;
+
+	for (uint64_t i = first; i < stop; i++)
+		if ((i < at || i >= at + op->length) && remote[i] != local[i])
+			return false;
+	return true;
+}
+
+/*
+ * The last byte of a write of [first, stop) may only be stored when all others are there, or go
+ * before it in order.
+ */
+static void end_checked(unsigned int i, uint64_t first, uint64_t stop)
+{
+	uint64_t at = ops[i].to - (uintptr_t)remote;
+
+	if (at + ops[i].length == stop && stop - first > ops[i].length) {
+		ck_assert_uint_le(ops[i].length, 8);
+		ck_assert_uint_eq(ops[i].to % ops[i].length, 0);
+		ck_assert(rest_is_there(first, stop, &ops[i]));
+	}
+	end(i, 0);
+}
+
+#define SLOT 128u
+
+START_TEST(in_any_order)
+{
+	const unsigned int n = MEMORY / SLOT;
+	uint64_t lengths[MEMORY / SLOT], leads[MEMORY / SLOT], cuts[NIOV];
+	unsigned int left;
+
+	seed = (unsigned int)_i;
+	open_ep((uint16_t)(1 + dice(NIOV)));
+	for (unsigned int i = 0; i < n; i++) {
+		uint16_t ncuts;
+
+		leads[i] = dice(9);
+		lengths[i] = 1 + dice(SLOT - 9);
+		ncuts = dice_cuts(lengths[i], cuts);
+		refusals = dice(4) ? 0 : 1;
+		post(DOFI_OP_WRITE, i * SLOT + leads[i], lengths[i], cuts, ncuts);
+	}
+	for (;;) {
+		unsigned int picked = 0, slot;
+
+		refusals = dice(8) ? 0 : 1;
+		issue();
+		left = 0;
+		for (unsigned int i = 0; i < nops; i++)
+			if (!ops[i].is_over && !dice(++left))
+				picked = i;
+		if (!left && ep.req.head == ep.req.tail)
+			break;
+		if (!left)
+			continue;
+		slot = (unsigned int)((ops[picked].to - (uintptr_t)remote) / SLOT);
+		end_checked(picked, slot * SLOT + leads[slot],
+			    slot * SLOT + leads[slot] + lengths[slot]);
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		expect_event(i, DAT_DTO_SUCCESS, lengths[i]);
+		ck_assert(!memcmp(remote + i * SLOT + leads[i], local + i * SLOT + leads[i],
+				  lengths[i]));
+	}
+	expect_no_event();
+	ck_assert_uint_eq(ep.writes, 0);
+	ck_assert_uint_eq(dofi_ring_count(&ep.parts), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("segments");
+	TCase *tc = tcase_create("ordered");
+
+	tcase_add_checked_fixture(tc, setup_ordered, teardown);
+	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(tc, aligned_where_the_fabric_counts_from_a_region);
+	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
+	tcase_add_test(tc, a_word_of_several_segments_is_no_word);
+	tcase_add_test(tc, the_word_shrinks_to_its_segment);
+	tcase_add_test(tc, a_refusal_is_tried_again);
+	tcase_add_test(tc, a_refusal_in_the_middle);
+	tcase_add_test(tc, more_writes_than_parts);
+	tcase_add_test(tc, suppressed_writes_are_silent);
+	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, the_last_part_fails);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("unordered");
+	tcase_add_checked_fixture(tc, setup_unordered, teardown);
+	tcase_add_test(tc, behind_what_is_delivered);
+	tcase_add_test(tc, behind_all_of_many_parts);
+	tcase_add_test(tc, a_refusal_is_tried_again);
+	tcase_add_test(tc, more_writes_than_parts);
+	tcase_add_test(tc, room_comes_late);
+	tcase_add_test(tc, suppressed_writes_are_silent);
+	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, the_last_part_fails);
+	tcase_add_test(tc, flushed_before_its_turn);
+	tcase_add_loop_test(tc, in_any_order, 1, 101);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Datagrams: the receives of the library's, what is delivered and what is dropped, and sends that
+ * the fabric does not take.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/api/ep_attr.h"
+#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/dto/ud.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define POSTED 32
+
+static struct dofi_ia ia;
+static struct fi_info info;
+static struct fi_domain_attr domain_attr;
+static struct fid_ep endpoint;
+static struct dofi_ep eps[2];
+static struct dofi_evd evd;
+static struct dofi_event events[8];
+
+/* --- the fabric --- */
+
+static struct {
+	int receives, room; /* posted, and how many more it takes */
+	struct dofi_wr *wr[POSTED];
+	void *buffer[POSTED];
+	ssize_t send_answer;
+	int sends;
+} fabric;
+
+static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
+		       void *desc)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_null(desc);
+	ck_assert_uint_eq(size, DOFI_UD_LONGEST);
+	if (!fabric.room)
+		return -FI_EAGAIN;
+	fabric.room--;
+	ck_assert_int_lt(fabric.receives, POSTED);
+	fabric.wr[fabric.receives] = wr;
+	fabric.buffer[fabric.receives++] = buffer;
+	return 0;
+}
+
+static ssize_t transmit(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah)
+{
+	(void)ep, (void)wr, (void)ah;
+	fabric.sends += !fabric.send_answer;
+	return fabric.send_answer;
+}
+
+static const struct dofi_trans_ops trans = {.name = "fake",
+					    .ud_send = transmit,
+					    .ud_recv = receive};
+
+/* The last receive that was posted gets a datagram. */
+static void arrive(uint32_t data, const char *text, int err)
+{
+	struct dofi_wr *wr = fabric.wr[--fabric.receives];
+
+	ck_assert_uint_eq(wr->op, DOFI_OP_UD_RECV);
+	memcpy(fabric.buffer[fabric.receives], text, strlen(text));
+	fabric.room++;
+	dofi_ud_pool_done(&ia, wr, err, strlen(text), data);
+}
+
+/* --- */
+
+static void setup(void)
+{
+	info.domain_attr = &domain_attr;
+	ia.info = &info;
+	ia.trans = &trans;
+	ia.has_data = true;
+	ia.shared_ep = &endpoint;
+	ia.params.linger_ms = 0;
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&evd.lock);
+	evd.obj.ia = &ia;
+	evd.ring = events;
+	evd.qlen = 8;
+	fabric.room = POSTED;
+	for (int i = 0; i < 2; i++) {
+		dofi_lock_init(&eps[i].lock);
+		eps[i].obj.ia = &ia;
+		eps[i].recv_evd = eps[i].req_evd = &evd;
+		ck_assert_int_eq(dofi_ring_init(&ia, &eps[i].recv, 4, 1), 0);
+		ck_assert_int_eq(dofi_ring_init(&ia, &eps[i].req, 4, 1), 0);
+	}
+}
+
+static void open_eps(void)
+{
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(dofi_ud_open(&eps[i]), 0);
+	dofi_lock(&ia.engine.lock);
+}
+
+static void teardown(void)
+{
+	dofi_ud_pool_close(&ia);
+	ck_assert_ptr_null(ia.ud_pool);
+}
+
+static void post_receive(struct dofi_ep *ep, char *memory, size_t size)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep->recv, ep->recv.tail++);
+
+	wr->op = DOFI_OP_RECV;
+	wr->state = DOFI_WR_QUEUED;
+	wr->status = DAT_DTO_SUCCESS;
+	wr->niov = 1;
+	wr->length = size;
+	wr->iov[0] = (struct iovec){memory, size};
+}
+
+static struct dofi_event next_event(void)
+{
+	ck_assert_uint_ne(dofi_evd_queued(&evd), 0);
+	return *dofi_evd_slot(&evd, evd.head++);
+}
+
+START_TEST(each_EP_has_a_number_and_its_datagrams)
+{
+	char memory[64];
+	struct dofi_event event;
+
+	open_eps();
+	ck_assert_uint_ne(eps[0].ud->number, eps[1].ud->number);
+	post_receive(&eps[1], memory, sizeof(memory));
+	arrive(eps[1].ud->number, "hello", 0);
+	event = next_event();
+	ck_assert_ptr_eq(event.handle, &eps[1]);
+	ck_assert_uint_eq(event.number, DOFI_EVENT_EXTENDED);
+	ck_assert_uint_eq(event.ext, DOFI_UD_TYPE_RECV + 1);
+	ck_assert_uint_eq(event.dto.length, DOFI_UD_HEADER + 5);
+	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "hello", 5);
+	ck_assert_int_eq(fabric.receives, POSTED);
+}
+END_TEST
+
+START_TEST(dropped_without_a_receive)
+{
+	char memory[64];
+
+	open_eps();
+	arrive(eps[0].ud->number, "old", 0);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_DROPPED], 1);
+	post_receive(&eps[0], memory, sizeof(memory));
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	arrive(eps[0].ud->number, "new", 0);
+	ck_assert_uint_eq(next_event().status, DAT_DTO_SUCCESS);
+	ck_assert_mem_eq(memory + DOFI_UD_HEADER, "new", 3);
+	ck_assert_int_eq(fabric.receives, POSTED);
+}
+END_TEST
+
+/* A stranger, an EP that was, a receive that failed: nobody's, but the buffer is posted again. */
+START_TEST(for_nobody)
+{
+	char memory[64];
+
+	open_eps();
+	post_receive(&eps[0], memory, sizeof(memory));
+	arrive(eps[0].ud->number ^ 1u << 20, "late", 0); /* the same place, another number */
+	arrive(0, "late", 0);
+	arrive(eps[0].ud->number, "cut", FI_ETRUNC);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_DROPPED], 0);
+	ck_assert_int_eq(fabric.receives, POSTED);
+}
+END_TEST
+
+START_TEST(receives_that_the_fabric_does_not_take_follow)
+{
+	fabric.room = 3;
+	open_eps();
+	ck_assert_int_eq(fabric.receives, 3);
+	ck_assert_uint_eq(atomic_load(&ia.engine.restless),
+			  1); /* nobody tells when there is room */
+	fabric.room = 2;
+	dofi_ud_pool_retry(&ia);
+	ck_assert_int_eq(fabric.receives, 5);
+	ck_assert_uint_eq(atomic_load(&ia.engine.restless), 1);
+	fabric.room = POSTED;
+	dofi_ud_pool_retry(&ia);
+	ck_assert_int_eq(fabric.receives, POSTED);
+	ck_assert_uint_eq(atomic_load(&ia.engine.restless), 0);
+}
+END_TEST
+
+static struct dofi_wr *post_send(struct dofi_ep *ep, const struct dofi_ud_ah *ah)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail++);
+
+	wr->ep = ep;
+	wr->op = DOFI_OP_SEND_UD;
+	wr->state = DOFI_WR_QUEUED;
+	wr->rkey = (uintptr_t)ah;
+	return wr;
+}
+
+/* Sends the next request, as issue.c does. */
+static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	ssize_t ret;
+
+	dofi_lock(&ep->lock);
+	ret = dofi_ud_start(ep, wr);
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+START_TEST(lost_when_the_fabric_takes_none_for_long)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	ia.params.linger_ms = 3600000;
+	wr = post_send(&eps[0], &ah);
+	fabric.send_answer = -FI_EAGAIN;
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_int_eq(start(&eps[0], wr), -FI_EAGAIN);
+	ck_assert_uint_eq(wr->state, DOFI_WR_QUEUED);
+	ia.params.linger_ms = 0;
+	while (start(&eps[0], wr)) /* the clock moves on */
+		;
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 1);
+	/* It takes some again. */
+	fabric.send_answer = 0;
+	wr = post_send(&eps[0], &ah);
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(atomic_load(&ah.again_since), 0);
+	ck_assert_int_eq(fabric.sends, 1);
+}
+END_TEST
+
+START_TEST(lost_with_the_peer_or_the_handle)
+{
+	struct dofi_ud_ah ah = {.gone = true}, other = {.number = 1};
+	struct dofi_wr *wr;
+
+	open_eps();
+	wr = post_send(&eps[0], &ah);
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
+	/* Freed while it waits, whoever posted it. */
+	wr = post_send(&eps[1], &other);
+	dofi_ud_forget(&ia, &other);
+	ck_assert_int_eq(start(&eps[1], wr), 0);
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_int_eq(fabric.sends, 0);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST] +
+				  eps[1].counters[DOFI_CNT_EP_UD_LOST],
+			  2);
+}
+END_TEST
+
+START_TEST(an_error_of_our_own_is_told)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	struct dofi_wr *wr;
+
+	open_eps();
+	wr = post_send(&eps[0], &ah);
+	fabric.send_answer = -FI_EMSGSIZE;
+	ck_assert_int_eq(start(&eps[0], wr), 0);
+	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_ne(wr->status, DAT_DTO_SUCCESS);
+	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 0);
+	ck_assert(!eps[0].faulty);
+}
+END_TEST
+
+START_TEST(what_is_under_way_is_known)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+
+	ck_assert(!dofi_ud_is_sending(&ia));
+	open_eps();
+	ck_assert(!dofi_ud_is_sending(&ia));
+	ck_assert_int_eq(start(&eps[1], post_send(&eps[1], &ah)), 0);
+	ck_assert(dofi_ud_is_sending(&ia));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ud");
+	TCase *tc = tcase_create("ud");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
+	tcase_add_test(tc, dropped_without_a_receive);
+	tcase_add_test(tc, for_nobody);
+	tcase_add_test(tc, receives_that_the_fabric_does_not_take_follow);
+	tcase_add_test(tc, lost_when_the_fabric_takes_none_for_long);
+	tcase_add_test(tc, lost_with_the_peer_or_the_handle);
+	tcase_add_test(tc, an_error_of_our_own_is_told);
+	tcase_add_test(tc, what_is_under_way_is_known);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

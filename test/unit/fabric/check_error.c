@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* libfabric's errors as DAT's. */
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+#include "fabric/error.h"
+
+#include "../../lib/unit.h"
+
+START_TEST(test_calls)
+{
+	static const struct {
+		int err;
+		DAT_RETURN want;
+	} rows[] = {
+		{0, DAT_SUCCESS},
+		{-FI_ENOMEM, DOFI_NO_MEMORY},
+		{-FI_ENOSPC, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)},
+		{-FI_ENOKEY, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)},
+		{-FI_EMFILE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)},
+		{-ENFILE, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)},
+		{-FI_EAGAIN, DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP)},
+		{-FI_EADDRINUSE, DAT_CONN_QUAL_IN_USE}, /* PRG-10: no class bit */
+		{-FI_EACCES, DOFI_ERR(DAT_PRIVILEGES_VIOLATION, 0)},
+		{-FI_EFAULT, DOFI_ERR(DAT_INVALID_PARAMETER, 0)},
+		{-FI_ENODATA, DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED)},
+		{-FI_ENOSYS, DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0)},
+		{-FI_EIO, DOFI_ERR(DAT_INTERNAL_ERROR, 0)},
+		{-FI_EOTHER, DOFI_ERR(DAT_INTERNAL_ERROR, 0)},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		DAT_RETURN ret = dofi_error(rows[i].err, DAT_RESOURCE_TEP);
+
+		ck_assert_msg(ret == rows[i].want, "%d gives 0x%x", rows[i].err, ret);
+	}
+}
+END_TEST
+
+/*
+ * ERR-012, ERR-014: no error but the three of PRG-10 is without the class bit, and none is
+ * success.
+ */
+START_TEST(test_every_error_is_an_error)
+{
+	for (int err = 1; err < 400; err++) {
+		DAT_RETURN ret = dofi_error(-err, DAT_RESOURCE_DEVICE);
+
+		ck_assert_msg(ret == DAT_CONN_QUAL_IN_USE || ret & DAT_CLASS_ERROR, "%d", err);
+		ck_assert_msg(dofi_error_status(err) != DAT_DTO_SUCCESS, "%d", err);
+	}
+}
+END_TEST
+
+/* ERR-021 to ERR-030 */
+START_TEST(test_completions)
+{
+	static const struct {
+		int err;
+		DAT_DTO_COMPLETION_STATUS want;
+	} rows[] = {
+		{0, DAT_DTO_SUCCESS},
+		{FI_ECANCELED, DAT_DTO_ERR_FLUSHED},
+		{FI_ETRUNC, DAT_DTO_ERR_LOCAL_LENGTH},
+		{FI_EMSGSIZE, DAT_DTO_ERR_LOCAL_LENGTH},
+		{FI_EINVAL, DAT_DTO_ERR_LOCAL_EP},
+		{FI_EFAULT, DAT_DTO_ERR_LOCAL_PROTECTION},
+		{EPROTO, DAT_DTO_ERR_BAD_RESPONSE},
+		{FI_EACCES, DAT_DTO_ERR_REMOTE_ACCESS},
+		{FI_ENOKEY, DAT_DTO_ERR_REMOTE_ACCESS},
+		{FI_EREMOTEIO, DAT_DTO_ERR_REMOTE_RESPONDER},
+		{FI_EIO, DAT_DTO_ERR_TRANSPORT},
+		{FI_ENOTCONN, DAT_DTO_ERR_TRANSPORT},
+		{FI_ECONNRESET, DAT_DTO_ERR_TRANSPORT},
+		{FI_ENORX, DAT_DTO_ERR_RECEIVER_NOT_READY},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ck_assert_int_eq(dofi_error_status(rows[i].err), rows[i].want);
+}
+END_TEST
+
+/* CXI has one error for whatever a target refuses, and its own number says what it was. */
+START_TEST(test_cause)
+{
+	static const struct {
+		uint32_t protocol;
+		int err, prov_errno;
+		uint64_t flags;
+		int want;
+	} rows[] = {
+		{FI_PROTO_CXI, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
+		{FI_PROTO_CXI, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
+		{FI_PROTO_CXI, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
+		/* the endpoint is gone, too */
+		{FI_PROTO_CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
+		{FI_PROTO_CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
+		{FI_PROTO_CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
+		{FI_PROTO_EFA, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+		/* its one use */
+		{FI_PROTO_SOCK_TCP, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
+		{FI_PROTO_SOCK_TCP, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
+	};
+	struct fi_ep_attr ep_attr = {0};
+	const struct fi_info info = {.ep_attr = &ep_attr};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct fi_cq_err_entry err = {.err = rows[i].err,
+						    .prov_errno = rows[i].prov_errno,
+						    .flags = rows[i].flags};
+
+		ep_attr.protocol = rows[i].protocol;
+		ck_assert_msg(dofi_error_cause(&info, &err) == rows[i].want, "row %zu", i);
+	}
+}
+END_TEST
+
+/*
+ * What the fabric gives back is no failure of the operation; whatever concerns one operation says
+ * nothing of others.
+ */
+START_TEST(test_errors_of_the_peer)
+{
+	static const struct {
+		int err;
+		bool back, peer;
+	} rows[] = {
+		{FI_ECANCELED, true, true},  {FI_ENOTCONN, true, true},
+		{FI_ECONNRESET, true, true}, {EPIPE, true, true},
+		{FI_ETIMEDOUT, false, true}, {FI_EHOSTUNREACH, false, true},
+		{ENETDOWN, false, true},     {FI_ETRUNC, false, false},
+		{FI_EACCES, false, false},   {FI_EKEYREJECTED, false, false},
+		{FI_EINVAL, false, false},   {FI_EMSGSIZE, false, false},
+		{FI_ENORX, false, false},    {FI_EIO, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ck_assert_msg(dofi_error_gives_back(rows[i].err) == rows[i].back, "%d",
+			      rows[i].err);
+		ck_assert_msg(dofi_error_is_of_peer(rows[i].err) == rows[i].peer, "%d",
+			      rows[i].err);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("error");
+	TCase *tc = tcase_create("error");
+
+	tcase_add_test(tc, test_calls);
+	tcase_add_test(tc, test_every_error_is_an_error);
+	tcase_add_test(tc, test_completions);
+	tcase_add_test(tc, test_cause);
+	tcase_add_test(tc, test_errors_of_the_peer);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The rights that a fabric is asked for: exactly those that the privileges stand for, in its own
+ * words.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/mem.h"
+#include "../../../prov/ofi/fabric/quirks.h"
+
+#include <rdma/fi_domain.h>
+
+static struct dofi_ia ia;
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.domain_attr = &domain_attr};
+static uint64_t asked;
+static struct fid_mr region;
+
+static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t access,
+		       uint64_t offset, uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p,
+		       void *context)
+{
+	(void)fid, (void)buf, (void)len, (void)offset, (void)wanted_key, (void)flags, (void)context;
+	asked = access;
+	*mr_p = &region;
+	return 0;
+}
+
+static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = register_it};
+static struct fid_domain domain = {.mr = &mr_ops};
+
+static uint64_t rights(uint32_t quirks, unsigned int privileges)
+{
+	static char memory[64];
+	uint64_t key, address;
+	struct fid_mr *mr;
+
+	ia.info = &info;
+	ia.domain = &domain;
+	ia.quirks = quirks;
+	dofi_lock_init(&ia.mr_lock);
+	ck_assert_int_eq(dofi_mr_register(&ia, memory, sizeof(memory),
+					  (DAT_MEM_PRIV_FLAGS)privileges, &mr, &key, &address),
+			 0);
+	ck_assert_ptr_eq(mr, &region);
+	return asked;
+}
+
+#define READ   DAT_MEM_PRIV_LOCAL_READ_FLAG
+#define WRITE  (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+#define RREAD  DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define RWRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+
+static const struct {
+	unsigned int privileges;
+	uint64_t access, few;
+} cases[] = {
+	{READ, FI_SEND | FI_WRITE, FI_SEND},
+	{READ | RREAD, FI_SEND | FI_WRITE | FI_REMOTE_READ, FI_SEND | FI_REMOTE_READ},
+	{WRITE, FI_SEND | FI_WRITE | FI_RECV | FI_READ, FI_SEND | FI_RECV},
+	{WRITE | RREAD | RWRITE,
+	 FI_SEND | FI_WRITE | FI_RECV | FI_READ | FI_REMOTE_READ | FI_REMOTE_WRITE,
+	 FI_SEND | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE},
+};
+
+START_TEST(each_privilege_by_name)
+{
+	ck_assert_uint_eq(rights(0, cases[_i].privileges), cases[_i].access);
+}
+END_TEST
+
+/* Where FI_WRITE alone would make read-only memory one to write to. */
+START_TEST(only_what_the_fabric_knows)
+{
+	ck_assert_uint_eq(rights(DOFI_QUIRK_FEW_RIGHTS, cases[_i].privileges), cases[_i].few);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mr");
+	TCase *tc = tcase_create("mr");
+
+	tcase_add_loop_test(tc, each_privilege_by_name, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, only_what_the_fabric_knows, 0, sizeof(cases) / sizeof(cases[0]));
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

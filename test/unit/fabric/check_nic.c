@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Choice among equal devices, on machines with 4 and 32 of them. Each case runs with hwloc, with
+ * sysfs alone, and some without either.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fabric/netdev.h"
+#include "fabric/nic.h"
+#include "base/param.h"
+
+#include "../../lib/t_machine.h"
+#include "../../lib/unit.h"
+
+/* One package of four nodes, each with a device, not in the order of the nodes. */
+static const struct t_machine four = {
+	.packages = 1,
+	.nodes = 4,
+	.cores = 16,
+	.threads = 2,
+	.devices = {{0x11, 3}, {0x22, 1}, {0x33, 0}, {0x44, 2}},
+};
+/* Two packages; sixteen devices at each, filled in below. */
+static struct t_machine many = {.packages = 2, .nodes = 1, .cores = 48, .threads = 2};
+/* Two packages of two nodes; the devices are at the first node of each. */
+static const struct t_machine sparse = {
+	.packages = 2,
+	.nodes = 2,
+	.cores = 8,
+	.threads = 1,
+	.devices = {{0x11, 0}, {0x22, 2}},
+};
+
+/* What the cases loop over: sysfs and, where it was built in, hwloc. */
+#ifdef HAVE_HWLOC
+#define T_SOURCES 2
+#else
+#define T_SOURCES 1
+#endif
+
+/* --- what the process has --- */
+
+static struct dofi_cpus bound, group;
+static bool with_hwloc;
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
+{
+	ck_assert_int_eq(pid, 0);
+	ck_assert_uint_eq(size, sizeof(bound));
+	memcpy(cpus, &bound, size);
+	return 0;
+}
+
+bool __real_dofi_hwloc_load(struct dofi_topo *topo);
+bool __wrap_dofi_hwloc_load(struct dofi_topo *topo);
+bool __wrap_dofi_hwloc_load(struct dofi_topo *topo)
+{
+	return with_hwloc && __real_dofi_hwloc_load(topo);
+}
+
+bool __wrap_dofi_cpus_of_group(struct dofi_cpus *cpus);
+bool __wrap_dofi_cpus_of_group(struct dofi_cpus *cpus)
+{
+	*cpus = group;
+	return !dofi_cpus_empty(&group);
+}
+
+static void bind_to(const char *cpus)
+{
+	ck_assert(dofi_cpus_parse(&bound, cpus));
+}
+
+/* --- devices --- */
+
+struct device {
+	struct fi_info info;
+	struct fi_domain_attr domain;
+	struct fid_nic nic;
+	struct fi_bus_attr bus;
+	char name[16];
+};
+
+static struct device devices[T_MACHINE_DEVICES];
+static const struct fi_info *equals[T_MACHINE_DEVICES];
+static unsigned int ndevices;
+
+static void set_machine(const struct t_machine *machine, int hwloc)
+{
+	with_hwloc = hwloc;
+	t_machine_set(machine);
+	for (ndevices = 0; ndevices < T_MACHINE_DEVICES && machine->devices[ndevices].bus;
+	     ndevices++) {
+		struct device *d = &devices[ndevices];
+
+		snprintf(d->name, sizeof(d->name), "nic%u", ndevices);
+		d->domain.name = d->name;
+		d->bus = (struct fi_bus_attr){.bus_type = FI_BUS_PCI,
+					      .attr.pci = {0,
+							   (uint8_t)machine->devices[ndevices].bus,
+							   0, 0}};
+		d->nic.bus_attr = &d->bus;
+		d->info.domain_attr = &d->domain;
+		d->info.nic = &d->nic;
+		equals[ndevices] = &d->info;
+	}
+	unsetenv("PMI_LOCAL_RANK");
+}
+
+static void set_many(int hwloc)
+{
+	for (unsigned int i = 0; i < 32; i++)
+		many.devices[i] = (struct t_machine_device){0x40 + i, i / 16};
+	set_machine(&many, hwloc);
+}
+
+static struct dofi_params params;
+static struct dofi_nic nic;
+
+static void set_rank(const char *variable, unsigned int rank)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", rank);
+	setenv(variable, text, 1);
+}
+
+static unsigned int choose(const char *words)
+{
+	ck_assert(!dofi_params_load(&params, "ofi", words));
+	ck_assert(!dofi_nic_check("ofi", &params));
+	return dofi_nic_choose(&params, equals, ndevices, &nic);
+}
+
+static void ck_why(const char *part)
+{
+	ck_assert_msg(strstr(nic.why, part) != NULL, "\"%s\" is not in: %s", part, nic.why);
+}
+
+/* --- bound and unbound --- */
+
+START_TEST(test_bound_to_a_node_takes_its_device)
+{
+	static const struct {
+		const char *cpus;
+		unsigned int device;
+	} cases[] = {{"0-15,64-79", 2}, {"20", 1}, {"32,96", 3}, {"60-63,112-127", 0}};
+
+	set_machine(&four, _i);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bind_to(cases[i].cpus);
+		set_rank("SLURM_LOCALID", (unsigned int)i + 1);
+		ck_assert_uint_eq(choose(""), cases[i].device);
+		ck_why("the nearest of 4 devices to CPUs ");
+		ck_why(cases[i].cpus);
+		ck_why(_i ? "hwloc" : "sysfs");
+	}
+	ck_assert_str_eq(nic.pci_text, "0000:11:00.0");
+	ck_assert_str_eq(nic.node_text, "3");
+}
+END_TEST
+
+START_TEST(test_unbound_spreads_by_local_rank)
+{
+	set_machine(&four, _i);
+	bind_to("0-127");
+	for (unsigned int rank = 0; rank < 9; rank++) {
+		set_rank("PMI_LOCAL_RANK", rank);
+		ck_assert_uint_eq(choose(""), rank % 4);
+	}
+	ck_why("equally near");
+	ck_why("PMI_LOCAL_RANK=8");
+	set_many(_i);
+	bind_to("0-191");
+	for (unsigned int rank = 0; rank < 40; rank++) {
+		set_rank("PMI_LOCAL_RANK", rank);
+		ck_assert_uint_eq(choose(""), rank % 32);
+	}
+}
+END_TEST
+
+START_TEST(test_bound_to_two_nodes_spreads_over_theirs)
+{
+	set_machine(&four, _i);
+	bind_to("16-47");
+	for (unsigned int rank = 0; rank < 4; rank++) {
+		set_rank("OMPI_COMM_WORLD_LOCAL_RANK", rank);
+		ck_assert_uint_eq(choose(""), rank % 2 ? 3 : 1);
+	}
+	ck_why("one of the nearest of 4 devices");
+	ck_why("number 1 of 2");
+}
+END_TEST
+
+START_TEST(test_bound_to_a_package_spreads_over_its_sixteen)
+{
+	set_many(_i);
+	bind_to("48-95,144-191");
+	for (unsigned int rank = 0; rank < 20; rank++) {
+		set_rank("MPI_LOCALRANKID", rank);
+		ck_assert_uint_eq(choose(""), 16 + rank % 16);
+	}
+	ck_assert_str_eq(nic.node_text, "1");
+}
+END_TEST
+
+/* Ranks dealt to two packages like cards: those of one are all even. */
+START_TEST(test_parts_of_a_package_take_different_devices)
+{
+	bool taken[32] = {false};
+
+	set_many(_i);
+	for (unsigned int rank = 0; rank < 32; rank++) {
+		unsigned int first = rank % 2 * 48 + rank / 2 * 3, chosen;
+		char cpus[32];
+
+		snprintf(cpus, sizeof(cpus), "%u-%u,%u-%u", first, first + 2, first + 96,
+			 first + 98);
+		bind_to(cpus);
+		set_rank("SLURM_LOCALID", rank);
+		chosen = choose("");
+		ck_assert_uint_eq(chosen / 16, rank % 2);
+		ck_assert(!taken[chosen]);
+		taken[chosen] = true;
+	}
+	ck_why("by the part of the near CPUs");
+}
+END_TEST
+
+/* Processes of a job that has some CPUs of a package, and none of them some of its own. */
+START_TEST(test_processes_that_share_the_group_spread_by_rank)
+{
+	set_many(_i);
+	bind_to("0-3");
+	group = bound;
+	for (unsigned int rank = 0; rank < 4; rank++) {
+		set_rank("SLURM_LOCALID", rank);
+		ck_assert_uint_eq(choose(""), rank);
+	}
+}
+END_TEST
+
+START_TEST(test_parameter_wins_over_launcher_and_part)
+{
+	set_many(_i);
+	bind_to("4-7");
+	set_rank("SLURM_LOCALID", 5);
+	ck_assert_uint_eq(choose("local_rank=17"), 1);
+	ck_why("local_rank=17");
+}
+END_TEST
+
+START_TEST(test_far_from_all_devices_takes_the_nearer)
+{
+	set_machine(&sparse, _i);
+	bind_to("8-15");
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("NUMA distance 12, others 20");
+	bind_to("24-31");
+	ck_assert_uint_eq(choose(""), 1);
+}
+END_TEST
+
+START_TEST(test_no_launcher_takes_the_first)
+{
+	set_machine(&four, _i);
+	bind_to("0-127");
+	ck_assert_uint_eq(choose(""), 0);
+	ck_why("no launcher tells");
+	setenv("SLURM_LOCALID", "many", 1);
+	ck_assert_uint_eq(choose(""), 0);
+}
+END_TEST
+
+START_TEST(test_nothing_known_spreads_by_rank)
+{
+	set_machine(&four, 0);
+	dofi_sysfs = "/nonexistent";
+	bind_to("0-15");
+	set_rank("PMI_LOCAL_RANK", 6);
+	ck_assert_uint_eq(choose(""), 2);
+	ck_why("places are not known");
+	ck_assert_str_eq(nic.node_text, "");
+}
+END_TEST
+
+START_TEST(test_unknown_device_is_farther_than_any)
+{
+	set_machine(&sparse, _i);
+	devices[0].bus.attr.pci.bus_id = 0x99;
+	bind_to("0-7");
+	ck_assert_uint_eq(choose(""), 1);
+}
+END_TEST
+
+START_TEST(test_single_device)
+{
+	set_machine(&sparse, 0);
+	ndevices = 1;
+	bind_to("0");
+	ck_assert_uint_eq(choose("local_rank=3"), 0);
+	ck_why("the only one");
+	ck_assert_str_eq(nic.pci_text, "0000:11:00.0");
+}
+END_TEST
+
+/* --- the thread --- */
+
+static const char *thread_cpus(const char *words)
+{
+	static char text[64];
+
+	choose(words);
+	dofi_nic_place_thread(&params, &nic);
+	return nic.bind_thread ? dofi_cpus_text(&nic.thread_cpus, text, sizeof(text)) : "anywhere";
+}
+
+START_TEST(test_thread_runs_near_the_device_within_the_process)
+{
+	set_machine(&sparse, 0);
+	ndevices = 1;
+	bind_to("0-31");
+	ck_assert_str_eq(thread_cpus(""), "0-7");
+	bind_to("6-9");
+	ck_assert_str_eq(thread_cpus(""), "6-7");
+	bind_to("0-3"); /* near as it is */
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	bind_to("16-31"); /* far: the CPUs near it are not ours */
+	ck_assert_str_eq(thread_cpus(""), "anywhere");
+	bind_to("0-31");
+	ck_assert_str_eq(thread_cpus("affinity=inherit"), "anywhere");
+	ck_assert_str_eq(thread_cpus("affinity=3,20-21"), "3,20-21");
+}
+END_TEST
+
+START_TEST(test_nonsense_is_refused)
+{
+	static const char *const words[] = {"affinity=far",   "affinity=3-1", "affinity=1,,2",
+					    "affinity=99999", "affinity=",    "affinity=1-",
+					    "local_rank=x",   "local_rank=-1"};
+	int fd = t_capture(STDERR_FILENO);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		ck_assert(!dofi_params_load(&params, "ofi", words[i]));
+		ck_assert_msg(dofi_nic_check("ofi", &params), "%s", words[i]);
+		ck_assert_msg(strstr(t_captured(fd), words[i]) != NULL, "%s", words[i]);
+	}
+}
+END_TEST
+
+/* --- addresses of PCI and subnets --- */
+
+START_TEST(test_pci_addresses)
+{
+	struct fi_pci_attr pci;
+
+	ck_assert(dofi_pci_parse(&pci, "0001:3b:1f.7"));
+	ck_assert(pci.domain_id == 1 && pci.bus_id == 0x3b && pci.device_id == 0x1f &&
+		  pci.function_id == 7);
+	ck_assert(dofi_pci_parse(&pci, "3B:00.1"));
+	ck_assert(pci.domain_id == 0 && pci.bus_id == 0x3b && pci.function_id == 1);
+	ck_assert(!dofi_pci_parse(&pci, "3b:00"));
+	ck_assert(!dofi_pci_parse(&pci, "0000:3b:20.0"));
+	ck_assert(!dofi_pci_parse(&pci, "0000:3b:00.0x"));
+	ck_assert(!dofi_pci_parse(&pci, ""));
+}
+END_TEST
+
+static bool within(const char *subnet, const char *addr)
+{
+	struct sockaddr_storage storage;
+	struct dofi_subnet s;
+
+	ck_assert_msg(dofi_subnet_parse(&s, subnet), "%s", subnet);
+	ck_assert(dofi_addr_parse(addr, &storage));
+	return dofi_subnet_has(&s, &storage);
+}
+
+START_TEST(test_subnets)
+{
+	static const char *const wrong[] = {"",           "192.0.2.0/33", "192.0.2.0/",
+					    "192.0.2/24", "192.0.2.0/2x", "2001:db8::/129",
+					    "/8"};
+	struct dofi_subnet s;
+
+	ck_assert(within("192.0.2.0/24", "192.0.2.255") && !within("192.0.2.0/24", "192.0.3.0"));
+	ck_assert(within("192.0.2.128/25", "192.0.2.129") &&
+		  !within("192.0.2.128/25", "192.0.2.127"));
+	ck_assert(within("0.0.0.0/0", "198.51.100.1") && !within("0.0.0.0/0", "2001:db8::1"));
+	ck_assert(within("192.0.2.7", "192.0.2.7") && !within("192.0.2.7", "192.0.2.6"));
+	ck_assert(within("2001:db8:1::/48", "2001:db8:1:2::3") &&
+		  !within("2001:db8:1::/48", "2001:db8:2::3"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_msg(!dofi_subnet_parse(&s, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+START_TEST(test_virtual_interfaces)
+{
+	static const char *const real[] = {"eth0", "ib0", "bond0", "eth0.5", "br0", "unknown"};
+	static const char *const virt[] = {"docker0", "veth1", "vxlan1", "tun0"};
+	struct fi_pci_attr pci;
+
+	t_machine_put("devices/pci0000:00/0000:3b:00.0/net/eth0/address", "");
+	t_machine_put("devices/pci0000:00/0000:00:05.0/virtio3/net", NULL);
+	t_machine_link("class/net/eth0/device", "devices/pci0000:00/0000:3b:00.0");
+	t_machine_link("class/net/ib0/device", "devices/pci0000:00/0000:00:05.0/virtio3");
+	t_machine_put("class/net/bond0/lower_eth0", NULL);
+	t_machine_put("class/net/eth0.5/lower_bond0", NULL);
+	t_machine_put("class/net/br0/lower_eth0.5", NULL);
+	t_machine_put("class/net/veth1", NULL);
+	t_machine_put("class/net/docker0/lower_veth1", NULL);
+	t_machine_put("class/net/docker0/uevent", "DEVTYPE=bridge\nINTERFACE=docker0\n");
+	t_machine_put("class/net/vxlan1/lower_eth0", NULL);
+	t_machine_put("class/net/vxlan1/uevent", "DEVTYPE=vxlan\n");
+	t_machine_put("class/net/tun0", NULL);
+	for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+		ck_assert_msg(!dofi_netdev_is_virtual(real[i]), "%s", real[i]);
+	for (size_t i = 0; i < sizeof(virt) / sizeof(virt[0]); i++)
+		ck_assert_msg(dofi_netdev_is_virtual(virt[i]), "%s", virt[i]);
+	ck_assert(dofi_netdev_pci("eth0", &pci) && pci.bus_id == 0x3b);
+	ck_assert(dofi_netdev_pci("ib0", &pci) && pci.device_id == 5);
+	ck_assert(!dofi_netdev_pci("veth1", &pci));
+	ck_assert(!dofi_netdev_pci("../net/eth0", &pci));
+}
+END_TEST
+
+/* The real one: nothing of it is assumed but that it says what it is. */
+START_TEST(test_this_machine)
+{
+	struct dofi_topo *topo;
+
+	with_hwloc = _i;
+	topo = dofi_topo_new();
+	if (topo) {
+		ck_assert(!dofi_cpus_empty(&topo->all));
+		ck_assert_uint_eq(dofi_topo_distance(topo, &topo->all, &topo->all),
+				  DOFI_DISTANCE_NEAR);
+	}
+	dofi_topo_free(topo);
+}
+END_TEST
+
+int main(void)
+{
+	static const char *const variables[] = {"SLURM_LOCALID",     "PMI_LOCAL_RANK",
+						"PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_LOCAL_RANK",
+						"MPI_LOCALRANKID",   "FLUX_TASK_LOCAL_ID"};
+	Suite *suite = suite_create("nic");
+	TCase *tc = tcase_create("nic");
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		unsetenv(variables[i]);
+	tcase_add_loop_test(tc, test_bound_to_a_node_takes_its_device, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_unbound_spreads_by_local_rank, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_bound_to_two_nodes_spreads_over_theirs, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_bound_to_a_package_spreads_over_its_sixteen, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_parts_of_a_package_take_different_devices, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_processes_that_share_the_group_spread_by_rank, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_parameter_wins_over_launcher_and_part, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_far_from_all_devices_takes_the_nearer, 0, T_SOURCES);
+	tcase_add_loop_test(tc, test_no_launcher_takes_the_first, 0, T_SOURCES);
+	tcase_add_test(tc, test_nothing_known_spreads_by_rank);
+	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
+	tcase_add_test(tc, test_single_device);
+	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
+	tcase_add_test(tc, test_nonsense_is_refused);
+	tcase_add_test(tc, test_pci_addresses);
+	tcase_add_test(tc, test_subnets);
+	tcase_add_test(tc, test_virtual_interfaces);
+	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whose name of shared memory gets a slash, and with which libfabric. */
+#include "unit.h"
+
+#include "../../../prov/ofi/fabric/same_process.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+static uint32_t version;
+
+uint32_t fi_version(void)
+{
+	return version;
+}
+
+#define ROOM 32
+
+static const uint8_t own[ROOM] = "fi_shm://12:0:0";
+
+static struct {
+	uint8_t name[ROOM];
+	size_t size;
+} it;
+
+static void call_it(const char *name)
+{
+	memset(it.name, 0, sizeof(it.name));
+	it.size = strlen(name) + 1;
+	memcpy(it.name, name, it.size);
+}
+
+static void expect(const char *name)
+{
+	ck_assert_str_eq((char *)it.name, name);
+	ck_assert_uint_eq(it.size, strlen(name) + 1);
+}
+
+static const struct {
+	uint32_t major, minor;
+	bool hides, avoids;
+} versions[] = {{1, 17, false, true},
+		{1, 18, false, false},
+		{2, 4, false, false},
+		{2, 5, true, false},
+		{2, 6, true, false}};
+
+START_TEST(by_its_version)
+{
+	version = FI_VERSION(versions[_i].major, versions[_i].minor);
+	call_it("fi_shm://12:0:1");
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
+	expect(versions[_i].hides ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
+	call_it("fi_shm://12:0:1");
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
+	expect(versions[_i].avoids ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
+}
+END_TEST
+
+static const char *const strangers[] = {
+	"fi_shm://13:0:1",
+	"fi_shm://123:0:1",
+	"fi_shm://1:0:1",
+	"fi_shm://12",
+	"fi_shm://",
+	"12:0:1",
+	"",
+};
+
+/* What belongs to no endpoint of this process but another one's stays. */
+START_TEST(other_processes_have_theirs)
+{
+	version = FI_VERSION(1, 17);
+	call_it(strangers[_i]);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
+	expect(strangers[_i]);
+}
+END_TEST
+
+START_TEST(its_own)
+{
+	version = FI_VERSION(1, 17);
+	call_it("fi_shm://12:0:0");
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
+	expect("fi_shm://12:0:0");
+}
+END_TEST
+
+START_TEST(other_fabrics)
+{
+	version = FI_VERSION(2, 6);
+	call_it("fi_sock://12:0:1");
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
+	expect("fi_sock://12:0:1");
+}
+END_TEST
+
+START_TEST(no_room)
+{
+	call_it("fi_shm://12:0:1");
+	version = FI_VERSION(2, 6);
+	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, it.size), -FI_ETOOSMALL);
+	version = FI_VERSION(1, 17);
+	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, it.size, own), -FI_ETOOSMALL);
+	expect("fi_shm://12:0:1");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("short_cut");
+	TCase *tc = tcase_create("short_cut");
+
+	tcase_add_loop_test(tc, by_its_version, 0, sizeof(versions) / sizeof(versions[0]));
+	tcase_add_loop_test(tc, other_processes_have_theirs, 0,
+			    sizeof(strangers) / sizeof(strangers[0]));
+	tcase_add_test(tc, its_own);
+	tcase_add_test(tc, other_fabrics);
+	tcase_add_test(tc, no_room);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

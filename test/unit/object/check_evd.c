@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Event dispatchers: queue, thresholds, waiting, streams, overflow (EVD-*, EVS-*). */
+#include "../../lib/fake_ia.h"
+#include "../../lib/unit.h"
+
+#include "../../../prov/ofi/object/cno.h"
+#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/base/log.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+
+#define INVALID  DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
+#define FOR_EVER DAT_TIMEOUT_INFINITE
+
+static struct dofi_ia *ia;
+static DAT_EVD_HANDLE evd; /* length 8, all streams */
+
+static DAT_EVD_HANDLE new_evd(DAT_COUNT qlen, DAT_CNO_HANDLE cno, unsigned int flags)
+{
+	DAT_EVD_HANDLE handle;
+
+	t_ok(dofi_evd_create(ia, qlen, cno, (DAT_EVD_FLAGS)flags, &handle));
+	return handle;
+}
+
+static void setup(void)
+{
+	ia = t_ia_open();
+	evd = new_evd(8, DAT_HANDLE_NULL, DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG);
+}
+
+static void teardown(void)
+{
+	if (evd)
+		t_ok(dofi_evd_free(evd));
+	t_ia_close(ia);
+}
+
+static int push(uint64_t cookie, bool notify)
+{
+	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT, .dto.cookie = cookie};
+
+	return dofi_evd_push(evd, &event, notify);
+}
+
+static DAT_RETURN post_se(uintptr_t value)
+{
+	DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+
+	event.event_data.software_event_data.pointer = (void *)value;
+	return dofi_evd_post_se(evd, &event);
+}
+
+static uint64_t cookie_of(const DAT_EVENT *event)
+{
+	return event->event_data.dto_completion_event_data.user_cookie.as_64;
+}
+
+static void expect_dequeue(uint64_t cookie)
+{
+	DAT_EVENT event;
+
+	t_ok(dofi_evd_dequeue(evd, &event));
+	ck_assert_uint_eq(cookie_of(&event), cookie);
+	ck_assert_ptr_eq(event.evd_handle, evd);
+}
+
+static void expect_empty(void)
+{
+	DAT_EVENT event;
+
+	t_ret(dofi_evd_dequeue(evd, &event), DOFI_QUEUE_EMPTY);
+}
+
+/* A thread in dat_evd_wait. */
+static struct waiter {
+	struct t_thread thread;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT threshold, nmore;
+	DAT_EVENT event;
+} waiter;
+
+static DAT_RETURN wait_main(void *arg)
+{
+	struct waiter *w = arg;
+
+	return dofi_evd_wait(evd, w->timeout, w->threshold, &w->event, &w->nmore);
+}
+
+static void start_waiter(DAT_COUNT threshold)
+{
+	waiter = (struct waiter){.timeout = FOR_EVER, .threshold = threshold};
+	t_start(&waiter.thread, wait_main, &waiter);
+	t_until_asleep(1);
+}
+
+static void expect_woken(uint64_t cookie, DAT_COUNT nmore)
+{
+	t_ret(t_join(&waiter.thread), DAT_SUCCESS);
+	ck_assert_uint_eq(cookie_of(&waiter.event), cookie);
+	ck_assert_int_eq(waiter.nmore, nmore);
+}
+
+/* --- create, query, free --- */
+
+/* EVD-001 to EVD-014 */
+START_TEST(test_create_arguments)
+{
+	DAT_EVD_HANDLE out;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	t_ret(dofi_evd_create(evd, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out),
+	      DOFI_BAD_HANDLE(IA));
+	t_ret(dofi_evd_create(ia, 0, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_create(ia, -1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_create(ia, 8, evd, DAT_EVD_DTO_FLAG, &out), DOFI_BAD_HANDLE(CNO));
+	t_ret(dofi_evd_create(ia, 8, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)0, &out), DOFI_BAD_ARG(4));
+	t_ret(dofi_evd_create(ia, 8, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)0x400, &out), DOFI_BAD_ARG(4));
+	t_ret(dofi_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, NULL), DOFI_BAD_ARG(5));
+	t_ret(dofi_evd_create(ia, 1025, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out),
+	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD));
+	t_fake.fail_malloc = 1;
+	t_ret(dofi_evd_create(ia, 8, cno, DAT_EVD_DTO_FLAG, &out), DOFI_NO_MEMORY);
+	t_ok(dofi_cno_free(cno)); /* the failed ones hold no use */
+}
+END_TEST
+
+/* EVD-024 to EVD-030 */
+START_TEST(test_query)
+{
+	DAT_EVD_PARAM param;
+	DAT_CNO_HANDLE cno;
+
+	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	ck_assert_ptr_eq(param.ia_handle, ia);
+	ck_assert_int_ge(param.evd_qlen, 8);
+	ck_assert_int_eq(param.evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE);
+	ck_assert_ptr_eq(param.cno_handle, DAT_HANDLE_NULL);
+	ck_assert_int_eq(param.evd_flags, DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG);
+
+	t_ok(dofi_cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	t_ok(dofi_evd_disable(evd));
+	t_ok(dofi_evd_set_unwaitable(evd));
+	t_ok(dofi_evd_modify_cno(evd, cno));
+	dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD);
+	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	ck_assert_int_eq(param.evd_state, DAT_EVD_STATE_DISABLED | DAT_EVD_STATE_UNWAITABLE |
+						  DAT_EVD_STATE_CONFIG_THRESHOLD);
+	ck_assert_ptr_eq(param.cno_handle, cno);
+	dofi_evd_detach_dto(evd, DOFI_CONFIG_THRESHOLD);
+
+	t_ret(dofi_evd_query(evd, (DAT_EVD_PARAM_MASK)0x20, &param), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, NULL), DOFI_BAD_ARG(3));
+	t_ret(dofi_evd_query(cno, DAT_EVD_FIELD_ALL, &param), INVALID);
+	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
+	t_ok(dofi_cno_free(cno));
+}
+END_TEST
+
+/* EVD-015 to EVD-018 */
+START_TEST(test_free_only_without_streams)
+{
+	DAT_EVD_HANDLE stale = evd;
+
+	push(1, true);
+	dofi_evd_attach_dto(evd, DOFI_CONFIG_THRESHOLD);
+	dofi_evd_attach_other(evd);
+	t_ret(dofi_evd_free(evd), DOFI_BAD_STATE(EVD_IN_USE));
+	dofi_evd_detach_dto(evd, DOFI_CONFIG_THRESHOLD);
+	t_ret(dofi_evd_free(evd), DOFI_BAD_STATE(EVD_IN_USE));
+	dofi_evd_detach_other(evd);
+	t_ok(dofi_evd_free(evd));
+	evd = NULL;
+	t_ret(dofi_evd_free(stale), INVALID);
+	t_ret(dofi_evd_enable(stale), INVALID);
+	t_ret(dofi_evd_clear_unwaitable(stale), INVALID);
+	t_ret(dofi_evd_modify_cno(stale, DAT_HANDLE_NULL), INVALID);
+	t_ret(dofi_evd_resize(stale, 4), INVALID);
+}
+END_TEST
+
+/* --- dequeue --- */
+
+/* EVD-084 to EVD-093, EVS-017 */
+START_TEST(test_dequeue_in_order)
+{
+	DAT_EVENT event;
+
+	expect_empty();
+	for (uint64_t i = 0; i < 8; i++)
+		ck_assert_int_eq(push(i, i & 1), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		expect_dequeue(i);
+	expect_empty();
+	t_ret(dofi_evd_dequeue(evd, NULL), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_dequeue(ia, &event), INVALID);
+}
+END_TEST
+
+static void push_one(struct dofi_ia *fake)
+{
+	(void)fake;
+	t_fake.on_poll = NULL;
+	push(42, false);
+}
+
+/* EVD-095: what the engine finds during the call counts; and events that are there cost no look. */
+START_TEST(test_dequeue_polls_when_empty_only)
+{
+	t_fake.on_poll = push_one;
+	expect_dequeue(42);
+	ck_assert_uint_eq(t_fake.polls, 1);
+	push(1, true);
+	expect_dequeue(1);
+	ck_assert_uint_eq(t_fake.polls, 1);
+}
+END_TEST
+
+static void hand_one_over(struct dofi_ia *polled)
+{
+	struct dofi_taker *taker = &polled->engine.taker;
+
+	t_fake.on_poll = NULL;
+	ck_assert_ptr_eq(taker->evd, evd);
+	*taker->event = (DAT_EVENT){.event_number = DAT_DTO_COMPLETION_EVENT, .evd_handle = evd};
+	taker->event->event_data.dto_completion_event_data.user_cookie.as_64 = 7;
+	taker->evd = NULL;
+	push(8, true); /* the next one finds no taker */
+}
+
+START_TEST(test_dequeue_takes_what_its_poll_hands_over)
+{
+	const struct dofi_evd *object = evd;
+
+	t_fake.on_poll = hand_one_over;
+	expect_dequeue(7);
+	expect_dequeue(8);
+	expect_empty();
+	ck_assert_uint_eq(t_fake.polls, 2);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DEQUEUE_POLL_FOUND]), 1);
+	ck_assert_uint_eq(atomic_load(&object->counters[DOFI_CNT_EVD_DEQUEUE_FOUND]), 2);
+}
+END_TEST
+
+START_TEST(test_dequeue_gives_srq_its_place_back)
+{
+	struct dofi_event event = {.number = DAT_DTO_COMPLETION_EVENT};
+	int srq;
+
+	event.dto.srq = (struct dofi_srq *)(void *)&srq;
+	dofi_evd_push(evd, &event, true);
+	ck_assert_uint_eq(t_fake.srq_dequeued, 0);
+	expect_dequeue(0);
+	ck_assert_uint_eq(t_fake.srq_dequeued, 1);
+}
+END_TEST
+
+/* --- software events --- */
+
+/* EVD-096 to EVD-105 */
+START_TEST(test_post_se)
+{
+	DAT_EVENT event = {.event_number = DAT_DTO_COMPLETION_EVENT};
+	DAT_EVD_HANDLE plain = new_evd(4, DAT_HANDLE_NULL, DAT_EVD_DEFAULT_FLAG);
+
+	t_ok(post_se(0x1234));
+	t_ok(dofi_evd_dequeue(evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_SOFTWARE_EVENT);
+	ck_assert_uint_eq((uintptr_t)event.event_data.software_event_data.pointer, 0x1234);
+
+	t_ret(dofi_evd_post_se(plain, &event), DOFI_BAD_ARG(1));
+	t_ret(dofi_evd_post_se(evd, NULL), DOFI_BAD_ARG(2));
+	event.event_number = DAT_DTO_COMPLETION_EVENT;
+	t_ret(dofi_evd_post_se(evd, &event), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_post_se(ia, &event), INVALID);
+	t_ok(dofi_evd_free(plain));
+}
+END_TEST
+
+/* EVD-100, EVS-033: no overflow event */
+START_TEST(test_post_se_on_full_evd)
+{
+	DAT_EVENT event;
+
+	for (uintptr_t i = 0; i < 8; i++)
+		t_ok(post_se(i));
+	t_ret(post_se(8), DOFI_ERR(DAT_QUEUE_FULL, 0));
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+	t_ok(dofi_evd_dequeue(evd, &event));
+	t_ok(post_se(8));
+}
+END_TEST
+
+enum { POSTERS = 4, PER_POSTER = 5000 };
+
+static DAT_RETURN post_many(void *arg)
+{
+	for (uintptr_t i = 0; i < PER_POSTER; i++)
+		while (post_se((uintptr_t)arg * PER_POSTER + i) != DAT_SUCCESS)
+			sched_yield();
+	return DAT_SUCCESS;
+}
+
+/* EVD-091, EVD-104, EVD-106: none lost, none twice, each poster's in order, by dequeue and wait */
+START_TEST(test_many_posters_one_reader)
+{
+	struct t_thread posters[POSTERS];
+	uintptr_t next[POSTERS] = {0};
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	for (uintptr_t i = 0; i < POSTERS; i++)
+		t_start(&posters[i], post_many, (void *)i);
+	for (unsigned int n = 0; n < POSTERS * PER_POSTER; n++) {
+		uintptr_t value, poster;
+
+		if (dofi_evd_dequeue(evd, &event) != DAT_SUCCESS)
+			t_ok(dofi_evd_wait(evd, T_LIMIT_S * 1000000u, 1, &event, &nmore));
+		value = (uintptr_t)event.event_data.software_event_data.pointer;
+		poster = value / PER_POSTER;
+		ck_assert_uint_lt(poster, POSTERS);
+		ck_assert_uint_eq(value % PER_POSTER, next[poster]++);
+	}
+	for (int i = 0; i < POSTERS; i++)
+		t_ok(t_join(&posters[i]));
+	expect_empty();
+}
+END_TEST
+
+/* --- wait --- */
+
+/* EVD-062, EVD-069 to EVD-073, EVS-009, EVS-023 */
+START_TEST(test_wait_arguments)
+{
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	push(1, true);
+	t_ret(dofi_evd_wait(evd, 0, 0, &event, &nmore), DOFI_BAD_ARG(3));
+	t_ret(dofi_evd_wait(evd, 0, -1, &event, &nmore), DOFI_BAD_ARG(3));
+	t_ret(dofi_evd_wait(evd, 0, 9, &event, &nmore), DOFI_BAD_ARG(3));
+	t_ret(dofi_evd_wait(evd, 0, 8, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	t_ret(dofi_evd_wait(evd, 0, 1, NULL, &nmore), DOFI_BAD_ARG(4));
+	t_ret(dofi_evd_wait(evd, 0, 1, &event, NULL), DOFI_BAD_ARG(5));
+	t_ret(dofi_evd_wait(ia, 0, 1, &event, &nmore), INVALID);
+	t_ok(dofi_evd_set_unwaitable(evd));
+	t_ret(dofi_evd_wait(evd, 0, 1, &event, &nmore), DOFI_BAD_STATE(EVD_UNWAITABLE));
+	t_ok(dofi_evd_clear_unwaitable(evd));
+	t_ok(dofi_evd_wait(evd, 0, 1, &event, &nmore));
+	ck_assert_int_eq(nmore, 0);
+}
+END_TEST
+
+/* EVD-059, EVD-060, EVD-067, EVS-001, EVS-005, EVS-015 */
+START_TEST(test_wait_finds_events)
+{
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	for (uint64_t i = 0; i < 3; i++)
+		push(i, false);
+	for (DAT_COUNT i = 0; i < 3; i++) {
+		t_ok(dofi_evd_wait(evd, 0, 3 - i, &event, &nmore));
+		ck_assert_uint_eq(cookie_of(&event), (uint64_t)i);
+		ck_assert_int_eq(nmore, 2 - i);
+	}
+}
+END_TEST
+
+/* EVD-064 to EVD-066, EVS-007, EVS-016 */
+START_TEST(test_wait_times_out)
+{
+	uint64_t begin = dofi_now();
+	DAT_COUNT nmore = -1;
+	DAT_EVENT event;
+
+	push(1, true);
+	t_ret(dofi_evd_wait(evd, 30000, 2, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+	ck_assert_uint_ge(dofi_now() - begin, 30000000);
+	ck_assert_int_eq(nmore, 1);
+	expect_dequeue(1);
+	t_fake.on_poll = push_one;
+	t_ok(dofi_evd_wait(evd, 0, 1, &event, &nmore));
+	ck_assert_uint_eq(cookie_of(&event), 42);
+}
+END_TEST
+
+/* EVS-002 to EVS-006, EVD-082 */
+START_TEST(test_wait_wakes_at_threshold_by_notification)
+{
+	start_waiter(3);
+	push(0, true);
+	push(1, true);
+	push(2, false); /* reaches it, but does not notify */
+	ck_assert(!waiter.thread.done);
+	push(3, true);
+	expect_woken(0, 3);
+}
+END_TEST
+
+START_TEST(test_wait_ignores_quiet_events)
+{
+	start_waiter(1);
+	push(7, false);
+	t_ok(dofi_evd_set_unwaitable(evd)); /* had the event woken it, this would come too late */
+	t_ret(t_join(&waiter.thread), DOFI_BAD_STATE(EVD_UNWAITABLE));
+	ck_assert_int_eq(waiter.nmore, 1);
+	expect_dequeue(7);
+}
+END_TEST
+
+/* EVD-068, EVD-086, EVD-112, EVS-018 */
+START_TEST(test_waiter_keeps_others_out)
+{
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	start_waiter(2);
+	push(1, true);
+	t_ret(dofi_evd_wait(evd, 0, 1, &event, &nmore), DOFI_BAD_STATE(EVD_WAITER));
+	t_ret(dofi_evd_dequeue(evd, &event), DOFI_BAD_STATE(EVD_WAITER));
+	t_ret(dofi_evd_resize(evd, 16), DOFI_BAD_STATE(EVD_WAITER));
+	push(2, true);
+	expect_woken(1, 1);
+	expect_dequeue(2);
+}
+END_TEST
+
+/* EVD-051, EVS-022; also when it is waitable again before the waiter has run */
+START_TEST(test_set_unwaitable_wakes_waiter)
+{
+	start_waiter(2);
+	push(1, true);
+	t_ok(dofi_evd_set_unwaitable(evd));
+	t_ok(dofi_evd_clear_unwaitable(evd));
+	t_ret(t_join(&waiter.thread), DOFI_BAD_STATE(EVD_UNWAITABLE));
+	expect_dequeue(1);
+}
+END_TEST
+
+/* EVD-019, EVD-076 */
+START_TEST(test_free_aborts_waiter)
+{
+	start_waiter(1);
+	t_ok(dofi_evd_free(evd));
+	t_ret(t_join(&waiter.thread), DOFI_ERR(DAT_ABORT, 0));
+	evd = NULL;
+}
+END_TEST
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* EVD-074 */
+START_TEST(test_signal_ends_wait)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGUSR1, &action, NULL);
+	start_waiter(2);
+	push(1, true);
+	/* The thread may be on its way to sleep yet. */
+	while (!waiter.thread.done) {
+		pthread_kill(waiter.thread.id, SIGUSR1);
+		sched_yield();
+	}
+	t_ret(t_join(&waiter.thread), DOFI_ERR(DAT_INTERRUPTED_CALL, 0));
+	ck_assert_int_eq(waiter.nmore, 1);
+	expect_dequeue(1);
+}
+END_TEST
+
+/* --- streams --- */
+
+/* EVS-111 to EVS-118; EVD-063, EVS-010 */
+START_TEST(test_streams_that_go_together)
+{
+	static const struct {
+		enum dofi_dto_config config;
+		DAT_RETURN_SUBTYPE why;
+		unsigned int bits;
+	} quiet[] = {
+		{DOFI_CONFIG_UNSIGNALLED, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY,
+		 DAT_EVD_STATE_CONFIG_NOTIFY},
+		{DOFI_CONFIG_SOLICITED, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED,
+		 DAT_EVD_STATE_CONFIG_SOLICITED},
+	};
+	DAT_EVD_HANDLE hard = new_evd(4, DAT_HANDLE_NULL, DAT_EVD_DEFAULT_FLAG);
+	DAT_EVD_PARAM param;
+	DAT_EVENT event;
+	DAT_COUNT nmore;
+
+	for (int i = 0; i < 2; i++) {
+		dofi_evd_attach_other(hard);
+		dofi_evd_attach_dto(hard, quiet[i].config);
+		t_ok(dofi_evd_query(hard, DAT_EVD_FIELD_ALL, &param));
+		ck_assert_uint_eq(param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD, quiet[i].bits);
+		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore),
+		      DOFI_ERR(DAT_INVALID_STATE, quiet[i].why));
+		t_ret(dofi_evd_wait(hard, 0, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+		/* With streams of another kind a threshold has a meaning again. */
+		dofi_evd_attach_dto(hard, i ? DOFI_CONFIG_THRESHOLD : quiet[!i].config);
+		t_ok(dofi_evd_query(hard, DAT_EVD_FIELD_ALL, &param));
+		ck_assert_uint_eq(param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD,
+				  DAT_EVD_STATE_CONFIG_THRESHOLD);
+		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
+		dofi_evd_detach_dto(hard, i ? DOFI_CONFIG_THRESHOLD : quiet[!i].config);
+		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore),
+		      DOFI_ERR(DAT_INVALID_STATE, quiet[i].why));
+		dofi_evd_detach_dto(hard, quiet[i].config);
+		dofi_evd_detach_other(hard);
+	}
+	dofi_evd_attach_dto(NULL, DOFI_CONFIG_SOLICITED);
+	dofi_evd_attach_other(NULL);
+	dofi_evd_detach_dto(NULL, DOFI_CONFIG_SOLICITED);
+	dofi_evd_detach_other(NULL);
+	t_ok(dofi_evd_free(hard));
+}
+END_TEST
+
+/* --- overflow, resize --- */
+
+/* EVD-117, EVD-121, EVS-093 */
+START_TEST(test_overflow_is_reported_once)
+{
+	DAT_EVENT event;
+
+	ck_assert_uint_eq(dofi_evd_room(evd), 8);
+	for (uint64_t i = 0; i < 8; i++)
+		ck_assert_int_eq(push(i, true), 0);
+	ck_assert_uint_eq(dofi_evd_room(evd), 0);
+	ck_assert_int_eq(push(8, true), -ENOSPC);
+	ck_assert_int_eq(push(9, true), -ENOSPC);
+	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+	ck_assert_int_eq(event.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	ck_assert_ptr_eq(event.event_data.asynch_error_event_data.dat_handle, evd);
+	ck_assert_uint_eq(event.event_data.asynch_error_event_data.reason, 0);
+	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
+	for (uint64_t i = 0; i < 8; i++)
+		expect_dequeue(i);
+	/* A new condition is told anew. */
+	for (uint64_t i = 0; i < 9; i++)
+		push(i, true);
+	t_ok(dofi_evd_dequeue(ia->async_evd, &event));
+}
+END_TEST
+
+/* EVD-120, ERR-041 */
+START_TEST(test_full_or_absent_async_evd_loses_events)
+{
+	struct dofi_evd *async = ia->async_evd;
+	DAT_EVENT event;
+	int n;
+
+	dofi_log_set_level("off");
+	for (int i = 0; i < 10; i++)
+		dofi_evd_async(ia, DAT_ASYNC_ERROR_EP_BROKEN, evd, 0);
+	for (n = 0; dofi_evd_dequeue(async, &event) == DAT_SUCCESS; n++)
+		ck_assert_int_eq(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
+	ck_assert_int_eq(n, 4);
+	ia->async_evd = NULL;
+	for (uint64_t i = 0; i < 9; i++)
+		push(i, true);
+	t_ret(dofi_evd_dequeue(async, &event), DOFI_QUEUE_EMPTY);
+	ia->async_evd = async;
+}
+END_TEST
+
+/* EVD-107 to EVD-116, EVS-030, EVS-031 */
+START_TEST(test_resize)
+{
+	DAT_EVD_PARAM before, after;
+
+	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &before));
+	for (uint64_t i = 0; i < 3; i++) /* so that the queue wraps */
+		push(i, true);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_dequeue(i);
+	for (uint64_t i = 0; i < 8; i++)
+		push(i, true);
+	t_ret(dofi_evd_resize(evd, 7), DOFI_ERR(DAT_INVALID_STATE, 0));
+	t_ret(dofi_evd_resize(evd, 0), DOFI_BAD_ARG(2));
+	t_ret(dofi_evd_resize(evd, 1025), DOFI_BAD_ARG(2));
+	t_fake.fail_malloc = 1;
+	t_ret(dofi_evd_resize(evd, 100), DOFI_NO_MEMORY);
+	t_ok(dofi_evd_resize(evd, 8));
+	t_ok(dofi_evd_resize(evd, 100));
+	t_ok(dofi_evd_query(evd, DAT_EVD_FIELD_ALL, &after));
+	ck_assert_int_ge(after.evd_qlen, 100);
+	ck_assert_int_eq(after.evd_state, before.evd_state);
+	ck_assert_int_eq(after.evd_flags, before.evd_flags);
+	for (uint64_t i = 8; i < 100; i++)
+		ck_assert_int_eq(push(i, true), 0);
+	for (uint64_t i = 0; i < 100; i++)
+		expect_dequeue(i);
+	t_ok(dofi_evd_resize(evd, 1));
+	push(5, true);
+	expect_dequeue(5);
+}
+END_TEST
+
+static DAT_RETURN resize_often(void *arg)
+{
+	_Atomic bool *stop = arg;
+
+	for (DAT_COUNT qlen = 64; !*stop; qlen = qlen == 64 ? 1024 : 64)
+		dofi_evd_resize(evd, qlen);
+	return DAT_SUCCESS;
+}
+
+/* EVD-111 */
+START_TEST(test_events_that_arrive_during_resize_are_kept)
+{
+	static _Atomic bool stop;
+	struct t_thread thread;
+	uint64_t in = 0, out = 0;
+
+	t_ok(dofi_evd_resize(evd, 64));
+	t_start(&thread, resize_often, &stop);
+	while (out < 200000) {
+		while (in - out < 32)
+			ck_assert_int_eq(push(in++, true), 0);
+		while (out < in)
+			expect_dequeue(out++);
+	}
+	stop = true;
+	t_ok(t_join(&thread));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("evd");
+	TCase *tc = tcase_create("evd");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, test_create_arguments);
+	tcase_add_test(tc, test_query);
+	tcase_add_test(tc, test_free_only_without_streams);
+	tcase_add_test(tc, test_dequeue_in_order);
+	tcase_add_test(tc, test_dequeue_polls_when_empty_only);
+	tcase_add_test(tc, test_dequeue_takes_what_its_poll_hands_over);
+	tcase_add_test(tc, test_dequeue_gives_srq_its_place_back);
+	tcase_add_test(tc, test_post_se);
+	tcase_add_test(tc, test_post_se_on_full_evd);
+	tcase_add_test(tc, test_many_posters_one_reader);
+	tcase_add_test(tc, test_wait_arguments);
+	tcase_add_test(tc, test_wait_finds_events);
+	tcase_add_test(tc, test_wait_times_out);
+	tcase_add_test(tc, test_wait_wakes_at_threshold_by_notification);
+	tcase_add_test(tc, test_wait_ignores_quiet_events);
+	tcase_add_test(tc, test_waiter_keeps_others_out);
+	tcase_add_test(tc, test_set_unwaitable_wakes_waiter);
+	tcase_add_test(tc, test_free_aborts_waiter);
+	tcase_add_test(tc, test_signal_ends_wait);
+	tcase_add_test(tc, test_streams_that_go_together);
+	tcase_add_test(tc, test_overflow_is_reported_once);
+	tcase_add_test(tc, test_full_or_absent_async_evd_loses_events);
+	tcase_add_test(tc, test_resize);
+	tcase_add_test(tc, test_events_that_arrive_during_resize_are_kept);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many completion queues an IA has: entries are set aside for endpoints, and where a queue is
+ * full another one is opened.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/progress/cqs.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define FIRST 16384u
+
+static struct dofi_ia ia;
+static struct fid_domain domain;
+static struct fi_ops_domain domain_ops;
+static struct fi_ep_attr ep_attr;
+static struct fi_info info = {.ep_attr = &ep_attr};
+static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_has_list = true};
+
+/* --- the device: how long a queue may be, and how many there are --- */
+
+/* at most; a shorter one becomes so long, which the attributes tell */
+static size_t longest, takes;
+static unsigned int most, opened, closed;
+static struct fid_cq queues[DOFI_MAX_CQS + 1];
+static struct fi_ops queue_ops;
+
+static int queue_close(struct fid *fid)
+{
+	ck_assert_ptr_eq(fid, &queues[opened - 1 - closed].fid);
+	closed++;
+	return 0;
+}
+
+static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid_cq **cq,
+		      void *context)
+{
+	(void)context;
+	ck_assert_ptr_eq(of, &domain);
+	if (attr->wait_obj == FI_WAIT_POLLFD)
+		return -FI_ENOSYS;
+	if (attr->size < takes)
+		attr->size = takes;
+	if (attr->size > longest || opened == most)
+		return -FI_EINVAL;
+	queues[opened].fid.ops = &queue_ops;
+	*cq = &queues[opened++];
+	return 0;
+}
+
+static void setup(void)
+{
+	longest = 1u << 22;
+	most = DOFI_MAX_CQS + 1;
+	queue_ops.close = queue_close;
+	domain_ops.cq_open = queue_open;
+	domain.ops = &domain_ops;
+	ia.domain = &domain;
+	ia.trans = &trans;
+	ia.info = &info;
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock(&ia.engine.lock);
+}
+
+static void open_first(void)
+{
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_ptr_eq(ia.cq, &queues[0]);
+	ck_assert_int_eq(ia.cq_wait, FI_WAIT_FD);
+}
+
+START_TEST(one_is_enough_for_a_few)
+{
+	open_first();
+	for (int i = 0; i < 64; i++)
+		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST / 64), 0);
+	for (int i = 0; i < 64; i++)
+		dofi_cqs_give(&ia, 0, FIRST / 64);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST), 0);
+	ck_assert_uint_eq(opened, 1);
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+START_TEST(fabrics_without_queues_of_their_own_need_no_other)
+{
+	open_first();
+	for (int i = 0; i < 100000; i++)
+		ck_assert_uint_eq(dofi_cqs_take(&ia, 0), 0);
+	ck_assert_uint_eq(opened, 1);
+}
+END_TEST
+
+/* As efa does, when no descriptor is left for the queue. */
+START_TEST(one_that_writes_its_size_into_the_attributes_fails)
+{
+	takes = 2 * FIRST;
+	longest = FIRST;
+	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
+	ck_assert_uint_eq(opened, 0);
+}
+END_TEST
+
+START_TEST(each_is_twice_as_long_as_the_one_before)
+{
+	open_first();
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST << i), i);
+		ck_assert_uint_eq(ia.cqs.list[i].size, FIRST << i);
+	}
+	/* What was given back is used again. */
+	dofi_cqs_give(&ia, 2, FIRST << 2);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 2);
+	ck_assert_uint_eq(opened, 4);
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 4);
+}
+END_TEST
+
+START_TEST(a_device_with_short_queues_has_more_of_them)
+{
+	longest = FIRST - 1;
+	open_first();
+	ck_assert_uint_eq(ia.cqs.list[0].size, FIRST / 2);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST / 2), 0);
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
+	ck_assert_uint_eq(ia.cqs.list[1].size, FIRST / 2);
+}
+END_TEST
+
+START_TEST(a_large_endpoint_gets_a_queue_of_its_size)
+{
+	open_first();
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 10 * FIRST), 1);
+	ck_assert_uint_eq(ia.cqs.list[1].size, 10 * FIRST);
+}
+END_TEST
+
+START_TEST(no_more_queues_and_it_goes_on)
+{
+	unsigned int there = _i ? DOFI_MAX_CQS : 2;
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+
+	longest = FIRST;
+	most = _i ? DOFI_MAX_CQS + 1 : 2;
+	open_first();
+	for (uint32_t i = 0; i < there; i++)
+		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
+	ck_assert_uint_eq(ia.wait.watchers, 0);
+	/*
+	 * The one that lacks least; it is said once, and from now on completions are taken as they
+	 * come.
+	 */
+	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
+	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
+	ck_assert_uint_eq(opened, there);
+	ck_assert_uint_eq(ia.wait.watchers, 1);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, "completion queues are full"));
+	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+}
+END_TEST
+
+START_TEST(not_even_one)
+{
+	most = 0;
+	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cqs");
+	TCase *tc = tcase_create("cqs");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, one_is_enough_for_a_few);
+	tcase_add_test(tc, fabrics_without_queues_of_their_own_need_no_other);
+	tcase_add_test(tc, one_that_writes_its_size_into_the_attributes_fails);
+	tcase_add_test(tc, each_is_twice_as_long_as_the_one_before);
+	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
+	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
+	tcase_add_loop_test(tc, no_more_queues_and_it_goes_on, 0, 2);
+	tcase_add_test(tc, not_even_one);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the progress thread does about something that woke it while consumers poll: nothing, if a
+ * driver was woken by it, too.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/progress/engine.c"
+
+#include <sys/time.h>
+
+static struct dofi_ia ia;
+static struct dofi_fd fd;
+static int handled;
+
+static void ready(struct dofi_fd *of, uint32_t events)
+{
+	uint64_t value;
+
+	ck_assert_ptr_eq(of, &fd);
+	ck_assert_uint_eq(events, EPOLLIN);
+	ck_assert_int_eq(read(of->fd, &value, sizeof(value)), sizeof(value));
+	handled++;
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(dofi_engine_init(&ia), 0);
+	ia.engine.has_fabric = false;
+	fd = (struct dofi_fd){.fd = eventfd(1, 0), .ready = ready};
+	ck_assert_int_ge(fd.fd, 0);
+	ck_assert_int_eq(dofi_engine_watch(&ia, &fd, EPOLLIN), 0);
+	handled = 0;
+}
+
+static void teardown(void)
+{
+	close(fd.fd);
+	dofi_engine_fini(&ia);
+}
+
+static void expect_handled(int n)
+{
+	watch_quietly(&ia, 1000u * NAP_NS);
+	ck_assert_int_eq(handled, n);
+}
+
+START_TEST(handles_it_where_nobody_drives)
+{
+	expect_handled(1);
+}
+END_TEST
+
+START_TEST(leaves_it_to_the_driver_that_sleeps)
+{
+	atomic_store(&ia.wait.driven, true);
+	atomic_store(&ia.wait.asleep, true);
+	expect_handled(0);
+	expect_handled(0);
+	atomic_store(&ia.wait.driven, false);
+	atomic_store(&ia.wait.asleep, false);
+	expect_handled(1);
+}
+END_TEST
+
+/* It would wait for the lock until the driver is through. */
+START_TEST(leaves_it_to_the_driver_that_is_at_it)
+{
+	atomic_store(&ia.wait.driven, true);
+	dofi_lock(&ia.engine.lock);
+	expect_handled(0);
+	dofi_unlock(&ia.engine.lock);
+}
+END_TEST
+
+START_TEST(handles_it_while_the_driver_is_in_an_agent)
+{
+	atomic_store(&ia.wait.driven, true);
+	expect_handled(1);
+}
+END_TEST
+
+#define QUIET_MS 300u
+
+/* What wakes the thread while a consumer polls does not make it the driver before its time. */
+START_TEST(takes_over_after_the_quiet_time_alone)
+{
+	uint64_t polled;
+
+	ia.params.quiet_ms = QUIET_MS;
+	atomic_store(&ia.wait.driven, true); /* by a consumer, until it polls */
+	ck_assert_int_eq(dofi_engine_start(&ia), 0);
+	while (!atomic_load(&ia.engine.parked))
+		sched_yield();
+	polled = dofi_now();
+	atomic_fetch_add(&ia.engine.activity, 1);
+	dofi_wait_drive_end(&ia);
+	while (!atomic_load(&ia.wait.driven))
+		sched_yield();
+	ck_assert_int_eq(handled, 1);
+	ck_assert_uint_ge(dofi_now() - polled, QUIET_MS * 1000000ull);
+	dofi_engine_stop(&ia);
+}
+END_TEST
+
+static void stays_ready(struct dofi_fd *of, uint32_t events)
+{
+	(void)of;
+	(void)events;
+	handled++;
+}
+
+static void caught(int number)
+{
+	(void)number;
+}
+
+/*
+ * A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not
+ * blocked.
+ */
+START_TEST(signals_reach_a_driver_that_never_sleeps)
+{
+	/* Again and again: the first may come before the call has blocked signals. */
+	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000},
+			       never = {0};
+	const struct sigaction action = {.sa_handler = caught};
+	_Atomic uint32_t wakeup = 0;
+
+	fd.ready = stays_ready;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	ck_assert_int_eq(dofi_wait_sleep(&ia, &wakeup, 0, DOFI_FOREVER), -EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
+	ck_assert_int_gt(handled, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("engine");
+	TCase *tc = tcase_create("engine");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, handles_it_where_nobody_drives);
+	tcase_add_test(tc, leaves_it_to_the_driver_that_sleeps);
+	tcase_add_test(tc, leaves_it_to_the_driver_that_is_at_it);
+	tcase_add_test(tc, handles_it_while_the_driver_is_in_an_agent);
+	tcase_add_test(tc, takes_over_after_the_quiet_time_alone);
+	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

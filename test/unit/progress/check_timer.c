@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Timers of the engine: their order, and the deadline that sleepers go by. */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ia.h"
+
+static struct dofi_ia ia;
+
+static void on_fire(struct dofi_timer *timer)
+{
+	(void)timer;
+}
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.engine.work);
+	atomic_store(&ia.engine.next_timer, UINT64_MAX);
+	dofi_lock(&ia.engine.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+}
+
+static uint64_t next(void)
+{
+	return atomic_load(&ia.engine.next_timer);
+}
+
+START_TEST(test_sleepers_go_by_the_first)
+{
+	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire}, c = {.fire = on_fire};
+
+	dofi_timer_set(&ia, &a, 200);
+	ck_assert_uint_eq(next(), 200);
+	dofi_timer_set(&ia, &b, 300);
+	ck_assert_uint_eq(next(), 200);
+	dofi_timer_set(&ia, &c, 100);
+	ck_assert_uint_eq(next(), 100);
+	dofi_timer_cancel(&ia, &c);
+	ck_assert_uint_eq(next(), 200);
+	dofi_timer_cancel(&ia, &a);
+	dofi_timer_cancel(&ia, &b);
+	ck_assert_uint_eq(next(), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_the_first_moves_back)
+{
+	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire};
+
+	dofi_timer_set(&ia, &a, 100);
+	dofi_timer_set(&ia, &b, 300);
+	dofi_timer_set(&ia, &a, 200); /* still the first */
+	ck_assert_uint_eq(next(), 200);
+	dofi_timer_set(&ia, &a, 400); /* no longer */
+	ck_assert_uint_eq(next(), 300);
+	dofi_timer_set(&ia, &b, 500);
+	ck_assert_uint_eq(next(), 400);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("timer");
+	TCase *tc = tcase_create("timer");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, test_sleepers_go_by_the_first);
+	tcase_add_test(tc, test_the_first_moves_back);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

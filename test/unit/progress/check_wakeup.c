@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Doorbells between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
+ * marks do nothing.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/progress/wakeup.h"
+#include "../../../prov/ofi/object/ia.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static struct side {
+	struct dofi_ia ia;
+	struct dofi_wakeup_peer peer; /* the other one */
+	bool knows;                   /* it */
+	int drained;
+} a, b;
+
+/* --- the engine and the transport --- */
+
+static struct side *side_of(struct dofi_ia *ia)
+{
+	return DOFI_CONTAINER(ia, struct side, ia);
+}
+
+int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t events)
+{
+	(void)events;
+	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
+	return 0;
+}
+
+void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd)
+{
+	ck_assert_ptr_eq(fd, &ia->wakeup.socket);
+}
+
+int dofi_engine_drain_cq(struct dofi_ia *ia)
+{
+	side_of(ia)->drained++;
+	return 0;
+}
+
+struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	struct side *side = side_of(ia);
+
+	return side->knows && !memcmp(side->peer.uuid, uuid, DOFI_WAKEUP_UUID) ? &side->peer : NULL;
+}
+
+/* --- */
+
+/* Names of sockets are the host's. */
+static void name(struct side *side, char which)
+{
+	snprintf((char *)side->ia.cm.uuid, DOFI_WAKEUP_UUID, "%c%d", which, getpid());
+}
+
+static void setup(void)
+{
+	a.ia.cq_wait = b.ia.cq_wait = FI_WAIT_NONE;
+	name(&a, 'a');
+	name(&b, 'b');
+	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);
+	ck_assert_int_eq(dofi_wakeup_open(&b.ia), 0);
+	ck_assert_ptr_nonnull(a.ia.wakeup.mark);
+	ck_assert_ptr_nonnull(b.ia.wakeup.mark);
+}
+
+static void teardown(void)
+{
+	if (a.knows)
+		dofi_wakeup_remove_peer(&a.ia, &a.peer);
+	if (b.knows)
+		dofi_wakeup_remove_peer(&b.ia, &b.peer);
+	dofi_wakeup_close(&a.ia);
+	dofi_wakeup_close(&b.ia);
+}
+
+/* What lies in its socket is there at once: both are in this process. */
+static bool has_atomic(struct side *side)
+{
+	struct pollfd fd = {.fd = side->ia.wakeup.socket.fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void look(struct side *side)
+{
+	side->ia.wakeup.socket.ready(&side->ia.wakeup.socket, POLLIN);
+	ck_assert(!has_atomic(side));
+}
+
+static void meet(struct side *side, struct side *other)
+{
+	side->knows = true;
+	dofi_wakeup_add_peer(&side->ia, &side->peer, other->ia.cm.uuid);
+}
+
+/* As two connected IAs are. */
+static void meet_both(void)
+{
+	meet(&a, &b);
+	meet(&b, &a);
+	look(&a);
+	look(&b);
+	look(&a);
+}
+
+START_TEST(marks_are_seen)
+{
+	meet_both();
+	ck_assert_uint_eq(atomic_load(a.peer.mark), 0);
+	ck_assert(dofi_wakeup_mark(&b.ia, true));
+	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
+	ck_assert_uint_eq(atomic_load(b.peer.mark), 0);
+	ck_assert(dofi_wakeup_mark(&b.ia, false));
+	ck_assert_uint_eq(atomic_load(a.peer.mark), 0);
+}
+END_TEST
+
+/*
+ * The second learns of the first before it shows its own: so the first's mark was lost, and is
+ * shown once more.
+ */
+START_TEST(the_first_mark_is_lost)
+{
+	meet(&a, &b);
+	look(&b);
+	meet(&b, &a);
+	look(&a);
+	look(&b);
+	dofi_wakeup_mark(&b.ia, true);
+	ck_assert_uint_ne(atomic_load(a.peer.mark), 0);
+	dofi_wakeup_mark(&a.ia, true);
+	ck_assert_uint_ne(atomic_load(b.peer.mark), 0);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf) + atomic_load(&b.ia.wakeup.deaf), 0);
+}
+END_TEST
+
+/* Naps get long only where every peer rings. */
+START_TEST(who_is_deaf)
+{
+	meet(&a, &b);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 1);
+	meet(&b, &a);
+	look(&a);
+	look(&b);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
+	ck_assert_uint_eq(atomic_load(&b.ia.wakeup.deaf), 0);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer);
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
+	meet(&a, &b);
+	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* that never answered */
+	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
+	a.knows = false;
+}
+END_TEST
+
+START_TEST(who_sleeps_is_rung_for)
+{
+	meet_both();
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	ck_assert(!has_atomic(&b));
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	ck_assert(has_atomic(&b));
+	look(&b);
+	ck_assert_int_eq(b.drained, 1);
+	ck_assert(!has_atomic(&a)); /* it does not sleep: no answer */
+}
+END_TEST
+
+START_TEST(an_answer_wakes_and_is_not_answered)
+{
+	meet_both();
+	dofi_wakeup_mark(&a.ia, true);
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
+	look(&b);
+	ck_assert(has_atomic(&a));
+	look(&a);
+	ck_assert_int_eq(a.drained, 0);
+	ck_assert(!has_atomic(&b));
+}
+END_TEST
+
+START_TEST(a_peer_that_is_gone)
+{
+	meet_both();
+	dofi_wakeup_mark(&b.ia, true);
+	dofi_wakeup_close(&b.ia);
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says so */
+	ck_assert(!has_atomic(&a));
+}
+END_TEST
+
+START_TEST(fabrics_with_a_descriptor_have_none)
+{
+	struct dofi_ia other = {.cq_wait = FI_WAIT_FD};
+	struct dofi_wakeup_peer peer;
+
+	ck_assert_int_eq(dofi_wakeup_open(&other), 0);
+	ck_assert_ptr_null(other.wakeup.mark);
+	ck_assert(!dofi_wakeup_mark(&other, true));
+	dofi_wakeup_add_peer(&other, &peer, a.ia.cm.uuid);
+	ck_assert(!has_atomic(&a));
+	ck_assert_uint_eq(atomic_load(peer.mark), 0);
+	dofi_wakeup_remove_peer(&other, &peer);
+	dofi_wakeup_close(&other);
+}
+END_TEST
+
+/* A name that is taken: the IA does without. */
+START_TEST(no_socket)
+{
+	struct dofi_ia twin = {.cq_wait = FI_WAIT_NONE};
+
+	memcpy(twin.cm.uuid, a.ia.cm.uuid, DOFI_WAKEUP_UUID);
+	ck_assert_int_eq(dofi_wakeup_open(&twin), 0);
+	ck_assert_ptr_null(twin.wakeup.mark);
+}
+END_TEST
+
+/* --- what others send: kind, name of the sender --- */
+
+static void send_to(const struct side *side, const void *bytes, size_t size, int fd)
+{
+	int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct iovec iov = {(void *)(uintptr_t)bytes, size};
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct sockaddr_un to;
+	socklen_t length = sizeof(to);
+	struct msghdr msg = {.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1};
+
+	ck_assert_int_eq(getsockname(side->ia.wakeup.socket.fd, (struct sockaddr *)&to, &length),
+			 0);
+	msg.msg_namelen = length;
+	if (fd >= 0) {
+		msg.msg_control = control.space;
+		msg.msg_controllen = sizeof(control.space);
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+							.cmsg_level = SOL_SOCKET,
+							.cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
+	}
+	ck_assert_int_eq(sendmsg(sock, &msg, 0), (ssize_t)size);
+	close(sock);
+}
+
+static void send_as(const struct side *to, const struct side *from, uint8_t kind, int fd)
+{
+	uint8_t bytes[1 + DOFI_WAKEUP_UUID] = {kind};
+
+	memcpy(bytes + 1, from->ia.cm.uuid, DOFI_WAKEUP_UUID);
+	send_to(to, bytes, sizeof(bytes), fd);
+}
+
+START_TEST(strangers_and_nonsense)
+{
+	static const uint8_t nonsense[64] = {2};
+
+	send_as(&a, &b, 2, -1); /* a does not know b */
+	send_to(&a, nonsense, 1, -1);
+	send_to(&a, nonsense, sizeof(nonsense), -1);
+	send_to(&a, nonsense, 0, -1);
+	look(&a);
+	ck_assert_int_eq(a.drained, 0);
+	meet_both();
+	send_as(&a, &b, 99, -1);
+	send_as(&a, &b, 1, -1); /* a mark that is missing */
+	look(&a);
+	ck_assert_int_eq(a.drained, 0);
+}
+END_TEST
+
+/* Memory that could be taken away is not looked at, nor is what is smaller than a page. */
+START_TEST(forged_marks)
+{
+	int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const _Atomic uint32_t *none;
+	int pair[2];
+
+	ck_assert_int_eq(ftruncate(unsealed, sysconf(_SC_PAGESIZE)), 0);
+	ck_assert_int_eq(fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(pipe(pair), 0);
+	meet(&a, &b);
+	none = a.peer.mark;
+	send_as(&a, &b, 1, unsealed);
+	send_as(&a, &b, 1, small);
+	send_as(&a, &b, 1, pair[0]);
+	look(&a);
+	ck_assert_ptr_eq(a.peer.mark, none);
+	close(unsealed);
+	close(small);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("bell");
+	TCase *tc = tcase_create("bell");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, marks_are_seen);
+	tcase_add_test(tc, the_first_mark_is_lost);
+	tcase_add_test(tc, who_is_deaf);
+	tcase_add_test(tc, who_sleeps_is_rung_for);
+	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
+	tcase_add_test(tc, a_peer_that_is_gone);
+	tcase_add_test(tc, fabrics_with_a_descriptor_have_none);
+	tcase_add_test(tc, no_socket);
+	tcase_add_test(tc, strangers_and_nonsense);
+	tcase_add_test(tc, forged_marks);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoints of connections: when the fabric is asked for one, and that each is given back. */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/dto/srq.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <endian.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define TOKEN    UINT64_C(0x700000007)
+#define QUEUE    1000u
+#define REQUESTS 20u
+#define RECEIVES 30u
+
+static struct dofi_ia ia;
+static struct dofi_chan chan;
+static struct dofi_ep ep;
+static struct dofi_conn conn;
+static const struct dofi_trans_ops *trans = &dofi_trans_msg;
+
+/* --- a fabric that counts --- */
+
+static struct fi_ep_attr ep_attr;
+static struct fi_tx_attr tx_attr;
+static struct fi_rx_attr rx_attr;
+static struct fi_fabric_attr fabric_attr;
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = {.ep_attr = &ep_attr,
+			      .tx_attr = &tx_attr,
+			      .rx_attr = &rx_attr,
+			      .fabric_attr = &fabric_attr,
+			      .domain_attr = &domain_attr};
+static struct fid_domain domain;
+static struct fid_cq cq;
+static struct fid_eq eq;
+static struct fid_pep pep;
+static struct fid_ep endpoint;
+static struct fi_ops fid_ops;
+static struct fi_ops_domain domain_ops;
+static struct fi_ops_cm cm_ops;
+static struct fi_ops_eq eq_ops;
+static struct fi_ops_cq cq_ops;
+static int made, closed, shut, enabled, connected, rejected, accepted, paths;
+static int make_err, enable_err, connect_errs, accept_err;
+static struct fi_info *request; /* that the event queue has */
+static ssize_t queue_says = -FI_EAGAIN;
+
+void __wrap_dofi_conn_path_made(struct dofi_conn *of);
+void __wrap_dofi_conn_proceeds(struct dofi_conn *of);
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
+			  enum dofi_reason tell_peer);
+struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token);
+
+void __wrap_dofi_conn_path_made(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of->fep, &endpoint);
+	paths++;
+}
+
+void __wrap_dofi_conn_proceeds(struct dofi_conn *of)
+{
+	(void)of;
+}
+
+void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
+			  enum dofi_reason tell_peer)
+{
+	(void)status;
+	(void)tell_peer;
+	ck_assert_uint_eq(event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	of->ending = true;
+}
+
+struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token)
+{
+	(void)of;
+	return token == TOKEN ? &conn : NULL;
+}
+
+static int fid_close(struct fid *fid)
+{
+	ck_assert_ptr_eq(fid, &endpoint.fid);
+	closed++;
+	return 0;
+}
+
+static int fid_bind(struct fid *fid, struct fid *to, uint64_t flags)
+{
+	(void)flags;
+	ck_assert_ptr_eq(fid, &endpoint.fid);
+	ck_assert(to == &eq.fid || to == &cq.fid);
+	return 0;
+}
+
+static int fid_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)arg;
+	ck_assert_int_eq(command, FI_ENABLE);
+	enabled += !enable_err;
+	return enable_err;
+}
+
+static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep, void *context)
+{
+	(void)of;
+	(void)context;
+	if (!request) {
+		ck_assert_uint_eq(like->dest_addrlen, chan.peer.fabric_name_size);
+		ck_assert_mem_eq(like->dest_addr, chan.peer.fabric_name, like->dest_addrlen);
+	}
+	if (make_err)
+		return make_err;
+	made++;
+	*fep = &endpoint;
+	return 0;
+}
+
+static int connect_it(struct fid_ep *fep, const void *addr, const void *param, size_t size)
+{
+	uint64_t token;
+
+	ck_assert_ptr_eq(fep, &endpoint);
+	ck_assert_ptr_eq(addr, chan.peer.fabric_name);
+	ck_assert_uint_eq(size, sizeof(token));
+	memcpy(&token, param, sizeof(token));
+	ck_assert_uint_eq(be64toh(token), TOKEN);
+	if (connect_errs) {
+		connect_errs--;
+		return -FI_EADDRINUSE;
+	}
+	connected++;
+	return 0;
+}
+
+static int accept_it(struct fid_ep *fep, const void *param, size_t size)
+{
+	(void)fep;
+	(void)param;
+	(void)size;
+	accepted += !accept_err;
+	return accept_err;
+}
+
+static int reject_it(struct fid_pep *of, fid_t handle, const void *param, size_t size)
+{
+	(void)handle;
+	(void)param;
+	(void)size;
+	ck_assert_ptr_eq(of, &pep);
+	rejected++;
+	return 0;
+}
+
+static int shutdown_it(struct fid_ep *fep, uint64_t flags)
+{
+	(void)fep;
+	(void)flags;
+	shut++;
+	return 0;
+}
+
+static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
+{
+	(void)of;
+	(void)buf;
+	(void)count;
+	return -FI_EAGAIN;
+}
+
+static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
+			    uint64_t flags)
+{
+	const uint64_t token = htobe64(TOKEN);
+	struct fi_eq_cm_entry entry = {.info = request};
+
+	(void)of;
+	(void)flags;
+	if (!request || accepted || rejected || conn.ending)
+		return queue_says;
+	ck_assert_uint_ge(size, sizeof(entry) + sizeof(token));
+	*event = FI_CONNREQ;
+	memcpy(buf, &entry, sizeof(entry));
+	memcpy((char *)buf + sizeof(entry), &token, sizeof(token));
+	return (ssize_t)(sizeof(entry) + sizeof(token));
+}
+
+static void setup(void)
+{
+	fid_ops = (struct fi_ops){.size = sizeof(fid_ops),
+				  .close = fid_close,
+				  .bind = fid_bind,
+				  .control = fid_control};
+	domain_ops.endpoint = make;
+	cm_ops = (struct fi_ops_cm){.size = sizeof(cm_ops),
+				    .connect = connect_it,
+				    .accept = accept_it,
+				    .reject = reject_it,
+				    .shutdown = shutdown_it};
+	eq_ops.read = read_request;
+	cq_ops.read = no_completion;
+	domain.ops = &domain_ops;
+	endpoint = (struct fid_ep){.fid.ops = &fid_ops, .cm = &cm_ops};
+	pep.cm = &cm_ops;
+	eq.ops = &eq_ops;
+	cq.ops = &cq_ops;
+	ep_attr.protocol = FI_PROTO_RDMA_CM_IB_RC;
+	tx_attr.size = rx_attr.size = 384;
+	strcpy(ia.name, "test");
+	ia.domain = &domain;
+	ia.trans = trans;
+	ia.info = &info;
+	ia.pep = &pep;
+	ia.eqs = (struct dofi_eqs){.list = {&eq}, .n = 1, .fd = -1};
+	ia.cq = ia.cqs.list[0].fid = &cq;
+	ia.cqs.list[0].size = QUEUE;
+	ia.cqs.n = 1;
+	ia.engine.has_fabric = true;
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock(&ia.engine.lock);
+	dofi_list_init(&ia.engine.work);
+	ep.obj.ia = &ia;
+	ep.req.limit = REQUESTS;
+	ep.recv.limit = RECEIVES;
+	chan.ia = &ia;
+	chan.peer.fabric_name_size = 16;
+	memset(chan.peer.fabric_name, 7, 16);
+	conn = (struct dofi_conn){.ia = &ia,
+				  .ep = &ep,
+				  .chan = &chan,
+				  .active = true,
+				  .token = TOKEN,
+				  .reserved_port = -1};
+}
+
+static void nothing_is_left(void)
+{
+	ck_assert_int_eq(closed, made);
+	ck_assert_ptr_null(conn.fep);
+	ck_assert_ptr_null(conn.spare);
+	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
+	ck_assert_int_lt(conn.reserved_port, 0);
+}
+
+/* --- the side that asks --- */
+
+START_TEST(what_was_made_while_the_peer_decided_is_used)
+{
+	trans->prepare(&conn);
+	ck_assert_int_eq(made, 1);
+	ck_assert_int_eq(enabled, 1);
+	ck_assert_ptr_null(conn.fep); /* no post reaches it yet */
+	ck_assert_uint_gt(ia.cqs.list[0].used, REQUESTS + RECEIVES);
+	ck_assert_uint_lt(ia.cqs.list[0].used, REQUESTS + RECEIVES + 4);
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(made, 1);
+	ck_assert_int_eq(connected, 1);
+	ck_assert_int_eq(paths, 1);
+	ck_assert_ptr_null(conn.spare);
+	trans->disconnect(&conn);
+	nothing_is_left();
+	trans->disconnect(&conn);
+	nothing_is_left();
+}
+END_TEST
+
+START_TEST(what_nobody_needs_is_given_back)
+{
+	trans->prepare(&conn);
+	trans->disconnect(&conn);
+	ck_assert_int_eq(made, 1);
+	nothing_is_left();
+}
+END_TEST
+
+START_TEST(the_ia_stays_as_it_was)
+{
+	trans->prepare(&conn);
+	trans->disconnect(&conn);
+	ck_assert_uint_eq(tx_attr.size, 384);
+	ck_assert_uint_eq(rx_attr.size, 384);
+	ck_assert_ptr_null(info.dest_addr);
+}
+END_TEST
+
+START_TEST(what_failed_is_tried_again_when_it_is_needed)
+{
+	if (_i)
+		make_err = -FI_ENOMEM;
+	else
+		enable_err = -FI_ENOMEM;
+	trans->prepare(&conn);
+	nothing_is_left();
+	ck_assert_int_eq(trans->connect(&conn), -FI_ENOMEM);
+	nothing_is_left();
+	make_err = enable_err = 0;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(connected, 1);
+	trans->disconnect(&conn);
+	nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_refused_connect_leaves_nothing)
+{
+	connect_errs = 1;
+	trans->prepare(&conn);
+	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
+	ck_assert_int_eq(paths, 0);
+	nothing_is_left();
+}
+END_TEST
+
+/* Sockets cost little, and their endpoints have no queues. */
+START_TEST(without_a_device_nothing_is_made_before)
+{
+	ep_attr.protocol = FI_PROTO_SOCK_TCP;
+	trans->prepare(&conn);
+	ck_assert_int_eq(made, 0);
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(made, 1);
+	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
+	trans->disconnect(&conn);
+	nothing_is_left();
+}
+END_TEST
+
+/* The port is chosen for each attempt, and not kept from others longer than that takes. */
+START_TEST(a_port_that_is_taken_is_not_the_last)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	ep_attr.protocol = FI_PROTO_IWARP;
+	info.src_addr = &here;
+	info.src_addrlen = sizeof(here);
+	connect_errs = 2;
+	trans->prepare(&conn);
+	ck_assert_int_eq(made, 0);
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	ck_assert_int_eq(made, 3);
+	ck_assert_int_eq(closed, 2);
+	ck_assert_int_ge(conn.reserved_port, 0);
+	ck_assert_uint_eq(here.sin_port, 0); /* the IA's own address */
+	trans->disconnect(&conn);
+	nothing_is_left();
+	connect_errs = 1000;
+	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
+	nothing_is_left();
+}
+END_TEST
+
+/* --- the side that is asked --- */
+
+static void request_comes(void)
+{
+	request = fi_allocinfo();
+	ck_assert_ptr_nonnull(request);
+	request->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
+	request->tx_attr->size = request->rx_attr->size = 384;
+	conn.active = false;
+	ck_assert_int_eq(trans->poll_events(&ia), 1);
+}
+
+START_TEST(a_request_is_accepted)
+{
+	request_comes();
+	ck_assert_int_eq(accepted, 1);
+	ck_assert_int_eq(paths, 1);
+	ck_assert(!conn.ending);
+	trans->disconnect(&conn);
+	nothing_is_left();
+}
+END_TEST
+
+/* What has an endpoint is refused by closing that. */
+START_TEST(a_request_that_cannot_be_served_is_refused)
+{
+	if (_i)
+		make_err = -FI_ENOMEM;
+	else
+		enable_err = -FI_ENOMEM;
+	request_comes();
+	ck_assert_int_eq(rejected, _i);
+	ck_assert_int_eq(accepted, 0);
+	ck_assert(conn.ending);
+	nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_request_that_is_gone)
+{
+	accept_err = -FI_ENOTCONN;
+	request_comes();
+	ck_assert_int_eq(rejected, 0);
+	ck_assert(conn.ending);
+	trans->disconnect(&conn);
+	nothing_is_left();
+}
+END_TEST
+
+/* --- completions that failed --- */
+
+static const char *const providers[] = {"tcp", "verbs"};
+
+/* A device reports what belongs to no request, or to one that libfabric made by itself. */
+START_TEST(an_error_of_no_operation)
+{
+	struct fi_cq_err_entry errs[] = {
+		{.err = FI_EIO, .prov_errno = 10},
+		{.err = FI_EIO, .prov_errno = 2, .flags = FI_RECV},
+		{.err = FI_ECONNABORTED,
+		 .flags = FI_MSG | FI_RECV | FI_REMOTE_CQ_DATA,
+		 .data = UINT64_MAX},
+		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE},
+	};
+	struct dofi_ep before = ep;
+
+	fabric_attr.prov_name = (char *)(uintptr_t)providers[_i];
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		trans->failed(&ia, &errs[i]);
+	ck_assert_mem_eq(&ep, &before, sizeof(ep));
+}
+END_TEST
+
+/* --- the event queue fails --- */
+
+static int lines(const char *text)
+{
+	int n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+START_TEST(a_queue_that_fails_for_good_is_spoken_of_once)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *said;
+
+	queue_says = -FI_ENODEV;
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(trans->poll_events(&ia), 0);
+	queue_says = -FI_EAGAIN;
+	trans->poll_events(&ia);
+	queue_says = -FI_EADDRINUSE; /* another one */
+	trans->poll_events(&ia);
+	said = t_captured(fd);
+	ck_assert_ptr_nonnull(strstr(said, fi_strerror(FI_ENODEV)));
+	ck_assert_ptr_nonnull(strstr(said, fi_strerror(FI_EADDRINUSE)));
+	ck_assert_int_eq(lines(said), 2);
+}
+END_TEST
+
+/* --- the end --- */
+
+static void end_with(uint32_t quirks)
+{
+	ia.quirks = quirks;
+	ck_assert_int_eq(trans->connect(&conn), 0);
+	trans->disconnect(&conn);
+	nothing_is_left();
+	ck_assert_int_eq(closed, 1);
+}
+
+START_TEST(an_endpoint_is_shut_down_and_closed)
+{
+	end_with(0);
+	ck_assert_int_eq(shut, 1);
+}
+END_TEST
+
+START_TEST(an_endpoint_is_closed_where_shutting_down_does_harm)
+{
+	end_with(DOFI_QUIRK_FOREIGN_FD);
+	ck_assert_int_eq(shut, 0);
+}
+END_TEST
+
+/* --- shared receive queues --- */
+
+static size_t longest_queue, asked_size[2];
+static unsigned int queues_asked;
+
+static int make_queue(struct fid_domain *of, struct fi_rx_attr *attr, struct fid_ep **srx,
+		      void *context)
+{
+	(void)of;
+	(void)context;
+	ck_assert_uint_lt(queues_asked, 2);
+	asked_size[queues_asked++] = attr->size;
+	if (make_err)
+		return make_err;
+	if (attr->size > longest_queue)
+		return -FI_EINVAL;
+	*srx = &endpoint;
+	return 0;
+}
+
+static int open_queue(uint32_t length)
+{
+	struct dofi_srq srq = {.obj.ia = &ia, .max_dtos = length};
+	int ret;
+
+	domain_ops.srx_ctx = make_queue;
+	ret = trans->srq_open(&srq);
+	ck_assert(ret || srq.srx == &endpoint);
+	return ret;
+}
+
+START_TEST(a_shared_queue_as_long_as_is_asked_for)
+{
+	longest_queue = QUEUE;
+	ck_assert_int_eq(open_queue(QUEUE), 0);
+	ck_assert_uint_eq(queues_asked, 1);
+	ck_assert_uint_eq(asked_size[0], QUEUE);
+}
+END_TEST
+
+START_TEST(a_shared_queue_as_long_as_the_fabric_can)
+{
+	longest_queue = rx_attr.size;
+	ck_assert_int_eq(open_queue(QUEUE), 0);
+	ck_assert_uint_eq(queues_asked, 2);
+	ck_assert_uint_eq(asked_size[1], rx_attr.size);
+}
+END_TEST
+
+START_TEST(a_shared_queue_that_is_refused_for_another_reason)
+{
+	make_err = -FI_ENOMEM;
+	ck_assert_int_eq(open_queue(QUEUE), -FI_ENOMEM);
+	ck_assert_uint_eq(queues_asked, 1);
+	make_err = -FI_EINVAL;
+	queues_asked = 0;
+	ck_assert_int_eq(open_queue((uint32_t)rx_attr.size), -FI_EINVAL);
+	ck_assert_uint_eq(queues_asked, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trans_msg");
+	TCase *tc = tcase_create("endpoints");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, what_was_made_while_the_peer_decided_is_used);
+	tcase_add_test(tc, what_nobody_needs_is_given_back);
+	tcase_add_test(tc, the_ia_stays_as_it_was);
+	tcase_add_loop_test(tc, what_failed_is_tried_again_when_it_is_needed, 0, 2);
+	tcase_add_test(tc, a_refused_connect_leaves_nothing);
+	tcase_add_test(tc, without_a_device_nothing_is_made_before);
+	tcase_add_test(tc, a_port_that_is_taken_is_not_the_last);
+	tcase_add_test(tc, a_request_is_accepted);
+	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
+	tcase_add_test(tc, a_request_that_is_gone);
+	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
+			    sizeof(providers) / sizeof(providers[0]));
+	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
+	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
+	tcase_add_test(tc, an_endpoint_is_closed_where_shutting_down_does_harm);
+	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
+	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
+	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peers of a shared endpoint: one address each, kept for those who come back; and a stream that
+ * breaks below their connections.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/peer.h"
+#include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/dto/ud.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define CONNS 6
+
+static struct dofi_ia ia;
+static struct fi_info info;
+static struct fi_domain_attr domain_attr = {.av_type = FI_AV_TABLE};
+static struct dofi_peers peers;
+static struct dofi_chan chans[CONNS];
+static struct dofi_conn conns[CONNS], *table[8];
+static struct dofi_ep eps[CONNS];
+
+/* --- the fabric --- */
+
+static struct {
+	int inserted, removed, closed;
+	bool full;
+	fi_addr_t last; /* that was removed */
+} fabric;
+
+static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
+		  uint64_t flags, void *context)
+{
+	(void)av, (void)flags, (void)context;
+	ck_assert_uint_eq(count, 1);
+	if (fabric.full)
+		return 0;
+	*fi_addr = *(const uint8_t *)addr; /* as the name begins */
+	fabric.inserted++;
+	return 1;
+}
+
+static int take_out(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	(void)av, (void)flags;
+	ck_assert_uint_eq(count, 1);
+	fabric.last = *fi_addr;
+	fabric.removed++;
+	return 0;
+}
+
+static int close_av(struct fid *fid)
+{
+	(void)fid;
+	fabric.closed++;
+	return 0;
+}
+
+static struct fi_ops_av av_ops = {.size = sizeof(av_ops), .insert = insert, .remove = take_out};
+static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = close_av};
+static struct fid_av av = {.fid.ops = &fid_ops, .ops = &av_ops};
+
+static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av_p,
+		   void *context)
+{
+	(void)domain, (void)context;
+	ck_assert_int_eq(attr->type, FI_AV_TABLE);
+	*av_p = &av;
+	return 0;
+}
+
+static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops), .av_open = open_av};
+static struct fid_domain domain = {.ops = &domain_ops};
+
+/* --- what peer.c calls --- */
+
+static int wakeups, down[CONNS], again[CONNS];
+
+void dofi_wakeup_add_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup, const uint8_t *uuid)
+{
+	ck_assert_ptr_eq(of, &ia);
+	memcpy(wakeup->uuid, uuid, sizeof(wakeup->uuid));
+	wakeups++;
+}
+
+void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup)
+{
+	(void)wakeup;
+	ck_assert_ptr_eq(of, &ia);
+	wakeups--;
+}
+
+void dofi_conn_path_down(struct dofi_conn *conn, int err)
+{
+	ck_assert_int_eq(err, 0);
+	down[conn - conns]++;
+}
+
+static bool datagrams_under_way;
+
+bool dofi_ud_is_sending(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return datagrams_under_way;
+}
+
+static void say_again(struct dofi_conn *conn)
+{
+	again[conn - conns]++;
+}
+
+/* --- */
+
+static void setup(void)
+{
+	info.domain_attr = &domain_attr;
+	ia.info = &info;
+	ia.domain = &domain;
+	dofi_list_init(&ia.orphans);
+	ia.cm.conns = table;
+	ia.cm.conns_size = sizeof(table) / sizeof(table[0]);
+	for (int i = 0; i < CONNS; i++) {
+		dofi_lock_init(&eps[i].lock);
+		eps[i].path_up = true;
+		conns[i] = (struct dofi_conn){.ia = &ia,
+					      .chan = &chans[i],
+					      .ep = &eps[i],
+					      .phase = DOFI_CONN_UP};
+		table[i + 1] = &conns[i];
+	}
+	ck_assert_int_eq(dofi_peers_open(&ia, &peers, say_again), 0);
+}
+
+static void teardown(void)
+{
+	dofi_peers_close(&peers);
+	ck_assert_int_eq(wakeups, 0);
+	ck_assert_int_eq(fabric.closed, 1);
+}
+
+/* A connection with the peer of this name. */
+static int meet(int i, uint8_t name)
+{
+	memset(chans[i].peer.uuid, name, sizeof(chans[i].peer.uuid));
+	chans[i].peer.fabric_name_size = 4;
+	memset(chans[i].peer.fabric_name, name, 4);
+	return dofi_peer_take(&peers, &conns[i]);
+}
+
+START_TEST(one_address_for_all_connections)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(meet(2, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 2);
+	ck_assert_ptr_eq(conns[0].peer, conns[2].peer);
+	ck_assert_ptr_ne(conns[0].peer, conns[1].peer);
+	ck_assert_uint_eq(conns[2].dest, 7);
+	ck_assert_uint_eq(conns[1].dest, 8);
+	ck_assert_ptr_eq(dofi_peer_find(&peers, chans[1].peer.uuid), conns[1].peer);
+	ck_assert_int_eq(wakeups, 2);
+}
+END_TEST
+
+START_TEST(who_comes_back_finds_the_address)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_ptr_null(conns[0].peer);
+	ck_assert_int_eq(meet(1, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 1);
+	ck_assert_int_eq(fabric.removed, 0);
+}
+END_TEST
+
+START_TEST(another_one_takes_the_place_of_those_without_connections)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[1].peer.uuid));
+	ck_assert_int_eq(wakeups, 2);
+}
+END_TEST
+
+/* What a new entry numbers anew the peer would drop. */
+START_TEST(who_is_numbered_stays)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(fabric.inserted, 2);
+	ck_assert_int_eq(fabric.removed, 0);
+}
+END_TEST
+
+START_TEST(who_is_numbered_goes_with_its_IA)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	dofi_peer_closed(&peers, chans[1].peer.uuid); /* while a connection is still to end */
+	dofi_peer_give(&conns[0]);
+	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+	ck_assert_uint_eq(fabric.last, 7);
+	dofi_peer_give(&conns[1]);
+	ck_assert_int_eq(meet(3, 10), 0);
+	ck_assert_int_eq(fabric.removed, 2);
+	ck_assert_uint_eq(fabric.last, 8);
+	ck_assert_uint_eq(peers.nidle, 0);
+}
+END_TEST
+
+static void name_peer(uint32_t number)
+{
+	memset(&chans[0].peer, 0, sizeof(chans[0].peer));
+	memcpy(chans[0].peer.uuid, &number, sizeof(number));
+	chans[0].peer.fabric_name_size = 4;
+	memcpy(chans[0].peer.fabric_name, &number, sizeof(number));
+}
+
+/* Of peers that never say that they close. The one that is idle for longest goes first. */
+START_TEST(not_all_that_are_numbered_stay)
+{
+	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
+	for (uint32_t i = 1; i <= DOFI_PEERS_KEPT + 10; i++) {
+		name_peer(i);
+		ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+		dofi_peer_give(&conns[0]);
+		if (i == 100) { /* the first one was here again */
+			name_peer(1);
+			ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
+			dofi_peer_give(&conns[0]);
+		}
+	}
+	ck_assert_int_eq(fabric.inserted, DOFI_PEERS_KEPT + 10);
+	ck_assert_int_eq(fabric.removed, 9);
+	ck_assert_uint_eq(peers.nidle, DOFI_PEERS_KEPT + 1);
+	name_peer(1);
+	ck_assert_ptr_nonnull(dofi_peer_find(&peers, chans[0].peer.uuid));
+	name_peer(2);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+}
+END_TEST
+
+START_TEST(late_operations_still_name_them)
+{
+	struct dofi_list orphan;
+
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	dofi_list_add_tail(&ia.orphans, &orphan);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	dofi_list_del(&orphan);
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
+START_TEST(datagrams_under_way_still_name_them)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_peer_give(&conns[0]);
+	datagrams_under_way = true;
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert_int_eq(fabric.removed, 0);
+	datagrams_under_way = false;
+	ck_assert_int_eq(meet(2, 9), 0);
+	ck_assert_int_eq(fabric.removed, 1);
+}
+END_TEST
+
+START_TEST(the_address_vector_is_full)
+{
+	fabric.full = true;
+	ck_assert_int_eq(meet(0, 7), -FI_ENOSPC);
+	ck_assert_ptr_null(conns[0].peer);
+	ck_assert_ptr_null(dofi_peer_find(&peers, chans[0].peer.uuid));
+	fabric.full = false;
+	ck_assert_int_eq(meet(0, 7), 0);
+}
+END_TEST
+
+/*
+ * With others nothing has happened; one that ends has its reason; one whose request failed knows
+ * already; datagrams may be lost.
+ */
+START_TEST(the_stream_breaks)
+{
+	for (int i = 0; i < CONNS; i++)
+		ck_assert_int_eq(meet(i, i == 1 ? 8 : 7), 0);
+	conns[2].phase = DOFI_CONN_LINKING;
+	conns[3].ending = true;
+	eps[4].faulty = true;
+	conns[5].ud = true;
+	conns[0].peer->severed.run(&conns[0].peer->severed);
+	for (int i = 0; i < CONNS; i++) {
+		ck_assert_int_eq(down[i], i == 0);
+		ck_assert_int_eq(again[i], i == 2);
+	}
+}
+END_TEST
+
+/* What was deferred does not run any more. */
+START_TEST(closed_before_the_end_is_carried_out)
+{
+	struct dofi_list work;
+
+	dofi_list_init(&work);
+	ck_assert_int_eq(meet(0, 7), 0);
+	dofi_list_add_tail(&work, &conns[0].peer->severed.link);
+	dofi_peer_give(&conns[0]);
+	ck_assert_int_eq(meet(1, 8), 0);
+	ck_assert(dofi_list_empty(&work));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("peer");
+	TCase *tc = tcase_create("peer");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, one_address_for_all_connections);
+	tcase_add_test(tc, who_comes_back_finds_the_address);
+	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
+	tcase_add_test(tc, who_is_numbered_stays);
+	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
+	tcase_add_test(tc, not_all_that_are_numbered_stay);
+	tcase_add_test(tc, late_operations_still_name_them);
+	tcase_add_test(tc, datagrams_under_way_still_name_them);
+	tcase_add_test(tc, the_address_vector_is_full);
+	tcase_add_test(tc, the_stream_breaks);
+	tcase_add_test(tc, closed_before_the_end_is_carried_out);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The receives for grants: without them no peer sends any more, so whatever becomes of one, it is
+ * posted again.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/transport.h"
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <string.h>
+
+static struct dofi_ia ia;
+static struct fi_domain_attr domain_attr;
+static struct fi_ep_attr ep_attr;
+static struct fi_fabric_attr fabric_attr = {.prov_name = (char[]){"none"}};
+static struct fi_rx_attr rx_attr = {.size = 64};
+static struct fi_info info = {.domain_attr = &domain_attr,
+			      .ep_attr = &ep_attr,
+			      .fabric_attr = &fabric_attr,
+			      .rx_attr = &rx_attr};
+static struct fid_cq cq;
+
+/* --- the fabric --- */
+
+#define MOST 8
+
+static struct {
+	struct dofi_wr *posted[MOST];
+	int nposted;
+	ssize_t answer;
+} fabric;
+
+static ssize_t receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		       uint64_t tag, uint64_t ignore, void *context)
+{
+	(void)ep, (void)desc, (void)src, (void)tag;
+	ck_assert_ptr_nonnull(buf);
+	ck_assert_uint_gt(len, 0);
+	ck_assert_uint_eq(ignore, 0);
+	if (fabric.answer)
+		return fabric.answer;
+	ck_assert_int_lt(fabric.nposted, MOST);
+	fabric.posted[fabric.nposted++] = context;
+	return 0;
+}
+
+static int nothing(struct fid *fid)
+{
+	(void)fid;
+	return 0;
+}
+
+static int bind_it(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	(void)fid, (void)other, (void)flags;
+	return 0;
+}
+
+static int control(struct fid *fid, int command, void *arg)
+{
+	(void)fid, (void)command, (void)arg;
+	return 0;
+}
+
+static int name_of(fid_t fid, void *addr, size_t *size_p)
+{
+	(void)fid;
+	memset(addr, 1, 4);
+	*size_p = 4;
+	return 0;
+}
+
+static struct fi_ops fid_ops = {.size = sizeof(fid_ops),
+				.close = nothing,
+				.bind = bind_it,
+				.control = control};
+static struct fi_ops_cm cm_ops = {.size = sizeof(cm_ops), .getname = name_of};
+static struct fi_ops_tagged tagged_ops = {.size = sizeof(tagged_ops), .recv = receive};
+static struct fid_ep endpoint = {.fid.ops = &fid_ops, .cm = &cm_ops, .tagged = &tagged_ops};
+static struct fid_av av = {.fid.ops = &fid_ops};
+
+static int open_endpoint(struct fid_domain *domain, struct fi_info *of, struct fid_ep **ep_p,
+			 void *context)
+{
+	(void)domain, (void)of;
+	/*
+	 * The failure of what was injected may come with it, and what is not NULL is taken for a
+	 * request.
+	 */
+	ck_assert_ptr_null(context);
+	*ep_p = &endpoint;
+	return 0;
+}
+
+static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av_p,
+		   void *context)
+{
+	(void)domain, (void)attr, (void)context;
+	*av_p = &av;
+	return 0;
+}
+
+static int no_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
+		 void *context)
+{
+	(void)of, (void)attr, (void)eq_p, (void)context;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .eq_open = no_eq};
+static struct fid_fabric the_fabric = {.ops = &fabric_ops};
+static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops),
+					  .endpoint = open_endpoint,
+					  .av_open = open_av};
+static struct fid_domain domain = {.ops = &domain_ops};
+
+/* --- */
+
+static int credits;
+
+static void setup(void)
+{
+	char name[DOFI_FABRIC_NAME_MAX];
+	size_t size = sizeof(name);
+
+	ia.info = &info;
+	ia.fabric = &the_fabric;
+	ia.domain = &domain;
+	ia.cq = &cq;
+	ia.trans = &dofi_trans_rdm;
+	dofi_lock_init(&ia.engine.lock);
+	dofi_list_init(&ia.orphans);
+	dofi_list_init(&ia.drains);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_int_eq(ia.trans->open(&ia, name, &size), 0);
+	credits = fabric.nposted;
+	ck_assert_int_gt(credits, 0);
+}
+
+static void teardown(void)
+{
+	ia.trans->close(&ia);
+	dofi_unlock(&ia.engine.lock);
+}
+
+static struct dofi_wr *take(void)
+{
+	ck_assert_int_gt(fabric.nposted, 0);
+	return fabric.posted[--fabric.nposted];
+}
+
+static void fail_one(struct dofi_wr *wr)
+{
+	struct fi_cq_err_entry err = {.op_context = wr, .err = FI_EIO};
+
+	ia.trans->failed(&ia, &err);
+}
+
+/* As the fabric gives back a receive whose message was half in when its stream ended. */
+START_TEST(one_that_failed)
+{
+	struct dofi_wr *wr = take();
+
+	fail_one(wr);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_ptr_eq(fabric.posted[credits - 1], wr);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
+START_TEST(all_failed)
+{
+	struct dofi_wr *wrs[MOST];
+
+	for (int i = 0; i < credits; i++)
+		wrs[i] = take();
+	for (int i = 0; i < credits; i++)
+		fail_one(wrs[i]);
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
+/* It waits for its turn, and nobody sleeps meanwhile. */
+START_TEST(no_room_for_one_that_failed)
+{
+	fabric.answer = -FI_EAGAIN;
+	fail_one(take());
+	ia.trans->poll_events(&ia);
+	ck_assert_int_eq(fabric.nposted, credits - 1);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.answer = 0;
+	ia.trans->poll_events(&ia);
+	ck_assert_int_eq(fabric.nposted, credits);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
+/* It is of no operation of ours, whatever it says beside. */
+START_TEST(an_error_of_no_operation)
+{
+	static struct dofi_wr stranger;
+	struct fi_cq_err_entry errs[] = {
+		{.err = FI_EIO},
+		{.err = FI_ECONNABORTED,
+		 .flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA,
+		 .tag = UINT64_MAX,
+		 .data = UINT64_MAX},
+		{.err = FI_EIO, .flags = FI_RMA | FI_REMOTE_WRITE, .op_context = &stranger},
+		{.err = FI_EACCES, .flags = FI_RMA | FI_REMOTE_READ, .op_context = &stranger},
+	};
+	struct dofi_wr untouched = stranger;
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		ia.trans->failed(&ia, &errs[i]);
+	ck_assert_mem_eq(&stranger, &untouched, sizeof(stranger));
+	ck_assert_int_eq(fabric.nposted, credits);
+}
+END_TEST
+
+/* The endpoint that gave it back is gone. */
+START_TEST(at_the_end)
+{
+	struct fid_ep *ep = ia.shared_ep;
+
+	ia.shared_ep = NULL;
+	fail_one(take());
+	ck_assert_int_eq(fabric.nposted, credits - 1);
+	ia.shared_ep = ep;
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trans_rdm");
+	TCase *tc = tcase_create("grants");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, one_that_failed);
+	tcase_add_test(tc, all_failed);
+	tcase_add_test(tc, no_room_for_one_that_failed);
+	tcase_add_test(tc, an_error_of_no_operation);
+	tcase_add_test(tc, at_the_end);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "info/check.h"
+#include "info/info.h"
+#include "info/process.h"
+
+/* Beyond those of all tools. */
+#define EXIT_WARNED 3
+
+static struct {
+	bool json, check, fingerprint, variables, help, version;
+	const char *ia, *root;
+	uint32_t process;
+} options;
+
+static const struct util_opt option_table[] = {
+	UTIL_HEADING("Options:"),
+	UTIL_STRING('a', "ia", &options.ia, "NAME", "this interface only, and all that it tells"),
+	UTIL_FLAG('c', "check", &options.check, "look for what will be in the way of programs"),
+	UTIL_STRING(0, "root", &options.root, "DIR",
+		    "with --check and -f: the system's files below DIR"),
+	UTIL_FLAG('e', "environment", &options.variables, "variables, and what they are now"),
+	UTIL_FLAG('f', "fingerprint", &options.fingerprint, "one line, equal on equal nodes"),
+	UTIL_FLAG('j', "json", &options.json, "JSON instead of text"),
+	UTIL_NUMBER('p', "process", &options.process, "PID",
+		    "counters of a running process, see DAT_OFI_STATS", 1, INT32_MAX),
+	UTIL_FLAG('h', "help", &options.help, "this text"),
+	UTIL_FLAG('V', "version", &options.version, "versions of the project and libfabric"),
+};
+
+static void usage(void)
+{
+	printf("Usage: dat_info [OPTION]...\n"
+	       "Opens every DAT 2.0 interface that dat.conf or the fabrics of this host offer,\n"
+	       "and tells what it runs on, or why it does not open.\n");
+	util_opt_help(option_table, UTIL_ARRAY_LEN(option_table));
+	printf("\nExit status: 0 an interface opened or the process answered, 1 not so,\n"
+	       "2 wrong command line; with --check: 0 all is well, 1 something fails,\n"
+	       "3 there are warnings; with --fingerprint: 0 all interfaces opened, 1 not so.\n");
+}
+
+static int show_checks(void)
+{
+	static const int status[] = {
+		[CHECK_OK] = UTIL_EXIT_OK,
+		[CHECK_WARN] = EXIT_WARNED,
+		[CHECK_FAIL] = UTIL_EXIT_FAILED,
+	};
+
+	return status[check_run(options.root, options.json)];
+}
+
+static int show_interfaces(void)
+{
+	static struct info_names names;
+
+	if (info_names_list(&names, options.ia)) {
+		fprintf(stderr, "dat_info: %s\n", util_error());
+		return UTIL_EXIT_FAILED;
+	}
+	return info_show(&names, options.ia, options.json) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
+}
+
+static int show_fingerprint(void)
+{
+	static struct info_names names;
+	int ret = options.ia ? info_names_list(&names, options.ia) : info_names_registered(&names);
+
+	if (ret) {
+		fprintf(stderr, "dat_info: %s\n", util_error());
+		return UTIL_EXIT_FAILED;
+	}
+	return info_fingerprint(&names, options.root) ? UTIL_EXIT_OK : UTIL_EXIT_FAILED;
+}
+
+static int show_process(void)
+{
+	if (!util_process_report(options.process))
+		return UTIL_EXIT_OK;
+	fprintf(stderr, "dat_info: %s\n", util_error());
+	return UTIL_EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	int first;
+
+	if (util_opt_parse(argc, argv, option_table, UTIL_ARRAY_LEN(option_table), &first) ||
+	    (first < argc && util_fail("%s: what should that be?", argv[first])) ||
+	    (options.fingerprint && options.json &&
+	     util_fail("--fingerprint and --json exclude each other"))) {
+		fprintf(stderr, "dat_info: %s; dat_info --help lists the options\n", util_error());
+		return UTIL_EXIT_USAGE;
+	}
+	if (options.help || options.version) {
+		options.help ? usage() : util_print_version("dat_info");
+		return UTIL_EXIT_OK;
+	}
+	if (options.variables) {
+		info_env_show(options.json);
+		return UTIL_EXIT_OK;
+	}
+	if (options.check)
+		return show_checks();
+	if (options.fingerprint)
+		return show_fingerprint();
+	return options.process ? show_process() : show_interfaces();
+}

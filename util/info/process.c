@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Counters of another process: its provider answers at a socket whose name has no file. */
+#include "info/process.h"
+
+#include "common/common.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The provider waits a second for each engine that is busy. */
+#define ANSWER_SECONDS 20
+
+/* Anybody can take a name, so the kernel is asked who did. */
+static bool is_process(int fd, uint32_t pid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (uint32_t)peer.pid == pid;
+}
+
+/* The socket, -1 with errno. */
+static int ask(uint32_t pid, int generation)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int size = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "dat-ofi/%u/%d", pid,
+			    generation);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!connect(fd, (struct sockaddr *)&name,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) &&
+	    is_process(fd, pid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool copy(int fd)
+{
+	char part[4096];
+	ssize_t n;
+	bool any = false;
+
+	while ((n = read(fd, part, sizeof(part))) > 0) {
+		fwrite(part, 1, (size_t)n, stdout);
+		any = true;
+	}
+	return any && !n;
+}
+
+int util_process_report(uint32_t pid)
+{
+	bool asked = false, answered = true;
+
+	/* A process may have loaded the providers of both generations. */
+	for (int generation = 1; generation <= 2; generation++) {
+		int fd = ask(pid, generation);
+
+		if (fd < 0)
+			continue;
+		asked = true;
+		answered &= copy(fd);
+		close(fd);
+	}
+	if (!asked)
+		return util_fail(
+			"process %u does not answer: it tells its counters if it was started with "
+			"DAT_OFI_STATS=socket and has an interface open",
+			pid);
+	return answered ? 0
+			: util_fail("process %u does not tell its counters: it runs for another "
+				    "user, or hangs",
+				    pid);
+}

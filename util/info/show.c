@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opens interfaces, each in a child, and tells what came of it. */
+#include "info/info.h"
+
+#include "common/child.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How the provider begins its word about candidates that it did not take; DAT_OFI_LOG=info. */
+#define REFUSAL " does not use "
+
+static struct {
+	bool full, json;
+} how;
+
+static void json_ia(FILE *out, const char *name, const struct info_ia *ia)
+{
+	struct util_json json = {.out = out, .depth = 2};
+
+	util_json_open(&json, NULL, '{');
+	util_json_string(&json, "name", name);
+	util_json_bool(&json, "opens", true);
+	info_json_facts(&json, ia);
+	info_json_attrs(&json, ia);
+	/* The parent goes on: only it has the log. */
+}
+
+static void text_ia(FILE *out, const char *name, const struct info_ia *ia)
+{
+	fprintf(out, "%s\n", name);
+	info_text_facts(out, ia, how.full);
+	if (how.full)
+		info_text_attrs(out, ia);
+}
+
+bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	struct info_ia ia;
+	DAT_RETURN ret;
+
+	ret = dat_ia_openv((DAT_NAME_PTR)(uintptr_t)name->text, 8, &async, &ia.handle, name->major,
+			   name->minor, name->thread_safe);
+	if (ret != DAT_SUCCESS) {
+		fprintf(out, "%s", util_dat_text(ret));
+		return false;
+	}
+	ret = dat_ia_query(ia.handle, NULL, DAT_IA_FIELD_ALL, &ia.attr, DAT_PROVIDER_FIELD_ALL,
+			   &ia.provider);
+	if (ret != DAT_SUCCESS)
+		fprintf(out, "it opens, but a query fails: %s", util_dat_text(ret));
+	else
+		tell(out, name->text, &ia);
+	dat_ia_close(ia.handle, DAT_CLOSE_ABRUPT_FLAG);
+	return ret == DAT_SUCCESS;
+}
+
+static bool open_and_tell(FILE *out, const void *arg)
+{
+	setenv("DAT_OFI_LOG", "info", 0);
+	return info_with_ia(out, arg, how.json ? json_ia : text_ia);
+}
+
+/* "tcp (eth0): reason; shm (shm): reason", cut into its parts. NULL when nothing was refused. */
+static char *find_refusals(const struct util_answer *answer)
+{
+	char *at = answer->log ? strstr(answer->log, REFUSAL) : NULL, *copy;
+
+	if (!at)
+		return NULL;
+	at += strlen(REFUSAL);
+	copy = strndup(at, strcspn(at, "\n"));
+	return copy;
+}
+
+/* The next part, without the blank behind its semicolon; a provider's name has one without. */
+static char *next_refusal(char **rest)
+{
+	char *part = *rest, *end = part ? strstr(part, "; ") : NULL;
+
+	if (end)
+		*end = '\0';
+	*rest = end ? end + 2 : NULL;
+	return part;
+}
+
+static void text_refusals(const struct util_answer *answer)
+{
+	char *copy = find_refusals(answer), *rest = copy;
+	const char *title = "refused";
+
+	for (char *part = next_refusal(&rest); part; part = next_refusal(&rest)) {
+		util_write_row(stdout, 2, 16, title, part);
+		title = "";
+	}
+	free(copy);
+}
+
+static void json_refusals(struct util_json *json, const struct util_answer *answer)
+{
+	char *copy = find_refusals(answer), *rest = copy;
+
+	util_json_open(json, "refused", '[');
+	for (char *part = next_refusal(&rest); part; part = next_refusal(&rest))
+		util_json_string(json, NULL, part);
+	util_json_close(json, ']');
+	free(copy);
+}
+
+static void text_failure(const char *name, const char *why, const char *log)
+{
+	printf("%s\n  does not open: ", name);
+	util_write_wrapped(stdout, 17, 4, why);
+	util_write_log(stdout, log);
+}
+
+static void json_failure(struct util_json *json, const char *name, const char *why, char *log)
+{
+	char *save = NULL;
+
+	util_json_open(json, NULL, '{');
+	util_json_string(json, "name", name);
+	util_json_bool(json, "opens", false);
+	util_json_string(json, "reason", why);
+	util_json_open(json, "log", '[');
+	for (char *line = log ? strtok_r(log, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		util_json_string(json, NULL, line);
+	util_json_close(json, ']');
+	util_json_close(json, '}');
+}
+
+static void tell_opened(struct util_json *json, const struct util_answer *answer)
+{
+	if (!how.json) {
+		fputs(answer->text, stdout);
+		if (how.full)
+			text_refusals(answer);
+		return;
+	}
+	/* The child left its object open, two levels deep and with something in it. */
+	util_json_element(json, answer->text);
+	json->depth++;
+	json_refusals(json, answer);
+	util_json_close(json, '}');
+}
+
+/* True when the interface opened. */
+static bool show(const struct info_name *name, struct util_json *json)
+{
+	struct util_answer answer;
+	bool asked = !util_ask_child(open_and_tell, name, &answer);
+	bool opened = asked && answer.ok && answer.text;
+	const char *why = asked ? util_answer_failure(&answer) : util_error();
+
+	if (opened)
+		tell_opened(json, &answer);
+	else if (how.json)
+		json_failure(json, name->text, why, answer.log);
+	else
+		text_failure(name->text, why, answer.log);
+	util_answer_free(&answer);
+	return opened;
+}
+
+bool info_show(const struct info_names *names, bool full, bool as_json)
+{
+	struct util_json json = {.out = stdout};
+	bool any = false;
+
+	how.full = full;
+	how.json = as_json;
+	if (as_json) {
+		util_json_begin(&json, "dat_info");
+		util_json_open(&json, "interfaces", '[');
+	}
+	for (size_t i = 0; i < names->count; i++)
+		any |= show(&names->list[i], &json);
+	if (as_json) {
+		util_json_close(&json, ']');
+		util_json_close(&json, '}');
+	} else if (names->other_api && !full) {
+		printf("%zu entries of dat.conf are for DAT 1.2; dat_conf check tries them, too\n",
+		       names->other_api);
+	}
+	return any;
+}

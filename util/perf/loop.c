@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The engine of a thread: requests, receives and their completions. */
+#include "perf/conn.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Empty polls before the processor is offered to others, and before the peer is looked at. */
+#define YIELD_POLLS 64
+#define CHECK_POLLS 65536
+
+/* ---- receives ---- */
+
+static int check_message(struct perf_conn *conn, uint32_t ep, const char *buf)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t eps = env->cfg->eps;
+	struct perf_lane *lane = &conn->lanes[ep];
+
+	/* A shared buffer does not tell its endpoint: the message must be the next one of any. */
+	for (uint32_t i = 0; env->cfg->srq && i < eps; i++) {
+		struct perf_lane *other = &conn->lanes[i];
+
+		if (perf_data_is(buf, conn->rx_len,
+				 perf_data_seed(conn, !env->passive, i, other->rx_seq))) {
+			lane = other;
+			ep = i;
+			break;
+		}
+	}
+	if (perf_data_check(conn, "message", ep, lane->rx_seq, buf, conn->rx_len,
+			    perf_data_seed(conn, !env->passive, ep, lane->rx_seq)))
+		return -1;
+	lane->rx_seq++;
+	return 0;
+}
+
+/* A write with immediate data goes where its number says, and takes the receive of another slot. */
+static int check_immediate(struct perf_conn *conn, uint32_t ep, uint32_t value)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t slot = (uint32_t)(conn->lanes[ep].rx_seq % env->rx_depth);
+
+	if (value != slot)
+		return util_fail("data check failed: immediate data %u came on endpoint %u where "
+				 "%u was sent",
+				 value, ep, slot);
+	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
+}
+
+static int check_arrived(struct perf_conn *conn, const struct perf_comp *comp)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t ep = (comp->id - env->ntx) / env->rx_depth;
+	uint32_t slot = (comp->id - env->ntx) % env->rx_depth;
+
+	if (env->cfg->test == PERF_IMMEDIATE)
+		return check_immediate(conn, ep, comp->value);
+	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
+}
+
+static int try_receive(struct perf_conn *conn, uint32_t id)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t ep = (id - env->ntx) / env->rx_depth;
+	struct perf_wr wr = {
+		.id = id,
+		.ep = ep,
+		.offset = perf_rx_offset(conn, ep, (id - env->ntx) % env->rx_depth),
+		.len = conn->rx_len,
+	};
+
+	return conn->ops->post_recv(conn->be, &wr);
+}
+
+static int post_recv(struct perf_conn *conn, uint32_t id)
+{
+	/* Others are posted: the answer goes first, then the receive while it is on its way. */
+	int ret = conn->answering ? PERF_AGAIN : try_receive(conn, id);
+
+	if (ret != PERF_AGAIN)
+		return ret;
+	conn->held[conn->nheld++] = id;
+	return 0;
+}
+
+static int repost_held(struct perf_conn *conn)
+{
+	while (conn->nheld) {
+		int ret = try_receive(conn, conn->held[conn->nheld - 1]);
+
+		if (ret)
+			return ret == PERF_AGAIN ? 0 : ret;
+		conn->nheld--;
+	}
+	return 0;
+}
+
+int perf_receive(struct perf_conn *conn, uint32_t id)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t pool = env->cfg->srq ? 0 : (id - env->ntx) / env->rx_depth;
+
+	if (!conn->lanes[pool].rx_budget)
+		return 0;
+	conn->lanes[pool].rx_budget--;
+	return post_recv(conn, id);
+}
+
+static int received(struct perf_conn *conn, const struct perf_comp *comp)
+{
+	if (comp->len != conn->rx_len)
+		return util_fail("%s delivered a message of %zu bytes where %zu were sent",
+				 conn->ops->name, comp->len, conn->rx_len);
+	if (conn->env->cfg->verify && conn->rx_data && check_arrived(conn, comp))
+		return -1;
+	conn->rx_done++;
+	return perf_receive(conn, comp->id);
+}
+
+/* ---- completions ---- */
+
+/* What a read or an atomic operation has brought. */
+static int check_answer(const struct perf_conn *conn, uint32_t id)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t ep = id / env->tx_depth, slot = id % env->tx_depth;
+	const char *buf = env->buf + perf_tx_offset(conn, id);
+	uint64_t found;
+
+	if (env->cfg->test == PERF_READ)
+		return perf_data_check(conn, "read into slot", ep, slot, buf, conn->run->size,
+				       perf_data_seed(conn, !env->passive, ep, slot));
+	memcpy(&found, buf, sizeof(found));
+	if (found == conn->expected[id])
+		return 0;
+	return util_fail("data check failed: an atomic operation on endpoint %u found %llu in "
+			 "place of %llu",
+			 ep, (unsigned long long)found, (unsigned long long)conn->expected[id]);
+}
+
+static int request_done(struct perf_conn *conn, uint32_t id)
+{
+	const struct perf_env *env = conn->env;
+	uint32_t ep = id / env->tx_depth;
+	struct perf_lane *lane = &conn->lanes[ep];
+
+	/* Some fabrics tell nevertheless; the request that was to tell comes behind. */
+	if (conn->silent[id])
+		return 0;
+	for (; id != PERF_NO_SLOT; id = conn->before[id]) {
+		if (conn->check_reads && check_answer(conn, id))
+			return -1;
+		lane->free[(lane->free_head + lane->nfree++) % env->tx_depth] = id % env->tx_depth;
+		conn->tx_pending--;
+	}
+	return 0;
+}
+
+/* The first thread hears from the peer, and all from each other. */
+static int look_around(struct perf_conn *conn)
+{
+	if (__atomic_load_n(conn->failed, __ATOMIC_ACQUIRE))
+		return util_fail("another thread has failed");
+	return conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
+}
+
+int perf_idle(struct perf_conn *conn, bool slept)
+{
+	int64_t now;
+
+	if (conn->nheld && repost_held(conn))
+		return -1;
+	conn->idle++;
+	if (!slept && conn->idle % YIELD_POLLS)
+		return 0;
+	if (!slept)
+		sched_yield();
+	if (!slept && conn->idle % CHECK_POLLS)
+		return 0;
+
+	if (look_around(conn))
+		return -1;
+	now = perf_now_ns();
+	if (!conn->idle_since)
+		conn->idle_since = now;
+	if (now - conn->idle_since > PERF_STALL_MS * INT64_C(1000000))
+		return util_fail("%s %s of %llu bytes stalled: nothing completed for %d seconds, "
+				 "%llu requests are under way",
+				 conn->ops->name, perf_test_names[conn->env->cfg->test],
+				 (unsigned long long)conn->run->size, PERF_STALL_MS / 1000,
+				 (unsigned long long)conn->tx_pending);
+	return 0;
+}
+
+static int take(struct perf_conn *conn, const struct perf_comp *comps, int count)
+{
+	conn->idle = 0;
+	conn->idle_since = 0;
+	for (int i = 0; i < count; i++) {
+		if (comps[i].id >= conn->env->ntx ? received(conn, &comps[i])
+						  : request_done(conn, comps[i].id))
+			return -1;
+	}
+	return conn->nheld && !conn->answering ? repost_held(conn) : 0;
+}
+
+int perf_reap(struct perf_conn *conn)
+{
+	struct perf_comp comps[PERF_MAX_COMPS];
+	int count = conn->ops->poll(conn->be, comps, PERF_MAX_COMPS);
+
+	if (count < 0)
+		return -1;
+	return count ? take(conn, comps, count) : perf_idle(conn, false);
+}
+
+/* As perf_reap(), but the caller has nothing to do until something completes. */
+static int await(struct perf_conn *conn)
+{
+	struct perf_comp comps[PERF_MAX_COMPS];
+	int count;
+
+	if (!conn->env->cfg->wait)
+		return perf_reap(conn);
+	count = conn->ops->wait(conn->be, comps, PERF_MAX_COMPS, PERF_SLEEP_MS);
+	if (count < 0)
+		return -1;
+	return count ? take(conn, comps, count) : perf_idle(conn, true);
+}
+
+int perf_await_messages(struct perf_conn *conn, uint64_t count)
+{
+	while (conn->rx_done < count) {
+		if (await(conn))
+			return -1;
+	}
+	return 0;
+}
+
+int perf_drain(struct perf_conn *conn)
+{
+	while (conn->tx_pending) {
+		if (await(conn))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static int take_slot(struct perf_conn *conn, struct perf_lane *lane, uint32_t *slot_p)
+{
+	while (!lane->nfree) {
+		if (await(conn))
+			return -1;
+	}
+	*slot_p = lane->free[lane->free_head];
+	lane->free_head = (lane->free_head + 1) % conn->env->tx_depth;
+	lane->nfree--;
+	return 0;
+}
+
+static int post(struct perf_conn *conn, enum perf_test test, struct perf_wr *wr)
+{
+	struct perf_lane *lane = &conn->lanes[wr->ep];
+	int ret;
+
+	conn->silent[wr->id] = !wr->signalled;
+	conn->before[wr->id] = lane->last_silent;
+	lane->last_silent = wr->signalled ? PERF_NO_SLOT : wr->id;
+	lane->nsilent = wr->signalled ? 0 : lane->nsilent + 1;
+	conn->tx_pending++;
+	while ((ret = conn->ops->post[test](conn->be, wr)) == PERF_AGAIN) {
+		if (perf_reap(conn))
+			return -1;
+	}
+	return ret;
+}
+
+/* What the bytes of a request must be before it goes. */
+static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint64_t seq)
+{
+	const struct perf_env *env = conn->env;
+	bool numbered = conn->traits->shape == PERF_MESSAGES || env->cfg->metric == PERF_LATENCY;
+	uint64_t number = numbered ? seq : wr->id % env->tx_depth;
+	char *buf = env->buf + wr->offset;
+
+	conn->expected[wr->id] = wr->operand;
+	if (conn->traits->shape == PERF_ANSWERED)
+		memset(buf, 0, wr->len);
+	else
+		perf_data_fill(buf, wr->len, perf_data_seed(conn, env->passive, wr->ep, number));
+}
+
+/*
+ * Where a request goes. Writes with immediate data go round the peer's receives, so that none goes
+ * where an earlier one is still looked at; atomic operations of an endpoint meet at one place.
+ */
+static uint32_t remote_slot_of(const struct perf_conn *conn, const struct perf_lane *lane,
+			       uint32_t slot)
+{
+	switch (conn->env->cfg->test) {
+	case PERF_IMMEDIATE:
+		return (uint32_t)(lane->tx_seq % conn->env->rx_depth);
+	case PERF_FETCH_ADD:
+	case PERF_CMP_SWAP:
+		return 0;
+	default:
+		return slot;
+	}
+}
+
+int perf_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int last_byte)
+{
+	const struct perf_env *env = conn->env;
+	const struct perf_cfg *cfg = env->cfg;
+	uint32_t ep = (uint32_t)(i % cfg->eps), slot;
+	struct perf_lane *lane = &conn->lanes[ep];
+	struct perf_wr wr = {.ep = ep, .len = conn->run->size, .operand = lane->tx_seq};
+
+	if (take_slot(conn, lane, &slot))
+		return -1;
+	if (remote_slot == PERF_NO_SLOT)
+		remote_slot = remote_slot_of(conn, lane, slot);
+	wr.id = ep * env->tx_depth + slot;
+	wr.offset = perf_tx_offset(conn, wr.id);
+	wr.remote = perf_rx_offset(conn, ep, remote_slot);
+	wr.value = remote_slot;
+	wr.signalled =
+		lane->nsilent + 1 >= cfg->signal_every || i + cfg->eps >= conn->run->iterations;
+	if (cfg->verify)
+		prepare_bytes(conn, &wr, lane->tx_seq);
+	if (last_byte >= 0)
+		env->buf[wr.offset + wr.len - 1] = (char)last_byte;
+	lane->tx_seq++;
+	perf_tell(conn, i);
+	if (post(conn, cfg->test, &wr))
+		return -1;
+	return conn->answering && conn->nheld ? repost_held(conn) : 0;
+}
+
+int perf_control(struct perf_conn *conn, uint32_t ep)
+{
+	struct perf_wr wr = {.ep = ep, .len = PERF_CONTROL_LEN, .signalled = true};
+	uint32_t slot;
+
+	if (take_slot(conn, &conn->lanes[ep], &slot))
+		return -1;
+	wr.id = ep * conn->env->tx_depth + slot;
+	wr.offset = perf_tx_offset(conn, wr.id);
+	return post(conn, PERF_SEND, &wr);
+}

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The yardstick: the pattern written directly on libfabric, with the choices of the DAT provider.
+ * Message endpoints get a fid_ep each, as DAT endpoints do; reliable datagrams go over one fid_ep
+ * whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
+ */
+#include "perf/perf.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#define MAX_IOV       16
+#define POLL_MS       100
+#define REQUESTED_KEY 0x7e57
+#define TAG_MASK      ((UINT64_C(1) << 48) - 1) /* the width that every fabric has */
+
+struct raw {
+	const struct perf_env *env;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_pep *pep;
+	struct fid_ep *srx;
+	struct fid_ep **eps; /* nep of them */
+	uint32_t nep;        /* 1 for reliable datagrams */
+	struct fid_mr *mr;
+	void *desc;
+	size_t cq_entry; /* bytes of an entry of its format */
+	int cq_fd;       /* -1: the provider has no descriptor to sleep on */
+	fi_addr_t peer;
+	uint64_t peer_base, peer_key;
+	bool rdm;
+	bool borrowed; /* fabric and domain are those of the first thread */
+	bool plain;    /* one segment and every request signalled: the short calls do */
+	bool delivers; /* a write is complete when the peer has it */
+	struct fi_context2 *contexts; /* one per request and receive; its index is the id */
+};
+
+static int fail(const char *what, int ret)
+{
+	return util_fail("libfabric: %s: %s", what, fi_strerror(abs(ret)));
+}
+
+/* ---- finding the fabric ---- */
+
+static struct fi_info *make_hints(const struct perf_env *env)
+{
+	const struct perf_cfg *cfg = env->cfg;
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = FI_RMA | (cfg->rdm ? FI_TAGGED : FI_MSG);
+	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
+	hints->ep_attr->type = cfg->rdm ? FI_EP_RDM : FI_EP_MSG;
+	hints->tx_attr->iov_limit = cfg->iov;
+	hints->rx_attr->iov_limit = cfg->iov;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->fabric_attr->prov_name = strdup(cfg->provider);
+	if (env->domain)
+		hints->domain_attr->name = strdup(env->domain);
+	if (cfg->srq && !cfg->rdm)
+		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	return hints;
+}
+
+/*
+ * A socket fabric is bound to the address that the peer can reach; the others have addresses of
+ * their own.
+ */
+static bool wants_source(const struct perf_env *env, const struct fi_info *info)
+{
+	return !env->domain &&
+	       (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6 ||
+		info->addr_format == FI_SOCKADDR);
+}
+
+static int query(const struct perf_env *env, struct fi_info *hints, const char *node,
+		 struct fi_info **info_p)
+{
+	/* What the DAT provider asks: on shm this alone decides who copies in RDMA. */
+	int mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, ret;
+
+	hints->domain_attr->mr_mode = env->cfg->rdm ? mr_mode | FI_MR_ENDPOINT : mr_mode;
+	ret = fi_getinfo(fi_version(), node, NULL, node ? FI_SOURCE : 0, hints, info_p);
+	if (!ret)
+		return 0;
+	return util_fail(
+		"libfabric offers no \"%s\" with %s, RMA and %u segments%s%s%s%s: %s; see fi_info",
+		env->cfg->provider, env->cfg->rdm ? "FI_EP_RDM" : "FI_EP_MSG", env->cfg->iov,
+		env->domain ? " on domain " : "", env->domain ? env->domain : "",
+		node ? " at " : "", node ? node : "", fi_strerror(-ret));
+}
+
+/* The hint for a domain is not heeded by all providers. IPv4 is what DAT addresses usually are. */
+static const struct fi_info *pick(const struct perf_env *env, const struct fi_info *list)
+{
+	const struct fi_info *best = NULL;
+
+	for (; list; list = list->next) {
+		if (env->domain && strcmp(env->domain, list->domain_attr->name))
+			continue;
+		if (!best ||
+		    (best->addr_format == FI_SOCKADDR_IN6 && list->addr_format == FI_SOCKADDR_IN))
+			best = list;
+	}
+	return best;
+}
+
+static int find_fabric(struct raw *raw)
+{
+	const struct perf_env *env = raw->env;
+	struct fi_info *hints = make_hints(env), *list = NULL;
+	const struct fi_info *best;
+	int ret;
+
+	if (!hints)
+		return util_fail("no memory");
+	ret = query(env, hints, NULL, &list);
+	if (!ret && wants_source(env, list)) {
+		fi_freeinfo(list);
+		list = NULL;
+		ret = query(env, hints, env->source, &list);
+	}
+	fi_freeinfo(hints);
+	if (ret)
+		return -1;
+
+	best = pick(env, list);
+	raw->info = best ? fi_dupinfo(best) : NULL;
+	fi_freeinfo(list);
+	if (!best)
+		return util_fail("libfabric provider \"%s\" has no domain \"%s\"; see fi_info",
+				 env->cfg->provider, env->domain);
+	return raw->info ? 0 : util_fail("no memory");
+}
+
+/* ---- objects ---- */
+
+/*
+ * A queue that can be slept on costs each message something on some fabrics. The DAT provider's
+ * always can, and on a connectionless fabric that is one descriptor: so is this one.
+ */
+static bool wants_descriptor(const struct perf_cfg *cfg)
+{
+	if (cfg->wait || cfg->cq_wait == PERF_CQ_FD)
+		return true;
+	return cfg->cq_wait == PERF_CQ_AUTO && cfg->rdm;
+}
+
+static int open_cq(struct raw *raw)
+{
+	const struct perf_env *env = raw->env;
+	struct fi_cq_attr attr = {
+		.size = env->ntx + env->nrx + 64,
+		.format = env->cfg->rdm ? FI_CQ_FORMAT_TAGGED : FI_CQ_FORMAT_DATA,
+	};
+	int ret;
+
+	raw->cq_entry =
+		env->cfg->rdm ? sizeof(struct fi_cq_tagged_entry) : sizeof(struct fi_cq_data_entry);
+	if (wants_descriptor(env->cfg)) {
+		attr.wait_obj = FI_WAIT_FD;
+		if (!fi_cq_open(raw->domain, &attr, &raw->cq, NULL)) {
+			if (fi_control(&raw->cq->fid, FI_GETWAIT, &raw->cq_fd))
+				raw->cq_fd = -1;
+			return 0;
+		}
+	}
+	attr.wait_obj = env->cfg->wait ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
+	ret = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
+	return ret ? fail("cannot open a completion queue", ret) : 0;
+}
+
+static int bind_eq(struct raw *raw, struct fid_ep *ep)
+{
+	int ret = raw->rdm ? fi_ep_bind(ep, &raw->av->fid, 0) : fi_ep_bind(ep, &raw->eq->fid, 0);
+
+	return ret ? fail("cannot bind an endpoint to its event queue or address table", ret) : 0;
+}
+
+static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
+{
+	uint64_t flags = FI_TRANSMIT;
+	struct fid_ep *ep;
+	int ret = fi_endpoint(raw->domain, info, &ep, raw);
+
+	if (ret)
+		return fail("cannot open an endpoint", ret);
+	*ep_p = ep;
+	if (bind_eq(raw, ep))
+		return -1;
+	if (raw->env->cfg->signal_every > 1)
+		flags |= FI_SELECTIVE_COMPLETION;
+	ret = fi_ep_bind(ep, &raw->cq->fid, flags);
+	if (!ret)
+		ret = fi_ep_bind(ep, &raw->cq->fid, FI_RECV);
+	if (!ret && raw->srx)
+		ret = fi_ep_bind(ep, &raw->srx->fid, 0);
+	if (ret)
+		return fail("cannot bind an endpoint to its queues", ret);
+	ret = fi_enable(ep);
+	return ret ? fail("cannot enable an endpoint", ret) : 0;
+}
+
+/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this session. */
+static void size_queues(const struct raw *raw, struct fi_info *info)
+{
+	const struct perf_env *env = raw->env;
+
+	/*
+	 * One endpoint for all keeps the queues that the fabric proposes, as that of the DAT
+	 * provider does: longer ones may be refused, shorter ones would stay in the cache.
+	 */
+	if (!raw->rdm) {
+		info->tx_attr->size = env->tx_depth;
+		info->rx_attr->size = env->rx_depth;
+	}
+	if (env->cfg->srq && !raw->rdm)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	/*
+	 * Where a send may overtake a write, only delivery makes the final check of the data fair.
+	 * On efa long messages that do not ask for it complete in any order, too.
+	 */
+	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
+		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
+}
+
+/*
+ * Where a send may overtake a write and no fence keeps it back, the DAT provider asks for the
+ * delivery of each write.
+ */
+static bool wants_delivery(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & FI_ORDER_SAW) && !(info->caps & FI_FENCE);
+}
+
+static int open_srx(struct raw *raw)
+{
+	struct fi_rx_attr attr = *raw->info->rx_attr;
+	int ret;
+
+	attr.size = raw->env->nrx;
+	ret = fi_srx_context(raw->domain, &attr, &raw->srx, NULL);
+	return ret ? fail("cannot open a shared receive context", ret) : 0;
+}
+
+static int open_pep(struct raw *raw)
+{
+	int ret = fi_passive_ep(raw->fabric, raw->info, &raw->pep, NULL);
+
+	if (ret)
+		return fail("cannot open a passive endpoint", ret);
+	ret = fi_pep_bind(raw->pep, &raw->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(raw->pep);
+	return ret ? fail("cannot listen", ret) : 0;
+}
+
+static int open_for_msg(struct raw *raw)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+	int ret = fi_eq_open(raw->fabric, &attr, &raw->eq, NULL);
+
+	if (ret)
+		return fail("cannot open an event queue", ret);
+	if (raw->env->cfg->srq && open_srx(raw))
+		return -1;
+	return raw->env->passive ? open_pep(raw) : 0;
+}
+
+static int open_for_rdm(struct raw *raw)
+{
+	struct fi_av_attr attr = {.type = raw->info->domain_attr->av_type, .count = 1};
+	int ret;
+
+	if (attr.type == FI_AV_UNSPEC)
+		attr.type = FI_AV_TABLE;
+	ret = fi_av_open(raw->domain, &attr, &raw->av, NULL);
+	if (ret)
+		return fail("cannot open an address vector", ret);
+	return open_ep(raw, raw->info, &raw->eps[0]);
+}
+
+static int register_buffer(struct raw *raw)
+{
+	const struct perf_env *env = raw->env;
+	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	int ret = fi_mr_reg(raw->domain, env->buf, env->buf_len, access, 0,
+			    REQUESTED_KEY + env->thread, 0, &raw->mr, NULL);
+
+	if (ret)
+		return util_fail(
+			"libfabric: cannot register %zu bytes: %s; the limit of locked memory "
+			"(ulimit -l) is a frequent cause",
+			env->buf_len, fi_strerror(-ret));
+	if (raw->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+		ret = fi_mr_bind(raw->mr, &raw->eps[0]->fid, 0);
+		if (!ret)
+			ret = fi_mr_enable(raw->mr);
+		if (ret)
+			return fail("cannot enable the memory registration", ret);
+	}
+	raw->desc = fi_mr_desc(raw->mr);
+	return 0;
+}
+
+static void raw_close(void *be);
+
+static int take_domain(struct raw *raw, const struct raw *first)
+{
+	int ret;
+
+	if (first) {
+		raw->borrowed = true;
+		raw->fabric = first->fabric;
+		raw->domain = first->domain;
+		return 0;
+	}
+	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
+	if (ret)
+		return fail("cannot open the fabric", ret);
+	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
+	return ret ? fail("cannot open the domain", ret) : 0;
+}
+
+static int open_all(struct raw *raw, const struct raw *first)
+{
+	const struct perf_env *env = raw->env;
+
+	raw->contexts = calloc(env->ntx + env->nrx, sizeof(*raw->contexts));
+	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
+	if (!raw->contexts || !raw->eps)
+		return util_fail("no memory");
+	if (find_fabric(raw))
+		return -1;
+	size_queues(raw, raw->info);
+	raw->delivers = wants_delivery(raw->info);
+	if (take_domain(raw, first))
+		return -1;
+	if (open_cq(raw) || (raw->rdm ? open_for_rdm(raw) : open_for_msg(raw)))
+		return -1;
+	return register_buffer(raw);
+}
+
+static int raw_open(const struct perf_env *env, void *first, void **be_p)
+{
+	struct raw *raw = calloc(1, sizeof(*raw));
+
+	if (!raw)
+		return util_fail("no memory");
+	raw->env = env;
+	raw->rdm = env->cfg->rdm;
+	raw->nep = raw->rdm ? 1 : env->cfg->eps;
+	raw->plain = env->cfg->iov == 1 && env->cfg->signal_every == 1;
+	raw->cq_fd = -1;
+	if (open_all(raw, first)) {
+		raw_close(raw);
+		return -1;
+	}
+	*be_p = raw;
+	return 0;
+}
+
+static void close_fid(struct fid *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+static void raw_close(void *be)
+{
+	struct raw *raw = be;
+
+	/*
+	 * A registration bound to an endpoint goes before it, everything else after what uses it.
+	 */
+	if (raw->mr)
+		close_fid(&raw->mr->fid);
+	for (uint32_t i = 0; raw->eps && i < raw->nep; i++) {
+		if (!raw->eps[i])
+			continue;
+		if (!raw->rdm)
+			fi_shutdown(raw->eps[i], 0);
+		close_fid(&raw->eps[i]->fid);
+	}
+	close_fid(raw->pep ? &raw->pep->fid : NULL);
+	close_fid(raw->srx ? &raw->srx->fid : NULL);
+	close_fid(raw->av ? &raw->av->fid : NULL);
+	close_fid(raw->cq ? &raw->cq->fid : NULL);
+	close_fid(raw->eq ? &raw->eq->fid : NULL);
+	close_fid(raw->domain && !raw->borrowed ? &raw->domain->fid : NULL);
+	close_fid(raw->fabric && !raw->borrowed ? &raw->fabric->fid : NULL);
+	if (raw->info)
+		fi_freeinfo(raw->info);
+	free(raw->contexts);
+	free(raw->eps);
+	free(raw);
+}
+
+/* ---- connection ---- */
+
+static int raw_address(void *be, struct perf_addr *addr)
+{
+	struct raw *raw = be;
+	struct fid *named = NULL;
+	size_t len = sizeof(addr->name);
+	int ret;
+
+	addr->key = fi_mr_key(raw->mr);
+	if (raw->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+		addr->base = (uintptr_t)raw->env->buf;
+	if (raw->rdm)
+		named = &raw->eps[0]->fid;
+	else if (raw->pep)
+		named = &raw->pep->fid;
+	if (!named)
+		return 0;
+	ret = fi_getname(named, addr->name, &len);
+	if (ret)
+		return fail("cannot find the own address", ret);
+	addr->len = (uint32_t)len;
+	return 0;
+}
+
+static int eq_failure(struct raw *raw)
+{
+	struct fi_eq_err_entry err = {0};
+
+	if (fi_eq_readerr(raw->eq, &err, 0) < 0)
+		return util_fail("libfabric: connecting failed without a reason given");
+	return fail("connecting failed", err.err);
+}
+
+/* entry->info belongs to the caller when the event is a request. */
+static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *entry)
+{
+	int64_t until = perf_now_ns() + PERF_CONNECT_MS * INT64_C(1000000);
+	uint32_t event;
+	ssize_t ret;
+
+	do {
+		if (raw->env->thread == 0 && perf_sync_peek(raw->env->sync, 0) < 0)
+			return -1;
+		ret = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), POLL_MS, 0);
+		if (ret == -FI_EAVAIL)
+			return eq_failure(raw);
+		if (ret > 0 && event != wanted)
+			return util_fail(
+				"libfabric: event %u came while connecting; the peer has hung up?",
+				event);
+		if (ret < 0 && ret != -FI_EAGAIN && ret != -FI_EINTR)
+			return fail("cannot read the event queue", (int)ret);
+	} while (ret <= 0 && perf_now_ns() < until);
+	return ret > 0 ? 0
+		       : util_fail("libfabric: no connection within %d seconds",
+				   PERF_CONNECT_MS / 1000);
+}
+
+static int accept_one(struct raw *raw, uint32_t i)
+{
+	struct fi_eq_cm_entry entry;
+	int ret;
+
+	if (await_event(raw, FI_CONNREQ, &entry))
+		return -1;
+	size_queues(raw, entry.info);
+	ret = open_ep(raw, entry.info, &raw->eps[i]);
+	fi_freeinfo(entry.info);
+	if (ret)
+		return -1;
+	ret = fi_accept(raw->eps[i], NULL, 0);
+	if (ret)
+		return fail("cannot accept", ret);
+	return await_event(raw, FI_CONNECTED, &entry);
+}
+
+static int connect_one(struct raw *raw, uint32_t i, const struct perf_addr *peer)
+{
+	struct fi_eq_cm_entry entry;
+	int ret;
+
+	if (open_ep(raw, raw->info, &raw->eps[i]))
+		return -1;
+	ret = fi_connect(raw->eps[i], peer->name, NULL, 0);
+	if (ret)
+		return fail("cannot connect", ret);
+	return await_event(raw, FI_CONNECTED, &entry);
+}
+
+static int raw_connect(void *be, const struct perf_addr *peer)
+{
+	struct raw *raw = be;
+
+	raw->peer_base = peer->base;
+	raw->peer_key = peer->key;
+	raw->peer = FI_ADDR_UNSPEC;
+	if (raw->rdm) {
+		if (fi_av_insert(raw->av, peer->name, 1, &raw->peer, 0, NULL) != 1)
+			return util_fail("libfabric: the peer's address is of no use here");
+		return 0;
+	}
+	/* One at a time: so both sides number the endpoints alike. */
+	for (uint32_t i = 0; i < raw->nep; i++) {
+		if (raw->env->passive ? accept_one(raw, i) : connect_one(raw, i, peer))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- data path ---- */
+
+static int posted(ssize_t ret, const char *what)
+{
+	if (!ret)
+		return 0;
+	if (ret == -FI_EAGAIN)
+		return PERF_AGAIN;
+	return fail(what, (int)ret);
+}
+
+static struct fid_ep *ep_of(const struct raw *raw, const struct perf_wr *wr)
+{
+	return raw->eps[raw->rdm ? 0 : wr->ep];
+}
+
+/* Fills the segments of a request; the descriptors are all the same one. */
+static size_t make_iov(const struct raw *raw, const struct perf_wr *wr, struct iovec *iov,
+		       void **desc)
+{
+	size_t count = perf_segments(raw->env, wr->len), part = wr->len / (count ? count : 1);
+	char *at = raw->env->buf + wr->offset;
+
+	for (size_t i = 0; i < count; i++, at += part) {
+		iov[i] = (struct iovec){at, i + 1 < count ? part : wr->len - part * i};
+		desc[i] = raw->desc;
+	}
+	return count;
+}
+
+static uint64_t tx_flags(const struct raw *raw, const struct perf_wr *wr)
+{
+	return (wr->signalled ? FI_COMPLETION : 0) | raw->info->tx_attr->op_flags;
+}
+
+static ssize_t recv_vector(struct raw *raw, const struct perf_wr *wr, uint64_t ignore)
+{
+	struct iovec iov[MAX_IOV];
+	void *desc[MAX_IOV], *context = &raw->contexts[wr->id];
+	size_t count = make_iov(raw, wr, iov, desc);
+
+	if (raw->rdm)
+		return fi_trecvv(raw->eps[0], iov, desc, count, FI_ADDR_UNSPEC, wr->ep, ignore,
+				 context);
+	return fi_recvv(raw->srx ? raw->srx : raw->eps[wr->ep], iov, desc, count, 0, context);
+}
+
+static int raw_post_recv(void *be, const struct perf_wr *wr)
+{
+	struct raw *raw = be;
+	void *context = &raw->contexts[wr->id];
+	char *to = raw->env->buf + wr->offset;
+	/* A shared receive takes the message of any endpoint: it leaves the tag open. */
+	uint64_t ignore = raw->env->cfg->srq ? TAG_MASK : 0;
+	ssize_t ret;
+
+	if (!raw->plain)
+		ret = recv_vector(raw, wr, ignore);
+	else if (raw->rdm)
+		ret = fi_trecv(raw->eps[0], to, wr->len, raw->desc, FI_ADDR_UNSPEC, wr->ep, ignore,
+			       context);
+	else
+		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0,
+			      context);
+	/* So shm of libfabric 1.17 says that its queue is full. */
+	if (ret == -FI_ENOMEM)
+		return PERF_AGAIN;
+	return posted(ret, "cannot post a receive");
+}
+
+static ssize_t send_vector(struct raw *raw, const struct perf_wr *wr)
+{
+	struct iovec iov[MAX_IOV];
+	void *desc[MAX_IOV], *context = &raw->contexts[wr->id];
+	size_t count = make_iov(raw, wr, iov, desc);
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = raw->peer,
+		.context = context,
+	};
+	struct fi_msg_tagged tagged = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = raw->peer,
+		.tag = wr->ep,
+		.context = context,
+	};
+
+	if (raw->rdm)
+		return fi_tsendmsg(raw->eps[0], &tagged, tx_flags(raw, wr));
+	return fi_sendmsg(raw->eps[wr->ep], &msg, tx_flags(raw, wr));
+}
+
+static int raw_send(void *be, const struct perf_wr *wr)
+{
+	struct raw *raw = be;
+	void *context = &raw->contexts[wr->id];
+	char *from = raw->env->buf + wr->offset;
+	ssize_t ret;
+
+	if (!raw->plain)
+		ret = send_vector(raw, wr);
+	else if (raw->rdm)
+		ret = fi_tsend(raw->eps[0], from, wr->len, raw->desc, raw->peer, wr->ep, context);
+	else
+		ret = fi_send(raw->eps[wr->ep], from, wr->len, raw->desc, 0, context);
+	return posted(ret, "cannot send");
+}
+
+static ssize_t rma_vector(struct raw *raw, const struct perf_wr *wr, bool write)
+{
+	struct iovec iov[MAX_IOV];
+	void *desc[MAX_IOV];
+	struct fi_rma_iov remote = {raw->peer_base + wr->remote, wr->len, raw->peer_key};
+	struct fi_msg_rma msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = make_iov(raw, wr, iov, desc),
+		.addr = raw->peer,
+		.rma_iov = &remote,
+		.rma_iov_count = 1,
+		.context = &raw->contexts[wr->id],
+	};
+
+	if (write)
+		return fi_writemsg(ep_of(raw, wr), &msg,
+				   tx_flags(raw, wr) | (raw->delivers ? FI_DELIVERY_COMPLETE : 0));
+	return fi_readmsg(ep_of(raw, wr), &msg, tx_flags(raw, wr));
+}
+
+static int raw_write(void *be, const struct perf_wr *wr)
+{
+	struct raw *raw = be;
+	ssize_t ret;
+
+	if (raw->plain && !raw->delivers)
+		ret = fi_write(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
+			       raw->peer, raw->peer_base + wr->remote, raw->peer_key,
+			       &raw->contexts[wr->id]);
+	else
+		ret = rma_vector(raw, wr, true);
+	return posted(ret, "cannot write");
+}
+
+static int raw_read(void *be, const struct perf_wr *wr)
+{
+	struct raw *raw = be;
+	ssize_t ret;
+
+	if (raw->plain)
+		ret = fi_read(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
+			      raw->peer, raw->peer_base + wr->remote, raw->peer_key,
+			      &raw->contexts[wr->id]);
+	else
+		ret = rma_vector(raw, wr, false);
+	return posted(ret, "cannot read");
+}
+
+static int cq_failure(struct raw *raw)
+{
+	struct fi_cq_err_entry err = {0};
+	char text[128];
+
+	if (fi_cq_readerr(raw->cq, &err, 0) <= 0)
+		return util_fail("libfabric: a request failed without a reason given");
+	return util_fail("libfabric: a request failed: %s (%s)", fi_strerror(err.err),
+			 fi_cq_strerror(raw->cq, err.prov_errno, err.err_data, text, sizeof(text)));
+}
+
+/* All formats begin alike. */
+static void set_comp(const struct raw *raw, struct perf_comp *comp, const void *at)
+{
+	const struct fi_cq_msg_entry *entry = at;
+	const struct fi_context2 *context = entry->op_context;
+
+	comp->id = (uint32_t)(context - raw->contexts);
+	comp->len = entry->len;
+}
+
+static int raw_poll(void *be, struct perf_comp *comps, int max)
+{
+	struct raw *raw = be;
+	struct fi_cq_tagged_entry entries[PERF_MAX_COMPS];
+	ssize_t count = fi_cq_read(raw->cq, entries, (size_t)max);
+
+	if (count == -FI_EAGAIN)
+		return 0;
+	if (count == -FI_EAVAIL)
+		return cq_failure(raw);
+	if (count < 0)
+		return fail("cannot read the completion queue", (int)count);
+	for (ssize_t i = 0; i < count; i++)
+		set_comp(raw, &comps[i], (const char *)entries + (size_t)i * raw->cq_entry);
+	return (int)count;
+}
+
+/* Without a descriptor only a blocking read sleeps, in whatever way the provider has. */
+static int blocking_read(struct raw *raw, struct perf_comp *comps, int ms)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret = fi_cq_sread(raw->cq, &entry, 1, NULL, ms);
+
+	if (ret == -FI_EAVAIL)
+		return cq_failure(raw);
+	if (ret != 1)
+		return 0;
+	set_comp(raw, comps, &entry);
+	return 1;
+}
+
+static int raw_wait(void *be, struct perf_comp *comps, int max, int ms)
+{
+	struct raw *raw = be;
+	struct pollfd ready = {.fd = raw->cq_fd, .events = POLLIN};
+	struct fid *fid = &raw->cq->fid;
+	int count = raw_poll(be, comps, max);
+
+	if (count)
+		return count;
+	if (raw->cq_fd < 0)
+		return blocking_read(raw, comps, ms);
+	if (!fi_trywait(raw->fabric, &fid, 1))
+		poll(&ready, 1, ms);
+	return raw_poll(be, comps, max);
+}
+
+const struct perf_ops perf_raw_ops = {
+	.name = "raw",
+	.open = raw_open,
+	.address = raw_address,
+	.connect = raw_connect,
+	.post_recv = raw_post_recv,
+	.post =
+		{
+			[PERF_SEND] = raw_send,
+			[PERF_WRITE] = raw_write,
+			[PERF_READ] = raw_read,
+		},
+	.poll = raw_poll,
+	.wait = raw_wait,
+	.close = raw_close,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef UTIL_PERF_SESSION_H
+#define UTIL_PERF_SESSION_H
+
+#include "perf/perf.h"
+
+#include <sys/types.h>
+
+#define PERF_MAX_SIZES      64
+#define PERF_MAX_ITERATIONS UINT32_MAX
+#define PERF_MAX_THREADS    256
+
+/* The command line. */
+struct perf_options {
+	bool server, once, loopback;
+	bool raw, compare;
+	bool check;
+	bool both, srq, wait, verify;
+	bool json, csv, quiet, help, version;
+	uint32_t test, metric, stat;
+	uint32_t iterations, warmup, window, eps, threads, iov, signal_every, rounds;
+	uint32_t ep_type, cq_wait;
+	double seconds, max_ratio, min_ratio, max_excess, patience;
+	double max_latency, min_bandwidth; /* of --check; 0: what any fabric does */
+	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin, *plot;
+};
+
+/* What the options ask for (perf_cfg.c). */
+struct perf_plan {
+	struct perf_cfg cfg;
+	uint64_t sizes[PERF_MAX_SIZES];
+	uint32_t nsizes;
+};
+
+int perf_plan_make(const struct perf_options *o, struct perf_plan *plan);
+/* What a client may ask for. The server looks as well: anybody can connect to it. */
+int perf_cfg_check(const struct perf_cfg *cfg);
+
+/* Either side of a session, over a socket that it closes (perf_session.c). */
+int perf_serve(const struct perf_options *o, int sync);
+int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync);
+/* The client's side, when more sessions follow on the socket, or none. */
+struct perf_report;
+int perf_session_run(const struct perf_options *o, const struct perf_plan *plan, int sync,
+		     struct perf_report *report);
+/* The peer learns why before the connection ends. */
+void perf_tell_peer(int sync);
+
+/*
+ * The quick check (perf_check.c): from begin on the program ends when its time is over, together
+ * with the child; 0 for none. Closes the socket and tells the verdict when it is good.
+ */
+void perf_check_begin(const struct perf_options *o, pid_t child);
+int perf_check(const struct perf_options *o, int sync);
+void perf_check_failed(void);
+
+/*
+ * CPUs of this process: element which of the list, or the first one. Each thread of a crew takes
+ * one of them (perf_pin.c).
+ */
+int perf_pin(const char *list, int which);
+void perf_pin_thread(uint32_t thread);
+
+#endif
