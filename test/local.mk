@@ -4,7 +4,7 @@
 
 unit_tests = \
 	%D%/unit/progress/check_wakeup \
-	%D%/unit/object/check_cno1 %D%/unit/object/check_cno2 \
+	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
 	%D%/unit/cm/check_conn \
 	%D%/unit/progress/check_cqs \
@@ -14,7 +14,7 @@ unit_tests = \
 	%D%/unit/progress/check_engine \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
-	%D%/unit/object/check_evd1 %D%/unit/object/check_evd2 \
+	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
 	%D%/unit/dto/check_guard_byte \
 	%D%/unit/fabric/check_port_reservation \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
@@ -202,27 +202,27 @@ p2_libs = prov/ofi/libdofi2.la $(t2_libs)
 fake_ia = %D%/lib/fake_ia.c %D%/lib/fake_ia.h $(t_headers)
 fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
-%C%_unit_object_check_cno1_SOURCES = %D%/unit/object/check_cno.c $(fake_ia)
-%C%_unit_object_check_cno1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_cno1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_object_check_cno1_LDADD = $(p1_libs)
-%C%_unit_object_check_cno2_SOURCES = %D%/unit/object/check_cno.c $(fake_ia)
-%C%_unit_object_check_cno2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_cno2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_object_check_cno2_LDADD = $(p2_libs)
+%C%_unit_progress_check_cno1_SOURCES = %D%/unit/progress/check_cno.c $(fake_ia)
+%C%_unit_progress_check_cno1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_progress_check_cno1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_cno1_LDADD = $(p1_libs)
+%C%_unit_progress_check_cno2_SOURCES = %D%/unit/progress/check_cno.c $(fake_ia)
+%C%_unit_progress_check_cno2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cno2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_cno2_LDADD = $(p2_libs)
 
 %C%_unit_fabric_check_error_SOURCES = %D%/unit/fabric/check_error.c $(t_headers)
 %C%_unit_fabric_check_error_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_error_LDADD = $(p2_libs)
 
-%C%_unit_object_check_evd1_SOURCES = %D%/unit/object/check_evd.c $(fake_ia)
-%C%_unit_object_check_evd1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_evd1_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_object_check_evd1_LDADD = $(p1_libs)
-%C%_unit_object_check_evd2_SOURCES = %D%/unit/object/check_evd.c $(fake_ia)
-%C%_unit_object_check_evd2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_evd2_LDFLAGS = $(fake_ia_ldflags)
-%C%_unit_object_check_evd2_LDADD = $(p2_libs)
+%C%_unit_progress_check_evd1_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
+%C%_unit_progress_check_evd1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_progress_check_evd1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_evd1_LDADD = $(p1_libs)
+%C%_unit_progress_check_evd2_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
+%C%_unit_progress_check_evd2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_evd2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_evd2_LDADD = $(p2_libs)
 
 # It plays the registry, whose functions the provider looks up by name, hence -export-dynamic.
 %C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)

@@ -38,25 +38,38 @@ dofi_fabric_sources = \
 	%D%/fabric/topo_hwloc.c
 
 dofi_progress_sources = \
+	%D%/progress/unfold.h \
+	%D%/progress/event.h \
+	%D%/progress/evd.c %D%/progress/evd.h \
+	%D%/progress/cno.c %D%/progress/cno.h \
 	%D%/progress/cqs.c %D%/progress/cqs.h \
 	%D%/progress/engine.c %D%/progress/engine.h \
 	%D%/progress/wait.c %D%/progress/wait.h \
 	%D%/progress/wakeup.c %D%/progress/wakeup.h
 
 dofi_object_sources = \
-	%D%/object/cno.c %D%/object/cno.h \
-	%D%/object/dat_api.h \
+	%D%/object/upcalls.h \
+	%D%/object/scratch.c %D%/object/scratch.h \
+	%D%/object/srq_count.c %D%/object/srq_count.h \
+	%D%/object/ud_ah.h \
+	%D%/object/ep.c \
+	%D%/object/ia_parts.h \
+	%D%/object/transport.h \
+	%D%/object/ctxtab.c %D%/object/ctxtab.h \
+	%D%/base/dat_api.h \
 	%D%/object/ep.h \
-	%D%/object/evd.c %D%/object/evd.h \
-	%D%/object/event.h \
 	%D%/object/ia.h \
 	%D%/object/mem.h \
 	%D%/object/object.c %D%/object/object.h
 
 dofi_dto_sources = \
+	%D%/dto/ep_attr.c %D%/dto/ep_attr.h \
+	%D%/dto/lmr.c %D%/dto/lmr.h \
+	%D%/dto/rmr.c %D%/dto/rmr.h \
+	%D%/dto/ring.c %D%/dto/ring.h \
+	%D%/dto/watermark.c %D%/dto/watermark.h \
 	%D%/dto/control_message.c %D%/dto/control_message.h \
 	%D%/dto/credit.c %D%/dto/credit.h \
-	%D%/dto/ctxtab.c %D%/dto/ctxtab.h \
 	%D%/dto/data_flag.c %D%/dto/data_flag.h \
 	%D%/dto/emulated.c %D%/dto/emulated.h \
 	%D%/dto/guard_byte.c %D%/dto/guard_byte.h \
@@ -72,6 +85,9 @@ dofi_dto_sources = \
 	%D%/dto/ud_pool.c
 
 dofi_cm_sources = \
+	%D%/cm/ep_life.c %D%/cm/ep_life.h \
+	%D%/cm/upcalls.c %D%/cm/upcalls.h \
+	%D%/cm/cr.c %D%/cm/cr.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
 	%D%/cm/cm.c \
 	%D%/cm/conn.c %D%/cm/conn.h \
@@ -92,16 +108,14 @@ dofi_transport_sources = \
 	%D%/transport/peer.c %D%/transport/peer.h \
 	%D%/transport/rdm.c \
 	%D%/transport/receive_slots.c %D%/transport/receive_slots.h \
-	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h \
-	%D%/transport/transport.h
+	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h
 
 dofi_api_sources = \
 	%D%/api/api.h \
 	%D%/api/attr.c \
-	%D%/api/counters.c \
+	%D%/api/counters.c %D%/api/counters.h \
 	%D%/api/cr.c \
 	%D%/api/ep.c \
-	%D%/api/ep_attr.c %D%/api/ep_attr.h \
 	%D%/api/ep_connect.c \
 	%D%/api/ia.c \
 	%D%/api/init.c \
@@ -125,12 +139,12 @@ dofi_sources = \
 dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
 dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
 
-%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api/api12.c
+%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api/api12.c %D%/progress/unfold12.c
 %C%_libdofi1_la_SHORTNAME = v1
 %C%_libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
 %C%_libdofi1_la_LIBADD = $(dofi_libs)
 
-%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api/api20.c %D%/api/ext.c %D%/api/ext.h
+%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api/api20.c %D%/progress/unfold20.c %D%/api/ext.c %D%/api/ext.h
 %C%_libdofi2_la_SHORTNAME = v2
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "dto/credit.h"
+#include "object/ia.h"
 #include "inside.h"
 #include "memory.h"
 

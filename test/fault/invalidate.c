@@ -11,6 +11,8 @@
 #include "object/mem.h"
 
 #include "../fabric/fault.h"
+#include "object/ctxtab.h"
+#include "object/ep.h"
 
 #include <rdma/fi_rma.h>
 

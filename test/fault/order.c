@@ -9,6 +9,7 @@
 
 #include "inside.h"
 #include "fabric/select.h"
+#include "object/ia.h"
 
 #define SLOTS     8u /* writes under way */
 #define SLOT_SIZE 65536u

@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "cm/wire.h"
+#include "object/ia.h"
 
 #define QUALS 20
 

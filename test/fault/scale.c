@@ -10,7 +10,8 @@
 #include "object/ia.h"
 #include "inside.h"
 #include "memory.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "object/ep.h"
 
 #define MAX_PEERS 200u
 #define MAX_EPS   1000u

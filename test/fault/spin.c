@@ -8,6 +8,9 @@
 #include <stdatomic.h>
 
 #include "object/ia.h"
+#include "object/ep.h"
+#include "progress/wait.h"
+#include "api/counters.h"
 #include "inside.h"
 
 #define ROUNDS   2000u

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_ia.h"
 
-#include "../../prov/ofi/object/evd.h"
+#include "../../prov/ofi/progress/evd.h"
 #include "../../prov/ofi/object/mem.h"
 #include "../../prov/ofi/dto/srq.h"
+#include "../../prov/ofi/cm/channel.h"
+#include "../../prov/ofi/object/ctxtab.h"
+#include "../../prov/ofi/object/ia.h"
+#include "../../prov/ofi/object/srq_count.h"
+#include "../../prov/ofi/progress/engine.h"
+#include "../../prov/ofi/progress/event.h"
+#include "../../prov/ofi/progress/wait.h"
 
 #include <check.h>
 #include <errno.h>
@@ -133,11 +140,6 @@ void dofi_srq_dequeued(struct dofi_srq *srq)
 	t_fake.srq_dequeued++;
 }
 
-DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia)
-{
-	return ia;
-}
-
 void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -200,7 +202,7 @@ struct dofi_ia *t_ia_open(void)
 	struct dofi_ia *ia;
 
 	memset(&t_fake, 0, sizeof(t_fake));
-	ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA);
+	ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA, sizeof(*ia));
 	ck_assert_ptr_nonnull(ia);
 	ia->obj.ia = ia;
 	strcpy(ia->name, "fake");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* DAT 1.2: what differs from 2.0. */
 #include "api/api.h"
-
-void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out)
-{
-	unfold_common(event, evd, out);
-}
+#include "cm/service_point.h"
+#include "object/ep.h"
+#include "object/ia.h"
+#include "progress/evd.h"
 
 /* Every attribute of 1.2 is one of 2.0, too. */
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr)

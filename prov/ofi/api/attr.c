@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What an IA can do: limits, attributes, and dat_ia_query. */
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "fabric/select.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/ud.h"
+#include "dto/emulated.h"
+#include "dto/guard_byte.h"
+#include "dto/segments.h"
+#include "fabric/facts.h"
+#include "object/ctxtab.h"
+#include "object/ep.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>

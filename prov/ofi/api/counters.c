@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "base/count.h"
+#include "api/counters.h"
 
 #include "base/addr.h"
+#include "base/count.h"
+#include "progress/engine.h"
 #include "object/ep.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,13 +125,6 @@ DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset)
 }
 
 /* --- reports --- */
-
-void dofi_count_retire_ep(struct dofi_ep *ep)
-{
-	for (int i = 0; i < DOFI_CNT_EP_END; i++)
-		atomic_fetch_add_explicit(&ep->obj.ia->closed_eps.counters[i], ep->counters[i],
-					  memory_order_relaxed);
-}
 
 static void put_counters(FILE *out, const struct counters *c)
 {

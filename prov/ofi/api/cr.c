@@ -4,9 +4,13 @@
 #include "base/addr.h"
 #include "cm/conn.h"
 #include "fabric/error.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/ud.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "cm/cr.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,113 +21,7 @@
 
 /* --- making --- */
 
-static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
-{
-	struct dofi_event event = {
-		.number = DAT_CONNECTION_REQUEST_EVENT,
-		.handle = sp,
-		.cr = {.cr = cr, .conn_qual = sp->conn_qual, .local_addr = &sp->obj.ia->addr},
-	};
-
-	if (cr->conn->ud) {
-		event.number = DOFI_UD_EVENT_REQUEST;
-		event.ext = DOFI_UD_TYPE_REQUEST + 1;
-	}
-	return dofi_evd_push(sp->evd, &event, true);
-}
-
-/* The EP that comes with the CR: the RSP's, one of our own making for a provider PSP, or none. */
-static int take_ep(struct dofi_sp *sp, struct dofi_cr *cr)
-{
-	if (sp->rsp) {
-		cr->ep = sp->ep;
-		dofi_ep_set_state(cr->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-		return 0;
-	}
-	if (sp->psp_flags != DAT_PSP_PROVIDER_FLAG)
-		return 0;
-	cr->ep_ours = true;
-	return dofi_ep_new(sp->obj.ia, NULL, NULL, NULL, NULL, NULL, NULL,
-			   DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, &cr->ep) == DAT_SUCCESS
-		       ? 0
-		       : -ENOMEM;
-}
-
-/* dat_ep_query tells who asks while the CR is undecided (EP-047, EP-049). */
-static void show_peer(const struct dofi_cr *cr)
-{
-	struct dofi_ep *ep = cr->ep;
-
-	if (!ep)
-		return;
-	dofi_lock(&ep->lock);
-	ep->remote_addr = cr->remote;
-	ep->remote_qual = cr->remote_qual;
-	ep->local_qual = cr->conn->conn_qual;
-	dofi_unlock(&ep->lock);
-}
-
-/* The EP goes back to where it came from. While the IA closes it may be gone already. */
-static void return_ep(struct dofi_cr *cr, DAT_EP_STATE state)
-{
-	struct dofi_ep *ep = cr->ep;
-
-	if (!dofi_obj_is(ep, DAT_HANDLE_TYPE_EP))
-		return;
-	if (!cr->ep_ours)
-		dofi_ep_set_state(ep, state);
-	else if (dofi_obj_retire(&ep->obj, false))
-		dofi_ep_destroy(ep);
-}
-
-int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote)
-{
-	struct dofi_cr *cr = dofi_obj_alloc(sp->obj.ia, sp->obj.provider, DAT_HANDLE_TYPE_CR);
-	int ret;
-
-	if (!cr)
-		return -ENOMEM;
-	cr->conn = conn;
-	cr->remote_qual = conn->port_qual;
-	cr->private_size = conn->private_size;
-	memcpy(cr->private_data, conn->private_data, conn->private_size);
-	ret = dofi_addr_set(&cr->remote, remote, 0) ? take_ep(sp, cr) : -EAFNOSUPPORT;
-	if (ret)
-		goto err_free;
-	show_peer(cr);
-	dofi_obj_publish(&cr->obj, DAT_HANDLE_TYPE_CR);
-	ret = announce(sp, cr);
-	if (ret)
-		goto err_retire;
-	conn->cr = cr;
-	sp->ep = NULL;
-	return 0;
-
-err_retire:
-	dofi_obj_retire(&cr->obj, false);
-	return_ep(cr, DAT_EP_STATE_RESERVED);
-err_free:
-	dofi_obj_free(&cr->obj, DAT_HANDLE_TYPE_CR);
-	return ret;
-}
-
 /* --- the consumer's decision --- */
-
-static void refuse(struct dofi_cr *cr, enum dofi_reason reason, const void *private_data,
-		   uint32_t private_size)
-{
-	return_ep(cr, DAT_EP_STATE_UNCONNECTED);
-	cr->conn->cr = NULL;
-	dofi_conn_reject(cr->conn, reason, private_data, private_size);
-}
-
-void dofi_cr_destroy(struct dofi_cr *cr, bool reject)
-{
-	dofi_assert_held(&cr->obj.ia->engine.lock);
-	if (reject)
-		refuse(cr, DOFI_REASON_DISCONNECT, NULL, 0);
-	dofi_obj_free(&cr->obj, DAT_HANDLE_TYPE_CR);
-}
 
 static void consume(struct dofi_cr *cr)
 {
@@ -245,7 +143,7 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
 	ia = cr->obj.ia;
 	if (private_ok(private_size, private_data)) {
 		DOFI_COUNT_SHARED(ia, IA_SP_CR_REJECTED);
-		refuse(cr, DOFI_REASON_CONSUMER, private_data, (uint32_t)private_size);
+		dofi_cr_refuse(cr, DOFI_REASON_CONSUMER, private_data, (uint32_t)private_size);
 		consume(cr);
 	} else {
 		ret = private_error(private_size, DOFI_BAD_ARG(2), DOFI_BAD_ARG(3));
@@ -268,7 +166,7 @@ static DAT_RETURN handoff_locked(struct dofi_cr *cr, uint64_t conn_qual)
 		conn->conn_qual = before;
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	}
-	return_ep(cr, DAT_EP_STATE_UNCONNECTED);
+	dofi_cr_return_ep(cr, DAT_EP_STATE_UNCONNECTED);
 	consume(cr);
 	return DAT_SUCCESS;
 }

@@ -6,240 +6,28 @@
 #include "object/ep.h"
 
 #include "cm/conn.h"
-#include "api/ep_attr.h"
-#include "object/evd.h"
+#include "dto/ep_attr.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/ud.h"
+#include "cm/wire.h"
+#include "dto/emulated.h"
+#include "dto/guard_byte.h"
+#include "dto/segments.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "dto/ring.h"
+#include "dto/rmr.h"
+#include "dto/watermark.h"
+#include "object/scratch.h"
+#include "object/srq_count.h"
+#include "cm/ep_life.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state)
-{
-	switch (state) {
-	case DAT_EP_STATE_UNCONNECTED:
-		return DOFI_BAD_STATE(EP_UNCONNECTED);
-	case DAT_EP_STATE_RESERVED:
-		return DOFI_BAD_STATE(EP_RESERVED);
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-		return DOFI_BAD_STATE(EP_PASSCONNPENDING);
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		return DOFI_BAD_STATE(EP_ACTCONNPENDING);
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		return DOFI_BAD_STATE(EP_TENTCONNPENDING);
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		return DOFI_BAD_STATE(EP_COMPLPENDING);
-	case DAT_EP_STATE_CONNECTED:
-		return DOFI_BAD_STATE(EP_CONNECTED);
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-		return DOFI_BAD_STATE(EP_DISCPENDING);
-	default:
-		return DOFI_BAD_STATE(EP_DISCONNECTED);
-	}
-}
-
-void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
-{
-	dofi_lock(&ep->lock);
-	dofi_ep_enter_state(ep, state);
-	dofi_unlock(&ep->lock);
-}
-
-/* --- what an EP holds of others --- */
-
-static void attach_evds(struct dofi_ep *ep)
-{
-	dofi_evd_attach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags));
-	dofi_evd_attach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags));
-	dofi_evd_attach_other(ep->conn_evd);
-}
-
-static void detach_evds(struct dofi_ep *ep)
-{
-	dofi_evd_detach_dto(ep->recv_evd, dofi_ep_config(ep->attr.recv_completion_flags));
-	dofi_evd_detach_dto(ep->req_evd, dofi_ep_config(ep->attr.request_completion_flags));
-	dofi_evd_detach_other(ep->conn_evd);
-}
-
-void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia)
-{
-	if (!ep->conn_evd || ep->conn_evd->obj.ia != ia)
-		return;
-	dofi_lock(&ep->lock);
-	dofi_evd_detach_other(ep->conn_evd);
-	ep->conn_evd = NULL;
-	dofi_unlock(&ep->lock);
-}
-
-static uint32_t widest(DAT_COUNT a, DAT_COUNT b, DAT_COUNT c)
-{
-	DAT_COUNT m = a > b ? a : b;
-
-	return (uint32_t)(m > c ? m : c);
-}
-
-struct rings {
-	struct dofi_ring req, recv, parts;
-};
-
-static void fini_rings(struct rings *rings)
-{
-	dofi_ring_fini(&rings->req);
-	dofi_ring_fini(&rings->recv);
-	dofi_ring_fini(&rings->parts);
-}
-
-static int init_rings(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq,
-		      struct rings *rings)
-{
-	uint32_t niov =
-		widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
-
-	*rings = (struct rings){0};
-	/* A segment that is cut becomes two, and a receive may have a guard. */
-	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos,
-			    niov + ia->splits_writes) &&
-	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos,
-			    (uint32_t)attr->max_recv_iov + dofi_guard_segments(ia)) &&
-	    !dofi_parts_init(ia, &rings->parts, &rings->req))
-		return 0;
-	fini_rings(rings);
-	return -ENOMEM;
-}
-
-static void set_rings(struct dofi_ep *ep, const struct rings *rings)
-{
-	ep->req = rings->req;
-	ep->recv = rings->recv;
-	ep->parts = rings->parts;
-}
-
-/*
- * The mark that comes with the attributes is for EPs of an SRQ; programs leave it 0 where they
- * don't know of it.
- */
-static uint32_t asked_mark(const struct dofi_ep *ep)
-{
-	return ep->srq && ep->attr.srq_soft_hw > 0 ? (uint32_t)ep->attr.srq_soft_hw : UINT32_MAX;
-}
-
-DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv,
-		       struct dofi_evd *req, struct dofi_evd *conn, struct dofi_srq *srq,
-		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p)
-{
-	DAT_EP_ATTR effective;
-	DAT_RETURN ret =
-		dofi_ep_attr_resolve(ia, attr,
-				     recv || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
-				     req || state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING, srq,
-				     &effective);
-	struct rings rings;
-	struct dofi_ep *ep;
-
-	if (ret != DAT_SUCCESS)
-		return ret;
-	ep = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EP);
-	if (!ep)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	dofi_lock_init(&ep->lock);
-	ep->stall.retry = dofi_ep_retry;
-	dofi_list_init(&ep->bind_link);
-	ep->state = state;
-	ep->pz = pz;
-	ep->recv_evd = recv;
-	ep->req_evd = req;
-	ep->conn_evd = conn;
-	ep->srq = srq;
-	ep->attr = effective;
-	ep->soft_mark = asked_mark(ep);
-	ep->hard_mark = UINT32_MAX;
-	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	if (!dofi_scratch_take(ia, &ep->scratch))
-		goto err_free;
-	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
-	ep->aux = calloc(1, sizeof(*ep->aux));
-	if (!ep->rcache || !ep->aux)
-		goto err_rcache;
-	if (dofi_ctrl_slots_attach(ep))
-		goto err_rcache;
-	if (init_rings(ia, &effective, srq, &rings))
-		goto err_atomic;
-	set_rings(ep, &rings);
-	if (dofi_is_datagram(&effective) && dofi_ud_open(ep))
-		goto err_rings;
-	attach_evds(ep);
-	dofi_obj_use(ep->pz);
-	dofi_obj_use(ep->srq);
-	dofi_obj_publish(&ep->obj, DAT_HANDLE_TYPE_EP);
-	*ep_p = ep;
-	return DAT_SUCCESS;
-
-err_rings:
-	fini_rings(&rings);
-err_atomic:
-	dofi_ctrl_slots_detach(ep);
-err_rcache:
-	free(ep->aux);
-	free(ep->rcache);
-	dofi_scratch_give(ia, ep->scratch);
-err_free:
-	dofi_lock_fini(&ep->lock);
-	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
-	return ret;
-}
-
-/*
- * The engine must not meet the EP any more: it has no connection, so only an old stall can still
- * name it.
- */
-static void unstall(struct dofi_ep *ep)
-{
-	dofi_lock(&ep->lock);
-	dofi_stall_end(ep->obj.ia, &ep->stall);
-	dofi_unlock(&ep->lock);
-}
-
-/*
- * Without a connection nothing of the rings is the fabric's; what is posted goes without a
- * completion (EP-143).
- */
-static void drop_posted(struct dofi_ep *ep)
-{
-	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++)
-		if (dofi_ring_at(&ep->req, i)->op == DOFI_OP_BIND)
-			dofi_bind_cancel(dofi_wr_bind(dofi_ring_at(&ep->req, i)));
-	fini_rings(&(struct rings){ep->req, ep->recv, ep->parts});
-	ep->req.base = ep->recv.base = ep->parts.base = NULL;
-}
-
-void dofi_ep_destroy(struct dofi_ep *ep)
-{
-	dofi_assert_held(&ep->obj.ia->engine.lock);
-	if (ep->conn)
-		dofi_conn_end_now(ep->conn, 0, DOFI_REASON_DISCONNECT);
-	if (ep->ud)
-		dofi_ud_close(ep);
-	unstall(ep);
-	detach_evds(ep);
-	dofi_obj_unuse(ep->pz);
-	dofi_obj_unuse(ep->srq);
-	dofi_lock(&ep->lock);
-	drop_posted(ep);
-	if (ep->marked)
-		dofi_wait_unwatch(ep->obj.ia);
-	ep->req.limit = ep->recv.limit = 0;
-	dofi_unlock(&ep->lock);
-	dofi_count_retire_ep(ep);
-	free(ep->rcache);
-	free(ep->aux);
-	dofi_ctrl_slots_detach(ep);
-	dofi_scratch_give(ep->obj.ia, ep->scratch);
-	dofi_lock_fini(&ep->lock);
-	dofi_obj_free(&ep->obj, DAT_HANDLE_TYPE_EP);
-}
 
 /* --- dat_ep_create, dat_ep_create_with_srq --- */
 
@@ -436,7 +224,7 @@ struct ep_config {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *req_evd, *conn_evd;
 	DAT_EP_ATTR attr;
-	struct rings rings;
+	struct dofi_ep_rings rings;
 };
 
 static DAT_RETURN plan_config(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
@@ -497,21 +285,21 @@ static void apply_config(struct dofi_ep *ep, struct ep_config *c)
 {
 	DAT_COUNT old_mark = ep->attr.srq_soft_hw;
 
-	detach_evds(ep);
+	dofi_ep_detach_evds(ep);
 	ep->recv_evd = c->recv_evd;
 	ep->req_evd = c->req_evd;
 	ep->conn_evd = c->conn_evd;
 	ep->attr = c->attr;
-	attach_evds(ep);
+	dofi_ep_attach_evds(ep);
 	if (ep->attr.srq_soft_hw != old_mark)
-		ep->soft_mark = asked_mark(ep);
+		ep->soft_mark = dofi_ep_asked_mark(ep);
 	dofi_obj_use(c->pz);
 	dofi_obj_unuse(ep->pz);
 	ep->pz = c->pz;
 	dofi_ring_move(&c->rings.req, &ep->req);
 	dofi_ring_move(&c->rings.recv, &ep->recv);
 	dofi_ring_fini(&ep->parts); /* none is under way without a connection */
-	set_rings(ep, &c->rings);
+	dofi_ep_rings_set(ep, &c->rings);
 	forbid_foreign_receives(ep);
 }
 
@@ -532,7 +320,8 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	ret = modify_state_ok(ep, mask);
 	if (ret == DAT_SUCCESS)
 		ret = plan_config(ep, mask, param, &config);
-	if (ret == DAT_SUCCESS && init_rings(ep->obj.ia, &config.attr, ep->srq, &config.rings))
+	if (ret == DAT_SUCCESS &&
+	    dofi_ep_rings_init(ep->obj.ia, &config.attr, ep->srq, &config.rings))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	else if (ret == DAT_SUCCESS)
 		apply_config(ep, &config);
@@ -579,21 +368,6 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *allocated, DAT_CO
 }
 
 /* --- watermarks --- */
-
-/* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
-void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
-{
-	dofi_assert_held(&ep->lock);
-	if (held > ep->soft_mark) {
-		ep->soft_mark = UINT32_MAX;
-		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
-			       DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	}
-	if (held > ep->hard_mark && ep->state == DAT_EP_STATE_CONNECTED) {
-		ep->faulty = true;
-		dofi_ep_stall(ep);
-	}
-}
 
 static bool mark_ok(const struct dofi_ep *ep, DAT_COUNT mark)
 {

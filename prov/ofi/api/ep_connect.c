@@ -8,6 +8,8 @@
 #include "object/ep.h"
 #include "object/ia.h"
 #include "progress/wait.h"
+#include "cm/wire.h"
+#include "progress/engine.h"
 
 #include <errno.h>
 

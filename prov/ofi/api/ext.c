@@ -2,7 +2,7 @@
 #include "api/ext.h"
 
 #include "base/count.h"
-#include "api/ep_attr.h"
+#include "dto/ep_attr.h"
 #include "object/ia.h"
 #include "dto/ud.h"
 
@@ -16,6 +16,10 @@
 #define DOFI_EP_OWN_COUNTER(name)
 #define DOFI_EVD_OWN_COUNTER(name)
 #include "base/count.def"
+#include "object/ep.h"
+#include "progress/evd.h"
+#include "object/ud_ah.h"
+#include "api/counters.h"
 
 /* So has ud.h. */
 #define SAME_UD(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "number in ud.h")

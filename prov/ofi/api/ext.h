@@ -3,7 +3,7 @@
 #ifndef DOFI_EXT_H
 #define DOFI_EXT_H
 
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 
 #include <stdarg.h>
 

@@ -2,13 +2,14 @@
 #include "object/ia.h"
 
 #include "fabric/device_atomics.h"
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "dto/op_context.h"
 #include "object/ep.h"
 #include "fabric/eqs.h"
 #include "fabric/error.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "cm/linger.h"
+#include "cm/upcalls.h"
 #include "base/log.h"
 #include "object/mem.h"
 #include "fabric/mr_cache.h"
@@ -16,8 +17,25 @@
 #include "cm/service_point.h"
 #include "dto/srq.h"
 #include "api/stats.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/data_flag.h"
+#include "cm/channel.h"
+#include "dto/credit.h"
+#include "dto/emulated.h"
+#include "dto/guard_byte.h"
+#include "dto/segments.h"
+#include "fabric/nic.h"
+#include "fabric/select.h"
+#include "object/ctxtab.h"
+#include "progress/cqs.h"
+#include "progress/engine.h"
+#include "progress/wakeup.h"
+#include "cm/cr.h"
+#include "dto/rmr.h"
+#include "object/scratch.h"
+#include "cm/ep_life.h"
+#include "dto/lmr.h"
+#include "api/counters.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,57 +224,11 @@ static void close_trans(struct dofi_ia *ia)
 	dofi_mr_unmap_all(ia);
 }
 
-/* --- scratch --- */
-
-/* The stack lies behind the slots: late reads give theirs back when the endpoint is closed. */
-static int open_scratch(struct dofi_ia *ia)
-{
-	struct dofi_scratch *s = &ia->scratch;
-	uint32_t n = ia->limits.max_eps;
-	uint64_t key, address;
-	void *memory;
-	int ret;
-
-	ret = dofi_mr_map(ia, n * sizeof(*s->slots), n * sizeof(*s->free_stack),
-			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &memory,
-			  &s->mr, &key, &address);
-	if (ret)
-		return ret;
-	s->slots = memory;
-	s->free_stack = (uint32_t *)(void *)(s->slots + n);
-	s->desc = ia->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(s->mr) : NULL;
-	for (s->nfree = 0; s->nfree < n; s->nfree++)
-		s->free_stack[s->nfree] = n - 1 - s->nfree;
-	return 0;
-}
-
+/* What is late may still reach the bounce buffers: they are abandoned with the scratch memory. */
 static void close_scratch(struct dofi_ia *ia)
 {
-	struct dofi_scratch *s = &ia->scratch;
-
 	dofi_bounces_abandon(ia);
-	dofi_mr_abandon(ia, s->mr, s->slots,
-			ia->limits.max_eps * (sizeof(*s->slots) + sizeof(*s->free_stack)));
-}
-
-bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p)
-{
-	struct dofi_scratch *s = &ia->scratch;
-	bool taken;
-
-	dofi_lock(&ia->obj_lock);
-	taken = s->nfree > 0;
-	if (taken)
-		*slot_p = s->free_stack[--s->nfree];
-	dofi_unlock(&ia->obj_lock);
-	return taken;
-}
-
-void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot)
-{
-	dofi_lock(&ia->obj_lock);
-	ia->scratch.free_stack[ia->scratch.nfree++] = slot;
-	dofi_unlock(&ia->obj_lock);
+	dofi_scratch_close(ia);
 }
 
 /* --- descriptors --- */
@@ -319,7 +291,7 @@ static const struct step {
 	{"looking at completion data", dofi_unmarked_open, dofi_unmarked_close},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
-	{"setting up the scratch memory", open_scratch, close_scratch},
+	{"setting up the scratch memory", dofi_scratch_open, close_scratch},
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
@@ -463,13 +435,15 @@ static void detach_others(const struct dofi_ia *ia)
 static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 			      DAT_BOOLEAN thread_safe)
 {
-	struct dofi_ia *ia = dofi_obj_alloc(NULL, provider, DAT_HANDLE_TYPE_IA);
+	struct dofi_ia *ia = dofi_obj_alloc(NULL, provider, DAT_HANDLE_TYPE_IA, sizeof(*ia));
 
 	if (!ia)
 		return NULL;
 	ia->obj.ia = ia;
 	strcpy(ia->name, name);
 	ia->thread_safe_asked = thread_safe;
+	ia->up = &dofi_cm_upcalls;
+	ia->engine.reap = dofi_reap;
 	atomic_store(&ia->next_key, 1);
 	dofi_lock_init(&ia->obj_lock);
 	dofi_lock_init(&ia->mr_lock);

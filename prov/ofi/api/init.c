@@ -19,7 +19,6 @@
 #define VERSION_NODE(major, minor) "DAT_" TEXT_OF(major) "." TEXT_OF(minor)
 
 typedef DAT_RETURN (*registry_fn)(const DAT_PROVIDER *provider, const DAT_PROVIDER_INFO *info);
-typedef __typeof__(&dats_get_ia_handle) handle_fn;
 
 /*
  * An IA name with its own table: registries find the name again, when an IA is closed, by the
@@ -40,7 +39,6 @@ static struct entry *entries; /* guarded by entries_lock */
 /* The registry's functions; set by the first init, before any IA can exist. */
 static struct {
 	registry_fn add, remove;
-	handle_fn get_ia_handle; /* NULL: this registry has no numbers for IAs */
 } registry;
 
 /* --- the registry that loaded us --- */
@@ -78,18 +76,8 @@ static bool find_registry(const void *address)
 	caller = open_caller(address);
 	registry.add = (registry_fn)find_symbol(caller, "dat_registry_add_provider");
 	registry.remove = (registry_fn)find_symbol(caller, "dat_registry_remove_provider");
-	registry.get_ia_handle = (handle_fn)find_symbol(caller, "dats_get_ia_handle");
+	dofi_obj_set_ia_numbers((dofi_ia_number_fn *)find_symbol(caller, "dats_get_ia_handle"));
 	return registry.add && registry.remove;
-}
-
-DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia)
-{
-	DAT_IA_HANDLE handle;
-
-	if (registry.get_ia_handle &&
-	    registry.get_ia_handle(DOFI_IA_TO_REGISTRY(ia), &handle) == DAT_SUCCESS)
-		return handle;
-	return ia;
 }
 
 /* --- entries --- */

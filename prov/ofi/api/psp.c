@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/service_point.h"
 
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
+#include "progress/engine.h"
 
 /* *qual_p: 0, or what it shall be. */
 static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd_handle,

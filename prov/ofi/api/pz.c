@@ -39,7 +39,7 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
 		return DOFI_BAD_HANDLE(IA);
 	if (!pz_handle)
 		return DOFI_BAD_ARG(2);
-	pz = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_PZ);
+	pz = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_PZ, sizeof(*pz));
 	if (!pz)
 		return DOFI_NO_MEMORY;
 	if (!take_number(ia, &pz->number)) {

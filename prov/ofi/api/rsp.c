@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/service_point.h"
 
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
+#include "object/ep.h"
+#include "progress/engine.h"
 
 static DAT_RETURN rsp_create_locked(struct dofi_ia *ia, uint64_t conn_qual, struct dofi_ep *ep,
 				    struct dofi_evd *evd, struct dofi_sp **sp_p)

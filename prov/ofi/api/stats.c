@@ -8,6 +8,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "progress/engine.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #ifndef DOFI_COUNT_H
 #define DOFI_COUNT_H
 
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 #include "base/hint.h"
 
 #include <stdio.h>
@@ -40,18 +40,5 @@ DOFI_INLINE void dofi_count(_Atomic uint64_t *counter, uint64_t n)
 #define DOFI_COUNT_SHARED(object, counter)                                           \
 	((void)atomic_fetch_add_explicit(&(object)->counters[DOFI_CNT_##counter], 1, \
 					 memory_order_relaxed))
-
-/* counter: a number of the handle's type, or its ALL_COUNTERS; see dat_ib_query_counters. */
-DAT_RETURN dofi_count_query(DAT_HANDLE handle, int counter, DAT_UINT64 *values, int reset);
-DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset);
-
-/* The EP goes: the IA keeps the sums. */
-void dofi_count_retire_ep(struct dofi_ep *ep);
-
-/*
- * All counters that aren't 0, and what the objects are doing, in words. engine.lock held, or false:
- * then what only it guards is left out.
- */
-void dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked);
 
 #endif

@@ -6,7 +6,11 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "cm/service_point.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -87,8 +91,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;
-	if (chan->was_up && !orderly)
-		dofi_shm_cleanup_expect(chan->ia);
+	if (chan->was_up && !orderly && chan->ia->trans->peer_died)
+		chan->ia->trans->peer_died(chan->ia);
 	close_socket(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
 	dofi_stall_end(chan->ia, &chan->answer);

@@ -8,6 +8,8 @@
 #ifndef DOFI_CHAN_H
 #define DOFI_CHAN_H
 
+#include "object/ia_parts.h"
+
 #include "base/addr.h"
 #include "progress/engine.h"
 #include "cm/wire.h"
@@ -52,34 +54,6 @@ struct dofi_chan {
 	uint32_t tx_fill, tx_size;
 	uint32_t rx_fill;
 	uint8_t rx[DOFI_WIRE_MAX_FRAME];
-};
-
-/* IA-wide state of the connection manager; guarded by engine.lock. */
-struct dofi_cm {
-	uint8_t uuid[16];
-	struct dofi_list chans;     /* all but strangers and dead ones */
-	struct dofi_list strangers; /* accepted sockets without a HELLO yet, oldest first */
-	struct dofi_list dead;
-	uint32_t nstrangers, max_strangers;
-	struct dofi_list listeners; /* struct dofi_sp, by link */
-	int spare_fd;               /* given up to answer when descriptors run out */
-	bool told_no_fds;           /* said so in the log */
-	/*
-	 * the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet
-	 */
-	uint64_t close_limit;
-	uint64_t invalidations;   /* made so far */
-	_Atomic uint32_t wakeup;  /* one of them was answered, or its channel died */
-	struct dofi_conn **conns; /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
-	uint32_t conns_size;
-	uint32_t conns_next;
-	uint32_t ud_next; /* number of the next EP of datagrams */
-	uint32_t nconns;
-	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
-	uint32_t steps;            /* that the fabric has made with these so far... */
-	uint64_t last_step;        /* ...and when the last one was */
-	struct dofi_list binds;    /* EPs whose bind waits for an invalidation, by bind_link */
-	struct dofi_work answered; /* looks after them */
 };
 
 int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */

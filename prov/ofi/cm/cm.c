@@ -8,6 +8,10 @@
 #include "base/log.h"
 #include "fabric/quirks.h"
 #include "cm/service_point.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

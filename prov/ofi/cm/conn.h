@@ -86,22 +86,18 @@ struct dofi_conn {
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 
 	/* The transport's. */
-	struct fid_ep *fep;        /* msg: the connection's own endpoint */
-	struct fid_ep *spare;      /* msg: made while the peer decides, until it is fep */
-	int reserved_port;         /* while it connects, from this port; held_port.h */
-	size_t cq_entries;         /* that it has set aside... */
-	uint32_t cq;               /* ...of this one of ia->cqs */
-	struct dofi_peer *peer;    /* rdm: the peer IA... */
-	uint64_t dest;             /* ...and its fi_addr_t */
-	struct dofi_list greeting; /* rdm: in rdm->greetings until both sides have met... */
-	bool greets;               /* ...and our word is not on the way yet */
-	bool cancelled;            /* rdm: the receives are */
+	struct fid_ep *fep;              /* msg: the connection's own endpoint */
+	struct fid_ep *spare;            /* msg: made while the peer decides, until it is fep */
+	int reserved_port;               /* while it connects, from this port; held_port.h */
+	size_t cq_entries;               /* that it has set aside... */
+	uint32_t cq;                     /* ...of this one of ia->cqs */
+	struct dofi_peer *peer;          /* rdm: the peer IA... */
+	struct dofi_wakeup_peer *wakeup; /* ...and its wakeup */
+	uint64_t dest;                   /* ...and its fi_addr_t */
+	struct dofi_list greeting;       /* rdm: in rdm->greetings until both sides have met... */
+	bool greets;                     /* ...and our word is not on the way yet */
+	bool cancelled;                  /* rdm: the receives are */
 };
-
-/*
- * 31 bits are room beside the solicited bit in completion data of 4 bytes; a note has room for 29.
- */
-#define DOFI_CONN_ID_MASK 0x1fffffffu
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
 /* The EP of a connection that is not over, nor of datagrams; NULL, also for 0. engine.lock held. */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/conn_end.h"
 
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "cm/linger.h"
 #include "cm/truncated.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/ud.h"
+#include "cm/channel.h"
+#include "cm/conn.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
 
 /*
  * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it

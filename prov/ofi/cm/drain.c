@@ -93,6 +93,7 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 	drain->received = received;
 	drain->size = size;
 	drain->own.wr.op = DOFI_OP_DRAIN;
+	drain->own.wr.ia = ia;
 	dofi_list_add_tail(&ia->drains, &drain->link);
 	ia->ndrains++;
 }

@@ -6,6 +6,11 @@
 #include "cm/conn.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"
+#include "cm/channel.h"
+#include "object/ctxtab.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "dto/rmr.h"
 
 /* --- the peers' --- */
 

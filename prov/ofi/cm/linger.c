@@ -3,6 +3,9 @@
 
 #include "cm/conn.h"
 #include "object/ia.h"
+#include "cm/channel.h"
+#include "object/ep.h"
+#include "progress/engine.h"
 
 #include <sched.h>
 

@@ -5,6 +5,9 @@
 #include "base/addr.h"
 #include "object/ia.h"
 #include "base/log.h"
+#include "cm/channel.h"
+#include "cm/wire.h"
+#include "progress/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

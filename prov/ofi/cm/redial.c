@@ -3,6 +3,8 @@
 
 #include "cm/conn.h"
 #include "object/ia.h"
+#include "cm/wire.h"
+#include "progress/engine.h"
 
 /* Rounds become rarer: a burst of connects to nobody is no storm. */
 #define FIRST_PAUSE_NS   2000000u

@@ -3,9 +3,12 @@
 
 #include "cm/conn.h"
 #include "fabric/error.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "base/log.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "cm/cr.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +41,7 @@ DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_q
 		       struct dofi_sp **sp_p)
 {
 	DAT_HANDLE_TYPE type = rsp ? DAT_HANDLE_TYPE_RSP : DAT_HANDLE_TYPE_PSP;
-	struct dofi_sp *sp = dofi_obj_alloc(ia, ia->obj.provider, type);
+	struct dofi_sp *sp = dofi_obj_alloc(ia, ia->obj.provider, type, sizeof(*sp));
 	int err;
 
 	if (!sp)

@@ -22,17 +22,6 @@ struct dofi_sp {
 	bool rsp;
 };
 
-struct dofi_cr {
-	struct dofi_obj obj;
-	struct dofi_conn *conn;
-	struct dofi_ep *ep; /* provider EP or RSP's EP, else NULL */
-	bool ep_ours;       /* made by us for a provider PSP: goes with a reject */
-	struct sockaddr_storage remote;
-	uint64_t remote_qual;
-	uint32_t private_size;
-	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE]; /* writable by the consumer (PRG-09) */
-};
-
 /* --- sp.c: what PSP and RSP share; engine.lock held --- */
 
 /* The EVD behind the handle when it belongs to ia and takes connection requests; else NULL. */
@@ -68,15 +57,6 @@ int dofi_sp_listen(struct dofi_sp *sp);
 void dofi_sp_unlisten(struct dofi_sp *sp);
 
 /* --- cr.c; engine.lock held --- */
-
-/* A CR with its event on the service point's EVD; -errno when there is no room for either. */
-int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote);
-
-/*
- * Frees a CR; its handle has been retired. When reject is true, the connector is refused with
- * DOFI_REASON_DISCONNECT and the CR's EP goes back to where it came from.
- */
-void dofi_cr_destroy(struct dofi_cr *cr, bool reject);
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);

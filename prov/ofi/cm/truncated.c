@@ -5,6 +5,9 @@
 #include "dto/credit.h"
 #include "object/ia.h"
 #include "dto/srq.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "object/srq_count.h"
 
 #include <rdma/fabric.h>
 

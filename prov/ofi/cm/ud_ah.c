@@ -2,10 +2,15 @@
 #include "dto/ud.h"
 
 #include "cm/conn_end.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
-#include "transport/peer.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "cm/channel.h"
+#include "cm/conn.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "object/ud_ah.h"
 
 #include <string.h>
 
@@ -48,7 +53,8 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
 static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
-	struct dofi_ud_ah *ah = dofi_obj_alloc(conn->ia, ep->obj.provider, DOFI_HANDLE_TYPE_AH);
+	struct dofi_ud_ah *ah =
+		dofi_obj_alloc(conn->ia, ep->obj.provider, DOFI_HANDLE_TYPE_AH, sizeof(*ah));
 
 	if (!ah)
 		return NULL;
@@ -56,7 +62,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	ah->conn = conn;
 	ah->dest = conn->dest;
 	ah->number = conn->peer_ud;
-	ah->wakeup = conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL;
+	ah->wakeup = conn->ia->wakeup.mark ? conn->wakeup : NULL;
 	ah->addr = conn->chan->peer.addr;
 	if (conn->active) {
 		ah->private_size = conn->private_size;
@@ -138,13 +144,12 @@ void dofi_ud_peer_gone(struct dofi_conn *conn)
 	release_conn(conn->ud_ah);
 }
 
-void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid)
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer)
 {
 	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
 		struct dofi_conn *conn = ia->cm.conns[i];
 
-		if (conn && conn->ud_ah && !conn->chan &&
-		    !memcmp(conn->peer->uuid, uuid, sizeof(conn->peer->uuid)))
+		if (conn && conn->ud_ah && !conn->chan && conn->peer == peer)
 			dofi_ud_peer_gone(conn);
 	}
 }

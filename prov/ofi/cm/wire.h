@@ -7,6 +7,8 @@
 #ifndef DOFI_WIRE_H
 #define DOFI_WIRE_H
 
+#include "object/ia_parts.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +18,6 @@
 #define DOFI_WIRE_VERSION     1u
 #define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer one is hostile or garbage */
 #define DOFI_WIRE_MAX_PRIVATE 256u
-#define DOFI_FABRIC_NAME_MAX  256u
 
 enum dofi_msg_type {
 	DOFI_MSG_REQUEST = 1, /* active -> passive: connect me to conn_qual */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/control_message.h"
 
-#include "cm/conn.h"
 #include "object/ia.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "dto/emulated.h"
+#include "object/ep.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -202,7 +203,7 @@ static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, 
 
 void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
-	struct dofi_ep *ep = size >= BARE ? dofi_conn_ep(ia, ctrl_msg->number) : NULL;
+	struct dofi_ep *ep = size >= BARE ? ia->up->ep_of(ia, ctrl_msg->number) : NULL;
 
 	if (!ep || !ep->ctrl_msgs)
 		return;

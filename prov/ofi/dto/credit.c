@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/credit.h"
 
-#include "cm/conn.h"
 #include "object/ia.h"
 #include "object/mem.h"
 #include "fabric/select.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "object/ep.h"
 
 #include <endian.h>
 #include <rdma/fi_domain.h>
@@ -111,7 +111,7 @@ void dofi_credit_apply(struct dofi_ep *ep, uint32_t update)
 
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update)
 {
-	struct dofi_ep *ep = dofi_conn_ep(ia, number);
+	struct dofi_ep *ep = ia->up->ep_of(ia, number);
 
 	if (!ep)
 		return;

@@ -16,34 +16,11 @@
 #ifndef DOFI_CREDIT_H
 #define DOFI_CREDIT_H
 
+#include "object/ia_parts.h"
+
 #include "object/ep.h"
 
 struct fid_mr;
-
-enum dofi_credit_mode {
-	DOFI_CREDITS_NONE,    /* the fabric's hardware makes the sender try again */
-	DOFI_CREDITS_WRITTEN, /* into the peer's word */
-	DOFI_CREDITS_CARRIED, /* by completion data, or by messages of the library's */
-};
-
-/* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
-struct dofi_credit_words {
-	_Atomic uint32_t in; /* the peer's grant */
-	/* ours, from where the fabric takes it: the newest will do for an earlier one */
-	uint32_t out;
-};
-
-/*
- * Memory that peers may write to: where grants of their own land. Those with completion data have
- * no bytes, and nobody reads it; written ones go to the words of the EPs.
- */
-struct dofi_sink {
-	struct dofi_credit_words *words;
-	size_t size;
-	void *desc;
-	struct fid_mr *mr;
-	uint64_t key, address; /* go into the HELLO */
-};
 
 /*
  * News for the peer, 32 bits: in the completion data of a message, or by itself. The total of

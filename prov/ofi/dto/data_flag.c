@@ -4,7 +4,8 @@
 #include "dto/op_context.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "object/ep.h"
 
 #include <errno.h>
 #include <stdlib.h>

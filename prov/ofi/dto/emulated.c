@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/emulated.h"
 
-#include "cm/conn.h"
 #include "dto/credit.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
 #include "object/mem.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "dto/segments.h"
+#include "fabric/select.h"
+#include "object/ctxtab.h"
+#include "object/ep.h"
+#include "dto/rmr.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -479,7 +483,7 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 	dofi_reap_release(ep);
 	dofi_ep_issue(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-		dofi_conn_drained(ep);
+		ep->obj.ia->up->drained(ep);
 }
 
 /* --- notes in --- */
@@ -498,7 +502,7 @@ void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value)
 
 void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 {
-	struct dofi_ep *ep = dofi_conn_ep(ia, (uint32_t)(data >> CONN_SHIFT) & DOFI_CONN_ID_MASK);
+	struct dofi_ep *ep = ia->up->ep_of(ia, (uint32_t)(data >> CONN_SHIFT) & DOFI_CONN_ID_MASK);
 	enum dofi_ctrl_kind kind = (enum dofi_ctrl_kind)(data >> KIND_SHIFT);
 	uint32_t value = (uint32_t)data;
 
@@ -535,7 +539,7 @@ struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 		return note;
 	if (dofi_rmr_invalidate(ep->obj.ia, note.value, ep->pz, ep->conn_id)) {
 		/* The sender knows; others that used it are told. */
-		dofi_chan_ask(ep->obj.ia, note.value);
+		ep->obj.ia->up->invalidate(ep->obj.ia, note.value);
 	} else {
 		*status_p = DAT_DTO_ERR_LOCAL_PROTECTION;
 		ep->faulty = true;

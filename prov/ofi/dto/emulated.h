@@ -21,6 +21,7 @@
 #define DOFI_CONTROL_H
 
 #include "object/ep.h"
+#include "object/ia_parts.h"
 
 struct dofi_event;
 struct fid_mr;
@@ -37,13 +38,6 @@ struct dofi_atomic_request {
 struct dofi_ctrl_slots {
 	struct dofi_atomic_request requests[DOFI_CTRL_SLOTS];
 	struct dofi_atomic_answer answers[DOFI_CTRL_SLOTS];
-};
-
-/* One mailbox per EP, at the index of its scratch slot. */
-struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *boxes; /* NULL: this fabric can't carry notes as writes */
-	struct fid_mr *mr;
-	uint64_t key, address;
 };
 
 /* in the value of mail: otherwise a request; the low bits are the slot */

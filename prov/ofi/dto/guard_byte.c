@@ -4,6 +4,7 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "fabric/quirks.h"
+#include "object/ep.h"
 
 #include <rdma/fi_domain.h>
 

@@ -9,15 +9,11 @@
 #ifndef DOFI_GUARD_H
 #define DOFI_GUARD_H
 
+#include "object/ia_parts.h"
+
 #include "object/ep.h"
 
 struct fid_mr;
-
-struct dofi_guard {
-	char *byte; /* NULL: the fabric needs none */
-	struct fid_mr *mr;
-	void *desc;
-};
 
 int dofi_guard_open(struct dofi_ia *ia); /* 0 or a negative error */
 void dofi_guard_close(struct dofi_ia *ia);

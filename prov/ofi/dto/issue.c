@@ -3,7 +3,6 @@
  * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence,
  * the read limit, room in the fabric) stays in the ring, and everything behind it.
  */
-#include "cm/conn.h"
 #include "dto/credit.h"
 #include "object/ep.h"
 #include "object/ia.h"
@@ -13,6 +12,11 @@
 #include "dto/emulated.h"
 #include "dto/rma.h"
 #include "dto/ud.h"
+#include "dto/segments.h"
+#include "object/ctxtab.h"
+#include "object/transport.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
 
 #include <rdma/fi_errno.h>
 
@@ -229,7 +233,7 @@ static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	wr->state = DOFI_WR_ISSUED;
 	if (wr->op == DOFI_OP_BIND)
-		dofi_conn_apply_bind(ep, wr);
+		ep->obj.ia->up->apply_bind(ep, wr);
 	else if (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ)
 		wr->state = DOFI_WR_DONE; /* of no bytes */
 	else
@@ -384,6 +388,7 @@ void dofi_ep_let_go(struct dofi_ep *ep)
 void dofi_ep_retry(struct dofi_stall *stall)
 {
 	struct dofi_ep *ep = DOFI_CONTAINER(stall, struct dofi_ep, stall);
+	const struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_conn *broken = NULL, *refused = NULL, *complete = NULL;
 
 	dofi_lock(&ep->lock);
@@ -398,18 +403,17 @@ void dofi_ep_retry(struct dofi_stall *stall)
 		refused = ep->conn;
 	} else {
 		if (ep->binding && ep->bind_replaced)
-			dofi_conn_ask_for_bind(ep);
+			ia->up->ask_for_bind(ep);
 		dofi_ep_issue(ep);
 		dofi_credit_announce(ep);
 		if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-			dofi_conn_drained(ep);
+			ia->up->drained(ep);
 	}
 	dofi_unlock(&ep->lock);
 	if (broken)
-		dofi_conn_end(broken, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
-			      DOFI_REASON_ERROR);
+		ia->up->broken(broken);
 	if (refused)
-		dofi_conn_path_down(refused, 0);
+		ia->up->path_down(refused, 0);
 	if (complete)
-		dofi_conn_last_message(complete);
+		ia->up->last_message(complete);
 }

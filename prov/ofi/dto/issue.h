@@ -10,7 +10,7 @@
 #include "dto/credit.h"
 #include "object/ia.h"
 #include "dto/emulated.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 
 enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/orphan.h"
 
-#include "api/ep_attr.h"
 #include "object/ia.h"
 #include "dto/emulated.h"
+#include "dto/segments.h"
+#include "object/ep.h"
+#include "object/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,13 +3,20 @@
  * The hot path out: a post fills the next slot of a ring and gives it to the fabric, or leaves it
  * to the engine.
  */
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "object/ep.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/issue.h"
 #include "dto/emulated.h"
 #include "dto/ud.h"
+#include "dto/credit.h"
+#include "object/ctxtab.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "dto/rmr.h"
+#include "dto/watermark.h"
+#include "object/ud_ah.h"
 
 #include <rdma/fi_errno.h>
 

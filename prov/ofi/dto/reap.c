@@ -3,21 +3,23 @@
  * The hot path in: a completion marks its work request, and events leave from the heads of the
  * rings.
  */
-#include "cm/conn.h"
 #include "dto/credit.h"
-#include "cm/drain.h"
 #include "object/ep.h"
 #include "fabric/error.h"
-#include "object/evd.h"
-#include "object/event.h"
+#include "progress/evd.h"
+#include "progress/event.h"
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
 #include "dto/emulated.h"
 #include "dto/orphan.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/ud.h"
+#include "dto/guard_byte.h"
+#include "dto/segments.h"
+#include "object/ctxtab.h"
+#include "dto/rmr.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -289,7 +291,7 @@ DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
  */
 static bool is_over(const struct dofi_ep *ep)
 {
-	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
+	return ep->obj.ia->up->is_over(ep);
 }
 
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */
@@ -354,7 +356,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t updat
 	if (dofi_credit_urgent(ep) || dofi_ep_last_message(ep))
 		dofi_ep_stall(ep);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
-		dofi_conn_established(ep);
+		ep->obj.ia->up->established(ep);
 	if (wr->status != DAT_DTO_SUCCESS)
 		fail_path(ep, FI_EACCES);
 }
@@ -429,7 +431,7 @@ DOFI_SLOW_PATH static void other_done(struct dofi_wr *wr, int err, uint64_t leng
 	else if (wr->op == DOFI_OP_ORPHAN)
 		dofi_orphans_done(wr);
 	else if (wr->op == DOFI_OP_DRAIN)
-		dofi_drain_done(wr);
+		wr->ia->up->drain_done(wr);
 	else if (wr->op == DOFI_OP_UD_RECV)
 		dofi_ud_pool_done(wr->ia, wr, err, length, update);
 }
@@ -462,7 +464,7 @@ DOFI_INLINE void go_on(struct dofi_ep *ep)
 	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
 		dofi_ep_issue(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-		dofi_conn_drained(ep);
+		ep->obj.ia->up->drained(ep);
 	dofi_unlock(&ep->lock);
 }
 

@@ -3,6 +3,9 @@
 
 #include "dto/op_context.h"
 #include "dto/segments.h"
+#include "fabric/select.h"
+#include "object/ep.h"
+#include "object/ia.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>

@@ -3,6 +3,7 @@
 #ifndef DOFI_RMA_H
 #define DOFI_RMA_H
 
+#include "object/ep.h"
 #include "object/ia.h"
 
 #include <sys/types.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/segments.h"
 
-#include "api/ep_attr.h"
 #include "object/ia.h"
 #include "dto/issue.h"
 #include "base/log.h"
 #include "object/mem.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "dto/emulated.h"
+#include "dto/guard_byte.h"
+#include "fabric/select.h"
+#include "object/ep.h"
+#include "dto/ring.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>

@@ -16,19 +16,12 @@
 #ifndef DOFI_SEGMENTS_H
 #define DOFI_SEGMENTS_H
 
+#include "object/ia_parts.h"
+
 #include "object/ep.h"
 
 /* What programs expect of any adapter. */
-#define DOFI_LEAST_IOV      4u
-
-/* From 4 KiB up, by powers of two. */
-#define DOFI_BOUNCE_CLASSES 20
-
-struct dofi_bounces {
-	struct dofi_lock lock; /* a leaf, but for the registration of memory */
-	struct dofi_list idle[DOFI_BOUNCE_CLASSES];
-	struct dofi_list slabs;
-};
+#define DOFI_LEAST_IOV 4u
 
 int dofi_bounces_init(struct dofi_ia *ia); /* 0 or a negative error */
 /* closes what is registered; the memory goes after the endpoint */

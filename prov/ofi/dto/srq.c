@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/srq.h"
 
-#include "object/cno.h"
-#include "cm/conn.h"
+#include "progress/cno.h"
 #include "dto/op_context.h"
 #include "dto/credit.h"
-#include "api/ep_attr.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
-#include "cm/truncated.h"
 #include "dto/emulated.h"
 #include "dto/orphan.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "dto/guard_byte.h"
+#include "dto/segments.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "dto/ring.h"
+#include "dto/watermark.h"
+#include "object/srq_count.h"
+#include "object/upcalls.h"
 
 #include <errno.h>
 #include <rdma/fi_endpoint.h>
@@ -140,7 +146,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 		return ret;
 	if (!dofi_obj_room(ia, DAT_HANDLE_TYPE_SRQ, ia->limits.max_srqs))
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
-	srq = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_SRQ);
+	srq = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_SRQ, sizeof(*srq));
 	if (!srq)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 	dofi_lock_init(&srq->lock);
@@ -422,14 +428,6 @@ void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 		raise_watermark(srq);
 }
 
-/* The EP that the message was for, as long as its consumer may be told of it (DTO-144, DTO-160). */
-static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn *conn)
-{
-	if (!conn || !conn->ep || conn->ep->srq != srq)
-		return NULL;
-	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
-}
-
 static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t update)
 {
 	return ep->attr.recv_completion_flags != DAT_COMPLETION_SOLICITED_WAIT_FLAG ||
@@ -453,7 +451,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_event *event, uint32_t updat
 	if (ep->note.kind && event->status == DAT_DTO_SUCCESS)
 		apply_ctrl(ep, event);
 	if (ep->state != DAT_EP_STATE_CONNECTED)
-		dofi_conn_established(ep);
+		ep->obj.ia->up->established(ep);
 	if (event->status == DAT_DTO_SUCCESS)
 		dofi_ep_count_received(ep, event->op == DOFI_OP_RECV_IMM ? DOFI_CTRL_IMMEDIATE : 0,
 				       event->dto.length);
@@ -571,17 +569,17 @@ static void deliver_in_turn(struct dofi_srq *srq, struct dofi_ep *ep, struct dof
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update)
 {
 	struct dofi_srq *srq = wr->srq;
-	struct dofi_conn *conn = number ? dofi_conn_by_id(srq->obj.ia, number) : NULL;
-	struct dofi_ep *ep = taker(srq, conn);
+	const struct dofi_upcalls *up = srq->obj.ia->up;
+	struct dofi_ep *ep = up->receiver(srq, number);
 
 	if (!ep && !number && status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH)
-		dofi_truncated_arrived(srq, wr);
+		up->truncated(srq, wr);
 	else if (!ep)
 		dofi_srq_take_back(srq, wr);
 	else if (err || !hold(ep, wr, length, update))
 		deliver_in_turn(srq, ep, wr, err, length, update);
 	if (DOFI_UNLIKELY(srq->truncated))
-		dofi_truncated_settle(srq);
+		up->settle_truncated(srq);
 }
 
 void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -626,15 +624,4 @@ uint32_t dofi_srq_abandon(struct dofi_srq *srq)
 		chunk->slots.base = NULL;
 	}
 	return n;
-}
-
-void dofi_srq_dequeued(struct dofi_srq *srq)
-{
-	/* An event may outlive its SRQ: then there is nothing to count. */
-	if (!dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ))
-		return;
-	dofi_lock(&srq->lock);
-	if (srq->outstanding)
-		srq->outstanding--;
-	dofi_unlock(&srq->lock);
 }

@@ -8,44 +8,13 @@
 #define DOFI_SRQ_H
 
 #include "object/ep.h"
+#include "object/srq_count.h"
 
 struct fid;
 struct fid_ep;
 
 /* What dat_ep_recv_query tells: bit 0 the number of buffers, bit 1 their span. */
 #define DOFI_EP_RECV_INFO 3
-
-struct dofi_srq {
-	struct dofi_obj obj; /* users: EPs attached */
-	struct dofi_lock lock;
-	struct fid_ep *srx; /* msg transport */
-	uint32_t number;    /* among the SRQs of the IA, from 1; rdm transport: in tags */
-	bool closing;
-	struct dofi_pz *pz;
-	uint32_t max_dtos;
-	uint16_t max_iov;
-	uint32_t low_watermark; /* 0: none */
-	bool armed;             /* the next fall below the mark raises an event */
-	uint32_t available;     /* on the queue, free for EPs */
-	uint32_t outstanding;   /* available, or completed and not dequeued */
-
-	/* Slots never move, as the fabric holds their addresses: growth adds a chunk. */
-	struct dofi_srq_chunk *chunks;
-	struct dofi_ring shape; /* stride and max_iov of a slot; no ring otherwise */
-	struct dofi_wr **idle;  /* stack of slots that nobody holds */
-	uint32_t nidle, slots;
-
-	/* Receives that the fabric did not take yet, oldest first. */
-	struct dofi_wr *waiting, *last_waiting;
-	struct dofi_stall stall;
-
-	/*
-	 * Receives whose message was too long and is nobody's yet (misfit.h); guarded by
-	 * engine.lock.
-	 */
-	struct dofi_wr *truncated;
-	uint32_t ntruncated;
-};
 
 /* The fabric finished a receive of an SRQ; arguments as for dofi_reap_done. engine.lock held. */
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
@@ -65,9 +34,6 @@ void dofi_srq_forget_held(struct dofi_ep *ep);
  */
 void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr);
 void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr);
-
-/* A completion of this SRQ was dequeued: its place is free again. */
-void dofi_srq_dequeued(struct dofi_srq *srq);
 
 /*
  * Asks the endpoint for the receives back; they come by completions until `available` is 0. What

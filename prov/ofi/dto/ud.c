@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/ud.h"
 
-#include "cm/conn_end.h"
 #include "fabric/error.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/orphan.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "dto/segments.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "object/ud_ah.h"
 
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -264,7 +267,7 @@ static void abandon(struct dofi_ep *ep)
 void dofi_ud_close(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	uint64_t limit = dofi_conn_linger_until(ia);
+	uint64_t limit = ia->up->linger_until(ia);
 
 	dofi_assert_held(&ia->engine.lock);
 	while (!all_left(ep) && dofi_now() <= limit) {
@@ -272,7 +275,7 @@ void dofi_ud_close(struct dofi_ep *ep)
 		sched_yield();
 	}
 	abandon(ep);
-	dofi_ud_drop_all(ep);
+	ia->up->drop_datagrams(ep);
 	dofi_ud_pool_eps(ia)[INDEX(ep->ud->number)] = NULL;
 	free(ep->ud);
 	ep->ud = NULL;

@@ -17,7 +17,9 @@
 #define DOFI_UD_H
 
 #include "object/ep.h"
+#include "object/ud_ah.h"
 
+struct dofi_peer;
 struct dofi_wakeup_peer;
 struct dofi_conn;
 struct dofi_event;
@@ -30,55 +32,6 @@ struct dofi_msg;
 /* Of the completion data: the number of the EP, and whether the sender asks for a notification. */
 #define DOFI_UD_NUMBER    0x1fffffffu
 #define DOFI_UD_SOLICITED 0x80000000u
-
-/* Event numbers, and types of their extension data, as in dat_ib_extensions.h. */
-enum {
-	DOFI_UD_EVENT_REQUEST = 0x40001,
-	DOFI_UD_EVENT_ESTABLISHED = 0x40002,
-	DOFI_UD_EVENT_REJECTED = 0x40003,
-	DOFI_UD_EVENT_ERROR = 0x40004,
-
-	DOFI_UD_TYPE_REQUEST = 5,
-	DOFI_UD_TYPE_REMOTE_AH = 6,
-	DOFI_UD_TYPE_PASSIVE_AH = 7,
-	DOFI_UD_TYPE_SEND = 8,
-	DOFI_UD_TYPE_RECV = 9,
-	DOFI_UD_TYPE_REJECTED = 10,
-	DOFI_UD_TYPE_ERROR = 11,
-
-	DOFI_UD_DTO_SEND = 13,
-	DOFI_UD_DTO_RECV = 14,
-};
-
-#define DOFI_HANDLE_TYPE_AH ((DAT_HANDLE_TYPE)12) /* DAT_IB_HANDLE_TYPE_EXT */
-
-/*
- * What a connection of a UD EP has brought: to the consumer an address handle, and the context of
- * dat_ib_ud_cm_free. The object goes when both are freed, or the EP. Guarded by engine.lock; what
- * posts look at does not change.
- */
-struct dofi_ud_ah {
-	struct dofi_obj obj;
-	struct dofi_list link; /* ep->ud->ahs */
-	struct dofi_ep *ep;
-	struct dofi_conn *conn;          /* NULL: the peer is gone */
-	uint64_t dest;                   /* the fabric's address of its IA */
-	uint32_t number;                 /* of its EP there */
-	struct dofi_wakeup_peer *wakeup; /* or NULL */
-	_Atomic bool gone;               /* the peer: datagrams for it are lost */
-	_Atomic bool ah_freed;
-	bool cm_freed;
-	_Atomic uint64_t again_since; /* the fabric has taken none since then; 0: it does */
-	struct sockaddr_storage addr;
-	uint32_t private_size;
-	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
-};
-
-static inline struct dofi_ud_ah *dofi_ud_ah(const void *handle)
-{
-	return dofi_obj_is(handle, DOFI_HANDLE_TYPE_AH) ? (struct dofi_ud_ah *)(uintptr_t)handle
-							: NULL;
-}
 
 /* What makes an EP one of datagrams. Guarded by engine.lock. */
 struct dofi_ud {
@@ -153,7 +106,7 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
 /* The peer's IA, or its EP, is no more. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
 /* The same for all of an IA that said goodbye, also where no channel is left that tells. */
-void dofi_ud_ia_closed(struct dofi_ia *ia, const uint8_t *uuid);
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer);
 /* The EP's attempts and address handles go. */
 void dofi_ud_drop_all(struct dofi_ep *ep);
 /* The peer that a datagram under way is for, or NULL. */

@@ -4,7 +4,8 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "object/mem.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "object/ep.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

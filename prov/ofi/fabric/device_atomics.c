@@ -3,7 +3,8 @@
 
 #include "object/ia.h"
 #include "base/log.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "fabric/select.h"
 
 #include <dlfcn.h>
 #include <rdma/fi_atomic.h>

@@ -4,7 +4,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "fabric/quirks.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>

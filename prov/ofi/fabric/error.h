@@ -3,7 +3,7 @@
 #ifndef DOFI_ERROR_H
 #define DOFI_ERROR_H
 
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 
 #include <stdbool.h>
 

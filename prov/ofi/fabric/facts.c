@@ -2,6 +2,7 @@
 #include "fabric/facts.h"
 
 #include "cm/truncated.h"
+#include "fabric/select.h"
 
 #include <dlfcn.h>
 #include <rdma/fabric.h>

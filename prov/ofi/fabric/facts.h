@@ -3,7 +3,7 @@
 #ifndef DOFI_FACT_H
 #define DOFI_FACT_H
 
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 #include "fabric/select.h"
 
 struct fi_info;

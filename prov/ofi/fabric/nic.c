@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "fabric/netdev.h"
 #include "base/param.h"
+#include "fabric/topo.h"
 
 #include <errno.h>
 #include <stdarg.h>

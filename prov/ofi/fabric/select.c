@@ -9,7 +9,7 @@
 #include "fabric/netdev.h"
 #include "fabric/nic.h"
 #include "base/param.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>

@@ -7,7 +7,7 @@
 #ifndef DOFI_EP_H
 #define DOFI_EP_H
 
-#include "progress/engine.h"
+#include "object/ia_parts.h"
 #include "object/mem.h"
 #include "object/object.h"
 #include "base/probe.h"
@@ -275,6 +275,11 @@ struct dofi_atomic_answer {
 	uint64_t status; /* DAT_DTO_COMPLETION_STATUS */
 };
 
+/*
+ * 31 bits are room beside the solicited bit in completion data of 4 bytes; a note has room for 29.
+ */
+#define DOFI_CONN_ID_MASK 0x1fffffffu
+
 struct dofi_ep {
 	struct dofi_obj obj;
 	struct dofi_lock lock;
@@ -398,32 +403,11 @@ static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
 }
 
 /* --- ep.c: life cycle --- */
-/* Also makes EPs for provider PSPs (pz and EVDs NULL, attr NULL). 0 or a DAT error. */
-DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv,
-		       struct dofi_evd *req, struct dofi_evd *conn, struct dofi_srq *srq,
-		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p);
-/*
- * Connection torn down without event, then everything freed. engine.lock held; the handle has been
- * retired.
- */
-void dofi_ep_destroy(struct dofi_ep *ep);
+/* The EP goes: the IA keeps the sums of its counters. */
+void dofi_ep_keep_counters(struct dofi_ep *ep);
 /* INVALID_STATE with the subtype that names the state. */
 DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
-/*
- * The IA closes: its EVD gets no more connection events from this EP of another IA. engine.lock
- * held, takes ep->lock.
- */
-void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia);
-void dofi_ep_set_state(struct dofi_ep *ep,
-		       DAT_EP_STATE state); /* engine.lock held, takes ep->lock */
-/* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
-void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held);
-static inline void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
-{
-	if (DOFI_UNLIKELY(held > ep->soft_mark || held > ep->hard_mark))
-		dofi_ep_apply_watermarks(ep, held);
-}
-
+void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 			  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
 			  DAT_EP_HANDLE *ep);

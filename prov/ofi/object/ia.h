@@ -6,23 +6,15 @@
 #ifndef DOFI_IA_H
 #define DOFI_IA_H
 
-#include "progress/wakeup.h"
-#include "cm/channel.h"
-#include "progress/cqs.h"
-#include "dto/credit.h"
-#include "dto/ctxtab.h"
-#include "progress/engine.h"
+#include "object/ctxtab.h"
 #include "fabric/eqs.h"
 #include "fabric/facts.h"
-#include "dto/guard_byte.h"
-#include "transport/shm_cleanup.h"
 #include "fabric/nic.h"
-#include "dto/emulated.h"
+#include "object/ia_parts.h"
+#include "object/upcalls.h"
 #include "object/object.h"
 #include "base/param.h"
-#include "dto/segments.h"
 #include "fabric/select.h"
-#include "progress/wait.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
@@ -80,6 +72,7 @@ struct dofi_ia {
 	/* Hot, and in few cache lines. */
 	struct fid_cq *cq; /* the first, and mostly the only one, of cqs */
 	const struct dofi_trans_ops *trans;
+	const struct dofi_upcalls *up; /* of the connection manager */
 	/*
 	 * entries that a poll asks for when `cq` was found empty: DOFI_CQ_BATCH where that costs
 	 * nothing...
@@ -199,10 +192,6 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
 				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
 
-/* A slot of the scratch memory; false when none is free. */
-bool dofi_scratch_take(struct dofi_ia *ia, uint32_t *slot_p);
-void dofi_scratch_give(struct dofi_ia *ia, uint32_t slot);
-
 /* --- api12.c and api20.c --- */
 /*
  * What the tables that registries dispatch through are made from: one copy per IA name, see
@@ -220,8 +209,6 @@ void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr);
  */
 const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
 				     const char **ia_params_p);
-/* The number by which the registry knows an IA; the pointer itself where it keeps none. */
-DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
 
 /* --- ia.c, for cqs.c --- */
 /*

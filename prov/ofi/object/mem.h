@@ -3,7 +3,7 @@
 #ifndef DOFI_MEM_H
 #define DOFI_MEM_H
 
-#include "dto/ctxtab.h"
+#include "object/ctxtab.h"
 #include "object/object.h"
 
 struct fid_mr;
@@ -55,6 +55,23 @@ struct dofi_rmr {
 };
 
 /*
+ * A bind on its way through its EP's request queue. When its turn comes the RMR's new context
+ * becomes usable by peers and replaces the former one. All functions may be called with ep->lock
+ * held.
+ */
+struct dofi_bind {
+	struct dofi_rmr *rmr; /* holds a reference */
+	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
+	struct dofi_mr mr;    /* a copy: the LMR's */
+	uint32_t context;     /* reserved; 0: unbind */
+	/* of the EP; this and the next are set by the caller after dofi_bind_prepare */
+	uint32_t conn;
+	bool zero_based; /* peers call the first byte 0 */
+	DAT_LMR_TRIPLET triplet;
+	DAT_MEM_PRIV_FLAGS privileges;
+};
+
+/*
  * Registers memory with the fabric under a fresh key, bound and enabled as the provider wants it.
  * *address_p is the fabric address of buf. 0 or a negative libfabric error.
  */
@@ -82,57 +99,8 @@ int dofi_mr_map(struct dofi_ia *ia, size_t size, size_t extra, DAT_MEM_PRIV_FLAG
 void dofi_mr_abandon(struct dofi_ia *ia, struct fid_mr *mr, void *memory, size_t size);
 void dofi_mr_unmap_all(struct dofi_ia *ia);
 
-/*
- * A bind on its way through its EP's request queue. When its turn comes the RMR's new context
- * becomes usable by peers and replaces the former one. All functions may be called with ep->lock
- * held.
- */
-struct dofi_bind {
-	struct dofi_rmr *rmr; /* holds a reference */
-	struct dofi_lmr *lmr; /* holds a use; NULL: unbind */
-	struct dofi_mr mr;    /* a copy: the LMR's */
-	uint32_t context;     /* reserved; 0: unbind */
-	/* of the EP; this and the next are set by the caller after dofi_bind_prepare */
-	uint32_t conn;
-	bool zero_based; /* peers call the first byte 0 */
-	DAT_LMR_TRIPLET triplet;
-	DAT_MEM_PRIV_FLAGS privileges;
-};
-/* Checks the arguments of a bind and reserves its context. */
-DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
-			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges,
-			     struct dofi_bind *bind_p);
-/*
- * Returns the context that the new one replaced (0: none), which the caller invalidates at the
- * peers.
- */
-uint32_t dofi_bind_apply(struct dofi_bind *bind);
-/* The bind was flushed: gives the reserved context and the use of the LMR back. */
-void dofi_bind_cancel(struct dofi_bind *bind);
-
-/*
- * A peer's Send ends the context: true when it was one of an RMR of that zone, and bound over that
- * connection where its scope is an EP. The peers that know it are to be told.
- */
-bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi_pz *pz,
-			 uint32_t conn);
-/*
- * The local segment behind an RMR triplet that is to be written: dat_ep_post_rdma_read_to_rmr. An
- * LMR's context serves as well. DAT_SUCCESS or the post's error.
- */
-DAT_RETURN dofi_rmr_sink(struct dofi_ia *ia, const struct dofi_pz *pz, uint32_t conn,
-			 const DAT_RMR_TRIPLET *rmr, DAT_LMR_TRIPLET *segment_p);
-
-/* The memory behind an address of a context of ours, whose entry is *ctx; NULL when it has gone. */
-void *dofi_ctx_memory(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address);
-
-/* The LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
-int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p);
-
 /* No lock may be held; peers are not told. */
 void dofi_pz_destroy(struct dofi_pz *pz);
-void dofi_lmr_destroy(struct dofi_lmr *lmr);
-void dofi_rmr_destroy(struct dofi_rmr *rmr);
 
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
 DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "object/object.h"
 
-#include "object/cno.h"
 #include "object/ep.h"
-#include "object/evd.h"
 #include "object/ia.h"
 #include "object/mem.h"
-#include "cm/service_point.h"
-#include "dto/srq.h"
-#include "dto/ud.h"
+#include "object/ud_ah.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -38,23 +34,7 @@ struct slab {
 	uint32_t nresting;
 	char *fresh; /* the part of the latest chunk that was never used */
 	size_t fresh_size;
-};
-
-#define SIZE_OF(type) ((sizeof(type) + OBJ_ALIGN - 1) & ~(size_t)(OBJ_ALIGN - 1))
-
-static const size_t obj_size[DOFI_HANDLE_TYPES] = {
-	[DAT_HANDLE_TYPE_CR] = SIZE_OF(struct dofi_cr),
-	[DAT_HANDLE_TYPE_EP] = SIZE_OF(struct dofi_ep),
-	[DAT_HANDLE_TYPE_EVD] = SIZE_OF(struct dofi_evd),
-	[DAT_HANDLE_TYPE_IA] = SIZE_OF(struct dofi_ia),
-	[DAT_HANDLE_TYPE_LMR] = SIZE_OF(struct dofi_lmr),
-	[DAT_HANDLE_TYPE_PSP] = SIZE_OF(struct dofi_sp),
-	[DAT_HANDLE_TYPE_PZ] = SIZE_OF(struct dofi_pz),
-	[DAT_HANDLE_TYPE_RMR] = SIZE_OF(struct dofi_rmr),
-	[DAT_HANDLE_TYPE_RSP] = SIZE_OF(struct dofi_sp),
-	[DAT_HANDLE_TYPE_CNO] = SIZE_OF(struct dofi_cno),
-	[DAT_HANDLE_TYPE_SRQ] = SIZE_OF(struct dofi_srq),
-	[DOFI_HANDLE_TYPE_AH] = SIZE_OF(struct dofi_ud_ah),
+	size_t size; /* of an object: told by the first */
 };
 
 #define SLAB(type) [type] = {.resting = {&slabs[type].resting, &slabs[type].resting}}
@@ -84,6 +64,7 @@ static struct dofi_obj *take(struct slab *slab, size_t size)
 	struct dofi_obj *obj = NULL;
 
 	dofi_lock(&slab->lock);
+	slab->size = size;
 	if (slab->nresting > QUARANTINE) {
 		obj = DOFI_CONTAINER(dofi_list_pop(&slab->resting), struct dofi_obj, siblings);
 		slab->nresting--;
@@ -96,11 +77,13 @@ static struct dofi_obj *take(struct slab *slab, size_t size)
 	return obj;
 }
 
-void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type)
+void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+		     size_t size)
 {
-	size_t size = obj_size[type];
-	struct dofi_obj *obj = take(&slabs[type], size);
+	struct dofi_obj *obj;
 
+	size = (size + OBJ_ALIGN - 1) & ~(size_t)(OBJ_ALIGN - 1);
+	obj = take(&slabs[type], size);
 	if (!obj)
 		return NULL;
 	UNPOISON(obj, size);
@@ -201,7 +184,7 @@ void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type)
 
 	assert(!atomic_load_explicit(&obj->magic, memory_order_relaxed));
 	if (!may_be_touched_late(type))
-		POISON(obj + 1, obj_size[type] - sizeof(*obj));
+		POISON(obj + 1, slab->size - sizeof(*obj));
 	dofi_lock(&slab->lock);
 	dofi_list_add_tail(&slab->resting, &obj->siblings);
 	slab->nresting++;
@@ -222,9 +205,21 @@ bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p)
 	return true;
 }
 
+/* The registry's; NULL: it has no numbers for IAs. Set before any IA can exist. */
+static dofi_ia_number_fn *number_of_ia;
+
+void dofi_obj_set_ia_numbers(dofi_ia_number_fn *fn)
+{
+	number_of_ia = fn;
+}
+
 DAT_IA_HANDLE dofi_obj_ia_handle(const struct dofi_obj *obj)
 {
-	return dofi_init_ia_handle(obj->ia);
+	DAT_IA_HANDLE handle;
+
+	if (number_of_ia && number_of_ia(DOFI_IA_TO_REGISTRY(obj->ia), &handle) == DAT_SUCCESS)
+		return handle;
+	return obj->ia;
 }
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)

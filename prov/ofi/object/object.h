@@ -11,7 +11,7 @@
 #define DOFI_OBJECT_H
 
 #include "base/count.h"
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 #include "base/list.h"
 #include "base/lock.h"
 
@@ -49,7 +49,8 @@ static inline bool dofi_obj_is(const void *handle, DAT_HANDLE_TYPE type)
 	(dofi_obj_is((handle), DAT_HANDLE_TYPE_##TYPE) ? (void *)(handle) : NULL)
 
 /* Zeroed memory for an object of `type`, header filled, not alive yet. NULL when out of memory. */
-void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type);
+void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
+		     size_t size);
 
 /* Makes the handle valid and lists it below its IA. Call last in a create function. */
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
@@ -88,6 +89,12 @@ static inline void dofi_obj_unuse(void *obj)
  * one.
  */
 DAT_IA_HANDLE dofi_obj_ia_handle(const struct dofi_obj *obj);
+/*
+ * Where the registry numbers IAs, it gives the handle of one by this function. NULL: handles are
+ * pointers.
+ */
+typedef __typeof__(*&dats_get_ia_handle) dofi_ia_number_fn;
+void dofi_obj_set_ia_numbers(dofi_ia_number_fn *fn);
 
 /* The arguments that all query calls have in common. */
 static inline DAT_RETURN dofi_query_check(unsigned int mask, unsigned int defined,

@@ -4,7 +4,8 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "fabric/quirks.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "progress/wait.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>

@@ -8,24 +8,15 @@
 #ifndef DOFI_CQS_H
 #define DOFI_CQS_H
 
+#include "object/ia_parts.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOFI_MAX_CQS 12
-
 struct dofi_ia;
 struct fid_cq;
-
-struct dofi_cqs {
-	struct dofi_cq {
-		struct fid_cq *fid;
-		size_t size, used; /* entries; used: guarded by engine.lock */
-	} list[DOFI_MAX_CQS];      /* the first is ia->cq; closed with the IA */
-	_Atomic uint32_t n;        /* grows under engine.lock */
-	bool told_full;
-};
 
 int dofi_cqs_open(struct dofi_ia *ia);
 void dofi_cqs_close(struct dofi_ia *ia);

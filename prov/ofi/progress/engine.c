@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "progress/engine.h"
 
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "base/log.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "fabric/eqs.h"
+#include "fabric/nic.h"
+#include "progress/wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -188,7 +191,7 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 	int n, total = 0;
 
 	dofi_assert_held(&ia->engine.lock);
-	while ((n = dofi_reap(ia)) > 0)
+	while ((n = ia->engine.reap(ia)) > 0)
 		total += n;
 	return total;
 }
@@ -258,7 +261,7 @@ static inline int round_of(struct dofi_ia *ia, bool all)
 
 	dofi_assert_held(&e->lock);
 	if (DOFI_LIKELY(e->has_fabric)) {
-		n = dofi_reap(ia);
+		n = ia->engine.reap(ia);
 		if (all)
 			n += ia->trans->poll_events(ia);
 	}

@@ -10,7 +10,9 @@
 #ifndef DOFI_ENGINE_H
 #define DOFI_ENGINE_H
 
-#include "object/dat_api.h"
+#include "object/ia_parts.h"
+
+#include "base/dat_api.h"
 #include "base/list.h"
 #include "base/lock.h"
 
@@ -19,79 +21,6 @@
 #include <stdint.h>
 
 struct dofi_ia;
-
-/*
- * A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held.
- */
-struct dofi_fd {
-	int fd;
-	void (*ready)(struct dofi_fd *fd, uint32_t epoll_events);
-};
-
-/* fire() runs once, with engine.lock held, after the timer was taken off the list. */
-struct dofi_timer {
-	struct dofi_list link;
-	uint64_t deadline; /* CLOCK_MONOTONIC, ns */
-	void (*fire)(struct dofi_timer *timer);
-};
-
-/* Work put off until the current batch of completions is through; run() with engine.lock held. */
-struct dofi_work {
-	struct dofi_list link;
-	void (*run)(struct dofi_work *work);
-};
-
-/*
- * Waits for the fabric: every round tries again what it did not take. Embedded in its owner, whose
- * lock guards `waits`.
- */
-struct dofi_stall {
-	bool waits;
-	struct dofi_list link; /* in engine.stalled; guarded by engine.stalled_lock */
-	void (*retry)(struct dofi_stall *stall); /* first sets `waits` to false; engine.lock held */
-};
-
-/*
- * A dat_evd_dequeue that found its EVD empty and polls: the next completion for it needs no place
- * in the ring.
- */
-struct dofi_taker {
-	struct dofi_evd *evd; /* NULL: none, or served */
-	DAT_EVENT *event;
-};
-
-struct dofi_engine {
-	/* valid until the IA's memory is used again: a late poll may take it */
-	struct dofi_lock lock;
-	bool has_fabric;      /* that rounds may ask, until the IA goes down; guarded by lock */
-	uint32_t empty_polls; /* in a row; guarded by lock, as the taker and the work */
-	struct dofi_taker taker;
-	_Atomic uint32_t nstalled; /* what waits for the fabric */
-	struct dofi_list work;
-	_Atomic uint32_t activity; /* bumped by every consumer call that polls or waits */
-	_Atomic uint32_t handled;  /* events handled so far */
-	/* consumers inside a post that the fabric may carry out at once, which takes long */
-	_Atomic uint32_t copying;
-
-	int sock_epfd; /* our own descriptors: control channels and listeners */
-	/* these and the EQ: what the progress thread watches while consumers poll the CQ */
-	int quiet_epfd;
-	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
-	int wake_fd;
-	int park_fd;                 /* eventfd: calls the parked progress thread back */
-	struct dofi_list timers;     /* by deadline; guarded by lock */
-	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
-
-	struct dofi_lock stalled_lock; /* a leaf */
-	struct dofi_list stalled;
-
-	_Atomic bool stop;
-	_Atomic bool parked;
-	pthread_t thread;
-	bool joined; /* it is no more */
-	/* connections for which the fabric must be looked after without its asking */
-	_Atomic uint32_t restless;
-};
 
 int dofi_engine_init(struct dofi_ia *ia); /* 0 or -errno; descriptors only */
 /* adds the fabric's wait objects, starts the progress thread */

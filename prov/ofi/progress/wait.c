@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "progress/wait.h"
 
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"
 #include "base/log.h"
+#include "fabric/eqs.h"
+#include "progress/engine.h"
+#include "progress/wakeup.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,6 +7,8 @@
 #ifndef DOFI_WAIT_H
 #define DOFI_WAIT_H
 
+#include "object/ia_parts.h"
+
 #include "base/hint.h"
 #include "base/list.h"
 #include "base/lock.h"
@@ -19,33 +21,6 @@
 struct dofi_ia;
 
 #define DOFI_FOREVER UINT64_MAX
-
-struct dofi_wait {
-	_Atomic bool driven; /* the driver's place is taken */
-	_Atomic bool asleep; /* the driver is in, or about to enter, ppoll... */
-	_Atomic bool aloof;  /* ...and leaves the CQ alone, unless somebody needs it watched: */
-	_Atomic uint32_t watchers; /* dofi_wait_watch */
-	/* called back for one, it watches so long; the driver's alone */
-	uint64_t stay_ns, stay_until;
-	_Atomic uint32_t count; /* sleepers beside the driver */
-	struct dofi_lock lock;
-	struct dofi_list sleepers;
-	_Atomic(const _Atomic uint32_t *) driver_wake; /* what the driver waits for */
-	struct pollfd *fds;                            /* what it sleeps on; the driver's alone */
-	size_t max_fds;
-	/* of the CQ's list: readable for no reason that a reader could remove; -1: none */
-	int mute_fd;
-	bool marked; /* peers see that we sleep, and the queue was empty since */
-	/* the next sleep by the clock; longer each time that nothing happened... */
-	uint64_t nap_ns;
-	uint32_t nap_rounds;  /* ...since engine.handled was this... */
-	uint64_t quiet_since; /* ...at this time */
-	/* the fabric was given something, by us or a peer, since the last nap began */
-	_Atomic bool posted;
-	_Atomic bool deep;    /* the nap is a long one: who posts calls the driver back */
-	uint32_t fruitless;   /* sleeps in a row that the CQ ended and that brought nothing */
-	uint32_t seen_rounds; /* engine.handled at the last of them */
-};
 
 void dofi_wait_init(struct dofi_ia *ia);
 void dofi_wait_fini(struct dofi_ia *ia);

@@ -3,6 +3,8 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "progress/engine.h"
+#include "object/transport.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +178,7 @@ static bool take_one(struct dofi_ia *ia)
 	if (n < 0)
 		return false;
 	fd = descriptor_in(&msg);
-	peer = n == (ssize_t)sizeof(text) ? dofi_wakeup_find(ia, text.uuid) : NULL;
+	peer = n == (ssize_t)sizeof(text) ? ia->trans->wakeup_of(ia, text.uuid) : NULL;
 	if (peer && text.kind == MARK && fd >= 0)
 		see_mark(ia, peer, fd);
 	else if (peer && text.kind == RING)

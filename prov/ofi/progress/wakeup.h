@@ -11,26 +11,13 @@
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H
 
+#include "object/ia_parts.h"
+
 #include "progress/engine.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define DOFI_WAKEUP_UUID 16
-
-struct dofi_wakeup {
-	struct dofi_fd socket;
-	int mark_fd;
-	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
-	_Atomic uint32_t deaf;  /* peers whose mark has not come: they may not see ours either */
-};
-
-/* What a peer's mark is to us. Belongs to the transport's idea of the peer. */
-struct dofi_wakeup_peer {
-	const _Atomic uint32_t *mark; /* never NULL; not 0: asleep */
-	uint8_t uuid[DOFI_WAKEUP_UUID];
-};
 
 int dofi_wakeup_open(struct dofi_ia *ia); /* 0: going without is no failure */
 void dofi_wakeup_close(struct dofi_ia *ia);
@@ -52,8 +39,5 @@ static inline void dofi_wakeup_send_if_asleep(struct dofi_ia *ia,
 	if (DOFI_UNLIKELY(atomic_load_explicit(peer->mark, memory_order_relaxed)))
 		dofi_wakeup_send(ia, peer);
 }
-
-/* trans_rdm.c: the peer of this name, or NULL. engine.lock held. */
-struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid);
 
 #endif

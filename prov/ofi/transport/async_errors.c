@@ -2,7 +2,7 @@
 #include "transport/async_errors.h"
 
 #include "fabric/error.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "fabric/quirks.h"

@@ -13,7 +13,14 @@
 #include "dto/rma.h"
 #include "fabric/select.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
+#include "cm/channel.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/cqs.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "object/srq_count.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -7,6 +7,10 @@
 #include "fabric/quirks.h"
 #include "fabric/same_process.h"
 #include "dto/ud.h"
+#include "cm/channel.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/wakeup.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -143,6 +147,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 	peer->closed = false;
 	peer->conns++;
 	conn->peer = peer;
+	conn->wakeup = &peer->wakeup;
 	conn->dest = peer->addr;
 	return 0;
 }

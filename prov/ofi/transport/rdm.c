@@ -24,8 +24,15 @@
 #include "dto/rma.h"
 #include "fabric/same_process.h"
 #include "dto/srq.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "dto/ud.h"
+#include "fabric/select.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "transport/shm_cleanup.h"
+#include "object/srq_count.h"
+#include "object/ud_ah.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -295,13 +302,16 @@ err_free:
 
 static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
 {
+	const struct dofi_peer *peer;
+
 	if (!ia->rdm)
 		return;
+	peer = dofi_peer_find(&ia->rdm->peers, uuid);
 	dofi_peer_closed(&ia->rdm->peers, uuid);
-	dofi_ud_ia_closed(ia, uuid);
+	dofi_ud_ia_closed(ia, peer);
 }
 
-struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid)
+static struct dofi_wakeup_peer *rdm_wakeup_of(struct dofi_ia *ia, const uint8_t *uuid)
 {
 	struct dofi_peer *peer = dofi_peer_find(&ia->rdm->peers, uuid);
 
@@ -946,6 +956,8 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.peek = rdm_peek,
 	.settle = dofi_drain_settle,
 	.peer_closed = rdm_peer_closed,
+	.peer_died = dofi_shm_cleanup_expect,
+	.wakeup_of = rdm_wakeup_of,
 	.grant = rdm_credit,
 	.ud_send = rdm_ud_send,
 	.ud_recv = rdm_ud_recv,

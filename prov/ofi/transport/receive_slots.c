@@ -4,6 +4,7 @@
 #include "dto/op_context.h"
 #include "object/ia.h"
 #include "base/log.h"
+#include "object/ep.h"
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>

@@ -6,18 +6,14 @@
 #ifndef DOFI_SHM_CLEANUP_H
 #define DOFI_SHM_CLEANUP_H
 
+#include "object/ia_parts.h"
+
 #include "progress/engine.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOFI_SHM_PREFIX "fi_shm://" /* of the fabric's addresses */
-
-struct dofi_shm_cleanup {
-	bool possible; /* this fabric leaves some */
-	struct dofi_timer timer;
-};
-
+#define DOFI_SHM_PREFIX "fi_shm://"
 /*
  * 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x
  * crashes when it can't.

@@ -8,6 +8,10 @@
 #include "../../../prov/ofi/base/cookie.h"
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/mem.h"
+#include "../../../prov/ofi/dto/rmr.h"
+#include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,15 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/cm/service_point.h"
 #include "../../../prov/ofi/dto/srq.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/wire.h"
+#include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/wait.h"
+#include "../../../prov/ofi/cm/upcalls.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -154,6 +162,7 @@ static void setup(void)
 	dofi_list_init(&e->work);
 	dofi_list_init(&burst_chan.conns);
 	burst_ia.trans = &trans;
+	burst_ia.up = &dofi_cm_upcalls;
 }
 
 /* A peer asks for a connection, and the consumer accepts. */
@@ -400,6 +409,8 @@ START_TEST(the_sender_of_a_truncated_message_is_waited_for)
 
 	left = table[1] = &conn;
 	table[2] = &asked;
+	ia.up = &dofi_cm_upcalls;
+	ia.engine.reap = dofi_reap;
 	ia.cm.conns = table;
 	ia.cm.conns_size = 64;
 	ia.cq = &cq;

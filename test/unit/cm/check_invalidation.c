@@ -7,6 +7,7 @@
 
 #include "../../../prov/ofi/cm/channel.c"
 #include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/object/ctxtab.h"
 
 #define REQUESTS 8u
 #define CONTEXT  7u

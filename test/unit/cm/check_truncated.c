@@ -7,6 +7,9 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/cm/truncated.h"
 #include "../../../prov/ofi/dto/srq.h"
+#include "../../../prov/ofi/cm/wire.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/srq_count.h"
 
 #include <string.h>
 

@@ -9,7 +9,10 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/srq.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/emulated.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/srq_count.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -50,11 +53,13 @@ static ssize_t take_ctrl_msg(struct dofi_ep *from, const void *ctrl_msg, size_t 
 
 static const struct dofi_trans_ops with_ctrl_msgs = {.ctrl_msg = take_ctrl_msg}, without;
 
-struct dofi_ep *dofi_conn_ep(struct dofi_ia *of, uint32_t id)
+static struct dofi_ep *ep_of(struct dofi_ia *of, uint32_t id)
 {
 	ck_assert_ptr_eq(of, &ia);
 	return id == OURS && conn.phase != DOFI_CONN_OVER ? conn.ep : NULL;
 }
+
+static const struct dofi_upcalls upcalls = {.ep_of = ep_of};
 
 void dofi_ep_issue(struct dofi_ep *of)
 {
@@ -107,6 +112,7 @@ bool dofi_ctrl_slots_possible(const struct dofi_ia *of)
 static void setup(void)
 {
 	ia.trans = &with_ctrl_msgs;
+	ia.up = &upcalls;
 	ia.info = &info;
 	ia.has_data = ia.uses_ctrl_msgs = true;
 	info.tx_attr = &tx_attr;

@@ -7,7 +7,8 @@
 
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/object/ep.h"
 
 #include <endian.h>
 #include <rdma/fi_domain.h>

@@ -7,8 +7,9 @@
 
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/fabric/quirks.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/data_flag.h"
+#include "../../../prov/ofi/object/ep.h"
 
 #define DATA UINT64_C(0x0000002a00000003)
 

@@ -5,11 +5,16 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/api/ep_attr.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/fabric/quirks.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/guard_byte.h"
+#include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/dto/segments.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/cm/upcalls.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -54,6 +59,7 @@ static void setup_without(void)
 	evd.ring = events;
 	evd.qlen = RECEIVES;
 	ia.trans = &fabric;
+	ia.up = &dofi_cm_upcalls;
 	ia.info = &info;
 	ia.limits.fabric_iov = FABRIC_IOV;
 	ck_assert_int_eq(dofi_bounces_init(&ia), 0);

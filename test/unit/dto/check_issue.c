@@ -8,7 +8,7 @@
 
 #include "../../../prov/ofi/progress/engine.c"
 #include "../../../prov/ofi/dto/post.c"
-#include "../../../prov/ofi/dto/ctxtab.h"
+#include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/dto/emulated.h"
 
 #define LARGE    65536u

@@ -6,10 +6,12 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ep.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/mem.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/fabric/select.h"
+#include "../../../prov/ofi/object/ctxtab.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

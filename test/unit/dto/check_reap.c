@@ -5,11 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/object/cno.h"
+#include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/object/ep.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -5,9 +5,12 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/api/ep_attr.h"
+#include "../../../prov/ofi/dto/ep_attr.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/dto/rma.h"
+#include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/fabric/select.h"
+#include "../../../prov/ofi/object/ep.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_rma.h>

@@ -6,10 +6,15 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/api/ep_attr.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/dto/segments.h"
+#include "../../../prov/ofi/fabric/select.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/cm/upcalls.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -96,6 +101,7 @@ static void setup(bool overtake)
 	evd.ring = events;
 	evd.qlen = REQUESTS;
 	ia.trans = &fabric;
+	ia.up = &dofi_cm_upcalls;
 	ia.info = &info;
 	ia.splits_writes = true;
 	ia.writes_overtake = ia.reads_overtake = overtake;

@@ -6,11 +6,14 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
-#include "../../../prov/ofi/api/ep_attr.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/dto/ep_attr.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/ud.h"
+#include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/ud_ah.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

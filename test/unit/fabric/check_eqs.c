@@ -10,7 +10,7 @@
 #include "fabric/eqs.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 #include "unit.h"
 
 #define FIRST_FD 100

@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/mem.h"
 #include "../../../prov/ofi/fabric/mr_cache.h"
+#include "../../../prov/ofi/object/ctxtab.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -10,6 +10,7 @@
 #include "fabric/netdev.h"
 #include "fabric/nic.h"
 #include "base/param.h"
+#include "fabric/topo.h"
 
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"

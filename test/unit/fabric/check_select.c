@@ -18,7 +18,7 @@
 #include "base/param.h"
 #include "fabric/select.h"
 #include "fabric/topo.h"
-#include "transport/transport.h"
+#include "object/transport.h"
 
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"

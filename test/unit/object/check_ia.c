@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "object/ia.h"
 
 #include "../../lib/unit.h"

@@ -3,8 +3,9 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
-#include "../../../prov/ofi/object/cno.h"
+#include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/object/mem.h"
+#include "../../../prov/ofi/object/ia.h"
 
 static struct dofi_ia *ia;
 

@@ -7,7 +7,7 @@
 
 #include "../../../prov/ofi/progress/cqs.h"
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>

@@ -7,6 +7,8 @@
 
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/progress/engine.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -48,12 +50,14 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 	return 0;
 }
 
-struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uuid)
+static struct dofi_wakeup_peer *wakeup_of(struct dofi_ia *ia, const uint8_t *uuid)
 {
 	struct side *side = side_of(ia);
 
 	return side->knows && !memcmp(side->peer.uuid, uuid, DOFI_WAKEUP_UUID) ? &side->peer : NULL;
 }
+
+static const struct dofi_trans_ops trans = {.wakeup_of = wakeup_of};
 
 /* --- */
 
@@ -66,6 +70,7 @@ static void name(struct side *side, char which)
 static void setup(void)
 {
 	a.ia.cq_wait = b.ia.cq_wait = FI_WAIT_NONE;
+	a.ia.trans = b.ia.trans = &trans;
 	name(&a, 'a');
 	name(&b, 'b');
 	ck_assert_int_eq(dofi_wakeup_open(&a.ia), 0);

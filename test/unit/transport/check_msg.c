@@ -6,7 +6,13 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/dto/srq.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/wire.h"
+#include "../../../prov/ofi/fabric/eqs.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/cm/upcalls.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -218,6 +224,8 @@ static void setup(void)
 	strcpy(ia.name, "test");
 	ia.domain = &domain;
 	ia.trans = trans;
+	ia.up = &dofi_cm_upcalls;
+	ia.engine.reap = dofi_reap;
 	ia.info = &info;
 	ia.pep = &pep;
 	ia.eqs = (struct dofi_eqs){.list = {&eq}, .n = 1, .fd = -1};

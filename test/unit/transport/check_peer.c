@@ -10,6 +10,9 @@
 #include "../../../prov/ofi/transport/peer.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/dto/ud.h"
+#include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/progress/wakeup.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

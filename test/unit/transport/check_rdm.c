@@ -6,7 +6,8 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/transport/transport.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/object/ep.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -7,6 +7,7 @@
 
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/receive_slots.h"
+#include "../../../prov/ofi/object/ep.h"
 
 #include <limits.h>
 #include <rdma/fi_domain.h>

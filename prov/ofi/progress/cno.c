@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "object/cno.h"
+#include "progress/cno.h"
 
 #include "fabric/error.h"
 #include "object/ia.h"
 #include "base/log.h"
+#include "progress/engine.h"
+#include "progress/evd.h"
+#include "progress/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -362,7 +365,7 @@ DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *
 		return DOFI_BAD_ARG(2);
 	if (!cno_handle)
 		return DOFI_BAD_ARG(3);
-	cno = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_CNO);
+	cno = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_CNO, sizeof(*cno));
 	if (!cno)
 		return DOFI_NO_MEMORY;
 	cno->fd = fd_p ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "object/evd.h"
+#include "progress/evd.h"
 
-#include "object/cno.h"
+#include "progress/cno.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "base/probe.h"
-#include "dto/srq.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+#include "object/srq_count.h"
+#include "progress/event.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -409,7 +412,8 @@ static uint32_t round_up(uint32_t n)
 int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
 		 struct dofi_evd **evd_p)
 {
-	struct dofi_evd *evd = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EVD);
+	struct dofi_evd *evd =
+		dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EVD, sizeof(*evd));
 
 	if (!evd)
 		return -ENOMEM;

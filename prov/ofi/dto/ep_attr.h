@@ -4,7 +4,7 @@
 #define DOFI_EP_ATTR_H
 
 #include "object/ep.h"
-#include "object/evd.h"
+#include "progress/evd.h"
 
 #define DOFI_SERVICE_TYPE_UD 1 /* DAT_IB_SERVICE_TYPE_UD */
 
@@ -23,15 +23,5 @@ static inline bool dofi_is_datagram(const DAT_EP_ATTR *attr)
 
 /* How a completion flags attribute makes its stream notify. */
 enum dofi_dto_config dofi_ep_config(DAT_COMPLETION_FLAGS flags);
-
-/*
- * Rings for these attributes; an old ring's posted receives move along. 0 or -ENOMEM, nothing
- * changed then.
- */
-int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit,
-		   uint32_t max_iov);
-void dofi_ring_fini(struct dofi_ring *ring);
-/* Moves the work requests of `from`, none of which is the fabric's, to the larger `to`. */
-void dofi_ring_move(struct dofi_ring *to, struct dofi_ring *from);
 
 #endif

@@ -6,11 +6,21 @@
 #ifndef DOFI_TRANS_H
 #define DOFI_TRANS_H
 
-#include "cm/conn.h"
+#include "base/dat_api.h"
 
 #include <rdma/fi_eq.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+struct dofi_conn;
+struct dofi_ep;
+struct dofi_ia;
+struct dofi_srq;
+struct dofi_ud_ah;
+struct dofi_wr;
+struct fi_cq_err_entry;
 
 /* on the wire */
 enum dofi_trans_id {
@@ -112,6 +122,15 @@ struct dofi_trans_ops {
 	 * nothing is.
 	 */
 	void (*peer_closed)(struct dofi_ia *ia, const uint8_t *uuid);
+
+	/*
+	 * A peer went without a goodbye; engine.lock held. NULL: nothing is left behind by the
+	 * dead.
+	 */
+	void (*peer_died)(struct dofi_ia *ia);
+	/* The wakeup of the peer IA of this name, or NULL. engine.lock held; with sleeps by the
+	 * clock. */
+	struct dofi_wakeup_peer *(*wakeup_of)(struct dofi_ia *ia, const uint8_t *uuid);
 
 	/*
 	 * Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dto/ctxtab.h"
+#include "object/ctxtab.h"
 
 #include "object/ia.h"
 #include "object/mem.h"

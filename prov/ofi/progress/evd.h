@@ -200,7 +200,4 @@ DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd);
 
-/* In api12.c and api20.c: unfolds an event into the generation's DAT_EVENT. */
-void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out);
-
 #endif

@@ -3,7 +3,7 @@
 #ifndef DOFI_EVENT_H
 #define DOFI_EVENT_H
 
-#include "object/dat_api.h"
+#include "base/dat_api.h"
 #include "base/hint.h"
 
 struct dofi_dto {
@@ -24,5 +24,11 @@ DOFI_INLINE void dofi_event_fill_dto(const struct dofi_dto *dto, DAT_EVENT *out)
 	data->transfered_length = (__typeof__(data->transfered_length))dto->length;
 	dofi_dto_set_op(data, dto->op);
 }
+
+struct dofi_event;
+struct dofi_evd;
+
+/* unfold12.c, unfold20.c: an event of ours as the DAT_EVENT of the generation. */
+void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT_EVENT *out);
 
 #endif

@@ -3,9 +3,12 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
-#include "../../../prov/ofi/object/cno.h"
-#include "../../../prov/ofi/object/evd.h"
+#include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/base/log.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>
 #include <sched.h>

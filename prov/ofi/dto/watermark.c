@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dto/watermark.h"
+
+#include "object/ia.h"
+#include "progress/evd.h"
+#include "object/ep.h"
+
+/* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
+void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
+{
+	dofi_assert_held(&ep->lock);
+	if (held > ep->soft_mark) {
+		ep->soft_mark = UINT32_MAX;
+		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, ep,
+			       DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	if (held > ep->hard_mark && ep->state == DAT_EP_STATE_CONNECTED) {
+		ep->faulty = true;
+		dofi_ep_stall(ep);
+	}
+}
