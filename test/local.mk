@@ -85,7 +85,8 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/rules.sh \
+	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/house.sh \
+	%D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/rules.sh \
 	%D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
@@ -762,6 +763,7 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
+EXTRA_DIST += %D%/tools/house.py
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \
 	%D%/conform/rules/README.md %D%/conform/rules/cno.md %D%/conform/rules/datagrams.md \
 	%D%/conform/rules/dto.md %D%/conform/rules/ep-state-machine.md %D%/conform/rules/ep.md \

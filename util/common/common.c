@@ -134,7 +134,7 @@ int util_parse_number(const char *text, uint64_t max, uint64_t *value_p)
 	return 0;
 }
 
-int util_parse_real(const char *text, double *value_p)
+static int parse_real(const char *text, double *value_p)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -196,7 +196,7 @@ static int apply(const struct util_opt *opt, char *text)
 	case UTIL_OPT_CHOICE:
 		return choose(opt, text);
 	case UTIL_OPT_REAL:
-		if (util_parse_real(text, opt->target))
+		if (parse_real(text, opt->target))
 			return util_fail("--%s: %s", opt->name, util_error());
 		return 0;
 	case UTIL_OPT_NUMBER:

@@ -43,7 +43,6 @@ void util_write_row(FILE *out, size_t left, size_t right, const char *name, cons
 
 /* Numbers as people type them: k, m and g are powers of 1024. 0, or -1 with util_error() set. */
 int util_parse_number(const char *text, uint64_t max, uint64_t *value_p);
-int util_parse_real(const char *text, double *value_p);
 
 /* Program, project and libfabric versions, compiled and running; where the libraries are. */
 void util_print_version(const char *program);

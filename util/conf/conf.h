@@ -53,7 +53,6 @@ int conf_file_replace(struct conf_file *file, size_t at, const char *text);
 
 /* Whether registries look at the line at all, for whatever version of DAT. */
 bool conf_is_active(const struct conf_line *line);
-bool conf_same_name(const struct conf_line *a, const struct conf_line *b);
 
 /* The earlier line that registries try first, NULL without one. */
 const struct conf_line *conf_shadow(const struct conf_file *file, size_t at);

@@ -141,7 +141,7 @@ bool conf_is_active(const struct conf_line *line)
 	return line->kind == CONF_ENTRY && line->entry.is_user && line->entry.is_default;
 }
 
-bool conf_same_name(const struct conf_line *a, const struct conf_line *b)
+static bool same_name(const struct conf_line *a, const struct conf_line *b)
 {
 	const DAT_PROVIDER_INFO *one = &a->entry.info, *other = &b->entry.info;
 
@@ -155,7 +155,7 @@ const struct conf_line *conf_shadow(const struct conf_file *file, size_t at)
 	const struct conf_line *line = &file->lines[at];
 
 	for (size_t i = 0; i < at; i++) {
-		if (conf_is_active(&file->lines[i]) && conf_same_name(&file->lines[i], line))
+		if (conf_is_active(&file->lines[i]) && same_name(&file->lines[i], line))
 			return &file->lines[i];
 	}
 	return NULL;

@@ -109,8 +109,6 @@ int perf_control(struct perf_conn *conn, uint32_t ep);
 
 /* Completions that are there already, and progress. */
 int perf_reap(struct perf_conn *conn);
-/* Nothing was there: be kind to others on this processor, and notice a peer that is gone. */
-int perf_idle(struct perf_conn *conn, bool slept);
 /* Until so many messages have come in this run; until all requests are complete. */
 int perf_await_messages(struct perf_conn *conn, uint64_t count);
 int perf_drain(struct perf_conn *conn);

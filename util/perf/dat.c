@@ -10,7 +10,8 @@
 
 static bool absent; /* atomic */
 
-int perf_absent(const char *fmt, ...)
+/* As util_fail(), for what the interface does not offer. */
+__attribute__((format(printf, 1, 2))) static int fail_absent(const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -30,7 +31,7 @@ bool perf_is_absent(void)
 int perf_dat_fail(const char *what, DAT_RETURN ret)
 {
 	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
-		return perf_absent("DAT: %s: this interface does not offer it (%s)", what,
+		return fail_absent("DAT: %s: this interface does not offer it (%s)", what,
 				   util_dat_text(ret));
 	return util_fail("DAT: %s: %s", what, util_dat_text(ret));
 }
@@ -112,7 +113,7 @@ static int require_extension(const struct perf_dat *dat)
 	copy_attr(value, &attr, name);
 	if (!strcmp(value, "TRUE"))
 		return 0;
-	return perf_absent("DAT: interface \"%s\" has no %s: its fabric cannot carry it "
+	return fail_absent("DAT: interface \"%s\" has no %s: its fabric cannot carry it "
 			   "(attribute %s is %s)",
 			   dat->env->ia, perf_test_names[dat->env->cfg->test], name,
 			   *value ? value : "absent");

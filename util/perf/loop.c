@@ -165,7 +165,8 @@ static int look_around(struct perf_conn *conn)
 	return conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
 }
 
-int perf_idle(struct perf_conn *conn, bool slept)
+/* Nothing was there: be kind to others on this processor, and notice a peer that is gone. */
+static int idle(struct perf_conn *conn, bool slept)
 {
 	int64_t now;
 
@@ -212,7 +213,7 @@ int perf_reap(struct perf_conn *conn)
 
 	if (count < 0)
 		return -1;
-	return count ? take(conn, comps, count) : perf_idle(conn, false);
+	return count ? take(conn, comps, count) : idle(conn, false);
 }
 
 /* As perf_reap(), but the caller has nothing to do until something completes. */
@@ -226,7 +227,7 @@ static int await(struct perf_conn *conn)
 	count = conn->ops->wait(conn->be, comps, PERF_MAX_COMPS, PERF_SLEEP_MS);
 	if (count < 0)
 		return -1;
-	return count ? take(conn, comps, count) : perf_idle(conn, true);
+	return count ? take(conn, comps, count) : idle(conn, true);
 }
 
 int perf_await_messages(struct perf_conn *conn, uint64_t count)

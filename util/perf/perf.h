@@ -209,11 +209,7 @@ struct perf_fabric {
 
 int perf_dat_fabric(const char *ia, struct perf_fabric *fabric);
 
-/*
- * As util_fail(), for what the interface does not offer: this has an exit status of its own, which
- * perf_is_absent() asks for.
- */
-int perf_absent(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* What was asked for, the interface does not offer: this has an exit status of its own. */
 bool perf_is_absent(void);
 
 /*

@@ -126,9 +126,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 		goto err_free;
 	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
 	ep->aux = calloc(1, sizeof(*ep->aux));
-	if (!ep->rcache || !ep->aux)
-		goto err_rcache;
-	if (dofi_ctrl_slots_attach(ep))
+	if (!ep->rcache || !ep->aux || dofi_ctrl_slots_attach(ep))
 		goto err_rcache;
 	if (dofi_ep_rings_init(ia, &effective, srq, &rings))
 		goto err_atomic;

@@ -71,7 +71,8 @@ static bool ask_named(const struct verbs *verbs, const char *name)
 	return does;
 }
 
-bool dofi_device_does_atomics(const char *name)
+/* The device of this name carries out operations that are atomic among those that it is given. */
+static bool device_does_atomics(const char *name)
 {
 	void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct verbs verbs;
@@ -86,7 +87,7 @@ bool dofi_device_does_atomics(const char *name)
 
 #else
 
-bool dofi_device_does_atomics(const char *name)
+static bool device_does_atomics(const char *name)
 {
 	(void)name;
 	return false;
@@ -118,7 +119,7 @@ int dofi_atomics_look(struct dofi_ia *ia)
 	const struct fi_info *info = ia->info;
 
 	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) &&
-			   dofi_device_does_atomics(info->domain_attr->name);
+			   device_does_atomics(info->domain_attr->name);
 	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) &&
 			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
 			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&

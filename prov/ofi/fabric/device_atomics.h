@@ -28,7 +28,4 @@ bool dofi_atomics_wanted(const struct fi_info *info);
  */
 int dofi_atomics_look(struct dofi_ia *ia);
 
-/* The device of this name carries out operations that are atomic among those that it is given. */
-bool dofi_device_does_atomics(const char *name);
-
 #endif

@@ -35,12 +35,6 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		     const struct fi_info *info, struct sockaddr_storage *addr_p);
 
-/*
- * The newest interface of libfabric that it, its headers at build time and this code know; what
- * fi_getinfo is asked for.
- */
-uint32_t dofi_api_version(void);
-
 /* The fabric joins the processes of one host, and has no IP addresses. */
 bool dofi_is_shared_memory(const struct fi_info *info);
 enum dofi_order dofi_order_of(const struct fi_info *info);

@@ -29,7 +29,7 @@ void dofi_cpus_and(struct dofi_cpus *out, const struct dofi_cpus *a, const struc
 		out->bits[i] = a->bits[i] & b->bits[i];
 }
 
-bool dofi_cpus_meet(const struct dofi_cpus *a, const struct dofi_cpus *b)
+static bool meet(const struct dofi_cpus *a, const struct dofi_cpus *b)
 {
 	struct dofi_cpus both;
 
@@ -111,7 +111,9 @@ int dofi_cpus_bind(const struct dofi_cpus *cpus)
 
 const char *dofi_sysfs = "/sys";
 
-bool dofi_sysfs_read(char *text, size_t size, const char *fmt, ...)
+/* The first line of a file below the root; false when there is none. */
+__attribute__((format(printf, 3, 4))) static bool read_line(char *text, size_t size,
+							    const char *fmt, ...)
 {
 	char path[512];
 	int fd, used = snprintf(path, sizeof(path), "%s/", dofi_sysfs);
@@ -138,7 +140,7 @@ bool dofi_sysfs_device(const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p)
 {
 	char text[4096];
 
-	return dofi_sysfs_read(text, sizeof(text), PCI_DEVICE "/local_cpulist", PCI_ARGS(pci)) &&
+	return read_line(text, sizeof(text), PCI_DEVICE "/local_cpulist", PCI_ARGS(pci)) &&
 	       dofi_cpus_parse(cpus_p, text);
 }
 
@@ -146,9 +148,8 @@ int dofi_sysfs_node(const struct fi_pci_attr *pci)
 {
 	char text[32];
 
-	return dofi_sysfs_read(text, sizeof(text), PCI_DEVICE "/numa_node", PCI_ARGS(pci))
-		       ? atoi(text)
-		       : -1;
+	return read_line(text, sizeof(text), PCI_DEVICE "/numa_node", PCI_ARGS(pci)) ? atoi(text)
+										     : -1;
 }
 
 /* The second form of control groups only; a group without a set of its own has its parent's. */
@@ -165,7 +166,7 @@ bool dofi_cpus_of_group(struct dofi_cpus *cpus)
 	if (!told)
 		return false;
 	do {
-		if (dofi_sysfs_read(text, sizeof(text), "fs/cgroup%s/cpuset.cpus.effective", group))
+		if (read_line(text, sizeof(text), "fs/cgroup%s/cpuset.cpus.effective", group))
 			return dofi_cpus_parse(cpus, text);
 		end = strrchr(group, '/');
 		if (end)
@@ -186,8 +187,8 @@ static void read_distances(struct dofi_topo *topo, const struct dofi_cpus *onlin
 		for (unsigned int j = 0; j < topo->nnodes; j++)
 			topo->nodes[i].distance[j] =
 				i == j ? DOFI_DISTANCE_NEAR : 2 * DOFI_DISTANCE_NEAR;
-		if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/distance",
-				     topo->nodes[i].number))
+		if (!read_line(text, sizeof(text), "devices/system/node/node%u/distance",
+			       topo->nodes[i].number))
 			continue;
 		for (unsigned int number = 0; number < DOFI_CPUS_MAX && column < topo->nnodes;
 		     number++) {
@@ -208,10 +209,10 @@ static bool sysfs_load(struct dofi_topo *topo)
 	char text[4096];
 
 	topo->source = "sysfs";
-	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/cpu/online") ||
+	if (!read_line(text, sizeof(text), "devices/system/cpu/online") ||
 	    !dofi_cpus_parse(&topo->all, text))
 		return false;
-	if (!dofi_sysfs_read(text, sizeof(text), "devices/system/node/online") ||
+	if (!read_line(text, sizeof(text), "devices/system/node/online") ||
 	    !dofi_cpus_parse(&online, text))
 		return true; /* a kernel without NUMA: what shares no CPU is equally far */
 	for (unsigned int number = 0; number < DOFI_CPUS_MAX && topo->nnodes < DOFI_NODES_MAX;
@@ -219,8 +220,7 @@ static bool sysfs_load(struct dofi_topo *topo)
 		struct dofi_topo_node *node = &topo->nodes[topo->nnodes];
 
 		if (!dofi_cpus_have(&online, number) ||
-		    !dofi_sysfs_read(text, sizeof(text), "devices/system/node/node%u/cpulist",
-				     number) ||
+		    !read_line(text, sizeof(text), "devices/system/node/node%u/cpulist", number) ||
 		    !dofi_cpus_parse(&node->cpus, text))
 			continue;
 		node->number = number;
@@ -264,14 +264,13 @@ unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_
 {
 	unsigned int least = 255; /* "unreachable" */
 
-	if (dofi_cpus_meet(a, b))
+	if (meet(a, b))
 		return DOFI_DISTANCE_NEAR;
 	for (unsigned int i = 0; i < topo->nnodes; i++) {
-		if (!dofi_cpus_meet(&topo->nodes[i].cpus, a))
+		if (!meet(&topo->nodes[i].cpus, a))
 			continue;
 		for (unsigned int j = 0; j < topo->nnodes; j++)
-			if (topo->nodes[i].distance[j] < least &&
-			    dofi_cpus_meet(&topo->nodes[j].cpus, b))
+			if (topo->nodes[i].distance[j] < least && meet(&topo->nodes[j].cpus, b))
 				least = topo->nodes[i].distance[j];
 	}
 	return least;

@@ -30,7 +30,6 @@ static inline bool dofi_cpus_have(const struct dofi_cpus *cpus, unsigned int cpu
 bool dofi_cpus_empty(const struct dofi_cpus *cpus);
 /* What both have; out may be one of them. */
 void dofi_cpus_and(struct dofi_cpus *out, const struct dofi_cpus *a, const struct dofi_cpus *b);
-bool dofi_cpus_meet(const struct dofi_cpus *a, const struct dofi_cpus *b);
 bool dofi_cpus_within(const struct dofi_cpus *part, const struct dofi_cpus *whole);
 /* "0-3,8"; false when it is anything else or names none. */
 bool dofi_cpus_parse(struct dofi_cpus *cpus, const char *text);
@@ -78,9 +77,6 @@ unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_
 
 extern const char *dofi_sysfs; /* its root */
 
-/* The first line of a file below the root; false when there is none. */
-__attribute__((format(printf, 3, 4))) bool dofi_sysfs_read(char *text, size_t size, const char *fmt,
-							   ...);
 bool dofi_sysfs_device(const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p);
 int dofi_sysfs_node(const struct fi_pci_attr *pci); /* -1: unknown */
 

@@ -46,7 +46,8 @@ static bool is_zombie(long pid)
 	return state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3));
 }
 
-bool dofi_shm_cleanup_is_dead(const char *name)
+/* The file /dev/shm/`name` belonged to a process of this user that is dead. */
+static bool is_left_over(const char *name)
 {
 	char *rest;
 	long pid, uid;
@@ -74,8 +75,7 @@ static void sweep(const char *ia_name)
 	if (!dir)
 		return;
 	while ((entry = readdir(dir)))
-		if (dofi_shm_cleanup_is_dead(entry->d_name) &&
-		    !unlinkat(dirfd(dir), entry->d_name, 0))
+		if (is_left_over(entry->d_name) && !unlinkat(dirfd(dir), entry->d_name, 0))
 			DOFI_LOG_I("IA %s: removed %s/%s of a dead process", ia_name, DIR_PATH,
 				   entry->d_name);
 	closedir(dir);

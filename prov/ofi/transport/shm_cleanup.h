@@ -29,7 +29,4 @@ void dofi_shm_cleanup_init(struct dofi_ia *ia, const uint8_t *name);
 /* A peer went without a goodbye: looks once more when it has had time to die. engine.lock held. */
 void dofi_shm_cleanup_expect(struct dofi_ia *ia);
 
-/* Whether /dev/shm/`name` belongs to a process of this user that is dead. */
-bool dofi_shm_cleanup_is_dead(const char *name);
-
 #endif

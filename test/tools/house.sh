@@ -1,0 +1,163 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The sources keep the rules of the house, and house.py finds those that do not.
+# shellcheck source=test/lib/tap.sh
+. "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
+
+house=$top_srcdir/test/tools/house.py
+tree=$t_dir/tree
+export PYTHONDONTWRITEBYTECODE=1
+
+for needed in python3 nm cc; do
+	command -v $needed >/dev/null || t_skip_all "there is no $needed"
+done
+
+# write FILE: what comes from standard input, into the made-up tree
+write() {
+	mkdir -p "$tree/${1%/*}"
+	cat >"$tree/$1"
+}
+
+# compile FILE [OPTION...]: the object file of one generation, where libtool puts it
+compile() {
+	source=$1
+	object=$t_dir/build/${1%/*}/.libs/v1-${1##*/}
+	shift
+	mkdir -p "${object%/*}"
+	cc -I"$tree/prov/ofi" "$@" -c "$tree/$source" -o "${object%.c}.o"
+}
+
+# lines N TEXT: so many times
+lines() {
+	yes "$2" | head -n "$1"
+}
+
+# One fault of each kind, and beside it what is just allowed
+make_tree() {
+	write prov/ofi/base/low.h <<'END'
+#pragma once
+/* int high(void); in a comment is no declaration */
+#include "base/other.h"
+#include "api/high.h"
+#include "base/absent.h"
+int low(void);
+int high(void);
+__attribute__((const)) int nowhere(void);
+static inline int inside(void)
+{
+	return low();
+}
+END
+	touch "$tree/prov/ofi/base/absent.h" # until others are compiled
+	write prov/ofi/base/low.c <<'END'
+#include "base/low.h"
+
+int low(void)
+{
+	return other() + high() + number;
+}
+
+int lonely(void)
+{
+	return 0;
+}
+END
+	write prov/ofi/base/other.h <<'END'
+int other(void);
+extern int number;
+END
+	write prov/ofi/base/other.c <<'END'
+#include "base/low.h"
+
+int number;
+
+int other(void)
+{
+	return inside();
+}
+END
+	echo '#include "base/low.h"' | write prov/ofi/api/high.h
+	write prov/ofi/api/high.c <<'END'
+#include "api/high.h"
+
+int high(void)
+{
+	return low();
+}
+END
+	echo 'int never_compiled;' | write prov/ofi/api/absent.c
+	: | write prov/ofi/attic/old.h
+	{
+		printf 'static void sixty(void)\n{\n'
+		lines 58 '	abort();'
+		printf '}\n\nstatic void sixty_one(void)\n{\n'
+		lines 59 '	abort();'
+		printf '}\n\nint main(void)\n{\n\tsixty();\n\tsixty_one();\n}\n'
+	} | write src/long.c
+	printf '%s\n' "$(lines 100 = | tr -d '\n')" "$(lines 101 = | tr -d '\n')" |
+		write util/info/wide.def
+	printf '#!/bin/sh\n\t%s\n' "$(lines 93 : | tr -d '\n')" | write contrib/script
+	printf 'int main( void )\n{\n}\n' | write util/common/loose.c
+	cp "$top_srcdir/.clang-format" "$tree" || return
+	for file in base/low base/other api/high; do
+		compile prov/ofi/$file.c || return
+	done
+	compile src/long.c -include stdlib.h && compile util/common/loose.c &&
+		rm "$tree/prov/ofi/base/absent.h"
+}
+
+# What is found there, and nothing else
+expected() {
+	cat <<END
+table prov/ofi/attic/old.h:1
+edges prov/ofi/base/low.h:4
+edges prov/ofi/base/low.h:5
+symbols prov/ofi/api/absent.c:1
+symbols prov/ofi/base/low.c:5
+unused prov/ofi/base/low.c:8
+functions src/long.c:64
+columns contrib/script:2
+columns util/info/wide.def:2
+format util/common/loose.c:1
+headers prov/ofi/base/low.h:7
+headers prov/ofi/base/low.h:8
+END
+}
+
+# finds KIND: the made-up tree's faults, each with its file, its line and what to do
+finds() {
+	expected | sed -n "s/^$1 //p" >"$t_dir/expected"
+	python3 "$house" --list "$1" "$tree" "$t_dir/build" >"$t_dir/found"
+	status=$?
+	cat "$t_dir/found"
+	[ $status = 1 ] && ! grep -v '^[^:]*:[0-9]*: [^:]*: .' "$t_dir/found" &&
+		cut -d: -f1,2 "$t_dir/found" | diff "$t_dir/expected" -
+}
+
+finds_circle() {
+	python3 - "${house%/*}" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import house
+assert not any(map(house.circle, house.EDGES))
+house.EDGES[house.BASE].append(house.API)
+assert house.circle(house.BASE) == [house.BASE, house.API, house.BASE]
+END
+}
+
+t_run 'a tree with faults compiles' make_tree
+t_run 'a circle of rooms is found' finds_circle
+python3 "$house" --kinds >"$t_dir/kinds"
+while read -r kind rule; do
+	python3 "$house" --list "$kind" "$top_srcdir" "${top_builddir:?}" >"$t_dir/findings" 2>&1
+	case $? in
+	0) t_pass "$rule" ;;
+	77)
+		t_skip "$rule" "$(cat "$t_dir/findings")"
+		continue
+		;;
+	*) t_fail "$rule" "$t_dir/findings" ;;
+	esac
+	t_run "faults are found: $kind" finds "$kind"
+done <"$t_dir/kinds"
+t_done
