@@ -34,6 +34,7 @@ unit_tests = \
 	%D%/unit/transport/check_receive_slots \
 	%D%/unit/dto/check_post \
 	%D%/unit/fabric/check_quirks \
+	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
 	%D%/unit/dto/check_rma \
 	%D%/unit/dto/check_reap \
@@ -85,8 +86,8 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/rules.sh \
-	%D%/tools/segments.sh
+	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/manual.sh %D%/tools/probes.sh \
+	%D%/tools/quirks.sh %D%/tools/rules.sh %D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
 TEST_EXTENSIONS = .sh
@@ -280,6 +281,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_quirks_SOURCES = %D%/unit/fabric/check_quirks.c $(t_headers)
 %C%_unit_fabric_check_quirks_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_quirks_LDADD = $(p2_libs)
+
+%C%_unit_fabric_check_traits_SOURCES = %D%/unit/fabric/check_traits.c $(t_headers)
+%C%_unit_fabric_check_traits_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_traits_LDADD = $(p2_libs)
 %C%_unit_transport_check_async_errors_SOURCES = %D%/unit/transport/check_async_errors.c $(t_headers)
 %C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
@@ -487,12 +492,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
-%C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
+%C%_fault_fabric1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
-%C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
+%C%_fault_fabric2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)

@@ -35,7 +35,8 @@ dofi_fabric_sources = \
 	%D%/fabric/same_process.c %D%/fabric/same_process.h \
 	%D%/fabric/select.c %D%/fabric/select.h \
 	%D%/fabric/topo.c %D%/fabric/topo.h \
-	%D%/fabric/topo_hwloc.c
+	%D%/fabric/topo_hwloc.c \
+	%D%/fabric/traits.c %D%/fabric/traits.h
 
 dofi_progress_sources = \
 	%D%/progress/cqs.c %D%/progress/cqs.h \

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "inside.h"
-#include "fabric/select.h"
+#include "fabric/traits.h"
 
 #define SLOTS     8u /* writes under way */
 #define SLOT_SIZE 65536u

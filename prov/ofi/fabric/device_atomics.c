@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/quirks.h"
 #include "transport/transport.h"
 
 #include <dlfcn.h>
@@ -93,15 +94,10 @@ bool dofi_device_does_atomics(const char *name)
 
 #endif
 
-static bool is_infiniband(const struct fi_info *info)
+bool dofi_atomics_wanted(uint64_t quirks)
 {
-	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC;
-}
-
-bool dofi_atomics_wanted(const struct fi_info *info)
-{
-	return DOFI_EXTENSIONS && is_infiniband(info) &&
-	       FI_VERSION_GE(fi_version(), FI_VERSION(2, 2));
+	return DOFI_EXTENSIONS && quirks & DOFI_QUIRK_DEVICE_ATOMICS &&
+	       !(quirks & DOFI_QUIRK_ATOMIC_OPERANDS);
 }
 
 static bool passes_on(struct dofi_ia *ia, enum fi_op op, uint64_t flags)
@@ -116,15 +112,16 @@ int dofi_atomics_look(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
-	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) &&
+	ia->does_atomics = DOFI_EXTENSIONS && ia->quirks & DOFI_QUIRK_DEVICE_ATOMICS &&
 			   dofi_device_does_atomics(info->domain_attr->name);
 	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) &&
 			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
-			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
+			  dofi_atomics_wanted(ia->quirks) &&
+			  passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
 			  passes_on(ia, FI_CSWAP, FI_COMPARE_ATOMIC);
 	if (ia->has_atomics)
 		strcpy(ia->named.atomics, "TRUE");
-	if (is_infiniband(info))
+	if (ia->quirks & DOFI_QUIRK_DEVICE_ATOMICS)
 		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
 			   ia->does_atomics ? "has" : "does not have",
 			   ia->has_atomics ? "programs can post them" : "programs can't post them");

@@ -12,15 +12,12 @@
 #define DOFI_ATOMICS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct dofi_ia;
-struct fi_info;
 
-/*
- * Worth asking for: before 2.2 libfabric gives devices the operands' addresses in place of the
- * operands.
- */
-bool dofi_atomics_wanted(const struct fi_info *info);
+/* Worth asking libfabric for. */
+bool dofi_atomics_wanted(uint64_t quirks);
 
 /*
  * Finds out what there is, for ia->does_atomics and ia->has_atomics. A step of dat_ia_open, which

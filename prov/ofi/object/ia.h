@@ -21,7 +21,7 @@
 #include "object/object.h"
 #include "base/param.h"
 #include "dto/segments.h"
-#include "fabric/select.h"
+#include "fabric/traits.h"
 #include "progress/wait.h"
 
 #include <rdma/fabric.h>
@@ -113,7 +113,7 @@ struct dofi_ia {
 	bool does_atomics; /* it does them for peers */
 	/* a write with completion data takes a receive, as DAT's immediate data do */
 	bool has_immediates;
-	uint32_t quirks;  /* of this provider and libfabric; see quirks.h */
+	uint64_t quirks;  /* of this provider and libfabric; see quirks.h */
 	bool moves_alone; /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;

@@ -70,9 +70,9 @@ static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
  * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a
  * failure: then no endpoint can be made. A queue of 1 MiB is the first of all and leads past it.
  */
-static size_t first_size(const struct fi_info *info)
+static size_t first_size(const struct dofi_ia *ia)
 {
-	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
+	return ia->quirks & DOFI_QUIRK_QUEUE_MAPPING ? 2 * CQ_SIZE : CQ_SIZE;
 }
 
 int dofi_cqs_open(struct dofi_ia *ia)
@@ -80,7 +80,7 @@ int dofi_cqs_open(struct dofi_ia *ia)
 	int ret;
 
 	atomic_store(&ia->cqs.n, 0);
-	ret = open_one(ia, first_size(ia->info), CQ_SIZE_MIN, &ia->cq_wait);
+	ret = open_one(ia, first_size(ia), CQ_SIZE_MIN, &ia->cq_wait);
 	if (!ret)
 		ia->cq = ia->cqs.list[0].fid;
 	return ret;

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/same_process.h"
 
 #include <dirent.h>
 #include <errno.h>

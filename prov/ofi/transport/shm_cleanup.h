@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOFI_SHM_PREFIX "fi_shm://" /* of the fabric's addresses */
-
 struct dofi_shm_cleanup {
 	bool possible; /* this fabric leaves some */
 	struct dofi_timer timer;

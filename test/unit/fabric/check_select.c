@@ -18,13 +18,9 @@
 #include "base/param.h"
 #include "fabric/select.h"
 #include "fabric/topo.h"
-#include "transport/transport.h"
 
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
-
-const struct dofi_trans_ops dofi_trans_msg = {.name = "msg", .id = DOFI_TRANS_MSG};
-const struct dofi_trans_ops dofi_trans_rdm = {.name = "rdm", .id = DOFI_TRANS_RDM};
 
 /* --- made-up machines --- */
 
@@ -249,18 +245,15 @@ static const char *transport;
 
 static int choose(const char *name, const char *ia_params)
 {
-	const struct dofi_trans_ops *trans = NULL;
 	int ret;
 
 	ck_assert(!dofi_params_load(&params, name, ia_params));
 	chosen = NULL;
-	ret = dofi_select(name, &params, &chosen, &trans, &nic);
+	ret = dofi_select(name, &params, &chosen, &nic);
 	if (!ret) {
 		ck_assert_ptr_nonnull(chosen);
 		ck_assert_ptr_null(chosen->next);
-		ck_assert_ptr_eq(trans, chosen->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg
-									   : &dofi_trans_rdm);
-		transport = trans->name;
+		transport = chosen->ep_attr->type == FI_EP_MSG ? "msg" : "rdm";
 	}
 	return ret;
 }
@@ -407,7 +400,7 @@ START_TEST(test_fence_where_there_is_one)
 	ck_assert_int_eq(choose("ofi", ""), 0);
 	ck_assert(chosen->caps & FI_FENCE);
 	/* cxi promises what is asked for, and no more. */
-	ck_assert(!dofi_writes_overtake(chosen));
+	ck_assert(chosen->tx_attr->msg_order & chosen->rx_attr->msg_order & FI_ORDER_WAW);
 	fi_freeinfo(chosen);
 }
 END_TEST
@@ -814,52 +807,6 @@ START_TEST(test_address_where_the_fabric_has_none)
 }
 END_TEST
 
-START_TEST(test_order_from_attributes)
-{
-	struct fi_info *info = make_info(&tcp_eth0, NULL);
-
-	ck_assert_int_eq(dofi_order_of(info), DOFI_ORDERED);
-	info->rx_attr->msg_order = FI_ORDER_SAS;
-	ck_assert_int_eq(dofi_order_of(info), DOFI_HOLD);
-	info->caps |= FI_FENCE;
-	ck_assert_int_eq(dofi_order_of(info), DOFI_FENCE);
-	fi_freeinfo(info);
-}
-END_TEST
-
-/* Only where a completion says no more than that the bytes were copied. */
-START_TEST(test_what_is_sent_without_a_completion)
-{
-	static const uint32_t copied[] = {FI_PROTO_SOCK_TCP, FI_PROTO_SHM};
-	static const uint32_t carried[] = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP, FI_PROTO_EFA,
-					   FI_PROTO_RXM, FI_PROTO_UNSPEC};
-	struct fi_info *info = make_info(&tcp_eth0, NULL);
-
-	info->tx_attr->inject_size = 128;
-	for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
-		info->ep_attr->protocol = copied[i];
-		ck_assert_uint_eq(dofi_inject_max(info), 128);
-	}
-	for (size_t i = 0; i < sizeof(carried) / sizeof(carried[0]); i++) {
-		info->ep_attr->protocol = carried[i];
-		ck_assert_uint_eq(dofi_inject_max(info), 0);
-	}
-	fi_freeinfo(info);
-}
-END_TEST
-
-START_TEST(test_whose_ports_are_those_of_tcp)
-{
-	struct fi_info *info = make_info(&tcp_eth0, NULL);
-
-	info->ep_attr->protocol = FI_PROTO_IWARP;
-	ck_assert(dofi_has_tcp_ports(info));
-	info->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
-	ck_assert(!dofi_has_tcp_ports(info));
-	fi_freeinfo(info);
-}
-END_TEST
-
 /* What the netdevs of this host are must not decide. */
 static void forget_this_host(void)
 {
@@ -905,9 +852,6 @@ int main(void)
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
 	tcase_add_test(tc, test_address_where_the_fabric_has_none);
-	tcase_add_test(tc, test_order_from_attributes);
-	tcase_add_test(tc, test_what_is_sent_without_a_completion);
-	tcase_add_test(tc, test_whose_ports_are_those_of_tcp);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
