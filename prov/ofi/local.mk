@@ -26,6 +26,7 @@ dofi_fabric_sources = \
 	%D%/fabric/eqs.c %D%/fabric/eqs.h \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
+	%D%/fabric/fid.c %D%/fabric/fid.h \
 	%D%/fabric/mr.c \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \
@@ -35,7 +36,7 @@ dofi_fabric_sources = \
 	%D%/fabric/same_process.c %D%/fabric/same_process.h \
 	%D%/fabric/select.c %D%/fabric/select.h \
 	%D%/fabric/topo.c %D%/fabric/topo.h \
-	%D%/fabric/topo_hwloc.c \
+	%D%/fabric/topo_hwloc.c %D%/fabric/topo_hwloc.h \
 	%D%/fabric/traits.c %D%/fabric/traits.h
 
 dofi_progress_sources = \

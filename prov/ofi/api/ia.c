@@ -7,6 +7,7 @@
 #include "object/ep.h"
 #include "fabric/eqs.h"
 #include "fabric/error.h"
+#include "fabric/fid.h"
 #include "object/evd.h"
 #include "cm/linger.h"
 #include "base/log.h"
@@ -176,23 +177,40 @@ static int open_domain(struct dofi_ia *ia)
 	return fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
 }
 
-void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
-{
-	int ret = fi_close(fid);
-
-	if (ret)
-		DOFI_LOG_W("IA %s: closing the %s failed, its memory leaks: %s", ia->name, what,
-			   fi_strerror(-ret));
-}
-
 static void close_fabric(struct dofi_ia *ia)
 {
-	dofi_ia_close_fid(ia, &ia->fabric->fid, "fabric");
+	dofi_fid_close(ia->name, &ia->fabric->fid, "fabric");
 }
 
 static void close_domain(struct dofi_ia *ia)
 {
-	dofi_ia_close_fid(ia, &ia->domain->fid, "domain");
+	dofi_fid_close(ia->name, &ia->domain->fid, "domain");
+}
+
+/* What the device does for peers, and what programs can post here. */
+static int look_at_atomics(struct dofi_ia *ia)
+{
+	ia->does_atomics = dofi_device_does_atomics(ia->info, ia->quirks);
+	ia->has_atomics = ia->does_atomics && (ia->info->caps & FI_ATOMIC) &&
+			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
+			  dofi_atomics_wanted(ia->quirks) && dofi_domain_has_atomics(ia->domain);
+	if (ia->has_atomics)
+		strcpy(ia->named.atomics, "TRUE");
+	if (ia->quirks & DOFI_QUIRK_DEVICE_ATOMICS)
+		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
+			   ia->does_atomics ? "has" : "does not have",
+			   ia->has_atomics ? "programs can post them" : "programs can't post them");
+	return 0;
+}
+
+static int open_eqs(struct dofi_ia *ia)
+{
+	return ia->trans->has_eq ? dofi_eqs_open(&ia->eqs, ia->name, ia->fabric, ia->quirks) : 0;
+}
+
+static void close_eqs(struct dofi_ia *ia)
+{
+	dofi_eqs_close(&ia->eqs);
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -312,8 +330,8 @@ static const struct step {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"turning the cache of keys off", dofi_mr_cache_disable, NULL},
-	{"looking at atomic operations", dofi_atomics_look, NULL},
-	{"opening the event queues", dofi_eqs_open, dofi_eqs_close},
+	{"looking at atomic operations", look_at_atomics, NULL},
+	{"opening the event queues", open_eqs, close_eqs},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},

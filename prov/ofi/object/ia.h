@@ -223,12 +223,6 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 /* The number by which the registry knows an IA; the pointer itself where it keeps none. */
 DAT_IA_HANDLE dofi_init_ia_handle(struct dofi_ia *ia);
 
-/* --- ia.c, for cqs.c --- */
-/*
- * Closes what the IA has of the fabric; the log tells if that fails, as nothing else can be done.
- */
-void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what);
-
 /* --- ia.c, for stats.c --- */
 /* Counters and objects of an IA, or of every IA of the process. */
 void dofi_ia_report(struct dofi_ia *ia, FILE *out);

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/fid.h"
 #include "fabric/quirks.h"
 #include "transport/transport.h"
 
@@ -89,7 +90,7 @@ int dofi_cqs_open(struct dofi_ia *ia)
 void dofi_cqs_close(struct dofi_ia *ia)
 {
 	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;)
-		dofi_ia_close_fid(ia, &ia->cqs.list[i].fid->fid, "completion queue");
+		dofi_fid_close(ia->name, &ia->cqs.list[i].fid->fid, "completion queue");
 }
 
 /* The one that has most left, if only it lacks least. */

@@ -35,7 +35,7 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
 
 	if (ret)
 		return ret;
-	ret = fi_pep_bind(ia->pep, &dofi_eqs_of_listener(ia)->fid, 0);
+	ret = fi_pep_bind(ia->pep, &dofi_eqs_of_listener(&ia->eqs)->fid, 0);
 	if (!ret)
 		ret = fi_listen(ia->pep);
 	if (!ret)
@@ -122,7 +122,7 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
-	int ret = fi_ep_bind(fep, &dofi_eqs_of_endpoints(ia)->fid, 0);
+	int ret = fi_ep_bind(fep, &dofi_eqs_of_endpoints(&ia->eqs)->fid, 0);
 
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
@@ -266,7 +266,7 @@ static int msg_expect(struct dofi_conn *conn)
 	 * The passive endpoint listens all the time; the ticket finds the connection. A driver may
 	 * have to look by the clock.
 	 */
-	if (dofi_eqs_fd(conn->ia) < 0)
+	if (dofi_eqs_fd(&conn->ia->eqs) < 0)
 		dofi_wait_kick(conn->ia);
 	return 0;
 }
@@ -370,7 +370,7 @@ static int msg_poll_events(struct dofi_ia *ia)
 	struct dofi_eq_event event;
 	int n = 0;
 
-	for (; n < 64 && dofi_eqs_read(ia, &event); n++)
+	for (; n < 64 && dofi_eqs_read(&ia->eqs, &event); n++)
 		on_event(ia, &event);
 	return n;
 }

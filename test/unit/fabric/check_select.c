@@ -15,6 +15,7 @@
 #include "fabric/device_atomics.h"
 #include "base/log.h"
 #include "fabric/nic.h"
+#include "fabric/quirks.h"
 #include "base/param.h"
 #include "fabric/select.h"
 #include "fabric/topo.h"
@@ -778,7 +779,9 @@ START_TEST(test_atomic_operations_of_devices)
 		ck_assert_int_eq((chosen->caps & FI_ATOMIC) != 0, cases[i].has);
 		fi_freeinfo(chosen);
 	}
-	ck_assert(!dofi_device_does_atomics("no such device"));
+	choose("ofi", "provider=verbs domain=mlx5_0");
+	ck_assert(!dofi_device_does_atomics(chosen, DOFI_QUIRK_DEVICE_ATOMICS)); /* is not here */
+	fi_freeinfo(chosen);
 }
 END_TEST
 

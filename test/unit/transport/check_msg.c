@@ -220,7 +220,7 @@ static void setup(void)
 	ia.trans = trans;
 	ia.info = &info;
 	ia.pep = &pep;
-	ia.eqs = (struct dofi_eqs){.list = {&eq}, .n = 1, .fd = -1};
+	ia.eqs = (struct dofi_eqs){.ia_name = ia.name, .list = {&eq}, .n = 1, .fd = -1};
 	ia.cq = ia.cqs.list[0].fid = &cq;
 	ia.cqs.list[0].size = QUEUE;
 	ia.cqs.n = 1;
