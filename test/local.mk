@@ -24,7 +24,7 @@ unit_tests = \
 	%D%/unit/base/check_lock \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
-	%D%/unit/fabric/check_mr \
+	%D%/unit/object/check_mr \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
@@ -275,9 +275,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_receive_slots_LDADD = $(p2_libs)
-%C%_unit_fabric_check_mr_SOURCES = %D%/unit/fabric/check_mr.c $(t_headers)
-%C%_unit_fabric_check_mr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_mr_LDADD = $(p2_libs)
+%C%_unit_object_check_mr_SOURCES = %D%/unit/object/check_mr.c $(t_headers)
+%C%_unit_object_check_mr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_mr_LDADD = $(p2_libs)
 %C%_unit_fabric_check_quirks_SOURCES = %D%/unit/fabric/check_quirks.c $(t_headers)
 %C%_unit_fabric_check_quirks_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_quirks_LDADD = $(p2_libs)

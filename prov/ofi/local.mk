@@ -27,7 +27,6 @@ dofi_fabric_sources = \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
 	%D%/fabric/fid.c %D%/fabric/fid.h \
-	%D%/fabric/mr.c \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \
 	%D%/fabric/nic.c %D%/fabric/nic.h \
@@ -53,6 +52,7 @@ dofi_object_sources = \
 	%D%/object/event.h \
 	%D%/object/ia.h \
 	%D%/object/mem.h \
+	%D%/object/mr.c \
 	%D%/object/object.c %D%/object/object.h
 
 dofi_dto_sources = \
