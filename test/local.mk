@@ -24,7 +24,7 @@ unit_tests = \
 	%D%/unit/base/check_lock \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
-	%D%/unit/fabric/check_mr \
+	%D%/unit/object/check_mr \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
@@ -34,6 +34,7 @@ unit_tests = \
 	%D%/unit/transport/check_receive_slots \
 	%D%/unit/dto/check_post \
 	%D%/unit/fabric/check_quirks \
+	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
 	%D%/unit/dto/check_rma \
 	%D%/unit/dto/check_reap \
@@ -86,7 +87,7 @@ site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/pur
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/house.sh \
-	%D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/rules.sh \
+	%D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/quirks.sh %D%/tools/rules.sh \
 	%D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
@@ -275,12 +276,16 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_receive_slots_SOURCES = %D%/unit/transport/check_receive_slots.c $(t_headers)
 %C%_unit_transport_check_receive_slots_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_receive_slots_LDADD = $(p2_libs)
-%C%_unit_fabric_check_mr_SOURCES = %D%/unit/fabric/check_mr.c $(t_headers)
-%C%_unit_fabric_check_mr_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_mr_LDADD = $(p2_libs)
+%C%_unit_object_check_mr_SOURCES = %D%/unit/object/check_mr.c $(t_headers)
+%C%_unit_object_check_mr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_mr_LDADD = $(p2_libs)
 %C%_unit_fabric_check_quirks_SOURCES = %D%/unit/fabric/check_quirks.c $(t_headers)
 %C%_unit_fabric_check_quirks_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_quirks_LDADD = $(p2_libs)
+
+%C%_unit_fabric_check_traits_SOURCES = %D%/unit/fabric/check_traits.c $(t_headers)
+%C%_unit_fabric_check_traits_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_traits_LDADD = $(p2_libs)
 %C%_unit_transport_check_async_errors_SOURCES = %D%/unit/transport/check_async_errors.c $(t_headers)
 %C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
@@ -488,12 +493,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
-%C%_fault_fabric1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
+%C%_fault_fabric1_CPPFLAGS = $(p1_cppflags)
+%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
-%C%_fault_fabric2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_has_tcp_ports -Wl,--wrap=dofi_has_queues
+%C%_fault_fabric2_CPPFLAGS = $(p2_cppflags)
+%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)

@@ -26,7 +26,7 @@ dofi_fabric_sources = \
 	%D%/fabric/eqs.c %D%/fabric/eqs.h \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
-	%D%/fabric/mr.c \
+	%D%/fabric/fid.c %D%/fabric/fid.h \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \
 	%D%/fabric/nic.c %D%/fabric/nic.h \
@@ -35,7 +35,8 @@ dofi_fabric_sources = \
 	%D%/fabric/same_process.c %D%/fabric/same_process.h \
 	%D%/fabric/select.c %D%/fabric/select.h \
 	%D%/fabric/topo.c %D%/fabric/topo.h \
-	%D%/fabric/topo_hwloc.c
+	%D%/fabric/topo_hwloc.c %D%/fabric/topo_hwloc.h \
+	%D%/fabric/traits.c %D%/fabric/traits.h
 
 dofi_progress_sources = \
 	%D%/progress/unfold.h \
@@ -60,6 +61,7 @@ dofi_object_sources = \
 	%D%/object/ep.h \
 	%D%/object/ia.h \
 	%D%/object/mem.h \
+	%D%/object/mr.c \
 	%D%/object/object.c %D%/object/object.h
 
 dofi_dto_sources = \

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "inside.h"
+#include "fabric/quirks.h"
+#include "object/ep.h"
+#include "object/ia.h"
 #include "../lib/t_fabric.h"
 
 static struct t_ia ia;
@@ -215,14 +218,15 @@ static void expect_failed_connection(const struct t_end *end, DAT_EVENT_NUMBER n
 	t_ok(dat_ep_reset(end->ep));
 }
 
-/* WITH: as over InfiniBand and RoCE. */
-static enum { BY_FABRIC, WITHOUT, WITH } queues;
-
-bool __real_dofi_has_queues(const struct fi_info *info);
-bool __wrap_dofi_has_queues(const struct fi_info *info);
-bool __wrap_dofi_has_queues(const struct fi_info *info)
+/* From now on as over InfiniBand and RoCE, or as over a fabric whose endpoints have no queues. */
+static void have_queues(bool queues)
 {
-	return queues == BY_FABRIC ? __real_dofi_has_queues(info) : queues == WITH;
+	for (int i = 0; i < 2; i++) {
+		struct dofi_ia *of = ((struct dofi_ep *)pair.end[i].ep)->obj.ia;
+
+		of->quirks &= ~(DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS);
+		of->quirks |= queues ? DOFI_QUIRK_QUEUE_PAIRS : 0;
+	}
 }
 
 START_TEST(connect_is_refused)
@@ -232,7 +236,7 @@ START_TEST(connect_is_refused)
 	struct t_end *end = pair.end;
 
 	t_pair_prepare(&pair, NULL);
-	queues = _i % 2 ? WITH : WITHOUT;
+	have_queues(_i % 2);
 	for (int i = 0; i < 2; i++)
 		t_ok(t_recv(&end[i], 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_fabric_fail(refusal->call, refusal->good, times, FI_ENOMEM);
@@ -252,7 +256,7 @@ START_TEST(what_is_refused_before_the_answer_is_tried_again)
 	const struct refusal *refusal = &connecting[_i];
 
 	t_pair_prepare(&pair, NULL);
-	queues = WITH;
+	have_queues(true);
 	t_fabric_fail(refusal->call, refusal->good, 1, FI_ENOMEM);
 	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
 	ck_assert_int_eq(t_fabric_failed(refusal->call), 1);
@@ -338,11 +342,11 @@ END_TEST
 
 static bool tcp_ports;
 
-bool __real_dofi_has_tcp_ports(const struct fi_info *info);
-bool __wrap_dofi_has_tcp_ports(const struct fi_info *info);
-bool __wrap_dofi_has_tcp_ports(const struct fi_info *info)
+uint64_t __real_dofi_quirks_of(const struct fi_info *info);
+uint64_t __wrap_dofi_quirks_of(const struct fi_info *info);
+uint64_t __wrap_dofi_quirks_of(const struct fi_info *info)
 {
-	return tcp_ports || (queues != WITH && __real_dofi_has_tcp_ports(info));
+	return __real_dofi_quirks_of(info) | (tcp_ports ? DOFI_QUIRK_TCP_PORTS : 0);
 }
 
 /*

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "inside.h"
-#include "fabric/select.h"
+#include "fabric/traits.h"
 #include "object/ia.h"
 
 #define SLOTS     8u /* writes under way */

@@ -2,7 +2,7 @@
 /* What an IA can do: limits, attributes, and dat_ia_query. */
 #include "progress/evd.h"
 #include "object/ia.h"
-#include "fabric/select.h"
+#include "fabric/quirks.h"
 #include "dto/srq.h"
 #include "object/transport.h"
 #include "dto/ud.h"
@@ -72,7 +72,7 @@ static void init_limits(struct dofi_ia *ia)
 	 * A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills
 	 * the first of several and says success.
 	 */
-	if (info->ep_attr->protocol == FI_PROTO_IWARP)
+	if (ia->quirks & DOFI_QUIRK_READ_SEGMENTS)
 		most_iov = 1;
 	limits->fabric_iov =
 		at_most(at_most(UINT16_MAX, info->tx_attr->iov_limit), info->rx_attr->iov_limit);
@@ -82,7 +82,7 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_rmrs = max_regions;
 	limits->max_pzs = MAX_PZS;
 	/* Over connected endpoints the messages have to say whose they are. */
-	limits->max_srqs = shared_ep || dofi_has_data(info) ? MAX_EPS : 0;
+	limits->max_srqs = shared_ep || ia->has_data ? MAX_EPS : 0;
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
 	limits->max_rdma = limits->max_message;
@@ -141,7 +141,7 @@ static void init_named(struct dofi_ia *ia)
 		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
 	name_attr(named, "DAT_IB_UD", ia->limits.max_datagram ? "TRUE" : "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
-	dofi_facts_find(&named->facts, info, ia->order);
+	dofi_facts_find(&named->facts, info, ia->order, ia->quirks);
 	for (unsigned int i = 0; i < named->facts.count; i++)
 		name_attr(named, named->facts.list[i].name, named->facts.list[i].value);
 }

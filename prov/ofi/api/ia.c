@@ -7,6 +7,7 @@
 #include "object/ep.h"
 #include "fabric/eqs.h"
 #include "fabric/error.h"
+#include "fabric/fid.h"
 #include "progress/evd.h"
 #include "cm/linger.h"
 #include "cm/upcalls.h"
@@ -14,6 +15,7 @@
 #include "object/mem.h"
 #include "fabric/mr_cache.h"
 #include "fabric/quirks.h"
+#include "fabric/select.h"
 #include "cm/service_point.h"
 #include "dto/srq.h"
 #include "api/stats.h"
@@ -36,6 +38,7 @@
 #include "cm/ep_life.h"
 #include "dto/lmr.h"
 #include "api/counters.h"
+#include "fabric/traits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -193,23 +196,40 @@ static int open_domain(struct dofi_ia *ia)
 	return fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
 }
 
-void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what)
-{
-	int ret = fi_close(fid);
-
-	if (ret)
-		DOFI_LOG_W("IA %s: closing the %s failed, its memory leaks: %s", ia->name, what,
-			   fi_strerror(-ret));
-}
-
 static void close_fabric(struct dofi_ia *ia)
 {
-	dofi_ia_close_fid(ia, &ia->fabric->fid, "fabric");
+	dofi_fid_close(ia->name, &ia->fabric->fid, "fabric");
 }
 
 static void close_domain(struct dofi_ia *ia)
 {
-	dofi_ia_close_fid(ia, &ia->domain->fid, "domain");
+	dofi_fid_close(ia->name, &ia->domain->fid, "domain");
+}
+
+/* What the device does for peers, and what programs can post here. */
+static int look_at_atomics(struct dofi_ia *ia)
+{
+	ia->does_atomics = dofi_device_does_atomics(ia->info, ia->quirks);
+	ia->has_atomics = ia->does_atomics && (ia->info->caps & FI_ATOMIC) &&
+			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
+			  dofi_atomics_wanted(ia->quirks) && dofi_domain_has_atomics(ia->domain);
+	if (ia->has_atomics)
+		strcpy(ia->named.atomics, "TRUE");
+	if (ia->quirks & DOFI_QUIRK_DEVICE_ATOMICS)
+		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
+			   ia->does_atomics ? "has" : "does not have",
+			   ia->has_atomics ? "programs can post them" : "programs can't post them");
+	return 0;
+}
+
+static int open_eqs(struct dofi_ia *ia)
+{
+	return ia->trans->has_eq ? dofi_eqs_open(&ia->eqs, ia->name, ia->fabric, ia->quirks) : 0;
+}
+
+static void close_eqs(struct dofi_ia *ia)
+{
+	dofi_eqs_close(&ia->eqs);
 }
 
 static int open_trans(struct dofi_ia *ia)
@@ -283,8 +303,8 @@ static const struct step {
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
 	{"turning the cache of keys off", dofi_mr_cache_disable, NULL},
-	{"looking at atomic operations", dofi_atomics_look, NULL},
-	{"opening the event queues", dofi_eqs_open, dofi_eqs_close},
+	{"looking at atomic operations", look_at_atomics, NULL},
+	{"opening the event queues", open_eqs, close_eqs},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
@@ -469,16 +489,39 @@ static void free_ia(struct dofi_ia *ia)
 
 static void find_quirks(struct dofi_ia *ia)
 {
-	uint32_t version = fi_version();
-
-	ia->quirks = dofi_quirks_of(ia->info, version);
-	dofi_quirks_log(ia->name, ia->info, version);
+	ia->quirks = dofi_quirks_of(ia->info);
+	dofi_quirks_log(ia->name, ia->info);
 	/*
 	 * A program that wants remote peers alone gets no shared memory, and reaches those of this
 	 * host all the same.
 	 */
 	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
 		ia->info->caps &= ~FI_LOCAL_COMM;
+}
+
+/* What follows from the choice of the fabric, before any of it is opened. */
+static void know_fabric(struct dofi_ia *ia)
+{
+	const struct fi_info *info = ia->info;
+	bool queues;
+
+	ia->trans = info->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm;
+	find_quirks(ia);
+	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
+	ia->order = dofi_order_of(info);
+	ia->writes_overtake = dofi_writes_overtake(info);
+	/* Nor is the last part of a write, which waits for the others, to be missed. */
+	ia->reads_overtake = dofi_reads_overtake(info) || ia->writes_overtake;
+	ia->cq_mutes = ia->quirks & DOFI_QUIRK_READER_MUTES;
+	ia->has_data = dofi_has_data(info, ia->quirks);
+	ia->inject_max = dofi_inject_max(info, ia->quirks);
+	ia->context_gap = dofi_context_gap(info);
+	ia->has_immediates = dofi_has_immediates(info, ia->quirks);
+	ia->fences_reads = ia->quirks & DOFI_QUIRK_FENCES_READS;
+	ia->credits = dofi_credit_choose(ia);
+	queues = ia->quirks & DOFI_QUIRK_QUEUE_PAIRS;
+	ia->moves_alone = queues && ia->credits == DOFI_CREDITS_NONE;
+	ia->cq_want = ia->cq_few = queues ? 1 : DOFI_CQ_BATCH;
 }
 
 /*
@@ -494,8 +537,9 @@ static int choose_last_byte(struct dofi_ia *ia)
 			   ia->name, who);
 		return -FI_EINVAL;
 	}
-	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info);
-	ia->splits_writes = *who ? !strcmp(who, "library") : !dofi_stores_in_order(ia->info);
+	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info, ia->quirks);
+	ia->splits_writes =
+		*who ? !strcmp(who, "library") : !(ia->quirks & DOFI_QUIRK_STORES_IN_ORDER);
 	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
 		   ia->splits_writes ? "an operation of their own"
 		   : ia->names_flags ? "a target of their own"
@@ -524,7 +568,9 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 	if (!ret)
 		ret = dofi_mr_cache_choose(ia->name, &ia->params);
 	if (!ret)
-		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->trans, &ia->nic);
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->nic);
+	if (!ret)
+		know_fabric(ia);
 	if (!ret)
 		ret = choose_last_byte(ia);
 	if (!ret)
@@ -541,22 +587,6 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 					 : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
-	ia->host_only = dofi_is_shared_memory(ia->info);
-	find_quirks(ia);
-	ia->order = dofi_order_of(ia->info);
-	ia->reads_overtake = dofi_reads_overtake(ia->info);
-	ia->writes_overtake = dofi_writes_overtake(ia->info);
-	/* Nor is the last part of a write, which waits for the others, to be missed. */
-	ia->reads_overtake |= ia->writes_overtake;
-	ia->cq_mutes = dofi_readers_mute_queue(ia->info);
-	ia->has_data = dofi_has_data(ia->info);
-	ia->inject_max = dofi_inject_max(ia->info);
-	ia->context_gap = dofi_context_gap(ia->info);
-	ia->has_immediates = dofi_has_immediates(ia->info);
-	ia->fences_reads = dofi_fences_reads(ia->info);
-	ia->credits = dofi_credit_choose(ia);
-	ia->moves_alone = dofi_has_queues(ia->info) && ia->credits == DOFI_CREDITS_NONE;
-	ia->cq_want = ia->cq_few = dofi_has_queues(ia->info) ? 1 : DOFI_CQ_BATCH;
 	dofi_attr_init(ia);
 	return DAT_SUCCESS;
 }

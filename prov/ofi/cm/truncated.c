@@ -9,17 +9,6 @@
 #include "object/ep.h"
 #include "object/srq_count.h"
 
-#include <rdma/fabric.h>
-
-/* net, and tcp below rxm, until libfabric 1.19 took what is too much out of the stream. */
-bool dofi_truncated_ends_stream(const struct fi_info *info)
-{
-	uint32_t protocol = info->ep_attr->protocol;
-
-	return (protocol == FI_PROTO_XNET || protocol == FI_PROTO_RXM) &&
-	       FI_VERSION_LT(fi_version(), FI_VERSION(1, 19));
-}
-
 /* A message may come before its connection is up. */
 static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
 {

@@ -11,19 +11,10 @@
 #ifndef DOFI_TRUNCATED_H
 #define DOFI_TRUNCATED_H
 
-#include <stdbool.h>
-
 struct dofi_conn;
 struct dofi_msg;
 struct dofi_srq;
 struct dofi_wr;
-struct fi_info;
-
-/*
- * Too long a message, for any receive, ends the stream that all connections with that peer IA
- * share: they all break.
- */
-bool dofi_truncated_ends_stream(const struct fi_info *info);
 
 /* The receive that it met waits, as nobody's, until its connection is known, or over. */
 void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr);

@@ -3,7 +3,7 @@
 
 #include "object/ia.h"
 #include "object/mem.h"
-#include "fabric/select.h"
+#include "fabric/quirks.h"
 #include "object/transport.h"
 #include "object/ep.h"
 
@@ -18,12 +18,11 @@
 /* InfiniBand's hardware makes the sender try again and lets everything else pass. */
 enum dofi_credit_mode dofi_credit_choose(const struct dofi_ia *ia)
 {
-	const struct fi_info *info = ia->info;
 	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.credits, "write");
 
-	if (asked || info->ep_attr->protocol == FI_PROTO_IWARP)
+	if (asked || ia->quirks & DOFI_QUIRK_NO_RETRY)
 		return DOFI_CREDITS_WRITTEN;
-	return dofi_has_queues(info) ? DOFI_CREDITS_NONE : DOFI_CREDITS_CARRIED;
+	return ia->quirks & DOFI_QUIRK_QUEUE_PAIRS ? DOFI_CREDITS_NONE : DOFI_CREDITS_CARRIED;
 }
 
 int dofi_credit_init(struct dofi_ia *ia)

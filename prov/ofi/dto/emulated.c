@@ -13,6 +13,7 @@
 #include "object/ctxtab.h"
 #include "object/ep.h"
 #include "dto/rmr.h"
+#include "fabric/traits.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

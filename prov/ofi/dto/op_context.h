@@ -9,14 +9,12 @@
 #ifndef DOFI_CONTEXT_H
 #define DOFI_CONTEXT_H
 
+#include "fabric/select.h"
 #include "object/ep.h"
 #include "object/ia.h"
 
 #include <rdma/fabric.h>
 #include <stddef.h>
-
-/* FI_CONTEXT asks for less and gets the same. */
-#define DOFI_CONTEXT_MODES (FI_CONTEXT | FI_CONTEXT2)
 
 _Static_assert(offsetof(struct dofi_own_wr, wr) == DOFI_CONTEXT_GAP &&
 		       sizeof(struct fi_context2) <= DOFI_CONTEXT_GAP,

@@ -6,6 +6,7 @@
 #include "fabric/select.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "fabric/traits.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>

@@ -11,6 +11,7 @@
 #include "fabric/select.h"
 #include "object/ep.h"
 #include "dto/ring.h"
+#include "fabric/traits.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>

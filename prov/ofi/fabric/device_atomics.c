@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/device_atomics.h"
 
-#include "object/ia.h"
-#include "base/log.h"
-#include "object/transport.h"
-#include "fabric/select.h"
+#include "base/dat_api.h"
+#include "fabric/quirks.h"
 
 #include <dlfcn.h>
 #include <rdma/fi_atomic.h>
@@ -71,8 +69,7 @@ static bool ask_named(const struct verbs *verbs, const char *name)
 	return does;
 }
 
-/* The device of this name carries out operations that are atomic among those that it is given. */
-static bool device_does_atomics(const char *name)
+static bool device_does(const char *name)
 {
 	void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct verbs verbs;
@@ -87,7 +84,7 @@ static bool device_does_atomics(const char *name)
 
 #else
 
-static bool device_does_atomics(const char *name)
+static bool device_does(const char *name)
 {
 	(void)name;
 	return false;
@@ -95,40 +92,28 @@ static bool device_does_atomics(const char *name)
 
 #endif
 
-static bool is_infiniband(const struct fi_info *info)
+bool dofi_atomics_wanted(uint64_t quirks)
 {
-	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC;
+	return DOFI_EXTENSIONS && quirks & DOFI_QUIRK_DEVICE_ATOMICS &&
+	       !(quirks & DOFI_QUIRK_ATOMIC_OPERANDS);
 }
 
-bool dofi_atomics_wanted(const struct fi_info *info)
+bool dofi_device_does_atomics(const struct fi_info *info, uint64_t quirks)
 {
-	return DOFI_EXTENSIONS && is_infiniband(info) &&
-	       FI_VERSION_GE(fi_version(), FI_VERSION(2, 2));
+	return DOFI_EXTENSIONS && quirks & DOFI_QUIRK_DEVICE_ATOMICS &&
+	       device_does(info->domain_attr->name);
 }
 
-static bool passes_on(struct dofi_ia *ia, enum fi_op op, uint64_t flags)
+static bool passes_on(struct fid_domain *domain, enum fi_op op, uint64_t flags)
 {
 	struct fi_atomic_attr attr = {0};
 
-	return !fi_query_atomic(ia->domain, FI_UINT64, op, &attr, flags) &&
+	return !fi_query_atomic(domain, FI_UINT64, op, &attr, flags) &&
 	       attr.size == sizeof(uint64_t);
 }
 
-int dofi_atomics_look(struct dofi_ia *ia)
+bool dofi_domain_has_atomics(struct fid_domain *domain)
 {
-	const struct fi_info *info = ia->info;
-
-	ia->does_atomics = DOFI_EXTENSIONS && is_infiniband(info) &&
-			   device_does_atomics(info->domain_attr->name);
-	ia->has_atomics = ia->does_atomics && (info->caps & FI_ATOMIC) &&
-			  ia->order == DOFI_ORDERED && ia->trans->atomic &&
-			  dofi_atomics_wanted(info) && passes_on(ia, FI_SUM, FI_FETCH_ATOMIC) &&
-			  passes_on(ia, FI_CSWAP, FI_COMPARE_ATOMIC);
-	if (ia->has_atomics)
-		strcpy(ia->named.atomics, "TRUE");
-	if (is_infiniband(info))
-		DOFI_LOG_I("%s: the device %s atomic operations, and %s", ia->name,
-			   ia->does_atomics ? "has" : "does not have",
-			   ia->has_atomics ? "programs can post them" : "programs can't post them");
-	return 0;
+	return passes_on(domain, FI_SUM, FI_FETCH_ATOMIC) &&
+	       passes_on(domain, FI_CSWAP, FI_COMPARE_ATOMIC);
 }

@@ -12,20 +12,18 @@
 #define DOFI_ATOMICS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-struct dofi_ia;
 struct fi_info;
+struct fid_domain;
 
-/*
- * Worth asking for: before 2.2 libfabric gives devices the operands' addresses in place of the
- * operands.
- */
-bool dofi_atomics_wanted(const struct fi_info *info);
+/* Worth asking libfabric for. */
+bool dofi_atomics_wanted(uint64_t quirks);
 
-/*
- * Finds out what there is, for ia->does_atomics and ia->has_atomics. A step of dat_ia_open, which
- * never fails.
- */
-int dofi_atomics_look(struct dofi_ia *ia);
+/* The device carries out operations that are atomic among those that it is given. */
+bool dofi_device_does_atomics(const struct fi_info *info, uint64_t quirks);
+
+/* libfabric passes them on to the device. */
+bool dofi_domain_has_atomics(struct fid_domain *domain);
 
 #endif

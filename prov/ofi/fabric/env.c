@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/env.h"
 
-#include "object/ia.h"
 #include "base/log.h"
+#include "fabric/quirks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,7 @@
 
 /* Each is read for each endpoint that is made. */
 static const struct variable {
-	uint32_t protocol;
-	/* FI_VERSION: the first release with the fault, the first without; 0: open */
-	uint32_t from, until;
+	uint64_t quirk;
 	const char *name, *value, *why;
 } variables[] = {
 	/*
@@ -22,7 +20,7 @@ static const struct variable {
 	 * receiver's, they do no harm. What is less than an undivided message can have means that
 	 * none is divided. The sender decides, so both sides have to.
 	 */
-	{FI_PROTO_RXM, FI_VERSION(2, 0), FI_VERSION(2, 7), "FI_OFI_RXM_SAR_LIMIT", "1",
+	{DOFI_QUIRK_SPLIT_MESSAGES, "FI_OFI_RXM_SAR_LIMIT", "1",
 	 "a peer that dies could take it along"},
 	/*
 	 * psm3 has a thread that receives for an endpoint. Whether there is one stands in a place
@@ -30,38 +28,31 @@ static const struct variable {
 	 * that just starts ends the process (ips_ptl_pollintr). The progress thread of the IA does
 	 * the same work.
 	 */
-	{FI_PROTO_PSMX3, 0, 0, "PSM3_RCVTHREAD", "0", "closing one of several IAs could end it"},
+	{DOFI_QUIRK_RECEIVE_THREAD, "PSM3_RCVTHREAD", "0",
+	 "closing one of several IAs could end it"},
 };
 
-static bool concerns(const struct variable *v, const struct dofi_ia *ia)
-{
-	uint32_t version = fi_version();
-
-	return ia->info->ep_attr->protocol == v->protocol && FI_VERSION_GE(version, v->from) &&
-	       (!v->until || FI_VERSION_LT(version, v->until));
-}
-
 /* No lock, for the reasons of dofi_mr_cache_choose. */
-static int set(const struct variable *v, const struct dofi_ia *ia)
+static int set(const struct variable *v, const char *ia_name)
 {
 	if (getenv(v->name))
 		return 0;
 	if (setenv(v->name, v->value, 0)) {
-		DOFI_LOG_E("IA %s: %s=%s can't be set: %s", ia->name, v->name, v->value,
+		DOFI_LOG_E("IA %s: %s=%s can't be set: %s", ia_name, v->name, v->value,
 			   strerror(errno));
 		return -errno;
 	}
-	DOFI_LOG_I("IA %s: %s=%s is set for this process, or %s", ia->name, v->name, v->value,
+	DOFI_LOG_I("IA %s: %s=%s is set for this process, or %s", ia_name, v->name, v->value,
 		   v->why);
 	return 0;
 }
 
-int dofi_fabric_env_choose(const struct dofi_ia *ia)
+int dofi_fabric_env_choose(const char *ia_name, uint64_t quirks)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (concerns(&variables[i], ia))
-			ret = set(&variables[i], ia);
+		if (quirks & variables[i].quirk)
+			ret = set(&variables[i], ia_name);
 	return ret;
 }

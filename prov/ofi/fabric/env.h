@@ -7,9 +7,9 @@
 #ifndef DOFI_FABRIC_ENV_H
 #define DOFI_FABRIC_ENV_H
 
-struct dofi_ia;
+#include <stdint.h>
 
 /* Before the endpoint is made. 0 or, after a message, a negative errno. */
-int dofi_fabric_env_choose(const struct dofi_ia *ia);
+int dofi_fabric_env_choose(const char *ia_name, uint64_t quirks);
 
 #endif

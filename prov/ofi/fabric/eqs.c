@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/eqs.h"
 
-#include "object/ia.h"
 #include "base/log.h"
+#include "fabric/fid.h"
 #include "fabric/quirks.h"
-#include "object/transport.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-static int open_one(struct dofi_ia *ia, enum fi_wait_obj wait)
+static int open_one(struct dofi_eqs *eqs, struct fid_fabric *fabric, enum fi_wait_obj wait)
 {
-	struct dofi_eqs *eqs = &ia->eqs;
 	struct fi_eq_attr attr = {.wait_obj = wait};
 	struct fid_eq **eq_p = &eqs->list[eqs->n];
-	int ret = fi_eq_open(ia->fabric, &attr, eq_p, NULL);
+	int ret = fi_eq_open(fabric, &attr, eq_p, NULL);
 
 	if (ret == -FI_ENOSYS && wait == FI_WAIT_FD) {
 		attr.wait_obj = FI_WAIT_NONE;
-		ret = fi_eq_open(ia->fabric, &attr, eq_p, NULL);
+		ret = fi_eq_open(fabric, &attr, eq_p, NULL);
 	}
 	if (ret)
 		return ret;
@@ -29,50 +27,48 @@ static int open_one(struct dofi_ia *ia, enum fi_wait_obj wait)
 	return 0;
 }
 
-int dofi_eqs_open(struct dofi_ia *ia)
+int dofi_eqs_open(struct dofi_eqs *eqs, const char *ia_name, struct fid_fabric *fabric,
+		  uint64_t quirks)
 {
-	struct dofi_eqs *eqs = &ia->eqs;
 	int ret = 0;
 
-	*eqs = (struct dofi_eqs){.fd = -1};
-	if (!ia->trans->has_eq)
-		return 0;
-	eqs->silent = ia->quirks & (DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_MUTE_QUEUE);
+	*eqs = (struct dofi_eqs){.ia_name = ia_name, .fd = -1};
+	eqs->silent = quirks & (DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_MUTE_QUEUE);
 	if (eqs->silent)
-		ret = open_one(ia, FI_WAIT_NONE);
-	if (!ret && !(ia->quirks & DOFI_QUIRK_MUTE_QUEUE))
-		ret = open_one(ia, FI_WAIT_FD);
+		ret = open_one(eqs, fabric, FI_WAIT_NONE);
+	if (!ret && !(quirks & DOFI_QUIRK_MUTE_QUEUE))
+		ret = open_one(eqs, fabric, FI_WAIT_FD);
 	if (ret)
-		dofi_eqs_close(ia);
+		dofi_eqs_close(eqs);
 	return ret;
 }
 
-void dofi_eqs_close(struct dofi_ia *ia)
+void dofi_eqs_close(struct dofi_eqs *eqs)
 {
-	while (ia->eqs.n > 0)
-		dofi_ia_close_fid(ia, &ia->eqs.list[--ia->eqs.n]->fid, "event queue");
+	while (eqs->n > 0)
+		dofi_fid_close(eqs->ia_name, &eqs->list[--eqs->n]->fid, "event queue");
 }
 
-struct fid_eq *dofi_eqs_of_endpoints(struct dofi_ia *ia)
+struct fid_eq *dofi_eqs_of_endpoints(const struct dofi_eqs *eqs)
 {
-	return ia->eqs.list[0];
+	return eqs->list[0];
 }
 
-struct fid_eq *dofi_eqs_of_listener(struct dofi_ia *ia)
+struct fid_eq *dofi_eqs_of_listener(const struct dofi_eqs *eqs)
 {
-	return ia->eqs.list[ia->eqs.n - 1];
+	return eqs->list[eqs->n - 1];
 }
 
-int dofi_eqs_fd(const struct dofi_ia *ia)
+int dofi_eqs_fd(const struct dofi_eqs *eqs)
 {
-	return ia->eqs.n ? ia->eqs.fd : -1;
+	return eqs->n ? eqs->fd : -1;
 }
 
-int dofi_eqs_put_fids(struct dofi_ia *ia, struct fid **fids)
+int dofi_eqs_put_fids(const struct dofi_eqs *eqs, struct fid **fids)
 {
-	if (dofi_eqs_fd(ia) < 0)
+	if (dofi_eqs_fd(eqs) < 0)
 		return 0;
-	fids[0] = &dofi_eqs_of_listener(ia)->fid;
+	fids[0] = &dofi_eqs_of_listener(eqs)->fid;
 	return 1;
 }
 
@@ -80,11 +76,11 @@ int dofi_eqs_put_fids(struct dofi_ia *ia, struct fid **fids)
  * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say which
  * connection; that one runs out of time. A queue that fails for good is reported once.
  */
-static void note_failure(struct dofi_ia *ia, unsigned int which, int err)
+static void note_failure(struct dofi_eqs *eqs, unsigned int which, int err)
 {
-	if (err && !ia->eqs.fails[which])
-		DOFI_LOG_W("%s: the fabric can't connect: %s", ia->name, fi_strerror(err));
-	ia->eqs.fails[which] = err;
+	if (err && !eqs->fails[which])
+		DOFI_LOG_W("%s: the fabric can't connect: %s", eqs->ia_name, fi_strerror(err));
+	eqs->fails[which] = err;
 }
 
 static bool read_error(struct fid_eq *eq, struct dofi_eq_event *event)
@@ -94,14 +90,14 @@ static bool read_error(struct fid_eq *eq, struct dofi_eq_event *event)
 	return fi_eq_readerr(eq, &event->error, 0) >= 0;
 }
 
-static bool read_one(struct dofi_ia *ia, unsigned int which, struct dofi_eq_event *event)
+static bool read_one(struct dofi_eqs *eqs, unsigned int which, struct dofi_eq_event *event)
 {
-	struct fid_eq *eq = ia->eqs.list[which];
+	struct fid_eq *eq = eqs->list[which];
 	ssize_t n = fi_eq_read(eq, &event->number, event->room, sizeof(event->room), 0);
 
 	if (n == -FI_EAVAIL)
 		return read_error(eq, event);
-	note_failure(ia, which, n < 0 && n != -FI_EAGAIN ? (int)-n : 0);
+	note_failure(eqs, which, n < 0 && n != -FI_EAGAIN ? (int)-n : 0);
 	if (n < (ssize_t)sizeof(event->entry))
 		return false;
 	event->is_error = false;
@@ -109,10 +105,10 @@ static bool read_one(struct dofi_ia *ia, unsigned int which, struct dofi_eq_even
 	return true;
 }
 
-bool dofi_eqs_read(struct dofi_ia *ia, struct dofi_eq_event *event)
+bool dofi_eqs_read(struct dofi_eqs *eqs, struct dofi_eq_event *event)
 {
-	for (unsigned int i = 0; i < ia->eqs.n; i++)
-		if (read_one(ia, i, event))
+	for (unsigned int i = 0; i < eqs->n; i++)
+		if (read_one(eqs, i, event))
 			return true;
 	return false;
 }

@@ -17,11 +17,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct dofi_ia;
+struct fid_fabric;
 
 #define DOFI_MAX_EQS 2
 
 struct dofi_eqs {
+	const char *ia_name;
 	/* the endpoints' queue, then the listener's if it has its own */
 	struct fid_eq *list[DOFI_MAX_EQS];
 	unsigned int n;
@@ -45,26 +46,25 @@ struct dofi_eq_event {
 	};
 };
 
-/*
- * A step of dat_ia_open; without effect for transports that have no such events. 0 or a negative
- * error.
- */
-int dofi_eqs_open(struct dofi_ia *ia);
-void dofi_eqs_close(struct dofi_ia *ia);
+/* As the quirks of the fabric need them. 0 or a negative error, and then there are none. */
+int dofi_eqs_open(struct dofi_eqs *eqs, const char *ia_name, struct fid_fabric *fabric,
+		  uint64_t quirks);
+void dofi_eqs_close(struct dofi_eqs *eqs);
 
-struct fid_eq *dofi_eqs_of_endpoints(struct dofi_ia *ia);
-struct fid_eq *dofi_eqs_of_listener(struct dofi_ia *ia);
+/* Where there are queues. */
+struct fid_eq *dofi_eqs_of_endpoints(const struct dofi_eqs *eqs);
+struct fid_eq *dofi_eqs_of_listener(const struct dofi_eqs *eqs);
 
 /* The descriptor to sleep on, or -1. */
-int dofi_eqs_fd(const struct dofi_ia *ia);
+int dofi_eqs_fd(const struct dofi_eqs *eqs);
 
 /*
  * Adds the queues that fi_trywait has to see before a sleep; returns their number, at most
  * DOFI_MAX_EQS.
  */
-int dofi_eqs_put_fids(struct dofi_ia *ia, struct fid **fids);
+int dofi_eqs_put_fids(const struct dofi_eqs *eqs, struct fid **fids);
 
 /* Reads the next event of any queue; false when there is none. engine.lock held. */
-bool dofi_eqs_read(struct dofi_ia *ia, struct dofi_eq_event *event);
+bool dofi_eqs_read(struct dofi_eqs *eqs, struct dofi_eq_event *event);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/error.h"
 
+#include "fabric/quirks.h"
+
 #include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
@@ -69,14 +71,61 @@ static bool is_refused_by_cassini(int rc)
 	}
 }
 
-int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err)
+/* Of InfiniBand's work completions (IBV_WC_*), whose numbers every verbs device has. */
+enum {
+	WC_LOCAL_LENGTH = 1,
+	WC_LOCAL_OPERATION = 2,
+	WC_LOCAL_PROTECTION = 4,
+	WC_BAD_RESPONSE = 7,
+	WC_LOCAL_ACCESS = 8,
+	WC_REMOTE_INVALID_REQUEST = 9,
+	WC_REMOTE_ACCESS = 10,
+	WC_REMOTE_OPERATION = 11,
+	WC_RECEIVER_NOT_READY = 13,
+};
+
+static int verbs_cause(uint64_t quirks, int status, bool receive)
 {
-	if (err->err == FI_EIO && info->ep_attr->protocol == FI_PROTO_SOCK_TCP)
-		return FI_ECONNRESET;
-	if (err->err == FI_EIO && (err->flags & FI_RMA) &&
-	    info->ep_attr->protocol == FI_PROTO_CXI && is_refused_by_cassini(err->prov_errno))
+	switch (status) {
+	case WC_LOCAL_LENGTH:
+		return FI_ETRUNC;
+	case WC_LOCAL_OPERATION:
+		/*
+		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface
+		 * is down; Soft-iWARP of what it is sending when the peer ends the connection.
+		 */
+		return receive                            ? FI_ETRUNC
+		       : quirks & DOFI_QUIRK_IWARP_STATUS ? FI_ECONNABORTED
+							  : FI_EIO;
+	case WC_LOCAL_PROTECTION:
+	case WC_LOCAL_ACCESS:
+		return FI_EFAULT;
+	case WC_BAD_RESPONSE:
+		return EBADMSG;
+	case WC_REMOTE_ACCESS:
 		return FI_EACCES;
-	return err->err;
+	case WC_REMOTE_INVALID_REQUEST:
+	case WC_REMOTE_OPERATION:
+		return FI_EREMOTEIO;
+	case WC_RECEIVER_NOT_READY:
+		return FI_ENORX;
+	default:
+		return FI_EIO;
+	}
+}
+
+int dofi_error_cause(uint64_t quirks, const struct fi_cq_err_entry *err, bool receive)
+{
+	if (err->err != FI_EIO)
+		return err->err;
+	if (quirks & DOFI_QUIRK_VERBS_STATUS)
+		return verbs_cause(quirks, err->prov_errno, receive);
+	if (quirks & DOFI_QUIRK_RESET_IS_EIO)
+		return FI_ECONNRESET;
+	if (quirks & DOFI_QUIRK_CASSINI_STATUS && err->flags & FI_RMA &&
+	    is_refused_by_cassini(err->prov_errno))
+		return FI_EACCES;
+	return FI_EIO;
 }
 
 bool dofi_error_gives_back(int err)

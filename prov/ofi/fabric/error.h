@@ -6,9 +6,9 @@
 #include "base/dat_api.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct fi_cq_err_entry;
-struct fi_info;
 
 /*
  * Negative errno or libfabric error of a call that creates something, as a DAT error; resource:
@@ -21,9 +21,10 @@ DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
 
 /*
  * Positive libfabric error of a failure: err->err, or what the provider's own number says better.
- * CXI tells all refusals of a target as FI_EIO; sockets has that for the end of a stream alone.
+ * CXI tells all refusals of a target as FI_EIO, and verbs all failures; sockets has that for the
+ * end of a stream alone. receive: it is a receive that failed.
  */
-int dofi_error_cause(const struct fi_info *info, const struct fi_cq_err_entry *err);
+int dofi_error_cause(uint64_t quirks, const struct fi_cq_err_entry *err, bool receive);
 
 /* Positive error of an operation that the fabric gave back undone, for its path is no more. */
 bool dofi_error_gives_back(int err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/facts.h"
 
-#include "cm/truncated.h"
-#include "fabric/select.h"
+#include "fabric/quirks.h"
+#include "fabric/traits.h"
 
 #include <dlfcn.h>
 #include <rdma/fabric.h>
@@ -99,7 +99,8 @@ static void add_device(struct dofi_facts *facts, const struct fi_info *info)
 	add(facts, DAT_OFI_ATTR_SPEED, facts->speed);
 }
 
-static void add_ways(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order)
+static void add_ways(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order,
+		     uint64_t quirks)
 {
 	const struct fi_domain_attr *domain = info->domain_attr;
 
@@ -114,7 +115,7 @@ static void add_ways(struct dofi_facts *facts, const struct fi_info *info, enum 
 	add(facts, DAT_OFI_ATTR_MR_MODE, facts->mr_mode);
 	add(facts, DAT_OFI_ATTR_ORDER, order_word(order));
 	add(facts, DAT_OFI_ATTR_TRUNCATED_MESSAGE,
-	    dofi_truncated_ends_stream(info) ? "PEER" : "CONNECTION");
+	    quirks & DOFI_QUIRK_ENDS_STREAM ? "PEER" : "CONNECTION");
 	add(facts, DAT_OFI_ATTR_THREADING, facts->threading);
 	add(facts, DAT_OFI_ATTR_PROGRESS, facts->progress);
 }
@@ -129,10 +130,11 @@ static void add_libfabric(struct dofi_facts *facts)
 	add(facts, DAT_OFI_ATTR_LF_PATH, library_path());
 }
 
-void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order)
+void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order,
+		     uint64_t quirks)
 {
 	memset(facts, 0, sizeof(*facts));
 	add_device(facts, info);
-	add_ways(facts, info, order);
+	add_ways(facts, info, order, quirks);
 	add_libfabric(facts);
 }

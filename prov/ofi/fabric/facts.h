@@ -4,7 +4,7 @@
 #define DOFI_FACT_H
 
 #include "base/dat_api.h"
-#include "fabric/select.h"
+#include "fabric/traits.h"
 
 struct fi_info;
 
@@ -16,6 +16,7 @@ struct dofi_facts {
 };
 
 /* Facts stays where it is, and info lives as long. What nobody knows is not in the list. */
-void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order);
+void dofi_facts_find(struct dofi_facts *facts, const struct fi_info *info, enum dofi_order order,
+		     uint64_t quirks);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/mr_cache.h"
 
-#include "fabric/absent.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "fabric/quirks.h"
 #include "fabric/topo.h"
 
 #include <dirent.h>
@@ -37,16 +37,16 @@ static bool has_rdma_device(void)
 }
 
 /*
- * An IA that names no provider gets what the host has, and verbs if it has that; "ofi_rxm" names
- * none that has a device.
+ * Which provider it will be is not known yet. An IA that names none gets what the host has, and
+ * verbs if it has that; "ofi_rxm" names none that has a device.
  */
-static bool may_be_verbs(const struct dofi_params *params)
+static bool may_cache_keys(const struct dofi_params *params)
 {
 	const char *filter = getenv("FI_PROVIDER");
 
 	if (*params->provider && strncmp(params->provider, "ofi_", 4))
-		return !dofi_is_left_out(params->provider, "verbs");
-	if (filter && *filter && dofi_is_left_out(filter, "verbs"))
+		return dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, params->provider);
+	if (filter && *filter && !dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, filter))
 		return false;
 	return has_rdma_device();
 }
@@ -68,7 +68,7 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 			   params->mr_cache);
 		return -EINVAL;
 	}
-	if (is_wanted(params) || getenv(VARIABLE) || !may_be_verbs(params))
+	if (is_wanted(params) || getenv(VARIABLE) || !may_cache_keys(params))
 		return 0;
 	if (setenv(VARIABLE, OFF, 0)) {
 		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name,
@@ -90,17 +90,12 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
  */
 #define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
 
-static bool is_cxi(const struct dofi_ia *ia)
-{
-	return ia->info->ep_attr->protocol == FI_PROTO_CXI;
-}
-
 int dofi_mr_cache_disable(struct dofi_ia *ia)
 {
 	bool cache = false;
 
-	if (is_cxi(ia) && ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY &&
-	    !is_wanted(&ia->params))
+	if (ia->quirks & DOFI_QUIRK_DOMAIN_KEYS &&
+	    ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY && !is_wanted(&ia->params))
 		fi_control(&ia->domain->fid, CXI_SET_PROV_KEY_CACHE, &cache);
 	return 0;
 }
@@ -144,7 +139,7 @@ static const char *remedy(const struct dofi_ia *ia)
 
 	if (is_wanted(&ia->params))
 		return NULL;
-	if (is_cxi(ia))
+	if (ia->quirks & DOFI_QUIRK_DOMAIN_KEYS)
 		return "FI_CXI_PROV_KEY_CACHE=0";
 	return !value || !strcmp(value, OFF) ? VARIABLE "=" OFF : NULL;
 }

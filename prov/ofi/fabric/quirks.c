@@ -2,111 +2,325 @@
 #include "fabric/quirks.h"
 
 #include "base/log.h"
+#include "fabric/absent.h"
 
 #include <rdma/fabric.h>
-#include <stdbool.h>
+#include <rdma/fi_endpoint.h>
 #include <stddef.h>
 #include <string.h>
 
-#define V FI_VERSION
+#define V             FI_VERSION
+#define QUIRK(quirk)  DOFI_QUIRK_##quirk, #quirk
 
-static const struct dofi_quirk_row rows[] = {
-	{DOFI_QUIRK_PEER_NUMBERS, "efa", 0, 0,
-	 "numbers the messages to each address, and drops those of an address that was removed and "
-	 "came back",
-	 "the address of a peer stays until its IA is closed, or 1024 others are idle for longer"},
-	{DOFI_QUIRK_INNER_SHM, "efa", 0, 0,
-	 "moves data between processes of one host by a shared memory of its own, which crashes "
-	 "and stays behind",
-	 "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
-	{DOFI_QUIRK_CLOSED_KEYS, "efa", 0, 0,
-	 "crashes the target of an RDMA that the card can't do by itself when the key is not valid "
-	 "any more",
-	 "a peer answers that it has forgotten a key when nothing with it is under way; only then "
-	 "the key ends"},
-	{DOFI_QUIRK_FATAL_EVENT, "efa", 0, 0,
-	 "gets the memory of its receive buffers when the completion queue is first read, and ends "
-	 "the process when it has none to tell an error",
-	 "the queue is read when the IA is opened, and an error for which there is no memory is "
-	 "kept here"},
-	{DOFI_QUIRK_CLOSED_KEYS, "udp;ofi_rxd", 0, 0,
-	 "drops an RDMA whose key is not valid any more without an answer, and its peer goes on "
-	 "sending it for minutes",
-	 "a peer answers that it has forgotten a key when nothing with it is under way; only then "
-	 "the key ends"},
-	{DOFI_QUIRK_FEW_RIGHTS, "efa", 0, V(2, 5),
-	 "takes rights that it does not know, FI_READ and FI_WRITE, for those to write locally",
-	 "only rights that it knows are asked for"},
-	{DOFI_QUIRK_WIDE_RIGHTS, "efa", V(1, 19), V(2, 5),
-	 "lets peers write to every registration where the card can write, and so refuses memory "
-	 "that is read-only",
-	 "rights are checked by the initiator alone, as on tcp; read-only memory can't be "
-	 "registered"},
-	{DOFI_QUIRK_IDLE_EQ, "net", 0, 0,
-	 "polls sockets for the event queue of a connectionless endpoint, which has no events",
-	 "the endpoint gets no event queue"},
-	{DOFI_QUIRK_IDLE_EQ, "tcp", V(1, 18), 0,
-	 "polls sockets for the event queue of a connectionless endpoint, which has no events",
-	 "the endpoint gets no event queue"},
-	{DOFI_QUIRK_DATA_ON_EQ, "tcp", V(1, 18), 0,
-	 "makes the descriptor of an event queue readable for each message that an endpoint of it "
-	 "gets",
-	 "endpoints have an event queue without a descriptor, the listener has one of its own"},
-	{DOFI_QUIRK_SHORT_LIST, "tcp", V(1, 18), 0,
-	 "never puts its sockets into the list of descriptors of a completion queue",
-	 "the queue is slept on by one descriptor (FI_WAIT_FD)"},
-	{DOFI_QUIRK_MUTE_QUEUE, "net", 0, V(1, 18),
-	 "does nothing in fi_trywait, so that a queue's descriptor stays readable for ever after "
-	 "the first completion",
-	 "the queues are looked at by the clock, and peers of the same host ring"},
-	{DOFI_QUIRK_MUTE_QUEUE, "psm3", 0, 0,
-	 "has a descriptor to wait for completions that is readable only after somebody has polled",
-	 "the queue is looked at by the clock, and peers of the same host ring"},
-	{DOFI_QUIRK_MUTE_QUEUE, "udp;ofi_rxd", 0, 0,
-	 "opens a queue to wait on and does not tell its descriptor, and sends what was lost again "
-	 "only when it is polled",
-	 "the queue is looked at by the clock, and peers of the same host ring"},
-	{DOFI_QUIRK_LOSES_FDS, "psm3", 0, 0,
-	 "leaves a socket open when an endpoint can't be made for want of descriptors",
-	 "an IA is opened only when the process can have 64 descriptors more"},
-	{DOFI_QUIRK_CUTS, "udp;ofi_rxd", 0, 0,
-	 "cuts a message that is longer than its receive, and completes both as good ones",
-	 "each receive has a byte more than the program's buffer, which such a message reaches"},
-	{DOFI_QUIRK_FOREIGN_FD, "sockets", 0, 0,
-	 "closes a descriptor of the program's in fi_shutdown of an endpoint that is not "
-	 "connected, or not any more",
-	 "an endpoint is closed without fi_shutdown, which tells the peer as well"},
-	{DOFI_QUIRK_UNMARKED_DATA, "sockets", 0, 0,
-	 "hands the completion data of a message that came before its receive over without the "
-	 "flag that says so",
-	 "every message for a shared receive queue counts as one with completion data, as it is"},
+#define MAX_PROTOCOLS 7
+
+static const char not_mended[] = "not mended in 2.6.0";
+
+/*
+ * A row applies to a fabric for which all that it names is true; what it does not name is any. A
+ * quirk may have several rows, of different providers.
+ */
+static const struct row {
+	uint64_t quirk;
+	const char *name;
+	const char *provider;              /* as fi_info names it, whole: "udp;ofi_rxd" */
+	const char *core;                  /* the provider below the utility layers */
+	uint32_t protocols[MAX_PROTOCOLS]; /* one of these */
+	enum fi_ep_type ep_type;
+	/* FI_VERSION: the first release with it, the first without; 0: open */
+	uint32_t from, until;
+	const char *what;   /* it does */
+	const char *answer; /* what this library does then */
+	const char *fate;   /* in libfabric; NULL: a trait, nothing is wrong */
+} rows[] = {
+	/* --- efa --- */
+	{QUIRK(PEER_NUMBERS), .provider = "efa", .fate = not_mended,
+	 .what = "numbers the messages to each address, and drops those of an address that was "
+		 "removed and came back",
+	 .answer =
+		 "the address of a peer stays until its IA is closed, or 1024 others are idle for "
+		 "longer"},
+	{QUIRK(INNER_SHM), .provider = "efa", .fate = not_mended,
+	 .what = "moves data between processes of one host by a shared memory of its own, which "
+		 "crashes and stays behind",
+	 .answer = "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
+	{QUIRK(CLOSED_KEYS), .provider = "efa", .fate = not_mended,
+	 .what = "crashes the target of an RDMA that the card can't do by itself when the key is "
+		 "not valid any more",
+	 .answer = "a peer answers that it has forgotten a key when nothing with it is under way; "
+		   "only then the key ends"},
+	{QUIRK(FATAL_EVENT), .provider = "efa", .fate = not_mended,
+	 .what = "gets the memory of its receive buffers when the completion queue is first read, "
+		 "and ends the process when it has none to tell an error",
+	 .answer = "the queue is read when the IA is opened, and an error for which there is no "
+		   "memory is kept here"},
+	{QUIRK(FEW_RIGHTS), .provider = "efa", .until = V(2, 5), .fate = "mended in 2.5",
+	 .what = "takes rights that it does not know, FI_READ and FI_WRITE, for those to write "
+		 "locally",
+	 .answer = "only rights that it knows are asked for"},
+	{QUIRK(WIDE_RIGHTS), .provider = "efa", .from = V(1, 19), .until = V(2, 5),
+	 .fate = "mended in 2.5",
+	 .what = "lets peers write to every registration where the card can write, and so refuses "
+		 "memory that is read-only",
+	 .answer =
+		 "rights are checked by the initiator alone, as on tcp; read-only memory can't be "
+		 "registered"},
+
+	/* --- tcp, net, sockets --- */
+	{QUIRK(IDLE_EQ), .provider = "net", .ep_type = FI_EP_RDM, .fate = not_mended,
+	 .what = "polls sockets for the event queue of a connectionless endpoint, which has no "
+		 "events",
+	 .answer = "the endpoint gets no event queue"},
+	{QUIRK(IDLE_EQ), .provider = "tcp", .ep_type = FI_EP_RDM, .from = V(1, 18),
+	 .fate = not_mended,
+	 .what = "polls sockets for the event queue of a connectionless endpoint, which has no "
+		 "events",
+	 .answer = "the endpoint gets no event queue"},
+	{QUIRK(DATA_ON_EQ), .provider = "tcp", .ep_type = FI_EP_MSG, .from = V(1, 18),
+	 .fate = not_mended,
+	 .what = "makes the descriptor of an event queue readable for each message that an "
+		 "endpoint "
+		 "of it gets",
+	 .answer =
+		 "endpoints have an event queue without a descriptor, the listener has one of its "
+		 "own"},
+	{QUIRK(SHORT_LIST), .provider = "tcp", .from = V(1, 18), .fate = not_mended,
+	 .what = "never puts its sockets into the list of descriptors of a completion queue",
+	 .answer = "the queue is slept on by one descriptor (FI_WAIT_FD)"},
+	{QUIRK(MUTE_QUEUE), .provider = "net", .until = V(1, 18), .fate = "mended in 1.18",
+	 .what = "does nothing in fi_trywait, so that a queue's descriptor stays readable for ever "
+		 "after the first completion",
+	 .answer = "the queues are looked at by the clock, and peers of the same host wake it"},
+	{QUIRK(ENDS_STREAM), .protocols = {FI_PROTO_XNET, FI_PROTO_RXM}, .until = V(1, 19),
+	 .fate = "mended in 1.19",
+	 .what = "ends the stream that all connections with a peer share when a message is too "
+		 "long "
+		 "for its receive",
+	 .answer = "all connections with that peer break"},
+	{QUIRK(FOREIGN_FD), .provider = "sockets", .fate = not_mended,
+	 .what = "closes a descriptor of the program's in fi_shutdown of an endpoint that is not "
+		 "connected, or not any more",
+	 .answer = "an endpoint is closed without fi_shutdown, which tells the peer as well"},
+	{QUIRK(UNMARKED_DATA), .provider = "sockets", .fate = not_mended,
+	 .what = "hands the completion data of a message that came before its receive over without "
+		 "the flag that says so",
+	 .answer =
+		 "every message for a shared receive queue counts as one with completion data, as "
+		 "it is"},
+	{QUIRK(RESET_IS_EIO), .protocols = {FI_PROTO_SOCK_TCP}, .fate = not_mended,
+	 .what = "reports what was under way when the peer closed its end as FI_EIO",
+	 .answer = "FI_EIO counts as a connection that was reset"},
+
+	/* --- shm --- */
+	{QUIRK(TAG_MASK), .protocols = {FI_PROTO_SHM},
+	 .fate = "mended after 1.17; peers may run different releases, and have to agree",
+	 .what = "does not find a message that came before its receive when the receive's tag has "
+		 "a "
+		 "mask (1.17)",
+	 .answer = "completion data name the connection of a message for a shared receive queue, "
+		   "and tags match exactly"},
+	{QUIRK(UNCHECKED_REGION), .provider = "shm", .from = V(1, 18), .fate = not_mended,
+	 .what = "crashes in fi_enable when it can't make its shared memory",
+	 .answer = "the IA is opened only when /dev/shm takes a file"},
+	{QUIRK(OWN_PROCESS), .provider = "shm", .from = V(2, 5), .fate = not_mended,
+	 .what = "crashes the receiver of a large message from an endpoint of the same process",
+	 .answer = "peers get another spelling of the endpoint's name, by which it is not known as "
+		   "one of the same process"},
+	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(1, 18), .fate = "mended in 1.18",
+	 .what = "uses memory of an endpoint of the same process that was closed",
+	 .answer = "an endpoint of the same process gets another spelling of its name"},
+
+	/* --- rxm, rxd, psm3 --- */
+	{QUIRK(SPLIT_MESSAGES), .protocols = {FI_PROTO_RXM}, .from = V(2, 0), .until = V(2, 7),
+	 .fate = "mended in 2.7",
+	 .what = "crashes the receiver of a message of 16 to 128 KiB when the connection below "
+		 "ends "
+		 "between two parts of it",
+	 .answer = "messages are not sent in parts (FI_OFI_RXM_SAR_LIMIT)"},
+	{QUIRK(CLOSED_KEYS), .provider = "udp;ofi_rxd", .fate = not_mended,
+	 .what = "drops an RDMA whose key is not valid any more without an answer, and its peer "
+		 "goes on sending it for minutes",
+	 .answer = "a peer answers that it has forgotten a key when nothing with it is under way; "
+		   "only then the key ends"},
+	{QUIRK(MUTE_QUEUE), .provider = "udp;ofi_rxd", .fate = not_mended,
+	 .what = "opens a queue to wait on and does not tell its descriptor, and sends what was "
+		 "lost "
+		 "again only when it is polled",
+	 .answer = "the queue is looked at by the clock, and peers of the same host wake it"},
+	{QUIRK(CUTS), .provider = "udp;ofi_rxd", .fate = not_mended,
+	 .what = "cuts a message that is longer than its receive, and completes both as good ones",
+	 .answer = "each receive has a byte more than the program's buffer, which such a message "
+		   "reaches"},
+	{QUIRK(MUTE_QUEUE), .provider = "psm3", .fate = not_mended,
+	 .what = "has a descriptor to wait for completions that is readable only after somebody "
+		 "has "
+		 "polled",
+	 .answer = "the queue is looked at by the clock, and peers of the same host wake it"},
+	{QUIRK(LOSES_FDS), .provider = "psm3", .fate = not_mended,
+	 .what = "leaves a socket open when an endpoint can't be made for want of descriptors",
+	 .answer = "an IA is opened only when the process can have 64 descriptors more"},
+	{QUIRK(RECEIVE_THREAD), .protocols = {FI_PROTO_PSMX3}, .fate = not_mended,
+	 .what = "keeps the state of its receive thread for the whole process, and ends the "
+		 "process "
+		 "when one endpoint is closed while the thread of another starts",
+	 .answer = "endpoints have no such thread (PSM3_RCVTHREAD); the IA's progress thread does "
+		   "the same work"},
+
+	/* --- verbs --- */
+	{QUIRK(CACHED_KEYS), .core = "verbs", .fate = "not mended in 2.6.0; it is meant so",
+	 .what = "caches registrations, so that a key stays valid when its registration is closed",
+	 .answer = "the cache is turned off before libfabric is asked (FI_MR_CACHE_MONITOR)"},
+	{QUIRK(ATOMIC_OPERANDS), .protocols = {FI_PROTO_RDMA_CM_IB_RC}, .until = V(2, 2),
+	 .fate = "mended in 2.2",
+	 .what = "gives devices the addresses of the operands of atomic operations in place of the "
+		 "operands",
+	 .answer = "programs can't post atomic operations"},
+	{QUIRK(NO_DATA), .protocols = {FI_PROTO_IWARP}, .fate = not_mended,
+	 .what = "tells a size of completion data, which iWARP does not have",
+	 .answer = "no completion data are sent"},
+	{QUIRK(READ_SEGMENTS), .protocols = {FI_PROTO_IWARP}, .fate = not_mended,
+	 .what = "does not tell that an RDMA read of iWARP has one local segment; Soft-iWARP fills "
+		 "the first of several and reports success",
+	 .answer = "an operation of the fabric has one segment"},
+	{QUIRK(QUEUE_MAPPING), .protocols = {FI_PROTO_IWARP},
+	 .fate = "a fault of rdma-core's libsiw",
+	 .what = "can make no endpoint when libsiw maps a queue at 0x90000, which it takes for the "
+		 "sign of a failure",
+	 .answer = "the first completion queue is so long that it leads past that place"},
+
+	/* --- cxi, opx --- */
+	{QUIRK(DOMAIN_KEYS), .protocols = {FI_PROTO_CXI},
+	 .fate = "not mended in 2.6.0; it is meant so",
+	 .what = "caches the keys of a domain, so that a key stays valid when its registration is "
+		 "closed",
+	 .answer = "the domain is told to keep no keys"},
+	{QUIRK(FATAL_OVERFLOW), .protocols = {FI_PROTO_CXI}, .fate = not_mended,
+	 .what = "takes more receives than rx_attr->size, and ends the process when the list "
+		 "entries "
+		 "of the node run out",
+	 .answer = "no more receives are posted than rx_attr->size"},
+	{QUIRK(READER_MUTES), .protocols = {FI_PROTO_CXI}, .fate = not_mended,
+	 .what = "leaves interrupts off when another thread than the sleeping one has read the "
+		 "completion queue",
+	 .answer = "the sleeping thread is woken to sleep anew"},
+	{QUIRK(UNSTATED_ORDER), .protocols = {FI_PROTO_OPX}, .fate = not_mended,
+	 .what = "delivers the packets of a peer by their sequence numbers, and does not promise "
+		 "that messages stay in order",
+	 .answer = "it is taken as if it promised FI_ORDER_SAS"},
+
+	/* --- traits --- */
+	{QUIRK(SHARED_MEMORY), .protocols = {FI_PROTO_SHM},
+	 .what = "joins the processes of one host, also where it claims FI_REMOTE_COMM (1.17)",
+	 .answer = "peers of other hosts are refused"},
+	/* Of connected queue pairs the programs of OFED's DAT rely on it. */
+	{QUIRK(STORES_IN_ORDER),
+	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP,
+		       FI_PROTO_SHM, FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
+	 .what = "stores the bytes of an RDMA write in order",
+	 .answer = "the last bytes of a write are left to the fabric"},
+	/*
+	 * What a stream brings is copied to the targets of a write one after the other. Within one
+	 * it may come from a buffer by memcpy, which stores the last bytes first.
+	 */
+	{QUIRK(STREAM),
+	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP},
+	 .what = "stores the targets of an RDMA write one after the other",
+	 .answer = "the last bytes of a write are a target of their own, where it may have two"},
+	{QUIRK(QUEUE_PAIRS), .protocols = {FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
+	 .what = "gives each connection queues of the device",
+	 .answer = "endpoints get queues of the length that the EP asks for, made while the peer "
+		   "decides, and a completion queue with room for them"},
+	{QUIRK(NO_RETRY), .protocols = {FI_PROTO_IWARP},
+	 .what = "ends the connection when a Send finds no receive",
+	 .answer = "receivers write their credits to the sender"},
+	{QUIRK(COPIES), .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_SHM},
+	 .what = "completes a small message as soon as it has a copy of it",
+	 .answer = "such messages are sent without a completion (fi_inject)"},
+	{QUIRK(FENCES_READS), .protocols = {FI_PROTO_RDMA_CM_IB_RC},
+	 .what = "passes FI_FENCE on to the device, without a capability that says so",
+	 .answer = "DAT's barrier is left to the fabric"},
+	{QUIRK(DEVICE_ATOMICS), .protocols = {FI_PROTO_RDMA_CM_IB_RC},
+	 .what = "offers atomic operations, whether the device has them or not",
+	 .answer = "the device is asked"},
+	{QUIRK(TCP_PORTS), .protocols = {FI_PROTO_IWARP},
+	 .what = "shares its ports with TCP, and takes one without asking TCP",
+	 .answer = "each connection begins at a port that TCP has reserved for it"},
+	{QUIRK(VERBS_STATUS), .provider = "verbs",
+	 .what = "reports every failure as FI_EIO, with the status of the work completion",
+	 .answer = "the status tells DAT's error"},
+	{QUIRK(IWARP_STATUS), .protocols = {FI_PROTO_IWARP},
+	 .what = "reports a Send that the peer's end of the connection stops as a local failure",
+	 .answer = "it counts as a connection that was aborted"},
+	{QUIRK(CASSINI_STATUS), .protocols = {FI_PROTO_CXI},
+	 .what = "reports whatever a target refuses as FI_EIO, with Cassini's return code",
+	 .answer = "the return code tells DAT's error"},
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
-static bool covers(const struct dofi_quirk_row *row, const struct fi_info *info, uint32_t version)
+/* "tcp" of "tcp;ofi_rxm". */
+static bool is_core(const char *core, const char *provider)
+{
+	size_t size = strlen(core);
+
+	return !strncmp(core, provider, size) && (!provider[size] || provider[size] == ';');
+}
+
+static bool is_of_provider(const struct row *row, const struct fi_info *info)
 {
 	const char *provider = info->fabric_attr->prov_name;
 
-	return provider && !strcmp(row->provider, provider) && FI_VERSION_GE(version, row->from) &&
+	if (row->provider && (!provider || strcmp(row->provider, provider)))
+		return false;
+	return !row->core || (provider && is_core(row->core, provider));
+}
+
+static bool has_protocol(const struct row *row, uint32_t protocol)
+{
+	if (!row->protocols[0])
+		return true;
+	for (int i = 0; i < MAX_PROTOCOLS && row->protocols[i]; i++)
+		if (row->protocols[i] == protocol)
+			return true;
+	return false;
+}
+
+static bool applies(const struct row *row, const struct fi_info *info, uint32_t version)
+{
+	return is_of_provider(row, info) && has_protocol(row, info->ep_attr->protocol) &&
+	       (!row->ep_type || row->ep_type == info->ep_attr->type) &&
+	       FI_VERSION_GE(version, row->from) &&
 	       (!row->until || FI_VERSION_LT(version, row->until));
 }
 
-uint32_t dofi_quirks_of(const struct fi_info *info, uint32_t version)
+uint64_t dofi_quirks_of(const struct fi_info *info)
 {
-	uint32_t quirks = 0;
+	uint32_t version = fi_version();
+	uint64_t quirks = 0;
 
 	for (size_t i = 0; i < NROWS; i++)
-		if (covers(&rows[i], info, version))
+		if (applies(&rows[i], info, version))
 			quirks |= rows[i].quirk;
 	return quirks;
 }
 
-void dofi_quirks_log(const char *ia_name, const struct fi_info *info, uint32_t version)
+bool dofi_quirk_is_possible(uint64_t quirks, const char *providers)
 {
 	for (size_t i = 0; i < NROWS; i++)
-		if (covers(&rows[i], info, version))
-			DOFI_LOG_I("IA %s: %s of libfabric %u.%u %s: %s", ia_name, rows[i].provider,
-				   FI_MAJOR(version), FI_MINOR(version), rows[i].what,
-				   rows[i].answer);
+		if (rows[i].quirk & quirks && rows[i].core &&
+		    !dofi_is_left_out(providers, rows[i].core))
+			return true;
+	return false;
+}
+
+void dofi_quirks_log(const char *ia_name, const struct fi_info *info)
+{
+	uint32_t version = fi_version();
+
+	for (size_t i = 0; i < NROWS; i++)
+		if (applies(&rows[i], info, version))
+			DOFI_LOG_I("IA %s: %s of libfabric %u.%u %s: %s (%s%s%s)", ia_name,
+				   info->fabric_attr->prov_name, FI_MAJOR(version),
+				   FI_MINOR(version), rows[i].what, rows[i].answer, rows[i].name,
+				   rows[i].fate ? ", " : "", rows[i].fate ? rows[i].fate : "");
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/same_process.h"
 
-#include "transport/shm_cleanup.h"
+#include "fabric/quirks.h"
 
-#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -25,9 +24,9 @@ static int add_slash(uint8_t *name, size_t *size_p, size_t room)
 	return 0;
 }
 
-int dofi_same_process_hide(uint8_t *name, size_t *size_p, size_t room)
+int dofi_same_process_hide(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room)
 {
-	if (FI_VERSION_LT(fi_version(), FI_VERSION(2, 5)) || !is_of_shm(name, *size_p))
+	if (!(quirks & DOFI_QUIRK_OWN_PROCESS) || !is_of_shm(name, *size_p))
 		return 0;
 	return add_slash(name, size_p, room);
 }
@@ -41,9 +40,10 @@ static bool is_of_same_process(const uint8_t *name, size_t size, const uint8_t *
 	return false;
 }
 
-int dofi_same_process_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own)
+int dofi_same_process_avoid(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room,
+			    const uint8_t *own)
 {
-	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)) || !is_of_shm(name, *size_p) ||
+	if (!(quirks & DOFI_QUIRK_OWN_PROCESS_CLOSED) || !is_of_shm(name, *size_p) ||
 	    !memcmp(name, own, *size_p) || !is_of_same_process(name, *size_p, own))
 		return 0;
 	return add_slash(name, size_p, room);

@@ -15,10 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DOFI_SHM_PREFIX "fi_shm://" /* of the addresses of shm's endpoints */
+
 /* Before our own name, in name[*size_p], is told to peers. 0 or -FI_ETOOSMALL. */
-int dofi_same_process_hide(uint8_t *name, size_t *size_p, size_t room);
+int dofi_same_process_hide(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room);
 
 /* Before a peer's name is given to the fabric; `own` is ours. The same errors. */
-int dofi_same_process_avoid(uint8_t *name, size_t *size_p, size_t room, const uint8_t *own);
+int dofi_same_process_avoid(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room,
+			    const uint8_t *own);
 
 #endif

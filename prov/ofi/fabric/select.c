@@ -4,12 +4,11 @@
 #include "fabric/absent.h"
 #include "base/addr.h"
 #include "fabric/device_atomics.h"
-#include "dto/op_context.h"
 #include "base/log.h"
 #include "fabric/netdev.h"
 #include "fabric/nic.h"
 #include "base/param.h"
-#include "object/transport.h"
+#include "fabric/quirks.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -26,7 +25,7 @@
 
 /* What a transport needs from a fabric. Earlier rows are looked at first. */
 struct row {
-	const struct dofi_trans_ops *trans;
+	const char *transport; /* what transport= in ia_params says */
 	enum fi_ep_type ep_type;
 	uint64_t caps;
 	int mr_mode;
@@ -41,8 +40,8 @@ struct row {
 #define MR_MODE     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
- * Mode bits that the rdm transport lives with. Contexts have memory (context.h), and the segments
- * of an operation stay as they are in its work request until it completes.
+ * Mode bits that the rdm transport lives with. Contexts have memory (op_context.h), and the
+ * segments of an operation stay as they are in its work request until it completes.
  */
 #define ASKED_MODES (DOFI_CONTEXT_MODES | FI_ASYNC_IOV)
 
@@ -51,12 +50,12 @@ struct row {
  * offered to those who ask.
  */
 static const struct row rows[] = {
-	{&dofi_trans_msg, FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT,
-	 ASKED_MODES, 4, FI_RM_ENABLED, FI_ORDER_SAS | FI_ORDER_WAW},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
+	{"msg", FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
+	{"rdm", FI_EP_RDM, FI_TAGGED | FI_RMA | FI_FENCE, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
+	 FI_RM_ENABLED, FI_ORDER_SAS | FI_ORDER_WAW},
+	{"rdm", FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
 	 FI_RM_ENABLED, FI_ORDER_SAS},
-	{&dofi_trans_rdm, FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
+	{"rdm", FI_EP_RDM, FI_TAGGED | FI_RMA, MR_MODE | FI_MR_ENDPOINT, ASKED_MODES, 4,
 	 FI_RM_ENABLED, 0},
 };
 
@@ -176,13 +175,9 @@ static bool wants_control_in_turn(const struct fi_domain_attr *attr)
 	       (int)attr->data_progress > FI_PROGRESS_MANUAL;
 }
 
-/*
- * opx delivers the packets of a peer by their sequence numbers, and does not say that this keeps
- * messages in order.
- */
 static bool keeps_order(const struct fi_info *info)
 {
-	if (info->ep_attr->protocol == FI_PROTO_OPX)
+	if (dofi_quirks_of(info) & DOFI_QUIRK_UNSTATED_ORDER)
 		return true;
 	return info->tx_attr && info->rx_attr &&
 	       info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
@@ -245,7 +240,7 @@ static bool refuse_lack(struct search *s, const struct row *row, const struct fi
 	if (!put_lack(row, info, lack, sizeof(lack)))
 		return false;
 	snprintf(reason, sizeof(reason), "does not offer what the %s transport needs: %s",
-		 row->trans->name, lack);
+		 row->transport, lack);
 	refuse(s, info, reason);
 	return true;
 }
@@ -466,8 +461,8 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 		refuse(s, info, "offers endpoints of a kind that no transport knows");
 		return;
 	}
-	if (*s->params->transport && strcmp(s->params->transport, row->trans->name)) {
-		snprintf(reason, sizeof(reason), "it takes transport=%s", row->trans->name);
+	if (*s->params->transport && strcmp(s->params->transport, row->transport)) {
+		snprintf(reason, sizeof(reason), "it takes transport=%s", row->transport);
 		refuse(s, info, reason);
 		return;
 	}
@@ -476,7 +471,7 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 	snprintf(reason, sizeof(reason),
 		 "does not offer what the %s transport needs: it refuses them together, though "
 		 "none alone",
-		 row->trans->name);
+		 row->transport);
 	refuse(s, info, reason);
 }
 
@@ -563,7 +558,7 @@ static void add_atomics(struct search *s, struct fi_info **info_p)
 	const struct row *row = s->best_row;
 	struct fi_info *hints, *list = NULL, *with;
 
-	if (!dofi_atomics_wanted(*info_p))
+	if (!dofi_atomics_wanted(dofi_quirks_of(*info_p)))
 		return;
 	hints = hints_for(s, row->ep_type, row->caps | FI_ATOMIC, row->mode, row->mr_mode);
 	if (!hints)
@@ -644,7 +639,7 @@ static void report_choice(const struct search *s)
 	if (info_addr(s->best, &addr))
 		dofi_addr_text(&addr, text);
 	DOFI_LOG_I("IA %s uses provider %s, domain %s, %s, transport %s", s->ia_name,
-		   provider_of(s->best), domain_of(s->best), text, s->best_row->trans->name);
+		   provider_of(s->best), domain_of(s->best), text, s->best_row->transport);
 	DOFI_LOG_I("IA %s: %s%s%s is %s", s->ia_name, domain_of(s->best),
 		   *s->nic->pci_text ? " at PCI " : "", s->nic->pci_text, s->nic->why);
 	out = s->nrefusals ? open_memstream(&refused, &size) : NULL;
@@ -708,7 +703,7 @@ static int search_rows(struct search *s)
 	for (size_t i = 0; i < NROWS; i++) {
 		int ret;
 
-		if (*s->params->transport && strcmp(s->params->transport, rows[i].trans->name))
+		if (*s->params->transport && strcmp(s->params->transport, rows[i].transport))
 			continue;
 		any = true;
 		ret = query_row(s, &rows[i]);
@@ -751,7 +746,7 @@ static int search_best(struct search *s, struct fi_info **info_p)
 }
 
 int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi_info **info_p,
-		const struct dofi_trans_ops **trans_p, struct dofi_nic *nic_p)
+		struct dofi_nic *nic_p)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	int ret;
@@ -762,8 +757,6 @@ int dofi_select(const char *ia_name, const struct dofi_params *params, struct fi
 	s->params = params;
 	s->nic = nic_p;
 	ret = search_best(s, info_p);
-	if (!ret)
-		*trans_p = s->best_row->trans;
 	for (size_t i = 0; i < NROWS; i++)
 		fi_freeinfo(s->lists[i]);
 	free(s);
@@ -786,126 +779,4 @@ int dofi_select_addr(const char *ia_name, const struct dofi_params *params,
 		   "address add), or name it by addr=",
 		   ia_name);
 	return -EADDRNOTAVAIL;
-}
-
-/* shm of libfabric 1.17 claims FI_REMOTE_COMM, so the capabilities don't tell. */
-bool dofi_is_shared_memory(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_SHM;
-}
-
-enum dofi_order dofi_order_of(const struct fi_info *info)
-{
-	if (info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAW)
-		return DOFI_ORDERED;
-	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
-}
-
-/* An order for small writes alone (psm3) is none. */
-bool dofi_writes_overtake(const struct fi_info *info)
-{
-	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW) ||
-	       info->ep_attr->max_order_waw_size < info->ep_attr->max_msg_size;
-}
-
-/*
- * No attribute tells whether the bytes of one write are stored in order, so the protocol decides;
- * an unknown protocol is not trusted. A stream is, where its targets are stored in order (below).
- * Of InfiniBand's and iWARP's connected queue pairs the programs of OFED's DAT rely on it.
- */
-bool dofi_stores_in_order(const struct fi_info *info)
-{
-	switch (info->ep_attr->protocol) {
-	case FI_PROTO_SOCK_TCP:
-	case FI_PROTO_XNET:
-	case FI_PROTO_RXM:
-	case FI_PROTO_RXM_TCP:
-	case FI_PROTO_SHM:
-	case FI_PROTO_RDMA_CM_IB_RC:
-	case FI_PROTO_IWARP:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * What a stream brings is copied to the targets of a write one after the other. Within one it may
- * come from a buffer by memcpy, which stores the last bytes first.
- */
-bool dofi_stores_targets_in_order(const struct fi_info *info)
-{
-	switch (info->ep_attr->protocol) {
-	case FI_PROTO_SOCK_TCP:
-	case FI_PROTO_XNET:
-	case FI_PROTO_RXM:
-	case FI_PROTO_RXM_TCP:
-		return info->tx_attr->rma_iov_limit >= 2;
-	default:
-		return false;
-	}
-}
-
-bool dofi_has_data(const struct fi_info *info)
-{
-	return info->domain_attr->cq_data_size && info->ep_attr->protocol != FI_PROTO_IWARP;
-}
-
-bool dofi_has_queues(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ||
-	       info->ep_attr->protocol == FI_PROTO_IWARP;
-}
-
-/*
- * Cassini's list entries are the node's, and libfabric ends the process when they run out for good.
- */
-bool dofi_breaks_when_full(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_CXI;
-}
-
-/* CXI leaves interrupts off when another thread than the sleeping one has read the queue. */
-bool dofi_readers_mute_queue(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_CXI;
-}
-
-bool dofi_has_tcp_ports(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_IWARP;
-}
-
-/*
- * Sockets and shared memory complete a small message as soon as they have a copy of it, in the call
- * that sends it. What they would write into their queue, and wake it for, can be spared. Elsewhere
- * completions tell how the transfer ended.
- */
-uint64_t dofi_inject_max(const struct fi_info *info)
-{
-	switch (info->ep_attr->protocol) {
-	case FI_PROTO_SOCK_TCP:
-	case FI_PROTO_SHM:
-		return info->tx_attr->inject_size;
-	default:
-		return 0;
-	}
-}
-
-bool dofi_has_immediates(const struct fi_info *info)
-{
-	return dofi_has_data(info) && ((info->mode | info->rx_attr->mode) & FI_RX_CQ_DATA) &&
-	       info->domain_attr->cq_data_size >= sizeof(uint32_t);
-}
-
-/* InfiniBand's own fence, which libfabric passes on without a capability that says so. */
-bool dofi_fences_reads(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC;
-}
-
-bool dofi_reads_overtake(const struct fi_info *info)
-{
-	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW) ||
-	       info->ep_attr->max_order_raw_size < info->ep_attr->max_msg_size;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/topo.h"
 
+#include "fabric/topo_hwloc.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

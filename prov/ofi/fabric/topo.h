@@ -80,10 +80,4 @@ extern const char *dofi_sysfs; /* its root */
 bool dofi_sysfs_device(const struct fi_pci_attr *pci, struct dofi_cpus *cpus_p);
 int dofi_sysfs_node(const struct fi_pci_attr *pci); /* -1: unknown */
 
-/* --- topo_hwloc.c: without hwloc they know nothing --- */
-bool dofi_hwloc_load(struct dofi_topo *topo);
-bool dofi_hwloc_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
-		       struct dofi_cpus *cpus_p);
-void dofi_hwloc_unload(struct dofi_topo *topo);
-
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The machine as hwloc knows it, which may be another one (HWLOC_XMLFILE). */
+#include "fabric/topo_hwloc.h"
+
 #include "fabric/topo.h"
 
 #ifdef HAVE_HWLOC

@@ -14,7 +14,7 @@
 #include "object/upcalls.h"
 #include "object/object.h"
 #include "base/param.h"
-#include "fabric/select.h"
+#include "fabric/traits.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
@@ -106,7 +106,7 @@ struct dofi_ia {
 	bool does_atomics; /* it does them for peers */
 	/* a write with completion data takes a receive, as DAT's immediate data do */
 	bool has_immediates;
-	uint32_t quirks;  /* of this provider and libfabric; see quirks.h */
+	uint64_t quirks;  /* of this provider and libfabric; see quirks.h */
 	bool moves_alone; /* the device does all there is to do; completions only tell of it */
 	_Atomic uint32_t nagents; /* CNOs in `agents` */
 	struct dofi_ctxtab ctxtab;
@@ -209,12 +209,6 @@ void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr);
  */
 const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
 				     const char **ia_params_p);
-
-/* --- ia.c, for cqs.c --- */
-/*
- * Closes what the IA has of the fabric; the log tells if that fails, as nothing else can be done.
- */
-void dofi_ia_close_fid(struct dofi_ia *ia, struct fid *fid, const char *what);
 
 /* --- ia.c, for stats.c --- */
 /* Counters and objects of an IA, or of every IA of the process. */

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/fid.h"
 #include "fabric/quirks.h"
 #include "object/transport.h"
 #include "progress/wait.h"
@@ -71,9 +72,9 @@ static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
  * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a
  * failure: then no endpoint can be made. A queue of 1 MiB is the first of all and leads past it.
  */
-static size_t first_size(const struct fi_info *info)
+static size_t first_size(const struct dofi_ia *ia)
 {
-	return info->ep_attr->protocol == FI_PROTO_IWARP ? 2 * CQ_SIZE : CQ_SIZE;
+	return ia->quirks & DOFI_QUIRK_QUEUE_MAPPING ? 2 * CQ_SIZE : CQ_SIZE;
 }
 
 int dofi_cqs_open(struct dofi_ia *ia)
@@ -81,7 +82,7 @@ int dofi_cqs_open(struct dofi_ia *ia)
 	int ret;
 
 	atomic_store(&ia->cqs.n, 0);
-	ret = open_one(ia, first_size(ia->info), CQ_SIZE_MIN, &ia->cq_wait);
+	ret = open_one(ia, first_size(ia), CQ_SIZE_MIN, &ia->cq_wait);
 	if (!ret)
 		ia->cq = ia->cqs.list[0].fid;
 	return ret;
@@ -90,7 +91,7 @@ int dofi_cqs_open(struct dofi_ia *ia)
 void dofi_cqs_close(struct dofi_ia *ia)
 {
 	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;)
-		dofi_ia_close_fid(ia, &ia->cqs.list[i].fid->fid, "completion queue");
+		dofi_fid_close(ia->name, &ia->cqs.list[i].fid->fid, "completion queue");
 }
 
 /* The one that has most left, if only it lacks least. */

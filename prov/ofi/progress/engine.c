@@ -550,7 +550,7 @@ int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 int dofi_engine_start(struct dofi_ia *ia)
 {
 	struct dofi_engine *e = &ia->engine;
-	int fd = dofi_eqs_fd(ia);
+	int fd = dofi_eqs_fd(&ia->eqs);
 	int ret;
 
 	if (fd >= 0 && (ret = watch_in(e->quiet_epfd, fd, NULL)))

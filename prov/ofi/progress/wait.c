@@ -269,7 +269,7 @@ static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 /* The peer may come to the listener at any moment, and no descriptor tells. */
 static bool connects_by_clock(struct dofi_ia *ia)
 {
-	return ia->eqs.n && dofi_eqs_fd(ia) < 0 &&
+	return ia->eqs.n && dofi_eqs_fd(&ia->eqs) < 0 &&
 	       atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
 }
 
@@ -300,7 +300,7 @@ bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
 	struct fid *fids[DOFI_MAX_EQS + DOFI_MAX_CQS];
-	int n = dofi_eqs_put_fids(ia, fids);
+	int n = dofi_eqs_put_fids(&ia->eqs, fids);
 
 	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
 		fids[n++] = &ia->cq->fid;

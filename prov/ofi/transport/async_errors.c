@@ -5,6 +5,7 @@
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/fid.h"
 #include "fabric/quirks.h"
 
 #include <rdma/fi_endpoint.h>
@@ -82,7 +83,7 @@ void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events)
 			   ia->name, (unsigned long long)events->nerrors);
 	if (events->own_ops)
 		events->eq->ops = (struct fi_ops_eq *)(uintptr_t)events->own_ops;
-	dofi_ia_close_fid(ia, &events->eq->fid, "event queue of the shared endpoint");
+	dofi_fid_close(ia->name, &events->eq->fid, "event queue of the shared endpoint");
 	events->eq = NULL;
 }
 

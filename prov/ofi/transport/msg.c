@@ -42,7 +42,7 @@ static int listen_anywhere(struct dofi_ia *ia, void *name, size_t *size_p)
 
 	if (ret)
 		return ret;
-	ret = fi_pep_bind(ia->pep, &dofi_eqs_of_listener(ia)->fid, 0);
+	ret = fi_pep_bind(ia->pep, &dofi_eqs_of_listener(&ia->eqs)->fid, 0);
 	if (!ret)
 		ret = fi_listen(ia->pep);
 	if (!ret)
@@ -129,7 +129,7 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 {
 	struct dofi_srq *srq = conn->ep->srq;
 	struct dofi_ia *ia = conn->ia;
-	int ret = fi_ep_bind(fep, &dofi_eqs_of_endpoints(ia)->fid, 0);
+	int ret = fi_ep_bind(fep, &dofi_eqs_of_endpoints(&ia->eqs)->fid, 0);
 
 	if (!ret && srq)
 		ret = fi_ep_bind(fep, &srq->srx->fid, 0);
@@ -144,7 +144,7 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
  */
 static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
-	bool queues = dofi_has_queues(info);
+	bool queues = conn->ia->quirks & DOFI_QUIRK_QUEUE_PAIRS;
 	int ret;
 
 	if (queues)
@@ -218,7 +218,7 @@ static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
 	int ret;
 
 	aim_at_peer(&to, conn);
-	if (dofi_has_tcp_ports(&to.info))
+	if (conn->ia->quirks & DOFI_QUIRK_TCP_PORTS)
 		choose_port(&to, conn);
 	ret = make_endpoint(conn, &to.info, fep_p);
 	if (ret)
@@ -232,10 +232,11 @@ static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
  */
 static void msg_prepare(struct dofi_conn *conn)
 {
-	const struct fi_info *info = conn->ia->info;
+	uint64_t quirks = conn->ia->quirks;
 	struct fid_ep *fep;
 
-	if (dofi_has_queues(info) && !dofi_has_tcp_ports(info) && !make_active_endpoint(conn, &fep))
+	if (quirks & DOFI_QUIRK_QUEUE_PAIRS && !(quirks & DOFI_QUIRK_TCP_PORTS) &&
+	    !make_active_endpoint(conn, &fep))
 		conn->spare = fep;
 }
 
@@ -258,7 +259,7 @@ static int connect_endpoint(struct dofi_conn *conn)
 
 static int msg_connect(struct dofi_conn *conn)
 {
-	int tries = dofi_has_tcp_ports(conn->ia->info) ? PORT_TRIES : 1, ret;
+	int tries = conn->ia->quirks & DOFI_QUIRK_TCP_PORTS ? PORT_TRIES : 1, ret;
 
 	do
 		ret = connect_endpoint(conn);
@@ -272,7 +273,7 @@ static int msg_expect(struct dofi_conn *conn)
 	 * The passive endpoint listens all the time; the ticket finds the connection. A driver may
 	 * have to look by the clock.
 	 */
-	if (dofi_eqs_fd(conn->ia) < 0)
+	if (dofi_eqs_fd(&conn->ia->eqs) < 0)
 		dofi_wait_kick(conn->ia);
 	return 0;
 }
@@ -376,7 +377,7 @@ static int msg_poll_events(struct dofi_ia *ia)
 	struct dofi_eq_event event;
 	int n = 0;
 
-	for (; n < 64 && dofi_eqs_read(ia, &event); n++)
+	for (; n < 64 && dofi_eqs_read(&ia->eqs, &event); n++)
 		on_event(ia, &event);
 	return n;
 }
@@ -451,59 +452,13 @@ static void msg_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 	while (--n);
 }
 
-/* Of InfiniBand's work completions, the numbers of which every verbs device has. */
-enum {
-	WC_LOCAL_LENGTH = 1,
-	WC_LOCAL_OPERATION = 2,
-	WC_LOCAL_PROTECTION = 4,
-	WC_BAD_RESPONSE = 7,
-	WC_LOCAL_ACCESS = 8,
-	WC_REMOTE_INVALID_REQUEST = 9,
-	WC_REMOTE_ACCESS = 10,
-	WC_REMOTE_OPERATION = 11,
-	WC_RECEIVER_NOT_READY = 13,
-};
-
-/* Libfabric calls all failures of verbs EIO and leaves the device's word to its own number. */
-static int verbs_error(const struct dofi_ia *ia, const struct fi_cq_err_entry *err)
+static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
 	const struct dofi_wr *wr = err->op_context;
 	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
-	bool iwarp = ia->info->ep_attr->protocol == FI_PROTO_IWARP;
-
-	switch (err->prov_errno) {
-	case WC_LOCAL_LENGTH:
-		return FI_ETRUNC;
-	case WC_LOCAL_OPERATION:
-		/*
-		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface
-		 * is down; Soft-iWARP of what it is sending when the peer ends the connection.
-		 */
-		return receive ? FI_ETRUNC : iwarp ? FI_ECONNABORTED : err->err;
-	case WC_LOCAL_PROTECTION:
-	case WC_LOCAL_ACCESS:
-		return FI_EFAULT;
-	case WC_BAD_RESPONSE:
-		return EBADMSG;
-	case WC_REMOTE_ACCESS:
-		return FI_EACCES;
-	case WC_REMOTE_INVALID_REQUEST:
-	case WC_REMOTE_OPERATION:
-		return FI_EREMOTEIO;
-	case WC_RECEIVER_NOT_READY:
-		return FI_ENORX;
-	default:
-		return err->err;
-	}
-}
-
-static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
-{
 	uint32_t number = 0, update = 0;
 
-	if (err->err == FI_EIO && !strncmp(ia->info->fabric_attr->prov_name, "verbs", 5))
-		err->err = verbs_error(ia, err);
-	err->err = dofi_error_cause(ia->info, err);
+	err->err = dofi_error_cause(ia->quirks, err, receive);
 	if (err->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err->data, &number, &update);
 	if (err->op_context)

@@ -113,7 +113,8 @@ static bool insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct do
 	size_t size = hello->fabric_name_size;
 
 	memcpy(name, hello->fabric_name, size);
-	return !dofi_same_process_avoid(name, &size, sizeof(name) - 1, ia->fabric_name) &&
+	return !dofi_same_process_avoid(ia->quirks, name, &size, sizeof(name) - 1,
+					ia->fabric_name) &&
 	       fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1;
 }
 

@@ -11,6 +11,7 @@
 #include "cm/drain.h"
 #include "fabric/error.h"
 #include "fabric/env.h"
+#include "fabric/quirks.h"
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
@@ -86,7 +87,7 @@ union post {
  */
 static bool data_tell(const struct dofi_ia *ia)
 {
-	return ia->info->ep_attr->protocol == FI_PROTO_SHM &&
+	return ia->quirks & DOFI_QUIRK_TAG_MASK &&
 	       ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
@@ -105,8 +106,6 @@ struct dofi_rdm {
 	bool second[CREDITS]; /* whose turn it is */
 	struct dofi_rx_slots slots;
 	struct fid_mr *ctrl_mr; /* where the fabric must know memory that it fills */
-	/* a message that is too long for its receive ends the stream with its peer */
-	bool ends_stream_on_truncation;
 };
 
 /* --- the endpoint --- */
@@ -120,7 +119,7 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = dofi_fabric_env_choose(ia);
+	int ret = dofi_fabric_env_choose(ia->name, ia->quirks);
 
 	if (!ret)
 		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep,
@@ -132,7 +131,7 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
 	if (!ret)
 		ret = dofi_rdm_events_open(ia, &ia->rdm->events);
-	if (!ret && !strcmp(ia->info->fabric_attr->prov_name, "shm"))
+	if (!ret && ia->quirks & DOFI_QUIRK_UNCHECKED_REGION)
 		ret = dofi_shm_cleanup_probe();
 	if (!ret)
 		ret = fi_enable(ia->shared_ep);
@@ -270,8 +269,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	dofi_list_init(&rdm->greetings);
 	/* As many again for what comes late; see drain.h. */
 	dofi_rx_slots_init(&rdm->slots, ia->info->rx_attr->size, 2 * CREDITS,
-			   !dofi_breaks_when_full(ia->info));
-	rdm->ends_stream_on_truncation = dofi_truncated_ends_stream(ia->info);
+			   !(ia->quirks & DOFI_QUIRK_FATAL_OVERFLOW));
 	ia->rdm = rdm;
 	ret = dofi_peers_open(ia, &rdm->peers, greet_again);
 	if (ret)
@@ -281,7 +279,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 		goto err_peers;
 	ret = fi_getname(&ia->shared_ep->fid, name, size_p);
 	if (!ret)
-		ret = dofi_same_process_hide(name, size_p, room);
+		ret = dofi_same_process_hide(ia->quirks, name, size_p, room);
 	if (!ret)
 		ret = post_ctrl_recvs(ia);
 	if (!ret)
@@ -670,9 +668,9 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, u
 }
 
 /* Other errors are of one operation alone. */
-static bool ends_stream(const struct dofi_rdm *rdm, int err)
+static bool ends_stream(const struct dofi_ia *ia, int err)
 {
-	return err == FI_ETRUNC ? rdm->ends_stream_on_truncation : dofi_error_is_of_peer(err);
+	return err == FI_ETRUNC ? ia->quirks & DOFI_QUIRK_ENDS_STREAM : dofi_error_is_of_peer(err);
 }
 
 static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
@@ -685,10 +683,10 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
 		return;
 	wr = dofi_context_wr(ia, err->op_context);
-	err->err = dofi_error_cause(ia->info, err);
+	err->err = dofi_error_cause(ia->quirks, err, false);
 	number = number_of(ia, err->tag, err->flags, err->data);
 	conn = conn_of(ia, wr, number);
-	if (conn && conn->peer && ends_stream(ia->rdm, err->err))
+	if (conn && conn->peer && ends_stream(ia, err->err))
 		dofi_work_defer(ia, &conn->peer->severed);
 	if (takes_place(wr))
 		dofi_rx_slots_release(&ia->rdm->slots, 1);

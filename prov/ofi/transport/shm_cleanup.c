@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "fabric/same_process.h"
 #include "progress/engine.h"
 
 #include <dirent.h>

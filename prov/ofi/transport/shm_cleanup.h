@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOFI_SHM_PREFIX "fi_shm://"
 /*
  * 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x
  * crashes when it can't.

@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/dto/emulated.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/object/upcalls.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/ep.h"
 
@@ -211,12 +212,10 @@ START_TEST(only_to_those_that_have_a_word)
 }
 END_TEST
 
-static enum dofi_credit_mode way_of(uint32_t protocol, const struct dofi_trans_ops *trans,
+static enum dofi_credit_mode way_of(uint64_t quirks, const struct dofi_trans_ops *trans,
 				    const char *asked)
 {
-	struct fi_ep_attr attr = {.protocol = protocol};
-	struct fi_info info = {.ep_attr = &attr};
-	struct dofi_ia of = {.info = &info, .trans = trans};
+	struct dofi_ia of = {.quirks = quirks, .trans = trans};
 
 	strcpy(of.params.credits, asked);
 	return dofi_credit_choose(&of);
@@ -224,14 +223,16 @@ static enum dofi_credit_mode way_of(uint32_t protocol, const struct dofi_trans_o
 
 START_TEST(each_fabric_has_its_way)
 {
-	ck_assert_int_eq(way_of(FI_PROTO_IWARP, &dofi_trans_msg, ""), DOFI_CREDITS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, ""), DOFI_CREDITS_NONE);
-	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, ""), DOFI_CREDITS_CARRIED);
-	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, ""), DOFI_CREDITS_CARRIED);
-	ck_assert_int_eq(way_of(FI_PROTO_SOCK_TCP, &dofi_trans_msg, "write"), DOFI_CREDITS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_RDMA_CM_IB_RC, &dofi_trans_msg, "write"),
-			 DOFI_CREDITS_WRITTEN);
-	ck_assert_int_eq(way_of(FI_PROTO_SHM, &dofi_trans_rdm, "write"), DOFI_CREDITS_CARRIED);
+	const uint64_t infiniband = DOFI_QUIRK_QUEUE_PAIRS,
+		       iwarp = DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_NO_RETRY;
+
+	ck_assert_int_eq(way_of(iwarp, &dofi_trans_msg, ""), DOFI_CREDITS_WRITTEN);
+	ck_assert_int_eq(way_of(infiniband, &dofi_trans_msg, ""), DOFI_CREDITS_NONE);
+	ck_assert_int_eq(way_of(0, &dofi_trans_msg, ""), DOFI_CREDITS_CARRIED);
+	ck_assert_int_eq(way_of(0, &dofi_trans_rdm, ""), DOFI_CREDITS_CARRIED);
+	ck_assert_int_eq(way_of(0, &dofi_trans_msg, "write"), DOFI_CREDITS_WRITTEN);
+	ck_assert_int_eq(way_of(infiniband, &dofi_trans_msg, "write"), DOFI_CREDITS_WRITTEN);
+	ck_assert_int_eq(way_of(0, &dofi_trans_rdm, "write"), DOFI_CREDITS_CARRIED);
 }
 END_TEST
 

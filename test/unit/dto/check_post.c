@@ -12,6 +12,7 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/fabric/select.h"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/fabric/traits.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

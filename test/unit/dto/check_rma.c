@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/fabric/select.h"
 #include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/fabric/traits.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_rma.h>

@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/fabric/select.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/cm/upcalls.h"
+#include "../../../prov/ofi/fabric/traits.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "fabric/eqs.h"
-#include "object/ia.h"
 #include "fabric/quirks.h"
-#include "object/transport.h"
 #include "unit.h"
 
 #define FIRST_FD 100
@@ -27,12 +25,11 @@ static unsigned int nopened;
 static int open_answer;   /* of the last queue... */
 static unsigned int last; /* ...which has this number */
 static bool has_descriptors;
-static struct dofi_trans_ops trans;
 static struct fi_ops_fabric fabric_ops;
 static struct fi_ops fid_ops;
 static struct fi_ops_eq eq_ops;
 static struct fid_fabric fabric;
-static struct dofi_ia ia;
+static struct dofi_eqs eqs;
 
 static int close_it(struct fid *fid)
 {
@@ -97,21 +94,16 @@ static int open_it(struct fid_fabric *on, struct fi_eq_attr *attr, struct fid_eq
 
 static void setup(void)
 {
-	trans.has_eq = true;
 	has_descriptors = true;
 	fabric_ops.eq_open = open_it;
 	fid_ops = (struct fi_ops){.close = close_it, .control = control};
 	eq_ops = (struct fi_ops_eq){.read = read_it, .readerr = readerr};
 	fabric.ops = &fabric_ops;
-	strcpy(ia.name, "test");
-	ia.fabric = &fabric;
-	ia.trans = &trans;
 }
 
-static void open_with(uint32_t quirks)
+static void open_with(uint64_t quirks)
 {
-	ia.quirks = quirks;
-	ck_assert_int_eq(dofi_eqs_open(&ia), 0);
+	ck_assert_int_eq(dofi_eqs_open(&eqs, "test", &fabric, quirks), 0);
 }
 
 START_TEST(one_for_all)
@@ -120,11 +112,11 @@ START_TEST(one_for_all)
 
 	open_with(0);
 	ck_assert_uint_eq(nopened, 1);
-	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&ia), dofi_eqs_of_listener(&ia));
-	ck_assert_int_eq(dofi_eqs_fd(&ia), FIRST_FD);
-	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 1);
-	ck_assert(!ia.eqs.silent);
-	dofi_eqs_close(&ia);
+	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&eqs), dofi_eqs_of_listener(&eqs));
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), FIRST_FD);
+	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 1);
+	ck_assert(!eqs.silent);
+	dofi_eqs_close(&eqs);
 	ck_assert(!queues[0].open);
 }
 END_TEST
@@ -135,14 +127,14 @@ START_TEST(one_of_its_own_for_the_listener)
 
 	open_with(DOFI_QUIRK_DATA_ON_EQ);
 	ck_assert_uint_eq(nopened, 2);
-	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&ia), &queues[0].fid);
+	ck_assert_ptr_eq(dofi_eqs_of_endpoints(&eqs), &queues[0].fid);
 	ck_assert_int_eq(queues[0].wait, FI_WAIT_NONE);
-	ck_assert_ptr_eq(dofi_eqs_of_listener(&ia), &queues[1].fid);
-	ck_assert_int_eq(dofi_eqs_fd(&ia), FIRST_FD + 1);
-	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 1);
+	ck_assert_ptr_eq(dofi_eqs_of_listener(&eqs), &queues[1].fid);
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), FIRST_FD + 1);
+	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 1);
 	ck_assert_ptr_eq(fids[0], &queues[1].fid.fid);
-	ck_assert(ia.eqs.silent);
-	dofi_eqs_close(&ia);
+	ck_assert(eqs.silent);
+	dofi_eqs_close(&eqs);
 	ck_assert(!queues[0].open && !queues[1].open);
 }
 END_TEST
@@ -156,28 +148,31 @@ START_TEST(by_the_clock)
 	open_with(_i ? DOFI_QUIRK_MUTE_QUEUE : 0);
 	ck_assert_uint_eq(nopened, 1);
 	ck_assert_int_eq(queues[0].wait, FI_WAIT_NONE);
-	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
-	ck_assert_int_eq(dofi_eqs_put_fids(&ia, fids), 0);
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), -1);
+	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 0);
 }
 END_TEST
 
+/* As they are in an IA whose transport has no connections. */
 START_TEST(none_without_connections)
 {
-	trans.has_eq = false;
-	open_with(DOFI_QUIRK_DATA_ON_EQ);
-	ck_assert_uint_eq(nopened, 0);
-	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
+	struct fid *fids[DOFI_MAX_EQS];
+	struct dofi_eq_event event;
+
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), -1);
+	ck_assert_int_eq(dofi_eqs_put_fids(&eqs, fids), 0);
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	dofi_eqs_close(&eqs);
 }
 END_TEST
 
 START_TEST(a_failure_leaves_nothing)
 {
-	ia.quirks = DOFI_QUIRK_DATA_ON_EQ;
 	last = (unsigned int)_i;
 	open_answer = -FI_ENOMEM;
-	ck_assert_int_eq(dofi_eqs_open(&ia), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_eqs_open(&eqs, "test", &fabric, DOFI_QUIRK_DATA_ON_EQ), -FI_ENOMEM);
 	ck_assert(!queues[0].open && !queues[1].open);
-	ck_assert_int_eq(dofi_eqs_fd(&ia), -1);
+	ck_assert_int_eq(dofi_eqs_fd(&eqs), -1);
 }
 END_TEST
 
@@ -192,14 +187,14 @@ START_TEST(events_of_both_are_read)
 	queues[0].answers = of_endpoints;
 	queues[0].readerr = 1;
 	queues[1].answers = of_listener;
-	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(dofi_eqs_read(&eqs, &event));
 	ck_assert(!event.is_error && event.number == FI_CONNECTED && !event.data_size);
-	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(dofi_eqs_read(&eqs, &event));
 	ck_assert(event.is_error && event.error.err == FI_ECONNREFUSED);
-	ck_assert(dofi_eqs_read(&ia, &event));
+	ck_assert(dofi_eqs_read(&eqs, &event));
 	ck_assert(!event.is_error);
 	ck_assert_uint_eq(event.data_size, 8);
-	ck_assert(!dofi_eqs_read(&ia, &event));
+	ck_assert(!dofi_eqs_read(&eqs, &event));
 }
 END_TEST
 
@@ -215,11 +210,11 @@ START_TEST(a_queue_that_fails)
 	queues[0].answers = fails;
 	queues[0].readerr = -FI_EAGAIN;
 	queues[1].answers = of_listener;
-	ck_assert(dofi_eqs_read(&ia, &event));
-	ck_assert(ia.eqs.fails[0] && !ia.eqs.fails[1]);
-	ck_assert(dofi_eqs_read(&ia, &event));
-	ck_assert(!dofi_eqs_read(&ia, &event));
-	ck_assert(!ia.eqs.fails[0]);
+	ck_assert(dofi_eqs_read(&eqs, &event));
+	ck_assert(eqs.fails[0] && !eqs.fails[1]);
+	ck_assert(dofi_eqs_read(&eqs, &event));
+	ck_assert(!dofi_eqs_read(&eqs, &event));
+	ck_assert(!eqs.fails[0]);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include "fabric/error.h"
+#include "fabric/quirks.h"
 
 #include "../../lib/unit.h"
 
@@ -82,37 +83,56 @@ START_TEST(test_completions)
 }
 END_TEST
 
-/* CXI has one error for whatever a target refuses, and its own number says what it was. */
+/*
+ * CXI and verbs have one error for much that DAT tells apart, and their own numbers say what it
+ * was.
+ */
 START_TEST(test_cause)
 {
-	static const struct {
-		uint32_t protocol;
+	const uint64_t cxi = DOFI_QUIRK_CASSINI_STATUS, verbs = DOFI_QUIRK_VERBS_STATUS,
+		       iwarp = DOFI_QUIRK_VERBS_STATUS | DOFI_QUIRK_IWARP_STATUS;
+	const struct {
+		uint64_t quirks;
 		int err, prov_errno;
 		uint64_t flags;
 		int want;
 	} rows[] = {
-		{FI_PROTO_CXI, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
-		{FI_PROTO_CXI, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
-		{FI_PROTO_CXI, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
+		{cxi, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EACCES},
+		{cxi, FI_EIO, 29, FI_RMA | FI_READ, FI_EACCES},
+		{cxi, FI_EIO, 52, FI_RMA | FI_READ, FI_EACCES},
 		/* the endpoint is gone, too */
-		{FI_PROTO_CXI, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
-		{FI_PROTO_CXI, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
-		{FI_PROTO_CXI, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
-		{FI_PROTO_EFA, FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
+		{cxi, FI_EIO, 26, FI_RMA | FI_READ, FI_EIO},
+		{cxi, FI_EIO, 18, FI_TAGGED | FI_SEND, FI_EIO},
+		{cxi, FI_EHOSTUNREACH, 2, FI_RMA | FI_WRITE, FI_EHOSTUNREACH},
+		{~(cxi | iwarp | DOFI_QUIRK_RESET_IS_EIO), FI_EIO, 18, FI_RMA | FI_WRITE, FI_EIO},
 		/* its one use */
-		{FI_PROTO_SOCK_TCP, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
-		{FI_PROTO_SOCK_TCP, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
+		{DOFI_QUIRK_RESET_IS_EIO, FI_EIO, -FI_EIO, FI_RMA | FI_WRITE, FI_ECONNRESET},
+		{DOFI_QUIRK_RESET_IS_EIO, FI_ETRUNC, -FI_ETRUNC, FI_MSG | FI_RECV, FI_ETRUNC},
+		/* status of work completions */
+		{verbs, FI_EIO, 1, FI_MSG | FI_RECV, FI_ETRUNC},
+		{verbs, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
+		{verbs, FI_EIO, 2, FI_MSG | FI_SEND, FI_EIO},
+		{iwarp, FI_EIO, 2, FI_MSG | FI_RECV, FI_ETRUNC},
+		{iwarp, FI_EIO, 2, FI_MSG | FI_SEND, FI_ECONNABORTED},
+		{verbs, FI_EIO, 4, FI_MSG | FI_SEND, FI_EFAULT},
+		{verbs, FI_EIO, 7, FI_RMA | FI_READ, EBADMSG},
+		{verbs, FI_EIO, 8, FI_RMA | FI_READ, FI_EFAULT},
+		{verbs, FI_EIO, 9, FI_RMA | FI_WRITE, FI_EREMOTEIO},
+		{verbs, FI_EIO, 10, FI_RMA | FI_WRITE, FI_EACCES},
+		{verbs, FI_EIO, 11, FI_RMA | FI_WRITE, FI_EREMOTEIO},
+		{verbs, FI_EIO, 13, FI_MSG | FI_SEND, FI_ENORX},
+		{verbs, FI_EIO, 12, FI_MSG | FI_SEND, FI_EIO},
+		{verbs, FI_ECANCELED, 10, FI_MSG | FI_SEND, FI_ECANCELED},
 	};
-	struct fi_ep_attr ep_attr = {0};
-	const struct fi_info info = {.ep_attr = &ep_attr};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct fi_cq_err_entry err = {.err = rows[i].err,
 						    .prov_errno = rows[i].prov_errno,
 						    .flags = rows[i].flags};
+		bool receive = rows[i].flags & FI_RECV;
 
-		ep_attr.protocol = rows[i].protocol;
-		ck_assert_msg(dofi_error_cause(&info, &err) == rows[i].want, "row %zu", i);
+		ck_assert_msg(dofi_error_cause(rows[i].quirks, &err, receive) == rows[i].want,
+			      "row %zu", i);
 	}
 }
 END_TEST

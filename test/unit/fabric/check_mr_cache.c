@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/mem.h"
 #include "../../../prov/ofi/fabric/mr_cache.h"
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 
 #include <rdma/fi_domain.h>
@@ -22,8 +23,7 @@
 static struct dofi_ia ia;
 static struct fid_mr mrs[2];
 static struct fi_domain_attr domain_attr;
-static struct fi_ep_attr ep_attr;
-static struct fi_info info = {.domain_attr = &domain_attr, .ep_attr = &ep_attr};
+static struct fi_info info = {.domain_attr = &domain_attr};
 
 /* --- the fabric: what it answers to a registration --- */
 
@@ -231,7 +231,7 @@ END_TEST
 static void be_cxi(const char *words)
 {
 	after("ofi-cxi", words);
-	ep_attr.protocol = FI_PROTO_CXI;
+	ia.quirks = DOFI_QUIRK_DOMAIN_KEYS;
 	domain_attr.mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 }
 
@@ -265,7 +265,7 @@ START_TEST(only_keys_of_cxis_own_are_cached)
 	if (!_i)
 		domain_attr.mr_mode &= ~FI_MR_PROV_KEY;
 	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
-	ep_attr.protocol = FI_PROTO_EFA;
+	ia.quirks = ~DOFI_QUIRK_DOMAIN_KEYS;
 	ck_assert_int_eq(dofi_mr_cache_disable(&ia), 0);
 	ck_assert_int_eq(commands, 0);
 }

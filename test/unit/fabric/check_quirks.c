@@ -1,91 +1,180 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which provider of which libfabric has which quirk. */
+/* Which fabric of which libfabric has which quirks: all of them, and no other. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
 #include <string.h>
 
-#define ALWAYS                                                                     \
-	(DOFI_QUIRK_PEER_NUMBERS | DOFI_QUIRK_INNER_SHM | DOFI_QUIRK_CLOSED_KEYS | \
-	 DOFI_QUIRK_FATAL_EVENT)
+#define Q(name) DOFI_QUIRK_##name
+#define V       FI_VERSION
+
+#define EFA     (Q(PEER_NUMBERS) | Q(INNER_SHM) | Q(CLOSED_KEYS) | Q(FATAL_EVENT))
+#define SOCKET  (Q(STORES_IN_ORDER) | Q(STREAM))
+#define TCP     (SOCKET | Q(COPIES) | Q(RESET_IS_EIO))
+#define XNET    (TCP | Q(SHORT_LIST) | Q(DATA_ON_EQ))
+#define SHM     (Q(TAG_MASK) | Q(SHARED_MEMORY) | Q(STORES_IN_ORDER) | Q(COPIES))
+#define RXD     (Q(MUTE_QUEUE) | Q(CUTS) | Q(CLOSED_KEYS))
+#define PSM3    (Q(MUTE_QUEUE) | Q(LOSES_FDS) | Q(RECEIVE_THREAD))
+#define VERBS   (Q(CACHED_KEYS) | Q(VERBS_STATUS) | Q(STORES_IN_ORDER) | Q(QUEUE_PAIRS))
+#define IB      (VERBS | Q(FENCES_READS) | Q(DEVICE_ATOMICS))
+#define IWARP                                                                                    \
+	(VERBS | Q(NO_DATA) | Q(READ_SEGMENTS) | Q(QUEUE_MAPPING) | Q(NO_RETRY) | Q(TCP_PORTS) | \
+	 Q(IWARP_STATUS))
+#define CXI (Q(DOMAIN_KEYS) | Q(FATAL_OVERFLOW) | Q(READER_MUTES) | Q(CASSINI_STATUS))
 
 static struct fi_fabric_attr fabric_attr;
-static const struct fi_info info = {.fabric_attr = &fabric_attr};
+static struct fi_ep_attr ep_attr;
+static const struct fi_info info = {.fabric_attr = &fabric_attr, .ep_attr = &ep_attr};
+static uint32_t version;
 
-static uint32_t quirks_of(const char *provider, uint32_t version)
+/* libfabric's */
+uint32_t fi_version(void)
+{
+	return version;
+}
+
+static void be(const char *provider, uint32_t protocol, enum fi_ep_type type, uint32_t of)
 {
 	fabric_attr.prov_name = (char *)(uintptr_t)provider;
-	return dofi_quirks_of(&info, version);
+	ep_attr.protocol = protocol;
+	ep_attr.type = type;
+	version = of;
 }
 
-static const struct {
-	uint32_t version, quirks;
-} efa[] = {
-	{FI_VERSION(1, 17), ALWAYS | DOFI_QUIRK_FEW_RIGHTS},
-	{FI_VERSION(1, 18), ALWAYS | DOFI_QUIRK_FEW_RIGHTS},
-	{FI_VERSION(1, 19), ALWAYS | DOFI_QUIRK_FEW_RIGHTS | DOFI_QUIRK_WIDE_RIGHTS},
-	{FI_VERSION(2, 1), ALWAYS | DOFI_QUIRK_FEW_RIGHTS | DOFI_QUIRK_WIDE_RIGHTS},
-	{FI_VERSION(2, 4), ALWAYS | DOFI_QUIRK_FEW_RIGHTS | DOFI_QUIRK_WIDE_RIGHTS},
-	{FI_VERSION(2, 5), ALWAYS},
-	{FI_VERSION(2, 6), ALWAYS},
+static const struct fabric {
+	const char *provider;
+	uint32_t protocol;
+	enum fi_ep_type type;
+	uint32_t version;
+	uint64_t quirks;
+} fabrics[] = {
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 17), EFA | Q(FEW_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 18), EFA | Q(FEW_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(1, 19), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 1), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 4), EFA | Q(FEW_RIGHTS) | Q(WIDE_RIGHTS)},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 5), EFA},
+	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 6), EFA},
+
+	/* tcp is another provider since 1.18; before, that one was called net. */
+	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17), TCP},
+	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 18), XNET},
+	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(2, 6), XNET},
+	{"tcp", FI_PROTO_XNET, FI_EP_RDM, V(1, 18),
+	 SOCKET | Q(SHORT_LIST) | Q(IDLE_EQ) | Q(ENDS_STREAM)},
+	{"tcp", FI_PROTO_XNET, FI_EP_RDM, V(1, 19), SOCKET | Q(SHORT_LIST) | Q(IDLE_EQ)},
+	{"tcp", FI_PROTO_XNET, FI_EP_RDM, V(2, 6), SOCKET | Q(SHORT_LIST) | Q(IDLE_EQ)},
+	{"net", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17), TCP | Q(MUTE_QUEUE)},
+	{"net", FI_PROTO_XNET, FI_EP_RDM, V(1, 17),
+	 SOCKET | Q(MUTE_QUEUE) | Q(IDLE_EQ) | Q(ENDS_STREAM)},
+	{"net", FI_PROTO_XNET, FI_EP_RDM, V(1, 18), SOCKET | Q(IDLE_EQ) | Q(ENDS_STREAM)},
+	{"sockets", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17), TCP | Q(FOREIGN_FD) | Q(UNMARKED_DATA)},
+	{"sockets", FI_PROTO_SOCK_TCP, FI_EP_RDM, V(2, 6), TCP | Q(FOREIGN_FD) | Q(UNMARKED_DATA)},
+
+	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(1, 17), SHM | Q(OWN_PROCESS_CLOSED)},
+	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(1, 18), SHM | Q(UNCHECKED_REGION)},
+	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(2, 4), SHM | Q(UNCHECKED_REGION)},
+	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(2, 5), SHM | Q(UNCHECKED_REGION) | Q(OWN_PROCESS)},
+	{"shm", FI_PROTO_SHM, FI_EP_RDM, V(2, 6), SHM | Q(UNCHECKED_REGION) | Q(OWN_PROCESS)},
+
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 17), SOCKET | Q(ENDS_STREAM)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 18), SOCKET | Q(ENDS_STREAM)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 19), SOCKET},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(1, 22), SOCKET},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 0), SOCKET | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6), SOCKET | Q(SPLIT_MESSAGES)},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 7), SOCKET},
+	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(3, 0), SOCKET},
+	{"tcp;ofi_rxm", FI_PROTO_RXM_TCP, FI_EP_RDM, V(2, 1), SOCKET},
+	{"verbs;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6),
+	 SOCKET | Q(SPLIT_MESSAGES) | Q(CACHED_KEYS)},
+	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(1, 17), RXD},
+	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(2, 6), RXD},
+	{"psm3", FI_PROTO_PSMX3, FI_EP_RDM, V(1, 17), PSM3},
+	{"psm3", FI_PROTO_PSMX3, FI_EP_RDM, V(2, 6), PSM3},
+
+	{"verbs", FI_PROTO_RDMA_CM_IB_RC, FI_EP_MSG, V(1, 17), IB | Q(ATOMIC_OPERANDS)},
+	{"verbs", FI_PROTO_RDMA_CM_IB_RC, FI_EP_MSG, V(2, 1), IB | Q(ATOMIC_OPERANDS)},
+	{"verbs", FI_PROTO_RDMA_CM_IB_RC, FI_EP_MSG, V(2, 2), IB},
+	{"verbs", FI_PROTO_RDMA_CM_IB_RC, FI_EP_MSG, V(2, 6), IB},
+	{"verbs", FI_PROTO_IWARP, FI_EP_MSG, V(1, 17), IWARP},
+	{"verbs", FI_PROTO_IWARP, FI_EP_MSG, V(2, 6), IWARP},
+	{"cxi", FI_PROTO_CXI, FI_EP_RDM, V(1, 20), CXI},
+	{"cxi", FI_PROTO_CXI, FI_EP_RDM, V(2, 6), CXI},
+	{"opx", FI_PROTO_OPX, FI_EP_RDM, V(2, 6), Q(UNSTATED_ORDER)},
+
+	/* A name counts as a whole, and what is not known is taken at its word. */
+	{"udp", FI_PROTO_UDP, FI_EP_DGRAM, V(1, 17), 0},
+	{"efa;ofi_rxm", FI_PROTO_UNSPEC, FI_EP_RDM, V(2, 1), 0},
+	{"ef", FI_PROTO_UNSPEC, FI_EP_RDM, V(2, 1), 0},
+	{"efa-direct", FI_PROTO_EFA, FI_EP_RDM, V(2, 1), 0},
+	{"verbsy", FI_PROTO_UNSPEC, FI_EP_MSG, V(2, 1), 0},
+	{"unknown", FI_PROTO_UNSPEC, FI_EP_MSG, V(2, 1), 0},
+	{NULL, FI_PROTO_UNSPEC, FI_EP_MSG, V(2, 1), 0},
 };
 
-START_TEST(efa_by_release)
+START_TEST(a_fabric_has_its_quirks)
 {
-	ck_assert_uint_eq(quirks_of("efa", efa[_i].version), efa[_i].quirks);
+	const struct fabric *f = &fabrics[_i];
+	uint64_t quirks;
+
+	be(f->provider, f->protocol, f->type, f->version);
+	quirks = dofi_quirks_of(&info);
+	ck_assert_msg(quirks == f->quirks, "%s, protocol %u, of %u.%u: missing %llx, beyond %llx",
+		      f->provider ? f->provider : "none", f->protocol, FI_MAJOR(f->version),
+		      FI_MINOR(f->version), (unsigned long long)(f->quirks & ~quirks),
+		      (unsigned long long)(quirks & ~f->quirks));
 }
 END_TEST
 
-START_TEST(tcp_is_another_provider_since_1_18)
+/* None is forgotten above, on whatever releases it applies. */
+START_TEST(each_quirk_has_a_fabric)
 {
-	const uint32_t since = DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_DATA_ON_EQ | DOFI_QUIRK_SHORT_LIST;
+	uint64_t all = 0;
 
-	ck_assert_uint_eq(quirks_of("net", FI_VERSION(1, 17)),
-			  DOFI_QUIRK_IDLE_EQ | DOFI_QUIRK_MUTE_QUEUE);
-	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 17)), 0);
-	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(1, 18)), since);
-	ck_assert_uint_eq(quirks_of("tcp", FI_VERSION(2, 6)), since);
+	for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++)
+		all |= fabrics[i].quirks;
+	ck_assert_uint_eq(all, (UINT64_C(1) << DOFI_QUIRKS) - 1);
 }
 END_TEST
 
-START_TEST(queues_that_wake_nobody)
+START_TEST(a_provider_that_is_not_chosen_yet)
 {
-	ck_assert_uint_eq(quirks_of("psm3", FI_VERSION(2, 6)),
-			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_LOSES_FDS);
-	ck_assert_uint_eq(quirks_of("udp;ofi_rxd", FI_VERSION(1, 17)),
-			  DOFI_QUIRK_MUTE_QUEUE | DOFI_QUIRK_CUTS | DOFI_QUIRK_CLOSED_KEYS);
-	ck_assert_uint_eq(quirks_of("udp", FI_VERSION(1, 17)), 0);
-	ck_assert_uint_eq(quirks_of("sockets", FI_VERSION(2, 6)),
-			  DOFI_QUIRK_UNMARKED_DATA | DOFI_QUIRK_FOREIGN_FD);
+	ck_assert(dofi_quirk_is_possible(Q(CACHED_KEYS), "verbs"));
+	ck_assert(dofi_quirk_is_possible(Q(CACHED_KEYS), "tcp,verbs;ofi_rxm"));
+	ck_assert(dofi_quirk_is_possible(Q(CACHED_KEYS), "^tcp"));
+	ck_assert(!dofi_quirk_is_possible(Q(CACHED_KEYS), "tcp,shm"));
+	ck_assert(!dofi_quirk_is_possible(Q(CACHED_KEYS), "^verbs"));
+	ck_assert(!dofi_quirk_is_possible(Q(CUTS), "verbs"));
 }
 END_TEST
 
-/* A name counts as a whole, and what is not known is taken at its word. */
-START_TEST(others_have_none)
+static const char *told_of(void)
 {
-	static const char *const names[] = {"shm", "tcp;ofi_rxm", "efa;ofi_rxm",
-					    "ef",  "efadirect",   "unknown"};
+	int fd = t_capture(STDERR_FILENO);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		ck_assert_uint_eq(quirks_of(names[i], FI_VERSION(2, 1)), 0);
-	ck_assert_uint_eq(quirks_of(NULL, FI_VERSION(2, 1)), 0);
+	dofi_log_level = DOFI_LOG_INFO;
+	dofi_quirks_log("ofa0", &info);
+	return t_captured(fd);
 }
-END_TEST
 
 START_TEST(the_log_tells_those_that_apply)
 {
-	int fd = t_capture(STDERR_FILENO);
 	const char *text;
 
-	dofi_log_level = DOFI_LOG_INFO;
-	fabric_attr.prov_name = (char[]){"efa"};
-	dofi_quirks_log("ofa0", &info, FI_VERSION(2, 6));
-	text = t_captured(fd);
+	be("efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 6));
+	text = told_of();
 	ck_assert_ptr_nonnull(strstr(text, "IA ofa0: efa of libfabric 2.6 numbers the messages"));
-	ck_assert_ptr_null(strstr(text, "lets peers write")); /* not any more */
+	ck_assert_ptr_nonnull(strstr(text, " (PEER_NUMBERS, not mended in 2.6.0)"));
+	ck_assert_ptr_null(strstr(text, "WIDE_RIGHTS")); /* not any more */
+	be("efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 1));
+	ck_assert_ptr_nonnull(strstr(told_of(), " (WIDE_RIGHTS, mended in 2.5)"));
+	be("tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17));
+	ck_assert_ptr_nonnull(strstr(told_of(), " (STORES_IN_ORDER)"));
 }
 END_TEST
 
@@ -94,10 +183,9 @@ int main(void)
 	Suite *suite = suite_create("quirks");
 	TCase *tc = tcase_create("quirks");
 
-	tcase_add_loop_test(tc, efa_by_release, 0, sizeof(efa) / sizeof(efa[0]));
-	tcase_add_test(tc, tcp_is_another_provider_since_1_18);
-	tcase_add_test(tc, queues_that_wake_nobody);
-	tcase_add_test(tc, others_have_none);
+	tcase_add_loop_test(tc, a_fabric_has_its_quirks, 0, sizeof(fabrics) / sizeof(fabrics[0]));
+	tcase_add_test(tc, each_quirk_has_a_fabric);
+	tcase_add_test(tc, a_provider_that_is_not_chosen_yet);
 	tcase_add_test(tc, the_log_tells_those_that_apply);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

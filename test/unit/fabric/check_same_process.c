@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose name of shared memory gets a slash, and with which libfabric. */
+/* Whose name of shared memory gets a slash, and with which fault of libfabric. */
 #include "unit.h"
 
+#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/fabric/same_process.h"
 
-#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdbool.h>
 #include <string.h>
-
-static uint32_t version;
-
-uint32_t fi_version(void)
-{
-	return version;
-}
 
 #define ROOM 32
 
@@ -39,23 +32,21 @@ static void expect(const char *name)
 }
 
 static const struct {
-	uint32_t major, minor;
+	uint64_t quirks;
 	bool hides, avoids;
-} versions[] = {{1, 17, false, true},
-		{1, 18, false, false},
-		{2, 4, false, false},
-		{2, 5, true, false},
-		{2, 6, true, false}};
+} faults[] = {{0, false, false},
+	      {DOFI_QUIRK_OWN_PROCESS, true, false},
+	      {DOFI_QUIRK_OWN_PROCESS_CLOSED, false, true}};
 
-START_TEST(by_its_version)
+START_TEST(by_its_fault)
 {
-	version = FI_VERSION(versions[_i].major, versions[_i].minor);
 	call_it("fi_shm://12:0:1");
-	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
-	expect(versions[_i].hides ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
+	ck_assert_int_eq(dofi_same_process_hide(faults[_i].quirks, it.name, &it.size, ROOM), 0);
+	expect(faults[_i].hides ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
 	call_it("fi_shm://12:0:1");
-	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
-	expect(versions[_i].avoids ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
+	ck_assert_int_eq(dofi_same_process_avoid(faults[_i].quirks, it.name, &it.size, ROOM, own),
+			 0);
+	expect(faults[_i].avoids ? "fi_shm:///12:0:1" : "fi_shm://12:0:1");
 }
 END_TEST
 
@@ -72,27 +63,29 @@ static const char *const strangers[] = {
 /* What belongs to no endpoint of this process but another one's stays. */
 START_TEST(other_processes_have_theirs)
 {
-	version = FI_VERSION(1, 17);
 	call_it(strangers[_i]);
-	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
+	ck_assert_int_eq(dofi_same_process_avoid(DOFI_QUIRK_OWN_PROCESS_CLOSED, it.name, &it.size,
+						 ROOM, own),
+			 0);
 	expect(strangers[_i]);
 }
 END_TEST
 
 START_TEST(its_own)
 {
-	version = FI_VERSION(1, 17);
 	call_it("fi_shm://12:0:0");
-	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, ROOM, own), 0);
+	ck_assert_int_eq(dofi_same_process_avoid(DOFI_QUIRK_OWN_PROCESS_CLOSED, it.name, &it.size,
+						 ROOM, own),
+			 0);
 	expect("fi_shm://12:0:0");
 }
 END_TEST
 
 START_TEST(other_fabrics)
 {
-	version = FI_VERSION(2, 6);
 	call_it("fi_sock://12:0:1");
-	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, ROOM), 0);
+	ck_assert_int_eq(dofi_same_process_hide(DOFI_QUIRK_OWN_PROCESS, it.name, &it.size, ROOM),
+			 0);
 	expect("fi_sock://12:0:1");
 }
 END_TEST
@@ -100,20 +93,21 @@ END_TEST
 START_TEST(no_room)
 {
 	call_it("fi_shm://12:0:1");
-	version = FI_VERSION(2, 6);
-	ck_assert_int_eq(dofi_same_process_hide(it.name, &it.size, it.size), -FI_ETOOSMALL);
-	version = FI_VERSION(1, 17);
-	ck_assert_int_eq(dofi_same_process_avoid(it.name, &it.size, it.size, own), -FI_ETOOSMALL);
+	ck_assert_int_eq(dofi_same_process_hide(DOFI_QUIRK_OWN_PROCESS, it.name, &it.size, it.size),
+			 -FI_ETOOSMALL);
+	ck_assert_int_eq(dofi_same_process_avoid(DOFI_QUIRK_OWN_PROCESS_CLOSED, it.name, &it.size,
+						 it.size, own),
+			 -FI_ETOOSMALL);
 	expect("fi_shm://12:0:1");
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("short_cut");
-	TCase *tc = tcase_create("short_cut");
+	Suite *suite = suite_create("same_process");
+	TCase *tc = tcase_create("same_process");
 
-	tcase_add_loop_test(tc, by_its_version, 0, sizeof(versions) / sizeof(versions[0]));
+	tcase_add_loop_test(tc, by_its_fault, 0, sizeof(faults) / sizeof(faults[0]));
 	tcase_add_loop_test(tc, other_processes_have_theirs, 0,
 			    sizeof(strangers) / sizeof(strangers[0]));
 	tcase_add_test(tc, its_own);

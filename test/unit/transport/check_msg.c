@@ -219,7 +219,7 @@ static void setup(void)
 	pep.cm = &cm_ops;
 	eq.ops = &eq_ops;
 	cq.ops = &cq_ops;
-	ep_attr.protocol = FI_PROTO_RDMA_CM_IB_RC;
+	ia.quirks = DOFI_QUIRK_QUEUE_PAIRS;
 	tx_attr.size = rx_attr.size = 384;
 	strcpy(ia.name, "test");
 	ia.domain = &domain;
@@ -228,7 +228,7 @@ static void setup(void)
 	ia.engine.reap = dofi_reap;
 	ia.info = &info;
 	ia.pep = &pep;
-	ia.eqs = (struct dofi_eqs){.list = {&eq}, .n = 1, .fd = -1};
+	ia.eqs = (struct dofi_eqs){.ia_name = ia.name, .list = {&eq}, .n = 1, .fd = -1};
 	ia.cq = ia.cqs.list[0].fid = &cq;
 	ia.cqs.list[0].size = QUEUE;
 	ia.cqs.n = 1;
@@ -331,7 +331,7 @@ END_TEST
 /* Sockets cost little, and their endpoints have no queues. */
 START_TEST(without_a_device_nothing_is_made_before)
 {
-	ep_attr.protocol = FI_PROTO_SOCK_TCP;
+	ia.quirks = 0;
 	trans->prepare(&conn);
 	ck_assert_int_eq(made, 0);
 	ck_assert_int_eq(trans->connect(&conn), 0);
@@ -348,7 +348,7 @@ START_TEST(a_port_that_is_taken_is_not_the_last)
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-	ep_attr.protocol = FI_PROTO_IWARP;
+	ia.quirks = DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_TCP_PORTS;
 	info.src_addr = &here;
 	info.src_addrlen = sizeof(here);
 	connect_errs = 2;
@@ -373,7 +373,6 @@ static void request_comes(void)
 {
 	request = fi_allocinfo();
 	ck_assert_ptr_nonnull(request);
-	request->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
 	request->tx_attr->size = request->rx_attr->size = 384;
 	conn.active = false;
 	ck_assert_int_eq(trans->poll_events(&ia), 1);

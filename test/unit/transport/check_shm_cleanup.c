@@ -4,6 +4,7 @@
 
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/shm_cleanup.h"
+#include "../../../prov/ofi/fabric/same_process.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <fcntl.h>

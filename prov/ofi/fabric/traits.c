@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fabric/traits.h"
+
+#include "fabric/quirks.h"
+
+#include <rdma/fabric.h>
+
+enum dofi_order dofi_order_of(const struct fi_info *info)
+{
+	if (info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAW)
+		return DOFI_ORDERED;
+	return info->caps & FI_FENCE ? DOFI_FENCE : DOFI_HOLD;
+}
+
+bool dofi_reads_overtake(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_RAW) ||
+	       info->ep_attr->max_order_raw_size < info->ep_attr->max_msg_size;
+}
+
+/* An order for small writes alone (psm3) is none. */
+bool dofi_writes_overtake(const struct fi_info *info)
+{
+	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW) ||
+	       info->ep_attr->max_order_waw_size < info->ep_attr->max_msg_size;
+}
+
+bool dofi_stores_targets_in_order(const struct fi_info *info, uint64_t quirks)
+{
+	return quirks & DOFI_QUIRK_STREAM && info->tx_attr->rma_iov_limit >= 2;
+}
+
+bool dofi_has_data(const struct fi_info *info, uint64_t quirks)
+{
+	return info->domain_attr->cq_data_size && !(quirks & DOFI_QUIRK_NO_DATA);
+}
+
+bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks)
+{
+	return dofi_has_data(info, quirks) &&
+	       ((info->mode | info->rx_attr->mode) & FI_RX_CQ_DATA) &&
+	       info->domain_attr->cq_data_size >= sizeof(uint32_t);
+}
+
+/*
+ * What such fabrics would write into their queue, and wake it for, can be spared. Elsewhere
+ * completions tell how the transfer ended.
+ */
+uint64_t dofi_inject_max(const struct fi_info *info, uint64_t quirks)
+{
+	return quirks & DOFI_QUIRK_COPIES ? info->tx_attr->inject_size : 0;
+}
