@@ -12,6 +12,8 @@
 #include "cm/linger.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
+#include "object/mr_cached.h"
 #include "fabric/mr_cache.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
@@ -187,6 +189,12 @@ static void close_domain(struct dofi_ia *ia)
 	dofi_fid_close(ia->name, &ia->domain->fid, "domain");
 }
 
+static int disable_key_cache(struct dofi_ia *ia)
+{
+	dofi_mr_cache_disable(&ia->params, ia->info, ia->quirks, ia->domain);
+	return 0;
+}
+
 /* What the device does for peers, and what programs can post here. */
 static int look_at_atomics(struct dofi_ia *ia)
 {
@@ -329,7 +337,7 @@ static const struct step {
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
-	{"turning the cache of keys off", dofi_mr_cache_disable, NULL},
+	{"turning the cache of keys off", disable_key_cache, NULL},
 	{"looking at atomic operations", look_at_atomics, NULL},
 	{"opening the event queues", open_eqs, close_eqs},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
@@ -340,7 +348,7 @@ static const struct step {
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
-	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
+	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},

@@ -6,6 +6,7 @@
 #include "fabric/error.h"
 #include "object/evd.h"
 #include "object/ia.h"
+#include "object/mr.h"
 #include "base/log.h"
 #include "cm/truncated.h"
 #include "dto/emulated.h"

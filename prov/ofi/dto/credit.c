@@ -4,6 +4,7 @@
 #include "cm/conn.h"
 #include "object/ia.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "fabric/quirks.h"
 #include "transport/transport.h"
 

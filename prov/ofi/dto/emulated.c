@@ -8,6 +8,7 @@
 #include "dto/control_message.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "transport/transport.h"
 
 #include <rdma/fi_domain.h>

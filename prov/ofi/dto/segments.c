@@ -6,6 +6,7 @@
 #include "dto/issue.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "transport/transport.h"
 
 #include <errno.h>

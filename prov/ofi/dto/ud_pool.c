@@ -4,6 +4,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "transport/transport.h"
 
 #include <rdma/fi_domain.h>

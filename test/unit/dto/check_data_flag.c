@@ -33,7 +33,7 @@ void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_
 	update_of[ndone++] = update;
 }
 
-static void complete(uint32_t quirks)
+static void complete(uint64_t quirks)
 {
 	const struct fi_cq_data_entry entries[2] = {
 		{.op_context = &receives[0], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
