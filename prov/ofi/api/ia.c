@@ -343,7 +343,6 @@ static const struct step {
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
-	{"looking at completion data", dofi_unmarked_open, dofi_unmarked_close},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", open_scratch, close_scratch},
@@ -540,6 +539,8 @@ static void know_fabric(struct dofi_ia *ia)
 
 	ia->trans = info->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm;
 	find_quirks(ia);
+	ia->completed = ia->quirks & DOFI_QUIRK_UNMARKED_DATA ? dofi_data_flag_completed
+							      : ia->trans->completed;
 	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
 	ia->order = dofi_order_of(info);
 	ia->writes_overtake = dofi_writes_overtake(info);
