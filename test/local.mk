@@ -25,6 +25,7 @@ unit_tests = \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
+	%D%/unit/object/check_mr_cached \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
@@ -279,6 +280,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_mr_SOURCES = %D%/unit/object/check_mr.c $(t_headers)
 %C%_unit_object_check_mr_CPPFLAGS = $(p2_cppflags)
 %C%_unit_object_check_mr_LDADD = $(p2_libs)
+%C%_unit_object_check_mr_cached_SOURCES = %D%/unit/object/check_mr_cached.c $(t_headers)
+%C%_unit_object_check_mr_cached_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_mr_cached_LDADD = $(p2_libs)
 %C%_unit_fabric_check_quirks_SOURCES = %D%/unit/fabric/check_quirks.c $(t_headers)
 %C%_unit_fabric_check_quirks_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_quirks_LDADD = $(p2_libs)

@@ -61,7 +61,8 @@ dofi_object_sources = \
 	%D%/object/ep.h \
 	%D%/object/ia.h \
 	%D%/object/mem.h \
-	%D%/object/mr.c \
+	%D%/object/mr.c %D%/object/mr.h \
+	%D%/object/mr_cached.c %D%/object/mr_cached.h \
 	%D%/object/object.c %D%/object/object.h
 
 dofi_dto_sources = \

@@ -13,6 +13,8 @@
 #include "cm/upcalls.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
+#include "object/mr_cached.h"
 #include "fabric/mr_cache.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
@@ -206,6 +208,12 @@ static void close_domain(struct dofi_ia *ia)
 	dofi_fid_close(ia->name, &ia->domain->fid, "domain");
 }
 
+static int disable_key_cache(struct dofi_ia *ia)
+{
+	dofi_mr_cache_disable(&ia->params, ia->info, ia->quirks, ia->domain);
+	return 0;
+}
+
 /* What the device does for peers, and what programs can post here. */
 static int look_at_atomics(struct dofi_ia *ia)
 {
@@ -302,18 +310,17 @@ static const struct step {
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
 	{"opening the domain", open_domain, close_domain},
-	{"turning the cache of keys off", dofi_mr_cache_disable, NULL},
+	{"turning the cache of keys off", disable_key_cache, NULL},
 	{"looking at atomic operations", look_at_atomics, NULL},
 	{"opening the event queues", open_eqs, close_eqs},
 	{"opening the completion queue", dofi_cqs_open, dofi_cqs_close},
 	{"setting up the event engine", dofi_engine_init, dofi_engine_fini},
 	{"setting up the bounce buffers", dofi_bounces_init, dofi_bounces_fini},
-	{"looking at completion data", dofi_unmarked_open, dofi_unmarked_close},
 	{"setting up the transport", open_trans, close_trans},
 	{"setting up the context table", dofi_ctxtab_init, dofi_ctxtab_fini},
 	{"setting up the scratch memory", dofi_scratch_open, close_scratch},
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
-	{"looking at the cache of registrations", dofi_mr_cache_look, NULL},
+	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
 	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
 	{"setting up the mailboxes", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
@@ -507,6 +514,8 @@ static void know_fabric(struct dofi_ia *ia)
 
 	ia->trans = info->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm;
 	find_quirks(ia);
+	ia->completed = ia->quirks & DOFI_QUIRK_UNMARKED_DATA ? dofi_data_flag_completed
+							      : ia->trans->completed;
 	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
 	ia->order = dofi_order_of(info);
 	ia->writes_overtake = dofi_writes_overtake(info);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "object/mem.h"
+#include "object/mr.h"
 
 #include "cm/channel.h"
 #include "progress/cno.h"

@@ -6,6 +6,7 @@
 #include "fabric/error.h"
 #include "progress/evd.h"
 #include "object/ia.h"
+#include "object/mr.h"
 #include "base/log.h"
 #include "cm/truncated.h"
 #include "dto/emulated.h"
@@ -20,6 +21,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/watermark.h"
+#include "object/srq_count.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/mem.h"
+#include "object/mr.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

@@ -14,6 +14,7 @@
 #include "object/ep.h"
 #include "dto/rmr.h"
 #include "fabric/traits.h"
+#include "object/mr.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "fabric/quirks.h"
 #include "object/ep.h"
 

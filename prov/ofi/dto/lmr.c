@@ -8,6 +8,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "object/ctxtab.h"
+#include "object/mr.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -20,6 +20,7 @@
 #include "dto/segments.h"
 #include "object/ctxtab.h"
 #include "dto/rmr.h"
+#include "object/srq_count.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -556,7 +557,7 @@ DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq, uint32_t want)
 
 	if (DOFI_LIKELY(n <= 0))
 		return n == -FI_EAGAIN ? 0 : reap_error(ia, cq, n);
-	ia->trans->completed(ia, entries, n);
+	ia->completed(ia, entries, n);
 	return (int)n;
 }
 

@@ -12,6 +12,7 @@
 #include "object/ep.h"
 #include "dto/ring.h"
 #include "fabric/traits.h"
+#include "object/mr.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>

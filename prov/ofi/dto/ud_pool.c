@@ -6,6 +6,7 @@
 #include "object/mem.h"
 #include "object/transport.h"
 #include "object/ep.h"
+#include "object/mr.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fabric/mr_cache.h"
 
-#include "object/ia.h"
 #include "base/log.h"
-#include "object/mem.h"
+#include "base/param.h"
 #include "fabric/quirks.h"
 #include "fabric/topo.h"
 
@@ -90,80 +89,23 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
  */
 #define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
 
-int dofi_mr_cache_disable(struct dofi_ia *ia)
+void dofi_mr_cache_disable(const struct dofi_params *params, const struct fi_info *info,
+			   uint64_t quirks, struct fid_domain *domain)
 {
 	bool cache = false;
 
-	if (ia->quirks & DOFI_QUIRK_DOMAIN_KEYS &&
-	    ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY && !is_wanted(&ia->params))
-		fi_control(&ia->domain->fid, CXI_SET_PROV_KEY_CACHE, &cache);
-	return 0;
+	if (quirks & DOFI_QUIRK_DOMAIN_KEYS && info->domain_attr->mr_mode & FI_MR_PROV_KEY &&
+	    !is_wanted(params))
+		fi_control(&domain->fid, CXI_SET_PROV_KEY_CACHE, &cache);
 }
 
-static int register_page(struct dofi_ia *ia, struct fid_mr **mr_p, uint64_t *key_p)
-{
-	const struct dofi_scratch *scratch = &ia->scratch;
-	uint64_t address;
-
-	return dofi_mr_register(ia, scratch->slots, sizeof(*scratch->slots),
-				DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, mr_p,
-				key_p, &address);
-}
-
-/*
- * A cache answers with the registration or the key that it has. The same memory registered twice
- * has two of them else.
- */
-static int is_cached(struct dofi_ia *ia, bool *cached_p)
-{
-	struct fid_mr *mr, *other;
-	uint64_t key, other_key;
-	int ret, ret2;
-
-	ret = register_page(ia, &mr, &key);
-	if (ret)
-		return ret;
-	ret = register_page(ia, &other, &other_key);
-	if (!ret) {
-		*cached_p = other == mr || other_key == key;
-		ret = dofi_mr_close(ia, other);
-	}
-	ret2 = dofi_mr_close(ia, mr);
-	return ret ? ret : ret2;
-}
-
-/* What turns it off, where nobody has said that it is meant to be on; or NULL. */
-static const char *remedy(const struct dofi_ia *ia)
+const char *dofi_mr_cache_remedy(const struct dofi_params *params, uint64_t quirks)
 {
 	const char *value = getenv(VARIABLE);
 
-	if (is_wanted(&ia->params))
+	if (is_wanted(params))
 		return NULL;
-	if (ia->quirks & DOFI_QUIRK_DOMAIN_KEYS)
+	if (quirks & DOFI_QUIRK_DOMAIN_KEYS)
 		return "FI_CXI_PROV_KEY_CACHE=0";
 	return !value || !strcmp(value, OFF) ? VARIABLE "=" OFF : NULL;
-}
-
-int dofi_mr_cache_look(struct dofi_ia *ia)
-{
-	const char *setting;
-	bool cached = false;
-	int ret;
-
-	/* Keys of our own choice are not cached. */
-	if (!(ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
-		return 0;
-	ret = is_cached(ia, &cached);
-	if (ret || !cached)
-		return ret;
-	strcpy(ia->named.mr_cached, "TRUE");
-	setting = remedy(ia);
-	if (setting)
-		DOFI_LOG_W("IA %s: libfabric caches registrations, so keys outlive dat_lmr_free: "
-			   "something in this process used "
-			   "libfabric before, or its configuration file prevails; set %s there or "
-			   "before the program starts, "
-			   "or let mr_cache=yes say that it is meant so",
-			   ia->name, setting);
-	return 0;
 }

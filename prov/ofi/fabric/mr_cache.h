@@ -8,8 +8,11 @@
 #ifndef DOFI_MR_CACHE_H
 #define DOFI_MR_CACHE_H
 
-struct dofi_ia;
+#include <stdint.h>
+
 struct dofi_params;
+struct fi_info;
+struct fid_domain;
 
 /*
  * Turns the cache off by libfabric's own variable where the IA may run on verbs and nobody has set
@@ -19,12 +22,14 @@ struct dofi_params;
 int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params);
 
 /*
- * Turns the cache of a domain's keys off, where that is the domain's own affair (cxi). Before any
- * registration. Always 0.
+ * Turns the cache of a domain's keys off, where that is the domain's own affair
+ * (DOFI_QUIRK_DOMAIN_KEYS). Before any registration.
  */
-int dofi_mr_cache_disable(struct dofi_ia *ia);
+void dofi_mr_cache_disable(const struct dofi_params *params, const struct fi_info *info,
+			   uint64_t quirks, struct fid_domain *domain);
 
-/* Whether it is off indeed: a named attribute tells, and a warning. 0 or an error of the fabric. */
-int dofi_mr_cache_look(struct dofi_ia *ia);
+/* The setting that turns the cache off, where nobody has said that it is meant to be on; or NULL.
+ */
+const char *dofi_mr_cache_remedy(const struct dofi_params *params, uint64_t quirks);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "object/mem.h"
+#include "object/mr.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -19,6 +19,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 struct dofi_rdm;
@@ -73,6 +74,8 @@ struct dofi_ia {
 	struct fid_cq *cq; /* the first, and mostly the only one, of cqs */
 	const struct dofi_trans_ops *trans;
 	const struct dofi_upcalls *up; /* of the connection manager */
+	/* takes what the queue gave: trans->completed, or what mends it first (data_flag.h) */
+	void (*completed)(struct dofi_ia *ia, const void *entries, ssize_t n);
 	/*
 	 * entries that a poll asks for when `cq` was found empty: DOFI_CQ_BATCH where that costs
 	 * nothing...

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registrations with the fabric. */
-#include "object/ia.h"
+#include "object/mr.h"
+
 #include "base/log.h"
-#include "object/mem.h"
 #include "fabric/quirks.h"
+#include "object/ia.h"
 
 #include <errno.h>
 #include <rdma/fi_domain.h>

@@ -7,6 +7,7 @@
 #include "fabric/error.h"
 #include "fabric/port_reservation.h"
 #include "object/ia.h"
+#include "object/mr.h"
 #include "base/log.h"
 #include "dto/emulated.h"
 #include "fabric/quirks.h"

@@ -16,6 +16,7 @@
 #include "dto/control_message.h"
 #include "base/log.h"
 #include "object/mem.h"
+#include "object/mr.h"
 #include "cm/truncated.h"
 #include "dto/emulated.h"
 #include "dto/orphan.h"

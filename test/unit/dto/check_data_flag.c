@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Completion data that came without its flag: whose it is set for, and that the IA has its table
- * back.
- */
+/* Completion data that came without its flag: for which receives it is set. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/data_flag.h"
 #include "../../../prov/ofi/object/ep.h"
@@ -34,7 +30,9 @@ void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_
 	update_of[ndone++] = update;
 }
 
-static void complete(uint32_t quirks)
+typedef void (*completed)(struct dofi_ia *of, const void *entries, ssize_t n);
+
+static void complete(completed how)
 {
 	const struct fi_cq_data_entry entries[2] = {
 		{.op_context = &receives[0], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
@@ -43,18 +41,13 @@ static void complete(uint32_t quirks)
 
 	ia.info = &info;
 	ia.trans = &dofi_trans_msg;
-	ia.quirks = quirks;
-	ck_assert_int_eq(dofi_unmarked_open(&ia), 0);
-	ck_assert_int_eq(ia.trans == &dofi_trans_msg, !quirks);
-	ia.trans->completed(&ia, entries, 2);
+	how(&ia, entries, 2);
 	ck_assert_uint_eq(ndone, 2);
-	dofi_unmarked_close(&ia);
-	ck_assert_ptr_eq(ia.trans, &dofi_trans_msg);
 }
 
 START_TEST(a_shared_receive_has_data)
 {
-	complete(DOFI_QUIRK_UNMARKED_DATA);
+	complete(dofi_data_flag_completed);
 	ck_assert_uint_eq(numbers[0], DATA >> 32);
 	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
 	ck_assert_uint_eq(numbers[1], 0); /* what stands there may be of another message */
@@ -64,7 +57,7 @@ END_TEST
 
 START_TEST(elsewhere_the_flag_tells)
 {
-	complete(0);
+	complete(dofi_trans_msg.completed);
 	ck_assert_uint_eq(numbers[0], 0);
 	ck_assert_uint_eq(numbers[1], 0);
 }
@@ -72,8 +65,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("unmarked");
-	TCase *tc = tcase_create("unmarked");
+	Suite *suite = suite_create("data_flag");
+	TCase *tc = tcase_create("data_flag");
 
 	tcase_add_test(tc, a_shared_receive_has_data);
 	tcase_add_test(tc, elsewhere_the_flag_tells);

@@ -6,7 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/object/mem.h"
+#include "../../../prov/ofi/object/mr.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fi_domain.h>
@@ -30,7 +30,7 @@ static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t ac
 static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = register_it};
 static struct fid_domain domain = {.mr = &mr_ops};
 
-static uint64_t rights(uint32_t quirks, unsigned int privileges)
+static uint64_t rights(uint64_t quirks, unsigned int privileges)
 {
 	static char memory[64];
 	uint64_t key, address;

@@ -473,7 +473,7 @@ END_TEST
 
 /* --- the end --- */
 
-static void end_with(uint32_t quirks)
+static void end_with(uint64_t quirks)
 {
 	ia.quirks = quirks;
 	ck_assert_int_eq(trans->connect(&conn), 0);
