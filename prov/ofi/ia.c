@@ -8,6 +8,7 @@
 #include "eqs.h"
 #include "error.h"
 #include "evd.h"
+#include "fabric_env.h"
 #include "linger.h"
 #include "log.h"
 #include "mem.h"
@@ -304,6 +305,7 @@ static const struct step {
 } steps[] = {
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
+	{"choosing variables of libfabric", dofi_fabric_env_choose, NULL},
 	{"opening the domain", open_domain, close_domain},
 	{"turning the cache of keys off", dofi_mr_cache_leave, NULL},
 	{"looking at atomic operations", dofi_atomics_look, NULL},

@@ -9,7 +9,6 @@
 #include "credit.h"
 #include "drain.h"
 #include "error.h"
-#include "fabric_env.h"
 #include "ia.h"
 #include "letter.h"
 #include "log.h"
@@ -98,10 +97,8 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = dofi_fabric_env_choose(ia);
+	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL); /* CXI gives its context to failures */
 
-	if (!ret)
-		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL); /* CXI gives its context to failures */
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);
