@@ -335,10 +335,12 @@ static void go_down(struct dofi_ia *ia, size_t from)
 			steps[from].end(ia);
 }
 
-static const char *advice(int err, char text[DOFI_MR_LIMIT_SIZE])
+static const char *advice(const struct dofi_ia *ia, int err, char text[DOFI_MR_LIMIT_SIZE])
 {
 	if (err == EMFILE)
 		return "; allow the process more (ulimit -n)";
+	if (err == EINVAL && ia->info->ep_attr->protocol == FI_PROTO_RXM)
+		return "; the device may have no completion queue as long as libfabric asks for: try FI_UNIVERSE_SIZE=64";
 	return err == ENOMEM ? dofi_mr_limit(text) : "";
 }
 
@@ -351,7 +353,7 @@ static int go_up(struct dofi_ia *ia)
 			char limit[DOFI_MR_LIMIT_SIZE];
 
 			DOFI_LOG_E("IA %s: %s failed: %s%s", ia->name, steps[i].what,
-				   fi_strerror(-ret), advice(-ret, limit));
+				   fi_strerror(-ret), advice(ia, -ret, limit));
 			go_down(ia, i);
 			return ret;
 		}
@@ -551,7 +553,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		ret = true_error(ret);
 		if (ret == -EMFILE)
 			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name,
-				   advice(EMFILE, NULL));
+				   advice(ia, EMFILE, NULL));
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY : ret == -EMFILE ? dofi_error(ret, DAT_RESOURCE_DEVICE) : not_found;
 	}
 	dofi_nic_place_thread(&ia->params, &ia->nic);
