@@ -29,6 +29,7 @@ Suite *conform_ud(void)
 #else
 
 #include <dat2/dat_ib_extensions.h>
+#include <pthread.h>
 
 #define NO_FLAGS  DAT_COMPLETION_DEFAULT_FLAG
 #define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
@@ -684,6 +685,47 @@ START_TEST(UD_020_an_EP_is_freed_with_all_it_has)
 }
 END_TEST
 
+/* Sends while it may, and does not care who hears it. */
+struct stream {
+	struct way *by;
+	bool over;
+};
+
+static void *send_on(void *argument)
+{
+	const struct stream *stream = argument;
+
+	for (uint64_t i = 0; !__atomic_load_n(&stream->over, __ATOMIC_ACQUIRE); i++) {
+		t_ok(send_to(us, stream->by, 256, i, NO_FLAGS));
+		wait_sent(us, i, 256);
+	}
+	return NULL;
+}
+
+START_TEST(UD_020_an_IA_is_closed_amidst_a_stream)
+{
+	struct stream stream;
+	struct ways ways;
+	pthread_t thread;
+
+	NEEDS_UD;
+	for (int i = 0; i < 10; i++) {
+		ways = establish(us, &listener[1], peer);
+		t_ok(t_recv(peer, 0, HEADER + 256, 1, NO_FLAGS));
+		stream = (struct stream){.by = &ways.active};
+		ck_assert_int_eq(pthread_create(&thread, NULL, send_on, &stream), 0);
+		t_wait_for(peer->recv_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
+		t_ok(dat_ia_close(ia[1].ia, DAT_CLOSE_ABRUPT_FLAG));
+		__atomic_store_n(&stream.over, true, __ATOMIC_RELEASE);
+		pthread_join(thread, NULL);
+		t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
+		t_ia_open(&ia[1]);
+		ud_end_new(peer, &ia[1]);
+		t_listen(&listener[1], &ia[1], DAT_PSP_CONSUMER_FLAG);
+	}
+}
+END_TEST
+
 START_TEST(UD_021_counters)
 {
 	DAT_UINT64 sent[DCNT_EP_ALL_COUNTERS], received[DCNT_EP_ALL_COUNTERS];
@@ -733,6 +775,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, UD_019_the_peer_is_gone);
 	tcase_add_test(tcase, UD_019_the_EP_of_the_peer_is_gone);
 	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_all_it_has);
+	tcase_add_test(tcase, UD_020_an_IA_is_closed_amidst_a_stream);
 	tcase_add_test(tcase, UD_021_counters);
 }
 

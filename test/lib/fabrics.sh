@@ -18,7 +18,10 @@ t_core() {
 # are those of libfabric's providers. T_PARAMS wins.
 t_fabric() {
 	# By the variable, so that a program may choose another one.
-	[ "$1" = tcp ] || export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}"
+	case $1 in
+	tcp | verbs*) ;;
+	*) export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}" ;;
+	esac
 	case $1 in
 	tcp) t_params='provider=tcp domain=lo' ;;
 	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
@@ -28,6 +31,12 @@ t_fabric() {
 	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
 	# 32 MiB, which a connection may end in the middle of, take some seconds there on a busy machine.
 	rxd) t_params='provider=udp;ofi_rxd domain=lo linger_ms=20000' ;;
+	verbs) t_params="provider=verbs domain=${T_DEVICE-rxe0}" ;;
+	verbs-rxm)
+		t_params="provider=verbs;ofi_rxm domain=${T_DEVICE-rxe0}"
+		# By default it asks for a longer completion queue than Soft-RoCE has.
+		export FI_UNIVERSE_SIZE="${FI_UNIVERSE_SIZE-64}"
+		;;
 	psm3)
 		# Without its hardware it takes the sockets of a netdev that is up and not the loopback.
 		t_params='provider=psm3'

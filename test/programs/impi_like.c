@@ -64,6 +64,7 @@ static struct {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT local;
 	DAT_RMR_CONTEXT remote;
+	size_t longest_read;
 	unsigned int connected, requests, disconnected;
 	unsigned int eager[RANKS_MAX]; /* messages that have come */
 	unsigned int finished;         /* large messages that peers have read */
@@ -130,6 +131,7 @@ static void publish(struct card *card)
 	if (((const struct sockaddr *)attr.ia_address_ptr)->sa_family != AF_INET)
 		rank_fail("the address of the interface is none of IPv4");
 	memcpy(card->address, attr.ia_address_ptr, ADDRESS_SIZE);
+	my.longest_read = (size_t)attr.max_rdma_size;
 	card->ring = (DAT_VADDR)(uintptr_t)ring_slot(0, 0);
 	card->key = my.remote;
 }
@@ -436,20 +438,30 @@ static void exchange_rings(void)
 	}
 }
 
-static void read_large(unsigned int peer, size_t size, unsigned int serial)
+static void post_read(unsigned int peer, DAT_LMR_CONTEXT context, unsigned char *into, size_t at,
+		      size_t size)
 {
-	unsigned char *into = malloc(size);
-	struct hooks_region region = hooks_find(into, size);
-	DAT_LMR_TRIPLET iov = late_local(region.local, into, size);
-	DAT_RMR_TRIPLET from;
+	DAT_LMR_TRIPLET iov = late_local(context, into + at, size);
+	DAT_RMR_TRIPLET from = late_remote(my.rendezvous.key, my.rendezvous.address + at, size);
 	DAT_DTO_COOKIE cookie;
-	struct header header = {.kind = FINISHED, .from = my.me};
 
-	from = late_remote(my.rendezvous.key, my.rendezvous.address, size);
 	cookie.as_64 = peer;
 	ok(dat.ep_post_rdma_read(my.eps[peer], 1, &iov, cookie, &from,
 				 DAT_COMPLETION_DEFAULT_FLAG));
 	my.requests++;
+}
+
+/* In parts that the interface takes. */
+static void read_large(unsigned int peer, size_t size, unsigned int serial)
+{
+	unsigned char *into = malloc(size);
+	struct hooks_region region = hooks_find(into, size);
+	struct header header = {.kind = FINISHED, .from = my.me};
+
+	for (size_t at = 0, part; at < size; at += part) {
+		part = size - at < my.longest_read ? size - at : my.longest_read;
+		post_read(peer, region.local, into, at, part);
+	}
 	drain();
 	compare(into, size, peer, serial);
 	my.rendezvous.kind = 0;

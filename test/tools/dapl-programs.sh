@@ -13,6 +13,8 @@ for program in dtest dtestcm dtestsrq dtestx dapltest; do
 	command -v $program >/dev/null || t_skip_all "there is no $program (package dapl2-utils)"
 done
 [ -n "${T_HOST-}" ] || t_own_network "$0"
+# limit_ia opens 100 IAs, which have 12 descriptors each over verbs.
+ulimit -S -n "$(ulimit -H -n)"
 host=${T_HOST:-127.0.0.1}
 
 # As a host has it: an interface beside the loopback.

@@ -25,6 +25,7 @@ absent.c prov_name tells people
 attr.c prov_name tells programs
 channel.c prov_name compares both ends of a connection
 counters.c prov_name tells people
+env.c prov_name asks for the device below rxm
 facts.c fi_version tells programs
 select.c fi_version agrees on the interface with libfabric
 select.c prov_name passes on what a user asks for'

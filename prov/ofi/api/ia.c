@@ -6,6 +6,7 @@
 #include "dto/op_context.h"
 #include "object/ep.h"
 #include "fabric/eqs.h"
+#include "fabric/env.h"
 #include "fabric/error.h"
 #include "fabric/fid.h"
 #include "progress/evd.h"
@@ -193,6 +194,11 @@ static int open_fabric(struct dofi_ia *ia)
 	return fi_fabric(ia->info->fabric_attr, &ia->fabric, NULL);
 }
 
+static int choose_variables(struct dofi_ia *ia)
+{
+	return dofi_fabric_env_choose(ia->name, ia->info, ia->quirks);
+}
+
 static int open_domain(struct dofi_ia *ia)
 {
 	return fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
@@ -309,6 +315,7 @@ static const struct step {
 } steps[] = {
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
+	{"choosing variables of libfabric", choose_variables, NULL},
 	{"opening the domain", open_domain, close_domain},
 	{"turning the cache of keys off", disable_key_cache, NULL},
 	{"looking at atomic operations", look_at_atomics, NULL},
@@ -337,10 +344,13 @@ static void go_down(struct dofi_ia *ia, size_t from)
 			steps[from].end(ia);
 }
 
-static const char *advice(int err, char text[DOFI_MR_LIMIT_SIZE])
+static const char *advice(const struct dofi_ia *ia, int err, char text[DOFI_MR_LIMIT_SIZE])
 {
 	if (err == EMFILE)
 		return "; allow the process more (ulimit -n)";
+	if (err == EINVAL && ia->quirks & DOFI_QUIRK_LONG_QUEUE)
+		return "; the device may have no completion queue as long as libfabric asks for: "
+		       "try FI_UNIVERSE_SIZE=64";
 	return err == ENOMEM ? dofi_mr_limit(text) : "";
 }
 
@@ -353,7 +363,7 @@ static int go_up(struct dofi_ia *ia)
 			char limit[DOFI_MR_LIMIT_SIZE];
 
 			DOFI_LOG_E("IA %s: %s failed: %s%s", ia->name, steps[i].what,
-				   fi_strerror(-ret), advice(-ret, limit));
+				   fi_strerror(-ret), advice(ia, -ret, limit));
 			go_down(ia, i);
 			return ret;
 		}
@@ -590,7 +600,7 @@ static DAT_RETURN choose(struct dofi_ia *ia, const char *ia_params)
 		ret = true_error(ret);
 		if (ret == -EMFILE)
 			DOFI_LOG_E("IA %s: the process is out of descriptors%s", ia->name,
-				   advice(EMFILE, NULL));
+				   advice(ia, EMFILE, NULL));
 		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY
 		       : ret == -EMFILE  ? dofi_error(ret, DAT_RESOURCE_DEVICE)
 					 : not_found;

@@ -3,15 +3,57 @@
 
 #include "base/log.h"
 #include "fabric/quirks.h"
+#include "fabric/select.h"
 
 #include <errno.h>
+#include <rdma/fabric.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Each is read for each endpoint that is made. */
+/* As rxm will ask verbs for receives that its connections share. */
+static struct fi_info *shared_hints(const char *domain)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->rx_attr->size = 4096;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->domain_attr->name = strdup(domain);
+	if (hints->fabric_attr->prov_name && hints->domain_attr->name)
+		return hints;
+	fi_freeinfo(hints);
+	return NULL;
+}
+
+/* Without shared receive queues in the device, or with short ones, rxm would offer nothing. */
+static bool can_share_receives(const char *ia_name, const struct fi_info *info)
+{
+	const char *domain = info->domain_attr->name;
+	struct fi_info *hints = shared_hints(domain), *found = NULL;
+	bool can = hints && !fi_getinfo(dofi_api_version(), NULL, NULL, 0, hints, &found) && found;
+
+	fi_freeinfo(found);
+	fi_freeinfo(hints);
+	if (!can)
+		DOFI_LOG_W("IA %s: %s has no shared receive queue of 4096 receives, and without "
+			   "one a message that comes while a connection is closed can crash "
+			   "libfabric; provider=verbs has no such fault",
+			   ia_name, domain);
+	return can;
+}
+
+/* libfabric reads them for each domain or endpoint that is made. */
 static const struct variable {
 	uint64_t quirk;
 	const char *name, *value, *why;
+	/* NULL: wherever the quirk is */
+	bool (*fits)(const char *ia_name, const struct fi_info *info);
 } variables[] = {
 	/*
 	 * rxm sends messages of 16 to 128 KiB in parts. When a connection below ends between two of
@@ -21,7 +63,15 @@ static const struct variable {
 	 * none is divided. The sender decides, so both sides have to.
 	 */
 	{DOFI_QUIRK_SPLIT_MESSAGES, "FI_OFI_RXM_SAR_LIMIT", "1",
-	 "a peer that dies could take it along"},
+	 "a peer that dies could take it along", NULL},
+	/*
+	 * A connection of rxm over verbs has receives of its own. When it is closed, the messages
+	 * that came last are looked at after the endpoint below has been freed, and their receives
+	 * are posted there again (rxm_close_conn), which crashes. Receives that all connections
+	 * share, as over tcp, outlive each of them.
+	 */
+	{DOFI_QUIRK_OWN_RECEIVES, "FI_OFI_RXM_USE_SRX", "1",
+	 "a message that comes while a connection is closed could end it", can_share_receives},
 	/*
 	 * psm3 has a thread that receives for an endpoint. Whether there is one stands in a place
 	 * that all endpoints of the process share: closing one clears it, and the thread of another
@@ -29,13 +79,13 @@ static const struct variable {
 	 * the same work.
 	 */
 	{DOFI_QUIRK_RECEIVE_THREAD, "PSM3_RCVTHREAD", "0",
-	 "closing one of several IAs could end it"},
+	 "closing one of several IAs could end it", NULL},
 };
 
 /* No lock, for the reasons of dofi_mr_cache_choose. */
-static int set(const struct variable *v, const char *ia_name)
+static int set(const struct variable *v, const char *ia_name, const struct fi_info *info)
 {
-	if (getenv(v->name))
+	if (getenv(v->name) || (v->fits && !v->fits(ia_name, info)))
 		return 0;
 	if (setenv(v->name, v->value, 0)) {
 		DOFI_LOG_E("IA %s: %s=%s can't be set: %s", ia_name, v->name, v->value,
@@ -47,12 +97,12 @@ static int set(const struct variable *v, const char *ia_name)
 	return 0;
 }
 
-int dofi_fabric_env_choose(const char *ia_name, uint64_t quirks)
+int dofi_fabric_env_choose(const char *ia_name, const struct fi_info *info, uint64_t quirks)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (quirks & variables[i].quirk)
-			ret = set(&variables[i], ia_name);
+			ret = set(&variables[i], ia_name, info);
 	return ret;
 }

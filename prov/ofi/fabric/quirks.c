@@ -137,6 +137,14 @@ static const struct row {
 		 "ends "
 		 "between two parts of it",
 	 .answer = "messages are not sent in parts (FI_OFI_RXM_SAR_LIMIT)"},
+	{QUIRK(OWN_RECEIVES), .provider = "verbs;ofi_rxm", .fate = not_mended,
+	 .what = "gives each connection receives of its own, and crashes when a message comes "
+		 "while "
+		 "the connection is closed",
+	 .answer = "all connections share receives (FI_OFI_RXM_USE_SRX)"},
+	{QUIRK(LONG_QUEUE), .provider = "verbs;ofi_rxm", .fate = not_mended,
+	 .what = "asks for a completion queue of 36864 entries, whatever the device has",
+	 .answer = "when the IA can't be opened, the log says to try FI_UNIVERSE_SIZE=64"},
 	{QUIRK(CLOSED_KEYS), .provider = "udp;ofi_rxd", .fate = not_mended,
 	 .what = "drops an RDMA whose key is not valid any more without an answer, and its peer "
 		 "goes on sending it for minutes",

@@ -372,7 +372,7 @@ static struct fi_info *hints_for(const struct search *s, enum fi_ep_type type, u
 }
 
 /* The newest interface that libfabric, its headers at build time and this code know. */
-static uint32_t api_version(void)
+uint32_t dofi_api_version(void)
 {
 	const uint32_t built = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 		       running = fi_version();
@@ -383,7 +383,7 @@ static uint32_t api_version(void)
 
 static int query(const struct fi_info *hints, const char *node, struct fi_info **list_p)
 {
-	int ret = fi_getinfo(api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0,
+	int ret = fi_getinfo(dofi_api_version(), node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0,
 			     hints, list_p);
 
 	if (ret)

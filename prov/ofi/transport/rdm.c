@@ -10,7 +10,6 @@
 #include "dto/credit.h"
 #include "cm/drain.h"
 #include "fabric/error.h"
-#include "fabric/env.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
 #include "dto/control_message.h"
@@ -120,11 +119,9 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	int ret = dofi_fabric_env_choose(ia->name, ia->quirks);
+	/* CXI gives its context to failures. */
+	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL);
 
-	if (!ret)
-		ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep,
-				  NULL); /* CXI gives its context to failures */
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ia->shared_ep, &ia->cq->fid, FI_TRANSMIT | FI_RECV);

@@ -4,15 +4,37 @@
 
 #include "../../../prov/ofi/fabric/env.h"
 #include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/fabric/select.h"
 
 #include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
 #include <string.h>
 
 #define VARIABLE "FI_OFI_RXM_SAR_LIMIT"
+#define SHARED   "FI_OFI_RXM_USE_SRX"
 
 /* --- the memory of the environment --- */
 
 static bool full;
+
+/* The device below rxm. */
+static bool has_srqs;
+static struct fi_domain_attr domain_attr = {.name = (char[]){"rxe0"}};
+static struct fi_info info = {.domain_attr = &domain_attr};
+
+int fi_getinfo(uint32_t api, const char *node, const char *service, uint64_t flags,
+	       const struct fi_info *hints, struct fi_info **info_p)
+{
+	ck_assert_str_eq(hints->fabric_attr->prov_name, "verbs");
+	ck_assert_str_eq(hints->domain_attr->name, "rxe0");
+	ck_assert_int_eq(hints->ep_attr->type, FI_EP_MSG);
+	ck_assert_uint_eq(hints->ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT);
+	ck_assert_uint_eq(FI_MAJOR(api), FI_MAJOR(dofi_api_version()));
+	ck_assert(!node && !service && !flags);
+	*info_p = has_srqs ? fi_allocinfo() : NULL;
+	return has_srqs ? 0 : -FI_ENODATA;
+}
 
 int __real_setenv(const char *name, const char *value, int overwrite);
 int __wrap_setenv(const char *name, const char *value, int overwrite);
@@ -31,6 +53,7 @@ static void setup(void)
 {
 	unsetenv(VARIABLE);
 	unsetenv("PSM3_RCVTHREAD");
+	unsetenv(SHARED);
 }
 
 /* What the variable is after an endpoint was made; "" when it is not there. */
@@ -38,7 +61,7 @@ static const char *after(uint64_t quirks)
 {
 	const char *value;
 
-	ck_assert_int_eq(dofi_fabric_env_choose("rxm", quirks), 0);
+	ck_assert_int_eq(dofi_fabric_env_choose("rxm", &info, quirks), 0);
 	value = getenv(VARIABLE);
 	return value ? value : "";
 }
@@ -52,7 +75,9 @@ END_TEST
 
 START_TEST(another_provider)
 {
-	ck_assert_str_eq(after(~(DOFI_QUIRK_SPLIT_MESSAGES | DOFI_QUIRK_RECEIVE_THREAD)), "");
+	ck_assert_str_eq(after(~(DOFI_QUIRK_SPLIT_MESSAGES | DOFI_QUIRK_RECEIVE_THREAD |
+				 DOFI_QUIRK_OWN_RECEIVES)),
+			 "");
 	ck_assert_ptr_null(getenv("PSM3_RCVTHREAD"));
 }
 END_TEST
@@ -67,6 +92,24 @@ START_TEST(psm3_gets_no_thread)
 }
 END_TEST
 
+/* What SHARED is after an IA was opened. */
+static const char *shared_after(uint64_t quirks, bool srqs)
+{
+	has_srqs = srqs;
+	after(quirks);
+	return getenv(SHARED) ? getenv(SHARED) : "";
+}
+
+START_TEST(rxm_over_verbs_shares_receives)
+{
+	ck_assert_str_eq(shared_after(0, true), "");
+	ck_assert_str_eq(shared_after(DOFI_QUIRK_OWN_RECEIVES, false), "");
+	ck_assert_str_eq(shared_after(DOFI_QUIRK_OWN_RECEIVES, true), "1");
+	setenv(SHARED, "0", 1);
+	ck_assert_str_eq(shared_after(DOFI_QUIRK_OWN_RECEIVES, true), "0");
+}
+END_TEST
+
 START_TEST(who_has_set_it_knows)
 {
 	setenv(VARIABLE, "65536", 1);
@@ -77,7 +120,7 @@ END_TEST
 START_TEST(the_environment_is_full)
 {
 	full = true;
-	ck_assert_int_eq(dofi_fabric_env_choose("rxm", DOFI_QUIRK_SPLIT_MESSAGES), -ENOMEM);
+	ck_assert_int_eq(dofi_fabric_env_choose("rxm", &info, DOFI_QUIRK_SPLIT_MESSAGES), -ENOMEM);
 }
 END_TEST
 
@@ -90,6 +133,7 @@ int main(void)
 	tcase_add_test(tc, rxm_sends_no_parts);
 	tcase_add_test(tc, another_provider);
 	tcase_add_test(tc, psm3_gets_no_thread);
+	tcase_add_test(tc, rxm_over_verbs_shares_receives);
 	tcase_add_test(tc, who_has_set_it_knows);
 	tcase_add_test(tc, the_environment_is_full);
 	suite_add_tcase(suite, tc);

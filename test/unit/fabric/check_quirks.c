@@ -91,7 +91,7 @@ static const struct fabric {
 	{"tcp;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(3, 0), SOCKET},
 	{"tcp;ofi_rxm", FI_PROTO_RXM_TCP, FI_EP_RDM, V(2, 1), SOCKET},
 	{"verbs;ofi_rxm", FI_PROTO_RXM, FI_EP_RDM, V(2, 6),
-	 SOCKET | Q(SPLIT_MESSAGES) | Q(CACHED_KEYS)},
+	 SOCKET | Q(SPLIT_MESSAGES) | Q(CACHED_KEYS) | Q(OWN_RECEIVES) | Q(LONG_QUEUE)},
 	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(1, 17), RXD},
 	{"udp;ofi_rxd", FI_PROTO_RXD, FI_EP_RDM, V(2, 6), RXD},
 	{"psm3", FI_PROTO_PSMX3, FI_EP_RDM, V(1, 17), PSM3},
