@@ -7,6 +7,7 @@
 
 quirks=$top_srcdir/prov/ofi/fabric/quirks.c page=$top_srcdir/docs/libfabric-quirks.md
 
+# shellcheck disable=SC2016 # names are in backticks
 same_names() {
 	sed -n 's/.*{QUIRK(\([A-Z_]*\)).*/\1/p' "$quirks" | sort -u >"$t_dir/table"
 	sed -n 's/^| `\([A-Z_]*\)` |.*/\1/p' "$page" | sort >"$t_dir/page"

@@ -34,13 +34,12 @@ static const struct {
 		       "efa drives the same adapters"},
 };
 
-/* "tcp;ofi_rxm" works on tcp. */
 static size_t core_size(const char *provider)
 {
 	return strcspn(provider, ";");
 }
 
-static bool same_core(const char *a, const char *b)
+bool dofi_same_core(const char *a, const char *b)
 {
 	return core_size(a) == core_size(b) && !strncmp(a, b, core_size(a));
 }
@@ -78,7 +77,7 @@ static bool is_there(const struct fi_info *list, const char *provider)
 {
 	for (; list; list = list->next)
 		if (list->fabric_attr->prov_name &&
-		    same_core(list->fabric_attr->prov_name, provider))
+		    dofi_same_core(list->fabric_attr->prov_name, provider))
 			return true;
 	return false;
 }
@@ -86,7 +85,7 @@ static bool is_there(const struct fi_info *list, const char *provider)
 static void put_needs(const char *provider, FILE *out)
 {
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		if (same_core(provider, needs[i].provider))
+		if (dofi_same_core(provider, needs[i].provider))
 			fprintf(out, "; it needs %s", needs[i].needs);
 }
 

@@ -12,6 +12,9 @@
  */
 void dofi_absent_explain(const char *provider, FILE *out);
 
+/* "tcp;ofi_rxm" works on tcp: whether both work on the same provider. */
+bool dofi_same_core(const char *a, const char *b);
+
 /*
  * Whether a list of names such as FI_PROVIDER's, with ^ before it of those that are not to be used,
  * keeps the provider out.

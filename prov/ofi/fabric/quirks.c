@@ -266,21 +266,13 @@ static const struct row {
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* "tcp" of "tcp;ofi_rxm". */
-static bool is_core(const char *core, const char *provider)
-{
-	size_t size = strlen(core);
-
-	return !strncmp(core, provider, size) && (!provider[size] || provider[size] == ';');
-}
-
 static bool is_of_provider(const struct row *row, const struct fi_info *info)
 {
 	const char *provider = info->fabric_attr->prov_name;
 
 	if (row->provider && (!provider || strcmp(row->provider, provider)))
 		return false;
-	return !row->core || (provider && is_core(row->core, provider));
+	return !row->core || (provider && dofi_same_core(row->core, provider));
 }
 
 static bool has_protocol(const struct row *row, uint32_t protocol)

@@ -421,20 +421,11 @@ static int query_row(struct search *s, const struct row *row)
 	return ret;
 }
 
-/* "tcp" of "tcp;ofi_rxm". */
-static bool same_core(const struct fi_info *a, const struct fi_info *b)
-{
-	size_t size = strcspn(provider_of(a), ";");
-
-	return size == strcspn(provider_of(b), ";") &&
-	       !strncmp(provider_of(a), provider_of(b), size);
-}
-
 static bool is_known(const struct search *s, const struct fi_info *info)
 {
 	for (size_t i = 0; i < NROWS; i++)
 		for (const struct fi_info *known = s->lists[i]; known; known = known->next)
-			if (same_core(known, info))
+			if (dofi_same_core(provider_of(known), provider_of(info)))
 				return true;
 	return false;
 }
