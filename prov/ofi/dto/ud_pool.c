@@ -53,6 +53,7 @@ void dofi_ud_pool_retry(struct dofi_ia *ia)
 {
 	struct dofi_ud_pool *pool = ia->ud_pool;
 
+	dofi_assert_held(&ia->engine.lock);
 	for (int i = 0; pool->unposted && i < BUFFERS; i++) {
 		if (pool->receives[i].wr.state != DOFI_WR_QUEUED)
 			continue;
@@ -66,6 +67,7 @@ void dofi_ud_pool_retry(struct dofi_ia *ia)
 void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
 		       uint32_t data)
 {
+	dofi_assert_held(&ia->engine.lock);
 	if (!err)
 		dofi_ud_arrived(ia, data, buffer_of(ia->ud_pool, wr), length);
 	if (ia->shared_ep)
@@ -87,6 +89,7 @@ int dofi_ud_pool_open(struct dofi_ia *ia)
 	struct dofi_ud_pool *pool;
 	int ret = -FI_ENOMEM;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (ia->ud_pool)
 		return 0;
 	pool = calloc(1, sizeof(*pool));
@@ -124,5 +127,6 @@ void dofi_ud_pool_close(struct dofi_ia *ia)
 
 struct dofi_ep **dofi_ud_pool_eps(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	return ia->ud_pool->eps;
 }

@@ -305,6 +305,7 @@ struct dofi_wakeup_peer *dofi_wakeup_find(struct dofi_ia *ia, const uint8_t *uui
 {
 	struct dofi_peer *peer = dofi_peer_find(&ia->rdm->peers, uuid);
 
+	dofi_assert_held(&ia->engine.lock);
 	return peer ? &peer->wakeup : NULL;
 }
 
