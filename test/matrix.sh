@@ -88,11 +88,12 @@ part() {
 
 # The release, not the compiler's: the provider may have been compiled with an older one.
 libfabric=$(dat_info --version | sed -n 's/^libfabric \([0-9.]*\).*/\1/p')
-# shellcheck disable=SC1091 # not of ours
+# shellcheck disable=SC1091,SC2153 # not of ours
 system=$(. /etc/os-release 2>/dev/null && echo "${NAME%% *} ${VERSION_ID-}")
 rm -f "$logs"/*.cell
+# shellcheck disable=SC2031 # as they are here
 echo "$(dat_info --version | grep '^libfabric'); sham: on ${FI_SHAM_CORE-$(t_core)}; logs: $logs"
-# shellcheck disable=SC2086
+# shellcheck disable=SC2031,SC2086
 [ $# -gt 0 ] || set -- $t_fabrics
 for name; do
 	for what in $T_PARTS; do

@@ -55,7 +55,7 @@ t_with_device() {
 	t_class=${1%%-*} t_seed=${1#"${1%%-*}"}
 	shift
 	case $t_class,${SOFTEFA_FILE:+has},${T_EFA-} in
-	efa,,) "$top_srcdir/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;
+	efa,,) "${top_srcdir:?}/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;
 	efa[01],,) "$top_srcdir/test/efa/run" -c "$t_class" -s "${t_seed#-s}" "$@" ;;
 	*) "$@" ;;
 	esac

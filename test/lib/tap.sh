@@ -26,6 +26,7 @@ t_own_network() {
 	for t_way in -n -rn; do
 		unshare $t_way ip link set lo up 2>/dev/null || continue
 		rm -rf "$t_dir"
+		# shellcheck disable=SC2016,SC2093 # for the shell in there, which is the last one tried
 		exec unshare $t_way sh -c 'ip link set lo up && exec sh "$0"' "$1"
 	done
 }

@@ -171,7 +171,7 @@ told() {
 # What is built has what its distribution's flags ask for: bound when it is loaded, stack and buffers looked at.
 hard() {
 	for file in /usr/lib64/libdat2.so.2 /usr/lib64/libdatofi.so.2 /usr/bin/dat_info; do
-		told $file BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
+		told "$file" BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
 	done
 }
 

@@ -15,6 +15,7 @@ ia=${T_IA-ofi-tcp-lo}
 {
 # perf OPTION...: few messages, with the server that runs, if there may be one
 perf() {
+	# shellcheck disable=SC2086 # options, or nothing
 	timeout "$t_limit" dat_perf $where --ia "$ia" --iterations 20 --warmup 2 "$@"
 }
 

@@ -21,7 +21,7 @@ alone() {
 # depend on compiler and standard.
 together() {
 	for generation in dat dat2; do
-		(cd "$top_srcdir/include" && ls $generation/*.h) | sed 's/.*/#include <&>/' >"$t_dir/some.c"
+		(cd "$top_srcdir/include" && ls "$generation"/*.h) | sed 's/.*/#include <&>/' >"$t_dir/some.c"
 		compiles "$@" || return
 	done
 }

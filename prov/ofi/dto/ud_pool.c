@@ -80,7 +80,7 @@ static int register_memory(struct dofi_ia *ia, struct dofi_ud_pool *pool)
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(ia, pool->memory, BUFFERS * DOFI_UD_LONGEST,
+	return dofi_mr_register(ia, pool->memory, (size_t)BUFFERS * DOFI_UD_LONGEST,
 				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &pool->mr, &key, &address);
 }
 
@@ -95,7 +95,7 @@ int dofi_ud_pool_open(struct dofi_ia *ia)
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return ret;
-	pool->memory = aligned_alloc(DOFI_UD_LONGEST, BUFFERS * DOFI_UD_LONGEST);
+	pool->memory = aligned_alloc(DOFI_UD_LONGEST, (size_t)BUFFERS * DOFI_UD_LONGEST);
 	if (pool->memory)
 		ret = register_memory(ia, pool);
 	if (ret) {
