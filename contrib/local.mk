@@ -36,6 +36,7 @@ EXTRA_DIST += \
 	%D%/demo \
 	%D%/easybuild \
 	%D%/install-deps \
+	%D%/lint \
 	%D%/modulefiles/dat-ofi.lua.in \
 	%D%/modulefiles/dat-ofi.tcl.in \
 	%D%/package \

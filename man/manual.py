@@ -27,12 +27,14 @@ LIBFABRIC = {"FI_EP_MSG", "FI_EP_RDM"}
 VARIABLES = {
     "DAT_OVERRIDE", "DAT_DBG_TYPE", "DAT_DBG_DEST", "FI_PROVIDER", "FI_LOG_LEVEL",
     "DAPL_DBG_DEST",
-    "FI_EFA_USE_HUGE_PAGE", "FI_EFA_FORK_SAFE", "FI_MR_CACHE_MONITOR", "FI_CXI_PROV_KEY_CACHE", "FI_OFI_RXM_SAR_LIMIT", "SLINGSHOT_VNIS", "SLINGSHOT_DEVICES", "SLINGSHOT_SVC_IDS",
+    "FI_EFA_USE_HUGE_PAGE", "FI_EFA_FORK_SAFE", "FI_MR_CACHE_MONITOR", "FI_CXI_PROV_KEY_CACHE",
+    "FI_OFI_RXM_SAR_LIMIT", "SLINGSHOT_VNIS", "SLINGSHOT_DEVICES", "SLINGSHOT_SVC_IDS",
     "DAPL_DBG_LEVEL", "DAPL_DBG_TYPE", "DAPL_MAX_CM_RESPONSE_TIME", "I_MPI_DAPL_PROVIDER",
     "I_MPI_DAPL_UD", "I_MPI_DAT_LIBRARY", "I_MPI_FABRICS",
-    "DAPL_MAX_INLINE", "DAPL_ACK_RETRY", "DAPL_ACK_TIMER", "DAPL_RNR_RETRY", "DAPL_RNR_TIMER", "DAPL_IB_MTU", "DAPL_IB_SL",
-    "DAPL_IB_PKEY", "DAPL_GLOBAL_ROUTING", "DAPL_CM_ROUTE_TIMEOUT_MS", "DAPL_CM_ARP_TIMEOUT_MS", "DAPL_UCM_TIMER",
-    "DAPL_SCM_NETDEV", "DAPL_WR_MAX", "FI_VERBS_INLINE_SIZE", "FI_VERBS_MIN_RNR_TIMER", "PSM3_HAL", "PSM3_RCVTHREAD",
+    "DAPL_MAX_INLINE", "DAPL_ACK_RETRY", "DAPL_ACK_TIMER", "DAPL_RNR_RETRY", "DAPL_RNR_TIMER",
+    "DAPL_IB_MTU", "DAPL_IB_SL", "DAPL_IB_PKEY", "DAPL_GLOBAL_ROUTING", "DAPL_CM_ROUTE_TIMEOUT_MS",
+    "DAPL_CM_ARP_TIMEOUT_MS", "DAPL_UCM_TIMER", "DAPL_SCM_NETDEV", "DAPL_WR_MAX",
+    "FI_VERBS_INLINE_SIZE", "FI_VERBS_MIN_RNR_TIMER", "PSM3_HAL", "PSM3_RCVTHREAD",
 }
 
 TESTS = 4  # column of FUNCTIONS.md
@@ -248,7 +250,7 @@ def references():
 
 @check
 def variables():
-    """The provider's page has all its variables, with their defaults and ranges; the registry's has its own."""
+    """Each page has its variables: the provider's with defaults and ranges, the registry's."""
     page = Page(MAN / "man7/dat-ofi-provider.7")
     text = "\n".join(page.part("ENVIRONMENT"))
     items = dict(re.findall(r"^\.It Ev (\w+)\n(.*?)(?=^\.It|^\.El)", text, re.M | re.S))
@@ -258,7 +260,9 @@ def variables():
             yield f"{page}: {name} is missing"
             continue
         item = " ".join(item.split())
-        range_and_default = "{} to {}, {} by default".format(*limits, default) if limits else default
+        range_and_default = default
+        if limits:
+            range_and_default = "{} to {}, {} by default".format(*limits, default)
         if range_and_default not in item:
             yield f"{page}: {name}: it should say {range_and_default}"
     for name in items:
@@ -272,7 +276,7 @@ def variables():
 
 @check
 def calls_in_table():
-    """FUNCTIONS.md is what this script prints; only tests that were added meanwhile may be missing."""
+    """FUNCTIONS.md is what this script prints; only tests that are new may be missing."""
     now = [line.split(" | ") for line in table()]
     then = [line.split(" | ") for line in (MAN / "FUNCTIONS.md").read_text().splitlines()]
     outdated = len(now) != len(then)
@@ -313,14 +317,15 @@ ESCAPES = {
 
 def examples():
     """
-    File name and text of each program; a block that includes a header is one. It is for DAT 2.0, and
-    for 1.2, too, where the calls of the page are the same.
+    File name and text of each program; a block that includes a header is one. It is for DAT 2.0,
+    and for 1.2, too, where the calls of the page are the same.
     """
     for page in real_pages():
         both = {generation: [] for generation in (1, 2)}
         for generation, *call in page.prototypes():
             both[generation].append(call)
-        blocks = re.findall(r"^\.Bd -literal$\n(.*?)^\.Ed$", "\n".join(page.part("EXAMPLES")), re.M | re.S)
+        blocks = re.findall(r"^\.Bd -literal$\n(.*?)^\.Ed$", "\n".join(page.part("EXAMPLES")),
+                            re.M | re.S)
         for number, text in enumerate(block for block in blocks if "#include" in block):
             for escape, char in ESCAPES.items():
                 text = text.replace(escape, char)
@@ -387,9 +392,12 @@ def table():
     yield "<!-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only -->"
     yield "# All calls"
     yield ""
-    yield "Made by `man/manual.py table`; a test compares. *DAT* is the generation that has the call, *page* its manual page in"
-    yield "`man/man3`, *rules* what a call has to do, by the numbers of `test/conform/rules.tsv`, and *tests* the files in `test/`"
-    yield "that prove some of them. `make conform` tells which rules are proved and which are not. The last column begins what the page"
+    yield ("Made by `man/manual.py table`; a test compares. *DAT* is the generation that has the "
+           "call, *page* its manual page in")
+    yield ("`man/man3`, *rules* what a call has to do, by the numbers of `test/conform/rules.tsv`, "
+           "and *tests* the files in `test/`")
+    yield ("that prove some of them. `make conform` tells which rules are proved and which are "
+           "not. The last column begins what the page")
     yield "says of differences between fabrics; without it there are none that a program could see."
     yield ""
     yield "| call | DAT | page | rules | tests | fabrics |"

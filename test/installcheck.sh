@@ -52,7 +52,8 @@ program() {
 exports() {
 	library=$1
 	shift
-	nm -D --defined-only "$libdir/$library" | awk '$2 != "A" { sub("@@", "@", $3); print $3 }' >"$dir/symbols"
+	nm -D --defined-only "$libdir/$library" |
+		awk '$2 != "A" { sub("@@", "@", $3); print $3 }' >"$dir/symbols"
 	echo "$library: $(wc -l <"$dir/symbols") symbols"
 	for symbol; do
 		grep -q -x "$symbol" "$dir/symbols" || fail "$library does not export $symbol"

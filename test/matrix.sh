@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Everything over every fabric: test/run-env sh test/matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]
-# One line per fabric and part, then a total and the rows for docs/test-matrix.md, which are in LOGS/table.md as well. Goes on
-# after failures; 1 when something failed. What each part wrote is in LOGS. FAULT-PROGRAMS is one argument, a list of paths.
-# T_PARTS chooses among the parts.
+# One line per fabric and part, then a total and the rows for docs/test-matrix.md, which are in
+# LOGS/table.md as well. Goes on after failures; 1 when something failed. What each part wrote is in
+# LOGS. FAULT-PROGRAMS is one argument, a list of paths. T_PARTS chooses among the parts.
 # shellcheck source=test/lib/fabrics.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
@@ -17,11 +17,13 @@ shift 2
 passed=0 failed=0 skipped=0
 mkdir -p "$logs" || exit 2
 
-# over LOG PROGRAM...: appends what one program says over $fabric, as TAP; an end without it is a failure as well
+# over LOG PROGRAM...: appends what one program says over $fabric, as TAP; an end without it is a
+# failure as well
 over() {
 	log=$1
 	shift
-	CK_TAP_LOG_FILE_NAME=- sh "$top_srcdir/test/over.sh" "$fabric" "$@" >"$log.one" 2>>"$log.err" || :
+	CK_TAP_LOG_FILE_NAME=- sh "$top_srcdir/test/over.sh" "$fabric" "$@" \
+		>"$log.one" 2>>"$log.err" || :
 	grep -q '^1\.\.' "$log.one" || echo "not ok - $*: ended before its plan" >>"$log.one"
 	cat "$log.one" >>"$log"
 	rm "$log.one"
@@ -37,9 +39,11 @@ row() {
 	ok=$(count "$3" "^ok.*${4-}" '# SKIP')
 	bad=$(count "$3" "^not ok.*${4-}")
 	skip=$(count "$3" "^ok.*${4-}.*# SKIP")
-	printf '%-20s %-10s %5d passed %4d failed %4d skipped  %s\n' "$1" "$2" "$ok" "$bad" "$skip" \
+	printf '%-20s %-10s %5d passed %4d failed %4d skipped  %s\n' "$1" "$2" "$ok" "$bad" \
+		"$skip" \
 		"$(sed -n 's/^1\.\.0 # SKIP //p' "$3" | head -n 1)"
-	[ "$bad" = 0 ] || sed -n "/^not ok.*${4-}/s/^not ok[ 0-9]*- /                     /p" "$3" | cut -c 1-160
+	[ "$bad" = 0 ] || sed -n "/^not ok.*${4-}/s/^not ok[ 0-9]*- /                     /p" "$3" |
+		cut -c 1-160
 }
 
 add() {
@@ -82,17 +86,22 @@ part() {
 	cell >"$logs/$1.$2.cell"
 	case $2 in
 	conform*) row "$1" "  PRG" "$log" ':prg[-:]' ;; # counted above
-	dapl) for program in dtest dtestcm dtestsrq dtestx dapltest; do row "$1" "  $program" "$log" " - $program:"; done ;;
+	dapl)
+		for program in dtest dtestcm dtestsrq dtestx dapltest; do
+			row "$1" "  $program" "$log" " - $program:"
+		done
+		;;
 	esac
 }
 
 # The release, not the compiler's: the provider may have been compiled with an older one.
 libfabric=$(dat_info --version | sed -n 's/^libfabric \([0-9.]*\).*/\1/p')
-# shellcheck disable=SC1091 # not of ours
+# shellcheck disable=SC1091,SC2153 # not of ours
 system=$(. /etc/os-release 2>/dev/null && echo "${NAME%% *} ${VERSION_ID-}")
 rm -f "$logs"/*.cell
+# shellcheck disable=SC2031 # as they are here
 echo "$(dat_info --version | grep '^libfabric'); sham: on ${FI_SHAM_CORE-$(t_core)}; logs: $logs"
-# shellcheck disable=SC2086
+# shellcheck disable=SC2031,SC2086
 [ $# -gt 0 ] || set -- $t_fabrics
 for name; do
 	for what in $T_PARTS; do

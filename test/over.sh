@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Runs a test over a fabric: test/run-env sh test/over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]
-# FABRIC: a name of test/lib/fabrics.sh or of a provider. 12 and 20 are the conformance suites. T_IA names the IA to the test.
-# What the test answers in TAP is the answer.
+# FABRIC: a name of test/lib/fabrics.sh or of a provider. 12 and 20 are the conformance suites. T_IA
+# names the IA to the test. What the test answers in TAP is the answer.
 # shellcheck source=test/lib/fabrics.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 

@@ -1,15 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# dat_perf beside raw libfabric over the fabric of T_IA, each byte looked at: test/run-env sh test/over.sh efa sh test/efa/perf.sh
-# EFA_ROUNDS and EFA_TIME make the figures better; they are in the output. They pass as long as the data is right.
+# dat_perf beside raw libfabric over the fabric of T_IA, each byte looked at:
+# test/run-env sh test/over.sh efa sh test/efa/perf.sh
+# EFA_ROUNDS and EFA_TIME make the figures better; they are in the output. They pass as long as the
+# data is right.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
 # measure TEST METRIC SIZES
 measure() {
 	t_name="$1, $2 of $3${DAT_OFI_LAST_BYTE:+, last_byte=$DAT_OFI_LAST_BYTE}"
-	if timeout 600 dat_perf --loopback --ia "${T_IA:?run me by test/over.sh}" --compare --verify --test "$1" \
-		--metric "$2" --size "$3" --rounds "${EFA_ROUNDS-3}" --time "${EFA_TIME-0.2}" >"$t_dir/out" 2>&1; then
+	if timeout 600 dat_perf --loopback --ia "${T_IA:?run me by test/over.sh}" \
+		--compare --verify --test "$1" \
+		--metric "$2" --size "$3" --rounds "${EFA_ROUNDS-3}" --time "${EFA_TIME-0.2}" \
+		>"$t_dir/out" 2>&1; then
 		sed 's/^/# /' "$t_dir/out"
 		t_pass "$t_name"
 	else

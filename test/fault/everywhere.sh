@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM[:CASE]...]
-# T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of it, at length.
-# The programs wait more than they work, so fabrics take their turns side by side.
+# T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of
+# it, at length. The programs wait more than they work, so fabrics take their turns side by side.
 
 [ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many
 
@@ -16,7 +16,8 @@ over() (
 	for program; do
 		echo "begin $fabric $program"
 		case $program in *:*) CK_RUN_CASE=${program#*:} && export CK_RUN_CASE ;; esac
-		sh "${top_srcdir:?run me by test/run-env}/test/over.sh" "$fabric" "${top_builddir:?}/test/fault/${program%:*}"
+		sh "${top_srcdir:?run me by test/run-env}/test/over.sh" "$fabric" \
+			"${top_builddir:?}/test/fault/${program%:*}"
 		echo "end $?"
 		unset CK_RUN_CASE
 	done
@@ -34,12 +35,20 @@ for fabric in $fabrics; do
 done | awk '
 	$1 == "begin" { place = $2; program = $3; bad = 0; next }
 	$1 == "end" {
-		if ($2 && !bad) { print "not ok " ++n " - " place ": " program " ends with status " $2; failed = 1 }
+		if ($2 && !bad) {
+			print "not ok " ++n " - " place ": " program " ends with status " $2
+			failed = 1
+		}
 		next
 	}
 	/^1\.\.0/ { sub(/^1\.\.0 */, ""); print "ok " ++n " - " place ": " program " " $0; next }
 	/^1\.\./ { next }
-	/^not ok/ { bad = failed = 1; sub(/^not ok [0-9]+ - /, ""); print "not ok " ++n " - " place ": " $0; next }
+	/^not ok/ {
+		bad = failed = 1
+		sub(/^not ok [0-9]+ - /, "")
+		print "not ok " ++n " - " place ": " $0
+		next
+	}
 	/^ok/ { sub(/^ok [0-9]+ - /, ""); print "ok " ++n " - " place ": " $0; next }
 	{ print }
 	{ fflush() }

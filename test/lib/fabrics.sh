@@ -3,10 +3,12 @@
 # The fabrics of one host by short names, for scripts that run by test/run-env.
 
 # shellcheck disable=SC2034
-t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx sockets sockets-rdm rxd psm3'
+t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
+	sockets sockets-rdm rxd psm3'
 
-# What test/fabric works on unless FI_SHAM_CORE says: libfabric's own connectionless TCP, called net in 1.17 alone. (shm of 1.17
-# does not find all messages, and its faults would be those of the card.)
+# What test/fabric works on unless FI_SHAM_CORE says: libfabric's own connectionless TCP, called net
+# in 1.17 alone. (shm of 1.17 does not find all messages, and its faults would be those of the
+# card.)
 t_core() {
 	case $(dat_info --version) in
 	*"libfabric 1.17"[!0-9]*) echo net ;;
@@ -14,8 +16,8 @@ t_core() {
 	esac
 }
 
-# t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to find it. Other names
-# are those of libfabric's providers. T_PARAMS wins.
+# t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to
+# find it. Other names are those of libfabric's providers. T_PARAMS wins.
 t_fabric() {
 	# By the variable, so that a program may choose another one.
 	case $1 in
@@ -29,7 +31,8 @@ t_fabric() {
 	net) t_params="provider=net transport=rdm domain=lo" ;;
 	sockets) t_params='provider=sockets transport=msg domain=lo' ;;
 	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
-	# 32 MiB, which a connection may end in the middle of, take some seconds there on a busy machine.
+	# 32 MiB, which a connection may end in the middle of, take some seconds there on a busy
+	# machine.
 	rxd) t_params='provider=udp;ofi_rxd domain=lo linger_ms=20000' ;;
 	verbs) t_params="provider=verbs domain=${T_DEVICE-rxe0}" ;;
 	verbs-rxm)
@@ -38,7 +41,8 @@ t_fabric() {
 		export FI_UNIVERSE_SIZE="${FI_UNIVERSE_SIZE-64}"
 		;;
 	psm3)
-		# Without its hardware it takes the sockets of a netdev that is up and not the loopback.
+		# Without its hardware it takes the sockets of a netdev that is up and not the
+		# loopback.
 		t_params='provider=psm3'
 		export PSM3_HAL="${PSM3_HAL-sockets}"
 		;;
@@ -50,7 +54,8 @@ t_fabric() {
 		;;
 	efa*)
 		t_params="provider=efa"
-		# Its packets are what is to be seen, not those of shm between processes of one host.
+		# Its packets are what is to be seen, not those of shm between processes of one
+		# host.
 		export FI_EFA_ENABLE_SHM_TRANSFER="${FI_EFA_ENABLE_SHM_TRANSFER-0}"
 		;;
 	*) t_params="provider=$1" ;;
@@ -58,13 +63,14 @@ t_fabric() {
 	t_params=${T_PARAMS-$t_params}
 }
 
-# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on: for efa, efa1 and efa0, and the
-# same followed by -sSEED, the software EFA device of that class, unless there is one already or T_EFA=card asks for the host's.
+# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on:
+# for efa, efa1 and efa0, and the same followed by -sSEED, the software EFA device of that class,
+# unless there is one already or T_EFA=card asks for the host's.
 t_with_device() {
 	t_class=${1%%-*} t_seed=${1#"${1%%-*}"}
 	shift
 	case $t_class,${SOFTEFA_FILE:+has},${T_EFA-} in
-	efa,,) "$top_srcdir/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;
+	efa,,) "${top_srcdir:?}/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;
 	efa[01],,) "$top_srcdir/test/efa/run" -c "$t_class" -s "${t_seed#-s}" "$@" ;;
 	*) "$@" ;;
 	esac

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# Shell tests that answer in TAP. Source it with  . "$top_srcdir/test/lib/tap.sh"  and end with t_done.
+# Shell tests that answer in TAP. Source it with  . "$top_srcdir/test/lib/tap.sh"  and end with
+# t_done.
 
 t_count=0
 t_failures=0
@@ -18,14 +19,15 @@ t_cleanup() {
 trap t_cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-# t_own_network SCRIPT: start SCRIPT, that is ourselves, over in a network of our own, where the system
-# lets us have one: other programs may listen on the ports that we need.
+# t_own_network SCRIPT: start SCRIPT, that is ourselves, over in a network of our own, where the
+# system lets us have one: other programs may listen on the ports that we need.
 t_own_network() {
 	[ -z "${T_OWN_NETWORK-}" ] || return 0
 	export T_OWN_NETWORK=1
 	for t_way in -n -rn; do
 		unshare $t_way ip link set lo up 2>/dev/null || continue
 		rm -rf "$t_dir"
+		# shellcheck disable=SC2016,SC2093 # for the shell in there
 		exec unshare $t_way sh -c 'ip link set lo up && exec sh "$0"' "$1"
 	done
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The libraries' interfaces: nothing of the distribution's libdat2 is missing or different, and what was
-# released stays (the symbols files of contrib/debian are the record). Nor do they ask of the loader what can fail.
+# The libraries' interfaces: nothing of the distribution's libdat2 is missing or different, and what
+# was released stays (the symbols files of contrib/debian are the record). Nor do they ask of the
+# loader what can fail.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -20,20 +21,24 @@ distribution() {
 notices() {
 	echo 'int dat_ia_openv(void); int dat_ia_openv(void) { return 0; }' >"$t_dir/less.c"
 	echo 'DAT_2.0 { global: dat_ia_openv; local: *; };' >"$t_dir/less.map"
-	cc -shared -fPIC -Wl,-soname,libdat2.so.2 -Wl,--version-script="$t_dir/less.map" "$t_dir/less.c" \
-		-o "$t_dir/less.so" && ! abidiff --no-added-syms "$libs/libdat2.so.2" "$t_dir/less.so"
+	cc -shared -fPIC -Wl,-soname,libdat2.so.2 -Wl,--version-script="$t_dir/less.map" \
+		"$t_dir/less.c" \
+		-o "$t_dir/less.so" && ! abidiff --no-added-syms "$libs/libdat2.so.2" \
+		"$t_dir/less.so"
 }
 
 # sealed LIBRARY PACKAGE: it exports what the record has, in the same versions, and nothing else
 sealed() {
 	nm -D --defined-only "$libs/$1" | sed -n 's/^.* [A-Z] \([^ ]*\)$/\1/p' | sed 's/@@*/@/' |
-		sed 's/^\([A-Z][A-Z0-9_.]*\)$/\1@\1/; s/^\(DAT[A-Z0-9_.]*\)@.*/\1@\1/' | sort >"$t_dir/exported"
-	sed -n 's/^ \([^ ]*\) .*/\1/p' "$top_srcdir/contrib/debian/$2.symbols" | sort >"$t_dir/record"
+		sed 's/^\([A-Z][A-Z0-9_.]*\)$/\1@\1/; s/^\(DAT[A-Z0-9_.]*\)@.*/\1@\1/' |
+		sort >"$t_dir/exported"
+	sed -n 's/^ \([^ ]*\) .*/\1/p' "$top_srcdir/contrib/debian/$2.symbols" |
+		sort >"$t_dir/record"
 	diff "$t_dir/record" "$t_dir/exported"
 }
 
-# static LIBRARY...: no thread-local data, which is allocated at its first use by each thread: glibc ends the process
-# when there is no memory left.
+# static LIBRARY...: no thread-local data, which is allocated at its first use by each thread: glibc
+# ends the process when there is no memory left.
 static() {
 	for library; do
 		readelf -lW "$library" >"$t_dir/segments" || return

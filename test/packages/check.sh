@@ -47,7 +47,8 @@ demo_shows() {
 	if r_in host sh -c 'command -v dtest' >/dev/null; then
 		grep -q 'dtest passed at both ends' "$t_dir/demo"
 	else
-		grep -q 'our own programs instead' "$t_dir/demo" && grep -q 'the message arrived' "$t_dir/demo"
+		grep -q 'our own programs instead' "$t_dir/demo" &&
+			grep -q 'the message arrived' "$t_dir/demo"
 	fi
 }
 
@@ -76,9 +77,11 @@ built() {
 keep() {
 	rm -rf "$kept"
 	mkdir -p "$kept"
-	(cd "$t_dir/host.root/root/dat-ofi/build" && find . -path '*/log/*' -o -name test-suite.log) |
+	(cd "$t_dir/host.root/root/dat-ofi/build" &&
+		find . -path '*/log/*' -o -name test-suite.log) |
 		while read -r log; do
-			cp "$t_dir/host.root/root/dat-ofi/build/$log" "$kept/$(echo "${log#./}" | tr / -)"
+			cp "$t_dir/host.root/root/dat-ofi/build/$log" \
+				"$kept/$(echo "${log#./}" | tr / -)"
 		done
 	echo "# logs: $kept"
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Debian packages: made in a fresh system from nothing but what they ask for, looked at by lintian, then
-# installed in another one alone, beside the distribution's libdapl2, in its place, and removed. Where the
-# release has no libdapl2, a system that was upgraded from bookworm has: it is taken from there.
+# Debian packages: made in a fresh system from nothing but what they ask for, looked at by lintian,
+# then installed in another one alone, beside the distribution's libdapl2, in its place, and
+# removed. Where the release has no libdapl2, a system that was upgraded from bookworm has: it is
+# taken from there.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -17,7 +18,8 @@ build() {
 		r_apt builder install build-essential devscripts lintian xz-utils || return
 	mkdir "$t_dir/builder.root/src"
 	cp "$archive" "$t_dir/builder.root/src/dat-ofi_$version.orig.tar.xz"
-	r_in builder sh -ec "cd /src && tar -xf *.xz && cd dat-ofi-$version && cp -R contrib/debian debian"
+	r_in builder sh \
+		-ec "cd /src && tar -xf *.xz && cd dat-ofi-$version && cp -R contrib/debian debian"
 	r_apt builder build-dep "/src/dat-ofi-$version" &&
 		r_in builder sh -c "cd /src/dat-ofi-$version && dpkg-buildpackage -us -uc"
 }
@@ -44,9 +46,12 @@ install() {
 
 # Another system, which has our packages from a place of its own
 user_root() {
-	r_new user && mkdir "$t_dir/user.root/debs" && r_in builder sh -c 'cd /src && dpkg-scanpackages . >Packages' &&
-		cp "$t_dir"/builder.root/src/*.deb "$t_dir/builder.root/src/Packages" "$t_dir/user.root/debs" &&
-		echo 'deb [trusted=yes] file:/debs ./' >"$t_dir/user.root/etc/apt/sources.list.d/ours.list" &&
+	r_new user && mkdir "$t_dir/user.root/debs" &&
+		r_in builder sh -c 'cd /src && dpkg-scanpackages . >Packages' &&
+		cp "$t_dir"/builder.root/src/*.deb "$t_dir/builder.root/src/Packages" \
+			"$t_dir/user.root/debs" &&
+		echo 'deb [trusted=yes] file:/debs ./' \
+			>"$t_dir/user.root/etc/apt/sources.list.d/ours.list" &&
 		cat >"$t_dir/user.root/etc/try.conf" <<-'EOF' && r_apt user update
 	loop u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=tcp domain=lo" ""
 	EOF
@@ -54,17 +59,20 @@ user_root() {
 
 # files WHERE: everything that is in that root, but for what apt and dpkg note down
 files() {
-	(cd "$t_dir/user.root" && find . -xdev -path ./var -prune -o -path ./proc -prune -o -path ./dev -prune -o \
+	(cd "$t_dir/user.root" && find . -xdev -path ./var -prune -o -path ./proc \
+		-prune -o -path ./dev -prune -o \
 		-path ./tmp -prune -o -print | sort) >"$t_dir/$1"
 }
 
 # dtest REGISTRY PROVIDER: the distribution's program passes at both ends, over the packages named
 dtest() {
 	R_CONF=/etc/try.conf r_pair user 'waiting for client connection' \
-		'dtest -P loop -b 65536' 'dtest -P loop -b 65536 -h 127.0.0.1' >"$t_dir/dtest" || { cat "$t_dir/dtest"; return 1; }
+		'dtest -P loop -b 65536' 'dtest -P loop -b 65536 -h 127.0.0.1' >"$t_dir/dtest" ||
+		{ cat "$t_dir/dtest"; return 1; }
 	[ "$(grep -c PASSED "$t_dir/dtest")" -ge 2 ] || { cat "$t_dir/dtest"; return 1; }
 	# shellcheck disable=SC2016
-	r_in user sh -c 'dpkg -S $(readlink -f /usr/lib/*/libdat2.so.2) $(readlink -f /usr/lib/*/libdatofi.so.2)' |
+	r_in user sh -c 'dpkg -S $(readlink -f /usr/lib/*/libdat2.so.2) \
+		$(readlink -f /usr/lib/*/libdatofi.so.2)' |
 		sed 's/:.*//' | sort >"$t_dir/owners"
 	printf '%s\n' "$@" | sort | cmp - "$t_dir/owners"
 }
@@ -72,11 +80,13 @@ dtest() {
 # state PACKAGE WORD: what dpkg says of it
 state() {
 	# shellcheck disable=SC2016 # dpkg-query expands it
-	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 || echo unknown >"$t_dir/state"
+	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 ||
+		echo unknown >"$t_dir/state"
 	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
 }
 
-# MPI libraries load the registry when they run, by its name without a version, where nothing is ever compiled.
+# MPI libraries load the registry when they run, by its name without a version, where nothing is
+# ever compiled.
 loads() {
 	cat >"$t_dir/builder.root/src/loads.c" <<-'EOF'
 	#include <dlfcn.h>
@@ -93,7 +103,8 @@ loads() {
 		return argc < 2;
 	}
 	EOF
-	r_in builder cc /src/loads.c -o /src/loads && cp "$t_dir/builder.root/src/loads" "$t_dir/user.root/root" &&
+	r_in builder cc /src/loads.c -o /src/loads &&
+		cp "$t_dir/builder.root/src/loads" "$t_dir/user.root/root" &&
 		r_in user /root/loads libdat.so libdat2.so libdat.so.1 libdat2.so.2
 }
 
@@ -102,9 +113,11 @@ gone() {
 	state "$1" 'not-installed\|unknown'
 }
 
-# The distribution's registry is not needed; ours brings the provider along, whatever is recommended.
+# The distribution's registry is not needed; ours brings the provider along, whatever is
+# recommended.
 alone() {
-	install iproute2 && files before && install libdat2-2 libdat1 && state libdatofi installed && loads
+	install iproute2 && files before && install libdat2-2 libdat1 &&
+		state libdatofi installed && loads
 }
 
 all_of_it() {
@@ -135,34 +148,44 @@ beside() {
 
 # libdapl-dev, which needs exactly that library, goes with it; who asks for it gets ours.
 in_its_place() {
-	install libdat2-2 && state libdat2-2 installed && state dapl2-utils installed && state libdapl2 config-files &&
+	install libdat2-2 && state libdat2-2 installed && state dapl2-utils installed &&
+		state libdapl2 config-files &&
 		gone libdapl-dev && install libdat1 libdatofi dat-ofi-utils libdat-ofi-dev &&
 		state libdat-ofi-dev installed && gone libdapl-dev
 }
 
 tools() {
-	R_NET='unshare -n' r_in user sh -ec 'ip link set lo up; dat_info --ia ofi-tcp; dat_perf --version
+	R_NET='unshare -n' r_in user sh \
+		-ec 'ip link set lo up; dat_info --ia ofi-tcp; dat_perf --version
 		dat_perf --loopback -i ofi-tcp -t 0.05; test -s /usr/share/man/man7/dat-ofi.7.gz'
 }
 
 # The distribution's libdapl2 comes back and ours goes.
 back() {
-	install libdapl2 libdapl-dev && gone libdat2-2 && gone libdat-ofi-dev && state libdapl2 installed &&
+	install libdapl2 libdapl-dev && gone libdat2-2 && gone libdat-ofi-dev &&
+		state libdapl2 installed &&
 		state libdapl-dev installed && state dapl2-utils installed
 }
 
-# new_files: those that were not there before us and belong to no package. What maintainers' scripts of others wrote is not ours.
+# new_files: those that were not there before us and belong to no package. What maintainers' scripts
+# of others wrote is not ours.
 # shellcheck disable=SC2016 # expanded in the root
 new_files() {
-	comm -13 "$t_dir/before" "$t_dir/after" | grep -v -e '^\./run/' -e '^\./etc/[^/]*-$' | cut -c 2- |
-		r_in user sh -c 'while read -r file; do dpkg -S "$file" >/dev/null 2>&1 || echo "$file"; done'
+	comm -13 "$t_dir/before" "$t_dir/after" | grep -v -e '^\./run/' -e '^\./etc/[^/]*-$' |
+		cut -c 2- |
+		r_in user sh -c 'while read -r file; do
+			dpkg -S "$file" >/dev/null 2>&1 || echo "$file"
+		done'
 }
 
-# Nothing but what was there before us stays; what we brought along goes, too, but for packages that the system keeps.
+# Nothing but what was there before us stays; what we brought along goes, too, but for packages that
+# the system keeps.
 clean() {
 	# shellcheck disable=SC2016
-	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" "libdatofi*" libdat1 "libdat2*" "dat-ofi*" "libdat-ofi*")' &&
-		r_apt user autoremove --purge -o APT::AutoRemove::RecommendsImportant=false && files after &&
+	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" \
+		"libdatofi*" libdat1 "libdat2*" "dat-ofi*" "libdat-ofi*")' &&
+		r_apt user autoremove --purge -o APT::AutoRemove::RecommendsImportant=false &&
+		files after &&
 		new_files >"$t_dir/new" && ! grep . "$t_dir/new"
 }
 

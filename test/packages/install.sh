@@ -32,7 +32,8 @@ removed() {
 
 # No file that is installed names the staging directory or the tree.
 no_traces() {
-	! grep -r -l -F -e "$stage" --include=*.pc --include=*.la --include=dat_* --include=0* "$stage" || return
+	! grep -r -l -F -e "$stage" --include=*.pc --include=*.la --include=dat_* --include=0* \
+		"$stage" || return
 	for library in "$stage"/*/*/lib*/*.so.* "$stage"/*/lib*/*.so.*; do
 		[ ! -f "$library" ] || ! readelf -dW "$library" | grep -E 'R(UN)?PATH' || return
 	done
@@ -41,8 +42,10 @@ no_traces() {
 # The archive has all that the repository has, but for what is a repository's own.
 complete() {
 	in_tree dist || return
-	tar -tf "$top_builddir"/dat-ofi-*.tar.xz | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' | sort >"$t_dir/archive"
-	git -C "$top_srcdir" ls-files | grep -v -x '\.gitignore' | sort | comm -23 - "$t_dir/archive" >"$t_dir/missing"
+	tar -tf "$top_builddir"/dat-ofi-*.tar.xz | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' |
+		sort >"$t_dir/archive"
+	git -C "$top_srcdir" ls-files | grep -v -x '\.gitignore' | sort |
+		comm -23 - "$t_dir/archive" >"$t_dir/missing"
 	! grep . "$t_dir/missing"
 }
 
@@ -51,7 +54,8 @@ t_run 'once more' again
 t_run 'nothing names the staging directory' no_traces
 t_run 'make installcheck DESTDIR' in_tree installcheck "DESTDIR=$stage"
 t_run 'make uninstall DESTDIR' removed
-if git -C "$top_srcdir" rev-parse --show-toplevel 2>/dev/null | grep -q -x "$(cd "$top_srcdir" && pwd -P)"; then
+if git -C "$top_srcdir" rev-parse --show-toplevel 2>/dev/null |
+	grep -q -x "$(cd "$top_srcdir" && pwd -P)"; then
 	t_run 'make dist has every file' complete
 else
 	t_skip 'make dist has every file' 'this is no repository'

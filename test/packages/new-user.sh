@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Somebody new to dat-ofi: a fresh system, the commands of README's section on installing as they stand
-# there, then a program of his own, compiled by pkg-config and run between two hosts.
+# Somebody new to dat-ofi: a fresh system, the commands of README's section on installing as they
+# stand there, then a program of his own, compiled by pkg-config and run between two hosts.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -18,9 +18,11 @@ unpack() {
 
 # The first block of commands of that section
 as_readme_says() {
-	awk '/^## / { section = $0 } section == "## Install" && /^    / { sub("^    ", ""); print; seen = 1; next }
+	awk '/^## / { section = $0 }
+		section == "## Install" && /^    / { sub("^    ", ""); print; seen = 1; next }
 		seen && !/^$/ { exit }' "$top_srcdir/README.md" >"$t_dir/commands"
-	grep -q -x 'make install' "$t_dir/commands" || { echo 'README has no such section'; return 1; }
+	grep -q -x 'make install' "$t_dir/commands" ||
+		{ echo 'README has no such section'; return 1; }
 	{
 		echo 'set -ex; cd ~/dat-ofi'
 		cat "$t_dir/commands"
@@ -50,11 +52,12 @@ over() {
 
 # What README promises of the manual and of the tools
 shown() {
-	R_NET=$r_on1 r_in user sh -ec 'dat_info --ia ofi-tcp; man -w dat-ofi; man -w dat_ep_post_send; dat_perf --version'
+	R_NET=$r_on1 r_in user sh -ec 'dat_info --ia ofi-tcp; dat_perf --version
+		man -w dat-ofi; man -w dat_ep_post_send'
 }
 
-# All but the directories goes; the libraries' names in the cache of ldconfig, too. The distribution's
-# libdat2 is there, because install-deps brings it.
+# All but the directories goes; the libraries' names in the cache of ldconfig, too. The
+# distribution's libdat2 is there, because install-deps brings it.
 uninstalled() {
 	r_in user sh -ec 'cd ~/dat-ofi && make -s uninstall && ldconfig
 		find /usr/local -name "*dat*" ! -type d | grep . && exit 1

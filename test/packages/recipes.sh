@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Recipes of contrib: they name this version, ask configure for what it knows, and are what their tools
-# can read. Module files are tried.
+# Recipes of contrib: they name this version, ask configure for what it knows, and are what their
+# tools can read. Module files are tried.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -15,7 +15,8 @@ modules=${top_builddir:?}/contrib/modulefiles
 versions() {
 	grep -q "^dat-ofi ($version-[0-9]*) " "$contrib/debian/changelog" &&
 		grep -q -x "Version: *$version" "$contrib/rpm/dat-ofi.spec" &&
-		grep -q "version(\"$version\"" "$spack" && grep -q "dat-ofi-$version.tar.xz" "$spack" &&
+		grep -q "version(\"$version\"" "$spack" &&
+		grep -q "dat-ofi-$version.tar.xz" "$spack" &&
 		grep -q -x "version = '$version'" "$easyconfig" &&
 		case $easyconfig in */dat-ofi-"$version"-*) ;; *) false ;; esac
 }
@@ -24,17 +25,22 @@ versions() {
 options() {
 	"$top_srcdir/configure" --help >"$t_dir/help" || return
 	cat "$spack" "$easyconfig" "$contrib/debian/rules" "$contrib/rpm/dat-ofi.spec" |
-		grep -o -E -e '--(with|without|enable|disable)-[a-z]+' | sort -u | grep -v -e '--disable-silent' >"$t_dir/options"
+		grep -o -E -e '--(with|without|enable|disable)-[a-z]+' | sort -u |
+		grep -v -e '--disable-silent' >"$t_dir/options"
 	[ -s "$t_dir/options" ] || return
 	while read -r option; do
-		grep -q -e "--[a-z]*-${option#--*-}" "$t_dir/help" || { echo "configure knows no $option"; return 1; }
+		grep -q -e "--[a-z]*-${option#--*-}" "$t_dir/help" ||
+			{ echo "configure knows no $option"; return 1; }
 	done <"$t_dir/options"
 }
 
-# Names without a version are where programs only run, for MPI libraries load the registries by them.
+# Names without a version are where programs only run, for MPI libraries load the registries by
+# them.
 names() {
-	grep -q '/libdat.so$' "$contrib/debian/libdat1.install" && grep -q '/libdat2.so$' "$contrib/debian/libdat2-2.install" &&
-		sed -n '/^%files libs/,/^%files devel/p' "$contrib/rpm/dat-ofi.spec" >"$t_dir/libs" &&
+	grep -q '/libdat.so$' "$contrib/debian/libdat1.install" &&
+		grep -q '/libdat2.so$' "$contrib/debian/libdat2-2.install" &&
+		sed -n '/^%files libs/,/^%files devel/p' "$contrib/rpm/dat-ofi.spec" \
+			>"$t_dir/libs" &&
 		grep -q '/libdat.so$' "$t_dir/libs" && grep -q '/libdat2.so$' "$t_dir/libs" &&
 		grep -q '"libdat2.so"' "$spack" && grep -q "'lib/libdat2.%s'" "$easyconfig"
 }
@@ -46,14 +52,17 @@ for name in sys.argv[1:]:
 }
 
 python_style() {
-	flake8 --max-line-length=99 --ignore=F403,F405 "$spack" && flake8 --max-line-length=120 --ignore=F821 "$easyconfig"
+	flake8 --max-line-length=99 --ignore=F403,F405 "$spack" &&
+		flake8 --max-line-length=120 --ignore=F821 "$easyconfig"
 }
 
 # tcl: what the module says, as shell commands
 tcl() {
-	modulecmd_tcl=$(find /usr/lib /usr/libexec /usr/share/Modules -name modulecmd.tcl 2>/dev/null | head -n 1)
+	modulecmd_tcl=$(find /usr/lib /usr/libexec /usr/share/Modules -name modulecmd.tcl \
+		2>/dev/null | head -n 1)
 	[ -n "$modulecmd_tcl" ] || { echo 'Modules are not where they used to be'; return 1; }
-	MODULEPATH=$t_dir/modules LOADEDMODULES='' "$modulecmd_tcl" sh load "dat-ofi/$version" >"$t_dir/sh" 2>&1
+	MODULEPATH=$t_dir/modules LOADEDMODULES='' "$modulecmd_tcl" sh load "dat-ofi/$version" \
+		>"$t_dir/sh" 2>&1
 	cat "$t_dir/sh"
 	load_says "$t_dir/sh"
 }
@@ -66,7 +75,8 @@ in_lua() {
 	function append_path(name, value) end
 	dofile(arg[1])
 	EOF
-	"$1" "$t_dir/lmod.lua" "$t_dir/modules/dat-ofi/$version.lua" >"$t_dir/lua" && cat "$t_dir/lua" && load_says "$t_dir/lua"
+	"$1" "$t_dir/lmod.lua" "$t_dir/modules/dat-ofi/$version.lua" >"$t_dir/lua" &&
+		cat "$t_dir/lua" && load_says "$t_dir/lua"
 }
 
 # load_says FILE: it sets what programs need

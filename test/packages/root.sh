@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh disable=SC2154 # tap.sh and who calls us set top_srcdir and t_dir
 # Fresh Debian systems for tests, each a directory to chroot into. Source it after tap.sh and call
-# r_begin first. Everything lives in name spaces of the test: when it ends, however it ends, processes
-# and mounts are gone.
+# r_begin first. Everything lives in name spaces of the test: when it ends, however it ends,
+# processes and mounts are gone.
 #	DAT_OFI_DEBIAN		the release (bookworm)
 #	DAT_OFI_MIRROR		where its packages come from
 
@@ -25,7 +25,8 @@ r_begin() {
 		exec unshare -mpuif --kill-child --mount-proc sh "$@"
 	fi
 	trap r_cleanup EXIT
-	r_make_base >"$t_dir/base" 2>&1 || t_skip_all "no Debian system can be made: $(tail -n 1 "$t_dir/base")"
+	r_make_base >"$t_dir/base" 2>&1 ||
+		t_skip_all "no Debian system can be made: $(tail -n 1 "$t_dir/base")"
 }
 
 r_cleanup() {
@@ -40,14 +41,16 @@ r_make_base() {
 	[ ! -e "$r_base.made" ] || return 0
 	rm -rf --one-file-system "$r_base"
 	mkdir -p "$r_cache/archives/partial" &&
-		debootstrap --variant=minbase "$r_release" "$r_base" "$r_mirror" && : >"$r_base.made"
+		debootstrap --variant=minbase "$r_release" "$r_base" "$r_mirror" &&
+		: >"$r_base.made"
 }
 
 # r_new NAME: a fresh root, called NAME
 r_new() {
 	r_root=$t_dir/$1.root
 	mkdir "$r_root" "$t_dir/$1.upper" "$t_dir/$1.work"
-	mount -t overlay -o "lowerdir=$r_base,upperdir=$t_dir/$1.upper,workdir=$t_dir/$1.work" root "$r_root" ||
+	mount -t overlay -o "lowerdir=$r_base,upperdir=$t_dir/$1.upper,workdir=$t_dir/$1.work" \
+		root "$r_root" ||
 		cp -a "$r_base/." "$r_root" || return
 	mount -t proc proc "$r_root/proc" && mount -t tmpfs dev "$r_root/dev" || return
 	for r_device in 'null 1 3' 'zero 1 5' 'full 1 7' 'random 1 8' 'urandom 1 9' 'tty 5 0'; do
@@ -74,7 +77,8 @@ r_in() {
 	r_root=$t_dir/$1.root
 	shift
 	# shellcheck disable=SC2086 # R_NET holds words
-	timeout "$r_limit" ${R_NET-} env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	timeout "$r_limit" ${R_NET-} env \
+		-i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive MAKEFLAGS="-j$(nproc)" \
 		${R_CONF:+"DAT_OVERRIDE=$R_CONF"} chroot "$r_root" "$@"
 }
@@ -83,12 +87,14 @@ r_in() {
 r_apt() {
 	r_name=$1
 	shift
-	(flock 9 && r_in "$r_name" apt-get -q -y --no-install-recommends -o Acquire::Languages=none "$@") \
+	(flock 9 && r_in "$r_name" apt-get \
+		-q -y --no-install-recommends -o Acquire::Languages=none "$@") \
 		9>"$r_cache/lock"
 }
 
-# r_pair NAME TEXT SERVER CLIENT: two commands in that root and in a network that has the loopback alone.
-# The client starts when the server has written TEXT. True when both succeed; says what they wrote.
+# r_pair NAME TEXT SERVER CLIENT: two commands in that root and in a network that has the loopback
+# alone. The client starts when the server has written TEXT. True when both succeed; says what they
+# wrote.
 r_pair() {
 	cp "$top_srcdir/test/lib/tap.sh" "$t_dir/$1.root/tmp"
 	# shellcheck disable=SC2016 # expanded in the root
@@ -106,7 +112,8 @@ r_install() {
 		make -s -C "$top_builddir" install DESTDIR="$t_dir/$1.root" && r_in "$1" ldconfig
 }
 
-# r_hosts: two hosts with a wire between them, n1 and n2; r_on1 and r_on2 are words to run a command there
+# r_hosts: two hosts with a wire between them, n1 and n2; r_on1 and r_on2 are words to run a command
+# there
 r_hosts() {
 	t_start n1 unshare -nu sh -c 'hostname n1; ip link set lo up; echo up; exec sleep infinity'
 	t_await up || return

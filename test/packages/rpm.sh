@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# RPM packages, as far as Debian's rpm can tell: made with the macros of each distribution, looked at by rpmlint, and
-# installed over packages that are called and numbered as OFED's were there, in the place of which they come.
+# RPM packages, as far as Debian's rpm can tell: made with the macros of each distribution, looked
+# at by rpmlint, and installed over packages that are called and numbered as OFED's were there, in
+# the place of which they come.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -15,14 +16,17 @@ distributions='el8 el9 el10 suse'
 
 tools() {
 	r_new rpm && r_apt rpm update &&
-		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev libhwloc-dev \
+		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev \
+			libhwloc-dev \
 			libibverbs-dev iproute2 || return
-	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" "$root"
+	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" \
+		"$root"
 }
 
 # macros DISTRIBUTION: what its rpm defines beyond Debian's, and compilers are told there
 macros() {
-	hard='-fexceptions -fstack-protector-strong -fstack-clash-protection -fasynchronous-unwind-tables -Werror=format-security'
+	hard='-fexceptions -fstack-protector-strong -fstack-clash-protection'
+	hard="$hard -fasynchronous-unwind-tables -Werror=format-security"
 	case $1 in
 	suse)
 		echo '%suse_version 1600'
@@ -35,7 +39,8 @@ macros() {
 		echo '%build_ldflags -Wl,-z,relro -Wl,-z,now'
 		;;
 	*)
-		echo "%optflags -O2 -g -pipe -Wall $hard -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=3 -flto=auto -ffat-lto-objects"
+		echo "%optflags -O2 -g -pipe -Wall $hard" \
+			'-Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=3 -flto=auto -ffat-lto-objects'
 		echo '%build_ldflags -Wl,-z,relro -Wl,--as-needed -Wl,-z,now'
 		;;
 	esac
@@ -50,7 +55,8 @@ build() {
 }
 
 lint() {
-	r_in rpm sh -ec "rpmlint -r /root/dat-ofi.rpmlintrc /rpm/$1/RPMS/*/*.rpm /rpm/$1/SRPMS/*.rpm" >"$t_dir/lint" 2>&1
+	r_in rpm sh -ec "cd /rpm/$1; rpmlint -r /root/dat-ofi.rpmlintrc RPMS/*/*.rpm SRPMS/*.rpm" \
+		>"$t_dir/lint" 2>&1
 	cat "$t_dir/lint"
 	grep -q ' [1-9][0-9]* packages and ' "$t_dir/lint" && ! grep -E ' [EW]: ' "$t_dir/lint"
 }
@@ -59,9 +65,11 @@ lint() {
 says() {
 	distribution=$1 package=$2 query=$3
 	shift 3
-	r_in rpm sh -c "rpm -qp $query /rpm/$distribution/RPMS/*/$package-$version-*.rpm" >"$t_dir/says" 2>&1
+	r_in rpm sh -c "rpm -qp $query /rpm/$distribution/RPMS/*/$package-$version-*.rpm" \
+		>"$t_dir/says" 2>&1
 	for line; do
-		grep -q -x -e "$line" "$t_dir/says" || { cat "$t_dir/says"; echo "$package: $query lacks $line"; return 1; }
+		grep -q -x -e "$line" "$t_dir/says" ||
+			{ cat "$t_dir/says"; echo "$package: $query lacks $line"; return 1; }
 	done
 }
 
@@ -70,7 +78,8 @@ succeeds() {
 	for package in dapl:libs dapl-devel:devel dapl-utils; do
 		name=${package%:*}
 		case $package in *:*) package=dat-ofi-${package#*:} ;; *) package=dat-ofi ;; esac
-		says "$1" "$package" --provides "$name = 2\.1\.11" && says "$1" "$package" --obsoletes "$name < 2\.1\.11" || return
+		says "$1" "$package" --provides "$name = 2\.1\.11" &&
+			says "$1" "$package" --obsoletes "$name < 2\.1\.11" || return
 	done
 	if [ "$1" = suse ]; then
 		says suse dat-ofi-libs --provides 'libdat2-2 = 2\.1\.11' 'dapl2 = 2\.1\.11' &&
@@ -78,16 +87,19 @@ succeeds() {
 	else
 		says "$1" dat-ofi-libs --provides 'compat-dapl = 1:1\.2\.20' &&
 			says "$1" dat-ofi-libs --obsoletes 'compat-dapl < 1:1\.2\.20' &&
-			says "$1" dat-ofi-devel --obsoletes 'compat-dapl-devel < 1:1\.2\.20' 'dapl-static < 2\.1\.11'
+			says "$1" dat-ofi-devel --obsoletes 'compat-dapl-devel < 1:1\.2\.20' \
+				'dapl-static < 2\.1\.11'
 	fi
 }
 
 has_files() {
-	says "$1" dat-ofi-libs -l /usr/lib64/libdat.so /usr/lib64/libdat.so.1 /usr/lib64/libdat2.so /usr/lib64/libdat2.so.2 &&
+	says "$1" dat-ofi-libs -l /usr/lib64/libdat.so /usr/lib64/libdat.so.1 \
+		/usr/lib64/libdat2.so /usr/lib64/libdat2.so.2 &&
 		says "$1" dat-ofi-libs --provides 'libdat.so.1().*' 'libdat2.so.2().*' &&
 		says "$1" dat-ofi-libs --requires 'dat-ofi-provider.*' &&
 		says "$1" dat-ofi-provider -l /usr/lib64/libdatofi.so.1 /usr/lib64/libdatofi.so.2 &&
-		says "$1" dat-ofi --requires 'libdat2.so.2().*' && says "$1" dat-ofi -l /usr/bin/dat_info
+		says "$1" dat-ofi --requires 'libdat2.so.2().*' &&
+		says "$1" dat-ofi -l /usr/bin/dat_info
 }
 
 # package NAME VERSION LINE...: one without anything to build, in a spec of its own
@@ -101,10 +113,11 @@ package() {
 	printf '%s\n' "$@" '%description -n '"$name" 'It is there.' "%files -n $name"
 }
 
-# theirs DISTRIBUTION: a spec of packages as OFED's, whose files are those of ours; a program's, which asks for them; and
-# one that has what ours need of the rest of the system
+# theirs DISTRIBUTION: a spec of packages as OFED's, whose files are those of ours; a program's,
+# which asks for them; and one that has what ours need of the rest of the system
 theirs() {
-	printf 'Name: theirs\nVersion: 1\nRelease: 1\nSummary: All of it\nLicense: BSD\nAutoReqProv: no\n%%description\nSpecs.\n'
+	printf '%s\n' 'Name: theirs' 'Version: 1' 'Release: 1' 'Summary: All of it' 'License: BSD' \
+		'AutoReqProv: no' '%description' 'Specs.'
 	if [ "$1" = suse ]; then
 		package dapl 2.1.10
 		package libdat2-2 2.1.10 'Provides: dapl2 = 2.1.10' 'Requires: dapl'
@@ -120,8 +133,10 @@ theirs() {
 	printf '/usr/%s\n' include/dat2/udat.h lib64/libdat2.so
 	package dapl-utils 2.1.9 'Requires: dapl'
 	echo /usr/lib64/libdat2.so.2
-	package program 1 'Requires: dapl >= 2.1' 'Requires: dapl-devel >= 2.1' 'Requires: dapl-utils'
-	r_in rpm sh -c "rpm -qp --requires /rpm/$1/RPMS/*/*.rpm" | sort -u | grep -v -e '^rpmlib(' -e dat-ofi -e '^libdat' |
+	package program 1 'Requires: dapl >= 2.1' 'Requires: dapl-devel >= 2.1' \
+		'Requires: dapl-utils'
+	r_in rpm sh -c "rpm -qp --requires /rpm/$1/RPMS/*/*.rpm" | sort -u |
+		grep -v -e '^rpmlib(' -e dat-ofi -e '^libdat' |
 		sed 's/ [<=>].*//; s/^/Provides: /' >"$t_dir/needs"
 	package system 1 "$(cat "$t_dir/needs")"
 	cat <<-'EOF'
@@ -134,7 +149,8 @@ theirs() {
 	[ "$1" != suse ] || echo 'rm lib64/libdat.so.1'
 }
 
-# into ARGUMENT...: rpm, upon a system of its own below /target, with everything that packages ask for
+# into ARGUMENT...: rpm, upon a system of its own below /target, with everything that packages ask
+# for
 into() {
 	r_in rpm rpm --force-debian --root /target --dbpath /var/lib/rpm "$@"
 }
@@ -152,7 +168,8 @@ before() {
 # Installed with nothing forced, they end theirs, and the program still has what it asks for.
 upgrade() {
 	before "$1" || return
-	r_in rpm sh -c "rpm --force-debian --root /target --dbpath /var/lib/rpm -U /rpm/$1/RPMS/*/*.rpm" || return
+	r_in rpm sh -c "rpm --force-debian --root /target --dbpath /var/lib/rpm \
+		-U /rpm/$1/RPMS/*/*.rpm" || return
 	into -qa --qf '%{NAME}\n' | grep -v -e debug | sort >"$t_dir/names"
 	# shellcheck disable=SC2086 # names
 	printf '%s\n' $ours program system | sort | diff - "$t_dir/names" && into -V $ours
@@ -168,10 +185,11 @@ told() {
 	done
 }
 
-# What is built has what its distribution's flags ask for: bound when it is loaded, stack and buffers looked at.
+# What is built has what its distribution's flags ask for: bound when it is loaded, stack and
+# buffers looked at.
 hard() {
 	for file in /usr/lib64/libdat2.so.2 /usr/lib64/libdatofi.so.2 /usr/bin/dat_info; do
-		told $file BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
+		told "$file" BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
 	done
 }
 
@@ -188,15 +206,18 @@ works() {
 remove() {
 	# shellcheck disable=SC2046,SC2086 # names
 	into -e program $(into -qa --qf '%{NAME}\n' 'dat-ofi*') || return
-	! find "$t_dir/rpm.root/target" -path '*/var' -prune -o ! -type d ! -name ld.so.cache ! -name ldconfig -print | grep .
+	! find "$t_dir/rpm.root/target" -path '*/var' -prune -o ! -type d ! -name ld.so.cache ! \
+		-name ldconfig -print | grep .
 }
 
 t_run "rpm's tools" tools
 for distribution in $distributions; do
 	t_run "$distribution: the packages are made" build "$distribution"
 	t_run "$distribution: rpmlint finds nothing that has no reason" lint "$distribution"
-	t_run "$distribution: registries, with and without version, provider, tools" has_files "$distribution"
-	t_run "$distribution: they have the names of OFED's packages, and end those" succeeds "$distribution"
+	t_run "$distribution: registries, with and without version, provider, tools" has_files \
+		"$distribution"
+	t_run "$distribution: they have the names of OFED's packages, and end those" succeeds \
+		"$distribution"
 	t_run "$distribution: installed over OFED's packages" upgrade "$distribution"
 	t_run "$distribution: installed, they work" works
 	t_run "$distribution: removed, nothing is left" remove

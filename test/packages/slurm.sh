@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The sample job of contrib/slurm under a real Slurm: controller and first node on one host, second node on
-# another one.
+# The sample job of contrib/slurm under a real Slurm: controller and first node on one host, second
+# node on another one.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -9,7 +9,8 @@
 r_begin "$0"
 
 cluster() {
-	r_new cluster && r_apt cluster update && r_apt cluster install slurmctld slurmd slurm-client munge &&
+	r_new cluster && r_apt cluster update &&
+		r_apt cluster install slurmctld slurmd slurm-client munge &&
 		r_install cluster || return
 	root=$t_dir/cluster.root
 	printf '127.0.0.1 localhost\n10.77.0.1 n1\n10.77.0.2 n2\n' >"$root/etc/hosts"
@@ -44,7 +45,8 @@ on1() {
 daemons() {
 	on1 sh -ec 'chown -R munge: /run/munge; mkdir -p /spool/controller
 		[ -e /etc/munge/munge.key ] || mungekey -c; chown munge: /etc/munge/munge.key
-		setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n | unmunge >/dev/null' || return
+		setpriv --reuid=munge --regid=munge --clear-groups munged
+		munge -n | unmunge >/dev/null' || return
 	on1 slurmctld -D >"$t_dir/slurmctld" 2>&1 &
 	t_pids="$t_pids $!"
 	on1 slurmd -D -N n1 >"$t_dir/slurmd1" 2>&1 &
@@ -54,7 +56,8 @@ daemons() {
 	tries=0
 	until [ "$(on1 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; do
 		tries=$((tries + 1))
-		[ "$tries" -lt 600 ] || { cat "$t_dir/slurmctld" "$t_dir/slurmd1" "$t_dir/slurmd2"; return 1; }
+		[ "$tries" -lt 600 ] || { cat "$t_dir/slurmctld" "$t_dir/slurmd1" \
+			"$t_dir/slurmd2"; return 1; }
 		sleep 0.2
 	done
 }

@@ -37,8 +37,8 @@ two_adapters() (
 		verbs*) T_DEVICE=rxe$((i - 1)) t_fabric "$1" ;;
 		*) t_fabric "$1" && t_params="$t_params addr=127.0.0.$i" ;;
 		esac
-		echo "adapter$i u2.0 nonthreadsafe default $top_builddir/prov/ofi/.libs/libdatofi.so.2 dat-ofi.0.1" \
-			"\"$t_params\" \"\""
+		echo "adapter$i u2.0 nonthreadsafe default" \
+			"$top_builddir/prov/ofi/.libs/libdatofi.so.2 dat-ofi.0.1" "\"$t_params\" \"\""
 	done >"$t_dir/two.conf"
 	DAT_OVERRIDE="$t_dir/two.conf" "$here/purescale_like" adapter1 adapter2 >"$t_dir/out" 2>&1
 )
@@ -54,12 +54,15 @@ if [ -n "${T_OWN_NETWORK-}" ] && ip address add 127.0.0.2/8 dev lo; then
 		judge $? "purescale_like over $fabric"
 	done
 else
-	t_skip 'purescale_like' 'no network of our own is to be had, where the loopback can have two addresses'
+	t_skip 'purescale_like' \
+		'no network of our own is to be had, where the loopback can have two addresses'
 fi
 
 # Names of the library as Intel MPI is told them.
-over tcp 'impi_like2 by the name without a version' env I_MPI_DAT_LIBRARY=libdat2.so "$here/impi_like2" -n 2
-over tcp 'impi_like2 by a path' env I_MPI_DAT_LIBRARY="$top_builddir/src/.libs/libdat2.so.2" "$here/impi_like2" -n 2
+over tcp 'impi_like2 by the name without a version' env I_MPI_DAT_LIBRARY=libdat2.so \
+	"$here/impi_like2" -n 2
+over tcp 'impi_like2 by a path' env I_MPI_DAT_LIBRARY="$top_builddir/src/.libs/libdat2.so.2" \
+	"$here/impi_like2" -n 2
 
 # A program that can't fail shows nothing.
 # shellcheck disable=SC2317 # t_run calls it
@@ -68,6 +71,7 @@ fails() {
 	shift
 	"$@" | grep "^FAIL .*$word"
 }
-t_run 'a library that is none' fails libnone.so env I_MPI_DAT_LIBRARY=libnone.so "$here/impi_like2" -n 2
+t_run 'a library that is none' fails libnone.so env I_MPI_DAT_LIBRARY=libnone.so \
+	"$here/impi_like2" -n 2
 t_run 'an interface that is none' fails 'none opens' "$here/impi_like2" -n 2 -i none
 t_done

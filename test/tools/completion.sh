@@ -12,15 +12,17 @@ export DAT_OVERRIDE="$t_dir/dat.conf"
 {
 # offer PROGRAM CURRENT PREVIOUS: what is offered, one a line
 offer() {
-	bash -c '. "$0/contrib/completion/dat_info" && _dat_ofi "$@" && printf "%s\n" "${COMPREPLY[@]}"' \
-		"$top_srcdir" "$@" | sort >"$t_dir/words"
+	bash -c '. "$0/contrib/completion/dat_info" && _dat_ofi "$@" &&
+		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir" "$@" | sort >"$t_dir/words"
 	cat "$t_dir/words"
 }
 
 # All options that have a long form, and no others.
 options() {
-	"$1" --help | grep -o -e '^  .\{4\}--[a-z-]*' | sed 's/.* --/--/; s/.*--/--/' | sort >"$t_dir/options"
-	offer "$1" -- "$1" && cmp "$t_dir/options" "$t_dir/words" && [ "$(wc -l <"$t_dir/words")" -gt 4 ]
+	"$1" --help | grep -o -e '^  .\{4\}--[a-z-]*' | sed 's/.* --/--/; s/.*--/--/' |
+		sort >"$t_dir/options"
+	offer "$1" -- "$1" && cmp "$t_dir/options" "$t_dir/words" &&
+		[ "$(wc -l <"$t_dir/words")" -gt 4 ]
 }
 
 commands() {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The distribution's unmodified test programs, once through our registry and once through its own.
-# One script, because the programs always listen on the same ports. T_FABRIC names a fabric of test/lib/fabrics.sh; tcp
-# is the default. T_MORE=1 runs every mode of dapltest.
-# In the lab of verbs T_PARAMS tells what the IA is and T_HOST its address.
+# One script, because the programs always listen on the same ports. T_FABRIC names a fabric of
+# test/lib/fabrics.sh; tcp is the default. T_MORE=1 runs every mode of dapltest. In the lab of verbs
+# T_PARAMS tells what the IA is and T_HOST its address.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 # shellcheck source=test/lib/fabrics.sh
@@ -18,7 +18,8 @@ ulimit -S -n "$(ulimit -H -n)"
 host=${T_HOST:-127.0.0.1}
 
 # As a host has it: an interface beside the loopback.
-[ -z "${T_OWN_NETWORK-}" ] || { ip link add eth0 type veth peer name eth9 && ip addr add 192.0.2.2/24 dev eth0 &&
+[ -z "${T_OWN_NETWORK-}" ] || { ip link add eth0 type veth peer name eth9 &&
+	ip addr add 192.0.2.2/24 dev eth0 &&
 	ip link set eth0 up && ip link set eth9 up; } 2>/dev/null
 
 t_fabric_conf "${T_FABRIC:=tcp}" loop >"$t_dir/dat.conf"
@@ -44,7 +45,8 @@ expect() {
 
 # verdicts: how often the server of dapltest has said how a test ended
 verdicts() {
-	grep -c -e 'performance test.  Exiting' -e 'Transaction Test Finished' -e 'Server: Test Failed' -e 'Test Error' \
+	grep -c -e 'performance test.  Exiting' -e 'Transaction Test Finished' \
+		-e 'Server: Test Failed' -e 'Test Error' \
 		-e '): *Exiting' "$t_dir/server"
 }
 
@@ -56,15 +58,16 @@ await_verdict() {
 	done
 }
 
-# ask NAME TEXT TEST OPTIONS...: one run of a dapltest client, judged by the last words of both sides. It prints its figures also
-# after an assertion failed.
+# ask NAME TEXT TEST OPTIONS...: one run of a dapltest client, judged by the last words of both
+# sides. It prints its figures also after an assertion failed.
 ask() {
 	t_name="dapltest: $1, $registry"
 	text=$2 test=$3
 	shift 3
 	before=$(verdicts)
 	# shellcheck disable=SC2086 # $with holds words
-	if timeout "$t_limit" $with dapltest -T "$test" -s $host -D loop "$@" >"$t_dir/client" 2>&1 &&
+	if timeout "$t_limit" $with dapltest -T "$test" -s $host -D loop "$@" \
+		>"$t_dir/client" 2>&1 &&
 		grep -q -e "$text" "$t_dir/client" && await_verdict "$before" &&
 		! grep -i -q -e 'failed' -e 'error' "$t_dir/client" "$t_dir/server"; then
 		t_pass "$t_name"
@@ -78,8 +81,8 @@ listens() {
 	grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") .* 0A " /proc/net/tcp
 }
 
-# dtestx_pair OPTIONS: the server tells its address by a socket of its own, where the client does not wait for it, and listens for
-# DAT connections behind that
+# dtestx_pair OPTIONS: the server tells its address by a socket of its own, where the client does
+# not wait for it, and listens for DAT connections behind that
 dtestx_pair() {
 	# shellcheck disable=SC2086
 	t_start server $with dtestx -P loop $1
@@ -134,14 +137,16 @@ datagrams() {
 	fi
 }
 
-# shared OPTIONS: dtestsrq, which in the end waits without limit for the asynchronous event of each EP's last receive
+# shared OPTIONS: dtestsrq, which in the end waits without limit for the asynchronous event of each
+# EP's last receive
 shared() {
 	t_name="dtestsrq: messages over a shared receive queue, $registry"
 	if dat_info --ia loop 2>/dev/null | grep -q ' srq_supported *no'; then
 		t_skip "$t_name" 'this fabric has no shared receive queues, and says so'
 		return
 	fi
-	if t_pair 'server ready on port' "$with dtestsrq -P loop -v $1" "$with dtestsrq -P loop -v $1 -h $host" &&
+	if t_pair 'server ready on port' "$with dtestsrq -P loop -v $1" \
+		"$with dtestsrq -P loop -v $1 -h $host" &&
 		says 'Async event 0x8003 received' && says 'SRQ Test Complete' &&
 		! grep -q -e 'Invalid' "$t_dir/server" "$t_dir/client"; then
 		t_pass "$t_name"
@@ -160,13 +165,16 @@ dapltest_suite() {
 		client SR 1024 2 server SR 1024 2 client RW 4096 2 server RR 4096 1
 	if [ -n "${T_MORE-}" ]; then
 		for op in SR RW RR; do
-			ask "$op both ways, verified" 'Total ' T -i 50 -t 2 -w 2 -V client SR 256 server SR 256 \
+			ask "$op both ways, verified" 'Total ' T -i 50 -t 2 -w 2 -V client SR 256 \
+				server SR 256 \
 				client $op 4096 server $op 4096
 			ask "$op both ways in 4 segments, verified" 'Total ' T -i 50 -t 1 -w 1 -V \
 				client SR 256 server SR 256 client $op 512 4 server $op 512 4
 		done
-		ask 'SR both ways, polling' 'Total Send' T -i 50 -t 1 -w 2 -P client SR 1024 server SR 1024
-		ask 'large transfers' 'Total RDMA Read' T -i 5 -t 1 -w 1 -V client SR 1048576 server SR 1048576 \
+		ask 'SR both ways, polling' 'Total Send' T -i 50 -t 1 -w 2 -P client SR 1024 \
+			server SR 1024
+		ask 'large transfers' 'Total RDMA Read' T -i 5 -t 1 -w 1 -V client SR 1048576 \
+			server SR 1048576 \
 			client RW 1048576 server RR 1048576
 	fi
 	ask 'RDMA writes, polling' 'Operation Throughput' P -i 1000 -p 16 -m p RW 4096 1
@@ -193,8 +201,8 @@ alone() {
 	fi
 }
 
-# One limit at a time: with several the program uses an EVD that it has freed. In features, memory of length 0 (mem,
-# case 2) is not what any page of the standard says.
+# One limit at a time: with several the program uses an EVD that it has freed. In features, memory
+# of length 0 (mem, case 2) is not what any page of the standard says.
 dapltest_alone() {
 	for limit in ia pz cno evd ep rsp psp lmr rpost size_lmr; do
 		alone "limit_$limit" -T L -D loop -m 100 limit_$limit
@@ -216,9 +224,11 @@ programs() {
 	expect 'dtest: with a CNO' dtest '-P loop -b 65536 -c' "$ready" PASSED
 	expect 'dtest: polling' dtest '-P loop -b 65536 -p' "$ready" PASSED
 	t_name="dtest: a stream of 50 writes, $registry" # with immediate data
-	has_immediate && expect 'dtest: a stream of 50 writes' dtest '-P loop -b 65536 -w -B 50' "$ready" PASSED
+	has_immediate && expect 'dtest: a stream of 50 writes' dtest '-P loop -b 65536 -w -B 50' \
+		"$ready" PASSED
 	expect 'dtest: write ping-pong' dtest '-P loop -b 64 -W -B 100' "$ready" PASSED
-	expect 'dtestcm: 50 connections' dtestcm '-P loop -c 50 -w' 'Conn server waiting' 'ALL 50 CONN'
+	expect 'dtestcm: 50 connections' dtestcm '-P loop -c 50 -w' 'Conn server waiting' \
+		'ALL 50 CONN'
 	if dat_info --ia loop 2>/dev/null | grep -q 'FETCH_AND_ADD *TRUE'; then
 		extensions 'immediate data, atomic operations' ''
 		extensions 'the same with 4 server endpoints and counters' '-m 4 -p'
@@ -229,7 +239,8 @@ programs() {
 	datagrams 'datagrams, four endpoints each' '-u -m'
 	datagrams 'datagrams, 50 endpoints each, counters' '-U 50 -m -p'
 	# shellcheck disable=SC2086
-	t_run "dtestx: attributes by a query, $registry" sh -c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
+	t_run "dtestx: attributes by a query, $registry" sh \
+		-c "$with dtestx -P loop -q | grep 'DAT_COUNTERS=TRUE'"
 	expect 'dtestsrq: messages without a shared queue' dtestsrq '-P loop -S 0 -c 4 -B 3' \
 		'server ready on port' 'SRQ Test Complete'
 	shared '-c 4 -B 3'

@@ -54,7 +54,8 @@ sample() {
 
 options() {
 	ends 0 --help && ends 0 --version && ends 2 && ends 2 --nonsense && ends 2 list --file &&
-		ends 2 frobnicate && ends 2 add && ends 2 add a b && ends 2 generate x && ends 2 --dat 3.0 list
+		ends 2 frobnicate && ends 2 add && ends 2 add a b && ends 2 generate x &&
+		ends 2 --dat 3.0 list
 }
 
 no_file() {
@@ -65,7 +66,8 @@ no_file() {
 
 list() {
 	sample
-	ends 0 list && says 'shadowed good' 'nondefault off' '10 wrong field 2, API version, is "u9"' \
+	ends 0 list && says 'shadowed good' 'nondefault off' \
+		'10 wrong field 2, API version, is "u9"' \
 		'DAT 1.2, libdatofi.so.1 "provider=tcp domain=lo"'
 }
 
@@ -73,15 +75,19 @@ json() {
 	sample
 	ends 0 -j list && jq -e '(.lines | length == 9) and .lines[0].name == "good" and
 		.lines[8].state == "wrong" and .lines[1].dat == "1.2"' "$t_dir/o" &&
-		ends 1 -j check && jq -e '.lines[0].opens and (.lines[4].remedy | length > 0)' "$t_dir/o"
+		ends 1 -j check && jq -e '.lines[0].opens and (.lines[4].remedy | length > 0)' \
+			"$t_dir/o"
 }
 
 check() {
 	sample
-	ends 1 check && says "$conf:2: good opens" "$conf:3: old opens" "$conf:4: ofa-v2-ib0 does not open" \
-		'dat_conf convert makes' "$conf:6: lost does not open" 'cannot load its provider library' \
+	ends 1 check && says "$conf:2: good opens" "$conf:3: old opens" \
+		"$conf:4: ofa-v2-ib0 does not open" \
+		'dat_conf convert makes' "$conf:6: lost does not open" \
+		'cannot load its provider library' \
 		'install the library' "$conf:7: wish does not open" 'no fabric can be used' \
-		'correct the parameters' 'only when line 2 does not open' "$conf:10: this is wrong:" \
+		'correct the parameters' 'only when line 2 does not open' \
+		"$conf:10: this is wrong:" \
 		'write it as in' '5 of 8 lines' || return
 	! grep -q ':9:' "$t_dir/o" && ends 0 check good && ends 0 check old && ends 1 check wish
 }
@@ -91,7 +97,8 @@ generate() {
 	sample
 	cp "$conf" "$t_dir/before"
 	ends 0 generate && says 'ofa-v2-lo u2.0' && cmp "$conf" "$t_dir/before" &&
-		ends 0 generate --write && ends 0 -d 1.2 generate --write && [ "$(stat -c %a "$conf")" = 640 ] &&
+		ends 0 generate --write && ends 0 -d 1.2 generate --write &&
+		[ "$(stat -c %a "$conf")" = 640 ] &&
 		head -n 10 "$conf" | cmp - "$t_dir/before" && ends 0 check ofa-v2-lo lo &&
 		cp "$conf" "$t_dir/once" && ends 0 generate --write && sort "$conf" >"$t_dir/a" &&
 		sort "$t_dir/once" | cmp - "$t_dir/a" && [ "$(grep -c '^# dat_conf' "$conf")" = 1 ]
@@ -104,7 +111,8 @@ from_nothing() {
 
 convert() {
 	sample
-	ends 0 convert && says 'ofa-v2-ib0 u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "ib0 0" ""' \
+	ends 0 convert && says \
+		'ofa-v2-ib0 u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "ib0 0" ""' \
 		'ib0 u1.2 nonthreadsafe default libdatofi.so.1 ofi.1.2 "ib0 0" ""' libdaplnone &&
 		ends 0 convert --write && cp "$conf" "$t_dir/once" && ends 0 convert --write &&
 		cmp "$conf" "$t_dir/once" && sample && ends 0 convert --write --force &&
@@ -114,10 +122,14 @@ convert() {
 # What it writes, it reads back the same.
 add() {
 	sample
-	ends 1 add good && says "$conf:2: good is there already" && ends 1 add new -p domain=nosuch &&
-		says 'no fabric can be used' '--force adds it' && ends 0 add new -p 'provider=tcp domain=lo' &&
-		ends 0 check new && ends 0 add -d 1.2 new -p domain=lo && ends 0 add -t new2 -p domain=lo &&
-		ends 0 check new2 && ends 0 -F add 'odd "name\' -p 'a "b\' -l 'lib #1' && ends 0 -j list &&
+	ends 1 add good && says "$conf:2: good is there already" &&
+		ends 1 add new -p domain=nosuch &&
+		says 'no fabric can be used' '--force adds it' &&
+		ends 0 add new -p 'provider=tcp domain=lo' &&
+		ends 0 check new && ends 0 add -d 1.2 new -p domain=lo &&
+		ends 0 add -t new2 -p domain=lo &&
+		ends 0 check new2 && ends 0 -F add 'odd "name\' -p 'a "b\' -l 'lib #1' &&
+		ends 0 -j list &&
 		jq -e '.lines[-1] | .name == "odd \"name\\" and .parameters == "a \"b\\" and
 			.library == "lib #1" and .ours' "$t_dir/o" && ends 1 add 'two
 lines'
@@ -126,7 +138,8 @@ lines'
 remove() {
 	sample
 	cp "$conf" "$t_dir/before"
-	ends 1 remove good && says 'did not make' && cmp "$conf" "$t_dir/before" && ends 1 remove nobody &&
+	ends 1 remove good && says 'did not make' && cmp "$conf" "$t_dir/before" &&
+		ends 1 remove nobody &&
 		ends 0 add new -p domain=lo && ends 0 -n remove new && grep -q '^new' "$conf" &&
 		ends 0 remove new && cmp "$conf" "$t_dir/before" && ends 0 --force remove good &&
 		! grep -q '^good' "$conf" && [ "$(wc -l <"$conf")" = 8 ]

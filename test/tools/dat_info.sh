@@ -64,12 +64,14 @@ rdma_device() {
 
 options() {
 	ends 0 "$info" --help && narrow && ends 0 "$info" --version && ends 2 "$info" --nonsense &&
-		ends 2 "$info" word && ends 2 "$info" --ia && ends 1 "$info" -a "$(printf '%300s' x)"
+		ends 2 "$info" word && ends 2 "$info" --ia &&
+		ends 1 "$info" -a "$(printf '%300s' x)"
 }
 
 interface() {
 	ends 0 "$info" -a loop && narrow && says 'runs on libfabric tcp, msg endpoints, domain lo' \
-		'address 127.0.0.1' 'order ORDERED:' 'too long CONNECTION:' 'libfabric.so' 'registration none' 'refused tcp' \
+		'address 127.0.0.1' 'order ORDERED:' 'too long CONNECTION:' 'libfabric.so' \
+		'registration none' 'refused tcp' \
 		'another domain is asked for'
 }
 
@@ -79,21 +81,27 @@ all() {
 
 json() {
 	ends 0 "$info" -j -a loop && jq -e '.interfaces[0] | .opens and .domain == "lo" and
-		.order == "ORDERED" and .misfit == "CONNECTION" and .mr_mode == "none" and (.libfabric_path | length > 0) and
-		(.refused | length > 0) and .max_eps > 0' "$t_dir/o" && ends 1 "$info" -j -a nowhere &&
+		.order == "ORDERED" and .misfit == "CONNECTION" and .mr_mode == "none" and
+		(.libfabric_path | length > 0) and
+		(.refused | length > 0) and .max_eps > 0' "$t_dir/o" &&
+			ends 1 "$info" -j -a nowhere &&
 		jq -e '.interfaces[0] | (.opens | not) and (.log | length > 0)' "$t_dir/o" &&
-		ends 0 "$info" -j -e && jq -e '.variables | map(select(.name == "DAT_OFI_SPIN_US"))[0] |
-		.default == "20" and .from == "default" and .type == "number from 0 to 1000000"' "$t_dir/o"
+		ends 0 "$info" -j -e &&
+		jq -e '.variables | map(select(.name == "DAT_OFI_SPIN_US"))[0] |
+		.default == "20" and .from == "default" and .type == "number from 0 to 1000000"' \
+			"$t_dir/o"
 }
 
 variables() {
-	ends 0 env DAT_OFI_SPIN_US=7 "$info" -e && narrow && says 'DAT_OFI_SPIN_US=7 from the environment' \
+	ends 0 env DAT_OFI_SPIN_US=7 "$info" -e && narrow &&
+		says 'DAT_OFI_SPIN_US=7 from the environment' \
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='
 }
 
 # fingerprint COMMAND...: it answers in one line, without an address
 fingerprint() {
-	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] && ! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
+	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] &&
+		! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
 }
 
 # same COMMAND...: its line is that of the last call of fingerprint
@@ -108,8 +116,10 @@ differs() {
 # What is the node's own leaves no trace: addresses, ranks, numbers of processes; a setting does.
 fingerprints() {
 	fingerprint "$info" -f && same "$info" --fingerprint &&
-		same env DAT_OFI_LOCAL_RANK=3 "$info" -f && same env DAT_OFI_SPIN_US=20 "$info" -f &&
-		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" 'memlock-kib=' \
+		same env DAT_OFI_LOCAL_RANK=3 "$info" -f &&
+		same env DAT_OFI_SPIN_US=20 "$info" -f &&
+		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" \
+			'memlock-kib=' \
 			'set-provider=tcp set-domain=lo' 'eps=8192' 'order=ORDERED' &&
 		differs env DAT_OFI_SPIN_US=7 "$info" -f && says ' DAT_OFI_SPIN_US=7 ' &&
 		differs env FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE='a "b"' "$info" -f &&
@@ -121,10 +131,12 @@ fingerprints() {
 
 # Interfaces that do not open are in the line, too, and a node without dat.conf has the default one.
 fingerprint_fails() {
-	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' | cat - "$conf" >"$t_dir/gone.conf"
+	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' |
+		cat - "$conf" >"$t_dir/gone.conf"
 	ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -f &&
 		says ' ia=gone fails=DAT_PROVIDER_NOT_FOUND ia=loop provider' &&
-		ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f && says ' ia=ofi provider=tcp'
+		ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f &&
+		says ' ia=ofi provider=tcp'
 }
 
 # What the kernel tells of a card, below a root of our own; lo plays its part.
@@ -137,8 +149,9 @@ fingerprint_card() {
 	put /sys/class/infiniband/lo/device/net/eth7/mtu 4200
 	put /sys/module/mlx5_core/version 24.10
 	ln -s /drivers/mlx5_core "$root/sys/class/infiniband/lo/device/driver"
+	rest=' link=unknown bit/s=- mtu=4200'
 	fingerprint "$info" -f --root "$root" &&
-		says 'device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014 link=unknown bit/s=- mtu=4200'
+		says "device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014$rest"
 	got=$?
 	rm -r "$root/sys"
 	put /sys/class/net/lo/type 772
@@ -149,7 +162,8 @@ fingerprint_card() {
 
 # node NAME ADDRESS: the line of a host of that name and address, which settings have, too
 node() {
-	unshare "$way" sh -c 'hostname "$1" && ip link set lo up && ip link add eth5 type veth peer name eth6 &&
+	unshare "$way" sh -c 'hostname "$1" && ip link set lo up &&
+		ip link add eth5 type veth peer name eth6 &&
 		ip address add "$2/24" dev eth5 && ip link set eth5 up && ip link set eth6 up &&
 		sed "s/lo\"/eth5 addr=$2\"/" "$DAT_OVERRIDE" >"$4/node.conf" &&
 		DAT_OVERRIDE=$4/node.conf DAT_OFI_ADDR=$2 FI_LOG_SUBSYS="/$1/x" \
@@ -161,14 +175,18 @@ fingerprint_node() {
 	new_root
 	put /sys/class/net/eth5/type 1
 	fingerprint node node17 192.0.2.1 && same node other 192.0.2.2 &&
-		says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' 'set-addr=*'
+		says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' \
+			'set-addr=*'
 }
 
-# What programs see when they open an IA and something is missing: the thing, the cause, what to try.
+# What programs see when they open an IA and something is missing: the thing, the cause, what to
+# try.
 messages() {
-	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi && says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
+	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi &&
+		says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
 		'unset FI_PROVIDER' &&
-	ends 1 "$info" -a ofi-tcp-nosuch && says 'provider=tcp domain=nosuch' 'another domain is asked for' &&
+	ends 1 "$info" -a ofi-tcp-nosuch &&
+	says 'provider=tcp domain=nosuch' 'another domain is asked for' &&
 	ends 0 env DAT_OVERRIDE="$t_dir/none" "$info" -a ofi-tcp &&
 	ends 1 env DAT_OVERRIDE="$t_dir/none" "$info" -a loop &&
 		says "cannot open $t_dir/none (named by DAT_OVERRIDE): No such file" &&
@@ -180,7 +198,8 @@ messages() {
 # No device is up: nothing is left for an IA.
 no_fabric() {
 	ends 1 unshare "$1" "$info" -a ofi-shm && says 'this host has no IP address to listen at' &&
-		ends 1 unshare "$1" "$info" --root "$root" --check && says 'fail addresses no device that is up' &&
+		ends 1 unshare "$1" "$info" --root "$root" --check &&
+		says 'fail addresses no device that is up' &&
 		ends 1 unshare "$1" sh -c 'ip link set lo up; FI_PROVIDER=nonesuch exec "$@"' - \
 			"$info" --root "$root" --check && says 'warn addresses only the loopback'
 }
@@ -190,7 +209,8 @@ healthy() {
 	new_root
 	"$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
 	cat "$t_dir/o" && narrow && says 'ok fork settings' 'ok devices no RDMA device' \
-		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" 'ok fabrics libfabric has:' \
+		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" \
+		'ok fabrics libfabric has:' \
 		'ok links names with and without' 'ok names no interface' &&
 		! grep -e Slingshot -e EFA -e Intel "$t_dir/o"
 }
@@ -214,39 +234,52 @@ links() {
 	# Without what was built; the system may have a package with the links.
 	rest=$(printf %s "$LD_LIBRARY_PATH" | sed "s,$src,$t_dir,")
 	checked LD_LIBRARY_PATH="$t_dir/none:$rest" && says 'warn links libdat2.so ' \
-		'warn links libdat.so ' "libdat2.so.2 is $t_dir/none/libdat2.so.2" && [ "$got" != 0 ] &&
+		'warn links libdat.so ' "libdat2.so.2 is $t_dir/none/libdat2.so.2" &&
+		[ "$got" != 0 ] &&
 		checked LD_LIBRARY_PATH="$t_dir/other:$LD_LIBRARY_PATH" &&
-		says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" 'let the link point' &&
+		says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" \
+			'let the link point' &&
 		[ "$got" != 0 ]
 }
 
 # Names after devices that are named after their places.
 names() {
 	new_root
-	for name in ofa-v2-enp3s0f1 rdmap0s6-u ofa-v2-cma-roe-enx5254 ofa-v2-ib0 eth0 ofa-v2-mlx5_0-1u open-end; do
+	for name in ofa-v2-enp3s0f1 rdmap0s6-u ofa-v2-cma-roe-enx5254 ofa-v2-ib0 eth0 \
+		ofa-v2-mlx5_0-1u open-end; do
 		echo "$name u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 \"domain=lo\" \"\""
 	done >"$t_dir/names.conf"
-	checked DAT_OVERRIDE="$t_dir/names.conf" && says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
-		'such as ofa-v2-fabric' '"domain=enp3s0f1" on this one' 'names.conf:2: rdmap0s6-u has rdmap0s6' \
-		'names.conf:3: ofa-v2-cma-roe-enx5254' && [ "$(grep -c '^warn  names ' "$t_dir/o")" = 3 ] && [ "$got" != 0 ]
+	checked DAT_OVERRIDE="$t_dir/names.conf" &&
+		says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
+		'such as ofa-v2-fabric' '"domain=enp3s0f1" on this one' \
+		'names.conf:2: rdmap0s6-u has rdmap0s6' \
+		'names.conf:3: ofa-v2-cma-roe-enx5254' &&
+		[ "$(grep -c '^warn  names ' "$t_dir/o")" = 3 ] && [ "$got" != 0 ]
 }
 
 intel_mpi() {
 	new_root
 	echo >"$t_dir/libempty.so"
-	checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=loop I_MPI_DAT_LIBRARY=libdat2.so.2 I_MPI_DAPL_UD=0 &&
+	checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=loop I_MPI_DAT_LIBRARY=libdat2.so.2 \
+		I_MPI_DAPL_UD=0 &&
 		says 'ok Intel MPI its variables' &&
-		checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=ofi-tcp I_MPI_DAT_LIBRARY=libdat.so.1 &&
+		checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=ofi-tcp \
+			I_MPI_DAT_LIBRARY=libdat.so.1 &&
 		says 'ok Intel MPI its variables' &&
-		checked I_MPI_FABRICS=shm:tmi && says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
+		checked I_MPI_FABRICS=shm:tmi &&
+		says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
 		checked I_MPI_DEVICE=sock && says 'warn Intel MPI I_MPI_DEVICE=sock' &&
-		checked I_MPI_DAPL_PROVIDER=ofa-v2-ib0 && says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
+		checked I_MPI_DAPL_PROVIDER=ofa-v2-ib0 &&
+		says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
 		[ "$got" = 1 ] &&
-		checked I_MPI_DAPL_PROVIDER_LIST=loop,there && says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
-		checked I_MPI_DAT_LIBRARY="$t_dir/libempty.so" && says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
+		checked I_MPI_DAPL_PROVIDER_LIST=loop,there &&
+		says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libempty.so" &&
+		says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
 		checked I_MPI_DAT_LIBRARY=libc.so.6 && says 'it is no library of DAT' &&
 		cp -L "$top_builddir/src/.libs/libdat2.so.2" "$t_dir/libcopy.so" &&
-		checked I_MPI_DAT_LIBRARY="$t_dir/libcopy.so" && says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
+		checked I_MPI_DAT_LIBRARY="$t_dir/libcopy.so" &&
+		says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
 		ud_as_told
 }
 
@@ -273,7 +306,8 @@ broken() {
 	mkdir -p "$root/sys/class/cxi/cxi0"
 	put /etc/dat.conf ''
 	ends 1 sh -c 'ulimit -l 64; root=$1; shift; env "$@" --root "$root" --check' - "$root" \
-		FI_PROVIDER=nonesuch FI_EFA_USE_DEVICE_RDMA=0 DAT_OVERRIDE="$t_dir/none" "$info" && narrow &&
+		FI_PROVIDER=nonesuch FI_EFA_USE_DEVICE_RDMA=0 DAT_OVERRIDE="$t_dir/none" "$info" &&
+		narrow &&
 		says 'fail memory locked memory is limited to 64 KiB' 'memlock unlimited' \
 		'warn fork this kernel is older' 'RDMAV_FORK_SAFE=1' \
 		'fail devices the kernel has uverbs0, but /dev/infiniband/uverbs0 is not there' \
@@ -303,34 +337,44 @@ other_breaks() {
 	EOF
 	mkdir -p "$root/usr/local/lib"
 	echo >"$root/usr/local/lib/libfabric.so.1"
-	ends 1 env RDMAV_FORK_SAFE=1 SLINGSHOT_VNIS=1,99999 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi0 \
+	ends 1 env RDMAV_FORK_SAFE=1 SLINGSHOT_VNIS=1,99999 SLINGSHOT_SVC_IDS=1 \
+		SLINGSHOT_DEVICES=cxi0 \
 		DAT_OVERRIDE="$t_dir/bad.conf" "$info" --root "$root" --check && narrow &&
 		says 'warn fork fork support of rdma-core is on and the system has huge pages' \
 		'fail Slingshot SLINGSHOT_VNIS=1,99999 is no list' 'warn EFA ptrace_scope is 1' \
-		'warn devices 1 InfiniBand card is on the bus without' 'warn host name' 'has no IPv4 address' \
+		'warn devices 1 InfiniBand card is on the bus without' 'warn host name' \
+		'has no IPv4 address' \
 		"warn libraries libfabric.so.1 is used from" "$root/usr/local/lib/libfabric.so.1" \
-		"bad.conf:2: loop is tried only when line 1" '2 lines from 3 to 4: libdaplnone.so.2 cannot be' \
-		'dat_conf convert' 'bad.conf:5: mixed is a line for DAT 1' 'bad.conf:6: the line has 2 of 8 fields'
+		"bad.conf:2: loop is tried only when line 1" \
+		'2 lines from 3 to 4: libdaplnone.so.2 cannot be' \
+		'dat_conf convert' 'bad.conf:5: mixed is a line for DAT 1' \
+		'bad.conf:6: the line has 2 of 8 fields'
 }
 
 rest() {
 	new_root
 	mkdir -p "$root/sys/class/cxi/cxi0" "$root/dev"
 	: >"$root/dev/cxi0"
-	ends 1 env FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1 SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1,2 \
-		SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" --check && says 'fail fork FI_EFA_FORK_SAFE and' \
-		'fail Slingshot SLINGSHOT_SVC_IDS has 2 services for the 1 devices' 'ok devices 1 RDMA device' &&
-		ends 1 env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi7 "$info" --root "$root" --check &&
+	ends 1 env FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1 SLINGSHOT_VNIS=1 \
+		SLINGSHOT_SVC_IDS=1,2 \
+		SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" --check &&
+		says 'fail fork FI_EFA_FORK_SAFE and' \
+		'fail Slingshot SLINGSHOT_SVC_IDS has 2 services for the 1 devices' \
+		'ok devices 1 RDMA device' &&
+		ends 1 env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi7 "$info" \
+			--root "$root" --check &&
 		says 'fail Slingshot SLINGSHOT_DEVICES has cxi7'
 	rm -r "$root/dev/shm"
-	env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" --check \
+	env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" \
+		--check \
 		>"$t_dir/o"
 	says 'ok Slingshot VNIs 1' "warn shared memory /dev/shm can't be used"
 }
 
 small_shm() {
 	new_root
-	ends 3 unshare "$1" sh -c 'mount -t tmpfs -o size=1m tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
+	ends 3 unshare "$1" sh \
+		-c 'mount -t tmpfs -o size=1m tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
 		- "$root" "$info" || [ "$got" = 1 ] || return
 	says 'warn shared memory /dev/shm has 1 MiB left'
 }
@@ -339,7 +383,8 @@ json_check() {
 	new_root
 	put /etc/hosts '127.0.1.1 here'
 	"$info" -j --root "$root" --check >"$t_dir/o"
-	jq -e '(.worst == "warn" or .worst == "fail") and (.checks | map(select(.topic == "host name"))[0] |
+	jq -e '(.worst == "warn" or .worst == "fail") and
+		(.checks | map(select(.topic == "host name"))[0] |
 		.verdict == "warn" and (.remedy | length > 0))' "$t_dir/o"
 }
 
@@ -353,8 +398,10 @@ no_rights() {
 	ends 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$info" --root "$root" --check
 	got=$?
 	chmod 644 "$conf"
-	[ "$got" = 0 ] && says "fail devices /dev/cxi0 can't be opened to read and write: Permission denied" \
-		'a udev rule has to' "fail dat.conf cannot open $conf: Permission denied" 'chmod a+r'
+	[ "$got" = 0 ] && says \
+		"fail devices /dev/cxi0 can't be opened to read and write: Permission denied" \
+		'a udev rule has to' "fail dat.conf cannot open $conf: Permission denied" \
+		'chmod a+r'
 }
 }
 
@@ -372,10 +419,12 @@ t_run 'variables' variables
 t_run 'fingerprint: equal on equal nodes' fingerprints
 t_run 'fingerprint: what does not open' fingerprint_fails
 t_run 'fingerprint: a card' fingerprint_card
-if unshare -run sh -c 'hostname other && ip link add eth5 type veth peer name eth6' 2>/dev/null; then
+if unshare -run sh -c 'hostname other && ip link add eth5 type veth peer name eth6' \
+	2>/dev/null; then
 	t_run 'fingerprint: nodes of other names and addresses' fingerprint_node -run
 else
-	t_skip 'fingerprint: nodes of other names and addresses' 'no host name and network of our own are to be had'
+	t_skip 'fingerprint: nodes of other names and addresses' \
+		'no host name and network of our own are to be had'
 fi
 t_run 'what is said when something is missing' messages
 t_run 'checks: all is well' healthy
@@ -399,6 +448,7 @@ fi
 if nobody_can; then
 	t_run 'checks: no rights' no_rights
 else
-	t_skip 'checks: no rights' 'only root can become somebody else, who has to reach the program'
+	t_skip 'checks: no rights' \
+		'only root can become somebody else, who has to reach the program'
 fi
 t_done

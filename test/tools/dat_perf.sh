@@ -15,10 +15,12 @@ ia=${T_IA-ofi-tcp-lo}
 {
 # perf OPTION...: few messages, with the server that runs, if there may be one
 perf() {
+	# shellcheck disable=SC2086 # options, or nothing
 	timeout "$t_limit" dat_perf $where --ia "$ia" --iterations 20 --warmup 2 "$@"
 }
 
-# serve OPTION...: in the background, for all tests or for one; stdbuf, as t_start has it, does not go with ASan
+# serve OPTION...: in the background, for all tests or for one; stdbuf, as t_start has it, does not
+# go with ASan
 serve() {
 	timeout 1800 dat_perf --server "$@" >"$t_dir/server" 2>&1 &
 	t_pid=$!
@@ -64,15 +66,18 @@ json() {
 	perf --json --compare --rounds 3 --size 8,64 --stat p99.9 >"$t_dir/json" || return
 	cat "$t_dir/json"
 	jq -e '.program == "dat_perf" and .unit == "us" and (.results | length) == 2 and
-		(.results[0].dat | .min <= .p50 and .p50 <= .p99 and .p99 <= .["p99.9"] and .["p99.9"] <= .max and
-			.min > 0 and .avg <= .max) and
-		.results[0].excess.median != null and (.results[1] | .ratio.min <= .ratio.median and .ratio.median <= .ratio.max and
+		(.results[0].dat | .min <= .p50 and .p50 <= .p99 and .p99 <= .["p99.9"] and
+			.["p99.9"] <= .max and .min > 0 and .avg <= .max) and
+		.results[0].excess.median != null and
+		(.results[1] | .ratio.min <= .ratio.median and .ratio.median <= .ratio.max and
 			(.dat.rounds | length) == 3 and .raw.iterations == 20)' "$t_dir/json"
 }
 
 ratio_is_limited() {
-	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --max-ratio 0.000001 &&
-		status 1 'below --min-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 --min-ratio 1e6 \
+	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 \
+		--max-ratio 0.000001 &&
+		status 1 'below --min-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 \
+			--min-ratio 1e6 \
 			--max-excess 1e9
 }
 
@@ -84,7 +89,8 @@ drawn() {
 		import xml.etree.ElementTree as tree
 		svg = "{http://www.w3.org/2000/svg}"
 		root = tree.parse(sys.argv[1]).getroot()
-		points = [point.split(",") for point in root.find(svg + "polyline").get("points").split()]
+		line = root.find(svg + "polyline")
+		points = [point.split(",") for point in line.get("points").split()]
 		assert root.tag == svg + "svg" and len(points) == 3, points
 		assert all(0 <= float(x) <= 760 and 0 <= float(y) <= 460 for x, y in points), points
 		assert [float(x) for x, _ in points] == sorted(float(x) for x, _ in points), points
@@ -94,16 +100,19 @@ drawn() {
 }
 
 progress_is_told() {
-	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8" "$t_dir/typescript" >/dev/null </dev/null || return
+	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8" "$t_dir/typescript" \
+		>/dev/null </dev/null || return
 	grep -q 'send 8 bytes, dat, round 1 of 1' "$t_dir/typescript" || return
-	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8 --quiet" "$t_dir/typescript" >/dev/null </dev/null &&
+	script -q -e -c "dat_perf --loopback --ia $ia -n 20 -S 8 --quiet" "$t_dir/typescript" \
+		>/dev/null </dev/null &&
 		! grep -q 'round 1' "$t_dir/typescript"
 }
 
 # One command for each machine.
 remote() {
 	serve --once --bind 127.0.0.1 --port "$1" --ia "$ia"
-	timeout "$t_limit" dat_perf --await 60 --port "$1" --ia "$ia" -n 10 -S 8 -T 2 127.0.0.1 || return
+	timeout "$t_limit" dat_perf --await 60 --port "$1" --ia "$ia" -n 10 -S 8 -T 2 127.0.0.1 ||
+		return
 	wait "$t_pid"
 }
 
@@ -117,8 +126,10 @@ refused_by_server() {
 
 # go OPTION...: all steps and the verdict, on a machine that may be busy
 go() {
-	status 0 '^GO     .* us, .* MB/s, checked in' --check --time 100 --max-latency 1e9 --min-bandwidth 1e-9 "$@" &&
-		[ "$(grep -c '^ok     ' "$t_dir/said")" = 6 ] && [ "$(tail -n 1 "$t_dir/said" | cut -c 1-2)" = GO ]
+	status 0 '^GO     .* us, .* MB/s, checked in' --check --time 100 --max-latency 1e9 \
+		--min-bandwidth 1e-9 "$@" &&
+		[ "$(grep -c '^ok     ' "$t_dir/said")" = 6 ] &&
+		[ "$(tail -n 1 "$t_dir/said" | cut -c 1-2)" = GO ]
 }
 
 # A fabric that refuses RDMA: the check comes as far as that.
@@ -128,7 +139,8 @@ check_refused() (
 	go --loopback --ia ofi || return
 	FI_SHAM_REFUSE=100
 	export FI_SHAM_REFUSE
-	status 1 'NO-GO  data of writes: ' --check --time 100 --loopback --ia ofi && grep 'ok     data of sends' "$t_dir/said"
+	status 1 'NO-GO  data of writes: ' --check --time 100 --loopback --ia ofi &&
+		grep 'ok     data of sends' "$t_dir/said"
 )
 
 check_remote() {
@@ -143,7 +155,8 @@ check_late() {
 	server=$(ps -o pid= --ppid "$t_pid" | tr -d ' ')
 	kill -STOP "$server"
 	before=$(date +%s)
-	status 1 'NO-GO  no end of "connect and disconnect" within 2 seconds' --check --time 2 --port "$1" --ia "$ia" 127.0.0.1
+	status 1 'NO-GO  no end of "connect and disconnect" within 2 seconds' --check --time 2 \
+		--port "$1" --ia "$ia" 127.0.0.1
 	ret=$?
 	kill -CONT "$server"
 	kill "$server"
@@ -151,11 +164,13 @@ check_late() {
 }
 
 help_lists_tests() {
-	dat_perf --test nonsense 2>&1 | grep -o 'one of [a-z, -]*' | sed 's/one of //; s/; .*//' | tr -d , |
+	dat_perf --test nonsense 2>&1 | grep -o 'one of [a-z, -]*' | sed 's/one of //; s/; .*//' |
+		tr -d , |
 		tr ' ' '\n' | grep . >"$t_dir/tests"
 	dat_perf --help >"$t_dir/help"
 	[ "$(wc -l <"$t_dir/tests")" = 10 ] && while read -r test; do
-		grep -q -e "^  .*\<$test\>" "$t_dir/help" && grep -q -e "$test" "$top_srcdir/contrib/completion/dat_info" || return
+		grep -q -e "^  .*\<$test\>" "$t_dir/help" &&
+			grep -q -e "$test" "$top_srcdir/contrib/completion/dat_info" || return
 	done <"$t_dir/tests"
 }
 }
@@ -172,10 +187,12 @@ fi
 
 for test in send write read; do
 	t_run "$test: latency" measured $test --size 1,4k
-	t_run "$test: both ways and threads, checked, compared" measured $test -CBV -R 1 -m bandwidth -S 5000 -T 2 -e 2
+	t_run "$test: both ways and threads, checked, compared" measured $test -CBV -R 1 \
+		-m bandwidth -S 5000 -T 2 -e 2
 done
 t_run 'immediate: latency' measured immediate --size 1,4k
-t_run 'immediate: both ways and threads, checked' measured immediate -BV -m bandwidth -S 8,5000 -T 2 -e 2
+t_run 'immediate: both ways and threads, checked' measured immediate -BV -m bandwidth -S 8,5000 \
+	-T 2 -e 2
 for test in fetch-add compare-swap bind connect wakeup; do
 	t_run "$test: latency" measured $test
 done
@@ -183,7 +200,8 @@ done
 if dat_info --ia "$ia" 2>/dev/null | grep -q 'DAT_IB_UD *TRUE'; then
 	t_run 'datagram: latency' measured datagram -V
 else
-	t_run 'datagram: what has none says so' status 3 'has no datagram' -o datagram --loopback --ia "$ia" -n 1
+	t_run 'datagram: what has none says so' status 3 'has no datagram' -o datagram \
+		--loopback --ia "$ia" -n 1
 fi
 t_run 'datagram: over a connectionless fabric, checked' over_rdm datagram -V -e 2 -T 2 -g 2 -w
 t_run 'fetch-add: rate, checked' measured fetch-add -m rate -V -e 2 -T 2
@@ -193,20 +211,24 @@ t_run 'connect: rate' measured connect -m rate -e 4 -T 2
 t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
 t_run 'one completion in four' measured write -m rate -c 4 -W 8
 t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V
-t_run 'the same with a descriptor asked for' measured send --raw --provider 'tcp;ofi_rxm' -E rdm --cq-wait fd -T 2
+t_run 'the same with a descriptor asked for' measured send --raw --provider 'tcp;ofi_rxm' -E rdm \
+	--cq-wait fd -T 2
 t_try 'percentiles and comparison in JSON' jq json
 t_run 'limits of the ratio' ratio_is_limited
 t_try 'a drawing' python3 drawn
-t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 --plot /dev/null/x
+t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 \
+	--plot /dev/null/x
 t_try 'progress on a terminal' script progress_is_told
 t_run 'pinned to a CPU' measured send --pin 0 -T 2
 
 t_run 'check: both on this host' go --loopback --ia "$ia"
-t_run 'check: too slow' status 1 'NO-GO  latency: .* above 1e-06' --check --loopback --ia "$ia" --max-latency 1e-6 -t 100
+t_run 'check: too slow' status 1 'NO-GO  latency: .* above 1e-06' --check --loopback --ia "$ia" \
+	--max-latency 1e-6 -t 100
 t_run 'check: too little' status 1 'NO-GO  bandwidth: .* below' --check --loopback --ia "$ia" \
 	--max-latency 1e9 --min-bandwidth 1e9 -t 100
 t_run 'check: a fabric that refuses writes' check_refused
-t_run 'check: no such interface' status 1 'NO-GO  connect and disconnect: .*cannot open' --check --loopback --ia nonsense
+t_run 'check: no such interface' status 1 'NO-GO  connect and disconnect: .*cannot open' \
+	--check --loopback --ia nonsense
 t_run 'check: of another test' wrong 'check chooses' --check --test read --loopback
 t_run 'check: limits without it' wrong 'need --check' --max-latency 5 --loopback
 t_run 'no such interface' status 1 'cannot open' --loopback --ia nonsense -n 1
@@ -234,7 +256,8 @@ t_run 'a size of nothing' wrong 'one byte' -S 0 --loopback
 t_run 'sizes downwards' wrong upwards -S 8:4 --loopback
 t_run 'more silence than window' wrong 'fills the window' -m rate -W 4 -c 8 --loopback
 t_run 'too many threads' wrong '\-\-threads' -T 1000 --loopback
-t_run 'memory beyond all limits' status 1 'make --window' --loopback --ia "$ia" -m rate -W 4096 -e 64 -S 1m
+t_run 'memory beyond all limits' status 1 'make --window' --loopback --ia "$ia" -m rate -W 4096 \
+	-e 64 -S 1m
 t_run 'CPUs that are none' status 1 'not a CPU' --loopback --ia "$ia" --pin 3-1
 t_run 'a CPU that is not there' status 1 'cannot run on' --loopback --ia "$ia" --pin 1000
 t_run 'all tests are in --help and the completion' help_lists_tests
@@ -243,7 +266,8 @@ if [ -n "${T_OWN_NETWORK-}" ]; then
 	t_run 'a server and a client' remote 20650
 	t_run 'a server that cannot' refused_by_server 20651
 	t_run 'check: a server and a client' check_remote 20652
-	t_run 'check: nobody there' status 1 'NO-GO  cannot reach' --check --port 20653 --ia "$ia" 127.0.0.1
+	t_run 'check: nobody there' status 1 'NO-GO  cannot reach' --check --port 20653 --ia "$ia" \
+		127.0.0.1
 	t_run 'check: a server that does nothing' check_late 20654
 else
 	t_skip 'a server and a client' 'no network of our own, where ports are free'

@@ -17,17 +17,18 @@ alone() {
 	done
 }
 
-# together COMPILER...: true when those of each generation do in one file. That each needs no other before it does not
-# depend on compiler and standard.
+# together COMPILER...: true when those of each generation do in one file. That each needs no other
+# before it does not depend on compiler and standard.
 together() {
 	for generation in dat dat2; do
-		(cd "$top_srcdir/include" && ls $generation/*.h) | sed 's/.*/#include <&>/' >"$t_dir/some.c"
+		(cd "$top_srcdir/include" && ls "$generation"/*.h) |
+			sed 's/.*/#include <&>/' >"$t_dir/some.c"
 		compiles "$@" || return
 	done
 }
 
-# c23 COMPILER: what it calls the language that newer compilers speak when they are not told, in which () has no arguments
-# and bool is a word
+# c23 COMPILER: what it calls the language that newer compilers speak when they are not told, in
+# which () has no arguments and bool is a word
 c23() {
 	if echo | "$1" -std=c23 -fsyntax-only -x c - 2>/dev/null; then
 		echo c23

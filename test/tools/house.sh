@@ -100,7 +100,7 @@ END
 	printf 'int main( void )\n{\n}\n' | write util/common/loose.c
 	cp "$top_srcdir/.clang-format" "$tree" || return
 	for file in base/low base/other api/high; do
-		compile prov/ofi/$file.c || return
+		compile "prov/ofi/$file.c" || return
 	done
 	compile src/long.c -include stdlib.h && compile util/common/loose.c &&
 		rm "$tree/prov/ofi/base/absent.h"
@@ -130,7 +130,7 @@ finds() {
 	python3 "$house" --list "$1" "$tree" "$t_dir/build" >"$t_dir/found"
 	status=$?
 	cat "$t_dir/found"
-	[ $status = 1 ] && ! grep -v '^[^:]*:[0-9]*: [^:]*: .' "$t_dir/found" &&
+	[ "$status" = 1 ] && ! grep -v '^[^:]*:[0-9]*: [^:]*: .' "$t_dir/found" &&
 		cut -d: -f1,2 "$t_dir/found" | diff "$t_dir/expected" -
 }
 

@@ -45,7 +45,9 @@ find_pages() {
 compile_examples() {
 	python3 "$manual" examples "$t_dir" || return
 	for example in "$t_dir"/*.c; do
-		"$1" -std=c11 -D_DEFAULT_SOURCE -fsyntax-only -Wall -Wextra -Werror -I"$top_srcdir/include" \
+		"$1" -std=c11 \
+			-D_DEFAULT_SOURCE \
+			-fsyntax-only -Wall -Wextra -Werror -I"$top_srcdir/include" \
 			"$example" || return
 	done
 }

@@ -15,7 +15,8 @@ sed -n '/^\.Sh PROBES/,/^\.Sh ENV/s/^\.It Fn \([a-z]*\).*/\1/p' "$page" | sort >
 # shellcheck disable=SC2317
 compare() {
 	readelf -n "$1" >"$t_dir/notes" || return
-	grep -A1 'Provider: dat_ofi$' "$t_dir/notes" | sed -n 's/ *Name: //p' | sort -u >"$t_dir/there"
+	grep -A1 'Provider: dat_ofi$' "$t_dir/notes" | sed -n 's/ *Name: //p' |
+		sort -u >"$t_dir/there"
 	[ -s "$t_dir/there" ] && diff "$t_dir/described" "$t_dir/there"
 }
 
@@ -23,7 +24,8 @@ compare() {
 # shellcheck disable=SC2317
 fire() {
 	t_start trace bpftrace -e "BEGIN { printf(\"ready\n\"); }
-		usdt:$1:dat_ofi:post { @posts = count(); } usdt:$1:dat_ofi:state { @states = count(); }"
+		usdt:$1:dat_ofi:post { @posts = count(); }
+		usdt:$1:dat_ofi:state { @states = count(); }"
 	t_await '^ready' && dat_perf --loopback --iterations 100 --ia ofi-tcp-lo &&
 		kill -INT "$t_pid" && wait "$t_pid"
 	cat "$t_dir/trace"

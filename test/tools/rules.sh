@@ -4,5 +4,6 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
-t_run 'rules.tsv has the rules of test/conform/rules' python3 "$top_srcdir/test/conform/catalogue.py" --check
+t_run 'rules.tsv has the rules of test/conform/rules' python3 \
+	"$top_srcdir/test/conform/catalogue.py" --check
 t_done

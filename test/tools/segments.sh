@@ -1,24 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Rules of messages and RDMA where the fabric takes one segment per operation: tcp that is told so, and CXI as it is played, which
-# moreover refuses operations now and then. Where grants are written, as on iWARP. And where the last bytes of a write are an operation
-# of their own, without which CXI as it is played shows them too early.
+# Rules of messages and RDMA where the fabric takes one segment per operation: tcp that is told so,
+# and CXI as it is played, which moreover refuses operations now and then. Where grants are written,
+# as on iWARP. And where the last bytes of a write are an operation of their own, without which CXI
+# as it is played shows them too early.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
 suite=${top_builddir:?}/test/conform/conform20
 
-cat >"$t_dir/dat.conf" <<EOF
-narrow u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo max_segments=1" ""
-written u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo credits=write" ""
-split u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=library" ""
-cxi u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1" ""
-efa u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=efa addr=127.0.0.1" ""
-unknown u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo srq_ep_broken=perhaps" ""
-early u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=sham domain=cxi addr=127.0.0.1 last_byte=fabric" ""
-odd u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 "provider=tcp domain=lo last_byte=perhaps" ""
-EOF
-export DAT_OVERRIDE="$t_dir/dat.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs" FI_SHAM_CORE='tcp;ofi_rxm'
+# interface NAME PARAMETERS: its line of dat.conf
+interface() {
+	echo "$1 u2.0 nonthreadsafe default libdatofi.so.2 dat-ofi.0.1 \"$2\" \"\""
+}
+
+{
+	interface narrow 'provider=tcp domain=lo max_segments=1'
+	interface written 'provider=tcp domain=lo credits=write'
+	interface split 'provider=tcp domain=lo last_byte=library'
+	interface cxi 'provider=sham domain=cxi addr=127.0.0.1'
+	interface efa 'provider=sham domain=efa addr=127.0.0.1'
+	interface unknown 'provider=tcp domain=lo srq_ep_broken=perhaps'
+	interface early 'provider=sham domain=cxi addr=127.0.0.1 last_byte=fabric'
+	interface odd 'provider=tcp domain=lo last_byte=perhaps'
+} >"$t_dir/dat.conf"
+export DAT_OVERRIDE="$t_dir/dat.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs" \
+	FI_SHAM_CORE='tcp;ofi_rxm'
 
 # expect IA CASE: all tests of the case pass
 expect() {
@@ -42,7 +49,8 @@ for case in prg-spin rdma ext_transfers; do
 done
 # The pieces of a write come so far apart that a busy machine does not hide it.
 comes_early() {
-	FI_SHAM_LATE_US=20000 T_IA=early CK_RUN_CASE=prg-spin CK_TAP_LOG_FILE_NAME="$t_dir/tap" "$suite" >"$t_dir/out" 2>&1
+	FI_SHAM_LATE_US=20000 T_IA=early CK_RUN_CASE=prg-spin CK_TAP_LOG_FILE_NAME="$t_dir/tap" \
+		"$suite" >"$t_dir/out" 2>&1
 	grep -q '^not ok.*came before' "$t_dir/tap"
 }
 t_run "left to the fabric the last bytes come early" comes_early

@@ -43,7 +43,7 @@ static int64_t now_ms(void)
 /* Reads both pipes until the child has closed them; false when it takes too long. */
 static bool collect(int out, int err, struct util_answer *answer)
 {
-	int64_t until = now_ms() + UTIL_ANSWER_SECONDS * 1000, left;
+	int64_t until = now_ms() + UTIL_ANSWER_SECONDS * INT64_C(1000), left;
 	struct pollfd fds[] = {{.fd = out, .events = POLLIN}, {.fd = err, .events = POLLIN}};
 
 	while (fds[0].fd >= 0 || fds[1].fd >= 0) {

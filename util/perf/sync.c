@@ -119,7 +119,7 @@ static int connect_any(const struct addrinfo *list)
 
 int perf_sync_connect(const char *host, const char *port, double patience)
 {
-	const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+	const struct timespec pause = {.tv_nsec = 100000000};
 	int64_t end = perf_now_ns() + (int64_t)(patience * 1e9);
 	struct addrinfo *list;
 	int fd, saved;

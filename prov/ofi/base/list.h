@@ -47,11 +47,13 @@ static inline struct dofi_list *dofi_list_pop(struct dofi_list *head)
 	return node;
 }
 
+/* pos is declared, so it takes no parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define DOFI_LIST_FOR(pos, head) \
 	for (struct dofi_list *pos = (head)->next; pos != (head); pos = pos->next)
 /* The body may remove pos, but not its successor. */
 #define DOFI_LIST_FOR_SAFE(pos, head)                                                      \
 	for (struct dofi_list *pos = (head)->next, *pos##_next = pos->next; pos != (head); \
 	     pos = pos##_next, pos##_next = pos->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -83,6 +83,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 {
 	struct dofi_cm *cm = &chan->ia->cm;
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD)
 		return;
 	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
@@ -400,6 +401,7 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 	struct dofi_chan *chan;
 	int ret;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_assert_held(&ia->engine.lock);
 	if (!dofi_addr_set(&name, remote, port))
 		return -EAFNOSUPPORT;
@@ -420,6 +422,7 @@ void dofi_chan_detach(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!chan)
 		return;
 	dofi_list_del(&conn->link);
@@ -542,6 +545,7 @@ bool dofi_chan_evict(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!cm->nstrangers)
 		return false;
 	dofi_chan_close(DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link), 0, false);
@@ -553,6 +557,7 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 	struct dofi_cm *cm = &ia->cm;
 	struct dofi_chan *chan = chan_new(ia, fd, DOFI_CHAN_GREETING);
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!chan || dofi_engine_watch(ia, &chan->fd, EPOLLIN)) {
 		free(chan);
 		return false;

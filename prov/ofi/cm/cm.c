@@ -35,6 +35,7 @@ static bool owes_answer(const struct dofi_chan *chan, uint64_t number)
 /* Every peer that was asked before or with invalidation `number` has answered it. */
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 {
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
 		if (owes_answer(DOFI_CONTAINER(node, struct dofi_chan, link), number))
@@ -47,6 +48,7 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 {
 	char text[DOFI_ADDR_TEXT];
 
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR_SAFE(node, &ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
@@ -86,6 +88,7 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 		.token = ++ia->cm.invalidations,
 	};
 
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);

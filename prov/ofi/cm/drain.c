@@ -83,6 +83,7 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 {
 	struct drain *drain;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (ia->ndrains >= MAX_WAITING)
 		forget_oldest(ia);
 	drain = calloc(1, sizeof(*drain));
@@ -117,6 +118,7 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
 {
 	struct drain *drain = find(ia, id);
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!drain || drain->left)
 		return;
 	drain->left = sent - drain->received;
@@ -135,6 +137,7 @@ void dofi_drain_done(struct dofi_wr *wr)
 {
 	struct drain *drain = DOFI_CONTAINER(wr, struct drain, own.wr);
 
+	dofi_assert_held(&drain->ia->engine.lock);
 	drain->posted = false;
 	if (--drain->left)
 		post(drain);
@@ -144,6 +147,7 @@ void dofi_drain_done(struct dofi_wr *wr)
 
 void dofi_drain_retry(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR_SAFE(node, &ia->drains)
 	{
 		struct drain *drain = DOFI_CONTAINER(node, struct drain, link);

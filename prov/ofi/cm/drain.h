@@ -15,7 +15,8 @@ struct dofi_wr;
 
 /*
  * The connection `id` has ended with so many messages received; none that still comes is longer
- * than `size`. Without memory they stay where they are. All of this with engine.lock held.
+ * than `size`. Without memory they stay where they are. engine.lock held, except when the IA
+ * closes.
  */
 void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
 		      uint64_t size);

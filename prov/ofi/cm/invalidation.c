@@ -73,6 +73,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 {
+	dofi_assert_held(&chan->ia->engine.lock);
 	DOFI_LIST_FOR(node, &chan->conns)
 	{
 		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
@@ -86,6 +87,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (!(chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS))
 		return false;
 	DOFI_LIST_FOR(node, &chan->conns)
@@ -102,6 +104,7 @@ bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	ep->bind_replaced = dofi_bind_apply(dofi_wr_bind(wr));
 	if (!ep->bind_replaced) {
 		wr->state = DOFI_WR_DONE;
@@ -126,6 +129,7 @@ static void bind_overdue(struct dofi_timer *timer)
 /* Off the list of those that wait; engine.lock held. */
 void dofi_conn_forget_bind(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_list_del(&ep->bind_link);
 	dofi_timer_cancel(ep->obj.ia, &ep->bind_limit);
 }
@@ -134,6 +138,8 @@ void dofi_conn_ask_for_bind(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
+	dofi_assert_held(&ia->engine.lock);
+	dofi_assert_held(&ep->lock);
 	ep->bind_number = dofi_chan_ask(ia, ep->bind_replaced);
 	ep->bind_replaced = 0;
 	dofi_list_add_tail(&ia->cm.binds, &ep->bind_link);
@@ -162,6 +168,7 @@ static void bind_done(struct dofi_ep *ep)
 
 void dofi_conn_invalidated(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR_SAFE(node, &ia->cm.binds)
 	{
 		struct dofi_ep *ep = DOFI_CONTAINER(node, struct dofi_ep, bind_link);

@@ -29,6 +29,7 @@ void dofi_linger_begin(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_lock(&ep->lock);
 	conn->lingers = may_have_to(conn) && (ep->dirty || ep->peeking);
 	dofi_unlock(&ep->lock);
@@ -51,6 +52,7 @@ bool dofi_linger(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!conn->lingers)
 		return false;
 	dofi_lock(&ep->lock);
@@ -76,6 +78,7 @@ void dofi_linger_begin_all(struct dofi_ia *ia)
 	struct dofi_conn *conn;
 	uint32_t i = 0;
 
+	dofi_assert_held(&ia->engine.lock);
 	while ((conn = next_conn(&ia->cm, &i)))
 		if (conn->phase == DOFI_CONN_UP)
 			dofi_linger_begin(conn);
@@ -94,6 +97,7 @@ static bool any_lingers(struct dofi_ia *ia)
 
 void dofi_linger_wait(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	dofi_engine_drain_cq(ia);
 	dofi_engine_hear(ia);
 	sched_yield();
@@ -103,6 +107,7 @@ void dofi_linger_all(struct dofi_ia *ia)
 {
 	uint64_t limit = dofi_now() + ia->params.linger_ms * 1000000u;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!ia->engine.has_fabric)
 		return;
 	dofi_engine_hear(ia);

@@ -246,6 +246,7 @@ int dofi_sp_listen(struct dofi_sp *sp)
 
 void dofi_sp_unlisten(struct dofi_sp *sp)
 {
+	dofi_assert_held(&sp->obj.ia->engine.lock);
 	dofi_list_del(&sp->link);
 	dofi_timer_cancel(sp->obj.ia, &sp->pause);
 	if (sp->fd.fd >= 0) {

@@ -24,6 +24,7 @@ static void fired(struct dofi_timer *timer)
 
 void dofi_redial_refused(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	conn->redial.ports |= 1u << conn->candidate;
 }
 
@@ -31,6 +32,7 @@ bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p)
 {
 	const struct dofi_redial *redial = &conn->redial;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	/* Whoever was found at the other ports in the first round has not what we look for. */
 	for (; dofi_port_candidate(conn->conn_qual, conn->candidate, port_p); conn->candidate++)
 		if (!redial->until || redial->ports & 1u << conn->candidate)
@@ -43,6 +45,7 @@ bool dofi_redial_later(struct dofi_conn *conn)
 	struct dofi_redial *redial = &conn->redial;
 	uint64_t now = dofi_now(), next;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!redial->ports)
 		return false;
 	if (!redial->until) {

@@ -44,6 +44,7 @@ DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_q
 	struct dofi_sp *sp = dofi_obj_alloc(ia, ia->obj.provider, type, sizeof(*sp));
 	int err;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!sp)
 		return DOFI_NO_MEMORY;
 	dofi_evd_attach_other(evd);
@@ -73,6 +74,7 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual)
 {
+	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &ia->cm.listeners)
 	{
 		struct dofi_sp *sp = DOFI_CONTAINER(node, struct dofi_sp, link);

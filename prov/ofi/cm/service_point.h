@@ -22,10 +22,13 @@ struct dofi_sp {
 	bool rsp;
 };
 
-/* --- sp.c: what PSP and RSP share; engine.lock held --- */
-
-/* The EVD behind the handle when it belongs to ia and takes connection requests; else NULL. */
+/*
+ * The EVD behind the handle when it belongs to ia and takes connection requests; else NULL. Needs
+ * no lock.
+ */
 struct dofi_evd *dofi_sp_evd(struct dofi_ia *ia, DAT_EVD_HANDLE evd);
+
+/* --- what PSP and RSP share; engine.lock held --- */
 
 /*
  * Makes a listening service point; conn_qual 0: any free one. Not published yet, so it can be given

@@ -99,6 +99,7 @@ void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 	struct dofi_conn *conn;
 	uint32_t i = 0;
 
+	dofi_assert_held(&srq->obj.ia->engine.lock);
 	wr->next = srq->truncated;
 	srq->truncated = wr;
 	srq->ntruncated++;
@@ -123,11 +124,13 @@ void dofi_truncated_on_count_request(struct dofi_conn *conn, const struct dofi_m
 				  .token = msg->token,
 				  .data = dofi_conn_sent(conn)};
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_send(conn, &answer);
 }
 
 void dofi_truncated_on_count(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!conn->ep || !conn->ep->srq)
 		return;
 	conn->peer_count = msg->data;

@@ -34,6 +34,7 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
 {
 	struct dofi_ep *ep = conn->ep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_list_del(&conn->ud_link);
 	switch (event) {
 	case 0:
@@ -110,6 +111,7 @@ struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr)
 
 void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	conn->ep = ep;
 	dofi_list_add_tail(&ep->ud->conns, &conn->ud_link);
 }
@@ -119,6 +121,7 @@ void dofi_ud_established(struct dofi_conn *conn)
 	struct dofi_msg ready = {.type = DOFI_MSG_READY};
 	struct dofi_ud_ah *ah = new_ah(conn);
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!ah) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
@@ -141,11 +144,13 @@ void dofi_ud_established(struct dofi_conn *conn)
 
 void dofi_ud_peer_gone(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	release_conn(conn->ud_ah);
 }
 
 void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer)
 {
+	dofi_assert_held(&ia->engine.lock);
 	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
 		struct dofi_conn *conn = ia->cm.conns[i];
 
@@ -156,6 +161,7 @@ void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer)
 
 void dofi_ud_drop_all(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	while (!dofi_list_empty(&ep->ud->ahs))
 		destroy_ah(DOFI_CONTAINER(ep->ud->ahs.next, struct dofi_ud_ah, link));
 	while (!dofi_list_empty(&ep->ud->conns))

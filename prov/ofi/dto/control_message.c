@@ -45,6 +45,7 @@ void dofi_ctrl_msgs_reset(struct dofi_ep *ep)
 
 bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	/* Reads that were posted before a Send may need the context that it ends. */
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
 		return !ep->reads;
@@ -76,6 +77,7 @@ ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uin
 	};
 	ssize_t ret;
 
+	dofi_assert_held(&ep->lock);
 	if (ctrl_msgs->sent - ctrl_msgs->answered >= DOFI_CTRL_MSG_WINDOW)
 		return 1;
 	ret = post(ep, &ctrl_msg, BARE);
@@ -95,6 +97,7 @@ ssize_t dofi_ctrl_msg_request(struct dofi_ep *ep, uint32_t slot,
 {
 	struct dofi_ctrl_msg ctrl_msg = mail(ep, slot);
 
+	dofi_assert_held(&ep->lock);
 	ctrl_msg.request = *request;
 	return post(ep, &ctrl_msg, DOFI_CTRL_MSG_MAX);
 }
@@ -104,6 +107,7 @@ ssize_t dofi_ctrl_msg_answer(struct dofi_ep *ep, uint32_t value,
 {
 	struct dofi_ctrl_msg ctrl_msg = mail(ep, value);
 
+	dofi_assert_held(&ep->lock);
 	ctrl_msg.answer = *answer;
 	return post(ep, &ctrl_msg, BARE + sizeof(*answer));
 }
@@ -115,6 +119,7 @@ bool dofi_ctrl_msg_send_used(struct dofi_ep *ep)
 					       .kind = DOFI_CTRL_USED,
 					       .value = ctrl_msgs->used};
 
+	dofi_assert_held(&ep->lock);
 	if (ctrl_msgs->used - ctrl_msgs->told < DOFI_CTRL_MSG_WINDOW / 2)
 		return true;
 	if (post(ep, &ctrl_msg, BARE))
@@ -143,6 +148,7 @@ static struct dofi_kept *find_room(struct dofi_ctrl_msgs *ctrl_msgs)
 
 bool dofi_ctrl_msg_has_arrived(const struct dofi_ep *ep, uint32_t message)
 {
+	dofi_assert_held(&ep->lock);
 	return ep->ctrl_msgs && find(ep->ctrl_msgs, message);
 }
 
@@ -205,6 +211,7 @@ void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_
 {
 	struct dofi_ep *ep = size >= BARE ? ia->up->ep_of(ia, ctrl_msg->number) : NULL;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!ep || !ep->ctrl_msgs)
 		return;
 	dofi_lock(&ep->lock);

@@ -79,6 +79,7 @@ ssize_t dofi_credit_write(struct dofi_ep *ep)
 	struct dofi_sink *sink = &ep->obj.ia->sink;
 	uint32_t *word = &sink->words[ep->scratch].out;
 
+	dofi_assert_held(&ep->lock);
 	*word = htobe32(dofi_credit_total(ep));
 	return fi_write(ep->fep, word, sizeof(*word), sink->desc, ep->dest, ep->peer.sink_address,
 			ep->peer.sink_key, NULL);
@@ -105,6 +106,7 @@ bool dofi_credit_look(struct dofi_ep *ep)
 
 void dofi_credit_apply(struct dofi_ep *ep, uint32_t update)
 {
+	dofi_assert_held(&ep->lock);
 	dofi_credit_take(ep, update);
 	dofi_ep_issue(ep);
 }
@@ -113,6 +115,7 @@ void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update)
 {
 	struct dofi_ep *ep = ia->up->ep_of(ia, number);
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!ep)
 		return;
 	dofi_lock(&ep->lock);

@@ -26,6 +26,7 @@
 
 uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value)
 {
+	dofi_assert_held(&ep->lock);
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
 
@@ -128,6 +129,7 @@ void dofi_ctrl_slots_detach(struct dofi_ep *ep)
 
 bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx)
 {
+	dofi_assert_held(&ep->lock);
 	if (!(ctx->privileges & DOFI_CTX_CTRL_SLOTS) ||
 	    ctx->length < sizeof(struct dofi_ctrl_slots))
 		return false;
@@ -139,6 +141,7 @@ bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx)
 
 void dofi_ctrl_reset(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	ep->atomics_used = ep->answers_due = 0;
 	ep->note = (struct dofi_ctrl){0};
 	dofi_ctrl_msgs_reset(ep);
@@ -277,6 +280,7 @@ bool dofi_ctrl_outstanding(const struct dofi_wr *wr)
 
 bool dofi_ctrl_completed(struct dofi_wr *wr)
 {
+	dofi_assert_held(&wr->ep->lock);
 	if (wr->op != DOFI_OP_WRITE_IMM) {
 		wr->ep->reads -= dofi_op_is_atomic(wr->op);
 		return true;
@@ -380,6 +384,7 @@ static ssize_t start_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
 
 bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_atomic(wr->op))
 		return free_slot(ep) >= 0 && ep->reads < ep->read_limit;
 	/* A letter does not even keep its place among messages. */
@@ -388,6 +393,7 @@ bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_native(ep->obj.ia, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
@@ -439,6 +445,7 @@ void dofi_ctrl_send_answers(struct dofi_ep *ep)
 {
 	const struct dofi_ctrl_slots *box = box_of(ep);
 
+	dofi_assert_held(&ep->lock);
 	for (uint32_t slot = 0; slot < DOFI_CTRL_SLOTS; slot++) {
 		if (!(ep->answers_due & 1u << slot))
 			continue;
@@ -494,6 +501,8 @@ void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value)
 {
 	uint32_t slot = value & ~DOFI_CTRL_ANSWER;
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_assert_held(&ep->lock);
 	if (slot >= DOFI_CTRL_SLOTS || !(ep->ctrl_msgs || ep->obj.ia->mail.boxes))
 		return;
 	if (value & DOFI_CTRL_ANSWER)
@@ -508,6 +517,7 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	enum dofi_ctrl_kind kind = (enum dofi_ctrl_kind)(data >> KIND_SHIFT);
 	uint32_t value = (uint32_t)data;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!ep)
 		return;
 	dofi_lock(&ep->lock);
@@ -536,6 +546,8 @@ struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 {
 	struct dofi_ctrl note = ep->note;
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_assert_held(&ep->lock);
 	ep->note = (struct dofi_ctrl){0};
 	if (note.kind != DOFI_CTRL_INVALIDATE)
 		return note;

@@ -84,6 +84,7 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 
 bool dofi_ep_sync(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	return peek(ep, 0);
 }
 
@@ -190,6 +191,7 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	if (ep->binding)
 		return DOFI_WAIT;
 	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
@@ -276,6 +278,7 @@ static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	return wr->length < DOFI_LARGE ? start_any(ep, wr) : start_large(ep, wr);
 }
 
@@ -319,6 +322,7 @@ ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
 
+	dofi_assert_held(&ep->lock);
 	if (wr->status != DAT_DTO_SUCCESS)
 		wr->niov = 0; /* whatever comes, its memory is left alone */
 	ret = dofi_receive_prepare(ep->obj.ia, &ep->recv, wr);
@@ -391,6 +395,7 @@ void dofi_ep_retry(struct dofi_stall *stall)
 	const struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_conn *broken = NULL, *refused = NULL, *complete = NULL;
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_lock(&ep->lock);
 	stall->waits = false;
 	if (dofi_ep_last_message(ep))

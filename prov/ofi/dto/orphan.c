@@ -22,6 +22,7 @@ uint32_t dofi_orphans_count(const struct dofi_ring *ring)
 
 uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	return dofi_orphans_count(&ep->req) + dofi_orphans_count(&ep->recv) +
 	       dofi_orphans_count(&ep->parts) + ep->peeking;
 }
@@ -131,6 +132,7 @@ int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
 {
 	struct dofi_orphans *orphans = calloc(1, sizeof(*orphans));
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!orphans)
 		return -ENOMEM;
 	orphans->ia = ia;
@@ -148,6 +150,7 @@ void dofi_orphans_done(struct dofi_wr *wr)
 {
 	struct dofi_orphans *orphans = wr->orphans;
 
+	dofi_assert_held(&orphans->ia->engine.lock);
 	if (wr->split)
 		dofi_bounce_give(wr, 0);
 	if (!--orphans->count)

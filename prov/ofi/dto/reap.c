@@ -367,6 +367,8 @@ void dofi_reap_ctrl_arrived(struct dofi_ep *ep, uint32_t message)
 	uint32_t index = ep->recv_base + message;
 	struct dofi_wr *wr = dofi_ring_at(&ep->recv, index);
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_assert_held(&ep->lock);
 	if (index - ep->recv.head >= dofi_ring_count(&ep->recv) || wr->state != DOFI_WR_HELD)
 		return;
 	wr->state = DOFI_WR_DONE;
@@ -593,7 +595,9 @@ DOFI_INLINE int reap_first(struct dofi_ia *ia)
 int dofi_reap(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
-	int n = reap_first(ia);
+	int n;
 
+	dofi_assert_held(&ia->engine.lock);
+	n = reap_first(ia);
 	return DOFI_LIKELY(ncqs == 1) ? n : n + reap_others(ia, ncqs);
 }

@@ -277,6 +277,7 @@ static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	return dofi_op_is_rdma(wr->op) &&
 	       (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
 }
@@ -402,6 +403,7 @@ static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
 
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
+	dofi_assert_held(&ep->lock);
 	choose_last(ep, wr);
 	while (wr->given < wr->niov) {
 		ssize_t ret;
@@ -428,6 +430,7 @@ static void release(struct dofi_ring *parts)
 
 void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	for (uint32_t i = ep->parts.head; wr->split && i != ep->parts.tail; i++) {
 		struct dofi_wr *part = dofi_ring_at(&ep->parts, i);
 
@@ -459,6 +462,7 @@ static bool start_last(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index)
 
 void dofi_parts_pay(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	ep->owing = false;
 	for (uint32_t i = ep->req.head; i != ep->req.issue; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
@@ -473,6 +477,7 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, part->rctx);
 	uint32_t index = part->rctx;
 
+	dofi_assert_held(&ep->lock);
 	part->state = DOFI_WR_DONE;
 	part->rctx = SEVERED;
 	release(&ep->parts);

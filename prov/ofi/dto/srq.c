@@ -418,6 +418,7 @@ void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	bool raise = false;
 
+	dofi_assert_held(&srq->obj.ia->engine.lock);
 	dofi_lock(&srq->lock);
 	if (srq->closing || !offer(srq, wr)) {
 		give_up(srq, wr);
@@ -572,6 +573,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	const struct dofi_upcalls *up = srq->obj.ia->up;
 	struct dofi_ep *ep = up->receiver(srq, number);
 
+	dofi_assert_held(&srq->obj.ia->engine.lock);
 	if (!ep && !number && status_of(err) == DAT_DTO_ERR_LOCAL_LENGTH)
 		up->truncated(srq, wr);
 	else if (!ep)
@@ -584,6 +586,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 
 void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	assign(ep->srq, ep, wr, FI_ETRUNC, 0, 0);
 }
 
@@ -591,6 +594,7 @@ void dofi_srq_ctrl_arrived(struct dofi_ep *ep)
 {
 	struct dofi_wr *wr;
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	while ((wr = next_held(ep)))
 		assign(ep->srq, ep, wr, 0, wr->length, wr->rctx);
 }
@@ -603,6 +607,7 @@ static void cancel_slot(const struct dofi_srq *srq, struct fid *endpoint, struct
 
 void dofi_srq_cancel(struct dofi_srq *srq, struct fid *endpoint)
 {
+	dofi_assert_held(&srq->obj.ia->engine.lock);
 	dofi_lock(&srq->lock);
 	srq->closing = true;
 	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next)
@@ -615,6 +620,7 @@ uint32_t dofi_srq_abandon(struct dofi_srq *srq)
 {
 	uint32_t n = 0;
 
+	dofi_assert_held(&srq->obj.ia->engine.lock);
 	for (struct dofi_srq_chunk *chunk = srq->chunks; chunk; chunk = chunk->next) {
 		n += dofi_orphans_count(&chunk->slots);
 		if (dofi_orphans_adopt(srq->obj.ia, &chunk->slots))

@@ -80,6 +80,7 @@ bool dofi_ud_is_sending(struct dofi_ia *ia)
 	struct dofi_ep **eps = ia->ud_pool ? dofi_ud_pool_eps(ia) : NULL;
 	bool yes = false;
 
+	dofi_assert_held(&ia->engine.lock);
 	for (uint32_t i = 0; eps && i < DOFI_UD_EPS && !yes; i++) {
 		if (!eps[i])
 			continue;

@@ -81,9 +81,11 @@ bool dofi_ud_is_sending(struct dofi_ia *ia);
 struct dofi_ud_pool; /* with the table of EPs: what an IA has of datagrams once it had an EP of them
 		      */
 
-/* All of these with engine.lock held. */
+/* The endpoint is closed, and the IA has no other user. */
+void dofi_ud_pool_close(struct dofi_ia *ia);
+
+/* The others with engine.lock held. */
 int dofi_ud_pool_open(struct dofi_ia *ia); /* does nothing when it is open; 0 or a negative error */
-void dofi_ud_pool_close(struct dofi_ia *ia); /* the endpoint is closed */
 /* A receive of it has ended. */
 void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
 		       uint32_t data);

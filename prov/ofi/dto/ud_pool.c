@@ -55,6 +55,7 @@ void dofi_ud_pool_retry(struct dofi_ia *ia)
 {
 	struct dofi_ud_pool *pool = ia->ud_pool;
 
+	dofi_assert_held(&ia->engine.lock);
 	for (int i = 0; pool->unposted && i < BUFFERS; i++) {
 		if (pool->receives[i].wr.state != DOFI_WR_QUEUED)
 			continue;
@@ -68,6 +69,7 @@ void dofi_ud_pool_retry(struct dofi_ia *ia)
 void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
 		       uint32_t data)
 {
+	dofi_assert_held(&ia->engine.lock);
 	if (!err)
 		dofi_ud_arrived(ia, data, buffer_of(ia->ud_pool, wr), length);
 	if (ia->shared_ep)
@@ -80,7 +82,7 @@ static int register_memory(struct dofi_ia *ia, struct dofi_ud_pool *pool)
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(ia, pool->memory, BUFFERS * DOFI_UD_LONGEST,
+	return dofi_mr_register(ia, pool->memory, (size_t)BUFFERS * DOFI_UD_LONGEST,
 				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &pool->mr, &key, &address);
 }
 
@@ -89,12 +91,13 @@ int dofi_ud_pool_open(struct dofi_ia *ia)
 	struct dofi_ud_pool *pool;
 	int ret = -FI_ENOMEM;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (ia->ud_pool)
 		return 0;
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return ret;
-	pool->memory = aligned_alloc(DOFI_UD_LONGEST, BUFFERS * DOFI_UD_LONGEST);
+	pool->memory = aligned_alloc(DOFI_UD_LONGEST, (size_t)BUFFERS * DOFI_UD_LONGEST);
 	if (pool->memory)
 		ret = register_memory(ia, pool);
 	if (ret) {
@@ -126,5 +129,6 @@ void dofi_ud_pool_close(struct dofi_ia *ia)
 
 struct dofi_ep **dofi_ud_pool_eps(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	return ia->ud_pool->eps;
 }

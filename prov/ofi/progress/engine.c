@@ -283,6 +283,7 @@ static inline int round_of(struct dofi_ia *ia, bool all)
 
 int dofi_engine_round(struct dofi_ia *ia, bool all)
 {
+	dofi_assert_held(&ia->engine.lock);
 	return round_of(ia, all);
 }
 

@@ -110,6 +110,7 @@ static void see_mark(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, int fd)
 
 void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid)
 {
+	dofi_assert_held(&ia->engine.lock);
 	peer->mark = &awake;
 	atomic_fetch_add(&ia->wakeup.deaf, 1);
 	memcpy(peer->uuid, uuid, sizeof(peer->uuid));

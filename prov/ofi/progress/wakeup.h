@@ -25,7 +25,7 @@ void dofi_wakeup_close(struct dofi_ia *ia);
 /* False when there is no doorbell. The caller looks at the queue once more before it sleeps. */
 bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep);
 
-/* engine.lock held. */
+/* engine.lock held; the second also when the IA closes, without. */
 void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid);
 void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer);
 

@@ -155,6 +155,7 @@ int dofi_rdm_events_poll(struct dofi_ia *ia, struct dofi_rdm_events *events)
 {
 	int n = 0;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (DOFI_UNLIKELY(atomic_load_explicit(&events->unwritten, memory_order_relaxed)))
 		n = take_unwritten(ia, events);
 	while (events->eq && n < MOST_PER_ROUND && read_one(ia, events))

@@ -4,7 +4,7 @@
  * operation: a packet that can't be processed, memory that runs out, a peer that dies before its
  * first answer. Without a queue the efa provider calls abort().
  *
- * All with engine.lock held.
+ * Calls hold engine.lock, except those that open and close the IA, which has no other user then.
  */
 #ifndef DOFI_RDM_EVENTS_H
 #define DOFI_RDM_EVENTS_H

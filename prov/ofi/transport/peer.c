@@ -124,6 +124,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 	struct dofi_peer *peer = dofi_peer_find(peers, hello->uuid);
 	struct dofi_ia *ia = conn->ia;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!peer) {
 		forget_idle(ia, peers);
 		peer = calloc(1, sizeof(*peer));
@@ -158,6 +159,7 @@ void dofi_peer_give(struct dofi_conn *conn)
 {
 	struct dofi_peer *peer = conn->peer;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	conn->peer = NULL;
 	if (--peer->conns)
 		return;

@@ -11,7 +11,7 @@
  * would drop what a new entry numbers anew. Of peers that never say that they close, so many stay
  * as DOFI_PEERS_KEPT.
  *
- * All with engine.lock held.
+ * Calls hold engine.lock, except those that open and close the IA, which has no other user then.
  */
 #ifndef DOFI_PEER_H
 #define DOFI_PEER_H

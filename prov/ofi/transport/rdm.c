@@ -91,6 +91,8 @@ static bool data_tell(const struct dofi_ia *ia)
 	       ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
+enum { NOTES = 2 * CREDITS };
+
 struct dofi_rdm {
 	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
 	struct dofi_rdm_events events;
@@ -102,7 +104,7 @@ struct dofi_rdm {
 	 * each has two, in turn; the last: where a receive without segments gets what it has no
 	 * room for
 	 */
-	union post notes[2 * CREDITS + 1];
+	union post notes[NOTES + 1];
 	bool second[CREDITS]; /* whose turn it is */
 	struct dofi_rx_slots slots;
 	struct fid_mr *ctrl_mr; /* where the fabric must know memory that it fills */
@@ -311,6 +313,7 @@ static struct dofi_wakeup_peer *rdm_wakeup_of(struct dofi_ia *ia, const uint8_t 
 {
 	struct dofi_peer *peer = dofi_peer_find(&ia->rdm->peers, uuid);
 
+	dofi_assert_held(&ia->engine.lock);
 	return peer ? &peer->wakeup : NULL;
 }
 
@@ -835,7 +838,7 @@ static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc,
 	 * room for none.
 	 */
 	if (wr->niov == 0)
-		return fi_trecv(fep, &rdm->notes[2 * CREDITS], 1,
+		return fi_trecv(fep, &rdm->notes[NOTES], 1,
 				rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL, FI_ADDR_UNSPEC, tag,
 				ignore, context);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, context);

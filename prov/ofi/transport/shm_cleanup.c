@@ -98,6 +98,7 @@ void dofi_shm_cleanup_init(struct dofi_ia *ia, const uint8_t *name)
 
 void dofi_shm_cleanup_expect(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	if (ia->shm_cleanup.possible)
 		dofi_timer_set(ia, &ia->shm_cleanup.timer, dofi_now() + DYING_NS);
 }

@@ -100,6 +100,7 @@ static void setup(void)
 	ia.domain = &domain;
 	dofi_lock_init(&ia.mr_lock);
 	dofi_list_init(&ia.drains);
+	dofi_lock(&ia.engine.lock);
 }
 
 static void teardown(void)

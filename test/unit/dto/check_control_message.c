@@ -136,7 +136,9 @@ static void teardown(void)
 static void arrive(const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
 	dofi_unlock(&ep.lock);
+	dofi_lock(&ia.engine.lock);
 	dofi_ctrl_msg_arrived(&ia, ctrl_msg, size);
+	dofi_unlock(&ia.engine.lock);
 	dofi_lock(&ep.lock);
 }
 

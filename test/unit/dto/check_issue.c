@@ -305,7 +305,9 @@ START_TEST(the_device_gets_operands_and_place)
 	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
 	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
 	ck_assert_ptr_null(ep.ctrl_msgs);
+	dofi_lock(&ep.lock);
 	ck_assert(dofi_ctrl_completed(&requests[0]));
+	dofi_unlock(&ep.lock);
 	ck_assert_uint_eq(ep.reads, 0);
 }
 END_TEST

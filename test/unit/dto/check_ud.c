@@ -87,7 +87,6 @@ static void setup(void)
 	ia.has_data = true;
 	ia.shared_ep = &endpoint;
 	ia.params.linger_ms = 0;
-	dofi_lock_init(&ia.engine.lock);
 	dofi_lock_init(&evd.lock);
 	evd.obj.ia = &ia;
 	evd.ring = events;
@@ -100,10 +99,12 @@ static void setup(void)
 		ck_assert_int_eq(dofi_ring_init(&ia, &eps[i].recv, 4, 1), 0);
 		ck_assert_int_eq(dofi_ring_init(&ia, &eps[i].req, 4, 1), 0);
 	}
+	dofi_lock(&ia.engine.lock);
 }
 
 static void open_eps(void)
 {
+	dofi_unlock(&ia.engine.lock);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(dofi_ud_open(&eps[i]), 0);
 	dofi_lock(&ia.engine.lock);

@@ -77,6 +77,8 @@ static void setup(void)
 	ck_assert_int_eq(dofi_wakeup_open(&b.ia), 0);
 	ck_assert_ptr_nonnull(a.ia.wakeup.mark);
 	ck_assert_ptr_nonnull(b.ia.wakeup.mark);
+	dofi_lock(&a.ia.engine.lock);
+	dofi_lock(&b.ia.engine.lock);
 }
 
 static void teardown(void)
@@ -215,6 +217,7 @@ START_TEST(fabrics_with_a_descriptor_have_none)
 	ck_assert_int_eq(dofi_wakeup_open(&other), 0);
 	ck_assert_ptr_null(other.wakeup.mark);
 	ck_assert(!dofi_wakeup_mark(&other, true));
+	dofi_lock(&other.engine.lock);
 	dofi_wakeup_add_peer(&other, &peer, a.ia.cm.uuid);
 	ck_assert(!has_atomic(&a));
 	ck_assert_uint_eq(atomic_load(peer.mark), 0);

@@ -161,6 +161,7 @@ static void setup(void)
 	ia.fabric = &the_fabric;
 	ia.shared_ep = &endpoint;
 	ia.cq = &completions;
+	dofi_lock(&ia.engine.lock);
 }
 
 static void have(int err, int prov_err)

@@ -135,6 +135,7 @@ static void setup(void)
 					      .phase = DOFI_CONN_UP};
 		table[i + 1] = &conns[i];
 	}
+	dofi_lock(&ia.engine.lock);
 	ck_assert_int_eq(dofi_peers_open(&ia, &peers, say_again), 0);
 }
 

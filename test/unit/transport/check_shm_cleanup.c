@@ -69,6 +69,11 @@ static bool is_left(void)
 	return !access(path, F_OK);
 }
 
+static void setup(void)
+{
+	dofi_lock(&ia.engine.lock);
+}
+
 static void teardown(void)
 {
 	unlink(path);
@@ -167,7 +172,7 @@ int main(void)
 	Suite *suite = suite_create("leftover");
 	TCase *tc = tcase_create("leftover");
 
-	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_living);
 	tcase_add_test(tc, the_dead);
 	tcase_add_test(tc, other_names);
