@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Each state of a connection meets each event that may come then: what the connection does, in
+ * which order, and what state its EP is in afterwards. The transport, the control channel and the
+ * event dispatchers are replaced by ones that write down what they are asked for.
+ */
+#include "unit.h"
+
+#include "conn_cells.h"
+
+#include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/linger.h"
+#include "cm/service_point.h"
+#include "dto/ud.h"
+#include "object/evd.h"
+#include "object/ia.h"
+#include "transport/transport.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+/* --- the world around the connection --- */
+
+static struct dofi_ia ia = {
+	.name = "test",
+	.params = {.handshake_ms = 10000, .linger_ms = 1000, .listen_grace_ms = 250},
+};
+static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
+static struct dofi_pz pz;
+static struct dofi_evd evd;
+static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
+static struct dofi_ud ud;
+static struct dofi_ep ep;
+static struct dofi_conn *conn;
+static uint32_t id; /* of conn, which may be gone */
+static uint64_t now = 1000 * MS;
+
+static char trace[512];
+static int dial_result;
+static bool makes_path = true; /* when the connection is accepted or expected */
+static bool fabric_is_busy;    /* has operations of a connection that has ended */
+static bool connect_fails, expect_fails;
+
+__attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
+{
+	size_t length = strlen(trace);
+	va_list args;
+
+	if (length)
+		trace[length++] = ' ';
+	va_start(args, fmt);
+	vsnprintf(trace + length, sizeof(trace) - length, fmt, args);
+	va_end(args);
+}
+
+uint64_t __wrap_dofi_now(void);
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from);
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port);
+void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg);
+int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify);
+bool __wrap_dofi_ep_sync(struct dofi_ep *of);
+int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
+void __wrap_dofi_linger_wait(struct dofi_ia *of);
+void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from)
+{
+	(void)from;
+	conn = of;
+	return DOFI_REASON_NONE;
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	(void)of;
+}
+
+int __wrap_dofi_chan_dial(struct dofi_conn *of, const struct sockaddr *remote, uint16_t port)
+{
+	(void)remote;
+	(void)port;
+	if (dial_result)
+		return dial_result;
+	note("dial");
+	of->chan = &chan;
+	dofi_list_add_tail(&chan.waiting, &of->link);
+	return 0;
+}
+
+static const char *name_of(const struct dofi_msg *msg)
+{
+	static const char *const names[DOFI_MSG_TYPES] = {
+		[DOFI_MSG_REQUEST] = "REQUEST", [DOFI_MSG_ACCEPT] = "ACCEPT",
+		[DOFI_MSG_REJECT] = "REJECT",   [DOFI_MSG_READY] = "READY",
+		[DOFI_MSG_CANCEL] = "CANCEL",   [DOFI_MSG_DISCONNECT] = "DISCONNECT",
+		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNTED] = "COUNTED",
+	};
+
+	return names[msg->type];
+}
+
+static const char *reason_of(const struct dofi_msg *msg)
+{
+	switch (msg->reason) {
+	case DOFI_REASON_CONSUMER:
+		return "-consumer";
+	case DOFI_REASON_DISCONNECT:
+		return "-orderly";
+	case DOFI_REASON_ERROR:
+		return "-error";
+	default:
+		return "";
+	}
+}
+
+void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
+{
+	(void)to;
+	note("%s%s", name_of(msg), reason_of(msg));
+}
+
+static const char *event_name(uint32_t number)
+{
+	switch (number) {
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+		return "established";
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		return "peer-rejected";
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+		return "non-peer-rejected";
+	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
+		return "accept-completion-error";
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		return "disconnected";
+	case DAT_CONNECTION_EVENT_BROKEN:
+		return "broken";
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		return "timed-out";
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+		return "unreachable";
+	case DOFI_UD_EVENT_ESTABLISHED:
+		return "ud-established";
+	case DOFI_UD_EVENT_REJECTED:
+		return "ud-rejected";
+	case DOFI_UD_EVENT_ERROR:
+		return "ud-error";
+	default:
+		return "another-event";
+	}
+}
+
+int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bool notify)
+{
+	(void)to;
+	(void)notify;
+	note("%s", event_name(event->number));
+	return 0;
+}
+
+/* The peer's answer to it comes when the test says so. */
+bool __wrap_dofi_ep_sync(struct dofi_ep *of)
+{
+	note("sync");
+	of->peeking = true;
+	return true;
+}
+
+int __wrap_dofi_engine_drain_cq(struct dofi_ia *of)
+{
+	(void)of;
+	return 0;
+}
+
+void __wrap_dofi_linger_wait(struct dofi_ia *of)
+{
+	(void)of;
+	now += 100 * MS;
+}
+
+void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)
+{
+	(void)of;
+	(void)ah;
+}
+
+static void prepare(struct dofi_conn *of)
+{
+	(void)of;
+	note("prepare");
+}
+
+static int make_path(struct dofi_conn *of)
+{
+	if (of->ud)
+		of->path_made = true;
+	else if (makes_path)
+		dofi_conn_path_made(of);
+	return 0;
+}
+
+static int transport_connect(struct dofi_conn *of)
+{
+	note("connect");
+	return connect_fails ? -ENOMEM : make_path(of);
+}
+
+static int expect(struct dofi_conn *of)
+{
+	note("expect");
+	return expect_fails ? -ENOMEM : make_path(of);
+}
+
+static bool cancel(struct dofi_conn *of)
+{
+	(void)of;
+	return fabric_is_busy;
+}
+
+static void disconnect(struct dofi_conn *of)
+{
+	(void)of;
+	note("unlink");
+}
+
+static const struct dofi_trans_ops trans = {
+	.prepare = prepare,
+	.connect = transport_connect,
+	.expect = expect,
+	.leave = cancel,
+	.disconnect = disconnect,
+};
+
+static void run_work(void)
+{
+	struct dofi_list *node;
+
+	while ((node = dofi_list_pop(&ia.engine.work))) {
+		struct dofi_work *work = DOFI_CONTAINER(node, struct dofi_work, link);
+
+		work->run(work);
+	}
+}
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock(&ia.engine.lock);
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.engine.work);
+	dofi_list_init(&chan.waiting);
+	dofi_list_init(&chan.conns);
+	dofi_list_init(&chan.link);
+	dofi_list_init(&ud.conns);
+	dofi_list_init(&ud.ahs);
+	dofi_lock_init(&ep.lock);
+	dofi_list_init(&ep.bind_link);
+	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
+		dofi_list_init(&ia.objects[i]);
+	ia.trans = &trans;
+	ia.obj.ia = &ia;
+	ep.obj.ia = &ia;
+	ep.pz = &pz;
+	ep.conn_evd = &evd;
+	ep.rcache = cache;
+	ep.state = DAT_EP_STATE_UNCONNECTED;
+	ep.soft_mark = ep.hard_mark = UINT32_MAX;
+}
+
+/* --- what may happen --- */
+
+static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t count)
+{
+	const struct dofi_msg msg = {.type = (uint8_t)type,
+				     .reason = (uint8_t)reason,
+				     .src = 77,
+				     .dst = type == DOFI_MSG_REQUEST ? 0 : id,
+				     .flags = ep.ud ? DOFI_MSG_F_UD : 0,
+				     .data = count};
+
+	dofi_conn_message(&chan, &msg);
+}
+
+static bool is_armed(const struct dofi_timer *timer)
+{
+	DOFI_LIST_FOR(node, &ia.engine.timers)
+	{
+		if (node == &timer->link)
+			return true;
+	}
+	return false;
+}
+
+static void fire(struct dofi_timer *timer)
+{
+	ck_assert(is_armed(timer));
+	if (timer->deadline > now)
+		now = timer->deadline;
+	dofi_list_del(&timer->link);
+	timer->fire(timer);
+}
+
+static void lose_chan(bool orderly)
+{
+	dofi_list_del(&conn->link);
+	conn->chan = NULL;
+	dofi_conn_chan_lost(conn, orderly);
+}
+
+static void fail_dial(int err)
+{
+	dofi_list_del(&conn->link);
+	conn->chan = NULL;
+	dofi_conn_dial_failed(conn, err);
+}
+
+static void first_message(void)
+{
+	dofi_lock(&ep.lock);
+	dofi_conn_established(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static void drained(void)
+{
+	dofi_lock(&ep.lock);
+	ep.peeking = ep.dirty = false;
+	dofi_conn_drained(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static void hear_bye(enum dofi_reason reason, uint32_t missing)
+{
+	ep.recv.tail = ep.recv.head + missing;
+	hear(DOFI_MSG_BYE, reason, ep.nreceived + missing);
+	ep.recv.tail = ep.recv.head;
+}
+
+static void begin_disconnect(void)
+{
+	ep.dirty = true;
+	dofi_conn_disconnect(conn);
+}
+
+static void answer_cr(bool accept)
+{
+	if (accept)
+		ck_assert_int_eq(dofi_conn_accept(conn, &ep, NULL, 0), 0);
+	else
+		dofi_conn_reject(conn, DOFI_REASON_CONSUMER, NULL, 0);
+}
+
+static void channel_happens(enum happening what)
+{
+	switch (what) {
+	case CHAN_UP:
+		dofi_list_del(&conn->link);
+		dofi_list_add_tail(&chan.conns, &conn->link);
+		dofi_conn_chan_up(conn);
+		break;
+	case PORT_REFUSED:
+		fail_dial(-ECONNREFUSED);
+		break;
+	case UNREACHABLE:
+		fail_dial(-EHOSTUNREACH);
+		break;
+	case DIAL_FAILED:
+		fail_dial(-EMFILE);
+		break;
+	case REDIAL:
+		fire(&conn->redial.timer);
+		break;
+	case TIMER:
+		fire(&conn->timer);
+		break;
+	default:
+		lose_chan(what == CHAN_CLOSED);
+	}
+}
+
+static void peer_happens(enum happening what)
+{
+	switch (what) {
+	case MSG_ACCEPT:
+		hear(DOFI_MSG_ACCEPT, 0, 0);
+		break;
+	case MSG_NOT_MINE:
+		hear(DOFI_MSG_REJECT, DOFI_REASON_NOT_MINE, 0);
+		break;
+	case MSG_REJECT_CONSUMER:
+		hear(DOFI_MSG_REJECT, DOFI_REASON_CONSUMER, 0);
+		break;
+	case MSG_REJECT:
+		hear(DOFI_MSG_REJECT, DOFI_REASON_RESOURCES, 0);
+		break;
+	case MSG_READY:
+		hear(DOFI_MSG_READY, 0, 0);
+		break;
+	case MSG_DISCONNECT:
+		hear(DOFI_MSG_DISCONNECT, 0, 0);
+		break;
+	case MSG_CANCEL:
+		hear(DOFI_MSG_CANCEL, DOFI_REASON_DISCONNECT, 0);
+		break;
+	default:
+		hear_bye(what == MSG_BYE_ERROR ? DOFI_REASON_ERROR : DOFI_REASON_DISCONNECT,
+			 what == MSG_BYE_EARLY);
+	}
+}
+
+static void local_happens(enum happening what)
+{
+	switch (what) {
+	case PATH_UP:
+		if (!conn->path_made)
+			dofi_conn_path_made(conn);
+		dofi_conn_path_up(conn);
+		break;
+	case PATH_DOWN:
+		dofi_conn_path_down(conn, 0);
+		break;
+	case FIRST_MESSAGE:
+		first_message();
+		break;
+	case LAST_MESSAGE:
+		dofi_conn_last_message(conn);
+		break;
+	case CR_ACCEPT:
+	case CR_REJECT:
+		answer_cr(what == CR_ACCEPT);
+		break;
+	case DISCONNECT:
+		begin_disconnect();
+		break;
+	case DRAINED:
+		drained();
+		break;
+	case ABRUPT:
+	case FREE:
+		dofi_conn_end_now(conn,
+				  what == FREE ? 0u : (uint32_t)DAT_CONNECTION_EVENT_DISCONNECTED,
+				  DOFI_REASON_DISCONNECT);
+		break;
+	case FAIL:
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_FLUSHED,
+			      DOFI_REASON_ERROR);
+		break;
+	case TAKEN:
+		ep.peeking = false;
+		break;
+	case RELEASED:
+		fabric_is_busy = false;
+		break;
+	case LIMIT:
+		now += 1000 * MS;
+		break;
+	default:
+		break;
+	}
+}
+
+static void happens(enum happening what)
+{
+	if (what <= CHAN_LOST)
+		channel_happens(what);
+	else if (what <= MSG_BYE_EARLY)
+		peer_happens(what);
+	else
+		local_happens(what);
+}
+
+/* --- the states, each reached as connections reach it --- */
+
+static void start(void)
+{
+	const struct sockaddr_in remote = {.sin_family = AF_INET};
+
+	ck_assert_int_eq(dofi_conn_start(&ep, (const struct sockaddr *)&remote, 1u << 20,
+					 now + 5000 * MS, NULL, 0),
+			 0);
+	if (ep.ud)
+		conn = DOFI_CONTAINER(ud.conns.next, struct dofi_conn, ud_link);
+	else
+		conn = ep.conn;
+	id = conn->id;
+}
+
+static void start_with_nobody(void)
+{
+	dial_result = -ECONNREFUSED;
+	start();
+	dial_result = 0;
+}
+
+static void be_asked(void)
+{
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_ptr_nonnull(conn);
+	id = conn->id;
+}
+
+#define STEPS 6
+
+struct way {
+	void (*begin)(void);
+	bool ud, no_path, busy, dirty;
+	enum happening steps[STEPS]; /* HAPPENINGS: the end */
+};
+
+#define END HAPPENINGS
+
+static const struct way ways[SITUATIONS] = {
+	[DIALLING] = {.begin = start, .steps = {END}},
+	[REDIALLING] = {.begin = start_with_nobody, .steps = {END}},
+	[REQUESTED] = {.begin = start, .steps = {CHAN_UP, END}},
+	[CONNECTING] = {.begin = start, .steps = {CHAN_UP, MSG_ACCEPT, END}},
+	[OFFERED] = {.begin = be_asked, .steps = {END}},
+	[ABANDONED] = {.begin = be_asked, .steps = {CHAN_LOST, END}},
+	[ACCEPTED] = {.begin = be_asked, .steps = {CR_ACCEPT, END}},
+	[READY_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, PATH_UP, END}},
+	[PATH_PENDING] = {.begin = be_asked, .no_path = true, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[PATH_LOST] = {.begin = be_asked, .steps = {CR_ACCEPT, PATH_UP, PATH_DOWN, END}},
+	[ESTABLISHED] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[ACTIVE_ESTABLISHED] = {.begin = start, .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
+	[DRAINING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, END}},
+	[GOODBYE_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, PATH_DOWN, END}},
+	[DATA_PENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, MSG_BYE_EARLY, END}},
+	[UD_CONNECTING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, END}},
+	[UD_ACCEPTED] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, END}},
+	[DATAGRAM] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[DIAL_ENDING] = {.begin = start, .steps = {FAIL, END}},
+	[REDIAL_ENDING] = {.begin = start_with_nobody, .steps = {FAIL, END}},
+	[ENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, FAIL, END}},
+	[LINGERING] = {.begin = be_asked,
+		       .dirty = true,
+		       .steps = {CR_ACCEPT, MSG_READY, ABRUPT, END}},
+	[RELEASING] = {.begin = be_asked,
+		       .busy = true,
+		       .steps = {CR_ACCEPT, MSG_READY, ABRUPT, END}},
+};
+
+static void reach(enum situation which)
+{
+	const struct way *way = &ways[which];
+
+	ep.ud = way->ud ? &ud : NULL;
+	makes_path = !way->no_path;
+	fabric_is_busy = way->busy;
+	way->begin();
+	for (const enum happening *step = way->steps; *step != END; step++) {
+		if (*step == ABRUPT)
+			ep.dirty = way->dirty;
+		happens(*step);
+	}
+	trace[0] = '\0';
+}
+
+/* --- the test --- */
+
+static bool is_gone(void)
+{
+	return dofi_conn_by_id(&ia, id) != conn;
+}
+
+/* One that has ended looks after what is left when its timer fires. */
+static void check(const struct cell *cell)
+{
+	happens(cell->what);
+	run_work();
+	if (cell->before >= LINGERING && !is_gone()) {
+		note("look");
+		fire(&conn->timer);
+	}
+	if (is_gone())
+		note("gone");
+	else if (is_armed(&conn->timer))
+		note("timer");
+}
+
+START_TEST(each_event_does_what_the_table_says)
+{
+	const struct cell *cell = &cells[_i];
+
+	reach(cell->before);
+	check(cell);
+	ck_assert_msg(!strcmp(trace, cell->trace), "%s: did \"%s\" instead of \"%s\"", cell->name,
+		      trace, cell->trace);
+	ck_assert_msg(ep.state == cell->ep, "%s: EP in state %d instead of %d", cell->name,
+		      (int)ep.state, (int)cell->ep);
+}
+END_TEST
+
+/* --- what fails on the way --- */
+
+START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
+{
+	reach(REQUESTED);
+	connect_fails = true;
+	happens(MSG_ACCEPT);
+	run_work();
+	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_transport_that_cannot_expect_ends_the_connection)
+{
+	reach(OFFERED);
+	expect_fails = true;
+	happens(CR_ACCEPT);
+	run_work();
+	ck_assert_str_eq(trace, "expect BYE-error unlink accept-completion-error");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(an_ep_of_another_service_is_refused)
+{
+	reach(REQUESTED);
+	ep.ud = &ud; /* the answer says so; the connection was begun without */
+	happens(MSG_ACCEPT);
+	ep.ud = NULL;
+	run_work();
+	ck_assert_str_eq(trace, "BYE-error unlink non-peer-rejected");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_request_is_offered_once)
+{
+	struct dofi_conn *first;
+
+	reach(OFFERED);
+	first = conn;
+	conn = NULL;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_ptr_null(conn);
+	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), first);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
+}
+END_TEST
+
+/* The port whose channel was shared is asked by itself, then the next one. */
+START_TEST(who_does_not_serve_is_asked_twice)
+{
+	reach(REQUESTED);
+	for (uint32_t n = 0; n < 4; n++) {
+		ck_assert_uint_eq(conn->candidate, n / 2);
+		happens(MSG_NOT_MINE);
+		happens(CHAN_UP);
+	}
+	ck_assert_uint_eq(conn->candidate, 2);
+}
+END_TEST
+
+/* COUNT is answered until the end of the connection is decided. */
+START_TEST(a_peer_that_asks_for_the_count_is_answered)
+{
+	static const enum situation silent[] = {DIAL_ENDING, ENDING, LINGERING, RELEASING};
+
+	reach(_i ? silent[_i - 1] : ESTABLISHED);
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_str_eq(trace, _i ? "" : "COUNTED");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conn_state");
+	TCase *tc = tcase_create("cells");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, each_event_does_what_the_table_says, 0, NCELLS);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("failures");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
+	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
+	tcase_add_test(tc, an_ep_of_another_service_is_refused);
+	tcase_add_test(tc, a_request_is_offered_once);
+	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
