@@ -6,6 +6,7 @@
 #include "object/ep.h"
 
 #include "cm/conn.h"
+#include "cm/conn_end.h"
 #include "api/ep_attr.h"
 #include "object/evd.h"
 #include "object/ia.h"

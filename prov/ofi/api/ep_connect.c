@@ -5,6 +5,9 @@
  */
 #include "base/addr.h"
 #include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "progress/wait.h"
@@ -124,7 +127,7 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 	case DAT_EP_STATE_DISCONNECTED:
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_CONNECTED:
-		if (graceful && !ep->conn->ending)
+		if (graceful && !dofi_conn_is_ending(ep->conn))
 			dofi_conn_disconnect(ep->conn);
 		else
 			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,

@@ -2,6 +2,7 @@
 #include "dto/emulated.h"
 
 #include "cm/conn.h"
+#include "cm/disconnect.h"
 #include "dto/credit.h"
 #include "object/evd.h"
 #include "object/ia.h"

@@ -4,6 +4,10 @@
  * the read limit, room in the fabric) stays in the ring, and everything behind it.
  */
 #include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/disconnect.h"
+#include "cm/invalidation.h"
+#include "cm/path.h"
 #include "dto/credit.h"
 #include "object/ep.h"
 #include "object/ia.h"

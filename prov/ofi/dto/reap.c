@@ -4,6 +4,8 @@
  * rings.
  */
 #include "cm/conn.h"
+#include "cm/disconnect.h"
+#include "cm/path.h"
 #include "dto/credit.h"
 #include "cm/drain.h"
 #include "object/ep.h"
@@ -289,7 +291,7 @@ DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
  */
 static bool is_over(const struct dofi_ep *ep)
 {
-	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
+	return ep->conn && dofi_conn_is_over(ep->conn);
 }
 
 /* One failure ends a connection: where the fabric goes on after it, what fails later is flushed. */

@@ -3,6 +3,7 @@
 
 #include "object/cno.h"
 #include "cm/conn.h"
+#include "cm/path.h"
 #include "dto/op_context.h"
 #include "dto/credit.h"
 #include "api/ep_attr.h"
@@ -427,7 +428,7 @@ static struct dofi_ep *taker(const struct dofi_srq *srq, const struct dofi_conn 
 {
 	if (!conn || !conn->ep || conn->ep->srq != srq)
 		return NULL;
-	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
+	return dofi_conn_is_over(conn) && !conn->end_event ? NULL : conn->ep;
 }
 
 static bool notifies(const struct dofi_ep *ep, uint8_t status, uint32_t update)

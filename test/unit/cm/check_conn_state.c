@@ -8,16 +8,24 @@
 
 #include "conn_cells.h"
 
+#include "cm/accept.h"
 #include "cm/conn.h"
 #include "cm/conn_end.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
 #include "cm/linger.h"
+#include "cm/path.h"
 #include "cm/service_point.h"
+#include "dto/srq.h"
 #include "dto/ud.h"
 #include "object/evd.h"
 #include "object/ia.h"
 #include "transport/transport.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)
@@ -56,6 +64,9 @@ __attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
 	va_end(args);
 }
 
+/* The cells of the table that were met, by all test cases together. */
+static bool (*met)[DOFI_CONN_EVENTS];
+
 uint64_t __wrap_dofi_now(void);
 enum dofi_reason __wrap_dofi_sp_offer(struct dofi_conn *of, const struct sockaddr *from);
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
@@ -65,6 +76,10 @@ int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bo
 bool __wrap_dofi_ep_sync(struct dofi_ep *of);
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
 void __wrap_dofi_linger_wait(struct dofi_ia *of);
+const struct dofi_conn_step *__real_dofi_conn_step(enum dofi_conn_state state,
+						   enum dofi_conn_event event);
+const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
+						   enum dofi_conn_event event);
 void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah);
 
 uint64_t __wrap_dofi_now(void)
@@ -192,6 +207,13 @@ void __wrap_dofi_ud_forget(struct dofi_ia *of, const struct dofi_ud_ah *ah)
 	(void)ah;
 }
 
+const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
+						   enum dofi_conn_event event)
+{
+	met[state][event] = true;
+	return __real_dofi_conn_step(state, event);
+}
+
 static void prepare(struct dofi_conn *of)
 {
 	(void)of;
@@ -225,10 +247,15 @@ static bool cancel(struct dofi_conn *of)
 	return fabric_is_busy;
 }
 
+/* What the transport reads from its queues while it takes the path down. */
+static void (*while_unlinking)(void);
+
 static void disconnect(struct dofi_conn *of)
 {
 	(void)of;
 	note("unlink");
+	if (while_unlinking)
+		while_unlinking();
 }
 
 static const struct dofi_trans_ops trans = {
@@ -536,8 +563,22 @@ static const struct way ways[SITUATIONS] = {
 	[UD_CONNECTING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, END}},
 	[UD_ACCEPTED] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, END}},
 	[DATAGRAM] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[ACTIVE_DRAINING] = {.begin = start,
+			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, DISCONNECT, END}},
+	[ACTIVE_GOODBYE_PENDING] = {.begin = start,
+				    .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, PATH_DOWN, END}},
+	[ACTIVE_DATA_PENDING] = {.begin = start,
+				 .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, MSG_BYE_EARLY, END}},
+	[ACTIVE_DATAGRAM] = {.begin = start,
+			     .ud = true,
+			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
+	[LEAVING_GOODBYE_PENDING] = {.begin = be_asked,
+				     .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, PATH_DOWN, END}},
+	[LEAVING_DATA_PENDING] = {.begin = be_asked,
+				  .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, MSG_BYE_EARLY, END}},
 	[DIAL_ENDING] = {.begin = start, .steps = {FAIL, END}},
 	[REDIAL_ENDING] = {.begin = start_with_nobody, .steps = {FAIL, END}},
+	[UD_ENDING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, FAIL, END}},
 	[ENDING] = {.begin = be_asked, .steps = {CR_ACCEPT, MSG_READY, FAIL, END}},
 	[LINGERING] = {.begin = be_asked,
 		       .dirty = true,
@@ -648,6 +689,67 @@ START_TEST(a_request_is_offered_once)
 }
 END_TEST
 
+/* A message that was too long may be the one that the peer's BYE counts and that never comes. */
+START_TEST(a_truncated_message_may_be_the_one_that_is_missing)
+{
+	static struct dofi_wr truncated = {.niov = 1};
+	static struct dofi_srq srq = {.obj.ia = &ia, .truncated = &truncated};
+
+	reach(GOODBYE_PENDING);
+	ep.srq = &srq;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	happens(PATH_DOWN);
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ck_assert(is_armed(&conn->timer));
+	srq.truncated = NULL;
+	happens(PATH_DOWN);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_second_ready_finds_the_path_made)
+{
+	reach(PATH_PENDING);
+	dofi_conn_path_made(conn);
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "established");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+}
+END_TEST
+
+static void all_of_the_fabric(void)
+{
+	static const enum happening late[] = {FIRST_MESSAGE, LAST_MESSAGE, DRAINED, PATH_UP,
+					      PATH_DOWN};
+
+	while_unlinking = NULL;
+	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++)
+		happens(late[i]);
+}
+
+START_TEST(what_the_fabric_tells_at_last_changes_nothing)
+{
+	reach(ENDING);
+	while_unlinking = all_of_the_fabric;
+	happens(WORK);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-error unlink broken");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+/* The EP of datagrams drops an address handle, whose connection goes without an event. */
+START_TEST(an_address_handle_that_is_freed_ends_its_connection)
+{
+	reach(DATAGRAM);
+	dofi_ud_drop_all(&ep);
+	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert(is_gone());
+}
+END_TEST
+
 /* The port whose channel was shared is asked by itself, then the next one. */
 START_TEST(who_does_not_serve_is_asked_twice)
 {
@@ -672,22 +774,88 @@ START_TEST(a_peer_that_asks_for_the_count_is_answered)
 }
 END_TEST
 
-int main(void)
+/* --- the table --- */
+
+/* After all others: each cell that is no failure has a test, and the others are met by none. */
+START_TEST(every_cell_has_a_test)
 {
-	Suite *suite = suite_create("conn_state");
+	for (int state = 0; state < DOFI_CONN_STATES; state++)
+		for (int event = 0; event < DOFI_CONN_EVENTS; event++) {
+			bool can = __real_dofi_conn_step(state, event)->action != DOFI_DO_FAIL;
+
+			ck_assert_msg(met[state][event] == can, "%s in %s was %s",
+				      dofi_conn_event_name(event), dofi_conn_state_name(state),
+				      can ? "not tested" : "met and cannot happen");
+		}
+}
+END_TEST
+
+/* In debug builds; others log it. */
+START_TEST(an_event_that_cannot_happen_is_noticed)
+{
+	signal(SIGABRT, SIG_DFL); /* some libraries catch it */
+	reach(ESTABLISHED);
+	dofi_conn_handle(conn, DOFI_ON_TIMER, NULL);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
+
+static void add_cells(Suite *suite)
+{
 	TCase *tc = tcase_create("cells");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, each_event_does_what_the_table_says, 0, NCELLS);
 	suite_add_tcase(suite, tc);
-	tc = tcase_create("failures");
+}
+
+static void add_failures(Suite *suite)
+{
+	TCase *tc = tcase_create("failures");
+
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
+	tcase_add_test(tc, a_second_ready_finds_the_path_made);
+	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
+	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
 	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
 	suite_add_tcase(suite, tc);
+}
+
+static void add_table(Suite *suite)
+{
+	TCase *tc = tcase_create("table");
+
+	/* Of one case alone (CK_RUN_CASE) there is nothing to tell. */
+	if (!getenv("CK_RUN_CASE"))
+		tcase_add_test(tc, every_cell_has_a_test);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("impossible");
+	tcase_add_checked_fixture(tc, setup, NULL);
+#ifdef NDEBUG
+	tcase_add_test(tc, an_event_that_cannot_happen_is_noticed);
+#else
+	tcase_add_test_raise_signal(tc, an_event_that_cannot_happen_is_noticed, SIGABRT);
+#endif
+	suite_add_tcase(suite, tc);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("conn_state");
+
+	met = mmap(NULL, sizeof(*met) * DOFI_CONN_STATES, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (met == MAP_FAILED)
+		return EXIT_FAILURE;
+	add_cells(suite);
+	add_failures(suite);
+	add_table(suite);
 	return t_run(suite);
 }

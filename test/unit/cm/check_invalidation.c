@@ -46,7 +46,10 @@ static void setup(void)
 	chan = chan_new(&ia, fds[0], DOFI_CHAN_UP);
 	ck_assert_ptr_nonnull(chan);
 	dofi_list_add_tail(&ia.cm.chans, &chan->link);
-	conn = (struct dofi_conn){.ia = &ia, .chan = chan, .ep = &ep, .phase = DOFI_CONN_UP};
+	conn = (struct dofi_conn){.ia = &ia,
+				  .chan = chan,
+				  .ep = &ep,
+				  .state = DOFI_CONN_ESTABLISHED};
 	dofi_list_add_tail(&chan->conns, &conn.link);
 	ep.obj.ia = &ia;
 	ep.rcache = cache;
