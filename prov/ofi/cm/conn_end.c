@@ -223,7 +223,7 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 	/* A request that failed has its event already, and is not blamed on the next one, too. */
 	if (ep->faulty)
 		conn->end_status = DAT_DTO_ERR_FLUSHED;
-	ep->faulty = false;
+	ep->faulty = ep->refused = false;
 	ep->conn = NULL;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_reap_flush(ep, conn->end_status);

@@ -750,6 +750,21 @@ START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 }
 END_TEST
 
+/* The engine meets the EP only when it has its next connection. */
+START_TEST(a_refusal_does_not_end_the_next_connection)
+{
+	reach(ENDING);
+	ep.refused = true;
+	happens(WORK);
+	run_work();
+	start();
+	dofi_ep_retry(&ep.stall);
+	run_work();
+	ck_assert_int_eq(conn->state, DOFI_CONN_DIALLING);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+END_TEST
+
 /* The port whose channel was shared is asked by itself, then the next one. */
 START_TEST(who_does_not_serve_is_asked_twice)
 {
@@ -820,6 +835,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
 	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
