@@ -95,7 +95,9 @@ void dofi_act_establish_locked(struct dofi_conn *conn, const struct dofi_msg *un
 	(void)unused;
 	dofi_assert_held(&ep->lock);
 	count_step(conn->ia);
-	dofi_timer_cancel(conn->ia, &conn->timer);
+	/* GOODBYE_PENDING: the path is lost already, and the timer waits for the peer's BYE. */
+	if (conn->state == DOFI_CONN_ESTABLISHED)
+		dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
 	dofi_credit_open(ep);
 	if (conn->active) {

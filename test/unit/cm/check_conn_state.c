@@ -765,6 +765,19 @@ START_TEST(a_refusal_does_not_end_the_next_connection)
 }
 END_TEST
 
+/* READY was read late: now the connection is there, and its path is gone already. */
+START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
+{
+	reach(PATH_LOST);
+	happens(_i ? MSG_READY : FIRST_MESSAGE);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert(is_armed(&conn->timer));
+	happens(TIMER);
+	run_work();
+	ck_assert_str_eq(trace, "established BYE-error unlink broken");
+}
+END_TEST
+
 /* The port whose channel was shared is asked by itself, then the next one. */
 START_TEST(who_does_not_serve_is_asked_twice)
 {
@@ -836,6 +849,8 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
+	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
+			    2);
 	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
 	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
