@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states; conn.c does the
- * work.
+ * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states. cm/connect.c,
+ * cm/disconnect.c and cm/conn_end.c do the work.
  */
 #include "base/addr.h"
 #include "cm/conn.h"
