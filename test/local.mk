@@ -7,6 +7,8 @@ unit_tests = \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
 	%D%/unit/cm/check_conn \
+	%D%/unit/cm/check_conn_state \
+	%D%/unit/cm/check_conn_table \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
@@ -346,6 +348,17 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial
 %C%_unit_cm_check_conn_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h %D%/unit/cm/conn_world.h \
+	$(t_headers)
+%C%_unit_cm_check_conn_state_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_state_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_evd_push -Wl,--wrap=dofi_ep_sync \
+	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
+	-Wl,--wrap=dofi_conn_step
+%C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
+%C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
+%C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
 %C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
 %C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_port_reservation_LDADD = $(inside2_libs)

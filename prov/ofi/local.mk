@@ -93,8 +93,16 @@ dofi_cm_sources = \
 	%D%/cm/cr.c %D%/cm/cr.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
 	%D%/cm/cm.c \
+	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/conn.c %D%/cm/conn.h \
 	%D%/cm/conn_end.c %D%/cm/conn_end.h \
+	%D%/cm/conn_event.c %D%/cm/conn_event.h \
+	%D%/cm/conn_message.c %D%/cm/conn_message.h \
+	%D%/cm/conn_state.c %D%/cm/conn_state.h \
+	%D%/cm/connect.c %D%/cm/connect.h \
+	%D%/cm/disconnect.c %D%/cm/disconnect.h \
+	%D%/cm/invalidation.h \
+	%D%/cm/path.c %D%/cm/path.h \
 	%D%/cm/drain.c %D%/cm/drain.h \
 	%D%/cm/invalidation.c \
 	%D%/cm/linger.c %D%/cm/linger.h \

@@ -2,6 +2,7 @@
 #include "cm/service_point.h"
 
 #include "base/addr.h"
+#include "cm/accept.h"
 #include "cm/conn.h"
 #include "fabric/error.h"
 #include "progress/evd.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states; conn.c does the
- * work.
+ * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states. cm/connect.c,
+ * cm/disconnect.c and cm/conn_end.c do the work.
  */
 #include "base/addr.h"
 #include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "progress/wait.h"
@@ -126,7 +129,7 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 	case DAT_EP_STATE_DISCONNECTED:
 		return DAT_SUCCESS;
 	case DAT_EP_STATE_CONNECTED:
-		if (graceful && !ep->conn->ending)
+		if (graceful && !dofi_conn_is_ending(ep->conn))
 			dofi_conn_disconnect(ep->conn);
 		else
 			dofi_conn_end_now(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED,

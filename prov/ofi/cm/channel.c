@@ -3,6 +3,10 @@
 
 #include "base/addr.h"
 #include "cm/conn.h"
+#include "cm/conn_message.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
+#include "cm/invalidation.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "cm/service_point.h"

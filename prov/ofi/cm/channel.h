@@ -118,25 +118,4 @@ void dofi_cm_exit(struct dofi_ia *ia);
  */
 void dofi_cm_fork_child(struct dofi_ia *ia);
 
-/* --- upcalls, in conn.c --- */
-void dofi_conn_chan_up(struct dofi_conn *conn);
-/*
- * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...); -EPROTO: the peer
- * speaks otherwise or not at all. conn->chan is NULL.
- */
-void dofi_conn_dial_failed(struct dofi_conn *conn, int err);
-/* The channel died without GOODBYE (or with: orderly) while conn used it. conn->chan is NULL. */
-void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
-/* A message for a connection, or a REQUEST. */
-void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg);
-/* Some invalidation may be through; called from deferred work. */
-void dofi_conn_invalidated(struct dofi_ia *ia);
-/* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
-void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
-/*
- * Where a late operation would harm the peer (DOFI_QUIRK_CLOSED_KEYS): the fabric still has one
- * with such a context.
- */
-bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
-
 #endif

@@ -3,6 +3,7 @@
 #include "cm/channel.h"
 
 #include "cm/conn.h"
+#include "cm/invalidation.h"
 #include "object/ia.h"
 #include "cm/linger.h"
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
+#include "cm/conn_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +76,8 @@ static bool may_know_contexts(const struct dofi_chan *chan)
 	{
 		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
 
-		if (!conn->ud && (conn->phase == DOFI_CONN_UP || (conn->ep && conn->ep->path_up)))
+		if (!conn->ud &&
+		    (dofi_conn_stage(conn) == DOFI_STAGE_UP || (conn->ep && conn->ep->path_up)))
 			return true;
 	}
 	return false;

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/conn_end.h"
 
-#include "progress/evd.h"
-#include "object/ia.h"
+#include "base/log.h"
+#include "cm/conn.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
+#include "cm/invalidation.h"
 #include "cm/linger.h"
 #include "cm/truncated.h"
 #include "dto/srq.h"
-#include "object/transport.h"
 #include "dto/ud.h"
+#include "progress/evd.h"
+#include "object/ia.h"
+#include "object/transport.h"
 #include "cm/channel.h"
-#include "cm/conn.h"
+#include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/engine.h"
+
+#include <string.h>
 
 /*
  * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it
@@ -27,6 +34,115 @@ static uint64_t linger_ns(const struct dofi_ia *ia)
 	return ia->params.linger_ms * 1000000u;
 }
 
+/* --- the end is decided --- */
+
+static void set_outcome(struct dofi_conn *conn, uint32_t event, uint8_t status,
+			enum dofi_reason tell_peer)
+{
+	conn->end_event = event;
+	conn->end_status = status;
+	conn->end_reason = tell_peer;
+}
+
+void dofi_act_end(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	dofi_work_defer(conn->ia, &conn->work);
+}
+
+void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
+		   enum dofi_reason tell_peer)
+{
+	if (dofi_conn_is_ending(conn))
+		return;
+	set_outcome(conn, event, status, tell_peer);
+	dofi_conn_handle(conn, DOFI_ON_END, NULL);
+}
+
+/* The same for the ends that the table knows. */
+static void decide(struct dofi_conn *conn, uint32_t event, uint8_t status,
+		   enum dofi_reason tell_peer)
+{
+	set_outcome(conn, event, status, tell_peer);
+	dofi_act_end(conn, NULL);
+}
+
+void dofi_act_end_refused(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	decide(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+}
+
+void dofi_act_end_rejected(struct dofi_conn *conn, const struct dofi_msg *reject)
+{
+	conn->end_private =
+		reject->private_size < DOFI_MAX_PRIVATE ? reject->private_size : DOFI_MAX_PRIVATE;
+	if (conn->end_private)
+		memcpy(conn->ep->private_data, reject->private_data, conn->end_private);
+	decide(conn, DAT_CONNECTION_EVENT_PEER_REJECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+}
+
+void dofi_act_end_unreachable(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	decide(conn, DAT_CONNECTION_EVENT_UNREACHABLE, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+}
+
+void dofi_act_end_timed_out(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	DOFI_COUNT_SHARED(conn->ia, IA_CM_ERR_TIMEOUT);
+	decide(conn, DAT_CONNECTION_EVENT_TIMED_OUT, DAT_DTO_ERR_FLUSHED, DOFI_REASON_DISCONNECT);
+}
+
+void dofi_act_end_unaccepted(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
+	       DOFI_REASON_NONE);
+}
+
+void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	DOFI_LOG_I("%s: giving up a connection that was accepted, its data path did not come up in "
+		   "time",
+		   conn->ia->name);
+	/* Not every fabric tells the peer. */
+	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
+	       DOFI_REASON_ERROR);
+}
+
+void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED,
+	       DOFI_REASON_DISCONNECT);
+}
+
+void dofi_act_end_disconnected(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	(void)bye;
+	decide(conn, DAT_CONNECTION_EVENT_DISCONNECTED, DAT_DTO_ERR_FLUSHED, DOFI_REASON_NONE);
+}
+
+void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	(void)bye;
+	decide(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
+}
+
+/* As the peer's BYE said, whose messages were waited for. */
+void dofi_act_end_as_told(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	if (conn->bye == DOFI_REASON_DISCONNECT)
+		dofi_act_end_disconnected(conn, msg);
+	else
+		dofi_act_end_broken(conn, msg);
+}
+
+/* --- the peer is told --- */
+
 static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reason reason,
 		uint32_t sent)
 {
@@ -35,52 +151,53 @@ static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reaso
 	dofi_conn_send(conn, &msg);
 }
 
-static void say_last_word(struct dofi_conn *conn, enum dofi_conn_phase phase,
-			  enum dofi_reason reason)
+static void say_last_word(struct dofi_conn *conn)
 {
+	enum dofi_conn_stage stage = dofi_conn_stage_of(conn->ended_in);
+	enum dofi_reason reason = conn->end_reason;
+
 	/*
 	 * Where messages can outlive the connection, the peer wants to know how many there were in
 	 * any case.
 	 */
-	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && phase == DOFI_CONN_UP)
+	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && stage == DOFI_STAGE_UP)
 		reason = DOFI_REASON_DISCONNECT;
 	if (reason == DOFI_REASON_NONE)
 		return;
-	if (conn->active && phase == DOFI_CONN_REQUESTED)
+	if (conn->ended_in == DOFI_CONN_REQUESTED)
 		say(conn, DOFI_MSG_CANCEL, reason, 0);
-	else if (phase == DOFI_CONN_LINKING || phase == DOFI_CONN_UP)
+	else if (stage == DOFI_STAGE_LINKING || stage == DOFI_STAGE_UP)
 		say(conn, DOFI_MSG_BYE, reason, dofi_conn_sent(conn));
 }
 
-/* Nothing goes out any more. The consumer's own end lets the peer take what went before. */
-static void shut(struct dofi_conn *conn, bool lingers)
+void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	struct dofi_ep *ep = conn->ep;
-
-	/*
-	 * What arrived before the end is delivered first, while the EP still counts as connected.
-	 */
-	if (conn->phase == DOFI_CONN_UP)
-		dofi_engine_drain_cq(conn->ia);
-	if (lingers)
-		dofi_linger_begin(conn);
-	conn->ended_in = conn->phase;
-	dofi_conn_enter(conn, DOFI_CONN_OVER);
-	/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
-	dofi_lock(&ep->lock);
-	ep->path_up = false;
-	dofi_unlock(&ep->lock);
-}
-
-/* The peer is told. */
-static void hang_up(struct dofi_conn *conn)
-{
-	if (conn->hung_up)
-		return;
-	conn->hung_up = true;
+	(void)msg;
 	if (!conn->ia->trans->leave)
 		conn->ia->trans->disconnect(conn);
-	say_last_word(conn, conn->ended_in, conn->end_reason);
+	say_last_word(conn);
+}
+
+void dofi_act_stop_lingering(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	conn->lingers = false;
+}
+
+/* --- the consumer is told --- */
+
+void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
+{
+	struct dofi_event event = {
+		.number = number,
+		.handle = ep,
+		.conn = {.private_data = ep->private_data, .private_size = private_size},
+	};
+
+	if (ep->conn_evd)
+		dofi_evd_push(ep->conn_evd, &event, true);
+	else
+		dofi_evd_async(ep->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
 
 /*
@@ -91,17 +208,17 @@ static void tell_last_receive(const struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
-	if (ep->srq && ep->conn_evd && conn->established && conn->end_event &&
-	    conn->ia->tells_last_receive)
+	if (ep->srq && ep->conn_evd && dofi_conn_stage_of(conn->ended_in) == DOFI_STAGE_UP &&
+	    conn->end_event && conn->ia->tells_last_receive)
 		dofi_evd_async(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
 
 /* What is not back by now is left to the fabric. */
-static void part(struct dofi_conn *conn)
+void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
-	hang_up(conn);
+	(void)msg;
 	conn->ia->trans->disconnect(conn);
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
@@ -111,33 +228,85 @@ static void part(struct dofi_conn *conn)
 	/* A request that failed has its event already, and is not blamed on the next one, too. */
 	if (ep->faulty)
 		conn->end_status = DAT_DTO_ERR_FLUSHED;
-	ep->faulty = false;
+	ep->faulty = ep->refused = false;
 	ep->conn = NULL;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_reap_flush(ep, conn->end_status);
 	dofi_unlock(&ep->lock);
 	if (conn->end_event)
-		dofi_conn_event(ep, conn->end_event, conn->end_private);
+		dofi_conn_raise(ep, conn->end_event, conn->end_private);
 	if (ep->srq)
 		dofi_truncated_settle(ep->srq);
 	tell_last_receive(conn);
 	dofi_conn_free(conn);
 }
 
+/* An attempt of an EP of datagrams, which itself is not concerned. */
+void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	conn->ia->trans->disconnect(conn);
+	say_last_word(conn);
+	dofi_ud_not_established(conn, conn->end_event, conn->end_private);
+	dofi_conn_free(conn);
+}
+
+void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	dofi_conn_free(conn);
+}
+
+/* --- the end is carried out --- */
+
+/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
+void dofi_act_shut(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	(void)msg;
+	dofi_lock(&ep->lock);
+	ep->path_up = false;
+	dofi_unlock(&ep->lock);
+}
+
+/* Nothing goes out any more. The consumer's own end lets the peer take what went before. */
+static void shut(struct dofi_conn *conn, bool lingers)
+{
+	/*
+	 * What arrived before the end is delivered first, while the EP still counts as connected.
+	 */
+	if (dofi_conn_stage(conn) == DOFI_STAGE_UP)
+		dofi_engine_drain_cq(conn->ia);
+	if (lingers)
+		dofi_linger_begin(conn);
+	dofi_conn_handle(conn, DOFI_ON_CLOSE, NULL);
+}
+
 /* The peer has not taken everything, or the fabric is in the middle of something. */
 static bool is_under_way(struct dofi_conn *conn)
 {
-	if (dofi_linger(conn))
-		return true;
-	hang_up(conn);
+	if (conn->state == DOFI_CONN_LINGERING) {
+		if (dofi_linger(conn))
+			return true;
+		dofi_conn_handle(conn, DOFI_ON_TAKEN, NULL);
+	}
 	return conn->ia->trans->leave && conn->ia->trans->leave(conn);
 }
 
-/* Looks after it less and less often. */
-void dofi_conn_part(struct dofi_conn *conn)
+static void part(struct dofi_conn *conn)
+{
+	if (conn->state == DOFI_CONN_LINGERING)
+		dofi_conn_handle(conn, DOFI_ON_TAKEN, NULL);
+	dofi_conn_handle(conn, DOFI_ON_RELEASED, NULL);
+}
+
+/* Parts, or looks again: less and less often. */
+void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	uint64_t now = dofi_now(), limit, next, pause;
 
+	(void)msg;
 	if (!conn->over_since)
 		conn->over_since = now;
 	limit = conn->over_since + linger_ns(conn->ia);
@@ -180,28 +349,16 @@ static void part_now(struct dofi_conn *conn)
 	part(conn);
 }
 
-/* An attempt of an EP of datagrams, which itself is not concerned. */
-static void finish_attempt(struct dofi_conn *conn)
-{
-	enum dofi_conn_phase phase = conn->phase;
-
-	dofi_conn_enter(conn, DOFI_CONN_OVER);
-	conn->ia->trans->disconnect(conn);
-	say_last_word(conn, phase, conn->end_reason);
-	dofi_ud_not_established(conn, conn->end_event, conn->end_private);
-	dofi_conn_free(conn);
-}
-
 static void finish(struct dofi_conn *conn, bool lingers)
 {
-	if (conn->phase == DOFI_CONN_OVER)
+	if (dofi_conn_is_over(conn))
 		return; /* it is under way */
 	if (conn->ud) {
-		finish_attempt(conn);
+		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
 		return;
 	}
 	shut(conn, lingers);
-	dofi_conn_part(conn);
+	dofi_act_look(conn, NULL);
 }
 
 void dofi_conn_run_end(struct dofi_work *work)
@@ -209,21 +366,9 @@ void dofi_conn_run_end(struct dofi_work *work)
 	finish(DOFI_CONTAINER(work, struct dofi_conn, work), false);
 }
 
-void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
-		   enum dofi_reason tell_peer)
-{
-	if (conn->ending)
-		return;
-	conn->ending = true;
-	conn->end_event = event;
-	conn->end_status = status;
-	conn->end_reason = tell_peer;
-	dofi_work_defer(conn->ia, &conn->work);
-}
-
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
-	bool lingers = !conn->ending; /* what has failed has nothing to wait for */
+	bool lingers = !dofi_conn_is_ending(conn); /* what has failed has nothing to wait for */
 
 	/*
 	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
@@ -236,10 +381,10 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 	}
 	conn->end_event = 0;
 	if (conn->ud) {
-		finish_attempt(conn);
+		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
 		return;
 	}
-	if (conn->phase != DOFI_CONN_OVER)
+	if (!dofi_conn_is_over(conn))
 		shut(conn, lingers);
 	part_now(conn);
 }

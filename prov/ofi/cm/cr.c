@@ -11,6 +11,7 @@
 #include "cm/ep_life.h"
 #include "cm/wire.h"
 #include "object/ud_ah.h"
+#include "cm/accept.h"
 
 #include <errno.h>
 #include <string.h>

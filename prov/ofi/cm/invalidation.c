@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one
- * waits until all forgot it.
- */
+#include "cm/invalidation.h"
+
 #include "cm/conn.h"
+#include "cm/disconnect.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"
 #include "cm/channel.h"
@@ -11,6 +10,7 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "dto/rmr.h"
+#include "cm/conn_state.h"
 
 /* --- the peers' --- */
 
@@ -80,7 +80,7 @@ void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context)
 
 		if (conn->ep && chan->ia->quirks & DOFI_QUIRK_CLOSED_KEYS)
 			mark_given(conn->ep, context);
-		if (conn->ep && conn->phase == DOFI_CONN_UP)
+		if (conn->ep && dofi_conn_stage(conn) == DOFI_STAGE_UP)
 			forget(conn->ep, context);
 	}
 }

@@ -6,14 +6,14 @@
 #include "cm/channel.h"
 #include "object/ep.h"
 #include "progress/engine.h"
+#include "cm/conn_state.h"
 
 #include <sched.h>
 
 /* Who has said goodbye or is gone takes nothing any more. */
 static bool has_peer(const struct dofi_conn *conn)
 {
-	return conn->chan && conn->chan->state == DOFI_CHAN_UP && !conn->peer_told &&
-	       !conn->path_lost;
+	return conn->chan && conn->chan->state == DOFI_CHAN_UP && !conn->peer_told;
 }
 
 /* Where a device moves data, completions come from the peer's. Of datagrams nothing is promised. */
@@ -21,8 +21,8 @@ static bool may_have_to(const struct dofi_conn *conn)
 {
 	const struct dofi_ep *ep = conn->ep;
 
-	return !conn->ia->moves_alone && !conn->ud && conn->phase == DOFI_CONN_UP && ep->path_up &&
-	       !ep->faulty;
+	return !conn->ia->moves_alone && !conn->ud && dofi_conn_stage(conn) == DOFI_STAGE_UP &&
+	       ep->path_up && !ep->faulty;
 }
 
 void dofi_linger_begin(struct dofi_conn *conn)
@@ -80,7 +80,7 @@ void dofi_linger_begin_all(struct dofi_ia *ia)
 
 	dofi_assert_held(&ia->engine.lock);
 	while ((conn = next_conn(&ia->cm, &i)))
-		if (conn->phase == DOFI_CONN_UP)
+		if (dofi_conn_stage(conn) == DOFI_STAGE_UP)
 			dofi_linger_begin(conn);
 }
 

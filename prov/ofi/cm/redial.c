@@ -2,9 +2,11 @@
 #include "cm/redial.h"
 
 #include "cm/conn.h"
+#include "cm/conn_event.h"
 #include "object/ia.h"
 #include "cm/wire.h"
 #include "progress/engine.h"
+#include "cm/conn_state.h"
 
 /* Rounds become rarer: a burst of connects to nobody is no storm. */
 #define FIRST_PAUSE_NS   2000000u
@@ -16,10 +18,7 @@ static void fired(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, redial.timer);
 
-	conn->candidate = 0;
-	conn->redialled = false;
-	if (!conn->ending)
-		dofi_conn_dial_again(conn);
+	dofi_conn_handle(conn, DOFI_ON_REDIAL, NULL);
 }
 
 void dofi_redial_refused(struct dofi_conn *conn)

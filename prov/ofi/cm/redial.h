@@ -27,7 +27,7 @@ void dofi_redial_refused(struct dofi_conn *conn);
  */
 bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p);
 
-/* The round has found nobody. True when another one will come; dofi_conn_dial_again begins it. */
+/* The round has found nobody. True when another one will come; DOFI_ON_REDIAL begins it. */
 bool dofi_redial_later(struct dofi_conn *conn);
 
 #endif

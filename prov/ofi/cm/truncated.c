@@ -2,18 +2,21 @@
 #include "cm/truncated.h"
 
 #include "cm/conn.h"
+#include "cm/conn_message.h"
 #include "dto/credit.h"
 #include "object/ia.h"
 #include "dto/srq.h"
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/srq_count.h"
+#include "cm/conn_state.h"
 
 /* A message may come before its connection is up. */
 static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
 {
-	return (conn->phase == DOFI_CONN_UP || conn->phase == DOFI_CONN_LINKING) &&
-	       conn->ep->srq == srq;
+	enum dofi_conn_stage stage = dofi_conn_stage(conn);
+
+	return (stage == DOFI_STAGE_UP || stage == DOFI_STAGE_LINKING) && conn->ep->srq == srq;
 }
 
 /* The next connection from *i on that draws from the SRQ, or NULL. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/ud.h"
 
+#include "cm/conn.h"
 #include "cm/conn_end.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "object/transport.h"
@@ -11,6 +14,7 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
+#include "cm/conn_state.h"
 
 #include <string.h>
 
@@ -89,7 +93,7 @@ static void release_conn(struct dofi_ud_ah *ah)
 	dofi_list_del(&conn->ud_link);
 	dofi_conn_send(conn, &bye);
 	conn->ia->trans->disconnect(conn);
-	dofi_conn_free(conn);
+	dofi_conn_handle(conn, DOFI_ON_AH_FREED, NULL);
 }
 
 static void destroy_ah(struct dofi_ud_ah *ah)
@@ -127,8 +131,6 @@ void dofi_ud_established(struct dofi_conn *conn)
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 		return;
 	}
-	dofi_conn_proceeds(conn);
-	dofi_conn_enter(conn, DOFI_CONN_UP);
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	DOFI_COUNT_SHARED(conn->ia, IA_CM_AH_RESOLVED);
 	if (conn->active) {

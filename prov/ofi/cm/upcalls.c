@@ -12,6 +12,9 @@
 #include "dto/srq.h"
 #include "object/ep.h"
 #include "object/upcalls.h"
+#include "cm/disconnect.h"
+#include "cm/invalidation.h"
+#include "cm/path.h"
 
 static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 {
@@ -19,12 +22,12 @@ static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 
 	if (!conn || !conn->ep || conn->ep->srq != srq)
 		return NULL;
-	return conn->phase == DOFI_CONN_OVER && !conn->end_event ? NULL : conn->ep;
+	return dofi_conn_is_over(conn) && !conn->end_event ? NULL : conn->ep;
 }
 
 static bool is_over(const struct dofi_ep *ep)
 {
-	return ep->conn && ep->conn->phase == DOFI_CONN_OVER;
+	return ep->conn && dofi_conn_is_over(ep->conn);
 }
 
 static void broken(struct dofi_conn *conn)

@@ -64,7 +64,7 @@ struct dofi_trans_ops {
 	 */
 	bool (*leave)(struct dofi_conn *conn);
 	/*
-	 * Takes the path down at once; safe in any phase. On return the fabric uses no memory of
+	 * Takes the path down at once; safe in any state. On return the fabric uses no memory of
 	 * the EP's work requests any more; completions that it still had have been delivered
 	 * through dofi_reap_done. A second call has no effect. engine.lock held, not ep->lock.
 	 */

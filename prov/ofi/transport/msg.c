@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connected endpoints of the fabric (FI_EP_MSG): one fid_ep per connection, made anew for each. */
 #include "base/addr.h"
+#include "cm/accept.h"
 #include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/path.h"
 #include "dto/credit.h"
 #include "fabric/eqs.h"
 #include "fabric/error.h"
@@ -313,7 +316,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		memcpy(&token, entry->data, sizeof(token));
 		conn = dofi_conn_by_token(ia, be64toh(token));
 	}
-	if (!conn || conn->fep || conn->ending) {
+	if (!conn || conn->fep || dofi_conn_is_ending(conn)) {
 		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
 			   "given out, or too old",
 			   ia->name);

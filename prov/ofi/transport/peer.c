@@ -2,6 +2,7 @@
 #include "transport/peer.h"
 
 #include "cm/conn.h"
+#include "cm/path.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "fabric/quirks.h"
@@ -11,6 +12,7 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/wakeup.h"
+#include "cm/conn_state.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -35,9 +37,9 @@ static void sever(struct dofi_work *work)
 	for (uint32_t i = 0; i < cm->conns_size; i++) {
 		struct dofi_conn *conn = cm->conns[i];
 
-		if (!conn || conn->peer != peer || conn->ending)
+		if (!conn || conn->peer != peer || dofi_conn_is_ending(conn))
 			continue;
-		if (conn->phase == DOFI_CONN_LINKING)
+		if (dofi_conn_stage(conn) == DOFI_STAGE_LINKING)
 			peer->peers->again(conn);
 		else if (!conn->ud && is_usable(conn))
 			dofi_conn_path_down(conn, 0);

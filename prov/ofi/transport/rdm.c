@@ -5,7 +5,9 @@
  * very long, so that a late message matches nothing.
  */
 #include "progress/wakeup.h"
+#include "cm/accept.h"
 #include "cm/conn.h"
+#include "cm/path.h"
 #include "dto/op_context.h"
 #include "dto/credit.h"
 #include "cm/drain.h"
@@ -665,7 +667,7 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, u
 	if (wr->op == DOFI_OP_SEND_UD)
 		return dofi_ud_conn_of(wr);
 	conn = wr->ep->conn;
-	return conn && wr->op == DOFI_OP_RECV && conn->phase == DOFI_CONN_OVER ? NULL : conn;
+	return conn && wr->op == DOFI_OP_RECV && dofi_conn_is_over(conn) ? NULL : conn;
 }
 
 /* Other errors are of one operation alone. */

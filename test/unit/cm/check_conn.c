@@ -2,21 +2,26 @@
 /* What a connection knows of itself before and after it has a path. */
 #include "unit.h"
 
-#include "../../../prov/ofi/cm/conn.h"
-#include "../../../prov/ofi/cm/conn_end.h"
-#include "../../../prov/ofi/dto/credit.h"
-#include "../../../prov/ofi/object/ia.h"
-#include "../../../prov/ofi/cm/service_point.h"
-#include "../../../prov/ofi/dto/srq.h"
-#include "../../../prov/ofi/object/transport.h"
-#include "../../../prov/ofi/cm/channel.h"
-#include "../../../prov/ofi/cm/wire.h"
-#include "../../../prov/ofi/object/ctxtab.h"
-#include "../../../prov/ofi/object/ep.h"
-#include "../../../prov/ofi/object/srq_count.h"
-#include "../../../prov/ofi/progress/engine.h"
-#include "../../../prov/ofi/progress/wait.h"
-#include "../../../prov/ofi/cm/upcalls.h"
+#include "cm/accept.h"
+#include "cm/conn.h"
+#include "cm/conn_message.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
+#include "cm/path.h"
+#include "dto/credit.h"
+#include "object/ia.h"
+#include "cm/service_point.h"
+#include "dto/srq.h"
+#include "object/transport.h"
+#include "cm/upcalls.h"
+#include "cm/channel.h"
+#include "cm/conn_state.h"
+#include "cm/wire.h"
+#include "object/ctxtab.h"
+#include "object/ep.h"
+#include "object/srq_count.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -126,7 +131,7 @@ static unsigned int prepared, undone, dialled;
 
 static void prepare(struct dofi_conn *conn)
 {
-	ck_assert_int_eq(conn->phase, DOFI_CONN_REQUESTED);
+	ck_assert_int_eq(conn->state, DOFI_CONN_REQUESTED);
 	prepared++;
 }
 
@@ -194,7 +199,7 @@ static void make(struct dofi_conn *conn)
 	conn->path_made = true;
 	dofi_conn_path_up(conn);
 	dofi_conn_message(&burst_chan, &ready);
-	ck_assert_int_eq(conn->phase, DOFI_CONN_UP);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
 }
 
 /* Timers fire that are due until then. */
@@ -224,7 +229,7 @@ START_TEST(a_burst_succeeds_however_long_it_takes)
 		make(conns[i ^ 1]);
 	}
 	for (uint32_t i = 0; i < BURST; i++)
-		ck_assert(!conns[i]->ending);
+		ck_assert(!dofi_conn_is_ending(conns[i]));
 	ck_assert_uint_eq(burst_ia.cm.nlinking, 0);
 }
 END_TEST
@@ -237,9 +242,9 @@ START_TEST(the_limit_is_that_of_one_step)
 	pass(began + LIMIT / 2);
 	dofi_conn_proceeds(conns[0]);
 	pass(began + LIMIT + LIMIT / 2 - 1);
-	ck_assert(!conns[0]->ending && !conns[1]->ending);
+	ck_assert(!dofi_conn_is_ending(conns[0]) && !dofi_conn_is_ending(conns[1]));
 	pass(began + LIMIT + LIMIT / 2);
-	ck_assert(conns[0]->ending && conns[1]->ending);
+	ck_assert(dofi_conn_is_ending(conns[0]) && dofi_conn_is_ending(conns[1]));
 }
 END_TEST
 
@@ -247,9 +252,9 @@ START_TEST(alone_it_ends_in_time)
 {
 	accept_one();
 	pass(now + LIMIT - 1);
-	ck_assert(!conns[0]->ending);
+	ck_assert(!dofi_conn_is_ending(conns[0]));
 	pass(now + 1);
-	ck_assert(conns[0]->ending);
+	ck_assert(dofi_conn_is_ending(conns[0]));
 	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer is told */
 }
@@ -261,12 +266,12 @@ START_TEST(what_never_comes_is_not_kept_by_others)
 	uint64_t began = now;
 
 	accept_one();
-	while (nconns <= BURST && !conns[0]->ending) {
+	while (nconns <= BURST && !dofi_conn_is_ending(conns[0])) {
 		accept_one();
 		pass(now + LIMIT / 10);
 		make(conns[nconns - 1]);
 	}
-	ck_assert(conns[0]->ending);
+	ck_assert(dofi_conn_is_ending(conns[0]));
 	ck_assert_uint_ge(now - began, LIMIT);
 	ck_assert_uint_le(now - began, 2 * LIMIT);
 }
@@ -279,8 +284,8 @@ START_TEST(a_lost_path_has_no_patience)
 	dofi_conn_path_down(conns[0], 0);
 	dofi_conn_path_up(conns[1]);
 	pass(now + 2 * UINT64_C(1000000000));
-	ck_assert(conns[0]->ending);
-	ck_assert(!conns[1]->ending);
+	ck_assert(dofi_conn_is_ending(conns[0]));
+	ck_assert(!dofi_conn_is_ending(conns[1]));
 }
 END_TEST
 
@@ -328,7 +333,7 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 	ia.cm.nconns = 1;
 	dofi_list_init(&ia.engine.timers);
 	*conn = (struct dofi_conn){
-		.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .phase = DOFI_CONN_UP};
+		.ia = &ia, .chan = &chan, .ep = &ep, .id = 1, .state = DOFI_CONN_ESTABLISHED};
 	dofi_lock(&ia.engine.lock);
 	for (int i = 0; i < 2; i++) {
 		dofi_conn_message(&chan, &bye);
@@ -350,7 +355,7 @@ START_TEST(what_has_failed_does_not_end_in_order)
 {
 	static struct dofi_ia ia;
 	static struct dofi_chan chan = {.ia = &ia};
-	struct dofi_conn conn = {.ia = &ia, .phase = DOFI_CONN_UP, .said_no_recv = true};
+	struct dofi_conn conn = {.ia = &ia, .state = DOFI_CONN_DRAINING, .said_no_recv = true};
 	struct dofi_ep ep = {.obj.ia = &ia, .conn = &conn, .path_up = true, .faulty = true};
 
 	conn.ep = &ep;
@@ -359,10 +364,10 @@ START_TEST(what_has_failed_does_not_end_in_order)
 	dofi_lock(&ia.engine.lock);
 	dofi_lock(&ep.lock);
 	dofi_conn_drained(&ep);
-	ck_assert(!conn.ending);
+	ck_assert(!dofi_conn_is_ending(&conn));
 	ep.faulty = false;
 	dofi_conn_drained(&ep);
-	ck_assert(conn.ending);
+	ck_assert(dofi_conn_is_ending(&conn));
 	dofi_unlock(&ep.lock);
 	dofi_unlock(&ia.engine.lock);
 }
@@ -402,10 +407,10 @@ START_TEST(the_sender_of_a_truncated_message_is_waited_for)
 				 .chan = &chan,
 				 .ep = &ep,
 				 .id = 1,
-				 .phase = DOFI_CONN_UP,
+				 .state = DOFI_CONN_ESTABLISHED,
 				 .count_asked = 1};
 	struct dofi_conn asked = {
-		.ia = &ia, .ep = &ep, .id = 2, .phase = DOFI_CONN_UP, .count_asked = 1};
+		.ia = &ia, .ep = &ep, .id = 2, .state = DOFI_CONN_ESTABLISHED, .count_asked = 1};
 
 	left = table[1] = &conn;
 	table[2] = &asked;
@@ -422,12 +427,12 @@ START_TEST(the_sender_of_a_truncated_message_is_waited_for)
 	dofi_lock(&ia.engine.lock);
 	dofi_conn_message(&chan, &bye);
 	ck_assert_int_eq(looks, _i != 2);
-	ck_assert_int_eq(conn.ending, !_i);
+	ck_assert_int_eq(dofi_conn_is_ending(&conn), !_i);
 	dofi_conn_path_down(&conn, 0);
-	ck_assert_int_eq(conn.ending, !_i);
+	ck_assert_int_eq(dofi_conn_is_ending(&conn), !_i);
 	srq.truncated = NULL;
 	dofi_conn_path_down(&conn, 0);
-	ck_assert(conn.ending);
+	ck_assert(dofi_conn_is_ending(&conn));
 	dofi_unlock(&ia.engine.lock);
 }
 END_TEST

@@ -8,6 +8,7 @@
 #include "../../../prov/ofi/cm/channel.c"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/cm/conn_state.h"
 
 #define REQUESTS 8u
 #define CONTEXT  7u
@@ -47,7 +48,10 @@ static void setup(void)
 	chan = chan_new(&ia, fds[0], DOFI_CHAN_UP);
 	ck_assert_ptr_nonnull(chan);
 	dofi_list_add_tail(&ia.cm.chans, &chan->link);
-	conn = (struct dofi_conn){.ia = &ia, .chan = chan, .ep = &ep, .phase = DOFI_CONN_UP};
+	conn = (struct dofi_conn){.ia = &ia,
+				  .chan = chan,
+				  .ep = &ep,
+				  .state = DOFI_CONN_ESTABLISHED};
 	dofi_list_add_tail(&chan->conns, &conn.link);
 	ep.obj.ia = &ia;
 	ep.rcache = cache;

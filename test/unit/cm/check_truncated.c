@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/conn_message.h"
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/cm/truncated.h"
@@ -10,6 +11,7 @@
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/cm/conn_state.h"
 
 #include <string.h>
 
@@ -68,7 +70,7 @@ static void setup(void)
 		eps[i].srq = &srq;
 		conns[i].ia = &ia;
 		conns[i].ep = &eps[i];
-		conns[i].phase = DOFI_CONN_UP;
+		conns[i].state = DOFI_CONN_ESTABLISHED;
 		table[i + 1] = &conns[i];
 	}
 	for (int i = 0; i < 2; i++)
@@ -208,7 +210,7 @@ START_TEST(its_connection_is_over)
 	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 0);
 	told(1, 0);
-	conns[2].phase = DOFI_CONN_OVER;
+	conns[2].state = DOFI_CONN_RELEASING;
 	dofi_truncated_settle(&srq);
 	expect(0, 0, 0, 1);
 }
@@ -229,7 +231,7 @@ END_TEST
 START_TEST(others_are_not_asked)
 {
 	eps[0].srq = &other;
-	conns[1].phase = DOFI_CONN_LINKING;
+	conns[1].state = DOFI_CONN_ACCEPTED;
 	dofi_truncated_arrived(&srq, buffers[0]);
 	ck_assert_int_eq(seen.asked[0], 0);
 	told(1, 1);

@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/upcalls.h"
+#include "../../../prov/ofi/cm/conn_state.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static const struct dofi_trans_ops with_ctrl_msgs = {.ctrl_msg = take_ctrl_msg},
 static struct dofi_ep *ep_of(struct dofi_ia *of, uint32_t id)
 {
 	ck_assert_ptr_eq(of, &ia);
-	return id == OURS && conn.phase != DOFI_CONN_OVER ? conn.ep : NULL;
+	return id == OURS && !dofi_conn_is_over(&conn) ? conn.ep : NULL;
 }
 
 static const struct dofi_upcalls upcalls = {.ep_of = ep_of};
@@ -121,7 +122,7 @@ static void setup(void)
 	ep.obj.ia = &ia;
 	ep.peer.number = THEIRS;
 	conn.ep = &ep;
-	conn.phase = DOFI_CONN_UP;
+	conn.state = DOFI_CONN_ESTABLISHED;
 	dofi_lock_init(&ep.lock);
 	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
 	dofi_lock(&ep.lock);
@@ -339,9 +340,9 @@ START_TEST(strangers)
 	ctrl_msg.kind = 99;
 	arrive(&ctrl_msg, BARE);
 	ctrl_msg.kind = DOFI_CTRL_IMMEDIATE;
-	conn.phase = DOFI_CONN_OVER;
+	conn.state = DOFI_CONN_RELEASING;
 	arrive(&ctrl_msg, BARE);
-	conn.phase = DOFI_CONN_UP;
+	conn.state = DOFI_CONN_ESTABLISHED;
 	conn.ep = NULL;
 	arrive(&ctrl_msg, BARE);
 	ck_assert_uint_eq(kept(), 0);

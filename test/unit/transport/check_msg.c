@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/cm/upcalls.h"
+#include "../../../prov/ofi/cm/conn_state.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -83,7 +84,7 @@ void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
 	(void)status;
 	(void)tell_peer;
 	ck_assert_uint_eq(event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	of->ending = true;
+	of->state = DOFI_CONN_ENDING;
 }
 
 struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token)
@@ -191,7 +192,7 @@ static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_
 
 	(void)of;
 	(void)flags;
-	if (!request || accepted || rejected || conn.ending)
+	if (!request || accepted || rejected || dofi_conn_is_ending(&conn))
 		return queue_says;
 	ck_assert_uint_ge(size, sizeof(entry) + sizeof(token));
 	*event = FI_CONNREQ;
@@ -383,7 +384,7 @@ START_TEST(a_request_is_accepted)
 	request_comes();
 	ck_assert_int_eq(accepted, 1);
 	ck_assert_int_eq(paths, 1);
-	ck_assert(!conn.ending);
+	ck_assert(!dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
 	nothing_is_left();
 }
@@ -399,7 +400,7 @@ START_TEST(a_request_that_cannot_be_served_is_refused)
 	request_comes();
 	ck_assert_int_eq(rejected, _i);
 	ck_assert_int_eq(accepted, 0);
-	ck_assert(conn.ending);
+	ck_assert(dofi_conn_is_ending(&conn));
 	nothing_is_left();
 }
 END_TEST
@@ -409,7 +410,7 @@ START_TEST(a_request_that_is_gone)
 	accept_err = -FI_ENOTCONN;
 	request_comes();
 	ck_assert_int_eq(rejected, 0);
-	ck_assert(conn.ending);
+	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
 	nothing_is_left();
 }

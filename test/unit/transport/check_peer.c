@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/path.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/peer.h"
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -13,6 +14,7 @@
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/progress/wakeup.h"
+#include "../../../prov/ofi/cm/conn_state.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -132,7 +134,7 @@ static void setup(void)
 		conns[i] = (struct dofi_conn){.ia = &ia,
 					      .chan = &chans[i],
 					      .ep = &eps[i],
-					      .phase = DOFI_CONN_UP};
+					      .state = DOFI_CONN_ESTABLISHED};
 		table[i + 1] = &conns[i];
 	}
 	dofi_lock(&ia.engine.lock);
@@ -307,8 +309,8 @@ START_TEST(the_stream_breaks)
 {
 	for (int i = 0; i < CONNS; i++)
 		ck_assert_int_eq(meet(i, i == 1 ? 8 : 7), 0);
-	conns[2].phase = DOFI_CONN_LINKING;
-	conns[3].ending = true;
+	conns[2].state = DOFI_CONN_CONNECTING;
+	conns[3].state = DOFI_CONN_ENDING;
 	eps[4].faulty = true;
 	conns[5].ud = true;
 	conns[0].peer->severed.run(&conns[0].peer->severed);

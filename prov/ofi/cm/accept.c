@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/accept.h"
+
+#include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
+#include "cm/service_point.h"
+#include "dto/ud.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "cm/channel.h"
+#include "cm/conn_state.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+/* --- the request --- */
+
+static bool request_known(struct dofi_chan *chan, uint32_t peer_id)
+{
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		const struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (!conn->active && conn->peer_id == peer_id)
+			return true;
+	}
+	return false;
+}
+
+void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
+{
+	struct dofi_conn *conn;
+	enum dofi_reason reason;
+
+	if (request_known(chan, request->src))
+		return;
+	conn = dofi_conn_new(chan->ia, DOFI_CONN_OFFERED);
+	if (!conn) {
+		struct dofi_msg no = {.type = DOFI_MSG_REJECT,
+				      .reason = DOFI_REASON_RESOURCES,
+				      .dst = request->src};
+
+		dofi_chan_send(chan, &no);
+		return;
+	}
+	dofi_conn_parse_hello(conn, request);
+	conn->conn_qual = request->conn_qual;
+	conn->port_qual = request->port_qual;
+	dofi_conn_set_private(conn, request->private_data, request->private_size);
+	conn->chan = chan;
+	dofi_list_add_tail(&chan->conns, &conn->link);
+	conn->ud = request->flags & DOFI_MSG_F_UD;
+	reason = dofi_sp_offer(conn, (struct sockaddr *)&chan->peer.addr);
+	if (reason != DOFI_REASON_NONE)
+		dofi_conn_reject(conn, reason, NULL, 0);
+}
+
+/* The CR stays until the consumer decides (CR-042). */
+void dofi_act_lose_connector(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	(void)bye;
+	dofi_chan_detach(conn);
+}
+
+void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data,
+		      uint32_t private_size)
+{
+	const struct dofi_msg msg = {
+		.type = DOFI_MSG_REJECT,
+		.reason = (uint8_t)reason,
+		.private_data = private_data,
+		.private_size = private_size,
+	};
+
+	dofi_conn_handle(conn, DOFI_ON_CR_REJECT, &msg);
+}
+
+void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *reject)
+{
+	struct dofi_msg msg = *reject;
+
+	dofi_conn_send(conn, &msg);
+	dofi_conn_free(conn);
+}
+
+/* --- how long the data path may take --- */
+
+/* At most: the request or the greeting comes, the fabric's word, the peer's. */
+#define STEPS_OF_ONE 3
+
+static uint64_t handshake_ns(const struct dofi_ia *ia)
+{
+	return ia->params.handshake_ms * 1000000u;
+}
+
+void dofi_conn_proceeds(struct dofi_conn *conn)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+
+	if (dofi_conn_stage(conn) != DOFI_STAGE_LINKING)
+		return;
+	cm->steps++;
+	cm->last_step = dofi_now();
+}
+
+/*
+ * The fabric makes one connection after the other, and in a burst it may be long before it comes to
+ * this one: so the limit counts from the last step that it made with any. But what never comes is
+ * not kept for ever by the others' steps: when its time is over for the first time, those that wait
+ * with it may all be made before it, and no more.
+ */
+static bool begins_anew(struct dofi_conn *conn)
+{
+	struct dofi_cm *cm = &conn->ia->cm;
+	uint64_t limit = cm->last_step + handshake_ns(conn->ia);
+
+	if (!conn->patient)
+		conn->patience = cm->steps + STEPS_OF_ONE * cm->nlinking;
+	conn->patient = true;
+	if ((int32_t)(conn->patience - cm->steps) <= 0 || limit <= dofi_now())
+		return false;
+	dofi_timer_set(conn->ia, &conn->timer, limit);
+	return true;
+}
+
+void dofi_act_check_time(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	if (!begins_anew(conn))
+		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
+}
+
+/* --- the answer --- */
+
+static void set_accepted(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	dofi_lock(&ep->lock);
+	conn->ep = ep;
+	ep->conn = conn;
+	ep->remote_qual = conn->port_qual;
+	ep->local_qual = conn->conn_qual;
+	ep->dialled = false;
+	if (conn->chan)
+		ep->remote_addr = conn->chan->peer.addr;
+	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
+	dofi_unlock(&ep->lock);
+}
+
+int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
+		     uint32_t private_size)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT,
+			       .private_data = private_data,
+			       .private_size = private_size};
+	uint32_t nonce;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return -errno;
+	conn->token = msg.token = (uint64_t)nonce << 32 | conn->id;
+	conn->cr = NULL;
+	if (conn->ud)
+		dofi_ud_adopt(ep, conn);
+	else
+		set_accepted(ep, conn);
+	dofi_conn_handle(conn, DOFI_ON_CR_ACCEPT, &msg);
+	return 0;
+}
+
+void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
+{
+	struct dofi_msg msg = *accept;
+
+	if (!conn->chan) {
+		/* The connector left while the CR was undecided. */
+		dofi_conn_handle(conn, DOFI_ON_CHAN_LOST, NULL);
+		return;
+	}
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
+	if (conn->ia->trans->expect(conn)) {
+		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
+		return;
+	}
+	dofi_conn_fill_hello(conn, &msg);
+	dofi_conn_send(conn, &msg);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The accepting side, up to the data path, and how long it waits for it. engine.lock held.
+ */
+#ifndef DOFI_ACCEPT_H
+#define DOFI_ACCEPT_H
+
+#include "cm/wire.h"
+
+struct dofi_chan;
+struct dofi_conn;
+struct dofi_ep;
+
+/* REQUEST came: the service point offers it to the consumer, or it is rejected. */
+void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request);
+
+/*
+ * dat_cr_accept: cr's connection goes on with ep. The CR is consumed by the caller. 0 or a negative
+ * errno.
+ */
+int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
+		     uint32_t private_size);
+
+/* dat_cr_reject, dat_cr_handoff to nobody, refusal by the library. Frees conn. */
+void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const void *private_data,
+		      uint32_t private_size);
+
+/*
+ * The transports: the fabric got on with an accepted connection, though its path is not up yet: the
+ * peer's request came, or its greeting.
+ */
+void dofi_conn_proceeds(struct dofi_conn *conn);
+
+/* Actions of the table; conn_state.h. */
+void dofi_act_lose_connector(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_check_time(struct dofi_conn *conn, const struct dofi_msg *msg);
+
+#endif

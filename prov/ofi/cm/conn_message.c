@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/conn_message.h"
+
+#include "base/log.h"
+#include "cm/accept.h"
+#include "cm/conn.h"
+#include "cm/conn_event.h"
+#include "cm/disconnect.h"
+#include "cm/truncated.h"
+#include "dto/credit.h"
+#include "dto/srq.h"
+#include "dto/ud.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "cm/channel.h"
+#include "cm/conn_state.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "object/srq_count.h"
+#include "progress/engine.h"
+
+/* --- out --- */
+
+#define COUNTED(counter)                                     \
+	do {                                                 \
+		if (sent)                                    \
+			DOFI_COUNT_SHARED(ia, counter##_TX); \
+		else                                         \
+			DOFI_COUNT_SHARED(ia, counter##_RX); \
+	} while (0)
+
+/* As the messages of InfiniBand's connection manager that mean the same. */
+static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
+{
+	switch (msg->type) {
+	case DOFI_MSG_REQUEST:
+		COUNTED(IA_CM_REQ);
+		break;
+	case DOFI_MSG_ACCEPT:
+		COUNTED(IA_CM_REP);
+		break;
+	case DOFI_MSG_READY:
+		COUNTED(IA_CM_RTU);
+		break;
+	case DOFI_MSG_REJECT:
+		if (msg->reason == DOFI_REASON_CONSUMER)
+			COUNTED(IA_CM_USER_REJ);
+		else
+			COUNTED(IA_CM_ERR_REJ);
+		break;
+	case DOFI_MSG_BYE:
+		COUNTED(IA_CM_DREQ);
+		break;
+	default:
+		break;
+	}
+}
+
+void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
+{
+	if (!conn->chan)
+		return;
+	msg->dst = conn->peer_id;
+	msg->src = conn->id;
+	count_message(conn->ia, msg, true);
+	dofi_chan_send(conn->chan, msg);
+}
+
+void dofi_conn_fill_hello(const struct dofi_conn *conn, struct dofi_msg *msg)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	if (conn->ud) {
+		msg->flags = DOFI_MSG_F_UD;
+		msg->context = ep->ud->number;
+		return;
+	}
+	msg->read_in = (uint32_t)ep->attr.max_rdma_read_in;
+	msg->read_out = (uint32_t)ep->attr.max_rdma_read_out;
+	msg->pz = ep->pz->number;
+	msg->context = ep->ctrl_context;
+	if (ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		msg->flags |= DOFI_MSG_F_SOLICITED;
+	if (ep->srq) {
+		msg->flags |= DOFI_MSG_F_DATA;
+		msg->srq = ep->srq->number;
+	}
+	if (conn->ia->credits == DOFI_CREDITS_CARRIED)
+		msg->flags |= DOFI_MSG_F_CREDITS;
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN) {
+		msg->flags |= DOFI_MSG_F_CREDIT_WORD;
+		msg->context = ep->scratch;
+	}
+	if (ep->ctrl_msgs)
+		msg->flags |= DOFI_MSG_F_CTRL_MSGS;
+	if (conn->ia->does_atomics)
+		msg->flags |= DOFI_MSG_F_ATOMICS;
+	dofi_lock(&ep->lock);
+	msg->data = dofi_credit_start(ep);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_parse_hello(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	conn->peer_id = msg->src;
+	conn->peer_read_in = msg->read_in;
+	conn->peer_pz = msg->pz;
+	conn->peer_credit_total = msg->data;
+	conn->peer_srq = msg->srq;
+	conn->peer_slots = msg->context;
+	conn->peer_ud = msg->context;
+	conn->peer_flags = msg->flags;
+}
+
+/* --- in --- */
+
+static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(chan->ia, msg->dst);
+
+	if (conn)
+		return conn->chan == chan ? conn : NULL;
+	/*
+	 * A request that is cancelled before it was answered: the connector does not know our id
+	 * yet.
+	 */
+	if (msg->type != DOFI_MSG_CANCEL || msg->dst)
+		return NULL;
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+		if (!conn->active && conn->peer_id == msg->src)
+			return conn;
+	}
+	return NULL;
+}
+
+static void hear_ready(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	enum dofi_conn_event event = DOFI_ON_READY;
+
+	if (conn->active)
+		return;
+	if (!conn->path_made)
+		event = DOFI_ON_READY_EARLY;
+	else if (conn->ud)
+		event = DOFI_ON_UD_READY;
+	dofi_conn_handle(conn, event, msg);
+}
+
+static void hear_reject(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	enum dofi_conn_event event = DOFI_ON_REJECT;
+
+	if (!conn->active)
+		return;
+	if (msg->reason == DOFI_REASON_NOT_MINE)
+		event = DOFI_ON_NOT_MINE;
+	else if (msg->reason == DOFI_REASON_CONSUMER)
+		event = DOFI_ON_CONSUMER_REJECT;
+	dofi_conn_handle(conn, event, msg);
+}
+
+static void hear_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	enum dofi_conn_event event = DOFI_ON_BYE_ERROR;
+
+	if (dofi_conn_data_may_follow(conn, msg->data))
+		event = DOFI_ON_BYE_EARLY;
+	else if (msg->reason == DOFI_REASON_DISCONNECT)
+		event = DOFI_ON_BYE;
+	dofi_conn_handle(conn, event, msg);
+}
+
+/* COUNT and COUNTED change no state. */
+static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	switch (msg->type) {
+	case DOFI_MSG_ACCEPT:
+		if (conn->active)
+			dofi_conn_handle(conn, DOFI_ON_ACCEPT, msg);
+		break;
+	case DOFI_MSG_REJECT:
+		hear_reject(conn, msg);
+		break;
+	case DOFI_MSG_READY:
+		hear_ready(conn, msg);
+		break;
+	case DOFI_MSG_CANCEL:
+	case DOFI_MSG_BYE:
+		hear_bye(conn, msg);
+		break;
+	case DOFI_MSG_DISCONNECT:
+		dofi_conn_handle(conn, DOFI_ON_DISCONNECT, msg);
+		break;
+	case DOFI_MSG_COUNT:
+		dofi_truncated_on_count_request(conn, msg);
+		break;
+	case DOFI_MSG_COUNTED:
+		dofi_truncated_on_count(conn, msg);
+		break;
+	default:
+		DOFI_LOG_D("%s: a control message of type %u concerns no connection and is ignored",
+			   conn->ia->name, msg->type);
+	}
+}
+
+/* Of an EP that is connected, which those for datagrams are not. */
+static bool concerns_ep(const struct dofi_msg *msg)
+{
+	return msg->type == DOFI_MSG_DISCONNECT || msg->type == DOFI_MSG_COUNT ||
+	       msg->type == DOFI_MSG_COUNTED;
+}
+
+/* How many messages the peer has sent matters also when the connection has ended here. */
+static void note_count(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	/*
+	 * What made the peer say BYE may have come since the queue was read: a message that is too
+	 * long for its SRQ's buffer.
+	 */
+	if (conn->ep && conn->ep->srq && conn->ia->engine.has_fabric)
+		dofi_engine_drain_cq(conn->ia);
+	conn->peer_told = true;
+	conn->peer_sent = bye->data;
+	dofi_truncated_on_count(conn, bye);
+}
+
+/* Of a connection that has ended, or that there never was. */
+static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	/* The accepting side must not wait for a connector that has given up. */
+	const struct dofi_msg cancel = {.type = DOFI_MSG_CANCEL, .dst = msg->src, .src = msg->dst};
+
+	if (msg->type == DOFI_MSG_ACCEPT)
+		dofi_chan_send(chan, &cancel);
+	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
+		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
+}
+
+void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	struct dofi_conn *conn;
+
+	count_message(chan->ia, msg, false);
+	chan->silent = false;
+	if (msg->type == DOFI_MSG_REQUEST) {
+		dofi_conn_offer(chan, msg);
+		return;
+	}
+	conn = addressee(chan, msg);
+	if (!conn) {
+		hear_late(chan, msg);
+		return;
+	}
+	if (msg->type == DOFI_MSG_BYE)
+		note_count(conn, msg);
+	if (!dofi_conn_is_ending(conn) && !(conn->ud && concerns_ep(msg)))
+		hear(conn, msg);
+}

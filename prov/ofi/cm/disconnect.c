@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/disconnect.h"
+
+#include "cm/conn.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
+#include "dto/credit.h"
+#include "dto/srq.h"
+#include "dto/ud.h"
+#include "object/ia.h"
+#include "cm/channel.h"
+#include "cm/conn_state.h"
+#include "cm/wire.h"
+#include "object/ep.h"
+#include "object/srq_count.h"
+#include "progress/engine.h"
+
+/*
+ * After the data path ended the peer's word on the control channel says why, and after that word
+ * the data path ends: this long the one waits for the other.
+ */
+#define LAST_WORD_NS 1000000000u
+
+/* --- graceful disconnect --- */
+
+static void send_disconnect(struct dofi_conn *conn, const struct dofi_ep *ep)
+{
+	struct dofi_msg msg = {.type = DOFI_MSG_DISCONNECT, .data = ep->nreceived};
+
+	conn->said_no_recv = !ep->srq && dofi_ring_count(&ep->recv) == 0;
+	if (conn->said_no_recv)
+		msg.flags = DOFI_MSG_F_NO_RECV;
+	dofi_conn_send(conn, &msg);
+}
+
+/* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
+static bool stuck(const struct dofi_conn *conn, const struct dofi_ep *ep)
+{
+	return conn->peer_no_recv && (ep->nsent != conn->peer_received || dofi_ep_starves(ep));
+}
+
+/* What has failed breaks the connection when the engine meets the EP. */
+void dofi_conn_drained(struct dofi_ep *ep)
+{
+	struct dofi_conn *conn = ep->conn;
+
+	dofi_assert_held(&ep->lock);
+	if (!conn || dofi_conn_is_ending(conn) || dofi_conn_stage(conn) != DOFI_STAGE_UP ||
+	    ep->faulty)
+		return;
+	if (!conn->said_no_recv && !ep->srq && dofi_ring_count(&ep->recv) == 0)
+		send_disconnect(conn, ep);
+	if (stuck(conn, ep)) {
+		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
+		return;
+	}
+	if (dofi_ring_count(&ep->req) || ep->peeking || ep->answers_due)
+		return;
+	if (!ep->dirty)
+		dofi_conn_handle(conn, DOFI_ON_DRAINED, NULL);
+	else if (dofi_ep_sync(ep))
+		ep->dirty = false;
+}
+
+void dofi_conn_disconnect(struct dofi_conn *conn)
+{
+	dofi_conn_handle(conn, DOFI_ON_LEAVE, NULL);
+}
+
+void dofi_act_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	(void)msg;
+	dofi_lock(&ep->lock);
+	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
+	dofi_conn_watch(conn);
+	send_disconnect(conn, ep);
+	dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *disconnect)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	conn->peer_no_recv = disconnect->flags & DOFI_MSG_F_NO_RECV;
+	conn->peer_received = disconnect->data;
+	dofi_lock(&ep->lock);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_conn_drained(ep);
+	dofi_unlock(&ep->lock);
+}
+
+/* --- what goes with the peer's goodbye --- */
+
+/*
+ * A message that its peer sent is missing, and may be one that did not fit: the other peers'
+ * answers will tell. ep->lock held.
+ */
+static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
+{
+	return ep->srq && ep->srq->truncated && ep->nreceived != sent;
+}
+
+bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent)
+{
+	struct dofi_ep *ep = conn->ep;
+	bool yes;
+
+	if (dofi_conn_stage(conn) != DOFI_STAGE_UP || conn->ud)
+		return false;
+	dofi_lock(&ep->lock);
+	yes = (ep->path_up && ep->nreceived != sent && (ep->srq || dofi_ring_count(&ep->recv))) ||
+	      may_be_to_blame(ep, sent);
+	ep->ending_soon = yes;
+	ep->last_message = sent;
+	dofi_unlock(&ep->lock);
+	return yes;
+}
+
+static void wait_a_while(struct dofi_conn *conn)
+{
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + LAST_WORD_NS);
+}
+
+void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	conn->bye = bye->reason;
+	dofi_conn_watch(conn);
+	wait_a_while(conn);
+}
+
+void dofi_conn_last_message(struct dofi_conn *conn)
+{
+	dofi_conn_handle(conn, DOFI_ON_LAST_MESSAGE, NULL);
+}
+
+static void close_path(struct dofi_conn *conn)
+{
+	dofi_lock(&conn->ep->lock);
+	conn->ep->path_up = false;
+	dofi_unlock(&conn->ep->lock);
+	conn->lingers = false;
+}
+
+/* Disconnected or broken? The control channel knows. */
+void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	close_path(conn);
+	wait_a_while(conn);
+}
+
+/* The path has ended, too; but a message that did not fit may be the one that is missing. */
+void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	bool wait;
+
+	(void)msg;
+	close_path(conn);
+	dofi_lock(&conn->ep->lock);
+	wait = may_be_to_blame(conn->ep, conn->peer_sent);
+	dofi_unlock(&conn->ep->lock);
+	if (wait)
+		wait_a_while(conn);
+	else
+		dofi_conn_handle(conn, DOFI_ON_LAST_MESSAGE, NULL);
+}
+
+/* --- the channel --- */
+
+void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
+{
+	dofi_conn_handle(conn, orderly ? DOFI_ON_CHAN_CLOSED : DOFI_ON_CHAN_LOST, NULL);
+}
+
+/*
+ * Datagrams: the peer sends none by it any more, and may close the channel. What is sent to it is
+ * another matter.
+ */
+void dofi_act_stop_receiving(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	(void)bye;
+	dofi_chan_detach(conn);
+}
+
+void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	dofi_ud_peer_gone(conn);
+}

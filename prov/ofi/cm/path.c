@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/path.h"
+
+#include "base/log.h"
+#include "cm/accept.h"
+#include "cm/conn.h"
+#include "cm/conn_end.h"
+#include "cm/conn_event.h"
+#include "cm/conn_message.h"
+#include "dto/credit.h"
+#include "dto/emulated.h"
+#include "dto/ud.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "cm/channel.h"
+#include "cm/conn_state.h"
+#include "cm/wire.h"
+#include "dto/watermark.h"
+#include "object/ep.h"
+#include "progress/engine.h"
+#include "progress/wait.h"
+
+#include <string.h>
+
+/* --- the path comes --- */
+
+void dofi_conn_path_made(struct dofi_conn *conn)
+{
+	const struct dofi_hello *hello = &conn->chan->peer;
+	struct dofi_ep *ep = conn->ep;
+	uint32_t ours = (uint32_t)ep->attr.max_rdma_read_out;
+
+	dofi_lock(&ep->lock);
+	ep->peer = (struct dofi_peer_ep){
+		.ctxtab_key = hello->ctxtab_key,
+		.ctxtab_address = hello->ctxtab_address,
+		.ctxtab_entries = hello->ctxtab_entries,
+		.pz = conn->peer_pz,
+		.number = conn->peer_id,
+		.sink_key = hello->sink_key,
+		.sink_address = hello->sink_address,
+		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
+		.credits = conn->peer_flags & DOFI_MSG_F_CREDITS,
+		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
+		.ctrl_context = conn->peer_slots,
+		.ctrl_msgs = conn->peer_flags & DOFI_MSG_F_CTRL_MSGS,
+		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
+	};
+	ep->conn_id = conn->id;
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN &&
+	    (conn->peer_flags & DOFI_MSG_F_CREDIT_WORD)) {
+		ep->peer.credits = ep->peer.has_credit_word = true;
+		ep->peer.sink_address += conn->peer_slots * sizeof(struct dofi_credit_words);
+	}
+	dofi_ctrl_reset(ep);
+	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
+	if (!ep->read_limit)
+		ep->read_limit =
+			1; /* a program that said 0 and reads all the same is served, slowly */
+	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
+	ep->reads = ep->writes = ep->nsent = 0;
+	ep->credit_total = conn->peer_credit_total;
+	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = ep->unfenced = false;
+	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
+	ep->dest = conn->dest;
+	conn->path_made = true;
+	ep->path_up = true;
+	dofi_ep_issue(ep);
+	dofi_unlock(&ep->lock);
+	dofi_wait_kick(conn->ia); /* a sleeping driver doesn't watch the new endpoint yet */
+}
+
+void dofi_conn_path_up(struct dofi_conn *conn)
+{
+	dofi_conn_proceeds(conn);
+	dofi_wait_kick(conn->ia); /* as above: some fabrics add the descriptor only now */
+	dofi_conn_handle(conn, conn->ud ? DOFI_ON_UD_PATH_UP : DOFI_ON_PATH_UP, NULL);
+}
+
+/* --- the connection is there --- */
+
+/* The last of the steps that the accepting side's time counts from. */
+static void count_step(struct dofi_ia *ia)
+{
+	ia->cm.steps++;
+	ia->cm.last_step = dofi_now();
+}
+
+/* Both lock orders are right here: engine.lock and ep->lock are held. */
+void dofi_conn_established(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->lock);
+	if (ep->conn)
+		dofi_conn_handle(ep->conn, DOFI_ON_FIRST_MESSAGE, NULL);
+}
+
+void dofi_act_establish_locked(struct dofi_conn *conn, const struct dofi_msg *unused)
+{
+	struct dofi_msg ready = {.type = DOFI_MSG_READY};
+	struct dofi_ep *ep = conn->ep;
+
+	(void)unused;
+	dofi_assert_held(&ep->lock);
+	count_step(conn->ia);
+	/* GOODBYE_PENDING: the path is lost already, and the timer waits for the peer's BYE. */
+	if (conn->state == DOFI_CONN_ESTABLISHED)
+		dofi_timer_cancel(conn->ia, &conn->timer);
+	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
+	dofi_credit_open(ep);
+	if (conn->active) {
+		if (conn->private_size)
+			memcpy(ep->private_data, conn->private_data, conn->private_size);
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_ACTIVE_EST);
+		dofi_conn_send(conn, &ready);
+		dofi_conn_raise(ep, DAT_CONNECTION_EVENT_ESTABLISHED, conn->private_size);
+	} else {
+		DOFI_COUNT_SHARED(conn->ia, IA_CM_PASSIVE_EST);
+		dofi_conn_raise(ep, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
+	}
+	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
+}
+
+/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
+void dofi_act_establish(struct dofi_conn *conn, const struct dofi_msg *ready)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_lock(&ep->lock);
+	dofi_act_establish_locked(conn, ready);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_act_make_ah(struct dofi_conn *conn, const struct dofi_msg *ready)
+{
+	(void)ready;
+	count_step(conn->ia);
+	dofi_ud_established(conn);
+}
+
+/* --- the path goes --- */
+
+/* It has never been up. */
+static bool waits_for_path(const struct dofi_conn *conn)
+{
+	return conn->state == DOFI_CONN_CONNECTING || conn->state == DOFI_CONN_ACCEPTED ||
+	       conn->state == DOFI_CONN_PATH_PENDING;
+}
+
+void dofi_conn_path_down(struct dofi_conn *conn, int err)
+{
+	if (err && waits_for_path(conn))
+		DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s", conn->ia->name,
+			   fi_strerror(err));
+	dofi_conn_handle(conn, DOFI_ON_PATH_DOWN, NULL);
+}

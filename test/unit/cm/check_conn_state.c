@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Each state of a connection meets each event that may come then: what the connection does, in
+ * which order, and what state its EP is in afterwards.
+ */
+#include "conn_world.h"
+
+/* --- the test --- */
+
+static bool is_gone(void)
+{
+	return dofi_conn_by_id(&ia, id) != conn;
+}
+
+/* One that has ended looks after what is left when its timer fires. */
+static void check(const struct cell *cell)
+{
+	happens(cell->what);
+	run_work();
+	if (cell->before >= LINGERING && !is_gone()) {
+		note("look");
+		fire(&conn->timer);
+	}
+	if (is_gone())
+		note("gone");
+	else if (is_armed(&conn->timer))
+		note("timer");
+}
+
+START_TEST(each_event_does_what_the_table_says)
+{
+	const struct cell *cell = &cells[_i];
+
+	reach(cell->before);
+	check(cell);
+	ck_assert_msg(!strcmp(trace, cell->trace), "%s: did \"%s\" instead of \"%s\"", cell->name,
+		      trace, cell->trace);
+	ck_assert_msg(ep.state == cell->ep, "%s: EP in state %d instead of %d", cell->name,
+		      (int)ep.state, (int)cell->ep);
+}
+END_TEST
+
+/* --- what fails on the way --- */
+
+START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
+{
+	reach(REQUESTED);
+	connect_fails = true;
+	happens(MSG_ACCEPT);
+	run_work();
+	ck_assert_str_eq(trace, "connect BYE-error unlink non-peer-rejected");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_transport_that_cannot_expect_ends_the_connection)
+{
+	reach(OFFERED);
+	expect_fails = true;
+	happens(CR_ACCEPT);
+	run_work();
+	ck_assert_str_eq(trace, "expect BYE-error unlink accept-completion-error");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(an_ep_of_another_service_is_refused)
+{
+	reach(REQUESTED);
+	ep.ud = &ud; /* the answer says so; the connection was begun without */
+	happens(MSG_ACCEPT);
+	ep.ud = NULL;
+	run_work();
+	ck_assert_str_eq(trace, "BYE-error unlink non-peer-rejected");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_request_is_offered_once)
+{
+	struct dofi_conn *first;
+
+	reach(OFFERED);
+	first = conn;
+	conn = NULL;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_ptr_null(conn);
+	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), first);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
+}
+END_TEST
+
+/* A message that was too long may be the one that the peer's BYE counts and that never comes. */
+START_TEST(a_truncated_message_may_be_the_one_that_is_missing)
+{
+	static struct dofi_wr truncated = {.niov = 1};
+	static struct dofi_srq srq = {.obj.ia = &ia, .truncated = &truncated};
+
+	reach(GOODBYE_PENDING);
+	ep.srq = &srq;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	happens(PATH_DOWN);
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ck_assert(is_armed(&conn->timer));
+	srq.truncated = NULL;
+	happens(PATH_DOWN);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(a_second_ready_finds_the_path_made)
+{
+	reach(PATH_PENDING);
+	dofi_conn_path_made(conn);
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "established");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+}
+END_TEST
+
+static void all_of_the_fabric(void)
+{
+	static const enum happening late[] = {FIRST_MESSAGE, LAST_MESSAGE, DRAINED, PATH_UP,
+					      PATH_DOWN};
+
+	while_unlinking = NULL;
+	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++)
+		happens(late[i]);
+}
+
+START_TEST(what_the_fabric_tells_at_last_changes_nothing)
+{
+	reach(ENDING);
+	while_unlinking = all_of_the_fabric;
+	happens(WORK);
+	run_work();
+	ck_assert_str_eq(trace, "BYE-error unlink broken");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+/* The EP of datagrams drops an address handle, whose connection goes without an event. */
+START_TEST(an_address_handle_that_is_freed_ends_its_connection)
+{
+	reach(DATAGRAM);
+	dofi_ud_drop_all(&ep);
+	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert(is_gone());
+}
+END_TEST
+
+/* The engine meets the EP only when it has its next connection. */
+START_TEST(a_refusal_does_not_end_the_next_connection)
+{
+	reach(ENDING);
+	ep.refused = true;
+	happens(WORK);
+	run_work();
+	start();
+	dofi_ep_retry(&ep.stall);
+	run_work();
+	ck_assert_int_eq(conn->state, DOFI_CONN_DIALLING);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+END_TEST
+
+/* READY was read late: now the connection is there, and its path is gone already. */
+START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
+{
+	reach(PATH_LOST);
+	happens(_i ? MSG_READY : FIRST_MESSAGE);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert(is_armed(&conn->timer));
+	happens(TIMER);
+	run_work();
+	ck_assert_str_eq(trace, "established BYE-error unlink broken");
+}
+END_TEST
+
+/* The port whose channel was shared is asked by itself, then the next one. */
+START_TEST(who_does_not_serve_is_asked_twice)
+{
+	reach(REQUESTED);
+	for (uint32_t n = 0; n < 4; n++) {
+		ck_assert_uint_eq(conn->candidate, n / 2);
+		happens(MSG_NOT_MINE);
+		happens(CHAN_UP);
+	}
+	ck_assert_uint_eq(conn->candidate, 2);
+}
+END_TEST
+
+/* COUNT is answered until the end of the connection is decided. */
+START_TEST(a_peer_that_asks_for_the_count_is_answered)
+{
+	static const enum situation silent[] = {DIAL_ENDING, ENDING, LINGERING, RELEASING};
+
+	reach(_i ? silent[_i - 1] : ESTABLISHED);
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_str_eq(trace, _i ? "" : "COUNTED");
+}
+END_TEST
+
+/* --- the table --- */
+
+/* After all others: each cell that is no failure has a test, and the others are met by none. */
+START_TEST(every_cell_has_a_test)
+{
+	for (int state = 0; state < DOFI_CONN_STATES; state++)
+		for (int event = 0; event < DOFI_CONN_EVENTS; event++) {
+			bool can = __real_dofi_conn_step(state, event)->action != DOFI_DO_FAIL;
+
+			ck_assert_msg(met[state][event] == can, "%s in %s was %s",
+				      dofi_conn_event_name(event), dofi_conn_state_name(state),
+				      can ? "not tested" : "met and cannot happen");
+		}
+}
+END_TEST
+
+/* In debug builds; others log it. */
+START_TEST(an_event_that_cannot_happen_is_noticed)
+{
+	signal(SIGABRT, SIG_DFL); /* some libraries catch it */
+	reach(ESTABLISHED);
+	dofi_conn_handle(conn, DOFI_ON_TIMER, NULL);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
+
+static void add_cells(Suite *suite)
+{
+	TCase *tc = tcase_create("cells");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, each_event_does_what_the_table_says, 0, NCELLS);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_failures(Suite *suite)
+{
+	TCase *tc = tcase_create("failures");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
+	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
+	tcase_add_test(tc, an_ep_of_another_service_is_refused);
+	tcase_add_test(tc, a_request_is_offered_once);
+	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
+	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
+			    2);
+	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
+	tcase_add_test(tc, a_second_ready_finds_the_path_made);
+	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
+	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
+	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
+	suite_add_tcase(suite, tc);
+}
+
+static void add_table(Suite *suite)
+{
+	TCase *tc = tcase_create("table");
+
+	/* Of one case alone (CK_RUN_CASE) there is nothing to tell. */
+	if (!getenv("CK_RUN_CASE"))
+		tcase_add_test(tc, every_cell_has_a_test);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("impossible");
+	tcase_add_checked_fixture(tc, setup, NULL);
+#ifdef NDEBUG
+	tcase_add_test(tc, an_event_that_cannot_happen_is_noticed);
+#else
+	tcase_add_test_raise_signal(tc, an_event_that_cannot_happen_is_noticed, SIGABRT);
+#endif
+	suite_add_tcase(suite, tc);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("conn_state");
+
+	met = mmap(NULL, sizeof(*met) * DOFI_CONN_STATES, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (met == MAP_FAILED)
+		return EXIT_FAILURE;
+	add_cells(suite);
+	add_failures(suite);
+	add_table(suite);
+	return t_run(suite);
+}
