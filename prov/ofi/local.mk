@@ -15,7 +15,7 @@ dofi_base_sources = \
 	%D%/base/list.h \
 	%D%/base/lock.c %D%/base/lock.h \
 	%D%/base/log.c %D%/base/log.h \
-	%D%/base/log_fabric.c \
+	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
 	%D%/base/probe.h
 
@@ -79,20 +79,20 @@ dofi_dto_sources = \
 	%D%/dto/issue.c %D%/dto/issue.h \
 	%D%/dto/op_context.h \
 	%D%/dto/orphan.c %D%/dto/orphan.h \
-	%D%/dto/post.c \
-	%D%/dto/reap.c \
+	%D%/dto/post.c %D%/dto/post.h \
+	%D%/dto/reap.c %D%/dto/reap.h \
 	%D%/dto/rma.c %D%/dto/rma.h \
 	%D%/dto/segments.c %D%/dto/segments.h \
 	%D%/dto/srq.c %D%/dto/srq.h \
 	%D%/dto/ud.c %D%/dto/ud.h \
-	%D%/dto/ud_pool.c
+	%D%/dto/ud_pool.c %D%/dto/ud_pool.h
 
 dofi_cm_sources = \
 	%D%/cm/ep_life.c %D%/cm/ep_life.h \
 	%D%/cm/upcalls.c %D%/cm/upcalls.h \
 	%D%/cm/cr.c %D%/cm/cr.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
-	%D%/cm/cm.c \
+	%D%/cm/cm.c %D%/cm/cm.h \
 	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/conn.c %D%/cm/conn.h \
 	%D%/cm/conn_end.c %D%/cm/conn_end.h \
@@ -106,11 +106,11 @@ dofi_cm_sources = \
 	%D%/cm/drain.c %D%/cm/drain.h \
 	%D%/cm/invalidation.c \
 	%D%/cm/linger.c %D%/cm/linger.h \
-	%D%/cm/listener.c \
+	%D%/cm/listener.c %D%/cm/listener.h \
 	%D%/cm/redial.c %D%/cm/redial.h \
 	%D%/cm/service_point.c %D%/cm/service_point.h \
 	%D%/cm/truncated.c %D%/cm/truncated.h \
-	%D%/cm/ud_ah.c \
+	%D%/cm/ud_ah.c %D%/cm/ud_ah.h \
 	%D%/cm/wire.c %D%/cm/wire.h
 
 dofi_transport_sources = \
@@ -123,18 +123,18 @@ dofi_transport_sources = \
 
 dofi_api_sources = \
 	%D%/api/api.h \
-	%D%/api/attr.c \
+	%D%/api/attr.c %D%/api/attr.h \
 	%D%/api/counters.c %D%/api/counters.h \
-	%D%/api/cr.c \
-	%D%/api/ep.c \
-	%D%/api/ep_connect.c \
-	%D%/api/ia.c \
-	%D%/api/init.c \
-	%D%/api/lmr.c \
-	%D%/api/psp.c \
-	%D%/api/pz.c \
-	%D%/api/rmr.c \
-	%D%/api/rsp.c \
+	%D%/api/cr.c %D%/api/cr.h \
+	%D%/api/ep.c %D%/api/ep.h \
+	%D%/api/ep_connect.c %D%/api/ep_connect.h \
+	%D%/api/ia.c %D%/api/ia.h \
+	%D%/api/init.c %D%/api/init.h \
+	%D%/api/lmr.c %D%/api/lmr.h \
+	%D%/api/psp.c %D%/api/psp.h \
+	%D%/api/pz.c %D%/api/pz.h \
+	%D%/api/rmr.c %D%/api/rmr.h \
+	%D%/api/rsp.c %D%/api/rsp.h \
 	%D%/api/stats.c %D%/api/stats.h
 
 dofi_sources = \

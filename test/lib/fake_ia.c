@@ -11,6 +11,7 @@
 #include "../../prov/ofi/progress/engine.h"
 #include "../../prov/ofi/progress/event.h"
 #include "../../prov/ofi/progress/wait.h"
+#include "../../prov/ofi/cm/cm.h"
 
 #include <check.h>
 #include <errno.h>

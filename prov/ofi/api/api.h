@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What api12.c and api20.c have in common; included by these two alone. */
-#ifndef DOFI_API_H
-#define DOFI_API_H
+#ifndef DOFI_API_API_H
+#define DOFI_API_API_H
 
+#include "api/attr.h"
+#include "api/cr.h"
+#include "api/ep.h"
+#include "api/ep_connect.h"
+#include "api/ia.h"
+#include "api/lmr.h"
+#include "api/psp.h"
+#include "api/pz.h"
+#include "api/rmr.h"
+#include "api/rsp.h"
 #include "progress/cno.h"
 #include "object/ep.h"
 #include "progress/evd.h"
@@ -10,6 +20,7 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "cm/service_point.h"
+#include "dto/post.h"
 #include "dto/srq.h"
 
 /*

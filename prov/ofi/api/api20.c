@@ -8,6 +8,10 @@
 #include "object/ia.h"
 #include "progress/cno.h"
 #include "progress/evd.h"
+#include "api/cr.h"
+#include "api/lmr.h"
+#include "api/rmr.h"
+#include "dto/post.h"
 
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>

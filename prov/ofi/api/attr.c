@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What an IA can do: limits, attributes, and dat_ia_query. */
+#include "api/attr.h"
+
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "fabric/quirks.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "api/counters.h"
 
+#include "dto/issue.h"
 #include "base/addr.h"
 #include "base/count.h"
 #include "progress/engine.h"

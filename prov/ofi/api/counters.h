@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Counters as programs and reports see them. */
-#ifndef DOFI_COUNTERS_H
-#define DOFI_COUNTERS_H
+#ifndef DOFI_API_COUNTERS_H
+#define DOFI_API_COUNTERS_H
 
 #include "base/dat_api.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/cr.h"
+
 #include "cm/service_point.h"
 
 #include "base/addr.h"

@@ -3,6 +3,8 @@
  * Endpoint: creation, query, modification, end of life. Connecting is in ep_connect.c, posting in
  * post.c.
  */
+#include "api/ep.h"
+
 #include "object/ep.h"
 
 #include "cm/conn.h"

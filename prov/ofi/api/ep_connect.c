@@ -3,6 +3,8 @@
  * dat_ep_connect, dat_ep_dup_connect, dat_ep_disconnect: arguments and states. cm/connect.c,
  * cm/disconnect.c and cm/conn_end.c do the work.
  */
+#include "api/ep_connect.h"
+
 #include "base/addr.h"
 #include "cm/conn.h"
 #include "cm/conn_end.h"

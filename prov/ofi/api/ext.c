@@ -20,6 +20,10 @@
 #include "progress/evd.h"
 #include "object/ud_ah.h"
 #include "api/counters.h"
+#include "api/attr.h"
+#include "api/ia.h"
+#include "cm/ud_ah.h"
+#include "dto/post.h"
 
 /* So has ud.h. */
 #define SAME_UD(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "number in ud.h")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The InfiniBand extensions of DAT 2.0. */
-#ifndef DOFI_EXT_H
-#define DOFI_EXT_H
+#ifndef DOFI_API_EXT_H
+#define DOFI_API_EXT_H
 
 #include "base/dat_api.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/ia.h"
+
 #include "object/ia.h"
 
 #include "fabric/device_atomics.h"
@@ -42,6 +44,12 @@
 #include "dto/lmr.h"
 #include "api/counters.h"
 #include "fabric/traits.h"
+#include "api/attr.h"
+#include "api/init.h"
+#include "api/pz.h"
+#include "cm/cm.h"
+#include "cm/listener.h"
+#include "dto/reap.h"
 
 #include <errno.h>
 #include <fcntl.h>

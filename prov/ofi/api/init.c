@@ -3,8 +3,11 @@
  * The provider's entry points. A registry calls dat_provider_init once for each IA name of
  * dat.conf (or default name); no device is looked at before the IA is opened.
  */
+#include "api/init.h"
+
 #include "object/ia.h"
 #include "base/log.h"
+#include "api/ia.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

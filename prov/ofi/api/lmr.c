@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/lmr.h"
+
 #include "object/mem.h"
 #include "object/mr.h"
 
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "object/ctxtab.h"
 #include "dto/lmr.h"
+#include "cm/cm.h"
 
 #include <errno.h>
 #include <linux/futex.h>

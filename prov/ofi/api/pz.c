@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/pz.h"
+
 #include "object/ia.h"
 #include "object/mem.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/rmr.h"
+
 #include "object/mem.h"
 
 #include "cm/channel.h"
@@ -7,6 +9,7 @@
 #include "object/ia.h"
 #include "object/ctxtab.h"
 #include "dto/rmr.h"
+#include "cm/cm.h"
 
 /* --- life cycle --- */
 

@@ -9,6 +9,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "progress/engine.h"
+#include "api/ia.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
  * Reports of counters and objects: when an IA is closed, at exit, on a signal, and to who asks by a
  * socket. Nothing of it exists, no thread and no socket, unless the parameter "stats" asks for it.
  */
-#ifndef DOFI_STATS_H
-#define DOFI_STATS_H
+#ifndef DOFI_API_STATS_H
+#define DOFI_API_STATS_H
 
 struct dofi_ia;
 

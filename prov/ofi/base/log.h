@@ -21,11 +21,6 @@ void dofi_log_set_level(const char *word);
 bool dofi_log_level_of(const char *word, enum dofi_log_level *level_p);
 
 /*
- * libfabric's own log up to this level (a word as above, empty: leave it alone) goes the same way.
- */
-void dofi_log_fabric(const char *word);
-
-/*
  * One line: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
  */
 DOFI_COLD void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)

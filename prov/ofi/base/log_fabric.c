@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* libfabric's log among ours. It takes another log for good, once in a process. */
+#include "base/log_fabric.h"
+
 #include "base/log.h"
 
 #include <rdma/fi_errno.h>

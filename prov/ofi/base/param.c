@@ -2,6 +2,7 @@
 #include "base/param.h"
 
 #include "base/log.h"
+#include "base/log_fabric.h"
 
 #include <ctype.h>
 #include <errno.h>

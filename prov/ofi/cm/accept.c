@@ -14,6 +14,7 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/engine.h"
+#include "cm/ud_ah.h"
 
 #include <errno.h>
 #include <sys/random.h>

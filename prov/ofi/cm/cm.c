@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What concerns all control channels of an IA at once. */
+#include "cm/cm.h"
+
 #include "cm/channel.h"
 
 #include "cm/conn.h"
@@ -14,6 +16,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/conn_state.h"
+#include "dto/reap.h"
 
 #include <errno.h>
 #include <fcntl.h>

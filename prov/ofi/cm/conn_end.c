@@ -18,6 +18,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/engine.h"
+#include "cm/ud_ah.h"
+#include "dto/reap.h"
 
 #include <string.h>
 

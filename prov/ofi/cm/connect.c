@@ -18,6 +18,7 @@
 #include "object/mr.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
+#include "cm/ud_ah.h"
 
 #include <errno.h>
 #include <string.h>

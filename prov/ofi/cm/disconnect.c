@@ -14,6 +14,8 @@
 #include "object/ep.h"
 #include "object/srq_count.h"
 #include "progress/engine.h"
+#include "cm/ud_ah.h"
+#include "dto/issue.h"
 
 /*
  * After the data path ended the peer's word on the control channel says why, and after that word

@@ -18,6 +18,7 @@
 #include "progress/engine.h"
 #include "progress/evd.h"
 #include "progress/wait.h"
+#include "dto/issue.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,6 +11,9 @@
 #include "progress/engine.h"
 #include "dto/rmr.h"
 #include "cm/conn_state.h"
+#include "cm/cm.h"
+#include "dto/issue.h"
+#include "dto/reap.h"
 
 /* --- the peers' --- */
 

@@ -7,6 +7,7 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "cm/conn_state.h"
+#include "dto/issue.h"
 
 #include <sched.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Listening sockets: which port serves a conn_qual, and who may hold it. */
+#include "cm/listener.h"
+
 #include "cm/service_point.h"
 
 #include "base/addr.h"

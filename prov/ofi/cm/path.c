@@ -19,6 +19,8 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
+#include "cm/ud_ah.h"
+#include "dto/issue.h"
 
 #include <string.h>
 

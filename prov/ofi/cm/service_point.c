@@ -9,6 +9,7 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "cm/cr.h"
+#include "cm/listener.h"
 
 #include <errno.h>
 #include <inttypes.h>

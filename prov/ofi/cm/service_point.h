@@ -55,27 +55,6 @@ enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *re
 
 /* --- listen.c; engine.lock held --- */
 
-/* Listens at the IA's address. 0, -EADDRINUSE, -ENOSPC (no port is left), another -errno. */
-int dofi_sp_listen(struct dofi_sp *sp);
-void dofi_sp_unlisten(struct dofi_sp *sp);
-
 /* --- cr.c; engine.lock held --- */
-
-DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
-			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
-DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
-			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
-DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
-DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp);
-DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
-			   DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
-DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
-DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp);
-DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
-DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT private_size,
-			  const DAT_PVOID private_data);
-/* 1.2's dat_cr_reject calls it with no private data. */
-DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT private_size, const DAT_PVOID private_data);
-DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/ud_ah.h"
+
 #include "dto/ud.h"
 
 #include "cm/conn.h"

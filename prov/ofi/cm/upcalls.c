@@ -15,6 +15,8 @@
 #include "cm/disconnect.h"
 #include "cm/invalidation.h"
 #include "cm/path.h"
+#include "cm/cm.h"
+#include "cm/ud_ah.h"
 
 static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 {

@@ -6,6 +6,8 @@
 #include "object/transport.h"
 #include "dto/emulated.h"
 #include "object/ep.h"
+#include "dto/issue.h"
+#include "dto/reap.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>

@@ -7,6 +7,7 @@
 #include "fabric/quirks.h"
 #include "object/transport.h"
 #include "object/ep.h"
+#include "dto/issue.h"
 
 #include <endian.h>
 #include <rdma/fi_domain.h>

@@ -15,6 +15,8 @@
 #include "dto/rmr.h"
 #include "fabric/traits.h"
 #include "object/mr.h"
+#include "dto/issue.h"
+#include "dto/reap.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

@@ -17,6 +17,7 @@
 #include "object/transport.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
+#include "dto/reap.h"
 
 #include <rdma/fi_errno.h>
 

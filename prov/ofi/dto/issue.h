@@ -8,6 +8,7 @@
 #define DOFI_ISSUE_H
 
 #include "dto/credit.h"
+#include "dto/reap.h"
 #include "object/ia.h"
 #include "dto/emulated.h"
 #include "object/transport.h"
@@ -131,5 +132,39 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 	ep->recv.issue++;
 	return true;
 }
+
+struct dofi_stall;
+
+/*
+ * Gives queued work to the fabric as far as order, limits and the fabric allow; of one ring, or
+ * all. ep->lock held.
+ */
+void dofi_ep_issue_requests(struct dofi_ep *ep);
+
+void dofi_ep_issue_receives(struct dofi_ep *ep);
+void dofi_ep_issue(struct dofi_ep *ep);
+/* Completions need not be watched any more for requests that wait, if none does. ep->lock held. */
+void dofi_ep_let_go(struct dofi_ep *ep);
+
+/* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
+void dofi_ep_stall(struct dofi_ep *ep);
+
+/*
+ * The fabric refuses what is the EP's: the engine waits for the reason, mostly an event of the
+ * path, and then ends the connection.
+ */
+DOFI_COLD void dofi_ep_refuse(struct dofi_ep *ep);
+
+/* What stall.retry does: looks after all that the EP has left. engine.lock held. */
+void dofi_ep_retry(struct dofi_stall *stall);
+
+/* The next request is a Send for which the peer has no receive; ep->lock held. */
+bool dofi_ep_starves(const struct dofi_ep *ep);
+
+/*
+ * Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent.
+ * ep->lock held.
+ */
+bool dofi_ep_sync(struct dofi_ep *ep);
 
 #endif

@@ -3,6 +3,8 @@
  * The hot path out: a post fills the next slot of a ring and gives it to the fabric, or leaves it
  * to the engine.
  */
+#include "dto/post.h"
+
 #include "progress/cno.h"
 #include "object/ep.h"
 #include "progress/evd.h"
@@ -17,6 +19,7 @@
 #include "dto/rmr.h"
 #include "dto/watermark.h"
 #include "object/ud_ah.h"
+#include "dto/reap.h"
 
 #include <rdma/fi_errno.h>
 

@@ -3,6 +3,8 @@
  * The hot path in: a completion marks its work request, and events leave from the heads of the
  * rings.
  */
+#include "dto/reap.h"
+
 #include "dto/credit.h"
 #include "object/ep.h"
 #include "fabric/error.h"
@@ -21,6 +23,8 @@
 #include "object/ctxtab.h"
 #include "dto/rmr.h"
 #include "object/srq_count.h"
+#include "dto/issue.h"
+#include "dto/ud_pool.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -20,6 +20,8 @@
 #include "dto/watermark.h"
 #include "object/srq_count.h"
 #include "object/upcalls.h"
+#include "dto/issue.h"
+#include "dto/post.h"
 
 #include <errno.h>
 #include <rdma/fi_endpoint.h>

@@ -10,6 +10,9 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
+#include "dto/issue.h"
+#include "dto/reap.h"
+#include "dto/ud_pool.h"
 
 #include <rdma/fi_errno.h>
 #include <sched.h>

@@ -81,41 +81,6 @@ bool dofi_ud_is_sending(struct dofi_ia *ia);
 struct dofi_ud_pool; /* with the table of EPs: what an IA has of datagrams once it had an EP of them
 		      */
 
-/* The endpoint is closed, and the IA has no other user. */
-void dofi_ud_pool_close(struct dofi_ia *ia);
-
-/* The others with engine.lock held. */
-int dofi_ud_pool_open(struct dofi_ia *ia); /* does nothing when it is open; 0 or a negative error */
-/* A receive of it has ended. */
-void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t length,
-		       uint32_t data);
-/* Receives that the fabric did not take. */
-void dofi_ud_pool_retry(struct dofi_ia *ia);
-/* The EPs by the low bits of their numbers: DOFI_UD_EPS places. */
-struct dofi_ep **dofi_ud_pool_eps(struct dofi_ia *ia);
-
 /* --- ud_ah.c: connections and address handles; engine.lock held --- */
-
-/* The connection is one of this EP's from now on. */
-void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn);
-/* Both sides have met: the address handle is made, and the event raised. */
-void dofi_ud_established(struct dofi_conn *conn);
-/*
- * The attempt is over: the event that the end of a connection would be, as one of datagrams. 0:
- * none.
- */
-void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
-/* The peer's IA, or its EP, is no more. Frees conn. */
-void dofi_ud_peer_gone(struct dofi_conn *conn);
-/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer);
-/* The EP's attempts and address handles go. */
-void dofi_ud_drop_all(struct dofi_ep *ep);
-/* The peer that a datagram under way is for, or NULL. */
-struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr);
-
-/* dat_ib_ud_ah_free and dat_ib_ud_cm_free; no lock held. */
-DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep, const void *ah);
-DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep, const void *cm);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dto/ud_pool.h"
+
 #include "dto/ud.h"
 
 #include "object/ia.h"

@@ -4,6 +4,7 @@
 #include "object/ia.h"
 #include "progress/evd.h"
 #include "object/ep.h"
+#include "dto/issue.h"
 
 /* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
 void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)

@@ -408,99 +408,8 @@ void dofi_ep_keep_counters(struct dofi_ep *ep);
 /* INVALID_STATE with the subtype that names the state. */
 DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-			  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-				   DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
-				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR remote, DAT_CONN_QUAL qual,
-			   DAT_TIMEOUT timeout, DAT_COUNT private_size,
-			   const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags);
-DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-			       DAT_COUNT private_size, const DAT_PVOID private_data, DAT_QOS qos);
-DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
-			      DAT_BOOLEAN *req_idle);
-DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *allocated, DAT_COUNT *span);
-DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard);
-DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
-DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
 
 /* --- post.c, issue.c: the hot path out --- */
-DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				   DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
-			 DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
-			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context);
-
-DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
-			       DAT_MEM_PRIV_FLAGS privileges, bool zero_based, DAT_EP_HANDLE ep,
-			       DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			       DAT_RMR_CONTEXT *context);
-
-/* With notes (note.h): MODEL_NOT_SUPPORTED where the fabric can't carry them. */
-DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-					DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-					DAT_RMR_CONTEXT context);
-DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-					uint32_t immediate, DAT_COMPLETION_FLAGS flags);
-/* ah: of the peer; ud.h. */
-DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-				const void *ah, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-/* FETCH_ADD: operand is what is added. CMP_SWAP: what replaces `compare`. */
-DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, enum dofi_op op, uint64_t operand,
-			       uint64_t compare, const DAT_LMR_TRIPLET *local,
-			       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			       DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_ep_post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
-				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				    DAT_COMPLETION_FLAGS flags);
-
-/*
- * Translates segments into wr->iov and desc, with the checks of a post; empty ones are left out.
- * DAT_SUCCESS or the post's error.
- */
-DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n,
-				   const DAT_LMR_TRIPLET *iov, unsigned int privilege,
-				   struct dofi_wr *wr, void **desc);
-
-/*
- * Gives queued work to the fabric as far as order, limits and the fabric allow; of one ring, or
- * all. ep->lock held.
- */
-void dofi_ep_issue_requests(struct dofi_ep *ep);
-void dofi_ep_issue_receives(struct dofi_ep *ep);
-void dofi_ep_issue(struct dofi_ep *ep);
-/* Completions need not be watched any more for requests that wait, if none does. ep->lock held. */
-void dofi_ep_let_go(struct dofi_ep *ep);
-/* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
-void dofi_ep_stall(struct dofi_ep *ep);
-/*
- * The fabric refuses what is the EP's: the engine waits for the reason, mostly an event of the
- * path, and then ends the connection.
- */
-DOFI_COLD void dofi_ep_refuse(struct dofi_ep *ep);
-/* What stall.retry does: looks after all that the EP has left. engine.lock held. */
-void dofi_ep_retry(struct dofi_stall *stall);
-/* The next request is a Send for which the peer has no receive; ep->lock held. */
-bool dofi_ep_starves(const struct dofi_ep *ep);
-/*
- * Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent.
- * ep->lock held.
- */
-bool dofi_ep_sync(struct dofi_ep *ep);
 
 /* --- reap.c: the hot path in --- */
 /* A request or receive ended. ep->lock held. */
@@ -527,31 +436,7 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
 	}
 }
 
-/*
- * A fabric operation ended. err: 0 or a positive libfabric error. A message brings the number of
- * the connection that it came by, where the fabric or the sender tells it (else 0), and news
- * (credit.h). engine.lock held.
- */
-void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 /* Takes a batch off the CQ; engine.lock held. 0 when it is empty. */
 #define DOFI_CQ_BATCH 16u
-int dofi_reap(struct dofi_ia *ia);
-/*
- * The letter about this message is here; should it have come before, it is complete. engine.lock
- * and ep->lock held.
- */
-void dofi_reap_ctrl_arrived(struct dofi_ep *ep, uint32_t message);
-/* Events for what is done at the heads of both rings; ep->lock held. */
-void dofi_reap_release(struct dofi_ep *ep);
-/*
- * The request that was given to the fabric last was over at once: no completion will come for it.
- * ep->lock held.
- */
-void dofi_reap_request_ended(struct dofi_ep *ep, struct dofi_wr *wr);
-/*
- * Everything still in the rings ends FLUSHED; the first request gets first_status. ep->lock held,
- * path closed.
- */
-void dofi_reap_flush(struct dofi_ep *ep, uint8_t first_status);
 
 #endif

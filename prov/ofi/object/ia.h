@@ -181,20 +181,6 @@ struct dofi_ia {
 
 #define DOFI_IA(handle) ((struct dofi_ia *)DOFI_OBJ(handle, IA))
 
-DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
-			DAT_IA_HANDLE *ia);
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
-			 DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK prov_mask,
-			 DAT_PROVIDER_ATTR *prov_attr);
-DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
-
-/*
- * The same for an IA name that was registered as thread safe; a registry can't tell us otherwise
- * which one is opened.
- */
-DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
-				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
-
 /* --- api12.c and api20.c --- */
 /*
  * What the tables that registries dispatch through are made from: one copy per IA name, see
@@ -205,21 +191,9 @@ extern const DAT_PROVIDER dofi_provider;
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr);
 
 /* --- init.c --- */
-/*
- * The table registered for an IA name and the parameters that came with it; NULL when the name
- * isn't ours. An IA and all objects below it begin with this pointer. Both live as long as the
- * process.
- */
-const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
-				     const char **ia_params_p);
 
 /* --- ia.c, for stats.c --- */
-/* Counters and objects of an IA, or of every IA of the process. */
-void dofi_ia_report(struct dofi_ia *ia, FILE *out);
-void dofi_ia_report_all(FILE *out);
 
 /* --- attr.c --- */
-/* Limits from ia->info, and the named attributes. */
-void dofi_attr_init(struct dofi_ia *ia);
 
 #endif

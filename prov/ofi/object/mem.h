@@ -71,33 +71,4 @@ struct dofi_bind {
 	DAT_MEM_PRIV_FLAGS privileges;
 };
 
-/* No lock may be held; peers are not told. */
-void dofi_pz_destroy(struct dofi_pz *pz);
-
-DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
-DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
-DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
-
-/* What dat_lmr_create is in 1.2. */
-DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
-			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
-			   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
-			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
-			   DAT_VADDR *registered_address);
-/* The same, with addresses that begin at 0 or as they are. */
-DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
-				 DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
-				 bool zero_based, DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
-				 DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
-				 DAT_VADDR *registered_address);
-DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
-DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);
-/* Both sync calls: memory is coherent, so only the arguments are checked. */
-DAT_RETURN dofi_lmr_sync(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *segments, DAT_VLEN num_segments);
-
-DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
-DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
-DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
-DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr);
-
 #endif

@@ -25,6 +25,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "object/srq_count.h"
+#include "dto/reap.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -36,6 +36,9 @@
 #include "transport/shm_cleanup.h"
 #include "object/srq_count.h"
 #include "object/ud_ah.h"
+#include "cm/ud_ah.h"
+#include "dto/reap.h"
+#include "dto/ud_pool.h"
 
 #include <assert.h>
 #include <errno.h>

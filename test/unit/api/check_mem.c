@@ -12,6 +12,9 @@
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/api/lmr.h"
+#include "../../../prov/ofi/api/pz.h"
+#include "../../../prov/ofi/api/rmr.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -22,6 +22,7 @@
 #include "object/srq_count.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
+#include "dto/reap.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -3,6 +3,8 @@
  * Each state of a connection meets each event that may come then: what the connection does, in
  * which order, and what state its EP is in afterwards.
  */
+#include "../../../prov/ofi/cm/ud_ah.h"
+#include "../../../prov/ofi/dto/issue.h"
 #include "conn_world.h"
 
 /* --- the test --- */

@@ -15,6 +15,8 @@
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/upcalls.h"
 #include "../../../prov/ofi/cm/conn_state.h"
+#include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/reap.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

@@ -15,6 +15,8 @@
 #include "../../../prov/ofi/dto/segments.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/cm/upcalls.h"
+#include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/reap.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

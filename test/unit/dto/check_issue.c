@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/dto/emulated.h"
+#include "../../../prov/ofi/dto/post.h"
 
 #define LARGE    65536u
 #define REQUESTS 4u

@@ -13,6 +13,8 @@
 #include "../../../prov/ofi/fabric/select.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/fabric/traits.h"
+#include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/post.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>

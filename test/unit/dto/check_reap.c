@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/reap.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>

@@ -16,6 +16,8 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/fabric/traits.h"
+#include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/dto/reap.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>

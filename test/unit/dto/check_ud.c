@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ud_ah.h"
+#include "../../../prov/ofi/dto/ud_pool.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

@@ -6,6 +6,7 @@
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/object/mem.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/api/pz.h"
 
 static struct dofi_ia *ia;
 

@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/cm/conn_state.h"
+#include "../../../prov/ofi/dto/reap.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The entry points of the provider, and its tables. */
+#ifndef DOFI_API_INIT_H
+#define DOFI_API_INIT_H
+
+#include "base/dat_api.h"
+
+/*
+ * The table registered for an IA name and the parameters that came with it; NULL when the name
+ * isn't ours. An IA and all objects below it begin with this pointer. Both live as long as the
+ * process.
+ */
+const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,
+				     const char **ia_params_p);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address handles of datagrams: how attempts to connect become them, and how they end. */
+#ifndef DOFI_CM_UD_AH_H
+#define DOFI_CM_UD_AH_H
+
+#include "base/dat_api.h"
+
+#include <stdint.h>
+
+struct dofi_conn;
+struct dofi_ep;
+struct dofi_ia;
+struct dofi_peer;
+struct dofi_wr;
+
+/* The connection is one of this EP's from now on. */
+void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn);
+
+/* Both sides have met: the address handle is made, and the event raised. */
+void dofi_ud_established(struct dofi_conn *conn);
+
+/*
+ * The attempt is over: the event that the end of a connection would be, as one of datagrams. 0:
+ * none.
+ */
+void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
+
+/* The peer's IA, or its EP, is no more. Frees conn. */
+void dofi_ud_peer_gone(struct dofi_conn *conn);
+
+/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer);
+
+/* The EP's attempts and address handles go. */
+void dofi_ud_drop_all(struct dofi_ep *ep);
+
+/* The peer that a datagram under way is for, or NULL. */
+struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr);
+
+/* dat_ib_ud_ah_free and dat_ib_ud_cm_free; no lock held. */
+DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep, const void *ah);
+
+DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep, const void *cm);
+
+#endif
