@@ -20,18 +20,18 @@ import sys
 
 # The rooms, and what each may include and call besides itself: rooms, or single files with a
 # reason. Upper rooms come later; a pair that is not in the table is forbidden.
-BASE, FABRIC, PROGRESS, OBJECT, DTO, CM, TRANSPORT, API = (
+BASE, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT, API = (
     "prov/ofi/" + room
-    for room in ("base", "fabric", "progress", "object", "dto", "cm", "transport", "api"))
+    for room in ("base", "fabric", "object", "progress", "dto", "cm", "transport", "api"))
 EDGES = {
     BASE: [],
     FABRIC: [BASE],
-    PROGRESS: [BASE, FABRIC],
-    OBJECT: [BASE, FABRIC, PROGRESS],
-    DTO: [BASE, FABRIC, PROGRESS, OBJECT],
-    CM: [BASE, FABRIC, PROGRESS, OBJECT, DTO],
-    TRANSPORT: [BASE, FABRIC, PROGRESS, OBJECT, DTO, CM],
-    API: [BASE, FABRIC, PROGRESS, OBJECT, DTO, CM, TRANSPORT],
+    OBJECT: [BASE, FABRIC],
+    PROGRESS: [BASE, FABRIC, OBJECT],
+    DTO: [BASE, FABRIC, OBJECT, PROGRESS],
+    CM: [BASE, FABRIC, OBJECT, PROGRESS, DTO],
+    TRANSPORT: [BASE, FABRIC, OBJECT, PROGRESS, DTO, CM],
+    API: [BASE, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT],
     "src": [],
     "util/common": [],
     # dat_conf and dat_info parse dat.conf as the registry does: a line means the same to all.
