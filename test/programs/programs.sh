@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Programs after those of sites, with few processes, over several fabrics.
-# T_FABRICS names others, T_RANKS more processes. In the lab of verbs T_OWN_NETWORK=1 keeps it in the machine's network.
+# T_FABRICS names others, T_RANKS more processes. In the lab of verbs T_OWN_NETWORK=1 keeps it in
+# the machine's network.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 # shellcheck source=test/lib/fabrics.sh
@@ -30,7 +31,8 @@ judge() {
 	fi
 }
 
-# two_adapters FABRIC: two interfaces on two addresses of the loopback device; of verbs on two devices
+# two_adapters FABRIC: two interfaces on two addresses of the loopback device; of verbs on two
+# devices
 two_adapters() (
 	for i in 1 2; do
 		case $1 in
@@ -38,7 +40,8 @@ two_adapters() (
 		*) t_fabric "$1" && t_params="$t_params addr=127.0.0.$i" ;;
 		esac
 		echo "adapter$i u2.0 nonthreadsafe default" \
-			"$top_builddir/prov/ofi/.libs/libdatofi.so.2 dat-ofi.0.1" "\"$t_params\" \"\""
+			"$top_builddir/prov/ofi/.libs/libdatofi.so.2 dat-ofi.0.1" \
+			"\"$t_params\" \"\""
 	done >"$t_dir/two.conf"
 	DAT_OVERRIDE="$t_dir/two.conf" "$here/purescale_like" adapter1 adapter2 >"$t_dir/out" 2>&1
 )

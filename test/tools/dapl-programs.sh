@@ -14,6 +14,7 @@ for program in dtest dtestcm dtestsrq dtestx dapltest; do
 done
 [ -n "${T_HOST-}" ] || t_own_network "$0"
 # limit_ia opens 100 IAs, which have 12 descriptors each over verbs.
+# shellcheck disable=SC3045 # all of Debian's shells know both
 ulimit -S -n "$(ulimit -H -n)"
 host=${T_HOST:-127.0.0.1}
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# quirks.c is the one place that asks which provider, protocol or version of libfabric it is, and docs/libfabric-quirks.md has a row
-# for each of its names.
+# quirks.c is the one place that asks which provider, protocol or version of libfabric it is, and
+# docs/libfabric-quirks.md has a row for each of its names.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -16,7 +16,8 @@ same_names() {
 
 # Names of bits and of rows.
 same_bits() {
-	sed -n 's/^#define DOFI_QUIRK_\([A-Z_]*\) *DOFI_QUIRK_BIT.*/\1/p' "${quirks%.c}.h" | sort >"$t_dir/bits"
+	sed -n 's/^#define DOFI_QUIRK_\([A-Z_]*\) *DOFI_QUIRK_BIT.*/\1/p' "${quirks%.c}.h" |
+		sort >"$t_dir/bits"
 	diff "$t_dir/bits" "$t_dir/table"
 }
 
@@ -33,7 +34,8 @@ select.c prov_name passes on what a user asks for'
 
 nobody_else_asks() {
 	for word in prov_name FI_PROTO_ fi_version; do
-		grep -rl --include='*.[ch]' "\<$word" "$top_srcdir/prov/ofi" | sed 's|.*/||' | grep -v '^quirks\.[ch]$' |
+		grep -rl --include='*.[ch]' "\<$word" "$top_srcdir/prov/ofi" | sed 's|.*/||' |
+			grep -v '^quirks\.[ch]$' |
 			sed "s/\$/ $word/"
 	done | sort >"$t_dir/asking"
 	echo "$exceptions" | cut -d ' ' -f 1,2 | sort | diff - "$t_dir/asking"
