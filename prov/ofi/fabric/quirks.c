@@ -108,15 +108,14 @@ static const struct row {
 		 "every message for a shared receive queue counts as one with completion data, as "
 		 "it is"},
 	{QUIRK(RESET_IS_EIO), .protocols = {FI_PROTO_SOCK_TCP}, .fate = not_mended,
-	 .what = "reports what was under way when the peer closed its end as FI_EIO",
+	 .what = "may report what was under way when the peer closed its end as FI_EIO, as sockets "
+		 "does",
 	 .answer = "FI_EIO counts as a connection that was reset"},
 
 	/* --- shm --- */
-	{QUIRK(TAG_MASK), .protocols = {FI_PROTO_SHM},
-	 .fate = "mended after 1.17; peers may run different releases, and have to agree",
-	 .what = "does not find a message that came before its receive when the receive's tag has "
-		 "a "
-		 "mask (1.17)",
+	{QUIRK(TAG_MASK), .protocols = {FI_PROTO_SHM}, .fate = "mended after 1.17",
+	 .what = "may have peers of release 1.17, which does not find a message that came before "
+		 "its receive when the receive's tag has a mask",
 	 .answer = "completion data name the connection of a message for a shared receive queue, "
 		   "and tags match exactly"},
 	{QUIRK(UNCHECKED_REGION), .provider = "shm", .from = V(1, 18), .fate = not_mended,
