@@ -394,8 +394,8 @@ def table():
     yield ""
     yield ("Made by `man/manual.py table`; a test compares. *DAT* is the generation that has the "
            "call, *page* its manual page in")
-    yield ("`man/man3`, *rules* what a call has to do, by the numbers of `test/conform/rules.tsv`, "
-           "and *tests* the files in `test/`")
+    yield ("`man/man3`, *rules* the rules of the call, by their ids in "
+           "`test/conform/rules.tsv`, and *tests* the files in `test/`")
     yield ("that prove some of them. `make conform` tells which rules are proved and which are "
            "not. The last column begins what the page")
     yield "says of differences between fabrics; without it there are none that a program could see."
