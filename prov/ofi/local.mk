@@ -38,79 +38,79 @@ dofi_fabric_sources = \
 	%D%/fabric/topo_hwloc.c %D%/fabric/topo_hwloc.h \
 	%D%/fabric/traits.c %D%/fabric/traits.h
 
-dofi_progress_sources = \
-	%D%/progress/unfold.h \
-	%D%/progress/event.h \
-	%D%/progress/evd.c %D%/progress/evd.h \
-	%D%/progress/cno.c %D%/progress/cno.h \
-	%D%/progress/cqs.c %D%/progress/cqs.h \
-	%D%/progress/engine.c %D%/progress/engine.h \
-	%D%/progress/wait.c %D%/progress/wait.h \
-	%D%/progress/wakeup.c %D%/progress/wakeup.h
-
 dofi_object_sources = \
-	%D%/object/upcalls.h \
-	%D%/object/scratch.c %D%/object/scratch.h \
-	%D%/object/srq_count.c %D%/object/srq_count.h \
-	%D%/object/ud_ah.h \
-	%D%/object/ep.c \
-	%D%/object/ia_parts.h \
-	%D%/object/transport.h \
-	%D%/object/ctxtab.c %D%/object/ctxtab.h \
 	%D%/base/dat_api.h \
+	%D%/object/ctxtab.c %D%/object/ctxtab.h \
+	%D%/object/ep.c \
 	%D%/object/ep.h \
 	%D%/object/ia.h \
+	%D%/object/ia_parts.h \
 	%D%/object/mem.h \
 	%D%/object/mr.c %D%/object/mr.h \
 	%D%/object/mr_cached.c %D%/object/mr_cached.h \
-	%D%/object/object.c %D%/object/object.h
+	%D%/object/object.c %D%/object/object.h \
+	%D%/object/scratch.c %D%/object/scratch.h \
+	%D%/object/srq_count.c %D%/object/srq_count.h \
+	%D%/object/transport.h \
+	%D%/object/ud_ah.h \
+	%D%/object/upcalls.h
+
+dofi_progress_sources = \
+	%D%/progress/cno.c %D%/progress/cno.h \
+	%D%/progress/cqs.c %D%/progress/cqs.h \
+	%D%/progress/engine.c %D%/progress/engine.h \
+	%D%/progress/evd.c %D%/progress/evd.h \
+	%D%/progress/event.h \
+	%D%/progress/unfold.h \
+	%D%/progress/wait.c %D%/progress/wait.h \
+	%D%/progress/wakeup.c %D%/progress/wakeup.h
 
 dofi_dto_sources = \
-	%D%/dto/ep_attr.c %D%/dto/ep_attr.h \
-	%D%/dto/lmr.c %D%/dto/lmr.h \
-	%D%/dto/rmr.c %D%/dto/rmr.h \
-	%D%/dto/ring.c %D%/dto/ring.h \
-	%D%/dto/watermark.c %D%/dto/watermark.h \
 	%D%/dto/control_message.c %D%/dto/control_message.h \
 	%D%/dto/credit.c %D%/dto/credit.h \
 	%D%/dto/data_flag.c %D%/dto/data_flag.h \
-	%D%/dto/emulated.c %D%/dto/emulated.h \
+	%D%/dto/control.c %D%/dto/control.h \
+	%D%/dto/ep_attr.c %D%/dto/ep_attr.h \
 	%D%/dto/guard_byte.c %D%/dto/guard_byte.h \
 	%D%/dto/issue.c %D%/dto/issue.h \
+	%D%/dto/lmr.c %D%/dto/lmr.h \
 	%D%/dto/op_context.h \
 	%D%/dto/orphan.c %D%/dto/orphan.h \
 	%D%/dto/post.c %D%/dto/post.h \
 	%D%/dto/reap.c %D%/dto/reap.h \
+	%D%/dto/ring.c %D%/dto/ring.h \
 	%D%/dto/rma.c %D%/dto/rma.h \
+	%D%/dto/rmr.c %D%/dto/rmr.h \
 	%D%/dto/segments.c %D%/dto/segments.h \
 	%D%/dto/srq.c %D%/dto/srq.h \
 	%D%/dto/ud.c %D%/dto/ud.h \
-	%D%/dto/ud_pool.c %D%/dto/ud_pool.h
+	%D%/dto/ud_pool.c %D%/dto/ud_pool.h \
+	%D%/dto/watermark.c %D%/dto/watermark.h
 
 dofi_cm_sources = \
-	%D%/cm/ep_life.c %D%/cm/ep_life.h \
-	%D%/cm/upcalls.c %D%/cm/upcalls.h \
-	%D%/cm/cr.c %D%/cm/cr.h \
+	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
 	%D%/cm/cm.c %D%/cm/cm.h \
-	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/conn.c %D%/cm/conn.h \
 	%D%/cm/conn_end.c %D%/cm/conn_end.h \
 	%D%/cm/conn_event.c %D%/cm/conn_event.h \
 	%D%/cm/conn_message.c %D%/cm/conn_message.h \
 	%D%/cm/conn_state.c %D%/cm/conn_state.h \
 	%D%/cm/connect.c %D%/cm/connect.h \
+	%D%/cm/cr.c %D%/cm/cr.h \
 	%D%/cm/disconnect.c %D%/cm/disconnect.h \
-	%D%/cm/invalidation.h \
-	%D%/cm/path.c %D%/cm/path.h \
 	%D%/cm/drain.c %D%/cm/drain.h \
+	%D%/cm/ep_life.c %D%/cm/ep_life.h \
 	%D%/cm/invalidation.c \
+	%D%/cm/invalidation.h \
 	%D%/cm/linger.c %D%/cm/linger.h \
 	%D%/cm/listener.c %D%/cm/listener.h \
+	%D%/cm/path.c %D%/cm/path.h \
 	%D%/cm/redial.c %D%/cm/redial.h \
 	%D%/cm/service_point.c %D%/cm/service_point.h \
 	%D%/cm/truncated.c %D%/cm/truncated.h \
 	%D%/cm/ud_ah.c %D%/cm/ud_ah.h \
+	%D%/cm/upcalls.c %D%/cm/upcalls.h \
 	%D%/cm/wire.c %D%/cm/wire.h
 
 dofi_transport_sources = \
@@ -140,8 +140,8 @@ dofi_api_sources = \
 dofi_sources = \
 	$(dofi_base_sources) \
 	$(dofi_fabric_sources) \
-	$(dofi_progress_sources) \
 	$(dofi_object_sources) \
+	$(dofi_progress_sources) \
 	$(dofi_dto_sources) \
 	$(dofi_cm_sources) \
 	$(dofi_transport_sources) \

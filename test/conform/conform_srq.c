@@ -659,8 +659,8 @@ static void end_and_reset(struct t_end *leaver)
 START_TEST(DTO_143_not_before_the_connection_nor_after_it)
 {
 	/*
-	 * TRN-031: the message may overtake the news of the connection, so now and then it does,
-	 * most often where both ends are new
+	 * TRN-031: the message may overtake the credit update of the connection, so now and then it
+	 * does, most often where both ends are new
 	 */
 	DAT_EVENT event;
 

@@ -412,8 +412,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stale");
-	TCase *tcase = tcase_create("stale");
+	Suite *suite = suite_create("invalidate");
+	TCase *tcase = tcase_create("invalidate");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));

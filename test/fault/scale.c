@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Very many connections, with one process or with very many. What a connection costs is said in
- * notes, and what must not grow with them is tested: control channels grow with the peers,
- * endpoints of a connectionless fabric do not grow.
+ * control records, and what must not grow with them is tested: control channels grow with the
+ * peers, endpoints of a connectionless fabric do not grow.
  */
 #include <sys/resource.h>
 #include <unistd.h>

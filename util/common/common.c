@@ -219,7 +219,7 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 	size_t nlongs = 0, nshorts = 1;
 	int which, found = 0;
 
-	/* getopt's value is the row, so that letters and long names meet in one place. */
+	/* getopt's value is the row, so that control messages and long names meet in one place. */
 	for (size_t i = 0; i < count && nlongs < MAX_OPTIONS; i++) {
 		bool has_arg = opts[i].kind != UTIL_OPT_FLAG;
 

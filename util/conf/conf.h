@@ -33,7 +33,7 @@ struct conf_file {
 	struct stat stat; /* when it was read */
 };
 
-/* ---- conf_file.c ---- */
+/* ---- file.c ---- */
 
 /*
  * Path NULL: the file that the registries read, or the one that they would read if it were there. A
@@ -66,7 +66,7 @@ struct conf_fields {
 
 char *conf_format(const struct conf_fields *fields);
 
-/* ---- conf_try.c ---- */
+/* ---- try.c ---- */
 
 struct util_answer;
 
@@ -82,7 +82,7 @@ bool conf_for_ofed(const struct conf_line *line);
 /* What to do about a line that does not open. */
 const char *conf_remedy(const struct conf_line *line, const char *log);
 
-/* ---- conf_make.c ---- */
+/* ---- make.c ---- */
 
 /* Adds a line for each fabric of this machine and version of DAT that opens; our other lines go. */
 int conf_generate(struct conf_file *file, unsigned int major);

@@ -13,7 +13,7 @@ struct variable {
 
 #define TEXT_OF(x) #x
 
-/* The provider's own table names them without the prefix, in small letters. */
+/* The provider's own table names them without the prefix, in small control messages. */
 static const struct variable provider_variables[] = {
 #define DOFI_PARAM_STR(name_, def_, help_) {#name_, "text", def_, help_},
 #define DOFI_PARAM_NUM(name_, def_, min_, max_, help_) \

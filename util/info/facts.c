@@ -19,7 +19,7 @@ static const struct fact {
 	{"DAT_OFI_MR_MODE", "registration", "mr_mode", false},
 	{"DAT_OFI_MR_CACHE", "cache", "mr_cache", false},
 	{"DAT_OFI_ORDER", "order", "order", false},
-	{"DAT_OFI_TRUNCATED_MESSAGE", "too long", "misfit", false},
+	{"DAT_OFI_TRUNCATED_MESSAGE", "too long", "truncated_message", false},
 	{"DAT_OFI_THREADING", "threads", "threading", false},
 	{"DAT_OFI_PROGRESS", "progress", "progress", false},
 	{"DAT_OFI_LIBFABRIC", "libfabric", "libfabric", false},

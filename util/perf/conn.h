@@ -53,7 +53,7 @@ struct perf_conn {
 	struct perf_progress progress;
 };
 
-/* ---- life (perf_conn.c) ---- */
+/* ---- life (conn.c) ---- */
 
 /* Connects with the peer. first: as in struct perf_ops. Whoever opens sets samples and failed. */
 int perf_conn_open(const struct perf_env *env, const struct perf_ops *ops, void *first,
@@ -83,7 +83,7 @@ static inline size_t perf_rx_offset(const struct perf_conn *conn, uint32_t ep, u
 	return ((size_t)env->ntx + (size_t)ep * env->rx_depth + slot) * conn->stride;
 }
 
-/* ---- data pattern (perf_data.c) ---- */
+/* ---- data pattern (data.c) ---- */
 
 /* Begins the bytes of request or slot number of an endpoint, in this run. */
 uint64_t perf_data_seed(const struct perf_conn *conn, bool from_server, uint32_t ep,
@@ -94,7 +94,7 @@ bool perf_data_is(const char *buf, size_t len, uint64_t from);
 int perf_data_check(const struct perf_conn *conn, const char *what, uint32_t ep, uint64_t number,
 		    const char *buf, size_t len, uint64_t from);
 
-/* ---- requests and completions (perf_loop.c) ---- */
+/* ---- requests and completions (loop.c) ---- */
 
 /* Posts the receive again unless this run needs no more of them. */
 int perf_receive(struct perf_conn *conn, uint32_t id);
@@ -113,7 +113,7 @@ int perf_reap(struct perf_conn *conn);
 int perf_await_messages(struct perf_conn *conn, uint64_t count);
 int perf_drain(struct perf_conn *conn);
 
-/* Notes how long iteration i took, and begins the next. */
+/* Control records how long iteration i took, and begins the next. */
 static inline void perf_note(struct perf_conn *conn, uint64_t i, int64_t *from)
 {
 	int64_t now = perf_now_ns();
@@ -130,12 +130,12 @@ static inline void perf_tell(struct perf_conn *conn, uint64_t done)
 
 /* ---- what is measured ---- */
 
-/* A run up to the completion of this side's requests (perf_pattern.c). */
+/* A run up to the completion of this side's requests (pattern.c). */
 int perf_pattern_run(struct perf_conn *conn);
 /* How many messages this side gets in it; sets what they are. */
 uint64_t perf_pattern_receives(struct perf_conn *conn);
 
-/* Those that are no requests (perf_cycle.c). */
+/* Those that are no requests (cycle.c). */
 int perf_cycle_run(struct perf_conn *conn);
 int perf_wakeup_run(struct perf_conn *conn);
 

@@ -39,7 +39,7 @@ struct perf_dat {
 
 int perf_dat_fail(const char *what, DAT_RETURN ret);
 
-/* ---- connections (perf_dat_link.c) ---- */
+/* ---- connections (dat_link.c) ---- */
 
 int perf_dat_address(void *be, struct perf_addr *addr);
 int perf_dat_connect(void *be, const struct perf_addr *peer);
@@ -48,7 +48,7 @@ int perf_dat_unlink(void *be, uint32_t count);
 /* Ends what there is, without telling of failures. */
 void perf_dat_part(struct perf_dat *dat);
 
-/* ---- requests and completions (perf_dat_post.c) ---- */
+/* ---- requests and completions (dat_post.c) ---- */
 
 int perf_dat_post_recv(void *be, const struct perf_wr *wr);
 int perf_dat_send(void *be, const struct perf_wr *wr);

@@ -43,7 +43,7 @@ struct perf_traits {
 	const char *unit;  /* of a rate */
 };
 
-/* perf_traits.c; the names end with NULL. */
+/* traits.c; the names end with NULL. */
 extern const struct perf_traits perf_traits[PERF_TESTS];
 extern const char *const perf_test_names[];
 extern const char *const perf_metric_names[];
@@ -221,7 +221,7 @@ static inline uint32_t perf_segments(const struct perf_env *env, size_t len)
 	return len < env->cfg->iov ? (uint32_t)len : env->cfg->iov;
 }
 
-/* ---- the socket between the two sides (perf_sync.c) ---- */
+/* ---- the socket between the two sides (sync.c) ---- */
 
 enum perf_msg {
 	PERF_MSG_HELLO = 1,
@@ -260,7 +260,7 @@ int perf_sync_source(int fd, char *text, size_t size);
 
 int64_t perf_now_ns(void);
 
-/* ---- measuring: all threads of one side over one back end (perf_crew.c) ---- */
+/* ---- measuring: all threads of one side over one back end (crew.c) ---- */
 
 struct perf_crew;
 
@@ -310,7 +310,7 @@ int perf_crew_run(struct perf_crew *crew, const struct perf_run *run, struct per
 /* Sorts the samples, nanoseconds of one iteration each. scale: of the time that is told. */
 void perf_stats_find(uint32_t *samples, uint64_t count, double scale, struct perf_result *result);
 
-/* ---- the live line on a terminal (perf_live.c) ---- */
+/* ---- the live line on a terminal (live.c) ---- */
 
 struct perf_live;
 
@@ -320,7 +320,7 @@ struct perf_live *perf_live_begin(void);
 void perf_live_show(struct perf_live *live, const char *text, const struct perf_progress *progress);
 void perf_live_end(struct perf_live *live);
 
-/* ---- output (perf_report.c) ---- */
+/* ---- output (report.c) ---- */
 
 struct perf_limits {
 	double max_ratio, min_ratio; /* 0: none */
@@ -406,7 +406,7 @@ int perf_report_end(struct perf_report *report);
 /* Where measuring failed: what perf_report_begin() took. */
 void perf_report_drop(struct perf_report *report);
 
-/* ---- a drawing (perf_plot.c) ---- */
+/* ---- a drawing (plot.c) ---- */
 
 /* Values over sizes, as SVG. The file is opened at once, so that nobody measures for nothing. */
 int perf_plot_begin(const char *path, struct perf_plot **plot_p);

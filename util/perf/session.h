@@ -25,7 +25,7 @@ struct perf_options {
 	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin, *plot;
 };
 
-/* What the options ask for (perf_cfg.c). */
+/* What the options ask for (cfg.c). */
 struct perf_plan {
 	struct perf_cfg cfg;
 	uint64_t sizes[PERF_MAX_SIZES];
@@ -36,7 +36,7 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan);
 /* What a client may ask for. The server looks as well: anybody can connect to it. */
 int perf_cfg_check(const struct perf_cfg *cfg);
 
-/* Either side of a session, over a socket that it closes (perf_session.c). */
+/* Either side of a session, over a socket that it closes (session.c). */
 int perf_serve(const struct perf_options *o, int sync);
 int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync);
 /* The client's side, when more sessions follow on the socket, or none. */
@@ -47,7 +47,7 @@ int perf_session_run(const struct perf_options *o, const struct perf_plan *plan,
 void perf_tell_peer(int sync);
 
 /*
- * The quick check (perf_check.c): from begin on the program ends when its time is over, together
+ * The quick check (check.c): from begin on the program ends when its time is over, together
  * with the child; 0 for none. Closes the socket and tells the verdict when it is good.
  */
 void perf_check_begin(const struct perf_options *o, pid_t child);
@@ -56,7 +56,7 @@ void perf_check_failed(void);
 
 /*
  * CPUs of this process: element which of the list, or the first one. Each thread of a crew takes
- * one of them (perf_pin.c).
+ * one of them (pin.c).
  */
 int perf_pin(const char *list, int which);
 void perf_pin_thread(uint32_t thread);

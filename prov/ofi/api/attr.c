@@ -8,7 +8,7 @@
 #include "dto/srq.h"
 #include "object/transport.h"
 #include "dto/ud.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "dto/segments.h"
 #include "fabric/facts.h"

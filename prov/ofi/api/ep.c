@@ -15,7 +15,7 @@
 #include "object/transport.h"
 #include "dto/ud.h"
 #include "cm/wire.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "dto/segments.h"
 #include "progress/engine.h"

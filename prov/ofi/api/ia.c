@@ -28,7 +28,7 @@
 #include "dto/data_flag.h"
 #include "cm/channel.h"
 #include "dto/credit.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "dto/segments.h"
 #include "fabric/nic.h"
@@ -336,10 +336,10 @@ static const struct step {
 	{"setting up the scratch memory", dofi_scratch_open, close_scratch},
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
-	{"setting up the grants", dofi_credit_init, dofi_credit_fini},
-	{"setting up the mailboxes", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
+	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
+	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
-	{"setting up the doorbell", dofi_wakeup_open, dofi_wakeup_close},
+	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };
 

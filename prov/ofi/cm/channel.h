@@ -79,7 +79,9 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
 
-/* listen.c accepted a socket; the channel owns it. False when out of memory: the caller's still. */
+/*
+ * listener.c accepted a socket; the channel owns it. False when out of memory: the caller's still.
+ */
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
 /* Hangs up on the oldest stranger; false when there is none. */
 bool dofi_chan_evict(struct dofi_ia *ia);

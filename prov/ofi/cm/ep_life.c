@@ -7,7 +7,7 @@
 #include "object/ia.h"
 #include "cm/conn.h"
 #include "cm/wire.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "dto/rmr.h"
 #include "dto/segments.h"

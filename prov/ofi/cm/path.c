@@ -8,7 +8,7 @@
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
 #include "dto/credit.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/ud.h"
 #include "object/ia.h"
 #include "object/transport.h"

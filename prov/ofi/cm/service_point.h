@@ -53,7 +53,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual);
  */
 enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *remote);
 
-/* --- listen.c; engine.lock held --- */
+/* --- listener.c; engine.lock held --- */
 
 /* --- cr.c; engine.lock held --- */
 

@@ -74,7 +74,7 @@ static struct dofi_wr *pop(struct dofi_srq *srq)
 	return wr;
 }
 
-/* A connection has one error; a second misfit of it is nobody's. */
+/* A connection has one error; a second truncated message of it is nobody's. */
 static void blame(struct dofi_srq *srq)
 {
 	struct dofi_conn *conn;

@@ -3,8 +3,8 @@
  * Messages that were longer than the buffer of their SRQ, on fabrics that do not say whose they
  * were. The connection has to break (DTO-148), so the peers of the SRQ's connections are asked how
  * many messages they have sent. What is missing may still be on its way; as soon as no more is
- * missing than there are misfits, these are all that is, and the connections that miss them are
- * found.
+ * missing than there are truncated messages, these are all that is, and the connections that miss
+ * them are found.
  *
  * All with engine.lock held.
  */

@@ -50,7 +50,7 @@ enum dofi_reason {
 #define DOFI_MSG_F_SOLICITED   2u
 /* REQUEST, ACCEPT: wants completion data, `src`, with every message */
 #define DOFI_MSG_F_DATA        4u
-#define DOFI_MSG_F_CTRL_MSGS   16u /* REQUEST, ACCEPT: takes notes as letters */
+#define DOFI_MSG_F_CTRL_MSGS   16u /* REQUEST, ACCEPT: takes control records as control messages */
 /* REQUEST, ACCEPT: tells how many receives it has posted, `data` so far */
 #define DOFI_MSG_F_CREDITS     8u
 /* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
@@ -73,7 +73,8 @@ struct dofi_msg {
 	uint32_t pz;      /* number of the EP's protection zone */
 	uint32_t data;    /* a count: receives posted, messages received or sent */
 	uint32_t srq;     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
-	uint32_t context; /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's mailbox, or of its word
+	uint32_t context; /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's control slots, or of its
+			   * word
 			   */
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
@@ -82,13 +83,13 @@ struct dofi_msg {
 struct dofi_hello {
 	uint8_t uuid[16];             /* of the IA; made at dat_ia_open */
 	char provider[32];            /* libfabric provider; both ends must agree */
-	uint8_t transport;            /* enum of trans.h; both ends must agree */
+	uint8_t transport;            /* enum of transport.h; both ends must agree */
 	struct sockaddr_storage addr; /* the IA's address */
 	uint32_t fabric_name_size;
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX]; /* libfabric address of the data path */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
-	uint64_t sink_key, sink_address; /* memory for grants of their own */
+	uint64_t sink_key, sink_address; /* memory for credits of their own */
 };
 
 /*

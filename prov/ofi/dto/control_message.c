@@ -4,7 +4,7 @@
 #include "object/ia.h"
 #include "dto/srq.h"
 #include "object/transport.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "object/ep.h"
 #include "dto/issue.h"
 #include "dto/reap.h"

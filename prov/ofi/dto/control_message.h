@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Letters: notes (note.h) where a write can't be one, because the fabric may show it after the
- * message that it is about. A letter is a small message of its own to the receives that take
- * grants, too. It names the message that it is about by its number in the connection, and that
- * message's completion data say that there is one: whichever the fabric completes first waits for
- * the other. Atomic operations go one at a time, when nothing is under way that they or what
- * follows could overtake.
+ * Control messages: control records (control.h) where a write can't be one, because the fabric may
+ * show it after the message that it is about. A control message is a small message of its own to
+ * the receives that take credits, too. It names the message that it is about by its number in the
+ * connection, and that message's completion data say that there is one: whichever the fabric
+ * completes first waits for the other. Atomic operations go one at a time, when nothing is under
+ * way that they or what follows could overtake.
  *
- * A sender has few letters under way that the peer has not used; how many it has used the peer
- * tells by a letter as well. So the peer has room for all of them, and what a stranger sends beyond
- * is dropped.
+ * A sender has few control messages under way that the peer has not used; how many it has used the
+ * peer tells by a control message as well. So the peer has room for all of them, and what a
+ * stranger sends beyond is dropped.
  */
 #ifndef DOFI_CONTROL_MESSAGE_H
 #define DOFI_CONTROL_MESSAGE_H
 
-#include "dto/emulated.h"
+#include "dto/control.h"
 
 #include <stddef.h>
 
@@ -24,7 +24,8 @@
 struct dofi_ctrl_msg {
 	uint32_t number; /* the receiver's of the connection */
 	uint32_t kind;   /* enum dofi_ctrl_kind */
-	uint32_t value;  /* immediate data; context; slot of the mail; letters used so far */
+	/* immediate data; context; slot of the mail; control messages used so far */
+	uint32_t value;
 	uint32_t message, length;
 	uint32_t unused;
 	union {
@@ -49,21 +50,21 @@ struct dofi_ctrl_msgs {
 	struct dofi_ctrl_slots box;
 };
 
-/* The fabric can carry letters, and needs them. */
+/* The fabric can carry control messages, and needs them. */
 bool dofi_ctrl_msgs_possible(const struct dofi_ia *ia);
 int dofi_ctrl_msgs_attach(struct dofi_ep *ep); /* 0 or -ENOMEM */
 void dofi_ctrl_msgs_detach(struct dofi_ep *ep);
 void dofi_ctrl_msgs_reset(struct dofi_ep *ep);
 
 /*
- * As dofi_ctrl_may_start, for an operation that begins with a letter. ep->lock held, as for all
- * that follows.
+ * As dofi_ctrl_may_start, for an operation that begins with a control message. ep->lock held, as
+ * for all that follows.
  */
 bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr);
 
 /*
- * The letter about the message that comes next. 0; 1: the peer has to use some first; or a post's
- * error.
+ * The control message about the message that comes next. 0; 1: the peer has to use some first; or a
+ * post's error.
  */
 ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value,
 			       uint32_t length);
@@ -75,12 +76,15 @@ ssize_t dofi_ctrl_msg_answer(struct dofi_ep *ep, uint32_t value,
 /* Tells how many were used, when that is due. False when the fabric has no room. */
 bool dofi_ctrl_msg_send_used(struct dofi_ep *ep);
 
-/* The letter about this message has come. */
+/* The control message about this message has come. */
 bool dofi_ctrl_msg_has_arrived(const struct dofi_ep *ep, uint32_t message);
 /* It is the EP's note from now on; false when it is still to come. */
 bool dofi_ctrl_msg_use(struct dofi_ep *ep, uint32_t message);
 
-/* A message for the receives of the library's own was no grant. engine.lock held, not ep->lock. */
+/*
+ * A message for the receives of the library's own was no credit update. engine.lock held, not
+ * ep->lock.
+ */
 void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_msg, size_t size);
 
 #endif

@@ -6,12 +6,13 @@
  *
  * Both counts are totals of one connection and run freely: the receiver tells how many receives it
  * has posted so far, the sender never has more messages under way. The count travels with the
- * completion data of messages when there is news, and else, before the peer runs dry, by itself.
+ * completion data of messages when there are new credits, and else, before the peer runs dry, by
+ * itself.
  *
  * iWARP has no completion data, and ends the connection of a message that finds no receive. There
- * each EP has a word in memory that its peer may write to: a grant is a small write of the count,
- * and a sender looks into its word when it has used up what it knew, again and again until there is
- * news.
+ * each EP has a word in memory that its peer may write to: a credit update is a small write of the
+ * count, and a sender looks into its word when it has used up what it knew, again and again until
+ * there are new credits.
  */
 #ifndef DOFI_CREDIT_H
 #define DOFI_CREDIT_H
@@ -23,14 +24,14 @@
 struct fid_mr;
 
 /*
- * News for the peer, 32 bits: in the completion data of a message, or by itself. The total of
- * receives has 18 of them, twice what can be under way, so the difference to the former total says
- * which is newer. The number of the message among those of its connection has 11, far more than an
- * SRQ lets be under way.
+ * A credit update for the peer, 32 bits: in the completion data of a message, or by itself. The
+ * total of receives has 18 of them, twice what can be under way, so the difference to the former
+ * total says which is newer. The number of the message among those of its connection has 11, far
+ * more than an SRQ lets be under way.
  */
 #define DOFI_UPDATE_SOLICITED    1u
 #define DOFI_UPDATE_CREDIT       2u
-#define DOFI_UPDATE_CTRL_MSG     4u /* a letter is about this message; letter.h */
+#define DOFI_UPDATE_CTRL_MSG     4u /* a control message is about this message; control_message.h */
 #define DOFI_UPDATE_NUMBER_SHIFT 3
 #define DOFI_UPDATE_NUMBER       0x7ffu
 #define DOFI_UPDATE_CREDIT_SHIFT 14
@@ -51,7 +52,8 @@ uint32_t dofi_credit_start(struct dofi_ep *ep);
 void dofi_credit_open(struct dofi_ep *ep);
 
 /*
- * News came with a message: grants may overtake each other, and the newest counts. ep->lock held.
+ * A credit update came with a message: credits may overtake each other, and the newest counts.
+ * ep->lock held.
  */
 static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t update)
 {
@@ -65,22 +67,22 @@ static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t update)
 			ep->credit_total += (uint32_t)more >> DOFI_UPDATE_CREDIT_SHIFT;
 	}
 }
-/* News that came by itself. ep->lock held. */
+/* A credit update that came by itself. ep->lock held. */
 void dofi_credit_apply(struct dofi_ep *ep, uint32_t update);
 /* The same for the connection of this number. engine.lock held. */
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update);
 
-/* Grants by itself what is urgent. ep->lock held. */
+/* Credits by itself what is urgent. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
 
-/* There are no messages to come that could take the grant along. ep->lock held. */
+/* There are no messages to come that could take the credit update along. ep->lock held. */
 static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
 {
 	return ep->credit_mode == DOFI_CREDITS_WRITTEN;
 }
 
 /*
- * The grant as a write, which nobody waits for and few fabrics inject (Soft-iWARP 2 bytes).
+ * The credit update as a write, which nobody waits for and few fabrics inject (Soft-iWARP 2 bytes).
  * ep->lock held; 0 or a negative error.
  */
 ssize_t dofi_credit_write(struct dofi_ep *ep);
@@ -119,7 +121,7 @@ static inline bool dofi_credit_due(const struct dofi_ep *ep)
 	return update && ep->announced - ep->nreceived <= update;
 }
 
-/* Of no more than a third: no message took the news along, so they go by themselves. */
+/* Of no more than a third: no message took the credit update along, so it goes by itself. */
 static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
 {
 	uint32_t update;

@@ -9,7 +9,7 @@
 #include "dto/issue.h"
 #include "dto/control_message.h"
 #include "base/log.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/rma.h"
 #include "dto/ud.h"
 #include "dto/segments.h"
@@ -161,7 +161,7 @@ static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struc
 	return verdict;
 }
 
-/* The peer's mailbox is an entry of its table, too. */
+/* The peer's control slots is an entry of its table, too. */
 static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	uint32_t context = ep->peer.ctrl_context;
@@ -333,8 +333,8 @@ ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 void dofi_issue_credit_update(struct dofi_ep *ep)
 {
 	/*
-	 * Whoever polls may have a message to follow right away, which takes the news along; a
-	 * sleeper is not woken for it.
+	 * Whoever polls may have a message to follow right away, which takes the credit update
+	 * along; a sleeper is not woken for it.
 	 */
 	if (dofi_credit_is_written(ep) ||
 	    atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))

@@ -10,12 +10,12 @@
 #include "dto/credit.h"
 #include "dto/reap.h"
 #include "object/ia.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "object/transport.h"
 
 enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
 
-/* May one start that a note, a fence or a bind has to do with? */
+/* May one start that a control record, a fence or a bind has to do with? */
 DOFI_SLOW_PATH enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr);
 /* Where the peer's memory is, from its context. */
 DOFI_SLOW_PATH enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);

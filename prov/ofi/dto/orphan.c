@@ -2,7 +2,7 @@
 #include "dto/orphan.h"
 
 #include "object/ia.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/segments.h"
 #include "object/ep.h"
 #include "object/scratch.h"

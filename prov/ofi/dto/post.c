@@ -10,7 +10,7 @@
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "dto/issue.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/ud.h"
 #include "dto/credit.h"
 #include "object/ctxtab.h"
@@ -215,9 +215,9 @@ DOFI_COLD static DAT_RETURN refuse(struct dofi_ep *ep, DAT_RETURN why)
 #define MOST_ROUNDS 4096
 
 /*
- * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is let go for
- * that; whether there is room now is for the post to say. What others have under way may never end:
- * not more than a full queue is read.
+ * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is released
+ * for that; whether there is room now is for the post to say. What others have under way may never
+ * end: not more than a full queue is read.
  */
 static void seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 {
@@ -241,7 +241,7 @@ static DAT_RETURN request_ready(const struct dofi_ep *ep, uint8_t op)
 	return DAT_SUCCESS;
 }
 
-/* As request_ready, for an operation that needs notes or their equal. */
+/* As request_ready, for an operation that needs control records or their equal. */
 static DAT_RETURN ctrl_ready(const struct dofi_ep *ep, uint8_t op)
 {
 	if (!ep->obj.ia->mail.boxes && !ep->ctrl_msgs && !dofi_op_is_native(ep->obj.ia, op))
@@ -334,7 +334,7 @@ static inline void set_remote(struct dofi_wr *wr, const DAT_RMR_TRIPLET *remote)
 	wr->resolved = wr->length == 0; /* nothing to reach then (DTO-100) */
 }
 
-/* Any Send, write or read. ep->lock held, which is let go. */
+/* Any Send, write or read. ep->lock held, which is released. */
 static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 {
 	struct dofi_wr *wr;
@@ -349,7 +349,7 @@ static DAT_RETURN post_request(struct dofi_ep *ep, const struct request *r)
 	return commit_request(ep, wr);
 }
 
-/* Any receive. ep->lock held, which is let go. */
+/* Any receive. ep->lock held, which is released. */
 DOFI_SLOW_PATH static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n,
 					      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					      DAT_COMPLETION_FLAGS flags)
@@ -582,7 +582,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	return commit_request(ep, wr);
 }
 
-/* --- operations with notes: DAT 2.0 alone has calls for them --- */
+/* --- operations with control records: DAT 2.0 alone has calls for them --- */
 
 DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 					const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,

@@ -30,7 +30,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triple
 			       DAT_MEM_PRIV_FLAGS privileges, bool zero_based, DAT_EP_HANDLE ep,
 			       DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			       DAT_RMR_CONTEXT *context);
-/* With notes (note.h): MODEL_NOT_SUPPORTED where the fabric can't carry them. */
+/* With control records (control.h): MODEL_NOT_SUPPORTED where the fabric can't carry them. */
 DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 					DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 					DAT_RMR_CONTEXT context);

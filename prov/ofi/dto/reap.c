@@ -13,7 +13,7 @@
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/orphan.h"
 #include "dto/srq.h"
 #include "object/transport.h"
@@ -425,7 +425,7 @@ static bool is_too_long(const struct dofi_wr *wr, uint64_t length)
 }
 
 /*
- * The receives that are of no EP; spares, and those for grants as the endpoint closes, are only
+ * The receives that are of no EP; spares, and those for credits as the endpoint closes, are only
  * given back.
  */
 DOFI_SLOW_PATH static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,

@@ -11,15 +11,15 @@ struct dofi_wr;
 
 /*
  * A fabric operation ended. err: 0 or a positive libfabric error. A message brings the number of
- * the connection that it came by, where the fabric or the sender tells it (else 0), and news
- * (credit.h). engine.lock held.
+ * the connection that it came by, where the fabric or the sender tells it (else 0), and credit
+ * updates (credit.h). engine.lock held.
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 
 int dofi_reap(struct dofi_ia *ia);
 /*
- * The letter about this message is here; should it have come before, it is complete. engine.lock
- * and ep->lock held.
+ * The control message about this message is here; should it have come before, it is complete.
+ * engine.lock and ep->lock held.
  */
 void dofi_reap_ctrl_arrived(struct dofi_ep *ep, uint32_t message);
 

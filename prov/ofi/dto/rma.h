@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What both transports do alike: RDMA on ep->fep, to ep->dest. Contracts in trans.h. */
+/* What both transports do alike: RDMA on ep->fep, to ep->dest. Contracts in transport.h. */
 #ifndef DOFI_RMA_H
 #define DOFI_RMA_H
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "object/mem.h"
 #include "object/transport.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "fabric/select.h"
 #include "object/ep.h"

@@ -35,7 +35,7 @@ void dofi_bounces_fini(struct dofi_ia *ia);
 int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
 /*
  * A receive as the fabric takes it: a bounce buffer, where it has too many segments, and the guard
- * (guard.h). As above.
+ * (guard_byte.h). As above.
  */
 int dofi_receive_prepare(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
 /* It is not needed any more. Of a receive, `length` bytes of it go where they belong. */

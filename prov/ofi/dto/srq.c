@@ -8,7 +8,7 @@
 #include "object/ia.h"
 #include "dto/control_message.h"
 #include "base/log.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/orphan.h"
 #include "object/transport.h"
 #include "dto/guard_byte.h"

@@ -20,8 +20,8 @@ struct fid_ep;
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 
 /*
- * A letter about a message has come: it, and what it kept waiting, may have its turn. engine.lock
- * held.
+ * A control message about a message has come: it, and what it kept waiting, may have its turn.
+ * engine.lock held.
  */
 void dofi_srq_ctrl_arrived(struct dofi_ep *ep);
 
@@ -29,8 +29,8 @@ void dofi_srq_ctrl_arrived(struct dofi_ep *ep);
 void dofi_srq_forget_held(struct dofi_ep *ep);
 
 /*
- * What becomes of a misfit: it is this EP's, and ends its connection; or nobody's, and the buffer
- * waits again. engine.lock held.
+ * What becomes of a truncated message: it is this EP's, and ends its connection; or nobody's, and
+ * the buffer waits again. engine.lock held.
  */
 void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr);
 void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomic operations that the device does. InfiniBand's are the only ones that connected endpoints
- * of libfabric pass on, and its devices are the only fabric that carries no notes (note.h), which
- * do them elsewhere: so memory never sees both over one fabric.
+ * of libfabric pass on, and its devices are the only fabric that carries no control records
+ * (control.h), which do them elsewhere: so memory never sees both over one fabric.
  *
  * libfabric offers them for every device of verbs, whether it has them or not; the device itself is
  * asked. Two devices do not have to be alike, so each end of a connection says in the handshake

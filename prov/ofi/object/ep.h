@@ -35,7 +35,7 @@ enum dofi_op {
 	DOFI_OP_RECV_INVALIDATE = 4, /* in events alone, as RECV_IMM */
 	DOFI_OP_BIND = 5,
 	DOFI_OP_SEND_UD = 6, /* ours; 13 in events */
-	/* From here on with notes (note.h). */
+	/* From here on with control records (control.h). */
 	DOFI_OP_WRITE_IMM = 8,
 	DOFI_OP_RECV_IMM = 9,
 	DOFI_OP_FETCH_ADD = 10,
@@ -46,26 +46,27 @@ enum dofi_op {
 	DOFI_OP_PART = 0x41,            /* of a request; segments.h */
 	/* From here on of no EP. */
 	DOFI_OP_SRQ_RECV = 0x42,  /* a receive of an SRQ, not taken yet */
-	DOFI_OP_CTRL_RECV = 0x43, /* a receive for news that come by themselves */
+	DOFI_OP_CTRL_RECV = 0x43, /* a receive for credit updates that come by themselves */
 	DOFI_OP_ORPHAN = 0x44,    /* its connection is over */
 	DOFI_OP_DRAIN =
 		0x45, /* a receive for what comes after the end of its connection; drain.h */
-	DOFI_OP_SPARE = 0x46,   /* a receive that holds a place; places.h */
+	DOFI_OP_SPARE = 0x46,   /* a receive that holds a place; receive_slots.h */
 	DOFI_OP_UD_RECV = 0x47, /* a receive for datagrams of all EPs; ud.h */
 };
 
 enum dofi_wr_state {
 	DOFI_WR_QUEUED, /* in the ring, not given to the fabric */
 	DOFI_WR_ISSUED, /* the fabric's */
-	DOFI_WR_HELD,   /* a receive whose message came before the letter about it (letter.h) */
-	DOFI_WR_BACK,   /* the fabric gave it up because the path goes down; the flush says how it
-			   ended */
-	DOFI_WR_DONE,   /* finished, waits for its predecessors */
+	/* a receive whose message came before the control message about it (control_message.h) */
+	DOFI_WR_HELD,
+	DOFI_WR_BACK, /* the fabric gave it up because the path goes down; the flush says how it
+			 ended */
+	DOFI_WR_DONE, /* finished, waits for its predecessors */
 };
 
 /*
  * A work request. It, or the memory in front of it, is the operation's context at the fabric
- * (context.h). The EP's iov limit decides the size of one.
+ * (op_context.h). The EP's iov limit decides the size of one.
  */
 struct dofi_wr {
 	union {
@@ -114,7 +115,7 @@ struct dofi_wr {
 		uint64_t rkey;
 		struct dofi_wr *next; /* of ep->held */
 	};
-	/* RDMA: rmr_context; Send: the one to invalidate; receive: the note's value */
+	/* RDMA: rmr_context; Send: the one to invalidate; receive: the control record's value */
 	uint32_t rctx;
 	bool resolved; /* RDMA: faddr and rkey are set, or nothing needs them */
 	uint8_t step;  /* of an operation that the fabric takes in several */
@@ -143,7 +144,7 @@ static inline bool dofi_wr_is_plain(const struct dofi_wr *wr, uint8_t state)
 
 #define DOFI_CACHE_LINE  64u
 
-/* Room for a struct fi_context2, and a multiple of a cache line; see context.h. */
+/* Room for a struct fi_context2, and a multiple of a cache line; see op_context.h. */
 #define DOFI_CONTEXT_GAP DOFI_CACHE_LINE
 
 /* A work request outside of rings. */
@@ -245,21 +246,21 @@ struct dofi_peer_ep {
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
 	uint32_t pz;
-	/* where a grant of its own is written: the word, if there is one */
+	/* where a credit update of its own is written: the word, if there is one */
 	uint64_t sink_key, sink_address;
-	uint32_t ctrl_context; /* of its mailbox, or 0 */
+	uint32_t ctrl_context; /* of its control slots, or 0 */
 	bool ctrl_known;       /* the next two are */
 	uint64_t ctrl_key, ctrl_address;
 };
 
-/* note.h */
+/* control.h */
 enum dofi_ctrl_kind {
 	DOFI_CTRL_LENGTH,
 	DOFI_CTRL_IMMEDIATE,
 	DOFI_CTRL_INVALIDATE,
 	DOFI_CTRL_ATOMIC,
 	DOFI_CTRL_CREDIT, /* of credit.h */
-	DOFI_CTRL_USED,   /* of letter.h */
+	DOFI_CTRL_USED,   /* of control_message.h */
 };
 
 struct dofi_ctrl {
@@ -276,7 +277,8 @@ struct dofi_atomic_answer {
 };
 
 /*
- * 31 bits are room beside the solicited bit in completion data of 4 bytes; a note has room for 29.
+ * 31 bits are room beside the solicited bit in completion data of 4 bytes; a control record has
+ * room for 29.
  */
 #define DOFI_CONN_ID_MASK 0x1fffffffu
 
@@ -340,8 +342,9 @@ struct dofi_ep {
 	struct dofi_peer_ep peer;
 	const struct dofi_wakeup_peer *wakeup; /* rdm transport: wakes the peer */
 	struct dofi_ctx *rcache;               /* [DOFI_RCACHE_SIZE] */
-	struct dofi_ctrl_msgs *ctrl_msgs;      /* NULL: notes are written, or there are none */
-	DAT_EP_ATTR attr;                      /* effective */
+	/* NULL: control records are written, or there are none */
+	struct dofi_ctrl_msgs *ctrl_msgs;
+	DAT_EP_ATTR attr; /* effective */
 	DOFI_COUNTERS(EP)
 
 	struct dofi_ring parts; /* of requests; no ring where each request is one operation */
@@ -359,7 +362,7 @@ struct dofi_ep {
 	struct dofi_list bind_link; /* ia->cm.binds, guarded by engine.lock */
 	/* the peers that have not answered by then are given up */
 	struct dofi_timer bind_limit;
-	uint32_t ctrl_context;               /* peers find our mailbox by it */
+	uint32_t ctrl_context;               /* peers find our control slots by it */
 	uint32_t conn_id;                    /* of the latest connection */
 	uint32_t atomic_wr[DOFI_CTRL_SLOTS]; /* index of the request in the ring */
 	struct dofi_atomic_answer answers[DOFI_CTRL_SLOTS];

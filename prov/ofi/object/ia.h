@@ -90,7 +90,7 @@ struct dofi_ia {
 	uint64_t inject_max;
 	struct dofi_limits limits;
 	enum dofi_order order;
-	uint32_t context_gap;                 /* context.h */
+	uint32_t context_gap;                 /* op_context.h */
 	bool reads_overtake, writes_overtake; /* an earlier write, on this fabric */
 	/* the last bytes of a write are an operation of their own (segments.h) */
 	bool splits_writes;
@@ -102,7 +102,7 @@ struct dofi_ia {
 	/* of an EP of an SRQ, when its connection is over: srq_ep_broken */
 	bool tells_last_receive;
 	bool has_data;       /* messages can carry completion data */
-	bool uses_ctrl_msgs; /* notes are letters (letter.h) */
+	bool uses_ctrl_msgs; /* control records are control messages (control_message.h) */
 	/* DAT's barrier is a flag of the fabric's, and waits for nothing here */
 	bool fences_reads;
 	bool has_atomics;  /* the device does them, here and, where a peer says so, at its end */

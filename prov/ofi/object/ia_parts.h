@@ -134,7 +134,7 @@ struct dofi_wait {
 struct dofi_wakeup {
 	struct dofi_fd socket;
 	int mark_fd;
-	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no doorbell */
+	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no wakeup */
 	_Atomic uint32_t deaf;  /* peers whose mark has not come: they may not see ours either */
 };
 
@@ -155,7 +155,7 @@ struct dofi_cqs {
 	bool told_full;
 };
 
-/* --- dto: credit.h, emulated.h, guard_byte.h, segments.h --- */
+/* --- dto: credit.h, control.h, guard_byte.h, segments.h --- */
 
 enum dofi_credit_mode {
 	DOFI_CREDITS_NONE,    /* the fabric's hardware makes the sender try again */
@@ -165,13 +165,13 @@ enum dofi_credit_mode {
 
 /* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
 struct dofi_credit_words {
-	_Atomic uint32_t in; /* the peer's grant */
+	_Atomic uint32_t in; /* the peer's credit */
 	/* ours, from where the fabric takes it: the newest will do for an earlier one */
 	uint32_t out;
 };
 
 /*
- * Memory that peers may write to: where grants of their own land. Those with completion data have
+ * Memory that peers may write to: where credits of their own land. Those with completion data have
  * no bytes, and nobody reads it; written ones go to the words of the EPs.
  */
 struct dofi_sink {
@@ -182,9 +182,9 @@ struct dofi_sink {
 	uint64_t key, address; /* go into the HELLO */
 };
 
-/* One mailbox per EP, at the index of its scratch slot. */
+/* One control slots per EP, at the index of its scratch slot. */
 struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *boxes; /* NULL: this fabric can't carry notes as writes */
+	struct dofi_ctrl_slots *boxes; /* NULL: this fabric can't carry control records as writes */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };

@@ -33,7 +33,7 @@ struct dofi_srq {
 	struct dofi_stall stall;
 
 	/*
-	 * Receives whose message was too long and is nobody's yet (misfit.h); guarded by
+	 * Receives whose message was too long and is nobody's yet (truncated.h); guarded by
 	 * engine.lock.
 	 */
 	struct dofi_wr *truncated;

@@ -33,7 +33,10 @@ struct dofi_trans_ops {
 	enum dofi_trans_id id;
 	enum fi_cq_format cq_format; /* DATA or TAGGED */
 	bool has_eq;
-	/* news have the message's number: the fabric may complete those of an SRQ in any order */
+	/*
+	 * credit updates have the message's number: the fabric may complete those of an SRQ in any
+	 * order
+	 */
 	bool numbers;
 	bool cq_has_list; /* the queue's list of descriptors (FI_WAIT_POLLFD) can be relied on */
 
@@ -75,7 +78,7 @@ struct dofi_trans_ops {
 	 * as its context, unless wr is DOFI_WR_DONE now; -FI_EAGAIN: not now; else a negative
 	 * error, nothing posted.
 	 */
-	/* with letters, of a WRITE_IMM: no bytes */
+	/* with control messages, of a WRITE_IMM: no bytes */
 	ssize_t (*send)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*recv)(struct dofi_ep *ep, struct dofi_wr *wr);
 	ssize_t (*read)(struct dofi_ep *ep, struct dofi_wr *wr);
@@ -95,11 +98,11 @@ struct dofi_trans_ops {
 	/*
 	 * A write that is sent at once and never completes here: the record may be gone on return.
 	 */
-	ssize_t (*note)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
-			uint64_t rkey, uint64_t data);
+	ssize_t (*write_ctrl)(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+			      uint64_t rkey, uint64_t data);
 	/*
 	 * A message for the peer's receives of its library, sent at once; NULL: there are none. See
-	 * letter.h.
+	 * control_message.h.
 	 */
 	ssize_t (*ctrl_msg)(struct dofi_ep *ep, const void *ctrl_msg, size_t size);
 	/* A message of no bytes on behalf of wr, which never completes here. */
@@ -133,10 +136,10 @@ struct dofi_trans_ops {
 	struct dofi_wakeup_peer *(*wakeup_of)(struct dofi_ia *ia, const uint8_t *uuid);
 
 	/*
-	 * Tells the peer the news that no message took along; see credit.h. ep->lock held. 0 or a
-	 * negative error.
+	 * Tells the peer the credit update that no message took along; see credit.h. ep->lock held.
+	 * 0 or a negative error.
 	 */
-	ssize_t (*grant)(struct dofi_ep *ep, uint32_t update);
+	ssize_t (*send_credit)(struct dofi_ep *ep, uint32_t update);
 
 	/*
 	 * Datagrams (ud.h); NULL: there are none. A post, and a receive for any of them, with

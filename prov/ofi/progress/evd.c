@@ -303,7 +303,7 @@ static void look_once(struct dofi_evd *evd)
 }
 
 /*
- * Until the bell differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is
+ * Until the wakeup differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is
  * something to wait for.
  */
 static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT timeout)

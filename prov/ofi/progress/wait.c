@@ -44,7 +44,7 @@
 #define OURS                   2u
 #define LEAST_FDS              (2u * DOFI_MAX_CQS) /* room for so many behind them */
 
-/* A thread that waits for its bell while another one drives; lives on that thread's stack. */
+/* A thread that waits for its wakeup while another one drives; lives on that thread's stack. */
 struct sleeper {
 	struct dofi_list link;
 	const _Atomic uint32_t *wakeup;

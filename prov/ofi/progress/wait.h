@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking. A waiter watches a counter ("bell") that whoever changes its condition rings. One
+ * Blocking. A waiter watches a counter ("wakeup") that whoever changes its condition rings. One
  * waiter per IA becomes the engine's driver and sleeps on the descriptors; the others sleep on a
- * descriptor of their own until their bell rings or the driver's place becomes free.
+ * descriptor of their own until their wakeup rings or the driver's place becomes free.
  */
 #ifndef DOFI_WAIT_H
 #define DOFI_WAIT_H
@@ -26,12 +26,12 @@ void dofi_wait_init(struct dofi_ia *ia);
 void dofi_wait_fini(struct dofi_ia *ia);
 
 /*
- * Sleeps until *bell differs from seen (0), a signal was handled (-EINTR) or the deadline has
+ * Sleeps until *wakeup differs from seen (0), a signal was handled (-EINTR) or the deadline has
  * passed (-ETIMEDOUT). Drives the engine meanwhile. No lock may be held.
  */
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline);
 
-/* Rings the bell: whoever sleeps on it returns. Any lock may be held. */
+/* Rings the wakeup: whoever sleeps on it returns. Any lock may be held. */
 void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
 
 /* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
@@ -50,7 +50,7 @@ DOFI_COLD void dofi_wait_unwatch(struct dofi_ia *ia);
 
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the
- * deadline passes or the bell rings. 0: only completions may be new; 1: a full round is due;
+ * deadline passes or the wakeup rings. 0: only completions may be new; 1: a full round is due;
  * -EINTR. sigmask: as for ppoll.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,

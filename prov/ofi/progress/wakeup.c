@@ -73,7 +73,7 @@ static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd
 	}
 	if (sendmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 	    errno != ECONNREFUSED && errno != EAGAIN)
-		DOFI_LOG_D("%s: a peer's doorbell can't be rung: %s", ia->name, strerror(errno));
+		DOFI_LOG_D("%s: a peer can't be woken: %s", ia->name, strerror(errno));
 }
 
 void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
@@ -261,7 +261,7 @@ int dofi_wakeup_open(struct dofi_ia *ia)
 			drop_mark(&ia->wakeup);
 	}
 	if (ret)
-		DOFI_LOG_I("%s: no doorbell, sleepers look by the clock: %s", ia->name,
+		DOFI_LOG_I("%s: no wakeup, sleepers look by the clock: %s", ia->name,
 			   strerror(-ret));
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Doorbells, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
+ * Wakeups, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
  * host show each other a mark in shared memory that says "asleep"; whoever gives the fabric
  * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
  * no shared memory), costs no more than a nap: see wait.c.
@@ -22,7 +22,7 @@
 int dofi_wakeup_open(struct dofi_ia *ia); /* 0: going without is no failure */
 void dofi_wakeup_close(struct dofi_ia *ia);
 
-/* False when there is no doorbell. The caller looks at the queue once more before it sleeps. */
+/* False when there is no wakeup. The caller looks at the queue once more before it sleeps. */
 bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep);
 
 /* engine.lock held; the second also when the IA closes, without. */

@@ -29,7 +29,7 @@ static bool is_refusal(int ret)
 static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
 			     uint64_t flags)
 {
-	struct dofi_rdm_events *events = eq->fid.context;
+	struct dofi_async_errors *events = eq->fid.context;
 	const struct fi_eq_err_entry *err = buf;
 	ssize_t ret = events->own_ops->write(eq, event, buf, len, flags);
 
@@ -40,7 +40,7 @@ static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf,
 	return (ssize_t)len;
 }
 
-static void keep_unwritten(struct dofi_rdm_events *events)
+static void keep_unwritten(struct dofi_async_errors *events)
 {
 	const struct fi_ops_eq *own = events->eq->ops;
 
@@ -54,7 +54,7 @@ static void keep_unwritten(struct dofi_rdm_events *events)
  * Nobody sleeps on the queue: what fills it is the read of the completion queue, by our own
  * threads.
  */
-int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events)
+int dofi_async_errors_open(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
 	int ret;
@@ -70,11 +70,11 @@ int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events)
 		keep_unwritten(events);
 	ret = fi_ep_bind(ia->shared_ep, &events->eq->fid, 0);
 	if (ret)
-		dofi_rdm_events_close(ia, events);
+		dofi_async_errors_close(ia, events);
 	return is_refusal(ret) ? 0 : ret;
 }
 
-void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events)
+void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	if (!events->eq)
 		return;
@@ -107,7 +107,7 @@ static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code
 }
 
 /* One that repeats is told once. */
-static void take(struct dofi_ia *ia, struct dofi_rdm_events *events,
+static void take(struct dofi_ia *ia, struct dofi_async_errors *events,
 		 const struct fi_eq_err_entry *err)
 {
 	int code = err->err ? abs(err->err) : FI_EOTHER;
@@ -119,7 +119,7 @@ static void take(struct dofi_ia *ia, struct dofi_rdm_events *events,
 	events->told_prov_err = err->prov_errno;
 }
 
-static bool read_error(struct dofi_ia *ia, struct dofi_rdm_events *events)
+static bool read_error(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	struct fi_eq_err_entry err = {0};
 
@@ -129,7 +129,7 @@ static bool read_error(struct dofi_ia *ia, struct dofi_rdm_events *events)
 	return true;
 }
 
-static int take_unwritten(struct dofi_ia *ia, struct dofi_rdm_events *events)
+static int take_unwritten(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	uint64_t kept = atomic_exchange(&events->unwritten, 0);
 
@@ -139,7 +139,7 @@ static int take_unwritten(struct dofi_ia *ia, struct dofi_rdm_events *events)
 }
 
 /* False when there is nothing more. What is no error concerns nobody. */
-static bool read_one(struct dofi_ia *ia, struct dofi_rdm_events *events)
+static bool read_one(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	union {
 		struct fi_eq_entry object;
@@ -151,7 +151,7 @@ static bool read_one(struct dofi_ia *ia, struct dofi_rdm_events *events)
 	return ret == -FI_EAVAIL ? read_error(ia, events) : ret >= 0;
 }
 
-int dofi_rdm_events_poll(struct dofi_ia *ia, struct dofi_rdm_events *events)
+int dofi_async_errors_poll(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	int n = 0;
 
@@ -164,7 +164,7 @@ int dofi_rdm_events_poll(struct dofi_ia *ia, struct dofi_rdm_events *events)
 }
 
 /* What is missing then, efa says once and never asks for again. */
-int dofi_rdm_events_begin(struct dofi_ia *ia, struct dofi_rdm_events *events)
+int dofi_async_errors_begin(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	struct fi_eq_err_entry err = {0};
 

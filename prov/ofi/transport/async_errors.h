@@ -6,8 +6,8 @@
  *
  * Calls hold engine.lock, except those that open and close the IA, which has no other user then.
  */
-#ifndef DOFI_RDM_EVENTS_H
-#define DOFI_RDM_EVENTS_H
+#ifndef DOFI_ASYNC_ERRORS_H
+#define DOFI_ASYNC_ERRORS_H
 
 #include <rdma/fi_eq.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 
 struct dofi_ia;
 
-struct dofi_rdm_events {
+struct dofi_async_errors {
 	struct fid_eq *eq;           /* NULL: the fabric takes none */
 	int told_err, told_prov_err; /* the last one in the log; one that repeats is counted only */
 	uint64_t nerrors;
@@ -33,18 +33,18 @@ struct dofi_rdm_events {
  * Binds a queue to ia->shared_ep, which is not enabled yet. 0, also when the fabric has no event
  * queues for such endpoints, or a negative error.
  */
-int dofi_rdm_events_open(struct dofi_ia *ia, struct dofi_rdm_events *events);
+int dofi_async_errors_open(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 /*
  * The endpoint is enabled: where the fabric gets the memory of its receive buffers when the
  * completion queue is first read, that is now. 0, or the negative error of the first event.
  */
-int dofi_rdm_events_begin(struct dofi_ia *ia, struct dofi_rdm_events *events);
+int dofi_async_errors_begin(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 /* After the endpoint is closed. */
-void dofi_rdm_events_close(struct dofi_ia *ia, struct dofi_rdm_events *events);
+void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 /* Reads what has come. Number of events. */
-int dofi_rdm_events_poll(struct dofi_ia *ia, struct dofi_rdm_events *events);
+int dofi_async_errors_poll(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 #endif

@@ -12,7 +12,7 @@
 #include "object/ia.h"
 #include "object/mr.h"
 #include "base/log.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "fabric/quirks.h"
 #include "dto/rma.h"
 #include "fabric/select.h"
@@ -101,7 +101,10 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 	return conn && conn->fep && &conn->fep->fid == fid ? conn : NULL;
 }
 
-/* Besides what the program posts: a read of the peer's table, a grant, the parts of requests. */
+/*
+ * Besides what the program posts: a read of the peer's table, a credit update, the parts of
+ * requests.
+ */
 static size_t most_requests(const struct dofi_ep *ep)
 {
 	size_t credits = ep->obj.ia->credits == DOFI_CREDITS_WRITTEN;
@@ -390,9 +393,9 @@ static int msg_poll_events(struct dofi_ia *ia)
 /* --- completions --- */
 
 /*
- * Completion data names the connection at its receiver, for SRQs and for grants, and carries the
- * news. Where the fabric has but 4 bytes of it they carry no grants, and one bit is left for the
- * news.
+ * Completion data names the connection at its receiver, for SRQs and for credits, and carries the
+ * credit updates. Where the fabric has but 4 bytes of it they carry no credits, and one bit is left
+ * for the credit updates.
  */
 #define SHORT_DATA 4u
 
@@ -415,8 +418,8 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 }
 
 /*
- * A peer's write took this receive: its immediate data are noted about it, as if a note had gone
- * before.
+ * A peer's write took this receive: its immediate data are noted about it, as if a control record
+ * had gone before.
  */
 DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
@@ -519,7 +522,7 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 	return ret;
 }
 
-/* Not plain, or with news for the peer. */
+/* Not plain, or with credit updates for the peer. */
 DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = is_solicited(ep, wr),
@@ -648,11 +651,11 @@ const struct dofi_trans_ops dofi_trans_msg = {
 	.read = dofi_rma_read,
 	.write = dofi_rma_write,
 	.peek = dofi_rma_peek,
-	.grant = msg_credit,
+	.send_credit = msg_credit,
 	.write_data = dofi_rma_write_data,
 	.write_immediate = msg_write_immediate,
 	.atomic = dofi_rma_atomic,
-	.note = dofi_rma_ctrl,
+	.write_ctrl = dofi_rma_ctrl,
 	.send_empty = msg_send_empty,
 	.srq_open = msg_srq_open,
 	.srq_close = msg_srq_close,

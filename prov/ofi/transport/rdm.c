@@ -19,7 +19,7 @@
 #include "object/mem.h"
 #include "object/mr.h"
 #include "cm/truncated.h"
-#include "dto/emulated.h"
+#include "dto/control.h"
 #include "dto/orphan.h"
 #include "transport/peer.h"
 #include "transport/receive_slots.h"
@@ -65,9 +65,9 @@
 #define TAG_OF_SRQ(nr) (TAG_SRQ | (uint64_t)(nr) << 31)
 
 /*
- * Receives for what comes by itself: grants, greetings, which have no news, and letters, which are
- * longer. Few, as every other message is compared with them first on most fabrics: 64 took shm as
- * long as all the rest of a message.
+ * Receives for what comes by itself: credits, greetings, which have no credit updates, and control
+ * messages, which are longer. Few, as every other message is compared with them first on most
+ * fabrics: 64 took shm as long as all the rest of a message.
  */
 #define CREDITS        4
 
@@ -100,7 +100,7 @@ enum { NOTES = 2 * CREDITS };
 
 struct dofi_rdm {
 	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
-	struct dofi_rdm_events events;
+	struct dofi_async_errors events;
 	struct dofi_list greetings; /* connections that have not met on the fabric yet */
 	/* of these, those that the fabric did not take are QUEUED... */
 	struct dofi_own_wr credits[CREDITS];
@@ -121,7 +121,7 @@ static void close_endpoint(struct dofi_ia *ia)
 {
 	fi_close(&ia->shared_ep->fid);
 	ia->shared_ep = NULL;
-	dofi_rdm_events_close(ia, &ia->rdm->events);
+	dofi_async_errors_close(ia, &ia->rdm->events);
 }
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
@@ -135,7 +135,7 @@ static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 	if (!ret)
 		ret = fi_ep_bind(ia->shared_ep, &av->fid, 0);
 	if (!ret)
-		ret = dofi_rdm_events_open(ia, &ia->rdm->events);
+		ret = dofi_async_errors_open(ia, &ia->rdm->events);
 	if (!ret && ia->quirks & DOFI_QUIRK_UNCHECKED_REGION)
 		ret = dofi_shm_cleanup_probe();
 	if (!ret)
@@ -189,7 +189,7 @@ static bool post_again(struct dofi_ia *ia, struct dofi_wr *wr)
 	ssize_t ret = post_ctrl_recv(ia, wr);
 
 	if (ret && ret != -FI_EAGAIN)
-		DOFI_LOG_E("%s: a receive for grants can't be posted again, peers may stop "
+		DOFI_LOG_E("%s: a receive for credits can't be posted again, peers may stop "
 			   "sending: %s",
 			   ia->name, fi_strerror((int)-ret));
 	return !ret;
@@ -288,7 +288,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (!ret)
 		ret = post_ctrl_recvs(ia);
 	if (!ret)
-		ret = dofi_rdm_events_begin(ia, &rdm->events);
+		ret = dofi_async_errors_begin(ia, &rdm->events);
 	if (!ret)
 		dofi_shm_cleanup_init(ia, name);
 	if (ret)
@@ -331,7 +331,7 @@ DOFI_INLINE ssize_t ring_after(struct dofi_ia *ia, const struct dofi_wakeup_peer
 	if (wakeup && !ret) {
 		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
 		dofi_wakeup_send_if_asleep(ia, wakeup);
-		/* Behind the bell's barrier. */
+		/* Behind the wakeup's barrier. */
 		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
 			dofi_wait_kick(ia);
 	}
@@ -467,7 +467,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 		post_missing(ia);
 	if (ia->ud_pool)
 		dofi_ud_pool_retry(ia);
-	return n + dofi_rdm_events_poll(ia, &ia->rdm->events);
+	return n + dofi_async_errors_poll(ia, &ia->rdm->events);
 }
 
 /* How often a cancelled receive's completion is looked for at once. */
@@ -577,7 +577,7 @@ static void rdm_disconnect(struct dofi_conn *conn)
 
 /* --- completions --- */
 
-/* What a message for an SRQ says beside the news, and who it is from. */
+/* What a message for an SRQ says beside the credit update, and who it is from. */
 static uint64_t encode(const struct dofi_ep *ep, uint32_t update)
 {
 	uint64_t number = data_tell(ep->obj.ia) ? (uint64_t)ep->peer.number << 32 : 0;
@@ -704,7 +704,10 @@ static void rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 
 /* --- posts --- */
 
-/* A send that needs more than plain arguments: news for the peer, or a fence behind writes. */
+/*
+ * A send that needs more than plain arguments: credit updates for the peer, or a fence behind
+ * writes.
+ */
 DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t flags,
 					   uint64_t data)
 {
@@ -895,7 +898,7 @@ static ssize_t rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_u
 			  fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
-/* It holds its place for ever, as those for grants. */
+/* It holds its place for ever, as those for credits. */
 static ssize_t rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			   void *desc)
 {
@@ -954,7 +957,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.read = rdm_read,
 	.write = rdm_write,
 	.write_data = rdm_write_data,
-	.note = rdm_ctrl,
+	.write_ctrl = rdm_ctrl,
 	.ctrl_msg = rdm_ctrl_msg,
 	.send_empty = rdm_send_empty,
 	.peek = rdm_peek,
@@ -962,7 +965,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.peer_closed = rdm_peer_closed,
 	.peer_died = dofi_shm_cleanup_expect,
 	.wakeup_of = rdm_wakeup_of,
-	.grant = rdm_credit,
+	.send_credit = rdm_credit,
 	.ud_send = rdm_ud_send,
 	.ud_recv = rdm_ud_recv,
 	.srq_open = rdm_srq_open,

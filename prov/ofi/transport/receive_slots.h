@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Places for receives in the queue of a shared endpoint. Those that grants come with (trans_rdm.c)
+ * Places for receives in the queue of a shared endpoint. Those that credits come with (rdm.c)
  * are posted again and again, and must find theirs: without them no peer sends, no receive ends,
  * and no place gets free. But a fabric takes whatever is posted in the meantime, and some take far
  * more than they say. So receives of EPs and SRQs are counted. Up to what the fabric says there is

@@ -201,8 +201,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stale");
-	TCase *tc = tcase_create("stale");
+	Suite *suite = suite_create("invalidation");
+	TCase *tc = tcase_create("invalidation");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, what_is_under_way_comes_first, 0, sizeof(ops) / sizeof(ops[0]));

@@ -23,7 +23,7 @@ static struct dofi_ep eps[CONNS];
 static struct dofi_conn conns[CONNS], *table[4];
 static struct dofi_wr *buffers[2];
 
-/* --- what misfit.c calls --- */
+/* --- what truncated.c calls --- */
 
 static struct {
 	int asked[CONNS], blamed[CONNS], taken_back;
@@ -255,8 +255,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("misfit");
-	TCase *tc = tcase_create("misfit");
+	Suite *suite = suite_create("truncated");
+	TCase *tc = tcase_create("truncated");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_one_that_misses_it);

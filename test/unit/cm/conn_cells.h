@@ -84,9 +84,9 @@ struct cell {
 	enum happening what;
 	DAT_EP_STATE ep; /* afterwards */
 	/*
-	 * What the connection did, in order: calls of the transport in small letters, messages to
-	 * the peer in capitals, events of the consumer; "timer" if one runs now, "gone" if the
-	 * connection is freed. Those that have ended look once more after "look".
+	 * What the connection did, in order: calls of the transport in small control messages,
+	 * messages to the peer in capitals, events of the consumer; "timer" if one runs now, "gone"
+	 * if the connection is freed. Those that have ended look once more after "look".
 	 */
 	const char *trace;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Letters: what goes out, in which order letter and message may come, how many there may be, and
- * what strangers send.
+ * Control messages: what goes out, in which order control message and message may come, how many
+ * there may be, and what strangers send.
  */
 #include "unit.h"
 
@@ -10,7 +10,7 @@
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/object/transport.h"
-#include "../../../prov/ofi/dto/emulated.h"
+#include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/upcalls.h"
@@ -32,7 +32,7 @@ static struct dofi_srq srq;
 static struct fi_info info;
 static struct fi_tx_attr tx_attr;
 
-/* --- what letter.c calls --- */
+/* --- what control_message.c calls --- */
 
 static struct {
 	struct dofi_ctrl_msg ctrl_msg; /* the latest one out */
@@ -393,8 +393,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("letter");
-	TCase *tc = tcase_create("letter");
+	Suite *suite = suite_create("control_message");
+	TCase *tc = tcase_create("control_message");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, where_they_are_possible);

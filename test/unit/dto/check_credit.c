@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Grants that are written into the peer's word: what a sender makes of it, and whom a receiver
+ * Credits that are written into the peer's word: what a sender makes of it, and whom a receiver
  * tells.
  */
 #include "unit.h"
@@ -22,7 +22,7 @@
 
 static struct dofi_credit_words words[2][SLOT + 1];
 static struct dofi_ia ia[2];
-static struct dofi_ep ep[2]; /* a receiver, and the sender that it grants to */
+static struct dofi_ep ep[2]; /* a receiver, and the sender that it credits to */
 
 /* --- the fabric --- */
 
@@ -199,7 +199,7 @@ START_TEST(counts_run_freely)
 }
 END_TEST
 
-/* A peer that grants otherwise has no words, and what lies there is nothing of ours. */
+/* A peer that credits otherwise has no words, and what lies there is nothing of ours. */
 START_TEST(only_to_those_that_have_a_word)
 {
 	connect_ends(1);

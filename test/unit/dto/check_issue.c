@@ -9,7 +9,7 @@
 #include "../../../prov/ofi/progress/engine.c"
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
-#include "../../../prov/ofi/dto/emulated.h"
+#include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
 
 #define LARGE    65536u

@@ -125,8 +125,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("held_port");
-	TCase *tc = tcase_create("held_port");
+	Suite *suite = suite_create("port_reservation");
+	TCase *tc = tcase_create("port_reservation");
 
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, who_shares_addresses_gets_it);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Doorbells between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
+ * Wakeups between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
  * marks do nothing.
  */
 #include "unit.h"
@@ -319,8 +319,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("bell");
-	TCase *tc = tcase_create("bell");
+	Suite *suite = suite_create("wakeup");
+	TCase *tc = tcase_create("wakeup");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, marks_are_seen);

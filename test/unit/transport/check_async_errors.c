@@ -16,7 +16,7 @@
 #include <string.h>
 
 static struct dofi_ia ia;
-static struct dofi_rdm_events events;
+static struct dofi_async_errors events;
 
 /* --- the fabric --- */
 
@@ -129,7 +129,7 @@ static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = read_cq};
 static struct fid_cq completions = {.ops = &cq_ops};
 
-/* --- what rdm_events.c calls --- */
+/* --- what async_errors.c calls --- */
 
 static int told;
 
@@ -173,17 +173,17 @@ static void have(int err, int prov_err)
 
 static void open_it(void)
 {
-	ck_assert_int_eq(dofi_rdm_events_open(&ia, &events), 0);
+	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), 0);
 	ck_assert_ptr_eq(events.eq, &queue);
 }
 
 static void ck_none(int closed)
 {
-	ck_assert_int_eq(dofi_rdm_events_open(&ia, &events), 0);
+	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), 0);
 	ck_assert_ptr_null(events.eq);
 	ck_assert_int_eq(fabric.closed, closed);
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 0);
-	dofi_rdm_events_close(&ia, &events);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 0);
+	dofi_async_errors_close(&ia, &events);
 	ck_assert_int_eq(fabric.closed, closed);
 }
 
@@ -214,10 +214,10 @@ END_TEST
 START_TEST(no_memory_is_told)
 {
 	fabric.open_answer = -FI_ENOMEM;
-	ck_assert_int_eq(dofi_rdm_events_open(&ia, &events), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), -FI_ENOMEM);
 	fabric.open_answer = 0;
 	fabric.bind_answer = -FI_ENOMEM;
-	ck_assert_int_eq(dofi_rdm_events_open(&ia, &events), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), -FI_ENOMEM);
 	ck_assert_int_eq(fabric.closed, 1);
 	ck_assert_ptr_null(events.eq);
 }
@@ -232,8 +232,8 @@ START_TEST(the_first_of_a_kind_is_told)
 	for (int i = 0; i < 3; i++)
 		have(-FI_EINVAL, 4107); /* some tell the negative number */
 	have(FI_ENOBUFS, 4108);
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 4);
-	dofi_rdm_events_close(&ia, &events);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 4);
+	dofi_async_errors_close(&ia, &events);
 	text = t_captured(fd);
 	ck_assert_int_eq(told, 2);
 	ck_assert_ptr_nonnull(strstr(text, "ofa0"));
@@ -250,9 +250,9 @@ START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 	open_it();
 	have(FI_ECONNABORTED, 4126);
 	have(FI_EHOSTUNREACH, 4);
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 2);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 2);
 	ck_assert_int_eq(told, 0);
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
 
@@ -262,9 +262,9 @@ START_TEST(other_events_hold_nothing_up)
 	have(0, 0);
 	have(FI_EIO, 1);
 	have(0, 0);
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 3);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 3);
 	ck_assert_int_eq(told, 1);
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
 
@@ -275,14 +275,14 @@ START_TEST(one_round_ends_whatever_there_is)
 	open_it();
 	for (int i = 0; i < MOST; i++)
 		have(FI_EIO, 1);
-	n = dofi_rdm_events_poll(&ia, &events);
+	n = dofi_async_errors_poll(&ia, &events);
 	ck_assert_int_gt(n, 0);
 	ck_assert_int_lt(n, MOST);
-	while (dofi_rdm_events_poll(&ia, &events))
+	while (dofi_async_errors_poll(&ia, &events))
 		;
 	ck_assert_int_eq(fabric.first, fabric.last);
 	ck_assert_int_eq(told, 1);
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
 
@@ -295,16 +295,16 @@ START_TEST(without_memory_the_write_succeeds_and_is_told)
 	fabric.write_answer = -FI_ENOMEM;
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(tell_on_eq(-FI_ENOMEM, 4112), sizeof(struct fi_eq_err_entry));
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 1);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 1);
 	ck_assert_int_eq(told, 1);
 	ck_assert_int_eq(events.told_err, FI_ENOMEM);
 	ck_assert_int_eq(events.told_prov_err, 4112);
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 0);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 0);
 	fabric.write_answer = 0;
 	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), sizeof(struct fi_eq_err_entry));
-	ck_assert_int_eq(dofi_rdm_events_poll(&ia, &events), 1);
+	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 1);
 	ck_assert_int_eq(told, 2);
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 	ck_assert_ptr_eq(queue.ops, &eq_ops);
 }
 END_TEST
@@ -315,13 +315,13 @@ START_TEST(other_answers_are_the_queue_s)
 	open_it();
 	fabric.write_answer = -FI_ENOSYS;
 	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), -FI_ENOSYS);
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 	fabric.write_answer = -FI_ENOMEM;
 	ia.quirks = 0;
 	open_it();
 	ck_assert_int_eq(tell_on_eq(FI_EIO, 1), -FI_ENOMEM);
-	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), 0);
-	dofi_rdm_events_close(&ia, &events);
+	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), 0);
+	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
 
@@ -330,19 +330,19 @@ START_TEST(the_first_read_tells_what_is_missing)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
-	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), 0);
+	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), 0);
 	fabric.first_read_err = -FI_ENOMEM;
 	fabric.write_answer = _i ? -FI_ENOMEM : 0;
-	ck_assert_int_eq(dofi_rdm_events_begin(&ia, &events), -FI_ENOMEM);
+	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), -FI_ENOMEM);
 	ck_assert_int_eq(told, 0); /* dat_ia_open says it */
-	dofi_rdm_events_close(&ia, &events);
+	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rdm_events");
-	TCase *tc = tcase_create("rdm_events");
+	Suite *suite = suite_create("async_errors");
+	TCase *tc = tcase_create("async_errors");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fabric_without_event_queues, 0, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receives for grants: without them no peer sends any more, so whatever becomes of one, it is
+ * The receives for credits: without them no peer sends any more, so whatever becomes of one, it is
  * posted again.
  */
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Places for receives: those of grants always find one, whatever the fabric says and however much
+ * Places for receives: those of credits always find one, whatever the fabric says and however much
  * it takes.
  */
 #include "unit.h"
@@ -122,7 +122,7 @@ static void open_fabric(size_t said, unsigned int room)
 }
 
 /*
- * All grants have their messages; before anybody knows, others post as many receives as they can.
+ * All credits have their messages; before anybody knows, others post as many receives as they can.
  */
 static void lose_the_moment(void)
 {
@@ -274,8 +274,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("places");
-	TCase *tc = tcase_create("places");
+	Suite *suite = suite_create("receive_slots");
+	TCase *tc = tcase_create("receive_slots");
 
 	tcase_add_test(tc, the_fabric_means_what_it_says);
 	tcase_add_test(tc, it_takes_all);

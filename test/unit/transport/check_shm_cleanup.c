@@ -169,8 +169,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("leftover");
-	TCase *tc = tcase_create("leftover");
+	Suite *suite = suite_create("shm_cleanup");
+	TCase *tc = tcase_create("shm_cleanup");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_living);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dto/emulated.h"
+#include "dto/control.h"
 
 #include "dto/credit.h"
 #include "progress/evd.h"
@@ -38,17 +38,17 @@ bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
 				     : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
 
-/* --- mailboxes --- */
+/* --- control slots --- */
 
 /*
- * Notes need the order of a stream, completion data of 8 bytes that take no receive, and writes
- * that are sent at once.
+ * Control records need the order of a stream, completion data of 8 bytes that take no receive, and
+ * writes that are sent at once.
  */
 bool dofi_ctrl_slots_possible(const struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
 
-	return ia->trans->note && ia->order == DOFI_ORDERED &&
+	return ia->trans->write_ctrl && ia->order == DOFI_ORDERED &&
 	       info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       !(info->mode & FI_RX_CQ_DATA) && !(info->rx_attr->mode & FI_RX_CQ_DATA) &&
 	       info->tx_attr->inject_size >= sizeof(struct dofi_atomic_request);
@@ -149,17 +149,17 @@ void dofi_ctrl_reset(struct dofi_ep *ep)
 	dofi_ctrl_msgs_reset(ep);
 }
 
-/* --- notes out --- */
+/* --- control records out --- */
 
 static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value)
 {
-	return ep->obj.ia->trans->note(ep, NULL, 0, ep->peer.ctrl_address, ep->peer.ctrl_key,
-				       dofi_ctrl_data(ep, kind, value));
+	return ep->obj.ia->trans->write_ctrl(ep, NULL, 0, ep->peer.ctrl_address, ep->peer.ctrl_key,
+					     dofi_ctrl_data(ep, kind, value));
 }
 
 /*
- * Steps of a write with immediate data. The fabric tells of the write alone; with a letter of the
- * message as well.
+ * Steps of a write with immediate data. The fabric tells of the write alone; with a control message
+ * of the message as well.
  */
 enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
@@ -340,11 +340,10 @@ static ssize_t put_request(struct dofi_ep *ep, uint32_t slot,
 {
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_request(ep, slot, request);
-	return ep->obj.ia->trans->note(ep, request, sizeof(*request),
-				       ep->peer.ctrl_address +
-					       offsetof(struct dofi_ctrl_slots, requests[slot]),
-				       ep->peer.ctrl_key,
-				       dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
+	return ep->obj.ia->trans->write_ctrl(
+		ep, request, sizeof(*request),
+		ep->peer.ctrl_address + offsetof(struct dofi_ctrl_slots, requests[slot]),
+		ep->peer.ctrl_key, dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
 }
 
 static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot,
@@ -355,9 +354,9 @@ static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot,
 
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_answer(ep, value, answer);
-	return ep->obj.ia->trans->note(ep, answer, sizeof(*answer), request->answer_address,
-				       request->answer_key,
-				       dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, value));
+	return ep->obj.ia->trans->write_ctrl(ep, answer, sizeof(*answer), request->answer_address,
+					     request->answer_key,
+					     dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, value));
 }
 
 static ssize_t start_atomic(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -389,7 +388,7 @@ bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_atomic(wr->op))
 		return free_slot(ep) >= 0 && ep->reads < ep->read_limit;
-	/* A letter does not even keep its place among messages. */
+	/* A control message does not even keep its place among messages. */
 	return !ep->atomics_used || !(dofi_op_is_rdma(wr->op) || ep->ctrl_msgs);
 }
 
@@ -497,7 +496,7 @@ static void on_answer(struct dofi_ep *ep, uint32_t slot)
 		ep->obj.ia->up->drained(ep);
 }
 
-/* --- notes in --- */
+/* --- control records in --- */
 
 void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value)
 {
@@ -538,7 +537,7 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	case DOFI_CTRL_CREDIT:
 		dofi_credit_apply(ep, value);
 		break;
-	case DOFI_CTRL_USED: /* always a letter */
+	case DOFI_CTRL_USED: /* always a control message */
 		break;
 	}
 	dofi_unlock(&ep->lock);

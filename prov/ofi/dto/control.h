@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes: what DAT sends beside data and most fabrics don't carry. A note is an RDMA write of a
- * small record, or of nothing, into the mailbox of the peer's EP. Its completion data of 64 bits
- * tells the peer's engine what it is, whom it is for, and a value. It travels in order with
- * everything else of the connection, takes no receive, and needs no buffer here.
+ * Control records: what DAT sends beside data and most fabrics don't carry. A control record is an
+ * RDMA write of a small record, or of nothing, into the control slots of the peer's EP. Its
+ * completion data of 64 bits tells the peer's engine what it is, whom it is for, and a value. It
+ * travels in order with everything else of the connection, takes no receive, and needs no buffer
+ * here.
  *
- * A note about a message goes right before it, and is kept until the message's receive completes:
- * immediate data, with the length of the write that they belong to, and the context that a Send
- * invalidates.
+ * A control record about a message goes right before it, and is kept until the message's receive
+ * completes: immediate data, with the length of the write that they belong to, and the context that
+ * a Send invalidates.
  *
- * InfiniBand has writes with immediate data of its own, which take the peer's receive: no notes
- * there.
+ * InfiniBand has writes with immediate data of its own, which take the peer's receive: no control
+ * records there.
  *
  * Mail is an atomic operation, which the engine of the target carries out, and the answer to it.
  * What a peer may have posted behind it and could overtake it (reads, writes) waits for the answer.
  *
- * Where writes are not ordered, notes are letters: see letter.h.
+ * Where writes are not ordered, control records are control messages: see control_message.h.
  */
 #ifndef DOFI_CONTROL_H
 #define DOFI_CONTROL_H
@@ -43,25 +44,25 @@ struct dofi_ctrl_slots {
 /* in the value of mail: otherwise a request; the low bits are the slot */
 #define DOFI_CTRL_ANSWER 0x100u
 
-/* The fabric can carry notes, as writes or as letters (letter.h). */
+/* The fabric can carry control records, as writes or as control messages (control_message.h). */
 bool dofi_ctrl_possible(const struct dofi_ia *ia);
 /* As writes. */
 bool dofi_ctrl_slots_possible(const struct dofi_ia *ia);
-int dofi_ctrl_slots_open(
-	struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there are no notes */
+int dofi_ctrl_slots_open(struct dofi_ia *ia); /* 0 or a negative libfabric error; also where there
+						 are no control records */
 void dofi_ctrl_slots_close(struct dofi_ia *ia);
 
-/* Gives an EP its mailbox, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
+/* Gives an EP its control slots, which peers find by ep->ctrl_context; 0 or -ENOSPC. */
 int dofi_ctrl_slots_attach(struct dofi_ep *ep);
 void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 
-/* The operation begins with a note, or is one. */
+/* The operation begins with a control record, or is one. */
 static inline bool dofi_op_needs_ctrl(uint8_t op)
 {
 	return op >= DOFI_OP_WRITE_IMM;
 }
 
-/* The fabric does by itself what takes notes elsewhere. */
+/* The fabric does by itself what takes control records elsewhere. */
 bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
 
 /* Takes a receive of the peer. */
@@ -71,7 +72,8 @@ static inline bool dofi_op_is_message(uint8_t op)
 }
 
 /*
- * The peer's mailbox is known from this entry of its table: false when it is none. ep->lock held.
+ * The peer's control slots is known from this entry of its table: false when it is none. ep->lock
+ * held.
  */
 bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx);
 
@@ -96,10 +98,10 @@ bool dofi_ctrl_outstanding(const struct dofi_wr *wr);
 /* Answers that the fabric had no room for; ep->lock held. */
 void dofi_ctrl_send_answers(struct dofi_ep *ep);
 
-/* The completion data of a note; ep->lock held. */
+/* The completion data of a control record; ep->lock held. */
 uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value);
 
-/* A request or an answer is in the EP's mailbox; engine.lock and ep->lock held. */
+/* A request or an answer is in the EP's control slots; engine.lock and ep->lock held. */
 void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value);
 
 /* Completion data without an operation of ours came in; engine.lock held. */
@@ -111,7 +113,7 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data);
  */
 struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p);
 
-/* What becomes of an event by the operation or by a note. */
+/* What becomes of an event by the operation or by a control record. */
 void dofi_ctrl_mark(uint8_t op, struct dofi_ctrl note, struct dofi_event *event);
 
 /* Nothing of a former connection is left. ep->lock held. */
