@@ -81,7 +81,8 @@ all() {
 
 json() {
 	ends 0 "$info" -j -a loop && jq -e '.interfaces[0] | .opens and .domain == "lo" and
-		.order == "ORDERED" and .truncated_message == "CONNECTION" and .mr_mode == "none" and
+		.order == "ORDERED" and .truncated_message == "CONNECTION" and
+		.mr_mode == "none" and
 		(.libfabric_path | length > 0) and
 		(.refused | length > 0) and .max_eps > 0' "$t_dir/o" &&
 			ends 1 "$info" -j -a nowhere &&
