@@ -9,8 +9,8 @@ runs. A source is a file or directory with tests. The name of a test begins with
 EVD_059_060_wait_takes_the_oldest; further ones stand in the comment right below START_TEST, as in
 EVS-001. Any other test names its rules in the description that it writes: ok 1 - PRG-14 ...
 
-The lists beside this script: rules.tsv has every rule, untested.tsv why there is no test of some.
-Ends with 1 if a test has failed, if a rule that must be kept has neither test nor reason, or if no
+The lists beside this script: rules.tsv has every rule, untested.tsv why there is no test of some,
+rules/ the texts, which are printed with the ids of rules that failed or did not run. Ends with 1 if a test has failed, if a rule that must be kept has neither test nor reason, or if no
 test of it ran for a generation that it is about and whose TAP was given.
 """
 import argparse
@@ -22,6 +22,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 RULE = re.compile(r"\b([A-Z]+)-(\d{2,3})\b")
 TEST = re.compile(r"START_TEST\((\w+)\)\s*\{\s*(?:/\*(.*?)\*/)?", re.S)
+TEXT = re.compile(r"[-|] \*\*([A-Z]+-\d+)\*\*[ |]*(.*?)[ |]*$", re.M)
 TAP = re.compile(r"(not )?ok\b\s*\d*\s*-?\s*(.*)")
 
 Rule = collections.namedtuple("Rule", "level api shown_by")
@@ -38,6 +39,14 @@ def read_rules():
     for rule, level, api, *shown_by in table("rules.tsv"):
         rules[rule] = Rule(level, api, shown_by[0].split() if shown_by else [])
     return rules
+
+
+def read_texts():
+    """What each rule says."""
+    texts = {}
+    for file in sorted((HERE / "rules").glob("*.md")):
+        texts.update(TEXT.findall(file.read_text()))
+    return texts
 
 
 def rules_of_name(name):
@@ -94,12 +103,17 @@ class Report:
     def __init__(self, options):
         self.rules = read_rules()
         self.untested = dict(table("untested.tsv"))
+        self.texts = read_texts()
         self.tests = read_sources(options.source)
         self.written = {rule for found in self.tests.values() for rule in found}
         self.results = {"1.2": read_tap(options.api12, self.tests),
                         "2.0": read_tap(options.api20, self.tests)}
         for api in ("1.2", "2.0"):
             self.written.update(self.results[api][0])
+
+    def print_texts(self, rules):
+        for rule in rules:
+            print(f"    {rule}: {self.texts.get(rule, 'it has no text')}")
 
     def has_test(self, rule):
         return rule in self.written or any(by in self.written for by in self.rules[rule].shown_by)
@@ -149,6 +163,7 @@ class Report:
         for api in ("1.2", "2.0"):
             for rule, names in sorted(self.results[api][1].items()):
                 print(f"failed ({api}): {rule} in {', '.join(sorted(names))}")
+                self.print_texts([rule])
         return any(failed for _, failed in self.results.values())
 
     def must(self):
@@ -169,6 +184,7 @@ class Report:
             print(f"no test: {reason}: {', '.join(rules)}")
         for level, rules in missing.items():
             print(f"no test and no reason ({level}): {', '.join(rules)}")
+            self.print_texts(rules)
         return "MUST" in missing
 
     def print_one_sided(self):
@@ -180,6 +196,7 @@ class Report:
             if rules:
                 found = True
                 print(f"not run ({api}): {', '.join(rules)}")
+                self.print_texts(rules)
         return found
 
     def print_oddities(self):
