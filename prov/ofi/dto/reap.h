@@ -16,7 +16,9 @@ struct dofi_wr;
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 
+/* Takes a batch off the CQ; engine.lock held. Events handled: 0 when it is empty. */
 int dofi_reap(struct dofi_ia *ia);
+
 /*
  * The control message about this message is here; should it have come before, it is complete.
  * engine.lock and ep->lock held.

@@ -439,7 +439,7 @@ static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint
 	}
 }
 
-/* Takes a batch off the CQ; engine.lock held. 0 when it is empty. */
+/* Completions that one read of a queue asks for, at most. */
 #define DOFI_CQ_BATCH 16u
 
 #endif
