@@ -10,8 +10,9 @@ EVD_059_060_wait_takes_the_oldest; further ones stand in the comment right below
 EVS-001. Any other test names its rules in the description that it writes: ok 1 - PRG-14 ...
 
 The lists beside this script: rules.tsv has every rule, untested.tsv why there is no test of some,
-rules/ the texts, which are printed with the ids of rules that failed or did not run. Ends with 1 if a test has failed, if a rule that must be kept has neither test nor reason, or if no
-test of it ran for a generation that it is about and whose TAP was given.
+rules/ the texts, which are printed with the ids of rules that failed or did not run. Ends with 1
+if a test has failed, if a rule that must be kept has neither test nor reason, or if no test of it
+ran for a generation that it is about and whose TAP was given.
 """
 import argparse
 import collections
