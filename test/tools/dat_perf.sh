@@ -213,6 +213,10 @@ t_run 'one completion in four' measured write -m rate -c 4 -W 8
 t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V
 t_run 'the same with a descriptor asked for' measured send --raw --provider 'tcp;ofi_rxm' -E rdm \
 	--cq-wait fd -T 2
+t_run 'the last word of each write by itself' measured write --raw --provider shm --ep-type rdm \
+	--last-word -m rate -W 4 -V
+t_run 'the same with one completion in four' measured write --raw --provider shm -E rdm \
+	--last-word -m rate -c 4 -W 8
 t_try 'percentiles and comparison in JSON' jq json
 t_run 'limits of the ratio' ratio_is_limited
 t_try 'a drawing' python3 drawn

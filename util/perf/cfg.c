@@ -115,6 +115,7 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->verify = o->verify;
 	cfg->ask_ia = !o->provider;
 	cfg->cq_wait = o->cq_wait;
+	cfg->last_word = o->last_word;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
 	if (find_sizes(o, plan))

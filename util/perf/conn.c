@@ -182,10 +182,11 @@ static int allocate(struct perf_conn *conn)
 	conn->before = calloc(env->ntx, sizeof(*conn->before));
 	conn->silent = calloc(env->ntx, sizeof(*conn->silent));
 	conn->expected = calloc(env->ntx, sizeof(*conn->expected));
+	conn->turns = calloc(env->nrx, sizeof(*conn->turns));
 	conn->slots = calloc(env->ntx, sizeof(*conn->slots));
 	conn->held = calloc(env->nrx, sizeof(*conn->held));
-	if (!conn->lanes || !conn->before || !conn->silent || !conn->expected || !conn->slots ||
-	    !conn->held)
+	if (!conn->lanes || !conn->before || !conn->silent || !conn->expected || !conn->turns ||
+	    !conn->slots || !conn->held)
 		return util_fail("no memory for %u endpoints", env->cfg->eps);
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++)
 		conn->lanes[ep].free = conn->slots + (size_t)ep * env->tx_depth;
@@ -220,6 +221,7 @@ void perf_conn_close(struct perf_conn *conn)
 	free(conn->before);
 	free(conn->silent);
 	free(conn->expected);
+	free(conn->turns);
 	free(conn->slots);
 	free(conn->held);
 	free(conn);

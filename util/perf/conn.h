@@ -17,6 +17,7 @@ struct perf_lane {
 	uint32_t last_silent; /* newest request that asked for no completion */
 	uint32_t nsilent;
 	uint64_t tx_seq, rx_seq;
+	uint64_t rx_posted; /* receives posted in this run */
 	uint64_t rx_budget; /* receives still to be posted in this run */
 };
 
@@ -29,6 +30,7 @@ struct perf_conn {
 	uint32_t *before; /* per request: the silent one before it, freed by the same completion */
 	bool *silent;     /* per request: asked for no completion */
 	uint64_t *expected; /* per request: what an atomic operation is to find */
+	uint64_t *turns;    /* per receive: how many were posted before it on its endpoint */
 	uint32_t *slots;    /* memory of the lanes' rings */
 	/* receives to be posted later: the fabric had no room, or an answer goes first */
 	uint32_t *held;

@@ -401,6 +401,7 @@ static int dat_nap(void *be, int place, int ms)
 
 const struct perf_ops perf_dat_ops = {
 	.name = "dat",
+	.ordered = true,
 	.open = dat_open,
 	.address = perf_dat_address,
 	.connect = perf_dat_connect,

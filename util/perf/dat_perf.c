@@ -75,6 +75,8 @@ static const struct util_opt option_table[] = {
 		    "raw: auto, msg or rdm (the interface's)", ep_type_names),
 	UTIL_CHOICE(0, "cq-wait", &options.cq_wait, "OBJECT",
 		    "raw: queue with auto, none or fd to sleep on", cq_wait_names),
+	UTIL_FLAG(0, "last-word", &options.last_word,
+		  "raw: write the last 8 bytes when the rest is delivered"),
 	UTIL_STRING('D', "domain", &options.domain, "NAME", "raw: libfabric domain of this side"),
 
 	UTIL_HEADING("Where:"),

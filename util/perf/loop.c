@@ -11,28 +11,31 @@
 
 /* ---- receives ---- */
 
-static int check_message(struct perf_conn *conn, uint32_t ep, const char *buf)
+/* A shared buffer does not tell its endpoint: the message must be the next one of any. */
+static uint32_t find_endpoint(const struct perf_conn *conn, const char *buf)
 {
 	const struct perf_env *env = conn->env;
-	uint32_t eps = env->cfg->eps;
-	struct perf_lane *lane = &conn->lanes[ep];
 
-	/* A shared buffer does not tell its endpoint: the message must be the next one of any. */
-	for (uint32_t i = 0; env->cfg->srq && i < eps; i++) {
-		struct perf_lane *other = &conn->lanes[i];
-
+	for (uint32_t ep = 0; ep < env->cfg->eps; ep++) {
 		if (perf_data_is(buf, conn->rx_len,
-				 perf_data_seed(conn, !env->passive, i, other->rx_seq))) {
-			lane = other;
-			ep = i;
-			break;
-		}
+				 perf_data_seed(conn, !env->passive, ep, conn->lanes[ep].rx_seq)))
+			return ep;
 	}
-	if (perf_data_check(conn, "message", ep, lane->rx_seq, buf, conn->rx_len,
-			    perf_data_seed(conn, !env->passive, ep, lane->rx_seq)))
-		return -1;
-	lane->rx_seq++;
 	return 0;
+}
+
+/* turn: that of the receive. Messages take receives in turn; libfabric may complete them in any. */
+static int check_message(struct perf_conn *conn, uint32_t ep, uint64_t turn, const char *buf)
+{
+	uint64_t number;
+
+	if (conn->env->cfg->srq)
+		ep = find_endpoint(conn, buf);
+	number = conn->lanes[ep].rx_seq++;
+	if (!conn->ops->ordered && !conn->env->cfg->srq)
+		number = turn;
+	return perf_data_check(conn, "message", ep, number, buf, conn->rx_len,
+			       perf_data_seed(conn, !conn->env->passive, ep, number));
 }
 
 /* A write with immediate data goes where its number says, and takes the receive of another slot. */
@@ -45,7 +48,8 @@ static int check_immediate(struct perf_conn *conn, uint32_t ep, uint32_t value)
 		return util_fail("data check failed: immediate data %u came on endpoint %u where "
 				 "%u was sent",
 				 value, ep, slot);
-	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
+	return check_message(conn, ep, conn->lanes[ep].rx_seq,
+			     env->buf + perf_rx_offset(conn, ep, slot));
 }
 
 static int check_arrived(struct perf_conn *conn, const struct perf_comp *comp)
@@ -56,7 +60,8 @@ static int check_arrived(struct perf_conn *conn, const struct perf_comp *comp)
 
 	if (env->cfg->test == PERF_IMMEDIATE)
 		return check_immediate(conn, ep, comp->value);
-	return check_message(conn, ep, env->buf + perf_rx_offset(conn, ep, slot));
+	return check_message(conn, ep, conn->turns[comp->id - env->ntx],
+			     env->buf + perf_rx_offset(conn, ep, slot));
 }
 
 static int try_receive(struct perf_conn *conn, uint32_t id)
@@ -70,7 +75,11 @@ static int try_receive(struct perf_conn *conn, uint32_t id)
 		.len = conn->rx_len,
 	};
 
-	return conn->ops->post_recv(conn->be, &wr);
+	int ret = conn->ops->post_recv(conn->be, &wr);
+
+	if (!ret)
+		conn->turns[id - env->ntx] = conn->lanes[ep].rx_posted++;
+	return ret;
 }
 
 static int post_recv(struct perf_conn *conn, uint32_t id)

@@ -91,11 +91,12 @@ struct perf_cfg {
 	uint32_t wait;         /* sleep for completions instead of polling */
 	uint32_t signal_every; /* one request in so many asks for a completion */
 	uint32_t verify;
-	uint32_t both;    /* both sides send at once */
-	uint32_t threads; /* with eps endpoints each */
-	uint32_t ask_ia;  /* raw: on the fabric that the interface names */
-	uint32_t rdm;     /* raw: FI_EP_RDM instead of FI_EP_MSG */
-	uint32_t cq_wait; /* raw: enum perf_cq_wait */
+	uint32_t both;      /* both sides send at once */
+	uint32_t threads;   /* with eps endpoints each */
+	uint32_t ask_ia;    /* raw: on the fabric that the interface names */
+	uint32_t rdm;       /* raw: FI_EP_RDM instead of FI_EP_MSG */
+	uint32_t cq_wait;   /* raw: enum perf_cq_wait */
+	uint32_t last_word; /* raw: the last bytes of a write are an operation of their own */
 	char ia[DAT_NAME_MAX_LENGTH];
 	char provider[PERF_NAME_LEN]; /* raw: libfabric provider */
 };
@@ -154,6 +155,7 @@ struct perf_comp {
  */
 struct perf_ops {
 	const char *name;
+	bool ordered; /* receives of an endpoint complete in the order in which they were posted */
 
 	/*
 	 * Everything up to the connection: objects, registered buffer, listener. first is the back

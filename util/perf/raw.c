@@ -4,54 +4,21 @@
  * Message endpoints get a fid_ep each, as DAT endpoints do; reliable datagrams go over one fid_ep
  * whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
  */
-#include "perf/perf.h"
+#include "perf/raw.h"
+
+#include "perf/raw_post.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
-#include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
-#include <rdma/fi_tagged.h>
 
-#define MAX_IOV       16
 #define POLL_MS       100
 #define REQUESTED_KEY 0x7e57
-#define TAG_MASK      ((UINT64_C(1) << 48) - 1) /* the width that every fabric has */
 
-struct raw {
-	const struct perf_env *env;
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_eq *eq;
-	struct fid_cq *cq;
-	struct fid_av *av;
-	struct fid_pep *pep;
-	struct fid_ep *srx;
-	struct fid_ep **eps; /* nep of them */
-	uint32_t nep;        /* 1 for reliable datagrams */
-	struct fid_mr *mr;
-	void *desc;
-	size_t cq_entry; /* bytes of an entry of its format */
-	int cq_fd;       /* -1: the provider has no descriptor to sleep on */
-	fi_addr_t peer;
-	uint64_t peer_base, peer_key;
-	bool rdm;
-	bool borrowed; /* fabric and domain are those of the first thread */
-	bool plain;    /* one segment and every request signalled: the short calls do */
-	bool delivers; /* a write is complete when the peer has it */
-	struct fi_context2 *contexts; /* one per request and receive; its index is the id */
-};
-
-static int fail(const char *what, int ret)
+int perf_raw_fail(const char *what, int ret)
 {
 	return util_fail("libfabric: %s: %s", what, fi_strerror(abs(ret)));
 }
@@ -184,14 +151,16 @@ static int open_cq(struct raw *raw)
 	}
 	attr.wait_obj = env->cfg->wait ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
 	ret = fi_cq_open(raw->domain, &attr, &raw->cq, NULL);
-	return ret ? fail("cannot open a completion queue", ret) : 0;
+	return ret ? perf_raw_fail("cannot open a completion queue", ret) : 0;
 }
 
 static int bind_eq(struct raw *raw, struct fid_ep *ep)
 {
 	int ret = raw->rdm ? fi_ep_bind(ep, &raw->av->fid, 0) : fi_ep_bind(ep, &raw->eq->fid, 0);
 
-	return ret ? fail("cannot bind an endpoint to its event queue or address table", ret) : 0;
+	return ret ? perf_raw_fail("cannot bind an endpoint to its event queue or address table",
+				   ret)
+		   : 0;
 }
 
 static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
@@ -201,7 +170,7 @@ static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
 	int ret = fi_endpoint(raw->domain, info, &ep, raw);
 
 	if (ret)
-		return fail("cannot open an endpoint", ret);
+		return perf_raw_fail("cannot open an endpoint", ret);
 	*ep_p = ep;
 	if (bind_eq(raw, ep))
 		return -1;
@@ -213,9 +182,9 @@ static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
 	if (!ret && raw->srx)
 		ret = fi_ep_bind(ep, &raw->srx->fid, 0);
 	if (ret)
-		return fail("cannot bind an endpoint to its queues", ret);
+		return perf_raw_fail("cannot bind an endpoint to its queues", ret);
 	ret = fi_enable(ep);
-	return ret ? fail("cannot enable an endpoint", ret) : 0;
+	return ret ? perf_raw_fail("cannot enable an endpoint", ret) : 0;
 }
 
 /* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this session. */
@@ -257,7 +226,7 @@ static int open_srx(struct raw *raw)
 
 	attr.size = raw->env->nrx;
 	ret = fi_srx_context(raw->domain, &attr, &raw->srx, NULL);
-	return ret ? fail("cannot open a shared receive context", ret) : 0;
+	return ret ? perf_raw_fail("cannot open a shared receive context", ret) : 0;
 }
 
 static int open_pep(struct raw *raw)
@@ -265,11 +234,11 @@ static int open_pep(struct raw *raw)
 	int ret = fi_passive_ep(raw->fabric, raw->info, &raw->pep, NULL);
 
 	if (ret)
-		return fail("cannot open a passive endpoint", ret);
+		return perf_raw_fail("cannot open a passive endpoint", ret);
 	ret = fi_pep_bind(raw->pep, &raw->eq->fid, 0);
 	if (!ret)
 		ret = fi_listen(raw->pep);
-	return ret ? fail("cannot listen", ret) : 0;
+	return ret ? perf_raw_fail("cannot listen", ret) : 0;
 }
 
 static int open_for_msg(struct raw *raw)
@@ -278,7 +247,7 @@ static int open_for_msg(struct raw *raw)
 	int ret = fi_eq_open(raw->fabric, &attr, &raw->eq, NULL);
 
 	if (ret)
-		return fail("cannot open an event queue", ret);
+		return perf_raw_fail("cannot open an event queue", ret);
 	if (raw->env->cfg->srq && open_srx(raw))
 		return -1;
 	return raw->env->passive ? open_pep(raw) : 0;
@@ -293,7 +262,7 @@ static int open_for_rdm(struct raw *raw)
 		attr.type = FI_AV_TABLE;
 	ret = fi_av_open(raw->domain, &attr, &raw->av, NULL);
 	if (ret)
-		return fail("cannot open an address vector", ret);
+		return perf_raw_fail("cannot open an address vector", ret);
 	return open_ep(raw, raw->info, &raw->eps[0]);
 }
 
@@ -314,7 +283,7 @@ static int register_buffer(struct raw *raw)
 		if (!ret)
 			ret = fi_mr_enable(raw->mr);
 		if (ret)
-			return fail("cannot enable the memory registration", ret);
+			return perf_raw_fail("cannot enable the memory registration", ret);
 	}
 	raw->desc = fi_mr_desc(raw->mr);
 	return 0;
@@ -334,18 +303,28 @@ static int take_domain(struct raw *raw, const struct raw *first)
 	}
 	ret = fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL);
 	if (ret)
-		return fail("cannot open the fabric", ret);
+		return perf_raw_fail("cannot open the fabric", ret);
 	ret = fi_domain(raw->fabric, raw->info, &raw->domain, NULL);
-	return ret ? fail("cannot open the domain", ret) : 0;
+	return ret ? perf_raw_fail("cannot open the domain", ret) : 0;
+}
+
+static int alloc_requests(struct raw *raw)
+{
+	const struct perf_env *env = raw->env;
+	uint32_t bodies = env->cfg->last_word ? env->ntx : 0;
+
+	raw->contexts = calloc(env->ntx + env->nrx + bodies, sizeof(*raw->contexts));
+	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
+	if (bodies) {
+		raw->writes = calloc(bodies, sizeof(*raw->writes));
+		raw->bodies = calloc(bodies, sizeof(*raw->bodies));
+	}
+	return raw->contexts && raw->eps && (!bodies || (raw->writes && raw->bodies)) ? 0 : -1;
 }
 
 static int open_all(struct raw *raw, const struct raw *first)
 {
-	const struct perf_env *env = raw->env;
-
-	raw->contexts = calloc(env->ntx + env->nrx, sizeof(*raw->contexts));
-	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
-	if (!raw->contexts || !raw->eps)
+	if (alloc_requests(raw))
 		return util_fail("no memory");
 	if (find_fabric(raw))
 		return -1;
@@ -409,6 +388,8 @@ static void raw_close(void *be)
 	if (raw->info)
 		fi_freeinfo(raw->info);
 	free(raw->contexts);
+	free(raw->writes);
+	free(raw->bodies);
 	free(raw->eps);
 	free(raw);
 }
@@ -433,7 +414,7 @@ static int raw_address(void *be, struct perf_addr *addr)
 		return 0;
 	ret = fi_getname(named, addr->name, &len);
 	if (ret)
-		return fail("cannot find the own address", ret);
+		return perf_raw_fail("cannot find the own address", ret);
 	addr->len = (uint32_t)len;
 	return 0;
 }
@@ -444,7 +425,7 @@ static int eq_failure(struct raw *raw)
 
 	if (fi_eq_readerr(raw->eq, &err, 0) < 0)
 		return util_fail("libfabric: connecting failed without a reason given");
-	return fail("connecting failed", err.err);
+	return perf_raw_fail("connecting failed", err.err);
 }
 
 /* entry->info belongs to the caller when the event is a request. */
@@ -465,7 +446,7 @@ static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *
 				"libfabric: event %u came while connecting; the peer has hung up?",
 				event);
 		if (ret < 0 && ret != -FI_EAGAIN && ret != -FI_EINTR)
-			return fail("cannot read the event queue", (int)ret);
+			return perf_raw_fail("cannot read the event queue", (int)ret);
 	} while (ret <= 0 && perf_now_ns() < until);
 	return ret > 0 ? 0
 		       : util_fail("libfabric: no connection within %d seconds",
@@ -486,7 +467,7 @@ static int accept_one(struct raw *raw, uint32_t i)
 		return -1;
 	ret = fi_accept(raw->eps[i], NULL, 0);
 	if (ret)
-		return fail("cannot accept", ret);
+		return perf_raw_fail("cannot accept", ret);
 	return await_event(raw, FI_CONNECTED, &entry);
 }
 
@@ -499,7 +480,7 @@ static int connect_one(struct raw *raw, uint32_t i, const struct perf_addr *peer
 		return -1;
 	ret = fi_connect(raw->eps[i], peer->name, NULL, 0);
 	if (ret)
-		return fail("cannot connect", ret);
+		return perf_raw_fail("cannot connect", ret);
 	return await_event(raw, FI_CONNECTED, &entry);
 }
 
@@ -523,248 +504,19 @@ static int raw_connect(void *be, const struct perf_addr *peer)
 	return 0;
 }
 
-/* ---- data path ---- */
-
-static int posted(ssize_t ret, const char *what)
-{
-	if (!ret)
-		return 0;
-	if (ret == -FI_EAGAIN)
-		return PERF_AGAIN;
-	return fail(what, (int)ret);
-}
-
-static struct fid_ep *ep_of(const struct raw *raw, const struct perf_wr *wr)
-{
-	return raw->eps[raw->rdm ? 0 : wr->ep];
-}
-
-/* Fills the segments of a request; the descriptors are all the same one. */
-static size_t make_iov(const struct raw *raw, const struct perf_wr *wr, struct iovec *iov,
-		       void **desc)
-{
-	size_t count = perf_segments(raw->env, wr->len), part = wr->len / (count ? count : 1);
-	char *at = raw->env->buf + wr->offset;
-
-	for (size_t i = 0; i < count; i++, at += part) {
-		iov[i] = (struct iovec){at, i + 1 < count ? part : wr->len - part * i};
-		desc[i] = raw->desc;
-	}
-	return count;
-}
-
-static uint64_t tx_flags(const struct raw *raw, const struct perf_wr *wr)
-{
-	return (wr->signalled ? FI_COMPLETION : 0) | raw->info->tx_attr->op_flags;
-}
-
-static ssize_t recv_vector(struct raw *raw, const struct perf_wr *wr, uint64_t ignore)
-{
-	struct iovec iov[MAX_IOV];
-	void *desc[MAX_IOV], *context = &raw->contexts[wr->id];
-	size_t count = make_iov(raw, wr, iov, desc);
-
-	if (raw->rdm)
-		return fi_trecvv(raw->eps[0], iov, desc, count, FI_ADDR_UNSPEC, wr->ep, ignore,
-				 context);
-	return fi_recvv(raw->srx ? raw->srx : raw->eps[wr->ep], iov, desc, count, 0, context);
-}
-
-static int raw_post_recv(void *be, const struct perf_wr *wr)
-{
-	struct raw *raw = be;
-	void *context = &raw->contexts[wr->id];
-	char *to = raw->env->buf + wr->offset;
-	/* A shared receive takes the message of any endpoint: it leaves the tag open. */
-	uint64_t ignore = raw->env->cfg->srq ? TAG_MASK : 0;
-	ssize_t ret;
-
-	if (!raw->plain)
-		ret = recv_vector(raw, wr, ignore);
-	else if (raw->rdm)
-		ret = fi_trecv(raw->eps[0], to, wr->len, raw->desc, FI_ADDR_UNSPEC, wr->ep, ignore,
-			       context);
-	else
-		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0,
-			      context);
-	/* So shm of libfabric 1.17 says that its queue is full. */
-	if (ret == -FI_ENOMEM)
-		return PERF_AGAIN;
-	return posted(ret, "cannot post a receive");
-}
-
-static ssize_t send_vector(struct raw *raw, const struct perf_wr *wr)
-{
-	struct iovec iov[MAX_IOV];
-	void *desc[MAX_IOV], *context = &raw->contexts[wr->id];
-	size_t count = make_iov(raw, wr, iov, desc);
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = raw->peer,
-		.context = context,
-	};
-	struct fi_msg_tagged tagged = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = raw->peer,
-		.tag = wr->ep,
-		.context = context,
-	};
-
-	if (raw->rdm)
-		return fi_tsendmsg(raw->eps[0], &tagged, tx_flags(raw, wr));
-	return fi_sendmsg(raw->eps[wr->ep], &msg, tx_flags(raw, wr));
-}
-
-static int raw_send(void *be, const struct perf_wr *wr)
-{
-	struct raw *raw = be;
-	void *context = &raw->contexts[wr->id];
-	char *from = raw->env->buf + wr->offset;
-	ssize_t ret;
-
-	if (!raw->plain)
-		ret = send_vector(raw, wr);
-	else if (raw->rdm)
-		ret = fi_tsend(raw->eps[0], from, wr->len, raw->desc, raw->peer, wr->ep, context);
-	else
-		ret = fi_send(raw->eps[wr->ep], from, wr->len, raw->desc, 0, context);
-	return posted(ret, "cannot send");
-}
-
-static ssize_t rma_vector(struct raw *raw, const struct perf_wr *wr, bool write)
-{
-	struct iovec iov[MAX_IOV];
-	void *desc[MAX_IOV];
-	struct fi_rma_iov remote = {raw->peer_base + wr->remote, wr->len, raw->peer_key};
-	struct fi_msg_rma msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = make_iov(raw, wr, iov, desc),
-		.addr = raw->peer,
-		.rma_iov = &remote,
-		.rma_iov_count = 1,
-		.context = &raw->contexts[wr->id],
-	};
-
-	if (write)
-		return fi_writemsg(ep_of(raw, wr), &msg,
-				   tx_flags(raw, wr) | (raw->delivers ? FI_DELIVERY_COMPLETE : 0));
-	return fi_readmsg(ep_of(raw, wr), &msg, tx_flags(raw, wr));
-}
-
-static int raw_write(void *be, const struct perf_wr *wr)
-{
-	struct raw *raw = be;
-	ssize_t ret;
-
-	if (raw->plain && !raw->delivers)
-		ret = fi_write(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
-			       raw->peer, raw->peer_base + wr->remote, raw->peer_key,
-			       &raw->contexts[wr->id]);
-	else
-		ret = rma_vector(raw, wr, true);
-	return posted(ret, "cannot write");
-}
-
-static int raw_read(void *be, const struct perf_wr *wr)
-{
-	struct raw *raw = be;
-	ssize_t ret;
-
-	if (raw->plain)
-		ret = fi_read(ep_of(raw, wr), raw->env->buf + wr->offset, wr->len, raw->desc,
-			      raw->peer, raw->peer_base + wr->remote, raw->peer_key,
-			      &raw->contexts[wr->id]);
-	else
-		ret = rma_vector(raw, wr, false);
-	return posted(ret, "cannot read");
-}
-
-static int cq_failure(struct raw *raw)
-{
-	struct fi_cq_err_entry err = {0};
-	char text[128];
-
-	if (fi_cq_readerr(raw->cq, &err, 0) <= 0)
-		return util_fail("libfabric: a request failed without a reason given");
-	return util_fail("libfabric: a request failed: %s (%s)", fi_strerror(err.err),
-			 fi_cq_strerror(raw->cq, err.prov_errno, err.err_data, text, sizeof(text)));
-}
-
-/* All formats begin alike. */
-static void set_comp(const struct raw *raw, struct perf_comp *comp, const void *at)
-{
-	const struct fi_cq_msg_entry *entry = at;
-	const struct fi_context2 *context = entry->op_context;
-
-	comp->id = (uint32_t)(context - raw->contexts);
-	comp->len = entry->len;
-}
-
-static int raw_poll(void *be, struct perf_comp *comps, int max)
-{
-	struct raw *raw = be;
-	struct fi_cq_tagged_entry entries[PERF_MAX_COMPS];
-	ssize_t count = fi_cq_read(raw->cq, entries, (size_t)max);
-
-	if (count == -FI_EAGAIN)
-		return 0;
-	if (count == -FI_EAVAIL)
-		return cq_failure(raw);
-	if (count < 0)
-		return fail("cannot read the completion queue", (int)count);
-	for (ssize_t i = 0; i < count; i++)
-		set_comp(raw, &comps[i], (const char *)entries + (size_t)i * raw->cq_entry);
-	return (int)count;
-}
-
-/* Without a descriptor only a blocking read sleeps, in whatever way the provider has. */
-static int blocking_read(struct raw *raw, struct perf_comp *comps, int ms)
-{
-	struct fi_cq_tagged_entry entry;
-	ssize_t ret = fi_cq_sread(raw->cq, &entry, 1, NULL, ms);
-
-	if (ret == -FI_EAVAIL)
-		return cq_failure(raw);
-	if (ret != 1)
-		return 0;
-	set_comp(raw, comps, &entry);
-	return 1;
-}
-
-static int raw_wait(void *be, struct perf_comp *comps, int max, int ms)
-{
-	struct raw *raw = be;
-	struct pollfd ready = {.fd = raw->cq_fd, .events = POLLIN};
-	struct fid *fid = &raw->cq->fid;
-	int count = raw_poll(be, comps, max);
-
-	if (count)
-		return count;
-	if (raw->cq_fd < 0)
-		return blocking_read(raw, comps, ms);
-	if (!fi_trywait(raw->fabric, &fid, 1))
-		poll(&ready, 1, ms);
-	return raw_poll(be, comps, max);
-}
-
 const struct perf_ops perf_raw_ops = {
 	.name = "raw",
 	.open = raw_open,
 	.address = raw_address,
 	.connect = raw_connect,
-	.post_recv = raw_post_recv,
+	.post_recv = perf_raw_post_recv,
 	.post =
 		{
-			[PERF_SEND] = raw_send,
-			[PERF_WRITE] = raw_write,
-			[PERF_READ] = raw_read,
+			[PERF_SEND] = perf_raw_send,
+			[PERF_WRITE] = perf_raw_write,
+			[PERF_READ] = perf_raw_read,
 		},
-	.poll = raw_poll,
-	.wait = raw_wait,
+	.poll = perf_raw_poll,
+	.wait = perf_raw_wait,
 	.close = raw_close,
 };

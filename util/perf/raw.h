@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Raw libfabric: one side's objects, which raw.c opens and connects and raw_post.c works with. */
+#ifndef UTIL_PERF_RAW_H
+#define UTIL_PERF_RAW_H
+
+#include "perf/perf.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#define PERF_RAW_MAX_IOV 16
+
+struct raw {
+	const struct perf_env *env;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_pep *pep;
+	struct fid_ep *srx;
+	struct fid_ep **eps; /* nep of them */
+	uint32_t nep;        /* 1 for reliable datagrams */
+	struct fid_mr *mr;
+	void *desc;
+	size_t cq_entry; /* bytes of an entry of its format */
+	int cq_fd;       /* -1: the provider has no descriptor to sleep on */
+	fi_addr_t peer;
+	uint64_t peer_base, peer_key;
+	bool rdm;
+	bool borrowed; /* fabric and domain are those of the first thread */
+	bool plain;    /* one segment and every request signalled: the short calls do */
+	bool delivers; /* a write is complete when the peer has it */
+	/*
+	 * One per request and receive; its index is the id. With cfg->last_word one more per
+	 * request follows, for the body of the write with that id.
+	 */
+	struct fi_context2 *contexts;
+	struct perf_wr *writes; /* with cfg->last_word: the last write with each id */
+	uint32_t *bodies;       /* ring of ids: bodies are there, their last words not sent */
+	uint32_t bodies_head, bodies_tail;
+};
+
+/* Sets util_error() to what libfabric could not do and why. Returns -1. */
+int perf_raw_fail(const char *what, int ret);
+
+#endif
