@@ -22,6 +22,7 @@
 #include "cm/service_point.h"
 #include "dto/post.h"
 #include "dto/srq.h"
+#include "dto/srq_receive.h"
 
 /*
  * The slots of DAT_PROVIDER whose signature is that of the object's function in both generations.

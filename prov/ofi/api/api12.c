@@ -7,7 +7,7 @@
 #include "progress/evd.h"
 #include "api/cr.h"
 #include "api/lmr.h"
-#include "dto/post.h"
+#include "dto/post_special.h"
 
 /* Every attribute of 1.2 is one of 2.0, too. */
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr)

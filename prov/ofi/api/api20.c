@@ -12,6 +12,7 @@
 #include "api/lmr.h"
 #include "api/rmr.h"
 #include "dto/post.h"
+#include "dto/post_special.h"
 
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>

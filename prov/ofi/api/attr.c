@@ -10,7 +10,7 @@
 #include "dto/ud.h"
 #include "dto/control.h"
 #include "dto/guard_byte.h"
-#include "dto/segments.h"
+#include "dto/bounce.h"
 #include "fabric/facts.h"
 #include "object/ctxtab.h"
 #include "object/ep.h"
@@ -124,6 +124,7 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, DAT_OFI_ATTR_DOMAIN, info->domain_attr->name);
 	name_attr(named, DAT_OFI_ATTR_FABRIC, info->fabric_attr->name);
 	name_attr(named, DAT_OFI_ATTR_VERSION, PACKAGE_VERSION);
+	name_attr(named, DAT_OFI_ATTR_KEY, named->key);
 	name_attr(named, DAT_OFI_ATTR_PCI, ia->nic.pci_text);
 	name_attr(named, DAT_OFI_ATTR_NUMA_NODE, ia->nic.node_text);
 	name_attr(named, DAT_OFI_ATTR_CHOICE, ia->nic.why);

@@ -42,7 +42,7 @@ struct counters {
 #word, table, (object)->counters, DOFI_CNT_##word##_END - (nown), \
 			DOFI_CNT_##word##_END                                     \
 	}
-#define COUNTERS_OF_IA(ia)   COUNTERS(IA, ia_names, ia, 0)
+#define COUNTERS_OF_IA(ia)   COUNTERS(IA, ia_names, ia, DOFI_CNT_IA_END - DOFI_CNT_IA_CM_MUTE)
 #define COUNTERS_OF_EP(ep)   COUNTERS(EP, ep_names, ep, DOFI_CNT_EP_END - DOFI_CNT_EP_COMPLETED)
 #define COUNTERS_OF_EVD(evd) COUNTERS(EVD, evd_names, evd, DOFI_CNT_EVD_END - DOFI_CNT_EVD_OVERFLOW)
 
@@ -156,12 +156,12 @@ static const char *state_name(DAT_EP_STATE state)
 										: "another state";
 }
 
-/* engine.lock held. */
 static void report_ep(FILE *out, struct dofi_ep *ep)
 {
 	struct counters c = COUNTERS_OF_EP(ep);
 	char peer[DOFI_ADDR_TEXT];
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_lock(&ep->lock);
 	fprintf(out, "  EP %p: %s", (void *)ep, state_name(ep->state));
 	if (ep->conn)

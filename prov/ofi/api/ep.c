@@ -11,13 +11,11 @@
 #include "dto/ep_attr.h"
 #include "progress/evd.h"
 #include "object/ia.h"
-#include "dto/srq.h"
 #include "object/transport.h"
 #include "dto/ud.h"
 #include "cm/wire.h"
 #include "dto/control.h"
 #include "dto/guard_byte.h"
-#include "dto/segments.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/ring.h"
@@ -111,6 +109,8 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_E
 
 	if (!ia)
 		return DOFI_BAD_HANDLE(IA);
+	if (!ia->limits.max_srqs)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!srq || srq->obj.ia != ia)
 		return DOFI_BAD_HANDLE(SRQ);
 	if (!attr)
@@ -276,17 +276,17 @@ static void forbid_foreign_receives(struct dofi_ep *ep)
 {
 	for (uint32_t i = ep->recv.issue; i != ep->recv.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->recv, i);
-		bool foreign = wr->niov && wr->raddr != (uintptr_t)ep->pz;
+		bool foreign = wr->niov && wr->recv.pz != ep->pz;
 
 		wr->status = foreign ? DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_SUCCESS;
 	}
 }
 
-/* ep->lock held */
 static void apply_config(struct dofi_ep *ep, struct ep_config *c)
 {
 	DAT_COUNT old_mark = ep->attr.srq_soft_hw;
 
+	dofi_assert_held(&ep->lock);
 	dofi_ep_detach_evds(ep);
 	ep->recv_evd = c->recv_evd;
 	ep->req_evd = c->req_evd;

@@ -45,10 +45,11 @@ static void enter(struct dofi_ia *ia)
 	dofi_engine_round(ia, true);
 }
 
-/* engine.lock held; everything about the arguments was checked. */
+/* The arguments have been checked. */
 static DAT_RETURN start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t qual,
 			uint64_t deadline, DAT_COUNT private_size, const void *private_data)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ep_bad_state(ep->state);
 	if (!ep->pz)
@@ -124,9 +125,9 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	return ret;
 }
 
-/* engine.lock held. */
 static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	switch (ep->state) {
 	case DAT_EP_STATE_DISCONNECTED:
 		return DAT_SUCCESS;

@@ -13,6 +13,7 @@
 #define DOFI_IA_COUNTER(name)  SAME(IA, name)
 #define DOFI_EP_COUNTER(name)  SAME(EP, name)
 #define DOFI_EVD_COUNTER(name) SAME(EVD, name)
+#define DOFI_IA_OWN_COUNTER(name)
 #define DOFI_EP_OWN_COUNTER(name)
 #define DOFI_EVD_OWN_COUNTER(name)
 #include "base/count.def"
@@ -23,7 +24,7 @@
 #include "api/attr.h"
 #include "api/ia.h"
 #include "cm/ud_ah.h"
-#include "dto/post.h"
+#include "dto/post_special.h"
 
 /* So has ud.h. */
 #define SAME_UD(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "number in ud.h")

@@ -30,7 +30,7 @@
 #include "dto/credit.h"
 #include "dto/control.h"
 #include "dto/guard_byte.h"
-#include "dto/segments.h"
+#include "dto/bounce.h"
 #include "fabric/nic.h"
 #include "fabric/select.h"
 #include "object/ctxtab.h"
@@ -102,7 +102,8 @@ static void before_fork(void)
 		struct dofi_ia *ia = ia_of(node);
 
 		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
-		dofi_lock(&ia->obj_lock);
+		/* Of several IAs: no other thread holds one of these while it takes one. */
+		dofi_lock_out_of_order(&ia->obj_lock);
 	}
 }
 
@@ -196,6 +197,20 @@ static void list_ia(struct dofi_ia *ia)
 }
 
 /* --- fabric objects --- */
+
+static int find_key(struct dofi_ia *ia)
+{
+	int ret = dofi_key_load(&ia->key, ia->name, ia->params.auth, ia->params.key_file);
+
+	if (!ret)
+		dofi_key_text(&ia->key, ia->named.key);
+	return ret;
+}
+
+static void forget_key(struct dofi_ia *ia)
+{
+	dofi_key_wipe(&ia->key);
+}
 
 static int open_fabric(struct dofi_ia *ia)
 {
@@ -321,6 +336,7 @@ static const struct step {
 	int (*begin)(struct dofi_ia *ia);
 	void (*end)(struct dofi_ia *ia);
 } steps[] = {
+	{"finding the key that peers need", find_key, forget_key},
 	{"looking for descriptors", spare_descriptors, NULL},
 	{"opening the fabric", open_fabric, close_fabric},
 	{"choosing variables of libfabric", choose_variables, NULL},
@@ -490,8 +506,8 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->up = &dofi_cm_upcalls;
 	ia->engine.reap = dofi_reap;
 	atomic_store(&ia->next_key, 1);
-	dofi_lock_init(&ia->obj_lock);
-	dofi_lock_init(&ia->mr_lock);
+	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
+	dofi_lock_init_level(&ia->mr_lock, DOFI_LEVEL_LEAF);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {
 		dofi_list_init(&ia->objects[i]);
 		dofi_list_init(&ia->doomed[i]);
@@ -775,11 +791,12 @@ static void stop_transfers(struct dofi_ia *ia)
 	doom(ia, DAT_HANDLE_TYPE_PZ);
 }
 
-/* Waiters of EVDs and CNOs need the engine to leave, so no lock is held. */
+/* Waiters of EVDs and CNOs need the engine to leave. */
 static void tear_down(struct dofi_ia *ia)
 {
 	void *obj;
 
+	dofi_assert_none_held();
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_EVD)))
 		dofi_evd_destroy(obj);
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_CNO))) {

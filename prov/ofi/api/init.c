@@ -7,6 +7,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "base/secure.h"
 #include "api/ia.h"
 
 #include <dlfcn.h>
@@ -159,9 +160,10 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 
 EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	const char *level = getenv("DAT_OFI_LOG");
+	const char *level = secure_getenv("DAT_OFI_LOG");
 
 	dofi_log_set_level(level ? level : "");
+	dofi_secure_environment();
 	if (!info || !memchr(info->ia_name, '\0', sizeof(info->ia_name)))
 		return;
 	if (info->dapl_version_major != DAT_VERSION_MAJOR ||

@@ -4,9 +4,9 @@
 #include "object/ia.h"
 #include "object/mem.h"
 
-/* ia->obj_lock held. */
 static bool is_taken(const struct dofi_ia *ia, uint16_t number)
 {
+	dofi_assert_held(&ia->obj_lock);
 	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_PZ])
 	{
 		if (DOFI_CONTAINER(node, struct dofi_pz, obj.siblings)->number == number)

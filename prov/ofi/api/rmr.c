@@ -29,7 +29,7 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool of_ep, DAT_RMR_HANDLE *rm
 	rmr->pz = pz;
 	rmr->of_ep = of_ep;
 	atomic_store(&rmr->refs, 1);
-	dofi_lock_init(&rmr->lock);
+	dofi_lock_init_level(&rmr->lock, DOFI_LEVEL_LEAF);
 	dofi_obj_use(pz);
 	dofi_obj_publish(&rmr->obj, DAT_HANDLE_TYPE_RMR);
 	*rmr_handle = rmr;

@@ -46,7 +46,7 @@ socklen_t dofi_addr_len(const struct sockaddr_storage *addr)
 
 uint16_t dofi_addr_port(const struct sockaddr_storage *addr)
 {
-	/* The port lies at the same place in both families. */
+	/* Both families have the port at the same offset. */
 	_Static_assert(offsetof(struct sockaddr_in, sin_port) ==
 			       offsetof(struct sockaddr_in6, sin6_port),
 		       "port");

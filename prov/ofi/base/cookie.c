@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One small file per user has an entry per cookie. Byte 0 is locked while the file is changed; byte
- * 1+n is locked, shared, by all holders of entry n. These locks belong to open descriptors, so the
- * kernel drops them with the process: an entry whose byte nobody has locked is free, whatever it
- * says. The last one to leave removes the file.
+ * One small file per user has an entry per cookie. A process locks byte 0 while it changes the
+ * file. All holders of entry n have a shared lock on byte 1+n. These locks belong to open file
+ * descriptions, so the kernel drops them when the process ends: an entry is free if nobody locks
+ * its byte, whatever its content. The last holder removes the file.
  */
 #include "base/cookie.h"
 
@@ -17,13 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOCK_TRIES 2000 /* about as many milliseconds */
 
 /* What a virtual address stands for, the same in every process. */
 struct identity {
 	uint64_t device, inode;
 	uint64_t offset;
-	uint64_t sysv; /* System V segments have inode numbers of their own */
+	/* set for System V segments, whose inode numbers are a number space of their own */
+	uint64_t sysv;
 };
 
 struct entry {
@@ -36,7 +40,7 @@ struct entry {
 struct mapping {
 	uint64_t start, end;
 	char perms[5];
-	struct identity memory; /* of start */
+	struct identity memory; /* identity at `start` */
 };
 
 static bool parse_mapping(const char *line, struct mapping *m)
@@ -53,14 +57,14 @@ static bool parse_mapping(const char *line, struct mapping *m)
 	return true;
 }
 
-/* m continues what begins at base and has been found to be `whole` so far. */
+/* Whether m directly continues the range [base, base + whole) of the same object. */
 static bool continues(const struct mapping *m, uint64_t base, const struct identity *whole)
 {
 	return m->memory.device == whole->device && m->memory.inode == whole->inode &&
 	       m->memory.sysv == whole->sysv && m->memory.offset - whole->offset == m->start - base;
 }
 
-/* False unless [base, base + length) is one piece of one object, mapped shared. */
+/* False unless [base, base + length) lies in one object that is mapped shared, without a gap. */
 static bool identify(FILE *maps, uint64_t base, uint64_t length, struct identity *memory_p)
 {
 	uint64_t next = base, end = base + length;
@@ -109,14 +113,29 @@ static int lock_byte(int fd, int command, short type, off_t byte)
 	return command == F_OFD_GETLK ? lock.l_type : 0;
 }
 
+/*
+ * Byte 0. Others of this user hold it for a few reads and writes, unless they are stopped then.
+ */
+static int lock_file(int fd)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int ret = lock_byte(fd, F_OFD_SETLK, F_WRLCK, 0);
+
+	for (int i = 0; i < LOCK_TRIES && (ret == -EAGAIN || ret == -EACCES); i++) {
+		nanosleep(&pause, NULL);
+		ret = lock_byte(fd, F_OFD_SETLK, F_WRLCK, 0);
+	}
+	return ret == -EAGAIN || ret == -EACCES ? -ETIMEDOUT : ret;
+}
+
 /* Does another descriptor hold the entry? */
 static bool is_held(int fd, size_t index)
 {
 	return lock_byte(fd, F_OFD_GETLK, F_WRLCK, 1 + (off_t)index) != F_UNLCK;
 }
 
-/* Also where a forked child has the descriptor, too. */
-static void let_go(int fd)
+/* Unlocks explicitly: a forked child may have the descriptor, too. */
+static void unlock_and_close(int fd)
 {
 	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 
@@ -146,25 +165,65 @@ static void make_path(char *path, size_t size)
 	snprintf(path, size, "%s/dat-ofi-cookies-%u", dir, (unsigned int)geteuid());
 }
 
-/* The file, with byte 0 locked. -EAGAIN: it was removed meanwhile. */
+/* Every user can make a file of this name; of one that others can open they can hold the locks. */
+static int check_owner(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || st.st_mode & (S_IRWXG | S_IRWXO))
+		return -EPERM;
+	return 0;
+}
+
+/* Not both at once: the kernel may refuse to create where somebody else's file is. */
+static int open_or_create(const char *path)
+{
+	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int fd = open(path, flags);
+
+	if (fd < 0 && errno == ENOENT) {
+		fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+		if (fd < 0 && errno == EEXIST)
+			return -EAGAIN;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* The file, with byte 0 locked. -EAGAIN: it came or was removed meanwhile. */
 static int open_once(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), ret;
+	int fd = open_or_create(path), ret;
 	struct stat st;
 
 	if (fd < 0)
-		return -errno;
-	ret = lock_byte(fd, F_OFD_SETLKW, F_WRLCK, 0);
+		return fd;
+	ret = check_owner(fd);
+	if (!ret)
+		ret = lock_file(fd);
 	if (!ret && fstat(fd, &st))
 		ret = -errno;
-	else if (!ret && (st.st_uid != geteuid() || !S_ISREG(st.st_mode)))
-		ret = -EPERM;
 	else if (!ret && !st.st_nlink)
 		ret = -EAGAIN;
 	if (!ret)
 		return fd;
-	let_go(fd);
+	unlock_and_close(fd);
 	return ret;
+}
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+	case -ELOOP:
+		return "; it is not this user's alone: have it removed";
+	case -ETIMEDOUT:
+		return "; a process of this user holds its lock: is one stopped?";
+	default:
+		return "";
+	}
 }
 
 static int open_file(void)
@@ -178,12 +237,14 @@ static int open_file(void)
 	while (fd == -EAGAIN);
 	if (fd < 0)
 		DOFI_LOG_E("can't keep track of shared memory cookies in %s: %s%s", path,
-			   strerror(-fd),
-			   fd == -EPERM ? "; it belongs to somebody else: have it removed" : "");
+			   strerror(-fd), advice(fd));
 	return fd;
 }
 
-/* The entry of a cookie in use; else the first that is free, maybe the one behind the last. */
+/*
+ * Finds the entry of a cookie that is in use, or the first free entry, which may be behind the last
+ * one.
+ */
 static size_t find_entry(int fd, const char *cookie, struct entry *entry, bool *in_use_p)
 {
 	size_t n, i;
@@ -199,7 +260,7 @@ static size_t find_entry(int fd, const char *cookie, struct entry *entry, bool *
 	return i;
 }
 
-/* Byte 0 locked. */
+/* The caller has locked byte 0. */
 static int take_share(int fd, const char *cookie, const struct identity *memory)
 {
 	struct entry entry;
@@ -218,8 +279,11 @@ static int take_share(int fd, const char *cookie, const struct identity *memory)
 	return ret ? ret : lock_byte(fd, F_OFD_SETLK, F_RDLCK, 1 + (off_t)index);
 }
 
-/* Byte 0 locked: removes the file when all its entries are free, unless somebody else did so. */
-static void tidy(int fd)
+/*
+ * Removes the file if all its entries are free and nobody has removed it yet. The caller has locked
+ * byte 0.
+ */
+static void remove_if_unused(int fd)
 {
 	struct entry entry;
 	struct stat st;
@@ -246,8 +310,8 @@ int dofi_cookie_share(const char cookie[DOFI_COOKIE_SIZE], uint64_t base, uint64
 		return fd;
 	ret = take_share(fd, cookie, &memory);
 	if (ret) {
-		tidy(fd);
-		let_go(fd);
+		remove_if_unused(fd);
+		unlock_and_close(fd);
 		return ret;
 	}
 	lock_byte(fd, F_OFD_SETLK, F_UNLCK, 0);
@@ -256,7 +320,7 @@ int dofi_cookie_share(const char cookie[DOFI_COOKIE_SIZE], uint64_t base, uint64
 
 void dofi_cookie_unshare(int share)
 {
-	if (!lock_byte(share, F_OFD_SETLKW, F_WRLCK, 0))
-		tidy(share);
-	let_go(share);
+	if (!lock_file(share))
+		remove_if_unused(share);
+	unlock_and_close(share);
 }

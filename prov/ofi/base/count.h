@@ -29,7 +29,7 @@ enum {
 
 #define DOFI_COUNTERS(kind) _Atomic uint64_t counters[DOFI_CNT_##kind##_END];
 
-/* Cheap: where two threads count at once, one may be lost. */
+/* Not atomic, to be cheap: if two threads count at once, one count may be lost. */
 DOFI_INLINE void dofi_count(_Atomic uint64_t *counter, uint64_t n)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,

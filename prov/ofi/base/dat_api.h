@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The provider is one source, compiled once per API generation. This header picks the generation
- * and levels what only differs in spelling, so that no other file asks which one it is (api12.c and
- * api20.c apart).
+ * The provider is one source, compiled once per API generation. This header selects the generation
+ * and hides differences in spelling, so that no other file except api12.c and api20.c asks for the
+ * generation.
  */
 #ifndef DOFI_DAT_API_H
 #define DOFI_DAT_API_H
@@ -51,7 +51,10 @@ static inline void dofi_dto_set_op(DAT_DTO_COMPLETION_EVENT_DATA *dto, uint8_t o
 #include <dat2/dat_ib_extensions.h>
 #define DOFI_RMR_ADDR(triplet) ((triplet)->virtual_address)
 #define DOFI_EXTENSIONS        1
-/* A path that was only requested may be single; one that is required is refused (EP-095). */
+/*
+ * A multipath connection that is only requested may have a single path. One that is required is
+ * refused (EP-095).
+ */
 #define DOFI_CONNECT_FLAGS_KNOWN \
 	((unsigned int)(DAT_CONNECT_MULTIPATH_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG))
 #define DOFI_CONNECT_FLAGS_REFUSED  ((unsigned int)DAT_CONNECT_MULTIPATH_REQUIRED_FLAG)
@@ -100,7 +103,7 @@ static inline void dofi_dto_set_op(DAT_DTO_COMPLETION_EVENT_DATA *dto, uint8_t o
 	((unsigned int)DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | \
 	 DOFI_MEM_PRIV_REMOTE_ATOMIC)
 
-/* A DAT error: class bit, type and subtype, as ERR-012 wants it. */
+/* A DAT error: class bit, type and subtype (ERR-012). */
 #define DOFI_ERR(type, subtype) \
 	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(subtype)))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the compiler can't know about the hot path. */
+/* Hints about the hot path for the compiler. */
 #ifndef DOFI_HINT_H
 #define DOFI_HINT_H
 
@@ -7,14 +7,14 @@
 #define DOFI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * The hot path should touch few lines of the caches: the fabric's system calls leave little of it
- * there. So what goes wrong is cold, and whatever leads to it moves away with it; what most
- * operations don't need is aside, in a function of its own.
+ * The hot path should touch few cache lines, because the fabric's system calls evict most of them.
+ * So error paths are cold: the compiler moves them and the code that leads to them away. Code that
+ * most operations do not need is in a function of its own.
  */
 #define DOFI_COLD                __attribute__((cold, noinline))
 #define DOFI_SLOW_PATH           __attribute__((noinline))
 
-/* A step of the hot path, in a function of its own to be read alone. */
+/* A step of the hot path. It is a function of its own only for readability. */
 #define DOFI_INLINE              static inline __attribute__((always_inline))
 
 #endif

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Circular, intrusive. A node outside any list points at itself, so removing twice is harmless. */
+/*
+ * Circular, intrusive list. A node outside any list points to itself, so removing it twice is
+ * harmless.
+ */
 struct dofi_list {
 	struct dofi_list *next, *prev;
 };

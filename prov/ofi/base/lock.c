@@ -17,12 +17,15 @@ static inline void relax(void)
 #endif
 }
 
-/* Most are held for less than a sleep takes. */
-#define LOOKS 100
+/*
+ * A thread polls a lock so often before it sleeps: most locks are held for a shorter time than a
+ * sleep takes.
+ */
+#define POLLS 100
 
-static bool take_soon(struct dofi_lock *l)
+static bool take_by_polling(struct dofi_lock *l)
 {
-	for (int i = 0; i < LOOKS; i++) {
+	for (int i = 0; i < POLLS; i++) {
 		if (atomic_load_explicit(&l->word, memory_order_relaxed) == DOFI_LOCK_FREE &&
 		    dofi_lock_take(l))
 			return true;
@@ -32,32 +35,33 @@ static bool take_soon(struct dofi_lock *l)
 }
 
 /*
- * On return every thread of the process either sees what we stored before, or has made visible to
- * us what it stored before. False where the kernel does not offer that.
+ * On return, every other thread of the process either sees our earlier stores, or has made its own
+ * earlier stores visible to us. False if the kernel does not offer this.
  */
 static bool fence_all_threads(void)
 {
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
 		return true;
 	/*
-	 * A process registers once; here, where it is needed, so that those who never wait have no
-	 * part in it.
+	 * A process registers once. It does so here, so that threads that never wait do not pay for
+	 * it.
 	 */
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) &&
 	       !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 /*
- * Who lets go from the fence on sees that we wait, and who did before has freed the lock as we see
- * it: nobody is missed. Without the fence somebody may be, so the sleep is a short one. Whoever is
- * woken says again that somebody waits: others may sleep still.
+ * A thread that unlocks after the fence sees `awaited`. A thread that unlocked before the fence has
+ * freed the lock, and dofi_lock_take sees this. So no wakeup is lost. Without the fence a wakeup
+ * can be lost, so the sleep is short. A thread that wakes sets `awaited` again, because others may
+ * still sleep.
  */
 void dofi_lock_await(struct dofi_lock *l)
 {
 	static const struct timespec short_sleep = {.tv_nsec = 1000000};
 	int saved = errno;
 
-	if (take_soon(l))
+	if (take_by_polling(l))
 		return;
 	for (;;) {
 		bool fenced;
@@ -73,8 +77,8 @@ void dofi_lock_await(struct dofi_lock *l)
 }
 
 /*
- * Once for each sleep: who is woken may not run for long, and the lock is taken many times until
- * then.
+ * Clears `awaited`: the woken thread may not run for long, and until then many unlocks would wake
+ * again.
  */
 void dofi_lock_wake(struct dofi_lock *l)
 {

@@ -1,30 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Locks, in the one order in which they may be taken (outermost first):
- *
- *   engine.lock   progress, connections, channels, listeners, timers, every change of an EP's state
- *   ep->lock      rings of the EP, its state, its cache of remote contexts
- *   srq->lock     receive pool
- *   evd->lock     event ring
- *   cno->lock     trigger
- *   leaves        ia->obj_lock, ia->mr_lock, rmr->lock, ctxtab.lock, slab locks
- *   wait.lock     the bells, which may be rung under any other
+ * Locks. base/lock_order.h has the order in which a thread takes them; debug builds check it.
  *
  * A post takes ep->lock only, unless it finds its ring full (post.c). Consumer code (CNO agents)
- * runs with none held.
+ * runs with no lock held.
  *
- * The locks are words that the hot path takes in place: with those of libpthread, half of what is
- * executed between a post and its completion was their bookkeeping. Who finds one taken sleeps in
- * the kernel.
+ * A lock is a word that the hot path changes in place: with the locks of libpthread, half of the
+ * instructions between a post and its completion were their bookkeeping. A thread that finds the
+ * lock taken sleeps in the kernel.
  *
- * To let go takes a plain store: an atomic exchange would cost as much as to take the lock. So the
- * look for a waiter, which comes next, may be done before others see the store, and it is for the
- * waiter to make all threads' stores visible before it sleeps (lock.c).
+ * Unlocking is a plain store: an atomic exchange would cost as much as taking the lock. So the
+ * processor may look for a waiter, which comes next, before other processors see the store. A
+ * waiter makes all threads' stores visible before it sleeps (lock.c).
  */
 #ifndef DOFI_LOCK_H
 #define DOFI_LOCK_H
 
 #include "base/hint.h"
+#include "base/lock_order.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -32,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ThreadSanitizer is told of them: it looks after the order, too. */
+/* Tells ThreadSanitizer about the locks, so that it also checks their order. */
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define DOFI_TSAN 1
@@ -48,29 +41,52 @@
 enum { DOFI_LOCK_FREE, DOFI_LOCK_TAKEN };
 
 /*
- * All zero: free. Lies in memory that outlives it: who let go looks for a waiter after another may
- * have taken and ended it.
+ * All zero: free. The memory must outlive the lock: a thread that unlocks looks for a waiter after
+ * another thread may already have taken the lock and ended its use.
  */
 struct dofi_lock {
 	_Atomic uint32_t word;
-	_Atomic uint32_t awaited; /* 1: somebody sleeps, or is about to */
+	_Atomic uint32_t awaited; /* 1: a thread sleeps or is about to */
 #ifndef NDEBUG
 	_Atomic(pthread_t) owner;
+	enum dofi_lock_level level;
 #endif
 };
+
+/* For static locks. */
+#ifndef NDEBUG
+#define DOFI_LOCK_INITIALIZER(of_level) \
+	{                               \
+		.level = (of_level)     \
+	}
+#else
+#define DOFI_LOCK_INITIALIZER(of_level) \
+	{                               \
+		.word = DOFI_LOCK_FREE  \
+	}
+#endif
 
 /* lock.c: the ways through the kernel. */
 DOFI_COLD void dofi_lock_await(struct dofi_lock *l);
 DOFI_COLD void dofi_lock_wake(struct dofi_lock *l);
 
-static inline void dofi_lock_init(struct dofi_lock *l)
+static inline void dofi_lock_init_level(struct dofi_lock *l, enum dofi_lock_level level)
 {
 	atomic_init(&l->word, DOFI_LOCK_FREE);
 	atomic_init(&l->awaited, 0);
 #ifndef NDEBUG
 	atomic_init(&l->owner, (pthread_t)0);
+	l->level = level;
+#else
+	(void)level;
 #endif
 	DOFI_TSAN_LOCK(create, l, 0);
+}
+
+/* A lock whose order is not checked. */
+static inline void dofi_lock_init(struct dofi_lock *l)
+{
+	dofi_lock_init_level(l, DOFI_LEVEL_NONE);
 }
 
 static inline void dofi_lock_fini(struct dofi_lock *l)
@@ -90,18 +106,28 @@ static inline void dofi_lock_own(struct dofi_lock *l)
 {
 #ifndef NDEBUG
 	atomic_store_explicit(&l->owner, pthread_self(), memory_order_relaxed);
+	dofi_lock_order_taken(l, l->level);
 #else
 	(void)l;
 #endif
 }
 
-static inline void dofi_lock(struct dofi_lock *l)
+/* As dofi_lock, of a caller that answers for the order. */
+static inline void dofi_lock_out_of_order(struct dofi_lock *l)
 {
 	DOFI_TSAN_LOCK(pre_lock, l, 0);
 	if (DOFI_UNLIKELY(!dofi_lock_take(l)))
 		dofi_lock_await(l);
 	DOFI_TSAN_LOCK(post_lock, l, 0, 0);
 	dofi_lock_own(l);
+}
+
+static inline void dofi_lock(struct dofi_lock *l)
+{
+#ifndef NDEBUG
+	dofi_lock_order_check(l, l->level);
+#endif
+	dofi_lock_out_of_order(l);
 }
 
 static inline bool dofi_trylock(struct dofi_lock *l)
@@ -120,6 +146,7 @@ static inline bool dofi_trylock(struct dofi_lock *l)
 static inline void dofi_unlock(struct dofi_lock *l)
 {
 #ifndef NDEBUG
+	dofi_lock_order_released(l);
 	atomic_store_explicit(&l->owner, (pthread_t)0, memory_order_relaxed);
 #endif
 	DOFI_TSAN_LOCK(pre_unlock, l, 0);
@@ -130,10 +157,19 @@ static inline void dofi_unlock(struct dofi_lock *l)
 }
 
 #ifndef NDEBUG
-#define dofi_assert_held(l) \
-	assert(atomic_load_explicit(&(l)->owner, memory_order_relaxed) == pthread_self())
+static inline bool dofi_lock_is_own(const struct dofi_lock *l)
+{
+	return atomic_load_explicit(&l->owner, memory_order_relaxed) == pthread_self();
+}
+
+#define dofi_assert_held(l)     assert(dofi_lock_is_own(l))
+#define dofi_assert_not_held(l) assert(!dofi_lock_is_own(l))
+/* This thread holds no lock. */
+#define dofi_assert_none_held() assert(!dofi_lock_order_held())
 #else
-#define dofi_assert_held(l) ((void)(l))
+#define dofi_assert_held(l)     ((void)(l))
+#define dofi_assert_not_held(l) ((void)(l))
+#define dofi_assert_none_held() ((void)0)
 #endif
 
 #endif

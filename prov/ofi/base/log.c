@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PREFIX        "dat-ofi: "
 #define LINE_MAX_SIZE 4096
+
+#define LIMIT_SECONDS 10
+#define LIMIT_LINES   5
 
 _Atomic enum dofi_log_level dofi_log_level = DOFI_LOG_WARN;
 
@@ -20,28 +24,28 @@ static const char *const level_words[] = {
 	[DOFI_LOG_INFO] = "info", [DOFI_LOG_DEBUG] = "debug",
 };
 
-/* The bits of DAPL_DBG_DEST as OFED has them, and one more as in DAT_DBG_DEST. */
+/* The bits of DAPL_DBG_DEST as in OFED, and standard error as in DAT_DBG_DEST. */
 enum dest { DEST_STDOUT = 1, DEST_SYSLOG = 2, DEST_STDERR = 4 };
 
 static _Atomic unsigned int dests = DEST_STDERR;
 
 /*
- * The bits of DAPL_DBG_TYPE: OFED's parts of the code, from the loudest of our levels to the
- * quietest.
+ * The bits of DAPL_DBG_TYPE stand for parts of OFED's code. Ordered from our most verbose level to
+ * the least verbose.
  */
 static const struct {
 	unsigned long bits;
 	enum dofi_log_level level;
-} old_types[] = {
+} ofed_types[] = {
 	{0xffffffff & ~0x3848bul, DOFI_LOG_DEBUG}, /* all but those below */
 	{0x28408, DOFI_LOG_INFO},                  /* connections, exceptions, extensions */
 	{0x10002, DOFI_LOG_WARN},
 	{0x00081, DOFI_LOG_ERROR},
 };
 
-static bool old_bits(const char *name, unsigned long *bits_p)
+static bool ofed_bits(const char *name, unsigned long *bits_p)
 {
-	const char *text = getenv(name);
+	const char *text = secure_getenv(name);
 	char *end;
 
 	if (!text || !*text)
@@ -54,11 +58,11 @@ static enum dofi_log_level default_level(void)
 {
 	unsigned long bits;
 
-	if (!old_bits("DAPL_DBG_TYPE", &bits))
+	if (!ofed_bits("DAPL_DBG_TYPE", &bits))
 		return DOFI_LOG_WARN;
-	for (size_t i = 0; i < sizeof(old_types) / sizeof(old_types[0]); i++)
-		if (bits & old_types[i].bits)
-			return old_types[i].level;
+	for (size_t i = 0; i < sizeof(ofed_types) / sizeof(ofed_types[0]); i++)
+		if (bits & ofed_types[i].bits)
+			return ofed_types[i].level;
 	return DOFI_LOG_OFF;
 }
 
@@ -78,7 +82,8 @@ void dofi_log_set_level(const char *word)
 	enum dofi_log_level level;
 	unsigned long bits;
 
-	dests = old_bits("DAPL_DBG_DEST", &bits) && bits & 7 ? (unsigned int)bits & 7 : DEST_STDERR;
+	dests = ofed_bits("DAPL_DBG_DEST", &bits) && bits & 7 ? (unsigned int)bits & 7
+							      : DEST_STDERR;
 	if (!*word)
 		dofi_log_level = default_level();
 	else if (dofi_log_level_of(word, &level))
@@ -88,7 +93,7 @@ void dofi_log_set_level(const char *word)
 			   word);
 }
 
-/* Text may hold what a peer or a file said: no control characters reach the terminal. */
+/* Text may come from a peer or a file: control characters must not reach the terminal. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -97,7 +102,7 @@ static void make_printable(char *text)
 }
 
 /* One write, so that lines of several threads and processes don't mix. */
-static void put_to(int fd, const char *text, size_t size)
+static void write_all(int fd, const char *text, size_t size)
 {
 	ssize_t n;
 
@@ -106,15 +111,15 @@ static void put_to(int fd, const char *text, size_t size)
 	while (n < 0 && errno == EINTR);
 }
 
-static void put(enum dofi_log_level level, const char *text, size_t size)
+static void write_text(enum dofi_log_level level, const char *text, size_t size)
 {
 	static const int priorities[] = {LOG_NOTICE, LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 	unsigned int to = dests;
 
 	if (to & DEST_STDOUT)
-		put_to(STDOUT_FILENO, text, size);
+		write_all(STDOUT_FILENO, text, size);
 	if (to & DEST_STDERR)
-		put_to(STDERR_FILENO, text, size);
+		write_all(STDERR_FILENO, text, size);
 	for (const char *end; to & DEST_SYSLOG && size && (end = memchr(text, '\n', size));
 	     size -= (size_t)(end + 1 - text), text = end + 1)
 		syslog(LOG_USER | priorities[level], "%.*s", (int)(end - text), text);
@@ -122,7 +127,7 @@ static void put(enum dofi_log_level level, const char *text, size_t size)
 
 void dofi_log_text(const char *text, size_t size)
 {
-	put(DOFI_LOG_OFF, text, size);
+	write_text(DOFI_LOG_OFF, text, size);
 }
 
 void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
@@ -143,7 +148,27 @@ void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 			memcpy(line + sizeof(line) - 5, "...", 4);
 		size = (int)strlen(line);
 		line[size] = '\n';
-		put(level, line, (size_t)size + 1);
+		write_text(level, line, (size_t)size + 1);
 	}
 	errno = saved_errno;
+}
+
+bool dofi_log_permit(struct dofi_log_limit *limit, uint32_t *left_out_p)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	*left_out_p = 0;
+	if (!limit->written || (uint64_t)now.tv_sec - limit->since >= LIMIT_SECONDS) {
+		limit->since = (uint64_t)now.tv_sec;
+		limit->written = 0;
+		*left_out_p = limit->left_out;
+		limit->left_out = 0;
+	}
+	if (limit->written < LIMIT_LINES) {
+		limit->written++;
+		return true;
+	}
+	limit->left_out++;
+	return false;
 }

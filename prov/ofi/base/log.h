@@ -7,29 +7,32 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum dofi_log_level { DOFI_LOG_OFF, DOFI_LOG_ERROR, DOFI_LOG_WARN, DOFI_LOG_INFO, DOFI_LOG_DEBUG };
 
 extern _Atomic enum dofi_log_level dofi_log_level; /* of the whole process */
 
 /*
- * An unknown word leaves the level and warns; an empty one takes what OFED's DAPL_DBG_TYPE asks
- * for, else warnings. Where to log is decided here, too: DAPL_DBG_DEST, else standard error.
+ * Sets the level and the destination. An unknown word leaves the level and warns. An empty word
+ * selects the level by OFED's DAPL_DBG_TYPE, or warnings. DAPL_DBG_DEST selects the destination,
+ * standard error by default.
  */
 void dofi_log_set_level(const char *word);
 
 bool dofi_log_level_of(const char *word, enum dofi_log_level *level_p);
 
 /*
- * One line: "dat-ofi: <text>". Says what failed, on what, why, and what to try.
+ * Logs one line: "dat-ofi: <text>". The text says what failed, on which object, why, and what to
+ * try.
  */
 DOFI_COLD void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Text of several lines that was asked for, whatever the level is. */
+/* Logs text of several lines that the user asked for, whatever the level is. */
 void dofi_log_text(const char *text, size_t size);
 
-/* The arguments are not evaluated when the level is off. */
+/* The arguments are not evaluated if the level is off. */
 #define DOFI_LOG(level, ...)                                                                     \
 	do {                                                                                     \
 		if (DOFI_UNLIKELY(atomic_load_explicit(&dofi_log_level, memory_order_relaxed) >= \
@@ -40,5 +43,17 @@ void dofi_log_text(const char *text, size_t size);
 #define DOFI_LOG_W(...) DOFI_LOG(DOFI_LOG_WARN, __VA_ARGS__)
 #define DOFI_LOG_I(...) DOFI_LOG(DOFI_LOG_INFO, __VA_ARGS__)
 #define DOFI_LOG_D(...) DOFI_LOG(DOFI_LOG_DEBUG, __VA_ARGS__)
+
+/*
+ * For messages that others cause: a few within ten seconds, and no more. Zeros are a good start;
+ * the owner's lock guards it.
+ */
+struct dofi_log_limit {
+	uint64_t since; /* seconds of CLOCK_MONOTONIC */
+	uint32_t written, left_out;
+};
+
+/* Whether the message may be written now; *left_out_p: those that were not, since the last one. */
+bool dofi_log_permit(struct dofi_log_limit *limit, uint32_t *left_out_p);
 
 #endif

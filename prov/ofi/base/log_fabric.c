@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libfabric's log among ours. It takes another log for good, once in a process. */
+/* Writes libfabric's log to ours. libfabric accepts another log once per process and keeps it. */
 #include "base/log_fabric.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@ static _Atomic enum dofi_log_level fabric_level = DOFI_LOG_OFF;
 static enum dofi_log_level level_of(enum fi_log_level level)
 {
 	switch (level) {
-	case FI_LOG_WARN: /* the worst it has */
+	case FI_LOG_WARN: /* libfabric has no worse level */
 		return DOFI_LOG_WARN;
 	case FI_LOG_TRACE:
 	case FI_LOG_INFO:
@@ -32,7 +32,10 @@ static int enabled(const struct fi_provider *provider, enum fi_log_level level,
 	return level_of(level) <= atomic_load_explicit(&fabric_level, memory_order_relaxed);
 }
 
-/* What may come often is asked for first: each time, whatever the clock says. */
+/*
+ * libfabric calls this for messages that it wants to repeat at intervals. Answers as for others,
+ * whatever the time.
+ */
 static int ready(const struct fi_provider *provider, enum fi_log_level level,
 		 enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime)
 {
@@ -40,8 +43,8 @@ static int ready(const struct fi_provider *provider, enum fi_log_level level,
 	return enabled(provider, level, subsys, flags);
 }
 
-static void take(const struct fi_provider *provider, enum fi_log_level level,
-		 enum fi_log_subsys subsys, const char *func, int line, const char *text)
+static void write_line(const struct fi_provider *provider, enum fi_log_level level,
+		       enum fi_log_subsys subsys, const char *func, int line, const char *text)
 {
 	(void)subsys;
 	dofi_log_line(level_of(level), "libfabric %s, %s line %d: %.*s",
@@ -54,7 +57,7 @@ void dofi_log_fabric(const char *word)
 	static struct fi_ops_log ops = {.size = sizeof(ops),
 					.enabled = enabled,
 					.ready = ready,
-					.log = take};
+					.log = write_line};
 	static struct fid_logging log = {.ops = &ops};
 	static atomic_flag taken = ATOMIC_FLAG_INIT;
 	enum dofi_log_level level;
@@ -69,7 +72,7 @@ void dofi_log_fabric(const char *word)
 	}
 	atomic_store(&fabric_level, level);
 	if (level > dofi_log_level)
-		dofi_log_level = level; /* or its lines would be left out here */
+		dofi_log_level = level; /* otherwise our log would drop the lines */
 	if (atomic_flag_test_and_set(&taken))
 		return;
 	ret = fi_import_log(FI_VERSION(1, 17), 0, &log);

@@ -52,8 +52,8 @@ static size_t min3(size_t a, size_t b, size_t c)
 }
 
 /*
- * Levenshtein distance, case ignored; the row of the matrix is as long as the longest name of
- * ours.
+ * Levenshtein distance without regard to case. The row of the matrix is as long as our longest
+ * name.
  */
 static size_t edit_distance(const char *word, const char *name)
 {
@@ -77,7 +77,7 @@ static size_t edit_distance(const char *word, const char *name)
 	return row[n];
 }
 
-/* The name that is most likely meant. */
+/* The known name that is most similar. */
 static const char *nearest_name(const char *word)
 {
 	const char *best = table[0].name;
@@ -157,7 +157,7 @@ static void load_defaults(struct dofi_params *p)
 	}
 }
 
-/* Once per process: a variable with a wrong name would be reported at each open otherwise. */
+/* Once per process: otherwise each open would report a variable with a wrong name. */
 static void warn_unknown_variables(void)
 {
 	static atomic_flag warned = ATOMIC_FLAG_INIT;
@@ -187,14 +187,14 @@ static bool load_environment(struct dofi_params *p)
 		const char *value;
 
 		put_upper(variable, sizeof(variable), ENV_PREFIX, table[i].name);
-		value = getenv(variable);
+		value = secure_getenv(variable);
 		if (value && !set_param(p, &table[i], value, variable))
 			return false;
 	}
 	return true;
 }
 
-/* "ofi-PROVIDER[-DOMAIN]"; the domain may hold dashes itself. Any other name says nothing. */
+/* Parses "ofi-PROVIDER[-DOMAIN]"; the domain may contain dashes. Any other name sets nothing. */
 static bool load_name(struct dofi_params *p, const char *name)
 {
 	const char *provider = name + strlen("ofi-"), *dash;
@@ -215,9 +215,8 @@ static bool load_name(struct dofi_params *p, const char *name)
 }
 
 /*
- * A word without '=' is of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a
- * port number. Whoever left such a line in dat.conf has also left its IA name, which then names
- * no provider of ours.
+ * A word without '=' is one of OFED's old forms, "ib0 0" or "mlx5_0 1": a netdev or device, then a
+ * port number. Such a line usually also has its old IA name, which names no provider of libfabric.
  */
 static bool load_old_word(struct dofi_params *p, const char *word, unsigned int nth,
 			  const char *where)

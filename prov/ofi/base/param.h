@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tunables. Each is declared once, in param.def; ia_params words win over DAT_OFI_* variables,
- * these over the default.
+ * Parameters. Each is declared once, in param.def. Words of ia_params override DAT_OFI_* variables,
+ * and these override the defaults.
  */
 #ifndef DOFI_PARAM_H
 #define DOFI_PARAM_H
@@ -20,8 +20,8 @@ struct dofi_params {
 
 /*
  * Fills p for the IA called name ("ofi", "ofi-PROVIDER[-DOMAIN]" or a dat.conf name) with
- * ia_params; OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. 0;
- * after a message -EINVAL when a word can't be understood, or -ENOMEM.
+ * ia_params. OFED's old forms such as "ib0 0" or "mlx5_0 1" name a netdev or device. Returns 0;
+ * -EINVAL after a message if a word is not understood; -ENOMEM.
  */
 int dofi_params_load(struct dofi_params *p, const char *name, const char *ia_params);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Static probes, for bpftrace, perf and SystemTap: "usdt:libdatofi.so.2:dat_ofi:post". Each is a
- * NOP until somebody looks, and nothing where sys/sdt.h was missing. The manual page
- * dat-ofi-provider(7) lists them.
+ * Static probes for bpftrace, perf and SystemTap: "usdt:libdatofi.so.2:dat_ofi:post". Each is a NOP
+ * until a tool attaches, and empty if sys/sdt.h was missing. The manual page dat-ofi-provider(7)
+ * lists them.
  */
 #ifndef DOFI_PROBE_H
 #define DOFI_PROBE_H

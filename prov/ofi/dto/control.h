@@ -13,8 +13,7 @@
  * InfiniBand has writes with immediate data of its own, which take the peer's receive: no control
  * records there.
  *
- * Mail is an atomic operation, which the engine of the target carries out, and the answer to it.
- * What a peer may have posted behind it and could overtake it (reads, writes) waits for the answer.
+ * An emulated atomic operation is a control record, and so is its answer: see atomic.h.
  *
  * Where writes are not ordered, control records are control messages: see control_message.h.
  */
@@ -24,7 +23,6 @@
 #include "object/ep.h"
 #include "object/ia_parts.h"
 
-struct dofi_event;
 struct fid_mr;
 
 struct dofi_atomic_request {
@@ -56,29 +54,18 @@ void dofi_ctrl_slots_close(struct dofi_ia *ia);
 int dofi_ctrl_slots_attach(struct dofi_ep *ep);
 void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 
-/* The operation begins with a control record, or is one. */
-static inline bool dofi_op_needs_ctrl(uint8_t op)
-{
-	return op >= DOFI_OP_WRITE_IMM;
-}
+/* Those of the EP: what its peer has written there, and where the peer writes to. */
+struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep);
+uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep);
 
 /* The fabric does by itself what takes control records elsewhere. */
 bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
-
-/* Takes a receive of the peer. */
-static inline bool dofi_op_is_message(uint8_t op)
-{
-	return op == DOFI_OP_SEND || op == DOFI_OP_WRITE_IMM || op == DOFI_OP_SEND_INVALIDATE;
-}
 
 /*
  * The peer's control slots is known from this entry of its table: false when it is none. ep->lock
  * held.
  */
 bool dofi_ctrl_set_peer_slots(struct dofi_ep *ep, const struct dofi_ctx *ctx);
-
-/* May an operation start behind the atomic ones that have no answer yet? ep->lock held. */
-bool dofi_ctrl_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr);
 
 /*
  * Starts the request at the issue index, from the step where the fabric had no room; as
@@ -101,9 +88,6 @@ void dofi_ctrl_send_answers(struct dofi_ep *ep);
 /* The completion data of a control record; ep->lock held. */
 uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value);
 
-/* A request or an answer is in the EP's control slots; engine.lock and ep->lock held. */
-void dofi_ctrl_atomic_arrived(struct dofi_ep *ep, uint32_t value);
-
 /* Completion data without an operation of ours came in; engine.lock held. */
 void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data);
 
@@ -112,9 +96,6 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data);
  * ep->lock held.
  */
 struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p);
-
-/* What becomes of an event by the operation or by a control record. */
-void dofi_ctrl_mark(uint8_t op, struct dofi_ctrl note, struct dofi_event *event);
 
 /* Nothing of a former connection is left. ep->lock held. */
 void dofi_ctrl_reset(struct dofi_ep *ep);

@@ -2,12 +2,12 @@
 #include "dto/control_message.h"
 
 #include "object/ia.h"
-#include "dto/srq.h"
 #include "object/transport.h"
+#include "dto/atomic.h"
 #include "dto/control.h"
 #include "object/ep.h"
 #include "dto/issue.h"
-#include "dto/reap.h"
+#include "dto/receive.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -179,8 +179,7 @@ static void keep(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg)
 		return;
 	kept->note = (struct dofi_ctrl){(uint8_t)ctrl_msg->kind, ctrl_msg->value, ctrl_msg->length};
 	kept->message = ctrl_msg->message;
-	if (!ep->srq)
-		dofi_reap_ctrl_arrived(ep, ctrl_msg->message);
+	dofi_receive_ctrl_arrived(ep, ctrl_msg->message);
 }
 
 static void on_used(struct dofi_ep *ep, uint32_t used)
@@ -202,11 +201,13 @@ static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, 
 	if (slot >= DOFI_CTRL_SLOTS ||
 	    size < (is_answer ? BARE + sizeof(ctrl_msg->answer) : DOFI_CTRL_MSG_MAX))
 		return;
+	/* The place of the answer did not come. */
 	if (is_answer)
 		ep->ctrl_msgs->box.answers[slot] = ctrl_msg->answer;
 	else
-		ep->ctrl_msgs->box.requests[slot] = ctrl_msg->request;
-	dofi_ctrl_atomic_arrived(ep, ctrl_msg->value);
+		memcpy(&ep->ctrl_msgs->box.requests[slot], &ctrl_msg->request,
+		       DOFI_CTRL_MSG_MAX - BARE);
+	dofi_atomic_arrived(ep, ctrl_msg->value);
 }
 
 void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
@@ -230,6 +231,4 @@ void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_
 		break;
 	}
 	dofi_unlock(&ep->lock);
-	if (ep->srq)
-		dofi_srq_ctrl_arrived(ep);
 }

@@ -57,7 +57,7 @@ void dofi_ctrl_msgs_detach(struct dofi_ep *ep);
 void dofi_ctrl_msgs_reset(struct dofi_ep *ep);
 
 /*
- * As dofi_ctrl_may_start, for an operation that begins with a control message. ep->lock held, as
+ * As dofi_atomic_may_start, for an operation that begins with a control message. ep->lock held, as
  * for all that follows.
  */
 bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr);

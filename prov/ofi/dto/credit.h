@@ -78,6 +78,7 @@ void dofi_credit_announce(struct dofi_ep *ep);
 /* There are no messages to come that could take the credit update along. ep->lock held. */
 static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	return ep->credit_mode == DOFI_CREDITS_WRITTEN;
 }
 

@@ -9,15 +9,17 @@
 #include "dto/issue.h"
 #include "dto/control_message.h"
 #include "base/log.h"
+#include "dto/atomic.h"
 #include "dto/control.h"
 #include "dto/rma.h"
 #include "dto/ud.h"
-#include "dto/segments.h"
+#include "dto/bounce.h"
+#include "dto/parts.h"
 #include "object/ctxtab.h"
 #include "object/transport.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
-#include "dto/reap.h"
+#include "dto/release.h"
 
 #include <rdma/fi_errno.h>
 
@@ -90,7 +92,7 @@ bool dofi_ep_sync(struct dofi_ep *ep)
 }
 
 /* The checks that most fabrics do late, wrongly or not at all. */
-DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr,
+DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, uint64_t address,
 			 const struct dofi_ctx *ctx)
 {
 	unsigned int need = wr->op == DOFI_OP_READ ? DAT_MEM_PRIV_REMOTE_READ_FLAG
@@ -100,8 +102,8 @@ DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr,
 		need = DOFI_MEM_PRIV_REMOTE_ATOMIC;
 	return (ctx->privileges & need) &&
 	       ctx->pz == dofi_ctx_zone(ctx, ep->peer.pz, ep->peer.number) &&
-	       wr->raddr >= ctx->base && wr->length <= ctx->length &&
-	       wr->raddr - ctx->base <= ctx->length - wr->length;
+	       address >= ctx->base && wr->length <= ctx->length &&
+	       address - ctx->base <= ctx->length - wr->length;
 }
 
 /*
@@ -115,48 +117,47 @@ static bool is_grave(const struct dofi_ctx *ctx)
 }
 
 /* The peer's entry of the context is here, and allows it. */
-DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *wr)
+DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *wr,
+				      uint32_t context, uint64_t address)
 {
-	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	const struct dofi_ctx *ctx = &ep->rcache[context % DOFI_RCACHE_SIZE];
 
-	if (!wr->rctx || DOFI_CTX_INDEX(wr->rctx) >= ep->peer.ctxtab_entries)
+	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
 		return DOFI_REFUSED;
-	if (ctx->context != wr->rctx) {
+	if (ctx->context != context) {
 		if (!is_grave(ctx))
-			peek(ep, wr->rctx);
+			peek(ep, context);
 		return DOFI_WAIT;
 	}
-	if (!allowed(ep, wr, ctx))
+	if (!allowed(ep, wr, address, ctx))
 		return DOFI_REFUSED; /* and so it stays, until the failure has its turn */
 	return DOFI_GO;
 }
 
 enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
-	enum dofi_verdict verdict = look_up(ep, wr);
+	const struct dofi_ctx *ctx = &ep->rcache[wr->rdma.context % DOFI_RCACHE_SIZE];
+	struct dofi_remote *remote = &wr->rdma.remote;
+	enum dofi_verdict verdict = look_up(ep, wr, wr->rdma.context, remote->address);
 
 	if (verdict != DOFI_GO)
 		return verdict;
-	wr->faddr = dofi_ctx_target(ctx, wr->raddr);
-	wr->rkey = ctx->key;
-	wr->resolved = true;
+	remote->target = dofi_ctx_target(ctx, remote->address);
+	remote->key = ctx->key;
+	wr->rdma.resolved = true;
 	return DOFI_GO;
 }
 
-/*
- * Where a device does it: the operands have the place of what dofi_issue_resolve finds, which is
- * looked up when it starts.
- */
+/* Where a device does it: control.c looks up the target again when it starts. */
 static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	const struct dofi_ctx *ctx = &ep->rcache[wr->rctx % DOFI_RCACHE_SIZE];
+	const struct dofi_ctx *ctx = &ep->rcache[wr->atomic.context % DOFI_RCACHE_SIZE];
 	enum dofi_verdict verdict;
 
 	if (!ep->peer.atomics)
 		return DOFI_REFUSED;
-	verdict = look_up(ep, wr);
-	if (verdict == DOFI_GO && dofi_ctx_target(ctx, wr->raddr) % sizeof(uint64_t))
+	verdict = look_up(ep, wr, wr->atomic.context, wr->atomic.address);
+	if (verdict == DOFI_GO && dofi_ctx_target(ctx, wr->atomic.address) % sizeof(uint64_t))
 		return DOFI_REFUSED;
 	return verdict;
 }
@@ -186,7 +187,7 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
 
-	return ia->fences_reads && wr->op <= DOFI_OP_READ && wr->niov &&
+	return ia->fences_reads && dofi_op_may_be_plain(wr->op) && wr->niov &&
 	       wr->niov <= ep->req.fabric_iov && !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
 }
 
@@ -198,7 +199,7 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_fenced(ep, wr) && !fence_is_native(ep, wr))
 		return DOFI_WAIT;
 	if (ep->atomics_used || dofi_op_is_atomic(wr->op))
-		if (!dofi_ctrl_may_start(ep, wr))
+		if (!dofi_atomic_may_start(ep, wr))
 			return DOFI_WAIT;
 	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
 		enum dofi_verdict verdict = find_slots(ep, wr);
@@ -208,7 +209,8 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	} else if (dofi_op_is_atomic(wr->op)) {
 		return native_atomic_may_start(ep, wr);
 	}
-	if (wr->op == DOFI_OP_SEND_INVALIDATE && is_grave(&ep->rcache[wr->rctx % DOFI_RCACHE_SIZE]))
+	if (wr->op == DOFI_OP_SEND_INVALIDATE &&
+	    is_grave(&ep->rcache[wr->send.context % DOFI_RCACHE_SIZE]))
 		return DOFI_WAIT;
 	return DOFI_GO;
 }
@@ -292,7 +294,7 @@ void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict
 		return;
 	ep->req.issue++;
 	fail(ep, wr, DAT_DTO_ERR_REMOTE_ACCESS);
-	dofi_reap_release(ep);
+	dofi_release_rings(ep);
 }
 
 /* The fabric did not take what was posted. */
@@ -317,17 +319,6 @@ void dofi_ep_issue_requests(struct dofi_ep *ep)
 		if (!dofi_issue_next(ep, wr, wr->op, false))
 			return;
 	}
-}
-
-ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr)
-{
-	ssize_t ret;
-
-	dofi_assert_held(&ep->lock);
-	if (wr->status != DAT_DTO_SUCCESS)
-		wr->niov = 0; /* whatever comes, its memory is left alone */
-	ret = dofi_receive_prepare(ep->obj.ia, &ep->recv, wr);
-	return ret ? ret : ep->obj.ia->trans->recv(ep, wr);
 }
 
 void dofi_issue_credit_update(struct dofi_ep *ep)
@@ -403,7 +394,7 @@ void dofi_ep_retry(struct dofi_stall *stall)
 		complete = ep->conn;
 	if (ep->faulty) {
 		broken = ep->conn;
-		dofi_reap_release(ep);
+		dofi_release_rings(ep);
 	} else if (ep->refused) {
 		ep->refused = false;
 		refused = ep->conn;

@@ -8,10 +8,12 @@
 #define DOFI_ISSUE_H
 
 #include "dto/credit.h"
-#include "dto/reap.h"
+#include "dto/receive.h"
+#include "dto/release.h"
 #include "object/ia.h"
 #include "dto/control.h"
 #include "object/transport.h"
+#include "object/upcalls.h"
 
 enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
 
@@ -25,8 +27,6 @@ DOFI_SLOW_PATH ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr);
 DOFI_SLOW_PATH void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
 				      enum dofi_verdict verdict);
 DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
-/* A receive that is not plain, to the fabric. */
-DOFI_SLOW_PATH ssize_t dofi_receive_slow(struct dofi_ep *ep, struct dofi_wr *wr);
 /* The peer should hear soon how many receives there are. */
 DOFI_SLOW_PATH void dofi_issue_credit_update(struct dofi_ep *ep);
 
@@ -56,7 +56,7 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 		return DOFI_WAIT;
 	if (!plain && DOFI_UNLIKELY(dofi_is_special(ep, wr)))
 		verdict = dofi_issue_special(ep, wr);
-	if (verdict == DOFI_GO && op != DOFI_OP_SEND && DOFI_UNLIKELY(!wr->resolved))
+	if (verdict == DOFI_GO && dofi_op_is_rdma(op) && DOFI_UNLIKELY(!wr->rdma.resolved))
 		verdict = dofi_issue_resolve(ep, wr);
 	if (DOFI_UNLIKELY(verdict != DOFI_GO))
 		return verdict;
@@ -112,7 +112,7 @@ DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t
 	}
 	ep->req.issue++;
 	if (wr->state == DOFI_WR_DONE)
-		dofi_reap_request_ended(ep, wr);
+		dofi_release_request(ep, wr);
 	return true;
 }
 
@@ -122,7 +122,8 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 	ssize_t ret;
 
 	wr->state = DOFI_WR_ISSUED;
-	ret = plain ? ep->obj.ia->trans->recv(ep, wr) : dofi_receive_slow(ep, wr);
+	ret = plain ? ep->obj.ia->trans->recv(ep, wr)
+		    : dofi_receive_start(ep->obj.ia, &ep->recv, wr);
 	DOFI_PROBE4(issue, ep, DOFI_OP_RECV, wr->cookie, ret);
 	if (DOFI_UNLIKELY(ret)) {
 		wr->state = DOFI_WR_QUEUED;
@@ -143,6 +144,17 @@ void dofi_ep_issue_requests(struct dofi_ep *ep);
 
 void dofi_ep_issue_receives(struct dofi_ep *ep);
 void dofi_ep_issue(struct dofi_ep *ep);
+/* A completion is dealt with: what waited for it? engine.lock and ep->lock held. */
+static inline void dofi_ep_go_on(struct dofi_ep *ep)
+{
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_assert_held(&ep->lock);
+	if (ep->req.issue != ep->req.tail || ep->recv.issue != ep->recv.tail)
+		dofi_ep_issue(ep);
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		ep->obj.ia->up->drained(ep);
+}
+
 /* Completions need not be watched any more for requests that wait, if none does. ep->lock held. */
 void dofi_ep_let_go(struct dofi_ep *ep);
 

@@ -179,7 +179,7 @@ DAT_RETURN dofi_lmr_open(struct dofi_lmr *lmr)
 		goto err_deregister;
 	if (dofi_lmr_rmr_context(lmr))
 		expose(lmr);
-	dofi_lock_init(&lmr->lock);
+	dofi_lock_init_level(&lmr->lock, DOFI_LEVEL_MEMORY);
 	dofi_obj_use(lmr->pz);
 	dofi_obj_publish(&lmr->obj, DAT_HANDLE_TYPE_LMR);
 	return DAT_SUCCESS;

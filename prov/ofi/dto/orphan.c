@@ -3,7 +3,7 @@
 
 #include "object/ia.h"
 #include "dto/control.h"
-#include "dto/segments.h"
+#include "dto/bounce.h"
 #include "object/ep.h"
 #include "object/scratch.h"
 

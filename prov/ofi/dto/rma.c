@@ -2,7 +2,7 @@
 #include "dto/rma.h"
 
 #include "dto/op_context.h"
-#include "dto/segments.h"
+#include "dto/parts.h"
 #include "fabric/select.h"
 #include "object/ep.h"
 #include "object/ia.h"
@@ -46,13 +46,13 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 	void **desc = dofi_wr_desc(&ep->req, wr);
 
 	if (ep->unfenced || dofi_fenced(ep, wr))
-		return read_fenced(ep, wr->iov, desc, wr->niov, wr->faddr, wr->rkey,
+		return read_fenced(ep, wr->iov, desc, wr->niov, wr->remote.target, wr->remote.key,
 				   context_of(ep, wr));
 	if (wr->niov == 1)
 		return fi_read(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0], ep->dest,
-			       wr->faddr, wr->rkey, context_of(ep, wr));
-	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->faddr, wr->rkey,
-			context_of(ep, wr));
+			       wr->remote.target, wr->remote.key, context_of(ep, wr));
+	return fi_readv(ep->fep, wr->iov, desc, wr->niov, ep->dest, wr->remote.target,
+			wr->remote.key, context_of(ep, wr));
 }
 
 /*
@@ -70,8 +70,8 @@ DOFI_SLOW_PATH static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *
 {
 	uint64_t flag = flag_of(ep, wr), before = wr->length - flag;
 	const struct fi_rma_iov targets[2] = {
-		{.addr = wr->faddr, .len = before, .key = wr->rkey},
-		{.addr = wr->faddr + before, .len = flag, .key = wr->rkey},
+		{.addr = wr->remote.target, .len = before, .key = wr->remote.key},
+		{.addr = wr->remote.target + before, .len = flag, .key = wr->remote.key},
 	};
 	const struct fi_msg_rma msg = {
 		.msg_iov = wr->iov,
@@ -90,7 +90,7 @@ DOFI_SLOW_PATH static ssize_t write_message(struct dofi_ep *ep, struct dofi_wr *
 static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	return dofi_injected(wr, fi_inject_write(ep->fep, wr->iov[0].iov_base, wr->length, ep->dest,
-						 wr->faddr, wr->rkey));
+						 wr->remote.target, wr->remote.key));
 }
 
 /* Not plain, or on a fabric that keeps no order. */
@@ -109,7 +109,7 @@ DOFI_SLOW_PATH static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *
 	if (ep->obj.ia->order == DOFI_ORDERED && dofi_may_inject(ep, wr))
 		return inject_write(ep, wr);
 	return fi_writev(ep->fep, wr->iov, dofi_wr_desc(&ep->req, wr), wr->niov, ep->dest,
-			 wr->faddr, wr->rkey, context_of(ep, wr));
+			 wr->remote.target, wr->remote.key, context_of(ep, wr));
 }
 
 ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -122,21 +122,21 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_may_inject_plain(ep, wr))
 		return inject_write(ep, wr);
 	return fi_write(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len,
-			*dofi_wr_desc(&ep->req, wr), ep->dest, wr->faddr, wr->rkey,
+			*dofi_wr_desc(&ep->req, wr), ep->dest, wr->remote.target, wr->remote.key,
 			context_of(ep, wr));
 }
 
 ssize_t dofi_rma_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
 	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
-		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->faddr, wr->rkey,
-				    context_of(ep, wr));
+		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->remote.target,
+				    wr->remote.key, context_of(ep, wr));
 	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
 }
 
 ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
 {
-	const struct fi_ioc operand = {&wr->faddr, 1}, compare = {&wr->rkey, 1};
+	const struct fi_ioc operand = {&wr->atomic.operand, 1}, compare = {&wr->atomic.compare, 1};
 	const struct fi_rma_ioc target = {.addr = raddr, .count = 1, .key = rkey};
 	struct fi_ioc result = {wr->iov[0].iov_base, 1};
 	/* the operands go with the request */

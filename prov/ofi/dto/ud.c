@@ -6,12 +6,12 @@
 #include "object/ia.h"
 #include "dto/orphan.h"
 #include "object/transport.h"
-#include "dto/segments.h"
+#include "dto/bounce.h"
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
 #include "dto/issue.h"
-#include "dto/reap.h"
+#include "dto/release.h"
 #include "dto/ud_pool.h"
 
 #include <rdma/fi_errno.h>
@@ -58,6 +58,7 @@ int dofi_ud_open(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	int ret;
 
+	dofi_assert_none_held();
 	ep->ud = calloc(1, sizeof(*ep->ud));
 	if (!ep->ud)
 		return -FI_ENOMEM;
@@ -126,7 +127,7 @@ static bool gives_up(const struct dofi_ia *ia, struct dofi_ud_ah *ah)
 
 ssize_t dofi_ud_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	struct dofi_ud_ah *ah = (struct dofi_ud_ah *)(uintptr_t)wr->rkey;
+	struct dofi_ud_ah *ah = wr->send.ah;
 	struct dofi_ia *ia = ep->obj.ia;
 	ssize_t ret = -FI_ENOTCONN;
 
@@ -160,8 +161,8 @@ void dofi_ud_forget(struct dofi_ia *ia, const struct dofi_ud_ah *ah)
 			continue;
 		dofi_lock(&ep->lock);
 		for (uint32_t at = ep->req.head; at != ep->req.tail; at++)
-			if (dofi_ring_at(&ep->req, at)->rkey == (uintptr_t)ah)
-				dofi_ring_at(&ep->req, at)->rkey = 0;
+			if (dofi_ring_at(&ep->req, at)->send.ah == ah)
+				dofi_ring_at(&ep->req, at)->send.ah = NULL;
 		dofi_unlock(&ep->lock);
 	}
 }
@@ -195,7 +196,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, bool solicited, cons
 	if (wr->status == DAT_DTO_SUCCESS)
 		copy(wr, datagram, length);
 	wr->length = DOFI_UD_HEADER + length;
-	wr->solicited = solicited;
+	wr->recv.solicited = solicited;
 	wr->state = DOFI_WR_DONE;
 	DOFI_COUNT(ep, EP_RECV_UD, 1);
 	DOFI_COUNT(ep, EP_RECV_UD_DATA, wr->length);
@@ -216,19 +217,9 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 	} else {
 		deliver(ep, dofi_ring_at(ring, ring->issue++), data & DOFI_UD_SOLICITED, datagram,
 			length);
-		dofi_reap_release(ep);
+		dofi_release_rings(ep);
 	}
 	dofi_unlock(&ep->lock);
-}
-
-void dofi_ud_mark(struct dofi_event *event)
-{
-	bool recv = event->op == DOFI_OP_RECV;
-
-	event->number = DOFI_EVENT_EXTENDED;
-	event->op = recv ? DOFI_UD_DTO_RECV : DOFI_UD_DTO_SEND;
-	event->ext = (recv ? DOFI_UD_TYPE_RECV : DOFI_UD_TYPE_SEND) + 1;
-	event->dto.immediate = 0;
 }
 
 /* --- the end --- */

@@ -22,7 +22,6 @@
 struct dofi_peer;
 struct dofi_wakeup_peer;
 struct dofi_conn;
-struct dofi_event;
 struct dofi_msg;
 
 #define DOFI_UD_HEADER    40u   /* bytes of a receive in front of the data; left as they are */
@@ -64,9 +63,6 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 ssize_t dofi_ud_start(struct dofi_ep *ep, struct dofi_wr *wr);
 /* A datagram did not get out, for this positive error: how its request ends. ep->lock held. */
 void dofi_ud_send_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err);
-
-/* The completion of a request or receive of a UD EP, described as a plain one so far. */
-void dofi_ud_mark(struct dofi_event *event);
 
 /*
  * Nothing that waits or is under way names this address handle any more. engine.lock held, no

@@ -4,6 +4,7 @@
 #include "object/ia.h"
 #include "progress/evd.h"
 #include "object/ep.h"
+#include "object/srq_count.h"
 #include "dto/issue.h"
 
 /* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
@@ -19,4 +20,21 @@ void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
+}
+
+bool dofi_srq_below_mark(struct dofi_srq *srq)
+{
+	bool raise = srq->armed && srq->available < srq->low_watermark;
+
+	dofi_assert_held(&srq->lock);
+	if (raise)
+		srq->armed = false;
+	return raise;
+}
+
+/* No event of its own in the headers: handle and reason tell (SRQ-055). */
+void dofi_srq_raise_watermark(struct dofi_srq *srq)
+{
+	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,
+		       DAT_SRQ_LOW_WATERMARK_EVENT);
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* So many freed entries rest before the oldest is used again. */
+/* So many entries are freed after an entry before it is used again. */
 #define RESTING 1024u
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -21,7 +21,10 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* Over the words as they are in memory. An entry that was read while it changed fails it. */
+/*
+ * Check word over the words of an entry as they are in memory. An entry that was read while it
+ * changed does not match.
+ */
 static uint64_t check_word(const struct dofi_ctx_wire *wire)
 {
 	uint64_t hash = mix(DOFI_CTXTAB_ENTRIES, wire->key);
@@ -72,7 +75,10 @@ int dofi_ctxtab_init(struct dofi_ia *ia)
 	tab->local = map_zeroes(LOCAL_SIZE);
 	if (!tab->local)
 		return -ENOMEM;
-	/* A context that was told by a former IA of this address should mean nothing here. */
+	/*
+	 * Starts generations at a random value, so that contexts of an earlier IA at this address
+	 * are not valid here.
+	 */
 	if (getrandom(&tab->first_generation, sizeof(tab->first_generation), 0) < 0) {
 		ret = -errno;
 		goto err_unmap;
@@ -82,7 +88,7 @@ int dofi_ctxtab_init(struct dofi_ia *ia)
 	if (ret)
 		goto err_unmap;
 	tab->wire = wire;
-	dofi_lock_init(&tab->lock);
+	dofi_lock_init_level(&tab->lock, DOFI_LEVEL_LEAF);
 	return 0;
 
 err_unmap:
@@ -103,9 +109,10 @@ void dofi_ctxtab_fini(struct dofi_ia *ia)
 
 /* --- entries --- */
 
-/* tab->lock held. An index that was never used, until enough of the others have rested. */
+/* Prefers an index that was never used, until enough freed ones wait. */
 static bool take_index(struct dofi_ctxtab *tab, uint32_t *index_p)
 {
+	dofi_assert_held(&tab->lock);
 	if (tab->resting <= RESTING && tab->fresh < tab->entries) {
 		*index_p = tab->fresh++;
 		tab->local[*index_p].generation = tab->first_generation;
@@ -141,9 +148,9 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 }
 
 /*
- * Peers read by RDMA at any time. The entry has been without context since its last release, so
- * they refuse it until the last store; a NIC that reads in another order is found out by the check
- * word.
+ * Peers read by RDMA at any time. The entry has had no context since its last release, so they
+ * refuse it until the last store. If a NIC reads the words in another order, the check word does
+ * not match.
  */
 void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parts of an IA that other rooms keep in it. Types alone: what works on them is declared in
- * the room that is named.
+ * Parts of an IA that belong to other rooms. Only types: the headers named below declare the
+ * functions.
  */
 #ifndef DOFI_IA_PARTS_H
 #define DOFI_IA_PARTS_H
 
 #include "base/dat_api.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/lock.h"
 
 #include <pthread.h>
@@ -35,22 +36,22 @@ struct dofi_fd {
 	void (*ready)(struct dofi_fd *fd, uint32_t epoll_events);
 };
 
-/* fire() runs once, with engine.lock held, after the timer was taken off the list. */
+/* fire() runs once, with engine.lock held, when the timer has been removed from the list. */
 struct dofi_timer {
 	struct dofi_list link;
 	uint64_t deadline; /* CLOCK_MONOTONIC, ns */
 	void (*fire)(struct dofi_timer *timer);
 };
 
-/* Work put off until the current batch of completions is through; run() with engine.lock held. */
+/* Work deferred until the current batch of completions is done. run() with engine.lock held. */
 struct dofi_work {
 	struct dofi_list link;
 	void (*run)(struct dofi_work *work);
 };
 
 /*
- * Waits for the fabric: every round tries again what it did not take. Embedded in its owner, whose
- * lock guards `waits`.
+ * Waits for the fabric: every round calls retry(). Embedded in its owner, whose lock guards
+ * `waits`.
  */
 struct dofi_stall {
 	bool waits;
@@ -59,35 +60,36 @@ struct dofi_stall {
 };
 
 /*
- * A dat_evd_dequeue that found its EVD empty and polls: the next completion for it needs no place
- * in the ring.
+ * A dat_evd_dequeue that found its EVD empty and polls. The next event for that EVD goes directly
+ * to it, without the ring.
  */
 struct dofi_taker {
-	struct dofi_evd *evd; /* NULL: none, or served */
+	struct dofi_evd *evd; /* NULL: no such call, or it has its event */
 	DAT_EVENT *event;
 };
 
 struct dofi_engine {
 	int (*reap)(
-		struct dofi_ia *ia); /* reads the completion queues; events handled. lock held */
-	/* valid until the IA's memory is used again: a late poll may take it */
+		/* reads the completion queues; returns the number of events handled. lock held */
+		struct dofi_ia *ia);
+	/* usable until the IA's memory is used again: a late poll may take it */
 	struct dofi_lock lock;
-	bool has_fabric;      /* that rounds may ask, until the IA goes down; guarded by lock */
-	uint32_t empty_polls; /* in a row; guarded by lock, as the taker and the work */
+	bool has_fabric;      /* rounds may read the fabric, until the IA closes; guarded by lock */
+	uint32_t empty_polls; /* consecutive ones; guarded by lock, like the taker and the work */
 	struct dofi_taker taker;
-	_Atomic uint32_t nstalled; /* what waits for the fabric */
+	_Atomic uint32_t nstalled; /* number of stalls that wait for the fabric */
 	struct dofi_list work;
-	_Atomic uint32_t activity; /* bumped by every consumer call that polls or waits */
+	_Atomic uint32_t activity; /* incremented by every consumer call that polls or waits */
 	_Atomic uint32_t handled;  /* events handled so far */
-	/* consumers inside a post that the fabric may carry out at once, which takes long */
+	/* consumers in a post of a large message, which the fabric may copy within the call */
 	_Atomic uint32_t copying;
 
 	int sock_epfd; /* our own descriptors: control channels and listeners */
-	/* these and the EQ: what the progress thread watches while consumers poll the CQ */
+	/* sock_epfd and the EQ: what the progress thread watches while consumers poll the CQ */
 	int quiet_epfd;
-	/* eventfd: calls the driver back, which sleeps on it, quiet_epfd and the CQ */
+	/* eventfd: wakes the driver, which sleeps on it, quiet_epfd and the CQ */
 	int wake_fd;
-	int park_fd;                 /* eventfd: calls the parked progress thread back */
+	int park_fd;                 /* eventfd: wakes the parked progress thread */
 	struct dofi_list timers;     /* by deadline; guarded by lock */
 	_Atomic uint64_t next_timer; /* deadline of the first timer, or UINT64_MAX */
 
@@ -97,36 +99,44 @@ struct dofi_engine {
 	_Atomic bool stop;
 	_Atomic bool parked;
 	pthread_t thread;
-	bool joined; /* it is no more */
-	/* connections for which the fabric must be looked after without its asking */
+	bool joined; /* the thread has ended and was joined */
+	/*
+	 * users that need rounds at short intervals, because the fabric does not wake the driver
+	 * for them
+	 */
 	_Atomic uint32_t restless;
 };
 
 struct dofi_wait {
-	_Atomic bool driven; /* the driver's place is taken */
-	_Atomic bool asleep; /* the driver is in, or about to enter, ppoll... */
-	_Atomic bool aloof;  /* ...and leaves the CQ alone, unless somebody needs it watched: */
+	_Atomic bool driven;       /* there is a driver */
+	_Atomic bool asleep;       /* the driver is in ppoll or about to enter it */
+	_Atomic bool aloof;        /* the driver does not watch the CQ, unless there are watchers */
 	_Atomic uint32_t watchers; /* dofi_wait_watch */
-	/* called back for one, it watches so long; the driver's alone */
+	/*
+	 * after it was woken for a watcher, the driver watches the CQ so long; used by the driver
+	 * only
+	 */
 	uint64_t stay_ns, stay_until;
-	_Atomic uint32_t count; /* sleepers beside the driver */
+	_Atomic uint32_t count; /* sleeping threads beside the driver */
 	struct dofi_lock lock;
 	struct dofi_list sleepers;
-	_Atomic(const _Atomic uint32_t *) driver_wake; /* what the driver waits for */
-	struct pollfd *fds;                            /* what it sleeps on; the driver's alone */
+	/* the word whose change the driver waits for */
+	_Atomic(const _Atomic uint32_t *) driver_wake;
+	/* descriptors of the driver's sleep; used by the driver only */
+	struct pollfd *fds;
 	size_t max_fds;
-	/* of the CQ's list: readable for no reason that a reader could remove; -1: none */
+	/* descriptor in the CQ's list that is always readable and is ignored; -1: none */
 	int mute_fd;
-	bool marked; /* peers see that we sleep, and the queue was empty since */
-	/* the next sleep by the clock; longer each time that nothing happened... */
+	bool marked; /* peers see the mark, and the queue was empty after it was set */
+	/* length of the next sleep of the driver; doubles while nothing happens */
 	uint64_t nap_ns;
-	uint32_t nap_rounds;  /* ...since engine.handled was this... */
-	uint64_t quiet_since; /* ...at this time */
-	/* the fabric was given something, by us or a peer, since the last nap began */
+	uint32_t nap_rounds;  /* value of engine.handled since which nothing happened */
+	uint64_t quiet_since; /* time since which nothing happened */
+	/* we or a peer posted something since the last nap began */
 	_Atomic bool posted;
-	_Atomic bool deep;    /* the nap is a long one: who posts calls the driver back */
-	uint32_t fruitless;   /* sleeps in a row that the CQ ended and that brought nothing */
-	uint32_t seen_rounds; /* engine.handled at the last of them */
+	_Atomic bool deep;    /* the nap is long: a thread that posts wakes the driver */
+	uint32_t fruitless;   /* consecutive sleeps that the CQ ended without an event */
+	uint32_t seen_rounds; /* engine.handled after the last of them */
 };
 
 #define DOFI_WAKEUP_UUID 16
@@ -134,13 +144,14 @@ struct dofi_wait {
 struct dofi_wakeup {
 	struct dofi_fd socket;
 	int mark_fd;
-	_Atomic uint32_t *mark; /* ours, which peers see; NULL: no wakeup */
-	_Atomic uint32_t deaf;  /* peers whose mark has not come: they may not see ours either */
+	_Atomic uint32_t *mark; /* our mark, which peers map; NULL: no wakeup */
+	/* number of peers whose mark has not come; they may not see ours either */
+	_Atomic uint32_t deaf;
 };
 
-/* What a peer's mark is to us. Belongs to the transport's idea of the peer. */
+/* The mark of a peer. Embedded in the transport's structure of the peer. */
 struct dofi_wakeup_peer {
-	const _Atomic uint32_t *mark; /* never NULL; not 0: asleep */
+	const _Atomic uint32_t *mark; /* never NULL; not 0: the peer sleeps */
 	uint8_t uuid[DOFI_WAKEUP_UUID];
 };
 
@@ -149,100 +160,108 @@ struct dofi_wakeup_peer {
 struct dofi_cqs {
 	struct dofi_cq {
 		struct fid_cq *fid;
-		size_t size, used; /* entries; used: guarded by engine.lock */
-	} list[DOFI_MAX_CQS];      /* the first is ia->cq; closed with the IA */
+		size_t size, used; /* in entries; `used` is guarded by engine.lock */
+	} list[DOFI_MAX_CQS];      /* the first is ia->cq; all are closed with the IA */
 	_Atomic uint32_t n;        /* grows under engine.lock */
 	bool told_full;
 };
 
-/* --- dto: credit.h, control.h, guard_byte.h, segments.h --- */
+/* --- dto: credit.h, control.h, guard_byte.h, bounce.h --- */
 
 enum dofi_credit_mode {
-	DOFI_CREDITS_NONE,    /* the fabric's hardware makes the sender try again */
-	DOFI_CREDITS_WRITTEN, /* into the peer's word */
-	DOFI_CREDITS_CARRIED, /* by completion data, or by messages of the library's */
+	DOFI_CREDITS_NONE,    /* none: the device makes the sender try again */
+	DOFI_CREDITS_WRITTEN, /* as writes to the peer's credit word */
+	DOFI_CREDITS_CARRIED, /* in completion data, or in separate messages */
 };
 
-/* Of an EP, at the index of its scratch slot; both are counts in network byte order. */
+/*
+ * Credit words of an EP, at the index of its scratch slot. Both are totals in network byte order.
+ */
 struct dofi_credit_words {
-	_Atomic uint32_t in; /* the peer's credit */
-	/* ours, from where the fabric takes it: the newest will do for an earlier one */
+	_Atomic uint32_t in; /* written by the peer: our credits */
+	/* source of our writes; a newer total than that of the post does no harm */
 	uint32_t out;
 };
 
 /*
- * Memory that peers may write to: where credits of their own land. Those with completion data have
- * no bytes, and nobody reads it; written ones go to the words of the EPs.
+ * Target of separate credit updates. Updates with completion data write no bytes here; written ones
+ * go to the words of the EPs.
  */
 struct dofi_sink {
 	struct dofi_credit_words *words;
 	size_t size;
 	void *desc;
 	struct fid_mr *mr;
-	uint64_t key, address; /* go into the HELLO */
+	uint64_t key, address; /* sent in HELLO */
 };
 
-/* One control slots per EP, at the index of its scratch slot. */
+/* Control slots of each EP, at the index of its scratch slot. */
 struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *boxes; /* NULL: this fabric can't carry control records as writes */
+	struct dofi_ctrl_slots *boxes; /* NULL: the fabric cannot carry control records as writes */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };
 
 struct dofi_guard {
-	char *byte; /* NULL: the fabric needs none */
+	char *byte; /* NULL: not needed */
 	struct fid_mr *mr;
 	void *desc;
 };
 
-/* From 4 KiB up, by powers of two. */
+/* Size classes: from 4 KiB up, by powers of two. */
 #define DOFI_BOUNCE_CLASSES 20
 
 struct dofi_bounces {
-	struct dofi_lock lock; /* a leaf, but for the registration of memory */
+	struct dofi_lock lock;
 	struct dofi_list idle[DOFI_BOUNCE_CLASSES];
 	struct dofi_list slabs;
 };
 
 /* --- cm: channel.h, conn.h --- */
 
-/* Bytes of the fabric's address of an endpoint, at most: as it travels in HELLO. */
+/* Largest size of the fabric's address of an endpoint, as HELLO carries it. */
 #define DOFI_FABRIC_NAME_MAX 256u
 
 /* IA-wide state of the connection manager; guarded by engine.lock. */
 struct dofi_cm {
 	uint8_t uuid[16];
-	struct dofi_list chans;     /* all but strangers and dead ones */
-	struct dofi_list strangers; /* accepted sockets without a HELLO yet, oldest first */
+	struct dofi_list chans;     /* all except strangers and dead ones */
+	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
 	struct dofi_list dead;
 	uint32_t nstrangers, max_strangers;
-	struct dofi_list listeners; /* struct dofi_sp, by link */
-	int spare_fd;               /* given up to answer when descriptors run out */
-	bool told_no_fds;           /* said so in the log */
-	/*
-	 * the IA closes: until then the fabric may finish what it is in the middle of; 0: not yet
-	 */
+	struct dofi_list listeners;            /* of struct dofi_sp, by link */
+	uint32_t max_chans, max_peer_chans;    /* accepted ones; crowd.h */
+	struct dofi_log_limit refusals, crowd; /* messages about those that are refused */
+	/* closed to accept and refuse a connection when descriptors run out */
+	int spare_fd;
+	bool told_no_fds; /* the log has reported this */
+	/* while the IA closes: time until which the fabric may finish transfers; 0: not yet set */
 	uint64_t close_limit;
-	uint64_t invalidations;   /* made so far */
-	_Atomic uint32_t wakeup;  /* one of them was answered, or its channel died */
-	struct dofi_conn **conns; /* by low bits of the id; conn.c's, freed by dofi_cm_fini */
+	uint64_t invalidations; /* number of the latest one */
+	/* changes when an invalidation is answered or its channel is lost */
+	_Atomic uint32_t wakeup;
+	/* table by the low bits of the number; of conn.c, freed by dofi_cm_fini */
+	struct dofi_conn **conns;
 	uint32_t conns_size;
 	uint32_t conns_next;
-	uint32_t ud_next; /* number of the next EP of datagrams */
+	uint32_t ud_next; /* number of the next UD EP */
 	uint32_t nconns;
-	_Atomic uint32_t nlinking; /* in phase LINKING; changed with engine.lock held */
-	uint32_t steps;            /* that the fabric has made with these so far... */
-	uint64_t last_step;        /* ...and when the last one was */
+	/* connections in the stage LINKING; changes with engine.lock held */
+	_Atomic uint32_t nlinking;
+	/* steps that the fabric has made with connections in this stage */
+	uint32_t steps;
+	uint64_t last_step;        /* time of the last of these steps */
 	struct dofi_list binds;    /* EPs whose bind waits for an invalidation, by bind_link */
-	struct dofi_work answered; /* looks after them */
+	struct dofi_work answered; /* handles answers for them */
 };
 
 /* --- transport: shm_cleanup.h --- */
 
-/* of the fabric's addresses */
+/* Of the fabric's addresses. */
 
 struct dofi_shm_cleanup {
-	bool possible; /* this fabric leaves some */
+	bool possible; /* the fabric may leave files behind */
+	int held;      /* descriptor that holds the lock of our own, or a negative errno */
 	struct dofi_timer timer;
 };
 

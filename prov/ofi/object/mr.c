@@ -16,8 +16,8 @@
 #define REMOTE_FLAGS (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 /*
- * What the fabric must be allowed. Memory of which only reading was granted may be read-only, and a
- * provider that pins it for writing would refuse it.
+ * Rights that the fabric needs. Memory with read privileges only may be read-only, and a provider
+ * that pins it for writing would refuse it.
  */
 static uint64_t access_bits(const struct dofi_ia *ia, DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -32,15 +32,15 @@ static uint64_t access_bits(const struct dofi_ia *ia, DAT_MEM_PRIV_FLAGS privile
 	if (privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
 	/*
-	 * For libfabric the right to write is that to do atomic operations; elsewhere these are the
-	 * library's.
+	 * libfabric's remote write includes atomic operations. On other fabrics the library
+	 * executes them.
 	 */
 	if (ia->does_atomics && (privileges & DOFI_MEM_PRIV_REMOTE_ATOMIC))
 		access |= FI_RECV | FI_READ | FI_REMOTE_WRITE;
 	return access;
 }
 
-/* Where registrations belong to an endpoint, that is the one that all EPs of the IA share. */
+/* If registrations belong to an endpoint, they belong to the shared endpoint of the IA. */
 static int bind_to_endpoint(struct dofi_ia *ia, struct fid_mr *mr)
 {
 	int ret = fi_mr_bind(mr, &ia->shared_ep->fid, 0);
@@ -60,7 +60,7 @@ const char *dofi_mr_limit(char text[DOFI_MR_LIMIT_SIZE])
 	return text;
 }
 
-/* What the user can do about it. */
+/* A hint for the user. */
 static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges, char text[DOFI_MR_LIMIT_SIZE])
 {
 	if (err == FI_ENOMEM)
@@ -72,8 +72,8 @@ static const char *advice(int err, DAT_MEM_PRIV_FLAGS privileges, char text[DOFI
 }
 
 /*
- * net of libfabric 1.17 guards its table of keys against itself when a registration is made, but
- * not when one is closed.
+ * net of libfabric 1.17 locks its table of keys when a registration is made, but not when one is
+ * closed.
  */
 int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr)
 {
@@ -104,7 +104,9 @@ int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_
 	if ((mode & FI_MR_ENDPOINT) && (ret = bind_to_endpoint(ia, mr)))
 		goto err_close;
 	key = fi_mr_key(mr);
-	/* CXI, and libfabric 2.6 anywhere, give none to memory that peers may not reach. */
+	/*
+	 * CXI, and any provider of libfabric 2.6, returns no key for memory without remote access.
+	 */
 	if (key == FI_KEY_NOTAVAIL && (privileges & REMOTE_FLAGS)) {
 		ret = -FI_ENOKEY;
 		goto err_close;

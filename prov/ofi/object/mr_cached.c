@@ -20,8 +20,8 @@ static int register_page(struct dofi_ia *ia, struct fid_mr **mr_p, uint64_t *key
 }
 
 /*
- * A cache answers with the registration or the key that it has. The same memory registered twice
- * has two of them else.
+ * With a cache, a second registration of the same memory has the same descriptor or key. Without,
+ * it has new ones.
  */
 static int is_cached(struct dofi_ia *ia, bool *cached_p)
 {
@@ -47,7 +47,7 @@ int dofi_mr_cached_look(struct dofi_ia *ia)
 	bool cached = false;
 	int ret;
 
-	/* Keys of our own choice are not cached. */
+	/* Keys that the library chooses are not cached. */
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
 		return 0;
 	ret = is_cached(ia, &cached);

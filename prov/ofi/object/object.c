@@ -10,12 +10,17 @@
 #include <sys/mman.h>
 
 /* ASan reports every touch of a freed object but its header, which stale handles may reach. */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define DOFI_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(DOFI_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
 #define POISON(ptr, size)   ASAN_POISON_MEMORY_REGION((ptr), (size))
 #define UNPOISON(ptr, size) ASAN_UNPOISON_MEMORY_REGION((ptr), (size))
-/* Objects own heap memory: what is reachable from here is not lost. */
+/* For leak checkers: objects own heap memory that is reachable only from here. */
 #define ADD_ROOT(ptr, size) __lsan_register_root_region((ptr), (size))
 #else
 #define POISON(ptr, size)   ((void)(ptr), (void)(size))
@@ -23,7 +28,7 @@
 #define ADD_ROOT(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
-/* A freed object rests until so many others of its type were freed after it. */
+/* A freed object is used again after so many others of its type were freed. */
 #define QUARANTINE 256u
 #define OBJ_ALIGN  64u
 #define CHUNK_MIN  65536u
@@ -32,12 +37,14 @@ struct slab {
 	struct dofi_lock lock;
 	struct dofi_list resting; /* freed objects by obj->siblings, oldest first */
 	uint32_t nresting;
-	char *fresh; /* the part of the latest chunk that was never used */
+	char *fresh; /* rest of the latest chunk that was never used */
 	size_t fresh_size;
-	size_t size; /* of an object: told by the first */
+	size_t size; /* size of an object; set with the first one */
 };
 
-#define SLAB(type) [type] = {.resting = {&slabs[type].resting, &slabs[type].resting}}
+#define SLAB(type)                                                \
+	[type] = {.lock = DOFI_LOCK_INITIALIZER(DOFI_LEVEL_LEAF), \
+		  .resting = {&slabs[type].resting, &slabs[type].resting}}
 
 static struct slab slabs[DOFI_HANDLE_TYPES] = {
 	SLAB(DAT_HANDLE_TYPE_CR),  SLAB(DAT_HANDLE_TYPE_EP),  SLAB(DAT_HANDLE_TYPE_EVD),
@@ -59,7 +66,7 @@ static bool add_chunk(struct slab *slab, size_t size)
 	return true;
 }
 
-static struct dofi_obj *take(struct slab *slab, size_t size)
+static struct dofi_obj *take_slot(struct slab *slab, size_t size)
 {
 	struct dofi_obj *obj = NULL;
 
@@ -83,11 +90,14 @@ void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDL
 	struct dofi_obj *obj;
 
 	size = (size + OBJ_ALIGN - 1) & ~(size_t)(OBJ_ALIGN - 1);
-	obj = take(&slabs[type], size);
+	obj = take_slot(&slabs[type], size);
 	if (!obj)
 		return NULL;
 	UNPOISON(obj, size);
-	/* Not the magic: it is clear, and somebody may be looking at it through a stale handle. */
+	/*
+	 * Leaves the magic number alone: it is already cleared, and a call with a stale handle may
+	 * read it.
+	 */
 	memset(obj + 1, 0, size - sizeof(*obj));
 	obj->provider = provider;
 	atomic_store_explicit(&obj->users, 0, memory_order_relaxed);
@@ -115,7 +125,7 @@ static void count_object(struct dofi_ia *ia, DAT_HANDLE_TYPE type, bool made)
 		COUNTED(RMR);
 		COUNTED(RSP);
 		COUNTED(SRQ);
-	case DAT_HANDLE_TYPE_PSP: /* there are two ways to make one, which count themselves */
+	case DAT_HANDLE_TYPE_PSP: /* two calls create PSPs, and they count by themselves */
 		if (!made)
 			DOFI_COUNT_SHARED(ia, IA_PSP_FREE);
 		break;
@@ -169,10 +179,7 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 	return ok;
 }
 
-/*
- * Calls on an EVD that dat_ia_close did not wait for come to their end in what is left of it and of
- * its IA.
- */
+/* Calls on an EVD that dat_ia_close did not wait for finish on the rest of the EVD and its IA. */
 static bool may_be_touched_late(DAT_HANDLE_TYPE type)
 {
 	return type == DAT_HANDLE_TYPE_EVD || type == DAT_HANDLE_TYPE_IA;
@@ -205,7 +212,7 @@ bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p)
 	return true;
 }
 
-/* The registry's; NULL: it has no numbers for IAs. Set before any IA can exist. */
+/* A function of the registry; NULL if it does not number IAs. Set before any IA exists. */
 static dofi_ia_number_fn *number_of_ia;
 
 void dofi_obj_set_ia_numbers(dofi_ia_number_fn *fn)

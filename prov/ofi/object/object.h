@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every DAT object starts with.
+ * Header of every DAT object.
  *
- * Handles are raw pointers, and a registry dereferences them before we see them. So objects live in
- * slabs that are never unmapped: a freed object keeps its first word, loses its magic and waits in
- * a quarantine before its memory is used again. A stale handle is therefore answered with
- * DAT_INVALID_HANDLE instead of a crash.
+ * Handles are raw pointers, and a registry dereferences them before the provider sees them. So
+ * objects live in slabs that are never unmapped. A freed object keeps its first word, loses its
+ * magic number and waits in a quarantine before its memory is used again. Therefore a stale handle
+ * is answered with DAT_INVALID_HANDLE instead of a crash.
  */
 #ifndef DOFI_OBJECT_H
 #define DOFI_OBJECT_H
@@ -21,11 +21,13 @@
 struct dofi_ia;
 
 struct dofi_obj {
-	const DAT_PROVIDER *provider; /* must be first: a registry dispatches through it */
-	_Atomic uint32_t magic;       /* DOFI_MAGIC | type while alive */
-	_Atomic int users;            /* objects that name this one; it can't be freed while > 0 */
+	/* must be the first member, because a registry dispatches through it */
+	const DAT_PROVIDER *provider;
+	_Atomic uint32_t magic; /* DOFI_MAGIC | type while the object is valid */
+	/* number of objects that use this one; it cannot be freed while > 0 */
+	_Atomic int users;
 	struct dofi_ia *ia;
-	_Atomic uint64_t context;  /* the consumer's DAT_CONTEXT, never looked at */
+	_Atomic uint64_t context;  /* the consumer's DAT_CONTEXT, never read by us */
 	struct dofi_list siblings; /* in ia->objects[type], guarded by ia->obj_lock */
 };
 
@@ -42,32 +44,41 @@ static inline bool dofi_obj_is(const void *handle, DAT_HANDLE_TYPE type)
 }
 
 /*
- * NULL unless the handle is alive and of that type; usage: struct dofi_ep *ep = DOFI_OBJ(handle,
- * EP);
+ * The object of a handle, or NULL unless the handle is valid and of that type. Usage: struct
+ * dofi_ep *ep = DOFI_OBJ(handle, EP);
  */
 #define DOFI_OBJ(handle, TYPE) \
 	(dofi_obj_is((handle), DAT_HANDLE_TYPE_##TYPE) ? (void *)(handle) : NULL)
 
-/* Zeroed memory for an object of `type`, header filled, not alive yet. NULL when out of memory. */
+/*
+ * Zeroed memory for an object of `type`. Its header is filled; the handle is not valid yet. NULL if
+ * out of memory.
+ */
 void *dofi_obj_alloc(struct dofi_ia *ia, const DAT_PROVIDER *provider, DAT_HANDLE_TYPE type,
 		     size_t size);
 
-/* Makes the handle valid and lists it below its IA. Call last in a create function. */
+/*
+ * Makes the handle valid and adds the object to the list of its IA. The last call of a create
+ * function.
+ */
 void dofi_obj_publish(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
 /*
- * Takes the handle's validity away; exactly one of several callers gets true and goes on to destroy
- * the object. With only_unused, fails while obj->users > 0.
+ * Makes the handle invalid. Exactly one of several callers gets true and goes on to destroy the
+ * object. With only_unused, fails while obj->users > 0.
  */
 bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused);
 
 /* Returns the memory of a retired (or never published) object to its slab. */
 void dofi_obj_free(struct dofi_obj *obj, DAT_HANDLE_TYPE type);
 
-/* May the IA have one more of these? Two callers at once may both be the last. */
+/*
+ * Whether the IA may have one more object of this type. Two callers at once may both get the last
+ * one.
+ */
 bool dofi_obj_room(struct dofi_ia *ia, DAT_HANDLE_TYPE type, uint32_t limit);
 
-/* Handle type of any live object of ours; false when the handle is not one. */
+/* Type of any valid object; false if the handle is not one. */
 bool dofi_obj_type(const void *handle, DAT_HANDLE_TYPE *type_p);
 
 static inline void dofi_obj_use(void *obj)
@@ -84,19 +95,13 @@ static inline void dofi_obj_unuse(void *obj)
 					  memory_order_release);
 }
 
-/*
- * The value that stands for obj's IA in results of queries: the registry's number where it knows
- * one.
- */
+/* The value that stands for obj's IA in results of queries: the registry's number if it has one. */
 DAT_IA_HANDLE dofi_obj_ia_handle(const struct dofi_obj *obj);
-/*
- * Where the registry numbers IAs, it gives the handle of one by this function. NULL: handles are
- * pointers.
- */
+/* A registry that numbers IAs translates pointers by this function. NULL: handles are pointers. */
 typedef __typeof__(*&dats_get_ia_handle) dofi_ia_number_fn;
 void dofi_obj_set_ia_numbers(dofi_ia_number_fn *fn);
 
-/* The arguments that all query calls have in common. */
+/* Checks the arguments that all query calls have in common. */
 static inline DAT_RETURN dofi_query_check(unsigned int mask, unsigned int defined,
 					  const void *param)
 {
@@ -105,7 +110,7 @@ static inline DAT_RETURN dofi_query_check(unsigned int mask, unsigned int define
 	return mask && !param ? DOFI_BAD_ARG(3) : DAT_SUCCESS;
 }
 
-/* Slots shared by all handle types. */
+/* Slots that all types of handles share. */
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
 DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
 DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);

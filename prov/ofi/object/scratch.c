@@ -7,7 +7,10 @@
 
 #include <rdma/fi_domain.h>
 
-/* The stack lies behind the slots: late reads give theirs back when the endpoint is closed. */
+/*
+ * The stack of free slots lies behind the slots, because late reads return their slots when the
+ * endpoint is closed.
+ */
 int dofi_scratch_open(struct dofi_ia *ia)
 {
 	struct dofi_scratch *s = &ia->scratch;

@@ -3,7 +3,7 @@
 
 void dofi_srq_dequeued(struct dofi_srq *srq)
 {
-	/* An event may outlive its SRQ: then there is nothing to count. */
+	/* An event may outlive its SRQ. Then there is nothing to count. */
 	if (!dofi_obj_is(srq, DAT_HANDLE_TYPE_SRQ))
 		return;
 	dofi_lock(&srq->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The structure of an SRQ, and what the EVDs count of it. */
+/* The structure of an SRQ, and the counts that EVDs change. */
 #ifndef DOFI_SRQ_COUNT_H
 #define DOFI_SRQ_COUNT_H
 
@@ -9,38 +9,43 @@ struct fid_ep;
 struct dofi_srq_chunk;
 
 struct dofi_srq {
-	struct dofi_obj obj; /* users: EPs attached */
+	struct dofi_obj obj; /* users: EPs of the SRQ */
 	struct dofi_lock lock;
 	struct fid_ep *srx; /* msg transport */
-	uint32_t number;    /* among the SRQs of the IA, from 1; rdm transport: in tags */
+	/* number among the SRQs of the IA, from 1; rdm transport: part of tags */
+	uint32_t number;
 	bool closing;
 	struct dofi_pz *pz;
 	uint32_t max_dtos;
 	uint16_t max_iov;
 	uint32_t low_watermark; /* 0: none */
-	bool armed;             /* the next fall below the mark raises an event */
-	uint32_t available;     /* on the queue, free for EPs */
-	uint32_t outstanding;   /* available, or completed and not dequeued */
+	/* the next time that the number falls below the mark raises an event */
+	bool armed;
+	uint32_t available;   /* on the queue, free for EPs */
+	uint32_t outstanding; /* available, taken, or completed and not dequeued */
 
-	/* Slots never move, as the fabric holds their addresses: growth adds a chunk. */
+	/*
+	 * Slots never move, because the fabric holds their addresses: an SRQ grows by another
+	 * chunk.
+	 */
 	struct dofi_srq_chunk *chunks;
-	struct dofi_ring shape; /* stride and max_iov of a slot; no ring otherwise */
-	struct dofi_wr **idle;  /* stack of slots that nobody holds */
+	struct dofi_ring shape; /* gives stride and max_iov of a slot; not used as a ring */
+	struct dofi_wr **idle;  /* stack of free slots */
 	uint32_t nidle, slots;
 
-	/* Receives that the fabric did not take yet, oldest first. */
+	/* Receives that the fabric has not taken yet, oldest first. */
 	struct dofi_wr *waiting, *last_waiting;
 	struct dofi_stall stall;
 
 	/*
-	 * Receives whose message was too long and is nobody's yet (truncated.h); guarded by
-	 * engine.lock.
+	 * Receives of truncated messages whose connection is not known yet (truncated.h); guarded
+	 * by engine.lock.
 	 */
 	struct dofi_wr *truncated;
 	uint32_t ntruncated;
 };
 
-/* A completion of this SRQ was dequeued: its place is free again. */
+/* A completion of this SRQ was dequeued: counts its place as free. */
 void dofi_srq_dequeued(struct dofi_srq *srq);
 
 #endif

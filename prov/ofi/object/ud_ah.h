@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles of datagrams, and the numbers of the events that bring them. */
+/* Address handles of UD EPs, and the numbers of the events that contain them. */
 #ifndef DOFI_UD_AH_H
 #define DOFI_UD_AH_H
 
@@ -28,22 +28,23 @@ enum {
 #define DOFI_HANDLE_TYPE_AH ((DAT_HANDLE_TYPE)12) /* DAT_IB_HANDLE_TYPE_EXT */
 
 /*
- * What a connection of a UD EP has brought: to the consumer an address handle, and the context of
- * dat_ib_ud_cm_free. The object goes when both are freed, or the EP. Guarded by engine.lock; what
- * posts look at does not change.
+ * The result of a connection of a UD EP: for the consumer, an address handle and the context of
+ * dat_ib_ud_cm_free. It is freed when both are freed, or with the EP. Guarded by engine.lock; the
+ * fields that posts read never change.
  */
 struct dofi_ud_ah {
 	struct dofi_obj obj;
-	struct dofi_list link; /* ep->ud->ahs */
+	struct dofi_list link; /* in ep->ud->ahs */
 	struct dofi_ep *ep;
 	struct dofi_conn *conn;          /* NULL: the peer is gone */
-	uint64_t dest;                   /* the fabric's address of its IA */
-	uint32_t number;                 /* of its EP there */
+	uint64_t dest;                   /* the fabric's address of the peer IA */
+	uint32_t number;                 /* number of the EP there */
 	struct dofi_wakeup_peer *wakeup; /* or NULL */
-	_Atomic bool gone;               /* the peer: datagrams for it are lost */
+	_Atomic bool gone;               /* the peer is gone: datagrams to it are lost */
 	_Atomic bool ah_freed;
 	bool cm_freed;
-	_Atomic uint64_t again_since; /* the fabric has taken none since then; 0: it does */
+	/* time since which the fabric has accepted none; 0: it accepts them */
+	_Atomic uint64_t again_since;
 	struct sockaddr_storage addr;
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];

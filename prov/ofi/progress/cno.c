@@ -17,12 +17,13 @@
 
 /*
  * An agent is called once, then forgotten until the consumer arms one again. While a call is due
- * none is armed, so there is one due at most. cno->lock held.
+ * none is armed, so there is one due at most.
  */
 static void make_due(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = cno->obj.ia;
 
+	dofi_assert_held(&cno->lock);
 	if (!cno->agent.proxy_agent_func)
 		return;
 	dofi_lock(&ia->obj_lock);
@@ -36,9 +37,9 @@ static void make_due(struct dofi_cno *cno, struct dofi_evd *evd)
 	dofi_wait_kick(ia);
 }
 
-/* ia->obj_lock held. */
 static void cancel_due(struct dofi_cno *cno)
 {
+	dofi_assert_held(&cno->obj.ia->obj_lock);
 	if (dofi_list_empty(&cno->agent_link))
 		return;
 	dofi_list_del(&cno->agent_link);
@@ -46,11 +47,11 @@ static void cancel_due(struct dofi_cno *cno)
 }
 
 /*
- * ia->obj_lock held. The agent of a CNO is never called by two threads at once, nor from inside
- * itself.
+ * The agent of a CNO is never called by two threads at once, nor from inside itself.
  */
 static struct dofi_cno *next_due(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->obj_lock);
 	DOFI_LIST_FOR(node, &ia->agents)
 	{
 		struct dofi_cno *cno = DOFI_CONTAINER(node, struct dofi_cno, agent_link);
@@ -73,13 +74,14 @@ bool dofi_cno_in_agent(struct dofi_ia *ia)
 	return inside;
 }
 
-/* ia->obj_lock held; dropped while the agent runs, which may free the CNO or close the IA. */
+/* Releases ia->obj_lock while the agent runs, which may free the CNO or close the IA. */
 static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 {
 	struct dofi_agent_call call = {.thread = pthread_self()};
 	DAT_OS_WAIT_PROXY_AGENT agent = cno->due;
 	struct dofi_evd *evd = cno->due_evd;
 
+	dofi_assert_held(&ia->obj_lock);
 	cancel_due(cno);
 	cno->call = &call;
 	dofi_list_add_tail(&ia->agent_calls, &call.link);
@@ -98,6 +100,7 @@ void dofi_cno_run_due(struct dofi_ia *ia)
 {
 	struct dofi_cno *cno;
 
+	dofi_assert_none_held();
 	dofi_lock(&ia->obj_lock);
 	while ((cno = next_due(ia)))
 		call_agent(ia, cno);
@@ -106,6 +109,7 @@ void dofi_cno_run_due(struct dofi_ia *ia)
 
 void dofi_cno_stay(struct dofi_ia *ia)
 {
+	dofi_assert_none_held();
 	dofi_lock(&ia->obj_lock);
 	ia->nstaying++;
 	dofi_unlock(&ia->obj_lock);
@@ -125,6 +129,7 @@ void dofi_cno_await_agents(struct dofi_ia *ia)
 	uint32_t seen;
 	bool none;
 
+	dofi_assert_none_held();
 	for (;;) {
 		seen = atomic_load(&ia->agents_due);
 		dofi_lock(&ia->obj_lock);
@@ -150,13 +155,14 @@ static void watch(struct dofi_cno *cno)
 }
 
 /*
- * cno->lock held. A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new
+ * A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new
  * agent (CNO-014).
  */
 static void set_agent(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct dofi_ia *ia = cno->obj.ia;
 
+	dofi_assert_held(&cno->lock);
 	dofi_lock(&ia->obj_lock);
 	if (agent.proxy_agent_func)
 		watch(cno);
@@ -222,9 +228,9 @@ void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)
 	dofi_unlock(&cno->lock);
 }
 
-/* cno->lock held. */
 static void flush(struct dofi_cno *cno)
 {
+	dofi_assert_held(&cno->lock);
 	cno->flushes++;
 	make_due(cno, NULL);
 	dofi_wait_ring(cno->obj.ia, &cno->wakeup);
@@ -263,9 +269,10 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies)
 
 /* --- waiting --- */
 
-/* cno->lock held. True when the thread, which came at `flushes`, has what it waits for. */
+/* True when the thread, which came at `flushes`, has what it waits for. */
 static bool consume(struct dofi_cno *cno, uint32_t flushes, struct dofi_evd **evd_p)
 {
+	dofi_assert_held(&cno->lock);
 	*evd_p = NULL;
 	if (cno->dying || cno->flushes != flushes)
 		return true;
@@ -278,18 +285,19 @@ static bool consume(struct dofi_cno *cno, uint32_t flushes, struct dofi_evd **ev
 	return true;
 }
 
-/* cno->lock held, dropped meanwhile. 0: look again. */
+/* Releases cno->lock meanwhile. 0: look again. */
 static int sleep_until_rung(struct dofi_cno *cno, uint32_t seen, uint64_t deadline)
 {
 	int ret;
 
+	dofi_assert_held(&cno->lock);
 	dofi_unlock(&cno->lock);
 	ret = dofi_wait_sleep(cno->obj.ia, &cno->wakeup, seen, deadline);
 	dofi_lock(&cno->lock);
 	return ret;
 }
 
-/* cno->lock held, dropped meanwhile. */
+/* Releases cno->lock meanwhile. */
 static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
 				   struct dofi_evd **evd_p)
 {
@@ -297,6 +305,7 @@ static DAT_RETURN wait_for_trigger(struct dofi_cno *cno, DAT_TIMEOUT timeout,
 	uint32_t flushes = cno->flushes, seen;
 	int ret = 0;
 
+	dofi_assert_held(&cno->lock);
 	if (consume(cno, flushes, evd_p))
 		return DAT_SUCCESS;
 	dofi_unlock(&cno->lock);
@@ -373,7 +382,7 @@ DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia_handle, const DAT_OS_WAIT_PROXY_AGENT *
 		dofi_obj_free(&cno->obj, DAT_HANDLE_TYPE_CNO);
 		return dofi_error(-errno, DAT_RESOURCE_DEVICE);
 	}
-	dofi_lock_init(&cno->lock);
+	dofi_lock_init_level(&cno->lock, DOFI_LEVEL_CNO);
 	dofi_list_init(&cno->agent_link);
 	if (agent)
 		cno->agent = *agent;
@@ -412,6 +421,7 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 {
 	uint32_t seen;
 
+	dofi_assert_none_held();
 	dofi_cno_run_agents(cno->obj.ia);
 	dofi_lock(&cno->lock);
 	cno->dying = true;

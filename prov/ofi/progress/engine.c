@@ -74,6 +74,7 @@ void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadl
 	struct dofi_list *before = &e->timers;
 	bool was_first;
 
+	dofi_assert_held(&ia->engine.lock);
 	dofi_assert_held(&e->lock);
 	was_first = first_timer(e) == timer;
 	if (timer->link.next)
@@ -156,6 +157,7 @@ void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall)
 {
 	struct dofi_engine *e = &ia->engine;
 
+	dofi_assert_held(&ia->engine.lock);
 	dofi_assert_held(&e->lock);
 	if (!stall->waits)
 		return;
@@ -309,6 +311,7 @@ bool dofi_engine_poll_for(struct dofi_ia *ia, struct dofi_taker taker)
 	struct dofi_engine *e = &ia->engine;
 	bool served = false;
 
+	dofi_assert_none_held();
 	if (dofi_trylock(&e->lock)) {
 		note_activity(e);
 		e->taker = taker;
@@ -333,6 +336,7 @@ void dofi_engine_poll(struct dofi_ia *ia)
 
 void dofi_engine_begin(struct dofi_ia *ia)
 {
+	dofi_assert_none_held();
 	dofi_lock(&ia->engine.lock);
 }
 
@@ -507,8 +511,8 @@ int dofi_engine_init(struct dofi_ia *ia)
 	struct dofi_engine *e = &ia->engine;
 	int ret;
 
-	dofi_lock_init(&e->lock);
-	dofi_lock_init(&e->stalled_lock);
+	dofi_lock_init_level(&e->lock, DOFI_LEVEL_ENGINE);
+	dofi_lock_init_level(&e->stalled_lock, DOFI_LEVEL_LEAF);
 	dofi_list_init(&e->timers);
 	dofi_list_init(&e->work);
 	dofi_list_init(&e->stalled);

@@ -17,10 +17,11 @@
 /* Extended completions come where plain ones do, so their flag says nothing new. */
 #define ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DOFI_EVD_EXTENSION_FLAG)
 
-/* --- the ring; evd->lock held --- */
+/* --- the ring --- */
 
 static void wake(struct dofi_evd *evd, enum dofi_wake why)
 {
+	dofi_assert_held(&evd->lock);
 	if (!evd->waiter || evd->wake)
 		return;
 	evd->wake = why;
@@ -30,6 +31,7 @@ static void wake(struct dofi_evd *evd, enum dofi_wake why)
 /* A waiter keeps the CNO quiet, even when its threshold isn't reached (EVD-077). */
 void dofi_evd_notify(struct dofi_evd *evd)
 {
+	dofi_assert_held(&evd->lock);
 	if (evd->waiter) {
 		if (dofi_evd_queued(evd) >= evd->threshold)
 			wake(evd, DOFI_WAKE_EVENT);
@@ -269,11 +271,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	return DAT_SUCCESS;
 }
 
-/* evd->lock held. */
 static DAT_RETURN may_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	enum dofi_dto_config config;
 
+	dofi_assert_held(&evd->lock);
 	if (evd->dying)
 		return DOFI_ERR(DAT_ABORT, 0);
 	if (evd->unwaitable)
@@ -328,9 +330,10 @@ static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT tim
 	return 0;
 }
 
-/* With the lock held, as the waiter: what dat_evd_wait returns. */
+/* What dat_evd_wait returns. */
 static DAT_RETURN outcome(const struct dofi_evd *evd, int slept)
 {
+	dofi_assert_held(&evd->lock);
 	switch (evd->wake) {
 	case DOFI_WAKE_EVENT:
 		return DAT_SUCCESS;
@@ -423,7 +426,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 		dofi_obj_free(&evd->obj, DAT_HANDLE_TYPE_EVD);
 		return -ENOMEM;
 	}
-	dofi_lock_init(&evd->lock);
+	dofi_lock_init_level(&evd->lock, DOFI_LEVEL_EVD);
 	evd->flags = flags;
 	evd->cno = cno;
 	dofi_obj_use(cno);
@@ -434,13 +437,14 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 
 /*
  * A call that another thread made before the handle became invalid may come this late: it finds an
- * EVD without a place and without an event, and a lock that works. evd->lock held; what has to be
- * released afterwards.
+ * EVD without a place and without an event, and a lock that works. Returns the ring, and *cno_p,
+ * which the caller releases afterwards.
  */
 static struct dofi_event *empty(struct dofi_evd *evd, struct dofi_cno **cno_p)
 {
 	struct dofi_event *ring = evd->ring;
 
+	dofi_assert_held(&evd->lock);
 	*cno_p = evd->cno;
 	evd->cno = NULL;
 	evd->ring = NULL;
@@ -455,6 +459,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	struct dofi_event *ring;
 	struct dofi_cno *cno;
 
+	dofi_assert_none_held();
 	dofi_lock(&evd->lock);
 	evd->dying = true;
 	wake(evd, DOFI_WAKE_ABORT);
@@ -533,7 +538,6 @@ DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 
 /* --- properties --- */
 
-/* evd->lock held. */
 static DAT_EVD_STATE state_of(const struct dofi_evd *evd)
 {
 	static const unsigned int config_bits[] = {
@@ -545,6 +549,7 @@ static DAT_EVD_STATE state_of(const struct dofi_evd *evd)
 	unsigned int enabled = evd->disabled ? DAT_EVD_STATE_DISABLED : DAT_EVD_STATE_ENABLED;
 	unsigned int waitable = evd->unwaitable ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE;
 
+	dofi_assert_held(&evd->lock);
 	return (DAT_EVD_STATE)(enabled | waitable | config_bits[config_of(evd)]);
 }
 
@@ -635,13 +640,13 @@ DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd)
 	return set_unwaitable(evd, false);
 }
 
-/* evd->lock held. */
 static DAT_RETURN move_to(struct dofi_evd *evd, struct dofi_event **ring, uint32_t min_qlen,
 			  uint32_t qlen)
 {
 	struct dofi_event *old = evd->ring;
 	uint32_t n = dofi_evd_queued(evd);
 
+	dofi_assert_held(&evd->lock);
 	if (evd->waiter)
 		return DOFI_BAD_STATE(EVD_WAITER);
 	if (evd->dying)

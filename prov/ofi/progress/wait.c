@@ -53,7 +53,7 @@ struct sleeper {
 
 void dofi_wait_init(struct dofi_ia *ia)
 {
-	dofi_lock_init(&ia->wait.lock);
+	dofi_lock_init_level(&ia->wait.lock, DOFI_LEVEL_WAIT);
 	dofi_list_init(&ia->wait.sleepers);
 	ia->wait.mute_fd = -1;
 }
@@ -576,6 +576,7 @@ static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t 
 
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline)
 {
+	dofi_assert_none_held();
 	sigset_t all, before;
 	int ret;
 

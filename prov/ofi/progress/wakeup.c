@@ -137,15 +137,51 @@ bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep)
 
 /* --- receiving --- */
 
-static int descriptor_in(struct msghdr *msg)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(msg);
-	int fd = -1;
+/* What comes beside a datagram. */
+struct beside {
+	bool trusted; /* sent by this user, or by root */
+	int fd;       /* the only descriptor, or -1 */
+};
 
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
+/* The kernel has opened what came. A datagram of ours brings one; of more, each is closed. */
+static int only_descriptor(const struct cmsghdr *header)
+{
+	size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	int fd;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+		if (n == 1)
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+static bool is_trusted(const struct cmsghdr *header)
+{
+	struct ucred sender;
+
+	if (header->cmsg_len < CMSG_LEN(sizeof(sender)))
+		return false;
+	memcpy(&sender, CMSG_DATA(header), sizeof(sender));
+	return sender.uid == geteuid() || !sender.uid;
+}
+
+static struct beside look_beside(struct msghdr *msg)
+{
+	struct beside beside = {.fd = -1};
+	struct cmsghdr *header;
+
+	for (header = CMSG_FIRSTHDR(msg); header; header = CMSG_NXTHDR(msg, header)) {
+		if (header->cmsg_level != SOL_SOCKET)
+			continue;
+		if (header->cmsg_type == SCM_CREDENTIALS)
+			beside.trusted = is_trusted(header);
+		else if (header->cmsg_type == SCM_RIGHTS && beside.fd < 0)
+			beside.fd = only_descriptor(header);
+	}
+	return beside;
 }
 
 /*
@@ -166,26 +202,27 @@ static bool take_one(struct dofi_ia *ia)
 	struct iovec iov = {&text, sizeof(text)};
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	} control;
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control.space,
 			     .msg_controllen = sizeof(control.space)};
 	ssize_t n = recvmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct dofi_wakeup_peer *peer;
-	int fd;
+	struct dofi_wakeup_peer *peer = NULL;
+	struct beside beside;
 
 	if (n < 0)
 		return false;
-	fd = descriptor_in(&msg);
-	peer = n == (ssize_t)sizeof(text) ? ia->trans->wakeup_of(ia, text.uuid) : NULL;
-	if (peer && text.kind == MARK && fd >= 0)
-		see_mark(ia, peer, fd);
+	beside = look_beside(&msg);
+	if (beside.trusted && n == (ssize_t)sizeof(text) && !(msg.msg_flags & MSG_CTRUNC))
+		peer = ia->trans->wakeup_of(ia, text.uuid);
+	if (peer && text.kind == MARK && beside.fd >= 0)
+		see_mark(ia, peer, beside.fd);
 	else if (peer && text.kind == RING)
 		answer(ia, peer);
-	if (fd >= 0)
-		close(fd);
+	if (beside.fd >= 0)
+		close(beside.fd);
 	return true;
 }
 
@@ -231,14 +268,16 @@ static void drop_mark(struct dofi_wakeup *wakeup)
 
 static int open_socket(struct dofi_ia *ia)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), ret = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), ret = 0, on = 1;
 	struct sockaddr_un name;
 	socklen_t size = name_of(ia->cm.uuid, &name);
 
 	if (fd < 0)
 		return -errno;
 	ia->wakeup.socket = (struct dofi_fd){.fd = fd, .ready = socket_ready};
-	if (bind(fd, (struct sockaddr *)&name, size))
+	/* The name can be reached by every user of this network namespace. */
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ||
+	    bind(fd, (struct sockaddr *)&name, size))
 		ret = -errno;
 	else
 		ret = dofi_engine_watch(ia, &ia->wakeup.socket, EPOLLIN);

@@ -6,7 +6,8 @@
  * no shared memory), costs no more than a nap: see wait.c.
  *
  * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
- * left behind by the dead.
+ * left behind by the dead. The kernel tells who sent a datagram: those of other users, except root,
+ * are dropped with all that came along.
  */
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H

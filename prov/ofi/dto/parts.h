@@ -5,41 +5,12 @@
  * request is complete when all of them are. So does a write whose last bytes the fabric may store
  * before others: programs poll the last byte, so these bytes are a part of their own, which goes
  * last. Where writes overtake each other it waits until the others are delivered.
- *
- * A message with more segments goes through a bounce buffer, which takes the place of its segments
- * in the request from the issue to the completion. The buffers are the IA's and are kept for the
- * next message.
- *
- * `split` of a request tells: of RDMA how many parts the fabric has, of a message whether it has a
- * bounce buffer.
  */
-#ifndef DOFI_SEGMENTS_H
-#define DOFI_SEGMENTS_H
-
-#include "object/ia_parts.h"
+#ifndef DOFI_PARTS_H
+#define DOFI_PARTS_H
 
 #include "object/ep.h"
-
-/* What programs expect of any adapter. */
-#define DOFI_LEAST_IOV 4u
-
-int dofi_bounces_init(struct dofi_ia *ia); /* 0 or a negative error */
-/* closes what is registered; the memory goes after the endpoint */
-void dofi_bounces_abandon(struct dofi_ia *ia);
-void dofi_bounces_fini(struct dofi_ia *ia);
-
-/*
- * The message at the issue index gets a bounce buffer; a Send's is filled. 0, or -FI_EAGAIN while
- * there is no memory. The lock of the ring held, as for the next.
- */
-int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
-/*
- * A receive as the fabric takes it: a bounce buffer, where it has too many segments, and the guard
- * (guard_byte.h). As above.
- */
-int dofi_receive_prepare(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
-/* It is not needed any more. Of a receive, `length` bytes of it go where they belong. */
-void dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
+#include "object/ia_parts.h"
 
 /* Room for the parts of an EP's requests, where there can be some; after ep->req. 0 or -ENOMEM. */
 int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const struct dofi_ring *req);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dto/failure.h"
+
+#include "base/log.h"
+#include "dto/issue.h"
+#include "fabric/error.h"
+#include "object/ep.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "object/upcalls.h"
+
+#include <rdma/fi_errno.h>
+
+void dofi_fail_path(struct dofi_ep *ep, int err)
+{
+	dofi_assert_held(&ep->lock);
+	DOFI_LOG_I("%s: an operation failed and breaks its connection: %s", ep->obj.ia->name,
+		   fi_strerror(err));
+	ep->faulty = true;
+	dofi_ep_stall(ep);
+}
+
+/*
+ * Where no event tells that the path is gone, an operation that came back is all that is ever
+ * known.
+ */
+static void path_gone(struct dofi_ep *ep)
+{
+	if (ep->path_up && !ep->obj.ia->trans->has_eq)
+		dofi_ep_refuse(ep);
+	ep->path_up = false; /* or the next operation would be given back, and so on */
+}
+
+bool dofi_fail_is_back(struct dofi_ep *ep, int err)
+{
+	dofi_assert_held(&ep->lock);
+	if (!dofi_error_gives_back(err))
+		return false;
+	path_gone(ep);
+	return true;
+}
+
+/*
+ * The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's
+ * concern.
+ */
+static bool is_over(const struct dofi_ep *ep)
+{
+	return ep->obj.ia->up->is_over(ep);
+}
+
+bool dofi_fail(struct dofi_ep *ep, struct dofi_wr *wr, int err)
+{
+	dofi_assert_held(&ep->lock);
+	if (dofi_fail_is_back(ep, err) || ep->faulty || is_over(ep)) {
+		wr->state = DOFI_WR_BACK;
+		return false;
+	}
+	if (wr->status == DAT_DTO_SUCCESS)
+		wr->status = (uint8_t)dofi_error_status(err);
+	wr->state = DOFI_WR_DONE;
+	dofi_fail_path(ep, err);
+	return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operations that the fabric reports as failed, and what that means for their connection. */
+#ifndef DOFI_FAILURE_H
+#define DOFI_FAILURE_H
+
+#include "base/hint.h"
+
+#include <stdbool.h>
+
+struct dofi_ep;
+struct dofi_wr;
+
+/* All of these: ep->lock held; err is a positive libfabric error. */
+
+/* An operation failed: the engine breaks the connection. */
+DOFI_COLD void dofi_fail_path(struct dofi_ep *ep, int err);
+
+/*
+ * The fabric gives an operation back because the path goes down: its event tells why, and the flush
+ * ends what is left. False: the error means something else.
+ */
+bool dofi_fail_is_back(struct dofi_ep *ep, int err);
+
+/*
+ * The request or receive failed. One failure ends a connection; where the fabric goes on after it,
+ * what fails later is DOFI_WR_BACK and left to the flush. False: it is.
+ */
+DOFI_COLD bool dofi_fail(struct dofi_ep *ep, struct dofi_wr *wr, int err);
+
+#endif
