@@ -109,7 +109,7 @@ static void put_unlisted(const char *provider, const struct fi_info *list, FILE 
 
 void dofi_absent_explain(const char *provider, FILE *out)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER");
 	struct fi_info *list = NULL;
 
 	if (*provider && filter && *filter && dofi_is_left_out(filter, provider)) {

@@ -85,7 +85,7 @@ static const struct variable {
 /* No lock, for the reasons of dofi_mr_cache_choose. */
 static int set(const struct variable *v, const char *ia_name, const struct fi_info *info)
 {
-	if (getenv(v->name) || (v->fits && !v->fits(ia_name, info)))
+	if (secure_getenv(v->name) || (v->fits && !v->fits(ia_name, info)))
 		return 0;
 	if (setenv(v->name, v->value, 0)) {
 		DOFI_LOG_E("IA %s: %s=%s can't be set: %s", ia_name, v->name, v->value,

@@ -41,7 +41,7 @@ static bool has_rdma_device(void)
  */
 static bool may_cache_keys(const struct dofi_params *params)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = secure_getenv("FI_PROVIDER");
 
 	if (*params->provider && strncmp(params->provider, "ofi_", 4))
 		return dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, params->provider);
@@ -67,7 +67,7 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 			   params->mr_cache);
 		return -EINVAL;
 	}
-	if (is_wanted(params) || getenv(VARIABLE) || !may_cache_keys(params))
+	if (is_wanted(params) || secure_getenv(VARIABLE) || !may_cache_keys(params))
 		return 0;
 	if (setenv(VARIABLE, OFF, 0)) {
 		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name,
@@ -101,7 +101,7 @@ void dofi_mr_cache_disable(const struct dofi_params *params, const struct fi_inf
 
 const char *dofi_mr_cache_remedy(const struct dofi_params *params, uint64_t quirks)
 {
-	const char *value = getenv(VARIABLE);
+	const char *value = secure_getenv(VARIABLE);
 
 	if (is_wanted(params))
 		return NULL;

@@ -169,6 +169,23 @@ bool dofi_netdev_has(const char *netdev, const struct sockaddr_storage *addr)
 	return found;
 }
 
+bool dofi_netdev_is_ours(const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage other;
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (dofi_addr_is_loopback(addr))
+		return true;
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
+		found = ifa->ifa_addr && dofi_addr_set(&other, ifa->ifa_addr, 0) &&
+			dofi_addr_same_host(addr, &other);
+	freeifaddrs(all);
+	return found;
+}
+
 bool dofi_pci_in_subnet(const struct fi_pci_attr *pci, const struct dofi_subnet *subnet)
 {
 	struct sockaddr_storage addr;

@@ -17,6 +17,9 @@ struct dofi_subnet {
 bool dofi_subnet_parse(struct dofi_subnet *subnet, const char *text);
 bool dofi_subnet_has(const struct dofi_subnet *subnet, const struct sockaddr_storage *addr);
 
+/* An address of this host, the loopback's included. */
+bool dofi_netdev_is_ours(const struct sockaddr_storage *addr);
+
 bool dofi_netdev_has(const char *netdev, const struct sockaddr_storage *addr);
 
 /*

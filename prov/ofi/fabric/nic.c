@@ -51,7 +51,7 @@ static bool parse_rank(const char *text, unsigned int *rank_p)
 static const char *find_rank(unsigned int *rank_p)
 {
 	for (size_t i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); i++)
-		if (parse_rank(getenv(rank_variables[i]), rank_p))
+		if (parse_rank(secure_getenv(rank_variables[i]), rank_p))
 			return rank_variables[i];
 	return NULL;
 }

@@ -16,6 +16,12 @@
 
 static const char not_mended[] = "not mended in 2.6.0";
 
+static const char dead_locks_do[] =
+	"leaves locks taken and entries of queues half filled when a process is killed, and peers "
+	"wait for these for ever";
+static const char dead_locks_get[] =
+	"a thread waits for the death of peers, releases their locks and passes over their entries";
+
 /*
  * A row applies to a fabric for which all that it names is true; what it does not name is any. A
  * quirk may have several rows, of different providers.
@@ -128,6 +134,13 @@ static const struct row {
 	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(1, 18), .fate = "mended in 1.18",
 	 .what = "uses memory of an endpoint of the same process that was closed",
 	 .answer = "an endpoint of the same process gets another spelling of its name"},
+	/* Releases whose layout of the memory transport/shm_layout.c knows. */
+	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(1, 17), .until = V(1, 18),
+	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
+	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(2, 1), .until = V(2, 2),
+	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
+	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(2, 6), .until = V(2, 7),
+	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
 
 	/* --- rxm, rxd, psm3 --- */
 	{QUIRK(SPLIT_MESSAGES), .protocols = {FI_PROTO_RXM}, .from = V(2, 0), .until = V(2, 7),

@@ -55,6 +55,7 @@ struct fi_info;
 #define DOFI_QUIRK_QUEUE_MAPPING      DOFI_QUIRK_BIT(30)
 #define DOFI_QUIRK_OWN_RECEIVES       DOFI_QUIRK_BIT(43)
 #define DOFI_QUIRK_LONG_QUEUE         DOFI_QUIRK_BIT(44)
+#define DOFI_QUIRK_DEAD_LOCKS         DOFI_QUIRK_BIT(45)
 
 /* --- traits, of which no attribute of libfabric tells --- */
 
@@ -82,7 +83,7 @@ struct fi_info;
 #define DOFI_QUIRK_CASSINI_STATUS     DOFI_QUIRK_BIT(42)
 
 /* So many there are. */
-#define DOFI_QUIRKS                   45
+#define DOFI_QUIRKS                   46
 
 /* Of this fabric with the libfabric that runs: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which candidates were refused, and why. */
+#ifndef DOFI_REFUSALS_H
+#define DOFI_REFUSALS_H
+
+#include <stdio.h>
+
+struct fi_info;
+
+/* Candidates of one provider refused for one reason. */
+struct dofi_refusal {
+	char provider[32];
+	char reason[160];
+	char domains[256];
+};
+
+#define DOFI_MAX_REFUSALS 64
+
+struct dofi_refusals {
+	struct dofi_refusal list[DOFI_MAX_REFUSALS];
+	unsigned int n;
+};
+
+void dofi_refusals_add(struct dofi_refusals *refusals, const struct fi_info *info,
+		       const char *reason);
+
+/* On one line: provider (domains): reason; ... */
+void dofi_refusals_print(const struct dofi_refusals *refusals, FILE *out);
+
+#endif
