@@ -16,7 +16,6 @@
 #include "fabric/quirks.h"
 #include "dto/rma.h"
 #include "fabric/select.h"
-#include "dto/srq.h"
 #include "object/transport.h"
 #include "cm/channel.h"
 #include "cm/wire.h"
@@ -190,7 +189,7 @@ struct target {
 
 static void aim_at_peer(struct target *to, struct dofi_conn *conn)
 {
-	struct dofi_hello *peer = &conn->chan->peer;
+	struct dofi_details *peer = &conn->chan->peer;
 	const struct fi_info *info = conn->ia->info;
 
 	*to = (struct target){.info = *info,
@@ -243,6 +242,7 @@ static void msg_prepare(struct dofi_conn *conn)
 	uint64_t quirks = conn->ia->quirks;
 	struct fid_ep *fep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (quirks & DOFI_QUIRK_QUEUE_PAIRS && !(quirks & DOFI_QUIRK_TCP_PORTS) &&
 	    !make_active_endpoint(conn, &fep))
 		conn->spare = fep;
@@ -250,14 +250,13 @@ static void msg_prepare(struct dofi_conn *conn)
 
 static int connect_endpoint(struct dofi_conn *conn)
 {
-	uint64_t token = htobe64(conn->token);
 	struct fid_ep *fep = conn->spare;
 	int ret = fep ? 0 : make_active_endpoint(conn, &fep);
 
 	conn->spare = NULL;
 	if (ret)
 		return ret;
-	ret = fi_connect(fep, conn->chan->peer.fabric_name, &token, sizeof(token));
+	ret = fi_connect(fep, conn->chan->peer.fabric_name, conn->token, sizeof(conn->token));
 	if (ret)
 		close_endpoint(conn, fep);
 	else
@@ -269,6 +268,7 @@ static int msg_connect(struct dofi_conn *conn)
 {
 	int tries = conn->ia->quirks & DOFI_QUIRK_TCP_PORTS ? PORT_TRIES : 1, ret;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	do
 		ret = connect_endpoint(conn);
 	while ((ret == -FI_EADDRINUSE || ret == -FI_EADDRNOTAVAIL) && --tries);
@@ -277,6 +277,7 @@ static int msg_connect(struct dofi_conn *conn)
 
 static int msg_expect(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	/*
 	 * The passive endpoint listens all the time; the ticket finds the connection. A driver may
 	 * have to look by the clock.
@@ -290,6 +291,7 @@ static void msg_disconnect(struct dofi_conn *conn)
 {
 	struct fid_ep *fep = conn->fep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (conn->spare)
 		close_endpoint(conn, conn->spare);
 	conn->spare = NULL;
@@ -313,13 +315,10 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 {
 	struct dofi_conn *conn = NULL;
 	struct fid_ep *fep;
-	uint64_t token;
 	int ret;
 
-	if (data_size >= sizeof(token)) {
-		memcpy(&token, entry->data, sizeof(token));
-		conn = dofi_conn_by_token(ia, be64toh(token));
-	}
+	if (data_size >= DOFI_TOKEN_SIZE)
+		conn = dofi_conn_by_token(ia, entry->data);
 	if (!conn || conn->fep || dofi_conn_is_ending(conn)) {
 		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
 			   "given out, or too old",
@@ -385,6 +384,7 @@ static int msg_poll_events(struct dofi_ia *ia)
 	struct dofi_eq_event event;
 	int n = 0;
 
+	dofi_assert_held(&ia->engine.lock);
 	for (; n < 64 && dofi_eqs_read(&ia->eqs, &event); n++)
 		on_event(ia, &event);
 	return n;
@@ -455,6 +455,7 @@ static void msg_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 {
 	const struct fi_cq_data_entry *entry = entries;
 
+	dofi_assert_held(&ia->engine.lock);
 	do
 		complete(ia, entry++);
 	while (--n);
@@ -463,9 +464,10 @@ static void msg_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 static void msg_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 {
 	const struct dofi_wr *wr = err->op_context;
-	bool receive = wr && (wr->op == DOFI_OP_RECV || wr->op == DOFI_OP_SRQ_RECV);
+	bool receive = wr && dofi_op_is_receive(wr->op);
 	uint32_t number = 0, update = 0;
 
+	dofi_assert_held(&ia->engine.lock);
 	err->err = dofi_error_cause(ia->quirks, err, receive);
 	if (err->flags & FI_REMOTE_CQ_DATA)
 		decode(ia, err->data, &number, &update);
@@ -542,6 +544,7 @@ static ssize_t msg_send(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct iovec *iov = wr->iov;
 
+	dofi_assert_held(&ep->lock);
 	if (DOFI_UNLIKELY(wr->kind != dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) ||
 			  ep->peer.wants_data || dofi_credit_due(ep)))
 		return send_special(ep, wr);
@@ -556,6 +559,7 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = is_solicited(ep, wr);
 
+	dofi_assert_held(&ep->lock);
 	return inject(ep, NULL, 0, ep->peer.wants_data || solicited, solicited);
 }
 
@@ -565,6 +569,7 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
  */
 static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
 {
+	dofi_assert_held(&ep->lock);
 	return dofi_rma_write_data(ep, wr, ep->peer.wants_data ? encode(ep, 0) : value);
 }
 
@@ -584,6 +589,7 @@ DOFI_SLOW_PATH static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *
 
 static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
+	dofi_assert_held(&ep->lock);
 	if (DOFI_UNLIKELY(wr->niov != 1))
 		return recv_segments(ep, wr);
 	return fi_recv(ep->fep, wr->iov[0].iov_base, wr->iov[0].iov_len,
@@ -592,6 +598,7 @@ static ssize_t msg_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t msg_credit(struct dofi_ep *ep, uint32_t update)
 {
+	dofi_assert_held(&ep->lock);
 	if (dofi_credit_is_written(ep))
 		return dofi_credit_write(ep);
 	return dofi_rma_ctrl(ep, NULL, 0, ep->peer.sink_address, ep->peer.sink_key,
@@ -628,6 +635,7 @@ static ssize_t msg_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	void **desc = dofi_wr_desc(&srq->shape, wr);
 
+	dofi_assert_held(&srq->lock);
 	if (wr->niov == 1)
 		return fi_recv(srq->srx, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0],
 			       FI_ADDR_UNSPEC, wr);

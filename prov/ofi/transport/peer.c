@@ -12,7 +12,9 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "progress/wakeup.h"
+#include "transport/shm_region.h"
 #include "cm/conn_state.h"
+#include "transport/shm_repair.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -89,6 +91,7 @@ static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
 		peers->nidle--;
 	fi_av_remove(peers->av, &peer->addr, 1, 0);
 	dofi_list_del(&peer->link);
+	dofi_shm_repair_forget(peer->ia, peer->shm, peer->closed);
 	free_peer(peer);
 }
 
@@ -108,23 +111,56 @@ static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 	}
 }
 
-static bool insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_hello *hello,
-		   fi_addr_t *addr_p)
+/*
+ * shm maps what the peer names and trusts what it finds there. The file stays what it was when it
+ * is mapped, because only its owner may remove it from there.
+ */
+static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
+{
+	int ret;
+
+	if (!dofi_shm_region_is_of(ia->fabric_name))
+		return true;
+	ret = dofi_shm_region_check(name);
+	if (ret)
+		DOFI_LOG_W("%s: a peer was refused, because the shared memory that it names is "
+			   "missing or can be changed by other users: %s: %s",
+			   ia->name, (const char *)name, strerror(-ret));
+	return !ret;
+}
+
+static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_details *hello,
+		  fi_addr_t *addr_p)
 {
 	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* ends, whatever the peer says */
 	size_t size = hello->fabric_name_size;
 
 	memcpy(name, hello->fabric_name, size);
-	return !dofi_same_process_avoid(ia->quirks, name, &size, sizeof(name) - 1,
-					ia->fabric_name) &&
-	       fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1;
+	if (!may_map(ia, name))
+		return -FI_EACCES;
+	if (!dofi_same_process_avoid(ia->quirks, name, &size, sizeof(name) - 1, ia->fabric_name) &&
+	    fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1)
+		return 0;
+	DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the connection is "
+		   "refused",
+		   ia->name);
+	return -FI_ENOSPC;
+}
+
+static struct dofi_shm_peer *watch(struct dofi_ia *ia, const struct dofi_details *details)
+{
+	uint8_t name[DOFI_FABRIC_NAME_MAX + 1] = {0};
+
+	memcpy(name, details->fabric_name, details->fabric_name_size);
+	return dofi_shm_repair_watch(ia, name);
 }
 
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 {
-	const struct dofi_hello *hello = &conn->chan->peer;
+	const struct dofi_details *hello = &conn->chan->peer;
 	struct dofi_peer *peer = dofi_peer_find(peers, hello->uuid);
 	struct dofi_ia *ia = conn->ia;
+	int ret;
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!peer) {
@@ -136,18 +172,19 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 		peer->peers = peers;
 		peer->severed.run = sever;
 		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
-		if (!insert(ia, peers, hello, &peer->addr)) {
+		ret = insert(ia, peers, hello, &peer->addr);
+		if (ret) {
 			free(peer);
-			DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the "
-				   "connection is refused",
-				   ia->name);
-			return -FI_ENOSPC;
+			return ret;
 		}
 		dofi_list_add_tail(&peers->list, &peer->link);
 		dofi_wakeup_add_peer(ia, &peer->wakeup, hello->uuid);
+		peer->shm = watch(ia, hello);
 	} else if (!peer->conns && !peer->closed) {
 		peers->nidle--;
 	}
+	if (!peer->conns)
+		dofi_shm_repair_use(ia, peer->shm, true);
 	peer->closed = false;
 	peer->conns++;
 	conn->peer = peer;
@@ -165,6 +202,7 @@ void dofi_peer_give(struct dofi_conn *conn)
 	conn->peer = NULL;
 	if (--peer->conns)
 		return;
+	dofi_shm_repair_use(peer->ia, peer->shm, false);
 	if (!peer->closed)
 		peer->peers->nidle++;
 	dofi_list_del(&peer->link);

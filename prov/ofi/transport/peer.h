@@ -26,6 +26,7 @@
 
 struct dofi_conn;
 struct dofi_ia;
+struct dofi_shm_peer;
 
 #define DOFI_PEERS_KEPT 1024u
 
@@ -50,6 +51,7 @@ struct dofi_peer {
 	uint32_t conns;
 	bool closed; /* its IA says so */
 	struct dofi_wakeup_peer wakeup;
+	struct dofi_shm_peer *shm; /* NULL: its death is not watched */
 };
 
 /* Opens the address vector. 0 or a negative error. */

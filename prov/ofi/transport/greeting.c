@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/greeting.h"
+
+#include "cm/accept.h"
+#include "cm/conn.h"
+#include "cm/path.h"
+#include "object/ia.h"
+#include "progress/wait.h"
+#include "transport/control_receives.h"
+#include "transport/rdm.h"
+
+#include <rdma/fi_errno.h>
+
+/*
+ * Some fabrics connect below when the first message goes, and need both sides awake for it. So the
+ * two sides greet each other before the connection counts as established, and do not sleep for long
+ * meanwhile.
+ */
+void dofi_greeting_begin(struct dofi_conn *conn, bool now)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	conn->greets = now;
+	dofi_list_init(&conn->greeting);
+	dofi_list_add_tail(&conn->ia->rdm->greetings, &conn->greeting);
+	atomic_fetch_add(&conn->ia->engine.restless, 1);
+	dofi_wait_kick(conn->ia);
+}
+
+void dofi_greeting_end(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (dofi_list_empty(&conn->greeting))
+		return;
+	dofi_list_del(&conn->greeting);
+	atomic_fetch_sub(&conn->ia->engine.restless, 1);
+}
+
+/* The passive side has done its part when its greeting is on the way. */
+static int greet(struct dofi_conn *conn)
+{
+	ssize_t ret;
+
+	if (!conn->greets)
+		return 0;
+	ret = dofi_rdm_send_note(conn->ia, conn->dest, conn->peer_id, 0);
+	if (ret == -FI_EAGAIN)
+		return 0;
+	conn->greets = false;
+	dofi_rdm_wake_after(conn->ia, conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL, ret);
+	if (ret)
+		dofi_conn_path_down(conn, (int)-ret);
+	else if (!conn->active)
+		dofi_greeting_end(conn);
+	return 1;
+}
+
+void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
+
+	dofi_assert_held(&ia->engine.lock);
+	if (!conn || !conn->peer || dofi_list_empty(&conn->greeting))
+		return;
+	if (conn->active) {
+		dofi_greeting_end(conn);
+		dofi_conn_path_up(conn);
+	} else {
+		conn->greets = true;
+		dofi_conn_proceeds(conn);
+		greet(conn);
+	}
+}
+
+/* The word that was said may be lost. Who hears it twice takes it once. */
+void dofi_greeting_again(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (dofi_list_empty(&conn->greeting))
+		dofi_greeting_begin(conn, true);
+	else
+		conn->greets |= conn->active;
+}
+
+int dofi_greetings_poll(struct dofi_ia *ia)
+{
+	int n = 0;
+
+	dofi_assert_held(&ia->engine.lock);
+	DOFI_LIST_FOR_SAFE(node, &ia->rdm->greetings)
+	n += greet(DOFI_CONTAINER(node, struct dofi_conn, greeting));
+	return n;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the rdm transport keeps for each IA. */
+#ifndef DOFI_RDM_H
+#define DOFI_RDM_H
+
+#include "dto/control_message.h"
+#include "object/ep.h"
+#include "object/ia.h"
+#include "progress/wait.h"
+#include "progress/wakeup.h"
+#include "transport/async_errors.h"
+#include "transport/peer.h"
+#include "transport/receive_slots.h"
+
+#include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Receives for what comes by itself: credits, greetings, which have no credit updates, and control
+ * messages, which are longer. Few, as every other message is compared with them first on most
+ * fabrics: 64 took shm as long as all the rest of a message.
+ */
+#define DOFI_CTRL_RECVS 4
+
+/*
+ * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that
+ * came before the receive.
+ */
+struct dofi_ctrl_note {
+	uint32_t number, update;
+};
+
+union dofi_ctrl_buffer {
+	struct dofi_ctrl_note note;
+	struct dofi_ctrl_msg ctrl_msg;
+};
+
+enum { DOFI_CTRL_BUFFERS = 2 * DOFI_CTRL_RECVS };
+
+struct dofi_rdm {
+	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
+	struct dofi_async_errors events;
+	struct dofi_list greetings; /* connections that have not met on the fabric yet */
+	/* of these, those that the fabric did not take are QUEUED... */
+	struct dofi_own_wr credits[DOFI_CTRL_RECVS];
+	uint32_t unposted; /* ...and so many */
+	/*
+	 * each has two, in turn; the last: where a receive without segments gets what it has no
+	 * room for
+	 */
+	union dofi_ctrl_buffer notes[DOFI_CTRL_BUFFERS + 1];
+	bool second[DOFI_CTRL_RECVS]; /* whose turn it is */
+	struct dofi_rx_slots slots;
+	struct fid_mr *ctrl_mr; /* where the fabric must know memory that it fills */
+};
+
+/* shm 1.17 says that it has no memory when its 1024 receives are posted. */
+static inline ssize_t dofi_rdm_no_room(ssize_t ret)
+{
+	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
+}
+
+/* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
+DOFI_INLINE ssize_t dofi_rdm_wake_after(struct dofi_ia *ia, const struct dofi_wakeup_peer *wakeup,
+					ssize_t ret)
+{
+	if (wakeup && !ret) {
+		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
+		dofi_wakeup_send_if_asleep(ia, wakeup);
+		/* Behind the wakeup's barrier. */
+		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
+			dofi_wait_kick(ia);
+	}
+	return ret;
+}
+
+/* How often a cancelled receive's completion is looked for at once. */
+#define DOFI_CANCEL_ROUNDS 8
+
+#endif

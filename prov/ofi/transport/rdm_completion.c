@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/rdm_completion.h"
+
+#include "cm/conn.h"
+#include "cm/truncated.h"
+#include "cm/ud_ah.h"
+#include "dto/control.h"
+#include "dto/control_message.h"
+#include "dto/credit.h"
+#include "dto/op_context.h"
+#include "dto/reap.h"
+#include "dto/ud.h"
+#include "fabric/error.h"
+#include "fabric/quirks.h"
+#include "object/ia.h"
+#include "progress/engine.h"
+#include "transport/control_receives.h"
+#include "transport/greeting.h"
+#include "transport/rdm.h"
+#include "transport/rdm_tag.h"
+
+#include <rdma/fi_errno.h>
+
+static bool takes_place(const struct dofi_wr *wr)
+{
+	return dofi_op_is_receive(wr->op);
+}
+
+static void open_post(struct dofi_ia *ia, const union dofi_ctrl_buffer *post, size_t size)
+{
+	if (size > sizeof(post->note))
+		dofi_ctrl_msg_arrived(ia, &post->ctrl_msg, size);
+	else if (post->note.update & DOFI_UPDATE_CREDIT)
+		dofi_credit_arrived(ia, post->note.number, post->note.update);
+	else
+		dofi_greeting_arrived(ia, post->note.number);
+}
+
+/*
+ * First of all: what they receive makes room in the fabric for the receives of EPs, so none of
+ * these may take their place. Where messages pass in order, one without a receive would keep all
+ * others back.
+ */
+static void repost_ctrl_recvs(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries,
+			      ssize_t n)
+{
+	struct dofi_rdm *rdm = ia->rdm;
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct dofi_wr *wr;
+
+		if (entries[i].flags & FI_REMOTE_WRITE || !entries[i].op_context)
+			continue;
+		wr = dofi_context_wr(ia, entries[i].op_context);
+		if (DOFI_LIKELY(wr->op != DOFI_OP_CTRL_RECV))
+			continue;
+		dofi_ctrl_recv_taken(ia, wr);
+	}
+	if (DOFI_UNLIKELY(rdm->unposted))
+		dofi_ctrl_recvs_post_missing(ia);
+}
+
+DOFI_INLINE void complete(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entry)
+{
+	uint32_t update = entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
+	uint32_t number = dofi_rdm_number(ia, entry->tag, entry->flags, entry->data);
+	struct dofi_wr *wr;
+
+	if (entry->flags & FI_REMOTE_WRITE) {
+		dofi_ctrl_arrived(ia, entry->data);
+		return;
+	}
+	if (!entry->op_context)
+		return;
+	wr = dofi_context_wr(ia, entry->op_context);
+	if (takes_place(wr))
+		dofi_rx_slots_release(&ia->rdm->slots, 1);
+	if (DOFI_LIKELY(wr->op != DOFI_OP_CTRL_RECV))
+		dofi_reap_done(wr, 0, entry->len, number, update);
+	else
+		open_post(ia, dofi_ctrl_recv_buffer(ia->rdm, wr, true), entry->len);
+}
+
+void dofi_rdm_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
+{
+	const struct fi_cq_tagged_entry *entry = entries;
+
+	dofi_assert_held(&ia->engine.lock);
+	repost_ctrl_recvs(ia, entry, n);
+	do
+		complete(ia, entry++);
+	while (--n);
+}
+
+/* Receives that we cancel say nothing of the peer. */
+static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, uint32_t number)
+{
+	struct dofi_conn *conn;
+
+	if (wr->op == DOFI_OP_SRQ_RECV)
+		return number ? dofi_conn_by_id(ia, number) : NULL;
+	if (!dofi_op_is_of_ep(wr->op))
+		return NULL;
+	if (wr->op == DOFI_OP_SEND_UD)
+		return dofi_ud_conn_of(wr);
+	conn = wr->ep->conn;
+	return conn && wr->op == DOFI_OP_RECV && dofi_conn_is_over(conn) ? NULL : conn;
+}
+
+/* Other errors are of one operation alone. */
+static bool ends_stream(const struct dofi_ia *ia, int err)
+{
+	return err == FI_ETRUNC ? ia->quirks & DOFI_QUIRK_ENDS_STREAM : dofi_error_is_of_peer(err);
+}
+
+void dofi_rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
+{
+	struct dofi_conn *conn;
+	struct dofi_wr *wr;
+	uint32_t number;
+
+	dofi_assert_held(&ia->engine.lock);
+	/* it is of a peer's operation */
+	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
+		return;
+	wr = dofi_context_wr(ia, err->op_context);
+	err->err = dofi_error_cause(ia->quirks, err, false);
+	number = dofi_rdm_number(ia, err->tag, err->flags, err->data);
+	conn = conn_of(ia, wr, number);
+	if (conn && conn->peer && ends_stream(ia, err->err))
+		dofi_work_defer(ia, &conn->peer->severed);
+	if (takes_place(wr))
+		dofi_rx_slots_release(&ia->rdm->slots, 1);
+	if (wr->op == DOFI_OP_CTRL_RECV && ia->shared_ep)
+		dofi_ctrl_recv_post_again(ia, wr);
+	else
+		dofi_reap_done(wr, err->err, err->len, number, 0);
+}

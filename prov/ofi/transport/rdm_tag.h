@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Kind and connection of a message on a shared endpoint, in its tag and its completion data. */
+#ifndef DOFI_RDM_TAG_H
+#define DOFI_RDM_TAG_H
+
+#include "cm/conn.h"
+#include "dto/credit.h"
+#include "fabric/quirks.h"
+#include "object/ep.h"
+#include "object/ia.h"
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. All
+ * datagrams have the same.
+ */
+#define DOFI_TAG_UD         (1ull << 45)
+#define DOFI_TAG_EP         (1ull << 46)
+#define DOFI_TAG_SRQ        (2ull << 46)
+#define DOFI_TAG_CTRL       (3ull << 46)
+#define DOFI_TAG_KIND       (3ull << 46)
+#define DOFI_TAG_NUMBER     (uint64_t) DOFI_CONN_ID_MASK
+#define DOFI_TAG_OF_SRQ(nr) (DOFI_TAG_SRQ | (uint64_t)(nr) << 31)
+
+/*
+ * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not
+ * so on shm: that of libfabric
+ * 1.17 does not find a message by a mask that came before the receive. There completion data tell,
+ * and tags match exactly.
+ */
+static inline bool dofi_rdm_data_has_number(const struct dofi_ia *ia)
+{
+	return ia->quirks & DOFI_QUIRK_TAG_MASK &&
+	       ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
+}
+
+/* What a message for an SRQ says beside the credit update, and who it is from. */
+static inline uint64_t dofi_rdm_encode(const struct dofi_ep *ep, uint32_t update)
+{
+	uint64_t number =
+		dofi_rdm_data_has_number(ep->obj.ia) ? (uint64_t)ep->peer.number << 32 : 0;
+
+	return number | update | (ep->nsent & DOFI_UPDATE_NUMBER) << DOFI_UPDATE_NUMBER_SHIFT;
+}
+
+static inline uint32_t dofi_rdm_number(const struct dofi_ia *ia, uint64_t tag, uint64_t flags,
+				       uint64_t data)
+{
+	if ((tag & DOFI_TAG_KIND) == DOFI_TAG_SRQ && dofi_rdm_data_has_number(ia))
+		return flags & FI_REMOTE_CQ_DATA ? (uint32_t)(data >> 32) : 0;
+	return (uint32_t)(tag & DOFI_TAG_NUMBER);
+}
+
+#endif
