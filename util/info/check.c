@@ -15,13 +15,21 @@ static const struct {
 	const char *topic;
 	void (*run)(struct check *check);
 } checks[] = {
-	{"memory", check_memlock},      {"shared memory", check_shared_memory},
-	{"fork", check_fork},           {"devices", check_devices},
-	{"Slingshot", check_slingshot}, {"EFA", check_efa},
-	{"addresses", check_addresses}, {"host name", check_host_name},
-	{"fabrics", check_fabrics},     {"libraries", check_libraries},
-	{"links", check_links},         {"dat.conf", check_conf},
-	{"names", check_names},         {"Intel MPI", check_impi},
+	{"memory", check_memlock},
+	{"shared memory", check_shared_memory},
+	{"fork", check_fork},
+	{"devices", check_devices},
+	{"Slingshot", check_slingshot},
+	{"EFA", check_efa},
+	{"addresses", check_addresses},
+	{"host name", check_host_name},
+	{"fabrics", check_fabrics},
+	{"libraries", check_libraries},
+	{"links", check_links},
+	{"dat.conf", check_conf},
+	{"names", check_names},
+	{"Intel MPI", check_impi},
+	{"key", check_key},
 };
 
 /* ---- answers ---- */

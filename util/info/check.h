@@ -66,6 +66,8 @@ void check_fabrics(struct check *check);
 /* The file that the registries read, below root. 0, or -1 with util_error() set. */
 struct conf_file;
 int check_conf_read(const struct check *check, struct conf_file *file);
+/* check_key.c */
+void check_key(struct check *check);
 /* check_consumer.c */
 void check_links(struct check *check);
 void check_names(struct check *check);

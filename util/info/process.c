@@ -4,24 +4,33 @@
 
 #include "common/common.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The provider waits a second for each engine that is busy. */
 #define ANSWER_SECONDS 20
+/* A report of some ten thousand endpoints has some megabytes, and is told at once. */
+#define REPORT_SECONDS 40
+#define REPORT_MAX     (64u << 20)
 
-/* Anybody can take a name, so the kernel is asked who did. */
+/*
+ * Anybody can take a name, so the kernel is asked who did. Another user's process is of interest to
+ * root only, and what it says is not trusted.
+ */
 static bool is_process(int fd, uint32_t pid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (uint32_t)peer.pid == pid;
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+	       (uint32_t)peer.pid == pid && (peer.uid == geteuid() || !geteuid());
 }
 
 /* The socket, -1 with errno. */
@@ -36,6 +45,7 @@ static int ask(uint32_t pid, int generation)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* that of connect, too */
 	if (!connect(fd, (struct sockaddr *)&name,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) &&
 	    is_process(fd, pid))
@@ -44,17 +54,29 @@ static int ask(uint32_t pid, int generation)
 	return -1;
 }
 
+/* Nothing that a terminal takes for more than text. */
+static void print(const char *part, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		putchar(isprint((unsigned char)part[i]) || part[i] == '\n' || part[i] == '\t'
+				? part[i]
+				: '?');
+}
+
 static bool copy(int fd)
 {
+	time_t limit = time(NULL) + REPORT_SECONDS;
+	size_t total = 0;
 	char part[4096];
 	ssize_t n;
-	bool any = false;
 
 	while ((n = read(fd, part, sizeof(part))) > 0) {
-		fwrite(part, 1, (size_t)n, stdout);
-		any = true;
+		print(part, (size_t)n);
+		total += (size_t)n;
+		if (total > REPORT_MAX || time(NULL) > limit)
+			return false;
 	}
-	return any && !n;
+	return total && !n;
 }
 
 int util_process_report(uint32_t pid)
@@ -77,7 +99,7 @@ int util_process_report(uint32_t pid)
 			"DAT_OFI_STATS=socket and has an interface open",
 			pid);
 	return answered ? 0
-			: util_fail("process %u does not tell its counters: it runs for another "
-				    "user, or hangs",
+			: util_fail("process %u does not tell its counters, or not all: it runs "
+				    "for another user, hangs, or does not come to an end",
 				    pid);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/accept.h"
 
+#include "auth/crypto.h"
 #include "cm/conn.h"
+#include "cm/crowd.h"
 #include "cm/conn_end.h"
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
@@ -16,8 +18,9 @@
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <sys/random.h>
+#include <string.h>
 
 /* --- the request --- */
 
@@ -38,9 +41,10 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 	struct dofi_conn *conn;
 	enum dofi_reason reason;
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (request_known(chan, request->src))
 		return;
-	conn = dofi_conn_new(chan->ia, DOFI_CONN_OFFERED);
+	conn = dofi_crowd_takes_request(chan) ? dofi_conn_new(chan->ia, DOFI_CONN_OFFERED) : NULL;
 	if (!conn) {
 		struct dofi_msg no = {.type = DOFI_MSG_REJECT,
 				      .reason = DOFI_REASON_RESOURCES,
@@ -50,13 +54,13 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 		return;
 	}
 	dofi_conn_parse_hello(conn, request);
-	conn->conn_qual = request->conn_qual;
+	conn->conn_qual = conn->asked_qual = request->conn_qual;
 	conn->port_qual = request->port_qual;
 	dofi_conn_set_private(conn, request->private_data, request->private_size);
 	conn->chan = chan;
 	dofi_list_add_tail(&chan->conns, &conn->link);
 	conn->ud = request->flags & DOFI_MSG_F_UD;
-	reason = dofi_sp_offer(conn, (struct sockaddr *)&chan->peer.addr);
+	reason = dofi_sp_offer(conn, (const struct sockaddr *)&chan->remote);
 	if (reason != DOFI_REASON_NONE)
 		dofi_conn_reject(conn, reason, NULL, 0);
 }
@@ -78,6 +82,7 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 		.private_size = private_size,
 	};
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, DOFI_ON_CR_REJECT, &msg);
 }
 
@@ -103,6 +108,7 @@ void dofi_conn_proceeds(struct dofi_conn *conn)
 {
 	struct dofi_cm *cm = &conn->ia->cm;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (dofi_conn_stage(conn) != DOFI_STAGE_LINKING)
 		return;
 	cm->steps++;
@@ -147,7 +153,7 @@ static void set_accepted(struct dofi_ep *ep, struct dofi_conn *conn)
 	ep->local_qual = conn->conn_qual;
 	ep->dialled = false;
 	if (conn->chan)
-		ep->remote_addr = conn->chan->peer.addr;
+		ep->remote_addr = conn->chan->remote;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_COMPLETION_PENDING);
 	dofi_unlock(&ep->lock);
 }
@@ -158,11 +164,14 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT,
 			       .private_data = private_data,
 			       .private_size = private_size};
-	uint32_t nonce;
+	uint32_t id = htonl(conn->id);
+	int ret = dofi_random(msg.token + sizeof(id), sizeof(msg.token) - sizeof(id));
 
-	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
-		return -errno;
-	conn->token = msg.token = (uint64_t)nonce << 32 | conn->id;
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (ret)
+		return ret;
+	memcpy(msg.token, &id, sizeof(id));
+	memcpy(conn->token, msg.token, sizeof(conn->token));
 	conn->cr = NULL;
 	if (conn->ud)
 		dofi_ud_adopt(ep, conn);
@@ -188,5 +197,6 @@ void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		return;
 	}
 	dofi_conn_fill_hello(conn, &msg);
+	msg.conn_qual = conn->asked_qual;
 	dofi_conn_send(conn, &msg);
 }

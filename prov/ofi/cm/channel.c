@@ -5,8 +5,11 @@
 #include "cm/conn.h"
 #include "cm/conn_message.h"
 #include "cm/connect.h"
+#include "cm/crowd.h"
 #include "cm/disconnect.h"
+#include "cm/handshake.h"
 #include "cm/invalidation.h"
+#include "fabric/netdev.h"
 #include "object/ia.h"
 #include "base/log.h"
 #include "cm/service_point.h"
@@ -149,6 +152,7 @@ static void bury(struct dofi_chan *chan)
 
 static void wait_for_use(struct dofi_chan *chan)
 {
+	chan->idle_since = dofi_now();
 	dofi_timer_set(chan->ia, &chan->timer,
 		       dofi_now() + (chan->accepted ? ACCEPTED_IDLE_NS : IDLE_NS));
 }
@@ -217,7 +221,7 @@ static bool make_room(struct dofi_chan *chan, uint32_t size)
 	return true;
 }
 
-static void enqueue(struct dofi_chan *chan, const uint8_t *frame, size_t size)
+void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 {
 	char text[DOFI_ADDR_TEXT];
 
@@ -232,7 +236,22 @@ static void enqueue(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 	}
 	memcpy(chan->tx + chan->tx_fill, frame, size);
 	chan->tx_fill += (uint32_t)size;
-	if (!chan->writing)
+}
+
+void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size)
+{
+	if (chan->state == DOFI_CHAN_DEAD || chan->send_err)
+		return;
+	size = dofi_wire_seal(frame, size, &chan->session);
+	if (size)
+		dofi_chan_put(chan, frame, size);
+	else
+		stop_sending(chan, -EIO);
+}
+
+void dofi_chan_flush(struct dofi_chan *chan)
+{
+	if (chan->state != DOFI_CHAN_DEAD && !chan->writing && chan->tx_fill)
 		flush(chan);
 }
 
@@ -241,29 +260,10 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (chan->state == DOFI_CHAN_UP)
-		enqueue(chan, frame, dofi_wire_put_msg(frame, msg));
-}
-
-static void send_hello(struct dofi_chan *chan)
-{
-	const struct dofi_ia *ia = chan->ia;
-	struct dofi_hello hello = {
-		.transport = (uint8_t)ia->trans->id,
-		.addr = ia->addr,
-		.ctxtab_key = ia->ctxtab.key,
-		.sink_key = ia->sink.key,
-		.sink_address = ia->sink.address,
-		.ctxtab_address = ia->ctxtab.address,
-		.ctxtab_entries = ia->ctxtab.entries,
-		.fabric_name_size = (uint32_t)ia->fabric_name_size,
-	};
-	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-
-	memcpy(hello.uuid, ia->cm.uuid, sizeof(hello.uuid));
-	memcpy(hello.fabric_name, ia->fabric_name, ia->fabric_name_size);
-	snprintf(hello.provider, sizeof(hello.provider), "%s", ia->info->fabric_attr->prov_name);
-	enqueue(chan, frame, dofi_wire_put_hello(frame, &hello));
+	if (chan->state != DOFI_CHAN_UP)
+		return;
+	dofi_chan_put_sealed(chan, frame, dofi_wire_put_msg(frame, msg));
+	dofi_chan_flush(chan);
 }
 
 /* --- dialling --- */
@@ -341,7 +341,8 @@ static void dial_done(struct dofi_chan *chan)
 		       dofi_now() + chan->ia->params.handshake_ms * 1000000u);
 	set_options(chan);
 	watch(chan, false);
-	send_hello(chan);
+	dofi_handshake_begin(chan);
+	dofi_chan_flush(chan);
 }
 
 static bool has_name(const struct dofi_chan *chan, const struct sockaddr_storage *name)
@@ -452,36 +453,6 @@ static void announce(struct dofi_chan *chan)
 
 /* --- greeting --- */
 
-static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t size,
-		      struct dofi_hello *hello_p, char *why, size_t why_size)
-{
-	const char *provider = chan->ia->info->fabric_attr->prov_name;
-	uint32_t version;
-
-	if (!dofi_wire_hello_version(body, size, &version))
-		snprintf(why, why_size, "it does not speak the control protocol of dat-ofi");
-	else if (version != DOFI_WIRE_VERSION)
-		snprintf(why, why_size,
-			 "it speaks version %u of the control protocol, we speak %u; "
-			 "install the same release of dat-ofi on both hosts",
-			 version, DOFI_WIRE_VERSION);
-	else if (!dofi_wire_get_hello(body, size, hello_p))
-		snprintf(why, why_size, "its greeting is malformed");
-	else if (strncmp(hello_p->provider, provider, sizeof(hello_p->provider) - 1))
-		snprintf(why, why_size,
-			 "it uses the libfabric provider %s, we use %s; choose one for both with "
-			 "DAT_OFI_PROVIDER",
-			 hello_p->provider, provider);
-	else if (hello_p->transport != chan->ia->trans->id)
-		snprintf(why, why_size,
-			 "it uses another transport than ours, %s; choose one for both with "
-			 "DAT_OFI_TRANSPORT",
-			 chan->ia->trans->name);
-	else
-		return true;
-	return false;
-}
-
 static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
 {
 	DOFI_LIST_FOR(node, &chan->ia->cm.chans)
@@ -513,25 +484,33 @@ static void merge(struct dofi_chan *chan, struct dofi_chan *into)
 	dofi_chan_close(chan, 0, true);
 }
 
-static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
+/*
+ * The socket's word counts. A peer of this host may have come by another address of the host than
+ * its IA's.
+ */
+static void set_remote(struct dofi_chan *chan)
+{
+	const struct sockaddr_storage *socket = chan->accepted ? &chan->source : &chan->names[0];
+	const struct sockaddr_storage *said = &chan->peer.addr;
+	bool trusted = dofi_addr_same_host(said, socket) ||
+		       (dofi_netdev_is_ours(socket) && dofi_netdev_is_ours(said));
+
+	if (!dofi_addr_set(&chan->remote, (const struct sockaddr *)(trusted ? said : socket), 0))
+		chan->remote = *said;
+}
+
+void dofi_chan_greeted(struct dofi_chan *chan)
 {
 	struct dofi_cm *cm = &chan->ia->cm;
-	char text[DOFI_ADDR_TEXT], why[200];
 	struct dofi_chan *other;
-	uint32_t version;
 
-	/* A peer of another version learns ours from the answer; any other program gets none. */
-	if (chan->accepted && dofi_wire_hello_version(body, size, &version))
-		send_hello(chan);
-	if (!agreeable(chan, body, size, &chan->peer, why, sizeof(why))) {
-		DOFI_LOG(chan->accepted ? DOFI_LOG_INFO : DOFI_LOG_WARN,
-			 "%s: no control channel %s %s: %s", chan->ia->name,
-			 chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text), why);
-		dofi_chan_close(chan, -EPROTO, false);
+	if (chan->accepted && !dofi_crowd_admits(chan)) {
+		dofi_chan_close(chan, -EBUSY, false);
 		return;
 	}
 	chan->state = DOFI_CHAN_UP;
 	chan->asked = chan->done = cm->invalidations;
+	set_remote(chan);
 	dofi_timer_cancel(chan->ia, &chan->timer);
 	if (chan->accepted) {
 		cm->nstrangers--;
@@ -545,6 +524,19 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	}
 }
 
+/* One that has said nothing yet rather than one in the middle of the handshake; then the oldest. */
+static struct dofi_chan *least_welcome(struct dofi_cm *cm)
+{
+	DOFI_LIST_FOR(node, &cm->strangers)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (chan->step == DOFI_STEP_HELLO)
+			return chan;
+	}
+	return DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link);
+}
+
 bool dofi_chan_evict(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
@@ -552,8 +544,18 @@ bool dofi_chan_evict(struct dofi_ia *ia)
 	dofi_assert_held(&ia->engine.lock);
 	if (!cm->nstrangers)
 		return false;
-	dofi_chan_close(DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link), 0, false);
+	dofi_chan_close(least_welcome(cm), 0, false);
 	return true;
+}
+
+static void note_source(struct dofi_chan *chan)
+{
+	struct sockaddr_storage addr;
+	socklen_t size = sizeof(addr);
+
+	if (getpeername(chan->fd.fd, (struct sockaddr *)&addr, &size) ||
+	    !dofi_addr_set(&chan->source, (const struct sockaddr *)&addr, 0))
+		chan->source.ss_family = AF_UNSPEC;
 }
 
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
@@ -569,6 +571,8 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 	if (cm->nstrangers >= cm->max_strangers)
 		dofi_chan_evict(ia);
 	chan->accepted = true;
+	note_source(chan);
+	dofi_handshake_begin(chan);
 	cm->nstrangers++;
 	dofi_list_add_tail(&cm->strangers, &chan->link);
 	dofi_timer_set(ia, &chan->timer, dofi_now() + ia->params.handshake_ms * 1000000u);
@@ -599,7 +603,7 @@ static void on_garbage(struct dofi_chan *chan)
 
 static void answer_invalidate(struct dofi_chan *chan)
 {
-	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .token = chan->answer_number};
+	const struct dofi_msg done = {.type = DOFI_MSG_DONE, .number = chan->answer_number};
 
 	if (dofi_conn_uses_forgotten(chan))
 		dofi_stall(chan->ia, &chan->answer);
@@ -624,12 +628,12 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	switch (msg.type) {
 	case DOFI_MSG_INVALIDATE:
 		dofi_conn_forget_context(chan, msg.context);
-		chan->answer_number = msg.token;
+		chan->answer_number = msg.number;
 		if (!chan->answer.waits)
 			answer_invalidate(chan);
 		break;
 	case DOFI_MSG_DONE:
-		on_done(chan, msg.token);
+		on_done(chan, msg.number);
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
@@ -639,6 +643,18 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	default:
 		dofi_conn_message(chan, &msg);
 	}
+}
+
+static void on_sealed(struct dofi_chan *chan, const uint8_t *frame, size_t size)
+{
+	size_t body;
+
+	if (dofi_wire_open(frame, size, &chan->session, &body)) {
+		on_message(chan, frame + DOFI_WIRE_LENGTH, body);
+		return;
+	}
+	DOFI_COUNT_SHARED(chan->ia, IA_CM_BAD_SEAL);
+	on_garbage(chan);
 }
 
 static void take_frames(struct dofi_chan *chan)
@@ -654,9 +670,9 @@ static void take_frames(struct dofi_chan *chan)
 		if (!size)
 			break;
 		if (chan->state == DOFI_CHAN_GREETING)
-			on_hello(chan, chan->rx + at + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+			dofi_handshake_frame(chan, chan->rx + at, size);
 		else
-			on_message(chan, chan->rx + at + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+			on_sealed(chan, chan->rx + at, size);
 		if (chan->state == DOFI_CHAN_DEAD)
 			return;
 		at += (uint32_t)size;
@@ -668,9 +684,15 @@ static void take_frames(struct dofi_chan *chan)
 /* A peer that hangs up unheard was overloaded, or its listener went away under us: ask again. */
 static void on_end(struct dofi_chan *chan, int err)
 {
+	char text[DOFI_ADDR_TEXT];
 	int ret;
 
 	if (chan->state != DOFI_CHAN_GREETING || chan->accepted || chan->tries >= MAX_DIALS) {
+		if (chan->state == DOFI_CHAN_GREETING && !chan->accepted &&
+		    chan->step != DOFI_STEP_HELLO)
+			DOFI_LOG_W("%s: no control channel to %s: it hung up during the handshake; "
+				   "its log may say why",
+				   chan->ia->name, dofi_chan_peer_text(chan, text));
 		dofi_chan_close(chan, err, false);
 		return;
 	}
@@ -727,8 +749,8 @@ static void chan_timer(struct dofi_timer *timer)
 
 	if (chan->state == DOFI_CHAN_GREETING) {
 		if (!chan->accepted)
-			DOFI_LOG_W("%s: no control channel to %s: it took the connection but said "
-				   "nothing for %u ms",
+			DOFI_LOG_W("%s: no control channel to %s: it took the connection but did "
+				   "not complete the handshake within %u ms",
 				   chan->ia->name, dofi_chan_peer_text(chan, text),
 				   (unsigned int)chan->ia->params.handshake_ms);
 		dofi_chan_close(chan, -EPROTO, false);

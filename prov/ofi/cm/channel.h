@@ -12,6 +12,7 @@
 
 #include "base/addr.h"
 #include "progress/engine.h"
+#include "auth/session.h"
 #include "cm/wire.h"
 
 struct dofi_conn;
@@ -19,10 +20,13 @@ struct dofi_ia;
 
 enum dofi_chan_state {
 	DOFI_CHAN_DIALING,  /* TCP connect under way */
-	DOFI_CHAN_GREETING, /* the peer's HELLO is not in; ours is out if we dialled */
+	DOFI_CHAN_GREETING, /* the handshake is under way; handshake.h */
 	DOFI_CHAN_UP,
 	DOFI_CHAN_DEAD, /* closed; its work tells the connections and frees it */
 };
+
+/* What the handshake waits for. */
+enum dofi_handshake_step { DOFI_STEP_HELLO, DOFI_STEP_PROOF, DOFI_STEP_DETAILS };
 
 /* A channel remembers the last few addresses that were dialled and led to its peer. */
 #define DOFI_CHAN_NAMES 8u
@@ -42,12 +46,20 @@ struct dofi_chan {
 	uint32_t tries;
 	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
 	uint32_t nnames;
-	struct dofi_hello peer;   /* valid when UP */
-	struct dofi_list waiting; /* conn->link: dofi_conn_chan_up is due */
-	struct dofi_list conns;   /* conn->link */
-	struct dofi_timer timer;  /* limit of GREETING, then of idleness */
-	struct dofi_work work;    /* upcalls that are due; the end */
+	enum dofi_handshake_step step;  /* of GREETING */
+	struct dofi_handshake shake;    /* what was said in it so far */
+	struct dofi_session session;    /* seals what follows */
+	struct sockaddr_storage source; /* accepted: where the socket comes from, port 0 */
+	struct dofi_details peer;       /* valid when UP, as the next one: */
+	struct sockaddr_storage remote; /* the peer's address, of which the socket is the witness */
+	uint64_t idle_since;            /* UP, without connections */
+	struct dofi_list waiting;       /* conn->link: dofi_conn_chan_up is due */
+	struct dofi_list conns;         /* conn->link */
+	struct dofi_timer timer;        /* limit of GREETING, then of idleness */
+	struct dofi_work work;          /* upcalls that are due; the end */
 	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
+	bool mute;                /* one was waited for in vain, and it is not answered yet... */
+	uint8_t silences;         /* ...so often */
 	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
 	uint64_t answer_number;   /* ...with this number, which stands for those before, too */
 	uint8_t *tx;              /* frames not sent yet */
@@ -69,6 +81,13 @@ void dofi_chan_detach(struct dofi_conn *conn);
 
 /* Where its socket leads, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
+
+/* handshake.c makes these: a frame that is sent with the next flush, and one that is sealed. */
+void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size);
+void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size);
+void dofi_chan_flush(struct dofi_chan *chan);
+/* The peer has proved that it has the key, and fits; chan->peer is filled. */
+void dofi_chan_greeted(struct dofi_chan *chan);
 
 /* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
 void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);

@@ -5,6 +5,7 @@
 #include "cm/channel.h"
 
 #include "cm/conn.h"
+#include "cm/crowd.h"
 #include "cm/invalidation.h"
 #include "object/ia.h"
 #include "cm/linger.h"
@@ -49,6 +50,57 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
+/*
+ * A peer that did not answer in time is not waited for again before it has answered, and one that
+ * often does so never again: each wait is a second of the program's call.
+ */
+#define MAX_SILENCES 8
+
+static bool is_waited_for(struct dofi_chan *chan, uint64_t number)
+{
+	if (chan->mute && chan->done == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
+	return !chan->mute && owes_answer(chan, number);
+}
+
+/* Those that were asked after their last answer are known before they are asked once more. */
+static void look_who_answered(struct dofi_ia *ia)
+{
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	is_waited_for(DOFI_CONTAINER(node, struct dofi_chan, link), 0);
+}
+
+static bool has_answers(struct dofi_ia *ia, uint64_t number)
+{
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		if (is_waited_for(DOFI_CONTAINER(node, struct dofi_chan, link), number))
+			return false;
+	}
+	return true;
+}
+
+static void note_silence(struct dofi_ia *ia, uint64_t number)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (!is_waited_for(chan, number))
+			continue;
+		chan->mute = true;
+		chan->silences++;
+		DOFI_COUNT_SHARED(ia, IA_CM_MUTE);
+		DOFI_LOG_W("%s: the peer %s has not answered within %u s that an LMR or RMR is "
+			   "gone, and may still write to its memory; calls do not wait for it "
+			   "until it answers",
+			   ia->name, dofi_chan_peer_text(chan, text),
+			   (unsigned int)(INVALIDATE_NS / 1000000000));
+	}
+}
+
 void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 {
 	char text[DOFI_ADDR_TEXT];
@@ -91,7 +143,7 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 	struct dofi_msg msg = {
 		.type = DOFI_MSG_INVALIDATE,
 		.context = context,
-		.token = ++ia->cm.invalidations,
+		.number = ++ia->cm.invalidations,
 	};
 
 	dofi_assert_held(&ia->engine.lock);
@@ -101,10 +153,10 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 
 		if (chan->state != DOFI_CHAN_UP || !may_know_contexts(chan))
 			continue;
-		chan->asked = msg.token;
+		chan->asked = msg.number;
 		dofi_chan_send(chan, &msg);
 	}
-	return msg.token;
+	return msg.number;
 }
 
 /* More than a fabric's queue of packets takes rounds to be read. */
@@ -112,10 +164,11 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 
 /*
  * What peers that are gone sent before lies in the fabric's queue, and is looked at when that is
- * read. engine.lock held.
+ * read.
  */
 static void take_what_came(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	for (int i = 0; i < READ_ROUNDS; i++)
 		dofi_reap(ia);
 }
@@ -128,10 +181,11 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	bool done;
 
 	dofi_engine_begin(ia);
+	look_who_answered(ia);
 	number = dofi_chan_ask(ia, context);
 	for (;;) {
 		seen = atomic_load(&cm->wakeup);
-		done = dofi_chan_invalidated(ia, number);
+		done = has_answers(ia, number);
 		if (done && ia->quirks & DOFI_QUIRK_CLOSED_KEYS)
 			take_what_came(ia);
 		dofi_engine_end(ia);
@@ -141,9 +195,9 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 			break;
 		dofi_engine_begin(ia);
 	}
-	DOFI_LOG_W("%s: a peer has not answered within %u s that an LMR or RMR is gone, and may "
-		   "still write to its memory",
-		   ia->name, (unsigned int)(INVALIDATE_NS / 1000000000));
+	dofi_engine_begin(ia);
+	note_silence(ia, number);
+	dofi_engine_end(ia);
 }
 
 /* --- the whole IA --- */
@@ -174,6 +228,7 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
 	cm->max_strangers = max_strangers();
+	dofi_crowd_init(ia);
 	/*
 	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's
 	 * address vector is another one's later, and what was under way to the former must mean

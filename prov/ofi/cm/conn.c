@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/conn.h"
 
+#include "auth/crypto.h"
 #include "cm/conn_end.h"
 #include "cm/conn_event.h"
 #include "object/ia.h"
@@ -10,6 +11,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +23,40 @@ struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id)
 	struct dofi_cm *cm = &ia->cm;
 	struct dofi_conn *conn = cm->conns_size ? cm->conns[id & (cm->conns_size - 1)] : NULL;
 
+	dofi_assert_held(&ia->engine.lock);
 	return conn && conn->id == id ? conn : NULL;
+}
+
+/*
+ * The peer may have sent something. The connecting side is established first and tells the peer so,
+ * and until then the fabric may not have connected its endpoint.
+ */
+static bool may_hear(const struct dofi_conn *conn)
+{
+	if (conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING)
+		return false;
+	return conn->path_made && !conn->ud && !dofi_conn_is_over(conn);
 }
 
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
 {
 	struct dofi_conn *conn = id ? dofi_conn_by_id(ia, id) : NULL;
 
-	return conn && !conn->ud && !dofi_conn_is_over(conn) ? conn->ep : NULL;
+	dofi_assert_held(&ia->engine.lock);
+	return conn && may_hear(conn) ? conn->ep : NULL;
 }
 
-struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token)
+struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, const uint8_t token[DOFI_TOKEN_SIZE])
 {
-	struct dofi_conn *conn = dofi_conn_by_id(ia, (uint32_t)token);
+	struct dofi_conn *conn;
+	uint32_t id;
 
+	dofi_assert_held(&ia->engine.lock);
+	memcpy(&id, token, sizeof(id));
+	conn = dofi_conn_by_id(ia, ntohl(id));
 	if (!conn || conn->active || dofi_conn_stage(conn) != DOFI_STAGE_LINKING)
 		return NULL;
-	return conn->token == token ? conn : NULL;
+	return dofi_crypto_equal(conn->token, token, sizeof(conn->token)) ? conn : NULL;
 }
 
 /*
@@ -104,6 +123,7 @@ void dofi_conn_free(struct dofi_conn *conn)
 {
 	struct dofi_cm *cm = &conn->ia->cm;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_timer_cancel(conn->ia, &conn->redial.timer);
 	if (conn->chan)
@@ -121,6 +141,7 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)
 {
 	struct dofi_cm *cm = &conn->ia->cm;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	cm->nlinking -= dofi_conn_stage(conn) == DOFI_STAGE_LINKING;
 	if (state == DOFI_CONN_ENDING)
 		conn->ended_in = conn->state;
@@ -135,6 +156,7 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 {
 	uint32_t sent;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!conn->path_made)
 		return 0;
 	dofi_lock(&conn->ep->lock);

@@ -51,12 +51,13 @@ struct dofi_conn {
 	struct dofi_ep *ep; /* NULL while OFFERED without EP, and after the end */
 	struct dofi_cr *cr; /* OFFERED, ABANDONED */
 	uint64_t conn_qual;
-	uint64_t port_qual; /* the active EP's local qualifier */
-	uint32_t candidate; /* position in the port sequence of conn_qual */
+	uint64_t asked_qual; /* passive: that of the REQUEST; a handoff changes conn_qual */
+	uint64_t port_qual;  /* the active EP's local qualifier */
+	uint32_t candidate;  /* position in the port sequence of conn_qual */
 	struct dofi_redial redial;
 	uint64_t deadline;              /* active: of the connect; DOFI_FOREVER: none */
 	struct sockaddr_storage remote; /* active: where the consumer dialled */
-	uint64_t token;
+	uint8_t token[DOFI_TOKEN_SIZE];
 	uint32_t peer_read_in, peer_pz, peer_credit_total, peer_srq, peer_slots;
 	uint16_t peer_flags;
 	uint32_t peer_ud;         /* ud: number of the peer's EP */
@@ -97,10 +98,14 @@ struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state);
 void dofi_conn_free(struct dofi_conn *conn);
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
-/* The EP of a connection that is not over, nor of datagrams; NULL, also for 0. engine.lock held. */
+/*
+ * The EP of a connection whose peer can have sent something: its data path is there, it is not
+ * over, nor of datagrams. NULL, also for 0. Completion data may name any connection. engine.lock
+ * held.
+ */
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
 /* a passive one that waits for its path */
-struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, uint64_t token);
+struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, const uint8_t token[DOFI_TOKEN_SIZE]);
 
 /* It has ended; the fabric may still have some of its operations. */
 static inline bool dofi_conn_is_over(const struct dofi_conn *conn)

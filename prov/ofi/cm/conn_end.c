@@ -8,7 +8,6 @@
 #include "cm/invalidation.h"
 #include "cm/linger.h"
 #include "cm/truncated.h"
-#include "dto/srq.h"
 #include "dto/ud.h"
 #include "progress/evd.h"
 #include "object/ia.h"
@@ -19,7 +18,7 @@
 #include "object/ep.h"
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
-#include "dto/reap.h"
+#include "dto/release.h"
 
 #include <string.h>
 
@@ -55,6 +54,7 @@ void dofi_act_end(struct dofi_conn *conn, const struct dofi_msg *msg)
 void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
 		   enum dofi_reason tell_peer)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (dofi_conn_is_ending(conn))
 		return;
 	set_outcome(conn, event, status, tell_peer);
@@ -196,6 +196,7 @@ void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 		.conn = {.private_data = ep->private_data, .private_size = private_size},
 	};
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (ep->conn_evd)
 		dofi_evd_push(ep->conn_evd, &event, true);
 	else
@@ -233,7 +234,7 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 	ep->faulty = ep->refused = false;
 	ep->conn = NULL;
 	dofi_ep_enter_state(ep, DAT_EP_STATE_DISCONNECTED);
-	dofi_reap_flush(ep, conn->end_status);
+	dofi_release_flushed(ep, conn->end_status);
 	dofi_unlock(&ep->lock);
 	if (conn->end_event)
 		dofi_conn_raise(ep, conn->end_event, conn->end_private);
@@ -372,6 +373,7 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 {
 	bool lingers = !dofi_conn_is_ending(conn); /* what has failed has nothing to wait for */
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	/*
 	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
 	 * nobody wants one.

@@ -8,7 +8,6 @@
 #include "cm/disconnect.h"
 #include "cm/truncated.h"
 #include "dto/credit.h"
-#include "dto/srq.h"
 #include "dto/ud.h"
 #include "object/ia.h"
 #include "object/transport.h"
@@ -58,6 +57,7 @@ static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool s
 
 void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (!conn->chan)
 		return;
 	msg->dst = conn->peer_id;
@@ -102,6 +102,7 @@ void dofi_conn_fill_hello(const struct dofi_conn *conn, struct dofi_msg *msg)
 
 void dofi_conn_parse_hello(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	conn->peer_id = msg->src;
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
@@ -242,6 +243,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
 	struct dofi_conn *conn;
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	count_message(chan->ia, msg, false);
 	chan->silent = false;
 	if (msg->type == DOFI_MSG_REQUEST) {

@@ -182,8 +182,15 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 {
 	int ret;
 
+	if (accept->conn_qual != conn->conn_qual) {
+		DOFI_LOG_W("%s: a peer has accepted for another connection qualifier than the one "
+			   "that was asked for",
+			   conn->ia->name);
+		refuse(conn);
+		return;
+	}
 	dofi_conn_parse_hello(conn, accept);
-	conn->token = accept->token;
+	memcpy(conn->token, accept->token, sizeof(conn->token));
 	dofi_conn_set_private(conn, accept->private_data, accept->private_size);
 	/* A peer of an earlier version has connected an EP of its own. */
 	if (conn->ud != !!(accept->flags & DOFI_MSG_F_UD)) {

@@ -5,7 +5,6 @@
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
 #include "dto/credit.h"
-#include "dto/srq.h"
 #include "dto/ud.h"
 #include "object/ia.h"
 #include "cm/channel.h"
@@ -66,6 +65,7 @@ void dofi_conn_drained(struct dofi_ep *ep)
 
 void dofi_conn_disconnect(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, DOFI_ON_LEAVE, NULL);
 }
 
@@ -98,10 +98,11 @@ void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *dis
 
 /*
  * A message that its peer sent is missing, and may be one that did not fit: the other peers'
- * answers will tell. ep->lock held.
+ * answers will tell.
  */
 static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
 {
+	dofi_assert_held(&ep->lock);
 	return ep->srq && ep->srq->truncated && ep->nreceived != sent;
 }
 
@@ -110,6 +111,7 @@ bool dofi_conn_data_may_follow(struct dofi_conn *conn, uint32_t sent)
 	struct dofi_ep *ep = conn->ep;
 	bool yes;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (dofi_conn_stage(conn) != DOFI_STAGE_UP || conn->ud)
 		return false;
 	dofi_lock(&ep->lock);
@@ -135,6 +137,7 @@ void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *bye)
 
 void dofi_conn_last_message(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, DOFI_ON_LAST_MESSAGE, NULL);
 }
 
@@ -174,6 +177,7 @@ void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg)
 
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, orderly ? DOFI_ON_CHAN_CLOSED : DOFI_ON_CHAN_LOST, NULL);
 }
 

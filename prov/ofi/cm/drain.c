@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/drain.h"
 
+#include "base/log.h"
 #include "dto/op_context.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/mem.h"
 #include "object/mr.h"
+#include "progress/engine.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -13,15 +15,28 @@
 #include <rdma/fi_tagged.h>
 #include <stdlib.h>
 
-/* Peers that never say goodbye leave one each: the oldest go first. */
+/*
+ * Peers that never say goodbye leave one each, and so do those that owe messages which never come:
+ * of both kinds the oldest go first.
+ */
 #define MAX_WAITING 256u
+#define MAX_OWED    256u
+
+/*
+ * A peer that owes a message and is alive sends it at once. One that is frozen may take longer, and
+ * on some fabrics the message stands before others then.
+ */
+#define LIMIT_NS    60000000000u
 
 struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
 	struct dofi_ia *ia;
 	uint32_t id, received;
-	uint32_t left; /* messages to come; 0: the peer has not told yet */
+	uint32_t granted; /* messages that the peer could send in all */
+	uint32_t left;    /* messages to come; 0: the peer has not told yet */
 	bool posted;
+	bool given_up; /* it ends when the fabric has given the receive back */
+	struct dofi_timer timer;
 	uint64_t tag, size;
 	void *memory;
 	struct fid_mr *mr; /* where the fabric must know memory that it fills */
@@ -30,10 +45,10 @@ struct drain {
 
 static void end(struct drain *drain)
 {
-	if (!dofi_list_empty(&drain->link)) {
-		dofi_list_del(&drain->link);
-		drain->ia->ndrains--;
-	}
+	if (drain->timer.link.next)
+		dofi_timer_cancel(drain->ia, &drain->timer);
+	dofi_list_del(&drain->link);
+	drain->ia->ndrains--;
 	if (drain->mr)
 		dofi_mr_close(drain->ia, drain->mr);
 	free(drain->memory);
@@ -52,17 +67,46 @@ static struct drain *find(struct dofi_ia *ia, uint32_t id)
 	return NULL;
 }
 
-static void forget_oldest(struct dofi_ia *ia)
+static void give_up(struct drain *drain)
 {
-	DOFI_LIST_FOR_SAFE(node, &ia->drains)
+	drain->given_up = true;
+	if (drain->posted)
+		fi_cancel(&drain->ia->shared_ep->fid, dofi_context_of(drain->ia, &drain->own.wr));
+	else
+		end(drain);
+}
+
+static void overdue(struct dofi_timer *timer)
+{
+	struct drain *drain = DOFI_CONTAINER(timer, struct drain, timer);
+
+	DOFI_LOG_I("%s: a peer said that it had sent %u messages more before the end of a "
+		   "connection; they did not come and are not waited for any more",
+		   drain->ia->name, drain->left);
+	give_up(drain);
+}
+
+/* Keeps those below the limit that wait for the peer's word (or not: for its messages). */
+static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
+{
+	struct drain *oldest = NULL;
+	uint32_t n = 0;
+
+	DOFI_LIST_FOR(node, &ia->drains)
 	{
 		struct drain *drain = DOFI_CONTAINER(node, struct drain, link);
 
-		if (!drain->left) {
-			end(drain);
-			return;
-		}
+		if (drain->given_up || !drain->left == told)
+			continue;
+		if (!n++)
+			oldest = drain;
 	}
+	if (n < limit)
+		return;
+	if (told)
+		give_up(oldest);
+	else
+		end(oldest);
 }
 
 /* One at a time. */
@@ -79,13 +123,13 @@ static void post(struct drain *drain)
 }
 
 void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
-		      uint64_t size)
+		      uint32_t granted, uint64_t size)
 {
 	struct drain *drain;
 
 	dofi_assert_held(&ia->engine.lock);
 	if (ia->ndrains >= MAX_WAITING)
-		forget_oldest(ia);
+		forget_oldest(ia, false, MAX_WAITING);
 	drain = calloc(1, sizeof(*drain));
 	if (!drain)
 		return;
@@ -93,6 +137,8 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 	drain->id = id;
 	drain->tag = tag;
 	drain->received = received;
+	drain->granted = granted;
+	drain->timer.fire = overdue;
 	drain->size = size;
 	drain->own.wr.op = DOFI_OP_DRAIN;
 	drain->own.wr.ia = ia;
@@ -117,16 +163,21 @@ static bool take_memory(struct drain *drain)
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
 {
 	struct drain *drain = find(ia, id);
+	uint32_t left;
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!drain || drain->left)
 		return;
-	drain->left = sent - drain->received;
-	/* More than could ever be under way is a lie. */
-	if (!drain->left || drain->left > INT32_MAX) {
+	left = sent - drain->received;
+	/* Fewer than came, or more than were ever allowed: nothing that it says is believed. */
+	if (!left || left > drain->granted - drain->received) {
 		end(drain);
 		return;
 	}
+	if (ia->ndrains >= MAX_OWED)
+		forget_oldest(ia, true, MAX_OWED);
+	drain->left = left;
+	dofi_timer_set(ia, &drain->timer, dofi_now() + LIMIT_NS);
 	if (take_memory(drain))
 		post(drain);
 	else
@@ -139,10 +190,12 @@ void dofi_drain_done(struct dofi_wr *wr)
 
 	dofi_assert_held(&drain->ia->engine.lock);
 	drain->posted = false;
-	if (--drain->left)
-		post(drain);
-	else
+	if (drain->given_up || !--drain->left) {
 		end(drain);
+		return;
+	}
+	dofi_timer_set(drain->ia, &drain->timer, dofi_now() + LIMIT_NS);
+	post(drain);
 }
 
 void dofi_drain_retry(struct dofi_ia *ia)
@@ -157,8 +210,11 @@ void dofi_drain_retry(struct dofi_ia *ia)
 	}
 }
 
+/* A poll that was under way may come late, and must not meet a timer of what is freed. */
 void dofi_drain_free_all(struct dofi_ia *ia)
 {
+	dofi_lock(&ia->engine.lock);
 	DOFI_LIST_FOR_SAFE(node, &ia->drains)
 	end(DOFI_CONTAINER(node, struct drain, link));
+	dofi_unlock(&ia->engine.lock);
 }

@@ -10,7 +10,7 @@
 #include "dto/control.h"
 #include "dto/guard_byte.h"
 #include "dto/rmr.h"
-#include "dto/segments.h"
+#include "dto/parts.h"
 #include "dto/ud.h"
 #include "object/ep.h"
 #include "object/scratch.h"
@@ -92,6 +92,13 @@ uint32_t dofi_ep_asked_mark(const struct dofi_ep *ep)
 	return ep->srq && ep->attr.srq_soft_hw > 0 ? (uint32_t)ep->attr.srq_soft_hw : UINT32_MAX;
 }
 
+/* An IA has as many EPs as max_ep_per_srq allows, so the SRQ is what has no room (EP-043). */
+static DAT_RETURN no_more_eps(const struct dofi_srq *srq)
+{
+	return srq ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ)
+		   : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+}
+
 DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv,
 		       struct dofi_evd *req, struct dofi_evd *conn, struct dofi_srq *srq,
 		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p)
@@ -110,7 +117,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EP, sizeof(*ep));
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	dofi_lock_init(&ep->lock);
+	dofi_lock_init_level(&ep->lock, DOFI_LEVEL_EP);
 	ep->stall.retry = dofi_ep_retry;
 	dofi_list_init(&ep->bind_link);
 	ep->state = state;
@@ -122,9 +129,10 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->attr = effective;
 	ep->soft_mark = dofi_ep_asked_mark(ep);
 	ep->hard_mark = UINT32_MAX;
-	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+	ret = no_more_eps(srq);
 	if (!dofi_scratch_take(ia, &ep->scratch))
 		goto err_free;
+	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 	ep->rcache = calloc(DOFI_RCACHE_SIZE, sizeof(*ep->rcache));
 	ep->aux = calloc(1, sizeof(*ep->aux));
 	if (!ep->rcache || !ep->aux || dofi_ctrl_slots_attach(ep))

@@ -13,14 +13,14 @@
 #include "cm/conn_state.h"
 #include "cm/cm.h"
 #include "dto/issue.h"
-#include "dto/reap.h"
+#include "dto/release.h"
 
 /* --- the peers' --- */
 
 static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uint32_t i)
 {
 	return i - ring->head < ring->issue - ring->head ? wr->state == DOFI_WR_ISSUED
-							 : wr->step || wr->given;
+							 : wr->rdma.step || wr->rdma.given;
 }
 
 /*
@@ -33,9 +33,9 @@ static void mark_given(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.head; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rctx == context &&
+		if (dofi_op_is_rdma(wr->op) && wr->length && wr->rdma.context == context &&
 		    is_given(&ep->req, wr, i))
-			wr->resolved = false;
+			wr->rdma.resolved = false;
 	}
 	dofi_unlock(&ep->lock);
 }
@@ -48,7 +48,7 @@ static bool has_marked(struct dofi_ep *ep)
 	for (uint32_t i = ep->req.head; i != ep->req.tail && !has; i++) {
 		const struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->resolved &&
+		has = dofi_op_is_rdma(wr->op) && wr->length && !wr->rdma.resolved &&
 		      is_given(&ep->req, wr, i);
 	}
 	dofi_unlock(&ep->lock);
@@ -67,8 +67,8 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 	for (uint32_t i = ep->req.issue; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
 
-		if (dofi_op_uses_context(wr, context))
-			wr->resolved = false;
+		if (dofi_wr_uses_context(wr, context))
+			wr->rdma.resolved = false;
 	}
 	dofi_ep_issue(ep); /* something may have waited for the place in the cache */
 	dofi_unlock(&ep->lock);
@@ -129,7 +129,7 @@ static void bind_overdue(struct dofi_timer *timer)
 	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
 }
 
-/* Off the list of those that wait; engine.lock held. */
+/* Off the list of those that wait. */
 void dofi_conn_forget_bind(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);
@@ -162,7 +162,7 @@ static void bind_done(struct dofi_ep *ep)
 		if (wr->op == DOFI_OP_BIND && wr->state == DOFI_WR_ISSUED)
 			wr->state = DOFI_WR_DONE;
 	}
-	dofi_reap_release(ep);
+	dofi_release_rings(ep);
 	dofi_ep_issue(ep);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 		dofi_conn_drained(ep);

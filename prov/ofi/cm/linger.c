@@ -37,9 +37,9 @@ void dofi_linger_begin(struct dofi_conn *conn)
 	dofi_linger(conn);
 }
 
-/* ep->lock held. */
 static bool waits(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	if (ep->peeking)
 		return true;
 	if (ep->faulty || !ep->dirty)

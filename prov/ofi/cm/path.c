@@ -28,10 +28,11 @@
 
 void dofi_conn_path_made(struct dofi_conn *conn)
 {
-	const struct dofi_hello *hello = &conn->chan->peer;
+	const struct dofi_details *hello = &conn->chan->peer;
 	struct dofi_ep *ep = conn->ep;
 	uint32_t ours = (uint32_t)ep->attr.max_rdma_read_out;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_lock(&ep->lock);
 	ep->peer = (struct dofi_peer_ep){
 		.ctxtab_key = hello->ctxtab_key,
@@ -74,6 +75,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 
 void dofi_conn_path_up(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_proceeds(conn);
 	dofi_wait_kick(conn->ia); /* as above: some fabrics add the descriptor only now */
 	dofi_conn_handle(conn, conn->ud ? DOFI_ON_UD_PATH_UP : DOFI_ON_PATH_UP, NULL);
@@ -150,6 +152,7 @@ static bool waits_for_path(const struct dofi_conn *conn)
 
 void dofi_conn_path_down(struct dofi_conn *conn, int err)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (err && waits_for_path(conn))
 		DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s", conn->ia->name,
 			   fi_strerror(err));

@@ -5,7 +5,7 @@
 #include "cm/conn_message.h"
 #include "dto/credit.h"
 #include "object/ia.h"
-#include "dto/srq.h"
+#include "dto/srq_receive.h"
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/srq_count.h"
@@ -42,8 +42,8 @@ static uint32_t missing(struct dofi_conn *conn)
 	dofi_lock(&ep->lock);
 	left = (int32_t)(conn->peer_count - ep->nreceived);
 	if (left > 0)
-		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->next)
-			left -= ((wr->rctx >> DOFI_UPDATE_NUMBER_SHIFT) - ep->nreceived) %
+		for (const struct dofi_wr *wr = ep->held; wr; wr = wr->recv.next)
+			left -= ((wr->recv.update >> DOFI_UPDATE_NUMBER_SHIFT) - ep->nreceived) %
 					(DOFI_UPDATE_NUMBER + 1) <
 				conn->peer_count - ep->nreceived;
 	dofi_unlock(&ep->lock);
@@ -69,7 +69,7 @@ static struct dofi_wr *pop(struct dofi_srq *srq)
 {
 	struct dofi_wr *wr = srq->truncated;
 
-	srq->truncated = wr->next;
+	srq->truncated = wr->recv.next;
 	srq->ntruncated--;
 	return wr;
 }
@@ -103,7 +103,7 @@ void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 	uint32_t i = 0;
 
 	dofi_assert_held(&srq->obj.ia->engine.lock);
-	wr->next = srq->truncated;
+	wr->recv.next = srq->truncated;
 	srq->truncated = wr;
 	srq->ntruncated++;
 	/*
@@ -111,7 +111,7 @@ void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 	 * more.
 	 */
 	while ((conn = next_user(srq, &i))) {
-		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .token = ++conn->count_asked};
+		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .number = ++conn->count_asked};
 
 		if (conn->peer_told)
 			conn->count_told = conn->count_asked;
@@ -124,7 +124,7 @@ void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 void dofi_truncated_on_count_request(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_msg answer = {.type = DOFI_MSG_COUNTED,
-				  .token = msg->token,
+				  .number = msg->number,
 				  .data = dofi_conn_sent(conn)};
 
 	dofi_assert_held(&conn->ia->engine.lock);
@@ -137,6 +137,6 @@ void dofi_truncated_on_count(struct dofi_conn *conn, const struct dofi_msg *msg)
 	if (!conn->ep || !conn->ep->srq)
 		return;
 	conn->peer_count = msg->data;
-	conn->count_told = msg->type == DOFI_MSG_BYE ? conn->count_asked : (uint32_t)msg->token;
+	conn->count_told = msg->type == DOFI_MSG_BYE ? conn->count_asked : (uint32_t)msg->number;
 	dofi_truncated_settle(conn->ep->srq);
 }

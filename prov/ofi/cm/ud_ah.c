@@ -70,7 +70,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	ah->dest = conn->dest;
 	ah->number = conn->peer_ud;
 	ah->wakeup = conn->ia->wakeup.mark ? conn->wakeup : NULL;
-	ah->addr = conn->chan->peer.addr;
+	ah->addr = conn->chan->remote;
 	if (conn->active) {
 		ah->private_size = conn->private_size;
 		memcpy(ah->private_data, conn->private_data, conn->private_size);
@@ -108,15 +108,14 @@ static void destroy_ah(struct dofi_ud_ah *ah)
 
 struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr)
 {
-	const struct dofi_ud_ah *ah = (const struct dofi_ud_ah *)(uintptr_t)wr->rkey;
-
-	return ah ? ah->conn : NULL;
+	return wr->send.ah ? wr->send.ah->conn : NULL;
 }
 
 /* --- connections --- */
 
 void dofi_ud_adopt(struct dofi_ep *ep, struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	conn->ep = ep;
 	dofi_list_add_tail(&ep->ud->conns, &conn->ud_link);

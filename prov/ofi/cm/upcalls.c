@@ -9,7 +9,6 @@
 #include "dto/ud.h"
 #include "object/srq_count.h"
 #include "cm/wire.h"
-#include "dto/srq.h"
 #include "object/ep.h"
 #include "object/upcalls.h"
 #include "cm/disconnect.h"

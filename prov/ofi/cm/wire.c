@@ -7,6 +7,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#define PROOF_MAGIC   0x70726f66u
+#define DETAILS_MAGIC 0x64657461u
+
 /* Reads and writes move a cursor; a read beyond the end yields zeros and leaves `ok` false. */
 struct out {
 	uint8_t *at;
@@ -91,7 +94,92 @@ bool dofi_wire_frame(const uint8_t *stream, size_t fill, size_t *size_p)
 	return true;
 }
 
-/* --- HELLO --- */
+/* --- HELLO and PROOF --- */
+
+size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello)
+{
+	struct out o = begin_frame(buf);
+
+	put(&o, DOFI_WIRE_MAGIC, 4);
+	put(&o, DOFI_WIRE_VERSION, 4);
+	put(&o, hello->role, 1);
+	put_bytes(&o, hello->nonce, sizeof(hello->nonce));
+	put_bytes(&o, hello->key_id, sizeof(hello->key_id));
+	return end_frame(buf, &o);
+}
+
+bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version_p)
+{
+	struct in i = {body, body + size, true};
+
+	if (get(&i, 4) != DOFI_WIRE_MAGIC)
+		return false;
+	*version_p = (uint32_t)get(&i, 4);
+	return i.ok;
+}
+
+bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p)
+{
+	struct in i = {body, body + size, true};
+	struct dofi_hello h;
+
+	if (get(&i, 4) != DOFI_WIRE_MAGIC || get(&i, 4) != DOFI_WIRE_VERSION)
+		return false;
+	h.role = (uint8_t)get(&i, 1);
+	get_copy(&i, h.nonce, sizeof(h.nonce));
+	get_copy(&i, h.key_id, sizeof(h.key_id));
+	if (!i.ok || i.at != i.end || (h.role != DOFI_ROLE_DIALS && h.role != DOFI_ROLE_ACCEPTS))
+		return false;
+	*hello_p = h;
+	return true;
+}
+
+size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_HMAC_SIZE])
+{
+	struct out o = begin_frame(buf);
+
+	put(&o, PROOF_MAGIC, 4);
+	put_bytes(&o, proof, DOFI_HMAC_SIZE);
+	return end_frame(buf, &o);
+}
+
+bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_HMAC_SIZE])
+{
+	struct in i = {body, body + size, true};
+
+	if (get(&i, 4) != PROOF_MAGIC)
+		return false;
+	get_copy(&i, proof_p, DOFI_HMAC_SIZE);
+	return i.ok && i.at == i.end;
+}
+
+/* --- seals --- */
+
+size_t dofi_wire_seal(uint8_t *frame, size_t size, struct dofi_session *session)
+{
+	struct out length = {frame};
+
+	if (!session->sealed)
+		return size;
+	assert(size + DOFI_SEAL_SIZE <= DOFI_WIRE_MAX_FRAME);
+	put(&length, size + DOFI_SEAL_SIZE - DOFI_WIRE_LENGTH, DOFI_WIRE_LENGTH);
+	return dofi_session_seal(session, frame + size, frame, size) ? size + DOFI_SEAL_SIZE : 0;
+}
+
+bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *session,
+		    size_t *body_size_p)
+{
+	*body_size_p = size - DOFI_WIRE_LENGTH;
+	if (!session->sealed)
+		return true;
+	if (size < DOFI_WIRE_LENGTH + DOFI_SEAL_SIZE)
+		return false;
+	size -= DOFI_SEAL_SIZE;
+	*body_size_p = size - DOFI_WIRE_LENGTH;
+	return dofi_session_check(session, frame + size, frame, size);
+}
+
+/* --- DETAILS --- */
 
 static void put_addr(struct out *o, const struct sockaddr_storage *addr)
 {
@@ -120,35 +208,24 @@ static bool get_addr(struct in *i, struct sockaddr_storage *addr_p)
 	return version == 4 && dofi_addr_set(addr_p, (const struct sockaddr *)&in, 0);
 }
 
-size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello)
+size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details)
 {
 	struct out o = begin_frame(buf);
 
-	assert(hello->fabric_name_size <= DOFI_FABRIC_NAME_MAX);
-	put(&o, DOFI_WIRE_MAGIC, 4);
-	put(&o, DOFI_WIRE_VERSION, 4);
-	put_bytes(&o, hello->uuid, sizeof(hello->uuid));
-	put_bytes(&o, hello->provider, sizeof(hello->provider));
-	put(&o, hello->transport, 1);
-	put_addr(&o, &hello->addr);
-	put(&o, hello->ctxtab_key, 8);
-	put(&o, hello->ctxtab_address, 8);
-	put(&o, hello->ctxtab_entries, 4);
-	put(&o, hello->sink_key, 8);
-	put(&o, hello->sink_address, 8);
-	put(&o, hello->fabric_name_size, 4);
-	put_bytes(&o, hello->fabric_name, hello->fabric_name_size);
+	assert(details->fabric_name_size <= DOFI_FABRIC_NAME_MAX);
+	put(&o, DETAILS_MAGIC, 4);
+	put_bytes(&o, details->uuid, sizeof(details->uuid));
+	put_bytes(&o, details->provider, sizeof(details->provider));
+	put(&o, details->transport, 1);
+	put_addr(&o, &details->addr);
+	put(&o, details->ctxtab_key, 8);
+	put(&o, details->ctxtab_address, 8);
+	put(&o, details->ctxtab_entries, 4);
+	put(&o, details->sink_key, 8);
+	put(&o, details->sink_address, 8);
+	put(&o, details->fabric_name_size, 4);
+	put_bytes(&o, details->fabric_name, details->fabric_name_size);
 	return end_frame(buf, &o);
-}
-
-bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version_p)
-{
-	struct in i = {body, body + size, true};
-
-	if (get(&i, 4) != DOFI_WIRE_MAGIC)
-		return false;
-	*version_p = (uint32_t)get(&i, 4);
-	return i.ok;
 }
 
 /* It goes into messages for people: nothing but printable characters, and an end. */
@@ -162,31 +239,31 @@ static bool get_name(struct in *i, char *name, size_t size)
 	return n && n < size && !name[n];
 }
 
-bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p)
+bool dofi_wire_get_details(const uint8_t *body, size_t size, struct dofi_details *details_p)
 {
 	struct in i = {body, body + size, true};
-	struct dofi_hello h = {0};
+	struct dofi_details d = {0};
 
-	if (get(&i, 4) != DOFI_WIRE_MAGIC || get(&i, 4) != DOFI_WIRE_VERSION)
+	if (get(&i, 4) != DETAILS_MAGIC)
 		return false;
-	get_copy(&i, h.uuid, sizeof(h.uuid));
-	if (!get_name(&i, h.provider, sizeof(h.provider)))
+	get_copy(&i, d.uuid, sizeof(d.uuid));
+	if (!get_name(&i, d.provider, sizeof(d.provider)))
 		return false;
-	h.transport = (uint8_t)get(&i, 1);
-	if (!get_addr(&i, &h.addr))
+	d.transport = (uint8_t)get(&i, 1);
+	if (!get_addr(&i, &d.addr))
 		return false;
-	h.ctxtab_key = get(&i, 8);
-	h.ctxtab_address = get(&i, 8);
-	h.ctxtab_entries = (uint32_t)get(&i, 4);
-	h.sink_key = get(&i, 8);
-	h.sink_address = get(&i, 8);
-	h.fabric_name_size = (uint32_t)get(&i, 4);
-	if (h.fabric_name_size > DOFI_FABRIC_NAME_MAX)
+	d.ctxtab_key = get(&i, 8);
+	d.ctxtab_address = get(&i, 8);
+	d.ctxtab_entries = (uint32_t)get(&i, 4);
+	d.sink_key = get(&i, 8);
+	d.sink_address = get(&i, 8);
+	d.fabric_name_size = (uint32_t)get(&i, 4);
+	if (d.fabric_name_size > DOFI_FABRIC_NAME_MAX)
 		return false;
-	get_copy(&i, h.fabric_name, h.fabric_name_size);
+	get_copy(&i, d.fabric_name, d.fabric_name_size);
 	if (!i.ok || i.at != i.end)
 		return false;
-	*hello_p = h;
+	*details_p = d;
 	return true;
 }
 
@@ -204,7 +281,8 @@ size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg)
 	put(&o, msg->src, 4);
 	put(&o, msg->conn_qual, 8);
 	put(&o, msg->port_qual, 8);
-	put(&o, msg->token, 8);
+	put(&o, msg->number, 8);
+	put_bytes(&o, msg->token, sizeof(msg->token));
 	put(&o, msg->read_in, 4);
 	put(&o, msg->read_out, 4);
 	put(&o, msg->pz, 4);
@@ -229,7 +307,8 @@ bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p)
 	m.src = (uint32_t)get(&i, 4);
 	m.conn_qual = get(&i, 8);
 	m.port_qual = get(&i, 8);
-	m.token = get(&i, 8);
+	m.number = get(&i, 8);
+	get_copy(&i, m.token, sizeof(m.token));
 	m.read_in = (uint32_t)get(&i, 4);
 	m.read_out = (uint32_t)get(&i, 4);
 	m.pz = (uint32_t)get(&i, 4);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The control channel's protocol. A stream of frames in network byte order, each a 32-bit length
- * and a body; the first frame each way is a HELLO, all others carry a message of one fixed layout
- * followed by private data.
+ * and a body. Each side sends HELLO, PROOF (not with auth=none), DETAILS, and then messages of one
+ * fixed layout followed by private data. DETAILS and messages end with a seal, unless auth=none.
  */
 #ifndef DOFI_WIRE_H
 #define DOFI_WIRE_H
 
+#include "auth/session.h"
 #include "object/ia_parts.h"
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 #include <sys/socket.h>
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
-#define DOFI_WIRE_VERSION     1u
+#define DOFI_WIRE_VERSION     2u
 #define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer one is hostile or garbage */
 #define DOFI_WIRE_MAX_PRIVATE 256u
 
@@ -60,15 +61,18 @@ enum dofi_reason {
 /* the same among those who write it: into the peer's word, of which `context` is the index */
 #define DOFI_MSG_F_CREDIT_WORD 32u
 
+/* Number of the connection, then 128 random bits. */
+#define DOFI_TOKEN_SIZE        20u
+
 struct dofi_msg {
 	uint8_t type;
 	uint8_t reason;
 	uint16_t flags;
 	uint32_t dst, src;  /* connection ids of receiver and sender; 0: not known yet */
-	uint64_t conn_qual; /* REQUEST */
+	uint64_t conn_qual; /* REQUEST; ACCEPT: the one that is served */
 	uint64_t port_qual; /* REQUEST: the active EP's local qualifier */
-	uint64_t token;     /* ACCEPT: the data path's ticket; INVALIDATE, DONE, COUNT, COUNTED: its
-			       number */
+	uint64_t number;    /* INVALIDATE, DONE, COUNT, COUNTED */
+	uint8_t token[DOFI_TOKEN_SIZE]; /* ACCEPT: what the peer's data path brings back */
 	uint32_t read_in, read_out;
 	uint32_t pz;      /* number of the EP's protection zone */
 	uint32_t data;    /* a count: receives posted, messages received or sent */
@@ -80,7 +84,14 @@ struct dofi_msg {
 	const void *private_data; /* decoded: points into the frame */
 };
 
+/* All that a peer learns before it has proved that it has the key. */
 struct dofi_hello {
+	uint8_t role; /* enum dofi_role */
+	uint8_t nonce[16];
+	uint8_t key_id[DOFI_KEY_ID_SIZE]; /* 0: auth=none */
+};
+
+struct dofi_details {
 	uint8_t uuid[16];             /* of the IA; made at dat_ia_open */
 	char provider[32];            /* libfabric provider; both ends must agree */
 	uint8_t transport;            /* enum of transport.h; both ends must agree */
@@ -97,6 +108,8 @@ struct dofi_hello {
  * Names that are too long are the caller's mistake.
  */
 size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello);
+size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_HMAC_SIZE]);
+size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details);
 size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg);
 
 /*
@@ -111,7 +124,22 @@ bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version
 
 /* Decode a frame's body. False when it is malformed in any way, or a HELLO of another version. */
 bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p);
+bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_HMAC_SIZE]);
+bool dofi_wire_get_details(const uint8_t *body, size_t size, struct dofi_details *details_p);
 bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
+
+/*
+ * Seals a whole frame for a session, in the same buffer; its new size, or 0 when the library for
+ * cryptography fails. Changes nothing in a session without seals.
+ */
+size_t dofi_wire_seal(uint8_t *frame, size_t size, struct dofi_session *session);
+
+/*
+ * The size of the body within a whole frame that came in, without the seal. False when it is not
+ * the next frame of the session.
+ */
+bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *session,
+		    size_t *body_size_p);
 
 /*
  * A conn_qual up to 65535 is the TCP port. A longer one is hashed to a port of this range, probed

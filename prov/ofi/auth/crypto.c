@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "auth/crypto.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#ifdef HAVE_SODIUM
+#include <sodium.h>
+#else
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#endif
+
+/* --- the library --- */
+
+#ifdef HAVE_SODIUM
+
+static bool start_library(void)
+{
+	return sodium_init() >= 0;
+}
+
+bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+	       const struct dofi_bytes *parts, size_t n)
+{
+	crypto_auth_hmacsha256_state state;
+	size_t left = DOFI_HMAC_MAX_DATA;
+
+	_Static_assert(crypto_auth_hmacsha256_BYTES == DOFI_HMAC_SIZE, "size of a MAC");
+	/* No argument may be NULL, however long it is. */
+	crypto_auth_hmacsha256_init(&state, key_size ? key : mac, key_size);
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].size > left)
+			return false;
+		left -= parts[i].size;
+		if (parts[i].size)
+			crypto_auth_hmacsha256_update(&state, parts[i].data, parts[i].size);
+	}
+	crypto_auth_hmacsha256_final(&state, mac);
+	dofi_wipe(&state, sizeof(state));
+	return true;
+}
+
+bool dofi_crypto_equal(const void *a, const void *b, size_t size)
+{
+	return !sodium_memcmp(a, b, size);
+}
+
+#else
+
+/* Calls of DAT may come while the process exits, so libcrypto must not end before it. */
+static bool start_library(void)
+{
+	return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
+bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+	       const struct dofi_bytes *parts, size_t n)
+{
+	uint8_t data[DOFI_HMAC_MAX_DATA];
+	size_t fill = 0;
+	bool ok;
+
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].size > sizeof(data) - fill)
+			return false;
+		if (parts[i].size)
+			memcpy(data + fill, parts[i].data, parts[i].size);
+		fill += parts[i].size;
+	}
+	/* An empty key still needs an address: NULL means the key of the call before. */
+	ok = HMAC(EVP_sha256(), key_size ? key : "", (int)key_size, data, fill, mac, NULL);
+	dofi_wipe(data, fill);
+	return ok;
+}
+
+bool dofi_crypto_equal(const void *a, const void *b, size_t size)
+{
+	return !CRYPTO_memcmp(a, b, size);
+}
+
+#endif
+
+/* RFC 4231, test case 2. */
+int dofi_crypto_start(void)
+{
+	static const uint8_t expected[DOFI_HMAC_SIZE] = {0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75,
+							 0x4e, 0x6a, 0x04, 0x24, 0x26, 0x08, 0x95,
+							 0x75, 0xc7, 0x5a, 0x00, 0x3f, 0x08, 0x9d,
+							 0x27, 0x39, 0x83, 0x9d, 0xec, 0x58, 0xb9,
+							 0x64, 0xec, 0x38, 0x43};
+	const struct dofi_bytes data = {"what do ya want for nothing?", 28};
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	if (!start_library() || !dofi_hmac(mac, "Jefe", 4, &data, 1) ||
+	    !dofi_crypto_equal(mac, expected, sizeof(mac)))
+		return -ENOSYS;
+	return 0;
+}
+
+void dofi_wipe(void *bytes, size_t size)
+{
+	explicit_bzero(bytes, size);
+}
+
+/* --- keys from keys --- */
+
+bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes secret,
+	       struct dofi_bytes info)
+{
+	uint8_t prk[DOFI_HMAC_SIZE], block[DOFI_HMAC_SIZE], counter = 0;
+	bool ok = info.size <= DOFI_HKDF_MAX_INFO && size <= (size_t)255 * DOFI_HMAC_SIZE &&
+		  dofi_hmac(prk, salt.data, salt.size, &secret, 1);
+	uint8_t *at = out;
+
+	while (ok && size) {
+		size_t n = size < sizeof(block) ? size : sizeof(block);
+		const struct dofi_bytes parts[] = {{block, counter ? sizeof(block) : 0},
+						   info,
+						   {&counter, 1}};
+
+		counter++;
+		ok = dofi_hmac(block, prk, sizeof(prk), parts, 3);
+		if (ok)
+			memcpy(at, block, n);
+		at += n;
+		size -= n;
+	}
+	dofi_wipe(prk, sizeof(prk));
+	dofi_wipe(block, sizeof(block));
+	return ok;
+}
+
+/* --- random bytes --- */
+
+/*
+ * Bytes of the kernel for many calls. The kernel clears the page in a forked child, so that `left`
+ * is 0 there.
+ */
+struct pool {
+	uint32_t left;
+	uint8_t bytes[4096 - sizeof(uint32_t)];
+};
+
+static int ask_kernel(uint8_t *bytes, size_t size)
+{
+	ssize_t n;
+
+	while (size) {
+		n = getrandom(bytes, size, 0);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			bytes += n;
+			size -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* NULL where the kernel cannot clear memory in a child. */
+static struct pool *make_pool(void)
+{
+	struct pool *pool = mmap(NULL, sizeof(*pool), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pool == MAP_FAILED)
+		return NULL;
+	if (!madvise(pool, sizeof(*pool), MADV_WIPEONFORK))
+		return pool;
+	munmap(pool, sizeof(*pool));
+	return NULL;
+}
+
+/* The one that holds pool_taken calls it. Bytes that were given out do not stay here. */
+static bool take_from_pool(void *bytes, size_t size)
+{
+	static struct pool *pool;
+	uint8_t *at;
+
+	if (!pool)
+		pool = make_pool();
+	if (!pool || size > sizeof(pool->bytes))
+		return false;
+	if (pool->left < size) {
+		pool->left = 0;
+		if (ask_kernel(pool->bytes, sizeof(pool->bytes)))
+			return false;
+		pool->left = sizeof(pool->bytes);
+	}
+	at = pool->bytes + sizeof(pool->bytes) - pool->left;
+	pool->left -= (uint32_t)size;
+	memcpy(bytes, at, size);
+	dofi_wipe(at, size);
+	return true;
+}
+
+/* Never waits for the pool: a thread that held it may be missing in a forked child. */
+int dofi_random(void *bytes, size_t size)
+{
+	static atomic_flag pool_taken = ATOMIC_FLAG_INIT;
+	bool done;
+
+	if (atomic_flag_test_and_set_explicit(&pool_taken, memory_order_acquire))
+		return ask_kernel(bytes, size);
+	done = take_from_pool(bytes, size);
+	atomic_flag_clear_explicit(&pool_taken, memory_order_release);
+	return done ? 0 : ask_kernel(bytes, size);
+}

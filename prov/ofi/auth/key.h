@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The key that peers have in common. Who has it may connect; docs/connections.md says what is
+ * proved by it, and dat-ofi-provider(7) where it comes from.
+ */
+#ifndef DOFI_KEY_H
+#define DOFI_KEY_H
+
+#include <stdint.h>
+
+#define DOFI_KEY_SIZE    32u
+#define DOFI_KEY_ID_SIZE 8u
+#define DOFI_KEY_PATH    512u
+
+enum dofi_key_source {
+	DOFI_KEY_NONE,    /* auth=none: peers prove nothing */
+	DOFI_KEY_FILE,    /* key_file= */
+	DOFI_KEY_USER,    /* .dat-ofi/key in the user's home directory */
+	DOFI_KEY_HOST,    /* a file in memory: the user's processes on this host alone */
+	DOFI_KEY_PROCESS, /* no file can be had: this process alone */
+};
+
+struct dofi_key {
+	enum dofi_key_source source;
+	uint8_t bytes[DOFI_KEY_SIZE];
+	uint8_t id[DOFI_KEY_ID_SIZE]; /* says which key it is and nothing about it; 0: none */
+	char path[DOFI_KEY_PATH];     /* of the file */
+	char job[128];                /* auth=job: the key is for this job alone */
+};
+
+/*
+ * Finds the key that the parameters auth and key_file ask for. 0; after a message -EINVAL when auth
+ * is not known, -ENOENT when the source has none, -EACCES when the file cannot be trusted, another
+ * -errno.
+ */
+int dofi_key_load(struct dofi_key *key, const char *ia_name, const char *auth,
+		  const char *key_file);
+
+void dofi_key_wipe(struct dofi_key *key);
+
+/* "1a2b3c4d", or "none". */
+#define DOFI_KEY_ID_TEXT 9
+const char *dofi_key_id_text(const uint8_t id[DOFI_KEY_ID_SIZE], char text[DOFI_KEY_ID_TEXT]);
+
+/* "user key 1a2b3c4d of /home/me/.dat-ofi/key", for people. */
+#define DOFI_KEY_TEXT (DOFI_KEY_PATH + 256)
+const char *dofi_key_text(const struct dofi_key *key, char text[DOFI_KEY_TEXT]);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "auth/key_user.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER ".dat-ofi"
+#define NAME   "key"
+
+static bool is_ours(const char *dir)
+{
+	struct stat st;
+
+	return *dir == '/' && !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/*
+ * HOME, unless the program has another user's rights or HOME is another user's (sudo); else what
+ * the system knows.
+ */
+static bool find_home(char *home_p, size_t size)
+{
+	const char *home = secure_getenv("HOME");
+	struct passwd entry, *found = NULL;
+	char text[4096];
+
+	if (!home || !is_ours(home)) {
+		if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) || !found ||
+		    !found->pw_dir || !is_ours(found->pw_dir))
+			return false;
+		home = found->pw_dir;
+	}
+	return snprintf(home_p, size, "%s", home) < (int)size;
+}
+
+/* A descriptor of the folder. -EACCES, after a message, when others may change what is in it. */
+static int open_folder(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -ENOENT;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno != ENOTDIR && errno != ELOOP)
+		return -ENOENT;
+	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() &&
+	    !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	DOFI_LOG_E("the keys in %s are not used: it has to be a folder of user %u that no other "
+		   "user may write to (chmod 700)",
+		   path, (unsigned int)geteuid());
+	return -EACCES;
+}
+
+/* 0, -ENOENT when the folder takes no file, -EACCES or -EINVAL after a message. */
+static int read_or_make(struct dofi_secret *secret, int dir, const char *name, const char *path)
+{
+	int ret = dofi_secret_read(secret, dir, name, path);
+
+	if (ret == -ENOENT && !dofi_secret_make(dir, name)) {
+		DOFI_LOG_I("made the key %s, which your processes on other hosts need, too", path);
+		ret = dofi_secret_read(secret, dir, name, path);
+	}
+	return ret == -EACCES || ret == -EINVAL || !ret ? ret : -ENOENT;
+}
+
+int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size)
+{
+	char home[384], folder[400];
+	int dir, ret;
+
+	if (!find_home(home, sizeof(home)))
+		return -ENOENT;
+	snprintf(folder, sizeof(folder), "%s/" FOLDER, home);
+	snprintf(path_p, size, "%s/" NAME, folder);
+	dir = open_folder(folder);
+	if (dir < 0)
+		return dir;
+	ret = read_or_make(secret, dir, NAME, path_p);
+	close(dir);
+	return ret;
+}
+
+/* Anybody may put a file of this name there first: then the next folder is tried. */
+static int host_key_in(const char *folder, struct dofi_secret *secret, char *path_p, size_t size)
+{
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
+	char name[64];
+
+	if (dir < 0)
+		return -ENOENT;
+	snprintf(name, sizeof(name), "dat-ofi-key-%u", (unsigned int)geteuid());
+	snprintf(path_p, size, "%s/%s", folder, name);
+	ret = read_or_make(secret, dir, name, path_p);
+	close(dir);
+	return ret;
+}
+
+int dofi_key_host(struct dofi_secret *secret, char *path_p, size_t size)
+{
+	return host_key_in("/dev/shm", secret, path_p, size)
+		       ? host_key_in("/tmp", secret, path_p, size)
+		       : 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/crowd.h"
+
+#include "base/addr.h"
+#include "base/log.h"
+#include "cm/channel.h"
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "progress/engine.h"
+
+#include <sys/resource.h>
+
+/* The side that dialled closes a channel that it has not used for five seconds. */
+#define FORGOTTEN_NS UINT64_C(10000000000)
+
+static uint32_t chosen_or(uint64_t chosen, uint64_t otherwise)
+{
+	uint64_t n = chosen ? chosen : otherwise;
+
+	return n > UINT32_MAX ? UINT32_MAX : n < 4 ? 4 : (uint32_t)n;
+}
+
+void dofi_crowd_init(struct dofi_ia *ia)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY)
+		files.rlim_cur = 1u << 20;
+	ia->cm.max_chans = chosen_or(ia->params.max_channels, files.rlim_cur - files.rlim_cur / 4);
+	ia->cm.max_peer_chans = chosen_or(ia->params.max_peer_channels, files.rlim_cur / 2);
+}
+
+static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const char *param)
+{
+	struct dofi_ia *ia = chan->ia;
+	char text[DOFI_ADDR_TEXT];
+	uint32_t left_out;
+
+	DOFI_COUNT_SHARED(ia, IA_CM_REFUSED_LIMIT);
+	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
+		return;
+	DOFI_LOG_W("%s: refusing %s of %s, there are %u; %s allows more", ia->name, what,
+		   dofi_chan_peer_text(chan, text), limit, param);
+	if (left_out)
+		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
+}
+
+static bool of_peer(const struct dofi_chan *chan, const struct dofi_chan *like)
+{
+	return !like || dofi_addr_same_host(&chan->source, &like->source);
+}
+
+static bool is_forgotten(const struct dofi_chan *chan)
+{
+	return dofi_list_empty(&chan->conns) && dofi_list_empty(&chan->waiting) &&
+	       chan->asked == chan->done && dofi_now() - chan->idle_since > FORGOTTEN_NS;
+}
+
+/* Accepted channels, of this peer or (NULL) of all; *idle_p: one that nobody will miss, or NULL. */
+static uint32_t count(const struct dofi_ia *ia, const struct dofi_chan *like,
+		      struct dofi_chan **idle_p)
+{
+	uint32_t n = 0;
+
+	*idle_p = NULL;
+	DOFI_LIST_FOR(node, &ia->cm.chans)
+	{
+		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (!chan->accepted || !of_peer(chan, like))
+			continue;
+		n++;
+		if (!*idle_p && is_forgotten(chan))
+			*idle_p = chan;
+	}
+	return n;
+}
+
+static bool has_room(const struct dofi_ia *ia, const struct dofi_chan *like, uint32_t limit)
+{
+	struct dofi_chan *idle;
+
+	if (count(ia, like, &idle) < limit)
+		return true;
+	if (!idle)
+		return false;
+	dofi_chan_close(idle, 0, true);
+	return true;
+}
+
+bool dofi_crowd_admits(struct dofi_chan *chan)
+{
+	const struct dofi_cm *cm = &chan->ia->cm;
+
+	if (!has_room(chan->ia, chan, cm->max_peer_chans)) {
+		say(chan, "another control channel", cm->max_peer_chans, "max_peer_channels");
+		return false;
+	}
+	if (!has_room(chan->ia, NULL, cm->max_chans)) {
+		say(chan, "the control channel", cm->max_chans, "max_channels");
+		return false;
+	}
+	return true;
+}
+
+bool dofi_crowd_takes_request(struct dofi_chan *chan)
+{
+	uint32_t limit = (uint32_t)chan->ia->params.max_peer_requests, n = 0;
+
+	DOFI_LIST_FOR(node, &chan->conns)
+	{
+		n += DOFI_CONTAINER(node, struct dofi_conn, link)->state == DOFI_CONN_OFFERED;
+	}
+	if (n < limit)
+		return true;
+	say(chan, "another connection request", limit, "max_peer_requests");
+	return false;
+}

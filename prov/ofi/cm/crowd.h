@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How much of this process peers may take up that have the key: channels in all and of one address,
+ * and requests that wait for the consumer. Guarded by engine.lock.
+ */
+#ifndef DOFI_CROWD_H
+#define DOFI_CROWD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_chan;
+struct dofi_ia;
+
+/* Sets the limits from the parameters and from the files that the process may open. */
+void dofi_crowd_init(struct dofi_ia *ia);
+
+/*
+ * Whether there is room for an accepted channel whose handshake is complete. Closes channels that
+ * nobody has used for a while, if that makes room; else says why not.
+ */
+bool dofi_crowd_admits(struct dofi_chan *chan);
+
+/* Whether one more request of this peer may wait for the consumer; else says why not. */
+bool dofi_crowd_takes_request(struct dofi_chan *chan);
+
+#endif

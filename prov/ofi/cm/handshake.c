@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cm/handshake.h"
+
+#include "auth/crypto.h"
+#include "auth/session.h"
+#include "base/addr.h"
+#include "base/log.h"
+#include "cm/channel.h"
+#include "cm/wire.h"
+#include "object/ia.h"
+#include "object/transport.h"
+
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* --- failure --- */
+
+/*
+ * Anybody can make an accepting side say this, so it says it rarely; and what it says is what the
+ * peer can know by itself.
+ */
+static void refuse(struct dofi_chan *chan, enum dofi_log_level level, const char *why)
+{
+	struct dofi_log_limit *limit = &chan->ia->cm.refusals;
+	char text[DOFI_ADDR_TEXT];
+	uint32_t left_out;
+
+	if (level <= dofi_log_level && dofi_log_permit(limit, &left_out)) {
+		DOFI_LOG(level, "%s: no control channel %s %s: %s", chan->ia->name,
+			 chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text), why);
+		if (left_out)
+			DOFI_LOG(level, "%s: %u messages like this one were left out",
+				 chan->ia->name, left_out);
+	}
+	/* What the peer can know of the reason is in what was put. */
+	dofi_chan_flush(chan);
+	dofi_chan_close(chan, -EPROTO, false);
+}
+
+static void refuse_key(struct dofi_chan *chan, const char *why)
+{
+	DOFI_COUNT_SHARED(chan->ia, IA_CM_REFUSED_KEY);
+	refuse(chan, DOFI_LOG_WARN, why);
+}
+
+/* What a foreign program says concerns the side that has dialled it. */
+static void refuse_stranger(struct dofi_chan *chan, const char *why)
+{
+	refuse(chan, chan->accepted ? DOFI_LOG_INFO : DOFI_LOG_WARN, why);
+}
+
+/* --- HELLO --- */
+
+static enum dofi_role role_of(const struct dofi_chan *chan)
+{
+	return chan->accepted ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
+}
+
+static bool has_key(const struct dofi_chan *chan)
+{
+	return chan->ia->key.source != DOFI_KEY_NONE;
+}
+
+static void remember(struct dofi_chan *chan, enum dofi_role role, const uint8_t *body, size_t size)
+{
+	struct dofi_handshake *shake = &chan->shake;
+
+	if (role == DOFI_ROLE_DIALS) {
+		memcpy(shake->dials, body, size);
+		shake->dials_size = (uint32_t)size;
+	} else {
+		memcpy(shake->accepts, body, size);
+		shake->accepts_size = (uint32_t)size;
+	}
+}
+
+/* The bytes of the frame that is made are kept for the proofs. False: no random numbers. */
+static bool put_hello(struct dofi_chan *chan)
+{
+	struct dofi_hello hello = {.role = (uint8_t)role_of(chan)};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size;
+
+	if (dofi_random(hello.nonce, sizeof(hello.nonce)))
+		return false;
+	memcpy(hello.key_id, chan->ia->key.id, sizeof(hello.key_id));
+	size = dofi_wire_put_hello(frame, &hello);
+	remember(chan, role_of(chan), frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+	dofi_chan_put(chan, frame, size);
+	return true;
+}
+
+void dofi_handshake_begin(struct dofi_chan *chan)
+{
+	chan->step = DOFI_STEP_HELLO;
+	memset(&chan->shake, 0, sizeof(chan->shake));
+	memset(&chan->session, 0, sizeof(chan->session));
+	if (chan->accepted)
+		return;
+	chan->shake.port = dofi_addr_port(&chan->names[0]);
+	if (!put_hello(chan))
+		dofi_chan_close(chan, -EIO, false);
+}
+
+static void find_own_port(struct dofi_chan *chan)
+{
+	struct sockaddr_storage here = {.ss_family = AF_UNSPEC};
+	socklen_t size = sizeof(here);
+
+	if (!getsockname(chan->fd.fd, (struct sockaddr *)&here, &size))
+		chan->shake.port = dofi_addr_port(&here);
+}
+
+static bool same_key(struct dofi_chan *chan, const struct dofi_hello *hello)
+{
+	char why[DOFI_KEY_TEXT + 256], ours[DOFI_KEY_TEXT], id[DOFI_KEY_ID_TEXT];
+	static const uint8_t none[DOFI_KEY_ID_SIZE];
+	const struct dofi_key *key = &chan->ia->key;
+
+	if (!memcmp(hello->key_id, key->id, sizeof(key->id)))
+		return true;
+	dofi_key_text(key, ours);
+	dofi_key_id_text(hello->key_id, id);
+	if (!has_key(chan))
+		snprintf(why, sizeof(why),
+			 "it wants a key (%s) and this side has auth=none; use the same auth and "
+			 "key_file on both sides",
+			 id);
+	else if (!memcmp(hello->key_id, none, sizeof(none)))
+		snprintf(why, sizeof(why),
+			 "it has auth=none and this side wants the %s; use the same auth and "
+			 "key_file on both sides",
+			 ours);
+	else
+		snprintf(why, sizeof(why),
+			 "it has another key (%s) than ours (%s); run both as one user with one "
+			 "home directory, or give both a copy of one file by DAT_OFI_KEY_FILE",
+			 id, ours);
+	refuse_key(chan, why);
+	return false;
+}
+
+/* --- PROOF --- */
+
+static bool put_proof(struct dofi_chan *chan)
+{
+	uint8_t proof[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+
+	if (!dofi_session_proof(proof, &chan->ia->key, role_of(chan), &chan->shake))
+		return false;
+	dofi_chan_put(chan, frame, dofi_wire_put_proof(frame, proof));
+	return true;
+}
+
+static bool is_proof(const struct dofi_chan *chan, const uint8_t *body, size_t size)
+{
+	enum dofi_role role = chan->accepted ? DOFI_ROLE_DIALS : DOFI_ROLE_ACCEPTS;
+	uint8_t theirs[DOFI_HMAC_SIZE], right[DOFI_HMAC_SIZE];
+
+	return dofi_wire_get_proof(body, size, theirs) &&
+	       dofi_session_proof(right, &chan->ia->key, role, &chan->shake) &&
+	       dofi_crypto_equal(theirs, right, sizeof(right));
+}
+
+/* --- DETAILS --- */
+
+static void put_details(struct dofi_chan *chan)
+{
+	const struct dofi_ia *ia = chan->ia;
+	struct dofi_details details = {
+		.transport = (uint8_t)ia->trans->id,
+		.addr = ia->addr,
+		.ctxtab_key = ia->ctxtab.key,
+		.sink_key = ia->sink.key,
+		.sink_address = ia->sink.address,
+		.ctxtab_address = ia->ctxtab.address,
+		.ctxtab_entries = ia->ctxtab.entries,
+		.fabric_name_size = (uint32_t)ia->fabric_name_size,
+	};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+
+	memcpy(details.uuid, ia->cm.uuid, sizeof(details.uuid));
+	memcpy(details.fabric_name, ia->fabric_name, ia->fabric_name_size);
+	snprintf(details.provider, sizeof(details.provider), "%s",
+		 ia->info->fabric_attr->prov_name);
+	dofi_chan_put_sealed(chan, frame, dofi_wire_put_details(frame, &details));
+}
+
+/* Both sides have the key. The side that dialled goes first. */
+static void begin_details(struct dofi_chan *chan)
+{
+	chan->step = DOFI_STEP_DETAILS;
+	if (has_key(chan) &&
+	    !dofi_session_start(&chan->session, &chan->ia->key, role_of(chan), &chan->shake))
+		dofi_chan_close(chan, -EIO, false);
+	else if (!chan->accepted)
+		put_details(chan);
+}
+
+static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t size,
+		      struct dofi_details *details_p, char *why, size_t why_size)
+{
+	const char *provider = chan->ia->info->fabric_attr->prov_name;
+
+	if (!dofi_wire_get_details(body, size, details_p))
+		snprintf(why, why_size, "its details are malformed");
+	else if (strncmp(details_p->provider, provider, sizeof(details_p->provider) - 1))
+		snprintf(why, why_size,
+			 "it uses the libfabric provider %s, we use %s; choose one for both with "
+			 "DAT_OFI_PROVIDER",
+			 details_p->provider, provider);
+	else if (details_p->transport != chan->ia->trans->id)
+		snprintf(why, why_size,
+			 "it uses another transport than ours, %s; choose one for both with "
+			 "DAT_OFI_TRANSPORT",
+			 chan->ia->trans->name);
+	else
+		return true;
+	return false;
+}
+
+/* --- steps --- */
+
+static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
+{
+	struct dofi_hello hello;
+	uint32_t version;
+	char why[200];
+	bool answered = !chan->accepted;
+
+	if (!dofi_wire_hello_version(body, size, &version)) {
+		refuse_stranger(chan, "it does not speak the control protocol of dat-ofi");
+		return;
+	}
+	/* A peer of another version learns ours from the answer, one of another key that. */
+	if (chan->accepted) {
+		find_own_port(chan);
+		answered = put_hello(chan);
+	}
+	if (version != DOFI_WIRE_VERSION) {
+		snprintf(why, sizeof(why),
+			 "it speaks version %u of the control protocol, we speak %u; "
+			 "install the same release of dat-ofi on both hosts",
+			 version, DOFI_WIRE_VERSION);
+		refuse_stranger(chan, why);
+		return;
+	}
+	if (!answered || !dofi_wire_get_hello(body, size, &hello) || hello.role == role_of(chan)) {
+		refuse_stranger(chan, "its greeting is malformed");
+		return;
+	}
+	if (!same_key(chan, &hello))
+		return;
+	remember(chan, (enum dofi_role)hello.role, body, size);
+	chan->step = DOFI_STEP_PROOF;
+	if (!has_key(chan))
+		begin_details(chan);
+	else if (chan->accepted && !put_proof(chan))
+		dofi_chan_close(chan, -EIO, false);
+}
+
+static void on_proof(struct dofi_chan *chan, const uint8_t *body, size_t size)
+{
+	if (!is_proof(chan, body, size)) {
+		refuse_key(chan, "it names our key and cannot prove that it has it; something "
+				 "between the two may pass their messages on");
+		return;
+	}
+	if (chan->accepted || put_proof(chan))
+		begin_details(chan);
+	else
+		dofi_chan_close(chan, -EIO, false);
+}
+
+static void on_details(struct dofi_chan *chan, const uint8_t *frame, size_t size)
+{
+	char why[200];
+	size_t body;
+
+	if (!dofi_wire_open(frame, size, &chan->session, &body)) {
+		refuse_key(chan, "the seal of its details is wrong");
+		return;
+	}
+	/* Also where the two don't fit: then the other side can say why. */
+	if (chan->accepted)
+		put_details(chan);
+	if (agreeable(chan, frame + DOFI_WIRE_LENGTH, body, &chan->peer, why, sizeof(why)))
+		dofi_chan_greeted(chan);
+	else
+		refuse_stranger(chan, why);
+}
+
+void dofi_handshake_frame(struct dofi_chan *chan, const uint8_t *frame, size_t size)
+{
+	const uint8_t *body = frame + DOFI_WIRE_LENGTH;
+
+	switch (chan->step) {
+	case DOFI_STEP_HELLO:
+		on_hello(chan, body, size - DOFI_WIRE_LENGTH);
+		break;
+	case DOFI_STEP_PROOF:
+		on_proof(chan, body, size - DOFI_WIRE_LENGTH);
+		break;
+	default:
+		on_details(chan, frame, size);
+	}
+	dofi_chan_flush(chan);
+}
