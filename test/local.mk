@@ -3,6 +3,9 @@
 # A name that ends in 1 or 2 is compiled for that generation of the API.
 
 unit_tests = \
+	%D%/unit/auth/check_crypto \
+	%D%/unit/auth/check_key \
+	%D%/unit/auth/check_session \
 	%D%/unit/progress/check_wakeup \
 	%D%/unit/progress/check_cno1 %D%/unit/progress/check_cno2 \
 	%D%/unit/registry/check_conf1 %D%/unit/registry/check_conf2 \
@@ -22,8 +25,15 @@ unit_tests = \
 	%D%/unit/object/check_ia1 %D%/unit/object/check_ia2 \
 	%D%/unit/dto/check_issue \
 	%D%/unit/transport/check_shm_cleanup \
+	%D%/unit/transport/check_shm_layout \
+	%D%/unit/transport/check_shm_repair \
+	%D%/unit/transport/check_live_threads \
+	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
+	%D%/unit/base/check_cookie \
 	%D%/unit/base/check_lock \
+	%D%/unit/base/check_lock_order \
+	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
@@ -32,6 +42,7 @@ unit_tests = \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
+	%D%/unit/object/check_op1 %D%/unit/object/check_op2 \
 	%D%/unit/base/check_param \
 	%D%/unit/transport/check_peer \
 	%D%/unit/transport/check_receive_slots \
@@ -40,6 +51,7 @@ unit_tests = \
 	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
 	%D%/unit/dto/check_rma \
+	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
 	%D%/unit/registry/check_registry1 %D%/unit/registry/check_registry2 \
 	%D%/unit/fabric/check_env \
@@ -56,12 +68,15 @@ unit_tests = \
 	%D%/unit/progress/check_wait \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
+# The same rules where the fabric lacks something.
+without_tests = %D%/conform/without12 %D%/conform/without20
 fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/flood1 %D%/fault/flood2 \
 	%D%/fault/fork1 %D%/fault/fork2 \
@@ -71,8 +86,10 @@ fault_tests = \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
+	%D%/fault/lies \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
+	%D%/fault/outlive1 %D%/fault/outlive2 \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/reach1 %D%/fault/reach2 \
@@ -89,8 +106,9 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
-	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/headers.sh %D%/tools/house.sh \
-	%D%/tools/manual.sh %D%/tools/probes.sh %D%/tools/quirks.sh %D%/tools/rules.sh \
+	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
+	%D%/tools/manual.sh %D%/tools/mutants.sh %D%/tools/process.sh %D%/tools/probes.sh \
+	%D%/tools/quirks.sh %D%/tools/rules.sh \
 	%D%/tools/segments.sh
 tool_tests += %D%/packages/abi.sh %D%/packages/recipes.sh
 
@@ -101,11 +119,11 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
 if HAVE_CHECK
-check_PROGRAMS += $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
+check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(conform_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
+TESTS = $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -249,14 +267,27 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_mem2_LDADD = $(p2_libs)
 
 # One object of the provider each; what it calls is the test's.
+%C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
+%C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_key_LDADD = $(p2_libs)
+%C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
+%C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_session_LDADD = $(p2_libs)
+%C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
+%C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_crypto_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
+%C%_unit_api_check_attr_SOURCES = %D%/unit/api/check_attr.c $(t_headers)
+%C%_unit_api_check_attr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_api_check_attr_LDADD = $(p2_libs)
 %C%_unit_progress_check_cqs_SOURCES = %D%/unit/progress/check_cqs.c $(t_headers)
 %C%_unit_progress_check_cqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
@@ -264,6 +295,18 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_shm_cleanup_SOURCES = %D%/unit/transport/check_shm_cleanup.c $(t_headers)
 %C%_unit_transport_check_shm_cleanup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_shm_cleanup_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_layout_SOURCES = %D%/unit/transport/check_shm_layout.c $(t_headers)
+%C%_unit_transport_check_shm_layout_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_layout_LDADD = $(p2_libs)
+%C%_unit_transport_check_shm_repair_SOURCES = %D%/unit/transport/check_shm_repair.c $(t_headers)
+%C%_unit_transport_check_shm_repair_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_shm_repair_LDADD = $(p2_libs)
+%C%_unit_transport_check_live_threads_SOURCES = %D%/unit/transport/check_live_threads.c $(t_headers)
+%C%_unit_transport_check_live_threads_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_live_threads_LDADD = $(p2_libs)
+%C%_unit_dto_check_control_SOURCES = %D%/unit/dto/check_control.c $(t_headers)
+%C%_unit_dto_check_control_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_control_LDADD = $(p2_libs)
 %C%_unit_dto_check_control_message_SOURCES = %D%/unit/dto/check_control_message.c $(t_headers)
 %C%_unit_dto_check_control_message_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_control_message_LDADD = $(p2_libs)
@@ -334,6 +377,13 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_object2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_object_check_object2_LDADD = $(p2_libs)
 
+%C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
+%C%_unit_object_check_op1_CPPFLAGS = $(p1_cppflags)
+%C%_unit_object_check_op1_LDADD = $(p1_libs)
+%C%_unit_object_check_op2_SOURCES = %D%/unit/object/check_op.c $(t_headers)
+%C%_unit_object_check_op2_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_op2_LDADD = $(p2_libs)
+
 %C%_unit_base_check_param_SOURCES = %D%/unit/base/check_param.c $(t_headers)
 %C%_unit_base_check_param_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_param_LDADD = $(p2_libs)
@@ -369,6 +419,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_engine_catch_up
 %C%_unit_dto_check_post_LDADD = $(p2_libs)
+%C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
+%C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_lock_order_LDADD = $(p2_libs)
+%C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
+%C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
@@ -383,6 +439,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
+%C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
+%C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_cno_notify
+%C%_unit_dto_check_receive_LDADD = $(p2_libs)
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_reap_LDADD = $(p2_libs)
@@ -405,6 +465,8 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_wire_SOURCES = %D%/unit/cm/check_wire.c $(t_headers)
 %C%_unit_cm_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_wire_LDADD = $(p2_libs)
+
+include test/fuzz/local.mk
 
 # --- hardware that is not there: a libfabric provider for FI_PROVIDER_PATH, and its own tests ---
 
@@ -504,6 +566,7 @@ inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
 flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_choose
 spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
+lies_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_sent -Wl,--wrap=dofi_conn_uses_forgotten
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime
 nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
@@ -541,22 +604,22 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_headers)
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c %D%/lib/t_channel.c %D%/lib/t_channel.h $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
-%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h
-%C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags)
-%C%_fault_kill_at1_LDADD = $(user1_libs)
-%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h
-%C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags)
-%C%_fault_kill_at2_LDADD = $(user2_libs)
+%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_kill_at1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_kill_at2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 %C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
 %C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)
@@ -589,6 +652,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
 %C%_fault_idle2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_idle2_LDADD = $(user2_libs)
+
+%C%_fault_outlive1_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_outlive1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
+%C%_fault_outlive2_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_outlive2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
@@ -648,6 +718,19 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_invalidate2_SOURCES = %D%/fault/invalidate.c $(inside)
 %C%_fault_invalidate2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_invalidate2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
+
+# All of the registry and the provider is in it, for who has more rights gets no LD_LIBRARY_PATH.
+%C%_fault_elevated_SOURCES = %D%/fault/elevated.c $(t_headers)
+%C%_fault_elevated_CPPFLAGS = $(p2_cppflags)
+%C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
+
+# A peer that lies says by the provider's own functions what they would not say.
+%C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
+%C%_fault_lies_CPPFLAGS = $(p2_cppflags)
+%C%_fault_lies_LDFLAGS = $(lies_ldflags)
+%C%_fault_lies_LDADD = $(inside2_libs)
+
 %C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
 %C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_stats1_LDADD = $(user1_libs)
@@ -713,13 +796,23 @@ conform_sources = \
 %C%_conform_conform20_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_conform_conform20_LDADD = $(user2_libs)
 
+%C%_conform_without12_SOURCES = %D%/conform/without.c $(inside)
+%C%_conform_without12_CPPFLAGS = $(p1_cppflags)
+%C%_conform_without12_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_quirks_of
+%C%_conform_without12_LDADD = $(inside1_libs)
+%C%_conform_without20_SOURCES = %D%/conform/without.c $(inside)
+%C%_conform_without20_CPPFLAGS = $(p2_cppflags)
+%C%_conform_without20_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_quirks_of
+%C%_conform_without20_LDADD = $(inside2_libs)
+
 # The rules of DAT, those that are tested and how the tests ended; one TAP file per generation.
-conform: all $(conform_tests)
-	for test in $(conform_tests); do \
+conform: all $(conform_tests) $(without_tests)
+	for test in $(conform_tests) $(without_tests); do \
 		CK_TAP_LOG_FILE_NAME=$$test.tap $(SHELL) %D%/run-env $$test 2>$$test.err || :; \
 	done
 	$(srcdir)/%D%/conform/report.py --api12 %D%/conform/conform12.tap \
-		--api20 %D%/conform/conform20.tap $(srcdir)/%D%/conform
+		--api12 %D%/conform/without12.tap --api20 %D%/conform/conform20.tap \
+		--api20 %D%/conform/without20.tap $(srcdir)/%D%/conform
 
 # Everything over every fabric that one host can have: fabrics='shm rxm' and parts='conform20 dapl' choose. Of the fault
 # programs those that don't bring a fabric of their own.
@@ -729,7 +822,7 @@ matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
-	%D%/fault/order1 %D%/fault/order2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
+	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
@@ -763,7 +856,7 @@ check-debian12 check-debian13:
 
 # Fresh systems are kept from one run to the next.
 clean-local:
-	-rm -rf %D%/packages/cache
+	-rm -rf %D%/packages/cache %D%/mutants/work %D%/coverage
 
 # Of these the fault programs alone, at length: a million rounds, a minute of silence.
 check-faults:
@@ -774,18 +867,45 @@ check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
 	case $@ in *-smoke) smoke=--smoke ;; esac; \
 	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
 
-.PHONY: conform check-all check-debian12 check-debian13 check-faults check-packages check-verbs check-verbs-smoke
+# Breaks the sources in one place at a time, in a copy, and tells which test notices: test/mutants/README.md.
+N = 100
+SEED = 1
+DEPTH = all
+JOBS = 2
+check-mutants:
+	@$(srcdir)/%D%/mutants/mutants.py --source '$(abs_srcdir)' --work '$(abs_builddir)/%D%/mutants/work' \
+		--configure "$$(./config.status --config | sed "s/'--enable-werror'//")" --n '$(N)' --seed '$(SEED)' \
+		--depth '$(DEPTH)' --jobs '$(JOBS)' $(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) \
+		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
+		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
+
+# Which lines and branches ran, by room, in a build of its own; COVERAGE= chooses the tests.
+COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
+coverage:
+	@mkdir -p %D%/coverage && cd %D%/coverage && { test -f config.status || \
+		'$(abs_srcdir)/configure' CC='$(CC) --coverage' CFLAGS='-O0 -g' >configure.out; }
+	@find %D%/coverage -name '*.gcda' -exec rm -f {} +
+	-$(MAKE) $(AM_MAKEFLAGS) -C %D%/coverage check TESTS='$(COVERAGE)' >%D%/coverage/check.out
+	@sed -n '/^# \(TOTAL\|FAIL\|ERROR\):/p' %D%/coverage/check.out
+	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) '$(abs_srcdir)' %D%/coverage
+
+.PHONY: coverage
+.PHONY: conform check-all check-debian12 check-debian13 check-faults check-mutants check-packages check-verbs \
+	check-verbs-smoke
 
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
+	%D%/conform/without12.tap %D%/conform/without12.err \
+	%D%/conform/without20.tap %D%/conform/without20.err \
 	%D%/matrix/*
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
-EXTRA_DIST += %D%/tools/house.py
+EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py
+EXTRA_DIST += %D%/mutants/README.md %D%/mutants/changes.py %D%/mutants/equivalent.tsv %D%/mutants/mutants.py
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \
 	%D%/conform/rules/README.md %D%/conform/rules/cno.md %D%/conform/rules/datagrams.md \
 	%D%/conform/rules/dto.md %D%/conform/rules/ep-state-machine.md %D%/conform/rules/ep.md \

@@ -8,6 +8,7 @@
 #define CONFORM_H
 
 #include "../lib/t.h"
+#include "../lib/unit.h"
 
 Suite *conform_ia(void);
 Suite *conform_handles(void);

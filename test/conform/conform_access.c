@@ -324,10 +324,10 @@ START_TEST(LMR_034_region_with_a_window_cannot_be_freed)
 	new_buf(&buf, t_tia.pz, ALL);
 	open_window(rmr, &buf, 0, 64, REMOTE);
 	open_window(unbound, &buf, 0, 64, REMOTE);
-	t_bad_state(dat_lmr_free(buf.lmr));
+	t_bad_state_of(dat_lmr_free(buf.lmr), LMR_IN_USE);
 	reads(t_remote_seg(&buf, 0, 64), 77);
 	open_window(unbound, &buf, 0, 0, REMOTE); /* closes it */
-	t_bad_state(dat_lmr_free(buf.lmr));
+	t_bad_state_of(dat_lmr_free(buf.lmr), LMR_IN_USE);
 	t_ok(dat_rmr_free(rmr));
 	t_ok(dat_lmr_free(buf.lmr));
 	t_ok(dat_rmr_free(unbound));

@@ -118,8 +118,8 @@ START_TEST(CNO_004_006_create_refuses_bad_arguments)
 	DAT_OS_WAIT_PROXY_AGENT bad = {.instance_data = marks};
 	DAT_CNO_HANDLE cno;
 
-	t_bad_arg(dat_cno_create(t_tia.ia, bad, &cno));
-	t_bad_arg(dat_cno_create(t_tia.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, NULL));
+	t_bad_arg_of(dat_cno_create(t_tia.ia, bad, &cno), 2);
+	t_bad_arg_of(dat_cno_create(t_tia.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, NULL), 3);
 }
 END_TEST
 
@@ -129,12 +129,12 @@ START_TEST(CNO_024_025_free_refuses_a_cno_in_use)
 	DAT_EVD_HANDLE evd = evd_of(cno);
 	struct t_waiter waiter;
 
-	t_bad_state(dat_cno_free(cno));
+	t_bad_state_of(dat_cno_free(cno), CNO_IN_USE);
 	t_ok(t_post_se(evd, marks));
 	is_triggered(cno, evd);
 	t_ok(dat_evd_free(evd));
 	t_cno_waiter_start(&waiter, cno);
-	t_bad_state(dat_cno_free(cno));
+	t_bad_state_of(dat_cno_free(cno), CNO_IN_USE);
 	ck_assert(!t_waiter_done(&waiter));
 	t_ok(t_post_se(evd_of(cno), marks));
 	t_ok(t_waiter_join(&waiter));
@@ -163,7 +163,7 @@ START_TEST(CNO_008_010_048_descriptor_is_readable_while_triggered)
 	ret = dat_cno_fd_create(t_tia.ia, &fd, &cno);
 	if (ret != DAT_SUCCESS) {
 		t_unsupported(ret);
-		return;
+		t_skip("a CNO has no descriptor");
 	}
 	evd = evd_of(cno);
 	t_ok(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
@@ -195,7 +195,7 @@ START_TEST(CNO_009_fd_create_refuses_bad_arguments)
 
 	t_bad_arg(dat_cno_fd_create(t_tia.ia, NULL, &cno));
 	t_bad_arg(dat_cno_fd_create(t_tia.ia, &fd, NULL));
-	t_bad_handle(dat_cno_fd_create(DAT_HANDLE_NULL, &fd, &cno));
+	t_bad_handle_of(dat_cno_fd_create(DAT_HANDLE_NULL, &fd, &cno), IA);
 }
 END_TEST
 #endif
@@ -229,7 +229,7 @@ START_TEST(CNO_012_bad_agent_leaves_the_old_one)
 	DAT_CNO_HANDLE cno = cno_with(&agent);
 	DAT_EVD_HANDLE evd = evd_of(cno);
 
-	t_bad_arg(dat_cno_modify_agent(cno, bad));
+	t_bad_arg_of(dat_cno_modify_agent(cno, bad), 2);
 	t_ok(t_post_se(evd, marks));
 	expect_calls(&agent, 1, evd);
 }
@@ -357,8 +357,8 @@ START_TEST(CNO_020_021_query_refuses_bad_arguments)
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
 	DAT_CNO_PARAM param;
 
-	t_bad_arg(dat_cno_query(cno, (DAT_CNO_PARAM_MASK)0x80000000u, &param));
-	t_bad_arg(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL));
+	t_bad_arg_of(dat_cno_query(cno, (DAT_CNO_PARAM_MASK)0x80000000u, &param), 2);
+	t_bad_arg_of(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), 3);
 }
 END_TEST
 

@@ -133,8 +133,8 @@ START_TEST(CR_005_query_refuses_bad_arguments)
 	DAT_CR_HANDLE cr = request();
 	DAT_CR_PARAM param;
 
-	t_bad_arg(dat_cr_query(cr, (DAT_CR_PARAM_MASK)0x80000000u, &param));
-	t_bad_arg(dat_cr_query(cr, DAT_CR_FIELD_ALL, NULL));
+	t_bad_arg_of(dat_cr_query(cr, (DAT_CR_PARAM_MASK)0x80000000u, &param), 2);
+	t_bad_arg_of(dat_cr_query(cr, DAT_CR_FIELD_ALL, NULL), 3);
 }
 END_TEST
 
@@ -147,9 +147,9 @@ START_TEST(CR_006_008_019_020_accept)
 	DAT_CR_PARAM param;
 
 	t_ok(t_cr_accept(cr, passive.ep));
-	t_bad_handle(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
-	t_bad_handle(t_cr_accept(cr, passive.ep));
-	t_bad_handle(t_cr_reject(cr));
+	t_bad_handle_of(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), CR);
+	t_bad_handle_of(t_cr_accept(cr, passive.ep), CR);
+	t_bad_handle_of(t_cr_reject(cr), CR);
 	event = active_gets(DAT_CONNECTION_EVENT_ESTABLISHED);
 	is_data(&event, NULL, 0);
 	event = passive_gets(DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -189,8 +189,8 @@ START_TEST(CR_010_011_016_017_failed_accept_changes_nothing)
 	t_bad_arg(accept_data(cr, data, -1));
 	t_bad_arg(accept_data(cr, data, max + 1));
 	t_bad_arg(accept_data(cr, NULL, 1));
-	t_bad_handle(t_cr_accept(cr, DAT_HANDLE_NULL));
-	t_bad_handle(t_cr_accept(cr, t_tia.pz));
+	t_bad_handle_of(t_cr_accept(cr, DAT_HANDLE_NULL), EP);
+	t_bad_handle_of(t_cr_accept(cr, t_tia.pz), EP);
 	ck_assert_int_eq(t_ep_state(passive.ep), DAT_EP_STATE_UNCONNECTED);
 	ck_assert_int_eq(t_ep_state(active.ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	param = query(cr);
@@ -233,8 +233,8 @@ START_TEST(CR_009_010_request_with_its_own_endpoint)
 	DAT_EP_HANDLE ep;
 	DAT_CR_HANDLE cr = request_to_provider(&provider, &ep, true);
 
-	t_bad_handle(t_cr_accept(cr, passive.ep));
-	t_bad_handle(t_cr_accept(cr, ep));
+	t_bad_handle_of(t_cr_accept(cr, passive.ep), EP);
+	t_bad_handle_of(t_cr_accept(cr, ep), EP);
 	ck_assert_int_eq(t_ep_state(ep), DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	ck_assert_int_eq(t_ep_state(passive.ep), DAT_EP_STATE_UNCONNECTED);
 	t_ok(t_cr_accept(cr, DAT_HANDLE_NULL));
@@ -377,7 +377,7 @@ START_TEST(CR_025_two_accepts_of_one_request)
 		for (int i = 0; i < 2; i++)
 			t_join(race[i].thread);
 		ck_assert_int_ne(race[0].ret == DAT_SUCCESS, race[1].ret == DAT_SUCCESS);
-		t_bad_handle(race[race[0].ret == DAT_SUCCESS].ret);
+		t_bad_handle_of(race[race[0].ret == DAT_SUCCESS].ret, CR);
 		ck_assert_int_eq(t_ep_state(race[race[0].ret == DAT_SUCCESS].ep),
 				 DAT_EP_STATE_UNCONNECTED);
 		active_gets(DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -517,8 +517,8 @@ START_TEST(CR_027_032_033_035_reject)
 	DAT_CR_PARAM param;
 
 	t_ok(t_cr_reject(cr));
-	t_bad_handle(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
-	t_bad_handle(t_cr_reject(cr));
+	t_bad_handle_of(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), CR);
+	t_bad_handle_of(t_cr_reject(cr), CR);
 	event = active_gets(DAT_CONNECTION_EVENT_PEER_REJECTED);
 	is_data(&event, NULL, 0);
 	t_no_event(listener.evd);
@@ -576,16 +576,16 @@ START_TEST(CR_030_038_provider_endpoint_goes_with_the_request)
 
 	t_ok(t_cr_reject(cr));
 	active_gets(DAT_CONNECTION_EVENT_PEER_REJECTED);
-	t_bad_handle(dat_ep_get_status(ep, &state, NULL, NULL));
+	t_bad_handle_of(dat_ep_get_status(ep, &state, NULL, NULL), EP);
 	t_ok(dat_ep_reset(active.ep));
 	t_listener_free(&provider);
 	cr = request_to_provider(&provider, &ep, true);
 	ret = dat_cr_handoff(cr, listener.qual);
 	if (ret != DAT_SUCCESS) {
 		t_error2(ret, DAT_MODEL_NOT_SUPPORTED, DAT_NOT_IMPLEMENTED);
-		return;
+		t_skip("requests cannot be handed on");
 	}
-	t_bad_handle(dat_ep_get_status(ep, &state, NULL, NULL));
+	t_bad_handle_of(dat_ep_get_status(ep, &state, NULL, NULL), EP);
 	t_ok(t_cr_accept(t_next_cr(&listener), passive.ep));
 	is_established();
 }
@@ -631,7 +631,7 @@ START_TEST(CR_036_039_handoff)
 	ret = dat_cr_handoff(cr, target.qual);
 	if (ret != DAT_SUCCESS) {
 		t_error2(ret, DAT_MODEL_NOT_SUPPORTED, DAT_NOT_IMPLEMENTED);
-		return;
+		t_skip("requests cannot be handed on");
 	}
 	t_bad_handle(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	t_no_event(listener.evd);

@@ -173,12 +173,12 @@ START_TEST(DTO_029_posts_refuse_what_is_no_ep)
 	DAT_EP_HANDLE ep = us->ep;
 
 	us->ep = DAT_HANDLE_NULL;
-	t_bad_handle(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)));
+	t_bad_handle_of(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)), EP);
 	us->ep = paired.ia[0].pz;
-	t_bad_handle(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)));
+	t_bad_handle_of(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)), EP);
 	us->ep = ep;
 	t_ok(dat_ep_free(ep));
-	t_bad_handle(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)));
+	t_bad_handle_of(post_segment((enum kind)_i, t_seg(&us->buf, 0, 10)), EP);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(DTO_038_message_longer_than_the_limit)
 	DAT_LMR_HANDLE lmr;
 
 	if (mem == MAP_FAILED || max_iov((enum kind)_i) < 2)
-		return; /* no way to ask for so much */
+		t_skip("one request cannot ask for so much");
 	t_ok(t_lmr_create(paired.ia[0].ia, DAT_MEM_TYPE_VIRTUAL, region, half, paired.ia[0].pz,
 			  DAT_MEM_PRIV_ALL_FLAG, &lmr, &context, NULL, NULL, NULL));
 	for (int i = 0; i < 2; i++)
@@ -249,6 +249,10 @@ START_TEST(DTO_042_092_posts_without_an_evd)
 	t_establish(&listener, us, peer);
 	ret = post_segment((enum kind)_i, t_seg(&us->buf, 0, 10));
 	t_error2(ret, DAT_INVALID_STATE, DAT_INSUFFICIENT_RESOURCES);
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+		t_error_sub(ret, DAT_INVALID_STATE,
+			    (enum kind)_i == RECV ? DAT_INVALID_STATE_EP_EVD_RECV
+						  : DAT_INVALID_STATE_EP_EVD_REQUEST);
 	ck_assert_int_eq(t_ep_state(us->ep), DAT_EP_STATE_CONNECTED);
 }
 END_TEST
@@ -385,13 +389,13 @@ START_TEST(DTO_012_013_017_empty_segments_and_several_regions)
 	iov[2] = (DAT_LMR_TRIPLET){.virtual_address = ~(DAT_VADDR)0};
 	iov[3] = t_seg(&other, 4000, 3);
 	if (max_iov(SEND) < 4)
-		return;
+		t_skip("a Send has fewer than 4 segments");
 	t_ok(t_recv(peer, 0, 100, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(post_iov(SEND, 4, iov, 0, 2, 0));
 	t_wait_dto(peer->recv_evd, peer->ep, 1, DAT_DTO_SUCCESS, 7);
 	ck_assert_mem_eq(peer->buf.mem, "one two", 8);
 	if (max_iov(WRITE) < 4)
-		return;
+		t_skip("a write has fewer than 4 segments");
 	t_ok(post_iov(WRITE, 4, iov, 7, 3, 0));
 	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 7);
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, 7);

@@ -561,7 +561,7 @@ END_TEST
 
 /* --- dat_ep_dup_connect() --- */
 
-static DAT_RETURN dup(DAT_EP_HANDLE ep, DAT_TIMEOUT timeout, const void *data, size_t size)
+static DAT_RETURN dup_connect(DAT_EP_HANDLE ep, DAT_TIMEOUT timeout, const void *data, size_t size)
 {
 	return dat_ep_dup_connect(ep, place.me.ep, timeout, (DAT_COUNT)size,
 				  (DAT_PVOID)(uintptr_t)data, DAT_QOS_BEST_EFFORT);
@@ -584,7 +584,7 @@ START_TEST(EPS_098_099_100_dup_connect_is_a_connect)
 	t_end_new(&twin, &place.ia[0], &attr);
 	t_end_new(&twin_peer, &place.ia[1], NULL);
 	t_fill(data, sizeof(data), 5);
-	t_ok(dup(twin.ep, T_LIMIT_US, data, sizeof(data)));
+	t_ok(dup_connect(twin.ep, T_LIMIT_US, data, sizeof(data)));
 	ck_assert_int_eq(t_ep_state(twin.ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	part(); /* the model's connection matters no more */
 	t_ok(dat_ep_free(place.me.ep));
@@ -611,20 +611,20 @@ START_TEST(EPS_100_101_dup_connect_fails_as_a_connect)
 	place_make(&place, CON);
 	t_end_new(&twin, &place.ia[0], NULL);
 	t_ok(t_recv(&twin, 0, 100, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	t_ok(dup(twin.ep, 1000000, NULL, 0));
+	t_ok(dup_connect(twin.ep, 1000000, NULL, 0));
 	t_next_cr(&place.at_peer);
 	t_wait_conn(twin.connect_evd, DAT_CONNECTION_EVENT_TIMED_OUT, twin.ep);
 	t_wait_dto(twin.recv_evd, twin.ep, 1, DAT_DTO_ERR_FLUSHED, 0);
 	ck_assert_int_eq(t_ep_state(twin.ep), DAT_EP_STATE_DISCONNECTED);
 	t_ok(dat_ep_reset(twin.ep));
-	t_ok(dup(twin.ep, T_LIMIT_US, NULL, 0));
+	t_ok(dup_connect(twin.ep, T_LIMIT_US, NULL, 0));
 	t_ok(t_cr_reject(t_next_cr(&place.at_peer)));
 	t_wait_conn(twin.connect_evd, DAT_CONNECTION_EVENT_PEER_REJECTED, twin.ep);
 	t_ok(dat_ep_reset(twin.ep));
 	t_ok(dat_psp_free(place.at_peer.psp));
-	t_ok(dup(twin.ep, T_LIMIT_US, NULL, 0));
+	t_ok(dup_connect(twin.ep, T_LIMIT_US, NULL, 0));
 	t_wait_conn(twin.connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, twin.ep);
-	t_bad_arg(dup(twin.ep, 0, NULL, 0));
+	t_bad_arg(dup_connect(twin.ep, 0, NULL, 0));
 }
 END_TEST
 

@@ -67,22 +67,22 @@ static bool immediates_are_offered(void)
 	return is_offered(DAT_IB_ATTR_IMMED_DATA);
 }
 
-#define NEEDS_CTRL                      \
-	do {                            \
-		if (!ctrl_is_offered()) \
-			return;         \
+#define NEEDS_CTRL                                                         \
+	do {                                                               \
+		if (!ctrl_is_offered())                                    \
+			t_skip("the fabric cannot carry control records"); \
 	} while (0)
 
-#define NEEDS_ATOMICS                       \
-	do {                                \
-		if (!atomics_are_offered()) \
-			return;             \
+#define NEEDS_ATOMICS                                                  \
+	do {                                                           \
+		if (!atomics_are_offered())                            \
+			t_skip("the fabric has no atomic operations"); \
 	} while (0)
 
-#define NEEDS_IMMEDIATES                       \
-	do {                                   \
-		if (!immediates_are_offered()) \
-			return;                \
+#define NEEDS_IMMEDIATES                                            \
+	do {                                                        \
+		if (!immediates_are_offered())                      \
+			t_skip("the fabric has no immediate data"); \
 	} while (0)
 
 /* --- RMRs --- */
@@ -179,8 +179,9 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	t_ok(t_write(us, 0, 64, 3, t_remote(context, (uintptr_t)extra.mem, 64), NO_FLAGS));
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_ERR_REMOTE_ACCESS, 0);
 	t_ok(dat_rmr_free(rmr));
-	t_bad_handle(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1), NO_FLAGS,
-						      DAT_TRUE, context));
+	t_bad_handle_of(dat_ep_post_send_with_invalidate(us->request_evd, 0, NULL, COOKIE(1),
+							 NO_FLAGS, DAT_TRUE, context),
+			EP);
 }
 END_TEST
 
@@ -277,10 +278,19 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS));
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, NULL, COOKIE(4), &from, NO_FLAGS));
 	t_bad_arg(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), NULL, NO_FLAGS));
-	t_bad_handle(dat_ep_post_rdma_read_to_rmr(us->on->pz, &to, COOKIE(4), &from, NO_FLAGS));
+	t_bad_handle_of(dat_ep_post_rdma_read_to_rmr(us->on->pz, &to, COOKIE(4), &from, NO_FLAGS),
+			EP);
 	t_ok(dat_rmr_free(rmr));
 	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
 		DAT_PRIVILEGES_VIOLATION);
+	/* What peers may not write to, a read may not, either. */
+	rmr = rmr_of_ep(us);
+	to = t_remote(bound(rmr, us, 64, DAT_MEM_PRIV_REMOTE_READ_FLAG), (uintptr_t)us->buf.mem,
+		      32);
+	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
+		DAT_PRIVILEGES_VIOLATION);
+	t_ok(dat_rmr_free(rmr));
+	t_no_event(us->request_evd);
 }
 END_TEST
 
@@ -505,7 +515,7 @@ START_TEST(HND_023_what_is_not_offered)
 	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8);
 
 	if (ctrl_is_offered())
-		return;
+		t_skip("all are offered here");
 	/* DTO-068 */
 	t_unsupported(dat_ep_post_send_with_invalidate(us->ep, 1, &local, COOKIE(1), NO_FLAGS,
 						       DAT_TRUE, remote.rmr_context));
@@ -513,7 +523,7 @@ START_TEST(HND_023_what_is_not_offered)
 		t_unsupported(dat_ib_post_rdma_write_immed(us->ep, 1, &local, COOKIE(1), &remote, 1,
 							   NO_FLAGS));
 	if (atomics_are_offered())
-		return;
+		t_skip("atomic operations are offered here");
 	t_unsupported(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
 	t_unsupported(dat_ib_post_cmp_and_swap(us->ep, 1, 2, &local, COOKIE(1), &remote, NO_FLAGS));
 }
@@ -768,6 +778,34 @@ START_TEST(HND_023_atomic_operations_need_the_privilege)
 	expect_failure(us->request_evd, 1, DAT_DTO_ERR_REMOTE_ACCESS);
 	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
 	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 0);
+}
+END_TEST
+
+START_TEST(HND_023_atomic_operation_outside_its_region)
+{
+	/* The region ends, or begins, within the eight bytes, or is shorter than they are. */
+	static const struct {
+		DAT_VLEN length;
+		size_t offset;
+	} cases[] = {{64, 64}, {60, 56}, {4, 0}, {64, 1 << 20}, {64, (size_t)-8}};
+	static _Alignas(8) uint64_t memory[32];
+	DAT_REGION_DESCRIPTION what = {.for_va = memory + 8};
+	const unsigned int privileges =
+		DAT_MEM_PRIV_ALL_FLAG | (unsigned int)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_HANDLE lmr;
+
+	NEEDS_ATOMICS;
+	t_ok(t_lmr_create(peer->on->ia, DAT_MEM_TYPE_VIRTUAL, what, cases[_i].length, peer->on->pz,
+			  (DAT_MEM_PRIV_FLAGS)privileges, &lmr, NULL, &context, NULL, NULL));
+	remote = t_remote(context, (uintptr_t)(memory + 8) + cases[_i].offset, 8);
+	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
+	expect_failure(us->request_evd, 1, DAT_DTO_ERR_REMOTE_ACCESS);
+	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
+		ck_assert_uint_eq(memory[i], 0);
 }
 END_TEST
 
@@ -1043,6 +1081,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, HND_023_atomic_operations_in_a_row);
 	tcase_add_test(tcase, HND_023_atomic_operations_keep_their_place);
 	tcase_add_test(tcase, HND_023_atomic_operations_need_the_privilege);
+	tcase_add_loop_test(tcase, HND_023_atomic_operation_outside_its_region, 0, 5);
 	tcase_add_test(tcase, HND_023_atomic_operation_on_an_odd_address);
 	tcase_add_test(tcase, HND_023_both_sides_add_while_both_sleep);
 	tcase_add_test(tcase, HND_023_atomic_operations_through_an_RMR);

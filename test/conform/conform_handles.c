@@ -30,7 +30,7 @@ START_TEST(HND_011_014_types)
 		type = (DAT_HANDLE_TYPE)99;
 		t_ok(dat_get_handle_type(zoo.of[i], &type));
 		ck_assert_int_eq(type, i);
-		t_bad_arg(dat_get_handle_type(zoo.of[i], NULL));
+		t_bad_arg_of(dat_get_handle_type(zoo.of[i], NULL), 2);
 	}
 }
 END_TEST

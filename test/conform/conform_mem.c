@@ -55,9 +55,9 @@ START_TEST(PZ_003_012_013_bad_arguments)
 {
 	DAT_PZ_PARAM param;
 
-	t_bad_arg(dat_pz_create(t_tia.ia, NULL));
-	t_bad_arg(dat_pz_query(t_tia.pz, (DAT_PZ_PARAM_MASK)0x80000000u, &param));
-	t_bad_arg(dat_pz_query(t_tia.pz, DAT_PZ_FIELD_ALL, NULL));
+	t_bad_arg_of(dat_pz_create(t_tia.ia, NULL), 2);
+	t_bad_arg_of(dat_pz_query(t_tia.pz, (DAT_PZ_PARAM_MASK)0x80000000u, &param), 2);
+	t_bad_arg_of(dat_pz_query(t_tia.pz, DAT_PZ_FIELD_ALL, NULL), 3);
 }
 END_TEST
 
@@ -72,19 +72,19 @@ START_TEST(PZ_006_008_pz_is_in_use_while_something_is_in_it)
 	DAT_EP_HANDLE ep;
 
 	t_ok(dat_ep_create(t_tia.ia, pz, evd, evd, evd, NULL, &ep));
-	t_bad_state(dat_pz_free(pz));
+	t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 	t_ok(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param));
-	t_bad_state(dat_pz_free(pz));
+	t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 	t_ok(dat_lmr_free(lmr));
-	t_bad_state(dat_pz_free(pz));
+	t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 	t_ok(dat_rmr_free(rmr));
 	t_ok(dat_pz_free(pz));
 	pz = new_pz();
 	rmr = new_rmr(pz);
-	t_bad_state(dat_pz_free(pz));
+	t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 	t_ok(dat_rmr_free(rmr));
 	lmr = new_lmr(pz);
-	t_bad_state(dat_pz_free(pz));
+	t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 	t_ok(dat_lmr_free(lmr));
 	t_ok(dat_pz_free(pz));
 }
@@ -99,7 +99,7 @@ START_TEST(PZ_007_pz_is_in_use_by_an_srq)
 
 	if (t_tia.provider.srq_supported) {
 		t_ok(ret);
-		t_bad_state(dat_pz_free(pz));
+		t_bad_state_of(dat_pz_free(pz), PZ_IN_USE);
 		t_ok(dat_srq_free(srq));
 	} else {
 		t_unsupported(ret);
@@ -120,17 +120,17 @@ START_TEST(PZ_010_freed_pz_is_refused_everywhere)
 
 	t_ok(dat_ep_create(t_tia.ia, t_tia.pz, evd, evd, evd, NULL, &ep));
 	t_ok(dat_pz_free(pz));
-	t_bad_handle(t_lmr_of(t_tia.ia, memory, SIZE, pz, ALL, &lmr));
-	t_bad_handle(dat_rmr_create(pz, &rmr));
-	t_bad_handle(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param));
-	t_bad_handle(dat_ep_create(t_tia.ia, pz, evd, evd, evd, NULL, &ep));
+	t_bad_handle_of(t_lmr_of(t_tia.ia, memory, SIZE, pz, ALL, &lmr), PZ);
+	t_bad_handle_of(dat_rmr_create(pz, &rmr), PZ);
+	t_bad_handle_of(dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE, &param), PZ);
+	t_bad_handle_of(dat_ep_create(t_tia.ia, pz, evd, evd, evd, NULL, &ep), PZ);
 #if T_DAT_MAJOR == 2
 	t_error2(dat_rmr_create_for_ep(pz, &rmr), DAT_INVALID_HANDLE, DAT_MODEL_NOT_SUPPORTED);
 #endif
 	if (t_tia.provider.srq_supported) {
 		DAT_SRQ_ATTR attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
 
-		t_bad_handle(dat_srq_create(t_tia.ia, pz, &attr, &(DAT_SRQ_HANDLE){NULL}));
+		t_bad_handle_of(dat_srq_create(t_tia.ia, pz, &attr, &(DAT_SRQ_HANDLE){NULL}), PZ);
 	}
 }
 END_TEST
@@ -215,9 +215,9 @@ START_TEST(LMR_003_004_registering_an_lmr_again)
 	covers(&second, memory, SIZE);
 	t_ok(dat_lmr_free(first.lmr));
 	t_ok(dat_lmr_free(second.lmr));
-	t_bad_handle(create_of(&second, DAT_MEM_TYPE_LMR, what, SIZE, pz, ALL));
+	t_bad_handle_of(create_of(&second, DAT_MEM_TYPE_LMR, what, SIZE, pz, ALL), LMR);
 	what.for_lmr_handle = pz;
-	t_bad_handle(create_of(&second, DAT_MEM_TYPE_LMR, what, SIZE, pz, ALL));
+	t_bad_handle_of(create_of(&second, DAT_MEM_TYPE_LMR, what, SIZE, pz, ALL), LMR);
 }
 END_TEST
 
@@ -227,7 +227,7 @@ START_TEST(LMR_012_013_020_create_refuses_bad_arguments)
 	DAT_REGION_DESCRIPTION what = {.for_va = memory};
 	struct region region;
 
-	t_bad_arg(create_of(&region, (DAT_MEM_TYPE)99, what, SIZE, t_tia.pz, ALL));
+	t_bad_arg_of(create_of(&region, (DAT_MEM_TYPE)99, what, SIZE, t_tia.pz, ALL), 2);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		t_bad_arg(create(&region, memory, SIZE, bad[i]));
 	t_bad_arg(t_lmr_of(t_tia.ia, memory, SIZE, t_tia.pz, ALL, NULL));
@@ -533,8 +533,8 @@ START_TEST(LMR_045_query_refuses_bad_arguments)
 	DAT_LMR_HANDLE lmr = new_lmr(t_tia.pz);
 	DAT_LMR_PARAM param;
 
-	t_bad_arg(dat_lmr_query(lmr, (DAT_LMR_PARAM_MASK)0x80000000u, &param));
-	t_bad_arg(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, NULL));
+	t_bad_arg_of(dat_lmr_query(lmr, (DAT_LMR_PARAM_MASK)0x80000000u, &param), 2);
+	t_bad_arg_of(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, NULL), 3);
 }
 END_TEST
 
@@ -608,9 +608,9 @@ START_TEST(RMR_003_013_bad_arguments)
 	DAT_RMR_HANDLE rmr = new_rmr(t_tia.pz);
 	DAT_RMR_PARAM param;
 
-	t_bad_arg(dat_rmr_create(t_tia.pz, NULL));
-	t_bad_arg(dat_rmr_query(rmr, (DAT_RMR_PARAM_MASK)0x80000000u, &param));
-	t_bad_arg(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, NULL));
+	t_bad_arg_of(dat_rmr_create(t_tia.pz, NULL), 2);
+	t_bad_arg_of(dat_rmr_query(rmr, (DAT_RMR_PARAM_MASK)0x80000000u, &param), 2);
+	t_bad_arg_of(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, NULL), 3);
 }
 END_TEST
 
@@ -628,7 +628,7 @@ START_TEST(RMR_007_008_012_scope)
 		t_ok(dat_rmr_query(for_ep, DAT_RMR_FIELD_RMR_SCOPE, &param));
 		ck_assert_int_eq(param.rmr_scope, DAT_RMR_SCOPE_EP);
 		ck_assert_int_ne(t_tia.provider.rmr_scope_supported, DAT_RMR_SCOPE_PZ);
-		t_bad_handle(dat_rmr_create_for_ep(for_ep, &rmr));
+		t_bad_handle_of(dat_rmr_create_for_ep(for_ep, &rmr), PZ);
 	} else {
 		t_unsupported(ret);
 		ck_assert_int_eq(t_tia.provider.rmr_scope_supported, DAT_RMR_SCOPE_PZ);
@@ -664,17 +664,21 @@ static DAT_RETURN make_rmr(DAT_HANDLE *rmr)
 }
 
 /* Objects until no more can be had; then all are freed, and there is room again. */
-static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT_HANDLE))
+static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT_HANDLE),
+		     DAT_RETURN_SUBTYPE of)
 {
 	DAT_RETURN ret;
 	int n = 0;
 
 	if (!t_limit_memory(4 << 20))
-		return;
+		t_skip("a sanitizer needs address space without limit");
 	while ((ret = make(&made[n])) == DAT_SUCCESS && n < MANY - 1)
 		n++;
 	t_unlimit_memory();
-	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	if (of)
+		t_error_sub(ret, DAT_INSUFFICIENT_RESOURCES, of);
+	else
+		t_error(ret, DAT_INSUFFICIENT_RESOURCES);
 	while (n)
 		t_ok(release(made[--n]));
 	t_ok(make(&made[0]));
@@ -687,14 +691,15 @@ START_TEST(PZ_004_memory_runs_out)
 	static const struct {
 		DAT_RETURN (*make)(DAT_HANDLE *);
 		DAT_RETURN (*release)(DAT_HANDLE);
+		DAT_RETURN_SUBTYPE of; /* where the rule names it */
 	} kinds[] = {
-		{make_pz, dat_pz_free},
-		{make_cno, dat_cno_free},
-		{make_lmr, dat_lmr_free},
-		{make_rmr, dat_rmr_free},
+		{make_pz, dat_pz_free, DAT_NO_SUBTYPE},
+		{make_cno, dat_cno_free, DAT_NO_SUBTYPE},
+		{make_lmr, dat_lmr_free, DAT_RESOURCE_MEMORY_REGION},
+		{make_rmr, dat_rmr_free, DAT_RESOURCE_MEMORY_REGION},
 	};
 
-	runs_out(kinds[_i].make, kinds[_i].release);
+	runs_out(kinds[_i].make, kinds[_i].release, kinds[_i].of);
 	t_ia_close_empty(&t_tia);
 	t_ia_open(&t_tia);
 }

@@ -108,7 +108,7 @@ START_TEST(PRG_02_address_of_just_its_size_with_any_port)
 	char *mem;
 
 	if (t_tia.attr.ia_address_ptr->sa_family != AF_INET)
-		return;
+		t_skip("the IA has no IPv4 address");
 	mem = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		   0);
 	ck_assert_ptr_ne(mem, MAP_FAILED);

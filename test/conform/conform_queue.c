@@ -75,9 +75,9 @@ START_TEST(EVD_062_wait_refuses_bad_thresholds)
 	DAT_COUNT nmore;
 	DAT_EVENT event;
 
-	t_bad_arg(dat_evd_wait(evd, 0, 0, &event, &nmore));
-	t_bad_arg(dat_evd_wait(evd, 0, -1, &event, &nmore));
-	t_bad_arg(dat_evd_wait(evd, 0, qlen + 1, &event, &nmore));
+	t_bad_arg_of(dat_evd_wait(evd, 0, 0, &event, &nmore), 3);
+	t_bad_arg_of(dat_evd_wait(evd, 0, -1, &event, &nmore), 3);
+	t_bad_arg_of(dat_evd_wait(evd, 0, qlen + 1, &event, &nmore), 3);
 	for (DAT_COUNT i = 0; i < qlen; i++)
 		t_ok(t_post_se(evd, marks));
 	t_ok(dat_evd_wait(evd, 0, qlen, &event, &nmore));
@@ -167,11 +167,11 @@ START_TEST(EVD_068_086_one_waiter_at_a_time)
 	DAT_EVENT event;
 
 	t_evd_waiter_start(&waiter, evd, 2);
-	t_bad_state(dat_evd_wait(evd, 0, 1, &event, &nmore));
-	t_bad_state(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &nmore));
+	t_bad_state_of(dat_evd_wait(evd, 0, 1, &event, &nmore), EVD_WAITER);
+	t_bad_state_of(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &nmore), EVD_WAITER);
 	t_ok(t_post_se(evd, &marks[0]));
-	t_bad_state(dat_evd_wait(evd, 0, 1, &event, &nmore));
-	t_bad_state(dat_evd_dequeue(evd, &event));
+	t_bad_state_of(dat_evd_wait(evd, 0, 1, &event, &nmore), EVD_WAITER);
+	t_bad_state_of(dat_evd_dequeue(evd, &event), EVD_WAITER);
 	still_waits(&waiter);
 	t_ok(t_post_se(evd, &marks[1]));
 	t_ok(t_waiter_join(&waiter));
@@ -347,7 +347,7 @@ START_TEST(EVD_089_dequeue_refuses_a_null_pointer)
 	DAT_EVD_HANDLE evd = soft_evd(1);
 
 	t_ok(t_post_se(evd, marks));
-	t_bad_arg(dat_evd_dequeue(evd, NULL));
+	t_bad_arg_of(dat_evd_dequeue(evd, NULL), 2);
 	t_wait_se(evd, marks);
 }
 END_TEST
@@ -524,10 +524,10 @@ START_TEST(EVD_097_098_099_post_se_refuses_bad_arguments)
 	memset(&event, 0, sizeof(event));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		event.event_number = others[i];
-		t_bad_arg(dat_evd_post_se(evd, &event));
+		t_bad_arg_of(dat_evd_post_se(evd, &event), 2);
 	}
-	t_bad_arg(dat_evd_post_se(evd, NULL));
-	t_bad_arg(t_post_se(other, marks));
+	t_bad_arg_of(dat_evd_post_se(evd, NULL), 2);
+	t_bad_arg_of(t_post_se(other, marks), 1);
 	t_no_event(evd);
 	t_no_event(other);
 }

@@ -114,17 +114,18 @@ END_TEST
 START_TEST(DTO_104_107_more_reads_than_may_be_under_way)
 {
 	DAT_COUNT number = t_ep_attr(us->ep).max_request_dtos;
+	size_t size = T_BUF_SIZE / (size_t)number;
 
+	ck_assert_uint_gt(size, 0);
 	ck_assert_int_gt(number, t_ep_attr(us->ep).max_rdma_read_out);
-	t_fill(peer->buf.mem, 20000, 1);
+	t_fill(peer->buf.mem, T_BUF_SIZE, 1);
 	for (DAT_COUNT i = 0; i < number; i++)
-		t_ok(t_read(us, 100 * (size_t)i, 100, (uint64_t)i,
-			    t_remote_seg(&peer->buf, 100 * (size_t)i, 100),
+		t_ok(t_read(us, size * (size_t)i, size, (uint64_t)i,
+			    t_remote_seg(&peer->buf, size * (size_t)i, size),
 			    DAT_COMPLETION_DEFAULT_FLAG));
 	for (DAT_COUNT i = 0; i < number; i++)
-		expect_done((uint64_t)i, 100);
-	ck_assert(t_is_filled(us->buf.mem,
-			      100 * (size_t)number < 20000 ? 100 * (size_t)number : 20000, 1));
+		expect_done((uint64_t)i, size);
+	ck_assert(t_is_filled(us->buf.mem, size * (size_t)number, 1));
 	t_no_event(us->connect_evd);
 }
 END_TEST
@@ -498,9 +499,9 @@ START_TEST(DTO_175_176_177_184_188_bind_refuses_bad_arguments)
 	t_buf_new(&weak, paired.ia[1].ia, paired.ia[1].pz, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	t_error(BIND(rmr, &weak, t_seg(&weak, 0, 10), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, peer->ep),
 		DAT_PRIVILEGES_VIOLATION);
-	t_bad_handle(BIND(DAT_HANDLE_NULL, &peer->buf, good, REMOTE_BOTH, peer->ep));
-	t_bad_handle(BIND(peer->buf.lmr, &peer->buf, good, REMOTE_BOTH, peer->ep));
-	t_bad_handle(BIND(rmr, &peer->buf, good, REMOTE_BOTH, DAT_HANDLE_NULL));
+	t_bad_handle_of(BIND(DAT_HANDLE_NULL, &peer->buf, good, REMOTE_BOTH, peer->ep), RMR);
+	t_bad_handle_of(BIND(peer->buf.lmr, &peer->buf, good, REMOTE_BOTH, peer->ep), RMR);
+	t_bad_handle_of(BIND(rmr, &peer->buf, good, REMOTE_BOTH, DAT_HANDLE_NULL), EP);
 	t_bad_arg(t_rmr_bind(rmr, &peer->buf, good, REMOTE_BOTH, peer->ep, 1,
 			     DAT_COMPLETION_DEFAULT_FLAG, NULL));
 	ck_assert_int_eq(t_ep_state(peer->ep), DAT_EP_STATE_CONNECTED);

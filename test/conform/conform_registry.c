@@ -339,8 +339,8 @@ START_TEST(HND_021_022_handle_of_the_provider)
 	else
 		t_unsupported(ret);
 	t_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
-	t_bad_handle(dats_get_ia_handle(ia, &behind));
-	t_bad_handle(dats_get_ia_handle(DAT_UL_TO_IA_HANDLE(123456), &behind));
+	t_bad_handle_of(dats_get_ia_handle(ia, &behind), IA);
+	t_bad_handle_of(dats_get_ia_handle(DAT_UL_TO_IA_HANDLE(123456), &behind), IA);
 }
 END_TEST
 #endif

@@ -156,7 +156,7 @@ START_TEST(DTO_067_093_116_131_162_posts_answer_what_they_may)
 
 	prepare((unsigned int)_i);
 	if (kind == SHARED && !paired.ia[0].provider.srq_supported)
-		return; /* none can be made then (IA_056) */
+		t_skip("the fabric has no SRQs");
 	for (int i = 0; i < ROUNDS; i++) {
 		DAT_RETURN ret = post(kind);
 

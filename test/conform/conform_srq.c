@@ -136,18 +136,22 @@ START_TEST(SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size
 {
 	DAT_SRQ_HANDLE handle = new_srq(10, 2, DAT_SRQ_LW_DEFAULT);
 	DAT_SRQ_PARAM param = ask(handle);
+	DAT_LMR_TRIPLET iov[64];
 
 	ck_assert_ptr_eq(param.ia_handle, ia[1].ia);
 	ck_assert_ptr_eq(param.pz_handle, ia[1].pz);
 	ck_assert_int_eq(param.srq_state, DAT_SRQ_STATE_OPERATIONAL);
 	ck_assert_int_ge(param.max_recv_dtos, 10);
 	ck_assert_int_ge(param.max_recv_iov, 2);
+	ck_assert_int_le(param.max_recv_iov, 64);
 	ck_assert_int_eq(param.low_watermark, DAT_SRQ_LW_DEFAULT);
 	ck_assert_int_eq(param.available_dto_count, 0);
 	ck_assert_int_eq(param.outstanding_dto_count, 0);
-	for (size_t i = 0; i < 10; i++)
-		t_ok(post_at(handle, i, ROOM));
-	t_error(post_at(handle, 10, ROOM), DAT_INSUFFICIENT_RESOURCES);
+	for (DAT_COUNT n = 0; n < param.max_recv_iov; n++)
+		iov[n] = t_seg(&pool, (size_t)n * 8, 8);
+	for (DAT_COUNT i = 0; i < param.max_recv_dtos; i++)
+		t_ok(dat_srq_post_recv(handle, param.max_recv_iov, iov, (DAT_DTO_COOKIE){0}));
+	t_out_of(dat_srq_post_recv(handle, param.max_recv_iov, iov, (DAT_DTO_COOKIE){0}), SRQ);
 	t_no_event(ia[1].async_evd);
 	t_ok(dat_srq_free(handle));
 }
@@ -157,11 +161,15 @@ START_TEST(SRQ_007_008_009_010_011_014_bad_arguments)
 {
 	DAT_SRQ_ATTR good = {.max_recv_dtos = 4, .max_recv_iov = 1}, bad;
 	DAT_SRQ_HANDLE handle;
+	DAT_PZ_HANDLE pz;
 
-	t_error_sub(dat_srq_create(ia[1].pz, ia[1].pz, &good, &handle), DAT_INVALID_HANDLE,
-		    DAT_INVALID_HANDLE_IA);
-	t_error_sub(dat_srq_create(ia[1].ia, ia[1].async_evd, &good, &handle), DAT_INVALID_HANDLE,
-		    DAT_INVALID_HANDLE_PZ);
+	t_bad_handle_of(dat_srq_create(ia[1].pz, ia[1].pz, &good, &handle), IA);
+	t_bad_handle_of(dat_srq_create(DAT_HANDLE_NULL, ia[1].pz, &good, &handle), IA);
+	t_bad_handle_of(dat_srq_create(ia[1].ia, ia[1].async_evd, &good, &handle), PZ);
+	t_bad_handle_of(dat_srq_create(ia[1].ia, DAT_HANDLE_NULL, &good, &handle), PZ);
+	t_ok(dat_pz_create(ia[1].ia, &pz));
+	t_ok(dat_pz_free(pz));
+	t_bad_handle_of(dat_srq_create(ia[1].ia, pz, &good, &handle), PZ);
 	t_bad_arg(dat_srq_create(ia[1].ia, ia[1].pz, NULL, &handle));
 	t_bad_arg(dat_srq_create(ia[1].ia, ia[1].pz, &good, NULL));
 	bad = good, bad.max_recv_dtos = 0;
@@ -272,6 +280,39 @@ START_TEST(SRQ_038_039_040_041_042_045_resize)
 	t_bad_arg(dat_srq_resize(srq, ia[1].attr.max_recv_per_srq + 1));
 	t_error_sub(dat_srq_resize(taker[0].ep, 8), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	expect_counts(ask(srq).max_recv_dtos, 0, 0);
+}
+END_TEST
+
+START_TEST(SRQ_003_042_shrunk_one_takes_as_many_as_it_says)
+{
+	t_ok(dat_srq_resize(srq, 4));
+	ck_assert_int_eq(ask(srq).max_recv_dtos, 4);
+	for (size_t i = 0; i < 4; i++)
+		post(i);
+	t_out_of(post_at(srq, 4, ROOM), SRQ);
+	expect_counts(4, 4, 4);
+	/* One completes, and makes room for one. */
+	send_from(0, 8, 0);
+	taken(0, 8);
+	post(4);
+	t_out_of(post_at(srq, 5, ROOM), SRQ);
+}
+END_TEST
+
+START_TEST(SRQ_044_no_memory_for_a_larger_one)
+{
+	DAT_SRQ_PARAM before, after;
+
+	post(0);
+	before = ask(srq);
+	if (!t_limit_memory(1 << 18))
+		t_skip("a sanitizer needs address space without limit");
+	t_error(dat_srq_resize(srq, ia[1].attr.max_recv_per_srq), DAT_INSUFFICIENT_RESOURCES);
+	t_unlimit_memory();
+	after = ask(srq);
+	ck_assert_mem_eq(&before, &after, sizeof(before));
+	send_from(0, 8, 0);
+	ck_assert_uint_eq(taken(0, 8), 0);
 }
 END_TEST
 
@@ -444,8 +485,24 @@ START_TEST(DTO_149_150_segments_and_messages_of_size_0)
 }
 END_TEST
 
+/* DTO-006: all of them good, so that only their number can be wrong. */
+static void too_many_segments(void)
+{
+	DAT_COUNT max = ask(srq).max_recv_iov;
+	DAT_LMR_TRIPLET *iov = calloc((size_t)max + 1, sizeof(*iov));
+
+	ck_assert_ptr_nonnull(iov);
+	for (DAT_COUNT n = 0; n <= max; n++)
+		iov[n] = t_seg(&pool, (size_t)n, 1);
+	t_bad_arg(dat_srq_post_recv(srq, max + 1, iov, (DAT_DTO_COOKIE){0}));
+	t_bad_arg(dat_srq_post_recv(srq, -1, iov, (DAT_DTO_COOKIE){0}));
+	expect_counts(DEPTH, 0, 0);
+	free(iov);
+}
+
 START_TEST(DTO_151_152_153_154_post_arguments)
 {
+	/* DTO-006 */
 	struct t_buf read_only;
 	DAT_LMR_TRIPLET segment;
 	DAT_PZ_HANDLE pz;
@@ -460,8 +517,7 @@ START_TEST(DTO_151_152_153_154_post_arguments)
 	t_error(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){0}), DAT_PROTECTION_VIOLATION);
 	segment = t_seg(&pool, DEPTH * 2 * ROOM - 8, 16);
 	t_bad_arg(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){0}));
-	/* DTO-006 */
-	t_bad_arg(dat_srq_post_recv(srq, ask(srq).max_recv_iov + 1, &segment, (DAT_DTO_COOKIE){0}));
+	too_many_segments();
 	t_bad_arg(dat_srq_post_recv(srq, 1, NULL, (DAT_DTO_COOKIE){0}));
 	t_error_sub(dat_srq_post_recv(ia[1].pz, 0, NULL, (DAT_DTO_COOKIE){0}), DAT_INVALID_HANDLE,
 		    DAT_INVALID_HANDLE_SRQ);
@@ -522,6 +578,11 @@ START_TEST(DTO_144_what_was_taken_comes_before_the_end)
 	DAT_LMR_TRIPLET segment;
 	DAT_EVENT event;
 
+	/* What is finished comes as such, though nobody has taken the events by the end. */
+	post(0), post(1);
+	send_from(0, 8, 0);
+	send_from(0, 16, 0);
+	t_until(ask(srq).available_dto_count == 0);
 	/*
 	 * A large message is broken off at some point: its buffer completes once, or stays on the
 	 * queue.
@@ -532,8 +593,12 @@ START_TEST(DTO_144_what_was_taken_comes_before_the_end)
 	t_ok(t_send(&sender[0], 0, big, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(dat_ep_disconnect(sender[0].ep, DAT_CLOSE_ABRUPT_FLAG));
 	t_wait_conn(taker[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, taker[0].ep);
+	ck_assert_uint_eq(taken(0, 8), 0);
+	ck_assert_uint_eq(taken(0, 16), 1);
 	if (ask(srq).available_dto_count == 0) {
 		event = t_wait_for(taker[0].recv_evd, DAT_DTO_COMPLETION_EVENT);
+		ck_assert(event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS ||
+			  event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED);
 		ck_assert_ptr_eq(event.event_data.dto_completion_event_data.ep_handle, taker[0].ep);
 		ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 5);
 		expect_counts(DEPTH, 0, 0);
@@ -921,6 +986,8 @@ static void add_life(TCase *tcase)
 	tcase_add_test(tcase, SRQ_029_030_031_033_counts);
 	tcase_add_test(tcase, SRQ_035_036_query_arguments);
 	tcase_add_test(tcase, SRQ_038_039_040_041_042_045_resize);
+	tcase_add_test(tcase, SRQ_003_042_shrunk_one_takes_as_many_as_it_says);
+	tcase_add_test(tcase, SRQ_044_no_memory_for_a_larger_one);
 	tcase_add_test(tcase, SRQ_043_resize_amid_traffic_loses_nothing);
 	tcase_add_test(tcase, SRQ_005_mark_of_the_attributes_announces_the_empty_queue);
 	tcase_add_test(tcase, SRQ_046_047_049_055_056_057_one_event_per_arming);

@@ -32,7 +32,8 @@ static DAT_EP_ATTR with_flags(unsigned int recv_flags)
 static void open_all(void)
 {
 	t_ia_open(&t_tia);
-	ck_assert(t_tia.provider.srq_supported);
+	if (!t_tia.provider.srq_supported)
+		t_skip("the fabric has no SRQs");
 	srq = new_srq(t_tia.pz);
 	t_listen(&listener, &t_tia, DAT_PSP_CONSUMER_FLAG);
 	t_end_new(&from, &t_tia, NULL);
@@ -90,7 +91,7 @@ START_TEST(EP_026_034_035_042_endpoint_of_an_srq)
 	ck_assert_int_eq(got.max_rdma_read_out, 2);
 	ck_assert_int_ge(got.max_request_dtos, asked.max_request_dtos);
 	ck_assert_int_ge(got.max_request_iov, asked.max_request_iov);
-	t_bad_state(dat_srq_free(srq));
+	t_bad_state_of(dat_srq_free(srq), SRQ_IN_USE);
 	t_establish(&listener, &from, &to);
 	message(1);
 	t_ok(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &counts));
@@ -110,11 +111,13 @@ START_TEST(EP_027_028_029_036_bad_arguments)
 #define CREATE(ia, pz, recv, request, conn, queue, attr) \
 	dat_ep_create_with_srq(ia, pz, recv, request, conn, queue, attr, &ep)
 	t_ok(dat_srq_free(freed));
-	t_bad_arg(create(t_tia.pz, NULL, &ep));
-	t_bad_handle(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd, freed,
-			    &good));
-	t_bad_handle(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd,
-			    t_tia.pz, &good));
+	t_bad_arg_of(create(t_tia.pz, NULL, &ep), 7);
+	t_bad_handle_of(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd,
+			       freed, &good),
+			SRQ);
+	t_bad_handle_of(CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd,
+			       t_tia.pz, &good),
+			SRQ);
 	t_bad_handle(CREATE(t_tia.pz, t_tia.pz, to.recv_evd, to.request_evd, to.connect_evd, srq,
 			    &good));
 	t_bad_handle(
@@ -127,10 +130,10 @@ START_TEST(EP_027_028_029_036_bad_arguments)
 		CREATE(t_tia.ia, t_tia.pz, to.recv_evd, to.request_evd, to.recv_evd, srq, &good));
 #undef CREATE
 	bad.max_request_dtos = t_tia.attr.max_dto_per_ep + 1;
-	t_bad_arg(create(t_tia.pz, &bad, &ep));
+	t_bad_arg_of(create(t_tia.pz, &bad, &ep), 7);
 	bad = good;
 	bad.max_rdma_read_out = t_tia.attr.max_rdma_read_per_ep_out + 1;
-	t_bad_arg(create(t_tia.pz, &bad, &ep));
+	t_bad_arg_of(create(t_tia.pz, &bad, &ep), 7);
 	t_ok(dat_srq_free(srq)); /* no failure has left a use of it */
 }
 END_TEST
@@ -163,9 +166,39 @@ START_TEST(EP_032_033_what_is_said_about_receives)
 	attr.max_recv_dtos = 5;
 	t_ok(create(t_tia.pz, &attr, &to.ep));
 	got = t_ep_attr(to.ep).max_recv_dtos;
-	ck_assert(got == 5 || got == DAT_HW_DEFAULT);
+	ck_assert_int_eq(got, 5);
+	t_establish(&listener, &from, &to);
+	for (uint64_t i = 0; i < 8; i++) /* more than it may hold, one after the other */
+		message(i);
+	ck_assert_int_eq(t_ep_state(to.ep), DAT_EP_STATE_CONNECTED);
+}
+END_TEST
+
+START_TEST(EP_154_reset_keeps_the_queue_and_the_attributes)
+{
+	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG), after;
+	DAT_EP_PARAM param;
+
+	attr.max_recv_dtos = 5;
+	t_ok(create(t_tia.pz, &attr, &to.ep));
+	attr = t_ep_attr(to.ep);
 	t_establish(&listener, &from, &to);
 	message(1);
+	t_ok(dat_ep_disconnect(from.ep, DAT_CLOSE_ABRUPT_FLAG));
+	t_wait_conn(from.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, from.ep);
+	t_wait_conn(to.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, to.ep);
+	t_ok(dat_ep_reset(from.ep));
+	t_ok(dat_ep_reset(to.ep));
+	t_ok(dat_ep_query(to.ep, DAT_EP_FIELD_ALL, &param));
+	after = t_ep_attr(to.ep);
+	ck_assert_mem_eq(&attr, &after, sizeof(attr));
+	ck_assert_ptr_eq(param.srq_handle, srq);
+	ck_assert_ptr_eq(param.pz_handle, t_tia.pz);
+	ck_assert_ptr_eq(param.recv_evd_handle, to.recv_evd);
+	ck_assert_ptr_eq(param.request_evd_handle, to.request_evd);
+	ck_assert_ptr_eq(param.connect_evd_handle, to.connect_evd);
+	t_establish(&listener, &from, &to);
+	message(2); /* from the same SRQ */
 }
 END_TEST
 
@@ -211,7 +244,7 @@ START_TEST(EP_043_number_of_endpoints_is_limited)
 		ret = create(t_tia.pz, &attr, &ep);
 		count += ret == DAT_SUCCESS;
 	}
-	t_error(ret, DAT_INSUFFICIENT_RESOURCES);
+	t_out_of(ret, SRQ);
 	ck_assert_int_eq(count, t_tia.attr.max_ep_per_srq);
 }
 END_TEST
@@ -422,6 +455,7 @@ Suite *conform_srq_ep(void)
 	tcase_add_test(tcase, EP_027_028_029_036_bad_arguments);
 	tcase_add_test(tcase, EP_030_031_zone_of_the_endpoint_and_of_the_srq);
 	tcase_add_test(tcase, EP_032_033_what_is_said_about_receives);
+	tcase_add_test(tcase, EP_154_reset_keeps_the_queue_and_the_attributes);
 	tcase_add_test(tcase, EP_039_association_lasts);
 	tcase_add_test(tcase, EP_040_recv_completion_flags);
 	tcase_add_test(tcase, EP_041_no_connect_evd);

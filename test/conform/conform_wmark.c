@@ -34,6 +34,25 @@ START_TEST(EP_188_189_190_199_soft_mark_tells_once)
 }
 END_TEST
 
+/* _i segments: the library posts those of one by another way. */
+START_TEST(EP_188_192_receives_of_any_shape_count)
+{
+	DAT_LMR_TRIPLET segments[2] = {t_seg(&us->buf, 0, 8), t_seg(&us->buf, 8, 8)};
+
+	t_ok(dat_ep_set_watermark(us->ep, 2, 3));
+	for (int n = 1; n <= 4; n++) {
+		t_ok(dat_ep_post_recv(us->ep, _i, segments, (DAT_DTO_COOKIE){.as_64 = 1},
+				      DAT_COMPLETION_DEFAULT_FLAG));
+		if (n == 3)
+			expect_soft();
+		t_no_event(paired.ia[0].async_evd);
+		if (n == 3)
+			t_stays_quiet(us->connect_evd);
+	}
+	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
+}
+END_TEST
+
 START_TEST(EP_191_a_mark_below_the_count_tells_at_once)
 {
 	post_receives(3);
@@ -161,6 +180,7 @@ Suite *conform_wmark(void)
 	TCase *tcase = paired_case(suite, "wmark");
 
 	tcase_add_test(tcase, EP_188_189_190_199_soft_mark_tells_once);
+	tcase_add_loop_test(tcase, EP_188_192_receives_of_any_shape_count, 0, 3);
 	tcase_add_test(tcase, EP_191_a_mark_below_the_count_tells_at_once);
 	tcase_add_test(tcase, EP_192_hard_mark_breaks_the_connection);
 	tcase_add_test(tcase, EP_192_196_hard_mark_is_kept_for_the_next_connection);

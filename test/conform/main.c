@@ -32,13 +32,9 @@ int main(void)
 		conform_ext,     conform_wmark, conform_srq_ep,  conform_ud,
 	};
 	SRunner *runner = srunner_create(conform_ia());
-	int failed;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		srunner_add_suite(runner, others[i]());
 	load_fabrics();
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return t_run_all(runner);
 }

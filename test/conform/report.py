@@ -80,11 +80,22 @@ def read_sources(paths):
     return tests
 
 
+def check_plan(path):
+    """A run that is cut short proves nothing about the tests that are missing."""
+    text = pathlib.Path(path).read_text(errors="replace")
+    plans = re.findall(r"^1\.\.(\d+)", text, re.M)
+    results = len(re.findall(r"^(?:not )?ok\b", text, re.M))
+    if len(plans) != 1 or int(plans[0]) != results:
+        sys.exit(f"{path}: {results} tests of {plans[0] if plans else 'an unknown number'} ran; "
+                 "the run was cut short")
+
+
 def read_tap(paths, tests):
     """For each rule the names of the tests that ran, and of those that failed."""
     ran = collections.defaultdict(set)
     failed = collections.defaultdict(set)
     for path in paths:
+        check_plan(path)
         for line in pathlib.Path(path).read_text(errors="replace").splitlines():
             match = TAP.match(line)
             if not match or "# SKIP" in line.upper():

@@ -7,12 +7,16 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
-# measure TEST METRIC SIZES
+# measure TEST METRIC SIZES [OPTION...]
 measure() {
-	t_name="$1, $2 of $3${DAT_OFI_LAST_BYTE:+, last_byte=$DAT_OFI_LAST_BYTE}"
+	test=$1 metric=$2 sizes=$3
+	shift 3
+	t_name="$test, $metric of $sizes${*:+, $*}"
+	t_name=$t_name${DAT_OFI_LAST_BYTE:+, last_byte=$DAT_OFI_LAST_BYTE}
 	if timeout 600 dat_perf --loopback --ia "${T_IA:?run me by test/over.sh}" \
-		--compare --verify --test "$1" \
-		--metric "$2" --size "$3" --rounds "${EFA_ROUNDS-3}" --time "${EFA_TIME-0.2}" \
+		--compare --verify --test "$test" \
+		--metric "$metric" --size "$sizes" "$@" \
+		--rounds "${EFA_ROUNDS-3}" --time "${EFA_TIME-0.2}" \
 		>"$t_dir/out" 2>&1; then
 		sed 's/^/# /' "$t_dir/out"
 		t_pass "$t_name"
@@ -21,10 +25,13 @@ measure() {
 	fi
 }
 
-for test in send write read; do
-	measure $test latency 8,4k
-	measure $test bandwidth 64k,1m
+for each in send write read; do
+	measure $each latency 8,4k
+	measure $each bandwidth 64k,1m
 done
+# libfabric with the promise that the DAT provider keeps:
+measure write latency 8,4k --last-word
+measure write bandwidth 64k,1m --last-word
 # The last word of a write is an operation of its own, unless:
 export DAT_OFI_LAST_BYTE=fabric
 measure write latency 8,4k

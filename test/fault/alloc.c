@@ -141,7 +141,7 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	unsigned long ours, fabric;
 
 	if (!T_HOOKS)
-		fault_skip("this build has an allocator of its own");
+		t_skip("this build has an allocator of its own");
 	t_pair_open(&pair, NULL);
 	t_hooks_find_libraries();
 	batch(); /* the first looks at remote memory, and whatever the fabric does once */
@@ -170,7 +170,7 @@ START_TEST(what_is_counted_is_seen)
 	struct t_ia ia;
 
 	if (!T_HOOKS)
-		fault_skip("this build has an allocator of its own");
+		t_skip("this build has an allocator of its own");
 	t_ia_open(&ia);
 	t_hooks_find_libraries();
 	t_alloc_count(true);
@@ -216,7 +216,7 @@ START_TEST(no_allocation_without_a_connection)
 	DAT_COUNT room;
 
 	if (!T_HOOKS)
-		fault_skip("this build has an allocator of its own");
+		t_skip("this build has an allocator of its own");
 	t_pair_prepare(&pair, NULL);
 	t_hooks_find_libraries();
 	room = t_ep_attr(pair.end[1].ep).max_recv_dtos;
@@ -293,9 +293,9 @@ static void shared_batch(void)
 START_TEST(no_allocation_and_no_system_call_per_shared_receive)
 {
 	if (!T_HOOKS)
-		fault_skip("this build has an allocator of its own");
+		t_skip("this build has an allocator of its own");
 	if (!open_shared_pair())
-		fault_skip("this fabric has no SRQs");
+		t_skip("this fabric has no SRQs");
 	t_hooks_find_libraries();
 	shared_batch();
 	calls = 0;

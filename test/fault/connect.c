@@ -219,10 +219,10 @@ START_TEST(no_route_to_the_address)
 	uint64_t began;
 
 	if (fault_fabric_is_verbs() || fault_fabric_is_psm3() || !t_own_network())
-		fault_skip("the IA can't be in a network namespace of its own");
+		t_skip("the IA can't be in a network namespace of its own");
 	open_end();
 	if (ia.attr.ia_address_ptr->sa_family != AF_INET)
-		fault_skip("the IA has no IPv4 address");
+		t_skip("the IA has no IPv4 address");
 	inet_pton(AF_INET, "198.51.100.1", &nowhere.sin_addr);
 	t_ok(t_recv(&end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	began = t_now_us();
@@ -406,7 +406,7 @@ START_TEST(traffic_at_each_address)
 	struct t_pair pair;
 
 	if (fault_fabric_is_verbs() || !has_address(slots[_i].address))
-		fault_skip("the IA can't have this address of the loopback interface");
+		t_skip("the IA can't have this address of the loopback interface");
 	setenv("DAT_OFI_ADDR", slots[_i].address, 1);
 	t_pair_open(&pair, NULL);
 	ck_assert_int_eq(pair.ia[0].attr.ia_address_ptr->sa_family, slots[_i].family);

@@ -151,12 +151,12 @@ START_TEST(both_come_to_an_end)
 	DAT_CONN_QUAL qual;
 
 	if (!t_own_network())
-		fault_skip("no network of its own");
+		t_skip("no network of its own");
 	t_peer_start(&peer, accept_role);
 	t_peer_hear(&peer);
 	if (!use_address(T_NETWORK_OURS) || !t_network_join(peer.pid)) {
 		t_peer_kill(&peer);
-		fault_skip("no cable for this fabric");
+		t_skip("no cable for this fabric");
 	}
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);

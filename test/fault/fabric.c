@@ -179,7 +179,7 @@ START_TEST(srq_create_is_refused)
 
 	t_ia_open(&ia);
 	if (!ia.provider.srq_supported)
-		fault_skip(no_srqs);
+		t_skip(no_srqs);
 	t_fabric_fail(T_FI_SRX_CONTEXT, 0, 1, FI_ENOMEM);
 	t_error(dat_srq_create(ia.ia, ia.pz, &attr, &srq), DAT_INSUFFICIENT_RESOURCES);
 	ck_assert_ptr_null(srq);
@@ -544,7 +544,7 @@ START_TEST(full_shared_queue)
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
 	if (srq == DAT_HANDLE_NULL)
-		fault_skip(no_srqs);
+		t_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 2, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	ck_assert_int_gt(t_fabric_failed(T_FI_RECV), 0);
@@ -572,7 +572,7 @@ START_TEST(full_shared_queue_is_freed)
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
 	if (srq == DAT_HANDLE_NULL)
-		fault_skip(no_srqs);
+		t_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	close_shared(srq);
@@ -588,7 +588,7 @@ START_TEST(shared_receives_are_lost)
 	t_pair_prepare(&pair, NULL);
 	srq = share_receives(PIECES);
 	if (srq == DAT_HANDLE_NULL)
-		fault_skip(no_srqs);
+		t_skip(no_srqs);
 	t_fabric_fail(T_FI_RECV, 0, -1, FI_EAGAIN);
 	post_shared(srq, PIECES);
 	t_ok(dat_srq_set_lw(srq, 1));

@@ -9,13 +9,6 @@
 #include "../lib/t_peer.h"
 #include "../lib/unit.h"
 
-/* For what a machine may lack: the test says so and proves nothing. */
-#define fault_skip(why)                                       \
-	do {                                                  \
-		printf("# %s: skipped, %s\n", __func__, why); \
-		return;                                       \
-	} while (0)
-
 /* The fabric of test/fabric keeps no order that it does not promise. */
 static inline bool fault_fabric_is_sham(void)
 {

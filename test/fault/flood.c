@@ -303,7 +303,7 @@ START_TEST(without_care_it_is_seen_here)
 	size_t first, then;
 
 	if (!fabric_keeps_everything())
-		fault_skip("this fabric does not keep all that comes");
+		t_skip("this fabric does not keep all that comes");
 	careless = true;
 	start();
 	let_them_send(&first, &then);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The other process dies. Whatever was posted completes, and soon. */
-#include <rdma/fabric.h>
 #include <sys/socket.h>
 
-#include "fault.h"
+#include "shm.h"
 
 #define SOON_US     2000000u
 #define RECEIVES    20u
@@ -314,16 +313,6 @@ static void survive_one(const struct t_listener *listener, unsigned int messages
 	t_end_free(&end);
 }
 
-/*
- * shm of libfabric 1.17: a sender takes a spinlock in the receiver's shared memory, and when it
- * dies with it the receiver waits for ever in fi_cq_read. One death in some fifty is such a one.
- * There is nothing that we could do about it.
- */
-static bool dead_keep_locks(void)
-{
-	return fault_fabric_is_shm() && FI_MAJOR(fi_version()) < 2;
-}
-
 /* One after the other dies while it talks to us. We stay, and go on with the next. */
 START_TEST(killed_while_busy)
 {
@@ -331,8 +320,8 @@ START_TEST(killed_while_busy)
 	static struct t_peer victims[300];
 	struct t_listener listener;
 
-	if (dead_keep_locks())
-		fault_skip("this shm has a lock that dies with its holder");
+	if (fault_dead_keep_locks())
+		t_skip("this shm has a lock that dies with its holder");
 	size = sizes[_i];
 	for (unsigned int i = 0; i < number; i++)
 		t_peer_start(&victims[i], busy_victim);

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "fault.h"
+#include "shm.h"
 
 #define BATCH       10 /* die one after the other beside one survivor */
 #define DEPTH       8u
@@ -298,9 +298,8 @@ static void expect_usable(void)
 
 START_TEST(one_dies_and_the_other_goes_on)
 {
-	if (fault_fabric_is_shm())
-		fault_skip("in shm a sender that dies with a place in the queue, or a lock, stops "
-			   "all others");
+	if (fault_dead_keep_locks())
+		t_skip("this shm has a lock that dies with its holder");
 	for (int i = 0; i < BATCH; i++) {
 		instant = choose_instant((uint64_t)(_i * BATCH + i));
 		t_peer_start(&victims[i], i % 2 ? passive_victim : active_victim);

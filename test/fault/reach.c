@@ -103,11 +103,11 @@ START_TEST(any_address_of_the_host_leads_there)
 	static const char *const hosts[] = {"127.0.0.1", "127.8.9.10", T_NETWORK_OURS};
 
 	if (!t_own_network())
-		fault_skip("no network of its own");
+		t_skip("no network of its own");
 	if (!t_shell("ip link add cut0 type veth peer name cut1") ||
 	    !t_shell("ip addr add " T_NETWORK_OURS "/24 dev cut0") ||
 	    !t_shell("ip link set cut0 up"))
-		fault_skip("no network card");
+		t_skip("no network card");
 	use_shm("");
 	open_all();
 	t_ok(connect_to(hosts[_i]));
@@ -121,7 +121,7 @@ END_TEST
 START_TEST(addr_names_the_only_one)
 {
 	if (!t_own_network())
-		fault_skip("no network of its own");
+		t_skip("no network of its own");
 	use_shm(" addr=127.0.0.2");
 	open_all();
 	t_ok(connect_to("127.0.0.3"));
@@ -138,7 +138,7 @@ START_TEST(a_port_that_is_taken_elsewhere)
 	int fd;
 
 	if (!t_own_network())
-		fault_skip("no network of its own");
+		t_skip("no network of its own");
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&other, sizeof(other)), 0);
 	ck_assert_int_eq(listen(fd, 1), 0);
@@ -156,12 +156,12 @@ END_TEST
 START_TEST(no_other_host_gets_in)
 {
 	if (!t_own_network())
-		fault_skip("no network of its own");
+		t_skip("no network of its own");
 	t_peer_start(&peer, stranger);
 	t_peer_hear(&peer);
 	if (!t_network_join(peer.pid)) {
 		t_peer_kill(&peer);
-		fault_skip("no second network");
+		t_skip("no second network");
 	}
 	use_shm("");
 	open_all();

@@ -258,7 +258,7 @@ START_TEST(sockets_break)
 		t_ok(post(_i, i, remote));
 	if (!sever(qual)) {
 		t_peer_kill(&peer);
-		fault_skip("the fabric has no sockets");
+		t_skip("the fabric has no sockets");
 	}
 	t_peer_thaw(&peer);
 	fails = some_fail();
@@ -290,7 +290,7 @@ START_TEST(what_comes_behind_a_message_that_is_too_long)
 	DAT_CONN_QUAL qual;
 
 	if (core_may_lose())
-		fault_skip("the core loses what the card would keep");
+		t_skip("the core loses what the card would keep");
 	t_peer_start(&peer, serve_too_little);
 	open_ends();
 	qual = t_peer_hear(&peer);

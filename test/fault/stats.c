@@ -111,6 +111,41 @@ START_TEST(what_is_held_is_told)
 }
 END_TEST
 
+/* An EP that draws from an SRQ counts what it took there as its own. */
+START_TEST(receives_of_an_srq_are_counted)
+{
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = MESSAGES, .max_recv_iov = 1};
+	DAT_EP_ATTR ep_attr;
+	struct t_listener listener;
+	struct t_end from, to;
+	DAT_LMR_TRIPLET segment;
+	DAT_SRQ_HANDLE srq;
+
+	setenv("DAT_OFI_STATS", "socket", 1);
+	t_ia_open(&ia);
+	if (!ia.provider.srq_supported)
+		t_skip("this fabric has no SRQs");
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_end_new(&from, &ia, NULL);
+	t_end_new(&to, &ia, NULL);
+	t_ok(dat_ep_free(to.ep));
+	t_ok(dat_srq_create(ia.ia, ia.pz, &attr, &srq));
+	ep_attr = t_default_attr(&ia);
+	t_ok(dat_ep_create_with_srq(ia.ia, ia.pz, to.recv_evd, to.request_evd, to.connect_evd, srq,
+				    &ep_attr, &to.ep));
+	t_establish(&listener, &from, &to);
+	segment = t_seg(&to.buf, 0, 8);
+	for (int i = 0; i < MESSAGES; i++) {
+		t_ok(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1}));
+		t_ok(t_send(&from, 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG));
+		t_wait_dto(to.recv_evd, to.ep, 1, DAT_DTO_SUCCESS, 8);
+	}
+	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
+	ck_has(answer, " RECV=3 RECV_DATA=24 COMPLETED=3");
+	t_ia_close(&ia);
+}
+END_TEST
+
 /* The report is written by another thread, in one piece. */
 static void await_report(int fd)
 {
@@ -236,6 +271,7 @@ int main(void)
 	tcase_add_test(tc, nothing_is_there_unasked);
 	tcase_add_test(tc, socket_tells_who_asks);
 	tcase_add_test(tc, what_is_held_is_told);
+	tcase_add_test(tc, receives_of_an_srq_are_counted);
 	tcase_add_loop_test(tc, signal_tells, 0, 2);
 	tcase_add_test(tc, handler_of_the_program_stays);
 	tcase_add_test(tc, nonsense_is_named);

@@ -3,7 +3,6 @@
 
 #include "../../prov/ofi/progress/evd.h"
 #include "../../prov/ofi/object/mem.h"
-#include "../../prov/ofi/dto/srq.h"
 #include "../../prov/ofi/cm/channel.h"
 #include "../../prov/ofi/object/ctxtab.h"
 #include "../../prov/ofi/object/ia.h"

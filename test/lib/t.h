@@ -44,10 +44,18 @@ void t_expect_exactly(const char *file, int line, const char *call, DAT_RETURN r
 #define t_error2(call, one, two) t_expect_error(__FILE__, __LINE__, #call, call, one, two)
 #define t_error_sub(call, type, subtype) \
 	t_expect_exactly(__FILE__, __LINE__, #call, call, type, subtype)
-#define t_bad_handle(call)  t_error(call, DAT_INVALID_HANDLE)
-#define t_bad_arg(call)     t_error(call, DAT_INVALID_PARAMETER)
-#define t_bad_state(call)   t_error(call, DAT_INVALID_STATE)
-#define t_unsupported(call) t_error(call, DAT_MODEL_NOT_SUPPORTED)
+#define t_bad_handle(call)          t_error(call, DAT_INVALID_HANDLE)
+#define t_bad_arg(call)             t_error(call, DAT_INVALID_PARAMETER)
+#define t_bad_state(call)           t_error(call, DAT_INVALID_STATE)
+#define t_unsupported(call)         t_error(call, DAT_MODEL_NOT_SUPPORTED)
+/* With the subtype, where a rule names it: t_bad_handle_of(call, EP), t_bad_arg_of(call, 2). */
+#define t_bad_handle_of(call, what) t_error_sub(call, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
+#define t_bad_arg_of(call, n)       t_error_sub(call, DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
+#define t_bad_state_of(call, why)   t_error_sub(call, DAT_INVALID_STATE, DAT_INVALID_STATE_##why)
+/* clang-format off */
+#define t_out_of(call, what) \
+	t_error_sub(call, DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_##what)
+/* clang-format on */
 
 /* --- time --- */
 

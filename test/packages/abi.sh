@@ -51,6 +51,11 @@ distribution "libdat2.so.2 against the distribution's"
 t_try 'a lost symbol would be noticed' abidiff notices
 t_run 'libdat.so.1 exports what the record has' sealed libdat.so.1 libdat1
 t_run 'libdat2.so.2 exports what the record has' sealed libdat2.so.2 libdat2-2
-t_run 'no library has thread-local data' static "$libs/libdat.so.1" "$libs/libdat2.so.2" \
-	"$top_builddir/prov/ofi/.libs/libdatofi.so.1" "$top_builddir/prov/ofi/.libs/libdatofi.so.2"
+if grep -q dofi_lock_order_check "$top_builddir/prov/ofi/.libs/libdatofi.so.2"; then
+	t_skip 'no library has thread-local data' 'debug builds keep the locks of each thread there'
+else
+	t_run 'no library has thread-local data' static "$libs/libdat.so.1" "$libs/libdat2.so.2" \
+		"$top_builddir/prov/ofi/.libs/libdatofi.so.1" \
+		"$top_builddir/prov/ofi/.libs/libdatofi.so.2"
+fi
 t_done

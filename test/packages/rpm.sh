@@ -17,7 +17,7 @@ distributions='el8 el9 el10 suse'
 tools() {
 	r_new rpm && r_apt rpm update &&
 		r_apt rpm install rpm rpmlint gcc libc6-dev make xz-utils pkg-config libfabric-dev \
-			libhwloc-dev \
+			libhwloc-dev libssl-dev \
 			libibverbs-dev iproute2 || return
 	cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$top_srcdir/contrib/rpm/dat-ofi.rpmlintrc" \
 		"$root"

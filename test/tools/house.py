@@ -20,18 +20,19 @@ import sys
 
 # The rooms, and what each may include and call besides itself: rooms, or single files with a
 # reason. Upper rooms come later; a pair that is not in the table is forbidden.
-BASE, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT, API = (
+BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT, API = (
     "prov/ofi/" + room
-    for room in ("base", "fabric", "object", "progress", "dto", "cm", "transport", "api"))
+    for room in ("base", "auth", "fabric", "object", "progress", "dto", "cm", "transport", "api"))
 EDGES = {
     BASE: [],
-    FABRIC: [BASE],
-    OBJECT: [BASE, FABRIC],
-    PROGRESS: [BASE, FABRIC, OBJECT],
-    DTO: [BASE, FABRIC, OBJECT, PROGRESS],
-    CM: [BASE, FABRIC, OBJECT, PROGRESS, DTO],
-    TRANSPORT: [BASE, FABRIC, OBJECT, PROGRESS, DTO, CM],
-    API: [BASE, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT],
+    AUTH: [BASE],
+    FABRIC: [BASE, AUTH],
+    OBJECT: [BASE, AUTH, FABRIC],
+    PROGRESS: [BASE, AUTH, FABRIC, OBJECT],
+    DTO: [BASE, AUTH, FABRIC, OBJECT, PROGRESS],
+    CM: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO],
+    TRANSPORT: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM],
+    API: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT],
     "src": [],
     "util/common": [],
     # dat_conf and dat_info parse dat.conf as the registry does: a line means the same to all.

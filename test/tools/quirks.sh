@@ -25,12 +25,14 @@ same_bits() {
 exceptions='absent.c fi_version tells people
 absent.c prov_name tells people
 attr.c prov_name tells programs
-channel.c prov_name compares both ends of a connection
 counters.c prov_name tells people
 env.c prov_name asks for the device below rxm
 facts.c fi_version tells programs
+handshake.c prov_name compares both ends of a connection
+info.c prov_name passes on what a user asks for
 select.c fi_version agrees on the interface with libfabric
-select.c prov_name passes on what a user asks for'
+select.c prov_name tells people
+wish.c fi_version agrees on the interface with libfabric'
 
 nobody_else_asks() {
 	for word in prov_name FI_PROTO_ fi_version; do

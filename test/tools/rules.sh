@@ -10,11 +10,32 @@ t_run 'rules.tsv has the rules of test/conform/rules' python3 \
 # A program fails a test of a rule: the report has the words of the rule.
 tells_the_text() {
 	printf 'START_TEST(DTO_148_made_up)\n{\n}\nEND_TEST\n' >"$t_dir/made_up.c"
-	echo 'not ok 1 - made_up.c:dto:DTO_148_made_up: failed' >"$t_dir/tap"
+	printf '1..1\nnot ok 1 - made_up.c:dto:DTO_148_made_up: failed\n' >"$t_dir/tap"
 	python3 "$top_srcdir/test/conform/report.py" --api20 "$t_dir/tap" "$t_dir/made_up.c" \
 		>"$t_dir/out" && return 1
 	text=$(sed -n 's/^[-|] \*\*DTO-148\*\* *//p' "$top_srcdir/test/conform/rules/dto.md")
 	[ -n "$text" ] && grep -qF "DTO-148: $text" "$t_dir/out"
 }
 t_run 'the report prints the text of a rule that failed' tells_the_text
+
+# A skip proves nothing: the rule counts as one that did not run.
+skip_is_no_test() {
+	printf '1..1\nok 1 - made_up.c:dto:DTO_148_made_up # SKIP no fabric\n' >"$t_dir/tap"
+	python3 "$top_srcdir/test/conform/report.py" --api20 "$t_dir/tap" "$t_dir/made_up.c" \
+		>"$t_dir/out" && return 1
+	grep -q '^DTO  *[0-9]* *1 *0 *0 *0 *0 ' "$t_dir/out"
+}
+t_run 'a skipped test counts as no test' skip_is_no_test
+
+notices_a_short_run() {
+	for tap in '1..2\nok 1 - a' 'ok 1 - a' '1..1\nok 1 - a\n1..1\nok 1 - a'; do
+		printf '%b\n' "$tap" >"$t_dir/tap"
+		if python3 "$top_srcdir/test/conform/report.py" --api20 "$t_dir/tap" \
+			"$t_dir/made_up.c" >"$t_dir/out" 2>&1; then
+			return 1
+		fi
+		grep -q 'the run was cut short' "$t_dir/out" || return
+	done
+}
+t_run 'a run that was cut short fails' notices_a_short_run
 t_done

@@ -11,7 +11,6 @@
 #include "dto/credit.h"
 #include "object/ia.h"
 #include "cm/service_point.h"
-#include "dto/srq.h"
 #include "object/transport.h"
 #include "cm/upcalls.h"
 #include "cm/channel.h"
@@ -29,10 +28,12 @@
 
 START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 {
+	static struct dofi_ia ia;
 	struct dofi_ep ep = {.nsent = 5};
-	struct dofi_conn conn = {.ep = &ep};
+	struct dofi_conn conn = {.ia = &ia, .ep = &ep};
 
 	dofi_lock_init(&ep.lock);
+	dofi_lock(&ia.engine.lock);
 	ck_assert_uint_eq(dofi_conn_sent(&conn), 0);
 	conn.path_made = true;
 	ck_assert_uint_eq(dofi_conn_sent(&conn), 5);
@@ -69,6 +70,46 @@ START_TEST(credits_of_the_handshake_stay)
 }
 END_TEST
 
+/* --- completion data name a connection --- */
+
+/* A peer may name any of them, also one whose endpoint is not connected yet. */
+START_TEST(records_reach_a_connection_whose_peer_can_send)
+{
+	static const struct {
+		enum dofi_conn_state state;
+		bool active, path_made, hears;
+	} cases[] = {
+		{DOFI_CONN_DIALLING, true, false, false},
+		{DOFI_CONN_REQUESTED, true, false, false},
+		{DOFI_CONN_CONNECTING, true, true, false},
+		{DOFI_CONN_ESTABLISHED, true, true, true},
+		{DOFI_CONN_OFFERED, false, false, false},
+		{DOFI_CONN_ACCEPTED, false, false, false},
+		{DOFI_CONN_ACCEPTED, false, true, true}, /* the first message may overtake READY */
+		{DOFI_CONN_READY_PENDING, false, true, true},
+		{DOFI_CONN_ESTABLISHED, false, true, true},
+		{DOFI_CONN_LINGERING, false, true, false},
+	};
+	static struct dofi_ia ia;
+	struct dofi_ep ep = {0};
+	struct dofi_conn conn = {.ia = &ia, .id = 1, .ep = &ep}, *table[2] = {NULL, &conn};
+
+	ia.cm.conns = table;
+	ia.cm.conns_size = 2;
+	dofi_lock(&ia.engine.lock);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		conn.state = cases[i].state;
+		conn.active = cases[i].active;
+		conn.path_made = cases[i].path_made;
+		ck_assert_ptr_eq(dofi_conn_ep(&ia, 1), cases[i].hears ? &ep : NULL);
+	}
+	conn.state = DOFI_CONN_ENDING;
+	conn.ended_in = DOFI_CONN_CONNECTING;
+	conn.active = true;
+	ck_assert_ptr_null(dofi_conn_ep(&ia, 1));
+}
+END_TEST
+
 /* --- what the peer says of itself --- */
 
 START_TEST(the_peer_says_what_its_device_does)
@@ -80,6 +121,7 @@ START_TEST(the_peer_says_what_its_device_does)
 	struct dofi_conn conn = {.ia = &ia, .ep = &ep, .chan = &chan};
 
 	dofi_lock_init(&ep.lock);
+	dofi_lock(&ia.engine.lock);
 	dofi_conn_path_made(&conn);
 	ck_assert(!ep.peer.atomics);
 	conn.peer_flags = DOFI_MSG_F_ATOMICS;
@@ -93,7 +135,9 @@ END_TEST
 #define BURST 300u
 #define LIMIT UINT64_C(10000000000)
 
-static struct dofi_ia burst_ia = {.name = "test", .params.handshake_ms = LIMIT / 1000000};
+static struct dofi_ia burst_ia = {.name = "test",
+				  .params = {.handshake_ms = LIMIT / 1000000,
+					     .max_peer_requests = 4096}};
 static struct dofi_chan burst_chan = {.ia = &burst_ia, .state = DOFI_CHAN_DEAD};
 static struct dofi_pz pz;
 static struct dofi_ep eps[BURST + 1];
@@ -290,6 +334,53 @@ START_TEST(a_lost_path_has_no_patience)
 }
 END_TEST
 
+/* A data connection brings the token: one that was never given out, or is used up, finds nothing.
+ */
+START_TEST(only_its_token_finds_a_connection)
+{
+	uint8_t token[DOFI_TOKEN_SIZE];
+
+	accept_all(2);
+	memcpy(token, conns[0]->token, sizeof(token));
+	ck_assert_ptr_eq(dofi_conn_by_token(&burst_ia, token), conns[0]);
+	for (unsigned int bit = 0; bit < 8 * DOFI_TOKEN_SIZE; bit++) {
+		token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
+		token[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	conns[0]->active = true; /* those of our own have none */
+	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
+	conns[0]->active = false;
+	make(conns[0]);
+	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
+	ck_assert_ptr_eq(dofi_conn_by_token(&burst_ia, conns[1]->token), conns[1]);
+}
+END_TEST
+
+/* Another peer knows the number of a connection that is not its own. */
+START_TEST(only_the_peer_of_a_connection_may_speak_for_it)
+{
+	static const uint8_t types[] = {DOFI_MSG_CANCEL, DOFI_MSG_BYE, DOFI_MSG_READY};
+	struct dofi_chan other = {.ia = &burst_ia, .state = DOFI_CHAN_DEAD};
+	struct dofi_msg msg = {.reason = DOFI_REASON_DISCONNECT};
+
+	dofi_list_init(&other.conns);
+	accept_one();
+	conns[0]->path_made = true;
+	dofi_conn_path_up(conns[0]);
+	msg.dst = conns[0]->id;
+	for (size_t i = 0; i < sizeof(types); i++) {
+		msg.type = types[i];
+		dofi_conn_message(&other, &msg);
+		ck_assert(!dofi_conn_is_ending(conns[0]));
+		ck_assert_int_ne(conns[0]->state, DOFI_CONN_ESTABLISHED);
+		ck_assert(!conns[0]->peer_told);
+	}
+	dofi_conn_message(&burst_chan, &msg);
+	ck_assert_int_eq(conns[0]->state, DOFI_CONN_ESTABLISHED);
+}
+END_TEST
+
 /* What was made for a peer that turns out not to be the one is not used for the next. */
 START_TEST(another_peer_gets_another_endpoint)
 {
@@ -446,6 +537,7 @@ int main(void)
 	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
 	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
 	tcase_add_test(tc, credits_of_the_handshake_stay);
+	tcase_add_test(tc, records_reach_a_connection_whose_peer_can_send);
 	tcase_add_test(tc, the_peer_says_what_its_device_does);
 	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
 	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
@@ -459,6 +551,8 @@ int main(void)
 	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
 	tcase_add_test(tc, a_lost_path_has_no_patience);
 	tcase_add_test(tc, another_peer_gets_another_endpoint);
+	tcase_add_test(tc, only_its_token_finds_a_connection);
+	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

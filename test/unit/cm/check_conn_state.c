@@ -5,6 +5,7 @@
  */
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
+#include "../../../prov/ofi/object/srq_count.h"
 #include "conn_world.h"
 
 /* --- the test --- */

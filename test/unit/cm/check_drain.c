@@ -8,6 +8,8 @@
 #include "../../../prov/ofi/cm/drain.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/wait.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -17,6 +19,42 @@
 static struct dofi_ia ia;
 static struct fi_info info;
 static struct fi_domain_attr domain_attr;
+
+#define WINDOW 10u /* messages that the peer may send */
+
+/* --- the clock --- */
+
+static uint64_t now = 1000;
+
+uint64_t __wrap_dofi_now(void);
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+}
+
+/* So much later; timers that are due fire. */
+static void pass(uint64_t ns)
+{
+	now += ns;
+	while (!dofi_list_empty(&ia.engine.timers)) {
+		struct dofi_timer *timer =
+			DOFI_CONTAINER(ia.engine.timers.next, struct dofi_timer, link);
+
+		if (timer->deadline > now)
+			return;
+		dofi_list_del(&timer->link);
+		timer->fire(timer);
+	}
+}
+
+#define SECOND UINT64_C(1000000000)
 
 /* --- the fabric --- */
 
@@ -49,7 +87,19 @@ static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_add
 }
 
 static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = take};
-static struct fid_ep endpoint = {.tagged = &tagged};
+
+static int cancelled;
+
+static ssize_t cancel(struct fid *fid, void *context)
+{
+	ck_assert_ptr_eq(fid, &ia.shared_ep->fid);
+	ck_assert_ptr_eq(context, fabric.wr);
+	cancelled++;
+	return 0;
+}
+
+static struct fi_ops_ep ep_ops = {.size = sizeof(ep_ops), .cancel = cancel};
+static struct fid_ep endpoint = {.ops = &ep_ops, .tagged = &tagged};
 
 static int registered, refusal;
 
@@ -100,19 +150,22 @@ static void setup(void)
 	ia.domain = &domain;
 	dofi_lock_init(&ia.mr_lock);
 	dofi_list_init(&ia.drains);
+	dofi_list_init(&ia.engine.timers);
 	dofi_lock(&ia.engine.lock);
 }
 
 static void teardown(void)
 {
+	dofi_unlock(&ia.engine.lock);
 	dofi_drain_free_all(&ia);
 	ck_assert(dofi_list_empty(&ia.drains));
+	ck_assert(dofi_list_empty(&ia.engine.timers));
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 
 START_TEST(takes_what_is_missing)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
 	dofi_drain_settle(&ia, 8, 9);      /* of another connection */
 	ck_assert_int_eq(fabric.calls, 0);
@@ -132,7 +185,7 @@ END_TEST
 
 START_TEST(nothing_is_missing)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 3);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
@@ -141,16 +194,79 @@ END_TEST
 
 START_TEST(a_lie)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 2); /* fewer than came */
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
 END_TEST
 
+/* A peer never has more messages under way than it had credits for. */
+START_TEST(more_than_were_granted)
+{
+	dofi_drain_begin(&ia, 7, 0x77, 3, 5, 100);
+	dofi_drain_settle(&ia, 7, 6);
+	ck_assert_uint_eq(ia.ndrains, 0);
+	dofi_drain_begin(&ia, 8, 0x88, 3, 5, 100);
+	dofi_drain_settle(&ia, 8, 3u + INT32_MAX);
+	ck_assert_uint_eq(ia.ndrains, 0);
+	ck_assert_int_eq(fabric.calls, 0);
+	dofi_drain_begin(&ia, 9, 0x99, 3, 5, 100);
+	dofi_drain_settle(&ia, 9, 5);
+	complete();
+	complete();
+	ck_assert_uint_eq(ia.ndrains, 0);
+	ck_assert_int_eq(fabric.calls, 2);
+}
+END_TEST
+
+/* The receive goes, and with it the place that others need. */
+START_TEST(what_never_comes_is_given_up)
+{
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	dofi_drain_settle(&ia, 7, 3);
+	pass(59 * SECOND);
+	complete(); /* so the peer is alive */
+	pass(59 * SECOND);
+	ck_assert_int_eq(cancelled, 0);
+	pass(2 * SECOND);
+	ck_assert_int_eq(cancelled, 1);
+	complete();
+	ck_assert_int_eq(fabric.calls, 2);
+	ck_assert_uint_eq(ia.ndrains, 0);
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+}
+END_TEST
+
+/* Nor does the fabric's answer matter where there was no place for it. */
+START_TEST(what_waits_for_a_place_is_given_up)
+{
+	fabric.answer = -FI_EAGAIN;
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	dofi_drain_settle(&ia, 7, 3);
+	pass(61 * SECOND);
+	ck_assert_int_eq(cancelled, 0);
+	ck_assert_uint_eq(ia.ndrains, 0);
+}
+END_TEST
+
+START_TEST(many_that_owe)
+{
+	for (uint32_t id = 1; id <= 300; id++) {
+		fabric.answer = id > 1 ? -FI_EAGAIN : 0;
+		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
+		dofi_drain_settle(&ia, id, 1);
+	}
+	ck_assert_int_eq(cancelled, 1);
+	ck_assert_uint_eq(ia.ndrains, 257); /* with the one that the fabric still has */
+	complete();
+	ck_assert_uint_eq(ia.ndrains, 256);
+}
+END_TEST
+
 START_TEST(counts_run_freely)
 {
-	dofi_drain_begin(&ia, 7, 0x77, UINT32_MAX, 100);
+	dofi_drain_begin(&ia, 7, 0x77, UINT32_MAX, WINDOW - 1, 100);
 	dofi_drain_settle(&ia, 7, 0);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
@@ -159,7 +275,7 @@ END_TEST
 
 START_TEST(empty_messages_need_no_memory)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, 0);
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 0);
 	dofi_drain_settle(&ia, 7, 1);
 	ck_assert_uint_eq(fabric.size, 0);
 	ck_assert_ptr_null(fabric.buf);
@@ -169,8 +285,8 @@ END_TEST
 
 START_TEST(again)
 {
-	dofi_drain_begin(&ia, 6, 0x66, 0, 100); /* its peer has not told */
-	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
+	dofi_drain_begin(&ia, 6, 0x66, 0, WINDOW, 100); /* its peer has not told */
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EAGAIN;
 	dofi_drain_settle(&ia, 7, 1);
 	dofi_drain_retry(&ia);
@@ -188,7 +304,7 @@ END_TEST
 
 START_TEST(refused)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EIO;
 	dofi_drain_settle(&ia, 7, 2);
 	ck_assert_uint_eq(ia.ndrains, 0);
@@ -198,11 +314,11 @@ END_TEST
 /* Those whose peers have told are under way and stay. */
 START_TEST(peers_that_never_say_goodbye)
 {
-	dofi_drain_begin(&ia, 1, 1, 0, 100);
+	dofi_drain_begin(&ia, 1, 1, 0, WINDOW, 100);
 	dofi_drain_settle(&ia, 1, 1);
-	for (uint32_t id = 2; id <= 300; id++)
-		dofi_drain_begin(&ia, id, id, 0, 100);
-	ck_assert_uint_eq(ia.ndrains, 256);
+	for (uint32_t id = 2; id <= 300; id++) /* each beside the first */
+		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
+	ck_assert_uint_eq(ia.ndrains, 257);
 	dofi_drain_settle(&ia, 2, 1); /* forgotten */
 	ck_assert_int_eq(fabric.calls, 1);
 	complete();
@@ -215,7 +331,7 @@ START_TEST(where_the_device_must_know_memory)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	fabric.desc = &fabric;
-	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	ck_assert_int_eq(registered, 0); /* there may be nothing to come */
 	dofi_drain_settle(&ia, 7, 2);
 	ck_assert_int_eq(registered, 1);
@@ -231,7 +347,7 @@ START_TEST(the_device_takes_no_more_memory)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	refusal = -FI_ENOMEM;
-	dofi_drain_begin(&ia, 7, 0x77, 0, 100);
+	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 1);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
@@ -247,6 +363,10 @@ int main(void)
 	tcase_add_test(tc, takes_what_is_missing);
 	tcase_add_test(tc, nothing_is_missing);
 	tcase_add_test(tc, a_lie);
+	tcase_add_test(tc, more_than_were_granted);
+	tcase_add_test(tc, what_never_comes_is_given_up);
+	tcase_add_test(tc, what_waits_for_a_place_is_given_up);
+	tcase_add_test(tc, many_that_owe);
 	tcase_add_test(tc, counts_run_freely);
 	tcase_add_test(tc, empty_messages_need_no_memory);
 	tcase_add_test(tc, again);

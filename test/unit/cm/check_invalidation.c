@@ -70,8 +70,8 @@ static struct dofi_wr *add(enum dofi_op op, enum dofi_wr_state state, uint32_t c
 			       .op = (uint8_t)op,
 			       .state = (uint8_t)state,
 			       .length = 64,
-			       .rctx = context};
-	wr->resolved = true;
+			       .rdma.context = context};
+	wr->rdma.resolved = true;
 	if (state != DOFI_WR_QUEUED)
 		ep.req.issue = ep.req.tail;
 	return wr;
@@ -81,7 +81,16 @@ static void peer_asks(uint32_t context, uint64_t number)
 {
 	const struct dofi_msg msg = {.type = DOFI_MSG_INVALIDATE,
 				     .context = context,
-				     .token = number};
+				     .number = number};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_put_msg(frame, &msg);
+
+	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+}
+
+static void peer_answers(uint64_t number)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_DONE, .number = number};
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = dofi_wire_put_msg(frame, &msg);
 
@@ -102,7 +111,7 @@ static uint64_t answered(void)
 	ck_assert_uint_eq(size, (size_t)n); /* one and no more */
 	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &msg));
 	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
-	return msg.token;
+	return msg.number;
 }
 
 static void next_round(void)
@@ -143,7 +152,7 @@ START_TEST(what_harms_nobody_is_not_waited_for)
 	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* it will be looked up anew */
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 1);
-	ck_assert(!requests[4].resolved);
+	ck_assert(!requests[4].rdma.resolved);
 }
 END_TEST
 
@@ -152,9 +161,9 @@ START_TEST(what_is_given_in_part_counts)
 	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT);
 
 	if (_i)
-		wr->step = 1;
+		wr->rdma.step = 1;
 	else
-		wr->given = 1;
+		wr->rdma.given = 1;
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 0);
 	wr->state = DOFI_WR_DONE;
@@ -199,6 +208,22 @@ START_TEST(the_channel_ends_meanwhile)
 }
 END_TEST
 
+/* A peer that answers what it was not asked would end waits of later invalidations. */
+START_TEST(answers_to_no_question_do_not_count)
+{
+	chan->asked = 3;
+	chan->done = 1;
+	peer_answers(4);
+	ck_assert_uint_eq(chan->done, 1);
+	peer_answers(UINT64_MAX);
+	ck_assert_uint_eq(chan->done, 1);
+	peer_answers(3);
+	ck_assert_uint_eq(chan->done, 3);
+	peer_answers(2);
+	ck_assert_uint_eq(chan->done, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("invalidation");
@@ -211,6 +236,7 @@ int main(void)
 	tcase_add_test(tc, one_answer_for_several);
 	tcase_add_test(tc, fabrics_that_refuse_a_key_are_not_waited_for);
 	tcase_add_test(tc, the_channel_ends_meanwhile);
+	tcase_add_test(tc, answers_to_no_question_do_not_count);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -7,7 +7,7 @@
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/cm/truncated.h"
-#include "../../../prov/ofi/dto/srq.h"
+#include "../../../prov/ofi/dto/srq_receive.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/srq_count.h"
@@ -88,7 +88,7 @@ static void teardown(void)
 static void told(int i, uint32_t count)
 {
 	const struct dofi_msg msg = {.type = DOFI_MSG_COUNTED,
-				     .token = conns[i].count_asked,
+				     .number = conns[i].count_asked,
 				     .data = count};
 
 	dofi_truncated_on_count(&conns[i], &msg);
@@ -151,12 +151,12 @@ END_TEST
 
 START_TEST(what_came_behind_it_is_held)
 {
-	struct dofi_wr late = {.rctx = 1u << DOFI_UPDATE_NUMBER_SHIFT},
-		       later = {.rctx = 2u << DOFI_UPDATE_NUMBER_SHIFT};
+	struct dofi_wr late = {.recv.update = 1u << DOFI_UPDATE_NUMBER_SHIFT},
+		       later = {.recv.update = 2u << DOFI_UPDATE_NUMBER_SHIFT};
 
 	dofi_truncated_arrived(&srq, buffers[0]);
 	eps[2].held = &late;
-	late.next = &later; /* sent after the peer was asked */
+	late.recv.next = &later; /* sent after the peer was asked */
 	told(0, 0);
 	told(1, 0);
 	told(2, 2);
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(numbers_wrap)
 {
-	struct dofi_wr late = {.rctx = 0u};
+	struct dofi_wr late = {.recv.update = 0u};
 
 	eps[1].nreceived = 4 * (DOFI_UPDATE_NUMBER + 1) - 1;
 	eps[1].held = &late;
@@ -244,11 +244,11 @@ END_TEST
 
 START_TEST(who_is_asked_tells_what_was_sent)
 {
-	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .token = 5};
+	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .number = 5};
 
 	dofi_truncated_on_count_request(&conns[1], &question);
 	ck_assert_int_eq(seen.msg.type, DOFI_MSG_COUNTED);
-	ck_assert_uint_eq(seen.msg.token, 5);
+	ck_assert_uint_eq(seen.msg.number, 5);
 	ck_assert_uint_eq(seen.msg.data, 42);
 }
 END_TEST

@@ -39,9 +39,9 @@ static void set_addr(struct sockaddr_storage *addr, const char *text)
 	ck_assert(dofi_addr_set(addr, any, 0));
 }
 
-static struct dofi_hello sample_hello(const char *addr)
+static struct dofi_details sample_details(const char *addr)
 {
-	struct dofi_hello hello = {
+	struct dofi_details hello = {
 		.uuid = "0123456789abcde",
 		.provider = "tcp;ofi_rxm",
 		.transport = 2,
@@ -70,7 +70,8 @@ static struct dofi_msg sample_msg(uint32_t private_size)
 		.src = 0x7fffffff,
 		.conn_qual = 0xfedcba9876543210u,
 		.port_qual = 0x0123456789abcdefu,
-		.token = 0xaaaaaaaa55555555u,
+		.number = 0xaaaaaaaa55555555u,
+		.token = {0x12, 0x34, [DOFI_TOKEN_SIZE - 1] = 0x56},
 		.read_in = 128,
 		.read_out = 4,
 		.pz = 65535,
@@ -91,7 +92,8 @@ static void assert_same_msg(const struct dofi_msg *a, const struct dofi_msg *b)
 	ck_assert_uint_eq(a->src, b->src);
 	ck_assert_uint_eq(a->conn_qual, b->conn_qual);
 	ck_assert_uint_eq(a->port_qual, b->port_qual);
-	ck_assert_uint_eq(a->token, b->token);
+	ck_assert_uint_eq(a->number, b->number);
+	ck_assert_mem_eq(a->token, b->token, sizeof(a->token));
 	ck_assert_uint_eq(a->read_in, b->read_in);
 	ck_assert_uint_eq(a->read_out, b->read_out);
 	ck_assert_uint_eq(a->pz, b->pz);
@@ -103,14 +105,14 @@ static void assert_same_msg(const struct dofi_msg *a, const struct dofi_msg *b)
 		ck_assert_mem_eq(a->private_data, b->private_data, a->private_size);
 }
 
-START_TEST(test_hello_comes_out_as_put)
+START_TEST(test_details_comes_out_as_put)
 {
 	static const char *const addrs[] = {"127.0.0.1", "fd00::12"};
-	struct dofi_hello in = sample_hello(addrs[_i]), out;
+	struct dofi_details in = sample_details(addrs[_i]), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	size_t size = dofi_wire_put_hello(frame, &in);
+	size_t size = dofi_wire_put_details(frame, &in);
 
-	ck_assert(dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &out));
+	ck_assert(dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &out));
 	ck_assert_mem_eq(in.uuid, out.uuid, sizeof(in.uuid));
 	ck_assert_str_eq(in.provider, out.provider);
 	ck_assert_uint_eq(in.transport, out.transport);
@@ -142,25 +144,25 @@ END_TEST
 /* The layout is a contract with other releases: it does not depend on this machine's byte order. */
 START_TEST(test_layout_is_fixed)
 {
-	static const uint8_t start[] = {0, 0, 0, 64,   1,    6,    0x80, 1,    0x80,
+	static const uint8_t start[] = {0, 0, 0, 84,   1,    6,    0x80, 1,    0x80,
 					0, 0, 1, 0x7f, 0xff, 0xff, 0xff, 0xfe, 0xdc};
 	struct dofi_msg msg = sample_msg(0);
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
-	ck_assert_uint_eq(dofi_wire_put_msg(frame, &msg), 68);
+	ck_assert_uint_eq(dofi_wire_put_msg(frame, &msg), 88);
 	ck_assert_mem_eq(frame, start, sizeof(start));
 }
 END_TEST
 
 START_TEST(test_no_truncation_is_taken)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3"), hello_out;
+	struct dofi_details hello = sample_details("10.1.2.3"), hello_out;
 	struct dofi_msg msg = sample_msg(33), msg_out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	size_t size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH, seen;
+	size_t size = dofi_wire_put_details(frame, &hello) - DOFI_WIRE_LENGTH, seen;
 
 	for (size_t n = 0; n < size; n++) {
-		ck_assert(!dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, n, &hello_out));
+		ck_assert(!dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, n, &hello_out));
 		ck_assert(dofi_wire_frame(frame, n + DOFI_WIRE_LENGTH, &seen));
 		ck_assert_uint_eq(seen, 0);
 	}
@@ -172,12 +174,12 @@ END_TEST
 
 START_TEST(test_no_trailing_byte_is_taken)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3"), hello_out;
+	struct dofi_details hello = sample_details("10.1.2.3"), hello_out;
 	struct dofi_msg msg = sample_msg(33), msg_out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0};
-	size_t size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH;
+	size_t size = dofi_wire_put_details(frame, &hello) - DOFI_WIRE_LENGTH;
 
-	ck_assert(!dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size + 1, &hello_out));
+	ck_assert(!dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, size + 1, &hello_out));
 	size = dofi_wire_put_msg(frame, &msg) - DOFI_WIRE_LENGTH;
 	ck_assert(!dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, size + 1, &msg_out));
 }
@@ -205,33 +207,149 @@ END_TEST
 /* A HELLO with one byte changed at an offset of its body. */
 static bool taken_with(size_t offset, uint8_t value)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3"), out;
+	struct dofi_details hello = sample_details("10.1.2.3"), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	size_t size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH;
+	size_t size = dofi_wire_put_details(frame, &hello) - DOFI_WIRE_LENGTH;
 
 	frame[DOFI_WIRE_LENGTH + offset] = value;
-	return dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size, &out);
+	return dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, size, &out);
 }
 
-START_TEST(test_hello_of_another_kind)
+static struct dofi_hello sample_hello(void)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3");
-	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	size_t size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH;
-	uint32_t version;
+	struct dofi_hello hello = {.role = DOFI_ROLE_ACCEPTS};
 
-	frame[DOFI_WIRE_LENGTH + 7]++;
-	ck_assert(!dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size, &hello));
-	ck_assert(dofi_wire_hello_version(frame + DOFI_WIRE_LENGTH, size, &version));
-	ck_assert_uint_eq(version, DOFI_WIRE_VERSION + 1);
-	frame[DOFI_WIRE_LENGTH]++;
-	ck_assert(!dofi_wire_hello_version(frame + DOFI_WIRE_LENGTH, size, &version));
+	memset(hello.nonce, 0x77, sizeof(hello.nonce));
+	memset(hello.key_id, 0x5a, sizeof(hello.key_id));
+	return hello;
+}
+
+START_TEST(test_hello_comes_out_as_put)
+{
+	struct dofi_hello in = sample_hello(), out;
+	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
+	size_t size = dofi_wire_put_hello(frame, &in) - DOFI_WIRE_LENGTH;
+
+	ck_assert_uint_le(size, DOFI_HELLO_SIZE);
+	ck_assert(dofi_wire_get_hello(body, size, &out));
+	ck_assert_uint_eq(in.role, out.role);
+	ck_assert_mem_eq(in.nonce, out.nonce, sizeof(in.nonce));
+	ck_assert_mem_eq(in.key_id, out.key_id, sizeof(in.key_id));
+	for (size_t n = 0; n < size; n++)
+		ck_assert(!dofi_wire_get_hello(body, n, &out));
+	ck_assert(!dofi_wire_get_hello(body, size + 1, &out));
 }
 END_TEST
 
-START_TEST(test_hello_with_wrong_fields)
+START_TEST(test_hello_of_another_kind)
 {
-	enum { PROVIDER = 24, ADDRESS = 57, NAME_SIZE = 110 };
+	struct dofi_hello hello = sample_hello();
+	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
+	size_t size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH;
+	uint32_t version;
+
+	body[8] = 0;
+	ck_assert(!dofi_wire_get_hello(body, size, &hello));
+	body[8] = 3;
+	ck_assert(!dofi_wire_get_hello(body, size, &hello));
+	body[8] = DOFI_ROLE_DIALS;
+	ck_assert(dofi_wire_get_hello(body, size, &hello));
+	body[7]++;
+	ck_assert(!dofi_wire_get_hello(body, size, &hello));
+	ck_assert(dofi_wire_hello_version(body, size, &version));
+	ck_assert_uint_eq(version, DOFI_WIRE_VERSION + 1);
+	body[0]++;
+	ck_assert(!dofi_wire_hello_version(body, size, &version));
+}
+END_TEST
+
+START_TEST(test_proof_comes_out_as_put)
+{
+	uint8_t in[DOFI_HMAC_SIZE], out[DOFI_HMAC_SIZE];
+	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
+	size_t size;
+
+	memset(in, 0xc3, sizeof(in));
+	size = dofi_wire_put_proof(frame, in) - DOFI_WIRE_LENGTH;
+	ck_assert(dofi_wire_get_proof(body, size, out));
+	ck_assert_mem_eq(in, out, sizeof(in));
+	for (size_t n = 0; n < size; n++)
+		ck_assert(!dofi_wire_get_proof(body, n, out));
+	ck_assert(!dofi_wire_get_proof(body, size + 1, out));
+	body[0]++;
+	ck_assert(!dofi_wire_get_proof(body, size, out));
+}
+END_TEST
+
+/* --- seals --- */
+
+static struct dofi_session sealing, opening;
+
+static void start_sessions(void)
+{
+	static const struct dofi_key key = {.source = DOFI_KEY_FILE, .bytes = {1, 2, 3}};
+	static const struct dofi_handshake shake = {.dials_size = 33, .accepts_size = 33};
+
+	ck_assert(dofi_session_start(&sealing, &key, DOFI_ROLE_DIALS, &shake));
+	ck_assert(dofi_session_start(&opening, &key, DOFI_ROLE_ACCEPTS, &shake));
+}
+
+START_TEST(test_a_sealed_message_comes_out_as_put)
+{
+	struct dofi_msg in = sample_msg(DOFI_WIRE_MAX_PRIVATE), out;
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size, body, seen;
+
+	start_sessions();
+	for (int i = 0; i < 3; i++) {
+		size = dofi_wire_put_msg(frame, &in);
+		ck_assert_uint_eq(dofi_wire_seal(frame, size, &sealing), size + DOFI_SEAL_SIZE);
+		ck_assert(dofi_wire_frame(frame, size + DOFI_SEAL_SIZE, &seen));
+		ck_assert_uint_eq(seen, size + DOFI_SEAL_SIZE);
+		ck_assert(dofi_wire_open(frame, seen, &opening, &body));
+		ck_assert_uint_eq(body, size - DOFI_WIRE_LENGTH);
+		ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, body, &out));
+		assert_same_msg(&in, &out);
+	}
+}
+END_TEST
+
+START_TEST(test_no_change_of_a_sealed_frame_is_taken)
+{
+	struct dofi_msg msg = sample_msg(3);
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size, body;
+
+	start_sessions();
+	size = dofi_wire_seal(frame, dofi_wire_put_msg(frame, &msg), &sealing);
+	for (size_t n = 1; n < size; n++)
+		ck_assert(!dofi_wire_open(frame, n, &opening, &body));
+	for (size_t bit = 0; bit < 8 * size; bit++) {
+		frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		ck_assert(!dofi_wire_open(frame, size, &opening, &body));
+		frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	ck_assert(dofi_wire_open(frame, size, &opening, &body));
+	ck_assert(!dofi_wire_open(frame, size, &opening, &body));
+}
+END_TEST
+
+START_TEST(test_without_a_key_frames_stay_as_they_are)
+{
+	static struct dofi_session open;
+	struct dofi_msg msg = sample_msg(3);
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_put_msg(frame, &msg), body;
+
+	ck_assert_uint_eq(dofi_wire_seal(frame, size, &open), size);
+	ck_assert(dofi_wire_open(frame, size, &open, &body));
+	ck_assert_uint_eq(body, size - DOFI_WIRE_LENGTH);
+}
+END_TEST
+
+START_TEST(test_details_with_wrong_fields)
+{
+	enum { PROVIDER = 20, ADDRESS = 53, NAME_SIZE = 106 };
 
 	ck_assert(taken_with(PROVIDER, 'u'));
 	ck_assert(!taken_with(PROVIDER, '\n'));
@@ -242,15 +360,15 @@ START_TEST(test_hello_with_wrong_fields)
 }
 END_TEST
 
-START_TEST(test_hello_provider_without_end)
+START_TEST(test_details_provider_without_end)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3"), out;
+	struct dofi_details hello = sample_details("10.1.2.3"), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size;
 
 	memset(hello.provider, 'x', sizeof(hello.provider));
-	size = dofi_wire_put_hello(frame, &hello) - DOFI_WIRE_LENGTH;
-	ck_assert(!dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size, &out));
+	size = dofi_wire_put_details(frame, &hello) - DOFI_WIRE_LENGTH;
+	ck_assert(!dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, size, &out));
 }
 END_TEST
 
@@ -269,7 +387,7 @@ START_TEST(test_message_with_wrong_fields)
 	ck_assert(!dofi_wire_get_msg(body, size, &out));
 	body[1] = DOFI_REASON_NONE;
 	ck_assert(dofi_wire_get_msg(body, size, &out));
-	memset(body + 60, 0xff, 4);
+	memset(body + 80, 0xff, 4);
 	ck_assert(!dofi_wire_get_msg(body, size, &out));
 }
 END_TEST
@@ -281,9 +399,9 @@ START_TEST(test_message_with_too_much_private_data)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME] = {0}, *body = frame + DOFI_WIRE_LENGTH;
 	size_t size = dofi_wire_put_msg(frame, &msg) - DOFI_WIRE_LENGTH;
 
-	body[62] = 1;
+	body[82] = 1;
 	ck_assert(dofi_wire_get_msg(body, size + 256, &out));
-	body[63] = 1;
+	body[83] = 1;
 	ck_assert(!dofi_wire_get_msg(body, size + 257, &out));
 }
 END_TEST
@@ -292,15 +410,15 @@ END_TEST
 static void feed(const uint8_t *body, size_t size)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	struct dofi_hello hello;
+	struct dofi_details hello;
 	struct dofi_msg msg;
 
 	if (dofi_wire_get_msg(body, size, &msg)) {
 		ck_assert_uint_eq(dofi_wire_put_msg(frame, &msg), size + DOFI_WIRE_LENGTH);
 		ck_assert_mem_eq(frame + DOFI_WIRE_LENGTH, body, size);
 	}
-	if (dofi_wire_get_hello(body, size, &hello))
-		ck_assert_uint_eq(dofi_wire_put_hello(frame, &hello), size + DOFI_WIRE_LENGTH);
+	if (dofi_wire_get_details(body, size, &hello))
+		ck_assert_uint_eq(dofi_wire_put_details(frame, &hello), size + DOFI_WIRE_LENGTH);
 }
 
 START_TEST(test_random_bytes)
@@ -323,13 +441,13 @@ END_TEST
 
 START_TEST(test_damaged_frames)
 {
-	struct dofi_hello hello = sample_hello("10.1.2.3");
+	struct dofi_details hello = sample_details("10.1.2.3");
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	for (int round = 0; round < FUZZ_ROUNDS; round++) {
 		struct dofi_msg msg = sample_msg((uint32_t)(next_random() % 257));
 		size_t size = round & 1 ? dofi_wire_put_msg(frame, &msg)
-					: dofi_wire_put_hello(frame, &hello);
+					: dofi_wire_put_details(frame, &hello);
 		size_t body_size = size - DOFI_WIRE_LENGTH;
 		uint8_t *body = malloc(body_size);
 
@@ -424,15 +542,20 @@ int main(void)
 	TCase *tc = tcase_create("frames");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, test_hello_comes_out_as_put, 0, 2);
+	tcase_add_loop_test(tc, test_details_comes_out_as_put, 0, 2);
 	tcase_add_loop_test(tc, test_message_comes_out_as_put, 0, 4);
 	tcase_add_test(tc, test_layout_is_fixed);
 	tcase_add_test(tc, test_no_truncation_is_taken);
 	tcase_add_test(tc, test_no_trailing_byte_is_taken);
 	tcase_add_test(tc, test_frame_lengths);
 	tcase_add_test(tc, test_hello_of_another_kind);
-	tcase_add_test(tc, test_hello_with_wrong_fields);
-	tcase_add_test(tc, test_hello_provider_without_end);
+	tcase_add_test(tc, test_hello_comes_out_as_put);
+	tcase_add_test(tc, test_proof_comes_out_as_put);
+	tcase_add_test(tc, test_a_sealed_message_comes_out_as_put);
+	tcase_add_test(tc, test_no_change_of_a_sealed_frame_is_taken);
+	tcase_add_test(tc, test_without_a_key_frames_stay_as_they_are);
+	tcase_add_test(tc, test_details_with_wrong_fields);
+	tcase_add_test(tc, test_details_provider_without_end);
 	tcase_add_test(tc, test_message_with_wrong_fields);
 	tcase_add_test(tc, test_message_with_too_much_private_data);
 	tcase_add_test(tc, test_random_bytes);

@@ -21,7 +21,6 @@
 #include "cm/linger.h"
 #include "cm/path.h"
 #include "cm/service_point.h"
-#include "dto/srq.h"
 #include "dto/ud.h"
 #include "progress/evd.h"
 #include "object/ia.h"
@@ -37,7 +36,10 @@
 
 static struct dofi_ia ia = {
 	.name = "test",
-	.params = {.handshake_ms = 10000, .linger_ms = 1000, .listen_grace_ms = 250},
+	.params = {.handshake_ms = 10000,
+		   .linger_ms = 1000,
+		   .listen_grace_ms = 250,
+		   .max_peer_requests = 4096},
 };
 static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
 static struct dofi_pz pz;
@@ -311,6 +313,7 @@ static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t coun
 {
 	const struct dofi_msg msg = {.type = (uint8_t)type,
 				     .reason = (uint8_t)reason,
+				     .conn_qual = 1u << 20,
 				     .src = 77,
 				     .dst = type == DOFI_MSG_REQUEST ? 0 : id,
 				     .flags = ep.ud ? DOFI_MSG_F_UD : 0,

@@ -8,15 +8,14 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/dto/control_message.h"
-#include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/dto/atomic.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/object/ep.h"
-#include "../../../prov/ofi/object/srq_count.h"
 #include "../../../prov/ofi/object/upcalls.h"
 #include "../../../prov/ofi/cm/conn_state.h"
 #include "../../../prov/ofi/dto/issue.h"
-#include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/receive.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -28,7 +27,6 @@
 static struct dofi_ia ia;
 static struct dofi_ep ep;
 static struct dofi_conn conn;
-static struct dofi_srq srq;
 static struct fi_info info;
 static struct fi_tx_attr tx_attr;
 
@@ -37,7 +35,7 @@ static struct fi_tx_attr tx_attr;
 static struct {
 	struct dofi_ctrl_msg ctrl_msg; /* the latest one out */
 	size_t size;
-	int sent, issued, stalled, synced, noted, srq_with_ctrl, mail;
+	int sent, issued, stalled, synced, noted, mail;
 	uint32_t message, value;
 	ssize_t answer; /* of the fabric */
 	bool slots_possible;
@@ -85,20 +83,14 @@ bool dofi_ep_sync(struct dofi_ep *of)
 	return true;
 }
 
-void dofi_reap_ctrl_arrived(struct dofi_ep *of, uint32_t message)
+void dofi_receive_ctrl_arrived(struct dofi_ep *of, uint32_t message)
 {
 	(void)of;
 	seen.noted++;
 	seen.message = message;
 }
 
-void dofi_srq_ctrl_arrived(struct dofi_ep *of)
-{
-	(void)of;
-	seen.srq_with_ctrl++;
-}
-
-void dofi_ctrl_atomic_arrived(struct dofi_ep *of, uint32_t value)
+void dofi_atomic_arrived(struct dofi_ep *of, uint32_t value)
 {
 	(void)of;
 	seen.mail++;
@@ -250,16 +242,6 @@ START_TEST(message_comes_first)
 }
 END_TEST
 
-START_TEST(of_an_SRQ)
-{
-	ep.srq = &srq;
-	arrive_about(0, 7);
-	ck_assert_int_eq(seen.noted, 0);
-	ck_assert_int_eq(seen.srq_with_ctrl, 1);
-	ck_assert(dofi_ctrl_msg_use(&ep, 0));
-}
-END_TEST
-
 START_TEST(reader_tells)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
@@ -402,7 +384,6 @@ int main(void)
 	tcase_add_test(tc, sender_waits_for_the_reader);
 	tcase_add_test(tc, ctrl_msg_comes_first);
 	tcase_add_test(tc, message_comes_first);
-	tcase_add_test(tc, of_an_SRQ);
 	tcase_add_test(tc, reader_tells);
 	tcase_add_test(tc, too_many_are_dropped);
 	tcase_add_test(tc, mail);

@@ -199,6 +199,19 @@ START_TEST(counts_run_freely)
 }
 END_TEST
 
+/* They came too late for the handshake, and no later post would tell. */
+START_TEST(what_was_posted_since_the_handshake_is_told)
+{
+	connect_ends(0);
+	ck_assert(!ep[0].stall.waits);
+	ep[0].recv.tail = ep[0].recv.issue += 4;
+	dofi_credit_open(&ep[0]);
+	ck_assert(ep[0].stall.waits); /* the engine announces it */
+	dofi_credit_announce(&ep[0]);
+	ck_assert_uint_eq(send_all(), 4);
+}
+END_TEST
+
 /* A peer that credits otherwise has no words, and what lies there is nothing of ours. */
 START_TEST(only_to_those_that_have_a_word)
 {
@@ -249,6 +262,7 @@ int main(void)
 	tcase_add_test(tcase, a_full_queue_is_tried_again);
 	tcase_add_test(tcase, a_new_connection_begins_anew);
 	tcase_add_test(tcase, counts_run_freely);
+	tcase_add_test(tcase, what_was_posted_since_the_handshake_is_told);
 	tcase_add_test(tcase, only_to_those_that_have_a_word);
 	tcase_add_test(tcase, each_fabric_has_its_way);
 	return t_run(suite);

@@ -41,6 +41,7 @@ static void complete(completed how)
 
 	ia.info = &info;
 	ia.trans = &dofi_trans_msg;
+	dofi_lock(&ia.engine.lock);
 	how(&ia, entries, 2);
 	ck_assert_uint_eq(ndone, 2);
 }

@@ -12,7 +12,7 @@
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/guard_byte.h"
 #include "../../../prov/ofi/dto/ring.h"
-#include "../../../prov/ofi/dto/segments.h"
+#include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/dto/issue.h"

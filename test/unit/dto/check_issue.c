@@ -42,8 +42,8 @@ static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t ra
 	atomic.calls++;
 	atomic.raddr = raddr;
 	atomic.rkey = rkey;
-	atomic.operand = wr->faddr;
-	atomic.compare = wr->rkey;
+	atomic.operand = wr->atomic.operand;
+	atomic.compare = wr->atomic.compare;
 	return answer;
 }
 
@@ -77,7 +77,7 @@ static void setup(void)
 static void post(enum dofi_op op, uint64_t length)
 {
 	requests[ep.req.tail] = (struct dofi_wr){
-		.ep = &ep, .op = (uint8_t)op, .length = length, .niov = 1, .resolved = true};
+		.ep = &ep, .op = (uint8_t)op, .length = length, .niov = 1, .rdma.resolved = true};
 	ep.req.tail++;
 	dofi_lock(&ep.lock);
 	dofi_ep_issue_requests(&ep);
@@ -110,6 +110,61 @@ START_TEST(comes_back_when_the_fabric_took_nothing)
 	ck_assert_uint_eq(ep.req.issue, 0);
 	ck_assert(busy);
 	ck_assert(!is_busy(&ia.engine));
+}
+END_TEST
+
+/* --- fences --- */
+
+static void post_fenced(enum dofi_op op, uint8_t niov)
+{
+	requests[ep.req.tail] = (struct dofi_wr){.ep = &ep,
+						 .op = (uint8_t)op,
+						 .length = 8,
+						 .niov = niov,
+						 .rdma.resolved = true,
+						 .flags = DAT_COMPLETION_BARRIER_FENCE_FLAG};
+	ep.req.tail++;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+static void reads_are_over(void)
+{
+	dofi_lock(&ep.lock);
+	ep.reads = 0;
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+}
+
+/* DTO-050: whatever the fabric does with what comes behind */
+START_TEST(a_fence_waits_for_earlier_reads)
+{
+	ep.read_limit = 2;
+	post(DOFI_OP_READ, 8);
+	ck_assert_uint_eq(ep.reads, 1);
+	post(DOFI_OP_WRITE, 8);
+	ck_assert_uint_eq(ep.req.issue, 2); /* without one it goes */
+	post_fenced(ops[_i], 1);
+	ck_assert_uint_eq(ep.req.issue, 2);
+	reads_are_over();
+	ck_assert_uint_eq(ep.req.issue, 3);
+	post_fenced(DOFI_OP_WRITE, 1); /* for writes there is no waiting */
+	ck_assert_uint_eq(ep.req.issue, ops[_i] == DOFI_OP_READ ? 3 : 4);
+}
+END_TEST
+
+/* The device does, where it is one operation that moves something. */
+START_TEST(a_device_that_fences_gets_it_at_once)
+{
+	ia.fences_reads = true;
+	ep.read_limit = 2;
+	post(DOFI_OP_READ, 8);
+	post_fenced(ops[_i], 1);
+	ck_assert_uint_eq(ep.req.issue, 2);
+	ep.reads = 1;
+	post_fenced(ops[_i], _i ? 2 : 0);
+	ck_assert_uint_eq(ep.req.issue, 2);
 }
 END_TEST
 
@@ -183,7 +238,7 @@ START_TEST(watched_no_more_after_a_flush)
 		requests[i].flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	ep.req_evd = NULL;
 	ep.req.head = ep.req.tail; /* nobody is told */
-	dofi_reap_flush(&ep, DAT_DTO_ERR_FLUSHED);
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 	ck_assert_uint_eq(watchers(), 0);
 }
@@ -284,11 +339,10 @@ static void post_atomic(enum dofi_op op, uint64_t raddr)
 						 .op = (uint8_t)op,
 						 .length = 8,
 						 .niov = 1,
-						 .resolved = true,
-						 .raddr = raddr,
-						 .rctx = CONTEXT,
-						 .faddr = OPERAND,
-						 .rkey = COMPARE};
+						 .atomic = {.address = raddr,
+							    .context = CONTEXT,
+							    .operand = OPERAND,
+							    .compare = COMPARE}};
 	ep.req.tail++;
 	dofi_lock(&ep.lock);
 	dofi_ep_issue_requests(&ep);
@@ -369,6 +423,25 @@ START_TEST(what_the_entry_does_not_allow_never_goes)
 }
 END_TEST
 
+/*
+ * An earlier Send has ended the context, and the peer may not know yet: a second one that ends it,
+ * too, would find it alive there.
+ */
+START_TEST(no_second_invalidation_before_the_first_is_known)
+{
+	struct dofi_wr wr = {.ep = &ep, .op = DOFI_OP_SEND_INVALIDATE, .send.context = CONTEXT};
+
+	ep.peer.ctrl_known = true;
+	dofi_lock(&ep.lock);
+	ck_assert_int_eq(dofi_issue_special(&ep, &wr), DOFI_GO);
+	*entry() = (struct dofi_ctx){.context = CONTEXT};
+	ck_assert_int_eq(dofi_issue_special(&ep, &wr), DOFI_WAIT);
+	*entry() = (struct dofi_ctx){.context = 0};
+	ck_assert_int_eq(dofi_issue_special(&ep, &wr), DOFI_GO);
+	dofi_unlock(&ep.lock);
+}
+END_TEST
+
 START_TEST(the_entry_is_fetched)
 {
 	entry()->context = 0;
@@ -391,6 +464,12 @@ int main(void)
 	tcase_add_loop_test(tc, comes_back_when_the_fabric_took_nothing, 0, n);
 	suite_add_tcase(suite, tc);
 
+	tc = tcase_create("fences");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_loop_test(tc, a_fence_waits_for_earlier_reads, 0, n);
+	tcase_add_loop_test(tc, a_device_that_fences_gets_it_at_once, 0, n);
+	suite_add_tcase(suite, tc);
+
 	tc = tcase_create("held");
 	tcase_add_checked_fixture(tc, setup_held, NULL);
 	tcase_add_test(tc, watched_while_one_waits);
@@ -408,6 +487,7 @@ int main(void)
 	tcase_add_test(tc, the_limit_of_reads_is_theirs);
 	tcase_add_loop_test(tc, what_the_entry_does_not_allow_never_goes, 0, 5);
 	tcase_add_test(tc, the_entry_is_fetched);
+	tcase_add_test(tc, no_second_invalidation_before_the_first_is_known);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -216,8 +216,8 @@ START_TEST(goes_at_once)
 	ck_assert_uint_eq(ep.writes, op == DOFI_OP_WRITE);
 	ck_assert_uint_eq(ep.reads, op == DOFI_OP_READ);
 	if (op == DOFI_OP_WRITE || op == DOFI_OP_READ) {
-		ck_assert_uint_eq(fabric.wr->faddr, 0x4010);
-		ck_assert_uint_eq(fabric.wr->rkey, 77);
+		ck_assert_uint_eq(fabric.wr->remote.target, 0x4010);
+		ck_assert_uint_eq(fabric.wr->remote.key, 77);
 	}
 }
 END_TEST

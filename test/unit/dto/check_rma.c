@@ -90,8 +90,8 @@ static struct dofi_wr *request(uint64_t offset, size_t length)
 	wr->kind = dofi_wr_plain(DOFI_OP_WRITE, DOFI_WR_ISSUED);
 	wr->ep = &ep;
 	wr->length = length;
-	wr->faddr = offset;
-	wr->raddr = BASE + offset;
+	wr->remote.target = offset;
+	wr->remote.address = BASE + offset;
 	wr->iov[0] = (struct iovec){memory, length};
 	return wr;
 }

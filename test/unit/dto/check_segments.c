@@ -11,13 +11,14 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/ring.h"
-#include "../../../prov/ofi/dto/segments.h"
+#include "../../../prov/ofi/dto/parts.h"
 #include "../../../prov/ofi/fabric/select.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/fabric/traits.h"
 #include "../../../prov/ofi/dto/issue.h"
 #include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/release.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
@@ -42,6 +43,7 @@ static struct op {
 	struct dofi_wr *context;
 	bool is_write;
 	uint64_t to, length;
+	uint64_t address; /* as DAT knows it */
 	uint16_t niov;
 	unsigned char bytes[MEMORY];
 	bool is_over;
@@ -57,7 +59,11 @@ static ssize_t take(struct dofi_wr *wr, bool is_write)
 		refusals--;
 		return -FI_EAGAIN;
 	}
-	*op = (struct op){.context = wr, .is_write = is_write, .to = wr->faddr, .niov = wr->niov};
+	*op = (struct op){.context = wr,
+			  .is_write = is_write,
+			  .to = wr->remote.target,
+			  .address = wr->remote.address,
+			  .niov = wr->niov};
 	for (uint16_t i = 0; i < wr->niov; i++) {
 		memcpy(op->bytes + op->length, wr->iov[i].iov_base, wr->iov[i].iov_len);
 		op->length += wr->iov[i].iov_len;
@@ -153,8 +159,8 @@ static struct dofi_wr *post(enum dofi_op op, uint64_t at, uint64_t length, const
 	wr->ep = &ep;
 	wr->cookie = ep.req.tail;
 	wr->op = (uint8_t)op;
-	wr->resolved = true;
-	wr->raddr = wr->faddr = (uintptr_t)remote + at;
+	wr->rdma.resolved = true;
+	wr->remote.address = wr->remote.target = (uintptr_t)remote + at;
 	wr->length = length;
 	wr->niov = (uint16_t)(n + 1);
 	for (uint16_t i = 0; i <= n; i++) {
@@ -216,7 +222,7 @@ static void flush(void)
 {
 	dofi_lock(&ep.lock);
 	ep.path_up = false;
-	dofi_reap_flush(&ep, DAT_DTO_ERR_FLUSHED);
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 }
 
@@ -268,17 +274,17 @@ START_TEST(aligned_where_the_fabric_counts_from_a_region)
 	wr = dofi_ring_at(&ep.req, ep.req.tail);
 	*wr = (struct dofi_wr){.ep = &ep,
 			       .op = DOFI_OP_WRITE,
-			       .resolved = true,
 			       .length = 24,
 			       .niov = 1,
-			       .raddr = 0x1000,
-			       .faddr = 3};
+			       .rdma = {.remote = {.address = 0x1000, .target = 3},
+					.resolved = true}};
 	wr->iov[0] = (struct iovec){local, 24};
 	ep.req.tail++;
 	refusals = 0;
 	issue();
 	ck_assert_uint_eq(nops, 2);
 	ck_assert_uint_eq(ops[1].to, 3 + 16);
+	ck_assert_uint_eq(ops[1].address, 0x1000 + 16);
 	ck_assert_uint_eq(ops[1].length, 8);
 }
 END_TEST

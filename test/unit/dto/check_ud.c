@@ -204,14 +204,14 @@ START_TEST(receives_that_the_fabric_does_not_take_follow)
 }
 END_TEST
 
-static struct dofi_wr *post_send(struct dofi_ep *ep, const struct dofi_ud_ah *ah)
+static struct dofi_wr *post_send(struct dofi_ep *ep, struct dofi_ud_ah *ah)
 {
 	struct dofi_wr *wr = dofi_ring_at(&ep->req, ep->req.tail++);
 
 	wr->ep = ep;
 	wr->op = DOFI_OP_SEND_UD;
 	wr->state = DOFI_WR_QUEUED;
-	wr->rkey = (uintptr_t)ah;
+	wr->send.ah = ah;
 	return wr;
 }
 

@@ -131,6 +131,23 @@ START_TEST(test_create_arguments)
 }
 END_TEST
 
+START_TEST(test_no_more_than_the_attribute_says)
+{
+	DAT_EVD_HANDLE more[2], out;
+
+	/* That of the IA, ours, and two. */
+	ia->limits.max_evds = 4;
+	more[0] = new_evd(8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	more[1] = new_evd(8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	t_ret(dofi_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &out),
+	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD));
+	t_ok(dofi_evd_free(more[0]));
+	more[0] = new_evd(8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG);
+	t_ok(dofi_evd_free(more[0]));
+	t_ok(dofi_evd_free(more[1]));
+}
+END_TEST
+
 /* EVD-024 to EVD-030 */
 START_TEST(test_query)
 {
@@ -644,6 +661,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_create_arguments);
+	tcase_add_test(tc, test_no_more_than_the_attribute_says);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_without_streams);
 	tcase_add_test(tc, test_dequeue_in_order);

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 static struct side {
 	struct dofi_ia ia;
@@ -239,13 +240,17 @@ END_TEST
 
 /* --- what others send: kind, name of the sender --- */
 
-static void send_to(const struct side *side, const void *bytes, size_t size, int fd)
+#define MANY   16u /* descriptors in one datagram */
+#define NOBODY 65534u
+
+/* With so many descriptors, all for the same file. */
+static void send_many(const struct side *side, const void *bytes, size_t size, int fd, size_t nfds)
 {
 	int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
 	struct iovec iov = {(void *)(uintptr_t)bytes, size};
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(MANY * sizeof(int))];
 	} control = {0};
 	struct sockaddr_un to;
 	socklen_t length = sizeof(to);
@@ -254,16 +259,22 @@ static void send_to(const struct side *side, const void *bytes, size_t size, int
 	ck_assert_int_eq(getsockname(side->ia.wakeup.socket.fd, (struct sockaddr *)&to, &length),
 			 0);
 	msg.msg_namelen = length;
-	if (fd >= 0) {
+	if (nfds) {
 		msg.msg_control = control.space;
-		msg.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
 							.cmsg_level = SOL_SOCKET,
 							.cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
+		for (size_t i = 0; i < nfds; i++)
+			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)) + i * sizeof(fd), &fd, sizeof(fd));
 	}
 	ck_assert_int_eq(sendmsg(sock, &msg, 0), (ssize_t)size);
 	close(sock);
+}
+
+static void send_to(const struct side *side, const void *bytes, size_t size, int fd)
+{
+	send_many(side, bytes, size, fd, fd >= 0);
 }
 
 static void send_as(const struct side *to, const struct side *from, uint8_t kind, int fd)
@@ -317,6 +328,75 @@ START_TEST(forged_marks)
 }
 END_TEST
 
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* A flood of datagrams, whoever the sender says to be, leaves no descriptor open. */
+START_TEST(descriptors_that_nobody_wants)
+{
+	uint8_t bytes[1 + DOFI_WAKEUP_UUID] = {1};
+	int file = memfd_create("file", MFD_CLOEXEC), before;
+
+	meet_both();
+	before = open_files();
+	for (size_t i = 0; i < 400; i++) {
+		memcpy(bytes + 1, i % 2 ? b.ia.cm.uuid : a.ia.cm.uuid, DOFI_WAKEUP_UUID);
+		bytes[0] = (uint8_t)(i % 3);
+		send_many(&a, bytes, i % 5 ? sizeof(bytes) : 3, file, i % (MANY + 1));
+		look(&a);
+	}
+	ck_assert_int_eq(open_files(), before);
+	close(file);
+}
+END_TEST
+
+/* As another user, who has found out the name of a peer; `good` as this one. */
+static void send_from_a_process(bool good)
+{
+	int mark = memfd_create("mark", MFD_CLOEXEC | MFD_ALLOW_SEALING), status;
+	pid_t pid;
+
+	ck_assert_int_eq(ftruncate(mark, sysconf(_SC_PAGESIZE)), 0);
+	ck_assert_int_eq(fcntl(mark, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	pid = fork();
+	if (!pid) {
+		if (!good && (setgid(NOBODY) || setuid(NOBODY)))
+			_exit(EXIT_FAILURE);
+		send_as(&a, &b, 1, mark);
+		send_as(&a, &b, 2, -1);
+		_exit(EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	close(mark);
+	look(&a);
+}
+
+START_TEST(other_users_are_not_heard)
+{
+	const _Atomic uint32_t *none;
+
+	if (geteuid()) {
+		puts("# other_users_are_not_heard: skipped, only root can act as another user");
+		return;
+	}
+	meet(&a, &b);
+	none = a.peer.mark;
+	send_from_a_process(false);
+	ck_assert_ptr_eq(a.peer.mark, none);
+	ck_assert_int_eq(a.drained, 0);
+	send_from_a_process(true);
+	ck_assert_ptr_ne(a.peer.mark, none);
+	ck_assert_int_eq(a.drained, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("wakeup");
@@ -333,6 +413,8 @@ int main(void)
 	tcase_add_test(tc, no_socket);
 	tcase_add_test(tc, strangers_and_nonsense);
 	tcase_add_test(tc, forged_marks);
+	tcase_add_test(tc, descriptors_that_nobody_wants);
+	tcase_add_test(tc, other_users_are_not_heard);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

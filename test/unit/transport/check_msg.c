@@ -5,7 +5,6 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/fabric/quirks.h"
-#include "../../../prov/ofi/dto/srq.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/wire.h"
@@ -24,7 +23,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define TOKEN    UINT64_C(0x700000007)
+static const uint8_t token[DOFI_TOKEN_SIZE] = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9};
 #define QUEUE    1000u
 #define REQUESTS 20u
 #define RECEIVES 30u
@@ -66,7 +65,7 @@ void __wrap_dofi_conn_path_made(struct dofi_conn *of);
 void __wrap_dofi_conn_proceeds(struct dofi_conn *of);
 void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
 			  enum dofi_reason tell_peer);
-struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token);
+struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, const uint8_t *theirs);
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of)
 {
@@ -88,10 +87,10 @@ void __wrap_dofi_conn_end(struct dofi_conn *of, uint32_t event, uint8_t status,
 	of->state = DOFI_CONN_ENDING;
 }
 
-struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, uint64_t token)
+struct dofi_conn *__wrap_dofi_conn_by_token(struct dofi_ia *of, const uint8_t *theirs)
 {
 	(void)of;
-	return token == TOKEN ? &conn : NULL;
+	return memcmp(theirs, token, sizeof(token)) ? NULL : &conn;
 }
 
 static int fid_close(struct fid *fid)
@@ -135,13 +134,11 @@ static int make(struct fid_domain *of, struct fi_info *like, struct fid_ep **fep
 
 static int connect_it(struct fid_ep *fep, const void *addr, const void *param, size_t size)
 {
-	uint64_t token;
 
 	ck_assert_ptr_eq(fep, &endpoint);
 	ck_assert_ptr_eq(addr, chan.peer.fabric_name);
 	ck_assert_uint_eq(size, sizeof(token));
-	memcpy(&token, param, sizeof(token));
-	ck_assert_uint_eq(be64toh(token), TOKEN);
+	ck_assert_mem_eq(param, token, sizeof(token));
 	if (connect_errs) {
 		connect_errs--;
 		return -FI_EADDRINUSE;
@@ -188,7 +185,6 @@ static ssize_t no_completion(struct fid_cq *of, void *buf, size_t count)
 static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_t size,
 			    uint64_t flags)
 {
-	const uint64_t token = htobe64(TOKEN);
 	struct fi_eq_cm_entry entry = {.info = request};
 
 	(void)of;
@@ -198,7 +194,7 @@ static ssize_t read_request(struct fid_eq *of, uint32_t *event, void *buf, size_
 	ck_assert_uint_ge(size, sizeof(entry) + sizeof(token));
 	*event = FI_CONNREQ;
 	memcpy(buf, &entry, sizeof(entry));
-	memcpy((char *)buf + sizeof(entry), &token, sizeof(token));
+	memcpy((char *)buf + sizeof(entry), token, sizeof(token));
 	return (ssize_t)(sizeof(entry) + sizeof(token));
 }
 
@@ -248,7 +244,7 @@ static void setup(void)
 				  .ep = &ep,
 				  .chan = &chan,
 				  .active = true,
-				  .token = TOKEN,
+				  .token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
 				  .reserved_port = -1};
 }
 

@@ -9,6 +9,7 @@
 #include "../../../prov/ofi/cm/path.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/peer.h"
+#include "../../../prov/ofi/transport/shm_repair.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/dto/ud.h"
 #include "../../../prov/ofi/cm/channel.h"
@@ -97,6 +98,28 @@ void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup
 	(void)wakeup;
 	ck_assert_ptr_eq(of, &ia);
 	wakeups--;
+}
+
+/* Not the death of every peer can be watched. */
+struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *of, const uint8_t *name)
+{
+	(void)name;
+	ck_assert_ptr_eq(of, &ia);
+	return NULL;
+}
+
+void dofi_shm_repair_use(struct dofi_ia *of, struct dofi_shm_peer *peer, bool used)
+{
+	(void)used;
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_null(peer);
+}
+
+void dofi_shm_repair_forget(struct dofi_ia *of, struct dofi_shm_peer *peer, bool closed)
+{
+	(void)closed;
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_ptr_null(peer);
 }
 
 void dofi_conn_path_down(struct dofi_conn *conn, int err)

@@ -147,8 +147,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	ia.trans->close(&ia);
 	dofi_unlock(&ia.engine.lock);
+	ia.trans->close(&ia);
 }
 
 static struct dofi_wr *take(void)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a fabric without completion data answers, as iWARP: it has no SRQs. The provider is linked
+ * in, and the fabric below is told to lack it.
+ */
+#include "../fault/inside.h"
+#include "fabric/quirks.h"
+
+static struct t_ia ia;
+
+uint64_t __real_dofi_quirks_of(const struct fi_info *info);
+uint64_t __wrap_dofi_quirks_of(const struct fi_info *info);
+uint64_t __wrap_dofi_quirks_of(const struct fi_info *info)
+{
+	return __real_dofi_quirks_of(info) | DOFI_QUIRK_NO_DATA;
+}
+
+static void open_ia(void)
+{
+	fault_use_linked_provider();
+	t_ia_open(&ia);
+	if (ia.provider.srq_supported)
+		t_skip("this fabric needs no completion data for SRQs");
+}
+
+static void close_ia(void)
+{
+	t_ia_close(&ia);
+}
+
+START_TEST(SRQ_012_create_where_there_are_none)
+{
+	/* IA-048 */
+	DAT_SRQ_ATTR attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+
+	ck_assert_int_eq(ia.attr.max_srqs, 0);
+	ck_assert_int_eq(ia.attr.max_ep_per_srq, 0);
+	ck_assert_int_eq(ia.attr.max_recv_per_srq, 0);
+	t_unsupported(dat_srq_create(ia.ia, ia.pz, &attr, &srq));
+	ck_assert_ptr_null(srq);
+}
+END_TEST
+
+START_TEST(EP_037_endpoint_with_one_where_there_are_none)
+{
+	DAT_EVD_HANDLE evd = t_evd(&ia, 8, DAT_EVD_DEFAULT_FLAG);
+	DAT_EP_ATTR attr = t_default_attr(&ia);
+	DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
+
+	/* No handle can be one, so the call does not ask which it is. */
+	t_unsupported(dat_ep_create_with_srq(ia.ia, ia.pz, evd, evd, evd, ia.pz, &attr, &ep));
+	t_unsupported(
+		dat_ep_create_with_srq(ia.ia, ia.pz, evd, evd, evd, DAT_HANDLE_NULL, &attr, &ep));
+	ck_assert_ptr_null(ep);
+	t_ok(dat_ep_create(ia.ia, ia.pz, evd, evd, evd, &attr, &ep));
+	t_ok(dat_ep_free(ep));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("without");
+	TCase *tcase = tcase_create("without-srqs");
+
+	tcase_add_checked_fixture(tcase, open_ia, close_ia);
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, SRQ_012_create_where_there_are_none);
+	tcase_add_test(tcase, EP_037_endpoint_with_one_where_there_are_none);
+	return t_run(suite);
+}

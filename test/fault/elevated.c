@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program that runs with more rights than its user takes neither libraries nor parameters from
+ * the user's environment. The program is a copy of this one, which belongs to root and has the
+ * set-user-ID bit; another user starts it.
+ */
+#include <fcntl.h>
+#include <rdma/fabric.h>
+#include <sys/auxv.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#include "object/ia.h"
+#include "object/mem.h"
+
+#define IA_NAME      "ofi-tcp-lo"
+#define NOBODY       65534u
+#define HANDSHAKE_MS 77
+
+/* What the copy finds; its exit status. */
+enum {
+	IS_ELEVATED = 1,
+	HAS_FOREIGN_PROVIDER = 2,
+	HAS_VARIABLE = 4,
+	HAS_PARAMETER = 8,
+	IS_THROUGH = 64,
+	HAS_ALL = HAS_FOREIGN_PROVIDER | HAS_VARIABLE | HAS_PARAMETER,
+};
+
+/* --- the copy --- */
+
+void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params);
+
+static int find_parameter(void)
+{
+	DAT_PROVIDER_INFO info = {.dapl_version_major = DAT_VERSION_MAJOR,
+				  .dapl_version_minor = DAT_VERSION_MINOR,
+				  .ia_name = IA_NAME};
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	uint32_t ms;
+
+	dat_provider_init(&info, "");
+	if (dat_ia_open((DAT_NAME_PTR)(uintptr_t)IA_NAME, 8, &async, &ia) != DAT_SUCCESS ||
+	    dat_pz_create(ia, &pz) != DAT_SUCCESS)
+		_exit(0);
+	ms = (uint32_t)((struct dofi_pz *)pz)->obj.ia->params.handshake_ms;
+	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+	return ms == HANDSHAKE_MS ? HAS_PARAMETER : 0;
+}
+
+static int look(void)
+{
+	struct fi_info *list = NULL;
+	int found = IS_THROUGH;
+
+	found |= getauxval(AT_SECURE) ? IS_ELEVATED : 0;
+	found |= find_parameter();
+	found |= getenv("FI_PROVIDER_PATH") ? HAS_VARIABLE : 0;
+	fi_getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
+	for (struct fi_info *info = list; info; info = info->next)
+		if (strstr(info->fabric_attr->prov_name, "sham"))
+			found |= HAS_FOREIGN_PROVIDER;
+	fi_freeinfo(list);
+	return found;
+}
+
+/* --- who starts it --- */
+
+static char dir[] = "/tmp/dat-ofi-elevated-XXXXXX", copy[sizeof(dir) + 8];
+
+static void make_copy(void)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+	struct stat st;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(copy, sizeof(copy), "%s/look", dir);
+	to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	ck_assert(from >= 0 && to >= 0 && !fstat(from, &st));
+	for (off_t at = 0; at < st.st_size;)
+		ck_assert_int_gt(sendfile(to, from, &at, (size_t)(st.st_size - at)), 0);
+	ck_assert(!fchmod(to, 04755) && !chmod(dir, 0755));
+	close(from);
+	close(to);
+}
+
+static void remove_copy(void)
+{
+	unlink(copy);
+	rmdir(dir);
+}
+
+static void set_variables(void)
+{
+	char path[512], text[16];
+	const char *top = getenv("top_builddir");
+
+	ck_assert_ptr_nonnull(top);
+	snprintf(path, sizeof(path), "%s/test/fabric/.libs", top);
+	snprintf(text, sizeof(text), "%d", HANDSHAKE_MS);
+	setenv("FI_PROVIDER_PATH", path, 1);
+	setenv("FI_SHAM_CORE", "tcp;ofi_rxm", 1);
+	setenv("DAT_OFI_HANDSHAKE_MS", text, 1);
+}
+
+/* Its exit status; 0 when it could not be started. */
+static int run(const char *program, uid_t user)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		set_variables();
+		if (!setgid(user) && !setuid(user))
+			execl(program, program, "look", NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status), "it ended with status 0x%x", (unsigned int)status);
+	return WEXITSTATUS(status);
+}
+
+START_TEST(variables_of_the_user_count_for_nothing)
+{
+	int found;
+
+	if (geteuid()) {
+		puts("# skipped: only root can make a set-user-ID program of another user");
+		return;
+	}
+	make_copy();
+	found = run(copy, NOBODY);
+	remove_copy();
+	if (!(found & IS_ELEVATED)) {
+		puts("# skipped: the copy does not start, or without more rights");
+		return;
+	}
+	ck_assert_int_eq(found, IS_THROUGH | IS_ELEVATED);
+}
+END_TEST
+
+/* The same of a program that is not elevated: what it finds is what the other must not. */
+START_TEST(of_other_programs_they_count)
+{
+	ck_assert_int_eq(run("/proc/self/exe", geteuid()), IS_THROUGH | HAS_ALL);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *suite;
+	TCase *tcase;
+
+	if (argc == 2 && !strcmp(argv[1], "look"))
+		return look();
+	suite = suite_create("elevated");
+	tcase = tcase_create("elevated");
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, variables_of_the_user_count_for_nothing);
+	tcase_add_test(tcase, of_other_programs_they_count);
+	return t_run(suite);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* For programs whose processes die over shm. They are linked with libfabric. */
+#ifndef FAULT_SHM_H
+#define FAULT_SHM_H
+
+#include <rdma/fabric.h>
+
+#include "fault.h"
+
+/*
+ * Locks of shm that a killed process held stay locked: with a release of libfabric that is not
+ * repaired (docs/libfabric-quirks.md, DEAD_LOCKS), and below the fabric of test/fabric.
+ */
+static inline bool fault_dead_keep_locks(void)
+{
+	uint32_t version = FI_VERSION(FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+
+	return fault_fabric_is_shm() && (fault_fabric_is_sham() || (version != FI_VERSION(1, 17) &&
+								    version != FI_VERSION(2, 1) &&
+								    version != FI_VERSION(2, 6)));
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the fuzz targets share: the function that libFuzzer and replay.c call with an input, and the
+ * input as a stream of values. A target leaves nothing behind for the next input.
+ */
+#ifndef T_FUZZ_H
+#define T_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What must hold whatever the input is. Assertions of the library count as well. */
+#define FUZZ_CHECK(condition)                                                                   \
+	do {                                                                                    \
+		if (!(condition)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                                \
+		}                                                                               \
+	} while (0)
+
+/* A stream that is at its end gives zeros. */
+struct fuzz_input {
+	const uint8_t *at, *end;
+};
+
+static inline struct fuzz_input fuzz_input(const uint8_t *data, size_t size)
+{
+	return (struct fuzz_input){data, data + size};
+}
+
+static inline size_t fuzz_left(const struct fuzz_input *in)
+{
+	return (size_t)(in->end - in->at);
+}
+
+/* The next n bytes, or as many as there are: *bytes_p of them. */
+static inline size_t fuzz_bytes(struct fuzz_input *in, size_t n, const uint8_t **bytes_p)
+{
+	*bytes_p = in->at;
+	if (n > fuzz_left(in))
+		n = fuzz_left(in);
+	in->at += n;
+	return n;
+}
+
+/* Lowest byte first. */
+static inline uint64_t fuzz_value(struct fuzz_input *in, size_t size)
+{
+	const uint8_t *bytes;
+	uint64_t value = 0;
+
+	for (size_t n = fuzz_bytes(in, size, &bytes); n; n--)
+		value = value << 8 | bytes[n - 1];
+	return value;
+}
+
+static inline uint8_t fuzz_u8(struct fuzz_input *in)
+{
+	return (uint8_t)fuzz_value(in, 1);
+}
+
+static inline uint32_t fuzz_u32(struct fuzz_input *in)
+{
+	return (uint32_t)fuzz_value(in, 4);
+}
+
+#endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "kernel.h"
+
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_FD  0x100000
+#define RX_SIZE   8192u
+#define LOOPBACK  0x7f000001u
+#define NOBODY    UINT32_MAX
+#define AVAILABLE UINT32_MAX
+
+enum kind { FREE, PLAIN, FRESH, LISTENING, DIALING, STREAM };
+
+struct sock {
+	enum kind kind;
+	uint16_t port, peer_port;
+	uint32_t events; /* watched */
+	void *data;
+	bool watched, accepted, ended;
+	int err;          /* how the stream ended, or the dial */
+	uint32_t pending; /* of a listener: dials; of such a dial: the listener */
+	uint32_t room;
+	uint32_t rx_fill;
+	uint8_t rx[RX_SIZE];
+};
+
+struct kernel_faults kernel_faults;
+uint64_t kernel_time = 1000 * KERNEL_MS;
+
+static struct sock socks[KERNEL_SOCKETS];
+static struct kernel_peers peers;
+static bool is_on;
+static int first; /* those before are the engine's */
+static int last;  /* those from here on are free */
+static uint32_t next_random, turn;
+static uint16_t next_port;
+
+static int fd_of(const struct sock *s)
+{
+	return FIRST_FD + (int)(s - socks);
+}
+
+static struct sock *sock_of(int fd)
+{
+	return fd >= FIRST_FD && fd < FIRST_FD + KERNEL_SOCKETS ? &socks[fd - FIRST_FD] : NULL;
+}
+
+static int fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+static int use_up(int *err)
+{
+	int was = *err;
+
+	*err = 0;
+	return was;
+}
+
+static struct sock *open_sock(enum kind kind)
+{
+	for (int i = 0; i < KERNEL_SOCKETS; i++) {
+		struct sock *s = &socks[i];
+
+		if (s->kind != FREE)
+			continue;
+		memset(s, 0, offsetof(struct sock, rx));
+		s->kind = kind;
+		if (i >= last)
+			last = i + 1;
+		s->pending = NOBODY;
+		s->room = AVAILABLE;
+		return s;
+	}
+	errno = EMFILE;
+	return NULL;
+}
+
+static int open_plain(void)
+{
+	struct sock *s = open_sock(PLAIN);
+
+	return s ? fd_of(s) : -1;
+}
+
+/* --- the target's side --- */
+
+void kernel_begin(const struct kernel_peers *to)
+{
+	peers = *to;
+	kernel_faults = (struct kernel_faults){0};
+	kernel_time = 1000 * KERNEL_MS;
+	next_random = turn = 0;
+	next_port = 40000;
+	is_on = true;
+	for (first = 0; first < KERNEL_SOCKETS && socks[first].kind != FREE; first++)
+		;
+}
+
+int kernel_end(void)
+{
+	int n = 0;
+
+	for (int i = first; i < last; i++) {
+		n += socks[i].kind != FREE;
+		socks[i].kind = FREE;
+	}
+	last = first;
+	return n;
+}
+
+bool kernel_is_open(int s)
+{
+	return socks[s].kind == STREAM;
+}
+
+uint16_t kernel_port(int s)
+{
+	return socks[s].accepted ? socks[s].port : socks[s].peer_port;
+}
+
+static int count_listeners(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < last; i++)
+		n += socks[i].kind == LISTENING;
+	return n;
+}
+
+static struct sock *listener(unsigned int nth)
+{
+	for (int i = 0; i < last; i++)
+		if (socks[i].kind == LISTENING && !nth--)
+			return &socks[i];
+	return NULL;
+}
+
+/* It is in the listener's queue until accept4 takes it out. */
+int kernel_dial(unsigned int nth)
+{
+	int n = count_listeners();
+	struct sock *at = n ? listener(nth % (unsigned int)n) : NULL;
+	struct sock *s = at ? open_sock(STREAM) : NULL;
+
+	if (!s)
+		return -1;
+	s->accepted = true;
+	s->pending = (uint32_t)(at - socks);
+	s->port = at->port;
+	s->peer_port = next_port++;
+	peers.connected((int)(s - socks), true);
+	return (int)(s - socks);
+}
+
+void kernel_answer(int n, int err)
+{
+	struct sock *s = &socks[n];
+
+	if (s->kind != DIALING)
+		return;
+	s->kind = STREAM;
+	s->err = err;
+	s->ended = err;
+	if (!err)
+		peers.connected(n, false);
+}
+
+void kernel_put(int n, const uint8_t *bytes, size_t size)
+{
+	struct sock *s = &socks[n];
+
+	if (s->kind != STREAM || s->ended)
+		return;
+	if (size > RX_SIZE - s->rx_fill)
+		size = RX_SIZE - s->rx_fill;
+	if (size)
+		memcpy(s->rx + s->rx_fill, bytes, size);
+	s->rx_fill += (uint32_t)size;
+}
+
+void kernel_hang_up(int n, int err)
+{
+	struct sock *s = &socks[n];
+
+	if (s->kind != STREAM || s->ended)
+		return;
+	s->ended = true;
+	s->err = err;
+}
+
+void kernel_set_room(int n, uint32_t bytes)
+{
+	socks[n].room = bytes;
+}
+
+/* --- sockets --- */
+
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *to, socklen_t size);
+int __wrap_listen(int fd, int backlog);
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size);
+int __wrap_getpeername(int fd, struct sockaddr *addr, socklen_t *size);
+int __wrap_close(int fd);
+int __real_close(int fd);
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+	int err = use_up(&kernel_faults.socket);
+	struct sock *s;
+
+	(void)type, (void)protocol;
+	if (err)
+		return fail(err);
+	s = open_sock(domain == AF_UNIX ? PLAIN : FRESH);
+	return s ? fd_of(s) : -1;
+}
+
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+	int err = use_up(&kernel_faults.connect);
+	struct sock *s = sock_of(fd);
+
+	(void)size;
+	if (err)
+		return fail(err);
+	s->kind = DIALING;
+	s->port = next_port++;
+	s->peer_port = ntohs(((const struct sockaddr_in *)(const void *)to)->sin_port);
+	if (!kernel_faults.dials_wait)
+		kernel_answer((int)(s - socks), 0);
+	return fail(EINPROGRESS);
+}
+
+static bool is_port_taken(uint16_t port)
+{
+	for (int i = 0; i < last; i++)
+		if (socks[i].kind == LISTENING && socks[i].port == port)
+			return true;
+	return false;
+}
+
+int __wrap_bind(int fd, const struct sockaddr *to, socklen_t size)
+{
+	struct sock *s = sock_of(fd);
+	int err = use_up(&kernel_faults.bind);
+
+	(void)size;
+	if (err)
+		return fail(err);
+	if (s->kind == PLAIN)
+		return 0;
+	s->port = ntohs(((const struct sockaddr_in *)(const void *)to)->sin_port);
+	if (!s->port)
+		s->port = next_port++;
+	return is_port_taken(s->port) ? fail(EADDRINUSE) : 0;
+}
+
+int __wrap_listen(int fd, int backlog)
+{
+	(void)backlog;
+	sock_of(fd)->kind = LISTENING;
+	return 0;
+}
+
+static struct sock *first_dial(const struct sock *at)
+{
+	for (int i = 0; i < last; i++)
+		if (socks[i].kind == STREAM && socks[i].pending == (uint32_t)(at - socks))
+			return &socks[i];
+	return NULL;
+}
+
+int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	struct sock *s = first_dial(sock_of(fd));
+	int err = s ? use_up(&kernel_faults.accept) : EAGAIN;
+
+	(void)from, (void)size, (void)flags;
+	if (err)
+		return fail(err);
+	s->pending = NOBODY;
+	return fd_of(s);
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
+{
+	struct sock *s = sock_of(fd);
+
+	(void)flags;
+	FUZZ_CHECK(s->kind == STREAM);
+	if (s->ended && s->err)
+		return fail(EPIPE);
+	if (!s->room)
+		return fail(EAGAIN);
+	if (size > s->room)
+		size = s->room;
+	if (s->room != AVAILABLE)
+		s->room -= (uint32_t)size;
+	peers.sent((int)(s - socks), bytes, size);
+	return (ssize_t)size;
+}
+
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
+{
+	struct sock *s = sock_of(fd);
+
+	(void)flags;
+	FUZZ_CHECK(s->kind == STREAM);
+	if (!s->rx_fill) {
+		if (!s->ended)
+			return fail(EAGAIN);
+		return s->err ? fail(s->err) : 0;
+	}
+	if (size > s->rx_fill)
+		size = s->rx_fill;
+	memcpy(bytes, s->rx, size);
+	s->rx_fill -= (uint32_t)size;
+	memmove(s->rx, s->rx + size, s->rx_fill);
+	return (ssize_t)size;
+}
+
+/* SO_ERROR is all that is asked for. */
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	struct sock *s = sock_of(fd);
+
+	(void)level, (void)name, (void)size;
+	*(int *)value = s->err;
+	return 0;
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	(void)level, (void)name, (void)value, (void)size;
+	return sock_of(fd) ? 0 : fail(EBADF);
+}
+
+static int give_name(struct sockaddr *addr, socklen_t *size, uint16_t port)
+{
+	const struct sockaddr_in in = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(LOOPBACK),
+				       .sin_port = htons(port)};
+
+	memcpy(addr, &in, sizeof(in));
+	*size = sizeof(in);
+	return 0;
+}
+
+int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	return give_name(addr, size, sock_of(fd)->port);
+}
+
+int __wrap_getpeername(int fd, struct sockaddr *addr, socklen_t *size)
+{
+	const struct sock *s = sock_of(fd);
+
+	return s && s->kind == STREAM ? give_name(addr, size, s->peer_port) : fail(ENOTCONN);
+}
+
+/* Dials that wait at a listener go with it. */
+int __wrap_close(int fd)
+{
+	struct sock *s = sock_of(fd), *dial;
+
+	if (!s)
+		return __real_close(fd);
+	FUZZ_CHECK(s->kind != FREE);
+	while (s->kind == LISTENING && (dial = first_dial(s)))
+		__wrap_close(fd_of(dial));
+	if (s->kind == STREAM)
+		peers.closed((int)(s - socks));
+	s->kind = FREE;
+	return 0;
+}
+
+/* --- epoll: there is one set --- */
+
+int __wrap_epoll_create1(int flags);
+int __wrap_eventfd(unsigned int count, int flags);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout);
+
+int __wrap_epoll_create1(int flags)
+{
+	(void)flags;
+	return open_plain();
+}
+
+int __wrap_eventfd(unsigned int count, int flags)
+{
+	(void)count, (void)flags;
+	return open_plain();
+}
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct sock *s = sock_of(fd);
+
+	(void)epfd;
+	FUZZ_CHECK(s->kind != FREE);
+	FUZZ_CHECK(s->watched == (op != EPOLL_CTL_ADD));
+	s->watched = op != EPOLL_CTL_DEL;
+	if (s->watched) {
+		s->events = event->events | EPOLLERR | EPOLLHUP;
+		s->data = event->data.ptr;
+	}
+	return 0;
+}
+
+static uint32_t ready(const struct sock *s)
+{
+	uint32_t events = 0;
+
+	if (s->kind == LISTENING)
+		events = first_dial(s) ? EPOLLIN : 0;
+	else if (s->kind == STREAM)
+		events = (s->rx_fill || s->ended ? EPOLLIN : 0) | (s->room ? EPOLLOUT : 0) |
+			 (s->ended && s->err ? EPOLLERR | EPOLLHUP : 0);
+	return s->watched ? events & s->events : 0;
+}
+
+/* Each in its turn. */
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	(void)epfd, (void)timeout;
+	FUZZ_CHECK(max == 1);
+	for (int i = 0; i < last; i++) {
+		struct sock *s = &socks[turn++ % (uint32_t)last];
+
+		events->events = ready(s);
+		events->data.ptr = s->data;
+		if (events->events)
+			return 1;
+	}
+	return 0;
+}
+
+/* --- time, randomness, memory, files --- */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags);
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (!is_on)
+		return __real_clock_gettime(clock, ts);
+	ts->tv_sec = (time_t)(kernel_time / 1000000000u);
+	ts->tv_nsec = (long)(kernel_time % 1000000000u);
+	return 0;
+}
+
+int __wrap_dofi_random(void *bytes, size_t size);
+int __wrap_getifaddrs(struct ifaddrs **all);
+
+/* The same numbers in the same order. */
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
+{
+	uint8_t *at = bytes;
+
+	(void)flags;
+	for (size_t i = 0; i < size; i++) {
+		next_random = next_random * 1103515245u + 12345u;
+		at[i] = (uint8_t)(next_random >> 16);
+	}
+	return (ssize_t)size;
+}
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	__wrap_getrandom(bytes, size, 0);
+	return 0;
+}
+
+/* There is the loopback device alone, which is known without a look. */
+int __wrap_getifaddrs(struct ifaddrs **all)
+{
+	(void)all;
+	return fail(ENOMEM);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode;
+
+	if (is_on && !strcmp(path, "/dev/null"))
+		return open_plain();
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, int) : 0;
+	va_end(args);
+	return __real_open(path, flags, mode);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (!kernel_faults.forgetful)
+		return __real_calloc(n, size);
+	kernel_faults.forgetful = false;
+	errno = ENOMEM;
+	return NULL;
+}

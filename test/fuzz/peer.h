@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peers at the sockets of kernel.h: they read what the library sends, which must be frames, and
+ * know its connection numbers and tokens, so an input can name them in a byte. What they say comes
+ * from the input.
+ */
+#ifndef T_FUZZ_PEER_H
+#define T_FUZZ_PEER_H
+
+#include "fuzz.h"
+#include "kernel.h"
+
+#define PEER_PROVIDER "fuzz"
+
+struct dofi_ia;
+
+extern const struct kernel_peers peer_events;
+
+void peer_begin(struct dofi_ia *ia);
+
+/* Begins the handshake, which goes on as the library answers: who it is, and what is wrong with it.
+ */
+void peer_hello(int s, struct fuzz_input *in);
+/* Any other message, to a connection of the library. */
+void peer_message(int s, struct fuzz_input *in);
+/* A frame of these bytes, with its seal, or bytes alone. */
+void peer_frame(int s, struct fuzz_input *in);
+void peer_bytes(int s, struct fuzz_input *in);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An open IA in the world of kernel.h and fabric.h. It is made once; between world_begin and
+ * world_end an input has it, and everything below it goes at the end.
+ */
+#ifndef T_FUZZ_WORLD_H
+#define T_FUZZ_WORLD_H
+
+#include "fuzz.h"
+
+#include "base/dat_api.h"
+
+#define WORLD_EPS 4u
+
+struct dofi_ep;
+struct dofi_ia;
+
+enum world_kind {
+	WORLD_RDM = 1,   /* see fabric.h */
+	WORLD_SLOTS = 2, /* as well */
+	WORLD_CREDITS = 4,
+	WORLD_FEW_STRANGERS = 8, /* one */
+	WORLD_CLOSED_KEYS = 16,
+	WORLD_NATIVE = 32,  /* the device does atomic operations */
+	WORLD_FENCE = 64,   /* reads may overtake writes */
+	WORLD_DELAY = 128,  /* dials take a while */
+	WORLD_NO_KEY = 256, /* auth=none */
+	WORLD_SRQ = 512,    /* fuzz_control: the second EP has one */
+};
+
+enum world_ep { WORLD_EP_RC, WORLD_EP_SRQ, WORLD_EP_UD, WORLD_EP_KINDS };
+
+struct world {
+	struct dofi_ia *ia;
+	DAT_EVD_HANDLE conn_evd, cr_evd, dto_evd;
+	DAT_PZ_HANDLE pz;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_SRQ_HANDLE srq; /* NULL until there is an EP of it */
+	DAT_EP_HANDLE eps[WORLD_EPS];
+};
+
+extern struct world world;
+
+#define WORLD_WORDS 64
+extern uint64_t world_memory[WORLD_WORDS]; /* the LMR's */
+
+/* The engine and its own descriptors are there from the first call on. */
+void world_begin(unsigned int kind);
+/* Frees what there is, and checks that nothing is left. */
+void world_end(void);
+
+/* As often as there is something to do, within bounds. */
+void world_round(void);
+/* Makes an EP in this place unless there is one. */
+void world_make_ep(uint32_t place, enum world_ep kind);
+/* The same, and connects it to a peer with such an EP, through all of the handshake. */
+void world_connect(uint32_t place, enum world_ep kind);
+DAT_LMR_TRIPLET world_segment(uint32_t offset, uint32_t length);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "t_channel.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+void t_channel_init(struct t_channel *channel, int fd, enum dofi_role role,
+		    const struct dofi_key *key, uint16_t port)
+{
+	*channel = (struct t_channel){.fd = fd, .role = role, .key = key, .shake.port = port};
+}
+
+bool t_channel_say(const struct t_channel *channel, const void *bytes, size_t size)
+{
+	return send(channel->fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static bool read_all(int fd, uint8_t *bytes, size_t size)
+{
+	return recv(fd, bytes, size, MSG_WAITALL) == (ssize_t)size;
+}
+
+size_t t_channel_hear(const struct t_channel *channel, uint8_t frame[DOFI_WIRE_MAX_FRAME])
+{
+	size_t size;
+
+	if (!read_all(channel->fd, frame, DOFI_WIRE_LENGTH))
+		return 0;
+	size = ((size_t)frame[2] << 8 | frame[3]) + DOFI_WIRE_LENGTH;
+	if (frame[0] || frame[1] || size > DOFI_WIRE_MAX_FRAME ||
+	    !read_all(channel->fd, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH))
+		return 0;
+	return size;
+}
+
+static void remember(struct t_channel *channel, enum dofi_role role, const uint8_t *frame,
+		     size_t size)
+{
+	bool dials = role == DOFI_ROLE_DIALS;
+
+	memcpy(dials ? channel->shake.dials : channel->shake.accepts, frame + DOFI_WIRE_LENGTH,
+	       size - DOFI_WIRE_LENGTH);
+	*(dials ? &channel->shake.dials_size : &channel->shake.accepts_size) =
+		(uint32_t)(size - DOFI_WIRE_LENGTH);
+}
+
+static enum dofi_role other(enum dofi_role role)
+{
+	return role == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
+}
+
+bool t_channel_say_hello(struct t_channel *channel)
+{
+	struct dofi_hello hello = {.role = (uint8_t)channel->role};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size;
+
+	if (dofi_random(hello.nonce, sizeof(hello.nonce)))
+		return false;
+	memcpy(hello.key_id, channel->key->id, sizeof(hello.key_id));
+	size = dofi_wire_put_hello(frame, &hello);
+	remember(channel, channel->role, frame, size);
+	return t_channel_say(channel, frame, size);
+}
+
+bool t_channel_hear_hello(struct t_channel *channel)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = t_channel_hear(channel, frame);
+
+	if (!size || !dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH,
+					  &channel->peer_hello))
+		return false;
+	remember(channel, other(channel->role), frame, size);
+	return true;
+}
+
+bool t_channel_say_proof(struct t_channel *channel)
+{
+	uint8_t proof[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+
+	return dofi_session_proof(proof, channel->key, channel->role, &channel->shake) &&
+	       t_channel_say(channel, frame, dofi_wire_put_proof(frame, proof));
+}
+
+bool t_channel_hear_proof(struct t_channel *channel)
+{
+	uint8_t theirs[DOFI_HMAC_SIZE], right[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = t_channel_hear(channel, frame);
+
+	return size &&
+	       dofi_wire_get_proof(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, theirs) &&
+	       dofi_session_proof(right, channel->key, other(channel->role), &channel->shake) &&
+	       !memcmp(theirs, right, sizeof(right));
+}
+
+bool t_channel_start(struct t_channel *channel)
+{
+	return dofi_session_start(&channel->session, channel->key, channel->role, &channel->shake);
+}
+
+bool t_channel_prove(struct t_channel *channel)
+{
+	return t_channel_say_hello(channel) && t_channel_hear_hello(channel) &&
+	       t_channel_hear_proof(channel) && t_channel_say_proof(channel) &&
+	       t_channel_start(channel);
+}
+
+bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_put_details(frame, details);
+
+	size = dofi_wire_seal(frame, size, &channel->session);
+	return size && t_channel_say(channel, frame, size);
+}
+
+bool t_channel_hear_details(struct t_channel *channel, struct dofi_details *details)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = t_channel_hear(channel, frame), body;
+
+	return size && dofi_wire_open(frame, size, &channel->session, &body) &&
+	       dofi_wire_get_details(frame + DOFI_WIRE_LENGTH, body, details);
+}
+
+bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = dofi_wire_seal(frame, dofi_wire_put_msg(frame, msg), &channel->session);
+
+	return size && t_channel_say(channel, frame, size);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Attributes that follow from those of the fabric. */
+#include "unit.h"
+
+#include "../../../prov/ofi/api/attr.c"
+
+/* Those of InfiniBand are powers of two from 256 to 4096; the link tells its own. */
+START_TEST(the_mtu_is_the_largest_that_the_link_carries)
+{
+	static const struct {
+		size_t link;
+		unsigned int mtu;
+	} cases[] = {{0, 4096},    {9000, 4096}, {4097, 4096}, {4096, 4096}, {4095, 2048},
+		     {2048, 2048}, {1500, 1024}, {1024, 1024}, {1023, 512},  {300, 256},
+		     {256, 256},   {255, 256},   {1, 256}};
+	struct fi_link_attr link = {.mtu = cases[_i].link};
+	struct fid_nic nic = {.link_attr = &link};
+	struct fi_info info = {.nic = &nic};
+
+	ck_assert_uint_eq(ib_mtu(&info), cases[_i].mtu);
+}
+END_TEST
+
+START_TEST(without_a_link_it_is_the_largest)
+{
+	struct fid_nic nic = {.link_attr = NULL};
+	struct fi_info info = {.nic = NULL};
+
+	ck_assert_uint_eq(ib_mtu(&info), 4096);
+	info.nic = &nic;
+	ck_assert_uint_eq(ib_mtu(&info), 4096);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("attr");
+	TCase *tcase = tcase_create("attr");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, the_mtu_is_the_largest_that_the_link_carries, 0, 13);
+	tcase_add_test(tcase, without_a_link_it_is_the_largest);
+	return t_run(suite);
+}

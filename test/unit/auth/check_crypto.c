@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* HMAC, HKDF and random bytes, by the test cases of RFC 4231 and RFC 5869. */
+#include "../../../prov/ofi/auth/crypto.h"
+#include "../../lib/unit.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define MAX_BYTES 256
+
+struct text {
+	uint8_t bytes[MAX_BYTES];
+	size_t size;
+};
+
+static struct text from_hex(const char *hex)
+{
+	struct text text = {.size = strlen(hex) / 2};
+	unsigned int byte;
+
+	ck_assert_uint_le(text.size, sizeof(text.bytes));
+	for (size_t i = 0; i < text.size; i++) {
+		ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &byte), 1);
+		text.bytes[i] = (uint8_t)byte;
+	}
+	return text;
+}
+
+static struct text repeated(uint8_t byte, size_t n)
+{
+	struct text text = {.size = n};
+
+	memset(text.bytes, byte, n);
+	return text;
+}
+
+static struct text counting(uint8_t first, size_t n)
+{
+	struct text text = {.size = n};
+
+	for (size_t i = 0; i < n; i++)
+		text.bytes[i] = (uint8_t)(first + i);
+	return text;
+}
+
+static struct text quoted(const char *string)
+{
+	struct text text = {.size = strlen(string)};
+
+	memcpy(text.bytes, string, text.size);
+	return text;
+}
+
+static struct dofi_bytes bytes_of(const struct text *text)
+{
+	return (struct dofi_bytes){text->bytes, text->size};
+}
+
+/* --- HMAC --- */
+
+static struct {
+	struct text key, data;
+	const char *mac;
+} hmac_cases[6];
+
+static void make_hmac_cases(void)
+{
+	hmac_cases[0].key = repeated(0x0b, 20);
+	hmac_cases[0].data = quoted("Hi There");
+	hmac_cases[0].mac = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";
+	hmac_cases[1].key = quoted("Jefe");
+	hmac_cases[1].data = quoted("what do ya want for nothing?");
+	hmac_cases[1].mac = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+	hmac_cases[2].key = repeated(0xaa, 20);
+	hmac_cases[2].data = repeated(0xdd, 50);
+	hmac_cases[2].mac = "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe";
+	hmac_cases[3].key = counting(1, 25);
+	hmac_cases[3].data = repeated(0xcd, 50);
+	hmac_cases[3].mac = "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b";
+	hmac_cases[4].key = repeated(0xaa, 131);
+	hmac_cases[4].data = quoted("Test Using Larger Than Block-Size Key - Hash Key First");
+	hmac_cases[4].mac = "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54";
+	hmac_cases[5].key = repeated(0xaa, 131);
+	hmac_cases[5].data = quoted("This is a test using a larger than block-size key and a larger"
+				    " than block-size data. The key needs to be hashed before being"
+				    " used by the HMAC algorithm.");
+	hmac_cases[5].mac = "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2";
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(dofi_crypto_start(), 0);
+	make_hmac_cases();
+}
+
+START_TEST(test_hmac_case)
+{
+	const struct text *key = &hmac_cases[_i].key, *data = &hmac_cases[_i].data;
+	const struct dofi_bytes whole = bytes_of(data);
+	struct text expected = from_hex(hmac_cases[_i].mac);
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_hmac(mac, key->bytes, key->size, &whole, 1));
+	ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
+}
+END_TEST
+
+START_TEST(test_hmac_of_parts_is_that_of_the_whole)
+{
+	const struct text *key = &hmac_cases[_i].key, *data = &hmac_cases[_i].data;
+	struct text expected = from_hex(hmac_cases[_i].mac);
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	for (size_t cut = 0; cut <= data->size; cut++) {
+		const struct dofi_bytes parts[] = {{data->bytes, cut},
+						   {NULL, 0},
+						   {data->bytes + cut, data->size - cut}};
+
+		ck_assert(dofi_hmac(mac, key->bytes, key->size, parts, 3));
+		ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
+	}
+}
+END_TEST
+
+START_TEST(test_hmac_takes_no_more_than_it_promises)
+{
+	static const uint8_t data[DOFI_HMAC_MAX_DATA + 1];
+	const struct dofi_bytes most = {data, DOFI_HMAC_MAX_DATA};
+	const struct dofi_bytes more[] = {{data, DOFI_HMAC_MAX_DATA}, {data, 1}};
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_hmac(mac, "k", 1, &most, 1));
+	ck_assert(!dofi_hmac(mac, "k", 1, more, 2));
+}
+END_TEST
+
+START_TEST(test_hmac_with_an_empty_key_uses_no_earlier_one)
+{
+	const struct dofi_bytes nothing = {"", 0};
+	struct text expected =
+		from_hex("b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+	uint8_t mac[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_hmac(mac, "another key", 11, &nothing, 1));
+	ck_assert(dofi_hmac(mac, NULL, 0, &nothing, 1));
+	ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
+}
+END_TEST
+
+/* --- HKDF --- */
+
+static void assert_hkdf(const struct text *secret, const struct text *salt, const struct text *info,
+			const char *okm)
+{
+	struct text expected = from_hex(okm);
+	uint8_t out[MAX_BYTES];
+
+	ck_assert(dofi_hkdf(out, expected.size, bytes_of(salt), bytes_of(secret), bytes_of(info)));
+	ck_assert_mem_eq(out, expected.bytes, expected.size);
+}
+
+START_TEST(test_hkdf_case_1)
+{
+	struct text secret = repeated(0x0b, 22), salt = counting(0, 13), info = counting(0xf0, 10);
+
+	assert_hkdf(&secret, &salt, &info,
+		    "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887"
+		    "185865");
+}
+END_TEST
+
+START_TEST(test_hkdf_case_2)
+{
+	struct text secret = counting(0, 80), salt = counting(0x60, 80), info = counting(0xb0, 80);
+
+	assert_hkdf(&secret, &salt, &info,
+		    "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac782"
+		    "7271cb41c65e590e09da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3"
+		    "434f1d87");
+}
+END_TEST
+
+START_TEST(test_hkdf_case_3)
+{
+	struct text secret = repeated(0x0b, 22), none = {.size = 0};
+
+	assert_hkdf(&secret, &none, &none,
+		    "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b6"
+		    "1a96c8");
+}
+END_TEST
+
+START_TEST(test_hkdf_refuses_what_it_cannot_make)
+{
+	static const uint8_t long_info[DOFI_HKDF_MAX_INFO + 1];
+	static uint8_t out[255 * DOFI_HMAC_SIZE + 1];
+	const struct dofi_bytes none = {NULL, 0}, secret = {"s", 1};
+
+	ck_assert(dofi_hkdf(out, sizeof(out) - 1, none, secret, none));
+	ck_assert(!dofi_hkdf(out, sizeof(out), none, secret, none));
+	ck_assert(!dofi_hkdf(out, 32, none, secret,
+			     (struct dofi_bytes){long_info, sizeof(long_info)}));
+}
+END_TEST
+
+/* --- random bytes --- */
+
+START_TEST(test_random_bytes_do_not_come_twice)
+{
+	enum { DRAWS = 2000 };
+	static uint64_t draws[DRAWS];
+
+	for (int i = 0; i < DRAWS; i++)
+		ck_assert_int_eq(dofi_random(&draws[i], sizeof(draws[i])), 0);
+	for (int i = 0; i < DRAWS; i++)
+		for (int j = 0; j < i; j++)
+			ck_assert_uint_ne(draws[i], draws[j]);
+}
+END_TEST
+
+START_TEST(test_random_fills_more_than_the_pool)
+{
+	static uint8_t bytes[3 * 4096];
+	size_t zeros = 0;
+
+	ck_assert_int_eq(dofi_random(bytes, sizeof(bytes)), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		zeros += !bytes[i];
+	ck_assert_uint_lt(zeros, sizeof(bytes) / 64);
+}
+END_TEST
+
+/* Both draw from a pool that the parent has filled. */
+START_TEST(test_a_child_draws_other_bytes_than_its_parent)
+{
+	uint8_t ours[64], theirs[64];
+	int sock[2], status;
+	pid_t child;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
+	ck_assert_int_eq(dofi_random(ours, sizeof(ours)), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		status = dofi_random(theirs, sizeof(theirs)) ||
+			 write(sock[1], theirs, sizeof(theirs)) != sizeof(theirs);
+		_exit(status);
+	}
+	ck_assert_int_eq(dofi_random(ours, sizeof(ours)), 0);
+	ck_assert_int_eq(read(sock[0], theirs, sizeof(theirs)), sizeof(theirs));
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_mem_ne(ours, theirs, sizeof(ours));
+}
+END_TEST
+
+/* --- small things --- */
+
+START_TEST(test_equal_sees_every_byte)
+{
+	uint8_t a[32], b[32];
+
+	ck_assert_int_eq(dofi_random(a, sizeof(a)), 0);
+	memcpy(b, a, sizeof(b));
+	ck_assert(dofi_crypto_equal(a, b, sizeof(a)));
+	for (size_t i = 0; i < sizeof(a); i++) {
+		b[i] ^= 1;
+		ck_assert(!dofi_crypto_equal(a, b, sizeof(a)));
+		b[i] ^= 1;
+	}
+}
+END_TEST
+
+START_TEST(test_wipe_leaves_zeros)
+{
+	uint8_t bytes[32], zeros[32] = {0};
+
+	ck_assert_int_eq(dofi_random(bytes, sizeof(bytes)), 0);
+	dofi_wipe(bytes, sizeof(bytes));
+	ck_assert_mem_eq(bytes, zeros, sizeof(bytes));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("crypto");
+	TCase *tcase = tcase_create("crypto");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_loop_test(tcase, test_hmac_case, 0, 6);
+	tcase_add_loop_test(tcase, test_hmac_of_parts_is_that_of_the_whole, 0, 6);
+	tcase_add_test(tcase, test_hmac_takes_no_more_than_it_promises);
+	tcase_add_test(tcase, test_hmac_with_an_empty_key_uses_no_earlier_one);
+	tcase_add_test(tcase, test_hkdf_case_1);
+	tcase_add_test(tcase, test_hkdf_case_2);
+	tcase_add_test(tcase, test_hkdf_case_3);
+	tcase_add_test(tcase, test_hkdf_refuses_what_it_cannot_make);
+	tcase_add_test(tcase, test_random_bytes_do_not_come_twice);
+	tcase_add_test(tcase, test_random_fills_more_than_the_pool);
+	tcase_add_test(tcase, test_a_child_draws_other_bytes_than_its_parent);
+	tcase_add_test(tcase, test_equal_sees_every_byte);
+	tcase_add_test(tcase, test_wipe_leaves_zeros);
+	suite_add_tcase(suite, tcase);
+	return t_run(suite);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the key comes from: files that are trusted and those that are not, the home, the host. */
+#include "../../../prov/ofi/auth/crypto.h"
+#include "../../../prov/ofi/auth/key.h"
+#include "../../../prov/ofi/auth/key_file.h"
+#include "../../lib/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define NOBODY   65534u
+#define CREATORS 8
+#define SECRET   "0123456789abcdef0123456789abcdef"
+
+static char dir[64], file[96];
+static int said;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+static void teardown(void)
+{
+	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void setup(void)
+{
+	static const char *const variables[] = {"PALS_APID", "PMIX_NAMESPACE", "SLURM_JOB_ID",
+						"PBS_JOBID", "LSB_JOBID",      "FLUX_JOB_ID",
+						"JOB_ID"};
+
+	strcpy(dir, "/tmp/check_key.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/k", dir);
+	setenv("HOME", dir, 1);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		unsetenv(variables[i]);
+	said = t_capture(STDERR_FILENO);
+}
+
+static void assert_said(const char *words)
+{
+	ck_assert_msg(strstr(t_captured(said), words), "\"%s\" is not in: %s", words,
+		      t_captured(said));
+}
+
+static void put_file(const char *path, const void *bytes, size_t size, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void put_secret(const char *text)
+{
+	put_file(file, text, strlen(text), 0600);
+}
+
+static int load(struct dofi_key *key, const char *auth, const char *path)
+{
+	return dofi_key_load(key, "ofi-test", auth, path);
+}
+
+/* --- files --- */
+
+START_TEST(test_a_file_of_ours_is_taken)
+{
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	ck_assert_int_eq(load(&key, _i ? "key" : "auto", file), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_FILE);
+	ck_assert_str_eq(key.path, file);
+}
+END_TEST
+
+START_TEST(test_line_ends_do_not_count)
+{
+	struct dofi_key one, other;
+
+	put_secret(SECRET);
+	ck_assert_int_eq(load(&one, "key", file), 0);
+	put_secret(SECRET "\r\n");
+	ck_assert_int_eq(load(&other, "key", file), 0);
+	ck_assert_mem_eq(one.bytes, other.bytes, sizeof(one.bytes));
+	put_secret(SECRET "x");
+	ck_assert_int_eq(load(&other, "key", file), 0);
+	ck_assert_mem_ne(one.bytes, other.bytes, sizeof(one.bytes));
+	ck_assert_mem_ne(one.id, other.id, sizeof(one.id));
+}
+END_TEST
+
+/* Neither the file's bytes nor the key's stand in what others may see. */
+START_TEST(test_the_id_is_no_part_of_the_key)
+{
+	char text[DOFI_KEY_TEXT];
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	ck_assert_int_eq(load(&key, "key", file), 0);
+	ck_assert_ptr_null(memmem(key.bytes, sizeof(key.bytes), key.id, 4));
+	ck_assert_ptr_null(memmem(SECRET, strlen(SECRET), key.id, 4));
+	ck_assert_ptr_null(strstr(dofi_key_text(&key, text), SECRET));
+	ck_assert_ptr_nonnull(strstr(text, file));
+}
+END_TEST
+
+START_TEST(test_a_file_that_others_may_read_or_write_is_refused)
+{
+	static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0660};
+	struct dofi_key key;
+
+	put_file(file, SECRET, strlen(SECRET), modes[_i]);
+	ck_assert_int_eq(load(&key, "auto", file), -EACCES);
+	assert_said("chmod 600");
+}
+END_TEST
+
+START_TEST(test_a_file_of_another_user_is_refused)
+{
+	struct dofi_key key;
+
+	if (geteuid())
+		return; /* only root can give a file away */
+	put_secret(SECRET);
+	ck_assert_int_eq(chown(file, NOBODY, (gid_t)-1), 0);
+	ck_assert_int_eq(load(&key, "auto", file), -EACCES);
+	assert_said("belongs to user 65534");
+}
+END_TEST
+
+START_TEST(test_a_symbolic_link_is_refused)
+{
+	char link[128];
+	struct dofi_key key;
+
+	put_secret(SECRET);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	ck_assert_int_eq(symlink(file, link), 0);
+	ck_assert_int_eq(load(&key, "key", link), -EACCES);
+	assert_said("symbolic link");
+}
+END_TEST
+
+START_TEST(test_what_is_no_file_is_refused_at_once)
+{
+	struct dofi_key key;
+
+	ck_assert_int_eq(_i ? mkdir(file, 0700) : mkfifo(file, 0600), 0);
+	ck_assert_int_eq(load(&key, "key", file), -EACCES);
+	assert_said("is not a file");
+}
+END_TEST
+
+START_TEST(test_a_file_has_to_be_of_a_good_length)
+{
+	static const struct {
+		size_t size;
+		int ret;
+	} cases[] = {{0, -EINVAL},
+		     {DOFI_SECRET_MIN - 1, -EINVAL},
+		     {DOFI_SECRET_MIN, 0},
+		     {DOFI_SECRET_MAX, 0},
+		     {DOFI_SECRET_MAX + 1, -EINVAL},
+		     {3 * DOFI_SECRET_MAX, -EINVAL}};
+	static char bytes[3 * DOFI_SECRET_MAX];
+	struct dofi_key key;
+
+	memset(bytes, 'x', sizeof(bytes));
+	put_file(file, bytes, cases[_i].size, 0600);
+	ck_assert_int_eq(load(&key, "key", file), cases[_i].ret);
+	if (cases[_i].ret)
+		assert_said("openssl rand");
+}
+END_TEST
+
+START_TEST(test_line_ends_do_not_make_a_short_key_long)
+{
+	static char bytes[DOFI_SECRET_MIN + 8];
+	struct dofi_key key;
+
+	memset(bytes, '\n', sizeof(bytes));
+	put_file(file, bytes, sizeof(bytes), 0600);
+	ck_assert_int_eq(load(&key, "key", file), -EINVAL);
+}
+END_TEST
+
+START_TEST(test_a_missing_file_is_named_with_the_remedy)
+{
+	struct dofi_key key;
+
+	ck_assert_int_eq(load(&key, "auto", file), -ENOENT);
+	assert_said(file);
+	assert_said("umask 077");
+	ck_assert_int_eq(load(&key, "key", ""), -ENOENT);
+	assert_said("key_file");
+}
+END_TEST
+
+/* --- the home directory --- */
+
+static void user_file(char path[128])
+{
+	snprintf(path, 128, "%s/.dat-ofi/key", dir);
+}
+
+START_TEST(test_the_first_use_makes_a_file_in_the_home)
+{
+	struct dofi_key first, second;
+	char path[128];
+	struct stat st;
+
+	umask(_i ? 0777 : 0); /* whatever the umask */
+	ck_assert_int_eq(load(&first, "auto", ""), 0);
+	umask(022);
+	user_file(path);
+	ck_assert_int_eq(first.source, DOFI_KEY_USER);
+	ck_assert_str_eq(first.path, path);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	ck_assert_uint_eq(st.st_nlink, 1);
+	ck_assert_int_eq(load(&second, "user", ""), 0);
+	ck_assert_mem_eq(first.bytes, second.bytes, sizeof(first.bytes));
+}
+END_TEST
+
+START_TEST(test_a_folder_that_others_may_write_to_is_refused)
+{
+	char folder[128];
+	struct dofi_key key;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(chmod(folder, 0770), 0);
+	ck_assert_int_eq(load(&key, "auto", ""), -EACCES);
+	assert_said("chmod 700");
+}
+END_TEST
+
+START_TEST(test_a_folder_that_is_a_link_is_refused)
+{
+	char folder[128], real[128];
+	struct dofi_key key;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	snprintf(real, sizeof(real), "%s/real", dir);
+	ck_assert_int_eq(mkdir(real, 0700), 0);
+	ck_assert_int_eq(symlink(real, folder), 0);
+	ck_assert_int_eq(load(&key, "auto", ""), -EACCES);
+}
+END_TEST
+
+/* A bad file is not passed over: peers would have another key, and nobody would know why. */
+START_TEST(test_a_bad_file_in_the_home_is_an_error)
+{
+	struct dofi_key key;
+	char path[128];
+
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	user_file(path);
+	ck_assert_int_eq(chmod(path, 0644), 0);
+	ck_assert_int_eq(load(&key, "auto", ""), -EACCES);
+	put_file(path, "short", 5, 0600);
+	ck_assert_int_eq(load(&key, "auto", ""), -EINVAL);
+}
+END_TEST
+
+/* Processes that use the library for the first time at the same moment. */
+START_TEST(test_creators_at_once_agree)
+{
+	uint8_t first[DOFI_KEY_SIZE], other[DOFI_KEY_SIZE];
+	struct dofi_key key;
+	int start[2], keys[2], status;
+	char byte;
+
+	ck_assert_int_eq(pipe(start), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, keys), 0);
+	for (int i = 0; i < CREATORS; i++) {
+		if (fork())
+			continue;
+		close(start[1]);
+		status = read(start[0], &byte, 1) || load(&key, "user", "") ||
+			 write(keys[1], key.bytes, sizeof(key.bytes)) != sizeof(key.bytes);
+		_exit(status);
+	}
+	close(start[1]); /* off they go */
+	for (int i = 0; i < CREATORS; i++) {
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_int_eq(read(keys[0], first, sizeof(first)), sizeof(first));
+	for (int i = 1; i < CREATORS; i++) {
+		ck_assert_int_eq(read(keys[0], other, sizeof(other)), sizeof(other));
+		ck_assert_mem_eq(first, other, sizeof(first));
+	}
+}
+END_TEST
+
+START_TEST(test_making_a_key_leaves_no_draft)
+{
+	struct dofi_key key;
+	char folder[128];
+	int fd;
+
+	ck_assert_int_eq(load(&key, "user", ""), 0);
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	/* A second one, whose name is taken. */
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
+	close(fd);
+	ck_assert_int_eq(remove(key.path), 0);
+	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_a_home_that_takes_no_file_leaves_the_host)
+{
+	struct dofi_key key, again;
+
+	/* For root every folder can be written to. */
+	ck_assert_int_eq(geteuid() ? chmod(dir, 0500) : seteuid(NOBODY), 0);
+	ck_assert_int_eq(load(&key, "auto", ""), 0);
+	ck_assert_int_eq(load(&again, "auto", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_HOST);
+	ck_assert_mem_eq(key.bytes, again.bytes, sizeof(key.bytes));
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+	assert_said("auth=user needs a home directory");
+	unlink(again.path);
+	ck_assert_int_eq(seteuid(getuid()), 0);
+	chmod(dir, 0700);
+}
+END_TEST
+
+/* --- the job, and words --- */
+
+START_TEST(test_a_key_of_a_job_is_for_that_job)
+{
+	struct dofi_key user, one, two, again;
+
+	ck_assert_int_eq(load(&one, "job", ""), -ENOENT);
+	assert_said("auth=job needs a job");
+	ck_assert_int_eq(load(&user, "auto", ""), 0);
+	setenv("SLURM_JOB_ID", "17", 1);
+	ck_assert_int_eq(load(&one, "job", ""), 0);
+	ck_assert_int_eq(load(&again, "job", ""), 0);
+	setenv("SLURM_JOB_ID", "18", 1);
+	ck_assert_int_eq(load(&two, "job", ""), 0);
+	ck_assert_mem_eq(one.bytes, again.bytes, sizeof(one.bytes));
+	ck_assert_mem_ne(one.bytes, two.bytes, sizeof(one.bytes));
+	ck_assert_mem_ne(one.bytes, user.bytes, sizeof(one.bytes));
+	/* By default identity is the user's: programs of two jobs may talk. */
+	ck_assert_int_eq(load(&again, "auto", ""), 0);
+	ck_assert_mem_eq(again.bytes, user.bytes, sizeof(user.bytes));
+}
+END_TEST
+
+START_TEST(test_words_that_are_not_known)
+{
+	struct dofi_key key;
+
+	ck_assert_int_eq(load(&key, "kerberos", ""), -EINVAL);
+	assert_said("auth=kerberos is not known");
+	ck_assert_int_eq(load(&key, "munge", ""), -EINVAL);
+	assert_said("no support for munge");
+}
+END_TEST
+
+START_TEST(test_none_is_said_aloud)
+{
+	static const uint8_t zeros[DOFI_KEY_ID_SIZE];
+	char text[DOFI_KEY_ID_TEXT];
+	struct dofi_key key;
+
+	ck_assert_int_eq(load(&key, "none", ""), 0);
+	ck_assert_int_eq(key.source, DOFI_KEY_NONE);
+	ck_assert_mem_eq(key.id, zeros, sizeof(zeros));
+	ck_assert_str_eq(dofi_key_id_text(key.id, text), "none");
+	assert_said("every process that reaches this one may connect");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("key");
+	TCase *tcase = tcase_create("key");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, test_a_file_of_ours_is_taken, 0, 2);
+	tcase_add_test(tcase, test_line_ends_do_not_count);
+	tcase_add_test(tcase, test_the_id_is_no_part_of_the_key);
+	tcase_add_loop_test(tcase, test_a_file_that_others_may_read_or_write_is_refused, 0, 6);
+	tcase_add_test(tcase, test_a_file_of_another_user_is_refused);
+	tcase_add_test(tcase, test_a_symbolic_link_is_refused);
+	tcase_add_loop_test(tcase, test_what_is_no_file_is_refused_at_once, 0, 2);
+	tcase_add_loop_test(tcase, test_a_file_has_to_be_of_a_good_length, 0, 6);
+	tcase_add_test(tcase, test_line_ends_do_not_make_a_short_key_long);
+	tcase_add_test(tcase, test_a_missing_file_is_named_with_the_remedy);
+	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
+	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);
+	tcase_add_test(tcase, test_a_folder_that_is_a_link_is_refused);
+	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
+	tcase_add_test(tcase, test_creators_at_once_agree);
+	tcase_add_test(tcase, test_making_a_key_leaves_no_draft);
+	tcase_add_test(tcase, test_a_home_that_takes_no_file_leaves_the_host);
+	tcase_add_test(tcase, test_a_key_of_a_job_is_for_that_job);
+	tcase_add_test(tcase, test_words_that_are_not_known);
+	tcase_add_test(tcase, test_none_is_said_aloud);
+	suite_add_tcase(suite, tcase);
+	return t_run(suite);
+}

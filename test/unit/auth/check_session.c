@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Proofs and seals: what one side makes the other one takes, and nothing else. */
+#include "../../../prov/ofi/auth/session.h"
+#include "../../lib/unit.h"
+
+#include <string.h>
+
+static struct dofi_key key, other_key;
+static struct dofi_handshake shake;
+static struct dofi_session dialler, acceptor;
+
+static void setup(void)
+{
+	memset(&key, 0, sizeof(key));
+	memset(key.bytes, 1, sizeof(key.bytes));
+	other_key = key;
+	other_key.bytes[31] ^= 1;
+	memset(&shake, 0, sizeof(shake));
+	shake.dials_size = shake.accepts_size = 37;
+	memset(shake.dials, 0xd1, shake.dials_size);
+	memset(shake.accepts, 0xac, shake.accepts_size);
+	shake.port = 4711;
+	ck_assert(dofi_session_start(&dialler, &key, DOFI_ROLE_DIALS, &shake));
+	ck_assert(dofi_session_start(&acceptor, &key, DOFI_ROLE_ACCEPTS, &shake));
+}
+
+/* --- proofs --- */
+
+static bool same_proof(const struct dofi_key *k, enum dofi_role role,
+		       const struct dofi_handshake *s)
+{
+	uint8_t ours[DOFI_HMAC_SIZE], theirs[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_session_proof(ours, &key, DOFI_ROLE_DIALS, &shake));
+	ck_assert(dofi_session_proof(theirs, k, role, s));
+	return !memcmp(ours, theirs, sizeof(ours));
+}
+
+START_TEST(test_a_proof_is_of_the_key_the_role_and_all_that_was_said)
+{
+	struct dofi_handshake changed;
+
+	ck_assert(same_proof(&key, DOFI_ROLE_DIALS, &shake));
+	ck_assert(!same_proof(&other_key, DOFI_ROLE_DIALS, &shake));
+	/* sent back to where it came from */
+	ck_assert(!same_proof(&key, DOFI_ROLE_ACCEPTS, &shake));
+	for (uint32_t i = 0; i < shake.dials_size; i++) {
+		changed = shake;
+		changed.dials[i] ^= 0x80;
+		ck_assert(!same_proof(&key, DOFI_ROLE_DIALS, &changed));
+		changed = shake;
+		changed.accepts[i] ^= 0x80;
+		ck_assert(!same_proof(&key, DOFI_ROLE_DIALS, &changed));
+	}
+	changed = shake;
+	changed.port++;
+	ck_assert(!same_proof(&key, DOFI_ROLE_DIALS, &changed));
+	/* the border between the two HELLOs counts */
+	changed = shake;
+	changed.dials_size++;
+	changed.accepts_size--;
+	changed.dials[37] = 0xac;
+	ck_assert(!same_proof(&key, DOFI_ROLE_DIALS, &changed));
+}
+END_TEST
+
+START_TEST(test_a_proof_is_no_key_of_the_session)
+{
+	uint8_t proof[DOFI_HMAC_SIZE];
+
+	ck_assert(dofi_session_proof(proof, &key, DOFI_ROLE_DIALS, &shake));
+	ck_assert_mem_ne(proof, dialler.tx_key, sizeof(proof));
+	ck_assert_mem_ne(proof, dialler.rx_key, sizeof(proof));
+	ck_assert_mem_ne(dialler.rx_key, dialler.tx_key, sizeof(proof));
+	ck_assert_mem_eq(dialler.tx_key, acceptor.rx_key, sizeof(proof));
+	ck_assert_mem_eq(dialler.rx_key, acceptor.tx_key, sizeof(proof));
+}
+END_TEST
+
+START_TEST(test_no_two_sessions_have_the_same_keys)
+{
+	struct dofi_session other;
+
+	shake.accepts[5]++;
+	ck_assert(dofi_session_start(&other, &key, DOFI_ROLE_DIALS, &shake));
+	ck_assert_mem_ne(other.tx_key, dialler.tx_key, sizeof(other.tx_key));
+	ck_assert_mem_ne(other.rx_key, dialler.rx_key, sizeof(other.rx_key));
+}
+END_TEST
+
+/* --- seals --- */
+
+static const char frame[] = "a frame of the control channel";
+
+static void seal(uint8_t mac[DOFI_SEAL_SIZE])
+{
+	ck_assert(dofi_session_seal(&dialler, mac, frame, sizeof(frame)));
+}
+
+static bool opens(const uint8_t mac[DOFI_SEAL_SIZE])
+{
+	return dofi_session_check(&acceptor, mac, frame, sizeof(frame));
+}
+
+START_TEST(test_frames_in_order_are_taken)
+{
+	uint8_t mac[DOFI_SEAL_SIZE];
+
+	for (int i = 0; i < 300; i++) {
+		seal(mac);
+		ck_assert(opens(mac));
+	}
+}
+END_TEST
+
+START_TEST(test_a_repeated_frame_is_not_taken)
+{
+	uint8_t mac[DOFI_SEAL_SIZE];
+
+	seal(mac);
+	ck_assert(opens(mac));
+	ck_assert(!opens(mac));
+}
+END_TEST
+
+START_TEST(test_frames_that_change_places_are_not_taken)
+{
+	uint8_t first[DOFI_SEAL_SIZE], second[DOFI_SEAL_SIZE];
+
+	seal(first);
+	seal(second);
+	ck_assert(!opens(second)); /* the first one is missing */
+	ck_assert(opens(first));
+	ck_assert(opens(second));
+}
+END_TEST
+
+START_TEST(test_a_frame_that_is_sent_back_is_not_taken)
+{
+	uint8_t mac[DOFI_SEAL_SIZE];
+
+	seal(mac);
+	ck_assert(!dofi_session_check(&dialler, mac, frame, sizeof(frame)));
+}
+END_TEST
+
+START_TEST(test_every_bit_of_frame_and_seal_counts)
+{
+	uint8_t mac[DOFI_SEAL_SIZE];
+	char copy[sizeof(frame)];
+
+	seal(mac);
+	for (size_t bit = 0; bit < 8 * sizeof(mac); bit++) {
+		mac[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		ck_assert(!opens(mac));
+		mac[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (size_t bit = 0; bit < 8 * sizeof(frame); bit++) {
+		memcpy(copy, frame, sizeof(copy));
+		copy[bit / 8] ^= (char)(1 << bit % 8);
+		ck_assert(!dofi_session_check(&acceptor, mac, copy, sizeof(copy)));
+	}
+	ck_assert(!dofi_session_check(&acceptor, mac, frame, sizeof(frame) - 1));
+	ck_assert(opens(mac));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("session");
+	TCase *tcase = tcase_create("session");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, test_a_proof_is_of_the_key_the_role_and_all_that_was_said);
+	tcase_add_test(tcase, test_a_proof_is_no_key_of_the_session);
+	tcase_add_test(tcase, test_no_two_sessions_have_the_same_keys);
+	tcase_add_test(tcase, test_frames_in_order_are_taken);
+	tcase_add_test(tcase, test_a_repeated_frame_is_not_taken);
+	tcase_add_test(tcase, test_frames_that_change_places_are_not_taken);
+	tcase_add_test(tcase, test_a_frame_that_is_sent_back_is_not_taken);
+	tcase_add_test(tcase, test_every_bit_of_frame_and_seal_counts);
+	suite_add_tcase(suite, tcase);
+	return t_run(suite);
+}

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the completion of a receive brings, and in which order: the same for a receive of an EP and
+ * for one of an SRQ. All events go to one EVD, so its ring shows their order.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/object/upcalls.h"
+#include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/dto/control_message.h"
+#include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/release.h"
+#include "../../../prov/ofi/dto/receive.h"
+#include "../../../prov/ofi/dto/srq_receive.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define SLOTS     4u
+#define EVENTS    8u
+#define ROOM      64u
+#define OURS      5u /* number of the connection */
+#define FIRST     100u
+#define SOFT_MARK DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT
+#define LOW_MARK  DAT_SRQ_LOW_WATERMARK_EVENT
+
+enum { OF_EP, OF_SRQ, KINDS };
+
+/* A request with its segments and descriptors behind it. */
+union slot {
+	struct dofi_wr wr;
+	struct {
+		char request[sizeof(struct dofi_wr)];
+		struct iovec iov[2];
+		void *desc[2];
+	};
+};
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct dofi_srq srq;
+static struct dofi_evd evd;
+static struct dofi_cno watcher;
+static struct dofi_event events[EVENTS];
+static _Alignas(16) union slot slots[SLOTS];
+static struct dofi_wr *idle[SLOTS];
+static struct dofi_ctx_local local[2];
+static struct dofi_pz pz;
+static char memory[ROOM];
+
+/* --- what they call --- */
+
+static struct {
+	unsigned int established, truncated, settled, reposted, notified, sent;
+	uint32_t available, nidle; /* of the SRQ, as the event shows */
+	bool is_over, knows_nobody;
+} seen;
+
+static struct dofi_ep *receiver(const struct dofi_srq *of, uint32_t id)
+{
+	ck_assert_ptr_eq(of, &srq);
+	return id == OURS && !seen.knows_nobody ? &ep : NULL;
+}
+
+static void established(struct dofi_ep *of)
+{
+	const struct dofi_event event = {.number = DAT_CONNECTION_EVENT_ESTABLISHED, .handle = of};
+
+	dofi_assert_held(&of->lock);
+	seen.established++;
+	of->state = DAT_EP_STATE_CONNECTED;
+	ck_assert_int_eq(dofi_evd_push(&evd, &event, true), 0);
+}
+
+static bool is_over(const struct dofi_ep *of)
+{
+	ck_assert_ptr_eq(of, &ep);
+	return seen.is_over;
+}
+
+static void truncated(struct dofi_srq *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &srq);
+	ck_assert_int_eq(wr->op, DOFI_OP_SRQ_RECV);
+	seen.truncated++;
+}
+
+static void settle(struct dofi_srq *of)
+{
+	ck_assert_ptr_eq(of, &srq);
+	seen.settled++;
+}
+
+static ssize_t take_srq_recv(struct dofi_srq *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &srq);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	seen.reposted++;
+	return 0;
+}
+
+static ssize_t take_send(struct dofi_ep *of, struct dofi_wr *wr)
+{
+	ck_assert_ptr_eq(of, &ep);
+	ck_assert_int_eq(wr->op, DOFI_OP_SEND);
+	seen.sent++;
+	return 0;
+}
+
+static const struct dofi_upcalls upcalls = {.receiver = receiver,
+					    .established = established,
+					    .is_over = is_over,
+					    .truncated = truncated,
+					    .settle_truncated = settle};
+/* As a connected fabric, and as a shared endpoint. */
+static const struct dofi_trans_ops in_order = {.send = take_send,
+					       .srq_recv = take_srq_recv,
+					       .has_eq = true},
+				   numbered = {.srq_recv = take_srq_recv,
+					       .has_eq = true,
+					       .numbers = true};
+
+void __wrap_dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *of);
+
+void __wrap_dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *of)
+{
+	ck_assert_ptr_eq(cno, &watcher);
+	dofi_assert_held(&of->lock);
+	seen.notified++;
+	seen.available = srq.available;
+	seen.nidle = srq.nidle;
+}
+
+/* --- */
+
+static void fill_slot(uint32_t i, int kind)
+{
+	struct dofi_wr *wr = &slots[i].wr;
+
+	wr->cookie = FIRST + i;
+	wr->op = kind == OF_SRQ ? DOFI_OP_SRQ_RECV : DOFI_OP_RECV;
+	wr->state = DOFI_WR_ISSUED;
+	wr->niov = 1;
+	wr->length = ROOM;
+	slots[i].iov[0] = (struct iovec){memory, ROOM};
+	if (kind == OF_SRQ)
+		wr->srq = &srq;
+	else
+		wr->ep = &ep;
+}
+
+static const struct dofi_ring shape = {.base = (char *)slots,
+				       .stride = sizeof(slots[0]),
+				       .mask = SLOTS - 1,
+				       .limit = SLOTS,
+				       .max_iov = 2,
+				       .fabric_iov = 2,
+				       .desc_at = offsetof(union slot, desc)};
+
+static void begin(int kind)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		fill_slot(i, kind);
+	if (kind == OF_SRQ) {
+		ep.srq = &srq;
+		srq.shape = shape;
+		srq.idle = idle;
+		srq.slots = srq.max_dtos = srq.available = srq.outstanding = SLOTS;
+		return;
+	}
+	ep.recv = shape;
+	ep.recv.issue = ep.recv.tail = SLOTS;
+}
+
+static void setup(void)
+{
+	struct dofi_lock *locks[] = {&ia.engine.lock, &ia.engine.stalled_lock, &ep.lock, &srq.lock,
+				     &evd.lock};
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		dofi_lock_init(locks[i]);
+	dofi_list_init(&ia.engine.stalled);
+	ia.trans = &in_order;
+	ia.up = &upcalls;
+	ia.has_data = true;
+	ia.ctxtab.local = local;
+	atomic_store(&ia.async_evd, &evd);
+	evd.obj.ia = ep.obj.ia = srq.obj.ia = &ia;
+	evd.ring = events;
+	evd.qlen = EVENTS;
+	evd.cno = &watcher;
+	ep.recv_evd = ep.req_evd = &evd;
+	ep.pz = srq.pz = &pz;
+	ep.soft_mark = ep.hard_mark = UINT32_MAX;
+	ep.state = DAT_EP_STATE_CONNECTED;
+	ep.path_up = true;
+	dofi_lock(&ia.engine.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+	dofi_ctrl_msgs_detach(&ep);
+}
+
+static void arrive(uint32_t i, int err, uint64_t length, uint32_t update)
+{
+	dofi_reap_done(&slots[i].wr, err, length, OURS, update);
+}
+
+static uint32_t numbered_as(uint32_t message)
+{
+	return message << DOFI_UPDATE_NUMBER_SHIFT;
+}
+
+static const struct dofi_event *event_at(uint32_t i)
+{
+	ck_assert_uint_lt(i, dofi_evd_queued(&evd));
+	return dofi_evd_slot(&evd, i);
+}
+
+static void expect_completion(uint32_t at, uint32_t slot, uint8_t status, uint64_t length)
+{
+	const struct dofi_event *event = event_at(at);
+
+	ck_assert_uint_eq(event->number, DAT_DTO_COMPLETION_EVENT);
+	ck_assert_uint_eq(event->op, DOFI_OP_RECV);
+	ck_assert_uint_eq(event->status, status);
+	ck_assert_ptr_eq(event->handle, &ep);
+	ck_assert_uint_eq(event->dto.cookie, FIRST + slot);
+	ck_assert_ptr_eq(event->dto.srq, ep.srq);
+	if (status == DAT_DTO_SUCCESS)
+		ck_assert_uint_eq(event->dto.length, length);
+}
+
+static void expect_async(uint32_t at, const void *handle, uint32_t reason)
+{
+	ck_assert_uint_eq(event_at(at)->number, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR);
+	ck_assert_ptr_eq(event_at(at)->handle, handle);
+	ck_assert_uint_eq(event_at(at)->reason, reason);
+}
+
+static uint64_t counted(unsigned int counter)
+{
+	return atomic_load(&ep.counters[counter]);
+}
+
+START_TEST(each_brings_its_event)
+{
+	begin(_i);
+	arrive(0, 0, 11, 0);
+	arrive(1, 0, 12, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 11);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 12);
+	ck_assert_uint_eq(ep.nreceived, 2);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV), 2);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_DATA), 23);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_COMPLETED), 2);
+	ck_assert_uint_eq(seen.established, 0);
+	ck_assert(!ep.faulty);
+}
+END_TEST
+
+/* EVS-125 */
+START_TEST(the_first_one_follows_the_connection)
+{
+	begin(_i);
+	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
+	arrive(0, 0, 1, 0);
+	ck_assert_uint_eq(event_at(0)->number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_completion(1, 0, DAT_DTO_SUCCESS, 1);
+	arrive(1, 0, 1, 0);
+	ck_assert_uint_eq(seen.established, 1);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 3);
+}
+END_TEST
+
+START_TEST(credits_are_taken_before_the_event)
+{
+	begin(_i);
+	ep.credit_total = 3;
+	arrive(0, 0, 1, DOFI_UPDATE_CREDIT | 7u << DOFI_UPDATE_CREDIT_SHIFT);
+	ck_assert_uint_eq(ep.credit_total, 7);
+	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT); /* an older one */
+	ck_assert_uint_eq(ep.credit_total, 7);
+	ck_assert(!ep.stall.waits);
+}
+END_TEST
+
+/* A Send waits for a credit, which comes with a message. */
+START_TEST(credits_start_what_waits_for_them)
+{
+	static _Alignas(16) union slot requests[SLOTS];
+
+	begin(_i);
+	ep.req = shape;
+	ep.req.base = (char *)requests;
+	ep.req.tail = 1;
+	requests[0].wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_SEND, .niov = 1};
+	ep.peer.credits = true;
+	ep.nsent = ep.credit_total = 3;
+	arrive(0, 0, 1, 0);
+	ck_assert_uint_eq(seen.sent, 0);
+	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 4u << DOFI_UPDATE_CREDIT_SHIFT);
+	ck_assert_uint_eq(seen.sent, 1);
+}
+END_TEST
+
+/* The engine looks after the credits that are due, and after the end. */
+START_TEST(what_is_due_is_left_to_the_engine)
+{
+	begin(_i);
+	ep.credit_mode = DOFI_CREDITS_CARRIED;
+	ep.announced = _i == OF_SRQ ? DOFI_CREDIT_SHARE : 1;
+	ep.nreceived = _i == OF_SRQ ? DOFI_CREDIT_SHARE - 1 : 0;
+	arrive(0, 0, 1, 0);
+	ck_assert(ep.stall.waits);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+}
+END_TEST
+
+START_TEST(the_last_message_is_noticed)
+{
+	begin(_i);
+	ep.ending_soon = true;
+	ep.last_message = 2;
+	arrive(0, 0, 1, 0);
+	ck_assert(!ep.stall.waits);
+	arrive(1, 0, 1, 0);
+	ck_assert(ep.stall.waits);
+}
+END_TEST
+
+START_TEST(who_watches_is_told_as_the_sender_asked)
+{
+	begin(_i);
+	ep.attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	arrive(0, 0, 1, 0);
+	ck_assert_uint_eq(seen.notified, 0);
+	arrive(1, 0, 1, DOFI_UPDATE_SOLICITED);
+	ck_assert_uint_eq(seen.notified, 1);
+	arrive(2, FI_ETRUNC, 0, 0);
+	ck_assert_uint_eq(seen.notified, 2);
+}
+END_TEST
+
+/* EVS-125 and DTO-064 */
+START_TEST(a_truncated_one_ends_the_connection)
+{
+	begin(_i);
+	arrive(0, 0, 1, 0);
+	arrive(1, FI_ETRUNC, ROOM, 0);
+	expect_completion(1, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(ep.nreceived, 2);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV), 1);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_ERRORS), 1);
+}
+END_TEST
+
+START_TEST(a_truncated_first_one_follows_the_connection)
+{
+	begin(_i);
+	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
+	arrive(0, FI_ETRUNC, ROOM, 0);
+	ck_assert_uint_eq(event_at(0)->number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_completion(1, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty);
+}
+END_TEST
+
+/* Neither has room for a byte: the fabric's byte behind it was nobody's. */
+START_TEST(bytes_for_a_receive_without_segments)
+{
+	begin(_i);
+	slots[0].wr.niov = 0;
+	slots[1].wr.niov = 0;
+	arrive(0, 0, 0, 0);
+	arrive(1, 0, 1, 0);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 0);
+	expect_completion(1, 1, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty);
+}
+END_TEST
+
+START_TEST(no_room_for_the_event_ends_the_connection)
+{
+	begin(_i);
+	evd.tail = EVENTS;
+	dofi_evd_publish_count(&evd);
+	atomic_store(&ia.async_evd, NULL);
+	arrive(0, 0, 1, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(ep.nreceived, 1);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), EVENTS);
+}
+END_TEST
+
+static void expect_immediate(uint32_t at, uint32_t slot, uint32_t value, uint64_t length)
+{
+	const struct dofi_event *event = event_at(at);
+
+	ck_assert_uint_eq(event->number, DOFI_EVENT_EXTENDED);
+	ck_assert_uint_eq(event->op, DOFI_OP_RECV_IMM);
+	ck_assert_uint_eq(event->dto.cookie, FIRST + slot);
+	ck_assert_uint_eq(event->dto.immediate, value);
+	ck_assert_uint_eq(event->dto.length, length);
+	ck_assert_ptr_eq(event->dto.srq, ep.srq);
+}
+
+START_TEST(a_control_write_is_of_the_next_message)
+{
+	begin(_i);
+	ep.note = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, 77, 1000};
+	arrive(0, 0, 0, 0);
+	arrive(1, 0, 5, 0);
+	expect_immediate(0, 0, 77, 1000);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 5);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_RDMA_IMM), 1);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV_RDMA_IMM_DATA), 1000);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_RECV), 1);
+}
+END_TEST
+
+/* The context is none of ours. */
+START_TEST(an_invalidation_that_fails_ends_the_connection)
+{
+	begin(_i);
+	ep.note = (struct dofi_ctrl){.kind = DOFI_CTRL_INVALIDATE, .value = 0};
+	arrive(0, 0, 5, 0);
+	ck_assert_uint_eq(event_at(0)->op, DOFI_OP_RECV_INVALIDATE);
+	ck_assert_uint_eq(event_at(0)->status, DAT_DTO_ERR_LOCAL_PROTECTION);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_ERRORS), 1);
+}
+END_TEST
+
+static void ctrl_msg_about(uint32_t message, uint32_t value)
+{
+	ep.ctrl_msgs->kept[message] =
+		(struct dofi_kept){.note = {DOFI_CTRL_IMMEDIATE, value, 10 * value},
+				   .message = message};
+	dofi_lock(&ep.lock);
+	dofi_receive_ctrl_arrived(&ep, message);
+	dofi_unlock(&ep.lock);
+}
+
+/* What came behind it waits, too. */
+START_TEST(a_message_waits_for_its_control_message)
+{
+	begin(_i);
+	ia.uses_ctrl_msgs = true;
+	ia.trans = &numbered;
+	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
+	arrive(0, 0, 0, numbered_as(0) | DOFI_UPDATE_CTRL_MSG);
+	arrive(1, 0, 9, numbered_as(1));
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ctrl_msg_about(0, 3);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 2);
+	expect_immediate(0, 0, 3, 30);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 9);
+	ck_assert_uint_eq(ep.nreceived, 2);
+	ctrl_msg_about(2, 4);
+	arrive(2, 0, 0, numbered_as(2) | DOFI_UPDATE_CTRL_MSG);
+	expect_immediate(2, 2, 4, 40);
+	ck_assert_uint_eq(ep.ctrl_msgs->used, 2);
+}
+END_TEST
+
+/* --- an EP's own --- */
+
+/* DTO-074 */
+START_TEST(receives_end_in_the_order_of_their_posts)
+{
+	begin(OF_EP);
+	arrive(1, 0, 12, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(ep.nreceived, 1);
+	arrive(0, 0, 11, 0);
+	expect_completion(0, 0, DAT_DTO_SUCCESS, 11);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 12);
+}
+END_TEST
+
+/* DTO-094: what the path gives back is ended by the flush. */
+START_TEST(what_is_given_back_waits_for_the_flush)
+{
+	begin(OF_EP);
+	arrive(0, FI_ECANCELED, 0, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_int_eq(slots[0].wr.state, DOFI_WR_BACK);
+	ck_assert_uint_eq(ep.nreceived, 0);
+	ck_assert(!ep.path_up && !ep.faulty);
+	dofi_lock(&ep.lock);
+	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
+	dofi_unlock(&ep.lock);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), SLOTS);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		expect_completion(i, i, DAT_DTO_ERR_FLUSHED, 0);
+}
+END_TEST
+
+/* A second failure has no status of its own. */
+START_TEST(one_failure_ends_a_connection)
+{
+	begin(OF_EP);
+	arrive(0, FI_EIO, 0, 0);
+	arrive(1, FI_ETRUNC, 0, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	ck_assert(ep.faulty);
+	ck_assert_int_eq(slots[1].wr.state, DOFI_WR_BACK);
+	ck_assert_uint_eq(ep.nreceived, 2);
+}
+END_TEST
+
+/* --- an SRQ's --- */
+
+/* SRQ-031: the consumer that sees the event finds the slot free. */
+START_TEST(the_slot_is_free_before_the_event)
+{
+	begin(OF_SRQ);
+	arrive(2, 0, 1, 0);
+	ck_assert_uint_eq(seen.notified, 1);
+	ck_assert_uint_eq(seen.available, SLOTS - 1);
+	ck_assert_uint_eq(seen.nidle, 1);
+	ck_assert_ptr_eq(idle[0], &slots[2].wr);
+	ck_assert_uint_eq(srq.outstanding, SLOTS);
+}
+END_TEST
+
+START_TEST(marks_stand_around_the_completion)
+{
+	begin(OF_SRQ);
+	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
+	ep.soft_mark = 0;
+	srq.low_watermark = SLOTS;
+	srq.armed = true;
+	arrive(0, 0, 1, 0);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 4);
+	ck_assert_uint_eq(event_at(0)->number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	expect_async(1, &ep, SOFT_MARK);
+	expect_completion(2, 0, DAT_DTO_SUCCESS, 1);
+	expect_async(3, &srq, LOW_MARK);
+	ck_assert(!srq.armed);
+}
+END_TEST
+
+/* DTO-140 */
+START_TEST(messages_have_the_order_of_their_connection)
+{
+	begin(OF_SRQ);
+	ia.trans = &numbered;
+	ep.nreceived = DOFI_UPDATE_NUMBER; /* the next number is 0 */
+	arrive(0, 0, 10, numbered_as(1));
+	arrive(1, 0, 20, numbered_as(0));
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(srq.available, SLOTS); /* the EP holds them */
+	arrive(2, 0, 30, numbered_as(DOFI_UPDATE_NUMBER));
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 3);
+	expect_completion(0, 2, DAT_DTO_SUCCESS, 30);
+	expect_completion(1, 1, DAT_DTO_SUCCESS, 20);
+	expect_completion(2, 0, DAT_DTO_SUCCESS, 10);
+	ck_assert_ptr_null(ep.held);
+	ck_assert_uint_eq(srq.available, SLOTS - 3);
+}
+END_TEST
+
+/* DTO-145 */
+START_TEST(what_is_held_at_the_end_goes_back)
+{
+	begin(OF_SRQ);
+	ia.trans = &numbered;
+	arrive(0, 0, 10, numbered_as(1));
+	dofi_lock(&ep.lock);
+	dofi_srq_forget_held(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert_ptr_null(ep.held);
+	ck_assert_uint_eq(seen.reposted, 1);
+	ck_assert_uint_eq(srq.available, SLOTS);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+}
+END_TEST
+
+/* DTO-144 */
+START_TEST(a_message_that_was_half_in_is_flushed)
+{
+	begin(OF_SRQ);
+	arrive(0, FI_ECONNRESET, 0, 0);
+	expect_completion(0, 0, DAT_DTO_ERR_FLUSHED, 0);
+	ck_assert(!ep.faulty);
+	ck_assert_uint_eq(counted(DOFI_CNT_EP_FLUSHED), 1);
+	ck_assert_uint_eq(srq.available, SLOTS - 1);
+}
+END_TEST
+
+START_TEST(a_message_for_nobody)
+{
+	begin(OF_SRQ);
+	seen.knows_nobody = true;
+	arrive(0, 0, 10, 0);
+	ck_assert_uint_eq(seen.reposted, 1);
+	dofi_reap_done(&slots[1].wr, FI_ETRUNC, 0, 0, 0);
+	ck_assert_uint_eq(seen.truncated, 1);
+	ck_assert_uint_eq(seen.reposted, 1);
+	srq.truncated = &slots[1].wr;
+	dofi_reap_done(&slots[2].wr, FI_ECANCELED, 0, 0, 0);
+	ck_assert_uint_eq(seen.settled, 1);
+	ck_assert_uint_eq(seen.reposted, 2);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+	ck_assert_uint_eq(srq.available, SLOTS);
+}
+END_TEST
+
+START_TEST(who_is_blamed_for_a_truncated_one)
+{
+	begin(OF_SRQ);
+	dofi_srq_blame(&ep, &slots[0].wr);
+	expect_completion(0, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
+	ck_assert(ep.faulty && ep.stall.waits);
+	ck_assert_uint_eq(ep.nreceived, 1);
+	ck_assert_uint_eq(srq.available, SLOTS - 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("receive");
+	TCase *both = tcase_create("both"), *of_ep = tcase_create("ep"),
+	      *of_srq = tcase_create("srq");
+
+	tcase_add_checked_fixture(both, setup, teardown);
+	tcase_add_loop_test(both, each_brings_its_event, 0, KINDS);
+	tcase_add_loop_test(both, the_first_one_follows_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, credits_are_taken_before_the_event, 0, KINDS);
+	tcase_add_loop_test(both, credits_start_what_waits_for_them, 0, KINDS);
+	tcase_add_loop_test(both, what_is_due_is_left_to_the_engine, 0, KINDS);
+	tcase_add_loop_test(both, the_last_message_is_noticed, 0, KINDS);
+	tcase_add_loop_test(both, who_watches_is_told_as_the_sender_asked, 0, KINDS);
+	tcase_add_loop_test(both, a_truncated_one_ends_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, a_truncated_first_one_follows_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, bytes_for_a_receive_without_segments, 0, KINDS);
+	tcase_add_loop_test(both, no_room_for_the_event_ends_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, a_control_write_is_of_the_next_message, 0, KINDS);
+	tcase_add_loop_test(both, an_invalidation_that_fails_ends_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, a_message_waits_for_its_control_message, 0, KINDS);
+	suite_add_tcase(suite, both);
+	tcase_add_checked_fixture(of_ep, setup, teardown);
+	tcase_add_test(of_ep, receives_end_in_the_order_of_their_posts);
+	tcase_add_test(of_ep, what_is_given_back_waits_for_the_flush);
+	tcase_add_test(of_ep, one_failure_ends_a_connection);
+	suite_add_tcase(suite, of_ep);
+	tcase_add_checked_fixture(of_srq, setup, teardown);
+	tcase_add_test(of_srq, the_slot_is_free_before_the_event);
+	tcase_add_test(of_srq, marks_stand_around_the_completion);
+	tcase_add_test(of_srq, messages_have_the_order_of_their_connection);
+	tcase_add_test(of_srq, what_is_held_at_the_end_goes_back);
+	tcase_add_test(of_srq, a_message_that_was_half_in_is_flushed);
+	tcase_add_test(of_srq, a_message_for_nobody);
+	tcase_add_test(of_srq, who_is_blamed_for_a_truncated_one);
+	suite_add_tcase(suite, of_srq);
+	return t_run(suite);
+}

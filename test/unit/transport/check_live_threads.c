@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a thread does tells whether it may still be where it was. */
+#include "unit.h"
+
+#include "../../../prov/ofi/transport/live_threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define LIMIT_S 60
+
+static struct dofi_live_threads threads;
+static pid_t child;
+
+/* A process that runs or sleeps. */
+static void start(void (*what)(void))
+{
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	what();
+	_exit(0);
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	dofi_live_threads_free(&threads);
+}
+
+static void run(void)
+{
+	static volatile unsigned int n;
+
+	for (;;)
+		n++;
+}
+
+static void sleep_on(void)
+{
+	for (;;)
+		pause();
+}
+
+static bool come_out(void)
+{
+	time_t limit = time(NULL) + LIMIT_S;
+
+	while (!dofi_live_threads_are_out(&threads)) {
+		if (time(NULL) > limit)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return true;
+}
+
+START_TEST(a_thread_that_runs_is_out_after_a_while)
+{
+	start(run);
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	ck_assert_uint_eq(threads.n, 1);
+	ck_assert(!dofi_live_threads_are_out(&threads));
+	ck_assert(come_out());
+	end();
+}
+END_TEST
+
+START_TEST(a_thread_that_sleeps_is_out)
+{
+	start(sleep_on);
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	ck_assert(come_out());
+	end();
+}
+END_TEST
+
+START_TEST(a_thread_that_is_stopped_tells_nothing)
+{
+	int status;
+
+	start(run);
+	ck_assert_int_eq(kill(child, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+	ck_assert(WIFSTOPPED(status));
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	for (int i = 0; i < 1000; i++)
+		ck_assert(!dofi_live_threads_are_out(&threads));
+	ck_assert_int_eq(kill(child, SIGCONT), 0);
+	ck_assert(come_out());
+	end();
+}
+END_TEST
+
+START_TEST(a_process_that_has_ended_is_out)
+{
+	start(run);
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	end();
+	start(run);
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert(dofi_live_threads_are_out(&threads));
+	ck_assert(dofi_live_threads_note(&threads, &child, 1));
+	ck_assert_uint_eq(threads.n, 0);
+	dofi_live_threads_free(&threads);
+}
+END_TEST
+
+START_TEST(the_caller_does_not_count)
+{
+	pid_t self = getpid();
+
+	ck_assert(dofi_live_threads_note(&threads, &self, 1));
+	ck_assert_uint_eq(threads.n, 0);
+	dofi_live_threads_free(&threads);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("live_threads");
+	TCase *tcase = tcase_create("live_threads");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 2 * LIMIT_S);
+	tcase_add_test(tcase, a_thread_that_runs_is_out_after_a_while);
+	tcase_add_test(tcase, a_thread_that_sleeps_is_out);
+	tcase_add_test(tcase, a_thread_that_is_stopped_tells_nothing);
+	tcase_add_test(tcase, a_process_that_has_ended_is_out);
+	tcase_add_test(tcase, the_caller_does_not_count);
+	return t_run(suite);
+}

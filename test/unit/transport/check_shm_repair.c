@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A region of ours, and processes that take its lock, or a place in its queue. What a killed one
+ * had is released; what a living one has is not, whatever it does.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/fabric/quirks.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/shm_layout.h"
+#include "../../../prov/ofi/transport/shm_repair.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define SIZE      (1u << 18)
+#define CMD_QUEUE 0x400u
+#define RESP_RING 0x20000u
+#define INJECT    0x28000u
+#define SAR       0x30000u
+#define ENTRIES   8u
+#define ENTRY     576u
+#define LIMIT_S   60
+
+/* Layout 8. */
+struct head {
+	uint8_t number, pad0[3];
+	int32_t pid;
+	uint8_t pad1[48];
+	pthread_spinlock_t lock;
+	uint64_t map, total, cmd_queue, resp_ring, inject, sar;
+};
+
+enum { HOLDER, CLAIMER, BYSTANDER };
+
+static struct dofi_ia ia;
+static struct head *own;
+static char own_name[64];
+
+struct process {
+	pid_t pid;
+	char name[64];
+	struct dofi_shm_peer *peer;
+};
+
+static void path_of(char *path, const char *name)
+{
+	snprintf(path, 96, "/dev/shm/%s", name + strlen("fi_shm://"));
+}
+
+static struct head *map_region(const char *name, bool create)
+{
+	struct head *head;
+	char path[96];
+	int fd;
+
+	path_of(path, name);
+	fd = open(path, create ? O_CREAT | O_EXCL | O_RDWR : O_RDWR, 0600);
+	ck_assert_msg(fd >= 0, "%s: %m", path);
+	if (create)
+		ck_assert_int_eq(ftruncate(fd, SIZE), 0);
+	head = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert(head != MAP_FAILED);
+	close(fd);
+	return head;
+}
+
+static void fill_pool(struct head *head, uint64_t offset)
+{
+	uint64_t *pool = (void *)((char *)head + offset);
+	int16_t *rest = (void *)&pool[3];
+
+	pool[2] = ENTRIES;
+	rest[0] = ENTRIES;
+	for (int16_t i = 0; i < (int16_t)ENTRIES; i++)
+		rest[2 + i] = (int16_t)(i + 1 < (int16_t)ENTRIES ? i + 1 : -1);
+}
+
+static struct head *make_region(char *name, pid_t pid)
+{
+	struct head *head;
+	int32_t *size;
+
+	snprintf(name, 64, "fi_shm://%d:%u:27182", (int)pid, (unsigned int)geteuid());
+	head = map_region(name, true);
+	*head = (struct head){.number = 8,
+			      .pid = pid,
+			      .total = SIZE,
+			      .cmd_queue = CMD_QUEUE,
+			      .resp_ring = RESP_RING,
+			      .inject = INJECT,
+			      .sar = SAR};
+	ck_assert_int_eq(pthread_spin_init(&head->lock, PTHREAD_PROCESS_SHARED), 0);
+	fill_pool(head, INJECT);
+	fill_pool(head, SAR);
+	size = (void *)((char *)head + CMD_QUEUE + 128);
+	size[0] = ENTRIES;
+	size[1] = ENTRIES - 1;
+	for (uint64_t i = 0; i < ENTRIES; i++)
+		*(uint64_t *)(void *)((char *)head + CMD_QUEUE + 192 + i * ENTRY) = i;
+	return head;
+}
+
+static void remove_region(const char *name)
+{
+	char path[96];
+
+	path_of(path, name);
+	unlink(path);
+}
+
+/* --- the other processes --- */
+
+static _Atomic uint64_t *write_pos(void)
+{
+	return (void *)((char *)own + CMD_QUEUE);
+}
+
+static _Atomic uint64_t *first_entry(void)
+{
+	return (void *)((char *)own + CMD_QUEUE + 192);
+}
+
+static void be(int role, int fd)
+{
+	own = map_region(own_name, false);
+	if (role == HOLDER)
+		pthread_spin_lock(&own->lock);
+	if (role == CLAIMER)
+		atomic_fetch_add(write_pos(), 1);
+	if (write(fd, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* Returns when it has what it takes; it is known as a peer then. */
+static struct process start(int role)
+{
+	struct process process;
+	int fds[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	process.pid = fork();
+	ck_assert_int_ge(process.pid, 0);
+	if (!process.pid) {
+		char name[64];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		make_region(name, getpid());
+		be(role, fds[1]);
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	snprintf(process.name, sizeof(process.name), "fi_shm://%d:%u:27182", (int)process.pid,
+		 (unsigned int)geteuid());
+	process.peer = dofi_shm_repair_watch(&ia, (const uint8_t *)process.name);
+	ck_assert_ptr_nonnull(process.peer);
+	return process;
+}
+
+static void stop(const struct process *process)
+{
+	int status;
+
+	ck_assert_int_eq(kill(process->pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(process->pid, &status, WUNTRACED), process->pid);
+}
+
+static void end(const struct process *process)
+{
+	ck_assert_int_eq(kill(process->pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(process->pid, NULL, 0), process->pid);
+	remove_region(process->name);
+}
+
+/* --- ours --- */
+
+static void open_own(void)
+{
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	snprintf(ia.name, sizeof(ia.name), "test");
+	own = make_region(own_name, getpid());
+	dofi_shm_repair_open(&ia, (const uint8_t *)own_name);
+	ck_assert_ptr_nonnull(ia.shm_repair);
+}
+
+static void close_own(void)
+{
+	dofi_shm_repair_close(&ia);
+	ck_assert_ptr_null(ia.shm_repair);
+	remove_region(own_name);
+}
+
+static bool lock_is_free(void)
+{
+	if (pthread_spin_trylock(&own->lock))
+		return false;
+	pthread_spin_unlock(&own->lock);
+	return true;
+}
+
+static void await(bool (*condition)(void))
+{
+	time_t limit = time(NULL) + LIMIT_S;
+
+	while (!condition()) {
+		ck_assert_msg(time(NULL) < limit, "it never came");
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static bool is_passed_over(void)
+{
+	return atomic_load(first_entry()) == 1;
+}
+
+/* Longer than the repair takes where it may. */
+static bool stays(bool (*condition)(void))
+{
+	for (int i = 0; i < 500; i++) {
+		if (condition())
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return true;
+}
+
+START_TEST(the_lock_of_a_killed_process)
+{
+	struct process holder, bystander;
+
+	open_own();
+	holder = start(HOLDER);
+	bystander = start(BYSTANDER);
+	ck_assert(!lock_is_free());
+	end(&holder);
+	await(lock_is_free);
+	end(&bystander);
+	close_own();
+}
+END_TEST
+
+START_TEST(the_entry_of_a_killed_process)
+{
+	struct process claimer;
+
+	open_own();
+	claimer = start(CLAIMER);
+	ck_assert(!is_passed_over());
+	end(&claimer);
+	await(is_passed_over);
+	ck_assert(lock_is_free());
+	close_own();
+}
+END_TEST
+
+/* A stopped one goes on one day, so nothing is taken from it when another one dies. */
+START_TEST(a_stopped_process_keeps_what_it_has)
+{
+	struct process keeper, other;
+
+	open_own();
+	keeper = start(_i);
+	stop(&keeper);
+	other = start(BYSTANDER);
+	end(&other);
+	ck_assert(stays(_i == HOLDER ? lock_is_free : is_passed_over));
+	end(&keeper);
+	await(_i == HOLDER ? lock_is_free : is_passed_over);
+	close_own();
+}
+END_TEST
+
+/* As long as nothing tells of its death, it may have the lock. */
+START_TEST(a_peer_that_cannot_be_watched)
+{
+	static const char unknown[] = "fi_shm://no such region";
+	struct dofi_shm_peer *peer;
+	struct process holder;
+
+	open_own();
+	peer = dofi_shm_repair_watch(&ia, (const uint8_t *)unknown);
+	ck_assert_ptr_nonnull(peer);
+	holder = start(HOLDER);
+	end(&holder);
+	ck_assert(stays(lock_is_free));
+	dofi_shm_repair_use(&ia, peer, false);
+	await(lock_is_free);
+	close_own();
+}
+END_TEST
+
+/* The region of the dead one has no room, and its lock is free. */
+START_TEST(the_region_of_a_killed_process)
+{
+	struct process other;
+	struct head *region;
+
+	open_own();
+	other = start(BYSTANDER);
+	region = map_region(other.name, false);
+	pthread_spin_lock(&region->lock);
+	end(&other);
+	while (pthread_spin_trylock(&region->lock))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	ck_assert_int_eq(*(int16_t *)(void *)((char *)region + INJECT + 26), -1);
+	close_own();
+}
+END_TEST
+
+START_TEST(a_forgotten_peer_that_dies)
+{
+	struct process holder, closed;
+
+	open_own();
+	closed = start(BYSTANDER);
+	dofi_shm_repair_forget(&ia, closed.peer, true);
+	holder = start(HOLDER);
+	dofi_shm_repair_forget(&ia, holder.peer, false);
+	end(&closed);
+	end(&holder);
+	await(lock_is_free);
+	close_own();
+}
+END_TEST
+
+START_TEST(a_fabric_without_such_locks)
+{
+	ia.quirks = 0;
+	dofi_shm_repair_open(&ia, (const uint8_t *)"fi_shm://1:1:1");
+	ck_assert_ptr_null(ia.shm_repair);
+	ck_assert_ptr_null(dofi_shm_repair_watch(&ia, (const uint8_t *)"fi_shm://1:1:1"));
+	dofi_shm_repair_use(&ia, NULL, true);
+	dofi_shm_repair_forget(&ia, NULL, false);
+	dofi_shm_repair_close(&ia);
+	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
+	dofi_shm_repair_open(&ia, (const uint8_t *)"fi_shm://no such region");
+	ck_assert_ptr_null(ia.shm_repair);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shm_repair");
+	TCase *tcase = tcase_create("shm_repair");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 2 * LIMIT_S);
+	tcase_add_test(tcase, the_lock_of_a_killed_process);
+	tcase_add_test(tcase, the_entry_of_a_killed_process);
+	tcase_add_loop_test(tcase, a_stopped_process_keeps_what_it_has, HOLDER, CLAIMER + 1);
+	tcase_add_test(tcase, a_peer_that_cannot_be_watched);
+	tcase_add_test(tcase, the_region_of_a_killed_process);
+	tcase_add_test(tcase, a_forgotten_peer_that_dies);
+	tcase_add_test(tcase, a_fabric_without_such_locks);
+	return t_run(suite);
+}
