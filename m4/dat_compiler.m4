@@ -58,6 +58,8 @@ AC_DEFUN([DAT_SANITIZERS], [
 		[], [enable_ubsan=no])
 	AC_ARG_ENABLE([tsan], [AS_HELP_STRING([--enable-tsan], [build with ThreadSanitizer])],
 		[], [enable_tsan=no])
+	AC_ARG_ENABLE([fuzzer], [AS_HELP_STRING([--enable-fuzzer], [build test/fuzz for libFuzzer, by clang])],
+		[], [enable_fuzzer=no])
 	AS_IF([test "x$enable_asan" != xno && test "x$enable_tsan" != xno],
 		[AC_MSG_ERROR([--enable-asan and --enable-tsan exclude each other: use two build directories])])
 	dat_sanitizers=
@@ -72,7 +74,14 @@ AC_DEFUN([DAT_SANITIZERS], [
 	done
 	AS_IF([test -n "$dat_sanitizers"],
 		[DAT_CC_FLAGS([SAN_CFLAGS], [-fno-sanitize-recover=all -fno-omit-frame-pointer])])
+	AS_IF([test "x$enable_fuzzer" != xno], [
+		dat_before=$SAN_CFLAGS
+		DAT_CC_FLAGS([SAN_CFLAGS], [-fsanitize=fuzzer-no-link])
+		AS_IF([test "$SAN_CFLAGS" = "$dat_before"],
+			[AC_MSG_ERROR([$CC has no libFuzzer; try CC=clang])])
+	])
+	AM_CONDITIONAL([FUZZER], [test "x$enable_fuzzer" != xno])
 	AC_SUBST([SAN_CFLAGS])
 	AC_SUBST([dat_sanitizers])
-	AM_CONDITIONAL([SANITIZE], [test -n "$dat_sanitizers"])
+	AM_CONDITIONAL([SANITIZE], [test -n "$SAN_CFLAGS"])
 ])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls that go straight to the provider. Only what a jump needs is checked here, that there is
- * a handle; arguments, and handles that lead somewhere, are the provider's affair. This is the hot
+ * The calls that go straight to the provider. The registry checks only that there is a handle,
+ * which the jump needs. The provider checks arguments and the objects of handles. This is the hot
  * path: no lock, no logging.
  */
 #include "datr.h"

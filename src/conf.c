@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat.conf: where it is, what its lines mean, what is wrong with them. */
+/* dat.conf: finds the file, parses its lines, and reports errors in them. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static bool parse_api(const char *text, struct datr_line *line)
 			     &line->info.dapl_version_minor);
 }
 
-/* Long-standing files hold words such as "nondefault,": the beginning decides. */
+/* Compares only the beginning of the word, because old files have words such as "nondefault,". */
 static bool starts_with(const char *text, const char *word)
 {
 	return !strncmp(text, word, strlen(word));
@@ -84,7 +84,10 @@ static bool parse_library(const char *text, struct datr_line *line)
 	return *text;
 }
 
-/* ID.MAJOR.MINOR, and the id may hold dots. Only the form counts: it tells a misplaced field. */
+/*
+ * ID.MAJOR.MINOR, where the id may contain dots. Only the form is checked, to notice a misplaced
+ * field.
+ */
 static bool parse_provider_version(const char *text, struct datr_line *line)
 {
 	DAT_UINT32 major, minor;
@@ -125,7 +128,10 @@ static const struct {
 
 #define NUM_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Cuts in place, for the text never gets longer. False when the closing quote is missing. */
+/*
+ * Removes quotes and backslashes in place, because the text never gets longer. False if the closing
+ * quote is missing.
+ */
 static bool cut_quoted(char **pos)
 {
 	char *out = *pos;
@@ -143,7 +149,9 @@ static bool cut_quoted(char **pos)
 	return true;
 }
 
-/* The next field, NULL at the end of the line or at a comment. False for an open quote. */
+/*
+ * The next field, or NULL at the end of the line or at a comment. False if a quote is not closed.
+ */
 static bool next_field(char **pos, char **field_p)
 {
 	char *start = *pos + strspn(*pos, BLANKS);
@@ -272,7 +280,7 @@ static void read_file(FILE *file, struct datr_conf *conf)
 	free(text);
 }
 
-/* A file that DAT_OVERRIDE names must be there; that a default file is not there is no fault. */
+/* A file that DAT_OVERRIDE names must exist. A default file may be missing. */
 static FILE *open_file(const char *path, bool must_exist)
 {
 	FILE *file = fopen(path, "re");
@@ -285,7 +293,7 @@ static FILE *open_file(const char *path, bool must_exist)
 
 FILE *datr_conf_open(char *path, size_t size)
 {
-	/* A program that runs with more rights than its user takes no library from the user. */
+	/* A program with more rights than its user must not load a library that the user names. */
 	const char *override = secure_getenv("DAT_OVERRIDE");
 	const char *const paths[] = {override && *override ? override : NULL,
 				     DAT_CONF_DIR "/dat.conf", "/etc/dat.conf"};

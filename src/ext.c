@@ -33,7 +33,10 @@ static DAT_RETURN open_at(const struct datr_provider *provider, void *arg)
 	return ret;
 }
 
-/* There is no handle yet: the first argument names the IA, and the name goes in its place. */
+/*
+ * There is no handle yet: the first argument is the name of the IA, which the provider gets
+ * instead.
+ */
 static DAT_RETURN ext_open(DAT_EXTENDED_OP op, va_list *args)
 {
 	struct ext_call call = {.name = va_arg(*args, DAT_NAME_PTR), .op = op, .args = args};
@@ -46,7 +49,7 @@ static DAT_RETURN ext_open(DAT_EXTENDED_OP op, va_list *args)
 	ret = datr_registry_use(&want, open_at, &call, &provider);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	/* No IA number stands for what was opened: the close will show the provider's pointer. */
+	/* The opened object has no IA number: the close gets the provider's pointer. */
 	datr_provider_keep_query(provider);
 	datr_extensions_enable();
 	return DAT_SUCCESS;

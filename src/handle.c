@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IA handles: small numbers for the consumer, pointers for the provider. */
+/* IA handles: small numbers for consumers, pointers for providers. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,14 +10,17 @@
 #define NUM_CHUNKS  (DATR_IA_LIMIT / CHUNK_SLOTS)
 
 struct ia_slot {
-	_Atomic(DAT_IA_HANDLE) ia; /* NULL: not open. Readers look at nothing else */
+	_Atomic(DAT_IA_HANDLE) ia; /* NULL: not open. Readers read only this field. */
 	/* Guarded by table_lock. */
 	struct datr_provider *provider;
 	bool reserved;
 	bool closing;
 };
 
-/* Chunks are added and stay, so readers need no lock. Number 0, the null handle, stays taken. */
+/*
+ * Chunks are added and never freed, so readers need no lock. Number 0, the null handle, is never
+ * given out.
+ */
 static struct ia_slot first_chunk[CHUNK_SLOTS] = {{.reserved = true}};
 static _Atomic(struct ia_slot *) chunks[NUM_CHUNKS] = {first_chunk};
 
@@ -61,7 +64,9 @@ static bool table_grow_locked(void)
 	return true;
 }
 
-/* Goes on behind the number given out last: one that was freed stays invalid for long. */
+/*
+ * Continues behind the number given out last, so that a freed number stays invalid for a long time.
+ */
 static unsigned int free_number_locked(void)
 {
 	for (unsigned int i = 1; i <= table_size; i++) {
@@ -138,8 +143,8 @@ void datr_ia_close_cancel(DAT_IA_HANDLE number)
 }
 
 /*
- * The pointer of an IA that was just closed may be the address of a new one already, while the old
- * number waits to be released: then the new number is meant.
+ * The pointer of an IA that was just closed may already be the address of a new IA, while the old
+ * number waits for its release. Then the new number is the right one.
  */
 static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
 {
@@ -159,7 +164,10 @@ static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
 	return (DAT_IA_HANDLE)found;
 }
 
-/* Both ways in both generations: providers of either report the consumer's handle. */
+/*
+ * Both generations translate in both directions: providers of either generation return the
+ * consumer's handle.
+ */
 DAT_RETURN dats_get_ia_handle(datr_ia_arg arg, DAT_IA_HANDLE *other_p)
 {
 	DAT_IA_HANDLE handle = (DAT_IA_HANDLE)(uintptr_t)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opening and closing IAs. */
+/* Opens and closes IAs. */
 #include "datr.h"
 
 struct open_call {
@@ -24,7 +24,7 @@ static DAT_RETURN open_at(const struct datr_provider *provider, void *arg)
 }
 
 #if DATR_DAT_MAJOR == 2
-/* Extended operations are refused in the whole process until an IA says that it has some. */
+/* Extended operations fail in the whole process until an IA reports that it has some. */
 static void ask_for_extensions(DAT_IA_HANDLE ia)
 {
 	DAT_IA_ATTR attr = {.extension_supported = DAT_EXTENSION_NONE};
@@ -86,7 +86,9 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS ia_flags)
 		return ret;
 	}
 	datr_ia_release(ia_handle);
-	/* The one that opened the IA, whatever its attributes now say of name and version. */
+	/*
+	 * The provider that opened the IA, even if its attributes now have another name or version.
+	 */
 	datr_provider_put(provider);
 	return DAT_SUCCESS;
 }

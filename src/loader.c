@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Provider libraries: dlopen, the two entry points, and what went wrong in words. */
+/* Provider libraries: dlopen, the two entry points, and messages about failures. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,12 +7,13 @@
 
 #include "datr.h"
 
-/* An address in this library, whatever it is called and wherever it lies. */
+/* Any address in this library, to find its file. */
 #define OURSELVES ((void *)(uintptr_t)dats_get_ia_handle)
 
 /*
- * Providers do not name us as a needed library: they find us in the global scope. When the program
- * itself was loaded into a local scope (as a plugin), we are not there yet.
+ * Providers do not link with the registry: they find its functions in the global scope. If the
+ * program itself was loaded into a local scope (as a plugin), the registry has to be added to the
+ * global scope.
  */
 static void make_us_global(void)
 {
@@ -39,7 +40,7 @@ static void *try_open(const char *file, char *why, size_t size)
 
 static void find_entry_points(struct datr_library *lib, const char *who)
 {
-	/* ISO C has no cast from an object pointer to a function pointer. */
+	/* ISO C has no conversion from an object pointer to a function pointer. */
 	void *init = dlsym(lib->handle, DAT_PROVIDER_INIT_FUNC_STR);
 	void *fini = dlsym(lib->handle, DAT_PROVIDER_FINI_FUNC_STR);
 
@@ -50,7 +51,10 @@ static void find_entry_points(struct datr_library *lib, const char *who)
 			 init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
 }
 
-/* Our own provider: where the loader looks, beside ourselves, where it was installed. */
+/*
+ * The provider of this project: search where the loader searches, beside the registry, and where it
+ * was installed.
+ */
 static void *try_default_places(char *why, size_t size)
 {
 	void *handle = try_open(DATR_PROVIDER_SONAME, why, size);

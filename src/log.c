@@ -7,7 +7,10 @@
 
 #include "datr.h"
 
-/* The bits of DAT_DBG_DEST. The default is stderr, because programs' stdout is often parsed. */
+/*
+ * The bits of DAT_DBG_DEST. The default is standard error, because scripts often parse the standard
+ * output of programs.
+ */
 enum log_dest {
 	DEST_STDOUT = 0x1,
 	DEST_SYSLOG = 0x2,
@@ -34,7 +37,7 @@ static const struct {
 
 static unsigned long env_bits(enum variable variable)
 {
-	const char *text = getenv(variables[variable].name);
+	const char *text = secure_getenv(variables[variable].name);
 
 	return strtoul(text && *text ? text : variables[variable].value, NULL, 0);
 }
@@ -57,7 +60,7 @@ void datr_log(enum datr_log_type type, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 
-	/* One call each, so that lines of several threads or processes do not mix. */
+	/* One call per line, so that lines of several threads or processes do not mix. */
 	if (log_dests & DEST_STDOUT) {
 		printf(DATR_LIBRARY ": %s\n", text);
 		fflush(stdout);

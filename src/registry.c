@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IA names: who serves them, which library that needs, and how long it has to stay. */
+/*
+ * IA names: which provider has a name, which library has to be loaded for it, and how long it stays
+ * loaded.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +12,18 @@
 #define DEFAULT_NAME "ofi"
 
 /*
- * Recursive, because a provider registers from its init function, which runs with the lock held.
- * The provider's open, close and query functions run without it.
+ * Recursive, because a provider registers names in its init function, which runs with the lock
+ * held. The provider's open, close and query functions run without it.
  */
 static pthread_mutex_t registry_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 /* Guarded by registry_lock. */
 static struct datr_conf conf;
 static bool conf_loaded;
-static struct datr_entry *defaults;     /* default names in use */
+static struct datr_entry *defaults;     /* default names that are in use */
 static struct datr_provider *providers; /* in the order of registration */
-static struct datr_entry *loading;      /* whose library registers at present */
+static struct datr_entry *loading;      /* the entry whose library is registering at present */
 
-/* How far a registered name meets what is asked for, in the order in which errors tell it. */
+/* How well a registered name matches a request, in the order in which errors report it. */
 enum match { MATCH_NOTHING, MATCH_NAME, MATCH_MAJOR, MATCH_MINOR, MATCH_ALL };
 
 static enum match info_match(const DAT_PROVIDER_INFO *have, const DAT_PROVIDER_INFO *want)
@@ -96,7 +99,10 @@ DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *table, const DAT_PRO
 	pthread_mutex_lock(&registry_lock);
 	link = provider_find_locked(info);
 	provider = *link;
-	/* The table counts: who came second under a name must not take away the first. */
+	/*
+	 * Compares the table, too: a provider that was refused because the name existed must not
+	 * remove the first registration.
+	 */
 	if (!provider || provider->table != table) {
 		ret = DATR_BAD_ARG(2);
 	} else if (provider->users) {
@@ -123,7 +129,7 @@ static struct datr_entry *conf_entries_locked(void)
 	return conf.entries;
 }
 
-/* What a library leaves registered would point into memory that is gone. */
+/* Registrations of an unloaded library would point to memory that is unmapped. */
 static void drop_registrations_locked(const struct datr_entry *owner)
 {
 	struct datr_provider **link = &providers;
@@ -190,13 +196,16 @@ static struct datr_provider *find_registered_locked(const struct datr_entry *own
 	return provider;
 }
 
-/* What the library of an entry registered, both referenced; NULL when it can't be had. */
+/* The provider that the library of an entry registered, both referenced. NULL if there is none. */
 static struct datr_provider *entry_get_provider_locked(struct datr_entry *entry,
 						       const DAT_PROVIDER_INFO *want)
 {
 	struct datr_provider *provider = NULL;
 
-	/* Counted first: an init function that opens its own name must not load it again. */
+	/*
+	 * Counted before the call: an init function that opens its own name must not load the
+	 * library again.
+	 */
 	if (entry->users++ || entry_load_locked(entry)) {
 		provider = find_registered_locked(entry, want);
 		if (!provider)
@@ -251,7 +260,7 @@ void datr_provider_put_query(const DAT_PROVIDER *table)
 struct search {
 	const DAT_PROVIDER_INFO *want;
 	enum { SEARCH_ADDED, SEARCH_LINES, SEARCH_DEFAULT, SEARCH_END } stage;
-	struct datr_entry *line; /* of dat.conf, the next to look at */
+	struct datr_entry *line; /* in dat.conf: the next line to try */
 	enum match best;
 	bool no_memory;
 };
@@ -265,7 +274,10 @@ static bool search_matches(struct search *search, const DAT_PROVIDER_INFO *have)
 	return match == MATCH_ALL;
 }
 
-/* What the program registered itself, or a library beyond the name it was loaded for. */
+/*
+ * Names that the program registered itself, or that a library registered beyond the name for which
+ * it was loaded.
+ */
 static struct datr_provider *search_added_locked(struct search *search)
 {
 	for (struct datr_provider *provider = providers; provider; provider = provider->next) {
@@ -304,7 +316,10 @@ static bool is_default_name(const char *name)
 	       (!name[length] || (name[length] == '-' && name[length + 1]));
 }
 
-/* A line or provider of that name and major version replaces the default, usable or not. */
+/*
+ * A line or provider with that name and major version replaces the default name, even if it cannot
+ * be used.
+ */
 static struct datr_provider *search_default_locked(struct search *search)
 {
 	const DAT_PROVIDER_INFO *want = search->want;
@@ -331,7 +346,7 @@ static struct datr_provider *search_default_locked(struct search *search)
 	return entry_get_provider_locked(entry, want);
 }
 
-/* The next provider that serves the wanted name, referenced. */
+/* The next provider of the wanted name, referenced. */
 static struct datr_provider *search_next(struct search *search)
 {
 	struct datr_provider *provider = NULL;
@@ -355,10 +370,10 @@ static struct datr_provider *search_next(struct search *search)
 	return provider;
 }
 
-/* What keeps a name from being served, by how far the best candidate matched. */
+/* The reason why no provider has a name, by the best match. */
 static const struct {
 	DAT_RETURN subtype;
-	const char *why; /* NULL: it was said when the library failed */
+	const char *why; /* NULL: logged when the library failed */
 } not_found[] = {
 	[MATCH_NOTHING] = {DAT_NAME_NOT_REGISTERED,
 			   "no line and no provider has this name (" DEFAULT_NAME
@@ -377,7 +392,7 @@ static DAT_RETURN search_failed(const struct search *search)
 
 	if (search->no_memory)
 		return DATR_NO_MEMORY;
-	/* The path does not change any more once a search has looked at the file. */
+	/* The path does not change any more after a search has read the file. */
 	if (why)
 		datr_log(DATR_LOG_ERROR,
 			 "IA %s (%s, DAT %u.%u) is not found: %s; the file read is %s",
@@ -426,7 +441,7 @@ static void listing_put(struct listing *listing, const DAT_PROVIDER_INFO *info)
 	listing->count++;
 }
 
-/* Is there a line, up to but not including "end", that says the same? */
+/* Whether a line before "end" describes the same entry. */
 static bool is_listed(const DAT_PROVIDER_INFO *info, const struct datr_entry *end)
 {
 	for (const struct datr_entry *entry = conf.entries; entry != end; entry = entry->next) {
@@ -468,7 +483,9 @@ static bool room_is_there(DAT_PROVIDER_INFO *list[], DAT_COUNT count)
 	return true;
 }
 
-/* A short array is filled, which programs rely on. Without any room the answer is the size. */
+/*
+ * A short array is filled, because programs rely on it. Without any room the call returns the size.
+ */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *number_entries,
 				       DAT_PROVIDER_INFO *dat_provider_list[])
 {
@@ -499,7 +516,7 @@ unlock:
 }
 
 #if DATR_DAT_MAJOR == 2
-/* High availability over several IAs is nothing that any provider offers. */
+/* No provider offers high availability over several IAs. */
 DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name, const DAT_NAME_PTR other,
 					  DAT_HA_RELATIONSHIP *related)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Return codes for people: the name, then what it means. */
+/* Text of return codes: the name, then its meaning. */
 #include "datr.h"
 
 struct text {
@@ -40,7 +40,10 @@ static const struct text types[] = {
 	ROW(DAT_COMM_NOT_SUPPORTED, "the provider does not support this kind of communication"),
 	ROW(DAT_EXTENSION_BASE, "an extended operation failed"),
 #endif
-	/* In 1.2 the constant has more bits than a type, and other 1.2 systems have another one. */
+	/*
+	 * In 1.2 the constant has more bits than a type. Other implementations of 1.2 have another
+	 * value.
+	 */
 	{DAT_GET_TYPE(DAT_NOT_IMPLEMENTED),
 	 "DAT_NOT_IMPLEMENTED: the provider does not have this operation"},
 #if DATR_DAT_MAJOR == 1
@@ -192,7 +195,7 @@ DAT_RETURN dat_strerror(DAT_RETURN value, const char **major_message, const char
 		return DATR_BAD_ARG(3);
 	type = FIND_TEXT(types, DAT_GET_TYPE(value));
 	subtype = FIND_TEXT(subtypes, DAT_GET_SUBTYPE(value));
-	/* Programs print the strings without a look at the result, so they are always set. */
+	/* Programs print the strings without checking the result, so they are always set. */
 	*major_message = type ? type : "unknown return code";
 	*minor_message = subtype ? subtype : "unknown subtype";
 	return type && subtype ? DAT_SUCCESS : DATR_BAD_ARG(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The registry is one source, compiled once per API generation: what differs is picked here. */
+/* The registry is one source, compiled once per API generation. This header has the differences. */
 #ifndef DATR_VERSION_H
 #define DATR_VERSION_H
 

@@ -9,7 +9,8 @@ util_libs = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 dat_perf_SOURCES = $(util_sources) %D%/perf/dat_perf.c %D%/perf/perf.h %D%/perf/cfg.c %D%/perf/check.c %D%/perf/conn.c %D%/perf/conn.h \
 	%D%/perf/crew.c %D%/perf/csv.c %D%/perf/cycle.c %D%/perf/dat.c %D%/perf/dat.h %D%/perf/dat_link.c \
 	%D%/perf/dat_post.c %D%/perf/data.c %D%/perf/json.c %D%/perf/live.c %D%/perf/loop.c \
-	%D%/perf/pattern.c %D%/perf/pin.c %D%/perf/plot.c %D%/perf/raw.c %D%/perf/report.c \
+	%D%/perf/pattern.c %D%/perf/pin.c %D%/perf/plot.c %D%/perf/raw.c %D%/perf/raw.h %D%/perf/raw_post.c %D%/perf/raw_post.h \
+	%D%/perf/report.c \
 	%D%/perf/session.c %D%/perf/session.h %D%/perf/stats.c %D%/perf/sync.c %D%/perf/text.c \
 	%D%/perf/traits.c
 dat_perf_CPPFLAGS = $(util_cppflags)
@@ -21,7 +22,7 @@ conf_sources = %D%/conf/conf.h %D%/conf/file.c %D%/conf/try.c src/conf.c src/dat
 conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
 
 dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/info/check.c %D%/info/check.h \
-	%D%/info/check_consumer.c %D%/info/check_device.c %D%/info/check_host.c %D%/info/check_setup.c %D%/info/dat_info.c %D%/info/info.h %D%/info/attr.c \
+	%D%/info/check_consumer.c %D%/info/check_device.c %D%/info/check_host.c %D%/info/check_key.c %D%/info/check_setup.c %D%/info/dat_info.c %D%/info/info.h %D%/info/attr.c \
 	%D%/info/env.c %D%/info/facts.c %D%/info/fingerprint.c %D%/info/names.c %D%/info/show.c \
 	%D%/info/process.c %D%/info/process.h
 dat_info_CPPFLAGS = $(conf_cppflags)

@@ -12,6 +12,7 @@
 #define DAT_OFI_ATTR_TRANSPORT	"DAT_OFI_TRANSPORT"	/* "msg" or "rdm" */
 #define DAT_OFI_ATTR_DOMAIN	"DAT_OFI_DOMAIN"	/* libfabric domain: "lo" */
 #define DAT_OFI_ATTR_FABRIC	"DAT_OFI_FABRIC"	/* libfabric fabric: "127.0.0.0/8" */
+#define DAT_OFI_ATTR_KEY	"DAT_OFI_KEY"		/* "user's key 1a2b3c4d of PATH" */
 #define DAT_OFI_ATTR_PCI	"DAT_OFI_PCI"		/* its place: "0000:3b:00.0", or "" */
 #define DAT_OFI_ATTR_NUMA_NODE	"DAT_OFI_NUMA_NODE"	/* its number; "" when unknown */
 #define DAT_OFI_ATTR_CHOICE	"DAT_OFI_CHOICE"	/* why this device, in words */
