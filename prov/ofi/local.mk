@@ -14,10 +14,19 @@ dofi_base_sources = \
 	%D%/base/hint.h \
 	%D%/base/list.h \
 	%D%/base/lock.c %D%/base/lock.h \
+	%D%/base/lock_order.c %D%/base/lock_order.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
-	%D%/base/probe.h
+	%D%/base/probe.h \
+	%D%/base/secure.c %D%/base/secure.h
+
+dofi_auth_sources = \
+	%D%/auth/crypto.c %D%/auth/crypto.h \
+	%D%/auth/key.c %D%/auth/key.h \
+	%D%/auth/key_file.c %D%/auth/key_file.h \
+	%D%/auth/key_user.c %D%/auth/key_user.h \
+	%D%/auth/session.c %D%/auth/session.h
 
 dofi_fabric_sources = \
 	%D%/fabric/absent.c %D%/fabric/absent.h \
@@ -27,16 +36,20 @@ dofi_fabric_sources = \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
 	%D%/fabric/fid.c %D%/fabric/fid.h \
+	%D%/fabric/info.c %D%/fabric/info.h \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \
 	%D%/fabric/nic.c %D%/fabric/nic.h \
 	%D%/fabric/port_reservation.c %D%/fabric/port_reservation.h \
 	%D%/fabric/quirks.c %D%/fabric/quirks.h \
+	%D%/fabric/refusals.c %D%/fabric/refusals.h \
+	%D%/fabric/requirements.c %D%/fabric/requirements.h \
 	%D%/fabric/same_process.c %D%/fabric/same_process.h \
 	%D%/fabric/select.c %D%/fabric/select.h \
 	%D%/fabric/topo.c %D%/fabric/topo.h \
 	%D%/fabric/topo_hwloc.c %D%/fabric/topo_hwloc.h \
-	%D%/fabric/traits.c %D%/fabric/traits.h
+	%D%/fabric/traits.c %D%/fabric/traits.h \
+	%D%/fabric/wish.c %D%/fabric/wish.h
 
 dofi_object_sources = \
 	%D%/base/dat_api.h \
@@ -49,11 +62,13 @@ dofi_object_sources = \
 	%D%/object/mr.c %D%/object/mr.h \
 	%D%/object/mr_cached.c %D%/object/mr_cached.h \
 	%D%/object/object.c %D%/object/object.h \
+	%D%/object/op.c %D%/object/op.h \
 	%D%/object/scratch.c %D%/object/scratch.h \
 	%D%/object/srq_count.c %D%/object/srq_count.h \
 	%D%/object/transport.h \
 	%D%/object/ud_ah.h \
-	%D%/object/upcalls.h
+	%D%/object/upcalls.h \
+	%D%/object/wr.h
 
 dofi_progress_sources = \
 	%D%/progress/cno.c %D%/progress/cno.h \
@@ -66,23 +81,32 @@ dofi_progress_sources = \
 	%D%/progress/wakeup.c %D%/progress/wakeup.h
 
 dofi_dto_sources = \
+	%D%/dto/atomic.c %D%/dto/atomic.h \
+	%D%/dto/bounce.c %D%/dto/bounce.h \
+	%D%/dto/control.c %D%/dto/control.h \
 	%D%/dto/control_message.c %D%/dto/control_message.h \
 	%D%/dto/credit.c %D%/dto/credit.h \
 	%D%/dto/data_flag.c %D%/dto/data_flag.h \
-	%D%/dto/control.c %D%/dto/control.h \
 	%D%/dto/ep_attr.c %D%/dto/ep_attr.h \
+	%D%/dto/failure.c %D%/dto/failure.h \
 	%D%/dto/guard_byte.c %D%/dto/guard_byte.h \
 	%D%/dto/issue.c %D%/dto/issue.h \
 	%D%/dto/lmr.c %D%/dto/lmr.h \
 	%D%/dto/op_context.h \
 	%D%/dto/orphan.c %D%/dto/orphan.h \
+	%D%/dto/parts.c %D%/dto/parts.h \
 	%D%/dto/post.c %D%/dto/post.h \
+	%D%/dto/post_special.c %D%/dto/post_special.h \
 	%D%/dto/reap.c %D%/dto/reap.h \
+	%D%/dto/receive.c %D%/dto/receive.h \
+	%D%/dto/release.c %D%/dto/release.h \
+	%D%/dto/request.c %D%/dto/request.h \
 	%D%/dto/ring.c %D%/dto/ring.h \
 	%D%/dto/rma.c %D%/dto/rma.h \
 	%D%/dto/rmr.c %D%/dto/rmr.h \
-	%D%/dto/segments.c %D%/dto/segments.h \
 	%D%/dto/srq.c %D%/dto/srq.h \
+	%D%/dto/srq_receive.c %D%/dto/srq_receive.h \
+	%D%/dto/translate.c %D%/dto/translate.h \
 	%D%/dto/ud.c %D%/dto/ud.h \
 	%D%/dto/ud_pool.c %D%/dto/ud_pool.h \
 	%D%/dto/watermark.c %D%/dto/watermark.h
@@ -98,11 +122,13 @@ dofi_cm_sources = \
 	%D%/cm/conn_state.c %D%/cm/conn_state.h \
 	%D%/cm/connect.c %D%/cm/connect.h \
 	%D%/cm/cr.c %D%/cm/cr.h \
+	%D%/cm/crowd.c %D%/cm/crowd.h \
 	%D%/cm/disconnect.c %D%/cm/disconnect.h \
 	%D%/cm/drain.c %D%/cm/drain.h \
 	%D%/cm/ep_life.c %D%/cm/ep_life.h \
 	%D%/cm/invalidation.c \
 	%D%/cm/invalidation.h \
+	%D%/cm/handshake.c %D%/cm/handshake.h \
 	%D%/cm/linger.c %D%/cm/linger.h \
 	%D%/cm/listener.c %D%/cm/listener.h \
 	%D%/cm/path.c %D%/cm/path.h \
@@ -115,11 +141,21 @@ dofi_cm_sources = \
 
 dofi_transport_sources = \
 	%D%/transport/async_errors.c %D%/transport/async_errors.h \
+	%D%/transport/control_receives.c %D%/transport/control_receives.h \
+	%D%/transport/greeting.c %D%/transport/greeting.h \
+	%D%/transport/live_threads.c %D%/transport/live_threads.h \
 	%D%/transport/msg.c \
 	%D%/transport/peer.c %D%/transport/peer.h \
-	%D%/transport/rdm.c \
+	%D%/transport/rdm.c %D%/transport/rdm.h \
+	%D%/transport/rdm_completion.c %D%/transport/rdm_completion.h \
+	%D%/transport/rdm_path.c %D%/transport/rdm_path.h \
+	%D%/transport/rdm_post.c %D%/transport/rdm_post.h \
+	%D%/transport/rdm_tag.h \
 	%D%/transport/receive_slots.c %D%/transport/receive_slots.h \
-	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h
+	%D%/transport/shm_cleanup.c %D%/transport/shm_cleanup.h \
+	%D%/transport/shm_layout.c %D%/transport/shm_layout.h \
+	%D%/transport/shm_region.c %D%/transport/shm_region.h \
+	%D%/transport/shm_repair.c %D%/transport/shm_repair.h
 
 dofi_api_sources = \
 	%D%/api/api.h \
@@ -139,6 +175,7 @@ dofi_api_sources = \
 
 dofi_sources = \
 	$(dofi_base_sources) \
+	$(dofi_auth_sources) \
 	$(dofi_fabric_sources) \
 	$(dofi_object_sources) \
 	$(dofi_progress_sources) \
@@ -147,8 +184,8 @@ dofi_sources = \
 	$(dofi_transport_sources) \
 	$(dofi_api_sources)
 
-dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS)
-dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS)
+dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) $(CRYPTO_CFLAGS)
+dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS)
 
 %C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api/api12.c %D%/progress/unfold12.c
 %C%_libdofi1_la_SHORTNAME = v1
