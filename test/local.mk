@@ -466,6 +466,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_wire_LDADD = $(p2_libs)
 
+include test/sim/local.mk
 include test/fuzz/local.mk
 
 # --- hardware that is not there: a libfabric provider for FI_PROVIDER_PATH, and its own tests ---
