@@ -562,6 +562,8 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_malloc(size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void __wrap_free(void *memory);
@@ -642,6 +644,11 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_malloc(size_t size)
 {
 	return is_forgotten() ? NULL : count(__real_malloc(size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return is_forgotten() ? NULL : count(__real_aligned_alloc(alignment, size));
 }
 
 void *__wrap_realloc(void *memory, size_t size)
