@@ -2,8 +2,9 @@
 /*
  * rdma_copy: copy a file by RDMA. A worked example of a DAT 2.0 program.
  *
- * server$ rdma_copy -a ofi-tcp serve client$ rdma_copy -a ofi-tcp put SERVER local.iso copy.iso
- * (RDMA writes) client$ rdma_copy -a ofi-tcp get SERVER copy.iso again.iso        (RDMA reads)
+ *	server$ rdma_copy -a ofi-tcp serve
+ *	client$ rdma_copy -a ofi-tcp put SERVER local.iso copy.iso	(RDMA writes)
+ *	client$ rdma_copy -a ofi-tcp get SERVER copy.iso again.iso	(RDMA reads)
  *
  * The connection request names the file. The answer tells the file's address in the server's
  * memory. The client alone then moves the data. One message in each direction ends the copy. The
