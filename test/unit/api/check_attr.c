@@ -21,7 +21,7 @@ START_TEST(the_mtu_is_the_largest_that_the_link_carries)
 }
 END_TEST
 
-START_TEST(without_a_link_it_is_the_largest)
+START_TEST(the_mtu_without_a_link_is_the_largest)
 {
 	struct fid_nic nic = {.link_attr = NULL};
 	struct fi_info info = {.nic = NULL};
@@ -39,6 +39,6 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, the_mtu_is_the_largest_that_the_link_carries, 0, 13);
-	tcase_add_test(tcase, without_a_link_it_is_the_largest);
+	tcase_add_test(tcase, the_mtu_without_a_link_is_the_largest);
 	return t_run(suite);
 }

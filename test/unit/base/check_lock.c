@@ -91,7 +91,7 @@ START_TEST(one_holder_at_a_time)
 }
 END_TEST
 
-START_TEST(sleepers_get_it)
+START_TEST(sleeping_threads_get_the_lock)
 {
 	pthread_t threads[THREADS];
 
@@ -128,7 +128,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, one_holder_at_a_time, 0, 2);
-	tcase_add_loop_test(tc, sleepers_get_it, 0, 2);
+	tcase_add_loop_test(tc, sleeping_threads_get_the_lock, 0, 2);
 	tcase_add_test(tc, a_sleeper_is_woken_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

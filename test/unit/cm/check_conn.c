@@ -26,7 +26,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-START_TEST(what_was_sent_in_the_former_connection_does_not_count)
+START_TEST(messages_of_the_former_connection_do_not_count)
 {
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.nsent = 5};
@@ -54,7 +54,7 @@ START_TEST(credits_cover_the_receives_that_the_fabric_has)
 }
 END_TEST
 
-START_TEST(credits_of_the_handshake_stay)
+START_TEST(credits_of_the_handshake_count_posted_receives)
 {
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.obj.ia = &ia,
@@ -112,7 +112,7 @@ END_TEST
 
 /* --- what the peer says of itself --- */
 
-START_TEST(the_peer_says_what_its_device_does)
+START_TEST(details_tell_the_atomic_operations_of_the_device)
 {
 	static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 	static struct dofi_ia ia;
@@ -265,7 +265,7 @@ static void pass(uint64_t until)
 	now = until;
 }
 
-START_TEST(a_burst_succeeds_however_long_it_takes)
+START_TEST(a_slow_burst_of_connections_succeeds)
 {
 	accept_all(BURST);
 	for (uint32_t i = 0; i < BURST; i++) {
@@ -279,7 +279,7 @@ START_TEST(a_burst_succeeds_however_long_it_takes)
 }
 END_TEST
 
-START_TEST(the_limit_is_that_of_one_step)
+START_TEST(time_of_a_data_path_counts_from_the_last_success)
 {
 	uint64_t began = now;
 
@@ -293,7 +293,7 @@ START_TEST(the_limit_is_that_of_one_step)
 }
 END_TEST
 
-START_TEST(alone_it_ends_in_time)
+START_TEST(a_single_data_path_that_never_comes_is_given_up)
 {
 	accept_one();
 	pass(now + LIMIT - 1);
@@ -306,7 +306,7 @@ START_TEST(alone_it_ends_in_time)
 END_TEST
 
 /* One in each second is made, for ever. */
-START_TEST(what_never_comes_is_not_kept_by_others)
+START_TEST(other_successes_do_not_keep_a_data_path_that_never_comes)
 {
 	uint64_t began = now;
 
@@ -322,7 +322,7 @@ START_TEST(what_never_comes_is_not_kept_by_others)
 }
 END_TEST
 
-START_TEST(a_lost_path_has_no_patience)
+START_TEST(a_lost_path_is_given_up_without_delay)
 {
 	accept_all(2);
 	dofi_conn_path_up(conns[0]);
@@ -336,7 +336,7 @@ END_TEST
 
 /* A data connection brings the token: one that was never given out, or is used up, finds nothing.
  */
-START_TEST(only_its_token_finds_a_connection)
+START_TEST(only_the_token_finds_a_connection)
 {
 	uint8_t token[DOFI_TOKEN_SIZE];
 
@@ -408,7 +408,7 @@ START_TEST(another_peer_gets_another_endpoint)
 END_TEST
 
 /* The peer has left, and one message of its own is still to come. */
-START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
+START_TEST(completions_are_watched_for_messages_that_goodbye_overtook)
 {
 	static struct dofi_conn *table[64];
 	static struct dofi_ia ia;
@@ -443,7 +443,7 @@ END_TEST
  * A request has failed and the engine has not met the EP yet: the end in order, which nothing else
  * delays, is none.
  */
-START_TEST(what_has_failed_does_not_end_in_order)
+START_TEST(a_failed_request_makes_the_end_abrupt)
 {
 	static struct dofi_ia ia;
 	static struct dofi_chan chan = {.ia = &ia};
@@ -481,7 +481,7 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
  * The path is gone, the peer has left, and a message that did not fit may be the one that is
  * missing: others are asked yet.
  */
-START_TEST(the_sender_of_a_truncated_message_is_waited_for)
+START_TEST(an_end_waits_for_answers_about_a_truncated_message)
 {
 	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
 	static struct fid_cq cq = {.ops = &look_ops};
@@ -534,24 +534,24 @@ int main(void)
 	Suite *suite = suite_create("conn");
 	TCase *tc = tcase_create("conn");
 
-	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
+	tcase_add_test(tc, messages_of_the_former_connection_do_not_count);
 	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
-	tcase_add_test(tc, credits_of_the_handshake_stay);
+	tcase_add_test(tc, credits_of_the_handshake_count_posted_receives);
 	tcase_add_test(tc, records_reach_a_connection_whose_peer_can_send);
-	tcase_add_test(tc, the_peer_says_what_its_device_does);
-	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
-	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
-	tcase_add_loop_test(tc, the_sender_of_a_truncated_message_is_waited_for, 0, 3);
+	tcase_add_test(tc, details_tell_the_atomic_operations_of_the_device);
+	tcase_add_test(tc, completions_are_watched_for_messages_that_goodbye_overtook);
+	tcase_add_test(tc, a_failed_request_makes_the_end_abrupt);
+	tcase_add_loop_test(tc, an_end_waits_for_answers_about_a_truncated_message, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, a_burst_succeeds_however_long_it_takes);
-	tcase_add_test(tc, the_limit_is_that_of_one_step);
-	tcase_add_test(tc, alone_it_ends_in_time);
-	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
-	tcase_add_test(tc, a_lost_path_has_no_patience);
+	tcase_add_test(tc, a_slow_burst_of_connections_succeeds);
+	tcase_add_test(tc, time_of_a_data_path_counts_from_the_last_success);
+	tcase_add_test(tc, a_single_data_path_that_never_comes_is_given_up);
+	tcase_add_test(tc, other_successes_do_not_keep_a_data_path_that_never_comes);
+	tcase_add_test(tc, a_lost_path_is_given_up_without_delay);
 	tcase_add_test(tc, another_peer_gets_another_endpoint);
-	tcase_add_test(tc, only_its_token_finds_a_connection);
+	tcase_add_test(tc, only_the_token_finds_a_connection);
 	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -94,7 +94,7 @@ START_TEST(a_request_is_offered_once)
 END_TEST
 
 /* A message that was too long may be the one that the peer's BYE counts and that never comes. */
-START_TEST(a_truncated_message_may_be_the_one_that_is_missing)
+START_TEST(a_truncated_message_may_be_the_missing_one)
 {
 	static struct dofi_wr truncated = {.niov = 1};
 	static struct dofi_srq srq = {.obj.ia = &ia, .truncated = &truncated};
@@ -133,7 +133,7 @@ static void all_of_the_fabric(void)
 		happens(late[i]);
 }
 
-START_TEST(what_the_fabric_tells_at_last_changes_nothing)
+START_TEST(completions_during_the_unlink_change_nothing)
 {
 	reach(ENDING);
 	while_unlinking = all_of_the_fabric;
@@ -183,7 +183,7 @@ START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
 END_TEST
 
 /* The port whose channel was shared is asked by itself, then the next one. */
-START_TEST(who_does_not_serve_is_asked_twice)
+START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 {
 	reach(REQUESTED);
 	for (uint32_t n = 0; n < 4; n++) {
@@ -196,7 +196,7 @@ START_TEST(who_does_not_serve_is_asked_twice)
 END_TEST
 
 /* COUNT is answered until the end of the connection is decided. */
-START_TEST(a_peer_that_asks_for_the_count_is_answered)
+START_TEST(count_is_answered_until_the_end_is_decided)
 {
 	static const enum situation silent[] = {DIAL_ENDING, ENDING, LINGERING, RELEASING};
 
@@ -251,15 +251,15 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
-	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
 			    2);
-	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
+	tcase_add_test(tc, a_truncated_message_may_be_the_missing_one);
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
-	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
+	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
-	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
+	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	suite_add_tcase(suite, tc);
 }
 

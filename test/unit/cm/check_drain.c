@@ -163,7 +163,7 @@ static void teardown(void)
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 
-START_TEST(takes_what_is_missing)
+START_TEST(receives_the_missing_messages)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
@@ -183,7 +183,7 @@ START_TEST(takes_what_is_missing)
 }
 END_TEST
 
-START_TEST(nothing_is_missing)
+START_TEST(no_receive_if_nothing_is_missing)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 3);
@@ -192,7 +192,7 @@ START_TEST(nothing_is_missing)
 }
 END_TEST
 
-START_TEST(a_lie)
+START_TEST(counts_below_the_received_number_end_the_drain)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 2); /* fewer than came */
@@ -202,7 +202,7 @@ START_TEST(a_lie)
 END_TEST
 
 /* A peer never has more messages under way than it had credits for. */
-START_TEST(more_than_were_granted)
+START_TEST(counts_beyond_the_credits_are_refused)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 3, 5, 100);
 	dofi_drain_settle(&ia, 7, 6);
@@ -221,7 +221,7 @@ START_TEST(more_than_were_granted)
 END_TEST
 
 /* The receive goes, and with it the place that others need. */
-START_TEST(what_never_comes_is_given_up)
+START_TEST(messages_that_never_come_are_given_up)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	dofi_drain_settle(&ia, 7, 3);
@@ -239,7 +239,7 @@ START_TEST(what_never_comes_is_given_up)
 END_TEST
 
 /* Nor does the fabric's answer matter where there was no place for it. */
-START_TEST(what_waits_for_a_place_is_given_up)
+START_TEST(a_drain_without_a_receive_is_given_up)
 {
 	fabric.answer = -FI_EAGAIN;
 	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
@@ -250,7 +250,7 @@ START_TEST(what_waits_for_a_place_is_given_up)
 }
 END_TEST
 
-START_TEST(many_that_owe)
+START_TEST(many_connections_drain_one_after_the_other)
 {
 	for (uint32_t id = 1; id <= 300; id++) {
 		fabric.answer = id > 1 ? -FI_EAGAIN : 0;
@@ -264,7 +264,7 @@ START_TEST(many_that_owe)
 }
 END_TEST
 
-START_TEST(counts_run_freely)
+START_TEST(counts_wrap)
 {
 	dofi_drain_begin(&ia, 7, 0x77, UINT32_MAX, WINDOW - 1, 100);
 	dofi_drain_settle(&ia, 7, 0);
@@ -283,7 +283,7 @@ START_TEST(empty_messages_need_no_memory)
 }
 END_TEST
 
-START_TEST(again)
+START_TEST(receive_is_posted_again_after_eagain)
 {
 	dofi_drain_begin(&ia, 6, 0x66, 0, WINDOW, 100); /* its peer has not told */
 	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
@@ -302,7 +302,7 @@ START_TEST(again)
 }
 END_TEST
 
-START_TEST(refused)
+START_TEST(refused_receive_ends_the_drain)
 {
 	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EIO;
@@ -312,7 +312,7 @@ START_TEST(refused)
 END_TEST
 
 /* Those whose peers have told are under way and stay. */
-START_TEST(peers_that_never_say_goodbye)
+START_TEST(drains_of_silent_peers_are_limited)
 {
 	dofi_drain_begin(&ia, 1, 1, 0, WINDOW, 100);
 	dofi_drain_settle(&ia, 1, 1);
@@ -327,7 +327,7 @@ START_TEST(peers_that_never_say_goodbye)
 }
 END_TEST
 
-START_TEST(where_the_device_must_know_memory)
+START_TEST(memory_is_registered_if_the_device_needs_it)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	fabric.desc = &fabric;
@@ -343,7 +343,7 @@ START_TEST(where_the_device_must_know_memory)
 }
 END_TEST
 
-START_TEST(the_device_takes_no_more_memory)
+START_TEST(failure_to_register_ends_the_drain)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	refusal = -FI_ENOMEM;
@@ -360,20 +360,20 @@ int main(void)
 	TCase *tc = tcase_create("drain");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, takes_what_is_missing);
-	tcase_add_test(tc, nothing_is_missing);
-	tcase_add_test(tc, a_lie);
-	tcase_add_test(tc, more_than_were_granted);
-	tcase_add_test(tc, what_never_comes_is_given_up);
-	tcase_add_test(tc, what_waits_for_a_place_is_given_up);
-	tcase_add_test(tc, many_that_owe);
-	tcase_add_test(tc, counts_run_freely);
+	tcase_add_test(tc, receives_the_missing_messages);
+	tcase_add_test(tc, no_receive_if_nothing_is_missing);
+	tcase_add_test(tc, counts_below_the_received_number_end_the_drain);
+	tcase_add_test(tc, counts_beyond_the_credits_are_refused);
+	tcase_add_test(tc, messages_that_never_come_are_given_up);
+	tcase_add_test(tc, a_drain_without_a_receive_is_given_up);
+	tcase_add_test(tc, many_connections_drain_one_after_the_other);
+	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, empty_messages_need_no_memory);
-	tcase_add_test(tc, again);
-	tcase_add_test(tc, refused);
-	tcase_add_test(tc, peers_that_never_say_goodbye);
-	tcase_add_test(tc, where_the_device_must_know_memory);
-	tcase_add_test(tc, the_device_takes_no_more_memory);
+	tcase_add_test(tc, receive_is_posted_again_after_eagain);
+	tcase_add_test(tc, refused_receive_ends_the_drain);
+	tcase_add_test(tc, drains_of_silent_peers_are_limited);
+	tcase_add_test(tc, memory_is_registered_if_the_device_needs_it);
+	tcase_add_test(tc, failure_to_register_ends_the_drain);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -157,7 +157,7 @@ static uint32_t kept(void)
 	return n;
 }
 
-START_TEST(where_they_are_possible)
+START_TEST(when_control_messages_are_possible)
 {
 	ck_assert(dofi_ctrl_msgs_possible(&ia));
 	seen.slots_possible = true; /* a write is cheaper */
@@ -174,7 +174,7 @@ START_TEST(where_they_are_possible)
 }
 END_TEST
 
-START_TEST(names_its_message)
+START_TEST(names_its_data_message)
 {
 	ep.nsent = 77;
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_IMMEDIATE, 0xdeadbeef, 100), 0);
@@ -187,7 +187,7 @@ START_TEST(names_its_message)
 }
 END_TEST
 
-START_TEST(sender_waits_for_the_reader)
+START_TEST(sender_waits_if_the_window_is_full)
 {
 	struct dofi_ctrl_msg used = {.number = OURS, .kind = DOFI_CTRL_USED};
 
@@ -213,7 +213,7 @@ START_TEST(sender_waits_for_the_reader)
 }
 END_TEST
 
-START_TEST(ctrl_msg_comes_first)
+START_TEST(control_message_comes_before_its_message)
 {
 	arrive_about(3, 30);
 	arrive_about(2, 20);
@@ -233,7 +233,7 @@ START_TEST(ctrl_msg_comes_first)
 }
 END_TEST
 
-START_TEST(message_comes_first)
+START_TEST(message_comes_before_its_control_message)
 {
 	ck_assert(!dofi_ctrl_msg_use(&ep, 0));
 	arrive_about(0, 7);
@@ -242,7 +242,7 @@ START_TEST(message_comes_first)
 }
 END_TEST
 
-START_TEST(reader_tells)
+START_TEST(reader_announces_used_control_messages)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
 		ck_assert_uint_eq(ep.answers_due, 0);
@@ -262,7 +262,7 @@ START_TEST(reader_tells)
 }
 END_TEST
 
-START_TEST(too_many_are_dropped)
+START_TEST(more_than_the_window_are_dropped)
 {
 	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
 		arrive_about(i, i);
@@ -278,7 +278,7 @@ START_TEST(too_many_are_dropped)
 }
 END_TEST
 
-START_TEST(mail)
+START_TEST(operations_in_control_slots)
 {
 	struct dofi_atomic_request request = {
 		.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
@@ -312,7 +312,7 @@ START_TEST(mail)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(invalid_control_messages_are_ignored)
 {
 	struct dofi_ctrl_msg ctrl_msg = {.number = OURS + 1, .kind = DOFI_CTRL_IMMEDIATE};
 
@@ -334,7 +334,7 @@ START_TEST(strangers)
 }
 END_TEST
 
-START_TEST(an_EP_without_ctrl_msgs)
+START_TEST(an_EP_without_control_messages)
 {
 	dofi_ctrl_msgs_detach(&ep);
 	arrive_about(0, 1);
@@ -347,7 +347,7 @@ START_TEST(an_EP_without_ctrl_msgs)
 }
 END_TEST
 
-START_TEST(what_they_must_not_overtake)
+START_TEST(control_messages_wait_for_unfenced_writes)
 {
 	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM},
 		       invalidate = {.op = DOFI_OP_SEND_INVALIDATE},
@@ -379,17 +379,17 @@ int main(void)
 	TCase *tc = tcase_create("control_message");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, where_they_are_possible);
-	tcase_add_test(tc, names_its_message);
-	tcase_add_test(tc, sender_waits_for_the_reader);
-	tcase_add_test(tc, ctrl_msg_comes_first);
-	tcase_add_test(tc, message_comes_first);
-	tcase_add_test(tc, reader_tells);
-	tcase_add_test(tc, too_many_are_dropped);
-	tcase_add_test(tc, mail);
-	tcase_add_test(tc, strangers);
-	tcase_add_test(tc, an_EP_without_ctrl_msgs);
-	tcase_add_test(tc, what_they_must_not_overtake);
+	tcase_add_test(tc, when_control_messages_are_possible);
+	tcase_add_test(tc, names_its_data_message);
+	tcase_add_test(tc, sender_waits_if_the_window_is_full);
+	tcase_add_test(tc, control_message_comes_before_its_message);
+	tcase_add_test(tc, message_comes_before_its_control_message);
+	tcase_add_test(tc, reader_announces_used_control_messages);
+	tcase_add_test(tc, more_than_the_window_are_dropped);
+	tcase_add_test(tc, operations_in_control_slots);
+	tcase_add_test(tc, invalid_control_messages_are_ignored);
+	tcase_add_test(tc, an_EP_without_control_messages);
+	tcase_add_test(tc, control_messages_wait_for_unfenced_writes);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -56,7 +56,7 @@ START_TEST(a_shared_receive_has_data)
 }
 END_TEST
 
-START_TEST(elsewhere_the_flag_tells)
+START_TEST(other_receives_use_the_flag)
 {
 	complete(dofi_trans_msg.completed);
 	ck_assert_uint_eq(numbers[0], 0);
@@ -70,7 +70,7 @@ int main(void)
 	TCase *tc = tcase_create("data_flag");
 
 	tcase_add_test(tc, a_shared_receive_has_data);
-	tcase_add_test(tc, elsewhere_the_flag_tells);
+	tcase_add_test(tc, other_receives_use_the_flag);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -86,7 +86,7 @@ static void post(enum dofi_op op, uint64_t length)
 
 static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
 
-START_TEST(keeps_away_from_large_ones)
+START_TEST(progress_thread_avoids_a_post_that_copies)
 {
 	post(ops[_i], LARGE);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -95,7 +95,7 @@ START_TEST(keeps_away_from_large_ones)
 }
 END_TEST
 
-START_TEST(does_not_mind_small_ones)
+START_TEST(small_posts_do_not_stop_the_progress_thread)
 {
 	post(ops[_i], 8);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -103,7 +103,7 @@ START_TEST(does_not_mind_small_ones)
 }
 END_TEST
 
-START_TEST(comes_back_when_the_fabric_took_nothing)
+START_TEST(progress_thread_returns_after_a_refused_post)
 {
 	answer = -FI_EAGAIN;
 	post(ops[_i], LARGE);
@@ -155,7 +155,7 @@ START_TEST(a_fence_waits_for_earlier_reads)
 END_TEST
 
 /* The device does, where it is one operation that moves something. */
-START_TEST(a_device_that_fences_gets_it_at_once)
+START_TEST(a_device_with_fences_gets_the_request_at_once)
 {
 	ia.fences_reads = true;
 	ep.read_limit = 2;
@@ -200,7 +200,7 @@ static void grant(void)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(watched_while_one_waits)
+START_TEST(completions_are_watched_while_a_request_waits)
 {
 	ep.peer.credits = true;
 	for (uint32_t i = 0; i < 3; i++) {
@@ -216,7 +216,7 @@ START_TEST(watched_while_one_waits)
 }
 END_TEST
 
-START_TEST(watched_no_more_when_a_post_takes_it_along)
+START_TEST(watching_ends_when_a_post_starts_the_request)
 {
 	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
@@ -228,7 +228,7 @@ START_TEST(watched_no_more_when_a_post_takes_it_along)
 }
 END_TEST
 
-START_TEST(watched_no_more_after_a_flush)
+START_TEST(watching_ends_after_a_flush)
 {
 	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
@@ -244,7 +244,7 @@ START_TEST(watched_no_more_after_a_flush)
 }
 END_TEST
 
-START_TEST(not_watched_for_what_goes)
+START_TEST(requests_that_start_at_once_are_not_watched_for)
 {
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -261,7 +261,7 @@ static void complete_one(struct dofi_work *work)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(full_but_for_what_is_complete)
+START_TEST(a_full_ring_reads_completions)
 {
 	struct dofi_work completion = {.run = complete_one};
 
@@ -284,7 +284,7 @@ static void break_off(struct dofi_work *work)
 	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-START_TEST(full_and_over)
+START_TEST(a_full_ring_finds_the_connection_broken)
 {
 	struct dofi_work end = {.run = break_off};
 
@@ -349,7 +349,7 @@ static void post_atomic(enum dofi_op op, uint64_t raddr)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(the_device_gets_operands_and_place)
+START_TEST(the_device_gets_operands_and_address)
 {
 	post_atomic(_i ? DOFI_OP_CMP_SWAP : DOFI_OP_FETCH_ADD, 0x108);
 	ck_assert_int_eq(atomic.calls, 1);
@@ -367,7 +367,7 @@ START_TEST(the_device_gets_operands_and_place)
 }
 END_TEST
 
-START_TEST(it_keeps_its_operands_when_there_is_no_room)
+START_TEST(operands_are_kept_after_eagain)
 {
 	answer = -FI_EAGAIN;
 	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
@@ -384,7 +384,7 @@ START_TEST(it_keeps_its_operands_when_there_is_no_room)
 }
 END_TEST
 
-START_TEST(the_limit_of_reads_is_theirs)
+START_TEST(atomic_operations_count_as_reads)
 {
 	ep.read_limit = 1;
 	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
@@ -395,7 +395,7 @@ START_TEST(the_limit_of_reads_is_theirs)
 END_TEST
 
 /* Behind one that is under way, so that the refusal has to wait for its turn. */
-START_TEST(what_the_entry_does_not_allow_never_goes)
+START_TEST(a_forbidden_atomic_operation_is_never_issued)
 {
 	post(DOFI_OP_READ, 8);
 	switch (_i) {
@@ -427,7 +427,7 @@ END_TEST
  * An earlier Send has ended the context, and the peer may not know yet: a second one that ends it,
  * too, would find it alive there.
  */
-START_TEST(no_second_invalidation_before_the_first_is_known)
+START_TEST(second_invalidation_of_a_context_waits_for_the_first)
 {
 	struct dofi_wr wr = {.ep = &ep, .op = DOFI_OP_SEND_INVALIDATE, .send.context = CONTEXT};
 
@@ -442,7 +442,7 @@ START_TEST(no_second_invalidation_before_the_first_is_known)
 }
 END_TEST
 
-START_TEST(the_entry_is_fetched)
+START_TEST(a_missing_context_is_read_first)
 {
 	entry()->context = 0;
 	post_atomic(DOFI_OP_CMP_SWAP, 0x108);
@@ -459,35 +459,35 @@ int main(void)
 	TCase *tc = tcase_create("copying");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, keeps_away_from_large_ones, 0, n);
-	tcase_add_loop_test(tc, does_not_mind_small_ones, 0, n);
-	tcase_add_loop_test(tc, comes_back_when_the_fabric_took_nothing, 0, n);
+	tcase_add_loop_test(tc, progress_thread_avoids_a_post_that_copies, 0, n);
+	tcase_add_loop_test(tc, small_posts_do_not_stop_the_progress_thread, 0, n);
+	tcase_add_loop_test(tc, progress_thread_returns_after_a_refused_post, 0, n);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("fences");
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fence_waits_for_earlier_reads, 0, n);
-	tcase_add_loop_test(tc, a_device_that_fences_gets_it_at_once, 0, n);
+	tcase_add_loop_test(tc, a_device_with_fences_gets_the_request_at_once, 0, n);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("held");
 	tcase_add_checked_fixture(tc, setup_held, NULL);
-	tcase_add_test(tc, watched_while_one_waits);
-	tcase_add_test(tc, watched_no_more_when_a_post_takes_it_along);
-	tcase_add_test(tc, watched_no_more_after_a_flush);
-	tcase_add_test(tc, not_watched_for_what_goes);
-	tcase_add_test(tc, full_but_for_what_is_complete);
-	tcase_add_test(tc, full_and_over);
+	tcase_add_test(tc, completions_are_watched_while_a_request_waits);
+	tcase_add_test(tc, watching_ends_when_a_post_starts_the_request);
+	tcase_add_test(tc, watching_ends_after_a_flush);
+	tcase_add_test(tc, requests_that_start_at_once_are_not_watched_for);
+	tcase_add_test(tc, a_full_ring_reads_completions);
+	tcase_add_test(tc, a_full_ring_finds_the_connection_broken);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("atomics");
 	tcase_add_checked_fixture(tc, setup_atomics, NULL);
-	tcase_add_loop_test(tc, the_device_gets_operands_and_place, 0, 2);
-	tcase_add_test(tc, it_keeps_its_operands_when_there_is_no_room);
-	tcase_add_test(tc, the_limit_of_reads_is_theirs);
-	tcase_add_loop_test(tc, what_the_entry_does_not_allow_never_goes, 0, 5);
-	tcase_add_test(tc, the_entry_is_fetched);
-	tcase_add_test(tc, no_second_invalidation_before_the_first_is_known);
+	tcase_add_loop_test(tc, the_device_gets_operands_and_address, 0, 2);
+	tcase_add_test(tc, operands_are_kept_after_eagain);
+	tcase_add_test(tc, atomic_operations_count_as_reads);
+	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
+	tcase_add_test(tc, a_missing_context_is_read_first);
+	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

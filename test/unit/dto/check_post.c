@@ -190,7 +190,7 @@ static void expect(enum dofi_op op, uint32_t given, uint32_t waiting)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(goes_at_once)
+START_TEST(plain_request_starts_at_once)
 {
 	static const unsigned int counters[] = {[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND,
 						[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
@@ -223,7 +223,7 @@ START_TEST(goes_at_once)
 END_TEST
 
 /* The fabric took a copy: nothing will come of it, and its event is there. */
-START_TEST(ends_at_once)
+START_TEST(injected_request_completes_at_once)
 {
 	fabric.at_once = true;
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -239,7 +239,7 @@ START_TEST(ends_at_once)
 }
 END_TEST
 
-START_TEST(waits_for_room_in_order)
+START_TEST(requests_wait_for_room_in_order)
 {
 	enum dofi_op op = ops[_i];
 	struct dofi_wr *first;
@@ -266,7 +266,7 @@ START_TEST(waits_for_room_in_order)
 }
 END_TEST
 
-START_TEST(remembers_a_refusal)
+START_TEST(a_refusal_is_reported_as_a_completion)
 {
 	fabric.answer = -FI_EIO;
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -323,7 +323,7 @@ static const struct {
 };
 #define N_DEFECTS ((int)(sizeof(defects) / sizeof(defects[0])))
 
-START_TEST(changes_nothing_when_it_is_wrong)
+START_TEST(a_wrong_post_changes_nothing)
 {
 	enum dofi_op op = ops[_i / N_DEFECTS];
 	_Atomic uint64_t before[DOFI_CNT_EP_END];
@@ -338,7 +338,7 @@ START_TEST(changes_nothing_when_it_is_wrong)
 }
 END_TEST
 
-START_TEST(refuses_what_the_call_does_not_know)
+START_TEST(unknown_flags_are_refused)
 {
 	enum dofi_op op = ops[_i];
 
@@ -353,7 +353,7 @@ START_TEST(refuses_what_the_call_does_not_know)
 }
 END_TEST
 
-START_TEST(needs_a_connection)
+START_TEST(requests_need_a_connection)
 {
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.path_up = false;
@@ -363,7 +363,7 @@ START_TEST(needs_a_connection)
 }
 END_TEST
 
-START_TEST(keeps_a_receive_until_there_is_one)
+START_TEST(receives_wait_for_a_connection)
 {
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.path_up = false;
@@ -373,7 +373,7 @@ START_TEST(keeps_a_receive_until_there_is_one)
 }
 END_TEST
 
-START_TEST(flushes_when_it_is_over)
+START_TEST(posts_after_the_end_are_flushed)
 {
 	ep.state = DAT_EP_STATE_DISCONNECTED;
 	ep.path_up = false;
@@ -404,7 +404,7 @@ static void no_path(void)
 static void (*const hurdles[])(void) = {broken, bound, no_path};
 #define N_HURDLES ((int)(sizeof(hurdles) / sizeof(hurdles[0])))
 
-START_TEST(waits_for_its_ep)
+START_TEST(requests_wait_for_the_ep)
 {
 	enum dofi_op op = ops[_i / N_HURDLES];
 
@@ -439,7 +439,7 @@ START_TEST(a_send_waits_for_credit)
 }
 END_TEST
 
-START_TEST(a_read_waits_for_others)
+START_TEST(a_read_waits_for_the_limit_of_reads)
 {
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -456,7 +456,7 @@ START_TEST(a_message_waits_for_a_write_that_it_could_overtake)
 }
 END_TEST
 
-START_TEST(takes_the_other_lane_all_the_same)
+START_TEST(requests_that_are_not_plain_take_the_slow_path)
 {
 	enum dofi_op op = ops[_i];
 
@@ -496,7 +496,7 @@ START_TEST(the_remote_segment_need_not_fit)
 }
 END_TEST
 
-START_TEST(keeps_flags)
+START_TEST(the_slow_path_keeps_the_flags)
 {
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.wr->flags, DAT_COMPLETION_SUPPRESS_FLAG);
@@ -512,7 +512,7 @@ static void fill_rings(void)
 	ep.recv.issue = ep.recv.tail += SLOTS;
 }
 
-START_TEST(makes_room_itself)
+START_TEST(a_full_ring_reads_completions_itself)
 {
 	fill_rings();
 	last_look = 0;
@@ -524,7 +524,7 @@ START_TEST(makes_room_itself)
 }
 END_TEST
 
-START_TEST(is_refused_when_there_is_no_more_to_read)
+START_TEST(a_full_ring_without_completions_refuses_the_post)
 {
 	fill_rings();
 	last_look = 2;
@@ -536,7 +536,7 @@ START_TEST(is_refused_when_there_is_no_more_to_read)
 END_TEST
 
 /* Another EP's completions come without end. */
-START_TEST(does_not_read_for_ever)
+START_TEST(a_full_ring_reads_a_limited_number_of_completions)
 {
 	fill_rings();
 	last_look = 0;
@@ -548,7 +548,7 @@ START_TEST(does_not_read_for_ever)
 }
 END_TEST
 
-START_TEST(looks_only_then)
+START_TEST(only_a_full_ring_reads_completions)
 {
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)),
 			 DAT_SUCCESS);
@@ -561,10 +561,10 @@ static TCase *full_ring(void)
 	TCase *tc = tcase_create("full ring");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, makes_room_itself, 0, N_OPS);
-	tcase_add_loop_test(tc, is_refused_when_there_is_no_more_to_read, 0, N_OPS);
-	tcase_add_loop_test(tc, does_not_read_for_ever, 0, N_OPS);
-	tcase_add_loop_test(tc, looks_only_then, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_reads_completions_itself, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_without_completions_refuses_the_post, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_reads_a_limited_number_of_completions, 0, N_OPS);
+	tcase_add_loop_test(tc, only_a_full_ring_reads_completions, 0, N_OPS);
 	return tc;
 }
 
@@ -573,14 +573,14 @@ static TCase *lane(void)
 	TCase *tc = tcase_create("lane");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, goes_at_once, 0, N_OPS);
-	tcase_add_loop_test(tc, ends_at_once, 0, N_REQUESTS - 1);
-	tcase_add_loop_test(tc, waits_for_room_in_order, 0, N_OPS);
-	tcase_add_loop_test(tc, remembers_a_refusal, 0, N_OPS);
-	tcase_add_loop_test(tc, waits_for_its_ep, 0, N_REQUESTS * N_HURDLES);
+	tcase_add_loop_test(tc, plain_request_starts_at_once, 0, N_OPS);
+	tcase_add_loop_test(tc, injected_request_completes_at_once, 0, N_REQUESTS - 1);
+	tcase_add_loop_test(tc, requests_wait_for_room_in_order, 0, N_OPS);
+	tcase_add_loop_test(tc, a_refusal_is_reported_as_a_completion, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_wait_for_the_ep, 0, N_REQUESTS * N_HURDLES);
 	tcase_add_test(tc, a_read_waits_for_the_answer_of_an_atomic);
 	tcase_add_test(tc, a_send_waits_for_credit);
-	tcase_add_test(tc, a_read_waits_for_others);
+	tcase_add_test(tc, a_read_waits_for_the_limit_of_reads);
 	tcase_add_test(tc, a_message_waits_for_a_write_that_it_could_overtake);
 	return tc;
 }
@@ -590,14 +590,14 @@ static TCase *others(void)
 	TCase *tc = tcase_create("others");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, changes_nothing_when_it_is_wrong, 0, N_OPS * N_DEFECTS);
-	tcase_add_loop_test(tc, refuses_what_the_call_does_not_know, 0, N_OPS);
-	tcase_add_loop_test(tc, needs_a_connection, 0, N_REQUESTS);
-	tcase_add_test(tc, keeps_a_receive_until_there_is_one);
-	tcase_add_loop_test(tc, flushes_when_it_is_over, 0, N_OPS);
-	tcase_add_loop_test(tc, takes_the_other_lane_all_the_same, 0, N_OPS);
+	tcase_add_loop_test(tc, a_wrong_post_changes_nothing, 0, N_OPS * N_DEFECTS);
+	tcase_add_loop_test(tc, unknown_flags_are_refused, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_need_a_connection, 0, N_REQUESTS);
+	tcase_add_test(tc, receives_wait_for_a_connection);
+	tcase_add_loop_test(tc, posts_after_the_end_are_flushed, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_that_are_not_plain_take_the_slow_path, 0, N_OPS);
 	tcase_add_test(tc, the_remote_segment_need_not_fit);
-	tcase_add_loop_test(tc, keeps_flags, 0, N_REQUESTS);
+	tcase_add_loop_test(tc, the_slow_path_keeps_the_flags, 0, N_REQUESTS);
 	return tc;
 }
 

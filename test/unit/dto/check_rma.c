@@ -125,7 +125,7 @@ START_TEST(the_last_word_is_a_target_of_its_own)
 END_TEST
 
 /* Elsewhere a write has one target, as the fabric may take no more. */
-START_TEST(one_target_where_it_is_not_asked_for)
+START_TEST(one_target_unless_the_fabric_needs_two)
 {
 	ia.names_flags = false;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
@@ -135,7 +135,7 @@ START_TEST(one_target_where_it_is_not_asked_for)
 }
 END_TEST
 
-START_TEST(with_data_as_well)
+START_TEST(writes_with_completion_data_are_divided_too)
 {
 	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
 	ck_assert_uint_eq(seen.ntargets, 2);
@@ -145,7 +145,7 @@ START_TEST(with_data_as_well)
 END_TEST
 
 /* An injected write has one target, so only a word is injected. */
-START_TEST(only_words_are_injected)
+START_TEST(only_a_single_word_is_injected)
 {
 	ia.inject_max = 64;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
@@ -164,9 +164,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0,
 			    sizeof(writes) / sizeof(writes[0]));
-	tcase_add_test(tc, one_target_where_it_is_not_asked_for);
-	tcase_add_test(tc, with_data_as_well);
-	tcase_add_test(tc, only_words_are_injected);
+	tcase_add_test(tc, one_target_unless_the_fabric_needs_two);
+	tcase_add_test(tc, writes_with_completion_data_are_divided_too);
+	tcase_add_test(tc, only_a_single_word_is_injected);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -262,7 +262,7 @@ START_TEST(the_last_aligned_word)
 END_TEST
 
 /* The address of the program says where a word is, not the place in the region. */
-START_TEST(aligned_where_the_fabric_counts_from_a_region)
+START_TEST(alignment_counts_from_the_address_not_the_region)
 {
 	struct dofi_wr *wr;
 
@@ -313,7 +313,7 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 END_TEST
 
 /* An operation of several segments may be several of the device's. */
-START_TEST(a_word_of_several_segments_is_no_word)
+START_TEST(a_word_in_several_segments_is_not_stored_at_once)
 {
 	static const uint64_t cuts[] = {4, 5};
 
@@ -345,7 +345,7 @@ END_TEST
 
 /* --- when the last part goes --- */
 
-START_TEST(behind_what_is_delivered)
+START_TEST(last_part_waits_for_the_others)
 {
 	open_ep(NIOV);
 	post_write(0, 100);
@@ -373,7 +373,7 @@ START_TEST(behind_what_is_delivered)
 }
 END_TEST
 
-START_TEST(behind_all_of_many_parts)
+START_TEST(last_part_waits_for_all_parts)
 {
 	static const uint64_t cuts[] = {40, 90, 100};
 
@@ -466,7 +466,7 @@ END_TEST
  * The first part to be given keeps its place while those behind it end: their last parts wait for
  * room, not for ever.
  */
-START_TEST(room_comes_late)
+START_TEST(a_waiting_last_part_gets_room_later)
 {
 	open_ep(NIOV);
 	for (unsigned int i = 0; i < PARTS; i++)
@@ -488,7 +488,7 @@ END_TEST
 
 /* --- how it ends --- */
 
-START_TEST(suppressed_writes_are_silent)
+START_TEST(suppressed_writes_have_no_event)
 {
 	struct dofi_wr *wr;
 
@@ -504,7 +504,7 @@ START_TEST(suppressed_writes_are_silent)
 }
 END_TEST
 
-START_TEST(the_rest_fails)
+START_TEST(a_failed_part_fails_the_write)
 {
 	open_ep(NIOV);
 	post_write(0, 100);
@@ -614,7 +614,7 @@ static void end_checked(unsigned int i, uint64_t first, uint64_t stop)
 
 #define SLOT 128u
 
-START_TEST(in_any_order)
+START_TEST(parts_complete_in_any_order)
 {
 	const unsigned int n = MEMORY / SLOT;
 	uint64_t lengths[MEMORY / SLOT], leads[MEMORY / SLOT], cuts[NIOV];
@@ -666,30 +666,30 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup_ordered, teardown);
 	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
-	tcase_add_test(tc, aligned_where_the_fabric_counts_from_a_region);
+	tcase_add_test(tc, alignment_counts_from_the_address_not_the_region);
 	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
-	tcase_add_test(tc, a_word_of_several_segments_is_no_word);
+	tcase_add_test(tc, a_word_in_several_segments_is_not_stored_at_once);
 	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, a_refusal_in_the_middle);
 	tcase_add_test(tc, more_writes_than_parts);
-	tcase_add_test(tc, suppressed_writes_are_silent);
-	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, suppressed_writes_have_no_event);
+	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("unordered");
 	tcase_add_checked_fixture(tc, setup_unordered, teardown);
-	tcase_add_test(tc, behind_what_is_delivered);
-	tcase_add_test(tc, behind_all_of_many_parts);
+	tcase_add_test(tc, last_part_waits_for_the_others);
+	tcase_add_test(tc, last_part_waits_for_all_parts);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, more_writes_than_parts);
-	tcase_add_test(tc, room_comes_late);
-	tcase_add_test(tc, suppressed_writes_are_silent);
-	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, a_waiting_last_part_gets_room_later);
+	tcase_add_test(tc, suppressed_writes_have_no_event);
+	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
 	tcase_add_test(tc, flushed_before_its_turn);
-	tcase_add_loop_test(tc, in_any_order, 1, 101);
+	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

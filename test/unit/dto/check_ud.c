@@ -154,7 +154,7 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 }
 END_TEST
 
-START_TEST(dropped_without_a_receive)
+START_TEST(datagrams_without_a_receive_are_dropped)
 {
 	char memory[64];
 
@@ -171,7 +171,7 @@ START_TEST(dropped_without_a_receive)
 END_TEST
 
 /* A stranger, an EP that was, a receive that failed: nobody's, but the buffer is posted again. */
-START_TEST(for_nobody)
+START_TEST(datagrams_for_unknown_endpoints_are_dropped)
 {
 	char memory[64];
 
@@ -186,7 +186,7 @@ START_TEST(for_nobody)
 }
 END_TEST
 
-START_TEST(receives_that_the_fabric_does_not_take_follow)
+START_TEST(receives_refused_by_eagain_are_posted_later)
 {
 	fabric.room = 3;
 	open_eps();
@@ -226,7 +226,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-START_TEST(lost_when_the_fabric_takes_none_for_long)
+START_TEST(sends_are_lost_after_a_long_eagain)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 	struct dofi_wr *wr;
@@ -254,7 +254,7 @@ START_TEST(lost_when_the_fabric_takes_none_for_long)
 }
 END_TEST
 
-START_TEST(lost_with_the_peer_or_the_handle)
+START_TEST(sends_are_lost_with_the_peer_or_the_handle)
 {
 	struct dofi_ud_ah ah = {.gone = true}, other = {.number = 1};
 	struct dofi_wr *wr;
@@ -276,7 +276,7 @@ START_TEST(lost_with_the_peer_or_the_handle)
 }
 END_TEST
 
-START_TEST(an_error_of_our_own_is_told)
+START_TEST(a_local_error_is_reported)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 	struct dofi_wr *wr;
@@ -292,7 +292,7 @@ START_TEST(an_error_of_our_own_is_told)
 }
 END_TEST
 
-START_TEST(what_is_under_way_is_known)
+START_TEST(datagrams_under_way_are_counted)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 
@@ -311,13 +311,13 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
-	tcase_add_test(tc, dropped_without_a_receive);
-	tcase_add_test(tc, for_nobody);
-	tcase_add_test(tc, receives_that_the_fabric_does_not_take_follow);
-	tcase_add_test(tc, lost_when_the_fabric_takes_none_for_long);
-	tcase_add_test(tc, lost_with_the_peer_or_the_handle);
-	tcase_add_test(tc, an_error_of_our_own_is_told);
-	tcase_add_test(tc, what_is_under_way_is_known);
+	tcase_add_test(tc, datagrams_without_a_receive_are_dropped);
+	tcase_add_test(tc, datagrams_for_unknown_endpoints_are_dropped);
+	tcase_add_test(tc, receives_refused_by_eagain_are_posted_later);
+	tcase_add_test(tc, sends_are_lost_after_a_long_eagain);
+	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
+	tcase_add_test(tc, a_local_error_is_reported);
+	tcase_add_test(tc, datagrams_under_way_are_counted);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

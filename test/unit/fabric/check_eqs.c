@@ -106,7 +106,7 @@ static void open_with(uint64_t quirks)
 	ck_assert_int_eq(dofi_eqs_open(&eqs, "test", &fabric, quirks), 0);
 }
 
-START_TEST(one_for_all)
+START_TEST(one_queue_for_all_endpoints)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -121,7 +121,7 @@ START_TEST(one_for_all)
 }
 END_TEST
 
-START_TEST(one_of_its_own_for_the_listener)
+START_TEST(the_listener_has_a_queue_of_its_own)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -140,7 +140,7 @@ START_TEST(one_of_its_own_for_the_listener)
 END_TEST
 
 /* No descriptor at all: because fi_trywait is of no use, or because the fabric has none. */
-START_TEST(by_the_clock)
+START_TEST(queues_without_a_descriptor_are_polled)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -154,7 +154,7 @@ START_TEST(by_the_clock)
 END_TEST
 
 /* As they are in an IA whose transport has no connections. */
-START_TEST(none_without_connections)
+START_TEST(no_queue_without_connections)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 	struct dofi_eq_event event;
@@ -224,10 +224,10 @@ int main(void)
 	TCase *tc = tcase_create("eqs");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, one_for_all);
-	tcase_add_test(tc, one_of_its_own_for_the_listener);
-	tcase_add_loop_test(tc, by_the_clock, 0, 2);
-	tcase_add_test(tc, none_without_connections);
+	tcase_add_test(tc, one_queue_for_all_endpoints);
+	tcase_add_test(tc, the_listener_has_a_queue_of_its_own);
+	tcase_add_loop_test(tc, queues_without_a_descriptor_are_polled, 0, 2);
+	tcase_add_test(tc, no_queue_without_connections);
 	tcase_add_loop_test(tc, a_failure_leaves_nothing, 0, 2);
 	tcase_add_test(tc, events_of_both_are_read);
 	tcase_add_test(tc, a_queue_that_fails);

@@ -72,7 +72,7 @@ static const char *after(const char *name, const char *words)
 	return value ? value : "";
 }
 
-START_TEST(who_asks_for_verbs_gets_no_cache)
+START_TEST(ias_over_verbs_turn_the_cache_off)
 {
 	static const char *const asks[][2] = {
 		{"ofi-verbs-mlx5_0", ""},
@@ -86,7 +86,7 @@ START_TEST(who_asks_for_verbs_gets_no_cache)
 }
 END_TEST
 
-START_TEST(other_fabrics_are_left_alone)
+START_TEST(other_fabrics_keep_the_cache)
 {
 	put_device();
 	ck_assert_str_eq(after("ofi-tcp-lo", ""), "");
@@ -103,7 +103,7 @@ START_TEST(other_fabrics_are_left_alone)
 }
 END_TEST
 
-START_TEST(who_asks_for_nothing_may_get_verbs_where_there_is_a_device)
+START_TEST(default_ia_turns_the_cache_off_if_there_is_a_verbs_device)
 {
 	ck_assert_str_eq(after("ofi", ""), "");
 	ck_assert_str_eq(after("any", "provider=ofi_rxm"), "");
@@ -127,7 +127,7 @@ START_TEST(who_asks_for_nothing_may_get_verbs_where_there_is_a_device)
 }
 END_TEST
 
-START_TEST(the_users_word_is_kept)
+START_TEST(the_variable_of_the_user_is_kept)
 {
 	setenv(VARIABLE, "memhooks", 1);
 	ck_assert_str_eq(after("ofi-verbs", ""), "memhooks");
@@ -142,7 +142,7 @@ START_TEST(the_users_word_is_kept)
 }
 END_TEST
 
-START_TEST(another_word_is_refused)
+START_TEST(unknown_values_are_refused)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -174,7 +174,7 @@ START_TEST(the_keys_of_cxi_are_not_cached)
 }
 END_TEST
 
-START_TEST(only_keys_of_cxis_own_are_cached)
+START_TEST(only_provider_keys_of_cxi_are_cached)
 {
 	be_cxi(_i ? "mr_cache=yes" : "");
 	if (!_i)
@@ -197,7 +197,7 @@ static const char *remedy(const char *words, uint64_t quirks)
 	return text ? text : "none";
 }
 
-START_TEST(what_turns_it_off)
+START_TEST(variables_and_quirks_that_turn_the_cache_off)
 {
 	ck_assert_str_eq(remedy("", 0), VARIABLE "=disabled");
 	ck_assert_str_eq(remedy("mr_cache=yes", 0), "none");
@@ -216,14 +216,14 @@ int main(void)
 	TCase *tc = tcase_create("mr_cache");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, who_asks_for_verbs_gets_no_cache, 0, 4);
-	tcase_add_test(tc, other_fabrics_are_left_alone);
-	tcase_add_loop_test(tc, who_asks_for_nothing_may_get_verbs_where_there_is_a_device, 0, 4);
-	tcase_add_test(tc, the_users_word_is_kept);
-	tcase_add_test(tc, another_word_is_refused);
+	tcase_add_loop_test(tc, ias_over_verbs_turn_the_cache_off, 0, 4);
+	tcase_add_test(tc, other_fabrics_keep_the_cache);
+	tcase_add_loop_test(tc, default_ia_turns_the_cache_off_if_there_is_a_verbs_device, 0, 4);
+	tcase_add_test(tc, the_variable_of_the_user_is_kept);
+	tcase_add_test(tc, unknown_values_are_refused);
 	tcase_add_loop_test(tc, the_keys_of_cxi_are_not_cached, 0, 2);
-	tcase_add_test(tc, what_turns_it_off);
-	tcase_add_loop_test(tc, only_keys_of_cxis_own_are_cached, 0, 2);
+	tcase_add_test(tc, variables_and_quirks_that_turn_the_cache_off);
+	tcase_add_loop_test(tc, only_provider_keys_of_cxi_are_cached, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -264,7 +264,7 @@ START_TEST(test_far_from_all_devices_takes_the_nearer)
 }
 END_TEST
 
-START_TEST(test_no_launcher_takes_the_first)
+START_TEST(test_without_a_launcher_the_first_device_is_used)
 {
 	set_machine(&four, _i);
 	bind_to("0-127");
@@ -275,7 +275,7 @@ START_TEST(test_no_launcher_takes_the_first)
 }
 END_TEST
 
-START_TEST(test_nothing_known_spreads_by_rank)
+START_TEST(test_without_localities_processes_spread_by_rank)
 {
 	set_machine(&four, 0);
 	dofi_sysfs = "/nonexistent";
@@ -336,7 +336,7 @@ START_TEST(test_thread_runs_near_the_device_within_the_process)
 }
 END_TEST
 
-START_TEST(test_nonsense_is_refused)
+START_TEST(test_invalid_parameters_are_refused)
 {
 	static const char *const words[] = {"affinity=far",   "affinity=3-1", "affinity=1,,2",
 					    "affinity=99999", "affinity=",    "affinity=1-",
@@ -462,12 +462,12 @@ int main(void)
 	tcase_add_loop_test(tc, test_processes_that_share_the_group_spread_by_rank, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_parameter_wins_over_launcher_and_part, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_far_from_all_devices_takes_the_nearer, 0, T_SOURCES);
-	tcase_add_loop_test(tc, test_no_launcher_takes_the_first, 0, T_SOURCES);
-	tcase_add_test(tc, test_nothing_known_spreads_by_rank);
+	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
+	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
 	tcase_add_test(tc, test_single_device);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
-	tcase_add_test(tc, test_nonsense_is_refused);
+	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_virtual_interfaces);

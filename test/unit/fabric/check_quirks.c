@@ -167,7 +167,7 @@ static const char *told_of(void)
 	return t_captured(fd);
 }
 
-START_TEST(the_log_tells_those_that_apply)
+START_TEST(the_log_lists_the_quirks)
 {
 	const char *text;
 
@@ -191,7 +191,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_fabric_has_its_quirks, 0, sizeof(fabrics) / sizeof(fabrics[0]));
 	tcase_add_test(tc, each_quirk_has_a_fabric);
 	tcase_add_test(tc, a_provider_that_is_not_chosen_yet);
-	tcase_add_test(tc, the_log_tells_those_that_apply);
+	tcase_add_test(tc, the_log_lists_the_quirks);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -391,7 +391,7 @@ START_TEST(test_rdm_only_takes_the_rdm_transport)
 END_TEST
 
 /* A fence is taken where it can be had, and does not stand in the way where it can't. */
-START_TEST(test_fence_where_there_is_one)
+START_TEST(test_fence_is_used_if_offered)
 {
 	struct candidate fenced = cxi;
 
@@ -444,7 +444,7 @@ START_TEST(test_no_candidate_at_all)
 }
 END_TEST
 
-START_TEST(test_FI_PROVIDER_leaves_it_out)
+START_TEST(test_provider_excluded_by_FI_PROVIDER)
 {
 	installed[0] = "shm";
 	setenv("FI_PROVIDER", "shm,tcp", 1);
@@ -482,7 +482,7 @@ START_TEST(test_transport_word)
 }
 END_TEST
 
-START_TEST(test_refusals_are_told_at_level_info)
+START_TEST(test_refusals_are_logged_at_level_info)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -495,7 +495,7 @@ START_TEST(test_refusals_are_told_at_level_info)
 }
 END_TEST
 
-START_TEST(test_quiet_when_all_is_well)
+START_TEST(test_success_logs_nothing)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -703,7 +703,7 @@ static const struct {
 	{spoil_caps, "lacks FI_RMA", false},
 };
 
-START_TEST(test_nothing_is_taken_for_granted)
+START_TEST(test_unusable_attributes_are_refused)
 {
 	spoil = spoilers[_i].spoil;
 	MACHINE(&rxm_eth0);
@@ -793,7 +793,7 @@ START_TEST(test_device_without_atomic_operations)
 }
 END_TEST
 
-START_TEST(test_address_where_the_fabric_has_none)
+START_TEST(test_address_with_a_fabric_without_addresses)
 {
 	struct sockaddr_storage addr;
 	struct fi_info *info = make_info(&efa, NULL);
@@ -832,14 +832,14 @@ int main(void)
 	tcase_add_test(tc, test_netdev_names_the_device_below_it);
 	tcase_add_test(tc, test_link_down_is_refused);
 	tcase_add_loop_test(tc, test_rdm_only_takes_the_rdm_transport, 0, 3);
-	tcase_add_test(tc, test_fence_where_there_is_one);
+	tcase_add_test(tc, test_fence_is_used_if_offered);
 	tcase_add_test(tc, test_every_refused_candidate_is_named);
 	tcase_add_test(tc, test_no_candidate_at_all);
-	tcase_add_test(tc, test_FI_PROVIDER_leaves_it_out);
+	tcase_add_test(tc, test_provider_excluded_by_FI_PROVIDER);
 	tcase_add_test(tc, test_what_a_candidate_lacks_is_named);
 	tcase_add_test(tc, test_transport_word);
-	tcase_add_test(tc, test_refusals_are_told_at_level_info);
-	tcase_add_test(tc, test_quiet_when_all_is_well);
+	tcase_add_test(tc, test_refusals_are_logged_at_level_info);
+	tcase_add_test(tc, test_success_logs_nothing);
 	tcase_add_test(tc, test_equal_devices_are_spread);
 	tcase_add_test(tc, test_devices_of_other_providers_are_not_equal);
 	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
@@ -847,13 +847,13 @@ int main(void)
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_version_of_the_interface);
-	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0,
+	tcase_add_loop_test(tc, test_unusable_attributes_are_refused, 0,
 			    sizeof(spoilers) / sizeof(spoilers[0]));
 	tcase_add_test(tc, test_operation_contexts);
 	tcase_add_test(tc, test_order_that_is_not_stated);
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
-	tcase_add_test(tc, test_address_where_the_fabric_has_none);
+	tcase_add_test(tc, test_address_with_a_fabric_without_addresses);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

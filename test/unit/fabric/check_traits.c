@@ -90,7 +90,7 @@ START_TEST(immediate_data)
 END_TEST
 
 /* Only where a completion says no more than that the bytes were copied. */
-START_TEST(what_is_sent_without_a_completion)
+START_TEST(sends_without_a_completion)
 {
 	ck_assert_uint_eq(dofi_inject_max(&info, DOFI_QUIRK_COPIES), 128);
 	ck_assert_uint_eq(dofi_inject_max(&info, ~DOFI_QUIRK_COPIES), 0);
@@ -108,7 +108,7 @@ int main(void)
 	tcase_add_test(tc, targets_of_a_write);
 	tcase_add_test(tc, completion_data);
 	tcase_add_test(tc, immediate_data);
-	tcase_add_test(tc, what_is_sent_without_a_completion);
+	tcase_add_test(tc, sends_without_a_completion);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -71,7 +71,7 @@ START_TEST(each_privilege_by_name)
 END_TEST
 
 /* Where FI_WRITE alone would make read-only memory one to write to. */
-START_TEST(only_what_the_fabric_knows)
+START_TEST(rights_that_the_fabric_lacks_are_not_asked_for)
 {
 	ck_assert_uint_eq(rights(DOFI_QUIRK_FEW_RIGHTS, cases[_i].privileges), cases[_i].few);
 }
@@ -83,7 +83,8 @@ int main(void)
 	TCase *tc = tcase_create("mr");
 
 	tcase_add_loop_test(tc, each_privilege_by_name, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(tc, only_what_the_fabric_knows, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, rights_that_the_fabric_lacks_are_not_asked_for, 0,
+			    sizeof(cases) / sizeof(cases[0]));
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -88,7 +88,7 @@ static const char *look(void)
 	return t_captured(fd);
 }
 
-START_TEST(no_cache_no_words)
+START_TEST(nothing_is_logged_without_a_cache)
 {
 	be("ofi-verbs", "");
 	ck_assert_str_eq(look(), "");
@@ -97,7 +97,7 @@ START_TEST(no_cache_no_words)
 }
 END_TEST
 
-START_TEST(a_cache_that_came_first_is_told_of)
+START_TEST(a_cache_that_was_enabled_before_is_logged)
 {
 	const char *said;
 
@@ -110,7 +110,7 @@ START_TEST(a_cache_that_came_first_is_told_of)
 }
 END_TEST
 
-START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
+START_TEST(a_cxi_without_client_keys_is_logged)
 {
 	be("ofi-cxi", "");
 	ia.quirks = DOFI_QUIRK_DOMAIN_KEYS;
@@ -122,7 +122,7 @@ START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
 }
 END_TEST
 
-START_TEST(a_cache_that_is_wanted_is_only_shown)
+START_TEST(a_cache_that_the_user_wants_is_logged_as_information)
 {
 	answer_from_cache(true);
 	if (_i)
@@ -133,7 +133,7 @@ START_TEST(a_cache_that_is_wanted_is_only_shown)
 }
 END_TEST
 
-START_TEST(nobody_looks_where_nothing_is_cached)
+START_TEST(no_probe_if_the_fabric_has_no_cache)
 {
 	be("ofi-tcp", "");
 	domain_attr.mr_mode = _i ? FI_MR_ENDPOINT : 0;
@@ -144,7 +144,7 @@ START_TEST(nobody_looks_where_nothing_is_cached)
 }
 END_TEST
 
-START_TEST(a_refusal_ends_the_opening)
+START_TEST(a_refused_registration_fails_the_open)
 {
 	be("ofi-verbs", "");
 	error = -5;
@@ -159,12 +159,12 @@ int main(void)
 	TCase *tc = tcase_create("mr_cached");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, no_cache_no_words);
-	tcase_add_test(tc, a_cache_that_came_first_is_told_of);
-	tcase_add_loop_test(tc, a_cache_that_is_wanted_is_only_shown, 0, 2);
-	tcase_add_loop_test(tc, nobody_looks_where_nothing_is_cached, 0, 2);
-	tcase_add_test(tc, a_refusal_ends_the_opening);
-	tcase_add_test(tc, a_cxi_that_knows_no_other_keys_is_told_of);
+	tcase_add_test(tc, nothing_is_logged_without_a_cache);
+	tcase_add_test(tc, a_cache_that_was_enabled_before_is_logged);
+	tcase_add_loop_test(tc, a_cache_that_the_user_wants_is_logged_as_information, 0, 2);
+	tcase_add_loop_test(tc, no_probe_if_the_fabric_has_no_cache, 0, 2);
+	tcase_add_test(tc, a_refused_registration_fails_the_open);
+	tcase_add_test(tc, a_cxi_without_client_keys_is_logged);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

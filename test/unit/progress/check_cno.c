@@ -194,7 +194,7 @@ START_TEST(test_trigger_is_a_state)
 END_TEST
 
 /* CNO-043, EVD-038 to EVD-048, EVS-025, EVS-026, EVS-102 */
-START_TEST(test_what_does_not_trigger)
+START_TEST(test_events_that_do_not_trigger)
 {
 	struct dofi_event quiet = {.number = DAT_DTO_COMPLETION_EVENT};
 	DAT_EVENT event;
@@ -227,7 +227,7 @@ static DAT_RETURN evd_wait_main(void *arg)
 }
 
 /* EVD-077, CNO-043: not even below the waiter's threshold */
-START_TEST(test_waiter_of_the_evd_keeps_it_quiet)
+START_TEST(test_event_for_a_waiter_does_not_trigger)
 {
 	struct t_thread thread;
 
@@ -375,7 +375,7 @@ START_TEST(test_destroy_wakes_all_waiters_and_calls_agent)
 END_TEST
 
 /* CNO-002, CNO-015, CNO-016, CNO-044, CNO-045, CNO-047, EVS-097 */
-START_TEST(test_agent_is_called_once_per_arming)
+START_TEST(test_agent_is_called_once_each_time_it_is_set)
 {
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	post(evd);
@@ -426,7 +426,7 @@ static void busy_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
 }
 
 /* CNO-015, CNO-046 */
-START_TEST(test_agent_may_use_everything)
+START_TEST(test_agent_may_call_dat)
 {
 	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, busy_agent}));
 	post(evd);
@@ -567,7 +567,7 @@ END_TEST
 
 /* --- completions, which are watched for those who are told --- */
 
-START_TEST(test_watches_for_its_agent)
+START_TEST(test_completions_are_watched_for_an_agent)
 {
 	DAT_CNO_HANDLE other;
 
@@ -583,7 +583,7 @@ START_TEST(test_watches_for_its_agent)
 }
 END_TEST
 
-START_TEST(test_watches_for_its_descriptor)
+START_TEST(test_completions_are_watched_for_a_descriptor)
 {
 	DAT_CNO_HANDLE other;
 	int fd;
@@ -597,7 +597,7 @@ END_TEST
 
 /* --- an agent that takes away what its caller works with --- */
 
-static void free_all(DAT_PVOID data, DAT_EVD_HANDLE handle)
+static void free_all_objects(DAT_PVOID data, DAT_EVD_HANDLE handle)
 {
 	(void)data;
 	(void)handle;
@@ -609,7 +609,7 @@ static void free_all(DAT_PVOID data, DAT_EVD_HANDLE handle)
 
 START_TEST(agent_frees_the_cno_that_is_modified)
 {
-	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all};
+	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all_objects};
 
 	t_ok(dofi_cno_modify_agent(cno, agent));
 	dofi_cno_notify(cno, evd); /* as the engine does; nobody has called the agent yet */
@@ -625,7 +625,7 @@ static DAT_RETURN await_main(void *arg)
 }
 
 /* Who takes an IA down waits for the calls that go on with it. */
-START_TEST(calls_that_stay_are_waited_for)
+START_TEST(close_waits_for_calls_that_run_agents)
 {
 	struct t_thread thread;
 
@@ -652,25 +652,25 @@ int main(void)
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_when_unused);
 	tcase_add_test(tc, test_trigger_is_a_state);
-	tcase_add_test(tc, test_what_does_not_trigger);
-	tcase_add_test(tc, test_waiter_of_the_evd_keeps_it_quiet);
+	tcase_add_test(tc, test_events_that_do_not_trigger);
+	tcase_add_test(tc, test_event_for_a_waiter_does_not_trigger);
 	tcase_add_test(tc, test_hint_is_alive_or_null);
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);
-	tcase_add_test(tc, test_agent_is_called_once_per_arming);
+	tcase_add_test(tc, test_agent_is_called_once_each_time_it_is_set);
 	tcase_add_test(tc, test_free_does_not_call_an_armed_agent);
-	tcase_add_test(tc, test_agent_may_use_everything);
+	tcase_add_test(tc, test_agent_may_call_dat);
 	tcase_add_test(tc, test_agent_may_free_its_cno);
 	tcase_add_test(tc, test_free_waits_for_a_running_agent);
-	tcase_add_test(tc, test_watches_for_its_agent);
-	tcase_add_test(tc, test_watches_for_its_descriptor);
+	tcase_add_test(tc, test_completions_are_watched_for_an_agent);
+	tcase_add_test(tc, test_completions_are_watched_for_a_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
-	tcase_add_test(tc, calls_that_stay_are_waited_for);
+	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

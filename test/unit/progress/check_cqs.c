@@ -75,7 +75,7 @@ static void open_first(void)
 	ck_assert_int_eq(ia.cq_wait, FI_WAIT_FD);
 }
 
-START_TEST(one_is_enough_for_a_few)
+START_TEST(one_queue_is_enough_for_a_few_endpoints)
 {
 	open_first();
 	for (int i = 0; i < 64; i++)
@@ -89,7 +89,7 @@ START_TEST(one_is_enough_for_a_few)
 }
 END_TEST
 
-START_TEST(fabrics_without_queues_of_their_own_need_no_other)
+START_TEST(fabrics_without_device_queues_need_one_queue)
 {
 	open_first();
 	for (int i = 0; i < 100000; i++)
@@ -99,7 +99,7 @@ START_TEST(fabrics_without_queues_of_their_own_need_no_other)
 END_TEST
 
 /* As efa does, when no descriptor is left for the queue. */
-START_TEST(one_that_writes_its_size_into_the_attributes_fails)
+START_TEST(a_failed_open_that_changes_the_attributes)
 {
 	takes = 2 * FIRST;
 	longest = FIRST;
@@ -108,7 +108,7 @@ START_TEST(one_that_writes_its_size_into_the_attributes_fails)
 }
 END_TEST
 
-START_TEST(each_is_twice_as_long_as_the_one_before)
+START_TEST(each_queue_is_twice_as_long_as_the_one_before)
 {
 	open_first();
 	for (uint32_t i = 0; i < 4; i++) {
@@ -143,7 +143,7 @@ START_TEST(a_large_endpoint_gets_a_queue_of_its_size)
 }
 END_TEST
 
-START_TEST(no_more_queues_and_it_goes_on)
+START_TEST(without_another_queue_the_longest_is_used)
 {
 	unsigned int there = _i ? DOFI_MAX_CQS : 2;
 	int fd = t_capture(STDERR_FILENO);
@@ -169,7 +169,7 @@ START_TEST(no_more_queues_and_it_goes_on)
 }
 END_TEST
 
-START_TEST(not_even_one)
+START_TEST(no_queue_at_all_is_an_error)
 {
 	most = 0;
 	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
@@ -184,14 +184,14 @@ int main(void)
 	TCase *tc = tcase_create("cqs");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, one_is_enough_for_a_few);
-	tcase_add_test(tc, fabrics_without_queues_of_their_own_need_no_other);
-	tcase_add_test(tc, one_that_writes_its_size_into_the_attributes_fails);
-	tcase_add_test(tc, each_is_twice_as_long_as_the_one_before);
+	tcase_add_test(tc, one_queue_is_enough_for_a_few_endpoints);
+	tcase_add_test(tc, fabrics_without_device_queues_need_one_queue);
+	tcase_add_test(tc, a_failed_open_that_changes_the_attributes);
+	tcase_add_test(tc, each_queue_is_twice_as_long_as_the_one_before);
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
-	tcase_add_loop_test(tc, no_more_queues_and_it_goes_on, 0, 2);
-	tcase_add_test(tc, not_even_one);
+	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

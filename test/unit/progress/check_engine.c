@@ -45,13 +45,13 @@ static void expect_handled(int n)
 	ck_assert_int_eq(handled, n);
 }
 
-START_TEST(handles_it_where_nobody_drives)
+START_TEST(progress_thread_handles_the_event_without_a_driver)
 {
 	expect_handled(1);
 }
 END_TEST
 
-START_TEST(leaves_it_to_the_driver_that_sleeps)
+START_TEST(progress_thread_leaves_the_event_to_a_sleeping_driver)
 {
 	atomic_store(&ia.wait.driven, true);
 	atomic_store(&ia.wait.asleep, true);
@@ -64,7 +64,7 @@ START_TEST(leaves_it_to_the_driver_that_sleeps)
 END_TEST
 
 /* It would wait for the lock until the driver is through. */
-START_TEST(leaves_it_to_the_driver_that_is_at_it)
+START_TEST(progress_thread_leaves_the_event_to_a_working_driver)
 {
 	atomic_store(&ia.wait.driven, true);
 	dofi_lock(&ia.engine.lock);
@@ -73,7 +73,7 @@ START_TEST(leaves_it_to_the_driver_that_is_at_it)
 }
 END_TEST
 
-START_TEST(handles_it_while_the_driver_is_in_an_agent)
+START_TEST(progress_thread_handles_the_event_while_the_driver_runs_an_agent)
 {
 	atomic_store(&ia.wait.driven, true);
 	expect_handled(1);
@@ -83,7 +83,7 @@ END_TEST
 #define QUIET_MS 300u
 
 /* What wakes the thread while a consumer polls does not make it the driver before its time. */
-START_TEST(takes_over_after_the_quiet_time_alone)
+START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 {
 	uint64_t polled;
 
@@ -142,11 +142,11 @@ int main(void)
 	TCase *tc = tcase_create("engine");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, handles_it_where_nobody_drives);
-	tcase_add_test(tc, leaves_it_to_the_driver_that_sleeps);
-	tcase_add_test(tc, leaves_it_to_the_driver_that_is_at_it);
-	tcase_add_test(tc, handles_it_while_the_driver_is_in_an_agent);
-	tcase_add_test(tc, takes_over_after_the_quiet_time_alone);
+	tcase_add_test(tc, progress_thread_handles_the_event_without_a_driver);
+	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_sleeping_driver);
+	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_working_driver);
+	tcase_add_test(tc, progress_thread_handles_the_event_while_the_driver_runs_an_agent);
+	tcase_add_test(tc, progress_thread_takes_over_only_after_quiet_ms);
 	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -37,7 +37,7 @@ static void fall_asleep(void)
 	ck_assert(atomic_load(&ia.wait.deep));
 }
 
-START_TEST(long_where_all_ring)
+START_TEST(naps_are_long_if_all_peers_send_wakeups)
 {
 	uint64_t before = dofi_now();
 
@@ -47,7 +47,7 @@ START_TEST(long_where_all_ring)
 }
 END_TEST
 
-START_TEST(short_without_a_mark)
+START_TEST(naps_are_short_without_a_mark)
 {
 	ia.wait.marked = false;
 	for (int i = 0; i < 10; i++)
@@ -56,7 +56,7 @@ START_TEST(short_without_a_mark)
 }
 END_TEST
 
-START_TEST(short_while_little_time_has_passed)
+START_TEST(naps_are_short_soon_after_an_event)
 {
 	ia.wait.quiet_since = dofi_now();
 	expect_at_most(BLIND_SLEEP_NS);
@@ -64,7 +64,7 @@ START_TEST(short_while_little_time_has_passed)
 }
 END_TEST
 
-START_TEST(short_again_with_a_deaf_peer)
+START_TEST(naps_are_short_with_a_peer_that_sends_no_wakeups)
 {
 	fall_asleep();
 	atomic_store(&ia.wakeup.deaf, 1);
@@ -73,7 +73,7 @@ START_TEST(short_again_with_a_deaf_peer)
 END_TEST
 
 /* Parts of a write may come for a while, though nothing is complete. */
-START_TEST(short_for_longer_over_sockets_without_a_descriptor)
+START_TEST(naps_stay_short_for_longer_over_sockets)
 {
 	ia.wait.quiet_since = dofi_now() - 100ull * MS;
 	earliest(&ia, DOFI_FOREVER, true);
@@ -88,7 +88,7 @@ START_TEST(short_for_longer_over_sockets_without_a_descriptor)
 }
 END_TEST
 
-START_TEST(short_again_when_something_waits)
+START_TEST(naps_are_short_while_a_request_waits)
 {
 	fall_asleep();
 	if (_i)
@@ -99,7 +99,7 @@ START_TEST(short_again_when_something_waits)
 }
 END_TEST
 
-START_TEST(short_again_after_a_post)
+START_TEST(naps_are_short_after_a_post)
 {
 	fall_asleep();
 	atomic_store(&ia.wait.posted, true);
@@ -109,7 +109,7 @@ START_TEST(short_again_after_a_post)
 }
 END_TEST
 
-START_TEST(short_again_after_an_event)
+START_TEST(naps_are_short_after_an_event)
 {
 	fall_asleep();
 	atomic_store(&ia.engine.handled, 1);
@@ -178,7 +178,7 @@ static int sleep_once(const _Atomic uint32_t *wakeup)
 	return dofi_wait_on_fds(&ia, wakeup, atomic_load(wakeup), DOFI_FOREVER, NULL);
 }
 
-START_TEST(left_alone_by_the_progress_thread)
+START_TEST(progress_thread_does_not_watch_the_queue)
 {
 	ck_assert_int_eq(sleep_once(&ia.engine.activity), 1);
 	ck_assert_uint_ge(dofi_now(), atomic_load(&ia.engine.next_timer));
@@ -187,7 +187,7 @@ START_TEST(left_alone_by_the_progress_thread)
 }
 END_TEST
 
-START_TEST(watched_for_a_reason)
+START_TEST(progress_thread_watches_the_queue_for_a_reason)
 {
 	_Atomic uint32_t wakeup = 0;
 
@@ -207,7 +207,7 @@ START_TEST(watched_for_a_reason)
 }
 END_TEST
 
-START_TEST(left_alone_again_without_the_reason)
+START_TEST(progress_thread_stops_watching_without_the_reason)
 {
 	dofi_wait_watch(&ia);
 	dofi_wait_watch(&ia);
@@ -218,7 +218,7 @@ START_TEST(left_alone_again_without_the_reason)
 }
 END_TEST
 
-START_TEST(looked_at_by_the_clock)
+START_TEST(queue_without_a_descriptor_is_polled)
 {
 	uint64_t before = dofi_now();
 
@@ -238,7 +238,7 @@ END_TEST
  * A descriptor that tells of all is slept on until it does; one that readers mute, or that misses
  * events, not for long.
  */
-START_TEST(looked_at_where_it_is_not_told)
+START_TEST(queue_with_an_unreliable_descriptor_is_polled)
 {
 	ia.moves_alone = false;
 	ia.cq_wait = FI_WAIT_FD;
@@ -262,7 +262,7 @@ static void *drive_alone(void *arg)
 	return NULL;
 }
 
-START_TEST(called_back_when_a_reason_comes)
+START_TEST(progress_thread_is_woken_for_a_reason)
 {
 	pthread_t thread;
 	int sleeps = 0;
@@ -277,7 +277,7 @@ START_TEST(called_back_when_a_reason_comes)
 }
 END_TEST
 
-START_TEST(nobody_is_called_who_watches)
+START_TEST(a_watching_thread_is_not_woken)
 {
 	uint64_t value;
 
@@ -291,7 +291,7 @@ START_TEST(nobody_is_called_who_watches)
 }
 END_TEST
 
-START_TEST(who_is_called_often_stays_for_longer)
+START_TEST(a_thread_woken_often_watches_for_longer)
 {
 	uint64_t before = dofi_now();
 
@@ -316,26 +316,26 @@ int main(void)
 	TCase *tc = tcase_create("naps");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, long_where_all_ring);
-	tcase_add_test(tc, short_without_a_mark);
-	tcase_add_test(tc, short_for_longer_over_sockets_without_a_descriptor);
-	tcase_add_test(tc, short_while_little_time_has_passed);
-	tcase_add_test(tc, short_again_with_a_deaf_peer);
-	tcase_add_loop_test(tc, short_again_when_something_waits, 0, 2);
-	tcase_add_test(tc, short_again_after_a_post);
-	tcase_add_test(tc, short_again_after_an_event);
+	tcase_add_test(tc, naps_are_long_if_all_peers_send_wakeups);
+	tcase_add_test(tc, naps_are_short_without_a_mark);
+	tcase_add_test(tc, naps_stay_short_for_longer_over_sockets);
+	tcase_add_test(tc, naps_are_short_soon_after_an_event);
+	tcase_add_test(tc, naps_are_short_with_a_peer_that_sends_no_wakeups);
+	tcase_add_loop_test(tc, naps_are_short_while_a_request_waits, 0, 2);
+	tcase_add_test(tc, naps_are_short_after_a_post);
+	tcase_add_test(tc, naps_are_short_after_an_event);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("queue");
 	tcase_add_checked_fixture(tc, begin_device, end_device);
-	tcase_add_test(tc, left_alone_by_the_progress_thread);
-	tcase_add_loop_test(tc, watched_for_a_reason, 0, 4);
-	tcase_add_test(tc, left_alone_again_without_the_reason);
-	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
-	tcase_add_loop_test(tc, looked_at_where_it_is_not_told, 0, 2);
-	tcase_add_test(tc, called_back_when_a_reason_comes);
-	tcase_add_loop_test(tc, nobody_is_called_who_watches, 0, 2);
-	tcase_add_test(tc, who_is_called_often_stays_for_longer);
+	tcase_add_test(tc, progress_thread_does_not_watch_the_queue);
+	tcase_add_loop_test(tc, progress_thread_watches_the_queue_for_a_reason, 0, 4);
+	tcase_add_test(tc, progress_thread_stops_watching_without_the_reason);
+	tcase_add_loop_test(tc, queue_without_a_descriptor_is_polled, 0, 2);
+	tcase_add_loop_test(tc, queue_with_an_unreliable_descriptor_is_polled, 0, 2);
+	tcase_add_test(tc, progress_thread_is_woken_for_a_reason);
+	tcase_add_loop_test(tc, a_watching_thread_is_not_woken, 0, 2);
+	tcase_add_test(tc, a_thread_woken_often_watches_for_longer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -154,7 +154,7 @@ START_TEST(the_first_mark_is_lost)
 END_TEST
 
 /* Naps get long only where every peer rings. */
-START_TEST(who_is_deaf)
+START_TEST(a_peer_that_sends_no_wakeups)
 {
 	meet(&a, &b);
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 1);
@@ -172,7 +172,7 @@ START_TEST(who_is_deaf)
 }
 END_TEST
 
-START_TEST(who_sleeps_is_rung_for)
+START_TEST(a_sleeping_peer_gets_a_wakeup)
 {
 	meet_both();
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
@@ -210,7 +210,7 @@ START_TEST(a_peer_that_is_gone)
 }
 END_TEST
 
-START_TEST(fabrics_with_a_descriptor_have_none)
+START_TEST(fabrics_with_a_descriptor_need_no_wakeups)
 {
 	struct dofi_ia other = {.cq_wait = FI_WAIT_FD};
 	struct dofi_wakeup_peer peer;
@@ -228,7 +228,7 @@ START_TEST(fabrics_with_a_descriptor_have_none)
 END_TEST
 
 /* A name that is taken: the IA does without. */
-START_TEST(no_socket)
+START_TEST(without_a_socket_there_are_no_wakeups)
 {
 	struct dofi_ia twin = {.cq_wait = FI_WAIT_NONE};
 
@@ -285,7 +285,7 @@ static void send_as(const struct side *to, const struct side *from, uint8_t kind
 	send_to(to, bytes, sizeof(bytes), fd);
 }
 
-START_TEST(strangers_and_nonsense)
+START_TEST(invalid_datagrams_are_ignored)
 {
 	static const uint8_t nonsense[64] = {2};
 
@@ -304,7 +304,7 @@ START_TEST(strangers_and_nonsense)
 END_TEST
 
 /* Memory that could be taken away is not looked at, nor is what is smaller than a page. */
-START_TEST(forged_marks)
+START_TEST(forged_marks_are_ignored)
 {
 	int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -338,7 +338,7 @@ static int open_files(void)
 }
 
 /* A flood of datagrams, whoever the sender says to be, leaves no descriptor open. */
-START_TEST(descriptors_that_nobody_wants)
+START_TEST(unexpected_descriptors_are_closed)
 {
 	uint8_t bytes[1 + DOFI_WAKEUP_UUID] = {1};
 	int file = memfd_create("file", MFD_CLOEXEC), before;
@@ -378,12 +378,13 @@ static void send_from_a_process(bool good)
 	look(&a);
 }
 
-START_TEST(other_users_are_not_heard)
+START_TEST(datagrams_of_other_users_are_ignored)
 {
 	const _Atomic uint32_t *none;
 
 	if (geteuid()) {
-		puts("# other_users_are_not_heard: skipped, only root can act as another user");
+		puts("# datagrams_of_other_users_are_ignored: skipped, only root can act as "
+		     "another user");
 		return;
 	}
 	meet(&a, &b);
@@ -405,16 +406,16 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, marks_are_seen);
 	tcase_add_test(tc, the_first_mark_is_lost);
-	tcase_add_test(tc, who_is_deaf);
-	tcase_add_test(tc, who_sleeps_is_rung_for);
+	tcase_add_test(tc, a_peer_that_sends_no_wakeups);
+	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
-	tcase_add_test(tc, fabrics_with_a_descriptor_have_none);
-	tcase_add_test(tc, no_socket);
-	tcase_add_test(tc, strangers_and_nonsense);
-	tcase_add_test(tc, forged_marks);
-	tcase_add_test(tc, descriptors_that_nobody_wants);
-	tcase_add_test(tc, other_users_are_not_heard);
+	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);
+	tcase_add_test(tc, without_a_socket_there_are_no_wakeups);
+	tcase_add_test(tc, invalid_datagrams_are_ignored);
+	tcase_add_test(tc, forged_marks_are_ignored);
+	tcase_add_test(tc, unexpected_descriptors_are_closed);
+	tcase_add_test(tc, datagrams_of_other_users_are_ignored);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -196,14 +196,14 @@ START_TEST(a_fabric_without_event_queues)
 }
 END_TEST
 
-START_TEST(an_endpoint_that_takes_none)
+START_TEST(an_endpoint_that_refuses_an_event_queue)
 {
 	fabric.bind_answer = refusals[_i];
 	ck_none(1);
 }
 END_TEST
 
-START_TEST(where_it_costs_and_never_says_anything)
+START_TEST(no_event_queue_if_it_costs_time_and_reports_nothing)
 {
 	ia.quirks = DOFI_QUIRK_IDLE_EQ;
 	ck_none(0);
@@ -211,7 +211,7 @@ START_TEST(where_it_costs_and_never_says_anything)
 }
 END_TEST
 
-START_TEST(no_memory_is_told)
+START_TEST(lack_of_memory_is_an_asynchronous_event)
 {
 	fabric.open_answer = -FI_ENOMEM;
 	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), -FI_ENOMEM);
@@ -223,7 +223,7 @@ START_TEST(no_memory_is_told)
 }
 END_TEST
 
-START_TEST(the_first_of_a_kind_is_told)
+START_TEST(only_the_first_error_of_a_kind_is_reported)
 {
 	int fd = t_capture(STDERR_FILENO);
 	const char *text;
@@ -256,7 +256,7 @@ START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 }
 END_TEST
 
-START_TEST(other_events_hold_nothing_up)
+START_TEST(other_events_are_skipped)
 {
 	open_it();
 	have(0, 0);
@@ -268,7 +268,7 @@ START_TEST(other_events_hold_nothing_up)
 }
 END_TEST
 
-START_TEST(one_round_ends_whatever_there_is)
+START_TEST(one_round_reads_a_limited_number_of_events)
 {
 	int n;
 
@@ -288,7 +288,7 @@ END_TEST
 
 /* --- a provider that ends the process when it can't write --- */
 
-START_TEST(without_memory_the_write_succeeds_and_is_told)
+START_TEST(a_failed_event_write_is_reported_and_succeeds)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -309,7 +309,7 @@ START_TEST(without_memory_the_write_succeeds_and_is_told)
 }
 END_TEST
 
-START_TEST(other_answers_are_the_queue_s)
+START_TEST(other_results_of_the_event_write_remain)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -326,7 +326,7 @@ START_TEST(other_answers_are_the_queue_s)
 END_TEST
 
 /* With and without memory for the event itself. */
-START_TEST(the_first_read_tells_what_is_missing)
+START_TEST(the_first_read_reports_what_is_missing)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -346,16 +346,16 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fabric_without_event_queues, 0, 3);
-	tcase_add_loop_test(tc, an_endpoint_that_takes_none, 0, 3);
-	tcase_add_test(tc, where_it_costs_and_never_says_anything);
-	tcase_add_test(tc, no_memory_is_told);
-	tcase_add_test(tc, the_first_of_a_kind_is_told);
+	tcase_add_loop_test(tc, an_endpoint_that_refuses_an_event_queue, 0, 3);
+	tcase_add_test(tc, no_event_queue_if_it_costs_time_and_reports_nothing);
+	tcase_add_test(tc, lack_of_memory_is_an_asynchronous_event);
+	tcase_add_test(tc, only_the_first_error_of_a_kind_is_reported);
 	tcase_add_test(tc, a_peer_that_died_is_no_error_of_the_provider);
-	tcase_add_test(tc, other_events_hold_nothing_up);
-	tcase_add_test(tc, one_round_ends_whatever_there_is);
-	tcase_add_test(tc, without_memory_the_write_succeeds_and_is_told);
-	tcase_add_test(tc, other_answers_are_the_queue_s);
-	tcase_add_loop_test(tc, the_first_read_tells_what_is_missing, 0, 2);
+	tcase_add_test(tc, other_events_are_skipped);
+	tcase_add_test(tc, one_round_reads_a_limited_number_of_events);
+	tcase_add_test(tc, a_failed_event_write_is_reported_and_succeeds);
+	tcase_add_test(tc, other_results_of_the_event_write_remain);
+	tcase_add_loop_test(tc, the_first_read_reports_what_is_missing, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

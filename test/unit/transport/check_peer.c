@@ -195,7 +195,7 @@ START_TEST(one_address_for_all_connections)
 }
 END_TEST
 
-START_TEST(who_comes_back_finds_the_address)
+START_TEST(a_peer_that_returns_has_its_old_address)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	dofi_peer_give(&conns[0]);
@@ -206,7 +206,7 @@ START_TEST(who_comes_back_finds_the_address)
 }
 END_TEST
 
-START_TEST(another_one_takes_the_place_of_those_without_connections)
+START_TEST(an_unused_entry_is_replaced)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
@@ -221,7 +221,7 @@ START_TEST(another_one_takes_the_place_of_those_without_connections)
 END_TEST
 
 /* What a new entry numbers anew the peer would drop. */
-START_TEST(who_is_numbered_stays)
+START_TEST(peers_with_message_numbers_remain)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
@@ -233,7 +233,7 @@ START_TEST(who_is_numbered_stays)
 }
 END_TEST
 
-START_TEST(who_is_numbered_goes_with_its_IA)
+START_TEST(peers_with_message_numbers_go_with_their_IA)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
@@ -262,7 +262,7 @@ static void name_peer(uint32_t number)
 }
 
 /* Of peers that never say that they close. The one that is idle for longest goes first. */
-START_TEST(not_all_that_are_numbered_stay)
+START_TEST(entries_with_message_numbers_are_limited)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	for (uint32_t i = 1; i <= DOFI_PEERS_KEPT + 10; i++) {
@@ -285,7 +285,7 @@ START_TEST(not_all_that_are_numbered_stay)
 }
 END_TEST
 
-START_TEST(late_operations_still_name_them)
+START_TEST(entries_in_use_by_late_operations_remain)
 {
 	struct dofi_list orphan;
 
@@ -300,7 +300,7 @@ START_TEST(late_operations_still_name_them)
 }
 END_TEST
 
-START_TEST(datagrams_under_way_still_name_them)
+START_TEST(entries_in_use_by_datagrams_remain)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	dofi_peer_give(&conns[0]);
@@ -328,7 +328,7 @@ END_TEST
  * With others nothing has happened; one that ends has its reason; one whose request failed knows
  * already; datagrams may be lost.
  */
-START_TEST(the_stream_breaks)
+START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 {
 	for (int i = 0; i < CONNS; i++)
 		ck_assert_int_eq(meet(i, i == 1 ? 8 : 7), 0);
@@ -345,7 +345,7 @@ START_TEST(the_stream_breaks)
 END_TEST
 
 /* What was deferred does not run any more. */
-START_TEST(closed_before_the_end_is_carried_out)
+START_TEST(peer_is_closed_before_the_deferred_end)
 {
 	struct dofi_list work;
 
@@ -365,16 +365,16 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, one_address_for_all_connections);
-	tcase_add_test(tc, who_comes_back_finds_the_address);
-	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
-	tcase_add_test(tc, who_is_numbered_stays);
-	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
-	tcase_add_test(tc, not_all_that_are_numbered_stay);
-	tcase_add_test(tc, late_operations_still_name_them);
-	tcase_add_test(tc, datagrams_under_way_still_name_them);
+	tcase_add_test(tc, a_peer_that_returns_has_its_old_address);
+	tcase_add_test(tc, an_unused_entry_is_replaced);
+	tcase_add_test(tc, peers_with_message_numbers_remain);
+	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
+	tcase_add_test(tc, entries_with_message_numbers_are_limited);
+	tcase_add_test(tc, entries_in_use_by_late_operations_remain);
+	tcase_add_test(tc, entries_in_use_by_datagrams_remain);
 	tcase_add_test(tc, the_address_vector_is_full);
-	tcase_add_test(tc, the_stream_breaks);
-	tcase_add_test(tc, closed_before_the_end_is_carried_out);
+	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
+	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

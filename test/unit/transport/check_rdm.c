@@ -165,7 +165,7 @@ static void fail_one(struct dofi_wr *wr)
 }
 
 /* As the fabric gives back a receive whose message was half in when its stream ended. */
-START_TEST(one_that_failed)
+START_TEST(a_failed_control_receive_is_posted_again)
 {
 	struct dofi_wr *wr = take();
 
@@ -176,7 +176,7 @@ START_TEST(one_that_failed)
 }
 END_TEST
 
-START_TEST(all_failed)
+START_TEST(all_control_receives_fail_at_once)
 {
 	struct dofi_wr *wrs[MOST];
 
@@ -189,7 +189,7 @@ START_TEST(all_failed)
 END_TEST
 
 /* It waits for its turn, and nobody sleeps meanwhile. */
-START_TEST(no_room_for_one_that_failed)
+START_TEST(a_failed_control_receive_waits_for_room)
 {
 	fabric.answer = -FI_EAGAIN;
 	fail_one(take());
@@ -226,7 +226,7 @@ START_TEST(an_error_of_no_operation)
 END_TEST
 
 /* The endpoint that gave it back is gone. */
-START_TEST(at_the_end)
+START_TEST(receives_given_back_at_close_are_not_posted_again)
 {
 	struct fid_ep *ep = ia.shared_ep;
 
@@ -243,11 +243,11 @@ int main(void)
 	TCase *tc = tcase_create("grants");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, one_that_failed);
-	tcase_add_test(tc, all_failed);
-	tcase_add_test(tc, no_room_for_one_that_failed);
+	tcase_add_test(tc, a_failed_control_receive_is_posted_again);
+	tcase_add_test(tc, all_control_receives_fail_at_once);
+	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
 	tcase_add_test(tc, an_error_of_no_operation);
-	tcase_add_test(tc, at_the_end);
+	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -146,7 +146,7 @@ static void check_credits(void)
 
 /* --- */
 
-START_TEST(the_fabric_means_what_it_says)
+START_TEST(the_stated_limit_is_right)
 {
 	open_fabric(SAID, SAID);
 	ck_assert_uint_eq(receive_all(), SAID - KEPT);
@@ -161,7 +161,7 @@ START_TEST(the_fabric_means_what_it_says)
 }
 END_TEST
 
-START_TEST(it_takes_all)
+START_TEST(the_fabric_accepts_all_receives)
 {
 	open_fabric(SAID, UINT_MAX);
 	ck_assert_uint_eq(receive_all(), SAID - KEPT);
@@ -173,7 +173,7 @@ START_TEST(it_takes_all)
 END_TEST
 
 /* It takes all, and breaks by it. */
-START_TEST(it_must_not_be_tried)
+START_TEST(the_fabric_breaks_beyond_the_limit)
 {
 	more_may_fit = false;
 	open_fabric(SAID, UINT_MAX);
@@ -187,7 +187,7 @@ START_TEST(it_must_not_be_tried)
 END_TEST
 
 /* Places get scarce a little more or a little less beyond what it says; loop: by how much. */
-START_TEST(it_takes_more)
+START_TEST(the_fabric_accepts_more_than_it_states)
 {
 	open_fabric(SAID, SAID + (unsigned int)_i);
 	receive_all();
@@ -207,7 +207,7 @@ END_TEST
  * What has just left makes room for the spares, in a fabric that means what it says; loop: how many
  * receives of EPs are among it.
  */
-START_TEST(it_seems_to_take_more)
+START_TEST(the_fabric_seems_to_accept_more_than_it_states)
 {
 	unsigned int left = (unsigned int)_i;
 
@@ -241,7 +241,7 @@ START_TEST(slots_come_back)
 END_TEST
 
 /* That it has no room says nothing when it should have. */
-START_TEST(it_is_busy)
+START_TEST(eagain_below_the_limit)
 {
 	open_fabric(SAID, UINT_MAX);
 	receive_all();
@@ -260,7 +260,7 @@ END_TEST
 static const size_t sizes[] = {0, 1, 16, UINT32_MAX, SIZE_MAX};
 
 /* Lengths that say nothing. */
-START_TEST(no_limit)
+START_TEST(lengths_without_meaning_set_no_limit)
 {
 	open_fabric(sizes[_i], UINT_MAX);
 	ck_assert_uint_eq(receive_all(), 100000);
@@ -277,14 +277,15 @@ int main(void)
 	Suite *suite = suite_create("receive_slots");
 	TCase *tc = tcase_create("receive_slots");
 
-	tcase_add_test(tc, the_fabric_means_what_it_says);
-	tcase_add_test(tc, it_takes_all);
-	tcase_add_test(tc, it_must_not_be_tried);
-	tcase_add_loop_test(tc, it_takes_more, 0, 40);
-	tcase_add_loop_test(tc, it_seems_to_take_more, 0, 20);
+	tcase_add_test(tc, the_stated_limit_is_right);
+	tcase_add_test(tc, the_fabric_accepts_all_receives);
+	tcase_add_test(tc, the_fabric_breaks_beyond_the_limit);
+	tcase_add_loop_test(tc, the_fabric_accepts_more_than_it_states, 0, 40);
+	tcase_add_loop_test(tc, the_fabric_seems_to_accept_more_than_it_states, 0, 20);
 	tcase_add_test(tc, slots_come_back);
-	tcase_add_test(tc, it_is_busy);
-	tcase_add_loop_test(tc, no_limit, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+	tcase_add_test(tc, eagain_below_the_limit);
+	tcase_add_loop_test(tc, lengths_without_meaning_set_no_limit, 0,
+			    (int)(sizeof(sizes) / sizeof(sizes[0])));
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

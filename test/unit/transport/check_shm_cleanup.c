@@ -122,7 +122,7 @@ static bool is_kept(const char *name)
  * Its process may have another number than here, or none, where both have PID namespaces of their
  * own and share the directory.
  */
-START_TEST(what_is_in_use)
+START_TEST(regions_in_use_remain)
 {
 	int fd = leave_held(name_of(NOBODYS, geteuid()));
 
@@ -134,7 +134,7 @@ START_TEST(what_is_in_use)
 }
 END_TEST
 
-START_TEST(the_dead)
+START_TEST(regions_of_dead_processes_are_removed)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
@@ -146,14 +146,14 @@ START_TEST(the_dead)
 END_TEST
 
 /* Of other programs that use shm, or before its IA has it: nobody knows. */
-START_TEST(what_is_not_marked)
+START_TEST(regions_without_a_mark_remain)
 {
 	ck_assert(is_kept(name_of(getpid(), geteuid())));
 	ck_assert(is_kept(name_of(NOBODYS, geteuid())));
 }
 END_TEST
 
-START_TEST(other_names)
+START_TEST(files_with_other_names_remain)
 {
 	static const char *const names[] = {":",
 					    "::",
@@ -182,13 +182,13 @@ START_TEST(other_names)
 }
 END_TEST
 
-START_TEST(there_is_a_place)
+START_TEST(probe_finds_a_directory)
 {
 	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
 }
 END_TEST
 
-START_TEST(other_fabrics_leave_none)
+START_TEST(other_fabrics_remove_nothing)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
@@ -199,7 +199,7 @@ START_TEST(other_fabrics_leave_none)
 }
 END_TEST
 
-START_TEST(an_IA_holds_its_own)
+START_TEST(an_IA_locks_its_own_region)
 {
 	char address[96];
 
@@ -214,7 +214,7 @@ START_TEST(an_IA_holds_its_own)
 }
 END_TEST
 
-START_TEST(a_peer_dies)
+START_TEST(the_region_of_a_dead_peer_is_removed)
 {
 	pid_t pid;
 
@@ -252,7 +252,7 @@ static void leave_page(mode_t mode, uid_t owner)
 	ck_assert_int_eq(chown(path, owner, (gid_t)-1), 0);
 }
 
-START_TEST(what_peers_may_name)
+START_TEST(regions_that_peers_may_name)
 {
 	const char *name = name_of(NOBODYS, geteuid());
 	char slashed[64];
@@ -274,7 +274,7 @@ START_TEST(what_peers_may_name)
 }
 END_TEST
 
-START_TEST(names_that_lead_elsewhere)
+START_TEST(names_outside_the_directory_are_refused)
 {
 	static const char *const names[] = {"", "/", ".", "..", "../shm", "a/b", "/../etc/passwd"};
 
@@ -290,10 +290,11 @@ START_TEST(names_that_lead_elsewhere)
 }
 END_TEST
 
-START_TEST(other_users_regions)
+START_TEST(regions_of_other_users_are_refused)
 {
 	if (geteuid()) {
-		puts("# other_users_regions: skipped, only root can give files away");
+		puts("# regions_of_other_users_are_refused: skipped, only root can give files "
+		     "away");
 		return;
 	}
 	leave_page(0666, NOBODY);
@@ -309,17 +310,17 @@ int main(void)
 	TCase *tc = tcase_create("shm_cleanup");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_is_in_use);
-	tcase_add_test(tc, the_dead);
-	tcase_add_test(tc, what_is_not_marked);
-	tcase_add_test(tc, other_names);
-	tcase_add_test(tc, there_is_a_place);
-	tcase_add_test(tc, other_fabrics_leave_none);
-	tcase_add_test(tc, an_IA_holds_its_own);
-	tcase_add_test(tc, a_peer_dies);
-	tcase_add_test(tc, what_peers_may_name);
-	tcase_add_test(tc, names_that_lead_elsewhere);
-	tcase_add_test(tc, other_users_regions);
+	tcase_add_test(tc, regions_in_use_remain);
+	tcase_add_test(tc, regions_of_dead_processes_are_removed);
+	tcase_add_test(tc, regions_without_a_mark_remain);
+	tcase_add_test(tc, files_with_other_names_remain);
+	tcase_add_test(tc, probe_finds_a_directory);
+	tcase_add_test(tc, other_fabrics_remove_nothing);
+	tcase_add_test(tc, an_IA_locks_its_own_region);
+	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);
+	tcase_add_test(tc, regions_that_peers_may_name);
+	tcase_add_test(tc, names_outside_the_directory_are_refused);
+	tcase_add_test(tc, regions_of_other_users_are_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -236,7 +236,7 @@ static bool stays(bool (*condition)(void))
 	return true;
 }
 
-START_TEST(the_lock_of_a_killed_process)
+START_TEST(lock_of_a_killed_process_is_released)
 {
 	struct process holder, bystander;
 
@@ -251,7 +251,7 @@ START_TEST(the_lock_of_a_killed_process)
 }
 END_TEST
 
-START_TEST(the_entry_of_a_killed_process)
+START_TEST(entry_of_a_killed_process_is_released)
 {
 	struct process claimer;
 
@@ -266,7 +266,7 @@ START_TEST(the_entry_of_a_killed_process)
 END_TEST
 
 /* A stopped one goes on one day, so nothing is taken from it when another one dies. */
-START_TEST(a_stopped_process_keeps_what_it_has)
+START_TEST(a_stopped_process_keeps_its_lock)
 {
 	struct process keeper, other;
 
@@ -283,7 +283,7 @@ START_TEST(a_stopped_process_keeps_what_it_has)
 END_TEST
 
 /* As long as nothing tells of its death, it may have the lock. */
-START_TEST(a_peer_that_cannot_be_watched)
+START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
 	static const char unknown[] = "fi_shm://no such region";
 	struct dofi_shm_peer *peer;
@@ -302,7 +302,7 @@ START_TEST(a_peer_that_cannot_be_watched)
 END_TEST
 
 /* The region of the dead one has no room, and its lock is free. */
-START_TEST(the_region_of_a_killed_process)
+START_TEST(region_of_a_killed_process_accepts_nothing)
 {
 	struct process other;
 	struct head *region;
@@ -319,7 +319,7 @@ START_TEST(the_region_of_a_killed_process)
 }
 END_TEST
 
-START_TEST(a_forgotten_peer_that_dies)
+START_TEST(lock_of_a_removed_peer_is_released)
 {
 	struct process holder, closed;
 
@@ -357,12 +357,12 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
-	tcase_add_test(tcase, the_lock_of_a_killed_process);
-	tcase_add_test(tcase, the_entry_of_a_killed_process);
-	tcase_add_loop_test(tcase, a_stopped_process_keeps_what_it_has, HOLDER, CLAIMER + 1);
-	tcase_add_test(tcase, a_peer_that_cannot_be_watched);
-	tcase_add_test(tcase, the_region_of_a_killed_process);
-	tcase_add_test(tcase, a_forgotten_peer_that_dies);
+	tcase_add_test(tcase, lock_of_a_killed_process_is_released);
+	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
+	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
+	tcase_add_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock);
+	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
+	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);
 	return t_run(suite);
 }
