@@ -584,11 +584,16 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 
 /* --- receiving --- */
 
+/* A peer that often was silent too long stays mute, although it has answered in the end. */
+#define MAX_SILENCES 8
+
 static void on_done(struct dofi_chan *chan, uint64_t number)
 {
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
+	if (number == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
 	send_wakeup(chan->ia);
 }
 
