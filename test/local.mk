@@ -12,6 +12,8 @@ unit_tests = \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_strangers \
+	%D%/unit/dto/check_failure \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
@@ -63,6 +65,7 @@ unit_tests = \
 	%D%/unit/progress/check_timer \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_wait \
@@ -358,6 +361,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
+%C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -409,6 +415,14 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
+%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
+%C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_strangers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
+%C%_unit_cm_check_strangers_LDADD = $(p2_libs)
+%C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
+%C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_dto_check_failure_LDADD = $(p2_libs)
 %C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
 %C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_port_reservation_LDADD = $(inside2_libs)
