@@ -797,6 +797,7 @@ START_TEST(test_address_where_the_fabric_has_none)
 {
 	struct sockaddr_storage addr;
 	struct fi_info *info = make_info(&efa, NULL);
+	char text[DOFI_ADDR_TEXT];
 
 	ck_assert(!dofi_params_load(&params, "ofi", ""));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
@@ -804,6 +805,7 @@ START_TEST(test_address_where_the_fabric_has_none)
 	ck_assert(!dofi_params_load(&params, "ofi", "addr=127.0.0.3"));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
 	ck_assert_int_eq(addr.ss_family, AF_INET);
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "127.0.0.3");
 	ck_assert_uint_eq(dofi_addr_port(&addr), 0);
 	fi_freeinfo(info);
 }
