@@ -216,8 +216,7 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		*tail = make_info(c, node ? node : c->addr);
 		if (spoil)
 			spoil(*tail);
-		if (!(hints->caps & FI_ATOMIC))
-			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
+		(*tail)->caps &= hints->caps | ~(FI_ATOMIC | FI_FENCE); /* what was not asked for */
 		if (!strcmp(c->provider, "cxi"))
 			(*tail)->tx_attr->msg_order = hints->tx_attr->msg_order;
 		tail = &(*tail)->next;
