@@ -12,6 +12,7 @@ unit_tests = \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_linger \
 	%D%/unit/cm/check_strangers \
 	%D%/unit/dto/check_failure \
 	%D%/unit/progress/check_cqs \
@@ -415,6 +416,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
+%C%_unit_cm_check_linger_SOURCES = %D%/unit/cm/check_linger.c $(t_headers)
+%C%_unit_cm_check_linger_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_linger_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
+	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
+%C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_strangers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
