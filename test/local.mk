@@ -12,6 +12,7 @@ unit_tests = \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
@@ -33,6 +34,7 @@ unit_tests = \
 	%D%/unit/base/check_cookie \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
+	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -289,6 +291,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
+%C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+%C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
@@ -422,6 +429,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
+%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
+%C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
