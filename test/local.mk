@@ -76,6 +76,7 @@ fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
+	%D%/fault/auth \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/elevated \
@@ -89,6 +90,7 @@ fault_tests = \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/outlive1 %D%/fault/outlive2 \
@@ -571,6 +573,7 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
 
+t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider and the registry's client in one program: --wrap reaches what the provider calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
@@ -615,7 +618,15 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_hostile_SOURCES = %D%/fault/hostile.c %D%/lib/t_channel.c %D%/lib/t_channel.h $(t_headers)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c $(t_channel) $(inside)
+%C%_fault_auth_CPPFLAGS = $(p2_cppflags)
+%C%_fault_auth_LDADD = $(inside2_libs)
+
+%C%_fault_middle_SOURCES = %D%/fault/middle.c $(t_channel) $(inside)
+%C%_fault_middle_CPPFLAGS = $(p2_cppflags)
+%C%_fault_middle_LDADD = $(inside2_libs)
+
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_channel) $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
