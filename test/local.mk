@@ -77,6 +77,7 @@ fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
 	%D%/fault/auth \
+	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/elevated \
@@ -622,7 +623,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
-%C%_fault_middle_SOURCES = %D%/fault/middle.c $(t_channel) $(inside)
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
+%C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
 %C%_fault_middle_CPPFLAGS = $(p2_cppflags)
 %C%_fault_middle_LDADD = $(inside2_libs)
 

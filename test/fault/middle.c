@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "guests.h"
 #include "inside.h"
 #include "t_channel.h"
 
@@ -18,7 +19,6 @@
 #define SERVER_HOST  0x7f000001u
 #define HANDSHAKE_MS "500"
 #define ATTEMPT_US   1000000u
-#define SMALL        64u
 
 static const char words[] = "what only a friend may read";
 
@@ -166,49 +166,13 @@ static struct t_peer server;
 static struct t_ia ia;
 static struct t_end end;
 
-struct guests {
-	DAT_EVD_HANDLE evd;
-	struct t_buf buf;
-	struct t_buf spare; /* freed when it is told to */
-	uint64_t requests, established, broken;
-	bool knows_words;
-};
-
-static void take_request(struct guests *guests, DAT_CR_HANDLE cr)
-{
-	DAT_LMR_TRIPLET segment = t_seg(&guests->buf, 0, SMALL);
-	DAT_CR_PARAM param;
-	DAT_EP_HANDLE ep;
-
-	guests->requests++;
-	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
-	guests->knows_words = (size_t)param.private_data_size >= sizeof(words) &&
-			      !memcmp(param.private_data, words, sizeof(words));
-	t_ok(dat_ep_create(ia.ia, ia.pz, guests->evd, guests->evd, guests->evd, NULL, &ep));
-	t_ok(dat_ep_post_recv(ep, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 1},
-			      DAT_COMPLETION_DEFAULT_FLAG));
-	t_ok(dat_cr_accept(cr, ep, 0, NULL));
-}
-
-static void take_events(struct guests *guests)
-{
-	DAT_COUNT nmore;
-	DAT_EVENT event;
-
-	while (dat_evd_wait(guests->evd, 20000, 1, &event, &nmore) == DAT_SUCCESS) {
-		if (event.event_number == DAT_CONNECTION_REQUEST_EVENT)
-			take_request(guests, event.event_data.cr_arrival_event_data.cr_handle);
-		guests->established += event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
-		guests->broken += event.event_number == DAT_CONNECTION_EVENT_BROKEN;
-	}
-}
-
-static void report(struct t_peer *self, const struct guests *guests)
+static void report(const struct t_peer *self, const struct guests *guests)
 {
 	t_peer_tell(self, guests->requests);
 	t_peer_tell(self, guests->established);
 	t_peer_tell(self, guests->broken);
-	t_peer_tell(self, guests->knows_words);
+	t_peer_tell(self, (size_t)guests->private_size >= sizeof(words) &&
+				  !memcmp(guests->private_data, words, sizeof(words)));
 }
 
 /* The qualifier that it serves; 0: any. */
@@ -216,29 +180,18 @@ static DAT_CONN_QUAL asked_qual;
 
 static void serving(struct t_peer *self)
 {
-	struct pollfd told = {.fd = self->sock, .events = POLLIN};
-	DAT_CONN_QUAL qual = asked_qual;
-	struct guests guests = {0};
-	DAT_PSP_HANDLE psp;
-	uint64_t word = REPORT;
+	struct guests guests;
+	struct t_buf spare;
+	uint64_t word;
 
 	t_ia_open(&ia);
-	guests.evd = t_evd(&ia, 256, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG);
-	t_buf_new(&guests.buf, ia.ia, ia.pz, SMALL, DAT_MEM_PRIV_ALL_FLAG);
-	t_buf_new(&guests.spare, ia.ia, ia.pz, SMALL, DAT_MEM_PRIV_ALL_FLAG);
-	if (qual)
-		t_ok(dat_psp_create(ia.ia, qual, guests.evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	else
-		t_ok(dat_psp_create_any(ia.ia, &qual, guests.evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	t_peer_tell(self, qual);
-	while (word != STOP) {
-		while (poll(&told, 1, 0) != 1)
-			take_events(&guests);
-		word = t_peer_hear(self);
+	t_buf_new(&spare, ia.ia, ia.pz, GUEST_MESSAGE, DAT_MEM_PRIV_ALL_FLAG);
+	t_peer_tell(self, guests_invite(&guests, &ia, asked_qual));
+	while ((word = guests_serve(&guests, self)) != STOP) {
 		if (word == REPORT)
 			report(self, &guests);
-		if (word == FORGET)
-			t_ok(dat_lmr_free(guests.spare.lmr));
+		else
+			t_ok(dat_lmr_free(spare.lmr));
 	}
 	t_ia_close(&ia);
 }
@@ -296,8 +249,8 @@ static void client_open(void)
 static void assert_connects(uint32_t host, DAT_CONN_QUAL qual)
 {
 	ck_assert_int_eq(try_from(host, qual, T_LIMIT_US), DAT_CONNECTION_EVENT_ESTABLISHED);
-	t_ok(t_send(&end, 0, SMALL, 2, DAT_COMPLETION_DEFAULT_FLAG));
-	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, SMALL);
+	t_ok(t_send(&end, 0, GUEST_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, GUEST_MESSAGE);
 }
 
 /* --- one frame is not what it was --- */
