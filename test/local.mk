@@ -15,6 +15,7 @@ unit_tests = \
 	%D%/unit/cm/check_linger \
 	%D%/unit/cm/check_strangers \
 	%D%/unit/dto/check_failure \
+	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
@@ -36,6 +37,7 @@ unit_tests = \
 	%D%/unit/base/check_cookie \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
+	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -78,6 +80,8 @@ fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
+	%D%/fault/auth \
+	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/elevated \
@@ -91,6 +95,7 @@ fault_tests = \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/outlive1 %D%/fault/outlive2 \
@@ -297,6 +302,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
+%C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+%C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
@@ -446,6 +456,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
+%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
+%C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
@@ -584,6 +598,7 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
 
+t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
@@ -628,7 +643,19 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_hostile_SOURCES = %D%/fault/hostile.c %D%/lib/t_channel.c %D%/lib/t_channel.h $(t_headers)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c $(t_channel) $(inside)
+%C%_fault_auth_CPPFLAGS = $(p2_cppflags)
+%C%_fault_auth_LDADD = $(inside2_libs)
+
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
+%C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_middle_CPPFLAGS = $(p2_cppflags)
+%C%_fault_middle_LDADD = $(inside2_libs)
+
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_channel) $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
@@ -925,6 +952,8 @@ coverage:
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
+# run-env makes the key of the tests.
+CLEANFILES += %D%/key
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/without12.tap %D%/conform/without12.err \

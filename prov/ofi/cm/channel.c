@@ -96,6 +96,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
+	if (chan->accepted && chan->was_up)
+		dofi_crowd_leaves(chan);
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;

@@ -55,6 +55,7 @@ struct dofi_chan {
 	uint64_t idle_since;            /* UP, without connections */
 	struct dofi_list waiting;       /* conn->link: dofi_conn_chan_up is due */
 	struct dofi_list conns;         /* conn->link */
+	uint32_t noffered;              /* those that wait for the consumer's answer */
 	struct dofi_timer timer;        /* limit of GREETING, then of idleness */
 	struct dofi_work work;          /* upcalls that are due; the end */
 	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
