@@ -159,8 +159,7 @@ struct dofi_ia {
 	/* memory that is unmapped after the endpoint is closed; see dofi_mr_abandon */
 	struct iovec left[5];
 	uint32_t nleft;
-	struct dofi_lock mr_lock;  /* one registration is made or closed at a time */
-	_Atomic uint64_t next_key; /* requested_key of the next registration; never used again */
+	struct dofi_lock mr_lock; /* one registration is made or closed at a time */
 
 	struct dofi_wakeup wakeup;
 	struct dofi_shm_cleanup shm_cleanup;
