@@ -174,7 +174,7 @@ struct dofi_ia {
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
 	uint32_t counts[DOFI_HANDLE_TYPES];
-	uint32_t next_pz, next_srq;
+	uint32_t next_pz;
 	struct dofi_list agents; /* CNOs whose agent call is due */
 	/* agent calls under way; both lists are guarded by obj_lock */
 	struct dofi_list agent_calls;

@@ -57,7 +57,8 @@ struct dofi_trans_ops {
 	 * dofi_conn_path_down follows. engine.lock held.
 	 */
 	int (*connect)(struct dofi_conn *conn);
-	/* Passive side, after the accept: the peer will present conn->token. engine.lock held. */
+	/* Passive side, after the accept: the peer will show that it knows conn->token. engine.lock
+	 * held. */
 	int (*expect)(struct dofi_conn *conn);
 	/*
 	 * The connection ends: asks the fabric to return the EP's work requests, and returns

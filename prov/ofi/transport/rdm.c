@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and
- * SRQs share. A connection is a number in the tags of its messages; numbers are not used again for
- * very long, so that a late message matches nothing.
+ * SRQs share. A connection is a random number in the tags of its messages, so that a late message
+ * matches nothing.
  */
 #include "object/transport.h"
 #include "base/log.h"
