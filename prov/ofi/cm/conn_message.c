@@ -240,7 +240,7 @@ static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (msg->type == DOFI_MSG_ACCEPT)
 		dofi_chan_send(chan, &cancel);
 	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
-		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
+		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
 }
 
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)

@@ -126,6 +126,9 @@ struct dofi_details {
 	uint64_t sink_key, sink_address; /* memory for credits of their own */
 };
 
+/* The same IA, as far as its peers can tell: nobody else has its endpoint. */
+bool dofi_details_are_of_one(const struct dofi_details *a, const struct dofi_details *b);
+
 /*
  * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size.
  * Names that are too long are the caller's mistake.

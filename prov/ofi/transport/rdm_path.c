@@ -115,9 +115,9 @@ static void drain(struct dofi_conn *conn)
 	granted = conn->ia->credits == DOFI_CREDITS_CARRIED ? dofi_credit_total(ep)
 							    : received + UNCOUNTED;
 	dofi_unlock(&ep->lock);
-	dofi_drain_begin(conn->ia, conn->id, ep->recv_tag, received, granted, longest);
+	dofi_drain_begin(conn, ep->recv_tag, received, granted, longest);
 	if (conn->peer_told)
-		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
+		dofi_drain_settle(conn->ia, conn->id, conn->peer_id, conn->peer_sent);
 }
 
 /*
