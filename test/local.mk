@@ -91,6 +91,7 @@ fault_tests = \
 	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/idle1 %D%/fault/idle2 \
+	%D%/fault/intruder \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
@@ -776,6 +777,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_elevated_CPPFLAGS = $(p2_cppflags)
 %C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
+
+# It uses libfabric beside the provider, whose structures tell it what it could only guess.
+%C%_fault_intruder_SOURCES = %D%/fault/intruder.c $(inside)
+%C%_fault_intruder_CPPFLAGS = $(p2_cppflags)
+%C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 # The program uses the provider's functions to send false messages.
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)

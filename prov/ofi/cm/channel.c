@@ -462,8 +462,7 @@ static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
 		struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
 
 		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    !other->send_err &&
-		    !memcmp(other->peer.uuid, chan->peer.uuid, sizeof(chan->peer.uuid)))
+		    !other->send_err && dofi_details_are_of_one(&other->peer, &chan->peer))
 			return other;
 	}
 	return NULL;
@@ -644,7 +643,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, chan->peer.uuid);
+			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

@@ -2,6 +2,7 @@
 /* What concerns all control channels of an IA at once. */
 #include "cm/cm.h"
 
+#include "auth/crypto.h"
 #include "cm/channel.h"
 
 #include "cm/conn.h"
@@ -23,7 +24,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -205,6 +205,7 @@ static uint32_t max_strangers(void)
 int dofi_cm_init(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
+	int ret;
 
 	dofi_list_init(&cm->chans);
 	dofi_list_init(&cm->strangers);
@@ -214,15 +215,9 @@ int dofi_cm_init(struct dofi_ia *ia)
 	cm->answered.run = answered;
 	cm->max_strangers = max_strangers();
 	dofi_crowd_init(ia);
-	/*
-	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's
-	 * address vector is another one's later, and what was under way to the former must mean
-	 * nothing to the latter.
-	 */
-	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
-	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
-		return -errno;
-	cm->ud_next = cm->conns_next;
+	ret = dofi_random(cm->uuid, sizeof(cm->uuid));
+	if (ret)
+		return ret;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return cm->spare_fd < 0 ? -errno : 0;
 }
