@@ -35,6 +35,8 @@ unit_tests = \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/base/check_cookie \
+	%D%/unit/memory/check_local_socket \
+	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
 	%D%/unit/base/check_log \
@@ -290,6 +292,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
+%C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
+%C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
+%C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
+%C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
