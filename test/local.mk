@@ -12,6 +12,10 @@ unit_tests = \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_linger \
+	%D%/unit/cm/check_strangers \
+	%D%/unit/dto/check_failure \
+	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
@@ -31,8 +35,11 @@ unit_tests = \
 	%D%/unit/dto/check_control \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/base/check_cookie \
+	%D%/unit/memory/check_local_socket \
+	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
+	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -63,6 +70,7 @@ unit_tests = \
 	%D%/unit/progress/check_timer \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_wait \
@@ -74,6 +82,8 @@ fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
+	%D%/fault/auth \
+	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
 	%D%/fault/elevated \
@@ -83,10 +93,12 @@ fault_tests = \
 	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/idle1 %D%/fault/idle2 \
+	%D%/fault/intruder \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/outlive1 %D%/fault/outlive2 \
@@ -280,6 +292,12 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
+%C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
+%C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
+%C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
+%C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_segment_LDADD = $(p2_libs)
 %C%_unit_progress_check_wakeup_SOURCES = %D%/unit/progress/check_wakeup.c $(t_headers)
 %C%_unit_progress_check_wakeup_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_wakeup_LDADD = $(p2_libs)
@@ -293,6 +311,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
+%C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+%C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
@@ -362,6 +385,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
+%C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -413,6 +439,19 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
+%C%_unit_cm_check_linger_SOURCES = %D%/unit/cm/check_linger.c $(t_headers)
+%C%_unit_cm_check_linger_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_linger_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
+	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
+%C%_unit_cm_check_linger_LDADD = $(p2_libs)
+%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
+%C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_strangers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
+%C%_unit_cm_check_strangers_LDADD = $(p2_libs)
+%C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
+%C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_dto_check_failure_LDADD = $(p2_libs)
 %C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
 %C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_port_reservation_LDADD = $(inside2_libs)
@@ -426,6 +465,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
+%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
+%C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
@@ -564,6 +607,7 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
 
+t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
@@ -608,7 +652,19 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_hostile_SOURCES = %D%/fault/hostile.c %D%/lib/t_channel.c %D%/lib/t_channel.h $(t_headers)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c $(t_channel) $(inside)
+%C%_fault_auth_CPPFLAGS = $(p2_cppflags)
+%C%_fault_auth_LDADD = $(inside2_libs)
+
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
+%C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_middle_CPPFLAGS = $(p2_cppflags)
+%C%_fault_middle_LDADD = $(inside2_libs)
+
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_channel) $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
@@ -729,6 +785,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_elevated_CPPFLAGS = $(p2_cppflags)
 %C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
+
+# It uses libfabric beside the provider, whose structures tell it what it could only guess.
+%C%_fault_intruder_SOURCES = %D%/fault/intruder.c $(inside)
+%C%_fault_intruder_CPPFLAGS = $(p2_cppflags)
+%C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 # The program uses the provider's functions to send false messages.
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
@@ -905,6 +966,8 @@ coverage:
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
+# run-env makes the key of the tests.
+CLEANFILES += %D%/key
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/without12.tap %D%/conform/without12.err \

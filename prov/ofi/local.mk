@@ -21,6 +21,10 @@ dofi_base_sources = \
 	%D%/base/probe.h \
 	%D%/base/secure.c %D%/base/secure.h
 
+dofi_memory_sources = \
+	%D%/memory/local_socket.c %D%/memory/local_socket.h \
+	%D%/memory/segment.c %D%/memory/segment.h
+
 dofi_auth_sources = \
 	%D%/auth/crypto.c %D%/auth/crypto.h \
 	%D%/auth/key.c %D%/auth/key.h \
@@ -175,6 +179,7 @@ dofi_api_sources = \
 
 dofi_sources = \
 	$(dofi_base_sources) \
+	$(dofi_memory_sources) \
 	$(dofi_auth_sources) \
 	$(dofi_fabric_sources) \
 	$(dofi_object_sources) \

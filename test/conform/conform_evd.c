@@ -71,6 +71,26 @@ START_TEST(EVD_003_013_create_refuses_bad_arguments)
 }
 END_TEST
 
+START_TEST(IA_047_as_many_evds_as_the_attribute_says)
+{
+	DAT_COUNT n = 0, max = t_tia.attr.max_evds;
+	DAT_EVD_HANDLE *evds = calloc((size_t)max, sizeof(*evds)), one_more;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	ck_assert_int_ge(max, t_tia.attr.max_eps);
+	/* The IA has one for asynchronous errors. */
+	for (n = 1; n < max && ret == DAT_SUCCESS; n++)
+		ret = dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evds[n]);
+	t_ok(ret);
+	t_out_of(dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &one_more), TEVD);
+	t_ok(dat_evd_free(evds[1]));
+	t_ok(dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evds[1]));
+	for (n = 1; n < max; n++)
+		t_ok(dat_evd_free(evds[n]));
+	free(evds);
+}
+END_TEST
+
 START_TEST(EVD_004_create_refuses_more_than_max_evd_qlen)
 {
 	/* IA-048 */
@@ -707,6 +727,7 @@ Suite *conform_evd(void)
 	tcase_add_test(tc, EVD_001_new_evd_is_enabled_waitable_and_empty);
 	tcase_add_test(tc, EVD_002_queue_is_at_least_as_long_as_asked);
 	tcase_add_test(tc, EVD_003_013_create_refuses_bad_arguments);
+	tcase_add_test(tc, IA_047_as_many_evds_as_the_attribute_says);
 	tcase_add_test(tc, EVD_004_create_refuses_more_than_max_evd_qlen);
 	tcase_add_test(tc, EVD_005_evd_without_cno_can_be_waited_on);
 	tcase_add_test(tc, EVD_006_create_refuses_handles_other_than_a_cno);

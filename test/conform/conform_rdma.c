@@ -519,15 +519,20 @@ START_TEST(DTO_185_186_bind_refuses_another_region_or_address_type)
 	DAT_RMR_COOKIE cookie = {.as_64 = 1};
 	DAT_RMR_CONTEXT context;
 	struct t_buf other;
+	DAT_RETURN ret;
 
 	t_buf_new(&other, paired.ia[1].ia, paired.ia[1].pz, 4096, DAT_MEM_PRIV_ALL_FLAG);
 	t_error2(dat_rmr_bind(rmr, other.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep, cookie,
 			      DAT_COMPLETION_DEFAULT_FLAG, &context),
 		 DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER);
-	if (!peer->on->attr.zb_supported)
-		t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB,
-					   peer->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
-					   &context));
+	ret = dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB, peer->ep, cookie,
+			   DAT_COMPLETION_DEFAULT_FLAG, &context);
+	if (peer->on->attr.zb_supported) {
+		t_ok(ret);
+		t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
+	} else {
+		t_unsupported(ret);
+	}
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, (DAT_VA_TYPE)2, peer->ep,
 			       cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, NULL, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep,

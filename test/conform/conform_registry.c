@@ -427,6 +427,45 @@ START_TEST(REG_022_031_library_is_loaded_when_needed)
 }
 END_TEST
 
+/* The table of the provider of a name, which each of its objects begins with; no IA stays open. */
+static const DAT_PROVIDER *table_of(const char *name)
+{
+	const DAT_PROVIDER *table;
+	DAT_PZ_HANDLE pz;
+	DAT_IA_HANDLE ia;
+
+	t_ok(open_safe(name, DAT_FALSE, &ia));
+	t_ok(dat_pz_create(ia, &pz));
+	table = *(const DAT_PROVIDER **)pz;
+	t_ok(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	return table;
+}
+
+START_TEST(REG_022_init_precedes_the_first_open)
+{
+	DAT_PROVIDER_INFO one = info_of("one", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
+	const DAT_PROVIDER *table;
+	struct library library;
+	DAT_IA_HANDLE other;
+
+	t_conf(LINE("one", "%s") LINE("two", "%s"), params(), params());
+	/* After the last close of a name, while another name keeps the library loaded. */
+	t_ok(open_safe("two", DAT_FALSE, &other));
+	t_ok(open_name("one"));
+	t_ok(open_name("one"));
+	t_ok(dat_ia_close(other, DAT_CLOSE_GRACEFUL_FLAG));
+	/* After the program has removed what it had made the library register. */
+	load(&library);
+	library.init(&one, params());
+	table = table_of("one");
+	t_ok(dat_registry_remove_provider(table, &one));
+	t_ok(open_name("one"));
+	/* And after the library's end. */
+	library.fini(&one);
+	t_ok(open_name("one"));
+}
+END_TEST
+
 /* --- dat.conf --- */
 
 START_TEST(REG_030_039_lines_of_one_name_are_tried_in_order)
@@ -550,6 +589,7 @@ Suite *conform_registry(void)
 	tcase_add_test(tc, REG_021_023_024_026_init_and_fini);
 	tcase_add_test(tc, REG_025_027_init_that_registers_nothing);
 	tcase_add_test(tc, REG_022_031_library_is_loaded_when_needed);
+	tcase_add_test(tc, REG_022_init_precedes_the_first_open);
 
 	tc = tcase_create("dat_conf");
 	suite_add_tcase(suite, tc);

@@ -58,6 +58,27 @@ START_TEST(EP_037_endpoint_with_srq_fails_without_srq_support)
 }
 END_TEST
 
+/* No handle can be one, whatever it is a handle of; and the call changes nothing of what it names.
+ */
+START_TEST(SRQ_044_resize_where_there_are_none)
+{
+	DAT_EVD_HANDLE evd = t_evd(&ia, 8, DAT_EVD_DEFAULT_FLAG);
+	DAT_EP_HANDLE ep;
+	DAT_SRQ_PARAM param;
+
+	t_ok(dat_ep_create(ia.ia, ia.pz, evd, evd, evd, NULL, &ep));
+	const DAT_HANDLE handles[] = {DAT_HANDLE_NULL, ia.pz, evd, ep};
+
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		t_bad_handle_of(dat_srq_resize(handles[i], 8), SRQ);
+		t_bad_handle_of(dat_srq_set_lw(handles[i], 1), SRQ);
+		t_bad_handle_of(dat_srq_query(handles[i], DAT_SRQ_FIELD_ALL, &param), SRQ);
+		t_bad_handle_of(dat_srq_free(handles[i]), SRQ);
+	}
+	t_ok(dat_ep_free(ep));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("without");
@@ -67,5 +88,6 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, SRQ_012_create_fails_without_srq_support);
 	tcase_add_test(tcase, EP_037_endpoint_with_srq_fails_without_srq_support);
+	tcase_add_test(tcase, SRQ_044_resize_where_there_are_none);
 	return t_run(suite);
 }

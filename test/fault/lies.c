@@ -18,7 +18,10 @@
 #include "fabric/same_process.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "object/mem.h"
 #include "object/transport.h"
+
+#include <rdma/fi_rma.h>
 
 #define SMALL 64u
 
@@ -364,6 +367,87 @@ START_TEST(peer_that_never_answers)
 }
 END_TEST
 
+/* --- memory without the right to write --- */
+
+#define PATTERN 3u
+
+/* Both buffers are registered and told of; peers may write to the second. */
+static void cautious_victim(struct t_peer *self)
+{
+	unsigned int privileges[] = {DAT_MEM_PRIV_ALL_FLAG & ~DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				     DAT_MEM_PRIV_ALL_FLAG};
+	struct t_listener listener;
+	struct t_buf bufs[2];
+
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	for (int i = 0; i < 2; i++) {
+		t_buf_new(&bufs[i], ia.ia, ia.pz, SMALL, (DAT_MEM_PRIV_FLAGS)privileges[i]);
+		t_fill(bufs[i].mem, SMALL, PATTERN);
+		t_peer_tell(self, ((struct dofi_lmr *)bufs[i].lmr)->mr.key);
+		t_peer_tell(self, ((struct dofi_lmr *)bufs[i].lmr)->mr.address);
+	}
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	established(&end);
+	t_until(!t_is_filled(bufs[1].mem, SMALL, PATTERN));
+	t_peer_tell(self, 1);
+	t_wait(end.connect_evd); /* the end of the connection */
+	t_peer_tell(self, t_is_filled(bufs[0].mem, SMALL, PATTERN));
+	t_peer_hear(self);
+	t_ia_close(&ia);
+}
+
+struct place {
+	uint64_t key, address;
+};
+
+static struct place hear_place(void)
+{
+	struct place place;
+
+	place.key = t_peer_hear(&victim);
+	place.address = t_peer_hear(&victim);
+	return place;
+}
+
+/* No check of our own is in the way. */
+static void write_word(struct place to)
+{
+	static const uint64_t word = 0x5a5a5a5a5a5a5a5a;
+	const struct dofi_ep *ep = ep_of(&end);
+
+	ck_assert_int_eq(fi_inject_write(ep->fep, &word, sizeof(word), ep->dest, to.address,
+					 to.key),
+			 0);
+}
+
+START_TEST(a_write_to_memory_that_may_be_read)
+{
+	struct place readable, writable;
+	DAT_CONN_QUAL qual;
+
+	if (fault_fabric_is_shm())
+		t_skip("shm does not ask for rights where one process may write the other's "
+		       "memory");
+	t_peer_start(&victim, cautious_victim);
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	qual = t_peer_hear(&victim);
+	readable = hear_place();
+	writable = hear_place();
+	t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
+	established(&end);
+	write_word(writable);
+	t_peer_hear(&victim);
+	write_word(readable);
+	(void)dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG); /* a read goes behind the write */
+	ck_assert(t_peer_hear(&victim));
+	part();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("lies");
@@ -375,5 +459,6 @@ int main(void)
 	tcase_add_test(tcase, messages_that_were_never_sent);
 	tcase_add_test(tcase, peer_that_never_answers);
 	tcase_add_test(tcase, a_region_of_another_user);
+	tcase_add_test(tcase, a_write_to_memory_that_may_be_read);
 	return t_run(suite);
 }

@@ -118,12 +118,23 @@ START_TEST(every_address_of_the_host_reaches_the_ia)
 }
 END_TEST
 
+static void expect_address(const char *host)
+{
+	struct sockaddr_in wanted = address_of(host, 0), addr;
+
+	memcpy(&addr, ia.attr.ia_address_ptr, sizeof(addr));
+	ck_assert_int_eq(addr.sin_family, AF_INET);
+	ck_assert_uint_eq(addr.sin_addr.s_addr, wanted.sin_addr.s_addr);
+}
+
 START_TEST(addr_limits_the_ia_to_one_address)
 {
 	if (!t_own_network())
 		t_skip("no network of its own");
 	use_shm(" addr=127.0.0.2");
 	open_all();
+	expect_address("127.0.0.2");
+	ck_assert(is_let_in("127.0.0.2", (uint16_t)listener.qual));
 	t_ok(connect_to("127.0.0.3"));
 	t_wait_conn(end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, end[0].ep);
 	close_all();

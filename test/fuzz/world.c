@@ -382,6 +382,7 @@ static void check_empty(const struct dofi_ia *ia)
 	FUZZ_CHECK(ia->cm.nconns == 0);
 	FUZZ_CHECK(ia->cm.nlinking == 0);
 	FUZZ_CHECK(ia->cm.nstrangers == 0);
+	FUZZ_CHECK(ia->cm.naccepted == 0);
 	FUZZ_CHECK(dofi_list_empty(&ia->cm.dead));
 	FUZZ_CHECK(dofi_list_empty(&ia->cm.binds));
 	FUZZ_CHECK(ia->ndrains == 0);

@@ -9,8 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What one end has said, for who says it again. */
+struct t_record {
+	size_t size;
+	uint8_t bytes[4 * DOFI_WIRE_MAX_FRAME];
+};
+
 struct t_channel {
 	int fd;
+	struct t_record *record; /* or NULL */
 	enum dofi_role role;
 	const struct dofi_key *key;
 	struct dofi_handshake shake;
