@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attributes that follow from those of the fabric. */
+/* Attributes that are computed from those of the fabric. */
 #include "unit.h"
 
 #include "../../../prov/ofi/api/attr.c"
 
-/* Those of InfiniBand are powers of two from 256 to 4096; the link tells its own. */
+/* MTUs of InfiniBand are powers of two from 256 to 4096. The link has an MTU of its own. */
 START_TEST(the_mtu_is_the_largest_that_the_link_carries)
 {
 	static const struct {

@@ -231,7 +231,7 @@ START_TEST(test_random_fills_more_than_the_pool)
 }
 END_TEST
 
-/* Both draw from a pool that the parent has filled. */
+/* Parent and child use a pool that the parent has filled. */
 START_TEST(test_a_child_draws_other_bytes_than_its_parent)
 {
 	uint8_t ours[64], theirs[64];
@@ -255,7 +255,7 @@ START_TEST(test_a_child_draws_other_bytes_than_its_parent)
 }
 END_TEST
 
-/* --- small things --- */
+/* --- compare and wipe --- */
 
 START_TEST(test_equal_compares_every_byte)
 {

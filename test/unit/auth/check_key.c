@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the key comes from: files that are trusted and those that are not, the home, the host. */
+/* Sources of the key: trusted and untrusted files, the home directory, the host. */
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../../prov/ofi/auth/key.h"
 #include "../../../prov/ofi/auth/key_file.h"
@@ -103,7 +103,7 @@ START_TEST(test_line_ends_are_ignored)
 }
 END_TEST
 
-/* Neither the file's bytes nor the key's stand in what others may see. */
+/* The public key id contains no bytes of the file or the key. */
 START_TEST(test_the_id_is_no_part_of_the_key)
 {
 	char text[DOFI_KEY_TEXT];
@@ -263,7 +263,9 @@ START_TEST(test_a_folder_that_is_a_link_is_refused)
 }
 END_TEST
 
-/* A bad file is not passed over: peers would have another key, and nobody would know why. */
+/*
+ * A bad file is an error: if it were skipped, peers would have another key for no visible reason.
+ */
 START_TEST(test_a_bad_file_in_the_home_is_an_error)
 {
 	struct dofi_key key;
@@ -278,7 +280,7 @@ START_TEST(test_a_bad_file_in_the_home_is_an_error)
 }
 END_TEST
 
-/* Processes that use the library for the first time at the same moment. */
+/* Several processes use the library for the first time at the same time. */
 START_TEST(test_processes_that_create_a_key_at_once_agree)
 {
 	uint8_t first[DOFI_KEY_SIZE], other[DOFI_KEY_SIZE];
@@ -296,7 +298,7 @@ START_TEST(test_processes_that_create_a_key_at_once_agree)
 			 write(keys[1], key.bytes, sizeof(key.bytes)) != sizeof(key.bytes);
 		_exit(status);
 	}
-	close(start[1]); /* off they go */
+	close(start[1]); /* starts all processes */
 	for (int i = 0; i < CREATORS; i++) {
 		ck_assert_int_gt(wait(&status), 0);
 		ck_assert_int_eq(status, 0);
@@ -318,7 +320,7 @@ START_TEST(test_creating_a_key_leaves_no_temporary_file)
 	ck_assert_int_eq(load(&key, "user", ""), 0);
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	/* A second one, whose name is taken. */
+	/* A second key, whose name is in use. */
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
 	close(fd);
 	ck_assert_int_eq(remove(key.path), 0);
@@ -330,7 +332,7 @@ START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 {
 	struct dofi_key key, again;
 
-	/* For root every folder can be written to. */
+	/* root can write to every folder. */
 	ck_assert_int_eq(geteuid() ? chmod(dir, 0500) : seteuid(NOBODY), 0);
 	ck_assert_int_eq(load(&key, "auto", ""), 0);
 	ck_assert_int_eq(load(&again, "auto", ""), 0);
@@ -344,7 +346,7 @@ START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 }
 END_TEST
 
-/* --- the job, and words --- */
+/* --- the job, and parameters --- */
 
 START_TEST(test_a_key_of_a_job_is_for_that_job)
 {
@@ -361,7 +363,7 @@ START_TEST(test_a_key_of_a_job_is_for_that_job)
 	ck_assert_mem_eq(one.bytes, again.bytes, sizeof(one.bytes));
 	ck_assert_mem_ne(one.bytes, two.bytes, sizeof(one.bytes));
 	ck_assert_mem_ne(one.bytes, user.bytes, sizeof(one.bytes));
-	/* By default identity is the user's: programs of two jobs may talk. */
+	/* By default the identity is that of the user: programs of two jobs may connect. */
 	ck_assert_int_eq(load(&again, "auto", ""), 0);
 	ck_assert_mem_eq(again.bytes, user.bytes, sizeof(user.bytes));
 }

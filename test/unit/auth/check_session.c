@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Proofs and seals: what one side makes the other one takes, and nothing else. */
+/* Proofs and seals: a side accepts what the other side has made, and nothing else. */
 #include "../../../prov/ofi/auth/session.h"
 #include "../../lib/unit.h"
 
@@ -42,7 +42,7 @@ START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
 
 	ck_assert(same_proof(&key, DOFI_ROLE_DIALS, &shake));
 	ck_assert(!same_proof(&other_key, DOFI_ROLE_DIALS, &shake));
-	/* sent back to where it came from */
+	/* reflected to its sender */
 	ck_assert(!same_proof(&key, DOFI_ROLE_ACCEPTS, &shake));
 	for (uint32_t i = 0; i < shake.dials_size; i++) {
 		changed = shake;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Locks: one holder at a time, and whoever sleeps for one gets it, also where the kernel has no
- * membarrier.
+ * Locks: one thread holds a lock at a time, and a thread that sleeps for it gets it, also if the
+ * kernel has no membarrier.
  */
 #include "unit.h"
 
@@ -43,7 +43,7 @@ static void *add(void *arg)
 		dofi_lock(&lock);
 		count++;
 		if (i % 64 == 0)
-			sched_yield(); /* others find it taken for long */
+			sched_yield(); /* other threads find it held for long */
 		dofi_unlock(&lock);
 	}
 	return NULL;
@@ -108,7 +108,7 @@ START_TEST(sleeping_threads_get_the_lock)
 }
 END_TEST
 
-/* Who is woken may not run for long. */
+/* A woken thread may not get a processor for long. */
 START_TEST(a_sleeper_is_woken_once)
 {
 	atomic_store(&lock.awaited, 1);

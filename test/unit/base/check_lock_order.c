@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The checker of the order of locks: what it accepts, and that it aborts at anything else. */
+/* The checker of the order of locks: it accepts the right order and aborts at any other. */
 #include "unit.h"
 
 #ifdef NDEBUG /* the library has no checker then */
@@ -39,7 +39,7 @@ START_TEST(locks_in_order_are_accepted)
 }
 END_TEST
 
-/* What was released is forgotten, in any order of releases. */
+/* A released lock does not count any more, in any order of releases. */
 START_TEST(an_earlier_lock_is_accepted_after_release)
 {
 	check_and_take(DOFI_LEVEL_ENGINE);
@@ -60,7 +60,7 @@ START_TEST(a_lock_without_a_level_is_ignored)
 }
 END_TEST
 
-/* A fork takes those of all IAs. */
+/* A fork takes the locks of all IAs. */
 START_TEST(more_locks_than_the_checker_stores)
 {
 	static struct dofi_lock many[100];
@@ -96,7 +96,7 @@ START_TEST(each_thread_has_its_own_order)
 }
 END_TEST
 
-/* How a process ends that holds a lock of one level and takes one of another. */
+/* Returns how a process ends that holds a lock of one level and takes one of another level. */
 static int end_of_pair(enum dofi_lock_level held, enum dofi_lock_level taken)
 {
 	int status;

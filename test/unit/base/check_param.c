@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parameters of the provider: precedence, the forms of names and of ia_params, and what is said
- * of mistakes.
+ * Parameters of the provider: precedence, the forms of names and of ia_params, and messages about
+ * mistakes.
  */
 #include <rdma/fabric.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void load(const char *name, const char *ia_params)
 		      ia_params ? ia_params : "no ia_params");
 }
 
-/* Loads what must be refused; what was said then. */
+/* Loads parameters that must be refused. Returns the message. */
 static const char *refused(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -28,7 +28,7 @@ static const char *refused(const char *name, const char *ia_params)
 	return t_captured(fd);
 }
 
-/* Loads what is good, but for one word; what was said then. */
+/* Loads parameters that are accepted with a warning. Returns the warning. */
 static const char *warned(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -113,7 +113,7 @@ START_TEST(test_old_ofed_words_name_a_domain)
 	ck_assert_str_eq(p.domain, "ib0");
 	load("any", "eth0");
 	ck_assert_str_eq(p.domain, "eth0");
-	/* The IA name of such a line isn't ours, whatever it looks like. */
+	/* With such a line the IA name has no meaning for us, even if it begins with "ofi-". */
 	load("ofi-v2-ib1", "ib0 0");
 	ck_assert_str_eq(p.domain, "ib0");
 	ck_assert_str_eq(p.provider, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a connection knows of itself before and after it has a path. */
+/* Connections before and after they have a data path. */
 #include "unit.h"
 
 #include "cm/accept.h"
@@ -43,7 +43,7 @@ START_TEST(messages_of_the_former_connection_do_not_count)
 }
 END_TEST
 
-/* One that waits for room in the fabric may wait for the very message that it would be told for. */
+/* A receive that waits for room in the fabric is no credit: the message may never find it. */
 START_TEST(credits_cover_the_receives_that_the_fabric_has)
 {
 	struct dofi_ep ep = {.recv = {.head = 7, .issue = 8, .tail = 10}, .recv_base = 7};
@@ -72,7 +72,7 @@ END_TEST
 
 /* --- completion data name a connection --- */
 
-/* A peer may name any of them, also one whose endpoint is not connected yet. */
+/* A peer may name any connection, also one whose endpoint is not connected yet. */
 START_TEST(records_reach_a_connection_whose_peer_can_send)
 {
 	static const struct {
@@ -110,7 +110,7 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 }
 END_TEST
 
-/* --- what the peer says of itself --- */
+/* --- capabilities of the peer --- */
 
 START_TEST(details_tell_the_atomic_operations_of_the_device)
 {
@@ -130,7 +130,7 @@ START_TEST(details_tell_the_atomic_operations_of_the_device)
 }
 END_TEST
 
-/* --- connections that were accepted: their data path comes within time, or not --- */
+/* --- accepted connections: their data path comes in time or not --- */
 
 #define BURST 300u
 #define LIMIT UINT64_C(10000000000)
@@ -182,7 +182,7 @@ static void prepare(struct dofi_conn *conn)
 
 static void disconnect(struct dofi_conn *conn)
 {
-	ck_assert_ptr_nonnull(conn->chan); /* whose peer it is */
+	ck_assert_ptr_nonnull(conn->chan); /* the channel of its peer */
 	undone++;
 }
 
@@ -236,7 +236,7 @@ static void accept_all(uint32_t n)
 		accept_one();
 }
 
-/* The fabric and the peer say that the path is there. */
+/* The fabric and the peer report that the data path exists. */
 static void make(struct dofi_conn *conn)
 {
 	const struct dofi_msg ready = {.type = DOFI_MSG_READY, .dst = conn->id};
@@ -247,7 +247,7 @@ static void make(struct dofi_conn *conn)
 	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
 }
 
-/* Timers fire that are due until then. */
+/* Fires the timers that are due until then. */
 static void pass(uint64_t until)
 {
 	struct dofi_list *timers = &burst_ia.engine.timers;
@@ -270,7 +270,7 @@ START_TEST(a_slow_burst_of_connections_succeeds)
 	accept_all(BURST);
 	for (uint32_t i = 0; i < BURST; i++) {
 		pass(now + LIMIT - 1);
-		/* In no order: the second of each pair first. */
+		/* Out of order: the second of each pair first. */
 		make(conns[i ^ 1]);
 	}
 	for (uint32_t i = 0; i < BURST; i++)
@@ -301,11 +301,11 @@ START_TEST(a_single_data_path_that_never_comes_is_given_up)
 	pass(now + 1);
 	ck_assert(dofi_conn_is_ending(conns[0]));
 	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer is told */
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer gets this reason */
 }
 END_TEST
 
-/* One in each second is made, for ever. */
+/* One data path comes up in each second, without end. */
 START_TEST(other_successes_do_not_keep_a_data_path_that_never_comes)
 {
 	uint64_t began = now;
@@ -366,8 +366,7 @@ START_TEST(only_its_secret_finds_a_connection)
 }
 END_TEST
 
-/* A data connection brings the token: one that was never given out, or is used up, finds nothing.
- */
+/* A data connection brings its token. An unknown or used token finds no connection. */
 START_TEST(only_the_token_finds_a_connection)
 {
 	uint8_t token[DOFI_TOKEN_SIZE];
@@ -380,7 +379,7 @@ START_TEST(only_the_token_finds_a_connection)
 		ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
 		token[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-	conns[0]->active = true; /* those of our own have none */
+	conns[0]->active = true; /* connections that we began have no token */
 	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
 	conns[0]->active = false;
 	make(conns[0]);
@@ -389,7 +388,7 @@ START_TEST(only_the_token_finds_a_connection)
 }
 END_TEST
 
-/* Another peer knows the number of a connection that is not its own. */
+/* A peer uses the number of another peer's connection. */
 START_TEST(only_the_peer_of_a_connection_may_speak_for_it)
 {
 	static const uint8_t types[] = {DOFI_MSG_CANCEL, DOFI_MSG_BYE, DOFI_MSG_READY};
@@ -413,7 +412,7 @@ START_TEST(only_the_peer_of_a_connection_may_speak_for_it)
 }
 END_TEST
 
-/* What was made for a peer that turns out not to be the one is not used for the next. */
+/* An endpoint that was opened for one peer is not used for another one. */
 START_TEST(another_peer_gets_another_endpoint)
 {
 	const struct sockaddr_in remote = {.sin_family = AF_INET};
@@ -439,7 +438,7 @@ START_TEST(another_peer_gets_another_endpoint)
 }
 END_TEST
 
-/* The peer has left, and one message of its own is still to come. */
+/* The peer has left, and one of its messages has not arrived yet. */
 START_TEST(completions_are_watched_for_messages_that_goodbye_overtook)
 {
 	static struct dofi_conn *table[64];
@@ -472,8 +471,8 @@ START_TEST(completions_are_watched_for_messages_that_goodbye_overtook)
 END_TEST
 
 /*
- * A request has failed and the engine has not met the EP yet: the end in order, which nothing else
- * delays, is none.
+ * A request has failed, and the engine has not handled the EP yet. A graceful end must become an
+ * abrupt one.
  */
 START_TEST(a_failed_request_makes_the_end_abrupt)
 {
@@ -498,7 +497,7 @@ START_TEST(a_failed_request_makes_the_end_abrupt)
 END_TEST
 
 static const struct dofi_conn *left;
-static int looks; /* at the queue, before the goodbye counts */
+static int looks; /* reads of the queue before GOODBYE is handled */
 
 static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 {
@@ -510,8 +509,8 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 }
 
 /*
- * The path is gone, the peer has left, and a message that did not fit may be the one that is
- * missing: others are asked yet.
+ * The path is down, the peer has left, and a truncated message may be the missing one: other peers
+ * have not answered yet.
  */
 START_TEST(an_end_waits_for_answers_about_a_truncated_message)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each state of a connection meets each event that may come then: what the connection does, in
- * which order, and what state its EP is in afterwards.
+ * Each event that may come in each state of a connection: the actions of the connection, their
+ * order, and the state of the EP afterwards.
  */
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
@@ -15,7 +15,7 @@ static bool is_gone(void)
 	return dofi_conn_by_id(&ia, id) != conn;
 }
 
-/* One that has ended looks after what is left when its timer fires. */
+/* A connection that has ended does its remaining work when its timer fires. */
 static void check(const struct cell *cell)
 {
 	happens(cell->what);
@@ -43,7 +43,7 @@ START_TEST(each_event_does_what_the_table_says)
 }
 END_TEST
 
-/* --- what fails on the way --- */
+/* --- failures --- */
 
 START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(an_ep_of_another_service_is_refused)
 {
 	reach(REQUESTED);
-	ep.ud = &ud; /* the answer says so; the connection was begun without */
+	ep.ud = &ud; /* the service of the EP changes after the connection has begun */
 	happens(MSG_ACCEPT);
 	ep.ud = NULL;
 	run_work();
@@ -93,7 +93,7 @@ START_TEST(a_request_is_offered_once)
 }
 END_TEST
 
-/* A message that was too long may be the one that the peer's BYE counts and that never comes. */
+/* A truncated message may be the message that the peer's BYE counts and that never comes. */
 START_TEST(a_truncated_message_may_be_the_missing_one)
 {
 	static struct dofi_wr truncated = {.niov = 1};
@@ -144,7 +144,7 @@ START_TEST(completions_during_the_unlink_change_nothing)
 }
 END_TEST
 
-/* The EP of datagrams drops an address handle, whose connection goes without an event. */
+/* A UD EP drops an address handle. Its connection ends without an event. */
 START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 {
 	reach(DATAGRAM);
@@ -154,7 +154,7 @@ START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 }
 END_TEST
 
-/* The engine meets the EP only when it has its next connection. */
+/* The engine handles the EP only after it has its next connection. */
 START_TEST(a_refusal_does_not_end_the_next_connection)
 {
 	reach(ENDING);
@@ -169,7 +169,7 @@ START_TEST(a_refusal_does_not_end_the_next_connection)
 }
 END_TEST
 
-/* READY was read late: now the connection is there, and its path is gone already. */
+/* READY is read late: the connection is established when its path is already down. */
 START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
 {
 	reach(PATH_LOST);
@@ -182,7 +182,7 @@ START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
 }
 END_TEST
 
-/* The port whose channel was shared is asked by itself, then the next one. */
+/* The request goes to the port of the shared channel directly, then to the next port. */
 START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 {
 	reach(REQUESTED);
@@ -322,7 +322,7 @@ END_TEST
 
 /* --- the table --- */
 
-/* After all others: each cell that is no failure has a test, and the others are met by none. */
+/* Runs last: tests have covered each cell that is no failure, and no other cell. */
 START_TEST(every_cell_has_a_test)
 {
 	for (int state = 0; state < DOFI_CONN_STATES; state++)
@@ -336,10 +336,10 @@ START_TEST(every_cell_has_a_test)
 }
 END_TEST
 
-/* In debug builds; others log it. */
+/* Debug builds abort; other builds log the event. */
 START_TEST(an_event_that_cannot_happen_is_noticed)
 {
-	signal(SIGABRT, SIG_DFL); /* some libraries catch it */
+	signal(SIGABRT, SIG_DFL); /* some libraries install a handler */
 	reach(ESTABLISHED);
 	dofi_conn_handle(conn, DOFI_ON_TIMER, NULL);
 	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
@@ -387,7 +387,7 @@ static void add_table(Suite *suite)
 {
 	TCase *tc = tcase_create("table");
 
-	/* Of one case alone (CK_RUN_CASE) there is nothing to tell. */
+	/* With one case only (CK_RUN_CASE) coverage means nothing. */
 	if (!getenv("CK_RUN_CASE"))
 		tcase_add_test(tc, every_cell_has_a_test);
 	suite_add_tcase(suite, tc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The table of a connection's states by itself, and the list of transitions in the documents. */
+/* The table of a connection's states, and the list of transitions in docs/connections.md. */
 #include "unit.h"
 
 #include "cm/conn_state.h"
@@ -105,7 +105,7 @@ START_TEST(each_state_can_be_reached_and_left)
 }
 END_TEST
 
-/* An end that is decided is not taken back, and what is over stays so. */
+/* An end is never revoked, and an ended connection stays ended. */
 START_TEST(states_of_the_end_lead_only_to_the_end)
 {
 	static const int order[] = {DOFI_CONN_ENDING, DOFI_CONN_LINGERING, DOFI_CONN_RELEASING,

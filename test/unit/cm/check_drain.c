@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that come after the end of their connection: how many are taken, one at a time, and what
- * is given up.
+ * Messages that come after the end of their connection: how many are received, one at a time, and
+ * which are given up.
  */
 #include "unit.h"
 
@@ -40,7 +40,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 	ck_assert_ptr_eq(of, &ia);
 }
 
-/* So much later; timers that are due fire. */
+/* Lets this time pass and fires the timers that are due. */
 static void pass(uint64_t ns)
 {
 	now += ns;
@@ -65,8 +65,8 @@ static struct {
 	size_t size;
 	void *buf;
 	uint64_t tag;
-	void *desc;         /* that a receive must have */
-	struct dofi_wr *wr; /* of the receive that is posted, or NULL */
+	void *desc;         /* the descriptor that a receive must have */
+	struct dofi_wr *wr; /* of the posted receive, or NULL */
 } fabric;
 
 static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -180,7 +180,7 @@ static void teardown(void)
 START_TEST(receives_the_missing_messages)
 {
 	begin(7, 0x77, 3, 3 + WINDOW, 100);
-	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
+	ck_assert_int_eq(fabric.calls, 0); /* the number of messages is not known yet */
 	settle(8, 9);                      /* of another connection */
 	dofi_drain_settle(&ia, 7, 8, 5);   /* another peer, which does not know both numbers */
 	ck_assert_int_eq(fabric.calls, 0);
@@ -189,7 +189,7 @@ START_TEST(receives_the_missing_messages)
 	ck_assert_uint_eq(fabric.size, 100);
 	ck_assert_ptr_nonnull(fabric.buf);
 	ck_assert_uint_eq(fabric.tag, 0x77);
-	settle(7, 50); /* said once */
+	settle(7, 50); /* a second answer is ignored */
 	complete();
 	ck_assert_int_eq(fabric.calls, 2);
 	complete();
@@ -210,7 +210,7 @@ END_TEST
 START_TEST(counts_below_the_received_number_end_the_drain)
 {
 	begin(7, 0x77, 3, 3 + WINDOW, 100);
-	settle(7, 2); /* fewer than came */
+	settle(7, 2); /* fewer than have come */
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
@@ -235,7 +235,7 @@ START_TEST(counts_beyond_the_credits_are_refused)
 }
 END_TEST
 
-/* The receive goes, and with it the place that others need. */
+/* The receive is cancelled, and its slot is free for others. */
 START_TEST(messages_that_never_come_are_given_up)
 {
 	begin(7, 0x77, 0, WINDOW, 100);
@@ -253,7 +253,7 @@ START_TEST(messages_that_never_come_are_given_up)
 }
 END_TEST
 
-/* Nor does the fabric's answer matter where there was no place for it. */
+/* A drain that found no slot for its receive is given up, too. */
 START_TEST(a_drain_without_a_receive_is_given_up)
 {
 	fabric.answer = -FI_EAGAIN;
@@ -273,7 +273,7 @@ START_TEST(many_connections_drain_one_after_the_other)
 		settle(id, 1);
 	}
 	ck_assert_int_eq(cancelled, 1);
-	ck_assert_uint_eq(ia.ndrains, 257); /* with the one that the fabric still has */
+	ck_assert_uint_eq(ia.ndrains, 257); /* including the one whose receive is in the fabric */
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 256);
 }
@@ -300,7 +300,7 @@ END_TEST
 
 START_TEST(receive_is_posted_again_after_eagain)
 {
-	begin(6, 0x66, 0, WINDOW, 100); /* its peer has not told */
+	begin(6, 0x66, 0, WINDOW, 100); /* its peer has not sent its count */
 	begin(7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EAGAIN;
 	settle(7, 1);
@@ -310,7 +310,7 @@ START_TEST(receive_is_posted_again_after_eagain)
 	fabric.answer = 0;
 	dofi_drain_retry(&ia);
 	ck_assert_uint_eq(fabric.tag, 0x77);
-	dofi_drain_retry(&ia); /* it is posted */
+	dofi_drain_retry(&ia); /* the receive is posted now */
 	ck_assert_int_eq(fabric.calls, 3);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 1);
@@ -326,12 +326,12 @@ START_TEST(refused_receive_ends_the_drain)
 }
 END_TEST
 
-/* Those whose peers have told are under way and stay. */
+/* Drains whose peers have sent their count are under way and remain. */
 START_TEST(drains_of_silent_peers_are_limited)
 {
 	begin(1, 1, 0, WINDOW, 100);
 	settle(1, 1);
-	for (uint32_t id = 2; id <= 300; id++) /* each beside the first */
+	for (uint32_t id = 2; id <= 300; id++) /* each while the first is under way */
 		begin(id, id, 0, WINDOW, 100);
 	ck_assert_uint_eq(ia.ndrains, 257);
 	settle(2, 1); /* forgotten */
@@ -347,7 +347,7 @@ START_TEST(memory_is_registered_if_the_device_needs_it)
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	fabric.desc = &fabric;
 	begin(7, 0x77, 0, WINDOW, 100);
-	ck_assert_int_eq(registered, 0); /* there may be nothing to come */
+	ck_assert_int_eq(registered, 0); /* perhaps no message is missing */
 	settle(7, 2);
 	ck_assert_int_eq(registered, 1);
 	complete();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer's context has ended: when the peer is told that it is forgotten, with operations under way
- * that still use it.
+ * A context of the peer has ended: when we answer the peer, if operations under way still use the
+ * context.
  */
 #include "unit.h"
 
@@ -25,7 +25,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of);
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
-	ck_assert_ptr_eq(of, &ia); /* nobody sleeps here */
+	ck_assert_ptr_eq(of, &ia); /* no thread sleeps here */
 }
 
 static void setup(void)
@@ -97,7 +97,7 @@ static void peer_answers(uint64_t number)
 	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
 }
 
-/* Number of the answer that the peer has got since it was asked for last; 0: none. */
+/* Returns the number of the latest answer to the peer and clears it; 0: none. */
 static uint64_t answered(void)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -108,7 +108,7 @@ static uint64_t answered(void)
 	if (n <= 0)
 		return 0;
 	ck_assert(dofi_wire_frame(frame, (size_t)n, &size));
-	ck_assert_uint_eq(size, (size_t)n); /* one and no more */
+	ck_assert_uint_eq(size, (size_t)n); /* one answer only */
 	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &msg));
 	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
 	return msg.number;
@@ -149,7 +149,7 @@ START_TEST(answer_does_not_wait_for_harmless_operations)
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT + 1);
 	add(DOFI_OP_SEND, DOFI_WR_ISSUED, CONTEXT);
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT)->length = 0;
-	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* it will be looked up anew */
+	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* the context will be looked up again */
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 1);
 	ck_assert(!requests[4].rdma.resolved);
@@ -173,7 +173,7 @@ START_TEST(answer_waits_for_partly_issued_operations)
 }
 END_TEST
 
-/* A later number stands for those before. */
+/* An answer with a later number is also the answer to earlier ones. */
 START_TEST(one_answer_for_several_invalidations)
 {
 	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
@@ -208,7 +208,7 @@ START_TEST(the_channel_ends_before_the_answer)
 }
 END_TEST
 
-/* A peer that answers what it was not asked would end waits of later invalidations. */
+/* An unexpected answer must not end the wait of a later invalidation. */
 START_TEST(unexpected_answers_are_ignored)
 {
 	chan->asked = 3;

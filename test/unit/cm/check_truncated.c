@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose a message was that did not fit an SRQ's buffer, told by what else is missing. */
+/* Finds the connection of a truncated message of an SRQ by the send counts of the peers. */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -23,11 +23,11 @@ static struct dofi_ep eps[CONNS];
 static struct dofi_conn conns[CONNS], *table[4];
 static struct dofi_wr *buffers[2];
 
-/* --- what truncated.c calls --- */
+/* --- functions that truncated.c calls --- */
 
 static struct {
 	int asked[CONNS], blamed[CONNS], taken_back;
-	struct dofi_msg msg; /* the latest one out */
+	struct dofi_msg msg; /* the latest message sent */
 } seen;
 
 void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
@@ -111,13 +111,13 @@ START_TEST(the_connection_with_a_missing_message_breaks)
 		ck_assert_int_eq(seen.asked[i], 1);
 	told(0, 7);
 	told(1, 1);
-	expect(0, 0, 0, 0); /* the third has not answered */
+	expect(0, 0, 0, 0); /* the third peer has not answered */
 	told(2, 0);
 	expect(0, 1, 0, 0);
 }
 END_TEST
 
-/* Its goodbye came first: it has told already, and would answer no more. */
+/* The peer's GOODBYE came first. It has the count, and the peer does not answer any more. */
 START_TEST(sender_has_already_said_goodbye)
 {
 	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
@@ -188,7 +188,7 @@ START_TEST(two_truncated_messages_of_two_connections)
 	ck_assert_int_eq(seen.asked[1], 2);
 	told(1, 0);
 	told(2, 1);
-	expect(0, 0, 0, 0); /* the first answer was to an older question */
+	expect(0, 0, 0, 0); /* the first answer belongs to an older COUNT */
 	told(0, 1);
 	expect(1, 0, 1, 0);
 }
@@ -238,7 +238,7 @@ START_TEST(connections_without_the_srq_are_not_asked)
 	told(2, 0);
 	expect(0, 1, 0, 0);
 	eps[0].srq = NULL;
-	told(0, 3); /* a stranger's answer that nobody asked for */
+	told(0, 3); /* an answer without a COUNT */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The control channel's frames: what is put comes out again, and nothing else is taken. */
+/* Frames of control channels: they are parsed as they were built, and invalid ones are refused. */
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../lib/unit.h"
@@ -392,7 +392,7 @@ START_TEST(test_message_with_wrong_fields)
 }
 END_TEST
 
-/* Private data of more than the limit, though the frame has room for it. */
+/* Private data beyond the limit, in a frame that is long enough. */
 START_TEST(test_message_with_too_much_private_data)
 {
 	struct dofi_msg msg = sample_msg(0), out;
@@ -406,7 +406,7 @@ START_TEST(test_message_with_too_much_private_data)
 }
 END_TEST
 
-/* Whatever is taken is put back as the same bytes: so nothing was read that is not there. */
+/* A body that the parser accepts is built again to the same bytes. */
 static void feed(const uint8_t *body, size_t size)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -427,8 +427,9 @@ START_TEST(test_random_bytes)
 
 	for (int round = 0; round < FUZZ_ROUNDS; round++) {
 		size_t size = next_random() % 400;
-		uint8_t *body =
-			malloc(size ? size : 1); /* of that size: sanitizers see a step beyond */
+		uint8_t *body = malloc(
+			size ? size
+			     : 1); /* of exactly that size, so sanitizers notice reads beyond it */
 
 		for (size_t i = 0; i < size; i++)
 			body[i] = (uint8_t)next_random();
@@ -490,7 +491,7 @@ START_TEST(test_long_qualifiers_have_distinct_ports)
 }
 END_TEST
 
-/* Other releases look at the same ports. */
+/* All releases must use the same sequence of ports. */
 START_TEST(test_port_sequence_is_fixed)
 {
 	static const uint16_t ports[] = {21393, 25366, 29339};
@@ -520,7 +521,7 @@ START_TEST(test_addresses_as_text)
 }
 END_TEST
 
-/* PRG-02: the buffer holds an address of its family and not a byte more. */
+/* PRG-02: the buffer is exactly as long as an address of its family. */
 START_TEST(test_no_address_is_read_beyond_its_family)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Control messages: what goes out, in which order control message and message may come, how many
- * there may be, and what strangers send.
+ * Control messages: their contents, the order of control message and message, their number, and
+ * invalid ones.
  */
 #include "unit.h"
 
@@ -20,8 +20,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define OURS   5u /* number of the connection here... */
-#define THEIRS 9u /* ...and at the peer */
+#define OURS   5u /* our number of the connection */
+#define THEIRS 9u /* the peer's number of it */
 #define BARE   offsetof(struct dofi_ctrl_msg, request)
 
 static struct dofi_ia ia;
@@ -30,10 +30,10 @@ static struct dofi_conn conn;
 static struct fi_info info;
 static struct fi_tx_attr tx_attr;
 
-/* --- what control_message.c calls --- */
+/* --- functions that control_message.c calls --- */
 
 static struct {
-	struct dofi_ctrl_msg ctrl_msg; /* the latest one out */
+	struct dofi_ctrl_msg ctrl_msg; /* the latest one sent */
 	size_t size;
 	int sent, issued, stalled, synced, noted, mail;
 	uint32_t message, value;
@@ -78,7 +78,7 @@ void dofi_ep_stall(struct dofi_ep *of)
 bool dofi_ep_sync(struct dofi_ep *of)
 {
 	seen.synced++;
-	of->unfenced = false; /* as the fenced read */
+	of->unfenced = false; /* as a fenced read does */
 	of->peeking = true;
 	return true;
 }
@@ -160,13 +160,13 @@ static uint32_t kept(void)
 START_TEST(when_control_messages_are_possible)
 {
 	ck_assert(dofi_ctrl_msgs_possible(&ia));
-	seen.slots_possible = true; /* a write is cheaper */
+	seen.slots_possible = true; /* control writes are cheaper */
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	seen.slots_possible = false;
 	tx_attr.inject_size--;
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	tx_attr.inject_size++;
-	ia.has_data = false; /* a message could not say that there is one */
+	ia.has_data = false; /* a message could not announce its control message */
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	ia.has_data = true;
 	ia.trans = &without;
@@ -191,7 +191,7 @@ START_TEST(sender_waits_if_the_window_is_full)
 {
 	struct dofi_ctrl_msg used = {.number = OURS, .kind = DOFI_CTRL_USED};
 
-	seen.answer = -FI_EAGAIN; /* does not count */
+	seen.answer = -FI_EAGAIN; /* a refused one does not count */
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), -FI_EAGAIN);
 	seen.answer = 0;
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
@@ -199,13 +199,13 @@ START_TEST(sender_waits_if_the_window_is_full)
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
 	ck_assert_int_eq(seen.sent, (int)DOFI_CTRL_MSG_WINDOW);
 
-	used.value = DOFI_CTRL_MSG_WINDOW + 1; /* more than were sent: a lie */
+	used.value = DOFI_CTRL_MSG_WINDOW + 1; /* more than were sent: invalid */
 	arrive(&used, BARE);
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
 	used.value = 2;
 	arrive(&used, BARE);
 	ck_assert_int_eq(seen.issued, 1);
-	used.value = 1; /* overtaken by the former */
+	used.value = 1; /* an older count */
 	arrive(&used, BARE);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
@@ -257,7 +257,7 @@ START_TEST(reader_announces_used_control_messages)
 	ck_assert(dofi_ctrl_msg_send_used(&ep));
 	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_USED);
 	ck_assert_uint_eq(seen.ctrl_msg.value, DOFI_CTRL_MSG_WINDOW / 2);
-	ck_assert(dofi_ctrl_msg_send_used(&ep)); /* nothing new */
+	ck_assert(dofi_ctrl_msg_send_used(&ep)); /* the count has not changed */
 	ck_assert_int_eq(seen.sent, 1);
 }
 END_TEST
@@ -271,7 +271,7 @@ START_TEST(more_than_the_window_are_dropped)
 	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW));
 	dofi_ctrl_msgs_reset(&ep);
 	arrive_about(4, 1);
-	arrive_about(4, 2); /* of a message there is one */
+	arrive_about(4, 2); /* a message has at most one */
 	ck_assert_uint_eq(kept(), 1);
 	ck_assert(dofi_ctrl_msg_use(&ep, 4));
 	ck_assert_uint_eq(ep.note.value, 1);
@@ -363,7 +363,7 @@ START_TEST(control_messages_wait_for_unfenced_writes)
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ep.writes = 0;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
-	ep.unfenced = true; /* complete here, and perhaps not there */
+	ep.unfenced = true; /* completed, but perhaps not arrived yet */
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ck_assert_int_eq(seen.synced, 1);
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));

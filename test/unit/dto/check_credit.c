@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Credits that are written into the peer's word: what a sender makes of it, and whom a receiver
- * tells.
+ * Credit updates that are written to the peer's credit word: how a sender uses the word, and which
+ * peers a receiver writes to.
  */
 #include "unit.h"
 
@@ -66,7 +66,7 @@ static void open_end(int i)
 	dofi_lock(&ep[i].lock);
 }
 
-/* A connection of which the sender knows of so many receives at first. */
+/* Connects both ends. The handshake tells the sender this number of receives. */
 static void connect_ends(uint32_t receives)
 {
 	ep[0].recv.tail = ep[0].recv.issue += receives;
@@ -95,7 +95,7 @@ static void post_receives(uint32_t n)
 	dofi_credit_announce(&ep[0]);
 }
 
-/* The sender sends all that it may, and the receiver gets it. */
+/* The sender sends as many messages as it has credits, and the receiver gets them. */
 static uint32_t send_all(void)
 {
 	uint32_t n = 0;
@@ -115,7 +115,7 @@ START_TEST(a_sender_reads_its_credit_word)
 {
 	connect_ends(4);
 	ck_assert_uint_eq(send_all(), 4);
-	ck_assert(ep[1].stall.waits); /* and looks again */
+	ck_assert(ep[1].stall.waits); /* the sender reads its word again later */
 	ck_assert_uint_eq(send_all(), 0);
 	post_receives(3);
 	ck_assert_uint_eq(fabric.writes, 1);
@@ -134,7 +134,7 @@ START_TEST(messages_carry_no_credits_beside_a_credit_word)
 }
 END_TEST
 
-/* What is known of many receives need not be told of one more. */
+/* A peer with many credits need not learn of one more. */
 START_TEST(credits_are_written_rarely)
 {
 	connect_ends(100);
@@ -199,7 +199,7 @@ START_TEST(counts_wrap)
 }
 END_TEST
 
-/* They came too late for the handshake, and no later post would tell. */
+/* They were posted too late for the handshake, and no later post announces them. */
 START_TEST(receives_posted_since_the_handshake_are_announced)
 {
 	connect_ends(0);
@@ -212,7 +212,7 @@ START_TEST(receives_posted_since_the_handshake_are_announced)
 }
 END_TEST
 
-/* A peer that credits otherwise has no words, and what lies there is nothing of ours. */
+/* A peer that uses other credit updates has no credit word at that address. */
 START_TEST(only_peers_with_a_credit_word_get_writes)
 {
 	connect_ends(1);

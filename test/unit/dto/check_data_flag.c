@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion data that came without its flag: for which receives it is set. */
+/* Completion data without FI_REMOTE_CQ_DATA: the receives for which the library sets the flag. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -51,7 +51,7 @@ START_TEST(a_shared_receive_has_data)
 	complete(dofi_data_flag_completed);
 	ck_assert_uint_eq(numbers[0], DATA >> 32);
 	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
-	ck_assert_uint_eq(numbers[1], 0); /* what stands there may be of another message */
+	ck_assert_uint_eq(numbers[1], 0); /* the field may contain data of another message */
 	ck_assert_uint_eq(update_of[1], 0);
 }
 END_TEST

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard byte behind a receive, on a fabric that cuts what is too long and calls it a success:
- * here it fills the segments of a receive front to back, and tells how many bytes it has stored.
+ * The guard byte behind a receive, on a fabric that truncates long messages and reports success.
+ * The fabric of this test fills the segments from front to back and reports the number of stored
+ * bytes.
  */
 #include "unit.h"
 
@@ -110,7 +111,9 @@ static void post(uint16_t n)
 	issue();
 }
 
-/* A message of so many bytes comes, and what doesn't fit is cut: the status of the event. */
+/*
+ * A message of this length comes and is truncated if it does not fit. Returns the event's status.
+ */
 static uint8_t arrive(const char *message, size_t length)
 {
 	size_t done = 0;

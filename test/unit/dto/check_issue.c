@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large
- * transfers alone. Completions are watched as long as requests wait in the ring, and looked for
- * where it is full. And atomic operations of a device.
+ * Issue of requests. A fabric may copy data within the post; during a large copy the progress
+ * thread does not use the fabric. Completions are watched as long as requests wait in the ring, and
+ * read if the ring is full. Atomic operations of a device.
  */
 #include "unit.h"
 
@@ -29,7 +29,7 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return answer;
 }
 
-/* What the device was asked for. */
+/* The operation that the device got. */
 static struct {
 	int calls;
 	uint64_t raddr, rkey, operand, compare;
@@ -137,24 +137,24 @@ static void reads_are_over(void)
 	dofi_unlock(&ep.lock);
 }
 
-/* DTO-050: whatever the fabric does with what comes behind */
+/* DTO-050: on every fabric */
 START_TEST(a_fence_waits_for_earlier_reads)
 {
 	ep.read_limit = 2;
 	post(DOFI_OP_READ, 8);
 	ck_assert_uint_eq(ep.reads, 1);
 	post(DOFI_OP_WRITE, 8);
-	ck_assert_uint_eq(ep.req.issue, 2); /* without one it goes */
+	ck_assert_uint_eq(ep.req.issue, 2); /* without a fence the request starts */
 	post_fenced(ops[_i], 1);
 	ck_assert_uint_eq(ep.req.issue, 2);
 	reads_are_over();
 	ck_assert_uint_eq(ep.req.issue, 3);
-	post_fenced(DOFI_OP_WRITE, 1); /* for writes there is no waiting */
+	post_fenced(DOFI_OP_WRITE, 1); /* a fence does not wait for writes */
 	ck_assert_uint_eq(ep.req.issue, ops[_i] == DOFI_OP_READ ? 3 : 4);
 }
 END_TEST
 
-/* The device does, where it is one operation that moves something. */
+/* The device waits for earlier reads if the request is one operation with data. */
 START_TEST(a_device_with_fences_gets_the_request_at_once)
 {
 	ia.fences_reads = true;
@@ -168,7 +168,7 @@ START_TEST(a_device_with_fences_gets_the_request_at_once)
 }
 END_TEST
 
-/* --- requests that wait --- */
+/* --- waiting requests --- */
 
 static void setup_held(void)
 {
@@ -191,7 +191,7 @@ static uint32_t watchers(void)
 	return atomic_load(&ia.wait.watchers);
 }
 
-/* The peer has one receive more. */
+/* The peer has posted one more receive. */
 static void grant(void)
 {
 	dofi_lock(&ep.lock);
@@ -237,7 +237,7 @@ START_TEST(watching_ends_after_a_flush)
 	for (uint32_t i = 0; i < ep.req.tail; i++)
 		requests[i].flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	ep.req_evd = NULL;
-	ep.req.head = ep.req.tail; /* nobody is told */
+	ep.req.head = ep.req.tail; /* without an event */
 	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 	ck_assert_uint_eq(watchers(), 0);
@@ -252,7 +252,7 @@ START_TEST(requests_that_start_at_once_are_not_watched_for)
 }
 END_TEST
 
-/* Stands for what a round of the engine finds. */
+/* Replaces a round of the engine: one request completes. */
 static void complete_one(struct dofi_work *work)
 {
 	(void)work;
@@ -277,7 +277,7 @@ START_TEST(a_full_ring_reads_completions)
 }
 END_TEST
 
-/* And when that was the end of the connection. */
+/* The same, and the connection breaks. */
 static void break_off(struct dofi_work *work)
 {
 	complete_one(work);
@@ -358,7 +358,7 @@ START_TEST(the_device_gets_operands_and_address)
 	ck_assert_uint_eq(atomic.operand, OPERAND);
 	ck_assert_uint_eq(atomic.compare, COMPARE);
 	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
-	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
+	ck_assert_uint_eq(ep.reads, 1); /* it counts as a read for fences and the limit */
 	ck_assert_ptr_null(ep.ctrl_msgs);
 	dofi_lock(&ep.lock);
 	ck_assert(dofi_ctrl_completed(&requests[0]));
@@ -394,7 +394,7 @@ START_TEST(atomic_operations_count_as_reads)
 }
 END_TEST
 
-/* Behind one that is under way, so that the refusal has to wait for its turn. */
+/* Another request is under way, so the refusal must wait for its completion. */
 START_TEST(a_forbidden_atomic_operation_is_never_issued)
 {
 	post(DOFI_OP_READ, 8);
@@ -424,8 +424,8 @@ START_TEST(a_forbidden_atomic_operation_is_never_issued)
 END_TEST
 
 /*
- * An earlier Send has ended the context, and the peer may not know yet: a second one that ends it,
- * too, would find it alive there.
+ * An earlier Send has invalidated the context, and may not have arrived yet. A second Send that
+ * invalidates it would still find it valid at the peer.
  */
 START_TEST(second_invalidation_of_a_context_waits_for_the_first)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posts: the short lane of the plain ones, and that whatever else is the case, or wrong, is for the
- * other.
+ * Posts: the fast path of plain requests, and that all other and wrong requests take the slow path.
  */
 #include "unit.h"
 
@@ -42,7 +41,7 @@ static _Alignas(16) char slots[2][SLOTS][256];
 static DAT_LMR_TRIPLET segments[SEGMENTS + 1];
 static DAT_RMR_TRIPLET remote;
 
-/* What the fabric got, and what it answers. */
+/* The operation that the fabric got, and its result. */
 static struct {
 	unsigned int calls;
 	struct dofi_wr *wr;
@@ -69,7 +68,7 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return fabric.answer;
 }
 
-/* --- what a look at the fabric's queue finds --- */
+/* --- completions in the fabric's queue --- */
 
 static unsigned int looks, last_look, looks_until_room;
 
@@ -222,7 +221,7 @@ START_TEST(plain_request_starts_at_once)
 }
 END_TEST
 
-/* The fabric took a copy: nothing will come of it, and its event is there. */
+/* The fabric has copied the data: there is no completion, and the event is queued. */
 START_TEST(injected_request_completes_at_once)
 {
 	fabric.at_once = true;
@@ -254,7 +253,7 @@ START_TEST(requests_wait_for_room_in_order)
 	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), op != DOFI_OP_RECV);
 	fabric.answer = 0;
 	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
-	expect(op, 0, 2); /* it is the engine that tries again */
+	expect(op, 0, 2); /* the engine tries again later */
 	ck_assert_uint_eq(fabric.calls, 1);
 	ep.read_limit = 2;
 	dofi_lock(&ep.lock);
@@ -277,7 +276,7 @@ START_TEST(a_refusal_is_reported_as_a_completion)
 }
 END_TEST
 
-/* Each one thing that is wrong, and what the call says to it. */
+/* Each function makes one argument wrong. The table has the return code for it. */
 static void no_context(void)
 {
 	segments[0].lmr_context ^= 0x10000u;
@@ -384,7 +383,7 @@ START_TEST(posts_after_the_end_are_flushed)
 }
 END_TEST
 
-/* Each one thing about the EP that a request waits for. */
+/* Each function sets one condition of the EP that a request waits for. */
 static void broken(void)
 {
 	ep.faulty = true;
@@ -462,7 +461,7 @@ START_TEST(requests_that_are_not_plain_take_the_slow_path)
 
 	segments[1].segment_length = 0;
 	remote.segment_length = 8;
-	/* an empty segment counts for nothing */
+	/* an empty segment is ignored */
 	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.niov, 1);
 	segments[0].segment_length = remote.segment_length = PLAIN + 1;
@@ -478,7 +477,7 @@ START_TEST(requests_that_are_not_plain_take_the_slow_path)
 }
 END_TEST
 
-/* The remote segment may be longer than a write, and shorter than what a read has room for. */
+/* The remote segment may be longer than a write, and shorter than the buffer of a read. */
 START_TEST(the_remote_segment_need_not_fit)
 {
 	remote.segment_length = 12;
@@ -535,7 +534,7 @@ START_TEST(a_full_ring_without_completions_refuses_the_post)
 }
 END_TEST
 
-/* Another EP's completions come without end. */
+/* The queue always has completions of another EP. */
 START_TEST(a_full_ring_reads_a_limited_number_of_completions)
 {
 	fill_rings();
@@ -568,9 +567,9 @@ static TCase *full_ring(void)
 	return tc;
 }
 
-static TCase *lane(void)
+static TCase *fast_path(void)
 {
-	TCase *tc = tcase_create("lane");
+	TCase *tc = tcase_create("fast_path");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, plain_request_starts_at_once, 0, N_OPS);
@@ -605,7 +604,7 @@ int main(void)
 {
 	Suite *suite = suite_create("post");
 
-	suite_add_tcase(suite, lane());
+	suite_add_tcase(suite, fast_path());
 	suite_add_tcase(suite, others());
 	suite_add_tcase(suite, full_ring());
 	return t_run(suite);

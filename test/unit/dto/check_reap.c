@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's
- * ring; and how the queue is read.
+ * The way of an event: to the call that polls for it, or to the ring of the EVD. And how the
+ * completion queue is read.
  */
 #include "unit.h"
 
@@ -120,7 +120,7 @@ START_TEST(events_of_another_evd_go_to_its_ring)
 }
 END_TEST
 
-/* Whoever watches is told of each event, so it has to be there. */
+/* If a thread waits or a CNO is attached, the event must be in the ring. */
 START_TEST(a_waiting_thread_or_cno_gets_the_event)
 {
 	evd.waiter = true;
@@ -130,7 +130,7 @@ START_TEST(a_waiting_thread_or_cno_gets_the_event)
 	evd.waiter = false;
 	evd.head = evd.tail;
 	dofi_evd_publish_count(&evd);
-	evd.cno = (struct dofi_cno *)&other; /* never looked at: */
+	evd.cno = (struct dofi_cno *)&other; /* never dereferenced: */
 	evd.disabled = true;
 	complete(1);
 	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
@@ -138,15 +138,15 @@ START_TEST(a_waiting_thread_or_cno_gets_the_event)
 }
 END_TEST
 
-/* --- how many entries are asked for --- */
+/* --- the number of entries per read --- */
 
 static struct {
-	size_t wanted; /* by the latest look */
+	size_t wanted; /* entries asked for by the latest read */
 	ssize_t answer;
-	ssize_t then; /* what the looks after the first one get */
+	ssize_t then; /* the result of reads after the first one */
 	ssize_t completed;
 	bool polls;
-	bool of_another; /* the first is not what the taker polls for */
+	bool of_another; /* the first event is of another EVD */
 	unsigned int looks;
 } queue;
 
@@ -188,7 +188,7 @@ static void open_queue(uint32_t few)
 	queue.then = -FI_EAGAIN;
 }
 
-/* The queue has so many (or fails): what dofi_reap answers, and how many it asked for. */
+/* Sets the result of the queue, and expects the result of dofi_reap and the number asked for. */
 static void expect_look(ssize_t answer, int n, size_t wanted)
 {
 	ssize_t before = queue.completed;
@@ -225,7 +225,7 @@ START_TEST(entries_are_read_in_batches_if_there_are_more)
 }
 END_TEST
 
-/* A question about an EP, say, has to see what is complete. */
+/* For example, a query of an EP must see all completions. */
 START_TEST(callers_without_an_evd_read_in_batches)
 {
 	open_queue(1);
@@ -238,7 +238,7 @@ START_TEST(callers_without_an_evd_read_in_batches)
 }
 END_TEST
 
-/* What the call polls for may be the next one. */
+/* The next entry may belong to the polling call. */
 START_TEST(reading_continues_behind_an_event_of_another_evd)
 {
 	open_queue(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the completion of a receive brings, and in which order: the same for a receive of an EP and
- * for one of an SRQ. All events go to one EVD, so its ring shows their order.
+ * The effects of a receive completion and their order, for receives of EPs and of SRQs. All events
+ * go to one EVD, so its ring shows their order.
  */
 #include "unit.h"
 
@@ -55,11 +55,11 @@ static struct dofi_ctx_local local[2];
 static struct dofi_pz pz;
 static char memory[ROOM];
 
-/* --- what they call --- */
+/* --- functions that the tested files call --- */
 
 static struct {
 	unsigned int established, truncated, settled, reposted, notified, sent;
-	uint32_t available, nidle; /* of the SRQ, as the event shows */
+	uint32_t available, nidle; /* of the SRQ, at the time of the event */
 	bool is_over, knows_nobody;
 } seen;
 
@@ -119,7 +119,7 @@ static const struct dofi_upcalls upcalls = {.receiver = receiver,
 					    .is_over = is_over,
 					    .truncated = truncated,
 					    .settle_truncated = settle};
-/* As a connected fabric, and as a shared endpoint. */
+/* Transports with connected endpoints and with a shared endpoint. */
 static const struct dofi_trans_ops in_order = {.send = take_send,
 					       .srq_recv = take_srq_recv,
 					       .has_eq = true},
@@ -289,7 +289,7 @@ START_TEST(credits_are_applied_before_the_event)
 	ep.credit_total = 3;
 	arrive(0, 0, 1, DOFI_UPDATE_CREDIT | 7u << DOFI_UPDATE_CREDIT_SHIFT);
 	ck_assert_uint_eq(ep.credit_total, 7);
-	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT); /* an older one */
+	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT); /* an older count */
 	ck_assert_uint_eq(ep.credit_total, 7);
 	ck_assert(!ep.stall.waits);
 }
@@ -314,7 +314,7 @@ START_TEST(credits_start_waiting_requests)
 }
 END_TEST
 
-/* The engine looks after the credits that are due, and after the end. */
+/* The engine sends due credit updates and handles the end of the connection. */
 START_TEST(due_credit_updates_are_left_to_the_engine)
 {
 	begin(_i);
@@ -377,7 +377,7 @@ START_TEST(a_truncated_first_message_follows_established)
 }
 END_TEST
 
-/* Neither has room for a byte: the fabric's byte behind it was nobody's. */
+/* A receive without segments has no guard byte. */
 START_TEST(bytes_for_a_receive_without_segments)
 {
 	begin(_i);
@@ -430,7 +430,7 @@ START_TEST(a_control_write_applies_to_the_next_message)
 }
 END_TEST
 
-/* The context is none of ours. */
+/* The context is not valid. */
 START_TEST(an_invalidation_that_fails_ends_the_connection)
 {
 	begin(_i);
@@ -453,7 +453,7 @@ static void ctrl_msg_about(uint32_t message, uint32_t value)
 	dofi_unlock(&ep.lock);
 }
 
-/* What came behind it waits, too. */
+/* Later messages wait, too. */
 START_TEST(a_message_waits_for_its_control_message)
 {
 	begin(_i);
@@ -475,7 +475,7 @@ START_TEST(a_message_waits_for_its_control_message)
 }
 END_TEST
 
-/* --- an EP's own --- */
+/* --- receives of an EP --- */
 
 /* DTO-074 */
 START_TEST(receives_end_in_the_order_of_their_posts)
@@ -490,7 +490,7 @@ START_TEST(receives_end_in_the_order_of_their_posts)
 }
 END_TEST
 
-/* DTO-094: what the path gives back is ended by the flush. */
+/* DTO-094: receives that the fabric gives back complete by the flush. */
 START_TEST(cancelled_receives_wait_for_the_flush)
 {
 	begin(OF_EP);
@@ -508,7 +508,7 @@ START_TEST(cancelled_receives_wait_for_the_flush)
 }
 END_TEST
 
-/* A second failure has no status of its own. */
+/* Only the first failure has a status of its own. */
 START_TEST(one_failure_ends_a_connection)
 {
 	begin(OF_EP);
@@ -521,9 +521,9 @@ START_TEST(one_failure_ends_a_connection)
 }
 END_TEST
 
-/* --- an SRQ's --- */
+/* --- receives of an SRQ --- */
 
-/* SRQ-031: the consumer that sees the event finds the slot free. */
+/* SRQ-031: when the consumer sees the event, the slot is free. */
 START_TEST(the_slot_is_free_before_the_event)
 {
 	begin(OF_SRQ);

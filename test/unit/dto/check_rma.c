@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a write gives to a fabric that stores the targets of one write in order: its last word is a
- * target of its own. And which operations carry a fence.
+ * Writes on a fabric that stores the targets of one write in order: the last word is a target of
+ * its own. And which operations carry a fence.
  */
 #include "unit.h"
 
@@ -18,7 +18,7 @@
 #include <rdma/fi_rma.h>
 #include <string.h>
 
-#define BASE 4096u /* where the peer's region begins, and an offset there is 0 */
+#define BASE 4096u /* address of the peer's region; its offset is 0 */
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -28,7 +28,7 @@ static struct fi_ops_rma rma_ops;
 static struct fid_ep fep;
 static unsigned char memory[64];
 
-/* What came last. */
+/* The latest operation. */
 static struct {
 	unsigned int writes, messages, injected, reads, read_messages;
 	size_t ntargets;
@@ -148,7 +148,7 @@ START_TEST(the_last_word_is_a_target_of_its_own)
 }
 END_TEST
 
-/* Elsewhere a write has one target, as the fabric may take no more. */
+/* On other fabrics a write has one target, because they may allow only one. */
 START_TEST(one_target_unless_the_fabric_needs_two)
 {
 	ia.names_flags = false;
@@ -168,7 +168,7 @@ START_TEST(writes_with_completion_data_are_divided_too)
 }
 END_TEST
 
-/* An injected write has one target, so only a word is injected. */
+/* An injected write has one target, so only a write of one word is injected. */
 START_TEST(only_a_single_word_is_injected)
 {
 	ia.inject_max = 64;

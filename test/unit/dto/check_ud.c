@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagrams: the receives of the library's, what is delivered and what is dropped, and sends that
- * the fabric does not take.
+ * Datagrams: the library's receives, which datagrams are delivered or dropped, and sends that the
+ * fabric refuses.
  */
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static struct dofi_event events[8];
 /* --- the fabric --- */
 
 static struct {
-	int receives, room; /* posted, and how many more it takes */
+	int receives, room; /* posted, and how many more the fabric accepts */
 	struct dofi_wr *wr[POSTED];
 	void *buffer[POSTED];
 	ssize_t send_answer;
@@ -67,7 +67,7 @@ static const struct dofi_trans_ops trans = {.name = "fake",
 					    .ud_send = transmit,
 					    .ud_recv = receive};
 
-/* The last receive that was posted gets a datagram. */
+/* A datagram arrives in the receive posted last. */
 static void arrive(uint32_t data, const char *text, int err)
 {
 	struct dofi_wr *wr = fabric.wr[--fabric.receives];
@@ -170,7 +170,7 @@ START_TEST(datagrams_without_a_receive_are_dropped)
 }
 END_TEST
 
-/* A stranger, an EP that was, a receive that failed: nobody's, but the buffer is posted again. */
+/* For an unknown EP, a freed EP, or a failed receive: dropped, and the buffer is posted again. */
 START_TEST(datagrams_for_unknown_endpoints_are_dropped)
 {
 	char memory[64];
@@ -192,7 +192,7 @@ START_TEST(receives_refused_by_eagain_are_posted_later)
 	open_eps();
 	ck_assert_int_eq(fabric.receives, 3);
 	ck_assert_uint_eq(atomic_load(&ia.engine.restless),
-			  1); /* nobody tells when there is room */
+			  1); /* no event tells when there is room */
 	fabric.room = 2;
 	dofi_ud_pool_retry(&ia);
 	ck_assert_int_eq(fabric.receives, 5);
@@ -244,7 +244,7 @@ START_TEST(sends_are_lost_after_a_long_eagain)
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
 	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 1);
-	/* It takes some again. */
+	/* The fabric accepts sends again. */
 	fabric.send_answer = 0;
 	wr = post_send(&eps[0], &ah);
 	ck_assert_int_eq(start(&eps[0], wr), 0);
@@ -264,7 +264,7 @@ START_TEST(sends_are_lost_with_the_peer_or_the_handle)
 	ck_assert_int_eq(start(&eps[0], wr), 0);
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
-	/* Freed while it waits, whoever posted it. */
+	/* The handle is freed while a send of any EP waits. */
 	wr = post_send(&eps[1], &other);
 	dofi_ud_forget(&ia, &other);
 	ck_assert_int_eq(start(&eps[1], wr), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which variables of libfabric are set for which provider, and by whom. */
+/* The variables of libfabric that the library sets for each provider. */
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/env.h"
@@ -14,7 +14,7 @@
 #define VARIABLE "FI_OFI_RXM_SAR_LIMIT"
 #define SHARED   "FI_OFI_RXM_USE_SRX"
 
-/* --- the memory of the environment --- */
+/* --- the environment --- */
 
 static bool full;
 
@@ -56,7 +56,7 @@ static void setup(void)
 	unsetenv(SHARED);
 }
 
-/* What the variable is after an endpoint was made; "" when it is not there. */
+/* The variable after an endpoint was opened; "" if it is not set. */
 static const char *after(uint64_t quirks)
 {
 	const char *value;
@@ -92,7 +92,7 @@ START_TEST(psm3_gets_no_thread)
 }
 END_TEST
 
-/* What SHARED is after an IA was opened. */
+/* The value of SHARED after an IA was opened. */
 static const char *shared_after(uint64_t quirks, bool srqs)
 {
 	has_srqs = srqs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues of connected endpoints, with a fabric that is played here: how many there are, and
- * what is read from them.
+ * Event queues of connected endpoints, with a fake fabric: their number, and the events read from
+ * them.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -13,17 +13,17 @@
 
 #define FIRST_FD 100
 
-/* A queue of the fabric: opened with this wait object, and the answers of its next reads. */
+/* A queue of the fabric, its wait object, and the results of its next reads. */
 static struct queue {
 	struct fid_eq fid;
 	enum fi_wait_obj wait;
 	bool open;
-	const ssize_t *answers; /* up to one that is -FI_EAGAIN */
+	const ssize_t *answers; /* ends with -FI_EAGAIN */
 	ssize_t readerr;
 } queues[4];
 static unsigned int nopened;
-static int open_answer;   /* of the last queue... */
-static unsigned int last; /* ...which has this number */
+static int open_answer;   /* result of opening the last queue */
+static unsigned int last; /* number of the last queue */
 static bool has_descriptors;
 static struct fi_ops_fabric fabric_ops;
 static struct fi_ops fid_ops;
@@ -139,7 +139,7 @@ START_TEST(the_listener_has_a_queue_of_its_own)
 }
 END_TEST
 
-/* No descriptor at all: because fi_trywait is of no use, or because the fabric has none. */
+/* No descriptor, because fi_trywait does not work or the fabric has none. */
 START_TEST(queues_without_a_descriptor_are_polled)
 {
 	struct fid *fids[DOFI_MAX_EQS];
@@ -153,7 +153,7 @@ START_TEST(queues_without_a_descriptor_are_polled)
 }
 END_TEST
 
-/* As they are in an IA whose transport has no connections. */
+/* In an IA whose transport has no connected endpoints. */
 START_TEST(no_queue_without_connections)
 {
 	struct fid *fids[DOFI_MAX_EQS];
@@ -198,7 +198,7 @@ START_TEST(events_of_both_are_read)
 }
 END_TEST
 
-/* A queue that fails, or whose error is not there any more, hides nothing of the other one. */
+/* If one queue fails, or its error has gone, events of the other queue are still read. */
 START_TEST(a_queue_that_fails)
 {
 	static const ssize_t fails[] = {-FI_EIO, -FI_EAVAIL, -FI_EAGAIN};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libfabric's cache of registrations: for which IAs it is turned off, whose word counts, and what
- * the user can do.
+ * libfabric's cache of registrations: for which IAs the library turns it off, and the parameters
+ * and variables that decide.
  */
 #include "unit.h"
 
@@ -27,7 +27,7 @@ static int error, commands; /* to the domain */
 
 static struct fid_domain domain;
 
-/* As cxi's domain, which forgets its cache when it is told to. */
+/* Acts as cxi's domain, which turns its cache off on command. */
 static int control(struct fid *fid, int command, void *arg)
 {
 	ck_assert_ptr_eq(fid, &domain.fid);
@@ -62,7 +62,7 @@ static int choose(const char *name, const char *words)
 	return dofi_mr_cache_choose(name, &params);
 }
 
-/* What the variable is after an IA was opened; "" when it is not there. */
+/* The variable after an IA was opened; "" if it is not set. */
 static const char *after(const char *name, const char *words)
 {
 	const char *value;
@@ -97,7 +97,7 @@ START_TEST(other_fabrics_keep_the_cache)
 	ck_assert_str_eq(after("ofi", ""), "");
 	setenv("FI_PROVIDER", "^verbs", 1);
 	ck_assert_str_eq(after("ib0", "ib0 0"), "");
-	/* The IA's own word is stronger. */
+	/* The parameter of the IA overrides the variable. */
 	setenv("FI_PROVIDER", "tcp", 1);
 	ck_assert_str_eq(after("ofi-verbs", ""), "disabled");
 }
@@ -164,7 +164,7 @@ static void disable(uint64_t quirks)
 	dofi_mr_cache_disable(&params, &info, quirks, &domain);
 }
 
-/* Its keys are those of the memory, unless the domain is told otherwise. */
+/* A key belongs to the memory unless the domain's cache is turned off. */
 START_TEST(the_keys_of_cxi_are_not_cached)
 {
 	be_cxi("");
@@ -186,7 +186,7 @@ START_TEST(only_provider_keys_of_cxi_are_cached)
 }
 END_TEST
 
-/* --- what turns it off --- */
+/* --- conditions that turn it off --- */
 
 static const char *remedy(const char *words, uint64_t quirks)
 {

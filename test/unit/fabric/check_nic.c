@@ -34,14 +34,14 @@ static const struct t_machine sparse = {
 	.devices = {{0x11, 0}, {0x22, 2}},
 };
 
-/* What the cases loop over: sysfs and, where it was built in, hwloc. */
+/* Each case runs with sysfs and, if it was built in, with hwloc. */
 #ifdef HAVE_HWLOC
 #define T_SOURCES 2
 #else
 #define T_SOURCES 1
 #endif
 
-/* --- what the process has --- */
+/* --- the CPUs of the process --- */
 
 static struct dofi_cpus bound, group;
 static bool with_hwloc;
@@ -207,7 +207,7 @@ START_TEST(test_bound_to_a_package_spreads_over_its_sixteen)
 }
 END_TEST
 
-/* Ranks dealt to two packages like cards: those of one are all even. */
+/* Ranks are distributed to two packages in turn: those of one package are all even. */
 START_TEST(test_parts_of_a_package_take_different_devices)
 {
 	bool taken[32] = {false};
@@ -230,7 +230,7 @@ START_TEST(test_parts_of_a_package_take_different_devices)
 }
 END_TEST
 
-/* Processes of a job that has some CPUs of a package, and none of them some of its own. */
+/* All processes of a job share some CPUs of a package. */
 START_TEST(test_processes_that_share_the_group_spread_by_rank)
 {
 	set_many(_i);
@@ -428,7 +428,7 @@ START_TEST(test_virtual_interfaces)
 }
 END_TEST
 
-/* The real one: nothing of it is assumed but that it says what it is. */
+/* The real machine: the test only expects that the choice is explained. */
 START_TEST(test_this_machine)
 {
 	struct dofi_topo *topo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Ports that are held: nobody's connection has them, and who shares addresses gets them. */
+/* Reserved ports: no other connection gets them, and sockets with SO_REUSEADDR can use them. */
 #include "t.h"
 #include "unit.h"
 
@@ -32,7 +32,7 @@ static int bound(const struct sockaddr_in *addr, int shared)
 	return fd;
 }
 
-/* A TCP connection from a port that the kernel chooses, as those of any program are. */
+/* A TCP connection from a port that the kernel chooses. */
 static int connection(const struct sockaddr_in *to)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -53,7 +53,7 @@ static int listener(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* As a device does it, to listen and to connect. */
+/* Uses the port to listen and to connect, as a device does. */
 START_TEST(sockets_that_share_addresses_can_use_the_port)
 {
 	struct sockaddr_in addr = loopback(), to = loopback();
@@ -78,7 +78,7 @@ START_TEST(sockets_that_share_addresses_can_use_the_port)
 }
 END_TEST
 
-/* Of four ports three are taken. */
+/* Three of four ports are in use. */
 START_TEST(a_reserved_port_is_free)
 {
 	FILE *range = t_own_network() ? fopen("/proc/sys/net/ipv4/ip_local_port_range", "w") : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose name of shared memory gets a slash, and with which fault of libfabric. */
+/* Names of shm endpoints that get a slash, and the fault of libfabric that requires it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -60,7 +60,7 @@ static const char *const strangers[] = {
 	"",
 };
 
-/* What belongs to no endpoint of this process but another one's stays. */
+/* A name of another process's endpoint does not change. */
 START_TEST(names_of_other_processes_remain)
 {
 	call_it(strangers[_i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a fabric is asked for: exactly the rights that the privileges stand for, in its own words;
- * and a key that nobody guesses.
+ * The arguments of registrations: exactly the access rights of the privileges, and a key that is
+ * hard to guess.
  */
 #include "unit.h"
 
@@ -75,7 +75,7 @@ START_TEST(each_privilege_by_name)
 }
 END_TEST
 
-/* Where FI_WRITE alone would make read-only memory one to write to. */
+/* On fabrics where FI_WRITE would make read-only memory writable. */
 START_TEST(rights_that_the_fabric_lacks_are_not_asked_for)
 {
 	ck_assert_uint_eq(rights(DOFI_QUIRK_FEW_RIGHTS, cases[_i].privileges), cases[_i].few);

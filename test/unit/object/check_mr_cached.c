@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How a cache of registrations that is on is noticed, and what is said then. */
+/* Detection of an active cache of registrations, and the messages about it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -20,9 +20,9 @@ static struct fid_mr mrs[2];
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
 
-/* --- the fabric: what it answers to a registration --- */
+/* --- the fabric: results of registrations --- */
 
-static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* to the same memory */
+static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* for the same memory */
 static uint64_t keys[2] = {1, 2};
 static int error, registered, closed;
 
@@ -33,7 +33,7 @@ int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_
 	ck_assert_ptr_eq(buf, ia.scratch.slots);
 	ck_assert_uint_gt(length, 0);
 	ck_assert_int_eq(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0);
-	/* there may be no key else */
+	/* without it there may be no key */
 	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0);
 	if (error)
 		return error;
@@ -60,11 +60,11 @@ static void setup(void)
 	unsetenv("DAT_OFI_MR_CACHE");
 	ia.info = &info;
 	domain_attr.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never looked at */
+	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never dereferenced */
 	strcpy(ia.named.mr_cached, "FALSE");
 }
 
-/* A cache answers with the registration that it has, or with another one that has the same key. */
+/* A cache returns its registration, or another one with the same key. */
 static void answer_from_cache(bool same_registration)
 {
 	if (same_registration)
@@ -78,7 +78,7 @@ static void be(const char *name, const char *words)
 	ck_assert(!dofi_params_load(&ia.params, name, words));
 }
 
-/* What is said when the IA looks. */
+/* Returns the message of the check. */
 static const char *look(void)
 {
 	int fd = t_capture(STDERR_FILENO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The traits of operations, and what their events say of them. */
+/* The traits of operations, and their events. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/dat_api.h"
@@ -12,7 +12,7 @@
 static const uint8_t all[] = {DOFI_OP_TABLE(NAME, )};
 #define N_ALL (sizeof(all) / sizeof(all[0]))
 
-/* Exactly these have the trait. */
+/* Exactly these operations have the trait. */
 static void expect(bool (*has)(uint8_t op), const uint8_t *ops, size_t n)
 {
 	for (size_t i = 0; i < N_ALL; i++)
@@ -34,7 +34,7 @@ START_TEST(numbers_fit_in_a_bit_mask)
 }
 END_TEST
 
-/* Peers know the operation of an atomic request by its number. */
+/* An atomic request names its operation by this number. */
 START_TEST(numbers_on_the_wire)
 {
 	ck_assert_int_eq(DOFI_OP_FETCH_ADD, 10);

@@ -226,7 +226,7 @@ static DAT_RETURN evd_wait_main(void *arg)
 	return dofi_evd_wait(arg, FOR_EVER, 2, &event, &nmore);
 }
 
-/* EVD-077, CNO-043: not even below the waiter's threshold */
+/* EVD-077, CNO-043: also below the waiter's threshold */
 START_TEST(test_event_for_a_waiter_does_not_trigger)
 {
 	struct t_thread thread;
@@ -255,7 +255,7 @@ START_TEST(test_hint_is_alive_or_null)
 	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	expect_triggered_by(DAT_HANDLE_NULL);
 	t_ok(dofi_evd_modify_cno(evd, cno));
-	/* One that comes after the hint has gone takes its place. */
+	/* After the hint was freed, the next event sets a new one. */
 	other = new_evd();
 	post(other);
 	t_ok(dofi_evd_free(other));
@@ -355,7 +355,7 @@ START_TEST(test_last_evd_freed_wakes_all_waiters)
 }
 END_TEST
 
-/* CNO-034, IA-029, IA-030: as dat_ia_close does it */
+/* CNO-034, IA-029, IA-030: as in dat_ia_close */
 START_TEST(test_destroy_wakes_all_waiters_and_calls_agent)
 {
 	t_ok(dofi_cno_modify_agent(cno, counter));
@@ -388,7 +388,7 @@ START_TEST(test_agent_is_called_once_each_time_it_is_set)
 	post(evd);
 	ck_assert_int_eq(told.calls, 2);
 	expect_triggered_by(evd);
-	post(evd); /* not armed */
+	post(evd); /* the agent is not set */
 	ck_assert_int_eq(told.calls, 2);
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	t_ok(dofi_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
@@ -409,7 +409,7 @@ START_TEST(test_free_does_not_call_an_armed_agent)
 }
 END_TEST
 
-/* Takes the event, consumes the trigger, arms itself, and triggers again from inside. */
+/* Dequeues the event, resets the CNO, sets itself again, and triggers the CNO from inside. */
 static void busy_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
 {
 	static bool inside;
@@ -449,7 +449,7 @@ START_TEST(test_agent_may_free_its_cno)
 
 	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, free_own_cno}));
 	dofi_evd_push(evd, &event, true);
-	ck_assert_int_eq(told.calls, 0); /* never under the locks of who pushes */
+	ck_assert_int_eq(told.calls, 0); /* never while the posting thread holds locks */
 	dofi_cno_run_agents(ia);
 	ck_assert_int_eq(told.calls, 1);
 }
@@ -480,7 +480,7 @@ static DAT_RETURN free_main(void *arg)
 	return ret;
 }
 
-/* What the agent uses may go away when dat_cno_free has returned. */
+/* The consumer may free what the agent uses when dat_cno_free has returned. */
 START_TEST(test_free_waits_for_a_running_agent)
 {
 	struct t_thread poster, freer;
@@ -565,13 +565,13 @@ START_TEST(test_no_event_is_missed)
 }
 END_TEST
 
-/* --- completions, which are watched for those who are told --- */
+/* --- watching completions for agents and descriptors --- */
 
 START_TEST(test_completions_are_watched_for_an_agent)
 {
 	DAT_CNO_HANDLE other;
 
-	ck_assert_int_eq(t_fake.watchers, 0); /* whom no agent tells, waits or polls */
+	ck_assert_int_eq(t_fake.watchers, 0); /* a consumer without an agent waits or polls */
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	ck_assert_int_eq(t_fake.watchers, 1);
 	t_ok(dofi_cno_modify_agent(cno, counter));
@@ -595,7 +595,7 @@ START_TEST(test_completions_are_watched_for_a_descriptor)
 }
 END_TEST
 
-/* --- an agent that takes away what its caller works with --- */
+/* --- an agent that frees objects that its caller uses --- */
 
 static void free_all_objects(DAT_PVOID data, DAT_EVD_HANDLE handle)
 {
@@ -612,7 +612,7 @@ START_TEST(agent_frees_the_cno_that_is_modified)
 	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all_objects};
 
 	t_ok(dofi_cno_modify_agent(cno, agent));
-	dofi_cno_notify(cno, evd); /* as the engine does; nobody has called the agent yet */
+	dofi_cno_notify(cno, evd); /* as the engine does; the agent was not called yet */
 	t_ret(dofi_cno_modify_agent(cno, counter), DOFI_BAD_HANDLE(CNO));
 	ck_assert_ptr_null(cno);
 }
@@ -624,7 +624,7 @@ static DAT_RETURN await_main(void *arg)
 	return DAT_SUCCESS;
 }
 
-/* Who takes an IA down waits for the calls that go on with it. */
+/* The thread that closes an IA waits for calls that run agents. */
 START_TEST(close_waits_for_calls_that_run_agents)
 {
 	struct t_thread thread;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many completion queues an IA has: entries are set aside for endpoints, and where a queue is
- * full another one is opened.
+ * The number of completion queues of an IA: endpoints reserve entries, and if a queue has too few
+ * free ones, another queue is opened.
  */
 #include "unit.h"
 
@@ -23,9 +23,9 @@ static struct fi_ep_attr ep_attr;
 static struct fi_info info = {.ep_attr = &ep_attr};
 static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_has_list = true};
 
-/* --- the device: how long a queue may be, and how many there are --- */
+/* --- the device: the longest queue, and the number of queues --- */
 
-/* at most; a shorter one becomes so long, which the attributes tell */
+/* the longest queue; the length to which the device rounds shorter ones up */
 static size_t longest, takes;
 static unsigned int most, opened, closed;
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
@@ -98,7 +98,7 @@ START_TEST(fabrics_without_device_queues_need_one_queue)
 }
 END_TEST
 
-/* As efa does, when no descriptor is left for the queue. */
+/* efa does this if there is no descriptor for the queue. */
 START_TEST(a_failed_open_that_changes_the_attributes)
 {
 	takes = 2 * FIRST;
@@ -115,7 +115,7 @@ START_TEST(each_queue_is_twice_as_long_as_the_one_before)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST << i), i);
 		ck_assert_uint_eq(ia.cqs.list[i].size, FIRST << i);
 	}
-	/* What was given back is used again. */
+	/* Returned entries are used again. */
 	dofi_cqs_give(&ia, 2, FIRST << 2);
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 2);
 	ck_assert_uint_eq(opened, 4);
@@ -156,8 +156,8 @@ START_TEST(without_another_queue_the_longest_is_used)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
 	ck_assert_uint_eq(ia.wait.watchers, 0);
 	/*
-	 * The one that lacks least; it is said once, and from now on completions are taken as they
-	 * come.
+	 * The endpoint gets the queue that lacks the fewest entries. One message is logged, and
+	 * from now on completions are read as soon as they come.
 	 */
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
 	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the progress thread does about something that woke it while consumers poll: nothing, if a
- * driver was woken by it, too.
+ * The progress thread wakes while consumers poll. It does nothing if the event has woken a driver,
+ * too.
  */
 #include "unit.h"
 
@@ -63,7 +63,7 @@ START_TEST(progress_thread_leaves_the_event_to_a_sleeping_driver)
 }
 END_TEST
 
-/* It would wait for the lock until the driver is through. */
+/* The progress thread would wait for the lock until the driver has finished. */
 START_TEST(progress_thread_leaves_the_event_to_a_working_driver)
 {
 	atomic_store(&ia.wait.driven, true);
@@ -82,7 +82,7 @@ END_TEST
 
 #define QUIET_MS 300u
 
-/* What wakes the thread while a consumer polls does not make it the driver before its time. */
+/* An event that wakes the thread while a consumer polls does not make it the driver early. */
 START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 {
 	uint64_t polled;
@@ -116,12 +116,12 @@ static void caught(int number)
 }
 
 /*
- * A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not
- * blocked.
+ * A descriptor that is always ready keeps the driver from sleeping, and signals are unblocked only
+ * during the sleep.
  */
 START_TEST(signals_reach_a_driver_that_never_sleeps)
 {
-	/* Again and again: the first may come before the call has blocked signals. */
+	/* Repeated, because the first may come before the call has blocked signals. */
 	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000},
 			       never = {0};
 	const struct sigaction action = {.sa_handler = caught};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Timers of the engine: their order, and the deadline that sleepers go by. */
+/* Timers of the engine: their order, and the deadline of a sleep. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How long the driver naps where no descriptor tells it of the fabric: what makes a nap long, and
- * what ends that. And when the progress thread leaves the fabric's queue alone.
+ * The length of the driver's naps if the fabric has no descriptor, and the conditions for it. And
+ * when the progress thread does not watch the fabric's queue.
  */
 #include "unit.h"
 
@@ -11,7 +11,7 @@
 
 static struct dofi_ia ia;
 
-/* Quiet for long, with a mark that all peers see, and naps as long as they get without that. */
+/* An IA that was quiet for long and has a mark that all peers see. */
 static void setup(void)
 {
 	atomic_store(&ia.engine.next_timer, UINT64_MAX);
@@ -21,7 +21,7 @@ static void setup(void)
 	ia.wait.quiet_since = dofi_now() - 60000ull * MS;
 }
 
-/* The longest that a sleep begun now may take. */
+/* Expects that a sleep which begins now takes at most this time. */
 static void expect_at_most(uint64_t ns)
 {
 	uint64_t until = earliest(&ia, DOFI_FOREVER, true);
@@ -117,12 +117,12 @@ START_TEST(naps_are_short_after_an_event)
 }
 END_TEST
 
-/* --- the queue of a device, which has something all the time --- */
+/* --- the queue of a device, which always has completions --- */
 
 static struct fid_cq queue;
 static struct fid_fabric fabric;
 static int queue_fd;
-static bool armed; /* the queue, and not the fabric's events alone */
+static bool armed; /* the completion queue, not only the event queues */
 
 static int trywait(struct fid_fabric *of, struct fid **fids, int n)
 {
@@ -171,7 +171,7 @@ static void end_device(void)
 	dofi_wait_fini(&ia);
 }
 
-/* One sleep of the progress thread's, or of a consumer's. 0: the queue ended it. */
+/* One sleep of the progress thread or of a consumer. 0: a completion ended it. */
 static int sleep_once(const _Atomic uint32_t *wakeup)
 {
 	atomic_store(&ia.engine.next_timer, dofi_now() + 20 * MS);
@@ -192,7 +192,7 @@ START_TEST(progress_thread_watches_the_queue_for_a_reason)
 	_Atomic uint32_t wakeup = 0;
 
 	switch (_i) {
-	case 0: /* the fabric's data do not move by themselves */
+	case 0: /* the fabric needs calls to move data */
 		ia.moves_alone = false;
 		break;
 	case 1:
@@ -235,8 +235,8 @@ START_TEST(queue_without_a_descriptor_is_polled)
 END_TEST
 
 /*
- * A descriptor that tells of all is slept on until it does; one that readers mute, or that misses
- * events, not for long.
+ * A sleep on a reliable descriptor has no limit. If reads mute the descriptor, or it misses events,
+ * the sleep is short.
  */
 START_TEST(queue_with_an_unreliable_descriptor_is_polled)
 {
@@ -255,7 +255,7 @@ static void *drive_alone(void *arg)
 {
 	int *sleeps = arg;
 
-	/* As the progress thread: round by round, until the queue is what ended a sleep. */
+	/* Runs rounds as the progress thread does, until a completion ends a sleep. */
 	do
 		++*sleeps;
 	while (dofi_wait_on_fds(&ia, &ia.engine.activity, 0, DOFI_FOREVER, NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wakeups between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
- * marks do nothing.
+ * Wakeups between two IAs: the IAs exchange marks and wake sleeping peers. Invalid datagrams and
+ * forged marks have no effect.
  */
 #include "unit.h"
 
@@ -92,7 +92,7 @@ static void teardown(void)
 	dofi_wakeup_close(&b.ia);
 }
 
-/* What lies in its socket is there at once: both are in this process. */
+/* Both IAs are in this process, so a datagram is in the socket at once. */
 static bool has_atomic(struct side *side)
 {
 	struct pollfd fd = {.fd = side->ia.wakeup.socket.fd, .events = POLLIN};
@@ -112,7 +112,7 @@ static void meet(struct side *side, struct side *other)
 	dofi_wakeup_add_peer(&side->ia, &side->peer, other->ia.cm.uuid);
 }
 
-/* As two connected IAs are. */
+/* Makes both IAs known to each other, as two connected IAs are. */
 static void meet_both(void)
 {
 	meet(&a, &b);
@@ -135,8 +135,8 @@ START_TEST(marks_are_seen)
 END_TEST
 
 /*
- * The second learns of the first before it shows its own: so the first's mark was lost, and is
- * shown once more.
+ * The first IA's mark comes before the second IA knows the first, so it is lost. The first IA sends
+ * it again.
  */
 START_TEST(the_first_mark_is_lost)
 {
@@ -153,7 +153,7 @@ START_TEST(the_first_mark_is_lost)
 }
 END_TEST
 
-/* Naps get long only where every peer rings. */
+/* Naps become long only if every peer sends wakeups. */
 START_TEST(a_peer_that_sends_no_wakeups)
 {
 	meet(&a, &b);
@@ -166,7 +166,7 @@ START_TEST(a_peer_that_sends_no_wakeups)
 	dofi_wakeup_remove_peer(&a.ia, &a.peer);
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	meet(&a, &b);
-	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* that never answered */
+	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* the peer that never answered */
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	a.knows = false;
 }
@@ -205,7 +205,7 @@ START_TEST(a_peer_that_is_gone)
 	meet_both();
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_close(&b.ia);
-	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says so */
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says that it sleeps */
 	ck_assert(!has_atomic(&a));
 }
 END_TEST
@@ -238,12 +238,12 @@ START_TEST(without_a_socket_there_are_no_wakeups)
 }
 END_TEST
 
-/* --- what others send: kind, name of the sender --- */
+/* --- datagrams of other processes --- */
 
 #define MANY   16u /* descriptors in one datagram */
 #define NOBODY 65534u
 
-/* With so many descriptors, all for the same file. */
+/* Sends a datagram with this many descriptors of one file. */
 static void send_many(const struct side *side, const void *bytes, size_t size, int fd, size_t nfds)
 {
 	int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -297,7 +297,7 @@ START_TEST(invalid_datagrams_are_ignored)
 	ck_assert_int_eq(a.drained, 0);
 	meet_both();
 	send_as(&a, &b, 99, -1);
-	send_as(&a, &b, 1, -1); /* a mark that is missing */
+	send_as(&a, &b, 1, -1); /* the mark is missing */
 	look(&a);
 	ck_assert_int_eq(a.drained, 0);
 }

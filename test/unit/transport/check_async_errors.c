@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue of the shared endpoint: which fabric gets one, and what becomes of errors that
+ * The event queue of the shared endpoint: which fabrics get one, and the handling of errors that
  * belong to no operation.
  */
 #include "unit.h"
@@ -24,9 +24,9 @@ static struct dofi_async_errors events;
 
 static struct {
 	int open_answer, bind_answer, opened, closed;
-	/* of fi_eq_write; what the first read of the completion queue tells */
+	/* result of fi_eq_write; error of the first read of the completion queue */
 	int write_answer, first_read_err;
-	int errs[MOST]; /* what the queue has: an error, or 0 for another event */
+	int errs[MOST]; /* entries of the queue: an error, or 0 for another event */
 	int prov_errs[MOST];
 	int first, last;
 } fabric;
@@ -88,7 +88,7 @@ static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq
 {
 	(void)of;
 	queue.fid.context = context;
-	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* nobody sleeps on it */
+	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* no thread sleeps on it */
 	if (fabric.open_answer)
 		return fabric.open_answer;
 	fabric.opened++;
@@ -108,7 +108,7 @@ static struct fid_fabric the_fabric = {.ops = &fabric_ops};
 static struct fi_ops ep_fid_ops = {.size = sizeof(ep_fid_ops), .bind = bind_it};
 static struct fid_ep endpoint = {.fid.ops = &ep_fid_ops};
 
-/* As efa does. */
+/* Writes an error to the event queue as efa does. */
 static ssize_t tell_on_eq(int err, int prov_err)
 {
 	const struct fi_eq_err_entry entry = {.err = err, .prov_errno = prov_err};
@@ -129,7 +129,7 @@ static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = read_cq};
 static struct fid_cq completions = {.ops = &cq_ops};
 
-/* --- what async_errors.c calls --- */
+/* --- functions that async_errors.c calls --- */
 
 static int told;
 
@@ -230,7 +230,7 @@ START_TEST(only_the_first_error_of_a_kind_is_reported)
 
 	open_it();
 	for (int i = 0; i < 3; i++)
-		have(-FI_EINVAL, 4107); /* some tell the negative number */
+		have(-FI_EINVAL, 4107); /* some providers report the negative number */
 	have(FI_ENOBUFS, 4108);
 	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 4);
 	dofi_async_errors_close(&ia, &events);
@@ -244,7 +244,7 @@ START_TEST(only_the_first_error_of_a_kind_is_reported)
 }
 END_TEST
 
-/* Its connections end by the control channel. */
+/* The control channel ends the connections of the peer. */
 START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 {
 	open_it();
@@ -334,7 +334,7 @@ START_TEST(the_first_read_reports_what_is_missing)
 	fabric.first_read_err = -FI_ENOMEM;
 	fabric.write_answer = _i ? -FI_ENOMEM : 0;
 	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), -FI_ENOMEM);
-	ck_assert_int_eq(told, 0); /* dat_ia_open says it */
+	ck_assert_int_eq(told, 0); /* dat_ia_open returns the error */
 	dofi_async_errors_close(&ia, &events);
 }
 END_TEST

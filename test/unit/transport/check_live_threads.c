@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a thread does tells whether it may still be where it was. */
+/* The state of a thread tells whether it may still be inside the code where it was. */
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/live_threads.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoints of connections: when the fabric is asked for one, and that each is given back. */
+/* The endpoints of connections: when they are opened, and that each is closed. */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -59,7 +59,7 @@ static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
 static int made, closed, shut, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err;
-static struct fi_info *request; /* that the event queue has */
+static struct fi_info *request; /* in the event queue */
 static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
@@ -258,14 +258,14 @@ static void closed_ia_leaves_nothing(void)
 	ck_assert_int_lt(conn.reserved_port, 0);
 }
 
-/* --- the side that asks --- */
+/* --- the active side --- */
 
 START_TEST(an_endpoint_opened_while_the_peer_decided_is_used)
 {
 	trans->prepare(&conn);
 	ck_assert_int_eq(made, 1);
 	ck_assert_int_eq(enabled, 1);
-	ck_assert_ptr_null(conn.fep); /* no post reaches it yet */
+	ck_assert_ptr_null(conn.fep); /* no post uses it yet */
 	ck_assert_uint_gt(ia.cqs.list[0].used, REQUESTS + RECEIVES);
 	ck_assert_uint_lt(ia.cqs.list[0].used, REQUESTS + RECEIVES + 4);
 	ck_assert_int_eq(trans->connect(&conn), 0);
@@ -327,7 +327,7 @@ START_TEST(a_refused_connect_leaves_nothing)
 }
 END_TEST
 
-/* Sockets cost little, and their endpoints have no queues. */
+/* Endpoints over sockets are cheap and have no device queues. */
 START_TEST(without_device_queues_no_endpoint_is_opened_early)
 {
 	ia.quirks = 0;
@@ -341,7 +341,7 @@ START_TEST(without_device_queues_no_endpoint_is_opened_early)
 }
 END_TEST
 
-/* The port is chosen for each attempt, and not kept from others longer than that takes. */
+/* The port is chosen for each attempt, and reserved only during the attempt. */
 START_TEST(another_port_is_tried_if_one_is_in_use)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
@@ -357,7 +357,7 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 	ck_assert_int_eq(made, 3);
 	ck_assert_int_eq(closed, 2);
 	ck_assert_int_ge(conn.reserved_port, 0);
-	ck_assert_uint_eq(here.sin_port, 0); /* the IA's own address */
+	ck_assert_uint_eq(here.sin_port, 0); /* the address of the IA */
 	trans->disconnect(&conn);
 	closed_ia_leaves_nothing();
 	connect_errs = 1000;
@@ -366,7 +366,7 @@ START_TEST(another_port_is_tried_if_one_is_in_use)
 }
 END_TEST
 
-/* --- the side that is asked --- */
+/* --- the passive side --- */
 
 static void request_comes(void)
 {
@@ -388,7 +388,7 @@ START_TEST(a_request_is_accepted)
 }
 END_TEST
 
-/* What has an endpoint is refused by closing that. */
+/* If an endpoint exists already, closing it refuses the request. */
 START_TEST(a_request_that_cannot_be_served_is_refused)
 {
 	if (_i)
@@ -414,11 +414,11 @@ START_TEST(a_request_that_has_gone_is_ignored)
 }
 END_TEST
 
-/* --- completions that failed --- */
+/* --- failed completions --- */
 
 static const char *const providers[] = {"tcp", "verbs"};
 
-/* A device reports what belongs to no request, or to one that libfabric made by itself. */
+/* A device reports errors of no request, or of a request that libfabric made itself. */
 START_TEST(an_error_of_no_operation)
 {
 	struct fi_cq_err_entry errs[] = {

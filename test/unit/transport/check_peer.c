@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers of a shared endpoint: one address each, kept for those who come back; and a stream that
- * breaks below their connections.
+ * The peers of a shared endpoint: each has one address, which is kept for later connections; and a
+ * stream that breaks below their connections.
  */
 #include "unit.h"
 
@@ -35,7 +35,7 @@ static struct dofi_ep eps[CONNS];
 static struct {
 	int inserted, removed, closed;
 	bool full;
-	fi_addr_t last; /* that was removed */
+	fi_addr_t last; /* the address that was removed */
 } fabric;
 
 static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
@@ -82,7 +82,7 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops), .av_open = open_av};
 static struct fid_domain domain = {.ops = &domain_ops};
 
-/* --- what peer.c calls --- */
+/* --- functions that peer.c calls --- */
 
 static int wakeups, down[CONNS], again[CONNS];
 
@@ -100,7 +100,7 @@ void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup
 	wakeups--;
 }
 
-/* Not the death of every peer can be watched. */
+/* Some peers cannot be watched. */
 struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *of, const uint8_t *name)
 {
 	(void)name;
@@ -220,7 +220,7 @@ START_TEST(an_unused_entry_is_replaced)
 }
 END_TEST
 
-/* What a new entry numbers anew the peer would drop. */
+/* A new entry would restart the message numbers, and the peer would drop the messages. */
 START_TEST(peers_with_message_numbers_remain)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
@@ -239,7 +239,7 @@ START_TEST(peers_with_message_numbers_go_with_their_IA)
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
 	dofi_peer_closed(
-		dofi_peer_of(&peers, &chans[1].peer)); /* while a connection is still to end */
+		dofi_peer_of(&peers, &chans[1].peer)); /* while a connection has not ended yet */
 	dofi_peer_give(&conns[0]);
 	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
 	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
@@ -280,7 +280,7 @@ static void name_peer(uint32_t number)
 	memcpy(chans[0].peer.fabric_name, &number, sizeof(number));
 }
 
-/* Of peers that never say that they close. The one that is idle for longest goes first. */
+/* Entries of peers that never report their close. The one idle for longest is removed first. */
 START_TEST(entries_with_message_numbers_are_limited)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
@@ -288,7 +288,7 @@ START_TEST(entries_with_message_numbers_are_limited)
 		name_peer(i);
 		ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
 		dofi_peer_give(&conns[0]);
-		if (i == 100) { /* the first one was here again */
+		if (i == 100) { /* the first peer has connected again */
 			name_peer(1);
 			ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
 			dofi_peer_give(&conns[0]);
@@ -344,8 +344,8 @@ START_TEST(the_address_vector_is_full)
 END_TEST
 
 /*
- * With others nothing has happened; one that ends has its reason; one whose request failed knows
- * already; datagrams may be lost.
+ * Connections of other peers continue. A connection that ends already keeps its reason. Datagrams
+ * may be lost.
  */
 START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 {
@@ -363,7 +363,7 @@ START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 }
 END_TEST
 
-/* What was deferred does not run any more. */
+/* Deferred work does not run any more. */
 START_TEST(peer_is_closed_before_the_deferred_end)
 {
 	struct dofi_list work;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receives for credits: without them no peer sends any more, so whatever becomes of one, it is
- * posted again.
+ * The receives for credit updates: without them no peer can send, so each is posted again, however
+ * it completes.
  */
 #include "unit.h"
 
@@ -92,8 +92,8 @@ static int open_endpoint(struct fid_domain *domain, struct fi_info *of, struct f
 {
 	(void)domain, (void)of;
 	/*
-	 * The failure of what was injected may come with it, and what is not NULL is taken for a
-	 * request.
+	 * The failure of an injected message may have this context. The library treats a context
+	 * other than NULL as a request.
 	 */
 	ck_assert_ptr_null(context);
 	*ep_p = &endpoint;
@@ -164,7 +164,7 @@ static void fail_one(struct dofi_wr *wr)
 	ia.trans->failed(&ia, &err);
 }
 
-/* As the fabric gives back a receive whose message was half in when its stream ended. */
+/* The fabric returns a receive whose stream ended in the middle of a message. */
 START_TEST(a_failed_control_receive_is_posted_again)
 {
 	struct dofi_wr *wr = take();
@@ -188,7 +188,7 @@ START_TEST(all_control_receives_fail_at_once)
 }
 END_TEST
 
-/* It waits for its turn, and nobody sleeps meanwhile. */
+/* The receive waits for room, and the driver does not sleep meanwhile. */
 START_TEST(a_failed_control_receive_waits_for_room)
 {
 	fabric.answer = -FI_EAGAIN;
@@ -203,7 +203,7 @@ START_TEST(a_failed_control_receive_waits_for_room)
 }
 END_TEST
 
-/* It is of no operation of ours, whatever it says beside. */
+/* The error belongs to no operation of ours. */
 START_TEST(an_error_of_no_operation)
 {
 	static struct dofi_wr stranger;
@@ -225,7 +225,7 @@ START_TEST(an_error_of_no_operation)
 }
 END_TEST
 
-/* The endpoint that gave it back is gone. */
+/* The endpoint is closed. */
 START_TEST(receives_given_back_at_close_are_not_posted_again)
 {
 	struct fid_ep *ep = ia.shared_ep;

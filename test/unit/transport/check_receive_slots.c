@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Places for receives: those of credits always find one, whatever the fabric says and however much
- * it takes.
+ * Receive slots: receives for credit updates always find one, whatever limit the fabric states and
+ * however many it accepts.
  */
 #include "unit.h"
 
@@ -16,7 +16,7 @@
 #include <rdma/fi_tagged.h>
 
 #define CREDITS 4u
-#define SAID    256u /* receives, by the fabric */
+#define SAID    256u /* the fabric's stated limit of receives */
 #define KEPT    8u
 
 static struct dofi_ia ia;
@@ -25,7 +25,7 @@ static struct dofi_rx_slots slots;
 /* --- the fabric --- */
 
 static struct {
-	unsigned int room, used; /* receives that it really takes, and has */
+	unsigned int room, used; /* receives that the fabric really accepts, and has */
 	unsigned int spares;     /* of these */
 	bool busy;
 } fabric;
@@ -68,7 +68,7 @@ static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = take};
 static struct fi_ops_ep ep_ops = {.size = sizeof(ep_ops), .cancel = cancel};
 static struct fid_ep endpoint = {.tagged = &tagged, .ops = &ep_ops};
 
-/* --- who posts --- */
+/* --- posts --- */
 
 /* A receive of an EP. */
 static bool receive(void)
@@ -122,7 +122,8 @@ static void open_fabric(size_t said, unsigned int room)
 }
 
 /*
- * All credits have their messages; before anybody knows, others post as many receives as they can.
+ * All receives for credit updates get messages. Before the library reads the completions, EPs post
+ * as many receives as they can.
  */
 static void lose_the_moment(void)
 {
@@ -172,7 +173,7 @@ START_TEST(the_fabric_accepts_all_receives)
 }
 END_TEST
 
-/* It takes all, and breaks by it. */
+/* The fabric accepts all receives, and breaks. */
 START_TEST(the_fabric_breaks_beyond_the_limit)
 {
 	more_may_fit = false;
@@ -186,7 +187,7 @@ START_TEST(the_fabric_breaks_beyond_the_limit)
 }
 END_TEST
 
-/* Places get scarce a little more or a little less beyond what it says; loop: by how much. */
+/* The real limit is above the stated one; loop: by how much. */
 START_TEST(the_fabric_accepts_more_than_it_states)
 {
 	open_fabric(SAID, SAID + (unsigned int)_i);
@@ -204,8 +205,8 @@ START_TEST(the_fabric_accepts_more_than_it_states)
 END_TEST
 
 /*
- * What has just left makes room for the spares, in a fabric that means what it says; loop: how many
- * receives of EPs are among it.
+ * Completed receives make room for the spare ones, though the stated limit is right; loop: how many
+ * of them are receives of EPs.
  */
 START_TEST(the_fabric_seems_to_accept_more_than_it_states)
 {
@@ -240,7 +241,7 @@ START_TEST(slots_come_back)
 }
 END_TEST
 
-/* That it has no room says nothing when it should have. */
+/* -FI_EAGAIN below the stated limit does not mean that the limit is reached. */
 START_TEST(eagain_below_the_limit)
 {
 	open_fabric(SAID, UINT_MAX);
@@ -259,7 +260,7 @@ END_TEST
 
 static const size_t sizes[] = {0, 1, 16, UINT32_MAX, SIZE_MAX};
 
-/* Lengths that say nothing. */
+/* Stated lengths without meaning. */
 START_TEST(lengths_without_meaning_set_no_limit)
 {
 	open_fabric(sizes[_i], UINT_MAX);

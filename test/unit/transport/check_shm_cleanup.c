@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Regions in /dev/shm: what killed processes leave there, and what peers may name. */
+/* Regions in /dev/shm: regions of killed processes, and regions that peers may name. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -37,7 +37,7 @@ void dofi_timer_set(struct dofi_ia *of, struct dofi_timer *timer, uint64_t deadl
 /* --- */
 
 #define NOBODY  65534u
-#define NOBODYS 99999999L /* above any limit: no process of this namespace */
+#define NOBODYS 99999999L /* above the limit of process ids */
 
 static const char *name_of(long pid, long uid)
 {
@@ -57,7 +57,7 @@ static void leave(const char *name)
 	close(fd);
 }
 
-/* As an IA that is open, or not quite yet. */
+/* Makes a region as an IA has it that is open or being opened. */
 static int leave_held(const char *name)
 {
 	char address[96];
@@ -70,7 +70,7 @@ static int leave_held(const char *name)
 	return fd;
 }
 
-/* As an IA whose process was killed: nobody has waited for it yet. */
+/* Makes a region as a killed process leaves it. The process was not waited for yet. */
 static pid_t leave_dead(const char *name)
 {
 	siginfo_t what;
@@ -106,7 +106,7 @@ static void open_ia(void)
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
 }
 
-/* Whether an IA over shm, when it opens, leaves a file of this name alone. */
+/* Returns whether a file of this name remains when an IA over shm is opened. */
 static bool is_kept(const char *name)
 {
 	bool kept;
@@ -119,8 +119,8 @@ static bool is_kept(const char *name)
 }
 
 /*
- * Its process may have another number than here, or none, where both have PID namespaces of their
- * own and share the directory.
+ * If processes in different PID namespaces share the directory, the owner may have another process
+ * id here, or none.
  */
 START_TEST(regions_in_use_remain)
 {
@@ -145,7 +145,7 @@ START_TEST(regions_of_dead_processes_are_removed)
 }
 END_TEST
 
-/* Of other programs that use shm, or before its IA has it: nobody knows. */
+/* The region may belong to another program, or to an IA that has not marked it yet. */
 START_TEST(regions_without_a_mark_remain)
 {
 	ck_assert(is_kept(name_of(getpid(), geteuid())));
@@ -207,7 +207,7 @@ START_TEST(an_IA_locks_its_own_region)
 	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
 	ck_assert_int_ge(ia.shm_cleanup.held, 0);
-	ck_assert(is_left()); /* its own sweep */
+	ck_assert(is_left()); /* the clean-up at its open */
 	dofi_shm_cleanup_fini(&ia);
 	open_ia();
 	ck_assert(!is_left());
@@ -285,7 +285,7 @@ START_TEST(names_outside_the_directory_are_refused)
 	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), -ELOOP);
 	unlink(path);
-	ck_assert_int_eq(mkfifo(path, 0600), 0); /* nor does it block */
+	ck_assert_int_eq(mkfifo(path, 0600), 0); /* the check does not block */
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), -EINVAL);
 }
 END_TEST

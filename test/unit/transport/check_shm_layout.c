@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A region like one of libfabric's, and what dead processes may have left in it. */
+/* A region with libfabric's layout, and the state that dead processes may leave in it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/shm_layout.h"
@@ -26,7 +26,7 @@
 static struct dofi_shm_map region;
 static char name[64], path[96];
 
-/* Where the layouts have what. */
+/* Offsets of the fields in each layout. */
 struct where {
 	uint8_t number;
 	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, cmd_size;
@@ -226,7 +226,7 @@ static void put_command(unsigned int i, uint32_t op)
 	put(CMD_QUEUE + 32 + i * 256 + 16, op, 4);
 }
 
-/* Message, read (2 entries), the second entry of which is missing; and with it. */
+/* A message and a read of 2 entries, whose second entry is missing or present. */
 START_TEST(an_incomplete_command_is_removed)
 {
 	make(0);
@@ -283,7 +283,7 @@ START_TEST(lost_entries_are_recovered)
 }
 END_TEST
 
-/* Of three the second is not committed. */
+/* The second of three entries is not committed. */
 START_TEST(a_claimed_entry_is_released)
 {
 	struct dofi_shm_claim claims[4];
@@ -342,7 +342,7 @@ static uint64_t status_of(unsigned int i)
 	return get(RESP_RING + 32 + 16 * i + 8, 8);
 }
 
-/* Two wait for the dead peer, one of these by buffers, and one for another. */
+/* Two commands wait for the dead peer, one of them with buffers. A third waits for another peer. */
 START_TEST(commands_for_a_dead_process_end)
 {
 	static uint64_t requests[3][45];
@@ -378,8 +378,8 @@ static void put_stack_command(unsigned int i, int16_t peer, uint8_t flags)
 }
 
 /*
- * Of the commands 0 to 3 that are under way, 0 and 1 are the dead peer's; 1 has come back
- * already. 4 is free.
+ * Commands 0 to 3 are under way. 0 and 1 belong to the dead peer, and 1 has already been returned.
+ * 4 is free.
  */
 START_TEST(commands_of_a_dead_process_are_freed)
 {
@@ -405,7 +405,7 @@ START_TEST(commands_of_a_dead_process_are_freed)
 	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
 	ck_assert_ptr_eq(commands[0].command, region.base + CMD_STACK + 4096);
 	ck_assert_uint_eq(commands[0].context, 1000);
-	commands[0].context = 7; /* another one by now */
+	commands[0].context = 7; /* reused meanwhile */
 	dofi_shm_give_back(&region, &region, commands, 1);
 	ck_assert_uint_eq(get(RET_QUEUE, 8), 1);
 	commands[0].context = 1000;

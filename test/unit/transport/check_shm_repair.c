@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A region of ours, and processes that take its lock, or a place in its queue. What a killed one
- * had is released; what a living one has is not, whatever it does.
+ * Our region, and processes that take its lock or an entry of its queue. The repair releases those
+ * of a killed process, and never those of a living process.
  */
 #include "unit.h"
 
@@ -142,7 +142,7 @@ static void be(int role, int fd)
 		pause();
 }
 
-/* Returns when it has what it takes; it is known as a peer then. */
+/* Starts a process and returns when it holds its lock or entry. It is a watched peer then. */
 static struct process start(int role)
 {
 	struct process process;
@@ -184,7 +184,7 @@ static void end(const struct process *process)
 	remove_region(process->name);
 }
 
-/* --- ours --- */
+/* --- our process --- */
 
 static void open_own(void)
 {
@@ -225,7 +225,7 @@ static bool is_passed_over(void)
 	return atomic_load(first_entry()) == 1;
 }
 
-/* Longer than the repair takes where it may. */
+/* Returns whether the condition holds for longer than a repair takes. */
 static bool stays(bool (*condition)(void))
 {
 	for (int i = 0; i < 500; i++) {
@@ -265,7 +265,7 @@ START_TEST(entry_of_a_killed_process_is_released)
 }
 END_TEST
 
-/* A stopped one goes on one day, so nothing is taken from it when another one dies. */
+/* A stopped process may continue later, so it keeps its lock when another process dies. */
 START_TEST(a_stopped_process_keeps_its_lock)
 {
 	struct process keeper, other;
@@ -282,7 +282,7 @@ START_TEST(a_stopped_process_keeps_its_lock)
 }
 END_TEST
 
-/* As long as nothing tells of its death, it may have the lock. */
+/* While its death is not known, it may hold the lock. */
 START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
 	static const char unknown[] = "fi_shm://no such region";
@@ -301,7 +301,7 @@ START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 }
 END_TEST
 
-/* The region of the dead one has no room, and its lock is free. */
+/* The region of the dead process has no room, and its lock is free. */
 START_TEST(region_of_a_killed_process_accepts_nothing)
 {
 	struct process other;
