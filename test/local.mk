@@ -132,11 +132,11 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
 if HAVE_CHECK
-check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
+check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
+TESTS = $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -513,6 +513,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_wire_LDADD = $(p2_libs)
 
+include test/sim/local.mk
 include test/fuzz/local.mk
 
 # --- the test provider with the limits of cards, for FI_PROVIDER_PATH, and its own tests ---
