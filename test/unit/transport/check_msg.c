@@ -245,7 +245,7 @@ static void setup(void)
 				  .ep = &ep,
 				  .chan = &chan,
 				  .active = true,
-				  .token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
+				  .peer_token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
 				  .reserved_port = -1};
 }
 
