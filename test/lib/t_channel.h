@@ -43,8 +43,10 @@ bool t_channel_start(struct t_channel *channel); /* both have proved: frames are
 bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details);
 bool t_channel_hear_details(struct t_channel *channel, struct dofi_details *details);
 bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg);
+/* Its private data are not kept. */
+bool t_channel_hear_msg(struct t_channel *channel, struct dofi_msg *msg);
 
-/* HELLO and PROOF, both ways, by the side that dialled. */
+/* HELLO and PROOF, both ways. */
 bool t_channel_prove(struct t_channel *channel);
 
 #endif
