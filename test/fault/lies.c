@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that lies. It is the provider itself, linked into this process, which changes what it says
- * to others; the victim is a process of its own that uses DAT as programs do. The victim must
- * survive each lie, and an honest message must still reach it.
+ * A peer that sends false messages. The peer is the provider, linked into this process, with some
+ * of its functions replaced. The victim is a process of its own that uses DAT as programs do. The
+ * victim must survive each false message, and an honest message must still reach it.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -44,7 +44,7 @@ static void established(const struct t_end *of)
 	t_wait_conn(of->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, of->ep);
 }
 
-/* --- lies of the provider, in the process that tells them --- */
+/* --- replaced functions of the provider, in the lying process --- */
 
 static uint32_t extra;
 static bool says_nothing;
@@ -54,13 +54,13 @@ uint32_t __wrap_dofi_conn_sent(const struct dofi_conn *conn);
 bool __real_dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
-/* What BYE says. */
+/* The count in BYE. */
 uint32_t __wrap_dofi_conn_sent(const struct dofi_conn *conn)
 {
 	return __real_dofi_conn_sent(conn) + extra;
 }
 
-/* INVALIDATE is not answered while this is so. */
+/* While this returns true, INVALIDATE is not answered. */
 bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
 	return says_nothing || __real_dofi_conn_uses_forgotten(chan);
@@ -68,7 +68,7 @@ bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 
 /* --- a record for an endpoint that is not connected --- */
 
-/* Tells where its memory is, and dials where it is told to. */
+/* Sends the address of its memory, and connects to the qualifier that it receives. */
 static void dialling_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -123,7 +123,7 @@ static void exchange(void)
 	t_peer_hear(&victim);
 }
 
-/* The first operation of its kind asks for the place of the victim's control slots. */
+/* The first atomic operation reads the address of the victim's control slots. */
 static void find_slots(void)
 {
 	DAT_LMR_TRIPLET old = t_seg(&end.buf, 0, sizeof(uint64_t));
@@ -138,7 +138,7 @@ static void find_slots(void)
 	ck_assert(ep_of(&end)->peer.ctrl_known);
 }
 
-/* A socket that listens on the IA's address and says nothing to anybody. */
+/* A socket that listens on the IA's address and never sends anything. */
 static int listen_mutely(struct sockaddr_in *name)
 {
 	socklen_t size = sizeof(*name);
@@ -151,7 +151,7 @@ static int listen_mutely(struct sockaddr_in *name)
 	return fd;
 }
 
-/* The victim's second connection waits for a data path that never comes; its number. */
+/* The victim's second connection waits for a data path that never comes. Returns its number. */
 static uint32_t hold_in_the_middle(struct t_ia *mute, struct t_end *passive, int *fd_p)
 {
 	struct t_listener listener;
@@ -168,7 +168,7 @@ static uint32_t hold_in_the_middle(struct t_ia *mute, struct t_end *passive, int
 	return ep_of(passive)->conn->peer_id;
 }
 
-/* To the EP that the completion data name, whatever connection it comes by. */
+/* Sends a control record to the EP that the completion data name, by another connection. */
 static void forge(uint32_t number, enum dofi_ctrl_kind kind, uint32_t value)
 {
 	const struct dofi_atomic_request request = {.op = DOFI_OP_FETCH_ADD};
@@ -216,7 +216,7 @@ END_TEST
 
 #define NOBODY 65534u
 
-/* Takes what comes: a connection that may fail, and one that must not. */
+/* Accepts two connections: one that may fail, and one that must not. */
 static void serving_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -238,7 +238,7 @@ static void serving_victim(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-/* Everybody may write to it, and it is shorter than it says. */
+/* A region that every user may write to, shorter than its header says. */
 static void make_region(char *path, size_t size, struct dofi_ia *liar)
 {
 	char name[48], page[65536];
@@ -299,7 +299,7 @@ static uint32_t drains_of(const struct t_ia *of)
 	return n;
 }
 
-/* Its only receive stays free, and it holds nothing for what the peer says was under way. */
+/* The victim's only receive remains free: it keeps nothing for messages that were never sent. */
 static void counting_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -327,10 +327,10 @@ START_TEST(messages_that_were_never_sent)
 }
 END_TEST
 
-/* --- questions that are not answered --- */
+/* --- a peer that does not answer --- */
 
 #define FREES      8
-#define LONGEST_US 4000000u /* all of them; each took a second, and one still does */
+#define LONGEST_US 4000000u /* for all together; without a limit each would take a second */
 
 static void freeing_victim(struct t_peer *self)
 {
@@ -358,9 +358,9 @@ static void freeing_victim(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-START_TEST(a_peer_that_never_answers)
+START_TEST(peer_that_never_answers)
 {
-	says_nothing = true; /* the victim has nobody to answer */
+	says_nothing = true; /* the victim gets no answer */
 	meet(freeing_victim);
 	exchange();
 	part();
@@ -457,7 +457,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, a_record_for_an_endpoint_that_is_not_connected);
 	tcase_add_test(tcase, messages_that_were_never_sent);
-	tcase_add_test(tcase, a_peer_that_never_answers);
+	tcase_add_test(tcase, peer_that_never_answers);
 	tcase_add_test(tcase, a_region_of_another_user);
 	tcase_add_test(tcase, a_write_to_memory_that_may_be_read);
 	return t_run(suite);

@@ -57,6 +57,7 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 	dofi_conn_set_private(conn, request->private_data, request->private_size);
 	conn->chan = chan;
 	dofi_list_add_tail(&chan->conns, &conn->link);
+	chan->noffered++;
 	conn->ud = request->flags & DOFI_MSG_F_UD;
 	reason = dofi_sp_offer(conn, (const struct sockaddr *)&chan->remote);
 	if (reason != DOFI_REASON_NONE)

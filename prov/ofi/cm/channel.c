@@ -96,6 +96,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
+	if (chan->accepted && chan->was_up)
+		dofi_crowd_leaves(chan);
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;
@@ -583,11 +585,16 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 
 /* --- receiving --- */
 
+/* A peer that often was silent too long stays mute, although it has answered in the end. */
+#define MAX_SILENCES 8
+
 static void on_done(struct dofi_chan *chan, uint64_t number)
 {
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
+	if (number == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
 	send_wakeup(chan->ia);
 }
 

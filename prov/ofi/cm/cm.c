@@ -50,27 +50,13 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
-/*
- * A peer that did not answer in time is not waited for again before it has answered, and one that
- * often does so never again: each wait is a second of the program's call.
- */
-#define MAX_SILENCES 8
-
-static bool is_waited_for(struct dofi_chan *chan, uint64_t number)
+/* Each wait for a peer that is mute would be a second of the program's call. */
+static bool is_waited_for(const struct dofi_chan *chan, uint64_t number)
 {
-	if (chan->mute && chan->done == chan->asked && chan->silences < MAX_SILENCES)
-		chan->mute = false;
 	return !chan->mute && owes_answer(chan, number);
 }
 
-/* Those that were asked after their last answer are known before they are asked once more. */
-static void look_who_answered(struct dofi_ia *ia)
-{
-	DOFI_LIST_FOR(node, &ia->cm.chans)
-	is_waited_for(DOFI_CONTAINER(node, struct dofi_chan, link), 0);
-}
-
-static bool has_answers(struct dofi_ia *ia, uint64_t number)
+static bool has_answers(const struct dofi_ia *ia, uint64_t number)
 {
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
@@ -181,7 +167,6 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	bool done;
 
 	dofi_engine_begin(ia);
-	look_who_answered(ia);
 	number = dofi_chan_ask(ia, context);
 	for (;;) {
 		seen = atomic_load(&cm->wakeup);

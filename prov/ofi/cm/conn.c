@@ -172,6 +172,8 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	cm->nlinking -= dofi_conn_stage(conn) == DOFI_STAGE_LINKING;
+	if (conn->state == DOFI_CONN_OFFERED && conn->chan)
+		conn->chan->noffered--;
 	if (state == DOFI_CONN_ENDING)
 		conn->ended_in = conn->state;
 	conn->state = state;

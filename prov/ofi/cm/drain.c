@@ -47,8 +47,7 @@ struct drain {
 
 static void end(struct drain *drain)
 {
-	if (drain->timer.link.next)
-		dofi_timer_cancel(drain->ia, &drain->timer);
+	dofi_timer_cancel(drain->ia, &drain->timer);
 	dofi_list_del(&drain->link);
 	drain->ia->ndrains--;
 	if (drain->mr)

@@ -230,7 +230,8 @@ struct dofi_cm {
 	struct dofi_list dead;
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners;            /* of struct dofi_sp, by link */
-	uint32_t max_chans, max_peer_chans;    /* accepted ones; crowd.h */
+	uint32_t naccepted;                    /* accepted channels that are up; crowd.h */
+	uint32_t max_chans, max_peer_chans;    /* of them */
 	struct dofi_log_limit refusals, crowd; /* messages about those that are refused */
 	/* closed to accept and refuse a connection when descriptors run out */
 	int spare_fd;
