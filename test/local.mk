@@ -66,6 +66,7 @@ unit_tests = \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_nap \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 # The same rules where the fabric lacks something.
@@ -458,6 +459,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
+%C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_nap_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)

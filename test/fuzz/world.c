@@ -32,6 +32,9 @@
 #include "object/ia.h"
 #include "object/scratch.h"
 #include "progress/engine.h"
+#include "progress/evd_streams.h"
+#include "progress/evd_wait.h"
+#include "api/evd.h"
 #include "progress/evd.h"
 
 #include <netinet/in.h>

@@ -6,6 +6,7 @@
 #include "cm/channel.h"
 #include "cm/conn.h"
 #include "object/ia.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 
 #include <sys/resource.h>

@@ -3,6 +3,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "object/transport.h"
 

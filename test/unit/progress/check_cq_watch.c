@@ -1,123 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * How long the driver naps where no descriptor tells it of the fabric: what makes a nap long, and
- * what ends that. And when the progress thread leaves the fabric's queue alone.
- */
+/* When the progress thread leaves the queue of a device alone, which always has something. */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/wait.c"
+#include "../../../prov/ofi/progress/cq_watch.c"
+#include "../../../prov/ofi/progress/driver_sleep.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define MS 1000000u
 
 static struct dofi_ia ia;
-
-/* Quiet for long, with a mark that all peers see, and naps as long as they get without that. */
-static void setup(void)
-{
-	atomic_store(&ia.engine.next_timer, UINT64_MAX);
-	ia.cq_wait = FI_WAIT_NONE;
-	ia.wait.marked = true;
-	ia.wait.nap_ns = BLIND_SLEEP_NS;
-	ia.wait.quiet_since = dofi_now() - 60000ull * MS;
-}
-
-/* The longest that a sleep begun now may take. */
-static void expect_at_most(uint64_t ns)
-{
-	uint64_t until = earliest(&ia, DOFI_FOREVER, true);
-
-	ck_assert_uint_le(until, dofi_now() + ns);
-}
-
-static void fall_asleep(void)
-{
-	for (int i = 0; i < 10; i++)
-		earliest(&ia, DOFI_FOREVER, true);
-	ck_assert_uint_eq(ia.wait.nap_ns, LONGEST_RUNG_NAP_NS);
-	ck_assert(atomic_load(&ia.wait.deep));
-}
-
-START_TEST(long_where_all_ring)
-{
-	uint64_t before = dofi_now();
-
-	fall_asleep();
-	ck_assert_uint_ge(earliest(&ia, DOFI_FOREVER, true), before + LONGEST_RUNG_NAP_NS);
-	ck_assert_uint_eq(earliest(&ia, before + 1, true), before + 1);
-}
-END_TEST
-
-START_TEST(short_without_a_mark)
-{
-	ia.wait.marked = false;
-	for (int i = 0; i < 10; i++)
-		expect_at_most(BLIND_SLEEP_NS);
-	ck_assert(!atomic_load(&ia.wait.deep));
-}
-END_TEST
-
-START_TEST(short_while_little_time_has_passed)
-{
-	ia.wait.quiet_since = dofi_now();
-	expect_at_most(BLIND_SLEEP_NS);
-	ck_assert(!atomic_load(&ia.wait.deep));
-}
-END_TEST
-
-START_TEST(short_again_with_a_deaf_peer)
-{
-	fall_asleep();
-	atomic_store(&ia.wakeup.deaf, 1);
-	expect_at_most(BLIND_SLEEP_NS);
-}
-END_TEST
-
-/* Parts of a write may come for a while, though nothing is complete. */
-START_TEST(short_for_longer_over_sockets_without_a_descriptor)
-{
-	ia.wait.quiet_since = dofi_now() - 100ull * MS;
-	earliest(&ia, DOFI_FOREVER, true);
-	ck_assert_uint_gt(ia.wait.nap_ns, BLIND_SLEEP_NS);
-	ia.quirks = DOFI_QUIRK_MUTE_QUEUE;
-	ia.wait.nap_ns = BLIND_SLEEP_NS;
-	ia.wait.quiet_since = dofi_now() - 100ull * MS;
-	expect_at_most(BLIND_SLEEP_NS);
-	ia.wait.quiet_since = dofi_now() - 60000ull * MS;
-	fall_asleep();
-	ia.quirks = 0;
-}
-END_TEST
-
-START_TEST(short_again_when_something_waits)
-{
-	fall_asleep();
-	if (_i)
-		atomic_store(&ia.engine.nstalled, 1);
-	else
-		atomic_store(&ia.engine.restless, 1);
-	expect_at_most(BLIND_SLEEP_NS);
-}
-END_TEST
-
-START_TEST(short_again_after_a_post)
-{
-	fall_asleep();
-	atomic_store(&ia.wait.posted, true);
-	expect_at_most(FIRST_NAP_NS);
-	ck_assert(!atomic_load(&ia.wait.posted));
-	expect_at_most(2 * FIRST_NAP_NS);
-}
-END_TEST
-
-START_TEST(short_again_after_an_event)
-{
-	fall_asleep();
-	atomic_store(&ia.engine.handled, 1);
-	expect_at_most(FIRST_NAP_NS);
-}
-END_TEST
-
-/* --- the queue of a device, which has something all the time --- */
 
 static struct fid_cq queue;
 static struct fid_fabric fabric;
@@ -218,39 +116,6 @@ START_TEST(left_alone_again_without_the_reason)
 }
 END_TEST
 
-START_TEST(looked_at_by_the_clock)
-{
-	uint64_t before = dofi_now();
-
-	ia.wait.nap_ns = 0;
-	ia.cq_wait = _i ? FI_WAIT_FD : FI_WAIT_POLLFD;
-	ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, false), dofi_now() + FIRST_LIST_NAP_NS);
-	for (int i = 0; i < 10; i++)
-		earliest(&ia, DOFI_FOREVER, false);
-	ck_assert_uint_ge(earliest(&ia, DOFI_FOREVER, false), before + LONGEST_LIST_NAP_NS);
-	ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, false), dofi_now() + LONGEST_LIST_NAP_NS);
-	atomic_fetch_add(&ia.engine.handled, 1);
-	ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, false), dofi_now() + FIRST_LIST_NAP_NS);
-}
-END_TEST
-
-/*
- * A descriptor that tells of all is slept on until it does; one that readers mute, or that misses
- * events, not for long.
- */
-START_TEST(looked_at_where_it_is_not_told)
-{
-	ia.moves_alone = false;
-	ia.cq_wait = FI_WAIT_FD;
-	ck_assert_uint_eq(earliest(&ia, DOFI_FOREVER, true), DOFI_FOREVER);
-	ia.cq_mutes = _i == 0;
-	ia.eqs.silent = _i == 1;
-	for (int i = 0; i < 10; i++)
-		ck_assert_uint_le(earliest(&ia, DOFI_FOREVER, true),
-				  dofi_now() + LONGEST_LIST_NAP_NS);
-}
-END_TEST
-
 static void *drive_alone(void *arg)
 {
 	int *sleeps = arg;
@@ -300,11 +165,11 @@ START_TEST(who_is_called_often_stays_for_longer)
 		ck_assert_uint_ge(ia.wait.stay_until, before + ns);
 		ck_assert_uint_le(ia.wait.stay_until, dofi_now() + ns);
 	}
-	ck_assert(!leaves_cq_alone(&ia, &ia.engine.activity));
+	ck_assert(!dofi_cq_watch_leave(&ia, &ia.engine.activity));
 	stay(&ia.wait);
 	ck_assert_uint_le(ia.wait.stay_until, dofi_now() + LONGEST_STAY_NS);
 	ia.wait.stay_until = ia.wait.stay_ns = 0; /* long ago */
-	ck_assert(leaves_cq_alone(&ia, &ia.engine.activity));
+	ck_assert(dofi_cq_watch_leave(&ia, &ia.engine.activity));
 	stay(&ia.wait);
 	ck_assert_uint_le(ia.wait.stay_until, dofi_now() + FIRST_STAY_NS);
 }
@@ -312,27 +177,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("wait");
-	TCase *tc = tcase_create("naps");
+	Suite *suite = suite_create("cq_watch");
+	TCase *tc = tcase_create("cq_watch");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, long_where_all_ring);
-	tcase_add_test(tc, short_without_a_mark);
-	tcase_add_test(tc, short_for_longer_over_sockets_without_a_descriptor);
-	tcase_add_test(tc, short_while_little_time_has_passed);
-	tcase_add_test(tc, short_again_with_a_deaf_peer);
-	tcase_add_loop_test(tc, short_again_when_something_waits, 0, 2);
-	tcase_add_test(tc, short_again_after_a_post);
-	tcase_add_test(tc, short_again_after_an_event);
-	suite_add_tcase(suite, tc);
-
-	tc = tcase_create("queue");
 	tcase_add_checked_fixture(tc, begin_device, end_device);
 	tcase_add_test(tc, left_alone_by_the_progress_thread);
 	tcase_add_loop_test(tc, watched_for_a_reason, 0, 4);
 	tcase_add_test(tc, left_alone_again_without_the_reason);
-	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
-	tcase_add_loop_test(tc, looked_at_where_it_is_not_told, 0, 2);
 	tcase_add_test(tc, called_back_when_a_reason_comes);
 	tcase_add_loop_test(tc, nobody_is_called_who_watches, 0, 2);
 	tcase_add_test(tc, who_is_called_often_stays_for_longer);
