@@ -16,6 +16,11 @@
 #include "object/transport.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
+#include "progress/work.h"
+#include "progress/stall.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 

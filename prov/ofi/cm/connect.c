@@ -16,6 +16,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"

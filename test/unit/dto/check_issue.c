@@ -6,9 +6,10 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/progress/progress_thread.c"
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/progress/work.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
 
