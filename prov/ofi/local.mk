@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The provider: one core, compiled once per API generation. Tests link the convenience libraries.
-# The registries dlopen libdatofi.so.1 and libdatofi.so.2 by these very names: no development link,
-# no further digits. Libtool makes a file name of the name of the .la and a suffix; an empty suffix
-# gives exactly ours.
+# The provider: one source, compiled once per generation of DAT. Tests link the convenience
+# libraries. The registries load libdatofi.so.1 and libdatofi.so.2 by these names, so there is no
+# development link and no further version digit. Libtool appends a suffix to the name of the .la
+# file; here the suffix is empty.
 lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
 noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
 
@@ -23,6 +23,10 @@ dofi_base_sources = \
 	%D%/base/probe.h \
 	%D%/base/secure.c %D%/base/secure.h \
 	%D%/base/thread.c %D%/base/thread.h
+
+dofi_memory_sources = \
+	%D%/memory/local_socket.c %D%/memory/local_socket.h \
+	%D%/memory/segment.c %D%/memory/segment.h
 
 dofi_auth_sources = \
 	%D%/auth/crypto.c %D%/auth/crypto.h \
@@ -191,6 +195,7 @@ dofi_api_sources = \
 
 dofi_sources = \
 	$(dofi_base_sources) \
+	$(dofi_memory_sources) \
 	$(dofi_auth_sources) \
 	$(dofi_fabric_sources) \
 	$(dofi_object_sources) \
@@ -213,8 +218,8 @@ dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS)
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)
 
-# The registry is the one that loaded us, so none is linked. The library is never unloaded: its
-# threads and libfabric's would lose their code.
+# The provider is not linked with a registry, because a registry has loaded it. The provider is
+# never unloaded, because its threads and those of libfabric may still run its code.
 dofi_ldflags = $(library_ldflags) -module -avoid-version -shared -shrext '' -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/%D%/libdatofi.map
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that runs with more rights than its user takes neither libraries nor parameters from
- * the user's environment. The program is a copy of this one, which belongs to root and has the
- * set-user-ID bit; another user starts it.
+ * A program with more rights than its user takes neither libraries nor parameters from the user's
+ * environment. The test runs a copy of this program that belongs to root and has the set-user-ID
+ * bit, as another user.
  */
 #include <fcntl.h>
 #include <rdma/fabric.h>
@@ -21,7 +21,7 @@
 #define NOBODY       65534u
 #define HANDSHAKE_MS 77
 
-/* What the copy finds; its exit status. */
+/* What the copy found; also its exit status. */
 enum {
 	IS_ELEVATED = 1,
 	HAS_FOREIGN_PROVIDER = 2,
@@ -70,7 +70,7 @@ static int look(void)
 	return found;
 }
 
-/* --- who starts it --- */
+/* --- the test, which starts the copy --- */
 
 static char dir[] = "/tmp/dat-ofi-elevated-XXXXXX", copy[sizeof(dir) + 8];
 
@@ -109,7 +109,7 @@ static void set_variables(void)
 	setenv("DAT_OFI_HANDSHAKE_MS", text, 1);
 }
 
-/* Its exit status; 0 when it could not be started. */
+/* Runs the copy. Returns its exit status, or 0 if it could not be started. */
 static int run(const char *program, uid_t user)
 {
 	int status;
@@ -126,7 +126,7 @@ static int run(const char *program, uid_t user)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(variables_of_the_user_count_for_nothing)
+START_TEST(elevated_program_ignores_variables_of_the_user)
 {
 	int found;
 
@@ -145,8 +145,8 @@ START_TEST(variables_of_the_user_count_for_nothing)
 }
 END_TEST
 
-/* The same of a program that is not elevated: what it finds is what the other must not. */
-START_TEST(of_other_programs_they_count)
+/* A program without more rights uses the variables that the elevated program must ignore. */
+START_TEST(other_programs_use_variables_of_the_user)
 {
 	ck_assert_int_eq(run("/proc/self/exe", geteuid()), IS_THROUGH | HAS_ALL);
 }
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	suite = suite_create("elevated");
 	tcase = tcase_create("elevated");
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, variables_of_the_user_count_for_nothing);
-	tcase_add_test(tcase, of_other_programs_they_count);
+	tcase_add_test(tcase, elevated_program_ignores_variables_of_the_user);
+	tcase_add_test(tcase, other_programs_use_variables_of_the_user);
 	return t_run(suite);
 }

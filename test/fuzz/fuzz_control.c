@@ -6,9 +6,10 @@
  */
 #include "fabric.h"
 #include "fuzz.h"
-#include "kernel.h"
 #include "peer.h"
 #include "world.h"
+
+#include "../sim/kernel.h"
 
 #include "api/ep_connect.h"
 #include "api/rmr.h"

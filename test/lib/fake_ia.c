@@ -30,7 +30,7 @@
 
 struct t_fake t_fake;
 
-/* --- memory that runs out; the linker sends every call here --- */
+/* --- allocations that fail; the linker redirects malloc and mmap to these functions --- */
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
@@ -57,7 +57,7 @@ void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t 
 					: __real_mmap(addr, length, prot, flags, fd, offset);
 }
 
-/* --- in place of the engine --- */
+/* --- replacements for the engine --- */
 
 uint64_t dofi_now(void)
 {
@@ -128,7 +128,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	return atomic_load(wakeup) == seen ? ret : 0;
 }
 
-/* --- in place of peers and of the registry --- */
+/* --- replacements for peers and the registry --- */
 
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 {
@@ -159,7 +159,7 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 	}
 }
 
-/* --- in place of the fabric --- */
+/* --- replacements for the fabric --- */
 
 static int mr_close(struct fid *fid)
 {

@@ -12,6 +12,12 @@ void t_channel_init(struct t_channel *channel, int fd, enum dofi_role role,
 
 bool t_channel_say(const struct t_channel *channel, const void *bytes, size_t size)
 {
+	struct t_record *record = channel->record;
+
+	if (record && size <= sizeof(record->bytes) - record->size) {
+		memcpy(record->bytes + record->size, bytes, size);
+		record->size += size;
+	}
 	return send(channel->fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 

@@ -184,8 +184,14 @@ class Runner:
                 sys.exit(f"mutants: \"{command}\" failed in {self.build}: "
                          f"see {self.log}/{name}.log")
 
-    def make(self, targets):
-        """True when they are up to date afterwards."""
+    def make(self, programs=()):
+        """True when the products and the programs are up to date afterwards.
+
+        "all" runs a make of its own, which must not build the libraries that the programs' build
+        is building."""
+        return self.make_targets(["all"]) and (not programs or self.make_targets(programs))
+
+    def make_targets(self, targets):
         with open(self.log / "make.log", "wb") as log:
             return not subprocess.run(["make", f"-j{self.jobs}", *targets], cwd=self.build,
                                       stdout=log, stderr=log, stdin=subprocess.DEVNULL,
@@ -263,7 +269,7 @@ class Runner:
         """The first test that fails, or None. A failure counts when it comes twice."""
         for tests in groups:
             programs = sorted({test.program for test in tests if not test.script})
-            if not self.make(["all", *programs]):
+            if not self.make(programs):
                 return "compiler"
             with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
                 for start in range(0, len(tests), self.jobs):
@@ -293,7 +299,7 @@ class Runner:
 
     def measure_tests(self, tests, known, writer):
         programs = sorted({test.program for test in tests if not test.script})
-        if not self.make(["all", *programs]):
+        if not self.make(programs):
             sys.exit(f"mutants: the unmutated tree does not compile: see {self.log}/make.log")
         for test in tests:
             seconds, passed = known.get(test.name, (0, None))
@@ -348,7 +354,7 @@ def try_mutant(runner, plan, mutant):
     original = (runner.tree / mutant.file).read_text()
     runner.write(mutant.file, changes.apply(mutant, original))
     try:
-        if not runner.make(["all"]):
+        if not runner.make():
             return "uncompiled", ""
         failed = runner.first_failure(plan.tests_of(mutant.file))
         if failed == "compiler":

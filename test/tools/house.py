@@ -20,18 +20,20 @@ import sys
 
 # The rooms, and what each may include and call besides itself: rooms, or single files with a
 # reason. Upper rooms come later; a pair that is not in the table is forbidden.
-BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT, API = (
+BASE, MEMORY, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT, API = (
     "prov/ofi/" + room
-    for room in ("base", "auth", "fabric", "object", "progress", "dto", "cm", "transport", "api"))
+    for room in ("base", "memory", "auth", "fabric", "object", "progress", "dto", "cm", "transport",
+                 "api"))
 EDGES = {
     BASE: [],
+    MEMORY: [BASE],
     AUTH: [BASE],
     FABRIC: [BASE, AUTH],
     OBJECT: [BASE, AUTH, FABRIC],
-    PROGRESS: [BASE, AUTH, FABRIC, OBJECT],
+    PROGRESS: [BASE, MEMORY, AUTH, FABRIC, OBJECT],
     DTO: [BASE, AUTH, FABRIC, OBJECT, PROGRESS],
     CM: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO],
-    TRANSPORT: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM],
+    TRANSPORT: [BASE, MEMORY, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM],
     API: [BASE, AUTH, FABRIC, OBJECT, PROGRESS, DTO, CM, TRANSPORT],
     "src": [],
     "util/common": [],

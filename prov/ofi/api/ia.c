@@ -510,7 +510,6 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->thread_safe_asked = thread_safe;
 	ia->up = &dofi_cm_upcalls;
 	ia->engine.reap = dofi_reap;
-	atomic_store(&ia->next_key, 1);
 	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
 	dofi_lock_init_level(&ia->mr_lock, DOFI_LEVEL_LEAF);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {

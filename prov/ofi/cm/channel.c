@@ -101,6 +101,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
+	if (chan->accepted && chan->was_up)
+		dofi_crowd_leaves(chan);
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;
@@ -465,8 +467,7 @@ static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
 		struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
 
 		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    !other->send_err &&
-		    !memcmp(other->peer.uuid, chan->peer.uuid, sizeof(chan->peer.uuid)))
+		    !other->send_err && dofi_details_are_of_one(&other->peer, &chan->peer))
 			return other;
 	}
 	return NULL;
@@ -589,11 +590,16 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 
 /* --- receiving --- */
 
+/* A peer that often was silent too long stays mute, although it has answered in the end. */
+#define MAX_SILENCES 8
+
 static void on_done(struct dofi_chan *chan, uint64_t number)
 {
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
+	if (number == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
 	send_wakeup(chan->ia);
 }
 
@@ -642,7 +648,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, chan->peer.uuid);
+			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

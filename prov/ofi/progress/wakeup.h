@@ -5,9 +5,9 @@
  * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
  * no shared memory), costs no more than a nap: see nap.c.
  *
- * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
- * left behind by the dead. The kernel tells who sent a datagram: those of other users, except root,
- * are dropped with all that came along.
+ * The mark is a segment (memory/segment.h) that travels over a local socket
+ * (memory/local_socket.h), so nothing is left behind by the dead, and datagrams of other users,
+ * except root, are dropped.
  */
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H

@@ -243,14 +243,12 @@ START_TEST(test_lmr_failures_leave_nothing_behind)
 
 	dofi_log_set_level("off");
 	t_fake.mr.fail = -ENOMEM;
-	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_MEMORY);
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	t_fake.mr.fail = -ENOSPC;
-	t_ret(create_va(mem, 8, READ, &lmr),
-	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION));
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	t_fake.mr.fail = 0;
 	ia->ctxtab.entries = 0;
-	t_ret(create_va(mem, 8, READ, &lmr),
-	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION));
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	ia->ctxtab.entries = DOFI_CTXTAB_ENTRIES;
 	ck_assert_int_eq(t_fake.mr.live, live);
 	t_ok(dofi_pz_free(pz));
@@ -516,7 +514,7 @@ START_TEST(test_bind_of_local_memory_opens_it)
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_fake.mr.fail = -ENOMEM;
 	t_ret(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one),
-	      DOFI_NO_MEMORY);
+	      DOFI_NO_REGION);
 	t_fake.mr.fail = 0;
 	t_ok(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one));
 	t_ok(prepare(rmr, triplet_of(&lmr, 8, 8), DAT_MEM_PRIV_REMOTE_READ_FLAG, &two));
@@ -780,7 +778,7 @@ START_TEST(test_shared_lmr_that_fails_gives_its_cookie_back)
 	dofi_log_set_level("off");
 	name_cookie("f");
 	t_fake.mr.fail = -ENOMEM;
-	t_ret(create_shared(shared, &lmr), DOFI_NO_MEMORY);
+	t_ret(create_shared(shared, &lmr), DOFI_NO_REGION);
 	expect_no_cookie_file();
 }
 END_TEST

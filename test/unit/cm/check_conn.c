@@ -336,6 +336,38 @@ START_TEST(a_lost_path_has_no_patience)
 }
 END_TEST
 
+/* Neither number nor token tells those of the next connection. */
+START_TEST(numbers_do_not_follow_each_other)
+{
+	uint32_t numbers = 0, tags = 0;
+
+	accept_all(BURST);
+	for (uint32_t i = 1; i < BURST; i++) {
+		uint32_t former = conns[i - 1]->id, id = conns[i]->id;
+
+		ck_assert_uint_eq(id & ~DOFI_CONN_ID_MASK, 0);
+		numbers += (id > former ? id - former : former - id) < 1u << 12;
+		tags += dofi_token_tag(conns[i]->token) == dofi_token_tag(conns[i - 1]->token);
+	}
+	ck_assert_uint_lt(numbers, 2); /* one may by chance */
+	ck_assert_uint_eq(tags, 0);
+}
+END_TEST
+
+/* A number alone is not enough where a secret belongs to it. */
+START_TEST(only_its_secret_finds_a_connection)
+{
+	uint32_t secret;
+
+	accept_one();
+	secret = dofi_token_secret(conns[0]->token);
+	ck_assert_ptr_eq(dofi_conn_by_secret(&burst_ia, conns[0]->id, secret), conns[0]);
+	for (unsigned int bit = 0; bit < 32; bit++)
+		ck_assert_ptr_null(
+			dofi_conn_by_secret(&burst_ia, conns[0]->id, secret ^ 1u << bit));
+}
+END_TEST
+
 /* A data connection brings the token: one that was never given out, or is used up, finds nothing.
  */
 START_TEST(only_its_token_finds_a_connection)
@@ -554,6 +586,8 @@ int main(void)
 	tcase_add_test(tc, a_lost_path_has_no_patience);
 	tcase_add_test(tc, another_peer_gets_another_endpoint);
 	tcase_add_test(tc, only_its_token_finds_a_connection);
+	tcase_add_test(tc, numbers_do_not_follow_each_other);
+	tcase_add_test(tc, only_its_secret_finds_a_connection);
 	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

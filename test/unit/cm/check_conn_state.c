@@ -206,6 +206,120 @@ START_TEST(a_peer_that_asks_for_the_count_is_answered)
 }
 END_TEST
 
+/* --- who has given up --- */
+
+/* The accepting side must not wait for it. */
+START_TEST(an_accept_that_comes_too_late_is_answered_by_cancel)
+{
+	static const enum dofi_msg_type others[] = {DOFI_MSG_REJECT, DOFI_MSG_READY,
+						    DOFI_MSG_CANCEL, DOFI_MSG_BYE,
+						    DOFI_MSG_DISCONNECT};
+
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	ck_assert(is_gone());
+	ck_assert_str_eq(trace, "CANCEL-orderly unlink timed-out");
+	trace[0] = '\0';
+	hear(DOFI_MSG_ACCEPT, 0, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		hear(others[i], DOFI_REASON_DISCONNECT, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
+static void hear_unanswered(enum dofi_msg_type type, uint32_t src)
+{
+	const struct dofi_msg msg = {.type = (uint8_t)type,
+				     .reason = DOFI_REASON_DISCONNECT,
+				     .src = src};
+
+	dofi_conn_message(&chan, &msg);
+}
+
+/* It does not know the number of the connection here; its own tells which one it is. */
+START_TEST(a_request_is_taken_back_before_its_answer)
+{
+	reach(OFFERED);
+	hear_unanswered(DOFI_MSG_CANCEL, 78);
+	hear_unanswered(DOFI_MSG_BYE, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_OFFERED);
+	hear_unanswered(DOFI_MSG_CANCEL, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ABANDONED);
+}
+END_TEST
+
+START_TEST(no_peer_takes_back_what_it_was_asked_for)
+{
+	reach(REQUESTED);
+	conn->peer_id = 77;
+	hear_unanswered(DOFI_MSG_CANCEL, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_REQUESTED);
+}
+END_TEST
+
+/* --- what arrived before --- */
+
+static int drained_queues;
+
+static void see_that_nothing_has_ended(void)
+{
+	drained_queues++;
+	ck_assert_str_eq(trace, "");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert(ep.path_up);
+}
+
+/* Its completions are successes, though the connection is about to end. */
+START_TEST(what_arrived_before_the_end_is_delivered_first)
+{
+	reach(ESTABLISHED);
+	ep.path_up = true;
+	while_draining = see_that_nothing_has_ended;
+	happens(_i ? MSG_BYE : ABRUPT);
+	run_work();
+	ck_assert_int_ge(drained_queues, 1);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+static void count_drains(void)
+{
+	drained_queues++;
+}
+
+START_TEST(without_a_path_nothing_can_have_arrived)
+{
+	reach(REQUESTED);
+	while_draining = count_drains;
+	happens(ABRUPT);
+	run_work();
+	ck_assert_int_eq(drained_queues, 0);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+static void receive_one(void)
+{
+	ep.nreceived++;
+}
+
+/* The last message of the peer lies in the queue when its goodbye is read. */
+START_TEST(a_goodbye_does_not_wait_for_what_is_in_the_queue)
+{
+	static struct dofi_srq srq = {.obj.ia = &ia};
+
+	reach(ESTABLISHED);
+	ep.srq = &srq;
+	ia.engine.has_fabric = true;
+	while_draining = receive_one;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+END_TEST
+
 /* --- the table --- */
 
 /* After all others: each cell that is no failure has a test, and the others are met by none. */
@@ -260,6 +374,12 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
 	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
 	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
+	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
+	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
+	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
+	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
+	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
+	tcase_add_test(tc, a_goodbye_does_not_wait_for_what_is_in_the_queue);
 	suite_add_tcase(suite, tc);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/drain.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -130,6 +131,19 @@ static int know(struct fid *domain, const void *buf, size_t len, uint64_t access
 static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = know};
 static struct fid_domain domain = {.mr = &mr_ops};
 
+/* The peer's number of a connection is another one. */
+static void begin(uint32_t id, uint64_t tag, uint32_t received, uint32_t granted, uint64_t size)
+{
+	const struct dofi_conn conn = {.ia = &ia, .id = id, .peer_id = id + 1000};
+
+	dofi_drain_begin(&conn, tag, received, granted, size);
+}
+
+static void settle(uint32_t id, uint32_t sent)
+{
+	dofi_drain_settle(&ia, id, id + 1000, sent);
+}
+
 static void complete(void)
 {
 	struct dofi_wr *wr = fabric.wr;
@@ -165,16 +179,17 @@ static void teardown(void)
 
 START_TEST(takes_what_is_missing)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
 	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
-	dofi_drain_settle(&ia, 8, 9);      /* of another connection */
+	settle(8, 9);                      /* of another connection */
+	dofi_drain_settle(&ia, 7, 8, 5);   /* another peer, which does not know both numbers */
 	ck_assert_int_eq(fabric.calls, 0);
-	dofi_drain_settle(&ia, 7, 5);
+	settle(7, 5);
 	ck_assert_int_eq(fabric.calls, 1);
 	ck_assert_uint_eq(fabric.size, 100);
 	ck_assert_ptr_nonnull(fabric.buf);
 	ck_assert_uint_eq(fabric.tag, 0x77);
-	dofi_drain_settle(&ia, 7, 50); /* said once */
+	settle(7, 50); /* said once */
 	complete();
 	ck_assert_int_eq(fabric.calls, 2);
 	complete();
@@ -185,8 +200,8 @@ END_TEST
 
 START_TEST(nothing_is_missing)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
+	settle(7, 3);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
@@ -194,8 +209,8 @@ END_TEST
 
 START_TEST(a_lie)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 2); /* fewer than came */
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
+	settle(7, 2); /* fewer than came */
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
@@ -204,15 +219,15 @@ END_TEST
 /* A peer never has more messages under way than it had credits for. */
 START_TEST(more_than_were_granted)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 5, 100);
-	dofi_drain_settle(&ia, 7, 6);
+	begin(7, 0x77, 3, 5, 100);
+	settle(7, 6);
 	ck_assert_uint_eq(ia.ndrains, 0);
-	dofi_drain_begin(&ia, 8, 0x88, 3, 5, 100);
-	dofi_drain_settle(&ia, 8, 3u + INT32_MAX);
+	begin(8, 0x88, 3, 5, 100);
+	settle(8, 3u + INT32_MAX);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
-	dofi_drain_begin(&ia, 9, 0x99, 3, 5, 100);
-	dofi_drain_settle(&ia, 9, 5);
+	begin(9, 0x99, 3, 5, 100);
+	settle(9, 5);
 	complete();
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
@@ -223,8 +238,8 @@ END_TEST
 /* The receive goes, and with it the place that others need. */
 START_TEST(what_never_comes_is_given_up)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 3);
 	pass(59 * SECOND);
 	complete(); /* so the peer is alive */
 	pass(59 * SECOND);
@@ -242,8 +257,8 @@ END_TEST
 START_TEST(what_waits_for_a_place_is_given_up)
 {
 	fabric.answer = -FI_EAGAIN;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 3);
 	pass(61 * SECOND);
 	ck_assert_int_eq(cancelled, 0);
 	ck_assert_uint_eq(ia.ndrains, 0);
@@ -254,8 +269,8 @@ START_TEST(many_that_owe)
 {
 	for (uint32_t id = 1; id <= 300; id++) {
 		fabric.answer = id > 1 ? -FI_EAGAIN : 0;
-		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
-		dofi_drain_settle(&ia, id, 1);
+		begin(id, id, 0, WINDOW, 100);
+		settle(id, 1);
 	}
 	ck_assert_int_eq(cancelled, 1);
 	ck_assert_uint_eq(ia.ndrains, 257); /* with the one that the fabric still has */
@@ -266,8 +281,8 @@ END_TEST
 
 START_TEST(counts_run_freely)
 {
-	dofi_drain_begin(&ia, 7, 0x77, UINT32_MAX, WINDOW - 1, 100);
-	dofi_drain_settle(&ia, 7, 0);
+	begin(7, 0x77, UINT32_MAX, WINDOW - 1, 100);
+	settle(7, 0);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
@@ -275,8 +290,8 @@ END_TEST
 
 START_TEST(empty_messages_need_no_memory)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 0);
-	dofi_drain_settle(&ia, 7, 1);
+	begin(7, 0x77, 0, WINDOW, 0);
+	settle(7, 1);
 	ck_assert_uint_eq(fabric.size, 0);
 	ck_assert_ptr_null(fabric.buf);
 	complete();
@@ -285,10 +300,10 @@ END_TEST
 
 START_TEST(again)
 {
-	dofi_drain_begin(&ia, 6, 0x66, 0, WINDOW, 100); /* its peer has not told */
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	begin(6, 0x66, 0, WINDOW, 100); /* its peer has not told */
+	begin(7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EAGAIN;
-	dofi_drain_settle(&ia, 7, 1);
+	settle(7, 1);
 	dofi_drain_retry(&ia);
 	ck_assert_int_eq(fabric.calls, 2);
 	ck_assert_uint_eq(ia.ndrains, 2);
@@ -304,9 +319,9 @@ END_TEST
 
 START_TEST(refused)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	begin(7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EIO;
-	dofi_drain_settle(&ia, 7, 2);
+	settle(7, 2);
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 END_TEST
@@ -314,15 +329,15 @@ END_TEST
 /* Those whose peers have told are under way and stay. */
 START_TEST(peers_that_never_say_goodbye)
 {
-	dofi_drain_begin(&ia, 1, 1, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 1, 1);
+	begin(1, 1, 0, WINDOW, 100);
+	settle(1, 1);
 	for (uint32_t id = 2; id <= 300; id++) /* each beside the first */
-		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
+		begin(id, id, 0, WINDOW, 100);
 	ck_assert_uint_eq(ia.ndrains, 257);
-	dofi_drain_settle(&ia, 2, 1); /* forgotten */
+	settle(2, 1); /* forgotten */
 	ck_assert_int_eq(fabric.calls, 1);
 	complete();
-	dofi_drain_settle(&ia, 300, 1);
+	settle(300, 1);
 	ck_assert_int_eq(fabric.calls, 2);
 }
 END_TEST
@@ -331,9 +346,9 @@ START_TEST(where_the_device_must_know_memory)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	fabric.desc = &fabric;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	begin(7, 0x77, 0, WINDOW, 100);
 	ck_assert_int_eq(registered, 0); /* there may be nothing to come */
-	dofi_drain_settle(&ia, 7, 2);
+	settle(7, 2);
 	ck_assert_int_eq(registered, 1);
 	complete();
 	ck_assert_int_eq(registered, 1);
@@ -347,8 +362,8 @@ START_TEST(the_device_takes_no_more_memory)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	refusal = -FI_ENOMEM;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 1);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 1);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }

@@ -242,6 +242,22 @@ START_TEST(others_are_not_asked)
 }
 END_TEST
 
+/* Of an older question, or of one that was never asked: neither tells what was sent meanwhile. */
+START_TEST(an_answer_to_another_question_does_not_count)
+{
+	const struct dofi_msg forged = {.type = DOFI_MSG_COUNTED, .number = 2, .data = 1},
+			      old = {.type = DOFI_MSG_COUNTED, .number = 0, .data = 1};
+
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, 0);
+	dofi_truncated_on_count(&conns[2], _i ? &forged : &old);
+	expect(0, 0, 0, 0);
+	told(2, 0);
+	expect(0, 0, 0, 1); /* nobody's */
+}
+END_TEST
+
 START_TEST(who_is_asked_tells_what_was_sent)
 {
 	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .number = 5};
@@ -269,6 +285,7 @@ int main(void)
 	tcase_add_test(tc, its_connection_is_over);
 	tcase_add_test(tc, a_goodbye_tells_as_well);
 	tcase_add_test(tc, others_are_not_asked);
+	tcase_add_loop_test(tc, an_answer_to_another_question_does_not_count, 0, 2);
 	tcase_add_test(tc, who_is_asked_tells_what_was_sent);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -216,8 +216,7 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		*tail = make_info(c, node ? node : c->addr);
 		if (spoil)
 			spoil(*tail);
-		if (!(hints->caps & FI_ATOMIC))
-			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
+		(*tail)->caps &= hints->caps | ~(FI_ATOMIC | FI_FENCE); /* what was not asked for */
 		if (!strcmp(c->provider, "cxi"))
 			(*tail)->tx_attr->msg_order = hints->tx_attr->msg_order;
 		tail = &(*tail)->next;
@@ -797,6 +796,7 @@ START_TEST(test_address_where_the_fabric_has_none)
 {
 	struct sockaddr_storage addr;
 	struct fi_info *info = make_info(&efa, NULL);
+	char text[DOFI_ADDR_TEXT];
 
 	ck_assert(!dofi_params_load(&params, "ofi", ""));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
@@ -804,6 +804,7 @@ START_TEST(test_address_where_the_fabric_has_none)
 	ck_assert(!dofi_params_load(&params, "ofi", "addr=127.0.0.3"));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
 	ck_assert_int_eq(addr.ss_family, AF_INET);
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "127.0.0.3");
 	ck_assert_uint_eq(dofi_addr_port(&addr), 0);
 	fi_freeinfo(info);
 }

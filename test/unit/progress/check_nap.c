@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/nap.c"
 
 #define MS 1000000u

@@ -313,7 +313,7 @@ START_TEST(forged_marks)
 	int pair[2];
 
 	ck_assert_int_eq(ftruncate(unsealed, sysconf(_SC_PAGESIZE)), 0);
-	ck_assert_int_eq(fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
 	ck_assert_int_eq(pipe(pair), 0);
 	meet(&a, &b);
 	none = a.peer.mark;
@@ -364,7 +364,7 @@ static void send_from_a_process(bool good)
 	pid_t pid;
 
 	ck_assert_int_eq(ftruncate(mark, sysconf(_SC_PAGESIZE)), 0);
-	ck_assert_int_eq(fcntl(mark, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(fcntl(mark, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
 	pid = fork();
 	if (!pid) {
 		if (!good && (setgid(NOBODY) || setuid(NOBODY)))

@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/cm/conn_state.h"
 #include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/ring.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -244,7 +245,7 @@ static void setup(void)
 				  .ep = &ep,
 				  .chan = &chan,
 				  .active = true,
-				  .token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
+				  .peer_token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
 				  .reserved_port = -1};
 }
 
@@ -437,6 +438,74 @@ START_TEST(an_error_of_no_operation)
 }
 END_TEST
 
+/* --- sends --- */
+
+static struct {
+	int sends, messages;
+	uint64_t flags;
+} sent;
+
+static ssize_t send_it(struct fid_ep *fep, const void *buf, size_t length, void *desc,
+		       fi_addr_t dest, void *context)
+{
+	(void)fep, (void)buf, (void)length, (void)desc, (void)dest, (void)context;
+	sent.sends++;
+	return 0;
+}
+
+static ssize_t send_segments(struct fid_ep *fep, const struct iovec *iov, void **desc, size_t n,
+			     fi_addr_t dest, void *context)
+{
+	return send_it(fep, iov, n, desc, dest, context);
+}
+
+static ssize_t send_message(struct fid_ep *fep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)fep, (void)msg;
+	sent.messages++;
+	sent.flags = flags;
+	return 0;
+}
+
+static void send_with(DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 0);
+
+	wr->kind = dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED);
+	wr->flags = (uint8_t)flags;
+	wr->ep = &ep;
+	wr->length = 8;
+	wr->iov[0] = (struct iovec){&sent, 8};
+	ck_assert_int_eq(trans->send(&ep, wr), 0);
+}
+
+/* Where the device fences; behind no read there is nothing to wait for. */
+START_TEST(the_barrier_flag_is_a_fence_behind_reads)
+{
+	struct fi_ops_msg ops = {.size = sizeof(ops),
+				 .send = send_it,
+				 .sendv = send_segments,
+				 .sendmsg = send_message};
+
+	endpoint.msg = &ops;
+	ep.fep = &endpoint;
+	ia.limits.fabric_iov = 4;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
+	dofi_lock(&ep.lock);
+	send_with(DAT_COMPLETION_BARRIER_FENCE_FLAG);
+	ck_assert_int_eq(sent.sends, 1);
+	ep.reads = 1;
+	send_with(0);
+	ck_assert_int_eq(sent.sends, 2);
+	send_with(DAT_COMPLETION_BARRIER_FENCE_FLAG);
+	ck_assert_int_eq(sent.messages, 1);
+	ck_assert(sent.flags & FI_FENCE);
+	ck_assert(!(sent.flags & FI_REMOTE_CQ_DATA));
+	dofi_unlock(&ep.lock);
+	dofi_ring_fini(&ep.req);
+}
+END_TEST
+
 /* --- the event queue fails --- */
 
 static int lines(const char *text)
@@ -573,6 +642,7 @@ int main(void)
 	tcase_add_test(tc, a_request_that_is_gone);
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
 			    sizeof(providers) / sizeof(providers[0]));
+	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
 	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
 	tcase_add_test(tc, an_endpoint_is_closed_where_shutting_down_does_harm);

@@ -238,10 +238,11 @@ START_TEST(who_is_numbered_goes_with_its_IA)
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
-	dofi_peer_closed(&peers, chans[1].peer.uuid); /* while a connection is still to end */
+	dofi_peer_closed(
+		dofi_peer_of(&peers, &chans[1].peer)); /* while a connection is still to end */
 	dofi_peer_give(&conns[0]);
-	dofi_peer_closed(&peers, chans[0].peer.uuid);
-	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
 	ck_assert_int_eq(meet(2, 9), 0);
 	ck_assert_int_eq(fabric.removed, 1);
 	ck_assert_uint_eq(fabric.last, 7);
@@ -250,6 +251,24 @@ START_TEST(who_is_numbered_goes_with_its_IA)
 	ck_assert_int_eq(fabric.removed, 2);
 	ck_assert_uint_eq(fabric.last, 8);
 	ck_assert_uint_eq(peers.nidle, 0);
+}
+END_TEST
+
+/* It says that it is the IA that another one is. What it says then concerns itself alone. */
+START_TEST(who_takes_the_uuid_of_another_is_not_that_one)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	memcpy(chans[2].peer.uuid, chans[0].peer.uuid, sizeof(chans[2].peer.uuid));
+	chans[2].peer.fabric_name_size = 4;
+	memset(chans[2].peer.fabric_name, 9, 4);
+	ck_assert_ptr_null(dofi_peer_of(&peers, &chans[2].peer));
+	ck_assert_int_eq(dofi_peer_take(&peers, &conns[2]), 0);
+	ck_assert_ptr_ne(conns[2].peer, conns[0].peer);
+	ck_assert_uint_eq(conns[2].dest, 9);
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[2].peer));
+	ck_assert(conns[2].peer->closed);
+	ck_assert(!conns[0].peer->closed);
 }
 END_TEST
 
@@ -369,6 +388,7 @@ int main(void)
 	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
 	tcase_add_test(tc, who_is_numbered_stays);
 	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
+	tcase_add_test(tc, who_takes_the_uuid_of_another_is_not_that_one);
 	tcase_add_test(tc, not_all_that_are_numbered_stay);
 	tcase_add_test(tc, late_operations_still_name_them);
 	tcase_add_test(tc, datagrams_under_way_still_name_them);
