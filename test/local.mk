@@ -87,6 +87,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/flood1 %D%/fault/flood2 \
@@ -657,13 +658,17 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_auth_SOURCES = %D%/fault/auth.c $(t_channel) $(inside)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/guests.h $(t_channel) $(inside)
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
 %C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_early_SOURCES = %D%/fault/early.c $(t_channel) $(inside)
+%C%_fault_early_CPPFLAGS = $(p2_cppflags)
+%C%_fault_early_LDADD = $(inside2_libs)
 
 %C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
 %C%_fault_middle_CPPFLAGS = $(p2_cppflags)

@@ -3,9 +3,9 @@
 
 #include "object/ia.h"
 #include "base/log.h"
-#include "progress/engine_fds.h"
 #include "memory/local_socket.h"
 #include "memory/segment.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "object/transport.h"
 

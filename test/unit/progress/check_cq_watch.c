@@ -21,7 +21,7 @@ static struct dofi_ia ia;
 static struct fid_cq queue;
 static struct fid_fabric fabric;
 static int queue_fd;
-static bool armed; /* the queue, and not the fabric's events alone */
+static bool armed; /* the completion queue, not only the event queues */
 
 static int trywait(struct fid_fabric *of, struct fid **fids, int n)
 {
@@ -70,14 +70,14 @@ static void end_device(void)
 	dofi_wait_fini(&ia);
 }
 
-/* One sleep of the progress thread's, or of a consumer's. 0: the queue ended it. */
+/* One sleep of the progress thread or of a consumer. 0: a completion ended it. */
 static int sleep_once(const _Atomic uint32_t *wakeup)
 {
 	atomic_store(&ia.engine.next_timer, dofi_now() + 20 * MS);
 	return dofi_wait_on_fds(&ia, wakeup, atomic_load(wakeup), DOFI_FOREVER, NULL);
 }
 
-START_TEST(left_alone_by_the_progress_thread)
+START_TEST(progress_thread_does_not_watch_the_queue)
 {
 	ck_assert_int_eq(sleep_once(&ia.engine.activity), 1);
 	ck_assert_uint_ge(dofi_now(), atomic_load(&ia.engine.next_timer));
@@ -86,12 +86,12 @@ START_TEST(left_alone_by_the_progress_thread)
 }
 END_TEST
 
-START_TEST(watched_for_a_reason)
+START_TEST(progress_thread_watches_the_queue_for_a_reason)
 {
 	_Atomic uint32_t wakeup = 0;
 
 	switch (_i) {
-	case 0: /* the fabric's data do not move by themselves */
+	case 0: /* the fabric needs calls to move data */
 		ia.moves_alone = false;
 		break;
 	case 1:
@@ -106,7 +106,7 @@ START_TEST(watched_for_a_reason)
 }
 END_TEST
 
-START_TEST(left_alone_again_without_the_reason)
+START_TEST(progress_thread_stops_watching_without_the_reason)
 {
 	dofi_wait_watch(&ia);
 	dofi_wait_watch(&ia);
@@ -121,14 +121,14 @@ static void *drive_alone(void *arg)
 {
 	int *sleeps = arg;
 
-	/* As the progress thread: round by round, until the queue is what ended a sleep. */
+	/* Runs rounds as the progress thread does, until a completion ends a sleep. */
 	do
 		++*sleeps;
 	while (dofi_wait_on_fds(&ia, &ia.engine.activity, 0, DOFI_FOREVER, NULL));
 	return NULL;
 }
 
-START_TEST(called_back_when_a_reason_comes)
+START_TEST(progress_thread_is_woken_for_a_reason)
 {
 	pthread_t thread;
 	int sleeps = 0;
@@ -143,7 +143,7 @@ START_TEST(called_back_when_a_reason_comes)
 }
 END_TEST
 
-START_TEST(nobody_is_called_who_watches)
+START_TEST(a_watching_thread_is_not_woken)
 {
 	uint64_t value;
 
@@ -157,7 +157,7 @@ START_TEST(nobody_is_called_who_watches)
 }
 END_TEST
 
-START_TEST(who_is_called_often_stays_for_longer)
+START_TEST(a_thread_woken_often_watches_for_longer)
 {
 	uint64_t before = dofi_now();
 
@@ -182,12 +182,12 @@ int main(void)
 	TCase *tc = tcase_create("cq_watch");
 
 	tcase_add_checked_fixture(tc, begin_device, end_device);
-	tcase_add_test(tc, left_alone_by_the_progress_thread);
-	tcase_add_loop_test(tc, watched_for_a_reason, 0, 4);
-	tcase_add_test(tc, left_alone_again_without_the_reason);
-	tcase_add_test(tc, called_back_when_a_reason_comes);
-	tcase_add_loop_test(tc, nobody_is_called_who_watches, 0, 2);
-	tcase_add_test(tc, who_is_called_often_stays_for_longer);
+	tcase_add_test(tc, progress_thread_does_not_watch_the_queue);
+	tcase_add_loop_test(tc, progress_thread_watches_the_queue_for_a_reason, 0, 4);
+	tcase_add_test(tc, progress_thread_stops_watching_without_the_reason);
+	tcase_add_test(tc, progress_thread_is_woken_for_a_reason);
+	tcase_add_loop_test(tc, a_watching_thread_is_not_woken, 0, 2);
+	tcase_add_test(tc, a_thread_woken_often_watches_for_longer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * How long the driver naps where no descriptor tells it of the fabric: what makes a nap long, and
- * what ends that.
- */
+/* The length of the driver's naps if the fabric has no descriptor, and the conditions for it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/clock.h"
@@ -12,7 +9,7 @@
 
 static struct dofi_ia ia;
 
-/* Quiet for long, with a mark that all peers see, and naps as long as they get without that. */
+/* An IA that was quiet for long and has a mark that all peers see. */
 static void setup(void)
 {
 	atomic_store(&ia.engine.next_timer, UINT64_MAX);
@@ -22,7 +19,7 @@ static void setup(void)
 	ia.wait.quiet_since = dofi_now() - 60000ull * MS;
 }
 
-/* The longest that a sleep begun now may take. */
+/* Expects that a sleep which begins now takes at most this time. */
 static void expect_at_most(uint64_t ns)
 {
 	uint64_t until = dofi_nap_until(&ia, DOFI_FOREVER, true);
@@ -38,7 +35,7 @@ static void fall_asleep(void)
 	ck_assert(atomic_load(&ia.wait.deep));
 }
 
-START_TEST(long_where_all_ring)
+START_TEST(naps_are_long_if_all_peers_send_wakeups)
 {
 	uint64_t before = dofi_now();
 
@@ -48,7 +45,7 @@ START_TEST(long_where_all_ring)
 }
 END_TEST
 
-START_TEST(short_without_a_mark)
+START_TEST(naps_are_short_without_a_mark)
 {
 	ia.wait.marked = false;
 	for (int i = 0; i < 10; i++)
@@ -57,7 +54,7 @@ START_TEST(short_without_a_mark)
 }
 END_TEST
 
-START_TEST(short_while_little_time_has_passed)
+START_TEST(naps_are_short_soon_after_an_event)
 {
 	ia.wait.quiet_since = dofi_now();
 	expect_at_most(BLIND_SLEEP_NS);
@@ -66,7 +63,7 @@ START_TEST(short_while_little_time_has_passed)
 END_TEST
 
 /* Parts of a write may come for a while, though nothing is complete. */
-START_TEST(short_for_longer_over_sockets_without_a_descriptor)
+START_TEST(naps_stay_short_for_longer_over_sockets)
 {
 	ia.wait.quiet_since = dofi_now() - 100ull * MS;
 	dofi_nap_until(&ia, DOFI_FOREVER, true);
@@ -81,7 +78,7 @@ START_TEST(short_for_longer_over_sockets_without_a_descriptor)
 }
 END_TEST
 
-START_TEST(short_again_with_a_deaf_peer)
+START_TEST(naps_are_short_with_a_peer_that_sends_no_wakeups)
 {
 	fall_asleep();
 	atomic_store(&ia.wakeup.deaf, 1);
@@ -89,7 +86,7 @@ START_TEST(short_again_with_a_deaf_peer)
 }
 END_TEST
 
-START_TEST(short_again_when_something_waits)
+START_TEST(naps_are_short_while_a_request_waits)
 {
 	fall_asleep();
 	if (_i)
@@ -100,7 +97,7 @@ START_TEST(short_again_when_something_waits)
 }
 END_TEST
 
-START_TEST(short_again_after_a_post)
+START_TEST(naps_are_short_after_a_post)
 {
 	fall_asleep();
 	atomic_store(&ia.wait.posted, true);
@@ -110,7 +107,7 @@ START_TEST(short_again_after_a_post)
 }
 END_TEST
 
-START_TEST(short_again_after_an_event)
+START_TEST(naps_are_short_after_an_event)
 {
 	fall_asleep();
 	atomic_store(&ia.engine.handled, 1);
@@ -118,7 +115,7 @@ START_TEST(short_again_after_an_event)
 }
 END_TEST
 
-START_TEST(looked_at_by_the_clock)
+START_TEST(queue_without_a_descriptor_is_polled)
 {
 	uint64_t before = dofi_now();
 
@@ -136,10 +133,10 @@ START_TEST(looked_at_by_the_clock)
 END_TEST
 
 /*
- * A descriptor that tells of all is slept on until it does; one that readers mute, or that misses
- * events, not for long.
+ * A sleep on a reliable descriptor has no limit. If reads mute the descriptor, or it misses events,
+ * the sleep is short.
  */
-START_TEST(looked_at_where_it_is_not_told)
+START_TEST(queue_with_an_unreliable_descriptor_is_polled)
 {
 	ia.moves_alone = false;
 	ia.cq_wait = FI_WAIT_FD;
@@ -158,14 +155,14 @@ int main(void)
 	TCase *tc = tcase_create("nap");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, long_where_all_ring);
-	tcase_add_test(tc, short_without_a_mark);
-	tcase_add_test(tc, short_for_longer_over_sockets_without_a_descriptor);
-	tcase_add_test(tc, short_while_little_time_has_passed);
-	tcase_add_test(tc, short_again_with_a_deaf_peer);
-	tcase_add_loop_test(tc, short_again_when_something_waits, 0, 2);
-	tcase_add_test(tc, short_again_after_a_post);
-	tcase_add_test(tc, short_again_after_an_event);
+	tcase_add_test(tc, naps_are_long_if_all_peers_send_wakeups);
+	tcase_add_test(tc, naps_are_short_without_a_mark);
+	tcase_add_test(tc, naps_stay_short_for_longer_over_sockets);
+	tcase_add_test(tc, naps_are_short_soon_after_an_event);
+	tcase_add_test(tc, naps_are_short_with_a_peer_that_sends_no_wakeups);
+	tcase_add_loop_test(tc, naps_are_short_while_a_request_waits, 0, 2);
+	tcase_add_test(tc, naps_are_short_after_a_post);
+	tcase_add_test(tc, naps_are_short_after_an_event);
 	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
 	tcase_add_loop_test(tc, looked_at_where_it_is_not_told, 0, 2);
 	suite_add_tcase(suite, tc);
