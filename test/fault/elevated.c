@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that runs with more rights than its user takes neither libraries nor parameters from
- * the user's environment, and no library from the user's folder. The program is a copy of this one,
- * which belongs to root and has the set-user-ID bit; another user starts it.
+ * A program with more rights than its user takes neither libraries nor parameters from the user's
+ * environment, and no library from a folder that the user chooses. The test runs a copy of this
+ * program that belongs to root and has the set-user-ID bit, as another user.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #define NOBODY       65534u
 #define HANDSHAKE_MS 77
 
-/* What the copy finds; its exit status. */
+/* What the copy found; also its exit status. */
 enum {
 	IS_ELEVATED = 1,
 	HAS_FOREIGN_PROVIDER = 2,
@@ -100,7 +100,7 @@ static int look(void)
 	return found;
 }
 
-/* --- who starts it --- */
+/* --- the test, which starts the copy --- */
 
 static void copy_file(const char *from_path, const char *to_path, mode_t mode)
 {
@@ -155,7 +155,7 @@ static void set_variables(void)
 	setenv("DAT_OFI_HANDSHAKE_MS", text, 1);
 }
 
-/* Its exit status; 0 when it could not be started. */
+/* Runs the copy. Returns its exit status, or 0 if it could not be started. */
 static int run(const char *program, uid_t user)
 {
 	int status;
@@ -172,7 +172,7 @@ static int run(const char *program, uid_t user)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(variables_of_the_user_count_for_nothing)
+START_TEST(elevated_program_ignores_variables_of_the_user)
 {
 	int found;
 
@@ -191,8 +191,8 @@ START_TEST(variables_of_the_user_count_for_nothing)
 }
 END_TEST
 
-/* The same of a program that is not elevated: what it finds is what the other must not. */
-START_TEST(of_other_programs_they_count)
+/* A program without more rights uses the variables that the elevated program must ignore. */
+START_TEST(other_programs_use_variables_of_the_user)
 {
 	int found;
 
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 	suite = suite_create("elevated");
 	tcase = tcase_create("elevated");
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, variables_of_the_user_count_for_nothing);
-	tcase_add_test(tcase, of_other_programs_they_count);
+	tcase_add_test(tcase, elevated_program_ignores_variables_of_the_user);
+	tcase_add_test(tcase, other_programs_use_variables_of_the_user);
 	return t_run(suite);
 }

@@ -6,9 +6,10 @@
  */
 #include "fabric.h"
 #include "fuzz.h"
-#include "kernel.h"
 #include "peer.h"
 #include "world.h"
+
+#include "../sim/kernel.h"
 
 #include "api/cr.h"
 #include "api/ep.h"
@@ -26,6 +27,7 @@
 #include "object/ia.h"
 #include "object/ud_ah.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <errno.h>
@@ -42,7 +44,7 @@ static DAT_EP_HANDLE *choose_ep(struct fuzz_input *in)
 
 static int choose_socket(struct fuzz_input *in)
 {
-	int nth = fuzz_u8(in) % KERNEL_SOCKETS;
+	int nth = fuzz_u8(in) % WORLD_SOCKETS;
 
 	for (int s = 0; s < KERNEL_SOCKETS; s++)
 		if (kernel_is_open(s) && !nth--)
@@ -145,7 +147,7 @@ static void step_fault(struct fuzz_input *in)
 		kernel_faults.bind = err;
 		break;
 	case 4:
-		kernel_faults.forgetful = true;
+		kernel_faults.forget = 1;
 		break;
 	default:
 		kernel_faults.dials_wait = how & 1;

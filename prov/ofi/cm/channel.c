@@ -16,6 +16,11 @@
 #include "object/transport.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
+#include "progress/work.h"
+#include "progress/stall.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 
@@ -474,8 +479,7 @@ static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
 		struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
 
 		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    !other->send_err &&
-		    !memcmp(other->peer.uuid, chan->peer.uuid, sizeof(chan->peer.uuid)))
+		    !other->send_err && dofi_details_are_of_one(&other->peer, &chan->peer))
 			return other;
 	}
 	return NULL;
@@ -631,11 +635,16 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 
 /* --- receiving --- */
 
+/* A peer that often was silent too long stays mute, although it has answered in the end. */
+#define MAX_SILENCES 8
+
 static void on_done(struct dofi_chan *chan, uint64_t number)
 {
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
+	if (number == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
 	send_wakeup(chan->ia);
 }
 
@@ -684,7 +693,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, chan->peer.uuid);
+			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

@@ -60,8 +60,8 @@ struct dofi_chan {
 	struct dofi_timer timer;        /* limit of GREETING, then of idleness */
 	struct dofi_work work;          /* upcalls that are due; the end */
 	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
-	bool mute;                /* one was waited for in vain, and it is not answered yet... */
-	uint8_t silences;         /* ...so often */
+	bool mute;                /* an INVALIDATE was not answered in time; nobody waits for it */
+	uint8_t silences;         /* how often that happened */
 	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
 	uint64_t answer_number;   /* ...with this number, which stands for those before, too */
 	uint8_t *tx;              /* frames not sent yet */

@@ -16,6 +16,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
@@ -198,7 +200,6 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		return;
 	}
 	dofi_conn_parse_hello(conn, accept);
-	memcpy(conn->token, accept->token, sizeof(conn->token));
 	dofi_conn_set_private(conn, accept->private_data, accept->private_size);
 	/* A peer of an earlier version has connected an EP of its own. */
 	if (conn->ud != !!(accept->flags & DOFI_MSG_F_UD)) {

@@ -93,7 +93,7 @@ DAT_RETURN dofi_bind_prepare(struct dofi_rmr *rmr, struct dofi_pz *ep_pz,
 		if (!err)
 			err = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &bind.context);
 		if (err)
-			return dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
+			return dofi_lmr_error(err);
 	}
 	dofi_obj_use(bind.lmr);
 	hold(rmr);

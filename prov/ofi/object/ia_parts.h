@@ -26,7 +26,7 @@ struct fid_cq;
 struct fid_mr;
 struct pollfd;
 
-/* --- progress: engine.h, wait.h, wakeup.h, cqs.h --- */
+/* --- progress --- */
 
 /*
  * A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held.
@@ -244,8 +244,6 @@ struct dofi_cm {
 	/* table by the low bits of the number; of conn.c, freed by dofi_cm_fini */
 	struct dofi_conn **conns;
 	uint32_t conns_size;
-	uint32_t conns_next;
-	uint32_t ud_next; /* number of the next UD EP */
 	uint32_t nconns;
 	/* connections in the stage LINKING; changes with engine.lock held */
 	_Atomic uint32_t nlinking;

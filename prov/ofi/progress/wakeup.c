@@ -3,17 +3,16 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "memory/local_socket.h"
+#include "memory/segment.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "object/transport.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* Datagrams looked at in one turn. */
@@ -33,17 +32,6 @@ struct datagram {
 /* The mark of a peer that never shows one. */
 static const _Atomic uint32_t awake;
 
-static socklen_t name_of(const uint8_t *uuid, struct sockaddr_un *name)
-{
-	static const char prefix[] = "\0dat-ofi-";
-	char *at = name->sun_path + sizeof(prefix) - 1;
-
-	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(name->sun_path, prefix, sizeof(prefix) - 1);
-	memcpy(at, uuid, DOFI_WAKEUP_UUID);
-	return (socklen_t)(at + DOFI_WAKEUP_UUID - (char *)name);
-}
-
 /*
  * fd: a descriptor to go along, or -1. What can't be sent is not sent: the receiver is not there,
  * or has enough to read.
@@ -51,29 +39,12 @@ static socklen_t name_of(const uint8_t *uuid, struct sockaddr_un *name)
 static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd)
 {
 	struct datagram text = {.kind = (uint8_t)kind};
-	struct iovec iov = {&text, sizeof(text)};
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct sockaddr_un name;
-	struct msghdr msg = {.msg_name = &name,
-			     .msg_namelen = name_of(uuid, &name),
-			     .msg_iov = &iov,
-			     .msg_iovlen = 1};
+	int ret;
 
 	memcpy(text.uuid, ia->cm.uuid, sizeof(text.uuid));
-	if (fd >= 0) {
-		msg.msg_control = control.space;
-		msg.msg_controllen = sizeof(control.space);
-		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
-							.cmsg_level = SOL_SOCKET,
-							.cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
-	}
-	if (sendmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-	    errno != ECONNREFUSED && errno != EAGAIN)
-		DOFI_LOG_D("%s: a peer can't be woken: %s", ia->name, strerror(errno));
+	ret = dofi_local_socket_send(ia->wakeup.socket.fd, uuid, &text, sizeof(text), fd);
+	if (ret && ret != -ECONNREFUSED && ret != -EAGAIN)
+		DOFI_LOG_D("%s: a peer can't be woken: %s", ia->name, strerror(-ret));
 }
 
 void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
@@ -88,22 +59,19 @@ static void show_mark(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 	tell(ia, peer->uuid, MARK, ia->wakeup.mark_fd);
 }
 
-/* Only memory that nobody can take from under us. */
+static size_t mark_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static void see_mark(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, int fd)
 {
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
 	void *page;
 
-	if (peer->mark != &awake || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
-	    (size_t)st.st_size < size)
+	if (peer->mark != &awake || dofi_segment_map(fd, mark_size(), false, &page))
 		return;
-	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (page != MAP_FAILED) {
-		peer->mark = page;
-		atomic_fetch_sub(&ia->wakeup.deaf, 1);
-	}
+	peer->mark = page;
+	atomic_fetch_sub(&ia->wakeup.deaf, 1);
 	/* Once more: what we sent when we met the peer is lost if the peer had not met us yet. */
 	show_mark(ia, peer);
 }
@@ -123,7 +91,7 @@ void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer)
 	if (peer->mark == &awake)
 		atomic_fetch_sub(&ia->wakeup.deaf, 1);
 	else
-		munmap((void *)(uintptr_t)peer->mark, (size_t)sysconf(_SC_PAGESIZE));
+		munmap((void *)(uintptr_t)peer->mark, mark_size());
 	peer->mark = &awake;
 }
 
@@ -137,53 +105,6 @@ bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep)
 
 /* --- receiving --- */
 
-/* What comes beside a datagram. */
-struct beside {
-	bool trusted; /* sent by this user, or by root */
-	int fd;       /* the only descriptor, or -1 */
-};
-
-/* The kernel has opened what came. A datagram of ours brings one; of more, each is closed. */
-static int only_descriptor(const struct cmsghdr *header)
-{
-	size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	int fd;
-
-	for (size_t i = 0; i < n; i++) {
-		memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-		if (n == 1)
-			return fd;
-		close(fd);
-	}
-	return -1;
-}
-
-static bool is_trusted(const struct cmsghdr *header)
-{
-	struct ucred sender;
-
-	if (header->cmsg_len < CMSG_LEN(sizeof(sender)))
-		return false;
-	memcpy(&sender, CMSG_DATA(header), sizeof(sender));
-	return sender.uid == geteuid() || !sender.uid;
-}
-
-static struct beside look_beside(struct msghdr *msg)
-{
-	struct beside beside = {.fd = -1};
-	struct cmsghdr *header;
-
-	for (header = CMSG_FIRSTHDR(msg); header; header = CMSG_NXTHDR(msg, header)) {
-		if (header->cmsg_level != SOL_SOCKET)
-			continue;
-		if (header->cmsg_type == SCM_CREDENTIALS)
-			beside.trusted = is_trusted(header);
-		else if (header->cmsg_type == SCM_RIGHTS && beside.fd < 0)
-			beside.fd = only_descriptor(header);
-	}
-	return beside;
-}
-
 /*
  * Our part of it is done once the queue was read, then the sender may be waiting for us; or the
  * sleep begins anew, for there may be more of it than one look takes.
@@ -196,33 +117,28 @@ static void answer(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 		tell(ia, peer->uuid, ANSWER, -1);
 }
 
+static void hear(struct dofi_ia *ia, const struct datagram *text, int fd)
+{
+	struct dofi_wakeup_peer *peer = ia->trans->wakeup_of(ia, text->uuid);
+
+	if (peer && text->kind == MARK && fd >= 0)
+		see_mark(ia, peer, fd);
+	else if (peer && text->kind == RING)
+		answer(ia, peer);
+}
+
 static bool take_one(struct dofi_ia *ia)
 {
+	struct dofi_local_sender sender;
 	struct datagram text;
-	struct iovec iov = {&text, sizeof(text)};
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control.space,
-			     .msg_controllen = sizeof(control.space)};
-	ssize_t n = recvmsg(ia->wakeup.socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct dofi_wakeup_peer *peer = NULL;
-	struct beside beside;
+	ssize_t n = dofi_local_socket_receive(ia->wakeup.socket.fd, &text, sizeof(text), &sender);
 
 	if (n < 0)
 		return false;
-	beside = look_beside(&msg);
-	if (beside.trusted && n == (ssize_t)sizeof(text) && !(msg.msg_flags & MSG_CTRUNC))
-		peer = ia->trans->wakeup_of(ia, text.uuid);
-	if (peer && text.kind == MARK && beside.fd >= 0)
-		see_mark(ia, peer, beside.fd);
-	else if (peer && text.kind == RING)
-		answer(ia, peer);
-	if (beside.fd >= 0)
-		close(beside.fd);
+	if (n == (ssize_t)sizeof(text))
+		hear(ia, &text, sender.passed);
+	if (n && sender.passed >= 0)
+		close(sender.passed);
 	return true;
 }
 
@@ -239,48 +155,30 @@ static void socket_ready(struct dofi_fd *fd, uint32_t events)
 
 static int make_mark(struct dofi_wakeup *wakeup)
 {
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *page;
 
-	wakeup->mark_fd = memfd_create("dat-ofi-asleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	wakeup->mark_fd = dofi_segment_make("dat-ofi-asleep", mark_size(), &page);
 	if (wakeup->mark_fd < 0)
-		return -errno;
-	if (ftruncate(wakeup->mark_fd, (off_t)size) ||
-	    fcntl(wakeup->mark_fd, F_ADD_SEALS, F_SEAL_SHRINK))
-		goto err_fd;
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, wakeup->mark_fd, 0);
-	if (page == MAP_FAILED)
-		goto err_fd;
+		return wakeup->mark_fd;
 	wakeup->mark = page;
 	return 0;
-
-err_fd:
-	close(wakeup->mark_fd);
-	return -ENOMEM;
 }
 
 static void drop_mark(struct dofi_wakeup *wakeup)
 {
-	munmap(wakeup->mark, (size_t)sysconf(_SC_PAGESIZE));
+	munmap(wakeup->mark, mark_size());
 	close(wakeup->mark_fd);
 	wakeup->mark = NULL;
 }
 
 static int open_socket(struct dofi_ia *ia)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), ret = 0, on = 1;
-	struct sockaddr_un name;
-	socklen_t size = name_of(ia->cm.uuid, &name);
+	int fd = dofi_local_socket_open(ia->cm.uuid), ret;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	ia->wakeup.socket = (struct dofi_fd){.fd = fd, .ready = socket_ready};
-	/* The name can be reached by every user of this network namespace. */
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ||
-	    bind(fd, (struct sockaddr *)&name, size))
-		ret = -errno;
-	else
-		ret = dofi_engine_watch(ia, &ia->wakeup.socket, EPOLLIN);
+	ret = dofi_engine_watch(ia, &ia->wakeup.socket, EPOLLIN);
 	if (ret)
 		close(fd);
 	return ret;

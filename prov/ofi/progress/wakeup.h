@@ -3,11 +3,11 @@
  * Wakeups, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
  * host show each other a mark in shared memory that says "asleep"; whoever gives the fabric
  * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
- * no shared memory), costs no more than a nap: see wait.c.
+ * no shared memory), costs no more than a nap: see nap.c.
  *
- * The mark is a memfd that travels over a Unix socket of the abstract name space, so nothing is
- * left behind by the dead. The kernel tells who sent a datagram: those of other users, except root,
- * are dropped with all that came along.
+ * The mark is a segment (memory/segment.h) that travels over a local socket
+ * (memory/local_socket.h), so nothing is left behind by the dead, and datagrams of other users,
+ * except root, are dropped.
  */
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H

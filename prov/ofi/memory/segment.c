@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The last one: nobody can add a seal that would forbid writing to those who map it later. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int map(int fd, size_t size, bool writable, void **memory_p)
+{
+	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+	void *memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	/* A child of fork is no side of what is said here. */
+	madvise(memory, size, MADV_DONTFORK);
+	*memory_p = memory;
+	return 0;
+}
+
+int dofi_segment_make(const char *label, size_t size, void **memory_p)
+{
+	int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, SEALS))
+		ret = -errno;
+	else
+		ret = map(fd, size, true, memory_p);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int dofi_segment_map(int fd, size_t size, bool writable, void **memory_p)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0)
+		return -errno;
+	if ((seals & SEALS) != SEALS)
+		return -EPERM;
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_size != (off_t)size)
+		return -EPROTO;
+	return map(fd, size, writable, memory_p);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Local sockets: who sent a datagram, and what comes along. */
+#include "unit.h"
+
+#include "memory/local_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define NOBODY 65534u
+
+static uint8_t here[DOFI_LOCAL_NAME], there[DOFI_LOCAL_NAME];
+static int a, b;
+
+/* Names are those of the network namespace. */
+static void setup(void)
+{
+	snprintf((char *)here, sizeof(here), "here %d", getpid());
+	snprintf((char *)there, sizeof(there), "there %d", getpid());
+	a = dofi_local_socket_open(here);
+	b = dofi_local_socket_open(there);
+	ck_assert_int_ge(a, 0);
+	ck_assert_int_ge(b, 0);
+}
+
+static void teardown(void)
+{
+	close(a);
+	close(b);
+}
+
+START_TEST(a_datagram_and_its_sender)
+{
+	struct dofi_local_sender sender;
+	char text[8];
+
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), -EAGAIN);
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "hello", 6, -1), 0);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
+	ck_assert_str_eq(text, "hello");
+	ck_assert_int_eq(sender.pid, getpid());
+	ck_assert_int_eq(sender.passed, -1);
+}
+END_TEST
+
+START_TEST(a_descriptor_goes_along)
+{
+	struct dofi_local_sender sender;
+	int pair[2];
+	char text[8];
+
+	ck_assert_int_eq(pipe(pair), 0);
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "take", 5, pair[0]), 0);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 5);
+	ck_assert_int_ge(sender.passed, 0);
+	ck_assert_int_ne(fcntl(sender.passed, F_GETFD) & FD_CLOEXEC, 0);
+	ck_assert_int_eq(write(pair[1], "x", 1), 1);
+	ck_assert_int_eq(read(sender.passed, text, sizeof(text)), 1);
+	close(sender.passed);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
+START_TEST(nobody_is_there)
+{
+	static const uint8_t absent[DOFI_LOCAL_NAME] = "absent";
+
+	ck_assert_int_eq(dofi_local_socket_send(a, absent, "hello", 6, -1), -ECONNREFUSED);
+	ck_assert_int_eq(dofi_local_socket_open(there), -EADDRINUSE);
+}
+END_TEST
+
+/* Whoever does not read does not stop who sends. */
+START_TEST(a_full_socket)
+{
+	int n = 0, ret;
+
+	do
+		ret = dofi_local_socket_send(a, there, "hello", 6, -1);
+	while (!ret && ++n < 1000000);
+	ck_assert_int_eq(ret, -EAGAIN);
+}
+END_TEST
+
+/* A datagram that is longer than what the receiver expects is dropped, with its descriptor. */
+START_TEST(a_long_datagram)
+{
+	struct dofi_local_sender sender;
+	char text[4];
+	int before = dup(a);
+
+	close(before);
+	ck_assert_int_eq(dofi_local_socket_send(a, there, "hello", 6, a), 0);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 0);
+	ck_assert_int_eq(sender.passed, -1);
+	ck_assert_int_eq(dup(a), before);
+	close(before);
+}
+END_TEST
+
+START_TEST(other_users_are_not_heard)
+{
+	struct dofi_local_sender sender;
+	int status;
+	char text[8];
+	pid_t pid;
+
+	if (geteuid())
+		t_skip("only root can act as another user");
+	pid = fork();
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(EXIT_FAILURE);
+		_exit(dofi_local_socket_send(a, there, "hello", 6, a) ? EXIT_FAILURE
+								      : EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 0);
+	ck_assert_int_eq(sender.passed, -1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("local_socket");
+	TCase *tcase = tcase_create("local_socket");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_datagram_and_its_sender);
+	tcase_add_test(tcase, a_descriptor_goes_along);
+	tcase_add_test(tcase, nobody_is_there);
+	tcase_add_test(tcase, a_full_socket);
+	tcase_add_test(tcase, a_long_datagram);
+	tcase_add_test(tcase, other_users_are_not_heard);
+	return t_run(suite);
+}
