@@ -504,6 +504,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
 %C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
 %C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_wait_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
