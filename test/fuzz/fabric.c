@@ -255,15 +255,15 @@ static void disconnect(struct dofi_conn *conn)
 			return;
 		drop(conn->ep, false);
 		if (conn->ia->trans->settle && conn->path_made && !conn->ep->srq)
-			dofi_drain_begin(conn->ia, conn->id, conn->id, conn->ep->nreceived,
+			dofi_drain_begin(conn, conn->id, conn->ep->nreceived,
 					 conn->ep->nreceived + GRANTED, 16);
 		return;
 	}
 }
 
-static void settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
+static void settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent)
 {
-	dofi_drain_settle(ia, id, sent);
+	dofi_drain_settle(ia, id, peer_id, sent);
 }
 
 void fabric_path_up(unsigned int nth)
@@ -306,9 +306,9 @@ static int poll_events(struct dofi_ia *ia)
 	return 0;
 }
 
-static void peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+static void peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
 {
-	(void)ia, (void)uuid;
+	(void)ia, (void)details;
 }
 
 static void peer_died(struct dofi_ia *ia)

@@ -27,6 +27,7 @@
 #include "object/ia.h"
 #include "object/ud_ah.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <errno.h>

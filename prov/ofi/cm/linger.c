@@ -5,6 +5,8 @@
 #include "object/ia.h"
 #include "cm/channel.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "cm/conn_state.h"
 #include "dto/issue.h"

@@ -17,6 +17,8 @@
 #include "cm/wire.h"
 #include "dto/watermark.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"

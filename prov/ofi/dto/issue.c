@@ -17,6 +17,8 @@
 #include "dto/parts.h"
 #include "object/ctxtab.h"
 #include "object/transport.h"
+#include "progress/stall.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/release.h"

@@ -175,7 +175,7 @@ struct dofi_ia {
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
 	uint32_t counts[DOFI_HANDLE_TYPES];
 	uint32_t next_pz;
-	struct dofi_list agents; /* CNOs whose agent call is due */
+	struct dofi_list agents; /* CNOs whose agents must be called */
 	/* agent calls under way; both lists are guarded by obj_lock */
 	struct dofi_list agent_calls;
 	/* calls that use the IA after they have run agents; guarded by obj_lock */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a write gives to a fabric that stores the targets of one write in order: its last word is a
- * target of its own. And which operations carry a fence.
+ * Writes on a fabric that stores the targets of one write in order: the last word is a target of
+ * its own. And which operations carry a fence.
  */
 #include "unit.h"
 
@@ -18,7 +18,7 @@
 #include <rdma/fi_rma.h>
 #include <string.h>
 
-#define BASE 4096u /* where the peer's region begins, and an offset there is 0 */
+#define BASE 4096u /* address of the peer's region; its offset is 0 */
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -28,7 +28,7 @@ static struct fi_ops_rma rma_ops;
 static struct fid_ep fep;
 static unsigned char memory[64];
 
-/* What came last. */
+/* The latest operation. */
 static struct {
 	unsigned int writes, messages, injected, reads, read_messages;
 	size_t ntargets;
@@ -148,8 +148,8 @@ START_TEST(the_last_word_is_a_target_of_its_own)
 }
 END_TEST
 
-/* Elsewhere a write has one target, as the fabric may take no more. */
-START_TEST(one_target_where_it_is_not_asked_for)
+/* On other fabrics a write has one target, because they may allow only one. */
+START_TEST(one_target_unless_the_fabric_needs_two)
 {
 	ia.names_flags = false;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
@@ -159,7 +159,7 @@ START_TEST(one_target_where_it_is_not_asked_for)
 }
 END_TEST
 
-START_TEST(with_data_as_well)
+START_TEST(writes_with_completion_data_are_divided_too)
 {
 	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
 	ck_assert_uint_eq(seen.ntargets, 2);
@@ -168,8 +168,8 @@ START_TEST(with_data_as_well)
 }
 END_TEST
 
-/* An injected write has one target, so only a word is injected. */
-START_TEST(only_words_are_injected)
+/* An injected write has one target, so only a write of one word is injected. */
+START_TEST(only_a_single_word_is_injected)
 {
 	ia.inject_max = 64;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
@@ -299,9 +299,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0,
 			    sizeof(writes) / sizeof(writes[0]));
-	tcase_add_test(tc, one_target_where_it_is_not_asked_for);
-	tcase_add_test(tc, with_data_as_well);
-	tcase_add_test(tc, only_words_are_injected);
+	tcase_add_test(tc, one_target_unless_the_fabric_needs_two);
+	tcase_add_test(tc, writes_with_completion_data_are_divided_too);
+	tcase_add_test(tc, only_a_single_word_is_injected);
 	suite_add_tcase(suite, tc);
 	add_fences(suite);
 	return t_run(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a fabric is asked for: exactly the rights that the privileges stand for, in its own words;
- * and a key that nobody guesses.
+ * The arguments of registrations: exactly the access rights of the privileges, and a key that is
+ * hard to guess.
  */
 #include "unit.h"
 
@@ -75,8 +75,8 @@ START_TEST(each_privilege_by_name)
 }
 END_TEST
 
-/* Where FI_WRITE alone would make read-only memory one to write to. */
-START_TEST(only_what_the_fabric_knows)
+/* On fabrics where FI_WRITE would make read-only memory writable. */
+START_TEST(rights_that_the_fabric_lacks_are_not_asked_for)
 {
 	ck_assert_uint_eq(rights(DOFI_QUIRK_FEW_RIGHTS, cases[_i].privileges), cases[_i].few);
 }
@@ -131,7 +131,8 @@ int main(void)
 	TCase *tc = tcase_create("mr");
 
 	tcase_add_loop_test(tc, each_privilege_by_name, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(tc, only_what_the_fabric_knows, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, rights_that_the_fabric_lacks_are_not_asked_for, 0,
+			    sizeof(cases) / sizeof(cases[0]));
 	tcase_add_loop_test(tc, keys_use_all_bits_that_the_fabric_takes, 0, 3);
 	tcase_add_test(tc, keys_do_not_follow_each_other);
 	tcase_add_test(tc, a_key_that_is_taken_is_not_the_last);
