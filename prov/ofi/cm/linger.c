@@ -48,7 +48,7 @@ static bool waits(struct dofi_ep *ep)
 		return false;
 	if (dofi_ep_sync(ep))
 		ep->dirty = false;
-	return !ep->faulty;
+	return !ep->faulty && !ep->refused;
 }
 
 bool dofi_linger(struct dofi_conn *conn)
