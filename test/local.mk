@@ -506,6 +506,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_watch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
