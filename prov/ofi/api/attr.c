@@ -111,13 +111,13 @@ static void name_attr(struct dofi_named *named, const char *name, const char *va
 static void init_named(struct dofi_ia *ia)
 {
 	const char *extensions = DOFI_EXTENSIONS ? "TRUE" : "FALSE";
-	const char *notes = DOFI_EXTENSIONS && dofi_ctrl_possible(ia) ? "TRUE" : "FALSE";
+	const char *ctrl = DOFI_EXTENSIONS && dofi_ctrl_possible(ia) ? "TRUE" : "FALSE";
 	struct dofi_named *named = &ia->named;
 	const struct fi_info *info = ia->info;
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
 	strcpy(named->mr_cached, "FALSE"); /* until we know better */
-	strcpy(named->atomics, notes);     /* as well */
+	strcpy(named->atomics, ctrl);      /* as well */
 	named->count = 0;
 	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
 	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
@@ -141,7 +141,7 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_FETCH_AND_ADD", named->atomics);
 	name_attr(named, "DAT_IB_CMP_AND_SWAP", named->atomics);
 	name_attr(named, "DAT_IB_IMMED_DATA",
-		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
+		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : ctrl);
 	name_attr(named, "DAT_IB_UD", ia->limits.max_datagram ? "TRUE" : "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
 	dofi_facts_find(&named->facts, info, ia->order, ia->quirks);

@@ -200,7 +200,7 @@ static void *stats_main(void *arg)
 	}
 }
 
-static void heed(const char *word)
+static void apply_word(const char *word)
 {
 	if (!strcmp(word, "exit"))
 		atomic_store(&stats.on_exit, true);
@@ -240,7 +240,7 @@ void dofi_stats_start(struct dofi_ia *ia)
 		strcpy(words, ia->params.stats);
 		for (char *word = strtok_r(words, ",", &rest); word;
 		     word = strtok_r(NULL, ",", &rest))
-			heed(word);
+			apply_word(word);
 		if (stats.socket >= 0 || stats.event >= 0)
 			start_thread();
 	}
