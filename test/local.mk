@@ -20,7 +20,7 @@ unit_tests = \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
 	%D%/unit/cm/check_drain \
-	%D%/unit/progress/check_engine \
+	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
 	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
@@ -73,7 +73,8 @@ unit_tests = \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
-	%D%/unit/progress/check_wait \
+	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_nap \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
 # The conformance suites over fabrics that lack a feature.
@@ -86,6 +87,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/flood1 %D%/fault/flood2 \
@@ -493,18 +495,21 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_reap_LDADD = $(p2_libs)
-%C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
-%C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_engine_LDADD = $(p2_libs)
+%C%_unit_progress_check_progress_thread_SOURCES = %D%/unit/progress/check_progress_thread.c $(t_headers)
+%C%_unit_progress_check_progress_thread_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_progress_thread_LDADD = $(p2_libs)
 %C%_unit_dto_check_rma_SOURCES = %D%/unit/dto/check_rma.c $(t_headers)
 %C%_unit_dto_check_rma_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_rma_LDADD = $(p2_libs)
 %C%_unit_fabric_check_eqs_SOURCES = %D%/unit/fabric/check_eqs.c $(t_headers)
 %C%_unit_fabric_check_eqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
-%C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
-%C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_wait_LDADD = $(p2_libs)
+%C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
+%C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
+%C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_nap_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)
@@ -653,13 +658,17 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_auth_SOURCES = %D%/fault/auth.c $(t_channel) $(inside)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/guests.h $(t_channel) $(inside)
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
 %C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_early_SOURCES = %D%/fault/early.c $(t_channel) $(inside)
+%C%_fault_early_CPPFLAGS = $(p2_cppflags)
+%C%_fault_early_LDADD = $(inside2_libs)
 
 %C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
 %C%_fault_middle_CPPFLAGS = $(p2_cppflags)

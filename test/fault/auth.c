@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guests.h"
 #include "inside.h"
 #include "object/ia.h"
 #include "object/mem.h"
@@ -295,6 +296,77 @@ START_TEST(many_strangers_do_not_fill_the_log)
 }
 END_TEST
 
+/* --- what it costs --- */
+
+#define MOST_ROUNDS 1000
+
+static const struct side costs[2] = {NONE, KEY("a")};
+static const struct side *costly;
+
+static void serving_guests(struct t_peer *self)
+{
+	struct guests guests;
+
+	be(costly);
+	t_ia_open(&ia);
+	t_peer_tell(self, guests_invite(&guests, &ia, 0));
+	guests_serve(&guests, self);
+	t_ia_close(&ia);
+}
+
+/* Microseconds of a connection on a channel of its own. */
+static uint64_t connect_anew(const struct side *side, DAT_CONN_QUAL qual)
+{
+	uint64_t began, took;
+
+	be(side);
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	began = t_now_us();
+	t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	took = t_now_us() - began;
+	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	t_end_free(&end);
+	t_ia_close(&ia);
+	return took;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* In turn with a key and without. Other programs use the machine: the fastest of each count. */
+START_TEST(a_key_costs_little)
+{
+	static uint64_t took[2][MOST_ROUNDS];
+	unsigned int rounds = fault_amount(30, MOST_ROUNDS);
+	struct t_peer servers[2];
+	DAT_CONN_QUAL quals[2];
+
+	for (int i = 0; i < 2; i++) {
+		costly = &costs[i];
+		t_peer_start(&servers[i], serving_guests);
+		quals[i] = t_peer_hear(&servers[i]);
+	}
+	for (unsigned int n = 0; n < rounds; n++)
+		for (int i = 0; i < 2; i++)
+			took[i][n] = connect_anew(&costs[i], quals[i]);
+	for (int i = 0; i < 2; i++) {
+		qsort(took[i], rounds, sizeof(took[i][0]), by_size);
+		t_peer_tell(&servers[i], 1);
+		t_peer_join(&servers[i]);
+	}
+	printf("# a connection on a channel of its own: %u us without a key, %u us with one\n",
+	       (unsigned int)took[0][rounds / 2], (unsigned int)took[1][rounds / 2]);
+	ck_assert_uint_lt(took[1][0], 3 * took[0][0]);
+}
+END_TEST
+
 /* --- files of all tests --- */
 
 static bool make(const char *name, const char *content, mode_t mode)
@@ -349,6 +421,7 @@ int main(void)
 	tcase_add_test(tcase, another_user_without_the_key);
 	tcase_add_loop_test(tcase, a_file_that_is_not_trusted, 0, sizeof(files) / sizeof(*files));
 	tcase_add_test(tcase, many_strangers_do_not_fill_the_log);
+	tcase_add_test(tcase, a_key_costs_little);
 	if (make_files())
 		failed = t_run(suite);
 	else

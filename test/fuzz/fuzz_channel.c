@@ -18,7 +18,6 @@
 #include "api/rmr.h"
 #include "api/rsp.h"
 #include "cm/cm.h"
-#include "cm/conn.h"
 #include "cm/ud_ah.h"
 #include "cm/wire.h"
 #include "dto/post.h"
@@ -28,6 +27,7 @@
 #include "object/ia.h"
 #include "object/ud_ah.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <errno.h>
@@ -371,14 +371,16 @@ static void step_path(struct fuzz_input *in)
 	dofi_engine_end(world.ia);
 }
 
-/* 0 if there is no connection. */
-static uint32_t number_of_a_connection(void)
+/* The number of the nth connection of those that there are; 0: there is none. */
+static uint32_t number_of(uint8_t nth)
 {
 	const struct dofi_cm *cm = &world.ia->cm;
+	uint32_t left = cm->nconns ? nth % cm->nconns : 0;
 
-	for (uint32_t i = 0; i < cm->conns_size; i++)
-		if (cm->conns[i])
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		if (cm->conns[i] && !left--)
 			return cm->conns[i]->id;
+	}
 	return 0;
 }
 
@@ -386,7 +388,7 @@ static void step_complete(struct fuzz_input *in)
 {
 	static const int errors[] = {0, 0, 0, 0, FI_ETRUNC, FI_ECANCELED, FI_EIO, FI_ECONNRESET};
 	uint8_t nth = fuzz_u8(in), how = fuzz_u8(in);
-	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : number_of_a_connection();
+	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : number_of(nth);
 	uint32_t update = how & 0x10 ? fuzz_u32(in) : 0;
 
 	dofi_engine_begin(world.ia);

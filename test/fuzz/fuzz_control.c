@@ -23,6 +23,7 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <rdma/fi_errno.h>

@@ -25,6 +25,9 @@
 #include "object/ep.h"
 #include "object/ia.h"
 #include "progress/engine.h"
+#include "progress/evd_streams.h"
+#include "progress/evd_wait.h"
+#include "api/evd.h"
 #include "progress/evd.h"
 
 #include <netinet/in.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_ia.h"
 
+#include "../../prov/ofi/progress/evd_streams.h"
+#include "../../prov/ofi/api/evd.h"
 #include "../../prov/ofi/progress/evd.h"
 #include "../../prov/ofi/object/mem.h"
 #include "../../prov/ofi/cm/channel.h"
 #include "../../prov/ofi/object/ctxtab.h"
 #include "../../prov/ofi/object/ia.h"
 #include "../../prov/ofi/object/srq_count.h"
+#include "../../prov/ofi/base/clock.h"
+#include "../../prov/ofi/progress/cq_watch.h"
 #include "../../prov/ofi/progress/engine.h"
 #include "../../prov/ofi/progress/event.h"
 #include "../../prov/ofi/progress/wait.h"

@@ -107,6 +107,10 @@ bool t_channel_start(struct t_channel *channel)
 
 bool t_channel_prove(struct t_channel *channel)
 {
+	if (channel->role == DOFI_ROLE_ACCEPTS)
+		return t_channel_hear_hello(channel) && t_channel_say_hello(channel) &&
+		       t_channel_say_proof(channel) && t_channel_hear_proof(channel) &&
+		       t_channel_start(channel);
 	return t_channel_say_hello(channel) && t_channel_hear_hello(channel) &&
 	       t_channel_hear_proof(channel) && t_channel_say_proof(channel) &&
 	       t_channel_start(channel);
@@ -136,4 +140,16 @@ bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg)
 	size_t size = dofi_wire_seal(frame, dofi_wire_put_msg(frame, msg), &channel->session);
 
 	return size && t_channel_say(channel, frame, size);
+}
+
+bool t_channel_hear_msg(struct t_channel *channel, struct dofi_msg *msg)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = t_channel_hear(channel, frame), body;
+
+	if (!size || !dofi_wire_open(frame, size, &channel->session, &body) ||
+	    !dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, body, msg))
+		return false;
+	msg->private_data = NULL;
+	return true;
 }

@@ -44,6 +44,8 @@ bool t_channel_start(
 bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details);
 bool t_channel_hear_details(struct t_channel *channel, struct dofi_details *details);
 bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg);
+/* Its private data are not kept. */
+bool t_channel_hear_msg(struct t_channel *channel, struct dofi_msg *msg);
 
 /* Exchanges HELLO and PROOF as the side that dialled. */
 bool t_channel_prove(struct t_channel *channel);

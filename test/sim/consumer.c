@@ -158,6 +158,7 @@ static void end_side(uint64_t n, uint64_t which)
 	struct attempt_side *side = &a->side[which];
 	enum plan_end end = a->step->connect.end;
 	struct process *before, *p = process_of(side);
+	uint64_t called = kernel_time;
 	DAT_RETURN ret;
 
 	if (!side->watched || !world_is_free(p, end_side, n, which))
@@ -178,6 +179,7 @@ static void end_side(uint64_t n, uint64_t which)
 	world_leave(before);
 	if (ret != DAT_SUCCESS)
 		oracle_fail((int)n, "cannot be ended: %#x", ret);
+	oracle_waited(plan, (int)n, kernel_time - called);
 }
 
 static void plan_end_of(const struct attempt *a, int which)

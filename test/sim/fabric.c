@@ -37,6 +37,7 @@ struct op {
 	size_t length;
 	bool is_read;  /* of the peer's memory */
 	bool is_taken; /* the peer has it, or has given the answer */
+	bool is_told;  /* it counts as complete already */
 	uint8_t bytes[MESSAGE_SIZE];
 };
 
@@ -90,6 +91,7 @@ static struct side sides[MOST_PROCESSES];
 static struct ep eps[MOST_EPS];
 static uint32_t births;
 static void (*wake)(int process);
+static bool copies; /* a Send is complete when it has been copied, as with tcp */
 
 static struct ep *ep_of(struct fid *fid)
 {
@@ -234,7 +236,8 @@ static void remove_op(struct ops *ops, uint32_t i)
 static void flush(struct ep *ep, struct ops *ops, uint64_t flags)
 {
 	while (ops->n) {
-		complete(ep, &ops->list[0], FI_ECANCELED, flags, 0);
+		if (!ops->list[0].is_told)
+			complete(ep, &ops->list[0], FI_ECANCELED, flags, 0);
 		remove_op(ops, 0);
 	}
 }
@@ -243,11 +246,13 @@ static void flush(struct ep *ep, struct ops *ops, uint64_t flags)
 static void acked(uint64_t a, uint64_t b)
 {
 	struct ep *ep = receiver(a, b);
+	const struct op *op;
 
 	if (!ep || ep->state != EP_CONNECTED || !ep->sends.begun)
 		return;
-	complete(ep, &ep->sends.list[0], 0, ep->sends.list[0].is_read ? FI_READ : FI_SEND,
-		 ep->sends.list[0].length);
+	op = &ep->sends.list[0];
+	if (!op->is_told)
+		complete(ep, op, 0, op->is_read ? FI_READ : FI_SEND, op->length);
 	remove_op(&ep->sends, 0);
 }
 
@@ -275,7 +280,7 @@ static void arrive(uint64_t a, uint64_t b)
 {
 	struct ep *to = receiver(a, b), *from = to ? other_of(to) : NULL;
 
-	if (!from || to->state != EP_CONNECTED)
+	if (!from || to->state != EP_CONNECTED || from->sends.begun == from->sends.n)
 		return;
 	from->sends.begun++;
 	while (take(from, to))
@@ -288,7 +293,10 @@ static ssize_t post(struct ep *ep, const struct op *op)
 		return ep->state == EP_OVER ? -FI_ENOTCONN : -FI_EAGAIN;
 	if (use_up(&sides[ep->process].faults.no_room) || ep->sends.n == MOST_OPS)
 		return -FI_EAGAIN;
-	ep->sends.list[ep->sends.n++] = *op;
+	ep->sends.list[ep->sends.n] = *op;
+	ep->sends.list[ep->sends.n].is_told = copies && !op->is_read;
+	if (ep->sends.list[ep->sends.n++].is_told)
+		complete(ep, op, 0, FI_SEND, op->length);
 	send_to(ep, arrive, 0);
 	return 0;
 }
@@ -731,8 +739,9 @@ void fabric_kill(int process)
 	sides[process].dead = true;
 }
 
-void fabric_begin(void (*on_wake)(int process))
+void fabric_begin(bool of_copies, void (*on_wake)(int process))
 {
+	copies = of_copies;
 	wake = on_wake;
 	births = 0;
 	for (int i = 0; i < MOST_PROCESSES; i++) {

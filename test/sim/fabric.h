@@ -7,11 +7,13 @@
 #ifndef T_SIM_FABRIC_H
 #define T_SIM_FABRIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dofi_ia;
 
-void fabric_begin(void (*wake)(int process));
+/* copies: a Send is complete when it has been copied, as with tcp; else when it has arrived. */
+void fabric_begin(bool copies, void (*wake)(int process));
 /* Objects of the IA; and their end, when all of its endpoints are closed. */
 void fabric_open(struct dofi_ia *ia, int process);
 void fabric_close(struct dofi_ia *ia);

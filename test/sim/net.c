@@ -347,7 +347,8 @@ static void expire(uint64_t process, uint64_t unused)
 
 void net_silence(int process, uint64_t until, uint64_t keepalive)
 {
-	hosts[process].silent_until = until;
+	if (until > hosts[process].silent_until)
+		hosts[process].silent_until = until;
 	clock_at(kernel_time + keepalive, expire, (uint64_t)process, 0);
 }
 

@@ -13,7 +13,9 @@
 #include <string.h>
 
 /* A call that waits for its peers may keep its process from its descriptors. */
-#define CALM_SLACK (3 * CLOCK_SECOND)
+#define CALM_SLACK   (3 * CLOCK_SECOND)
+/* Less than linger_ms: whoever is waited for is there, or says that it goes. */
+#define LONGEST_CALL (500 * CLOCK_MS)
 
 void oracle_fail(int attempt, const char *format, ...)
 {
@@ -108,7 +110,7 @@ static void check_accepted(const struct plan *plan, int n, const struct attempt 
 
 	switch (side->events[0]) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
-		if (!was_up(active) && !active->left)
+		if (active->nevents && !was_up(active))
 			oracle_fail(n, "is established at its accepting side alone");
 		break;
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
@@ -153,6 +155,12 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 		check_accepted(plan, n, a);
 }
 
+void oracle_waited(const struct plan *plan, int n, uint64_t ns)
+{
+	if (plan->is_calm && ns > LONGEST_CALL)
+		oracle_fail(n, "is ended by a call that takes %.3f ms", (double)ns / 1e6);
+}
+
 /* --- at rest --- */
 
 static void check_requests(int n, const struct attempt_side *side)
@@ -180,6 +188,22 @@ static void check_side(int n, const struct attempt *a, int which)
 		check_requests(n, side);
 }
 
+/*
+ * The side that ended it alone: what was complete has arrived, and a graceful end completes all.
+ */
+static void check_messages(int n, const struct attempt *a, int which)
+{
+	const struct attempt_side *from = &a->side[which], *to = &a->side[!which];
+	uint32_t sent = from->done[SEND] - from->failed[SEND];
+
+	if (!from->left || !to->watched || is_up(to))
+		return;
+	if (from->watched && a->step->connect.end == PLAN_GRACEFUL && from->failed[SEND])
+		oracle_fail(n, "has lost messages of the side that disconnects");
+	if (to->done[RECV] - to->failed[RECV] < sent)
+		oracle_fail(n, "has lost messages that were complete");
+}
+
 /* Nothing went wrong, and nobody interfered. */
 static void check_calm(int n, const struct attempt *a)
 {
@@ -196,9 +220,8 @@ static void check_calm(int n, const struct attempt *a)
 		return;
 	if (!was_up(active) || !was_up(passive))
 		oracle_fail(n, "was accepted and is not established");
-	for (int side = 0; one && c->end == PLAN_GRACEFUL && side < 2; side++)
-		if (c->by[side] && a->side[side].left && a->side[side].failed[SEND])
-			oracle_fail(n, "has lost messages of the side that disconnects");
+	if (one)
+		check_messages(n, a, c->by[ACTIVE] ? ACTIVE : PASSIVE);
 }
 
 static bool is_undecided(const struct attempt *a)
@@ -219,6 +242,8 @@ void oracle_rest(const struct plan *plan, int n, const struct attempt *a)
 		check_side(n, a, ACTIVE);
 	if (a->accepted)
 		check_side(n, a, PASSIVE);
+	if (was_up(passive) && active->watched && !was_up(active))
+		oracle_fail(n, "was established at its accepting side alone");
 	if (up[0] != up[1])
 		oracle_fail(n, "is up at ia%d alone", up[0] ? active->process : passive->process);
 	if (plan->is_calm)

@@ -15,6 +15,8 @@ void oracle_check_private(const void *data, uint32_t size, int attempt, int side
 			  const struct attempt *a);
 /* The event is the last of side->events. */
 void oracle_event(const struct plan *plan, int attempt, const struct attempt *a, int side);
+/* The call that ends a connection has taken so long. */
+void oracle_waited(const struct plan *plan, int attempt, uint64_t ns);
 /* Time enough has passed for everything to be settled; the IAs that are not closed are open. */
 void oracle_rest(const struct plan *plan, int attempt, const struct attempt *a);
 /* An IA is about to be closed, or has been: counters. */

@@ -138,6 +138,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	plan->seed = seed;
 	plan->is_calm = random_one_in(&r, 3);
 	plan->has_key = !random_one_in(&r, 16);
+	plan->copies = random_one_in(&r, 2);
 	draw_processes(plan, &r);
 	draw_net(&plan->net, plan->is_calm, &r);
 	for (int i = 0; i < plan->processes; i++)
@@ -225,11 +226,11 @@ static void print_step(const struct plan_step *step)
 void plan_print(const struct plan *plan)
 {
 	fprintf(stderr,
-		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s\n",
+		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s%s\n",
 		plan->seed, plan->processes, ms(plan->net.latency),
 		ms(plan->net.latency + plan->net.jitter), plan->net.window,
 		plan->net.spikes ? ", late packets" : "", plan->net.resets ? ", resets" : "",
-		plan->has_key ? "" : ", no key");
+		plan->has_key ? "" : ", no key", plan->copies ? ", the fabric copies" : "");
 	for (int i = 0; i < plan->n; i++) {
 		if (plan->steps[i].left_out)
 			continue;

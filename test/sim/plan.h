@@ -70,6 +70,7 @@ struct plan {
 	uint64_t seed;
 	bool is_calm; /* nothing goes wrong */
 	bool has_key;
+	bool copies; /* fabric.h */
 	int processes;
 	int hosts[PLAN_PROCESSES];
 	uint64_t pace[PLAN_PROCESSES]; /* the longest that it takes to wake */

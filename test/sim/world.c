@@ -401,7 +401,7 @@ static void begin(const struct plan *of, bool shown)
 	dofi_log_set_level(shown ? "debug" : "off");
 	clock_begin();
 	net_begin(&plan->net, random_stream(plan->seed, 3), wake);
-	fabric_begin(wake);
+	fabric_begin(plan->copies, wake);
 	consumer_begin(plan);
 	kernel_seed = (uint32_t)random_next(&rnd);
 	for (int i = 0; i < plan->processes; i++)

@@ -5,7 +5,7 @@
 #include "object/mr.h"
 
 #include "cm/channel.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
 #include "base/cookie.h"
 #include "fabric/error.h"
 #include "object/ia.h"

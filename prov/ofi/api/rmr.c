@@ -4,7 +4,7 @@
 #include "object/mem.h"
 
 #include "cm/channel.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
 #include "fabric/error.h"
 #include "object/ia.h"
 #include "object/ctxtab.h"

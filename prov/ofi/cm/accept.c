@@ -14,6 +14,8 @@
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 

@@ -15,6 +15,7 @@
 #include "cm/service_point.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/conn_state.h"

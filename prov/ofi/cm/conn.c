@@ -8,6 +8,8 @@
 #include "cm/channel.h"
 #include "cm/conn_state.h"
 #include "object/ep.h"
+#include "progress/timer.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 

@@ -16,6 +16,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
@@ -139,7 +141,7 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 	dofi_conn_handle(conn, DOFI_ON_CHAN_UP, NULL);
 }
 
-void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
+void dofi_conn_ask(struct dofi_conn *conn)
 {
 	struct dofi_msg msg = {
 		.type = DOFI_MSG_REQUEST,
@@ -149,9 +151,17 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
 		.private_size = conn->private_size,
 	};
 
-	(void)unused;
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_fill_hello(conn, &msg);
 	dofi_conn_send(conn, &msg);
+	conn->asked = true;
+}
+
+void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	if (!conn->asked)
+		dofi_conn_ask(conn);
 	if (conn->ia->trans->prepare)
 		conn->ia->trans->prepare(conn);
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cm/channel.h"
 #include "object/ia.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 
 #include <sys/resource.h>

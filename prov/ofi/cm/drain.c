@@ -8,6 +8,8 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 
 #include <rdma/fi_domain.h>

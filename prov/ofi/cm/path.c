@@ -17,6 +17,8 @@
 #include "cm/wire.h"
 #include "dto/watermark.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
@@ -157,5 +159,5 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	if (err && waits_for_path(conn))
 		DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s", conn->ia->name,
 			   fi_strerror(err));
-	dofi_conn_handle(conn, DOFI_ON_PATH_DOWN, NULL);
+	dofi_conn_handle(conn, conn->ud ? DOFI_ON_UD_PATH_DOWN : DOFI_ON_PATH_DOWN, NULL);
 }

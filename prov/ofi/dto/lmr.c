@@ -2,7 +2,6 @@
 #include "dto/lmr.h"
 
 #include "object/mem.h"
-#include "progress/cno.h"
 #include "base/cookie.h"
 #include "fabric/error.h"
 #include "object/ia.h"

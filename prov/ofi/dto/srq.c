@@ -8,7 +8,8 @@
 #include "object/ia.h"
 #include "object/srq_count.h"
 #include "object/transport.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 

@@ -17,6 +17,7 @@
 #include "object/srq_count.h"
 #include "object/transport.h"
 #include "object/upcalls.h"
+#include "progress/stall.h"
 #include "progress/engine.h"
 
 #include <errno.h>

@@ -9,6 +9,7 @@
 #include "object/transport.h"
 #include "dto/bounce.h"
 #include "object/ep.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
 #include "dto/issue.h"

@@ -26,7 +26,7 @@ struct fid_cq;
 struct fid_mr;
 struct pollfd;
 
-/* --- progress: engine.h, wait.h, wakeup.h, cqs.h --- */
+/* --- progress --- */
 
 /*
  * A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held.

@@ -13,6 +13,7 @@
 #include "fabric/error.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
+#include "progress/work.h"
 #include "progress/engine.h"
 #include "transport/control_receives.h"
 #include "transport/greeting.h"

@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/dto/rmr.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 #include "../../../prov/ofi/api/lmr.h"
 #include "../../../prov/ofi/api/pz.h"

@@ -19,6 +19,8 @@
 #include "object/ctxtab.h"
 #include "object/ep.h"
 #include "object/srq_count.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/reap.h"

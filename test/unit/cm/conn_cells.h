@@ -200,7 +200,7 @@ static const struct cell cells[] = {
 	CELL(ACCEPTED, MSG_BYE_ERROR, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, MSG_BYE_EARLY, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, PATH_UP, COMPLETION_PENDING, "timer"),
-	CELL(ACCEPTED, PATH_DOWN, DISCONNECTED, "unlink accept-completion-error gone"),
+	CELL(ACCEPTED, PATH_DOWN, COMPLETION_PENDING, "timer"),
 	CELL(ACCEPTED, FIRST_MESSAGE, CONNECTED, "established"),
 	CELL(ACCEPTED, LAST_MESSAGE, COMPLETION_PENDING, "timer"),
 	CELL(ACCEPTED, DRAINED, COMPLETION_PENDING, "timer"),
@@ -488,6 +488,7 @@ static const struct cell cells[] = {
 	CELL(REDIAL_ENDING, REDIAL, DISCONNECTED, "unlink broken gone"),
 
 	CELL(UD_ENDING, PATH_UP, UNCONNECTED, "unlink BYE-error ud-error gone"),
+	CELL(UD_ENDING, PATH_DOWN, UNCONNECTED, "unlink BYE-error ud-error gone"),
 
 	CELL(ENDING, CHAN_CLOSED, DISCONNECTED, "unlink broken gone"),
 	CELL(ENDING, CHAN_LOST, DISCONNECTED, "unlink broken gone"),

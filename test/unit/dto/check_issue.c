@@ -6,9 +6,10 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/progress/progress_thread.c"
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/progress/work.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
 
@@ -35,6 +36,7 @@ static struct {
 	uint64_t raddr, rkey, operand, compare;
 } atomic;
 static int peeks;
+static ssize_t peek_answer;
 
 static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
 {
@@ -52,7 +54,7 @@ static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, si
 {
 	(void)from, (void)wr, (void)buf, (void)size, (void)desc, (void)raddr, (void)rkey;
 	peeks++;
-	return 0;
+	return peek_answer;
 }
 
 static const struct dofi_trans_ops fabric = {
@@ -452,6 +454,19 @@ START_TEST(a_missing_context_is_read_first)
 }
 END_TEST
 
+/* The other side has disconnected, too, and its end of the path is gone before its word is read. */
+START_TEST(a_sync_that_is_refused_waits_for_the_reason)
+{
+	peek_answer = -FI_ENOTCONN;
+	dofi_lock(&ep.lock);
+	ck_assert(!dofi_ep_sync(&ep));
+	dofi_unlock(&ep.lock);
+	ck_assert(ep.refused);
+	ck_assert(!ep.faulty);
+	ck_assert(ep.stall.waits);
+}
+END_TEST
+
 int main(void)
 {
 	const int n = sizeof(ops) / sizeof(ops[0]);
@@ -487,6 +502,7 @@ int main(void)
 	tcase_add_test(tc, atomic_operations_count_as_reads);
 	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
 	tcase_add_test(tc, a_missing_context_is_read_first);
+	tcase_add_test(tc, a_sync_that_is_refused_waits_for_the_reason);
 	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -3,6 +3,7 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
+#include "../../../prov/ofi/api/cno.h"
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/object/mem.h"
 #include "../../../prov/ofi/object/ia.h"

@@ -3,11 +3,16 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
+#include "../../../prov/ofi/api/cno.h"
 #include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/evd_streams.h"
+#include "../../../prov/ofi/progress/evd_wait.h"
+#include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 static struct dofi_ia ia;

@@ -8,6 +8,7 @@
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <fcntl.h>

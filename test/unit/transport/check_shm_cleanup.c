@@ -6,6 +6,8 @@
 #include "../../../prov/ofi/transport/shm_cleanup.h"
 #include "../../../prov/ofi/transport/shm_region.h"
 #include "../../../prov/ofi/fabric/same_process.h"
+#include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>

@@ -5,7 +5,11 @@
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/progress/progress_thread.c"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 
 #include <sys/time.h>
 
@@ -89,7 +93,7 @@ START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 
 	ia.params.quiet_ms = QUIET_MS;
 	atomic_store(&ia.wait.driven, true); /* by a consumer, until it polls */
-	ck_assert_int_eq(dofi_engine_start(&ia), 0);
+	ck_assert_int_eq(dofi_progress_start(&ia), 0);
 	while (!atomic_load(&ia.engine.parked))
 		sched_yield();
 	polled = dofi_now();
@@ -99,7 +103,7 @@ START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 		sched_yield();
 	ck_assert_int_eq(handled, 1);
 	ck_assert_uint_ge(dofi_now() - polled, QUIET_MS * 1000000ull);
-	dofi_engine_stop(&ia);
+	dofi_progress_stop(&ia);
 }
 END_TEST
 
@@ -138,8 +142,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("engine");
-	TCase *tc = tcase_create("engine");
+	Suite *suite = suite_create("progress_thread");
+	TCase *tc = tcase_create("progress_thread");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, progress_thread_handles_the_event_without_a_driver);
