@@ -792,7 +792,7 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 # Registry and provider are linked into the program, because a program with raised privileges
 # ignores LD_LIBRARY_PATH.
 %C%_fault_elevated_SOURCES = %D%/fault/elevated.c $(t_headers)
-%C%_fault_elevated_CPPFLAGS = $(p2_cppflags)
+%C%_fault_elevated_CPPFLAGS = $(p2_cppflags) -DDATR_DAT_MAJOR=2
 %C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
 

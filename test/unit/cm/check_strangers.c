@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/cm.h"

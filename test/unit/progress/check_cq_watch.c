@@ -2,6 +2,7 @@
 /* When the progress thread leaves the queue of a device alone, which always has something. */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/cq_watch.c"
 #include "../../../prov/ofi/progress/driver_sleep.h"
 

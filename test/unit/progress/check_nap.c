@@ -2,6 +2,7 @@
 /* The length of the driver's naps if the fabric has no descriptor, and the conditions for it. */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/nap.c"
 
 #define MS 1000000u
