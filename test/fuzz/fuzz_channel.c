@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Control channels, connections, service points and the engine. The first two bytes of the input
- * are the kind of the IA (world.h); the rest is a list of steps: a byte that chooses the step,
- * whose highest bit keeps the engine from running behind it, and what the step takes.
+ * are the kind of the IA (world.h). The rest is a list of steps: a byte that selects the step, and
+ * the step's arguments. If the highest bit of the byte is set, the engine does not run after the
+ * step.
  */
 #include "fabric.h"
 #include "fuzz.h"
@@ -18,6 +19,7 @@
 #include "api/rmr.h"
 #include "api/rsp.h"
 #include "cm/cm.h"
+#include "cm/conn.h"
 #include "cm/ud_ah.h"
 #include "cm/wire.h"
 #include "dto/post.h"
@@ -52,7 +54,7 @@ static int choose_socket(struct fuzz_input *in)
 	return 0;
 }
 
-/* The nth object of a type; NULL when there are not so many. */
+/* The nth object of a type, or NULL if there are fewer. */
 static void *choose(struct fuzz_input *in, DAT_HANDLE_TYPE type)
 {
 	uint8_t nth = fuzz_u8(in);
@@ -163,7 +165,7 @@ static void step_time(struct fuzz_input *in)
 
 /* --- the consumer --- */
 
-/* A port, or a long one, which has several. */
+/* A port, or a long qualifier, which has several ports. */
 static DAT_CONN_QUAL choose_qual(struct fuzz_input *in)
 {
 	uint8_t n = fuzz_u8(in);
@@ -371,11 +373,24 @@ static void step_path(struct fuzz_input *in)
 	dofi_engine_end(world.ia);
 }
 
+/* The number of the nth connection of those that there are; 0: there is none. */
+static uint32_t number_of(uint8_t nth)
+{
+	const struct dofi_cm *cm = &world.ia->cm;
+	uint32_t left = cm->nconns ? nth % cm->nconns : 0;
+
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		if (cm->conns[i] && !left--)
+			return cm->conns[i]->id;
+	}
+	return 0;
+}
+
 static void step_complete(struct fuzz_input *in)
 {
 	static const int errors[] = {0, 0, 0, 0, FI_ETRUNC, FI_ECANCELED, FI_EIO, FI_ECONNRESET};
 	uint8_t nth = fuzz_u8(in), how = fuzz_u8(in);
-	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : world.ia->cm.conns_next;
+	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : number_of(nth);
 	uint32_t update = how & 0x10 ? fuzz_u32(in) : 0;
 
 	dofi_engine_begin(world.ia);

@@ -5,6 +5,7 @@
 
 #include "api/pz.h"
 #include "auth/crypto.h"
+#include "progress/evd_streams.h"
 #include "cm/cm.h"
 #include "cm/cr.h"
 #include "cm/ep_life.h"

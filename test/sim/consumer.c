@@ -13,6 +13,7 @@
 #include "api/psp.h"
 #include "api/rsp.h"
 #include "dto/post.h"
+#include "progress/evd_wait.h"
 #include "object/ia.h"
 #include "progress/evd_wait.h"
 

@@ -14,6 +14,7 @@
 #include "api/lmr.h"
 #include "api/pz.h"
 #include "auth/key.h"
+#include "api/evd.h"
 #include "base/log.h"
 #include "base/lock_order.h"
 #include "cm/cm.h"

@@ -69,9 +69,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A fork waits so long for the engines to come to rest. */
+/* The longest wait of a fork for the engines' locks. */
 #define FORK_LOCK_NS   100000000u
-/* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
+/* The longest wait of a report for a busy engine, so that a program that hangs can be inspected. */
 #define REPORT_LOCK_NS 1000000000u
 
 /* --- every IA of the process --- */
@@ -98,7 +98,7 @@ static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
 	return true;
 }
 
-/* The child walks our lists, so nobody may be changing them while it is made. */
+/* The child walks our lists, so no thread may change them during the fork. */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&all_lock);
@@ -107,7 +107,10 @@ static void before_fork(void)
 		struct dofi_ia *ia = ia_of(node);
 
 		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
-		/* Of several IAs: no other thread holds one of these while it takes one. */
+		/*
+		 * Locks of several IAs are taken here: no other thread takes one of them while it
+		 * holds another.
+		 */
 		dofi_lock_out_of_order(&ia->obj_lock);
 	}
 }
@@ -153,7 +156,7 @@ static void after_fork_in_child(void)
 }
 
 /*
- * Peers of a process that ends without dat_ia_close see an orderly end, not a broken connection.
+ * If a process ends without dat_ia_close, its peers get DISCONNECTED, not BROKEN.
  */
 static void at_exit(void)
 {
@@ -248,7 +251,7 @@ static int disable_key_cache(struct dofi_ia *ia)
 	return 0;
 }
 
-/* What the device does for peers, and what programs can post here. */
+/* Atomic operations that the device serves for peers, and those that programs can post here. */
 static int look_at_atomics(struct dofi_ia *ia)
 {
 	ia->does_atomics = dofi_device_does_atomics(ia->info, ia->quirks);
@@ -286,7 +289,9 @@ static void close_trans(struct dofi_ia *ia)
 	dofi_mr_unmap_all(ia);
 }
 
-/* What is late may still reach the bounce buffers: they are abandoned with the scratch memory. */
+/*
+ * Late operations may still reach the bounce buffers: they are abandoned with the scratch memory.
+ */
 static void close_scratch(struct dofi_ia *ia)
 {
 	dofi_bounces_abandon(ia);
@@ -296,13 +301,13 @@ static void close_scratch(struct dofi_ia *ia)
 /* --- descriptors --- */
 
 /*
- * As many as a fabric opens in one step, and gives back when they are not enough; and as all of an
- * IA may need.
+ * The number of descriptors that a fabric opens in one step, and returns if they are not enough;
+ * and the number that an IA needs.
  */
 #define FDS_OF_A_STEP 16
 #define FDS_OF_AN_IA  64
 
-/* 0, or why the process can't have so many more: a negative error. */
+/* Returns 0, or a negative error if the process cannot open this many more descriptors. */
 static int look_for_descriptors(int wanted)
 {
 	int fds[FDS_OF_AN_IA], n = 0, ret = 0;
@@ -316,7 +321,9 @@ static int look_for_descriptors(int wanted)
 	return ret;
 }
 
-/* Fabrics that ran out of descriptors speak of anything, or offer nothing; the system knows. */
+/*
+ * Without descriptors, fabrics return any error or offer nothing. So the library asks the system.
+ */
 static int true_error(int ret)
 {
 	int why;
@@ -327,15 +334,15 @@ static int true_error(int ret)
 	return why ? why : ret;
 }
 
-/* Where the fabric leaves some open when it gets no more, there have to be enough. */
+/* If the fabric leaks descriptors when it gets no more, there must be enough before it starts. */
 static int spare_descriptors(struct dofi_ia *ia)
 {
 	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? look_for_descriptors(FDS_OF_AN_IA) : 0;
 }
 
-/* --- the ladder --- */
+/* --- the parts of an IA --- */
 
-/* Begun in this order, ended in the reverse one. */
+/* They are started in this order and ended in the reverse one. */
 static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);
@@ -402,7 +409,9 @@ static int go_up(struct dofi_ia *ia)
 
 /* --- the asynchronous EVD --- */
 
-/* What the caller of dat_ia_open wants; the EVD of another IA, or NULL. */
+/*
+ * Checks the handle that the caller of dat_ia_open passes. Stores the EVD of another IA, or NULL.
+ */
 static DAT_RETURN check_async(DAT_COUNT qlen, const DAT_EVD_HANDLE *async_evd,
 			      struct dofi_evd **evd_p)
 {
@@ -422,7 +431,7 @@ static DAT_RETURN check_async(DAT_COUNT qlen, const DAT_EVD_HANDLE *async_evd,
 	return DAT_SUCCESS;
 }
 
-/* Takes the EVD given, or makes one when there is none. */
+/* Uses the given EVD, or creates one. */
 static DAT_RETURN begin_async(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			      struct dofi_evd *evd)
 {
@@ -444,7 +453,7 @@ static DAT_RETURN begin_async(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE
 	return DAT_SUCCESS;
 }
 
-/* No more events from this IA; an EVD of our own is destroyed with the others. */
+/* This IA raises no more events. An EVD of our own is destroyed with the other EVDs. */
 static void end_async(struct dofi_ia *ia)
 {
 	struct dofi_evd *evd = atomic_exchange(&ia->async_evd, NULL);
@@ -453,7 +462,7 @@ static void end_async(struct dofi_ia *ia)
 		dofi_evd_detach_other(evd);
 }
 
-/* An EP of other that has its connection EVD of ia, or NULL. */
+/* Returns an EP of `other` whose connection EVD belongs to `ia`, or NULL. */
 static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *ia)
 {
 	struct dofi_ep *found = NULL;
@@ -471,8 +480,9 @@ static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *i
 }
 
 /*
- * EVDs of this IA go: other IAs that report asynchronous errors or connections there report them
- * nowhere from now on. Their engines rest meanwhile, so that none is reporting right now.
+ * The EVDs of this IA are about to be freed. Other IAs that report asynchronous errors or
+ * connection events there stop reporting them. Their engines are locked meanwhile, so none reports
+ * just now.
  */
 static void detach_others(const struct dofi_ia *ia)
 {
@@ -544,7 +554,7 @@ static void find_quirks(struct dofi_ia *ia)
 		ia->info->caps &= ~FI_LOCAL_COMM;
 }
 
-/* What follows from the choice of the fabric, before any of it is opened. */
+/* Computes what follows from the choice of the fabric, before the fabric is opened. */
 static void know_fabric(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
@@ -557,7 +567,7 @@ static void know_fabric(struct dofi_ia *ia)
 	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
 	ia->order = dofi_order_of(info);
 	ia->writes_overtake = dofi_writes_overtake(info);
-	/* Nor is the last part of a write, which waits for the others, to be missed. */
+	/* The last part of a write also waits for the completions of the others. */
 	ia->reads_overtake = dofi_reads_overtake(info) || ia->writes_overtake;
 	ia->cq_mutes = ia->quirks & DOFI_QUIRK_READER_MUTES;
 	ia->has_data = dofi_has_data(info, ia->quirks);
@@ -572,7 +582,7 @@ static void know_fabric(struct dofi_ia *ia)
 }
 
 /*
- * Whether the last bytes of a write are an operation of their own: what last_byte= says, else where
+ * Returns whether the last bytes of a write are an operation of their own: by last_byte=, else if
  * the fabric needs it.
  */
 static int choose_last_byte(struct dofi_ia *ia)
@@ -720,7 +730,7 @@ static bool in_use(struct dofi_ia *ia)
 	return n > 0;
 }
 
-/* Takes one object of a type out of service; NULL when none is left. */
+/* Retires one object of a type. Returns NULL if none is left. */
 static void *retire_one(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	struct dofi_list *list = &ia->objects[type];
@@ -749,7 +759,7 @@ static void destroy_connections(struct dofi_ia *ia)
 
 	dofi_engine_begin(ia);
 	stop_serving(ia);
-	/* An undecided request gives its EP back, so it goes first. */
+	/* An undecided request returns its EP, so requests are freed first. */
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CR)))
 		dofi_cr_destroy(obj, true);
 	dofi_linger_begin_all(ia);
@@ -778,7 +788,7 @@ static void *next_doomed(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	return node ? DOFI_CONTAINER(node, struct dofi_obj, siblings) : NULL;
 }
 
-/* When it returns every handle is invalid, and the fabric leaves the consumer's memory alone. */
+/* When it returns, all handles are invalid, and the fabric does not use the consumer's memory. */
 static void stop_transfers(struct dofi_ia *ia)
 {
 	void *obj;
@@ -795,7 +805,7 @@ static void stop_transfers(struct dofi_ia *ia)
 	doom(ia, DAT_HANDLE_TYPE_PZ);
 }
 
-/* Waiters of EVDs and CNOs need the engine to leave. */
+/* Threads that wait on EVDs and CNOs need the engine's lock to leave. */
 static void tear_down(struct dofi_ia *ia)
 {
 	void *obj;
@@ -808,7 +818,7 @@ static void tear_down(struct dofi_ia *ia)
 		dofi_cno_destroy(obj);
 	}
 	dofi_cno_await_agents(ia);
-	/* Last: a call that stayed may have had an LMR of it. */
+	/* The last step: a call that ran an agent may have used an LMR of this IA. */
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
 	go_down(ia, NSTEPS);
@@ -822,15 +832,16 @@ static void *closer_main(void *arg)
 }
 
 /*
- * An agent closes the IA. Its thread may be the progress thread, which would join itself, or one
- * that waits on an EVD below and would wait for itself: another thread finishes when they are gone.
+ * An agent closes the IA. Its thread may be the progress thread, which would join itself, or a
+ * thread inside a wait on this IA, which would wait for itself. So another thread finishes the
+ * close when they have left.
  */
 static void tear_down_elsewhere(struct dofi_ia *ia)
 {
 	pthread_t closer;
 	int err;
 
-	/* The last calls of agents are made before dat_ia_close returns. */
+	/* Agents are called for the last time before dat_ia_close returns. */
 	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
 	dofi_cno_flush(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
 	dofi_cno_run_agents(ia);
@@ -845,7 +856,7 @@ static void tear_down_elsewhere(struct dofi_ia *ia)
 		pthread_detach(closer);
 }
 
-/* Of another IA, too: two agents that close each other's IA must not wait for each other. */
+/* This includes agents of other IAs: two agents may close each other's IA. */
 static bool in_agent(void)
 {
 	bool inside = false;

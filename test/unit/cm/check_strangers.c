@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/auth/crypto.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/cm.h"
@@ -14,6 +15,7 @@
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -502,8 +502,8 @@ int main(void)
 	tcase_add_test(tc, atomic_operations_count_as_reads);
 	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
 	tcase_add_test(tc, a_missing_context_is_read_first);
-	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	tcase_add_test(tc, a_sync_that_is_refused_waits_for_the_reason);
+	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -5,6 +5,8 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/progress_thread.c"
 
 #include <errno.h>
