@@ -716,7 +716,7 @@ struct fabric_faults *fabric_faults(int process)
 	return &sides[process].faults;
 }
 
-void fabric_cut(int process)
+void fabric_cut(int process, bool both)
 {
 	for (int i = 0; i < MOST_EPS; i++) {
 		struct ep *ep = &eps[i], *other = other_of(ep);
@@ -726,8 +726,9 @@ void fabric_cut(int process)
 		trace(process, "the fabric cuts a connection with ia%d", other->process);
 		clock_at(kernel_time + net_latency(), hear_end, (uint64_t)i,
 			 (uint64_t)ep->birth << 32);
-		clock_at(kernel_time + net_latency(), hear_end, (uint64_t)ep->other,
-			 (uint64_t)ep->other_birth << 32);
+		if (both)
+			clock_at(kernel_time + net_latency(), hear_end, (uint64_t)ep->other,
+				 (uint64_t)ep->other_birth << 32);
 	}
 }
 

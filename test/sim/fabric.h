@@ -26,8 +26,8 @@ struct fabric_faults {
 	uint32_t no_endpoint;
 };
 struct fabric_faults *fabric_faults(int process);
-/* Connections of the process end: each side hears of it in its own time. */
-void fabric_cut(int process);
+/* Connections of the process end: it hears of that, and the peers only if both shall. */
+void fabric_cut(int process, bool both);
 /* The process is gone: its peers hear of it. */
 void fabric_kill(int process);
 

@@ -45,6 +45,7 @@ struct kernel_process kernel_process = {0, KERNEL_LOOPBACK, KERNEL_SOCKETS};
 uint64_t kernel_time = 1000 * KERNEL_MS;
 uint32_t kernel_seed;
 long kernel_allocated;
+void (*kernel_pause)(void);
 
 static struct sock socks[KERNEL_SOCKETS];
 static struct kernel_peers peers;
@@ -540,6 +541,8 @@ int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout
 {
 	(void)timeout;
 	MUST(max == 1);
+	if (kernel_pause)
+		kernel_pause();
 	for (int i = 0; i < last; i++) {
 		struct sock *s = &socks[turn++ % (uint32_t)last];
 

@@ -48,6 +48,9 @@ extern uint64_t kernel_time;  /* ns */
 extern uint32_t kernel_seed;  /* of the random numbers */
 extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
 
+/* Other processes may run before the library looks at its descriptors; NULL: they do not. */
+extern void (*kernel_pause)(void);
+
 /* From here on calls come here. Descriptors that are open live on. */
 void kernel_begin(const struct kernel_peers *peers);
 /* Until here: what the library has left open, besides those that were open at kernel_begin. */

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TAP_SEEDS  2000
+#define TAP_SEEDS  4000
 #define TAP_GROUPS 4
 #define LIMIT_S    60 /* of one seed */
 

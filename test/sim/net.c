@@ -17,6 +17,7 @@
 /* One direction of a stream, with what is under way. It may outlive the socket that it is from. */
 struct pipe {
 	bool used, is_cut;
+	struct pipe *back;          /* the other direction, while that is used by this stream */
 	int from, to;               /* sockets */
 	uint32_t from_birth, birth; /* the latter of the other end */
 	int sender, reader;         /* processes */
@@ -141,6 +142,17 @@ static void set_room(int s)
 	kernel_set_room(s, used < profile.window ? profile.window - used : 0);
 }
 
+/* The reader has closed its socket. What it sent before arrives first. */
+static void reset(const struct pipe *pipe)
+{
+	const struct pipe *back = pipe->back;
+	uint64_t when = kernel_time + net_latency();
+
+	if (back->used && back->birth == pipe->from_birth && back->last > when)
+		when = back->last;
+	end_later(pipe->from, pipe->from_birth, when, ECONNRESET);
+}
+
 /* b: how many bytes, or the end of the stream. */
 #define THE_END UINT64_C(0x100000000)
 
@@ -161,7 +173,7 @@ static void deliver(uint64_t a, uint64_t b)
 	if (is_open)
 		kernel_put(pipe->to, pipe->flight, n);
 	else
-		end_later(pipe->from, pipe->from_birth, kernel_time + net_latency(), ECONNRESET);
+		reset(pipe);
 	pipe->fill -= n;
 	memmove(pipe->flight, pipe->flight + n, pipe->fill);
 	if (is_open)
@@ -275,6 +287,8 @@ static void join(int s, int t)
 	ends[t].birth = ++births;
 	ends[s].out = open_pipe(s, t);
 	ends[t].out = open_pipe(t, s);
+	ends[s].out->back = ends[t].out;
+	ends[t].out->back = ends[s].out;
 	set_room(t);
 }
 

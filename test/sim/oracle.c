@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "trace.h"
 
+#include "object/ep.h"
 #include "object/ia.h"
 
 #include <inttypes.h>
@@ -186,6 +187,8 @@ static void check_side(int n, const struct attempt *a, int which)
 		oracle_fail(n, "is still up at ia%d, which has ended it", side->process);
 	if (!is_up(side))
 		check_requests(n, side);
+	else if (!((const struct dofi_ep *)side->ep)->path_up)
+		oracle_fail(n, "is up at ia%d without a data path", side->process);
 }
 
 /*

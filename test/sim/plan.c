@@ -113,12 +113,24 @@ static void draw_connect(struct plan *plan, struct random *r)
 	c->reuses = random_one_in(r, 2);
 }
 
+/* While a connection is made, mostly. */
+static uint64_t draw_fault_moment(const struct plan *plan, struct random *r)
+{
+	const struct plan_step *step = &plan->steps[random_below(r, (uint32_t)plan->n)];
+	uint64_t packets = plan->net.latency + plan->net.jitter;
+
+	if (step->kind != PLAN_CONNECT || random_one_in(r, 4))
+		return draw_moment(plan, r);
+	return step->at + step->connect.answer_after + random_scaled(r, 0, 12 * packets);
+}
+
 static void draw_fault(struct plan *plan, struct random *r)
 {
 	uint32_t kinds = PLAN_KINDS - PLAN_KILL;
 	enum plan_kind kind = (enum plan_kind)(PLAN_KILL + random_below(r, kinds));
 	struct plan_step *step = add(plan, kind, r);
 
+	step->at = draw_fault_moment(plan, r);
 	step->time = random_scaled(r, CLOCK_MS, 30 * CLOCK_SECOND);
 	step->n = 1 + random_below(r, 6);
 	if (kind == PLAN_CUT)

@@ -162,13 +162,10 @@ static void check_steps(void)
 		oracle_fail(-1, "it goes on and on: %u steps", MOST_STEPS);
 }
 
-int __wrap_sched_yield(void);
-
-/* A call waits: the others run meanwhile, which are other processes and do not know its lock. */
-int __wrap_sched_yield(void)
+/* Meanwhile this one rests in a call. The others do not know its lock. */
+static void run_others(uint64_t limit)
 {
 	struct process *p = running;
-	uint64_t limit = kernel_time + YIELD;
 
 #ifndef NDEBUG
 	dofi_lock_order_released(&p->ia->engine.lock);
@@ -179,7 +176,22 @@ int __wrap_sched_yield(void)
 	dofi_lock_order_taken(&p->ia->engine.lock, DOFI_LEVEL_ENGINE);
 #endif
 	MUST(running == p);
+}
+
+int __wrap_sched_yield(void);
+
+int __wrap_sched_yield(void)
+{
+	run_others(kernel_time + YIELD);
 	return 0;
+}
+
+/* Between two system calls time may pass, and much can happen. */
+static void pause_now_and_then(void)
+{
+	if (running && running->open && random_one_in(&rnd, 16))
+		run_others(kernel_time +
+			   random_scaled(&rnd, CLOCK_US, plan->pace[running->kernel.number]));
 }
 
 /* --- an IA's life --- */
@@ -268,7 +280,7 @@ static void cut_if_silent(uint64_t number, uint64_t unused)
 {
 	(void)unused;
 	if (net_passes((int)number, (int)number) > kernel_time)
-		fabric_cut((int)number);
+		fabric_cut((int)number, true);
 }
 
 static void end_famine(uint64_t number, uint64_t unused)
@@ -342,7 +354,7 @@ static void go_wrong(struct process *p, const struct plan_step *step)
 		net_cut(p->kernel.number, step->n);
 		break;
 	case PLAN_CUT_PATH:
-		fabric_cut(p->kernel.number);
+		fabric_cut(p->kernel.number, step->n % 2);
 		break;
 	case PLAN_REFUSE:
 		refuse(p, step->n);
@@ -405,6 +417,7 @@ static void begin(const struct plan *of, bool shown)
 	fabric_begin(plan->copies, wake);
 	consumer_begin(plan);
 	kernel_seed = (uint32_t)random_next(&rnd);
+	kernel_pause = pause_now_and_then;
 	for (int i = 0; i < plan->processes; i++)
 		open_ia(i);
 	for (int i = 0; i < plan->n; i++)

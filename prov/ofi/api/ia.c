@@ -152,7 +152,7 @@ static bool in_use(struct dofi_ia *ia)
 	return n > 0;
 }
 
-/* Takes one object of a type out of service; NULL when none is left. */
+/* Retires one object of a type. Returns NULL if none is left. */
 static void *retire_one(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	struct dofi_list *list = &ia->objects[type];
@@ -181,7 +181,7 @@ static void destroy_connections(struct dofi_ia *ia)
 
 	dofi_engine_begin(ia);
 	stop_serving(ia);
-	/* An undecided request gives its EP back, so it goes first. */
+	/* An undecided request returns its EP, so requests are freed first. */
 	while ((obj = retire_one(ia, DAT_HANDLE_TYPE_CR)))
 		dofi_cr_destroy(obj, true);
 	dofi_linger_begin_all(ia);
@@ -210,7 +210,7 @@ static void *next_doomed(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	return node ? DOFI_CONTAINER(node, struct dofi_obj, siblings) : NULL;
 }
 
-/* When it returns every handle is invalid, and the fabric leaves the consumer's memory alone. */
+/* When it returns, all handles are invalid, and the fabric does not use the consumer's memory. */
 static void stop_transfers(struct dofi_ia *ia)
 {
 	void *obj;
@@ -227,7 +227,7 @@ static void stop_transfers(struct dofi_ia *ia)
 	doom(ia, DAT_HANDLE_TYPE_PZ);
 }
 
-/* Waiters of EVDs and CNOs need the engine to leave. */
+/* Threads that wait on EVDs and CNOs need the engine's lock to leave. */
 static void tear_down(struct dofi_ia *ia)
 {
 	void *obj;
@@ -240,7 +240,7 @@ static void tear_down(struct dofi_ia *ia)
 		dofi_cno_destroy(obj);
 	}
 	dofi_cno_await_agents(ia);
-	/* Last: a call that stayed may have had an LMR of it. */
+	/* The last step: a call that ran an agent may have used an LMR of this IA. */
 	while ((obj = next_doomed(ia, DAT_HANDLE_TYPE_PZ)))
 		dofi_pz_destroy(obj);
 	dofi_ia_steps_end(ia);
@@ -254,15 +254,16 @@ static void *closer_main(void *arg)
 }
 
 /*
- * An agent closes the IA. Its thread may be the progress thread, which would join itself, or one
- * that waits on an EVD below and would wait for itself: another thread finishes when they are gone.
+ * An agent closes the IA. Its thread may be the progress thread, which would join itself, or a
+ * thread inside a wait on this IA, which would wait for itself. So another thread finishes the
+ * close when they have left.
  */
 static void tear_down_elsewhere(struct dofi_ia *ia)
 {
 	pthread_t closer;
 	int err;
 
-	/* The last calls of agents are made before dat_ia_close returns. */
+	/* Agents are called for the last time before dat_ia_close returns. */
 	DOFI_LIST_FOR(node, &ia->doomed[DAT_HANDLE_TYPE_CNO])
 	dofi_cno_flush(DOFI_CONTAINER(node, struct dofi_cno, obj.siblings));
 	dofi_cno_run_agents(ia);
@@ -282,7 +283,7 @@ static void look_for_agent(struct dofi_ia *ia, void *inside)
 	*(bool *)inside |= dofi_cno_in_agent(ia);
 }
 
-/* Of another IA, too: two agents that close each other's IA must not wait for each other. */
+/* This includes agents of other IAs: two agents may close each other's IA. */
 static bool in_agent(void)
 {
 	bool inside = false;

@@ -59,7 +59,7 @@ void dofi_ia_async_end(struct dofi_ia *ia)
 		dofi_evd_detach_other(evd);
 }
 
-/* An EP of other that has its connection EVD of ia, or NULL. */
+/* Returns an EP of `other` whose connection EVD belongs to `ia`, or NULL. */
 static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *ia)
 {
 	struct dofi_ep *found = NULL;
@@ -77,8 +77,8 @@ static struct dofi_ep *find_guest(struct dofi_ia *other, const struct dofi_ia *i
 }
 
 /*
- * Other IAs may report asynchronous errors or connections to EVDs of this one. The engine of each
- * rests meanwhile, so that none is reporting right now.
+ * Another IA may report asynchronous errors or connection events to EVDs of this one. Its engine is
+ * locked meanwhile, so it reports nothing just now.
  */
 static void detach_other(struct dofi_ia *other, void *arg)
 {

@@ -8,18 +8,20 @@
 struct dofi_evd;
 struct dofi_ia;
 
-/* Checks what the caller of dat_ia_open wants; the EVD of another IA, or NULL. */
+/*
+ * Checks the handle that the caller of dat_ia_open passes. Stores the EVD of another IA, or NULL.
+ */
 DAT_RETURN dofi_ia_async_check(DAT_COUNT qlen, const DAT_EVD_HANDLE *async_evd,
 			       struct dofi_evd **evd_p);
 
-/* Takes the EVD given, or makes one when there is none. */
+/* Uses the given EVD, or creates one. */
 DAT_RETURN dofi_ia_async_begin(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			       struct dofi_evd *evd);
 
-/* No more events from this IA; an EVD of our own is destroyed with the others. */
+/* This IA raises no more events. An EVD of our own is destroyed with the other EVDs. */
 void dofi_ia_async_end(struct dofi_ia *ia);
 
-/* EVDs of this IA go: other IAs report nothing there from now on. */
+/* The EVDs of this IA are about to be freed: other IAs stop reporting events there. */
 void dofi_ia_async_detach_others(struct dofi_ia *ia);
 
 #endif

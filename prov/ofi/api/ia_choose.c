@@ -35,7 +35,7 @@ static void find_quirks(struct dofi_ia *ia)
 		ia->info->caps &= ~FI_LOCAL_COMM;
 }
 
-/* What follows from the choice of the fabric, before any of it is opened. */
+/* Computes what follows from the choice of the fabric, before the fabric is opened. */
 static void know_fabric(struct dofi_ia *ia)
 {
 	const struct fi_info *info = ia->info;
@@ -48,7 +48,7 @@ static void know_fabric(struct dofi_ia *ia)
 	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
 	ia->order = dofi_order_of(info);
 	ia->writes_overtake = dofi_writes_overtake(info);
-	/* Nor is the last part of a write, which waits for the others, to be missed. */
+	/* The last part of a write also waits for the completions of the others. */
 	ia->reads_overtake = dofi_reads_overtake(info) || ia->writes_overtake;
 	ia->cq_mutes = ia->quirks & DOFI_QUIRK_READER_MUTES;
 	ia->has_data = dofi_has_data(info, ia->quirks);
@@ -63,7 +63,7 @@ static void know_fabric(struct dofi_ia *ia)
 }
 
 /*
- * Whether the last bytes of a write are an operation of their own: what last_byte= says, else where
+ * Returns whether the last bytes of a write are an operation of their own: by last_byte=, else if
  * the fabric needs it.
  */
 static int choose_last_byte(struct dofi_ia *ia)

@@ -12,9 +12,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* A fork waits so long for the engines to come to rest. */
+/* The longest wait of a fork for the engines' locks. */
 #define FORK_LOCK_NS   100000000u
-/* So long a report waits for an engine that is busy: a program that hangs is asked, too. */
+/* The longest wait of a report for a busy engine, so that a program that hangs can be inspected. */
 #define REPORT_LOCK_NS 1000000000u
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +39,7 @@ static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
 	return true;
 }
 
-/* The child walks our lists, so nobody may be changing them while it is made. */
+/* The child walks our lists, so no thread may change them during the fork. */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&all_lock);
@@ -48,7 +48,10 @@ static void before_fork(void)
 		struct dofi_ia *ia = ia_of(node);
 
 		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
-		/* Of several IAs: no other thread holds one of these while it takes one. */
+		/*
+		 * Locks of several IAs are taken here: no other thread takes one of them while it
+		 * holds another.
+		 */
 		dofi_lock_out_of_order(&ia->obj_lock);
 	}
 }
@@ -94,7 +97,7 @@ static void after_fork_in_child(void)
 }
 
 /*
- * Peers of a process that ends without dat_ia_close see an orderly end, not a broken connection.
+ * If a process ends without dat_ia_close, its peers get DISCONNECTED, not BROKEN.
  */
 static void at_exit(void)
 {

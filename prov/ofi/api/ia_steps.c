@@ -77,7 +77,7 @@ static int disable_key_cache(struct dofi_ia *ia)
 	return 0;
 }
 
-/* What the device does for peers, and what programs can post here. */
+/* Atomic operations that the device serves for peers, and those that programs can post here. */
 static int look_at_atomics(struct dofi_ia *ia)
 {
 	ia->does_atomics = dofi_device_does_atomics(ia->info, ia->quirks);
@@ -115,20 +115,22 @@ static void close_trans(struct dofi_ia *ia)
 	dofi_mr_unmap_all(ia);
 }
 
-/* What is late may still reach the bounce buffers: they are abandoned with the scratch memory. */
+/*
+ * Late operations may still reach the bounce buffers: they are abandoned with the scratch memory.
+ */
 static void close_scratch(struct dofi_ia *ia)
 {
 	dofi_bounces_abandon(ia);
 	dofi_scratch_close(ia);
 }
 
-/* Where the fabric leaves some open when it gets no more, there have to be enough. */
+/* If the fabric leaks descriptors when it gets no more, there must be enough before it starts. */
 static int spare_descriptors(struct dofi_ia *ia)
 {
 	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? dofi_descriptors_look(DOFI_FDS_OF_AN_IA) : 0;
 }
 
-/* Begun in this order, ended in the reverse one. */
+/* They are started in this order and ended in the reverse one. */
 static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);

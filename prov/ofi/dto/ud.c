@@ -214,8 +214,10 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 	struct dofi_ring *ring;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!ep)
+	if (!ep) {
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		return;
+	}
 	ring = &ep->recv;
 	dofi_lock(&ep->lock);
 	if (ring->issue == ring->tail) {

@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <unistd.h>
 
-/* As many as a fabric opens in one step, and gives back when they are not enough. */
+/* The number of descriptors that a fabric opens in one step, and returns if they are not enough. */
 #define FDS_OF_A_STEP 16
 
 int dofi_descriptors_look(int wanted)

@@ -3,10 +3,10 @@
 #ifndef DOFI_DESCRIPTORS_H
 #define DOFI_DESCRIPTORS_H
 
-/* As many as all of an IA may need. */
+/* The number of descriptors that an IA may need. */
 #define DOFI_FDS_OF_AN_IA 64
 
-/* 0, or why the process can't have so many more: a negative error. */
+/* Returns 0, or a negative error if the process cannot open this many more descriptors. */
 int dofi_descriptors_look(int wanted);
 
 /*

@@ -607,6 +607,7 @@ START_TEST(a_message_for_an_unknown_connection)
 	seen.knows_nobody = true;
 	arrive(0, 0, 10, 0);
 	ck_assert_uint_eq(seen.reposted, 1);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
 	dofi_reap_done(&slots[1].wr, FI_ETRUNC, 0, 0, 0);
 	ck_assert_uint_eq(seen.truncated, 1);
 	ck_assert_uint_eq(seen.reposted, 1);

@@ -182,6 +182,7 @@ START_TEST(datagrams_for_unknown_endpoints_are_dropped)
 	arrive(eps[0].ud->number, "cut", FI_ETRUNC);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
 	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_DROPPED], 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 2);
 	ck_assert_int_eq(fabric.receives, POSTED);
 }
 END_TEST
