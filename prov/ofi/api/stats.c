@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "progress/engine.h"
-#include "api/ia.h"
+#include "api/ia_list.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -223,9 +223,10 @@ static void start_thread(void)
 	int err = dofi_start_thread(&thread, stats_main, NULL);
 
 	if (err)
-		DOFI_LOG_W(
-			"stats: no thread can be made to tell counters: %s; allow more (ulimit -u)",
-			strerror(-err));
+		DOFI_LOG_W("stats: can't start the thread that reports counters: %s; allow more "
+			   "threads "
+			   "(ulimit -u)",
+			   strerror(-err));
 	else
 		pthread_detach(thread);
 }

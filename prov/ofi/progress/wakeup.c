@@ -198,8 +198,9 @@ int dofi_wakeup_open(struct dofi_ia *ia)
 			drop_mark(&ia->wakeup);
 	}
 	if (ret)
-		DOFI_LOG_I("%s: no wakeup, sleepers look by the clock: %s", ia->name,
-			   strerror(-ret));
+		DOFI_LOG_I(
+			"%s: peers can't wake this process, which reads its queue at intervals: %s",
+			ia->name, strerror(-ret));
 	return 0;
 }
 
