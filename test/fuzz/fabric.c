@@ -255,15 +255,10 @@ static void disconnect(struct dofi_conn *conn)
 			return;
 		drop(conn->ep, false);
 		if (conn->ia->trans->settle && conn->path_made && !conn->ep->srq)
-			dofi_drain_begin(conn->ia, conn->id, conn->id, conn->ep->nreceived,
+			dofi_drain_begin(conn, conn->id, conn->ep->nreceived,
 					 conn->ep->nreceived + GRANTED, 16);
 		return;
 	}
-}
-
-static void settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
-{
-	dofi_drain_settle(ia, id, sent);
 }
 
 void fabric_path_up(unsigned int nth)
@@ -308,9 +303,9 @@ static int poll_events(struct dofi_ia *ia)
 	return 0;
 }
 
-static void peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+static void peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
 {
-	(void)ia, (void)uuid;
+	(void)ia, (void)details;
 }
 
 static void peer_died(struct dofi_ia *ia)
@@ -329,9 +324,9 @@ static void peer_died(struct dofi_ia *ia)
 
 static const struct dofi_trans_ops tables[] = {
 	[0] = {COMMON, .has_eq = true, .ctrl_msg = ctrl_msg},
-	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = settle, .ctrl_msg = ctrl_msg},
+	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = dofi_drain_settle, .ctrl_msg = ctrl_msg},
 	[FABRIC_SLOTS] = {COMMON, .has_eq = true, .write_ctrl = write_ctrl},
-	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = settle,
+	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = dofi_drain_settle,
 				       .write_ctrl = write_ctrl},
 };
 

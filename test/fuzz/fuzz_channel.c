@@ -19,6 +19,7 @@
 #include "api/rmr.h"
 #include "api/rsp.h"
 #include "cm/cm.h"
+#include "cm/conn.h"
 #include "cm/ud_ah.h"
 #include "cm/wire.h"
 #include "dto/post.h"
