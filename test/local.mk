@@ -506,6 +506,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_watch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
@@ -658,11 +659,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/server.h $(t_channel) $(inside)
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
-%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
 
@@ -670,7 +671,7 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_early_CPPFLAGS = $(p2_cppflags)
 %C%_fault_early_LDADD = $(inside2_libs)
 
-%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/server.h $(t_channel) $(inside)
 %C%_fault_middle_CPPFLAGS = $(p2_cppflags)
 %C%_fault_middle_LDADD = $(inside2_libs)
 

@@ -23,6 +23,7 @@
 #include "object/scratch.h"
 #include "progress/engine.h"
 #include "progress/evd.h"
+#include "progress/evd_streams.h"
 
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
