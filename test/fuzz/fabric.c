@@ -261,11 +261,6 @@ static void disconnect(struct dofi_conn *conn)
 	}
 }
 
-static void settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent)
-{
-	dofi_drain_settle(ia, id, peer_id, sent);
-}
-
 void fabric_path_up(unsigned int nth)
 {
 	struct link *link = nlinks ? &links[nth % nlinks] : NULL;
@@ -329,9 +324,9 @@ static void peer_died(struct dofi_ia *ia)
 
 static const struct dofi_trans_ops tables[] = {
 	[0] = {COMMON, .has_eq = true, .ctrl_msg = ctrl_msg},
-	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = settle, .ctrl_msg = ctrl_msg},
+	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = dofi_drain_settle, .ctrl_msg = ctrl_msg},
 	[FABRIC_SLOTS] = {COMMON, .has_eq = true, .write_ctrl = write_ctrl},
-	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = settle,
+	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = dofi_drain_settle,
 				       .write_ctrl = write_ctrl},
 };
 
