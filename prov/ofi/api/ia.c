@@ -50,6 +50,7 @@
 #include "cm/cm.h"
 #include "cm/listener.h"
 #include "dto/reap.h"
+#include "transport/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -355,6 +356,7 @@ static const struct step {
 	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
 	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
+	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
 };

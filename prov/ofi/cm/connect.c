@@ -93,6 +93,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 		dofi_ud_adopt(ep, conn);
 	else
 		set_dialling(ep, conn);
+	dofi_conn_choose_trans(conn);
 	dial(conn);
 	return 0;
 }
@@ -152,8 +153,8 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
 	(void)unused;
 	dofi_conn_fill_hello(conn, &msg);
 	dofi_conn_send(conn, &msg);
-	if (conn->ia->trans->prepare)
-		conn->ia->trans->prepare(conn);
+	if (conn->trans->prepare)
+		conn->trans->prepare(conn);
 }
 
 /*
@@ -163,7 +164,7 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
 void dofi_act_ask_elsewhere(struct dofi_conn *conn, const struct dofi_msg *reject)
 {
 	(void)reject;
-	conn->ia->trans->disconnect(conn);
+	conn->trans->disconnect(conn);
 	dofi_chan_detach(conn);
 	dofi_redial_refused(conn);
 	if (conn->redialled)
@@ -197,7 +198,7 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		refuse(conn);
 		return;
 	}
-	ret = conn->ia->trans->connect(conn);
+	ret = conn->trans->connect(conn);
 	if (ret) {
 		char limit[DOFI_MR_LIMIT_SIZE];
 

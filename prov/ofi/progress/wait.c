@@ -179,10 +179,20 @@ static void deliver(struct dofi_ia *ia)
 	dofi_unlock(&w->lock);
 }
 
+/* Peers that wake a sleeper see whether there is one. False: there are no such peers. */
+static bool mark(struct dofi_ia *ia, bool asleep)
+{
+	bool any = ia->cq_wait == FI_WAIT_NONE && dofi_wakeup_mark(ia, asleep);
+
+	if (ia->engine.doze)
+		any |= ia->engine.doze(ia, asleep);
+	return any;
+}
+
 static void unmark(struct dofi_ia *ia)
 {
 	if (ia->wait.marked)
-		dofi_wakeup_mark(ia, false);
+		mark(ia, false);
 	ia->wait.marked = false;
 }
 
@@ -449,7 +459,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	bool with_cq;
 	int ret = 1;
 
-	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_wakeup_mark(ia, true)) {
+	if (!w->marked && mark(ia, true)) {
 		w->marked = true;
 		return 0; /* one more look at the queue */
 	}
