@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What others need to bring dat-ofi to their machines. Module files and completion are installed.
+# Files for packagers and sites. Module files and the completion are installed.
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/dat_info
 completion_too = dat_conf dat_perf
 
-# "module use" this directory; the names of the files are what users see.
+# The directory for "module use". Users see the names of its files.
 modulefilesdir = $(pkgdatadir)/modulefiles/dat-ofi
 modulefiles = %D%/modulefiles/$(PACKAGE_VERSION) %D%/modulefiles/$(PACKAGE_VERSION).lua
 modulefiles_DATA = $(modulefiles)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Built with everything else, so that they cannot go stale; installed as sources.
+# The examples are compiled with everything else, so they match the API. Their sources are
+# installed.
 noinst_PROGRAMS += %D%/hello %D%/rdma_copy
 %C%_hello_SOURCES = %D%/hello.c
 %C%_hello_LDADD = src/libdat2.la

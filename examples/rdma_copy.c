@@ -6,9 +6,9 @@
  *	client$ rdma_copy -a ofi-tcp put SERVER local.iso copy.iso	(RDMA writes)
  *	client$ rdma_copy -a ofi-tcp get SERVER copy.iso again.iso	(RDMA reads)
  *
- * The connection request names the file; the answer says where in the server's memory it is. From
- * then on the client alone moves the data. One message each way ends the copy. The server serves
- * one client and exits; it reads and writes files of its current directory only.
+ * The connection request names the file. The answer tells the file's address in the server's
+ * memory. The client alone then moves the data. One message in each direction ends the copy. The
+ * server serves one client and exits. It reads and writes only files of its current directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@
 
 enum op { OP_PUT = 1, OP_GET = 2 };
 
-/* What the two sides tell each other; all numbers are big endian on the wire. */
+/* The messages between the two sides. All numbers are big endian on the wire. */
+
 /* private data of the connection request */
 struct request {
 	uint32_t op;
@@ -88,7 +89,7 @@ static void fail(const char *format, ...)
 	exit(EXIT_FAILURE);
 }
 
-/* Leaves the program, with the names DAT has for the error, unless `ret` is a success. */
+/* If `ret` is an error, prints DAT's names for it and exits. */
 static void must(DAT_RETURN ret, const char *what)
 {
 	const char *major = "?", *minor = "";
@@ -155,7 +156,7 @@ static void memory_create(struct session *s, uint64_t length, DAT_MEM_PRIV_FLAGS
 {
 	DAT_REGION_DESCRIPTION region;
 
-	/* An LMR has at least one byte, an empty file has not. */
+	/* An LMR has at least one byte, even for an empty file. */
 	mem->length = length ? length : 1;
 	mem->base = calloc(1, mem->length);
 	if (!mem->base)
@@ -200,7 +201,7 @@ static void session_open(struct session *s, char *name)
 		      DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &s->notices);
 }
 
-/* Objects go in the reverse order of their making; what is still in use cannot be freed. */
+/* Objects are freed in the reverse order of their creation, because DAT keeps what is in use. */
 static void session_close(struct session *s)
 {
 	must(dat_ep_free(s->ep), "free the endpoint");
@@ -212,7 +213,7 @@ static void session_close(struct session *s)
 	must(dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG), "close the interface adapter");
 }
 
-/* Before the connection exists, so that the peer's notice always finds it. */
+/* The receive is posted before the connection exists, so that the peer's notice finds it. */
 static void post_notice_receive(struct session *s)
 {
 	DAT_LMR_TRIPLET part = local_part(&s->notices, 0, sizeof(struct notice));
@@ -233,7 +234,7 @@ static void send_notice(struct session *s, int error)
 	     "send a notice");
 }
 
-/* The send's own completion may come before the peer's notice or after it: takes `n` of both. */
+/* Takes `n` completions: that of our send and that of the peer's notice come in any order. */
 static void take_completions(struct session *s, int n, const char *what)
 {
 	const struct notice *notice = s->notices.base;
@@ -262,7 +263,7 @@ static void file_read(const char *path, struct memory *mem, int fd)
 	}
 }
 
-/* Returns an errno: the server reports it to the client. */
+/* Returns 0 or an errno, which the server reports to the client. */
 static int file_write(const char *path, const void *base, uint64_t length)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -302,7 +303,7 @@ static int file_open(const char *path, uint64_t *length)
 	return fd;
 }
 
-/* Keeps WINDOW operations under way until the whole file is here, or there. */
+/* Keeps WINDOW operations under way until the whole file has moved. */
 static void move_file(struct session *s, enum op op, const struct offer *offer)
 {
 	const char *what = op == OP_PUT ? "write to the server" : "read from the server";
@@ -357,7 +358,7 @@ static struct offer connect_to(struct session *s, const char *host, DAT_CONN_QUA
 	if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
 		fail("cannot copy with %s: %s", host, event_text(event.event_number));
 	if (event.event_data.connect_event_data.private_data_size < (DAT_COUNT)sizeof(offer))
-		fail("%s does not speak our language: its answer is too short", host);
+		fail("%s does not use our protocol: its answer is too short", host);
 	memcpy(&offer, event.event_data.connect_event_data.private_data, sizeof(offer));
 	offer.address = be64toh(offer.address);
 	offer.length = be64toh(offer.length);
@@ -403,7 +404,7 @@ static void client(char *ia_name, DAT_CONN_QUAL port, enum op op, const char *ho
 	post_notice_receive(&s);
 	offer = connect_to(&s, host, port, &request);
 	if (op == OP_PUT && offer.length != length)
-		fail("%s does not speak our language: it offers %" PRIu64 " bytes", host,
+		fail("%s does not use our protocol: it offers %" PRIu64 " bytes", host,
 		     offer.length);
 	if (op == OP_GET)
 		memory_create(&s, offer.length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &s.file);
@@ -412,7 +413,7 @@ static void client(char *ia_name, DAT_CONN_QUAL port, enum op op, const char *ho
 	move_file(&s, op, &offer);
 	seconds = now() - seconds;
 
-	/* A send follows the writes before it: when the server has it, the server has the file. */
+	/* The server receives the notice after the writes, so it has the whole file then. */
 	send_notice(&s, 0);
 	take_completions(&s, 2, "finish the copy");
 	must(dat_ep_disconnect(s.ep, DAT_CLOSE_GRACEFUL_FLAG), "disconnect");
@@ -428,7 +429,7 @@ static void client(char *ia_name, DAT_CONN_QUAL port, enum op op, const char *ho
 	session_close(&s);
 }
 
-/* Returns an errno when the request cannot be served. */
+/* Returns 0, or an errno if the request cannot be served. */
 static int prepare(struct session *s, const struct request *request, struct offer *offer)
 {
 	enum op op = ntohl(request->op);
@@ -445,7 +446,7 @@ static int prepare(struct session *s, const struct request *request, struct offe
 		if (fd < 0)
 			return errno;
 	}
-	/* The client gets no more than it needs. */
+	/* The client gets only the rights that it needs. */
 	if (op == OP_PUT)
 		privileges = DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	else
@@ -479,10 +480,10 @@ static void server(char *ia_name, DAT_CONN_QUAL port)
 
 	wait_event(s.conn_evd, DAT_TIMEOUT_INFINITE, "wait for a client", &event);
 	cr = event.event_data.cr_arrival_event_data.cr_handle;
-	must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), "look at the request");
+	must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param), "query the request");
 	if (param.private_data_size < (DAT_COUNT)sizeof(request)) {
 		must(dat_cr_reject(cr, 0, NULL), "refuse a request");
-		fail("the client does not speak our language: its request is too short");
+		fail("the client does not use our protocol: its request is too short");
 	}
 	memcpy(&request, param.private_data, sizeof(request));
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# Check runs the tests. Nothing that is installed needs it, so its absence only stops "make check".
+# The tests need Check. Without it only "make check" fails, because nothing that is installed needs
+# it.
 AC_DEFUN([DAT_CHECK_PKG_CHECK], [
 	PKG_CHECK_MODULES([CHECK], [check >= 0.11], [
 		dat_have_check=yes

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # DAT_CHECK_PKG_CRYPTO
-# The library that computes HMACs for the authentication of peers: libsodium, else libcrypto of OpenSSL.
+# Finds the library that computes HMACs to authenticate peers: libsodium, else libcrypto of OpenSSL.
 AC_DEFUN([DAT_CHECK_PKG_CRYPTO], [
 	AC_ARG_WITH([crypto],
 		[AS_HELP_STRING([--with-crypto=auto|sodium|openssl], [library that authenticates peers; auto prefers libsodium])],
 		[], [with_crypto=auto])
 	AS_CASE([$with_crypto], [auto|sodium|openssl], [],
-		[AC_MSG_ERROR([--with-crypto=$with_crypto: there are auto, sodium and openssl])])
+		[AC_MSG_ERROR([--with-crypto=$with_crypto: choose auto, sodium or openssl])])
 	dat_crypto_summary=
 	AS_IF([test "x$with_crypto" != xopenssl], [
 		PKG_CHECK_MODULES([CRYPTO], [libsodium >= 1.0.12], [
@@ -19,6 +19,6 @@ AC_DEFUN([DAT_CHECK_PKG_CRYPTO], [
 			[dat_crypto_summary="libcrypto `$PKG_CONFIG --modversion libcrypto`"], [:])
 	])
 	AS_IF([test -z "$dat_crypto_summary"], [
-		AC_MSG_ERROR([neither libsodium 1.0.12 nor OpenSSL 1.1.1 was found as --with-crypto=$with_crypto asks: install libsodium-dev (Debian), libsodium-devel (Fedora, SUSE) or the same of OpenSSL])
+		AC_MSG_ERROR([--with-crypto=$with_crypto found neither libsodium 1.0.12 nor OpenSSL 1.1.1: install libsodium-dev (Debian), libsodium-devel (Fedora, SUSE), or the headers of OpenSSL])
 	])
 ])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# hwloc is used when it is there, to prefer the network interface that is near.
+# If hwloc is installed, the provider uses it to prefer the network device nearest to the CPUs.
 AC_DEFUN([DAT_CHECK_PKG_HWLOC], [
 	AC_ARG_WITH([hwloc],
-		[AS_HELP_STRING([--with-hwloc=DIR|no], [hwloc (2.1 or later) installed below DIR; "no" does without])],
+		[AS_HELP_STRING([--with-hwloc=DIR|no], [hwloc (2.1 or later) installed below DIR; "no" builds without hwloc])],
 		[], [with_hwloc=auto])
 	dat_hwloc_summary=no
 	AS_CASE([$with_hwloc], [no|yes|auto], [], [DAT_PKG_CONFIG_DIR([$with_hwloc], [hwloc])])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# libfabric is required. --with-libfabric=DIR puts DIR before the other places pkg-config looks at;
-# LIBFABRIC_LIBDIR is then set, so that tests find the library that was compiled against.
+# libfabric is required. With --with-libfabric=DIR, pkg-config looks at DIR first, and
+# LIBFABRIC_LIBDIR tells the tests where the library is.
 AC_DEFUN([DAT_CHECK_PKG_LIBFABRIC], [
 	AC_ARG_WITH([libfabric],
 		[AS_HELP_STRING([--with-libfabric=DIR], [libfabric (1.17 or later) installed below DIR])],
 		[], [with_libfabric=yes])
 	LIBFABRIC_LIBDIR=
 	AS_CASE([$with_libfabric],
-		[no], [AC_MSG_ERROR([--without-libfabric: the provider is made of libfabric, it cannot be left out])],
+		[no], [AC_MSG_ERROR([--without-libfabric: the provider needs libfabric])],
 		[yes], [],
 		[DAT_PKG_CONFIG_DIR([$with_libfabric], [libfabric])])
 	PKG_CHECK_MODULES([LIBFABRIC], [libfabric >= 1.17], [], [

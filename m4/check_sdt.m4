@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# Probes for bpftrace, perf and SystemTap: a NOP each until somebody looks.
+# Static probes for bpftrace, perf and SystemTap. An unused probe is one NOP instruction.
 AC_DEFUN([DAT_CHECK_SDT], [
 	AC_ARG_ENABLE([probes],
 		[AS_HELP_STRING([--disable-probes], [no static probes (sys/sdt.h) in the provider])],

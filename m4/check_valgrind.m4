@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# Notes for valgrind about memory that hardware or another process writes. They cost a few
-# instructions on the hot path, so they are made only when asked for.
+# Tells valgrind about memory that hardware or another process writes. This costs a few instructions
+# on the hot path, so it is off by default.
 AC_DEFUN([DAT_CHECK_VALGRIND], [
 	AC_ARG_ENABLE([valgrind],
 		[AS_HELP_STRING([--enable-valgrind], [tell valgrind what the fabric reads and writes])],

@@ -50,7 +50,7 @@ AC_DEFUN([DAT_WARNINGS], [
 	AC_SUBST([WARN_CFLAGS])
 ])
 
-# One switch per sanitizer. The flags go to compiler and linker alike.
+# One option for each sanitizer. Compiler and linker get the same flags.
 AC_DEFUN([DAT_SANITIZERS], [
 	AC_ARG_ENABLE([asan], [AS_HELP_STRING([--enable-asan], [build with AddressSanitizer])],
 		[], [enable_asan=no])

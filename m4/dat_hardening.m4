@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 
-# DAT_FORTIFY: the highest level of checked string functions that compiler and C library have and
-# that no user or distribution has chosen already.
+# DAT_FORTIFY: chooses the highest level of checked string functions that compiler and C library
+# have, unless the user or the distribution has chosen one.
 AC_DEFUN([DAT_FORTIFY], [
 	AC_CACHE_CHECK([for the level of _FORTIFY_SOURCE], [dat_cv_fortify], [
 		dat_cv_fortify=none
@@ -44,9 +44,10 @@ AC_DEFUN([DAT_LD_FLAGS], [
 	done
 ])
 
-# Memory of the loader that is read-only from the start, and checks by the compiler. Sanitizers
-# check more, and by functions of their own. Of control-flow protection the half that costs no
-# instruction: Linux has no other for programs.
+# Read-only relocations, stack protector and checked string functions. With sanitizers only the
+# first are used, because sanitizers check more and replace the same functions. Of control-flow
+# protection only shadow stacks are used: Linux has no indirect branch tracking for programs, and
+# its instructions would cost time.
 AC_DEFUN([DAT_HARDENING], [
 	AC_ARG_ENABLE([hardening],
 		[AS_HELP_STRING([--disable-hardening], [no stack protector, checked string functions or read-only relocations])],

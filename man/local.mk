@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The manual. A name that shares a page with others has a file of one line that leads there.
+# The manual. If several calls share a page, the other names have files of one line that refer to
+# it.
 
 dist_man1_MANS = \
 	%D%/man1/dat_conf.1 \

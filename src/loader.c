@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "datr.h"
 
@@ -27,14 +28,42 @@ static void make_us_global(void)
 		dlclose(handle);
 }
 
+/*
+ * Of a program with more rights than its user the user chooses the working directory, and by which
+ * name it is started. Neither may lead to a library.
+ */
+static bool is_elevated(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+static bool is_relative(const char *file)
+{
+	return *file != '/' && strchr(file, '/');
+}
+
+static void append(char *why, size_t size, const char *reason)
+{
+	size_t used = strlen(why);
+
+	snprintf(why + used, size - used, "%s%s", used ? "; " : "", reason);
+}
+
 /* On failure the reason is appended to "why". */
 static void *try_open(const char *file, char *why, size_t size)
 {
-	void *handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-	size_t used = strlen(why);
+	void *handle;
 
+	if (is_elevated() && is_relative(file)) {
+		append(why, size, file);
+		append(why, size,
+		       "this program has more rights than its user, so dat.conf has to give the "
+		       "whole path");
+		return NULL;
+	}
+	handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
 	if (!handle)
-		snprintf(why + used, size - used, "%s%s", used ? "; " : "", dlerror());
+		append(why, size, dlerror());
 	return handle;
 }
 
@@ -62,7 +91,8 @@ static void *try_default_places(char *why, size_t size)
 	const char *slash;
 	Dl_info self;
 
-	if (!handle && dladdr(OURSELVES, &self) && (slash = strrchr(self.dli_fname, '/'))) {
+	if (!handle && !is_elevated() && dladdr(OURSELVES, &self) &&
+	    (slash = strrchr(self.dli_fname, '/'))) {
 		snprintf(beside, sizeof(beside), "%.*s/%s", (int)(slash - self.dli_fname),
 			 self.dli_fname, DATR_PROVIDER_SONAME);
 		handle = try_open(beside, why, size);

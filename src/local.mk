@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The registries: one source, compiled once per API generation. Tests link the convenience libraries.
+# The registries: one source, compiled once per API generation. Tests link the convenience
+# libraries.
 lib_LTLIBRARIES += %D%/libdat.la %D%/libdat2.la
 noinst_LTLIBRARIES += %D%/libdatr1.la %D%/libdatr2.la
 
 datr_sources = %D%/api.c %D%/conf.c %D%/datr.h %D%/ext.c %D%/handle.c %D%/ia.c %D%/loader.c \
 	%D%/log.c %D%/registry.c %D%/strerror.c %D%/variables.def %D%/version.h
 
-# libdir is where our provider is looked for last.
+# The registry looks for our provider in libdir last.
 datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBDIR='"$(libdir)"'
 
 %C%_libdatr1_la_SOURCES = $(datr_sources)

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What "make installcheck" looks at: a program can be built by pkg-config against the installed tree
-# and run, and the libraries show what they should.
-# usage: installcheck.sh DESTDIR BINDIR LIBDIR CC
+# Run by "make installcheck": builds a program by pkg-config against the installed tree, runs it,
+# and checks the symbols of the libraries. usage: installcheck.sh DESTDIR BINDIR LIBDIR CC
 
 set -eu
 destdir=$1 bindir=$1$2 libdir=$1$3 cc=$4
@@ -18,7 +17,7 @@ fail() {
 	exit 1
 }
 
-# program PACKAGE: a program of that API generation finds our default name
+# program PACKAGE: builds a program of that generation of DAT, which lists our default name
 program() {
 	cat >"$dir/$1.c" <<-EOF
 	#include <$1/udat.h>
@@ -60,7 +59,7 @@ exports() {
 	done
 }
 
-# dynamic FILE: no run path; a provider does not pull in a registry
+# dynamic FILE: checks that the file has no run path and that a provider does not need a registry
 dynamic() {
 	readelf -dW "$1" >"$dir/dynamic"
 	! grep -q -E 'R(UN)?PATH' "$dir/dynamic" || fail "$1 has a run path"

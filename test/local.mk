@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Every test program and script answers in TAP (Check does so by itself, see run-env.in).
-# A name that ends in 1 or 2 is compiled for that generation of the API.
+# Every test program and script writes TAP (Check writes it itself, see run-env.in). A program whose
+# name ends in 1 or 2 is compiled for that generation of DAT.
 
 unit_tests = \
 	%D%/unit/auth/check_crypto \
@@ -12,11 +12,15 @@ unit_tests = \
 	%D%/unit/cm/check_conn \
 	%D%/unit/cm/check_conn_state \
 	%D%/unit/cm/check_conn_table \
+	%D%/unit/cm/check_linger \
+	%D%/unit/cm/check_strangers \
+	%D%/unit/dto/check_failure \
+	%D%/unit/cm/check_crowd \
 	%D%/unit/progress/check_cqs \
 	%D%/unit/dto/check_credit \
 	%D%/unit/registry/check_dispatch1 %D%/unit/registry/check_dispatch2 \
 	%D%/unit/cm/check_drain \
-	%D%/unit/progress/check_engine \
+	%D%/unit/progress/check_progress_thread \
 	%D%/unit/fabric/check_eqs \
 	%D%/unit/fabric/check_error \
 	%D%/unit/progress/check_evd1 %D%/unit/progress/check_evd2 \
@@ -36,6 +40,7 @@ unit_tests = \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
+	%D%/unit/base/check_log \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
@@ -67,19 +72,24 @@ unit_tests = \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
+	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
-	%D%/unit/progress/check_wait \
+	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_nap \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
-# The same rules where the fabric lacks something.
+# The conformance suites over fabrics that lack a feature.
 without_tests = %D%/conform/without12 %D%/conform/without20
 fabric_tests = %D%/fabric/check_fabric
 fault_tests = \
 	%D%/fault/agent1 %D%/fault/agent2 \
 	%D%/fault/alloc1 %D%/fault/alloc2 \
+	%D%/fault/auth \
+	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
 	%D%/fault/flood1 %D%/fault/flood2 \
@@ -87,10 +97,12 @@ fault_tests = \
 	%D%/fault/freeze1 %D%/fault/freeze2 \
 	%D%/fault/hostile \
 	%D%/fault/idle1 %D%/fault/idle2 \
+	%D%/fault/intruder \
 	%D%/fault/kill1 %D%/fault/kill2 \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
 	%D%/fault/outlive1 %D%/fault/outlive2 \
@@ -104,9 +116,10 @@ fault_tests = \
 	%D%/fault/invalidate1 %D%/fault/invalidate2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
 	%D%/fault/threads1 %D%/fault/threads2
-# Over every fabric of one host: what is quick here, all in check-faults.
+# The fault programs over every fabric of one host: a short form here, the long form in
+# check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
-# Programs after those of sites, which load the library at run time.
+# Programs that behave like those of sites and load the library at run time.
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
@@ -123,11 +136,11 @@ SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
 if HAVE_CHECK
-check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
+check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
-TESTS = $(unit_tests) $(fuzz_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
+TESTS = $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \
@@ -153,8 +166,8 @@ late_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/test/lib
 %C%_programs_purescale_like_SOURCES = %D%/programs/purescale_like.c $(late_dat)
 %C%_programs_purescale_like_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 
-# A provider to load, and a program that has the registry in a local scope. The run path makes
-# libtool build a shared library although nobody installs it.
+# A provider that the registry loads, and a program that loads the registry into a local scope. The
+# -rpath makes libtool build a shared library that is not installed.
 t_module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 t1_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider1.so"' \
 	-DT_PLUGIN_OPEN='"$(abs_builddir)/%D%/lib/plugin_open1"'
@@ -198,7 +211,7 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 %C%_unit_registry_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
 
-# The provider that it loads shares symbols with the program, hence -export-dynamic.
+# The provider that the program loads uses symbols of the program, hence -export-dynamic.
 %C%_unit_registry_check_registry1_SOURCES = %D%/unit/registry/check_registry.c %D%/lib/fake_provider.h $(t_headers)
 %C%_unit_registry_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
 %C%_unit_registry_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
@@ -215,9 +228,9 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_strerror2_CPPFLAGS = $(t2_cppflags)
 %C%_unit_registry_check_strerror2_LDADD = $(t2_libs)
 
-# --- the provider: what does not depend on the generation is tested in one ---
+# --- the provider: code that does not depend on the generation is tested in one of them ---
 
-# They see the provider's structures, which are other ones with assertions: product_cppflags.
+# These tests use the provider's structures, which differ with assertions: hence product_cppflags.
 p_cppflags = $(product_cppflags) $(CHECK_CFLAGS) $(LIBFABRIC_CFLAGS) \
 	-I$(top_srcdir)/test/lib -I$(top_srcdir)/prov/ofi
 p1_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=1 -DT_DAT_MAJOR=1
@@ -225,7 +238,8 @@ p2_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=2 -DT_DAT_MAJOR=2
 p1_libs = prov/ofi/libdofi1.la $(t1_libs)
 p2_libs = prov/ofi/libdofi2.la $(t2_libs)
 
-# Objects on an IA without a fabric: what fake_ia.c defines, the linker does not take from libdofi.
+# Tests of objects on an IA without a fabric: the linker prefers the functions of fake_ia.c to those
+# of libdofi.
 fake_ia = %D%/lib/fake_ia.c %D%/lib/fake_ia.h $(t_headers)
 fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
@@ -251,7 +265,8 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_evd2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_progress_check_evd2_LDADD = $(p2_libs)
 
-# It plays the registry, whose functions the provider looks up by name, hence -export-dynamic.
+# The program replaces the registry, whose functions the provider looks up by name, hence
+# -export-dynamic.
 %C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia1_CPPFLAGS = $(p1_cppflags)
 %C%_unit_object_check_ia1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
@@ -270,7 +285,8 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_api_check_mem2_LDFLAGS = $(fake_ia_ldflags)
 %C%_unit_api_check_mem2_LDADD = $(p2_libs)
 
-# One object of the provider each; what it calls is the test's.
+# Each program tests one object file of the provider and defines the functions that the object
+# calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
@@ -302,6 +318,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
+%C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
+	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
+%C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
 %C%_unit_dto_check_credit_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_credit_LDADD = $(p2_libs)
@@ -376,6 +397,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
 %C%_unit_transport_check_rdm_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_rdm_LDADD = $(p2_libs)
+%C%_unit_transport_check_rdm_post_SOURCES = %D%/unit/transport/check_rdm_post.c $(t_headers)
+%C%_unit_transport_check_rdm_post_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_rdm_post_LDADD = $(p2_libs)
 %C%_unit_fabric_check_mr_cache_SOURCES = %D%/unit/fabric/check_mr_cache.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
@@ -427,6 +451,19 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
+%C%_unit_cm_check_linger_SOURCES = %D%/unit/cm/check_linger.c $(t_headers)
+%C%_unit_cm_check_linger_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_linger_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
+	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
+%C%_unit_cm_check_linger_LDADD = $(p2_libs)
+%C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
+%C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_strangers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
+%C%_unit_cm_check_strangers_LDADD = $(p2_libs)
+%C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
+%C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_dto_check_failure_LDADD = $(p2_libs)
 %C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
 %C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_port_reservation_LDADD = $(inside2_libs)
@@ -440,6 +477,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
+%C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
+%C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
+%C%_unit_base_check_log_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
@@ -464,18 +505,21 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_reap_LDADD = $(p2_libs)
-%C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
-%C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_engine_LDADD = $(p2_libs)
+%C%_unit_progress_check_progress_thread_SOURCES = %D%/unit/progress/check_progress_thread.c $(t_headers)
+%C%_unit_progress_check_progress_thread_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_progress_thread_LDADD = $(p2_libs)
 %C%_unit_dto_check_rma_SOURCES = %D%/unit/dto/check_rma.c $(t_headers)
 %C%_unit_dto_check_rma_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_rma_LDADD = $(p2_libs)
 %C%_unit_fabric_check_eqs_SOURCES = %D%/unit/fabric/check_eqs.c $(t_headers)
 %C%_unit_fabric_check_eqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
-%C%_unit_progress_check_wait_SOURCES = %D%/unit/progress/check_wait.c $(t_headers)
-%C%_unit_progress_check_wait_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_wait_LDADD = $(p2_libs)
+%C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
+%C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
+%C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_nap_LDADD = $(p2_libs)
 %C%_unit_progress_check_timer_SOURCES = %D%/unit/progress/check_timer.c $(t_headers)
 %C%_unit_progress_check_timer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_timer_LDADD = $(p2_libs)
@@ -484,9 +528,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_wire_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_wire_LDADD = $(p2_libs)
 
+include test/sim/local.mk
 include test/fuzz/local.mk
 
-# --- hardware that is not there: a libfabric provider for FI_PROVIDER_PATH, and its own tests ---
+# --- the test provider with the limits of cards, for FI_PROVIDER_PATH, and its own tests ---
 
 sham_cppflags = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi
 sham_dir = $(abs_builddir)/%D%/fabric/.libs
@@ -524,7 +569,7 @@ side = %D%/fabric/side.c %D%/fabric/side.h
 
 include %D%/efa/local.mk
 
-# --- programs on the public API, and what helps them ---
+# --- programs on the public API, and their helpers ---
 
 t_sources = \
 	%D%/lib/t.h \
@@ -545,7 +590,7 @@ user2_libs = %D%/lib/libt2.la $(t2_libs)
 
 # --- faults ---
 
-# The libraries have to call the allocator and the system through the program, hence -export-dynamic.
+# The libraries must call the allocator and the system through the program, hence -export-dynamic.
 t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
 %C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
@@ -578,7 +623,8 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
 
-# The provider and the registry's client in one program: --wrap reaches what the provider calls.
+t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
+# The provider is linked into the program, so that --wrap applies to the provider's calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
 inside2_libs = %D%/lib/libt2.la $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
@@ -622,7 +668,23 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_hostile_SOURCES = %D%/fault/hostile.c %D%/lib/t_channel.c %D%/lib/t_channel.h $(t_headers)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_auth_CPPFLAGS = $(p2_cppflags)
+%C%_fault_auth_LDADD = $(inside2_libs)
+
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
+%C%_fault_bombard_LDADD = $(inside2_libs)
+
+%C%_fault_early_SOURCES = %D%/fault/early.c $(t_channel) $(inside)
+%C%_fault_early_CPPFLAGS = $(p2_cppflags)
+%C%_fault_early_LDADD = $(inside2_libs)
+
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_middle_CPPFLAGS = $(p2_cppflags)
+%C%_fault_middle_LDADD = $(inside2_libs)
+
+%C%_fault_hostile_SOURCES = %D%/fault/hostile.c $(t_channel) $(t_headers)
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
@@ -737,13 +799,19 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_invalidate2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_invalidate2_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
-# All of the registry and the provider is in it, for who has more rights gets no LD_LIBRARY_PATH.
+# Registry and provider are linked into the program, because a program with raised privileges
+# ignores LD_LIBRARY_PATH.
 %C%_fault_elevated_SOURCES = %D%/fault/elevated.c $(t_headers)
-%C%_fault_elevated_CPPFLAGS = $(p2_cppflags)
+%C%_fault_elevated_CPPFLAGS = $(p2_cppflags) -DDATR_DAT_MAJOR=2
 %C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
 
-# A peer that lies says by the provider's own functions what they would not say.
+# It uses libfabric beside the provider, whose structures tell it what it could only guess.
+%C%_fault_intruder_SOURCES = %D%/fault/intruder.c $(inside)
+%C%_fault_intruder_CPPFLAGS = $(p2_cppflags)
+%C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
+
+# The program uses the provider's functions to send false messages.
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
 %C%_fault_lies_CPPFLAGS = $(p2_cppflags)
 %C%_fault_lies_LDFLAGS = $(lies_ldflags)
@@ -823,7 +891,7 @@ conform_sources = \
 %C%_conform_without20_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_quirks_of
 %C%_conform_without20_LDADD = $(inside2_libs)
 
-# The rules of DAT, those that are tested and how the tests ended; one TAP file per generation.
+# Prints the rules of DAT, which of them are tested, and the results; one TAP file per generation.
 conform: all $(conform_tests) $(without_tests)
 	for test in $(conform_tests) $(without_tests); do \
 		CK_TAP_LOG_FILE_NAME=$$test.tap $(SHELL) %D%/run-env $$test 2>$$test.err || :; \
@@ -832,8 +900,8 @@ conform: all $(conform_tests) $(without_tests)
 		--api12 %D%/conform/without12.tap --api20 %D%/conform/conform20.tap \
 		--api20 %D%/conform/without20.tap $(srcdir)/%D%/conform
 
-# Everything over every fabric that one host can have: fabrics='shm rxm' and parts='conform20 dapl' choose. Of the fault
-# programs those that don't bring a fabric of their own.
+# Runs all suites over each fabric of one host. fabrics='shm rxm' and parts='conform20 dapl' choose
+# some. The fault programs are those that do not choose a fabric themselves.
 fabrics =
 parts = conform12 conform20 fault dapl
 matrix_faults = \
@@ -846,8 +914,9 @@ check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
 		'$(matrix_faults)' $(fabrics)
 
-# Installing and removing, by hand and as packages; "make check-packages PACKAGES=slurm" for one of them.
-# Nothing of this tree may be found by accident, so run-env is not used.
+# Installs and removes dat-ofi, by make install and as packages. "make check-packages
+# PACKAGES=slurm" runs one of the tests. They must not find this tree by accident, so run-env is not
+# used.
 package_tests = \
 	%D%/packages/debian.sh \
 	%D%/packages/install.sh \
@@ -864,28 +933,31 @@ check-packages: all
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-# The commands of README in a fresh Debian 12 or 13, as root. RUN='make check TESTS=test/unit/object/check_ia2' is a
-# command for a configured build directory there instead; it comes by the environment.
+# Runs the commands of README in a fresh Debian 12 or 13, as root. With RUN='make check
+# TESTS=test/unit/object/check_ia2' it runs that command in a configured build directory there; the
+# environment passes the command.
 check-debian12 check-debian13:
 	@$(MAKE) $(AM_MAKEFLAGS) -s dist >/dev/null
 	@case $@ in *12) release=bookworm ;; *) release=trixie ;; esac; \
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' DAT_OFI_DEBIAN=$$release \
 		$(SHELL) $(srcdir)/%D%/packages/check.sh "$${RUN-}"
 
-# Fresh systems are kept from one run to the next.
+# The fresh systems remain until make clean.
 clean-local:
 	-rm -rf %D%/packages/cache %D%/mutants/work %D%/coverage
 
-# Of these the fault programs alone, at length: a million rounds, a minute of silence.
+# Runs only the fault programs, in their long form: a million rounds, a minute of silence.
 check-faults:
 	T_FULL=1 CK_DEFAULT_TIMEOUT=3000 $(MAKE) $(AM_MAKEFLAGS) check-all parts=fault
 
-# Over verbs, in emulated machines with Soft-RoCE and Soft-iWARP: hours; the smoke form minutes.
+# Runs the suites over verbs, in emulated machines with Soft-RoCE and Soft-iWARP. This takes hours,
+# the smoke form minutes.
 check-verbs check-verbs-smoke: all $(conform_tests) $(fault_tests)
 	case $@ in *-smoke) smoke=--smoke ;; esac; \
 	$(SHELL) %D%/run-env $(srcdir)/%D%/verbs/matrix $$smoke
 
-# Breaks the sources in one place at a time, in a copy, and tells which test notices: test/mutants/README.md.
+# Changes one place of the sources at a time, in a copy, and tells which test notices it. See
+# test/mutants/README.md.
 N = 100
 SEED = 1
 DEPTH = all
@@ -897,7 +969,7 @@ check-mutants:
 		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
-# Which lines and branches ran, by room, in a build of its own; COVERAGE= chooses the tests.
+# Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
 coverage:
 	@mkdir -p %D%/coverage && cd %D%/coverage && { test -f config.status || \
@@ -914,6 +986,8 @@ coverage:
 installcheck-local:
 	$(SHELL) $(srcdir)/%D%/installcheck.sh '$(DESTDIR)' '$(bindir)' '$(libdir)' '$(CC)'
 
+# run-env makes the key of the tests.
+CLEANFILES += %D%/key
 CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/conform/conform20.tap %D%/conform/conform20.err \
 	%D%/conform/without12.tap %D%/conform/without12.err \

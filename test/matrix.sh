@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Everything over every fabric: test/run-env sh test/matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]
-# One line per fabric and part, then a total and the rows for docs/test-matrix.md, which are in
-# LOGS/table.md as well. Goes on after failures; 1 when something failed. What each part wrote is in
-# LOGS. FAULT-PROGRAMS is one argument, a list of paths. T_PARTS chooses among the parts.
+# Runs all suites over each fabric: test/run-env sh test/matrix.sh LOGS FAULT-PROGRAMS [FABRIC...]
+# Prints a line for each fabric and part, then a total and the rows for docs/test-matrix.md, which
+# LOGS/table.md also has. Continues after failures; the exit status is 1 if something failed. LOGS
+# has the output of each part. FAULT-PROGRAMS is one argument, a list of paths. T_PARTS chooses
+# parts.
 # shellcheck source=test/lib/fabrics.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
@@ -17,8 +18,8 @@ shift 2
 passed=0 failed=0 skipped=0
 mkdir -p "$logs" || exit 2
 
-# over LOG PROGRAM...: appends what one program says over $fabric, as TAP; an end without it is a
-# failure as well
+# over LOG PROGRAM...: runs one program over $fabric and appends its TAP to LOG. A program that ends
+# without TAP is a failure.
 over() {
 	log=$1
 	shift
@@ -29,7 +30,8 @@ over() {
 	rm "$log.one"
 }
 
-# count LOG PATTERN [PATTERN]: lines with the first and without the second
+# count LOG PATTERN [PATTERN]: prints the number of lines with the first and without the second
+# pattern
 count() {
 	grep -e "$2" "$1" | grep -c -v -e "${3-^$}"
 }
@@ -50,7 +52,7 @@ add() {
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
-# cell: the counts of a part as docs/test-matrix.md has them
+# cell: prints the counts of a part in the form of docs/test-matrix.md
 cell() {
 	if [ $((ok + bad)) = 0 ]; then
 		echo -
@@ -61,7 +63,7 @@ cell() {
 	fi
 }
 
-# table_row FABRIC: the cells of its parts are in files
+# table_row FABRIC: prints a row from the cells of its parts, which are in files
 table_row() {
 	printf '| %s | %s | %s ' "$1" "$libfabric" "$system"
 	for column in conform20 conform12 fault dapl; do
@@ -94,7 +96,7 @@ part() {
 	esac
 }
 
-# The release, not the compiler's: the provider may have been compiled with an older one.
+# The release that runs: the provider may have been compiled with an older one.
 libfabric=$(dat_info --version | sed -n 's/^libfabric \([0-9.]*\).*/\1/p')
 # shellcheck disable=SC1091,SC2153 # not of ours
 system=$(. /etc/os-release 2>/dev/null && echo "${NAME%% *} ${VERSION_ID-}")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Runs a test over a fabric: test/run-env sh test/over.sh FABRIC 12|20|PROGRAM [ARGUMENT...]
 # FABRIC: a name of test/lib/fabrics.sh or of a provider. 12 and 20 are the conformance suites. T_IA
-# names the IA to the test. What the test answers in TAP is the answer.
+# tells the test the name of the IA. The output is the TAP of the test.
 # shellcheck source=test/lib/fabrics.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/fabrics.sh"
 
@@ -19,7 +19,7 @@ esac
 conf=$(mktemp) || exit 2
 trap 'rm -f "$conf"' EXIT
 t_fabric_conf "$fabric" "$fabric" >"$conf"
-# T_PARAMS is for programs that bring the provider along.
+# T_PARAMS is for programs that contain the provider.
 export DAT_OVERRIDE="$conf" T_IA="$fabric" T_PARAMS="$t_params"
 
 # shellcheck disable=SC2016

@@ -17,7 +17,7 @@ dat_perf_CPPFLAGS = $(util_cppflags)
 dat_perf_LDADD = $(util_libs)
 
 child_sources = $(util_sources) %D%/common/child.c %D%/common/child.h %D%/common/fabrics.c %D%/common/fabrics.h
-# With the registry's parser, that lines mean the same to both.
+# dat_conf uses the parser of the registry, so both read a line in the same way.
 conf_sources = %D%/conf/conf.h %D%/conf/file.c %D%/conf/try.c src/conf.c src/datr.h
 conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
 

@@ -5,21 +5,20 @@
 /*
  * Objects of DAT 1.2 and the calls on them. Programs include udat.h, which includes this.
  *
- * The manual page of a call has its name: dat_ep_connect(3). What holds for all calls is said
- * once, here:
+ * The manual page of a call has the name of the call: dat_ep_connect(3). These rules hold for all
+ * calls:
  *
- * - OUT parameters count only on success, unless a comment says otherwise. Attributes, names,
- *   addresses and private data that a caller passes in are copied. The memory of a data transfer
- *   is the provider's until the completion, and the array of segments while
- *   iov_ownership_on_return says so.
- * - DAT_INVALID_HANDLE: null, freed, or of another type than the one that the subtype names.
- *   DAT_INVALID_PARAMETER: the argument that the subtype counts. DAT_INSUFFICIENT_RESOURCES and
- *   DAT_INTERNAL_ERROR can come from any call, DAT_MODEL_NOT_SUPPORTED from any optional one.
- *   Comments name the other errors.
- * - A query fills the fields that its mask selects. A free fails with DAT_INVALID_STATE, and
- *   changes nothing, while something uses the object.
+ * - OUT parameters are valid only on success, unless a comment says otherwise. The provider copies
+ *   attributes, names, addresses and private data. It owns the memory of a data transfer until the
+ *   completion, and the array of segments as long as iov_ownership_on_return says.
+ * - DAT_INVALID_HANDLE: the handle is null or freed, or its type is not the one that the subtype
+ *   names. DAT_INVALID_PARAMETER: the subtype holds the number of the wrong argument. Any call can
+ *   return DAT_INSUFFICIENT_RESOURCES and DAT_INTERNAL_ERROR, any optional call
+ *   DAT_MODEL_NOT_SUPPORTED. Comments name the other errors.
+ * - A query fills the fields that its mask selects. While something uses an object, its free fails
+ *   with DAT_INVALID_STATE and changes nothing.
  *
- * Objects come before those that refer to them, so the IA comes last.
+ * An object stands before the objects that refer to it, so the IA is the last one.
  */
 #include <dat/udat_config.h>
 #include <dat/dat_platform_specific.h>
@@ -48,7 +47,7 @@ typedef struct dat_named_attr {
 	const char	*value;
 } DAT_NAMED_ATTR;
 
-/* 64 bits of the consumer's: returned as they are, never looked at. */
+/* 64 bits that belong to the consumer. DAT returns them unchanged and never reads them. */
 typedef union dat_context {
 	DAT_PVOID	as_ptr;
 	DAT_UINT64	as_64;
@@ -96,14 +95,14 @@ typedef enum dat_handle_type {
 	DAT_HANDLE_TYPE_SRQ	= 10
 } DAT_HANDLE_TYPE;
 
-/* One context per object, of any type; null until it is set. It goes with the object. */
+/* Each object of any type has one context. It is null until it is set and ends with the object. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_set_consumer_context(IN DAT_HANDLE dat_handle, IN DAT_CONTEXT context);
 
 DAT_EXPORT DAT_RETURN DAT_API
 dat_get_consumer_context(IN DAT_HANDLE dat_handle, OUT DAT_CONTEXT *context);
 
-/* Tells also which object a DAT_ASYNCH_ERROR_EVENT_DATA is about. */
+/* A program may also ask for the type of the handle in a DAT_ASYNCH_ERROR_EVENT_DATA. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_get_handle_type(IN DAT_HANDLE dat_handle, OUT DAT_HANDLE_TYPE *type);
 
@@ -111,10 +110,13 @@ dat_get_handle_type(IN DAT_HANDLE dat_handle, OUT DAT_HANDLE_TYPE *type);
  * Addresses and connection qualifiers
  */
 
-/* Owned by the IA, EP or CR that told it, and valid as long. The port in it has no meaning. */
+/*
+ * The IA, EP or CR that returned the address owns it; the address is valid as long as that object.
+ * Its port has no meaning.
+ */
 typedef DAT_SOCK_ADDR		*DAT_IA_ADDRESS_PTR;
 
-/* What a service listens on, and one side of a connection; all 64 bits count. */
+/* A service listens on a qualifier; each side of a connection has one. All 64 bits count. */
 typedef DAT_UINT64		DAT_CONN_QUAL;
 typedef DAT_UINT64		DAT_PORT_QUAL;
 
@@ -135,7 +137,7 @@ typedef DAT_UINT32		DAT_RMR_CONTEXT;	/* names memory to a peer */
 typedef DAT_UINT64		DAT_VLEN;		/* bytes */
 typedef DAT_UINT64		DAT_VADDR;
 
-/* A segment of local memory. With a segment_length of 0 the other members do not count. */
+/* A segment of local memory. If segment_length is 0, the other members are ignored. */
 typedef struct dat_lmr_triplet {
 	DAT_LMR_CONTEXT	lmr_context;
 	DAT_UINT32	pad;
@@ -143,7 +145,7 @@ typedef struct dat_lmr_triplet {
 	DAT_VLEN	segment_length;
 } DAT_LMR_TRIPLET;
 
-/* A segment of the peer's memory, in host byte order; the peer has to tell it. */
+/* A segment of the peer's memory, in host byte order. The peer sends these values beforehand. */
 typedef struct dat_rmr_triplet {
 	DAT_RMR_CONTEXT	rmr_context;
 	DAT_UINT32	pad;
@@ -152,9 +154,9 @@ typedef struct dat_rmr_triplet {
 } DAT_RMR_TRIPLET;
 
 /*
- * For an EP: which of its completions notify, that is wake a waiter or trigger a CNO. For a post:
- * how it differs; it can be UNSIGNALLED only if the EP is. Events are queued in any case, but
- * not those of suppressed requests that succeed.
+ * In the attributes of an EP, the flags say which completions notify: they wake a waiting thread or
+ * trigger a CNO. In a post, the flags change this for one request; it can be UNSIGNALLED only if
+ * the EP is. Each completion queues an event, except the success of a suppressed request.
  */
 typedef enum dat_completion_flags {
 	DAT_COMPLETION_DEFAULT_FLAG		= 0x00,
@@ -165,15 +167,15 @@ typedef enum dat_completion_flags {
 	DAT_COMPLETION_EVD_THRESHOLD_FLAG	= 0x10	/* notifies always */
 } DAT_COMPLETION_FLAGS;
 
-/* Whose the array of segments is from the return of a post to the completion. */
+/* The owner of the array of segments from the return of a post to the completion. */
 typedef enum dat_iov_ownership {
-	DAT_IOV_CONSUMER	= 0,	/* the consumer's */
-	DAT_IOV_PROVIDER_NOMOD	= 1,	/* the provider's, to read */
-	DAT_IOV_PROVIDER_MOD	= 2	/* the provider's, to change */
+	DAT_IOV_CONSUMER	= 0,	/* the consumer owns it */
+	DAT_IOV_PROVIDER_NOMOD	= 1,	/* the provider may read it */
+	DAT_IOV_PROVIDER_MOD	= 2	/* the provider may change it */
 } DAT_IOV_OWNERSHIP;
 
 /*
- * PZ: protection zone. LMRs, RMRs and EPs work together only within one.
+ * PZ: protection zone. LMRs, RMRs and EPs work together only within one PZ.
  */
 
 typedef enum dat_pz_support {
@@ -197,7 +199,7 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_pz_query(IN DAT_PZ_HANDLE pz_handle, IN DAT_PZ_PARAM_MASK pz_param_mask,
 	     OUT DAT_PZ_PARAM *pz_param);
 
-/* DAT_INVALID_STATE: an EP, LMR, RMR or SRQ is in it. */
+/* DAT_INVALID_STATE: an EP, LMR, RMR or SRQ belongs to the PZ. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_pz_free(IN DAT_PZ_HANDLE pz_handle);
 
@@ -206,12 +208,12 @@ dat_pz_free(IN DAT_PZ_HANDLE pz_handle);
  */
 
 typedef enum dat_mem_type {
-	DAT_MEM_TYPE_VIRTUAL		= 0,	/* of this process */
-	DAT_MEM_TYPE_LMR		= 1,	/* that of another LMR */
-	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2	/* named by a cookie */
+	DAT_MEM_TYPE_VIRTUAL		= 0,	/* memory of this process */
+	DAT_MEM_TYPE_LMR		= 1,	/* the memory of another LMR */
+	DAT_MEM_TYPE_SHARED_VIRTUAL	= 2	/* shared memory that a cookie names */
 } DAT_MEM_TYPE;
 
-/* Processes that register the same shared memory agree on these bytes. */
+/* Processes that register the same shared memory pass the same bytes. */
 #define DAT_LMR_COOKIE_SIZE	40
 
 typedef char			(*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
@@ -221,21 +223,21 @@ typedef struct dat_shared_memory {
 	DAT_LMR_COOKIE	shared_memory_id;
 } DAT_SHARED_MEMORY;
 
-/* The member that the DAT_MEM_TYPE selects. */
+/* The DAT_MEM_TYPE selects the member. */
 typedef union dat_region_description {
 	DAT_PVOID		for_va;
 	DAT_LMR_HANDLE		for_lmr_handle;
 	DAT_SHARED_MEMORY	for_shared_memory;
 } DAT_REGION_DESCRIPTION;
 
-/* What the memory may be used for, by this process and by peers. */
+/* Operations that may use the memory, of this process and of peers. */
 typedef enum dat_mem_priv_flags {
 	DAT_MEM_PRIV_NONE_FLAG		= 0x00,
 	DAT_MEM_PRIV_LOCAL_READ_FLAG	= 0x01,
 	DAT_MEM_PRIV_REMOTE_READ_FLAG	= 0x02,
 	DAT_MEM_PRIV_LOCAL_WRITE_FLAG	= 0x10,
 	DAT_MEM_PRIV_REMOTE_WRITE_FLAG	= 0x20,
-	DAT_MEM_PRIV_ALL_FLAG		= 0x33	/* but no extensions */
+	DAT_MEM_PRIV_ALL_FLAG		= 0x33	/* without those of extensions */
 } DAT_MEM_PRIV_FLAGS;
 
 #define DAT_MEM_PRIV_READ_FLAG	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
@@ -273,15 +275,16 @@ dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle, IN DAT_LMR_PARAM_MASK lmr_param_mask
 	      OUT DAT_LMR_PARAM *lmr_param);
 
 /*
- * The memory stays as it is. A peer that uses the rmr_context afterwards gets an access error
- * and loses its connection. DAT_INVALID_STATE: an RMR is bound to it.
+ * The memory keeps its contents. A peer that uses the rmr_context afterwards gets an access error
+ * and loses its connection. DAT_INVALID_STATE: an RMR is bound to the LMR.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle);
 
 /*
- * Where lmr_sync_req is true, memory needs the first between local stores and a peer's read, and
- * the second between a peer's write and local loads. Elsewhere they only check their arguments.
+ * If the provider's lmr_sync_req is true, call dat_lmr_sync_rdma_read() between local stores and a
+ * peer's RDMA read, and dat_lmr_sync_rdma_write() between a peer's RDMA write and local loads.
+ * Otherwise both calls only check their arguments.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle, IN const DAT_LMR_TRIPLET *local_segments,
@@ -321,10 +324,11 @@ dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle, IN DAT_RMR_PARAM_MASK rmr_param_mask
 	      OUT DAT_RMR_PARAM *rmr_param);
 
 /*
- * Posts a request on the EP that opens the window; a segment_length of 0 closes it. The *context
- * is new each time and can be sent to the peer at once, as later sends of this EP wait for the
- * bind. Completes with DAT_RMR_BIND_COMPLETION_EVENT on the EP's request EVD. Errors as for
- * dat_ep_post_send(); DAT_PROTECTION_VIOLATION: RMR, LMR and EP are not of one PZ.
+ * Posts a request that opens the window on the EP; a segment_length of 0 closes the window. Each
+ * bind returns a new *context, which the program can send to the peer at once, because later sends
+ * of this EP wait for the bind. The request completes with DAT_RMR_BIND_COMPLETION_EVENT on the
+ * EP's request EVD. Errors are those of dat_ep_post_send(), and DAT_PROTECTION_VIOLATION: RMR, LMR
+ * and EP do not belong to one PZ.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle, IN const DAT_LMR_TRIPLET *lmr_triplet,
@@ -332,7 +336,7 @@ dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle, IN const DAT_LMR_TRIPLET *lmr_triplet
 	     IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
 	     OUT DAT_RMR_CONTEXT *context);
 
-/* Also while it is bound: it is unbound then. */
+/* A bound RMR is unbound first. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle);
 
@@ -343,7 +347,7 @@ dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle);
 #define DAT_SRQ_LW_DEFAULT	0x0			/* no low watermark */
 #define DAT_WATERMARK_INFINITE	((DAT_COUNT)~0)		/* no high watermark */
 #define DAT_HW_DEFAULT		DAT_WATERMARK_INFINITE
-#define DAT_VALUE_UNKNOWN	((DAT_COUNT)~1)		/* a count that cannot be told */
+#define DAT_VALUE_UNKNOWN	((DAT_COUNT)~1)		/* a count that is not known */
 
 /* The values are not those of DAT 2.0. */
 typedef enum dat_srq_state {
@@ -380,7 +384,10 @@ typedef enum dat_srq_param_mask {
 	DAT_SRQ_FIELD_ALL			= 0x00ff
 } DAT_SRQ_PARAM_MASK;
 
-/* Sizes are minima: dat_srq_query() tells what it has. Buffers must be in the SRQ's PZ. */
+/*
+ * The sizes asked for are minima; dat_srq_query() returns the real ones. Buffers must belong to the
+ * PZ of the SRQ.
+ */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr,
 	       OUT DAT_SRQ_HANDLE *srq_handle);
@@ -389,26 +396,27 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_query(IN DAT_SRQ_HANDLE srq_handle, IN DAT_SRQ_PARAM_MASK srq_param_mask,
 	      OUT DAT_SRQ_PARAM *srq_param);
 
-/* DAT_INVALID_STATE: smaller than the buffers outstanding or the low watermark. */
+/* DAT_INVALID_STATE: the size is below the number of outstanding buffers or the low watermark. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle, IN DAT_COUNT srq_max_recv_dto);
 
 /*
- * One asynchronous event (reason DAT_SRQ_LOW_WATERMARK_EVENT) when fewer buffers than this are
- * left, or are left already. Set it again for another event; DAT_SRQ_LW_DEFAULT for none.
+ * Asks for one asynchronous event (reason DAT_SRQ_LOW_WATERMARK_EVENT) when fewer buffers than the
+ * mark are left, also if that is so already. Each further event needs a further call.
+ * DAT_SRQ_LW_DEFAULT asks for none.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle, IN DAT_COUNT low_watermark);
 
 /*
  * As dat_ep_post_recv(), in any state. The completion comes on the receive EVD of the EP that
- * took the buffer and names that EP; buffers need not come back in the order of posting.
+ * took the buffer, and names that EP. Buffers may complete in another order than they were posted.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle, IN DAT_COUNT num_segments,
 		  IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie);
 
-/* Buffers still posted are the caller's again, without completions. */
+/* The caller owns the buffers again that are still posted. They have no completions. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_srq_free(IN DAT_SRQ_HANDLE srq_handle);
 
@@ -438,7 +446,7 @@ typedef enum dat_ep_state {
 
 #define DAT_EP_STATE_ERROR	DAT_EP_STATE_DISCONNECTED
 
-/* dat_ep_query() tells what the EP really has: queues and segments at least as asked for. */
+/* dat_ep_query() returns the real values: at least as many requests and segments as asked for. */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE	service_type;
 	DAT_VLEN		max_message_size;	/* bytes; 0: a default */
@@ -446,12 +454,12 @@ typedef struct dat_ep_attr {
 	DAT_QOS			qos;
 	DAT_COMPLETION_FLAGS	recv_completion_flags;
 	DAT_COMPLETION_FLAGS	request_completion_flags;
-	DAT_COUNT		max_recv_dtos;		/* outstanding at a time */
-	DAT_COUNT		max_request_dtos;	/* outstanding at a time */
+	DAT_COUNT		max_recv_dtos;		/* outstanding at one time */
+	DAT_COUNT		max_request_dtos;	/* outstanding at one time */
 	DAT_COUNT		max_recv_iov;		/* segments */
 	DAT_COUNT		max_request_iov;	/* segments of a send */
-	DAT_COUNT		max_rdma_read_in;	/* served at a time */
-	DAT_COUNT		max_rdma_read_out;	/* under way at a time */
+	DAT_COUNT		max_rdma_read_in;	/* served at one time */
+	DAT_COUNT		max_rdma_read_out;	/* under way at one time */
 	DAT_COUNT		srq_soft_hw;		/* soft high watermark */
 	DAT_COUNT		max_rdma_read_iov;	/* segments */
 	DAT_COUNT		max_rdma_write_iov;	/* segments */
@@ -525,8 +533,9 @@ typedef enum dat_close_flags {
 #define DAT_CLOSE_DEFAULT	DAT_CLOSE_ABRUPT_FLAG
 
 /*
- * PZ and EVDs may be null and set by dat_ep_modify() before they are needed; the EP uses them
- * until then or until it is freed. With null attributes the provider chooses.
+ * PZ and EVDs may be null if dat_ep_modify() sets them before they are needed. The EP uses them
+ * until dat_ep_modify() replaces them or the EP is freed. If the attributes are null, the provider
+ * chooses them.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
@@ -534,30 +543,30 @@ dat_ep_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
 	      IN DAT_EVD_HANDLE request_completion_evd_handle, IN DAT_EVD_HANDLE connect_evd_handle,
 	      IN const DAT_EP_ATTR *ep_attributes, OUT DAT_EP_HANDLE *ep_handle);
 
-/* All receive buffers come from the SRQ, as long as the EP lives. Attributes must be given. */
+/* The EP takes all its receive buffers from the SRQ. The attributes must not be null. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
 		       IN DAT_EVD_HANDLE recv_evd_handle, IN DAT_EVD_HANDLE request_evd_handle,
 		       IN DAT_EVD_HANDLE connect_evd_handle, IN DAT_SRQ_HANDLE srq_handle,
 		       IN const DAT_EP_ATTR *ep_attributes, OUT DAT_EP_HANDLE *ep_handle);
 
-/* The peer's address and port count only while there is, or is going to be, a connection. */
+/* The peer's address and port are valid only while the EP is connected or connecting. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_query(IN DAT_EP_HANDLE ep_handle, IN DAT_EP_PARAM_MASK ep_param_mask,
 	     OUT DAT_EP_PARAM *ep_param);
 
-/* Changes all fields of the mask or none. DAT_INVALID_STATE: not in the EP's present state. */
+/* Changes all fields of the mask or none. DAT_INVALID_STATE: the EP's state forbids the change. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_modify(IN DAT_EP_HANDLE ep_handle, IN DAT_EP_PARAM_MASK ep_param_mask,
 	      IN const DAT_EP_PARAM *ep_param);
 
 /*
- * Asks the peer's service for a connection and returns at once; one event on the connect EVD
- * tells what became of it. Unless it is ESTABLISHED, the EP is DISCONNECTED then. `timeout` is in
- * microseconds and not 0. The address is as long as its family says; its port is ignored. Private
- * data goes up to max_private_data_size bytes and reaches the peer in dat_cr_query().
+ * Asks the peer's service for a connection and returns at once. One event on the connect EVD tells
+ * the result. If the event is not ESTABLISHED, the EP is DISCONNECTED. `timeout` is in microseconds
+ * and not 0. The address family gives the length of the address; the port in it is ignored. The
+ * peer reads the private data, at most max_private_data_size bytes, by dat_cr_query().
  * DAT_INVALID_STATE: the EP is not UNCONNECTED, or has no PZ or no connect EVD.
- * DAT_INVALID_ADDRESS: malformed, of an unknown family, or known to be unreachable.
+ * DAT_INVALID_ADDRESS: the address is malformed, of an unknown family, or known to be unreachable.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_connect(IN DAT_EP_HANDLE ep_handle, IN DAT_IA_ADDRESS_PTR remote_ia_address,
@@ -565,88 +574,91 @@ dat_ep_connect(IN DAT_EP_HANDLE ep_handle, IN DAT_IA_ADDRESS_PTR remote_ia_addre
 	       IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data,
 	       IN DAT_QOS quality_of_service, IN DAT_CONNECT_FLAGS connect_flags);
 
-/* As dat_ep_connect(), to where `ep_dup_handle` is connected. */
+/* As dat_ep_connect(), to the service that `ep_dup_handle` is connected to. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle, IN DAT_EP_HANDLE ep_dup_handle,
 		   IN DAT_TIMEOUT timeout, IN DAT_COUNT private_data_size,
 		   IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service);
 
 /*
- * Graceful lets the requests complete first, abrupt flushes them. Every transfer gets its
- * completion, and each side one DISCONNECTED event. Does nothing on a DISCONNECTED EP.
- * DAT_INVALID_STATE: there is no connection, nor one that this side has asked for or accepted.
+ * A graceful disconnect lets the requests complete first, an abrupt one flushes them. Every
+ * transfer gets its completion, and each side gets one DISCONNECTED event. On a DISCONNECTED EP the
+ * call does nothing. DAT_INVALID_STATE: the EP is not connected, and this side has neither asked
+ * for a connection nor accepted one.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle, IN DAT_CLOSE_FLAGS close_flags);
 
-/* Makes a DISCONNECTED EP UNCONNECTED; completions that were not dequeued may be lost. */
+/* Turns a DISCONNECTED EP into an UNCONNECTED one. Completions still queued may be lost. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_reset(IN DAT_EP_HANDLE ep_handle);
 
 /*
- * Breaks the connection if there is one; no event of the EP is generated after the return.
- * DAT_INVALID_STATE: an RSP or a request still has the EP.
+ * Breaks the EP's connection. After the return the EP generates no event.
+ * DAT_INVALID_STATE: an RSP or a connection request still uses the EP.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_free(IN DAT_EP_HANDLE ep_handle);
 
-/* Idle means that no receive, or no request, is outstanding. OUT pointers may be null. */
+/* A queue is idle if none of its receives or requests is outstanding. OUT pointers may be null. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_get_status(IN DAT_EP_HANDLE ep_handle, OUT DAT_EP_STATE *ep_state,
 		  OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle);
 
 /*
- * Receive buffers at work: how many the EP holds, and how far they reach in the sequence of
- * messages. DAT_VALUE_UNKNOWN for what ep_recv_info_supported lacks; OUT pointers may be null.
+ * Returns how many receive buffers the EP holds, and how far they reach in the sequence of
+ * messages. A value that ep_recv_info_supported excludes is DAT_VALUE_UNKNOWN. OUT pointers may be
+ * null.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_recv_query(IN DAT_EP_HANDLE ep_handle, OUT DAT_COUNT *nbufs_allocated,
 		  OUT DAT_COUNT *bufs_alloc_span);
 
 /*
- * More buffers at work than the soft mark give one asynchronous event with the reason
- * DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT; more than the hard mark break the connection.
+ * If the EP holds more buffers than the soft mark, one asynchronous event with the reason
+ * DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT comes. If it holds more than the hard mark, the connection
+ * breaks.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_set_watermark(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT soft_high_watermark,
 		     IN DAT_COUNT hard_high_watermark);
 
 /*
- * Posts never block. After success one completion comes, in the order of posting, on the request or
- * receive EVD of the EP, unless it is suppressed; after an error nothing was posted. Segments, as
- * many as the EP's attributes allow, may be of several LMRs. An EP that is DISCONNECTED takes all
- * posts and flushes them.
+ * Posts never block. A successful post has one completion, in the order of posting, on the request
+ * or receive EVD of the EP, unless it is suppressed. A call that fails has posted nothing. The
+ * segments, as many as the EP's attributes allow, may belong to several LMRs. A DISCONNECTED EP
+ * accepts all posts and flushes them.
  *
- * DAT_INVALID_STATE: a request on an EP that has not been connected yet.
- * DAT_INSUFFICIENT_RESOURCES: as many are outstanding as the EP was created for.
+ * DAT_INVALID_STATE: the call posts a request, and the EP has not been connected yet.
+ * DAT_INSUFFICIENT_RESOURCES: the EP has no room for another outstanding post.
  * DAT_LENGTH_ERROR: local and remote length do not fit.
- * DAT_PROTECTION_VIOLATION, DAT_PRIVILEGES_VIOLATION: memory of another PZ, or registered without
- * the privilege that this operation needs, or not any more.
+ * DAT_PROTECTION_VIOLATION, DAT_PRIVILEGES_VIOLATION: the memory belongs to another PZ, or it was
+ * registered without the privilege that this operation needs, or it is not registered any more.
  */
 
-/* One message. With 0 segments it is empty and `local_iov` may be null. */
+/* Sends one message. With 0 segments the message is empty and `local_iov` may be null. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_post_send(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 		 IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
 		 IN DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * A buffer for one message, in any state of the EP. A message longer than the buffer completes
- * with DAT_DTO_LENGTH_ERROR and breaks the connection.
+ * Posts a buffer for one message, in any state of the EP. A message longer than the buffer
+ * completes with DAT_DTO_LENGTH_ERROR and breaks the connection.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 		 IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
 		 IN DAT_COMPLETION_FLAGS completion_flags);
 
-/* Reads all of `remote_iov`, one segment; the local memory may be longer, not shorter. */
+/* Reads the one segment `remote_iov`. The local memory may be longer than it, not shorter. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_post_rdma_read(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 		      IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
 		      IN const DAT_RMR_TRIPLET *remote_iov,
 		      IN DAT_COMPLETION_FLAGS completion_flags);
 
-/* Writes from the start of `remote_iov`, one segment; done before a later send is received. */
+/* Writes to the start of the one segment `remote_iov`, before the peer receives a later send. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 		       IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
@@ -654,11 +666,11 @@ dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 		       IN DAT_COMPLETION_FLAGS completion_flags);
 
 /*
- * Service points: a PSP (public) takes connection requests until it is freed, an RSP (reserved)
- * one request, for an EP that is named beforehand
+ * Service points: a PSP (public) takes connection requests until it is freed. An RSP (reserved)
+ * takes one request, for an EP that is named at creation.
  */
 
-/* Who brings the EP for a request: the consumer, at dat_cr_accept(), or the provider. */
+/* The consumer supplies the EP for a request in dat_cr_accept(), or the provider creates it. */
 typedef enum dat_psp_flags {
 	DAT_PSP_CONSUMER_FLAG	= 0,
 	DAT_PSP_PROVIDER_FLAG	= 1
@@ -701,16 +713,16 @@ typedef enum dat_rsp_param_mask {
 } DAT_RSP_PARAM_MASK;
 
 /*
- * Listens on `conn_qual` from the return on. Each request gives a DAT_CONNECTION_REQUEST_EVENT on
- * the EVD; while that is full, requests are refused.
- * DAT_CONN_QUAL_IN_USE: somebody listens there.
+ * Listens on `conn_qual` when the call has returned. Each request queues a
+ * DAT_CONNECTION_REQUEST_EVENT on the EVD. While the EVD is full, requests are refused.
+ * DAT_CONN_QUAL_IN_USE: another service listens on `conn_qual`.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_psp_create(IN DAT_IA_HANDLE ia_handle, IN DAT_CONN_QUAL conn_qual, IN DAT_EVD_HANDLE evd_handle,
 	       IN DAT_PSP_FLAGS psp_flags, OUT DAT_PSP_HANDLE *psp_handle);
 
 /*
- * As dat_psp_create(), on a free qualifier of the provider's choice, which has 16 bits at most.
+ * As dat_psp_create(). The provider chooses a free qualifier of at most 16 bits.
  * DAT_CONN_QUAL_UNAVAILABLE: none is free.
  */
 DAT_EXPORT DAT_RETURN DAT_API
@@ -722,11 +734,11 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_psp_query(IN DAT_PSP_HANDLE psp_handle, IN DAT_PSP_PARAM_MASK psp_param_mask,
 	      OUT DAT_PSP_PARAM *psp_param);
 
-/* Requests that were delivered, and connections made, stay. */
+/* Delivered connection requests and established connections remain. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_psp_free(IN DAT_PSP_HANDLE psp_handle);
 
-/* As dat_psp_create(). The EP becomes RESERVED. DAT_INVALID_STATE: it is not UNCONNECTED. */
+/* As dat_psp_create(). The EP becomes RESERVED. DAT_INVALID_STATE: the EP is not UNCONNECTED. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_rsp_create(IN DAT_IA_HANDLE ia_handle, IN DAT_CONN_QUAL conn_qual, IN DAT_EP_HANDLE ep_handle,
 	       IN DAT_EVD_HANDLE evd_handle, OUT DAT_RSP_HANDLE *rsp_handle);
@@ -735,12 +747,12 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle, IN DAT_RSP_PARAM_MASK rsp_param_mask,
 	      OUT DAT_RSP_PARAM *rsp_param);
 
-/* If no request has come, the EP is UNCONNECTED again. */
+/* If no request has come, the EP becomes UNCONNECTED again. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle);
 
 /*
- * CR: connection request. Accept, reject and handoff end it, with its private data and address.
+ * CR: connection request. Accept, reject and handoff end the CR, its private data and its address.
  */
 
 typedef struct dat_cr_param {
@@ -748,7 +760,7 @@ typedef struct dat_cr_param {
 	DAT_PORT_QUAL		remote_port_qual;
 	DAT_COUNT		private_data_size;	/* bytes */
 	DAT_PVOID		private_data;
-	DAT_EP_HANDLE		local_ep_handle;	/* null: accept needs one */
+	DAT_EP_HANDLE		local_ep_handle;	/* null: dat_cr_accept() needs an EP */
 } DAT_CR_PARAM;
 
 typedef enum dat_cr_param_mask {
@@ -765,20 +777,20 @@ dat_cr_query(IN DAT_CR_HANDLE cr_handle, IN DAT_CR_PARAM_MASK cr_param_mask,
 	     OUT DAT_CR_PARAM *cr_param);
 
 /*
- * The EP is null where the request has its own (RSP, DAT_PSP_PROVIDER_FLAG), else an UNCONNECTED
- * one. One event follows on its connect EVD: ESTABLISHED, or ACCEPT_COMPLETION_ERROR if the peer
- * has gone. When the call fails, the request stays. The peer gets the private data.
- * DAT_INVALID_STATE: the EP is in another state or lacks PZ or EVDs.
+ * `ep` must be null if the request has an EP (RSP, DAT_PSP_PROVIDER_FLAG), else it must be
+ * UNCONNECTED. One event follows on the EP's connect EVD: ESTABLISHED, or ACCEPT_COMPLETION_ERROR
+ * if the peer has gone. If the call fails, the request remains. The peer gets the private data.
+ * DAT_INVALID_STATE: the EP is in another state or lacks a PZ or EVDs.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_cr_accept(IN DAT_CR_HANDLE cr_handle, IN DAT_EP_HANDLE ep_handle,
 	      IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data);
 
-/* The peer gets PEER_REJECTED. An EP of the consumer's (RSP) is UNCONNECTED again. */
+/* The peer gets PEER_REJECTED. The EP of an RSP becomes UNCONNECTED again. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_cr_reject(IN DAT_CR_HANDLE cr_handle);
 
-/* Hands the request to the service at another qualifier of this IA. */
+/* Gives the request to the service at another qualifier of this IA. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_cr_handoff(IN DAT_CR_HANDLE cr_handle, IN DAT_CONN_QUAL handoff);
 
@@ -806,20 +818,20 @@ typedef enum dat_event_number {
 	DAT_SOFTWARE_EVENT				= 0x10001
 } DAT_EVENT_NUMBER;
 
-/* Any but SUCCESS and FLUSHED breaks the connection; then the rest is flushed. */
+/* Any status but SUCCESS and FLUSHED breaks the connection; outstanding operations are flushed. */
 typedef enum dat_dto_completion_status {
 	DAT_DTO_SUCCESS			= 0,
 	DAT_DTO_ERR_FLUSHED		= 1,	/* the connection has ended */
-	DAT_DTO_ERR_LOCAL_LENGTH	= 2,	/* longer than the buffer */
+	DAT_DTO_ERR_LOCAL_LENGTH	= 2,	/* message longer than the buffer */
 	DAT_DTO_ERR_LOCAL_EP		= 3,
 	DAT_DTO_ERR_LOCAL_PROTECTION	= 4,	/* local memory: PZ, privilege, freed */
-	DAT_DTO_ERR_BAD_RESPONSE	= 5,	/* the peer's answer makes no sense */
+	DAT_DTO_ERR_BAD_RESPONSE	= 5,	/* the peer's answer is not valid */
 	DAT_DTO_ERR_REMOTE_ACCESS	= 6,	/* remote memory: bounds, PZ, privilege */
-	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,	/* the peer could not carry it out */
-	DAT_DTO_ERR_TRANSPORT		= 8,	/* the peer or the way to it is lost */
+	DAT_DTO_ERR_REMOTE_RESPONDER	= 7,	/* the peer could not do the operation */
+	DAT_DTO_ERR_TRANSPORT		= 8,	/* the peer or the path to it is lost */
 	DAT_DTO_ERR_RECEIVER_NOT_READY	= 9,	/* the peer had no buffer posted */
-	DAT_DTO_ERR_PARTIAL_PACKET	= 10,	/* not all of the message came */
-	DAT_RMR_OPERATION_FAILED	= 11	/* a bind */
+	DAT_DTO_ERR_PARTIAL_PACKET	= 10,	/* a part of the message is missing */
+	DAT_RMR_OPERATION_FAILED	= 11	/* a bind has failed */
 } DAT_DTO_COMPLETION_STATUS;
 
 #define DAT_DTO_LENGTH_ERROR		DAT_DTO_ERR_LOCAL_LENGTH
@@ -854,19 +866,19 @@ typedef struct dat_cr_arrival_event_data {
 	DAT_SP_HANDLE		sp_handle;
 	DAT_IA_ADDRESS_PTR	local_ia_address_ptr;
 	DAT_CONN_QUAL		conn_qual;
-	DAT_CR_HANDLE		cr_handle;	/* to be decided on */
+	DAT_CR_HANDLE		cr_handle;	/* to accept, reject or hand off */
 } DAT_CR_ARRIVAL_EVENT_DATA;
 
-/* DAT_CONNECTION_EVENT_...; the private data stays until the EP is freed or reset. */
+/* DAT_CONNECTION_EVENT_...; the private data is valid until the EP is freed or reset. */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE	ep_handle;
 	DAT_COUNT	private_data_size;	/* bytes */
 	DAT_PVOID	private_data;
 } DAT_CONNECTION_EVENT_DATA;
 
-/* DAT_ASYNC_ERROR_...; the type of the handle tells which of the enums below the reason is of. */
+/* DAT_ASYNC_ERROR_...; the type of the handle tells which enum below `reason` belongs to. */
 typedef struct dat_asynch_error_event_data {
-	DAT_HANDLE	dat_handle;	/* of what has the trouble */
+	DAT_HANDLE	dat_handle;	/* of the object concerned */
 	DAT_COUNT	reason;
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
@@ -921,14 +933,14 @@ typedef union dat_event_data {
 typedef struct dat_event {
 	DAT_EVENT_NUMBER	event_number;
 	DAT_EVD_HANDLE		evd_handle;
-	DAT_EVENT_DATA		event_data;	/* the number tells which */
+	DAT_EVENT_DATA		event_data;	/* by event_number */
 } DAT_EVENT;
 
 /*
  * EVD: event dispatcher, a queue of events; created by dat_evd_create() of udat.h
  */
 
-/* Which streams of events feed it. */
+/* The streams of events that feed an EVD. */
 typedef enum dat_evd_flags {
 	DAT_EVD_SOFTWARE_FLAG	= 0x001,
 	DAT_EVD_CR_FLAG		= 0x010,
@@ -939,7 +951,7 @@ typedef enum dat_evd_flags {
 	DAT_EVD_DEFAULT_FLAG	= 0x1f0	/* all but SOFTWARE */
 } DAT_EVD_FLAGS;
 
-/* One of the first two, one of the second two, and with completions one of the last three. */
+/* One of the first two, one of the next two; for an EVD with completions one of the last three. */
 typedef enum dat_evd_state {
 	DAT_EVD_STATE_ENABLED		= 0x01,
 	DAT_EVD_STATE_DISABLED		= 0x02,
@@ -971,19 +983,22 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_query(IN DAT_EVD_HANDLE evd_handle, IN DAT_EVD_PARAM_MASK evd_param_mask,
 	      OUT DAT_EVD_PARAM *evd_param);
 
-/* Keeps all events. DAT_INVALID_STATE: more are queued, or a thread waits. */
+/* Keeps all events. DAT_INVALID_STATE: more events are queued, or a thread waits on the EVD. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_resize(IN DAT_EVD_HANDLE evd_handle, IN DAT_COUNT evd_min_qlen);
 
-/* Queues a DAT_SOFTWARE_EVENT; only its number and its pointer count. DAT_QUEUE_FULL. */
+/* Queues a DAT_SOFTWARE_EVENT with the pointer of *event. DAT_QUEUE_FULL: there is no room. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle, IN const DAT_EVENT *event);
 
-/* Takes the oldest event, without waiting. DAT_QUEUE_EMPTY; DAT_INVALID_STATE: a thread waits. */
+/*
+ * Takes the oldest event, without waiting. DAT_QUEUE_EMPTY: there is none. DAT_INVALID_STATE: a
+ * thread waits on the EVD.
+ */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle, OUT DAT_EVENT *event);
 
-/* Queued events are lost; a thread that waits returns DAT_ABORT. */
+/* Queued events are lost. The call of a thread that waits on the EVD returns DAT_ABORT. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_free(IN DAT_EVD_HANDLE evd_handle);
 
@@ -991,11 +1006,14 @@ dat_evd_free(IN DAT_EVD_HANDLE evd_handle);
  * IA: interface adapter
  */
 
-/* An IA without asynchronous EVD of its own: what the open is given, and what a query gives. */
+/* For an IA without its own asynchronous EVD: the argument of the open, the result of a query. */
 #define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)0x1)
 #define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)0x2)
 
-/* Each limit can be reached if the others are not. Pointers are valid until the close. */
+/*
+ * A program can reach one limit while it stays below the others, not all at once. Pointers are
+ * valid until the close.
+ */
 typedef struct dat_ia_attr {
 	char			adapter_name[DAT_NAME_MAX_LENGTH];	/* the IA name */
 	char			vendor_name[DAT_NAME_MAX_LENGTH];
@@ -1006,8 +1024,8 @@ typedef struct dat_ia_attr {
 	DAT_IA_ADDRESS_PTR	ia_address_ptr;				/* where peers connect to */
 	DAT_COUNT		max_eps;
 	DAT_COUNT		max_dto_per_ep;
-	DAT_COUNT		max_rdma_read_per_ep_in;		/* served at a time */
-	DAT_COUNT		max_rdma_read_per_ep_out;		/* under way at a time */
+	DAT_COUNT		max_rdma_read_per_ep_in;		/* served at one time */
+	DAT_COUNT		max_rdma_read_per_ep_out;		/* under way at one time */
 	DAT_COUNT		max_evds;
 	DAT_COUNT		max_evd_qlen;
 	DAT_COUNT		max_iov_segments_per_dto;
@@ -1083,8 +1101,8 @@ typedef DAT_UINT64		DAT_IA_ATTR_MASK;
 #define DAT_IA_FIELD_IA_MAX_MTU_SIZE	DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
 
 /*
- * evd_stream_merging_supported tells which streams can share an EVD, in this order: software,
- * connection request, DTO, connection, RMR bind, asynchronous.
+ * evd_stream_merging_supported tells which streams can share an EVD. Rows and columns are:
+ * software, connection request, DTO, connection, RMR bind, asynchronous.
  */
 typedef struct dat_provider_attr {
 	char			provider_name[DAT_NAME_MAX_LENGTH];
@@ -1147,10 +1165,11 @@ typedef DAT_UINT64		DAT_PROVIDER_ATTR_MASK;
 #define DAT_PROVIDER_FIELD_ALL					UINT64_C(0x03ffffff)
 
 /*
- * Opens the IA of this name, found in dat.conf or registered by a provider. *async_event_handle is
- * an EVD for the asynchronous events, or DAT_EVD_ASYNC_EXISTS for none, or null: then it becomes a
- * new EVD, for at least `async_event_qlen` events, which the close frees.
- * DAT_PROVIDER_NOT_FOUND: the subtype tells what did not match; or no library could be loaded.
+ * Opens the IA that has this name in dat.conf or that a provider registered by this name.
+ * *async_event_handle is an EVD for the asynchronous events, DAT_EVD_ASYNC_EXISTS for none, or
+ * null. If it is null, the call stores a new EVD there, for at least `async_event_qlen` events; the
+ * close frees this EVD. DAT_PROVIDER_NOT_FOUND: the subtype tells what did not match, or no library
+ * could be loaded.
  */
 #define dat_ia_open(name, qlen, async_evd, ia) \
 	dat_ia_openv(name, qlen, async_evd, ia, \
@@ -1161,15 +1180,15 @@ dat_ia_openv(IN const DAT_NAME_PTR name, IN DAT_COUNT async_event_qlen,
 	     INOUT DAT_EVD_HANDLE *async_event_handle, OUT DAT_IA_HANDLE *ia_handle,
 	     IN DAT_UINT32 dapl_major, IN DAT_UINT32 dapl_minor, IN DAT_BOOLEAN thread_safety);
 
-/* The EVD pointer may be null, and those to attributes where their mask is 0. */
+/* The pointer to the EVD may be null. A pointer to attributes may be null if its mask is 0. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ia_query(IN DAT_IA_HANDLE ia_handle, OUT DAT_EVD_HANDLE *async_evd_handle,
 	     IN DAT_IA_ATTR_MASK ia_attr_mask, OUT DAT_IA_ATTR *ia_attr,
 	     IN DAT_PROVIDER_ATTR_MASK provider_attr_mask, OUT DAT_PROVIDER_ATTR *provider_attr);
 
 /*
- * Abrupt destroys all objects of the IA; threads that wait on them return. Graceful fails with
- * DAT_INVALID_STATE if there are any but the EVD that the open made.
+ * An abrupt close destroys all objects of the IA; calls that wait on them return. A graceful close
+ * fails with DAT_INVALID_STATE if there is any object but the EVD that the open created.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_ia_close(IN DAT_IA_HANDLE ia_handle, IN DAT_CLOSE_FLAGS ia_flags);
@@ -1182,18 +1201,19 @@ typedef struct dat_provider_info {
 	char		ia_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32	dapl_version_major;
 	DAT_UINT32	dapl_version_minor;
-	DAT_BOOLEAN	is_thread_safe;	/* any call from any thread */
+	DAT_BOOLEAN	is_thread_safe;	/* threads may call at the same time */
 } DAT_PROVIDER_INFO;
 
 /*
- * Fills the caller's structures to which the array points, `max_to_return` at most. With 0 it
- * fails with DAT_INVALID_PARAMETER, and *entries_returned is how many there are.
+ * The array points to structures of the caller. The call fills at most `max_to_return` of them. If
+ * that is 0, it fails with DAT_INVALID_PARAMETER and stores the number of providers in
+ * *entries_returned.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_registry_list_providers(IN DAT_COUNT max_to_return, OUT DAT_COUNT *entries_returned,
 			    OUT DAT_PROVIDER_INFO **dat_provider_list);
 
-/* Type and subtype in words, as constant strings. DAT_INVALID_PARAMETER: not such a value. */
+/* Returns constant strings for type and subtype. DAT_INVALID_PARAMETER: not a valid code. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_strerror(IN DAT_RETURN value, OUT const char **major_message, OUT const char **minor_message);
 

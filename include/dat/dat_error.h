@@ -26,8 +26,9 @@ typedef DAT_UINT32 DAT_RETURN;
 #define DAT_GET_SUBTYPE(status)	((DAT_UINT32)(status) & DAT_SUBTYPE_MASK)
 
 /*
- * DAT_NOT_IMPLEMENTED reaches over the type mask, so DAT_GET_TYPE() never yields it: compare
- * the whole value. It does not fit an int either, which __extension__ allows in C.
+ * DAT_NOT_IMPLEMENTED has bits outside of the type mask, so DAT_GET_TYPE() never returns it:
+ * compare the whole value. The value does not fit an int; __extension__ allows that in an enum of
+ * C.
  */
 __extension__ typedef enum dat_return_type {
 	DAT_SUCCESS			= 0x00000000,
@@ -57,8 +58,8 @@ __extension__ typedef enum dat_return_type {
 #define DAT_NAME_NOT_FOUND	DAT_PROVIDER_NOT_FOUND
 
 /*
- * What exactly was wrong. DAT_INVALID_HANDLEn and DAT_INVALID_ARGn count the parameters of the
- * call from 1. The numbers differ from those of DAT 2.0: use the names.
+ * The subtype tells what was wrong. DAT_INVALID_HANDLEn and DAT_INVALID_ARGn count the parameters
+ * of the call from 1. The numbers differ from those of DAT 2.0: use the names.
  */
 typedef enum dat_return_subtype {
 	DAT_NO_SUBTYPE				= 0x00,

@@ -4,8 +4,8 @@
 
 /*
  * DAT 1.2 for user programs: the one header that a consumer includes. Objects and calls that
- * are not tied to a process are in dat.h; here is the rest: registration of process memory,
- * waiting for events, and CNOs.
+ * are not tied to a process are in dat.h. This header declares the rest: registration of process
+ * memory, waiting for events, and CNOs.
  */
 #include <dat/dat.h>
 #include <dat/udat_vendor_specific.h>
@@ -19,11 +19,11 @@ extern "C" {
  */
 
 /*
- * Registers `length` bytes (DAT_MEM_TYPE_LMR: all of that LMR), which stay the caller's and must
- * stay mapped until dat_lmr_free(). What is covered, at least what was asked for, comes in
- * *registered_address and *registered_length. Peers use *rmr_context, this process *lmr_context.
- * OUT pointers but that to the handle may be null.
- * DAT_INVALID_STATE: the memory is not what its DAT_LMR_COOKIE names.
+ * Registers `length` bytes, or for DAT_MEM_TYPE_LMR all of that LMR. The caller still owns the
+ * memory and keeps it mapped until dat_lmr_free(). *registered_address and *registered_length
+ * describe what is registered: at least what was asked for. Peers use *rmr_context, this process
+ * *lmr_context. OUT pointers may be null, except the one to the handle.
+ * DAT_INVALID_STATE: the DAT_LMR_COOKIE names other memory.
  * DAT_MODEL_NOT_SUPPORTED: this type of memory cannot be registered here.
  */
 DAT_EXPORT DAT_RETURN DAT_API
@@ -39,38 +39,38 @@ dat_lmr_create(IN DAT_IA_HANDLE ia_handle, IN DAT_MEM_TYPE mem_type,
  */
 
 /*
- * For at least `evd_min_qlen` events, of the streams in `evd_flags`; enabled and waitable. The CNO,
- * if there is one, is triggered by events that come while no thread waits on the EVD.
+ * Creates an EVD for at least `evd_min_qlen` events of the streams in `evd_flags`. It is enabled
+ * and waitable. An event triggers the CNO, if there is one, unless a thread waits on the EVD.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen, IN DAT_CNO_HANDLE cno_handle,
 	       IN DAT_EVD_FLAGS evd_flags, OUT DAT_EVD_HANDLE *evd_handle);
 
-/* Replaces the CNO, by none if null. Events that are queued already do not trigger it. */
+/* Replaces the CNO; null removes it. Events that are queued already do not trigger the new CNO. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle, IN DAT_CNO_HANDLE cno_handle);
 
 /*
- * Sleeps until `threshold` events are queued, at most `timeout` microseconds, then takes the
- * oldest; *n_more_events are left.
- * DAT_TIMEOUT_EXPIRED: fewer came; none is taken, and *n_more_events are queued.
- * DAT_INTERRUPTED_CALL: the thread has handled a signal. DAT_ABORT: the EVD or the IA has gone.
- * DAT_INVALID_STATE: the EVD is unwaitable, or another thread waits on it, or its completions do
- * not all notify and `threshold` is above 1.
+ * Sleeps until `threshold` events are queued, at most `timeout` microseconds, then takes the oldest
+ * event and stores the number of the others in *n_more_events.
+ * DAT_TIMEOUT_EXPIRED: fewer events came; the call has taken none, and *n_more_events are queued.
+ * DAT_INTERRUPTED_CALL: the thread has handled a signal. DAT_ABORT: the EVD or the IA was freed.
+ * DAT_INVALID_STATE: the EVD is unwaitable, or another thread waits on it, or some of its
+ * completions do not notify and `threshold` is above 1.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout, IN DAT_COUNT threshold,
 	     OUT DAT_EVENT *event, OUT DAT_COUNT *n_more_events);
 
-/* From now on events trigger the CNO; those that came while it was disabled do not. */
+/* Later events trigger the CNO. Events that came while the EVD was disabled do not. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_enable(IN DAT_EVD_HANDLE evd_handle);
 
-/* From now on events are queued without triggering the CNO. */
+/* Later events are queued without triggering the CNO. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_disable(IN DAT_EVD_HANDLE evd_handle);
 
-/* Makes every dat_evd_wait(), also one that sleeps already, fail with DAT_INVALID_STATE. */
+/* Every dat_evd_wait() fails with DAT_INVALID_STATE from now on, also one that sleeps already. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle);
 
@@ -79,13 +79,13 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle);
 
 /*
- * CNO: consumer notification object, to wait for the events of many EVDs. It is triggered or not
- * and does not count: after each wait, all EVDs that share it must be emptied.
+ * CNO: consumer notification object, to wait for the events of many EVDs. A CNO is either triggered
+ * or not; it does not count. So after each wait the program empties all EVDs that share the CNO.
  */
 
 /*
- * Called when the CNO becomes triggered, once: dat_cno_modify_agent(), also from within, sets it
- * again. A null EVD means that the last one, or the IA, has gone.
+ * Called once, when the CNO becomes triggered. dat_cno_modify_agent() sets the agent again; the
+ * agent itself may call it. If the EVD is null, the last EVD of the CNO or the IA was freed.
  */
 typedef void (DAT_API *DAT_AGENT_FUNC)(DAT_PVOID instance_data, DAT_EVD_HANDLE evd_handle);
 
@@ -124,15 +124,15 @@ DAT_EXPORT DAT_RETURN DAT_API
 dat_cno_query(IN DAT_CNO_HANDLE cno_handle, IN DAT_CNO_PARAM_MASK cno_param_mask,
 	      OUT DAT_CNO_PARAM *cno_param);
 
-/* DAT_INVALID_STATE: an EVD has it, or a thread waits on it. */
+/* DAT_INVALID_STATE: an EVD uses the CNO, or a thread waits on it. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_cno_free(IN DAT_CNO_HANDLE cno_handle);
 
 /*
- * Sleeps until the CNO is triggered, at most `timeout` microseconds, and resets it. The EVD is a
- * hint where to look first; null means that the last one, or the IA, has gone. A trigger wakes one
- * thread. DAT_QUEUE_EMPTY: the time is over, and *evd_handle null. DAT_INTERRUPTED_CALL: the
- * thread has handled a signal.
+ * Sleeps until the CNO is triggered, at most `timeout` microseconds, and resets it. *evd_handle is
+ * the EVD to look at first; if it is null, the last EVD of the CNO or the IA was freed. A trigger
+ * wakes one thread. DAT_QUEUE_EMPTY: the time is over; *evd_handle is null. DAT_INTERRUPTED_CALL:
+ * the thread has handled a signal.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout, OUT DAT_EVD_HANDLE *evd_handle);

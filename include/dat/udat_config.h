@@ -4,7 +4,7 @@
 
 #include <dat/dat_platform_specific.h>
 
-/* The two generations share names but not layouts, so a source file can use only one. */
+/* The two versions of DAT share names but not layouts, so a source file can use only one. */
 #if defined(DAT_VERSION_MAJOR) && DAT_VERSION_MAJOR != 1
 #error "<dat/...> (DAT 1.2) and <dat2/...> (DAT 2.0) cannot be included in one source file"
 #endif
@@ -12,7 +12,9 @@
 #define DAT_VERSION_MAJOR	1
 #define DAT_VERSION_MINOR	2
 
-/* What dat_ia_open() asks for; define it as DAT_TRUE beforehand for "threadsafe" entries. */
+/*
+ * The kind of entry that dat_ia_open() asks for; define DAT_TRUE before for "threadsafe" entries.
+ */
 #ifndef DAT_THREADSAFE
 #define DAT_THREADSAFE		DAT_FALSE
 #endif

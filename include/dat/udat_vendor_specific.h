@@ -2,7 +2,7 @@
 #ifndef DAT_UDAT_VENDOR_SPECIFIC_H
 #define DAT_UDAT_VENDOR_SPECIFIC_H
 
-/* No vendor adds to the user level alone; programs include this file by name. */
+/* No vendor adds anything to the user level. The file exists for programs that include it. */
 #include <dat/dat_vendor_specific.h>
 
 #endif /* DAT_UDAT_VENDOR_SPECIFIC_H */

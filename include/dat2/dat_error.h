@@ -57,8 +57,8 @@ typedef enum dat_return_type {
 #define DAT_NAME_NOT_FOUND	DAT_PROVIDER_NOT_FOUND
 
 /*
- * What exactly was wrong. DAT_INVALID_HANDLEn and DAT_INVALID_ARGn count the parameters of the
- * call from 1. The numbers differ from those of DAT 1.2: use the names.
+ * The subtype tells what was wrong. DAT_INVALID_HANDLEn and DAT_INVALID_ARGn count the parameters
+ * of the call from 1. The numbers differ from those of DAT 1.2: use the names.
  */
 typedef enum dat_return_subtype {
 	DAT_NO_SUBTYPE				= 0x00,

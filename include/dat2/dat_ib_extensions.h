@@ -5,8 +5,8 @@
 /*
  * InfiniBand extensions of DAT 2.0: immediate data, atomic operations, unreliable datagrams (UD),
  * counters, queries by name and collectives. Every call is a macro over dat_extension_op() and
- * gives a DAT_RETURN. An IA has extensions where its extension_supported is DAT_EXTENSION_IB; named
- * attributes, below, tell which.
+ * returns a DAT_RETURN. An IA has extensions if its extension_supported is DAT_EXTENSION_IB. The
+ * named attributes below tell which ones.
  */
 #include <netinet/in.h>
 
@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-/* What extension_version of an IA is compared to. */
+/* The version of this header, to compare with the attribute extension_version of an IA. */
 #define DAT_IB_EXTENSION_VERSION	209
 
 /*
- * Names in DAT_PROVIDER_ATTR.provider_specific_attr. The value is "TRUE" or "FALSE"; a name that is
- * absent means the latter.
+ * Names in DAT_PROVIDER_ATTR.provider_specific_attr. The value is "TRUE" or "FALSE". An absent name
+ * means "FALSE".
  */
 #define DAT_IB_ATTR_COUNTERS		"DAT_COUNTERS"
 #define DAT_IB_ATTR_FETCH_AND_ADD	"DAT_IB_FETCH_AND_ADD"
@@ -84,7 +84,7 @@ typedef enum dat_ib_op {
 
 typedef DAT_HANDLE		DAT_IB_COLLECTIVE_HANDLE;
 
-/* Added to the types of dat.h: handles, privileges, services, streams, return codes. */
+/* Additions to the types of dat.h: handles, privileges, services, streams, return codes. */
 typedef enum dat_ib_handle_type {
 	DAT_IB_HANDLE_TYPE_EXT		= 12,
 	DAT_IB_HANDLE_TYPE_COLLECTIVE	= 13
@@ -133,7 +133,7 @@ typedef enum dat_ib_dtos {
 	DAT_IB_DTO_COLLECTIVES		= 16
 } DAT_IB_DTOS;
 
-/* Which event it is, and so which member of the extension data counts. */
+/* The kind of an event. It selects the member of the extension data. */
 typedef enum dat_ib_ext_type {
 	DAT_IB_FETCH_AND_ADD			= 0,
 	DAT_IB_CMP_AND_SWAP			= 1,
@@ -174,7 +174,7 @@ typedef enum dat_ib_status {
 
 struct ibv_ah;
 
-/* A UD peer, from the event that established the connection; ended by dat_ib_ud_ah_free(). */
+/* A UD peer, in the event that established the connection. dat_ib_ud_ah_free() frees it. */
 typedef struct dat_ib_addr_handle {
 	struct ibv_ah	*ah;
 	DAT_UINT32	qpn;
@@ -193,7 +193,7 @@ typedef struct dat_ib_collective_event_data {
 /* The content of DAT_EVENT.event_extension_data. */
 typedef struct dat_ib_extension_event_data {
 	DAT_IB_EXT_TYPE		type;
-	DAT_IB_STATUS		status;		/* that of event_data once more */
+	DAT_IB_STATUS		status;		/* copy of the one in event_data */
 	union {
 		DAT_IB_IMMED_DATA immed;
 	} val;
@@ -205,44 +205,45 @@ typedef struct dat_ib_extension_event_data {
 } DAT_IB_EXTENSION_EVENT_DATA;
 
 /*
- * Transfers. Each takes a place among the EP's requests, as the posts of dat.h do, and
- * completes with DAT_IB_DTO_EVENT on the request EVD. Addresses in `rbuf` are the peer's.
+ * Transfers. Each is a request of the EP, as the posts of dat.h are, and completes with
+ * DAT_IB_DTO_EVENT on the request EVD. Addresses in `rbuf` are addresses of the peer.
  */
 
 /*
- * Adds to the 64 bits at `rbuf`, for which the peer must have given DAT_IB_MEM_PRIV_REMOTE_ATOMIC,
- * in host byte order. The old value comes to `lbuf`, one segment of 8 bytes.
+ * Adds to the 64 bits at `rbuf`, in host byte order. The peer must have registered them with
+ * DAT_IB_MEM_PRIV_REMOTE_ATOMIC. `lbuf`, one segment of 8 bytes, receives the old value.
  */
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_FETCH_AND_ADD_OP, (DAT_UINT64)(add_val), \
 			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
-/* Replaces them with `swap_val` if they are `cmp_val`. The old value comes to `lbuf`. */
+/* Stores `swap_val` there if the value equals `cmp_val`. `lbuf` receives the old value. */
 #define dat_ib_post_cmp_and_swap(ep, cmp_val, swap_val, lbuf, cookie, rbuf, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_CMP_AND_SWAP_OP, (DAT_UINT64)(cmp_val), \
 			 (DAT_UINT64)(swap_val), (DAT_LMR_TRIPLET *)(lbuf), (cookie), \
 			 (DAT_RMR_TRIPLET *)(rbuf), (DAT_COMPLETION_FLAGS)(flgs))
 
 /*
- * An RDMA write that takes a receive buffer of the peer, whose completion carries the 32 bits of
- * `idata` (not byte swapped) instead of a message. With 0 segments `rbuf` does not count.
+ * An RDMA write that also takes a receive buffer of the peer. The completion of that receive
+ * carries the 32 bits of `idata` (not byte swapped) instead of a message. With 0 segments `rbuf` is
+ * ignored.
  */
 #define dat_ib_post_rdma_write_immed(ep, size, lbuf, cookie, rbuf, idata, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_RDMA_WRITE_IMMED_OP, (DAT_COUNT)(size), \
 			 (DAT_LMR_TRIPLET *)(lbuf), (cookie), (DAT_RMR_TRIPLET *)(rbuf), \
 			 (DAT_UINT32)(idata), (DAT_COMPLETION_FLAGS)(flgs))
 
-/* One message, no longer than the MTU, to any peer; of an EP of DAT_IB_SERVICE_TYPE_UD. */
+/* Sends one message of at most the MTU to any peer, on an EP of DAT_IB_SERVICE_TYPE_UD. */
 #define dat_ib_post_send_ud(ep, segments, lbuf, ah_ptr, cookie, flgs) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_UD_SEND_OP, (DAT_COUNT)(segments), \
 			 (DAT_LMR_TRIPLET *)(lbuf), (DAT_IB_ADDR_HANDLE *)(ah_ptr), (cookie), \
 			 (DAT_COMPLETION_FLAGS)(flgs))
 
-/* The buffer begins with 40 bytes for the header. */
+/* The first 40 bytes of the buffer are for the header. */
 #define dat_ib_post_recv_ud	dat_ep_post_recv
 
-/* Ends what a UD connection event brought; `cm` is its context, as DAT_CONTEXT or as pointer. */
+/* Frees what a UD connection event brought. `cm` is its context, as DAT_CONTEXT or as pointer. */
 #define dat_ib_ud_cm_free(ep, cm) \
 	dat_extension_op((DAT_HANDLE)(ep), DAT_IB_UD_CM_FREE_OP, (cm))
 
@@ -384,7 +385,7 @@ typedef enum dat_evd_counters {
 	DCNT_EVD_ALL_COUNTERS		= 10
 } DAT_EVD_COUNTERS;
 
-/* What dat_ib_start_counter() and dat_ib_stop_counter() work on. */
+/* The kinds of counters for dat_ib_start_counter() and dat_ib_stop_counter(). */
 typedef enum dat_ia_counter_type {
 	DCNT_IA_CM	= 0,
 	DCNT_IA_LNK	= 1,
@@ -392,14 +393,15 @@ typedef enum dat_ia_counter_type {
 } DAT_IA_COUNTER_TYPE;
 
 /*
- * Counter n comes to p_cntrs_out[n], also when it is the only one asked for, so the array has
- * DCNT_..._ALL_COUNTERS elements; that number as `cntr` asks for all. `reset` not 0 clears them.
+ * Stores counter n in p_cntrs_out[n], also if it is the only one asked for. So the array has
+ * DCNT_..._ALL_COUNTERS elements. That number as `cntr` asks for all counters. If `reset` is not 0,
+ * the counters are cleared.
  */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_QUERY_COUNTERS_OP, (int)(cntr), \
 			 (DAT_UINT64 *)(p_cntrs_out), (int)(reset))
 
-/* Prints them, with their names, on the standard output. */
+/* Prints the counters with their names on the standard output. */
 #define dat_ib_print_counters(dat_handle, cntr, reset) \
 	dat_extension_op((DAT_HANDLE)(dat_handle), DAT_IB_PRINT_COUNTERS_OP, (int)(cntr), \
 			 (int)(reset))
@@ -413,7 +415,7 @@ typedef enum dat_ia_counter_type {
 			 (DAT_IA_COUNTER_TYPE)(type))
 
 /*
- * Attributes of an IA by name, without opening it for use. The handle is good for the close only.
+ * Attributes of an IA by name, without opening the IA for use. Only the close accepts the handle.
  */
 
 #define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr) \
@@ -426,8 +428,8 @@ typedef enum dat_ia_counter_type {
 	dat_extension_op((DAT_HANDLE)(ia_handle), DAT_IB_CLOSE_QUERY_OP)
 
 /*
- * Collectives. A process makes a member, collects those of all the others (by its own means), and
- * makes the group, whose handle comes in an event. Each operation then gives one
+ * Collectives. A process creates a member, collects the members of all other processes by its own
+ * means, and creates the group. An event brings the handle of the group. Each operation queues one
  * DAT_IB_COLLECTIVE_EVENT with its user_context on the group's EVD.
  */
 
@@ -447,7 +449,7 @@ typedef struct dat_ib_collective_group {
 	int	is_comm_world;
 } DAT_IB_COLLECTIVE_GROUP;
 
-/* The last five are pairs of a value and an index, for MAXLOC and MINLOC. */
+/* The last five types are pairs of a value and an index, for MAXLOC and MINLOC. */
 typedef enum dat_ib_collective_data_type {
 	DAT_IB_COLLECTIVE_TYPE_INT8		= 0,
 	DAT_IB_COLLECTIVE_TYPE_UINT8		= 1,
@@ -618,8 +620,8 @@ typedef enum dat_ib_collective_reduce_data_op {
 #define dat_print_counters	dat_ib_print_counters
 
 /*
- * Words for codes that dat_strerror() does not know. The strings are constants.
- * DAT_INVALID_PARAMETER: no such code.
+ * Returns constant strings for codes that dat_strerror() does not know.
+ * DAT_INVALID_PARAMETER: not a valid code.
  */
 static inline DAT_RETURN
 dat_strerror_extension(IN DAT_IB_RETURN value, OUT const char **message)

@@ -19,12 +19,12 @@
 #define INOUT
 #endif
 
-/* Calling convention: the platform's own. */
+/* The calling convention is that of the platform. */
 #ifndef DAT_API
 #define DAT_API
 #endif
 
-/* Visible even where the library is built with -fvisibility=hidden. */
+/* The symbol is visible even if the library is built with -fvisibility=hidden. */
 #ifndef DAT_EXPORT
 #if defined(__GNUC__)
 #define DAT_EXPORT		extern __attribute__((visibility("default")))
@@ -49,7 +49,7 @@ typedef struct dat_comm {
 	int	protocol;
 } DAT_COMM;
 
-/* sa_family tells how much of the address there really is. */
+/* sa_family tells the real length of the address. */
 typedef struct sockaddr		DAT_SOCK_ADDR;
 typedef struct sockaddr_in6	DAT_SOCK_ADDR6;
 

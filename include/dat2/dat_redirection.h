@@ -3,8 +3,8 @@
 #define DAT2_REDIRECTION_H
 
 /*
- * The table through which the registry calls a provider, and macros that jump through it.
- * Handles are the provider's own here; the first word of what they point to is the table.
+ * The table through which the registry calls a provider, and macros that call through it. Handles
+ * here are pointers to the provider's objects. The first word of each object points to the table.
  */
 #include <stdarg.h>
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The types of its members, in their order (openv has none). */
+/* The types of the table's members, in the order of the table (openv has none). */
 typedef DAT_RETURN (DAT_API *DAT_IA_OPEN_FUNC)(IN const DAT_NAME_PTR name,
 		IN DAT_COUNT async_event_qlen, INOUT DAT_EVD_HANDLE *async_event_handle,
 		OUT DAT_IA_HANDLE *ia_handle);
@@ -284,12 +284,12 @@ typedef DAT_RETURN (DAT_API *DAT_HANDLE_EXTENDEDOP_FUNC)(IN DAT_HANDLE handle,
 		IN DAT_EXTENDED_OP ext_op, IN va_list);
 
 /*
- * Owned by the provider; a null member is a call that it does not offer. Providers and registries
- * of different origin meet here, so the layout is fixed.
+ * The provider owns the table. A null member is a call that the provider does not have. The layout
+ * is fixed, because registries load providers of other projects.
  */
 typedef struct dat_provider {
 	const char				*device_name;	/* the IA name */
-	DAT_PVOID				extension;	/* of the provider's own */
+	DAT_PVOID				extension;	/* private to the provider */
 	DAT_IA_OPEN_FUNC			ia_open_func;
 	DAT_IA_QUERY_FUNC			ia_query_func;
 	DAT_IA_CLOSE_FUNC			ia_close_func;

@@ -3,8 +3,8 @@
 #define DAT2_REGISTRY_H
 
 /*
- * Between the registry (the library that programs link to) and the providers that it loads.
- * Consumers need none of this.
+ * The interface between the registry (the library that programs link to) and the providers that it
+ * loads. Consumers do not need this header.
  */
 #include <dat2/udat.h>
 #include <dat2/udat_redirection.h>
@@ -14,16 +14,16 @@ extern "C" {
 #endif
 
 /*
- * A provider calls this for each IA name that it serves, usually from dat_provider_init(). The
- * key is name, major, minor and thread safety. The registry copies *provider_info; *provider
- * must stay until it is removed and the last of its handles has gone.
- * DAT_PROVIDER_ALREADY_REGISTERED: this key is taken; the first registration stays.
+ * A provider calls this for each IA name that it serves, usually from dat_provider_init(). The key
+ * of an entry is name, major, minor and thread safety. The registry copies *provider_info.
+ * *provider must exist until it is removed and the last handle that points to it is freed.
+ * DAT_PROVIDER_ALREADY_REGISTERED: another provider has this key; its registration remains.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 			  IN const DAT_PROVIDER_INFO *provider_info);
 
-/* DAT_PROVIDER_IN_USE: an IA of it is open. */
+/* DAT_PROVIDER_IN_USE: an IA of this provider is open. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
 			     IN const DAT_PROVIDER_INFO *provider_info);
@@ -36,24 +36,25 @@ typedef enum dat_ha_relationship {
 	DAT_HA_EXTENSION_BASE	= 4
 } DAT_HA_RELATIONSHIP;
 
-/* Whether two IA names lead to the same device, so that one can stand in for the other. */
+/* Tells whether two IA names mean the same device, so that one can replace the other. */
 DAT_EXPORT DAT_RETURN DAT_API
 dat_registry_providers_related(IN const DAT_NAME_PTR first_name, IN const DAT_NAME_PTR second_name,
 			       OUT DAT_HA_RELATIONSHIP *related);
 
 /*
- * Programs know an IA by a small number, providers by their own pointer.
- * Turns the number into the pointer, and a pointer back into the number; a provider needs
- * the latter for the ia_handle field of whatever it answers to a query.
- * DAT_INVALID_HANDLE: not an open IA.
+ * Programs name an IA by a small number, providers by a pointer of their own. The first call turns
+ * the number into the pointer, the second one turns the pointer into the number; a provider needs
+ * the number for the field ia_handle of the answer to a query.
+ * DAT_INVALID_HANDLE: the number or pointer names no open IA.
  */
 DAT_EXPORT DAT_RETURN DAT_API
 dats_get_ia_handle(IN DAT_IA_HANDLE handle, OUT DAT_IA_HANDLE *ia_handle);
 
 /*
- * What a provider library exports. Init is called after loading, once per IA name, with the
- * ia_params field of the dat.conf line; it cannot fail, so a provider that finds no device
- * registers nothing. Fini is called after the last close and before unloading.
+ * The functions that a provider library exports. The registry calls dat_provider_init() after it
+ * has loaded the library, once per IA name, with the ia_params field of the line of dat.conf. The
+ * function cannot fail; a provider that finds no device registers nothing. The registry calls
+ * dat_provider_fini() after the last close, before it unloads the library.
  */
 typedef void (DAT_API *DAT_PROVIDER_INIT_FUNC)(IN const DAT_PROVIDER_INFO *provider_info,
 		IN const char *instance_data);

@@ -6,7 +6,7 @@
 
 /*
  * Names in DAT_PROVIDER_ATTR.provider_specific_attr by which an IA of the libfabric provider
- * tells what it runs over. An IA of another provider does not have them.
+ * describes the fabric that it uses. An IA of another provider does not have these names.
  */
 #define DAT_OFI_ATTR_PROVIDER	"DAT_OFI_PROVIDER"	/* libfabric provider: "tcp" */
 #define DAT_OFI_ATTR_TRANSPORT	"DAT_OFI_TRANSPORT"	/* "msg" or "rdm" */
@@ -18,7 +18,7 @@
 #define DAT_OFI_ATTR_CHOICE	"DAT_OFI_CHOICE"	/* why this device, in words */
 #define DAT_OFI_ATTR_VERSION	"DAT_OFI_VERSION"	/* of this provider: "0.1.0" */
 
-/* The device, as far as libfabric and the kernel tell. */
+/* The device, as libfabric and the kernel describe it. */
 #define DAT_OFI_ATTR_DEVICE	"DAT_OFI_DEVICE"	/* "mlx5_0"; a netdev has its own name */
 #define DAT_OFI_ATTR_LINK	"DAT_OFI_LINK"		/* "up", "down", "unknown", ... */
 #define DAT_OFI_ATTR_SPEED	"DAT_OFI_LINK_SPEED"	/* bits a second: "100000000000" */
@@ -27,7 +27,7 @@
 #define DAT_OFI_ATTR_MR_MODE	"DAT_OFI_MR_MODE"	/* "FI_MR_LOCAL, ..." or "none" */
 #define DAT_OFI_ATTR_MR_CACHE	"DAT_OFI_MR_CACHE"	/* "TRUE": keys outlive LMRs */
 #define DAT_OFI_ATTR_ORDER	"DAT_OFI_ORDER"		/* "ORDERED", "FENCE" or "HOLD" */
-/* What too long a message breaks: "CONNECTION", or all connections with the "PEER" */
+/* A message longer than its receive breaks the "CONNECTION", or all connections with the "PEER". */
 #define DAT_OFI_ATTR_TRUNCATED_MESSAGE	"DAT_OFI_TRUNCATED_MESSAGE"
 #define DAT_OFI_ATTR_THREADING	"DAT_OFI_THREADING"	/* "FI_THREAD_SAFE" */
 #define DAT_OFI_ATTR_PROGRESS	"DAT_OFI_PROGRESS"	/* of data: "FI_PROGRESS_AUTO" */

@@ -2,7 +2,7 @@
 #ifndef DAT2_UDAT_REDIRECTION_H
 #define DAT2_UDAT_REDIRECTION_H
 
-/* Jumps for the calls that udat.h declares; the table itself is in dat_redirection.h. */
+/* Macros for the calls that udat.h declares. The table is in dat_redirection.h. */
 #include <dat2/dat_redirection.h>
 
 #define DAT_CNO_CREATE(ia, agent, cno) \

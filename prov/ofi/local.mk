@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The provider: one core, compiled once per API generation. Tests link the convenience libraries.
-# The registries dlopen libdatofi.so.1 and libdatofi.so.2 by these very names: no development link,
-# no further digits. Libtool makes a file name of the name of the .la and a suffix; an empty suffix
-# gives exactly ours.
+# The provider: one source, compiled once per generation of DAT. Tests link the convenience
+# libraries. The registries load libdatofi.so.1 and libdatofi.so.2 by these names, so there is no
+# development link and no further version digit. Libtool appends a suffix to the name of the .la
+# file; here the suffix is empty.
 lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
 noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
 
 # From the lowest room to the highest; see ARCHITECTURE.md.
 dofi_base_sources = \
 	%D%/base/addr.c %D%/base/addr.h \
+	%D%/base/clock.c %D%/base/clock.h \
 	%D%/base/cookie.c %D%/base/cookie.h \
 	%D%/base/count.def %D%/base/count.h \
+	%D%/base/eventfd.c %D%/base/eventfd.h \
 	%D%/base/hint.h \
 	%D%/base/list.h \
 	%D%/base/lock.c %D%/base/lock.h \
@@ -19,7 +21,8 @@ dofi_base_sources = \
 	%D%/base/log_fabric.c %D%/base/log_fabric.h \
 	%D%/base/param.c %D%/base/param.def %D%/base/param.h \
 	%D%/base/probe.h \
-	%D%/base/secure.c %D%/base/secure.h
+	%D%/base/secure.c %D%/base/secure.h \
+	%D%/base/thread.c %D%/base/thread.h
 
 dofi_memory_sources = \
 	%D%/memory/local_socket.c %D%/memory/local_socket.h \
@@ -76,14 +79,25 @@ dofi_object_sources = \
 	%D%/object/wr.h
 
 dofi_progress_sources = \
+	%D%/progress/agent.c %D%/progress/agent.h \
 	%D%/progress/cno.c %D%/progress/cno.h \
+	%D%/progress/cq_watch.c %D%/progress/cq_watch.h \
 	%D%/progress/cqs.c %D%/progress/cqs.h \
+	%D%/progress/driver_sleep.c %D%/progress/driver_sleep.h \
 	%D%/progress/engine.c %D%/progress/engine.h \
+	%D%/progress/engine_fds.c %D%/progress/engine_fds.h \
 	%D%/progress/evd.c %D%/progress/evd.h \
+	%D%/progress/evd_streams.c %D%/progress/evd_streams.h \
+	%D%/progress/evd_wait.c %D%/progress/evd_wait.h \
 	%D%/progress/event.h \
+	%D%/progress/nap.c %D%/progress/nap.h \
+	%D%/progress/progress_thread.c %D%/progress/progress_thread.h \
+	%D%/progress/stall.c %D%/progress/stall.h \
+	%D%/progress/timer.c %D%/progress/timer.h \
 	%D%/progress/unfold.h \
 	%D%/progress/wait.c %D%/progress/wait.h \
-	%D%/progress/wakeup.c %D%/progress/wakeup.h
+	%D%/progress/wakeup.c %D%/progress/wakeup.h \
+	%D%/progress/work.c %D%/progress/work.h
 
 dofi_dto_sources = \
 	%D%/dto/atomic.c %D%/dto/atomic.h \
@@ -169,10 +183,12 @@ dofi_transport_sources = \
 dofi_api_sources = \
 	%D%/api/api.h \
 	%D%/api/attr.c %D%/api/attr.h \
+	%D%/api/cno.c %D%/api/cno.h \
 	%D%/api/counters.c %D%/api/counters.h \
 	%D%/api/cr.c %D%/api/cr.h \
 	%D%/api/ep.c %D%/api/ep.h \
 	%D%/api/ep_connect.c %D%/api/ep_connect.h \
+	%D%/api/evd.c %D%/api/evd.h \
 	%D%/api/ia.c %D%/api/ia.h \
 	%D%/api/init.c %D%/api/init.h \
 	%D%/api/lmr.c %D%/api/lmr.h \
@@ -207,8 +223,8 @@ dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS)
 %C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
 %C%_libdofi2_la_LIBADD = $(dofi_libs)
 
-# The registry is the one that loaded us, so none is linked. The library is never unloaded: its
-# threads and libfabric's would lose their code.
+# The provider is not linked with a registry, because a registry has loaded it. The provider is
+# never unloaded, because its threads and those of libfabric may still run its code.
 dofi_ldflags = $(library_ldflags) -module -avoid-version -shared -shrext '' -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/%D%/libdatofi.map
 

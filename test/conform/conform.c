@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the suites share. */
+/* Helpers that several suites use. */
 #include "conform.h"
 
 #include <dirent.h>

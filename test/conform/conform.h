@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One suite per file. The name of a test begins with the rules that it proves, EVD_059_060_...;
- * rules of other objects stand in the comment right below START_TEST, as EVS-001. report.py reads
- * both.
+ * Each file is one suite. The name of a test begins with the rules that it tests: EVD_059_060_...
+ * The comment below START_TEST names rules of other objects: EVS-001. report.py reads both.
  */
 #ifndef CONFORM_H
 #define CONFORM_H
@@ -36,19 +35,22 @@ Suite *conform_wmark(void);
 Suite *conform_srq_ep(void);
 Suite *conform_ud(void);
 
-/* The IA of a test, for files whose cases begin and end with an open IA. */
+/* The IA that is open at the beginning and the end of each test of a conform_case(). */
 extern struct t_ia t_tia;
 
-/* A case of the suite in which every test has t_tia. Tests free what they make, or say so. */
+/*
+ * A case whose tests all have t_tia. A test frees its objects, or a comment says that it does not.
+ */
 TCase *conform_case(Suite *suite, const char *name);
 
-/* Software events point here: marks[i] is the i-th. */
+/* The pointer of the i-th software event is &marks[i]. */
 extern int marks[64];
 DAT_EVD_HANDLE soft_evd(DAT_COUNT qlen);
 void post_marks(DAT_EVD_HANDLE evd, int from, int to);
 
 /*
- * How many entries a directory has, as /proc/self/fd (where it is one of them) or /proc/self/task.
+ * The number of entries of a directory, such as /proc/self/task, or /proc/self/fd, where the open
+ * directory itself counts as well.
  */
 int entries_of(const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What memory allows: local segments, remote access, RMRs that come and go, over a connection. */
+/* Rights of memory on a connection: local segments, remote access, RMRs. */
 #include "conform.h"
 
 #define SIZE ((size_t)4096)
@@ -8,7 +8,7 @@
 	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 #define LOCAL ((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 
-static struct t_loop loop; /* what end[0] asks for, end[1] serves */
+static struct t_loop loop; /* end[0] starts operations on memory of end[1] */
 
 static void open_loop(void)
 {
@@ -43,7 +43,7 @@ static void new_buf(struct t_buf *buf, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv
 	t_fill(buf->mem, SIZE, 77);
 }
 
-/* --- remote access that works, and such that does not --- */
+/* --- remote access that succeeds or fails --- */
 
 static uint64_t next_cookie;
 
@@ -57,7 +57,7 @@ static void writes(DAT_RMR_TRIPLET to, unsigned int seed)
 	t_wait_dto(end->request_evd, end->ep, next_cookie, DAT_DTO_SUCCESS, length);
 }
 
-/* A message behind the write tells that it has arrived. */
+/* The write has arrived when a message behind it has arrived. */
 static void writes_and_arrives(DAT_RMR_TRIPLET to, const void *mem, unsigned int seed)
 {
 	const struct t_end *from = &loop.end[0], *at = &loop.end[1];
@@ -150,7 +150,7 @@ END_TEST
 
 /* --- LMR --- */
 
-START_TEST(LMR_003_005_region_outlives_the_one_it_was_made_of)
+START_TEST(LMR_003_005_region_outlives_the_region_it_was_created_from)
 {
 	DAT_REGION_DESCRIPTION what;
 	struct t_buf buf, second;
@@ -166,7 +166,7 @@ START_TEST(LMR_003_005_region_outlives_the_one_it_was_made_of)
 }
 END_TEST
 
-START_TEST(LMR_014_region_without_privileges_is_of_no_use)
+START_TEST(LMR_014_region_without_privileges_allows_no_transfer)
 {
 	const struct t_end *end = &loop.end[0];
 	DAT_DTO_COOKIE cookie = {.as_64 = 1};
@@ -190,7 +190,7 @@ START_TEST(LMR_014_region_without_privileges_is_of_no_use)
 }
 END_TEST
 
-START_TEST(LMR_021_022_024_contexts_allow_what_they_were_made_for)
+START_TEST(LMR_021_022_024_contexts_allow_the_registered_access)
 {
 	struct t_buf both, read_only, write_only, local;
 
@@ -232,7 +232,7 @@ START_TEST(LMR_026_029_local_segments_of_several_regions)
 }
 END_TEST
 
-START_TEST(LMR_037_freed_region_is_no_local_segment)
+START_TEST(LMR_037_segment_of_a_freed_region_is_refused)
 {
 	const struct t_end *end = &loop.end[0];
 	DAT_DTO_COOKIE cookie = {.as_64 = 1};
@@ -302,7 +302,7 @@ END_TEST
 
 /* --- RMR --- */
 
-/* The window is opened by the end that serves it. */
+/* end[1] opens the window. */
 static DAT_RMR_CONTEXT open_window(DAT_RMR_HANDLE rmr, const struct t_buf *buf, size_t offset,
 				   size_t length, DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -334,7 +334,7 @@ START_TEST(LMR_034_region_with_a_window_cannot_be_freed)
 }
 END_TEST
 
-START_TEST(LMR_027_windows_do_not_withdraw_the_region)
+START_TEST(LMR_027_region_stays_accessible_beside_a_window)
 {
 	DAT_RMR_HANDLE rmr = new_rmr(t_tia.pz);
 	struct t_buf buf;
@@ -401,16 +401,16 @@ Suite *conform_access(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, PZ_015_017_local_memory_is_of_the_zone_of_the_endpoint);
 	tcase_add_test(tc, PZ_016_017_remote_memory_is_of_the_zone_of_the_endpoint);
-	tcase_add_test(tc, LMR_003_005_region_outlives_the_one_it_was_made_of);
-	tcase_add_test(tc, LMR_014_region_without_privileges_is_of_no_use);
-	tcase_add_test(tc, LMR_021_022_024_contexts_allow_what_they_were_made_for);
+	tcase_add_test(tc, LMR_003_005_region_outlives_the_region_it_was_created_from);
+	tcase_add_test(tc, LMR_014_region_without_privileges_allows_no_transfer);
+	tcase_add_test(tc, LMR_021_022_024_contexts_allow_the_registered_access);
 	tcase_add_test(tc, LMR_026_029_local_segments_of_several_regions);
-	tcase_add_test(tc, LMR_037_freed_region_is_no_local_segment);
+	tcase_add_test(tc, LMR_037_segment_of_a_freed_region_is_refused);
 	tcase_add_loop_test(tc, LMR_038_freed_region_is_closed_to_peers, 0, 2);
 	tcase_add_test(tc, LMR_047_053_054_sync_keeps_data);
 	tcase_add_test(tc, LMR_048_memory_is_coherent_without_sync);
 	tcase_add_test(tc, LMR_034_region_with_a_window_cannot_be_freed);
-	tcase_add_test(tc, LMR_027_windows_do_not_withdraw_the_region);
+	tcase_add_test(tc, LMR_027_region_stays_accessible_beside_a_window);
 	tcase_add_test(tc, RMR_009_query_tells_the_latest_bind);
 	tcase_add_loop_test(tc, RMR_018_freed_window_is_closed_to_peers, 0, 2);
 	return suite;

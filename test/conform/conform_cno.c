@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CNOs: life, agents, triggers, waiting. */
+/* CNOs: creation and free, agents, triggers, waiting. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,13 +9,13 @@
 
 /* --- agents --- */
 
-/* The end of the IA calls them, too, so tests keep them in static memory. */
+/* Agents are also called when the IA is closed, so tests keep them in static memory. */
 struct agent {
 	atomic_int calls;
 	DAT_EVD_HANDLE evd; /* of the last call */
 	DAT_CNO_HANDLE cno;
 	int rearm; /* how many calls set the agent again */
-	bool take; /* takes an event and puts another in */
+	bool take; /* the agent dequeues an event and posts another one */
 	atomic_int failures;
 };
 
@@ -411,7 +411,7 @@ START_TEST(CNO_030_038_timeout)
 		ck_assert_uint_ge(t_now_us() - start, timeouts[i]);
 		ck_assert_uint_lt(t_now_us() - start, timeouts[i] + T_LIMIT_US);
 	}
-	/* The type has no sign: the largest values are long times. */
+	/* DAT_TIMEOUT is unsigned: the largest values are long times. */
 	t_ok(t_post_se(evd_of(cno), marks));
 	t_ok(dat_cno_wait(cno, DAT_TIMEOUT_INFINITE - 1, &(DAT_EVD_HANDLE){NULL}));
 }
@@ -490,7 +490,7 @@ static void on_signal(int number)
 
 START_TEST(CNO_035_signal_ends_the_wait)
 {
-	/* _i: whether system calls restart, and who of the two is told first: no difference */
+	/* _i: whether system calls restart, and which thread gets the signal first */
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = _i & 1 ? SA_RESTART : 0};
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
 	DAT_EVD_HANDLE evd = evd_of(cno);
@@ -565,7 +565,7 @@ static void *producer(void *arg)
 	return NULL;
 }
 
-START_TEST(CNO_040_no_event_is_lost_between_the_look_and_the_wait)
+START_TEST(CNO_040_no_event_is_lost_between_dequeue_and_wait)
 {
 	/* EVS-019 EVS-099 */
 	DAT_EVD_HANDLE evd[PRODUCERS], hint;
@@ -606,7 +606,7 @@ START_TEST(CNO_041_hint_is_alive_or_null)
 }
 END_TEST
 
-START_TEST(CNO_042_043_other_streams_trigger_and_quiet_ones_do_not)
+START_TEST(CNO_042_043_all_streams_trigger_but_unsignalled_completions_do_not)
 {
 	/* EVS-102 */
 	DAT_EP_ATTR attr = t_default_attr(&t_tia);
@@ -676,8 +676,8 @@ Suite *conform_cno(void)
 	tcase_add_loop_test(tc, CNO_035_signal_ends_the_wait, 0, 4);
 	tcase_add_test(tc, CNO_036_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, CNO_037_wait_refuses_a_null_pointer);
-	tcase_add_test(tc, CNO_040_no_event_is_lost_between_the_look_and_the_wait);
+	tcase_add_test(tc, CNO_040_no_event_is_lost_between_dequeue_and_wait);
 	tcase_add_test(tc, CNO_041_hint_is_alive_or_null);
-	tcase_add_test(tc, CNO_042_043_other_streams_trigger_and_quiet_ones_do_not);
+	tcase_add_test(tc, CNO_042_043_all_streams_trigger_but_unsignalled_completions_do_not);
 	return suite;
 }

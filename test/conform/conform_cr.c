@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connection requests: what they tell, accept, reject, handoff, and connectors that have gone. */
+/* Connection requests: query, accept, reject, handoff, and connectors that have gone. */
 #include <arpa/inet.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "conform.h"
 
-/* Every case has a listener, an EP that connects and one that is there to accept. */
+/* Every case has a listener, an EP that connects and an EP that accepts. */
 static struct t_listener listener;
 static struct t_end active, passive;
 
@@ -48,7 +48,7 @@ static DAT_RETURN accept_data(DAT_CR_HANDLE cr, const void *data, DAT_COUNT size
 	return dat_cr_accept(cr, passive.ep, size, (DAT_PVOID)(uintptr_t)data);
 }
 
-/* The event of the connecting side. */
+/* Waits for the event of the connecting side. */
 static DAT_CONNECTION_EVENT_DATA active_gets(DAT_EVENT_NUMBER number)
 {
 	return t_wait_conn(active.connect_evd, number, active.ep).event_data.connect_event_data;
@@ -88,7 +88,7 @@ static bool same_host(const DAT_SOCK_ADDR *a, const DAT_SOCK_ADDR *b)
 
 /* --- query --- */
 
-START_TEST(CR_001_007_query_tells_who_asks)
+START_TEST(CR_001_007_query_returns_address_and_port_of_the_connector)
 {
 	DAT_CR_PARAM param = query(request());
 	DAT_EP_PARAM ep_param;
@@ -202,7 +202,7 @@ START_TEST(CR_010_011_016_017_failed_accept_changes_nothing)
 }
 END_TEST
 
-/* An EP that the provider made; all that it lacks is set. */
+/* Returns the CR of an EP that the provider created, after setting its PZ and EVDs. */
 static DAT_CR_HANDLE request_to_provider(struct t_listener *provider, DAT_EP_HANDLE *ep_p,
 					 bool configure)
 {
@@ -243,7 +243,7 @@ START_TEST(CR_009_010_request_with_its_own_endpoint)
 }
 END_TEST
 
-START_TEST(CR_014_endpoint_that_is_not_ready)
+START_TEST(CR_014_accept_refuses_an_endpoint_without_pz_or_evds)
 {
 	struct t_listener provider;
 	DAT_EP_HANDLE bare, ep;
@@ -393,7 +393,7 @@ END_TEST
 
 /* --- connectors that have gone --- */
 
-/* The peer shows no sign of the end of its attempt: accepting is the way to learn of it. */
+/* The listening side learns that the connector has given up only when it accepts. */
 static void accept_fails(DAT_CR_HANDLE cr)
 {
 	t_ok(t_recv(&passive, 0, 8, 7, 0));
@@ -429,7 +429,7 @@ END_TEST
 
 START_TEST(CR_026_no_resources_for_the_accept)
 {
-	/* CR-021; where the connection takes no descriptor, it comes about */
+	/* CR-021; on a fabric whose connections need no descriptor, the accept succeeds */
 	DAT_CR_HANDLE cr = request();
 	struct rlimit limit, tight;
 	DAT_EVENT event = {0};
@@ -451,7 +451,7 @@ START_TEST(CR_026_no_resources_for_the_accept)
 		ck_assert_int_eq(event.event_number, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 		ck_assert_int_eq(t_ep_state(passive.ep), DAT_EP_STATE_DISCONNECTED);
 	}
-	t_wait(active.connect_evd); /* in any case the connector learns of it */
+	t_wait(active.connect_evd); /* the connector gets an event in any case */
 	t_no_event(passive.connect_evd);
 }
 END_TEST
@@ -706,7 +706,7 @@ Suite *conform_cr(void)
 	Suite *suite = suite_create("cr");
 	TCase *tc = new_case(suite, "cr_accept");
 
-	tcase_add_test(tc, CR_001_007_query_tells_who_asks);
+	tcase_add_test(tc, CR_001_007_query_returns_address_and_port_of_the_connector);
 	tcase_add_loop_test(tc, CR_002_003_004_private_data_of_the_request, 0, 6);
 	tcase_add_test(tc, CR_005_query_refuses_bad_arguments);
 	tcase_add_test(tc, CR_006_008_019_020_accept);
@@ -714,7 +714,7 @@ Suite *conform_cr(void)
 	tcase_add_test(tc, CR_009_010_request_with_its_own_endpoint);
 	tcase_add_test(tc, CR_010_011_016_017_failed_accept_changes_nothing);
 	tcase_add_test(tc, CR_012_013_endpoint_that_cannot_accept);
-	tcase_add_test(tc, CR_014_endpoint_that_is_not_ready);
+	tcase_add_test(tc, CR_014_accept_refuses_an_endpoint_without_pz_or_evds);
 	tcase_add_test(tc, CR_022_receives_posted_before_the_accept);
 	tcase_add_test(tc, CR_023_established_comes_before_the_first_completion);
 	tcase_add_test(tc, CR_025_two_accepts_of_one_request);

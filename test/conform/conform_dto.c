@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Transfers: what all posts have in common, sends and receives. RDMA and binds: conform_rdma.c. */
+/* Transfers: rules for all posts, sends and receives. RDMA and binds are in conform_rdma.c. */
 #include <semaphore.h>
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ static DAT_RETURN post_segment(enum kind kind, DAT_LMR_TRIPLET segment)
 	return post_iov(kind, 1, &segment, segment.segment_length, 1, 0);
 }
 
-/* A post that fails leaves no trace. */
+/* A post that failed has changed nothing. */
 static void expect_no_trace(void)
 {
 	DAT_BOOLEAN recv_idle, request_idle;
@@ -168,7 +168,7 @@ START_TEST(DTO_022_several_faults_at_once)
 }
 END_TEST
 
-START_TEST(DTO_029_posts_refuse_what_is_no_ep)
+START_TEST(DTO_029_posts_refuse_other_handles)
 {
 	DAT_EP_HANDLE ep = us->ep;
 
@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(DTO_038_message_longer_than_the_limit)
 {
-	/* Segments may lie over each other, so that a region of half the length will do. */
+	/* Segments may overlap, so a region of half the length is enough. */
 	size_t half = ((size_t)t_ep_attr(us->ep).max_message_size / 2 + 4096) & ~(size_t)4095;
 	void *mem = mmap(NULL, half, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -317,11 +317,11 @@ START_TEST(DTO_033_034_event_names_the_operation)
 END_TEST
 #endif
 
-START_TEST(DTO_003_004_023_024_091_queue_takes_what_it_promised)
+START_TEST(DTO_003_004_023_024_091_queue_accepts_as_many_posts_as_its_attribute_says)
 {
 	/*
-	 * Nobody receives, so nothing of this has to complete, and no post waits for it or for
-	 * memory.
+	 * The peer posts no receive, so the requests may stay incomplete. No post waits for them or
+	 * for memory.
 	 */
 	DAT_EP_ATTR attr = t_ep_attr(us->ep);
 	DAT_COUNT posted = 0;
@@ -350,7 +350,7 @@ END_TEST
 
 START_TEST(DTO_025_062_075_077_gather_and_scatter)
 {
-	/* Seven bytes, none, three, one: into five, none, two, and twenty that stay half empty. */
+	/* Sends segments of 7, 0, 3 and 1 bytes to segments of 5, 0, 2 and 20 bytes. */
 	DAT_LMR_TRIPLET out[4] = {t_seg(&us->buf, 0, 7), t_seg(&us->buf, 100, 0),
 				  t_seg(&us->buf, 200, 3), t_seg(&us->buf, 300, 1)};
 	DAT_LMR_TRIPLET in[4] = {t_seg(&peer->buf, 1000, 5), t_seg(&peer->buf, 0, 0),
@@ -402,14 +402,14 @@ START_TEST(DTO_012_013_017_empty_segments_and_several_regions)
 }
 END_TEST
 
-START_TEST(DTO_028_segments_are_the_consumers_at_return)
+START_TEST(DTO_028_consumer_owns_the_segments_at_return)
 {
 	/* DTO-027 */
 	ck_assert_int_eq(paired.ia[0].provider.iov_ownership_on_return, DAT_IOV_CONSUMER);
 }
 END_TEST
 
-START_TEST(DTO_035_any_alignment_will_do)
+START_TEST(DTO_035_segments_of_any_alignment)
 {
 	for (size_t shift = 0; shift < 9; shift++) {
 		t_fill(us->buf.mem + shift, 333, (unsigned int)shift);
@@ -463,7 +463,7 @@ START_TEST(DTO_043_174_requests_complete_in_posting_order)
 }
 END_TEST
 
-START_TEST(DTO_044_046_075_suppressed_success_shows_no_event)
+START_TEST(DTO_044_046_075_suppressed_success_has_no_event)
 {
 	/* EVS-056 EVS-064 EVS-075 */
 	for (uint64_t i = 0; i < 40; i++)
@@ -481,7 +481,7 @@ START_TEST(DTO_044_046_075_suppressed_success_shows_no_event)
 }
 END_TEST
 
-START_TEST(DTO_040_045_suppressed_failure_shows)
+START_TEST(DTO_040_045_suppressed_failure_has_an_event)
 {
 	/* EVS-057 EVS-065 EVS-076 */
 	t_ok(t_write(us, 0, 64, 1, t_remote(0xdead0001u, 4096, 64), DAT_COMPLETION_SUPPRESS_FLAG));
@@ -496,7 +496,9 @@ END_TEST
 
 START_TEST(DTO_050_051_fence_waits_for_earlier_reads)
 {
-	/* The write behind the fence changes what the read in front of it must not see. */
+	/*
+	 * The write behind the fence changes memory. The read before it must return the old bytes.
+	 */
 	t_fill(peer->buf.mem, 30000, 1);
 	t_ok(t_write(us, 0, 8, 1, t_remote_seg(&peer->buf, 60000, 8),
 		     DAT_COMPLETION_BARRIER_FENCE_FLAG));
@@ -510,7 +512,7 @@ START_TEST(DTO_050_051_fence_waits_for_earlier_reads)
 			     DAT_COMPLETION_BARRIER_FENCE_FLAG));
 		t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, 30000);
 		ck_assert(t_is_filled(us->buf.mem + 30000, 30000, 1));
-		paired_send(us, peer, 8); /* the write has landed */
+		paired_send(us, peer, 8); /* the write has arrived */
 	}
 }
 END_TEST
@@ -574,7 +576,7 @@ START_TEST(DTO_009_061_082_empty_messages)
 }
 END_TEST
 
-START_TEST(DTO_078_message_of_just_the_length)
+START_TEST(DTO_078_message_as_long_as_the_buffer)
 {
 	static const size_t lengths[] = {1, 7, 8, 63, 64, 65, 4095, 4096, 4097, T_BUF_SIZE};
 
@@ -590,7 +592,7 @@ END_TEST
 
 START_TEST(DTO_064_079_080_083_message_longer_than_the_buffer)
 {
-	/* Into no segment, one, and two; what lies behind the last must stay as it is. */
+	/* Receives with no, one and two segments. The bytes behind the last one must not change. */
 	static const size_t room[] = {0, 100, 60};
 	DAT_LMR_TRIPLET in[2] = {t_seg(&peer->buf, 0, room[_i]), t_seg(&peer->buf, 200, 40)};
 	DAT_EVENT event;
@@ -628,7 +630,7 @@ START_TEST(DTO_065_message_waits_for_a_receive)
 }
 END_TEST
 
-START_TEST(DTO_066_sent_memory_is_the_consumers_again)
+START_TEST(DTO_066_consumer_owns_the_memory_after_the_completion)
 {
 	t_ok(t_recv(peer, 0, 30000, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_fill(us->buf.mem, 30000, 1);
@@ -640,7 +642,7 @@ START_TEST(DTO_066_sent_memory_is_the_consumers_again)
 }
 END_TEST
 
-START_TEST(DTO_071_receives_of_before_the_connection_are_used_in_order)
+START_TEST(DTO_071_receives_posted_before_the_connection_are_used_in_order)
 {
 	/* TRN-001 */
 	paired_again();
@@ -675,7 +677,10 @@ END_TEST
 
 START_TEST(DTO_089_region_freed_under_a_receive)
 {
-	/* LMR-040: any status will do, but it completes, once, and what follows is consistent. */
+	/*
+	 * LMR-040: any status is allowed. The receive completes once, and later events agree with
+	 * it.
+	 */
 	struct t_buf gone;
 	DAT_LMR_TRIPLET segment;
 	DAT_EVENT event;
@@ -702,7 +707,7 @@ END_TEST
 
 START_TEST(DTO_096_every_post_completes_once)
 {
-	/* Messages run into a disconnect at any moment. */
+	/* The disconnect comes at any time during the messages. */
 	for (int round = 0; round < 40; round++) {
 		for (uint64_t i = 0; i < 50; i++)
 			t_ok(t_recv(peer, 0, 1000, i, DAT_COMPLETION_DEFAULT_FLAG));
@@ -817,7 +822,7 @@ static void add_arguments(Suite *suite)
 	tcase_add_loop_test(tcase, DTO_019_020_114_129_local_rights, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_021_region_belongs_to_the_zone_of_the_ep, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_022_several_faults_at_once, 0, KINDS);
-	tcase_add_loop_test(tcase, DTO_029_posts_refuse_what_is_no_ep, 0, KINDS);
+	tcase_add_loop_test(tcase, DTO_029_posts_refuse_other_handles, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_047_053_084_088_flags_that_are_refused, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_038_message_longer_than_the_limit, 0, KINDS);
 	tcase_add_loop_test(tcase, DTO_042_092_posts_without_an_evd, 0, KINDS);
@@ -831,19 +836,20 @@ static void add_completions(Suite *suite)
 #if T_DAT_MAJOR == 2
 	tcase_add_test(tcase, DTO_033_034_event_names_the_operation);
 #endif
-	tcase_add_test(tcase, DTO_003_004_023_024_091_queue_takes_what_it_promised);
+	tcase_add_test(tcase,
+		       DTO_003_004_023_024_091_queue_accepts_as_many_posts_as_its_attribute_says);
 	tcase_add_test(tcase, DTO_025_062_075_077_gather_and_scatter);
 	tcase_add_test(tcase, DTO_012_013_017_empty_segments_and_several_regions);
-	tcase_add_test(tcase, DTO_028_segments_are_the_consumers_at_return);
-	tcase_add_test(tcase, DTO_035_any_alignment_will_do);
+	tcase_add_test(tcase, DTO_028_consumer_owns_the_segments_at_return);
+	tcase_add_test(tcase, DTO_035_segments_of_any_alignment);
 	tcase_add_test(tcase, DTO_043_174_requests_complete_in_posting_order);
-	tcase_add_test(tcase, DTO_044_046_075_suppressed_success_shows_no_event);
-	tcase_add_test(tcase, DTO_040_045_suppressed_failure_shows);
+	tcase_add_test(tcase, DTO_044_046_075_suppressed_success_has_no_event);
+	tcase_add_test(tcase, DTO_040_045_suppressed_failure_has_an_event);
 	tcase_add_test(tcase, DTO_050_051_fence_waits_for_earlier_reads);
 	tcase_add_test(tcase, DTO_054_063_legal_flags_go_together);
 	tcase_add_test(tcase, DTO_055_060_074_messages_keep_order_and_boundaries);
 	tcase_add_test(tcase, DTO_009_061_082_empty_messages);
-	tcase_add_test(tcase, DTO_078_message_of_just_the_length);
+	tcase_add_test(tcase, DTO_078_message_as_long_as_the_buffer);
 	tcase_add_loop_test(tcase, DTO_064_079_080_083_message_longer_than_the_buffer, 0, 3);
 }
 
@@ -852,8 +858,8 @@ static void add_receives(Suite *suite)
 	TCase *tcase = paired_case(suite, "dto-receives");
 
 	tcase_add_test(tcase, DTO_065_message_waits_for_a_receive);
-	tcase_add_test(tcase, DTO_066_sent_memory_is_the_consumers_again);
-	tcase_add_test(tcase, DTO_071_receives_of_before_the_connection_are_used_in_order);
+	tcase_add_test(tcase, DTO_066_consumer_owns_the_memory_after_the_completion);
+	tcase_add_test(tcase, DTO_071_receives_posted_before_the_connection_are_used_in_order);
 	tcase_add_test(tcase, DTO_072_073_receives_after_the_end_are_flushed_in_order);
 	tcase_add_test(tcase, DTO_089_region_freed_under_a_receive);
 	tcase_add_test(tcase, DTO_096_every_post_completes_once);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* EPs: creation, query, modification, connecting. State by state: conform_eps.c. */
+/* EPs: creation, query, modification, connecting. conform_eps.c tests the calls in each state. */
 #include <sys/un.h>
 
 #include "conform.h"
@@ -16,14 +16,14 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE r
 	return dat_ep_create(t_tia.ia, pz, recv, request, connect, attr, &ep);
 }
 
-/* With EVDs of its own. */
+/* Creates an EP with EVDs of its own. */
 static DAT_RETURN create_with(const DAT_EP_ATTR *attr)
 {
 	return create(t_tia.pz, t_evd(&t_tia, 64, DTO_EVD_FLAGS), t_evd(&t_tia, 64, DTO_EVD_FLAGS),
 		      t_evd(&t_tia, 8, DAT_EVD_CONNECTION_FLAG), attr);
 }
 
-/* Attributes that are valid here, to be spoiled one by one. */
+/* Valid attributes. Tests change one of them to a bad value. */
 static DAT_EP_ATTR valid_attr(void)
 {
 	struct t_end end;
@@ -61,7 +61,7 @@ END_TEST
 
 START_TEST(EP_003_attributes_are_at_least_what_was_asked)
 {
-	/* EP-050 PRG-06; what was answered can be asked for */
+	/* EP-050 PRG-06; the returned attributes can be asked for */
 	DAT_EP_ATTR asked = valid_attr(), got;
 	struct t_end end;
 
@@ -200,7 +200,7 @@ START_TEST(EP_007_create_takes_good_completion_flags)
 }
 END_TEST
 
-/* The pages want the same flags of all streams of an EVD; programs do otherwise. */
+/* The specification wants the same flags for all streams of an EVD, but programs use others. */
 START_TEST(EP_008_009_streams_of_one_evd_may_differ_in_flags)
 {
 	/* EVS-083 EVS-084 */
@@ -219,7 +219,7 @@ START_TEST(EP_008_009_streams_of_one_evd_may_differ_in_flags)
 }
 END_TEST
 
-START_TEST(EP_010_012_013_014_what_may_be_missing_at_first)
+START_TEST(EP_010_012_013_014_create_without_pz_or_evds)
 {
 	DAT_EVD_HANDLE dto = t_evd(&t_tia, 64, DTO_EVD_FLAGS);
 	DAT_EVD_HANDLE connect = t_evd(&t_tia, 8, DAT_EVD_CONNECTION_FLAG);
@@ -265,13 +265,13 @@ START_TEST(EP_011_015_016_020_create_refuses_wrong_handles)
 			EVD_RECV);
 	t_bad_handle_of(create(t_tia.pz, dto, t_evd(&other, 8, DTO_EVD_FLAGS), connect, NULL),
 			EVD_REQUEST);
-	t_ok(dat_evd_free(connect)); /* no failure has left a use of it behind */
+	t_ok(dat_evd_free(connect)); /* the failed calls do not use it any more */
 	t_ok(dat_evd_free(dto));
 	t_ia_close(&other);
 }
 END_TEST
 
-START_TEST(EP_017_binds_need_a_stream_or_not)
+START_TEST(EP_017_bind_on_an_evd_without_the_bind_stream)
 {
 	DAT_EVD_HANDLE request;
 	DAT_RMR_CONTEXT context;
@@ -322,7 +322,7 @@ START_TEST(EP_018_one_evd_for_everything)
 	t_wait_conn(evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	for (uint64_t i = 0; i < 5; i++)
 		t_wait_dto(evd, end.ep, i, DAT_DTO_SUCCESS, 64);
-	/* What is flushed may come on either side of the last event. */
+	/* Flushed completions may come before or after the last event. */
 	for (int i = 0; i < 2; i++) {
 		DAT_EVENT event = t_wait(evd);
 
@@ -393,7 +393,7 @@ START_TEST(EP_023_number_of_eps_is_limited)
 }
 END_TEST
 
-/* An EP so large that it finds no memory when there is little. */
+/* Attributes of an EP that needs more memory than the limit leaves. */
 static DAT_EP_ATTR large_attr(void)
 {
 	DAT_EP_ATTR attr = valid_attr();
@@ -403,7 +403,7 @@ static DAT_EP_ATTR large_attr(void)
 	return attr;
 }
 
-START_TEST(EP_021_074_memory_missing)
+START_TEST(EP_021_074_failure_for_lack_of_memory_changes_nothing)
 {
 	/* _i: at creation or at a change */
 	DAT_EP_ATTR large = large_attr(), before;
@@ -432,7 +432,7 @@ START_TEST(EP_021_074_memory_missing)
 }
 END_TEST
 
-START_TEST(EP_021_as_many_as_the_attribute_says)
+START_TEST(EP_021_as_many_eps_as_the_attribute_says)
 {
 	DAT_EP_ATTR attr = valid_attr();
 	DAT_COUNT max = t_tia.attr.max_eps, n = 0;
@@ -442,7 +442,7 @@ START_TEST(EP_021_as_many_as_the_attribute_says)
 
 	ck_assert_ptr_nonnull(eps);
 	attr.max_request_dtos = attr.max_recv_dtos = 1;
-	/* Twice: what the first round leaked, the second one would lack. */
+	/* Twice: if the first round leaked memory, the second one has too little. */
 	for (int round = 0; round < 2; round++) {
 		while (n <= max && ret == DAT_SUCCESS) {
 			ret = dat_ep_create(t_tia.ia, t_tia.pz, evd, evd, evd, &attr, &eps[n]);
@@ -482,7 +482,7 @@ END_TEST
 
 /* --- query --- */
 
-START_TEST(EP_045_049_query_tells_everything)
+START_TEST(EP_045_049_query_returns_all_fields)
 {
 	/* EP-053 EP-054 EP-098 PRG-02 */
 	struct t_loop loop;
@@ -550,7 +550,7 @@ START_TEST(EP_050_068_modify_changes_what_the_mask_names)
 }
 END_TEST
 
-/* The PZ of an EP that has no connection yet. */
+/* Sets the PZ of an EP that has no connection yet. */
 static void set_pz(DAT_EP_HANDLE ep, DAT_PZ_HANDLE pz)
 {
 	DAT_EP_PARAM param = {.pz_handle = pz};
@@ -580,7 +580,7 @@ START_TEST(EP_059_receives_of_another_pz_fail_when_used)
 }
 END_TEST
 
-START_TEST(EP_059_receives_are_good_again_with_their_own_pz)
+START_TEST(EP_059_receives_work_again_with_their_own_pz)
 {
 	struct t_pair pair;
 	DAT_PZ_HANDLE pz;
@@ -615,7 +615,7 @@ START_TEST(EP_064_modify_checks_the_streams)
 	t_ok(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, &param));
 	ck_assert_ptr_eq(param.recv_evd_handle, end.recv_evd);
 	/*
-	 * Other flags are no obstacle, and the EVD is given up with those that it was taken with.
+	 * EVDs with other flags are allowed. The old EVD loses the flags that the EP added to it.
 	 */
 	param.recv_evd_handle = quiet.recv_evd;
 	t_ok(dat_ep_modify(end.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
@@ -657,7 +657,7 @@ START_TEST(EP_066_queue_does_not_shrink_below_what_is_posted)
 		t_ok(t_recv(&pair.end[1], 100 * i, 100, i, DAT_COMPLETION_DEFAULT_FLAG));
 	t_error2(dat_ep_modify(pair.end[1].ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param),
 		 DAT_INVALID_STATE, DAT_INVALID_PARAMETER);
-	param.ep_attr.max_recv_dtos = 300; /* growing moves them */
+	param.ep_attr.max_recv_dtos = 300; /* a larger queue moves the receives */
 	t_ok(dat_ep_modify(pair.end[1].ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
 	t_establish(&pair.listener, &pair.end[0], &pair.end[1]);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -760,7 +760,7 @@ START_TEST(EP_076_100_connect_returns_before_the_answer)
 }
 END_TEST
 
-/* All that malloc() can still give, as a list of pieces. */
+/* Allocates all memory that malloc() can still return, as a list of pieces. */
 static void *take_all_memory(void)
 {
 	void **pieces = NULL;
@@ -786,7 +786,7 @@ static void give_memory_back(void *pieces)
 	}
 }
 
-START_TEST(EP_097_memory_missing_for_a_connection)
+START_TEST(EP_097_connect_without_memory_fails)
 {
 	struct t_listener listener;
 	struct t_end end, peer;
@@ -897,7 +897,7 @@ START_TEST(EP_102_ia_connects_to_itself)
 }
 END_TEST
 
-START_TEST(EP_103_108_131_147_157_165_183_197_calls_refuse_what_is_no_ep)
+START_TEST(EP_103_108_131_147_157_165_183_197_calls_refuse_other_handles)
 {
 	struct t_listener listener;
 	struct t_end end;
@@ -998,7 +998,8 @@ START_TEST(EP_120_messages_arrive_while_disconnecting)
 	t_pair_open(&pair, NULL);
 	t_ok(t_recv(us, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_recv(us, 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
-	t_ok(t_send(us, 0, 64, 3, DAT_COMPLETION_DEFAULT_FLAG)); /* nobody receives it yet */
+	t_ok(t_send(us, 0, 64, 3,
+		    DAT_COMPLETION_DEFAULT_FLAG)); /* the peer has posted no receive yet */
 	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	t_ok(t_send(peer, 0, 64, 4, DAT_COMPLETION_SUPPRESS_FLAG));
 	t_wait_dto(us->recv_evd, us->ep, 1, DAT_DTO_SUCCESS, 64);
@@ -1010,7 +1011,7 @@ START_TEST(EP_120_messages_arrive_while_disconnecting)
 }
 END_TEST
 
-START_TEST(EP_142_peer_of_a_freed_ep_is_told)
+START_TEST(EP_142_peer_of_a_freed_ep_gets_an_event)
 {
 	struct t_pair pair;
 	DAT_EVENT event;
@@ -1050,7 +1051,7 @@ START_TEST(EP_154_reset_keeps_the_configuration)
 }
 END_TEST
 
-START_TEST(EP_156_nothing_of_an_old_connection_comes_late)
+START_TEST(EP_156_no_late_event_of_an_old_connection)
 {
 	struct t_pair pair;
 	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
@@ -1091,7 +1092,7 @@ static void expect_idle(const struct t_end *end, DAT_BOOLEAN recv, DAT_BOOLEAN r
 	ck_assert_int_eq(request_idle, request);
 }
 
-START_TEST(EP_159_160_161_162_idle_is_a_truth_value)
+START_TEST(EP_159_160_161_162_idle_flags_are_true_or_false)
 {
 	struct t_pair pair;
 	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
@@ -1199,9 +1200,9 @@ START_TEST(EP_168_169_recv_query_tells_how_many_receives_will_succeed)
 }
 END_TEST
 
-START_TEST(EP_177_what_is_counted_completes)
+START_TEST(EP_177_counted_receives_complete)
 {
-	/* The first may have its message by the time the connection ends. */
+	/* The first receive may have its message when the connection ends. */
 	struct t_pair pair;
 	struct t_end *us = &pair.end[0], *peer = &pair.end[1];
 	DAT_COUNT allocated, span;
@@ -1228,7 +1229,7 @@ START_TEST(EP_177_what_is_counted_completes)
 }
 END_TEST
 
-/* Asks until it is told to stop; the thread's answer is what was wrong with one. */
+/* A thread that queries until it is stopped. It returns a description of a wrong result. */
 struct asker {
 	DAT_EP_HANDLE ep;
 	_Atomic bool stop;
@@ -1253,7 +1254,7 @@ static void *ask_for_receives(void *arg)
 	return NULL;
 }
 
-START_TEST(EP_174_both_numbers_are_of_one_moment)
+START_TEST(EP_174_both_numbers_are_taken_at_the_same_time)
 {
 	/* EP-182 EP-185 EP-187: in order and without an SRQ they are the same at all times */
 	struct t_pair pair;
@@ -1270,7 +1271,7 @@ START_TEST(EP_174_both_numbers_are_of_one_moment)
 			t_ok(t_recv(us, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));
 		for (uint64_t i = 0; i < 7; i++)
 			t_ok(t_send(peer, 0, 64, i, DAT_COMPLETION_SUPPRESS_FLAG));
-		/* Sends may keep their places after they arrived. */
+		/* Sends may still occupy the request queue after they arrived. */
 		t_ok(t_send(peer, 0, 64, 7, DAT_COMPLETION_DEFAULT_FLAG));
 		for (uint64_t i = 0; i < 8; i++)
 			t_wait_dto(us->recv_evd, us->ep, i, DAT_DTO_SUCCESS, 64);
@@ -1297,17 +1298,17 @@ static void add_life(Suite *suite)
 	tcase_add_test(tcase, EP_006_007_create_refuses_bad_completion_flags);
 	tcase_add_test(tcase, EP_007_create_takes_good_completion_flags);
 	tcase_add_test(tcase, EP_008_009_streams_of_one_evd_may_differ_in_flags);
-	tcase_add_test(tcase, EP_010_012_013_014_what_may_be_missing_at_first);
+	tcase_add_test(tcase, EP_010_012_013_014_create_without_pz_or_evds);
 	tcase_add_test(tcase, EP_011_015_016_020_create_refuses_wrong_handles);
-	tcase_add_test(tcase, EP_017_binds_need_a_stream_or_not);
+	tcase_add_test(tcase, EP_017_bind_on_an_evd_without_the_bind_stream);
 	tcase_add_test(tcase, EP_018_one_evd_for_everything);
 	tcase_add_test(tcase, EP_019_create_refuses_bad_arguments);
 	tcase_add_test(tcase, EP_022_071_145_evds_and_pz_are_in_use_until_freed_or_replaced);
 	tcase_add_test(tcase, EP_023_number_of_eps_is_limited);
-	tcase_add_loop_test(tcase, EP_021_074_memory_missing, 0, 2);
-	tcase_add_test(tcase, EP_021_as_many_as_the_attribute_says);
+	tcase_add_loop_test(tcase, EP_021_074_failure_for_lack_of_memory_changes_nothing, 0, 2);
+	tcase_add_test(tcase, EP_021_as_many_eps_as_the_attribute_says);
 	tcase_add_test(tcase, EP_025_connection_without_reads);
-	tcase_add_test(tcase, EP_045_049_query_tells_everything);
+	tcase_add_test(tcase, EP_045_049_query_returns_all_fields);
 	tcase_add_test(tcase, EP_051_052_query_refuses_bad_arguments);
 }
 
@@ -1317,7 +1318,7 @@ static void add_modify(Suite *suite)
 
 	tcase_add_test(tcase, EP_050_068_modify_changes_what_the_mask_names);
 	tcase_add_loop_test(tcase, EP_059_receives_of_another_pz_fail_when_used, 0, 2);
-	tcase_add_test(tcase, EP_059_receives_are_good_again_with_their_own_pz);
+	tcase_add_test(tcase, EP_059_receives_work_again_with_their_own_pz);
 	tcase_add_test(tcase, EP_064_modify_checks_the_streams);
 	tcase_add_loop_test(tcase, EP_065_modify_refuses_attributes_above_the_limits, 0, LIMITS);
 	tcase_add_test(tcase, EP_066_queue_does_not_shrink_below_what_is_posted);
@@ -1333,22 +1334,22 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EP_076_100_connect_returns_before_the_answer);
 	tcase_add_test(tcase, EP_088_connect_refuses_a_foreign_address_family);
 	tcase_add_test(tcase, EP_093_094_095_096_quality_of_service_and_flags);
-	tcase_add_test(tcase, EP_097_memory_missing_for_a_connection);
+	tcase_add_test(tcase, EP_097_connect_without_memory_fails);
 	tcase_add_test(tcase, EP_098_local_port_is_shown_to_the_peer);
 	tcase_add_test(tcase, EP_102_ia_connects_to_itself);
-	tcase_add_test(tcase, EP_103_108_131_147_157_165_183_197_calls_refuse_what_is_no_ep);
+	tcase_add_test(tcase, EP_103_108_131_147_157_165_183_197_calls_refuse_other_handles);
 	tcase_add_test(tcase, EP_110_dup_connect_stays_within_an_ia);
 	tcase_add_test(tcase, EP_113_dup_connect_of_a_passive_ep_is_refused);
 	tcase_add_test(tcase, EP_118_graceful_with_nothing_outstanding);
 	tcase_add_test(tcase, EP_120_messages_arrive_while_disconnecting);
-	tcase_add_test(tcase, EP_142_peer_of_a_freed_ep_is_told);
+	tcase_add_test(tcase, EP_142_peer_of_a_freed_ep_gets_an_event);
 	tcase_add_test(tcase, EP_154_reset_keeps_the_configuration);
-	tcase_add_test(tcase, EP_156_nothing_of_an_old_connection_comes_late);
-	tcase_add_test(tcase, EP_159_160_161_162_idle_is_a_truth_value);
+	tcase_add_test(tcase, EP_156_no_late_event_of_an_old_connection);
+	tcase_add_test(tcase, EP_159_160_161_162_idle_flags_are_true_or_false);
 	tcase_add_test(tcase, EP_166_176_181_186_187_recv_query_counts_what_is_posted);
 	tcase_add_test(tcase, EP_168_169_recv_query_tells_how_many_receives_will_succeed);
-	tcase_add_test(tcase, EP_177_what_is_counted_completes);
-	tcase_add_test(tcase, EP_174_both_numbers_are_of_one_moment);
+	tcase_add_test(tcase, EP_177_counted_receives_complete);
+	tcase_add_test(tcase, EP_174_both_numbers_are_taken_at_the_same_time);
 }
 
 Suite *conform_ep(void)

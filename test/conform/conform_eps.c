@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The EP state machine: every call in every state. Each rule is a row of nine cells, in the words
+ * The EP state machine: every call in every state. Each rule is a row of nine cells, with the codes
  * of the state table:
  *
  *   ok   succeeds, the state stays       >DIS  succeeds, that state comes next
@@ -11,8 +11,8 @@
  *   FQ   so is a request                 F     both
  *   NULL cannot happen
  *
- * "IP|IS" allows both. After an error nothing has changed. What the network does is in
- * conform_eps_events.c.
+ * "IP|IS" allows both. After an error nothing has changed. conform_eps_events.c tests events of the
+ * network.
  */
 #include "conform_eps.h"
 #include "place.h"
@@ -25,7 +25,7 @@ typedef const char *const cells[PLACE_STATES]; /* UNC RES PAS TEN ACT CMP CON DP
 
 static struct place place;
 
-/* --- what a cell asks for --- */
+/* --- the meaning of a cell --- */
 
 static DAT_RETURN_TYPE error_of(const char *word)
 {
@@ -74,7 +74,7 @@ static bool flushes_request(const char *cell)
 	return asks(cell, "FQ") || asks(cell, "F");
 }
 
-/* What is to be flushed has to be outstanding; the big message of DPD is, anyway. */
+/* Posts what the cell wants flushed. In DPD the big message is outstanding in any case. */
 static void before(const char *cell)
 {
 	if (place.state == DIS)
@@ -89,7 +89,7 @@ static void expect_state(enum place_state wanted)
 {
 	DAT_EP_STATE state = t_ep_state(place.me.ep);
 
-	/* The handshake may be through by now. */
+	/* The handshake may have finished meanwhile. */
 	if (wanted == CMP && state == DAT_EP_STATE_CONNECTED)
 		return;
 	ck_assert_int_eq(state, place_dat_state(wanted));
@@ -144,7 +144,7 @@ static void enter(cells row, int state)
 	before(row[state]);
 }
 
-/* The whole of a test: one call in one state. */
+/* Runs a test: one call in one state. */
 static void cell_of(cells row, int state, DAT_RETURN (*call)(void))
 {
 	enter(row, state);
@@ -187,7 +187,7 @@ END_TEST
 static cells row_002 = {"IP",    "IP|IS", "IP|IS", "IP|IS", "IP|IS",
 			"IP|IS", "IP|IS", "IP|IS", "IP|IS"};
 
-/* The same, where DAT_INVALID_PARAMETER names the argument. */
+/* The same. The subtype of DAT_INVALID_PARAMETER must name the argument. */
 static void expect_arg(const char *cell, DAT_RETURN ret, DAT_RETURN_SUBTYPE arg)
 {
 	expect(cell, ret);
@@ -328,7 +328,7 @@ START_TEST(EPS_008_rsp_free)
 }
 END_TEST
 
-/* The CR of another connector at a consumer PSP of ours. */
+/* Returns the CR of another connector at our consumer PSP. */
 static DAT_CR_HANDLE foreign_cr(void)
 {
 	struct t_end other;
@@ -546,8 +546,8 @@ END_TEST
 START_TEST(EPS_022_set_watermark)
 {
 	/*
-	 * EP-194 EP-196; the attributes speak of SRQs alone: EPs have watermarks on a fabric
-	 * without SRQs, too
+	 * EP-194 EP-196; the attribute is about SRQs only: EPs have watermarks on fabrics without
+	 * SRQs, too
 	 */
 	enter(row_ok, _i);
 	expect(row_ok[_i],
@@ -672,7 +672,7 @@ END_TEST
 
 static cells row_029 = {"IP", "IP", "IP", "IP", "IP", "IP", "IP", "IP", "IP"};
 
-START_TEST(EPS_029_modify_what_is_fixed)
+START_TEST(EPS_029_modify_fixed_attributes)
 {
 	/* EP-056 EP-057 */
 	static const DAT_EP_PARAM_MASK fields[] = {
@@ -717,7 +717,7 @@ END_TEST
 
 static cells row_033 = {"IS", "IS", "IS", "IS", "IS", "IS", "ok", "IS", "ok FQ"};
 
-/* The peer's memory: in this process, except for CMP, where it is never reached. */
+/* Memory of the peer. In CMP the peer is another process, and no operation reaches it. */
 static DAT_RMR_TRIPLET remote(size_t length)
 {
 	return t_remote_seg(&place.peer.buf, 0, length);
@@ -773,7 +773,7 @@ START_TEST(EPS_034_bind)
 END_TEST
 
 #if T_DAT_MAJOR == 2
-/* A fabric may not carry what these calls need; then they say so in every state. */
+/* If the fabric lacks what these calls need, they return MNS in every state. */
 static bool is_named(const char *name, const char *value)
 {
 	return !strcmp(t_named(&place.ia[0].provider, name), value);
@@ -791,12 +791,12 @@ static DAT_DTO_COOKIE big_cookie(void)
 
 START_TEST(EPS_035_post_send_with_invalidate)
 {
-	/* DTO-069; where it is accepted it waits for a receive of the peer */
+	/* DTO-069; an accepted Send waits for a receive of the peer */
 	DAT_LMR_TRIPLET local;
 
 	enter(row_033, _i);
 	local = t_seg(&place.me.buf, 0, 8);
-	/* An invalidation travels as the atomic operations do, but for those of devices. */
+	/* Invalidations and emulated atomic operations use the same control records. */
 	expect(is_named("DAT_OFI_PROVIDER", "verbs") ? row_006[_i]
 						     : cell_if(DAT_IB_ATTR_CMP_AND_SWAP, _i),
 	       dat_ep_post_send_with_invalidate(place.me.ep, 1, &local, big_cookie(),
@@ -869,7 +869,7 @@ START_TEST(EPS_033_post_compare_and_swap)
 END_TEST
 #endif
 
-/* --- what does not depend on the state --- */
+/* --- calls that do not depend on the state --- */
 
 START_TEST(EPS_036_consumer_context)
 {
@@ -884,7 +884,7 @@ END_TEST
 
 static cells row_037 = {"IS", "IS", "IS", "IS", "IS", "IS", "IS", "IS", "IS"};
 
-START_TEST(EPS_037_free_of_what_the_ep_uses)
+START_TEST(EPS_037_free_objects_that_the_ep_uses)
 {
 	/* EP-022 */
 	enter(row_037, _i);
@@ -974,7 +974,7 @@ static void add_rest(Suite *suite)
 	add_row(tcase, row_026, EPS_026_modify_recv_completion_flags);
 	add_row(tcase, row_027, EPS_027_modify_recv_completion_flags_with_a_receive_posted);
 	add_row(tcase, row_028, EPS_028_modify_specific_attributes);
-	add_row(tcase, row_029, EPS_029_modify_what_is_fixed);
+	add_row(tcase, row_029, EPS_029_modify_fixed_attributes);
 	add_row(tcase, row_030, EPS_030_post_recv);
 	add_row(tcase, row_033, EPS_033_post_send);
 	add_row(tcase, row_033, EPS_033_post_rdma_read);
@@ -987,7 +987,7 @@ static void add_rest(Suite *suite)
 	add_row(tcase, row_033, EPS_033_post_compare_and_swap);
 #endif
 	add_row(tcase, row_ok, EPS_036_consumer_context);
-	add_row(tcase, row_037, EPS_037_free_of_what_the_ep_uses);
+	add_row(tcase, row_037, EPS_037_free_objects_that_the_ep_uses);
 	add_row(tcase, row_037, EPS_038_graceful_close_of_the_ia);
 	add_row(tcase, row_039, EPS_039_abrupt_close_of_the_ia);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parts of the suite on the EP state machine. */
+/* Parts of the suite about the EP state machine. */
 #ifndef CONFORM_EPS_H
 #define CONFORM_EPS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The EP state machine: what happens at the other end or in between, in every state. */
+/* The EP state machine: events of the peer and of the network, in every state. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -8,7 +8,7 @@
 
 static struct place place;
 
-/* --- what has to come --- */
+/* --- expected events --- */
 
 static bool is_one_of(DAT_EVENT_NUMBER number, const DAT_EVENT_NUMBER *wanted)
 {
@@ -17,7 +17,7 @@ static bool is_one_of(DAT_EVENT_NUMBER number, const DAT_EVENT_NUMBER *wanted)
 	return *wanted != 0;
 }
 
-/* One connection event, of one of these numbers; the state shows by then (EPS-062). */
+/* Waits for one of these connection events. The EP has its new state by then (EPS-062). */
 static void expect_one_of(const DAT_EVENT_NUMBER *wanted, enum place_state next)
 {
 	DAT_EVENT event = t_wait(place.me.connect_evd);
@@ -40,7 +40,7 @@ static void expect_receive_flushed(void)
 	t_wait_dto(place.me.recv_evd, place.me.ep, PLACE_RECV, DAT_DTO_ERR_FLUSHED, 0);
 }
 
-/* After a loss the first request that was under way may say what happened (ERR-033). */
+/* If the peer is lost, the first request under way may report the reason (ERR-033). */
 static void expect_request_failed(void)
 {
 	DAT_EVENT event = t_wait_for(place.me.request_evd, DAT_DTO_COMPLETION_EVENT);
@@ -62,7 +62,7 @@ static void expect_nothing_more(void)
 	t_no_event(place.me.request_evd);
 }
 
-/* Both rings have something to flush; in DPD the big message is there already. */
+/* Posts a receive and a request, to be flushed. In DPD the big message is the request. */
 static void post_both(void)
 {
 	t_ok(place_post_recv(&place));
@@ -200,7 +200,7 @@ END_TEST
 
 START_TEST(EPS_046_095_107_address_is_unreachable)
 {
-	/* EP-082 EP-088 EP-101; a TCP connection to all hosts at once is refused by every kernel */
+	/* EP-082 EP-088 EP-101; every kernel refuses a TCP connection to the broadcast address */
 	struct sockaddr_in everybody = {.sin_family = AF_INET};
 	DAT_RETURN ret;
 
@@ -258,24 +258,24 @@ END_TEST
 
 /* --- the end of a connection --- */
 
-#define LINGERS PART_EXIT
+#define PEER_ENDS PEER_END_EXIT
 
-START_TEST(EPS_050_peer_leaves_in_order)
+START_TEST(EPS_050_peer_ends_the_connection)
 {
 	/* EP-132 EPS-060 EPS-084 */
-	place_make_far(&place, _i < LINGERS ? CON : DPD);
+	place_make_far(&place, _i < PEER_ENDS ? CON : DPD);
 	post_both();
-	place_part(&place, (enum place_linger)(_i % LINGERS + 1));
+	place_end_peer(&place, (enum peer_end)(_i % PEER_ENDS + 1));
 	expect_event(DAT_CONNECTION_EVENT_DISCONNECTED, DIS);
 	expect_both_flushed();
 	expect_nothing_more();
 }
 END_TEST
 
-START_TEST(EPS_050_058_peer_leaves_afterwards)
+START_TEST(EPS_050_058_peer_ends_after_the_connection)
 {
 	place_make_far(&place, DIS);
-	place_part(&place, (enum place_linger)(_i + 1));
+	place_end_peer(&place, (enum peer_end)(_i + 1));
 	expect_nothing_more();
 	ck_assert_int_eq(t_ep_state(place.me.ep), DAT_EP_STATE_DISCONNECTED);
 }
@@ -339,7 +339,7 @@ START_TEST(ERR_029_033_034_peer_is_lost_during_a_transfer)
 END_TEST
 
 #if T_DAT_MAJOR == 2
-START_TEST(EVS_110_no_word_of_paths_without_HA)
+START_TEST(EVS_110_no_path_events_without_HA)
 {
 	DAT_EVENT event = {0};
 
@@ -355,7 +355,7 @@ START_TEST(EVS_110_no_word_of_paths_without_HA)
 END_TEST
 #endif
 
-START_TEST(EPS_051_peer_dies_afterwards)
+START_TEST(EPS_051_peer_dies_after_the_connection)
 {
 	place_make_far(&place, DIS);
 	place_kill_peer(&place);
@@ -484,7 +484,7 @@ START_TEST(EPS_056_hard_watermark_is_exceeded)
 }
 END_TEST
 
-/* An EVD of length 1 takes the place of one of ours before the connection is made. */
+/* Replaces one of our EVDs by one of length 1 and connects. */
 static DAT_EVD_HANDLE connect_with_short_evd(DAT_EP_PARAM_MASK which)
 {
 	DAT_EVD_HANDLE evd;
@@ -561,14 +561,14 @@ void conform_eps_events(Suite *suite)
 	tcase_add_test(tcase, EPS_047_handshake_finishes);
 	tcase_add_test(tcase, EPS_048_051_096_connector_dies_in_the_handshake);
 	tcase_add_loop_test(tcase, EPS_049_051_connector_dies_before_the_decision, 0, 2);
-	tcase_add_loop_test(tcase, EPS_050_peer_leaves_in_order, 0, 2 * LINGERS);
-	tcase_add_loop_test(tcase, EPS_050_058_peer_leaves_afterwards, 2, LINGERS);
+	tcase_add_loop_test(tcase, EPS_050_peer_ends_the_connection, 0, 2 * PEER_ENDS);
+	tcase_add_loop_test(tcase, EPS_050_058_peer_ends_after_the_connection, 2, PEER_ENDS);
 	tcase_add_test(tcase, EPS_051_listener_dies);
 	tcase_add_loop_test(tcase, EPS_051_peer_dies, 0, 2);
 	tcase_add_test(tcase, ERR_029_033_034_peer_is_lost_during_a_transfer);
-	tcase_add_test(tcase, EPS_051_peer_dies_afterwards);
+	tcase_add_test(tcase, EPS_051_peer_dies_after_the_connection);
 #if T_DAT_MAJOR == 2
-	tcase_add_test(tcase, EVS_110_no_word_of_paths_without_HA);
+	tcase_add_test(tcase, EVS_110_no_path_events_without_HA);
 #endif
 	tcase_add_test(tcase, EPS_052_request_fails);
 	tcase_add_test(tcase, EPS_052_request_fails_while_disconnecting);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The EP state machine: rules beside the tables. */
+/* The EP state machine: rules that are not in the state table. */
 #include <stdio.h>
 
 #include "conform_eps.h"
@@ -40,7 +40,7 @@ static void part(void)
 }
 
 /*
- * A message of that length, filled with seed, goes from one end to a receive posted at the other.
+ * Posts a receive at one end and sends it a message of that length, filled by seed, from the other.
  */
 static void pass_message(const struct t_end *from, const struct t_end *to, uint64_t cookie,
 			 unsigned int seed)
@@ -56,7 +56,7 @@ START_TEST(EPS_060_061_065_one_event_each_in_order)
 	t_ok(t_cr_accept(place.cr, place.peer.ep));
 	t_wait_conn(place.peer.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, place.peer.ep);
 	t_ok(dat_ep_disconnect(place.peer.ep, DAT_CLOSE_ABRUPT_FLAG));
-	/* Ours are looked at only now. */
+	/* Our own events are read only now. */
 	t_wait_conn(place.me.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, place.me.ep);
 	expect_disconnected(&place.me);
 	expect_disconnected(&place.peer);
@@ -251,7 +251,7 @@ START_TEST(EPS_071_receives_of_a_provider_ep_go_with_it)
 }
 END_TEST
 
-START_TEST(EPS_072_tentative_ep_is_not_the_consumers)
+START_TEST(EPS_072_consumer_cannot_use_a_tentative_ep)
 {
 	place_make(&place, TEN);
 	t_bad_state(dat_ep_free(place.me.ep));
@@ -378,7 +378,7 @@ START_TEST(EPS_078_083_graceful_disconnect_delivers_everything)
 }
 END_TEST
 
-START_TEST(EPS_079_080_pending_disconnect_ends_by_an_abrupt_one)
+START_TEST(EPS_079_080_abrupt_disconnect_ends_a_pending_one)
 {
 	/* EP-123 */
 	place_make(&place, DPD);
@@ -390,7 +390,10 @@ START_TEST(EPS_079_080_pending_disconnect_ends_by_an_abrupt_one)
 }
 END_TEST
 
-/* Completions in posting order; none succeeds behind one that was flushed. How many succeed. */
+/*
+ * Expects completions in posting order. None succeeds after a flushed one. Returns the number of
+ * successes.
+ */
 static unsigned int expect_prefix(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep)
 {
 	unsigned int good = 0;
@@ -451,9 +454,9 @@ START_TEST(EPS_085_both_ends_wait_to_disconnect)
 }
 END_TEST
 
-START_TEST(EPS_086_nothing_moves_after_the_event)
+START_TEST(EPS_086_memory_does_not_change_after_the_event)
 {
-	/* EP-143; the message stops somewhere in the middle */
+	/* EP-143; the transfer of the message stops at any point */
 	unsigned char *before;
 
 	place_make(&place, CON);
@@ -502,7 +505,7 @@ START_TEST(EPS_089_092_reset_and_connect_again_and_again)
 }
 END_TEST
 
-START_TEST(EPS_090_markers_come_last)
+START_TEST(EPS_090_posts_after_the_end_are_flushed_last)
 {
 	/* EP-153 DTO-040 DTO-072 DTO-073 */
 	place_make(&place, CON);
@@ -524,7 +527,7 @@ START_TEST(EPS_090_markers_come_last)
 }
 END_TEST
 
-START_TEST(EPS_091_reset_leaves_the_events_of_others)
+START_TEST(EPS_091_reset_keeps_the_events_of_other_eps)
 {
 	DAT_EP_HANDLE other;
 
@@ -586,7 +589,7 @@ START_TEST(EPS_098_099_100_dup_connect_is_a_connect)
 	t_fill(data, sizeof(data), 5);
 	t_ok(dup_connect(twin.ep, T_LIMIT_US, data, sizeof(data)));
 	ck_assert_int_eq(t_ep_state(twin.ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-	part(); /* the model's connection matters no more */
+	part(); /* the connection of the other EP may end */
 	t_ok(dat_ep_free(place.me.ep));
 	cr = t_next_cr(&place.at_peer);
 	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -630,7 +633,7 @@ END_TEST
 
 /* --- time-outs --- */
 
-START_TEST(EPS_104_no_limit_of_ours)
+START_TEST(EPS_104_infinite_timeout_has_no_limit)
 {
 	/* EP-086 */
 	place_make(&place, ACT); /* asks with DAT_TIMEOUT_INFINITE */
@@ -639,7 +642,7 @@ START_TEST(EPS_104_no_limit_of_ours)
 }
 END_TEST
 
-/* The passive end after its connector may have given up: how its story ends. */
+/* Expects the last event of the passive end, whose connector may have given up. */
 static void expect_passive_end(bool established)
 {
 	DAT_EVENT event = t_wait(place.peer.connect_evd);
@@ -656,7 +659,9 @@ static void expect_passive_end(bool established)
 	ck_assert(!established);
 }
 
-/* Accepts this round's request if it is there; one that comes late is of a round that is over. */
+/*
+ * Accepts the request of this round if it has come. A late request of an earlier round is rejected.
+ */
 static bool answer(uint32_t round)
 {
 	DAT_CR_PARAM param;
@@ -714,7 +719,7 @@ START_TEST(EPS_106_late_accept_does_not_connect)
 }
 END_TEST
 
-START_TEST(EPS_108_handshake_has_a_limit)
+START_TEST(EPS_108_handshake_that_never_finishes_is_given_up)
 {
 	setenv("DAT_OFI_HANDSHAKE_MS", "500", 1);
 	place_make(&place, CMP);
@@ -774,7 +779,7 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EPS_067_request_at_a_consumer_psp_has_no_ep);
 	tcase_add_test(tcase, EPS_069_070_provider_ep_is_configured_used_and_reused);
 	tcase_add_loop_test(tcase, EPS_071_receives_of_a_provider_ep_go_with_it, 0, 2);
-	tcase_add_test(tcase, EPS_072_tentative_ep_is_not_the_consumers);
+	tcase_add_test(tcase, EPS_072_consumer_cannot_use_a_tentative_ep);
 	tcase_add_test(tcase, EPS_073_one_ep_for_two_accepts);
 	tcase_add_test(tcase, EPS_074_reserved_ep_is_bound);
 	tcase_add_test(tcase, EPS_075_receives_of_a_reserved_ep_are_used);
@@ -782,26 +787,26 @@ static void add_connecting(Suite *suite)
 	tcase_add_test(tcase, EPS_077_rsp_free_keeps_receives);
 	tcase_add_test(tcase, EPS_098_099_100_dup_connect_is_a_connect);
 	tcase_add_test(tcase, EPS_100_101_dup_connect_fails_as_a_connect);
-	tcase_add_test(tcase, EPS_104_no_limit_of_ours);
+	tcase_add_test(tcase, EPS_104_infinite_timeout_has_no_limit);
 	tcase_add_test(tcase, EPS_105_timer_and_answer_race);
 	tcase_add_test(tcase, EPS_106_late_accept_does_not_connect);
-	tcase_add_test(tcase, EPS_108_handshake_has_a_limit);
+	tcase_add_test(tcase, EPS_108_handshake_that_never_finishes_is_given_up);
 }
 
 static void add_linger(Suite *suite)
 {
-	TCase *tcase = rules_case(suite, "eps-parting");
+	TCase *tcase = rules_case(suite, "eps-peer-end");
 
 	tcase_add_test(tcase, EPS_060_061_065_one_event_each_in_order);
 	tcase_add_test(tcase, EPS_058_066_both_ends_disconnect_at_once);
 	tcase_add_test(tcase, EPS_078_083_graceful_disconnect_delivers_everything);
-	tcase_add_test(tcase, EPS_079_080_pending_disconnect_ends_by_an_abrupt_one);
+	tcase_add_test(tcase, EPS_079_080_abrupt_disconnect_ends_a_pending_one);
 	tcase_add_test(tcase, EPS_081_082_084_abrupt_disconnect_flushes_in_order);
 	tcase_add_test(tcase, EPS_085_both_ends_wait_to_disconnect);
-	tcase_add_loop_test(tcase, EPS_086_nothing_moves_after_the_event, 0, 2);
+	tcase_add_loop_test(tcase, EPS_086_memory_does_not_change_after_the_event, 0, 2);
 	tcase_add_test(tcase, EPS_089_092_reset_and_connect_again_and_again);
-	tcase_add_test(tcase, EPS_090_markers_come_last);
-	tcase_add_test(tcase, EPS_091_reset_leaves_the_events_of_others);
+	tcase_add_test(tcase, EPS_090_posts_after_the_end_are_flushed_last);
+	tcase_add_test(tcase, EPS_091_reset_keeps_the_events_of_other_eps);
 	tcase_add_test(tcase, EPS_094_failed_ep_must_be_reset_before_the_next_try);
 	tcase_add_test(tcase, EPS_097_psp_goes_on_after_a_reject);
 	tcase_add_test(tcase, EPS_116_117_events_may_outlive_their_ep);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Return codes, their words, the status of completions, and asynchronous errors. */
+/* Return codes, dat_strerror(), the status of completions, and asynchronous errors. */
 #include <stdatomic.h>
 
 #include "zoo.h"
@@ -57,7 +57,7 @@ static const DAT_RETURN_TYPE types[] = {
 
 #define NTYPES (sizeof(types) / sizeof(types[0]))
 
-START_TEST(ERR_001_002_003_004_005_006_010_words_for_every_type)
+START_TEST(ERR_001_002_003_004_005_006_010_strerror_names_every_type)
 {
 	for (size_t i = 0; i < NTYPES; i++) {
 		struct words words = words_of((DAT_RETURN)types[i]);
@@ -74,7 +74,7 @@ START_TEST(ERR_001_002_003_004_005_006_010_words_for_every_type)
 }
 END_TEST
 
-START_TEST(ERR_001_009_words_for_every_subtype)
+START_TEST(ERR_001_009_strerror_names_every_subtype)
 {
 	const DAT_RETURN last = DAT_THREAD_SAFETY_NOT_FOUND;
 	struct words first = words_of(T_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)), again;
@@ -87,7 +87,7 @@ START_TEST(ERR_001_009_words_for_every_subtype)
 }
 END_TEST
 
-START_TEST(ERR_007_008_no_words)
+START_TEST(ERR_007_008_strerror_refuses_invalid_codes)
 {
 	static const DAT_UINT32 unknown[] = {
 		0x00420000, 0x00200000, 0x80420000, 0x00050fff, 0x0005ffff, 0x80050100,
@@ -119,7 +119,7 @@ static void *look_up(void *arg)
 	return NULL;
 }
 
-START_TEST(ERR_011_words_in_several_threads)
+START_TEST(ERR_011_strerror_in_several_threads)
 {
 	struct words expected[NTYPES];
 	pthread_t threads[4];
@@ -138,7 +138,7 @@ END_TEST
 
 START_TEST(ERR_012_013_014_015_016_017_numbers_of_the_types)
 {
-	/* In the order of the numbers; what 1.2 lacks comes last. */
+	/* In the order of the numbers. Types that 1.2 lacks come last. */
 	for (size_t i = 0; i < NTYPES; i++) {
 		DAT_RETURN ret = T_ERR(types[i], DAT_RESOURCE_MEMORY);
 
@@ -173,7 +173,7 @@ START_TEST(ERR_021_035_036_numbers_of_completions_and_events)
 }
 END_TEST
 
-/* --- what is not offered --- */
+/* --- calls that are not implemented --- */
 
 START_TEST(ERR_019_calls_that_are_not_offered)
 {
@@ -244,7 +244,7 @@ START_TEST(ERR_021_022_success_and_flush)
 }
 END_TEST
 
-/* Counts what one side gets until there is nothing left of `expected`. */
+/* Counts the completions of one side until all that are expected have come. */
 struct outcome {
 	int success, flushed, other;
 	DAT_DTO_COMPLETION_STATUS culprit;
@@ -323,7 +323,7 @@ END_TEST
 
 START_TEST(ERR_041_no_async_evd)
 {
-	/* An overflow, which would be told there. */
+	/* An overflow, whose error event would go to the asynchronous EVD. */
 	DAT_EP_PARAM param;
 	struct t_ia ia = {.async_evd = DAT_EVD_ASYNC_EXISTS};
 	struct t_loop silent;
@@ -354,10 +354,10 @@ Suite *conform_errors(void)
 	TCase *tc = tcase_create("codes");
 
 	suite_add_tcase(suite, tc);
-	tcase_add_test(tc, ERR_001_002_003_004_005_006_010_words_for_every_type);
-	tcase_add_test(tc, ERR_001_009_words_for_every_subtype);
-	tcase_add_test(tc, ERR_007_008_no_words);
-	tcase_add_test(tc, ERR_011_words_in_several_threads);
+	tcase_add_test(tc, ERR_001_002_003_004_005_006_010_strerror_names_every_type);
+	tcase_add_test(tc, ERR_001_009_strerror_names_every_subtype);
+	tcase_add_test(tc, ERR_007_008_strerror_refuses_invalid_codes);
+	tcase_add_test(tc, ERR_011_strerror_in_several_threads);
 	tcase_add_test(tc, ERR_012_013_014_015_016_017_numbers_of_the_types);
 	tcase_add_test(tc, ERR_021_035_036_numbers_of_completions_and_events);
 	tcase_add_test(tc, ERR_019_calls_that_are_not_offered);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* EVDs: life, attributes, CNO, states, length. What is in the queue: conform_queue.c. */
+/* EVDs: creation and free, attributes, CNO, states, length. conform_queue.c tests the events. */
 #include "conform.h"
 
 #define ALL_FLAGS ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
@@ -71,6 +71,26 @@ START_TEST(EVD_003_013_create_refuses_bad_arguments)
 }
 END_TEST
 
+START_TEST(IA_047_as_many_evds_as_the_attribute_says)
+{
+	DAT_COUNT n = 0, max = t_tia.attr.max_evds;
+	DAT_EVD_HANDLE *evds = calloc((size_t)max, sizeof(*evds)), one_more;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	ck_assert_int_ge(max, t_tia.attr.max_eps);
+	/* The IA has one for asynchronous errors. */
+	for (n = 1; n < max && ret == DAT_SUCCESS; n++)
+		ret = dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evds[n]);
+	t_ok(ret);
+	t_out_of(dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &one_more), TEVD);
+	t_ok(dat_evd_free(evds[1]));
+	t_ok(dat_evd_create(t_tia.ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evds[1]));
+	for (n = 1; n < max; n++)
+		t_ok(dat_evd_free(evds[n]));
+	free(evds);
+}
+END_TEST
+
 START_TEST(EVD_004_create_refuses_more_than_max_evd_qlen)
 {
 	/* IA-048 */
@@ -90,7 +110,7 @@ START_TEST(EVD_005_evd_without_cno_can_be_waited_on)
 }
 END_TEST
 
-START_TEST(EVD_006_create_refuses_what_is_no_cno)
+START_TEST(EVD_006_create_refuses_handles_other_than_a_cno)
 {
 	/* IA-016 */
 	DAT_CNO_HANDLE freed = t_cno(&t_tia);
@@ -176,7 +196,7 @@ START_TEST(EVD_010_default_flag_is_all_but_software)
 }
 END_TEST
 
-START_TEST(EVD_014_113_memory_missing)
+START_TEST(EVD_014_113_failure_for_lack_of_memory_changes_nothing)
 {
 	DAT_EVD_HANDLE evd = soft_evd(4);
 	DAT_COUNT qlen = query(evd).evd_qlen;
@@ -304,7 +324,7 @@ END_TEST
 
 /* --- query --- */
 
-START_TEST(EVD_024_query_tells_what_it_was_created_with)
+START_TEST(EVD_024_query_returns_the_values_of_the_creation)
 {
 	/* EVD-030 IA-021 */
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
@@ -396,7 +416,7 @@ START_TEST(EVD_031_032_modify_cno_moves_the_notification)
 }
 END_TEST
 
-START_TEST(EVD_033_modify_cno_refuses_what_is_no_cno)
+START_TEST(EVD_033_modify_cno_refuses_handles_other_than_a_cno)
 {
 	/* IA-016 */
 	DAT_CNO_HANDLE cno = t_cno(&t_tia), freed = t_cno(&t_tia);
@@ -663,7 +683,7 @@ START_TEST(EVD_111_events_that_come_during_a_resize)
 }
 END_TEST
 
-START_TEST(EVD_112_resize_leaves_a_waiter_alone)
+START_TEST(EVD_112_resize_does_not_end_a_wait)
 {
 	/* EVS-013 */
 	DAT_EVD_HANDLE evd = soft_evd(4);
@@ -707,14 +727,15 @@ Suite *conform_evd(void)
 	tcase_add_test(tc, EVD_001_new_evd_is_enabled_waitable_and_empty);
 	tcase_add_test(tc, EVD_002_queue_is_at_least_as_long_as_asked);
 	tcase_add_test(tc, EVD_003_013_create_refuses_bad_arguments);
+	tcase_add_test(tc, IA_047_as_many_evds_as_the_attribute_says);
 	tcase_add_test(tc, EVD_004_create_refuses_more_than_max_evd_qlen);
 	tcase_add_test(tc, EVD_005_evd_without_cno_can_be_waited_on);
-	tcase_add_test(tc, EVD_006_create_refuses_what_is_no_cno);
+	tcase_add_test(tc, EVD_006_create_refuses_handles_other_than_a_cno);
 	tcase_add_test(tc, EVD_007_022_cno_is_in_use_until_freed_or_detached);
 	tcase_add_test(tc, EVD_008_create_refuses_bad_flags);
 	tcase_add_test(tc, EVD_009_010_flags_go_together_as_the_attribute_says);
 	tcase_add_test(tc, EVD_010_default_flag_is_all_but_software);
-	tcase_add_test(tc, EVD_014_113_memory_missing);
+	tcase_add_test(tc, EVD_014_113_failure_for_lack_of_memory_changes_nothing);
 
 	tc = conform_case(suite, "evd_free");
 	tcase_add_test(tc, EVD_015_free_loses_the_events);
@@ -726,7 +747,7 @@ Suite *conform_evd(void)
 	tcase_add_test(tc, EVD_021_freed_evd_is_no_hint);
 
 	tc = conform_case(suite, "evd_query");
-	tcase_add_test(tc, EVD_024_query_tells_what_it_was_created_with);
+	tcase_add_test(tc, EVD_024_query_returns_the_values_of_the_creation);
 	tcase_add_loop_test(tc, EVD_025_state_tells_how_completions_notify, 0,
 			    sizeof(configs) / sizeof(configs[0]));
 	tcase_add_test(tc, EVD_026_query_tells_changes_at_once);
@@ -734,7 +755,7 @@ Suite *conform_evd(void)
 
 	tc = conform_case(suite, "evd_notify");
 	tcase_add_test(tc, EVD_031_032_modify_cno_moves_the_notification);
-	tcase_add_test(tc, EVD_033_modify_cno_refuses_what_is_no_cno);
+	tcase_add_test(tc, EVD_033_modify_cno_refuses_handles_other_than_a_cno);
 	tcase_add_test(tc, EVD_035_modify_to_the_same_cno_counts_once);
 	tcase_add_test(tc, EVD_037_safe_sequence_silences_the_old_cno);
 	tcase_add_test(tc, EVD_038_039_queued_events_do_not_notify_the_new_cno);
@@ -749,7 +770,7 @@ Suite *conform_evd(void)
 	tcase_add_test(tc, EVD_107_110_resize_keeps_the_events);
 	tcase_add_test(tc, EVD_108_109_resize_refuses_bad_lengths);
 	tcase_add_test(tc, EVD_111_events_that_come_during_a_resize);
-	tcase_add_test(tc, EVD_112_resize_leaves_a_waiter_alone);
+	tcase_add_test(tc, EVD_112_resize_does_not_end_a_wait);
 	tcase_add_test(tc, EVD_116_resize_changes_nothing_else);
 	return suite;
 }

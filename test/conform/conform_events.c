@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which completions notify, which streams go together, what comes before what. */
+/* Which completions notify, which streams can share an EVD, and the order of events. */
 #include <stdatomic.h>
 
 #include "conform.h"
@@ -14,7 +14,7 @@
 static struct t_pair pair;
 static struct t_end *const us = &pair.end[0], *const peer = &pair.end[1];
 
-/* A pair whose EPs have these completion flags. */
+/* Opens a pair whose EPs have these completion flags. */
 static void open_pair(unsigned int recv, unsigned int request)
 {
 	struct t_end model;
@@ -36,14 +36,14 @@ static void close_pair(void)
 	t_ia_close(&pair.ia[1]);
 }
 
-/* --- does it notify? --- */
+/* --- notification --- */
 
-/* What a completion does, as the tables have it. */
+/* The effect of a completion, from the tables of the specification. */
 struct effect {
-	bool event;  /* is queued */
-	bool wakes;  /* a waiter of threshold 1 */
-	bool cno;    /* is triggered */
-	bool higher; /* thresholds are allowed */
+	bool event;  /* an event is queued */
+	bool wakes;  /* a waiter of threshold 1 wakes */
+	bool cno;    /* the CNO is triggered */
+	bool higher; /* thresholds above 1 are allowed */
 };
 
 static bool is_idle(const struct t_end *end)
@@ -55,7 +55,7 @@ static bool is_idle(const struct t_end *end)
 	return recv && request;
 }
 
-/* The completion has been generated; whether it woke the thread. */
+/* After a completion: checks whether it woke the thread. */
 static void check_waiter(const struct effect *effect, struct t_waiter *waiter,
 			 const struct t_end *end)
 {
@@ -128,8 +128,8 @@ static void complete_recv(const struct recv_row *row)
 }
 
 /*
- * Messages of iWARP carry nothing beside the data: there are no SRQs, and each may have been sent
- * with the flag (dat_porting(7)).
+ * Messages of iWARP have no completion data: there are no SRQs, and any message may have been sent
+ * with the solicited flag (dat_porting(7)).
  */
 static struct effect recv_effect(const struct recv_row *row)
 {
@@ -332,7 +332,7 @@ START_TEST(EVS_073_077_solicited_flag_means_nothing_to_the_sender)
 }
 END_TEST
 
-START_TEST(EVS_003_005_006_silent_event_counts_but_does_not_wake)
+START_TEST(EVS_003_005_006_unsignalled_event_counts_but_does_not_wake)
 {
 	struct t_waiter waiter;
 
@@ -351,7 +351,7 @@ START_TEST(EVS_003_005_006_silent_event_counts_but_does_not_wake)
 }
 END_TEST
 
-START_TEST(EVS_079_rdma_is_silent_at_its_target)
+START_TEST(EVS_079_rdma_has_no_event_at_its_target)
 {
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE hint;
@@ -377,7 +377,7 @@ END_TEST
 
 START_TEST(EVS_087_queue_of_the_right_length_never_overflows)
 {
-	/* One EVD for both rings of both ends, each full. */
+	/* One EVD for the requests and receives of both ends, with full queues. */
 	DAT_EP_PARAM param = {.ep_attr = {.max_recv_dtos = 8, .max_request_dtos = 8}};
 	DAT_EVD_HANDLE evd;
 	DAT_EVENT event;
@@ -417,7 +417,7 @@ START_TEST(EVS_087_queue_of_the_right_length_never_overflows)
 }
 END_TEST
 
-START_TEST(EVS_088_suppressed_completions_take_no_place)
+START_TEST(EVS_088_suppressed_completions_use_no_entry_of_the_evd)
 {
 	DAT_EP_PARAM param;
 	DAT_EVD_HANDLE evd;
@@ -437,7 +437,7 @@ START_TEST(EVS_088_suppressed_completions_take_no_place)
 }
 END_TEST
 
-START_TEST(EVS_092_overflow_leaves_other_evds_alone)
+START_TEST(EVS_092_overflow_does_not_affect_other_evds)
 {
 	struct t_end other, other_peer;
 	DAT_EP_PARAM param;
@@ -469,7 +469,7 @@ END_TEST
 
 START_TEST(EVS_108_109_many_eps_on_one_evd)
 {
-	/* PRG-05; everything of four connections goes to a single queue */
+	/* PRG-05; all events of four connections go to one EVD */
 	DAT_EVD_HANDLE evd;
 	struct t_listener listener;
 	DAT_RMR_CONTEXT context;
@@ -505,7 +505,7 @@ START_TEST(EVS_108_109_many_eps_on_one_evd)
 }
 END_TEST
 
-/* Streams other than DTO that can come to an EVD by a call. */
+/* Streams other than DTO that a test can make events for. */
 enum stream { STREAM_CR, STREAM_CONNECTION, STREAMS };
 
 static DAT_RETURN attach(enum stream stream, const struct t_ia *ia, DAT_EVD_HANDLE evd)
@@ -534,7 +534,10 @@ static DAT_RETURN attach_dto(unsigned int config, const struct t_ia *ia, DAT_EVD
 
 START_TEST(EVS_111_112_113_114_115_116_117_118_streams_on_one_evd)
 {
-	/* EVS-084 EVS-131; all merge with each other and with the rest */
+	/*
+	 * EVS-084 EVS-131; completions with all flags share an EVD with each other and other
+	 * streams
+	 */
 	static const unsigned int configs[] = {THRESHOLD, UNSIGNALLED, SOLICITED};
 	struct t_ia ia;
 	DAT_EVD_HANDLE evd;
@@ -557,7 +560,7 @@ END_TEST
 
 START_TEST(EVS_130_requests_come_in_order)
 {
-	/* CR-044; they are accepted the other way round */
+	/* CR-044; the requests are accepted in reverse order */
 	struct t_end ends[5], peers[5];
 	DAT_CR_HANDLE crs[5];
 
@@ -611,7 +614,7 @@ END_TEST
 
 /* --- progress --- */
 
-START_TEST(EVS_132_each_way_of_waiting_drives_everything)
+START_TEST(EVS_132_each_way_of_waiting_makes_progress_for_all)
 {
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE hint;
@@ -647,7 +650,7 @@ static void count_call(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	agent_calls++;
 }
 
-/* An agent that is called when this EVD gets a notification. */
+/* Sets an agent that is called when this EVD is notified. */
 static void watch(const struct t_ia *ia, DAT_EVD_HANDLE evd)
 {
 	DAT_OS_WAIT_PROXY_AGENT agent = {NULL, count_call};
@@ -657,9 +660,9 @@ static void watch(const struct t_ia *ia, DAT_EVD_HANDLE evd)
 	t_ok(dat_evd_modify_cno(evd, cno));
 }
 
-START_TEST(EVS_133_135_things_happen_without_a_call)
+START_TEST(EVS_133_135_progress_without_a_call)
 {
-	/* ERR-039 PRG-03; no thread is in DAT on our side while each of these comes about */
+	/* ERR-039 PRG-03; none of our threads is inside DAT while each of these happens */
 	struct t_end other;
 
 	open_pair(NONE, NONE);
@@ -702,15 +705,15 @@ static void add_notification(Suite *suite)
 	tcase_add_loop_test(tcase, EVS_054_bind_completion, 0, REQUEST_ROWS);
 	tcase_add_loop_test(tcase, EVS_058_059_request_that_contradicts_the_configuration, 0, 2);
 	tcase_add_loop_test(tcase, EVS_073_077_solicited_flag_means_nothing_to_the_sender, 0, 2);
-	tcase_add_test(tcase, EVS_003_005_006_silent_event_counts_but_does_not_wake);
-	tcase_add_test(tcase, EVS_079_rdma_is_silent_at_its_target);
-	tcase_add_test(tcase, EVS_088_suppressed_completions_take_no_place);
-	tcase_add_test(tcase, EVS_092_overflow_leaves_other_evds_alone);
+	tcase_add_test(tcase, EVS_003_005_006_unsignalled_event_counts_but_does_not_wake);
+	tcase_add_test(tcase, EVS_079_rdma_has_no_event_at_its_target);
+	tcase_add_test(tcase, EVS_088_suppressed_completions_use_no_entry_of_the_evd);
+	tcase_add_test(tcase, EVS_092_overflow_does_not_affect_other_evds);
 	tcase_add_test(tcase, EVS_108_109_many_eps_on_one_evd);
 	tcase_add_test(tcase, EVS_011_034_threshold_counts_all_streams);
 	tcase_add_test(tcase, EVS_130_requests_come_in_order);
-	tcase_add_test(tcase, EVS_132_each_way_of_waiting_drives_everything);
-	tcase_add_test(tcase, EVS_133_135_things_happen_without_a_call);
+	tcase_add_test(tcase, EVS_132_each_way_of_waiting_makes_progress_for_all);
+	tcase_add_test(tcase, EVS_133_135_progress_without_a_call);
 }
 
 static void add_streams(Suite *suite)

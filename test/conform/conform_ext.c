@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What DAT 2.0 alone has: RMRs of an EP, Sends that invalidate, reads into RMRs, CNO descriptors,
- * InfiniBand extensions.
+ * Features of DAT 2.0 only: RMRs of an EP, Sends that invalidate, reads into RMRs, descriptors of
+ * CNOs, InfiniBand extensions.
  */
 #include "paired.h"
 
@@ -42,8 +42,8 @@ static const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *event)
 }
 
 /*
- * Not every fabric carries what these operations need: the attributes tell, and
- * HND_023_what_is_not_offered.
+ * Some fabrics lack what these operations need. The attributes tell, and
+ * HND_023_missing_extensions_are_refused tests the answer of the calls.
  */
 static bool is_offered(const char *attr)
 {
@@ -55,7 +55,9 @@ static bool atomics_are_offered(void)
 	return is_offered(DAT_IB_ATTR_FETCH_AND_ADD);
 }
 
-/* Those have everything; InfiniBand has immediate data and atomic operations of its own. */
+/*
+ * True if the library emulates the extensions by control records. verbs uses those of the device.
+ */
 static bool ctrl_is_offered(void)
 {
 	return atomics_are_offered() &&
@@ -173,7 +175,7 @@ START_TEST(DTO_068_069_send_ends_a_context)
 	ck_assert_uint_eq(dto_of(&event)->transfered_length, 16);
 	ck_assert_uint_eq(dto_of(&event)->rmr_context, context);
 	ck_assert_uint_eq(dto_of(&event)->user_cookie.as_64, 9);
-	/* It holds its LMR no more, and nobody can use it. */
+	/* The invalidated RMR does not use its LMR any more, and no peer can use the RMR. */
 	lmr = extra.lmr;
 	t_ok(dat_lmr_free(lmr));
 	t_ok(t_write(us, 0, 64, 3, t_remote(context, (uintptr_t)extra.mem, 64), NO_FLAGS));
@@ -185,7 +187,7 @@ START_TEST(DTO_068_069_send_ends_a_context)
 }
 END_TEST
 
-START_TEST(DTO_069_queued_work_behind_it_finds_the_context_dead)
+START_TEST(DTO_069_requests_queued_behind_it_find_the_context_invalid)
 {
 	DAT_RMR_HANDLE rmr = rmr_of_ep(peer);
 	DAT_RMR_CONTEXT context = bound(rmr, peer, 64, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
@@ -203,11 +205,11 @@ START_TEST(DTO_069_queued_work_behind_it_finds_the_context_dead)
 }
 END_TEST
 
-START_TEST(DTO_069_a_dead_context_is_not_forgotten_for_another)
+START_TEST(DTO_069_a_context_stays_invalid_when_another_takes_its_cache_entry)
 {
 	/*
-	 * What remembers remote contexts has a bounded number of places: two contexts that share
-	 * one are found by their low bits.
+	 * The cache of remote contexts has 64 entries. Two contexts with the same low bits share an
+	 * entry.
 	 */
 	const unsigned int slots = 64;
 	DAT_RMR_HANDLE rmr[65];
@@ -240,7 +242,9 @@ START_TEST(DTO_069_a_foreign_context_breaks_the_connection)
 {
 	NEEDS_CTRL;
 	t_ok(t_recv(peer, 0, 32, 9, NO_FLAGS));
-	t_ok(send_invalidating(us, 16, peer->buf.rmr_context)); /* an LMR's is not to be ended so */
+	t_ok(send_invalidating(
+		us, 16,
+		peer->buf.rmr_context)); /* a Send cannot invalidate the context of an LMR */
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_ERR_LOCAL_PROTECTION, 0);
 	t_wait_conn(peer->connect_evd, DAT_CONNECTION_EVENT_BROKEN, peer->ep);
 }
@@ -283,7 +287,7 @@ START_TEST(DTO_118_119_read_into_an_RMR)
 	t_ok(dat_rmr_free(rmr));
 	t_error(dat_ep_post_rdma_read_to_rmr(us->ep, &to, COOKIE(4), &from, NO_FLAGS),
 		DAT_PRIVILEGES_VIOLATION);
-	/* What peers may not write to, a read may not, either. */
+	/* A read may write only to an RMR that peers may write to. */
 	rmr = rmr_of_ep(us);
 	to = t_remote(bound(rmr, us, 64, DAT_MEM_PRIV_REMOTE_READ_FLAG), (uintptr_t)us->buf.mem,
 		      32);
@@ -509,7 +513,7 @@ START_TEST(HND_023_attributes_name_the_extensions)
 }
 END_TEST
 
-START_TEST(HND_023_what_is_not_offered)
+START_TEST(HND_023_missing_extensions_are_refused)
 {
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_TRIPLET remote = t_remote_seg(&peer->buf, 0, 8);
@@ -560,7 +564,10 @@ START_TEST(HND_023_write_with_immediate_data)
 	expect_extended(us->request_evd, us->ep, DAT_IB_RDMA_WRITE_IMMED,
 			DAT_IB_DTO_RDMA_WRITE_IMMED, 1, 256, 0);
 	t_wait_dto(us->request_evd, us->ep, 2, DAT_DTO_SUCCESS, 16);
-	/* It takes the oldest receive, but not the buffer; a message goes into the next. */
+	/*
+	 * Immediate data take the oldest receive without writing its buffer. The next message takes
+	 * the next.
+	 */
 	expect_extended(peer->recv_evd, peer->ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
 			DAT_IB_DTO_RECV_IMMED, 7, 256, 0xfedcba98u);
 	ck_assert(t_is_filled(peer->buf.mem + 1024, 256, 4));
@@ -649,14 +656,14 @@ START_TEST(HND_023_immediate_data_by_an_SRQ)
 	if (ctrl_is_offered())
 		expect_extended(to.recv_evd, to.ep, DAT_IB_RDMA_WRITE_IMMED_DATA,
 				DAT_IB_DTO_RECV_IMMED, 6, 300, 77);
-	else /* InfiniBand's own say whose message it is instead */
+	else /* InfiniBand uses the immediate data of an SRQ's message for the connection number */
 		t_wait_dto(to.recv_evd, to.ep, 6, DAT_DTO_SUCCESS, 300);
 }
 END_TEST
 
 /* --- atomic operations --- */
 
-/* Memory for them at the peer. */
+/* The target of the operations, at the peer. */
 static struct t_buf counter;
 
 static void counter_new(uint64_t value)
@@ -667,7 +674,7 @@ static void counter_new(uint64_t value)
 	memcpy(counter.mem, &value, sizeof(value));
 }
 
-static uint64_t credit_word_at(const void *mem)
+static uint64_t word_at(const void *mem)
 {
 	uint64_t value;
 
@@ -700,13 +707,13 @@ START_TEST(HND_023_fetch_and_add)
 	t_ok(add(us, 0, 5, 1, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
 			0);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem), 1000);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 1005);
+	ck_assert_uint_eq(word_at(us->buf.mem), 1000);
+	ck_assert_uint_eq(word_at(counter.mem), 1005);
 	t_ok(add(us, 8, (uint64_t)-5, 2, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 2, 8,
 			0);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem + 8), 1005);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 1000);
+	ck_assert_uint_eq(word_at(us->buf.mem + 8), 1005);
+	ck_assert_uint_eq(word_at(counter.mem), 1000);
 }
 END_TEST
 
@@ -714,14 +721,14 @@ START_TEST(HND_023_cmp_and_swap)
 {
 	NEEDS_ATOMICS;
 	counter_new(7);
-	t_ok(swap(us, 8, 100, 1)); /* another value: left alone */
+	t_ok(swap(us, 8, 100, 1)); /* the value differs: no swap */
 	expect_extended(us->request_evd, us->ep, DAT_IB_CMP_AND_SWAP, DAT_IB_DTO_CMP_SWAP, 1, 8, 0);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem), 7);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 7);
+	ck_assert_uint_eq(word_at(us->buf.mem), 7);
+	ck_assert_uint_eq(word_at(counter.mem), 7);
 	t_ok(swap(us, 7, 100, 2));
 	expect_extended(us->request_evd, us->ep, DAT_IB_CMP_AND_SWAP, DAT_IB_DTO_CMP_SWAP, 2, 8, 0);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem), 7);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 100);
+	ck_assert_uint_eq(word_at(us->buf.mem), 7);
+	ck_assert_uint_eq(word_at(counter.mem), 100);
 }
 END_TEST
 
@@ -734,13 +741,13 @@ START_TEST(HND_023_atomic_operations_in_a_row)
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 99, 8,
 			0);
 	for (uint64_t i = 0; i < 100; i++)
-		ck_assert_uint_eq(credit_word_at(us->buf.mem + 8 * i), i);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 100);
+		ck_assert_uint_eq(word_at(us->buf.mem + 8 * i), i);
+	ck_assert_uint_eq(word_at(counter.mem), 100);
 	t_no_event(us->request_evd);
 }
 END_TEST
 
-START_TEST(HND_023_atomic_operations_keep_their_place)
+START_TEST(HND_023_atomic_operations_keep_the_order)
 {
 	/* DTO-050: a fence waits for them as for reads */
 	uint64_t mine = 50;
@@ -756,12 +763,12 @@ START_TEST(HND_023_atomic_operations_keep_their_place)
 	t_ok(t_read(us, 128, 8, 3, from, NO_FLAGS));
 	t_ok(t_send(us, 0, 8, 4, DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG));
 	t_wait_dto(us->request_evd, us->ep, 3, DAT_DTO_SUCCESS, 8);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem), 50);
-	ck_assert_uint_eq(credit_word_at(us->buf.mem + 128), 51);
+	ck_assert_uint_eq(word_at(us->buf.mem), 50);
+	ck_assert_uint_eq(word_at(us->buf.mem + 128), 51);
 	t_wait_dto(peer->recv_evd, peer->ep, 9, DAT_DTO_SUCCESS, 8);
-	/* the fenced Send carries what the addition brought */
-	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 50);
-	ck_assert_uint_eq(credit_word_at(counter.mem), 51);
+	/* the fenced Send has the result of the addition */
+	ck_assert_uint_eq(word_at(peer->buf.mem), 50);
+	ck_assert_uint_eq(word_at(counter.mem), 51);
 }
 END_TEST
 
@@ -777,13 +784,13 @@ START_TEST(HND_023_atomic_operations_need_the_privilege)
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 1, &local, COOKIE(1), &remote, NO_FLAGS));
 	expect_failure(us->request_evd, 1, DAT_DTO_ERR_REMOTE_ACCESS);
 	t_wait_conn(us->connect_evd, DAT_CONNECTION_EVENT_BROKEN, us->ep);
-	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 0);
+	ck_assert_uint_eq(word_at(peer->buf.mem), 0);
 }
 END_TEST
 
 START_TEST(HND_023_atomic_operation_outside_its_region)
 {
-	/* The region ends, or begins, within the eight bytes, or is shorter than they are. */
+	/* The region begins or ends within the eight bytes, or is shorter than eight bytes. */
 	static const struct {
 		DAT_VLEN length;
 		size_t offset;
@@ -809,7 +816,7 @@ START_TEST(HND_023_atomic_operation_outside_its_region)
 }
 END_TEST
 
-START_TEST(HND_023_atomic_operation_on_an_odd_address)
+START_TEST(HND_023_atomic_operation_on_an_unaligned_address)
 {
 	DAT_LMR_TRIPLET local = t_seg(&us->buf, 0, 8);
 	DAT_RMR_TRIPLET remote;
@@ -839,7 +846,7 @@ START_TEST(HND_023_both_sides_add_while_both_sleep)
 		t_ok(dat_ib_post_fetch_and_add(peer->ep, 2, &local, COOKIE(i), &remote,
 					       DAT_COMPLETION_SUPPRESS_FLAG));
 	}
-	/* Nobody calls DAT meanwhile. */
+	/* No thread calls DAT meanwhile. */
 	t_until(__atomic_load_n((uint64_t *)(void *)counter.mem, __ATOMIC_ACQUIRE) == 50);
 	t_until(__atomic_load_n((uint64_t *)(void *)mine.mem, __ATOMIC_ACQUIRE) == 100);
 	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_GRACEFUL_FLAG));
@@ -860,7 +867,7 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(1), &remote, NO_FLAGS));
 	expect_extended(us->request_evd, us->ep, DAT_IB_FETCH_AND_ADD, DAT_IB_DTO_FETCH_ADD, 1, 8,
 			0);
-	ck_assert_uint_eq(credit_word_at(peer->buf.mem), 3);
+	ck_assert_uint_eq(word_at(peer->buf.mem), 3);
 	t_ok(dat_rmr_free(rmr));
 	t_ok(dat_ib_post_fetch_and_add(us->ep, 3, &local, COOKIE(2), &remote, NO_FLAGS));
 	expect_failure(us->request_evd, 2, DAT_DTO_ERR_REMOTE_ACCESS);
@@ -868,8 +875,8 @@ START_TEST(HND_023_atomic_operations_through_an_RMR)
 END_TEST
 
 /*
- * The target leaves amid them: each completes once, successes before flushes, and counts as often
- * as it succeeded.
+ * The target disconnects during the operations. Each completes once, and successes come before
+ * flushes. The target's value shows each success once.
  */
 START_TEST(HND_023_atomic_operations_end_with_the_connection)
 {
@@ -878,7 +885,7 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 	NEEDS_ATOMICS;
 	counter_new(0);
 	for (int round = 0; round < 4; round++) {
-		uint64_t before = credit_word_at(counter.mem), good = 0;
+		uint64_t before = word_at(counter.mem), good = 0;
 		bool flushed = false;
 
 		for (uint64_t i = 0; i < 20; i++)
@@ -896,8 +903,8 @@ START_TEST(HND_023_atomic_operations_end_with_the_connection)
 			ck_assert(!flushed || dto_of(&event)->status == DAT_DTO_ERR_FLUSHED);
 		}
 		paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
-		ck_assert_uint_ge(credit_word_at(counter.mem) - before, good);
-		ck_assert_uint_le(credit_word_at(counter.mem) - before, 20);
+		ck_assert_uint_ge(word_at(counter.mem) - before, good);
+		ck_assert_uint_le(word_at(counter.mem) - before, 20);
 		t_ok(dat_ep_reset(us->ep));
 		t_ok(dat_ep_reset(peer->ep));
 		t_establish(&paired.listener, us, peer);
@@ -963,7 +970,7 @@ START_TEST(HND_023_counters_count)
 	ck_assert_uint_eq(ep[DCNT_EP_RECV_DATA], 50);
 	ck_assert_uint_eq(ep[DCNT_EP_POST_WRITE], 1);
 	ck_assert_uint_eq(ep[DCNT_EP_POST_WRITE_DATA], 64);
-	/* One alone stands at its own place. */
+	/* A query of one counter stores it at its own index. */
 	memset(ep, 0, sizeof(ep));
 	t_ok(dat_ib_query_counters(us->ep, DCNT_EP_POST_WRITE, ep, 1));
 	ck_assert_uint_eq(ep[DCNT_EP_POST_WRITE], 1);
@@ -1055,8 +1062,8 @@ static void add_base(TCase *tcase)
 {
 	tcase_add_test(tcase, RMR_007_008_012_rmr_of_an_EP);
 	tcase_add_test(tcase, DTO_068_069_send_ends_a_context);
-	tcase_add_test(tcase, DTO_069_queued_work_behind_it_finds_the_context_dead);
-	tcase_add_test(tcase, DTO_069_a_dead_context_is_not_forgotten_for_another);
+	tcase_add_test(tcase, DTO_069_requests_queued_behind_it_find_the_context_invalid);
+	tcase_add_test(tcase, DTO_069_a_context_stays_invalid_when_another_takes_its_cache_entry);
 	tcase_add_test(tcase, DTO_069_a_foreign_context_breaks_the_connection);
 	tcase_add_test(tcase, DTO_069_without_the_flag_it_is_a_send);
 	tcase_add_test(tcase, DTO_118_119_read_into_an_RMR);
@@ -1069,7 +1076,7 @@ static void add_base(TCase *tcase)
 static void add_transfers(TCase *tcase)
 {
 	tcase_add_test(tcase, HND_023_attributes_name_the_extensions);
-	tcase_add_test(tcase, HND_023_what_is_not_offered);
+	tcase_add_test(tcase, HND_023_missing_extensions_are_refused);
 	tcase_add_test(tcase, HND_023_unknown_operations_are_refused);
 	tcase_add_test(tcase, HND_023_write_with_immediate_data);
 	tcase_add_test(tcase, HND_023_immediate_data_alone);
@@ -1079,10 +1086,10 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, HND_023_fetch_and_add);
 	tcase_add_test(tcase, HND_023_cmp_and_swap);
 	tcase_add_test(tcase, HND_023_atomic_operations_in_a_row);
-	tcase_add_test(tcase, HND_023_atomic_operations_keep_their_place);
+	tcase_add_test(tcase, HND_023_atomic_operations_keep_the_order);
 	tcase_add_test(tcase, HND_023_atomic_operations_need_the_privilege);
 	tcase_add_loop_test(tcase, HND_023_atomic_operation_outside_its_region, 0, 5);
-	tcase_add_test(tcase, HND_023_atomic_operation_on_an_odd_address);
+	tcase_add_test(tcase, HND_023_atomic_operation_on_an_unaligned_address);
 	tcase_add_test(tcase, HND_023_both_sides_add_while_both_sleep);
 	tcase_add_test(tcase, HND_023_atomic_operations_through_an_RMR);
 	tcase_add_loop_test(tcase, HND_023_atomic_operations_end_with_the_connection, 0, 2);

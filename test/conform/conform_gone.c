@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs that leave as soon as their last request is complete: what is complete arrives. */
+/* Programs that exit as soon as their last request is complete: completed data still arrive. */
 #include "paired.h"
 #include "../lib/t_peer.h"
 
@@ -20,7 +20,7 @@ enum way { DISCONNECT, FREE, CLOSE, EXIT, WAYS };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Both processes know them: they are set before there are two. */
+/* The test sets these before it starts the other process. */
 static enum way way;
 static size_t kind;
 
@@ -34,7 +34,7 @@ static unsigned int seed_of(unsigned int i)
 	return kinds[kind].stride ? i + 1 : 1;
 }
 
-/* --- who leaves --- */
+/* --- the process that exits --- */
 
 static void send_all(const struct t_end *end, DAT_RMR_CONTEXT context, uintptr_t address)
 {
@@ -82,10 +82,10 @@ static void leaver(struct t_peer *self)
 	send_all(&end, context, address);
 	leave(&end);
 	t_peer_tell(self, 0);
-	t_peer_hear(self); /* it is not the exit that brings the rest */
+	t_peer_hear(self); /* the data arrive before the process exits */
 }
 
-/* --- who stays --- */
+/* --- the process that receives --- */
 
 static void expect_all(const struct t_end *end)
 {
@@ -101,7 +101,7 @@ static void expect_all(const struct t_end *end)
 		t_wait_dto(end->recv_evd, end->ep, REQUESTS, DAT_DTO_ERR_FLUSHED, 0);
 }
 
-START_TEST(PRG_20_what_is_complete_arrives)
+START_TEST(PRG_20_completed_requests_arrive)
 {
 	DAT_EP_ATTR attr;
 	struct t_listener listener;
@@ -110,8 +110,8 @@ START_TEST(PRG_20_what_is_complete_arrives)
 	struct t_ia ia;
 
 	/*
-	 * The one that stays makes no call meanwhile, and its thread leaves the data alone for a
-	 * while: they lie in the sockets.
+	 * The receiving process makes no call meanwhile, and its progress thread does not read for
+	 * some time. The data wait in the sockets.
 	 */
 	setenv("DAT_OFI_QUIET_MS", "50", 1);
 	setenv("DAT_OFI_LINGER_MS", "20000", 1);
@@ -124,7 +124,7 @@ START_TEST(PRG_20_what_is_complete_arrives)
 		attr.max_recv_dtos = REQUESTS + 1;
 	t_end_new(&end, &ia, &attr);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
-	for (unsigned int i = 0; i <= REQUESTS; i++) /* one is left */
+	for (unsigned int i = 0; i <= REQUESTS; i++) /* one request is left */
 		t_ok(t_recv(&end, kinds[kind].writes ? 0 : place_of(i % REQUESTS), kinds[kind].size,
 			    i, DAT_COMPLETION_DEFAULT_FLAG));
 	t_peer_tell(&leaving, listener.qual);
@@ -151,6 +151,6 @@ Suite *conform_gone(void)
 	TCase *tcase = tcase_create("prg-gone");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, PRG_20_what_is_complete_arrives, 0, WAYS * (int)KINDS);
+	tcase_add_loop_test(tcase, PRG_20_completed_requests_arrive, 0, WAYS * (int)KINDS);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* All handles: types, consumer contexts, and handles that are not what they should be. */
+/* All handles: types, consumer contexts, and invalid handles. */
 #include <stdatomic.h>
 
 #include "zoo.h"
@@ -35,7 +35,7 @@ START_TEST(HND_011_014_types)
 }
 END_TEST
 
-START_TEST(HND_007_013_017_020_no_type_and_no_context_of_a_bad_handle)
+START_TEST(HND_007_013_017_020_bad_handle_has_neither_type_nor_context)
 {
 	DAT_CONTEXT context = {.as_64 = 1};
 	DAT_HANDLE_TYPE type;
@@ -123,7 +123,7 @@ START_TEST(HND_009_020_new_object_starts_without_context)
 
 		t_ok(dat_pz_create(zoo.ia.ia, &pz));
 		has_context(pz, 0);
-		if (i < 16) /* the value of a freed handle rests for a while */
+		if (i < 16) /* the value of a freed handle is not used again for a while */
 			ck_assert_ptr_ne(pz, first);
 		if (!first)
 			first = pz;
@@ -135,7 +135,7 @@ END_TEST
 
 /* --- bad handles --- */
 
-/* EVDs have no subtype of their own: it tells what the EVD would have been good for. */
+/* For an EVD the subtype tells the use of the EVD, because EVDs have no subtype of their own. */
 static bool subtype_of(DAT_HANDLE_TYPE type, DAT_RETURN_SUBTYPE *subtype_p)
 {
 	static const DAT_RETURN_SUBTYPE subtypes[ZOO_TYPES] = {
@@ -167,7 +167,7 @@ static void refuses(const struct zoo_call *call, DAT_HANDLE handle, const char *
 			     what, t_words(ret), zoo_names[call->type]);
 }
 
-/* Null, freed, and of every other type, in every call that takes this type. */
+/* Passes null, a freed handle, and a handle of every other type to every call for this type. */
 static void all_refuse_others(DAT_HANDLE_TYPE type)
 {
 	struct zoo gone;
@@ -194,72 +194,72 @@ static void all_refuse_others(DAT_HANDLE_TYPE type)
 	ck_assert_int_gt(calls, 0);
 }
 
-START_TEST(HND_016_017_020_no_other_handle_is_taken)
+START_TEST(HND_016_017_020_other_handles_are_refused)
 {
 	/* ERR-020 */
 	all_refuse_others((DAT_HANDLE_TYPE)_i);
 }
 END_TEST
 
-START_TEST(IA_026_045_no_other_handle_is_taken)
+START_TEST(IA_026_045_other_handles_are_refused)
 {
 	/* EVD-012 CNO-005 PZ-002 LMR-019 LMR-051 LMR-057 PSP-009 CNO-009 CSP-001 */
 	all_refuse_others(DAT_HANDLE_TYPE_IA);
 }
 END_TEST
 
-START_TEST(EVD_018_029_034_044_049_055_058_073_090_101_114_no_other_handle_is_taken)
+START_TEST(EVD_018_029_034_044_049_055_058_073_090_101_114_other_handles_are_refused)
 {
 	/* PSP-007 RSP-005 */
 	all_refuse_others(DAT_HANDLE_TYPE_EVD);
 }
 END_TEST
 
-START_TEST(CNO_013_022_026_039_049_no_other_handle_is_taken)
+START_TEST(CNO_013_022_026_039_049_other_handles_are_refused)
 {
 	/* EVD-006 EVD-033 */
 	all_refuse_others(DAT_HANDLE_TYPE_CNO);
 }
 END_TEST
 
-START_TEST(PZ_009_010_014_no_other_handle_is_taken)
+START_TEST(PZ_009_010_014_other_handles_are_refused)
 {
 	/* LMR-019 RMR-002 RMR-008 */
 	all_refuse_others(DAT_HANDLE_TYPE_PZ);
 }
 END_TEST
 
-START_TEST(LMR_004_036_046_no_other_handle_is_taken)
+START_TEST(LMR_004_036_046_other_handles_are_refused)
 {
 	all_refuse_others(DAT_HANDLE_TYPE_LMR);
 }
 END_TEST
 
-START_TEST(RMR_014_021_no_other_handle_is_taken)
+START_TEST(RMR_014_021_other_handles_are_refused)
 {
 	all_refuse_others(DAT_HANDLE_TYPE_RMR);
 }
 END_TEST
 
-START_TEST(PSP_029_035_no_other_handle_is_taken)
+START_TEST(PSP_029_035_other_handles_are_refused)
 {
 	all_refuse_others(DAT_HANDLE_TYPE_PSP);
 }
 END_TEST
 
-START_TEST(RSP_017_021_no_other_handle_is_taken)
+START_TEST(RSP_017_021_other_handles_are_refused)
 {
 	all_refuse_others(DAT_HANDLE_TYPE_RSP);
 }
 END_TEST
 
-START_TEST(CR_006_015_033_041_no_other_handle_is_taken)
+START_TEST(CR_006_015_033_041_other_handles_are_refused)
 {
 	all_refuse_others(DAT_HANDLE_TYPE_CR);
 }
 END_TEST
 
-START_TEST(CR_011_no_other_endpoint_is_taken)
+START_TEST(CR_011_other_endpoints_are_refused)
 {
 	/* RSP-003 */
 	all_refuse_others(DAT_HANDLE_TYPE_EP);
@@ -268,7 +268,7 @@ END_TEST
 
 /* --- IAs that are closed, and other IAs --- */
 
-START_TEST(IA_022_033_closed_ia_takes_all_its_handles)
+START_TEST(IA_022_033_close_invalidates_all_handles)
 {
 	struct zoo gone;
 
@@ -283,7 +283,7 @@ START_TEST(IA_022_033_closed_ia_takes_all_its_handles)
 }
 END_TEST
 
-/* Of two objects in one call, one of another IA. */
+/* Calls that take two objects, for tests with one of another IA. */
 static bool takes_two(const struct zoo_call *call)
 {
 	static const char *const names[] = {
@@ -395,7 +395,7 @@ START_TEST(HND_018_019_threads_share_an_ia)
 	for (int i = 0; i < THREADS; i++)
 		t_join(threads[i]);
 	ck_assert_int_eq(failures, 0);
-	zoo_free(&zoo); /* nothing else is left */
+	zoo_free(&zoo); /* no other object is left */
 	zoo_open(&zoo);
 }
 END_TEST
@@ -408,23 +408,23 @@ Suite *conform_handles(void)
 	tcase_add_checked_fixture(tc, open_zoo, close_zoo);
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, HND_011_014_types);
-	tcase_add_test(tc, HND_007_013_017_020_no_type_and_no_context_of_a_bad_handle);
+	tcase_add_test(tc, HND_007_013_017_020_bad_handle_has_neither_type_nor_context);
 	tcase_add_test(tc, HND_001_002_003_004_005_008_context_of_every_object);
 	tcase_add_test(tc, HND_006_context_is_not_inherited);
 	tcase_add_test(tc, HND_009_020_new_object_starts_without_context);
-	tcase_add_loop_test(tc, HND_016_017_020_no_other_handle_is_taken, 0, ZOO_TYPES);
-	tcase_add_test(tc, IA_026_045_no_other_handle_is_taken);
+	tcase_add_loop_test(tc, HND_016_017_020_other_handles_are_refused, 0, ZOO_TYPES);
+	tcase_add_test(tc, IA_026_045_other_handles_are_refused);
 	tcase_add_test(tc,
-		       EVD_018_029_034_044_049_055_058_073_090_101_114_no_other_handle_is_taken);
-	tcase_add_test(tc, CNO_013_022_026_039_049_no_other_handle_is_taken);
-	tcase_add_test(tc, PZ_009_010_014_no_other_handle_is_taken);
-	tcase_add_test(tc, LMR_004_036_046_no_other_handle_is_taken);
-	tcase_add_test(tc, RMR_014_021_no_other_handle_is_taken);
-	tcase_add_test(tc, PSP_029_035_no_other_handle_is_taken);
-	tcase_add_test(tc, RSP_017_021_no_other_handle_is_taken);
-	tcase_add_test(tc, CR_006_015_033_041_no_other_handle_is_taken);
-	tcase_add_test(tc, CR_011_no_other_endpoint_is_taken);
-	tcase_add_test(tc, IA_022_033_closed_ia_takes_all_its_handles);
+		       EVD_018_029_034_044_049_055_058_073_090_101_114_other_handles_are_refused);
+	tcase_add_test(tc, CNO_013_022_026_039_049_other_handles_are_refused);
+	tcase_add_test(tc, PZ_009_010_014_other_handles_are_refused);
+	tcase_add_test(tc, LMR_004_036_046_other_handles_are_refused);
+	tcase_add_test(tc, RMR_014_021_other_handles_are_refused);
+	tcase_add_test(tc, PSP_029_035_other_handles_are_refused);
+	tcase_add_test(tc, RSP_017_021_other_handles_are_refused);
+	tcase_add_test(tc, CR_006_015_033_041_other_handles_are_refused);
+	tcase_add_test(tc, CR_011_other_endpoints_are_refused);
+	tcase_add_test(tc, IA_022_033_close_invalidates_all_handles);
 	tcase_add_test(tc, IA_016_objects_of_another_ia);
 	tcase_add_test(tc, IA_021_every_query_tells_the_same_ia);
 	tcase_add_test(tc, HND_018_019_threads_share_an_ia);

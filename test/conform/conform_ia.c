@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IAs: open, close, and whether the attributes are true. */
+/* IAs: open, close, and attributes. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -131,7 +131,7 @@ START_TEST(IA_012_027_async_evd_of_the_consumer)
 	DAT_EVD_HANDLE evd = mine, queried;
 	DAT_IA_HANDLE ia;
 
-	t_ok(dat_ia_open(t_ia_name(), 0, &evd, &ia)); /* the length does not count */
+	t_ok(dat_ia_open(t_ia_name(), 0, &evd, &ia)); /* the length is ignored */
 	ck_assert_ptr_eq(evd, mine);
 	t_ok(dat_ia_query(ia, &queried, 0, NULL, 0, NULL));
 	ck_assert_ptr_eq(queried, mine);
@@ -143,7 +143,7 @@ START_TEST(IA_012_027_async_evd_of_the_consumer)
 }
 END_TEST
 
-START_TEST(IA_013_what_is_no_async_evd)
+START_TEST(IA_013_open_refuses_handles_other_than_an_async_evd)
 {
 	DAT_EVD_HANDLE freed = t_evd(&t_tia, 8, DAT_EVD_ASYNC_FLAG);
 	DAT_EVD_HANDLE bad[3];
@@ -254,7 +254,7 @@ END_TEST
 
 /* --- close --- */
 
-START_TEST(IA_022_abrupt_close_takes_everything)
+START_TEST(IA_022_abrupt_close_destroys_all_objects)
 {
 	struct zoo zoo;
 
@@ -293,7 +293,7 @@ START_TEST(IA_023_graceful_close_refuses_and_changes_nothing)
 	zoo_open(&zoo);
 	ia = &zoo.ia;
 	t_bad_state_of(dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
-	/* It serves still, with all it has. */
+	/* The IA and its objects still work. */
 	t_ok(t_cr_accept(zoo.of[DAT_HANDLE_TYPE_CR], zoo.end.ep));
 	t_wait_conn(zoo.end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, zoo.end.ep);
 	t_wait_conn(zoo.wild.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, zoo.wild.ep);
@@ -359,7 +359,7 @@ START_TEST(IA_028_abrupt_close_aborts_waiters)
 END_TEST
 
 /*
- * Posts, takes and asks until the handle is invalid; all that counts is that it lives to see that.
+ * Posts, dequeues and queries until the handle is invalid. The test passes if no call crashes.
  */
 static void *use_evd(void *evd)
 {
@@ -423,7 +423,7 @@ START_TEST(IA_031_032_peer_of_a_closed_ia)
 }
 END_TEST
 
-/* A connection, an object of every type, and a close that has to clean up. */
+/* Creates a connection and an object of each type, and closes the IA abruptly. */
 static void use_and_close(void)
 {
 	struct t_pair pair;
@@ -438,8 +438,8 @@ static void use_and_close(void)
 }
 
 /*
- * What libfabric itself loses with each connectionless endpoint: up to 1.7 KiB, two of them in a
- * round.
+ * The memory that libfabric leaks in a round: up to 1.7 KiB for each of two connectionless
+ * endpoints.
  */
 static size_t loss_of_the_fabric(void)
 {
@@ -459,8 +459,8 @@ static size_t loss_of_the_fabric(void)
 START_TEST(IA_034_abrupt_close_leaks_nothing)
 {
 	/*
-	 * The allocator counts what it keeps at hand for a thread as in use: the more rounds, the
-	 * less it matters.
+	 * The allocator counts its caches for threads as memory in use. With many rounds they do
+	 * not matter.
 	 */
 	enum { ROUNDS = 80 };
 	size_t loss = loss_of_the_fabric();
@@ -580,7 +580,7 @@ START_TEST(IA_047_limits_are_not_zero)
 }
 END_TEST
 
-/* Enough EVD entries for that many completions. */
+/* Makes the EVD long enough for that many completions. */
 static void lengthen(DAT_EVD_HANDLE evd, DAT_COUNT events)
 {
 	t_ok(dat_evd_resize(evd,
@@ -589,7 +589,7 @@ static void lengthen(DAT_EVD_HANDLE evd, DAT_COUNT events)
 
 START_TEST(IA_047_limits_can_be_reached)
 {
-	/* 64 Ki receives, and a message of as many segments as there may be. */
+	/* 64 Ki receives, and a message with the largest number of segments. */
 	DAT_EP_ATTR attr = t_default_attr(&t_tia);
 	DAT_COUNT n = t_tia.attr.max_iov_segments_per_dto;
 	DAT_LMR_TRIPLET segments[1024];
@@ -702,7 +702,7 @@ START_TEST(IA_052_completion_flags)
 }
 END_TEST
 
-START_TEST(IA_053_segments_are_the_consumers_again)
+START_TEST(IA_053_consumer_owns_the_segments_after_the_post)
 {
 	DAT_LMR_TRIPLET segments[2];
 	struct t_end *from, *to;
@@ -714,7 +714,7 @@ START_TEST(IA_053_segments_are_the_consumers_again)
 	from = &loop.end[0];
 	to = &loop.end[1];
 	t_fill(from->buf.mem, 200, 17);
-	/* The send waits for a receive, so what it reads later would be noticed. */
+	/* The send waits for a receive, so a change of the memory before that would be seen. */
 	segments[0] = t_seg(&from->buf, 0, 100);
 	segments[1] = t_seg(&from->buf, 100, 100);
 	t_ok(dat_ep_post_send(from->ep, 2, segments, (DAT_DTO_COOKIE){.as_64 = 1}, 0));
@@ -751,8 +751,8 @@ START_TEST(IA_056_attributes_tell_what_calls_do)
 		t_ok(ret);
 	else
 		t_unsupported(ret);
-	ck_assert(!t_tia.provider.lmr_sync_req); /* what it means: LMR_048 */
-	/* A read needs no right to write from afar, and no post waits for the peer. */
+	ck_assert(!t_tia.provider.lmr_sync_req); /* tested by LMR_048 */
+	/* An RDMA read does not need the right of remote writes, and no post waits for the peer. */
 	ck_assert(!t_tia.provider.rdma_write_for_rdma_read_req);
 	ck_assert(t_tia.provider.dto_async_return_guaranteed);
 	t_buf_new(&sink, t_tia.ia, t_tia.pz, 4096, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
@@ -862,7 +862,7 @@ static void add_query_tests(Suite *suite)
 	tcase_add_test(tc, IA_048_limits_of_endpoints);
 	tcase_add_test(tc, IA_048_limits_of_srqs);
 	tcase_add_test(tc, IA_052_completion_flags);
-	tcase_add_test(tc, IA_053_segments_are_the_consumers_again);
+	tcase_add_test(tc, IA_053_consumer_owns_the_segments_after_the_post);
 	tcase_add_test(tc, IA_056_attributes_tell_what_calls_do);
 #if T_DAT_MAJOR == 2
 	tcase_add_test(tc, IA_059_attributes_of_2_0);
@@ -881,7 +881,7 @@ Suite *conform_ia(void)
 	tcase_add_test(tc, IA_009_async_evd_is_an_evd);
 	tcase_add_test(tc, IA_011_async_queue_above_the_limit);
 	tcase_add_test(tc, IA_012_027_async_evd_of_the_consumer);
-	tcase_add_test(tc, IA_013_what_is_no_async_evd);
+	tcase_add_test(tc, IA_013_open_refuses_handles_other_than_an_async_evd);
 	tcase_add_test(tc, IA_017_no_descriptors_are_left);
 	add_query_tests(suite);
 
@@ -891,7 +891,7 @@ Suite *conform_ia(void)
 	tcase_add_test(tc, IA_014_no_async_evd);
 	tcase_add_test(tc, IA_015_opens_are_independent);
 	tcase_add_test(tc, IA_018_first_open_loads_the_library);
-	tcase_add_test(tc, IA_022_abrupt_close_takes_everything);
+	tcase_add_test(tc, IA_022_abrupt_close_destroys_all_objects);
 	tcase_add_test(tc, IA_023_024_graceful_close_of_single_objects);
 	tcase_add_test(tc, IA_023_graceful_close_refuses_and_changes_nothing);
 	tcase_add_test(tc, IA_023_undecided_request_keeps_the_ia_open);

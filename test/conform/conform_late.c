@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs that tell their address first and listen there a moment later. */
+/* Programs that publish their address before they listen there. */
 #include <unistd.h>
 
 #include "paired.h"
 
-/* No port, and no other process's: the suites of both generations share this host. */
+/* Not a port, and unique on this host, where both generations' suites may run at the same time. */
 #define LONG_QUAL (UINT64_C(0x5ca1ab1e00000000) | (DAT_CONN_QUAL)getpid())
 
 static struct t_pair late; /* the second one listens late */
 
-/* Long enough for any machine; each test says how long it has. */
+/* Opens the pair with this grace period. */
 static void open_with_grace(const char *ms)
 {
 	setenv("DAT_OFI_LISTEN_GRACE_MS", ms, 1);
 	t_pair_prepare(&late, NULL);
 }
 
-/* A qualifier that was free a moment ago: a port, or a long one. */
+/* Returns a free qualifier: a port, or a longer number. */
 static DAT_CONN_QUAL free_qual(bool is_long)
 {
 	struct t_listener listener;
@@ -52,7 +52,7 @@ static void both_up(void)
 			    late.end[i].ep);
 }
 
-/* Listens now, by a PSP or an RSP, and takes the request that was made before. */
+/* Listens by a PSP or an RSP, and accepts the request that was made before. */
 static void listen_and_take(DAT_CONN_QUAL qual, bool reserved)
 {
 	DAT_EVD_HANDLE evd = t_evd(&late.ia[1], 16, DAT_EVD_CR_FLAG);
@@ -67,7 +67,7 @@ static void listen_and_take(DAT_CONN_QUAL qual, bool reserved)
 	both_up();
 }
 
-START_TEST(PRG_19_request_waits_for_who_will_listen)
+START_TEST(PRG_19_request_waits_for_a_later_listener)
 {
 	DAT_CONN_QUAL qual;
 
@@ -79,8 +79,8 @@ START_TEST(PRG_19_request_waits_for_who_will_listen)
 }
 END_TEST
 
-/* The two IAs have a channel already, by a service point of this qualifier that was freed. */
-START_TEST(PRG_19_the_same_by_a_channel_that_is_there)
+/* The two IAs already have a channel, from a connection to a service point that was freed. */
+START_TEST(PRG_19_request_on_an_existing_channel_waits_for_a_listener)
 {
 	struct t_listener former;
 	struct t_end first[2];
@@ -115,8 +115,8 @@ START_TEST(PRG_19_nobody_listens_in_time)
 END_TEST
 
 /*
- * The program's own time is shorter, and that nobody listens is known: 2 s are enough to be refused
- * once on a busy machine.
+ * The timeout of the connect is shorter than the grace period, and the connector knows the refusal:
+ * within 2 s one refusal arrives even on a busy machine.
  */
 START_TEST(PRG_19_grace_ends_with_the_time_of_the_connect)
 {
@@ -128,7 +128,7 @@ START_TEST(PRG_19_grace_ends_with_the_time_of_the_connect)
 }
 END_TEST
 
-START_TEST(PRG_19_without_grace_the_answer_comes_at_once)
+START_TEST(PRG_19_without_grace_the_refusal_comes_at_once)
 {
 	uint64_t began, least = UINT64_MAX;
 
@@ -146,8 +146,8 @@ START_TEST(PRG_19_without_grace_the_answer_comes_at_once)
 }
 END_TEST
 
-/* The program loses patience while nobody listens. */
-START_TEST(PRG_19_attempt_is_given_up_meanwhile)
+/* The program frees the EP while nobody listens. */
+START_TEST(PRG_19_connector_gives_up_during_the_grace)
 {
 	DAT_CONN_QUAL qual;
 
@@ -180,11 +180,11 @@ Suite *conform_late(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, NULL, close_both);
-	tcase_add_loop_test(tcase, PRG_19_request_waits_for_who_will_listen, 0, 4);
-	tcase_add_test(tcase, PRG_19_the_same_by_a_channel_that_is_there);
+	tcase_add_loop_test(tcase, PRG_19_request_waits_for_a_later_listener, 0, 4);
+	tcase_add_test(tcase, PRG_19_request_on_an_existing_channel_waits_for_a_listener);
 	tcase_add_loop_test(tcase, PRG_19_nobody_listens_in_time, 0, 2);
 	tcase_add_loop_test(tcase, PRG_19_grace_ends_with_the_time_of_the_connect, 0, 2);
-	tcase_add_loop_test(tcase, PRG_19_without_grace_the_answer_comes_at_once, 0, 2);
-	tcase_add_loop_test(tcase, PRG_19_attempt_is_given_up_meanwhile, 0, 4);
+	tcase_add_loop_test(tcase, PRG_19_without_grace_the_refusal_comes_at_once, 0, 2);
+	tcase_add_loop_test(tcase, PRG_19_connector_gives_up_during_the_grace, 0, 4);
 	return suite;
 }

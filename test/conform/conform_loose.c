@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the rules leave open (MAY, UNDEFINED): either outcome will do, each thing ends in one of
- * them, and nothing else breaks. Other suites name such rules where they come by.
+ * Rules that allow several results (MAY, UNDEFINED). Each operation ends with one of them, and
+ * nothing else fails. Other suites also name such rules where a test includes them.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ static void *post_one(void *evd)
 	return t_post_se(evd, evd) == DAT_SUCCESS ? NULL : evd;
 }
 
-/* A thread posts an event meanwhile. */
+/* Makes a call while another thread posts an event. */
 static void race_with_a_post(DAT_EVD_HANDLE evd, DAT_RETURN (*call)(DAT_EVD_HANDLE, DAT_CNO_HANDLE),
 			     DAT_CNO_HANDLE cno)
 {
@@ -167,7 +167,7 @@ START_TEST(EVD_048_event_during_disable_may_notify)
 	for (int i = 0; i < RACES; i++) {
 		race_with_a_post(evd, disable, cno);
 		t_poll_cno(cno, &hint);
-		t_ok(t_post_se(evd, evd)); /* disabled by now, for certain */
+		t_ok(t_post_se(evd, evd)); /* the EVD is disabled now */
 		t_error(t_poll_cno(cno, &hint), DAT_QUEUE_EMPTY);
 		t_wait_se(evd, evd);
 		t_ok(dat_evd_enable(evd));
@@ -222,7 +222,7 @@ END_TEST
 
 /* --- memory --- */
 
-/* Whatever happened to it: the request completes once, and a failure ends the connection. */
+/* Expects one completion of the request, with any status. A failure ends the connection. */
 static bool completes(uint64_t cookie)
 {
 	DAT_EVENT event = t_wait_for(us->request_evd, DAT_DTO_COMPLETION_EVENT);
@@ -281,7 +281,7 @@ static DAT_RMR_HANDLE new_rmr(void)
 	return rmr;
 }
 
-/* The peer's memory, bound by the peer. */
+/* The peer binds its memory. */
 static DAT_RMR_CONTEXT start_bind(DAT_RMR_HANDLE rmr, size_t length, uint64_t cookie)
 {
 	DAT_RMR_CONTEXT context = 0;
@@ -322,7 +322,7 @@ START_TEST(RMR_015_query_while_a_bind_is_outstanding)
 	ck_assert((param.rmr_context == old && param.lmr_triplet.segment_length == 100) ||
 		  (param.rmr_context == new &&param.lmr_triplet.segment_length == 200));
 	t_wait_bind(peer->request_evd, rmr, 2, DAT_DTO_SUCCESS);
-	start_bind(rmr, 0, 3); /* DTO-168: whatever context an unbind answers */
+	start_bind(rmr, 0, 3); /* DTO-168: an unbind may return any context */
 	t_wait_bind(peer->request_evd, rmr, 3, DAT_DTO_SUCCESS);
 	t_ok(dat_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	t_ok(dat_rmr_free(rmr));
@@ -346,7 +346,7 @@ START_TEST(RMR_022_free_while_a_bind_is_outstanding)
 }
 END_TEST
 
-START_TEST(DTO_168_169_context_that_is_used_before_its_bind_is_through)
+START_TEST(DTO_168_169_context_used_before_its_bind_completes)
 {
 	DAT_RMR_HANDLE rmr = new_rmr();
 	bool well;
@@ -378,7 +378,7 @@ static void connect_again(const DAT_EP_PARAM *param, DAT_EP_PARAM_MASK ours,
 
 START_TEST(EP_024_099_read_limits_that_do_not_fit)
 {
-	/* CR-024 DTO-106 TRN-051: refused, broken, or slower */
+	/* CR-024 DTO-106 TRN-051: the reads fail, break the connection, or are slower */
 	DAT_EP_PARAM param = {.ep_attr = {.max_rdma_read_in = 1, .max_rdma_read_out = 8}};
 	DAT_EVENT event;
 	bool failed = false;
@@ -408,7 +408,7 @@ START_TEST(EP_048_055_query_in_states_without_a_peer)
 	t_end_new(&end, our_ia, NULL);
 	t_ok(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, &param));
 	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_ABRUPT_FLAG));
-	/* A state that is read may be over by the return; the last one stays. */
+	/* A state may have changed when the query returns. Only the last one lasts. */
 	t_until(t_ep_state(us->ep) == DAT_EP_STATE_DISCONNECTED);
 	t_ok(dat_ep_query(us->ep, DAT_EP_FIELD_ALL, &param));
 	ck_assert_int_eq(param.ep_state, DAT_EP_STATE_DISCONNECTED);
@@ -420,7 +420,7 @@ END_TEST
 
 START_TEST(EPS_063_state_changes_before_its_event_is_taken)
 {
-	/* EP-152; what the reset may lose is either lost or what it was */
+	/* EP-152; the reset may lose the event, but does not change it */
 	DAT_EVENT event;
 
 	t_ok(t_recv(us, 0, 64, 7, DAT_COMPLETION_DEFAULT_FLAG));
@@ -463,9 +463,9 @@ END_TEST
 
 /* --- transfers --- */
 
-START_TEST(DTO_014_segments_over_each_other)
+START_TEST(DTO_014_overlapping_segments)
 {
-	/* The message fills what it is told to, twice in places, and no byte around it. */
+	/* The message fills both segments, overlapping bytes twice, and no other byte. */
 	DAT_LMR_TRIPLET iov[2] = {t_seg(&peer->buf, 100, 50), t_seg(&peer->buf, 120, 50)};
 
 	t_fill(us->buf.mem, 100, 14);
@@ -482,7 +482,7 @@ END_TEST
 
 START_TEST(DTO_026_memory_is_changed_under_a_send)
 {
-	/* Each byte is the old one or the new one. */
+	/* Each received byte is the old or the new one. */
 	DAT_LMR_TRIPLET segment = t_seg(&us->buf, 0, T_BUF_SIZE);
 
 	memset(us->buf.mem, 1, T_BUF_SIZE);
@@ -501,7 +501,7 @@ END_TEST
 
 START_TEST(DTO_057_132_transfers_without_a_fence)
 {
-	/* A read and writes over each other: what is read and what is left is one of them. */
+	/* A read and writes of the same memory without a fence: each byte has one of the values. */
 	DAT_RMR_TRIPLET target = t_remote_seg(&peer->buf, 0, 100);
 
 	memset(us->buf.mem, 1, 100);
@@ -522,7 +522,7 @@ END_TEST
 
 /* --- suite --- */
 
-/* Before the registry has read its file. */
+/* Cases that begin before the registry has read dat.conf. */
 static void add_from_scratch(Suite *suite)
 {
 	TCase *tcase = tcase_create("loose-scratch");
@@ -557,10 +557,10 @@ static void add_transfers(Suite *suite)
 	tcase_add_test(tcase, EP_048_055_query_in_states_without_a_peer);
 	tcase_add_test(tcase, EPS_063_state_changes_before_its_event_is_taken);
 	tcase_add_test(tcase, EVS_127_message_is_seen_before_established);
-	tcase_add_test(tcase, DTO_014_segments_over_each_other);
+	tcase_add_test(tcase, DTO_014_overlapping_segments);
 	tcase_add_test(tcase, DTO_026_memory_is_changed_under_a_send);
 	tcase_add_test(tcase, DTO_057_132_transfers_without_a_fence);
-	tcase_add_test(tcase, DTO_168_169_context_that_is_used_before_its_bind_is_through);
+	tcase_add_test(tcase, DTO_168_169_context_used_before_its_bind_completes);
 }
 
 Suite *conform_loose(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* PZs, LMRs and RMRs as objects. What they allow a connection to do: conform_access.c. */
+/* PZs, LMRs and RMRs as objects. conform_access.c tests their rights on connections. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ START_TEST(PZ_003_012_013_bad_arguments)
 }
 END_TEST
 
-START_TEST(PZ_006_008_pz_is_in_use_while_something_is_in_it)
+START_TEST(PZ_006_008_pz_with_objects_cannot_be_freed)
 {
 	/* LMR-023 LMR-035 RMR-005 RMR-020 */
 	DAT_PZ_HANDLE pz = new_pz();
@@ -90,7 +90,7 @@ START_TEST(PZ_006_008_pz_is_in_use_while_something_is_in_it)
 }
 END_TEST
 
-START_TEST(PZ_007_pz_is_in_use_by_an_srq)
+START_TEST(PZ_007_pz_of_an_srq_cannot_be_freed)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
 	DAT_PZ_HANDLE pz = new_pz();
@@ -147,7 +147,7 @@ END_TEST
 
 /* --- LMR: create and free --- */
 
-/* All that dat_lmr_create() answers. */
+/* All outputs of dat_lmr_create(). */
 struct region {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -179,7 +179,7 @@ static void covers(const struct region *region, const void *mem, size_t length)
 	ck_assert_uint_ge(region->address + region->length, start + length);
 }
 
-START_TEST(LMR_001_002_032_033_create_answers_all)
+START_TEST(LMR_001_002_032_033_create_returns_all_outputs)
 {
 	DAT_REGION_DESCRIPTION what = {.for_va = memory + 1};
 	struct region region;
@@ -234,10 +234,10 @@ START_TEST(LMR_012_013_020_create_refuses_bad_arguments)
 }
 END_TEST
 
-START_TEST(LMR_015_016_017_create_refuses_regions_that_cannot_be)
+START_TEST(LMR_015_016_017_create_refuses_impossible_regions)
 {
 	struct region region;
-	void *hole = (void *)(uintptr_t)0x20000; /* so far down nothing is ever mapped */
+	void *hole = (void *)(uintptr_t)0x20000; /* nothing is mapped at so low an address */
 
 	t_error(create(&region, memory, 0, ALL), DAT_LENGTH_ERROR);
 	t_error2(create(&region, hole, SIZE, ALL), DAT_INVALID_PARAMETER,
@@ -306,7 +306,7 @@ START_TEST(LMR_024_025_regions_may_overlap)
 }
 END_TEST
 
-START_TEST(LMR_041_contexts_are_not_reissued_at_once)
+START_TEST(LMR_041_contexts_are_not_used_again_at_once)
 {
 	enum { N = 16 };
 	DAT_LMR_CONTEXT lmr_contexts[N];
@@ -370,7 +370,7 @@ static void *map_shared(int fd)
 	return mem;
 }
 
-/* Cookies with all bytes in use, so that no string function works on them. */
+/* The cookies use all bytes, so a provider cannot treat them as strings. */
 static void shared_new(struct shared *shared, int number)
 {
 	shared->fd = memfd_create("shared", MFD_CLOEXEC);
@@ -443,8 +443,8 @@ START_TEST(LMR_008_010_cookie_names_one_memory_while_it_is_in_use)
 END_TEST
 
 /*
- * The child has its own IA: it registers the memory of the descriptor under the cookie, tells so,
- * and frees when the parent closes its end.
+ * The child opens its own IA, registers the memory of the descriptor with the cookie, reports that,
+ * and frees the region when the parent closes its end of the pipe.
  */
 static int other_process(const struct shared *shared, int to_parent, int from_parent)
 {
@@ -461,9 +461,9 @@ static int other_process(const struct shared *shared, int to_parent, int from_pa
 	return 0;
 }
 
-START_TEST(LMR_006_008_010_cookie_is_of_the_host)
+START_TEST(LMR_006_008_010_processes_of_the_host_share_a_cookie)
 {
-	/* Without the IA of the others: it would have to be opened after the fork. */
+	/* This case does not use t_tia, because an IA must be opened after the fork. */
 	struct shared shared, stranger;
 	int up[2], down[2], status;
 	struct region region;
@@ -497,7 +497,7 @@ END_TEST
 
 /* --- LMR: query and sync --- */
 
-START_TEST(LMR_042_043_044_query_tells_what_was_asked)
+START_TEST(LMR_042_043_044_query_returns_the_values_of_the_creation)
 {
 	/* IA-021 */
 	struct region region, second;
@@ -663,7 +663,7 @@ static DAT_RETURN make_rmr(DAT_HANDLE *rmr)
 	return dat_rmr_create(t_tia.pz, rmr);
 }
 
-/* Objects until no more can be had; then all are freed, and there is room again. */
+/* Creates objects until one fails, frees all of them, and creates one again. */
 static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT_HANDLE),
 		     DAT_RETURN_SUBTYPE of)
 {
@@ -709,27 +709,27 @@ static void add_lmr_tests(Suite *suite)
 {
 	TCase *tc = conform_case(suite, "lmr");
 
-	tcase_add_test(tc, LMR_001_002_032_033_create_answers_all);
+	tcase_add_test(tc, LMR_001_002_032_033_create_returns_all_outputs);
 	tcase_add_test(tc, LMR_003_004_registering_an_lmr_again);
 	tcase_add_test(tc, LMR_012_013_020_create_refuses_bad_arguments);
-	tcase_add_test(tc, LMR_015_016_017_create_refuses_regions_that_cannot_be);
+	tcase_add_test(tc, LMR_015_016_017_create_refuses_impossible_regions);
 	tcase_add_test(tc, LMR_018_create_refuses_to_write_what_is_read_only);
 	tcase_add_test(tc, LMR_021_022_context_for_peers);
 	tcase_add_test(tc, LMR_024_025_regions_may_overlap);
-	tcase_add_test(tc, LMR_041_contexts_are_not_reissued_at_once);
+	tcase_add_test(tc, LMR_041_contexts_are_not_used_again_at_once);
 #if T_DAT_MAJOR == 2
 	tcase_add_test(tc, LMR_030_031_va_types);
 #endif
 	tcase_add_test(tc, LMR_006_009_cookie_names_shared_memory);
 	tcase_add_test(tc, LMR_007_cookies_differ_in_any_byte);
 	tcase_add_test(tc, LMR_008_010_cookie_names_one_memory_while_it_is_in_use);
-	tcase_add_test(tc, LMR_042_043_044_query_tells_what_was_asked);
+	tcase_add_test(tc, LMR_042_043_044_query_returns_the_values_of_the_creation);
 	tcase_add_test(tc, LMR_045_query_refuses_bad_arguments);
 	tcase_add_loop_test(tc, LMR_048_049_052_055_sync_takes_segments_of_all_regions, 0, 2);
 	tcase_add_loop_test(tc, LMR_050_056_sync_refuses_what_is_not_registered, 0, 2);
 
 	tc = tcase_create("lmr_of_processes");
-	tcase_add_test(tc, LMR_006_008_010_cookie_is_of_the_host);
+	tcase_add_test(tc, LMR_006_008_010_processes_of_the_host_share_a_cookie);
 	suite_add_tcase(suite, tc);
 }
 
@@ -740,8 +740,8 @@ Suite *conform_mem(void)
 
 	tcase_add_test(tc, PZ_001_005_pzs_are_distinct);
 	tcase_add_test(tc, PZ_003_012_013_bad_arguments);
-	tcase_add_test(tc, PZ_006_008_pz_is_in_use_while_something_is_in_it);
-	tcase_add_test(tc, PZ_007_pz_is_in_use_by_an_srq);
+	tcase_add_test(tc, PZ_006_008_pz_with_objects_cannot_be_freed);
+	tcase_add_test(tc, PZ_007_pz_of_an_srq_cannot_be_freed);
 	tcase_add_loop_test(tc, PZ_004_memory_runs_out, 0, 4);
 	tcase_add_test(tc, PZ_010_freed_pz_is_refused_everywhere);
 	tcase_add_test(tc, PZ_011_query_tells_the_ia);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What programs in the field rely on, done as they do it. */
+/* Behaviour that existing programs rely on, tested in the way they use it. */
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static DAT_RETURN create_psp(const struct t_ia *ia, DAT_CONN_QUAL qual, DAT_EVD_
 	return dat_psp_create(ia->ia, qual, evd, DAT_PSP_CONSUMER_FLAG, psp);
 }
 
-/* A connection of the IA with itself by this qualifier, which comes out at the other end. */
+/* Connects the IA with itself by this qualifier. The request event must have the same qualifier. */
 static void connect_by(DAT_PSP_HANDLE psp, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd)
 {
 	struct t_end end, other;
@@ -64,7 +64,7 @@ START_TEST(PRG_01_qualifiers_of_all_kinds_side_by_side)
 	for (int i = 0; i < WANTED; i++) {
 		DAT_RETURN ret;
 
-		/* Programs count on until one is free. */
+		/* Programs try the next number until one is free. */
 		for (quals[i] = wanted[i];; quals[i]++) {
 			ret = create_psp(&t_tia, quals[i], evd, &psps[i]);
 			if (ret != DAT_CONN_QUAL_IN_USE)
@@ -98,7 +98,7 @@ END_TEST
 
 /* --- addresses --- */
 
-START_TEST(PRG_02_address_of_just_its_size_with_any_port)
+START_TEST(PRG_02_address_at_the_end_of_a_page_with_any_port)
 {
 	/* The last 16 bytes in front of a page that cannot be read. */
 	long page = sysconf(_SC_PAGESIZE);
@@ -141,7 +141,7 @@ static void expect_own_address(const void *address)
 				  ->sin_addr.s_addr);
 }
 
-START_TEST(PRG_02_addresses_are_told)
+START_TEST(PRG_02_queries_return_addresses)
 {
 	struct t_listener listener;
 	struct t_end end, other;
@@ -170,7 +170,8 @@ END_TEST
 /* --- spinning on memory --- */
 
 /*
- * A write whose end is a flag of so many bytes, and how far from the end it is cut into segments.
+ * A write whose last bytes are a flag of this size, and the distance of segment borders from its
+ * end.
  */
 struct spin {
 	size_t lead, size, flag;
@@ -179,8 +180,8 @@ struct spin {
 };
 
 /*
- * Sizes that fabrics and processors copy differently, at good and bad addresses; a flag lies in one
- * segment.
+ * Sizes that fabrics and processors copy in different ways, at aligned and unaligned addresses. A
+ * flag lies in one segment.
  */
 static const struct spin spins[] = {
 	{0, 20000, 1, 1, {0}},    {0, 20000, 8, 1, {0}}, {4, 20000, 4, 4, {7, 5, 4}},
@@ -220,7 +221,7 @@ static void post_spin(const struct t_end *end, const struct spin *spin, unsigned
 				    DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* The other process writes what it is told to, the flag at the end included. */
+/* The other process makes the writes that the test asks for. The flag is the end of each. */
 static void writer_role(struct t_peer *self)
 {
 	DAT_RMR_CONTEXT context;
@@ -250,7 +251,7 @@ static void writer_role(struct t_peer *self)
 	t_peer_hear(self);
 }
 
-/* As a program loads it: at once. */
+/* Loads the flag by one instruction, as programs do. */
 static uint64_t load_flag(const volatile void *flag, size_t size)
 {
 	switch (size) {
@@ -292,7 +293,7 @@ static void expect_spin(unsigned char *mem, const struct spin *spin, unsigned in
 		      spin->flag, (uintmax_t)got);
 }
 
-START_TEST(PRG_03_spinner_sees_the_last_byte_last)
+START_TEST(PRG_03_polling_program_sees_the_last_byte_last)
 {
 	/* EVS-133 EVS-135 DTO-112 DTO-130 */
 	struct t_listener listener;
@@ -318,7 +319,7 @@ START_TEST(PRG_03_spinner_sees_the_last_byte_last)
 		t_peer_tell(&writer, round);
 		expect_spin(end.buf.mem, spin, round);
 	}
-	/* Nor does its disconnect need a call of ours to finish. */
+	/* The peer's disconnect finishes without a call of ours, too. */
 	t_peer_tell(&writer, 0);
 	ck_assert_uint_eq(t_peer_hear(&writer), 1);
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
@@ -441,7 +442,7 @@ START_TEST(PRG_05_one_cno_over_all)
 }
 END_TEST
 
-/* As MVAPICH2 has it: of one EVD, the receives notify and the requests do not. */
+/* MVAPICH2 uses one EVD for receives, which notify, and requests, which do not. */
 START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 {
 	/* EVS-083 EVS-084 */
@@ -466,7 +467,7 @@ START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 	t_wait_dto(far->recv_evd, far->ep, 1, DAT_DTO_SUCCESS, 8);
 	t_ok(t_send(far, 0, 8, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_waiter_join(&waiter));
-	/* The receive has woken the thread, which may find the request before it. */
+	/* The receive woke the thread. The request's event may come first. */
 	first = waiter.event.event_data.dto_completion_event_data.user_cookie.as_64;
 	ck_assert(first == 2 || (first == 1 && waiter.nmore == 1));
 	t_wait_dto(near->recv_evd, near->ep, 3 - first, DAT_DTO_SUCCESS, 8);
@@ -475,7 +476,7 @@ START_TEST(PRG_22_receives_and_unsignalled_requests_on_one_evd)
 }
 END_TEST
 
-/* As dapltest has it: connection events of all threads go to EVDs of the first IA. */
+/* In dapltest, connection events of all threads go to EVDs of the first IA. */
 START_TEST(PRG_21_connection_events_at_another_ia)
 {
 	/* EP-020 */
@@ -506,7 +507,8 @@ START_TEST(PRG_21_connection_events_at_another_ia)
 		t_ia_close_empty(&other);
 	} else {
 		/*
-		 * The EVD goes with its IA; the end of the connection is told to the EP's own IA.
+		 * Closing the IA frees the EVD. The end of the connection is reported by the EP's
+		 * own IA.
 		 */
 		t_ia_close(&other);
 		t_ok(dat_ep_disconnect(pair.end[1].ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -538,7 +540,7 @@ static void expect_big_rdma(const struct t_end *end, const struct t_buf *from,
 
 START_TEST(PRG_06_sizes_in_attributes_are_no_limits)
 {
-	const DAT_VLEN sizes[] = {0, 65536, INT32_MAX}; /* in signed counts 2 GiB end here */
+	const DAT_VLEN sizes[] = {0, 65536, INT32_MAX}; /* the largest signed 32-bit number */
 	struct t_buf big[2];
 	struct t_end model;
 	DAT_EP_ATTR attr;
@@ -548,7 +550,7 @@ START_TEST(PRG_06_sizes_in_attributes_are_no_limits)
 	t_end_new(&model, &t_tia, NULL);
 	attr = t_ep_attr(model.ep);
 	t_end_free(&model);
-	/* More than a device can do it may refuse. */
+	/* A device may refuse more than its limit. */
 	if (sizes[_i] < attr.max_message_size)
 		attr.max_message_size = sizes[_i];
 	if (sizes[_i] < attr.max_rdma_size)
@@ -624,7 +626,7 @@ START_TEST(PRG_07_receives_are_posted_when_messages_are_there)
 }
 END_TEST
 
-/* --- taking things down --- */
+/* --- disconnect and free --- */
 
 START_TEST(PRG_08_both_sides_disconnect_and_free)
 {
@@ -731,7 +733,7 @@ END_TEST
 
 /* --- raw comparisons --- */
 
-START_TEST(PRG_10_three_answers_have_no_class_bit)
+START_TEST(PRG_10_three_return_codes_have_no_class_bit)
 {
 	DAT_EVD_HANDLE evd = t_evd(&t_tia, 4, DAT_EVD_SOFTWARE_FLAG), hint;
 	struct t_listener listener;
@@ -901,7 +903,8 @@ START_TEST(PRG_14_fork_comes_first_then_the_ia)
 	struct t_ia ia;
 	DAT_COUNT number;
 
-	t_ok(dat_registry_list_providers(4, &number, list)); /* the library is at work already */
+	t_ok(dat_registry_list_providers(4, &number,
+					 list)); /* starts the library's threads and sockets */
 	ck_assert_int_eq(entries_of("/proc/self/task"), threads);
 	t_peer_start(&child, forked_role);
 	t_ia_open(&ia);
@@ -976,8 +979,8 @@ static void add_with_ia(Suite *suite)
 
 	tcase_add_test(tcase, PRG_01_qualifiers_of_all_kinds_side_by_side);
 	tcase_add_test(tcase, PRG_01_any_qualifier_has_16_bits);
-	tcase_add_test(tcase, PRG_02_address_of_just_its_size_with_any_port);
-	tcase_add_test(tcase, PRG_02_addresses_are_told);
+	tcase_add_test(tcase, PRG_02_address_at_the_end_of_a_page_with_any_port);
+	tcase_add_test(tcase, PRG_02_queries_return_addresses);
 	tcase_add_test(tcase, PRG_04_eps_larger_than_their_evds);
 	tcase_add_test(tcase, PRG_04_evds_of_all_lengths);
 	tcase_add_test(tcase, PRG_05_streams_that_programs_merge);
@@ -988,7 +991,7 @@ static void add_with_ia(Suite *suite)
 	tcase_add_loop_test(tcase, PRG_06_request_flags_that_programs_set, 0, 2);
 	tcase_add_loop_test(tcase, PRG_09_private_data_is_changed_and_sent_back, 0, 2);
 	tcase_add_test(tcase, PRG_09_reject_takes_the_arguments_of_its_generation);
-	tcase_add_test(tcase, PRG_10_three_answers_have_no_class_bit);
+	tcase_add_test(tcase, PRG_10_three_return_codes_have_no_class_bit);
 	tcase_add_test(tcase, PRG_11_outputs_may_be_null);
 	tcase_add_test(tcase, PRG_11_sends_from_write_only_memory);
 	tcase_add_test(tcase, PRG_12_stale_and_wrong_handles);
@@ -1003,7 +1006,7 @@ static void add_spinning(Suite *suite)
 	TCase *tcase = tcase_create("prg-spin");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, PRG_03_spinner_sees_the_last_byte_last);
+	tcase_add_test(tcase, PRG_03_polling_program_sees_the_last_byte_last);
 }
 
 static void add_from_scratch(Suite *suite)

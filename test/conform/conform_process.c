@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a process does besides: it forks, loads the other generation, lives long. */
+/* Processes that fork, load the other generation, or run for long. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 
 /* --- fork --- */
 
-/* In the child: every handle is invalid, and nothing is harmed by finding that out. */
+/* In the child every handle is invalid, and the calls do no harm to the parent. */
 static bool child_is_refused(void)
 {
 	DAT_EP_STATE state;
@@ -48,7 +48,7 @@ END_TEST
 
 /* --- the other generation --- */
 
-/* What both generations declare alike. */
+/* Functions with the same declaration in both generations. */
 struct other_api {
 	DAT_RETURN(*open)
 	(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *, DAT_UINT32, DAT_UINT32,
@@ -98,15 +98,15 @@ START_TEST(TRN_066_both_generations_in_one_process)
 }
 END_TEST
 
-/* --- a long life --- */
+/* --- long-running processes --- */
 
-START_TEST(TRN_013_messages_of_dead_connections_do_not_pile_up)
+START_TEST(TRN_013_messages_of_ended_connections_are_freed)
 {
-	/* What was sent to nobody is forgotten with its connection. */
+	/* Messages that were never received are freed with their connection. */
 	size_t before = 0;
 
 	for (int round = 0; round < 60; round++) {
-		if (round == 10) /* by then everything has its size */
+		if (round == 10) /* all caches have their final size by then */
 			before = mallinfo2().uordblks;
 		for (uint64_t i = 0; i < 4; i++)
 			t_ok(t_send(us, 0, T_BUF_SIZE, i, DAT_COMPLETION_DEFAULT_FLAG));
@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(TRN_016_requests_right_after_established)
 {
-	/* The fabric may not be ready yet; no post tells. */
+	/* The fabric may not be ready yet. Posts succeed in any case. */
 	for (int round = 0; round < 30; round++) {
 		struct t_end *ends[] = {round & 1 ? peer : us, round & 1 ? us : peer};
 
@@ -149,7 +149,7 @@ Suite *conform_process(void)
 
 	tcase_add_test(tcase, EVS_136_child_must_not_use_handles);
 	tcase_add_test(tcase, TRN_066_both_generations_in_one_process);
-	tcase_add_test(tcase, TRN_013_messages_of_dead_connections_do_not_pile_up);
+	tcase_add_test(tcase, TRN_013_messages_of_ended_connections_are_freed);
 	tcase_add_test(tcase, TRN_016_requests_right_after_established);
 	return suite;
 }

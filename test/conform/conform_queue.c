@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What goes into an EVD and comes out of it: wait, dequeue, software events, overflow. */
+/* Events of an EVD: wait, dequeue, software events, overflow. */
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -93,7 +93,7 @@ static DAT_EP_ATTR attr_with_recv_flags(DAT_COMPLETION_FLAGS flags)
 	return attr;
 }
 
-START_TEST(EVD_063_no_threshold_where_not_all_completions_notify)
+START_TEST(EVD_063_threshold_is_refused_unless_all_completions_notify)
 {
 	/* EVS-010 */
 	static const DAT_COMPLETION_FLAGS flags[] = {
@@ -201,7 +201,7 @@ static void on_signal(int number)
 
 START_TEST(EVD_074_075_signal_ends_the_wait)
 {
-	/* _i: whether system calls restart, which must make no difference */
+	/* _i: whether system calls restart; the result must be the same */
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = _i ? SA_RESTART : 0};
 	DAT_EVD_HANDLE evd = soft_evd(4);
 	struct t_waiter waiter;
@@ -216,7 +216,7 @@ START_TEST(EVD_074_075_signal_ends_the_wait)
 }
 END_TEST
 
-START_TEST(EVD_077_waiter_keeps_the_cno_quiet)
+START_TEST(EVD_077_event_for_a_waiter_does_not_trigger_the_cno)
 {
 	/* CNO-043 */
 	DAT_CNO_HANDLE cno = t_cno(&t_tia);
@@ -291,7 +291,7 @@ START_TEST(EVD_082_088_unsignalled_completions_wake_nobody_and_count)
 	ck_assert_int_eq(waiter.nmore, 1);
 	t_wait_dto(to->recv_evd, to->ep, 2, DAT_DTO_SUCCESS, 20);
 
-	/* Found in the queue by the call, or by a dequeue, they are events like any other. */
+	/* A wait that finds them in the queue, and a dequeue, treat them as any other event. */
 	t_ok(t_send(from, 0, 30, 13, DAT_COMPLETION_DEFAULT_FLAG));
 	t_until(dat_evd_wait(to->recv_evd, 0, 1, &event, &nmore) == DAT_SUCCESS);
 	ck_assert_uint_eq(event.event_data.dto_completion_event_data.user_cookie.as_64, 3);
@@ -354,7 +354,7 @@ END_TEST
 
 enum { POSTERS = 3, TAKERS = 3, PER_POSTER = 4000, TOTAL = POSTERS * PER_POSTER };
 
-/* Posters put token(i) in for each of their own range; takers count what they get. */
+/* Posting threads post token(i) for their own range of i. Taking threads count the events. */
 struct crowd {
 	DAT_EVD_HANDLE evd;
 	atomic_int taken[TOTAL];
@@ -413,7 +413,7 @@ static void *taker(void *arg)
 	return NULL;
 }
 
-START_TEST(EVD_091_092_104_106_crowd_gets_each_event_once_and_in_order)
+START_TEST(EVD_091_092_104_106_many_threads_get_each_event_once_and_in_order)
 {
 	/* EVD-094 EVS-020 EVS-119 HND-019 */
 	struct member members[POSTERS + TAKERS];
@@ -573,7 +573,7 @@ END_TEST
 
 /* --- overflow --- */
 
-/* An endpoint that is connected with its own IA, and whose request EVD is too short. */
+/* An EP connected to its own IA, with a request EVD that is too short. */
 struct overflow {
 	struct t_listener listener;
 	struct t_end from, to;
@@ -599,7 +599,7 @@ static void overflow_requests(struct overflow *overflow, const struct t_ia *tia)
 			     DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Query and free are what is left of the EVD. */
+/* An EVD that overflowed can only be queried and freed. */
 static void overflow_free(struct overflow *overflow)
 {
 	ck_assert_int_eq(qlen_of(overflow->from.request_evd), overflow->room);
@@ -663,13 +663,13 @@ Suite *conform_queue(void)
 	tcase_add_test(tc, EVD_059_060_067_078_wait_takes_the_oldest);
 	tcase_add_test(tc, EVD_061_079_wait_blocks_until_the_threshold);
 	tcase_add_test(tc, EVD_062_wait_refuses_bad_thresholds);
-	tcase_add_test(tc, EVD_063_no_threshold_where_not_all_completions_notify);
+	tcase_add_test(tc, EVD_063_threshold_is_refused_unless_all_completions_notify);
 	tcase_add_test(tc, EVD_064_065_timeout_takes_nothing);
 	tcase_add_test(tc, EVD_066_071_timeout_is_in_microseconds);
 	tcase_add_test(tc, EVD_068_086_one_waiter_at_a_time);
 	tcase_add_test(tc, EVD_070_wait_refuses_null_pointers);
 	tcase_add_loop_test(tc, EVD_074_075_signal_ends_the_wait, 0, 2);
-	tcase_add_test(tc, EVD_077_waiter_keeps_the_cno_quiet);
+	tcase_add_test(tc, EVD_077_event_for_a_waiter_does_not_trigger_the_cno);
 	tcase_add_test(tc, EVD_081_waits_on_several_evds_are_independent);
 	tcase_add_test(tc, EVD_082_088_unsignalled_completions_wake_nobody_and_count);
 
@@ -677,7 +677,7 @@ Suite *conform_queue(void)
 	tcase_add_test(tc, EVD_084_085_dequeue_takes_the_oldest_and_never_blocks);
 	tcase_add_test(tc, EVD_087_dequeue_works_in_every_state);
 	tcase_add_test(tc, EVD_089_dequeue_refuses_a_null_pointer);
-	tcase_add_test(tc, EVD_091_092_104_106_crowd_gets_each_event_once_and_in_order);
+	tcase_add_test(tc, EVD_091_092_104_106_many_threads_get_each_event_once_and_in_order);
 	tcase_add_test(tc, EVD_093_105_events_are_copies);
 	tcase_add_test(tc, EVD_095_polling_alone_makes_progress);
 

@@ -19,7 +19,7 @@ static DAT_RETURN write_to(DAT_RMR_TRIPLET to, uint64_t cookie)
 	return t_write(us, 0, (size_t)to.segment_length, cookie, to, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* Access that the peer does not allow: it says so in one way or the other. */
+/* Expects that the peer's memory refuses the access, by the post or by the completion. */
 static void expect_refused(DAT_RETURN ret, uint64_t cookie)
 {
 	if (ret != DAT_SUCCESS) {
@@ -130,7 +130,7 @@ START_TEST(DTO_104_107_more_reads_than_may_be_under_way)
 }
 END_TEST
 
-START_TEST(DTO_105_read_with_a_limit_of_none)
+START_TEST(DTO_105_read_with_a_limit_of_0)
 {
 	DAT_EP_PARAM param;
 	DAT_RETURN ret;
@@ -171,7 +171,7 @@ END_TEST
 
 START_TEST(DTO_113_read_while_our_send_waits_for_a_receive)
 {
-	/* EVS-133; the target has a message under way that nobody receives yet */
+	/* EVS-133; the target sends a message meanwhile, which has no receive yet */
 	struct t_buf big[2];
 	DAT_LMR_TRIPLET segment;
 	DAT_DTO_COOKIE cookie = {.as_64 = 1};
@@ -230,7 +230,7 @@ START_TEST(DTO_011_121_123_write_lengths)
 }
 END_TEST
 
-START_TEST(DTO_056_127_write_is_there_when_the_send_is_received)
+START_TEST(DTO_056_127_write_has_arrived_when_the_send_is_received)
 {
 	/* EVS-128 */
 	for (unsigned int round = 0; round < 100; round++) {
@@ -248,7 +248,7 @@ END_TEST
 
 /* --- access --- */
 
-/* Regions of the peer that allow too little, and what is wrong with them. */
+/* Regions of the peer that do not allow the access, for different reasons. */
 static DAT_RMR_TRIPLET forbidden(int which, bool read)
 {
 	struct t_ia *ia = &paired.ia[1];
@@ -277,7 +277,7 @@ static DAT_RMR_TRIPLET forbidden(int which, bool read)
 		t_buf_new(&buf, ia->ia, ia->pz, 4096, DAT_MEM_PRIV_ALL_FLAG);
 		t_ok(dat_lmr_free(buf.lmr));
 		return t_remote_seg(&buf, 0, 64);
-	case 6: /* only ever a local one */
+	case 6: /* a local context */
 		t_buf_new(&buf, ia->ia, ia->pz, 4096,
 			  DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
 		return t_remote(buf.lmr_context, (uintptr_t)buf.mem, 64);
@@ -308,7 +308,7 @@ END_TEST
 
 START_TEST(DTO_111_context_freed_after_it_was_used)
 {
-	/* LMR-038 TRN-040; whatever the initiator remembers is out of date */
+	/* LMR-038 TRN-040; the initiator's cached entry is not valid any more */
 	struct t_buf buf;
 
 	t_buf_new(&buf, paired.ia[1].ia, paired.ia[1].pz, 4096, DAT_MEM_PRIV_ALL_FLAG);
@@ -323,7 +323,7 @@ START_TEST(DTO_111_context_freed_after_it_was_used)
 }
 END_TEST
 
-/* --- bind: the peer gives rights, we use them --- */
+/* --- bind: the peer grants rights, we use them --- */
 
 static DAT_RMR_HANDLE new_rmr(void)
 {
@@ -336,7 +336,7 @@ static DAT_RMR_HANDLE new_rmr(void)
 #define REMOTE_BOTH \
 	((DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG))
 
-/* The peer binds a range of its buffer; its context once the bind has completed. */
+/* The peer binds a range of its buffer. Returns the context after the bind has completed. */
 static DAT_RMR_CONTEXT bind_range(DAT_RMR_HANDLE rmr, size_t offset, size_t length,
 				  DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -353,7 +353,7 @@ static DAT_RMR_TRIPLET window(DAT_RMR_CONTEXT context, size_t offset, size_t len
 	return t_remote(context, (uintptr_t)peer->buf.mem + offset, length);
 }
 
-START_TEST(DTO_163_170_182_183_bind_gives_a_range)
+START_TEST(DTO_163_170_182_183_bind_grants_a_range)
 {
 	DAT_RMR_HANDLE rmr = new_rmr();
 	DAT_RMR_CONTEXT context = bind_range(rmr, 1000, 500, REMOTE_BOTH);
@@ -375,7 +375,7 @@ START_TEST(DTO_163_170_182_183_bind_gives_a_range)
 }
 END_TEST
 
-START_TEST(DTO_178_183_bind_gives_just_its_rights)
+START_TEST(DTO_178_183_bind_grants_only_its_rights)
 {
 	DAT_RMR_CONTEXT context =
 		bind_range(new_rmr(), 0, 500,
@@ -402,7 +402,7 @@ START_TEST(DTO_183_bound_memory_is_of_the_zone_of_the_ep)
 	DAT_RMR_HANDLE rmr;
 	DAT_RMR_CONTEXT context;
 
-	/* A second connection of the peer, whose zone is another one. */
+	/* A second connection of the peer, in another PZ. */
 	t_ok(dat_pz_create(paired.ia[1].ia, &pz));
 	t_ok(dat_ep_create(paired.ia[1].ia, pz, peer->recv_evd, peer->request_evd,
 			   peer->connect_evd, NULL, &ep));
@@ -506,28 +506,33 @@ START_TEST(DTO_175_176_177_184_188_bind_refuses_bad_arguments)
 			     DAT_COMPLETION_DEFAULT_FLAG, NULL));
 	ck_assert_int_eq(t_ep_state(peer->ep), DAT_EP_STATE_CONNECTED);
 	t_no_event(peer->request_evd);
-	t_ok(dat_lmr_free(weak.lmr)); /* no use of it was left behind */
+	t_ok(dat_lmr_free(weak.lmr)); /* the flushed bind does not use it any more */
 #undef BIND
 }
 END_TEST
 
 #if T_DAT_MAJOR == 2
-START_TEST(DTO_185_186_bind_names_its_region_and_kind_of_address)
+START_TEST(DTO_185_186_bind_refuses_another_region_or_address_type)
 {
 	DAT_LMR_TRIPLET good = t_seg(&peer->buf, 0, 100);
 	DAT_RMR_HANDLE rmr = new_rmr();
 	DAT_RMR_COOKIE cookie = {.as_64 = 1};
 	DAT_RMR_CONTEXT context;
 	struct t_buf other;
+	DAT_RETURN ret;
 
 	t_buf_new(&other, paired.ia[1].ia, paired.ia[1].pz, 4096, DAT_MEM_PRIV_ALL_FLAG);
 	t_error2(dat_rmr_bind(rmr, other.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep, cookie,
 			      DAT_COMPLETION_DEFAULT_FLAG, &context),
 		 DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER);
-	if (!peer->on->attr.zb_supported)
-		t_unsupported(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB,
-					   peer->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG,
-					   &context));
+	ret = dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, DAT_VA_TYPE_ZB, peer->ep, cookie,
+			   DAT_COMPLETION_DEFAULT_FLAG, &context);
+	if (peer->on->attr.zb_supported) {
+		t_ok(ret);
+		t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
+	} else {
+		t_unsupported(ret);
+	}
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, &good, REMOTE_BOTH, (DAT_VA_TYPE)2, peer->ep,
 			       cookie, DAT_COMPLETION_DEFAULT_FLAG, &context));
 	t_bad_arg(dat_rmr_bind(rmr, peer->buf.lmr, NULL, REMOTE_BOTH, DAT_VA_TYPE_VA, peer->ep,
@@ -565,7 +570,7 @@ START_TEST(DTO_179_180_bind_flags)
 }
 END_TEST
 
-START_TEST(DTO_171_flushed_bind_gives_everything_back)
+START_TEST(DTO_171_flushed_bind_frees_its_region_and_window)
 {
 	DAT_RMR_HANDLE rmr = new_rmr();
 	DAT_RMR_CONTEXT context;
@@ -584,7 +589,7 @@ END_TEST
 
 START_TEST(DTO_187_binds_count_as_requests)
 {
-	/* A message that nobody receives holds the queue up. */
+	/* A message without a receive blocks the queue. */
 	DAT_COUNT number = t_ep_attr(peer->ep).max_request_dtos;
 	DAT_RETURN ret = DAT_SUCCESS;
 	DAT_RMR_HANDLE rmr = new_rmr();
@@ -608,7 +613,7 @@ START_TEST(DTO_187_binds_count_as_requests)
 }
 END_TEST
 
-START_TEST(DTO_189_windows_over_each_other)
+START_TEST(DTO_189_overlapping_windows)
 {
 	DAT_RMR_HANDLE one = new_rmr(), two = new_rmr();
 	DAT_RMR_CONTEXT read = bind_range(one, 0, 200, DAT_MEM_PRIV_REMOTE_READ_FLAG);
@@ -636,12 +641,12 @@ static void add_rdma(Suite *suite)
 	tcase_add_test(tcase, DTO_101_124_remote_segment_is_needed);
 	tcase_add_test(tcase, DTO_102_128_flags_that_are_taken);
 	tcase_add_test(tcase, DTO_104_107_more_reads_than_may_be_under_way);
-	tcase_add_test(tcase, DTO_105_read_with_a_limit_of_none);
+	tcase_add_test(tcase, DTO_105_read_with_a_limit_of_0);
 	tcase_add_test(tcase, DTO_115_read_needs_no_remote_write);
 	tcase_add_test(tcase, DTO_113_read_while_our_send_waits_for_a_receive);
 	tcase_add_test(tcase, DTO_120_122_130_write_gathers);
 	tcase_add_test(tcase, DTO_011_121_123_write_lengths);
-	tcase_add_test(tcase, DTO_056_127_write_is_there_when_the_send_is_received);
+	tcase_add_test(tcase, DTO_056_127_write_has_arrived_when_the_send_is_received);
 	tcase_add_loop_test(tcase, DTO_108_109_110_111_forbidden_read, 0, FORBIDDEN);
 	tcase_add_loop_test(tcase, DTO_125_126_forbidden_write, 0, FORBIDDEN);
 	tcase_add_test(tcase, DTO_111_context_freed_after_it_was_used);
@@ -651,20 +656,20 @@ static void add_binds(Suite *suite)
 {
 	TCase *tcase = paired_case(suite, "bind");
 
-	tcase_add_test(tcase, DTO_163_170_182_183_bind_gives_a_range);
-	tcase_add_loop_test(tcase, DTO_178_183_bind_gives_just_its_rights, 0, 2);
+	tcase_add_test(tcase, DTO_163_170_182_183_bind_grants_a_range);
+	tcase_add_loop_test(tcase, DTO_178_183_bind_grants_only_its_rights, 0, 2);
 	tcase_add_test(tcase, DTO_183_bound_memory_is_of_the_zone_of_the_ep);
 	tcase_add_test(tcase, DTO_164_173_context_may_be_sent_at_once);
 	tcase_add_test(tcase, DTO_165_166_rebind_replaces_the_context);
 	tcase_add_test(tcase, DTO_167_unbind);
 	tcase_add_test(tcase, DTO_175_176_177_184_188_bind_refuses_bad_arguments);
 #if T_DAT_MAJOR == 2
-	tcase_add_test(tcase, DTO_185_186_bind_names_its_region_and_kind_of_address);
+	tcase_add_test(tcase, DTO_185_186_bind_refuses_another_region_or_address_type);
 #endif
 	tcase_add_test(tcase, DTO_179_180_bind_flags);
-	tcase_add_test(tcase, DTO_171_flushed_bind_gives_everything_back);
+	tcase_add_test(tcase, DTO_171_flushed_bind_frees_its_region_and_window);
 	tcase_add_test(tcase, DTO_187_binds_count_as_requests);
-	tcase_add_test(tcase, DTO_189_windows_over_each_other);
+	tcase_add_test(tcase, DTO_189_overlapping_windows);
 }
 
 void conform_rdma(Suite *suite)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From a name to a provider: what programs register, what libraries register, and dat.conf. Each
- * test is a process of its own, whose registry has not read anything yet. T_IA_PARAMS says which
- * device the names of dat.conf stand for.
+ * The registry: providers that programs and libraries register, and dat.conf. Each test is a
+ * process of its own, whose registry has not read dat.conf yet. T_IA_PARAMS has the parameters for
+ * the names in dat.conf.
  */
 #include <dlfcn.h>
 
@@ -48,7 +48,7 @@ static void not_found(const char *name)
 	t_error(open_name(name), DAT_PROVIDER_NOT_FOUND);
 }
 
-/* --- a provider of the program's --- */
+/* --- a provider inside the program --- */
 
 static DAT_RETURN fake_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *evd,
 			    DAT_IA_HANDLE *ia);
@@ -74,7 +74,7 @@ static const DAT_PROVIDER fake = {
 	.ia_close_func = fake_close,
 };
 static struct {
-	const DAT_PROVIDER *table; /* what every handle begins with */
+	const DAT_PROVIDER *table; /* the first member of each object */
 } fake_ia;
 static int fake_opens;
 
@@ -185,11 +185,11 @@ START_TEST(REG_002_003_004_028_029_key_of_a_registration)
 	t_ok(dat_registry_remove_provider(&fake, &info));
 	info.dapl_version_minor++;
 	t_ok(dat_registry_add_provider(&fake, &info));
-	t_ok(open_name(fake_name)); /* a greater minor version serves */
+	t_ok(open_name(fake_name)); /* a greater minor version is accepted */
 }
 END_TEST
 
-START_TEST(IA_020_open_asks_for_what_the_header_says)
+START_TEST(IA_020_open_asks_for_the_version_of_the_header)
 {
 	DAT_EVD_HANDLE evd = DAT_EVD_ASYNC_EXISTS;
 	DAT_PROVIDER_INFO info = fake_info();
@@ -323,7 +323,9 @@ END_TEST
 
 START_TEST(HND_021_022_handle_of_the_provider)
 {
-	/* What dat_ia_open() answers is a small number; the provider's own handle is behind it. */
+	/*
+	 * dat_ia_open() returns a small number, which the registry maps to the provider's handle.
+	 */
 	DAT_BOOLEAN answer = DAT_TRUE;
 	DAT_IA_HANDLE ia, behind = DAT_HANDLE_NULL;
 	DAT_RETURN ret;
@@ -389,7 +391,7 @@ START_TEST(REG_021_023_024_026_init_and_fini)
 }
 END_TEST
 
-START_TEST(REG_025_027_init_that_cannot_serve)
+START_TEST(REG_025_027_init_that_registers_nothing)
 {
 	DAT_PROVIDER_INFO other = info_of("other", T_OTHER_MAJOR, 0, DAT_FALSE);
 	struct library library;
@@ -425,6 +427,45 @@ START_TEST(REG_022_031_library_is_loaded_when_needed)
 }
 END_TEST
 
+/* The table of the provider of a name, which each of its objects begins with; no IA stays open. */
+static const DAT_PROVIDER *table_of(const char *name)
+{
+	const DAT_PROVIDER *table;
+	DAT_PZ_HANDLE pz;
+	DAT_IA_HANDLE ia;
+
+	t_ok(open_safe(name, DAT_FALSE, &ia));
+	t_ok(dat_pz_create(ia, &pz));
+	table = *(const DAT_PROVIDER **)pz;
+	t_ok(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+	return table;
+}
+
+START_TEST(REG_022_init_precedes_the_first_open)
+{
+	DAT_PROVIDER_INFO one = info_of("one", DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE);
+	const DAT_PROVIDER *table;
+	struct library library;
+	DAT_IA_HANDLE other;
+
+	t_conf(LINE("one", "%s") LINE("two", "%s"), params(), params());
+	/* After the last close of a name, while another name keeps the library loaded. */
+	t_ok(open_safe("two", DAT_FALSE, &other));
+	t_ok(open_name("one"));
+	t_ok(open_name("one"));
+	t_ok(dat_ia_close(other, DAT_CLOSE_GRACEFUL_FLAG));
+	/* After the program has removed what it had made the library register. */
+	load(&library);
+	library.init(&one, params());
+	table = table_of("one");
+	t_ok(dat_registry_remove_provider(table, &one));
+	t_ok(open_name("one"));
+	/* And after the library's end. */
+	library.fini(&one);
+	t_ok(open_name("one"));
+}
+END_TEST
+
 /* --- dat.conf --- */
 
 START_TEST(REG_030_039_lines_of_one_name_are_tried_in_order)
@@ -440,7 +481,7 @@ END_TEST
 
 START_TEST(REG_032_033_041_override_names_the_file)
 {
-	/* The parameters arrive: with these alone the device is found. */
+	/* The provider gets the parameters: only with them it finds the device. */
 	t_conf("# comment\n\n" LINE("one", "%s"), params());
 	ck_assert_int_eq(times_listed("one"), 1);
 	t_ok(open_name("one"));
@@ -535,7 +576,7 @@ Suite *conform_registry(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, REG_001_006_added_provider_is_found_and_listed);
 	tcase_add_test(tc, REG_002_003_004_028_029_key_of_a_registration);
-	tcase_add_test(tc, IA_020_open_asks_for_what_the_header_says);
+	tcase_add_test(tc, IA_020_open_asks_for_the_version_of_the_header);
 	tcase_add_test(tc, REG_007_008_009_010_remove);
 	tcase_add_test(tc, REG_011_012_013_019_list);
 	tcase_add_test(tc, REG_014_short_array);
@@ -546,8 +587,9 @@ Suite *conform_registry(void)
 	tcase_add_test(tc, HND_021_022_handle_of_the_provider);
 #endif
 	tcase_add_test(tc, REG_021_023_024_026_init_and_fini);
-	tcase_add_test(tc, REG_025_027_init_that_cannot_serve);
+	tcase_add_test(tc, REG_025_027_init_that_registers_nothing);
 	tcase_add_test(tc, REG_022_031_library_is_loaded_when_needed);
+	tcase_add_test(tc, REG_022_init_precedes_the_first_open);
 
 	tc = tcase_create("dat_conf");
 	suite_add_tcase(suite, tc);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posts with arguments by chance: whatever is wrong with them, the answer is one that the call may
- * give.
+ * Posts with random arguments: each call returns one of the codes that the specification allows.
  */
 #include "conform_dto.h"
 #include "paired.h"
@@ -10,10 +9,10 @@ enum kind { SEND, RECV, READ, WRITE, SHARED, KINDS };
 
 #define ROUNDS       3000
 #define SEGMENTS     40
-#define SHARED_DEPTH 256 /* of the SRQ, which nobody empties */
+#define SHARED_DEPTH 256 /* of the SRQ, whose buffers are never used */
 
 static DAT_EP_HANDLE eps[4];   /* connected, not connected, freed, no EP */
-static DAT_SRQ_HANDLE srqs[3]; /* there, freed, no SRQ */
+static DAT_SRQ_HANDLE srqs[3]; /* valid, freed, no SRQ */
 static struct t_buf bufs[4];   /* all rights, local read only, of another PZ, freed */
 
 /* The same numbers in every run: xorshift. */
@@ -61,7 +60,7 @@ static void prepare(unsigned int seed)
 	t_ok(dat_lmr_free(bufs[3].lmr));
 }
 
-/* Mostly good, so that everything is reached. */
+/* Most segments are valid, so that the later checks are reached. */
 static DAT_LMR_TRIPLET any_segment(void)
 {
 	static const uint32_t lengths[] = {0, 1, 64, T_BUF_SIZE, T_BUF_SIZE + 1, UINT32_MAX};
@@ -127,7 +126,7 @@ static bool may_answer(enum kind kind, DAT_RETURN_TYPE type)
 	}
 }
 
-/* Each answer comes now and then, or chance would have shown nothing. */
+/* Each return code must have come several times, else the random arguments tested nothing. */
 static void expect_variety(enum kind kind, const unsigned int *seen)
 {
 	static const DAT_RETURN_TYPE wanted[] = {
@@ -148,9 +147,9 @@ static void expect_variety(enum kind kind, const unsigned int *seen)
 		ck_assert_uint_gt(seen[DAT_LENGTH_ERROR >> 16], 0);
 }
 
-START_TEST(DTO_067_093_116_131_162_posts_answer_what_they_may)
+START_TEST(DTO_067_093_116_131_162_posts_return_only_allowed_codes)
 {
-	/* DTO-002; nothing but a transfer that began may end the connection */
+	/* DTO-002; only an accepted transfer may end the connection */
 	enum kind kind = (enum kind)_i;
 	unsigned int seen[256] = {0};
 
@@ -175,5 +174,6 @@ void conform_returns(Suite *suite)
 {
 	TCase *tcase = paired_case(suite, "dto-returns");
 
-	tcase_add_loop_test(tcase, DTO_067_093_116_131_162_posts_answer_what_they_may, 0, KINDS);
+	tcase_add_loop_test(tcase, DTO_067_093_116_131_162_posts_return_only_allowed_codes, 0,
+			    KINDS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service points: PSP, RSP, CSP. What becomes of a request: conform_cr.c. */
+/* Service points: PSP, RSP, CSP. conform_cr.c tests the requests. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ static DAT_RETURN create_psp(DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd, unsigned in
 	return dat_psp_create(t_tia.ia, qual, evd, (DAT_PSP_FLAGS)flags, &psp);
 }
 
-/* A qualifier that was free a moment ago. */
+/* Returns a free qualifier. */
 static DAT_CONN_QUAL free_qual(void)
 {
 	struct t_listener listener;
@@ -32,7 +32,7 @@ static DAT_CONN_QUAL free_qual(void)
 	return listener.qual;
 }
 
-/* The request ends with this event, and the EP can be used again. */
+/* Expects this event of the attempt, and resets the EP. */
 static void attempt_ends(struct t_end *end, DAT_EVENT_NUMBER number)
 {
 	t_wait_conn(end->connect_evd, number, end->ep);
@@ -46,7 +46,7 @@ static void is_refused(struct t_end *end, DAT_CONN_QUAL qual)
 	attempt_ends(end, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* A connection is made and ends, on both sides. */
+/* Connects and disconnects both sides. */
 static void connects(const struct t_listener *listener, struct t_end *active, struct t_end *passive)
 {
 	t_ok(t_connect(active->ep, listener));
@@ -60,7 +60,7 @@ static void connects(const struct t_listener *listener, struct t_end *active, st
 
 /* --- PSP --- */
 
-START_TEST(PSP_001_002_013_psp_serves_from_the_return_on)
+START_TEST(PSP_001_002_013_psp_listens_when_create_returns)
 {
 	struct t_end active, passive;
 	struct t_listener listener;
@@ -106,11 +106,11 @@ START_TEST(PSP_003_qualifier_of_another_service_point)
 }
 END_TEST
 
-/* Qualifiers beyond a port number are one name space of the host, too. */
+/* Qualifiers of more than 16 bits are unique on the host, as ports are. */
 START_TEST(PSP_003_long_qualifiers)
 {
 	static const DAT_CONN_QUAL quals[] = {
-		UINT64_C(0x10000) + T_DAT_MAJOR, /* both generations may run at a time */
+		UINT64_C(0x10000) + T_DAT_MAJOR, /* both generations may run at the same time */
 		UINT64_C(0xaffab1e0) + T_DAT_MAJOR,
 		UINT64_C(0x123456789abcdef0) + T_DAT_MAJOR,
 		UINT64_MAX - T_DAT_MAJOR,
@@ -145,7 +145,7 @@ START_TEST(PSP_003_qualifier_of_another_process)
 
 	ck_assert_int_eq(pipe(up), 0);
 	ck_assert_int_eq(pipe(down), 0);
-	child = fork(); /* before any IA is open */
+	child = fork(); /* no IA is open yet */
 	ck_assert_int_ge(child, 0);
 	if (!child) {
 		close(down[1]);
@@ -237,7 +237,7 @@ START_TEST(PSP_006_017_018_provider_makes_the_endpoint)
 }
 END_TEST
 
-START_TEST(PSP_011_012_016_request_tells_where_it_came_to)
+START_TEST(PSP_011_012_016_event_names_the_service_point_of_the_request)
 {
 	/* IA-050 */
 	const DAT_CR_ARRIVAL_EVENT_DATA *arrival;
@@ -284,7 +284,7 @@ START_TEST(PSP_014_backlog_is_the_length_of_the_evd)
 		DAT_EVD_HANDLE none;
 		DAT_CNO_HANDLE cno = t_cno(&t_tia);
 
-		/* Waiting for the CNO leaves the event where it is. */
+		/* A wait on the CNO leaves the event in the EVD. */
 		t_ok(dat_evd_modify_cno(evd, cno));
 		t_end_new(&end[i], &t_tia, NULL);
 		t_ok(t_connect_data(end[i].ep, &t_tia, qual, T_LIMIT_US, NULL, 0));
@@ -374,7 +374,7 @@ START_TEST(PSP_020_021_022_any_qualifier_is_free_and_short)
 }
 END_TEST
 
-/* A network with a few ports to choose from; false where it cannot be had. */
+/* Moves to a network namespace with few ephemeral ports. False if that is not possible. */
 static bool few_ports(int first, int last)
 {
 	FILE *file = t_own_network() ? fopen("/proc/sys/net/ipv4/ip_local_port_range", "w") : NULL;
@@ -458,7 +458,7 @@ START_TEST(PSP_030_031_033_034_free_ends_the_service_only)
 }
 END_TEST
 
-START_TEST(PSP_031_events_not_taken_yet_stay)
+START_TEST(PSP_031_queued_events_remain)
 {
 	struct t_listener listener;
 	struct t_end active, passive;
@@ -489,7 +489,7 @@ START_TEST(PSP_032_request_during_the_free)
 
 		t_listen(&listener, &t_tia, CONSUMER);
 		t_ok(t_connect(active.ep, &listener));
-		if (i & 1) /* let it get a bit further */
+		if (i & 1) /* give the request some time */
 			dat_evd_dequeue(active.connect_evd, &event);
 		t_ok(dat_psp_free(listener.psp));
 		t_until((delivered = dat_evd_dequeue(listener.evd, &event) == DAT_SUCCESS) ||
@@ -556,7 +556,7 @@ static void reserve(struct reserved *reserved)
 	ck_assert_int_eq(t_ep_state(reserved->end.ep), DAT_EP_STATE_RESERVED);
 }
 
-/* The request of this EP arrives. */
+/* Returns the CR of a request by this EP. */
 static DAT_CR_HANDLE requested(struct reserved *reserved, struct t_end *active)
 {
 	const DAT_CR_ARRIVAL_EVENT_DATA *arrival;
@@ -616,7 +616,7 @@ START_TEST(RSP_002_only_unconnected_endpoints_are_reserved)
 	t_wait_conn(loop.end[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, loop.end[0].ep);
 	t_bad_state(dat_rsp_create(t_tia.ia, qual, loop.end[0].ep, evd, &rsp));
 	ck_assert_int_eq(t_ep_state(reserved.end.ep), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	t_ok(create_psp(qual, evd, CONSUMER)); /* nobody took it */
+	t_ok(create_psp(qual, evd, CONSUMER)); /* the qualifier is free */
 }
 END_TEST
 
@@ -716,7 +716,7 @@ START_TEST(RSP_020_request_during_the_free)
 
 		reserve(&reserved);
 		t_ok(t_connect_data(active.ep, &t_tia, reserved.qual, T_LIMIT_US, NULL, 0));
-		if (i & 1) /* let it get a bit further */
+		if (i & 1) /* give the request some time */
 			dat_evd_dequeue(active.connect_evd, &event);
 		t_ok(dat_rsp_free(reserved.rsp));
 		t_until((delivered = dat_evd_dequeue(reserved.evd, &event) == DAT_SUCCESS) ||
@@ -780,19 +780,19 @@ Suite *conform_sp(void)
 	Suite *suite = suite_create("sp");
 	TCase *tc = conform_case(suite, "psp");
 
-	tcase_add_test(tc, PSP_001_002_013_psp_serves_from_the_return_on);
+	tcase_add_test(tc, PSP_001_002_013_psp_listens_when_create_returns);
 	tcase_add_test(tc, PSP_003_qualifier_of_another_service_point);
 	tcase_add_loop_test(tc, PSP_003_long_qualifiers, 0, 4);
 	tcase_add_test(tc, PSP_004_005_008_009_025_create_refuses_bad_arguments);
 	tcase_add_test(tc, PSP_006_017_018_provider_makes_the_endpoint);
 	tcase_add_test(tc, PSP_010_no_descriptors_are_left);
-	tcase_add_test(tc, PSP_011_012_016_request_tells_where_it_came_to);
+	tcase_add_test(tc, PSP_011_012_016_event_names_the_service_point_of_the_request);
 	tcase_add_test(tc, PSP_014_backlog_is_the_length_of_the_evd);
 	tcase_add_test(tc, PSP_015_psps_may_share_an_evd);
 	tcase_add_test(tc, PSP_020_021_022_any_qualifier_is_free_and_short);
 	tcase_add_test(tc, PSP_026_027_028_query);
 	tcase_add_test(tc, PSP_030_031_033_034_free_ends_the_service_only);
-	tcase_add_test(tc, PSP_031_events_not_taken_yet_stay);
+	tcase_add_test(tc, PSP_031_queued_events_remain);
 	tcase_add_test(tc, PSP_032_request_during_the_free);
 	add_rsp_tests(suite);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive queues: one side sends over several connections, the other receives from one
+ * Shared receive queues: one side sends over several connections, the other side receives from one
  * queue.
  */
 #include "conform.h"
@@ -104,7 +104,7 @@ static void send_from(int end, size_t length, uint64_t cookie)
 	t_wait_dto(sender[end].request_evd, sender[end].ep, cookie, DAT_DTO_SUCCESS, length);
 }
 
-/* The next completion there; which buffer it took. */
+/* Waits for the next completion of the EP and returns the number of its buffer. */
 static size_t taken_by(const struct t_end *end, size_t length)
 {
 	DAT_EVENT event = t_wait_for(end->recv_evd, DAT_DTO_COMPLETION_EVENT);
@@ -132,7 +132,7 @@ static void expect_async(DAT_HANDLE handle, DAT_COUNT reason)
 
 /* --- life --- */
 
-START_TEST(SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size)
+START_TEST(SRQ_001_002_003_004_028_034_037_new_srq_is_empty_and_has_its_size)
 {
 	DAT_SRQ_HANDLE handle = new_srq(10, 2, DAT_SRQ_LW_DEFAULT);
 	DAT_SRQ_PARAM param = ask(handle);
@@ -189,7 +189,7 @@ START_TEST(SRQ_007_008_009_010_011_014_bad_arguments)
 }
 END_TEST
 
-START_TEST(SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs)
+START_TEST(SRQ_017_023_025_026_srq_is_freed_with_its_buffers_after_its_EPs)
 {
 	DAT_PZ_HANDLE pz;
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
@@ -214,7 +214,7 @@ START_TEST(SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs)
 }
 END_TEST
 
-START_TEST(SRQ_013_016_as_many_as_the_attributes_say)
+START_TEST(SRQ_013_016_as_many_srqs_as_the_attributes_say)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 1, .max_recv_iov = 1};
 	DAT_COUNT max = ia[1].attr.max_srqs, n = 1; /* there is one */
@@ -283,7 +283,7 @@ START_TEST(SRQ_038_039_040_041_042_045_resize)
 }
 END_TEST
 
-START_TEST(SRQ_003_042_shrunk_one_takes_as_many_as_it_says)
+START_TEST(SRQ_003_042_shrunk_srq_accepts_as_many_buffers_as_it_reports)
 {
 	t_ok(dat_srq_resize(srq, 4));
 	ck_assert_int_eq(ask(srq).max_recv_dtos, 4);
@@ -291,7 +291,7 @@ START_TEST(SRQ_003_042_shrunk_one_takes_as_many_as_it_says)
 		post(i);
 	t_out_of(post_at(srq, 4, ROOM), SRQ);
 	expect_counts(4, 4, 4);
-	/* One completes, and makes room for one. */
+	/* One completion makes room for one buffer. */
 	send_from(0, 8, 0);
 	taken(0, 8);
 	post(4);
@@ -299,7 +299,7 @@ START_TEST(SRQ_003_042_shrunk_one_takes_as_many_as_it_says)
 }
 END_TEST
 
-START_TEST(SRQ_044_no_memory_for_a_larger_one)
+START_TEST(SRQ_044_resize_without_memory_changes_nothing)
 {
 	DAT_SRQ_PARAM before, after;
 
@@ -316,7 +316,7 @@ START_TEST(SRQ_044_no_memory_for_a_larger_one)
 }
 END_TEST
 
-START_TEST(SRQ_043_resize_amid_traffic_loses_nothing)
+START_TEST(SRQ_043_resize_during_traffic_loses_nothing)
 {
 	size_t seen[DEPTH * 2] = {0};
 	size_t sum = 0;
@@ -343,7 +343,7 @@ END_TEST
 
 /* --- low watermark --- */
 
-START_TEST(SRQ_005_mark_of_the_attributes_announces_the_empty_queue)
+START_TEST(SRQ_005_watermark_of_the_attributes_announces_the_empty_queue)
 {
 	DAT_SRQ_HANDLE handle = new_srq(4, 1, 2);
 
@@ -353,7 +353,7 @@ START_TEST(SRQ_005_mark_of_the_attributes_announces_the_empty_queue)
 }
 END_TEST
 
-START_TEST(SRQ_046_047_049_055_056_057_one_event_per_arming)
+START_TEST(SRQ_046_047_049_055_056_057_one_event_each_time_the_watermark_is_set)
 {
 	for (size_t i = 0; i < 4; i++)
 		post(i);
@@ -370,7 +370,7 @@ START_TEST(SRQ_046_047_049_055_056_057_one_event_per_arming)
 		send_from(2, 8, 0);
 		taken(2, 8);
 	}
-	t_stays_quiet(ia[1].async_evd); /* not armed again */
+	t_stays_quiet(ia[1].async_evd); /* the watermark was not set again */
 	ck_assert_int_eq(t_ep_state(taker[2].ep), DAT_EP_STATE_CONNECTED);
 }
 END_TEST
@@ -393,14 +393,14 @@ START_TEST(SRQ_048_050_051_053_054_set_lw)
 }
 END_TEST
 
-START_TEST(SRQ_052_attributes_say_what_there_is)
+START_TEST(SRQ_052_attributes_tell_which_features_exist)
 {
 	/* IA-051 */
 	ck_assert(ia[1].provider.srq_supported);
 	ck_assert(ia[1].provider.srq_watermarks_supported);
 	ck_assert(ia[1].provider.srq_ep_pz_difference_supported);
 	ck_assert(ia[1].provider.srq_info_supported);
-	ck_assert_int_eq(ia[1].provider.ep_recv_info_supported, 3); /* why nothing tests EP-180 */
+	ck_assert_int_eq(ia[1].provider.ep_recv_info_supported, 3); /* so no test covers EP-180 */
 	ck_assert_int_gt(ia[1].attr.max_srqs, 0);
 	ck_assert_int_ge(ia[1].attr.max_ep_per_srq, ENDS);
 	ck_assert_int_ge(ia[1].attr.max_recv_per_srq, DEPTH);
@@ -425,7 +425,7 @@ START_TEST(DTO_133_136_157_completions_name_the_EP_that_took_the_buffer)
 }
 END_TEST
 
-START_TEST(DTO_134_155_161_no_buffer_is_lost_or_given_twice)
+START_TEST(DTO_134_155_161_each_buffer_is_used_exactly_once)
 {
 	unsigned int in_use[DEPTH] = {0};
 
@@ -485,7 +485,7 @@ START_TEST(DTO_149_150_segments_and_messages_of_size_0)
 }
 END_TEST
 
-/* DTO-006: all of them good, so that only their number can be wrong. */
+/* DTO-006: all segments are valid, so only their number is wrong. */
 static void too_many_segments(void)
 {
 	DAT_COUNT max = ask(srq).max_recv_iov;
@@ -571,21 +571,21 @@ START_TEST(DTO_145_146_buffers_survive_the_connection)
 }
 END_TEST
 
-START_TEST(DTO_144_what_was_taken_comes_before_the_end)
+START_TEST(DTO_144_completions_of_taken_buffers_come_before_the_end)
 {
 	const size_t big = T_BUF_SIZE;
 	struct t_buf large;
 	DAT_LMR_TRIPLET segment;
 	DAT_EVENT event;
 
-	/* What is finished comes as such, though nobody has taken the events by the end. */
+	/* Completed receives keep their status, though their events are dequeued after the end. */
 	post(0), post(1);
 	send_from(0, 8, 0);
 	send_from(0, 16, 0);
 	t_until(ask(srq).available_dto_count == 0);
 	/*
-	 * A large message is broken off at some point: its buffer completes once, or stays on the
-	 * queue.
+	 * The end interrupts a large message at any point: its buffer completes once, or stays in
+	 * the queue.
 	 */
 	t_buf_new(&large, ia[1].ia, ia[1].pz, big, DAT_MEM_PRIV_ALL_FLAG);
 	segment = t_seg(&large, 0, big);
@@ -608,8 +608,8 @@ START_TEST(DTO_144_what_was_taken_comes_before_the_end)
 END_TEST
 
 /*
- * Some fabrics have one stream to a peer, which ends with such a message, and say so: there it is
- * those of other peers that go on.
+ * On some fabrics such a message breaks all connections with the peer. An attribute tells that. The
+ * connections with other peers continue.
  */
 START_TEST(DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone)
 {
@@ -640,7 +640,7 @@ START_TEST(DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone)
 }
 END_TEST
 
-START_TEST(DTO_160_an_EP_that_is_freed_leaves_the_counts_right)
+START_TEST(DTO_160_counts_are_right_after_an_EP_is_freed)
 {
 	post(0), post(1);
 	send_from(0, 8, 0);
@@ -695,7 +695,7 @@ START_TEST(EPS_031_032_posts_in_every_state)
 }
 END_TEST
 
-/* --- who takes what, and when --- */
+/* --- which connection takes a buffer, and when --- */
 
 static void connect_taker(bool taker_dials)
 {
@@ -721,11 +721,11 @@ static void end_and_reset(struct t_end *leaver)
 	t_ok(dat_ep_reset(taker[0].ep));
 }
 
-START_TEST(DTO_143_not_before_the_connection_nor_after_it)
+START_TEST(DTO_143_buffers_are_used_only_while_connected)
 {
 	/*
-	 * TRN-031: the message may overtake the credit update of the connection, so now and then it
-	 * does, most often where both ends are new
+	 * TRN-031: the message may overtake the credit update of the connection. This happens most
+	 * often on new connections.
 	 */
 	DAT_EVENT event;
 
@@ -749,7 +749,8 @@ END_TEST
 START_TEST(DTO_143_while_a_disconnect_is_pending)
 {
 	post(0), post(1);
-	t_ok(t_send(&taker[0], 0, 64, 7, DAT_COMPLETION_DEFAULT_FLAG)); /* nobody receives it yet */
+	t_ok(t_send(&taker[0], 0, 64, 7,
+		    DAT_COMPLETION_DEFAULT_FLAG)); /* the peer has posted no receive yet */
 	t_ok(dat_ep_disconnect(taker[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
 	send_from(0, 8, 1);
 	taken(0, 8);
@@ -777,7 +778,7 @@ static DAT_COUNT held(const struct t_end *end)
 
 START_TEST(EP_168_172_messages_without_a_buffer_keep_the_later_ones_waiting)
 {
-	/* EP-169; EP-171: whether those have their buffers by then is left open */
+	/* EP-169; EP-171: the messages may or may not have their buffers by then */
 	for (unsigned int i = 0; i < 4; i++) {
 		sender[0].buf.mem[i] = (unsigned char)(i + 1);
 		t_ok(t_send(&sender[0], i, 1, i, DAT_COMPLETION_SUPPRESS_FLAG));
@@ -821,7 +822,7 @@ START_TEST(EP_172_small_messages_do_not_overtake_large_ones)
 }
 END_TEST
 
-START_TEST(EP_177_what_the_EP_holds_completes_there)
+START_TEST(EP_177_buffers_that_the_EP_holds_complete_on_it)
 {
 	struct t_buf large;
 	DAT_COUNT count, completed;
@@ -856,7 +857,7 @@ static void *post_many(void *arg)
 		DAT_LMR_TRIPLET segment = t_seg(&pool, (poster->first + i) % DEPTH * ROOM, ROOM);
 		DAT_RETURN ret;
 
-		/* Full until the messages catch up. */
+		/* The queue is full until messages have taken buffers. */
 		do {
 			ret = dat_srq_post_recv(srq, 1, &segment,
 						(DAT_DTO_COOKIE){.as_64 = poster->first + i});
@@ -904,7 +905,7 @@ END_TEST
 
 START_TEST(DTO_159_a_buffer_that_changes_before_its_completion)
 {
-	/* Whatever becomes of its content: the connection and the next message are none of it. */
+	/* The content of the message is undefined. Connection and next message are not affected. */
 	DAT_LMR_TRIPLET segment = t_seg(&pool, 0, ROOM);
 
 	t_ok(dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = 0}));
@@ -948,14 +949,15 @@ START_TEST(DTO_138_solicited_sends_wake_a_waiter)
 	t_evd_waiter_start(&waiter, to.recv_evd, 1);
 	t_ok(t_send(&from, 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
 	t_until(ask(srq).available_dto_count == 1);
-	t_until(t_sleeps(waiter.tid)); /* again, if it was the one to take the message in */
+	t_until(t_sleeps(
+		waiter.tid)); /* it sleeps again if it was the thread that read the message */
 	t_ok(t_send(&from, 0, 8, 2, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 	t_ok(t_waiter_join(&waiter));
 	ck_assert_ptr_eq(waiter.event.event_data.dto_completion_event_data.ep_handle, to.ep);
 }
 END_TEST
 
-START_TEST(DTO_139_threshold_EPs_share_an_EVD_with_their_like)
+START_TEST(DTO_139_EPs_with_the_threshold_flag_share_an_EVD)
 {
 	DAT_EP_ATTR attr = t_default_attr(&ia[1]);
 	struct t_end from, to;
@@ -978,48 +980,47 @@ END_TEST
 
 static void add_life(TCase *tcase)
 {
-	tcase_add_test(tcase,
-		       SRQ_001_002_003_004_028_034_037_a_new_one_is_empty_and_keeps_its_size);
+	tcase_add_test(tcase, SRQ_001_002_003_004_028_034_037_new_srq_is_empty_and_has_its_size);
 	tcase_add_test(tcase, SRQ_007_008_009_010_011_014_bad_arguments);
-	tcase_add_test(tcase, SRQ_017_023_025_026_freed_with_its_buffers_after_its_EPs);
-	tcase_add_test(tcase, SRQ_013_016_as_many_as_the_attributes_say);
+	tcase_add_test(tcase, SRQ_017_023_025_026_srq_is_freed_with_its_buffers_after_its_EPs);
+	tcase_add_test(tcase, SRQ_013_016_as_many_srqs_as_the_attributes_say);
 	tcase_add_test(tcase, SRQ_029_030_031_033_counts);
 	tcase_add_test(tcase, SRQ_035_036_query_arguments);
 	tcase_add_test(tcase, SRQ_038_039_040_041_042_045_resize);
-	tcase_add_test(tcase, SRQ_003_042_shrunk_one_takes_as_many_as_it_says);
-	tcase_add_test(tcase, SRQ_044_no_memory_for_a_larger_one);
-	tcase_add_test(tcase, SRQ_043_resize_amid_traffic_loses_nothing);
-	tcase_add_test(tcase, SRQ_005_mark_of_the_attributes_announces_the_empty_queue);
-	tcase_add_test(tcase, SRQ_046_047_049_055_056_057_one_event_per_arming);
+	tcase_add_test(tcase, SRQ_003_042_shrunk_srq_accepts_as_many_buffers_as_it_reports);
+	tcase_add_test(tcase, SRQ_044_resize_without_memory_changes_nothing);
+	tcase_add_test(tcase, SRQ_043_resize_during_traffic_loses_nothing);
+	tcase_add_test(tcase, SRQ_005_watermark_of_the_attributes_announces_the_empty_queue);
+	tcase_add_test(tcase, SRQ_046_047_049_055_056_057_one_event_each_time_the_watermark_is_set);
 	tcase_add_test(tcase, SRQ_048_050_051_053_054_set_lw);
-	tcase_add_test(tcase, SRQ_052_attributes_say_what_there_is);
+	tcase_add_test(tcase, SRQ_052_attributes_tell_which_features_exist);
 	tcase_add_test(tcase, SRQ_006_018_EPs_of_another_PZ_use_the_queue);
 }
 
 static void add_receives(TCase *tcase)
 {
 	tcase_add_test(tcase, DTO_133_136_157_completions_name_the_EP_that_took_the_buffer);
-	tcase_add_test(tcase, DTO_134_155_161_no_buffer_is_lost_or_given_twice);
+	tcase_add_test(tcase, DTO_134_155_161_each_buffer_is_used_exactly_once);
 	tcase_add_test(tcase, DTO_147_a_message_waits_for_a_buffer);
 	tcase_add_test(tcase, DTO_149_150_segments_and_messages_of_size_0);
 	tcase_add_test(tcase, DTO_151_152_153_154_post_arguments);
 	tcase_add_test(tcase, DTO_145_146_buffers_survive_the_connection);
-	tcase_add_test(tcase, DTO_144_what_was_taken_comes_before_the_end);
+	tcase_add_test(tcase, DTO_144_completions_of_taken_buffers_come_before_the_end);
 	tcase_add_test(tcase, DTO_148_a_message_that_does_not_fit_breaks_its_connection_alone);
-	tcase_add_test(tcase, DTO_160_an_EP_that_is_freed_leaves_the_counts_right);
+	tcase_add_test(tcase, DTO_160_counts_are_right_after_an_EP_is_freed);
 	tcase_add_test(tcase, EP_163_167_175_recv_query_counts_what_the_EP_holds);
 	tcase_add_test(tcase, EPS_031_032_posts_in_every_state);
 	tcase_add_test(tcase, DTO_138_solicited_sends_wake_a_waiter);
-	tcase_add_test(tcase, DTO_139_threshold_EPs_share_an_EVD_with_their_like);
+	tcase_add_test(tcase, DTO_139_EPs_with_the_threshold_flag_share_an_EVD);
 }
 
 static void add_taking(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, DTO_143_not_before_the_connection_nor_after_it, 0, 20);
+	tcase_add_loop_test(tcase, DTO_143_buffers_are_used_only_while_connected, 0, 20);
 	tcase_add_test(tcase, DTO_143_while_a_disconnect_is_pending);
 	tcase_add_test(tcase, EP_168_172_messages_without_a_buffer_keep_the_later_ones_waiting);
 	tcase_add_test(tcase, EP_172_small_messages_do_not_overtake_large_ones);
-	tcase_add_test(tcase, EP_177_what_the_EP_holds_completes_there);
+	tcase_add_test(tcase, EP_177_buffers_that_the_EP_holds_complete_on_it);
 	tcase_add_test(tcase, DTO_156_several_threads_post_at_once);
 	tcase_add_test(tcase, DTO_159_a_buffer_that_changes_before_its_completion);
 }

@@ -134,7 +134,7 @@ START_TEST(EP_027_028_029_036_bad_arguments)
 	bad = good;
 	bad.max_rdma_read_out = t_tia.attr.max_rdma_read_per_ep_out + 1;
 	t_bad_arg_of(create(t_tia.pz, &bad, &ep), 7);
-	t_ok(dat_srq_free(srq)); /* no failure has left a use of it */
+	t_ok(dat_srq_free(srq)); /* the failed calls do not use it any more */
 }
 END_TEST
 
@@ -152,12 +152,12 @@ START_TEST(EP_030_031_zone_of_the_endpoint_and_of_the_srq)
 	}
 	t_ok(ret);
 	t_establish(&listener, &from, &to);
-	message(1); /* the buffer is of the SRQ's zone */
+	message(1); /* the buffer belongs to the PZ of the SRQ */
 	t_error(t_send(&to, 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_PROTECTION_VIOLATION);
 }
 END_TEST
 
-START_TEST(EP_032_033_what_is_said_about_receives)
+START_TEST(EP_032_033_receive_attributes_are_accepted_and_not_enforced)
 {
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG);
 	DAT_COUNT got;
@@ -266,7 +266,7 @@ END_TEST
 
 /* --- use --- */
 
-START_TEST(EP_039_association_lasts)
+START_TEST(EP_039_ep_keeps_its_srq_after_a_reset)
 {
 	/* EP-146 DTO-145 */
 	connect_with(DAT_COMPLETION_DEFAULT_FLAG);
@@ -306,7 +306,7 @@ END_TEST
 
 START_TEST(DTO_140_messages_keep_their_order)
 {
-	/* SRQ-022 EVS-122 DTO-142; the buffers may be taken in any order */
+	/* SRQ-022 EVS-122 DTO-142; messages may take the buffers in any order */
 	enum { N = 40 };
 
 	connect_with(DAT_COMPLETION_DEFAULT_FLAG);
@@ -328,7 +328,7 @@ END_TEST
 
 START_TEST(EVS_045_046_047_080_081_completions_notify)
 {
-	/* DTO-135 DTO-137; by configuration: whether a wait for two is allowed */
+	/* DTO-135 DTO-137; for each configuration: whether a threshold of 2 is allowed */
 	static const struct {
 		unsigned int flags;
 		bool counts;
@@ -382,8 +382,8 @@ static void both_end(void)
 	t_wait_conn(from.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, from.ep);
 }
 
-/* Who leaves, and how. From the EP that has receives of its own nothing of the kind comes. */
-START_TEST(PRG_18_endpoint_tells_that_its_last_receive_is_done)
+/* Which side ends the connection, and how. The EP with its own receives has no such event. */
+START_TEST(PRG_18_event_after_the_last_receive_of_an_endpoint)
 {
 	const DAT_CLOSE_FLAGS how = _i & 1 ? DAT_CLOSE_ABRUPT_FLAG : DAT_CLOSE_GRACEFUL_FLAG;
 
@@ -400,13 +400,13 @@ START_TEST(PRG_18_endpoint_tells_that_its_last_receive_is_done)
 		t_ok(dat_ep_reset(from.ep));
 		t_establish(&listener, &from, &to);
 	}
-	t_ok(dat_ep_free(to.ep)); /* nobody is told of what is freed */
+	t_ok(dat_ep_free(to.ep)); /* a freed EP has no event */
 	t_wait_conn(from.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, from.ep);
 	t_stays_quiet(t_tia.async_evd);
 }
 END_TEST
 
-START_TEST(PRG_18_endpoint_that_never_was_connected_tells_nothing)
+START_TEST(PRG_18_no_event_of_an_endpoint_that_never_was_connected)
 {
 	DAT_EP_ATTR attr = with_flags(DAT_COMPLETION_DEFAULT_FLAG);
 
@@ -454,9 +454,9 @@ Suite *conform_srq_ep(void)
 	tcase_add_test(tcase, EP_026_034_035_042_endpoint_of_an_srq);
 	tcase_add_test(tcase, EP_027_028_029_036_bad_arguments);
 	tcase_add_test(tcase, EP_030_031_zone_of_the_endpoint_and_of_the_srq);
-	tcase_add_test(tcase, EP_032_033_what_is_said_about_receives);
+	tcase_add_test(tcase, EP_032_033_receive_attributes_are_accepted_and_not_enforced);
 	tcase_add_test(tcase, EP_154_reset_keeps_the_queue_and_the_attributes);
-	tcase_add_test(tcase, EP_039_association_lasts);
+	tcase_add_test(tcase, EP_039_ep_keeps_its_srq_after_a_reset);
 	tcase_add_test(tcase, EP_040_recv_completion_flags);
 	tcase_add_test(tcase, EP_041_no_connect_evd);
 	tcase_add_test(tcase, EP_043_number_of_endpoints_is_limited);
@@ -465,8 +465,8 @@ Suite *conform_srq_ep(void)
 	tcase_add_test(tcase, DTO_140_messages_keep_their_order);
 	tcase_add_loop_test(tcase, EVS_045_046_047_080_081_completions_notify, 0, 3);
 	tcase_add_test(tcase, EVS_048_049_solicited_messages_notify);
-	tcase_add_loop_test(tcase, PRG_18_endpoint_tells_that_its_last_receive_is_done, 0, 4);
-	tcase_add_test(tcase, PRG_18_endpoint_that_never_was_connected_tells_nothing);
+	tcase_add_loop_test(tcase, PRG_18_event_after_the_last_receive_of_an_endpoint, 0, 4);
+	tcase_add_test(tcase, PRG_18_no_event_of_an_endpoint_that_never_was_connected);
 	add_switched_off(suite);
 	return suite;
 }

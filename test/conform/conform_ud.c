@@ -36,8 +36,7 @@ Suite *conform_ud(void)
 #define HEADER    ((size_t)40)
 
 /*
- * Two IAs with an EP of datagrams and a listener each, where the fabric has datagrams; else the IAs
- * alone.
+ * Two IAs. If the fabric has datagrams, each has a UD EP and a listener.
  */
 static struct t_ia ia[2];
 static struct t_end end[2];
@@ -142,7 +141,7 @@ static DAT_CR_HANDLE next_cr(const struct t_listener *at)
 	return arrival->cr_handle;
 }
 
-/* What an established connection brings. */
+/* The contents of the event of an established UD connection. */
 struct way {
 	DAT_IB_ADDR_HANDLE ah;
 	DAT_CONTEXT cm;
@@ -167,7 +166,7 @@ static struct way next_way(const struct t_end *at, DAT_IB_EXT_TYPE type, const v
 }
 
 struct ways {
-	struct way active, passive; /* by which these send */
+	struct way active, passive; /* the address handles that these send by */
 };
 
 static struct ways establish(const struct t_end *active, const struct t_listener *at,
@@ -190,7 +189,7 @@ static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t lengt
 	return dat_ib_post_send_ud(from->ep, 1, &segment, &to->ah, COOKIE(cookie), flags);
 }
 
-/* A datagram that is there: its content is checked. */
+/* Sends a datagram, receives it and checks its content. */
 static void pass(const struct t_end *from, struct way *by, const struct t_end *to, size_t length,
 		 unsigned int seed)
 {
@@ -209,7 +208,7 @@ static size_t mtu(void)
 
 /* --- EPs --- */
 
-START_TEST(UD_001_the_attribute_tells)
+START_TEST(UD_001_attribute_tells_whether_datagrams_exist)
 {
 	/* UD-002 */
 	DAT_EP_ATTR attr = ud_attr();
@@ -234,7 +233,7 @@ START_TEST(UD_001_the_attribute_tells)
 }
 END_TEST
 
-START_TEST(UD_003_what_goes_with_connections_alone)
+START_TEST(UD_003_operations_of_connections_are_refused)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
 	DAT_RMR_TRIPLET remote;
@@ -280,7 +279,7 @@ END_TEST
 
 /* --- connections --- */
 
-START_TEST(UD_004_005_both_sides_get_a_handle)
+START_TEST(UD_004_005_both_sides_get_an_address_handle)
 {
 	/* UD-006 */
 	DAT_CR_PARAM param;
@@ -323,7 +322,7 @@ END_TEST
 
 START_TEST(UD_006_several_attempts_at_once)
 {
-	/* Each answer has data of its own, which stay until cm_free. */
+	/* Each answer has private data of its own, which remain until cm_free. */
 	DAT_IB_EXTENSION_EVENT_DATA ext;
 	unsigned int seen = 0;
 
@@ -381,12 +380,12 @@ START_TEST(UD_008_attempts_that_fail)
 	ck_assert_ptr_eq(event.event_data.connect_event_data.ep_handle, us->ep);
 	ck_assert_int_eq(event.event_data.connect_event_data.private_data_size, 5);
 	ck_assert_mem_eq(event.event_data.connect_event_data.private_data, "never", 5);
-	/* An EP that the provider makes would be of connections. */
+	/* An EP that the provider creates cannot have the service type UD. */
 	t_listen(&provider, &ia[1], DAT_PSP_PROVIDER_FLAG);
 	t_ok(t_connect(us->ep, &provider));
 	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
 		 &ext);
-	/* No answer in time. */
+	/* The listener does not answer in time. */
 	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, 1000, NULL, 0));
 	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
 	/* Nobody listens. */
@@ -418,7 +417,7 @@ END_TEST
 
 /* --- datagrams --- */
 
-START_TEST(UD_010_011_of_any_length)
+START_TEST(UD_010_011_datagrams_of_any_length)
 {
 	size_t lengths[] = {0, 1, 39, 40, 41, 255, mtu()};
 	struct ways ways;
@@ -428,14 +427,14 @@ START_TEST(UD_010_011_of_any_length)
 	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		memset(peer->buf.mem + 1024, 0xee, 40);
 		pass(us, &ways.active, peer, lengths[i], 2 * i);
-		/* The header is left as it was. */
+		/* The bytes for the header do not change. */
 		for (size_t at = 0; at < HEADER; at++)
 			ck_assert_uint_eq(peer->buf.mem[1024 + at], 0xee);
 	}
 }
 END_TEST
 
-START_TEST(UD_011_in_segments)
+START_TEST(UD_011_datagrams_in_segments)
 {
 	DAT_LMR_TRIPLET from[3], to[3];
 	struct ways ways;
@@ -508,13 +507,13 @@ START_TEST(UD_013_posts_are_refused)
 	many[1].segment_length = (DAT_VLEN)mtu();
 	t_bad_arg(dat_ib_post_send_ud(us->ep, 2, many, &ways.active.ah, COOKIE(1), NO_FLAGS));
 	t_no_event(us->request_evd);
-	/* Handles are the IA's: another EP of it may send by them. */
+	/* An address handle belongs to the IA: another EP of the IA may use it. */
 	ud_end_new(&third, &ia[0]);
 	pass(&third, &ways.active, peer, 8, 7);
 }
 END_TEST
 
-START_TEST(UD_014_without_a_receive_they_are_dropped)
+START_TEST(UD_014_datagrams_without_a_receive_are_dropped)
 {
 	struct ways ways, to_marker;
 	struct t_end marker;
@@ -523,12 +522,12 @@ START_TEST(UD_014_without_a_receive_they_are_dropped)
 	ud_end_new(&marker, &ia[1]);
 	ways = establish(us, &listener[1], peer);
 	to_marker = establish(us, &listener[1], &marker);
-	/* More than any buffer of the library's keeps. */
+	/* More datagrams than the library buffers. */
 	for (unsigned int i = 0; i < 100; i++) {
 		t_ok(send_to(us, &ways.active, 64, i, NO_FLAGS));
 		wait_sent(us, i, 64);
 	}
-	pass(us, &to_marker.active, &marker, 8, 1); /* what was sent before has come */
+	pass(us, &to_marker.active, &marker, 8, 1); /* all datagrams sent before have arrived */
 	t_fill(us->buf.mem, 16, 77);
 	t_ok(t_recv(peer, 0, HEADER + 16, 5, NO_FLAGS));
 	t_ok(send_to(us, &ways.active, 16, 6, NO_FLAGS));
@@ -539,14 +538,14 @@ START_TEST(UD_014_without_a_receive_they_are_dropped)
 }
 END_TEST
 
-START_TEST(UD_015_longer_than_the_receive)
+START_TEST(UD_015_datagram_longer_than_the_receive)
 {
 	struct ways ways;
 
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
 	t_ok(t_recv(peer, 0, HEADER + 15, 1, NO_FLAGS));
-	t_ok(t_recv(peer, 1000, 20, 2, NO_FLAGS)); /* without room for the header */
+	t_ok(t_recv(peer, 1000, 20, 2, NO_FLAGS)); /* too short for the header */
 	t_fill(us->buf.mem, 16, 3);
 	for (int i = 0; i < 2; i++) {
 		t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
@@ -559,7 +558,7 @@ START_TEST(UD_015_longer_than_the_receive)
 }
 END_TEST
 
-START_TEST(UD_016_from_many_and_to_many)
+START_TEST(UD_016_datagrams_between_many_endpoints)
 {
 	struct t_end others[3];
 	struct ways ways[3];
@@ -579,7 +578,7 @@ END_TEST
 
 /* --- the end --- */
 
-START_TEST(UD_017_handles_are_freed)
+START_TEST(UD_017_address_handles_are_freed)
 {
 	struct ways ways, others;
 	struct way none = {.cm.as_ptr = us};
@@ -598,14 +597,14 @@ START_TEST(UD_017_handles_are_freed)
 	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.passive.ah)); /* of another IA */
 	t_bad_handle(dat_ib_ud_ah_free(us->on->pz, &others.active.ah));
 	t_bad_handle(dat_ib_ud_cm_free(us->request_evd, others.active.cm));
-	/* Neither the peer's nor another one of ours is concerned. */
+	/* The handles of the peer and our other handles are not affected. */
 	t_ok(dat_ib_ud_cm_free(us->ep, others.active.cm));
 	pass(us, &others.active, peer, 8, 1);
 	pass(peer, &ways.passive, us, 8, 3);
 }
 END_TEST
 
-START_TEST(UD_018_what_was_sent_leaves_before_the_EP)
+START_TEST(UD_018_sent_datagrams_arrive_though_the_EP_is_freed)
 {
 	struct ways ways;
 
@@ -658,12 +657,12 @@ START_TEST(UD_019_the_EP_of_the_peer_is_gone)
 	wait_sent(us, 2, 8);
 	ways = establish(us, &listener[1], &third);
 	t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
-	wait_received(&third, 1, 16); /* not the one before */
+	wait_received(&third, 1, 16); /* not the datagram before it */
 	peer->ep = NULL;
 }
 END_TEST
 
-START_TEST(UD_020_an_EP_is_freed_with_all_it_has)
+START_TEST(UD_020_an_EP_is_freed_with_its_receives_and_handles)
 {
 	DAT_CR_HANDLE undecided;
 
@@ -685,7 +684,7 @@ START_TEST(UD_020_an_EP_is_freed_with_all_it_has)
 }
 END_TEST
 
-/* Sends while it may, and does not care who hears it. */
+/* A thread that sends until it is stopped, whether or not the datagrams arrive. */
 struct stream {
 	struct way *by;
 	bool over;
@@ -702,7 +701,7 @@ static void *send_on(void *argument)
 	return NULL;
 }
 
-START_TEST(UD_020_an_IA_is_closed_amidst_a_stream)
+START_TEST(UD_020_an_IA_is_closed_during_a_stream)
 {
 	struct stream stream;
 	struct ways ways;
@@ -750,10 +749,10 @@ END_TEST
 
 static void add_making(TCase *tcase)
 {
-	tcase_add_test(tcase, UD_001_the_attribute_tells);
-	tcase_add_test(tcase, UD_003_what_goes_with_connections_alone);
+	tcase_add_test(tcase, UD_001_attribute_tells_whether_datagrams_exist);
+	tcase_add_test(tcase, UD_003_operations_of_connections_are_refused);
 	tcase_add_test(tcase, UD_003_attributes_change_between_datagrams);
-	tcase_add_test(tcase, UD_004_005_both_sides_get_a_handle);
+	tcase_add_test(tcase, UD_004_005_both_sides_get_an_address_handle);
 	tcase_add_test(tcase, UD_006_an_EP_connects_many_times);
 	tcase_add_test(tcase, UD_006_several_attempts_at_once);
 	tcase_add_test(tcase, UD_007_the_service_of_both_sides_is_the_same);
@@ -763,19 +762,19 @@ static void add_making(TCase *tcase)
 
 static void add_transfers(TCase *tcase)
 {
-	tcase_add_test(tcase, UD_010_011_of_any_length);
-	tcase_add_test(tcase, UD_011_in_segments);
+	tcase_add_test(tcase, UD_010_011_datagrams_of_any_length);
+	tcase_add_test(tcase, UD_011_datagrams_in_segments);
 	tcase_add_test(tcase, UD_012_completions_are_suppressed);
 	tcase_add_test(tcase, UD_013_posts_are_refused);
-	tcase_add_test(tcase, UD_014_without_a_receive_they_are_dropped);
-	tcase_add_test(tcase, UD_015_longer_than_the_receive);
-	tcase_add_test(tcase, UD_016_from_many_and_to_many);
-	tcase_add_test(tcase, UD_017_handles_are_freed);
-	tcase_add_test(tcase, UD_018_what_was_sent_leaves_before_the_EP);
+	tcase_add_test(tcase, UD_014_datagrams_without_a_receive_are_dropped);
+	tcase_add_test(tcase, UD_015_datagram_longer_than_the_receive);
+	tcase_add_test(tcase, UD_016_datagrams_between_many_endpoints);
+	tcase_add_test(tcase, UD_017_address_handles_are_freed);
+	tcase_add_test(tcase, UD_018_sent_datagrams_arrive_though_the_EP_is_freed);
 	tcase_add_test(tcase, UD_019_the_peer_is_gone);
 	tcase_add_test(tcase, UD_019_the_EP_of_the_peer_is_gone);
-	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_all_it_has);
-	tcase_add_test(tcase, UD_020_an_IA_is_closed_amidst_a_stream);
+	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_its_receives_and_handles);
+	tcase_add_test(tcase, UD_020_an_IA_is_closed_during_a_stream);
 	tcase_add_test(tcase, UD_021_counters);
 }
 

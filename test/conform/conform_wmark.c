@@ -18,7 +18,7 @@ static void expect_soft(void)
 	ck_assert_int_ne(event.event_number, DAT_ASYNC_ERROR_EP_BROKEN);
 }
 
-START_TEST(EP_188_189_190_199_soft_mark_tells_once)
+START_TEST(EP_188_189_190_199_soft_mark_has_one_event)
 {
 	t_ok(dat_ep_set_watermark(us->ep, 2, DAT_WATERMARK_INFINITE));
 	post_receives(2);
@@ -34,7 +34,7 @@ START_TEST(EP_188_189_190_199_soft_mark_tells_once)
 }
 END_TEST
 
-/* _i segments: the library posts those of one by another way. */
+/* _i segments: receives with one segment take the fast path of the library. */
 START_TEST(EP_188_192_receives_of_any_shape_count)
 {
 	DAT_LMR_TRIPLET segments[2] = {t_seg(&us->buf, 0, 8), t_seg(&us->buf, 8, 8)};
@@ -53,7 +53,7 @@ START_TEST(EP_188_192_receives_of_any_shape_count)
 }
 END_TEST
 
-START_TEST(EP_191_a_mark_below_the_count_tells_at_once)
+START_TEST(EP_191_a_mark_below_the_count_has_an_event_at_once)
 {
 	post_receives(3);
 	t_ok(dat_ep_set_watermark(us->ep, 1, DAT_WATERMARK_INFINITE));
@@ -112,7 +112,7 @@ START_TEST(EP_195_197_arguments)
 }
 END_TEST
 
-START_TEST(EP_198_a_missing_buffer_is_no_matter_of_the_marks)
+START_TEST(EP_198_a_missing_buffer_does_not_affect_the_marks)
 {
 	t_ok(dat_ep_set_watermark(us->ep, 1, 1));
 	t_ok(t_send(peer, 0, 16, 9, DAT_COMPLETION_DEFAULT_FLAG));
@@ -123,7 +123,7 @@ START_TEST(EP_198_a_missing_buffer_is_no_matter_of_the_marks)
 }
 END_TEST
 
-/* An EP of an SRQ holds what it has taken from there: one buffer at a time. */
+/* An EP of an SRQ holds the buffers that its messages have taken: one at a time. */
 
 static DAT_EP_HANDLE srq_ep(struct t_end *end, DAT_SRQ_HANDLE *srq, DAT_COUNT soft)
 {
@@ -179,14 +179,14 @@ Suite *conform_wmark(void)
 	Suite *suite = suite_create("wmark");
 	TCase *tcase = paired_case(suite, "wmark");
 
-	tcase_add_test(tcase, EP_188_189_190_199_soft_mark_tells_once);
+	tcase_add_test(tcase, EP_188_189_190_199_soft_mark_has_one_event);
 	tcase_add_loop_test(tcase, EP_188_192_receives_of_any_shape_count, 0, 3);
-	tcase_add_test(tcase, EP_191_a_mark_below_the_count_tells_at_once);
+	tcase_add_test(tcase, EP_191_a_mark_below_the_count_has_an_event_at_once);
 	tcase_add_test(tcase, EP_192_hard_mark_breaks_the_connection);
 	tcase_add_test(tcase, EP_192_196_hard_mark_is_kept_for_the_next_connection);
 	tcase_add_test(tcase, EP_193_marks_are_independent);
 	tcase_add_test(tcase, EP_195_197_arguments);
-	tcase_add_test(tcase, EP_198_a_missing_buffer_is_no_matter_of_the_marks);
+	tcase_add_test(tcase, EP_198_a_missing_buffer_does_not_affect_the_marks);
 	tcase_add_test(tcase, EP_188_192_marks_of_an_EP_with_SRQ);
 	return suite;
 }

@@ -6,9 +6,9 @@
 #include <rdma/fabric.h>
 
 /*
- * Libfabric looks for its providers once per process and slowly: do it here, not in the child of
- * each test. Not where there are verbs devices (T_VERBS): it opens them, and what children make on
- * a device of their parent outlives them.
+ * libfabric loads its providers once per process, which is slow. So this runs before the tests
+ * fork. It does not run with verbs devices (T_VERBS): libfabric opens them, and objects that a
+ * child creates on a device of its parent outlive the child.
  */
 static void load_fabrics(void)
 {
@@ -17,7 +17,7 @@ static void load_fabrics(void)
 	__typeof__(fi_getinfo) *getinfo =
 		lib ? (__typeof__(getinfo))dlsym(lib, "fi_getinfo") : NULL;
 
-	/* The list is never freed: it lives as long as the program. */
+	/* The list is never freed, because the program uses it until its end. */
 	if (getinfo)
 		getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info);
 }

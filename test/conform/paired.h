@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Cases whose tests begin with two connected EPs of two IAs. */
+/* Cases whose tests begin with two connected EPs on two IAs. */
 #ifndef PAIRED_H
 #define PAIRED_H
 
 #include "conform.h"
 
 extern struct t_pair paired;
-extern struct t_end *const us, *const peer; /* the ends of it */
+extern struct t_end *const us, *const peer; /* its two ends */
 
 TCase *paired_case(Suite *suite, const char *name);
 
-/* A message goes from one end to a receive posted at the other; both completions are taken. */
+/* Posts a receive, sends a message to it, and takes both completions. */
 void paired_send(const struct t_end *from, const struct t_end *to, size_t length);
-/* The connection is over, with this event at both ends. */
+/* Waits for this event at both ends. */
 void paired_ends(DAT_EVENT_NUMBER number);
-/* Disconnected and connected afresh; completions not taken are lost. */
+/* Disconnects, resets and connects again. Queued completions are lost. */
 void paired_again(void);
 
 #endif

@@ -23,22 +23,22 @@ DAT_EP_STATE place_dat_state(enum place_state state)
 
 /* --- the other process --- */
 
-static void far_part(struct t_ia *ia, struct t_end *end, enum place_linger how)
+static void far_part(struct t_ia *ia, struct t_end *end, enum peer_end how)
 {
 	switch (how) {
-	case PART_DISCONNECT:
+	case PEER_END_DISCONNECT:
 		t_ok(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
 		break;
-	case PART_GRACEFUL:
+	case PEER_END_GRACEFUL:
 		t_ok(dat_ep_disconnect(end->ep, DAT_CLOSE_GRACEFUL_FLAG));
 		break;
-	case PART_FREE:
+	case PEER_END_FREE:
 		t_ok(dat_ep_free(end->ep));
 		break;
-	case PART_CLOSE:
+	case PEER_END_CLOSE:
 		t_ia_close(ia);
 		break;
-	case PART_EXIT:
+	case PEER_END_EXIT:
 		break;
 	}
 }
@@ -47,7 +47,7 @@ static void far_role(struct t_peer *self)
 {
 	struct t_listener listener;
 	DAT_CONN_QUAL qual;
-	enum place_linger how;
+	enum peer_end how;
 	struct t_end end;
 	struct t_ia ia;
 
@@ -62,17 +62,17 @@ static void far_role(struct t_peer *self)
 		t_next_cr(&listener);
 		t_peer_tell(self, 1);
 	}
-	how = (enum place_linger)t_peer_hear(self);
+	how = (enum peer_end)t_peer_hear(self);
 	far_part(&ia, &end, how);
-	if (how == PART_EXIT)
+	if (how == PEER_END_EXIT)
 		return;
-	t_peer_hear(self); /* stays until it is killed */
+	t_peer_hear(self); /* waits until it is killed */
 }
 
-void place_part(struct place *place, enum place_linger how)
+void place_end_peer(struct place *place, enum peer_end how)
 {
 	t_peer_tell(&place->proc, how);
-	if (how != PART_EXIT)
+	if (how != PEER_END_EXIT)
 		return;
 	t_peer_join(&place->proc);
 	place->has_proc = false;
@@ -84,9 +84,9 @@ void place_kill_peer(struct place *place)
 	place->has_proc = false;
 }
 
-/* --- what the states are made of --- */
+/* --- steps that lead to the states --- */
 
-/* Whoever is the other end asks for a connection to qual, which one of ours serves. */
+/* The other end, in this or another process, asks for a connection to our service point `qual`. */
 static void connect_to_us(struct place *place, DAT_CONN_QUAL qual)
 {
 	if (place->has_proc)
@@ -124,7 +124,7 @@ static void make_passive(struct place *place)
 	place->cr = wait_cr(place->rsp_evd);
 }
 
-/* An RSP had the EP once: its request was rejected. */
+/* The EP of an RSP, whose request was rejected. */
 static void reserve_once(struct place *place)
 {
 	make_passive(place);
@@ -133,7 +133,7 @@ static void reserve_once(struct place *place)
 	t_ok(dat_ep_reset(place->peer.ep));
 }
 
-/* The EP that came with the CR gets what the one it replaces had. */
+/* The EP of the CR replaces ours and gets the PZ and EVDs of ours. */
 static void adopt_provider_ep(struct place *place)
 {
 	DAT_EP_PARAM param = {
@@ -178,7 +178,7 @@ static void make_active(struct place *place)
 		place->cr = t_next_cr(&place->at_peer);
 }
 
-/* The other end asked us, and we accept: through the RSP or with an EP of our choice. */
+/* Accepts the request of the other end, with the EP of the RSP or with ours. */
 static void accept_ours(struct place *place, bool by_rsp, bool freeze)
 {
 	if (by_rsp) {
@@ -290,7 +290,7 @@ void place_make_far(struct place *place, enum place_state state)
 	make(place, state, false, true);
 }
 
-/* Its LMR went with the IA. */
+/* Unmaps a buffer whose LMR was freed with its IA. */
 static void unmap(const struct t_buf *buf)
 {
 	if (buf->mem)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An EP in a given state of the state machine, with all that got it there. */
+/* An EP in a given state of the state machine, and the objects that the state needs. */
 #ifndef PLACE_H
 #define PLACE_H
 
@@ -13,7 +13,7 @@ enum place_state { UNC, RES, PAS, TEN, ACT, CMP, CON, DPD, DIS, PLACE_STATES };
 struct place {
 	enum place_state state;
 	struct t_ia ia[2]; /* ours, the peer's */
-	struct t_end me;   /* .ep is the EP in question */
+	struct t_end me;   /* .ep is the EP under test */
 	struct t_end peer; /* the other end; its EP is in use from PAS on, but for CMP */
 	struct t_listener at_me, at_peer; /* of consumer PSPs */
 	struct t_listener provider;       /* TEN: of a provider PSP of ours */
@@ -21,34 +21,41 @@ struct place {
 	DAT_CONN_QUAL rsp_qual;
 	DAT_EVD_HANDLE rsp_evd;
 	DAT_CR_HANDLE cr;    /* PAS, TEN: of our EP; ACT: the peer's, not decided */
-	struct t_buf big[2]; /* ours, the peer's: more than a fabric takes while nobody receives */
-	struct t_peer proc;  /* the connector, when it has to be a process of its own */
+	struct t_buf big[2]; /* ours, the peer's: longer than a fabric buffers without a receive */
+	struct t_peer proc;  /* the connector, if it is a process of its own */
 	bool has_proc;
 };
 
 /*
- * Opens IAs and brings a new EP into the state. DPD lasts because a message waits at an end that
- * posts no receive, CMP because the connector is a process that was stopped.
+ * Opens IAs and brings a new EP into the state. DPD lasts because the peer posts no receive for a
+ * message, CMP because the connector is a stopped process.
  */
 void place_make(struct place *place, enum place_state state);
-/* The same, and the EP was that of an RSP of ours, which is still there. Not for TEN. */
+/* The same, with an EP of our RSP, which still exists. Not for TEN. */
 void place_make_by_rsp(struct place *place, enum place_state state);
-/* The same, and the other end is a process of its own. Not for UNC and RES. */
+/* The same, with the other end in a process of its own. Not for UNC and RES. */
 void place_make_far(struct place *place, enum place_state state);
 void place_leave(struct place *place);
 
-/* Ways in which the other process leaves in order. */
-enum place_linger { PART_DISCONNECT = 1, PART_GRACEFUL, PART_FREE, PART_CLOSE, PART_EXIT };
-void place_part(struct place *place, enum place_linger how);
-/* It dies. */
+/* Ways in which the other process ends the connection without dying. */
+enum peer_end {
+	PEER_END_DISCONNECT = 1,
+	PEER_END_GRACEFUL,
+	PEER_END_FREE,
+	PEER_END_CLOSE,
+	PEER_END_EXIT
+};
+void place_end_peer(struct place *place, enum peer_end how);
+/* Kills the other process. */
 void place_kill_peer(struct place *place);
 
-void place_rsp(struct place *place); /* for our EP, which becomes RESERVED */
+void place_rsp(struct place *place); /* creates an RSP for our EP, which becomes RESERVED */
 DAT_RETURN place_post_recv(struct place *place);
-void place_new_big(struct place *place); /* its memory, for those who fill it before the post */
-/* A request that does not complete while the peer receives nothing. */
+void place_new_big(
+	struct place *place); /* allocates the memory, for tests that fill it before the post */
+/* Posts a request that does not complete as long as the peer posts no receive. */
 DAT_RETURN place_post_big(struct place *place);
-void place_take_big(struct place *place); /* the other end, of this process, receives it */
+void place_take_big(struct place *place); /* the other end, in this process, receives it */
 DAT_EP_STATE place_dat_state(enum place_state state);
 
 #endif

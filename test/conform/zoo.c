@@ -25,7 +25,7 @@ void zoo_open(struct zoo *zoo)
 	t_end_new(&zoo->wild, ia, NULL);
 	t_end_new(&zoo->reserved, ia, NULL);
 	zoo->rsp_evd = t_evd(ia, 8, DAT_EVD_CR_FLAG);
-	/* A qualifier for the RSP that was free a moment ago. */
+	/* Finds a free qualifier for the RSP. */
 	t_ok(dat_psp_create_any(ia->ia, &qual, zoo->rsp_evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	t_ok(dat_psp_free(psp));
 
@@ -69,7 +69,7 @@ void zoo_close(struct zoo *zoo)
 
 /* --- the calls --- */
 
-/* What calls write to; none of it counts. */
+/* Memory for the outputs of calls, which are ignored. */
 static union {
 	DAT_HANDLE handle;
 	DAT_EVENT event;

@@ -5,16 +5,16 @@
 
 #include "conform.h"
 
-#define ZOO_TYPES 11 /* DAT_HANDLE_TYPE_CR to DAT_HANDLE_TYPE_SRQ; a CSP cannot be had */
+#define ZOO_TYPES 11 /* DAT_HANDLE_TYPE_CR to DAT_HANDLE_TYPE_SRQ; there is no CSP */
 
 struct zoo {
 	struct t_ia ia;
 	struct t_listener listener;
 	struct t_end end;  /* an EP that is UNCONNECTED */
-	struct t_end wild; /* the one whose connection request is undecided */
+	struct t_end wild; /* the EP whose connection request is not decided yet */
 	struct t_end reserved;
 	DAT_EVD_HANDLE rsp_evd;
-	DAT_HANDLE of[ZOO_TYPES]; /* by DAT_HANDLE_TYPE; null for an SRQ that cannot be had */
+	DAT_HANDLE of[ZOO_TYPES]; /* by DAT_HANDLE_TYPE; null for the SRQ if the fabric has none */
 };
 
 extern const char *const zoo_names[ZOO_TYPES];
@@ -23,7 +23,7 @@ void zoo_open(struct zoo *zoo);  /* in an IA of its own */
 void zoo_free(struct zoo *zoo);  /* all objects, then the IA, gracefully */
 void zoo_close(struct zoo *zoo); /* the IA abruptly */
 
-/* A call with good arguments but for the one handle, which has to be of that type. */
+/* A call whose arguments are valid, except one handle, which must have that type. */
 struct zoo_call {
 	const char *name;
 	DAT_HANDLE_TYPE type;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What libfabric's efa provider expects of libefa, in the newest form that it uses. Debian 12's
- * infiniband/efadv.h lacks a part of it, so the header is not included: these are declarations of
- * our own for the same binary interface.
+ * The interface of libefa that libfabric's efa provider uses, in its newest form. Debian 12's
+ * infiniband/efadv.h lacks a part of it, so this header declares the same binary interface itself.
  */
 #ifndef SOFTEFA_ABI_H
 #define SOFTEFA_ABI_H
@@ -20,7 +19,7 @@ enum efa_cap {
 
 enum { EFA_QP_UNSOLICITED_WRITE_RECV = 1 << 0 };
 
-/* The fields that every release has: those at the end are filled as far as inlen allows. */
+/* All fields of the newest release. Fields behind the caller's inlen are not filled. */
 struct efadv_device_attr {
 	uint64_t comp_mask;
 	uint32_t max_sq_wr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address handles. All handles of a process for one GID have one number, which is what a completion
- * names the sender by. A peer answers RDMA only if it has a handle for the initiator.
+ * Address handles. All handles of a process for one GID have one number. A completion names the
+ * sender by this number. A target accepts RDMA only if it has a handle for the initiator.
  */
 #include "softefa.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The software EFA device by itself: libfabric's efa provider over it, in plain libfabric and two
- * processes. Each case runs for each class of card, in order and shuffled.
+ * Tests of the software EFA device: two processes use libfabric's efa provider, without DAT. Each
+ * case runs for each class of card, in order and shuffled.
  */
 #include "../fabric/side.h"
 #include "unit.h"
@@ -35,7 +35,7 @@ static struct {
 	uint64_t base, key;
 } peer;
 
-/* --- how a case begins and ends --- */
+/* --- begin and end of a case --- */
 
 static int is_class(int card, unsigned int part)
 {
@@ -74,7 +74,7 @@ static void open_side(void)
 
 	t_need(info ? 0 : -FI_ENODATA, "fi_getinfo");
 	t_side_open(&side, info, FI_WAIT_NONE, 0);
-	/* For errors of no operation; without it the provider aborts. */
+	/* For errors that belong to no operation; without this queue the provider aborts. */
 	t_need(fi_eq_open(side.fabric, &attr, &eq, NULL), "fi_eq_open");
 	t_need(fi_ep_bind(side.ep, &eq->fid, 0), "fi_ep_bind");
 	t_side_enable(&side);
@@ -111,7 +111,7 @@ static void meet(void)
 	side.peer = insert(peer.name);
 }
 
-/* Both processes come here; progress goes on while one waits. */
+/* A barrier of both processes. A process that waits makes progress. */
 static void sync_with_peer(void)
 {
 	struct pollfd fd = {.fd = wire, .events = POLLIN};
@@ -137,7 +137,7 @@ static void end_side(void)
 	free(side.mem);
 }
 
-/* Another process, which does `other` and ends. */
+/* Starts another process, which runs `other` and exits. */
 static void start_peer(void (*other)(int card), int card)
 {
 	int ends[2];
@@ -161,7 +161,7 @@ static void reap_peer(void)
 	ck_assert_msg(WIFEXITED(status) && !WEXITSTATUS(status), "the peer ended with %#x", status);
 }
 
-/* Runs the two halves of a case, each up to a last word of the other. */
+/* Runs both halves of a case. Each ends when the other one has finished. */
 static void both(int card, void (*mine)(int card), void (*other)(int card))
 {
 	use_card(card);
@@ -206,7 +206,7 @@ static void expect_error(void)
 	ck_assert_msg(seen->err, "it succeeded");
 }
 
-/* Until the operation is under way. The completion is counted later. */
+/* Repeats the post until the provider accepts it. The completion is counted later. */
 #define POST(call)                                    \
 	do {                                          \
 		ssize_t ret_;                         \
@@ -306,7 +306,9 @@ static void send_tagged(int card)
 	expect(MANY);
 }
 
-/* Tags in the other direction; what a tag brought is at its place. */
+/*
+ * Posts receives in reverse order of the tags. Each message must arrive in the buffer of its tag.
+ */
 static void receive_tagged(int card)
 {
 	(void)card;
@@ -391,7 +393,7 @@ static void write_and_read(int card)
 	}
 }
 
-/* The writer's completion may come before the last piece is in memory where writes are emulated. */
+/* With emulated writes, the writer's completion may come before the last piece is in memory. */
 static void be_written(int card)
 {
 	(void)card;
@@ -466,7 +468,7 @@ static void peer_waits(int card)
 
 /* --- faults --- */
 
-/* More messages than the receiver has buffers, while it looks at none. */
+/* Sends more messages than the receiver has buffers, while the receiver reads none. */
 static void flood(int card)
 {
 	(void)card;
@@ -500,7 +502,8 @@ START_TEST(receiver_not_ready)
 END_TEST
 
 /*
- * Behind it each side knows what the other can do: the provider uses RDMA of the card from then on.
+ * After these messages each side knows the capabilities of the other, and the provider uses RDMA of
+ * the card.
  */
 static void greet(int card)
 {
@@ -517,7 +520,7 @@ static void peer_greets(int card)
 	as_peer(card, greet);
 }
 
-/* Only where the card looks at the key: for emulated RMA, see the provider. */
+/* Only with RDMA of the card. The provider itself checks keys of emulated RMA. */
 static void use_bad_key(int card)
 {
 	greet(card);
@@ -539,7 +542,7 @@ START_TEST(bad_key)
 }
 END_TEST
 
-/* A queue pair that is not there, and a host that is not. The number of the QP follows the GID. */
+/* A queue pair and a host that do not exist. In an address the QP number follows the GID. */
 static void use_bad_address(int card)
 {
 	char name[sizeof(peer.name)];
@@ -652,7 +655,7 @@ static void write_without_end(int card)
 	}
 }
 
-/* Whenever a process dies, the device goes on for the others. */
+/* A process dies at any point, and the device still works for the others. */
 START_TEST(killed_at_any_point)
 {
 	if (!is_class(_i, 0xefa2))
@@ -697,12 +700,12 @@ START_TEST(two_hosts)
 }
 END_TEST
 
-/* --- what a seed does --- */
+/* --- effects of a seed --- */
 
 #define BLOCKS 512
 #define BLOCK  128
 
-/* How often a block is there while one before it is not. */
+/* How many blocks have arrived while the block before is missing. */
 static unsigned int gaps(char value)
 {
 	unsigned int count = 0;
@@ -833,7 +836,7 @@ static Suite *efa_suite(void)
 	return suite;
 }
 
-/* Once more, with the device. */
+/* Starts the program again with the device preloaded. */
 static void find_device(char *program)
 {
 	const char *top = getenv("top_srcdir");
@@ -847,7 +850,7 @@ static void find_device(char *program)
 	exit(EXIT_SUCCESS);
 }
 
-/* In a process of its own, so that each case finds libfabric untouched. */
+/* Runs in a process of its own, so that libfabric is not initialised before each case. */
 static int has_provider(void)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues. Completions of this process's own requests are in a list of its own, those of
- * receives come through the shared list of nodes. From start_poll to end_poll the card is locked.
+ * Completion queues. Completions of this process's requests are in a private list, completions of
+ * receives in a shared list of nodes. The card is locked from start_poll to end_poll.
  */
 #include "softefa.h"
 
@@ -13,7 +13,7 @@ static struct soft_cq *cqs[SEG_CQS];
 static struct wc *spare;
 static uint32_t deaths_seen;
 
-/* --- how completions get in --- */
+/* --- adding completions --- */
 
 static struct wc *wc_new(void)
 {
@@ -71,14 +71,14 @@ void efa_cq_push(uint32_t cq, uint32_t ref)
 	efa_notify(cq);
 }
 
-/* --- and out --- */
+/* --- reading completions --- */
 
 static struct soft_qp *qp_of(uint32_t ref)
 {
 	return efa_qp_at((ref - 1) / SEG_NODES);
 }
 
-/* Takes the shared list, newest first, and puts it behind what was received before. */
+/* Takes the shared list, which is newest first, and appends it in order to the received nodes. */
 static void collect(struct soft_cq *cq)
 {
 	uint32_t ref = atomic_exchange(&efa_seg->cq[cq->index].head, 0), list = 0, next;
@@ -107,7 +107,7 @@ static int is_claimer_gone(uint64_t claim)
 	       (seg_claimer(efa_seg, proc) != claimer || !atomic_load(&efa_seg->proc[proc].state));
 }
 
-/* A sender that died between taking a receive and filling it does not cost the receiver one. */
+/* Takes back receives that a sender claimed and did not fill before it died. */
 static void take_back_from_dead(void)
 {
 	uint32_t deaths = atomic_load(&efa_seg->deaths);
@@ -212,7 +212,7 @@ static enum ibv_wc_status status_of(uint32_t vendor_err)
 	}
 }
 
-/* Both kinds in turn, so that neither waits for an end of the other. */
+/* Alternates between both kinds, so that neither starves. */
 static int next(struct soft_cq *cq)
 {
 	int found = cq->turn++ % 2 ? next_own(cq) || next_received(cq)
@@ -237,8 +237,8 @@ static int is_own(const struct soft_cq *cq)
 }
 
 /*
- * Programs poll without rest. Where they have fewer processors than they are, the peer needs a
- * turn.
+ * Programs poll all the time. If there are fewer processors than programs, the peer needs the
+ * processor.
  */
 static void rest(int found_nothing)
 {
@@ -325,7 +325,9 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* The provider asks for it when no handle is known; a negative answer says that one is. */
+/*
+ * The provider calls this if it has no handle for the sender. A negative result means it has one.
+ */
 static int read_sgid(struct efadv_cq *dv, union ibv_gid *gid)
 {
 	const struct soft_cq *cq = container_of(dv, struct soft_cq, dv);
@@ -341,7 +343,7 @@ static bool is_unsolicited(struct efadv_cq *dv)
 	return container_of(dv, struct soft_cq, dv)->now.is_unsolicited;
 }
 
-/* --- made and destroyed --- */
+/* --- creation and destruction --- */
 
 static void describe(struct soft_cq *cq, struct ibv_context *context,
 		     const struct ibv_cq_init_attr_ex *attr)
@@ -448,7 +450,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	return 0;
 }
 
-/* --- what a queue pair leaves behind --- */
+/* --- completions of destroyed queue pairs --- */
 
 static void forget_own(struct soft_cq *cq, const struct soft_qp *qp)
 {

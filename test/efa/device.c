@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The list of devices and what a device says of itself. The numbers are those of a p4d (0xefa1) and
- * a p5 (0xefa2) as far as the provider looks at them; queues are shorter so that endpoints are
- * small.
+ * The list of devices and their attributes. The values that the provider uses are those of a p4d
+ * (0xefa1) and a p5 (0xefa2). Queues are shorter, so that endpoints are small.
  */
 #include "softefa.h"
 
@@ -35,9 +34,9 @@ static void fill_device(void)
 int efa_names_reads = 1;
 
 /*
- * Up to 2022 rdma-core named the completion of an RDMA read a send, and libfabric up to 1.17 knows
- * no other. Which one asks is found by the address that it calls from: it may be in a scope of its
- * own.
+ * Until 2022 rdma-core reported the completion of an RDMA read as a send, and libfabric up to 1.17
+ * expects that. The address of the caller tells which libfabric calls, because it may be loaded
+ * into a local scope.
  */
 static void know_caller(const void *address)
 {
@@ -209,7 +208,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 	return 0;
 }
 
-/* Newer kernels copy pinned pages at fork. */
+/* Nothing to do: newer kernels copy pinned pages at fork. */
 int ibv_fork_init(void)
 {
 	return 0;

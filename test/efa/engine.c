@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a card does by itself. Without a seed a request is done when it is posted. What can't be,
- * for want of a receive or because the peer is silent, waits here; with a seed everything does, and
- * each step takes any request and any piece of it. A thread takes over when the program does not
- * call.
+ * The work that a card does itself. Without a seed a request is carried out in the post. If the
+ * peer has no receive or does not answer, the request waits here. With a seed all requests wait,
+ * and each step carries out a random piece of a random request. A thread makes the steps while the
+ * program does not call.
  */
 #include "softefa.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Without a seed: how much is moved between two looks at the key. */
+/* Without a seed: bytes moved between two checks of the key. */
 #define PIECE_ORDERED (1u << 20)
 
 static struct op *spare;
@@ -84,7 +84,7 @@ static int one_piece(struct op *op)
 	return 0;
 }
 
-/* Messages are one packet and come whole; an RDMA is cut. */
+/* A message is one packet. An RDMA operation is cut into pieces. */
 static int cut_up(struct op *op)
 {
 	uint32_t smallest = efa_set.seed ? efa_set.piece_min : PIECE_ORDERED;
@@ -115,9 +115,9 @@ static void end_op(struct op *op, int status)
 	efa_op_free(op);
 }
 
-/* --- a part of one --- */
+/* --- one step of a request --- */
 
-/* 7 tries for ever, as for InfiniBand. */
+/* 7 repeats without limit, as on InfiniBand. */
 static int try_later(struct op *op, int why)
 {
 	uint64_t now = now_ns();
@@ -148,7 +148,7 @@ static int next_piece(struct op *op)
 	return ret;
 }
 
-/* Up to `count` pieces. Whether the request is done, with success or not. */
+/* Moves up to `count` pieces. Returns whether the request has ended, with success or not. */
 static int advance(struct op *op, uint32_t count)
 {
 	int ret = 0;
@@ -167,7 +167,7 @@ static int advance(struct op *op, uint32_t count)
 	return 1;
 }
 
-/* --- those that wait --- */
+/* --- waiting requests --- */
 
 static void put_last(struct op *op)
 {
@@ -262,7 +262,7 @@ void efa_engine_cancel(struct soft_qp *qp)
 
 /* --- the thread --- */
 
-/* Programs count their threads when all is closed. */
+/* The thread ends after this time, because test programs count their threads at the end. */
 #define STAYS_NS 50000000
 
 static int stays(void)

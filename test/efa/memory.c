@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Protection domains and registered memory. A key is an entry of the shared table and its age. */
+/*
+ * Protection domains and registered memory. A key is an index of the shared table and a generation.
+ */
 #include "softefa.h"
 
 #include <errno.h>
@@ -36,7 +38,7 @@ uint32_t efa_pd_id(const struct ibv_pd *pd)
 	return container_of(pd, struct soft_pd, pd)->id;
 }
 
-/* Entries in turn, so that a key of old is not soon valid again. */
+/* Takes entries in turn, so that an old key does not become valid again soon. */
 static uint32_t take_entry(void)
 {
 	static uint32_t from;
@@ -113,7 +115,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return NULL;
 }
 
-/* Afterwards no byte of it is read or written by anybody. */
+/* No process reads or writes the memory after the return. */
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	struct soft_mr *soft = container_of(mr, struct soft_mr, mr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Moves data between processes: a message into a receive, a piece of an RDMA. The initiator does
- * all of it, so a target that is stopped is written and read as by hardware.
+ * Moves data between processes: a message into a receive, or a piece of an RDMA operation. The
+ * initiator does all the work, so it can read and write a stopped target as hardware does.
  */
 #include "softefa.h"
 
@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The queue pair at the other end while it is held by this process's hazard. */
+/* The queue pair at the other end. A hazard of this process protects it. */
 struct target {
 	uint32_t index, proc;
 	struct seg_qp *qp;
@@ -116,7 +116,7 @@ static int transfer(int is_read, pid_t pid, struct iovec *here, int count, uint6
 	if (done == (ssize_t)length)
 		return EFA_OK;
 	if (done < 0 && errno == ESRCH)
-		return EFA_REMOTE_BAD_DEST_QPN; /* it died just now */
+		return EFA_REMOTE_BAD_DEST_QPN; /* the process has just died */
 	if (done < 0 && errno == EPERM)
 		complain_of_permission();
 	return EFA_REMOTE_BAD_ADDRESS;
@@ -129,7 +129,7 @@ static struct seg_ring *ring_of(uint32_t qp, int unsolicited)
 	return unsolicited ? &efa_seg->queue[qp].unsolicited : &efa_seg->queue[qp].recv;
 }
 
-/* The node that is this process's own now; SEG_NODES if none is left. */
+/* Claims a node for this process. Returns SEG_NODES if none is left. */
 static uint32_t claim(uint32_t qp, int unsolicited)
 {
 	struct seg_ring *ring = ring_of(qp, unsolicited);
@@ -145,7 +145,7 @@ static uint32_t claim(uint32_t qp, int unsolicited)
 		node = atomic_load(&ring->slot[head % SEG_RECVS]) % SEG_NODES;
 		mine = atomic_compare_exchange_strong(&efa_seg->queue[qp].node[node].claim, &want,
 						      node_claim(head, me));
-		/* Whoever has it may not come to this any more: anybody does it. */
+		/* The process that claimed it may have died, so every process advances the head. */
 		atomic_compare_exchange_strong(&ring->head, &head, head + 1);
 		if (mine)
 			return node;
@@ -172,7 +172,7 @@ static uint32_t capacity(const struct seg_node *node)
 	return sum;
 }
 
-/* The receiver's own key for its buffer is looked at when the message comes. */
+/* The receiver's key for its buffer is checked when the message comes. */
 static int fill_part(struct op *op, const struct target *to, const struct seg_sge *sge,
 		     uint32_t offset, uint32_t length)
 {
@@ -221,7 +221,7 @@ static void finish_node(const struct op *op, const struct target *to, uint32_t i
 		efa_cq_push(to->qp->cq, node_ref(to->index, index));
 }
 
-/* What the sender hears when the receiver's buffer is at fault, and what the receiver gets. */
+/* Ends a message at both sides, also if the receiver's buffer is not valid. */
 static int end_message(const struct op *op, const struct target *to, uint32_t index, int ret)
 {
 	switch (ret) {
@@ -303,7 +303,7 @@ static int rdma(struct op *op, uint32_t offset, uint32_t length)
 	return ret;
 }
 
-/* The completion at the target, without a receive where the queue pair was made so. */
+/* Makes the completion at the target, without a receive if the queue pair was created for that. */
 int efa_move_end(struct op *op)
 {
 	struct target to;

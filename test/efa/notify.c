@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion channels. A channel is a datagram socket with an abstract name made of the device and
- * a random number; whoever completes something in an armed queue sends it the number of the queue.
+ * Completion channels. A channel is a datagram socket with an abstract name, which contains the
+ * device and a random number. A process that adds a completion to an armed queue sends the number
+ * of the queue to the channel.
  */
 #include "softefa.h"
 
@@ -102,7 +103,7 @@ void efa_notify(uint32_t cq)
 	if (sender < 0)
 		sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	length = address_of(entry->channel, &address);
-	/* A channel that is full has an event already, and one that is gone needs none. */
+	/* A full channel already has an event, and a closed one needs none. */
 	if (sendto(sender, &cq, sizeof(cq), MSG_DONTWAIT | MSG_NOSIGNAL,
 		   (struct sockaddr *)&address, length) < 0 &&
 	    errno == EBADF)

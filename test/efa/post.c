@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Posting: work requests are staged between wr_start and wr_complete, and then go to the engine. */
+/* Posts: work requests are staged between wr_start and wr_complete and then given to the engine. */
 #include "softefa.h"
 
 #include <errno.h>
@@ -220,7 +220,7 @@ void efa_post_functions(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
-/* --- the older calls, by which 1.17 sends and all versions receive --- */
+/* --- the older calls: libfabric 1.17 sends and all versions receive by them --- */
 
 static void stage_wr(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -241,7 +241,7 @@ static void stage_wr(struct soft_qp *qp, const struct ibv_send_wr *wr)
 			add_sge(qp, op, &wr->sg_list[i]);
 }
 
-/* All before the one that fails are sent. */
+/* Requests before the one that fails are sent. */
 int efa_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct soft_qp *qp = container_of(base, struct soft_qp, ex.qp_base);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * This process on the device: its slot in the shared file, what fork does, and addresses of hosts.
+ * This process on the device: its slot in the shared file, fork, and addresses of hosts.
  */
 #include "softefa.h"
 
@@ -35,7 +35,7 @@ static void in_parent(void)
 	pthread_mutex_unlock(&efa_lock);
 }
 
-/* The slot is the parent's, and so is what was made in it; see slot_gen in softefa.h. */
+/* Slot and objects belong to the parent; see slot_gen in softefa.h. */
 static void in_child(void)
 {
 	make_lock();
@@ -67,7 +67,7 @@ int efa_attach(void)
 		errno = ENOMEM;
 		goto out;
 	}
-	/* The others write into this process, which Yama may forbid otherwise. */
+	/* Allows other processes to write into this one, which Yama may forbid otherwise. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	efa_slot = (uint32_t)slot;
 	efa_me = &efa_seg->proc[slot];
@@ -77,7 +77,7 @@ out:
 	return ret;
 }
 
-/* fe80::UUUU:UUUU:0:HHHH; the universe keeps devices apart that share a /dev/shm. */
+/* fe80::UUUU:UUUU:0:HHHH; the universe U distinguishes devices that share a /dev/shm. */
 void efa_gid_of(uint32_t host, union ibv_gid *gid)
 {
 	uint32_t universe = htonl(efa_seg->universe);
@@ -100,7 +100,8 @@ int efa_host_of(const union ibv_gid *gid)
 }
 
 /*
- * For tests, which find it by dlsym: whether the card of process `pid` neither sends nor answers.
+ * For tests, which find it by dlsym: sets whether the card of process `pid` is silent, so that it
+ * neither sends nor answers.
  */
 int softefa_set_silent(pid_t pid, int silent);
 int softefa_set_silent(pid_t pid, int silent)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs (SRD): made, brought to life, destroyed. The provider's libfabric knows them by
- * number.
+ * Queue pairs (SRD): creation, states, destruction. libfabric's provider finds them by their
+ * numbers.
  */
 #include "softefa.h"
 
@@ -20,14 +20,14 @@ struct soft_qp *efa_qp_at(uint32_t index)
 	return index < SEG_QPS ? table[index] : NULL;
 }
 
-/* Not one that the parent made before a fork. */
+/* False for a queue pair that the parent created before a fork. */
 int efa_qp_own(const struct soft_qp *qp)
 {
 	return efa_me && qp->slot_gen == efa_me->gen &&
 	       atomic_load(&efa_seg->qp[qp->index].owner) == efa_slot + 1;
 }
 
-/* The provider keeps a table of this size and looks numbers up by their remainder. */
+/* The provider has a table of this size. The index is the number modulo the size. */
 uint32_t efa_stride(void)
 {
 	uint32_t stride = 1;
@@ -164,7 +164,9 @@ struct ibv_qp *efadv_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 	return create(attr, size >= sizeof(*efa) && (efa->flags & EFA_QP_UNSOLICITED_WRITE_RECV));
 }
 
-/* The provider's datagram endpoints would come here, which is not played: see README.md. */
+/*
+ * Only datagram endpoints of the provider call this. The device does not simulate them: README.md.
+ */
 struct ibv_qp *efa_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	(void)context;
@@ -195,7 +197,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Nothing arrives afterwards, and completions that nobody has read are gone. */
+/* Nothing arrives afterwards. Completions that were not read are discarded. */
 static void withdraw(struct soft_qp *qp)
 {
 	struct seg_qp *entry = &efa_seg->qp[qp->index];
@@ -229,7 +231,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	return 0;
 }
 
-/* Data of a write comes in any order unless the setting says so for blocks of 128 bytes. */
+/* Bytes of a write arrive in any order, unless a setting promises order in blocks of 128 bytes. */
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp, (void)op;

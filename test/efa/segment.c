@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared file: made, mapped, slots of processes taken and those of the dead cleared. */
+/*
+ * The shared file: creation and mapping, slots of processes, and cleaning up after dead processes.
+ */
 #include "segment.h"
 
 #include <errno.h>
@@ -12,7 +14,7 @@
 #include <unistd.h>
 
 #define SEG_VERSION 1
-/* Bytes that are locked lie behind the contents. */
+/* The locked bytes are behind the contents. */
 #define LOCK_BASE   ((off_t)1 << 40)
 #define LOCK_MAKE   (LOCK_BASE - 1)
 #define LOCK_BURY   (LOCK_BASE - 2)
@@ -30,7 +32,7 @@ static int seg_lock(off_t byte, short type, int command)
 	return command == F_GETLK ? (ret ? -1 : lock.l_type) : ret;
 }
 
-/* The first process fills the file in; the lock makes the others wait for it, or take over. */
+/* The first process initialises the file. The lock makes others wait, or take over if it dies. */
 static int seg_fill(struct segment *seg)
 {
 	int ret = -1;
@@ -63,14 +65,16 @@ struct segment *seg_open(const char *path)
 	return seg_fill(seg) ? NULL : seg;
 }
 
-/* The lock is asked for only by others: a process never sees its own. */
+/* Only for other processes: a process does not see its own record lock. */
 int seg_is_dead(struct segment *seg, uint32_t proc)
 {
 	return atomic_load(&seg->proc[proc].state) &&
 	       seg_lock(LOCK_BASE + proc, F_WRLCK, F_GETLK) == F_UNLCK;
 }
 
-/* Memory of what a queue pair left behind goes back to the system; the rings' counters go on. */
+/*
+ * Returns the memory of a destroyed queue pair to the system. The counters of its rings continue.
+ */
 void seg_free_queue(struct segment *seg, uint32_t qp)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -108,8 +112,8 @@ void seg_forget_process(struct segment *seg, uint32_t proc)
 }
 
 /*
- * Who finds somebody at it leaves it to them. To do it twice is harmless, should the first be
- * killed.
+ * A process that finds another one at this work leaves it to that process. If that one is killed,
+ * doing the work again is harmless.
  */
 void seg_bury_dead(struct segment *seg)
 {
@@ -146,7 +150,10 @@ int seg_take_slot(struct segment *seg, uint32_t host)
 	for (uint32_t i = 0; i < SEG_PROCS; i++) {
 		if (atomic_load(&seg->proc[i].state) || seg_lock(LOCK_BASE + i, F_WRLCK, F_SETLK))
 			continue;
-		/* A process that was killed between its lock and its state leaves it free. */
+		/*
+		 * A process killed between taking the lock and setting the state leaves the slot
+		 * free.
+		 */
 		if (!atomic_load(&seg->proc[i].state)) {
 			seg_start_slot(seg, i, host);
 			return (int)i;
@@ -173,8 +180,9 @@ static int is_stopped(pid_t pid)
 }
 
 /*
- * A process that was stopped while it touched something would keep the owner waiting for ever, as
- * no card does. Its hazard is taken away: when it goes on it finds that and begins again.
+ * A process that is stopped while it uses an object would block the owner for ever, which no card
+ * does. So the owner revokes the hazard. When the stopped process continues, it notices that and
+ * starts again.
  */
 static void await_one(struct segment *seg, uint32_t proc, _Atomic uint32_t *hazard, uint32_t name)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The file that all processes on the software device share: who is there, their queue pairs,
+ * The file that all processes on the software device share: the processes, their queue pairs,
  * completion queues and registered memory.
  *
- * No lock protects it, because a process may be stopped or killed at any instruction. Each word has
- * one writer, or changes by compare-and-swap. Three rules hold it together:
+ * No lock protects the file, because a process may be stopped or killed at any instruction. Each
+ * word has one writer, or changes by compare-and-swap. Three rules apply:
  *
  * - A table entry belongs to the process in its `owner`. An entry is free when `owner` is 0.
- * - A receive buffer is a node. Its owner puts it into a ring; the sender that swaps its name into
- *   `claim` has it to itself, fills it and pushes it onto the list of the completion queue, from
- *   which the owner takes it.
- * - Whoever touches memory of another process says so first, in its own `hazard` words. The owner
- *   of a queue pair or of a key withdraws it and then waits until no hazard names it.
+ * - A receive buffer is a node. Its owner puts it into a ring. The sender that swaps its number
+ * into `claim` owns the node, fills it and pushes it onto the list of the completion queue. The
+ * owner of the buffer takes it from there.
+ * - Before a process uses memory of another process, it names the object in its own `hazard` words.
+ *   The owner of a queue pair or of a key withdraws it and then waits until no hazard names it.
  *
- * A process holds a POSIX record lock on the byte of its slot, which the kernel releases when the
- * process ends: so everybody can tell that it is dead.
+ * A process holds a POSIX record lock on the byte of its slot. The kernel releases the lock when
+ * the process ends, so every process can tell that it is dead.
  */
 #ifndef SOFTEFA_SEGMENT_H
 #define SOFTEFA_SEGMENT_H
@@ -42,7 +42,7 @@ struct seg_proc {
 	pid_t pid;
 	uint32_t host;
 	_Atomic uint32_t silent;    /* neither sends nor answers */
-	_Atomic uint32_t hazard_qp; /* index + 1 of what it is touching, 0, or SEG_REVOKED */
+	_Atomic uint32_t hazard_qp; /* index + 1 of the object in use, 0, or SEG_REVOKED */
 	_Atomic uint32_t hazard_mr;
 	_Atomic uint64_t ah_hosts; /* a bit for each host to which it has an address handle */
 };
@@ -54,7 +54,7 @@ struct seg_sge {
 };
 
 struct seg_node {
-	_Atomic uint64_t claim; /* position in the ring, and who has it; see node_claim() */
+	_Atomic uint64_t claim; /* position in the ring and claiming process; see node_claim() */
 	uint32_t next;          /* the list of the completion queue: node reference */
 	uint32_t nsge;
 	uint64_t wr_id;
@@ -66,8 +66,8 @@ struct seg_node {
 };
 
 struct seg_ring {
-	_Atomic uint64_t head; /* next to be claimed; anybody may advance it */
-	_Atomic uint64_t tail; /* next to be filled; the owner's */
+	_Atomic uint64_t head; /* next to be claimed; every process may advance it */
+	_Atomic uint64_t tail; /* next to be filled; only the owner changes it */
 	_Atomic uint32_t slot[SEG_RECVS];
 };
 
@@ -108,7 +108,7 @@ struct segment {
 	} queue[SEG_QPS];
 };
 
-/* A node is named by a number that means the same in every process; 0 is none. */
+/* The number of a node is the same in every process; 0 is none. */
 static inline uint32_t node_ref(uint32_t qp, uint32_t node)
 {
 	return 1 + qp * SEG_NODES + node;
@@ -119,7 +119,7 @@ static inline struct seg_node *node_at(struct segment *seg, uint32_t ref)
 	return &seg->queue[(ref - 1) / SEG_NODES].node[(ref - 1) % SEG_NODES];
 }
 
-/* A claim holds 40 bits of ring position and 24 bits of the claimer, 0 while nobody has it. */
+/* A claim has 40 bits of ring position and 24 bits of the claiming process; 0: not claimed. */
 static inline uint64_t node_claim(uint64_t position, uint32_t claimer)
 {
 	return position << 24 | claimer;
@@ -132,7 +132,7 @@ static inline uint32_t seg_claimer(const struct segment *seg, uint32_t proc)
 
 struct segment *seg_open(const char *path);
 
-/* Slots of processes; see process.c for what a process does with its own. */
+/* Slots of processes. process.c uses the slot of this process. */
 int seg_take_slot(struct segment *seg, uint32_t host);
 int seg_is_dead(struct segment *seg, uint32_t proc);
 void seg_bury_dead(struct segment *seg);

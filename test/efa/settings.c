@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* SOFTEFA_* variables, the random numbers that a seed decides, and faults that strike by count. */
+/* SOFTEFA_* variables, the random numbers of a seed, and injected faults. */
 #include "softefa.h"
 
 #include <errno.h>

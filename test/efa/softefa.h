@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The software EFA device as one process has it; segment.h is what the processes share. */
+/* The software EFA device inside one process. segment.h has what the processes share. */
 #ifndef SOFTEFA_H
 #define SOFTEFA_H
 
@@ -15,7 +15,7 @@
 
 struct settings {
 	const char *file;  /* the shared file */
-	const char *sysfs; /* the tree that plays /sys */
+	const char *sysfs; /* the directory that replaces /sys */
 	unsigned int part;
 	unsigned int hosts, host;
 	unsigned int seed;
@@ -34,9 +34,9 @@ struct settings {
 
 extern struct settings efa_set;
 int efa_settings(void);
-/* A number below n, which the seed decides. */
+/* A pseudo-random number below n. */
 uint32_t efa_random(uint32_t n);
-/* Called for each operation: faults that strike by count. A status, or 0. */
+/* Called for each operation. Returns the status of an injected fault, or 0. */
 uint32_t efa_strike(void);
 
 /* --- process.c: this process on the device --- */
@@ -45,11 +45,12 @@ extern struct segment *efa_seg;
 extern struct seg_proc *efa_me;
 extern uint32_t efa_slot;
 /*
- * One for the whole card: posting, polling and the engine. Recursive, since who polls also posts.
+ * One lock for the whole card: posts, polls and the engine. It is recursive, because a poll may
+ * post.
  */
 extern pthread_mutex_t efa_lock;
 
-int efa_attach(void); /* before anything that needs the slot; after fork a new one */
+int efa_attach(void); /* called before the slot is used; takes a new slot after fork */
 void efa_gid_of(uint32_t host, union ibv_gid *gid);
 int efa_host_of(const union ibv_gid *gid); /* -1: not of this network */
 
@@ -74,7 +75,7 @@ struct soft_ah {
 
 enum { OP_SGES = 3, OP_INLINE = 128 };
 
-/* A work request on its way. */
+/* A work request under way. */
 struct op {
 	struct op *next;
 	struct soft_qp *qp;
@@ -90,12 +91,12 @@ struct op {
 	uint64_t raddr;
 	struct soft_ah *ah;
 	uint32_t host, qpn, qkey;
-	/* how far it is */
+	/* progress of the request */
 	uint32_t tries;
 	uint64_t not_before, deadline;
 	uint32_t pieces, left;
 	uint32_t *cut;                 /* offsets of the pieces, and the end */
-	uint32_t *todo;                /* those that are left */
+	uint32_t *todo;                /* pieces not moved yet */
 	uint32_t one_cut[2], one_todo; /* for a request of one piece */
 };
 
@@ -125,7 +126,7 @@ struct soft_qp {
 	struct soft_cq *send_cq, *recv_cq;
 	uint32_t index, slot_gen, pd;
 	uint32_t max_send, max_recv;
-	uint32_t in_flight; /* sends without a completion that was read */
+	uint32_t in_flight; /* sends whose completion was not read yet */
 	uint32_t rnr_retry;
 	uint32_t *free_node; /* nodes that are not posted */
 	uint32_t free_nodes;
@@ -142,7 +143,7 @@ uint32_t efa_stride(void);  /* QP numbers with the same remainder share a table 
 uint32_t efa_pd_id(const struct ibv_pd *pd);
 
 struct seg_mr *efa_mr_find(uint32_t key);
-/* Whether the key of this process covers the range for `access`. */
+/* Returns whether the key of this process covers the range for `access`. */
 int efa_lkey_covers(uint32_t key, uint64_t addr, uint64_t length, uint32_t pd, uint32_t access);
 
 uint32_t efa_ahn_of(uint32_t host); /* 0xffff: this process has no handle for it */
@@ -154,11 +155,11 @@ int efa_qp_own(const struct soft_qp *qp);
 void efa_post_functions(struct ibv_qp_ex *ex);
 int efa_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 int efa_post_recv(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
-/* Gives a node to the ring that it belongs to: for the first time, or because it was not used. */
+/* Gives a node to its ring, for the first time or after it was not used. */
 void efa_put_node(struct soft_qp *qp, uint32_t node);
 void efa_drop_staged(struct soft_qp *qp);
 
-/* A node that comes back as it was. */
+/* Marks a node that was not used. */
 #define NODE_UNUSED UINT32_MAX
 struct ibv_cq_ex *efa_create_cq_ex(struct ibv_context *, struct ibv_cq_init_attr_ex *);
 struct ibv_qp *efa_create_qp_ex(struct ibv_context *, struct ibv_qp_init_attr_ex *);
@@ -166,7 +167,7 @@ int efa_req_notify(struct ibv_cq *, int solicited_only);
 void efa_cq_complete(const struct op *op, uint32_t vendor_err);
 void efa_cq_push(uint32_t cq, uint32_t node);
 void efa_cq_forget(struct soft_qp *qp);
-/* Tells whoever waits at the channel of a completion queue, of any process. */
+/* Sends an event to the channel of a completion queue of any process. */
 void efa_notify(uint32_t cq);
 struct ibv_cq *efa_cq_at(uint32_t index);
 uint32_t efa_channel_id(const struct ibv_comp_channel *channel);
@@ -174,11 +175,11 @@ uint32_t efa_channel_id(const struct ibv_comp_channel *channel);
 struct op *efa_op_new(void);
 void efa_op_free(struct op *op);
 void efa_engine_submit(struct op *list);
-void efa_engine_step(void); /* a little of what waits */
+void efa_engine_step(void); /* carries out some of the waiting work */
 void efa_engine_cancel(struct soft_qp *qp);
 void efa_engine_forked(void);
 
-/* Does the whole of it, or a piece of an RDMA: a status, or one of these. */
+/* Moves a message, or a piece of an RDMA operation. Returns a status or one of these. */
 enum { MOVE_AGAIN = -1, MOVE_SILENT = -2 };
 int efa_move(struct op *op, uint32_t offset, uint32_t length);
 int efa_move_end(struct op *op); /* the immediate data of a write */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address vectors. They remember what was inserted, so that a post to anybody else is noticed. */
+/* Address vectors. They record inserted addresses, so that a post to another address is noticed. */
 #include "sham.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int no_insertsym(struct fid_av *av, const char *node, size_t nodecnt, con
 	return -FI_ENOSYS;
 }
 
-/* The next to get this number is not to get what waits for its forerunner. */
+/* Discards operations that wait for this address, so that its next user does not get them. */
 static void forsake(const struct sham_av *av, fi_addr_t addr)
 {
 	DOFI_LIST_FOR(node, &av->domain->eps)

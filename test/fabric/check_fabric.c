@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The test provider by itself. Each limit is broken once, and correct use of it passes. Most cases
- * run for each pair of core and profile.
+ * Tests of the test provider itself. Each limit is exceeded once, and correct use passes. Most
+ * cases run for each pair of core and profile.
  */
 #include "fault.h"
 #include "side.h"
@@ -16,8 +16,9 @@
 
 #define API     FI_VERSION(1, 17)
 #define WAIT_MS 20000
-#define QUIET_MS \
-	100 /* in which nothing may come; too short a time hides a fault, never makes one */
+#define QUIET_MS                                                                                   \
+	100 /* time in which nothing may come; a short time may miss a fault, but reports no false \
+	       one */
 
 static const char *const cores[] = {"shm", "tcp;ofi_rxm"};
 static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys", "opx"};
@@ -26,23 +27,23 @@ static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys", "opx"};
 #define NPROFILES     4
 #define NPAIRS        (NCORES * NPROFILES)
 
-/* Where in the memory most writes go. */
+/* The offset of most writes in the memory. */
 #define MARK          4096
 
-/* FI_OPT_CXI_SET_PROV_KEY_CACHE, for whose header not all have the provider. */
+/* The value of FI_OPT_CXI_SET_PROV_KEY_CACHE, whose header some systems lack. */
 #define SET_KEY_CACHE (-(0xccc << 16) + 7)
 
 static struct t_side a, b;
-/* Contexts: the address is all that counts. */
+/* Operation contexts. Only their addresses matter. */
 static struct fi_context2 ctx[600];
 
-/* --- how a case begins --- */
+/* --- begin of a case --- */
 
 static void use_core(int core)
 {
 	setenv("FI_PROVIDER_PATH", T_SHAM_DIR, 1);
 	setenv("FI_SHAM_CORE", cores[core], 1);
-	/* It reserves buffers for each, which takes longer than most cases. */
+	/* rxm allocates buffers for each entry, which takes longer than most cases. */
 	setenv("FI_OFI_RXM_TX_SIZE", "512", 1);
 	setenv("FI_OFI_RXM_RX_SIZE", "512", 1);
 }
@@ -61,7 +62,7 @@ static bool is_cxi(const char *profile)
 	return !strncmp(profile, "cxi", 3);
 }
 
-/* With all that the profile has for those who ask. */
+/* An info with all capabilities of the profile. */
 static struct fi_info *info_for(const char *profile)
 {
 	struct fi_info *hints = t_hints("sham", profile), *info;
@@ -103,7 +104,7 @@ static void begin(int pair)
 	meet(info_for(profiles[pair % NPROFILES]), FI_WAIT_NONE);
 }
 
-/* Where the profile does not matter: another one for each core. */
+/* For cases that do not depend on the profile: each core gets another one. */
 static void begin_any(int core)
 {
 	begin(core * NPROFILES + core);
@@ -129,7 +130,7 @@ static struct sham_faults *faults(struct t_side *side)
 	return ops;
 }
 
-/* The next completion of side has to be a good one with this context. */
+/* The next completion of `side` must be a success with this context. */
 static const struct t_seen *expect(struct t_side *side, struct t_side *other, void *context)
 {
 	const struct t_seen *seen = t_side_next(side, other, WAIT_MS);
@@ -161,7 +162,7 @@ static void expect_error(struct t_side *side, struct t_side *other, void *contex
 
 /* --- fi_getinfo --- */
 
-/* Hints changed by one thing that the hardware can't do: nothing is found. */
+/* Hints with one feature that the hardware lacks must find nothing. */
 #define REFUSES(profile, change)                                               \
 	do {                                                                   \
 		struct fi_info *hints = t_hints("sham", profile);              \
@@ -235,7 +236,7 @@ START_TEST(info_needs_mode)
 }
 END_TEST
 
-/* Who says nothing may not use threads. */
+/* Hints without a threading level get one without threads. */
 START_TEST(info_threads_where_asked)
 {
 	static const enum fi_threading asked[] = {FI_THREAD_UNSPEC, FI_THREAD_SAFE,
@@ -296,7 +297,7 @@ START_TEST(info_differs)
 }
 END_TEST
 
-/* Who asks for little gets little. */
+/* Hints with small values get small values. */
 START_TEST(info_gives_what_is_asked)
 {
 	struct fi_info *hints, *info;
@@ -317,7 +318,7 @@ START_TEST(info_gives_what_is_asked)
 }
 END_TEST
 
-/* Some of what the card can do costs it speed, so only those get it who ask. */
+/* Some capabilities make the card slower, so only hints that ask for them get them. */
 START_TEST(info_gives_on_request)
 {
 	struct fi_info *hints, *info;
@@ -352,7 +353,7 @@ START_TEST(info_says_little_for_itself)
 	info = get(hints);
 	ck_assert_uint_eq(info->tx_attr->size, 1024);
 	ck_assert_uint_eq(info->rx_attr->size, 1024);
-	ck_assert_uint_eq(info->domain_attr->mr_cnt, 100); /* it takes many more */
+	ck_assert_uint_eq(info->domain_attr->mr_cnt, 100); /* it accepts many more */
 	ck_assert_int_eq(info->domain_attr->av_type, FI_AV_UNSPEC);
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -505,7 +506,7 @@ START_TEST(use_many_at_once)
 }
 END_TEST
 
-/* An endpoint that tells only what it is told to tell. */
+/* An endpoint with selective completions. */
 START_TEST(use_selective)
 {
 	struct fi_info *info;
@@ -628,7 +629,7 @@ START_TEST(op_cancel)
 	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]);
 	ck_assert_int_eq(fi_cancel(&a.ep->fid, &ctx[1]), unknown);
 	ck_assert_int_eq(fi_cancel(&a.ep->fid, &ctx[0]), 0);
-	/* What is cancelled is unknown to CXI, though its completion was not read. */
+	/* CXI does not know a cancelled operation, though its completion was not read. */
 	ck_assert(!unknown || fi_cancel(&a.ep->fid, &ctx[0]) == unknown);
 	expect_error(&a, &b, &ctx[0], FI_ECANCELED);
 	t_side_recv(&a, &b, 0, 64, 1, &ctx[0]); /* the context is free again */
@@ -676,8 +677,8 @@ START_TEST(op_write_data)
 END_TEST
 
 /*
- * Nobody asked for a completion, but the failure has one: of the endpoint, as the operation has no
- * context.
+ * An injected operation has no completion, but its failure has one, with the context of the
+ * endpoint, because the operation has none.
  */
 START_TEST(op_injected_fails)
 {
@@ -702,7 +703,7 @@ START_TEST(op_rdma_is_refused)
 	t_side_read(&a, &b, 64, 8, 0, &ctx[1]);
 	expect_error(&a, &b, &ctx[1], FI_EIO);
 	ck_assert_mem_eq(b.mem, before, sizeof(before));
-	/* Neither endpoint nor peer take harm. */
+	/* Endpoint and peer still work. */
 	faults(&a)->refuse = 0;
 	t_side_write(&a, &b, 0, 8, 0, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[0]);
 	expect(&a, &b, &ctx[0]);
@@ -738,7 +739,7 @@ START_TEST(mr_endpoint)
 	ck_assert_uint_eq(fi_mr_key(mr), FI_KEY_NOTAVAIL);
 	ck_assert_int_eq(fi_mr_enable(mr), -FI_EINVAL);
 	t_need(fi_endpoint(a.domain, a.info, &second, NULL), "fi_endpoint");
-	/* Closing one without a queue is more than tcp;ofi_rxm of libfabric 1.17 survives. */
+	/* tcp;ofi_rxm of libfabric 1.17 crashes when an endpoint without a queue is closed. */
 	t_need(fi_ep_bind(second, &a.av->fid, 0), "fi_ep_bind");
 	t_need(fi_ep_bind(second, &a.cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
 	ck_assert_int_eq(fi_mr_bind(mr, &second->fid, 0), -FI_EINVAL); /* not enabled */
@@ -760,7 +761,8 @@ START_TEST(mr_local_only)
 	struct fid_mr *mr;
 
 	begin_with(_i / 2, profiles[1 + _i % 2]);
-	mr = t_side_register(&a, a.mem, 64, FI_SEND | FI_RECV, 1); /* which the side's own has */
+	mr = t_side_register(&a, a.mem, 64, FI_SEND | FI_RECV,
+			     1); /* the key of the side's own registration */
 	ck_assert_uint_eq(fi_mr_key(mr), FI_KEY_NOTAVAIL);
 	ck_assert_int_eq(fi_close(&mr->fid), 0);
 	end();
@@ -774,16 +776,16 @@ START_TEST(mr_provider_key)
 	begin(_i);
 	key = fi_mr_key(b.mr);
 	if (b.info->domain_attr->mr_mode & FI_MR_PROV_KEY)
-		ck_assert_uint_ne(key, 1); /* which is what was asked for */
+		ck_assert_uint_ne(key, 1); /* the requested key */
 	else
 		ck_assert_uint_eq(key, 1);
-	/* every key of 64 bits may be a client's */
+	/* a client may choose any key of 64 bits */
 	if (strcmp(profiles[_i % NPROFILES], "opx") == 0) {
 		end();
 		return;
 	}
 	ck_assert_int_eq(key >> 32 != 0, b.info->domain_attr->mr_key_size == 8);
-	/* Keys that lost their upper half, or got one. */
+	/* A key without its upper half, or with a wrong one. */
 	cut = key >> 32 ? key & UINT32_MAX : key | UINT64_C(1) << 32;
 	ck_assert_int_eq(fi_write(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, b.base, cut, &ctx[0]),
 			 -FI_EKEYREJECTED);
@@ -823,7 +825,7 @@ START_TEST(mr_client_keys_run_out)
 			break;
 	}
 	ck_assert_int_eq(ret, -FI_ENOSPC);
-	ck_assert_int_eq(count, (1 << 16) - 1); /* and the side's own */
+	ck_assert_int_eq(count, (1 << 16) - 1); /* besides the side's own registration */
 	while (count--)
 		t_need(fi_close(&mrs[count]->fid), "fi_close");
 	end();
@@ -833,7 +835,7 @@ END_TEST
 START_TEST(mr_addressing)
 {
 	begin(_i);
-	/* The side's base is 0 where addresses are offsets; correct use is tested elsewhere. */
+	/* The side's base is 0 if addresses are offsets. Other cases test correct use. */
 	ck_assert_int_eq(b.base != 0, !!(b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR));
 	end();
 }
@@ -856,7 +858,7 @@ START_TEST(mr_needs_memory)
 }
 END_TEST
 
-/* By default a key is that of the memory: for all rights, and for longer than the registration. */
+/* By default a key belongs to the memory: it has all rights and outlives the registration. */
 START_TEST(mr_keys_are_cached)
 {
 	struct fid_mr *mr, *other;
@@ -925,7 +927,7 @@ static TCase *case_mr(void)
 
 /* --- wrong use, which ends the program --- */
 
-/* What shm leaves behind of a process that died. */
+/* Removes what shm left of a process that died. */
 static void bury(pid_t pid)
 {
 	char pattern[64];
@@ -974,7 +976,7 @@ START_TEST(local_is_used)
 	expect(&b, &a, &ctx[0]);
 	t_side_write(&a, &b, 0, 64, 64, FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx[2]);
 	expect_any(&a, &b, 2);
-	/* What is injected needs no descriptor, nor does nothing. */
+	/* Injected and empty messages need no descriptor. */
 	ck_assert_int_eq(fi_tinject(a.ep, a.mem, 64, a.peer, 1), 0);
 	ck_assert_int_eq(fi_tsend(a.ep, NULL, 0, NULL, a.peer, 1, &ctx[3]), 0);
 	end();
@@ -1047,7 +1049,7 @@ static void post_twice(int core)
 	t_side_recv(&a, &b, 64, 64, 2, &ctx[0]);
 }
 
-/* The first ended, but nobody has read that yet. */
+/* The first operation has ended, but its completion was not read yet. */
 static void post_before_reading(int core)
 {
 	begin_any(core);
@@ -1084,7 +1086,7 @@ START_TEST(context_is_left_alone)
 }
 END_TEST
 
-/* Before the post, while it is the provider's, and after: three contents. */
+/* The memory of a context has three contents: before the post, while posted, and afterwards. */
 START_TEST(context_is_overwritten)
 {
 	struct fi_context2 before = {{NULL}}, meanwhile;
@@ -1121,7 +1123,7 @@ static void send_after_removal(int core)
 	fi_tsend(a.ep, a.mem, 8, fi_mr_desc(a.mr), a.peer, 1, &ctx[0]);
 }
 
-/* The card takes more than it says, until it has no entries left for anybody. */
+/* The card accepts more receives than its limit, until it has no entries left. */
 static void receive_without_end(int core)
 {
 	use_core(core);
@@ -1145,7 +1147,7 @@ START_TEST(address_is_known)
 }
 END_TEST
 
-/* What waits for its turn is for nobody then, and not for the next who gets that address. */
+/* Operations that wait for a removed address are discarded. The next user does not get them. */
 START_TEST(address_is_left)
 {
 	begin_any(_i);
@@ -1176,7 +1178,7 @@ static TCase *case_wrong(void)
 
 #define ROUNDS 40
 
-/* Rounds of a write and a message behind it; how often the message was first. */
+/* Sends a write and a message behind it in rounds. Returns how often the message came first. */
 static int count_late(uint64_t write_flags, uint64_t send_flags, bool wait)
 {
 	int late = 0;
@@ -1207,7 +1209,7 @@ START_TEST(order_write_is_late)
 }
 END_TEST
 
-/* Its completion alone says nothing, unless delivery was asked for. */
+/* A completion does not mean that the write has arrived, unless delivery was asked for. */
 START_TEST(order_completion_is_early)
 {
 	begin(_i);
@@ -1232,7 +1234,7 @@ START_TEST(order_fence_holds)
 }
 END_TEST
 
-/* What is posted behind a fenced operation stays behind what was before it. */
+/* Operations behind a fenced one do not overtake operations before it. */
 START_TEST(order_fence_holds_followers)
 {
 	begin_with(_i, "cxi");
@@ -1252,7 +1254,7 @@ START_TEST(order_fence_holds_followers)
 }
 END_TEST
 
-/* The last of many writes to one place wins where that order is promised. */
+/* If the order of writes is promised, the last of many writes to one place wins. */
 START_TEST(order_of_writes)
 {
 	begin_with(_i, "cxi");
@@ -1267,7 +1269,7 @@ START_TEST(order_of_writes)
 }
 END_TEST
 
-/* Who has not asked for the order does not get it. */
+/* Without asking for the order there is none. */
 START_TEST(order_of_writes_is_asked_for)
 {
 	struct fi_info *hints;
@@ -1307,7 +1309,7 @@ START_TEST(order_of_messages)
 }
 END_TEST
 
-/* Completions of sends that did not come in the order of the posts. */
+/* Returns how many completions of sends came out of order. */
 static int count_shuffled(void)
 {
 	int shuffled = 0;
@@ -1353,7 +1355,7 @@ static void *poll_b(void *stop)
 	return NULL;
 }
 
-/* A write that was told as done arrives although the endpoint is closed at once. */
+/* A write that has completed arrives, although the endpoint is closed at once. */
 START_TEST(order_close_delivers)
 {
 	static atomic_bool stop;
@@ -1417,7 +1419,7 @@ START_TEST(wait_objects)
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_NONE), 0);
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_YIELD), -FI_ENOSYS);
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_MUTEX_COND), -FI_ENOSYS);
-	/* shm has no descriptor to give. */
+	/* shm has no descriptor. */
 	ck_assert_int_eq(try_wait_obj("cxi", FI_WAIT_FD),
 			 strcmp(cores[_i], "shm") ? 0 : -FI_ENOSYS);
 }
@@ -1434,7 +1436,7 @@ START_TEST(wait_sread_refused)
 }
 END_TEST
 
-/* One reader sleeps by the book: look, fi_trywait, poll. */
+/* A reader sleeps by the rules: read the queue, fi_trywait, poll. */
 static void sleep_on_fd(struct t_side *side)
 {
 	struct pollfd pfd = {.events = POLLIN};
@@ -1471,7 +1473,7 @@ START_TEST(wait_fd)
 }
 END_TEST
 
-/* A sleeper is woken by what it does not see itself: a write that another thread posted. */
+/* A completion of a write that another thread posted wakes a sleeping thread. */
 START_TEST(wait_wakes)
 {
 	struct pollfd pfd = {.events = POLLIN};
@@ -1504,7 +1506,7 @@ static void *read_b(void *arg)
 	return NULL;
 }
 
-/* Another thread that reads the queue turns the card's interrupts off, and fi_trywait on again. */
+/* Another thread that reads the queue disables the card's interrupts. fi_trywait enables them. */
 START_TEST(wait_is_muted)
 {
 	struct pollfd pfd = {.events = POLLIN};
@@ -1515,7 +1517,7 @@ START_TEST(wait_is_muted)
 	meet(info_for("cxi"), FI_WAIT_FD);
 	fid = &b.cq->fid;
 	t_need(fi_control(fid, FI_GETWAIT, &pfd.fd), "FI_GETWAIT");
-	/* Both ends know each other before. */
+	/* Both ends exchange a message first. */
 	t_side_recv(&b, &a, 0, 64, 1, &ctx[0]);
 	t_side_recv(&b, &a, 0, 64, 1, &ctx[1]);
 	t_side_send(&a, &b, 0, 64, 1, FI_COMPLETION, &ctx[2]);
@@ -1604,7 +1606,7 @@ START_TEST(fault_drop)
 	t_side_send(&a, &b, 0, 8, 1, FI_COMPLETION, &ctx[3]);
 	expect(&b, &a, &ctx[0]);
 	expect(&a, &b, &ctx[3]);
-	/* Now a is silent: what it posts vanishes, and it hears nothing. */
+	/* Now `a` is silent: its posts are discarded, and it receives nothing. */
 	t_side_send(&a, &b, 0, 8, 1, FI_COMPLETION, &ctx[4]);
 	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[5]);
 	ck_assert_ptr_null(t_side_next(&a, &b, QUIET_MS));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operation contexts, from the post until the completion is read. With FI_CONTEXT2 their memory is
- * the provider's meanwhile: it is filled at the post, held against that when the completion is
- * read, and filled with something else then.
+ * Operation contexts, from the post until the completion is read. With FI_CONTEXT2 the provider
+ * owns their memory meanwhile. It is filled at the post and compared when the completion is read;
+ * then it is filled with another pattern.
  */
 #include "sham.h"
 
@@ -13,7 +13,7 @@ static bool is_ours(const struct sham_domain *domain)
 	return domain->profile->mode & FI_CONTEXT2;
 }
 
-/* Of a context at this address, with this salt. */
+/* The i-th word of the pattern for a context at this address, with this salt. */
 static uint64_t word_of(const void *context, int i, uint64_t salt)
 {
 	uint64_t word = ((uintptr_t)context + (uint64_t)i + salt) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues. A completion waits for a few polls, and they leave in any order. */
+/* Completion queues. A completion is delayed by a few polls, and completions leave in any order. */
 #include "sham.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #define BATCH    16
-#define SLICE_MS 5 /* that fi_cq_sread sleeps before it looks after what waits here */
+#define SLICE_MS 5 /* sleep of fi_cq_sread between two checks of the delayed completions */
 
 struct sham_done {
 	struct dofi_list link;
 	struct fi_cq_err_entry entry; /* all formats are beginnings of it */
 	fi_addr_t src;
-	unsigned int due; /* the poll that may find it */
-	void *context;    /* free again when this is read */
+	unsigned int due; /* the number of the poll that may return it */
+	void *context;    /* freed when this is read */
 };
 
 static struct sham_cq *cq_of(struct fid_cq *cq)
@@ -26,9 +26,9 @@ static struct sham_cq *cq_of(struct fid_cq *cq)
 	return SHAM_CONTAINER(cq, struct sham_cq, fid);
 }
 
-/* --- what comes in --- */
+/* --- completions of the core --- */
 
-/* Where there is a descriptor that can be muted: whether what the core gets makes it readable. */
+/* Sets whether completions of the core make the descriptor readable, if it can be muted. */
 static void set_muted(struct sham_cq *cq, bool muted)
 {
 	struct epoll_event event = {.events = muted ? 0 : EPOLLIN};
@@ -39,17 +39,17 @@ static void set_muted(struct sham_cq *cq, bool muted)
 	cq->muted = muted;
 }
 
-/* A poll is no sign that nobody sleeps: another thread may. */
+/* Another thread may sleep while one polls. */
 void sham_cq_wake(struct sham_cq *cq)
 {
 	if (cq->asleep) {
 		fi_cq_signal(cq->core);
-		set_muted(cq, false); /* what waits here is no interrupt of the card's */
+		set_muted(cq, false); /* delayed completions cause no interrupt of the card */
 	}
 	cq->asleep = false;
 }
 
-/* A reader turns interrupts off, and only who is about to sleep turns them on. */
+/* A read disables interrupts. Only a thread that is about to sleep enables them. */
 static void read_by(struct sham_cq *cq, pthread_t reader)
 {
 	if (cq->asleep && !pthread_equal(cq->armer, reader))
@@ -91,7 +91,7 @@ void sham_cq_tell(struct sham_op *op, const struct fi_cq_err_entry *entry, fi_ad
 		sham_context_leave(cq->domain, op->context);
 }
 
-/* A remote write with data has no operation here. */
+/* A write of the peer with data has no operation on this side. */
 static void take(struct sham_cq *cq, struct fi_cq_err_entry *entry, fi_addr_t src)
 {
 	if (entry->op_context)
@@ -111,7 +111,7 @@ static void take_success(struct sham_cq *cq, const struct fi_cq_tagged_entry *su
 
 static void take_error(struct sham_cq *cq)
 {
-	/* A newer core may write more than the structure that this was compiled with has. */
+	/* A newer core may write more bytes than the structure of our headers has. */
 	union {
 		struct fi_cq_err_entry entry;
 		char room[2 * sizeof(struct fi_cq_err_entry)];
@@ -154,14 +154,14 @@ void sham_cq_progress(struct sham_cq *cq)
 	sham_late_push(SHAM_CONTAINER(node, struct sham_ep, link));
 }
 
-/* --- what goes out --- */
+/* --- completions for the application --- */
 
 static bool is_due(const struct sham_cq *cq, const struct sham_done *done)
 {
 	return (int)(cq->npolls - done->due) >= 0;
 }
 
-/* Any of those that are due, or the first when order is to be kept. */
+/* Returns a random completion that is due, or the first one if the order must be kept. */
 static struct sham_done *pick(struct sham_cq *cq)
 {
 	struct sham_done *found = NULL;
@@ -284,7 +284,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Sleeps in the core, without the lock, and takes what it finds there. */
+/* Sleeps in the core, without the lock, and reads its completions. */
 static void sleep_in_core(struct sham_cq *cq, int timeout)
 {
 	struct fi_cq_tagged_entry entry;
@@ -344,7 +344,7 @@ static int get_fd(struct sham_cq *cq, int *fd)
 	return 0;
 }
 
-/* The list has one descriptor. Who comes without room for it is not told how much that takes. */
+/* The list has one descriptor. A caller without room for it does not get the needed size. */
 static int list_fds(struct sham_cq *cq, struct fi_wait_pollfd *list)
 {
 	if (!list->nfds)
@@ -429,7 +429,7 @@ static size_t entry_size(enum fi_cq_format format)
 	}
 }
 
-/* A descriptor around the core's. */
+/* Opens a descriptor that contains that of the core and can be muted. */
 static int open_mutable(struct sham_cq *cq)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -461,7 +461,7 @@ int sham_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 		wait_obj = profile->wait_unspec;
 	if (!(profile->wait_objs & 1U << wait_obj) || !entry_size(attr->format) || attr->flags)
 		return -FI_ENOSYS;
-	/* Of the core a descriptor is asked for in any case: fi_cq_signal has to raise it. */
+	/* The core always gets a descriptor, because fi_cq_signal must make it readable. */
 	core.wait_obj = wait_obj == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)

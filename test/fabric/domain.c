@@ -9,7 +9,7 @@ struct sham_domain *sham_domain_of(struct fid_domain *domain)
 	return SHAM_CONTAINER(domain, struct sham_domain, fid);
 }
 
-/* --- what the hardware does not have --- */
+/* --- calls that the hardware lacks --- */
 
 static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
 			  void *context)
@@ -89,7 +89,7 @@ static int domain_ops_open(struct fid *fid, const char *name, uint64_t flags, vo
 	return 0;
 }
 
-/* Registrations that are enabled already keep the key that they have. */
+/* Registrations that are already enabled keep their keys. */
 static int domain_control(struct fid *fid, int command, void *arg)
 {
 	struct sham_domain *domain = SHAM_CONTAINER(fid, struct sham_domain, fid.fid);

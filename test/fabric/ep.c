@@ -9,16 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DRAIN_S 2 /* that fi_close waits for RDMA at most */
+#define DRAIN_S 2 /* longest wait of fi_close for RDMA operations */
 
 struct sham_ep *sham_ep_of(struct fid_ep *ep)
 {
 	return SHAM_CONTAINER(ep, struct sham_ep, fid);
 }
 
-/* --- operations that are posted --- */
+/* --- posted operations --- */
 
-/* Only receives can be cancelled, and the answer to anything else differs from card to card. */
+/* Only receives can be cancelled. For other operations the result depends on the card. */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct sham_ep *ep = SHAM_CONTAINER(fid, struct sham_ep, fid.fid);
@@ -53,9 +53,9 @@ static bool has_any(const struct dofi_list *list, bool (*wanted)(const struct sh
 }
 
 /*
- * A write that was told as done reaches the peer, even when the endpoint goes away now; and RDMA
- * that has begun comes to its end, because shm of libfabric 1.17 does not survive anything else.
- * The peer may need this domain's lock to make progress.
+ * A write that has completed reaches the peer, even if the endpoint is closed now. RDMA operations
+ * that have begun also finish, because shm of libfabric 1.17 crashes otherwise. The peer may need
+ * this domain's lock to make progress.
  */
 static void drain(struct sham_ep *ep)
 {
@@ -177,7 +177,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return ret;
 }
 
-/* shm of libfabric 2.x crashes where it can't make its region. */
+/* shm of libfabric 2.x crashes if it cannot create its region. */
 static int probe_core(void)
 {
 	int fd;
@@ -236,7 +236,7 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 	return fi_setopt(&ep->core->fid, level, optname, optval, optlen);
 }
 
-/* The card gives the endpoint its address when it is enabled. */
+/* The endpoint gets its address when it is enabled. */
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct sham_ep *ep = SHAM_CONTAINER(fid, struct sham_ep, fid.fid);
@@ -244,7 +244,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	return ep->enabled ? fi_getname(&ep->core->fid, addr, addrlen) : -FI_EOPBADSTATE;
 }
 
-/* --- what connection-less endpoints don't have --- */
+/* --- calls that connectionless endpoints lack --- */
 
 static int no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
 		     void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The provider's entry, the fabric object, and what objects answer that can't do a thing. */
+/* The provider's entry, the fabric object, and the results of calls that an object lacks. */
 #include "sham.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct
 	return -FI_ENOSYS;
 }
 
-/* The application gets the core's queue: nothing that we play ever writes to one. */
+/* The application gets the event queue of the core, because the test provider writes no events. */
 static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		   void *context)
 {
@@ -101,7 +101,7 @@ int sham_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_p, 
 	(void)attr;
 	if (!fabric)
 		return -FI_ENOMEM;
-	/* All profiles are on one fabric of the core, so any of them finds it. */
+	/* All profiles use one fabric of the core, so any profile finds it. */
 	ret = sham_core_info(&sham_profiles[0], 0, &core);
 	if (!ret) {
 		ret = fi_fabric(core->fabric_attr, &fabric->core, NULL);

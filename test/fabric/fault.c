@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Switches, dice, and the end of programs that use libfabric wrongly. */
+/* Fault switches, pseudo-random numbers, and abort of programs that use libfabric wrongly. */
 #include "sham.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 struct number {
 	const char *name;
 	const char *help;
-	int value; /* when the environment is silent */
+	int value; /* default if the environment has no value */
 	size_t offset;
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: what is asked for, held against each profile; and what is asked of the core. */
+/* fi_getinfo: compares hints with each profile, and asks the core. */
 #include "sham.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * libfabric may be newer than the headers that this was compiled with, and its structures longer.
- * Those that we hand out have room for that.
+ * libfabric may be newer than our headers and have longer structures. The structures that we return
+ * have room for that.
  */
 #define ROOM        256
 
-/* FI_MR_BASIC by its value: newer headers warn of the name. The cores still take it. */
+/* The value of FI_MR_BASIC, whose name newer headers deprecate. The cores still accept it. */
 #define MR_BASIC    1
 
 #define FABRIC_NAME "sham"
@@ -23,7 +23,7 @@
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV)
 
-/* Cores that would otherwise choose an address that other hosts can reach. */
+/* Addresses for cores that would otherwise choose one that other hosts can reach. */
 static const struct {
 	const char *core, *node;
 } nodes[] = {
@@ -32,7 +32,7 @@ static const struct {
 	{"tcp", "127.0.0.1"},
 };
 
-/* The core is asked through fi_getinfo, which may ask us again. */
+/* We ask the core through fi_getinfo, which may call us again. */
 static _Thread_local bool asking;
 
 /* --- the core --- */
@@ -76,7 +76,7 @@ int sham_core_info(const struct sham_profile *profile, uint64_t caps, struct fi_
 	return ret;
 }
 
-/* --- hints against a profile --- */
+/* --- comparing hints with a profile --- */
 
 static int known_mr_mode(int mr_mode)
 {
@@ -134,7 +134,7 @@ static bool fits(const struct sham_profile *p, const struct fi_info *hints)
 	       rx_fits(p, hints->rx_attr);
 }
 
-/* --- an info of our own --- */
+/* --- creating our own info --- */
 
 static struct fi_info *info_alloc(void)
 {
@@ -207,7 +207,7 @@ static uint64_t order_for(const struct sham_profile *p, const struct fi_info *hi
 	return p->order_on_request && hints ? hints->tx_attr->msg_order : p->msg_order;
 }
 
-/* What is asked for is what the application gets, even where it could have more. */
+/* The application gets what it asks for, even if it could have more. */
 static size_t asked(size_t hint, size_t most)
 {
 	return hint ? smaller(hint, most) : most;
@@ -261,7 +261,7 @@ static bool fill_names(struct fi_info *info, const struct sham_profile *p,
 	return info->domain_attr->name && info->fabric_attr->name;
 }
 
-/* As libfabric's own providers do: primary capabilities as asked for, secondary ones for free. */
+/* As in libfabric's providers: requested primary capabilities, and all secondary ones. */
 static uint64_t caps_for(const struct sham_profile *p, const struct fi_info *hints)
 {
 	uint64_t caps = hints ? hints->caps : 0;
@@ -309,7 +309,7 @@ int sham_getinfo(uint32_t version, const char *node, const char *service, uint64
 	(void)version;
 	(void)flags;
 	*info = NULL;
-	/* Hardware without IP knows no host names. */
+	/* Hardware without IP has no host names. */
 	if (asking || node || service || (hints && hints->dest_addr))
 		return -FI_ENODATA;
 	for (unsigned int i = 0; i < sham_nprofiles && !ret; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which operation goes when. RDMA waits for a random while before the core gets it; what was posted
- * later overtakes it unless the profile promises an order between the two, or a fence is in the
- * way.
+ * The time at which each operation is issued. An RDMA operation waits for a random time before the
+ * core gets it. Later operations overtake it, unless the profile promises an order between the two
+ * or one of them has a fence.
  */
 #include "sham.h"
 
 #include <time.h>
 
-/* What promises that the later operation does not overtake the earlier one. */
+/* The attributes that promise that the later operation does not overtake the earlier one. */
 static const uint64_t order[3][3] = {
 	/* later        earlier */
 	[SHAM_READ] = {[SHAM_READ] = FI_ORDER_RAR | FI_ORDER_RMA_RAR,
@@ -37,7 +37,7 @@ uint64_t sham_late_due(const struct sham_op *op)
 	return now_ns() + (uint64_t)sham_dice(op->ep->domain->faults.late_us) * 1000;
 }
 
-/* Whether op has to stay behind an earlier operation that the core does not have yet. */
+/* Returns whether op must stay behind an earlier operation that the core does not have yet. */
 static bool stays_behind(const struct sham_op *op, const struct sham_op *earlier)
 {
 	if (op->addr != earlier->addr || (op->whole && op->whole == earlier->whole))

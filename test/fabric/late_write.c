@@ -2,9 +2,10 @@
 /*
  * late_write [-f | -w] [-n ROUNDS] PROVIDER [DOMAIN]
  *
- * Writes into the peer's memory and sends a message behind it, again and again, in plain libfabric.
- * Counts the messages that the peer received before it saw the write. A fabric that keeps the order
- * shows none; on others a program needs a fence (-f) or has to wait for the write (-w).
+ * Writes into the peer's memory and sends a message behind the write, many times, in plain
+ * libfabric. Counts the messages that the peer received before the write arrived. On a fabric that
+ * keeps the order there are none. On others a program needs a fence (-f) or waits for the write
+ * (-w).
  */
 #include "side.h"
 
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 10000
-#define MARK    4096 /* where in the memory the writes go */
+#define MARK    4096 /* offset of the writes */
 
 enum way { PLAIN, FENCE, WAIT };
 
@@ -40,7 +41,7 @@ static void await(struct t_side *side, struct t_side *other, int count)
 	}
 }
 
-/* One write and one message. Whether the message was first. */
+/* One write and one message. Returns whether the message came first. */
 static bool round_is_late(enum way way, uint64_t number)
 {
 	static struct fi_context2 written, sent, received;

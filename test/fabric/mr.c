@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations. A provider's key is the core's, covered with a mask that makes it as long as the
- * hardware's: a program that keeps fewer bits of it is noticed by the peer's post.
+ * Registrations. A key of the provider is that of the core, combined with a mask that makes it as
+ * long as a key of the hardware. If a program keeps fewer bits of it, the peer's post fails.
  */
 #include "sham.h"
 
@@ -76,7 +76,7 @@ void sham_mr_check_segments(const struct sham_op *op)
 			check_segment(op, i);
 }
 
-/* Whether it has a key: where registrations belong to endpoints, only those of remote access do. */
+/* If registrations belong to endpoints, only those for remote access have a key. */
 static bool has_key(const struct sham_mr *mr)
 {
 	return !(mr->domain->mr_mode & FI_MR_ENDPOINT) || (mr->access & REMOTE);
@@ -96,8 +96,8 @@ static int register_in_core(struct sham_domain *domain, const struct iovec *iov,
 /* --- keys of memory, not of registrations --- */
 
 /*
- * What has such a key may be read and written by whoever knows it, whatever it was registered for,
- * until the domain is closed.
+ * A peer that knows such a key may read and write the memory, whatever the rights of the
+ * registration were, until the domain is closed.
  */
 struct region {
 	struct dofi_list link; /* in domain->regions */
@@ -264,7 +264,7 @@ static struct fi_ops mr_fid_ops = {
 
 /* --- registration --- */
 
-/* FI_MR_ALLOCATED: all pages have to exist. msync looks at nothing else here. */
+/* FI_MR_ALLOCATED: all pages must exist. msync checks nothing else here. */
 static bool is_allocated(const struct iovec *iov)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = (uintptr_t)iov->iov_base;
@@ -273,7 +273,7 @@ static bool is_allocated(const struct iovec *iov)
 	return !iov->iov_len || !msync((void *)begin, base - begin + iov->iov_len, MS_ASYNC);
 }
 
-/* Takes a place among the domain's registrations. Lock held. */
+/* Adds the registration to those of the domain. Lock held. */
 static int mr_admit(struct sham_mr *mr)
 {
 	struct sham_domain *domain = mr->domain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The life of an operation: checked, accepted, given to the core, ended. */
+/* The life of an operation: checks, acceptance, issue to the core, end. */
 #include "sham.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define TX_FLAGS   (FI_COMPLETION | FI_MORE | FI_INJECT | FI_FENCE | FI_REMOTE_CQ_DATA | LEVELS)
 #define RX_FLAGS   (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 #define CORE_FLAGS (FI_REMOTE_CQ_DATA | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
-#define STORM      32 /* posts that a storm refuses at most */
+#define STORM      32 /* longest series of refused posts */
 
 static size_t total_len(const struct sham_op *op)
 {
@@ -85,7 +85,7 @@ static ssize_t check(const struct sham_op *op)
 		       : 0;
 }
 
-/* --- segments that are read later --- */
+/* --- arrays of segments that the card reads later --- */
 
 static uint64_t sum_of(const struct iovec *iov, size_t niov)
 {
@@ -97,7 +97,7 @@ static uint64_t sum_of(const struct iovec *iov, size_t niov)
 	return sum;
 }
 
-/* FI_ASYNC_IOV: of several segments, until the operation ends, unless it takes a copy at once. */
+/* FI_ASYNC_IOV: the array of several segments must not change until the operation ends. */
 static void remember_segments(struct sham_op *op)
 {
 	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || op->niov < 2 ||
@@ -115,7 +115,7 @@ static void check_segments_stayed(const struct sham_op *op)
 			 op->context);
 }
 
-/* What no card tells its application, because it can't see it. */
+/* Wrong use that no card can detect. */
 static void check_use(const struct sham_op *op)
 {
 	const struct sham_ep *ep = op->ep;
@@ -133,7 +133,7 @@ static void check_use(const struct sham_op *op)
 		sham_mr_check_segments(op);
 }
 
-/* A card that does not count them runs out of entries for receives, and may end the program. */
+/* A card that does not count receives runs out of entries and may abort the program. */
 static void check_receives(const struct sham_op *op)
 {
 	const struct sham_profile *profile = op->ep->domain->profile;
@@ -152,7 +152,7 @@ static bool is_full(const struct sham_op *op)
 	return ep->ntx >= ep->tx_size;
 }
 
-/* Queues that are full, and storms. */
+/* Returns whether the post fails by -FI_EAGAIN: a full queue or an injected fault. */
 static bool not_now(const struct sham_op *op)
 {
 	const struct sham_ep *ep = op->ep;
@@ -180,7 +180,7 @@ static bool is_refused(const struct sham_op *op)
 	       sham_chance(domain->faults.refuse);
 }
 
-/* Whether the application is told before the peer can see anything. */
+/* Returns whether the operation completes before the peer can see its effect. */
 static bool is_early(const struct sham_op *op)
 {
 	return op->kind == SHAM_WRITE && !op->refused && op->ep->domain->profile->early &&
@@ -333,7 +333,7 @@ static ssize_t issue_tagged(struct sham_op *op, uint64_t flags)
 				     : fi_trecvmsg(op->ep->core, &msg, flags);
 }
 
-/* A write always asks for delivery: a fence has to know when it is seen. */
+/* A write always asks for delivery, because a fence must know when it has arrived. */
 static ssize_t issue_rma(struct sham_op *op, uint64_t flags)
 {
 	struct fi_rma_iov rma = op->rma;
@@ -389,7 +389,7 @@ ssize_t sham_op_issue(struct sham_op *op)
 
 /* --- the end --- */
 
-/* A buffer for many messages stays the core's until the completion says otherwise. */
+/* The core owns a multi-receive buffer until the completion says otherwise. */
 static bool goes_on(const struct sham_op *op, const struct fi_cq_err_entry *entry)
 {
 	return (op->flags & FI_MULTI_RECV) && !(entry->flags & FI_MULTI_RECV) && !entry->err;
@@ -406,8 +406,8 @@ static void truncate_message(const struct sham_op *op, struct fi_cq_err_entry *e
 }
 
 /*
- * What was injected has no context of its own: RDMA fails with that of the endpoint, a message with
- * none.
+ * An injected operation has no context. If it fails, the completion of an RDMA operation has the
+ * context of the endpoint, that of a message has none.
  */
 static bool is_told(struct sham_op *op, const struct fi_cq_err_entry *entry)
 {
@@ -444,7 +444,7 @@ void sham_op_orphan(struct sham_op *op)
 {
 	struct sham_domain *domain = op->ep->domain;
 
-	/* Pieces have the context of the whole, which goes once. */
+	/* The pieces share the context of the write, which is freed once. */
 	if (op->context && !op->reported)
 		sham_context_forget(domain, op->context);
 	op->ep = NULL;

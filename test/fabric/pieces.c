@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A card stores one write in any order. So a write becomes several operations of the core, each
- * with a wait of its own; it ends when all of them have. What stays whole is what every processor
- * stores at once: aligned words of up to 8 bytes.
+ * A card may store the bytes of one write in any order. So a write becomes several operations of
+ * the core, each with its own delay. It ends when all of them have ended. Aligned words of up to 8
+ * bytes are not divided, because every processor stores them at once.
  */
 #include "sham.h"
 
@@ -25,7 +25,7 @@ static bool is_word(const struct sham_op *op, size_t length)
 	return length <= WORD && !(length & (length - 1)) && !(op->rma.addr % length);
 }
 
-/* A place between two bytes of the write, or 0. */
+/* Returns a random position inside the write where it may be cut, or 0. */
 static size_t dice_cut(const struct sham_op *op, size_t length)
 {
 	size_t at = 1 + (size_t)sham_dice((int)length - 1);
@@ -34,7 +34,7 @@ static size_t dice_cut(const struct sham_op *op, size_t length)
 	return at > over ? at - over : 0;
 }
 
-/* Puts the places in order; returns how many there are. */
+/* Chooses positions to cut and sorts them. Returns their number. */
 static int dice_cuts(const struct sham_op *op, size_t length, size_t *cuts)
 {
 	int most = op->ep->domain->faults.pieces, n = 0;
@@ -54,7 +54,7 @@ static int dice_cuts(const struct sham_op *op, size_t length, size_t *cuts)
 	return n;
 }
 
-/* The bytes from first to end. */
+/* Makes an operation for the bytes from first to end. */
 static struct sham_op *piece_of(struct sham_op *whole, size_t first, size_t end)
 {
 	struct sham_op *piece = malloc(sizeof(*piece));
@@ -98,7 +98,7 @@ bool sham_pieces_wait(struct sham_op *op)
 	size_t length = length_of(op), cuts[MOST];
 	int ncuts, n;
 
-	/* Completion data come when all is there. */
+	/* A write with completion data is not divided, because they arrive behind all bytes. */
 	if (op->kind != SHAM_WRITE || (op->flags & FI_REMOTE_CQ_DATA) || length < 2 ||
 	    is_word(op, length))
 		return false;

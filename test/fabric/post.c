@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libfabric's many calls, each made a struct sham_op. */
+/* libfabric's calls that post. Each makes a struct sham_op. */
 #include "sham.h"
 
 #include <string.h>
 
-/* Calls without flags have the endpoint's own. */
+/* Calls without flags use those of the endpoint. */
 static struct sham_op op_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_t addr,
 			       void *context)
 {
@@ -19,7 +19,7 @@ static struct sham_op op_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_t
 	return op;
 }
 
-/* -FI_EINVAL when there are more segments than any profile has. */
+/* -FI_EINVAL if there are more segments than any profile allows. */
 static ssize_t op_segments(struct sham_op *op, const struct iovec *iov, void **desc, size_t count)
 {
 	if (count > SHAM_IOV)
@@ -40,7 +40,7 @@ static void op_buffer(struct sham_op *op, const void *buf, size_t len, void *des
 	op->niov = 1;
 }
 
-/* fi_inject and its like: no context, no completion, the buffer is free at once. */
+/* fi_inject and similar calls: no context, no completion, the buffer is free at once. */
 static void op_inject(struct sham_op *op)
 {
 	op->injected = true;
@@ -283,7 +283,7 @@ static struct sham_op rma_begin(struct fid_ep *ep, enum sham_kind kind, fi_addr_
 	return op;
 }
 
-/* The remote side of a call that names none is as long as the local one. */
+/* If a call gives no remote length, it is that of the local segments. */
 static ssize_t rma_post(struct sham_op *op)
 {
 	for (size_t i = 0; i < op->niov; i++)

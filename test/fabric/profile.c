@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hardware that is played. No other file knows the name of a profile. */
+/* The profiles of simulated hardware. No other file uses the name of a profile. */
 #include "sham.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 	 FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_LOCAL_COMM |        \
 	 FI_REMOTE_COMM)
 
-/* Both kinds of keys of one card. */
+/* One card with both kinds of keys. */
 #define CXI                                                                                 \
 	.caps = COMMON_CAPS | FI_FENCE, .caps_on_request = FI_FENCE | FI_SOURCE,            \
 	.addr_format = FI_ADDR_CXI, .protocol = FI_PROTO_CXI, .ep_max = 128, .mr_cnt = 100, \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sets of words, on the C library's trees: the key of a node is the word itself. */
+/* Sets of integers, by the trees of the C library. The key of a node is the integer itself. */
 #include "sham.h"
 
 #include <search.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A CNO's agent closes its IA, on whatever thread it happens to be called. */
+/* The agent of a CNO closes its IA, on each thread that can call it. */
 #include <dirent.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 #define ROUNDS 20
 
-/* The consumer makes no call of the IA that is closed, so the trigger comes from another one. */
+/* The consumer makes no call on the IA that is closed, so another IA triggers the CNO. */
 static struct t_ia ia, from;
 static struct t_end ends[2]; /* of the other IA, of ours */
 static struct t_listener listener;
@@ -25,7 +25,7 @@ static void close_agent(DAT_PVOID data, DAT_EVD_HANDLE evd)
 	(void)evd;
 	caller = pthread_self();
 	answer = dat_ia_close(*(DAT_IA_HANDLE *)data, DAT_CLOSE_ABRUPT_FLAG);
-	/* The fabric has done with the memory of the IA. */
+	/* The fabric does not use the memory of the IA any more. */
 	munmap(ends[1].buf.mem, ends[1].buf.size);
 	sem_post(&closed);
 }
@@ -46,7 +46,7 @@ static DAT_CNO_HANDLE cno_with(void (*run)(DAT_PVOID, DAT_EVD_HANDLE))
 	return cno;
 }
 
-/* A connection, on which a receive at our end calls the agent. */
+/* Prepares a connection on which a receive at our end calls the agent. */
 static void prepare(void)
 {
 	others = 0;
@@ -85,19 +85,19 @@ static int threads(void)
 	return n;
 }
 
-/* After the first IA: from then on a sanitizer may have a thread of its own. */
+/* The number of threads after the first IA: a sanitizer may have a thread of its own by then. */
 static int usual_threads(void)
 {
 	int before = threads(), after;
 
 	t_ia_open(&ia);
 	t_ia_close_empty(&ia);
-	/* The kernel may still list one that was joined a moment ago. */
+	/* The kernel may still list a thread that was joined before. */
 	t_until((after = threads()) <= before + 1);
 	return after;
 }
 
-/* Nothing is left, and another IA can be had. */
+/* The IA has left nothing, and another IA can be opened. */
 static void expect_closed(int threads_before)
 {
 	DAT_EVENT event;
@@ -108,13 +108,13 @@ static void expect_closed(int threads_before)
 	t_wait_conn(ends[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, ends[0].ep);
 	t_ia_close(&from);
 	munmap(ends[0].buf.mem, ends[0].buf.size);
-	ck_assert_int_gt(others, 0); /* told that the IA closes */
+	ck_assert_int_gt(others, 0); /* called because the IA closes */
 	t_until(threads() <= threads_before);
 	sem_destroy(&closed);
 }
 
-/* The consumer makes no call: the progress thread does all. */
-START_TEST(on_the_progress_thread)
+/* The consumer makes no call, so the progress thread calls the agent. */
+START_TEST(agent_on_the_progress_thread_closes_its_ia)
 {
 	int before = usual_threads();
 
@@ -128,8 +128,8 @@ START_TEST(on_the_progress_thread)
 }
 END_TEST
 
-/* Or on one of the threads that wait, for an EVD and for a CNO of the IA. */
-START_TEST(on_a_waiting_thread)
+/* Threads wait on an EVD and on a CNO of the IA. One of them calls the agent. */
+START_TEST(agent_on_a_waiting_thread_closes_its_ia)
 {
 	int before = usual_threads();
 	struct t_waiter waiters[2];
@@ -165,7 +165,7 @@ static void answer_no_more(struct t_peer *self)
 static _Atomic pid_t freer;
 static DAT_LMR_HANDLE exposed;
 
-/* A context that peers may use is forgotten by all of them before the call returns. */
+/* dat_lmr_free() waits until all peers have forgotten the context. */
 static void *free_lmr(void *arg)
 {
 	freer = gettid();
@@ -173,7 +173,7 @@ static void *free_lmr(void *arg)
 	return arg;
 }
 
-START_TEST(inside_a_call_that_goes_on)
+START_TEST(agent_inside_another_call_closes_its_ia)
 {
 	int err = t_capture(STDERR_FILENO);
 	unsigned char mem[64];
@@ -210,8 +210,8 @@ int main(void)
 	TCase *tcase = tcase_create("agent");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, on_the_progress_thread);
-	tcase_add_test(tcase, on_a_waiting_thread);
-	tcase_add_test(tcase, inside_a_call_that_goes_on);
+	tcase_add_test(tcase, agent_on_the_progress_thread_closes_its_ia);
+	tcase_add_test(tcase, agent_on_a_waiting_thread_closes_its_ia);
+	tcase_add_test(tcase, agent_inside_another_call_closes_its_ia);
 	return t_run(suite);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Nothing is allocated between a post and its completion (DTO-004), and a post makes no system call
- * of ours. Calls are told apart by where they return to: ours, the fabric's, the test's.
+ * The provider allocates nothing between a post and its completion (DTO-004), and makes no system
+ * call in a post. The return address tells whether a call comes from the provider, the fabric or
+ * the test.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -20,7 +21,7 @@
 #define OPERATIONS 100000u
 #define BATCH      25u
 
-/* --- system calls: what our library imports, counted while a thread posts --- */
+/* --- system calls that our library imports, counted while a thread posts --- */
 
 static _Thread_local bool posting;
 static _Atomic unsigned long calls;
@@ -55,8 +56,8 @@ STAND_BEFORE(int, sched_yield, (void), ())
 STAND_BEFORE(int, msync, (void *mem, size_t size, int flags), (mem, size, flags))
 STAND_BEFORE(int, close, (int fd), (fd))
 /*
- * Takes no more than six, whatever its prototype says. A lock that another thread holds is no work
- * of the post's.
+ * System calls have at most six arguments. Waiting for a lock that another thread holds does not
+ * count.
  */
 T_STAND_IN long syscall(long number, ...)
 {
@@ -117,7 +118,7 @@ static void take(const struct t_end *end, DAT_EVD_HANDLE evd, size_t i)
 	t_wait_dto(evd, end->ep, i, DAT_DTO_SUCCESS, 64);
 }
 
-/* Four operations each, in flight together. */
+/* Four operations of each kind, under way at the same time. */
 static void batch(void)
 {
 	for (size_t i = 0; i < BATCH; i++)
@@ -136,7 +137,7 @@ static void batch(void)
 
 START_TEST(no_allocation_and_no_system_call_per_operation)
 {
-	/* The fabric of test/fabric delays each RDMA, and keeps what comes behind it waiting. */
+	/* The fabric of test/fabric delays each RDMA operation and all that follow it. */
 	const unsigned int operations = fault_fabric_is_sham() ? OPERATIONS / 10 : OPERATIONS;
 	unsigned long ours, fabric;
 
@@ -144,7 +145,7 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 		t_skip("this build has an allocator of its own");
 	t_pair_open(&pair, NULL);
 	t_hooks_find_libraries();
-	batch(); /* the first looks at remote memory, and whatever the fabric does once */
+	batch(); /* the first batch reads the remote context and does what the fabric does once */
 	calls = 0;
 	t_alloc_count(true);
 	for (unsigned int done = 0; done < operations; done += 4 * BATCH)
@@ -155,8 +156,8 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	printf("# %u operations: the fabric called the allocator %lu times\n", operations, fabric);
 	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, operations);
 	/*
-	 * A thread that is just about to sleep is called back by the post that it would miss, so
-	 * often in a second. A call that were part of posting would come with each batch at least.
+	 * A post wakes a thread that is about to sleep, some times in a second. A system call that
+	 * belongs to posting would come at least once in each batch.
 	 */
 	ck_assert_msg(calls <= operations / (4 * BATCH) / 10, "%lu system calls for %u posts",
 		      (unsigned long)calls, operations);
@@ -164,8 +165,8 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 }
 END_TEST
 
-/* The counters count: an open IA needs memory, and a close descriptors. */
-START_TEST(what_is_counted_is_seen)
+/* Opening an IA allocates memory, and closing it closes descriptors: both are counted. */
+START_TEST(counters_see_allocations_and_system_calls)
 {
 	struct t_ia ia;
 
@@ -186,7 +187,7 @@ START_TEST(what_is_counted_is_seen)
 }
 END_TEST
 
-/* Whoever reports an end frees things after it. A listener has to wait for him. */
+/* The thread that reports the end of a connection frees memory afterwards. Waits for that. */
 static void let_it_finish(const struct t_ia *ia)
 {
 	struct t_listener listener;
@@ -196,8 +197,8 @@ static void let_it_finish(const struct t_ia *ia)
 }
 
 /*
- * An answer comes behind the peer's last word about the connection that was, which frees something,
- * too.
+ * The peer's last message about the old connection also frees memory. The answer to a new request
+ * comes behind it.
  */
 static void hear_last_word(void)
 {
@@ -210,7 +211,7 @@ static void hear_last_word(void)
 	let_it_finish(end->on);
 }
 
-/* Posts that never reach the fabric: receives before the connection, and all after its end. */
+/* Posts that never reach the fabric: receives before the connection, all posts after its end. */
 START_TEST(no_allocation_without_a_connection)
 {
 	DAT_COUNT room;
@@ -257,7 +258,7 @@ static DAT_RETURN post_shared(size_t i)
 	return dat_srq_post_recv(srq, 1, &segment, (DAT_DTO_COOKIE){.as_64 = i});
 }
 
-/* The second end takes its receives from an SRQ of BATCH; false where there are none. */
+/* The second end receives from an SRQ of BATCH buffers. False if the fabric has no SRQs. */
 static bool open_shared_pair(void)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = BATCH, .max_recv_iov = 1};
@@ -316,7 +317,7 @@ int main(void)
 	TCase *tcase = tcase_create("alloc");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, what_is_counted_is_seen);
+	tcase_add_test(tcase, counters_see_allocations_and_system_calls);
 	tcase_add_test(tcase, no_allocation_and_no_system_call_per_operation);
 	tcase_add_test(tcase, no_allocation_without_a_connection);
 	tcase_add_test(tcase, no_allocation_and_no_system_call_per_shared_receive);

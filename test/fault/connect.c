@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connecting to what is not there, to what does not answer, and to very many. */
+/* Connecting to peers that are not there, that do not answer, and to very many peers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@ static void expect(DAT_EVENT_NUMBER number)
 	t_no_event(end.connect_evd);
 }
 
-/* --- strangers that listen on a port of the IA's address --- */
+/* --- other programs that listen on a port of the IA's address --- */
 
 static int stranger_socket(DAT_CONN_QUAL *port_p)
 {
@@ -40,7 +40,7 @@ static int stranger_socket(DAT_CONN_QUAL *port_p)
 
 	ck_assert_int_ge(sock, 0);
 	memcpy(&address, ia.attr.ia_address_ptr, size);
-	((struct sockaddr_in *)&address)->sin_port = 0; /* at the same place in both families */
+	((struct sockaddr_in *)&address)->sin_port = 0; /* at the same offset in both families */
 	ck_assert_int_eq(bind(sock, (struct sockaddr *)&address, size), 0);
 	ck_assert_int_eq(listen(sock, 4), 0);
 	ck_assert_int_eq(getsockname(sock, (struct sockaddr *)&address, &size), 0);
@@ -68,7 +68,7 @@ START_TEST(stranger_never_answers)
 }
 END_TEST
 
-/* Even with all the time in the world we don't wait for it for ever. */
+/* The handshake has its own limit, even if the connect has none. */
 START_TEST(stranger_never_answers_and_there_is_no_time_limit)
 {
 	DAT_CONN_QUAL port;
@@ -96,7 +96,7 @@ static void hear_out(int sock)
 	close(sock);
 }
 
-/* Says its phrase to everyone who comes, and hangs up. */
+/* Sends its text to each socket that connects, and closes the socket. */
 static void *stranger_main(void *arg)
 {
 	const struct stranger *stranger = arg;
@@ -112,7 +112,7 @@ static void *stranger_main(void *arg)
 	return NULL;
 }
 
-START_TEST(stranger_speaks_another_language)
+START_TEST(stranger_answers_with_another_protocol)
 {
 	static const char *const phrases[] = {
 		"",
@@ -136,19 +136,19 @@ START_TEST(stranger_speaks_another_language)
 }
 END_TEST
 
-/* --- nobody, and those who say no --- */
+/* --- no listener, and listeners that reject --- */
 
 START_TEST(nobody_listens)
 {
 	DAT_CONN_QUAL port;
 
-	close(stranger_socket(&port)); /* free a moment ago */
+	close(stranger_socket(&port)); /* now free */
 	t_ok(connect_within(_i ? UINT64_C(0x5ca1ab1e00000000) : port, T_LIMIT_US));
 	expect(DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 END_TEST
 
-/* The channel to the process that has another service point is there already. */
+/* A channel to the process exists already, because the process has another service point. */
 START_TEST(nobody_listens_beside_a_listener)
 {
 	struct t_listener listener;
@@ -171,7 +171,7 @@ START_TEST(nobody_listens_beside_a_listener)
 }
 END_TEST
 
-/* The consumer at the other end never decides; when it does so too late, it gets to know. */
+/* The consumer at the other end does not decide in time. Its late accept fails. */
 START_TEST(consumer_never_answers)
 {
 	struct t_listener listener;
@@ -296,7 +296,7 @@ START_TEST(private_data_of_all_sizes_both_ways)
 END_TEST
 
 #if T_DAT_MAJOR == 1
-#define REFUSAL_SIZE(i) 0 /* no way to say it */
+#define REFUSAL_SIZE(i) 0 /* DAT 1.2 has no private data here */
 #else
 #define REFUSAL_SIZE(i) private_sizes[i]
 #endif
@@ -339,7 +339,7 @@ START_TEST(private_data_of_a_refusal)
 }
 END_TEST
 
-/* --- over as soon as it is there --- */
+/* --- a connection that ends at once --- */
 
 #define SHORT_ROUNDS 200
 
@@ -360,7 +360,7 @@ static void short_role(struct t_peer *self)
 	close_end();
 }
 
-START_TEST(over_right_after_the_handshake)
+START_TEST(peer_disconnects_right_after_the_handshake)
 {
 	struct t_listener listener;
 	struct t_peer peer;
@@ -393,7 +393,7 @@ static bool has_address(const char *address)
 	int sock, failed;
 
 	if (inet_pton(AF_INET6, address, &in6.sin6_addr) != 1)
-		return true; /* 127.0.0.1 is always there */
+		return true; /* 127.0.0.1 always exists */
 	sock = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	failed = sock < 0 || bind(sock, (struct sockaddr *)&in6, sizeof(in6));
 	if (sock >= 0)
@@ -430,7 +430,7 @@ START_TEST(traffic_at_each_address)
 }
 END_TEST
 
-/* --- very many --- */
+/* --- very many connections --- */
 
 #define MANY 300
 
@@ -459,7 +459,7 @@ static void crowd_events(const struct crowd *crowd, DAT_EVENT_NUMBER number)
 	t_no_event(crowd->connect_evd);
 }
 
-/* Each EP sends one message, and gets one. */
+/* Each EP sends one message and receives one. */
 static void crowd_exchange(const struct crowd *crowd)
 {
 	DAT_DTO_COOKIE cookie = {.as_64 = 1};
@@ -548,7 +548,7 @@ int main(void)
 	suite_add_tcase(suite, one);
 	tcase_add_test(one, stranger_never_answers);
 	tcase_add_test(one, stranger_never_answers_and_there_is_no_time_limit);
-	tcase_add_loop_test(one, stranger_speaks_another_language, 0, 4);
+	tcase_add_loop_test(one, stranger_answers_with_another_protocol, 0, 4);
 	tcase_add_loop_test(one, nobody_listens, 0, 2);
 	tcase_add_test(one, nobody_listens_beside_a_listener);
 	tcase_add_test(one, consumer_never_answers);
@@ -557,7 +557,7 @@ int main(void)
 	tcase_add_test(two, no_route_to_the_address);
 	tcase_add_test(two, private_data_of_all_sizes_both_ways);
 	tcase_add_test(two, private_data_of_a_refusal);
-	tcase_add_test(two, over_right_after_the_handshake);
+	tcase_add_test(two, peer_disconnects_right_after_the_handshake);
 	tcase_add_loop_test(two, traffic_at_each_address, 0, 2);
 	suite_add_tcase(suite, many);
 	tcase_add_test(many, three_hundred_connections_between_two_processes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The network between two processes goes away: each has one of its own, with a cable between them.
- * Neither hears from the other again, and both come to their ends.
+ * The network between two processes fails. Each process has a network namespace of its own, and a
+ * pair of virtual interfaces joins them. Both processes must notice that the connection is broken.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -16,13 +16,15 @@
 #define RECEIVES  10u
 #define REQUESTS  10u
 #define KEEPALIVE "1"
-#define LIMIT_US  (6 * T_LIMIT_US) /* TCP gives up by the second, and sanitizers are slow */
+#define LIMIT_US  (6 * T_LIMIT_US) /* TCP gives up after the second, and sanitizers are slow */
 
 static struct t_peer peer;
 static struct t_ia ia;
 static struct t_end end;
 
-/* The fabric of the run at an address of this network; false for those that know none. */
+/*
+ * Opens the fabric of the run at an address of this network. False if the fabric has no addresses.
+ */
 static bool use_address(const char *address)
 {
 	const char *params = getenv("T_PARAMS");
@@ -63,7 +65,7 @@ static DAT_EVENT wait_long(DAT_EVD_HANDLE evd)
 	return event;
 }
 
-/* In order, the first with an error of its own. */
+/* Expects completions in order. The first may have an error of its own. */
 static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
 {
 	for (uint64_t i = 0; i < number; i++) {
@@ -88,7 +90,7 @@ static void expect_broken(void)
 	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* What both do when it is over: all can be freed, and nobody waits for the other. */
+/* At the end both free all objects. No call waits for the other side. */
 static void leave(void)
 {
 	uint64_t began = t_now_us();
@@ -121,7 +123,7 @@ static void accept_role(struct t_peer *self)
 	leave();
 }
 
-/* --- this one --- */
+/* --- this end --- */
 
 static DAT_RETURN connect_there(DAT_CONN_QUAL qual)
 {
@@ -135,7 +137,7 @@ static DAT_RETURN connect_there(DAT_CONN_QUAL qual)
 static void cut_cable(int how)
 {
 	static const char *const ways[] = {
-		/* we see it, the peer's link is down, too */
+		/* both ends see that the link is down */
 		"ip link set cut0 down",
 		"tc qdisc add dev cut0 root netem loss 100%", /* nobody sees anything */
 		"ip link del cut0",
@@ -146,7 +148,7 @@ static void cut_cable(int how)
 			      ways[how]);
 }
 
-START_TEST(both_come_to_an_end)
+START_TEST(both_ends_break)
 {
 	DAT_CONN_QUAL qual;
 
@@ -181,6 +183,6 @@ int main(void)
 	TCase *tcase = tcase_create("cut");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, both_come_to_an_end, 0, (int)fault_amount(1, 3));
+	tcase_add_loop_test(tcase, both_ends_break, 0, (int)fault_amount(1, 3));
 	return t_run(suite);
 }

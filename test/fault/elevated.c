@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that runs with more rights than its user takes neither libraries nor parameters from
- * the user's environment. The program is a copy of this one, which belongs to root and has the
- * set-user-ID bit; another user starts it.
+ * A program with more rights than its user takes neither libraries nor parameters from the user's
+ * environment, and no library from a folder that the user chooses. The test runs a copy of this
+ * program that belongs to root and has the set-user-ID bit, as another user.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <rdma/fabric.h>
 #include <sys/auxv.h>
@@ -14,6 +15,7 @@
 
 #include "unit.h"
 
+#include "../../src/datr.h"
 #include "object/ia.h"
 #include "object/mem.h"
 
@@ -21,15 +23,23 @@
 #define NOBODY       65534u
 #define HANDSHAKE_MS 77
 
-/* What the copy finds; its exit status. */
+/* What the copy found; also its exit status. */
 enum {
 	IS_ELEVATED = 1,
 	HAS_FOREIGN_PROVIDER = 2,
 	HAS_VARIABLE = 4,
 	HAS_PARAMETER = 8,
+	HAS_RELATIVE_LIBRARY = 16, /* by a relative path of dat.conf */
+	HAS_LIBRARY_BESIDE = 32,   /* beside the name that it was started by */
 	IS_THROUGH = 64,
-	HAS_ALL = HAS_FOREIGN_PROVIDER | HAS_VARIABLE | HAS_PARAMETER,
+	HAS_ALL = HAS_FOREIGN_PROVIDER | HAS_VARIABLE | HAS_PARAMETER | HAS_RELATIVE_LIBRARY,
 };
+
+static char dir[] = "/tmp/dat-ofi-elevated-XXXXXX", copy[sizeof(dir) + 8];
+static char library[sizeof(dir) + 32], beside[sizeof(dir) + 32];
+
+/* A path relative to dir, where the program is started, and a library of the same name there. */
+#define RELATIVE "./user.so"
 
 /* --- the copy --- */
 
@@ -54,6 +64,25 @@ static int find_parameter(void)
 	return ms == HANDSHAKE_MS ? HAS_PARAMETER : 0;
 }
 
+static int find_libraries(void)
+{
+	struct datr_library lib;
+	int found = 0;
+	Dl_info info;
+
+	if (datr_library_open(&lib, RELATIVE, "elevated")) {
+		found |= HAS_RELATIVE_LIBRARY;
+		datr_library_close(&lib);
+	}
+	if (datr_library_open(&lib, NULL, "elevated")) {
+		if (dladdr((void *)(uintptr_t)lib.init, &info) &&
+		    strstr(info.dli_fname, "dat-ofi-elevated"))
+			found |= HAS_LIBRARY_BESIDE;
+		datr_library_close(&lib);
+	}
+	return found;
+}
+
 static int look(void)
 {
 	struct fi_info *list = NULL;
@@ -61,6 +90,7 @@ static int look(void)
 
 	found |= getauxval(AT_SECURE) ? IS_ELEVATED : 0;
 	found |= find_parameter();
+	found |= find_libraries();
 	found |= getenv("FI_PROVIDER_PATH") ? HAS_VARIABLE : 0;
 	fi_getinfo(FI_VERSION(1, 17), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
 	for (struct fi_info *info = list; info; info = info->next)
@@ -70,29 +100,45 @@ static int look(void)
 	return found;
 }
 
-/* --- who starts it --- */
+/* --- the test, which starts the copy --- */
 
-static char dir[] = "/tmp/dat-ofi-elevated-XXXXXX", copy[sizeof(dir) + 8];
-
-static void make_copy(void)
+static void copy_file(const char *from_path, const char *to_path, mode_t mode)
 {
-	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+	int from = open(from_path, O_RDONLY | O_CLOEXEC), to;
 	struct stat st;
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(copy, sizeof(copy), "%s/look", dir);
-	to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-	ck_assert(from >= 0 && to >= 0 && !fstat(from, &st));
+	to = open(to_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	ck_assert_msg(from >= 0 && to >= 0 && !fstat(from, &st), "%s: %m", from_path);
 	for (off_t at = 0; at < st.st_size;)
 		ck_assert_int_gt(sendfile(to, from, &at, (size_t)(st.st_size - at)), 0);
-	ck_assert(!fchmod(to, 04755) && !chmod(dir, 0755));
+	ck_assert(!fchmod(to, mode));
 	close(from);
 	close(to);
 }
 
-static void remove_copy(void)
+/* The program, and what a user puts into a folder of the user's. */
+static void make_files(void)
+{
+	const char *top = getenv("top_builddir");
+	char fake[512];
+
+	ck_assert_ptr_nonnull(top);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert(!chmod(dir, 0755));
+	snprintf(copy, sizeof(copy), "%s/look", dir);
+	snprintf(library, sizeof(library), "%s/" RELATIVE, dir);
+	snprintf(beside, sizeof(beside), "%s/" DATR_PROVIDER_SONAME, dir);
+	snprintf(fake, sizeof(fake), "%s/test/lib/.libs/fake_provider2.so", top);
+	copy_file("/proc/self/exe", copy, 04755);
+	copy_file(fake, library, 0755);
+	copy_file(fake, beside, 0755);
+}
+
+static void remove_files(void)
 {
 	unlink(copy);
+	unlink(library);
+	unlink(beside);
 	rmdir(dir);
 }
 
@@ -109,7 +155,7 @@ static void set_variables(void)
 	setenv("DAT_OFI_HANDSHAKE_MS", text, 1);
 }
 
-/* Its exit status; 0 when it could not be started. */
+/* Runs the copy. Returns its exit status, or 0 if it could not be started. */
 static int run(const char *program, uid_t user)
 {
 	int status;
@@ -117,7 +163,7 @@ static int run(const char *program, uid_t user)
 
 	if (!pid) {
 		set_variables();
-		if (!setgid(user) && !setuid(user))
+		if (!chdir(dir) && !setgid(user) && !setuid(user))
 			execl(program, program, "look", NULL);
 		_exit(0);
 	}
@@ -126,7 +172,7 @@ static int run(const char *program, uid_t user)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(variables_of_the_user_count_for_nothing)
+START_TEST(elevated_program_ignores_variables_of_the_user)
 {
 	int found;
 
@@ -134,9 +180,9 @@ START_TEST(variables_of_the_user_count_for_nothing)
 		puts("# skipped: only root can make a set-user-ID program of another user");
 		return;
 	}
-	make_copy();
+	make_files();
 	found = run(copy, NOBODY);
-	remove_copy();
+	remove_files();
 	if (!(found & IS_ELEVATED)) {
 		puts("# skipped: the copy does not start, or without more rights");
 		return;
@@ -145,10 +191,15 @@ START_TEST(variables_of_the_user_count_for_nothing)
 }
 END_TEST
 
-/* The same of a program that is not elevated: what it finds is what the other must not. */
-START_TEST(of_other_programs_they_count)
+/* A program without more rights uses the variables that the elevated program must ignore. */
+START_TEST(other_programs_use_variables_of_the_user)
 {
-	ck_assert_int_eq(run("/proc/self/exe", geteuid()), IS_THROUGH | HAS_ALL);
+	int found;
+
+	make_files();
+	found = run("/proc/self/exe", geteuid());
+	remove_files();
+	ck_assert_int_eq(found, IS_THROUGH | HAS_ALL);
 }
 END_TEST
 
@@ -162,7 +213,7 @@ int main(int argc, char **argv)
 	suite = suite_create("elevated");
 	tcase = tcase_create("elevated");
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, variables_of_the_user_count_for_nothing);
-	tcase_add_test(tcase, of_other_programs_they_count);
+	tcase_add_test(tcase, elevated_program_ignores_variables_of_the_user);
+	tcase_add_test(tcase, other_programs_use_variables_of_the_user);
 	return t_run(suite);
 }

@@ -4,7 +4,7 @@
 # T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of
 # it, at length. The programs wait more than they work, so fabrics take their turns side by side.
 
-[ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many outlive2
+[ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many outlive2 lies intruder
 
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT

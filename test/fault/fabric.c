@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fabric refuses calls, or says "again" most of the time. */
+/* The fabric refuses calls, or returns -FI_EAGAIN most of the time. */
 #include <dirent.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -55,7 +55,7 @@ static const struct refusal {
 	{"fi_mr_reg of the scratch memory", T_FI_MR_REG, 1},
 };
 
-/* fi_getinfo tells that there is nothing; whatever else runs out is a resource. */
+/* If fi_getinfo fails, there is no provider. If another call fails, a resource is missing. */
 static const struct {
 	int err;
 	DAT_RETURN_TYPE type;
@@ -73,7 +73,7 @@ START_TEST(ia_open_is_refused)
 	int before;
 
 	t_ia_open(&ia);
-	t_ia_close_empty(&ia); /* what the fabric opens once */
+	t_ia_close_empty(&ia); /* opens what the fabric opens once */
 	before = open_files();
 	for (int i = 0; i < NUMBER(reasons); i++) {
 		DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -98,8 +98,8 @@ START_TEST(ia_open_is_refused)
 }
 END_TEST
 
-/* As librdmacm may choose one over iWARP. */
-START_TEST(ports_that_others_have)
+/* librdmacm may choose a port in use over iWARP. */
+START_TEST(ports_in_use_are_tried_again)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
@@ -114,7 +114,7 @@ START_TEST(ports_that_others_have)
 }
 END_TEST
 
-START_TEST(cq_of_the_wished_size_is_refused)
+START_TEST(completion_queue_of_the_preferred_size_is_refused)
 {
 	t_fabric_fail(T_FI_CQ_OPEN, 0, 3, FI_ENOMEM);
 	t_ia_open(&ia);
@@ -144,7 +144,7 @@ START_TEST(lmr_create_is_refused)
 }
 END_TEST
 
-/* A bind that gives rights which the LMR has not registers anew. */
+/* A bind that grants rights which the LMR lacks makes a second registration. */
 START_TEST(rmr_bind_is_refused)
 {
 	const struct t_end *end = &pair.end[0];
@@ -197,8 +197,8 @@ static const struct refusal connecting[] = {
 	{"fi_ep_bind of the completion queue, active", T_FI_EP_BIND, 1},
 	{"fi_enable, active", T_FI_ENABLE, 0},
 /*
- * where endpoints have queues of a device these come while the peer decides, and again when they
- * failed then
+ * If endpoints have queues of a device, the library makes these calls while the peer decides, and
+ * again if they have failed.
  */
 #define EARLY 4
 	{"fi_endpoint, passive", T_FI_ENDPOINT, 1},
@@ -218,7 +218,7 @@ static void expect_failed_connection(const struct t_end *end, DAT_EVENT_NUMBER n
 	t_ok(dat_ep_reset(end->ep));
 }
 
-/* From now on as over InfiniBand and RoCE, or as over a fabric whose endpoints have no queues. */
+/* Behaves from now on as InfiniBand and RoCE, or as a fabric whose endpoints have no queues. */
 static void have_queues(bool queues)
 {
 	for (int i = 0; i < 2; i++) {
@@ -251,7 +251,7 @@ START_TEST(connect_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_refused_before_the_answer_is_tried_again)
+START_TEST(endpoint_refused_before_the_answer_is_tried_again)
 {
 	const struct refusal *refusal = &connecting[_i];
 
@@ -264,7 +264,7 @@ START_TEST(what_is_refused_before_the_answer_is_tried_again)
 }
 END_TEST
 
-/* --- a fabric that takes long for each connection, by the clock that the provider sees --- */
+/* --- a fabric that is slow for each connection, by the provider's clock --- */
 
 #define MANY      300u
 #define LIMIT_MS  "60000"
@@ -350,12 +350,12 @@ uint64_t __wrap_dofi_quirks_of(const struct fi_info *info)
 }
 
 /*
- * librdmacm refuses those that another connection of its own has. What held one is gone when the
- * connection is there.
+ * librdmacm refuses ports that another of its connections uses. The socket that reserves a port is
+ * closed when the connection exists.
  */
-START_TEST(connects_from_a_port_that_is_free)
+START_TEST(connects_from_a_free_port)
 {
-	int files[3]; /* the first time the fabric opens what it keeps */
+	int files[3]; /* in the first round the fabric opens files that it keeps */
 
 	for (int i = 0; i < 3; i++) {
 		tcp_ports = i == 2;
@@ -401,9 +401,9 @@ END_TEST
 /* --- posts --- */
 
 #define PIECE  ((size_t)512)
-#define PIECES 16u /* in flight together */
+#define PIECES 16u /* operations under way at the same time */
 
-/* PIECES operations of each kind; who reads finds what was there. */
+/* Posts PIECES operations of each kind. The reads must return the old bytes. */
 static void post_round(uint64_t round)
 {
 	const struct t_end *from = &pair.end[0], *to = &pair.end[1];
@@ -435,7 +435,7 @@ static void expect_round(uint64_t round)
 	ck_assert(t_is_filled(to->buf.mem + T_BUF_SIZE / 2, PIECES * PIECE, filled));
 }
 
-START_TEST(again_and_again)
+START_TEST(posts_and_reads_that_often_return_eagain)
 {
 	static const struct {
 		unsigned int often, rounds;
@@ -458,7 +458,7 @@ START_TEST(again_and_again)
 }
 END_TEST
 
-/* The fabric takes nothing until the queue is full. Then it takes all, in order. */
+/* The fabric accepts nothing until the queue is full. Then it accepts all requests, in order. */
 START_TEST(full_queue)
 {
 	const struct t_end *from = &pair.end[0], *to = &pair.end[1];
@@ -486,7 +486,7 @@ START_TEST(full_queue)
 }
 END_TEST
 
-/* end[1] receives from an SRQ; DAT_HANDLE_NULL where there are none. */
+/* end[1] receives from an SRQ. Returns DAT_HANDLE_NULL if the fabric has no SRQs. */
 static DAT_SRQ_HANDLE share_receives(DAT_COUNT room)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = room, .max_recv_iov = 1};
@@ -533,8 +533,7 @@ static void post_shared(DAT_SRQ_HANDLE srq, DAT_COUNT n)
 }
 
 /*
- * The fabric takes no receive for a while: the SRQ has them all the same, and they are used when
- * it does.
+ * The fabric accepts no receive for some time. The SRQ keeps the buffers and uses them later.
  */
 START_TEST(full_shared_queue)
 {
@@ -579,8 +578,8 @@ START_TEST(full_shared_queue_is_freed)
 }
 END_TEST
 
-/* What was "again" first and is refused then is missed: the watermark tells. */
-START_TEST(shared_receives_are_lost)
+/* The fabric returns -FI_EAGAIN first and refuses the receives later. */
+START_TEST(refused_shared_receives_raise_an_error_event)
 {
 	DAT_SRQ_HANDLE srq;
 	DAT_EVENT event;
@@ -601,7 +600,7 @@ START_TEST(shared_receives_are_lost)
 }
 END_TEST
 
-/* What the fabric refuses for good ends the connection: nothing stays in a queue for ever. */
+/* If the fabric refuses a request with an error, the connection ends and all requests complete. */
 static const struct refusal posting[] = {
 	{"fi_send", T_FI_SEND, 0},
 	{"fi_recv", T_FI_RECV, 0},
@@ -653,7 +652,7 @@ START_TEST(post_is_refused_for_good)
 }
 END_TEST
 
-/* In a process of its own: those of the cases are to be the first to use the fabric. */
+/* Runs in a process of its own, so that each case is the first one that uses the fabric. */
 static bool transport_is(const char *name)
 {
 	int status = -1;
@@ -681,23 +680,23 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, ia_open_is_refused, 0, NUMBER(opening));
-	tcase_add_test(tcase, ports_that_others_have);
-	tcase_add_test(tcase, cq_of_the_wished_size_is_refused);
+	tcase_add_test(tcase, ports_in_use_are_tried_again);
+	tcase_add_test(tcase, completion_queue_of_the_preferred_size_is_refused);
 	tcase_add_test(tcase, lmr_create_is_refused);
 	tcase_add_test(tcase, rmr_bind_is_refused);
 	tcase_add_test(tcase, srq_create_is_refused);
 	tcase_add_loop_test(tcase, connect_is_refused, 0, 2 * NUMBER(connecting));
-	tcase_add_loop_test(tcase, what_is_refused_before_the_answer_is_tried_again, 0, EARLY);
+	tcase_add_loop_test(tcase, endpoint_refused_before_the_answer_is_tried_again, 0, EARLY);
 	tcase_add_test(tcase, burst_over_a_slow_fabric);
-	tcase_add_test(tcase, connects_from_a_port_that_is_free);
+	tcase_add_test(tcase, connects_from_a_free_port);
 	tcase_add_test(tcase, no_port_is_free);
 	suite_add_tcase(suite, posts);
 	tcase_add_checked_fixture(posts, setup, NULL);
-	tcase_add_loop_test(posts, again_and_again, 0, 3);
+	tcase_add_loop_test(posts, posts_and_reads_that_often_return_eagain, 0, 3);
 	tcase_add_test(posts, full_queue);
 	tcase_add_test(posts, full_shared_queue);
 	tcase_add_test(posts, full_shared_queue_is_freed);
-	tcase_add_test(posts, shared_receives_are_lost);
+	tcase_add_test(posts, refused_shared_receives_raise_an_error_event);
 	tcase_add_loop_test(posts, post_is_refused_for_good, 0, NUMBER(posting));
 	return t_run(suite);
 }

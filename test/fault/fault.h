@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the programs of this directory have in common: each is one suite. */
+/* Helpers for the programs of this directory. Each program is one suite. */
 #ifndef FAULT_H
 #define FAULT_H
 
@@ -9,7 +9,7 @@
 #include "../lib/t_peer.h"
 #include "../lib/unit.h"
 
-/* The fabric of test/fabric keeps no order that it does not promise. */
+/* True for the fabric of test/fabric, which keeps no order that it does not promise. */
 static inline bool fault_fabric_is_sham(void)
 {
 	const char *params = getenv("T_PARAMS");
@@ -17,7 +17,7 @@ static inline bool fault_fabric_is_sham(void)
 	return params && !strncmp(params, "provider=sham", strlen("provider=sham"));
 }
 
-/* It is shm, or the fabric of test/fabric on it. */
+/* True for shm and for the fabric of test/fabric on shm. */
 static inline bool fault_fabric_is_shm(void)
 {
 	const char *params = getenv("T_PARAMS"), *core = getenv("FI_SHAM_CORE");
@@ -26,15 +26,17 @@ static inline bool fault_fabric_is_shm(void)
 	       (fault_fabric_is_sham() && (!core || !strcmp(core, "shm")));
 }
 
-/* Devices stay in the first network namespace and have no address of the loopback interface. */
+/*
+ * True for verbs. Its devices belong to the first network namespace and have no loopback address.
+ */
 static inline bool fault_fabric_is_verbs(void)
 {
 	return getenv("T_VERBS") != NULL;
 }
 
 /*
- * psm3's sockets need a network interface that is not the loopback. test/over.sh says what the IA
- * is.
+ * True for psm3, by the variable of test/over.sh. psm3's sockets need a network interface other
+ * than the loopback.
  */
 static inline bool fault_fabric_is_psm3(void)
 {
@@ -43,7 +45,7 @@ static inline bool fault_fabric_is_psm3(void)
 	return params && strstr(params, "provider=psm3");
 }
 
-/* How much of it: little in "make check", much in "make check-all", which sets T_FULL. */
+/* The amount of work: little in "make check", much in "make check-all", which sets T_FULL. */
 static inline unsigned int fault_amount(unsigned int little, unsigned int much)
 {
 	return getenv("T_FULL") ? much : little;

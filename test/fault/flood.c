@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many peers send and nobody receives: no memory fills up anywhere, nobody else is disturbed, and
- * when the receives come everything is there. The last case sends without the provider's care and
- * sees that this program would notice.
+ * Many peers send to a process that posts no receives. Memory does not grow on either side, another
+ * connection continues, and when the receives come all messages arrive. The last case turns the
+ * credits off and checks that this test would notice that.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -13,12 +13,12 @@
 #include "inside.h"
 #include "memory.h"
 
-#define EPS           50u /* in all, at most */
-/* of two senders: a device that finds no receive tries again all the time */
+#define EPS           50u /* in total, at most */
+/* of two senders: a device that finds no receive repeats the message all the time */
 #define EPS_OF_DEVICE 4u
 #define MAX_SENDERS   50u
 #define MESSAGES      24u /* of each EP */
-/* Fewer EPs say more, so that what a process takes once does not matter. */
+/* Fewer EPs send larger messages, so that the fixed memory of a process does not matter. */
 #define MESSAGE_SIZE  ((size_t)(neps == EPS ? 32768 : 262144))
 #define ALL_MESSAGES  (neps * MESSAGES * MESSAGE_SIZE)
 #define ALLOWED       (ALL_MESSAGES / 8)
@@ -52,7 +52,7 @@ static void fill(const struct t_buf *buf, unsigned int sender)
 		t_fill(buf->mem + i * MESSAGE_SIZE, MESSAGE_SIZE, sender * 100 + i);
 }
 
-/* InfiniBand holds messages back by itself; Soft-RoCE takes all of the processor for it. */
+/* InfiniBand repeats messages by itself. Soft-RoCE uses the whole processor for that. */
 static void count_eps(void)
 {
 	bool by_itself = getenv("T_VERBS");
@@ -61,7 +61,7 @@ static void count_eps(void)
 	nsenders = by_itself ? 2 : fault_amount(2, MAX_SENDERS);
 }
 
-/* Each EP of the process posts all it has to say, and the process waits until that is taken. */
+/* Each EP of the process posts all its messages. The process waits until they are received. */
 static void sender_role(struct t_peer *self)
 {
 	unsigned int number = neps / nsenders, which;
@@ -103,7 +103,7 @@ static void sender_role(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-/* A connection that has nothing to do with it. */
+/* An independent connection. */
 static void friend_role(struct t_peer *self)
 {
 	struct t_end end;
@@ -215,8 +215,8 @@ static void start(void)
 }
 
 /*
- * Until what is touched for the first time has been touched: rxm goes round in buffers that it
- * made at the start.
+ * Sends until all buffers have been used once: rxm cycles through buffers that it allocated at the
+ * start.
  */
 static void warm_up(void)
 {
@@ -229,7 +229,7 @@ static void warm_up(void)
 	} while (now > was);
 }
 
-/* What memory has grown by when all has been posted, and when much else has happened since. */
+/* Measures the growth of memory after all posts, and again after more traffic. */
 static void let_them_send(size_t *first_p, size_t *then_p)
 {
 	size_t before;
@@ -273,7 +273,7 @@ static void finish(void)
 	t_ia_close(&all.ia);
 }
 
-START_TEST(nothing_is_kept_for_who_does_not_receive)
+START_TEST(memory_does_not_grow_for_a_peer_that_does_not_receive)
 {
 	size_t first, then;
 
@@ -290,7 +290,7 @@ START_TEST(nothing_is_kept_for_who_does_not_receive)
 }
 END_TEST
 
-/* Others have a bound of their own, or stop the peers for each other's sake. */
+/* Other fabrics have a limit of their own, or stop all peers. */
 static bool fabric_keeps_everything(void)
 {
 	const char *params = getenv("T_PARAMS");
@@ -298,7 +298,7 @@ static bool fabric_keeps_everything(void)
 	return params && strstr(params, "ofi_rxm");
 }
 
-START_TEST(without_care_it_is_seen_here)
+START_TEST(test_detects_a_provider_without_this_protection)
 {
 	size_t first, then;
 
@@ -321,7 +321,7 @@ int main(void)
 	TCase *tcase = tcase_create("flood");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, nothing_is_kept_for_who_does_not_receive);
-	tcase_add_test(tcase, without_care_it_is_seen_here);
+	tcase_add_test(tcase, memory_does_not_grow_for_a_peer_that_does_not_receive);
+	tcase_add_test(tcase, test_detects_a_provider_without_this_protection);
 	return t_run(suite);
 }

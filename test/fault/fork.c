@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A child of a process that has an IA open gets clean errors, and does its parent no harm. */
+/* In a forked child, calls on the parent's IA return errors and do not disturb the parent. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ static struct t_pair pair;
 static DAT_RMR_HANDLE rmr;
 static DAT_CNO_HANDLE cno;
 
-/* In the child: what is not an error ends it with the line. */
+/* In the child: a call that succeeds ends it, with the line as its exit status. */
 #define refused(call)                                         \
 	do {                                                  \
 		if (DAT_GET_TYPE(call) != DAT_INVALID_HANDLE) \
@@ -76,14 +76,14 @@ static void try_all(void)
 	try_frees();
 }
 
-/* Ends as programs do: destructors and all. */
+/* Exits with all destructors, as programs do. */
 static void do_nothing(void)
 {
 }
 
 static void open_another(void)
 {
-#ifndef __SANITIZE_THREAD__ /* which cannot follow new threads of a forked child */
+#ifndef __SANITIZE_THREAD__ /* which does not support threads in a forked child */
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia;
 	DAT_RETURN ret = dat_ia_open(t_ia_name(), 8, &async, &ia);
@@ -158,7 +158,7 @@ static void *fork_all_the_time(void *arg)
 	return NULL;
 }
 
-/* Forks come at any moment of what other threads do. */
+/* Another thread transfers data during the forks. */
 START_TEST(forks_beside_transfers)
 {
 	pthread_t thread;
@@ -175,7 +175,7 @@ START_TEST(forks_beside_transfers)
 }
 END_TEST
 
-/* A child keeps no socket open: when the parent dies, the peer gets to know. */
+/* A child keeps no socket open: if the parent dies, the peer notices. */
 static void parent_role(struct t_peer *self)
 {
 	struct t_end end;
@@ -220,7 +220,7 @@ START_TEST(child_outlives_its_parent)
 }
 END_TEST
 
-/* --- a process that ends without a word to DAT --- */
+/* --- a process that exits without closing its IA --- */
 
 #define EXITS 20
 
@@ -232,7 +232,7 @@ static void open_and_exit(struct t_peer *self)
 	t_ia_open(&ia);
 }
 
-/* What still runs then must not meet a fabric that has been unloaded. */
+/* Threads that still run at exit must not use a fabric that was unloaded. */
 START_TEST(exit_with_an_open_ia)
 {
 	for (int i = 0; i < EXITS; i++) {

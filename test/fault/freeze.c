@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The other process stops (SIGSTOP) but stays. Nothing here waits for it without end. */
+/* The other process is stopped by SIGSTOP. No call here waits for it without a limit. */
 #include "fault.h"
 
 #define RECEIVES     10u
@@ -12,7 +12,7 @@ static struct t_ia ia;
 static struct t_end end;
 static struct t_listener listener;
 
-/* Before the peer starts, which inherits it: so both leave each other as much time. */
+/* Sets the limits before the peer starts, so that both processes have the same limits. */
 static void setup(void)
 {
 	setenv("DAT_OFI_HANDSHAKE_MS", HANDSHAKE_MS, 1);
@@ -25,7 +25,7 @@ static void open_end(void)
 	t_end_new(&end, &ia, NULL);
 }
 
-/* --- what the peer does until it is stopped --- */
+/* --- the peer until it is stopped --- */
 
 static void listen_role(struct t_peer *self)
 {
@@ -35,7 +35,7 @@ static void listen_role(struct t_peer *self)
 	t_peer_hear(self);
 }
 
-/* Accepts, and after the thaw, whenever that is, tells how the connection ended. */
+/* Accepts, and after the thaw reports how the connection ended. */
 static void accept_role(struct t_peer *self)
 {
 	DAT_COUNT more;
@@ -105,7 +105,7 @@ START_TEST(frozen_listener)
 }
 END_TEST
 
-/* It asked for a connection, is not there any more when it is accepted, and comes back too late. */
+/* A connector is frozen before its request is accepted, and thaws too late. */
 START_TEST(frozen_connector)
 {
 	DAT_CR_HANDLE cr;
@@ -127,7 +127,7 @@ START_TEST(frozen_connector)
 }
 END_TEST
 
-/* --- leaving --- */
+/* --- disconnecting --- */
 
 static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
 {
@@ -138,7 +138,7 @@ static void expect_flushed(DAT_EVD_HANDLE evd, uint64_t number)
 		const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 			&event.event_data.dto_completion_event_data;
 
-		/* The fabric may have taken some before. */
+		/* The fabric may have accepted some messages before. */
 		ck_assert_uint_eq(dto->user_cookie.as_64, i);
 		ck_assert_msg(dto->status == DAT_DTO_ERR_FLUSHED || evd == end.request_evd,
 			      "a receive ends with %s", t_status_name(dto->status));
@@ -155,7 +155,7 @@ static void expect_shm_cleanup(void)
 	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_DISCONNECTED);
 }
 
-/* What the peer sees of it when it runs again. */
+/* Expects this event of the peer after the thaw. */
 static void expect_peer_sees(DAT_EVENT_NUMBER number)
 {
 	t_peer_thaw(&peer);
@@ -163,7 +163,7 @@ static void expect_peer_sees(DAT_EVENT_NUMBER number)
 	t_peer_join(&peer);
 }
 
-START_TEST(leave_abruptly)
+START_TEST(disconnect_abruptly)
 {
 	uint64_t began;
 
@@ -178,8 +178,8 @@ START_TEST(leave_abruptly)
 }
 END_TEST
 
-/* A graceful end waits for what was sent; who has waited enough ends it abruptly. */
-START_TEST(leave_gracefully_then_abruptly)
+/* A graceful disconnect waits for the messages that were sent. An abrupt one ends the wait. */
+START_TEST(disconnect_gracefully_then_abruptly)
 {
 	connect_to_peer();
 	post_all();
@@ -193,8 +193,8 @@ START_TEST(leave_gracefully_then_abruptly)
 }
 END_TEST
 
-/* Freeing memory asks the peer to forget it, and waits a second at most. */
-START_TEST(free_all)
+/* Freeing memory asks the peer to forget its context, and waits for a second at most. */
+START_TEST(free_all_objects)
 {
 	uint64_t began;
 
@@ -222,12 +222,13 @@ START_TEST(close_the_ia)
 }
 END_TEST
 
-/* It was only slow: what was posted meanwhile arrives. */
-START_TEST(go_on_after_the_thaw)
+/* A peer that thaws in time gets everything that was posted meanwhile. */
+START_TEST(traffic_continues_after_the_thaw)
 {
 	connect_to_peer();
 	t_ok(t_recv(&end, 0, 64, 1, DAT_COMPLETION_DEFAULT_FLAG));
-	for (unsigned int i = 0; i < fault_amount(1, 600); i++) /* a minute: slow is not dead */
+	for (unsigned int i = 0; i < fault_amount(1, 600);
+	     i++) /* a minute: a slow peer is not a dead one */
 		t_stays_quiet(end.connect_evd);
 	ck_assert_int_eq(t_ep_state(end.ep), DAT_EP_STATE_CONNECTED);
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
@@ -267,7 +268,7 @@ static void read_of_peer(void)
 	DAT_RMR_TRIPLET remote = t_remote(context, address, big.size);
 	DAT_LMR_TRIPLET segment = t_seg(&big, 0, big.size);
 
-	/* What is read first is the peer's table of contexts. */
+	/* The first read also reads the peer's context table. */
 	t_ok(t_read(&end, 0, 64, 1, t_remote(context, address, 64), DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, 64);
 	t_peer_freeze(&peer);
@@ -275,8 +276,8 @@ static void read_of_peer(void)
 				   DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Who waits for long enough has the memory to himself when the connection is over. */
-START_TEST(memory_is_left_alone)
+/* With a linger that is long enough, the peer's operations do not change memory after the end. */
+START_TEST(memory_does_not_change_after_the_end)
 {
 	setenv("DAT_OFI_LINGER_MS", "600000", 1);
 	t_peer_start(&peer, memory_role);
@@ -286,7 +287,7 @@ START_TEST(memory_is_left_alone)
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	read_of_peer();
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG));
-	/* what others wait at most */
+	/* the longest wait of the other cases */
 	for (uint64_t began = t_now_us(); t_now_us() - began < AT_ONCE_US;)
 		t_pause();
 	t_peer_thaw(&peer);
@@ -322,10 +323,10 @@ static void bind_first(void)
 }
 
 /*
- * A bind replaces a context that the peer may use, so it waits until the peer has answered. One
- * that does not answer loses its connections, and the bind ends.
+ * A bind replaces a context that the peer may use, so it waits for the peer's answer. If the peer
+ * does not answer, its connections break and the bind completes.
  */
-START_TEST(bind_does_not_wait_for_ever)
+START_TEST(bind_gives_up_a_frozen_peer)
 {
 	connect_to_peer();
 	bind_first();
@@ -340,8 +341,8 @@ START_TEST(bind_does_not_wait_for_ever)
 }
 END_TEST
 
-/* A bind on another connection waits for the same peer; that connection lives on. */
-START_TEST(bind_on_another_connection)
+/* A bind on another connection waits for the same peer. That connection continues. */
+START_TEST(bind_on_another_connection_gives_up_the_frozen_peer)
 {
 	struct t_loop loop;
 
@@ -359,7 +360,7 @@ START_TEST(bind_on_another_connection)
 }
 END_TEST
 
-/* In time it answers, and nothing breaks. */
+/* The peer answers in time, and nothing breaks. */
 START_TEST(bind_waits_for_the_thaw)
 {
 	setenv("DAT_OFI_HANDSHAKE_MS", "10000", 1);
@@ -405,14 +406,14 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, frozen_listener);
 	tcase_add_test(tcase, frozen_connector);
-	tcase_add_test(tcase, leave_abruptly);
-	tcase_add_test(tcase, leave_gracefully_then_abruptly);
-	tcase_add_test(tcase, free_all);
+	tcase_add_test(tcase, disconnect_abruptly);
+	tcase_add_test(tcase, disconnect_gracefully_then_abruptly);
+	tcase_add_test(tcase, free_all_objects);
 	tcase_add_test(tcase, close_the_ia);
-	tcase_add_test(tcase, go_on_after_the_thaw);
-	tcase_add_test(tcase, memory_is_left_alone);
-	tcase_add_test(tcase, bind_does_not_wait_for_ever);
-	tcase_add_test(tcase, bind_on_another_connection);
+	tcase_add_test(tcase, traffic_continues_after_the_thaw);
+	tcase_add_test(tcase, memory_does_not_change_after_the_end);
+	tcase_add_test(tcase, bind_gives_up_a_frozen_peer);
+	tcase_add_test(tcase, bind_on_another_connection_gives_up_the_frozen_peer);
 	tcase_add_test(tcase, bind_waits_for_the_thaw);
 	tcase_add_test(tcase, bind_waits_when_its_connection_ends);
 	return t_run(suite);

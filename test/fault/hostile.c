@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Strangers at the door. A victim process serves a PSP, an honest client connects to it and
- * exchanges messages all the time, and each test attacks the victim's port with plain sockets.
- * Afterwards the honest client must get on, and in the end the victim must be whole.
+ * Attacks on the port of an IA. A victim process listens on a PSP. An honest client connects and
+ * exchanges messages all the time. Each test attacks the victim's port with plain sockets. After
+ * each attack the client must make progress, and in the end the victim must have no leaks.
  */
 #include "../lib/unit.h"
 #include "t_channel.h"
@@ -27,22 +27,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_MS       (30000 * slowness()) /* for whatever has to happen */
+#define LIMIT_MS       (30000 * slowness()) /* limit for what has to happen */
 #define CONNECT_US     20000000u
-#define VICTIM_FILES   200 /* few, so that running out of them is tried too */
+#define VICTIM_FILES   200 /* few, so that the victim also runs out of them */
 #define HANDSHAKE_MS   (1500 * slowness())
 #define MESSAGE_SIZE   256
 #define MAX_VICTIM_EPS 24
 #define IDLE_SOCKETS   10000
 #define SKIP           77
 
-/* Verbs devices are those of an emulated machine. */
+/* verbs is tested in an emulated machine, which is slow. */
 static int slowness(void)
 {
 	return getenv("T_VERBS") ? 10 : 1;
 }
 
-/* What the processes know of each other. */
+/* Memory that the processes share. */
 static struct shared {
 	struct sockaddr_in address; /* of the victim, port 0 */
 	_Atomic uint16_t port;      /* 0: the victim does not listen yet */
@@ -50,8 +50,8 @@ static struct shared {
 	_Atomic bool stop_client, client_gone, stop_victim;
 	_Atomic bool
 		lenient; /* the client may be refused: the victim's queue is full of requests */
-	_Atomic uint32_t rounds; /* that the client completed */
-	_Atomic uint32_t eps;    /* of the victim */
+	_Atomic uint32_t rounds; /* rounds that the client completed */
+	_Atomic uint32_t eps;    /* EPs of the victim */
 	_Atomic int files_before, files_after;
 } * shared;
 
@@ -79,7 +79,7 @@ static void wrong(const char *who, const char *what, uint32_t number)
 
 #define OK(call) ok(me, #call, call)
 
-/* An IA with what every user of it here needs. */
+/* An IA with the objects that each process needs. */
 struct side {
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async, evd;
@@ -194,7 +194,7 @@ static void victim_completion(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 	struct end **slot = end_slot(dto->ep_handle);
 
 	if (!slot || dto->operation != DAT_DTO_RECEIVE || dto->status != DAT_DTO_SUCCESS)
-		return; /* an echo that went out, or what is left of a connection that is over */
+		return; /* the completion of an echo, or a late event of an old connection */
 	memcpy((*slot)->mem + MESSAGE_SIZE, (*slot)->mem, MESSAGE_SIZE);
 	end_send(me, *slot);
 }
@@ -220,7 +220,7 @@ static void victim_event(const struct side *s, const DAT_EVENT *event)
 	}
 }
 
-/* Serves until told to stop and, then, until all that attackers left behind is gone. */
+/* Serves until it is told to stop, and then until the attackers' connections have ended. */
 static void victim_serve(const struct side *s)
 {
 	DAT_EVENT event;
@@ -243,7 +243,7 @@ static void victim_serve(const struct side *s)
 	}
 }
 
-/* Fabrics on the loopback interface listen there, devices on their own. */
+/* The victim's address: that of the loopback interface or that of the device. */
 static bool set_address(const struct side *s)
 {
 	DAT_IA_ATTR attr;
@@ -287,7 +287,7 @@ static void victim_main(void)
 
 #define me "client"
 
-/* What the connection says next, or the completion that counts. */
+/* Returns the next event of the connection, or the awaited completion. */
 static DAT_EVENT client_next(const struct side *s)
 {
 	DAT_EVENT event;
@@ -333,7 +333,7 @@ static void client_exchange(const struct side *s, struct end *end, uint32_t roun
 		wrong(me, "the echo differs", end->mem[0]);
 }
 
-/* A new IA each time: so each round dials anew, among the strangers. */
+/* Each round opens a new IA, so it dials a new channel during the attack. */
 static void client_round(uint32_t round)
 {
 	struct end *end;
@@ -386,7 +386,7 @@ static void pause_ms(int ms)
 		}                                                                 \
 	} while (0)
 
-/* The honest client completes so many rounds more. */
+/* Waits until the honest client has completed this number of further rounds. */
 static void assert_progress(uint32_t rounds)
 {
 	uint32_t start = shared->rounds;
@@ -394,7 +394,7 @@ static void assert_progress(uint32_t rounds)
 	until(shared->rounds - start >= rounds);
 }
 
-/* A socket that is connected to the victim. -1 only while the victim's queue is full. */
+/* Returns a socket connected to the victim, or -1 if the victim's queue is full. */
 static int try_dial(void)
 {
 	struct sockaddr_in to = shared->address;
@@ -404,7 +404,7 @@ static int try_dial(void)
 
 	ck_assert_int_ge(fd, 0);
 	to.sin_port = htons(shared->port);
-	/* No TIME_WAIT: the tests use up many ports. */
+	/* Without TIME_WAIT, because the tests use many ports. */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -425,7 +425,7 @@ static int dial(void)
 	return fd;
 }
 
-/* False when the victim has hung up, which it may at any time. */
+/* Sends bytes. False if the victim has closed the socket. */
 static bool say(int fd, const void *bytes, size_t size)
 {
 	return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
@@ -443,10 +443,10 @@ static void assert_hangs_up(int fd)
 	close(fd);
 }
 
-/* The victim's key, for friends; and that of somebody else. */
+/* The victim's key, and another key. */
 static struct dofi_key key, other_key;
 
-/* What the victim says of itself, under another name. */
+/* The victim's DETAILS, with another identity. */
 static struct dofi_details details;
 
 static struct t_channel channel(int fd, const struct dofi_key *of)
@@ -465,7 +465,7 @@ static size_t hello_frame(uint8_t *frame, const struct dofi_key *of)
 	return dofi_wire_put_hello(frame, &hello);
 }
 
-/* Learns the rest from the answer to details that are right in the most important. */
+/* Reads the victim's DETAILS from its answer to ours, which are right in the checked fields. */
 static void learn_details(void)
 {
 	struct t_channel victim = channel(dial(), &key);
@@ -482,7 +482,7 @@ static void learn_details(void)
 	close(victim.fd);
 }
 
-/* A channel on which messages count: of one that has the key and is hostile all the same. */
+/* Opens a channel with the right key, for attacks by a peer that has the key. */
 static struct t_channel greet(void)
 {
 	struct dofi_details theirs;
@@ -493,7 +493,7 @@ static struct t_channel greet(void)
 		if (t_channel_prove(&victim) && t_channel_say_details(&victim, &details) &&
 		    t_channel_hear_details(&victim, &theirs))
 			return victim;
-		close(victim.fd); /* turned away: no descriptors were left */
+		close(victim.fd); /* refused: the victim has no free descriptor */
 		pause_ms(10);
 	}
 	ck_abort_msg("the victim does not answer a greeting");
@@ -502,7 +502,7 @@ static struct t_channel greet(void)
 
 /* --- attacks --- */
 
-START_TEST(test_client_gets_on_unhindered)
+START_TEST(test_client_makes_progress)
 {
 	assert_progress(5);
 }
@@ -519,7 +519,7 @@ START_TEST(test_random_bytes)
 		for (size_t i = 0; i < size; i++)
 			bytes[i] = (uint8_t)next_random();
 		if (n % 2)
-			bytes[0] = bytes[1] = 0; /* so that it may pass for a frame */
+			bytes[0] = bytes[1] = 0; /* so that the length of a frame may be valid */
 		say(fd, bytes, size);
 		if (n % 3)
 			shutdown(fd, SHUT_WR);
@@ -529,7 +529,7 @@ START_TEST(test_random_bytes)
 }
 END_TEST
 
-START_TEST(test_garbage_is_hung_up_on)
+START_TEST(test_garbage_closes_the_channel)
 {
 	int fd = dial();
 
@@ -539,8 +539,8 @@ START_TEST(test_garbage_is_hung_up_on)
 }
 END_TEST
 
-/* The answer tells the other release what we speak. */
-START_TEST(test_wrong_version_is_answered_and_hung_up_on)
+/* The answer tells the other release our protocol version. */
+START_TEST(test_wrong_version_is_answered_and_closes_the_channel)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = hello_frame(frame, &key);
@@ -561,7 +561,7 @@ START_TEST(test_wrong_version_is_answered_and_hung_up_on)
 }
 END_TEST
 
-START_TEST(test_wrong_provider_and_transport_are_hung_up_on)
+START_TEST(test_wrong_provider_and_transport_close_the_channel)
 {
 	struct dofi_details wrong_details[2] = {details, details};
 
@@ -578,7 +578,7 @@ START_TEST(test_wrong_provider_and_transport_are_hung_up_on)
 }
 END_TEST
 
-START_TEST(test_cut_in_the_middle)
+START_TEST(test_message_that_ends_in_the_middle)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = hello_frame(frame, &key);
@@ -603,7 +603,7 @@ START_TEST(test_cut_in_the_middle)
 }
 END_TEST
 
-START_TEST(test_wrong_lengths_are_hung_up_on)
+START_TEST(test_wrong_lengths_close_the_channel)
 {
 	static const uint8_t lengths[][4] = {{0, 0, 0, 0},
 					     {0, 0, 0x0f, 0xfd},
@@ -628,7 +628,7 @@ static struct dofi_msg random_msg(void)
 	uint64_t bits = next_random();
 
 	return (struct dofi_msg){
-		/* A GOODBYE would end it too soon. */
+		/* A GOODBYE would close the channel too early. */
 		.type = (uint8_t)(1 + bits % (DOFI_MSG_GOODBYE - 1)),
 		.reason = (uint8_t)(bits >> 8) % (DOFI_REASON_ERROR + 1),
 		.flags = (uint16_t)(bits >> 16),
@@ -643,10 +643,10 @@ static struct dofi_msg random_msg(void)
 	};
 }
 
-/* Ids of connections that are other channels', unknown ids, answers that nobody asked for. */
-START_TEST(test_senseless_messages)
+/* Numbers of other channels' connections, unknown numbers, unexpected answers. */
+START_TEST(test_messages_about_unknown_connections)
 {
-	shared->lenient = true; /* there are requests among them */
+	shared->lenient = true; /* some of the messages are requests */
 	for (int n = 0; n < 20; n++) {
 		struct t_channel victim = greet();
 
@@ -699,7 +699,7 @@ END_TEST
 
 /* --- without the key --- */
 
-/* Everything that the victim says until it hangs up. */
+/* Reads all bytes that the victim sends until it closes the socket. */
 static size_t overhear(int fd, uint8_t *bytes, size_t size)
 {
 	size_t fill = 0;
@@ -711,7 +711,7 @@ static size_t overhear(int fd, uint8_t *bytes, size_t size)
 	return fill;
 }
 
-/* No key and address of the context table, and nothing else that the details hold. */
+/* The bytes have no key or address of the context table, nor another field of DETAILS. */
 static void assert_tells_nothing(const uint8_t *bytes, size_t size)
 {
 	const uint64_t secrets[] = {details.ctxtab_address, htobe64(details.ctxtab_address),
@@ -727,7 +727,7 @@ static void assert_tells_nothing(const uint8_t *bytes, size_t size)
 			memmem(bytes, size, details.fabric_name, details.fabric_name_size));
 }
 
-/* Of another key, of none, or of the right one by name alone. */
+/* A peer with another key, with none, or with only the name of the right key. */
 START_TEST(test_a_stranger_learns_nothing)
 {
 	struct dofi_key none = {.source = DOFI_KEY_NONE}, renamed = other_key;
@@ -739,7 +739,8 @@ START_TEST(test_a_stranger_learns_nothing)
 	ck_assert(t_channel_say_hello(&victim));
 	if (_i == 2) {
 		ck_assert(t_channel_hear_hello(&victim));
-		ck_assert(!t_channel_hear_proof(&victim)); /* which is of the right key */
+		ck_assert(!t_channel_hear_proof(
+			&victim)); /* the victim's proof needs the right key */
 		ck_assert(t_channel_say_proof(&victim));
 	}
 	t_channel_say(&victim, frame, dofi_wire_put_details(frame, &details));
@@ -748,8 +749,8 @@ START_TEST(test_a_stranger_learns_nothing)
 }
 END_TEST
 
-/* Skips the proof, at each point. */
-START_TEST(test_messages_before_the_proof_are_hung_up_on)
+/* Sends messages at each step before the proof. */
+START_TEST(test_messages_before_the_proof_close_the_channel)
 {
 	const struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .conn_qual = shared->port};
 	struct t_channel victim = channel(dial(), &key);
@@ -767,8 +768,8 @@ START_TEST(test_messages_before_the_proof_are_hung_up_on)
 }
 END_TEST
 
-/* The victim's own proof, and one that a friend gave another time. */
-START_TEST(test_a_proof_that_is_reflected_or_replayed_is_no_proof)
+/* The victim's own proof, and a proof of an earlier handshake. */
+START_TEST(test_reflected_or_replayed_proof_is_refused)
 {
 	struct t_channel victim = channel(dial(), &key), friend = greet();
 	uint8_t frame[DOFI_WIRE_MAX_FRAME], old[DOFI_HMAC_SIZE];
@@ -788,8 +789,8 @@ START_TEST(test_a_proof_that_is_reflected_or_replayed_is_no_proof)
 }
 END_TEST
 
-/* For this port alone: nobody passes the handshake of another port on. */
-START_TEST(test_a_proof_for_another_port_is_no_proof)
+/* A proof contains the port, so an attacker cannot forward the handshake of another port. */
+START_TEST(test_proof_for_another_port_is_refused)
 {
 	struct t_channel victim = channel(dial(), &key);
 
@@ -803,8 +804,8 @@ START_TEST(test_a_proof_for_another_port_is_no_proof)
 }
 END_TEST
 
-/* Somebody on the way who changes, repeats, or swaps frames of a friend. */
-START_TEST(test_changed_frames_are_hung_up_on)
+/* An attacker between the two changes, repeats or swaps frames. */
+START_TEST(test_changed_frames_close_the_channel)
 {
 	const struct dofi_msg msg = {.type = DOFI_MSG_DONE, .number = 1};
 	uint8_t first[DOFI_WIRE_MAX_FRAME], second[DOFI_WIRE_MAX_FRAME];
@@ -836,7 +837,7 @@ START_TEST(test_changed_frames_are_hung_up_on)
 }
 END_TEST
 
-/* From an address of its own, where the victim is on the loopback. */
+/* Dials from another loopback address, if the victim is on the loopback interface. */
 static int dial_from(const char *host)
 {
 	struct sockaddr_in from = {.sin_family = AF_INET}, to = shared->address;
@@ -860,8 +861,8 @@ static bool is_open(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
 }
 
-/* Of one that has the key: it gets its share, and the honest client is not in the way of it. */
-START_TEST(test_idle_channels_of_a_friend)
+/* A peer with the key opens many channels. It gets its share, and the honest client still works. */
+START_TEST(test_idle_channels_of_a_peer_with_the_key)
 {
 	enum { MANY = 2 * VICTIM_FILES };
 	struct dofi_details theirs;
@@ -887,7 +888,7 @@ START_TEST(test_idle_channels_of_a_friend)
 }
 END_TEST
 
-/* More of them than descriptors, held open in bunches of what this process may have itself. */
+/* More sockets than the victim has descriptors, as many at a time as this process may open. */
 START_TEST(test_idle_sockets)
 {
 	struct rlimit files;
@@ -911,16 +912,16 @@ START_TEST(test_idle_sockets)
 }
 END_TEST
 
-START_TEST(test_silent_socket_is_hung_up_on_in_time)
+START_TEST(test_silent_socket_is_closed_in_time)
 {
 	assert_hangs_up(dial());
 }
 END_TEST
 
-/* Last: no descriptor and no EP is left over from all this. */
-START_TEST(test_victim_is_whole)
+/* The last test: the victim has no more descriptors and EPs than before the attacks. */
+START_TEST(test_victim_has_no_leaks)
 {
-	/* The client has one; the attackers' have to go before it must not be refused any more. */
+	/* The client has one EP. It may be refused until those of the attackers are gone. */
 	until(shared->eps <= 1);
 	shared->lenient = false;
 	assert_progress(3);
@@ -938,30 +939,30 @@ static Suite *attacks(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, learn_details, NULL);
-	tcase_add_test(tc, test_client_gets_on_unhindered);
+	tcase_add_test(tc, test_client_makes_progress);
 	tcase_add_test(tc, test_random_bytes);
-	tcase_add_test(tc, test_garbage_is_hung_up_on);
-	tcase_add_test(tc, test_wrong_version_is_answered_and_hung_up_on);
-	tcase_add_test(tc, test_wrong_provider_and_transport_are_hung_up_on);
-	tcase_add_test(tc, test_cut_in_the_middle);
-	tcase_add_test(tc, test_wrong_lengths_are_hung_up_on);
+	tcase_add_test(tc, test_garbage_closes_the_channel);
+	tcase_add_test(tc, test_wrong_version_is_answered_and_closes_the_channel);
+	tcase_add_test(tc, test_wrong_provider_and_transport_close_the_channel);
+	tcase_add_test(tc, test_message_that_ends_in_the_middle);
+	tcase_add_test(tc, test_wrong_lengths_close_the_channel);
 	tcase_add_loop_test(tc, test_a_stranger_learns_nothing, 0, 3);
-	tcase_add_loop_test(tc, test_messages_before_the_proof_are_hung_up_on, 0, 4);
-	tcase_add_loop_test(tc, test_a_proof_that_is_reflected_or_replayed_is_no_proof, 0, 2);
-	tcase_add_test(tc, test_a_proof_for_another_port_is_no_proof);
-	tcase_add_loop_test(tc, test_changed_frames_are_hung_up_on, 0, 5);
-	tcase_add_test(tc, test_idle_channels_of_a_friend);
+	tcase_add_loop_test(tc, test_messages_before_the_proof_close_the_channel, 0, 4);
+	tcase_add_loop_test(tc, test_reflected_or_replayed_proof_is_refused, 0, 2);
+	tcase_add_test(tc, test_proof_for_another_port_is_refused);
+	tcase_add_loop_test(tc, test_changed_frames_close_the_channel, 0, 5);
+	tcase_add_test(tc, test_idle_channels_of_a_peer_with_the_key);
 	tcase_add_test(tc, test_idle_sockets);
-	tcase_add_test(tc, test_silent_socket_is_hung_up_on_in_time);
+	tcase_add_test(tc, test_silent_socket_is_closed_in_time);
 	tcase_add_test(tc, test_peer_that_never_reads_is_given_up);
-	tcase_add_test(tc, test_senseless_messages);
+	tcase_add_test(tc, test_messages_about_unknown_connections);
 	tcase_add_test(tc, test_flood_of_requests);
-	tcase_add_test(tc, test_victim_is_whole);
+	tcase_add_test(tc, test_victim_has_no_leaks);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
 
-/* --- the play --- */
+/* --- processes --- */
 
 static pid_t start(void (*run)(void))
 {
@@ -975,7 +976,7 @@ static pid_t start(void (*run)(void))
 	_exit(EXIT_FAILURE);
 }
 
-/* 0 when the process ended well by itself. */
+/* Returns 0 if the process exited without an error. */
 static int finish(const char *who, pid_t pid)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who wakes without need: the progress thread while a program polls, and anybody while nothing
- * happens. A thread that wakes goes to sleep again, and the kernel counts that.
+ * Threads that wake without need: the progress thread while a program polls, and any thread while
+ * nothing happens. A thread that wakes goes to sleep again, and the kernel counts that.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -10,10 +10,10 @@
 
 #define MESSAGES    2000u
 #define QUIET_US    1000000u
-/* In QUIET_US. A sleep by the clock lasts 32 ms at least, once nothing has happened for a while. */
+/* In QUIET_US. After some time without events each sleep with a timeout lasts at least 32 ms. */
 #define MOST_SLEEPS 200u
 
-/* Times that threads of this name went to sleep; NULL: all threads. */
+/* How often threads of this name went to sleep; NULL: all threads. */
 static unsigned long sleeps(const char *name)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -56,7 +56,7 @@ static void poll_for(DAT_EVD_HANDLE evd)
 	}
 }
 
-/* One message there and one back; nobody sleeps in a call. */
+/* One message there and one back; no thread sleeps in a call. */
 static void bounce(uint64_t cookie)
 {
 	for (int from = 0; from < 2; from++) {
@@ -68,9 +68,9 @@ static void bounce(uint64_t cookie)
 }
 
 /*
- * On a busy host a program that polls may not get a processor for so long that the progress thread
- * takes over and serves its messages, as it should. So it takes over late here; meanwhile it looks
- * by the clock, once in a second at most.
+ * On a busy host a polling program may not run for so long that the progress thread takes over, as
+ * it should. So it takes over late in this test. Until then it checks the clock once a second at
+ * most.
  */
 START_TEST(messages_to_a_program_that_polls_wake_no_thread)
 {
@@ -91,8 +91,8 @@ START_TEST(messages_to_a_program_that_polls_wake_no_thread)
 END_TEST
 
 /*
- * Blocked where nothing comes; the connection has seen traffic, which leaves wake-ups behind that
- * somebody must take.
+ * The program waits for an event that does not come. Earlier traffic has left wake-ups that a
+ * thread must consume.
  */
 START_TEST(a_program_that_waits_for_nothing_sleeps)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For programs that have the provider linked in, so that the linker can put theirs in place of what
- * it calls. The registry gets it before it would load one.
+ * For programs that contain the provider, so that --wrap can replace functions that the provider
+ * calls. The program registers it, so the registry loads no other.
  */
 #ifndef INSIDE_H
 #define INSIDE_H

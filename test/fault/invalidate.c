@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A context that has ended is of no use to a peer: not through DAT, whether the peer knows it
- * already or not, or is just using it, and not to one that goes past DAT and gives the fabric the
- * old key.
+ * A peer cannot use a context that has ended: not through DAT, whether its cache has the context or
+ * not, or an operation is under way, and not by giving the old key to the fabric directly.
  */
 #include <sys/mman.h>
 
@@ -17,11 +16,11 @@
 #include <rdma/fi_rma.h>
 
 #define SIZE       32768u
-#define TARGET     1u /* seeds: what is in the target's memory... */
-#define OWN        2u /* ...and in the initiator's */
+#define TARGET     1u /* seed of the target's memory */
+#define OWN        2u /* seed of the initiator's memory */
 #define ROUNDTRIPS 30
 #define STREAM     16u  /* requests under way */
-#define BEFORE     100u /* completed ones until the target is told */
+#define BEFORE     100u /* completed requests until the target ends the context */
 
 enum end { LMR_FREE, RMR_FREE, REBIND, UNBIND, ENDS };
 enum kind { READ, WRITE, KINDS };
@@ -83,7 +82,7 @@ static void end_context(void)
 	case RMR_FREE:
 		t_ok(dat_rmr_free(target.rmr));
 		break;
-	case REBIND: /* the new window leaves the first half out */
+	case REBIND: /* the new window has only the second half */
 		bind_part(SIZE / 2, SIZE / 2, 2);
 		break;
 	default:
@@ -105,7 +104,7 @@ static void target_role(struct t_peer *self)
 	t_peer_tell(self, (uintptr_t)target.end.buf.mem);
 	t_peer_hear(self);
 	end_context();
-	t_fill(memory, SIZE, TARGET); /* from now on it is the target's alone */
+	t_fill(memory, SIZE, TARGET); /* no peer may change it from now on */
 	t_peer_tell(self, 1);
 	t_peer_hear(self);
 	t_ia_close(&target.ia);
@@ -116,7 +115,7 @@ static void target_role(struct t_peer *self)
 static struct t_peer peer;
 static struct t_ia ia;
 static struct t_end end;
-static DAT_RMR_TRIPLET there, elsewhere; /* what ends, what stays */
+static DAT_RMR_TRIPLET there, elsewhere; /* the context that ends, one that remains */
 
 static void meet(enum end how)
 {
@@ -159,14 +158,14 @@ static DAT_RETURN post(enum kind kind, size_t at, uint64_t cookie, DAT_RMR_TRIPL
 		       : t_write(&end, at, SIZE / 4, cookie, remote, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* While it lives it is good for both. */
+/* Reads and writes by the context while it is valid. */
 static void use_it(void)
 {
 	t_fill(memory, SIZE, TARGET + OWN);
 	t_fill(end.buf.mem, SIZE, TARGET);
 	t_ok(post(WRITE, 0, 1, there));
 	t_wait_dto(end.request_evd, end.ep, 1, DAT_DTO_SUCCESS, SIZE / 4);
-	t_ok(post(READ, SIZE, 2, there)); /* the write may be complete here and not there yet */
+	t_ok(post(READ, SIZE, 2, there)); /* a completed write may not have arrived yet */
 	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, SIZE / 4);
 	ck_assert(t_is_filled(end.buf.mem + SIZE, SIZE / 4, TARGET));
 	ck_assert(t_is_filled(memory, SIZE / 4, TARGET));
@@ -195,8 +194,8 @@ static void refused(enum end how, enum kind kind, bool cached)
 	part();
 }
 
-/* Every end comes in the first round, every combination in the four rounds. */
-START_TEST(dat_refuses_it)
+/* Each way to end a context comes in the first round, each combination in the four rounds. */
+START_TEST(dat_refuses_the_ended_context)
 {
 	int round = _i / ENDS;
 
@@ -204,12 +203,12 @@ START_TEST(dat_refuses_it)
 }
 END_TEST
 
-/* --- amidst a stream --- */
+/* --- during a stream --- */
 
 /*
- * efa's target waits until nothing with the context is under way. Elsewhere what the fabric has
- * taken may land later, and a stream (tcp) ends the connection for a write with the key of an LMR
- * that is gone.
+ * The target waits until no operation with the context is under way (efa). On other fabrics a write
+ * that the fabric has accepted may arrive later, and tcp breaks the connection for a write with the
+ * key of a freed LMR.
  */
 static bool is_awaited(void)
 {
@@ -228,7 +227,7 @@ static DAT_RETURN post_half(enum kind kind, uint64_t cookie)
 }
 
 /*
- * The first that fails, of those that were posted in turn. The target ends the context after some.
+ * Posts requests in turn, until the target ends the context. Returns the first one that fails.
  */
 static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
 {
@@ -256,9 +255,10 @@ static uint64_t stream_until_failure(enum kind kind, uint64_t *posted)
 }
 
 /*
- * What was posted before the end lands before it, or is refused like the rest. The target goes on.
+ * A request posted before the end arrives before it, or is refused as the later ones. The target
+ * continues.
  */
-START_TEST(it_ends_amidst_a_stream)
+START_TEST(context_ends_during_a_stream)
 {
 	enum kind kind = (enum kind)(_i / ENDS % KINDS);
 	uint64_t first, posted;
@@ -276,7 +276,7 @@ START_TEST(it_ends_amidst_a_stream)
 }
 END_TEST
 
-/* --- past DAT --- */
+/* --- without DAT --- */
 
 struct key {
 	uint64_t key, address;
@@ -295,7 +295,7 @@ static struct key old_key(void)
 	return key;
 }
 
-/* Its completion names no work request, so the provider passes over it. */
+/* The completion names no work request, so the provider ignores it. */
 static void attack(enum kind kind, struct key key)
 {
 	struct dofi_ep *ep = (struct dofi_ep *)end.ep;
@@ -316,8 +316,8 @@ static void attack(enum kind kind, struct key key)
 }
 
 /*
- * What was posted has had its effect, or the fabric has ended the connection for it. Some go silent
- * on who tried that (tcp below rxm and net): then nothing says how long to wait.
+ * Waits until the operation has had its effect or the fabric has ended the connection. tcp below
+ * rxm and net does not report the end to the attacker, so the wait has a limit.
  */
 static void await_effect(void)
 {
@@ -338,7 +338,7 @@ static bool was_touched(void)
 	return !t_is_filled(memory, SIZE, TARGET) || !t_is_filled(end.buf.mem, SIZE, OWN);
 }
 
-/* An RMR is a window of the LMR's registration, whose key lives as long as that. */
+/* An RMR is a window of the LMR's registration. The key is valid as long as the registration. */
 START_TEST(the_fabric_refuses_the_old_key)
 {
 	struct key key;
@@ -349,7 +349,7 @@ START_TEST(the_fabric_refuses_the_old_key)
 	end_it();
 	attack((enum kind)_i, key);
 	await_effect();
-	/* which copies between processes by itself, without a look at the key */
+	/* shm copies between processes without checking the key */
 	if (fault_fabric_is_shm())
 		printf("# %s: the fabric %s the old key\n", t_ia_name(),
 		       was_touched() ? "takes" : "refuses");
@@ -359,7 +359,7 @@ START_TEST(the_fabric_refuses_the_old_key)
 }
 END_TEST
 
-/* The same while the key lives: it is the key that makes the difference. */
+/* The same with a valid key succeeds, so the test above depends on the key only. */
 START_TEST(the_fabric_takes_a_good_key)
 {
 	meet(LMR_FREE);
@@ -373,7 +373,7 @@ END_TEST
 
 /* --- refused by the target's card --- */
 
-/* The test provider's switches, where it plays a card that tells of refusals; or NULL. */
+/* The switches of the test provider, if it reports refusals as a card does, or NULL. */
 static struct sham_faults *find_switches(void)
 {
 	struct dofi_ia *of = ((struct dofi_ep *)end.ep)->obj.ia;
@@ -386,10 +386,10 @@ static struct sham_faults *find_switches(void)
 }
 
 /*
- * CXI has one error for all that goes wrong at the target. DAT tells a refusal from the rest, and
- * it ends this connection.
+ * CXI has one error for all failures at the target. DAT distinguishes refused accesses. A refusal
+ * breaks this connection only.
  */
-START_TEST(a_refusal_is_told_as_one)
+START_TEST(refusal_by_the_card_is_a_remote_access_error)
 {
 	struct sham_faults *switches;
 
@@ -416,11 +416,12 @@ int main(void)
 	TCase *tcase = tcase_create("invalidate");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, dat_refuses_it, 0, (int)fault_amount(ENDS, ENDS * KINDS * 2));
-	tcase_add_loop_test(tcase, it_ends_amidst_a_stream, 0,
+	tcase_add_loop_test(tcase, dat_refuses_the_ended_context, 0,
+			    (int)fault_amount(ENDS, ENDS * KINDS * 2));
+	tcase_add_loop_test(tcase, context_ends_during_a_stream, 0,
 			    (int)fault_amount(ENDS * KINDS, 100));
 	tcase_add_loop_test(tcase, the_fabric_refuses_the_old_key, 0, KINDS);
 	tcase_add_loop_test(tcase, the_fabric_takes_a_good_key, 0, KINDS);
-	tcase_add_loop_test(tcase, a_refusal_is_told_as_one, 0, KINDS);
+	tcase_add_loop_test(tcase, refusal_by_the_card_is_a_remote_access_error, 0, KINDS);
 	return t_run(suite);
 }

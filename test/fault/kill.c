@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The other process dies. Whatever was posted completes, and soon. */
+/* The other process dies. All posted requests complete soon. */
 #include <sys/socket.h>
 
 #include "shm.h"
@@ -18,7 +18,7 @@ static void connect_to(const struct t_end *end, const struct t_ia *own, DAT_CONN
 	t_wait_conn(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end->ep);
 }
 
-/* The victim: makes its connections, tells of a buffer and waits for its end. */
+/* The victim: connects, sends the address of a buffer, and waits to be killed. */
 static void active_victim(struct t_peer *self)
 {
 	static struct t_end ends[CONNECTIONS];
@@ -69,7 +69,7 @@ static void accept_victims(struct t_end *ends, unsigned int number)
 	}
 }
 
-/* Receives that nothing will fill, sends that nobody will take. */
+/* Posts receives that no message fills and sends that no receive takes. */
 static void post_all(const struct t_end *end)
 {
 	struct t_buf big;
@@ -95,7 +95,7 @@ static DAT_EVENT wait_until(DAT_EVD_HANDLE evd, uint64_t deadline)
 	return event;
 }
 
-/* The first of them may have been successful before the death. */
+/* The first requests may have succeeded before the peer died. */
 static void expect_end_of(DAT_EVD_HANDLE evd, uint64_t number, bool may_succeed, uint64_t deadline)
 {
 	bool failed = false;
@@ -122,7 +122,7 @@ static void expect_completions(DAT_EVD_HANDLE evd, uint64_t number, uint64_t dea
 	expect_end_of(evd, number, false, deadline);
 }
 
-/* All that is left of a connection whose other end died. */
+/* Expects the events of a connection whose peer has died. */
 static void expect_over(const struct t_end *end, uint64_t deadline)
 {
 	DAT_EVENT event = wait_until(end->connect_evd, deadline);
@@ -177,7 +177,7 @@ START_TEST(killed_while_stopped)
 	accept_victims(&end, 1);
 	post_all(&end);
 	t_peer_freeze(&victim);
-	t_stays_quiet(end.connect_evd); /* slow is not dead */
+	t_stays_quiet(end.connect_evd); /* a slow peer is not a dead one */
 	expect_over(&end, kill_victim());
 	t_ia_close(&ia);
 }
@@ -260,11 +260,11 @@ START_TEST(killed_peer_leaves_the_ia_usable)
 }
 END_TEST
 
-/* --- in the midst of work --- */
+/* --- during traffic --- */
 
 #define DEPTH 8u
 
-/* Some fabrics carry a large one in parts, and the death comes between two of them. */
+/* Some fabrics send a large message in parts, and the peer dies between two parts. */
 static const DAT_VLEN sizes[] = {64, T_BUF_SIZE};
 static DAT_VLEN size;
 
@@ -275,14 +275,14 @@ static void take_one(const struct t_end *end, DAT_EVD_HANDLE evd)
 		t_ok(t_recv(end, 0, size, 0, DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Sends as fast as it can until its end. */
+/* Sends as fast as possible until it is killed. */
 static void busy_victim(struct t_peer *self)
 {
 	struct t_end end;
 	struct t_ia own;
 	uint64_t qual;
 
-	/* Its turn may come late. */
+	/* The qualifier may come late, because the victims run one after the other. */
 	ck_assert_int_eq(recv(self->sock, &qual, sizeof(qual), 0), (ssize_t)sizeof(qual));
 	t_ia_open(&own);
 	t_end_new(&end, &own, NULL);
@@ -313,7 +313,7 @@ static void survive_one(const struct t_listener *listener, unsigned int messages
 	t_end_free(&end);
 }
 
-/* One after the other dies while it talks to us. We stay, and go on with the next. */
+/* Peers die one after the other during traffic. The survivor continues with the next. */
 START_TEST(killed_while_busy)
 {
 	unsigned int number = fault_amount(8, 300);

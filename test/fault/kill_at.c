@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other process dies at any instant: before the connection, while the two get to know each
- * other on the fabric, amidst messages and RDMA. Who survives loses that connection and nothing
- * else. T_DEATHS says how many die, T_SEED when.
+ * The other process dies at a random instant: before the connection, during the fabric's own
+ * handshake, during messages and RDMA. The survivor loses that connection and nothing else.
+ * T_DEATHS is the number of deaths, T_SEED chooses the instants.
  */
 #include <poll.h>
 #include <signal.h>
@@ -12,17 +12,18 @@
 
 #include "shm.h"
 
-#define BATCH       10 /* die one after the other beside one survivor */
-#define DEPTH       8u
-#define FIRST_STEPS 12u /* requests to the card until both sides know each other, some more */
-#define MANY_STEPS  400u
-#define LIFE_US     20000u
+#define BATCH 10 /* processes that die one after the other beside one survivor */
+#define DEPTH 8u
+#define FIRST_STEPS \
+	12u /* requests to the card until the fabric's handshake is over, and some more */
+#define MANY_STEPS 400u
+#define LIFE_US    20000u
 
 static struct t_peer victims[BATCH], *victim;
-static uint32_t instant; /* of the one that is started next */
+static uint32_t instant; /* of the process that is started next */
 static struct t_ia ia;
 static struct t_end end;
-static DAT_RMR_TRIPLET remote; /* memory of the survivor's */
+static DAT_RMR_TRIPLET remote; /* memory of the survivor */
 
 /* --- the instant --- */
 
@@ -36,8 +37,8 @@ static uint32_t random_of(uint64_t state, uint32_t n)
 }
 
 /*
- * On the software EFA device a number of requests to the card, elsewhere microseconds after
- * dat_ia_open.
+ * The instant is a number of requests to the card on the software EFA device, and a number of
+ * microseconds after dat_ia_open on other fabrics.
  */
 static bool counts_requests(void)
 {
@@ -66,7 +67,7 @@ static void die_later(void)
 
 /* --- the victim --- */
 
-/* Its turn may come late. */
+/* Waits for long, because the victims run one after the other. */
 static uint64_t hear_at_last(const struct t_peer *self)
 {
 	uint64_t word;
@@ -75,7 +76,7 @@ static uint64_t hear_at_last(const struct t_peer *self)
 	return word;
 }
 
-/* Its last words before the instant is set. */
+/* Opens the IA and reports its qualifier, before the instant is set. */
 static DAT_CONN_QUAL open_victim(const struct t_peer *self)
 {
 	DAT_CONN_QUAL qual = hear_at_last(self);
@@ -110,7 +111,7 @@ static DAT_RETURN post_one(uint64_t i)
 	}
 }
 
-/* Until its end. */
+/* Works until it is killed. */
 static void work(void)
 {
 	DAT_EVENT event;
@@ -182,7 +183,7 @@ static void say_no(const struct t_listener *listener)
 		t_ok(t_cr_reject(event.event_data.cr_arrival_event_data.cr_handle));
 }
 
-/* False: the victim did not come so far. */
+/* False if the victim died before its request came. */
 static bool is_asked(const struct t_listener *listener)
 {
 	DAT_EVENT event;
@@ -203,7 +204,7 @@ static bool asks(void)
 	return true;
 }
 
-/* What is posted, and has not completed. */
+/* Posted and not completed. */
 static unsigned int receives, requests;
 
 static unsigned int take(DAT_EVD_HANDLE evd, unsigned int *posted)
@@ -241,7 +242,7 @@ static bool ends_well(DAT_EVENT_NUMBER number, bool connected)
 	       number == DAT_CONNECTION_EVENT_UNREACHABLE;
 }
 
-/* Talks with the victim until the connection is over. */
+/* Exchanges messages with the victim until the connection ends. */
 static void outlive(void)
 {
 	uint64_t limit = t_now_us() + 2 * (uint64_t)T_LIMIT_US;
@@ -296,7 +297,7 @@ static void expect_usable(void)
 	t_loop_close(&loop);
 }
 
-START_TEST(one_dies_and_the_other_goes_on)
+START_TEST(survivor_continues_when_the_peer_dies)
 {
 	if (fault_dead_keep_locks())
 		t_skip("this shm has a lock that dies with its holder");
@@ -320,7 +321,7 @@ int main(void)
 	TCase *tcase = tcase_create("kill_at");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, one_dies_and_the_other_goes_on, 0,
+	tcase_add_loop_test(tcase, survivor_continues_when_the_peer_dies, 0,
 			    (int)((number + BATCH - 1) / BATCH));
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Nothing is left of an IA that was closed: no descriptor, no thread, no memory (PRG-17). */
+/* A closed IA leaves no descriptor, no thread and no memory (PRG-17). */
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #define FEW_FILES     50
 #define WARM_UP       40
 #define ROUNDS        400
-/* of the fabric, over all rounds: a leak of 137 bytes in each is seen */
+/* for the fabric, over all rounds: the test notices a leak of 137 bytes in each */
 #define BYTES_ALLOWED 49152
 #define PAGES_ALLOWED 1024
 
@@ -45,8 +45,7 @@ static size_t resident_pages(void)
 }
 
 /*
- * Pages of free memory that malloc keeps between blocks in use come and go by the megabyte; they
- * are no leak.
+ * malloc keeps free pages between blocks in use. They vary by megabytes and are not a leak.
  */
 static struct use use_now(void)
 {
@@ -63,12 +62,12 @@ static void expect_no_more(const struct use *before)
 {
 	struct use after;
 
-	/* The kernel may still list a thread that was joined a moment ago. */
+	/* The kernel may still list a thread that was joined before. */
 	t_until(entries("/proc/self/task") <= before->threads);
 	after = use_now();
 	ck_assert_int_eq(after.files, before->files);
 	if (!T_HOOKS)
-		return; /* a sanitizer keeps the memory, and finds leaks in its own way */
+		return; /* a sanitizer keeps freed memory, and finds leaks itself */
 	ck_assert_msg(after.bytes <= before->bytes + BYTES_ALLOWED,
 		      "%zu bytes more are allocated after %d rounds", after.bytes - before->bytes,
 		      ROUNDS - WARM_UP);
@@ -77,7 +76,7 @@ static void expect_no_more(const struct use *before)
 		      ROUNDS - WARM_UP);
 }
 
-/* --- what is done in a round --- */
+/* --- the work of a round --- */
 
 static void open_and_close(struct t_ia *ia)
 {
@@ -98,7 +97,7 @@ static void use_and_clean_up(struct t_ia *ia)
 	t_ia_close_empty(ia);
 }
 
-/* Everything is still there, and under way, when the IA is closed. */
+/* The IA is closed while all objects exist and requests are under way. */
 static void use_and_close_abruptly(struct t_ia *ia)
 {
 	DAT_CNO_HANDLE cno;
@@ -142,7 +141,7 @@ static void (*const kinds[])(struct t_ia *ia) = {
 	fail_to_open,
 };
 
-START_TEST(nothing_is_left)
+START_TEST(closed_ia_leaves_nothing)
 {
 	struct rlimit few = {FEW_FILES, FEW_FILES};
 	struct t_ia ia = {.async_evd = DAT_HANDLE_NULL};
@@ -159,8 +158,8 @@ START_TEST(nothing_is_left)
 }
 END_TEST
 
-/* One IA stays, its parts come and go. */
-START_TEST(nothing_is_left_in_an_ia)
+/* One IA remains open. Its objects are created and freed. */
+START_TEST(freed_objects_leave_nothing_in_an_ia)
 {
 	struct use before = {0};
 	struct t_loop loop;
@@ -185,7 +184,7 @@ int main(void)
 	TCase *tcase = tcase_create("leaks");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, nothing_is_left, 0, sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_test(tcase, nothing_is_left_in_an_ia);
+	tcase_add_loop_test(tcase, closed_ia_leaves_nothing, 0, sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_test(tcase, freed_objects_leave_nothing_in_an_ia);
 	return t_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that lies. It is the provider itself, linked into this process, which changes what it says
- * to others; the victim is a process of its own that uses DAT as programs do. The victim must
- * survive each lie, and an honest message must still reach it.
+ * A peer that sends false messages. The peer is the provider, linked into this process, with some
+ * of its functions replaced. The victim is a process of its own that uses DAT as programs do. The
+ * victim must survive each false message, and an honest message must still reach it.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,7 +18,10 @@
 #include "fabric/same_process.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "object/mem.h"
 #include "object/transport.h"
+
+#include <rdma/fi_rma.h>
 
 #define SMALL 64u
 
@@ -41,7 +44,7 @@ static void established(const struct t_end *of)
 	t_wait_conn(of->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, of->ep);
 }
 
-/* --- lies of the provider, in the process that tells them --- */
+/* --- replaced functions of the provider, in the lying process --- */
 
 static uint32_t extra;
 static bool says_nothing;
@@ -51,13 +54,13 @@ uint32_t __wrap_dofi_conn_sent(const struct dofi_conn *conn);
 bool __real_dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
-/* What BYE says. */
+/* The count in BYE. */
 uint32_t __wrap_dofi_conn_sent(const struct dofi_conn *conn)
 {
 	return __real_dofi_conn_sent(conn) + extra;
 }
 
-/* INVALIDATE is not answered while this is so. */
+/* While this returns true, INVALIDATE is not answered. */
 bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 {
 	return says_nothing || __real_dofi_conn_uses_forgotten(chan);
@@ -65,7 +68,7 @@ bool __wrap_dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 
 /* --- a record for an endpoint that is not connected --- */
 
-/* Tells where its memory is, and dials where it is told to. */
+/* Sends the address of its memory, and connects to the qualifier that it receives. */
 static void dialling_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -120,7 +123,7 @@ static void exchange(void)
 	t_peer_hear(&victim);
 }
 
-/* The first operation of its kind asks for the place of the victim's control slots. */
+/* The first atomic operation reads the address of the victim's control slots. */
 static void find_slots(void)
 {
 	DAT_LMR_TRIPLET old = t_seg(&end.buf, 0, sizeof(uint64_t));
@@ -135,7 +138,7 @@ static void find_slots(void)
 	ck_assert(ep_of(&end)->peer.ctrl_known);
 }
 
-/* A socket that listens on the IA's address and says nothing to anybody. */
+/* A socket that listens on the IA's address and never sends anything. */
 static int listen_mutely(struct sockaddr_in *name)
 {
 	socklen_t size = sizeof(*name);
@@ -148,7 +151,7 @@ static int listen_mutely(struct sockaddr_in *name)
 	return fd;
 }
 
-/* The victim's second connection waits for a data path that never comes; its number. */
+/* The victim's second connection waits for a data path that never comes. Returns its number. */
 static uint32_t hold_in_the_middle(struct t_ia *mute, struct t_end *passive, int *fd_p)
 {
 	struct t_listener listener;
@@ -165,7 +168,7 @@ static uint32_t hold_in_the_middle(struct t_ia *mute, struct t_end *passive, int
 	return ep_of(passive)->conn->peer_id;
 }
 
-/* To the EP that the completion data name, whatever connection it comes by. */
+/* Sends a control record to the EP that the completion data name, by another connection. */
 static void forge(uint32_t number, enum dofi_ctrl_kind kind, uint32_t value)
 {
 	const struct dofi_atomic_request request = {.op = DOFI_OP_FETCH_ADD};
@@ -213,7 +216,7 @@ END_TEST
 
 #define NOBODY 65534u
 
-/* Takes what comes: a connection that may fail, and one that must not. */
+/* Accepts two connections: one that may fail, and one that must not. */
 static void serving_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -235,7 +238,7 @@ static void serving_victim(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-/* Everybody may write to it, and it is shorter than it says. */
+/* A region that every user may write to, shorter than its header says. */
 static void make_region(char *path, size_t size, struct dofi_ia *liar)
 {
 	char name[48], page[65536];
@@ -296,7 +299,7 @@ static uint32_t drains_of(const struct t_ia *of)
 	return n;
 }
 
-/* Its only receive stays free, and it holds nothing for what the peer says was under way. */
+/* The victim's only receive remains free: it keeps nothing for messages that were never sent. */
 static void counting_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -324,10 +327,10 @@ START_TEST(messages_that_were_never_sent)
 }
 END_TEST
 
-/* --- questions that are not answered --- */
+/* --- a peer that does not answer --- */
 
 #define FREES      8
-#define LONGEST_US 4000000u /* all of them; each took a second, and one still does */
+#define LONGEST_US 4000000u /* for all together; without a limit each would take a second */
 
 static void freeing_victim(struct t_peer *self)
 {
@@ -355,11 +358,92 @@ static void freeing_victim(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-START_TEST(a_peer_that_never_answers)
+START_TEST(peer_that_never_answers)
 {
-	says_nothing = true; /* the victim has nobody to answer */
+	says_nothing = true; /* the victim gets no answer */
 	meet(freeing_victim);
 	exchange();
+	part();
+}
+END_TEST
+
+/* --- memory without the right to write --- */
+
+#define PATTERN 3u
+
+/* Both buffers are registered and told of; peers may write to the second. */
+static void cautious_victim(struct t_peer *self)
+{
+	unsigned int privileges[] = {DAT_MEM_PRIV_ALL_FLAG & ~DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				     DAT_MEM_PRIV_ALL_FLAG};
+	struct t_listener listener;
+	struct t_buf bufs[2];
+
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	for (int i = 0; i < 2; i++) {
+		t_buf_new(&bufs[i], ia.ia, ia.pz, SMALL, (DAT_MEM_PRIV_FLAGS)privileges[i]);
+		t_fill(bufs[i].mem, SMALL, PATTERN);
+		t_peer_tell(self, ((struct dofi_lmr *)bufs[i].lmr)->mr.key);
+		t_peer_tell(self, ((struct dofi_lmr *)bufs[i].lmr)->mr.address);
+	}
+	t_ok(t_cr_accept(t_next_cr(&listener), end.ep));
+	established(&end);
+	t_until(!t_is_filled(bufs[1].mem, SMALL, PATTERN));
+	t_peer_tell(self, 1);
+	t_wait(end.connect_evd); /* the end of the connection */
+	t_peer_tell(self, t_is_filled(bufs[0].mem, SMALL, PATTERN));
+	t_peer_hear(self);
+	t_ia_close(&ia);
+}
+
+struct place {
+	uint64_t key, address;
+};
+
+static struct place hear_place(void)
+{
+	struct place place;
+
+	place.key = t_peer_hear(&victim);
+	place.address = t_peer_hear(&victim);
+	return place;
+}
+
+/* No check of our own is in the way. */
+static void write_word(struct place to)
+{
+	static const uint64_t word = 0x5a5a5a5a5a5a5a5a;
+	const struct dofi_ep *ep = ep_of(&end);
+
+	ck_assert_int_eq(fi_inject_write(ep->fep, &word, sizeof(word), ep->dest, to.address,
+					 to.key),
+			 0);
+}
+
+START_TEST(a_write_to_memory_that_may_be_read)
+{
+	struct place readable, writable;
+	DAT_CONN_QUAL qual;
+
+	if (fault_fabric_is_shm())
+		t_skip("shm does not ask for rights where one process may write the other's "
+		       "memory");
+	t_peer_start(&victim, cautious_victim);
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	qual = t_peer_hear(&victim);
+	readable = hear_place();
+	writable = hear_place();
+	t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
+	established(&end);
+	write_word(writable);
+	t_peer_hear(&victim);
+	write_word(readable);
+	(void)dat_ep_disconnect(end.ep, DAT_CLOSE_ABRUPT_FLAG); /* a read goes behind the write */
+	ck_assert(t_peer_hear(&victim));
 	part();
 }
 END_TEST
@@ -373,7 +457,8 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, a_record_for_an_endpoint_that_is_not_connected);
 	tcase_add_test(tcase, messages_that_were_never_sent);
-	tcase_add_test(tcase, a_peer_that_never_answers);
+	tcase_add_test(tcase, peer_that_never_answers);
 	tcase_add_test(tcase, a_region_of_another_user);
+	tcase_add_test(tcase, a_write_to_memory_that_may_be_read);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What memory a process has. */
+/* The memory of a process. */
 #ifndef MEMORY_H
 #define MEMORY_H
 
@@ -26,7 +26,7 @@ static inline size_t fault_resident(pid_t pid)
 	return sum;
 }
 
-/* What shm has of a process: its regions begin with the process's number. */
+/* shm's regions of a process: their names begin with the process id. */
 static inline size_t fault_shared_files(pid_t pid)
 {
 	DIR *dir = opendir("/dev/shm");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory runs out at every place in turn where the provider asks for it. The call says so and
- * leaves nothing behind, which LeakSanitizer watches; the next one succeeds.
+ * Each allocation of the provider fails in turn. The call returns an error and leaks nothing, which
+ * LeakSanitizer checks. The next call succeeds.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 
 #include "inside.h"
 
-/* --- the allocator; the linker's --wrap brings the provider's calls here --- */
+/* --- the allocator; --wrap redirects the provider's calls to these functions --- */
 
 static _Atomic long until_failure; /* 0: never */
 static _Atomic bool failed;
@@ -24,21 +24,21 @@ static bool refused(void)
 	return true;
 }
 
-/* The nth allocation from now on (1: the next) finds no memory. */
+/* The nth allocation from now on (1: the next) fails. */
 static void fail_at(long nth)
 {
 	failed = false;
 	until_failure = nth;
 }
 
-/* True when one was refused since fail_at(). */
+/* Stops failing. Returns whether an allocation has failed since fail_at(). */
 static bool fail_no_more(void)
 {
 	until_failure = 0;
 	return failed;
 }
 
-/* Visible, as the linker also counts what shared libraries call. */
+/* Visible, because shared libraries also call these functions. */
 #define STAND_IN(type, name, is_refused, params, args, refusal)           \
 	type __real_##name params;                                        \
 	__attribute__((visibility("default"))) type __wrap_##name params; \
@@ -53,7 +53,7 @@ STAND_IN(void *, realloc, refused, (void *ptr, size_t size), (ptr, size), NULL)
 STAND_IN(void *, aligned_alloc, refused, (size_t alignment, size_t size), (alignment, size), NULL)
 STAND_IN(char *, strdup, refused, (const char *text), (text), NULL)
 STAND_IN(FILE *, open_memstream, refused, (char **text, size_t *size), (text, size), NULL)
-/* Chunks of objects are mapped. */
+/* Chunks of objects are allocated by mmap. */
 static _Atomic bool no_chunks;
 
 static void fail_chunks(bool on)
@@ -70,12 +70,12 @@ STAND_IN(void *, mmap, refused_map,
 	 (void *at, size_t size, int prot, int flags, int fd, off_t offset),
 	 (at, size, prot, flags, fd, offset), MAP_FAILED)
 
-/* --- what may fail --- */
+/* --- the calls that may fail --- */
 
 static struct t_ia ia;
 static DAT_EVD_HANDLE evd; /* of every kind */
 static DAT_CONN_QUAL qual;
-static DAT_SRQ_HANDLE srq; /* DAT_HANDLE_NULL where there are none */
+static DAT_SRQ_HANDLE srq; /* DAT_HANDLE_NULL if the fabric has no SRQs */
 static unsigned char mem[4096];
 static DAT_EP_ATTR attr;
 static DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 64, .max_recv_iov = 2};
@@ -199,7 +199,7 @@ static DAT_RETURN free_psp(DAT_HANDLE handle)
 	return dat_psp_free(handle);
 }
 
-/* An RSP needs an EP of its own, and a number nobody has: that of a PSP that was freed. */
+/* An RSP needs an EP of its own and a free qualifier: that of a freed PSP. */
 static DAT_EP_HANDLE reserved;
 
 static DAT_RETURN make_rsp(DAT_HANDLE *handle)
@@ -247,7 +247,7 @@ static bool needs_srqs(const struct call *call)
 	return call->make == make_srq || call->make == make_ep_with_srq || call->make == resize_srq;
 }
 
-/* Those that need memory each time. */
+/* Calls that allocate memory each time. */
 static const struct call calls[] = {
 	{"dat_ia_open", make_ia, close_ia},
 	{"dat_evd_create", make_evd, free_evd},
@@ -258,7 +258,7 @@ static const struct call calls[] = {
 	{"dat_srq_resize", resize_srq, renew_srq},
 };
 
-/* Objects come from chunks, so these need memory once for many. */
+/* Calls that take objects from chunks: they allocate memory once for many calls. */
 static const struct call chunked[] = {
 	{"dat_pz_create", make_pz, free_pz},    {"dat_cno_create", make_cno, free_cno},
 	{"dat_evd_create", make_evd, free_evd}, {"dat_lmr_create", make_lmr, free_lmr},
@@ -273,7 +273,7 @@ static void expect_refusal(const struct call *call, long nth, DAT_RETURN ret)
 		      "%s without its allocation %ld answers %s", call->name, nth, t_words(ret));
 }
 
-/* Each allocation of the call in turn. One that it can do without is no failure. */
+/* Fails each allocation of the call in turn. The call may succeed without an optional one. */
 static long fail_each(const struct call *call)
 {
 	long nth = 0;
@@ -310,7 +310,7 @@ END_TEST
 
 #define MANY 4096
 
-/* As many as it takes until a chunk is asked for and refused. */
+/* Creates objects until the provider needs another chunk, which fails. */
 START_TEST(no_chunk_for_more_objects)
 {
 	static DAT_HANDLE handles[MANY];
@@ -347,16 +347,18 @@ START_TEST(no_memory_for_a_reserved_service_point)
 }
 END_TEST
 
-/* --- a connection, both ends of it here --- */
+/* --- a connection with both ends in this process --- */
 
 static DAT_EP_HANDLE eps[2]; /* the active one, the passive one */
 
 struct ends {
-	DAT_EVENT_NUMBER active, passive; /* what came last; 0: nothing */
+	DAT_EVENT_NUMBER active, passive; /* the last events; 0: none */
 	bool accepted;
 };
 
-/* What a consumer would do. No assertions meanwhile: Check's own memory would be refused. */
+/*
+ * Handles an event as a consumer does. An assertion of Check would need memory, so there is none.
+ */
 static const char *handle_event(const DAT_EVENT *event, struct ends *ends)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;

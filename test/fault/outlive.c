@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes die by SIGKILL in the midst of RDMA reads, of RDMA writes or of messages, at random
- * instants and with small and large transfers. The survivor gets the end of each connection and of
- * each request, and goes on talking with a neighbour that is well. Where processes share memory a
- * dead one may leave a lock taken or an entry of a queue half filled. T_DEATHS says how many die
- * of each kind, T_SEED when.
+ * Processes are killed during RDMA reads, RDMA writes or messages, at random instants and with
+ * small and large transfers. The survivor gets the event of each connection and the completion of
+ * each request, and continues to exchange messages with a living neighbour. If processes share
+ * memory, a killed one may leave a lock held or an entry of a queue incomplete. T_DEATHS is the
+ * number of deaths of each kind, T_SEED chooses the instants.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -14,9 +14,9 @@
 
 #include "shm.h"
 
-#define MAX_BATCH 100u /* die one after the other beside one survivor */
+#define MAX_BATCH 100u /* processes that die one after the other beside one survivor */
 #define DEPTH     8u
-#define TO_DEAD   4u /* of the survivor's sends to one that dies */
+#define TO_DEAD   4u /* requests of the survivor to a process that dies */
 #define LARGE     T_BUF_SIZE
 #define WORK_US   8000u
 #define STOP      1u
@@ -26,9 +26,9 @@ enum { READER, WRITER, SENDER, KINDS };
 
 static unsigned int batch;
 static struct t_peer victims[MAX_BATCH], neighbour;
-static pid_t pids[MAX_BATCH]; /* of those that are dead */
+static pid_t pids[MAX_BATCH]; /* of the killed processes */
 static struct t_ia ia;
-static struct t_end end, near_end; /* of the survivor: to the victim, to the neighbour */
+static struct t_end end, near_end; /* the survivor's ends: to the victim, to the neighbour */
 static uint32_t instant;
 static int kind;
 
@@ -41,7 +41,7 @@ static uint32_t random_of(uint64_t state, uint32_t n)
 	return (uint32_t)((state ^ state >> 31) % n);
 }
 
-/* What shm sends in the command itself, in a buffer of its own, and by a copy of the other side. */
+/* Sizes that shm sends inside the command, in a buffer, and by a copy of the other side. */
 static DAT_VLEN size_of(uint64_t i)
 {
 	static const DAT_VLEN sizes[] = {8, 64, 1024, 4096, 16384, LARGE};
@@ -59,7 +59,7 @@ static uint64_t hear_at_last(const struct t_peer *self)
 	return word;
 }
 
-/* Connects with the survivor and answers where its memory is. */
+/* Connects with the survivor and returns the survivor's memory. */
 static DAT_RMR_TRIPLET meet(const struct t_peer *self)
 {
 	DAT_CONN_QUAL qual = hear_at_last(self);
@@ -100,7 +100,7 @@ static DAT_RETURN post(int what, uint64_t i, DAT_RMR_TRIPLET remote)
 	}
 }
 
-/* Until its end. */
+/* Transfers until it is killed. */
 static void victim(struct t_peer *self)
 {
 	DAT_RMR_TRIPLET remote = meet(self);
@@ -123,7 +123,7 @@ static bool is_told_to_stop(const struct t_peer *self)
 	return recv(self->sock, &word, sizeof(word), MSG_DONTWAIT) == (ssize_t)sizeof(word);
 }
 
-/* Answers what comes, and reads and writes meanwhile. */
+/* The neighbour: answers messages, and reads and writes meanwhile. */
 static void be_well(struct t_peer *self)
 {
 	DAT_RMR_TRIPLET remote = meet(self);
@@ -161,7 +161,7 @@ static void invite(const struct t_peer *other, struct t_end *own)
 	t_listener_free(&listener);
 }
 
-/* What is posted, and has not completed. */
+/* Posted and not completed. */
 static unsigned int receives, requests;
 
 static unsigned int take(DAT_EVD_HANDLE evd, unsigned int *posted)
@@ -223,7 +223,7 @@ static void outlive(unsigned int number)
 	ping(LARGE);
 }
 
-/* Names of shm's regions begin with the number of the process. */
+/* The names of shm's regions begin with the process id. */
 static bool has_left_something(void)
 {
 	DIR *dir = opendir("/dev/shm");
@@ -241,7 +241,7 @@ static bool has_left_something(void)
 	return has;
 }
 
-START_TEST(others_die_and_one_goes_on)
+START_TEST(neighbour_continues_when_processes_die)
 {
 	if (fault_dead_keep_locks())
 		t_skip("this shm has a lock that dies with its holder");
@@ -276,7 +276,7 @@ int main(void)
 	batch = number < MAX_BATCH ? number : MAX_BATCH;
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 60 + 10 * batch);
-	tcase_add_loop_test(tcase, others_die_and_one_goes_on, 0,
+	tcase_add_loop_test(tcase, neighbour_continues_when_processes_die, 0,
 			    KINDS * (int)((number + batch - 1) / batch));
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A target that makes no DAT call serves RDMA, whatever else it does meanwhile. */
+/* A target that makes no DAT call serves RDMA operations, also while it computes. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 #define TRANSFERS 300u
 
-/* What both processes see. */
+/* Memory that both processes share. */
 static struct shared {
 	_Atomic bool enough;
 } * shared;
@@ -68,7 +68,7 @@ static void target_role(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-/* One write, and a read that has to bring back what was written. */
+/* Writes, and reads the written bytes back. */
 static void transfer(const struct t_end *end, DAT_RMR_TRIPLET remote, unsigned int round)
 {
 	size_t length = (size_t)remote.segment_length;

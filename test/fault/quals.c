@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connection qualifiers of 64 bits. The long ones are hashed to TCP ports, so some are looked for
- * at the same port; each leads to its own service point all the same.
+ * Connection qualifiers of 64 bits. Long ones are hashed to TCP ports, so several may lead to the
+ * same port. Each must lead to its own service point.
  */
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ static void open_end(void)
 	t_end_new(&end, &ia, NULL);
 }
 
-/* Far apart; the number of the process keeps runs side by side apart. */
+/* The qualifiers are far apart. The process id makes them unique among parallel runs. */
 static void choose_quals(void)
 {
 	for (DAT_CONN_QUAL i = 0; i < QUALS; i++)
@@ -38,7 +38,7 @@ static uint16_t port_of(DAT_CONN_QUAL qual)
 	return port;
 }
 
-/* All looked for at the port of the first one. */
+/* All qualifiers lead to the port of the first one. */
 static void choose_quals_of_one_port(void)
 {
 	quals[0] = (DAT_CONN_QUAL)getpid() << 40 | 1 << 17;
@@ -51,7 +51,7 @@ static void choose_quals_of_one_port(void)
 
 static void (*const choices[])(void) = {choose_quals, choose_quals_of_one_port};
 
-/* Every step-th service point, beginning with the first. */
+/* Creates every step-th service point, beginning with `first`. */
 static void serve(int first, int step)
 {
 	evd = t_evd(&ia, 2 * QUALS, DAT_EVD_CR_FLAG);
@@ -108,7 +108,7 @@ START_TEST(one_process_serves_all)
 }
 END_TEST
 
-/* Serves every second one, of those that it was told. */
+/* Serves every second one of the qualifiers that it receives. */
 static void server_role(struct t_peer *self)
 {
 	open_end();
@@ -121,8 +121,8 @@ static void server_role(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-/* Whose port it is may be either's, and a visitor knows one of them already. */
-START_TEST(two_processes_share_them)
+/* Either process may own the port, and the connector already has a channel to one of them. */
+START_TEST(two_processes_share_the_qualifiers)
 {
 	struct t_peer visitor, server;
 
@@ -145,7 +145,7 @@ START_TEST(two_processes_share_them)
 }
 END_TEST
 
-/* The other process has it: there is one of each on a host. */
+/* The other process has the qualifier, which is unique on a host. */
 static void rival_role(struct t_peer *self)
 {
 	open_end();
@@ -157,7 +157,7 @@ static void rival_role(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-START_TEST(each_is_served_once)
+START_TEST(each_qualifier_is_served_once)
 {
 	struct t_peer rival;
 
@@ -178,7 +178,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, one_process_serves_all, 0, 2);
-	tcase_add_loop_test(tcase, two_processes_share_them, 0, 2);
-	tcase_add_test(tcase, each_is_served_once);
+	tcase_add_loop_test(tcase, two_processes_share_the_qualifiers, 0, 2);
+	tcase_add_test(tcase, each_qualifier_is_served_once);
 	return t_run(suite);
 }

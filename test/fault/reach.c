@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which addresses lead to an IA over shared memory: all of its host, none from another host. */
+/* An IA over shared memory is reached by all addresses of its host, and not from another host. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@ static struct t_listener listener;
 static struct t_end end[2];
 static bool no_filters;
 
-/* The provider's calls come here. */
+/* Replaces setsockopt() for the provider. */
 __attribute__((visibility("default"))) int setsockopt(int fd, int level, int name,
 						      const void *value, socklen_t size)
 {
@@ -40,8 +40,8 @@ static struct sockaddr_in address_of(const char *host, uint16_t port)
 /* --- another host --- */
 
 /*
- * Whether a connection comes about: a dropped request is repeated after a second, and again after
- * two.
+ * True if a TCP connection succeeds. The kernel repeats a dropped request after one and after two
+ * more seconds.
  */
 static bool is_let_in(const char *host, uint16_t port)
 {
@@ -98,7 +98,7 @@ static void close_all(void)
 	t_ia_close_empty(&ia);
 }
 
-START_TEST(any_address_of_the_host_leads_there)
+START_TEST(every_address_of_the_host_reaches_the_ia)
 {
 	static const char *const hosts[] = {"127.0.0.1", "127.8.9.10", T_NETWORK_OURS};
 
@@ -118,20 +118,31 @@ START_TEST(any_address_of_the_host_leads_there)
 }
 END_TEST
 
-START_TEST(addr_names_the_only_one)
+static void expect_address(const char *host)
+{
+	struct sockaddr_in wanted = address_of(host, 0), addr;
+
+	memcpy(&addr, ia.attr.ia_address_ptr, sizeof(addr));
+	ck_assert_int_eq(addr.sin_family, AF_INET);
+	ck_assert_uint_eq(addr.sin_addr.s_addr, wanted.sin_addr.s_addr);
+}
+
+START_TEST(addr_limits_the_ia_to_one_address)
 {
 	if (!t_own_network())
 		t_skip("no network of its own");
 	use_shm(" addr=127.0.0.2");
 	open_all();
+	expect_address("127.0.0.2");
+	ck_assert(is_let_in("127.0.0.2", (uint16_t)listener.qual));
 	t_ok(connect_to("127.0.0.3"));
 	t_wait_conn(end[0].connect_evd, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, end[0].ep);
 	close_all();
 }
 END_TEST
 
-/* Another program of the host has the port at one address: the IA's own is left to it. */
-START_TEST(a_port_that_is_taken_elsewhere)
+/* Another program uses the port at one address of the host. The IA still uses its own address. */
+START_TEST(port_in_use_at_another_address)
 {
 	struct sockaddr_in other = address_of("127.0.0.9", 4711);
 	DAT_PSP_HANDLE psp;
@@ -153,7 +164,7 @@ START_TEST(a_port_that_is_taken_elsewhere)
 }
 END_TEST
 
-START_TEST(no_other_host_gets_in)
+START_TEST(other_hosts_are_refused)
 {
 	if (!t_own_network())
 		t_skip("no network of its own");
@@ -173,7 +184,7 @@ START_TEST(no_other_host_gets_in)
 }
 END_TEST
 
-/* A listener that would be open to other hosts is none. */
+/* Without the filter the listener would be open to other hosts, so the IA does not open it. */
 START_TEST(no_listener_without_the_filter)
 {
 	DAT_PSP_HANDLE psp;
@@ -199,10 +210,10 @@ int main(void)
 	TCase *tcase = tcase_create("reach");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, any_address_of_the_host_leads_there, 0, 3);
-	tcase_add_test(tcase, addr_names_the_only_one);
-	tcase_add_test(tcase, a_port_that_is_taken_elsewhere);
-	tcase_add_test(tcase, no_other_host_gets_in);
+	tcase_add_loop_test(tcase, every_address_of_the_host_reaches_the_ia, 0, 3);
+	tcase_add_test(tcase, addr_limits_the_ia_to_one_address);
+	tcase_add_test(tcase, port_in_use_at_another_address);
+	tcase_add_test(tcase, other_hosts_are_refused);
 	tcase_add_test(tcase, no_listener_without_the_filter);
 	return t_run(suite);
 }

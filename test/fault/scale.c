@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Very many connections, with one process or with very many. What a connection costs is said in
- * control records, and what must not grow with them is tested: control channels grow with the
- * peers, endpoints of a connectionless fabric do not grow.
+ * Very many connections, to one process or to very many. The test prints what a connection costs in
+ * comments of TAP. It checks what must not grow with connections: there is one control channel per
+ * peer, and one endpoint of a connectionless fabric.
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -82,7 +82,9 @@ static void await_established(unsigned int number)
 		t_wait_for(all.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-/* Which EP heard something; its receive is posted again. False when the connections end. */
+/*
+ * Returns which EP received a message, and posts its receive again. False if the connections end.
+ */
 static bool next_message(unsigned int *at_p)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
@@ -98,7 +100,7 @@ static bool next_message(unsigned int *at_p)
 	return true;
 }
 
-/* Connects, and sends back what comes. */
+/* Connects and returns each message. */
 static void echo_role(struct t_peer *self)
 {
 	DAT_CONN_QUAL qual;
@@ -118,7 +120,7 @@ static void echo_role(struct t_peer *self)
 	t_ia_close(&all.ia);
 }
 
-/* --- what there is --- */
+/* --- counting --- */
 
 static unsigned int channels(void)
 {
@@ -132,7 +134,7 @@ static unsigned int channels(void)
 	return n;
 }
 
-/* Different endpoints of the fabric below the EPs. */
+/* The number of different endpoints of the fabric below the EPs. */
 static unsigned int endpoints(void)
 {
 	unsigned int n = 0;
@@ -185,7 +187,7 @@ static double connect_all(const struct t_listener *listener, unsigned int npeers
 	return us_per(began, all.number);
 }
 
-/* One message there and back over each; then over one alone, while the others are silent. */
+/* One message and its answer on each connection, then on one connection alone. */
 static double exchange(unsigned int number)
 {
 	uint64_t began = t_now_us();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric's sockets break while the processes and what they say to each other beside the fabric
- * are well. What was under way comes back, and if it did not all succeed the connection breaks at
- * both ends, and so does every other one between the two, whose messages may be lost with it; the
- * next ones work.
+ * The sockets of the fabric break, while the processes and their control channel work. All requests
+ * under way complete. If one has failed, all connections between the two processes break at both
+ * ends, because messages of any of them may be lost. New connections work.
  */
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -66,8 +65,7 @@ static void expect_broken(const struct t_end *end)
 }
 
 /*
- * Some fabrics had not begun, and go on with sockets that they open anew: then it is the test that
- * leaves.
+ * If the fabric had sent nothing, it opens new sockets and continues. Then the test disconnects.
  */
 static void expect_end(const struct t_end *end)
 {
@@ -126,7 +124,7 @@ static void serve(struct t_peer *self)
 	take_again(self, &listener);
 }
 
-/* The message comes, or the connection breaks: nothing is lost in silence. */
+/* The message comes or the connection breaks: no message is lost without an event. */
 static uint64_t comes_or_breaks(const struct t_end *end)
 {
 	DAT_EVENT event = t_wait_for(end->recv_evd, DAT_DTO_COMPLETION_EVENT);
@@ -158,7 +156,7 @@ static void serve_too_little(struct t_peer *self)
 	take_again(self, &listener);
 }
 
-/* --- this one --- */
+/* --- this end --- */
 
 static in_port_t port_of(const struct sockaddr_storage *addr)
 {
@@ -169,7 +167,7 @@ static in_port_t port_of(const struct sockaddr_storage *addr)
 		       : 0;
 }
 
-/* All that are connected, but to the port that the peer's listener has; how many. */
+/* Shuts down all connected sockets except control channels. Returns their number. */
 static int sever(DAT_CONN_QUAL qual)
 {
 	struct rlimit limit;
@@ -206,7 +204,7 @@ static DAT_RETURN post(int kind, uint64_t cookie, DAT_RMR_TRIPLET remote)
 	}
 }
 
-/* In order, and none succeeds behind one that did not. False when all did. */
+/* Expects completions in order, with no success after a failure. False if all succeed. */
 static bool some_fail(void)
 {
 	bool failed = false;
@@ -236,8 +234,8 @@ static void use_again(DAT_CONN_QUAL qual)
 }
 
 /*
- * The idle connection has nothing under way: the fabric has taken its message, which waits in a
- * socket.
+ * The idle connection has no request under way: the fabric has accepted its message, which waits in
+ * a socket.
  */
 START_TEST(sockets_break)
 {
@@ -273,8 +271,8 @@ START_TEST(sockets_break)
 END_TEST
 
 /*
- * The core's stream ends, with a libfabric before 1.19, and the card that is played has none that
- * could.
+ * True if a truncated message ends the stream of the provider below test/fabric (libfabric before
+ * 1.19). The card that test/fabric simulates has no streams.
  */
 static bool core_may_lose(void)
 {
@@ -284,8 +282,8 @@ static bool core_may_lose(void)
 	       (!strcmp(core, "net") || !strcmp(core, "tcp;ofi_rxm"));
 }
 
-/* On some fabrics it ends the stream that messages of all connections take. */
-START_TEST(what_comes_behind_a_message_that_is_too_long)
+/* On some fabrics a truncated message ends the stream that all connections share. */
+START_TEST(requests_behind_a_truncated_message)
 {
 	DAT_CONN_QUAL qual;
 
@@ -315,7 +313,7 @@ int main(void)
 	TCase *tcase = tcase_create("sever");
 
 	tcase_add_loop_test(tcase, sockets_break, 0, (int)fault_amount(1, KINDS));
-	tcase_add_test(tcase, what_comes_behind_a_message_that_is_too_long);
+	tcase_add_test(tcase, requests_behind_a_truncated_message);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }

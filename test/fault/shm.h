@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* For programs whose processes die over shm. They are linked with libfabric. */
+/* For programs whose processes die over shm. The programs are linked with libfabric. */
 #ifndef FAULT_SHM_H
 #define FAULT_SHM_H
 
@@ -8,8 +8,8 @@
 #include "fault.h"
 
 /*
- * Locks of shm that a killed process held stay locked: with a release of libfabric that is not
- * repaired (docs/libfabric-quirks.md, DEAD_LOCKS), and below the fabric of test/fabric.
+ * True if locks of shm stay locked when their owner is killed: the library does not repair this
+ * release of libfabric (docs/libfabric-quirks.md, DEAD_LOCKS), or shm is below test/fabric.
  */
 static inline bool fault_dead_keep_locks(void)
 {

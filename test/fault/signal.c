@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A signal ends dat_evd_wait() and dat_cno_wait(), and harms nothing else. */
+/* A signal ends dat_evd_wait() and dat_cno_wait(), and has no other effect. */
 #include <signal.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ static void handler(int number)
 	handled++;
 }
 
-/* _i 1: with SA_RESTART, which concerns system calls but not DAT's. */
+/* _i 1: with SA_RESTART, which restarts system calls, but not calls of DAT. */
 static void catch_signals(int restart)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = restart ? SA_RESTART : 0};
@@ -26,8 +26,9 @@ static void catch_signals(int restart)
 }
 
 /*
- * A thread that sleeps may do so for a lock on the way into the wait, where a signal is handled and
- * gone: it is sent again until the call ends. How many were handled tells that none came from us.
+ * The thread may sleep for a lock before the wait begins; a signal has no effect then. So the
+ * signal is sent until the call ends. The number of handled signals shows that the library sent
+ * none.
  */
 static DAT_RETURN interrupt(struct t_waiter *waiter)
 {
@@ -38,13 +39,13 @@ static DAT_RETURN interrupt(struct t_waiter *waiter)
 	do {
 		ck_assert_int_eq(pthread_kill(waiter->thread, SIGUSR1), 0);
 		sent++;
-		/* One that comes before the last was handled would be lost. */
+		/* A signal that comes before the last one was handled would be lost. */
 		while (!done && handled < before + sent && t_now_us() < limit) {
 			t_pause();
 			done = t_waiter_done(waiter);
 		}
 		if (done || t_waiter_done(waiter)) {
-			/* Who is done need not handle the last one. */
+			/* The thread may end without handling the last signal. */
 			ck_assert_int_le(handled, before + sent);
 			ck_assert_int_ge(handled, before + (sent > 1 ? sent - 1 : 1));
 			return waiter->ret;
@@ -89,7 +90,7 @@ END_TEST
 
 START_TEST(one_of_several_waiters_is_interrupted)
 {
-	/* Only one of them drives; it is not always the one that the signal finds. */
+	/* One of the threads is the driver. The signal may go to another one. */
 	struct t_waiter waiters[3];
 	DAT_EVD_HANDLE evds[3];
 
@@ -154,7 +155,7 @@ START_TEST(no_event_is_lost_in_a_storm_of_signals)
 }
 END_TEST
 
-/* Signals of the process are the consumer's: no thread of ours takes them. */
+/* Our threads block all signals, so signals of the process go to the consumer's threads. */
 START_TEST(our_threads_take_no_signals)
 {
 	sigset_t set;

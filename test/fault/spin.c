@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that neither poll nor wait, but spin on memory. Where a device moves data by itself the
- * progress thread sleeps meanwhile, and all that needs completions to be taken says so.
+ * Programs that neither poll nor wait, but read memory in a loop. If a device moves data itself,
+ * the progress thread sleeps meanwhile. Code that needs completions to be read asks for it.
  */
 #include <dirent.h>
 #include <semaphore.h>
@@ -81,11 +81,11 @@ static void end(void)
 
 static bool is_held(void)
 {
-	dofi_wait_kick(inside()); /* its sleep may have no end */
+	dofi_wait_kick(inside()); /* its sleep may have no timeout */
 	return held;
 }
 
-/* From now on nobody takes completions but the calls that the test makes. */
+/* Only calls of the test read completions from now on. */
 static void hold_thread(void)
 {
 	hold = true;
@@ -99,7 +99,7 @@ static volatile uint64_t *cell(int side)
 	return (volatile uint64_t *)(void *)loop.end[side].buf.mem;
 }
 
-/* The number becomes that of the other end's cell; nobody is told. */
+/* Writes the number to the other end's memory, without an event there. */
 static DAT_RETURN write_number(int from, uint64_t number)
 {
 	const struct t_end *self = &loop.end[from], *peer = &loop.end[!from];
@@ -118,9 +118,9 @@ static void spin_until(int side, uint64_t number)
 			      (unsigned long long)number);
 }
 
-/* --- what is seen without polling --- */
+/* --- writes that are seen without polling --- */
 
-/* Times that threads of ours went to sleep. */
+/* How often threads of the library went to sleep. */
 static unsigned long sleeps(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -147,7 +147,7 @@ static unsigned long sleeps(void)
 	return total;
 }
 
-START_TEST(a_program_that_spins_wakes_nobody)
+START_TEST(polling_of_memory_wakes_no_thread)
 {
 	unsigned long before;
 
@@ -171,7 +171,7 @@ START_TEST(a_program_that_spins_wakes_nobody)
 }
 END_TEST
 
-START_TEST(the_ring_is_emptied_by_who_needs_room)
+START_TEST(post_reads_completions_if_the_request_ring_is_full)
 {
 	begin();
 	hold_thread();
@@ -181,7 +181,7 @@ START_TEST(the_ring_is_emptied_by_who_needs_room)
 }
 END_TEST
 
-START_TEST(so_is_that_of_receives)
+START_TEST(post_reads_completions_if_the_receive_ring_is_full)
 {
 	DAT_COUNT most;
 
@@ -217,7 +217,7 @@ static DAT_COUNT receives(const struct t_end *at)
 	return n;
 }
 
-/* As dat_ib_query_counters asks, which DAT 1.2 lacks. */
+/* The same as dat_ib_query_counters, which DAT 1.2 lacks. */
 static uint64_t received(const struct t_end *at)
 {
 	DAT_UINT64 values[DOFI_CNT_EP_END];
@@ -226,7 +226,7 @@ static uint64_t received(const struct t_end *at)
 	return values[DOFI_CNT_EP_RECV];
 }
 
-START_TEST(questions_are_answered_with_what_is)
+START_TEST(queries_return_the_present_state)
 {
 	begin();
 	t_ok(t_recv(&loop.end[1], 0, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
@@ -248,15 +248,18 @@ START_TEST(questions_are_answered_with_what_is)
 }
 END_TEST
 
-/* --- who needs completions to be taken --- */
+/* --- code that needs completions to be read --- */
 
-START_TEST(requests_that_wait_are_looked_after)
+START_TEST(waiting_requests_watch_completions)
 {
 	const struct t_end *from = &loop.end[0], *to = &loop.end[1];
 
 	begin();
 	ck_assert_uint_eq(watchers(), 0);
-	/* The first looks at the peer's table; of the others each waits for the one before. */
+	/*
+	 * The first request reads the peer's context table. Each later one waits for the one
+	 * before.
+	 */
 	for (uint64_t i = 1; i <= REQUESTS; i++) {
 		to->buf.mem[i] = (unsigned char)i;
 		t_ok(t_read(from, 64 + i, 1, i, t_remote_seg(&to->buf, i, 1),
@@ -271,7 +274,7 @@ START_TEST(requests_that_wait_are_looked_after)
 }
 END_TEST
 
-START_TEST(ends_are_looked_after)
+START_TEST(disconnects_watch_completions)
 {
 	begin();
 	ck_assert_uint_eq(watchers(), 0);
@@ -286,7 +289,7 @@ START_TEST(ends_are_looked_after)
 }
 END_TEST
 
-START_TEST(watermarks_are_looked_after)
+START_TEST(watermarks_watch_completions)
 {
 	struct t_end other;
 
@@ -301,7 +304,7 @@ START_TEST(watermarks_are_looked_after)
 }
 END_TEST
 
-START_TEST(shared_receives_are_looked_after)
+START_TEST(srqs_watch_completions)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = 8, .max_recv_iov = 1};
 	DAT_SRQ_HANDLE srq;
@@ -325,14 +328,14 @@ int main(void)
 	TCase *tc = tcase_create("spin");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_program_that_spins_wakes_nobody);
-	tcase_add_test(tc, the_ring_is_emptied_by_who_needs_room);
-	tcase_add_test(tc, so_is_that_of_receives);
-	tcase_add_loop_test(tc, questions_are_answered_with_what_is, 0, 3);
-	tcase_add_test(tc, requests_that_wait_are_looked_after);
-	tcase_add_test(tc, ends_are_looked_after);
-	tcase_add_test(tc, watermarks_are_looked_after);
-	tcase_add_test(tc, shared_receives_are_looked_after);
+	tcase_add_test(tc, polling_of_memory_wakes_no_thread);
+	tcase_add_test(tc, post_reads_completions_if_the_request_ring_is_full);
+	tcase_add_test(tc, post_reads_completions_if_the_receive_ring_is_full);
+	tcase_add_loop_test(tc, queries_return_the_present_state, 0, 3);
+	tcase_add_test(tc, waiting_requests_watch_completions);
+	tcase_add_test(tc, disconnects_watch_completions);
+	tcase_add_test(tc, watermarks_watch_completions);
+	tcase_add_test(tc, srqs_watch_completions);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

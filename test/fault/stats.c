@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program tells of its counters when it is asked: by a socket, a signal, at a close and at
- * exit.
+ * Reports of counters: by a socket, by a signal, when an IA is closed, and at exit.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,7 +14,7 @@ static struct t_loop loop;
 
 #define MESSAGES 3
 
-/* Sends of 8 bytes to ourselves. */
+/* Opens an IA and sends 8 bytes to itself. */
 static void open_and_send(const char *when)
 {
 	setenv("DAT_OFI_STATS", when, 1);
@@ -40,7 +39,7 @@ static void ck_has(const char *text, const char *part)
 	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in: %s", part, text);
 }
 
-/* What dat_info says; its exit status. */
+/* Runs dat_info and reads its output. Returns its exit status. */
 static int ask(pid_t pid, char *text, size_t size)
 {
 	char command[64];
@@ -72,7 +71,7 @@ static void ck_counters(const char *text)
 
 static char answer[65536];
 
-START_TEST(nothing_is_there_unasked)
+START_TEST(no_socket_or_thread_unless_configured)
 {
 	open_and_send("");
 	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 1);
@@ -81,7 +80,7 @@ START_TEST(nothing_is_there_unasked)
 }
 END_TEST
 
-START_TEST(socket_tells_who_asks)
+START_TEST(socket_answers_with_a_report)
 {
 	open_and_send("socket");
 	for (int i = 0; i < 3; i++) {
@@ -94,12 +93,12 @@ START_TEST(socket_tells_who_asks)
 }
 END_TEST
 
-START_TEST(what_is_held_is_told)
+START_TEST(report_tells_why_requests_are_held)
 {
 	open_and_send("socket");
 	t_ok(t_send(&loop.end[0], 0, 8, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	ck_assert_int_eq(ask(getpid(), answer, sizeof(answer)), 0);
-	/* A fabric that has no need of credits has taken the message. */
+	/* If the fabric uses no credits, it has accepted the message. */
 	if (strstr(answer, "credits")) {
 		ck_has(answer, "requests 0 and 1 held");
 		ck_has(answer, "credits 0, waits for a receive of the peer");
@@ -111,7 +110,7 @@ START_TEST(what_is_held_is_told)
 }
 END_TEST
 
-/* An EP that draws from an SRQ counts what it took there as its own. */
+/* An EP counts the receives that it took from its SRQ. */
 START_TEST(receives_of_an_srq_are_counted)
 {
 	DAT_SRQ_ATTR attr = {.max_recv_dtos = MESSAGES, .max_recv_iov = 1};
@@ -146,7 +145,7 @@ START_TEST(receives_of_an_srq_are_counted)
 }
 END_TEST
 
-/* The report is written by another thread, in one piece. */
+/* Another thread writes the report, by one call. */
 static void await_report(int fd)
 {
 	uint64_t limit = t_now_us() + T_LIMIT_US;
@@ -155,7 +154,7 @@ static void await_report(int fd)
 		t_pause();
 }
 
-START_TEST(signal_tells)
+START_TEST(signal_writes_a_report)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -172,7 +171,7 @@ static void ignore(int number)
 	(void)number;
 }
 
-START_TEST(handler_of_the_program_stays)
+START_TEST(signal_handler_of_the_program_remains)
 {
 	int fd = t_capture(STDERR_FILENO);
 	struct sigaction now;
@@ -186,7 +185,7 @@ START_TEST(handler_of_the_program_stays)
 }
 END_TEST
 
-START_TEST(nonsense_is_named)
+START_TEST(invalid_value_is_named)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -199,7 +198,7 @@ START_TEST(nonsense_is_named)
 }
 END_TEST
 
-/* In a child: what exit() or the close writes is all there when it has gone. */
+/* Runs in a child, whose report at exit() or at the close is complete when the child has ended. */
 static const char *told_by_child(const char *when, bool in_order)
 {
 	int fd = t_memfile("stderr"), status;
@@ -220,14 +219,14 @@ static const char *told_by_child(const char *when, bool in_order)
 	return t_captured(fd);
 }
 
-START_TEST(exit_tells)
+START_TEST(exit_writes_a_report)
 {
 	ck_has(told_by_child("exit", false), " POST_SEND=3");
 	ck_assert_ptr_null(strstr(told_by_child("socket", false), "POST_SEND"));
 }
 END_TEST
 
-START_TEST(close_tells_of_eps_that_went_before)
+START_TEST(close_reports_eps_freed_before)
 {
 	const char *text = told_by_child("close", true);
 
@@ -236,8 +235,8 @@ START_TEST(close_tells_of_eps_that_went_before)
 }
 END_TEST
 
-#ifndef __SANITIZE_THREAD__ /* which cannot follow new threads of a forked child */
-START_TEST(child_begins_anew)
+#ifndef __SANITIZE_THREAD__ /* which does not support threads in a forked child */
+START_TEST(child_has_its_own_report)
 {
 	int status;
 	pid_t child;
@@ -268,17 +267,17 @@ int main(void)
 	Suite *suite = suite_create("stats");
 	TCase *tc = tcase_create("stats");
 
-	tcase_add_test(tc, nothing_is_there_unasked);
-	tcase_add_test(tc, socket_tells_who_asks);
-	tcase_add_test(tc, what_is_held_is_told);
+	tcase_add_test(tc, no_socket_or_thread_unless_configured);
+	tcase_add_test(tc, socket_answers_with_a_report);
+	tcase_add_test(tc, report_tells_why_requests_are_held);
 	tcase_add_test(tc, receives_of_an_srq_are_counted);
-	tcase_add_loop_test(tc, signal_tells, 0, 2);
-	tcase_add_test(tc, handler_of_the_program_stays);
-	tcase_add_test(tc, nonsense_is_named);
-	tcase_add_test(tc, exit_tells);
-	tcase_add_test(tc, close_tells_of_eps_that_went_before);
+	tcase_add_loop_test(tc, signal_writes_a_report, 0, 2);
+	tcase_add_test(tc, signal_handler_of_the_program_remains);
+	tcase_add_test(tc, invalid_value_is_named);
+	tcase_add_test(tc, exit_writes_a_report);
+	tcase_add_test(tc, close_reports_eps_freed_before);
 #ifndef __SANITIZE_THREAD__
-	tcase_add_test(tc, child_begins_anew);
+	tcase_add_test(tc, child_has_its_own_report);
 #endif
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

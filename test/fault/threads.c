@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many threads use one IA at once: some transfer, some wait, some poll, some make and free
- * objects. Run it under ThreadSanitizer, too. Threads fail by returning a sentence.
+ * Many threads use one IA at once: some transfer, some wait, some poll, some create and free
+ * objects. Run it under ThreadSanitizer, too. A thread that fails returns a message.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #define ROUNDS 150
 
 static struct t_ia ia;
-static _Atomic bool over; /* those that do not count rounds may stop */
+static _Atomic bool over; /* threads that do not count rounds may stop */
 
 #define must(call)                               \
 	do {                                     \
@@ -19,7 +19,7 @@ static _Atomic bool over; /* those that do not count rounds may stop */
 			return "failed: " #call; \
 	} while (0)
 
-/* --- transfers: each thread has a connection, and both ends of it --- */
+/* --- transfers: each thread has both ends of a connection --- */
 
 static const char *await(DAT_EVD_HANDLE evd, bool poll, uint64_t cookie)
 {
@@ -80,7 +80,7 @@ static void *ping_thread(void *arg)
 	return (void *)(uintptr_t)why;
 }
 
-/* --- objects come and go --- */
+/* --- objects are created and freed --- */
 
 static const char *make_and_free(void)
 {
@@ -128,7 +128,7 @@ static void *object_thread(void *arg)
 	return (void *)(uintptr_t)why;
 }
 
-/* --- connections come and go --- */
+/* --- connections begin and end --- */
 
 static const char *await_connection(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, DAT_EVENT *event_p)
 {
@@ -179,7 +179,7 @@ static void *call_thread(void *arg)
 	return (void *)(uintptr_t)why;
 }
 
-/* --- waiting for what others post --- */
+/* --- waiting for events that other threads post --- */
 
 struct slots {
 	DAT_EVD_HANDLE evd;
@@ -226,7 +226,7 @@ static void *atomic_initiator(void *arg)
 	return NULL;
 }
 
-/* --- all of it --- */
+/* --- all together --- */
 
 static void start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
@@ -290,7 +290,7 @@ START_TEST(threads_of_all_kinds_on_one_ia)
 }
 END_TEST
 
-/* --- an IA each, opened and closed side by side --- */
+/* --- each thread opens and closes its own IA --- */
 
 static void *ia_thread(void *arg)
 {
@@ -318,7 +318,7 @@ START_TEST(threads_open_and_close_ias)
 }
 END_TEST
 
-/* --- the IA is closed under those who wait --- */
+/* --- the IA is closed while threads wait --- */
 
 START_TEST(waiters_leave_when_the_ia_is_closed)
 {

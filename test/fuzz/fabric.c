@@ -3,6 +3,8 @@
 
 #include "fuzz.h"
 
+#include "../sim/bare_ia.h"
+
 #include "cm/accept.h"
 #include "cm/conn.h"
 #include "cm/drain.h"
@@ -338,28 +340,6 @@ const struct dofi_trans_ops *fabric_table(unsigned int kind)
 
 /* --- the objects --- */
 
-static int mr_close(struct fid *fid)
-{
-	free(fid);
-	return 0;
-}
-
-static int mr_reg(struct fid *fid, const void *buf, size_t length, uint64_t access, uint64_t offset,
-		  uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p, void *context)
-{
-	static struct fi_ops ops = {.size = sizeof(ops), .close = mr_close};
-	struct fid_mr *mr = calloc(1, sizeof(*mr));
-
-	(void)fid, (void)buf, (void)length, (void)access, (void)offset, (void)flags, (void)context;
-	if (!mr)
-		return -FI_ENOMEM;
-	mr->fid.ops = &ops;
-	mr->key = wanted_key;
-	mr->mem_desc = mr;
-	*mr_p = mr;
-	return 0;
-}
-
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t size, void *desc, fi_addr_t from,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
@@ -376,25 +356,14 @@ static ssize_t cancel(fid_t fid, void *context)
 
 void fabric_open(struct dofi_ia *ia)
 {
-	static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = mr_reg};
-	static struct fid_domain domain = {.mr = &mr_ops};
+	static struct fid_domain domain = {.mr = &bare_mr_ops};
 	static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = tagged_recv};
 	static struct fi_ops_ep ep_ops = {.size = sizeof(ep_ops), .cancel = cancel};
 	static struct fid_ep shared_ep = {.tagged = &tagged, .ops = &ep_ops};
-	static char provider[] = "fuzz";
-	static struct fi_fabric_attr fabric_attr = {.prov_name = provider};
-	static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
-	static struct fi_tx_attr tx_attr = {.inject_size = 128};
-	static struct fi_rx_attr rx_attr;
-	static struct fi_info info = {.fabric_attr = &fabric_attr,
-				      .domain_attr = &domain_attr,
-				      .tx_attr = &tx_attr,
-				      .rx_attr = &rx_attr};
 
 	world = ia;
 	ia->domain = &domain;
 	ia->shared_ep = &shared_ep;
-	ia->info = &info;
 }
 
 void fabric_begin(void)

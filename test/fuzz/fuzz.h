@@ -6,6 +6,8 @@
 #ifndef T_FUZZ_H
 #define T_FUZZ_H
 
+#include "../sim/must.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,14 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must hold whatever the input is. Assertions of the library count as well. */
-#define FUZZ_CHECK(condition)                                                                   \
-	do {                                                                                    \
-		if (!(condition)) {                                                             \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                \
-		}                                                                               \
-	} while (0)
+/* What must hold whatever the input is. */
+#define FUZZ_CHECK MUST
 
 /* A stream that is at its end gives zeros. */
 struct fuzz_input {

@@ -6,9 +6,10 @@
  */
 #include "fabric.h"
 #include "fuzz.h"
-#include "kernel.h"
 #include "peer.h"
 #include "world.h"
+
+#include "../sim/kernel.h"
 
 #include "api/cr.h"
 #include "api/ep.h"
@@ -26,6 +27,7 @@
 #include "object/ia.h"
 #include "object/ud_ah.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <errno.h>
@@ -42,7 +44,7 @@ static DAT_EP_HANDLE *choose_ep(struct fuzz_input *in)
 
 static int choose_socket(struct fuzz_input *in)
 {
-	int nth = fuzz_u8(in) % KERNEL_SOCKETS;
+	int nth = fuzz_u8(in) % WORLD_SOCKETS;
 
 	for (int s = 0; s < KERNEL_SOCKETS; s++)
 		if (kernel_is_open(s) && !nth--)
@@ -145,7 +147,7 @@ static void step_fault(struct fuzz_input *in)
 		kernel_faults.bind = err;
 		break;
 	case 4:
-		kernel_faults.forgetful = true;
+		kernel_faults.forget = 1;
 		break;
 	default:
 		kernel_faults.dials_wait = how & 1;
@@ -369,11 +371,24 @@ static void step_path(struct fuzz_input *in)
 	dofi_engine_end(world.ia);
 }
 
+/* The number of the nth connection of those that there are; 0: there is none. */
+static uint32_t number_of(uint8_t nth)
+{
+	const struct dofi_cm *cm = &world.ia->cm;
+	uint32_t left = cm->nconns ? nth % cm->nconns : 0;
+
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		if (cm->conns[i] && !left--)
+			return cm->conns[i]->id;
+	}
+	return 0;
+}
+
 static void step_complete(struct fuzz_input *in)
 {
 	static const int errors[] = {0, 0, 0, 0, FI_ETRUNC, FI_ECANCELED, FI_EIO, FI_ECONNRESET};
 	uint8_t nth = fuzz_u8(in), how = fuzz_u8(in);
-	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : world.ia->cm.conns_next;
+	uint32_t number = how & 0x20 ? (uint32_t)fuzz_u8(in) : number_of(nth);
 	uint32_t update = how & 0x10 ? fuzz_u32(in) : 0;
 
 	dofi_engine_begin(world.ia);

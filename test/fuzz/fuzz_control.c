@@ -6,9 +6,10 @@
  */
 #include "fabric.h"
 #include "fuzz.h"
-#include "kernel.h"
 #include "peer.h"
 #include "world.h"
+
+#include "../sim/kernel.h"
 
 #include "api/ep_connect.h"
 #include "api/rmr.h"
@@ -22,6 +23,7 @@
 #include "object/ia.h"
 #include "object/mem.h"
 #include "progress/engine.h"
+#include "progress/evd_wait.h"
 #include "progress/evd.h"
 
 #include <rdma/fi_errno.h>

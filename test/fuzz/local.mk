@@ -30,15 +30,10 @@ endif
 fuzz_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi -DDOFI_DAT_MAJOR=2
 fuzz_libs = prov/ofi/libdofi2.la src/libdatr2.la
 
-# The kernel of kernel.c, for the library and for libFuzzer, whose calls go on.
-kernel_wraps = -Wl,--wrap=socket -Wl,--wrap=connect -Wl,--wrap=bind -Wl,--wrap=listen \
-	-Wl,--wrap=accept4 -Wl,--wrap=send -Wl,--wrap=recv -Wl,--wrap=getsockopt \
-	-Wl,--wrap=setsockopt -Wl,--wrap=getsockname -Wl,--wrap=getpeername -Wl,--wrap=close \
-	-Wl,--wrap=epoll_create1 -Wl,--wrap=eventfd -Wl,--wrap=epoll_ctl -Wl,--wrap=epoll_wait \
-	-Wl,--wrap=clock_gettime -Wl,--wrap=getrandom -Wl,--wrap=open -Wl,--wrap=calloc
-fuzz_wraps = $(kernel_wraps) -Wl,--wrap=sched_yield -Wl,--wrap=dofi_random -Wl,--wrap=getifaddrs
+# For the library and for libFuzzer, whose calls go on.
+fuzz_wraps = $(kernel_wraps)
 # libFuzzer is told nothing of what is executed in it.
-%C%_libworld_la_SOURCES = %D%/kernel.c %D%/kernel.h %D%/fabric.c %D%/fabric.h %D%/peer.c %D%/peer.h \
+%C%_libworld_la_SOURCES = $(sim_kernel) %D%/fabric.c %D%/fabric.h %D%/peer.c %D%/peer.h \
 	%D%/world.c %D%/world.h %D%/fuzz.h
 %C%_libworld_la_CPPFLAGS = $(fuzz_cppflags)
 %C%_libworld_la_CFLAGS = $(AM_CFLAGS) $(fuzz_unwatched)
@@ -81,7 +76,7 @@ EXTRA_DIST += %D%/README.md %D%/run.sh %D%/coverage.sh %D%/seeds.py %D%/corpus %
 # make fuzz [SECONDS=60] [TARGETS='channel wire']
 fuzz:
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
-		$(SHELL) $(srcdir)/%D%/README.md %D%/run.sh %D%/coverage.sh %D%/seeds.py '$(SECONDS)' $(TARGETS)
+		$(SHELL) $(srcdir)/%D%/run.sh '$(SECONDS)' $(TARGETS)
 fuzz-coverage:
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		$(SHELL) $(srcdir)/%D%/coverage.sh $(TARGETS)

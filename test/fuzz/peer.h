@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers at the sockets of kernel.h: they read what the library sends, which must be frames, and
- * know its connection numbers and tokens, so an input can name them in a byte. What they say comes
- * from the input.
+ * The peers at the sockets of sim/kernel.h: they read what the library sends, which must be frames,
+ * and know its connection numbers and tokens, so an input can name them in a byte. What they say
+ * comes from the input.
  */
 #ifndef T_FUZZ_PEER_H
 #define T_FUZZ_PEER_H
 
 #include "fuzz.h"
-#include "kernel.h"
+#include "../sim/kernel.h"
 
 #define PEER_PROVIDER "fuzz"
 

@@ -2,36 +2,32 @@
 #include "world.h"
 
 #include "fabric.h"
-#include "kernel.h"
 #include "peer.h"
+
+#include "../sim/bare_ia.h"
+#include "../sim/kernel.h"
 
 #include "api/ep.h"
 #include "api/ep_connect.h"
 #include "api/lmr.h"
 #include "api/pz.h"
-#include "auth/crypto.h"
 #include "auth/key.h"
 #include "base/log.h"
 #include "cm/cm.h"
-#include "cm/cr.h"
 #include "cm/drain.h"
-#include "cm/ep_life.h"
-#include "cm/linger.h"
-#include "cm/listener.h"
-#include "cm/service_point.h"
-#include "cm/upcalls.h"
 #include "cm/wire.h"
 #include "dto/control.h"
 #include "dto/credit.h"
 #include "dto/ep_attr.h"
-#include "dto/rmr.h"
 #include "dto/srq.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 #include "object/ep.h"
 #include "object/ia.h"
-#include "object/scratch.h"
 #include "progress/engine.h"
+#include "progress/evd_streams.h"
+#include "progress/evd_wait.h"
+#include "api/evd.h"
 #include "progress/evd.h"
 
 #include <netinet/in.h>
@@ -58,70 +54,7 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-/* Completions come when the target says so. */
-static int reap(struct dofi_ia *ia)
-{
-	(void)ia;
-	return 0;
-}
-
 /* --- the IA, once --- */
-
-static void set_limits(struct dofi_ia *ia)
-{
-	ia->limits = (struct dofi_limits){
-		.max_eps = 16,
-		.max_dtos = 64,
-		.max_evds = 64,
-		.max_evd_qlen = 64,
-		.max_iov = 2,
-		.max_lmrs = 16,
-		.max_rmrs = 16,
-		.max_pzs = 16,
-		.max_srqs = 4,
-		.max_reads = 16,
-		.fabric_iov = 2,
-		.max_message = 1 << 20,
-		.max_rdma = 1 << 20,
-		.max_lmr = 1 << 20,
-		.max_datagram = 2048,
-		.plain = 1 << 20,
-		.plain_write = 1 << 20,
-	};
-	ia->params.handshake_ms = 10000;
-	ia->params.listen_grace_ms = 250;
-	ia->params.linger_ms = 1000;
-	ia->params.keepalive_s = 10;
-	ia->params.max_channels = 12;
-	ia->params.max_peer_channels = 8;
-	ia->params.max_peer_requests = 10;
-}
-
-static void init_ia(struct dofi_ia *ia)
-{
-	const struct sockaddr_in addr = {.sin_family = AF_INET,
-					 .sin_addr.s_addr = htonl(0x7f000001)};
-
-	ia->obj.ia = ia;
-	strcpy(ia->name, "fuzz");
-	ia->up = &dofi_cm_upcalls;
-	ia->engine.reap = reap;
-	ia->has_data = ia->tells_last_receive = true;
-	atomic_store(&ia->next_key, 1);
-	memcpy(&ia->addr, &addr, sizeof(addr));
-	dofi_lock_init(&ia->obj_lock);
-	dofi_lock_init(&ia->mr_lock);
-	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {
-		dofi_list_init(&ia->objects[i]);
-		dofi_list_init(&ia->doomed[i]);
-	}
-	dofi_list_init(&ia->agents);
-	dofi_list_init(&ia->agent_calls);
-	dofi_list_init(&ia->orphans);
-	dofi_list_init(&ia->drains);
-	set_limits(ia);
-	fabric_open(ia);
-}
 
 static DAT_EVD_HANDLE make_evd(DAT_COUNT qlen, unsigned int flags)
 {
@@ -134,11 +67,7 @@ static DAT_EVD_HANDLE make_evd(DAT_COUNT qlen, unsigned int flags)
 static void make_objects(struct dofi_ia *ia)
 {
 	DAT_REGION_DESCRIPTION region = {.for_va = world_memory};
-	struct dofi_evd *async;
 
-	FUZZ_CHECK(!dofi_evd_new(ia, QLEN, NULL, DAT_EVD_ASYNC_FLAG, &async));
-	dofi_evd_attach_other(async);
-	ia->async_evd = async;
 	world.conn_evd = make_evd(QLEN, DAT_EVD_CONNECTION_FLAG);
 	world.cr_evd = make_evd(QLEN, DAT_EVD_CR_FLAG);
 	world.dto_evd = make_evd(QLEN, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG);
@@ -151,21 +80,15 @@ static void make_objects(struct dofi_ia *ia)
 
 static void open_world(void)
 {
-	static const DAT_PROVIDER provider;
-	struct dofi_ia *ia = dofi_obj_alloc(NULL, &provider, DAT_HANDLE_TYPE_IA, sizeof(*ia));
+	struct dofi_ia *ia = bare_ia_new("fuzz", KERNEL_LOOPBACK);
 	const char *level = getenv("DAT_OFI_LOG");
 
-	FUZZ_CHECK(ia);
 	dofi_log_set_level(level ? level : "off");
-	init_ia(ia);
+	kernel_process.most = WORLD_SOCKETS;
+	fabric_open(ia);
 	ia->trans = fabric_table(FABRIC_SLOTS);
-	FUZZ_CHECK(!dofi_crypto_start());
-	FUZZ_CHECK(!dofi_engine_init(ia));
-	FUZZ_CHECK(!dofi_ctxtab_init(ia));
-	FUZZ_CHECK(!dofi_scratch_open(ia));
-	FUZZ_CHECK(!dofi_ctrl_slots_open(ia));
+	bare_ia_open(ia);
 	FUZZ_CHECK(ia->mail.boxes);
-	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);
 	world.ia = ia;
 	make_objects(ia);
 }
@@ -322,45 +245,6 @@ DAT_LMR_TRIPLET world_segment(uint32_t offset, uint32_t length)
 
 /* --- its end --- */
 
-static void *retire_first(DAT_HANDLE_TYPE type)
-{
-	struct dofi_list *list = &world.ia->objects[type];
-	struct dofi_obj *obj;
-
-	if (dofi_list_empty(list))
-		return NULL;
-	obj = DOFI_CONTAINER(list->next, struct dofi_obj, siblings);
-	FUZZ_CHECK(dofi_obj_retire(obj, false));
-	return obj;
-}
-
-/* In the order of dat_ia_close. */
-static void close_connections(struct dofi_ia *ia)
-{
-	void *obj;
-
-	dofi_engine_begin(ia);
-	while (!dofi_list_empty(&ia->cm.listeners))
-		dofi_sp_unlisten(DOFI_CONTAINER(ia->cm.listeners.next, struct dofi_sp, link));
-	while ((obj = retire_first(DAT_HANDLE_TYPE_CR)))
-		dofi_cr_destroy(obj, true);
-	dofi_linger_begin_all(ia);
-	while ((obj = retire_first(DAT_HANDLE_TYPE_EP)))
-		dofi_ep_destroy(obj);
-	while ((obj = retire_first(DAT_HANDLE_TYPE_SRQ)))
-		dofi_srq_destroy(obj);
-	while ((obj = retire_first(DAT_HANDLE_TYPE_PSP)) ||
-	       (obj = retire_first(DAT_HANDLE_TYPE_RSP)))
-		dofi_sp_destroy(obj);
-	dofi_engine_end(ia);
-	while ((obj = retire_first(DAT_HANDLE_TYPE_RMR)))
-		dofi_rmr_destroy(obj);
-	dofi_cm_fini(ia);
-	fabric_end();
-	FUZZ_CHECK(fabric_is_idle());
-	dofi_drain_free_all(ia);
-}
-
 static void empty_evd(struct dofi_evd *evd)
 {
 	DAT_EVENT event;
@@ -369,40 +253,25 @@ static void empty_evd(struct dofi_evd *evd)
 		must(dofi_evd_dequeue(evd, &event));
 }
 
-static void check_empty(const struct dofi_ia *ia)
-{
-	const struct dofi_engine *e = &ia->engine;
-
-	FUZZ_CHECK(kernel_end() == 0);
-	FUZZ_CHECK(dofi_list_empty(&e->timers));
-	FUZZ_CHECK(dofi_list_empty(&e->work));
-	FUZZ_CHECK(dofi_list_empty(&e->stalled));
-	FUZZ_CHECK(e->nstalled == 0);
-	FUZZ_CHECK(ia->wait.watchers == 0);
-	FUZZ_CHECK(ia->cm.nconns == 0);
-	FUZZ_CHECK(ia->cm.nlinking == 0);
-	FUZZ_CHECK(ia->cm.nstrangers == 0);
-	FUZZ_CHECK(dofi_list_empty(&ia->cm.dead));
-	FUZZ_CHECK(dofi_list_empty(&ia->cm.binds));
-	FUZZ_CHECK(ia->ndrains == 0);
-	FUZZ_CHECK(ia->scratch.nfree == ia->limits.max_eps);
-	FUZZ_CHECK(ia->ctxtab.used == 1);
-	FUZZ_CHECK(ia->counts[DAT_HANDLE_TYPE_EP] == 0);
-	FUZZ_CHECK(ia->counts[DAT_HANDLE_TYPE_EVD] == 4);
-}
-
 void world_end(void)
 {
 	struct dofi_ia *ia = world.ia;
 
 	kernel_faults = (struct kernel_faults){0};
 	fabric.post = fabric.connect = fabric.expect = 0;
-	close_connections(ia);
+	bare_ia_end_connections(ia);
+	dofi_cm_fini(ia);
+	fabric_end();
+	FUZZ_CHECK(fabric_is_idle());
+	dofi_drain_free_all(ia);
 	empty_evd(ia->async_evd);
 	empty_evd(world.conn_evd);
 	empty_evd(world.cr_evd);
 	empty_evd(world.dto_evd);
-	check_empty(ia);
+	FUZZ_CHECK(kernel_end() == 0);
+	bare_ia_check_rest(ia);
+	FUZZ_CHECK(ia->ctxtab.used == 1);
+	FUZZ_CHECK(ia->counts[DAT_HANDLE_TYPE_EVD] == 4);
 	world.srq = NULL;
 	memset(world.eps, 0, sizeof(world.eps));
 }

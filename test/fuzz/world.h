@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An open IA in the world of kernel.h and fabric.h. It is made once; between world_begin and
+ * An open IA in the world of sim/kernel.h and fabric.h. It is made once; between world_begin and
  * world_end an input has it, and everything below it goes at the end.
  */
 #ifndef T_FUZZ_WORLD_H
@@ -10,7 +10,8 @@
 
 #include "base/dat_api.h"
 
-#define WORLD_EPS 4u
+#define WORLD_EPS     4u
+#define WORLD_SOCKETS 64 /* that the library may have open */
 
 struct dofi_ep;
 struct dofi_ia;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tests of the registry are one source for both API generations, picked by T_DAT_MAJOR. */
+/* Tests of the registry are one source for both generations of DAT. T_DAT_MAJOR selects one. */
 #ifndef T_DAT_VERSION_H
 #define T_DAT_VERSION_H
 

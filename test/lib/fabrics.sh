@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# The fabrics of one host by short names, for scripts that run by test/run-env.
+# Short names for the fabrics of one host, for scripts that test/run-env starts.
 
 # shellcheck disable=SC2034
 t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
 	sockets sockets-rdm rxd psm3'
 
-# What test/fabric works on unless FI_SHAM_CORE says: libfabric's own connectionless TCP, called net
-# in 1.17 alone. (shm of 1.17 does not find all messages, and its faults would be those of the
-# card.)
+# t_core: prints the default of FI_SHAM_CORE, the provider below test/fabric: libfabric's
+# connectionless TCP, which 1.17 calls net. (shm of 1.17 loses messages; its faults would look like
+# faults of the card.)
 t_core() {
 	case $(dat_info --version) in
 	*"libfabric 1.17"[!0-9]*) echo net ;;
@@ -16,10 +16,11 @@ t_core() {
 	esac
 }
 
-# t_fabric NAME: leaves the ia_params of that fabric in t_params and sets what libfabric needs to
-# find it. Other names are those of libfabric's providers. T_PARAMS wins.
+# t_fabric NAME: sets t_params to the ia_params of that fabric, and the variables that libfabric
+# needs to find it. Names that are not listed are names of libfabric's providers. T_PARAMS
+# overrides.
 t_fabric() {
-	# By the variable, so that a program may choose another one.
+	# The variable chooses, so a program can override it.
 	case $1 in
 	tcp | memory | verbs*) ;;
 	*) export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}" ;;
@@ -32,18 +33,18 @@ t_fabric() {
 	net) t_params="provider=net transport=rdm domain=lo" ;;
 	sockets) t_params='provider=sockets transport=msg domain=lo' ;;
 	sockets-rdm) t_params='provider=sockets transport=rdm domain=lo' ;;
-	# 32 MiB, which a connection may end in the middle of, take some seconds there on a busy
-	# machine.
+	# A transfer of 32 MiB takes some seconds on a busy machine, and a connection may end during
+	# it.
 	rxd) t_params='provider=udp;ofi_rxd domain=lo linger_ms=20000' ;;
 	verbs) t_params="provider=verbs domain=${T_DEVICE-rxe0}" ;;
 	verbs-rxm)
 		t_params="provider=verbs;ofi_rxm domain=${T_DEVICE-rxe0}"
-		# By default it asks for a longer completion queue than Soft-RoCE has.
+		# The provider's default completion queue is longer than Soft-RoCE allows.
 		export FI_UNIVERSE_SIZE="${FI_UNIVERSE_SIZE-64}"
 		;;
 	psm3)
-		# Without its hardware it takes the sockets of a netdev that is up and not the
-		# loopback.
+		# Without its hardware psm3 uses the sockets of a network interface that is up, but
+		# not those of the loopback interface.
 		t_params='provider=psm3'
 		export PSM3_HAL="${PSM3_HAL-sockets}"
 		;;
@@ -55,8 +56,7 @@ t_fabric() {
 		;;
 	efa*)
 		t_params="provider=efa"
-		# Its packets are what is to be seen, not those of shm between processes of one
-		# host.
+		# Processes of one host use the device, not libfabric's shm.
 		export FI_EFA_ENABLE_SHM_TRANSFER="${FI_EFA_ENABLE_SHM_TRANSFER-0}"
 		;;
 	*) t_params="provider=$1" ;;
@@ -64,9 +64,9 @@ t_fabric() {
 	t_params=${T_PARAMS-$t_params}
 }
 
-# t_with_device NAME COMMAND...: runs the command with the hardware that the fabric is played on:
-# for efa, efa1 and efa0, and the same followed by -sSEED, the software EFA device of that class,
-# unless there is one already or T_EFA=card asks for the host's.
+# t_with_device NAME COMMAND...: runs the command with the software EFA device if NAME is efa, efa1
+# or efa0, or one of these followed by -sSEED. If a device runs already, or T_EFA=card asks for that
+# of the host, no other one is started.
 t_with_device() {
 	t_class=${1%%-*} t_seed=${1#"${1%%-*}"}
 	shift
@@ -77,7 +77,7 @@ t_with_device() {
 	esac
 }
 
-# t_fabric_conf NAME IA: lines of dat.conf for both generations
+# t_fabric_conf NAME IA: prints lines of dat.conf for both generations
 t_fabric_conf() {
 	t_fabric "$1"
 	for t_line in "u1.2 nonthreadsafe default $top_builddir/prov/ofi/.libs/libdatofi.so.1" \

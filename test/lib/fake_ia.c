@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_ia.h"
 
+#include "../../prov/ofi/progress/evd_streams.h"
+#include "../../prov/ofi/api/evd.h"
 #include "../../prov/ofi/progress/evd.h"
 #include "../../prov/ofi/object/mem.h"
 #include "../../prov/ofi/cm/channel.h"
 #include "../../prov/ofi/object/ctxtab.h"
 #include "../../prov/ofi/object/ia.h"
 #include "../../prov/ofi/object/srq_count.h"
+#include "../../prov/ofi/base/clock.h"
+#include "../../prov/ofi/progress/cq_watch.h"
 #include "../../prov/ofi/progress/engine.h"
 #include "../../prov/ofi/progress/event.h"
 #include "../../prov/ofi/progress/wait.h"
@@ -26,7 +30,7 @@
 
 struct t_fake t_fake;
 
-/* --- memory that runs out; the linker sends every call here --- */
+/* --- allocations that fail; the linker redirects malloc and mmap to these functions --- */
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
@@ -53,7 +57,7 @@ void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t 
 					: __real_mmap(addr, length, prot, flags, fd, offset);
 }
 
-/* --- in place of the engine --- */
+/* --- replacements for the engine --- */
 
 uint64_t dofi_now(void)
 {
@@ -124,7 +128,7 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 	return atomic_load(wakeup) == seen ? ret : 0;
 }
 
-/* --- in place of peers and of the registry --- */
+/* --- replacements for peers and the registry --- */
 
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 {
@@ -155,7 +159,7 @@ void dofi_event_unfold(const struct dofi_event *event, struct dofi_evd *evd, DAT
 	}
 }
 
-/* --- in place of the fabric --- */
+/* --- replacements for the fabric --- */
 
 static int mr_close(struct fid *fid)
 {

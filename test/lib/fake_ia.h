@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An IA for unit tests of the provider's objects: no fabric, no engine, no peers. Waiting is real,
- * progress is what the test says. Link with the objects under test and wrap malloc and mmap.
+ * An IA for unit tests of the provider's objects, without fabric, engine and peers. Threads really
+ * sleep; the test decides what a round of the engine does. A test links this file with the objects
+ * under test and wraps malloc and mmap.
  */
 #ifndef T_FAKE_IA_H
 #define T_FAKE_IA_H
 
 #include "../../prov/ofi/object/ia.h"
 
-#define T_LIMIT_S 20 /* for what has to happen; nothing should come near it */
+#define T_LIMIT_S 20 /* limit for what has to happen; normally it takes much less */
 
 struct t_fake {
-	void (*on_poll)(struct dofi_ia *ia); /* does what the engine would find */
+	void (*on_poll)(struct dofi_ia *ia); /* runs in place of a round of the engine */
 	_Atomic uint32_t polls;              /* rounds of the engine */
-	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep, or about to be */
-	_Atomic int watchers;                /* of completions */
-	uint32_t invalidated;                /* what peers were told to forget last */
+	_Atomic uint32_t asleep;             /* threads in dofi_wait_sleep */
+	_Atomic int watchers;                /* threads that watch for completions */
+	uint32_t invalidated;                /* the context that peers were last asked to forget */
 	uint32_t invalidations;
 	uint32_t srq_dequeued;
 	struct {
-		int live;        /* registrations */
-		int fail;        /* what the next ones return */
-		const void *buf; /* the latest one */
+		int live;        /* number of registrations */
+		int fail;        /* result of the next registrations */
+		const void *buf; /* memory of the latest registration */
 		size_t length;
 		uint64_t access, key;
 		bool closed_before_told; /* a registration ended while peers might still use it */
 	} mr;
-	_Atomic int fail_malloc, fail_mmap; /* so many of the next calls find no memory */
+	_Atomic int fail_malloc, fail_mmap; /* number of the next calls that fail */
 };
 
 extern struct t_fake t_fake;
 
-/* An open IA with an asynchronous EVD; also resets t_fake. */
+/* Opens an IA with an asynchronous EVD, and resets t_fake. */
 struct dofi_ia *t_ia_open(void);
-/* Everything below it must have been freed. */
+/* Closes the IA. Fails the test if one of its objects was not freed. */
 void t_ia_close(struct dofi_ia *ia);
 
-/* Threads asleep become n. */
+/* Waits until n threads are asleep. */
 void t_until_asleep(uint32_t n);
 
-/* Runs a function in a thread; joining it gives its result. */
+/* A thread that runs a function. t_join() returns the function's result. */
 struct t_thread {
 	pthread_t id;
 	_Atomic bool done;
@@ -50,7 +51,7 @@ struct t_thread {
 void t_start(struct t_thread *thread, DAT_RETURN (*run)(void *arg), void *arg);
 DAT_RETURN t_join(struct t_thread *thread);
 
-/* Compares all of a DAT_RETURN. */
+/* Compares class, type and subtype of a DAT_RETURN. */
 #define t_ret(call, wanted)                                                                      \
 	do {                                                                                     \
 		DAT_RETURN t_got = (call);                                                       \

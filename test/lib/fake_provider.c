@@ -10,7 +10,7 @@
 
 #define MAX_NAMES 8
 
-/* A registered name. The table comes first, so that an object's table leads to its name. */
+/* A registered name. The table is the first member, so an object's table is also its name. */
 struct fake_name {
 	DAT_PROVIDER table;
 	DAT_PROVIDER_INFO info;
@@ -46,7 +46,7 @@ static struct fake_name *name_find(const char *ia_name)
 	return found;
 }
 
-static bool has_credit_word(const struct fake_name *name, const char *word)
+static bool has_word(const struct fake_name *name, const char *word)
 {
 	return strstr(name->params, word);
 }
@@ -72,14 +72,14 @@ static DAT_RETURN fake_ia_open(const DAT_NAME_PTR ia_name, DAT_COUNT qlen,
 	atomic_fetch_add(&rec->opens, 1);
 	if (!name)
 		return T_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
-	if (has_credit_word(name, "fail-open"))
+	if (has_word(name, "fail-open"))
 		return T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 	object = object_create(&name->table, DAT_HANDLE_TYPE_IA);
 	if (!object)
 		return T_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	object->odd_attr = has_credit_word(name, "odd-attr");
-	object->extension = has_credit_word(name, "extension");
-	if (!has_credit_word(name, "threads")) {
+	object->odd_attr = has_word(name, "odd-attr");
+	object->extension = has_word(name, "extension");
+	if (!has_word(name, "threads")) {
 		strcpy(rec->open_name, ia_name);
 		rec->open_qlen = qlen;
 	}
@@ -156,7 +156,7 @@ static DAT_RETURN fake_pz_free(DAT_PZ_HANDLE pz)
 }
 
 #if T_DAT_MAJOR == 2
-/* The handle is a name for the open extension, and any object otherwise. Op 1 fails. */
+/* For an open by name the handle is a name, else an object. Operation 1 fails. */
 static DAT_RETURN fake_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	struct t_fake_record *rec = record();
@@ -169,7 +169,7 @@ static DAT_RETURN fake_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_lis
 		struct fake_name *name = name_find(handle);
 
 		strcpy(rec->open_name, handle);
-		if (!name || has_credit_word(name, "fail-open"))
+		if (!name || has_word(name, "fail-open"))
 			return T_ERR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
 		*object_p = object_create(&name->table, DAT_HANDLE_TYPE_IA);
 		return DAT_SUCCESS;

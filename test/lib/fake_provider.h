@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A provider without a fabric. As a module it is loaded by the registry, and words in its ia_params
- * say how to misbehave. It writes down what it was called for in the record of the test program,
- * which outlives it.
+ * A provider without a fabric, built as a module that the registry loads. Words in its ia_params
+ * make it misbehave. It records the calls in a variable of the test program, because the program
+ * outlives the module.
  *
  * no-register    init registers nothing
  * no-remove      fini leaves the name registered
  * fail-open      ia_open fails with DAT_INTERNAL_ERROR
- * odd-attr       provider attributes name neither the version nor the thread safety it was loaded
- * for extension      the IA says that it has extensions other-name     registers the name
- * "fake-other" as well nested-open    init opens the IA "nested" threads        several threads are
- * at it: keep to the counters
+ * odd-attr       the provider attributes have another version and thread safety
+ * extension      the IA has extensions
+ * other-name     init also registers the name "fake-other"
+ * nested-open    init opens the IA "nested"
+ * threads        several threads call: only counters are recorded
  */
 #ifndef T_FAKE_PROVIDER_H
 #define T_FAKE_PROVIDER_H
@@ -26,23 +27,23 @@ struct t_fake_record {
 	atomic_int opens;
 	atomic_int closes;
 	atomic_int ext_ops;
-	/* Of the last call; not for tests with threads. */
+	/* The arguments of the last call; not recorded in tests with threads. */
 	DAT_RETURN register_ret;
 	DAT_PROVIDER_INFO init_info;
 	char init_params[512];
 	char open_name[DAT_NAME_MAX_LENGTH];
 	DAT_COUNT open_qlen;
-	DAT_HANDLE handle;       /* as the provider got it */
-	DAT_IA_HANDLE ia_number; /* what dats_get_ia_handle() makes of it */
+	DAT_HANDLE handle;       /* the handle that the provider received */
+	DAT_IA_HANDLE ia_number; /* the result of dats_get_ia_handle() */
 	DAT_CLOSE_FLAGS close_flags;
 	int ext_op;
 	unsigned long ext_args[2];
 };
 
-/* The test program has the one instance; weak, so that the module also loads elsewhere. */
+/* The test program defines it. The symbol is weak, so that other programs can load the module. */
 extern struct t_fake_record t_fake __attribute__((weak, visibility("default")));
 
-/* The first word is what every handle begins with. */
+/* Each handle points to an object that begins with the table. */
 struct t_fake_object {
 	const DAT_PROVIDER *table;
 	DAT_HANDLE_TYPE type;

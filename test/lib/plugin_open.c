@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * plugin_open LIBDAT NAME: load the registry into a local scope, as a plugin would, and open an IA
- * with it. Exit status 0 when that succeeds.
+ * plugin_open LIBDAT NAME: loads the registry into a local scope, as a plugin does, and opens an
+ * IA. The exit status is 0 on success.
  */
 #include <dlfcn.h>
 #include <stdio.h>

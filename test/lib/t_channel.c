@@ -12,6 +12,12 @@ void t_channel_init(struct t_channel *channel, int fd, enum dofi_role role,
 
 bool t_channel_say(const struct t_channel *channel, const void *bytes, size_t size)
 {
+	struct t_record *record = channel->record;
+
+	if (record && size <= sizeof(record->bytes) - record->size) {
+		memcpy(record->bytes + record->size, bytes, size);
+		record->size += size;
+	}
 	return send(channel->fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
@@ -101,6 +107,10 @@ bool t_channel_start(struct t_channel *channel)
 
 bool t_channel_prove(struct t_channel *channel)
 {
+	if (channel->role == DOFI_ROLE_ACCEPTS)
+		return t_channel_hear_hello(channel) && t_channel_say_hello(channel) &&
+		       t_channel_say_proof(channel) && t_channel_hear_proof(channel) &&
+		       t_channel_start(channel);
 	return t_channel_say_hello(channel) && t_channel_hear_hello(channel) &&
 	       t_channel_hear_proof(channel) && t_channel_say_proof(channel) &&
 	       t_channel_start(channel);
@@ -130,4 +140,16 @@ bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg)
 	size_t size = dofi_wire_seal(frame, dofi_wire_put_msg(frame, msg), &channel->session);
 
 	return size && t_channel_say(channel, frame, size);
+}
+
+bool t_channel_hear_msg(struct t_channel *channel, struct dofi_msg *msg)
+{
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	size_t size = t_channel_hear(channel, frame), body;
+
+	if (!size || !dofi_wire_open(frame, size, &channel->session, &body) ||
+	    !dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, body, msg))
+		return false;
+	msg->private_data = NULL;
+	return true;
 }

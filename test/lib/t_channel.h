@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One end of a control channel, played on a socket: what friends and strangers say. */
+/* One end of a control channel on a socket, for tests that send valid and invalid messages. */
 #ifndef T_CHANNEL_H
 #define T_CHANNEL_H
 
@@ -9,8 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What one end has said, for who says it again. */
+struct t_record {
+	size_t size;
+	uint8_t bytes[4 * DOFI_WIRE_MAX_FRAME];
+};
+
 struct t_channel {
 	int fd;
+	struct t_record *record; /* or NULL */
 	enum dofi_role role;
 	const struct dofi_key *key;
 	struct dofi_handshake shake;
@@ -18,26 +25,29 @@ struct t_channel {
 	struct dofi_hello peer_hello;
 };
 
-/* port: that was dialled */
+/* `port`: the TCP port that the active side dialled. */
 void t_channel_init(struct t_channel *channel, int fd, enum dofi_role role,
 		    const struct dofi_key *key, uint16_t port);
 
-/* False when the other side has hung up, which it may at any time. */
+/* Sends bytes. False if the other side has closed the socket. */
 bool t_channel_say(const struct t_channel *channel, const void *bytes, size_t size);
-/* A whole frame; its size, 0 when the other side hung up or said nothing for long. */
+/* Receives a frame. Returns its size, or 0 if the other side closed the socket or timed out. */
 size_t t_channel_hear(const struct t_channel *channel, uint8_t frame[DOFI_WIRE_MAX_FRAME]);
 
-/* Steps of the handshake; false when the other side does not do its own. */
+/* Steps of the handshake. False if the other side does not do its part. */
 bool t_channel_say_hello(struct t_channel *channel);
 bool t_channel_hear_hello(struct t_channel *channel);
 bool t_channel_say_proof(struct t_channel *channel);
 bool t_channel_hear_proof(struct t_channel *channel);
-bool t_channel_start(struct t_channel *channel); /* both have proved: frames are sealed */
+bool t_channel_start(
+	struct t_channel *channel); /* both sides have sent PROOF: frames are sealed from now on */
 bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details);
 bool t_channel_hear_details(struct t_channel *channel, struct dofi_details *details);
 bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg);
+/* Its private data are not kept. */
+bool t_channel_hear_msg(struct t_channel *channel, struct dofi_msg *msg);
 
-/* HELLO and PROOF, both ways, by the side that dialled. */
+/* Exchanges HELLO and PROOF as the side that dialled. */
 bool t_channel_prove(struct t_channel *channel);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Listeners, endpoints, and pairs of them inside one process. */
+/* Listeners, endpoints, and connected pairs of endpoints in one process. */
 #include "t.h"
 
 /* --- passive side --- */
@@ -114,7 +114,7 @@ DAT_RETURN t_connect(DAT_EP_HANDLE ep, const struct t_listener *to)
 	return t_connect_data(ep, to->on, to->qual, T_LIMIT_US, NULL, 0);
 }
 
-/* On a busy machine a request may expire before it is delivered: it gets twice the time then. */
+/* On a busy machine a request may expire before it arrives. The time is doubled then. */
 DAT_CR_HANDLE t_expired_cr(const struct t_end *end, const struct t_listener *to)
 {
 	DAT_EVENT event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Answers in words, IAs, memory and events. */
+/* Return codes in words, IAs, memory and events. */
 #include "t.h"
 
 #include <net/if.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- answers --- */
+/* --- return codes --- */
 
 const char *t_words(DAT_RETURN ret)
 {
@@ -97,7 +97,7 @@ void t_expect_ok(const char *file, int line, const char *call, DAT_RETURN ret)
 		ck_abort_msg("%s:%d: %s answers %s", file, line, call, t_words(ret));
 }
 
-/* Programs compare these three raw (PRG-10). */
+/* Programs compare these three values without a mask (PRG-10). */
 static bool has_no_class(DAT_RETURN ret)
 {
 	return ret == DAT_TIMEOUT_EXPIRED || ret == DAT_QUEUE_EMPTY || ret == DAT_CONN_QUAL_IN_USE;
@@ -109,7 +109,7 @@ static bool is_error_of(DAT_RETURN ret, DAT_RETURN_TYPE type)
 	       (((DAT_UINT32)ret & DAT_CLASS_ERROR) || has_no_class(ret));
 }
 
-/* What a call answered and what it should have; t_words() has room for one at a time. */
+/* Prints the answer of a call and the wanted one. t_words() has memory for one text only. */
 static void unexpected(const char *file, int line, const char *call, DAT_RETURN ret,
 		       DAT_RETURN wanted, DAT_RETURN other)
 {
@@ -183,7 +183,7 @@ bool t_limit_memory(size_t bytes)
 void t_unlimit_memory(void)
 {
 	struct rlimit limit;
-	/* Check's own assertions need memory. */
+	/* An assertion of Check needs memory, so it comes after the limit is removed. */
 	int failed = getrlimit(RLIMIT_AS, &limit);
 
 	limit.rlim_cur = limit.rlim_max;
@@ -302,7 +302,7 @@ DAT_RETURN t_lmr_of(DAT_IA_HANDLE ia, void *mem, DAT_VLEN length, DAT_PZ_HANDLE 
 			    NULL, NULL, NULL);
 }
 
-/* Pages of its own: an access behind the end faults or changes nothing of ours. */
+/* The buffer has its own pages: an access behind the end faults or hits no other data. */
 void t_buf_new(struct t_buf *buf, DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, size_t size,
 	       DAT_MEM_PRIV_FLAGS privileges)
 {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* --- which calls fail --- */
+/* --- the calls that fail --- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -69,16 +69,14 @@ static bool stutters(enum t_fabric_call call)
 {
 	if (call < T_FI_SEND || !stutter)
 		return false;
-	/*
-	 * Soft-RoCE of Linux 6.1 may send nothing any more when a fenced Send has found no receive.
-	 */
+	/* Soft-RoCE of Linux 6.1 may stop sending after a fenced Send that finds no receive. */
 	if (call == T_FI_RECV && getenv("T_VERBS"))
 		return false;
 	seed = seed * 1664525u + 1013904223u;
 	return (seed >> 16) % 10 < stutter;
 }
 
-/* What the call answers instead of being made; 0: it is made. */
+/* The error that replaces the call; 0: the call is made. */
 static int verdict(enum t_fabric_call call)
 {
 	int err = 0;
@@ -99,38 +97,37 @@ static int verdict(enum t_fabric_call call)
 	return err;
 }
 
-/* --- operations: ours, and behind them in the same structure the fabric's --- */
+/* --- tables of operations: ours, followed by a pointer to that of the fabric --- */
 
-#define MAX_TABLES 8 /* a provider has one for each kind of object, or a few */
+#define MAX_TABLES 8 /* a provider has one or a few for each kind of object */
 
-#define TABLES(kind)                                                                              \
-	static struct kind##_pair {                                                               \
-		struct fi_##kind ours, *real;                                                     \
-	} kind##_pairs[MAX_TABLES];                                                               \
-                                                                                                  \
-	static struct fi_##kind *real_##kind(struct fi_##kind *ours)                              \
-	{                                                                                         \
-		return ((struct kind##_pair *)(void *)ours)->real;                                \
-	}                                                                                         \
-                                                                                                  \
-	/* The pair for these operations. A new one is a copy, and changed before anybody has it. \
-	 */                                                                                       \
-	static struct fi_##kind *over_##kind(struct fi_##kind *real,                              \
-					     void (*change)(struct fi_##kind * ours))             \
-	{                                                                                         \
-		struct kind##_pair *pair = kind##_pairs;                                          \
-                                                                                                  \
-		pthread_mutex_lock(&lock);                                                        \
-		while (pair->real && pair->real != real)                                          \
-			if (++pair == kind##_pairs + MAX_TABLES)                                  \
-				abort();                                                          \
-		if (!pair->real) {                                                                \
-			pair->ours = *real;                                                       \
-			pair->real = real;                                                        \
-			change(&pair->ours);                                                      \
-		}                                                                                 \
-		pthread_mutex_unlock(&lock);                                                      \
-		return &pair->ours;                                                               \
+#define TABLES(kind)                                                                      \
+	static struct kind##_pair {                                                       \
+		struct fi_##kind ours, *real;                                             \
+	} kind##_pairs[MAX_TABLES];                                                       \
+                                                                                          \
+	static struct fi_##kind *real_##kind(struct fi_##kind *ours)                      \
+	{                                                                                 \
+		return ((struct kind##_pair *)(void *)ours)->real;                        \
+	}                                                                                 \
+                                                                                          \
+	/* Returns our table for `real`. A new table is a copy, which `change` adapts. */ \
+	static struct fi_##kind *over_##kind(struct fi_##kind *real,                      \
+					     void (*change)(struct fi_##kind * ours))     \
+	{                                                                                 \
+		struct kind##_pair *pair = kind##_pairs;                                  \
+                                                                                          \
+		pthread_mutex_lock(&lock);                                                \
+		while (pair->real && pair->real != real)                                  \
+			if (++pair == kind##_pairs + MAX_TABLES)                          \
+				abort();                                                  \
+		if (!pair->real) {                                                        \
+			pair->ours = *real;                                               \
+			pair->real = real;                                                \
+			change(&pair->ours);                                              \
+		}                                                                         \
+		pthread_mutex_unlock(&lock);                                              \
+		return &pair->ours;                                                       \
 	}
 
 TABLES(ops)
@@ -142,7 +139,7 @@ TABLES(ops_msg)
 TABLES(ops_rma)
 TABLES(ops_cq)
 
-/* The real call, unless it is to fail. */
+/* Makes the real call, or returns the planned error. */
 #define PASS(call, made)                           \
 	do {                                       \
 		int refusal = verdict(call);       \
@@ -208,7 +205,7 @@ static ssize_t our_writev(struct fid_ep *ep, const struct iovec *iov, void **des
 
 static ssize_t our_cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
-	/* With nothing to fill libfabric itself asks, in fi_trywait: it is told the truth. */
+	/* fi_trywait() of libfabric reads 0 entries; it always gets the real answer. */
 	if (!count)
 		return real_ops_cq(cq->ops)->read(cq, buf, count);
 	PASS(T_FI_CQ_READ, real_ops_cq(cq->ops)->read(cq, buf, count));
@@ -287,8 +284,8 @@ static int our_ep_control(struct fid *fid, int command, void *arg)
 }
 
 /*
- * verbs has such a table for each endpoint, changes it when that is enabled, and frees it. So each
- * has one of ours, too.
+ * verbs allocates such a table for each endpoint, changes it when the endpoint is enabled, and
+ * frees it. So each endpoint also has its own table of ours.
  */
 static struct fi_ops_msg *own_ops_msg(struct fi_ops_msg *real)
 {
@@ -379,7 +376,7 @@ static int our_listen(struct fid_pep *pep)
 	PASS(T_FI_LISTEN, real_ops_cm(pep->cm)->listen(pep));
 }
 
-/* Only passive endpoints are asked for their name. */
+/* The provider calls fi_getname() on passive endpoints only. */
 static int our_getname(fid_t fid, void *addr, size_t *size)
 {
 	struct fid_pep *pep = (struct fid_pep *)(void *)fid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stands between the provider and libfabric, and makes chosen calls fail. A program that links
- * t_fabric.c and the provider takes -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo: from the fabric on,
- * each object that is opened gets our operations in place of its own.
+ * Intercepts the provider's calls of libfabric and makes chosen ones fail. A program links
+ * t_fabric.c and the provider with -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo. Each object of the
+ * fabric then gets a table of our operations.
  */
 #ifndef T_FABRIC_H
 #define T_FABRIC_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The port that the last endpoint was told which is to connect over IPv4; 0: any. */
+/* The source port that the last active IPv4 endpoint was opened with; 0: any. */
 uint16_t t_fabric_source_port(void);
 
 enum t_fabric_call {
@@ -30,7 +30,7 @@ enum t_fabric_call {
 	T_FI_ENABLE,
 	T_FI_CONNECT,
 	T_FI_ACCEPT,
-	T_FI_SEND, /* and its kin with many segments, with data or without a completion */
+	T_FI_SEND, /* also the variants with segments, with data, and without completion */
 	T_FI_RECV,
 	T_FI_READ,
 	T_FI_WRITE,
@@ -38,14 +38,14 @@ enum t_fabric_call {
 	T_FI_CALLS
 };
 
-/* From now on, after `good` more that succeed, `bad` of these calls answer -err (bad < 0: all). */
+/* The next `good` of these calls succeed, then `bad` calls return -err (bad < 0: all). */
 void t_fabric_fail(enum t_fabric_call call, int good, int bad, int err);
-/* How often it has failed since. */
+/* The number of calls that have failed since. */
 int t_fabric_failed(enum t_fabric_call call);
-/* Of ten posts and reads of the queue `often` answer EAGAIN, in no order that repeats soon. */
+/* In pseudo-random order, `often` of ten posts and reads of the queue return -FI_EAGAIN. */
 void t_fabric_stutter(unsigned int often);
 void t_fabric_heal(void);
-/* From now on the fabric does this before each such call. To be set before the first IA. */
+/* `deed` runs before each such call. Set it before the first IA is opened. */
 void t_fabric_before(enum t_fabric_call call, void (*deed)(void));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include <stdlib.h> /* first: it tells which C library this is */
+#include <stdlib.h> /* first, because it defines __GLIBC__ */
 
 #include "t_hooks.h"
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- who calls --- */
+/* --- the library that calls --- */
 
 struct range {
 	uintptr_t low, high;
@@ -31,7 +31,7 @@ static enum t_origin origin_of_name(const char *path)
 	return strncmp(name, "libfabric", 9) ? T_ELSEWHERE : T_FABRIC;
 }
 
-static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
+static int add_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	enum t_origin origin = origin_of_name(info->dlpi_name);
 
@@ -52,7 +52,7 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
 void t_hooks_find_libraries(void)
 {
 	nranges = 0;
-	dl_iterate_phdr(note_library, NULL);
+	dl_iterate_phdr(add_library, NULL);
 }
 
 enum t_origin t_origin_of(const void *return_address)
@@ -141,7 +141,7 @@ T_STAND_IN void free(void *ptr)
 	__libc_free(ptr);
 }
 
-/* Of the C library, but it would hide who asks. */
+/* strdup() of the C library would hide the library that calls malloc(). */
 T_STAND_IN char *strdup(const char *text)
 {
 	size_t size = strlen(text) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that links t_hooks.c stands between the libraries and the allocator and counts their
- * calls. Sanitizers have the same idea, so with them there are no hooks.
+ * A program that links t_hooks.c replaces the allocator and counts the calls of the libraries.
+ * Sanitizers also replace the allocator, so there are no hooks with them.
  */
 #ifndef T_HOOKS_H
 #define T_HOOKS_H
@@ -19,16 +19,16 @@
 #define T_HOOKS 1
 #endif
 
-/* The libraries have to find what the program defines in place of the C library's. */
+/* The symbol is visible, so that libraries call it instead of that of the C library. */
 #define T_STAND_IN __attribute__((visibility("default")))
 
 enum t_origin { T_OURS, T_FABRIC, T_ELSEWHERE, T_ORIGINS };
 
-/* To be called when the libraries have been loaded, before any of the others. */
+/* Call this first, after the libraries have been loaded. */
 void t_hooks_find_libraries(void);
 enum t_origin t_origin_of(const void *return_address);
 
-/* Calls of all threads while counting is on: malloc, free, mmap, munmap and the like. */
+/* While counting is on, calls of malloc, free, mmap, munmap and the like are counted. */
 void t_alloc_count(bool on);
 unsigned long t_alloc_counted(enum t_origin origin);
 

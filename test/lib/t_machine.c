@@ -144,7 +144,7 @@ static void put_sysfs(const struct t_machine *m)
 
 /* --- hwloc --- */
 
-/* Words of 32 bits, the highest first. */
+/* The set as words of 32 bits, the highest word first. */
 static const char *mask(const struct dofi_cpus *cpus)
 {
 	static char out[256];

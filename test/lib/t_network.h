@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cable between the network of the test and that of another process; both have networks of their
- * own.
+ * A pair of virtual interfaces between the network namespace of the test and that of another
+ * process.
  */
 #ifndef T_NETWORK_H
 #define T_NETWORK_H
@@ -12,10 +12,10 @@
 #define T_NETWORK_OURS   "10.99.0.1"
 #define T_NETWORK_THEIRS "10.99.0.2"
 
-/* Runs a command quietly; false when it fails. */
+/* Runs a shell command without output. False if it fails. */
 __attribute__((format(printf, 1, 2))) bool t_shell(const char *fmt, ...);
 
-/* Interfaces cut0 here and cut1 there, with the addresses above; false when ip(8) can't. */
+/* Creates interfaces cut0 here and cut1 there with the addresses above. False if ip(8) fails. */
 bool t_network_join(pid_t pid);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process of its own at the other end. It has to be started before the test opens an IA, because
- * DAT handles do not survive a fork. Both sides exchange words over a socket; who waits for one
- * fails when the other side has gone.
+ * A peer in a process of its own. A test starts it before it opens an IA, because DAT handles do
+ * not survive a fork. Both sides exchange integers over a socket. If one side has exited, receiving
+ * fails the test on the other side.
  */
 #ifndef T_PEER_H
 #define T_PEER_H
@@ -14,14 +14,14 @@ struct t_peer {
 	int sock;
 };
 
-/* The peer runs the role and exits in order; it dies with the test, too. */
+/* Starts a peer, which runs `role` and exits. If the test dies, the peer is killed. */
 void t_peer_start(struct t_peer *peer, void (*role)(struct t_peer *self));
 void t_peer_tell(const struct t_peer *peer, uint64_t word);
 uint64_t t_peer_hear(const struct t_peer *peer);
 
-void t_peer_freeze(const struct t_peer *peer); /* returns when it has stopped */
+void t_peer_freeze(const struct t_peer *peer); /* returns when the peer has stopped */
 void t_peer_thaw(const struct t_peer *peer);
-void t_peer_kill(struct t_peer *peer); /* with SIGKILL, in whatever state */
-void t_peer_join(struct t_peer *peer); /* the role has to return, without a failure */
+void t_peer_kill(struct t_peer *peer); /* sends SIGKILL, in any state */
+void t_peer_join(struct t_peer *peer); /* fails the test if the role fails */
 
 #endif

@@ -57,7 +57,7 @@ void t_evd_waiter_start(struct t_waiter *waiter, DAT_EVD_HANDLE evd, DAT_COUNT t
 	waiter->evd = evd;
 	waiter->threshold = threshold;
 	waiter_start(waiter);
-	/* The queue tells whether a thread has entered, the kernel whether it sleeps. */
+	/* DAT tells that a thread waits on the EVD, the kernel that the thread sleeps. */
 	t_until(evd_has_waiter(evd) && t_sleeps(waiter->tid));
 }
 

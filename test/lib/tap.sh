@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# Shell tests that answer in TAP. Source it with  . "$top_srcdir/test/lib/tap.sh"  and end with
-# t_done.
+# Functions for shell tests, which write TAP. A test sources this file by
+# . "$top_srcdir/test/lib/tap.sh"  and ends with t_done.
 
 t_count=0
 t_failures=0
@@ -19,8 +19,8 @@ t_cleanup() {
 trap t_cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-# t_own_network SCRIPT: start SCRIPT, that is ourselves, over in a network of our own, where the
-# system lets us have one: other programs may listen on the ports that we need.
+# t_own_network SCRIPT: starts SCRIPT, the caller, again in a network namespace of its own, if the
+# system allows that. Other programs may listen on the ports that the test needs.
 t_own_network() {
 	[ -z "${T_OWN_NETWORK-}" ] || return 0
 	export T_OWN_NETWORK=1
@@ -37,7 +37,7 @@ t_pass() {
 	echo "ok $t_count - $1"
 }
 
-# t_fail NAME [FILE...]: the files say why
+# t_fail NAME [FILE...]: reports a failure, with the content of the files
 t_fail() {
 	t_count=$((t_count + 1))
 	t_failures=$((t_failures + 1))
@@ -46,19 +46,19 @@ t_fail() {
 	[ $# = 0 ] || sed 's/^/# /' "$@"
 }
 
-# t_skip NAME WHY
+# t_skip NAME WHY: reports a skip
 t_skip() {
 	t_count=$((t_count + 1))
 	echo "ok $t_count - $1 # SKIP $2"
 }
 
-# t_skip_all WHY: for a script that cannot run here
+# t_skip_all WHY: ends a script that cannot run here
 t_skip_all() {
 	echo "1..0 # SKIP $1"
 	exit 0
 }
 
-# t_run NAME COMMAND...: passes when the command, which may be a function, succeeds
+# t_run NAME COMMAND...: passes if the command, which may be a function, succeeds
 t_run() {
 	t_name=$1
 	shift
@@ -70,7 +70,7 @@ t_run() {
 	fi
 }
 
-# t_try NAME PROGRAM COMMAND...: the same, but skipped on machines without PROGRAM
+# t_try NAME PROGRAM COMMAND...: the same, but skips if PROGRAM is not installed
 t_try() {
 	if command -v "$2" >/dev/null; then
 		t_name=$1
@@ -81,7 +81,8 @@ t_try() {
 	fi
 }
 
-# t_start FILE COMMAND...: in the background, its output line by line in $t_dir/FILE
+# t_start FILE COMMAND...: runs the command in the background, with line-buffered output in
+# $t_dir/FILE
 t_start() {
 	t_out=$t_dir/$1
 	: >"$t_out" # or t_await could read what an earlier one wrote there
@@ -91,17 +92,17 @@ t_start() {
 	t_pids="$t_pids $t_pid"
 }
 
-# t_await TEXT: true once the process started last has written TEXT, false when it ended without
+# t_await TEXT: waits until the last started process has written TEXT; false if it ends before
 t_await() {
 	until grep -q -e "$1" "$t_out"; do
-		# It may have written and ended between the two looks.
+		# The process may have written and ended since the first check.
 		kill -0 "$t_pid" 2>/dev/null || { grep -q -e "$1" "$t_out"; return; }
 		sleep 0.05
 	done
 }
 
-# t_pair TEXT SERVER CLIENT: two commands, each in one string. The client starts when the server has
-# written TEXT. True when both succeed; what they wrote is in $t_dir/server and $t_dir/client.
+# t_pair TEXT SERVER CLIENT: runs two commands, each in one string. The client starts when the
+# server has written TEXT. True if both succeed. Their output is in $t_dir/server and $t_dir/client.
 t_pair() {
 	: >"$t_dir/client"
 	t_start server sh -c "exec $2"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the test programs share that know no IA. */
+/* For all test programs, also those without an IA. */
 #ifndef T_UNIT_H
 #define T_UNIT_H
 
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * A test that cannot run here ends with t_skip and the reason. Check knows no skips: for Check the
- * test fails with this mark, and t_run_all turns that into a skip.
+ * A test that cannot run here calls t_skip with the reason. Check has no skips: the test fails with
+ * this mark, and t_run_all turns the failure into a skip.
  */
 #define T_SKIP      "SKIP: "
 #define t_skip(why) ck_abort_msg(T_SKIP "%s", why)
@@ -32,7 +32,7 @@ static inline void t_filter_line(FILE *to, const char *line)
 	fflush(to);
 }
 
-/* From the pipe to the file that CK_TAP_LOG_FILE_NAME names; the plan is Check's last line. */
+/* Copies TAP from the pipe to the file `name`. Check writes the plan as its last line. */
 static inline void t_filter_tap(FILE *from, const char *name)
 {
 	FILE *to = strcmp(name, "-") ? fopen(name, "w") : stdout;
@@ -48,7 +48,7 @@ static inline void t_filter_tap(FILE *from, const char *name)
 	_exit(to ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* A process that reads what Check answers in TAP. Returns it, or 0 if nobody asked for TAP. */
+/* Starts a process that filters Check's TAP. Returns its id, or 0 if TAP is not asked for. */
 static inline pid_t t_filter_start(SRunner *runner, int *fd_p)
 {
 	const char *name = getenv("CK_TAP_LOG_FILE_NAME");
@@ -70,7 +70,7 @@ static inline pid_t t_filter_start(SRunner *runner, int *fd_p)
 	return pid;
 }
 
-/* Runs and frees the runner; the exit status of the program. */
+/* Runs and frees the runner. Returns the exit status for the program. */
 static inline int t_run_all(SRunner *runner)
 {
 	TestResult **results;
@@ -91,7 +91,7 @@ static inline int t_run_all(SRunner *runner)
 	return failed || status || filter < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* One process per case, as Check does unless CK_FORK=no: each begins with a fresh registry. */
+/* Check runs each case in its own process unless CK_FORK=no, so each has a new registry. */
 static inline int t_run(Suite *suite)
 {
 	return t_run_all(srunner_create(suite));
@@ -105,13 +105,13 @@ static inline int t_memfile(const char *name)
 	return fd;
 }
 
-/* A file without a place on disk: nothing to clean up when a test fails. */
+/* The path of a file in memory, so a test that fails leaves no file. */
 static inline void t_memfile_path(int fd, char *path, size_t size)
 {
 	snprintf(path, size, "/proc/self/fd/%d", fd);
 }
 
-/* DAT_OVERRIDE becomes a file of this content. */
+/* Sets DAT_OVERRIDE to a file with this content. */
 static inline void t_conf_bytes(const char *bytes, size_t size)
 {
 	int fd = t_memfile("dat.conf");
@@ -135,7 +135,7 @@ __attribute__((format(printf, 1, 2))) static inline void t_conf(const char *fmt,
 	t_conf_bytes(text, (size_t)length);
 }
 
-/* From here on a standard stream goes to a file, which t_captured() reads. */
+/* Redirects a standard stream to a file, which t_captured() reads. */
 static inline int t_capture(int stream_fd)
 {
 	int fd = t_memfile("captured");

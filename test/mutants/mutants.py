@@ -184,8 +184,14 @@ class Runner:
                 sys.exit(f"mutants: \"{command}\" failed in {self.build}: "
                          f"see {self.log}/{name}.log")
 
-    def make(self, targets):
-        """True when they are up to date afterwards."""
+    def make(self, programs=()):
+        """True when the products and the programs are up to date afterwards.
+
+        "all" runs a make of its own, which must not build the libraries that the programs' build
+        is building."""
+        return self.make_targets(["all"]) and (not programs or self.make_targets(programs))
+
+    def make_targets(self, targets):
         with open(self.log / "make.log", "wb") as log:
             return not subprocess.run(["make", f"-j{self.jobs}", *targets], cwd=self.build,
                                       stdout=log, stderr=log, stdin=subprocess.DEVNULL,
@@ -263,7 +269,7 @@ class Runner:
         """The first test that fails, or None. A failure counts when it comes twice."""
         for tests in groups:
             programs = sorted({test.program for test in tests if not test.script})
-            if not self.make(["all", *programs]):
+            if not self.make(programs):
                 return "compiler"
             with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
                 for start in range(0, len(tests), self.jobs):
@@ -273,37 +279,33 @@ class Runner:
                             return failed
         return None
 
-    def measure(self, plan, rooms):
-        """Runs everything once unmutated. What fails then proves nothing later."""
+    def measure(self, plan, file):
+        """Runs the tests of a file once unmutated. What fails then proves nothing later."""
         path = self.work / "unmutated.tsv"
         known = {}
         if path.exists():
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8") as table:
                 known = {name: (float(seconds), passed) for name, seconds, passed
-                         in csv.reader(file, delimiter="\t")}
-        with open(path, "w", encoding="utf-8") as file:
-            writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-            done = set()
-            for room in rooms:
-                for tests in plan.tests_of(room):
-                    self.measure_tests([test for test in tests if test.name not in done], known,
-                                       writer)
-                    done |= {test.name for test in tests}
-                    file.flush()
+                         in csv.reader(table, delimiter="\t")}
+        with open(path, "a", encoding="utf-8") as table:
+            for tests in plan.tests_of(file):
+                self.measure_tests(tests, known, table)
 
-    def measure_tests(self, tests, known, writer):
+    def measure_tests(self, tests, known, table):
+        writer = csv.writer(table, delimiter="\t", lineterminator="\n")
         programs = sorted({test.program for test in tests if not test.script})
-        if not self.make(["all", *programs]):
+        if not self.make(programs):
             sys.exit(f"mutants: the unmutated tree does not compile: see {self.log}/make.log")
         for test in tests:
-            seconds, passed = known.get(test.name, (0, None))
-            if passed is None:
+            if test.name not in known:
                 start = time.monotonic()
                 failed = self.run(test)
-                seconds, passed = time.monotonic() - start, "no" if failed else "yes"
+                known[test.name] = time.monotonic() - start, "no" if failed else "yes"
+                writer.writerow((test.name, f"{known[test.name][0]:.1f}", known[test.name][1]))
+                table.flush()
                 if failed:
                     print(f"# fails unmutated, not used: {failed}", flush=True)
-            writer.writerow((test.name, f"{seconds:.1f}", passed))
+            seconds, passed = known[test.name]
             self.limits[test.name] = max(LEAST_LIMIT, 5 * seconds)
             if passed == "no":
                 self.broken.add(test.name)
@@ -348,7 +350,7 @@ def try_mutant(runner, plan, mutant):
     original = (runner.tree / mutant.file).read_text()
     runner.write(mutant.file, changes.apply(mutant, original))
     try:
-        if not runner.make(["all"]):
+        if not runner.make():
             return "uncompiled", ""
         failed = runner.first_failure(plan.tests_of(mutant.file))
         if failed == "compiler":
@@ -373,6 +375,8 @@ def run(options):
     runner.prepare()
     chosen = choose(options, runner.tree)
     table = Table(runner.work / "table.tsv", options.resume)
+    if not options.resume:
+        (runner.work / "unmutated.tsv").unlink(missing_ok=True)
     plan = Plan(options, runner.tree)
     print(f"# {len(chosen)} mutants to choose from, seed {options.seed}; "
           f"{'isolated' if runner.isolated else 'not isolated (needs root)'}", flush=True)
@@ -392,7 +396,7 @@ def run(options):
             table.add(result="equivalent", by=equivalent[mutant.name], **row)
             continue
         if room_of(mutant.file) not in measured:
-            runner.measure(plan, [mutant.file])
+            runner.measure(plan, mutant.file)
             measured.add(room_of(mutant.file))
         start = time.monotonic()
         result, by = try_mutant(runner, plan, mutant)

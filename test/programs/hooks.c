@@ -24,14 +24,14 @@ static struct {
 	struct hooks_region region;
 } cache[MAX_REGIONS];
 
-/* Never held while DAT is called, see hooks.h. */
+/* Not held during calls of DAT, see hooks.h. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool begun; /* atomic */
 static unsigned int ended;
 static DAT_IA_HANDLE the_ia;
 static DAT_PZ_HANDLE the_pz;
 
-/* Inside a hook or the cache: what the libraries below allocate then goes past the hooks. */
+/* Set inside a hook or the cache. Allocations of the libraries then bypass the hooks. */
 static _Thread_local bool inside;
 
 void hooks_begin(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz)
@@ -56,7 +56,7 @@ static void leave(void)
 	inside = false;
 }
 
-/* The block's place, or a free one; MAX_REGIONS when all are taken. */
+/* Returns the index of the block, or a free index; MAX_REGIONS if all are used. */
 static size_t find_place(const void *block)
 {
 	size_t place = MAX_REGIONS;
@@ -84,7 +84,7 @@ struct hooks_region hooks_find(void *block, size_t size)
 		leave();
 		return region;
 	}
-	/* Other threads only look for blocks that they free. */
+	/* Other threads only search for blocks that they free. */
 	pthread_mutex_unlock(&lock);
 	late_register(the_ia, the_pz, block, size, &region.lmr, &region.local, &region.remote);
 	pthread_mutex_lock(&lock);
@@ -112,7 +112,7 @@ static void forget(const void *block)
 		cache[at].block = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	/* Still inside: what this thread allocates meanwhile goes past the hooks. */
+	/* Allocations of this thread still bypass the hooks. */
 	if (lmr != DAT_HANDLE_NULL) {
 		ok(dat.lmr_free(lmr));
 		__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
@@ -122,7 +122,7 @@ static void forget(const void *block)
 
 #ifdef SANITIZED
 
-/* Sanitizers have hooks of their own there. */
+/* Sanitizers replace free() themselves. */
 void hooks_free(void *block)
 {
 	forget(block);
@@ -136,7 +136,7 @@ void hooks_free(void *block)
 	free(block);
 }
 
-/* Libraries are to find these. */
+/* Libraries call the hooks, so they are visible. */
 #define HOOK __attribute__((visibility("default")))
 
 extern void *__libc_malloc(size_t size);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A cache of registrations with hooks in malloc and free, as MPI libraries have it: what the
- * program frees is deregistered inside free(). One lock guards the cache; the hooks take it for
- * whatever is allocated, by libraries and their threads as well. It is not held while a
- * registration begins or ends: libfabric allocates in the thread that drives it, which
- * dat_lmr_free() may wait for, so a lock of the program that is held across both would never be
- * had.
+ * A cache of registrations with hooks in malloc and free, as in MPI libraries: free() deregisters
+ * the memory. One lock guards the cache. The hooks take it for every allocation, also of libraries
+ * and their threads. The lock is not held during dat_lmr_create() and dat_lmr_free():
+ * dat_lmr_free() may wait for the thread that drives libfabric, and that thread allocates memory. A
+ * lock held during both would be a deadlock.
  */
 #ifndef HOOKS_H
 #define HOOKS_H
@@ -26,7 +25,8 @@ struct hooks_region hooks_find(void *block, size_t size);
 /* How many registrations free() has ended. */
 unsigned int hooks_ended(void);
 /*
- * free() of what may be registered; with sanitizers, whose free() it is, the only one that looks.
+ * Frees memory that may be registered. With sanitizers, which replace free(), only this call
+ * deregisters.
  */
 void hooks_free(void *block);
 

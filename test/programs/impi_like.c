@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What Intel MPI up to 2018 is known to do, as a program of its own: all ranks connect to all at
- * once and without a limit of time; eager messages, writes into rings that the receiver polls in
- * memory, reads of large messages; a cache of registrations with hooks in malloc; disconnects that
- * wait ten seconds.
+ * Behaves as Intel MPI up to 2018 is known to do: all ranks connect to each other at once and
+ * without a timeout. They use eager messages, writes into rings that the receiver polls in memory,
+ * and reads of large messages, with a cache of registrations and hooks in malloc. Disconnects wait
+ * ten seconds.
  */
 #include "hooks.h"
 #include "late_dat.h"
@@ -29,7 +29,7 @@
 #define SLOT_SIZE          1024
 #define RING_ROUNDS        12
 
-/* What ranks tell each other before they are connected. */
+/* Data that ranks exchange before they are connected. */
 struct card {
 	unsigned char address[ADDRESS_SIZE];
 	char name[DAT_NAME_MAX_LENGTH + 16];
@@ -66,7 +66,7 @@ static struct {
 	DAT_RMR_CONTEXT remote;
 	size_t longest_read;
 	unsigned int connected, requests, disconnected;
-	unsigned int eager[RANKS_MAX]; /* messages that have come */
+	unsigned int eager[RANKS_MAX]; /* messages received */
 	unsigned int finished;         /* large messages that peers have read */
 	struct header rendezvous;      /* of the partner, kind 0 until it has come */
 } my;
@@ -120,7 +120,7 @@ static void compare(const unsigned char *data, size_t size, unsigned int from, u
 
 /* ---- opening ---- */
 
-/* All of an address that is published; exactly so many bytes are in hand for the library, too. */
+/* Publishes the address. The library also gets a buffer of exactly this length. */
 static void publish(struct card *card)
 {
 	DAT_IA_ATTR attr;
@@ -136,7 +136,7 @@ static void publish(struct card *card)
 	card->key = my.remote;
 }
 
-/* Consecutive ones, a rank's own unless somebody has it. */
+/* Listens on consecutive qualifiers, and on the next one if a qualifier is in use. */
 static void listen_for_all(struct card *card, DAT_CONN_QUAL first)
 {
 	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
@@ -245,7 +245,7 @@ static void take_connection_event(const DAT_EVENT *event)
 	}
 }
 
-/* Lower ranks dial, higher ones accept; all at once. */
+/* Lower ranks connect, higher ranks accept, all at the same time. */
 static void connect_all(void)
 {
 	DAT_EVENT event;
@@ -317,7 +317,7 @@ static void take_message(const DAT_DTO_COMPLETION_EVENT_DATA *data)
 	post_receive(peer, slot);
 }
 
-/* Whatever has completed; the processor to others when nothing has. */
+/* Handles completions. If there are none, yields the processor. */
 static void progress(void)
 {
 	DAT_EVENT event;
@@ -370,7 +370,7 @@ static bool all_have(unsigned int count)
 	return true;
 }
 
-/* Nobody is ahead of another by more than a round, so receives are there. */
+/* No rank is more than one round ahead of another, so receives are posted in time. */
 static void exchange_eager(void)
 {
 	for (unsigned int round = 0; round < EAGER_ROUNDS; round++) {
@@ -387,7 +387,7 @@ static void exchange_eager(void)
 	}
 }
 
-/* The message ends where the slot does: its last byte, never 0, is the one that is polled. */
+/* The message ends at the end of the slot. The receiver polls its last byte, which is not 0. */
 static size_t ring_length(unsigned int round)
 {
 	return 2 + (size_t)round * (SLOT_SIZE - 2) / (RING_ROUNDS - 1);
@@ -410,7 +410,7 @@ static void write_ring(unsigned int peer, unsigned int round)
 	my.requests++;
 }
 
-/* By memory alone: no call of DAT until it is there. */
+/* Reads only memory and makes no DAT call until the message has come. */
 static void poll_ring(unsigned int peer, unsigned int round)
 {
 	unsigned char *end = ring_slot(peer, round % RING_SLOTS) + SLOT_SIZE;
@@ -451,7 +451,7 @@ static void post_read(unsigned int peer, DAT_LMR_CONTEXT context, unsigned char 
 	my.requests++;
 }
 
-/* In parts that the interface takes. */
+/* Reads in parts that the interface allows. */
 static void read_large(unsigned int peer, size_t size, unsigned int serial)
 {
 	unsigned char *into = malloc(size);
@@ -470,7 +470,7 @@ static void read_large(unsigned int peer, size_t size, unsigned int serial)
 	hooks_free(into);
 }
 
-/* Both of a pair offer and read at once. */
+/* Both ranks of a pair offer and read at the same time. */
 static void exchange_large(unsigned int peer, size_t size, unsigned int serial)
 {
 	unsigned char *block = malloc(size);
@@ -497,7 +497,7 @@ static void exchange_large(unsigned int peer, size_t size, unsigned int serial)
 	hooks_free(block);
 }
 
-/* In pairs; the first one exchanges what is largest. */
+/* All pairs in turn. The first pair exchanges the largest message. */
 static void exchange_all_large(void)
 {
 	static const size_t sizes[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* DAT as programs have it that load the library at run time: by names of files and of functions. */
+/* DAT for programs that load the library at run time, by names of files and functions. */
 #ifndef LATE_DAT_H
 #define LATE_DAT_H
 
@@ -23,19 +23,19 @@ struct late_dat {
 
 extern struct late_dat dat;
 
-/* From the path, or by the names that programs try. Ends the process where a call is missing. */
+/* Loads the path, or the names that programs try. Ends the process if a function is missing. */
 void late_load(const char *path);
 
-/* What DAT answered, in words; overwritten by the next call. */
+/* The return code in words; the next call overwrites it. */
 const char *late_words(DAT_RETURN ret);
 /* Ends the process unless the call succeeded. */
 void late_ok(DAT_RETURN ret, const char *call);
 #define ok(call) late_ok(call, #call)
 
-/* The IA of that name, or of the first one that opens, in the order of the registry. */
+/* Opens the IA of that name, or the first one that opens, in the order of the registry. */
 void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD_HANDLE *async);
 
-/* Local and remote access; the two generations differ. */
+/* Registers memory for local and remote access. The two generations differ. */
 void late_register(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *address, size_t length,
 		   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote);
 DAT_LMR_TRIPLET late_local(DAT_LMR_CONTEXT context, const void *address, size_t length);

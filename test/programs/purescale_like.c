@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What Db2 pureScale is known to do, as a program of its own: a process opens one interface for
- * each of its adapters and listens on the same connection qualifier on all of them, which is a port
- * of the services file. Addresses are IPv4. A peer connects to each; one adapter goes away while
- * the other goes on.
+ * Behaves as Db2 pureScale is known to do: a process opens one interface for each adapter and
+ * listens on the same connection qualifier on all of them, a port of the services file. Addresses
+ * are IPv4. A peer connects to each. One adapter is closed while the other still works.
  */
 #include "late_dat.h"
 #include "ranks.h"
@@ -39,7 +38,7 @@ struct adapter {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT local;
 	DAT_RMR_CONTEXT remote;
-	unsigned char *memory; /* received message, written by the peer, what goes out */
+	unsigned char *memory; /* received message, page that the peer writes, outgoing data */
 };
 
 static const char *names[ADAPTERS];
@@ -120,7 +119,7 @@ static void await_dto(struct adapter *adapter, DAT_UINT64 cookie)
 
 /* ---- connections ---- */
 
-/* A request comes to the adapter whose address the peer has dialled. */
+/* The request must come to the adapter whose address the peer used. */
 static void accept_on(unsigned int which)
 {
 	DAT_EVENT event = await(adapters[which].request, DAT_CONNECTION_REQUEST_EVENT);
@@ -141,7 +140,7 @@ static void dial(unsigned int which)
 	struct sockaddr_in address = shared->addresses[which];
 	uint32_t word = which;
 
-	/* The port may hold anything. */
+	/* The port in the address is ignored. */
 	address.sin_port = 0xffff;
 	ok(dat.ep_connect(adapters[which].ep, (DAT_IA_ADDRESS_PTR)(void *)&address, PORT, LIMIT_US,
 			  sizeof(word), &word, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
@@ -164,7 +163,7 @@ static unsigned char byte_of(unsigned int from, unsigned int which, unsigned int
 	return (unsigned char)(from * 101 + which * 53 + round + 1);
 }
 
-/* A page written to the peer, and a message behind it that says so. */
+/* Writes a page to the peer and sends a message behind it. */
 static void post_round(unsigned int which, unsigned int round)
 {
 	struct adapter *adapter = &adapters[which];
@@ -196,7 +195,7 @@ static void check_round(unsigned int which, unsigned int round)
 	}
 }
 
-/* The next round begins when both have looked at the page. */
+/* The next round begins when both have checked the page. */
 static void exchange(unsigned int first, unsigned int rounds)
 {
 	for (unsigned int round = 0; round < rounds; round++) {

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Shared by all; what is written by several is atomic. */
+/* Shared by all ranks. Members that several ranks write are atomic. */
 static struct meeting {
 	unsigned int arrived, count, failed, said;
 	char why[512];
-	const char *doing[RANKS_MAX]; /* constant texts, at the same place in all processes */
+	const char *doing[RANKS_MAX]; /* constant texts, at the same address in all processes */
 } * meeting;
 
 static unsigned int my_rank;
@@ -69,14 +69,14 @@ static void on_alarm(int signal_)
 	late = signal_;
 }
 
-/* Again each second: the first may come just before the wait begins. */
+/* Repeated each second, because the first alarm may come just before the wait begins. */
 static void set_alarm(unsigned int seconds)
 {
 	const struct itimerval timer = {
 		.it_value.tv_sec = seconds,
 		.it_interval.tv_sec = 1,
 	};
-	/* Without SA_RESTART: waiting ends. */
+	/* Without SA_RESTART, so that the alarm ends a wait. */
 	const struct sigaction action = {.sa_handler = on_alarm};
 
 	sigaction(SIGALRM, &action, NULL);
@@ -113,7 +113,7 @@ static void note_end(unsigned int rank, int status)
 		__atomic_store_n(&meeting->failed, 1, __ATOMIC_RELEASE);
 }
 
-/* Until none is left; when the time is over, or one crashed, all are ended. */
+/* Waits for all processes. If the time is over or one has crashed, all are killed. */
 static void await_all(pid_t *pids, unsigned int count)
 {
 	unsigned int left = count;

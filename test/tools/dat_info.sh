@@ -389,6 +389,52 @@ json_check() {
 		.verdict == "warn" and (.remedy | length > 0))' "$t_dir/o"
 }
 
+# key_check WORD=VALUE...: the check of the key, with a home directory of its own
+key_check() {
+	mkdir -p "$t_dir/home"
+	checked HOME="$t_dir/home" DAT_OFI_KEY_FILE= "$@" && narrow
+}
+
+# Which key peers need, and where it comes from; the key itself is a secret.
+keys() {
+	new_root
+	secret='nobody may read this in a report of a check'
+	(umask 077 && echo "$secret" >"$t_dir/one.key" && cp "$t_dir/one.key" "$t_dir/copy.key")
+	key_check && says "ok key peers need the user's key " "of $t_dir/home/.dat-ofi/key" \
+		'the same user with the same home directory' || return
+	id=$(key_id "user's key")
+	key_check && [ "$(key_id "user's key")" = "$id" ] || return
+	key_check DAT_OFI_KEY_FILE="$t_dir/one.key" && says "of $t_dir/one.key" || return
+	id=$(key_id 'the key')
+	! grep -F "$secret" "$t_dir/o" "$t_dir/e" &&
+		key_check DAT_OFI_AUTH=key DAT_OFI_KEY_FILE="$t_dir/copy.key" &&
+		says "ok key peers need the key $id of $t_dir/copy.key" &&
+		key_check DAT_OFI_AUTH=job SLURM_JOB_ID=7 && says 'for SLURM_JOB_ID=7' &&
+		key_check DAT_OFI_AUTH=none && says 'warn key auth=none: every process' \
+		'unset DAT_OFI_AUTH'
+}
+
+# key_id TEXT: the name of the key behind these words
+key_id() {
+	tr -s ' \n' '  ' <"$t_dir/o" | sed -n "s/.*peers need .*$1 \([0-9a-f]\{8\}\) .*/\1/p"
+}
+
+# A key that is not used: why, and what helps.
+bad_keys() {
+	new_root
+	echo 'others may read this, so it is no secret' >"$t_dir/open.key"
+	chmod 644 "$t_dir/open.key"
+	key_check DAT_OFI_KEY_FILE="$t_dir/open.key" && [ "$got" = 1 ] &&
+		says 'fail key no interface opens' 'others may read or write it (mode 644)' \
+			"chmod 600 $t_dir/open.key" 'see AUTHENTICATION' &&
+		key_check DAT_OFI_KEY_FILE="$t_dir/missing.key" && [ "$got" = 1 ] &&
+		says "there is no key $t_dir/missing.key" 'openssl rand -hex 32' &&
+		key_check DAT_OFI_AUTH=key && says 'auth=key needs a file' &&
+		checked -u PALS_APID -u PMIX_NAMESPACE -u SLURM_JOB_ID -u PBS_JOBID -u LSB_JOBID \
+			-u FLUX_JOB_ID -u JOB_ID DAT_OFI_AUTH=job && says 'auth=job needs a job' &&
+		key_check DAT_OFI_AUTH=munge && says 'fail key' 'no support for munge'
+}
+
 # Somebody without rights: files of devices, and dat.conf itself.
 no_rights() {
 	new_root
@@ -435,6 +481,8 @@ t_run 'checks: the rest' rest
 t_run 'checks: links of libraries' links
 t_run 'checks: names of interfaces' names
 t_run 'checks: variables of Intel MPI' intel_mpi
+t_run 'checks: key' keys
+t_run 'checks: a key that is not used' bad_keys
 t_try 'checks: JSON' jq json_check
 if unshare -rn true 2>/dev/null; then
 	t_run 'checks: no network' no_fabric -rn

@@ -76,6 +76,20 @@ int other(void)
 	return inside();
 }
 END
+	write prov/ofi/base/debug.h <<'END'
+int debug(void);
+int forgotten(void);
+END
+	write prov/ofi/base/debug.c <<'END'
+#ifndef NDEBUG
+#include "base/debug.h"
+
+int debug(void)
+{
+	return 0;
+}
+#endif
+END
 	echo '#include "base/low.h"' | write prov/ofi/api/high.h
 	write prov/ofi/api/high.c <<'END'
 #include "api/high.h"
@@ -102,6 +116,7 @@ END
 	for file in base/low base/other api/high; do
 		compile "prov/ofi/$file.c" || return
 	done
+	compile prov/ofi/base/debug.c -DNDEBUG || return
 	compile src/long.c -include stdlib.h && compile util/common/loose.c &&
 		rm "$tree/prov/ofi/base/absent.h"
 }
@@ -119,6 +134,7 @@ functions src/long.c:64
 columns contrib/script:2
 columns util/info/wide.def:2
 format util/common/loose.c:1
+headers prov/ofi/base/debug.h:2
 headers prov/ofi/base/low.h:7
 headers prov/ofi/base/low.h:8
 END

@@ -163,7 +163,8 @@ resumes() {
 	run_mutants --n 5 --only "$kinds" --resume || return
 	head -n "$(wc -l <"$t_dir/three")" "$work/table.tsv" | cmp "$t_dir/three" - &&
 		[ "$(grep -cE '	(killed|survived)	' "$work/table.tsv")" = 5 ] &&
-		[ "$(grep -cE '^(killed|survived)' "$t_dir/log")" = 2 ]
+		[ "$(grep -cE '^(killed|survived)' "$t_dir/log")" = 2 ] &&
+		[ "$(wc -l <"$work/unmutated.tsv")" = 1 ]
 }
 
 # The list names places that are there, each with its reason.

@@ -48,10 +48,38 @@ static void judge(struct check *check, const char *key)
 			  key);
 }
 
+/* Who chose auth=none is warned, whatever fails then. */
+static bool is_about_key(const char *line)
+{
+	return (strstr(line, " key") || strstr(line, "auth=")) && !strstr(line, "auth=none:");
+}
+
+/* The first line of the log about the key, without the library's name; or NULL. Cuts the log. */
+static const char *find_reason(char *log)
+{
+	static const char prefix[] = "dat-ofi: ";
+
+	for (char *line = log ? strtok(log, "\n") : NULL; line; line = strtok(NULL, "\n"))
+		if (!strncmp(line, prefix, strlen(prefix)) && is_about_key(line))
+			return line + strlen(prefix);
+	return NULL;
+}
+
+static void tell_why(struct check *check, struct util_answer *answer)
+{
+	const char *reason = find_reason(answer->log);
+
+	if (reason)
+		check_say(check, CHECK_FAIL, "see AUTHENTICATION in dat-ofi-provider(7)",
+			  "no interface opens: %s", reason);
+	else
+		check_say(check, CHECK_WARN, "see the other checks", "no interface opens: %s",
+			  util_answer_failure(answer));
+}
+
 void check_key(struct check *check)
 {
 	struct util_answer answer;
-	char *about_key;
 
 	if (util_ask_child(ask, NULL, &answer)) {
 		check_say(check, CHECK_WARN, "see the other checks", "no interface opens: %s",
@@ -59,12 +87,7 @@ void check_key(struct check *check)
 	} else if (answer.ok) {
 		judge(check, answer.text ? answer.text : "");
 	} else {
-		about_key = answer.log ? strstr(answer.log, "the key") : NULL;
-		check_say(check, about_key ? CHECK_FAIL : CHECK_WARN,
-			  about_key ? "see AUTHENTICATION in dat-ofi-provider(7)"
-				    : "see the other checks",
-			  "no interface opens: %s",
-			  about_key ? strtok(about_key, "\n") : util_answer_failure(&answer));
+		tell_why(check, &answer);
 	}
 	util_answer_free(&answer);
 }

@@ -6,6 +6,7 @@
 #include "cm/service_point.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "api/cno.h"
 #include "progress/cno.h"
 #include "progress/evd.h"
 #include "api/cr.h"

@@ -16,6 +16,7 @@
 #include "cm/wire.h"
 #include "dto/control.h"
 #include "dto/guard_byte.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/ring.h"

@@ -12,6 +12,7 @@
 #include "cm/disconnect.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "base/clock.h"
 #include "progress/wait.h"
 #include "cm/wire.h"
 #include "progress/engine.h"

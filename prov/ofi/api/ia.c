@@ -4,6 +4,7 @@
 #include "object/ia.h"
 
 #include "fabric/device_atomics.h"
+#include "progress/agent.h"
 #include "progress/cno.h"
 #include "dto/op_context.h"
 #include "object/ep.h"
@@ -11,6 +12,7 @@
 #include "fabric/env.h"
 #include "fabric/error.h"
 #include "fabric/fid.h"
+#include "progress/evd_streams.h"
 #include "progress/evd.h"
 #include "cm/linger.h"
 #include "cm/upcalls.h"
@@ -35,6 +37,9 @@
 #include "fabric/select.h"
 #include "object/ctxtab.h"
 #include "progress/cqs.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "progress/progress_thread.h"
 #include "progress/engine.h"
 #include "progress/wakeup.h"
 #include "cm/cr.h"
@@ -158,7 +163,7 @@ static void at_exit(void)
 	FOR_ALL_IAS(node)
 	{
 		dofi_cm_exit(ia_of(node));
-		dofi_engine_exit(ia_of(node));
+		dofi_progress_exit(ia_of(node));
 	}
 	pthread_mutex_unlock(&all_lock);
 }
@@ -358,7 +363,7 @@ static const struct step {
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
 	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
-	{"starting the event engine", dofi_engine_start, dofi_engine_stop},
+	{"starting the event engine", dofi_progress_start, dofi_progress_stop},
 };
 
 #define NSTEPS (sizeof(steps) / sizeof(steps[0]))
@@ -507,7 +512,6 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	ia->thread_safe_asked = thread_safe;
 	ia->up = &dofi_cm_upcalls;
 	ia->engine.reap = dofi_reap;
-	atomic_store(&ia->next_key, 1);
 	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
 	dofi_lock_init_level(&ia->mr_lock, DOFI_LEVEL_LEAF);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++) {

@@ -119,11 +119,14 @@ static struct entry *new_entry(const DAT_PROVIDER_INFO *info, const char *ia_par
 
 static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	struct entry *e;
+	struct entry *e = find_entry(info->ia_name, info->is_thread_safe, NULL);
 	DAT_RETURN ret;
 
-	if (find_entry(info->ia_name, info->is_thread_safe, NULL))
+	if (e) {
+		/* Changes nothing, unless the program has removed the name itself (REG-022). */
+		registry.add(&e->provider, &e->info);
 		return;
+	}
 	e = find_entry(info->ia_name, info->is_thread_safe, ia_params);
 	if (!e)
 		e = new_entry(info, ia_params);

@@ -5,7 +5,7 @@
 #include "object/mr.h"
 
 #include "cm/channel.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
 #include "base/cookie.h"
 #include "fabric/error.h"
 #include "object/ia.h"
@@ -68,7 +68,7 @@ DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
 		return ret;
 	lmr = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_LMR, sizeof(*lmr));
 	if (!lmr)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+		return DOFI_NO_REGION;
 	lmr->pz = pz_handle;
 	lmr->mem_type = type;
 	lmr->region = region;

@@ -4,7 +4,7 @@
 #include "object/mem.h"
 
 #include "cm/channel.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
 #include "fabric/error.h"
 #include "object/ia.h"
 #include "object/ctxtab.h"
@@ -25,7 +25,7 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool of_ep, DAT_RMR_HANDLE *rm
 	rmr = dofi_obj_alloc(pz->obj.ia, pz->obj.ia->obj.provider, DAT_HANDLE_TYPE_RMR,
 			     sizeof(*rmr));
 	if (!rmr)
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+		return DOFI_NO_REGION;
 	rmr->pz = pz;
 	rmr->of_ep = of_ep;
 	atomic_store(&rmr->refs, 1);

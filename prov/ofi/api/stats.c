@@ -8,6 +8,7 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "progress/engine.h"
 #include "api/ia.h"
 

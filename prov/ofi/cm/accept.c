@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/accept.h"
 
-#include "auth/crypto.h"
 #include "cm/conn.h"
 #include "cm/crowd.h"
 #include "cm/conn_end.h"
@@ -15,10 +14,11 @@
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -59,6 +59,7 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 	dofi_conn_set_private(conn, request->private_data, request->private_size);
 	conn->chan = chan;
 	dofi_list_add_tail(&chan->conns, &conn->link);
+	chan->noffered++;
 	conn->ud = request->flags & DOFI_MSG_F_UD;
 	reason = dofi_sp_offer(conn, (const struct sockaddr *)&chan->remote);
 	if (reason != DOFI_REASON_NONE)
@@ -164,14 +165,8 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	struct dofi_msg msg = {.type = DOFI_MSG_ACCEPT,
 			       .private_data = private_data,
 			       .private_size = private_size};
-	uint32_t id = htonl(conn->id);
-	int ret = dofi_random(msg.token + sizeof(id), sizeof(msg.token) - sizeof(id));
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	if (ret)
-		return ret;
-	memcpy(msg.token, &id, sizeof(id));
-	memcpy(conn->token, msg.token, sizeof(conn->token));
 	conn->cr = NULL;
 	if (conn->ud)
 		dofi_ud_adopt(ep, conn);

@@ -16,6 +16,11 @@
 #include "object/transport.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
+#include "progress/work.h"
+#include "progress/stall.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 
@@ -96,6 +101,8 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
+	if (chan->accepted && chan->was_up)
+		dofi_crowd_leaves(chan);
 	chan->state = DOFI_CHAN_DEAD;
 	chan->err = err;
 	chan->orderly = orderly;
@@ -260,7 +267,7 @@ void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	dofi_assert_held(&chan->ia->engine.lock);
-	if (chan->state != DOFI_CHAN_UP)
+	if (chan->state != DOFI_CHAN_UP && !chan->asks)
 		return;
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_msg(frame, msg));
 	dofi_chan_flush(chan);
@@ -285,6 +292,16 @@ static void set_options(const struct dofi_chan *chan)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
 }
 
+/* Whoever was asked before has hung up. */
+static void ask_nobody(struct dofi_chan *chan)
+{
+	chan->asks = false;
+	DOFI_LIST_FOR(node, &chan->waiting)
+	{
+		DOFI_CONTAINER(node, struct dofi_conn, link)->asked = false;
+	}
+}
+
 static int start_dial(struct dofi_chan *chan)
 {
 	const struct sockaddr_storage *to = &chan->names[0];
@@ -296,6 +313,7 @@ static int start_dial(struct dofi_chan *chan)
 	/* Our port number must not keep anybody's listener from the same number. */
 	setsockopt(chan->fd.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	chan->state = DOFI_CHAN_DIALING;
+	ask_nobody(chan);
 	chan->rx_fill = chan->tx_fill = 0;
 	chan->send_err = 0;
 	chan->writing = true;
@@ -417,6 +435,7 @@ int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16
 			return ret;
 	}
 	conn->chan = chan;
+	conn->asked = false;
 	dofi_list_add_tail(&chan->waiting, &conn->link);
 	if (chan->state == DOFI_CHAN_UP)
 		dofi_work_defer(ia, &chan->work);
@@ -460,11 +479,43 @@ static struct dofi_chan *other_to_same_peer(const struct dofi_chan *chan)
 		struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
 
 		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
-		    !other->send_err &&
-		    !memcmp(other->peer.uuid, chan->peer.uuid, sizeof(chan->peer.uuid)))
+		    !other->send_err && dofi_details_are_of_one(&other->peer, &chan->peer))
 			return other;
 	}
 	return NULL;
+}
+
+static bool host_is_known(const struct dofi_chan *chan)
+{
+	DOFI_LIST_FOR(node, &chan->ia->cm.chans)
+	{
+		const struct dofi_chan *other = DOFI_CONTAINER(node, struct dofi_chan, link);
+
+		if (other != chan && other->state == DOFI_CHAN_UP && !other->accepted &&
+		    dofi_addr_same_host(&other->names[0], &chan->names[0]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Those that wait for the channel ask at once, which saves a round trip. But where there is another
+ * channel to this host already, both may lead to the same peer and be merged, so they wait for its
+ * details.
+ */
+void dofi_chan_proved(struct dofi_chan *chan)
+{
+	dofi_assert_held(&chan->ia->engine.lock);
+	if (host_is_known(chan))
+		return;
+	chan->asks = true;
+	DOFI_LIST_FOR(node, &chan->waiting)
+	{
+		struct dofi_conn *conn = DOFI_CONTAINER(node, struct dofi_conn, link);
+
+		if (conn->state == DOFI_CONN_DIALLING)
+			dofi_conn_ask(conn);
+	}
 }
 
 /* We dialled another port of a peer that we have a channel to: that one serves. */
@@ -517,7 +568,7 @@ void dofi_chan_greeted(struct dofi_chan *chan)
 		dofi_list_del(&chan->link);
 		dofi_list_add_tail(&cm->chans, &chan->link);
 		wait_for_use(chan);
-	} else if ((other = other_to_same_peer(chan))) {
+	} else if (!chan->asks && (other = other_to_same_peer(chan))) {
 		merge(chan, other);
 	} else {
 		announce(chan);
@@ -584,11 +635,16 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 
 /* --- receiving --- */
 
+/* A peer that often was silent too long stays mute, although it has answered in the end. */
+#define MAX_SILENCES 8
+
 static void on_done(struct dofi_chan *chan, uint64_t number)
 {
 	if (number <= chan->done || number > chan->asked)
 		return;
 	chan->done = number;
+	if (number == chan->asked && chan->silences < MAX_SILENCES)
+		chan->mute = false;
 	send_wakeup(chan->ia);
 }
 
@@ -637,7 +693,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, chan->peer.uuid);
+			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

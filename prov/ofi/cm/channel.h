@@ -37,6 +37,7 @@ struct dofi_chan {
 	struct dofi_fd fd;
 	enum dofi_chan_state state;
 	bool accepted; /* the peer dialled us */
+	bool asks;     /* dialled: requests go out before the peer has said its details */
 	bool was_up;
 	bool orderly; /* DEAD: after GOODBYE */
 	bool writing; /* waits for room in the socket */
@@ -55,11 +56,12 @@ struct dofi_chan {
 	uint64_t idle_since;            /* UP, without connections */
 	struct dofi_list waiting;       /* conn->link: dofi_conn_chan_up is due */
 	struct dofi_list conns;         /* conn->link */
+	uint32_t noffered;              /* those that wait for the consumer's answer */
 	struct dofi_timer timer;        /* limit of GREETING, then of idleness */
 	struct dofi_work work;          /* upcalls that are due; the end */
 	uint64_t asked, done;     /* number of the last INVALIDATE sent, of the last answered */
-	bool mute;                /* one was waited for in vain, and it is not answered yet... */
-	uint8_t silences;         /* ...so often */
+	bool mute;                /* an INVALIDATE was not answered in time; nobody waits for it */
+	uint8_t silences;         /* how often that happened */
 	struct dofi_stall answer; /* one of the peer's waits for operations under way... */
 	uint64_t answer_number;   /* ...with this number, which stands for those before, too */
 	uint8_t *tx;              /* frames not sent yet */
@@ -86,7 +88,9 @@ const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADD
 void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size);
 void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size);
 void dofi_chan_flush(struct dofi_chan *chan);
-/* The peer has proved that it has the key, and fits; chan->peer is filled. */
+/* Dialled: the peer has proved that it has the key, and our details are on the way to it. */
+void dofi_chan_proved(struct dofi_chan *chan);
+/* The handshake is complete: chan->peer is filled. */
 void dofi_chan_greeted(struct dofi_chan *chan);
 
 /* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */

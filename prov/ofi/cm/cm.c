@@ -2,6 +2,7 @@
 /* What concerns all control channels of an IA at once. */
 #include "cm/cm.h"
 
+#include "auth/crypto.h"
 #include "cm/channel.h"
 
 #include "cm/conn.h"
@@ -14,6 +15,7 @@
 #include "cm/service_point.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/conn_state.h"
@@ -23,7 +25,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -50,27 +51,13 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
-/*
- * A peer that did not answer in time is not waited for again before it has answered, and one that
- * often does so never again: each wait is a second of the program's call.
- */
-#define MAX_SILENCES 8
-
-static bool is_waited_for(struct dofi_chan *chan, uint64_t number)
+/* Each wait for a peer that is mute would be a second of the program's call. */
+static bool is_waited_for(const struct dofi_chan *chan, uint64_t number)
 {
-	if (chan->mute && chan->done == chan->asked && chan->silences < MAX_SILENCES)
-		chan->mute = false;
 	return !chan->mute && owes_answer(chan, number);
 }
 
-/* Those that were asked after their last answer are known before they are asked once more. */
-static void look_who_answered(struct dofi_ia *ia)
-{
-	DOFI_LIST_FOR(node, &ia->cm.chans)
-	is_waited_for(DOFI_CONTAINER(node, struct dofi_chan, link), 0);
-}
-
-static bool has_answers(struct dofi_ia *ia, uint64_t number)
+static bool has_answers(const struct dofi_ia *ia, uint64_t number)
 {
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
@@ -181,7 +168,6 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 	bool done;
 
 	dofi_engine_begin(ia);
-	look_who_answered(ia);
 	number = dofi_chan_ask(ia, context);
 	for (;;) {
 		seen = atomic_load(&cm->wakeup);
@@ -220,6 +206,7 @@ static uint32_t max_strangers(void)
 int dofi_cm_init(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
+	int ret;
 
 	dofi_list_init(&cm->chans);
 	dofi_list_init(&cm->strangers);
@@ -229,15 +216,9 @@ int dofi_cm_init(struct dofi_ia *ia)
 	cm->answered.run = answered;
 	cm->max_strangers = max_strangers();
 	dofi_crowd_init(ia);
-	/*
-	 * Numbers of connections begin anywhere: the place that a dead peer had in the fabric's
-	 * address vector is another one's later, and what was under way to the former must mean
-	 * nothing to the latter.
-	 */
-	if (getrandom(cm->uuid, sizeof(cm->uuid), 0) != sizeof(cm->uuid) ||
-	    getrandom(&cm->conns_next, sizeof(cm->conns_next), 0) != sizeof(cm->conns_next))
-		return -errno;
-	cm->ud_next = cm->conns_next;
+	ret = dofi_random(cm->uuid, sizeof(cm->uuid));
+	if (ret)
+		return ret;
 	cm->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return cm->spare_fd < 0 ? -errno : 0;
 }

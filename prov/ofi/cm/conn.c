@@ -8,6 +8,8 @@
 #include "cm/channel.h"
 #include "cm/conn_state.h"
 #include "object/ep.h"
+#include "progress/timer.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 
@@ -36,6 +38,13 @@ static bool may_hear(const struct dofi_conn *conn)
 	if (conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING)
 		return false;
 	return conn->path_made && !conn->ud && !dofi_conn_is_over(conn);
+}
+
+struct dofi_conn *dofi_conn_by_secret(struct dofi_ia *ia, uint32_t id, uint32_t secret)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(ia, id);
+
+	return conn && dofi_token_secret(conn->token) == secret ? conn : NULL;
 }
 
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id)
@@ -82,6 +91,27 @@ static int grow_table(struct dofi_cm *cm)
 	return 0;
 }
 
+/*
+ * Nobody can guess the number from another, and what is late from an earlier connection does not
+ * name this one. The token is sent to the peer under the seal. At least half of the numbers are
+ * free.
+ */
+static bool number_it(struct dofi_conn *conn)
+{
+	const struct dofi_cm *cm = &conn->ia->cm;
+	uint32_t id;
+
+	do {
+		if (dofi_random(conn->token, sizeof(conn->token)))
+			return false;
+		memcpy(&id, conn->token, sizeof(id));
+		conn->id = id & DOFI_CONN_ID_MASK;
+	} while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
+	id = htonl(conn->id);
+	memcpy(conn->token, &id, sizeof(id));
+	return true;
+}
+
 /* --- life --- */
 
 /* That nobody listens was known before the time was over. */
@@ -103,12 +133,13 @@ struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state)
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	do
-		conn->id = ++cm->conns_next & DOFI_CONN_ID_MASK;
-	while (!conn->id || cm->conns[conn->id & (cm->conns_size - 1)]);
+	conn->ia = ia;
+	if (!number_it(conn)) {
+		free(conn);
+		return NULL;
+	}
 	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
 	cm->nconns++;
-	conn->ia = ia;
 	conn->trans = ia->trans;
 	conn->state = state;
 	conn->active = state == DOFI_CONN_DIALLING;
@@ -157,6 +188,8 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	cm->nlinking -= dofi_conn_stage(conn) == DOFI_STAGE_LINKING;
+	if (conn->state == DOFI_CONN_OFFERED && conn->chan)
+		conn->chan->noffered--;
 	if (state == DOFI_CONN_ENDING)
 		conn->ended_in = conn->state;
 	conn->state = state;

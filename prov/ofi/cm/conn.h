@@ -45,6 +45,7 @@ struct dofi_conn {
 	/* messages that were too long for their SRQ; truncated.h */
 	uint32_t peer_count;              /* messages that it had sent when it was asked... */
 	uint32_t count_asked, count_told; /* ...by the question of this number */
+	bool asked;                       /* active: REQUEST was sent on this channel */
 	/* active: NOT_MINE came from a channel that may be out of date; tried afresh */
 	bool redialled;
 	/* accepted: the time was over once; it begins anew until cm.steps is this */
@@ -58,9 +59,10 @@ struct dofi_conn {
 	uint64_t port_qual;  /* the active EP's local qualifier */
 	uint32_t candidate;  /* position in the port sequence of conn_qual */
 	struct dofi_redial redial;
-	uint64_t deadline;              /* active: of the connect; DOFI_FOREVER: none */
-	struct sockaddr_storage remote; /* active: where the consumer dialled */
-	uint8_t token[DOFI_TOKEN_SIZE];
+	uint64_t deadline;                   /* active: of the connect; DOFI_FOREVER: none */
+	struct sockaddr_storage remote;      /* active: where the consumer dialled */
+	uint8_t token[DOFI_TOKEN_SIZE];      /* ours */
+	uint8_t peer_token[DOFI_TOKEN_SIZE]; /* valid when peer_id is */
 	uint32_t peer_read_in, peer_pz, peer_credit_total, peer_srq, peer_slots;
 	uint16_t peer_flags;
 	uint32_t peer_ud;         /* ud: number of the peer's EP */
@@ -98,11 +100,15 @@ struct dofi_conn {
 	bool over_memory;                /* ...and the connection uses them */
 };
 
-/* DIALLING or OFFERED. NULL: out of memory. */
+/*
+ * DIALLING or OFFERED. Number and token are random. NULL: out of memory, or of random numbers.
+ */
 struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state);
 void dofi_conn_free(struct dofi_conn *conn);
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
+/* The same, if what names it has a secret of its token, too. */
+struct dofi_conn *dofi_conn_by_secret(struct dofi_ia *ia, uint32_t id, uint32_t secret);
 /*
  * The EP of a connection whose peer can have sent something: its data path is there, it is not
  * over, nor of datagrams. NULL, also for 0. Completion data may name any connection. engine.lock

@@ -16,6 +16,9 @@
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
+#include "progress/work.h"
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 #include "dto/release.h"
@@ -166,7 +169,7 @@ static void say_last_word(struct dofi_conn *conn)
 		reason = DOFI_REASON_DISCONNECT;
 	if (reason == DOFI_REASON_NONE)
 		return;
-	if (conn->ended_in == DOFI_CONN_REQUESTED)
+	if (stage == DOFI_STAGE_ASKING && conn->asked)
 		say(conn, DOFI_MSG_CANCEL, reason, 0);
 	else if (stage == DOFI_STAGE_LINKING || stage == DOFI_STAGE_UP)
 		say(conn, DOFI_MSG_BYE, reason, dofi_conn_sent(conn));

@@ -18,6 +18,8 @@
 #include "object/srq_count.h"
 #include "progress/engine.h"
 
+#include <string.h>
+
 /* --- out --- */
 
 #define COUNTED(counter)                                     \
@@ -70,6 +72,7 @@ void dofi_conn_fill_hello(const struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	memcpy(msg->token, conn->token, sizeof(msg->token));
 	if (conn->ud) {
 		msg->flags = DOFI_MSG_F_UD;
 		msg->context = ep->ud->number;
@@ -106,6 +109,7 @@ void dofi_conn_parse_hello(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	conn->peer_id = msg->src;
+	memcpy(conn->peer_token, msg->token, sizeof(conn->peer_token));
 	conn->peer_read_in = msg->read_in;
 	conn->peer_pz = msg->pz;
 	conn->peer_credit_total = msg->data;
@@ -238,7 +242,7 @@ static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 	if (msg->type == DOFI_MSG_ACCEPT)
 		dofi_chan_send(chan, &cancel);
 	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
-		chan->ia->trans->settle(chan->ia, msg->dst, msg->data);
+		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
 }
 
 void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)

@@ -69,6 +69,7 @@ enum dofi_conn_event {
 	DOFI_ON_PATH_UP,
 	DOFI_ON_UD_PATH_UP, /* of datagrams */
 	DOFI_ON_PATH_DOWN,
+	DOFI_ON_UD_PATH_DOWN,  /* of datagrams */
 	DOFI_ON_FIRST_MESSAGE, /* a message came, so the peer is up */
 	DOFI_ON_LAST_MESSAGE,  /* all that the peer sent before its BYE has come */
 	/* Time. */

@@ -16,6 +16,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
@@ -140,7 +142,7 @@ void dofi_conn_chan_up(struct dofi_conn *conn)
 	dofi_conn_handle(conn, DOFI_ON_CHAN_UP, NULL);
 }
 
-void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
+void dofi_conn_ask(struct dofi_conn *conn)
 {
 	struct dofi_msg msg = {
 		.type = DOFI_MSG_REQUEST,
@@ -150,9 +152,17 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *unused)
 		.private_size = conn->private_size,
 	};
 
-	(void)unused;
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_fill_hello(conn, &msg);
 	dofi_conn_send(conn, &msg);
+	conn->asked = true;
+}
+
+void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	if (!conn->asked)
+		dofi_conn_ask(conn);
 	if (conn->trans->prepare)
 		conn->trans->prepare(conn);
 }
@@ -191,7 +201,6 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		return;
 	}
 	dofi_conn_parse_hello(conn, accept);
-	memcpy(conn->token, accept->token, sizeof(conn->token));
 	dofi_conn_set_private(conn, accept->private_data, accept->private_size);
 	/* A peer of an earlier version has connected an EP of its own. */
 	if (conn->ud != !!(accept->flags & DOFI_MSG_F_UD)) {

@@ -16,6 +16,9 @@ struct sockaddr;
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual,
 		    uint64_t deadline, const void *private_data, uint32_t private_size);
 
+/* channel.c: REQUEST goes out; the channel may still wait for the peer's details. */
+void dofi_conn_ask(struct dofi_conn *conn);
+
 /* channel.c: what came of dofi_chan_dial. */
 void dofi_conn_chan_up(struct dofi_conn *conn);
 /*

@@ -4,8 +4,8 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "cm/channel.h"
-#include "cm/conn.h"
 #include "object/ia.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 
 #include <sys/resource.h>
@@ -45,73 +45,78 @@ static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const 
 		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
 }
 
-static bool of_peer(const struct dofi_chan *chan, const struct dofi_chan *like)
-{
-	return !like || dofi_addr_same_host(&chan->source, &like->source);
-}
-
 static bool is_forgotten(const struct dofi_chan *chan)
 {
 	return dofi_list_empty(&chan->conns) && dofi_list_empty(&chan->waiting) &&
 	       chan->asked == chan->done && dofi_now() - chan->idle_since > FORGOTTEN_NS;
 }
 
-/* Accepted channels, of this peer or (NULL) of all; *idle_p: one that nobody will miss, or NULL. */
-static uint32_t count(const struct dofi_ia *ia, const struct dofi_chan *like,
-		      struct dofi_chan **idle_p)
-{
-	uint32_t n = 0;
+/* Who has come already. */
+struct crowd {
+	uint32_t of_peer;                      /* channels from the address of the new one */
+	struct dofi_chan *idle_of_peer, *idle; /* one that nobody will miss; or NULL */
+};
 
-	*idle_p = NULL;
-	DOFI_LIST_FOR(node, &ia->cm.chans)
+static struct crowd look_around(const struct dofi_chan *newcomer)
+{
+	struct crowd crowd = {0};
+
+	DOFI_LIST_FOR(node, &newcomer->ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+		bool same;
 
-		if (!chan->accepted || !of_peer(chan, like))
+		if (!chan->accepted)
 			continue;
-		n++;
-		if (!*idle_p && is_forgotten(chan))
-			*idle_p = chan;
+		same = dofi_addr_same_host(&chan->source, &newcomer->source);
+		crowd.of_peer += same;
+		if (!is_forgotten(chan))
+			continue;
+		if (!crowd.idle)
+			crowd.idle = chan;
+		if (!crowd.idle_of_peer && same)
+			crowd.idle_of_peer = chan;
 	}
-	return n;
+	return crowd;
 }
 
-static bool has_room(const struct dofi_ia *ia, const struct dofi_chan *like, uint32_t limit)
+static bool make_room(struct dofi_chan *idle)
 {
-	struct dofi_chan *idle;
-
-	if (count(ia, like, &idle) < limit)
-		return true;
-	if (!idle)
-		return false;
-	dofi_chan_close(idle, 0, true);
-	return true;
+	if (idle)
+		dofi_chan_close(idle, 0, true);
+	return idle;
 }
 
+/* The channels are looked through only when there are so many that a limit may be reached. */
 bool dofi_crowd_admits(struct dofi_chan *chan)
 {
-	const struct dofi_cm *cm = &chan->ia->cm;
+	struct dofi_cm *cm = &chan->ia->cm;
+	struct crowd crowd = {0};
 
-	if (!has_room(chan->ia, chan, cm->max_peer_chans)) {
+	if (cm->naccepted >= cm->max_chans || cm->naccepted >= cm->max_peer_chans)
+		crowd = look_around(chan);
+	if (crowd.of_peer >= cm->max_peer_chans && !make_room(crowd.idle_of_peer)) {
 		say(chan, "another control channel", cm->max_peer_chans, "max_peer_channels");
 		return false;
 	}
-	if (!has_room(chan->ia, NULL, cm->max_chans)) {
+	if (cm->naccepted >= cm->max_chans && !make_room(crowd.idle)) {
 		say(chan, "the control channel", cm->max_chans, "max_channels");
 		return false;
 	}
+	cm->naccepted++;
 	return true;
+}
+
+void dofi_crowd_leaves(struct dofi_chan *chan)
+{
+	chan->ia->cm.naccepted--;
 }
 
 bool dofi_crowd_takes_request(struct dofi_chan *chan)
 {
-	uint32_t limit = (uint32_t)chan->ia->params.max_peer_requests, n = 0;
+	uint32_t limit = (uint32_t)chan->ia->params.max_peer_requests;
 
-	DOFI_LIST_FOR(node, &chan->conns)
-	{
-		n += DOFI_CONTAINER(node, struct dofi_conn, link)->state == DOFI_CONN_OFFERED;
-	}
-	if (n < limit)
+	if (chan->noffered < limit)
 		return true;
 	say(chan, "another connection request", limit, "max_peer_requests");
 	return false;

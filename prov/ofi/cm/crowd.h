@@ -16,10 +16,13 @@ struct dofi_ia;
 void dofi_crowd_init(struct dofi_ia *ia);
 
 /*
- * Whether there is room for an accepted channel whose handshake is complete. Closes channels that
- * nobody has used for a while, if that makes room; else says why not.
+ * Whether there is room for an accepted channel whose handshake is complete; then it counts. Closes
+ * a channel that nobody has used for a while, if that makes room; else says why not.
  */
 bool dofi_crowd_admits(struct dofi_chan *chan);
+
+/* A channel that was admitted has closed. */
+void dofi_crowd_leaves(struct dofi_chan *chan);
 
 /* Whether one more request of this peer may wait for the consumer; else says why not. */
 bool dofi_crowd_takes_request(struct dofi_chan *chan);

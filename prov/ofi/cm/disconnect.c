@@ -12,6 +12,8 @@
 #include "cm/wire.h"
 #include "object/ep.h"
 #include "object/srq_count.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "cm/ud_ah.h"
 #include "dto/issue.h"

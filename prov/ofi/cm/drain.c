@@ -2,11 +2,14 @@
 #include "cm/drain.h"
 
 #include "base/log.h"
+#include "cm/conn.h"
 #include "dto/op_context.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/mem.h"
 #include "object/mr.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 
 #include <rdma/fi_domain.h>
@@ -31,7 +34,8 @@
 struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
 	struct dofi_ia *ia;
-	uint32_t id, received;
+	uint32_t id, peer_id; /* of the connection */
+	uint32_t received;
 	uint32_t granted; /* messages that the peer could send in all */
 	uint32_t left;    /* messages to come; 0: the peer has not told yet */
 	bool posted;
@@ -45,8 +49,7 @@ struct drain {
 
 static void end(struct drain *drain)
 {
-	if (drain->timer.link.next)
-		dofi_timer_cancel(drain->ia, &drain->timer);
+	dofi_timer_cancel(drain->ia, &drain->timer);
 	dofi_list_del(&drain->link);
 	drain->ia->ndrains--;
 	if (drain->mr)
@@ -55,13 +58,13 @@ static void end(struct drain *drain)
 	free(drain);
 }
 
-static struct drain *find(struct dofi_ia *ia, uint32_t id)
+static struct drain *find(struct dofi_ia *ia, uint32_t id, uint32_t peer_id)
 {
 	DOFI_LIST_FOR(node, &ia->drains)
 	{
 		struct drain *drain = DOFI_CONTAINER(node, struct drain, link);
 
-		if (drain->id == id)
+		if (drain->id == id && drain->peer_id == peer_id)
 			return drain;
 	}
 	return NULL;
@@ -122,9 +125,10 @@ static void post(struct drain *drain)
 		end(drain);
 }
 
-void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
+void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t received,
 		      uint32_t granted, uint64_t size)
 {
+	struct dofi_ia *ia = conn->ia;
 	struct drain *drain;
 
 	dofi_assert_held(&ia->engine.lock);
@@ -134,7 +138,8 @@ void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t re
 	if (!drain)
 		return;
 	drain->ia = ia;
-	drain->id = id;
+	drain->id = conn->id;
+	drain->peer_id = conn->peer_id;
 	drain->tag = tag;
 	drain->received = received;
 	drain->granted = granted;
@@ -160,9 +165,9 @@ static bool take_memory(struct drain *drain)
 				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &drain->mr, &key, &address);
 }
 
-void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
+void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent)
 {
-	struct drain *drain = find(ia, id);
+	struct drain *drain = find(ia, id, peer_id);
 	uint32_t left;
 
 	dofi_assert_held(&ia->engine.lock);

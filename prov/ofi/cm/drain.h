@@ -10,21 +10,23 @@
 
 #include <stdint.h>
 
+struct dofi_conn;
 struct dofi_ia;
 struct dofi_wr;
 
 /*
- * The connection `id` has ended with so many messages received, of those that the peer was granted
- * in all; none that still comes is longer than `size`. Without memory they stay where they are.
+ * The connection has ended with so many messages received, of those that the peer was granted in
+ * all; none that still comes is longer than `size`. Without memory they stay where they are.
  * engine.lock held, as for all but the last of these.
  */
-void dofi_drain_begin(struct dofi_ia *ia, uint32_t id, uint64_t tag, uint32_t received,
+void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t received,
 		      uint32_t granted, uint64_t size);
 /*
- * The peer has sent so many in all. More than it was granted is a lie, and what never comes is
- * given up after a minute: a receive that waits holds a place that others need.
+ * The peer, which knows both numbers of the connection, has sent so many in all. More than it was
+ * granted is a lie, and what never comes is given up after a minute: a receive that waits holds a
+ * place that others need.
  */
-void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t sent);
+void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
 
 void dofi_drain_done(struct dofi_wr *wr);
 void dofi_drain_retry(struct dofi_ia *ia);

@@ -194,10 +194,14 @@ static void begin_details(struct dofi_chan *chan)
 {
 	chan->step = DOFI_STEP_DETAILS;
 	if (has_key(chan) &&
-	    !dofi_session_start(&chan->session, &chan->ia->key, role_of(chan), &chan->shake))
+	    !dofi_session_start(&chan->session, &chan->ia->key, role_of(chan), &chan->shake)) {
 		dofi_chan_close(chan, -EIO, false);
-	else if (!chan->accepted)
-		put_details(chan);
+		return;
+	}
+	if (chan->accepted)
+		return;
+	put_details(chan);
+	dofi_chan_proved(chan);
 }
 
 static bool agreeable(const struct dofi_chan *chan, const uint8_t *body, size_t size,

@@ -5,6 +5,8 @@
 #include "object/ia.h"
 #include "cm/channel.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "cm/conn_state.h"
 #include "dto/issue.h"
@@ -46,7 +48,7 @@ static bool waits(struct dofi_ep *ep)
 		return false;
 	if (dofi_ep_sync(ep))
 		ep->dirty = false;
-	return !ep->faulty;
+	return !ep->faulty && !ep->refused;
 }
 
 bool dofi_linger(struct dofi_conn *conn)

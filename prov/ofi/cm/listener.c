@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "cm/channel.h"
 #include "cm/wire.h"
+#include "base/clock.h"
+#include "progress/timer.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 
 #include <errno.h>

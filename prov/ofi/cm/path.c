@@ -17,6 +17,8 @@
 #include "cm/wire.h"
 #include "dto/watermark.h"
 #include "object/ep.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "cm/ud_ah.h"
@@ -40,6 +42,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.ctxtab_entries = hello->ctxtab_entries,
 		.pz = conn->peer_pz,
 		.number = conn->peer_id,
+		.secret = dofi_token_secret(conn->peer_token),
 		.sink_key = hello->sink_key,
 		.sink_address = hello->sink_address,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
@@ -157,5 +160,5 @@ void dofi_conn_path_down(struct dofi_conn *conn, int err)
 	if (err && waits_for_path(conn))
 		DOFI_LOG_I("%s: the peer or the fabric refused the data path: %s", conn->ia->name,
 			   fi_strerror(err));
-	dofi_conn_handle(conn, DOFI_ON_PATH_DOWN, NULL);
+	dofi_conn_handle(conn, conn->ud ? DOFI_ON_UD_PATH_DOWN : DOFI_ON_PATH_DOWN, NULL);
 }

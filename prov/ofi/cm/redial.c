@@ -5,6 +5,8 @@
 #include "cm/conn_event.h"
 #include "object/ia.h"
 #include "cm/wire.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "cm/conn_state.h"
 

@@ -3,6 +3,7 @@
 
 #include "cm/conn.h"
 #include "fabric/error.h"
+#include "progress/evd_streams.h"
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "base/log.h"

@@ -14,6 +14,7 @@
 #include "cm/conn.h"
 #include "cm/wire.h"
 #include "object/ep.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
 #include "cm/conn_state.h"

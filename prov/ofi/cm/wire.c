@@ -208,6 +208,13 @@ static bool get_addr(struct in *i, struct sockaddr_storage *addr_p)
 	return version == 4 && dofi_addr_set(addr_p, (const struct sockaddr *)&in, 0);
 }
 
+bool dofi_details_are_of_one(const struct dofi_details *a, const struct dofi_details *b)
+{
+	return !memcmp(a->uuid, b->uuid, sizeof(a->uuid)) &&
+	       a->fabric_name_size == b->fabric_name_size &&
+	       !memcmp(a->fabric_name, b->fabric_name, a->fabric_name_size);
+}
+
 size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details)
 {
 	struct out o = begin_frame(buf);

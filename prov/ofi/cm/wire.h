@@ -12,7 +12,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <arpa/inet.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
@@ -22,7 +24,7 @@
 
 enum dofi_msg_type {
 	DOFI_MSG_REQUEST = 1, /* active -> passive: connect me to conn_qual */
-	DOFI_MSG_ACCEPT,      /* passive -> active: token for the data path */
+	DOFI_MSG_ACCEPT,      /* passive -> active: yes */
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
 	DOFI_MSG_READY,       /* active -> passive: third leg, I am established */
 	DOFI_MSG_CANCEL,      /* active -> passive: the request is off */
@@ -69,6 +71,26 @@ enum dofi_reason {
 /* Number of the connection, then 128 random bits. */
 #define DOFI_TOKEN_SIZE        20u
 
+/*
+ * Two parts of the random bits: what a control message names its connection by, beside the number;
+ * and what stands in the tags of messages.
+ */
+static inline uint32_t dofi_token_secret(const uint8_t token[DOFI_TOKEN_SIZE])
+{
+	uint32_t secret;
+
+	memcpy(&secret, token + 4, sizeof(secret));
+	return secret;
+}
+
+static inline uint32_t dofi_token_tag(const uint8_t token[DOFI_TOKEN_SIZE])
+{
+	uint32_t tag;
+
+	memcpy(&tag, token + 8, sizeof(tag));
+	return ntohl(tag);
+}
+
 struct dofi_msg {
 	uint8_t type;
 	uint8_t reason;
@@ -77,7 +99,8 @@ struct dofi_msg {
 	uint64_t conn_qual; /* REQUEST; ACCEPT: the one that is served */
 	uint64_t port_qual; /* REQUEST: the active EP's local qualifier */
 	uint64_t number;    /* INVALIDATE, DONE, COUNT, COUNTED */
-	uint8_t token[DOFI_TOKEN_SIZE]; /* ACCEPT: what the peer's data path brings back */
+	uint8_t token[DOFI_TOKEN_SIZE]; /* REQUEST, ACCEPT: what the peer's data path proves itself
+					   by */
 	uint32_t read_in, read_out;
 	uint32_t pz;      /* number of the EP's protection zone */
 	uint32_t data;    /* a count: receives posted, messages received or sent */
@@ -107,6 +130,9 @@ struct dofi_details {
 	uint32_t ctxtab_entries;
 	uint64_t sink_key, sink_address; /* memory for credits of their own */
 };
+
+/* The same IA, as far as its peers can tell: nobody else has its endpoint. */
+bool dofi_details_are_of_one(const struct dofi_details *a, const struct dofi_details *b);
 
 /*
  * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size.

@@ -346,8 +346,10 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	uint32_t value = (uint32_t)data;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!ep)
+	if (!ep) {
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		return;
+	}
 	dofi_lock(&ep->lock);
 	switch (kind) {
 	case DOFI_CTRL_LENGTH:

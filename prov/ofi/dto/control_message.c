@@ -72,6 +72,7 @@ ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uin
 	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
 	const struct dofi_ctrl_msg ctrl_msg = {
 		.number = ep->peer.number,
+		.secret = ep->peer.secret,
 		.kind = (uint32_t)kind,
 		.value = value,
 		.message = ep->nsent,
@@ -90,6 +91,7 @@ ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uin
 static struct dofi_ctrl_msg mail(const struct dofi_ep *ep, uint32_t value)
 {
 	return (struct dofi_ctrl_msg){.number = ep->peer.number,
+				      .secret = ep->peer.secret,
 				      .kind = DOFI_CTRL_ATOMIC,
 				      .value = value};
 }
@@ -118,6 +120,7 @@ bool dofi_ctrl_msg_send_used(struct dofi_ep *ep)
 {
 	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
 	const struct dofi_ctrl_msg ctrl_msg = {.number = ep->peer.number,
+					       .secret = ep->peer.secret,
 					       .kind = DOFI_CTRL_USED,
 					       .value = ctrl_msgs->used};
 

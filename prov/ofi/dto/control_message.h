@@ -22,12 +22,12 @@
 
 /* On the wire, in host order. Of `mail` only what the kind needs. */
 struct dofi_ctrl_msg {
-	uint32_t number; /* the receiver's of the connection */
-	uint32_t kind;   /* enum dofi_ctrl_kind */
+	/* the receiver's of the connection, and 32 bits of its token; see cm/wire.h */
+	uint32_t number, secret;
+	uint32_t kind; /* enum dofi_ctrl_kind */
 	/* immediate data; context; slot of the mail; control messages used so far */
 	uint32_t value;
 	uint32_t message, length;
-	uint32_t unused;
 	union {
 		struct dofi_atomic_request request; /* without the place of the answer */
 		struct dofi_atomic_answer answer;

@@ -17,6 +17,8 @@
 #include "dto/parts.h"
 #include "object/ctxtab.h"
 #include "object/transport.h"
+#include "progress/stall.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/release.h"
@@ -73,14 +75,10 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		ep->peeking = true;
 		return true;
 	}
-	if (ret != -FI_EAGAIN) {
-		if (ep->path_up) /* else it ends anyway */
-			DOFI_LOG_W("%s: the peer's context table can't be read, its connection "
-				   "breaks: %s",
-				   ep->obj.ia->name, fi_strerror((int)-ret));
-		ep->faulty = true;
-	}
-	dofi_ep_stall(ep);
+	if (ret != -FI_EAGAIN && ep->path_up) /* else it ends anyway */
+		DOFI_LOG_I("%s: the peer's context table can't be read: %s", ep->obj.ia->name,
+			   fi_strerror((int)-ret));
+	dofi_issue_put_off(ep, ret);
 	return false;
 }
 

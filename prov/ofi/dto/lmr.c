@@ -2,7 +2,6 @@
 #include "dto/lmr.h"
 
 #include "object/mem.h"
-#include "progress/cno.h"
 #include "base/cookie.h"
 #include "fabric/error.h"
 #include "object/ia.h"
@@ -89,6 +88,11 @@ static DAT_RETURN find_region(struct dofi_lmr *lmr)
 	}
 }
 
+DAT_RETURN dofi_lmr_error(int err)
+{
+	return err == -FI_ENOMEM ? DOFI_NO_REGION : dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
+}
+
 static DAT_RETURN take_cookie(struct dofi_lmr *lmr)
 {
 	lmr->cookie_share = -1;
@@ -98,8 +102,7 @@ static DAT_RETURN take_cookie(struct dofi_lmr *lmr)
 					      lmr->start, lmr->length);
 	if (lmr->cookie_share == -EINVAL || lmr->cookie_share == -EEXIST)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
-	return lmr->cookie_share < 0 ? dofi_error(lmr->cookie_share, DAT_RESOURCE_MEMORY_REGION)
-				     : DAT_SUCCESS;
+	return lmr->cookie_share < 0 ? dofi_lmr_error(lmr->cookie_share) : DAT_SUCCESS;
 }
 
 static void give_cookie(struct dofi_lmr *lmr)
@@ -188,7 +191,7 @@ err_deregister:
 	deregister(lmr, &lmr->mr);
 err_cookie:
 	give_cookie(lmr);
-	return dofi_error(err, DAT_RESOURCE_MEMORY_REGION);
+	return dofi_lmr_error(err);
 }
 
 /* From here on the context names nothing, neither here nor for a peer that asks anew. */

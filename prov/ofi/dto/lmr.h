@@ -15,6 +15,8 @@ void dofi_lmr_release_context(struct dofi_lmr *lmr);
 DAT_RMR_CONTEXT dofi_lmr_rmr_context(const struct dofi_lmr *lmr);
 /* The LMR's registration that gives these remote rights. 0 or a negative libfabric error. */
 int dofi_lmr_window(struct dofi_lmr *lmr, DAT_MEM_PRIV_FLAGS privileges, struct dofi_mr *mr_p);
+/* Why a region could not be registered. A lack of memory is a lack of regions, too (LMR-028). */
+DAT_RETURN dofi_lmr_error(int err);
 
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
 

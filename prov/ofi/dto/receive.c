@@ -106,23 +106,23 @@ int dofi_receive_error(const struct dofi_wr *wr, int err, uint64_t length)
 /* The message that the latest control record was about. Returns its kind. */
 DOFI_SLOW_PATH static uint8_t apply_ctrl(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	struct dofi_ctrl note = dofi_ctrl_take(ep, &wr->status);
+	struct dofi_ctrl ctrl = dofi_ctrl_take(ep, &wr->status);
 
-	wr->recv.ctrl = note.kind;
-	wr->recv.value = note.value;
-	if (note.kind == DOFI_CTRL_IMMEDIATE)
-		wr->length = note.length;
-	return note.kind;
+	wr->recv.ctrl = ctrl.kind;
+	wr->recv.value = ctrl.value;
+	if (ctrl.kind == DOFI_CTRL_IMMEDIATE)
+		wr->length = ctrl.length;
+	return ctrl.kind;
 }
 
 /* What a message brings: a control record, credits, the news that the peer is up. */
 DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t update)
 {
-	uint8_t note = 0;
+	uint8_t kind = 0;
 
 	if (DOFI_UNLIKELY(ep->note.kind))
-		note = apply_ctrl(ep, wr);
-	dofi_ep_count_received(ep, note, wr->length);
+		kind = apply_ctrl(ep, wr);
+	dofi_ep_count_received(ep, kind, wr->length);
 	ep->nreceived++;
 	wr->recv.solicited = update & DOFI_UPDATE_SOLICITED;
 	dofi_credit_take(ep, update);

@@ -36,7 +36,7 @@ DOFI_COLD void dofi_release_lost(struct dofi_ep *ep);
 
 /* --- plain ones: inline for the fast path --- */
 
-/* The event may wake who waits for it. */
+/* The event notifies: it may wake a waiting thread or trigger a CNO. */
 static inline bool dofi_release_notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool recv = wr->op == DOFI_OP_RECV;

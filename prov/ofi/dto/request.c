@@ -4,6 +4,7 @@
 #include "dto/control.h"
 #include "dto/release.h"
 #include "dto/translate.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 

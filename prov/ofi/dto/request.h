@@ -9,6 +9,7 @@
 #include "dto/issue.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "progress/agent.h"
 #include "progress/cno.h"
 
 #include <stdbool.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/srq.h"
 
+#include "auth/crypto.h"
 #include "dto/srq_receive.h"
 #include "dto/watermark.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "object/srq_count.h"
 #include "object/transport.h"
-#include "progress/cno.h"
+#include "progress/agent.h"
+#include "progress/cq_watch.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 
@@ -22,7 +24,6 @@ static DAT_RETURN attr_ok(const struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
 	return DAT_SUCCESS;
 }
 
-/* 15 bits of a tag; not one that was used lately. There are fewer SRQs than numbers. */
 static bool number_taken(struct dofi_ia *ia, uint32_t number)
 {
 	DOFI_LIST_FOR(node, &ia->objects[DAT_HANDLE_TYPE_SRQ])
@@ -31,16 +32,21 @@ static bool number_taken(struct dofi_ia *ia, uint32_t number)
 	return false;
 }
 
-static void take_number(struct dofi_srq *srq)
+/* There are fewer SRQs than numbers. False: no random numbers. */
+static bool take_number(struct dofi_srq *srq)
 {
 	struct dofi_ia *ia = srq->obj.ia;
+	uint32_t number;
 
+	if (dofi_random(&number, sizeof(number)))
+		return false;
 	dofi_lock(&ia->obj_lock);
 	do
-		ia->next_srq = (ia->next_srq + 1) & 0x7fff;
-	while (!ia->next_srq || number_taken(ia, ia->next_srq));
-	srq->number = ia->next_srq;
+		number = (number + 1) & DOFI_SRQ_NUMBER;
+	while (!number || number_taken(ia, number));
+	srq->number = number;
 	dofi_unlock(&ia->obj_lock);
+	return true;
 }
 
 DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
@@ -76,8 +82,8 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->max_iov = (uint16_t)attr->max_recv_iov;
 	srq->low_watermark = (uint32_t)attr->low_watermark;
 	srq->armed = srq->low_watermark > 0;
-	take_number(srq);
-	if (dofi_srq_add_slots(srq, srq->max_dtos) || ia->trans->srq_open(srq)) {
+	if (!take_number(srq) || dofi_srq_add_slots(srq, srq->max_dtos) ||
+	    ia->trans->srq_open(srq)) {
 		dofi_srq_free_slots(srq);
 		dofi_lock_fini(&srq->lock);
 		dofi_obj_free(&srq->obj, DAT_HANDLE_TYPE_SRQ);

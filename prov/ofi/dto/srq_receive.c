@@ -17,6 +17,7 @@
 #include "object/srq_count.h"
 #include "object/transport.h"
 #include "object/upcalls.h"
+#include "progress/stall.h"
 #include "progress/engine.h"
 
 #include <errno.h>
@@ -320,6 +321,14 @@ static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t le
 	dofi_unlock(&ep->lock);
 }
 
+/* One that the fabric gives back names nobody. */
+static void drop(struct dofi_srq *srq, struct dofi_wr *wr, uint32_t number)
+{
+	if (number)
+		DOFI_COUNT_SHARED(srq->obj.ia, IA_DATA_STRAY);
+	dofi_srq_take_back(srq, wr);
+}
+
 void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update)
 {
 	struct dofi_srq *srq = wr->srq;
@@ -333,7 +342,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 	else if (!number && err == FI_ETRUNC)
 		up->truncated(srq, wr);
 	else
-		dofi_srq_take_back(srq, wr);
+		drop(srq, wr, number);
 	if (DOFI_UNLIKELY(srq->truncated))
 		up->settle_truncated(srq);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "dto/ud.h"
 
+#include "auth/crypto.h"
 #include "fabric/error.h"
 #include "progress/evd.h"
 #include "object/ia.h"
@@ -8,6 +9,7 @@
 #include "object/transport.h"
 #include "dto/bounce.h"
 #include "object/ep.h"
+#include "base/clock.h"
 #include "progress/engine.h"
 #include "object/ud_ah.h"
 #include "dto/issue.h"
@@ -35,14 +37,18 @@ static struct dofi_ep *find(struct dofi_ia *ia, uint32_t number)
 	return ep && ep->ud->number == number ? ep : NULL;
 }
 
-/* Numbers are not used again before very many others: what is late must not find another EP. */
+/* What is late must not find another EP, nor what is guessed this one. */
 static int number_it(struct dofi_ep *ep)
 {
-	struct dofi_cm *cm = &ep->obj.ia->cm;
 	struct dofi_ep **eps = dofi_ud_pool_eps(ep->obj.ia);
+	uint32_t random;
+	int ret = dofi_random(&random, sizeof(random));
 
+	if (ret)
+		return ret;
 	for (uint32_t tries = 0; tries < DOFI_UD_EPS; tries++) {
-		uint32_t number = ++cm->ud_next & DOFI_UD_NUMBER;
+		/* From a random one on, there is one that is free below. */
+		uint32_t number = (random - tries) & DOFI_UD_NUMBER;
 
 		if (!number || eps[INDEX(number)])
 			continue;
@@ -208,8 +214,10 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 	struct dofi_ring *ring;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!ep)
+	if (!ep) {
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		return;
+	}
 	ring = &ep->recv;
 	dofi_lock(&ep->lock);
 	if (ring->issue == ring->tail) {

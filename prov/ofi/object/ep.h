@@ -38,6 +38,7 @@ struct fid_ep;
 /* What posts need to know about the peer's EP. Set when the path comes up. */
 struct dofi_peer_ep {
 	uint32_t number; /* number of the connection at the peer, for completion data */
+	uint32_t secret; /* that goes with it in control messages */
 	/* every message must carry the connection number, because it goes to an SRQ */
 	bool wants_data;
 	bool credits;         /* the peer grants credits; see credit.h */

@@ -161,8 +161,7 @@ struct dofi_ia {
 	/* memory that is unmapped after the endpoint is closed; see dofi_mr_abandon */
 	struct iovec left[5];
 	uint32_t nleft;
-	struct dofi_lock mr_lock;  /* one registration is made or closed at a time */
-	_Atomic uint64_t next_key; /* requested_key of the next registration; never used again */
+	struct dofi_lock mr_lock; /* one registration is made or closed at a time */
 
 	struct dofi_wakeup wakeup;
 	struct dofi_memory memory; /* memory transport */
@@ -178,8 +177,8 @@ struct dofi_ia {
 	struct dofi_lock obj_lock;
 	struct dofi_list objects[DOFI_HANDLE_TYPES];
 	uint32_t counts[DOFI_HANDLE_TYPES];
-	uint32_t next_pz, next_srq;
-	struct dofi_list agents; /* CNOs whose agent call is due */
+	uint32_t next_pz;
+	struct dofi_list agents; /* CNOs whose agents must be called */
 	/* agent calls under way; both lists are guarded by obj_lock */
 	struct dofi_list agent_calls;
 	/* calls that use the IA after they have run agents; guarded by obj_lock */

@@ -27,7 +27,7 @@ struct dofi_wakeup_offer;
 struct fid_mr;
 struct pollfd;
 
-/* --- progress: engine.h, wait.h, wakeup.h, cqs.h --- */
+/* --- progress --- */
 
 /*
  * A descriptor that the engine watches; embedded in its owner. ready() runs with engine.lock held.
@@ -239,7 +239,8 @@ struct dofi_cm {
 	struct dofi_list dead;
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners;            /* of struct dofi_sp, by link */
-	uint32_t max_chans, max_peer_chans;    /* accepted ones; crowd.h */
+	uint32_t naccepted;                    /* accepted channels that are up; crowd.h */
+	uint32_t max_chans, max_peer_chans;    /* of them */
 	struct dofi_log_limit refusals, crowd; /* messages about those that are refused */
 	/* closed to accept and refuse a connection when descriptors run out */
 	int spare_fd;
@@ -252,8 +253,6 @@ struct dofi_cm {
 	/* table by the low bits of the number; of conn.c, freed by dofi_cm_fini */
 	struct dofi_conn **conns;
 	uint32_t conns_size;
-	uint32_t conns_next;
-	uint32_t ud_next; /* number of the next UD EP */
 	uint32_t nconns;
 	/* connections in the stage LINKING; changes with engine.lock held */
 	_Atomic uint32_t nlinking;

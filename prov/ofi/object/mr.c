@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "object/mr.h"
 
+#include "auth/crypto.h"
 #include "base/log.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
@@ -85,19 +86,50 @@ int dofi_mr_close(struct dofi_ia *ia, struct fid_mr *mr)
 	return ret;
 }
 
+/* --- keys --- */
+
+/* Only a key of few bits is ever taken already: 64 draws find a free one among 65536 of them. */
+#define KEY_TRIES 64
+
+static uint64_t key_mask(const struct fi_domain_attr *attr)
+{
+	size_t bits = 8 * attr->mr_key_size;
+
+	return bits && bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
+}
+
+/*
+ * Where the fabric lets the library choose keys, they are random: whoever reaches the endpoint and
+ * was not told a key cannot guess it. Others ignore it.
+ */
+static int register_by_random_key(struct dofi_ia *ia, void *buf, size_t length, uint64_t access,
+				  struct fid_mr **mr_p)
+{
+	uint64_t key, mask = key_mask(ia->info->domain_attr);
+	int ret = -FI_ENOKEY;
+
+	for (int i = 0; ret == -FI_ENOKEY && i < KEY_TRIES; i++) {
+		ret = dofi_random(&key, sizeof(key));
+		if (!ret)
+			ret = fi_mr_reg(ia->domain, buf, length, access, 0, key & mask, 0, mr_p,
+					NULL);
+	}
+	return ret;
+}
+
+/* --- registrations --- */
+
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
 {
 	int mode = ia->info->domain_attr->mr_mode;
-	uint64_t wanted_key = atomic_fetch_add_explicit(&ia->next_key, 1, memory_order_relaxed);
 	char limit[DOFI_MR_LIMIT_SIZE];
 	struct fid_mr *mr;
 	uint64_t key;
 	int ret;
 
 	dofi_lock(&ia->mr_lock);
-	ret = fi_mr_reg(ia->domain, buf, length, access_bits(ia, privileges), 0, wanted_key, 0, &mr,
-			NULL);
+	ret = register_by_random_key(ia, buf, length, access_bits(ia, privileges), &mr);
 	dofi_unlock(&ia->mr_lock);
 	if (ret)
 		goto err;

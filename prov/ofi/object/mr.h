@@ -12,8 +12,9 @@ struct dofi_ia;
 struct fid_mr;
 
 /*
- * Registers memory with the fabric under a new key, and binds and enables the registration if the
- * provider needs it. *address_p is the fabric's address of buf. 0 or a negative libfabric error.
+ * Registers memory with the fabric under a new key, which nobody can guess where the library
+ * chooses it, and binds and enables the registration if the provider needs it. *address_p is the
+ * fabric's address of buf. 0 or a negative libfabric error.
  */
 int dofi_mr_register(struct dofi_ia *ia, void *buf, size_t length, DAT_MEM_PRIV_FLAGS privileges,
 		     struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);

@@ -8,11 +8,14 @@
 struct fid_ep;
 struct dofi_srq_chunk;
 
+/* Bits of its number. */
+#define DOFI_SRQ_NUMBER 0x1ffffu
+
 struct dofi_srq {
 	struct dofi_obj obj; /* users: EPs of the SRQ */
 	struct dofi_lock lock;
 	struct fid_ep *srx; /* msg transport */
-	/* number among the SRQs of the IA, from 1; rdm transport: part of tags */
+	/* random number among the SRQs of the IA, not 0; rdm transport: part of tags */
 	uint32_t number;
 	bool closing;
 	struct dofi_pz *pz;

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct dofi_conn;
+struct dofi_details;
 struct dofi_ep;
 struct dofi_ia;
 struct dofi_srq;
@@ -57,7 +58,8 @@ struct dofi_trans_ops {
 	 * dofi_conn_path_down follows. engine.lock held.
 	 */
 	int (*connect)(struct dofi_conn *conn);
-	/* Passive side, after the accept: the peer will present conn->token. engine.lock held. */
+	/* Passive side, after the accept: the peer will show that it knows conn->token. engine.lock
+	 * held. */
 	int (*expect)(struct dofi_conn *conn);
 	/*
 	 * The connection ends: asks the fabric to return the EP's work requests, and returns
@@ -116,15 +118,16 @@ struct dofi_trans_ops {
 
 	/*
 	 * A connection that has ended here has ended at the peer, too, which had sent so many
-	 * messages in it. engine.lock held. NULL: not needed.
+	 * messages in it. Both numbers of the connection name it, and its peer alone knows them.
+	 * engine.lock held. NULL: not needed.
 	 */
-	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t sent);
+	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
 
 	/*
-	 * The IA with this uuid closes: state that was kept for its return may be freed.
+	 * The IA with these details closes: state that was kept for its return may be freed.
 	 * engine.lock held. NULL: there is none.
 	 */
-	void (*peer_closed)(struct dofi_ia *ia, const uint8_t *uuid);
+	void (*peer_closed)(struct dofi_ia *ia, const struct dofi_details *details);
 
 	/*
 	 * A channel was lost without GOODBYE. engine.lock held. NULL: dead processes leave nothing

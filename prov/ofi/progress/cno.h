@@ -49,31 +49,8 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
 /* The IA closes: every waiter returns with no EVD, the agent is called with none. */
 void dofi_cno_flush(struct dofi_cno *cno);
 
-/* Calls the agents that are due; no lock held. Cheap when there are none. */
-void dofi_cno_run_due(struct dofi_ia *ia);
-static inline void dofi_cno_run_agents(struct dofi_ia *ia)
-{
-	if (DOFI_UNLIKELY(atomic_load_explicit(&ia->nagents, memory_order_relaxed)))
-		dofi_cno_run_due(ia);
-}
-
 /* No agent is called any more. */
 void dofi_cno_mute(struct dofi_cno *cno);
-
-/* Is the calling thread inside an agent of the IA? */
-bool dofi_cno_in_agent(struct dofi_ia *ia);
-/*
- * An agent may close the IA whose call runs it. Mostly that was the call's last deed; one that goes
- * on with the IA says so, and then that it has done. No lock held.
- */
-void dofi_cno_stay(struct dofi_ia *ia);
-void dofi_cno_go(struct dofi_ia *ia);
-
-/*
- * Returns when no agent of the IA is running and no call stays; no lock held, and not from inside
- * one.
- */
-void dofi_cno_await_agents(struct dofi_ia *ia);
 
 /*
  * Waits until waiters and a running agent have left, then frees. The handle has been retired, no
@@ -81,13 +58,6 @@ void dofi_cno_await_agents(struct dofi_ia *ia);
  */
 void dofi_cno_destroy(struct dofi_cno *cno);
 
-/* fd_p NULL: an ordinary CNO with that agent; else a descriptor CNO. */
-DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p,
-			DAT_CNO_HANDLE *cno);
-DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno);
-DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
-DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
-DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno);
 /* 2.0: takes the trigger without waiting; QUEUE_EMPTY when there is none. */
 DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd);

@@ -6,6 +6,7 @@
 #include "fabric/fid.h"
 #include "fabric/quirks.h"
 #include "object/transport.h"
+#include "progress/cq_watch.h"
 #include "progress/wait.h"
 
 #include <rdma/fi_domain.h>

@@ -23,18 +23,7 @@
 struct dofi_ia;
 
 int dofi_engine_init(struct dofi_ia *ia); /* 0 or -errno; descriptors only */
-/* adds the fabric's wait objects, starts the progress thread */
-int dofi_engine_start(struct dofi_ia *ia);
-/* joins the thread; rounds leave the fabric alone from now on */
-void dofi_engine_stop(struct dofi_ia *ia);
-/*
- * The process ends: from here on the library leaves the fabric alone, whose provider may be
- * unloaded next.
- */
-void dofi_engine_exit(struct dofi_ia *ia);
 void dofi_engine_fini(struct dofi_ia *ia);
-/* A thread of ours, which takes no signals. 0 or -errno. */
-int dofi_start_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /*
  * For calls that change connections: lock; unlock after running deferred work, then CNO agents with
@@ -62,30 +51,7 @@ int dofi_engine_round(struct dofi_ia *ia, bool all);
 
 /* Reads the CQ until it is empty; engine.lock held. */
 int dofi_engine_drain_cq(struct dofi_ia *ia);
-/*
- * Reads the control channels; what is to be done for it is left to the next round. engine.lock
- * held.
- */
-void dofi_engine_hear(struct dofi_ia *ia);
-
-/* The driver was called back: takes the call off wake_fd. */
-void dofi_engine_take_call(struct dofi_ia *ia);
-
-int dofi_engine_watch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
-void dofi_engine_rewatch(struct dofi_ia *ia, struct dofi_fd *fd, uint32_t epoll_events);
-void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
-
-/* deadline in ns of dofi_now(); engine.lock held. Setting a running timer moves it. */
-void dofi_timer_set(struct dofi_ia *ia, struct dofi_timer *timer, uint64_t deadline);
-void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer);
-
-/* The owner's lock held, for both; the second also engine.lock. */
-void dofi_stall(struct dofi_ia *ia, struct dofi_stall *stall);
-void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall);
-
-/* Queues work once, however often it is asked for before it runs. */
-void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work);
-
-uint64_t dofi_now(void); /* CLOCK_MONOTONIC, ns */
+/* A connection is being made, and events of endpoints make no descriptor readable. */
+bool dofi_engine_connects_unseen(struct dofi_ia *ia);
 
 #endif

@@ -105,7 +105,10 @@ static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 	       atomic_load_explicit(&evd->cno, memory_order_relaxed);
 }
 
-/* Wakes the waiter or triggers the CNO. */
+/* Wakes the waiter, if there is one that was not woken yet. */
+void dofi_evd_wake(struct dofi_evd *evd, enum dofi_wake why);
+
+/* Wakes the waiter if its threshold is reached; without a waiter triggers the CNO. */
 void dofi_evd_notify(struct dofi_evd *evd);
 
 /* Counts what was raised; the lock may be free. */
@@ -157,23 +160,8 @@ DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 /* The same at once, and counted: 0 or -ENOSPC. */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
-/*
- * Places for connection requests: what is free, less a place for each other stream, up to half the
- * EVD. So a flood of requests doesn't crowd out the events of connections that share it.
- */
-uint32_t dofi_evd_room(struct dofi_evd *evd);
-
 /* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */
 void dofi_evd_async(struct dofi_ia *ia, DAT_EVENT_NUMBER number, void *handle, uint32_t reason);
-
-/*
- * Attaches or detaches a stream, which uses the EVD: it can't be freed meanwhile. A DTO stream
- * brings the way in which it notifies, and takes the same along. evd may be NULL.
- */
-void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
-void dofi_evd_detach_dto(struct dofi_evd *evd, enum dofi_dto_config config);
-void dofi_evd_attach_other(struct dofi_evd *evd);
-void dofi_evd_detach_other(struct dofi_evd *evd);
 
 /* Creates the EVD behind dat_evd_create and the asynchronous EVD of dat_ia_open. 0 or -errno. */
 int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DAT_EVD_FLAGS flags,
@@ -185,19 +173,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
  */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno,
-			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
-DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
-DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno);
-DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			 DAT_EVENT *event, DAT_COUNT *nmore);
-DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd, DAT_COUNT min_qlen);
-DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);
-DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd);
+/* Gives the EVD a ring for so many events, and moves its events there. */
+DAT_RETURN dofi_evd_set_length(struct dofi_evd *evd, uint32_t min_qlen);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "memory/local_socket.h"
 #include "memory/segment.h"
+#include "progress/engine_fds.h"
 #include "progress/engine.h"
 #include "object/transport.h"
 

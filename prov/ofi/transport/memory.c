@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/memory.h"
 
+#include "auth/crypto.h"
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/path.h"
@@ -36,7 +37,7 @@ static struct dofi_wakeup_offer text_of(const struct dofi_conn *conn, enum dofi_
 {
 	struct dofi_wakeup_offer text = {.kind = (uint8_t)kind, .number = conn->peer_id};
 
-	memcpy(text.token, conn->token, sizeof(text.token));
+	memcpy(text.token, conn->peer_token, sizeof(text.token));
 	return text;
 }
 
@@ -72,8 +73,7 @@ static int join(struct dofi_conn *conn)
 	int ret;
 
 	dofi_wakeup_hear(conn->ia);
-	if (!conn->memory ||
-	    memcmp(conn->memory->token, conn->token, sizeof(conn->memory->token)) != 0)
+	if (!conn->memory)
 		return -ENOENT;
 	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
 	return ret ? ret : dofi_memory_path_join(conn->memory);
@@ -126,25 +126,20 @@ static const struct dofi_trans_ops memory_trans = {
 
 /* --- the local socket --- */
 
-static bool is_from_peer(const struct dofi_conn *conn, const struct dofi_wakeup_offer *text)
-{
-	return conn->chan && !memcmp(conn->chan->peer.uuid, text->uuid, sizeof(text->uuid));
-}
-
+/* The details of the peer may still lie unread in the control channel. */
 static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, text->number);
 	int ret;
 
 	if (!conn || !conn->active || conn->trans != &memory_trans || conn->memory ||
-	    dofi_conn_is_ending(conn) || !is_from_peer(conn, text))
+	    dofi_conn_is_ending(conn) ||
+	    !dofi_crypto_equal(conn->token, text->token, sizeof(text->token)))
 		return;
-	ret = dofi_memory_path_map(conn, fd, &conn->memory);
+	ret = dofi_memory_path_map(conn, text->uuid, fd, &conn->memory);
 	if (ret)
 		DOFI_LOG_I("%s: shared memory of a peer can't be used: %s", ia->name,
 			   strerror(-ret));
-	else
-		memcpy(conn->memory->token, text->token, sizeof(text->token));
 }
 
 /* From here on what the peer has put into its ring is read. */
@@ -152,7 +147,7 @@ static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text)
 {
 	struct dofi_conn *conn = dofi_conn_by_token(ia, text->token);
 
-	if (!conn || !conn->memory || conn->path_made || !is_from_peer(conn, text))
+	if (!conn || !conn->memory || conn->path_made)
 		return;
 	if (dofi_memory_path_join(conn->memory))
 		dofi_conn_path_down(conn, FI_ENOMEM);

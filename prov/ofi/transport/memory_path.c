@@ -75,15 +75,14 @@ bool dofi_memory_doze(struct dofi_ia *ia, bool asleep)
 
 /* --- life --- */
 
-static struct dofi_memory_path *new_path(struct dofi_conn *conn)
+static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *peer)
 {
 	struct dofi_memory_path *path = calloc(1, sizeof(*path));
 
-	_Static_assert(sizeof(path->token) == DOFI_TOKEN_SIZE, "a token has room");
 	if (!path)
 		return NULL;
 	path->conn = conn;
-	memcpy(path->peer, conn->chan->peer.uuid, sizeof(path->peer));
+	memcpy(path->peer, peer, sizeof(path->peer));
 	return path;
 }
 
@@ -101,7 +100,7 @@ static void set_sides(struct dofi_memory_path *path, void *memory)
 
 int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p)
 {
-	struct dofi_memory_path *path = new_path(conn);
+	struct dofi_memory_path *path = new_path(conn, conn->chan->peer.uuid);
 	void *memory;
 	int fd;
 
@@ -117,9 +116,10 @@ int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path
 	return fd;
 }
 
-int dofi_memory_path_map(struct dofi_conn *conn, int fd, struct dofi_memory_path **path_p)
+int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
+			 struct dofi_memory_path **path_p)
 {
-	struct dofi_memory_path *path = new_path(conn);
+	struct dofi_memory_path *path = new_path(conn, uuid);
 	void *memory;
 	int ret;
 

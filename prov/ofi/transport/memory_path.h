@@ -77,7 +77,6 @@ struct dofi_memory_path {
 	struct dofi_memory_segment *segment;
 	_Atomic uint32_t *mark, *peer_mark;
 	uint8_t peer[DOFI_WAKEUP_UUID];
-	uint8_t token[20]; /* DOFI_TOKEN_SIZE */
 	bool joined;       /* the connection uses it */
 	_Atomic int fault; /* a negative errno: the peer does not keep the rules */
 	bool told;         /* the connection knows of the fault */
@@ -102,7 +101,8 @@ struct dofi_memory_path {
 /* Makes a segment for the accepting side. Its descriptor or a negative errno. */
 int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p);
 /* Maps the one of the accepting side. 0 or a negative errno. */
-int dofi_memory_path_map(struct dofi_conn *conn, int fd, struct dofi_memory_path **path_p);
+int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
+			 struct dofi_memory_path **path_p);
 /* The connection uses it from here on. 0 or -ENOMEM. engine.lock held, as for all that follows. */
 int dofi_memory_path_join(struct dofi_memory_path *path);
 void dofi_memory_path_free(struct dofi_memory_path *path);

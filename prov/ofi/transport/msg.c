@@ -256,7 +256,8 @@ static int connect_endpoint(struct dofi_conn *conn)
 	conn->spare = NULL;
 	if (ret)
 		return ret;
-	ret = fi_connect(fep, conn->chan->peer.fabric_name, conn->token, sizeof(conn->token));
+	ret = fi_connect(fep, conn->chan->peer.fabric_name, conn->peer_token,
+			 sizeof(conn->peer_token));
 	if (ret)
 		close_endpoint(conn, fep);
 	else
@@ -320,6 +321,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 	if (data_size >= DOFI_TOKEN_SIZE)
 		conn = dofi_conn_by_token(ia, entry->data);
 	if (!conn || conn->fep || dofi_conn_is_ending(conn)) {
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
 			   "given out, or too old",
 			   ia->name);

@@ -85,6 +85,20 @@ struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid)
 	return NULL;
 }
 
+struct dofi_peer *dofi_peer_of(struct dofi_peers *peers, const struct dofi_details *details)
+{
+	DOFI_LIST_FOR(node, &peers->list)
+	{
+		struct dofi_peer *peer = DOFI_CONTAINER(node, struct dofi_peer, link);
+
+		if (!memcmp(peer->uuid, details->uuid, sizeof(peer->uuid)) &&
+		    peer->name_size == details->fabric_name_size &&
+		    !memcmp(peer->name, details->fabric_name, peer->name_size))
+			return peer;
+	}
+	return NULL;
+}
+
 static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
 {
 	if (!peer->closed)
@@ -155,31 +169,45 @@ static struct dofi_shm_peer *watch(struct dofi_ia *ia, const struct dofi_details
 	return dofi_shm_repair_watch(ia, name);
 }
 
+static int make_peer(struct dofi_ia *ia, struct dofi_peers *peers,
+		     const struct dofi_details *details, struct dofi_peer **peer_p)
+{
+	struct dofi_peer *peer = calloc(1, sizeof(*peer) + details->fabric_name_size);
+	int ret;
+
+	if (!peer)
+		return -FI_ENOMEM;
+	peer->ia = ia;
+	peer->peers = peers;
+	peer->severed.run = sever;
+	memcpy(peer->uuid, details->uuid, sizeof(peer->uuid));
+	peer->name_size = details->fabric_name_size;
+	memcpy(peer->name, details->fabric_name, peer->name_size);
+	ret = insert(ia, peers, details, &peer->addr);
+	if (ret) {
+		free(peer);
+		return ret;
+	}
+	dofi_list_add_tail(&peers->list, &peer->link);
+	dofi_wakeup_add_peer(ia, &peer->wakeup, details->uuid);
+	peer->shm = watch(ia, details);
+	*peer_p = peer;
+	return 0;
+}
+
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 {
-	const struct dofi_details *hello = &conn->chan->peer;
-	struct dofi_peer *peer = dofi_peer_find(peers, hello->uuid);
+	const struct dofi_details *details = &conn->chan->peer;
+	struct dofi_peer *peer = dofi_peer_of(peers, details);
 	struct dofi_ia *ia = conn->ia;
 	int ret;
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!peer) {
 		forget_idle(ia, peers);
-		peer = calloc(1, sizeof(*peer));
-		if (!peer)
-			return -FI_ENOMEM;
-		peer->ia = ia;
-		peer->peers = peers;
-		peer->severed.run = sever;
-		memcpy(peer->uuid, hello->uuid, sizeof(peer->uuid));
-		ret = insert(ia, peers, hello, &peer->addr);
-		if (ret) {
-			free(peer);
+		ret = make_peer(ia, peers, details, &peer);
+		if (ret)
 			return ret;
-		}
-		dofi_list_add_tail(&peers->list, &peer->link);
-		dofi_wakeup_add_peer(ia, &peer->wakeup, hello->uuid);
-		peer->shm = watch(ia, hello);
 	} else if (!peer->conns && !peer->closed) {
 		peers->nidle--;
 	}
@@ -209,13 +237,11 @@ void dofi_peer_give(struct dofi_conn *conn)
 	dofi_list_add_tail(&peer->peers->list, &peer->link);
 }
 
-void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid)
+void dofi_peer_closed(struct dofi_peer *peer)
 {
-	struct dofi_peer *peer = dofi_peer_find(peers, uuid);
-
-	if (!peer || peer->closed)
+	if (peer->closed)
 		return;
 	if (!peer->conns)
-		peers->nidle--;
+		peer->peers->nidle--;
 	peer->closed = true;
 }

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 struct dofi_conn;
+struct dofi_details;
 struct dofi_ia;
 struct dofi_shm_peer;
 
@@ -52,6 +53,8 @@ struct dofi_peer {
 	bool closed; /* its IA says so */
 	struct dofi_wakeup_peer wakeup;
 	struct dofi_shm_peer *shm; /* NULL: its death is not watched */
+	uint32_t name_size;
+	uint8_t name[]; /* of its endpoint, as its details say */
 };
 
 /* Opens the address vector. 0 or a negative error. */
@@ -69,9 +72,11 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
 void dofi_peer_give(struct dofi_conn *conn);
 
 /* The peer closes its IA: it will not come back. */
-void dofi_peer_closed(struct dofi_peers *peers, const uint8_t *uuid);
+void dofi_peer_closed(struct dofi_peer *peer);
 
-/* NULL: not known. */
+/* NULL: not known. An IA that takes the uuid of another is not that one: its endpoint tells. */
+struct dofi_peer *dofi_peer_of(struct dofi_peers *peers, const struct dofi_details *details);
+/* By the uuid alone, which is good enough for what does no harm. */
 struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connectionless endpoints of the fabric (FI_EP_RDM): one endpoint per IA, which all its EPs and
- * SRQs share. A connection is a number in the tags of its messages; numbers are not used again for
- * very long, so that a late message matches nothing.
+ * SRQs share. A connection is a random number in the tags of its messages, so that a late message
+ * matches nothing.
  */
 #include "object/transport.h"
 #include "base/log.h"
@@ -121,15 +121,14 @@ err_free:
 	return ret;
 }
 
-static void rdm_peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+static void rdm_peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
 {
-	const struct dofi_peer *peer;
+	struct dofi_peer *peer = ia->rdm ? dofi_peer_of(&ia->rdm->peers, details) : NULL;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!ia->rdm)
+	if (!peer)
 		return;
-	peer = dofi_peer_find(&ia->rdm->peers, uuid);
-	dofi_peer_closed(&ia->rdm->peers, uuid);
+	dofi_peer_closed(peer);
 	dofi_ud_ia_closed(ia, peer);
 }
 

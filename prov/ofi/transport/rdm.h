@@ -29,7 +29,8 @@
  * came before the receive.
  */
 struct dofi_ctrl_note {
-	uint32_t number, update;
+	uint32_t number, secret; /* as those of a control message */
+	uint32_t update;
 };
 
 union dofi_ctrl_buffer {

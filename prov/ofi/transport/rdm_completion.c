@@ -13,6 +13,7 @@
 #include "fabric/error.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
+#include "progress/work.h"
 #include "progress/engine.h"
 #include "transport/control_receives.h"
 #include "transport/greeting.h"
@@ -28,7 +29,10 @@ static bool takes_place(const struct dofi_wr *wr)
 
 static void open_post(struct dofi_ia *ia, const union dofi_ctrl_buffer *post, size_t size)
 {
-	if (size > sizeof(post->note))
+	if (size < sizeof(post->note) ||
+	    !dofi_conn_by_secret(ia, post->note.number, post->note.secret))
+		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
+	else if (size > sizeof(post->note))
 		dofi_ctrl_msg_arrived(ia, &post->ctrl_msg, size);
 	else if (post->note.update & DOFI_UPDATE_CREDIT)
 		dofi_credit_arrived(ia, post->note.number, post->note.update);

@@ -29,10 +29,12 @@ static int make_path(struct dofi_conn *conn)
 		return 0;
 	}
 	ep->wakeup = conn->ia->wakeup.mark ? &conn->peer->wakeup : NULL;
-	ep->recv_tag = DOFI_TAG_EP | conn->id;
-	ep->send_tag = conn->peer_srq ? DOFI_TAG_OF_SRQ(conn->peer_srq) : DOFI_TAG_EP;
-	if (!conn->peer_srq || !dofi_rdm_data_has_number(conn->ia))
-		ep->send_tag |= conn->peer_id;
+	ep->recv_tag = dofi_tag_of_ep(conn->token, conn->id);
+	if (!conn->peer_srq)
+		ep->send_tag = dofi_tag_of_ep(conn->peer_token, conn->peer_id);
+	else
+		ep->send_tag = DOFI_TAG_OF_SRQ(conn->peer_srq & DOFI_SRQ_NUMBER) |
+			       (dofi_rdm_data_has_number(conn->ia) ? 0 : conn->peer_id);
 	dofi_conn_path_made(conn);
 	return 0;
 }
@@ -113,9 +115,9 @@ static void drain(struct dofi_conn *conn)
 	granted = conn->ia->credits == DOFI_CREDITS_CARRIED ? dofi_credit_total(ep)
 							    : received + UNCOUNTED;
 	dofi_unlock(&ep->lock);
-	dofi_drain_begin(conn->ia, conn->id, ep->recv_tag, received, granted, longest);
+	dofi_drain_begin(conn, ep->recv_tag, received, granted, longest);
 	if (conn->peer_told)
-		dofi_drain_settle(conn->ia, conn->id, conn->peer_sent);
+		dofi_drain_settle(conn->ia, conn->id, conn->peer_id, conn->peer_sent);
 }
 
 /*

@@ -204,8 +204,10 @@ ssize_t dofi_rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_rdm_credit(struct dofi_ep *ep, uint32_t update)
 {
+	const struct dofi_ctrl_note note = {ep->peer.number, ep->peer.secret, update};
+
 	dofi_assert_held(&ep->lock);
-	return posted(ep, dofi_rdm_send_note(ep->obj.ia, ep->dest, ep->peer.number, update));
+	return posted(ep, dofi_rdm_send_note(ep->obj.ia, ep->dest, &note));
 }
 
 ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah)

@@ -8,14 +8,15 @@
 #include "fabric/quirks.h"
 #include "object/ep.h"
 #include "object/ia.h"
+#include "object/srq_count.h"
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Tags, 48 bits: kind, for an SRQ its number, the receiver's number of the connection. All
- * datagrams have the same.
+ * Tags, 48 bits: the kind; 17 bits of the receiver's token, or the number of its SRQ; its number of
+ * the connection. All datagrams have the same.
  */
 #define DOFI_TAG_UD         (1ull << 45)
 #define DOFI_TAG_EP         (1ull << 46)
@@ -23,7 +24,16 @@
 #define DOFI_TAG_CTRL       (3ull << 46)
 #define DOFI_TAG_KIND       (3ull << 46)
 #define DOFI_TAG_NUMBER     (uint64_t) DOFI_CONN_ID_MASK
-#define DOFI_TAG_OF_SRQ(nr) (DOFI_TAG_SRQ | (uint64_t)(nr) << 31)
+#define DOFI_TAG_SHIFT      29
+#define DOFI_TAG_OF_SRQ(nr) (DOFI_TAG_SRQ | (uint64_t)(nr) << DOFI_TAG_SHIFT)
+
+/* The tag of messages to the EP of this token, which nobody guesses who was not told it. */
+static inline uint64_t dofi_tag_of_ep(const uint8_t token[DOFI_TOKEN_SIZE], uint32_t number)
+{
+	uint64_t secret = dofi_token_tag(token) & DOFI_SRQ_NUMBER;
+
+	return DOFI_TAG_EP | secret << DOFI_TAG_SHIFT | number;
+}
 
 /*
  * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not

@@ -3,6 +3,8 @@
 
 #include "object/ia.h"
 #include "base/log.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "transport/shm_region.h"
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
+#include "base/thread.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "transport/live_threads.h"

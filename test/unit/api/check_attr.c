@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attributes that follow from those of the fabric. */
+/* Attributes that are computed from those of the fabric. */
 #include "unit.h"
 
 #include "../../../prov/ofi/api/attr.c"
 
-/* Those of InfiniBand are powers of two from 256 to 4096; the link tells its own. */
+/* MTUs of InfiniBand are powers of two from 256 to 4096. The link has an MTU of its own. */
 START_TEST(the_mtu_is_the_largest_that_the_link_carries)
 {
 	static const struct {
@@ -21,7 +21,7 @@ START_TEST(the_mtu_is_the_largest_that_the_link_carries)
 }
 END_TEST
 
-START_TEST(without_a_link_it_is_the_largest)
+START_TEST(the_mtu_without_a_link_is_the_largest)
 {
 	struct fid_nic nic = {.link_attr = NULL};
 	struct fi_info info = {.nic = NULL};
@@ -39,6 +39,6 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, the_mtu_is_the_largest_that_the_link_carries, 0, 13);
-	tcase_add_test(tcase, without_a_link_it_is_the_largest);
+	tcase_add_test(tcase, the_mtu_without_a_link_is_the_largest);
 	return t_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/dto/rmr.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 #include "../../../prov/ofi/api/lmr.h"
 #include "../../../prov/ofi/api/pz.h"
@@ -92,7 +93,7 @@ static struct lmr new_lmr(unsigned int privileges)
 	return lmr;
 }
 
-/* What a peer finds when it reads the context's entry; false: nothing good. */
+/* Reads the entry of the context as a peer does. False if the entry is not valid. */
 static bool read_as_peer(uint32_t context, struct dofi_ctx *ctx)
 {
 	struct dofi_ctx_wire copy = ia->ctxtab.wire[DOFI_CTX_INDEX(context)];
@@ -144,7 +145,7 @@ START_TEST(test_lmr_of_virtual_memory)
 }
 END_TEST
 
-/* PRG-11: outputs but the handle may be missing, and local read comes with every LMR. */
+/* PRG-11: outputs except the handle may be null, and every LMR has the right of local reads. */
 START_TEST(test_lmr_null_outputs_and_implied_local_read)
 {
 	DAT_REGION_DESCRIPTION region = {.for_va = mem};
@@ -242,14 +243,12 @@ START_TEST(test_lmr_failures_leave_nothing_behind)
 
 	dofi_log_set_level("off");
 	t_fake.mr.fail = -ENOMEM;
-	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_MEMORY);
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	t_fake.mr.fail = -ENOSPC;
-	t_ret(create_va(mem, 8, READ, &lmr),
-	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION));
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	t_fake.mr.fail = 0;
 	ia->ctxtab.entries = 0;
-	t_ret(create_va(mem, 8, READ, &lmr),
-	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION));
+	t_ret(create_va(mem, 8, READ, &lmr), DOFI_NO_REGION);
 	ia->ctxtab.entries = DOFI_CTXTAB_ENTRIES;
 	ck_assert_int_eq(t_fake.mr.live, live);
 	t_ok(dofi_pz_free(pz));
@@ -268,7 +267,7 @@ START_TEST(test_lmr_free_ends_all_use)
 	t_ret(dofi_pz_free(pz), DOFI_BAD_STATE(PZ_IN_USE));
 	ck_assert(!read_as_peer(local.context, &ctx));
 	t_ok(dofi_lmr_free(local.handle));
-	ck_assert_uint_eq(t_fake.invalidations, 0); /* nobody was ever told */
+	ck_assert_uint_eq(t_fake.invalidations, 0); /* no peer has the context */
 	t_ok(dofi_lmr_free(remote.handle));
 	ck_assert_uint_eq(t_fake.invalidations, 1);
 	ck_assert_uint_eq(t_fake.invalidated, remote.rmr_context);
@@ -315,7 +314,7 @@ END_TEST
 /* --- context table --- */
 
 /*
- * LMR-041: neither a context nor its entry comes back soon, and the table does not grow in a loop.
+ * LMR-041: contexts and entries are not used again soon, and the table does not grow in a loop.
  */
 START_TEST(test_contexts_rest)
 {
@@ -356,7 +355,7 @@ START_TEST(test_table_can_be_used_up)
 }
 END_TEST
 
-/* A peer must not believe an entry of which any bit is another's. */
+/* A peer must refuse an entry with any bit of another entry. */
 START_TEST(test_torn_entry_is_refused)
 {
 	struct lmr lmr = new_lmr(LOCAL | REMOTE);
@@ -438,7 +437,7 @@ START_TEST(test_bind_rebind_unbind)
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_ok(prepare(rmr, triplet_of(&lmr, 1000, 500), DAT_MEM_PRIV_REMOTE_READ_FLAG, &bind));
 	first = bind.context;
-	ck_assert(!read_as_peer(first, &ctx)); /* not before its turn */
+	ck_assert(!read_as_peer(first, &ctx)); /* the bind has not been carried out yet */
 	t_ret(dofi_lmr_free(lmr.handle), DOFI_BAD_STATE(LMR_IN_USE));
 	ck_assert_uint_eq(dofi_bind_apply(&bind), 0);
 	ck_assert(read_as_peer(first, &ctx));
@@ -447,7 +446,7 @@ START_TEST(test_bind_rebind_unbind)
 	ck_assert_uint_eq(ctx.length, 500);
 	ck_assert_uint_eq(ctx.privileges, DAT_MEM_PRIV_REMOTE_READ_FLAG);
 	ck_assert_uint_eq(ctx.key, t_fake.mr.key);
-	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, first)); /* for peers only */
+	ck_assert_ptr_null(dofi_ctxtab_lmr(&ia->ctxtab, first)); /* the context is for peers only */
 	t_ok(dofi_rmr_query(rmr, DAT_RMR_FIELD_ALL, &param));
 	ck_assert_uint_eq(param.rmr_context, first);
 	ck_assert_uint_eq(param.lmr_triplet.virtual_address, lmr.address + 1000);
@@ -498,11 +497,13 @@ START_TEST(test_bind_arguments)
 	t_ok(dofi_rmr_free(rmr));
 	t_ok(dofi_rmr_free(alien));
 	t_ok(dofi_pz_free(other));
-	t_ok(dofi_lmr_free(lmr.handle)); /* the refused binds hold nothing */
+	t_ok(dofi_lmr_free(lmr.handle)); /* the refused binds do not use it */
 }
 END_TEST
 
-/* An LMR without remote rights is not opened to the fabric until the first bind that gives some. */
+/*
+ * An LMR without remote rights is registered for remote access by the first bind that grants some.
+ */
 START_TEST(test_bind_of_local_memory_opens_it)
 {
 	struct lmr lmr = new_lmr(LOCAL);
@@ -515,7 +516,7 @@ START_TEST(test_bind_of_local_memory_opens_it)
 	t_ok(dofi_rmr_create(pz, &rmr));
 	t_fake.mr.fail = -ENOMEM;
 	t_ret(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one),
-	      DOFI_NO_MEMORY);
+	      DOFI_NO_REGION);
 	t_fake.mr.fail = 0;
 	t_ok(prepare(rmr, triplet_of(&lmr, 0, 8), DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &one));
 	t_ok(prepare(rmr, triplet_of(&lmr, 8, 8), DAT_MEM_PRIV_REMOTE_READ_FLAG, &two));
@@ -570,7 +571,7 @@ START_TEST(test_rmr_free_unbinds)
 }
 END_TEST
 
-/* RMR-022: the bind finds its RMR gone, whether it is applied or flushed. */
+/* RMR-022: the RMR is freed before the bind is applied or flushed. */
 START_TEST(test_rmr_freed_while_a_bind_is_outstanding)
 {
 	struct lmr lmr = new_lmr(LOCAL | REMOTE);
@@ -623,7 +624,7 @@ static bool cookie_file_exists(void)
 	return !access(path, F_OK);
 }
 
-/* Another program may use cookies just now; when it has gone, nothing is left. */
+/* Waits until no cookie file exists: another program may use one at the moment. */
 static void expect_no_cookie_file(void)
 {
 	uint64_t limit = dofi_now() + T_LIMIT_S * UINT64_C(1000000000);
@@ -676,7 +677,10 @@ START_TEST(test_cookie_needs_shared_memory)
 		     (DAT_REGION_DESCRIPTION){.for_shared_memory = {shared, NULL}}, page, LOCAL,
 		     &lmr),
 	      DOFI_BAD_ARG(3));
-	/* Two mappings side by side are one region when they go on in the object, and only then. */
+	/*
+	 * Two adjacent mappings are one region only if their offsets in the object are adjacent,
+	 * too.
+	 */
 	ck_assert_ptr_ne(mmap(shared + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			      fd, 0),
 			 MAP_FAILED);
@@ -698,7 +702,7 @@ START_TEST(test_cookie_needs_shared_memory)
 }
 END_TEST
 
-/* The child takes a share, says so, and waits. Returns its pid. */
+/* Forks a child that takes a share, reports it, and waits. Returns its pid. */
 static pid_t fork_holder(const char *shared)
 {
 	int done[2];
@@ -722,7 +726,7 @@ static pid_t fork_holder(const char *shared)
 	return pid;
 }
 
-/* A name lives as long as a holder in any process, and no longer, however that process ends. */
+/* A cookie is in use as long as a process holds a share, however that process ends. */
 START_TEST(test_cookie_dies_with_its_process)
 {
 	int fd = new_object(), second = new_object();
@@ -744,7 +748,7 @@ START_TEST(test_cookie_dies_with_its_process)
 }
 END_TEST
 
-/* A forked child that still has the descriptor must neither keep the name nor block others. */
+/* A forked child that has inherited the descriptor neither keeps the cookie nor blocks others. */
 START_TEST(test_cookie_is_given_back_in_spite_of_a_child)
 {
 	int fd = new_object(), second = new_object();
@@ -779,7 +783,7 @@ START_TEST(test_shared_lmr_that_fails_gives_its_cookie_back)
 	dofi_log_set_level("off");
 	name_cookie("f");
 	t_fake.mr.fail = -ENOMEM;
-	t_ret(create_shared(shared, &lmr), DOFI_NO_MEMORY);
+	t_ret(create_shared(shared, &lmr), DOFI_NO_REGION);
 	expect_no_cookie_file();
 }
 END_TEST
@@ -789,7 +793,7 @@ struct race {
 	_Atomic int *holders; /* [2], shared by the processes */
 };
 
-/* Takes and gives shares; 0 when nobody ever held the cookie for the other memory at that time. */
+/* Takes and returns shares. Returns 0 if the cookie never named both memories at the same time. */
 static int race_main(const struct race *race, int mine)
 {
 	for (int round = 0; round < 500; round++) {
@@ -810,7 +814,7 @@ static int race_main(const struct race *race, int mine)
 	return 0;
 }
 
-/* LMR-006 to LMR-010, with processes that come and go at once */
+/* LMR-006 to LMR-010, with processes that start and end at the same time */
 START_TEST(test_cookies_under_contention)
 {
 	enum { PROCESSES = 4 };

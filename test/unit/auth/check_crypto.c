@@ -123,7 +123,7 @@ START_TEST(test_hmac_of_parts_is_that_of_the_whole)
 }
 END_TEST
 
-START_TEST(test_hmac_takes_no_more_than_it_promises)
+START_TEST(test_hmac_refuses_data_beyond_its_limit)
 {
 	static const uint8_t data[DOFI_HMAC_MAX_DATA + 1];
 	const struct dofi_bytes most = {data, DOFI_HMAC_MAX_DATA};
@@ -191,7 +191,7 @@ START_TEST(test_hkdf_case_3)
 }
 END_TEST
 
-START_TEST(test_hkdf_refuses_what_it_cannot_make)
+START_TEST(test_hkdf_refuses_too_long_an_output)
 {
 	static const uint8_t long_info[DOFI_HKDF_MAX_INFO + 1];
 	static uint8_t out[255 * DOFI_HMAC_SIZE + 1];
@@ -231,7 +231,7 @@ START_TEST(test_random_fills_more_than_the_pool)
 }
 END_TEST
 
-/* Both draw from a pool that the parent has filled. */
+/* Parent and child use a pool that the parent has filled. */
 START_TEST(test_a_child_draws_other_bytes_than_its_parent)
 {
 	uint8_t ours[64], theirs[64];
@@ -255,9 +255,9 @@ START_TEST(test_a_child_draws_other_bytes_than_its_parent)
 }
 END_TEST
 
-/* --- small things --- */
+/* --- compare and wipe --- */
 
-START_TEST(test_equal_sees_every_byte)
+START_TEST(test_equal_compares_every_byte)
 {
 	uint8_t a[32], b[32];
 
@@ -290,16 +290,16 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, test_hmac_case, 0, 6);
 	tcase_add_loop_test(tcase, test_hmac_of_parts_is_that_of_the_whole, 0, 6);
-	tcase_add_test(tcase, test_hmac_takes_no_more_than_it_promises);
+	tcase_add_test(tcase, test_hmac_refuses_data_beyond_its_limit);
 	tcase_add_test(tcase, test_hmac_with_an_empty_key_uses_no_earlier_one);
 	tcase_add_test(tcase, test_hkdf_case_1);
 	tcase_add_test(tcase, test_hkdf_case_2);
 	tcase_add_test(tcase, test_hkdf_case_3);
-	tcase_add_test(tcase, test_hkdf_refuses_what_it_cannot_make);
+	tcase_add_test(tcase, test_hkdf_refuses_too_long_an_output);
 	tcase_add_test(tcase, test_random_bytes_do_not_come_twice);
 	tcase_add_test(tcase, test_random_fills_more_than_the_pool);
 	tcase_add_test(tcase, test_a_child_draws_other_bytes_than_its_parent);
-	tcase_add_test(tcase, test_equal_sees_every_byte);
+	tcase_add_test(tcase, test_equal_compares_every_byte);
 	tcase_add_test(tcase, test_wipe_leaves_zeros);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);

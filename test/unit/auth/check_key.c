@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the key comes from: files that are trusted and those that are not, the home, the host. */
+/* Sources of the key: trusted and untrusted files, the home directory, the host. */
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../../prov/ofi/auth/key.h"
 #include "../../../prov/ofi/auth/key_file.h"
@@ -76,7 +76,7 @@ static int load(struct dofi_key *key, const char *auth, const char *path)
 
 /* --- files --- */
 
-START_TEST(test_a_file_of_ours_is_taken)
+START_TEST(test_own_file_is_used)
 {
 	struct dofi_key key;
 
@@ -87,7 +87,7 @@ START_TEST(test_a_file_of_ours_is_taken)
 }
 END_TEST
 
-START_TEST(test_line_ends_do_not_count)
+START_TEST(test_line_ends_are_ignored)
 {
 	struct dofi_key one, other;
 
@@ -103,7 +103,7 @@ START_TEST(test_line_ends_do_not_count)
 }
 END_TEST
 
-/* Neither the file's bytes nor the key's stand in what others may see. */
+/* The public key id contains no bytes of the file or the key. */
 START_TEST(test_the_id_is_no_part_of_the_key)
 {
 	char text[DOFI_KEY_TEXT];
@@ -155,7 +155,7 @@ START_TEST(test_a_symbolic_link_is_refused)
 }
 END_TEST
 
-START_TEST(test_what_is_no_file_is_refused_at_once)
+START_TEST(test_fifo_or_device_is_refused_at_once)
 {
 	struct dofi_key key;
 
@@ -165,7 +165,7 @@ START_TEST(test_what_is_no_file_is_refused_at_once)
 }
 END_TEST
 
-START_TEST(test_a_file_has_to_be_of_a_good_length)
+START_TEST(test_length_of_a_file_is_checked)
 {
 	static const struct {
 		size_t size;
@@ -263,7 +263,9 @@ START_TEST(test_a_folder_that_is_a_link_is_refused)
 }
 END_TEST
 
-/* A bad file is not passed over: peers would have another key, and nobody would know why. */
+/*
+ * A bad file is an error: if it were skipped, peers would have another key for no visible reason.
+ */
 START_TEST(test_a_bad_file_in_the_home_is_an_error)
 {
 	struct dofi_key key;
@@ -278,8 +280,8 @@ START_TEST(test_a_bad_file_in_the_home_is_an_error)
 }
 END_TEST
 
-/* Processes that use the library for the first time at the same moment. */
-START_TEST(test_creators_at_once_agree)
+/* Several processes use the library for the first time at the same time. */
+START_TEST(test_processes_that_create_a_key_at_once_agree)
 {
 	uint8_t first[DOFI_KEY_SIZE], other[DOFI_KEY_SIZE];
 	struct dofi_key key;
@@ -296,7 +298,7 @@ START_TEST(test_creators_at_once_agree)
 			 write(keys[1], key.bytes, sizeof(key.bytes)) != sizeof(key.bytes);
 		_exit(status);
 	}
-	close(start[1]); /* off they go */
+	close(start[1]); /* starts all processes */
 	for (int i = 0; i < CREATORS; i++) {
 		ck_assert_int_gt(wait(&status), 0);
 		ck_assert_int_eq(status, 0);
@@ -309,7 +311,7 @@ START_TEST(test_creators_at_once_agree)
 }
 END_TEST
 
-START_TEST(test_making_a_key_leaves_no_draft)
+START_TEST(test_creating_a_key_leaves_no_temporary_file)
 {
 	struct dofi_key key;
 	char folder[128];
@@ -318,7 +320,7 @@ START_TEST(test_making_a_key_leaves_no_draft)
 	ck_assert_int_eq(load(&key, "user", ""), 0);
 	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
 	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	/* A second one, whose name is taken. */
+	/* A second key, whose name is in use. */
 	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
 	close(fd);
 	ck_assert_int_eq(remove(key.path), 0);
@@ -326,11 +328,11 @@ START_TEST(test_making_a_key_leaves_no_draft)
 }
 END_TEST
 
-START_TEST(test_a_home_that_takes_no_file_leaves_the_host)
+START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 {
 	struct dofi_key key, again;
 
-	/* For root every folder can be written to. */
+	/* root can write to every folder. */
 	ck_assert_int_eq(geteuid() ? chmod(dir, 0500) : seteuid(NOBODY), 0);
 	ck_assert_int_eq(load(&key, "auto", ""), 0);
 	ck_assert_int_eq(load(&again, "auto", ""), 0);
@@ -344,7 +346,7 @@ START_TEST(test_a_home_that_takes_no_file_leaves_the_host)
 }
 END_TEST
 
-/* --- the job, and words --- */
+/* --- the job, and parameters --- */
 
 START_TEST(test_a_key_of_a_job_is_for_that_job)
 {
@@ -361,13 +363,13 @@ START_TEST(test_a_key_of_a_job_is_for_that_job)
 	ck_assert_mem_eq(one.bytes, again.bytes, sizeof(one.bytes));
 	ck_assert_mem_ne(one.bytes, two.bytes, sizeof(one.bytes));
 	ck_assert_mem_ne(one.bytes, user.bytes, sizeof(one.bytes));
-	/* By default identity is the user's: programs of two jobs may talk. */
+	/* By default the identity is that of the user: programs of two jobs may connect. */
 	ck_assert_int_eq(load(&again, "auto", ""), 0);
 	ck_assert_mem_eq(again.bytes, user.bytes, sizeof(user.bytes));
 }
 END_TEST
 
-START_TEST(test_words_that_are_not_known)
+START_TEST(test_unknown_words_are_refused)
 {
 	struct dofi_key key;
 
@@ -378,7 +380,7 @@ START_TEST(test_words_that_are_not_known)
 }
 END_TEST
 
-START_TEST(test_none_is_said_aloud)
+START_TEST(test_no_authentication_is_logged)
 {
 	static const uint8_t zeros[DOFI_KEY_ID_SIZE];
 	char text[DOFI_KEY_ID_TEXT];
@@ -398,26 +400,26 @@ int main(void)
 	TCase *tcase = tcase_create("key");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_loop_test(tcase, test_a_file_of_ours_is_taken, 0, 2);
-	tcase_add_test(tcase, test_line_ends_do_not_count);
+	tcase_add_loop_test(tcase, test_own_file_is_used, 0, 2);
+	tcase_add_test(tcase, test_line_ends_are_ignored);
 	tcase_add_test(tcase, test_the_id_is_no_part_of_the_key);
 	tcase_add_loop_test(tcase, test_a_file_that_others_may_read_or_write_is_refused, 0, 6);
 	tcase_add_test(tcase, test_a_file_of_another_user_is_refused);
 	tcase_add_test(tcase, test_a_symbolic_link_is_refused);
-	tcase_add_loop_test(tcase, test_what_is_no_file_is_refused_at_once, 0, 2);
-	tcase_add_loop_test(tcase, test_a_file_has_to_be_of_a_good_length, 0, 6);
+	tcase_add_loop_test(tcase, test_fifo_or_device_is_refused_at_once, 0, 2);
+	tcase_add_loop_test(tcase, test_length_of_a_file_is_checked, 0, 6);
 	tcase_add_test(tcase, test_line_ends_do_not_make_a_short_key_long);
 	tcase_add_test(tcase, test_a_missing_file_is_named_with_the_remedy);
 	tcase_add_loop_test(tcase, test_the_first_use_makes_a_file_in_the_home, 0, 2);
 	tcase_add_test(tcase, test_a_folder_that_others_may_write_to_is_refused);
 	tcase_add_test(tcase, test_a_folder_that_is_a_link_is_refused);
 	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
-	tcase_add_test(tcase, test_creators_at_once_agree);
-	tcase_add_test(tcase, test_making_a_key_leaves_no_draft);
-	tcase_add_test(tcase, test_a_home_that_takes_no_file_leaves_the_host);
+	tcase_add_test(tcase, test_processes_that_create_a_key_at_once_agree);
+	tcase_add_test(tcase, test_creating_a_key_leaves_no_temporary_file);
+	tcase_add_test(tcase, test_without_a_writable_home_the_key_is_that_of_the_host);
 	tcase_add_test(tcase, test_a_key_of_a_job_is_for_that_job);
-	tcase_add_test(tcase, test_words_that_are_not_known);
-	tcase_add_test(tcase, test_none_is_said_aloud);
+	tcase_add_test(tcase, test_unknown_words_are_refused);
+	tcase_add_test(tcase, test_no_authentication_is_logged);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Proofs and seals: what one side makes the other one takes, and nothing else. */
+/* Proofs and seals: a side accepts what the other side has made, and nothing else. */
 #include "../../../prov/ofi/auth/session.h"
 #include "../../lib/unit.h"
 
@@ -36,13 +36,13 @@ static bool same_proof(const struct dofi_key *k, enum dofi_role role,
 	return !memcmp(ours, theirs, sizeof(ours));
 }
 
-START_TEST(test_a_proof_is_of_the_key_the_role_and_all_that_was_said)
+START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
 {
 	struct dofi_handshake changed;
 
 	ck_assert(same_proof(&key, DOFI_ROLE_DIALS, &shake));
 	ck_assert(!same_proof(&other_key, DOFI_ROLE_DIALS, &shake));
-	/* sent back to where it came from */
+	/* reflected to its sender */
 	ck_assert(!same_proof(&key, DOFI_ROLE_ACCEPTS, &shake));
 	for (uint32_t i = 0; i < shake.dials_size; i++) {
 		changed = shake;
@@ -64,7 +64,7 @@ START_TEST(test_a_proof_is_of_the_key_the_role_and_all_that_was_said)
 }
 END_TEST
 
-START_TEST(test_a_proof_is_no_key_of_the_session)
+START_TEST(test_a_proof_differs_from_the_keys_of_the_session)
 {
 	uint8_t proof[DOFI_HMAC_SIZE];
 
@@ -102,7 +102,7 @@ static bool opens(const uint8_t mac[DOFI_SEAL_SIZE])
 	return dofi_session_check(&acceptor, mac, frame, sizeof(frame));
 }
 
-START_TEST(test_frames_in_order_are_taken)
+START_TEST(test_frames_in_order_are_accepted)
 {
 	uint8_t mac[DOFI_SEAL_SIZE];
 
@@ -113,7 +113,7 @@ START_TEST(test_frames_in_order_are_taken)
 }
 END_TEST
 
-START_TEST(test_a_repeated_frame_is_not_taken)
+START_TEST(test_a_repeated_frame_is_refused)
 {
 	uint8_t mac[DOFI_SEAL_SIZE];
 
@@ -123,7 +123,7 @@ START_TEST(test_a_repeated_frame_is_not_taken)
 }
 END_TEST
 
-START_TEST(test_frames_that_change_places_are_not_taken)
+START_TEST(test_swapped_frames_are_refused)
 {
 	uint8_t first[DOFI_SEAL_SIZE], second[DOFI_SEAL_SIZE];
 
@@ -135,7 +135,7 @@ START_TEST(test_frames_that_change_places_are_not_taken)
 }
 END_TEST
 
-START_TEST(test_a_frame_that_is_sent_back_is_not_taken)
+START_TEST(test_a_reflected_frame_is_refused)
 {
 	uint8_t mac[DOFI_SEAL_SIZE];
 
@@ -171,13 +171,13 @@ int main(void)
 	TCase *tcase = tcase_create("session");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, test_a_proof_is_of_the_key_the_role_and_all_that_was_said);
-	tcase_add_test(tcase, test_a_proof_is_no_key_of_the_session);
+	tcase_add_test(tcase, test_a_proof_depends_on_key_role_and_both_hellos);
+	tcase_add_test(tcase, test_a_proof_differs_from_the_keys_of_the_session);
 	tcase_add_test(tcase, test_no_two_sessions_have_the_same_keys);
-	tcase_add_test(tcase, test_frames_in_order_are_taken);
-	tcase_add_test(tcase, test_a_repeated_frame_is_not_taken);
-	tcase_add_test(tcase, test_frames_that_change_places_are_not_taken);
-	tcase_add_test(tcase, test_a_frame_that_is_sent_back_is_not_taken);
+	tcase_add_test(tcase, test_frames_in_order_are_accepted);
+	tcase_add_test(tcase, test_a_repeated_frame_is_refused);
+	tcase_add_test(tcase, test_swapped_frames_are_refused);
+	tcase_add_test(tcase, test_a_reflected_frame_is_refused);
 	tcase_add_test(tcase, test_every_bit_of_frame_and_seal_counts);
 	suite_add_tcase(suite, tcase);
 	return t_run(suite);

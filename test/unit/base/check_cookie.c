@@ -57,7 +57,7 @@ static int make(mode_t mode)
 	return fd;
 }
 
-START_TEST(a_share_comes_and_goes)
+START_TEST(a_share_is_taken_and_given_back)
 {
 	struct stat st;
 	int one = share(), two = share();
@@ -106,7 +106,7 @@ START_TEST(a_file_for_others_is_refused)
 }
 END_TEST
 
-START_TEST(other_things_of_its_name)
+START_TEST(other_objects_of_the_file_s_name_are_refused)
 {
 	ck_assert_int_eq(symlink("/dev/null", path), 0);
 	ck_assert_int_eq(share(), -ELOOP);
@@ -130,7 +130,7 @@ START_TEST(a_lock_is_waited_for_with_a_limit)
 }
 END_TEST
 
-START_TEST(a_share_goes_although_the_file_is_locked)
+START_TEST(a_share_is_given_back_although_the_file_is_locked)
 {
 	int fd = share(), other = open(path, O_RDWR | O_CLOEXEC);
 	struct flock first = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -163,11 +163,11 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, a_share_comes_and_goes);
+	tcase_add_test(tcase, a_share_is_taken_and_given_back);
 	tcase_add_test(tcase, a_foreign_file_is_refused_at_once);
 	tcase_add_test(tcase, a_file_for_others_is_refused);
-	tcase_add_test(tcase, other_things_of_its_name);
+	tcase_add_test(tcase, other_objects_of_the_file_s_name_are_refused);
 	tcase_add_test(tcase, a_lock_is_waited_for_with_a_limit);
-	tcase_add_test(tcase, a_share_goes_although_the_file_is_locked);
+	tcase_add_test(tcase, a_share_is_given_back_although_the_file_is_locked);
 	return t_run(suite);
 }

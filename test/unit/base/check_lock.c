@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Locks: one holder at a time, and whoever sleeps for one gets it, also where the kernel has no
- * membarrier.
+ * Locks: one thread holds a lock at a time, and a thread that sleeps for it gets it, also if the
+ * kernel has no membarrier.
  */
 #include "unit.h"
 
@@ -43,7 +43,7 @@ static void *add(void *arg)
 		dofi_lock(&lock);
 		count++;
 		if (i % 64 == 0)
-			sched_yield(); /* others find it taken for long */
+			sched_yield(); /* other threads find it held for long */
 		dofi_unlock(&lock);
 	}
 	return NULL;
@@ -91,7 +91,7 @@ START_TEST(one_holder_at_a_time)
 }
 END_TEST
 
-START_TEST(sleepers_get_it)
+START_TEST(sleeping_threads_get_the_lock)
 {
 	pthread_t threads[THREADS];
 
@@ -108,7 +108,7 @@ START_TEST(sleepers_get_it)
 }
 END_TEST
 
-/* Who is woken may not run for long. */
+/* A woken thread may not get a processor for long. */
 START_TEST(a_sleeper_is_woken_once)
 {
 	atomic_store(&lock.awaited, 1);
@@ -128,7 +128,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, one_holder_at_a_time, 0, 2);
-	tcase_add_loop_test(tc, sleepers_get_it, 0, 2);
+	tcase_add_loop_test(tc, sleeping_threads_get_the_lock, 0, 2);
 	tcase_add_test(tc, a_sleeper_is_woken_once);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

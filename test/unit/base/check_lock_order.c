@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The checker of the order of locks: what it accepts, and that it aborts at anything else. */
+/* The checker of the order of locks: it accepts the right order and aborts at any other. */
 #include "unit.h"
 
 #ifdef NDEBUG /* the library has no checker then */
@@ -28,7 +28,7 @@ static void check_and_take(enum dofi_lock_level level)
 	dofi_lock_order_taken(&locks[level], level);
 }
 
-START_TEST(all_in_order)
+START_TEST(locks_in_order_are_accepted)
 {
 	for (int level = 1; level < DOFI_NLEVELS; level++)
 		check_and_take((enum dofi_lock_level)level);
@@ -39,8 +39,8 @@ START_TEST(all_in_order)
 }
 END_TEST
 
-/* What was released is forgotten, in any order of releases. */
-START_TEST(an_earlier_lock_after_release)
+/* A released lock does not count any more, in any order of releases. */
+START_TEST(an_earlier_lock_is_accepted_after_release)
 {
 	check_and_take(DOFI_LEVEL_ENGINE);
 	check_and_take(DOFI_LEVEL_EP);
@@ -52,7 +52,7 @@ START_TEST(an_earlier_lock_after_release)
 }
 END_TEST
 
-START_TEST(a_lock_without_a_level)
+START_TEST(a_lock_without_a_level_is_ignored)
 {
 	check_and_take(DOFI_LEVEL_WAIT);
 	check_and_take(DOFI_LEVEL_NONE);
@@ -60,8 +60,8 @@ START_TEST(a_lock_without_a_level)
 }
 END_TEST
 
-/* A fork takes those of all IAs. */
-START_TEST(more_than_it_stores)
+/* A fork takes the locks of all IAs. */
+START_TEST(more_locks_than_the_checker_stores)
 {
 	static struct dofi_lock many[100];
 
@@ -83,7 +83,7 @@ static void *other_thread(void *arg)
 	return arg;
 }
 
-START_TEST(each_thread_has_its_own)
+START_TEST(each_thread_has_its_own_order)
 {
 	pthread_t thread;
 	void *answer = NULL;
@@ -96,7 +96,7 @@ START_TEST(each_thread_has_its_own)
 }
 END_TEST
 
-/* How a process ends that holds a lock of one level and takes one of another. */
+/* Returns how a process ends that holds a lock of one level and takes one of another level. */
 static int end_of_pair(enum dofi_lock_level held, enum dofi_lock_level taken)
 {
 	int status;
@@ -145,7 +145,7 @@ START_TEST(aborts_at_a_release_without_a_lock)
 END_TEST
 
 #ifndef NDEBUG
-START_TEST(locks_are_followed)
+START_TEST(lock_functions_call_the_checker)
 {
 	dofi_assert_none_held();
 	dofi_lock(&locks[DOFI_LEVEL_EP]);
@@ -178,7 +178,7 @@ START_TEST(aborts_instead_of_waiting_for_itself)
 }
 END_TEST
 
-START_TEST(assertions_fail)
+START_TEST(assertions_about_held_locks_fail)
 {
 	dofi_lock(&locks[DOFI_LEVEL_EP]);
 	if (_i == 0)
@@ -197,13 +197,13 @@ int main(void)
 	TCase *tc = tcase_create("lock_order");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, all_in_order);
-	tcase_add_test(tc, an_earlier_lock_after_release);
-	tcase_add_test(tc, a_lock_without_a_level);
-	tcase_add_test(tc, more_than_it_stores);
-	tcase_add_test(tc, each_thread_has_its_own);
+	tcase_add_test(tc, locks_in_order_are_accepted);
+	tcase_add_test(tc, an_earlier_lock_is_accepted_after_release);
+	tcase_add_test(tc, a_lock_without_a_level_is_ignored);
+	tcase_add_test(tc, more_locks_than_the_checker_stores);
+	tcase_add_test(tc, each_thread_has_its_own_order);
 #ifndef NDEBUG
-	tcase_add_test(tc, locks_are_followed);
+	tcase_add_test(tc, lock_functions_call_the_checker);
 #endif
 	tcase_add_test(tc, aborts_at_every_pair_in_the_wrong_order);
 	tcase_add_test_raise_signal(tc, aborts_at_a_lock_that_the_thread_holds, SIGABRT);
@@ -211,7 +211,7 @@ int main(void)
 #ifndef NDEBUG
 	tcase_add_test_raise_signal(tc, aborts_at_two_locks_of_one_level, SIGABRT);
 	tcase_add_test_raise_signal(tc, aborts_instead_of_waiting_for_itself, SIGABRT);
-	tcase_add_loop_test_raise_signal(tc, assertions_fail, SIGABRT, 0, 3);
+	tcase_add_loop_test_raise_signal(tc, assertions_about_held_locks_fail, SIGABRT, 0, 3);
 #endif
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

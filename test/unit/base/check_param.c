@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parameters of the provider: precedence, the forms of names and of ia_params, and what is said
- * of mistakes.
+ * Parameters of the provider: precedence, the forms of names and of ia_params, and messages about
+ * mistakes.
  */
 #include <rdma/fabric.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void load(const char *name, const char *ia_params)
 		      ia_params ? ia_params : "no ia_params");
 }
 
-/* Loads what must be refused; what was said then. */
+/* Loads parameters that must be refused. Returns the message. */
 static const char *refused(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -28,7 +28,7 @@ static const char *refused(const char *name, const char *ia_params)
 	return t_captured(fd);
 }
 
-/* Loads what is good, but for one word; what was said then. */
+/* Loads parameters that are accepted with a warning. Returns the warning. */
 static const char *warned(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -85,7 +85,7 @@ START_TEST(test_name_gives_provider_and_domain)
 }
 END_TEST
 
-START_TEST(test_words_win_over_name_and_environment)
+START_TEST(test_words_override_name_and_environment)
 {
 	setenv("DAT_OFI_PROVIDER", "verbs", 1);
 	setenv("DAT_OFI_SPIN_US", "7", 1);
@@ -113,7 +113,7 @@ START_TEST(test_old_ofed_words_name_a_domain)
 	ck_assert_str_eq(p.domain, "ib0");
 	load("any", "eth0");
 	ck_assert_str_eq(p.domain, "eth0");
-	/* The IA name of such a line isn't ours, whatever it looks like. */
+	/* With such a line the IA name has no meaning for us, even if it begins with "ofi-". */
 	load("ofi-v2-ib1", "ib0 0");
 	ck_assert_str_eq(p.domain, "ib0");
 	ck_assert_str_eq(p.provider, "");
@@ -205,7 +205,7 @@ START_TEST(test_log_level_follows)
 }
 END_TEST
 
-START_TEST(test_level_of_old_sites)
+START_TEST(test_log_level_variable_of_ofed)
 {
 	static const struct {
 		const char *type;
@@ -227,7 +227,7 @@ START_TEST(test_level_of_old_sites)
 }
 END_TEST
 
-START_TEST(test_destination_of_old_sites)
+START_TEST(test_log_destination_variable_of_ofed)
 {
 	int out = t_capture(STDOUT_FILENO), err = t_capture(STDERR_FILENO);
 
@@ -250,7 +250,7 @@ START_TEST(test_destination_of_old_sites)
 }
 END_TEST
 
-START_TEST(test_log_of_libfabric_is_among_ours)
+START_TEST(test_log_of_libfabric_goes_to_our_log)
 {
 	int fd = t_capture(STDERR_FILENO);
 	struct fi_info *info = NULL;
@@ -271,7 +271,7 @@ static const char *evaluate(void)
 	return "";
 }
 
-START_TEST(test_what_is_off_is_not_evaluated)
+START_TEST(test_arguments_of_a_disabled_message_are_not_evaluated)
 {
 	load("ofi", "log=error");
 	DOFI_LOG_D("%s", evaluate());
@@ -308,7 +308,7 @@ int main(void)
 	tcase_add_test(tc, test_defaults_are_those_of_param_def);
 	tcase_add_test(tc, test_null_params_are_no_params);
 	tcase_add_test(tc, test_name_gives_provider_and_domain);
-	tcase_add_test(tc, test_words_win_over_name_and_environment);
+	tcase_add_test(tc, test_words_override_name_and_environment);
 	tcase_add_test(tc, test_old_ofed_words_name_a_domain);
 	tcase_add_test(tc, test_other_old_words_are_refused);
 	tcase_add_test(tc, test_unknown_key_warns_with_the_nearest_name);
@@ -317,10 +317,10 @@ int main(void)
 	tcase_add_test(tc, test_bad_number_is_refused_with_its_range);
 	tcase_add_test(tc, test_long_values_are_refused);
 	tcase_add_test(tc, test_log_level_follows);
-	tcase_add_test(tc, test_level_of_old_sites);
-	tcase_add_test(tc, test_destination_of_old_sites);
-	tcase_add_test(tc, test_log_of_libfabric_is_among_ours);
-	tcase_add_test(tc, test_what_is_off_is_not_evaluated);
+	tcase_add_test(tc, test_log_level_variable_of_ofed);
+	tcase_add_test(tc, test_log_destination_variable_of_ofed);
+	tcase_add_test(tc, test_log_of_libfabric_goes_to_our_log);
+	tcase_add_test(tc, test_arguments_of_a_disabled_message_are_not_evaluated);
 	tcase_add_test(tc, test_log_line_is_one_printable_line);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a connection knows of itself before and after it has a path. */
+/* Connections before and after they have a data path. */
 #include "unit.h"
 
 #include "cm/accept.h"
@@ -19,6 +19,8 @@
 #include "object/ctxtab.h"
 #include "object/ep.h"
 #include "object/srq_count.h"
+#include "base/clock.h"
+#include "progress/timer.h"
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "dto/reap.h"
@@ -26,7 +28,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-START_TEST(what_was_sent_in_the_former_connection_does_not_count)
+START_TEST(messages_of_the_former_connection_do_not_count)
 {
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.nsent = 5};
@@ -43,7 +45,7 @@ START_TEST(what_was_sent_in_the_former_connection_does_not_count)
 }
 END_TEST
 
-/* One that waits for room in the fabric may wait for the very message that it would be told for. */
+/* A receive that waits for room in the fabric is no credit: the message may never find it. */
 START_TEST(credits_cover_the_receives_that_the_fabric_has)
 {
 	struct dofi_ep ep = {.recv = {.head = 7, .issue = 8, .tail = 10}, .recv_base = 7};
@@ -54,7 +56,7 @@ START_TEST(credits_cover_the_receives_that_the_fabric_has)
 }
 END_TEST
 
-START_TEST(credits_of_the_handshake_stay)
+START_TEST(credits_of_the_handshake_count_posted_receives)
 {
 	static struct dofi_ia ia;
 	struct dofi_ep ep = {.obj.ia = &ia,
@@ -72,7 +74,7 @@ END_TEST
 
 /* --- completion data name a connection --- */
 
-/* A peer may name any of them, also one whose endpoint is not connected yet. */
+/* A peer may name any connection, also one whose endpoint is not connected yet. */
 START_TEST(records_reach_a_connection_whose_peer_can_send)
 {
 	static const struct {
@@ -110,9 +112,9 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 }
 END_TEST
 
-/* --- what the peer says of itself --- */
+/* --- capabilities of the peer --- */
 
-START_TEST(the_peer_says_what_its_device_does)
+START_TEST(details_tell_the_atomic_operations_of_the_device)
 {
 	static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 	static struct dofi_ia ia;
@@ -130,7 +132,7 @@ START_TEST(the_peer_says_what_its_device_does)
 }
 END_TEST
 
-/* --- connections that were accepted: their data path comes within time, or not --- */
+/* --- accepted connections: their data path comes in time or not --- */
 
 #define BURST 300u
 #define LIMIT UINT64_C(10000000000)
@@ -182,7 +184,7 @@ static void prepare(struct dofi_conn *conn)
 
 static void disconnect(struct dofi_conn *conn)
 {
-	ck_assert_ptr_nonnull(conn->chan); /* whose peer it is */
+	ck_assert_ptr_nonnull(conn->chan); /* the channel of its peer */
 	undone++;
 }
 
@@ -236,7 +238,7 @@ static void accept_all(uint32_t n)
 		accept_one();
 }
 
-/* The fabric and the peer say that the path is there. */
+/* The fabric and the peer report that the data path exists. */
 static void make(struct dofi_conn *conn)
 {
 	const struct dofi_msg ready = {.type = DOFI_MSG_READY, .dst = conn->id};
@@ -247,7 +249,7 @@ static void make(struct dofi_conn *conn)
 	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
 }
 
-/* Timers fire that are due until then. */
+/* Fires the timers that are due until then. */
 static void pass(uint64_t until)
 {
 	struct dofi_list *timers = &burst_ia.engine.timers;
@@ -265,12 +267,12 @@ static void pass(uint64_t until)
 	now = until;
 }
 
-START_TEST(a_burst_succeeds_however_long_it_takes)
+START_TEST(a_slow_burst_of_connections_succeeds)
 {
 	accept_all(BURST);
 	for (uint32_t i = 0; i < BURST; i++) {
 		pass(now + LIMIT - 1);
-		/* In no order: the second of each pair first. */
+		/* Out of order: the second of each pair first. */
 		make(conns[i ^ 1]);
 	}
 	for (uint32_t i = 0; i < BURST; i++)
@@ -279,7 +281,7 @@ START_TEST(a_burst_succeeds_however_long_it_takes)
 }
 END_TEST
 
-START_TEST(the_limit_is_that_of_one_step)
+START_TEST(time_of_a_data_path_counts_from_the_last_success)
 {
 	uint64_t began = now;
 
@@ -293,7 +295,7 @@ START_TEST(the_limit_is_that_of_one_step)
 }
 END_TEST
 
-START_TEST(alone_it_ends_in_time)
+START_TEST(a_single_data_path_that_never_comes_is_given_up)
 {
 	accept_one();
 	pass(now + LIMIT - 1);
@@ -301,12 +303,12 @@ START_TEST(alone_it_ends_in_time)
 	pass(now + 1);
 	ck_assert(dofi_conn_is_ending(conns[0]));
 	ck_assert_uint_eq(conns[0]->end_event, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer is told */
+	ck_assert_int_eq(conns[0]->end_reason, DOFI_REASON_ERROR); /* the peer gets this reason */
 }
 END_TEST
 
-/* One in each second is made, for ever. */
-START_TEST(what_never_comes_is_not_kept_by_others)
+/* One data path comes up in each second, without end. */
+START_TEST(other_successes_do_not_keep_a_data_path_that_never_comes)
 {
 	uint64_t began = now;
 
@@ -322,7 +324,7 @@ START_TEST(what_never_comes_is_not_kept_by_others)
 }
 END_TEST
 
-START_TEST(a_lost_path_has_no_patience)
+START_TEST(a_lost_path_is_given_up_without_delay)
 {
 	accept_all(2);
 	dofi_conn_path_up(conns[0]);
@@ -334,9 +336,40 @@ START_TEST(a_lost_path_has_no_patience)
 }
 END_TEST
 
-/* A data connection brings the token: one that was never given out, or is used up, finds nothing.
- */
-START_TEST(only_its_token_finds_a_connection)
+/* Neither number nor token tells those of the next connection. */
+START_TEST(numbers_do_not_follow_each_other)
+{
+	uint32_t numbers = 0, tags = 0;
+
+	accept_all(BURST);
+	for (uint32_t i = 1; i < BURST; i++) {
+		uint32_t former = conns[i - 1]->id, id = conns[i]->id;
+
+		ck_assert_uint_eq(id & ~DOFI_CONN_ID_MASK, 0);
+		numbers += (id > former ? id - former : former - id) < 1u << 12;
+		tags += dofi_token_tag(conns[i]->token) == dofi_token_tag(conns[i - 1]->token);
+	}
+	ck_assert_uint_lt(numbers, 2); /* one may by chance */
+	ck_assert_uint_eq(tags, 0);
+}
+END_TEST
+
+/* A number alone is not enough where a secret belongs to it. */
+START_TEST(only_its_secret_finds_a_connection)
+{
+	uint32_t secret;
+
+	accept_one();
+	secret = dofi_token_secret(conns[0]->token);
+	ck_assert_ptr_eq(dofi_conn_by_secret(&burst_ia, conns[0]->id, secret), conns[0]);
+	for (unsigned int bit = 0; bit < 32; bit++)
+		ck_assert_ptr_null(
+			dofi_conn_by_secret(&burst_ia, conns[0]->id, secret ^ 1u << bit));
+}
+END_TEST
+
+/* A data connection brings its token. An unknown or used token finds no connection. */
+START_TEST(only_the_token_finds_a_connection)
 {
 	uint8_t token[DOFI_TOKEN_SIZE];
 
@@ -348,7 +381,7 @@ START_TEST(only_its_token_finds_a_connection)
 		ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
 		token[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-	conns[0]->active = true; /* those of our own have none */
+	conns[0]->active = true; /* connections that we began have no token */
 	ck_assert_ptr_null(dofi_conn_by_token(&burst_ia, token));
 	conns[0]->active = false;
 	make(conns[0]);
@@ -357,7 +390,7 @@ START_TEST(only_its_token_finds_a_connection)
 }
 END_TEST
 
-/* Another peer knows the number of a connection that is not its own. */
+/* A peer uses the number of another peer's connection. */
 START_TEST(only_the_peer_of_a_connection_may_speak_for_it)
 {
 	static const uint8_t types[] = {DOFI_MSG_CANCEL, DOFI_MSG_BYE, DOFI_MSG_READY};
@@ -381,7 +414,7 @@ START_TEST(only_the_peer_of_a_connection_may_speak_for_it)
 }
 END_TEST
 
-/* What was made for a peer that turns out not to be the one is not used for the next. */
+/* An endpoint that was opened for one peer is not used for another one. */
 START_TEST(another_peer_gets_another_endpoint)
 {
 	const struct sockaddr_in remote = {.sin_family = AF_INET};
@@ -407,8 +440,8 @@ START_TEST(another_peer_gets_another_endpoint)
 }
 END_TEST
 
-/* The peer has left, and one message of its own is still to come. */
-START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
+/* The peer has left, and one of its messages has not arrived yet. */
+START_TEST(completions_are_watched_for_messages_that_goodbye_overtook)
 {
 	static struct dofi_conn *table[64];
 	static struct dofi_ia ia;
@@ -440,10 +473,10 @@ START_TEST(completions_are_watched_for_what_a_goodbye_overtook)
 END_TEST
 
 /*
- * A request has failed and the engine has not met the EP yet: the end in order, which nothing else
- * delays, is none.
+ * A request has failed, and the engine has not handled the EP yet. A graceful end must become an
+ * abrupt one.
  */
-START_TEST(what_has_failed_does_not_end_in_order)
+START_TEST(a_failed_request_makes_the_end_abrupt)
 {
 	static struct dofi_ia ia;
 	static struct dofi_chan chan = {.ia = &ia};
@@ -466,7 +499,7 @@ START_TEST(what_has_failed_does_not_end_in_order)
 END_TEST
 
 static const struct dofi_conn *left;
-static int looks; /* at the queue, before the goodbye counts */
+static int looks; /* reads of the queue before GOODBYE is handled */
 
 static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 {
@@ -478,10 +511,10 @@ static ssize_t look(struct fid_cq *cq, void *entries, size_t count)
 }
 
 /*
- * The path is gone, the peer has left, and a message that did not fit may be the one that is
- * missing: others are asked yet.
+ * The path is down, the peer has left, and a truncated message may be the missing one: other peers
+ * have not answered yet.
  */
-START_TEST(the_sender_of_a_truncated_message_is_waited_for)
+START_TEST(an_end_waits_for_answers_about_a_truncated_message)
 {
 	static struct fi_ops_cq look_ops = {.size = sizeof(look_ops), .read = look};
 	static struct fid_cq cq = {.ops = &look_ops};
@@ -534,24 +567,26 @@ int main(void)
 	Suite *suite = suite_create("conn");
 	TCase *tc = tcase_create("conn");
 
-	tcase_add_test(tc, what_was_sent_in_the_former_connection_does_not_count);
+	tcase_add_test(tc, messages_of_the_former_connection_do_not_count);
 	tcase_add_test(tc, credits_cover_the_receives_that_the_fabric_has);
-	tcase_add_test(tc, credits_of_the_handshake_stay);
+	tcase_add_test(tc, credits_of_the_handshake_count_posted_receives);
 	tcase_add_test(tc, records_reach_a_connection_whose_peer_can_send);
-	tcase_add_test(tc, the_peer_says_what_its_device_does);
-	tcase_add_test(tc, completions_are_watched_for_what_a_goodbye_overtook);
-	tcase_add_test(tc, what_has_failed_does_not_end_in_order);
-	tcase_add_loop_test(tc, the_sender_of_a_truncated_message_is_waited_for, 0, 3);
+	tcase_add_test(tc, details_tell_the_atomic_operations_of_the_device);
+	tcase_add_test(tc, completions_are_watched_for_messages_that_goodbye_overtook);
+	tcase_add_test(tc, a_failed_request_makes_the_end_abrupt);
+	tcase_add_loop_test(tc, an_end_waits_for_answers_about_a_truncated_message, 0, 3);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("burst");
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, a_burst_succeeds_however_long_it_takes);
-	tcase_add_test(tc, the_limit_is_that_of_one_step);
-	tcase_add_test(tc, alone_it_ends_in_time);
-	tcase_add_test(tc, what_never_comes_is_not_kept_by_others);
-	tcase_add_test(tc, a_lost_path_has_no_patience);
+	tcase_add_test(tc, a_slow_burst_of_connections_succeeds);
+	tcase_add_test(tc, time_of_a_data_path_counts_from_the_last_success);
+	tcase_add_test(tc, a_single_data_path_that_never_comes_is_given_up);
+	tcase_add_test(tc, other_successes_do_not_keep_a_data_path_that_never_comes);
+	tcase_add_test(tc, a_lost_path_is_given_up_without_delay);
 	tcase_add_test(tc, another_peer_gets_another_endpoint);
-	tcase_add_test(tc, only_its_token_finds_a_connection);
+	tcase_add_test(tc, only_the_token_finds_a_connection);
+	tcase_add_test(tc, numbers_do_not_follow_each_other);
+	tcase_add_test(tc, only_its_secret_finds_a_connection);
 	tcase_add_test(tc, only_the_peer_of_a_connection_may_speak_for_it);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each state of a connection meets each event that may come then: what the connection does, in
- * which order, and what state its EP is in afterwards.
+ * Each event that may come in each state of a connection: the actions of the connection, their
+ * order, and the state of the EP afterwards.
  */
 #include "../../../prov/ofi/cm/ud_ah.h"
 #include "../../../prov/ofi/dto/issue.h"
@@ -15,7 +15,7 @@ static bool is_gone(void)
 	return dofi_conn_by_id(&ia, id) != conn;
 }
 
-/* One that has ended looks after what is left when its timer fires. */
+/* A connection that has ended does its remaining work when its timer fires. */
 static void check(const struct cell *cell)
 {
 	happens(cell->what);
@@ -43,7 +43,7 @@ START_TEST(each_event_does_what_the_table_says)
 }
 END_TEST
 
-/* --- what fails on the way --- */
+/* --- failures --- */
 
 START_TEST(a_transport_that_cannot_connect_ends_the_attempt)
 {
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(an_ep_of_another_service_is_refused)
 {
 	reach(REQUESTED);
-	ep.ud = &ud; /* the answer says so; the connection was begun without */
+	ep.ud = &ud; /* the service of the EP changes after the connection has begun */
 	happens(MSG_ACCEPT);
 	ep.ud = NULL;
 	run_work();
@@ -93,8 +93,8 @@ START_TEST(a_request_is_offered_once)
 }
 END_TEST
 
-/* A message that was too long may be the one that the peer's BYE counts and that never comes. */
-START_TEST(a_truncated_message_may_be_the_one_that_is_missing)
+/* A truncated message may be the message that the peer's BYE counts and that never comes. */
+START_TEST(a_truncated_message_may_be_the_missing_one)
 {
 	static struct dofi_wr truncated = {.niov = 1};
 	static struct dofi_srq srq = {.obj.ia = &ia, .truncated = &truncated};
@@ -133,7 +133,7 @@ static void all_of_the_fabric(void)
 		happens(late[i]);
 }
 
-START_TEST(what_the_fabric_tells_at_last_changes_nothing)
+START_TEST(completions_during_the_unlink_change_nothing)
 {
 	reach(ENDING);
 	while_unlinking = all_of_the_fabric;
@@ -144,7 +144,7 @@ START_TEST(what_the_fabric_tells_at_last_changes_nothing)
 }
 END_TEST
 
-/* The EP of datagrams drops an address handle, whose connection goes without an event. */
+/* A UD EP drops an address handle. Its connection ends without an event. */
 START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 {
 	reach(DATAGRAM);
@@ -154,7 +154,7 @@ START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 }
 END_TEST
 
-/* The engine meets the EP only when it has its next connection. */
+/* The engine handles the EP only after it has its next connection. */
 START_TEST(a_refusal_does_not_end_the_next_connection)
 {
 	reach(ENDING);
@@ -169,7 +169,7 @@ START_TEST(a_refusal_does_not_end_the_next_connection)
 }
 END_TEST
 
-/* READY was read late: now the connection is there, and its path is gone already. */
+/* READY is read late: the connection is established when its path is already down. */
 START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
 {
 	reach(PATH_LOST);
@@ -182,8 +182,8 @@ START_TEST(a_path_that_is_lost_before_ready_breaks_the_connection_in_time)
 }
 END_TEST
 
-/* The port whose channel was shared is asked by itself, then the next one. */
-START_TEST(who_does_not_serve_is_asked_twice)
+/* The request goes to the port of the shared channel directly, then to the next port. */
+START_TEST(a_shared_channel_without_the_service_is_dialled_directly)
 {
 	reach(REQUESTED);
 	for (uint32_t n = 0; n < 4; n++) {
@@ -196,7 +196,7 @@ START_TEST(who_does_not_serve_is_asked_twice)
 END_TEST
 
 /* COUNT is answered until the end of the connection is decided. */
-START_TEST(a_peer_that_asks_for_the_count_is_answered)
+START_TEST(count_is_answered_until_the_end_is_decided)
 {
 	static const enum situation silent[] = {DIAL_ENDING, ENDING, LINGERING, RELEASING};
 
@@ -206,9 +206,123 @@ START_TEST(a_peer_that_asks_for_the_count_is_answered)
 }
 END_TEST
 
+/* --- who has given up --- */
+
+/* The accepting side must not wait for it. */
+START_TEST(an_accept_that_comes_too_late_is_answered_by_cancel)
+{
+	static const enum dofi_msg_type others[] = {DOFI_MSG_REJECT, DOFI_MSG_READY,
+						    DOFI_MSG_CANCEL, DOFI_MSG_BYE,
+						    DOFI_MSG_DISCONNECT};
+
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	ck_assert(is_gone());
+	ck_assert_str_eq(trace, "CANCEL-orderly unlink timed-out");
+	trace[0] = '\0';
+	hear(DOFI_MSG_ACCEPT, 0, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		hear(others[i], DOFI_REASON_DISCONNECT, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
+static void hear_unanswered(enum dofi_msg_type type, uint32_t src)
+{
+	const struct dofi_msg msg = {.type = (uint8_t)type,
+				     .reason = DOFI_REASON_DISCONNECT,
+				     .src = src};
+
+	dofi_conn_message(&chan, &msg);
+}
+
+/* It does not know the number of the connection here; its own tells which one it is. */
+START_TEST(a_request_is_taken_back_before_its_answer)
+{
+	reach(OFFERED);
+	hear_unanswered(DOFI_MSG_CANCEL, 78);
+	hear_unanswered(DOFI_MSG_BYE, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_OFFERED);
+	hear_unanswered(DOFI_MSG_CANCEL, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ABANDONED);
+}
+END_TEST
+
+START_TEST(no_peer_takes_back_what_it_was_asked_for)
+{
+	reach(REQUESTED);
+	conn->peer_id = 77;
+	hear_unanswered(DOFI_MSG_CANCEL, 77);
+	ck_assert_int_eq(conn->state, DOFI_CONN_REQUESTED);
+}
+END_TEST
+
+/* --- what arrived before --- */
+
+static int drained_queues;
+
+static void see_that_nothing_has_ended(void)
+{
+	drained_queues++;
+	ck_assert_str_eq(trace, "");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_CONNECTED);
+	ck_assert(ep.path_up);
+}
+
+/* Its completions are successes, though the connection is about to end. */
+START_TEST(what_arrived_before_the_end_is_delivered_first)
+{
+	reach(ESTABLISHED);
+	ep.path_up = true;
+	while_draining = see_that_nothing_has_ended;
+	happens(_i ? MSG_BYE : ABRUPT);
+	run_work();
+	ck_assert_int_ge(drained_queues, 1);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+static void count_drains(void)
+{
+	drained_queues++;
+}
+
+START_TEST(without_a_path_nothing_can_have_arrived)
+{
+	reach(REQUESTED);
+	while_draining = count_drains;
+	happens(ABRUPT);
+	run_work();
+	ck_assert_int_eq(drained_queues, 0);
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+static void receive_one(void)
+{
+	ep.nreceived++;
+}
+
+/* The last message of the peer lies in the queue when its goodbye is read. */
+START_TEST(a_goodbye_does_not_wait_for_what_is_in_the_queue)
+{
+	static struct dofi_srq srq = {.obj.ia = &ia};
+
+	reach(ESTABLISHED);
+	ep.srq = &srq;
+	ia.engine.has_fabric = true;
+	while_draining = receive_one;
+	hear(DOFI_MSG_BYE, DOFI_REASON_DISCONNECT, ep.nreceived + 1);
+	ck_assert_int_eq(conn->state, DOFI_CONN_ENDING);
+	ck_assert_uint_eq(conn->end_event, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+END_TEST
+
 /* --- the table --- */
 
-/* After all others: each cell that is no failure has a test, and the others are met by none. */
+/* Runs last: tests have covered each cell that is no failure, and no other cell. */
 START_TEST(every_cell_has_a_test)
 {
 	for (int state = 0; state < DOFI_CONN_STATES; state++)
@@ -222,10 +336,10 @@ START_TEST(every_cell_has_a_test)
 }
 END_TEST
 
-/* In debug builds; others log it. */
+/* Debug builds abort; other builds log the event. */
 START_TEST(an_event_that_cannot_happen_is_noticed)
 {
-	signal(SIGABRT, SIG_DFL); /* some libraries catch it */
+	signal(SIGABRT, SIG_DFL); /* some libraries install a handler */
 	reach(ESTABLISHED);
 	dofi_conn_handle(conn, DOFI_ON_TIMER, NULL);
 	ck_assert_int_eq(conn->state, DOFI_CONN_ESTABLISHED);
@@ -251,15 +365,21 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
-	tcase_add_test(tc, who_does_not_serve_is_asked_twice);
+	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,
 			    2);
-	tcase_add_test(tc, a_truncated_message_may_be_the_one_that_is_missing);
+	tcase_add_test(tc, a_truncated_message_may_be_the_missing_one);
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
-	tcase_add_test(tc, what_the_fabric_tells_at_last_changes_nothing);
+	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
-	tcase_add_loop_test(tc, a_peer_that_asks_for_the_count_is_answered, 0, 5);
+	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
+	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
+	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
+	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
+	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
+	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
+	tcase_add_test(tc, a_goodbye_does_not_wait_for_what_is_in_the_queue);
 	suite_add_tcase(suite, tc);
 }
 
@@ -267,7 +387,7 @@ static void add_table(Suite *suite)
 {
 	TCase *tc = tcase_create("table");
 
-	/* Of one case alone (CK_RUN_CASE) there is nothing to tell. */
+	/* With one case only (CK_RUN_CASE) coverage means nothing. */
 	if (!getenv("CK_RUN_CASE"))
 		tcase_add_test(tc, every_cell_has_a_test);
 	suite_add_tcase(suite, tc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The table of a connection's states by itself, and the list of transitions in the documents. */
+/* The table of a connection's states, and the list of transitions in docs/connections.md. */
 #include "unit.h"
 
 #include "cm/conn_state.h"
@@ -76,7 +76,7 @@ static void read_page(void)
 	close(fd);
 }
 
-START_TEST(the_page_shows_the_table)
+START_TEST(docs_connections_md_matches_the_table)
 {
 	describe();
 	read_page();
@@ -105,8 +105,8 @@ START_TEST(each_state_can_be_reached_and_left)
 }
 END_TEST
 
-/* An end that is decided is not taken back, and what is over stays so. */
-START_TEST(an_end_leads_to_the_end)
+/* An end is never revoked, and an ended connection stays ended. */
+START_TEST(states_of_the_end_lead_only_to_the_end)
 {
 	static const int order[] = {DOFI_CONN_ENDING, DOFI_CONN_LINGERING, DOFI_CONN_RELEASING,
 				    DOFI_CONN_ENDED};
@@ -128,9 +128,9 @@ int main(void)
 	Suite *suite = suite_create("conn_table");
 	TCase *tc = tcase_create("table");
 
-	tcase_add_test(tc, the_page_shows_the_table);
+	tcase_add_test(tc, docs_connections_md_matches_the_table);
 	tcase_add_test(tc, each_state_can_be_reached_and_left);
-	tcase_add_test(tc, an_end_leads_to_the_end);
+	tcase_add_test(tc, states_of_the_end_lead_only_to_the_end);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

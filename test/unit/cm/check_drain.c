@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that come after the end of their connection: how many are taken, one at a time, and what
- * is given up.
+ * Messages that come after the end of their connection: how many are received, one at a time, and
+ * which are given up.
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/drain.h"
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -39,7 +40,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of)
 	ck_assert_ptr_eq(of, &ia);
 }
 
-/* So much later; timers that are due fire. */
+/* Lets this time pass and fires the timers that are due. */
 static void pass(uint64_t ns)
 {
 	now += ns;
@@ -64,8 +65,8 @@ static struct {
 	size_t size;
 	void *buf;
 	uint64_t tag;
-	void *desc;         /* that a receive must have */
-	struct dofi_wr *wr; /* of the receive that is posted, or NULL */
+	void *desc;         /* the descriptor that a receive must have */
+	struct dofi_wr *wr; /* of the posted receive, or NULL */
 } fabric;
 
 static ssize_t take(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -130,6 +131,19 @@ static int know(struct fid *domain, const void *buf, size_t len, uint64_t access
 static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = know};
 static struct fid_domain domain = {.mr = &mr_ops};
 
+/* The peer's number of a connection is another one. */
+static void begin(uint32_t id, uint64_t tag, uint32_t received, uint32_t granted, uint64_t size)
+{
+	const struct dofi_conn conn = {.ia = &ia, .id = id, .peer_id = id + 1000};
+
+	dofi_drain_begin(&conn, tag, received, granted, size);
+}
+
+static void settle(uint32_t id, uint32_t sent)
+{
+	dofi_drain_settle(&ia, id, id + 1000, sent);
+}
+
 static void complete(void)
 {
 	struct dofi_wr *wr = fabric.wr;
@@ -163,18 +177,19 @@ static void teardown(void)
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 
-START_TEST(takes_what_is_missing)
+START_TEST(receives_the_missing_messages)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
-	ck_assert_int_eq(fabric.calls, 0); /* how many come is not known */
-	dofi_drain_settle(&ia, 8, 9);      /* of another connection */
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
+	ck_assert_int_eq(fabric.calls, 0); /* the number of messages is not known yet */
+	settle(8, 9);                      /* of another connection */
+	dofi_drain_settle(&ia, 7, 8, 5);   /* another peer, which does not know both numbers */
 	ck_assert_int_eq(fabric.calls, 0);
-	dofi_drain_settle(&ia, 7, 5);
+	settle(7, 5);
 	ck_assert_int_eq(fabric.calls, 1);
 	ck_assert_uint_eq(fabric.size, 100);
 	ck_assert_ptr_nonnull(fabric.buf);
 	ck_assert_uint_eq(fabric.tag, 0x77);
-	dofi_drain_settle(&ia, 7, 50); /* said once */
+	settle(7, 50); /* a second answer is ignored */
 	complete();
 	ck_assert_int_eq(fabric.calls, 2);
 	complete();
@@ -183,36 +198,36 @@ START_TEST(takes_what_is_missing)
 }
 END_TEST
 
-START_TEST(nothing_is_missing)
+START_TEST(no_receive_if_nothing_is_missing)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
+	settle(7, 3);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
 END_TEST
 
-START_TEST(a_lie)
+START_TEST(counts_below_the_received_number_end_the_drain)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 3 + WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 2); /* fewer than came */
+	begin(7, 0x77, 3, 3 + WINDOW, 100);
+	settle(7, 2); /* fewer than have come */
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
 END_TEST
 
 /* A peer never has more messages under way than it had credits for. */
-START_TEST(more_than_were_granted)
+START_TEST(counts_beyond_the_credits_are_refused)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 3, 5, 100);
-	dofi_drain_settle(&ia, 7, 6);
+	begin(7, 0x77, 3, 5, 100);
+	settle(7, 6);
 	ck_assert_uint_eq(ia.ndrains, 0);
-	dofi_drain_begin(&ia, 8, 0x88, 3, 5, 100);
-	dofi_drain_settle(&ia, 8, 3u + INT32_MAX);
+	begin(8, 0x88, 3, 5, 100);
+	settle(8, 3u + INT32_MAX);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
-	dofi_drain_begin(&ia, 9, 0x99, 3, 5, 100);
-	dofi_drain_settle(&ia, 9, 5);
+	begin(9, 0x99, 3, 5, 100);
+	settle(9, 5);
 	complete();
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
@@ -220,11 +235,11 @@ START_TEST(more_than_were_granted)
 }
 END_TEST
 
-/* The receive goes, and with it the place that others need. */
-START_TEST(what_never_comes_is_given_up)
+/* The receive is cancelled, and its slot is free for others. */
+START_TEST(messages_that_never_come_are_given_up)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 3);
 	pass(59 * SECOND);
 	complete(); /* so the peer is alive */
 	pass(59 * SECOND);
@@ -238,36 +253,36 @@ START_TEST(what_never_comes_is_given_up)
 }
 END_TEST
 
-/* Nor does the fabric's answer matter where there was no place for it. */
-START_TEST(what_waits_for_a_place_is_given_up)
+/* A drain that found no slot for its receive is given up, too. */
+START_TEST(a_drain_without_a_receive_is_given_up)
 {
 	fabric.answer = -FI_EAGAIN;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 3);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 3);
 	pass(61 * SECOND);
 	ck_assert_int_eq(cancelled, 0);
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 END_TEST
 
-START_TEST(many_that_owe)
+START_TEST(many_connections_drain_one_after_the_other)
 {
 	for (uint32_t id = 1; id <= 300; id++) {
 		fabric.answer = id > 1 ? -FI_EAGAIN : 0;
-		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
-		dofi_drain_settle(&ia, id, 1);
+		begin(id, id, 0, WINDOW, 100);
+		settle(id, 1);
 	}
 	ck_assert_int_eq(cancelled, 1);
-	ck_assert_uint_eq(ia.ndrains, 257); /* with the one that the fabric still has */
+	ck_assert_uint_eq(ia.ndrains, 257); /* including the one whose receive is in the fabric */
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 256);
 }
 END_TEST
 
-START_TEST(counts_run_freely)
+START_TEST(counts_wrap)
 {
-	dofi_drain_begin(&ia, 7, 0x77, UINT32_MAX, WINDOW - 1, 100);
-	dofi_drain_settle(&ia, 7, 0);
+	begin(7, 0x77, UINT32_MAX, WINDOW - 1, 100);
+	settle(7, 0);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
@@ -275,65 +290,65 @@ END_TEST
 
 START_TEST(empty_messages_need_no_memory)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 0);
-	dofi_drain_settle(&ia, 7, 1);
+	begin(7, 0x77, 0, WINDOW, 0);
+	settle(7, 1);
 	ck_assert_uint_eq(fabric.size, 0);
 	ck_assert_ptr_null(fabric.buf);
 	complete();
 }
 END_TEST
 
-START_TEST(again)
+START_TEST(receive_is_posted_again_after_eagain)
 {
-	dofi_drain_begin(&ia, 6, 0x66, 0, WINDOW, 100); /* its peer has not told */
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	begin(6, 0x66, 0, WINDOW, 100); /* its peer has not sent its count */
+	begin(7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EAGAIN;
-	dofi_drain_settle(&ia, 7, 1);
+	settle(7, 1);
 	dofi_drain_retry(&ia);
 	ck_assert_int_eq(fabric.calls, 2);
 	ck_assert_uint_eq(ia.ndrains, 2);
 	fabric.answer = 0;
 	dofi_drain_retry(&ia);
 	ck_assert_uint_eq(fabric.tag, 0x77);
-	dofi_drain_retry(&ia); /* it is posted */
+	dofi_drain_retry(&ia); /* the receive is posted now */
 	ck_assert_int_eq(fabric.calls, 3);
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 1);
 }
 END_TEST
 
-START_TEST(refused)
+START_TEST(refused_receive_ends_the_drain)
 {
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
+	begin(7, 0x77, 0, WINDOW, 100);
 	fabric.answer = -FI_EIO;
-	dofi_drain_settle(&ia, 7, 2);
+	settle(7, 2);
 	ck_assert_uint_eq(ia.ndrains, 0);
 }
 END_TEST
 
-/* Those whose peers have told are under way and stay. */
-START_TEST(peers_that_never_say_goodbye)
+/* Drains whose peers have sent their count are under way and remain. */
+START_TEST(drains_of_silent_peers_are_limited)
 {
-	dofi_drain_begin(&ia, 1, 1, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 1, 1);
-	for (uint32_t id = 2; id <= 300; id++) /* each beside the first */
-		dofi_drain_begin(&ia, id, id, 0, WINDOW, 100);
+	begin(1, 1, 0, WINDOW, 100);
+	settle(1, 1);
+	for (uint32_t id = 2; id <= 300; id++) /* each while the first is under way */
+		begin(id, id, 0, WINDOW, 100);
 	ck_assert_uint_eq(ia.ndrains, 257);
-	dofi_drain_settle(&ia, 2, 1); /* forgotten */
+	settle(2, 1); /* forgotten */
 	ck_assert_int_eq(fabric.calls, 1);
 	complete();
-	dofi_drain_settle(&ia, 300, 1);
+	settle(300, 1);
 	ck_assert_int_eq(fabric.calls, 2);
 }
 END_TEST
 
-START_TEST(where_the_device_must_know_memory)
+START_TEST(memory_is_registered_if_the_device_needs_it)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	fabric.desc = &fabric;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	ck_assert_int_eq(registered, 0); /* there may be nothing to come */
-	dofi_drain_settle(&ia, 7, 2);
+	begin(7, 0x77, 0, WINDOW, 100);
+	ck_assert_int_eq(registered, 0); /* perhaps no message is missing */
+	settle(7, 2);
 	ck_assert_int_eq(registered, 1);
 	complete();
 	ck_assert_int_eq(registered, 1);
@@ -343,12 +358,12 @@ START_TEST(where_the_device_must_know_memory)
 }
 END_TEST
 
-START_TEST(the_device_takes_no_more_memory)
+START_TEST(failure_to_register_ends_the_drain)
 {
 	domain_attr.mr_mode = FI_MR_LOCAL;
 	refusal = -FI_ENOMEM;
-	dofi_drain_begin(&ia, 7, 0x77, 0, WINDOW, 100);
-	dofi_drain_settle(&ia, 7, 1);
+	begin(7, 0x77, 0, WINDOW, 100);
+	settle(7, 1);
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 0);
 }
@@ -360,20 +375,20 @@ int main(void)
 	TCase *tc = tcase_create("drain");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, takes_what_is_missing);
-	tcase_add_test(tc, nothing_is_missing);
-	tcase_add_test(tc, a_lie);
-	tcase_add_test(tc, more_than_were_granted);
-	tcase_add_test(tc, what_never_comes_is_given_up);
-	tcase_add_test(tc, what_waits_for_a_place_is_given_up);
-	tcase_add_test(tc, many_that_owe);
-	tcase_add_test(tc, counts_run_freely);
+	tcase_add_test(tc, receives_the_missing_messages);
+	tcase_add_test(tc, no_receive_if_nothing_is_missing);
+	tcase_add_test(tc, counts_below_the_received_number_end_the_drain);
+	tcase_add_test(tc, counts_beyond_the_credits_are_refused);
+	tcase_add_test(tc, messages_that_never_come_are_given_up);
+	tcase_add_test(tc, a_drain_without_a_receive_is_given_up);
+	tcase_add_test(tc, many_connections_drain_one_after_the_other);
+	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, empty_messages_need_no_memory);
-	tcase_add_test(tc, again);
-	tcase_add_test(tc, refused);
-	tcase_add_test(tc, peers_that_never_say_goodbye);
-	tcase_add_test(tc, where_the_device_must_know_memory);
-	tcase_add_test(tc, the_device_takes_no_more_memory);
+	tcase_add_test(tc, receive_is_posted_again_after_eagain);
+	tcase_add_test(tc, refused_receive_ends_the_drain);
+	tcase_add_test(tc, drains_of_silent_peers_are_limited);
+	tcase_add_test(tc, memory_is_registered_if_the_device_needs_it);
+	tcase_add_test(tc, failure_to_register_ends_the_drain);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

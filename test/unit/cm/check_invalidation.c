@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer's context has ended: when the peer is told that it is forgotten, with operations under way
- * that still use it.
+ * A context of the peer has ended: when we answer the peer, if operations under way still use the
+ * context.
  */
 #include "unit.h"
 
@@ -25,7 +25,7 @@ void __wrap_dofi_wait_kick(struct dofi_ia *of);
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
-	ck_assert_ptr_eq(of, &ia); /* nobody sleeps here */
+	ck_assert_ptr_eq(of, &ia); /* no thread sleeps here */
 }
 
 static void setup(void)
@@ -97,7 +97,7 @@ static void peer_answers(uint64_t number)
 	on_message(chan, frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
 }
 
-/* Number of the answer that the peer has got since it was asked for last; 0: none. */
+/* Returns the number of the latest answer to the peer and clears it; 0: none. */
 static uint64_t answered(void)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -108,7 +108,7 @@ static uint64_t answered(void)
 	if (n <= 0)
 		return 0;
 	ck_assert(dofi_wire_frame(frame, (size_t)n, &size));
-	ck_assert_uint_eq(size, (size_t)n); /* one and no more */
+	ck_assert_uint_eq(size, (size_t)n); /* one answer only */
 	ck_assert(dofi_wire_get_msg(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, &msg));
 	ck_assert_int_eq(msg.type, DOFI_MSG_DONE);
 	return msg.number;
@@ -128,7 +128,7 @@ static void next_round(void)
 
 static const enum dofi_op ops[] = {DOFI_OP_READ, DOFI_OP_WRITE, DOFI_OP_WRITE_IMM};
 
-START_TEST(what_is_under_way_comes_first)
+START_TEST(answer_waits_for_operations_under_way)
 {
 	struct dofi_wr *wr = add(ops[_i], DOFI_WR_ISSUED, CONTEXT);
 
@@ -143,20 +143,20 @@ START_TEST(what_is_under_way_comes_first)
 }
 END_TEST
 
-START_TEST(what_harms_nobody_is_not_waited_for)
+START_TEST(answer_does_not_wait_for_harmless_operations)
 {
 	add(DOFI_OP_WRITE, DOFI_WR_DONE, CONTEXT);
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT + 1);
 	add(DOFI_OP_SEND, DOFI_WR_ISSUED, CONTEXT);
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT)->length = 0;
-	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* it will be looked up anew */
+	add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT); /* the context will be looked up again */
 	peer_asks(CONTEXT, 1);
 	ck_assert_uint_eq(answered(), 1);
 	ck_assert(!requests[4].rdma.resolved);
 }
 END_TEST
 
-START_TEST(what_is_given_in_part_counts)
+START_TEST(answer_waits_for_partly_issued_operations)
 {
 	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_QUEUED, CONTEXT);
 
@@ -173,8 +173,8 @@ START_TEST(what_is_given_in_part_counts)
 }
 END_TEST
 
-/* A later number stands for those before. */
-START_TEST(one_answer_for_several)
+/* An answer with a later number is also the answer to earlier ones. */
+START_TEST(one_answer_for_several_invalidations)
 {
 	struct dofi_wr *wr = add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
 
@@ -188,7 +188,7 @@ START_TEST(one_answer_for_several)
 }
 END_TEST
 
-START_TEST(fabrics_that_refuse_a_key_are_not_waited_for)
+START_TEST(no_wait_if_the_fabric_refuses_invalid_keys)
 {
 	ia.quirks = 0;
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
@@ -197,7 +197,7 @@ START_TEST(fabrics_that_refuse_a_key_are_not_waited_for)
 }
 END_TEST
 
-START_TEST(the_channel_ends_meanwhile)
+START_TEST(the_channel_ends_before_the_answer)
 {
 	add(DOFI_OP_WRITE, DOFI_WR_ISSUED, CONTEXT);
 	peer_asks(CONTEXT, 1);
@@ -208,8 +208,8 @@ START_TEST(the_channel_ends_meanwhile)
 }
 END_TEST
 
-/* A peer that answers what it was not asked would end waits of later invalidations. */
-START_TEST(answers_to_no_question_do_not_count)
+/* An unexpected answer must not end the wait of a later invalidation. */
+START_TEST(unexpected_answers_are_ignored)
 {
 	chan->asked = 3;
 	chan->done = 1;
@@ -230,13 +230,14 @@ int main(void)
 	TCase *tc = tcase_create("invalidation");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, what_is_under_way_comes_first, 0, sizeof(ops) / sizeof(ops[0]));
-	tcase_add_test(tc, what_harms_nobody_is_not_waited_for);
-	tcase_add_loop_test(tc, what_is_given_in_part_counts, 0, 2);
-	tcase_add_test(tc, one_answer_for_several);
-	tcase_add_test(tc, fabrics_that_refuse_a_key_are_not_waited_for);
-	tcase_add_test(tc, the_channel_ends_meanwhile);
-	tcase_add_test(tc, answers_to_no_question_do_not_count);
+	tcase_add_loop_test(tc, answer_waits_for_operations_under_way, 0,
+			    sizeof(ops) / sizeof(ops[0]));
+	tcase_add_test(tc, answer_does_not_wait_for_harmless_operations);
+	tcase_add_loop_test(tc, answer_waits_for_partly_issued_operations, 0, 2);
+	tcase_add_test(tc, one_answer_for_several_invalidations);
+	tcase_add_test(tc, no_wait_if_the_fabric_refuses_invalid_keys);
+	tcase_add_test(tc, the_channel_ends_before_the_answer);
+	tcase_add_test(tc, unexpected_answers_are_ignored);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose a message was that did not fit an SRQ's buffer, told by what else is missing. */
+/* Finds the connection of a truncated message of an SRQ by the send counts of the peers. */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -23,11 +23,11 @@ static struct dofi_ep eps[CONNS];
 static struct dofi_conn conns[CONNS], *table[4];
 static struct dofi_wr *buffers[2];
 
-/* --- what truncated.c calls --- */
+/* --- functions that truncated.c calls --- */
 
 static struct {
 	int asked[CONNS], blamed[CONNS], taken_back;
-	struct dofi_msg msg; /* the latest one out */
+	struct dofi_msg msg; /* the latest message sent */
 } seen;
 
 void dofi_conn_send(struct dofi_conn *conn, struct dofi_msg *msg)
@@ -103,7 +103,7 @@ static void expect(int first, int second, int third, int taken_back)
 	ck_assert_int_eq(!srq.truncated, !srq.ntruncated);
 }
 
-START_TEST(the_one_that_misses_it)
+START_TEST(the_connection_with_a_missing_message_breaks)
 {
 	eps[0].nreceived = 7;
 	dofi_truncated_arrived(&srq, buffers[0]);
@@ -111,14 +111,14 @@ START_TEST(the_one_that_misses_it)
 		ck_assert_int_eq(seen.asked[i], 1);
 	told(0, 7);
 	told(1, 1);
-	expect(0, 0, 0, 0); /* the third has not answered */
+	expect(0, 0, 0, 0); /* the third peer has not answered */
 	told(2, 0);
 	expect(0, 1, 0, 0);
 }
 END_TEST
 
-/* Its goodbye came first: it has told already, and would answer no more. */
-START_TEST(of_a_peer_that_has_left)
+/* The peer's GOODBYE came first. It has the count, and the peer does not answer any more. */
+START_TEST(sender_has_already_said_goodbye)
 {
 	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
 
@@ -133,7 +133,7 @@ START_TEST(of_a_peer_that_has_left)
 }
 END_TEST
 
-START_TEST(what_is_on_its_way_is_waited_for)
+START_TEST(messages_under_way_are_waited_for)
 {
 	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 2);
@@ -149,7 +149,7 @@ START_TEST(what_is_on_its_way_is_waited_for)
 }
 END_TEST
 
-START_TEST(what_came_behind_it_is_held)
+START_TEST(later_messages_are_held)
 {
 	struct dofi_wr late = {.recv.update = 1u << DOFI_UPDATE_NUMBER_SHIFT},
 		       later = {.recv.update = 2u << DOFI_UPDATE_NUMBER_SHIFT};
@@ -180,7 +180,7 @@ START_TEST(numbers_wrap)
 }
 END_TEST
 
-START_TEST(two_at_once)
+START_TEST(two_truncated_messages_of_two_connections)
 {
 	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 1);
@@ -188,13 +188,13 @@ START_TEST(two_at_once)
 	ck_assert_int_eq(seen.asked[1], 2);
 	told(1, 0);
 	told(2, 1);
-	expect(0, 0, 0, 0); /* the first answer was to an older question */
+	expect(0, 0, 0, 0); /* the first answer belongs to an older COUNT */
 	told(0, 1);
 	expect(1, 0, 1, 0);
 }
 END_TEST
 
-START_TEST(two_of_one_connection)
+START_TEST(two_truncated_messages_of_one_connection)
 {
 	dofi_truncated_arrived(&srq, buffers[0]);
 	dofi_truncated_arrived(&srq, buffers[1]);
@@ -205,7 +205,7 @@ START_TEST(two_of_one_connection)
 }
 END_TEST
 
-START_TEST(its_connection_is_over)
+START_TEST(the_connection_has_ended_already)
 {
 	dofi_truncated_arrived(&srq, buffers[0]);
 	told(0, 0);
@@ -216,7 +216,7 @@ START_TEST(its_connection_is_over)
 }
 END_TEST
 
-START_TEST(a_goodbye_tells_as_well)
+START_TEST(goodbye_counts_as_an_answer)
 {
 	const struct dofi_msg bye = {.type = DOFI_MSG_BYE, .data = 1};
 
@@ -228,7 +228,7 @@ START_TEST(a_goodbye_tells_as_well)
 }
 END_TEST
 
-START_TEST(others_are_not_asked)
+START_TEST(connections_without_the_srq_are_not_asked)
 {
 	eps[0].srq = &other;
 	conns[1].state = DOFI_CONN_ACCEPTED;
@@ -238,11 +238,27 @@ START_TEST(others_are_not_asked)
 	told(2, 0);
 	expect(0, 1, 0, 0);
 	eps[0].srq = NULL;
-	told(0, 3); /* a stranger's answer that nobody asked for */
+	told(0, 3); /* an answer without a COUNT */
 }
 END_TEST
 
-START_TEST(who_is_asked_tells_what_was_sent)
+/* Of an older question, or of one that was never asked: neither tells what was sent meanwhile. */
+START_TEST(an_answer_to_another_question_does_not_count)
+{
+	const struct dofi_msg forged = {.type = DOFI_MSG_COUNTED, .number = 2, .data = 1},
+			      old = {.type = DOFI_MSG_COUNTED, .number = 0, .data = 1};
+
+	dofi_truncated_arrived(&srq, buffers[0]);
+	told(0, 0);
+	told(1, 0);
+	dofi_truncated_on_count(&conns[2], _i ? &forged : &old);
+	expect(0, 0, 0, 0);
+	told(2, 0);
+	expect(0, 0, 0, 1); /* nobody's */
+}
+END_TEST
+
+START_TEST(a_peer_answers_with_its_send_count)
 {
 	const struct dofi_msg question = {.type = DOFI_MSG_COUNT, .number = 5};
 
@@ -259,17 +275,18 @@ int main(void)
 	TCase *tc = tcase_create("truncated");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_one_that_misses_it);
-	tcase_add_test(tc, of_a_peer_that_has_left);
-	tcase_add_test(tc, what_is_on_its_way_is_waited_for);
-	tcase_add_test(tc, what_came_behind_it_is_held);
+	tcase_add_test(tc, the_connection_with_a_missing_message_breaks);
+	tcase_add_test(tc, sender_has_already_said_goodbye);
+	tcase_add_test(tc, messages_under_way_are_waited_for);
+	tcase_add_test(tc, later_messages_are_held);
 	tcase_add_test(tc, numbers_wrap);
-	tcase_add_test(tc, two_at_once);
-	tcase_add_test(tc, two_of_one_connection);
-	tcase_add_test(tc, its_connection_is_over);
-	tcase_add_test(tc, a_goodbye_tells_as_well);
-	tcase_add_test(tc, others_are_not_asked);
-	tcase_add_test(tc, who_is_asked_tells_what_was_sent);
+	tcase_add_test(tc, two_truncated_messages_of_two_connections);
+	tcase_add_test(tc, two_truncated_messages_of_one_connection);
+	tcase_add_test(tc, the_connection_has_ended_already);
+	tcase_add_test(tc, goodbye_counts_as_an_answer);
+	tcase_add_test(tc, connections_without_the_srq_are_not_asked);
+	tcase_add_loop_test(tc, an_answer_to_another_question_does_not_count, 0, 2);
+	tcase_add_test(tc, a_peer_answers_with_its_send_count);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The control channel's frames: what is put comes out again, and nothing else is taken. */
+/* Frames of control channels: they are parsed as they were built, and invalid ones are refused. */
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../lib/unit.h"
@@ -105,7 +105,7 @@ static void assert_same_msg(const struct dofi_msg *a, const struct dofi_msg *b)
 		ck_assert_mem_eq(a->private_data, b->private_data, a->private_size);
 }
 
-START_TEST(test_details_comes_out_as_put)
+START_TEST(test_details_is_parsed_as_it_was_built)
 {
 	static const char *const addrs[] = {"127.0.0.1", "fd00::12"};
 	struct dofi_details in = sample_details(addrs[_i]), out;
@@ -127,7 +127,7 @@ START_TEST(test_details_comes_out_as_put)
 }
 END_TEST
 
-START_TEST(test_message_comes_out_as_put)
+START_TEST(test_message_is_parsed_as_it_was_built)
 {
 	static const uint32_t sizes[] = {0, 1, 64, DOFI_WIRE_MAX_PRIVATE};
 	struct dofi_msg in = sample_msg(sizes[_i]), out;
@@ -154,7 +154,7 @@ START_TEST(test_layout_is_fixed)
 }
 END_TEST
 
-START_TEST(test_no_truncation_is_taken)
+START_TEST(test_truncated_frames_are_refused)
 {
 	struct dofi_details hello = sample_details("10.1.2.3"), hello_out;
 	struct dofi_msg msg = sample_msg(33), msg_out;
@@ -172,7 +172,7 @@ START_TEST(test_no_truncation_is_taken)
 }
 END_TEST
 
-START_TEST(test_no_trailing_byte_is_taken)
+START_TEST(test_trailing_bytes_are_refused)
 {
 	struct dofi_details hello = sample_details("10.1.2.3"), hello_out;
 	struct dofi_msg msg = sample_msg(33), msg_out;
@@ -224,7 +224,7 @@ static struct dofi_hello sample_hello(void)
 	return hello;
 }
 
-START_TEST(test_hello_comes_out_as_put)
+START_TEST(test_hello_is_parsed_as_it_was_built)
 {
 	struct dofi_hello in = sample_hello(), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
@@ -263,7 +263,7 @@ START_TEST(test_hello_of_another_kind)
 }
 END_TEST
 
-START_TEST(test_proof_comes_out_as_put)
+START_TEST(test_proof_is_parsed_as_it_was_built)
 {
 	uint8_t in[DOFI_HMAC_SIZE], out[DOFI_HMAC_SIZE];
 	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
@@ -294,7 +294,7 @@ static void start_sessions(void)
 	ck_assert(dofi_session_start(&opening, &key, DOFI_ROLE_ACCEPTS, &shake));
 }
 
-START_TEST(test_a_sealed_message_comes_out_as_put)
+START_TEST(test_a_sealed_message_is_parsed_as_it_was_built)
 {
 	struct dofi_msg in = sample_msg(DOFI_WIRE_MAX_PRIVATE), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -314,7 +314,7 @@ START_TEST(test_a_sealed_message_comes_out_as_put)
 }
 END_TEST
 
-START_TEST(test_no_change_of_a_sealed_frame_is_taken)
+START_TEST(test_changed_sealed_frames_are_refused)
 {
 	struct dofi_msg msg = sample_msg(3);
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -334,7 +334,7 @@ START_TEST(test_no_change_of_a_sealed_frame_is_taken)
 }
 END_TEST
 
-START_TEST(test_without_a_key_frames_stay_as_they_are)
+START_TEST(test_without_a_key_frames_have_no_seal)
 {
 	static struct dofi_session open;
 	struct dofi_msg msg = sample_msg(3);
@@ -360,7 +360,7 @@ START_TEST(test_details_with_wrong_fields)
 }
 END_TEST
 
-START_TEST(test_details_provider_without_end)
+START_TEST(test_details_provider_without_a_zero_byte)
 {
 	struct dofi_details hello = sample_details("10.1.2.3"), out;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -392,7 +392,7 @@ START_TEST(test_message_with_wrong_fields)
 }
 END_TEST
 
-/* Private data of more than the limit, though the frame has room for it. */
+/* Private data beyond the limit, in a frame that is long enough. */
 START_TEST(test_message_with_too_much_private_data)
 {
 	struct dofi_msg msg = sample_msg(0), out;
@@ -406,7 +406,7 @@ START_TEST(test_message_with_too_much_private_data)
 }
 END_TEST
 
-/* Whatever is taken is put back as the same bytes: so nothing was read that is not there. */
+/* A body that the parser accepts is built again to the same bytes. */
 static void feed(const uint8_t *body, size_t size)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -427,8 +427,9 @@ START_TEST(test_random_bytes)
 
 	for (int round = 0; round < FUZZ_ROUNDS; round++) {
 		size_t size = next_random() % 400;
-		uint8_t *body =
-			malloc(size ? size : 1); /* of that size: sanitizers see a step beyond */
+		uint8_t *body = malloc(
+			size ? size
+			     : 1); /* of exactly that size, so sanitizers notice reads beyond it */
 
 		for (size_t i = 0; i < size; i++)
 			body[i] = (uint8_t)next_random();
@@ -490,7 +491,7 @@ START_TEST(test_long_qualifiers_have_distinct_ports)
 }
 END_TEST
 
-/* Other releases look at the same ports. */
+/* All releases must use the same sequence of ports. */
 START_TEST(test_port_sequence_is_fixed)
 {
 	static const uint16_t ports[] = {21393, 25366, 29339};
@@ -503,7 +504,7 @@ START_TEST(test_port_sequence_is_fixed)
 }
 END_TEST
 
-START_TEST(test_addresses_in_words)
+START_TEST(test_addresses_as_text)
 {
 	struct sockaddr_storage v4, v6;
 	char text[DOFI_ADDR_TEXT];
@@ -520,7 +521,7 @@ START_TEST(test_addresses_in_words)
 }
 END_TEST
 
-/* PRG-02: the buffer holds an address of its family and not a byte more. */
+/* PRG-02: the buffer is exactly as long as an address of its family. */
 START_TEST(test_no_address_is_read_beyond_its_family)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7)};
@@ -542,20 +543,20 @@ int main(void)
 	TCase *tc = tcase_create("frames");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, test_details_comes_out_as_put, 0, 2);
-	tcase_add_loop_test(tc, test_message_comes_out_as_put, 0, 4);
+	tcase_add_loop_test(tc, test_details_is_parsed_as_it_was_built, 0, 2);
+	tcase_add_loop_test(tc, test_message_is_parsed_as_it_was_built, 0, 4);
 	tcase_add_test(tc, test_layout_is_fixed);
-	tcase_add_test(tc, test_no_truncation_is_taken);
-	tcase_add_test(tc, test_no_trailing_byte_is_taken);
+	tcase_add_test(tc, test_truncated_frames_are_refused);
+	tcase_add_test(tc, test_trailing_bytes_are_refused);
 	tcase_add_test(tc, test_frame_lengths);
 	tcase_add_test(tc, test_hello_of_another_kind);
-	tcase_add_test(tc, test_hello_comes_out_as_put);
-	tcase_add_test(tc, test_proof_comes_out_as_put);
-	tcase_add_test(tc, test_a_sealed_message_comes_out_as_put);
-	tcase_add_test(tc, test_no_change_of_a_sealed_frame_is_taken);
-	tcase_add_test(tc, test_without_a_key_frames_stay_as_they_are);
+	tcase_add_test(tc, test_hello_is_parsed_as_it_was_built);
+	tcase_add_test(tc, test_proof_is_parsed_as_it_was_built);
+	tcase_add_test(tc, test_a_sealed_message_is_parsed_as_it_was_built);
+	tcase_add_test(tc, test_changed_sealed_frames_are_refused);
+	tcase_add_test(tc, test_without_a_key_frames_have_no_seal);
 	tcase_add_test(tc, test_details_with_wrong_fields);
-	tcase_add_test(tc, test_details_provider_without_end);
+	tcase_add_test(tc, test_details_provider_without_a_zero_byte);
 	tcase_add_test(tc, test_message_with_wrong_fields);
 	tcase_add_test(tc, test_message_with_too_much_private_data);
 	tcase_add_test(tc, test_random_bytes);
@@ -563,7 +564,7 @@ int main(void)
 	tcase_add_test(tc, test_short_qualifiers_are_ports);
 	tcase_add_test(tc, test_long_qualifiers_have_distinct_ports);
 	tcase_add_test(tc, test_port_sequence_is_fixed);
-	tcase_add_test(tc, test_addresses_in_words);
+	tcase_add_test(tc, test_addresses_as_text);
 	tcase_add_test(tc, test_no_address_is_read_beyond_its_family);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

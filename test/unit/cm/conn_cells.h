@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a connection does in each state for each event, for check_conn_state.c. */
+/* The actions of a connection for each event in each state, for check_conn_state.c. */
 #ifndef T_CONN_CELLS_H
 #define T_CONN_CELLS_H
 
 #include "base/dat_api.h"
 
-/* A connection's states, in part twice: as its two sides and datagrams come to them. */
+/* States of a connection. Some come twice, for both sides and for datagrams. */
 enum situation {
 	DIALLING,
-	REDIALLING, /* nobody listened; all ports are asked again soon */
+	REDIALLING, /* no listener was found; all ports are tried again soon */
 	REQUESTED,
 	CONNECTING,
 	OFFERED,
@@ -40,7 +40,7 @@ enum situation {
 	SITUATIONS
 };
 
-/* What happens to it. */
+/* Events of a connection. */
 enum happening {
 	CHAN_UP,
 	PORT_REFUSED,
@@ -74,7 +74,7 @@ enum happening {
 	TAKEN,    /* the peer has everything that was sent before the end */
 	RELEASED, /* the fabric has given back what it still had */
 	LIMIT,    /* both have been waited for long enough */
-	WORK,     /* nothing but what was put off */
+	WORK,     /* only deferred work runs */
 	HAPPENINGS
 };
 
@@ -84,9 +84,9 @@ struct cell {
 	enum happening what;
 	DAT_EP_STATE ep; /* afterwards */
 	/*
-	 * What the connection did, in order: calls of the transport in small control messages,
-	 * messages to the peer in capitals, events of the consumer; "timer" if one runs now, "gone"
-	 * if the connection is freed. Those that have ended look once more after "look".
+	 * The actions of the connection, in order: calls of the transport in small letters,
+	 * messages to the peer in capitals, events of the consumer; "timer" if a timer runs, "gone"
+	 * if the connection is freed. A connection that has ended checks again after "look".
 	 */
 	const char *trace;
 };
@@ -96,7 +96,7 @@ struct cell {
 #before " " #what, before, what, DAT_EP_STATE_##ep, trace \
 	}
 
-/* Those that are missing cannot happen. */
+/* Cells that are missing here cannot happen. */
 static const struct cell cells[] = {
 	CELL(DIALLING, CHAN_UP, ACTIVE_CONNECTION_PENDING, "REQUEST prepare timer"),
 	CELL(DIALLING, PORT_REFUSED, ACTIVE_CONNECTION_PENDING, "dial timer"),
@@ -200,7 +200,7 @@ static const struct cell cells[] = {
 	CELL(ACCEPTED, MSG_BYE_ERROR, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, MSG_BYE_EARLY, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, PATH_UP, COMPLETION_PENDING, "timer"),
-	CELL(ACCEPTED, PATH_DOWN, DISCONNECTED, "unlink accept-completion-error gone"),
+	CELL(ACCEPTED, PATH_DOWN, COMPLETION_PENDING, "timer"),
 	CELL(ACCEPTED, FIRST_MESSAGE, CONNECTED, "established"),
 	CELL(ACCEPTED, LAST_MESSAGE, COMPLETION_PENDING, "timer"),
 	CELL(ACCEPTED, DRAINED, COMPLETION_PENDING, "timer"),
@@ -488,6 +488,7 @@ static const struct cell cells[] = {
 	CELL(REDIAL_ENDING, REDIAL, DISCONNECTED, "unlink broken gone"),
 
 	CELL(UD_ENDING, PATH_UP, UNCONNECTED, "unlink BYE-error ud-error gone"),
+	CELL(UD_ENDING, PATH_DOWN, UNCONNECTED, "unlink BYE-error ud-error gone"),
 
 	CELL(ENDING, CHAN_CLOSED, DISCONNECTED, "unlink broken gone"),
 	CELL(ENDING, CHAN_LOST, DISCONNECTED, "unlink broken gone"),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One connection in a world that check_conn_state.c controls: a transport, a control channel and
- * event dispatchers that write down what they are asked for; what may happen to the connection, and
- * how it gets into each of its states.
+ * One connection in an environment that check_conn_state.c controls: a transport, a control channel
+ * and event dispatchers that record their calls; the events that may happen to the connection, and
+ * the way to each of its states.
  */
 #ifndef T_CONN_WORLD_H
 #define T_CONN_WORLD_H
@@ -32,7 +32,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* --- the world around the connection --- */
+/* --- the environment of the connection --- */
 
 static struct dofi_ia ia = {
 	.name = "test",
@@ -48,7 +48,7 @@ static struct dofi_ctx cache[DOFI_RCACHE_SIZE];
 static struct dofi_ud ud;
 static struct dofi_ep ep;
 static struct dofi_conn *conn;
-static uint32_t id; /* of conn, which may be gone */
+static uint32_t id; /* of conn, which may be freed */
 static uint64_t now = 1000 * MS;
 
 static char trace[512];
@@ -69,7 +69,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
 	va_end(args);
 }
 
-/* The cells of the table that were met, by all test cases together. */
+/* The cells of the table that the test cases have covered. */
 static bool (*met)[DOFI_CONN_EVENTS];
 
 uint64_t __wrap_dofi_now(void);
@@ -186,7 +186,7 @@ int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bo
 	return 0;
 }
 
-/* The peer's answer to it comes when the test says so. */
+/* The test decides when the peer's answer comes. */
 bool __wrap_dofi_ep_sync(struct dofi_ep *of)
 {
 	note("sync");
@@ -194,9 +194,14 @@ bool __wrap_dofi_ep_sync(struct dofi_ep *of)
 	return true;
 }
 
+/* What the completion queue has when it is read. */
+static void (*while_draining)(void);
+
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of)
 {
 	(void)of;
+	if (while_draining)
+		while_draining();
 	return 0;
 }
 
@@ -252,7 +257,7 @@ static bool cancel(struct dofi_conn *of)
 	return fabric_is_busy;
 }
 
-/* What the transport reads from its queues while it takes the path down. */
+/* Runs while the transport takes the path down, in place of reading its queues. */
 static void (*while_unlinking)(void);
 
 static void disconnect(struct dofi_conn *of)
@@ -307,7 +312,7 @@ static void setup(void)
 	ep.soft_mark = ep.hard_mark = UINT32_MAX;
 }
 
-/* --- what may happen --- */
+/* --- events --- */
 
 static void hear(enum dofi_msg_type type, enum dofi_reason reason, uint32_t count)
 {
@@ -510,7 +515,7 @@ static void happens(enum happening what)
 		local_happens(what);
 }
 
-/* --- the states, each reached as connections reach it --- */
+/* --- the states, reached as real connections reach them --- */
 
 static void start(void)
 {

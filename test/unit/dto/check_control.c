@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Control slots: a peer can write to them at any time, also between a check and the use. */
+/* Control slots: a peer can write to them at any time, also between the check and the use. */
 #include "unit.h"
 
 #include "dto/atomic.h"

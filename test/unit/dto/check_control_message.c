@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Control messages: what goes out, in which order control message and message may come, how many
- * there may be, and what strangers send.
+ * Control messages: their contents, the order of control message and message, their number, and
+ * invalid ones.
  */
 #include "unit.h"
 
@@ -20,8 +20,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define OURS   5u /* number of the connection here... */
-#define THEIRS 9u /* ...and at the peer */
+#define OURS   5u /* our number of the connection */
+#define THEIRS 9u /* the peer's number of it */
 #define BARE   offsetof(struct dofi_ctrl_msg, request)
 
 static struct dofi_ia ia;
@@ -30,10 +30,10 @@ static struct dofi_conn conn;
 static struct fi_info info;
 static struct fi_tx_attr tx_attr;
 
-/* --- what control_message.c calls --- */
+/* --- functions that control_message.c calls --- */
 
 static struct {
-	struct dofi_ctrl_msg ctrl_msg; /* the latest one out */
+	struct dofi_ctrl_msg ctrl_msg; /* the latest one sent */
 	size_t size;
 	int sent, issued, stalled, synced, noted, mail;
 	uint32_t message, value;
@@ -78,7 +78,7 @@ void dofi_ep_stall(struct dofi_ep *of)
 bool dofi_ep_sync(struct dofi_ep *of)
 {
 	seen.synced++;
-	of->unfenced = false; /* as the fenced read */
+	of->unfenced = false; /* as a fenced read does */
 	of->peeking = true;
 	return true;
 }
@@ -157,16 +157,16 @@ static uint32_t kept(void)
 	return n;
 }
 
-START_TEST(where_they_are_possible)
+START_TEST(when_control_messages_are_possible)
 {
 	ck_assert(dofi_ctrl_msgs_possible(&ia));
-	seen.slots_possible = true; /* a write is cheaper */
+	seen.slots_possible = true; /* control writes are cheaper */
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	seen.slots_possible = false;
 	tx_attr.inject_size--;
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	tx_attr.inject_size++;
-	ia.has_data = false; /* a message could not say that there is one */
+	ia.has_data = false; /* a message could not announce its control message */
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	ia.has_data = true;
 	ia.trans = ep.trans = &without;
@@ -174,7 +174,7 @@ START_TEST(where_they_are_possible)
 }
 END_TEST
 
-START_TEST(names_its_message)
+START_TEST(names_its_data_message)
 {
 	ep.nsent = 77;
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_IMMEDIATE, 0xdeadbeef, 100), 0);
@@ -187,11 +187,11 @@ START_TEST(names_its_message)
 }
 END_TEST
 
-START_TEST(sender_waits_for_the_reader)
+START_TEST(sender_waits_if_the_window_is_full)
 {
 	struct dofi_ctrl_msg used = {.number = OURS, .kind = DOFI_CTRL_USED};
 
-	seen.answer = -FI_EAGAIN; /* does not count */
+	seen.answer = -FI_EAGAIN; /* a refused one does not count */
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), -FI_EAGAIN);
 	seen.answer = 0;
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
@@ -199,13 +199,13 @@ START_TEST(sender_waits_for_the_reader)
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
 	ck_assert_int_eq(seen.sent, (int)DOFI_CTRL_MSG_WINDOW);
 
-	used.value = DOFI_CTRL_MSG_WINDOW + 1; /* more than were sent: a lie */
+	used.value = DOFI_CTRL_MSG_WINDOW + 1; /* more than were sent: invalid */
 	arrive(&used, BARE);
 	ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 1);
 	used.value = 2;
 	arrive(&used, BARE);
 	ck_assert_int_eq(seen.issued, 1);
-	used.value = 1; /* overtaken by the former */
+	used.value = 1; /* an older count */
 	arrive(&used, BARE);
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(dofi_ctrl_msg_announce(&ep, DOFI_CTRL_INVALIDATE, 1, 0), 0);
@@ -213,7 +213,7 @@ START_TEST(sender_waits_for_the_reader)
 }
 END_TEST
 
-START_TEST(ctrl_msg_comes_first)
+START_TEST(control_message_comes_before_its_message)
 {
 	arrive_about(3, 30);
 	arrive_about(2, 20);
@@ -233,7 +233,7 @@ START_TEST(ctrl_msg_comes_first)
 }
 END_TEST
 
-START_TEST(message_comes_first)
+START_TEST(message_comes_before_its_control_message)
 {
 	ck_assert(!dofi_ctrl_msg_use(&ep, 0));
 	arrive_about(0, 7);
@@ -242,7 +242,7 @@ START_TEST(message_comes_first)
 }
 END_TEST
 
-START_TEST(reader_tells)
+START_TEST(reader_announces_used_control_messages)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW / 2; i++) {
 		ck_assert_uint_eq(ep.answers_due, 0);
@@ -257,12 +257,12 @@ START_TEST(reader_tells)
 	ck_assert(dofi_ctrl_msg_send_used(&ep));
 	ck_assert_uint_eq(seen.ctrl_msg.kind, DOFI_CTRL_USED);
 	ck_assert_uint_eq(seen.ctrl_msg.value, DOFI_CTRL_MSG_WINDOW / 2);
-	ck_assert(dofi_ctrl_msg_send_used(&ep)); /* nothing new */
+	ck_assert(dofi_ctrl_msg_send_used(&ep)); /* the count has not changed */
 	ck_assert_int_eq(seen.sent, 1);
 }
 END_TEST
 
-START_TEST(too_many_are_dropped)
+START_TEST(more_than_the_window_are_dropped)
 {
 	for (uint32_t i = 0; i < 2 * DOFI_CTRL_MSG_WINDOW; i++)
 		arrive_about(i, i);
@@ -271,14 +271,14 @@ START_TEST(too_many_are_dropped)
 	ck_assert(!dofi_ctrl_msg_has_arrived(&ep, DOFI_CTRL_MSG_WINDOW));
 	dofi_ctrl_msgs_reset(&ep);
 	arrive_about(4, 1);
-	arrive_about(4, 2); /* of a message there is one */
+	arrive_about(4, 2); /* a message has at most one */
 	ck_assert_uint_eq(kept(), 1);
 	ck_assert(dofi_ctrl_msg_use(&ep, 4));
 	ck_assert_uint_eq(ep.note.value, 1);
 }
 END_TEST
 
-START_TEST(mail)
+START_TEST(operations_in_control_slots)
 {
 	struct dofi_atomic_request request = {
 		.op = DOFI_OP_FETCH_ADD, .context = 4, .address = 16, .operand = 1, .compare = 2};
@@ -312,7 +312,7 @@ START_TEST(mail)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(invalid_control_messages_are_ignored)
 {
 	struct dofi_ctrl_msg ctrl_msg = {.number = OURS + 1, .kind = DOFI_CTRL_IMMEDIATE};
 
@@ -334,7 +334,7 @@ START_TEST(strangers)
 }
 END_TEST
 
-START_TEST(an_EP_without_ctrl_msgs)
+START_TEST(an_EP_without_control_messages)
 {
 	dofi_ctrl_msgs_detach(&ep);
 	arrive_about(0, 1);
@@ -347,7 +347,7 @@ START_TEST(an_EP_without_ctrl_msgs)
 }
 END_TEST
 
-START_TEST(what_they_must_not_overtake)
+START_TEST(control_messages_wait_for_unfenced_writes)
 {
 	struct dofi_wr write = {.op = DOFI_OP_WRITE_IMM},
 		       invalidate = {.op = DOFI_OP_SEND_INVALIDATE},
@@ -363,7 +363,7 @@ START_TEST(what_they_must_not_overtake)
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ep.writes = 0;
 	ck_assert(dofi_ctrl_msg_may_start(&ep, &add));
-	ep.unfenced = true; /* complete here, and perhaps not there */
+	ep.unfenced = true; /* completed, but perhaps not arrived yet */
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
 	ck_assert_int_eq(seen.synced, 1);
 	ck_assert(!dofi_ctrl_msg_may_start(&ep, &add));
@@ -379,17 +379,17 @@ int main(void)
 	TCase *tc = tcase_create("control_message");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, where_they_are_possible);
-	tcase_add_test(tc, names_its_message);
-	tcase_add_test(tc, sender_waits_for_the_reader);
-	tcase_add_test(tc, ctrl_msg_comes_first);
-	tcase_add_test(tc, message_comes_first);
-	tcase_add_test(tc, reader_tells);
-	tcase_add_test(tc, too_many_are_dropped);
-	tcase_add_test(tc, mail);
-	tcase_add_test(tc, strangers);
-	tcase_add_test(tc, an_EP_without_ctrl_msgs);
-	tcase_add_test(tc, what_they_must_not_overtake);
+	tcase_add_test(tc, when_control_messages_are_possible);
+	tcase_add_test(tc, names_its_data_message);
+	tcase_add_test(tc, sender_waits_if_the_window_is_full);
+	tcase_add_test(tc, control_message_comes_before_its_message);
+	tcase_add_test(tc, message_comes_before_its_control_message);
+	tcase_add_test(tc, reader_announces_used_control_messages);
+	tcase_add_test(tc, more_than_the_window_are_dropped);
+	tcase_add_test(tc, operations_in_control_slots);
+	tcase_add_test(tc, invalid_control_messages_are_ignored);
+	tcase_add_test(tc, an_EP_without_control_messages);
+	tcase_add_test(tc, control_messages_wait_for_unfenced_writes);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Credits that are written into the peer's word: what a sender makes of it, and whom a receiver
- * tells.
+ * Credit updates that are written to the peer's credit word: how a sender uses the word, and which
+ * peers a receiver writes to.
  */
 #include "unit.h"
 
@@ -66,7 +66,7 @@ static void open_end(int i)
 	dofi_lock(&ep[i].lock);
 }
 
-/* A connection of which the sender knows of so many receives at first. */
+/* Connects both ends. The handshake tells the sender this number of receives. */
 static void connect_ends(uint32_t receives)
 {
 	ep[0].recv.tail = ep[0].recv.issue += receives;
@@ -95,7 +95,7 @@ static void post_receives(uint32_t n)
 	dofi_credit_announce(&ep[0]);
 }
 
-/* The sender sends all that it may, and the receiver gets it. */
+/* The sender sends as many messages as it has credits, and the receiver gets them. */
 static uint32_t send_all(void)
 {
 	uint32_t n = 0;
@@ -111,11 +111,11 @@ static uint32_t send_all(void)
 
 /* --- */
 
-START_TEST(a_sender_finds_its_credits)
+START_TEST(a_sender_reads_its_credit_word)
 {
 	connect_ends(4);
 	ck_assert_uint_eq(send_all(), 4);
-	ck_assert(ep[1].stall.waits); /* and looks again */
+	ck_assert(ep[1].stall.waits); /* the sender reads its word again later */
 	ck_assert_uint_eq(send_all(), 0);
 	post_receives(3);
 	ck_assert_uint_eq(fabric.writes, 1);
@@ -124,7 +124,7 @@ START_TEST(a_sender_finds_its_credits)
 }
 END_TEST
 
-START_TEST(no_message_takes_it_along)
+START_TEST(messages_carry_no_credits_beside_a_credit_word)
 {
 	connect_ends(4);
 	send_all();
@@ -134,8 +134,8 @@ START_TEST(no_message_takes_it_along)
 }
 END_TEST
 
-/* What is known of many receives need not be told of one more. */
-START_TEST(few_writes)
+/* A peer with many credits need not learn of one more. */
+START_TEST(credits_are_written_rarely)
 {
 	connect_ends(100);
 	for (int i = 0; i < 40; i++) {
@@ -155,7 +155,7 @@ START_TEST(few_writes)
 }
 END_TEST
 
-START_TEST(a_full_queue_is_tried_again)
+START_TEST(a_write_is_repeated_after_eagain)
 {
 	connect_ends(1);
 	send_all();
@@ -171,7 +171,7 @@ START_TEST(a_full_queue_is_tried_again)
 }
 END_TEST
 
-START_TEST(a_new_connection_begins_anew)
+START_TEST(a_new_connection_resets_the_counts)
 {
 	connect_ends(1);
 	send_all();
@@ -185,7 +185,7 @@ START_TEST(a_new_connection_begins_anew)
 END_TEST
 
 /* After very many messages. */
-START_TEST(counts_run_freely)
+START_TEST(counts_wrap)
 {
 	connect_ends(1);
 	ep[0].recv_base -= UINT32_MAX;
@@ -199,8 +199,8 @@ START_TEST(counts_run_freely)
 }
 END_TEST
 
-/* They came too late for the handshake, and no later post would tell. */
-START_TEST(what_was_posted_since_the_handshake_is_told)
+/* They were posted too late for the handshake, and no later post announces them. */
+START_TEST(receives_posted_since_the_handshake_are_announced)
 {
 	connect_ends(0);
 	ck_assert(!ep[0].stall.waits);
@@ -212,8 +212,8 @@ START_TEST(what_was_posted_since_the_handshake_is_told)
 }
 END_TEST
 
-/* A peer that credits otherwise has no words, and what lies there is nothing of ours. */
-START_TEST(only_to_those_that_have_a_word)
+/* A peer that uses other credit updates has no credit word at that address. */
+START_TEST(only_peers_with_a_credit_word_get_writes)
 {
 	connect_ends(1);
 	ep[0].peer.has_credit_word = false;
@@ -234,7 +234,7 @@ static enum dofi_credit_mode way_of(uint64_t quirks, const struct dofi_trans_ops
 	return dofi_credit_choose(&of);
 }
 
-START_TEST(each_fabric_has_its_way)
+START_TEST(each_kind_of_fabric_announces_credits)
 {
 	const uint64_t infiniband = DOFI_QUIRK_QUEUE_PAIRS,
 		       iwarp = DOFI_QUIRK_QUEUE_PAIRS | DOFI_QUIRK_NO_RETRY;
@@ -256,14 +256,14 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, a_sender_finds_its_credits);
-	tcase_add_test(tcase, no_message_takes_it_along);
-	tcase_add_test(tcase, few_writes);
-	tcase_add_test(tcase, a_full_queue_is_tried_again);
-	tcase_add_test(tcase, a_new_connection_begins_anew);
-	tcase_add_test(tcase, counts_run_freely);
-	tcase_add_test(tcase, what_was_posted_since_the_handshake_is_told);
-	tcase_add_test(tcase, only_to_those_that_have_a_word);
-	tcase_add_test(tcase, each_fabric_has_its_way);
+	tcase_add_test(tcase, a_sender_reads_its_credit_word);
+	tcase_add_test(tcase, messages_carry_no_credits_beside_a_credit_word);
+	tcase_add_test(tcase, credits_are_written_rarely);
+	tcase_add_test(tcase, a_write_is_repeated_after_eagain);
+	tcase_add_test(tcase, a_new_connection_resets_the_counts);
+	tcase_add_test(tcase, counts_wrap);
+	tcase_add_test(tcase, receives_posted_since_the_handshake_are_announced);
+	tcase_add_test(tcase, only_peers_with_a_credit_word_get_writes);
+	tcase_add_test(tcase, each_kind_of_fabric_announces_credits);
 	return t_run(suite);
 }

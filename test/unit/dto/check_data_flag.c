@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion data that came without its flag: for which receives it is set. */
+/* Completion data without FI_REMOTE_CQ_DATA: the receives for which the library sets the flag. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -51,12 +51,12 @@ START_TEST(a_shared_receive_has_data)
 	complete(dofi_data_flag_completed);
 	ck_assert_uint_eq(numbers[0], DATA >> 32);
 	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
-	ck_assert_uint_eq(numbers[1], 0); /* what stands there may be of another message */
+	ck_assert_uint_eq(numbers[1], 0); /* the field may contain data of another message */
 	ck_assert_uint_eq(update_of[1], 0);
 }
 END_TEST
 
-START_TEST(elsewhere_the_flag_tells)
+START_TEST(other_receives_use_the_flag)
 {
 	complete(dofi_trans_msg.completed);
 	ck_assert_uint_eq(numbers[0], 0);
@@ -70,7 +70,7 @@ int main(void)
 	TCase *tc = tcase_create("data_flag");
 
 	tcase_add_test(tc, a_shared_receive_has_data);
-	tcase_add_test(tc, elsewhere_the_flag_tells);
+	tcase_add_test(tc, other_receives_use_the_flag);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard byte behind a receive, on a fabric that cuts what is too long and calls it a success:
- * here it fills the segments of a receive front to back, and tells how many bytes it has stored.
+ * The guard byte behind a receive, on a fabric that truncates long messages and reports success.
+ * The fabric of this test fills the segments from front to back and reports the number of stored
+ * bytes.
  */
 #include "unit.h"
 
@@ -110,7 +111,9 @@ static void post(uint16_t n)
 	issue();
 }
 
-/* A message of so many bytes comes, and what doesn't fit is cut: the status of the event. */
+/*
+ * A message of this length comes and is truncated if it does not fit. Returns the event's status.
+ */
 static uint8_t arrive(const char *message, size_t length)
 {
 	size_t done = 0;
@@ -130,7 +133,7 @@ static uint8_t arrive(const char *message, size_t length)
 static const char text[NIOV * ROOM + 2] =
 	"a message, longer than one segment, and longer than a receive";
 
-START_TEST(what_fits_is_a_success)
+START_TEST(messages_that_fit_succeed)
 {
 	post((uint16_t)_i);
 	ck_assert_int_eq(arrive(text, (size_t)_i * ROOM), DAT_DTO_SUCCESS);
@@ -140,7 +143,7 @@ START_TEST(what_fits_is_a_success)
 }
 END_TEST
 
-START_TEST(what_is_longer_breaks_the_connection)
+START_TEST(longer_messages_break_the_connection)
 {
 	post((uint16_t)_i);
 	ck_assert_uint_le(posted->niov, FABRIC_IOV + 1);
@@ -162,7 +165,7 @@ START_TEST(refused_and_posted_again)
 }
 END_TEST
 
-START_TEST(no_segment_of_a_receive_without_segments)
+START_TEST(a_receive_without_segments_gets_no_guard_byte)
 {
 	post(0);
 	ck_assert_uint_eq(posted->niov, 0);
@@ -170,7 +173,7 @@ START_TEST(no_segment_of_a_receive_without_segments)
 }
 END_TEST
 
-START_TEST(other_fabrics_see_what_was_posted)
+START_TEST(other_fabrics_get_the_posted_segments)
 {
 	ck_assert_uint_eq(dofi_guard_segments(&ia), 0);
 	post(2);
@@ -185,15 +188,15 @@ int main(void)
 	TCase *tc = tcase_create("with");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, what_fits_is_a_success, 1, NIOV + 1);
-	tcase_add_loop_test(tc, what_is_longer_breaks_the_connection, 1, NIOV + 1);
+	tcase_add_loop_test(tc, messages_that_fit_succeed, 1, NIOV + 1);
+	tcase_add_loop_test(tc, longer_messages_break_the_connection, 1, NIOV + 1);
 	tcase_add_loop_test(tc, refused_and_posted_again, 1, NIOV + 1);
-	tcase_add_test(tc, no_segment_of_a_receive_without_segments);
+	tcase_add_test(tc, a_receive_without_segments_gets_no_guard_byte);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("without");
 	tcase_add_checked_fixture(tc, setup_without, teardown);
-	tcase_add_test(tc, other_fabrics_see_what_was_posted);
+	tcase_add_test(tc, other_fabrics_get_the_posted_segments);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

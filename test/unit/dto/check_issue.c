@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A fabric may copy within the call that posts: meanwhile the progress thread keeps away, for large
- * transfers alone. Completions are watched as long as requests wait in the ring, and looked for
- * where it is full. And atomic operations of a device.
+ * Issue of requests. A fabric may copy data within the post; during a large copy the progress
+ * thread does not use the fabric. Completions are watched as long as requests wait in the ring, and
+ * read if the ring is full. Atomic operations of a device.
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/progress/progress_thread.c"
 #include "../../../prov/ofi/dto/post.c"
 #include "../../../prov/ofi/object/ctxtab.h"
+#include "../../../prov/ofi/progress/work.h"
 #include "../../../prov/ofi/dto/control.h"
 #include "../../../prov/ofi/dto/post.h"
 
@@ -29,12 +30,13 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return answer;
 }
 
-/* What the device was asked for. */
+/* The operation that the device got. */
 static struct {
 	int calls;
 	uint64_t raddr, rkey, operand, compare;
 } atomic;
 static int peeks;
+static ssize_t peek_answer;
 
 static ssize_t take_atomic(struct dofi_ep *from, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey)
 {
@@ -52,7 +54,7 @@ static ssize_t take_peek(struct dofi_ep *from, struct dofi_wr *wr, void *buf, si
 {
 	(void)from, (void)wr, (void)buf, (void)size, (void)desc, (void)raddr, (void)rkey;
 	peeks++;
-	return 0;
+	return peek_answer;
 }
 
 static const struct dofi_trans_ops fabric = {
@@ -86,7 +88,7 @@ static void post(enum dofi_op op, uint64_t length)
 
 static const enum dofi_op ops[] = {DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ};
 
-START_TEST(keeps_away_from_large_ones)
+START_TEST(progress_thread_avoids_a_post_that_copies)
 {
 	post(ops[_i], LARGE);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -95,7 +97,7 @@ START_TEST(keeps_away_from_large_ones)
 }
 END_TEST
 
-START_TEST(does_not_mind_small_ones)
+START_TEST(small_posts_do_not_stop_the_progress_thread)
 {
 	post(ops[_i], 8);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -103,7 +105,7 @@ START_TEST(does_not_mind_small_ones)
 }
 END_TEST
 
-START_TEST(comes_back_when_the_fabric_took_nothing)
+START_TEST(progress_thread_returns_after_a_refused_post)
 {
 	answer = -FI_EAGAIN;
 	post(ops[_i], LARGE);
@@ -137,25 +139,25 @@ static void reads_are_over(void)
 	dofi_unlock(&ep.lock);
 }
 
-/* DTO-050: whatever the fabric does with what comes behind */
+/* DTO-050: on every fabric */
 START_TEST(a_fence_waits_for_earlier_reads)
 {
 	ep.read_limit = 2;
 	post(DOFI_OP_READ, 8);
 	ck_assert_uint_eq(ep.reads, 1);
 	post(DOFI_OP_WRITE, 8);
-	ck_assert_uint_eq(ep.req.issue, 2); /* without one it goes */
+	ck_assert_uint_eq(ep.req.issue, 2); /* without a fence the request starts */
 	post_fenced(ops[_i], 1);
 	ck_assert_uint_eq(ep.req.issue, 2);
 	reads_are_over();
 	ck_assert_uint_eq(ep.req.issue, 3);
-	post_fenced(DOFI_OP_WRITE, 1); /* for writes there is no waiting */
+	post_fenced(DOFI_OP_WRITE, 1); /* a fence does not wait for writes */
 	ck_assert_uint_eq(ep.req.issue, ops[_i] == DOFI_OP_READ ? 3 : 4);
 }
 END_TEST
 
-/* The device does, where it is one operation that moves something. */
-START_TEST(a_device_that_fences_gets_it_at_once)
+/* The device waits for earlier reads if the request is one operation with data. */
+START_TEST(a_device_with_fences_gets_the_request_at_once)
 {
 	ia.fences_reads = true;
 	ep.read_limit = 2;
@@ -168,7 +170,7 @@ START_TEST(a_device_that_fences_gets_it_at_once)
 }
 END_TEST
 
-/* --- requests that wait --- */
+/* --- waiting requests --- */
 
 static void setup_held(void)
 {
@@ -191,7 +193,7 @@ static uint32_t watchers(void)
 	return atomic_load(&ia.wait.watchers);
 }
 
-/* The peer has one receive more. */
+/* The peer has posted one more receive. */
 static void grant(void)
 {
 	dofi_lock(&ep.lock);
@@ -200,7 +202,7 @@ static void grant(void)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(watched_while_one_waits)
+START_TEST(completions_are_watched_while_a_request_waits)
 {
 	ep.peer.credits = true;
 	for (uint32_t i = 0; i < 3; i++) {
@@ -216,7 +218,7 @@ START_TEST(watched_while_one_waits)
 }
 END_TEST
 
-START_TEST(watched_no_more_when_a_post_takes_it_along)
+START_TEST(watching_ends_when_a_post_starts_the_request)
 {
 	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
@@ -228,7 +230,7 @@ START_TEST(watched_no_more_when_a_post_takes_it_along)
 }
 END_TEST
 
-START_TEST(watched_no_more_after_a_flush)
+START_TEST(watching_ends_after_a_flush)
 {
 	ep.peer.credits = true;
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
@@ -237,14 +239,14 @@ START_TEST(watched_no_more_after_a_flush)
 	for (uint32_t i = 0; i < ep.req.tail; i++)
 		requests[i].flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	ep.req_evd = NULL;
-	ep.req.head = ep.req.tail; /* nobody is told */
+	ep.req.head = ep.req.tail; /* without an event */
 	dofi_release_flushed(&ep, DAT_DTO_ERR_FLUSHED);
 	dofi_unlock(&ep.lock);
 	ck_assert_uint_eq(watchers(), 0);
 }
 END_TEST
 
-START_TEST(not_watched_for_what_goes)
+START_TEST(requests_that_start_at_once_are_not_watched_for)
 {
 	ck_assert_int_eq(send_nothing(), DAT_SUCCESS);
 	ck_assert_uint_eq(ep.req.issue, 1);
@@ -252,7 +254,7 @@ START_TEST(not_watched_for_what_goes)
 }
 END_TEST
 
-/* Stands for what a round of the engine finds. */
+/* Replaces a round of the engine: one request completes. */
 static void complete_one(struct dofi_work *work)
 {
 	(void)work;
@@ -261,7 +263,7 @@ static void complete_one(struct dofi_work *work)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(full_but_for_what_is_complete)
+START_TEST(a_full_ring_reads_completions)
 {
 	struct dofi_work completion = {.run = complete_one};
 
@@ -277,14 +279,14 @@ START_TEST(full_but_for_what_is_complete)
 }
 END_TEST
 
-/* And when that was the end of the connection. */
+/* The same, and the connection breaks. */
 static void break_off(struct dofi_work *work)
 {
 	complete_one(work);
 	ep.state = DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-START_TEST(full_and_over)
+START_TEST(a_full_ring_finds_the_connection_broken)
 {
 	struct dofi_work end = {.run = break_off};
 
@@ -349,7 +351,7 @@ static void post_atomic(enum dofi_op op, uint64_t raddr)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(the_device_gets_operands_and_place)
+START_TEST(the_device_gets_operands_and_address)
 {
 	post_atomic(_i ? DOFI_OP_CMP_SWAP : DOFI_OP_FETCH_ADD, 0x108);
 	ck_assert_int_eq(atomic.calls, 1);
@@ -358,7 +360,7 @@ START_TEST(the_device_gets_operands_and_place)
 	ck_assert_uint_eq(atomic.operand, OPERAND);
 	ck_assert_uint_eq(atomic.compare, COMPARE);
 	ck_assert_int_eq(requests[0].state, DOFI_WR_ISSUED);
-	ck_assert_uint_eq(ep.reads, 1); /* for fences and the limit */
+	ck_assert_uint_eq(ep.reads, 1); /* it counts as a read for fences and the limit */
 	ck_assert_ptr_null(ep.ctrl_msgs);
 	dofi_lock(&ep.lock);
 	ck_assert(dofi_ctrl_completed(&requests[0]));
@@ -367,7 +369,7 @@ START_TEST(the_device_gets_operands_and_place)
 }
 END_TEST
 
-START_TEST(it_keeps_its_operands_when_there_is_no_room)
+START_TEST(operands_are_kept_after_eagain)
 {
 	answer = -FI_EAGAIN;
 	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
@@ -384,7 +386,7 @@ START_TEST(it_keeps_its_operands_when_there_is_no_room)
 }
 END_TEST
 
-START_TEST(the_limit_of_reads_is_theirs)
+START_TEST(atomic_operations_count_as_reads)
 {
 	ep.read_limit = 1;
 	post_atomic(DOFI_OP_FETCH_ADD, 0x108);
@@ -394,8 +396,8 @@ START_TEST(the_limit_of_reads_is_theirs)
 }
 END_TEST
 
-/* Behind one that is under way, so that the refusal has to wait for its turn. */
-START_TEST(what_the_entry_does_not_allow_never_goes)
+/* Another request is under way, so the refusal must wait for its completion. */
+START_TEST(a_forbidden_atomic_operation_is_never_issued)
 {
 	post(DOFI_OP_READ, 8);
 	switch (_i) {
@@ -424,10 +426,10 @@ START_TEST(what_the_entry_does_not_allow_never_goes)
 END_TEST
 
 /*
- * An earlier Send has ended the context, and the peer may not know yet: a second one that ends it,
- * too, would find it alive there.
+ * An earlier Send has invalidated the context, and may not have arrived yet. A second Send that
+ * invalidates it would still find it valid at the peer.
  */
-START_TEST(no_second_invalidation_before_the_first_is_known)
+START_TEST(second_invalidation_of_a_context_waits_for_the_first)
 {
 	struct dofi_wr wr = {.ep = &ep, .op = DOFI_OP_SEND_INVALIDATE, .send.context = CONTEXT};
 
@@ -442,13 +444,26 @@ START_TEST(no_second_invalidation_before_the_first_is_known)
 }
 END_TEST
 
-START_TEST(the_entry_is_fetched)
+START_TEST(a_missing_context_is_read_first)
 {
 	entry()->context = 0;
 	post_atomic(DOFI_OP_CMP_SWAP, 0x108);
 	ck_assert_int_eq(peeks, 1);
 	ck_assert_int_eq(atomic.calls, 0);
 	ck_assert_uint_eq(ep.req.issue, 0);
+}
+END_TEST
+
+/* The other side has disconnected, too, and its end of the path is gone before its word is read. */
+START_TEST(a_sync_that_is_refused_waits_for_the_reason)
+{
+	peek_answer = -FI_ENOTCONN;
+	dofi_lock(&ep.lock);
+	ck_assert(!dofi_ep_sync(&ep));
+	dofi_unlock(&ep.lock);
+	ck_assert(ep.refused);
+	ck_assert(!ep.faulty);
+	ck_assert(ep.stall.waits);
 }
 END_TEST
 
@@ -459,35 +474,36 @@ int main(void)
 	TCase *tc = tcase_create("copying");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, keeps_away_from_large_ones, 0, n);
-	tcase_add_loop_test(tc, does_not_mind_small_ones, 0, n);
-	tcase_add_loop_test(tc, comes_back_when_the_fabric_took_nothing, 0, n);
+	tcase_add_loop_test(tc, progress_thread_avoids_a_post_that_copies, 0, n);
+	tcase_add_loop_test(tc, small_posts_do_not_stop_the_progress_thread, 0, n);
+	tcase_add_loop_test(tc, progress_thread_returns_after_a_refused_post, 0, n);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("fences");
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fence_waits_for_earlier_reads, 0, n);
-	tcase_add_loop_test(tc, a_device_that_fences_gets_it_at_once, 0, n);
+	tcase_add_loop_test(tc, a_device_with_fences_gets_the_request_at_once, 0, n);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("held");
 	tcase_add_checked_fixture(tc, setup_held, NULL);
-	tcase_add_test(tc, watched_while_one_waits);
-	tcase_add_test(tc, watched_no_more_when_a_post_takes_it_along);
-	tcase_add_test(tc, watched_no_more_after_a_flush);
-	tcase_add_test(tc, not_watched_for_what_goes);
-	tcase_add_test(tc, full_but_for_what_is_complete);
-	tcase_add_test(tc, full_and_over);
+	tcase_add_test(tc, completions_are_watched_while_a_request_waits);
+	tcase_add_test(tc, watching_ends_when_a_post_starts_the_request);
+	tcase_add_test(tc, watching_ends_after_a_flush);
+	tcase_add_test(tc, requests_that_start_at_once_are_not_watched_for);
+	tcase_add_test(tc, a_full_ring_reads_completions);
+	tcase_add_test(tc, a_full_ring_finds_the_connection_broken);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("atomics");
 	tcase_add_checked_fixture(tc, setup_atomics, NULL);
-	tcase_add_loop_test(tc, the_device_gets_operands_and_place, 0, 2);
-	tcase_add_test(tc, it_keeps_its_operands_when_there_is_no_room);
-	tcase_add_test(tc, the_limit_of_reads_is_theirs);
-	tcase_add_loop_test(tc, what_the_entry_does_not_allow_never_goes, 0, 5);
-	tcase_add_test(tc, the_entry_is_fetched);
-	tcase_add_test(tc, no_second_invalidation_before_the_first_is_known);
+	tcase_add_loop_test(tc, the_device_gets_operands_and_address, 0, 2);
+	tcase_add_test(tc, operands_are_kept_after_eagain);
+	tcase_add_test(tc, atomic_operations_count_as_reads);
+	tcase_add_loop_test(tc, a_forbidden_atomic_operation_is_never_issued, 0, 5);
+	tcase_add_test(tc, a_missing_context_is_read_first);
+	tcase_add_test(tc, a_sync_that_is_refused_waits_for_the_reason);
+	tcase_add_test(tc, second_invalidation_of_a_context_waits_for_the_first);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

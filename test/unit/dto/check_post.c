@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posts: the short lane of the plain ones, and that whatever else is the case, or wrong, is for the
- * other.
+ * Posts: the fast path of plain requests, and that all other and wrong requests take the slow path.
  */
 #include "unit.h"
 
@@ -42,7 +41,7 @@ static _Alignas(16) char slots[2][SLOTS][256];
 static DAT_LMR_TRIPLET segments[SEGMENTS + 1];
 static DAT_RMR_TRIPLET remote;
 
-/* What the fabric got, and what it answers. */
+/* The operation that the fabric got, and its result. */
 static struct {
 	unsigned int calls;
 	struct dofi_wr *wr;
@@ -69,7 +68,7 @@ static ssize_t take(struct dofi_ep *from, struct dofi_wr *wr)
 	return fabric.answer;
 }
 
-/* --- what a look at the fabric's queue finds --- */
+/* --- completions in the fabric's queue --- */
 
 static unsigned int looks, last_look, looks_until_room;
 
@@ -190,7 +189,7 @@ static void expect(enum dofi_op op, uint32_t given, uint32_t waiting)
 	dofi_unlock(&ep.lock);
 }
 
-START_TEST(goes_at_once)
+START_TEST(plain_request_starts_at_once)
 {
 	static const unsigned int counters[] = {[DOFI_OP_SEND] = DOFI_CNT_EP_POST_SEND,
 						[DOFI_OP_WRITE] = DOFI_CNT_EP_POST_WRITE,
@@ -222,8 +221,8 @@ START_TEST(goes_at_once)
 }
 END_TEST
 
-/* The fabric took a copy: nothing will come of it, and its event is there. */
-START_TEST(ends_at_once)
+/* The fabric has copied the data: there is no completion, and the event is queued. */
+START_TEST(injected_request_completes_at_once)
 {
 	fabric.at_once = true;
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -239,7 +238,7 @@ START_TEST(ends_at_once)
 }
 END_TEST
 
-START_TEST(waits_for_room_in_order)
+START_TEST(requests_wait_for_room_in_order)
 {
 	enum dofi_op op = ops[_i];
 	struct dofi_wr *first;
@@ -254,7 +253,7 @@ START_TEST(waits_for_room_in_order)
 	ck_assert_uint_eq(counted(DOFI_CNT_EP_HELD), op != DOFI_OP_RECV);
 	fabric.answer = 0;
 	ck_assert_int_eq(post(op, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
-	expect(op, 0, 2); /* it is the engine that tries again */
+	expect(op, 0, 2); /* the engine tries again later */
 	ck_assert_uint_eq(fabric.calls, 1);
 	ep.read_limit = 2;
 	dofi_lock(&ep.lock);
@@ -266,7 +265,7 @@ START_TEST(waits_for_room_in_order)
 }
 END_TEST
 
-START_TEST(remembers_a_refusal)
+START_TEST(a_refusal_is_reported_as_a_completion)
 {
 	fabric.answer = -FI_EIO;
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -277,7 +276,7 @@ START_TEST(remembers_a_refusal)
 }
 END_TEST
 
-/* Each one thing that is wrong, and what the call says to it. */
+/* Each function makes one argument wrong. The table has the return code for it. */
 static void no_context(void)
 {
 	segments[0].lmr_context ^= 0x10000u;
@@ -323,7 +322,7 @@ static const struct {
 };
 #define N_DEFECTS ((int)(sizeof(defects) / sizeof(defects[0])))
 
-START_TEST(changes_nothing_when_it_is_wrong)
+START_TEST(a_wrong_post_changes_nothing)
 {
 	enum dofi_op op = ops[_i / N_DEFECTS];
 	_Atomic uint64_t before[DOFI_CNT_EP_END];
@@ -338,7 +337,7 @@ START_TEST(changes_nothing_when_it_is_wrong)
 }
 END_TEST
 
-START_TEST(refuses_what_the_call_does_not_know)
+START_TEST(unknown_flags_are_refused)
 {
 	enum dofi_op op = ops[_i];
 
@@ -353,7 +352,7 @@ START_TEST(refuses_what_the_call_does_not_know)
 }
 END_TEST
 
-START_TEST(needs_a_connection)
+START_TEST(requests_need_a_connection)
 {
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.path_up = false;
@@ -363,7 +362,7 @@ START_TEST(needs_a_connection)
 }
 END_TEST
 
-START_TEST(keeps_a_receive_until_there_is_one)
+START_TEST(receives_wait_for_a_connection)
 {
 	ep.state = DAT_EP_STATE_UNCONNECTED;
 	ep.path_up = false;
@@ -373,7 +372,7 @@ START_TEST(keeps_a_receive_until_there_is_one)
 }
 END_TEST
 
-START_TEST(flushes_when_it_is_over)
+START_TEST(posts_after_the_end_are_flushed)
 {
 	ep.state = DAT_EP_STATE_DISCONNECTED;
 	ep.path_up = false;
@@ -384,7 +383,7 @@ START_TEST(flushes_when_it_is_over)
 }
 END_TEST
 
-/* Each one thing about the EP that a request waits for. */
+/* Each function sets one condition of the EP that a request waits for. */
 static void broken(void)
 {
 	ep.faulty = true;
@@ -404,7 +403,7 @@ static void no_path(void)
 static void (*const hurdles[])(void) = {broken, bound, no_path};
 #define N_HURDLES ((int)(sizeof(hurdles) / sizeof(hurdles[0])))
 
-START_TEST(waits_for_its_ep)
+START_TEST(requests_wait_for_the_ep)
 {
 	enum dofi_op op = ops[_i / N_HURDLES];
 
@@ -439,7 +438,7 @@ START_TEST(a_send_waits_for_credit)
 }
 END_TEST
 
-START_TEST(a_read_waits_for_others)
+START_TEST(a_read_waits_for_the_limit_of_reads)
 {
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_int_eq(post(DOFI_OP_READ, 1, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
@@ -456,13 +455,13 @@ START_TEST(a_message_waits_for_a_write_that_it_could_overtake)
 }
 END_TEST
 
-START_TEST(takes_the_other_lane_all_the_same)
+START_TEST(requests_that_are_not_plain_take_the_slow_path)
 {
 	enum dofi_op op = ops[_i];
 
 	segments[1].segment_length = 0;
 	remote.segment_length = 8;
-	/* an empty segment counts for nothing */
+	/* an empty segment is ignored */
 	ck_assert_int_eq(post(op, 2, DAT_COMPLETION_DEFAULT_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.niov, 1);
 	segments[0].segment_length = remote.segment_length = PLAIN + 1;
@@ -478,7 +477,7 @@ START_TEST(takes_the_other_lane_all_the_same)
 }
 END_TEST
 
-/* The remote segment may be longer than a write, and shorter than what a read has room for. */
+/* The remote segment may be longer than a write, and shorter than the buffer of a read. */
 START_TEST(the_remote_segment_need_not_fit)
 {
 	remote.segment_length = 12;
@@ -496,7 +495,7 @@ START_TEST(the_remote_segment_need_not_fit)
 }
 END_TEST
 
-START_TEST(keeps_flags)
+START_TEST(the_slow_path_keeps_the_flags)
 {
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG), DAT_SUCCESS);
 	ck_assert_uint_eq(fabric.wr->flags, DAT_COMPLETION_SUPPRESS_FLAG);
@@ -512,7 +511,7 @@ static void fill_rings(void)
 	ep.recv.issue = ep.recv.tail += SLOTS;
 }
 
-START_TEST(makes_room_itself)
+START_TEST(a_full_ring_reads_completions_itself)
 {
 	fill_rings();
 	last_look = 0;
@@ -524,7 +523,7 @@ START_TEST(makes_room_itself)
 }
 END_TEST
 
-START_TEST(is_refused_when_there_is_no_more_to_read)
+START_TEST(a_full_ring_without_completions_refuses_the_post)
 {
 	fill_rings();
 	last_look = 2;
@@ -535,8 +534,8 @@ START_TEST(is_refused_when_there_is_no_more_to_read)
 }
 END_TEST
 
-/* Another EP's completions come without end. */
-START_TEST(does_not_read_for_ever)
+/* The queue always has completions of another EP. */
+START_TEST(a_full_ring_reads_a_limited_number_of_completions)
 {
 	fill_rings();
 	last_look = 0;
@@ -548,7 +547,7 @@ START_TEST(does_not_read_for_ever)
 }
 END_TEST
 
-START_TEST(looks_only_then)
+START_TEST(only_a_full_ring_reads_completions)
 {
 	ck_assert_int_eq(post(ops[_i], 1, DAT_COMPLETION_SUPPRESS_FLAG * (ops[_i] != DOFI_OP_RECV)),
 			 DAT_SUCCESS);
@@ -561,26 +560,26 @@ static TCase *full_ring(void)
 	TCase *tc = tcase_create("full ring");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, makes_room_itself, 0, N_OPS);
-	tcase_add_loop_test(tc, is_refused_when_there_is_no_more_to_read, 0, N_OPS);
-	tcase_add_loop_test(tc, does_not_read_for_ever, 0, N_OPS);
-	tcase_add_loop_test(tc, looks_only_then, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_reads_completions_itself, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_without_completions_refuses_the_post, 0, N_OPS);
+	tcase_add_loop_test(tc, a_full_ring_reads_a_limited_number_of_completions, 0, N_OPS);
+	tcase_add_loop_test(tc, only_a_full_ring_reads_completions, 0, N_OPS);
 	return tc;
 }
 
-static TCase *lane(void)
+static TCase *fast_path(void)
 {
-	TCase *tc = tcase_create("lane");
+	TCase *tc = tcase_create("fast_path");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, goes_at_once, 0, N_OPS);
-	tcase_add_loop_test(tc, ends_at_once, 0, N_REQUESTS - 1);
-	tcase_add_loop_test(tc, waits_for_room_in_order, 0, N_OPS);
-	tcase_add_loop_test(tc, remembers_a_refusal, 0, N_OPS);
-	tcase_add_loop_test(tc, waits_for_its_ep, 0, N_REQUESTS * N_HURDLES);
+	tcase_add_loop_test(tc, plain_request_starts_at_once, 0, N_OPS);
+	tcase_add_loop_test(tc, injected_request_completes_at_once, 0, N_REQUESTS - 1);
+	tcase_add_loop_test(tc, requests_wait_for_room_in_order, 0, N_OPS);
+	tcase_add_loop_test(tc, a_refusal_is_reported_as_a_completion, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_wait_for_the_ep, 0, N_REQUESTS * N_HURDLES);
 	tcase_add_test(tc, a_read_waits_for_the_answer_of_an_atomic);
 	tcase_add_test(tc, a_send_waits_for_credit);
-	tcase_add_test(tc, a_read_waits_for_others);
+	tcase_add_test(tc, a_read_waits_for_the_limit_of_reads);
 	tcase_add_test(tc, a_message_waits_for_a_write_that_it_could_overtake);
 	return tc;
 }
@@ -590,14 +589,14 @@ static TCase *others(void)
 	TCase *tc = tcase_create("others");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, changes_nothing_when_it_is_wrong, 0, N_OPS * N_DEFECTS);
-	tcase_add_loop_test(tc, refuses_what_the_call_does_not_know, 0, N_OPS);
-	tcase_add_loop_test(tc, needs_a_connection, 0, N_REQUESTS);
-	tcase_add_test(tc, keeps_a_receive_until_there_is_one);
-	tcase_add_loop_test(tc, flushes_when_it_is_over, 0, N_OPS);
-	tcase_add_loop_test(tc, takes_the_other_lane_all_the_same, 0, N_OPS);
+	tcase_add_loop_test(tc, a_wrong_post_changes_nothing, 0, N_OPS * N_DEFECTS);
+	tcase_add_loop_test(tc, unknown_flags_are_refused, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_need_a_connection, 0, N_REQUESTS);
+	tcase_add_test(tc, receives_wait_for_a_connection);
+	tcase_add_loop_test(tc, posts_after_the_end_are_flushed, 0, N_OPS);
+	tcase_add_loop_test(tc, requests_that_are_not_plain_take_the_slow_path, 0, N_OPS);
 	tcase_add_test(tc, the_remote_segment_need_not_fit);
-	tcase_add_loop_test(tc, keeps_flags, 0, N_REQUESTS);
+	tcase_add_loop_test(tc, the_slow_path_keeps_the_flags, 0, N_REQUESTS);
 	return tc;
 }
 
@@ -605,7 +604,7 @@ int main(void)
 {
 	Suite *suite = suite_create("post");
 
-	suite_add_tcase(suite, lane());
+	suite_add_tcase(suite, fast_path());
 	suite_add_tcase(suite, others());
 	suite_add_tcase(suite, full_ring());
 	return t_run(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which way a completion's event goes: to the call that polls for it, or to its place in the EVD's
- * ring; and how the queue is read.
+ * The way of an event: to the call that polls for it, or to the ring of the EVD. And how the
+ * completion queue is read.
  */
 #include "unit.h"
 
@@ -67,7 +67,7 @@ static void expect_in_ring(uint32_t first, uint32_t n)
 		ck_assert_uint_eq(dofi_evd_slot(&evd, evd.head + i)->dto.cookie, 100 + first + i);
 }
 
-START_TEST(first_to_the_taker_the_next_to_the_ring)
+START_TEST(first_event_to_the_poller_the_next_to_the_ring)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
 
@@ -87,7 +87,7 @@ START_TEST(first_to_the_taker_the_next_to_the_ring)
 }
 END_TEST
 
-START_TEST(in_order_of_the_posts)
+START_TEST(events_come_in_the_order_of_the_posts)
 {
 	complete(1);
 	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
@@ -98,7 +98,7 @@ START_TEST(in_order_of_the_posts)
 }
 END_TEST
 
-START_TEST(behind_what_is_in_the_ring)
+START_TEST(events_come_behind_those_in_the_ring)
 {
 	ck_assert_int_eq(dofi_evd_push(&evd,
 				       &(struct dofi_event){.number = DAT_DTO_COMPLETION_EVENT,
@@ -111,7 +111,7 @@ START_TEST(behind_what_is_in_the_ring)
 }
 END_TEST
 
-START_TEST(not_to_the_taker_of_another)
+START_TEST(events_of_another_evd_go_to_its_ring)
 {
 	ia.engine.taker.evd = &other;
 	complete(0);
@@ -120,8 +120,8 @@ START_TEST(not_to_the_taker_of_another)
 }
 END_TEST
 
-/* Whoever watches is told of each event, so it has to be there. */
-START_TEST(not_past_who_watches)
+/* If a thread waits or a CNO is attached, the event must be in the ring. */
+START_TEST(a_waiting_thread_or_cno_gets_the_event)
 {
 	evd.waiter = true;
 	evd.threshold = EVENTS + 1;
@@ -130,7 +130,7 @@ START_TEST(not_past_who_watches)
 	evd.waiter = false;
 	evd.head = evd.tail;
 	dofi_evd_publish_count(&evd);
-	evd.cno = (struct dofi_cno *)&other; /* never looked at: */
+	evd.cno = (struct dofi_cno *)&other; /* never dereferenced: */
 	evd.disabled = true;
 	complete(1);
 	ck_assert_ptr_eq(ia.engine.taker.evd, &evd);
@@ -138,15 +138,15 @@ START_TEST(not_past_who_watches)
 }
 END_TEST
 
-/* --- how many entries are asked for --- */
+/* --- the number of entries per read --- */
 
 static struct {
-	size_t wanted; /* by the latest look */
+	size_t wanted; /* entries asked for by the latest read */
 	ssize_t answer;
-	ssize_t then; /* what the looks after the first one get */
+	ssize_t then; /* the result of reads after the first one */
 	ssize_t completed;
 	bool polls;
-	bool of_another; /* the first is not what the taker polls for */
+	bool of_another; /* the first event is of another EVD */
 	unsigned int looks;
 } queue;
 
@@ -188,7 +188,7 @@ static void open_queue(uint32_t few)
 	queue.then = -FI_EAGAIN;
 }
 
-/* The queue has so many (or fails): what dofi_reap answers, and how many it asked for. */
+/* Sets the result of the queue, and expects the result of dofi_reap and the number asked for. */
 static void expect_look(ssize_t answer, int n, size_t wanted)
 {
 	ssize_t before = queue.completed;
@@ -202,7 +202,7 @@ static void expect_look(ssize_t answer, int n, size_t wanted)
 	ck_assert_int_eq(queue.completed - before, n);
 }
 
-START_TEST(one_by_one_of_a_device_that_has_one)
+START_TEST(entries_are_read_one_by_one_while_there_is_one)
 {
 	open_queue(1);
 	expect_look(-FI_EAGAIN, 0, 1);
@@ -214,7 +214,7 @@ START_TEST(one_by_one_of_a_device_that_has_one)
 }
 END_TEST
 
-START_TEST(in_batches_of_a_device_that_has_more)
+START_TEST(entries_are_read_in_batches_if_there_are_more)
 {
 	open_queue(1);
 	expect_look(1, 1, 1);
@@ -225,8 +225,8 @@ START_TEST(in_batches_of_a_device_that_has_more)
 }
 END_TEST
 
-/* A question about an EP, say, has to see what is complete. */
-START_TEST(in_batches_for_those_who_poll_for_no_event)
+/* For example, a query of an EP must see all completions. */
+START_TEST(callers_without_an_evd_read_in_batches)
 {
 	open_queue(1);
 	queue.polls = false;
@@ -238,8 +238,8 @@ START_TEST(in_batches_for_those_who_poll_for_no_event)
 }
 END_TEST
 
-/* What the call polls for may be the next one. */
-START_TEST(goes_on_behind_what_is_of_another)
+/* The next entry may belong to the polling call. */
+START_TEST(reading_continues_behind_an_event_of_another_evd)
 {
 	open_queue(1);
 	queue.of_another = true;
@@ -255,7 +255,7 @@ START_TEST(goes_on_behind_what_is_of_another)
 }
 END_TEST
 
-START_TEST(always_in_batches_elsewhere)
+START_TEST(other_fabrics_are_always_read_in_batches)
 {
 	open_queue(DOFI_CQ_BATCH);
 	expect_look(-FI_EAGAIN, 0, DOFI_CQ_BATCH);
@@ -271,18 +271,18 @@ int main(void)
 	TCase *tc = tcase_create("taker"), *looks = tcase_create("looks");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, first_to_the_taker_the_next_to_the_ring);
-	tcase_add_test(tc, in_order_of_the_posts);
-	tcase_add_test(tc, behind_what_is_in_the_ring);
-	tcase_add_test(tc, not_to_the_taker_of_another);
-	tcase_add_test(tc, not_past_who_watches);
+	tcase_add_test(tc, first_event_to_the_poller_the_next_to_the_ring);
+	tcase_add_test(tc, events_come_in_the_order_of_the_posts);
+	tcase_add_test(tc, events_come_behind_those_in_the_ring);
+	tcase_add_test(tc, events_of_another_evd_go_to_its_ring);
+	tcase_add_test(tc, a_waiting_thread_or_cno_gets_the_event);
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(looks, setup, teardown);
-	tcase_add_test(looks, one_by_one_of_a_device_that_has_one);
-	tcase_add_test(looks, in_batches_of_a_device_that_has_more);
-	tcase_add_test(looks, in_batches_for_those_who_poll_for_no_event);
-	tcase_add_test(looks, goes_on_behind_what_is_of_another);
-	tcase_add_test(looks, always_in_batches_elsewhere);
+	tcase_add_test(looks, entries_are_read_one_by_one_while_there_is_one);
+	tcase_add_test(looks, entries_are_read_in_batches_if_there_are_more);
+	tcase_add_test(looks, callers_without_an_evd_read_in_batches);
+	tcase_add_test(looks, reading_continues_behind_an_event_of_another_evd);
+	tcase_add_test(looks, other_fabrics_are_always_read_in_batches);
 	suite_add_tcase(suite, looks);
 	return t_run(suite);
 }

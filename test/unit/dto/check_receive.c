@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the completion of a receive brings, and in which order: the same for a receive of an EP and
- * for one of an SRQ. All events go to one EVD, so its ring shows their order.
+ * The effects of a receive completion and their order, for receives of EPs and of SRQs. All events
+ * go to one EVD, so its ring shows their order.
  */
 #include "unit.h"
 
@@ -55,11 +55,11 @@ static struct dofi_ctx_local local[2];
 static struct dofi_pz pz;
 static char memory[ROOM];
 
-/* --- what they call --- */
+/* --- functions that the tested files call --- */
 
 static struct {
 	unsigned int established, truncated, settled, reposted, notified, sent;
-	uint32_t available, nidle; /* of the SRQ, as the event shows */
+	uint32_t available, nidle; /* of the SRQ, at the time of the event */
 	bool is_over, knows_nobody;
 } seen;
 
@@ -119,7 +119,7 @@ static const struct dofi_upcalls upcalls = {.receiver = receiver,
 					    .is_over = is_over,
 					    .truncated = truncated,
 					    .settle_truncated = settle};
-/* As a connected fabric, and as a shared endpoint. */
+/* Transports with connected endpoints and with a shared endpoint. */
 static const struct dofi_trans_ops in_order = {.send = take_send,
 					       .srq_recv = take_srq_recv,
 					       .has_eq = true},
@@ -252,7 +252,7 @@ static uint64_t counted(unsigned int counter)
 	return atomic_load(&ep.counters[counter]);
 }
 
-START_TEST(each_brings_its_event)
+START_TEST(each_receive_has_its_event)
 {
 	begin(_i);
 	arrive(0, 0, 11, 0);
@@ -270,7 +270,7 @@ START_TEST(each_brings_its_event)
 END_TEST
 
 /* EVS-125 */
-START_TEST(the_first_one_follows_the_connection)
+START_TEST(the_first_receive_event_follows_established)
 {
 	begin(_i);
 	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
@@ -283,20 +283,20 @@ START_TEST(the_first_one_follows_the_connection)
 }
 END_TEST
 
-START_TEST(credits_are_taken_before_the_event)
+START_TEST(credits_are_applied_before_the_event)
 {
 	begin(_i);
 	ep.credit_total = 3;
 	arrive(0, 0, 1, DOFI_UPDATE_CREDIT | 7u << DOFI_UPDATE_CREDIT_SHIFT);
 	ck_assert_uint_eq(ep.credit_total, 7);
-	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT); /* an older one */
+	arrive(1, 0, 1, DOFI_UPDATE_CREDIT | 6u << DOFI_UPDATE_CREDIT_SHIFT); /* an older count */
 	ck_assert_uint_eq(ep.credit_total, 7);
 	ck_assert(!ep.stall.waits);
 }
 END_TEST
 
 /* A Send waits for a credit, which comes with a message. */
-START_TEST(credits_start_what_waits_for_them)
+START_TEST(credits_start_waiting_requests)
 {
 	static _Alignas(16) union slot requests[SLOTS];
 
@@ -314,8 +314,8 @@ START_TEST(credits_start_what_waits_for_them)
 }
 END_TEST
 
-/* The engine looks after the credits that are due, and after the end. */
-START_TEST(what_is_due_is_left_to_the_engine)
+/* The engine sends due credit updates and handles the end of the connection. */
+START_TEST(due_credit_updates_are_left_to_the_engine)
 {
 	begin(_i);
 	ep.credit_mode = DOFI_CREDITS_CARRIED;
@@ -339,7 +339,7 @@ START_TEST(the_last_message_is_noticed)
 }
 END_TEST
 
-START_TEST(who_watches_is_told_as_the_sender_asked)
+START_TEST(solicited_messages_notify_the_waiter)
 {
 	begin(_i);
 	ep.attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
@@ -353,7 +353,7 @@ START_TEST(who_watches_is_told_as_the_sender_asked)
 END_TEST
 
 /* EVS-125 and DTO-064 */
-START_TEST(a_truncated_one_ends_the_connection)
+START_TEST(a_truncated_message_breaks_the_connection)
 {
 	begin(_i);
 	arrive(0, 0, 1, 0);
@@ -366,7 +366,7 @@ START_TEST(a_truncated_one_ends_the_connection)
 }
 END_TEST
 
-START_TEST(a_truncated_first_one_follows_the_connection)
+START_TEST(a_truncated_first_message_follows_established)
 {
 	begin(_i);
 	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
@@ -377,7 +377,7 @@ START_TEST(a_truncated_first_one_follows_the_connection)
 }
 END_TEST
 
-/* Neither has room for a byte: the fabric's byte behind it was nobody's. */
+/* A receive without segments has no guard byte. */
 START_TEST(bytes_for_a_receive_without_segments)
 {
 	begin(_i);
@@ -391,7 +391,7 @@ START_TEST(bytes_for_a_receive_without_segments)
 }
 END_TEST
 
-START_TEST(no_room_for_the_event_ends_the_connection)
+START_TEST(an_evd_overflow_breaks_the_connection)
 {
 	begin(_i);
 	evd.tail = EVENTS;
@@ -416,7 +416,7 @@ static void expect_immediate(uint32_t at, uint32_t slot, uint32_t value, uint64_
 	ck_assert_ptr_eq(event->dto.srq, ep.srq);
 }
 
-START_TEST(a_control_write_is_of_the_next_message)
+START_TEST(a_control_write_applies_to_the_next_message)
 {
 	begin(_i);
 	ep.note = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, 77, 1000};
@@ -430,7 +430,7 @@ START_TEST(a_control_write_is_of_the_next_message)
 }
 END_TEST
 
-/* The context is none of ours. */
+/* The context is not valid. */
 START_TEST(an_invalidation_that_fails_ends_the_connection)
 {
 	begin(_i);
@@ -453,7 +453,7 @@ static void ctrl_msg_about(uint32_t message, uint32_t value)
 	dofi_unlock(&ep.lock);
 }
 
-/* What came behind it waits, too. */
+/* Later messages wait, too. */
 START_TEST(a_message_waits_for_its_control_message)
 {
 	begin(_i);
@@ -475,7 +475,7 @@ START_TEST(a_message_waits_for_its_control_message)
 }
 END_TEST
 
-/* --- an EP's own --- */
+/* --- receives of an EP --- */
 
 /* DTO-074 */
 START_TEST(receives_end_in_the_order_of_their_posts)
@@ -490,8 +490,8 @@ START_TEST(receives_end_in_the_order_of_their_posts)
 }
 END_TEST
 
-/* DTO-094: what the path gives back is ended by the flush. */
-START_TEST(what_is_given_back_waits_for_the_flush)
+/* DTO-094: receives that the fabric gives back complete by the flush. */
+START_TEST(cancelled_receives_wait_for_the_flush)
 {
 	begin(OF_EP);
 	arrive(0, FI_ECANCELED, 0, 0);
@@ -508,7 +508,7 @@ START_TEST(what_is_given_back_waits_for_the_flush)
 }
 END_TEST
 
-/* A second failure has no status of its own. */
+/* Only the first failure has a status of its own. */
 START_TEST(one_failure_ends_a_connection)
 {
 	begin(OF_EP);
@@ -521,9 +521,9 @@ START_TEST(one_failure_ends_a_connection)
 }
 END_TEST
 
-/* --- an SRQ's --- */
+/* --- receives of an SRQ --- */
 
-/* SRQ-031: the consumer that sees the event finds the slot free. */
+/* SRQ-031: when the consumer sees the event, the slot is free. */
 START_TEST(the_slot_is_free_before_the_event)
 {
 	begin(OF_SRQ);
@@ -536,7 +536,7 @@ START_TEST(the_slot_is_free_before_the_event)
 }
 END_TEST
 
-START_TEST(marks_stand_around_the_completion)
+START_TEST(watermark_events_around_the_completion)
 {
 	begin(OF_SRQ);
 	ep.state = DAT_EP_STATE_COMPLETION_PENDING;
@@ -574,7 +574,7 @@ START_TEST(messages_have_the_order_of_their_connection)
 END_TEST
 
 /* DTO-145 */
-START_TEST(what_is_held_at_the_end_goes_back)
+START_TEST(held_messages_return_their_buffers_at_the_end)
 {
 	begin(OF_SRQ);
 	ia.trans = ep.trans = &numbered;
@@ -590,7 +590,7 @@ START_TEST(what_is_held_at_the_end_goes_back)
 END_TEST
 
 /* DTO-144 */
-START_TEST(a_message_that_was_half_in_is_flushed)
+START_TEST(an_incomplete_message_is_flushed)
 {
 	begin(OF_SRQ);
 	arrive(0, FI_ECONNRESET, 0, 0);
@@ -601,12 +601,13 @@ START_TEST(a_message_that_was_half_in_is_flushed)
 }
 END_TEST
 
-START_TEST(a_message_for_nobody)
+START_TEST(a_message_for_an_unknown_connection)
 {
 	begin(OF_SRQ);
 	seen.knows_nobody = true;
 	arrive(0, 0, 10, 0);
 	ck_assert_uint_eq(seen.reposted, 1);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 1);
 	dofi_reap_done(&slots[1].wr, FI_ETRUNC, 0, 0, 0);
 	ck_assert_uint_eq(seen.truncated, 1);
 	ck_assert_uint_eq(seen.reposted, 1);
@@ -619,7 +620,7 @@ START_TEST(a_message_for_nobody)
 }
 END_TEST
 
-START_TEST(who_is_blamed_for_a_truncated_one)
+START_TEST(connection_of_a_truncated_message)
 {
 	begin(OF_SRQ);
 	dofi_srq_blame(&ep, &slots[0].wr);
@@ -637,34 +638,34 @@ int main(void)
 	      *of_srq = tcase_create("srq");
 
 	tcase_add_checked_fixture(both, setup, teardown);
-	tcase_add_loop_test(both, each_brings_its_event, 0, KINDS);
-	tcase_add_loop_test(both, the_first_one_follows_the_connection, 0, KINDS);
-	tcase_add_loop_test(both, credits_are_taken_before_the_event, 0, KINDS);
-	tcase_add_loop_test(both, credits_start_what_waits_for_them, 0, KINDS);
-	tcase_add_loop_test(both, what_is_due_is_left_to_the_engine, 0, KINDS);
+	tcase_add_loop_test(both, each_receive_has_its_event, 0, KINDS);
+	tcase_add_loop_test(both, the_first_receive_event_follows_established, 0, KINDS);
+	tcase_add_loop_test(both, credits_are_applied_before_the_event, 0, KINDS);
+	tcase_add_loop_test(both, credits_start_waiting_requests, 0, KINDS);
+	tcase_add_loop_test(both, due_credit_updates_are_left_to_the_engine, 0, KINDS);
 	tcase_add_loop_test(both, the_last_message_is_noticed, 0, KINDS);
-	tcase_add_loop_test(both, who_watches_is_told_as_the_sender_asked, 0, KINDS);
-	tcase_add_loop_test(both, a_truncated_one_ends_the_connection, 0, KINDS);
-	tcase_add_loop_test(both, a_truncated_first_one_follows_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, solicited_messages_notify_the_waiter, 0, KINDS);
+	tcase_add_loop_test(both, a_truncated_message_breaks_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, a_truncated_first_message_follows_established, 0, KINDS);
 	tcase_add_loop_test(both, bytes_for_a_receive_without_segments, 0, KINDS);
-	tcase_add_loop_test(both, no_room_for_the_event_ends_the_connection, 0, KINDS);
-	tcase_add_loop_test(both, a_control_write_is_of_the_next_message, 0, KINDS);
+	tcase_add_loop_test(both, an_evd_overflow_breaks_the_connection, 0, KINDS);
+	tcase_add_loop_test(both, a_control_write_applies_to_the_next_message, 0, KINDS);
 	tcase_add_loop_test(both, an_invalidation_that_fails_ends_the_connection, 0, KINDS);
 	tcase_add_loop_test(both, a_message_waits_for_its_control_message, 0, KINDS);
 	suite_add_tcase(suite, both);
 	tcase_add_checked_fixture(of_ep, setup, teardown);
 	tcase_add_test(of_ep, receives_end_in_the_order_of_their_posts);
-	tcase_add_test(of_ep, what_is_given_back_waits_for_the_flush);
+	tcase_add_test(of_ep, cancelled_receives_wait_for_the_flush);
 	tcase_add_test(of_ep, one_failure_ends_a_connection);
 	suite_add_tcase(suite, of_ep);
 	tcase_add_checked_fixture(of_srq, setup, teardown);
 	tcase_add_test(of_srq, the_slot_is_free_before_the_event);
-	tcase_add_test(of_srq, marks_stand_around_the_completion);
+	tcase_add_test(of_srq, watermark_events_around_the_completion);
 	tcase_add_test(of_srq, messages_have_the_order_of_their_connection);
-	tcase_add_test(of_srq, what_is_held_at_the_end_goes_back);
-	tcase_add_test(of_srq, a_message_that_was_half_in_is_flushed);
-	tcase_add_test(of_srq, a_message_for_nobody);
-	tcase_add_test(of_srq, who_is_blamed_for_a_truncated_one);
+	tcase_add_test(of_srq, held_messages_return_their_buffers_at_the_end);
+	tcase_add_test(of_srq, an_incomplete_message_is_flushed);
+	tcase_add_test(of_srq, a_message_for_an_unknown_connection);
+	tcase_add_test(of_srq, connection_of_a_truncated_message);
 	suite_add_tcase(suite, of_srq);
 	return t_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a write gives to a fabric that stores the targets of one write in order: its last word is a
- * target of its own.
+ * Writes on a fabric that stores the targets of one write in order: the last word is a target of
+ * its own. And which operations carry a fence.
  */
 #include "unit.h"
 
@@ -14,10 +14,11 @@
 #include "../../../prov/ofi/fabric/traits.h"
 
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <string.h>
 
-#define BASE 4096u /* where the peer's region begins, and an offset there is 0 */
+#define BASE 4096u /* address of the peer's region; its offset is 0 */
 
 static struct dofi_ia ia;
 static _Alignas(16) struct dofi_ep ep;
@@ -27,9 +28,9 @@ static struct fi_ops_rma rma_ops;
 static struct fid_ep fep;
 static unsigned char memory[64];
 
-/* What came last. */
+/* The latest operation. */
 static struct {
-	unsigned int writes, messages, injected;
+	unsigned int writes, messages, injected, reads, read_messages;
 	size_t ntargets;
 	struct fi_rma_iov targets[2];
 	uint64_t flags, data;
@@ -63,11 +64,34 @@ static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_a
 	return 0;
 }
 
+static ssize_t answer_to_read;
+
+static ssize_t read_it(struct fid_ep *from, void *buf, size_t length, void *desc, fi_addr_t src,
+		       uint64_t addr, uint64_t key, void *context)
+{
+	(void)from, (void)buf, (void)length, (void)desc, (void)src, (void)addr, (void)key;
+	(void)context;
+	seen.reads++;
+	return answer_to_read;
+}
+
+static ssize_t read_message(struct fid_ep *from, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	(void)from;
+	seen.read_messages++;
+	seen.ntargets = msg->rma_iov_count;
+	seen.targets[0] = msg->rma_iov[0];
+	seen.flags = flags;
+	return answer_to_read;
+}
+
 static void setup(void)
 {
 	rma_ops = (struct fi_ops_rma){.write = write_it,
 				      .writemsg = write_message,
-				      .inject = inject_it};
+				      .inject = inject_it,
+				      .read = read_it,
+				      .readmsg = read_message};
 	fep.rma = &rma_ops;
 	ia.limits.fabric_iov = 4;
 	ia.info = &info;
@@ -124,8 +148,8 @@ START_TEST(the_last_word_is_a_target_of_its_own)
 }
 END_TEST
 
-/* Elsewhere a write has one target, as the fabric may take no more. */
-START_TEST(one_target_where_it_is_not_asked_for)
+/* On other fabrics a write has one target, because they may allow only one. */
+START_TEST(one_target_unless_the_fabric_needs_two)
 {
 	ia.names_flags = false;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 24)), 0);
@@ -135,7 +159,7 @@ START_TEST(one_target_where_it_is_not_asked_for)
 }
 END_TEST
 
-START_TEST(with_data_as_well)
+START_TEST(writes_with_completion_data_are_divided_too)
 {
 	ck_assert_int_eq(dofi_rma_write_data(&ep, request(0, 24), 7), 0);
 	ck_assert_uint_eq(seen.ntargets, 2);
@@ -144,8 +168,8 @@ START_TEST(with_data_as_well)
 }
 END_TEST
 
-/* An injected write has one target, so only a word is injected. */
-START_TEST(only_words_are_injected)
+/* An injected write has one target, so only a write of one word is injected. */
+START_TEST(only_a_single_word_is_injected)
 {
 	ia.inject_max = 64;
 	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
@@ -156,6 +180,117 @@ START_TEST(only_words_are_injected)
 }
 END_TEST
 
+/* --- fences --- */
+
+static struct dofi_wr *read_request(DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_wr *wr = request(8, 24);
+
+	wr->kind = dofi_wr_plain(DOFI_OP_READ, DOFI_WR_ISSUED);
+	wr->flags = (uint8_t)flags;
+	return wr;
+}
+
+static void expect_fenced_read(uint64_t address, size_t length)
+{
+	ck_assert_uint_eq(seen.reads, 0);
+	ck_assert_uint_eq(seen.read_messages, 1);
+	ck_assert(seen.flags & FI_FENCE);
+	ck_assert(seen.flags & FI_COMPLETION);
+	ck_assert_uint_eq(seen.ntargets, 1);
+	ck_assert_uint_eq(seen.targets[0].addr, address);
+	ck_assert_uint_eq(seen.targets[0].len, length);
+}
+
+START_TEST(a_read_behind_a_write_is_fenced)
+{
+	ep.unfenced = true;
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(0)), 0);
+	expect_fenced_read(8, 24);
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(0)), 0);
+	ck_assert_uint_eq(seen.reads, 1); /* one fence is enough */
+	ck_assert_uint_eq(seen.read_messages, 1);
+}
+END_TEST
+
+/* The fabric did not take it, so the next operation has to bring the fence. */
+START_TEST(a_fence_that_was_not_taken_is_still_due)
+{
+	ep.unfenced = true;
+	answer_to_read = -FI_EAGAIN;
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(0)), -FI_EAGAIN);
+	answer_to_read = 0;
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(0)), 0);
+	ck_assert_uint_eq(seen.read_messages, 2);
+	ck_assert(seen.flags & FI_FENCE);
+}
+END_TEST
+
+START_TEST(a_look_at_the_peers_table_behind_a_write_is_fenced)
+{
+	ep.unfenced = true;
+	ck_assert_int_eq(dofi_rma_peek(&ep, request(0, 8), memory, 16, NULL, 48, 0), 0);
+	expect_fenced_read(48, 16);
+	ck_assert_int_eq(dofi_rma_peek(&ep, request(0, 8), memory, 16, NULL, 48, 0), 0);
+	ck_assert_uint_eq(seen.reads, 1);
+}
+END_TEST
+
+/* A device that fences does what the barrier flag asks for; without earlier reads there is none. */
+START_TEST(the_barrier_flag_is_a_fence_behind_reads)
+{
+	ep.reads = 1;
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(DAT_COMPLETION_BARRIER_FENCE_FLAG)), 0);
+	expect_fenced_read(8, 24);
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(0)), 0);
+	ck_assert_uint_eq(seen.reads, 1);
+	ep.reads = 0;
+	ck_assert_int_eq(dofi_rma_read(&ep, read_request(DAT_COMPLETION_BARRIER_FENCE_FLAG)), 0);
+	ck_assert_uint_eq(seen.reads, 2);
+	ck_assert_uint_eq(seen.read_messages, 1);
+}
+END_TEST
+
+START_TEST(a_write_with_the_barrier_flag_is_fenced)
+{
+	struct dofi_wr *wr = request(0, 8);
+
+	ia.inject_max = 64;
+	ep.reads = 1;
+	wr->flags = DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	ck_assert_int_eq(dofi_rma_write(&ep, wr), 0);
+	ck_assert_uint_eq(seen.messages, 1);
+	ck_assert_uint_eq(seen.injected, 0);
+	ck_assert(seen.flags & FI_FENCE);
+}
+END_TEST
+
+/* Without order and fences a later Send waits for the completion, so that has to mean delivery. */
+START_TEST(a_write_that_others_wait_for_is_complete_when_delivered)
+{
+	ia.order = DOFI_HOLD;
+	ia.inject_max = 64;
+	ck_assert_int_eq(dofi_rma_write(&ep, request(0, 8)), 0);
+	ck_assert_uint_eq(seen.messages, 1);
+	ck_assert_uint_eq(seen.injected, 0);
+	ck_assert(seen.flags & FI_DELIVERY_COMPLETE);
+}
+END_TEST
+
+static void add_fences(Suite *suite)
+{
+	TCase *tc = tcase_create("fences");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_read_behind_a_write_is_fenced);
+	tcase_add_test(tc, a_fence_that_was_not_taken_is_still_due);
+	tcase_add_test(tc, a_look_at_the_peers_table_behind_a_write_is_fenced);
+	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
+	tcase_add_test(tc, a_write_with_the_barrier_flag_is_fenced);
+	tcase_add_test(tc, a_write_that_others_wait_for_is_complete_when_delivered);
+	suite_add_tcase(suite, tc);
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("rma");
@@ -164,9 +299,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, the_last_word_is_a_target_of_its_own, 0,
 			    sizeof(writes) / sizeof(writes[0]));
-	tcase_add_test(tc, one_target_where_it_is_not_asked_for);
-	tcase_add_test(tc, with_data_as_well);
-	tcase_add_test(tc, only_words_are_injected);
+	tcase_add_test(tc, one_target_unless_the_fabric_needs_two);
+	tcase_add_test(tc, writes_with_completion_data_are_divided_too);
+	tcase_add_test(tc, only_a_single_word_is_injected);
 	suite_add_tcase(suite, tc);
+	add_fences(suite);
 	return t_run(suite);
 }

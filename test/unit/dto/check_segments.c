@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RDMA writes that are several operations: what is an operation of its own, when it goes, and how
- * the request ends. The fabric here takes operations and delivers them when and in which order the
- * test says.
+ * RDMA writes that are several operations: the division into parts, when each part is issued, and
+ * how the request ends. The fabric of this test delivers operations in the order that the test
+ * chooses.
  */
 #include "unit.h"
 
@@ -38,18 +38,18 @@ static struct fi_info info = {.domain_attr = &domain_attr};
 static _Alignas(64) unsigned char local[MEMORY], remote[MEMORY];
 static void *const descs[NIOV] = {&local[0], &local[1], &local[2], &local[3]};
 
-/* What the fabric was given, in this order. */
+/* The operations that the fabric got, in order. */
 static struct op {
 	struct dofi_wr *context;
 	bool is_write;
 	uint64_t to, length;
-	uint64_t address; /* as DAT knows it */
+	uint64_t address; /* the address in DAT */
 	uint16_t niov;
 	unsigned char bytes[MEMORY];
 	bool is_over;
 } ops[4 * REQUESTS];
 static unsigned int nops;
-static int refusals; /* -FI_EAGAIN for so many */
+static int refusals; /* number of posts that get -FI_EAGAIN */
 
 static ssize_t take(struct dofi_wr *wr, bool is_write)
 {
@@ -199,7 +199,7 @@ static void expect_op(unsigned int i, uint64_t at, uint64_t length)
 	ck_assert(!memcmp(ops[i].bytes, local + at, length));
 }
 
-/* The next event: of that request. */
+/* Expects the next event: that of this request. */
 static void expect_event(uint64_t cookie, uint8_t status, uint64_t length)
 {
 	const struct dofi_event *event = dofi_evd_slot(&evd, evd.head);
@@ -229,7 +229,7 @@ static void flush(void)
 /* --- where a write is cut --- */
 
 static const struct {
-	uint64_t at, length, last; /* 0: it stays one operation */
+	uint64_t at, length, last; /* 0: the write is one operation */
 } ends[] = {
 	{0, 8, 0},    {8, 4, 0},    {4, 4, 0},    {2, 2, 0},    {7, 1, 0},   {0, 0, 0},
 	{0, 9, 1},    {0, 16, 8},   {4, 8, 4},    {4, 12, 8},   {2, 6, 4},   {1, 7, 4},
@@ -255,20 +255,20 @@ START_TEST(the_last_aligned_word)
 		end(i, 0);
 	}
 	ck_assert_uint_eq(ep.writes, 0);
-	if (length) /* else it is over at once, which the engine tells */
+	if (length) /* an empty write completes at once, by the engine */
 		expect_event(0, DAT_DTO_SUCCESS, length);
 	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
 }
 END_TEST
 
-/* The address of the program says where a word is, not the place in the region. */
-START_TEST(aligned_where_the_fabric_counts_from_a_region)
+/* Words are aligned by the program's address, not by the offset in the region. */
+START_TEST(alignment_counts_from_the_address_not_the_region)
 {
 	struct dofi_wr *wr;
 
 	open_ep(NIOV);
 	domain_attr.mr_mode = 0;
-	refusals = 1; /* it stays in the ring, where it can be changed */
+	refusals = 1; /* the request stays in the ring, where it can be changed */
 	wr = post_write(0, 0);
 	wr->state = DOFI_WR_DONE;
 	wr = dofi_ring_at(&ep.req, ep.req.tail);
@@ -312,8 +312,8 @@ START_TEST(segments_are_cut_and_keep_their_descriptors)
 }
 END_TEST
 
-/* An operation of several segments may be several of the device's. */
-START_TEST(a_word_of_several_segments_is_no_word)
+/* A device may carry out an operation with several segments in several steps. */
+START_TEST(a_word_in_several_segments_is_not_stored_at_once)
 {
 	static const uint64_t cuts[] = {4, 5};
 
@@ -343,15 +343,15 @@ START_TEST(the_word_shrinks_to_its_segment)
 }
 END_TEST
 
-/* --- when the last part goes --- */
+/* --- when the last part is issued --- */
 
-START_TEST(behind_what_is_delivered)
+START_TEST(last_part_waits_for_the_others)
 {
 	open_ep(NIOV);
 	post_write(0, 100);
 	post_write(200, 100);
 	post(DOFI_OP_SEND, 0, 8, NULL, 0);
-	/* Other writes need not wait; what tells of them has to. */
+	/* Other writes need not wait. A message behind them must. */
 	ck_assert_uint_eq(nops, 2);
 	expect_op(0, 0, 96);
 	expect_op(1, 200, 96);
@@ -373,7 +373,7 @@ START_TEST(behind_what_is_delivered)
 }
 END_TEST
 
-START_TEST(behind_all_of_many_parts)
+START_TEST(last_part_waits_for_all_parts)
 {
 	static const uint64_t cuts[] = {40, 90, 100};
 
@@ -421,13 +421,13 @@ START_TEST(a_refusal_is_tried_again)
 }
 END_TEST
 
-/* Between the two: the rest is the fabric's already. */
+/* -FI_EAGAIN between the parts: the fabric already has the first ones. */
 START_TEST(a_refusal_in_the_middle)
 {
 	static const uint64_t cuts[] = {40, 90, 100};
 
 	open_ep(1);
-	post_write(0, 8); /* takes the first refusal's place */
+	post_write(0, 8); /* gets the entry of the first refused one */
 	refusals = 0;
 	ck_assert_uint_eq(nops, 1);
 	refusals = 1;
@@ -442,7 +442,7 @@ START_TEST(a_refusal_in_the_middle)
 }
 END_TEST
 
-/* There is room for fewer parts than requests: each still ends, in order. */
+/* There is room for fewer parts than requests. All requests complete in order. */
 START_TEST(more_writes_than_parts)
 {
 	const unsigned int n = PARTS + 30;
@@ -463,10 +463,10 @@ START_TEST(more_writes_than_parts)
 END_TEST
 
 /*
- * The first part to be given keeps its place while those behind it end: their last parts wait for
- * room, not for ever.
+ * The first part keeps its entry while later ones complete. Their last parts wait for room until
+ * the entry is free.
  */
-START_TEST(room_comes_late)
+START_TEST(a_waiting_last_part_gets_room_later)
 {
 	open_ep(NIOV);
 	for (unsigned int i = 0; i < PARTS; i++)
@@ -486,9 +486,9 @@ START_TEST(room_comes_late)
 }
 END_TEST
 
-/* --- how it ends --- */
+/* --- the end of a write --- */
 
-START_TEST(suppressed_writes_are_silent)
+START_TEST(suppressed_writes_have_no_event)
 {
 	struct dofi_wr *wr;
 
@@ -504,7 +504,7 @@ START_TEST(suppressed_writes_are_silent)
 }
 END_TEST
 
-START_TEST(the_rest_fails)
+START_TEST(a_failed_part_fails_the_write)
 {
 	open_ep(NIOV);
 	post_write(0, 100);
@@ -512,8 +512,8 @@ START_TEST(the_rest_fails)
 	end(0, FI_EACCES);
 	ck_assert(ep.faulty);
 	expect_event(0, DAT_DTO_ERR_REMOTE_ACCESS, 0);
-	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* nothing follows it */
-	/* What the fabric still has of it is nobody's. */
+	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4); /* no part follows the failed one */
+	/* Completions of the remaining parts are ignored. */
 	for (unsigned int i = 1; i < nops; i++)
 		end(i, 0);
 	ck_assert_uint_eq(nops, ia.writes_overtake ? 2 : 4);
@@ -543,7 +543,7 @@ START_TEST(the_last_part_fails)
 }
 END_TEST
 
-/* The path goes down before its turn: it is never given to a fabric that is gone. */
+/* The path goes down before the last part is due, so that part is never issued. */
 START_TEST(flushed_before_its_turn)
 {
 	open_ep(NIOV);
@@ -585,7 +585,7 @@ static uint16_t dice_cuts(uint64_t length, uint64_t *cuts)
 	return n;
 }
 
-/* What belongs to the request's memory and is not the operation. */
+/* Returns whether all bytes of the request except those of the operation have arrived. */
 static bool rest_is_there(uint64_t first, uint64_t stop, const struct op *op)
 {
 	uint64_t at = op->to - (uintptr_t)remote;
@@ -597,8 +597,8 @@ static bool rest_is_there(uint64_t first, uint64_t stop, const struct op *op)
 }
 
 /*
- * The last byte of a write of [first, stop) may only be stored when all others are there, or go
- * before it in order.
+ * The last byte of a write of [first, stop) may be stored only when all other bytes have arrived,
+ * or are ordered before it.
  */
 static void end_checked(unsigned int i, uint64_t first, uint64_t stop)
 {
@@ -614,7 +614,7 @@ static void end_checked(unsigned int i, uint64_t first, uint64_t stop)
 
 #define SLOT 128u
 
-START_TEST(in_any_order)
+START_TEST(parts_complete_in_any_order)
 {
 	const unsigned int n = MEMORY / SLOT;
 	uint64_t lengths[MEMORY / SLOT], leads[MEMORY / SLOT], cuts[NIOV];
@@ -666,30 +666,30 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup_ordered, teardown);
 	tcase_add_loop_test(tc, the_last_aligned_word, 0, sizeof(ends) / sizeof(ends[0]));
-	tcase_add_test(tc, aligned_where_the_fabric_counts_from_a_region);
+	tcase_add_test(tc, alignment_counts_from_the_address_not_the_region);
 	tcase_add_test(tc, segments_are_cut_and_keep_their_descriptors);
-	tcase_add_test(tc, a_word_of_several_segments_is_no_word);
+	tcase_add_test(tc, a_word_in_several_segments_is_not_stored_at_once);
 	tcase_add_test(tc, the_word_shrinks_to_its_segment);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, a_refusal_in_the_middle);
 	tcase_add_test(tc, more_writes_than_parts);
-	tcase_add_test(tc, suppressed_writes_are_silent);
-	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, suppressed_writes_have_no_event);
+	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("unordered");
 	tcase_add_checked_fixture(tc, setup_unordered, teardown);
-	tcase_add_test(tc, behind_what_is_delivered);
-	tcase_add_test(tc, behind_all_of_many_parts);
+	tcase_add_test(tc, last_part_waits_for_the_others);
+	tcase_add_test(tc, last_part_waits_for_all_parts);
 	tcase_add_test(tc, a_refusal_is_tried_again);
 	tcase_add_test(tc, more_writes_than_parts);
-	tcase_add_test(tc, room_comes_late);
-	tcase_add_test(tc, suppressed_writes_are_silent);
-	tcase_add_test(tc, the_rest_fails);
+	tcase_add_test(tc, a_waiting_last_part_gets_room_later);
+	tcase_add_test(tc, suppressed_writes_have_no_event);
+	tcase_add_test(tc, a_failed_part_fails_the_write);
 	tcase_add_test(tc, the_last_part_fails);
 	tcase_add_test(tc, flushed_before_its_turn);
-	tcase_add_loop_test(tc, in_any_order, 1, 101);
+	tcase_add_loop_test(tc, parts_complete_in_any_order, 1, 101);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagrams: the receives of the library's, what is delivered and what is dropped, and sends that
- * the fabric does not take.
+ * Datagrams: the library's receives, which datagrams are delivered or dropped, and sends that the
+ * fabric refuses.
  */
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static struct dofi_event events[8];
 /* --- the fabric --- */
 
 static struct {
-	int receives, room; /* posted, and how many more it takes */
+	int receives, room; /* posted, and how many more the fabric accepts */
 	struct dofi_wr *wr[POSTED];
 	void *buffer[POSTED];
 	ssize_t send_answer;
@@ -67,7 +67,7 @@ static const struct dofi_trans_ops trans = {.name = "fake",
 					    .ud_send = transmit,
 					    .ud_recv = receive};
 
-/* The last receive that was posted gets a datagram. */
+/* A datagram arrives in the receive posted last. */
 static void arrive(uint32_t data, const char *text, int err)
 {
 	struct dofi_wr *wr = fabric.wr[--fabric.receives];
@@ -154,7 +154,7 @@ START_TEST(each_EP_has_a_number_and_its_datagrams)
 }
 END_TEST
 
-START_TEST(dropped_without_a_receive)
+START_TEST(datagrams_without_a_receive_are_dropped)
 {
 	char memory[64];
 
@@ -170,8 +170,8 @@ START_TEST(dropped_without_a_receive)
 }
 END_TEST
 
-/* A stranger, an EP that was, a receive that failed: nobody's, but the buffer is posted again. */
-START_TEST(for_nobody)
+/* For an unknown EP, a freed EP, or a failed receive: dropped, and the buffer is posted again. */
+START_TEST(datagrams_for_unknown_endpoints_are_dropped)
 {
 	char memory[64];
 
@@ -182,17 +182,18 @@ START_TEST(for_nobody)
 	arrive(eps[0].ud->number, "cut", FI_ETRUNC);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
 	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_DROPPED], 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 2);
 	ck_assert_int_eq(fabric.receives, POSTED);
 }
 END_TEST
 
-START_TEST(receives_that_the_fabric_does_not_take_follow)
+START_TEST(receives_refused_by_eagain_are_posted_later)
 {
 	fabric.room = 3;
 	open_eps();
 	ck_assert_int_eq(fabric.receives, 3);
 	ck_assert_uint_eq(atomic_load(&ia.engine.restless),
-			  1); /* nobody tells when there is room */
+			  1); /* no event tells when there is room */
 	fabric.room = 2;
 	dofi_ud_pool_retry(&ia);
 	ck_assert_int_eq(fabric.receives, 5);
@@ -226,7 +227,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-START_TEST(lost_when_the_fabric_takes_none_for_long)
+START_TEST(sends_are_lost_after_a_long_eagain)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 	struct dofi_wr *wr;
@@ -244,7 +245,7 @@ START_TEST(lost_when_the_fabric_takes_none_for_long)
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
 	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_LOST], 1);
-	/* It takes some again. */
+	/* The fabric accepts sends again. */
 	fabric.send_answer = 0;
 	wr = post_send(&eps[0], &ah);
 	ck_assert_int_eq(start(&eps[0], wr), 0);
@@ -254,7 +255,7 @@ START_TEST(lost_when_the_fabric_takes_none_for_long)
 }
 END_TEST
 
-START_TEST(lost_with_the_peer_or_the_handle)
+START_TEST(sends_are_lost_with_the_peer_or_the_handle)
 {
 	struct dofi_ud_ah ah = {.gone = true}, other = {.number = 1};
 	struct dofi_wr *wr;
@@ -264,7 +265,7 @@ START_TEST(lost_with_the_peer_or_the_handle)
 	ck_assert_int_eq(start(&eps[0], wr), 0);
 	ck_assert_uint_eq(wr->state, DOFI_WR_DONE);
 	ck_assert_uint_eq(wr->status, DAT_DTO_SUCCESS);
-	/* Freed while it waits, whoever posted it. */
+	/* The handle is freed while a send of any EP waits. */
 	wr = post_send(&eps[1], &other);
 	dofi_ud_forget(&ia, &other);
 	ck_assert_int_eq(start(&eps[1], wr), 0);
@@ -276,7 +277,7 @@ START_TEST(lost_with_the_peer_or_the_handle)
 }
 END_TEST
 
-START_TEST(an_error_of_our_own_is_told)
+START_TEST(a_local_error_is_reported)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 	struct dofi_wr *wr;
@@ -292,7 +293,7 @@ START_TEST(an_error_of_our_own_is_told)
 }
 END_TEST
 
-START_TEST(what_is_under_way_is_known)
+START_TEST(datagrams_under_way_are_counted)
 {
 	struct dofi_ud_ah ah = {.number = 7};
 
@@ -311,13 +312,13 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_EP_has_a_number_and_its_datagrams);
-	tcase_add_test(tc, dropped_without_a_receive);
-	tcase_add_test(tc, for_nobody);
-	tcase_add_test(tc, receives_that_the_fabric_does_not_take_follow);
-	tcase_add_test(tc, lost_when_the_fabric_takes_none_for_long);
-	tcase_add_test(tc, lost_with_the_peer_or_the_handle);
-	tcase_add_test(tc, an_error_of_our_own_is_told);
-	tcase_add_test(tc, what_is_under_way_is_known);
+	tcase_add_test(tc, datagrams_without_a_receive_are_dropped);
+	tcase_add_test(tc, datagrams_for_unknown_endpoints_are_dropped);
+	tcase_add_test(tc, receives_refused_by_eagain_are_posted_later);
+	tcase_add_test(tc, sends_are_lost_after_a_long_eagain);
+	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
+	tcase_add_test(tc, a_local_error_is_reported);
+	tcase_add_test(tc, datagrams_under_way_are_counted);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

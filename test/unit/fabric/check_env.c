@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which variables of libfabric are set for which provider, and by whom. */
+/* The variables of libfabric that the library sets for each provider. */
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/env.h"
@@ -14,7 +14,7 @@
 #define VARIABLE "FI_OFI_RXM_SAR_LIMIT"
 #define SHARED   "FI_OFI_RXM_USE_SRX"
 
-/* --- the memory of the environment --- */
+/* --- the environment --- */
 
 static bool full;
 
@@ -56,7 +56,7 @@ static void setup(void)
 	unsetenv(SHARED);
 }
 
-/* What the variable is after an endpoint was made; "" when it is not there. */
+/* The variable after an endpoint was opened; "" if it is not set. */
 static const char *after(uint64_t quirks)
 {
 	const char *value;
@@ -66,14 +66,14 @@ static const char *after(uint64_t quirks)
 	return value ? value : "";
 }
 
-START_TEST(rxm_sends_no_parts)
+START_TEST(rxm_variable_disables_segmentation)
 {
 	ck_assert_str_eq(after(DOFI_QUIRK_SPLIT_MESSAGES), "1");
 	ck_assert_ptr_null(getenv("PSM3_RCVTHREAD"));
 }
 END_TEST
 
-START_TEST(another_provider)
+START_TEST(other_providers_get_no_variables)
 {
 	ck_assert_str_eq(after(~(DOFI_QUIRK_SPLIT_MESSAGES | DOFI_QUIRK_RECEIVE_THREAD |
 				 DOFI_QUIRK_OWN_RECEIVES)),
@@ -92,7 +92,7 @@ START_TEST(psm3_gets_no_thread)
 }
 END_TEST
 
-/* What SHARED is after an IA was opened. */
+/* The value of SHARED after an IA was opened. */
 static const char *shared_after(uint64_t quirks, bool srqs)
 {
 	has_srqs = srqs;
@@ -110,14 +110,14 @@ START_TEST(rxm_over_verbs_shares_receives)
 }
 END_TEST
 
-START_TEST(who_has_set_it_knows)
+START_TEST(variables_of_the_user_are_kept)
 {
 	setenv(VARIABLE, "65536", 1);
 	ck_assert_str_eq(after(DOFI_QUIRK_SPLIT_MESSAGES), "65536");
 }
 END_TEST
 
-START_TEST(the_environment_is_full)
+START_TEST(failure_to_set_a_variable_is_reported)
 {
 	full = true;
 	ck_assert_int_eq(dofi_fabric_env_choose("rxm", &info, DOFI_QUIRK_SPLIT_MESSAGES), -ENOMEM);
@@ -130,12 +130,12 @@ int main(void)
 	TCase *tc = tcase_create("variables");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, rxm_sends_no_parts);
-	tcase_add_test(tc, another_provider);
+	tcase_add_test(tc, rxm_variable_disables_segmentation);
+	tcase_add_test(tc, other_providers_get_no_variables);
 	tcase_add_test(tc, psm3_gets_no_thread);
 	tcase_add_test(tc, rxm_over_verbs_shares_receives);
-	tcase_add_test(tc, who_has_set_it_knows);
-	tcase_add_test(tc, the_environment_is_full);
+	tcase_add_test(tc, variables_of_the_user_are_kept);
+	tcase_add_test(tc, failure_to_set_a_variable_is_reported);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

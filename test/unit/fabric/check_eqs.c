@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues of connected endpoints, with a fabric that is played here: how many there are, and
- * what is read from them.
+ * Event queues of connected endpoints, with a fake fabric: their number, and the events read from
+ * them.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -13,17 +13,17 @@
 
 #define FIRST_FD 100
 
-/* A queue of the fabric: opened with this wait object, and the answers of its next reads. */
+/* A queue of the fabric, its wait object, and the results of its next reads. */
 static struct queue {
 	struct fid_eq fid;
 	enum fi_wait_obj wait;
 	bool open;
-	const ssize_t *answers; /* up to one that is -FI_EAGAIN */
+	const ssize_t *answers; /* ends with -FI_EAGAIN */
 	ssize_t readerr;
 } queues[4];
 static unsigned int nopened;
-static int open_answer;   /* of the last queue... */
-static unsigned int last; /* ...which has this number */
+static int open_answer;   /* result of opening the last queue */
+static unsigned int last; /* number of the last queue */
 static bool has_descriptors;
 static struct fi_ops_fabric fabric_ops;
 static struct fi_ops fid_ops;
@@ -106,7 +106,7 @@ static void open_with(uint64_t quirks)
 	ck_assert_int_eq(dofi_eqs_open(&eqs, "test", &fabric, quirks), 0);
 }
 
-START_TEST(one_for_all)
+START_TEST(one_queue_for_all_endpoints)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -121,7 +121,7 @@ START_TEST(one_for_all)
 }
 END_TEST
 
-START_TEST(one_of_its_own_for_the_listener)
+START_TEST(the_listener_has_a_queue_of_its_own)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -139,8 +139,8 @@ START_TEST(one_of_its_own_for_the_listener)
 }
 END_TEST
 
-/* No descriptor at all: because fi_trywait is of no use, or because the fabric has none. */
-START_TEST(by_the_clock)
+/* No descriptor, because fi_trywait does not work or the fabric has none. */
+START_TEST(queues_without_a_descriptor_are_polled)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 
@@ -153,8 +153,8 @@ START_TEST(by_the_clock)
 }
 END_TEST
 
-/* As they are in an IA whose transport has no connections. */
-START_TEST(none_without_connections)
+/* In an IA whose transport has no connected endpoints. */
+START_TEST(no_queue_without_connections)
 {
 	struct fid *fids[DOFI_MAX_EQS];
 	struct dofi_eq_event event;
@@ -198,7 +198,7 @@ START_TEST(events_of_both_are_read)
 }
 END_TEST
 
-/* A queue that fails, or whose error is not there any more, hides nothing of the other one. */
+/* If one queue fails, or its error has gone, events of the other queue are still read. */
 START_TEST(a_queue_that_fails)
 {
 	static const ssize_t fails[] = {-FI_EIO, -FI_EAVAIL, -FI_EAGAIN};
@@ -224,10 +224,10 @@ int main(void)
 	TCase *tc = tcase_create("eqs");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, one_for_all);
-	tcase_add_test(tc, one_of_its_own_for_the_listener);
-	tcase_add_loop_test(tc, by_the_clock, 0, 2);
-	tcase_add_test(tc, none_without_connections);
+	tcase_add_test(tc, one_queue_for_all_endpoints);
+	tcase_add_test(tc, the_listener_has_a_queue_of_its_own);
+	tcase_add_loop_test(tc, queues_without_a_descriptor_are_polled, 0, 2);
+	tcase_add_test(tc, no_queue_without_connections);
 	tcase_add_loop_test(tc, a_failure_leaves_nothing, 0, 2);
 	tcase_add_test(tc, events_of_both_are_read);
 	tcase_add_test(tc, a_queue_that_fails);

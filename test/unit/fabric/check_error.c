@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libfabric's errors as DAT's. */
+/* Translation of libfabric's errors to DAT's. */
 #include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
@@ -41,7 +41,7 @@ START_TEST(test_calls)
 END_TEST
 
 /*
- * ERR-012, ERR-014: no error but the three of PRG-10 is without the class bit, and none is
+ * ERR-012, ERR-014: all errors except the three of PRG-10 have the class bit, and none is a
  * success.
  */
 START_TEST(test_every_error_is_an_error)
@@ -84,8 +84,8 @@ START_TEST(test_completions)
 END_TEST
 
 /*
- * CXI and verbs have one error for much that DAT tells apart, and their own numbers say what it
- * was.
+ * CXI and verbs use one error for failures that DAT distinguishes. Their provider error numbers
+ * tell the cause.
  */
 START_TEST(test_cause)
 {
@@ -138,8 +138,7 @@ START_TEST(test_cause)
 END_TEST
 
 /*
- * What the fabric gives back is no failure of the operation; whatever concerns one operation says
- * nothing of others.
+ * A cancelled operation is no failure. An error of one operation tells nothing about others.
  */
 START_TEST(test_errors_of_the_peer)
 {

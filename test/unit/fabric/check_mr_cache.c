@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libfabric's cache of registrations: for which IAs it is turned off, whose word counts, and what
- * the user can do.
+ * libfabric's cache of registrations: for which IAs the library turns it off, and the parameters
+ * and variables that decide.
  */
 #include "unit.h"
 
@@ -27,7 +27,7 @@ static int error, commands; /* to the domain */
 
 static struct fid_domain domain;
 
-/* As cxi's domain, which forgets its cache when it is told to. */
+/* Acts as cxi's domain, which turns its cache off on command. */
 static int control(struct fid *fid, int command, void *arg)
 {
 	ck_assert_ptr_eq(fid, &domain.fid);
@@ -62,7 +62,7 @@ static int choose(const char *name, const char *words)
 	return dofi_mr_cache_choose(name, &params);
 }
 
-/* What the variable is after an IA was opened; "" when it is not there. */
+/* The variable after an IA was opened; "" if it is not set. */
 static const char *after(const char *name, const char *words)
 {
 	const char *value;
@@ -72,7 +72,7 @@ static const char *after(const char *name, const char *words)
 	return value ? value : "";
 }
 
-START_TEST(who_asks_for_verbs_gets_no_cache)
+START_TEST(ias_over_verbs_turn_the_cache_off)
 {
 	static const char *const asks[][2] = {
 		{"ofi-verbs-mlx5_0", ""},
@@ -86,7 +86,7 @@ START_TEST(who_asks_for_verbs_gets_no_cache)
 }
 END_TEST
 
-START_TEST(other_fabrics_are_left_alone)
+START_TEST(other_fabrics_keep_the_cache)
 {
 	put_device();
 	ck_assert_str_eq(after("ofi-tcp-lo", ""), "");
@@ -97,13 +97,13 @@ START_TEST(other_fabrics_are_left_alone)
 	ck_assert_str_eq(after("ofi", ""), "");
 	setenv("FI_PROVIDER", "^verbs", 1);
 	ck_assert_str_eq(after("ib0", "ib0 0"), "");
-	/* The IA's own word is stronger. */
+	/* The parameter of the IA overrides the variable. */
 	setenv("FI_PROVIDER", "tcp", 1);
 	ck_assert_str_eq(after("ofi-verbs", ""), "disabled");
 }
 END_TEST
 
-START_TEST(who_asks_for_nothing_may_get_verbs_where_there_is_a_device)
+START_TEST(default_ia_turns_the_cache_off_if_there_is_a_verbs_device)
 {
 	ck_assert_str_eq(after("ofi", ""), "");
 	ck_assert_str_eq(after("any", "provider=ofi_rxm"), "");
@@ -127,7 +127,7 @@ START_TEST(who_asks_for_nothing_may_get_verbs_where_there_is_a_device)
 }
 END_TEST
 
-START_TEST(the_users_word_is_kept)
+START_TEST(the_variable_of_the_user_is_kept)
 {
 	setenv(VARIABLE, "memhooks", 1);
 	ck_assert_str_eq(after("ofi-verbs", ""), "memhooks");
@@ -142,7 +142,7 @@ START_TEST(the_users_word_is_kept)
 }
 END_TEST
 
-START_TEST(another_word_is_refused)
+START_TEST(unknown_values_are_refused)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -164,7 +164,7 @@ static void disable(uint64_t quirks)
 	dofi_mr_cache_disable(&params, &info, quirks, &domain);
 }
 
-/* Its keys are those of the memory, unless the domain is told otherwise. */
+/* A key belongs to the memory unless the domain's cache is turned off. */
 START_TEST(the_keys_of_cxi_are_not_cached)
 {
 	be_cxi("");
@@ -174,7 +174,7 @@ START_TEST(the_keys_of_cxi_are_not_cached)
 }
 END_TEST
 
-START_TEST(only_keys_of_cxis_own_are_cached)
+START_TEST(only_provider_keys_of_cxi_are_cached)
 {
 	be_cxi(_i ? "mr_cache=yes" : "");
 	if (!_i)
@@ -186,7 +186,7 @@ START_TEST(only_keys_of_cxis_own_are_cached)
 }
 END_TEST
 
-/* --- what turns it off --- */
+/* --- conditions that turn it off --- */
 
 static const char *remedy(const char *words, uint64_t quirks)
 {
@@ -197,7 +197,7 @@ static const char *remedy(const char *words, uint64_t quirks)
 	return text ? text : "none";
 }
 
-START_TEST(what_turns_it_off)
+START_TEST(variables_and_quirks_that_turn_the_cache_off)
 {
 	ck_assert_str_eq(remedy("", 0), VARIABLE "=disabled");
 	ck_assert_str_eq(remedy("mr_cache=yes", 0), "none");
@@ -216,14 +216,14 @@ int main(void)
 	TCase *tc = tcase_create("mr_cache");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, who_asks_for_verbs_gets_no_cache, 0, 4);
-	tcase_add_test(tc, other_fabrics_are_left_alone);
-	tcase_add_loop_test(tc, who_asks_for_nothing_may_get_verbs_where_there_is_a_device, 0, 4);
-	tcase_add_test(tc, the_users_word_is_kept);
-	tcase_add_test(tc, another_word_is_refused);
+	tcase_add_loop_test(tc, ias_over_verbs_turn_the_cache_off, 0, 4);
+	tcase_add_test(tc, other_fabrics_keep_the_cache);
+	tcase_add_loop_test(tc, default_ia_turns_the_cache_off_if_there_is_a_verbs_device, 0, 4);
+	tcase_add_test(tc, the_variable_of_the_user_is_kept);
+	tcase_add_test(tc, unknown_values_are_refused);
 	tcase_add_loop_test(tc, the_keys_of_cxi_are_not_cached, 0, 2);
-	tcase_add_test(tc, what_turns_it_off);
-	tcase_add_loop_test(tc, only_keys_of_cxis_own_are_cached, 0, 2);
+	tcase_add_test(tc, variables_and_quirks_that_turn_the_cache_off);
+	tcase_add_loop_test(tc, only_provider_keys_of_cxi_are_cached, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -34,14 +34,14 @@ static const struct t_machine sparse = {
 	.devices = {{0x11, 0}, {0x22, 2}},
 };
 
-/* What the cases loop over: sysfs and, where it was built in, hwloc. */
+/* Each case runs with sysfs and, if it was built in, with hwloc. */
 #ifdef HAVE_HWLOC
 #define T_SOURCES 2
 #else
 #define T_SOURCES 1
 #endif
 
-/* --- what the process has --- */
+/* --- the CPUs of the process --- */
 
 static struct dofi_cpus bound, group;
 static bool with_hwloc;
@@ -207,7 +207,7 @@ START_TEST(test_bound_to_a_package_spreads_over_its_sixteen)
 }
 END_TEST
 
-/* Ranks dealt to two packages like cards: those of one are all even. */
+/* Ranks are distributed to two packages in turn: those of one package are all even. */
 START_TEST(test_parts_of_a_package_take_different_devices)
 {
 	bool taken[32] = {false};
@@ -230,7 +230,7 @@ START_TEST(test_parts_of_a_package_take_different_devices)
 }
 END_TEST
 
-/* Processes of a job that has some CPUs of a package, and none of them some of its own. */
+/* All processes of a job share some CPUs of a package. */
 START_TEST(test_processes_that_share_the_group_spread_by_rank)
 {
 	set_many(_i);
@@ -264,7 +264,7 @@ START_TEST(test_far_from_all_devices_takes_the_nearer)
 }
 END_TEST
 
-START_TEST(test_no_launcher_takes_the_first)
+START_TEST(test_without_a_launcher_the_first_device_is_used)
 {
 	set_machine(&four, _i);
 	bind_to("0-127");
@@ -275,7 +275,7 @@ START_TEST(test_no_launcher_takes_the_first)
 }
 END_TEST
 
-START_TEST(test_nothing_known_spreads_by_rank)
+START_TEST(test_without_localities_processes_spread_by_rank)
 {
 	set_machine(&four, 0);
 	dofi_sysfs = "/nonexistent";
@@ -336,7 +336,7 @@ START_TEST(test_thread_runs_near_the_device_within_the_process)
 }
 END_TEST
 
-START_TEST(test_nonsense_is_refused)
+START_TEST(test_invalid_parameters_are_refused)
 {
 	static const char *const words[] = {"affinity=far",   "affinity=3-1", "affinity=1,,2",
 					    "affinity=99999", "affinity=",    "affinity=1-",
@@ -428,7 +428,7 @@ START_TEST(test_virtual_interfaces)
 }
 END_TEST
 
-/* The real one: nothing of it is assumed but that it says what it is. */
+/* The real machine: the test only expects that the choice is explained. */
 START_TEST(test_this_machine)
 {
 	struct dofi_topo *topo;
@@ -462,12 +462,12 @@ int main(void)
 	tcase_add_loop_test(tc, test_processes_that_share_the_group_spread_by_rank, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_parameter_wins_over_launcher_and_part, 0, T_SOURCES);
 	tcase_add_loop_test(tc, test_far_from_all_devices_takes_the_nearer, 0, T_SOURCES);
-	tcase_add_loop_test(tc, test_no_launcher_takes_the_first, 0, T_SOURCES);
-	tcase_add_test(tc, test_nothing_known_spreads_by_rank);
+	tcase_add_loop_test(tc, test_without_a_launcher_the_first_device_is_used, 0, T_SOURCES);
+	tcase_add_test(tc, test_without_localities_processes_spread_by_rank);
 	tcase_add_loop_test(tc, test_unknown_device_is_farther_than_any, 0, T_SOURCES);
 	tcase_add_test(tc, test_single_device);
 	tcase_add_test(tc, test_thread_runs_near_the_device_within_the_process);
-	tcase_add_test(tc, test_nonsense_is_refused);
+	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_virtual_interfaces);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Ports that are held: nobody's connection has them, and who shares addresses gets them. */
+/* Reserved ports: no other connection gets them, and sockets with SO_REUSEADDR can use them. */
 #include "t.h"
 #include "unit.h"
 
@@ -32,7 +32,7 @@ static int bound(const struct sockaddr_in *addr, int shared)
 	return fd;
 }
 
-/* A TCP connection from a port that the kernel chooses, as those of any program are. */
+/* A TCP connection from a port that the kernel chooses. */
 static int connection(const struct sockaddr_in *to)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -53,8 +53,8 @@ static int listener(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* As a device does it, to listen and to connect. */
-START_TEST(who_shares_addresses_gets_it)
+/* Uses the port to listen and to connect, as a device does. */
+START_TEST(sockets_that_share_addresses_can_use_the_port)
 {
 	struct sockaddr_in addr = loopback(), to = loopback();
 	int server = listener(&to), held = dofi_port_hold((struct sockaddr *)&addr, sizeof(addr)),
@@ -78,8 +78,8 @@ START_TEST(who_shares_addresses_gets_it)
 }
 END_TEST
 
-/* Of four ports three are taken. */
-START_TEST(nobody_has_it)
+/* Three of four ports are in use. */
+START_TEST(a_reserved_port_is_free)
 {
 	FILE *range = t_own_network() ? fopen("/proc/sys/net/ipv4/ip_local_port_range", "w") : NULL;
 	struct sockaddr_in to = loopback(), addr = loopback(), none = loopback();
@@ -107,7 +107,7 @@ START_TEST(nobody_has_it)
 }
 END_TEST
 
-START_TEST(ipv6_and_what_is_no_address)
+START_TEST(ipv6_and_other_address_families)
 {
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	struct sockaddr other = {.sa_family = AF_UNIX};
@@ -129,8 +129,8 @@ int main(void)
 	TCase *tc = tcase_create("port_reservation");
 
 	suite_add_tcase(suite, tc);
-	tcase_add_test(tc, who_shares_addresses_gets_it);
-	tcase_add_test(tc, nobody_has_it);
-	tcase_add_test(tc, ipv6_and_what_is_no_address);
+	tcase_add_test(tc, sockets_that_share_addresses_can_use_the_port);
+	tcase_add_test(tc, a_reserved_port_is_free);
+	tcase_add_test(tc, ipv6_and_other_address_families);
 	return t_run(suite);
 }

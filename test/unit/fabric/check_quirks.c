@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which fabric of which libfabric has which quirks: all of them, and no other. */
+/* The quirks of each fabric and release of libfabric: exactly those that apply. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
@@ -31,7 +31,7 @@ static struct fi_ep_attr ep_attr;
 static const struct fi_info info = {.fabric_attr = &fabric_attr, .ep_attr = &ep_attr};
 static uint32_t version;
 
-/* libfabric's */
+/* Replaces fi_version() of libfabric. */
 uint32_t fi_version(void)
 {
 	return version;
@@ -60,7 +60,7 @@ static const struct fabric {
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 5), EFA},
 	{"efa", FI_PROTO_EFA, FI_EP_RDM, V(2, 6), EFA},
 
-	/* tcp is another provider since 1.18; before, that one was called net. */
+	/* Since 1.18 tcp is another provider, which was called net before. */
 	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 17), TCP},
 	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(1, 18), XNET},
 	{"tcp", FI_PROTO_SOCK_TCP, FI_EP_MSG, V(2, 6), XNET},
@@ -112,7 +112,7 @@ static const struct fabric {
 	{"cxi", FI_PROTO_CXI, FI_EP_RDM, V(2, 6), CXI},
 	{"opx", FI_PROTO_OPX, FI_EP_RDM, V(2, 6), Q(UNSTATED_ORDER)},
 
-	/* A name counts as a whole, and what is not known is taken at its word. */
+	/* Whole names are compared. An unknown provider has no quirks. */
 	{"udp", FI_PROTO_UDP, FI_EP_DGRAM, V(1, 17), 0},
 	{"efa;ofi_rxm", FI_PROTO_UNSPEC, FI_EP_RDM, V(2, 1), 0},
 	{"ef", FI_PROTO_UNSPEC, FI_EP_RDM, V(2, 1), 0},
@@ -136,7 +136,7 @@ START_TEST(a_fabric_has_its_quirks)
 }
 END_TEST
 
-/* None is forgotten above, on whatever releases it applies. */
+/* The table above has each quirk, for some release. */
 START_TEST(each_quirk_has_a_fabric)
 {
 	uint64_t all = 0;
@@ -167,7 +167,7 @@ static const char *told_of(void)
 	return t_captured(fd);
 }
 
-START_TEST(the_log_tells_those_that_apply)
+START_TEST(the_log_lists_the_quirks)
 {
 	const char *text;
 
@@ -191,7 +191,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_fabric_has_its_quirks, 0, sizeof(fabrics) / sizeof(fabrics[0]));
 	tcase_add_test(tc, each_quirk_has_a_fabric);
 	tcase_add_test(tc, a_provider_that_is_not_chosen_yet);
-	tcase_add_test(tc, the_log_tells_those_that_apply);
+	tcase_add_test(tc, the_log_lists_the_quirks);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose name of shared memory gets a slash, and with which fault of libfabric. */
+/* Names of shm endpoints that get a slash, and the fault of libfabric that requires it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -38,7 +38,7 @@ static const struct {
 	      {DOFI_QUIRK_OWN_PROCESS, true, false},
 	      {DOFI_QUIRK_OWN_PROCESS_CLOSED, false, true}};
 
-START_TEST(by_its_fault)
+START_TEST(name_gets_a_slash_with_the_quirk)
 {
 	call_it("fi_shm://12:0:1");
 	ck_assert_int_eq(dofi_same_process_hide(faults[_i].quirks, it.name, &it.size, ROOM), 0);
@@ -60,8 +60,8 @@ static const char *const strangers[] = {
 	"",
 };
 
-/* What belongs to no endpoint of this process but another one's stays. */
-START_TEST(other_processes_have_theirs)
+/* A name of another process's endpoint does not change. */
+START_TEST(names_of_other_processes_remain)
 {
 	call_it(strangers[_i]);
 	ck_assert_int_eq(dofi_same_process_avoid(DOFI_QUIRK_OWN_PROCESS_CLOSED, it.name, &it.size,
@@ -71,7 +71,7 @@ START_TEST(other_processes_have_theirs)
 }
 END_TEST
 
-START_TEST(its_own)
+START_TEST(own_name_remains)
 {
 	call_it("fi_shm://12:0:0");
 	ck_assert_int_eq(dofi_same_process_avoid(DOFI_QUIRK_OWN_PROCESS_CLOSED, it.name, &it.size,
@@ -81,7 +81,7 @@ START_TEST(its_own)
 }
 END_TEST
 
-START_TEST(other_fabrics)
+START_TEST(names_of_other_fabrics_remain)
 {
 	call_it("fi_sock://12:0:1");
 	ck_assert_int_eq(dofi_same_process_hide(DOFI_QUIRK_OWN_PROCESS, it.name, &it.size, ROOM),
@@ -90,7 +90,7 @@ START_TEST(other_fabrics)
 }
 END_TEST
 
-START_TEST(no_room)
+START_TEST(too_long_a_name_remains)
 {
 	call_it("fi_shm://12:0:1");
 	ck_assert_int_eq(dofi_same_process_hide(DOFI_QUIRK_OWN_PROCESS, it.name, &it.size, it.size),
@@ -107,12 +107,13 @@ int main(void)
 	Suite *suite = suite_create("same_process");
 	TCase *tc = tcase_create("same_process");
 
-	tcase_add_loop_test(tc, by_its_fault, 0, sizeof(faults) / sizeof(faults[0]));
-	tcase_add_loop_test(tc, other_processes_have_theirs, 0,
+	tcase_add_loop_test(tc, name_gets_a_slash_with_the_quirk, 0,
+			    sizeof(faults) / sizeof(faults[0]));
+	tcase_add_loop_test(tc, names_of_other_processes_remain, 0,
 			    sizeof(strangers) / sizeof(strangers[0]));
-	tcase_add_test(tc, its_own);
-	tcase_add_test(tc, other_fabrics);
-	tcase_add_test(tc, no_room);
+	tcase_add_test(tc, own_name_remains);
+	tcase_add_test(tc, names_of_other_fabrics_remain);
+	tcase_add_test(tc, too_long_a_name_remains);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

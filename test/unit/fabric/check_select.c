@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Choice of the fabric, over made-up machines: the linker puts our fi_getinfo in libfabric's
- * place.
+ * Choice of the fabric, on simulated machines: the linker replaces fi_getinfo() of libfabric by
+ * ours.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@
 #include "../../lib/t_machine.h"
 #include "../../lib/unit.h"
 
-/* --- made-up machines --- */
+/* --- simulated machines --- */
 
 #define VERBS_MR  (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define HOST_ONLY (FI_MSG | FI_TAGGED | FI_RMA | FI_LOCAL_COMM)
@@ -72,11 +72,11 @@ static const struct candidate odd = {"odd",    "odd0",         "192.0.2.9", FI_E
 				     ANYWHERE, FI_MR_ENDPOINT, 0,           0};
 
 static const struct candidate *machine[16];
-static const char *installed[4]; /* providers that libfabric has, with a device or without */
-static int machine_error;        /* what fi_getinfo answers instead */
+static const char *installed[4]; /* providers that libfabric has, with or without a device */
+static int machine_error;        /* error that fi_getinfo returns instead */
 static const char *asked_node;   /* of the latest query that had one */
 static uint32_t asked_version;
-static void (*spoil)(struct fi_info *info); /* what is offered is not what was asked for */
+static void (*spoil)(struct fi_info *info); /* changes an offered info */
 static bool resolves_node;                  /* the fake knows every address of 127.0.0.0/8 */
 
 #define MACHINE(...)                                            \
@@ -137,7 +137,7 @@ static struct fid_nic *make_nic(enum fi_link_state link, uint8_t bus)
 	return nic;
 }
 
-/* Only the cards of cxi tell where they are: cxi0 on bus 0x11, cxi1 on 0x22. */
+/* Only the cards of cxi have a PCI address: cxi0 on bus 0x11, cxi1 on 0x22. */
 static uint8_t bus_of(const struct candidate *c)
 {
 	return strncmp(c->domain, "cxi", 3) ? 0 : (uint8_t)(0x11 * (c->domain[3] - '0' + 1));
@@ -216,8 +216,7 @@ int __wrap_fi_getinfo(uint32_t version, const char *node, const char *service, u
 		*tail = make_info(c, node ? node : c->addr);
 		if (spoil)
 			spoil(*tail);
-		if (!(hints->caps & FI_ATOMIC))
-			(*tail)->caps &= ~FI_ATOMIC; /* what was not asked for */
+		(*tail)->caps &= hints->caps | ~(FI_ATOMIC | FI_FENCE); /* it was not asked for */
 		if (!strcmp(c->provider, "cxi"))
 			(*tail)->tx_attr->msg_order = hints->tx_attr->msg_order;
 		tail = &(*tail)->next;
@@ -276,7 +275,7 @@ static void ck_choice(const char *name, const char *ia_params, const char *domai
 	fi_freeinfo(chosen);
 }
 
-/* What is said when nothing can be used. */
+/* Returns the message if no candidate can be used. */
 static const char *none_for(const char *name, const char *ia_params)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -390,8 +389,8 @@ START_TEST(test_rdm_only_takes_the_rdm_transport)
 }
 END_TEST
 
-/* A fence is taken where it can be had, and does not stand in the way where it can't. */
-START_TEST(test_fence_where_there_is_one)
+/* A fence is used if the fabric offers it, and is not required. */
+START_TEST(test_fence_is_used_if_offered)
 {
 	struct candidate fenced = cxi;
 
@@ -400,7 +399,7 @@ START_TEST(test_fence_where_there_is_one)
 	MACHINE(&fenced);
 	ck_assert_int_eq(choose("ofi", ""), 0);
 	ck_assert(chosen->caps & FI_FENCE);
-	/* cxi promises what is asked for, and no more. */
+	/* cxi promises only the order that is asked for. */
 	ck_assert(chosen->tx_attr->msg_order & chosen->rx_attr->msg_order & FI_ORDER_WAW);
 	fi_freeinfo(chosen);
 }
@@ -444,7 +443,7 @@ START_TEST(test_no_candidate_at_all)
 }
 END_TEST
 
-START_TEST(test_FI_PROVIDER_leaves_it_out)
+START_TEST(test_provider_excluded_by_FI_PROVIDER)
 {
 	installed[0] = "shm";
 	setenv("FI_PROVIDER", "shm,tcp", 1);
@@ -482,7 +481,7 @@ START_TEST(test_transport_word)
 }
 END_TEST
 
-START_TEST(test_refusals_are_told_at_level_info)
+START_TEST(test_refusals_are_logged_at_level_info)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -495,7 +494,7 @@ START_TEST(test_refusals_are_told_at_level_info)
 }
 END_TEST
 
-START_TEST(test_quiet_when_all_is_well)
+START_TEST(test_success_logs_nothing)
 {
 	int fd = t_capture(STDERR_FILENO);
 
@@ -608,8 +607,7 @@ START_TEST(test_failing_getinfo_and_old_libfabric)
 END_TEST
 
 /*
- * The newest interface that both know: never more than libfabric has, nor than the headers that we
- * were built with.
+ * The newest version of the interface that libfabric and our headers both have.
  */
 START_TEST(test_version_of_the_interface)
 {
@@ -627,7 +625,7 @@ START_TEST(test_version_of_the_interface)
 }
 END_TEST
 
-/* --- what is offered and can't be lived with --- */
+/* --- offers that cannot be used --- */
 
 static void spoil_threads(struct fi_info *info)
 {
@@ -688,7 +686,7 @@ static void spoil_caps(struct fi_info *info)
 static const struct {
 	void (*spoil)(struct fi_info *info);
 	const char *reason;
-	bool msg_lives; /* with it */
+	bool msg_lives; /* whether the msg transport can be used with it */
 } spoilers[] = {
 	{spoil_threads, "not safe for threads (FI_THREAD_DOMAIN)", false},
 	{spoil_no_threads, "not safe for threads", false},
@@ -703,7 +701,7 @@ static const struct {
 	{spoil_caps, "lacks FI_RMA", false},
 };
 
-START_TEST(test_nothing_is_taken_for_granted)
+START_TEST(test_unusable_attributes_are_refused)
 {
 	spoil = spoilers[_i].spoil;
 	MACHINE(&rxm_eth0);
@@ -748,7 +746,7 @@ START_TEST(test_order_that_is_not_stated)
 }
 END_TEST
 
-/* libfabric before 2.2 has them wrong, and other fabrics' are not asked for. */
+/* libfabric before 2.2 has faults in them, and those of other fabrics are not used. */
 START_TEST(test_atomic_operations_of_devices)
 {
 	static const struct {
@@ -784,7 +782,7 @@ START_TEST(test_atomic_operations_of_devices)
 }
 END_TEST
 
-/* What can't be had with them is taken without. */
+/* If the fabric does not offer them, the choice is made without them. */
 START_TEST(test_device_without_atomic_operations)
 {
 	MACHINE(&mlx5);
@@ -793,10 +791,11 @@ START_TEST(test_device_without_atomic_operations)
 }
 END_TEST
 
-START_TEST(test_address_where_the_fabric_has_none)
+START_TEST(test_address_with_a_fabric_without_addresses)
 {
 	struct sockaddr_storage addr;
 	struct fi_info *info = make_info(&efa, NULL);
+	char text[DOFI_ADDR_TEXT];
 
 	ck_assert(!dofi_params_load(&params, "ofi", ""));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
@@ -804,12 +803,13 @@ START_TEST(test_address_where_the_fabric_has_none)
 	ck_assert(!dofi_params_load(&params, "ofi", "addr=127.0.0.3"));
 	ck_assert_int_eq(dofi_select_addr("ofi", &params, info, &addr), 0);
 	ck_assert_int_eq(addr.ss_family, AF_INET);
+	ck_assert_str_eq(dofi_addr_text(&addr, text), "127.0.0.3");
 	ck_assert_uint_eq(dofi_addr_port(&addr), 0);
 	fi_freeinfo(info);
 }
 END_TEST
 
-/* What the netdevs of this host are must not decide. */
+/* Hides the network interfaces of this host, which must not affect the result. */
 static void forget_this_host(void)
 {
 	dofi_sysfs = "/nonexistent";
@@ -832,14 +832,14 @@ int main(void)
 	tcase_add_test(tc, test_netdev_names_the_device_below_it);
 	tcase_add_test(tc, test_link_down_is_refused);
 	tcase_add_loop_test(tc, test_rdm_only_takes_the_rdm_transport, 0, 3);
-	tcase_add_test(tc, test_fence_where_there_is_one);
+	tcase_add_test(tc, test_fence_is_used_if_offered);
 	tcase_add_test(tc, test_every_refused_candidate_is_named);
 	tcase_add_test(tc, test_no_candidate_at_all);
-	tcase_add_test(tc, test_FI_PROVIDER_leaves_it_out);
+	tcase_add_test(tc, test_provider_excluded_by_FI_PROVIDER);
 	tcase_add_test(tc, test_what_a_candidate_lacks_is_named);
 	tcase_add_test(tc, test_transport_word);
-	tcase_add_test(tc, test_refusals_are_told_at_level_info);
-	tcase_add_test(tc, test_quiet_when_all_is_well);
+	tcase_add_test(tc, test_refusals_are_logged_at_level_info);
+	tcase_add_test(tc, test_success_logs_nothing);
 	tcase_add_test(tc, test_equal_devices_are_spread);
 	tcase_add_test(tc, test_devices_of_other_providers_are_not_equal);
 	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
@@ -847,13 +847,13 @@ int main(void)
 	tcase_add_test(tc, test_interfaces_of_containers_come_last_unless_named);
 	tcase_add_test(tc, test_failing_getinfo_and_old_libfabric);
 	tcase_add_test(tc, test_version_of_the_interface);
-	tcase_add_loop_test(tc, test_nothing_is_taken_for_granted, 0,
+	tcase_add_loop_test(tc, test_unusable_attributes_are_refused, 0,
 			    sizeof(spoilers) / sizeof(spoilers[0]));
 	tcase_add_test(tc, test_operation_contexts);
 	tcase_add_test(tc, test_order_that_is_not_stated);
 	tcase_add_test(tc, test_atomic_operations_of_devices);
 	tcase_add_test(tc, test_device_without_atomic_operations);
-	tcase_add_test(tc, test_address_where_the_fabric_has_none);
+	tcase_add_test(tc, test_address_with_a_fabric_without_addresses);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a fabric can do, by its attributes and quirks. */
+/* Capabilities of a fabric, by its attributes and quirks. */
 #include "unit.h"
 
 #include "../../../prov/ofi/fabric/quirks.h"
@@ -43,7 +43,7 @@ START_TEST(order_of_reads_and_writes)
 {
 	ck_assert(!dofi_reads_overtake(&info));
 	ck_assert(!dofi_writes_overtake(&info));
-	ep_attr.max_order_raw_size = ep_attr.max_order_waw_size = 4096; /* small ones alone */
+	ep_attr.max_order_raw_size = ep_attr.max_order_waw_size = 4096; /* only small ones */
 	ck_assert(dofi_reads_overtake(&info));
 	ck_assert(dofi_writes_overtake(&info));
 	setup();
@@ -89,8 +89,8 @@ START_TEST(immediate_data)
 }
 END_TEST
 
-/* Only where a completion says no more than that the bytes were copied. */
-START_TEST(what_is_sent_without_a_completion)
+/* Only if a completion means that the bytes were copied, and no more. */
+START_TEST(sends_without_a_completion)
 {
 	ck_assert_uint_eq(dofi_inject_max(&info, DOFI_QUIRK_COPIES), 128);
 	ck_assert_uint_eq(dofi_inject_max(&info, ~DOFI_QUIRK_COPIES), 0);
@@ -108,7 +108,7 @@ int main(void)
 	tcase_add_test(tc, targets_of_a_write);
 	tcase_add_test(tc, completion_data);
 	tcase_add_test(tc, immediate_data);
-	tcase_add_test(tc, what_is_sent_without_a_completion);
+	tcase_add_test(tc, sends_without_a_completion);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -118,7 +118,7 @@ START_TEST(test_init_registers_the_name)
 }
 END_TEST
 
-/* ERR-019: a registry may jump through any slot. */
+/* ERR-019: a registry may call any member of the table. */
 START_TEST(test_no_slot_is_empty)
 {
 	const size_t first = offsetof(DAT_PROVIDER, ia_open_func);
@@ -243,7 +243,7 @@ START_TEST(test_async_evd_of_another_ia)
 	ck_assert_ptr_eq(found, DAT_EVD_OUT_OF_SCOPE);
 	ck_error(table->evd_free_func(first), DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
 
-	/* Its owner closes: the EVD goes, the other IA reports nowhere. */
+	/* The owner is closed and the EVD freed: the other IA has no EVD for its errors. */
 	close_ia(ia[0]);
 	ck_assert_uint_eq(table->ia_query_func(ia[1], &found, 0, NULL, 0, NULL), DAT_SUCCESS);
 	ck_assert_ptr_eq(found, DAT_EVD_OUT_OF_SCOPE);
@@ -329,7 +329,7 @@ START_TEST(test_ia_attributes)
 }
 END_TEST
 
-/* PRG-15 and what the tools look for */
+/* PRG-15 and attributes that the tools use */
 static const char *named(const DAT_PROVIDER_ATTR *attr, const char *name)
 {
 	for (int i = 0; i < attr->num_provider_specific_attr; i++)
@@ -366,7 +366,7 @@ START_TEST(test_provider_attributes)
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_VERSION), PACKAGE_VERSION);
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_ORDER), "ORDERED");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_TRUNCATED_MESSAGE), "CONNECTION");
-	/* what the kernel says of lo */
+	/* the kernel's state of lo */
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_LINK), "unknown");
 	ck_assert_str_eq(named(&attr, DAT_OFI_ATTR_MR_MODE), "none");
 	ck_assert_ptr_nonnull(strstr(named(&attr, DAT_OFI_ATTR_LF_PATH), "/libfabric.so"));
@@ -439,7 +439,7 @@ START_TEST(test_abrupt_close_destroys_everything)
 		ck_error(table->cno_free_func(cno), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 		ck_error(table->psp_free_func(psp), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
 		ck_assert_int_eq(DAT_GET_TYPE(table->evd_free_func(evd)), DAT_INVALID_HANDLE);
-		/* libfabric keeps some after the first open. */
+		/* libfabric keeps some descriptors after the first open. */
 		if (i == 0)
 			fds = count_fds();
 	}
@@ -532,7 +532,7 @@ START_TEST(test_abrupt_close_releases_waiters)
 }
 END_TEST
 
-/* In the child; what it exits with. */
+/* Runs in the child. Returns its exit status. */
 static int use_handles_of_the_parent(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz)
 {
 	if (DAT_GET_TYPE(table->pz_free_func(pz)) != DAT_INVALID_HANDLE)
@@ -545,7 +545,7 @@ static int use_own_ia(void)
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia;
 
-	/* Sanitizers don't get over a fork beside other threads: ASan's heap may stay locked. */
+	/* Sanitizers do not support a fork beside other threads: ASan's heap may stay locked. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	return 0;
 #endif
@@ -554,7 +554,7 @@ static int use_own_ia(void)
 	return table->ia_close_func(ia, 0) != DAT_SUCCESS ? 4 : 0;
 }
 
-/* PRG-14: a child's calls fail cleanly, and it can have IAs of its own. */
+/* PRG-14: calls of a child on the parent's handles return errors. It can open its own IAs. */
 START_TEST(test_handles_are_dead_in_a_forked_child)
 {
 	DAT_IA_HANDLE ia = open_ia();

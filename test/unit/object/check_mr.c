@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rights that a fabric is asked for: exactly those that the privileges stand for, in its own
- * words.
+ * The arguments of registrations: exactly the access rights of the privileges, and a key that is
+ * hard to guess.
  */
 #include "unit.h"
 
@@ -10,19 +10,24 @@
 #include "../../../prov/ofi/fabric/quirks.h"
 
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 
 static struct dofi_ia ia;
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
-static uint64_t asked;
+static uint64_t asked, key_asked;
+static uint32_t ncalls, ntaken; /* the first keys that are asked for are taken already */
 static struct fid_mr region;
 
 static int register_it(struct fid *fid, const void *buf, size_t len, uint64_t access,
 		       uint64_t offset, uint64_t wanted_key, uint64_t flags, struct fid_mr **mr_p,
 		       void *context)
 {
-	(void)fid, (void)buf, (void)len, (void)offset, (void)wanted_key, (void)flags, (void)context;
+	(void)fid, (void)buf, (void)len, (void)offset, (void)flags, (void)context;
 	asked = access;
+	key_asked = wanted_key;
+	if (ncalls++ < ntaken)
+		return -FI_ENOKEY;
 	*mr_p = &region;
 	return 0;
 }
@@ -70,10 +75,53 @@ START_TEST(each_privilege_by_name)
 }
 END_TEST
 
-/* Where FI_WRITE alone would make read-only memory one to write to. */
-START_TEST(only_what_the_fabric_knows)
+/* On fabrics where FI_WRITE would make read-only memory writable. */
+START_TEST(rights_that_the_fabric_lacks_are_not_asked_for)
 {
 	ck_assert_uint_eq(rights(DOFI_QUIRK_FEW_RIGHTS, cases[_i].privileges), cases[_i].few);
+}
+END_TEST
+
+/* --- keys --- */
+
+static uint64_t key_of_size(size_t size)
+{
+	domain_attr.mr_key_size = size;
+	ncalls = 0;
+	rights(0, READ);
+	return key_asked;
+}
+
+/* All bits occur, and none beyond; 64 draws miss one in no run that anybody will see. */
+START_TEST(keys_use_all_bits_that_the_fabric_takes)
+{
+	static const size_t sizes[] = {2, 4, 8};
+	uint64_t bits = 0, all = UINT64_MAX >> (64 - 8 * sizes[_i]);
+
+	for (int i = 0; i < 64; i++)
+		bits |= key_of_size(sizes[_i]);
+	ck_assert_uint_eq(bits, all);
+}
+END_TEST
+
+START_TEST(keys_do_not_follow_each_other)
+{
+	uint64_t former = key_of_size(8);
+
+	for (int i = 0; i < 64; i++) {
+		uint64_t key = key_of_size(8);
+
+		ck_assert_uint_gt(key > former ? key - former : former - key, 1u << 16);
+		former = key;
+	}
+}
+END_TEST
+
+START_TEST(a_key_that_is_taken_is_not_the_last)
+{
+	ntaken = 5;
+	key_of_size(2);
+	ck_assert_uint_eq(ncalls, 6);
 }
 END_TEST
 
@@ -83,7 +131,11 @@ int main(void)
 	TCase *tc = tcase_create("mr");
 
 	tcase_add_loop_test(tc, each_privilege_by_name, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(tc, only_what_the_fabric_knows, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, rights_that_the_fabric_lacks_are_not_asked_for, 0,
+			    sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, keys_use_all_bits_that_the_fabric_takes, 0, 3);
+	tcase_add_test(tc, keys_do_not_follow_each_other);
+	tcase_add_test(tc, a_key_that_is_taken_is_not_the_last);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

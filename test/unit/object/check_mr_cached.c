@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How a cache of registrations that is on is noticed, and what is said then. */
+/* Detection of an active cache of registrations, and the messages about it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
@@ -20,9 +20,9 @@ static struct fid_mr mrs[2];
 static struct fi_domain_attr domain_attr;
 static struct fi_info info = {.domain_attr = &domain_attr};
 
-/* --- the fabric: what it answers to a registration --- */
+/* --- the fabric: results of registrations --- */
 
-static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* to the same memory */
+static struct fid_mr *answers[2] = {&mrs[0], &mrs[1]}; /* for the same memory */
 static uint64_t keys[2] = {1, 2};
 static int error, registered, closed;
 
@@ -33,7 +33,7 @@ int dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_
 	ck_assert_ptr_eq(buf, ia.scratch.slots);
 	ck_assert_uint_gt(length, 0);
 	ck_assert_int_eq(privileges & DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0);
-	/* there may be no key else */
+	/* without it there may be no key */
 	ck_assert_int_ne(privileges & DAT_MEM_PRIV_REMOTE_READ_FLAG, 0);
 	if (error)
 		return error;
@@ -60,11 +60,11 @@ static void setup(void)
 	unsetenv("DAT_OFI_MR_CACHE");
 	ia.info = &info;
 	domain_attr.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never looked at */
+	ia.scratch.slots = (struct dofi_ctx_wire *)(void *)mrs; /* never dereferenced */
 	strcpy(ia.named.mr_cached, "FALSE");
 }
 
-/* A cache answers with the registration that it has, or with another one that has the same key. */
+/* A cache returns its registration, or another one with the same key. */
 static void answer_from_cache(bool same_registration)
 {
 	if (same_registration)
@@ -78,7 +78,7 @@ static void be(const char *name, const char *words)
 	ck_assert(!dofi_params_load(&ia.params, name, words));
 }
 
-/* What is said when the IA looks. */
+/* Returns the message of the check. */
 static const char *look(void)
 {
 	int fd = t_capture(STDERR_FILENO);
@@ -88,7 +88,7 @@ static const char *look(void)
 	return t_captured(fd);
 }
 
-START_TEST(no_cache_no_words)
+START_TEST(nothing_is_logged_without_a_cache)
 {
 	be("ofi-verbs", "");
 	ck_assert_str_eq(look(), "");
@@ -97,7 +97,7 @@ START_TEST(no_cache_no_words)
 }
 END_TEST
 
-START_TEST(a_cache_that_came_first_is_told_of)
+START_TEST(a_cache_that_was_enabled_before_is_logged)
 {
 	const char *said;
 
@@ -110,7 +110,7 @@ START_TEST(a_cache_that_came_first_is_told_of)
 }
 END_TEST
 
-START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
+START_TEST(a_cxi_without_client_keys_is_logged)
 {
 	be("ofi-cxi", "");
 	ia.quirks = DOFI_QUIRK_DOMAIN_KEYS;
@@ -122,7 +122,7 @@ START_TEST(a_cxi_that_knows_no_other_keys_is_told_of)
 }
 END_TEST
 
-START_TEST(a_cache_that_is_wanted_is_only_shown)
+START_TEST(a_cache_that_the_user_wants_is_logged_as_information)
 {
 	answer_from_cache(true);
 	if (_i)
@@ -133,7 +133,7 @@ START_TEST(a_cache_that_is_wanted_is_only_shown)
 }
 END_TEST
 
-START_TEST(nobody_looks_where_nothing_is_cached)
+START_TEST(no_probe_if_the_fabric_has_no_cache)
 {
 	be("ofi-tcp", "");
 	domain_attr.mr_mode = _i ? FI_MR_ENDPOINT : 0;
@@ -144,7 +144,7 @@ START_TEST(nobody_looks_where_nothing_is_cached)
 }
 END_TEST
 
-START_TEST(a_refusal_ends_the_opening)
+START_TEST(a_refused_registration_fails_the_open)
 {
 	be("ofi-verbs", "");
 	error = -5;
@@ -159,12 +159,12 @@ int main(void)
 	TCase *tc = tcase_create("mr_cached");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, no_cache_no_words);
-	tcase_add_test(tc, a_cache_that_came_first_is_told_of);
-	tcase_add_loop_test(tc, a_cache_that_is_wanted_is_only_shown, 0, 2);
-	tcase_add_loop_test(tc, nobody_looks_where_nothing_is_cached, 0, 2);
-	tcase_add_test(tc, a_refusal_ends_the_opening);
-	tcase_add_test(tc, a_cxi_that_knows_no_other_keys_is_told_of);
+	tcase_add_test(tc, nothing_is_logged_without_a_cache);
+	tcase_add_test(tc, a_cache_that_was_enabled_before_is_logged);
+	tcase_add_loop_test(tc, a_cache_that_the_user_wants_is_logged_as_information, 0, 2);
+	tcase_add_loop_test(tc, no_probe_if_the_fabric_has_no_cache, 0, 2);
+	tcase_add_test(tc, a_refused_registration_fails_the_open);
+	tcase_add_test(tc, a_cxi_without_client_keys_is_logged);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
+#include "../../../prov/ofi/api/cno.h"
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/object/mem.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -79,7 +80,7 @@ START_TEST(test_consumer_context_is_kept_per_handle_and_dies_with_it)
 	ck_assert_uint_eq(got.as_64, 0);
 	t_ret(dofi_get_consumer_context(pz, NULL), DOFI_BAD_ARG(2));
 	t_ok(dofi_pz_free(other));
-	/* Until the memory is used again. */
+	/* Repeats until the memory is used again. */
 	do {
 		t_ok(dofi_pz_free(pz));
 		again = pz;
@@ -93,7 +94,7 @@ START_TEST(test_consumer_context_is_kept_per_handle_and_dies_with_it)
 }
 END_TEST
 
-/* HND-020: a handle value rests, and yet a loop takes no memory without end. */
+/* HND-020: a handle value is not used again at once, but memory does not grow in a loop. */
 START_TEST(test_memory_rests_before_it_is_used_again)
 {
 	enum { ROUNDS = 5000, REST = 256, MOST = 1024 };

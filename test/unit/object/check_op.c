@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The traits of operations, and what their events say of them. */
+/* The traits of operations, and their events. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/dat_api.h"
@@ -12,7 +12,7 @@
 static const uint8_t all[] = {DOFI_OP_TABLE(NAME, )};
 #define N_ALL (sizeof(all) / sizeof(all[0]))
 
-/* Exactly these have the trait. */
+/* Exactly these operations have the trait. */
 static void expect(bool (*has)(uint8_t op), const uint8_t *ops, size_t n)
 {
 	for (size_t i = 0; i < N_ALL; i++)
@@ -22,7 +22,7 @@ static void expect(bool (*has)(uint8_t op), const uint8_t *ops, size_t n)
 #define EXPECT(has, ...) \
 	expect(has, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-START_TEST(numbers_are_bits_of_a_word)
+START_TEST(numbers_fit_in_a_bit_mask)
 {
 	uint32_t seen = 0;
 
@@ -34,7 +34,7 @@ START_TEST(numbers_are_bits_of_a_word)
 }
 END_TEST
 
-/* Peers know the operation of an atomic request by its number. */
+/* An atomic request names its operation by this number. */
 START_TEST(numbers_on_the_wire)
 {
 	ck_assert_int_eq(DOFI_OP_FETCH_ADD, 10);
@@ -42,7 +42,7 @@ START_TEST(numbers_on_the_wire)
 }
 END_TEST
 
-START_TEST(traits)
+START_TEST(each_trait_has_its_operations)
 {
 	EXPECT(dofi_op_is_of_ep, DOFI_OP_SEND, DOFI_OP_WRITE, DOFI_OP_READ, DOFI_OP_RECV,
 	       DOFI_OP_BIND, DOFI_OP_SEND_UD, DOFI_OP_WRITE_IMM, DOFI_OP_FETCH_ADD,
@@ -69,7 +69,7 @@ static void expect_event(uint8_t op, unsigned int dto, int type)
 	ck_assert_uint_eq(event.ext, DOFI_DAT_MAJOR == 1 ? 0 : type + 1);
 }
 
-START_TEST(plain_events)
+START_TEST(events_of_standard_operations)
 {
 	expect_event(DOFI_OP_SEND, 0, -1);
 	expect_event(DOFI_OP_SEND_INVALIDATE, 0, -1);
@@ -80,7 +80,7 @@ START_TEST(plain_events)
 }
 END_TEST
 
-START_TEST(extended_events)
+START_TEST(events_of_extended_operations)
 {
 	expect_event(DOFI_OP_WRITE_IMM, 8, 2);
 	expect_event(DOFI_OP_RECV_IMM, 9, 3);
@@ -96,11 +96,11 @@ int main(void)
 	Suite *suite = suite_create("op");
 	TCase *tc = tcase_create("op");
 
-	tcase_add_test(tc, numbers_are_bits_of_a_word);
+	tcase_add_test(tc, numbers_fit_in_a_bit_mask);
 	tcase_add_test(tc, numbers_on_the_wire);
-	tcase_add_test(tc, traits);
-	tcase_add_test(tc, plain_events);
-	tcase_add_test(tc, extended_events);
+	tcase_add_test(tc, each_trait_has_its_operations);
+	tcase_add_test(tc, events_of_standard_operations);
+	tcase_add_test(tc, events_of_extended_operations);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

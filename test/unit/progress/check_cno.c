@@ -5,9 +5,14 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
+#include "../../../prov/ofi/progress/agent.h"
+#include "../../../prov/ofi/api/cno.h"
 #include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/evd_wait.h"
+#include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <poll.h>
@@ -194,7 +199,7 @@ START_TEST(test_trigger_is_a_state)
 END_TEST
 
 /* CNO-043, EVD-038 to EVD-048, EVS-025, EVS-026, EVS-102 */
-START_TEST(test_what_does_not_trigger)
+START_TEST(test_events_that_do_not_trigger)
 {
 	struct dofi_event quiet = {.number = DAT_DTO_COMPLETION_EVENT};
 	DAT_EVENT event;
@@ -226,8 +231,8 @@ static DAT_RETURN evd_wait_main(void *arg)
 	return dofi_evd_wait(arg, FOR_EVER, 2, &event, &nmore);
 }
 
-/* EVD-077, CNO-043: not even below the waiter's threshold */
-START_TEST(test_waiter_of_the_evd_keeps_it_quiet)
+/* EVD-077, CNO-043: also below the waiter's threshold */
+START_TEST(test_event_for_a_waiter_does_not_trigger)
 {
 	struct t_thread thread;
 
@@ -255,7 +260,7 @@ START_TEST(test_hint_is_alive_or_null)
 	t_ok(dofi_evd_modify_cno(evd, DAT_HANDLE_NULL));
 	expect_triggered_by(DAT_HANDLE_NULL);
 	t_ok(dofi_evd_modify_cno(evd, cno));
-	/* One that comes after the hint has gone takes its place. */
+	/* After the hint was freed, the next event sets a new one. */
 	other = new_evd();
 	post(other);
 	t_ok(dofi_evd_free(other));
@@ -355,7 +360,7 @@ START_TEST(test_last_evd_freed_wakes_all_waiters)
 }
 END_TEST
 
-/* CNO-034, IA-029, IA-030: as dat_ia_close does it */
+/* CNO-034, IA-029, IA-030: as in dat_ia_close */
 START_TEST(test_destroy_wakes_all_waiters_and_calls_agent)
 {
 	t_ok(dofi_cno_modify_agent(cno, counter));
@@ -375,7 +380,7 @@ START_TEST(test_destroy_wakes_all_waiters_and_calls_agent)
 END_TEST
 
 /* CNO-002, CNO-015, CNO-016, CNO-044, CNO-045, CNO-047, EVS-097 */
-START_TEST(test_agent_is_called_once_per_arming)
+START_TEST(test_agent_is_called_once_each_time_it_is_set)
 {
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	post(evd);
@@ -388,7 +393,7 @@ START_TEST(test_agent_is_called_once_per_arming)
 	post(evd);
 	ck_assert_int_eq(told.calls, 2);
 	expect_triggered_by(evd);
-	post(evd); /* not armed */
+	post(evd); /* the agent is not set */
 	ck_assert_int_eq(told.calls, 2);
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	t_ok(dofi_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
@@ -409,7 +414,7 @@ START_TEST(test_free_does_not_call_an_armed_agent)
 }
 END_TEST
 
-/* Takes the event, consumes the trigger, arms itself, and triggers again from inside. */
+/* Dequeues the event, resets the CNO, sets itself again, and triggers the CNO from inside. */
 static void busy_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
 {
 	static bool inside;
@@ -426,7 +431,7 @@ static void busy_agent(DAT_PVOID data, DAT_EVD_HANDLE handle)
 }
 
 /* CNO-015, CNO-046 */
-START_TEST(test_agent_may_use_everything)
+START_TEST(test_agent_may_call_dat)
 {
 	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, busy_agent}));
 	post(evd);
@@ -449,7 +454,7 @@ START_TEST(test_agent_may_free_its_cno)
 
 	t_ok(dofi_cno_modify_agent(cno, (DAT_OS_WAIT_PROXY_AGENT){&told, free_own_cno}));
 	dofi_evd_push(evd, &event, true);
-	ck_assert_int_eq(told.calls, 0); /* never under the locks of who pushes */
+	ck_assert_int_eq(told.calls, 0); /* never while the posting thread holds locks */
 	dofi_cno_run_agents(ia);
 	ck_assert_int_eq(told.calls, 1);
 }
@@ -480,7 +485,7 @@ static DAT_RETURN free_main(void *arg)
 	return ret;
 }
 
-/* What the agent uses may go away when dat_cno_free has returned. */
+/* The consumer may free what the agent uses when dat_cno_free has returned. */
 START_TEST(test_free_waits_for_a_running_agent)
 {
 	struct t_thread poster, freer;
@@ -565,13 +570,13 @@ START_TEST(test_no_event_is_missed)
 }
 END_TEST
 
-/* --- completions, which are watched for those who are told --- */
+/* --- watching completions for agents and descriptors --- */
 
-START_TEST(test_watches_for_its_agent)
+START_TEST(test_completions_are_watched_for_an_agent)
 {
 	DAT_CNO_HANDLE other;
 
-	ck_assert_int_eq(t_fake.watchers, 0); /* whom no agent tells, waits or polls */
+	ck_assert_int_eq(t_fake.watchers, 0); /* a consumer without an agent waits or polls */
 	t_ok(dofi_cno_modify_agent(cno, counter));
 	ck_assert_int_eq(t_fake.watchers, 1);
 	t_ok(dofi_cno_modify_agent(cno, counter));
@@ -583,7 +588,7 @@ START_TEST(test_watches_for_its_agent)
 }
 END_TEST
 
-START_TEST(test_watches_for_its_descriptor)
+START_TEST(test_completions_are_watched_for_a_descriptor)
 {
 	DAT_CNO_HANDLE other;
 	int fd;
@@ -595,9 +600,9 @@ START_TEST(test_watches_for_its_descriptor)
 }
 END_TEST
 
-/* --- an agent that takes away what its caller works with --- */
+/* --- an agent that frees objects that its caller uses --- */
 
-static void free_all(DAT_PVOID data, DAT_EVD_HANDLE handle)
+static void free_all_objects(DAT_PVOID data, DAT_EVD_HANDLE handle)
 {
 	(void)data;
 	(void)handle;
@@ -609,10 +614,10 @@ static void free_all(DAT_PVOID data, DAT_EVD_HANDLE handle)
 
 START_TEST(agent_frees_the_cno_that_is_modified)
 {
-	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all};
+	const DAT_OS_WAIT_PROXY_AGENT agent = {NULL, free_all_objects};
 
 	t_ok(dofi_cno_modify_agent(cno, agent));
-	dofi_cno_notify(cno, evd); /* as the engine does; nobody has called the agent yet */
+	dofi_cno_notify(cno, evd); /* as the engine does; the agent was not called yet */
 	t_ret(dofi_cno_modify_agent(cno, counter), DOFI_BAD_HANDLE(CNO));
 	ck_assert_ptr_null(cno);
 }
@@ -624,8 +629,8 @@ static DAT_RETURN await_main(void *arg)
 	return DAT_SUCCESS;
 }
 
-/* Who takes an IA down waits for the calls that go on with it. */
-START_TEST(calls_that_stay_are_waited_for)
+/* The thread that closes an IA waits for calls that run agents. */
+START_TEST(close_waits_for_calls_that_run_agents)
 {
 	struct t_thread thread;
 
@@ -652,25 +657,25 @@ int main(void)
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_free_only_when_unused);
 	tcase_add_test(tc, test_trigger_is_a_state);
-	tcase_add_test(tc, test_what_does_not_trigger);
-	tcase_add_test(tc, test_waiter_of_the_evd_keeps_it_quiet);
+	tcase_add_test(tc, test_events_that_do_not_trigger);
+	tcase_add_test(tc, test_event_for_a_waiter_does_not_trigger);
 	tcase_add_test(tc, test_hint_is_alive_or_null);
 	tcase_add_test(tc, test_wait_polls_once_and_times_out);
 	tcase_add_test(tc, test_one_trigger_wakes_one_waiter);
 	tcase_add_test(tc, test_signal_ends_wait);
 	tcase_add_test(tc, test_last_evd_freed_wakes_all_waiters);
 	tcase_add_test(tc, test_destroy_wakes_all_waiters_and_calls_agent);
-	tcase_add_test(tc, test_agent_is_called_once_per_arming);
+	tcase_add_test(tc, test_agent_is_called_once_each_time_it_is_set);
 	tcase_add_test(tc, test_free_does_not_call_an_armed_agent);
-	tcase_add_test(tc, test_agent_may_use_everything);
+	tcase_add_test(tc, test_agent_may_call_dat);
 	tcase_add_test(tc, test_agent_may_free_its_cno);
 	tcase_add_test(tc, test_free_waits_for_a_running_agent);
-	tcase_add_test(tc, test_watches_for_its_agent);
-	tcase_add_test(tc, test_watches_for_its_descriptor);
+	tcase_add_test(tc, test_completions_are_watched_for_an_agent);
+	tcase_add_test(tc, test_completions_are_watched_for_a_descriptor);
 	tcase_add_test(tc, test_descriptor);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
-	tcase_add_test(tc, calls_that_stay_are_waited_for);
+	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

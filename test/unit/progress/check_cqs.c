@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many completion queues an IA has: entries are set aside for endpoints, and where a queue is
- * full another one is opened.
+ * The number of completion queues of an IA: endpoints reserve entries, and if a queue has too few
+ * free ones, another queue is opened.
  */
 #include "unit.h"
 
@@ -23,9 +23,9 @@ static struct fi_ep_attr ep_attr;
 static struct fi_info info = {.ep_attr = &ep_attr};
 static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_has_list = true};
 
-/* --- the device: how long a queue may be, and how many there are --- */
+/* --- the device: the longest queue, and the number of queues --- */
 
-/* at most; a shorter one becomes so long, which the attributes tell */
+/* the longest queue; the length to which the device rounds shorter ones up */
 static size_t longest, takes;
 static unsigned int most, opened, closed;
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
@@ -75,7 +75,7 @@ static void open_first(void)
 	ck_assert_int_eq(ia.cq_wait, FI_WAIT_FD);
 }
 
-START_TEST(one_is_enough_for_a_few)
+START_TEST(one_queue_is_enough_for_a_few_endpoints)
 {
 	open_first();
 	for (int i = 0; i < 64; i++)
@@ -89,7 +89,7 @@ START_TEST(one_is_enough_for_a_few)
 }
 END_TEST
 
-START_TEST(fabrics_without_queues_of_their_own_need_no_other)
+START_TEST(fabrics_without_device_queues_need_one_queue)
 {
 	open_first();
 	for (int i = 0; i < 100000; i++)
@@ -98,8 +98,8 @@ START_TEST(fabrics_without_queues_of_their_own_need_no_other)
 }
 END_TEST
 
-/* As efa does, when no descriptor is left for the queue. */
-START_TEST(one_that_writes_its_size_into_the_attributes_fails)
+/* efa does this if there is no descriptor for the queue. */
+START_TEST(a_failed_open_that_changes_the_attributes)
 {
 	takes = 2 * FIRST;
 	longest = FIRST;
@@ -108,14 +108,14 @@ START_TEST(one_that_writes_its_size_into_the_attributes_fails)
 }
 END_TEST
 
-START_TEST(each_is_twice_as_long_as_the_one_before)
+START_TEST(each_queue_is_twice_as_long_as_the_one_before)
 {
 	open_first();
 	for (uint32_t i = 0; i < 4; i++) {
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST << i), i);
 		ck_assert_uint_eq(ia.cqs.list[i].size, FIRST << i);
 	}
-	/* What was given back is used again. */
+	/* Returned entries are used again. */
 	dofi_cqs_give(&ia, 2, FIRST << 2);
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 2);
 	ck_assert_uint_eq(opened, 4);
@@ -143,7 +143,7 @@ START_TEST(a_large_endpoint_gets_a_queue_of_its_size)
 }
 END_TEST
 
-START_TEST(no_more_queues_and_it_goes_on)
+START_TEST(without_another_queue_the_longest_is_used)
 {
 	unsigned int there = _i ? DOFI_MAX_CQS : 2;
 	int fd = t_capture(STDERR_FILENO);
@@ -156,8 +156,8 @@ START_TEST(no_more_queues_and_it_goes_on)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
 	ck_assert_uint_eq(ia.wait.watchers, 0);
 	/*
-	 * The one that lacks least; it is said once, and from now on completions are taken as they
-	 * come.
+	 * The endpoint gets the queue that lacks the fewest entries. One message is logged, and
+	 * from now on completions are read as soon as they come.
 	 */
 	ck_assert_uint_eq(dofi_cqs_take(&ia, 300), 1);
 	ck_assert_uint_lt(dofi_cqs_take(&ia, 300), there);
@@ -169,7 +169,7 @@ START_TEST(no_more_queues_and_it_goes_on)
 }
 END_TEST
 
-START_TEST(not_even_one)
+START_TEST(no_queue_at_all_is_an_error)
 {
 	most = 0;
 	ck_assert_int_eq(dofi_cqs_open(&ia), -FI_EINVAL);
@@ -184,14 +184,14 @@ int main(void)
 	TCase *tc = tcase_create("cqs");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, one_is_enough_for_a_few);
-	tcase_add_test(tc, fabrics_without_queues_of_their_own_need_no_other);
-	tcase_add_test(tc, one_that_writes_its_size_into_the_attributes_fails);
-	tcase_add_test(tc, each_is_twice_as_long_as_the_one_before);
+	tcase_add_test(tc, one_queue_is_enough_for_a_few_endpoints);
+	tcase_add_test(tc, fabrics_without_device_queues_need_one_queue);
+	tcase_add_test(tc, a_failed_open_that_changes_the_attributes);
+	tcase_add_test(tc, each_queue_is_twice_as_long_as_the_one_before);
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
-	tcase_add_loop_test(tc, no_more_queues_and_it_goes_on, 0, 2);
-	tcase_add_test(tc, not_even_one);
+	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -3,11 +3,16 @@
 #include "../../lib/fake_ia.h"
 #include "../../lib/unit.h"
 
+#include "../../../prov/ofi/api/cno.h"
 #include "../../../prov/ofi/progress/cno.h"
+#include "../../../prov/ofi/progress/evd_streams.h"
+#include "../../../prov/ofi/progress/evd_wait.h"
+#include "../../../prov/ofi/api/evd.h"
 #include "../../../prov/ofi/progress/evd.h"
 #include "../../../prov/ofi/base/log.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/srq_count.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>
@@ -127,7 +132,7 @@ START_TEST(test_create_arguments)
 	      DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD));
 	t_fake.fail_malloc = 1;
 	t_ret(dofi_evd_create(ia, 8, cno, DAT_EVD_DTO_FLAG, &out), DOFI_NO_MEMORY);
-	t_ok(dofi_cno_free(cno)); /* the failed ones hold no use */
+	t_ok(dofi_cno_free(cno)); /* the failed calls do not use it */
 }
 END_TEST
 
@@ -227,7 +232,9 @@ static void push_one(struct dofi_ia *fake)
 	push(42, false);
 }
 
-/* EVD-095: what the engine finds during the call counts; and events that are there cost no look. */
+/*
+ * EVD-095: the call also returns events that the engine finds; with queued events it does not poll.
+ */
 START_TEST(test_dequeue_polls_when_empty_only)
 {
 	t_fake.on_poll = push_one;
@@ -248,7 +255,7 @@ static void hand_one_over(struct dofi_ia *polled)
 	*taker->event = (DAT_EVENT){.event_number = DAT_DTO_COMPLETION_EVENT, .evd_handle = evd};
 	taker->event->event_data.dto_completion_event_data.user_cookie.as_64 = 7;
 	taker->evd = NULL;
-	push(8, true); /* the next one finds no taker */
+	push(8, true); /* the polling call takes only one event */
 }
 
 START_TEST(test_dequeue_takes_what_its_poll_hands_over)
@@ -414,7 +421,7 @@ START_TEST(test_wait_wakes_at_threshold_by_notification)
 	start_waiter(3);
 	push(0, true);
 	push(1, true);
-	push(2, false); /* reaches it, but does not notify */
+	push(2, false); /* reaches the threshold, but does not notify */
 	ck_assert(!waiter.thread.done);
 	push(3, true);
 	expect_woken(0, 3);
@@ -425,7 +432,7 @@ START_TEST(test_wait_ignores_quiet_events)
 {
 	start_waiter(1);
 	push(7, false);
-	t_ok(dofi_evd_set_unwaitable(evd)); /* had the event woken it, this would come too late */
+	t_ok(dofi_evd_set_unwaitable(evd)); /* too late if the event had woken the thread */
 	t_ret(t_join(&waiter.thread), DOFI_BAD_STATE(EVD_UNWAITABLE));
 	ck_assert_int_eq(waiter.nmore, 1);
 	expect_dequeue(7);
@@ -484,7 +491,7 @@ START_TEST(test_signal_ends_wait)
 	sigaction(SIGUSR1, &action, NULL);
 	start_waiter(2);
 	push(1, true);
-	/* The thread may be on its way to sleep yet. */
+	/* The thread may not sleep yet. */
 	while (!waiter.thread.done) {
 		pthread_kill(waiter.thread.id, SIGUSR1);
 		sched_yield();
@@ -523,7 +530,7 @@ START_TEST(test_streams_that_go_together)
 		t_ret(dofi_evd_wait(hard, 0, 2, &event, &nmore),
 		      DOFI_ERR(DAT_INVALID_STATE, quiet[i].why));
 		t_ret(dofi_evd_wait(hard, 0, 1, &event, &nmore), DOFI_TIMEOUT_EXPIRED);
-		/* With streams of another kind a threshold has a meaning again. */
+		/* With streams of another kind thresholds are allowed again. */
 		dofi_evd_attach_dto(hard, i ? DOFI_CONFIG_THRESHOLD : quiet[!i].config);
 		t_ok(dofi_evd_query(hard, DAT_EVD_FIELD_ALL, &param));
 		ck_assert_uint_eq(param.evd_state & DAT_EVD_STATE_CONFIG_THRESHOLD,
@@ -563,7 +570,7 @@ START_TEST(test_overflow_is_reported_once)
 	t_ret(dofi_evd_dequeue(ia->async_evd, &event), DOFI_QUEUE_EMPTY);
 	for (uint64_t i = 0; i < 8; i++)
 		expect_dequeue(i);
-	/* A new condition is told anew. */
+	/* A new overflow is reported again. */
 	for (uint64_t i = 0; i < 9; i++)
 		push(i, true);
 	t_ok(dofi_evd_dequeue(ia->async_evd, &event));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Timers of the engine: their order, and the deadline that sleepers go by. */
+/* Timers of the engine: their order, and the deadline of a sleep. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 static struct dofi_ia ia;
@@ -31,7 +32,7 @@ static uint64_t next(void)
 	return atomic_load(&ia.engine.next_timer);
 }
 
-START_TEST(test_sleepers_go_by_the_first)
+START_TEST(test_deadline_is_that_of_the_first_timer)
 {
 	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire}, c = {.fire = on_fire};
 
@@ -49,7 +50,7 @@ START_TEST(test_sleepers_go_by_the_first)
 }
 END_TEST
 
-START_TEST(test_the_first_moves_back)
+START_TEST(test_deadline_follows_when_the_first_timer_moves)
 {
 	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire};
 
@@ -70,8 +71,8 @@ int main(void)
 	TCase *tc = tcase_create("timer");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, test_sleepers_go_by_the_first);
-	tcase_add_test(tc, test_the_first_moves_back);
+	tcase_add_test(tc, test_deadline_is_that_of_the_first_timer);
+	tcase_add_test(tc, test_deadline_follows_when_the_first_timer_moves);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wakeups between two IAs: marks are exchanged, sleepers are rung for, and strangers and forged
- * marks do nothing.
+ * Wakeups between two IAs: the IAs exchange marks and wake sleeping peers. Invalid datagrams and
+ * forged marks have no effect.
  */
 #include "unit.h"
 
 #include "../../../prov/ofi/progress/wakeup.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <fcntl.h>
@@ -92,7 +93,7 @@ static void teardown(void)
 	dofi_wakeup_close(&b.ia);
 }
 
-/* What lies in its socket is there at once: both are in this process. */
+/* Both IAs are in this process, so a datagram is in the socket at once. */
 static bool has_atomic(struct side *side)
 {
 	struct pollfd fd = {.fd = side->ia.wakeup.socket.fd, .events = POLLIN};
@@ -112,7 +113,7 @@ static void meet(struct side *side, struct side *other)
 	dofi_wakeup_add_peer(&side->ia, &side->peer, other->ia.cm.uuid);
 }
 
-/* As two connected IAs are. */
+/* Makes both IAs known to each other, as two connected IAs are. */
 static void meet_both(void)
 {
 	meet(&a, &b);
@@ -135,8 +136,8 @@ START_TEST(marks_are_seen)
 END_TEST
 
 /*
- * The second learns of the first before it shows its own: so the first's mark was lost, and is
- * shown once more.
+ * The first IA's mark comes before the second IA knows the first, so it is lost. The first IA sends
+ * it again.
  */
 START_TEST(the_first_mark_is_lost)
 {
@@ -153,8 +154,8 @@ START_TEST(the_first_mark_is_lost)
 }
 END_TEST
 
-/* Naps get long only where every peer rings. */
-START_TEST(who_is_deaf)
+/* Naps become long only if every peer sends wakeups. */
+START_TEST(a_peer_that_sends_no_wakeups)
 {
 	meet(&a, &b);
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 1);
@@ -166,13 +167,13 @@ START_TEST(who_is_deaf)
 	dofi_wakeup_remove_peer(&a.ia, &a.peer);
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	meet(&a, &b);
-	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* that never answered */
+	dofi_wakeup_remove_peer(&a.ia, &a.peer); /* the peer that never answered */
 	ck_assert_uint_eq(atomic_load(&a.ia.wakeup.deaf), 0);
 	a.knows = false;
 }
 END_TEST
 
-START_TEST(who_sleeps_is_rung_for)
+START_TEST(a_sleeping_peer_gets_a_wakeup)
 {
 	meet_both();
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
@@ -205,12 +206,12 @@ START_TEST(a_peer_that_is_gone)
 	meet_both();
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_close(&b.ia);
-	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says so */
+	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says that it sleeps */
 	ck_assert(!has_atomic(&a));
 }
 END_TEST
 
-START_TEST(fabrics_with_a_descriptor_have_none)
+START_TEST(fabrics_with_a_descriptor_need_no_wakeups)
 {
 	struct dofi_ia other = {.cq_wait = FI_WAIT_FD};
 	struct dofi_wakeup_peer peer;
@@ -228,7 +229,7 @@ START_TEST(fabrics_with_a_descriptor_have_none)
 END_TEST
 
 /* A name that is taken: the IA does without. */
-START_TEST(no_socket)
+START_TEST(without_a_socket_there_are_no_wakeups)
 {
 	struct dofi_ia twin = {.cq_wait = FI_WAIT_NONE};
 
@@ -238,12 +239,12 @@ START_TEST(no_socket)
 }
 END_TEST
 
-/* --- what others send: kind, name of the sender --- */
+/* --- datagrams of other processes --- */
 
 #define MANY   16u /* descriptors in one datagram */
 #define NOBODY 65534u
 
-/* With so many descriptors, all for the same file. */
+/* Sends a datagram with this many descriptors of one file. */
 static void send_many(const struct side *side, const void *bytes, size_t size, int fd, size_t nfds)
 {
 	int sock = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -285,7 +286,7 @@ static void send_as(const struct side *to, const struct side *from, uint8_t kind
 	send_to(to, bytes, sizeof(bytes), fd);
 }
 
-START_TEST(strangers_and_nonsense)
+START_TEST(invalid_datagrams_are_ignored)
 {
 	static const uint8_t nonsense[64] = {2};
 
@@ -297,14 +298,14 @@ START_TEST(strangers_and_nonsense)
 	ck_assert_int_eq(a.drained, 0);
 	meet_both();
 	send_as(&a, &b, 99, -1);
-	send_as(&a, &b, 1, -1); /* a mark that is missing */
+	send_as(&a, &b, 1, -1); /* the mark is missing */
 	look(&a);
 	ck_assert_int_eq(a.drained, 0);
 }
 END_TEST
 
 /* Memory that could be taken away is not looked at, nor is what is smaller than a page. */
-START_TEST(forged_marks)
+START_TEST(forged_marks_are_ignored)
 {
 	int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -338,7 +339,7 @@ static int open_files(void)
 }
 
 /* A flood of datagrams, whoever the sender says to be, leaves no descriptor open. */
-START_TEST(descriptors_that_nobody_wants)
+START_TEST(unexpected_descriptors_are_closed)
 {
 	uint8_t bytes[1 + DOFI_WAKEUP_UUID] = {1};
 	int file = memfd_create("file", MFD_CLOEXEC), before;
@@ -378,12 +379,13 @@ static void send_from_a_process(bool good)
 	look(&a);
 }
 
-START_TEST(other_users_are_not_heard)
+START_TEST(datagrams_of_other_users_are_ignored)
 {
 	const _Atomic uint32_t *none;
 
 	if (geteuid()) {
-		puts("# other_users_are_not_heard: skipped, only root can act as another user");
+		puts("# datagrams_of_other_users_are_ignored: skipped, only root can act as "
+		     "another user");
 		return;
 	}
 	meet(&a, &b);
@@ -405,16 +407,16 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, marks_are_seen);
 	tcase_add_test(tc, the_first_mark_is_lost);
-	tcase_add_test(tc, who_is_deaf);
-	tcase_add_test(tc, who_sleeps_is_rung_for);
+	tcase_add_test(tc, a_peer_that_sends_no_wakeups);
+	tcase_add_test(tc, a_sleeping_peer_gets_a_wakeup);
 	tcase_add_test(tc, an_answer_wakes_and_is_not_answered);
 	tcase_add_test(tc, a_peer_that_is_gone);
-	tcase_add_test(tc, fabrics_with_a_descriptor_have_none);
-	tcase_add_test(tc, no_socket);
-	tcase_add_test(tc, strangers_and_nonsense);
-	tcase_add_test(tc, forged_marks);
-	tcase_add_test(tc, descriptors_that_nobody_wants);
-	tcase_add_test(tc, other_users_are_not_heard);
+	tcase_add_test(tc, fabrics_with_a_descriptor_need_no_wakeups);
+	tcase_add_test(tc, without_a_socket_there_are_no_wakeups);
+	tcase_add_test(tc, invalid_datagrams_are_ignored);
+	tcase_add_test(tc, forged_marks_are_ignored);
+	tcase_add_test(tc, unexpected_descriptors_are_closed);
+	tcase_add_test(tc, datagrams_of_other_users_are_ignored);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

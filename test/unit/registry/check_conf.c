@@ -216,7 +216,7 @@ END_TEST
 /* The tests of the search order own a directory, with "etc/dat.conf" in it if they want one. */
 static char dir[] = "/tmp/check_conf.XXXXXX";
 
-/* Around all cases, in the parent: a failed case leaves nothing behind. */
+/* Runs in the parent, around all cases, so a failed case leaves no file. */
 static void dir_create(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -293,7 +293,7 @@ START_TEST(test_unreadable_override_is_reported_and_passed_over)
 }
 END_TEST
 
-/* REG-018: no file is no error. The last place can't be moved: the test takes it as it is. */
+/* REG-018: a missing file is no error. /etc cannot be replaced, so the test uses it as it is. */
 START_TEST(test_last_comes_etc_dat_conf)
 {
 	bool there = access("/etc/dat.conf", R_OK) == 0;
@@ -317,7 +317,7 @@ START_TEST(test_directory_in_place_of_the_file_is_reported)
 }
 END_TEST
 
-/* What DAT_DBG_TYPE and DAT_DBG_DEST select. */
+/* The effects of DAT_DBG_TYPE and DAT_DBG_DEST. */
 static const struct {
 	const char *type;
 	const char *dest;

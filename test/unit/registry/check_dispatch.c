@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every call that only jumps through the provider table: to the right slot, with the arguments in
- * order, and with the right answer when there is nothing to jump to.
+ * Every call that only jumps through the provider table: the right member is called with the
+ * arguments in order, and the right error is returned if there is no member to call.
  *
- * One kind of stub stands for all slots. It sees what it is called with as 64-bit words, which
- * holds wherever integers and pointers, and structs of two of them, are passed in registers and
- * stack slots of that size (x86_64, aarch64).
+ * One kind of stub replaces all members. It reads its arguments as 64-bit words. This is right on
+ * machines that pass integers, pointers and structs of two of them in registers and stack slots of
+ * that size (x86_64, aarch64).
  */
 #include <stddef.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 	       sizeof(void *)))
 #define STUB_RET(slot) ((DAT_RETURN)(0x5e0000 + (slot)))
 
-/* What stands for argument n, by its kind. */
+/* The value of argument n, by its kind. */
 #define WORD(n)        ((uintptr_t)(0x5a0000 + (n)))
 #define P(n)           ((void *)WORD(n))
 #define N(n)           ((int)WORD(n))
@@ -52,7 +52,7 @@ typedef DAT_RETURN (*stub_fn)(WORDS_OF_13);
 		return STUB_RET(0##slot_number);                                            \
 	}
 
-/* Slots are counted in octal, so that a row of eight is made by pasting a digit. */
+/* Members are counted in octal, so that pasting a digit makes a row of eight. */
 #define ROW_OF_8(X, row) \
 	X(row##0) X(row##1) X(row##2) X(row##3) X(row##4) X(row##5) X(row##6) X(row##7)
 #define ALL_ROWS(X)     \
@@ -70,7 +70,7 @@ static const stub_fn stubs[] = {ALL_ROWS(STUB_NAME)};
 _Static_assert(sizeof(stubs) / sizeof(stubs[0]) >= sizeof(DAT_PROVIDER) / sizeof(void *) - 2,
 	       "a stub per slot");
 
-/* The first word of an object is all that the registry looks at. */
+/* The registry reads only the first word of an object. */
 static struct object {
 	const DAT_PROVIDER *table;
 } full_ia, empty_ia, full_object, empty_object;
@@ -139,7 +139,7 @@ static DAT_REGION_DESCRIPTION shared_region(void *first, void *second)
 
 static void assert_words(const char *call, void *handle, int num_words)
 {
-	/* The provider never sees a number. */
+	/* The provider gets its own handle, not the number. */
 	if (handle == ia_number)
 		handle = &full_ia;
 	ck_assert_msg(seen.words[0] == (uintptr_t)handle, "%s: handle %p", call,
@@ -376,7 +376,7 @@ START_TEST(test_null_handle_is_invalid_by_its_type)
 }
 END_TEST
 
-/* HND-016: the number of an IA where another object is due, and what is no IA at all */
+/* HND-016: the number of an IA instead of another object, and a number of no IA */
 START_TEST(test_handle_of_no_such_object_is_invalid)
 {
 	expectation = EXPECT_BAD_HANDLE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The registry without memory. Linked with its objects, so that --wrap=calloc gets in between. */
+/* The registry without memory. Linked with its objects, so that --wrap=calloc replaces calloc(). */
 #include <string.h>
 
 #include "../../lib/dat_version.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From an IA name to a provider and back. T_MODULE is the fake provider as a module; the directory
- * that main() makes holds it under the name of our own provider as well, for the names that need no
- * dat.conf.
+ * The registry: names of IAs and providers. T_MODULE is the fake provider as a module. main() makes
+ * a directory that has it under the name of our own provider, too, for names that need no dat.conf.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -35,7 +34,7 @@ static DAT_RETURN openv(const char *name, DAT_UINT32 major, DAT_UINT32 minor, DA
 	return dat_ia_openv(name_ptr, 8, &evd, ia, major, minor, safe);
 }
 
-/* What a stock program asks for. IA-020 */
+/* Opens an IA as a compiled program does. IA-020 */
 static DAT_RETURN open_stock(const char *name, DAT_IA_HANDLE *ia)
 {
 	DAT_NAME_PTR name_ptr = (DAT_NAME_PTR)(uintptr_t)name;
@@ -104,7 +103,7 @@ static int times_listed(const char *name)
 	return times;
 }
 
-/* ---- providers that the program brings along ---- */
+/* ---- providers inside the program ---- */
 
 static struct {
 	const DAT_PROVIDER *table;
@@ -170,7 +169,7 @@ START_TEST(test_second_provider_of_a_name_is_refused)
 
 	ck_assert_uint_eq(dat_registry_add_provider(&other_table, &info),
 			  T_ERR(DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE));
-	/* nor can it take away the first */
+	/* it cannot remove the first one either */
 	ck_assert_uint_eq(dat_registry_remove_provider(&other_table, &info), BAD_ARG(2));
 	must_close(must_open("own"));
 }
@@ -220,7 +219,7 @@ START_TEST(test_provider_of_an_open_ia_stays)
 }
 END_TEST
 
-/* What one provider registered as, what is asked for, and the answer. */
+/* The registration of a provider, what the program asks for, and the result. */
 static const struct {
 	DAT_UINT32 major, minor;
 	DAT_BOOLEAN safe;
@@ -250,7 +249,7 @@ START_TEST(test_selection_by_version_and_thread_safety)
 }
 END_TEST
 
-/* The same through dat.conf, where nothing must be loaded in vain. */
+/* The same by lines of dat.conf. No library is loaded without need. */
 START_TEST(test_selection_among_lines)
 {
 	DAT_IA_HANDLE ia;
@@ -298,7 +297,7 @@ END_TEST
 
 /* ---- listing ---- */
 
-/* REG-012, REG-013, REG-042, and the name that is always there */
+/* REG-012, REG-013, REG-042, and the default name */
 START_TEST(test_lines_are_listed_without_loading_them)
 {
 	t_conf("one u1.2 threadsafe default " T_MODULE " fake.1.0 x y\n"
@@ -388,7 +387,7 @@ START_TEST(test_list_checks_its_arguments)
 }
 END_TEST
 
-/* REG-018: a file that cannot be read leaves the rest alone */
+/* REG-018: a file that cannot be read has no effect on other names */
 START_TEST(test_list_without_a_file_has_the_other_names)
 {
 	t_conf("# nothing\n");
@@ -425,7 +424,7 @@ START_TEST(test_library_is_loaded_from_first_open_to_last_close)
 }
 END_TEST
 
-/* The reference rebuilds its key from these attributes on close. Ours does not need them. */
+/* The reference registry finds its entry by these attributes on close. Ours does not need them. */
 START_TEST(test_library_with_wrong_attributes_is_released)
 {
 	t_conf(LINE("ib0", "odd-attr"));
@@ -467,7 +466,7 @@ START_TEST(test_library_that_registers_nothing_is_not_found)
 }
 END_TEST
 
-/* A library that does not take its name back must leave no pointer into memory that is gone. */
+/* If a library does not remove its name, no pointer into its unloaded memory may remain. */
 START_TEST(test_name_that_is_left_registered_goes_with_its_library)
 {
 	t_conf(LINE("ib0", "no-remove"));
@@ -479,7 +478,7 @@ START_TEST(test_name_that_is_left_registered_goes_with_its_library)
 }
 END_TEST
 
-/* REG-039: said once, in words, and the process goes on */
+/* REG-039: one message, and the process continues */
 START_TEST(test_library_that_does_not_load_is_reported)
 {
 	int log = t_capture(STDERR_FILENO);
@@ -495,7 +494,10 @@ START_TEST(test_library_that_does_not_load_is_reported)
 }
 END_TEST
 
-/* REG-030: one that does not load, one that registers nothing, one that can't open, a good one */
+/*
+ * REG-030: a library that does not load, one that registers nothing, one that fails to open, and a
+ * good one
+ */
 START_TEST(test_lines_of_a_name_are_tried_in_order)
 {
 	DAT_IA_HANDLE ia;
@@ -512,7 +514,7 @@ START_TEST(test_lines_of_a_name_are_tried_in_order)
 }
 END_TEST
 
-/* The provider's own answer says more than "not found". IA-019 */
+/* The provider's own error tells more than "not found". IA-019 */
 START_TEST(test_error_of_the_first_provider_is_the_answer)
 {
 	DAT_EVD_HANDLE evd = &evd;
@@ -573,7 +575,7 @@ START_TEST(test_provider_that_opens_itself_from_its_init_is_not_found_there)
 }
 END_TEST
 
-/* REG-038, REG-042: the other lines of a file work whatever stands beside them */
+/* REG-038, REG-042: bad lines do not affect the other lines of a file */
 START_TEST(test_bad_lines_and_other_versions_do_no_harm)
 {
 	t_capture(STDERR_FILENO);
@@ -678,13 +680,13 @@ START_TEST(test_line_replaces_the_default_name)
 	must_close(must_open("ofi"));
 	ck_assert_str_eq(t_fake.init_params, "from-line");
 	assert_cannot_open("ofi-tcp", NOT_FOUND(DAT_NAME_NOT_REGISTERED));
-	/* a line of the other version replaces nothing */
+	/* a line of the other version does not replace the default name */
 	must_close(must_open("ofi-shm"));
 	ck_assert_str_eq(t_fake.init_params, "");
 }
 END_TEST
 
-/* The loader does not find our provider, but it is beside the registry, in a local scope. */
+/* The loader does not find our provider, but it is in the directory of the registry. */
 START_TEST(test_default_provider_is_found_beside_the_registry)
 {
 	char libdat[PATH_MAX];
@@ -772,7 +774,7 @@ START_TEST(test_closed_handle_is_invalid_and_not_reused_soon)
 }
 END_TEST
 
-/* IA-025, and IA-023 as far as it is the registry's: an IA that refuses to close goes on */
+/* IA-025, and the registry's part of IA-023: an IA that refuses to close remains usable */
 START_TEST(test_ia_that_refuses_to_close_stays_usable)
 {
 	DAT_PZ_HANDLE pz;
@@ -921,7 +923,7 @@ START_TEST(test_only_one_thread_closes_an_ia)
 END_TEST
 
 #if T_DAT_MAJOR == 2
-/* ---- extended operations, and what else only 2.0 has ---- */
+/* ---- extended operations and other features of 2.0 only ---- */
 
 #define NOT_IMPLEMENTED T_ERR(DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE)
 
@@ -983,7 +985,7 @@ START_TEST(test_open_extension_loads_and_close_extension_releases)
 	ck_assert_int_eq(t_fake.ext_op, OPEN_OP);
 	ck_assert_uint_ge((uintptr_t)handle, 65536);
 	assert_loads(1, 0);
-	/* it switches the other operations on, and IAs come and go beside it */
+	/* the IA enables the other operations, while other IAs are opened and closed */
 	ck_assert_uint_eq(dat_extension_op(handle, 5, 1UL, 2UL), DAT_SUCCESS);
 	ia = must_open("ext");
 	must_close(ia);
@@ -1033,7 +1035,7 @@ START_TEST(test_close_extension_takes_only_what_open_extension_gave)
 	t_conf(LINE("ext", "extension"));
 	ia = must_open("ext");
 	ck_assert_uint_eq(dat_pz_create(ia, &pz), DAT_SUCCESS);
-	/* the fake frees whatever it is given; the IA must keep its library all the same */
+	/* the fake provider frees any object; the IA must still keep its library loaded */
 	ck_assert_uint_eq(dat_extension_op(pz, CLOSE_OP), DAT_SUCCESS);
 	assert_loads(1, 0);
 	/* an IA number is not taken for a pointer */
@@ -1062,9 +1064,9 @@ START_TEST(test_related_providers_are_not_supported)
 END_TEST
 #endif
 
-/* ---- putting it together ---- */
+/* ---- suite ---- */
 
-/* No case sees the dat.conf of this machine. */
+/* No case reads the dat.conf of this machine. */
 static void empty_conf(void)
 {
 	t_conf("# nothing\n");

@@ -49,7 +49,7 @@ static const struct code types[] = {
 
 #define NUM_TYPES ((int)(sizeof(types) / sizeof(types[0])))
 
-/* The first and last of each group: the sweep below shows a row that is missing. */
+/* The first and last code of each group. A later test finds missing rows. */
 static const struct code subtypes[] = {
 	CODE(DAT_SUB_INTERRUPTED),
 	CODE(DAT_RESOURCE_MEMORY),
@@ -103,7 +103,7 @@ START_TEST(test_subtype_is_named_and_explained)
 }
 END_TEST
 
-/* ERR-001: no hole up to the last subtype. ERR-007: nothing behind it. */
+/* ERR-001: every subtype up to the last one exists. ERR-007: none behind it. */
 START_TEST(test_all_subtypes_up_to_the_last_exist)
 {
 	for (DAT_RETURN value = 0; value < 0x200; value++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The event queue of the shared endpoint: which fabric gets one, and what becomes of errors that
+ * The event queue of the shared endpoint: which fabrics get one, and the handling of errors that
  * belong to no operation.
  */
 #include "unit.h"
@@ -24,9 +24,9 @@ static struct dofi_async_errors events;
 
 static struct {
 	int open_answer, bind_answer, opened, closed;
-	/* of fi_eq_write; what the first read of the completion queue tells */
+	/* result of fi_eq_write; error of the first read of the completion queue */
 	int write_answer, first_read_err;
-	int errs[MOST]; /* what the queue has: an error, or 0 for another event */
+	int errs[MOST]; /* entries of the queue: an error, or 0 for another event */
 	int prov_errs[MOST];
 	int first, last;
 } fabric;
@@ -88,7 +88,7 @@ static int open_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq
 {
 	(void)of;
 	queue.fid.context = context;
-	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* nobody sleeps on it */
+	ck_assert_int_eq(attr->wait_obj, FI_WAIT_NONE); /* no thread sleeps on it */
 	if (fabric.open_answer)
 		return fabric.open_answer;
 	fabric.opened++;
@@ -108,7 +108,7 @@ static struct fid_fabric the_fabric = {.ops = &fabric_ops};
 static struct fi_ops ep_fid_ops = {.size = sizeof(ep_fid_ops), .bind = bind_it};
 static struct fid_ep endpoint = {.fid.ops = &ep_fid_ops};
 
-/* As efa does. */
+/* Writes an error to the event queue as efa does. */
 static ssize_t tell_on_eq(int err, int prov_err)
 {
 	const struct fi_eq_err_entry entry = {.err = err, .prov_errno = prov_err};
@@ -129,7 +129,7 @@ static ssize_t read_cq(struct fid_cq *cq, void *buf, size_t count)
 static struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops), .read = read_cq};
 static struct fid_cq completions = {.ops = &cq_ops};
 
-/* --- what async_errors.c calls --- */
+/* --- functions that async_errors.c calls --- */
 
 static int told;
 
@@ -196,14 +196,14 @@ START_TEST(a_fabric_without_event_queues)
 }
 END_TEST
 
-START_TEST(an_endpoint_that_takes_none)
+START_TEST(an_endpoint_that_refuses_an_event_queue)
 {
 	fabric.bind_answer = refusals[_i];
 	ck_none(1);
 }
 END_TEST
 
-START_TEST(where_it_costs_and_never_says_anything)
+START_TEST(no_event_queue_if_it_costs_time_and_reports_nothing)
 {
 	ia.quirks = DOFI_QUIRK_IDLE_EQ;
 	ck_none(0);
@@ -211,7 +211,7 @@ START_TEST(where_it_costs_and_never_says_anything)
 }
 END_TEST
 
-START_TEST(no_memory_is_told)
+START_TEST(lack_of_memory_is_an_asynchronous_event)
 {
 	fabric.open_answer = -FI_ENOMEM;
 	ck_assert_int_eq(dofi_async_errors_open(&ia, &events), -FI_ENOMEM);
@@ -223,14 +223,14 @@ START_TEST(no_memory_is_told)
 }
 END_TEST
 
-START_TEST(the_first_of_a_kind_is_told)
+START_TEST(only_the_first_error_of_a_kind_is_reported)
 {
 	int fd = t_capture(STDERR_FILENO);
 	const char *text;
 
 	open_it();
 	for (int i = 0; i < 3; i++)
-		have(-FI_EINVAL, 4107); /* some tell the negative number */
+		have(-FI_EINVAL, 4107); /* some providers report the negative number */
 	have(FI_ENOBUFS, 4108);
 	ck_assert_int_eq(dofi_async_errors_poll(&ia, &events), 4);
 	dofi_async_errors_close(&ia, &events);
@@ -244,7 +244,7 @@ START_TEST(the_first_of_a_kind_is_told)
 }
 END_TEST
 
-/* Its connections end by the control channel. */
+/* The control channel ends the connections of the peer. */
 START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 {
 	open_it();
@@ -256,7 +256,7 @@ START_TEST(a_peer_that_died_is_no_error_of_the_provider)
 }
 END_TEST
 
-START_TEST(other_events_hold_nothing_up)
+START_TEST(other_events_are_skipped)
 {
 	open_it();
 	have(0, 0);
@@ -268,7 +268,7 @@ START_TEST(other_events_hold_nothing_up)
 }
 END_TEST
 
-START_TEST(one_round_ends_whatever_there_is)
+START_TEST(one_round_reads_a_limited_number_of_events)
 {
 	int n;
 
@@ -288,7 +288,7 @@ END_TEST
 
 /* --- a provider that ends the process when it can't write --- */
 
-START_TEST(without_memory_the_write_succeeds_and_is_told)
+START_TEST(a_failed_event_write_is_reported_and_succeeds)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -309,7 +309,7 @@ START_TEST(without_memory_the_write_succeeds_and_is_told)
 }
 END_TEST
 
-START_TEST(other_answers_are_the_queue_s)
+START_TEST(other_results_of_the_event_write_remain)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -326,7 +326,7 @@ START_TEST(other_answers_are_the_queue_s)
 END_TEST
 
 /* With and without memory for the event itself. */
-START_TEST(the_first_read_tells_what_is_missing)
+START_TEST(the_first_read_reports_what_is_missing)
 {
 	ia.quirks = DOFI_QUIRK_FATAL_EVENT;
 	open_it();
@@ -334,7 +334,7 @@ START_TEST(the_first_read_tells_what_is_missing)
 	fabric.first_read_err = -FI_ENOMEM;
 	fabric.write_answer = _i ? -FI_ENOMEM : 0;
 	ck_assert_int_eq(dofi_async_errors_begin(&ia, &events), -FI_ENOMEM);
-	ck_assert_int_eq(told, 0); /* dat_ia_open says it */
+	ck_assert_int_eq(told, 0); /* dat_ia_open returns the error */
 	dofi_async_errors_close(&ia, &events);
 }
 END_TEST
@@ -346,16 +346,16 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, a_fabric_without_event_queues, 0, 3);
-	tcase_add_loop_test(tc, an_endpoint_that_takes_none, 0, 3);
-	tcase_add_test(tc, where_it_costs_and_never_says_anything);
-	tcase_add_test(tc, no_memory_is_told);
-	tcase_add_test(tc, the_first_of_a_kind_is_told);
+	tcase_add_loop_test(tc, an_endpoint_that_refuses_an_event_queue, 0, 3);
+	tcase_add_test(tc, no_event_queue_if_it_costs_time_and_reports_nothing);
+	tcase_add_test(tc, lack_of_memory_is_an_asynchronous_event);
+	tcase_add_test(tc, only_the_first_error_of_a_kind_is_reported);
 	tcase_add_test(tc, a_peer_that_died_is_no_error_of_the_provider);
-	tcase_add_test(tc, other_events_hold_nothing_up);
-	tcase_add_test(tc, one_round_ends_whatever_there_is);
-	tcase_add_test(tc, without_memory_the_write_succeeds_and_is_told);
-	tcase_add_test(tc, other_answers_are_the_queue_s);
-	tcase_add_loop_test(tc, the_first_read_tells_what_is_missing, 0, 2);
+	tcase_add_test(tc, other_events_are_skipped);
+	tcase_add_test(tc, one_round_reads_a_limited_number_of_events);
+	tcase_add_test(tc, a_failed_event_write_is_reported_and_succeeds);
+	tcase_add_test(tc, other_results_of_the_event_write_remain);
+	tcase_add_loop_test(tc, the_first_read_reports_what_is_missing, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a thread does tells whether it may still be where it was. */
+/* The state of a thread tells whether it may still be inside the code where it was. */
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/live_threads.h"
@@ -61,7 +61,7 @@ static bool come_out(void)
 	return true;
 }
 
-START_TEST(a_thread_that_runs_is_out_after_a_while)
+START_TEST(a_running_thread_is_out_after_some_time)
 {
 	start(run);
 	ck_assert(dofi_live_threads_note(&threads, &child, 1));
@@ -72,7 +72,7 @@ START_TEST(a_thread_that_runs_is_out_after_a_while)
 }
 END_TEST
 
-START_TEST(a_thread_that_sleeps_is_out)
+START_TEST(a_sleeping_thread_is_out)
 {
 	start(sleep_on);
 	ck_assert(dofi_live_threads_note(&threads, &child, 1));
@@ -81,7 +81,7 @@ START_TEST(a_thread_that_sleeps_is_out)
 }
 END_TEST
 
-START_TEST(a_thread_that_is_stopped_tells_nothing)
+START_TEST(a_stopped_thread_may_still_be_inside)
 {
 	int status;
 
@@ -131,9 +131,9 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
-	tcase_add_test(tcase, a_thread_that_runs_is_out_after_a_while);
-	tcase_add_test(tcase, a_thread_that_sleeps_is_out);
-	tcase_add_test(tcase, a_thread_that_is_stopped_tells_nothing);
+	tcase_add_test(tcase, a_running_thread_is_out_after_some_time);
+	tcase_add_test(tcase, a_sleeping_thread_is_out);
+	tcase_add_test(tcase, a_stopped_thread_may_still_be_inside);
 	tcase_add_test(tcase, a_process_that_has_ended_is_out);
 	tcase_add_test(tcase, the_caller_does_not_count);
 	return t_run(suite);

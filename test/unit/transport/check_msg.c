@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoints of connections: when the fabric is asked for one, and that each is given back. */
+/* The endpoints of connections: when they are opened, and that each is closed. */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
@@ -14,6 +14,7 @@
 #include "../../../prov/ofi/cm/upcalls.h"
 #include "../../../prov/ofi/cm/conn_state.h"
 #include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/dto/ring.h"
 
 #include <endian.h>
 #include <rdma/fi_cm.h>
@@ -58,7 +59,7 @@ static struct fi_ops_eq eq_ops;
 static struct fi_ops_cq cq_ops;
 static int made, closed, shut, enabled, connected, rejected, accepted, paths;
 static int make_err, enable_err, connect_errs, accept_err;
-static struct fi_info *request; /* that the event queue has */
+static struct fi_info *request; /* in the event queue */
 static ssize_t queue_says = -FI_EAGAIN;
 
 void __wrap_dofi_conn_path_made(struct dofi_conn *of);
@@ -244,11 +245,11 @@ static void setup(void)
 				  .ep = &ep,
 				  .chan = &chan,
 				  .active = true,
-				  .token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
+				  .peer_token = {0, 0, 0, 7, [DOFI_TOKEN_SIZE - 1] = 9},
 				  .reserved_port = -1};
 }
 
-static void nothing_is_left(void)
+static void closed_ia_leaves_nothing(void)
 {
 	ck_assert_int_eq(closed, made);
 	ck_assert_ptr_null(conn.fep);
@@ -257,14 +258,14 @@ static void nothing_is_left(void)
 	ck_assert_int_lt(conn.reserved_port, 0);
 }
 
-/* --- the side that asks --- */
+/* --- the active side --- */
 
-START_TEST(what_was_made_while_the_peer_decided_is_used)
+START_TEST(an_endpoint_opened_while_the_peer_decided_is_used)
 {
 	trans->prepare(&conn);
 	ck_assert_int_eq(made, 1);
 	ck_assert_int_eq(enabled, 1);
-	ck_assert_ptr_null(conn.fep); /* no post reaches it yet */
+	ck_assert_ptr_null(conn.fep); /* no post uses it yet */
 	ck_assert_uint_gt(ia.cqs.list[0].used, REQUESTS + RECEIVES);
 	ck_assert_uint_lt(ia.cqs.list[0].used, REQUESTS + RECEIVES + 4);
 	ck_assert_int_eq(trans->connect(&conn), 0);
@@ -273,22 +274,22 @@ START_TEST(what_was_made_while_the_peer_decided_is_used)
 	ck_assert_int_eq(paths, 1);
 	ck_assert_ptr_null(conn.spare);
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-START_TEST(what_nobody_needs_is_given_back)
+START_TEST(an_unused_endpoint_is_closed)
 {
 	trans->prepare(&conn);
 	trans->disconnect(&conn);
 	ck_assert_int_eq(made, 1);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-START_TEST(the_ia_stays_as_it_was)
+START_TEST(a_failed_open_does_not_change_the_ia)
 {
 	trans->prepare(&conn);
 	trans->disconnect(&conn);
@@ -298,21 +299,21 @@ START_TEST(the_ia_stays_as_it_was)
 }
 END_TEST
 
-START_TEST(what_failed_is_tried_again_when_it_is_needed)
+START_TEST(a_failed_open_is_repeated_when_the_endpoint_is_needed)
 {
 	if (_i)
 		make_err = -FI_ENOMEM;
 	else
 		enable_err = -FI_ENOMEM;
 	trans->prepare(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 	ck_assert_int_eq(trans->connect(&conn), -FI_ENOMEM);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 	make_err = enable_err = 0;
 	ck_assert_int_eq(trans->connect(&conn), 0);
 	ck_assert_int_eq(connected, 1);
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
@@ -322,12 +323,12 @@ START_TEST(a_refused_connect_leaves_nothing)
 	trans->prepare(&conn);
 	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
 	ck_assert_int_eq(paths, 0);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-/* Sockets cost little, and their endpoints have no queues. */
-START_TEST(without_a_device_nothing_is_made_before)
+/* Endpoints over sockets are cheap and have no device queues. */
+START_TEST(without_device_queues_no_endpoint_is_opened_early)
 {
 	ia.quirks = 0;
 	trans->prepare(&conn);
@@ -336,12 +337,12 @@ START_TEST(without_a_device_nothing_is_made_before)
 	ck_assert_int_eq(made, 1);
 	ck_assert_uint_eq(ia.cqs.list[0].used, 0);
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-/* The port is chosen for each attempt, and not kept from others longer than that takes. */
-START_TEST(a_port_that_is_taken_is_not_the_last)
+/* The port is chosen for each attempt, and reserved only during the attempt. */
+START_TEST(another_port_is_tried_if_one_is_in_use)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -356,16 +357,16 @@ START_TEST(a_port_that_is_taken_is_not_the_last)
 	ck_assert_int_eq(made, 3);
 	ck_assert_int_eq(closed, 2);
 	ck_assert_int_ge(conn.reserved_port, 0);
-	ck_assert_uint_eq(here.sin_port, 0); /* the IA's own address */
+	ck_assert_uint_eq(here.sin_port, 0); /* the address of the IA */
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 	connect_errs = 1000;
 	ck_assert_int_eq(trans->connect(&conn), -FI_EADDRINUSE);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-/* --- the side that is asked --- */
+/* --- the passive side --- */
 
 static void request_comes(void)
 {
@@ -383,11 +384,11 @@ START_TEST(a_request_is_accepted)
 	ck_assert_int_eq(paths, 1);
 	ck_assert(!dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-/* What has an endpoint is refused by closing that. */
+/* If an endpoint exists already, closing it refuses the request. */
 START_TEST(a_request_that_cannot_be_served_is_refused)
 {
 	if (_i)
@@ -398,26 +399,26 @@ START_TEST(a_request_that_cannot_be_served_is_refused)
 	ck_assert_int_eq(rejected, _i);
 	ck_assert_int_eq(accepted, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-START_TEST(a_request_that_is_gone)
+START_TEST(a_request_that_has_gone_is_ignored)
 {
 	accept_err = -FI_ENOTCONN;
 	request_comes();
 	ck_assert_int_eq(rejected, 0);
 	ck_assert(dofi_conn_is_ending(&conn));
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 }
 END_TEST
 
-/* --- completions that failed --- */
+/* --- failed completions --- */
 
 static const char *const providers[] = {"tcp", "verbs"};
 
-/* A device reports what belongs to no request, or to one that libfabric made by itself. */
+/* A device reports errors of no request, or of a request that libfabric made itself. */
 START_TEST(an_error_of_no_operation)
 {
 	struct fi_cq_err_entry errs[] = {
@@ -437,6 +438,74 @@ START_TEST(an_error_of_no_operation)
 }
 END_TEST
 
+/* --- sends --- */
+
+static struct {
+	int sends, messages;
+	uint64_t flags;
+} sent;
+
+static ssize_t send_it(struct fid_ep *fep, const void *buf, size_t length, void *desc,
+		       fi_addr_t dest, void *context)
+{
+	(void)fep, (void)buf, (void)length, (void)desc, (void)dest, (void)context;
+	sent.sends++;
+	return 0;
+}
+
+static ssize_t send_segments(struct fid_ep *fep, const struct iovec *iov, void **desc, size_t n,
+			     fi_addr_t dest, void *context)
+{
+	return send_it(fep, iov, n, desc, dest, context);
+}
+
+static ssize_t send_message(struct fid_ep *fep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)fep, (void)msg;
+	sent.messages++;
+	sent.flags = flags;
+	return 0;
+}
+
+static void send_with(DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, 0);
+
+	wr->kind = dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED);
+	wr->flags = (uint8_t)flags;
+	wr->ep = &ep;
+	wr->length = 8;
+	wr->iov[0] = (struct iovec){&sent, 8};
+	ck_assert_int_eq(trans->send(&ep, wr), 0);
+}
+
+/* Where the device fences; behind no read there is nothing to wait for. */
+START_TEST(the_barrier_flag_is_a_fence_behind_reads)
+{
+	struct fi_ops_msg ops = {.size = sizeof(ops),
+				 .send = send_it,
+				 .sendv = send_segments,
+				 .sendmsg = send_message};
+
+	endpoint.msg = &ops;
+	ep.fep = &endpoint;
+	ia.limits.fabric_iov = 4;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
+	dofi_lock(&ep.lock);
+	send_with(DAT_COMPLETION_BARRIER_FENCE_FLAG);
+	ck_assert_int_eq(sent.sends, 1);
+	ep.reads = 1;
+	send_with(0);
+	ck_assert_int_eq(sent.sends, 2);
+	send_with(DAT_COMPLETION_BARRIER_FENCE_FLAG);
+	ck_assert_int_eq(sent.messages, 1);
+	ck_assert(sent.flags & FI_FENCE);
+	ck_assert(!(sent.flags & FI_REMOTE_CQ_DATA));
+	dofi_unlock(&ep.lock);
+	dofi_ring_fini(&ep.req);
+}
+END_TEST
+
 /* --- the event queue fails --- */
 
 static int lines(const char *text)
@@ -450,7 +519,7 @@ static int lines(const char *text)
 	return n;
 }
 
-START_TEST(a_queue_that_fails_for_good_is_spoken_of_once)
+START_TEST(a_permanent_failure_of_the_queue_is_logged_once)
 {
 	int fd = t_capture(STDERR_FILENO);
 	const char *said;
@@ -476,7 +545,7 @@ static void end_with(uint64_t quirks)
 	ia.quirks = quirks;
 	ck_assert_int_eq(trans->connect(&conn), 0);
 	trans->disconnect(&conn);
-	nothing_is_left();
+	closed_ia_leaves_nothing();
 	ck_assert_int_eq(closed, 1);
 }
 
@@ -487,7 +556,7 @@ START_TEST(an_endpoint_is_shut_down_and_closed)
 }
 END_TEST
 
-START_TEST(an_endpoint_is_closed_where_shutting_down_does_harm)
+START_TEST(an_endpoint_is_only_closed_if_shutdown_is_harmful)
 {
 	end_with(DOFI_QUIRK_FOREIGN_FD);
 	ck_assert_int_eq(shut, 0);
@@ -561,21 +630,22 @@ int main(void)
 	TCase *tc = tcase_create("endpoints");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, what_was_made_while_the_peer_decided_is_used);
-	tcase_add_test(tc, what_nobody_needs_is_given_back);
-	tcase_add_test(tc, the_ia_stays_as_it_was);
-	tcase_add_loop_test(tc, what_failed_is_tried_again_when_it_is_needed, 0, 2);
+	tcase_add_test(tc, an_endpoint_opened_while_the_peer_decided_is_used);
+	tcase_add_test(tc, an_unused_endpoint_is_closed);
+	tcase_add_test(tc, a_failed_open_does_not_change_the_ia);
+	tcase_add_loop_test(tc, a_failed_open_is_repeated_when_the_endpoint_is_needed, 0, 2);
 	tcase_add_test(tc, a_refused_connect_leaves_nothing);
-	tcase_add_test(tc, without_a_device_nothing_is_made_before);
-	tcase_add_test(tc, a_port_that_is_taken_is_not_the_last);
+	tcase_add_test(tc, without_device_queues_no_endpoint_is_opened_early);
+	tcase_add_test(tc, another_port_is_tried_if_one_is_in_use);
 	tcase_add_test(tc, a_request_is_accepted);
 	tcase_add_loop_test(tc, a_request_that_cannot_be_served_is_refused, 0, 2);
-	tcase_add_test(tc, a_request_that_is_gone);
+	tcase_add_test(tc, a_request_that_has_gone_is_ignored);
 	tcase_add_loop_test(tc, an_error_of_no_operation, 0,
 			    sizeof(providers) / sizeof(providers[0]));
-	tcase_add_test(tc, a_queue_that_fails_for_good_is_spoken_of_once);
+	tcase_add_test(tc, the_barrier_flag_is_a_fence_behind_reads);
+	tcase_add_test(tc, a_permanent_failure_of_the_queue_is_logged_once);
 	tcase_add_test(tc, an_endpoint_is_shut_down_and_closed);
-	tcase_add_test(tc, an_endpoint_is_closed_where_shutting_down_does_harm);
+	tcase_add_test(tc, an_endpoint_is_only_closed_if_shutdown_is_harmful);
 	tcase_add_test(tc, a_shared_queue_as_long_as_is_asked_for);
 	tcase_add_test(tc, a_shared_queue_as_long_as_the_fabric_can);
 	tcase_add_test(tc, a_shared_queue_that_is_refused_for_another_reason);

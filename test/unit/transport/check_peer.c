@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers of a shared endpoint: one address each, kept for those who come back; and a stream that
- * breaks below their connections.
+ * The peers of a shared endpoint: each has one address, which is kept for later connections; and a
+ * stream that breaks below their connections.
  */
 #include "unit.h"
 
@@ -35,7 +35,7 @@ static struct dofi_ep eps[CONNS];
 static struct {
 	int inserted, removed, closed;
 	bool full;
-	fi_addr_t last; /* that was removed */
+	fi_addr_t last; /* the address that was removed */
 } fabric;
 
 static int insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
@@ -82,7 +82,7 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 static struct fi_ops_domain domain_ops = {.size = sizeof(domain_ops), .av_open = open_av};
 static struct fid_domain domain = {.ops = &domain_ops};
 
-/* --- what peer.c calls --- */
+/* --- functions that peer.c calls --- */
 
 static int wakeups, down[CONNS], again[CONNS];
 
@@ -100,7 +100,7 @@ void dofi_wakeup_remove_peer(struct dofi_ia *of, struct dofi_wakeup_peer *wakeup
 	wakeups--;
 }
 
-/* Not the death of every peer can be watched. */
+/* Some peers cannot be watched. */
 struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *of, const uint8_t *name)
 {
 	(void)name;
@@ -195,7 +195,7 @@ START_TEST(one_address_for_all_connections)
 }
 END_TEST
 
-START_TEST(who_comes_back_finds_the_address)
+START_TEST(a_peer_that_returns_has_its_old_address)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	dofi_peer_give(&conns[0]);
@@ -206,7 +206,7 @@ START_TEST(who_comes_back_finds_the_address)
 }
 END_TEST
 
-START_TEST(another_one_takes_the_place_of_those_without_connections)
+START_TEST(an_unused_entry_is_replaced)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
@@ -220,8 +220,8 @@ START_TEST(another_one_takes_the_place_of_those_without_connections)
 }
 END_TEST
 
-/* What a new entry numbers anew the peer would drop. */
-START_TEST(who_is_numbered_stays)
+/* A new entry would restart the message numbers, and the peer would drop the messages. */
+START_TEST(peers_with_message_numbers_remain)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
@@ -233,15 +233,16 @@ START_TEST(who_is_numbered_stays)
 }
 END_TEST
 
-START_TEST(who_is_numbered_goes_with_its_IA)
+START_TEST(peers_with_message_numbers_go_with_their_IA)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
-	dofi_peer_closed(&peers, chans[1].peer.uuid); /* while a connection is still to end */
+	dofi_peer_closed(
+		dofi_peer_of(&peers, &chans[1].peer)); /* while a connection has not ended yet */
 	dofi_peer_give(&conns[0]);
-	dofi_peer_closed(&peers, chans[0].peer.uuid);
-	dofi_peer_closed(&peers, chans[0].peer.uuid);
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
 	ck_assert_int_eq(meet(2, 9), 0);
 	ck_assert_int_eq(fabric.removed, 1);
 	ck_assert_uint_eq(fabric.last, 7);
@@ -253,6 +254,24 @@ START_TEST(who_is_numbered_goes_with_its_IA)
 }
 END_TEST
 
+/* It says that it is the IA that another one is. What it says then concerns itself alone. */
+START_TEST(who_takes_the_uuid_of_another_is_not_that_one)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_int_eq(meet(1, 8), 0);
+	memcpy(chans[2].peer.uuid, chans[0].peer.uuid, sizeof(chans[2].peer.uuid));
+	chans[2].peer.fabric_name_size = 4;
+	memset(chans[2].peer.fabric_name, 9, 4);
+	ck_assert_ptr_null(dofi_peer_of(&peers, &chans[2].peer));
+	ck_assert_int_eq(dofi_peer_take(&peers, &conns[2]), 0);
+	ck_assert_ptr_ne(conns[2].peer, conns[0].peer);
+	ck_assert_uint_eq(conns[2].dest, 9);
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[2].peer));
+	ck_assert(conns[2].peer->closed);
+	ck_assert(!conns[0].peer->closed);
+}
+END_TEST
+
 static void name_peer(uint32_t number)
 {
 	memset(&chans[0].peer, 0, sizeof(chans[0].peer));
@@ -261,15 +280,15 @@ static void name_peer(uint32_t number)
 	memcpy(chans[0].peer.fabric_name, &number, sizeof(number));
 }
 
-/* Of peers that never say that they close. The one that is idle for longest goes first. */
-START_TEST(not_all_that_are_numbered_stay)
+/* Entries of peers that never report their close. The one idle for longest is removed first. */
+START_TEST(entries_with_message_numbers_are_limited)
 {
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	for (uint32_t i = 1; i <= DOFI_PEERS_KEPT + 10; i++) {
 		name_peer(i);
 		ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
 		dofi_peer_give(&conns[0]);
-		if (i == 100) { /* the first one was here again */
+		if (i == 100) { /* the first peer has connected again */
 			name_peer(1);
 			ck_assert_int_eq(dofi_peer_take(&peers, &conns[0]), 0);
 			dofi_peer_give(&conns[0]);
@@ -285,7 +304,7 @@ START_TEST(not_all_that_are_numbered_stay)
 }
 END_TEST
 
-START_TEST(late_operations_still_name_them)
+START_TEST(entries_in_use_by_late_operations_remain)
 {
 	struct dofi_list orphan;
 
@@ -300,7 +319,7 @@ START_TEST(late_operations_still_name_them)
 }
 END_TEST
 
-START_TEST(datagrams_under_way_still_name_them)
+START_TEST(entries_in_use_by_datagrams_remain)
 {
 	ck_assert_int_eq(meet(0, 7), 0);
 	dofi_peer_give(&conns[0]);
@@ -325,10 +344,10 @@ START_TEST(the_address_vector_is_full)
 END_TEST
 
 /*
- * With others nothing has happened; one that ends has its reason; one whose request failed knows
- * already; datagrams may be lost.
+ * Connections of other peers continue. A connection that ends already keeps its reason. Datagrams
+ * may be lost.
  */
-START_TEST(the_stream_breaks)
+START_TEST(a_broken_stream_breaks_the_connections_of_the_peer)
 {
 	for (int i = 0; i < CONNS; i++)
 		ck_assert_int_eq(meet(i, i == 1 ? 8 : 7), 0);
@@ -344,8 +363,8 @@ START_TEST(the_stream_breaks)
 }
 END_TEST
 
-/* What was deferred does not run any more. */
-START_TEST(closed_before_the_end_is_carried_out)
+/* Deferred work does not run any more. */
+START_TEST(peer_is_closed_before_the_deferred_end)
 {
 	struct dofi_list work;
 
@@ -365,16 +384,17 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, one_address_for_all_connections);
-	tcase_add_test(tc, who_comes_back_finds_the_address);
-	tcase_add_test(tc, another_one_takes_the_place_of_those_without_connections);
-	tcase_add_test(tc, who_is_numbered_stays);
-	tcase_add_test(tc, who_is_numbered_goes_with_its_IA);
-	tcase_add_test(tc, not_all_that_are_numbered_stay);
-	tcase_add_test(tc, late_operations_still_name_them);
-	tcase_add_test(tc, datagrams_under_way_still_name_them);
+	tcase_add_test(tc, a_peer_that_returns_has_its_old_address);
+	tcase_add_test(tc, an_unused_entry_is_replaced);
+	tcase_add_test(tc, peers_with_message_numbers_remain);
+	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
+	tcase_add_test(tc, who_takes_the_uuid_of_another_is_not_that_one);
+	tcase_add_test(tc, entries_with_message_numbers_are_limited);
+	tcase_add_test(tc, entries_in_use_by_late_operations_remain);
+	tcase_add_test(tc, entries_in_use_by_datagrams_remain);
 	tcase_add_test(tc, the_address_vector_is_full);
-	tcase_add_test(tc, the_stream_breaks);
-	tcase_add_test(tc, closed_before_the_end_is_carried_out);
+	tcase_add_test(tc, a_broken_stream_breaks_the_connections_of_the_peer);
+	tcase_add_test(tc, peer_is_closed_before_the_deferred_end);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

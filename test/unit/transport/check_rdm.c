@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receives for credits: without them no peer sends any more, so whatever becomes of one, it is
- * posted again.
+ * The receives for credit updates: without them no peer can send, so each is posted again, however
+ * it completes.
  */
 #include "unit.h"
 
@@ -92,8 +92,8 @@ static int open_endpoint(struct fid_domain *domain, struct fi_info *of, struct f
 {
 	(void)domain, (void)of;
 	/*
-	 * The failure of what was injected may come with it, and what is not NULL is taken for a
-	 * request.
+	 * The failure of an injected message may have this context. The library treats a context
+	 * other than NULL as a request.
 	 */
 	ck_assert_ptr_null(context);
 	*ep_p = &endpoint;
@@ -164,8 +164,8 @@ static void fail_one(struct dofi_wr *wr)
 	ia.trans->failed(&ia, &err);
 }
 
-/* As the fabric gives back a receive whose message was half in when its stream ended. */
-START_TEST(one_that_failed)
+/* The fabric returns a receive whose stream ended in the middle of a message. */
+START_TEST(a_failed_control_receive_is_posted_again)
 {
 	struct dofi_wr *wr = take();
 
@@ -176,7 +176,7 @@ START_TEST(one_that_failed)
 }
 END_TEST
 
-START_TEST(all_failed)
+START_TEST(all_control_receives_fail_at_once)
 {
 	struct dofi_wr *wrs[MOST];
 
@@ -188,8 +188,8 @@ START_TEST(all_failed)
 }
 END_TEST
 
-/* It waits for its turn, and nobody sleeps meanwhile. */
-START_TEST(no_room_for_one_that_failed)
+/* The receive waits for room, and the driver does not sleep meanwhile. */
+START_TEST(a_failed_control_receive_waits_for_room)
 {
 	fabric.answer = -FI_EAGAIN;
 	fail_one(take());
@@ -203,7 +203,7 @@ START_TEST(no_room_for_one_that_failed)
 }
 END_TEST
 
-/* It is of no operation of ours, whatever it says beside. */
+/* The error belongs to no operation of ours. */
 START_TEST(an_error_of_no_operation)
 {
 	static struct dofi_wr stranger;
@@ -225,8 +225,8 @@ START_TEST(an_error_of_no_operation)
 }
 END_TEST
 
-/* The endpoint that gave it back is gone. */
-START_TEST(at_the_end)
+/* The endpoint is closed. */
+START_TEST(receives_given_back_at_close_are_not_posted_again)
 {
 	struct fid_ep *ep = ia.shared_ep;
 
@@ -243,11 +243,11 @@ int main(void)
 	TCase *tc = tcase_create("grants");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, one_that_failed);
-	tcase_add_test(tc, all_failed);
-	tcase_add_test(tc, no_room_for_one_that_failed);
+	tcase_add_test(tc, a_failed_control_receive_is_posted_again);
+	tcase_add_test(tc, all_control_receives_fail_at_once);
+	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
 	tcase_add_test(tc, an_error_of_no_operation);
-	tcase_add_test(tc, at_the_end);
+	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Places for receives: those of credits always find one, whatever the fabric says and however much
- * it takes.
+ * Receive slots: receives for credit updates always find one, whatever limit the fabric states and
+ * however many it accepts.
  */
 #include "unit.h"
 
@@ -16,7 +16,7 @@
 #include <rdma/fi_tagged.h>
 
 #define CREDITS 4u
-#define SAID    256u /* receives, by the fabric */
+#define SAID    256u /* the fabric's stated limit of receives */
 #define KEPT    8u
 
 static struct dofi_ia ia;
@@ -25,7 +25,7 @@ static struct dofi_rx_slots slots;
 /* --- the fabric --- */
 
 static struct {
-	unsigned int room, used; /* receives that it really takes, and has */
+	unsigned int room, used; /* receives that the fabric really accepts, and has */
 	unsigned int spares;     /* of these */
 	bool busy;
 } fabric;
@@ -68,7 +68,7 @@ static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = take};
 static struct fi_ops_ep ep_ops = {.size = sizeof(ep_ops), .cancel = cancel};
 static struct fid_ep endpoint = {.tagged = &tagged, .ops = &ep_ops};
 
-/* --- who posts --- */
+/* --- posts --- */
 
 /* A receive of an EP. */
 static bool receive(void)
@@ -122,7 +122,8 @@ static void open_fabric(size_t said, unsigned int room)
 }
 
 /*
- * All credits have their messages; before anybody knows, others post as many receives as they can.
+ * All receives for credit updates get messages. Before the library reads the completions, EPs post
+ * as many receives as they can.
  */
 static void lose_the_moment(void)
 {
@@ -146,7 +147,7 @@ static void check_credits(void)
 
 /* --- */
 
-START_TEST(the_fabric_means_what_it_says)
+START_TEST(the_stated_limit_is_right)
 {
 	open_fabric(SAID, SAID);
 	ck_assert_uint_eq(receive_all(), SAID - KEPT);
@@ -161,7 +162,7 @@ START_TEST(the_fabric_means_what_it_says)
 }
 END_TEST
 
-START_TEST(it_takes_all)
+START_TEST(the_fabric_accepts_all_receives)
 {
 	open_fabric(SAID, UINT_MAX);
 	ck_assert_uint_eq(receive_all(), SAID - KEPT);
@@ -172,8 +173,8 @@ START_TEST(it_takes_all)
 }
 END_TEST
 
-/* It takes all, and breaks by it. */
-START_TEST(it_must_not_be_tried)
+/* The fabric accepts all receives, and breaks. */
+START_TEST(the_fabric_breaks_beyond_the_limit)
 {
 	more_may_fit = false;
 	open_fabric(SAID, UINT_MAX);
@@ -186,8 +187,8 @@ START_TEST(it_must_not_be_tried)
 }
 END_TEST
 
-/* Places get scarce a little more or a little less beyond what it says; loop: by how much. */
-START_TEST(it_takes_more)
+/* The real limit is above the stated one; loop: by how much. */
+START_TEST(the_fabric_accepts_more_than_it_states)
 {
 	open_fabric(SAID, SAID + (unsigned int)_i);
 	receive_all();
@@ -204,10 +205,10 @@ START_TEST(it_takes_more)
 END_TEST
 
 /*
- * What has just left makes room for the spares, in a fabric that means what it says; loop: how many
- * receives of EPs are among it.
+ * Completed receives make room for the spare ones, though the stated limit is right; loop: how many
+ * of them are receives of EPs.
  */
-START_TEST(it_seems_to_take_more)
+START_TEST(the_fabric_seems_to_accept_more_than_it_states)
 {
 	unsigned int left = (unsigned int)_i;
 
@@ -240,8 +241,8 @@ START_TEST(slots_come_back)
 }
 END_TEST
 
-/* That it has no room says nothing when it should have. */
-START_TEST(it_is_busy)
+/* -FI_EAGAIN below the stated limit does not mean that the limit is reached. */
+START_TEST(eagain_below_the_limit)
 {
 	open_fabric(SAID, UINT_MAX);
 	receive_all();
@@ -259,8 +260,8 @@ END_TEST
 
 static const size_t sizes[] = {0, 1, 16, UINT32_MAX, SIZE_MAX};
 
-/* Lengths that say nothing. */
-START_TEST(no_limit)
+/* Stated lengths without meaning. */
+START_TEST(lengths_without_meaning_set_no_limit)
 {
 	open_fabric(sizes[_i], UINT_MAX);
 	ck_assert_uint_eq(receive_all(), 100000);
@@ -277,14 +278,15 @@ int main(void)
 	Suite *suite = suite_create("receive_slots");
 	TCase *tc = tcase_create("receive_slots");
 
-	tcase_add_test(tc, the_fabric_means_what_it_says);
-	tcase_add_test(tc, it_takes_all);
-	tcase_add_test(tc, it_must_not_be_tried);
-	tcase_add_loop_test(tc, it_takes_more, 0, 40);
-	tcase_add_loop_test(tc, it_seems_to_take_more, 0, 20);
+	tcase_add_test(tc, the_stated_limit_is_right);
+	tcase_add_test(tc, the_fabric_accepts_all_receives);
+	tcase_add_test(tc, the_fabric_breaks_beyond_the_limit);
+	tcase_add_loop_test(tc, the_fabric_accepts_more_than_it_states, 0, 40);
+	tcase_add_loop_test(tc, the_fabric_seems_to_accept_more_than_it_states, 0, 20);
 	tcase_add_test(tc, slots_come_back);
-	tcase_add_test(tc, it_is_busy);
-	tcase_add_loop_test(tc, no_limit, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+	tcase_add_test(tc, eagain_below_the_limit);
+	tcase_add_loop_test(tc, lengths_without_meaning_set_no_limit, 0,
+			    (int)(sizeof(sizes) / sizeof(sizes[0])));
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Regions in /dev/shm: what killed processes leave there, and what peers may name. */
+/* Regions in /dev/shm: regions of killed processes, and regions that peers may name. */
 #include "unit.h"
 
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/transport/shm_cleanup.h"
 #include "../../../prov/ofi/transport/shm_region.h"
 #include "../../../prov/ofi/fabric/same_process.h"
+#include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
 #include <errno.h>
@@ -37,7 +39,7 @@ void dofi_timer_set(struct dofi_ia *of, struct dofi_timer *timer, uint64_t deadl
 /* --- */
 
 #define NOBODY  65534u
-#define NOBODYS 99999999L /* above any limit: no process of this namespace */
+#define NOBODYS 99999999L /* above the limit of process ids */
 
 static const char *name_of(long pid, long uid)
 {
@@ -57,7 +59,7 @@ static void leave(const char *name)
 	close(fd);
 }
 
-/* As an IA that is open, or not quite yet. */
+/* Makes a region as an IA has it that is open or being opened. */
 static int leave_held(const char *name)
 {
 	char address[96];
@@ -70,7 +72,7 @@ static int leave_held(const char *name)
 	return fd;
 }
 
-/* As an IA whose process was killed: nobody has waited for it yet. */
+/* Makes a region as a killed process leaves it. The process was not waited for yet. */
 static pid_t leave_dead(const char *name)
 {
 	siginfo_t what;
@@ -106,7 +108,7 @@ static void open_ia(void)
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)DOFI_SHM_PREFIX "1:0:0");
 }
 
-/* Whether an IA over shm, when it opens, leaves a file of this name alone. */
+/* Returns whether a file of this name remains when an IA over shm is opened. */
 static bool is_kept(const char *name)
 {
 	bool kept;
@@ -119,10 +121,10 @@ static bool is_kept(const char *name)
 }
 
 /*
- * Its process may have another number than here, or none, where both have PID namespaces of their
- * own and share the directory.
+ * If processes in different PID namespaces share the directory, the owner may have another process
+ * id here, or none.
  */
-START_TEST(what_is_in_use)
+START_TEST(regions_in_use_remain)
 {
 	int fd = leave_held(name_of(NOBODYS, geteuid()));
 
@@ -134,7 +136,7 @@ START_TEST(what_is_in_use)
 }
 END_TEST
 
-START_TEST(the_dead)
+START_TEST(regions_of_dead_processes_are_removed)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
@@ -145,15 +147,15 @@ START_TEST(the_dead)
 }
 END_TEST
 
-/* Of other programs that use shm, or before its IA has it: nobody knows. */
-START_TEST(what_is_not_marked)
+/* The region may belong to another program, or to an IA that has not marked it yet. */
+START_TEST(regions_without_a_mark_remain)
 {
 	ck_assert(is_kept(name_of(getpid(), geteuid())));
 	ck_assert(is_kept(name_of(NOBODYS, geteuid())));
 }
 END_TEST
 
-START_TEST(other_names)
+START_TEST(files_with_other_names_remain)
 {
 	static const char *const names[] = {":",
 					    "::",
@@ -182,13 +184,13 @@ START_TEST(other_names)
 }
 END_TEST
 
-START_TEST(there_is_a_place)
+START_TEST(probe_finds_a_directory)
 {
 	ck_assert_int_eq(dofi_shm_cleanup_probe(), 0);
 }
 END_TEST
 
-START_TEST(other_fabrics_leave_none)
+START_TEST(other_fabrics_remove_nothing)
 {
 	pid_t pid = leave_dead(name_of(NOBODYS, geteuid()));
 
@@ -199,7 +201,7 @@ START_TEST(other_fabrics_leave_none)
 }
 END_TEST
 
-START_TEST(an_IA_holds_its_own)
+START_TEST(an_IA_locks_its_own_region)
 {
 	char address[96];
 
@@ -207,14 +209,14 @@ START_TEST(an_IA_holds_its_own)
 	snprintf(address, sizeof(address), "%s%s", DOFI_SHM_PREFIX, name_of(NOBODYS, geteuid()));
 	dofi_shm_cleanup_init(&ia, (const uint8_t *)address);
 	ck_assert_int_ge(ia.shm_cleanup.held, 0);
-	ck_assert(is_left()); /* its own sweep */
+	ck_assert(is_left()); /* the clean-up at its open */
 	dofi_shm_cleanup_fini(&ia);
 	open_ia();
 	ck_assert(!is_left());
 }
 END_TEST
 
-START_TEST(a_peer_dies)
+START_TEST(the_region_of_a_dead_peer_is_removed)
 {
 	pid_t pid;
 
@@ -252,7 +254,7 @@ static void leave_page(mode_t mode, uid_t owner)
 	ck_assert_int_eq(chown(path, owner, (gid_t)-1), 0);
 }
 
-START_TEST(what_peers_may_name)
+START_TEST(regions_that_peers_may_name)
 {
 	const char *name = name_of(NOBODYS, geteuid());
 	char slashed[64];
@@ -274,7 +276,7 @@ START_TEST(what_peers_may_name)
 }
 END_TEST
 
-START_TEST(names_that_lead_elsewhere)
+START_TEST(names_outside_the_directory_are_refused)
 {
 	static const char *const names[] = {"", "/", ".", "..", "../shm", "a/b", "/../etc/passwd"};
 
@@ -285,15 +287,16 @@ START_TEST(names_that_lead_elsewhere)
 	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), -ELOOP);
 	unlink(path);
-	ck_assert_int_eq(mkfifo(path, 0600), 0); /* nor does it block */
+	ck_assert_int_eq(mkfifo(path, 0600), 0); /* the check does not block */
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), -EINVAL);
 }
 END_TEST
 
-START_TEST(other_users_regions)
+START_TEST(regions_of_other_users_are_refused)
 {
 	if (geteuid()) {
-		puts("# other_users_regions: skipped, only root can give files away");
+		puts("# regions_of_other_users_are_refused: skipped, only root can give files "
+		     "away");
 		return;
 	}
 	leave_page(0666, NOBODY);
@@ -309,17 +312,17 @@ int main(void)
 	TCase *tc = tcase_create("shm_cleanup");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_is_in_use);
-	tcase_add_test(tc, the_dead);
-	tcase_add_test(tc, what_is_not_marked);
-	tcase_add_test(tc, other_names);
-	tcase_add_test(tc, there_is_a_place);
-	tcase_add_test(tc, other_fabrics_leave_none);
-	tcase_add_test(tc, an_IA_holds_its_own);
-	tcase_add_test(tc, a_peer_dies);
-	tcase_add_test(tc, what_peers_may_name);
-	tcase_add_test(tc, names_that_lead_elsewhere);
-	tcase_add_test(tc, other_users_regions);
+	tcase_add_test(tc, regions_in_use_remain);
+	tcase_add_test(tc, regions_of_dead_processes_are_removed);
+	tcase_add_test(tc, regions_without_a_mark_remain);
+	tcase_add_test(tc, files_with_other_names_remain);
+	tcase_add_test(tc, probe_finds_a_directory);
+	tcase_add_test(tc, other_fabrics_remove_nothing);
+	tcase_add_test(tc, an_IA_locks_its_own_region);
+	tcase_add_test(tc, the_region_of_a_dead_peer_is_removed);
+	tcase_add_test(tc, regions_that_peers_may_name);
+	tcase_add_test(tc, names_outside_the_directory_are_refused);
+	tcase_add_test(tc, regions_of_other_users_are_refused);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

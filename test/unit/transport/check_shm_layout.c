@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A region like one of libfabric's, and what dead processes may have left in it. */
+/* A region with libfabric's layout, and the state that dead processes may leave in it. */
 #include "unit.h"
 
 #include "../../../prov/ofi/transport/shm_layout.h"
@@ -26,7 +26,7 @@
 static struct dofi_shm_map region;
 static char name[64], path[96];
 
-/* Where the layouts have what. */
+/* Offsets of the fields in each layout. */
 struct where {
 	uint8_t number;
 	unsigned int pid, lock, total, cmd, inject, sar, resp, base, stack, ret, peers, cmd_size;
@@ -155,7 +155,7 @@ START_TEST(names_of_endpoints)
 }
 END_TEST
 
-START_TEST(unknown_layouts_are_left_alone)
+START_TEST(unknown_layouts_are_not_changed)
 {
 	static const uint8_t others[] = {0, 3, 5, 7, 9, 11, 255};
 
@@ -192,7 +192,7 @@ START_TEST(files_that_are_no_regions)
 }
 END_TEST
 
-START_TEST(the_lock)
+START_TEST(lock_excludes_libfabric_and_is_released)
 {
 	make(_i);
 	ck_assert(dofi_shm_trylock(&region));
@@ -205,7 +205,7 @@ START_TEST(the_lock)
 }
 END_TEST
 
-START_TEST(a_dead_region_takes_nothing)
+START_TEST(a_dead_region_accepts_no_command)
 {
 	make(_i);
 	ck_assert(dofi_shm_trylock(&region));
@@ -226,8 +226,8 @@ static void put_command(unsigned int i, uint32_t op)
 	put(CMD_QUEUE + 32 + i * 256 + 16, op, 4);
 }
 
-/* Message, read (2 entries), the second entry of which is missing; and with it. */
-START_TEST(half_a_command_is_taken_back)
+/* A message and a read of 2 entries, whose second entry is missing or present. */
+START_TEST(an_incomplete_command_is_removed)
 {
 	make(0);
 	put_command(0, 1);
@@ -247,7 +247,7 @@ START_TEST(half_a_command_is_taken_back)
 END_TEST
 
 /* No more commands than buffers. */
-START_TEST(buffers_that_are_lost_are_not_promised)
+START_TEST(lost_buffers_are_not_counted_as_free)
 {
 	make(0);
 	put(INJECT + 26, 3, 2);
@@ -257,7 +257,7 @@ START_TEST(buffers_that_are_lost_are_not_promised)
 }
 END_TEST
 
-START_TEST(what_was_lost_comes_back)
+START_TEST(lost_entries_are_recovered)
 {
 	make(_i);
 	put(SAR + 26, 0xffff, 2);
@@ -283,8 +283,8 @@ START_TEST(what_was_lost_comes_back)
 }
 END_TEST
 
-/* Of three the second is not committed. */
-START_TEST(an_entry_that_was_claimed)
+/* The second of three entries is not committed. */
+START_TEST(a_claimed_entry_is_released)
 {
 	struct dofi_shm_claim claims[4];
 	unsigned int second;
@@ -342,8 +342,8 @@ static uint64_t status_of(unsigned int i)
 	return get(RESP_RING + 32 + 16 * i + 8, 8);
 }
 
-/* Two wait for the dead peer, one of these by buffers, and one for another. */
-START_TEST(what_waits_for_a_dead_process_ends)
+/* Two commands wait for the dead peer, one of them with buffers. A third waits for another peer. */
+START_TEST(commands_for_a_dead_process_end)
 {
 	static uint64_t requests[3][45];
 
@@ -378,10 +378,10 @@ static void put_stack_command(unsigned int i, int16_t peer, uint8_t flags)
 }
 
 /*
- * Of the commands 0 to 3 that are under way, 0 and 1 are the dead peer's; 1 has come back
- * already. 4 is free.
+ * Commands 0 to 3 are under way. 0 and 1 belong to the dead peer, and 1 has already been returned.
+ * 4 is free.
  */
-START_TEST(commands_of_a_dead_process_come_back)
+START_TEST(commands_of_a_dead_process_are_freed)
 {
 	struct dofi_shm_command commands[ENTRIES];
 	uint64_t base, place;
@@ -405,7 +405,7 @@ START_TEST(commands_of_a_dead_process_come_back)
 	ck_assert_uint_eq(dofi_shm_commands(&region, &region, commands, ENTRIES), 1);
 	ck_assert_ptr_eq(commands[0].command, region.base + CMD_STACK + 4096);
 	ck_assert_uint_eq(commands[0].context, 1000);
-	commands[0].context = 7; /* another one by now */
+	commands[0].context = 7; /* reused meanwhile */
 	dofi_shm_give_back(&region, &region, commands, 1);
 	ck_assert_uint_eq(get(RET_QUEUE, 8), 1);
 	commands[0].context = 1000;
@@ -426,15 +426,15 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, names_of_endpoints, 0, 3);
-	tcase_add_test(tcase, unknown_layouts_are_left_alone);
+	tcase_add_test(tcase, unknown_layouts_are_not_changed);
 	tcase_add_loop_test(tcase, files_that_are_no_regions, 0, 3);
-	tcase_add_loop_test(tcase, the_lock, 0, 3);
-	tcase_add_loop_test(tcase, a_dead_region_takes_nothing, 0, 3);
-	tcase_add_test(tcase, half_a_command_is_taken_back);
-	tcase_add_test(tcase, buffers_that_are_lost_are_not_promised);
-	tcase_add_loop_test(tcase, what_was_lost_comes_back, 0, 2);
-	tcase_add_loop_test(tcase, an_entry_that_was_claimed, 1, 3);
-	tcase_add_loop_test(tcase, what_waits_for_a_dead_process_ends, 0, 2);
-	tcase_add_test(tcase, commands_of_a_dead_process_come_back);
+	tcase_add_loop_test(tcase, lock_excludes_libfabric_and_is_released, 0, 3);
+	tcase_add_loop_test(tcase, a_dead_region_accepts_no_command, 0, 3);
+	tcase_add_test(tcase, an_incomplete_command_is_removed);
+	tcase_add_test(tcase, lost_buffers_are_not_counted_as_free);
+	tcase_add_loop_test(tcase, lost_entries_are_recovered, 0, 2);
+	tcase_add_loop_test(tcase, a_claimed_entry_is_released, 1, 3);
+	tcase_add_loop_test(tcase, commands_for_a_dead_process_end, 0, 2);
+	tcase_add_test(tcase, commands_of_a_dead_process_are_freed);
 	return t_run(suite);
 }

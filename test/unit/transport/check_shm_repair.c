@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A region of ours, and processes that take its lock, or a place in its queue. What a killed one
- * had is released; what a living one has is not, whatever it does.
+ * Our region, and processes that take its lock or an entry of its queue. The repair releases those
+ * of a killed process, and never those of a living process.
  */
 #include "unit.h"
 
@@ -142,7 +142,7 @@ static void be(int role, int fd)
 		pause();
 }
 
-/* Returns when it has what it takes; it is known as a peer then. */
+/* Starts a process and returns when it holds its lock or entry. It is a watched peer then. */
 static struct process start(int role)
 {
 	struct process process;
@@ -184,7 +184,7 @@ static void end(const struct process *process)
 	remove_region(process->name);
 }
 
-/* --- ours --- */
+/* --- our process --- */
 
 static void open_own(void)
 {
@@ -225,7 +225,7 @@ static bool is_passed_over(void)
 	return atomic_load(first_entry()) == 1;
 }
 
-/* Longer than the repair takes where it may. */
+/* Returns whether the condition holds for longer than a repair takes. */
 static bool stays(bool (*condition)(void))
 {
 	for (int i = 0; i < 500; i++) {
@@ -236,7 +236,7 @@ static bool stays(bool (*condition)(void))
 	return true;
 }
 
-START_TEST(the_lock_of_a_killed_process)
+START_TEST(lock_of_a_killed_process_is_released)
 {
 	struct process holder, bystander;
 
@@ -251,7 +251,7 @@ START_TEST(the_lock_of_a_killed_process)
 }
 END_TEST
 
-START_TEST(the_entry_of_a_killed_process)
+START_TEST(entry_of_a_killed_process_is_released)
 {
 	struct process claimer;
 
@@ -265,8 +265,8 @@ START_TEST(the_entry_of_a_killed_process)
 }
 END_TEST
 
-/* A stopped one goes on one day, so nothing is taken from it when another one dies. */
-START_TEST(a_stopped_process_keeps_what_it_has)
+/* A stopped process may continue later, so it keeps its lock when another process dies. */
+START_TEST(a_stopped_process_keeps_its_lock)
 {
 	struct process keeper, other;
 
@@ -282,8 +282,8 @@ START_TEST(a_stopped_process_keeps_what_it_has)
 }
 END_TEST
 
-/* As long as nothing tells of its death, it may have the lock. */
-START_TEST(a_peer_that_cannot_be_watched)
+/* While its death is not known, it may hold the lock. */
+START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 {
 	static const char unknown[] = "fi_shm://no such region";
 	struct dofi_shm_peer *peer;
@@ -301,8 +301,8 @@ START_TEST(a_peer_that_cannot_be_watched)
 }
 END_TEST
 
-/* The region of the dead one has no room, and its lock is free. */
-START_TEST(the_region_of_a_killed_process)
+/* The region of the dead process has no room, and its lock is free. */
+START_TEST(region_of_a_killed_process_accepts_nothing)
 {
 	struct process other;
 	struct head *region;
@@ -319,7 +319,7 @@ START_TEST(the_region_of_a_killed_process)
 }
 END_TEST
 
-START_TEST(a_forgotten_peer_that_dies)
+START_TEST(lock_of_a_removed_peer_is_released)
 {
 	struct process holder, closed;
 
@@ -357,12 +357,12 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 2 * LIMIT_S);
-	tcase_add_test(tcase, the_lock_of_a_killed_process);
-	tcase_add_test(tcase, the_entry_of_a_killed_process);
-	tcase_add_loop_test(tcase, a_stopped_process_keeps_what_it_has, HOLDER, CLAIMER + 1);
-	tcase_add_test(tcase, a_peer_that_cannot_be_watched);
-	tcase_add_test(tcase, the_region_of_a_killed_process);
-	tcase_add_test(tcase, a_forgotten_peer_that_dies);
+	tcase_add_test(tcase, lock_of_a_killed_process_is_released);
+	tcase_add_test(tcase, entry_of_a_killed_process_is_released);
+	tcase_add_loop_test(tcase, a_stopped_process_keeps_its_lock, HOLDER, CLAIMER + 1);
+	tcase_add_test(tcase, a_peer_that_cannot_be_watched_keeps_its_lock);
+	tcase_add_test(tcase, region_of_a_killed_process_accepts_nothing);
+	tcase_add_test(tcase, lock_of_a_removed_peer_is_released);
 	tcase_add_test(tcase, a_fabric_without_such_locks);
 	return t_run(suite);
 }

@@ -8,17 +8,17 @@ from spack.package import *
 
 class DatOfi(AutotoolsPackage):
     """DAT (uDAPL) 1.2 and 2.0 over libfabric: programs written for the Direct Access
-    Transport API run unchanged on whatever libfabric drives."""
+    Transport API run unchanged on every fabric that libfabric drives."""
 
     homepage = "https://ofiwg.github.io/libfabric/"
-    # What "make dist" makes, in the directory where spack is called; install with --no-checksum
+    # The archive that "make dist" makes, in the current directory; install with --no-checksum
     url = f"file://{os.getcwd()}/dat-ofi-0.1.0.tar.xz"
 
     license("BSD-2-Clause OR GPL-2.0-only", checked_by="dat-ofi")
 
     version("0.1.0")
 
-    variant("hwloc", default=True, description="Choose the network device that is near")
+    variant("hwloc", default=True, description="Choose the network device nearest to the CPUs")
     variant("debug", default=False, description="Assertions, less optimisation")
 
     depends_on("c", type="build")
@@ -28,10 +28,10 @@ class DatOfi(AutotoolsPackage):
     depends_on("libfabric@1.17:")
     depends_on("hwloc@2.1:", when="+hwloc")
     depends_on("libsodium@1.0.12:")
-    # Its headers: the devices themselves say whether they have atomic operations
+    # For its headers: the provider asks the device whether it has atomic operations.
     depends_on("rdma-core", when="^libfabric fabrics=verbs")
 
-    # MPI libraries load the registries when they run, by their names without a version.
+    # MPI libraries load the registries at run time, by their names without a version.
     sanity_check_is_file = [
         join_path("bin", "dat_info"),
         join_path("lib", "libdat.so"),
@@ -54,7 +54,7 @@ class DatOfi(AutotoolsPackage):
         return args
 
     def check(self):
-        # The whole suite takes minutes, and a network.
+        # The whole suite takes minutes and needs a network.
         make("check", "TESTS=$(unit_tests)")
 
     def setup_run_environment(self, env: EnvironmentModifications) -> None:

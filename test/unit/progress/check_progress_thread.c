@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the progress thread does about something that woke it while consumers poll: nothing, if a
- * driver was woken by it, too.
+ * The progress thread wakes while consumers poll. It does nothing if the event has woken a driver,
+ * too.
  */
 #include "unit.h"
 
-#include "../../../prov/ofi/progress/engine.c"
+#include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/progress/progress_thread.c"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 
 #include <sys/time.h>
 
@@ -45,13 +51,13 @@ static void expect_handled(int n)
 	ck_assert_int_eq(handled, n);
 }
 
-START_TEST(handles_it_where_nobody_drives)
+START_TEST(progress_thread_handles_the_event_without_a_driver)
 {
 	expect_handled(1);
 }
 END_TEST
 
-START_TEST(leaves_it_to_the_driver_that_sleeps)
+START_TEST(progress_thread_leaves_the_event_to_a_sleeping_driver)
 {
 	atomic_store(&ia.wait.driven, true);
 	atomic_store(&ia.wait.asleep, true);
@@ -63,8 +69,8 @@ START_TEST(leaves_it_to_the_driver_that_sleeps)
 }
 END_TEST
 
-/* It would wait for the lock until the driver is through. */
-START_TEST(leaves_it_to_the_driver_that_is_at_it)
+/* The progress thread would wait for the lock until the driver has finished. */
+START_TEST(progress_thread_leaves_the_event_to_a_working_driver)
 {
 	atomic_store(&ia.wait.driven, true);
 	dofi_lock(&ia.engine.lock);
@@ -73,7 +79,7 @@ START_TEST(leaves_it_to_the_driver_that_is_at_it)
 }
 END_TEST
 
-START_TEST(handles_it_while_the_driver_is_in_an_agent)
+START_TEST(progress_thread_handles_the_event_while_the_driver_runs_an_agent)
 {
 	atomic_store(&ia.wait.driven, true);
 	expect_handled(1);
@@ -82,14 +88,14 @@ END_TEST
 
 #define QUIET_MS 300u
 
-/* What wakes the thread while a consumer polls does not make it the driver before its time. */
-START_TEST(takes_over_after_the_quiet_time_alone)
+/* An event that wakes the thread while a consumer polls does not make it the driver early. */
+START_TEST(progress_thread_takes_over_only_after_quiet_ms)
 {
 	uint64_t polled;
 
 	ia.params.quiet_ms = QUIET_MS;
 	atomic_store(&ia.wait.driven, true); /* by a consumer, until it polls */
-	ck_assert_int_eq(dofi_engine_start(&ia), 0);
+	ck_assert_int_eq(dofi_progress_start(&ia), 0);
 	while (!atomic_load(&ia.engine.parked))
 		sched_yield();
 	polled = dofi_now();
@@ -99,7 +105,7 @@ START_TEST(takes_over_after_the_quiet_time_alone)
 		sched_yield();
 	ck_assert_int_eq(handled, 1);
 	ck_assert_uint_ge(dofi_now() - polled, QUIET_MS * 1000000ull);
-	dofi_engine_stop(&ia);
+	dofi_progress_stop(&ia);
 }
 END_TEST
 
@@ -116,12 +122,12 @@ static void caught(int number)
 }
 
 /*
- * A descriptor that is always ready keeps the driver from its sleep, in which alone signals are not
- * blocked.
+ * A descriptor that is always ready keeps the driver from sleeping, and signals are unblocked only
+ * during the sleep.
  */
 START_TEST(signals_reach_a_driver_that_never_sleeps)
 {
-	/* Again and again: the first may come before the call has blocked signals. */
+	/* Repeated, because the first may come before the call has blocked signals. */
 	const struct itimerval soon = {.it_value.tv_usec = 1000, .it_interval.tv_usec = 1000},
 			       never = {0};
 	const struct sigaction action = {.sa_handler = caught};
@@ -138,15 +144,15 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("engine");
-	TCase *tc = tcase_create("engine");
+	Suite *suite = suite_create("progress_thread");
+	TCase *tc = tcase_create("progress_thread");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, handles_it_where_nobody_drives);
-	tcase_add_test(tc, leaves_it_to_the_driver_that_sleeps);
-	tcase_add_test(tc, leaves_it_to_the_driver_that_is_at_it);
-	tcase_add_test(tc, handles_it_while_the_driver_is_in_an_agent);
-	tcase_add_test(tc, takes_over_after_the_quiet_time_alone);
+	tcase_add_test(tc, progress_thread_handles_the_event_without_a_driver);
+	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_sleeping_driver);
+	tcase_add_test(tc, progress_thread_leaves_the_event_to_a_working_driver);
+	tcase_add_test(tc, progress_thread_handles_the_event_while_the_driver_runs_an_agent);
+	tcase_add_test(tc, progress_thread_takes_over_only_after_quiet_ms);
 	tcase_add_test(tc, signals_reach_a_driver_that_never_sleeps);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

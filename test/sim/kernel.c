@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "kernel.h"
 
-#include "fuzz.h"
+#include "must.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FIRST_FD  0x100000
-#define RX_SIZE   8192u
-#define LOOPBACK  0x7f000001u
 #define NOBODY    UINT32_MAX
 #define AVAILABLE UINT32_MAX
 
@@ -25,7 +25,11 @@ enum kind { FREE, PLAIN, FRESH, LISTENING, DIALING, STREAM };
 
 struct sock {
 	enum kind kind;
+	int owner;
+	uint32_t host, peer_host;
 	uint16_t port, peer_port;
+	uint64_t name;   /* in the abstract socket space; 0: none */
+	int epfd;        /* watches it */
 	uint32_t events; /* watched */
 	void *data;
 	bool watched, accepted, ended;
@@ -33,18 +37,22 @@ struct sock {
 	uint32_t pending; /* of a listener: dials; of such a dial: the listener */
 	uint32_t room;
 	uint32_t rx_fill;
-	uint8_t rx[RX_SIZE];
+	uint8_t rx[KERNEL_RX_SIZE];
 };
 
 struct kernel_faults kernel_faults;
+struct kernel_process kernel_process = {0, KERNEL_LOOPBACK, KERNEL_SOCKETS};
 uint64_t kernel_time = 1000 * KERNEL_MS;
+uint32_t kernel_seed;
+long kernel_allocated;
+void (*kernel_pause)(void);
 
 static struct sock socks[KERNEL_SOCKETS];
 static struct kernel_peers peers;
 static bool is_on;
 static int first; /* those before are the engine's */
 static int last;  /* those from here on are free */
-static uint32_t next_random, turn;
+static uint32_t turn;
 static uint16_t next_port;
 
 static int fd_of(const struct sock *s)
@@ -71,15 +79,29 @@ static int use_up(int *err)
 	return was;
 }
 
-static struct sock *open_sock(enum kind kind)
+int kernel_count(int process)
 {
-	for (int i = 0; i < KERNEL_SOCKETS; i++) {
+	int n = 0;
+
+	for (int i = 0; i < last; i++)
+		n += socks[i].kind != FREE && socks[i].pending == NOBODY &&
+		     socks[i].owner == process;
+	return n;
+}
+
+static struct sock *open_sock(enum kind kind, const struct kernel_process *of)
+{
+	bool has_room = kernel_count(of->number) < of->most;
+
+	for (int i = 0; has_room && i < KERNEL_SOCKETS; i++) {
 		struct sock *s = &socks[i];
 
 		if (s->kind != FREE)
 			continue;
 		memset(s, 0, offsetof(struct sock, rx));
 		s->kind = kind;
+		s->owner = of->number;
+		s->host = of->host;
 		if (i >= last)
 			last = i + 1;
 		s->pending = NOBODY;
@@ -92,7 +114,7 @@ static struct sock *open_sock(enum kind kind)
 
 static int open_plain(void)
 {
-	struct sock *s = open_sock(PLAIN);
+	struct sock *s = open_sock(PLAIN, &kernel_process);
 
 	return s ? fd_of(s) : -1;
 }
@@ -104,7 +126,7 @@ void kernel_begin(const struct kernel_peers *to)
 	peers = *to;
 	kernel_faults = (struct kernel_faults){0};
 	kernel_time = 1000 * KERNEL_MS;
-	next_random = turn = 0;
+	kernel_seed = turn = 0;
 	next_port = 40000;
 	is_on = true;
 	for (first = 0; first < KERNEL_SOCKETS && socks[first].kind != FREE; first++)
@@ -126,6 +148,31 @@ int kernel_end(void)
 bool kernel_is_open(int s)
 {
 	return socks[s].kind == STREAM;
+}
+
+bool kernel_is_dialling(int s)
+{
+	return socks[s].kind == DIALING;
+}
+
+uint32_t kernel_host(int s)
+{
+	return socks[s].host;
+}
+
+uint32_t kernel_peer_host(int s)
+{
+	return socks[s].peer_host;
+}
+
+uint16_t kernel_peer_port(int s)
+{
+	return socks[s].peer_port;
+}
+
+int kernel_owner(int s)
+{
+	return socks[s].owner;
 }
 
 uint16_t kernel_port(int s)
@@ -150,21 +197,40 @@ static struct sock *listener(unsigned int nth)
 	return NULL;
 }
 
-/* It is in the listener's queue until accept4 takes it out. */
-int kernel_dial(unsigned int nth)
+int kernel_listener(uint32_t host, uint16_t port)
 {
-	int n = count_listeners();
-	struct sock *at = n ? listener(nth % (unsigned int)n) : NULL;
-	struct sock *s = at ? open_sock(STREAM) : NULL;
+	for (int i = 0; i < last; i++)
+		if (socks[i].kind == LISTENING && socks[i].port == port && socks[i].host == host)
+			return i;
+	return -1;
+}
+
+/* It is in the listener's queue until accept4 takes it out. */
+int kernel_dial_to(int to, uint32_t host, uint16_t port)
+{
+	const struct sock *at = &socks[to];
+	const struct kernel_process queue = {at->owner, at->host, KERNEL_SOCKETS};
+	struct sock *s = open_sock(STREAM, &queue);
 
 	if (!s)
 		return -1;
 	s->accepted = true;
-	s->pending = (uint32_t)(at - socks);
+	s->pending = (uint32_t)to;
 	s->port = at->port;
-	s->peer_port = next_port++;
+	s->peer_host = host;
+	s->peer_port = port;
 	peers.connected((int)(s - socks), true);
 	return (int)(s - socks);
+}
+
+int kernel_dial(unsigned int nth)
+{
+	int n = count_listeners();
+
+	if (!n)
+		return -1;
+	return kernel_dial_to((int)(listener(nth % (unsigned int)n) - socks), KERNEL_LOOPBACK,
+			      next_port++);
 }
 
 void kernel_answer(int n, int err)
@@ -186,18 +252,23 @@ void kernel_put(int n, const uint8_t *bytes, size_t size)
 
 	if (s->kind != STREAM || s->ended)
 		return;
-	if (size > RX_SIZE - s->rx_fill)
-		size = RX_SIZE - s->rx_fill;
+	if (size > KERNEL_RX_SIZE - s->rx_fill)
+		size = KERNEL_RX_SIZE - s->rx_fill;
 	if (size)
 		memcpy(s->rx + s->rx_fill, bytes, size);
 	s->rx_fill += (uint32_t)size;
+}
+
+uint32_t kernel_unread(int n)
+{
+	return socks[n].rx_fill;
 }
 
 void kernel_hang_up(int n, int err)
 {
 	struct sock *s = &socks[n];
 
-	if (s->kind != STREAM || s->ended)
+	if (s->kind != STREAM || (s->ended && (s->err || !err)))
 		return;
 	s->ended = true;
 	s->err = err;
@@ -232,12 +303,13 @@ int __wrap_socket(int domain, int type, int protocol)
 	(void)type, (void)protocol;
 	if (err)
 		return fail(err);
-	s = open_sock(domain == AF_UNIX ? PLAIN : FRESH);
+	s = open_sock(domain == AF_UNIX ? PLAIN : FRESH, &kernel_process);
 	return s ? fd_of(s) : -1;
 }
 
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)to;
 	int err = use_up(&kernel_faults.connect);
 	struct sock *s = sock_of(fd);
 
@@ -246,18 +318,33 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 		return fail(err);
 	s->kind = DIALING;
 	s->port = next_port++;
-	s->peer_port = ntohs(((const struct sockaddr_in *)(const void *)to)->sin_port);
+	s->peer_host = ntohl(in->sin_addr.s_addr);
+	s->peer_port = ntohs(in->sin_port);
 	if (!kernel_faults.dials_wait)
 		kernel_answer((int)(s - socks), 0);
+	else if (peers.dials)
+		peers.dials((int)(s - socks));
 	return fail(EINPROGRESS);
 }
 
-static bool is_port_taken(uint16_t port)
+static bool is_port_taken(const struct sock *s)
 {
+	return s->port && kernel_listener(s->host, s->port) >= 0;
+}
+
+/* Of those that the host's processes have bound. FNV-1a. */
+static int bind_name(struct sock *s, const struct sockaddr_un *to, socklen_t size)
+{
+	const uint8_t *bytes = (const uint8_t *)to->sun_path;
+	uint64_t name = UINT64_C(0xcbf29ce484222325) ^ s->host;
+
+	for (size_t i = 0; i < size - offsetof(struct sockaddr_un, sun_path); i++)
+		name = (name ^ bytes[i]) * UINT64_C(0x100000001b3);
 	for (int i = 0; i < last; i++)
-		if (socks[i].kind == LISTENING && socks[i].port == port)
-			return true;
-	return false;
+		if (socks[i].kind == PLAIN && socks[i].name == name)
+			return fail(EADDRINUSE);
+	s->name = name;
+	return 0;
 }
 
 int __wrap_bind(int fd, const struct sockaddr *to, socklen_t size)
@@ -265,15 +352,14 @@ int __wrap_bind(int fd, const struct sockaddr *to, socklen_t size)
 	struct sock *s = sock_of(fd);
 	int err = use_up(&kernel_faults.bind);
 
-	(void)size;
 	if (err)
 		return fail(err);
 	if (s->kind == PLAIN)
-		return 0;
+		return bind_name(s, (const struct sockaddr_un *)(const void *)to, size);
 	s->port = ntohs(((const struct sockaddr_in *)(const void *)to)->sin_port);
 	if (!s->port)
 		s->port = next_port++;
-	return is_port_taken(s->port) ? fail(EADDRINUSE) : 0;
+	return is_port_taken(s) ? fail(EADDRINUSE) : 0;
 }
 
 int __wrap_listen(int fd, int backlog)
@@ -297,6 +383,8 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	int err = s ? use_up(&kernel_faults.accept) : EAGAIN;
 
 	(void)from, (void)size, (void)flags;
+	if (!err && kernel_count(kernel_process.number) >= kernel_process.most)
+		err = EMFILE;
 	if (err)
 		return fail(err);
 	s->pending = NOBODY;
@@ -308,7 +396,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 	struct sock *s = sock_of(fd);
 
 	(void)flags;
-	FUZZ_CHECK(s->kind == STREAM);
+	MUST(s->kind == STREAM);
 	if (s->ended && s->err)
 		return fail(EPIPE);
 	if (!s->room)
@@ -326,7 +414,7 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 	struct sock *s = sock_of(fd);
 
 	(void)flags;
-	FUZZ_CHECK(s->kind == STREAM);
+	MUST(s->kind == STREAM);
 	if (!s->rx_fill) {
 		if (!s->ended)
 			return fail(EAGAIN);
@@ -334,9 +422,13 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 	}
 	if (size > s->rx_fill)
 		size = s->rx_fill;
+	if (kernel_faults.most_read && size > kernel_faults.most_read)
+		size = kernel_faults.most_read;
 	memcpy(bytes, s->rx, size);
 	s->rx_fill -= (uint32_t)size;
 	memmove(s->rx, s->rx + size, s->rx_fill);
+	if (peers.taken)
+		peers.taken((int)(s - socks));
 	return (ssize_t)size;
 }
 
@@ -356,10 +448,10 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return sock_of(fd) ? 0 : fail(EBADF);
 }
 
-static int give_name(struct sockaddr *addr, socklen_t *size, uint16_t port)
+static int give_name(struct sockaddr *addr, socklen_t *size, uint32_t host, uint16_t port)
 {
 	const struct sockaddr_in in = {.sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(LOOPBACK),
+				       .sin_addr.s_addr = htonl(host),
 				       .sin_port = htons(port)};
 
 	memcpy(addr, &in, sizeof(in));
@@ -369,14 +461,17 @@ static int give_name(struct sockaddr *addr, socklen_t *size, uint16_t port)
 
 int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *size)
 {
-	return give_name(addr, size, sock_of(fd)->port);
+	const struct sock *s = sock_of(fd);
+
+	return give_name(addr, size, s->host, s->port);
 }
 
 int __wrap_getpeername(int fd, struct sockaddr *addr, socklen_t *size)
 {
 	const struct sock *s = sock_of(fd);
 
-	return s && s->kind == STREAM ? give_name(addr, size, s->peer_port) : fail(ENOTCONN);
+	return s && s->kind == STREAM ? give_name(addr, size, s->peer_host, s->peer_port)
+				      : fail(ENOTCONN);
 }
 
 /* Dials that wait at a listener go with it. */
@@ -386,16 +481,16 @@ int __wrap_close(int fd)
 
 	if (!s)
 		return __real_close(fd);
-	FUZZ_CHECK(s->kind != FREE);
+	MUST(s->kind != FREE);
 	while (s->kind == LISTENING && (dial = first_dial(s)))
 		__wrap_close(fd_of(dial));
-	if (s->kind == STREAM)
+	if (s->kind == STREAM || s->kind == DIALING)
 		peers.closed((int)(s - socks));
 	s->kind = FREE;
 	return 0;
 }
 
-/* --- epoll: there is one set --- */
+/* --- epoll --- */
 
 int __wrap_epoll_create1(int flags);
 int __wrap_eventfd(unsigned int count, int flags);
@@ -418,10 +513,10 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct sock *s = sock_of(fd);
 
-	(void)epfd;
-	FUZZ_CHECK(s->kind != FREE);
-	FUZZ_CHECK(s->watched == (op != EPOLL_CTL_ADD));
+	MUST(s->kind != FREE);
+	MUST(s->watched == (op != EPOLL_CTL_ADD));
 	s->watched = op != EPOLL_CTL_DEL;
+	s->epfd = epfd;
 	if (s->watched) {
 		s->events = event->events | EPOLLERR | EPOLLHUP;
 		s->data = event->data.ptr;
@@ -444,12 +539,14 @@ static uint32_t ready(const struct sock *s)
 /* Each in its turn. */
 int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
-	(void)epfd, (void)timeout;
-	FUZZ_CHECK(max == 1);
+	(void)timeout;
+	MUST(max == 1);
+	if (kernel_pause)
+		kernel_pause();
 	for (int i = 0; i < last; i++) {
 		struct sock *s = &socks[turn++ % (uint32_t)last];
 
-		events->events = ready(s);
+		events->events = s->epfd == epfd ? ready(s) : 0;
 		events->data.ptr = s->data;
 		if (events->events)
 			return 1;
@@ -466,6 +563,14 @@ int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_malloc(size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void __wrap_free(void *memory);
+void __real_free(void *memory);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -486,8 +591,8 @@ ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
 
 	(void)flags;
 	for (size_t i = 0; i < size; i++) {
-		next_random = next_random * 1103515245u + 12345u;
-		at[i] = (uint8_t)(next_random >> 16);
+		kernel_seed = kernel_seed * 1103515245u + 12345u;
+		at[i] = (uint8_t)(kernel_seed >> 16);
 	}
 	return (ssize_t)size;
 }
@@ -518,11 +623,46 @@ int __wrap_open(const char *path, int flags, ...)
 	return __real_open(path, flags, mode);
 }
 
+/* --- memory --- */
+
+static bool is_forgotten(void)
+{
+	if (!kernel_faults.forget || --kernel_faults.forget)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+static void *count(void *memory)
+{
+	kernel_allocated += memory != NULL;
+	return memory;
+}
+
 void *__wrap_calloc(size_t n, size_t size)
 {
-	if (!kernel_faults.forgetful)
-		return __real_calloc(n, size);
-	kernel_faults.forgetful = false;
-	errno = ENOMEM;
-	return NULL;
+	return is_forgotten() ? NULL : count(__real_calloc(n, size));
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return is_forgotten() ? NULL : count(__real_malloc(size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return is_forgotten() ? NULL : count(__real_aligned_alloc(alignment, size));
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	if (is_forgotten())
+		return NULL;
+	return memory ? __real_realloc(memory, size) : count(__real_realloc(memory, size));
+}
+
+void __wrap_free(void *memory)
+{
+	kernel_allocated -= memory != NULL;
+	__real_free(memory);
 }

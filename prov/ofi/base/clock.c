@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/clock.h"
+
+#include "base/dat_api.h"
+
+#include <time.h>
+
+uint64_t dofi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dofi_deadline(uint32_t timeout_us)
+{
+	return timeout_us == DAT_TIMEOUT_INFINITE ? DOFI_FOREVER
+						  : dofi_now() + (uint64_t)timeout_us * 1000u;
+}
+
+int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask)
+{
+	uint64_t now = dofi_now(), ns = deadline > now ? deadline - now : 0;
+	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	return ppoll(fds, n, deadline == DOFI_FOREVER ? NULL : &left, sigmask);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Time: the monotonic clock, in nanoseconds, and deadlines by it. */
+#ifndef DOFI_CLOCK_H
+#define DOFI_CLOCK_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+
+/* A deadline that never passes. */
+#define DOFI_FOREVER UINT64_MAX
+
+uint64_t dofi_now(void);
+
+/* The deadline that a DAT_TIMEOUT, in microseconds from now, means. */
+uint64_t dofi_deadline(uint32_t timeout_us);
+
+/* As ppoll, until the deadline. */
+int dofi_poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *sigmask);
+
+#endif

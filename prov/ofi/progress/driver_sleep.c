@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress/driver_sleep.h"
+
+#include "object/ia.h"
+#include "base/clock.h"
+#include "base/eventfd.h"
+#include "fabric/eqs.h"
+#include "progress/cq_watch.h"
+#include "progress/nap.h"
+#include "progress/wakeup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+/* Consecutive sleeps that the queue ends without an event, before it is not watched any more. */
+#define FRUITLESS_LIMIT 64u
+/* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
+#define OURS            2u
+#define LEAST_FDS       (2u * DOFI_MAX_CQS) /* room for so many behind them */
+
+/* Peers that wake a sleeper see whether there is one. False: there are no such peers. */
+static bool mark(struct dofi_ia *ia, bool asleep)
+{
+	bool any = ia->cq_wait == FI_WAIT_NONE && dofi_wakeup_mark(ia, asleep);
+
+	if (ia->engine.doze)
+		any |= ia->engine.doze(ia, asleep);
+	return any;
+}
+
+void dofi_wait_unmark(struct dofi_ia *ia)
+{
+	if (ia->wait.marked)
+		mark(ia, false);
+	ia->wait.marked = false;
+}
+
+bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
+{
+	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
+	struct fid *fids[DOFI_MAX_EQS + DOFI_MAX_CQS];
+	int n = dofi_eqs_put_fids(&ia->eqs, fids);
+
+	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
+		fids[n++] = &ia->cq->fid;
+		for (uint32_t i = 1; i < ncqs; i++)
+			fids[n++] = &ia->cqs.list[i].fid->fid;
+	}
+	return !n || !fi_trywait(ia->fabric, fids, n);
+}
+
+static bool grow_fds(struct dofi_wait *w, size_t n)
+{
+	struct pollfd *fds = realloc(w->fds, n * sizeof(*fds));
+
+	if (!fds)
+		return false;
+	w->fds = fds;
+	w->max_fds = n;
+	return true;
+}
+
+/* A queue's descriptors, from this place on; how many there are now, or -1. */
+static int list_fds_of(struct dofi_ia *ia, struct fid_cq *cq, size_t at)
+{
+	struct dofi_wait *w = &ia->wait;
+	struct fi_wait_pollfd list;
+	int fd, ret;
+
+	if (ia->cq_wait == FI_WAIT_FD) {
+		ret = fi_control(&cq->fid, FI_GETWAIT, &fd);
+		w->fds[at] = (struct pollfd){.fd = fd, .events = POLLIN};
+		return ret ? -1 : 1;
+	}
+	for (;;) {
+		list = (struct fi_wait_pollfd){.fd = w->fds + at, .nfds = w->max_fds - at};
+		ret = fi_control(&cq->fid, FI_GETWAIT, &list);
+		for (size_t i = 0; !ret && i < list.nfds; i++)
+			if (list.fd[i].fd == w->mute_fd)
+				list.fd[i].fd = -1; /* which ppoll passes over */
+		if (!ret)
+			return (int)list.nfds;
+		if (ret != -FI_ETOOSMALL || !grow_fds(w, at + 2 * list.nfds))
+			return -1;
+	}
+}
+
+/* All queues' descriptors behind our own two; there is room for one of each at least. */
+static int list_cq_fds(struct dofi_ia *ia)
+{
+	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
+	int total, n;
+
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return 0;
+	total = list_fds_of(ia, ia->cq, OURS);
+	for (uint32_t i = 1; total >= 0 && i < ncqs; i++) {
+		n = list_fds_of(ia, ia->cqs.list[i].fid, OURS + (size_t)total);
+		total = n < 0 ? -1 : total + n;
+	}
+	return total;
+}
+
+/*
+ * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start
+ * and stays so. On a fresh queue nothing else can be.
+ */
+void dofi_wait_probe(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+	int n;
+
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) ||
+	    !dofi_wait_arm(ia, true))
+		return;
+	n = list_cq_fds(ia);
+	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
+		return;
+	for (int i = 0; i < n; i++)
+		if (w->fds[OURS + (size_t)i].revents)
+			w->mute_fd = w->fds[OURS + (size_t)i].fd;
+}
+
+/*
+ * A message that no receive is posted for keeps its socket readable, and fi_cq_read leaves it
+ * there: then the queue would end every sleep at once. After some such sleeps the queue is looked
+ * at by the clock instead.
+ */
+static bool is_always_ready(struct dofi_ia *ia)
+{
+	struct dofi_wait *w = &ia->wait;
+	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
+
+	if (handled != w->seen_rounds)
+		w->fruitless = 0;
+	w->seen_rounds = handled;
+	return w->fruitless > FRUITLESS_LIMIT;
+}
+
+/* 0: only the CQ is ready; 1: more may be; -EINTR. */
+static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
+			const sigset_t *sigmask)
+{
+	struct dofi_wait *w = &ia->wait;
+	int n = 0;
+
+	if (w->max_fds < OURS + LEAST_FDS && !grow_fds(w, OURS + LEAST_FDS))
+		return 1;
+	if (with_cq)
+		n = is_always_ready(ia) ? -1 : list_cq_fds(ia);
+	if (n < 0) {
+		n = 0;
+		deadline = dofi_nap_blind_until(deadline);
+	}
+	w->fds[0] = (struct pollfd){.fd = ia->engine.wake_fd, .events = POLLIN};
+	w->fds[1] = (struct pollfd){.fd = ia->engine.quiet_epfd, .events = POLLIN};
+	n = dofi_poll_until(w->fds, (nfds_t)(OURS + n), dofi_nap_until(ia, deadline, with_cq),
+			    sigmask);
+	if (n < 0)
+		return errno == EINTR ? -EINTR : 1;
+	/*
+	 * Only the driver takes the call, or another thread's round could swallow it before we are
+	 * awake.
+	 */
+	if (w->fds[0].revents)
+		dofi_eventfd_clear(ia->engine.wake_fd);
+	else if (n > 0 && !w->fds[1].revents)
+		w->fruitless++; /* until the engine handles something */
+	return n == 0 || w->fds[0].revents || w->fds[1].revents;
+}
+
+/*
+ * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of
+ * each message, which costs the sender of every one while the receiver polls.
+ */
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
+		     uint64_t deadline, const sigset_t *sigmask)
+{
+	struct dofi_wait *w = &ia->wait;
+	bool with_cq;
+	int ret = 1;
+
+	if (!w->marked && mark(ia, true)) {
+		w->marked = true;
+		return 0; /* one more look at the queue */
+	}
+	atomic_store(&w->driver_wake, wakeup);
+	atomic_store(&w->asleep, true);
+	with_cq = !dofi_cq_watch_leave(ia, wakeup);
+	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
+	if (atomic_load(wakeup) == seen && dofi_wait_arm(ia, with_cq))
+		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
+	if (!with_cq)
+		dofi_cq_watch_awake(w);
+	atomic_store(&w->asleep, false);
+	atomic_store_explicit(&w->deep, false, memory_order_relaxed);
+	dofi_wait_unmark(ia);
+	return ret;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The sleep of the driver, the one thread of an IA that sleeps on the descriptors.
+ */
+#ifndef DOFI_DRIVER_SLEEP_H
+#define DOFI_DRIVER_SLEEP_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dofi_ia;
+
+/*
+ * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the
+ * deadline passes or the wakeup rings. 0: only completions may be new; 1: a full round is due;
+ * -EINTR. sigmask: as for ppoll.
+ */
+int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
+		     uint64_t deadline, const sigset_t *sigmask);
+
+/* Peers need not ring any more: the driver is awake. */
+void dofi_wait_unmark(struct dofi_ia *ia);
+
+/* Looks at the wait object of a CQ that nothing has used yet. */
+void dofi_wait_probe(struct dofi_ia *ia);
+
+/* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
+bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress/nap.h"
+
+#include "object/ia.h"
+#include "base/clock.h"
+#include "fabric/eqs.h"
+#include "fabric/quirks.h"
+
+#include <rdma/fi_eq.h>
+#include <stdatomic.h>
+
+/* A sleep that is due to end by the clock is short after something happened, and then longer. */
+#define FIRST_NAP_NS        20000u
+#define FIRST_LIST_NAP_NS   32000000u
+#define LONGEST_LIST_NAP_NS 256000000u
+#define BLIND_SLEEP_NS      1000000u
+/* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
+#define LONGEST_RUNG_NAP_NS 32000000u
+#define QUIET_PARTS         16
+/* After an event or a ring, a write of many parts may be on its way for so long. */
+#define PARTIAL_WRITE_NS    250000000u
+
+uint64_t dofi_nap_blind_until(uint64_t deadline)
+{
+	uint64_t blind = dofi_now() + BLIND_SLEEP_NS;
+
+	return blind < deadline ? blind : deadline;
+}
+
+/* The sleep gets longer each time that nothing has happened since the last. */
+static uint64_t longer_nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_ns,
+				 uint64_t longest_ns)
+{
+	uint32_t handled = atomic_load_explicit(&ia->engine.handled, memory_order_relaxed);
+	struct dofi_wait *w = &ia->wait;
+	uint64_t now = dofi_now(), blind;
+
+	if (handled != w->nap_rounds || !w->nap_ns || atomic_exchange(&w->posted, false)) {
+		w->nap_ns = first_ns;
+		w->quiet_since = now;
+	} else {
+		w->nap_ns = 2 * w->nap_ns < longest_ns ? 2 * w->nap_ns : longest_ns;
+	}
+	w->nap_rounds = handled;
+	blind = now + w->nap_ns;
+	return blind < deadline ? blind : deadline;
+}
+
+/*
+ * Where the queue has no descriptor by a fault of the provider, sockets are below: what they bring
+ * of an RDMA write shows nothing until it is complete, and each look moves but a part of it.
+ */
+static uint64_t short_naps_ns(const struct dofi_ia *ia)
+{
+	return ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? PARTIAL_WRITE_NS
+						  : QUIET_PARTS * (uint64_t)BLIND_SLEEP_NS;
+}
+
+/*
+ * A peer need not ring for what its fabric answers by itself, so that comes late, but not by much
+ * of the time that it took.
+ */
+static uint64_t longest_nap(const struct dofi_ia *ia)
+{
+	const struct dofi_wait *w = &ia->wait;
+	uint64_t quiet = dofi_now() - w->quiet_since;
+
+	if (!w->marked || atomic_load_explicit(&ia->wakeup.deaf, memory_order_relaxed) ||
+	    quiet < short_naps_ns(ia))
+		return BLIND_SLEEP_NS;
+	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS
+							 : LONGEST_RUNG_NAP_NS;
+}
+
+/*
+ * Who posts stores that it did, then looks whether the nap is deep; here it is the other way round.
+ */
+static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
+{
+	uint64_t until = longer_nap_until(ia, deadline, FIRST_NAP_NS, longest_nap(ia));
+	struct dofi_wait *w = &ia->wait;
+
+	if (w->nap_ns <= BLIND_SLEEP_NS)
+		return until;
+	atomic_store(&w->deep, true);
+	return atomic_load(&w->posted)
+		       ? longer_nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS)
+		       : until;
+}
+
+/* The peer may come to the listener at any moment, and no descriptor tells. */
+static bool connects_by_clock(struct dofi_ia *ia)
+{
+	return ia->eqs.n && dofi_eqs_fd(&ia->eqs) < 0 &&
+	       atomic_load_explicit(&ia->cm.nlinking, memory_order_relaxed);
+}
+
+uint64_t dofi_nap_until(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
+{
+	uint64_t timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+
+	if (timer < deadline)
+		deadline = timer;
+	if (atomic_load_explicit(&ia->engine.nstalled, memory_order_relaxed) ||
+	    atomic_load_explicit(&ia->engine.restless, memory_order_relaxed) ||
+	    connects_by_clock(ia))
+		return longer_nap_until(ia, deadline, FIRST_NAP_NS, BLIND_SLEEP_NS);
+	if (with_cq && ia->cq_wait == FI_WAIT_NONE)
+		return doze_until(ia, deadline);
+	/*
+	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by
+	 * another thread waits for room in its socket, or has left a message in its own buffers.
+	 * Some queues wake nobody after another thread has read them, and its read may have brought
+	 * an event of an endpoint that no descriptor shows.
+	 */
+	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes || ia->eqs.silent)
+		return longer_nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);
+	return deadline;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress/progress_thread.h"
+
+#include "object/ia.h"
+#include "base/clock.h"
+#include "base/eventfd.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "fabric/eqs.h"
+#include "fabric/nic.h"
+#include "progress/agent.h"
+#include "progress/driver_sleep.h"
+#include "progress/engine.h"
+#include "progress/engine_fds.h"
+#include "progress/wait.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * While consumers poll on and on, the progress thread looks less and less often whether they still
+ * do: each look costs them a little.
+ */
+#define MAX_QUIET 16
+
+/*
+ * So long the progress thread leaves to the driver what woke both; in most cases it has dealt with
+ * it by then.
+ */
+#define NAP_NS    1000000
+
+/*
+ * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll,
+ * with engine.lock, or in a post, with its EP's lock, which the completions of that EP need. Two
+ * that drive would only be in each other's way.
+ */
+static bool is_busy(struct dofi_engine *e)
+{
+	if (atomic_load_explicit(&e->copying, memory_order_relaxed) || !dofi_trylock(&e->lock))
+		return true;
+	dofi_unlock(&e->lock);
+	return false;
+}
+
+/*
+ * The driver sleeps on the same descriptors, or is already at what woke both. Not so when it is in
+ * an agent of the consumer's.
+ */
+static bool driver_is_at_it(struct dofi_ia *ia)
+{
+	return atomic_load(&ia->wait.asleep) ||
+	       (atomic_load(&ia->wait.driven) && is_busy(&ia->engine));
+}
+
+/*
+ * Consumers poll the CQ themselves: sleep on everything else until they stop. Events of endpoints
+ * that no descriptor shows are read each time, as a consumer that finds a completion with each poll
+ * does not read them.
+ */
+static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t now = dofi_now(),
+		 timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
+	struct epoll_event event;
+
+	if (timer < now + quantum_ns)
+		quantum_ns = timer > now ? timer - now : 0;
+	if (dofi_wait_arm(ia, false) &&
+	    epoll_wait(ia->engine.quiet_epfd, &event, 1,
+		       (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
+	    timer > dofi_now() && !ia->eqs.silent)
+		return;
+	if (driver_is_at_it(ia)) {
+		nanosleep(&nap, NULL);
+		return;
+	}
+	dofi_lock(&ia->engine.lock);
+	dofi_engine_round(ia, true);
+	dofi_unlock(&ia->engine.lock);
+	dofi_cno_run_agents(ia);
+}
+
+/* Nobody else drives: serve until a consumer does. */
+static void drive(struct dofi_ia *ia, uint32_t activity)
+{
+	struct dofi_engine *e = &ia->engine;
+	int n;
+
+	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
+	       !atomic_load_explicit(&e->copying, memory_order_relaxed) &&
+	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
+		dofi_lock(&e->lock);
+		n = dofi_engine_round(ia, true);
+		dofi_unlock(&e->lock);
+		dofi_cno_run_agents(ia);
+		if (!n)
+			dofi_wait_on_fds(ia, &e->activity, activity, DOFI_FOREVER, NULL);
+	}
+}
+
+/*
+ * A consumer has been asleep as driver for long: nothing to do until it leaves and calls us back.
+ */
+static void park(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	atomic_store(&e->parked, true);
+	if (atomic_load(&ia->wait.driven) && !atomic_load(&e->stop))
+		dofi_eventfd_clear(e->park_fd);
+	atomic_store(&e->parked, false);
+}
+
+/*
+ * A consumer that spins on memory must not keep us from the message it spins for: with a short time
+ * slice the scheduler (EEVDF, Linux 6.12) lets us in as soon as we wake. Elsewhere this has no
+ * effect.
+ */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {.size = sizeof(attr),
+		  .policy = SCHED_OTHER,
+		  .nice = getpriority(PRIO_PROCESS, 0),
+		  .runtime = 100000};
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *progress_main(void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct dofi_engine *e = &ia->engine;
+	uint64_t quantum = ia->params.quiet_ms * 1000000u, sleep = quantum, quiet_until = 0, time;
+	uint32_t seen = atomic_load_explicit(&e->activity, memory_order_relaxed);
+
+	ask_for_short_slice();
+	dofi_nic_enter_thread(ia->name, &ia->nic);
+	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
+		uint32_t now = atomic_load_explicit(&e->activity, memory_order_relaxed);
+
+		time = dofi_now();
+		if (now != seen || is_busy(e)) {
+			seen = now;
+			if (dofi_engine_connects_unseen(ia))
+				sleep = quantum;
+			quiet_until = time + sleep;
+			if (sleep < MAX_QUIET * quantum)
+				sleep *= 2;
+		}
+		if (time < quiet_until) {
+			watch_quietly(ia, quiet_until - time);
+		} else if (dofi_wait_drive_begin(ia)) {
+			sleep = quantum;
+			drive(ia, seen);
+			dofi_wait_drive_end(ia);
+		} else {
+			park(ia);
+		}
+	}
+	return NULL;
+}
+
+int dofi_progress_start(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	int fd = dofi_eqs_fd(&ia->eqs);
+	int ret;
+
+	if (fd >= 0 && (ret = dofi_engine_wake_on(ia, fd)))
+		return ret;
+	dofi_wait_probe(ia);
+	return dofi_start_thread(&e->thread, progress_main, ia);
+}
+
+static void ask_to_stop(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	int ret;
+
+	atomic_store_explicit(&e->stop, true, memory_order_release);
+	ret = dofi_eventfd_signal(e->park_fd);
+	if (!ret)
+		ret = dofi_eventfd_signal(e->wake_fd);
+	if (ret)
+		DOFI_LOG_E("%s: can't wake the progress thread, dat_ia_close may hang: %s",
+			   ia->name, strerror(-ret));
+}
+
+/*
+ * The process exits, and libfabric's providers are unloaded next. An agent that called exit(), or
+ * does not return, is not waited for.
+ */
+void dofi_progress_exit(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+	struct timespec limit;
+
+	if (e->joined || pthread_equal(pthread_self(), e->thread))
+		return;
+	ask_to_stop(ia);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec++;
+	e->joined = !pthread_timedjoin_np(e->thread, NULL, &limit);
+	if (!dofi_trylock(&e->lock))
+		return;
+	e->has_fabric = false;
+	dofi_unlock(&e->lock);
+}
+
+void dofi_progress_stop(struct dofi_ia *ia)
+{
+	struct dofi_engine *e = &ia->engine;
+
+	ask_to_stop(ia);
+	if (!e->joined)
+		pthread_join(e->thread, NULL);
+	e->joined = true;
+	dofi_lock(&e->lock);
+	e->has_fabric = false;
+	dofi_unlock(&e->lock);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The thread that drives the engine when no call of the consumer does.
+ */
+#ifndef DOFI_PROGRESS_THREAD_H
+#define DOFI_PROGRESS_THREAD_H
+
+struct dofi_ia;
+
+/* Lets events of the fabric wake the engine, and starts the thread. 0 or -errno. */
+int dofi_progress_start(struct dofi_ia *ia);
+
+/* Joins the thread. Rounds leave the fabric alone from now on. */
+void dofi_progress_stop(struct dofi_ia *ia);
+
+/*
+ * The process ends: from here on the library leaves the fabric alone, whose provider may be
+ * unloaded next.
+ */
+void dofi_progress_exit(struct dofi_ia *ia);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Work that is deferred until the current batch of completions is done. */
+#ifndef DOFI_WORK_H
+#define DOFI_WORK_H
+
+#include "object/ia_parts.h"
+
+struct dofi_ia;
+
+/* Queues work once, however often it is asked for before it runs. engine.lock held. */
+void dofi_work_defer(struct dofi_ia *ia, struct dofi_work *work);
+
+/* Runs what is deferred, and what that defers; returns the number. engine.lock held. */
+int dofi_work_run(struct dofi_ia *ia);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A bombardment: one process sends recordings of real handshakes, changed in all ways, and messages
+ * that a peer with the key would not send, over thousands of control channels. Beside it a healthy
+ * client connects, sends and disconnects, again and again, and none of its rounds fails or takes
+ * long. Afterwards the victim has no more memory and descriptors than before.
+ */
+#include <dirent.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "guests.h"
+#include "inside.h"
+#include "memory.h"
+#include "t_channel.h"
+
+#define ROUND_US   (T_LIMIT_US / 10) /* for a healthy round: a second */
+#define HELD       32u               /* sockets that stay open for a while */
+#define MAX_GROWTH (1u << 20)
+
+static struct shared {
+	_Atomic bool stop;
+	_Atomic uint32_t rounds;
+	_Atomic uint64_t longest_us;
+	DAT_CONN_QUAL qual;
+} * shared;
+
+static struct t_peer victim, client;
+static struct t_ia ia;
+static struct t_end end;
+
+/* --- who is bombarded --- */
+
+static void serving(struct t_peer *self)
+{
+	struct guests guests;
+
+	t_ia_open(&ia);
+	t_peer_tell(self, guests_invite(&guests, &ia, 0));
+	guests_serve(&guests, self);
+	ck_assert_uint_ge(guests.messages, shared->rounds);
+	t_ia_close(&ia);
+}
+
+/* --- who has to get on --- */
+
+static void healthy_round(void)
+{
+	uint64_t took, began;
+
+	t_ia_open(&ia); /* has no channel yet */
+	t_end_new(&end, &ia, NULL);
+	began = t_now_us();
+	t_ok(t_connect_data(end.ep, &ia, shared->qual, T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_ok(t_send(&end, 0, GUEST_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, GUEST_MESSAGE);
+	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	took = t_now_us() - began;
+	if (took > shared->longest_us)
+		shared->longest_us = took;
+	t_end_free(&end);
+	t_ia_close(&ia);
+	shared->rounds++;
+}
+
+static void healthy(struct t_peer *self)
+{
+	shared->qual = t_peer_hear(self);
+	while (!shared->stop)
+		healthy_round();
+}
+
+static void wait_for_rounds(uint32_t n)
+{
+	uint32_t begin = shared->rounds;
+
+	t_until(shared->rounds - begin >= n);
+}
+
+/* --- the bombardment --- */
+
+static struct dofi_key key;
+static struct sockaddr_in target;
+static struct dofi_details details; /* of the victim, under another name */
+static struct t_record recording;
+static int held[HELD];
+
+static uint64_t random_state = 0x626f6d6261726421u;
+
+/* xorshift64: the same sequence in every run. */
+static uint32_t any(uint32_t below)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)(random_state >> 20) % below;
+}
+
+static int dial(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct timeval limit = {.tv_sec = 5};
+	struct linger hard = {.l_onoff = 1};
+
+	/* No TIME_WAIT: ports are few. */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	ck_assert_msg(!connect(fd, (struct sockaddr *)&target, sizeof(target)), "%m");
+	return fd;
+}
+
+static struct t_channel channel(struct t_record *record)
+{
+	struct t_channel new;
+
+	t_channel_init(&new, dial(), DOFI_ROLE_DIALS, &key, ntohs(target.sin_port));
+	new.record = record;
+	return new;
+}
+
+/* Hangs up now, or when so many others have come. */
+static void leave(int fd)
+{
+	int *place = &held[any(HELD)];
+
+	if (*place)
+		close(*place);
+	*place = fd;
+}
+
+static const struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = 1};
+
+/* A whole handshake and a request, as it was said. The details are the victim's own. */
+static void record(void)
+{
+	struct t_channel friend = channel(NULL);
+	struct dofi_msg msg = request;
+
+	snprintf(details.provider, sizeof(details.provider), "unknown");
+	memcpy(&details.addr, &target, sizeof(target));
+	ck_assert(t_channel_prove(&friend) && t_channel_say_details(&friend, &details) &&
+		  t_channel_hear_details(&friend, &details));
+	close(friend.fd);
+	memcpy(details.uuid, "nobody's own IA.", sizeof(details.uuid));
+	friend = channel(&recording);
+	msg.conn_qual = ntohs(target.sin_port);
+	ck_assert(t_channel_prove(&friend) && t_channel_say_details(&friend, &details) &&
+		  t_channel_say_msg(&friend, &msg));
+	leave(friend.fd);
+}
+
+/* Bytes that differ, a part that comes twice, a part that is missing, an end that never comes. */
+static size_t mutate(uint8_t *bytes, size_t size)
+{
+	size_t at = any((uint32_t)size), n = any((uint32_t)(size - at)) + 1;
+
+	switch (any(6)) {
+	case 0:
+		bytes[at] = (uint8_t)any(256);
+		break;
+	case 1:
+		bytes[at] ^= (uint8_t)(1u << any(8));
+		break;
+	case 2:
+		memmove(bytes + at, bytes + at + n, size - at - n);
+		return size > n ? size - n : size;
+	case 3:
+		memmove(bytes + any((uint32_t)(size - n + 1)), bytes + at, n);
+		break;
+	case 4:
+		memset(bytes + at, (int)any(256), n);
+		break;
+	default:
+		return at + 1;
+	}
+	return size;
+}
+
+static size_t mutate_often(uint8_t *bytes, size_t size)
+{
+	for (uint32_t i = any(4); i-- && size > 1;)
+		size = mutate(bytes, size);
+	return size;
+}
+
+/* Without the key: all that can be said is what was said before. */
+static void play_recording(void)
+{
+	uint8_t bytes[sizeof(recording.bytes)];
+	size_t size;
+	int fd = dial();
+
+	memcpy(bytes, recording.bytes, recording.size);
+	size = mutate_often(bytes, recording.size);
+	send(fd, bytes, size, MSG_NOSIGNAL);
+	if (any(2))
+		shutdown(fd, SHUT_WR);
+	leave(fd);
+}
+
+/* With the key: frames that are sealed as they should be. */
+static bool say_mutated(struct t_channel *to, uint8_t *frame, size_t size)
+{
+	size_t body = mutate_often(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
+
+	frame[2] = (uint8_t)(body >> 8);
+	frame[3] = (uint8_t)body;
+	size = dofi_wire_seal(frame, body + DOFI_WIRE_LENGTH, &to->session);
+	return size && t_channel_say(to, frame, size);
+}
+
+static void say_what_a_friend_would_not(void)
+{
+	struct t_channel to = channel(NULL);
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	bool heard = t_channel_prove(&to);
+	struct dofi_details theirs;
+
+	if (heard && !any(3))
+		heard = say_mutated(&to, frame, dofi_wire_put_details(frame, &details));
+	else if (heard)
+		heard = t_channel_say_details(&to, &details) &&
+			t_channel_hear_details(&to, &theirs);
+	for (uint32_t n = any(16); heard && n--;) {
+		struct dofi_msg msg = request;
+
+		msg.type = (uint8_t)(1 + any(DOFI_MSG_TYPES - 1));
+		msg.src = 1 + any(4);
+		msg.dst = any(512);
+		msg.conn_qual = any(2) ? ntohs(target.sin_port) : any(1u << 16);
+		heard = say_mutated(&to, frame, dofi_wire_put_msg(frame, &msg));
+	}
+	leave(to.fd);
+}
+
+static void bombard(unsigned int n)
+{
+	while (n--) {
+		if (any(3))
+			play_recording();
+		else
+			say_what_a_friend_would_not();
+	}
+}
+
+static void leave_all(void)
+{
+	for (unsigned int i = 0; i < HELD; i++) {
+		if (held[i])
+			close(held[i]);
+		held[i] = 0;
+	}
+}
+
+/* --- the test --- */
+
+static unsigned int files_of(pid_t pid)
+{
+	char path[32];
+	unsigned int n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void aim(DAT_CONN_QUAL qual)
+{
+	t_ia_open(&ia);
+	memcpy(&target, ia.attr.ia_address_ptr, sizeof(target));
+	t_ia_close(&ia);
+	ck_assert_int_eq(target.sin_family, AF_INET);
+	target.sin_port = htons((uint16_t)qual);
+	ck_assert_int_eq(dofi_key_load(&key, "attacker", "auto", getenv("DAT_OFI_KEY_FILE")), 0);
+}
+
+START_TEST(a_bombardment_beside_a_healthy_client)
+{
+	unsigned int n = fault_amount(2400, 40000), files;
+	DAT_CONN_QUAL qual;
+	size_t memory;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	setenv("DAT_OFI_HANDSHAKE_MS", "1000", 1);
+	t_peer_start(&victim, serving);
+	t_peer_start(&client, healthy);
+	qual = t_peer_hear(&victim);
+	aim(qual);
+	t_peer_tell(&client, qual);
+	wait_for_rounds(3);
+	files = files_of(victim.pid);
+	record();
+	bombard(n / 4);
+	leave_all();
+	memory = fault_memory_of(victim.pid);
+	bombard(n);
+	wait_for_rounds(3);
+	leave_all();
+	shared->stop = true;
+	t_peer_join(&client);
+	t_until(files_of(victim.pid) <= files);
+	ck_assert_uint_le(fault_memory_of(victim.pid), memory + MAX_GROWTH);
+	ck_assert_uint_le(shared->longest_us, ROUND_US);
+	printf("# %u healthy rounds beside %u channels; the longest took %u us\n",
+	       (unsigned int)shared->rounds, n + n / 4, (unsigned int)shared->longest_us);
+	t_peer_tell(&victim, 1);
+	t_peer_join(&victim);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("bombard");
+	TCase *tcase = tcase_create("bombard");
+
+	fault_use_linked_provider();
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_bombardment_beside_a_healthy_client);
+	return t_run(suite);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "plan.h"
+
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SPAN (3 * CLOCK_SECOND)
+
+/* --- the world --- */
+
+static void draw_net(struct net_profile *net, bool is_calm, struct random *r)
+{
+	*net = (struct net_profile){
+		.latency = random_scaled(r, CLOCK_US, CLOCK_MS),
+		.jitter = random_scaled(r, 0, is_calm ? CLOCK_MS : 20 * CLOCK_MS),
+		.window = 8192,
+		.pieces = random_below(r, 4),
+	};
+	if (is_calm)
+		return;
+	net->spikes = random_one_in(r, 2) ? 2 + random_below(r, 20) : 0;
+	net->resets = random_one_in(r, 2);
+	if (random_one_in(r, 3))
+		net->window = 1 + random_below(r, 600);
+}
+
+static void draw_processes(struct plan *plan, struct random *r)
+{
+	bool shares = random_one_in(r, 4);
+
+	plan->processes = 2 + (int)random_below(r, PLAN_PROCESSES - 1);
+	if (random_one_in(r, 2))
+		plan->processes = 2;
+	for (int i = 0; i < plan->processes; i++) {
+		plan->hosts[i] = shares ? i / 2 : i;
+		plan->pace[i] =
+			random_scaled(r, CLOCK_US, plan->is_calm ? CLOCK_MS : 20 * CLOCK_MS);
+	}
+}
+
+/* --- steps --- */
+
+static uint64_t draw_time(struct random *r, uint64_t most)
+{
+	return random_one_in(r, 3) ? random_next(r) % most : random_scaled(r, 0, most);
+}
+
+/* Many come at once. */
+static uint64_t draw_moment(const struct plan *plan, struct random *r)
+{
+	if (plan->n && random_one_in(r, 3))
+		return plan->steps[random_below(r, (uint32_t)plan->n)].at +
+		       random_scaled(r, 0, 2 * CLOCK_MS);
+	return draw_time(r, SPAN);
+}
+
+static struct plan_step *add(struct plan *plan, enum plan_kind kind, struct random *r)
+{
+	uint64_t at = draw_moment(plan, r);
+	struct plan_step *step = &plan->steps[plan->n++];
+	uint32_t n = (uint32_t)plan->processes;
+
+	*step = (struct plan_step){.kind = kind, .at = at};
+	step->who = (int)random_below(r, n);
+	step->to = (int)random_below(r, n);
+	if (step->to == step->who && !random_one_in(r, 8))
+		step->to = (step->to + 1) % (int)n;
+	step->qual = random_below(r, PLAN_QUALS);
+	return step;
+}
+
+static void draw_listener(struct plan *plan, int who, uint32_t qual, struct random *r)
+{
+	struct plan_step *step = add(plan, PLAN_LISTEN, r);
+
+	step->who = who;
+	step->qual = qual;
+	step->time = UINT64_MAX;
+	if (random_one_in(r, 6))
+		step->kind = PLAN_LISTEN_ONCE;
+	if (!random_one_in(r, 3))
+		step->at = random_scaled(r, 0, 10 * CLOCK_MS);
+	if (random_one_in(r, 6))
+		step->time = draw_time(r, SPAN);
+}
+
+static void draw_connect(struct plan *plan, struct random *r)
+{
+	struct plan_step *step = add(plan, PLAN_CONNECT, r);
+	struct plan_connect *c = &step->connect;
+	uint32_t by = random_below(r, 4);
+
+	if (random_one_in(r, 4))
+		c->timeout = random_scaled(r, 1000, 3000000) * CLOCK_US;
+	c->answer = random_one_in(r, 5)    ? PLAN_REJECT
+		    : random_one_in(r, 20) ? PLAN_NEVER
+					   : PLAN_ACCEPT;
+	c->answer_after = draw_time(r, random_one_in(r, 4) ? CLOCK_SECOND : 5 * CLOCK_MS);
+	c->end = (enum plan_end)random_below(r, 4);
+	c->by[0] = by != 1;
+	c->by[1] = by == 1 || by == 2;
+	c->early = random_one_in(r, 5);
+	c->hold = draw_time(r, random_one_in(r, 8) ? 12 * CLOCK_SECOND : 50 * CLOCK_MS);
+	c->gap = random_scaled(r, 0, CLOCK_MS);
+	for (int side = 0; side < 2; side++) {
+		c->sends[side] = random_one_in(r, 2) ? random_below(r, PLAN_SENDS + 1) : 0;
+		c->private_size[side] = 4 + random_below(r, random_one_in(r, 2) ? 253 : 8);
+	}
+	c->is_dup = random_one_in(r, 8);
+	c->reuses = random_one_in(r, 2);
+}
+
+/* While a connection is made, mostly. */
+static uint64_t draw_fault_moment(const struct plan *plan, struct random *r)
+{
+	const struct plan_step *step = &plan->steps[random_below(r, (uint32_t)plan->n)];
+	uint64_t packets = plan->net.latency + plan->net.jitter;
+
+	if (step->kind != PLAN_CONNECT || random_one_in(r, 4))
+		return draw_moment(plan, r);
+	return step->at + step->connect.answer_after + random_scaled(r, 0, 12 * packets);
+}
+
+static void draw_fault(struct plan *plan, struct random *r)
+{
+	uint32_t kinds = PLAN_KINDS - PLAN_KILL;
+	enum plan_kind kind = (enum plan_kind)(PLAN_KILL + random_below(r, kinds));
+	struct plan_step *step = add(plan, kind, r);
+
+	step->at = draw_fault_moment(plan, r);
+	step->time = random_scaled(r, CLOCK_MS, 30 * CLOCK_SECOND);
+	step->n = 1 + random_below(r, 6);
+	if (kind == PLAN_CUT)
+		step->n = (uint32_t)random_scaled(r, 0, 3000);
+	if (kind == PLAN_FORGET)
+		step->n = (uint32_t)random_scaled(r, 1, 40);
+	if (kind == PLAN_SILENCE && random_one_in(r, 4))
+		step->time = UINT64_MAX / 2;
+}
+
+void plan_draw(struct plan *plan, uint64_t seed)
+{
+	struct random r = random_stream(seed, 1);
+	uint32_t faults;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->seed = seed;
+	plan->is_calm = random_one_in(&r, 3);
+	plan->has_key = !random_one_in(&r, 16);
+	plan->copies = random_one_in(&r, 2);
+	draw_processes(plan, &r);
+	draw_net(&plan->net, plan->is_calm, &r);
+	for (int i = 0; i < plan->processes; i++)
+		for (uint32_t qual = 0; qual < PLAN_QUALS; qual++)
+			if (!qual || random_one_in(&r, 3))
+				draw_listener(plan, i, qual, &r);
+	for (uint32_t n = 1 + (uint32_t)random_scaled(&r, 0, 14); n; n--)
+		draw_connect(plan, &r);
+	if (random_one_in(&r, 3))
+		add(plan, PLAN_CLOSE, &r);
+	faults = plan->is_calm ? 0 : 1 + random_below(&r, 4);
+	while (faults--)
+		draw_fault(plan, &r);
+}
+
+uint64_t plan_last(const struct plan *plan)
+{
+	uint64_t last = 0;
+
+	for (int i = 0; i < plan->n; i++)
+		if (!plan->steps[i].left_out && plan->steps[i].at > last)
+			last = plan->steps[i].at;
+	return last;
+}
+
+/* --- in words --- */
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_connect(const struct plan_step *step)
+{
+	static const char *const answers[] = {"accepted", "rejected", "never answered"};
+	static const char *const ends[] = {"nobody", "disconnect", "abrupt disconnect",
+					   "dat_ep_free"};
+	const struct plan_connect *c = &step->connect;
+
+	fprintf(stderr, "connects%s to ia%d, qualifier %u; %s after %.3f ms",
+		c->is_dup ? " by dup" : "", step->to, step->qual, answers[c->answer],
+		ms(c->answer_after));
+	if (c->timeout)
+		fprintf(stderr, "; time-out %.3f ms", ms(c->timeout));
+	if (c->sends[0] + c->sends[1])
+		fprintf(stderr, "; sends %u and %u messages", c->sends[0], c->sends[1]);
+	fprintf(stderr, "; ended by %s", ends[c->end]);
+	if (c->end != PLAN_NO_END)
+		fprintf(stderr, " of%s%s, %.3f ms after %s", c->by[0] ? " the active" : "",
+			c->by[1] ? " the passive" : "", ms(c->hold),
+			c->early ? "the call" : "the connection");
+	fprintf(stderr, "\n");
+}
+
+static void print_step(const struct plan_step *step)
+{
+	static const char *const words[PLAN_KINDS] = {
+		[PLAN_LISTEN] = "listens at qualifier",
+		[PLAN_LISTEN_ONCE] = "listens once at qualifier",
+		[PLAN_CLOSE] = "closes its IA",
+		[PLAN_KILL] = "dies",
+		[PLAN_STOP] = "is stopped",
+		[PLAN_SILENCE] = "is cut off from the network",
+		[PLAN_CUT] = "loses a stream, bytes later",
+		[PLAN_CUT_PATH] = "loses its data paths",
+		[PLAN_REFUSE] = "cannot dial, times",
+		[PLAN_FORGET] = "has no memory for allocation",
+		[PLAN_FAIL] = "meets an error in system call",
+		[PLAN_STARVE] = "has descriptors, no more than",
+		[PLAN_SHORT] = "reads, bytes at a time",
+		[PLAN_LOSE] = "meets a fault of the fabric, times",
+	};
+	bool listens = step->kind == PLAN_LISTEN || step->kind == PLAN_LISTEN_ONCE;
+
+	if (step->kind == PLAN_CONNECT) {
+		print_connect(step);
+		return;
+	}
+	fprintf(stderr, "%s %u", words[step->kind], listens ? step->qual : step->n);
+	if (step->time && step->time < UINT64_MAX / 2)
+		fprintf(stderr, ", for %.3f ms", ms(step->time));
+	fprintf(stderr, "\n");
+}
+
+void plan_print(const struct plan *plan)
+{
+	fprintf(stderr,
+		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s%s\n",
+		plan->seed, plan->processes, ms(plan->net.latency),
+		ms(plan->net.latency + plan->net.jitter), plan->net.window,
+		plan->net.spikes ? ", late packets" : "", plan->net.resets ? ", resets" : "",
+		plan->has_key ? "" : ", no key", plan->copies ? ", the fabric copies" : "");
+	for (int i = 0; i < plan->n; i++) {
+		if (plan->steps[i].left_out)
+			continue;
+		fprintf(stderr, "%3d: %12.3f ms: ia%d ", i, ms(plan->steps[i].at),
+			plan->steps[i].who);
+		print_step(&plan->steps[i]);
+	}
+}

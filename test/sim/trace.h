@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What happens, in lines that a person can read, and a sum over all of them. */
+#ifndef T_SIM_TRACE_H
+#define T_SIM_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* shown: lines go to stderr, between those of the library's log. */
+void trace_begin(bool shown);
+/* Of a process, or -1. */
+void trace(int process, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Bytes on a stream of a channel: names the frames in them. */
+void trace_bytes(int process, int to, const uint8_t *bytes, size_t size);
+/* The same when the same has happened. */
+uint64_t trace_sum(void);
+
+#endif

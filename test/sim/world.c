@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "world.h"
+
+#include "bare_ia.h"
+#include "clock.h"
+#include "consumer.h"
+#include "fabric.h"
+#include "must.h"
+#include "oracle.h"
+#include "random.h"
+#include "trace.h"
+
+#include "api/lmr.h"
+#include "api/pz.h"
+#include "auth/key.h"
+#include "api/evd.h"
+#include "base/log.h"
+#include "base/lock_order.h"
+#include "cm/cm.h"
+#include "cm/drain.h"
+#include "object/ia.h"
+#include "progress/engine.h"
+#include "progress/evd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BEGINNING  (1000 * KERNEL_MS)
+#define FIRST_HOST 0x0a000001u
+#define QLEN       512
+#define MAX_ROUNDS 8
+#define REST       (150 * CLOCK_SECOND) /* by then all limits of the library are over */
+#define MOST_STEPS 200000u
+#define STALL_LOOK CLOCK_MS
+#define YIELD      (200 * CLOCK_US)
+
+struct process world[PLAN_PROCESSES];
+
+static const struct plan *plan;
+static struct random rnd;
+static struct process *running;
+
+struct sockaddr_in world_address(int process)
+{
+	uint32_t host = FIRST_HOST + (uint32_t)plan->hosts[process];
+
+	return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
+}
+
+/* --- who runs --- */
+
+static void look(uint64_t number, uint64_t unused);
+
+static void wake_at(struct process *p, uint64_t when)
+{
+	if (when >= p->wake_at)
+		return;
+	p->wake_at = when;
+	clock_at(when, look, (uint64_t)p->kernel.number, 0);
+}
+
+static void wake(int number)
+{
+	struct process *p = &world[number];
+
+	wake_at(p, kernel_time + random_scaled(&rnd, CLOCK_US, plan->pace[number]));
+}
+
+struct process *world_enter(struct process *p)
+{
+	struct process *before = running;
+
+	if (before)
+		before->faults = kernel_faults;
+	running = p;
+	p->inside++;
+	kernel_process = p->kernel;
+	kernel_faults = p->faults;
+	return before;
+}
+
+/* When to look again: soon, when something was handled; else for timers and for what waits. */
+static void plan_look(struct process *p, bool soon)
+{
+	uint64_t pace = plan->pace[p->kernel.number], timer;
+
+	if (!p->open || p->killed)
+		return;
+	timer = atomic_load(&p->ia->engine.next_timer);
+	if (soon)
+		wake(p->kernel.number);
+	if (atomic_load(&p->ia->engine.nstalled))
+		wake_at(p, kernel_time + STALL_LOOK);
+	if (timer != UINT64_MAX)
+		wake_at(p,
+			(timer > kernel_time ? timer : kernel_time) + random_scaled(&rnd, 0, pace));
+}
+
+static void leave(struct process *before, bool soon)
+{
+	struct process *p = running;
+
+	p->faults = kernel_faults;
+	p->inside--;
+	running = before;
+	kernel_faults = before ? before->faults : (struct kernel_faults){0};
+	if (before)
+		kernel_process = before->kernel;
+	plan_look(p, soon);
+}
+
+void world_leave(struct process *before)
+{
+	leave(before, true);
+}
+
+bool world_is_free(struct process *p, void (*run)(uint64_t, uint64_t), uint64_t a, uint64_t b)
+{
+	uint64_t when = kernel_time + 50 * CLOCK_US;
+
+	if (!p->open || p->killed)
+		return false;
+	if (!p->inside && p->stopped_until <= kernel_time)
+		return true;
+	clock_at(p->stopped_until > when ? p->stopped_until : when, run, a, b);
+	return false;
+}
+
+/* One look at the descriptors, timers and completions; then the consumer's turn. */
+static void look(uint64_t number, uint64_t unused)
+{
+	struct process *before, *p = &world[number];
+	int n = 0, handled, total = 0;
+
+	if (p->wake_at > kernel_time)
+		return; /* another one is due */
+	p->wake_at = UINT64_MAX;
+	if (!p->open || p->killed)
+		return;
+	if (p->inside || p->stopped_until > kernel_time) {
+		wake_at(p, p->stopped_until > kernel_time ? p->stopped_until
+							  : kernel_time + 50 * CLOCK_US);
+		return;
+	}
+	(void)unused;
+	before = world_enter(p);
+	dofi_engine_begin(p->ia);
+	do {
+		handled = dofi_engine_round(p->ia, true);
+		total += handled;
+	} while (handled && ++n < MAX_ROUNDS);
+	dofi_engine_end(p->ia);
+	consumer_take_events(p, false);
+	leave(before, total);
+}
+
+static void check_steps(void)
+{
+	if (clock_steps() > MOST_STEPS)
+		oracle_fail(-1, "it goes on and on: %u steps", MOST_STEPS);
+}
+
+/* Meanwhile this one rests in a call. The others do not know its lock. */
+static void run_others(uint64_t limit)
+{
+	struct process *p = running;
+
+#ifndef NDEBUG
+	dofi_lock_order_released(&p->ia->engine.lock);
+#endif
+	while (clock_step(limit))
+		check_steps();
+#ifndef NDEBUG
+	dofi_lock_order_taken(&p->ia->engine.lock, DOFI_LEVEL_ENGINE);
+#endif
+	MUST(running == p);
+}
+
+int __wrap_sched_yield(void);
+
+int __wrap_sched_yield(void)
+{
+	run_others(kernel_time + YIELD);
+	return 0;
+}
+
+/* Between two system calls time may pass, and much can happen. */
+static void pause_now_and_then(void)
+{
+	if (running && running->open && random_one_in(&rnd, 16))
+		run_others(kernel_time +
+			   random_scaled(&rnd, CLOCK_US, plan->pace[running->kernel.number]));
+}
+
+/* --- an IA's life --- */
+
+static DAT_EVD_HANDLE make_evd(struct process *p, unsigned int flags)
+{
+	DAT_EVD_HANDLE evd;
+
+	MUST(dofi_evd_create(p->ia, QLEN, NULL, (DAT_EVD_FLAGS)flags, &evd) == DAT_SUCCESS);
+	return evd;
+}
+
+static void make_objects(struct process *p)
+{
+	DAT_REGION_DESCRIPTION region = {.for_va = consumer_memory};
+	DAT_RMR_CONTEXT context;
+
+	p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG);
+	p->cr_evd = make_evd(p, DAT_EVD_CR_FLAG);
+	p->dto_evd = make_evd(p, DAT_EVD_DTO_FLAG);
+	MUST(dofi_pz_create(p->ia, &p->pz) == DAT_SUCCESS);
+	MUST(dofi_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(consumer_memory), p->pz,
+			     DAT_MEM_PRIV_ALL_FLAG, &p->lmr, &p->lmr_context, &context, NULL,
+			     NULL) == DAT_SUCCESS);
+}
+
+static void open_ia(int number)
+{
+	static const struct dofi_key key = {.source = DOFI_KEY_FILE,
+					    .bytes = "a key of thirty-two bytes",
+					    .id = {1}};
+	struct process *before, *p = &world[number];
+	struct sockaddr_in addr = world_address(number);
+	char name[] = "ia0";
+
+	*p = (struct process){.kernel = {number, ntohl(addr.sin_addr.s_addr), KERNEL_SOCKETS},
+			      .faults.dials_wait = true,
+			      .wake_at = UINT64_MAX};
+	name[2] = (char)('0' + number);
+	before = world_enter(p);
+	p->ia = bare_ia_new(name, p->kernel.host);
+	p->ia->limits.max_eps = 2 * PLAN_STEPS;
+	p->ia->limits.max_evd_qlen = QLEN;
+	p->ia->tells_last_receive = p->ia->has_data = false;
+	if (plan->has_key)
+		p->ia->key = key;
+	fabric_open(p->ia, number);
+	bare_ia_open(p->ia);
+	MUST(!dofi_cm_init(p->ia));
+	make_objects(p);
+	p->open = true;
+	world_leave(before);
+}
+
+/* In the order of dat_ia_close. The engine's own descriptors are the last. */
+static void close_ia(uint64_t number, uint64_t engine_fds)
+{
+	struct process *before, *p = &world[number];
+
+	if (!p->open)
+		return;
+	if (!p->killed && !world_is_free(p, close_ia, number, engine_fds))
+		return;
+	trace(p->kernel.number, "closes its IA");
+	consumer_gone(p);
+	before = world_enter(p);
+	bare_ia_end_connections(p->ia);
+	dofi_cm_fini(p->ia);
+	dofi_drain_free_all(p->ia);
+	consumer_take_events(p, true);
+	oracle_counters(p);
+	bare_ia_check_rest(p->ia);
+	MUST(kernel_count(p->kernel.number) == (int)engine_fds);
+	fabric_close(p->ia);
+	bare_ia_close(p->ia);
+	MUST(kernel_count(p->kernel.number) == 0);
+	p->open = false;
+	world_leave(before);
+}
+
+/* --- the steps of the plan --- */
+
+#define ENGINE_FDS 4 /* two sets and two events */
+
+static void cut_if_silent(uint64_t number, uint64_t unused)
+{
+	(void)unused;
+	if (net_passes((int)number, (int)number) > kernel_time)
+		fabric_cut((int)number, true);
+}
+
+static void end_famine(uint64_t number, uint64_t unused)
+{
+	(void)unused;
+	world[number].kernel.most = KERNEL_SOCKETS;
+}
+
+static void silence(const struct process *p, const struct plan_step *step)
+{
+	uint64_t keepalive = p->ia->params.keepalive_s * CLOCK_SECOND;
+	uint64_t until = step->time == UINT64_MAX ? UINT64_MAX : kernel_time + step->time;
+
+	net_silence(p->kernel.number, until, keepalive);
+	clock_at(kernel_time + keepalive, cut_if_silent, (uint64_t)p->kernel.number, 0);
+}
+
+static void fail_call(struct process *p, uint32_t n)
+{
+	static const int errors[] = {EMFILE, ENOBUFS, ENOMEM, EADDRINUSE, ECONNABORTED, ENETDOWN};
+	int *const calls[] = {&p->faults.socket, &p->faults.connect, &p->faults.accept,
+			      &p->faults.bind};
+
+	*calls[n % 4] = errors[random_below(&rnd, 6)];
+}
+
+static void lose(const struct process *p, uint32_t n)
+{
+	struct fabric_faults *faults = fabric_faults(p->kernel.number);
+	uint32_t *const kinds[] = {&faults->lost, &faults->refused, &faults->no_room,
+				   &faults->no_endpoint};
+
+	*kinds[random_below(&rnd, 4)] = n;
+}
+
+static void starve(struct process *p, const struct plan_step *step)
+{
+	p->kernel.most = kernel_count(p->kernel.number) + (int)step->n - 1;
+	clock_at(kernel_time + step->time, end_famine, (uint64_t)p->kernel.number, 0);
+}
+
+static void kill_process(struct process *p)
+{
+	p->killed = true;
+	consumer_gone(p);
+	net_kill(p->kernel.number);
+	fabric_kill(p->kernel.number);
+}
+
+static void refuse(const struct process *p, uint32_t n)
+{
+	static const int errors[] = {ECONNREFUSED, EHOSTUNREACH, ECONNRESET, ENETUNREACH,
+				     ETIMEDOUT};
+
+	net_refuse(p->kernel.number, errors[random_below(&rnd, 5)], n);
+}
+
+static void go_wrong(struct process *p, const struct plan_step *step)
+{
+	switch (step->kind) {
+	case PLAN_KILL:
+		kill_process(p);
+		break;
+	case PLAN_STOP:
+		p->stopped_until = kernel_time + step->time;
+		break;
+	case PLAN_SILENCE:
+		silence(p, step);
+		break;
+	case PLAN_CUT:
+		net_cut(p->kernel.number, step->n);
+		break;
+	case PLAN_CUT_PATH:
+		fabric_cut(p->kernel.number, step->n % 2);
+		break;
+	case PLAN_REFUSE:
+		refuse(p, step->n);
+		break;
+	case PLAN_FORGET:
+		p->faults.forget = step->n;
+		break;
+	case PLAN_FAIL:
+		fail_call(p, step->n);
+		break;
+	case PLAN_STARVE:
+		starve(p, step);
+		break;
+	case PLAN_SHORT:
+		p->faults.most_read = step->n;
+		break;
+	default:
+		lose(p, step->n);
+	}
+}
+
+static void run_step(uint64_t n, uint64_t unused)
+{
+	const struct plan_step *step = &plan->steps[n];
+	struct process *before, *p = &world[step->who];
+
+	if (!world_is_free(p, run_step, n, unused))
+		return;
+	if (step->kind == PLAN_CLOSE) {
+		close_ia((uint64_t)step->who, ENGINE_FDS);
+		return;
+	}
+	if (step->kind > PLAN_CLOSE) {
+		trace(step->who, "fault %d of kind %d", (int)n, (int)(step->kind - PLAN_CLOSE));
+		go_wrong(p, step);
+		return;
+	}
+	before = world_enter(p);
+	consumer_step(p, (int)n);
+	world_leave(before);
+}
+
+/* --- all of it --- */
+
+static void run_until(uint64_t limit)
+{
+	while (clock_step(limit))
+		check_steps();
+}
+
+static void begin(const struct plan *of, bool shown)
+{
+	plan = of;
+	rnd = random_stream(plan->seed, 2);
+	running = NULL;
+	trace_begin(shown);
+	dofi_log_set_level(shown ? "debug" : "off");
+	clock_begin();
+	net_begin(&plan->net, random_stream(plan->seed, 3), wake);
+	fabric_begin(plan->copies, wake);
+	consumer_begin(plan);
+	kernel_seed = (uint32_t)random_next(&rnd);
+	kernel_pause = pause_now_and_then;
+	for (int i = 0; i < plan->processes; i++)
+		open_ia(i);
+	for (int i = 0; i < plan->n; i++)
+		if (!plan->steps[i].left_out)
+			clock_at(BEGINNING + plan->steps[i].at, run_step, (uint64_t)i, 0);
+}
+
+void world_run(const struct plan *of, bool shown, uint64_t *steps_p)
+{
+	long allocated = kernel_allocated;
+
+	begin(of, shown);
+	run_until(BEGINNING + plan_last(plan) + REST);
+	consumer_check_rest();
+	trace(-1, "all is settled");
+	for (int i = 0; i < plan->processes; i++) {
+		int number = (i + (int)(plan->seed % 8)) % plan->processes;
+
+		world[number].stopped_until = 0;
+		world[number].faults = (struct kernel_faults){.dials_wait = true};
+		world[number].kernel.most = KERNEL_SOCKETS;
+		close_ia((uint64_t)number, ENGINE_FDS);
+		run_until(kernel_time + random_scaled(&rnd, 0, CLOCK_SECOND));
+	}
+	MUST(kernel_end() == 0);
+	if (kernel_allocated != allocated)
+		oracle_fail(-1, "%ld allocations are left", kernel_allocated - allocated);
+	*steps_p = clock_steps();
+}

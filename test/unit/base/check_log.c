@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages that others cause: how many are written, and that the others are counted. */
+#include "unit.h"
+
+#include "../../../prov/ofi/base/log.h"
+
+#include <time.h>
+
+#define AT_ONCE 5u
+#define SECONDS 10
+
+static time_t now = 1000;
+static struct dofi_log_limit limit;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
+{
+	ck_assert_int_eq(clock, CLOCK_MONOTONIC);
+	*time_p = (struct timespec){.tv_sec = now};
+	return 0;
+}
+
+/* Of so many that come at once: how many are written; *left_out_p: what the first one was told. */
+static unsigned int written(unsigned int n, uint32_t *left_out_p)
+{
+	unsigned int sum = 0;
+	uint32_t left_out;
+
+	*left_out_p = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		sum += dofi_log_permit(&limit, &left_out);
+		if (!i)
+			*left_out_p = left_out;
+		else
+			ck_assert_uint_eq(left_out, 0);
+	}
+	return sum;
+}
+
+START_TEST(a_few_are_written_and_no_more)
+{
+	uint32_t left_out;
+
+	ck_assert_uint_eq(written(100, &left_out), AT_ONCE);
+	now += SECONDS - 1;
+	ck_assert_uint_eq(written(10, &left_out), 0);
+}
+END_TEST
+
+START_TEST(later_a_few_are_written_again_and_tell_of_the_others)
+{
+	uint32_t left_out;
+
+	written(100, &left_out);
+	now += SECONDS;
+	ck_assert_uint_eq(written(AT_ONCE, &left_out), AT_ONCE);
+	ck_assert_uint_eq(left_out, 100 - AT_ONCE);
+	now += SECONDS;
+	ck_assert_uint_eq(written(1, &left_out), 1);
+	ck_assert_uint_eq(left_out, 0);
+}
+END_TEST
+
+START_TEST(those_that_come_slowly_are_all_written)
+{
+	uint32_t left_out;
+
+	for (int i = 0; i < 50; i++) {
+		ck_assert_uint_eq(written(1, &left_out), 1);
+		ck_assert_uint_eq(left_out, 0);
+		now += SECONDS / 2;
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("log");
+	TCase *tcase = tcase_create("log");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_few_are_written_and_no_more);
+	tcase_add_test(tcase, later_a_few_are_written_again_and_tell_of_the_others);
+	tcase_add_test(tcase, those_that_come_slowly_are_all_written);
+	return t_run(suite);
+}

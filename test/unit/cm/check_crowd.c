@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many channels and requests peers may have: the limits, which channel makes room, what an
+ * admission costs, and what the log says.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/base/log.h"
+#include "../../../prov/ofi/cm/accept.h"
+#include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/conn.h"
+#include "../../../prov/ofi/cm/crowd.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/engine.h"
+
+#include <sys/resource.h>
+
+#define SECOND UINT64_C(1000000000)
+#define MANY   64u
+
+static struct dofi_ia ia;
+static struct dofi_chan chans[MANY], *closed;
+static uint64_t now = 100 * SECOND;
+static unsigned int compared, nclosed;
+
+/* --- what crowd.c calls --- */
+
+uint64_t __wrap_dofi_now(void);
+void __wrap_dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
+void __wrap_dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
+bool __real_dofi_addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+bool __wrap_dofi_addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+uint64_t __wrap_dofi_now(void)
+{
+	return now;
+}
+
+void __wrap_dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
+{
+	ck_assert_int_eq(err, 0);
+	ck_assert(orderly);
+	closed = chan;
+	nclosed++;
+	dofi_list_del(&chan->link);
+	dofi_crowd_leaves(chan);
+}
+
+bool __wrap_dofi_addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	compared++;
+	return __real_dofi_addr_same_host(a, b);
+}
+
+static uint8_t rejected; /* reason of the last REJECT */
+
+void __wrap_dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg)
+{
+	ck_assert_ptr_eq(chan->ia, &ia);
+	ck_assert_uint_eq(msg->type, DOFI_MSG_REJECT);
+	rejected = msg->reason;
+}
+
+/* --- peers --- */
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.cm.chans);
+	dofi_list_init(&ia.cm.listeners);
+	snprintf(ia.name, sizeof(ia.name), "ofi-tcp-lo");
+	ia.params.max_channels = 8;
+	ia.params.max_peer_channels = 4;
+	ia.params.max_peer_requests = 3;
+	dofi_crowd_init(&ia);
+	dofi_log_set_level("warn");
+	dofi_lock(&ia.engine.lock);
+}
+
+/* A channel from 10.0.0.host that has just been used. */
+static struct dofi_chan *newcomer(unsigned int n, unsigned int host)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(0x0a000000u + host)};
+	struct dofi_chan *chan = &chans[n];
+
+	ck_assert_uint_lt(n, MANY);
+	chan->ia = &ia;
+	chan->fd.fd = -1;
+	chan->accepted = true;
+	chan->state = DOFI_CHAN_UP;
+	chan->idle_since = now;
+	dofi_list_init(&chan->conns);
+	dofi_list_init(&chan->waiting);
+	ck_assert(dofi_addr_set(&chan->source, (struct sockaddr *)&from, 0));
+	return chan;
+}
+
+static bool comes(unsigned int n, unsigned int host)
+{
+	struct dofi_chan *chan = newcomer(n, host);
+
+	if (!dofi_crowd_admits(chan))
+		return false;
+	dofi_list_add_tail(&ia.cm.chans, &chan->link);
+	return true;
+}
+
+static void come(unsigned int first, unsigned int n, unsigned int host)
+{
+	for (unsigned int i = 0; i < n; i++)
+		ck_assert(comes(first + i, host));
+}
+
+static uint64_t refused(void)
+{
+	return atomic_load(&ia.counters[DOFI_CNT_IA_CM_REFUSED_LIMIT]);
+}
+
+/* --- channels --- */
+
+START_TEST(one_address_has_its_limit_and_others_theirs)
+{
+	come(0, 4, 1);
+	ck_assert(!comes(4, 1));
+	ck_assert_uint_eq(refused(), 1);
+	come(5, 3, 2);
+	ck_assert(!comes(8, 1));
+	come(9, 1, 3);
+	ck_assert_uint_eq(ia.cm.naccepted, 8);
+	ck_assert_uint_eq(nclosed, 0);
+}
+END_TEST
+
+START_TEST(all_together_have_a_limit)
+{
+	for (unsigned int i = 0; i < 8; i++)
+		come(i, 1, i);
+	ck_assert(!comes(8, 8));
+	ck_assert_uint_eq(refused(), 1);
+	ck_assert_uint_eq(ia.cm.naccepted, 8);
+}
+END_TEST
+
+/* What this side has dialled is no peer's doing. */
+START_TEST(channels_that_we_dialled_do_not_count)
+{
+	for (unsigned int i = 0; i < 8; i++) {
+		newcomer(i, 1)->accepted = false;
+		dofi_list_add_tail(&ia.cm.chans, &chans[i].link);
+	}
+	come(8, 4, 1);
+	ck_assert(!comes(12, 1));
+}
+END_TEST
+
+START_TEST(one_that_closes_makes_room)
+{
+	come(0, 4, 1);
+	ck_assert(!comes(4, 1));
+	__wrap_dofi_chan_close(&chans[2], 0, true);
+	come(5, 1, 1);
+}
+END_TEST
+
+START_TEST(a_channel_that_nobody_has_used_makes_room)
+{
+	come(0, 4, 1);
+	come(4, 1, 2);
+	now += 11 * SECOND;
+	chans[0].idle_since = now;
+	come(8, 1, 1);
+	ck_assert_uint_eq(nclosed, 1);
+	ck_assert_ptr_eq(closed, &chans[1]); /* of the same address, the oldest that is idle */
+	come(9, 3, 3);
+	ck_assert_uint_eq(nclosed, 1);
+	come(12, 1, 4); /* the ninth of all: anybody's */
+	ck_assert_uint_eq(nclosed, 2);
+	ck_assert_ptr_eq(closed, &chans[2]);
+	ck_assert_uint_eq(ia.cm.naccepted, 8);
+	ck_assert_uint_eq(refused(), 0);
+}
+END_TEST
+
+/* With a connection, with one that waits, or with a question that is not answered. */
+START_TEST(a_channel_in_use_makes_no_room)
+{
+	struct dofi_conn conn[2] = {0};
+
+	come(0, 4, 1);
+	now += 11 * SECOND;
+	dofi_list_add_tail(&chans[0].conns, &conn[0].link);
+	dofi_list_add_tail(&chans[1].waiting, &conn[1].link);
+	chans[2].asked = 1;
+	chans[3].idle_since = now;
+	ck_assert(!comes(4, 1));
+	chans[2].done = 1;
+	come(5, 1, 1);
+	ck_assert_ptr_eq(closed, &chans[2]);
+}
+END_TEST
+
+/* A storm of newcomers must not look at all who came before, each time. */
+START_TEST(far_from_the_limits_nobody_is_compared)
+{
+	ia.params.max_channels = ia.params.max_peer_channels = MANY - 1;
+	dofi_crowd_init(&ia);
+	come(0, MANY - 1, 1);
+	ck_assert_uint_eq(compared, 0);
+	ck_assert(!comes(MANY - 1, 1));
+	ck_assert_uint_eq(compared, MANY - 1); /* once each */
+}
+END_TEST
+
+START_TEST(limits_follow_from_the_files_of_the_process)
+{
+	struct rlimit files = {400, 400};
+
+	ia.params.max_channels = ia.params.max_peer_channels = 0;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
+	dofi_crowd_init(&ia);
+	ck_assert_uint_eq(ia.cm.max_chans, 300);
+	ck_assert_uint_eq(ia.cm.max_peer_chans, 200);
+	files.rlim_cur = 2;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
+	dofi_crowd_init(&ia);
+	ck_assert_uint_eq(ia.cm.max_chans, 4);
+	ck_assert_uint_eq(ia.cm.max_peer_chans, 4);
+}
+END_TEST
+
+/* --- requests --- */
+
+/* Until the consumer answers; one that nobody serves is answered at once. */
+START_TEST(requests_of_a_peer_have_a_limit)
+{
+	struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = 1, .conn_qual = 7};
+	struct dofi_conn conn = {.ia = &ia, .chan = &chans[0], .state = DOFI_CONN_OFFERED};
+
+	come(0, 1, 1);
+	come(1, 1, 1);
+	chans[0].noffered = 3;
+	ck_assert(!dofi_crowd_takes_request(&chans[0]));
+	ck_assert(dofi_crowd_takes_request(&chans[1]));
+	ck_assert_uint_eq(refused(), 1);
+	dofi_conn_offer(&chans[0], &request);
+	ck_assert_uint_eq(rejected, DOFI_REASON_RESOURCES);
+
+	dofi_conn_enter(&conn, DOFI_CONN_ACCEPTED);
+	ck_assert_uint_eq(chans[0].noffered, 2);
+	ck_assert(dofi_crowd_takes_request(&chans[0]));
+	dofi_conn_offer(&chans[0], &request);
+	ck_assert_uint_eq(rejected, DOFI_REASON_NOT_MINE);
+	ck_assert_uint_eq(chans[0].noffered, 2);
+}
+END_TEST
+
+/* --- the log --- */
+
+static unsigned int lines_of(const char *text, const char *words)
+{
+	unsigned int n = 0;
+
+	while ((text = strstr(text, words))) {
+		text += strlen(words);
+		n++;
+	}
+	return n;
+}
+
+START_TEST(the_log_says_who_and_what_and_not_for_ever)
+{
+	int fd = t_capture(STDERR_FILENO);
+	const char *text;
+
+	come(0, 4, 1);
+	for (unsigned int i = 0; i < 40; i++)
+		ck_assert(!comes(4 + i, 1));
+	ck_assert_uint_eq(refused(), 40);
+	text = t_captured(fd);
+	ck_assert_uint_eq(lines_of(text, "refusing another control channel"), 5);
+	ck_assert_uint_eq(lines_of(text, "there are 4; max_peer_channels allows more"), 5);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("crowd");
+	TCase *tcase = tcase_create("crowd");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, one_address_has_its_limit_and_others_theirs);
+	tcase_add_test(tcase, all_together_have_a_limit);
+	tcase_add_test(tcase, channels_that_we_dialled_do_not_count);
+	tcase_add_test(tcase, one_that_closes_makes_room);
+	tcase_add_test(tcase, a_channel_that_nobody_has_used_makes_room);
+	tcase_add_test(tcase, a_channel_in_use_makes_no_room);
+	tcase_add_test(tcase, far_from_the_limits_nobody_is_compared);
+	tcase_add_test(tcase, limits_follow_from_the_files_of_the_process);
+	tcase_add_test(tcase, requests_of_a_peer_have_a_limit);
+	tcase_add_test(tcase, the_log_says_who_and_what_and_not_for_ever);
+	return t_run(suite);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sockets that were accepted and have not completed the handshake: which of them has to go when
+ * there are too many, or when no descriptor is left.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/auth/crypto.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/base/addr.h"
+#include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/cm.h"
+#include "../../../prov/ofi/cm/listener.h"
+#include "../../../prov/ofi/cm/service_point.h"
+#include "../../../prov/ofi/cm/wire.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/progress/engine.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define MOST 8
+
+static struct dofi_ia ia = {.name = "test", .params = {.handshake_ms = 10000}};
+static int peers[MOST]; /* the strangers' ends, oldest first */
+static int npeers;
+static int no_descriptors; /* so many calls of accept4 find none */
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	(void)of;
+}
+
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
+{
+	if (!no_descriptors)
+		return __real_accept4(fd, addr, size_p, flags);
+	no_descriptors--;
+	errno = EMFILE;
+	return -1;
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(dofi_crypto_start(), 0);
+	dofi_lock_init(&ia.engine.lock);
+	dofi_list_init(&ia.engine.timers);
+	dofi_list_init(&ia.engine.work);
+	ia.engine.sock_epfd = epoll_create1(0);
+	ck_assert_int_ge(ia.engine.sock_epfd, 0);
+	ia.obj.ia = &ia;
+	ck_assert_int_eq(dofi_cm_init(&ia), 0);
+	dofi_lock(&ia.engine.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ia.engine.lock);
+}
+
+/* One more at the door; it says HELLO, or nothing. */
+static void arrive(bool says_hello)
+{
+	const struct dofi_hello hello = {.role = DOFI_ROLE_DIALS, .nonce = "as good as any"};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	ssize_t size = (ssize_t)dofi_wire_put_hello(frame, &hello);
+	int fds[2];
+
+	ck_assert_int_lt(npeers, MOST);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	peers[npeers++] = fds[0];
+	if (says_hello)
+		ck_assert_int_eq(write(fds[0], frame, (size_t)size), size);
+	ck_assert(dofi_chan_adopt(&ia, fds[1]));
+}
+
+static bool is_open(int fd)
+{
+	struct pollfd it = {.fd = fd, .events = POLLRDHUP};
+
+	return !poll(&it, 1, 0) || !(it.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+/* A digit for each that came: 1, it is still there. */
+static void expect_open(const char *digits)
+{
+	char found[MOST + 1] = "";
+
+	for (int i = 0; i < npeers; i++)
+		found[i] = is_open(peers[i]) ? '1' : '0';
+	ck_assert_str_eq(found, digits);
+}
+
+START_TEST(the_oldest_goes)
+{
+	ia.cm.max_strangers = 3;
+	for (int i = 0; i < 3; i++)
+		arrive(false);
+	expect_open("111");
+	arrive(false);
+	expect_open("0111");
+	arrive(false);
+	expect_open("00111");
+	ck_assert_uint_eq(ia.cm.nstrangers, 3);
+}
+END_TEST
+
+/* Who is in the middle of the handshake may be a friend. */
+START_TEST(the_oldest_that_has_said_nothing_goes)
+{
+	ia.cm.max_strangers = 3;
+	arrive(true);
+	arrive(false);
+	arrive(true);
+	arrive(false);
+	expect_open("1011");
+	arrive(true);
+	expect_open("10101");
+	arrive(false);
+	expect_open("001011");
+}
+END_TEST
+
+static void listen_here(struct dofi_sp *sp)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	memcpy(&ia.addr, &here, sizeof(here));
+	sp->obj.ia = &ia;
+	ck_assert_int_eq(dofi_sp_listen(sp), 0);
+}
+
+static void dial(const struct dofi_sp *sp)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)sp->conn_qual),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_lt(npeers, MOST);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	peers[npeers++] = fd;
+}
+
+/* The newest may be a friend, too: it is let in, and the oldest pays for it. */
+START_TEST(the_oldest_goes_when_no_descriptor_is_left)
+{
+	struct dofi_sp sp = {0};
+
+	listen_here(&sp);
+	dial(&sp);
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	ck_assert_uint_eq(ia.cm.nstrangers, 2);
+	dial(&sp);
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	expect_open("011");
+	ck_assert_uint_eq(ia.cm.nstrangers, 2);
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+/* The spare descriptor serves to hang up, instead of leaving the peer in the kernel's queue. */
+START_TEST(without_strangers_the_newest_is_turned_away)
+{
+	struct dofi_sp sp = {0};
+	int fd = t_capture(STDERR_FILENO);
+
+	listen_here(&sp);
+	dial(&sp);
+	no_descriptors = 1;
+	dofi_engine_hear(&ia);
+	expect_open("0");
+	ck_assert_int_ge(ia.cm.spare_fd, 0);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "ulimit -n"));
+	dial(&sp);
+	dofi_engine_hear(&ia);
+	expect_open("01");
+	dofi_sp_unlisten(&sp);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("strangers");
+	TCase *tc = tcase_create("strangers");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_oldest_goes);
+	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
+	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
+	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}

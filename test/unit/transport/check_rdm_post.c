@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which call of the fabric a Send of the rdm transport becomes: behind writes it carries a fence,
+ * and with its completion data a credit update.
+ */
+#include "unit.h"
+
+#include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/dto/ring.h"
+#include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/ia.h"
+#include "../../../prov/ofi/transport/rdm_post.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#define TAG 12345u
+
+static struct dofi_ia ia;
+static _Alignas(16) struct dofi_ep ep;
+static struct fi_domain_attr domain_attr = {.cq_data_size = 8};
+static struct fi_info info = {.domain_attr = &domain_attr};
+static struct fi_ops_tagged tagged_ops;
+static struct fid_ep fep = {.tagged = &tagged_ops};
+static unsigned char memory[64];
+
+static struct {
+	unsigned int sends, messages, injected;
+	uint64_t flags, data; /* of the latest message */
+	ssize_t answer;
+} fabric;
+
+static ssize_t send_it(struct fid_ep *to, const void *buf, size_t length, void *desc,
+		       fi_addr_t dest, uint64_t tag, void *context)
+{
+	(void)to, (void)buf, (void)length, (void)desc, (void)dest, (void)context;
+	ck_assert_uint_eq(tag, TAG);
+	fabric.sends++;
+	return fabric.answer;
+}
+
+static ssize_t send_message(struct fid_ep *to, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	(void)to;
+	ck_assert_uint_eq(msg->tag, TAG);
+	fabric.messages++;
+	fabric.flags = flags;
+	fabric.data = msg->data;
+	return fabric.answer;
+}
+
+static ssize_t inject_it(struct fid_ep *to, const void *buf, size_t length, fi_addr_t dest,
+			 uint64_t tag)
+{
+	(void)to, (void)buf, (void)length, (void)dest;
+	ck_assert_uint_eq(tag, TAG);
+	fabric.injected++;
+	return fabric.answer;
+}
+
+static void setup(void)
+{
+	tagged_ops = (struct fi_ops_tagged){.size = sizeof(tagged_ops),
+					    .send = send_it,
+					    .sendmsg = send_message,
+					    .inject = inject_it};
+	ia.info = &info;
+	ia.limits.fabric_iov = 4;
+	ia.inject_max = 16;
+	dofi_lock_init(&ep.lock);
+	ep.obj.ia = &ia;
+	ep.fep = &fep;
+	ep.send_tag = TAG;
+	ck_assert_int_eq(dofi_ring_init(&ia, &ep.req, 4, 4), 0);
+	dofi_lock(&ep.lock);
+}
+
+static void teardown(void)
+{
+	dofi_unlock(&ep.lock);
+	dofi_ring_fini(&ep.req);
+}
+
+static ssize_t send_bytes(size_t length, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_wr *wr = dofi_ring_at(&ep.req, ep.req.issue);
+
+	wr->kind = dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED);
+	wr->flags = (uint8_t)flags;
+	wr->ep = &ep;
+	wr->length = length;
+	wr->iov[0] = (struct iovec){memory, length};
+	return dofi_rdm_send(&ep, wr);
+}
+
+START_TEST(a_send_behind_writes_is_fenced)
+{
+	size_t length = _i ? 64 : 8; /* a small one would be injected */
+
+	ep.unfenced = true;
+	ck_assert_int_eq(send_bytes(length, 0), 0);
+	ck_assert_uint_eq(fabric.messages, 1);
+	ck_assert(fabric.flags & FI_FENCE);
+	ck_assert(!(fabric.flags & FI_REMOTE_CQ_DATA));
+	ck_assert_int_eq(send_bytes(length, 0), 0); /* one fence is enough */
+	ck_assert_uint_eq(fabric.messages, 1);
+	ck_assert_uint_eq(fabric.injected + fabric.sends, 1);
+}
+END_TEST
+
+START_TEST(a_fence_that_was_not_taken_is_still_due)
+{
+	ep.unfenced = true;
+	fabric.answer = -FI_EAGAIN;
+	ck_assert_int_eq(send_bytes(8, 0), -FI_EAGAIN);
+	fabric.answer = 0;
+	ck_assert_int_eq(send_bytes(8, 0), 0);
+	ck_assert_uint_eq(fabric.messages, 2);
+	ck_assert(fabric.flags & FI_FENCE);
+}
+END_TEST
+
+START_TEST(a_credit_update_behind_writes_is_fenced)
+{
+	ep.credit_mode = DOFI_CREDITS_CARRIED;
+	ep.recv.issue = ep.recv.tail = 5;
+	ep.unfenced = true;
+	fabric.answer = -FI_EAGAIN;
+	ck_assert_int_eq(send_bytes(8, 0), -FI_EAGAIN);
+	ck_assert_uint_eq(ep.announced, 0); /* the peer was told nothing */
+	fabric.answer = 0;
+	ck_assert_int_eq(send_bytes(8, 0), 0);
+	ck_assert_uint_eq(ep.announced, 5);
+	ck_assert(fabric.flags & FI_FENCE);
+	ck_assert(fabric.flags & FI_REMOTE_CQ_DATA);
+	ck_assert_uint_eq(fabric.data >> DOFI_UPDATE_CREDIT_SHIFT, 5);
+	ck_assert(fabric.data & DOFI_UPDATE_CREDIT);
+	ck_assert(!(fabric.data & DOFI_UPDATE_SOLICITED));
+	ck_assert_int_eq(send_bytes(8, 0), 0); /* nothing new to tell */
+	ck_assert_uint_eq(fabric.injected, 1);
+}
+END_TEST
+
+/* The flag goes only to a peer that notifies by it. */
+START_TEST(a_solicited_send_says_so)
+{
+	ck_assert_int_eq(send_bytes(8, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 0);
+	ck_assert_uint_eq(fabric.injected, 1);
+	ep.peer.wants_solicited = true;
+	ck_assert_int_eq(send_bytes(8, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 0);
+	ck_assert_uint_eq(fabric.messages, 1);
+	ck_assert(fabric.data & DOFI_UPDATE_SOLICITED);
+	ck_assert_int_eq(send_bytes(8, 0), 0);
+	ck_assert_uint_eq(fabric.messages, 1);
+}
+END_TEST
+
+/* Behind what is under way the copy may stay in the fabric's own queue. */
+START_TEST(a_small_send_is_injected_when_nothing_is_under_way)
+{
+	ck_assert_int_eq(send_bytes(16, 0), 0);
+	ck_assert_uint_eq(fabric.injected, 1);
+	ck_assert_uint_eq(dofi_ring_at(&ep.req, 0)->state, DOFI_WR_DONE);
+	ck_assert_int_eq(send_bytes(17, 0), 0);
+	ck_assert_uint_eq(fabric.sends, 1);
+	ck_assert_uint_eq(dofi_ring_at(&ep.req, 0)->state, DOFI_WR_ISSUED);
+	ep.req.issue = ep.req.tail = 1;
+	ck_assert_int_eq(send_bytes(16, 0), 0);
+	ck_assert_uint_eq(fabric.injected, 1);
+	ck_assert_uint_eq(fabric.sends, 2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rdm_post");
+	TCase *tc = tcase_create("sends");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, a_send_behind_writes_is_fenced, 0, 2);
+	tcase_add_test(tc, a_fence_that_was_not_taken_is_still_due);
+	tcase_add_test(tc, a_credit_update_behind_writes_is_fenced);
+	tcase_add_test(tc, a_solicited_send_says_so);
+	tcase_add_test(tc, a_small_send_is_injected_when_nothing_is_under_way);
+	suite_add_tcase(suite, tc);
+	return t_run(suite);
+}
