@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/base/check_cookie \
 	%D%/unit/memory/check_local_socket \
+	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
 	%D%/unit/base/check_lock_order \
@@ -72,6 +73,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
@@ -301,6 +303,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
+%C%_unit_memory_check_ring_SOURCES = %D%/unit/memory/check_ring.c $(t_headers)
+%C%_unit_memory_check_ring_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_ring_LDADD = $(p2_libs)
 %C%_unit_memory_check_segment_SOURCES = %D%/unit/memory/check_segment.c $(t_headers)
 %C%_unit_memory_check_segment_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_segment_LDADD = $(p2_libs)
@@ -383,6 +388,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
+%C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
+	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory
+%C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_msg_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \

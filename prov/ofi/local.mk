@@ -26,6 +26,7 @@ dofi_base_sources = \
 
 dofi_memory_sources = \
 	%D%/memory/local_socket.c %D%/memory/local_socket.h \
+	%D%/memory/ring.c %D%/memory/ring.h \
 	%D%/memory/segment.c %D%/memory/segment.h
 
 dofi_auth_sources = \
@@ -163,6 +164,10 @@ dofi_transport_sources = \
 	%D%/transport/control_receives.c %D%/transport/control_receives.h \
 	%D%/transport/greeting.c %D%/transport/greeting.h \
 	%D%/transport/live_threads.c %D%/transport/live_threads.h \
+	%D%/transport/memory.c %D%/transport/memory.h \
+	%D%/transport/memory_in.c %D%/transport/memory_in.h \
+	%D%/transport/memory_out.c %D%/transport/memory_out.h \
+	%D%/transport/memory_path.c %D%/transport/memory_path.h \
 	%D%/transport/msg.c \
 	%D%/transport/peer.c %D%/transport/peer.h \
 	%D%/transport/rdm.c %D%/transport/rdm.h \

@@ -22,11 +22,12 @@ t_core() {
 t_fabric() {
 	# The variable chooses, so a program can override it.
 	case $1 in
-	tcp | verbs*) ;;
+	tcp | memory | verbs*) ;;
 	*) export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}" ;;
 	esac
 	case $1 in
 	tcp) t_params='provider=tcp domain=lo' ;;
+	memory) t_params='provider=tcp domain=lo same_host=memory' ;;
 	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
 	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo" ;;
 	net) t_params="provider=net transport=rdm domain=lo" ;;

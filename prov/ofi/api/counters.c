@@ -166,6 +166,8 @@ static void report_ep(FILE *out, struct dofi_ep *ep)
 	fprintf(out, "  EP %p: %s", (void *)ep, state_name(ep->state));
 	if (ep->conn)
 		fprintf(out, ", peer %s", dofi_addr_text(&ep->remote_addr, peer));
+	if (ep->trans != ep->obj.ia->trans)
+		fprintf(out, " by %s", ep->trans->name);
 	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head,
 		ep->req.tail - ep->req.issue, dofi_ring_count(&ep->recv));
 	if (ep->conn && ep->peer.credits)

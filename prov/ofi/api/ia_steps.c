@@ -25,6 +25,7 @@
 #include "progress/engine.h"
 #include "progress/progress_thread.h"
 #include "progress/wakeup.h"
+#include "transport/memory.h"
 
 #include <errno.h>
 #include <rdma/fabric.h>
@@ -155,6 +156,7 @@ static const struct step {
 	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
 	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
+	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_progress_start, dofi_progress_stop},
 };

@@ -172,6 +172,7 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 		dofi_ud_adopt(ep, conn);
 	else
 		set_accepted(ep, conn);
+	dofi_conn_choose_trans(conn);
 	dofi_conn_handle(conn, DOFI_ON_CR_ACCEPT, &msg);
 	return 0;
 }
@@ -186,7 +187,7 @@ void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		return;
 	}
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
-	if (conn->ia->trans->expect(conn)) {
+	if (conn->trans->expect(conn)) {
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
 		return;

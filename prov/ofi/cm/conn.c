@@ -140,6 +140,7 @@ struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state)
 	}
 	cm->conns[conn->id & (cm->conns_size - 1)] = conn;
 	cm->nconns++;
+	conn->trans = ia->trans;
 	conn->state = state;
 	conn->active = state == DOFI_CONN_DIALLING;
 	conn->reserved_port = -1;
@@ -166,6 +167,19 @@ void dofi_conn_free(struct dofi_conn *conn)
 	cm->conns[conn->id & (cm->conns_size - 1)] = NULL;
 	cm->nconns--;
 	free(conn);
+}
+
+/*
+ * Not with SRQs: their buffers are the fabric's. The accepting side answers what the other one has
+ * offered.
+ */
+void dofi_conn_choose_trans(struct dofi_conn *conn)
+{
+	const struct dofi_ia *ia = conn->ia;
+	bool offered = conn->active || (conn->peer_flags & DOFI_MSG_F_MEMORY);
+
+	if (ia->local_trans && offered && !conn->ud && !conn->ep->srq)
+		conn->trans = ia->local_trans;
 }
 
 void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)

@@ -13,6 +13,7 @@
 #include "object/ep.h"
 
 struct dofi_cr;
+struct dofi_memory_path;
 struct dofi_peer;
 struct dofi_ud_ah;
 struct fid_ep;
@@ -20,6 +21,8 @@ struct fid_ep;
 struct dofi_conn {
 	struct dofi_list link; /* chan->conns */
 	struct dofi_ia *ia;
+	/* that of the IA, or the one for connections within this host while it may be used */
+	const struct dofi_trans_ops *trans;
 	struct dofi_chan *chan; /* NULL while dialling fails or after the end */
 	uint32_t id, peer_id;
 	enum dofi_conn_state state;
@@ -93,6 +96,8 @@ struct dofi_conn {
 	struct dofi_list greeting;       /* rdm: in rdm->greetings until both sides have met... */
 	bool greets;                     /* ...and our word is not on the way yet */
 	bool cancelled;                  /* rdm: the receives are */
+	struct dofi_memory_path *memory; /* memory: the rings, or an offer of some... */
+	bool over_memory;                /* ...and the connection uses them */
 };
 
 /*
@@ -131,6 +136,9 @@ static inline enum dofi_conn_stage dofi_conn_stage(const struct dofi_conn *conn)
 {
 	return dofi_conn_stage_of(conn->state == DOFI_CONN_ENDING ? conn->ended_in : conn->state);
 }
+
+/* The EP is known: may the connection go by ia->local_trans? */
+void dofi_conn_choose_trans(struct dofi_conn *conn);
 
 void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state);
 

@@ -178,8 +178,8 @@ static void say_last_word(struct dofi_conn *conn)
 void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	if (!conn->ia->trans->leave)
-		conn->ia->trans->disconnect(conn);
+	if (!conn->trans->leave)
+		conn->trans->disconnect(conn);
 	say_last_word(conn);
 }
 
@@ -225,7 +225,7 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 	struct dofi_ep *ep = conn->ep;
 
 	(void)msg;
-	conn->ia->trans->disconnect(conn);
+	conn->trans->disconnect(conn);
 	dofi_conn_forget_bind(ep);
 	dofi_lock(&ep->lock);
 	ep->fep = NULL;
@@ -297,7 +297,7 @@ static bool is_under_way(struct dofi_conn *conn)
 			return true;
 		dofi_conn_handle(conn, DOFI_ON_TAKEN, NULL);
 	}
-	return conn->ia->trans->leave && conn->ia->trans->leave(conn);
+	return conn->trans->leave && conn->trans->leave(conn);
 }
 
 static void part(struct dofi_conn *conn)

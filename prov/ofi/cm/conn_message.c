@@ -96,6 +96,8 @@ void dofi_conn_fill_hello(const struct dofi_conn *conn, struct dofi_msg *msg)
 	}
 	if (ep->ctrl_msgs)
 		msg->flags |= DOFI_MSG_F_CTRL_MSGS;
+	if (conn->trans != conn->ia->trans)
+		msg->flags |= DOFI_MSG_F_MEMORY;
 	if (conn->ia->does_atomics)
 		msg->flags |= DOFI_MSG_F_ATOMICS;
 	dofi_lock(&ep->lock);

@@ -95,6 +95,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 		dofi_ud_adopt(ep, conn);
 	else
 		set_dialling(ep, conn);
+	dofi_conn_choose_trans(conn);
 	dial(conn);
 	return 0;
 }
@@ -162,8 +163,8 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)
 	(void)msg;
 	if (!conn->asked)
 		dofi_conn_ask(conn);
-	if (conn->ia->trans->prepare)
-		conn->ia->trans->prepare(conn);
+	if (conn->trans->prepare)
+		conn->trans->prepare(conn);
 }
 
 /*
@@ -173,7 +174,7 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)
 void dofi_act_ask_elsewhere(struct dofi_conn *conn, const struct dofi_msg *reject)
 {
 	(void)reject;
-	conn->ia->trans->disconnect(conn);
+	conn->trans->disconnect(conn);
 	dofi_chan_detach(conn);
 	dofi_redial_refused(conn);
 	if (conn->redialled)
@@ -206,7 +207,7 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		refuse(conn);
 		return;
 	}
-	ret = conn->ia->trans->connect(conn);
+	ret = conn->trans->connect(conn);
 	if (ret) {
 		char limit[DOFI_MR_LIMIT_SIZE];
 

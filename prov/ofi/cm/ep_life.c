@@ -102,6 +102,16 @@ static DAT_RETURN no_more_eps(const struct dofi_srq *srq)
 		   : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 }
 
+/* What every EP begins with. */
+static void set_up(struct dofi_ep *ep)
+{
+	dofi_lock_init_level(&ep->lock, DOFI_LEVEL_EP);
+	ep->trans = ep->obj.ia->trans;
+	ep->stall.retry = dofi_ep_retry;
+	dofi_list_init(&ep->bind_link);
+	ep->hard_mark = UINT32_MAX;
+}
+
 DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *recv,
 		       struct dofi_evd *req, struct dofi_evd *conn, struct dofi_srq *srq,
 		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p)
@@ -120,9 +130,7 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep = dofi_obj_alloc(ia, ia->obj.provider, DAT_HANDLE_TYPE_EP, sizeof(*ep));
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
-	dofi_lock_init_level(&ep->lock, DOFI_LEVEL_EP);
-	ep->stall.retry = dofi_ep_retry;
-	dofi_list_init(&ep->bind_link);
+	set_up(ep);
 	ep->state = state;
 	ep->pz = pz;
 	ep->recv_evd = recv;
@@ -131,7 +139,6 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 	ep->srq = srq;
 	ep->attr = effective;
 	ep->soft_mark = dofi_ep_asked_mark(ep);
-	ep->hard_mark = UINT32_MAX;
 	ret = no_more_eps(srq);
 	if (!dofi_scratch_take(ia, &ep->scratch))
 		goto err_free;

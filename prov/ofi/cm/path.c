@@ -69,6 +69,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->dirty = ep->peeking = ep->faulty = ep->refused = ep->ending_soon = ep->unfenced = false;
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
+	ep->trans = conn->over_memory ? conn->trans : conn->ia->trans;
 	conn->path_made = true;
 	ep->path_up = true;
 	dofi_ep_issue(ep);

@@ -60,6 +60,11 @@ enum dofi_reason {
 #define DOFI_MSG_F_ATOMICS     64u
 /* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
 #define DOFI_MSG_F_UD          128u
+/*
+ * REQUEST: the data path may be memory of this host; ACCEPT: it was passed by the local socket
+ * (transport/memory.h)
+ */
+#define DOFI_MSG_F_MEMORY      256u
 /* the same among those who write it: into the peer's word, of which `context` is the index */
 #define DOFI_MSG_F_CREDIT_WORD 32u
 

@@ -31,18 +31,17 @@ static ssize_t put_request(struct dofi_ep *ep, uint32_t slot,
 {
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_request(ep, slot, request);
-	return ep->obj.ia->trans->write_ctrl(
-		ep, request, sizeof(*request),
-		ep->peer.ctrl_address + offsetof(struct dofi_ctrl_slots, requests[slot]),
-		ep->peer.ctrl_key, dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
+	return ep->trans->write_ctrl(ep, request, sizeof(*request),
+				     ep->peer.ctrl_address +
+					     offsetof(struct dofi_ctrl_slots, requests[slot]),
+				     ep->peer.ctrl_key, dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
 }
 
 /* The device writes the old value to the request's segment; it goes as a read goes. */
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->atomic.context % DOFI_RCACHE_SIZE];
-	ssize_t ret = ep->obj.ia->trans->atomic(ep, wr, dofi_ctx_target(ctx, wr->atomic.address),
-						ctx->key);
+	ssize_t ret = ep->trans->atomic(ep, wr, dofi_ctx_target(ctx, wr->atomic.address), ctx->key);
 
 	ep->reads += !ret;
 	return ret;
@@ -134,8 +133,8 @@ static ssize_t put_answer(struct dofi_ep *ep, uint32_t slot)
 
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_answer(ep, value, answer);
-	return ep->obj.ia->trans->write_ctrl(ep, answer, sizeof(*answer), to->address, to->key,
-					     dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, value));
+	return ep->trans->write_ctrl(ep, answer, sizeof(*answer), to->address, to->key,
+				     dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, value));
 }
 
 bool dofi_atomic_send_answers(struct dofi_ep *ep)

@@ -150,8 +150,8 @@ void dofi_ctrl_reset(struct dofi_ep *ep)
 
 static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value)
 {
-	return ep->obj.ia->trans->write_ctrl(ep, NULL, 0, ep->peer.ctrl_address, ep->peer.ctrl_key,
-					     dofi_ctrl_data(ep, kind, value));
+	return ep->trans->write_ctrl(ep, NULL, 0, ep->peer.ctrl_address, ep->peer.ctrl_key,
+				     dofi_ctrl_data(ep, kind, value));
 }
 
 /*
@@ -166,7 +166,7 @@ static ssize_t write_data(struct dofi_ep *ep, struct dofi_wr *wr)
 
 	if (dofi_parts_needed(ep, wr))
 		return dofi_parts_start(ep, wr, word);
-	return wr->length ? ep->obj.ia->trans->write_data(ep, wr, word) : 0;
+	return wr->length ? ep->trans->write_data(ep, wr, word) : 0;
 }
 
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -177,7 +177,7 @@ static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (dofi_parts_needed(ep, wr))
 		ret = dofi_parts_start(ep, wr, value);
 	else
-		ret = ep->obj.ia->trans->write_immediate(ep, wr, value);
+		ret = ep->trans->write_immediate(ep, wr, value);
 	if (ret)
 		return ret;
 	wr->rdma.step = STEP_END;
@@ -187,7 +187,7 @@ static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static ssize_t start_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
+	const struct dofi_trans_ops *trans = ep->trans;
 	ssize_t ret = 0;
 
 	if (wr->rdma.step == STEP_DATA) {
@@ -218,7 +218,7 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 		return dofi_parts_start(ep, wr, 0);
 	if (!wr->length)
 		return 0;
-	ret = ep->obj.ia->trans->write(ep, wr);
+	ret = ep->trans->write(ep, wr);
 	if (!ret)
 		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
 	return ret;
@@ -245,7 +245,7 @@ static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
 		wr->rdma.step = ret ? STEP_CTRL : STEP_MESSAGE;
 	}
 	if (wr->rdma.step == STEP_MESSAGE) {
-		ret = ep->obj.ia->trans->send(ep, wr);
+		ret = ep->trans->send(ep, wr);
 		wr->rdma.step = ret ? STEP_MESSAGE : STEP_SENT;
 	}
 	ep->nsent += !ret;
@@ -305,7 +305,7 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 			return ret;
 		wr->send.step = STEP_MESSAGE;
 	}
-	ret = ep->obj.ia->trans->send(ep, wr);
+	ret = ep->trans->send(ep, wr);
 	if (ret)
 		return ret;
 	ep->nsent++;

@@ -63,7 +63,7 @@ bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 
 static ssize_t post(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, size_t size)
 {
-	return ep->obj.ia->trans->ctrl_msg(ep, ctrl_msg, size);
+	return ep->trans->ctrl_msg(ep, ctrl_msg, size);
 }
 
 ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t value,

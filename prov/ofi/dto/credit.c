@@ -131,7 +131,7 @@ void dofi_credit_announce(struct dofi_ep *ep)
 	dofi_assert_held(&ep->lock);
 	if (!ep->path_up || !dofi_credit_urgent(ep))
 		return;
-	if (!ep->obj.ia->trans->send_credit(ep, dofi_credit_update(ep, false)))
+	if (!ep->trans->send_credit(ep, dofi_credit_update(ep, false)))
 		ep->announced = total;
 	else
 		dofi_ep_stall(ep);

@@ -26,7 +26,7 @@ void dofi_fail_path(struct dofi_ep *ep, int err)
  */
 static void path_gone(struct dofi_ep *ep)
 {
-	if (ep->path_up && !ep->obj.ia->trans->has_eq)
+	if (ep->path_up && !ep->trans->has_eq)
 		dofi_ep_refuse(ep);
 	ep->path_up = false; /* or the next operation would be given back, and so on */
 }

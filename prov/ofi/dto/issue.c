@@ -69,9 +69,8 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 	wr->op = DOFI_OP_PEEK;
 	ep->aux_ctx = context;
 	ep->peek_outdated = false;
-	ret = ep->obj.ia->trans->peek(ep, wr, &scratch->slots[ep->scratch],
-				      sizeof(struct dofi_ctx_wire), scratch->desc,
-				      ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
+	ret = ep->trans->peek(ep, wr, &scratch->slots[ep->scratch], sizeof(struct dofi_ctx_wire),
+			      scratch->desc, ep->peer.ctxtab_address + offset, ep->peer.ctxtab_key);
 	if (!ret) {
 		ep->peeking = true;
 		return true;

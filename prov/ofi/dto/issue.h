@@ -74,16 +74,16 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 
 	wr->state = DOFI_WR_ISSUED;
 	if (op == DOFI_OP_SEND) {
-		ret = ia->trans->send(ep, wr);
+		ret = ep->trans->send(ep, wr);
 		ep->nsent += !ret;
 	} else if (op == DOFI_OP_WRITE) {
-		ret = ia->trans->write(ep, wr);
+		ret = ep->trans->write(ep, wr);
 		if (!ret && wr->state == DOFI_WR_ISSUED) {
 			ep->writes++;
 			ep->unfenced = ia->order == DOFI_FENCE;
 		}
 	} else {
-		ret = ia->trans->read(ep, wr);
+		ret = ep->trans->read(ep, wr);
 		ep->reads += !ret;
 	}
 	if (DOFI_UNLIKELY(ret))
@@ -122,8 +122,7 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 	ssize_t ret;
 
 	wr->state = DOFI_WR_ISSUED;
-	ret = plain ? ep->obj.ia->trans->recv(ep, wr)
-		    : dofi_receive_start(ep->obj.ia, &ep->recv, wr);
+	ret = plain ? ep->trans->recv(ep, wr) : dofi_receive_start(ep->obj.ia, &ep->recv, wr);
 	DOFI_PROBE4(issue, ep, DOFI_OP_RECV, wr->cookie, ret);
 	if (DOFI_UNLIKELY(ret)) {
 		wr->state = DOFI_WR_QUEUED;

@@ -131,7 +131,7 @@ static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct 
 static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr *part,
 		    uint64_t data)
 {
-	const struct dofi_trans_ops *trans = ep->obj.ia->trans;
+	const struct dofi_trans_ops *trans = ep->trans;
 	bool last = wr->rdma.given + part->niov == wr->niov;
 
 	if (wr->op == DOFI_OP_READ)

@@ -73,7 +73,7 @@ ssize_t dofi_receive_start(struct dofi_ia *ia, const struct dofi_ring *ring, str
 		return ret;
 	wr->state = DOFI_WR_ISSUED;
 	ret = wr->op == DOFI_OP_SRQ_RECV ? ia->trans->srq_recv(wr->srq, wr)
-					 : ia->trans->recv(wr->ep, wr);
+					 : wr->ep->trans->recv(wr->ep, wr);
 	if (ret)
 		wr->state = DOFI_WR_QUEUED;
 	return ret;

@@ -115,7 +115,6 @@ static void expose(const struct dofi_bind *bind)
 		.pz = (uint16_t)(bind->rmr->of_ep ? bind->conn : bind->rmr->pz->number),
 	};
 
-	dofi_ctxtab_set_rmr(&bind->rmr->obj.ia->ctxtab, bind->context, bind->rmr);
 	dofi_ctxtab_expose(&bind->rmr->obj.ia->ctxtab, &ctx);
 }
 
@@ -125,15 +124,17 @@ uint32_t dofi_bind_apply(struct dofi_bind *bind)
 	struct dofi_lmr *former_lmr;
 	uint32_t former;
 
-	/* Before the RMR knows it: a bind on another EP may replace it and end it at once. */
 	if (bind->context)
-		expose(bind);
+		dofi_ctxtab_set_rmr(&rmr->obj.ia->ctxtab, bind->context, rmr);
 	dofi_lock(&rmr->lock);
 	if (rmr->freed) {
 		dofi_unlock(&rmr->lock);
 		dofi_bind_cancel(bind);
 		return 0;
 	}
+	/* What peers see from here on is what the RMR has when its lock can be taken. */
+	if (bind->context)
+		expose(bind);
 	former = rmr->context;
 	former_lmr = rmr->lmr;
 	rmr->context = bind->context;

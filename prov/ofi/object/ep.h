@@ -20,7 +20,9 @@ struct dofi_wakeup_peer;
 struct dofi_conn;
 struct dofi_evd;
 struct dofi_ctrl_msgs;
+struct dofi_memory_path;
 struct dofi_srq;
+struct dofi_trans_ops;
 struct dofi_ud;
 struct fi_cq_err_entry;
 struct fid_ep;
@@ -98,7 +100,8 @@ struct dofi_ep {
 	 */
 	/* while the connection lasts: its own endpoint, or the shared one of the IA */
 	struct fid_ep *fep;
-	uint64_t dest; /* for the shared endpoint: the peer's fi_addr_t */
+	const struct dofi_trans_ops *trans; /* of the connection, or of the IA */
+	uint64_t dest;                      /* for the shared endpoint: the peer's fi_addr_t */
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *req_evd;
 	struct dofi_srq *srq;
@@ -150,6 +153,7 @@ struct dofi_ep {
 	uint64_t send_tag, recv_tag; /* rdm transport */
 	struct dofi_peer_ep peer;
 	const struct dofi_wakeup_peer *wakeup; /* rdm transport: how to wake the peer */
+	struct dofi_memory_path *memory;       /* memory transport: the rings */
 	struct dofi_ctx *rcache;               /* [DOFI_RCACHE_SIZE] */
 	/* NULL: control records are written, or there are none */
 	struct dofi_ctrl_msgs *ctrl_msgs;

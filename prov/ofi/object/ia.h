@@ -80,6 +80,8 @@ struct dofi_ia {
 	/* Hot fields, in few cache lines. */
 	struct fid_cq *cq; /* the first of cqs, which is usually the only one */
 	const struct dofi_trans_ops *trans;
+	/* for connections within this host; NULL: they use trans */
+	const struct dofi_trans_ops *local_trans;
 	const struct dofi_upcalls *up; /* of the connection manager */
 	/*
 	 * handles the entries of a queue: trans->completed, or a function that corrects them first
@@ -162,6 +164,7 @@ struct dofi_ia {
 	struct dofi_lock mr_lock; /* one registration is made or closed at a time */
 
 	struct dofi_wakeup wakeup;
+	struct dofi_memory memory; /* memory transport */
 	struct dofi_shm_cleanup shm_cleanup;
 	struct dofi_key key;                /* that peers must have */
 	struct dofi_shm_repair *shm_repair; /* rdm transport: its own; NULL: none */

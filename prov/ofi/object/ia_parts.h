@@ -23,6 +23,7 @@ struct dofi_ctrl_slots;
 struct dofi_evd;
 struct dofi_ia;
 struct fid_cq;
+struct dofi_wakeup_offer;
 struct fid_mr;
 struct pollfd;
 
@@ -105,6 +106,11 @@ struct dofi_engine {
 	 * for them
 	 */
 	_Atomic uint32_t restless;
+	/*
+	 * peers that look at memory have to see whether the driver sleeps; NULL, or false: there
+	 * are none. Called without locks
+	 */
+	bool (*doze)(struct dofi_ia *ia, bool asleep);
 };
 
 struct dofi_wait {
@@ -142,11 +148,14 @@ struct dofi_wait {
 #define DOFI_WAKEUP_UUID 16
 
 struct dofi_wakeup {
+	bool is_open; /* there is a local socket */
 	struct dofi_fd socket;
 	int mark_fd;
 	_Atomic uint32_t *mark; /* our mark, which peers map; NULL: no wakeup */
 	/* number of peers whose mark has not come; they may not see ours either */
 	_Atomic uint32_t deaf;
+	/* an offer came, with this descriptor or -1; NULL: they are ignored. engine.lock held */
+	void (*heard)(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd);
 };
 
 /* The mark of a peer. Embedded in the transport's structure of the peer. */
@@ -254,7 +263,14 @@ struct dofi_cm {
 	struct dofi_work answered; /* handles answers for them */
 };
 
-/* --- transport: shm_cleanup.h --- */
+/* --- transport: memory_path.h, shm_cleanup.h --- */
+
+/* Connections by shared memory; guarded by engine.lock. */
+struct dofi_memory {
+	struct dofi_list paths;
+	uint32_t npaths;
+	uint32_t polls; /* of the rings without one of the fabric's queue */
+};
 
 /* Of the fabric's addresses. */
 

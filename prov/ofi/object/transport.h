@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Interface of a transport: the contract of each member. There is one table per transport.
- * dat_ia_open chooses it.
+ * dat_ia_open chooses that of the IA. A connection within this host may have another one.
  */
 #ifndef DOFI_TRANS_H
 #define DOFI_TRANS_H
@@ -177,6 +177,7 @@ struct dofi_trans_ops {
 	int (*poll_events)(struct dofi_ia *ia);
 };
 
+/* Those of an IA. That of connections within a host is beside them; see transport/memory.h. */
 extern const struct dofi_trans_ops dofi_trans_msg, dofi_trans_rdm;
 
 #endif

@@ -23,10 +23,20 @@
 #define OURS            2u
 #define LEAST_FDS       (2u * DOFI_MAX_CQS) /* room for so many behind them */
 
+/* Peers that wake a sleeper see whether there is one. False: there are no such peers. */
+static bool mark(struct dofi_ia *ia, bool asleep)
+{
+	bool any = ia->cq_wait == FI_WAIT_NONE && dofi_wakeup_mark(ia, asleep);
+
+	if (ia->engine.doze)
+		any |= ia->engine.doze(ia, asleep);
+	return any;
+}
+
 void dofi_wait_unmark(struct dofi_ia *ia)
 {
 	if (ia->wait.marked)
-		dofi_wakeup_mark(ia, false);
+		mark(ia, false);
 	ia->wait.marked = false;
 }
 
@@ -175,7 +185,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	bool with_cq;
 	int ret = 1;
 
-	if (ia->cq_wait == FI_WAIT_NONE && !w->marked && dofi_wakeup_mark(ia, true)) {
+	if (!w->marked && mark(ia, true)) {
 		w->marked = true;
 		return 0; /* one more look at the queue */
 	}

@@ -22,6 +22,7 @@ enum kind {
 	MARK = 1, /* the sender's mark comes along */
 	RING,     /* the fabric has something for you */
 	ANSWER,   /* the same, of what a RING brought about */
+	CALL,     /* look at your rings */
 };
 
 struct datagram {
@@ -50,6 +51,22 @@ static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd
 void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
 	tell(ia, peer->uuid, RING, -1);
+}
+
+void dofi_wakeup_call(struct dofi_ia *ia, const uint8_t *uuid)
+{
+	tell(ia, uuid, CALL, -1);
+}
+
+int dofi_wakeup_pass(struct dofi_ia *ia, const uint8_t *uuid, const struct dofi_wakeup_offer *text,
+		     int fd)
+{
+	struct dofi_wakeup_offer offer = *text;
+
+	if (!ia->wakeup.is_open)
+		return -ENOTCONN;
+	memcpy(offer.uuid, ia->cm.uuid, sizeof(offer.uuid));
+	return dofi_local_socket_send(ia->wakeup.socket.fd, uuid, &offer, sizeof(offer), fd);
 }
 
 /* --- marks --- */
@@ -119,7 +136,8 @@ static void answer(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 
 static void hear(struct dofi_ia *ia, const struct datagram *text, int fd)
 {
-	struct dofi_wakeup_peer *peer = ia->trans->wakeup_of(ia, text->uuid);
+	struct dofi_wakeup_peer *peer =
+		ia->trans->wakeup_of ? ia->trans->wakeup_of(ia, text->uuid) : NULL;
 
 	if (peer && text->kind == MARK && fd >= 0)
 		see_mark(ia, peer, fd);
@@ -130,25 +148,33 @@ static void hear(struct dofi_ia *ia, const struct datagram *text, int fd)
 static bool take_one(struct dofi_ia *ia)
 {
 	struct dofi_local_sender sender;
-	struct datagram text;
+	union {
+		struct datagram bare;
+		struct dofi_wakeup_offer offer;
+	} text;
 	ssize_t n = dofi_local_socket_receive(ia->wakeup.socket.fd, &text, sizeof(text), &sender);
 
 	if (n < 0)
 		return false;
-	if (n == (ssize_t)sizeof(text))
-		hear(ia, &text, sender.passed);
+	if (n == (ssize_t)sizeof(text.bare))
+		hear(ia, &text.bare, sender.passed);
+	else if (n == (ssize_t)sizeof(text.offer) && ia->wakeup.heard)
+		ia->wakeup.heard(ia, &text.offer, sender.passed);
 	if (n && sender.passed >= 0)
 		close(sender.passed);
 	return true;
 }
 
-static void socket_ready(struct dofi_fd *fd, uint32_t events)
+void dofi_wakeup_hear(struct dofi_ia *ia)
 {
-	struct dofi_ia *ia = DOFI_CONTAINER(fd, struct dofi_ia, wakeup.socket);
-
-	(void)events;
 	for (int i = 0; i < TURN && take_one(ia); i++)
 		;
+}
+
+static void socket_ready(struct dofi_fd *fd, uint32_t events)
+{
+	(void)events;
+	dofi_wakeup_hear(DOFI_CONTAINER(fd, struct dofi_ia, wakeup.socket));
 }
 
 /* --- life --- */
@@ -186,29 +212,35 @@ static int open_socket(struct dofi_ia *ia)
 
 int dofi_wakeup_open(struct dofi_ia *ia)
 {
-	int ret;
-
 	/* Posts of connected endpoints, which have event queues, ring nobody. */
-	if (ia->cq_wait != FI_WAIT_NONE || ia->eqs.n)
+	bool marks = ia->cq_wait == FI_WAIT_NONE && !ia->eqs.n;
+	int ret = 0;
+
+	if (!marks && !ia->wakeup.heard)
 		return 0;
-	ret = make_mark(&ia->wakeup);
+	if (marks)
+		ret = make_mark(&ia->wakeup);
 	if (!ret) {
 		ret = open_socket(ia);
-		if (ret)
+		if (ret && marks)
 			drop_mark(&ia->wakeup);
 	}
 	if (ret)
-		DOFI_LOG_I(
-			"%s: peers can't wake this process, which reads its queue at intervals: %s",
-			ia->name, strerror(-ret));
+		DOFI_LOG_I("%s: peers can't wake this process, which reads its queue at intervals, "
+			   "nor "
+			   "share memory with it: %s",
+			   ia->name, strerror(-ret));
+	ia->wakeup.is_open = !ret;
 	return 0;
 }
 
 void dofi_wakeup_close(struct dofi_ia *ia)
 {
-	if (!ia->wakeup.mark)
+	if (!ia->wakeup.is_open)
 		return;
 	dofi_engine_unwatch(ia, &ia->wakeup.socket);
 	close(ia->wakeup.socket.fd);
-	drop_mark(&ia->wakeup);
+	ia->wakeup.is_open = false;
+	if (ia->wakeup.mark)
+		drop_mark(&ia->wakeup);
 }

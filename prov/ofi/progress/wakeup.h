@@ -30,6 +30,27 @@ bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep);
 void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid);
 void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer);
 
+/* What the memory transport has to say to a process of this host. */
+enum dofi_offer_kind {
+	DOFI_OFFER_RINGS = 16, /* a segment comes along, for the connection of this number */
+	DOFI_OFFER_JOIN,       /* the connection that this token is for uses it */
+};
+
+struct dofi_wakeup_offer {
+	uint8_t kind;
+	uint8_t uuid[DOFI_WAKEUP_UUID]; /* the sender's; filled in by dofi_wakeup_pass */
+	uint8_t token[20];
+	uint32_t number;
+};
+
+/* fd: goes along, or -1. 0 or a negative errno: -ECONNREFUSED if this host has no such IA. */
+int dofi_wakeup_pass(struct dofi_ia *ia, const uint8_t *uuid, const struct dofi_wakeup_offer *text,
+		     int fd);
+/* Hears what has come so far. engine.lock held. */
+void dofi_wakeup_hear(struct dofi_ia *ia);
+/* Wakes the IA of that name, whose mark the caller has seen. Any lock may be held. */
+void dofi_wakeup_call(struct dofi_ia *ia, const uint8_t *uuid);
+
 void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer);
 
 /* After something for the peer was given to the fabric. Any lock may be held. */

@@ -302,7 +302,7 @@ static void setup(void)
 	dofi_list_init(&ep.bind_link);
 	for (int i = 0; i < DOFI_HANDLE_TYPES; i++)
 		dofi_list_init(&ia.objects[i]);
-	ia.trans = &trans;
+	ia.trans = ep.trans = &trans;
 	ia.obj.ia = &ia;
 	ep.obj.ia = &ia;
 	ep.pz = &pz;

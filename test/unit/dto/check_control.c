@@ -41,7 +41,7 @@ static void setup(void)
 	memset(&ep, 0, sizeof(ep));
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock_init(&ep.lock);
-	ia.trans = &fabric;
+	ia.trans = ep.trans = &fabric;
 	ia.mail.boxes = boxes;
 	ia.ctxtab.wire = wire;
 	ep.obj.ia = &ia;

@@ -107,7 +107,7 @@ bool dofi_ctrl_slots_possible(const struct dofi_ia *of)
 
 static void setup(void)
 {
-	ia.trans = &with_ctrl_msgs;
+	ia.trans = ep.trans = &with_ctrl_msgs;
 	ia.up = &upcalls;
 	ia.info = &info;
 	ia.has_data = ia.uses_ctrl_msgs = true;
@@ -169,7 +169,7 @@ START_TEST(when_control_messages_are_possible)
 	ia.has_data = false; /* a message could not announce its control message */
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 	ia.has_data = true;
-	ia.trans = &without;
+	ia.trans = ep.trans = &without;
 	ck_assert(!dofi_ctrl_msgs_possible(&ia));
 }
 END_TEST

@@ -54,7 +54,7 @@ static struct fid_ep endpoint = {.rma = &rma};
 
 static void open_end(int i)
 {
-	ia[i].trans = &dofi_trans_msg;
+	ia[i].trans = ep[i].trans = &dofi_trans_msg;
 	ia[i].credits = DOFI_CREDITS_WRITTEN;
 	ia[i].sink = (struct dofi_sink){.words = words[i], .desc = &fabric};
 	dofi_lock_init(&ia[i].engine.stalled_lock);

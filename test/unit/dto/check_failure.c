@@ -61,7 +61,7 @@ static void setup(void)
 	dofi_list_init(&ia.engine.stalled);
 	dofi_lock_init(&ep.lock);
 	dofi_lock_init(&evd.lock);
-	ia.trans = &trans;
+	ia.trans = ep.trans = &trans;
 	ia.up = &upcalls;
 	evd.obj.ia = ep.obj.ia = &ia;
 	evd.ring = events;

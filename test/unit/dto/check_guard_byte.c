@@ -61,7 +61,7 @@ static void setup_without(void)
 	evd.obj.ia = ep.obj.ia = &ia;
 	evd.ring = events;
 	evd.qlen = RECEIVES;
-	ia.trans = &fabric;
+	ia.trans = ep.trans = &fabric;
 	ia.up = &dofi_cm_upcalls;
 	ia.info = &info;
 	ia.limits.fabric_iov = FABRIC_IOV;

@@ -66,7 +66,7 @@ static void setup(void)
 	dofi_lock_init(&ia.engine.stalled_lock);
 	dofi_list_init(&ia.engine.stalled);
 	dofi_lock_init(&ep.lock);
-	ia.trans = &fabric;
+	ia.trans = ep.trans = &fabric;
 	ep.obj.ia = &ia;
 	ep.path_up = true;
 	ep.read_limit = 1;

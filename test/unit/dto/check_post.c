@@ -111,7 +111,7 @@ static void setup(void)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
 	dofi_list_init(&ia.engine.work);
-	ia.trans = &trans;
+	ia.trans = ep.trans = &trans;
 	ia.limits.plain = PLAIN;
 	ia.limits.max_message = ia.limits.max_rdma = LONGEST;
 	ia.ctxtab.local = local;

@@ -33,7 +33,7 @@ static void setup(void)
 	evd.obj.ia = ep.obj.ia = &ia;
 	evd.ring = ring;
 	evd.qlen = EVENTS;
-	ia.trans = &dofi_trans_rdm;
+	ia.trans = ep.trans = &dofi_trans_rdm;
 	ep.state = DAT_EP_STATE_CONNECTED;
 	ep.recv_evd = ep.req_evd = &evd;
 	ep.recv = (struct dofi_ring){.base = (char *)receives,

@@ -187,7 +187,7 @@ static void setup(void)
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
 		dofi_lock_init(locks[i]);
 	dofi_list_init(&ia.engine.stalled);
-	ia.trans = &in_order;
+	ia.trans = ep.trans = &in_order;
 	ia.up = &upcalls;
 	ia.has_data = true;
 	ia.ctxtab.local = local;
@@ -458,7 +458,7 @@ START_TEST(a_message_waits_for_its_control_message)
 {
 	begin(_i);
 	ia.uses_ctrl_msgs = true;
-	ia.trans = &numbered;
+	ia.trans = ep.trans = &numbered;
 	ck_assert_int_eq(dofi_ctrl_msgs_attach(&ep), 0);
 	arrive(0, 0, 0, numbered_as(0) | DOFI_UPDATE_CTRL_MSG);
 	arrive(1, 0, 9, numbered_as(1));
@@ -557,7 +557,7 @@ END_TEST
 START_TEST(messages_have_the_order_of_their_connection)
 {
 	begin(OF_SRQ);
-	ia.trans = &numbered;
+	ia.trans = ep.trans = &numbered;
 	ep.nreceived = DOFI_UPDATE_NUMBER; /* the next number is 0 */
 	arrive(0, 0, 10, numbered_as(1));
 	arrive(1, 0, 20, numbered_as(0));
@@ -577,7 +577,7 @@ END_TEST
 START_TEST(held_messages_return_their_buffers_at_the_end)
 {
 	begin(OF_SRQ);
-	ia.trans = &numbered;
+	ia.trans = ep.trans = &numbered;
 	arrive(0, 0, 10, numbered_as(1));
 	dofi_lock(&ep.lock);
 	dofi_srq_forget_held(&ep);

@@ -109,7 +109,7 @@ static void setup(bool overtake)
 	evd.obj.ia = ep.obj.ia = &ia;
 	evd.ring = events;
 	evd.qlen = REQUESTS;
-	ia.trans = &fabric;
+	ia.trans = ep.trans = &fabric;
 	ia.up = &dofi_cm_upcalls;
 	ia.info = &info;
 	ia.splits_writes = true;

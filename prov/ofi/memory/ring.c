@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/ring.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LINE       64u
+
+/*
+ * The reader tells what it has taken when it is so much. What it has not told leaves room for one
+ * cell of any size, so a writer that waits for room is always told.
+ */
+#define TELL_CELLS (DOFI_CELLS / 4)
+#define TELL_BYTES (DOFI_CELL_AREA / 4)
+
+_Static_assert(sizeof(struct dofi_cell) == LINE, "a cell is a cache line");
+_Static_assert(DOFI_CELL_AREA - TELL_BYTES >= DOFI_CELL_MAX + LINE, "a writer gets room");
+
+/* What the bytes of a cell take of the area. */
+static uint32_t area_of(size_t size)
+{
+	return size <= DOFI_CELL_INLINE ? 0 : (uint32_t)((size + LINE - 1) & ~(size_t)(LINE - 1));
+}
+
+/* --- the writer --- */
+
+static bool fits(const struct dofi_ring_writer *w, size_t size)
+{
+	return w->cells - w->cells_taken < DOFI_CELLS &&
+	       w->bytes - w->bytes_taken + area_of(size) <= DOFI_CELL_AREA;
+}
+
+int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size)
+{
+	uint64_t taken;
+
+	if (fits(w, size))
+		return 1;
+	taken = atomic_load_explicit(&w->ring->taken, memory_order_acquire);
+	w->cells_taken = (uint32_t)(taken >> 32);
+	w->bytes_taken = (uint32_t)taken;
+	if (w->cells - w->cells_taken > DOFI_CELLS || w->bytes - w->bytes_taken > DOFI_CELL_AREA)
+		return -EPROTO;
+	return fits(w, size);
+}
+
+static void store(struct dofi_memory_ring *ring, uint32_t at, const void *from, size_t n)
+{
+	size_t begin = at % DOFI_CELL_AREA, first = DOFI_CELL_AREA - begin;
+
+	if (first > n)
+		first = n;
+	memcpy(ring->area + begin, from, first);
+	memcpy(ring->area, (const uint8_t *)from + first, n - first);
+}
+
+/* From the segments to `to`, or, if that is NULL, to the area. */
+static void gather(struct dofi_ring_writer *w, uint8_t *to, size_t size, const struct iovec *iov,
+		   size_t skip)
+{
+	for (size_t done = 0; done < size; iov++) {
+		size_t n = iov->iov_len - (skip < iov->iov_len ? skip : iov->iov_len);
+
+		if (n > size - done)
+			n = size - done;
+		if (n && to)
+			memcpy(to + done, (const uint8_t *)iov->iov_base + skip, n);
+		else if (n)
+			store(w->ring, w->bytes + (uint32_t)done, (uint8_t *)iov->iov_base + skip,
+			      n);
+		skip -= skip < iov->iov_len ? skip : iov->iov_len;
+		done += n;
+	}
+}
+
+void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
+		   const struct iovec *iov, size_t skip)
+{
+	struct dofi_cell *shared = &w->ring->cells[w->cells % DOFI_CELLS];
+
+	gather(w, cell->size <= DOFI_CELL_INLINE ? shared->bytes : NULL, cell->size, iov, skip);
+	shared->kind = cell->kind;
+	shared->flags = cell->flags;
+	shared->size = cell->size;
+	shared->words[0] = cell->words[0];
+	shared->words[1] = cell->words[1];
+	w->bytes += area_of(cell->size);
+	__atomic_store_n(&shared->turn, ++w->cells, __ATOMIC_RELEASE);
+}
+
+/* --- the reader --- */
+
+int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p)
+{
+	const struct dofi_cell *shared = &r->ring->cells[r->cells % DOFI_CELLS];
+
+	if (__atomic_load_n(&shared->turn, __ATOMIC_ACQUIRE) != r->cells + 1)
+		return 0;
+	memcpy(cell_p, shared, sizeof(*shared));
+	/* What is checked is what is used: the compiler must not read the cell again. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return cell_p->size <= DOFI_CELL_MAX ? 1 : -EPROTO;
+}
+
+void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell, size_t at,
+		    void *to, size_t n)
+{
+	size_t begin = (r->bytes + at) % DOFI_CELL_AREA, first = DOFI_CELL_AREA - begin;
+
+	if (cell->size <= DOFI_CELL_INLINE) {
+		memcpy(to, cell->bytes + at, n);
+		return;
+	}
+	if (first > n)
+		first = n;
+	memcpy(to, r->ring->area + begin, first);
+	memcpy((uint8_t *)to + first, r->ring->area, n - first);
+}
+
+void dofi_ring_take(struct dofi_ring_reader *r, const struct dofi_cell *cell)
+{
+	r->cells++;
+	r->bytes += area_of(cell->size);
+	if (r->cells - r->cells_told < TELL_CELLS && r->bytes - r->bytes_told < TELL_BYTES)
+		return;
+	r->cells_told = r->cells;
+	r->bytes_told = r->bytes;
+	atomic_store_explicit(&r->ring->taken, (uint64_t)r->cells << 32 | r->bytes,
+			      memory_order_release);
+}

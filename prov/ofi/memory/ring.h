@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A ring in memory that two processes share: one writes cells, the other takes them, in order. A
+ * cell is a cache line with a few words and up to DOFI_CELL_INLINE bytes. More bytes lie in an area
+ * behind the cells.
+ *
+ * The last store of a cell is its turn, which no byte of a message ever occupies. So a reader needs
+ * one cache line of the writer for a small message. The writer learns what was taken from one word
+ * of the reader, which it reads when it believes that the ring is full.
+ *
+ * Neither side trusts the memory. Each keeps its own indices. It copies a cell before it checks it,
+ * and uses the copy. What the other side stores there can make a ring fail, but no access leaves
+ * the ring. A side that dies in the middle of a cell leaves the cells before it readable.
+ */
+#ifndef DOFI_MEMORY_RING_H
+#define DOFI_MEMORY_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define DOFI_CELLS       128u
+#define DOFI_CELL_AREA   65536u /* bytes behind the cells */
+#define DOFI_CELL_MAX    16384u /* most bytes with one cell */
+#define DOFI_CELL_INLINE 40u
+
+/* A cell, in shared memory and as a copy. Kinds and flags are the user's. */
+struct dofi_cell {
+	uint32_t turn; /* the ring's: number of the cell, from 1 on */
+	uint8_t kind, flags;
+	uint16_t size; /* bytes with it */
+	uint64_t words[2];
+	uint8_t bytes[DOFI_CELL_INLINE]; /* those of at most DOFI_CELL_INLINE; by dofi_ring_read */
+};
+
+/* In shared memory; all zero at first. */
+struct dofi_memory_ring {
+	/* by the reader: cells taken so far << 32 | bytes of the area; both run freely */
+	_Alignas(64) _Atomic uint64_t taken;
+	_Alignas(64) struct dofi_cell cells[DOFI_CELLS];
+	_Alignas(64) uint8_t area[DOFI_CELL_AREA];
+};
+
+/* The writer's side. */
+struct dofi_ring_writer {
+	struct dofi_memory_ring *ring;
+	uint32_t cells, bytes;             /* written so far */
+	uint32_t cells_taken, bytes_taken; /* as far as was last seen */
+};
+
+/* The reader's side. */
+struct dofi_ring_reader {
+	struct dofi_memory_ring *ring;
+	uint32_t cells, bytes;           /* taken so far */
+	uint32_t cells_told, bytes_told; /* as the writer knows */
+};
+
+/* Room for one more cell with so many bytes, at most DOFI_CELL_MAX: 1, 0, or -EPROTO. */
+int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size);
+
+/*
+ * Writes the cell. Its bytes are `size` of those that the segments have behind the first `skip`.
+ * There is room.
+ */
+void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
+		   const struct iovec *iov, size_t skip);
+
+/* Copies the next cell and leaves it in the ring: 1; 0: there is none; -EPROTO: it is forged. */
+int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p);
+
+/* Copies n bytes of the cell that was looked at, from `at` on; at + n is at most its size. */
+void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell, size_t at,
+		    void *to, size_t n);
+
+/* Takes the cell that was looked at. */
+void dofi_ring_take(struct dofi_ring_reader *r, const struct dofi_cell *cell);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/memory.h"
+
+#include "auth/crypto.h"
+#include "base/log.h"
+#include "cm/conn.h"
+#include "cm/path.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "progress/wakeup.h"
+#include "transport/memory_out.h"
+#include "transport/memory_path.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the choice --- */
+
+/* Why a connection stays on the fabric is of interest only to those who wonder. */
+static void stay(struct dofi_conn *conn, const char *why)
+{
+	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
+		   why);
+	conn->trans = conn->ia->trans;
+}
+
+static void drop(struct dofi_conn *conn)
+{
+	if (conn->memory)
+		dofi_memory_path_free(conn->memory);
+	conn->memory = NULL;
+}
+
+static struct dofi_wakeup_offer text_of(const struct dofi_conn *conn, enum dofi_offer_kind kind)
+{
+	struct dofi_wakeup_offer text = {.kind = (uint8_t)kind, .number = conn->peer_id};
+
+	memcpy(text.token, conn->peer_token, sizeof(text.token));
+	return text;
+}
+
+/* The accepting side. */
+static int offer(struct dofi_conn *conn)
+{
+	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_RINGS);
+	int fd = dofi_memory_path_make(conn, &conn->memory), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, fd);
+	close(fd);
+	return ret;
+}
+
+static int memory_expect(struct dofi_conn *conn)
+{
+	int ret = offer(conn);
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (ret) {
+		drop(conn);
+		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host" : strerror(-ret));
+	}
+	return conn->ia->trans->expect(conn);
+}
+
+/* The connecting side: the descriptor came before the ACCEPT. */
+static int join(struct dofi_conn *conn)
+{
+	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_JOIN);
+	int ret;
+
+	dofi_wakeup_hear(conn->ia);
+	if (!conn->memory)
+		return -ENOENT;
+	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
+	return ret ? ret : dofi_memory_path_join(conn->memory);
+}
+
+static int memory_connect(struct dofi_conn *conn)
+{
+	int ret = conn->peer_flags & DOFI_MSG_F_MEMORY ? join(conn) : -ECONNREFUSED;
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (!ret) {
+		dofi_conn_path_up(conn);
+		return 0;
+	}
+	drop(conn);
+	stay(conn, ret == -ECONNREFUSED ? "the peer does not offer it" : strerror(-ret));
+	return conn->ia->trans->connect(conn);
+}
+
+static void memory_prepare(struct dofi_conn *conn)
+{
+	if (conn->ia->trans->prepare)
+		conn->ia->trans->prepare(conn);
+}
+
+static void memory_disconnect(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	drop(conn);
+	conn->ia->trans->disconnect(conn);
+}
+
+static const struct dofi_trans_ops memory_trans = {
+	.name = "memory",
+	.prepare = memory_prepare,
+	.connect = memory_connect,
+	.expect = memory_expect,
+	.disconnect = memory_disconnect,
+	.has_eq = true,
+	.send = dofi_memory_send,
+	.recv = dofi_memory_recv,
+	.read = dofi_memory_read,
+	.write = dofi_memory_write,
+	.write_data = dofi_memory_write_data,
+	.write_ctrl = dofi_memory_ctrl,
+	.send_empty = dofi_memory_send_empty,
+	.peek = dofi_memory_peek,
+	.send_credit = dofi_memory_credit,
+};
+
+/* --- the local socket --- */
+
+/* The details of the peer may still lie unread in the control channel. */
+static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+{
+	struct dofi_conn *conn = dofi_conn_by_id(ia, text->number);
+	int ret;
+
+	if (!conn || !conn->active || conn->trans != &memory_trans || conn->memory ||
+	    dofi_conn_is_ending(conn) ||
+	    !dofi_crypto_equal(conn->token, text->token, sizeof(text->token)))
+		return;
+	ret = dofi_memory_path_map(conn, text->uuid, fd, &conn->memory);
+	if (ret)
+		DOFI_LOG_I("%s: shared memory of a peer can't be used: %s", ia->name,
+			   strerror(-ret));
+}
+
+/* From here on what the peer has put into its ring is read. */
+static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text)
+{
+	struct dofi_conn *conn = dofi_conn_by_token(ia, text->token);
+
+	if (!conn || !conn->memory || conn->path_made)
+		return;
+	if (dofi_memory_path_join(conn->memory))
+		dofi_conn_path_down(conn, FI_ENOMEM);
+	else
+		dofi_conn_path_up(conn);
+}
+
+static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+{
+	dofi_assert_held(&ia->engine.lock);
+	if (text->kind == DOFI_OFFER_RINGS && fd >= 0)
+		take_rings(ia, text, fd);
+	else if (text->kind == DOFI_OFFER_JOIN)
+		be_joined(ia, text);
+}
+
+/*
+ * Control records and credits have to travel as on a stream. Devices with atomic operations of
+ * their own keep theirs: one place in memory must not get both kinds.
+ */
+static bool is_possible(const struct dofi_ia *ia)
+{
+	return ia->trans->id == DOFI_TRANS_MSG && ia->credits == DOFI_CREDITS_CARRIED &&
+	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
+}
+
+int dofi_memory_open(struct dofi_ia *ia)
+{
+	const char *word = ia->params.same_host;
+
+	dofi_list_init(&ia->memory.paths);
+	if (!strcmp(word, "fabric"))
+		return 0;
+	if (strcmp(word, "memory") != 0) {
+		DOFI_LOG_E("IA %s: same_host=%s is not known; there are fabric and memory",
+			   ia->name, word);
+		return -FI_EINVAL;
+	}
+	if (!is_possible(ia)) {
+		DOFI_LOG_I("IA %s: connections within this host use the fabric: same_host=memory "
+			   "is for tcp and sockets",
+			   ia->name);
+		return 0;
+	}
+	ia->local_trans = &memory_trans;
+	ia->wakeup.heard = hear;
+	ia->engine.doze = dofi_memory_doze;
+	return 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/memory_in.h"
+
+#include "cm/conn.h"
+#include "dto/control.h"
+#include "dto/credit.h"
+#include "dto/reap.h"
+#include "dto/rmr.h"
+#include "object/ctxtab.h"
+#include "object/ia.h"
+#include "transport/memory_out.h"
+#include "transport/memory_path.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+/* Cells that one round takes of a path. */
+#define BATCH 16
+
+/* What a handler answers beside a negative errno. */
+enum { TAKEN, STAYS };
+
+/* --- segments --- */
+
+/* The bytes of the cell go behind the first `at` of the segments. */
+static void scatter(const struct dofi_memory_path *path, const struct dofi_cell *cell,
+		    const struct iovec *iov, uint64_t at)
+{
+	for (size_t done = 0; done < cell->size; iov++) {
+		size_t skip = at < iov->iov_len ? (size_t)at : iov->iov_len,
+		       n = iov->iov_len - skip;
+
+		if (n > cell->size - done)
+			n = cell->size - done;
+		if (n)
+			dofi_ring_read(&path->in, cell, done, (char *)iov->iov_base + skip, n);
+		at -= skip;
+		done += n;
+	}
+}
+
+/* --- messages --- */
+
+/* The receive of the next message; NULL: it is not issued yet. */
+static struct dofi_wr *next_receive(const struct dofi_memory_path *path)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	struct dofi_wr *wr = NULL;
+	uint32_t index;
+
+	dofi_lock(&ep->lock);
+	index = ep->recv_base + path->messages;
+	if ((int32_t)(ep->recv.issue - index) > 0)
+		wr = dofi_ring_at(&ep->recv, index);
+	dofi_unlock(&ep->lock);
+	return wr;
+}
+
+static int begin_message(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	if (path->receiving)
+		return -EPROTO;
+	path->receiving = next_receive(path);
+	if (!path->receiving)
+		return STAYS;
+	path->messages++;
+	path->received = 0;
+	path->length = cell->words[0];
+	return TAKEN;
+}
+
+/* A longer message than its receive has room for ends the connection. */
+static void end_message(struct dofi_memory_path *path, uint32_t update)
+{
+	struct dofi_wr *wr = path->receiving;
+	int err = path->length > dofi_wr_length(wr, wr->niov) ? FI_ETRUNC : 0;
+
+	path->receiving = NULL;
+	dofi_reap_done(wr, err, path->length, path->conn->id, update);
+}
+
+static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	bool last = cell->flags & DOFI_CELL_LAST;
+	const struct dofi_wr *wr;
+	int ret = TAKEN;
+
+	if (cell->flags & DOFI_CELL_FIRST)
+		ret = begin_message(path, cell);
+	if (ret != TAKEN)
+		return ret;
+	wr = path->receiving;
+	if (!wr || cell->size > path->length - path->received ||
+	    last != (path->received + cell->size == path->length))
+		return -EPROTO;
+	if (path->length <= dofi_wr_length(wr, wr->niov))
+		scatter(path, cell, wr->iov, path->received);
+	path->received += cell->size;
+	dofi_ring_take(&path->in, cell);
+	if (last)
+		end_message(path, (uint32_t)cell->words[1]);
+	return TAKEN;
+}
+
+/* --- RDMA --- */
+
+/* As the initiator checks it (issue.c). Memory that is being freed is out of the table by now. */
+static void *find_memory(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
+			 uint64_t length, unsigned int need)
+{
+	const struct dofi_ep *ep = path->conn->ep;
+	struct dofi_ia *ia = path->conn->ia;
+	struct dofi_ctx ctx;
+
+	dofi_assert_held(&ia->engine.lock);
+	if (!(uint32_t)context ||
+	    !dofi_ctx_decode(&ia->ctxtab.wire[DOFI_CTX_INDEX(context)], (uint32_t)context, &ctx))
+		return NULL;
+	if (!(ctx.privileges & need) || (ctx.privileges & DOFI_CTX_CTRL_SLOTS) ||
+	    ctx.pz != dofi_ctx_zone(&ctx, ep->pz->number, path->conn->id))
+		return NULL;
+	if (address < ctx.base || length > ctx.length || address - ctx.base > ctx.length - length)
+		return NULL;
+	return dofi_ctx_memory(ia, &ctx, address);
+}
+
+/* The last word of a write is stored by one instruction, after the rest: programs poll it. */
+static void store_word(void *to, const void *from, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, from, size);
+	atomic_thread_fence(memory_order_release);
+	if (size == 8)
+		__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
+	else if (size == 4)
+		__atomic_store_n((uint32_t *)to, (uint32_t)word, __ATOMIC_RELEASE);
+	else if (size == 2)
+		__atomic_store_n((uint16_t *)to, (uint16_t)word, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n((uint8_t *)to, (uint8_t)word, __ATOMIC_RELEASE);
+}
+
+/* The longest aligned word of up to 8 bytes at the end. */
+static size_t last_word(const uint8_t *to, size_t size)
+{
+	size_t word = 8;
+
+	while (word > size || (uintptr_t)(to + size) % word)
+		word /= 2;
+	return word;
+}
+
+static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	uint8_t *to = find_memory(path, cell->words[1], cell->words[0], cell->size,
+				  DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	uint8_t word[8];
+	size_t n;
+
+	if (!to || !cell->size)
+		return -EACCES;
+	n = cell->flags & DOFI_CELL_LAST ? last_word(to, cell->size) : 0;
+	dofi_ring_read(&path->in, cell, 0, to, cell->size - n);
+	if (n) {
+		dofi_ring_read(&path->in, cell, cell->size - n, word, n);
+		store_word(to + cell->size - n, word, n);
+	}
+	dofi_ring_take(&path->in, cell);
+	return TAKEN;
+}
+
+void *dofi_memory_source(const struct dofi_memory_path *path,
+			 const struct dofi_memory_answer *answer, uint64_t at, size_t size)
+{
+	struct dofi_ia *ia = path->conn->ia;
+
+	if (answer->is_entry)
+		return (char *)ia->ctxtab.wire + answer->address + at;
+	return find_memory(path, answer->context, answer->address + at, size,
+			   DAT_MEM_PRIV_REMOTE_READ_FLAG);
+}
+
+/* The answer goes out in a round, when there is room. */
+static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	uint64_t table = DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire);
+	struct dofi_memory_answer answer = {
+		.is_entry = cell->kind == DOFI_CELL_ENTRY,
+		.address = cell->words[0],
+		.context = (uint32_t)cell->words[1],
+	};
+
+	if (cell->size != sizeof(answer.length) ||
+	    path->answers_tail - path->answers_head >= DOFI_MEMORY_READS)
+		return -EPROTO;
+	dofi_ring_read(&path->in, cell, 0, &answer.length, sizeof(answer.length));
+	if (answer.is_entry && (answer.length > sizeof(struct dofi_ctx_wire) ||
+				answer.address > table - answer.length))
+		return -EACCES;
+	path->answers[path->answers_tail++ % DOFI_MEMORY_READS] = answer;
+	dofi_ring_take(&path->in, cell);
+	return TAKEN;
+}
+
+static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_memory_pending *reading = dofi_memory_reading(path);
+
+	if (!reading || !cell->size || cell->size > reading->length - reading->done)
+		return -EPROTO;
+	scatter(path, cell, reading->iov ? reading->iov : &reading->place, reading->done);
+	dofi_ring_take(&path->in, cell);
+	reading->done += cell->size;
+	if (reading->done == reading->length)
+		dofi_memory_end_read(path);
+	return TAKEN;
+}
+
+/* --- what else there is --- */
+
+/* Completion data of the peer's name this connection and no other. */
+static bool names_us(const struct dofi_memory_path *path, uint64_t data)
+{
+	return ((uint32_t)(data >> 32) & DOFI_CONN_ID_MASK) == path->conn->id;
+}
+
+static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	uint64_t at = cell->words[0] - dofi_ctrl_slots_address(ep), data = cell->words[1];
+
+	if (!names_us(path, data))
+		return -EPROTO;
+	if (cell->size) {
+		if (!path->conn->ia->mail.boxes || cell->size > sizeof(struct dofi_ctrl_slots) ||
+		    at > sizeof(struct dofi_ctrl_slots) - cell->size)
+			return -EACCES;
+		dofi_ring_read(&path->in, cell, 0, (char *)dofi_ctrl_slots_of(ep) + at, cell->size);
+	}
+	dofi_ring_take(&path->in, cell);
+	dofi_ctrl_arrived(path->conn->ia, data);
+	return TAKEN;
+}
+
+static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	dofi_ring_take(&path->in, cell);
+	dofi_credit_arrived(path->conn->ia, path->conn->id, (uint32_t)cell->words[0]);
+	return TAKEN;
+}
+
+/* --- rounds --- */
+
+static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	switch ((enum dofi_cell_kind)cell->kind) {
+	case DOFI_CELL_SEND:
+		return take_send(path, cell);
+	case DOFI_CELL_WRITE:
+		return take_write(path, cell);
+	case DOFI_CELL_READ:
+	case DOFI_CELL_ENTRY:
+		return take_read(path, cell);
+	case DOFI_CELL_DATA:
+		return take_data(path, cell);
+	case DOFI_CELL_CTRL:
+		return take_ctrl(path, cell);
+	case DOFI_CELL_CREDIT:
+		return take_credit(path, cell);
+	}
+	return -EPROTO;
+}
+
+int dofi_memory_take_cells(struct dofi_memory_path *path)
+{
+	struct dofi_cell cell;
+	int n = 0, ret;
+
+	while (n < BATCH && (ret = dofi_ring_look(&path->in, &cell))) {
+		if (ret > 0)
+			ret = take(path, &cell);
+		if (ret == STAYS)
+			break;
+		if (ret < 0) {
+			path->fault = ret;
+			break;
+		}
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/memory_out.h"
+
+#include "cm/conn.h"
+#include "dto/control.h"
+#include "dto/credit.h"
+#include "dto/reap.h"
+#include "object/ia.h"
+#include "progress/wait.h"
+#include "transport/memory_in.h"
+#include "transport/memory_path.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+/* The last cell of a write has at least so many bytes: a word that is stored at once. */
+#define LARGEST_WORD 8u
+
+/* --- the ring --- */
+
+/* Room for one more cell. A peer that has forged its index gets nothing more. */
+static bool has_room(struct dofi_memory_path *path, size_t size)
+{
+	int ret = dofi_ring_has_room(&path->out, size);
+
+	if (DOFI_UNLIKELY(ret < 0))
+		path->fault = ret;
+	return ret > 0;
+}
+
+/* Whether rounds have to look after the path although the peer wakes nobody for it. */
+static void set_pace(struct dofi_memory_path *path)
+{
+	struct dofi_ia *ia = path->conn->ia;
+	const struct dofi_memory_pending *first =
+		&path->pending[path->pending_head % path->pending_size];
+	bool restless = path->job.cell.kind || path->fault ||
+			(path->pending_head != path->pending_tail && !first->reads);
+
+	if (restless == path->restless)
+		return;
+	path->restless = restless;
+	if (restless) {
+		atomic_fetch_add(&ia->engine.restless, 1);
+		dofi_wait_kick(ia);
+	} else {
+		atomic_fetch_sub(&ia->engine.restless, 1);
+	}
+}
+
+/* --- requests that are complete later --- */
+
+static bool has_pending_room(const struct dofi_memory_path *path)
+{
+	return path->pending_tail - path->pending_head < path->pending_size;
+}
+
+static struct dofi_memory_pending *add_pending(struct dofi_memory_path *path, struct dofi_wr *wr)
+{
+	struct dofi_memory_pending *pending =
+		&path->pending[path->pending_tail++ % path->pending_size];
+
+	*pending = (struct dofi_memory_pending){.wr = wr};
+	return pending;
+}
+
+/*
+ * All of it is in the ring. A plain one is complete at once. Others have to give something back, or
+ * are a part of a request: their completion comes with the next round.
+ */
+static void finish(struct dofi_memory_path *path, struct dofi_wr *wr, bool posts)
+{
+	bool plain = (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE) && !wr->split;
+
+	if (plain && posts)
+		wr->state = DOFI_WR_DONE;
+	else
+		add_pending(path, wr);
+}
+
+/* --- what takes several cells --- */
+
+static size_t size_of_next(const struct dofi_memory_job *job)
+{
+	uint64_t left = job->length - job->done;
+
+	if (left <= DOFI_CELL_MAX)
+		return (size_t)left;
+	return left < DOFI_CELL_MAX + LARGEST_WORD ? DOFI_CELL_MAX - LARGEST_WORD : DOFI_CELL_MAX;
+}
+
+/* The bytes of an answer are looked up for each cell: their memory may be freed meanwhile. */
+static bool find_bytes(struct dofi_memory_path *path, const struct dofi_memory_job *job,
+		       size_t size, struct iovec *iov_p)
+{
+	const struct dofi_memory_answer *answer =
+		&path->answers[path->answers_head % DOFI_MEMORY_READS];
+
+	iov_p->iov_len = size;
+	iov_p->iov_base = dofi_memory_source(path, answer, job->done, size);
+	if (!iov_p->iov_base)
+		path->fault = -EACCES;
+	return iov_p->iov_base;
+}
+
+static bool put_next(struct dofi_memory_path *path, struct dofi_memory_job *job)
+{
+	size_t size = size_of_next(job);
+	struct dofi_cell cell = job->cell;
+	struct iovec bytes;
+
+	if (!has_room(path, size) || (!job->wr && !find_bytes(path, job, size, &bytes)))
+		return false;
+	cell.size = (uint16_t)size;
+	cell.flags = (job->done ? 0 : DOFI_CELL_FIRST) |
+		     (job->done + size == job->length ? DOFI_CELL_LAST : 0);
+	if (cell.kind == DOFI_CELL_WRITE)
+		cell.words[0] += job->done;
+	dofi_ring_put(&path->out, &cell, job->wr ? job->iov : &bytes, job->wr ? job->done : 0);
+	job->done += size;
+	return true;
+}
+
+static bool put_notice(struct dofi_memory_path *path, uint64_t data)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_CTRL, .words = {0, data}};
+
+	if (!has_room(path, 0))
+		return false;
+	dofi_ring_put(&path->out, &cell, NULL, 0);
+	return true;
+}
+
+/* True when all of the job is in the ring; the first cell is. */
+static bool advance(struct dofi_memory_path *path)
+{
+	struct dofi_memory_job *job = &path->job;
+
+	while (job->done < job->length)
+		if (!put_next(path, job))
+			return false;
+	return !job->notifies || put_notice(path, job->data);
+}
+
+/* 0, or -FI_EAGAIN and nothing is in the ring. */
+static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
+{
+	struct dofi_memory_path *path = ep->memory;
+
+	if (path->job.cell.kind || !has_pending_room(path) || !has_room(path, size_of_next(job)))
+		return -FI_EAGAIN;
+	path->job = *job;
+	put_next(path, &path->job);
+	if (DOFI_LIKELY(advance(path))) {
+		path->job.cell.kind = 0;
+		finish(path, job->wr, true);
+	}
+	if (DOFI_UNLIKELY(path->job.cell.kind || job->wr->state != DOFI_WR_DONE))
+		set_pace(path);
+	dofi_memory_wake(path, ep->obj.ia);
+	return 0;
+}
+
+/* One cell that completes nothing here. */
+static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes, size_t size)
+{
+	struct dofi_memory_path *path = ep->memory;
+	const struct iovec iov = {(void *)(uintptr_t)bytes, size};
+
+	if (path->job.cell.kind || !has_room(path, size))
+		return -FI_EAGAIN;
+	cell->size = (uint16_t)size;
+	dofi_ring_put(&path->out, cell, &iov, 0);
+	dofi_memory_wake(path, ep->obj.ia);
+	return 0;
+}
+
+/* --- posts --- */
+
+static uint64_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) &&
+			 ep->peer.wants_solicited && ep->obj.ia->has_data;
+
+	return dofi_credit_update(ep, solicited);
+}
+
+/* The update has told the peer of all receives. */
+static void announced(struct dofi_ep *ep, uint32_t total)
+{
+	if (ep->credit_mode)
+		ep->announced = total;
+}
+
+ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint32_t total = dofi_credit_total(ep);
+	const struct dofi_memory_job job = {
+		.cell = {.kind = DOFI_CELL_SEND, .words = {wr->length, update_of(ep, wr)}},
+		.wr = wr,
+		.iov = wr->iov,
+		.length = wr->length,
+	};
+	ssize_t ret;
+
+	dofi_assert_held(&ep->lock);
+	ret = begin(ep, &job);
+	if (!ret)
+		announced(ep, total);
+	return ret;
+}
+
+ssize_t dofi_memory_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_SEND,
+				 .flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
+				 .words = {0, update_of(ep, wr)}};
+	uint32_t total = dofi_credit_total(ep);
+	ssize_t ret;
+
+	dofi_assert_held(&ep->lock);
+	ret = say(ep, &cell, NULL, 0);
+	if (!ret)
+		announced(ep, total);
+	return ret;
+}
+
+/* A message finds it in the EP's ring. */
+ssize_t dofi_memory_recv(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	(void)wr;
+	dofi_assert_held(&ep->lock);
+	return 0;
+}
+
+static uint32_t context_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->op == DOFI_OP_PART ? dofi_ring_at(&ep->req, wr->part.request)->rdma.context
+				      : wr->rdma.context;
+}
+
+static struct dofi_memory_job write_job(const struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	return (struct dofi_memory_job){
+		.cell = {.kind = DOFI_CELL_WRITE,
+			 .words = {wr->remote.address, context_of(ep, wr)}},
+		.wr = wr,
+		.iov = wr->iov,
+		.length = wr->length,
+	};
+}
+
+ssize_t dofi_memory_write(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_memory_job job = write_job(ep, wr);
+
+	dofi_assert_held(&ep->lock);
+	return begin(ep, &job);
+}
+
+ssize_t dofi_memory_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
+{
+	struct dofi_memory_job job = write_job(ep, wr);
+
+	dofi_assert_held(&ep->lock);
+	job.notifies = true;
+	job.data = data;
+	return begin(ep, &job);
+}
+
+/* Asks for data. Where they go is in what is returned, or NULL if there is no room. */
+static struct dofi_memory_pending *ask(struct dofi_ep *ep, struct dofi_wr *wr,
+				       struct dofi_cell *cell, uint64_t length)
+{
+	struct dofi_memory_path *path = ep->memory;
+	struct dofi_memory_pending *pending;
+
+	if (path->reads >= DOFI_MEMORY_READS || !has_pending_room(path) ||
+	    say(ep, cell, &length, sizeof(length)))
+		return NULL;
+	path->reads++;
+	pending = add_pending(path, wr);
+	pending->reads = true;
+	pending->length = length;
+	return pending;
+}
+
+ssize_t dofi_memory_read(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_READ,
+				 .words = {wr->remote.address, context_of(ep, wr)}};
+	struct dofi_memory_pending *pending;
+
+	dofi_assert_held(&ep->lock);
+	pending = ask(ep, wr, &cell, wr->length);
+	if (!pending)
+		return -FI_EAGAIN;
+	pending->iov = wr->iov;
+	return 0;
+}
+
+ssize_t dofi_memory_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
+			 uint64_t raddr, uint64_t rkey)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_ENTRY,
+				 .words = {raddr - ep->peer.ctxtab_address}};
+	struct dofi_memory_pending *pending;
+
+	(void)desc;
+	(void)rkey;
+	dofi_assert_held(&ep->lock);
+	pending = ask(ep, wr, &cell, size);
+	if (!pending)
+		return -FI_EAGAIN;
+	pending->place = (struct iovec){buf, size};
+	return 0;
+}
+
+ssize_t dofi_memory_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+			 uint64_t rkey, uint64_t data)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_CTRL, .words = {raddr, data}};
+
+	(void)rkey;
+	dofi_assert_held(&ep->lock);
+	return say(ep, &cell, record, size);
+}
+
+ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_CREDIT, .words = {update}};
+
+	dofi_assert_held(&ep->lock);
+	return say(ep, &cell, NULL, 0);
+}
+
+/* --- rounds --- */
+
+/* True when there is one. */
+static bool begin_answer(struct dofi_memory_path *path)
+{
+	const struct dofi_memory_answer *answer =
+		&path->answers[path->answers_head % DOFI_MEMORY_READS];
+
+	if (path->answers_head == path->answers_tail)
+		return false;
+	path->job = (struct dofi_memory_job){.cell = {.kind = DOFI_CELL_DATA},
+					     .length = answer->length};
+	return true;
+}
+
+static void put_more(struct dofi_memory_path *path)
+{
+	while (!path->fault && (path->job.cell.kind || begin_answer(path))) {
+		struct dofi_wr *wr = path->job.wr;
+
+		if (!advance(path))
+			break;
+		path->job.cell.kind = 0;
+		if (wr)
+			finish(path, wr, false);
+		else
+			path->answers_head++;
+	}
+	dofi_memory_wake(path, path->conn->ia);
+}
+
+/* The next request that is complete, or NULL. */
+static struct dofi_wr *next_complete(struct dofi_memory_path *path)
+{
+	struct dofi_memory_pending *first = &path->pending[path->pending_head % path->pending_size];
+
+	if (path->pending_head == path->pending_tail ||
+	    (first->reads && first->done < first->length))
+		return NULL;
+	path->pending_head++;
+	path->reads -= first->reads;
+	return first->wr;
+}
+
+int dofi_memory_go_on(struct dofi_memory_path *path)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	struct dofi_wr *wr;
+	int n = 0;
+
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	if (DOFI_LIKELY(!atomic_load_explicit(&path->restless, memory_order_relaxed) &&
+			path->answers_head == path->answers_tail))
+		return 0;
+	dofi_lock(&ep->lock);
+	put_more(path);
+	while ((wr = next_complete(path))) {
+		dofi_unlock(&ep->lock);
+		dofi_reap_done(wr, 0, wr->length, 0, 0);
+		n++;
+		dofi_lock(&ep->lock);
+	}
+	set_pace(path);
+	dofi_unlock(&ep->lock);
+	return n;
+}
+
+struct dofi_memory_pending *dofi_memory_reading(struct dofi_memory_path *path)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	struct dofi_memory_pending *reading = NULL;
+
+	dofi_lock(&ep->lock);
+	for (uint32_t i = path->pending_head; i != path->pending_tail && !reading; i++) {
+		struct dofi_memory_pending *pending = &path->pending[i % path->pending_size];
+
+		if (pending->reads && pending->done < pending->length)
+			reading = pending;
+	}
+	dofi_unlock(&ep->lock);
+	return reading;
+}
+
+/* It may stand behind one that the next round completes. */
+void dofi_memory_end_read(struct dofi_memory_path *path)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	struct dofi_wr *wr;
+
+	dofi_lock(&ep->lock);
+	wr = next_complete(path);
+	dofi_unlock(&ep->lock);
+	if (wr)
+		dofi_reap_done(wr, 0, wr->length, 0, 0);
+}

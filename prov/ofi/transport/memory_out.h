@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What goes into the ring of a path: posts, as transport.h describes them, and the answers to reads
+ * of the peer's. What has no room yet goes on in rounds of the engine.
+ */
+#ifndef DOFI_MEMORY_OUT_H
+#define DOFI_MEMORY_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct dofi_ep;
+struct dofi_memory_path;
+struct dofi_memory_pending;
+struct dofi_wr;
+
+ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_memory_send_empty(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_memory_recv(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_memory_write(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_memory_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data);
+ssize_t dofi_memory_read(struct dofi_ep *ep, struct dofi_wr *wr);
+ssize_t dofi_memory_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
+			 uint64_t raddr, uint64_t rkey);
+ssize_t dofi_memory_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
+			 uint64_t rkey, uint64_t data);
+ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update);
+
+/* A round: completes what is complete, puts what has room. Returns the number of completions. */
+int dofi_memory_go_on(struct dofi_memory_path *path);
+
+/*
+ * The read that the next data are for, or NULL: the peer sends data that nobody asked for. A read
+ * that has all of its data is ended. engine.lock held.
+ */
+struct dofi_memory_pending *dofi_memory_reading(struct dofi_memory_path *path);
+void dofi_memory_end_read(struct dofi_memory_path *path);
+
+#endif

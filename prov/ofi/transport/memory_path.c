@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "transport/memory_path.h"
+
+#include "base/log.h"
+#include "cm/conn.h"
+#include "cm/path.h"
+#include "dto/reap.h"
+#include "memory/segment.h"
+#include "object/ia.h"
+#include "transport/memory_in.h"
+#include "transport/memory_out.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Where no connection uses the fabric, its queue is read once in so many polls. */
+#define POLLS_PER_FABRIC 64u
+
+/* --- all paths of an IA --- */
+
+/* The connection learns from the engine that its peer does not keep the rules. */
+DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
+{
+	struct dofi_ia *ia = path->conn->ia;
+
+	path->told = true;
+	DOFI_LOG_W("%s: a peer of this host broke the rules of shared memory, its connection "
+		   "breaks: %s",
+		   ia->name, strerror(-path->fault));
+	dofi_conn_path_down(path->conn, -path->fault);
+}
+
+static int poll_path(struct dofi_memory_path *path)
+{
+	int n = 0;
+
+	if (DOFI_LIKELY(!path->fault))
+		n = dofi_memory_take_cells(path) + dofi_memory_go_on(path);
+	if (DOFI_UNLIKELY(path->fault && !path->told))
+		tell_fault(path);
+	return n;
+}
+
+/* In place of dofi_reap, while there are paths. */
+static int reap(struct dofi_ia *ia)
+{
+	struct dofi_memory *memory = &ia->memory;
+	bool alone = memory->npaths == ia->cm.nconns;
+	int n = 0;
+
+	dofi_assert_held(&ia->engine.lock);
+	DOFI_LIST_FOR(node, &memory->paths)
+	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link));
+	if (alone && (n || ++memory->polls % POLLS_PER_FABRIC))
+		return n;
+	return n + dofi_reap(ia);
+}
+
+bool dofi_memory_doze(struct dofi_ia *ia, bool asleep)
+{
+	bool any = false;
+
+	dofi_lock(&ia->engine.lock);
+	DOFI_LIST_FOR(node, &ia->memory.paths)
+	{
+		atomic_store(DOFI_CONTAINER(node, struct dofi_memory_path, link)->mark, asleep);
+		any = true;
+	}
+	dofi_unlock(&ia->engine.lock);
+	return any;
+}
+
+/* --- life --- */
+
+static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *peer)
+{
+	struct dofi_memory_path *path = calloc(1, sizeof(*path));
+
+	if (!path)
+		return NULL;
+	path->conn = conn;
+	memcpy(path->peer, peer, sizeof(path->peer));
+	return path;
+}
+
+/* The connecting side has the first of each pair. */
+static void set_sides(struct dofi_memory_path *path, void *memory)
+{
+	bool accepts = !path->conn->active;
+
+	path->segment = memory;
+	path->mark = &path->segment->marks[accepts].asleep;
+	path->peer_mark = &path->segment->marks[!accepts].asleep;
+	path->out.ring = &path->segment->rings[accepts];
+	path->in.ring = &path->segment->rings[!accepts];
+}
+
+int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p)
+{
+	struct dofi_memory_path *path = new_path(conn, conn->chan->peer.uuid);
+	void *memory;
+	int fd;
+
+	if (!path)
+		return -ENOMEM;
+	fd = dofi_segment_make("dat-ofi-rings", sizeof(struct dofi_memory_segment), &memory);
+	if (fd < 0) {
+		free(path);
+		return fd;
+	}
+	set_sides(path, memory);
+	*path_p = path;
+	return fd;
+}
+
+int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
+			 struct dofi_memory_path **path_p)
+{
+	struct dofi_memory_path *path = new_path(conn, uuid);
+	void *memory;
+	int ret;
+
+	if (!path)
+		return -ENOMEM;
+	ret = dofi_segment_map(fd, sizeof(struct dofi_memory_segment), true, &memory);
+	if (ret) {
+		free(path);
+		return ret;
+	}
+	set_sides(path, memory);
+	*path_p = path;
+	return 0;
+}
+
+int dofi_memory_path_join(struct dofi_memory_path *path)
+{
+	struct dofi_conn *conn = path->conn;
+	struct dofi_memory *memory = &conn->ia->memory;
+	struct dofi_ep *ep = conn->ep;
+	uint32_t size = ep->req.limit + (ep->parts.base ? ep->parts.limit : 0) + 1;
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	path->pending = calloc(size, sizeof(*path->pending));
+	if (!path->pending)
+		return -ENOMEM;
+	path->pending_size = size;
+	path->joined = conn->over_memory = true;
+	dofi_list_add_tail(&memory->paths, &path->link);
+	memory->npaths++;
+	conn->ia->engine.reap = reap;
+	dofi_lock(&ep->lock);
+	ep->memory = path;
+	dofi_unlock(&ep->lock);
+	dofi_conn_path_made(conn);
+	DOFI_LOG_I("%s: a connection uses shared memory", conn->ia->name);
+	return 0;
+}
+
+static void part(struct dofi_memory_path *path)
+{
+	struct dofi_ia *ia = path->conn->ia;
+	struct dofi_ep *ep = path->conn->ep;
+
+	dofi_list_del(&path->link);
+	if (!--ia->memory.npaths)
+		ia->engine.reap = dofi_reap;
+	dofi_lock(&ep->lock);
+	ep->path_up = false;
+	ep->memory = NULL;
+	if (path->restless)
+		atomic_fetch_sub(&ia->engine.restless, 1);
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_memory_path_free(struct dofi_memory_path *path)
+{
+	dofi_assert_held(&path->conn->ia->engine.lock);
+	if (path->joined)
+		part(path);
+	munmap(path->segment, sizeof(*path->segment));
+	free(path->pending);
+	free(path);
+}

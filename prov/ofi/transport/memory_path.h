@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The data path of a connection between two processes of one host: a segment with a ring in each
+ * direction. The accepting side makes it and passes its descriptor to the connecting side.
+ *
+ * What is for the writer's ring is guarded by ep->lock, for posts use it. What is for the reader's
+ * ring is guarded by engine.lock, for rounds use it.
+ */
+#ifndef DOFI_MEMORY_PATH_H
+#define DOFI_MEMORY_PATH_H
+
+#include "base/list.h"
+#include "memory/ring.h"
+#include "object/ep.h"
+#include "progress/wakeup.h"
+
+#include <stdatomic.h>
+
+struct dofi_conn;
+
+/* What a cell says, and its two words. */
+enum dofi_cell_kind {
+	DOFI_CELL_SEND = 1, /* a message: its length; a credit update (credit.h) */
+	DOFI_CELL_WRITE,    /* an RDMA write: address of these bytes; context */
+	DOFI_CELL_READ,     /* an RDMA read: address; context; its bytes are the length */
+	DOFI_CELL_ENTRY,    /* reads an entry of the context table: its offset */
+	DOFI_CELL_DATA,     /* what was read; reads are answered in order */
+	DOFI_CELL_CTRL,     /* a control record: address of its bytes; completion data */
+	DOFI_CELL_CREDIT,   /* a credit update */
+};
+
+#define DOFI_CELL_FIRST 1u /* flags: SEND: a message begins; */
+#define DOFI_CELL_LAST  2u /* SEND, WRITE, DATA: nothing more comes of it */
+
+/* Where a side tells that it sleeps. It has a cache line of its own. */
+struct dofi_memory_mark {
+	_Alignas(64) _Atomic uint32_t asleep;
+};
+
+struct dofi_memory_segment {
+	struct dofi_memory_mark marks[2]; /* of the connecting side, of the accepting side */
+	struct dofi_memory_ring rings[2]; /* that it writes */
+};
+
+/* Reads under way in one direction. The target keeps so many. */
+#define DOFI_MEMORY_READS 32u
+
+/* What goes into the ring in several cells; one at a time. */
+struct dofi_memory_job {
+	struct dofi_cell cell; /* of kind 0: none */
+	struct dofi_wr *wr;    /* NULL: the answer to a read of the peer's */
+	const struct iovec *iov;
+	uint64_t length, done;
+	bool notifies; /* a control record with these completion data follows */
+	uint64_t data;
+};
+
+/* A request that is not complete when its post returns. */
+struct dofi_memory_pending {
+	struct dofi_wr *wr;
+	bool reads;              /* it waits for data; otherwise the next round completes it */
+	const struct iovec *iov; /* NULL: `place` */
+	struct iovec place;
+	uint64_t length, done;
+};
+
+/* A read of the peer's. */
+struct dofi_memory_answer {
+	bool is_entry; /* of the context table */
+	uint32_t context;
+	uint64_t address, length;
+};
+
+struct dofi_memory_path {
+	struct dofi_list link; /* ia->memory.paths; engine.lock */
+	struct dofi_conn *conn;
+	struct dofi_memory_segment *segment;
+	_Atomic uint32_t *mark, *peer_mark;
+	uint8_t peer[DOFI_WAKEUP_UUID];
+	bool joined;       /* the connection uses it */
+	_Atomic int fault; /* a negative errno: the peer does not keep the rules */
+	bool told;         /* the connection knows of the fault */
+
+	/* Guarded by ep->lock. */
+	struct dofi_ring_writer out;
+	struct dofi_memory_job job;
+	_Atomic bool restless; /* rounds read it without the lock; counted in engine.restless */
+	/* a ring: posts add at the tail, rounds take at the head */
+	struct dofi_memory_pending *pending;
+	uint32_t pending_size, pending_head, pending_tail, reads;
+
+	/* Guarded by engine.lock. */
+	struct dofi_ring_reader in;
+	struct dofi_memory_answer answers[DOFI_MEMORY_READS];
+	uint32_t answers_head, answers_tail;
+	struct dofi_wr *receiving; /* a message that is half in... */
+	uint64_t received, length; /* ...so much of so many bytes */
+	uint32_t messages;         /* that took a receive so far */
+};
+
+/* Makes a segment for the accepting side. Its descriptor or a negative errno. */
+int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p);
+/* Maps the one of the accepting side. 0 or a negative errno. */
+int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
+			 struct dofi_memory_path **path_p);
+/* The connection uses it from here on. 0 or -ENOMEM. engine.lock held, as for all that follows. */
+int dofi_memory_path_join(struct dofi_memory_path *path);
+void dofi_memory_path_free(struct dofi_memory_path *path);
+
+/* The engine's: whether peers see that this IA sleeps. False: no connection needs it. No locks. */
+bool dofi_memory_doze(struct dofi_ia *ia, bool asleep);
+
+/* After something was put into the ring: wakes a peer that sleeps. */
+static inline void dofi_memory_wake(const struct dofi_memory_path *path, struct dofi_ia *ia)
+{
+	/* The peer marks, then looks at the ring; here it is the other way round. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (DOFI_UNLIKELY(atomic_load_explicit(path->peer_mark, memory_order_relaxed)) &&
+	    atomic_exchange(path->peer_mark, 0))
+		dofi_wakeup_call(ia, path->peer);
+}
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What comes out of a ring: messages and RDMA of a peer that keeps the rules, and of one that lies.
+ */
+#include "unit.h"
+
+#include "cm/conn.h"
+#include "dto/control.h"
+#include "dto/credit.h"
+#include "dto/reap.h"
+#include "dto/rmr.h"
+#include "object/ctxtab.h"
+#include "object/ia.h"
+#include "transport/memory_in.h"
+#include "transport/memory_path.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+#define CONTEXT  (7u << 16 | 3u)
+#define ZONE     5u
+#define BASE     0x10000u
+#define LENGTH   256u
+#define NUMBER   9u /* of the connection */
+#define RECEIVE  100u
+#define NOTHING  UINT64_MAX
+#define CTRL_KEY ((uint64_t)NUMBER << 32)
+
+static struct dofi_ia ia;
+static struct dofi_ep ep;
+static struct dofi_conn conn;
+static struct dofi_pz pz = {.number = ZONE};
+static struct dofi_ctx_wire table[16];
+static struct dofi_ctrl_slots slots[3]; /* ours is the second */
+static struct dofi_memory_ring ring;
+static struct dofi_memory_path path;
+static struct dofi_ring_writer peer;
+static struct {
+	struct dofi_wr wr;
+	struct iovec iov[1];
+} receives[4];
+static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
+static struct dofi_wr *done;
+static uint64_t done_length, ctrl_data;
+static uint32_t done_update, credit;
+static int done_err, dones;
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update);
+void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data);
+void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update);
+void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address);
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update)
+{
+	ck_assert_uint_eq(number, NUMBER);
+	done = wr;
+	done_err = err;
+	done_length = length;
+	done_update = update;
+	dones++;
+}
+
+void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ctrl_data = data;
+}
+
+void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_uint_eq(number, NUMBER);
+	credit = update;
+}
+
+void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return memory + (address - ctx->base);
+}
+
+static void expose(uint32_t privileges)
+{
+	memset(table, 0, sizeof(table));
+	dofi_ctxtab_expose(&ia.ctxtab, &(struct dofi_ctx){.base = BASE,
+							  .length = LENGTH,
+							  .context = CONTEXT,
+							  .privileges = (uint16_t)privileges,
+							  .pz = ZONE});
+}
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock(&ia.engine.lock);
+	dofi_lock_init(&ep.lock);
+	ia.ctxtab.wire = table;
+	ia.mail.boxes = slots;
+	ia.mail.address = 4096;
+	ep.obj.ia = &ia;
+	ep.pz = &pz;
+	ep.scratch = 1;
+	ep.recv = (struct dofi_ring){.base = (char *)receives,
+				     .stride = sizeof(receives[0]),
+				     .mask = 3,
+				     .issue = 2};
+	for (size_t i = 0; i < 4; i++) {
+		receives[i].wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_RECV, .niov = 1};
+		receives[i].wr.iov[0] = (struct iovec){buffer + i % 2 * RECEIVE, RECEIVE};
+	}
+	conn = (struct dofi_conn){.ia = &ia, .ep = &ep, .id = NUMBER};
+	path = (struct dofi_memory_path){.conn = &conn, .in.ring = &ring};
+	peer = (struct dofi_ring_writer){.ring = &ring};
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 3 + 1);
+	ctrl_data = NOTHING;
+	expose(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+}
+
+static void say(uint8_t kind, uint8_t flags, size_t size, uint64_t first, uint64_t second)
+{
+	const struct iovec iov = {bytes, size};
+	struct dofi_cell cell = {.kind = kind,
+				 .flags = flags,
+				 .size = (uint16_t)size,
+				 .words = {first, second}};
+
+	ck_assert_int_eq(dofi_ring_has_room(&peer, size), 1);
+	dofi_ring_put(&peer, &cell, &iov, 0);
+}
+
+static void takes(int n)
+{
+	ck_assert_int_eq(dofi_memory_take_cells(&path), n);
+	ck_assert_int_eq(path.fault, 0);
+}
+
+/* --- messages --- */
+
+#define WHOLE (DOFI_CELL_FIRST | DOFI_CELL_LAST)
+
+START_TEST(a_message)
+{
+	say(DOFI_CELL_SEND, WHOLE, RECEIVE, RECEIVE, 77);
+	takes(1);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_ptr_eq(done, &receives[0].wr);
+	ck_assert_int_eq(done_err, 0);
+	ck_assert_uint_eq(done_length, RECEIVE);
+	ck_assert_uint_eq(done_update, 77);
+	ck_assert_int_eq(memcmp(buffer, bytes, RECEIVE), 0);
+}
+END_TEST
+
+START_TEST(a_message_in_pieces)
+{
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, 60, 90, 0);
+	takes(1);
+	ck_assert_int_eq(dones, 0);
+	say(DOFI_CELL_SEND, DOFI_CELL_LAST, 30, 90, 5);
+	takes(1);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_uint_eq(done_length, 90);
+	ck_assert_int_eq(memcmp(buffer, bytes, 60), 0);
+	ck_assert_int_eq(memcmp(buffer + 60, bytes, 30), 0);
+}
+END_TEST
+
+/* The third has no receive: it stays in the ring until there is one. */
+START_TEST(a_message_waits_for_its_receive)
+{
+	for (int i = 0; i < 3; i++)
+		say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(2);
+	takes(0);
+	ep.recv.issue = 3;
+	takes(1);
+	ck_assert_ptr_eq(done, &receives[2].wr);
+}
+END_TEST
+
+/* No byte of it is stored, and the next message takes the next receive. */
+START_TEST(a_message_that_is_too_long)
+{
+	say(DOFI_CELL_SEND, DOFI_CELL_FIRST, RECEIVE, RECEIVE + 1, 0);
+	say(DOFI_CELL_SEND, DOFI_CELL_LAST, 1, RECEIVE + 1, 0);
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	takes(3);
+	ck_assert_int_eq(dones, 2);
+	ck_assert_ptr_eq(done, &receives[1].wr);
+	for (size_t i = 0; i < RECEIVE; i++)
+		ck_assert_uint_eq(buffer[i], 0);
+}
+END_TEST
+
+START_TEST(truncation_is_told)
+{
+	say(DOFI_CELL_SEND, WHOLE, RECEIVE + 1, RECEIVE + 1, 0);
+	takes(1);
+	ck_assert_int_eq(done_err, FI_ETRUNC);
+}
+END_TEST
+
+/* --- RDMA --- */
+
+START_TEST(a_write)
+{
+	for (size_t size = 1; size < 40; size++) {
+		memset(memory, 0, sizeof(memory));
+		say(DOFI_CELL_WRITE, WHOLE, size, BASE + 3, CONTEXT);
+		takes(1);
+		ck_assert_int_eq(memcmp(memory + 3, bytes, size), 0);
+		ck_assert_uint_eq(memory[2], 0);
+		ck_assert_uint_eq(memory[3 + size], 0);
+	}
+}
+END_TEST
+
+START_TEST(a_read)
+{
+	const struct dofi_memory_answer *answer = &path.answers[0];
+	uint64_t length = 16;
+
+	memcpy(bytes, &length, sizeof(length));
+	say(DOFI_CELL_READ, 0, sizeof(length), BASE + 8, CONTEXT);
+	takes(1);
+	ck_assert_uint_eq(path.answers_tail, 1);
+	ck_assert_uint_eq(answer->length, length);
+	ck_assert_ptr_eq(dofi_memory_source(&path, answer, 4, 12), memory + 12);
+	ck_assert_ptr_null(dofi_memory_source(&path, answer, LENGTH - 8, 1));
+	expose(DAT_MEM_PRIV_REMOTE_WRITE_FLAG); /* while the answer waits for room */
+	ck_assert_ptr_null(dofi_memory_source(&path, answer, 0, 8));
+}
+END_TEST
+
+START_TEST(control_records_and_credits)
+{
+	uint64_t at = ia.mail.address + sizeof(slots[0]);
+
+	say(DOFI_CELL_CTRL, 0, 48, at, CTRL_KEY | 6);
+	say(DOFI_CELL_CREDIT, 0, 0, 1234, 0);
+	takes(2);
+	ck_assert_uint_eq(ctrl_data, CTRL_KEY | 6);
+	ck_assert_uint_eq(credit, 1234);
+	ck_assert_int_eq(memcmp(&slots[1], bytes, 48), 0);
+}
+END_TEST
+
+/* --- a peer that lies --- */
+
+static const struct lie {
+	uint8_t kind, flags;
+	uint16_t size;
+	uint64_t first, second;
+	int err;
+} lies[] = {
+	{0, 0, 0, 0, 0, -EPROTO},
+	{99, 0, 8, 0, 0, -EPROTO},
+	/* a message that never began, is longer than it says, or ends too early */
+	{DOFI_CELL_SEND, DOFI_CELL_LAST, 8, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, 0, 8, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, WHOLE, 9, 8, 0, -EPROTO},
+	{DOFI_CELL_SEND, WHOLE, 8, UINT64_MAX, 0, -EPROTO},
+	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 8, 8, 0, -EPROTO},
+	/* contexts that there are not, and places beyond */
+	{DOFI_CELL_WRITE, WHOLE, 8, BASE, 0, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT + (1u << 16), -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT + 1, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 8, BASE - 1, CONTEXT, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 8, BASE + LENGTH - 7, CONTEXT, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 8, UINT64_MAX - 3, CONTEXT, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, DOFI_CELL_MAX, BASE, CONTEXT, -EACCES},
+	{DOFI_CELL_WRITE, WHOLE, 0, BASE, CONTEXT, -EACCES},
+	/* a read without a length, and of an entry that there is not */
+	{DOFI_CELL_READ, 0, 0, BASE, CONTEXT, -EPROTO},
+	{DOFI_CELL_READ, 0, 16, BASE, CONTEXT, -EPROTO},
+	{DOFI_CELL_ENTRY, 0, 8, 0, 0, -EACCES}, /* its length is that of `bytes` */
+	/* data that nobody asked for */
+	{DOFI_CELL_DATA, WHOLE, 8, 0, 0, -EPROTO},
+	/* control records for another connection, and beside the slots of this one */
+	{DOFI_CELL_CTRL, 0, 0, 0, (uint64_t)(NUMBER + 1) << 32, -EPROTO},
+	{DOFI_CELL_CTRL, 0, 48, 4096, CTRL_KEY, -EACCES},
+	{DOFI_CELL_CTRL, 0, 48, 4096 + 2 * sizeof(struct dofi_ctrl_slots) - 47, CTRL_KEY, -EACCES},
+	{DOFI_CELL_CTRL, 0, 48, UINT64_MAX, CTRL_KEY, -EACCES},
+	{DOFI_CELL_CTRL, 0, DOFI_CELL_MAX, 4096, CTRL_KEY, -EACCES},
+};
+
+#define LIES (int)(sizeof(lies) / sizeof(lies[0]))
+
+START_TEST(lies_end_the_path)
+{
+	const struct lie *lie = &lies[_i];
+
+	say(lie->kind, lie->flags, lie->size, lie->first, lie->second);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, lie->err);
+	ck_assert_int_eq(dones, 0);
+	ck_assert_uint_eq(ctrl_data, NOTHING);
+	for (size_t i = 0; i < sizeof(memory); i++)
+		ck_assert_uint_eq(memory[i], 0);
+	for (size_t i = 0; i < sizeof(slots); i++)
+		ck_assert_uint_eq(((uint8_t *)slots)[i], 0);
+}
+END_TEST
+
+START_TEST(rights_are_checked)
+{
+	expose(DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	say(DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EACCES);
+	ck_assert_uint_eq(memory[0], 0);
+}
+END_TEST
+
+START_TEST(protection_zones_are_checked)
+{
+	struct dofi_pz other = {.number = ZONE + 1};
+
+	ep.pz = &other;
+	say(DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EACCES);
+}
+END_TEST
+
+/* More reads than the initiator may have under way. */
+START_TEST(a_flood_of_reads)
+{
+	uint64_t length = 8;
+	int n = 0;
+
+	memcpy(bytes, &length, sizeof(length));
+	for (uint32_t i = 0; i <= DOFI_MEMORY_READS; i++) {
+		say(DOFI_CELL_READ, 0, sizeof(length), BASE, CONTEXT);
+		n += dofi_memory_take_cells(&path);
+	}
+	ck_assert_int_eq(n, DOFI_MEMORY_READS);
+	ck_assert_int_eq(path.fault, -EPROTO);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory_in");
+	TCase *tcase = tcase_create("memory_in");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, a_message);
+	tcase_add_test(tcase, a_message_in_pieces);
+	tcase_add_test(tcase, a_message_waits_for_its_receive);
+	tcase_add_test(tcase, a_message_that_is_too_long);
+	tcase_add_test(tcase, truncation_is_told);
+	tcase_add_test(tcase, a_write);
+	tcase_add_test(tcase, a_read);
+	tcase_add_test(tcase, control_records_and_credits);
+	tcase_add_loop_test(tcase, lies_end_the_path, 0, LIES);
+	tcase_add_test(tcase, rights_are_checked);
+	tcase_add_test(tcase, protection_zones_are_checked);
+	tcase_add_test(tcase, a_flood_of_reads);
+	return t_run(suite);
+}
