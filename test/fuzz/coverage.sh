@@ -39,6 +39,7 @@ build() {
 			${LIBFABRIC:+--with-libfabric="$LIBFABRIC"} CC="$FUZZ_CC" \
 			CFLAGS='-O1 -g1 -fprofile-instr-generate -fcoverage-mapping' \
 			>configure.log 2>&1 || return 1
+	make -s Makefile >make.log 2>&1 || return 1 # so that nothing but the list is printed
 	all=$(make -s fuzz-list)
 	# shellcheck disable=SC2086
 	make -s -j"$(nproc)" $all >make.log 2>&1

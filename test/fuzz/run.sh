@@ -31,6 +31,7 @@ build() {
 		tail -n 5 configure.log >&2
 		return 1
 	}
+	make -s Makefile >make.log 2>&1 || return 1 # so that nothing but the list is printed
 	all=$(make -s fuzz-list)
 	for program in $all; do
 		known="${known-} ${program##*/fuzz_}"
