@@ -64,7 +64,11 @@ unit_tests = \
 	%D%/unit/registry/check_registry1 %D%/unit/registry/check_registry2 \
 	%D%/unit/fabric/check_env \
 	%D%/unit/dto/check_segments \
+	%D%/unit/fabric/check_absent \
+	%D%/unit/fabric/check_refusals \
+	%D%/unit/fabric/check_requirements \
 	%D%/unit/fabric/check_select \
+	%D%/unit/fabric/check_wish \
 	%D%/unit/fabric/check_same_process \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
@@ -430,10 +434,29 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_base_check_param_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_param_LDADD = $(p2_libs)
 
-%C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+offers = %D%/unit/fabric/simulated_offers.c %D%/unit/fabric/simulated_offers.h \
+	%D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
+offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+%C%_unit_fabric_check_absent_SOURCES = %D%/unit/fabric/check_absent.c $(offers)
+%C%_unit_fabric_check_absent_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_absent_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_absent_LDADD = $(p2_libs)
+%C%_unit_fabric_check_refusals_SOURCES = %D%/unit/fabric/check_refusals.c $(offers)
+%C%_unit_fabric_check_refusals_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_refusals_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_refusals_LDADD = $(p2_libs)
+%C%_unit_fabric_check_requirements_SOURCES = %D%/unit/fabric/check_requirements.c $(offers)
+%C%_unit_fabric_check_requirements_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_requirements_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_requirements_LDADD = $(p2_libs)
+%C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c $(offers)
 %C%_unit_fabric_check_select_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_select_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+%C%_unit_fabric_check_select_LDFLAGS = $(offers_ldflags)
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
+%C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
+%C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_wish_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
 %C%_unit_cm_check_conn_CPPFLAGS = $(p2_cppflags)
@@ -516,6 +539,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_watch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
@@ -668,11 +692,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_freeze2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_freeze2_LDADD = $(user2_libs)
 
-%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_auth_SOURCES = %D%/fault/auth.c %D%/fault/server.h $(t_channel) $(inside)
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
-%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/guests.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
 
@@ -680,7 +704,7 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_early_CPPFLAGS = $(p2_cppflags)
 %C%_fault_early_LDADD = $(inside2_libs)
 
-%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/guests.h $(t_channel) $(inside)
+%C%_fault_middle_SOURCES = %D%/fault/middle.c %D%/fault/server.h $(t_channel) $(inside)
 %C%_fault_middle_CPPFLAGS = $(p2_cppflags)
 %C%_fault_middle_LDADD = $(inside2_libs)
 

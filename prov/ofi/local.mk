@@ -38,6 +38,7 @@ dofi_auth_sources = \
 
 dofi_fabric_sources = \
 	%D%/fabric/absent.c %D%/fabric/absent.h \
+	%D%/fabric/descriptors.c %D%/fabric/descriptors.h \
 	%D%/fabric/device_atomics.c %D%/fabric/device_atomics.h \
 	%D%/fabric/env.c %D%/fabric/env.h \
 	%D%/fabric/eqs.c %D%/fabric/eqs.h \
@@ -190,6 +191,10 @@ dofi_api_sources = \
 	%D%/api/ep_connect.c %D%/api/ep_connect.h \
 	%D%/api/evd.c %D%/api/evd.h \
 	%D%/api/ia.c %D%/api/ia.h \
+	%D%/api/ia_async.c %D%/api/ia_async.h \
+	%D%/api/ia_choose.c %D%/api/ia_choose.h \
+	%D%/api/ia_list.c %D%/api/ia_list.h \
+	%D%/api/ia_steps.c %D%/api/ia_steps.h \
 	%D%/api/init.c %D%/api/init.h \
 	%D%/api/lmr.c %D%/api/lmr.h \
 	%D%/api/psp.c %D%/api/psp.h \

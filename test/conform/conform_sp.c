@@ -22,14 +22,15 @@ static DAT_RETURN create_psp(DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd, unsigned in
 	return dat_psp_create(t_tia.ia, qual, evd, (DAT_PSP_FLAGS)flags, &psp);
 }
 
-/* Returns a free qualifier. */
+/*
+ * Returns a qualifier that no other process uses. A short one is a port, which another process, or
+ * a connection of this one, may take at any time.
+ */
 static DAT_CONN_QUAL free_qual(void)
 {
-	struct t_listener listener;
+	static DAT_CONN_QUAL latest;
 
-	t_listen(&listener, &t_tia, CONSUMER);
-	t_listener_free(&listener);
-	return listener.qual;
+	return ++latest << 32 | (DAT_CONN_QUAL)getpid() << 16;
 }
 
 /* Expects this event of the attempt, and resets the EP. */

@@ -25,11 +25,12 @@ endif
 	%D%/settings.c \
 	%D%/softefa.h
 %C%_libsoftefa_la_CPPFLAGS = $(AM_CPPFLAGS)
-# No sanitizer: it comes before the one of the program.
+# Compiled without sanitizers, because the device is loaded before the sanitizer's library.
 %C%_libsoftefa_la_CFLAGS = -pthread $(WARN_CFLAGS) -fvisibility=default
 %C%_libsoftefa_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere -pthread -ldl -export-symbols-regex '^(ibv|efadv|softefa)_'
 
-# Two processes on it, in plain libfabric; part of "make check", as a few cases of the conformance suite are.
+# Two processes on the device, without DAT. "make check" runs this and some cases of the conformance
+# suite.
 efa_tests = %D%/check_efa %D%/short.sh
 %C%_check_efa_SOURCES = %D%/check_efa.c $(side) $(t_headers)
 %C%_check_efa_CPPFLAGS = $(t_cppflags) $(LIBFABRIC_CFLAGS)
@@ -42,7 +43,8 @@ TESTS += $(efa_tests)
 endif
 endif
 
-# All of it over libfabric's efa provider, on both classes of card, in order and shuffled: EFA_SEEDS='1 2', EFA_FABRICS=efa1.
+# Runs all suites over libfabric's efa provider, on both classes of card, in order and shuffled.
+# EFA_SEEDS='1 2' and EFA_FABRICS=efa1 choose.
 EFA_FABRICS = efa efa1
 EFA_SEEDS = 1 2 3 4 5 6 7 8 9 10
 EFA_PARTS = conform12 conform20 fault perf

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# dat_perf beside raw libfabric over the fabric of T_IA, each byte looked at:
+# Runs dat_perf beside raw libfabric over the fabric of T_IA, and verifies each byte:
 # test/run-env sh test/over.sh efa sh test/efa/perf.sh
-# EFA_ROUNDS and EFA_TIME make the figures better; they are in the output. They pass as long as the
-# data is right.
+# More EFA_ROUNDS and EFA_TIME make the figures in the output better. The test fails only if data is
+# wrong.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 

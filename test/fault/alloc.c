@@ -138,8 +138,10 @@ static void batch(void)
 START_TEST(no_allocation_and_no_system_call_per_operation)
 {
 	/* The fabric of test/fabric delays each RDMA operation and all that follow it. */
-	const unsigned int operations = fault_fabric_is_sham() ? OPERATIONS / 10 : OPERATIONS;
+	const unsigned int operations = fault_fabric_is_sham() ? OPERATIONS / 10 : OPERATIONS,
+			   batches = operations / (4 * BATCH);
 	unsigned long ours, fabric;
+	unsigned int calling = 0;
 
 	if (!T_HOOKS)
 		t_skip("this build has an allocator of its own");
@@ -148,19 +150,22 @@ START_TEST(no_allocation_and_no_system_call_per_operation)
 	batch(); /* the first batch reads the remote context and does what the fabric does once */
 	calls = 0;
 	t_alloc_count(true);
-	for (unsigned int done = 0; done < operations; done += 4 * BATCH)
+	for (unsigned int i = 0; i < batches; i++) {
+		unsigned long before = calls;
+
 		batch();
+		calling += calls != before;
+	}
 	t_alloc_count(false);
 	ours = t_alloc_counted(T_OURS);
 	fabric = t_alloc_counted(T_FABRIC);
 	printf("# %u operations: the fabric called the allocator %lu times\n", operations, fabric);
 	ck_assert_msg(ours == 0, "%lu calls of the allocator for %u operations", ours, operations);
 	/*
-	 * A post wakes a thread that is about to sleep, some times in a second. A system call that
-	 * belongs to posting would come at least once in each batch.
+	 * A post wakes a thread that is about to sleep. On a busy host several posts do, until the
+	 * thread runs. A system call that belongs to posting would come in each batch.
 	 */
-	ck_assert_msg(calls <= operations / (4 * BATCH) / 10, "%lu system calls for %u posts",
-		      (unsigned long)calls, operations);
+	ck_assert_msg(calling <= batches / 2, "system calls in %u of %u batches", calling, batches);
 	t_pair_close(&pair);
 }
 END_TEST

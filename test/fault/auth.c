@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who may connect: two processes with the same key, with different ones, or one with none. Those
- * that fit connect; the others are refused at once, and both logs say why and who the other is.
+ * Which processes may connect: two with the same key, with different keys, or one of them without a
+ * key. If the keys differ, both sides refuse at once, and both logs name the cause and the address
+ * of the other side.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -9,17 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guests.h"
+#include "server.h"
 #include "inside.h"
 #include "object/ia.h"
 #include "object/mem.h"
 #include "t_channel.h"
 
 #define NOBODY  65534u
-#define FAST_US (T_LIMIT_US / 4) /* what is refused does not wait for a timeout */
+#define FAST_US (T_LIMIT_US / 4) /* a refusal does not wait for a timeout */
 
 static char dir[] = "/tmp/dat-ofi-auth-XXXXXX";
-static const char secret[] = "only friends know what stands here";
+static const char secret[] = "this text is the secret of the first key";
 
 static const char *path_of(const char *name)
 {
@@ -29,10 +30,10 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* --- one side: its key, its log --- */
+/* --- one side: its parameters and its log --- */
 
 struct side {
-	const char *auth, *key; /* key: the name of a file */
+	const char *auth, *key; /* key: name of a file below dir */
 	const char *home, *job;
 };
 
@@ -44,7 +45,7 @@ struct side {
 #define NONE         {"none", NULL, "home", NULL}
 /* clang-format on */
 
-static void be(const struct side *side)
+static void use(const struct side *side)
 {
 	setenv("DAT_OFI_AUTH", side->auth, 1);
 	setenv("DAT_OFI_KEY_FILE", side->key ? path_of(side->key) : "", 1);
@@ -93,13 +94,13 @@ static struct t_end end;
 static const struct pair *pair;
 static int server_log;
 
-/* What it tells at the end: how many it has refused. */
+/* At the end it reports how many peers it has refused. */
 static void serving(struct t_peer *self)
 {
 	struct t_listener listener;
 
 	log_to(server_log);
-	be(&pair->server);
+	use(&pair->server);
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
@@ -116,14 +117,14 @@ static void serving(struct t_peer *self)
 	t_ia_close(&ia);
 }
 
-static void meet(void)
+static void check_connected(void)
 {
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	t_ok(t_send(&end, 0, 64, 2, DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, 64);
 }
 
-/* The reason, with the address of the other one; nothing of the secret. */
+/* The line with `where` must have the reason, and no line may have the secret. */
 static void assert_says(const char *log, const char *where, const char *why)
 {
 	const char *line = strstr(log, where);
@@ -133,7 +134,7 @@ static void assert_says(const char *log, const char *where, const char *why)
 	ck_assert_ptr_null(strstr(log, secret));
 }
 
-static void be_refused(int client_log, DAT_CONN_QUAL qual, uint64_t began)
+static void check_refused(int client_log, DAT_CONN_QUAL qual, uint64_t began)
 {
 	char where[64];
 
@@ -144,7 +145,7 @@ static void be_refused(int client_log, DAT_CONN_QUAL qual, uint64_t began)
 	assert_says(t_captured(client_log), where, pair->client_says);
 }
 
-START_TEST(who_may_connect)
+START_TEST(same_keys_connect_and_others_are_refused)
 {
 	int client_log = t_memfile("client");
 	DAT_CONN_QUAL qual;
@@ -155,15 +156,15 @@ START_TEST(who_may_connect)
 	t_peer_start(&server, serving);
 	qual = t_peer_hear(&server);
 	log_to(client_log);
-	be(&pair->client);
+	use(&pair->client);
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
 	began = t_now_us();
 	t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
 	if (pair->client_says)
-		be_refused(client_log, qual, began);
+		check_refused(client_log, qual, began);
 	else
-		meet();
+		check_connected();
 	t_peer_tell(&server, 1);
 	ck_assert_uint_eq(t_peer_hear(&server), pair->server_says ? 1 : 0);
 	if (pair->server_says)
@@ -185,18 +186,21 @@ static DAT_RETURN try_to_open(void)
 	return dat_ia_open(t_ia_name(), 8, &async, &handle);
 }
 
-/* Who names root's key gets no IA; who has a key of its own is refused. */
-static void stranger(struct t_peer *self)
+/*
+ * Another user cannot read the file with root's key, so no IA opens. With a key of its own, its
+ * connection is refused.
+ */
+static void other_user(struct t_peer *self)
 {
 	const struct side theirs = KEY("a"), own = KEY("nobody's");
 	DAT_CONN_QUAL qual = t_peer_hear(self);
 
 	ck_assert(!setgid(NOBODY) && !setuid(NOBODY));
 	log_to(server_log);
-	be(&theirs);
+	use(&theirs);
 	t_error2(try_to_open(), DAT_PRIVILEGES_VIOLATION, DAT_INTERNAL_ERROR);
 	assert_says(t_captured(server_log), "can't read the key", path_of("a"));
-	be(&own);
+	use(&own);
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
 	t_ok(t_connect_data(end.ep, &ia, qual, T_LIMIT_US, NULL, 0));
@@ -206,7 +210,7 @@ static void stranger(struct t_peer *self)
 	t_peer_tell(self, 1);
 }
 
-START_TEST(another_user_without_the_key)
+START_TEST(other_user_is_refused)
 {
 	const struct side own = KEY("a");
 	struct t_listener listener;
@@ -214,8 +218,8 @@ START_TEST(another_user_without_the_key)
 	if (geteuid())
 		t_skip("only root can be another user, too");
 	server_log = t_memfile("stranger");
-	t_peer_start(&server, stranger);
-	be(&own);
+	t_peer_start(&server, other_user);
+	use(&own);
 	t_ia_open(&ia);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	t_peer_tell(&server, listener.qual);
@@ -237,7 +241,7 @@ static const struct {
 	{"missing", "there is no key"}, {"home", "is not a file"},
 };
 
-START_TEST(a_file_that_is_not_trusted)
+START_TEST(untrusted_key_file_is_refused)
 {
 	const struct side side = KEY(files[_i].name);
 	int log = t_memfile("log");
@@ -245,17 +249,17 @@ START_TEST(a_file_that_is_not_trusted)
 	if (geteuid() && !strcmp(files[_i].name, "nobody's"))
 		t_skip("only root can give files away");
 	log_to(log);
-	be(&side);
+	use(&side);
 	ck_assert_int_ne(try_to_open(), DAT_SUCCESS);
 	assert_says(t_captured(log), "dat-ofi: ", files[_i].says);
 }
 END_TEST
 
-/* --- many strangers --- */
+/* --- many refusals --- */
 
 #define STRANGERS 40
 
-static void come_as_stranger(uint16_t port, const struct dofi_key *key)
+static void dial_with(uint16_t port, const struct dofi_key *key)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -271,7 +275,7 @@ static void come_as_stranger(uint16_t port, const struct dofi_key *key)
 	close(fd);
 }
 
-START_TEST(many_strangers_do_not_fill_the_log)
+START_TEST(refusals_are_logged_at_a_limited_rate)
 {
 	const struct side own = KEY("a");
 	struct t_listener listener;
@@ -280,15 +284,15 @@ START_TEST(many_strangers_do_not_fill_the_log)
 
 	ck_assert_int_eq(dofi_key_load(&other, "stranger", "key", path_of("b")), 0);
 	log_to(log);
-	be(&own);
+	use(&own);
 	t_ia_open(&ia);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	for (int i = 0; i < STRANGERS; i++)
-		come_as_stranger((uint16_t)listener.qual, &other);
+		dial_with((uint16_t)listener.qual, &other);
 	ck_assert_uint_eq(refused_by(&ia), STRANGERS);
 	for (const char *at = t_captured(log); (at = strstr(at, "no control channel from")); at++)
 		lines++;
-	/* Five in ten seconds, and the test may take longer. */
+	/* Five in ten seconds; the test may take longer than that. */
 	ck_assert_int_ge(lines, 5);
 	ck_assert_int_le(lines, STRANGERS / 2);
 	t_no_event(listener.evd);
@@ -296,7 +300,7 @@ START_TEST(many_strangers_do_not_fill_the_log)
 }
 END_TEST
 
-/* --- what it costs --- */
+/* --- cost --- */
 
 #define MOST_ROUNDS 1000
 
@@ -305,21 +309,21 @@ static const struct side *costly;
 
 static void serving_guests(struct t_peer *self)
 {
-	struct guests guests;
+	struct server acceptor;
 
-	be(costly);
+	use(costly);
 	t_ia_open(&ia);
-	t_peer_tell(self, guests_invite(&guests, &ia, 0));
-	guests_serve(&guests, self);
+	t_peer_tell(self, server_listen(&acceptor, &ia, 0));
+	server_run(&acceptor, self);
 	t_ia_close(&ia);
 }
 
-/* Microseconds of a connection on a channel of its own. */
-static uint64_t connect_anew(const struct side *side, DAT_CONN_QUAL qual)
+/* Microseconds until a connection on a new channel is established. */
+static uint64_t time_connection(const struct side *side, DAT_CONN_QUAL qual)
 {
 	uint64_t began, took;
 
-	be(side);
+	use(side);
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
 	began = t_now_us();
@@ -340,8 +344,11 @@ static int by_size(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
-/* In turn with a key and without. Other programs use the machine: the fastest of each count. */
-START_TEST(a_key_costs_little)
+/*
+ * Measures with and without a key in turn. Other programs may use the machine, so the fastest
+ * connections are compared.
+ */
+START_TEST(key_does_not_slow_connections)
 {
 	static uint64_t took[2][MOST_ROUNDS];
 	unsigned int rounds = fault_amount(30, MOST_ROUNDS);
@@ -355,13 +362,14 @@ START_TEST(a_key_costs_little)
 	}
 	for (unsigned int n = 0; n < rounds; n++)
 		for (int i = 0; i < 2; i++)
-			took[i][n] = connect_anew(&costs[i], quals[i]);
+			took[i][n] = time_connection(&costs[i], quals[i]);
 	for (int i = 0; i < 2; i++) {
 		qsort(took[i], rounds, sizeof(took[i][0]), by_size);
 		t_peer_tell(&servers[i], 1);
 		t_peer_join(&servers[i]);
 	}
-	printf("# a connection on a channel of its own: %u us without a key, %u us with one\n",
+	printf("# median time of a connection on a new channel: %u us without a key, %u us with "
+	       "one\n",
 	       (unsigned int)took[0][rounds / 2], (unsigned int)took[1][rounds / 2]);
 	ck_assert_uint_lt(took[1][0], 3 * took[0][0]);
 }
@@ -385,8 +393,8 @@ static bool make_files(void)
 	char target[sizeof(dir) + 64];
 
 	if (!mkdtemp(dir) || chmod(dir, 0711) || !make("a", secret, 0600) ||
-	    !make("b", "and these ones have a secret of theirs", 0600) ||
-	    !make("nobody's", "who has it is nobody, says the file", 0600) ||
+	    !make("b", "this text is the secret of the second key", 0600) ||
+	    !make("nobody's", "this text is the secret of another user's key", 0600) ||
 	    !make("open", secret, 0640) || !make("short", "too short", 0600))
 		return false;
 	snprintf(target, sizeof(target), "%s", path_of("a"));
@@ -417,11 +425,13 @@ int main(void)
 
 	fault_use_linked_provider();
 	suite_add_tcase(suite, tcase);
-	tcase_add_loop_test(tcase, who_may_connect, 0, sizeof(pairs) / sizeof(*pairs));
-	tcase_add_test(tcase, another_user_without_the_key);
-	tcase_add_loop_test(tcase, a_file_that_is_not_trusted, 0, sizeof(files) / sizeof(*files));
-	tcase_add_test(tcase, many_strangers_do_not_fill_the_log);
-	tcase_add_test(tcase, a_key_costs_little);
+	tcase_add_loop_test(tcase, same_keys_connect_and_others_are_refused, 0,
+			    sizeof(pairs) / sizeof(*pairs));
+	tcase_add_test(tcase, other_user_is_refused);
+	tcase_add_loop_test(tcase, untrusted_key_file_is_refused, 0,
+			    sizeof(files) / sizeof(*files));
+	tcase_add_test(tcase, refusals_are_logged_at_a_limited_rate);
+	tcase_add_test(tcase, key_does_not_slow_connections);
 	if (make_files())
 		failed = t_run(suite);
 	else

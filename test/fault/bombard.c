@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A bombardment: one process sends recordings of real handshakes, changed in all ways, and messages
- * that a peer with the key would not send, over thousands of control channels. Beside it a healthy
- * client connects, sends and disconnects, again and again, and none of its rounds fails or takes
- * long. Afterwards the victim has no more memory and descriptors than before.
+ * An attacker sends mutated recordings of real handshakes, and mutated messages under a valid seal,
+ * over thousands of control channels. Meanwhile an honest client connects, sends and disconnects in
+ * a loop. None of its rounds may fail or take longer than a second, and the victim's memory and
+ * descriptors must not grow.
  */
 #include <dirent.h>
 #include <netinet/in.h>
@@ -12,13 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guests.h"
+#include "server.h"
 #include "inside.h"
 #include "memory.h"
 #include "t_channel.h"
 
-#define ROUND_US   (T_LIMIT_US / 10) /* for a healthy round: a second */
-#define HELD       32u               /* sockets that stay open for a while */
+#define ROUND_US   (T_LIMIT_US / 10) /* limit of a round of the client: one second */
+#define HELD       32u               /* sockets that the attacker keeps open */
 #define MAX_GROWTH (1u << 20)
 
 static struct shared {
@@ -32,32 +32,32 @@ static struct t_peer victim, client;
 static struct t_ia ia;
 static struct t_end end;
 
-/* --- who is bombarded --- */
+/* --- the victim --- */
 
 static void serving(struct t_peer *self)
 {
-	struct guests guests;
+	struct server server;
 
 	t_ia_open(&ia);
-	t_peer_tell(self, guests_invite(&guests, &ia, 0));
-	guests_serve(&guests, self);
-	ck_assert_uint_ge(guests.messages, shared->rounds);
+	t_peer_tell(self, server_listen(&server, &ia, 0));
+	server_run(&server, self);
+	ck_assert_uint_ge(server.messages, shared->rounds);
 	t_ia_close(&ia);
 }
 
-/* --- who has to get on --- */
+/* --- the honest client --- */
 
-static void healthy_round(void)
+static void client_round(void)
 {
 	uint64_t took, began;
 
-	t_ia_open(&ia); /* has no channel yet */
+	t_ia_open(&ia); /* a new IA has no channel, so each round makes one */
 	t_end_new(&end, &ia, NULL);
 	began = t_now_us();
 	t_ok(t_connect_data(end.ep, &ia, shared->qual, T_LIMIT_US, NULL, 0));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
-	t_ok(t_send(&end, 0, GUEST_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
-	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, GUEST_MESSAGE);
+	t_ok(t_send(&end, 0, SERVER_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, SERVER_MESSAGE);
 	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
 	took = t_now_us() - began;
@@ -68,11 +68,11 @@ static void healthy_round(void)
 	shared->rounds++;
 }
 
-static void healthy(struct t_peer *self)
+static void client_main(struct t_peer *self)
 {
 	shared->qual = t_peer_hear(self);
 	while (!shared->stop)
-		healthy_round();
+		client_round();
 }
 
 static void wait_for_rounds(uint32_t n)
@@ -82,23 +82,23 @@ static void wait_for_rounds(uint32_t n)
 	t_until(shared->rounds - begin >= n);
 }
 
-/* --- the bombardment --- */
+/* --- the attacker --- */
 
 static struct dofi_key key;
 static struct sockaddr_in target;
-static struct dofi_details details; /* of the victim, under another name */
+static struct dofi_details details; /* those of the victim, with another identity */
 static struct t_record recording;
 static int held[HELD];
 
 static uint64_t random_state = 0x626f6d6261726421u;
 
 /* xorshift64: the same sequence in every run. */
-static uint32_t any(uint32_t below)
+static uint32_t random_below(uint32_t limit)
 {
 	random_state ^= random_state << 13;
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 20) % below;
+	return (uint32_t)(random_state >> 20) % limit;
 }
 
 static int dial(void)
@@ -107,7 +107,7 @@ static int dial(void)
 	struct timeval limit = {.tv_sec = 5};
 	struct linger hard = {.l_onoff = 1};
 
-	/* No TIME_WAIT: ports are few. */
+	/* Without TIME_WAIT, because the test uses many ports. */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	ck_assert_msg(!connect(fd, (struct sockaddr *)&target, sizeof(target)), "%m");
@@ -123,10 +123,10 @@ static struct t_channel channel(struct t_record *record)
 	return new;
 }
 
-/* Hangs up now, or when so many others have come. */
-static void leave(int fd)
+/* Keeps the socket open, and closes an older one. */
+static void close_later(int fd)
 {
-	int *place = &held[any(HELD)];
+	int *place = &held[random_below(HELD)];
 
 	if (*place)
 		close(*place);
@@ -135,45 +135,45 @@ static void leave(int fd)
 
 static const struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = 1};
 
-/* A whole handshake and a request, as it was said. The details are the victim's own. */
+/* Records a handshake and a request. The details are those of the victim. */
 static void record(void)
 {
-	struct t_channel friend = channel(NULL);
+	struct t_channel own = channel(NULL);
 	struct dofi_msg msg = request;
 
 	snprintf(details.provider, sizeof(details.provider), "unknown");
 	memcpy(&details.addr, &target, sizeof(target));
-	ck_assert(t_channel_prove(&friend) && t_channel_say_details(&friend, &details) &&
-		  t_channel_hear_details(&friend, &details));
-	close(friend.fd);
+	ck_assert(t_channel_prove(&own) && t_channel_say_details(&own, &details) &&
+		  t_channel_hear_details(&own, &details));
+	close(own.fd);
 	memcpy(details.uuid, "nobody's own IA.", sizeof(details.uuid));
-	friend = channel(&recording);
+	own = channel(&recording);
 	msg.conn_qual = ntohs(target.sin_port);
-	ck_assert(t_channel_prove(&friend) && t_channel_say_details(&friend, &details) &&
-		  t_channel_say_msg(&friend, &msg));
-	leave(friend.fd);
+	ck_assert(t_channel_prove(&own) && t_channel_say_details(&own, &details) &&
+		  t_channel_say_msg(&own, &msg));
+	close_later(own.fd);
 }
 
-/* Bytes that differ, a part that comes twice, a part that is missing, an end that never comes. */
+/* Changes, overwrites, moves or removes bytes, or cuts the end off. Returns the new size. */
 static size_t mutate(uint8_t *bytes, size_t size)
 {
-	size_t at = any((uint32_t)size), n = any((uint32_t)(size - at)) + 1;
+	size_t at = random_below((uint32_t)size), n = random_below((uint32_t)(size - at)) + 1;
 
-	switch (any(6)) {
+	switch (random_below(6)) {
 	case 0:
-		bytes[at] = (uint8_t)any(256);
+		bytes[at] = (uint8_t)random_below(256);
 		break;
 	case 1:
-		bytes[at] ^= (uint8_t)(1u << any(8));
+		bytes[at] ^= (uint8_t)(1u << random_below(8));
 		break;
 	case 2:
 		memmove(bytes + at, bytes + at + n, size - at - n);
 		return size > n ? size - n : size;
 	case 3:
-		memmove(bytes + any((uint32_t)(size - n + 1)), bytes + at, n);
+		memmove(bytes + random_below((uint32_t)(size - n + 1)), bytes + at, n);
 		break;
 	case 4:
-		memset(bytes + at, (int)any(256), n);
+		memset(bytes + at, (int)random_below(256), n);
 		break;
 	default:
 		return at + 1;
@@ -183,13 +183,13 @@ static size_t mutate(uint8_t *bytes, size_t size)
 
 static size_t mutate_often(uint8_t *bytes, size_t size)
 {
-	for (uint32_t i = any(4); i-- && size > 1;)
+	for (uint32_t i = random_below(4); i-- && size > 1;)
 		size = mutate(bytes, size);
 	return size;
 }
 
-/* Without the key: all that can be said is what was said before. */
-static void play_recording(void)
+/* An attacker without the key can only replay what it has recorded. */
+static void send_recording(void)
 {
 	uint8_t bytes[sizeof(recording.bytes)];
 	size_t size;
@@ -198,12 +198,12 @@ static void play_recording(void)
 	memcpy(bytes, recording.bytes, recording.size);
 	size = mutate_often(bytes, recording.size);
 	send(fd, bytes, size, MSG_NOSIGNAL);
-	if (any(2))
+	if (random_below(2))
 		shutdown(fd, SHUT_WR);
-	leave(fd);
+	close_later(fd);
 }
 
-/* With the key: frames that are sealed as they should be. */
+/* An attacker with the key: the mutated frame has a valid seal. */
 static bool say_mutated(struct t_channel *to, uint8_t *frame, size_t size)
 {
 	size_t body = mutate_often(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH);
@@ -214,41 +214,41 @@ static bool say_mutated(struct t_channel *to, uint8_t *frame, size_t size)
 	return size && t_channel_say(to, frame, size);
 }
 
-static void say_what_a_friend_would_not(void)
+static void send_sealed_messages(void)
 {
 	struct t_channel to = channel(NULL);
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	bool heard = t_channel_prove(&to);
 	struct dofi_details theirs;
 
-	if (heard && !any(3))
+	if (heard && !random_below(3))
 		heard = say_mutated(&to, frame, dofi_wire_put_details(frame, &details));
 	else if (heard)
 		heard = t_channel_say_details(&to, &details) &&
 			t_channel_hear_details(&to, &theirs);
-	for (uint32_t n = any(16); heard && n--;) {
+	for (uint32_t n = random_below(16); heard && n--;) {
 		struct dofi_msg msg = request;
 
-		msg.type = (uint8_t)(1 + any(DOFI_MSG_TYPES - 1));
-		msg.src = 1 + any(4);
-		msg.dst = any(512);
-		msg.conn_qual = any(2) ? ntohs(target.sin_port) : any(1u << 16);
+		msg.type = (uint8_t)(1 + random_below(DOFI_MSG_TYPES - 1));
+		msg.src = 1 + random_below(4);
+		msg.dst = random_below(512);
+		msg.conn_qual = random_below(2) ? ntohs(target.sin_port) : random_below(1u << 16);
 		heard = say_mutated(&to, frame, dofi_wire_put_msg(frame, &msg));
 	}
-	leave(to.fd);
+	close_later(to.fd);
 }
 
-static void bombard(unsigned int n)
+static void attack(unsigned int channels)
 {
-	while (n--) {
-		if (any(3))
-			play_recording();
+	while (channels--) {
+		if (random_below(3))
+			send_recording();
 		else
-			say_what_a_friend_would_not();
+			send_sealed_messages();
 	}
 }
 
-static void leave_all(void)
+static void close_all(void)
 {
 	for (unsigned int i = 0; i < HELD; i++) {
 		if (held[i])
@@ -274,7 +274,7 @@ static unsigned int files_of(pid_t pid)
 	return n;
 }
 
-static void aim(DAT_CONN_QUAL qual)
+static void find_victim(DAT_CONN_QUAL qual)
 {
 	t_ia_open(&ia);
 	memcpy(&target, ia.attr.ia_address_ptr, sizeof(target));
@@ -284,7 +284,7 @@ static void aim(DAT_CONN_QUAL qual)
 	ck_assert_int_eq(dofi_key_load(&key, "attacker", "auto", getenv("DAT_OFI_KEY_FILE")), 0);
 }
 
-START_TEST(a_bombardment_beside_a_healthy_client)
+START_TEST(attack_does_not_delay_the_client)
 {
 	unsigned int n = fault_amount(2400, 40000), files;
 	DAT_CONN_QUAL qual;
@@ -294,25 +294,25 @@ START_TEST(a_bombardment_beside_a_healthy_client)
 		      0);
 	setenv("DAT_OFI_HANDSHAKE_MS", "1000", 1);
 	t_peer_start(&victim, serving);
-	t_peer_start(&client, healthy);
+	t_peer_start(&client, client_main);
 	qual = t_peer_hear(&victim);
-	aim(qual);
+	find_victim(qual);
 	t_peer_tell(&client, qual);
 	wait_for_rounds(3);
 	files = files_of(victim.pid);
 	record();
-	bombard(n / 4);
-	leave_all();
+	attack(n / 4);
+	close_all();
 	memory = fault_memory_of(victim.pid);
-	bombard(n);
+	attack(n);
 	wait_for_rounds(3);
-	leave_all();
+	close_all();
 	shared->stop = true;
 	t_peer_join(&client);
 	t_until(files_of(victim.pid) <= files);
 	ck_assert_uint_le(fault_memory_of(victim.pid), memory + MAX_GROWTH);
 	ck_assert_uint_le(shared->longest_us, ROUND_US);
-	printf("# %u healthy rounds beside %u channels; the longest took %u us\n",
+	printf("# %u rounds of the client during %u hostile channels; the longest took %u us\n",
 	       (unsigned int)shared->rounds, n + n / 4, (unsigned int)shared->longest_us);
 	t_peer_tell(&victim, 1);
 	t_peer_join(&victim);
@@ -326,6 +326,6 @@ int main(void)
 
 	fault_use_linked_provider();
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, a_bombardment_beside_a_healthy_client);
+	tcase_add_test(tcase, attack_does_not_delay_the_client);
 	return t_run(suite);
 }

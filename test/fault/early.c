@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The request goes out with the proof, before the peer has said its details. The peer is played by
- * the test: it answers, hangs up, is another IA than it seems, or is never answered itself.
+ * The connecting side sends REQUEST with its PROOF, before it has the DETAILS of the peer. The test
+ * is the peer: it answers, closes the channel, says details that do not fit, or does not answer.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 static struct t_ia ia;
 static struct t_end end;
 static struct dofi_key key;
-static struct dofi_details details; /* of the peer: those of the IA, under another name */
+static struct dofi_details details; /* of the peer: those of the IA, with another identity */
 
 /* --- the peer --- */
 
@@ -42,14 +42,14 @@ static struct t_channel answer(int listener, uint16_t port)
 	return channel;
 }
 
-/* Up to where the peer would say its details; they become those of the IA. */
+/* The handshake up to the DETAILS of the IA. */
 static struct t_channel prove(int listener, uint16_t port)
 {
 	struct t_channel channel = answer(listener, port);
 
 	ck_assert(t_channel_prove(&channel));
 	ck_assert(t_channel_hear_details(&channel, &details));
-	memcpy(details.uuid, "the test is here", sizeof(details.uuid));
+	memcpy(details.uuid, "id of the test's", sizeof(details.uuid));
 	return channel;
 }
 
@@ -107,7 +107,7 @@ static void rejected(const struct t_end *of)
 
 /* --- tests --- */
 
-START_TEST(a_request_goes_out_with_the_proof)
+START_TEST(request_is_sent_with_the_proof)
 {
 	struct t_channel peer;
 	struct dofi_msg request;
@@ -118,15 +118,15 @@ START_TEST(a_request_goes_out_with_the_proof)
 	peer = prove(listener, port);
 	request = hear_request(&peer, port);
 	ck_assert(t_channel_say_details(&peer, &details));
-	ck_assert(is_silent(&peer)); /* it was sent once */
+	ck_assert(is_silent(&peer)); /* REQUEST is not sent twice */
 	reject(&peer, &request);
 	rejected(&end);
 	t_ia_close(&ia);
 }
 END_TEST
 
-/* Its proof is wrong: it is told nothing, and hung up on. */
-START_TEST(no_request_without_the_proof_of_the_peer)
+/* The proof of the peer is wrong: the IA closes the channel without REQUEST. */
+START_TEST(no_request_without_proof_of_the_peer)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 	struct t_channel peer;
@@ -144,8 +144,8 @@ START_TEST(no_request_without_the_proof_of_the_peer)
 }
 END_TEST
 
-/* As one does that was too busy: it is dialled and asked again, three times in all. */
-START_TEST(a_peer_that_hangs_up_is_asked_again)
+/* A busy peer may close the channel. The IA dials three times in all. */
+START_TEST(request_is_repeated_after_a_close)
 {
 	struct t_channel peer;
 	struct dofi_msg request;
@@ -172,7 +172,7 @@ START_TEST(a_peer_that_hangs_up_is_asked_again)
 }
 END_TEST
 
-START_TEST(a_peer_that_does_not_fit)
+START_TEST(details_that_do_not_fit_are_refused)
 {
 	struct t_channel peer;
 	uint16_t port;
@@ -188,8 +188,8 @@ START_TEST(a_peer_that_does_not_fit)
 }
 END_TEST
 
-/* The consumer does not wait for the details; another connection keeps the channel. */
-START_TEST(a_request_that_is_taken_back)
+/* One connection times out before the DETAILS; another one still uses the channel. */
+START_TEST(timeout_cancels_the_request)
 {
 	struct dofi_msg first, second, cancel;
 	struct t_channel peer;
@@ -214,8 +214,8 @@ START_TEST(a_request_that_is_taken_back)
 }
 END_TEST
 
-/* Two ports of one peer share a channel: the second one's details are waited for. */
-START_TEST(another_port_of_a_peer_that_is_known)
+/* Two ports lead to one peer, so REQUEST waits for the DETAILS, and the first channel is used. */
+START_TEST(second_port_shares_the_channel)
 {
 	struct t_channel first, second;
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
@@ -250,11 +250,11 @@ int main(void)
 	fault_use_linked_provider();
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, a_request_goes_out_with_the_proof);
-	tcase_add_test(tcase, no_request_without_the_proof_of_the_peer);
-	tcase_add_loop_test(tcase, a_peer_that_hangs_up_is_asked_again, 0, 2);
-	tcase_add_test(tcase, a_peer_that_does_not_fit);
-	tcase_add_test(tcase, a_request_that_is_taken_back);
-	tcase_add_test(tcase, another_port_of_a_peer_that_is_known);
+	tcase_add_test(tcase, request_is_sent_with_the_proof);
+	tcase_add_test(tcase, no_request_without_proof_of_the_peer);
+	tcase_add_loop_test(tcase, request_is_repeated_after_a_close, 0, 2);
+	tcase_add_test(tcase, details_that_do_not_fit_are_refused);
+	tcase_add_test(tcase, timeout_cancels_the_request);
+	tcase_add_test(tcase, second_port_shares_the_channel);
 	return t_run(suite);
 }

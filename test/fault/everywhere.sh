@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What fabrics differ in most, over each of them, as one test: everywhere.sh [PROGRAM[:CASE]...]
-# T_FABRICS names others; tcp has each program in a test of its own. "make check-faults" does all of
-# it, at length. The programs wait more than they work, so fabrics take their turns side by side.
+# Runs the fault programs in which fabrics differ most over each fabric, as one test: everywhere.sh
+# [PROGRAM[:CASE]...] T_FABRICS names the fabrics. Over tcp each program is a test of its own. "make
+# check-faults" runs the long form of all programs. The programs wait most of the time, so the
+# fabrics run in parallel.
 
 [ $# -gt 0 ] || set -- order2 flood2 sever2 invalidate2 connect2:many outlive2 lies intruder
 
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 
-# over FABRIC PROGRAM...: what they say, between marks
+# over FABRIC PROGRAM...: runs the programs and prints their output between marks
 over() (
 	fabric=$1
 	shift
@@ -29,7 +30,7 @@ for fabric in $fabrics; do
 done
 wait
 
-# Cases are counted through; a program that ends badly without a word is a failed one.
+# Numbers all cases. A program that ends with an error and without output is a failure.
 for fabric in $fabrics; do
 	cat "$dir/$fabric"
 done | awk '

@@ -300,15 +300,15 @@ END_TEST
 /* It knows the number, but was not told the secret. */
 START_TEST(a_control_message_without_the_secret)
 {
-	struct dofi_ctrl_note *note = (struct dofi_ctrl_note *)(void *)intruder.memory;
+	struct dofi_ctrl_credit *credit = (struct dofi_ctrl_credit *)(void *)intruder.memory;
 
 	meet_with_intruder();
 	t_peer_hear(&victim);
-	note->number = ep_of(&second)->peer.number;
-	note->secret = ep_of(&second)->peer.secret ^ 1;
-	note->update = DOFI_UPDATE_CREDIT | MANY << DOFI_UPDATE_CREDIT_SHIFT;
+	credit->number = ep_of(&second)->peer.number;
+	credit->secret = ep_of(&second)->peer.secret ^ 1;
+	credit->update = DOFI_UPDATE_CREDIT | MANY << DOFI_UPDATE_CREDIT_SHIFT;
 	for (int i = 0; i < GUESSES; i++)
-		INTRUDER_DO(fi_tsend(intruder.ep, note, sizeof(*note), desc(), intruder.victim,
+		INTRUDER_DO(fi_tsend(intruder.ep, credit, sizeof(*credit), desc(), intruder.victim,
 				     DOFI_TAG_CTRL, NULL));
 	send_honestly(&first);
 	send_honestly(&second);

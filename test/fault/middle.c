@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Somebody on the way, who has no key: passes the frames of a control channel on and changes,
- * repeats or drops one of them, plays recorded ones again, or holds the port that a connection
- * qualifier leads to first. No connection comes of it, and no private data are told.
+ * A man in the middle without the key. It forwards the frames of a control channel and changes,
+ * repeats or drops one of them; it replays recorded frames; or it listens on the first port of a
+ * connection qualifier. No connection may be established, and no private data may be sent to it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guests.h"
+#include "server.h"
 #include "inside.h"
 #include "t_channel.h"
 
-#define MIDDLE_HOST  0x7f000002u /* 127.0.0.2: the port has to be the server's */
+#define MIDDLE_HOST  0x7f000002u /* 127.0.0.2, because the port must be that of the server */
 #define SERVER_HOST  0x7f000001u
 #define HANDSHAKE_MS "500"
 #define ATTEMPT_US   1000000u
@@ -24,9 +24,9 @@ static const char words[] = "what only a friend may read";
 
 enum { FROM_CLIENT, FROM_SERVER };
 
-/* --- the one in the middle --- */
+/* --- the proxy --- */
 
-enum trick { PASS_ON, CHANGE, CHANGE_SEAL, REPEAT, DROP, TRICKS };
+enum trick { FORWARD, CHANGE, CHANGE_SEAL, REPEAT, DROP, TRICKS };
 
 struct frame {
 	size_t size;
@@ -40,10 +40,10 @@ static struct middle {
 	pthread_t thread;
 	struct sockaddr_in server;
 	_Atomic bool stop;
-	/* the trick is for this frame of this side */
+	/* the frame that the trick is applied to: its sender and its number */
 	enum trick trick;
 	unsigned int side, number;
-	/* of the channel that it serves */
+	/* frames of the present channel */
 	unsigned int count[2];
 	struct frame record[2][RECORDED];
 } middle;
@@ -60,7 +60,8 @@ static bool send_all(int fd, const void *bytes, size_t size)
 	return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-static bool play(int fd, struct frame *frame)
+/* Sends the frame with the trick applied. */
+static bool send_tricked(int fd, struct frame *frame)
 {
 	uint8_t twice[2 * DOFI_WIRE_MAX_FRAME];
 
@@ -83,8 +84,8 @@ static bool play(int fd, struct frame *frame)
 	return send_all(fd, frame->bytes, frame->size);
 }
 
-/* One frame of that side. False when either has hung up. */
-static bool pass_on(const int fds[2], unsigned int side)
+/* Forwards one frame of that side. False if either side has closed its socket. */
+static bool forward(const int fds[2], unsigned int side)
 {
 	const struct t_channel from = {.fd = fds[side]};
 	unsigned int number = middle.count[side]++;
@@ -96,7 +97,7 @@ static bool pass_on(const int fds[2], unsigned int side)
 	if (number < RECORDED)
 		middle.record[side][number] = frame;
 	if (side == middle.side && number == middle.number)
-		return play(fds[!side], &frame);
+		return send_tricked(fds[!side], &frame);
 	return send_all(fds[!side], frame.bytes, frame.size);
 }
 
@@ -109,7 +110,7 @@ static void serve_channel(const int fds[2])
 	while (!middle.stop) {
 		poll(ready, 2, 20);
 		for (unsigned int side = 0; side < 2; side++)
-			if (ready[side].revents && !pass_on(fds, side))
+			if (ready[side].revents && !forward(fds, side))
 				return;
 	}
 }
@@ -158,38 +159,38 @@ static void middle_stop(void)
 	close(middle.listener);
 }
 
-/* --- the server: accepts everybody --- */
+/* --- the server --- */
 
-enum { STOP, REPORT, FORGET };
+enum { STOP, REPORT, FREE_LMR };
 
-static struct t_peer server;
+static struct t_peer server_process;
 static struct t_ia ia;
 static struct t_end end;
 
-static void report(const struct t_peer *self, const struct guests *guests)
+static void report(const struct t_peer *self, const struct server *server)
 {
-	t_peer_tell(self, guests->requests);
-	t_peer_tell(self, guests->established);
-	t_peer_tell(self, guests->broken);
-	t_peer_tell(self, (size_t)guests->private_size >= sizeof(words) &&
-				  !memcmp(guests->private_data, words, sizeof(words)));
+	t_peer_tell(self, server->requests);
+	t_peer_tell(self, server->established);
+	t_peer_tell(self, server->broken);
+	t_peer_tell(self, (size_t)server->private_size >= sizeof(words) &&
+				  !memcmp(server->private_data, words, sizeof(words)));
 }
 
-/* The qualifier that it serves; 0: any. */
+/* The qualifier to listen on; 0: any. */
 static DAT_CONN_QUAL asked_qual;
 
 static void serving(struct t_peer *self)
 {
-	struct guests guests;
+	struct server server;
 	struct t_buf spare;
 	uint64_t word;
 
 	t_ia_open(&ia);
-	t_buf_new(&spare, ia.ia, ia.pz, GUEST_MESSAGE, DAT_MEM_PRIV_ALL_FLAG);
-	t_peer_tell(self, guests_invite(&guests, &ia, asked_qual));
-	while ((word = guests_serve(&guests, self)) != STOP) {
+	t_buf_new(&spare, ia.ia, ia.pz, SERVER_MESSAGE, DAT_MEM_PRIV_ALL_FLAG);
+	t_peer_tell(self, server_listen(&server, &ia, asked_qual));
+	while ((word = server_run(&server, self)) != STOP) {
 		if (word == REPORT)
-			report(self, &guests);
+			report(self, &server);
 		else
 			t_ok(dat_lmr_free(spare.lmr));
 	}
@@ -204,11 +205,11 @@ static struct account ask_server(void)
 {
 	struct account account;
 
-	t_peer_tell(&server, REPORT);
-	account.requests = t_peer_hear(&server);
-	account.established = t_peer_hear(&server);
-	account.broken = t_peer_hear(&server);
-	account.knows_words = t_peer_hear(&server);
+	t_peer_tell(&server_process, REPORT);
+	account.requests = t_peer_hear(&server_process);
+	account.established = t_peer_hear(&server_process);
+	account.broken = t_peer_hear(&server_process);
+	account.knows_words = t_peer_hear(&server_process);
 	return account;
 }
 
@@ -216,19 +217,19 @@ static DAT_CONN_QUAL start_server(DAT_CONN_QUAL qual)
 {
 	asked_qual = qual;
 	setenv("DAT_OFI_HANDSHAKE_MS", HANDSHAKE_MS, 1);
-	t_peer_start(&server, serving);
-	return t_peer_hear(&server);
+	t_peer_start(&server_process, serving);
+	return t_peer_hear(&server_process);
 }
 
 static void stop_server(void)
 {
-	t_peer_tell(&server, STOP);
-	t_peer_join(&server);
+	t_peer_tell(&server_process, STOP);
+	t_peer_join(&server_process);
 }
 
 /* --- the client --- */
 
-/* What comes of a connection to that host. */
+/* Connects to this host. Returns the event that ends the attempt. */
 static DAT_EVENT_NUMBER try_from(uint32_t host, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout)
 {
 	struct sockaddr_in to = address(host, 0);
@@ -239,7 +240,7 @@ static DAT_EVENT_NUMBER try_from(uint32_t host, DAT_CONN_QUAL qual, DAT_TIMEOUT 
 	return t_wait(end.connect_evd).event_number;
 }
 
-/* A new IA dials anew. */
+/* A new IA has no channel yet. */
 static void client_open(void)
 {
 	t_ia_open(&ia);
@@ -249,14 +250,14 @@ static void client_open(void)
 static void assert_connects(uint32_t host, DAT_CONN_QUAL qual)
 {
 	ck_assert_int_eq(try_from(host, qual, T_LIMIT_US), DAT_CONNECTION_EVENT_ESTABLISHED);
-	t_ok(t_send(&end, 0, GUEST_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
-	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, GUEST_MESSAGE);
+	t_ok(t_send(&end, 0, SERVER_MESSAGE, 2, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, SERVER_MESSAGE);
 }
 
-/* --- one frame is not what it was --- */
+/* --- one frame is changed, repeated or dropped --- */
 
-/* The test of the test: who passes everything on is not noticed. */
-START_TEST(frames_that_are_passed_on)
+/* Without a trick the connection is established, so the proxy itself does not break it. */
+START_TEST(forwarded_frames_connect)
 {
 	DAT_CONN_QUAL qual = start_server(0);
 
@@ -272,8 +273,8 @@ START_TEST(frames_that_are_passed_on)
 }
 END_TEST
 
-/* Each of the first four frames of each side, by each trick. */
-START_TEST(a_frame_is_not_what_it_was)
+/* Applies each trick to each of the first four frames of each side. */
+START_TEST(tampered_handshake_fails)
 {
 	DAT_CONN_QUAL qual = start_server(0);
 
@@ -302,8 +303,8 @@ START_TEST(a_frame_is_not_what_it_was)
 }
 END_TEST
 
-/* Later, too: a context that is forgotten, of a connection that is established. */
-START_TEST(a_frame_of_an_established_connection)
+/* The frame is the INVALIDATE of an LMR that the server frees. */
+START_TEST(tampered_frame_breaks_the_connection)
 {
 	DAT_CONN_QUAL qual = start_server(0);
 
@@ -313,7 +314,7 @@ START_TEST(a_frame_of_an_established_connection)
 	middle_start((uint16_t)qual);
 	client_open();
 	assert_connects(MIDDLE_HOST, qual);
-	t_peer_tell(&server, FORGET);
+	t_peer_tell(&server_process, FREE_LMR);
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_BROKEN, end.ep);
 	t_until(ask_server().broken == 1);
 	t_ia_close(&ia);
@@ -322,7 +323,7 @@ START_TEST(a_frame_of_an_established_connection)
 }
 END_TEST
 
-/* --- what was recorded is played again --- */
+/* --- replay --- */
 
 static int dial_server(uint16_t port)
 {
@@ -333,7 +334,7 @@ static int dial_server(uint16_t port)
 	return fd;
 }
 
-/* All that comes until the other one hangs up, which it has to. */
+/* Receives until the other side closes the socket, which it must. Returns the number of bytes. */
 static size_t overhear(int fd, void *bytes, size_t size)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -357,7 +358,7 @@ static void record(DAT_CONN_QUAL qual)
 	middle_stop();
 }
 
-START_TEST(recorded_frames_of_a_client)
+START_TEST(replayed_client_is_refused)
 {
 	DAT_CONN_QUAL qual = start_server(0);
 	uint8_t heard[4 * DOFI_WIRE_MAX_FRAME];
@@ -369,7 +370,7 @@ START_TEST(recorded_frames_of_a_client)
 	for (unsigned int i = 0; i < RECORDED; i++)
 		send_all(fd, middle.record[FROM_CLIENT][i].bytes,
 			 middle.record[FROM_CLIENT][i].size);
-	/* HELLO and PROOF, and no DETAILS. */
+	/* At most HELLO and PROOF, no DETAILS. */
 	ck_assert_uint_le(overhear(fd, heard, sizeof(heard)),
 			  middle.record[FROM_SERVER][0].size + middle.record[FROM_SERVER][1].size);
 	close(fd);
@@ -381,7 +382,7 @@ START_TEST(recorded_frames_of_a_client)
 }
 END_TEST
 
-/* --- somebody at the port --- */
+/* --- a squatter: a foreign process that listens on the port --- */
 
 struct squatter {
 	int listener;
@@ -422,7 +423,7 @@ static void squatter_start(struct squatter *squatter)
 	ck_assert_int_eq(pthread_create(&squatter->thread, NULL, squat, squatter), 0);
 }
 
-/* It was dialled, and has heard no more than greetings. */
+/* It was dialled, and has received nothing but HELLOs. */
 static void squatter_stop(struct squatter *squatter)
 {
 	squatter->stop = true;
@@ -433,7 +434,7 @@ static void squatter_stop(struct squatter *squatter)
 	ck_assert_ptr_null(memmem(squatter->bytes, squatter->heard, words, sizeof(words)));
 }
 
-START_TEST(recorded_frames_of_a_server)
+START_TEST(replayed_server_is_refused)
 {
 	static struct squatter squatter;
 	DAT_CONN_QUAL qual = start_server(0);
@@ -451,7 +452,7 @@ START_TEST(recorded_frames_of_a_server)
 }
 END_TEST
 
-/* The name of the key is known to whoever was dialled once; a proof is not. */
+/* Every process that was dialled once knows the name of the key, so the squatter says it, too. */
 static void pretend(struct squatter *squatter)
 {
 	struct dofi_hello hello = {.role = DOFI_ROLE_ACCEPTS, .nonce = "as good as any"};
@@ -464,9 +465,11 @@ static void pretend(struct squatter *squatter)
 	squatter->says[1].size = dofi_wire_put_proof(squatter->says[1].bytes, proof);
 }
 
-/* Says nothing, or has the name of the key. The server finds another port, and so does the client.
+/*
+ * The squatter says nothing, or says the name of the key and a false proof. The server listens on
+ * the next port, and the client finds it there.
  */
-START_TEST(a_squatter_at_the_first_port)
+START_TEST(squatter_gets_no_private_data)
 {
 	const DAT_CONN_QUAL qual = 0x5175617474657200u + (unsigned int)getpid() % 251;
 	static struct squatter squatter;
@@ -494,11 +497,11 @@ int main(void)
 
 	fault_use_linked_provider();
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, frames_that_are_passed_on);
-	tcase_add_loop_test(tcase, a_frame_is_not_what_it_was, 0, 2 * RECORDED);
-	tcase_add_loop_test(tcase, a_frame_of_an_established_connection, 0, 2);
-	tcase_add_test(tcase, recorded_frames_of_a_client);
-	tcase_add_test(tcase, recorded_frames_of_a_server);
-	tcase_add_loop_test(tcase, a_squatter_at_the_first_port, 0, 2);
+	tcase_add_test(tcase, forwarded_frames_connect);
+	tcase_add_loop_test(tcase, tampered_handshake_fails, 0, 2 * RECORDED);
+	tcase_add_loop_test(tcase, tampered_frame_breaks_the_connection, 0, 2);
+	tcase_add_test(tcase, replayed_client_is_refused);
+	tcase_add_test(tcase, replayed_server_is_refused);
+	tcase_add_loop_test(tcase, squatter_gets_no_private_data, 0, 2);
 	return t_run(suite);
 }

@@ -181,44 +181,44 @@ static void *call_thread(void *arg)
 
 /* --- waiting for events that other threads post --- */
 
-struct slots {
+struct queue {
 	DAT_EVD_HANDLE evd;
 	DAT_CNO_HANDLE cno;
 	_Atomic long posted, taken;
 };
 
-static const char *take_atomic(struct slots *box)
+static const char *take_events(struct queue *queue)
 {
 	DAT_EVD_HANDLE hint;
 	DAT_EVENT event;
-	DAT_RETURN ret = dat_cno_wait(box->cno, 100000, &hint);
+	DAT_RETURN ret = dat_cno_wait(queue->cno, 100000, &hint);
 
 	if (ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY)
 		return "waiting for the CNO failed";
-	while ((ret = dat_evd_dequeue(box->evd, &event)) == DAT_SUCCESS)
-		box->taken++;
+	while ((ret = dat_evd_dequeue(queue->evd, &event)) == DAT_SUCCESS)
+		queue->taken++;
 	return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? NULL : "taking from the EVD failed";
 }
 
-static void *atomic_target(void *arg)
+static void *event_taker(void *arg)
 {
-	struct slots *box = arg;
+	struct queue *queue = arg;
 	const char *why = NULL;
 
-	while (!why && (!over || box->taken < box->posted))
-		why = take_atomic(box);
+	while (!why && (!over || queue->taken < queue->posted))
+		why = take_events(queue);
 	return (void *)(uintptr_t)why;
 }
 
-static void *atomic_initiator(void *arg)
+static void *event_poster(void *arg)
 {
-	struct slots *box = arg;
+	struct queue *queue = arg;
 
 	while (!over) {
-		DAT_RETURN ret = t_post_se(box->evd, box);
+		DAT_RETURN ret = t_post_se(queue->evd, queue);
 
 		if (ret == DAT_SUCCESS)
-			box->posted++;
+			queue->posted++;
 		else if (DAT_GET_TYPE(ret) != DAT_QUEUE_FULL)
 			return (void *)(uintptr_t) "posting a software event failed";
 		sched_yield();
@@ -259,12 +259,12 @@ START_TEST(threads_of_all_kinds_on_one_ia)
 {
 	static struct pinger pingers[2] = {{.poll = true}, {.poll = false}};
 	static struct caller caller;
-	struct slots box = {0};
+	struct queue queue = {0};
 	pthread_t threads[7];
 
 	t_ia_open(&ia);
-	box.cno = t_cno(&ia);
-	box.evd = t_evd_of_cno(&ia, box.cno, DAT_EVD_SOFTWARE_FLAG);
+	queue.cno = t_cno(&ia);
+	queue.evd = t_evd_of_cno(&ia, queue.cno, DAT_EVD_SOFTWARE_FLAG);
 	for (int i = 0; i < 2; i++)
 		t_loop_open(&pingers[i].loop, &ia, NULL);
 	caller_new(&caller);
@@ -273,19 +273,19 @@ START_TEST(threads_of_all_kinds_on_one_ia)
 	start(&threads[2], object_thread, NULL);
 	start(&threads[3], object_thread, NULL);
 	start(&threads[4], call_thread, &caller);
-	start(&threads[5], atomic_target, &box);
-	start(&threads[6], atomic_initiator, &box);
+	start(&threads[5], event_taker, &queue);
+	start(&threads[6], event_poster, &queue);
 	join(threads[0]);
 	join(threads[1]);
 	over = true;
 	for (int i = 2; i < 7; i++)
 		join(threads[i]);
-	ck_assert_int_eq(box.taken, box.posted);
+	ck_assert_int_eq(queue.taken, queue.posted);
 	for (int i = 0; i < 2; i++)
 		t_loop_close(&pingers[i].loop);
 	caller_free(&caller);
-	t_ok(dat_evd_free(box.evd));
-	t_ok(dat_cno_free(box.cno));
+	t_ok(dat_evd_free(queue.evd));
+	t_ok(dat_cno_free(queue.cno));
 	t_ia_close_empty(&ia);
 }
 END_TEST

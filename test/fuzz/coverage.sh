@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # make fuzz-coverage: builds the fuzz targets with coverage in test/fuzz/covered of the build
-# directory, replays the corpora, and prints what they execute: for each target a line for each
-# file that it is about.
+# directory, replays the corpora, and prints for each target the coverage of each file that it
+# tests.
 #
 # coverage.sh [TARGET...]
 
@@ -12,7 +12,7 @@ tree=$top_builddir/test/fuzz/covered
 : "${FUZZ_CC=clang}" "${LIBFABRIC=}"
 rooms=prov/ofi
 
-# subjects TARGET: the files that a target is about, as patterns
+# subjects TARGET: prints patterns for the files that a target tests
 subjects() {
 	case $1 in
 	conf*) echo src/conf.c ;;

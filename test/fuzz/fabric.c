@@ -26,7 +26,7 @@
 
 #define MAX_GIVEN 64u
 #define MAX_LINKS 32u
-#define GRANTED   8u /* messages that a peer may have sent beyond those that came */
+#define GRANTED   8u /* messages that a peer may have sent and that have not arrived */
 
 struct link {
 	struct dofi_conn *conn;
@@ -76,7 +76,7 @@ static bool is_of(const struct dofi_wr *wr, const struct dofi_ep *ep)
 	return dofi_op_is_of_ep(wr->op) && wr->ep == ep;
 }
 
-/* Of an EP, or of an SRQ: without a word. */
+/* Discards the operations of an EP or of an SRQ without completions. */
 static void drop(const void *owner, bool is_srq)
 {
 	for (uint32_t i = 0; i < ngiven;) {
@@ -114,7 +114,7 @@ static ssize_t send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 	return use_up(&fabric.post);
 }
 
-/* Records go, and nobody reads them; the memory has to be there. */
+/* Accepts a record and discards it. The memory must be valid. */
 static ssize_t write_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
 			  uint64_t rkey, uint64_t data)
 {
@@ -137,7 +137,7 @@ static ssize_t send_credit(struct dofi_ep *ep, uint32_t update)
 	return use_up(&fabric.post);
 }
 
-/* The peer's table is ours: what is there of this context will have been read. */
+/* The peer's context table is ours: reads the entry of this context. */
 static ssize_t peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t size, void *desc,
 		    uint64_t raddr, uint64_t rkey)
 {
@@ -255,15 +255,10 @@ static void disconnect(struct dofi_conn *conn)
 			return;
 		drop(conn->ep, false);
 		if (conn->ia->trans->settle && conn->path_made && !conn->ep->srq)
-			dofi_drain_begin(conn->ia, conn->id, conn->id, conn->ep->nreceived,
+			dofi_drain_begin(conn, conn->id, conn->ep->nreceived,
 					 conn->ep->nreceived + GRANTED, 16);
 		return;
 	}
-}
-
-static void settle(struct dofi_ia *ia, uint32_t id, uint32_t sent)
-{
-	dofi_drain_settle(ia, id, sent);
 }
 
 void fabric_path_up(unsigned int nth)
@@ -272,13 +267,15 @@ void fabric_path_up(unsigned int nth)
 
 	if (!link || link->up)
 		return;
-	/* The side that accepts datagrams waits for READY alone. */
+	/* The side that accepts a UD connection only waits for READY. */
 	if (link->conn->ud && !link->conn->active) {
 		dofi_conn_proceeds(link->conn);
 		return;
 	}
 	if (!link->conn->path_made) {
-		/* The fabric's word can come after the channel is gone: then there is no path. */
+		/*
+		 * The fabric may report the path after the channel is lost: then there is no path.
+		 */
 		if (!link->conn->chan)
 			return;
 		dofi_conn_path_made(link->conn);
@@ -306,9 +303,9 @@ static int poll_events(struct dofi_ia *ia)
 	return 0;
 }
 
-static void peer_closed(struct dofi_ia *ia, const uint8_t *uuid)
+static void peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
 {
-	(void)ia, (void)uuid;
+	(void)ia, (void)details;
 }
 
 static void peer_died(struct dofi_ia *ia)
@@ -327,9 +324,9 @@ static void peer_died(struct dofi_ia *ia)
 
 static const struct dofi_trans_ops tables[] = {
 	[0] = {COMMON, .has_eq = true, .ctrl_msg = ctrl_msg},
-	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = settle, .ctrl_msg = ctrl_msg},
+	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = dofi_drain_settle, .ctrl_msg = ctrl_msg},
 	[FABRIC_SLOTS] = {COMMON, .has_eq = true, .write_ctrl = write_ctrl},
-	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = settle,
+	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = dofi_drain_settle,
 				       .write_ctrl = write_ctrl},
 };
 
@@ -347,7 +344,7 @@ static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t size, void *desc
 	return take(dofi_context_wr(world, context));
 }
 
-/* It comes back when the input says so. */
+/* The input decides when the operation returns. */
 static ssize_t cancel(fid_t fid, void *context)
 {
 	(void)fid, (void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A transport without a fabric: it keeps what it is given until the target says how it ends. Its
- * paths come up and go down when the target says so.
+ * A transport without a fabric: it keeps operations until the target decides how they end. The
+ * target also decides when data paths come up and go down.
  */
 #ifndef T_FUZZ_FABRIC_H
 #define T_FUZZ_FABRIC_H
@@ -13,36 +13,36 @@
 struct dofi_ia;
 struct dofi_trans_ops;
 
-/* What the library meets. */
+/* The behaviour of the fabric. */
 struct fabric_state {
-	bool makes_path;           /* at once when a connection is accepted, as rdm */
-	bool busy;                 /* gives nothing back when a connection ends */
+	bool makes_path; /* a path comes up at once when a connection is accepted, as on rdm */
+	bool busy;       /* returns no operations when a connection ends */
 	int connect, expect, post; /* negative errors of the next call, or 0 */
 };
 
 extern struct fabric_state fabric;
 
 enum fabric_kind {
-	FABRIC_RDM = 1,   /* ends that are waited for; a count in the goodbye; else as msg */
+	FABRIC_RDM = 1,   /* ends wait for operations; BYE has a count; else as msg */
 	FABRIC_SLOTS = 2, /* control records as writes */
 };
 
-/* The table of a kind, FABRIC_... or-ed. */
+/* Returns the table for a combination of FABRIC_... */
 const struct dofi_trans_ops *fabric_table(unsigned int kind);
-/* The IA's fabric objects. */
+/* Creates the fabric objects of the IA. */
 void fabric_open(struct dofi_ia *ia);
 void fabric_begin(void);
-/* Gives back what outlived its connection; engine.lock free. */
+/* Returns operations that outlived their connection. engine.lock is not held. */
 void fabric_end(void);
-/* Whether the fabric has nothing of anybody's. */
+/* Returns whether the fabric has no operation. */
 bool fabric_is_idle(void);
 
-/* Of the connections that were given to the transport, the nth of n modulo their number. */
+/* The path of the nth connection of the transport, modulo their number, comes up or goes down. */
 void fabric_path_up(unsigned int nth);
 void fabric_path_down(unsigned int nth, int err);
 /*
- * The same of operations. A message has this length, and came with this number of the connection
- * and this update.
+ * The nth operation completes. A message has this length, and came with this connection number and
+ * credit update.
  */
 void fabric_complete(unsigned int nth, int err, uint64_t length, uint32_t number, uint32_t update);
 

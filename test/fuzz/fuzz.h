@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the fuzz targets share: the function that libFuzzer and replay.c call with an input, and the
- * input as a stream of values. A target leaves nothing behind for the next input.
+ * For all fuzz targets: the function that libFuzzer and replay.c call with an input, and the input
+ * as a stream of values. A target frees everything before the next input.
  */
 #ifndef T_FUZZ_H
 #define T_FUZZ_H
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What must hold whatever the input is. */
 #define FUZZ_CHECK MUST
 
-/* A stream that is at its end gives zeros. */
+/* At its end the stream returns zeros. */
 struct fuzz_input {
 	const uint8_t *at, *end;
 };
@@ -34,7 +34,7 @@ static inline size_t fuzz_left(const struct fuzz_input *in)
 	return (size_t)(in->end - in->at);
 }
 
-/* The next n bytes, or as many as there are: *bytes_p of them. */
+/* Stores the address of the next n bytes in *bytes_p. Returns n, or the number of bytes left. */
 static inline size_t fuzz_bytes(struct fuzz_input *in, size_t n, const uint8_t **bytes_p)
 {
 	*bytes_p = in->at;

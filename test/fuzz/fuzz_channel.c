@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Control channels, connections, service points and the engine. The first two bytes of the input
- * are the kind of the IA (world.h); the rest is a list of steps: a byte that chooses the step,
- * whose highest bit keeps the engine from running behind it, and what the step takes.
+ * are the kind of the IA (world.h). The rest is a list of steps: a byte that selects the step, and
+ * the step's arguments. If the highest bit of the byte is set, the engine does not run after the
+ * step.
  */
 #include "fabric.h"
 #include "fuzz.h"
@@ -18,6 +19,7 @@
 #include "api/rmr.h"
 #include "api/rsp.h"
 #include "cm/cm.h"
+#include "cm/conn.h"
 #include "cm/ud_ah.h"
 #include "cm/wire.h"
 #include "dto/post.h"
@@ -52,7 +54,7 @@ static int choose_socket(struct fuzz_input *in)
 	return 0;
 }
 
-/* The nth object of a type; NULL when there are not so many. */
+/* The nth object of a type, or NULL if there are fewer. */
 static void *choose(struct fuzz_input *in, DAT_HANDLE_TYPE type)
 {
 	uint8_t nth = fuzz_u8(in);
@@ -163,7 +165,7 @@ static void step_time(struct fuzz_input *in)
 
 /* --- the consumer --- */
 
-/* A port, or a long one, which has several. */
+/* A port, or a long qualifier, which has several ports. */
 static DAT_CONN_QUAL choose_qual(struct fuzz_input *in)
 {
 	uint8_t n = fuzz_u8(in);

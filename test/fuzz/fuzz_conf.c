@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The registry's dat.conf. The input is the file. Each entry that comes of it, written as a line
- * with quotes, is the same entry again.
+ * The registry's dat.conf. The input is the file. Each parsed entry, written as a line with quotes,
+ * is parsed to the same entry again.
  */
 #include "fuzz.h"
 
@@ -26,7 +26,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return fmemopen((void *)(uintptr_t)file_data, file_size, "r");
 }
 
-/* Everything is formatted and nothing is printed. */
+/* All messages are formatted, but not printed. */
 static void set_up(void)
 {
 	setenv("DAT_OVERRIDE", PATH, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Control records, as writes and as messages, and the control slots that peers write to. Two EPs
- * are connected before the input begins. Its first two bytes are the kind of the IA (world.h); the
- * rest is a list of steps as in fuzz_channel.c.
+ * are connected before the first step. The first two bytes of the input are the kind of the IA
+ * (world.h). The rest is a list of steps as in fuzz_channel.c.
  */
 #include "fabric.h"
 #include "fuzz.h"
@@ -55,7 +55,7 @@ static uint32_t choose_value(struct fuzz_input *in)
 	return n == 0xff ? fuzz_u32(in) : n;
 }
 
-/* An RMR's, the LMR's, of control slots, or any. */
+/* The context of an RMR, of the LMR, of control slots, or any number. */
 static uint32_t choose_context(struct fuzz_input *in)
 {
 	const struct dofi_list *rmrs = &world.ia->objects[DAT_HANDLE_TYPE_RMR];
@@ -94,7 +94,7 @@ static void step_record(struct fuzz_input *in)
 	dofi_engine_end(world.ia);
 }
 
-/* As long as it says: AddressSanitizer sees a step beyond. */
+/* The buffer has exactly this size, so AddressSanitizer notices reads beyond it. */
 static void deliver(const struct dofi_ctrl_msg *message, size_t size)
 {
 	struct dofi_ctrl_msg *exact = malloc(size ? size : 1);
@@ -128,7 +128,7 @@ static void step_message(struct fuzz_input *in)
 	deliver(&message, size & 0x80 ? (size & 0x7f) % sizeof(message) : sizes[size % 4]);
 }
 
-/* By RDMA, whatever the EP does meanwhile. */
+/* The peer writes to a slot by RDMA, at any time. */
 static void step_slot(struct fuzz_input *in)
 {
 	const struct dofi_ep *ep = choose_ep(in);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The file of shared memory cookies, which other processes write, and the list of a process's
- * mappings, which has names of files. The input's first two bytes choose the memory and the cookie,
- * the next two are the entries that others hold; up to a zero byte the list of mappings follows,
- * then the file.
+ * mappings, which has names of files. The first two bytes of the input select the memory and the
+ * cookie, the next two are the entries that other processes hold. The list of mappings follows, up
+ * to a zero byte, then the file.
  */
 #include "fuzz.h"
 
@@ -115,7 +115,7 @@ ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t at)
 	return (ssize_t)size;
 }
 
-/* Changes are made by who has byte 0. */
+/* Only the holder of byte 0 may change the file. */
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
 	FUZZ_CHECK(fd == FD && file.open && file.locked & 1);
@@ -152,7 +152,7 @@ int __wrap_close(int fd)
 	return 0;
 }
 
-/* Nobody else may hold an entry of a file that goes. */
+/* When the file is removed, no other process may hold an entry. */
 int __wrap_unlink(const char *path)
 {
 	if (!is_cookie_file(path))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The key that peers have in common, from a file. The first byte of the input chooses what auth
- * says, the next two are the file's mode and what is odd about it; up to a zero byte the name of
- * the job follows, then the file.
+ * The key that peers share, from a file. The first byte of the input selects the parameter auth,
+ * the next two are the file's mode and its special properties. The name of the job follows, up to a
+ * zero byte, then the file.
  */
 #include "fuzz.h"
 
@@ -68,7 +68,7 @@ int __wrap_fstat(int fd, struct stat *st)
 	return 0;
 }
 
-/* What others could have written is not even read. */
+/* A file that other users can write must not be read. */
 ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
 	if (fd != FD)

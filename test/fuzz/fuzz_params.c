@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parameters of an IA. The first line of the input is the IA's name, the second one ia_params;
- * the others are variables, without DAT_OFI_ in front unless they begin with a '!'.
+ * The parameters of an IA. The first line of the input is the name of the IA, the second one its
+ * ia_params. The other lines are variables; DAT_OFI_ is added in front, unless the line begins with
+ * a '!'.
  */
 #include "fuzz.h"
 
@@ -48,7 +49,7 @@ char *__wrap_getenv(const char *name)
 	return NULL;
 }
 
-/* The log: one line, which brings no control characters to a terminal. */
+/* The log: each message is one line without control characters. */
 ssize_t __wrap_write(int fd, const void *text, size_t size)
 {
 	const char *line = text;

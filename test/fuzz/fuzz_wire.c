@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames of the control channel. The input is what a peer sends; what can be decoded of it is
- * encoded again and has to be the same frame. A second reading of the input is the fields of a
- * message and a connection qualifier.
+ * Frames of the control channel. The input is a frame of a peer. If it can be parsed, building it
+ * again must give the same bytes. The input is also used as the fields of a message and as a
+ * connection qualifier.
  */
 #include "fuzz.h"
 
@@ -53,7 +53,7 @@ static void try_proof(const uint8_t *whole, size_t size)
 	FUZZ_CHECK(!memcmp(frame, whole, size));
 }
 
-/* The place of an IPv4 address has room for one of IPv6. */
+/* The field for an IPv4 address has room for an IPv6 address. */
 static void try_details(const uint8_t *whole, size_t size)
 {
 	struct dofi_details details;
@@ -69,7 +69,7 @@ static void try_details(const uint8_t *whole, size_t size)
 		FUZZ_CHECK(!memcmp(frame, whole, size));
 }
 
-/* Opened by who has the key, once; not with a byte of it changed. */
+/* The holder of the key opens the frame once. With a changed byte it does not open. */
 static void try_seal(const uint8_t *whole, size_t size)
 {
 	struct dofi_session ours = {.sealed = true, .tx_key = {1}, .rx_key = {2}};
@@ -90,7 +90,7 @@ static void try_seal(const uint8_t *whole, size_t size)
 	FUZZ_CHECK(!dofi_wire_open(frame, size, &theirs, &body));
 }
 
-/* A stranger has no seal. */
+/* Without the key no frame opens. */
 static void try_open(const uint8_t *whole, size_t size)
 {
 	struct dofi_session session = {.sealed = true};

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Fuzz targets: by libFuzzer with --enable-fuzzer (run.sh), else each replays its corpus and answers in TAP.
+# Fuzz targets. With --enable-fuzzer libFuzzer runs them (run.sh), else each replays its corpus and
+# writes TAP.
 fuzz_tests = \
 	%D%/fuzz_channel \
 	%D%/fuzz_conf1 %D%/fuzz_conf2 \

@@ -14,24 +14,24 @@
 #define KNOWN   4
 #define TX_SIZE 8192u
 
-/* A connection of the library that its peer has heard of, the newest first. */
+/* A connection of the library that its peer knows, the newest first. */
 struct known {
 	uint32_t id;
 	uint64_t conn_qual;
 	uint8_t token[DOFI_TOKEN_SIZE];
 };
 
-/* What the peer waits for. */
+/* The frame that the peer expects next. */
 enum hears { HEARS_HELLO, HEARS_PROOF, HEARS_DETAILS, HEARS_MESSAGES };
 
-/* One byte of a frame of the handshake becomes another one. */
+/* The frame of the handshake in which one byte is changed. */
 enum stage { STAGE_NONE, STAGE_PROOF, STAGE_DETAILS, STAGE_SEALED_DETAILS, STAGES };
 
 struct peer {
 	enum dofi_role role;
 	enum hears hears;
 	bool said_hello;
-	bool damaged; /* the handshake that it has made is not the library's */
+	bool damaged; /* its handshake differs from that of the library */
 	uint8_t how;  /* its HELLO; peer_hello */
 	enum stage mutated;
 	uint16_t mutated_at;
@@ -39,9 +39,9 @@ struct peer {
 	struct dofi_handshake shake;
 	struct dofi_session session;
 	struct known known[KNOWN];
-	uint64_t number; /* of the last question */
+	uint64_t number; /* of the last INVALIDATE or COUNT */
 	uint32_t fill;
-	uint8_t tx[TX_SIZE]; /* a frame that has not come as a whole */
+	uint8_t tx[TX_SIZE]; /* a frame that has not arrived completely */
 };
 
 static struct peer peers[KERNEL_SOCKETS];
@@ -138,7 +138,7 @@ static void start_session(struct peer *peer)
 		FUZZ_CHECK(dofi_session_start(&peer->session, &ia->key, peer->role, &peer->shake));
 }
 
-/* The side that dials is the first to tell its details. */
+/* The side that dials sends DETAILS first. */
 static void begin_details(int s)
 {
 	start_session(&peers[s]);
@@ -184,7 +184,7 @@ static void hear_details(int s, const uint8_t *body, size_t size)
 	peers[s].hears = HEARS_MESSAGES;
 }
 
-/* --- what the library says --- */
+/* --- frames of the library --- */
 
 static void remember(struct peer *peer, const struct dofi_msg *msg)
 {
@@ -219,7 +219,7 @@ static void hear_message(struct peer *peer, const uint8_t *body, size_t size)
 	}
 }
 
-/* What follows the proofs has a seal. */
+/* Frames after the proofs have a seal. */
 static void hear(int s, const uint8_t *frame, size_t size)
 {
 	struct peer *peer = &peers[s];
@@ -286,9 +286,9 @@ void peer_begin(struct dofi_ia *of)
 	ia = of;
 }
 
-/* --- what the peers say --- */
+/* --- frames of the peers --- */
 
-/* Up to three bytes become others. */
+/* Changes up to three bytes. */
 static void mutate(uint8_t *frame, size_t size, struct fuzz_input *in)
 {
 	uint32_t n = fuzz_u8(in) % 3 + 1;
@@ -300,7 +300,7 @@ static void mutate(uint8_t *frame, size_t size, struct fuzz_input *in)
 	}
 }
 
-/* A byte, or behind 0xff a value of so many bytes. */
+/* A byte, or after 0xff a value of `size` bytes. */
 static uint64_t number(struct fuzz_input *in, size_t size)
 {
 	uint8_t n = fuzz_u8(in);
@@ -308,7 +308,7 @@ static uint64_t number(struct fuzz_input *in, size_t size)
 	return n == 0xff ? fuzz_value(in, size) : n;
 }
 
-/* The frame's length, too, may be another one: then the proofs are about something else. */
+/* The length of the frame may also be wrong. The proofs then do not match. */
 static size_t make_hello(struct peer *peer, uint8_t *frame, int s, struct fuzz_input *in)
 {
 	struct dofi_hello hello = {.role = (uint8_t)peer->role, .nonce = {(uint8_t)s}};
@@ -349,7 +349,7 @@ void peer_hello(int s, struct fuzz_input *in)
 		say_proof(s);
 }
 
-/* Of the service point of this number, if there is one. */
+/* The qualifier of the service point with this number, if there is one. */
 static uint64_t choose_qual(struct fuzz_input *in)
 {
 	uint8_t nth = fuzz_u8(in);
@@ -366,7 +366,7 @@ static uint64_t choose_qual(struct fuzz_input *in)
 
 enum { TO_NOBODY = KNOWN, TO_ANYBODY, PRIVATE = 0x40 };
 
-/* What a REQUEST or an ACCEPT says of an EP. */
+/* The fields about an EP in a REQUEST or an ACCEPT. */
 static void fill_ep(struct dofi_msg *msg, const struct known *known, struct fuzz_input *in)
 {
 	msg->read_in = msg->read_out = 4;
@@ -380,7 +380,7 @@ static void fill_ep(struct dofi_msg *msg, const struct known *known, struct fuzz
 
 enum { TWICE = 0x20, MUTATE_SEALED = 0x40 };
 
-/* Mutated before it is sealed, or behind that, or sent twice. */
+/* The frame is changed before it is sealed, or afterwards, or it is sent twice. */
 static void put_sealed(int s, uint8_t *frame, size_t size, uint8_t how, struct fuzz_input *in)
 {
 	if (how & MUTATE)

@@ -18,12 +18,13 @@ extern const struct kernel_peers peer_events;
 
 void peer_begin(struct dofi_ia *ia);
 
-/* Begins the handshake, which goes on as the library answers: who it is, and what is wrong with it.
+/*
+ * Begins the handshake, which continues with the library's answers. The input selects its faults.
  */
 void peer_hello(int s, struct fuzz_input *in);
-/* Any other message, to a connection of the library. */
+/* Sends any other message to a connection of the library. */
 void peer_message(int s, struct fuzz_input *in);
-/* A frame of these bytes, with its seal, or bytes alone. */
+/* Sends bytes of the input as a sealed frame, or without a frame. */
 void peer_frame(int s, struct fuzz_input *in);
 void peer_bytes(int s, struct fuzz_input *in);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs a fuzz target without libFuzzer, and answers in TAP: each file that is named once, or each
- * of the target's corpus. A file that the target does not survive is the last one in the output.
+ * Runs a fuzz target without libFuzzer, and writes TAP: once for each named file, or for each file
+ * of the target's corpus. If the target crashes, its file is the last one in the output.
  */
 #include "fuzz.h"
 
@@ -10,7 +10,7 @@
 
 #define PATH_SIZE  4096
 
-/* As long as the longest input of libFuzzer (run.sh); what is longer is cut. */
+/* The longest input of libFuzzer (run.sh). Longer inputs are truncated. */
 #define INPUT_SIZE 4096
 
 static void replay(const char *path, const char *name, int number)
@@ -25,7 +25,7 @@ static void replay(const char *path, const char *name, int number)
 	}
 	size = fread(input, 1, INPUT_SIZE, file);
 	fclose(file);
-	/* AddressSanitizer sees a step beyond the end. */
+	/* Exactly this size, so AddressSanitizer notices reads beyond the end. */
 	exact = malloc(size ? size : 1);
 	memcpy(exact, input, size);
 	free(input);

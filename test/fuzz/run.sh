@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # make fuzz: builds the fuzz targets by clang, with libFuzzer, ASan and UBSan, in test/fuzz/tree of
-# the build directory, and runs each for a time. What they find beyond the corpus of the source
-# tree is kept in test/fuzz/found, so the next run goes on from there; an input that a target fails
-# on is kept in test/fuzz/failed.
+# the build directory, and runs each for some time. test/fuzz/found keeps the inputs that they find
+# beyond the corpus of the source tree, so the next run continues there. test/fuzz/failed keeps
+# inputs on which a target fails.
 #
 # run.sh [SECONDS [TARGET...]]: a target by its name without fuzz_, such as channel or conf1
 
@@ -16,7 +16,7 @@ found=$top_builddir/test/fuzz/found
 failed=$top_builddir/test/fuzz/failed
 : "${FUZZ_CC=clang}" "${LIBFABRIC=}"
 
-# corpus_of TARGET: both generations of conf share one
+# corpus_of TARGET: prints the corpus; both generations of conf share one
 corpus_of() {
 	echo "${1%[12]}"
 }
@@ -42,7 +42,7 @@ build() {
 	}
 }
 
-# fuzz TARGET: false when it fails on an input
+# fuzz TARGET: runs a target; false if it fails on an input
 fuzz() {
 	corpus=$(corpus_of "$1")
 	dict=$top_srcdir/test/fuzz/dict/$corpus

@@ -194,7 +194,7 @@ static int newest_socket(void)
 	return s;
 }
 
-/* The peer's control slots are our own, so that there are some. */
+/* The peer uses our own control slots, so that valid ones exist. */
 static void say_accept(int s, const struct dofi_ep *ep)
 {
 	const uint32_t context = ep->ctrl_context;

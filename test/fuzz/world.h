@@ -24,7 +24,7 @@ enum world_kind {
 	WORLD_CLOSED_KEYS = 16,
 	WORLD_NATIVE = 32,  /* the device does atomic operations */
 	WORLD_FENCE = 64,   /* reads may overtake writes */
-	WORLD_DELAY = 128,  /* dials take a while */
+	WORLD_DELAY = 128,  /* connects do not complete at once */
 	WORLD_NO_KEY = 256, /* auth=none */
 	WORLD_SRQ = 512,    /* fuzz_control: the second EP has one */
 };
@@ -38,7 +38,7 @@ struct world {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
-	DAT_SRQ_HANDLE srq; /* NULL until there is an EP of it */
+	DAT_SRQ_HANDLE srq; /* NULL until an EP uses it */
 	DAT_EP_HANDLE eps[WORLD_EPS];
 };
 
@@ -47,16 +47,16 @@ extern struct world world;
 #define WORLD_WORDS 64
 extern uint64_t world_memory[WORLD_WORDS]; /* the LMR's */
 
-/* The engine and its own descriptors are there from the first call on. */
+/* The first call creates the engine and its descriptors. */
 void world_begin(unsigned int kind);
-/* Frees what there is, and checks that nothing is left. */
+/* Frees all objects and checks that nothing is left. */
 void world_end(void);
 
-/* As often as there is something to do, within bounds. */
+/* Runs rounds of the engine as long as there is work, up to a limit. */
 void world_round(void);
-/* Makes an EP in this place unless there is one. */
+/* Creates an EP at this index unless there is one. */
 void world_make_ep(uint32_t place, enum world_ep kind);
-/* The same, and connects it to a peer with such an EP, through all of the handshake. */
+/* The same, and connects the EP to a peer with the same kind of EP, by the complete handshake. */
 void world_connect(uint32_t place, enum world_ep kind);
 DAT_LMR_TRIPLET world_segment(uint32_t offset, uint32_t length);
 

@@ -165,9 +165,13 @@ class Runner:
         if path.is_symlink() and not path.exists():
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and target.read_bytes() == path.read_bytes():
+        known = target.exists()
+        if known and target.read_bytes() == path.read_bytes():
             return
         shutil.copy2(path, target)
+        # The copy may have been built after the source was edited.
+        if known and path.suffix in (".c", ".h"):
+            os.utime(target)
 
     def prepare(self):
         self.copy()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The libraries' interfaces: nothing of the distribution's libdat2 is missing or different, and what
-# was released stays (the symbols files of contrib/debian are the record). Nor do they ask of the
-# loader what can fail.
+# Checks the interfaces of the libraries: they have all symbols of the distribution's libdat2, and
+# all released symbols (listed in the symbols files of contrib/debian). They also have no
+# thread-local data, whose allocation can fail.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -17,7 +17,7 @@ distribution() {
 	fi
 }
 
-# A lost symbol has to make abidiff fail, or it would tell nothing.
+# First checks that abidiff fails if a symbol is missing. Else the test would prove nothing.
 notices() {
 	echo 'int dat_ia_openv(void); int dat_ia_openv(void) { return 0; }' >"$t_dir/less.c"
 	echo 'DAT_2.0 { global: dat_ia_openv; local: *; };' >"$t_dir/less.map"
@@ -27,7 +27,7 @@ notices() {
 		"$t_dir/less.so"
 }
 
-# sealed LIBRARY PACKAGE: it exports what the record has, in the same versions, and nothing else
+# sealed LIBRARY PACKAGE: it exports exactly the symbols of the symbols file, with the same versions
 sealed() {
 	nm -D --defined-only "$libs/$1" | sed -n 's/^.* [A-Z] \([^ ]*\)$/\1/p' | sed 's/@@*/@/' |
 		sed 's/^\([A-Z][A-Z0-9_.]*\)$/\1@\1/; s/^\(DAT[A-Z0-9_.]*\)@.*/\1@\1/' |

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The two commands of README in a fresh Debian system, with the libfabric and the compilers of that
-# release: contrib/demo, then contrib/check. check.sh COMMAND runs this shell command instead, in a
-# configured build directory there. DAT_OFI_DEBIAN names the release.
+# Runs the two commands of README in a fresh Debian system, with the libfabric and the compilers of
+# that release: contrib/demo, then contrib/check. check.sh COMMAND runs this shell command instead,
+# in a configured build directory there. DAT_OFI_DEBIAN names the release.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-debian13}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -13,7 +13,7 @@ version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
 kept=$top_builddir/test/packages/$r_release-log
 r_limit=28800 # all tests, with sanitizers too, on a slow machine
 
-# The compilers that contrib/check tries when they are there, too
+# Further compilers, which contrib/check uses if they are installed
 fresh() {
 	r_new host && r_apt host update && r_apt host install xz-utils clang &&
 		cp "${top_builddir:?}/dat-ofi-$version.tar.xz" "$t_dir/host.root/root" &&
@@ -24,7 +24,7 @@ packages() {
 	(flock 9 && r_in host /root/dat-ofi/contrib/install-deps) 9>"$r_cache/lock"
 }
 
-# inside FOLDER COMMAND...: there, in a network that has lo and eth0 and leads nowhere
+# inside FOLDER COMMAND...: runs it there, in a network that has only lo and eth0
 inside() {
 	# shellcheck disable=SC2016 # expanded in the root
 	R_NET='unshare -nm' r_in host sh -ec 'mount -t sysfs sys /sys
@@ -38,7 +38,7 @@ inside() {
 		exec "$@"' sh "$@"
 }
 
-# Without the distribution's programs the demo shows ours and says so.
+# Without the distribution's programs the demo runs ours and reports that.
 demo_shows() {
 	inside . contrib/demo >"$t_dir/demo" 2>&1
 	demo_status=$?
@@ -52,7 +52,7 @@ demo_shows() {
 	fi
 }
 
-# aloud NAME COMMAND...: a test that takes long, so its output is shown while it runs
+# aloud NAME COMMAND...: a test that takes long. Its output is shown while it runs.
 aloud() {
 	t_name=$1
 	shift
@@ -73,7 +73,7 @@ built() {
 		../../configure --enable-debug --enable-werror && make -j"$(nproc)"'
 }
 
-# Logs outlive the system that they are of.
+# The logs are kept when the system is removed.
 keep() {
 	rm -rf "$kept"
 	mkdir -p "$kept"

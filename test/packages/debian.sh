@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Debian packages: made in a fresh system from nothing but what they ask for, looked at by lintian,
-# then installed in another one alone, beside the distribution's libdapl2, in its place, and
-# removed. Where the release has no libdapl2, a system that was upgraded from bookworm has: it is
-# taken from there.
+# Debian packages: built in a fresh system with only their build dependencies, checked by lintian,
+# then installed in another system: alone, beside the distribution's libdapl2, and in its place. At
+# the end they are removed. If the release has no libdapl2, that of bookworm is used, as on a system
+# that was upgraded.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -24,12 +24,12 @@ build() {
 		r_in builder sh -c "cd /src/dat-ofi-$version && dpkg-buildpackage -us -uc"
 }
 
-# Anything but an information is too much.
+# Any message above level info is a failure.
 lint() {
 	r_in builder sh -c 'cd /src && lintian --allow-root --fail-on error,warning *.changes'
 }
 
-# contents PACKAGE FILE...: it has them
+# contents PACKAGE FILE...: the package contains these files
 contents() {
 	package=$1
 	shift
@@ -39,12 +39,12 @@ contents() {
 	done
 }
 
-# install PACKAGE...: with what they need
+# install PACKAGE...: installs them with their dependencies
 install() {
 	r_apt user install "$@"
 }
 
-# Another system, which has our packages from a place of its own
+# Another system, which gets our packages from a local repository
 user_root() {
 	r_new user && mkdir "$t_dir/user.root/debs" &&
 		r_in builder sh -c 'cd /src && dpkg-scanpackages . >Packages' &&
@@ -57,7 +57,7 @@ user_root() {
 	EOF
 }
 
-# files WHERE: everything that is in that root, but for what apt and dpkg note down
+# files WHERE: lists all files in that root except the records of apt and dpkg
 files() {
 	(cd "$t_dir/user.root" && find . -xdev -path ./var -prune -o -path ./proc \
 		-prune -o -path ./dev -prune -o \
@@ -77,7 +77,7 @@ dtest() {
 	printf '%s\n' "$@" | sort | cmp - "$t_dir/owners"
 }
 
-# state PACKAGE WORD: what dpkg says of it
+# state PACKAGE WORD: dpkg's state of the package is WORD
 state() {
 	# shellcheck disable=SC2016 # dpkg-query expands it
 	r_in user dpkg-query -W -f '${db:Status-Status}\n' "$1" >"$t_dir/state" 2>&1 ||
@@ -85,8 +85,8 @@ state() {
 	grep -q -x "$2" "$t_dir/state" || { echo "$1 is $(cat "$t_dir/state"), not $2"; return 1; }
 }
 
-# MPI libraries load the registry when they run, by its name without a version, where nothing is
-# ever compiled.
+# MPI libraries load the registry at run time by its name without a version, also on systems without
+# development packages.
 loads() {
 	cat >"$t_dir/builder.root/src/loads.c" <<-'EOF'
 	#include <dlfcn.h>
@@ -108,13 +108,13 @@ loads() {
 		r_in user /root/loads libdat.so libdat2.so libdat.so.1 libdat2.so.2
 }
 
-# gone PACKAGE: dpkg knows nothing of it, or that it is not installed
+# gone PACKAGE: the package is not installed
 gone() {
 	state "$1" 'not-installed\|unknown'
 }
 
-# The distribution's registry is not needed; ours brings the provider along, whatever is
-# recommended.
+# Our registry depends on the provider, so recommended packages are not needed. The distribution's
+# registry is not needed either.
 alone() {
 	install iproute2 && files before && install libdat2-2 libdat1 &&
 		state libdatofi installed && loads
@@ -124,12 +124,12 @@ all_of_it() {
 	install libdatofi dat-ofi-utils libdat-ofi-dev && rm "$t_dir/user.root/root/loads"
 }
 
-# has_dapl: the packages of the distribution's DAT can be had
+# has_dapl: the release has packages of the distribution's DAT
 has_dapl() {
 	r_in user apt-cache madison libdapl2 | grep .
 }
 
-# Who asks for the packages of the distribution's DAT, which has ended, gets ours.
+# If the release has no packages of its own DAT, our packages satisfy dependencies on them.
 asked_for() {
 	install libdapl2 libdapl-dev && state libdat2-2 installed && state libdat-ofi-dev installed
 }
@@ -146,7 +146,7 @@ beside() {
 		install libdatofi && state libdapl2 installed && state libdapl-dev installed
 }
 
-# libdapl-dev, which needs exactly that library, goes with it; who asks for it gets ours.
+# libdapl-dev, which depends on exactly that library, is removed with it. Our package provides it.
 in_its_place() {
 	install libdat2-2 && state libdat2-2 installed && state dapl2-utils installed &&
 		state libdapl2 config-files &&
@@ -160,15 +160,15 @@ tools() {
 		dat_perf --loopback -i ofi-tcp -t 0.05; test -s /usr/share/man/man7/dat-ofi.7.gz'
 }
 
-# The distribution's libdapl2 comes back and ours goes.
+# The distribution's libdapl2 is installed again, and our package is removed.
 back() {
 	install libdapl2 libdapl-dev && gone libdat2-2 && gone libdat-ofi-dev &&
 		state libdapl2 installed &&
 		state libdapl-dev installed && state dapl2-utils installed
 }
 
-# new_files: those that were not there before us and belong to no package. What maintainers' scripts
-# of others wrote is not ours.
+# new_files: lists files that did not exist before our packages and belong to no package, except
+# files of other packages' maintainer scripts.
 # shellcheck disable=SC2016 # expanded in the root
 new_files() {
 	comm -13 "$t_dir/before" "$t_dir/after" | grep -v -e '^\./run/' -e '^\./etc/[^/]*-$' |
@@ -178,8 +178,7 @@ new_files() {
 		done'
 }
 
-# Nothing but what was there before us stays; what we brought along goes, too, but for packages that
-# the system keeps.
+# After the removal the system has only the files that it had before, and packages that it keeps.
 clean() {
 	# shellcheck disable=SC2016
 	r_in user sh -c 'dpkg --purge $(dpkg-query -W -f "\${Package}\n" \

@@ -11,7 +11,7 @@ in_tree() {
 	make -s -C "${top_builddir:?}" "$@" 2>&1
 }
 
-# Everything below the prefix, nothing outside
+# All files are installed below the prefix
 staged() {
 	in_tree install "DESTDIR=$stage" || return
 	(cd "$stage" && find . ! -type d | sort) >"$files"
@@ -19,7 +19,7 @@ staged() {
 	! grep -v "^\.$prefix/" "$files" && grep -q 'libdatofi\.so\.2$' "$files"
 }
 
-# What was installed may be installed again.
+# A second installation over the first one works.
 again() {
 	in_tree install "DESTDIR=$stage" || return
 	(cd "$stage" && find . ! -type d | sort) | diff "$files" -
@@ -30,7 +30,7 @@ removed() {
 	! find "$stage" ! -type d | grep .
 }
 
-# No file that is installed names the staging directory or the tree.
+# No installed file contains the path of the staging directory or of the tree.
 no_traces() {
 	! grep -r -l -F -e "$stage" --include=*.pc --include=*.la --include=dat_* --include=0* \
 		"$stage" || return
@@ -39,7 +39,7 @@ no_traces() {
 	done
 }
 
-# The archive has all that the repository has, but for what is a repository's own.
+# The archive has all files of the repository, except those for git and the forge.
 complete() {
 	in_tree dist || return
 	tar -tf "$top_builddir"/dat-ofi-*.tar.xz | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' |

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Somebody new to dat-ofi: a fresh system, the commands of README's section on installing as they
-# stand there, then a program of his own, compiled by pkg-config and run between two hosts.
+# A new user of dat-ofi: in a fresh system, runs the commands of README's section on installing,
+# then compiles a program by pkg-config and runs it between two hosts.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -36,7 +36,7 @@ compile() {
 	r_in user sh -ec 'cd && cc -Wall hello.c $(pkg-config --cflags --libs dat2) -o hello'
 }
 
-# over NAME: the message travels from n2 to n1
+# over NAME: sends the message from n2 to n1
 over() {
 	R_NET=$r_on1 r_in user stdbuf -oL /root/hello "$1" >"$t_dir/server" 2>&1 &
 	r_server=$!
@@ -50,14 +50,14 @@ over() {
 	[ "$r_result" = 0 ] && grep -q 'received: hello over DAT' "$t_dir/server"
 }
 
-# What README promises of the manual and of the tools
+# The manual and the tools work as README says
 shown() {
 	R_NET=$r_on1 r_in user sh -ec 'dat_info --ia ofi-tcp; dat_perf --version
 		man -w dat-ofi; man -w dat_ep_post_send'
 }
 
-# All but the directories goes; the libraries' names in the cache of ldconfig, too. The
-# distribution's libdat2 is there, because install-deps brings it.
+# make uninstall removes all files and the libraries' names in the cache of ldconfig. Directories
+# remain. The distribution's libdat2 exists, because install-deps installs it.
 uninstalled() {
 	r_in user sh -ec 'cd ~/dat-ofi && make -s uninstall && ldconfig
 		find /usr/local -name "*dat*" ! -type d | grep . && exit 1

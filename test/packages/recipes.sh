@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Recipes of contrib: they name this version, ask configure for what it knows, and are what their
-# tools can read. Module files are tried.
+# Recipes of contrib: they have this version, use only options of configure, and their tools can
+# read them. Module files are executed.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -11,7 +11,7 @@ version=$(sed -n 's/^version=//p' "$top_srcdir/VERSION")
 easyconfig=$(echo "$contrib"/easybuild/dat-ofi-*.eb)
 modules=${top_builddir:?}/contrib/modulefiles
 
-# A release with a suffix would be another string in each of them; there is none.
+# A version with a suffix would be a different string in each recipe, so there is none.
 versions() {
 	grep -q "^dat-ofi ($version-[0-9]*) " "$contrib/debian/changelog" &&
 		grep -q -x "Version: *$version" "$contrib/rpm/dat-ofi.spec" &&
@@ -21,7 +21,7 @@ versions() {
 		case $easyconfig in */dat-ofi-"$version"-*) ;; *) false ;; esac
 }
 
-# Every --option of a recipe is one that configure knows.
+# configure has every --option of a recipe.
 options() {
 	"$top_srcdir/configure" --help >"$t_dir/help" || return
 	cat "$spack" "$easyconfig" "$contrib/debian/rules" "$contrib/rpm/dat-ofi.spec" |
@@ -56,7 +56,7 @@ python_style() {
 		flake8 --max-line-length=120 --ignore=F821 "$easyconfig"
 }
 
-# tcl: what the module says, as shell commands
+# tcl: prints the effects of the module as shell commands
 tcl() {
 	modulecmd_tcl=$(find /usr/lib /usr/libexec /usr/share/Modules -name modulecmd.tcl \
 		2>/dev/null | head -n 1)
@@ -67,7 +67,7 @@ tcl() {
 	load_says "$t_dir/sh"
 }
 
-# The functions of Lmod that the file calls, and what they are told
+# The functions of Lmod that the file calls; they print their arguments
 in_lua() {
 	cat >"$t_dir/lmod.lua" <<-'EOF'
 	for _, name in ipairs{"help", "whatis", "conflict"} do _G[name] = function() end end
@@ -79,7 +79,7 @@ in_lua() {
 		cat "$t_dir/lua" && load_says "$t_dir/lua"
 }
 
-# load_says FILE: it sets what programs need
+# load_says FILE: loading the module sets the variables that programs need
 load_says() {
 	for name in PATH LD_LIBRARY_PATH PKG_CONFIG_PATH MANPATH; do
 		grep -q "$name=/" "$1" || { echo "no $name"; return 1; }

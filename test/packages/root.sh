@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh disable=SC2154 # tap.sh and who calls us set top_srcdir and t_dir
-# Fresh Debian systems for tests, each a directory to chroot into. Source it after tap.sh and call
-# r_begin first. Everything lives in name spaces of the test: when it ends, however it ends,
-# processes and mounts are gone.
+# Fresh Debian systems for tests, each a directory to chroot into. Source this file after tap.sh and
+# call r_begin first. Processes and mounts are in name spaces of the test, so they are gone when the
+# test ends in any way.
 #	DAT_OFI_DEBIAN		the release (bookworm)
 #	DAT_OFI_MIRROR		where its packages come from
 
@@ -12,7 +12,7 @@ r_cache=${top_builddir:?}/test/packages/cache
 r_base=$r_cache/$r_release
 r_limit=7200 # seconds for the longest command, a build with all tests on a busy machine
 
-# r_begin SCRIPT [ARGUMENT...]: start SCRIPT, that is ourselves, over with name spaces of our own
+# r_begin SCRIPT [ARGUMENT...]: starts SCRIPT, the caller, again in name spaces of its own
 r_begin() {
 	if [ -z "${R_OWN_SPACES-}" ]; then
 		[ "$(id -u)" = 0 ] || t_skip_all 'only root can make a Debian system to test in'
@@ -36,7 +36,7 @@ r_cleanup() {
 	t_cleanup
 }
 
-# What all roots begin with is made once per build directory.
+# The base system of all roots is made once per build directory.
 r_make_base() {
 	[ ! -e "$r_base.made" ] || return 0
 	rm -rf --one-file-system "$r_base"
@@ -45,7 +45,7 @@ r_make_base() {
 		: >"$r_base.made"
 }
 
-# r_new NAME: a fresh root, called NAME
+# r_new NAME: makes a fresh root, called NAME
 r_new() {
 	r_root=$t_dir/$1.root
 	mkdir "$r_root" "$t_dir/$1.upper" "$t_dir/$1.work"
@@ -71,8 +71,8 @@ r_node() {
 	mknod -m 666 "$r_root/dev/$1" c "$2" "$3"
 }
 
-# r_in NAME COMMAND...: run it in that root, with an environment of its own; R_NET holds words that
-# start it in another network
+# r_in NAME COMMAND...: runs the command in that root, with a clean environment. R_NET has a command
+# prefix that starts it in another network.
 r_in() {
 	r_root=$t_dir/$1.root
 	shift
@@ -83,7 +83,8 @@ r_in() {
 		${R_CONF:+"DAT_OVERRIDE=$R_CONF"} chroot "$r_root" "$@"
 }
 
-# r_apt NAME ARGUMENT...: apt-get there. All roots share what it has loaded, one at a time.
+# r_apt NAME ARGUMENT...: runs apt-get there. The roots share the downloaded packages, one at a
+# time.
 r_apt() {
 	r_name=$1
 	shift
@@ -92,9 +93,9 @@ r_apt() {
 		9>"$r_cache/lock"
 }
 
-# r_pair NAME TEXT SERVER CLIENT: two commands in that root and in a network that has the loopback
-# alone. The client starts when the server has written TEXT. True when both succeed; says what they
-# wrote.
+# r_pair NAME TEXT SERVER CLIENT: runs two commands in that root, in a network with only the
+# loopback interface. The client starts when the server has written TEXT. True if both succeed.
+# Prints their output.
 r_pair() {
 	cp "$top_srcdir/test/lib/tap.sh" "$t_dir/$1.root/tmp"
 	# shellcheck disable=SC2016 # expanded in the root
@@ -106,14 +107,14 @@ r_pair() {
 		exit $result' sh "$2" "$3" "$4"
 }
 
-# r_install NAME: what this build directory has, in that root below /usr/local
+# r_install NAME: installs this build directory in that root, below /usr/local
 r_install() {
 	r_apt "$1" install libfabric1 libhwloc15 libsodium23 &&
 		make -s -C "$top_builddir" install DESTDIR="$t_dir/$1.root" && r_in "$1" ldconfig
 }
 
-# r_hosts: two hosts with a wire between them, n1 and n2; r_on1 and r_on2 are words to run a command
-# there
+# r_hosts: makes two connected hosts, n1 and n2. r_on1 and r_on2 are command prefixes that run a
+# command there.
 r_hosts() {
 	t_start n1 unshare -nu sh -c 'hostname n1; ip link set lo up; echo up; exec sleep infinity'
 	t_await up || return
@@ -128,7 +129,8 @@ r_hosts() {
 		r_carrier "$r_on1" && r_carrier "$r_on2"
 }
 
-# r_carrier ON: libfabric passes over an interface without one, and would take the loopback
+# r_carrier ON: waits for the carrier, because libfabric ignores an interface without one and would
+# use the loopback
 r_carrier() {
 	r_left=1000
 	until $1 ip link show dev eth0 | grep -q LOWER_UP; do
@@ -137,7 +139,7 @@ r_carrier() {
 	done
 }
 
-# r_child PID: timeout, which t_start puts in front, has the process as its child
+# r_child PID: prints the child of `timeout`, by which t_start runs the command
 r_child() {
 	tr -d ' ' <"/proc/$1/task/$1/children"
 }

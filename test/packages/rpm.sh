@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# RPM packages, as far as Debian's rpm can tell: made with the macros of each distribution, looked
-# at by rpmlint, and installed over packages that are called and numbered as OFED's were there, in
-# the place of which they come.
+# RPM packages, tested by Debian's rpm: built with the macros of each distribution, checked by
+# rpmlint, and installed over packages with the names and versions of OFED's packages, which they
+# replace.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -23,7 +23,7 @@ tools() {
 		"$root"
 }
 
-# macros DISTRIBUTION: what its rpm defines beyond Debian's, and compilers are told there
+# macros DISTRIBUTION: prints the macros and compiler flags of that distribution
 macros() {
 	hard='-fexceptions -fstack-protector-strong -fstack-clash-protection'
 	hard="$hard -fasynchronous-unwind-tables -Werror=format-security"
@@ -48,7 +48,7 @@ macros() {
 	echo "%_topdir /rpm/$1"
 }
 
-# Debian's packages have other names than those that the spec asks for, hence --nodeps.
+# --nodeps, because Debian's packages have other names than the spec's dependencies.
 build() {
 	macros "$1" >"$root/$1.macros"
 	r_in rpm rpmbuild -ta --nodeps --load "/root/$1.macros" "/root/dat-ofi-$version.tar.xz"
@@ -61,7 +61,7 @@ lint() {
 	grep -q ' [1-9][0-9]* packages and ' "$t_dir/lint" && ! grep -E ' [EW]: ' "$t_dir/lint"
 }
 
-# says DISTRIBUTION PACKAGE QUERY LINE...: rpm answers the query with these lines, among others
+# says DISTRIBUTION PACKAGE QUERY LINE...: the output of rpm's query has these lines
 says() {
 	distribution=$1 package=$2 query=$3
 	shift 3
@@ -73,7 +73,7 @@ says() {
 	done
 }
 
-# succeeds DISTRIBUTION: ours have the names of OFED's packages there, and end those
+# succeeds DISTRIBUTION: our packages provide and obsolete OFED's packages of that distribution
 succeeds() {
 	for package in dapl:libs dapl-devel:devel dapl-utils; do
 		name=${package%:*}
@@ -102,7 +102,7 @@ has_files() {
 		says "$1" dat-ofi -l /usr/bin/dat_info
 }
 
-# package NAME VERSION LINE...: one without anything to build, in a spec of its own
+# package NAME VERSION LINE...: prints a spec for a package without anything to build
 package() {
 	echo "%package -n $1"
 	echo 'Summary: A package of that name'
@@ -113,8 +113,8 @@ package() {
 	printf '%s\n' "$@" '%description -n '"$name" 'It is there.' "%files -n $name"
 }
 
-# theirs DISTRIBUTION: a spec of packages as OFED's, whose files are those of ours; a program's,
-# which asks for them; and one that has what ours need of the rest of the system
+# theirs DISTRIBUTION: makes packages with the names and files of OFED's, a package of a program
+# that depends on them, and one that provides the dependencies of ours
 theirs() {
 	printf '%s\n' 'Name: theirs' 'Version: 1' 'Release: 1' 'Summary: All of it' 'License: BSD' \
 		'AutoReqProv: no' '%description' 'Specs.'
@@ -149,13 +149,12 @@ theirs() {
 	[ "$1" != suse ] || echo 'rm lib64/libdat.so.1'
 }
 
-# into ARGUMENT...: rpm, upon a system of its own below /target, with everything that packages ask
-# for
+# into ARGUMENT...: runs rpm on a system below /target, which has all dependencies
 into() {
 	r_in rpm rpm --force-debian --root /target --dbpath /var/lib/rpm "$@"
 }
 
-# Theirs are there; the loader's cache is what ours ask the system for when they are installed.
+# Installs their packages. Scripts of our packages run ldconfig there.
 before() {
 	theirs "$1" >"$root/theirs.spec"
 	r_in rpm sh -ec "rm -rf /target /rpm/theirs
@@ -165,7 +164,8 @@ before() {
 		rpm --force-debian --root /target --dbpath /var/lib/rpm -i /rpm/theirs/RPMS/*/*.rpm"
 }
 
-# Installed with nothing forced, they end theirs, and the program still has what it asks for.
+# Our packages install without --force, replace theirs, and the program's dependencies are
+# satisfied.
 upgrade() {
 	before "$1" || return
 	r_in rpm sh -c "rpm --force-debian --root /target --dbpath /var/lib/rpm \
@@ -175,7 +175,7 @@ upgrade() {
 	printf '%s\n' $ours program system | sort | diff - "$t_dir/names" && into -V $ours
 }
 
-# told FILE WORD...: readelf and nm show these in the file below /target
+# told FILE WORD...: readelf and nm print these words for the file below /target
 told() {
 	{ readelf -dlW "$t_dir/rpm.root/target$1"; nm -D "$t_dir/rpm.root/target$1"; } >"$t_dir/elf"
 	file=$1
@@ -185,8 +185,8 @@ told() {
 	done
 }
 
-# What is built has what its distribution's flags ask for: bound when it is loaded, stack and
-# buffers looked at.
+# The binaries are built with the distribution's flags: bound at load time, with stack protector and
+# checked string functions.
 hard() {
 	for file in /usr/lib64/libdat2.so.2 /usr/lib64/libdatofi.so.2 /usr/bin/dat_info; do
 		told "$file" BIND_NOW GNU_RELRO __stack_chk_fail 'printf_chk' || return
@@ -202,7 +202,7 @@ works() {
 		/target/usr/bin/dat_perf --loopback -i ofi-shm -t 0.05"
 }
 
-# Nothing of ours but the loader's cache and rpm's own notes
+# After the removal only the loader's cache and rpm's database differ
 remove() {
 	# shellcheck disable=SC2046,SC2086 # names
 	into -e program $(into -qa --qf '%{NAME}\n' 'dat-ofi*') || return

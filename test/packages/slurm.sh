@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The sample job of contrib/slurm under a real Slurm: controller and first node on one host, second
-# node on another one.
+# Runs the sample job of contrib/slurm under a real Slurm: controller and first node on one host,
+# the second node on another host.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by make check-packages}/test/lib/tap.sh"
 # shellcheck source=test/packages/root.sh
@@ -36,12 +36,12 @@ cluster() {
 	cp "$top_srcdir/contrib/slurm/dat_perf.sbatch" "$root/job"
 }
 
-# on1 COMMAND...: in the root, on the first host
+# on1 COMMAND...: runs it in the root, on the first host
 on1() {
 	R_NET=$r_on1 r_in cluster "$@"
 }
 
-# Daemons write what they do into files in /spool.
+# The daemons write their logs into /spool.
 daemons() {
 	on1 sh -ec 'chown -R munge: /run/munge; mkdir -p /spool/controller
 		[ -e /etc/munge/munge.key ] || mungekey -c; chown munge: /etc/munge/munge.key
@@ -62,7 +62,7 @@ daemons() {
 	done
 }
 
-# job OPTION...: dat_perf with them; what it wrote is in $t_dir/job
+# job OPTION...: runs dat_perf with these options; its output is in $t_dir/job
 job() {
 	on1 sh -c 'cd /job && exec sbatch --wait --output=/job/out dat_perf.sbatch "$@"' sh "$@"
 	status=$?
@@ -74,7 +74,7 @@ measured() {
 	job -i ofi-tcp -S 8,64k -t 0.1 && grep -q '^ *65536' "$t_dir/job"
 }
 
-# A job that cannot work ends, and says why.
+# A job that cannot work ends with a message.
 refused() {
 	! job -i ofi-nonsense -t 0.1 && grep -q ofi-nonsense "$t_dir/job"
 }

@@ -23,6 +23,7 @@
 #include "object/scratch.h"
 #include "progress/engine.h"
 #include "progress/evd.h"
+#include "progress/evd_streams.h"
 
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
@@ -126,7 +127,6 @@ struct dofi_ia *bare_ia_new(const char *name, uint32_t host)
 	ia->up = &dofi_cm_upcalls;
 	ia->engine.reap = reap;
 	ia->has_data = ia->tells_last_receive = true;
-	atomic_store(&ia->next_key, 1);
 	memcpy(&ia->addr, &addr, sizeof(addr));
 	dofi_lock_init_level(&ia->obj_lock, DOFI_LEVEL_LEAF);
 	dofi_lock_init_level(&ia->mr_lock, DOFI_LEVEL_LEAF);

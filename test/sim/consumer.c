@@ -15,7 +15,7 @@
 #include "dto/post.h"
 #include "progress/evd_wait.h"
 #include "object/ia.h"
-#include "progress/evd.h"
+#include "progress/evd_wait.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -339,12 +339,13 @@ static void accept_request(struct process *p, struct attempt *a)
 	reject(a);
 }
 
-static void decide(uint64_t n, uint64_t process)
+/* b: the process, and which request of the connect; one that came again replaces it. */
+static void decide(uint64_t n, uint64_t b)
 {
 	struct attempt *a = &attempts[n];
-	struct process *before, *p = &world[process];
+	struct process *before, *p = &world[b & 0xff];
 
-	if (!world_is_free(p, decide, n, process))
+	if (b >> 8 != a->crs || !world_is_free(p, decide, n, b))
 		return;
 	trace(p->kernel.number, "connect %d: %s", (int)n,
 	      a->step->connect.answer == PLAN_ACCEPT ? "accepts" : "rejects");
@@ -372,10 +373,11 @@ static void take_request(struct process *p, const DAT_EVENT *event)
 	oracle_check_private(param.private_data, (uint32_t)param.private_data_size, n, ACTIVE, a);
 	a->crs++;
 	a->cr = cr;
+	a->accepted = a->rejected = false;
 	trace(p->kernel.number, "connect %d: its request is here", n);
 	if (a->step->connect.answer != PLAN_NEVER)
 		clock_at(kernel_time + a->step->connect.answer_after, decide, (uint64_t)n,
-			 (uint64_t)p->kernel.number);
+			 (uint64_t)p->kernel.number | (uint64_t)a->crs << 8);
 }
 
 /* --- events of connections --- */

@@ -104,6 +104,8 @@ static void draw_connect(struct plan *plan, struct random *r)
 	c->by[1] = by == 1 || by == 2;
 	c->early = random_one_in(r, 5);
 	c->hold = draw_time(r, random_one_in(r, 8) ? 12 * CLOCK_SECOND : 50 * CLOCK_MS);
+	if (random_one_in(r, 3))
+		c->hold = random_scaled(r, 0, plan->net.latency + plan->net.jitter);
 	c->gap = random_scaled(r, 0, CLOCK_MS);
 	for (int side = 0; side < 2; side++) {
 		c->sends[side] = random_one_in(r, 2) ? random_below(r, PLAN_SENDS + 1) : 0;

@@ -10,6 +10,7 @@
 #include "random.h"
 #include "trace.h"
 
+#include "api/evd.h"
 #include "api/lmr.h"
 #include "api/pz.h"
 #include "auth/key.h"
@@ -20,7 +21,6 @@
 #include "cm/drain.h"
 #include "object/ia.h"
 #include "progress/engine.h"
-#include "progress/evd.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,6 +34,8 @@
 #define REST       (150 * CLOCK_SECOND) /* by then all limits of the library are over */
 #define MOST_STEPS 200000u
 #define STALL_LOOK CLOCK_MS
+#define SLOW_WAKES 10
+#define SLOWER     20
 #define YIELD      (200 * CLOCK_US)
 
 struct process world[PLAN_PROCESSES];
@@ -61,11 +63,15 @@ static void wake_at(struct process *p, uint64_t when)
 	clock_at(when, look, (uint64_t)p->kernel.number, 0);
 }
 
+/* Now and then it takes longer: then everything is there at once. */
 static void wake(int number)
 {
 	struct process *p = &world[number];
+	uint64_t pace = plan->pace[number];
 
-	wake_at(p, kernel_time + random_scaled(&rnd, CLOCK_US, plan->pace[number]));
+	if (random_one_in(&rnd, SLOW_WAKES))
+		pace *= SLOWER;
+	wake_at(p, kernel_time + random_scaled(&rnd, CLOCK_US, pace));
 }
 
 struct process *world_enter(struct process *p)

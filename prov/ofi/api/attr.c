@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an IA can do: limits, attributes, and dat_ia_query. */
+/* Limits and attributes of an IA, and dat_ia_query. */
 #include "api/attr.h"
 
 #include "progress/evd.h"
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where libfabric sets no limit; also what our own structures are made for. */
+/* Limits if libfabric sets none, and limits of our own structures. */
 #define MAX_EPS       8192u
 #define MAX_DTOS      65536u
 #define MAX_EVDS      65536u
@@ -28,7 +28,7 @@
 #define MAX_READS     128u
 #define MAX_PZS       65535u
 #define MAX_TRANSFER  0x7fffffffu /* programs put it into an int */
-#define CTX_RESERVE   64u /* entries of the context table that rest before they are used again */
+#define CTX_RESERVE   64u /* freed entries of the context table that are not used again at once */
 #define BUF_ALIGNMENT 64
 
 #define MEM_TYPES     (DAT_MEM_TYPE_VIRTUAL | DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL)
@@ -38,7 +38,7 @@
 
 /* --- limits --- */
 
-/* A limit of 0 is one that the provider does not tell. */
+/* 0 means that the provider does not report a limit. */
 static uint32_t at_most(uint32_t ours, size_t theirs)
 {
 	return theirs && theirs < ours ? (uint32_t)theirs : ours;
@@ -71,8 +71,8 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;
 	/*
-	 * A read of iWARP has one place to go to, which libfabric does not tell; Soft-iWARP fills
-	 * the first of several and says success.
+	 * An iWARP read has one local segment, which libfabric does not report.
+	 * Soft-iWARP fills the first of several segments and reports success.
 	 */
 	if (ia->quirks & DOFI_QUIRK_READ_SEGMENTS)
 		most_iov = 1;
@@ -83,7 +83,7 @@ static void init_limits(struct dofi_ia *ia)
 	limits->max_lmrs = max_regions;
 	limits->max_rmrs = max_regions;
 	limits->max_pzs = MAX_PZS;
-	/* Over connected endpoints the messages have to say whose they are. */
+	/* Over connected endpoints, messages of an SRQ must name their connection. */
 	limits->max_srqs = shared_ep || ia->has_data ? MAX_EPS : 0;
 	limits->max_reads = MAX_READS;
 	limits->max_message = at_most(MAX_TRANSFER, max_msg);
@@ -93,7 +93,7 @@ static void init_limits(struct dofi_ia *ia)
 	if (dofi_guard_segments(ia))
 		limits->plain = 0; /* no receive is plain */
 	limits->plain_write = ia->splits_writes ? 1 : limits->plain;
-	/* DAT 2.0 has 32 bits to tell it. */
+	/* DAT 2.0 reports it in 32 bits. */
 	limits->max_lmr = sizeof(((DAT_IA_ATTR *)NULL)->max_lmr_block_size) == sizeof(uint32_t)
 				  ? UINT32_MAX
 				  : INT64_MAX;
@@ -111,13 +111,13 @@ static void name_attr(struct dofi_named *named, const char *name, const char *va
 static void init_named(struct dofi_ia *ia)
 {
 	const char *extensions = DOFI_EXTENSIONS ? "TRUE" : "FALSE";
-	const char *notes = DOFI_EXTENSIONS && dofi_ctrl_possible(ia) ? "TRUE" : "FALSE";
+	const char *ctrl = DOFI_EXTENSIONS && dofi_ctrl_possible(ia) ? "TRUE" : "FALSE";
 	struct dofi_named *named = &ia->named;
 	const struct fi_info *info = ia->info;
 
 	snprintf(named->mtu, sizeof(named->mtu), "%u", ib_mtu(info));
 	strcpy(named->mr_cached, "FALSE"); /* until we know better */
-	strcpy(named->atomics, notes);     /* as well */
+	strcpy(named->atomics, ctrl);      /* as well */
 	named->count = 0;
 	name_attr(named, DAT_OFI_ATTR_PROVIDER, info->fabric_attr->prov_name);
 	name_attr(named, DAT_OFI_ATTR_TRANSPORT, ia->trans->name);
@@ -141,7 +141,7 @@ static void init_named(struct dofi_ia *ia)
 	name_attr(named, "DAT_IB_FETCH_AND_ADD", named->atomics);
 	name_attr(named, "DAT_IB_CMP_AND_SWAP", named->atomics);
 	name_attr(named, "DAT_IB_IMMED_DATA",
-		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : notes);
+		  DOFI_EXTENSIONS && ia->has_immediates ? "TRUE" : ctrl);
 	name_attr(named, "DAT_IB_UD", ia->limits.max_datagram ? "TRUE" : "FALSE");
 	name_attr(named, "DAT_COUNTERS", extensions);
 	dofi_facts_find(&named->facts, info, ia->order, ia->quirks);
@@ -162,7 +162,7 @@ static const struct fi_device_attr *device_of(const struct dofi_ia *ia)
 	return ia->info->nic ? ia->info->nic->device_attr : NULL;
 }
 
-/* "2.35" as 2 and 35; what is not there stays 0. */
+/* Parses "2.35" as 2 and 35. A missing number is 0. */
 static void parse_version(const char *text, DAT_UINT32 *major_p, DAT_UINT32 *minor_p)
 {
 	unsigned int major = 0, minor = 0;
@@ -223,7 +223,7 @@ static void put_ia_attr(const struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	dofi_api_attrs(attr, NULL);
 }
 
-/* Every stream goes with every other on one EVD. The member is declared const for consumers. */
+/* All streams can share an EVD. The member is declared const for consumers. */
 static void put_merging(DAT_PROVIDER_ATTR *attr)
 {
 	DAT_BOOLEAN all[6][6];

@@ -16,8 +16,8 @@ DAT_RETURN dofi_count_query(DAT_HANDLE handle, int counter, DAT_UINT64 *values, 
 DAT_RETURN dofi_count_print(DAT_HANDLE handle, int counter, int reset);
 
 /*
- * All counters that aren't 0, and what the objects are doing, in words. engine.lock held, or false:
- * then what only it guards is left out.
+ * Writes all counters that are not 0, and the state of the objects, as text. If `locked` is false,
+ * engine.lock is not held, and data that it guards is left out.
  */
 void dofi_count_report(struct dofi_ia *ia, FILE *out, bool locked);
 

@@ -18,7 +18,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Programs also pass another object's ALL mask (PRG-09): only bits of none are a mistake. */
+/*
+ * Programs also pass the ALL mask of another object (PRG-09): only bits of no object are refused.
+ */
 #define KNOWN_MASK_BITS \
 	((uint32_t)DAT_CR_FIELD_ALL | (uint32_t)DAT_EP_FIELD_ALL | (uint32_t)DAT_LMR_FIELD_ALL)
 
@@ -33,8 +35,8 @@ static void consume(struct dofi_cr *cr)
 }
 
 /*
- * Enters the engine with a CR that nobody else decides on: all decisions are made under
- * engine.lock. NULL, and not entered, when the handle is no CR or another thread was faster.
+ * Enters the engine with a CR that no other thread decides on: all decisions are made under
+ * engine.lock. Returns NULL without entering if the handle is no CR or another thread was faster.
  */
 static struct dofi_cr *enter_with_cr(DAT_CR_HANDLE handle)
 {
@@ -111,7 +113,7 @@ static DAT_RETURN accept_locked(struct dofi_cr *cr, DAT_EP_HANDLE handle, const 
 	if (err)
 		return dofi_error(err, DAT_RESOURCE_TEP);
 	DOFI_COUNT_SHARED(cr->obj.ia, IA_SP_CR_ACCEPTED);
-	/* Last: private_data may be the CR's own (PRG-09). */
+	/* The last step, because private_data may point into the CR (PRG-09). */
 	consume(cr);
 	return DAT_SUCCESS;
 }
@@ -155,7 +157,7 @@ DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT private_size,
 	return ret;
 }
 
-/* The connection moves to a new CR at the target; the old one goes. */
+/* The connection gets a new CR at the target; the old CR is freed. */
 static DAT_RETURN handoff_locked(struct dofi_cr *cr, uint64_t conn_qual)
 {
 	struct dofi_sp *target = dofi_sp_find(cr->obj.ia, conn_qual);

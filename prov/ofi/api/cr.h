@@ -8,7 +8,7 @@
 DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
 DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT private_size,
 			  const DAT_PVOID private_data);
-/* 1.2's dat_cr_reject calls it with no private data. */
+/* dat_cr_reject of 1.2 calls it without private data. */
 DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT private_size, const DAT_PVOID private_data);
 
 DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);

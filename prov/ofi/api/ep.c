@@ -124,8 +124,8 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE handle, DAT_PZ_HANDLE pz, DAT_E
 /* --- dat_ep_query --- */
 
 /*
- * With what is complete by now. NULL when the handle is none, or an agent that ran meanwhile has
- * freed it.
+ * Returns the EP after reading completions; NULL if the handle is no EP, or an agent that ran
+ * meanwhile has freed it.
  */
 static struct dofi_ep *up_to_date(DAT_EP_HANDLE handle)
 {
@@ -191,7 +191,7 @@ static DAT_RETURN modify_state_ok(const struct dofi_ep *ep, DAT_EP_PARAM_MASK ma
 	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && pending)
 		return dofi_ep_bad_state(ep->state);
 	if (ep->ud && dofi_ring_count(&ep->req))
-		return DOFI_BAD_STATE(EP_COMPLPENDING); /* the fabric may have some */
+		return DOFI_BAD_STATE(EP_COMPLPENDING); /* the fabric may have receives of the EP */
 	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_ring_count(&ep->recv))
 		return dofi_ep_bad_state(ep->state);
 	return DAT_SUCCESS;
@@ -301,7 +301,7 @@ static void apply_config(struct dofi_ep *ep, struct ep_config *c)
 	ep->pz = c->pz;
 	dofi_ring_move(&c->rings.req, &ep->req);
 	dofi_ring_move(&c->rings.recv, &ep->recv);
-	dofi_ring_fini(&ep->parts); /* none is under way without a connection */
+	dofi_ring_fini(&ep->parts); /* no part is under way without a connection */
 	dofi_ep_rings_set(ep, &c->rings);
 	forbid_foreign_receives(ep);
 }

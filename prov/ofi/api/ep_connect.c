@@ -39,7 +39,7 @@ static DAT_RETURN address_ok(const struct dofi_ia *ia, const struct sockaddr *re
 	return DAT_SUCCESS;
 }
 
-/* In a burst of calls, connections that those before this one began go on meanwhile. */
+/* Makes progress for connections that earlier calls of a burst have begun. */
 static void enter(struct dofi_ia *ia)
 {
 	dofi_engine_begin(ia);
@@ -118,7 +118,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	else if (dup->state != DAT_EP_STATE_CONNECTED)
 		ret = dofi_ep_bad_state(dup->state);
 	else if (!dup->dialled)
-		ret = DOFI_BAD_ARG(2); /* the accepting side knows no conn_qual to dial (EP-113) */
+		ret = DOFI_BAD_ARG(2); /* the accepting side has no conn_qual to dial (EP-113) */
 	else
 		ret = start(ep, (struct sockaddr *)&dup->remote_addr, dup->remote_qual, deadline,
 			    private_size, private_data);

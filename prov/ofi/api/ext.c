@@ -103,7 +103,7 @@ static DAT_RETURN ud_ah_free(DAT_HANDLE ep, va_list args)
 	return dofi_ud_ah_free(ep, ah ? ah->ah : NULL);
 }
 
-/* Callers pass a DAT_CONTEXT or a pointer, which arrive alike. */
+/* Callers pass a DAT_CONTEXT or a pointer. Both have the same representation. */
 static DAT_RETURN ud_cm_free(DAT_HANDLE ep, va_list args)
 {
 	DAT_CONTEXT cm = va_arg(args, DAT_CONTEXT);
@@ -111,7 +111,7 @@ static DAT_RETURN ud_cm_free(DAT_HANDLE ep, va_list args)
 	return dofi_ud_cm_free(ep, cm.as_ptr);
 }
 
-/* On any other EP the arguments are not looked at. */
+/* For other EPs the arguments are not checked. */
 static DAT_RETURN datagrams(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	const struct dofi_ep *ep = DOFI_OBJ(handle, EP);
@@ -143,7 +143,7 @@ static DAT_RETURN print_counters(DAT_HANDLE handle, va_list args)
 	return dofi_count_print(handle, counter, reset);
 }
 
-/* Those of connections always run; others there are none. */
+/* Only counters of connections exist, and these always run. */
 static DAT_RETURN switch_counters(DAT_HANDLE handle, va_list args)
 {
 	DAT_IA_COUNTER_TYPE type = va_arg(args, DAT_IA_COUNTER_TYPE);
@@ -153,7 +153,7 @@ static DAT_RETURN switch_counters(DAT_HANDLE handle, va_list args)
 	return type == DCNT_IA_CM ? DAT_SUCCESS : DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 }
 
-/* In place of a handle comes the IA's name. */
+/* The IA's name comes in place of a handle. */
 static DAT_RETURN open_query(const DAT_NAME_PTR name, va_list args)
 {
 	DAT_HANDLE *handle_p = va_arg(args, DAT_HANDLE *);
@@ -186,7 +186,7 @@ static DAT_RETURN close_query(DAT_HANDLE handle)
 	return DOFI_IA(handle) ? dofi_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG) : DOFI_BAD_HANDLE(IA);
 }
 
-/* --- what there is not --- */
+/* --- operations that are not offered --- */
 
 static DAT_RETURN others(DAT_HANDLE handle, DAT_EXTENDED_OP op)
 {

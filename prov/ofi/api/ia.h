@@ -5,10 +5,6 @@
 
 #include "base/dat_api.h"
 
-#include <stdio.h>
-
-struct dofi_ia;
-
 DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *ia);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
@@ -18,10 +14,5 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
  */
 DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT async_qlen,
 				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
-
-/* Counters and objects of an IA, or of every IA of the process. */
-void dofi_ia_report(struct dofi_ia *ia, FILE *out);
-
-void dofi_ia_report_all(FILE *out);
 
 #endif

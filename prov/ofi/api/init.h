@@ -6,8 +6,8 @@
 #include "base/dat_api.h"
 
 /*
- * The table registered for an IA name and the parameters that came with it; NULL when the name
- * isn't ours. An IA and all objects below it begin with this pointer. Both live as long as the
+ * Returns the table registered for an IA name, and its parameters; NULL if the name is not ours. An
+ * IA and all its objects begin with this pointer. Table and parameters exist as long as the
  * process.
  */
 const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_safe,

@@ -7,7 +7,7 @@
 #include "object/ia.h"
 #include "progress/engine.h"
 
-/* *qual_p: 0, or what it shall be. */
+/* *qual_p: the qualifier to use, or 0 for any. */
 static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd_handle,
 			     DAT_PSP_FLAGS flags, struct dofi_sp **sp_p)
 {

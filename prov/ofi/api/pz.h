@@ -7,7 +7,7 @@
 
 struct dofi_pz;
 
-/* No lock may be held; peers are not told. */
+/* No lock may be held. Peers are not asked to forget anything. */
 void dofi_pz_destroy(struct dofi_pz *pz);
 
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The socket has a name that no file has ("@dat-ofi/PID/GENERATION" in ss(8)), so nothing is left
- * behind and there is no directory to protect. The kernel tells who is at the other end: we answer
- * our own user and root, and who asks looks whether it is the process meant.
+ * The socket has a name in the abstract name space ("@dat-ofi/PID/GENERATION" in ss(8)), so it
+ * leaves no file and needs no protected directory. The kernel reports the user at the other end:
+ * the library answers its own user and root. dat_info checks that the answer comes from the right
+ * process.
  */
 #include "api/stats.h"
 
@@ -10,7 +11,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "progress/engine.h"
-#include "api/ia.h"
+#include "api/ia_list.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,11 +26,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Who asks and does not read is given up. */
+/* Limit for a client that does not read its answer. */
 #define SEND_SECONDS 2
 
 static struct {
-	pthread_mutex_t lock; /* guards the starting and what of it is not atomic */
+	pthread_mutex_t lock; /* guards the members that are not atomic */
 	bool started;
 	_Atomic bool on_close, on_exit;
 	int socket; /* -1: none */
@@ -130,7 +131,7 @@ static void on_signal(int number)
 
 	(void)number;
 	if (write(stats.event, &one, sizeof(one)) < 0)
-		errno = saved_errno; /* it is full: a report is due anyway */
+		errno = saved_errno; /* the eventfd is full: a report is pending in any case */
 	errno = saved_errno;
 }
 
@@ -201,7 +202,7 @@ static void *stats_main(void *arg)
 	}
 }
 
-static void heed(const char *word)
+static void apply_word(const char *word)
 {
 	if (!strcmp(word, "exit"))
 		atomic_store(&stats.on_exit, true);
@@ -222,9 +223,10 @@ static void start_thread(void)
 	int err = dofi_start_thread(&thread, stats_main, NULL);
 
 	if (err)
-		DOFI_LOG_W(
-			"stats: no thread can be made to tell counters: %s; allow more (ulimit -u)",
-			strerror(-err));
+		DOFI_LOG_W("stats: can't start the thread that reports counters: %s; allow more "
+			   "threads "
+			   "(ulimit -u)",
+			   strerror(-err));
 	else
 		pthread_detach(thread);
 }
@@ -241,7 +243,7 @@ void dofi_stats_start(struct dofi_ia *ia)
 		strcpy(words, ia->params.stats);
 		for (char *word = strtok_r(words, ",", &rest); word;
 		     word = strtok_r(NULL, ",", &rest))
-			heed(word);
+			apply_word(word);
 		if (stats.socket >= 0 || stats.event >= 0)
 			start_thread();
 	}
@@ -260,7 +262,7 @@ void dofi_stats_exit(void)
 		report_to_log(NULL);
 }
 
-/* The child has no thread to answer, and begins anew when it opens an IA. */
+/* The child has no thread for reports. It starts one when it opens an IA. */
 void dofi_stats_fork_child(void)
 {
 	if (stats.signal)

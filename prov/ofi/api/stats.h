@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reports of counters and objects: when an IA is closed, at exit, on a signal, and to who asks by a
- * socket. Nothing of it exists, no thread and no socket, unless the parameter "stats" asks for it.
+ * Reports of counters and objects: when an IA is closed, at exit, on a signal, and by a socket.
+ * There is no thread and no socket unless the parameter "stats" asks for them.
  */
 #ifndef DOFI_API_STATS_H
 #define DOFI_API_STATS_H
@@ -9,10 +9,10 @@
 struct dofi_ia;
 
 /*
- * The parameter is of use to the process, by the first IA that has it; what can't be had is logged.
+ * Applies the parameter to the process, by the first IA that has it. Failures are logged.
  */
 void dofi_stats_start(struct dofi_ia *ia);
-/* The IA is retired, its objects are still there. */
+/* Called when the IA is retired and its objects still exist. */
 void dofi_stats_closing(struct dofi_ia *ia);
 void dofi_stats_exit(void);
 void dofi_stats_fork_child(void);

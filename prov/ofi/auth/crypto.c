@@ -53,7 +53,7 @@ bool dofi_crypto_equal(const void *a, const void *b, size_t size)
 
 #else
 
-/* Calls of DAT may come while the process exits, so libcrypto must not end before it. */
+/* DAT may be called while the process exits, so libcrypto must not clean up at exit. */
 static bool start_library(void)
 {
 	return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
@@ -177,7 +177,7 @@ static struct pool *make_pool(void)
 	return NULL;
 }
 
-/* The one that holds pool_taken calls it. Bytes that were given out do not stay here. */
+/* The caller holds pool_taken. Returned bytes are erased from the pool. */
 static bool take_from_pool(void *bytes, size_t size)
 {
 	static struct pool *pool;
@@ -200,7 +200,7 @@ static bool take_from_pool(void *bytes, size_t size)
 	return true;
 }
 
-/* Never waits for the pool: a thread that held it may be missing in a forked child. */
+/* Never waits for the pool: its holder may not exist in a forked child. */
 int dofi_random(void *bytes, size_t size)
 {
 	static atomic_flag pool_taken = ATOMIC_FLAG_INIT;

@@ -43,7 +43,7 @@ static int from_user(struct dofi_key *key, struct dofi_secret *secret)
 	return dofi_key_user(secret, key->path, sizeof(key->path));
 }
 
-/* Without a place for files only this process has it. */
+/* If no file can be created, only this process has the key. */
 static int from_host(struct dofi_key *key, const char *ia_name, struct dofi_secret *secret)
 {
 	key->source = DOFI_KEY_HOST;
@@ -77,7 +77,7 @@ static int from_anywhere(struct dofi_key *key, const char *ia_name, const char *
 
 static int find_job(struct dofi_key *key, const char *ia_name)
 {
-	/* The narrowest first: a batch job may start several programs. */
+	/* The most specific variable first: a batch job may start several programs. */
 	static const char *const variables[] = {"PALS_APID", "PMIX_NAMESPACE", "SLURM_JOB_ID",
 						"PBS_JOBID", "LSB_JOBID",      "FLUX_JOB_ID",
 						"JOB_ID"};
@@ -181,7 +181,7 @@ void dofi_key_wipe(struct dofi_key *key)
 	dofi_wipe(key, sizeof(*key));
 }
 
-/* --- for people --- */
+/* --- text --- */
 
 const char *dofi_key_id_text(const uint8_t id[DOFI_KEY_ID_SIZE], char text[DOFI_KEY_ID_TEXT])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The key that peers have in common. Who has it may connect; docs/connections.md says what is
- * proved by it, and dat-ofi-provider(7) where it comes from.
+ * The key that peers share. A peer that has it may connect. docs/connections.md describes the
+ * proof, dat-ofi-provider(7) the sources of the key.
  */
 #ifndef DOFI_KEY_H
 #define DOFI_KEY_H
@@ -16,22 +16,23 @@ enum dofi_key_source {
 	DOFI_KEY_NONE,    /* auth=none: peers prove nothing */
 	DOFI_KEY_FILE,    /* key_file= */
 	DOFI_KEY_USER,    /* .dat-ofi/key in the user's home directory */
-	DOFI_KEY_HOST,    /* a file in memory: the user's processes on this host alone */
-	DOFI_KEY_PROCESS, /* no file can be had: this process alone */
+	DOFI_KEY_HOST,    /* a file in memory: only for the user's processes on this host */
+	DOFI_KEY_PROCESS, /* no file: only for this process */
 };
 
 struct dofi_key {
 	enum dofi_key_source source;
 	uint8_t bytes[DOFI_KEY_SIZE];
-	uint8_t id[DOFI_KEY_ID_SIZE]; /* says which key it is and nothing about it; 0: none */
+	uint8_t id[DOFI_KEY_ID_SIZE]; /* identifies the key without telling anything about it; 0:
+					 none */
 	char path[DOFI_KEY_PATH];     /* of the file */
-	char job[128];                /* auth=job: the key is for this job alone */
+	char job[128];                /* auth=job: the key is valid in this job only */
 };
 
 /*
- * Finds the key that the parameters auth and key_file ask for. 0; after a message -EINVAL when auth
- * is not known, -ENOENT when the source has none, -EACCES when the file cannot be trusted, another
- * -errno.
+ * Finds the key that the parameters auth and key_file select. Returns 0, or after a message:
+ * -EINVAL if auth is not known, -ENOENT if the source has no key, -EACCES if the file cannot be
+ * trusted, or another -errno.
  */
 int dofi_key_load(struct dofi_key *key, const char *ia_name, const char *auth,
 		  const char *key_file);

@@ -71,7 +71,7 @@ static int check_length(struct dofi_secret *secret, const char *path)
 
 int dofi_secret_read(struct dofi_secret *secret, int dir, const char *name, const char *path)
 {
-	/* A pipe must not keep us waiting. */
+	/* Opening a pipe must not block. */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), ret;
 	struct stat st;
 
@@ -115,13 +115,13 @@ static int write_secret(int fd)
 	}
 	dofi_wipe(secret, sizeof(secret));
 	dofi_wipe(digits, sizeof(digits));
-	/* Not every umask lets the owner read and write. */
+	/* The umask may not let the owner read and write. */
 	if (!ret && (fchmod(fd, 0600) || fsync(fd)))
 		ret = -errno;
 	return ret;
 }
 
-/* Gives a whole file its name, unless another file has it: then that one counts. */
+/* Gives the complete file its name. If another file has the name, that file is used. */
 static int publish(int dir, const char *draft, const char *name)
 {
 	int ret = linkat(dir, draft, dir, name, 0) ? -errno : 0;

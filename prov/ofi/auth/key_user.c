@@ -24,8 +24,8 @@ static bool is_ours(const char *dir)
 }
 
 /*
- * HOME, unless the program has another user's rights or HOME is another user's (sudo); else what
- * the system knows.
+ * Returns HOME, or the home directory in the user database if the program has another user's rights
+ * or HOME belongs to another user (sudo).
  */
 static bool find_home(char *home_p, size_t size)
 {
@@ -42,7 +42,7 @@ static bool find_home(char *home_p, size_t size)
 	return snprintf(home_p, size, "%s", home) < (int)size;
 }
 
-/* A descriptor of the folder. -EACCES, after a message, when others may change what is in it. */
+/* Opens the folder. Returns -EACCES, after a message, if other users may change its contents. */
 static int open_folder(const char *path)
 {
 	struct stat st;
@@ -64,7 +64,9 @@ static int open_folder(const char *path)
 	return -EACCES;
 }
 
-/* 0, -ENOENT when the folder takes no file, -EACCES or -EINVAL after a message. */
+/*
+ * Returns 0, -ENOENT if no file can be created in the folder, -EACCES or -EINVAL after a message.
+ */
 static int read_or_make(struct dofi_secret *secret, int dir, const char *name, const char *path)
 {
 	int ret = dofi_secret_read(secret, dir, name, path);
@@ -93,7 +95,7 @@ int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size)
 	return ret;
 }
 
-/* Anybody may put a file of this name there first: then the next folder is tried. */
+/* Another user may have created a file of this name: then the next folder is tried. */
 static int host_key_in(const char *folder, struct dofi_secret *secret, char *path_p, size_t size)
 {
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;

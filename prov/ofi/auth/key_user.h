@@ -6,13 +6,13 @@
 #include "auth/key_file.h"
 
 /*
- * .dat-ofi/key in the home directory, made when there is none. path_p gets its name. 0; -ENOENT
- * without a message when there is no home directory or it takes no file; after a message -EACCES
- * or -EINVAL when what is there cannot be trusted.
+ * Reads .dat-ofi/key in the home directory, and creates it if there is none. Stores its name in
+ * path_p. Returns 0; -ENOENT without a message if there is no home directory or no file can be
+ * created in it; -EACCES or -EINVAL after a message if the file cannot be trusted.
  */
 int dofi_key_user(struct dofi_secret *secret, char *path_p, size_t size);
 
-/* A file in /dev/shm, else in /tmp, in the same way. */
+/* The same for a file in /dev/shm, else in /tmp. */
 int dofi_key_host(struct dofi_secret *secret, char *path_p, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 
 #define LABEL_SIZE 16u
 
-/* Each use of the key has a label, so nothing made for one use serves for another. */
+/* Each use of the key has a label, so a result for one use is not valid for another. */
 static bool keyed(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_key *key, const char *label,
 		  enum dofi_role role, const struct dofi_handshake *shake)
 {
@@ -55,7 +55,7 @@ bool dofi_session_start(struct dofi_session *session, const struct dofi_key *key
 	return ok;
 }
 
-/* The frame's number is not sent: a frame that is repeated, left out or moved does not match. */
+/* The frame's number is not sent: the seal of a repeated, missing or moved frame does not match. */
 static bool seal_of(uint8_t mac[DOFI_HMAC_SIZE], const uint8_t key[DOFI_HMAC_SIZE], uint64_t number,
 		    const void *frame, size_t size)
 {

@@ -22,11 +22,11 @@
 
 #define LOCK_TRIES 2000 /* about as many milliseconds */
 
-/* What a virtual address stands for, the same in every process. */
+/* The identity of memory, the same in every process. */
 struct identity {
 	uint64_t device, inode;
 	uint64_t offset;
-	/* set for System V segments, whose inode numbers are a number space of their own */
+	/* set for System V segments, which have inode numbers of their own */
 	uint64_t sysv;
 };
 
@@ -165,7 +165,7 @@ static void make_path(char *path, size_t size)
 	snprintf(path, size, "%s/dat-ofi-cookies-%u", dir, (unsigned int)geteuid());
 }
 
-/* Every user can make a file of this name; of one that others can open they can hold the locks. */
+/* Every user can create a file of this name, and users who can open a file can hold its locks. */
 static int check_owner(int fd)
 {
 	struct stat st;
@@ -177,7 +177,7 @@ static int check_owner(int fd)
 	return 0;
 }
 
-/* Not both at once: the kernel may refuse to create where somebody else's file is. */
+/* In two steps: with O_CREAT the kernel may refuse to open another user's file. */
 static int open_or_create(const char *path)
 {
 	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -191,7 +191,7 @@ static int open_or_create(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The file, with byte 0 locked. -EAGAIN: it came or was removed meanwhile. */
+/* Opens the file and locks byte 0. -EAGAIN: the file was created or removed meanwhile. */
 static int open_once(const char *path)
 {
 	int fd = open_or_create(path), ret;

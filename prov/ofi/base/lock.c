@@ -18,8 +18,8 @@ static inline void relax(void)
 }
 
 /*
- * A thread polls a lock so often before it sleeps: most locks are held for a shorter time than a
- * sleep takes.
+ * The number of polls before a thread sleeps: most locks are held for a shorter time than a sleep
+ * takes.
  */
 #define POLLS 100
 

@@ -66,7 +66,7 @@ struct dofi_lock {
 	}
 #endif
 
-/* lock.c: the ways through the kernel. */
+/* lock.c: the slow paths, which call the kernel. */
 DOFI_COLD void dofi_lock_await(struct dofi_lock *l);
 DOFI_COLD void dofi_lock_wake(struct dofi_lock *l);
 
@@ -112,7 +112,7 @@ static inline void dofi_lock_own(struct dofi_lock *l)
 #endif
 }
 
-/* As dofi_lock, of a caller that answers for the order. */
+/* As dofi_lock, without the check of the order. */
 static inline void dofi_lock_out_of_order(struct dofi_lock *l)
 {
 	DOFI_TSAN_LOCK(pre_lock, l, 0);

@@ -45,15 +45,15 @@ void dofi_log_text(const char *text, size_t size);
 #define DOFI_LOG_D(...) DOFI_LOG(DOFI_LOG_DEBUG, __VA_ARGS__)
 
 /*
- * For messages that others cause: a few within ten seconds, and no more. Zeros are a good start;
- * the owner's lock guards it.
+ * Limits messages that other processes cause to a few within ten seconds. It is initialised with
+ * zeros. The owner's lock guards it.
  */
 struct dofi_log_limit {
 	uint64_t since; /* seconds of CLOCK_MONOTONIC */
 	uint32_t written, left_out;
 };
 
-/* Whether the message may be written now; *left_out_p: those that were not, since the last one. */
+/* Returns whether to write the message. *left_out_p: messages suppressed since the last one. */
 bool dofi_log_permit(struct dofi_log_limit *limit, uint32_t *left_out_p);
 
 #endif

@@ -292,8 +292,8 @@ static void set_options(const struct dofi_chan *chan)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
 }
 
-/* Whoever was asked before has hung up. */
-static void ask_nobody(struct dofi_chan *chan)
+/* The peer that received the requests has closed its socket. */
+static void forget_requests(struct dofi_chan *chan)
 {
 	chan->asks = false;
 	DOFI_LIST_FOR(node, &chan->waiting)
@@ -313,7 +313,7 @@ static int start_dial(struct dofi_chan *chan)
 	/* Our port number must not keep anybody's listener from the same number. */
 	setsockopt(chan->fd.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	chan->state = DOFI_CHAN_DIALING;
-	ask_nobody(chan);
+	forget_requests(chan);
 	chan->rx_fill = chan->tx_fill = 0;
 	chan->send_err = 0;
 	chan->writing = true;
@@ -499,9 +499,9 @@ static bool host_is_known(const struct dofi_chan *chan)
 }
 
 /*
- * Those that wait for the channel ask at once, which saves a round trip. But where there is another
- * channel to this host already, both may lead to the same peer and be merged, so they wait for its
- * details.
+ * The waiting connections send REQUEST without waiting for the DETAILS of the peer, which saves a
+ * round trip. But if another channel leads to this host, both may lead to the same peer. Only its
+ * DETAILS tell whether the channels are merged, so then the connections wait for them.
  */
 void dofi_chan_proved(struct dofi_chan *chan)
 {

@@ -51,24 +51,24 @@ static bool is_forgotten(const struct dofi_chan *chan)
 	       chan->asked == chan->done && dofi_now() - chan->idle_since > FORGOTTEN_NS;
 }
 
-/* Who has come already. */
+/* What look_around found. */
 struct crowd {
 	uint32_t of_peer;                      /* channels from the address of the new one */
-	struct dofi_chan *idle_of_peer, *idle; /* one that nobody will miss; or NULL */
+	struct dofi_chan *idle_of_peer, *idle; /* unused ones, or NULL */
 };
 
-static struct crowd look_around(const struct dofi_chan *newcomer)
+static struct crowd look_around(const struct dofi_chan *new)
 {
 	struct crowd crowd = {0};
 
-	DOFI_LIST_FOR(node, &newcomer->ia->cm.chans)
+	DOFI_LIST_FOR(node, &new->ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
 		bool same;
 
 		if (!chan->accepted)
 			continue;
-		same = dofi_addr_same_host(&chan->source, &newcomer->source);
+		same = dofi_addr_same_host(&chan->source, &new->source);
 		crowd.of_peer += same;
 		if (!is_forgotten(chan))
 			continue;

@@ -88,7 +88,7 @@ void dofi_ctrl_slots_close(struct dofi_ia *ia)
 
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep)
 {
-	return ep->ctrl_msgs ? &ep->ctrl_msgs->box : &ep->obj.ia->mail.boxes[ep->scratch];
+	return ep->ctrl_msgs ? &ep->ctrl_msgs->slots : &ep->obj.ia->mail.boxes[ep->scratch];
 }
 
 uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep)

@@ -39,7 +39,7 @@ struct dofi_ctrl_slots {
 	struct dofi_atomic_answer answers[DOFI_CTRL_SLOTS];
 };
 
-/* in the value of mail: otherwise a request; the low bits are the slot */
+/* in the value of an atomic record: an answer, else a request; the low bits are the slot */
 #define DOFI_CTRL_ANSWER 0x100u
 
 /* The fabric can carry control records, as writes or as control messages (control_message.h). */

@@ -88,7 +88,7 @@ ssize_t dofi_ctrl_msg_announce(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uin
 	return ret;
 }
 
-static struct dofi_ctrl_msg mail(const struct dofi_ep *ep, uint32_t value)
+static struct dofi_ctrl_msg about_slot(const struct dofi_ep *ep, uint32_t value)
 {
 	return (struct dofi_ctrl_msg){.number = ep->peer.number,
 				      .secret = ep->peer.secret,
@@ -99,7 +99,7 @@ static struct dofi_ctrl_msg mail(const struct dofi_ep *ep, uint32_t value)
 ssize_t dofi_ctrl_msg_request(struct dofi_ep *ep, uint32_t slot,
 			      const struct dofi_atomic_request *request)
 {
-	struct dofi_ctrl_msg ctrl_msg = mail(ep, slot);
+	struct dofi_ctrl_msg ctrl_msg = about_slot(ep, slot);
 
 	dofi_assert_held(&ep->lock);
 	ctrl_msg.request = *request;
@@ -109,7 +109,7 @@ ssize_t dofi_ctrl_msg_request(struct dofi_ep *ep, uint32_t slot,
 ssize_t dofi_ctrl_msg_answer(struct dofi_ep *ep, uint32_t value,
 			     const struct dofi_atomic_answer *answer)
 {
-	struct dofi_ctrl_msg ctrl_msg = mail(ep, value);
+	struct dofi_ctrl_msg ctrl_msg = about_slot(ep, value);
 
 	dofi_assert_held(&ep->lock);
 	ctrl_msg.answer = *answer;
@@ -206,9 +206,9 @@ static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, 
 		return;
 	/* The place of the answer did not come. */
 	if (is_answer)
-		ep->ctrl_msgs->box.answers[slot] = ctrl_msg->answer;
+		ep->ctrl_msgs->slots.answers[slot] = ctrl_msg->answer;
 	else
-		memcpy(&ep->ctrl_msgs->box.requests[slot], &ctrl_msg->request,
+		memcpy(&ep->ctrl_msgs->slots.requests[slot], &ctrl_msg->request,
 		       DOFI_CTRL_MSG_MAX - BARE);
 	dofi_atomic_arrived(ep, ctrl_msg->value);
 }

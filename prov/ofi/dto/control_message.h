@@ -20,12 +20,12 @@
 
 #define DOFI_CTRL_MSG_WINDOW 32u
 
-/* On the wire, in host order. Of `mail` only what the kind needs. */
+/* On the wire, in host order. Of the union only the bytes that the operation needs. */
 struct dofi_ctrl_msg {
 	/* the receiver's of the connection, and 32 bits of its token; see cm/wire.h */
 	uint32_t number, secret;
 	uint32_t kind; /* enum dofi_ctrl_kind */
-	/* immediate data; context; slot of the mail; control messages used so far */
+	/* immediate data; context; control slot; number of control messages used so far */
 	uint32_t value;
 	uint32_t message, length;
 	union {
@@ -38,16 +38,16 @@ struct dofi_ctrl_msg {
 	(offsetof(struct dofi_ctrl_msg, request) + offsetof(struct dofi_atomic_request, answer_key))
 
 struct dofi_kept {
-	struct dofi_ctrl note; /* of kind 0: room for one */
+	struct dofi_ctrl note; /* kind 0: a free entry */
 	uint32_t message;
 };
 
 /* Of an EP; guarded by its lock. */
 struct dofi_ctrl_msgs {
-	uint32_t sent, answered; /* about messages; of these the peer has used so many */
-	uint32_t used, told;     /* the peer's; it knows of so many */
+	uint32_t sent, answered; /* control messages about messages; how many the peer has used */
+	uint32_t used, told;     /* the peer's that we have used; the count that the peer knows */
 	struct dofi_kept kept[DOFI_CTRL_MSG_WINDOW];
-	struct dofi_ctrl_slots box;
+	struct dofi_ctrl_slots slots;
 };
 
 /* The fabric can carry control messages, and needs them. */
@@ -78,7 +78,7 @@ bool dofi_ctrl_msg_send_used(struct dofi_ep *ep);
 
 /* The control message about this message has come. */
 bool dofi_ctrl_msg_has_arrived(const struct dofi_ep *ep, uint32_t message);
-/* It is the EP's note from now on; false when it is still to come. */
+/* Applies it to the EP's next message. False if it has not come yet. */
 bool dofi_ctrl_msg_use(struct dofi_ep *ep, uint32_t message);
 
 /*

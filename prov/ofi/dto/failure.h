@@ -16,8 +16,9 @@ struct dofi_wr;
 DOFI_COLD void dofi_fail_path(struct dofi_ep *ep, int err);
 
 /*
- * The fabric gives an operation back because the path goes down: its event tells why, and the flush
- * ends what is left. False: the error means something else.
+ * Handles an operation that the fabric cancels because the path goes down: the event of the path
+ * tells the reason, and the flush completes the remaining operations. False if the error means
+ * something else.
  */
 bool dofi_fail_is_back(struct dofi_ep *ep, int err);
 

@@ -137,6 +137,7 @@ enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 	struct dofi_remote *remote = &wr->rdma.remote;
 	enum dofi_verdict verdict = look_up(ep, wr, wr->rdma.context, remote->address);
 
+	dofi_assert_held(&ep->lock);
 	if (verdict != DOFI_GO)
 		return verdict;
 	remote->target = dofi_ctx_target(ctx, remote->address);
@@ -287,6 +288,7 @@ ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr)
  */
 void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
 {
+	dofi_assert_held(&ep->lock);
 	if (verdict != DOFI_REFUSED || ep->req.head != ep->req.issue)
 		return;
 	ep->req.issue++;
@@ -297,6 +299,7 @@ void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict
 /* The fabric did not take what was posted. */
 void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret)
 {
+	dofi_assert_held(&ep->lock);
 	if (ret == -FI_EAGAIN) {
 		DOFI_COUNT(ep, EP_AGAIN, 1);
 		dofi_ep_stall(ep);
@@ -320,6 +323,7 @@ void dofi_ep_issue_requests(struct dofi_ep *ep)
 
 void dofi_issue_credit_update(struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	/*
 	 * Whoever polls may have a message to follow right away, which takes the credit update
 	 * along; a sleeper is not woken for it.

@@ -115,7 +115,9 @@ DOFI_SLOW_PATH static uint8_t apply_ctrl(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ctrl.kind;
 }
 
-/* What a message brings: a control record, credits, the news that the peer is up. */
+/*
+ * Applies what a message brings: a control record, credits, the proof that the peer is connected.
+ */
 DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t update)
 {
 	uint8_t kind = 0;

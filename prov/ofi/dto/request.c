@@ -56,6 +56,7 @@ DAT_RETURN dofi_request_commit(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ring *ring = &ep->req;
 
+	dofi_assert_held(&ep->lock);
 	dofi_post_commit(ep, &ep->req, wr, wr->op, wr->length);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED)
 		dofi_release_flushed(ep, DAT_DTO_ERR_FLUSHED);

@@ -147,8 +147,9 @@ struct dofi_trans_ops {
 	ssize_t (*send_credit)(struct dofi_ep *ep, uint32_t update);
 
 	/*
-	 * Datagrams (ud.h); NULL: there are none. A post, and a receive for any of them, with
-	 * engine.lock held. wr->ud_recv.has_slot: it holds a slot in the fabric's queue.
+	 * Datagrams (ud.h); NULL: there are none. A post, with ep->lock held; and a receive for the
+	 * datagrams of all EPs, with engine.lock held. wr->ud_recv.has_slot: the receive holds a
+	 * slot in the fabric's queue.
 	 */
 	ssize_t (*ud_send)(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah);
 	ssize_t (*ud_recv)(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,

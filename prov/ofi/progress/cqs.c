@@ -123,7 +123,7 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 		if (!cqs->told_full)
 			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives "
 				   "no other; transfers may "
-				   "stand still: connect less, or make EPs with fewer DTOs",
+				   "stop: open fewer connections, or create EPs with fewer DTOs",
 				   ia->name, cqs->n);
 		if (!cqs->told_full)
 			dofi_wait_watch(

@@ -226,8 +226,9 @@ int dofi_wakeup_open(struct dofi_ia *ia)
 			drop_mark(&ia->wakeup);
 	}
 	if (ret)
-		DOFI_LOG_I("%s: no local socket, no wakeup and no shared memory between processes: "
-			   "%s",
+		DOFI_LOG_I("%s: peers can't wake this process, which reads its queue at intervals, "
+			   "nor "
+			   "share memory with it: %s",
 			   ia->name, strerror(-ret));
 	ia->wakeup.is_open = !ret;
 	return 0;

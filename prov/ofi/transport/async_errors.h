@@ -17,11 +17,11 @@ struct dofi_ia;
 
 struct dofi_async_errors {
 	struct fid_eq *eq;           /* NULL: the fabric takes none */
-	int told_err, told_prov_err; /* the last one in the log; one that repeats is counted only */
+	int told_err, told_prov_err; /* the error logged last; a repeated error is only counted */
 	uint64_t nerrors;
 	/*
-	 * Where the provider ends the process if it can't write (DOFI_QUIRK_FATAL_EVENT): the
-	 * queue's calls, with a write of ours.
+	 * For providers that abort if they cannot write an event (DOFI_QUIRK_FATAL_EVENT): the
+	 * queue's table of operations, with our own write.
 	 */
 	struct fi_ops_eq ops;
 	const struct fi_ops_eq *own_ops;
@@ -36,15 +36,16 @@ struct dofi_async_errors {
 int dofi_async_errors_open(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 /*
- * The endpoint is enabled: where the fabric gets the memory of its receive buffers when the
- * completion queue is first read, that is now. 0, or the negative error of the first event.
+ * Called when the endpoint is enabled. If the fabric allocates its receive buffers when the
+ * completion queue is first read, reads the queue. Returns 0, or the negative error of the first
+ * event.
  */
 int dofi_async_errors_begin(struct dofi_ia *ia, struct dofi_async_errors *events);
 
-/* After the endpoint is closed. */
+/* Called after the endpoint is closed. */
 void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *events);
 
-/* Reads what has come. Number of events. */
+/* Reads the events and returns their number. */
 int dofi_async_errors_poll(struct dofi_ia *ia, struct dofi_async_errors *events);
 
 #endif

@@ -21,18 +21,18 @@ union dofi_ctrl_buffer *dofi_ctrl_recv_buffer(struct dofi_rdm *rdm, const struct
 {
 	unsigned int i = index_of(rdm, wr);
 
-	return &rdm->notes[2 * i + (rdm->second[i] != former)];
+	return &rdm->ctrl_buffers[2 * i + (rdm->second[i] != former)];
 }
 
 /* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
 static ssize_t post_ctrl_recv(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
-	union dofi_ctrl_buffer *note = dofi_ctrl_recv_buffer(rdm, wr, false);
+	union dofi_ctrl_buffer *buffer = dofi_ctrl_recv_buffer(rdm, wr, false);
 	void *desc = rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL;
-	ssize_t ret =
-		dofi_rdm_no_room(fi_trecv(ia->shared_ep, note, sizeof(*note), desc, FI_ADDR_UNSPEC,
-					  DOFI_TAG_CTRL, 0, dofi_context_of(ia, wr)));
+	ssize_t ret = dofi_rdm_no_room(fi_trecv(ia->shared_ep, buffer, sizeof(*buffer), desc,
+						FI_ADDR_UNSPEC, DOFI_TAG_CTRL, 0,
+						dofi_context_of(ia, wr)));
 
 	wr->state = ret ? DOFI_WR_QUEUED : DOFI_WR_ISSUED;
 	if (ret == -FI_EAGAIN)
@@ -81,7 +81,7 @@ static int register_ctrl(struct dofi_ia *ia)
 
 	if (!(ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
-	return dofi_mr_register(ia, ia->rdm->notes, sizeof(ia->rdm->notes),
+	return dofi_mr_register(ia, ia->rdm->ctrl_buffers, sizeof(ia->rdm->ctrl_buffers),
 				DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &ia->rdm->ctrl_mr, &key, &address);
 }
 

@@ -18,10 +18,10 @@ struct dofi_rdm;
 struct dofi_wr;
 
 /* A credit update, or a greeting, for the library of the peer. 0 or a negative error. */
-static inline ssize_t dofi_rdm_send_note(struct dofi_ia *ia, uint64_t dest,
-					 const struct dofi_ctrl_note *note)
+static inline ssize_t dofi_rdm_send_credit(struct dofi_ia *ia, uint64_t dest,
+					   const struct dofi_ctrl_credit *credit)
 {
-	return fi_tinject(ia->shared_ep, note, sizeof(*note), dest, DOFI_TAG_CTRL);
+	return fi_tinject(ia->shared_ep, credit, sizeof(*credit), dest, DOFI_TAG_CTRL);
 }
 
 /* The buffer of such a receive: the one it fills next, or the one it filled before. */

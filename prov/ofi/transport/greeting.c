@@ -38,13 +38,13 @@ void dofi_greeting_end(struct dofi_conn *conn)
 /* The passive side has done its part when its greeting is on the way. */
 static int greet(struct dofi_conn *conn)
 {
-	const struct dofi_ctrl_note note = {.number = conn->peer_id,
-					    .secret = dofi_token_secret(conn->peer_token)};
+	const struct dofi_ctrl_credit credit = {.number = conn->peer_id,
+						.secret = dofi_token_secret(conn->peer_token)};
 	ssize_t ret;
 
 	if (!conn->greets)
 		return 0;
-	ret = dofi_rdm_send_note(conn->ia, conn->dest, &note);
+	ret = dofi_rdm_send_credit(conn->ia, conn->dest, &credit);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	conn->greets = false;

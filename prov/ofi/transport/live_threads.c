@@ -33,7 +33,7 @@ static bool read_proc(pid_t pid, pid_t tid, const char *file, char *text, size_t
 	return n > 0;
 }
 
-/* The state's letter, 'X' for a thread that has ended; 0: nothing can be told. */
+/* Returns the letter of the state, 'X' for a thread that has ended, 0 if the state is not known. */
 static char look(pid_t pid, pid_t tid, uint64_t *user_ticks_p)
 {
 	char text[1024], state;

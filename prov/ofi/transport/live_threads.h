@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a thread of a living process may still be in a short critical section that it was in some
- * time ago: one that has few instructions, never sleeps, and may call the kernel, for however long.
- * A thread is out of it when it sleeps, when it has ended, or when it has spent more time outside
- * of the kernel since than any such section takes. One that is stopped, or waits for a processor,
- * tells nothing.
+ * Tells whether a thread of a living process may still be in a short critical section where it was
+ * some time ago. Such a section has few instructions and never sleeps; it may call the kernel for
+ * any time. A thread has left it if it sleeps, has ended, or has since spent more time outside of
+ * the kernel than any such section takes. A thread that is stopped or waits for a processor may
+ * still be inside.
  */
 #ifndef DOFI_LIVE_THREADS_H
 #define DOFI_LIVE_THREADS_H
@@ -24,10 +24,10 @@ struct dofi_live_threads {
 	size_t n, room;
 };
 
-/* Notes what the threads have done so far. False: no memory, or no right to look. */
+/* Records the processor time of the threads. False if there is no memory or no right to read it. */
 bool dofi_live_threads_note(struct dofi_live_threads *threads, const pid_t *pids, size_t n);
 
-/* All of them, but for the caller, are out of what they were in at that time. */
+/* True if all threads except the caller have left the section where they were at that time. */
 bool dofi_live_threads_are_out(const struct dofi_live_threads *threads);
 
 void dofi_live_threads_free(struct dofi_live_threads *threads);

@@ -280,7 +280,7 @@ static int msg_expect(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	/*
-	 * The passive endpoint listens all the time; the ticket finds the connection. A driver may
+	 * The passive endpoint listens all the time; the token finds the connection. A driver may
 	 * have to look by the clock.
 	 */
 	if (dofi_eqs_fd(&conn->ia->eqs) < 0)
@@ -322,7 +322,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		conn = dofi_conn_by_token(ia, entry->data);
 	if (!conn || conn->fep || dofi_conn_is_ending(conn)) {
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
-		DOFI_LOG_I("%s: a data connection was refused: its ticket is not one that was "
+		DOFI_LOG_I("%s: a data connection was refused: its token is not one that was "
 			   "given out, or too old",
 			   ia->name);
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);

@@ -18,23 +18,24 @@
 #include <sys/types.h>
 
 /*
- * Receives for what comes by itself: credits, greetings, which have no credit updates, and control
- * messages, which are longer. Few, as every other message is compared with them first on most
- * fabrics: 64 took shm as long as all the rest of a message.
+ * Receives for messages that take no receive of an EP: credit updates, greetings, which are credit
+ * updates without an update, and control messages, which are longer. There are few, because most
+ * fabrics compare every other message with them first: with 64 of them a message over shm took
+ * twice the time.
  */
 #define DOFI_CTRL_RECVS 4
 
 /*
- * Their content; the same tag for all. shm of libfabric 1.17 does not find a message by a mask that
- * came before the receive.
+ * The content of a credit update or greeting. All have one tag: shm of libfabric 1.17 does not
+ * match a message that came before a receive with a mask.
  */
-struct dofi_ctrl_note {
+struct dofi_ctrl_credit {
 	uint32_t number, secret; /* as those of a control message */
 	uint32_t update;
 };
 
 union dofi_ctrl_buffer {
-	struct dofi_ctrl_note note;
+	struct dofi_ctrl_credit credit;
 	struct dofi_ctrl_msg ctrl_msg;
 };
 
@@ -43,18 +44,18 @@ enum { DOFI_CTRL_BUFFERS = 2 * DOFI_CTRL_RECVS };
 struct dofi_rdm {
 	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
 	struct dofi_async_errors events;
-	struct dofi_list greetings; /* connections that have not met on the fabric yet */
-	/* of these, those that the fabric did not take are QUEUED... */
+	struct dofi_list greetings; /* connections that still wait for a greeting */
+	/* receives that the fabric refused are QUEUED; their number is `unposted` */
 	struct dofi_own_wr credits[DOFI_CTRL_RECVS];
-	uint32_t unposted; /* ...and so many */
+	uint32_t unposted;
 	/*
-	 * each has two, in turn; the last: where a receive without segments gets what it has no
-	 * room for
+	 * two for each receive, used in turn; the last one takes messages for a receive without
+	 * segments
 	 */
-	union dofi_ctrl_buffer notes[DOFI_CTRL_BUFFERS + 1];
-	bool second[DOFI_CTRL_RECVS]; /* whose turn it is */
+	union dofi_ctrl_buffer ctrl_buffers[DOFI_CTRL_BUFFERS + 1];
+	bool second[DOFI_CTRL_RECVS]; /* which of the two is posted */
 	struct dofi_rx_slots slots;
-	struct fid_mr *ctrl_mr; /* where the fabric must know memory that it fills */
+	struct fid_mr *ctrl_mr; /* if the fabric needs a registration of memory that it fills */
 };
 
 /* shm 1.17 says that it has no memory when its 1024 receives are posted. */

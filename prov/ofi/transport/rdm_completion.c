@@ -29,15 +29,15 @@ static bool takes_place(const struct dofi_wr *wr)
 
 static void open_post(struct dofi_ia *ia, const union dofi_ctrl_buffer *post, size_t size)
 {
-	if (size < sizeof(post->note) ||
-	    !dofi_conn_by_secret(ia, post->note.number, post->note.secret))
+	if (size < sizeof(post->credit) ||
+	    !dofi_conn_by_secret(ia, post->credit.number, post->credit.secret))
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
-	else if (size > sizeof(post->note))
+	else if (size > sizeof(post->credit))
 		dofi_ctrl_msg_arrived(ia, &post->ctrl_msg, size);
-	else if (post->note.update & DOFI_UPDATE_CREDIT)
-		dofi_credit_arrived(ia, post->note.number, post->note.update);
+	else if (post->credit.update & DOFI_UPDATE_CREDIT)
+		dofi_credit_arrived(ia, post->credit.number, post->credit.update);
 	else
-		dofi_greeting_arrived(ia, post->note.number);
+		dofi_greeting_arrived(ia, post->credit.number);
 }
 
 /*

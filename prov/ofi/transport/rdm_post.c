@@ -173,7 +173,7 @@ static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc,
 	 * room for none.
 	 */
 	if (wr->niov == 0)
-		return fi_trecv(fep, &rdm->notes[DOFI_CTRL_BUFFERS], 1,
+		return fi_trecv(fep, &rdm->ctrl_buffers[DOFI_CTRL_BUFFERS], 1,
 				rdm->ctrl_mr ? fi_mr_desc(rdm->ctrl_mr) : NULL, FI_ADDR_UNSPEC, tag,
 				ignore, context);
 	return fi_trecvv(fep, wr->iov, desc, wr->niov, FI_ADDR_UNSPEC, tag, ignore, context);
@@ -204,10 +204,10 @@ ssize_t dofi_rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_rdm_credit(struct dofi_ep *ep, uint32_t update)
 {
-	const struct dofi_ctrl_note note = {ep->peer.number, ep->peer.secret, update};
+	const struct dofi_ctrl_credit credit = {ep->peer.number, ep->peer.secret, update};
 
 	dofi_assert_held(&ep->lock);
-	return posted(ep, dofi_rdm_send_note(ep->obj.ia, ep->dest, &note));
+	return posted(ep, dofi_rdm_send_credit(ep->obj.ia, ep->dest, &credit));
 }
 
 ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah)

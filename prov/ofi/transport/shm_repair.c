@@ -32,12 +32,12 @@ struct dofi_shm_peer {
 	struct dofi_list link;
 	struct dofi_shm_map region; /* without a base when `unknown` */
 	int pidfd;                  /* -1: `unknown`, or dead */
-	bool unknown;               /* nothing tells of its death */
+	bool unknown;               /* its death cannot be noticed */
 	bool used, dead, settled;
-	bool forgotten; /* ends when the process does */
+	bool forgotten; /* the entry is removed when the process dies */
 };
 
-/* What our region looked like when its lock, or an entry, was first found taken. */
+/* The state of our region when its lock or an entry was first found held. */
 struct suspicion {
 	bool noted;
 	uint64_t progress;
@@ -56,11 +56,11 @@ struct dofi_shm_repair {
 	struct dofi_list peers;
 	size_t npeers;
 	bool lock_suspect, claims_suspect; /* since a peer died */
-	unsigned int refills;              /* so often we try to */
+	unsigned int refills;              /* number of remaining tries */
 	struct suspicion suspicion;
-	/* Layout 10: what waits for a dead peer... */
+	/* Layout 10: commands that wait for a dead peer, */
 	const struct dofi_shm_peer *waits_for;
-	struct dofi_live_threads waiters; /* ...and who may be amidst it. */
+	struct dofi_live_threads waiters; /* and threads that may be using them */
 	struct dofi_shm_command commands[MAX_COMMANDS];
 	size_t ncommands;
 	struct pollfd fds[MAX_WATCHED + 1];
@@ -215,7 +215,7 @@ void dofi_shm_repair_forget(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool
 
 /* --- our region --- */
 
-/* The processes that may be amidst something in our region. False: not all are known. */
+/* Collects the processes that may be using our region. False if some are not known. */
 static bool note_threads(struct dofi_shm_repair *r, struct dofi_live_threads *threads)
 {
 	pid_t pids[MAX_WATCHED + 1];
@@ -242,7 +242,7 @@ static bool take_lock(const struct dofi_shm_map *own)
 	return false;
 }
 
-/* True: nobody alive has the lock. */
+/* True if no living process holds the lock. */
 static bool is_abandoned(struct dofi_shm_repair *r)
 {
 	struct suspicion *s = &r->suspicion;
@@ -286,7 +286,7 @@ static bool all_claimed(struct suspicion *s)
 	return n;
 }
 
-/* The first to be noted are those that were there when the peer died, so it is enough once. */
+/* Only threads that ran when the peer died matter, so they are recorded once. */
 static void look_at_claims(struct dofi_shm_repair *r)
 {
 	struct suspicion *s = &r->suspicion;
@@ -331,7 +331,7 @@ static void try_to_refill(struct dofi_shm_repair *r)
 	dofi_shm_unlock(&r->own);
 }
 
-/* --- what waits for the dead --- */
+/* --- commands that wait for dead processes --- */
 
 static bool settle_commands(struct dofi_shm_repair *r, const struct dofi_shm_peer *peer)
 {
@@ -372,7 +372,7 @@ static void died(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 	r->suspicion.noted = false;
 }
 
-/* True: there is more to do soon. */
+/* True if there is more work soon. */
 static bool step(struct dofi_shm_repair *r)
 {
 	bool more = false;
@@ -400,7 +400,7 @@ static bool step(struct dofi_shm_repair *r)
 	return more;
 }
 
-/* Fills in the descriptors; those that are ready of the last time tell who has died. */
+/* Handles the deaths that the descriptors of the last poll report, and fills in the next list. */
 static nfds_t watch_all(struct dofi_shm_repair *r)
 {
 	nfds_t n = 0;

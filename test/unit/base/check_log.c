@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages that others cause: how many are written, and that the others are counted. */
+/* The rate limit of log messages that other processes can cause. */
 #include "unit.h"
 
 #include "../../../prov/ofi/base/log.h"
@@ -21,7 +21,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
 	return 0;
 }
 
-/* Of so many that come at once: how many are written; *left_out_p: what the first one was told. */
+/* Asks n times at once. Returns how many messages may be written; *left_out_p is that of the first.
+ */
 static unsigned int written(unsigned int n, uint32_t *left_out_p)
 {
 	unsigned int sum = 0;
@@ -38,7 +39,7 @@ static unsigned int written(unsigned int n, uint32_t *left_out_p)
 	return sum;
 }
 
-START_TEST(a_few_are_written_and_no_more)
+START_TEST(messages_beyond_the_limit_are_left_out)
 {
 	uint32_t left_out;
 
@@ -48,7 +49,7 @@ START_TEST(a_few_are_written_and_no_more)
 }
 END_TEST
 
-START_TEST(later_a_few_are_written_again_and_tell_of_the_others)
+START_TEST(limit_starts_anew_and_reports_the_others)
 {
 	uint32_t left_out;
 
@@ -62,7 +63,7 @@ START_TEST(later_a_few_are_written_again_and_tell_of_the_others)
 }
 END_TEST
 
-START_TEST(those_that_come_slowly_are_all_written)
+START_TEST(slow_messages_are_all_written)
 {
 	uint32_t left_out;
 
@@ -80,8 +81,8 @@ int main(void)
 	TCase *tcase = tcase_create("log");
 
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, a_few_are_written_and_no_more);
-	tcase_add_test(tcase, later_a_few_are_written_again_and_tell_of_the_others);
-	tcase_add_test(tcase, those_that_come_slowly_are_all_written);
+	tcase_add_test(tcase, messages_beyond_the_limit_are_left_out);
+	tcase_add_test(tcase, limit_starts_anew_and_reports_the_others);
+	tcase_add_test(tcase, slow_messages_are_all_written);
 	return t_run(suite);
 }

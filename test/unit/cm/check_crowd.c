@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many channels and requests peers may have: the limits, which channel makes room, what an
- * admission costs, and what the log says.
+ * Limits of channels and requests: per address and in all, which channel is closed to make room,
+ * the cost of an admission, and the log.
  */
 #include "unit.h"
 
@@ -79,7 +79,7 @@ static void setup(void)
 }
 
 /* A channel from 10.0.0.host that has just been used. */
-static struct dofi_chan *newcomer(unsigned int n, unsigned int host)
+static struct dofi_chan *new_channel(unsigned int n, unsigned int host)
 {
 	struct sockaddr_in from = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(0x0a000000u + host)};
@@ -97,9 +97,9 @@ static struct dofi_chan *newcomer(unsigned int n, unsigned int host)
 	return chan;
 }
 
-static bool comes(unsigned int n, unsigned int host)
+static bool admit(unsigned int n, unsigned int host)
 {
-	struct dofi_chan *chan = newcomer(n, host);
+	struct dofi_chan *chan = new_channel(n, host);
 
 	if (!dofi_crowd_admits(chan))
 		return false;
@@ -107,10 +107,10 @@ static bool comes(unsigned int n, unsigned int host)
 	return true;
 }
 
-static void come(unsigned int first, unsigned int n, unsigned int host)
+static void admit_many(unsigned int first, unsigned int n, unsigned int host)
 {
 	for (unsigned int i = 0; i < n; i++)
-		ck_assert(comes(first + i, host));
+		ck_assert(admit(first + i, host));
 }
 
 static uint64_t refused(void)
@@ -120,62 +120,61 @@ static uint64_t refused(void)
 
 /* --- channels --- */
 
-START_TEST(one_address_has_its_limit_and_others_theirs)
+START_TEST(each_address_has_a_limit)
 {
-	come(0, 4, 1);
-	ck_assert(!comes(4, 1));
+	admit_many(0, 4, 1);
+	ck_assert(!admit(4, 1));
 	ck_assert_uint_eq(refused(), 1);
-	come(5, 3, 2);
-	ck_assert(!comes(8, 1));
-	come(9, 1, 3);
+	admit_many(5, 3, 2);
+	ck_assert(!admit(8, 1));
+	admit_many(9, 1, 3);
 	ck_assert_uint_eq(ia.cm.naccepted, 8);
 	ck_assert_uint_eq(nclosed, 0);
 }
 END_TEST
 
-START_TEST(all_together_have_a_limit)
+START_TEST(all_addresses_together_have_a_limit)
 {
 	for (unsigned int i = 0; i < 8; i++)
-		come(i, 1, i);
-	ck_assert(!comes(8, 8));
+		admit_many(i, 1, i);
+	ck_assert(!admit(8, 8));
 	ck_assert_uint_eq(refused(), 1);
 	ck_assert_uint_eq(ia.cm.naccepted, 8);
 }
 END_TEST
 
-/* What this side has dialled is no peer's doing. */
-START_TEST(channels_that_we_dialled_do_not_count)
+START_TEST(dialled_channels_do_not_count)
 {
 	for (unsigned int i = 0; i < 8; i++) {
-		newcomer(i, 1)->accepted = false;
+		new_channel(i, 1)->accepted = false;
 		dofi_list_add_tail(&ia.cm.chans, &chans[i].link);
 	}
-	come(8, 4, 1);
-	ck_assert(!comes(12, 1));
+	admit_many(8, 4, 1);
+	ck_assert(!admit(12, 1));
 }
 END_TEST
 
-START_TEST(one_that_closes_makes_room)
+START_TEST(closed_channel_makes_room)
 {
-	come(0, 4, 1);
-	ck_assert(!comes(4, 1));
+	admit_many(0, 4, 1);
+	ck_assert(!admit(4, 1));
 	__wrap_dofi_chan_close(&chans[2], 0, true);
-	come(5, 1, 1);
+	admit_many(5, 1, 1);
 }
 END_TEST
 
-START_TEST(a_channel_that_nobody_has_used_makes_room)
+START_TEST(idle_channel_makes_room)
 {
-	come(0, 4, 1);
-	come(4, 1, 2);
+	admit_many(0, 4, 1);
+	admit_many(4, 1, 2);
 	now += 11 * SECOND;
 	chans[0].idle_since = now;
-	come(8, 1, 1);
+	admit_many(8, 1, 1);
 	ck_assert_uint_eq(nclosed, 1);
-	ck_assert_ptr_eq(closed, &chans[1]); /* of the same address, the oldest that is idle */
-	come(9, 3, 3);
+	ck_assert_ptr_eq(closed, &chans[1]); /* the oldest idle one of this address */
+	admit_many(9, 3, 3);
 	ck_assert_uint_eq(nclosed, 1);
-	come(12, 1, 4); /* the ninth of all: anybody's */
+	admit_many(12, 1, 4); /* the ninth of all: the oldest idle one of any address */
 	ck_assert_uint_eq(nclosed, 2);
 	ck_assert_ptr_eq(closed, &chans[2]);
 	ck_assert_uint_eq(ia.cm.naccepted, 8);
@@ -183,32 +182,32 @@ START_TEST(a_channel_that_nobody_has_used_makes_room)
 }
 END_TEST
 
-/* With a connection, with one that waits, or with a question that is not answered. */
-START_TEST(a_channel_in_use_makes_no_room)
+/* In use: a connection, a waiting connection, or an unanswered INVALIDATE. */
+START_TEST(channel_in_use_is_not_closed)
 {
 	struct dofi_conn conn[2] = {0};
 
-	come(0, 4, 1);
+	admit_many(0, 4, 1);
 	now += 11 * SECOND;
 	dofi_list_add_tail(&chans[0].conns, &conn[0].link);
 	dofi_list_add_tail(&chans[1].waiting, &conn[1].link);
 	chans[2].asked = 1;
 	chans[3].idle_since = now;
-	ck_assert(!comes(4, 1));
+	ck_assert(!admit(4, 1));
 	chans[2].done = 1;
-	come(5, 1, 1);
+	admit_many(5, 1, 1);
 	ck_assert_ptr_eq(closed, &chans[2]);
 }
 END_TEST
 
-/* A storm of newcomers must not look at all who came before, each time. */
-START_TEST(far_from_the_limits_nobody_is_compared)
+/* In a connection storm the cost of an admission must not grow with the number of channels. */
+START_TEST(admission_below_the_limits_compares_no_addresses)
 {
 	ia.params.max_channels = ia.params.max_peer_channels = MANY - 1;
 	dofi_crowd_init(&ia);
-	come(0, MANY - 1, 1);
+	admit_many(0, MANY - 1, 1);
 	ck_assert_uint_eq(compared, 0);
-	ck_assert(!comes(MANY - 1, 1));
+	ck_assert(!admit(MANY - 1, 1));
 	ck_assert_uint_eq(compared, MANY - 1); /* once each */
 }
 END_TEST
@@ -232,14 +231,14 @@ END_TEST
 
 /* --- requests --- */
 
-/* Until the consumer answers; one that nobody serves is answered at once. */
+/* A request counts until the consumer answers it, or until it is rejected. */
 START_TEST(requests_of_a_peer_have_a_limit)
 {
 	struct dofi_msg request = {.type = DOFI_MSG_REQUEST, .src = 1, .conn_qual = 7};
 	struct dofi_conn conn = {.ia = &ia, .chan = &chans[0], .state = DOFI_CONN_OFFERED};
 
-	come(0, 1, 1);
-	come(1, 1, 1);
+	admit_many(0, 1, 1);
+	admit_many(1, 1, 1);
 	chans[0].noffered = 3;
 	ck_assert(!dofi_crowd_takes_request(&chans[0]));
 	ck_assert(dofi_crowd_takes_request(&chans[1]));
@@ -269,14 +268,14 @@ static unsigned int lines_of(const char *text, const char *words)
 	return n;
 }
 
-START_TEST(the_log_says_who_and_what_and_not_for_ever)
+START_TEST(refusals_are_logged_at_a_limited_rate)
 {
 	int fd = t_capture(STDERR_FILENO);
 	const char *text;
 
-	come(0, 4, 1);
+	admit_many(0, 4, 1);
 	for (unsigned int i = 0; i < 40; i++)
-		ck_assert(!comes(4 + i, 1));
+		ck_assert(!admit(4 + i, 1));
 	ck_assert_uint_eq(refused(), 40);
 	text = t_captured(fd);
 	ck_assert_uint_eq(lines_of(text, "refusing another control channel"), 5);
@@ -291,15 +290,15 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, setup, NULL);
-	tcase_add_test(tcase, one_address_has_its_limit_and_others_theirs);
-	tcase_add_test(tcase, all_together_have_a_limit);
-	tcase_add_test(tcase, channels_that_we_dialled_do_not_count);
-	tcase_add_test(tcase, one_that_closes_makes_room);
-	tcase_add_test(tcase, a_channel_that_nobody_has_used_makes_room);
-	tcase_add_test(tcase, a_channel_in_use_makes_no_room);
-	tcase_add_test(tcase, far_from_the_limits_nobody_is_compared);
+	tcase_add_test(tcase, each_address_has_a_limit);
+	tcase_add_test(tcase, all_addresses_together_have_a_limit);
+	tcase_add_test(tcase, dialled_channels_do_not_count);
+	tcase_add_test(tcase, closed_channel_makes_room);
+	tcase_add_test(tcase, idle_channel_makes_room);
+	tcase_add_test(tcase, channel_in_use_is_not_closed);
+	tcase_add_test(tcase, admission_below_the_limits_compares_no_addresses);
 	tcase_add_test(tcase, limits_follow_from_the_files_of_the_process);
 	tcase_add_test(tcase, requests_of_a_peer_have_a_limit);
-	tcase_add_test(tcase, the_log_says_who_and_what_and_not_for_ever);
+	tcase_add_test(tcase, refusals_are_logged_at_a_limited_rate);
 	return t_run(suite);
 }

@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

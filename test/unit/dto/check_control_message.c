@@ -35,7 +35,7 @@ static struct fi_tx_attr tx_attr;
 static struct {
 	struct dofi_ctrl_msg ctrl_msg; /* the latest one sent */
 	size_t size;
-	int sent, issued, stalled, synced, noted, mail;
+	int sent, issued, stalled, synced, noted, slots;
 	uint32_t message, value;
 	ssize_t answer; /* of the fabric */
 	bool slots_possible;
@@ -93,7 +93,7 @@ void dofi_receive_ctrl_arrived(struct dofi_ep *of, uint32_t message)
 void dofi_atomic_arrived(struct dofi_ep *of, uint32_t value)
 {
 	(void)of;
-	seen.mail++;
+	seen.slots++;
 	seen.value = value;
 }
 
@@ -290,17 +290,17 @@ START_TEST(operations_in_control_slots)
 	ctrl_msg = seen.ctrl_msg;
 	ctrl_msg.number = OURS;
 	arrive(&ctrl_msg, seen.size);
-	ck_assert_int_eq(seen.mail, 1);
+	ck_assert_int_eq(seen.slots, 1);
 	ck_assert_uint_eq(seen.value, 2);
-	ck_assert_mem_eq(&ep.ctrl_msgs->box.requests[2], &request,
+	ck_assert_mem_eq(&ep.ctrl_msgs->slots.requests[2], &request,
 			 offsetof(struct dofi_atomic_request, answer_key));
 
 	ck_assert_int_eq(dofi_ctrl_msg_answer(&ep, DOFI_CTRL_ANSWER | 3, &answer), 0);
 	ctrl_msg = seen.ctrl_msg;
 	ctrl_msg.number = OURS;
 	arrive(&ctrl_msg, seen.size);
-	ck_assert_int_eq(seen.mail, 2);
-	ck_assert_mem_eq(&ep.ctrl_msgs->box.answers[3], &answer, sizeof(answer));
+	ck_assert_int_eq(seen.slots, 2);
+	ck_assert_mem_eq(&ep.ctrl_msgs->slots.answers[3], &answer, sizeof(answer));
 	arrive(&ctrl_msg, seen.size - 1);
 	ctrl_msg.value = DOFI_CTRL_ANSWER | DOFI_CTRL_SLOTS;
 	arrive(&ctrl_msg, seen.size);
@@ -308,7 +308,7 @@ START_TEST(operations_in_control_slots)
 	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX - 1);
 	ctrl_msg.value = UINT32_MAX & ~DOFI_CTRL_ANSWER;
 	arrive(&ctrl_msg, DOFI_CTRL_MSG_MAX);
-	ck_assert_int_eq(seen.mail, 2);
+	ck_assert_int_eq(seen.slots, 2);
 }
 END_TEST
 

@@ -99,7 +99,7 @@ START_TEST(a_long_datagram)
 }
 END_TEST
 
-START_TEST(other_users_are_not_heard)
+START_TEST(datagrams_of_other_users_are_ignored)
 {
 	struct dofi_local_sender sender;
 	int status;
@@ -134,6 +134,6 @@ int main(void)
 	tcase_add_test(tcase, nobody_is_there);
 	tcase_add_test(tcase, a_full_socket);
 	tcase_add_test(tcase, a_long_datagram);
-	tcase_add_test(tcase, other_users_are_not_heard);
+	tcase_add_test(tcase, datagrams_of_other_users_are_ignored);
 	return t_run(suite);
 }

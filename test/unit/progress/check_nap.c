@@ -163,8 +163,8 @@ int main(void)
 	tcase_add_loop_test(tc, naps_are_short_while_a_request_waits, 0, 2);
 	tcase_add_test(tc, naps_are_short_after_a_post);
 	tcase_add_test(tc, naps_are_short_after_an_event);
-	tcase_add_loop_test(tc, looked_at_by_the_clock, 0, 2);
-	tcase_add_loop_test(tc, looked_at_where_it_is_not_told, 0, 2);
+	tcase_add_loop_test(tc, queue_without_a_descriptor_is_polled, 0, 2);
+	tcase_add_loop_test(tc, queue_with_an_unreliable_descriptor_is_polled, 0, 2);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

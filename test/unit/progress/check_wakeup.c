@@ -94,7 +94,7 @@ static void teardown(void)
 }
 
 /* Both IAs are in this process, so a datagram is in the socket at once. */
-static bool has_atomic(struct side *side)
+static bool has_datagram(struct side *side)
 {
 	struct pollfd fd = {.fd = side->ia.wakeup.socket.fd, .events = POLLIN};
 
@@ -104,7 +104,7 @@ static bool has_atomic(struct side *side)
 static void look(struct side *side)
 {
 	side->ia.wakeup.socket.ready(&side->ia.wakeup.socket, POLLIN);
-	ck_assert(!has_atomic(side));
+	ck_assert(!has_datagram(side));
 }
 
 static void meet(struct side *side, struct side *other)
@@ -177,13 +177,13 @@ START_TEST(a_sleeping_peer_gets_a_wakeup)
 {
 	meet_both();
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
-	ck_assert(!has_atomic(&b));
+	ck_assert(!has_datagram(&b));
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
-	ck_assert(has_atomic(&b));
+	ck_assert(has_datagram(&b));
 	look(&b);
 	ck_assert_int_eq(b.drained, 1);
-	ck_assert(!has_atomic(&a)); /* it does not sleep: no answer */
+	ck_assert(!has_datagram(&a)); /* it does not sleep: no answer */
 }
 END_TEST
 
@@ -194,10 +194,10 @@ START_TEST(an_answer_wakes_and_is_not_answered)
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer);
 	look(&b);
-	ck_assert(has_atomic(&a));
+	ck_assert(has_datagram(&a));
 	look(&a);
 	ck_assert_int_eq(a.drained, 0);
-	ck_assert(!has_atomic(&b));
+	ck_assert(!has_datagram(&b));
 }
 END_TEST
 
@@ -207,7 +207,7 @@ START_TEST(a_peer_that_is_gone)
 	dofi_wakeup_mark(&b.ia, true);
 	dofi_wakeup_close(&b.ia);
 	dofi_wakeup_send_if_asleep(&a.ia, &a.peer); /* its mark still says that it sleeps */
-	ck_assert(!has_atomic(&a));
+	ck_assert(!has_datagram(&a));
 }
 END_TEST
 
@@ -221,7 +221,7 @@ START_TEST(fabrics_with_a_descriptor_need_no_wakeups)
 	ck_assert(!dofi_wakeup_mark(&other, true));
 	dofi_lock(&other.engine.lock);
 	dofi_wakeup_add_peer(&other, &peer, a.ia.cm.uuid);
-	ck_assert(!has_atomic(&a));
+	ck_assert(!has_datagram(&a));
 	ck_assert_uint_eq(atomic_load(peer.mark), 0);
 	dofi_wakeup_remove_peer(&other, &peer);
 	dofi_wakeup_close(&other);

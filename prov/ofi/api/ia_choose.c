@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/ia_choose.h"
+
+#include "api/attr.h"
+#include "base/log.h"
+#include "dto/credit.h"
+#include "dto/data_flag.h"
+#include "dto/op_context.h"
+#include "fabric/descriptors.h"
+#include "fabric/error.h"
+#include "fabric/mr_cache.h"
+#include "fabric/nic.h"
+#include "fabric/quirks.h"
+#include "fabric/select.h"
+#include "fabric/traits.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "progress/cqs.h"
+#include "dto/reap.h"
+
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+static void find_quirks(struct dofi_ia *ia)
+{
+	ia->quirks = dofi_quirks_of(ia->info);
+	dofi_quirks_log(ia->name, ia->info);
+	/*
+	 * A program that wants remote peers alone gets no shared memory, and reaches those of this
+	 * host all the same.
+	 */
+	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
+		ia->info->caps &= ~FI_LOCAL_COMM;
+}
+
+/* Computes what follows from the choice of the fabric, before the fabric is opened. */
+static void know_fabric(struct dofi_ia *ia)
+{
+	const struct fi_info *info = ia->info;
+	bool queues;
+
+	ia->trans = info->ep_attr->type == FI_EP_MSG ? &dofi_trans_msg : &dofi_trans_rdm;
+	find_quirks(ia);
+	ia->completed = ia->quirks & DOFI_QUIRK_UNMARKED_DATA ? dofi_data_flag_completed
+							      : ia->trans->completed;
+	ia->host_only = ia->quirks & DOFI_QUIRK_SHARED_MEMORY;
+	ia->order = dofi_order_of(info);
+	ia->writes_overtake = dofi_writes_overtake(info);
+	/* The last part of a write also waits for the completions of the others. */
+	ia->reads_overtake = dofi_reads_overtake(info) || ia->writes_overtake;
+	ia->cq_mutes = ia->quirks & DOFI_QUIRK_READER_MUTES;
+	ia->has_data = dofi_has_data(info, ia->quirks);
+	ia->inject_max = dofi_inject_max(info, ia->quirks);
+	ia->context_gap = dofi_context_gap(info);
+	ia->has_immediates = dofi_has_immediates(info, ia->quirks);
+	ia->fences_reads = ia->quirks & DOFI_QUIRK_FENCES_READS;
+	ia->credits = dofi_credit_choose(ia);
+	queues = ia->quirks & DOFI_QUIRK_QUEUE_PAIRS;
+	ia->moves_alone = queues && ia->credits == DOFI_CREDITS_NONE;
+	ia->cq_want = ia->cq_few = queues ? 1 : DOFI_CQ_BATCH;
+}
+
+/*
+ * Returns whether the last bytes of a write are an operation of their own: by last_byte=, else if
+ * the fabric needs it.
+ */
+static int choose_last_byte(struct dofi_ia *ia)
+{
+	const char *who = ia->params.last_byte;
+
+	if (*who && strcmp(who, "library") && strcmp(who, "fabric")) {
+		DOFI_LOG_E("IA %s: last_byte=%s is not known; there are library and fabric",
+			   ia->name, who);
+		return -FI_EINVAL;
+	}
+	ia->names_flags = !*who && dofi_stores_targets_in_order(ia->info, ia->quirks);
+	ia->splits_writes =
+		*who ? !strcmp(who, "library") : !(ia->quirks & DOFI_QUIRK_STORES_IN_ORDER);
+	DOFI_LOG_I("IA %s: the last bytes of an RDMA write are %s", ia->name,
+		   ia->splits_writes ? "an operation of their own"
+		   : ia->names_flags ? "a target of their own"
+				     : "left to the fabric");
+	return 0;
+}
+
+static int choose_last_receive(struct dofi_ia *ia)
+{
+	const char *word = ia->params.srq_ep_broken;
+
+	ia->tells_last_receive = !strcmp(word, "yes");
+	if (ia->tells_last_receive || !strcmp(word, "no"))
+		return 0;
+	DOFI_LOG_E("IA %s: srq_ep_broken=%s is not known; there are yes and no", ia->name, word);
+	return -FI_EINVAL;
+}
+
+DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
+{
+	const DAT_RETURN not_found = DOFI_ERR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	int ret;
+
+	ret = dofi_params_load(&ia->params, ia->name, ia_params);
+	if (!ret)
+		ret = dofi_mr_cache_choose(ia->name, &ia->params);
+	if (!ret)
+		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->nic);
+	if (!ret)
+		know_fabric(ia);
+	if (!ret)
+		ret = choose_last_byte(ia);
+	if (!ret)
+		ret = choose_last_receive(ia);
+	if (!ret)
+		ret = dofi_select_addr(ia->name, &ia->params, ia->info, &ia->addr);
+	if (ret) {
+		ret = dofi_descriptors_error(ret);
+		if (ret == -EMFILE)
+			DOFI_LOG_E("IA %s: the process is out of descriptors; allow the process "
+				   "more (ulimit -n)",
+				   ia->name);
+		return ret == -FI_ENOMEM ? DOFI_NO_MEMORY
+		       : ret == -EMFILE  ? dofi_error(ret, DAT_RESOURCE_DEVICE)
+					 : not_found;
+	}
+	dofi_nic_place_thread(&ia->params, &ia->nic);
+	dofi_attr_init(ia);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "api/ia_list.h"
+
+#include "api/counters.h"
+#include "api/stats.h"
+#include "base/clock.h"
+#include "cm/cm.h"
+#include "object/ia.h"
+#include "progress/progress_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* The longest wait of a fork for the engines' locks. */
+#define FORK_LOCK_NS   100000000u
+/* The longest wait of a report for a busy engine, so that a program that hangs can be inspected. */
+#define REPORT_LOCK_NS 1000000000u
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_list all_ias = {&all_ias, &all_ias}; /* by ia->all, guarded by all_lock */
+
+#define FOR_ALL_IAS(node) DOFI_LIST_FOR(node, &all_ias)
+
+static struct dofi_ia *ia_of(struct dofi_list *node)
+{
+	return DOFI_CONTAINER(node, struct dofi_ia, all);
+}
+
+static bool lock_engine_within(struct dofi_ia *ia, uint64_t ns)
+{
+	uint64_t deadline = dofi_now() + ns;
+
+	while (!dofi_trylock(&ia->engine.lock)) {
+		if (dofi_now() > deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/* The child walks our lists, so no thread may change them during the fork. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		ia->at_rest = lock_engine_within(ia, FORK_LOCK_NS);
+		/*
+		 * Locks of several IAs are taken here: no other thread takes one of them while it
+		 * holds another.
+		 */
+		dofi_lock_out_of_order(&ia->obj_lock);
+	}
+}
+
+static void release_after_fork(void)
+{
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		dofi_unlock(&ia->obj_lock);
+		if (ia->at_rest)
+			dofi_unlock(&ia->engine.lock);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * The child has neither our threads nor a right to the connections: every handle is invalid
+ * there.
+ */
+static void kill_handles(struct dofi_ia *ia)
+{
+	for (int type = 0; type < DOFI_HANDLE_TYPES; type++)
+		DOFI_LIST_FOR(node, &ia->objects[type])
+	atomic_store(&DOFI_CONTAINER(node, struct dofi_obj, siblings)->magic, 0);
+	atomic_store(&ia->obj.magic, 0);
+}
+
+static void after_fork_in_child(void)
+{
+	FOR_ALL_IAS(node)
+	{
+		struct dofi_ia *ia = ia_of(node);
+
+		kill_handles(ia);
+		if (ia->at_rest)
+			dofi_cm_fork_child(ia);
+	}
+	release_after_fork();
+	dofi_list_init(&all_ias);
+	dofi_stats_fork_child();
+}
+
+/*
+ * If a process ends without dat_ia_close, its peers get DISCONNECTED, not BROKEN.
+ */
+static void at_exit(void)
+{
+	dofi_stats_exit();
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	{
+		dofi_cm_exit(ia_of(node));
+		dofi_progress_exit(ia_of(node));
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+void dofi_ia_report(struct dofi_ia *ia, FILE *out)
+{
+	bool locked = lock_engine_within(ia, REPORT_LOCK_NS);
+
+	dofi_count_report(ia, out, locked);
+	if (locked)
+		dofi_unlock(&ia->engine.lock);
+}
+
+void dofi_ia_report_all(FILE *out)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	dofi_ia_report(ia_of(node), out);
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(before_fork, release_after_fork, after_fork_in_child);
+	atexit(at_exit);
+}
+
+void dofi_ia_list_add(struct dofi_ia *ia)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
+	pthread_mutex_lock(&all_lock);
+	dofi_list_add_tail(&all_ias, &ia->all);
+	dofi_obj_publish(&ia->obj, DAT_HANDLE_TYPE_IA);
+	pthread_mutex_unlock(&all_lock);
+}
+
+bool dofi_ia_list_remove(struct dofi_ia *ia)
+{
+	bool ok;
+
+	pthread_mutex_lock(&all_lock);
+	ok = dofi_obj_is(ia, DAT_HANDLE_TYPE_IA) && dofi_obj_retire(&ia->obj, false);
+	if (ok)
+		dofi_list_del(&ia->all);
+	pthread_mutex_unlock(&all_lock);
+	return ok;
+}
+
+void dofi_ia_list_visit(void (*visit)(struct dofi_ia *ia, void *arg), void *arg)
+{
+	pthread_mutex_lock(&all_lock);
+	FOR_ALL_IAS(node)
+	visit(ia_of(node), arg);
+	pthread_mutex_unlock(&all_lock);
+}

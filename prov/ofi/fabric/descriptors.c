@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fabric/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <unistd.h>
+
+/* The number of descriptors that a fabric opens in one step, and returns if they are not enough. */
+#define FDS_OF_A_STEP 16
+
+int dofi_descriptors_look(int wanted)
+{
+	int fds[DOFI_FDS_OF_AN_IA], n = 0, ret = 0;
+
+	while (n < wanted && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < wanted)
+		ret = -errno;
+	while (n > 0)
+		close(fds[--n]);
+	return ret;
+}
+
+int dofi_descriptors_error(int ret)
+{
+	int why;
+
+	if (!ret || ret == -FI_ENOMEM)
+		return ret;
+	why = dofi_descriptors_look(FDS_OF_A_STEP);
+	return why ? why : ret;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* File descriptors that the process may still open. */
+#ifndef DOFI_DESCRIPTORS_H
+#define DOFI_DESCRIPTORS_H
+
+/* The number of descriptors that an IA may need. */
+#define DOFI_FDS_OF_AN_IA 64
+
+/* Returns 0, or a negative error if the process cannot open this many more descriptors. */
+int dofi_descriptors_look(int wanted);
+
+/*
+ * The true reason of an error of the fabric, which may be a lack of descriptors: fabrics that run
+ * out of them report other errors, or offer nothing.
+ */
+int dofi_descriptors_error(int ret);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages about candidates that cannot be used. */
+#include "simulated_offers.h"
+
+#include <unistd.h>
+
+static void ck_one_line(const char *text)
+{
+	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+START_TEST(test_link_down_is_refused)
+{
+	MACHINE(&mlx5_down);
+	ck_has(none_for("ofi", ""), "verbs (mlx5_2): its link is down");
+}
+END_TEST
+
+START_TEST(test_every_refused_candidate_is_named)
+{
+	const char *text;
+
+	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo, &rxm_eth0, &udp_eth0, &odd, &odd_rdm);
+	text = none_for("ofi-ib0", "domain=ib0 provider=");
+	ck_one_line(text);
+	ck_has(text, "domain=ib0");
+	ck_has(text, "tcp (eth0, eth1, lo): another domain is asked for");
+	ck_has(text, "udp (eth0): offers datagrams only");
+	ck_has(text, "odd (odd0): does not offer what the msg transport needs: it insists on "
+		     "FI_MR_ENDPOINT");
+	ck_has(text, "odd_rdm (odd1): does not offer what the rdm transport needs: it insists on "
+		     "FI_MR_RAW");
+	ck_has(text, "tcp;ofi_rxm (eth0): another domain is asked for");
+}
+END_TEST
+
+START_TEST(test_refusals_are_logged_at_level_info)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &odd_rdm);
+	ck_assert_int_eq(choose("ofi", "log=info"), 0);
+	fi_freeinfo(chosen);
+	ck_has(t_captured(fd), "uses provider tcp, domain eth0, 192.0.2.2, transport msg");
+	ck_has(t_captured(fd), "link-local");
+	ck_has(t_captured(fd), "odd_rdm (odd1): does not offer what the rdm transport needs");
+}
+END_TEST
+
+START_TEST(test_success_logs_nothing)
+{
+	int fd = t_capture(STDERR_FILENO);
+
+	MACHINE(&tcp_eth0_ll, &tcp_eth0, &odd_rdm);
+	ck_assert_int_eq(choose("ofi", ""), 0);
+	fi_freeinfo(chosen);
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("refusals");
+	TCase *tc = tcase_create("refusals");
+
+	tcase_add_test(tc, test_link_down_is_refused);
+	tcase_add_test(tc, test_every_refused_candidate_is_named);
+	tcase_add_test(tc, test_refusals_are_logged_at_level_info);
+	tcase_add_test(tc, test_success_logs_nothing);
+	return run_choices(suite, tc);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the parameters of an IA ask of its device. */
+#include "simulated_offers.h"
+
+START_TEST(test_address_that_no_netdev_lists)
+{
+	MACHINE(&tcp_eth0, &tcp_lo);
+	resolves_node = true;
+	ck_assert_int_eq(choose("ofi-tcp", "addr=127.9.9.9"), 0);
+	ck_assert_str_eq(asked_node, "127.9.9.9");
+	ck_assert_str_eq(chosen_addr(), "127.9.9.9");
+	fi_freeinfo(chosen);
+}
+END_TEST
+
+START_TEST(test_foreign_or_bad_address_is_explained)
+{
+	MACHINE(&tcp_eth0, &tcp_lo);
+	ck_has(none_for("ofi", "addr=203.0.113.77"), "has to be an address of this host");
+	ck_has(none_for("ofi", "addr=localhost"), "not a numeric");
+}
+END_TEST
+
+START_TEST(test_netdev_names_the_device_below_it)
+{
+	MACHINE(&tcp_eth0, &mlx5_lo);
+	/* "lo" has 127.0.0.1 on every host that runs this. */
+	ck_choice("ib0", "lo 0", "mlx5_0", "127.0.0.1");
+}
+END_TEST
+
+START_TEST(test_transport_word)
+{
+	MACHINE(&tcp_eth0);
+	ck_choice("ofi", "transport=msg", "eth0", "192.0.2.2");
+	ck_has(none_for("ofi", "transport=rdm"), "rdm");
+	ck_has(none_for("ofi", "transport=carrier-pigeon"), "there are msg and rdm");
+	MACHINE(&rxm_eth0, &tcp_eth0);
+	ck_choice("ofi", "transport=rdm", "eth0", "192.0.2.2");
+	ck_assert_str_eq(transport, "rdm");
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+	ck_assert_str_eq(transport, "msg");
+}
+END_TEST
+
+START_TEST(test_device_by_pci_address_or_netdev)
+{
+	t_machine_set(&two_cards);
+	t_machine_put("devices/0000:22:00.0", NULL);
+	t_machine_link("class/net/hsn1/device", "devices/0000:22:00.0");
+	MACHINE(&tcp_eth0, &cxi0, &cxi1);
+	ck_assert_int_eq(choose("ofi", "pci=22:00.0"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+	ck_assert_int_eq(choose("ofi", "hsn1 0"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+	ck_has(none_for("ofi", "pci=0000:33:00.0"), "another PCI device is asked for");
+	ck_has(none_for("ofi", "pci=33"), "lspci -D");
+}
+END_TEST
+
+START_TEST(test_device_by_subnet)
+{
+	MACHINE(&tcp_eth0, &tcp_eth1, &tcp_lo);
+	ck_choice("ofi", "subnet=198.51.100.0/24", "eth1", "198.51.100.7");
+	ck_choice("ofi", "subnet=127.0.0.0/8", "lo", "127.0.0.1");
+	ck_has(none_for("ofi", "subnet=203.0.113.0/24"), "another subnet is asked for");
+	ck_has(none_for("ofi", "subnet=here"), "192.0.2.0/24");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("wish");
+	TCase *tc = tcase_create("wish");
+
+	tcase_add_test(tc, test_address_that_no_netdev_lists);
+	tcase_add_test(tc, test_foreign_or_bad_address_is_explained);
+	tcase_add_test(tc, test_netdev_names_the_device_below_it);
+	tcase_add_test(tc, test_transport_word);
+	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
+	tcase_add_test(tc, test_device_by_subnet);
+	return run_choices(suite, tc);
+}
