@@ -152,6 +152,15 @@ static size_t last_word(const uint8_t *to, size_t size)
 	return word;
 }
 
+/* It goes out in a round, when there is room. False: the peer has too much under way. */
+static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
+{
+	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
+		return false;
+	path->answers[path->answers_tail++ % DOFI_MEMORY_ANSWERS] = *answer;
+	return true;
+}
+
 static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	uint8_t *to = find_memory(path, cell->words[1], cell->words[0], cell->size,
@@ -161,6 +170,8 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 
 	if (!to || !cell->size)
 		return -EACCES;
+	if (cell->flags & DOFI_CELL_LAST && !add_answer(path, &(struct dofi_memory_answer){0}))
+		return -EPROTO;
 	n = cell->flags & DOFI_CELL_LAST ? last_word(to, cell->size) : 0;
 	dofi_ring_read(&path->in, cell, 0, to, cell->size - n);
 	if (n) {
@@ -182,7 +193,6 @@ void *dofi_memory_source(const struct dofi_memory_path *path,
 			   DAT_MEM_PRIV_REMOTE_READ_FLAG);
 }
 
-/* The answer goes out in a round, when there is room. */
 static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	uint64_t table = DOFI_CTXTAB_ENTRIES * sizeof(struct dofi_ctx_wire);
@@ -192,29 +202,30 @@ static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell
 		.context = (uint32_t)cell->words[1],
 	};
 
-	if (cell->size != sizeof(answer.length) ||
-	    path->answers_tail - path->answers_head >= DOFI_MEMORY_READS)
+	if (cell->size != sizeof(answer.length))
 		return -EPROTO;
 	dofi_ring_read(&path->in, cell, 0, &answer.length, sizeof(answer.length));
 	if (answer.is_entry && (answer.length > sizeof(struct dofi_ctx_wire) ||
 				answer.address > table - answer.length))
 		return -EACCES;
-	path->answers[path->answers_tail++ % DOFI_MEMORY_READS] = answer;
+	if (!add_answer(path, &answer))
+		return -EPROTO;
 	dofi_ring_take(&path->in, cell);
 	return TAKEN;
 }
 
 static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
-	struct dofi_memory_pending *reading = dofi_memory_reading(path);
+	struct dofi_memory_pending *asked = dofi_memory_asked(path);
 
-	if (!reading || !cell->size || cell->size > reading->length - reading->done)
+	if (!asked || cell->size > asked->length - asked->done || (asked->length && !cell->size))
 		return -EPROTO;
-	scatter(path, cell, reading->iov ? reading->iov : &reading->place, reading->done);
+	scatter(path, cell, asked->iov ? asked->iov : &asked->place, asked->done);
 	dofi_ring_take(&path->in, cell);
-	reading->done += cell->size;
-	if (reading->done == reading->length)
-		dofi_memory_end_read(path);
+	asked->done += cell->size;
+	asked->answered = asked->done == asked->length;
+	if (asked->answered)
+		dofi_memory_answered(path);
 	return TAKEN;
 }
 

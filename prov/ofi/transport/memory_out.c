@@ -35,7 +35,7 @@ static void set_pace(struct dofi_memory_path *path)
 	const struct dofi_memory_pending *first =
 		&path->pending[path->pending_head % path->pending_size];
 	bool restless = path->job.cell.kind || path->fault ||
-			(path->pending_head != path->pending_tail && !first->reads);
+			(path->pending_head != path->pending_tail && !first->waits);
 
 	if (restless == path->restless)
 		return;
@@ -64,15 +64,27 @@ static struct dofi_memory_pending *add_pending(struct dofi_memory_path *path, st
 	return pending;
 }
 
-/*
- * All of it is in the ring. A plain one is complete at once. Others have to give something back, or
- * are a part of a request: their completion comes with the next round.
- */
-static void finish(struct dofi_memory_path *path, struct dofi_wr *wr, bool posts)
+static struct dofi_memory_pending *add_waiting(struct dofi_memory_path *path, struct dofi_wr *wr)
 {
-	bool plain = (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE) && !wr->split;
+	struct dofi_memory_pending *pending = add_pending(path, wr);
 
-	if (plain && posts)
+	pending->waits = true;
+	path->waiting++;
+	return pending;
+}
+
+/*
+ * All of it is in the ring. A plain Send is complete at once. One that has to give something back
+ * completes with the next round. A write completes when it is stored: what it was allowed by may
+ * end from then on.
+ */
+static void finish(struct dofi_memory_path *path, const struct dofi_memory_job *job, bool posts)
+{
+	struct dofi_wr *wr = job->wr;
+
+	if (job->cell.kind == DOFI_CELL_WRITE)
+		add_waiting(path, wr);
+	else if (wr->op == DOFI_OP_SEND && !wr->split && posts)
 		wr->state = DOFI_WR_DONE;
 	else
 		add_pending(path, wr);
@@ -94,7 +106,7 @@ static bool find_bytes(struct dofi_memory_path *path, const struct dofi_memory_j
 		       size_t size, struct iovec *iov_p)
 {
 	const struct dofi_memory_answer *answer =
-		&path->answers[path->answers_head % DOFI_MEMORY_READS];
+		&path->answers[path->answers_head % DOFI_MEMORY_ANSWERS];
 
 	iov_p->iov_len = size;
 	iov_p->iov_base = dofi_memory_source(path, answer, job->done, size);
@@ -109,7 +121,7 @@ static bool put_next(struct dofi_memory_path *path, struct dofi_memory_job *job)
 	struct dofi_cell cell = job->cell;
 	struct iovec bytes;
 
-	if (!has_room(path, size) || (!job->wr && !find_bytes(path, job, size, &bytes)))
+	if (!has_room(path, size) || (!job->wr && size && !find_bytes(path, job, size, &bytes)))
 		return false;
 	cell.size = (uint16_t)size;
 	cell.flags = (job->done ? 0 : DOFI_CELL_FIRST) |
@@ -118,6 +130,7 @@ static bool put_next(struct dofi_memory_path *path, struct dofi_memory_job *job)
 		cell.words[0] += job->done;
 	dofi_ring_put(&path->out, &cell, job->wr ? job->iov : &bytes, job->wr ? job->done : 0);
 	job->done += size;
+	job->begun = true;
 	return true;
 }
 
@@ -131,12 +144,12 @@ static bool put_notice(struct dofi_memory_path *path, uint64_t data)
 	return true;
 }
 
-/* True when all of the job is in the ring; the first cell is. */
+/* True when all of the job is in the ring. */
 static bool advance(struct dofi_memory_path *path)
 {
 	struct dofi_memory_job *job = &path->job;
 
-	while (job->done < job->length)
+	while (!job->begun || job->done < job->length)
 		if (!put_next(path, job))
 			return false;
 	return !job->notifies || put_notice(path, job->data);
@@ -147,13 +160,13 @@ static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
 {
 	struct dofi_memory_path *path = ep->memory;
 
-	if (path->job.cell.kind || !has_pending_room(path) || !has_room(path, size_of_next(job)))
+	if (path->job.cell.kind || path->waiting >= DOFI_MEMORY_ANSWERS ||
+	    !has_pending_room(path) || !has_room(path, size_of_next(job)))
 		return -FI_EAGAIN;
 	path->job = *job;
-	put_next(path, &path->job);
 	if (DOFI_LIKELY(advance(path))) {
 		path->job.cell.kind = 0;
-		finish(path, job->wr, true);
+		finish(path, job, true);
 	}
 	if (DOFI_UNLIKELY(path->job.cell.kind || job->wr->state != DOFI_WR_DONE))
 		set_pace(path);
@@ -275,12 +288,10 @@ static struct dofi_memory_pending *ask(struct dofi_ep *ep, struct dofi_wr *wr,
 	struct dofi_memory_path *path = ep->memory;
 	struct dofi_memory_pending *pending;
 
-	if (path->reads >= DOFI_MEMORY_READS || !has_pending_room(path) ||
+	if (path->waiting >= DOFI_MEMORY_ANSWERS || !has_pending_room(path) ||
 	    say(ep, cell, &length, sizeof(length)))
 		return NULL;
-	path->reads++;
-	pending = add_pending(path, wr);
-	pending->reads = true;
+	pending = add_waiting(path, wr);
 	pending->length = length;
 	return pending;
 }
@@ -340,7 +351,7 @@ ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update)
 static bool begin_answer(struct dofi_memory_path *path)
 {
 	const struct dofi_memory_answer *answer =
-		&path->answers[path->answers_head % DOFI_MEMORY_READS];
+		&path->answers[path->answers_head % DOFI_MEMORY_ANSWERS];
 
 	if (path->answers_head == path->answers_tail)
 		return false;
@@ -352,15 +363,13 @@ static bool begin_answer(struct dofi_memory_path *path)
 static void put_more(struct dofi_memory_path *path)
 {
 	while (!path->fault && (path->job.cell.kind || begin_answer(path))) {
-		struct dofi_wr *wr = path->job.wr;
-
 		if (!advance(path))
 			break;
-		path->job.cell.kind = 0;
-		if (wr)
-			finish(path, wr, false);
+		if (path->job.wr)
+			finish(path, &path->job, false);
 		else
 			path->answers_head++;
+		path->job.cell.kind = 0;
 	}
 	dofi_memory_wake(path, path->conn->ia);
 }
@@ -370,11 +379,10 @@ static struct dofi_wr *next_complete(struct dofi_memory_path *path)
 {
 	struct dofi_memory_pending *first = &path->pending[path->pending_head % path->pending_size];
 
-	if (path->pending_head == path->pending_tail ||
-	    (first->reads && first->done < first->length))
+	if (path->pending_head == path->pending_tail || (first->waits && !first->answered))
 		return NULL;
 	path->pending_head++;
-	path->reads -= first->reads;
+	path->waiting -= first->waits;
 	return first->wr;
 }
 
@@ -401,24 +409,24 @@ int dofi_memory_go_on(struct dofi_memory_path *path)
 	return n;
 }
 
-struct dofi_memory_pending *dofi_memory_reading(struct dofi_memory_path *path)
+struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;
-	struct dofi_memory_pending *reading = NULL;
+	struct dofi_memory_pending *asked = NULL;
 
 	dofi_lock(&ep->lock);
-	for (uint32_t i = path->pending_head; i != path->pending_tail && !reading; i++) {
+	for (uint32_t i = path->pending_head; i != path->pending_tail && !asked; i++) {
 		struct dofi_memory_pending *pending = &path->pending[i % path->pending_size];
 
-		if (pending->reads && pending->done < pending->length)
-			reading = pending;
+		if (pending->waits && !pending->answered)
+			asked = pending;
 	}
 	dofi_unlock(&ep->lock);
-	return reading;
+	return asked;
 }
 
 /* It may stand behind one that the next round completes. */
-void dofi_memory_end_read(struct dofi_memory_path *path)
+void dofi_memory_answered(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;
 	struct dofi_wr *wr;

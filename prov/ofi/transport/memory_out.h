@@ -31,10 +31,10 @@ ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update);
 int dofi_memory_go_on(struct dofi_memory_path *path);
 
 /*
- * The read that the next data are for, or NULL: the peer sends data that nobody asked for. A read
- * that has all of its data is ended. engine.lock held.
+ * The read or write that the next answer is for, or NULL: the peer answers what nobody has asked.
+ * When its answer is complete, it is ended. engine.lock held.
  */
-struct dofi_memory_pending *dofi_memory_reading(struct dofi_memory_path *path);
-void dofi_memory_end_read(struct dofi_memory_path *path);
+struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path);
+void dofi_memory_answered(struct dofi_memory_path *path);
 
 #endif

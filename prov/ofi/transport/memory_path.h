@@ -24,7 +24,7 @@ enum dofi_cell_kind {
 	DOFI_CELL_WRITE,    /* an RDMA write: address of these bytes; context */
 	DOFI_CELL_READ,     /* an RDMA read: address; context; its bytes are the length */
 	DOFI_CELL_ENTRY,    /* reads an entry of the context table: its offset */
-	DOFI_CELL_DATA,     /* what was read; reads are answered in order */
+	DOFI_CELL_DATA,     /* answers, in order: what was read; nothing: a write is stored */
 	DOFI_CELL_CTRL,     /* a control record: address of its bytes; completion data */
 	DOFI_CELL_CREDIT,   /* a credit update */
 };
@@ -42,8 +42,8 @@ struct dofi_memory_segment {
 	struct dofi_memory_ring rings[2]; /* that it writes */
 };
 
-/* Reads under way in one direction. The target keeps so many. */
-#define DOFI_MEMORY_READS 32u
+/* Reads and writes under way in one direction. The target keeps so many answers. */
+#define DOFI_MEMORY_ANSWERS 128u
 
 /* What goes into the ring in several cells; one at a time. */
 struct dofi_memory_job {
@@ -51,6 +51,7 @@ struct dofi_memory_job {
 	struct dofi_wr *wr;    /* NULL: the answer to a read of the peer's */
 	const struct iovec *iov;
 	uint64_t length, done;
+	bool begun;    /* its first cell is in the ring */
 	bool notifies; /* a control record with these completion data follows */
 	uint64_t data;
 };
@@ -58,13 +59,14 @@ struct dofi_memory_job {
 /* A request that is not complete when its post returns. */
 struct dofi_memory_pending {
 	struct dofi_wr *wr;
-	bool reads;              /* it waits for data; otherwise the next round completes it */
+	bool waits,
+		answered; /* for the answer of the peer; otherwise the next round completes it */
 	const struct iovec *iov; /* NULL: `place` */
 	struct iovec place;
 	uint64_t length, done;
 };
 
-/* A read of the peer's. */
+/* To a read or a write of the peer's. A write is stored by now: its length is 0. */
 struct dofi_memory_answer {
 	bool is_entry; /* of the context table */
 	uint32_t context;
@@ -87,11 +89,11 @@ struct dofi_memory_path {
 	_Atomic bool restless; /* rounds read it without the lock; counted in engine.restless */
 	/* a ring: posts add at the tail, rounds take at the head */
 	struct dofi_memory_pending *pending;
-	uint32_t pending_size, pending_head, pending_tail, reads;
+	uint32_t pending_size, pending_head, pending_tail, waiting;
 
 	/* Guarded by engine.lock. */
 	struct dofi_ring_reader in;
-	struct dofi_memory_answer answers[DOFI_MEMORY_READS];
+	struct dofi_memory_answer answers[DOFI_MEMORY_ANSWERS];
 	uint32_t answers_head, answers_tail;
 	struct dofi_wr *receiving; /* a message that is half in... */
 	uint64_t received, length; /* ...so much of so many bytes */

@@ -214,6 +214,7 @@ START_TEST(a_write)
 		ck_assert_int_eq(memcmp(memory + 3, bytes, size), 0);
 		ck_assert_uint_eq(memory[2], 0);
 		ck_assert_uint_eq(memory[3 + size], 0);
+		ck_assert_uint_eq(path.answers_tail, size); /* its completion */
 	}
 }
 END_TEST
@@ -333,11 +334,11 @@ START_TEST(a_flood_of_reads)
 	int n = 0;
 
 	memcpy(bytes, &length, sizeof(length));
-	for (uint32_t i = 0; i <= DOFI_MEMORY_READS; i++) {
+	for (uint32_t i = 0; i <= DOFI_MEMORY_ANSWERS; i++) {
 		say(DOFI_CELL_READ, 0, sizeof(length), BASE, CONTEXT);
 		n += dofi_memory_take_cells(&path);
 	}
-	ck_assert_int_eq(n, DOFI_MEMORY_READS);
+	ck_assert_int_eq(n, DOFI_MEMORY_ANSWERS);
 	ck_assert_int_eq(path.fault, -EPROTO);
 }
 END_TEST
