@@ -21,6 +21,7 @@ struct pipe {
 	int from, to;               /* sockets */
 	uint32_t from_birth, birth; /* the latter of the other end */
 	int sender, reader;         /* processes */
+	uint64_t serial;            /* pipes are used again, too */
 	uint64_t last;              /* when the last packet arrives: none overtakes it */
 	uint32_t fill;
 	uint8_t flight[KERNEL_RX_SIZE];
@@ -153,8 +154,9 @@ static void reset(const struct pipe *pipe)
 	end_later(pipe->from, pipe->from_birth, when, ECONNRESET);
 }
 
-/* b: how many bytes, or the end of the stream. */
-#define THE_END UINT64_C(0x100000000)
+/* b: how many bytes, or the end of the stream, with its error; and the serial number. */
+#define THE_END      UINT64_C(0x100000000)
+#define SERIAL_SHIFT 33
 
 static void deliver(uint64_t a, uint64_t b)
 {
@@ -162,6 +164,8 @@ static void deliver(uint64_t a, uint64_t b)
 	uint32_t n = (uint32_t)b;
 	bool is_open = is_same(pipe->to, pipe->birth);
 
+	if (!pipe->used || pipe->serial != b >> SERIAL_SHIFT)
+		return; /* a reset came before */
 	if (is_held_up(pipe->sender, pipe->reader, deliver, a, b))
 		return;
 	if (b & THE_END) {
@@ -182,7 +186,8 @@ static void deliver(uint64_t a, uint64_t b)
 
 static void send_packet(struct pipe *pipe, uint32_t n)
 {
-	clock_at(arrival(pipe), deliver, (uint64_t)(pipe - pipes), n);
+	clock_at(arrival(pipe), deliver, (uint64_t)(pipe - pipes),
+		 pipe->serial << SERIAL_SHIFT | n);
 }
 
 static void on_sent(int s, const uint8_t *bytes, size_t size)
@@ -239,7 +244,8 @@ static void on_closed(int s)
 	ends[s] = (struct end){.birth = ++births};
 	if (pipe)
 		clock_at(resets ? kernel_time + net_latency() : arrival(pipe), deliver,
-			 (uint64_t)(pipe - pipes), THE_END | (resets ? ECONNRESET : 0));
+			 (uint64_t)(pipe - pipes),
+			 pipe->serial << SERIAL_SHIFT | THE_END | (resets ? ECONNRESET : 0));
 }
 
 /* --- dialling --- */
@@ -277,6 +283,7 @@ static struct pipe *open_pipe(int from, int to)
 	pipe->birth = ends[to].birth;
 	pipe->sender = kernel_owner(from);
 	pipe->reader = kernel_owner(to);
+	pipe->serial = ++births;
 	pipe->last = kernel_time;
 	pipe->fill = 0;
 	return pipe;
