@@ -24,7 +24,7 @@
 
 /* --- one file --- */
 
-enum { FOREIGN = 1, DEVICE = 2, MISSING = 4, LINK = 8, SLOW = 16, BROKEN = 32 };
+enum { FOREIGN = 1, DEVICE = 2, MISSING = 4, LINK = 8, SLOW = 16, BROKEN = 32, ALL = 63 };
 
 static struct {
 	const uint8_t *bytes;
@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dofi_log_set_level("off");
 	memset(&file, 0, sizeof(file));
 	file.mode = fuzz_u8(&in);
-	file.odd = fuzz_u8(&in);
+	file.odd = fuzz_u8(&in) & ALL;
 	take_job(&in);
 	file.bytes = in.at;
 	file.size = fuzz_left(&in);
