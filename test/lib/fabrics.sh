@@ -3,7 +3,7 @@
 # Short names for the fabrics of one host, for scripts that test/run-env starts.
 
 # shellcheck disable=SC2034
-t_fabrics='tcp tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
+t_fabrics='tcp memory tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
 	sockets sockets-rdm rxd psm3'
 
 # t_core: prints the default of FI_SHAM_CORE, the provider below test/fabric: libfabric's
