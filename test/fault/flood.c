@@ -321,6 +321,7 @@ int main(void)
 	TCase *tcase = tcase_create("flood");
 
 	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, fault_amount(240, 3000));
 	tcase_add_test(tcase, memory_does_not_grow_for_a_peer_that_does_not_receive);
 	tcase_add_test(tcase, test_detects_a_provider_without_this_protection);
 	return t_run(suite);

@@ -135,9 +135,9 @@ static void step_slot(struct fuzz_input *in)
 	uint8_t slot = fuzz_u8(in);
 	struct dofi_ctrl_slots *slots;
 
-	if (!world.ia->mail.boxes)
+	if (!world.ia->ctrl_memory.slots)
 		return;
-	slots = &world.ia->mail.boxes[ep->scratch];
+	slots = &world.ia->ctrl_memory.slots[ep->scratch];
 	if (slot & 0x80)
 		slots->answers[slot % DOFI_CTRL_SLOTS] =
 			(struct dofi_atomic_answer){fuzz_u8(in), fuzz_value(in, 2)};

@@ -88,7 +88,7 @@ static void open_world(void)
 	fabric_open(ia);
 	ia->trans = fabric_table(FABRIC_SLOTS);
 	bare_ia_open(ia);
-	FUZZ_CHECK(ia->mail.boxes);
+	FUZZ_CHECK(ia->ctrl_memory.slots);
 	world.ia = ia;
 	make_objects(ia);
 }
@@ -103,10 +103,10 @@ static void set_kind(struct dofi_ia *ia, unsigned int kind)
 	static struct dofi_ctrl_slots *slots;
 
 	if (!slots)
-		slots = ia->mail.boxes;
+		slots = ia->ctrl_memory.slots;
 	ia->trans = fabric_table(kind);
-	ia->mail.boxes = kind & WORLD_SLOTS ? slots : NULL;
-	ia->uses_ctrl_msgs = !ia->mail.boxes;
+	ia->ctrl_memory.slots = kind & WORLD_SLOTS ? slots : NULL;
+	ia->uses_ctrl_msgs = !ia->ctrl_memory.slots;
 	ia->order = kind & WORLD_FENCE ? DOFI_FENCE : DOFI_ORDERED;
 	ia->reads_overtake = ia->writes_overtake = kind & WORLD_FENCE;
 	ia->credits = kind & WORLD_CREDITS ? DOFI_CREDITS_CARRIED : DOFI_CREDITS_NONE;

@@ -104,7 +104,7 @@ void dofi_wait_unwatch(struct dofi_ia *ia)
 	t_fake.watchers--;
 }
 
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
+void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 {
 	(void)ia;
 	atomic_fetch_add(wakeup, 1);

@@ -40,7 +40,7 @@ uint64_t t_peer_hear(const struct t_peer *peer)
 	struct pollfd ready = {.fd = peer->sock, .events = POLLIN};
 	uint64_t word = 0;
 
-	ck_assert_msg(poll(&ready, 1, 2 * (int)(T_LIMIT_US / 1000)) == 1,
+	ck_assert_msg(poll(&ready, 1, 6 * (int)(T_LIMIT_US / 1000)) == 1,
 		      "the process at the other end says nothing");
 	ck_assert_msg(recv(peer->sock, &word, sizeof(word), 0) == (ssize_t)sizeof(word),
 		      "the process at the other end has gone");

@@ -68,20 +68,20 @@ void perf_env_free(struct perf_env *env)
 
 /* ---- a run ---- */
 
-static void reset_lanes(struct perf_conn *conn)
+static void reset_flows(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
 
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++) {
-		struct perf_lane *lane = &conn->lanes[ep];
+		struct perf_flow *flow = &conn->flows[ep];
 
-		*lane = (struct perf_lane){
-			.free = lane->free,
+		*flow = (struct perf_flow){
+			.free = flow->free,
 			.nfree = env->tx_depth,
 			.last_silent = PERF_NO_SLOT,
 		};
 		for (uint32_t slot = 0; slot < env->tx_depth; slot++)
-			lane->free[slot] = slot;
+			flow->free[slot] = slot;
 	}
 }
 
@@ -97,9 +97,9 @@ static int post_receives(struct perf_conn *conn)
 
 	conn->rx_total = total;
 	for (uint32_t ep = 0; ep < eps; ep++)
-		conn->lanes[ep].rx_budget = total / eps + (ep < total % eps);
+		conn->flows[ep].rx_budget = total / eps + (ep < total % eps);
 	if (env->cfg->srq)
-		conn->lanes[0].rx_budget = total;
+		conn->flows[0].rx_budget = total;
 	/* From the end: a lone control message must not land where the peer's RDMA goes. */
 	for (uint32_t slot = env->rx_depth; slot-- > 0;) {
 		for (uint32_t ep = 0; ep < eps; ep++) {
@@ -145,7 +145,7 @@ int perf_conn_prepare(struct perf_conn *conn, const struct perf_run *run)
 	conn->stop = 0;
 	__atomic_store_n(&conn->progress.total, run->iterations, __ATOMIC_RELAXED);
 	perf_tell(conn, 0);
-	reset_lanes(conn);
+	reset_flows(conn);
 	prepare_bytes(conn);
 	if (post_receives(conn))
 		return -1;
@@ -178,18 +178,18 @@ static int allocate(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
 
-	conn->lanes = calloc(env->cfg->eps, sizeof(*conn->lanes));
+	conn->flows = calloc(env->cfg->eps, sizeof(*conn->flows));
 	conn->before = calloc(env->ntx, sizeof(*conn->before));
 	conn->silent = calloc(env->ntx, sizeof(*conn->silent));
 	conn->expected = calloc(env->ntx, sizeof(*conn->expected));
 	conn->turns = calloc(env->nrx, sizeof(*conn->turns));
 	conn->slots = calloc(env->ntx, sizeof(*conn->slots));
 	conn->held = calloc(env->nrx, sizeof(*conn->held));
-	if (!conn->lanes || !conn->before || !conn->silent || !conn->expected || !conn->turns ||
+	if (!conn->flows || !conn->before || !conn->silent || !conn->expected || !conn->turns ||
 	    !conn->slots || !conn->held)
 		return util_fail("no memory for %u endpoints", env->cfg->eps);
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++)
-		conn->lanes[ep].free = conn->slots + (size_t)ep * env->tx_depth;
+		conn->flows[ep].free = conn->slots + (size_t)ep * env->tx_depth;
 	return 0;
 }
 
@@ -217,7 +217,7 @@ void perf_conn_close(struct perf_conn *conn)
 		return;
 	if (conn->be)
 		conn->ops->close(conn->be);
-	free(conn->lanes);
+	free(conn->flows);
 	free(conn->before);
 	free(conn->silent);
 	free(conn->expected);

@@ -11,7 +11,7 @@
 #define PERF_SLEEP_MS    100
 
 /* An endpoint. */
-struct perf_lane {
+struct perf_flow {
 	uint32_t *free; /* ring of request slots, used in turn: the first lap touches each once */
 	uint32_t free_head, nfree;
 	uint32_t last_silent; /* newest request that asked for no completion */
@@ -26,12 +26,12 @@ struct perf_conn {
 	const struct perf_ops *ops;
 	const struct perf_traits *traits;
 	void *be;
-	struct perf_lane *lanes;
+	struct perf_flow *flows;
 	uint32_t *before; /* per request: the silent one before it, freed by the same completion */
 	bool *silent;     /* per request: asked for no completion */
 	uint64_t *expected; /* per request: what an atomic operation is to find */
 	uint64_t *turns;    /* per receive: how many were posted before it on its endpoint */
-	uint32_t *slots;    /* memory of the lanes' rings */
+	uint32_t *slots;    /* memory of the flows' rings */
 	/* receives to be posted later: the fabric had no room, or an answer goes first */
 	uint32_t *held;
 	uint32_t nheld;

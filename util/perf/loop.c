@@ -18,7 +18,7 @@ static uint32_t find_endpoint(const struct perf_conn *conn, const char *buf)
 
 	for (uint32_t ep = 0; ep < env->cfg->eps; ep++) {
 		if (perf_data_is(buf, conn->rx_len,
-				 perf_data_seed(conn, !env->passive, ep, conn->lanes[ep].rx_seq)))
+				 perf_data_seed(conn, !env->passive, ep, conn->flows[ep].rx_seq)))
 			return ep;
 	}
 	return 0;
@@ -31,7 +31,7 @@ static int check_message(struct perf_conn *conn, uint32_t ep, uint64_t turn, con
 
 	if (conn->env->cfg->srq)
 		ep = find_endpoint(conn, buf);
-	number = conn->lanes[ep].rx_seq++;
+	number = conn->flows[ep].rx_seq++;
 	if (!conn->ops->ordered && !conn->env->cfg->srq)
 		number = turn;
 	return perf_data_check(conn, "message", ep, number, buf, conn->rx_len,
@@ -42,13 +42,13 @@ static int check_message(struct perf_conn *conn, uint32_t ep, uint64_t turn, con
 static int check_immediate(struct perf_conn *conn, uint32_t ep, uint32_t value)
 {
 	const struct perf_env *env = conn->env;
-	uint32_t slot = (uint32_t)(conn->lanes[ep].rx_seq % env->rx_depth);
+	uint32_t slot = (uint32_t)(conn->flows[ep].rx_seq % env->rx_depth);
 
 	if (value != slot)
 		return util_fail("data check failed: immediate data %u came on endpoint %u where "
 				 "%u was sent",
 				 value, ep, slot);
-	return check_message(conn, ep, conn->lanes[ep].rx_seq,
+	return check_message(conn, ep, conn->flows[ep].rx_seq,
 			     env->buf + perf_rx_offset(conn, ep, slot));
 }
 
@@ -78,7 +78,7 @@ static int try_receive(struct perf_conn *conn, uint32_t id)
 	int ret = conn->ops->post_recv(conn->be, &wr);
 
 	if (!ret)
-		conn->turns[id - env->ntx] = conn->lanes[ep].rx_posted++;
+		conn->turns[id - env->ntx] = conn->flows[ep].rx_posted++;
 	return ret;
 }
 
@@ -110,9 +110,9 @@ int perf_receive(struct perf_conn *conn, uint32_t id)
 	const struct perf_env *env = conn->env;
 	uint32_t pool = env->cfg->srq ? 0 : (id - env->ntx) / env->rx_depth;
 
-	if (!conn->lanes[pool].rx_budget)
+	if (!conn->flows[pool].rx_budget)
 		return 0;
-	conn->lanes[pool].rx_budget--;
+	conn->flows[pool].rx_budget--;
 	return post_recv(conn, id);
 }
 
@@ -152,7 +152,7 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 {
 	const struct perf_env *env = conn->env;
 	uint32_t ep = id / env->tx_depth;
-	struct perf_lane *lane = &conn->lanes[ep];
+	struct perf_flow *flow = &conn->flows[ep];
 
 	/* Some fabrics tell nevertheless; the request that was to tell comes behind. */
 	if (conn->silent[id])
@@ -160,7 +160,7 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	for (; id != PERF_NO_SLOT; id = conn->before[id]) {
 		if (conn->check_reads && check_answer(conn, id))
 			return -1;
-		lane->free[(lane->free_head + lane->nfree++) % env->tx_depth] = id % env->tx_depth;
+		flow->free[(flow->free_head + flow->nfree++) % env->tx_depth] = id % env->tx_depth;
 		conn->tx_pending--;
 	}
 	return 0;
@@ -259,27 +259,27 @@ int perf_drain(struct perf_conn *conn)
 
 /* ---- requests ---- */
 
-static int take_slot(struct perf_conn *conn, struct perf_lane *lane, uint32_t *slot_p)
+static int take_slot(struct perf_conn *conn, struct perf_flow *flow, uint32_t *slot_p)
 {
-	while (!lane->nfree) {
+	while (!flow->nfree) {
 		if (await(conn))
 			return -1;
 	}
-	*slot_p = lane->free[lane->free_head];
-	lane->free_head = (lane->free_head + 1) % conn->env->tx_depth;
-	lane->nfree--;
+	*slot_p = flow->free[flow->free_head];
+	flow->free_head = (flow->free_head + 1) % conn->env->tx_depth;
+	flow->nfree--;
 	return 0;
 }
 
 static int post(struct perf_conn *conn, enum perf_test test, struct perf_wr *wr)
 {
-	struct perf_lane *lane = &conn->lanes[wr->ep];
+	struct perf_flow *flow = &conn->flows[wr->ep];
 	int ret;
 
 	conn->silent[wr->id] = !wr->signalled;
-	conn->before[wr->id] = lane->last_silent;
-	lane->last_silent = wr->signalled ? PERF_NO_SLOT : wr->id;
-	lane->nsilent = wr->signalled ? 0 : lane->nsilent + 1;
+	conn->before[wr->id] = flow->last_silent;
+	flow->last_silent = wr->signalled ? PERF_NO_SLOT : wr->id;
+	flow->nsilent = wr->signalled ? 0 : flow->nsilent + 1;
 	conn->tx_pending++;
 	while ((ret = conn->ops->post[test](conn->be, wr)) == PERF_AGAIN) {
 		if (perf_reap(conn))
@@ -307,12 +307,12 @@ static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint
  * Where a request goes. Writes with immediate data go round the peer's receives, so that none goes
  * where an earlier one is still looked at; atomic operations of an endpoint meet at one place.
  */
-static uint32_t remote_slot_of(const struct perf_conn *conn, const struct perf_lane *lane,
+static uint32_t remote_slot_of(const struct perf_conn *conn, const struct perf_flow *flow,
 			       uint32_t slot)
 {
 	switch (conn->env->cfg->test) {
 	case PERF_IMMEDIATE:
-		return (uint32_t)(lane->tx_seq % conn->env->rx_depth);
+		return (uint32_t)(flow->tx_seq % conn->env->rx_depth);
 	case PERF_FETCH_ADD:
 	case PERF_CMP_SWAP:
 		return 0;
@@ -326,24 +326,24 @@ int perf_request(struct perf_conn *conn, uint64_t i, uint32_t remote_slot, int l
 	const struct perf_env *env = conn->env;
 	const struct perf_cfg *cfg = env->cfg;
 	uint32_t ep = (uint32_t)(i % cfg->eps), slot;
-	struct perf_lane *lane = &conn->lanes[ep];
-	struct perf_wr wr = {.ep = ep, .len = conn->run->size, .operand = lane->tx_seq};
+	struct perf_flow *flow = &conn->flows[ep];
+	struct perf_wr wr = {.ep = ep, .len = conn->run->size, .operand = flow->tx_seq};
 
-	if (take_slot(conn, lane, &slot))
+	if (take_slot(conn, flow, &slot))
 		return -1;
 	if (remote_slot == PERF_NO_SLOT)
-		remote_slot = remote_slot_of(conn, lane, slot);
+		remote_slot = remote_slot_of(conn, flow, slot);
 	wr.id = ep * env->tx_depth + slot;
 	wr.offset = perf_tx_offset(conn, wr.id);
 	wr.remote = perf_rx_offset(conn, ep, remote_slot);
 	wr.value = remote_slot;
 	wr.signalled =
-		lane->nsilent + 1 >= cfg->signal_every || i + cfg->eps >= conn->run->iterations;
+		flow->nsilent + 1 >= cfg->signal_every || i + cfg->eps >= conn->run->iterations;
 	if (cfg->verify)
-		prepare_bytes(conn, &wr, lane->tx_seq);
+		prepare_bytes(conn, &wr, flow->tx_seq);
 	if (last_byte >= 0)
 		env->buf[wr.offset + wr.len - 1] = (char)last_byte;
-	lane->tx_seq++;
+	flow->tx_seq++;
 	perf_tell(conn, i);
 	if (post(conn, cfg->test, &wr))
 		return -1;
@@ -355,7 +355,7 @@ int perf_control(struct perf_conn *conn, uint32_t ep)
 	struct perf_wr wr = {.ep = ep, .len = PERF_CONTROL_LEN, .signalled = true};
 	uint32_t slot;
 
-	if (take_slot(conn, &conn->lanes[ep], &slot))
+	if (take_slot(conn, &conn->flows[ep], &slot))
 		return -1;
 	wr.id = ep * conn->env->tx_depth + slot;
 	wr.offset = perf_tx_offset(conn, wr.id);

@@ -86,7 +86,7 @@ static void close_socket(struct dofi_chan *chan)
 /* An invalidation may have got its last answer. */
 static void send_wakeup(struct dofi_ia *ia)
 {
-	dofi_wait_ring(ia, &ia->cm.wakeup);
+	dofi_wait_wake(ia, &ia->cm.wakeup);
 	if (!dofi_list_empty(&ia->cm.binds))
 		dofi_work_defer(ia, &ia->cm.answered);
 }

@@ -57,7 +57,7 @@ static ssize_t start_emulated(struct dofi_ep *ep, struct dofi_wr *wr)
 		.address = wr->atomic.address,
 		.operand = wr->atomic.operand,
 		.compare = wr->atomic.compare,
-		.answer_key = ia->mail.key,
+		.answer_key = ia->ctrl_memory.key,
 		.answer_address = dofi_ctrl_slots_address(ep) +
 				  offsetof(struct dofi_ctrl_slots, answers[slot]),
 	};
@@ -210,7 +210,7 @@ void dofi_atomic_arrived(struct dofi_ep *ep, uint32_t value)
 
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_assert_held(&ep->lock);
-	if (slot >= DOFI_CTRL_SLOTS || !(ep->ctrl_msgs || ep->obj.ia->mail.boxes))
+	if (slot >= DOFI_CTRL_SLOTS || !(ep->ctrl_msgs || ep->obj.ia->ctrl_memory.slots))
 		return;
 	if (value & DOFI_CTRL_ANSWER)
 		on_answer(ep, slot);

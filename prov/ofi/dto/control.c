@@ -59,55 +59,55 @@ bool dofi_ctrl_possible(const struct dofi_ia *ia)
 
 int dofi_ctrl_slots_open(struct dofi_ia *ia)
 {
-	struct dofi_ctrl_memory *mail = &ia->mail;
-	size_t size = ia->limits.max_eps * sizeof(*mail->boxes);
+	struct dofi_ctrl_memory *memory = &ia->ctrl_memory;
+	size_t size = ia->limits.max_eps * sizeof(*memory->slots);
 	void *mem;
 	int ret;
 
-	mail->boxes = NULL;
+	memory->slots = NULL;
 	ia->uses_ctrl_msgs = dofi_ctrl_msgs_possible(ia);
 	if (!dofi_ctrl_slots_possible(ia))
 		return 0;
 	ret = dofi_mr_map(ia, size, 0,
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem,
-			  &mail->mr, &mail->key, &mail->address);
+			  &memory->mr, &memory->key, &memory->address);
 	if (!ret)
-		mail->boxes = mem;
+		memory->slots = mem;
 	return ret;
 }
 
 void dofi_ctrl_slots_close(struct dofi_ia *ia)
 {
-	struct dofi_ctrl_memory *mail = &ia->mail;
+	struct dofi_ctrl_memory *memory = &ia->ctrl_memory;
 
-	if (!mail->boxes)
+	if (!memory->slots)
 		return;
-	dofi_mr_abandon(ia, mail->mr, mail->boxes, ia->limits.max_eps * sizeof(*mail->boxes));
-	mail->boxes = NULL;
+	dofi_mr_abandon(ia, memory->mr, memory->slots, ia->limits.max_eps * sizeof(*memory->slots));
+	memory->slots = NULL;
 }
 
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep)
 {
-	return ep->ctrl_msgs ? &ep->ctrl_msgs->slots : &ep->obj.ia->mail.boxes[ep->scratch];
+	return ep->ctrl_msgs ? &ep->ctrl_msgs->slots : &ep->obj.ia->ctrl_memory.slots[ep->scratch];
 }
 
 uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep)
 {
-	return ep->obj.ia->mail.address + ep->scratch * sizeof(struct dofi_ctrl_slots);
+	return ep->obj.ia->ctrl_memory.address + ep->scratch * sizeof(struct dofi_ctrl_slots);
 }
 
 int dofi_ctrl_slots_attach(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_ctx ctx = {
-		.key = ia->mail.key,
+		.key = ia->ctrl_memory.key,
 		.length = sizeof(struct dofi_ctrl_slots),
 		.privileges = DOFI_CTX_CTRL_SLOTS,
 	};
 	int ret = dofi_ctrl_msgs_attach(ep);
 
 	ep->ctrl_context = 0;
-	if (ret || !ia->mail.boxes)
+	if (ret || !ia->ctrl_memory.slots)
 		return ret;
 	ret = dofi_ctxtab_reserve(&ia->ctxtab, NULL, &ep->ctrl_context);
 	if (ret)
@@ -142,7 +142,7 @@ void dofi_ctrl_reset(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
 	ep->atomics_used = ep->answers_due = 0;
-	ep->note = (struct dofi_ctrl){0};
+	ep->ctrl = (struct dofi_ctrl){0};
 	dofi_ctrl_msgs_reset(ep);
 }
 
@@ -353,12 +353,12 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	dofi_lock(&ep->lock);
 	switch (kind) {
 	case DOFI_CTRL_LENGTH:
-		ep->note.length = value;
+		ep->ctrl.length = value;
 		break;
 	case DOFI_CTRL_IMMEDIATE:
 	case DOFI_CTRL_INVALIDATE:
-		ep->note.kind = kind;
-		ep->note.value = value;
+		ep->ctrl.kind = kind;
+		ep->ctrl.value = value;
 		break;
 	case DOFI_CTRL_ATOMIC:
 		dofi_atomic_arrived(ep, value);
@@ -374,20 +374,20 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 
 struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 {
-	struct dofi_ctrl note = ep->note;
+	struct dofi_ctrl ctrl = ep->ctrl;
 
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_assert_held(&ep->lock);
-	ep->note = (struct dofi_ctrl){0};
-	if (note.kind != DOFI_CTRL_INVALIDATE)
-		return note;
-	if (dofi_rmr_invalidate(ep->obj.ia, note.value, ep->pz, ep->conn_id)) {
+	ep->ctrl = (struct dofi_ctrl){0};
+	if (ctrl.kind != DOFI_CTRL_INVALIDATE)
+		return ctrl;
+	if (dofi_rmr_invalidate(ep->obj.ia, ctrl.value, ep->pz, ep->conn_id)) {
 		/* The sender knows; others that used it are told. */
-		ep->obj.ia->up->invalidate(ep->obj.ia, note.value);
+		ep->obj.ia->up->invalidate(ep->obj.ia, ctrl.value);
 	} else {
 		*status_p = DAT_DTO_ERR_LOCAL_PROTECTION;
 		ep->faulty = true;
 		dofi_ep_stall(ep);
 	}
-	return note;
+	return ctrl;
 }

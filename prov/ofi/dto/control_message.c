@@ -138,7 +138,7 @@ bool dofi_ctrl_msg_send_used(struct dofi_ep *ep)
 static struct dofi_kept *find(struct dofi_ctrl_msgs *ctrl_msgs, uint32_t message)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
-		if (ctrl_msgs->kept[i].note.kind && ctrl_msgs->kept[i].message == message)
+		if (ctrl_msgs->kept[i].ctrl.kind && ctrl_msgs->kept[i].message == message)
 			return &ctrl_msgs->kept[i];
 	return NULL;
 }
@@ -146,7 +146,7 @@ static struct dofi_kept *find(struct dofi_ctrl_msgs *ctrl_msgs, uint32_t message
 static struct dofi_kept *find_room(struct dofi_ctrl_msgs *ctrl_msgs)
 {
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
-		if (!ctrl_msgs->kept[i].note.kind)
+		if (!ctrl_msgs->kept[i].ctrl.kind)
 			return &ctrl_msgs->kept[i];
 	return NULL;
 }
@@ -164,7 +164,7 @@ bool dofi_ctrl_msg_use(struct dofi_ep *ep, uint32_t message)
 	dofi_assert_held(&ep->lock);
 	if (!kept)
 		return false;
-	ep->note = kept->note;
+	ep->ctrl = kept->ctrl;
 	*kept = (struct dofi_kept){0};
 	ep->ctrl_msgs->used++;
 	if (ep->ctrl_msgs->used - ep->ctrl_msgs->told >= DOFI_CTRL_MSG_WINDOW / 2) {
@@ -180,7 +180,7 @@ static void keep(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg)
 
 	if (!kept || find(ep->ctrl_msgs, ctrl_msg->message))
 		return;
-	kept->note = (struct dofi_ctrl){(uint8_t)ctrl_msg->kind, ctrl_msg->value, ctrl_msg->length};
+	kept->ctrl = (struct dofi_ctrl){(uint8_t)ctrl_msg->kind, ctrl_msg->value, ctrl_msg->length};
 	kept->message = ctrl_msg->message;
 	dofi_receive_ctrl_arrived(ep, ctrl_msg->message);
 }

@@ -38,7 +38,7 @@ struct dofi_ctrl_msg {
 	(offsetof(struct dofi_ctrl_msg, request) + offsetof(struct dofi_atomic_request, answer_key))
 
 struct dofi_kept {
-	struct dofi_ctrl note; /* kind 0: a free entry */
+	struct dofi_ctrl ctrl; /* kind 0: a free entry */
 	uint32_t message;
 };
 

@@ -122,7 +122,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t updat
 {
 	uint8_t kind = 0;
 
-	if (DOFI_UNLIKELY(ep->note.kind))
+	if (DOFI_UNLIKELY(ep->ctrl.kind))
 		kind = apply_ctrl(ep, wr);
 	dofi_ep_count_received(ep, kind, wr->length);
 	ep->nreceived++;

@@ -148,7 +148,7 @@ struct dofi_ep {
 	/* a write was sent since the last fence; only if the fabric has fences */
 	bool unfenced;
 	uint8_t answers_due;   /* bits: control slots, and DOFI_CTRL_MSGS_DUE */
-	struct dofi_ctrl note; /* control record of the next message */
+	struct dofi_ctrl ctrl; /* control record of the next message */
 	struct dofi_stall stall;
 	uint64_t send_tag, recv_tag; /* rdm transport */
 	struct dofi_peer_ep peer;
@@ -247,10 +247,10 @@ static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
 }
 
 /* Counts a message of this length, with this control record. ep->lock held. */
-static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t note, uint64_t length)
+static inline void dofi_ep_count_received(struct dofi_ep *ep, uint8_t kind, uint64_t length)
 {
 	dofi_assert_held(&ep->lock);
-	if (note == DOFI_CTRL_IMMEDIATE) {
+	if (kind == DOFI_CTRL_IMMEDIATE) {
 		DOFI_COUNT(ep, EP_RECV_RDMA_IMM, 1);
 		DOFI_COUNT(ep, EP_RECV_RDMA_IMM_DATA, length);
 	} else {

@@ -170,7 +170,7 @@ struct dofi_ia {
 	struct dofi_shm_repair *shm_repair; /* rdm transport: its own; NULL: none */
 	struct dofi_cm cm;
 	struct dofi_scratch scratch;
-	struct dofi_ctrl_memory mail;
+	struct dofi_ctrl_memory ctrl_memory;
 	struct dofi_bounces bounces;
 	struct dofi_guard guard;
 

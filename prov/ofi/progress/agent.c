@@ -83,10 +83,10 @@ static void call_agent(struct dofi_ia *ia, struct dofi_cno *cno)
 	dofi_lock(&ia->obj_lock);
 	if (!call.cno_gone) {
 		cno->call = NULL;
-		dofi_wait_ring(ia, &cno->wakeup);
+		dofi_wait_wake(ia, &cno->wakeup);
 	}
 	dofi_list_del(&call.link);
-	dofi_wait_ring(ia, &ia->agents_due);
+	dofi_wait_wake(ia, &ia->agents_due);
 }
 
 void dofi_cno_run_due(struct dofi_ia *ia)
@@ -113,7 +113,7 @@ void dofi_cno_go(struct dofi_ia *ia)
 {
 	dofi_lock(&ia->obj_lock);
 	ia->nstaying--;
-	dofi_wait_ring(ia, &ia->agents_due);
+	dofi_wait_wake(ia, &ia->agents_due);
 	dofi_unlock(&ia->obj_lock);
 }
 

@@ -39,7 +39,7 @@ void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd)
 		cno->hint = evd;
 		make_readable(cno);
 		dofi_agent_make_due(cno, evd);
-		dofi_wait_ring(cno->obj.ia, &cno->wakeup);
+		dofi_wait_wake(cno->obj.ia, &cno->wakeup);
 	} else if (!cno->hint) {
 		cno->hint = evd;
 	}
@@ -51,7 +51,7 @@ static void flush(struct dofi_cno *cno)
 	dofi_assert_held(&cno->lock);
 	cno->flushes++;
 	dofi_agent_make_due(cno, NULL);
-	dofi_wait_ring(cno->obj.ia, &cno->wakeup);
+	dofi_wait_wake(cno->obj.ia, &cno->wakeup);
 }
 
 void dofi_cno_flush(struct dofi_cno *cno)
@@ -155,7 +155,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	ret = wait_for_trigger(cno, timeout, &evd);
 	cno->waiters--;
 	if (cno->dying)
-		dofi_wait_ring(cno->obj.ia, &cno->wakeup);
+		dofi_wait_wake(cno->obj.ia, &cno->wakeup);
 	dofi_unlock(&cno->lock);
 	*evd_handle = evd;
 	return ret;
@@ -189,7 +189,7 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 	dofi_lock(&cno->lock);
 	cno->dying = true;
 	cno->agent = (DAT_OS_WAIT_PROXY_AGENT){0};
-	dofi_wait_ring(cno->obj.ia, &cno->wakeup);
+	dofi_wait_wake(cno->obj.ia, &cno->wakeup);
 	for (;;) {
 		seen = atomic_load(&cno->wakeup);
 		if (!cno->waiters && dofi_agent_has_left(cno))

@@ -18,7 +18,7 @@ struct dofi_cno {
 	struct dofi_lock lock;
 	bool triggered;        /* a state, not a counter */
 	bool watches;          /* completions, since it had an agent or a descriptor */
-	bool dying;            /* waiters return, and ring it when they leave */
+	bool dying;            /* waiters return, and wake the thread that frees it */
 	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
 	uint32_t waiters;
 	uint32_t flushes; /* a waiter that sees it change returns with no EVD */

@@ -192,7 +192,7 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	atomic_store(&w->driver_wake, wakeup);
 	atomic_store(&w->asleep, true);
 	with_cq = !dofi_cq_watch_leave(ia, wakeup);
-	/* Whoever rings from now on also writes wake_fd; who rang before shows here. */
+	/* A wake from now on also writes wake_fd; an earlier one shows in the counter. */
 	if (atomic_load(wakeup) == seen && dofi_wait_arm(ia, with_cq))
 		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
 	if (!with_cq)

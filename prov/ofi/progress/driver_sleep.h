@@ -14,13 +14,13 @@ struct dofi_ia;
 
 /*
  * Driver only: arms the fabric's wait objects and sleeps on everything until something happens, the
- * deadline passes or the wakeup rings. 0: only completions may be new; 1: a full round is due;
- * -EINTR. sigmask: as for ppoll.
+ * deadline passes or the wakeup counter changes. 0: only completions may be new; 1: a full round is
+ * due; -EINTR. sigmask: as for ppoll.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
 		     uint64_t deadline, const sigset_t *sigmask);
 
-/* Peers need not ring any more: the driver is awake. */
+/* Peers need not send wakeups any more: the driver is awake. */
 void dofi_wait_unmark(struct dofi_ia *ia);
 
 /* Looks at the wait object of a CQ that nothing has used yet. */

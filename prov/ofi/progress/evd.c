@@ -17,7 +17,7 @@ void dofi_evd_wake(struct dofi_evd *evd, enum dofi_wake why)
 	if (!evd->waiter || evd->wake)
 		return;
 	evd->wake = why;
-	dofi_wait_ring(evd->obj.ia, &evd->wakeup);
+	dofi_wait_wake(evd->obj.ia, &evd->wakeup);
 }
 
 /* A waiter keeps the CNO quiet, even when its threshold isn't reached (EVD-077). */

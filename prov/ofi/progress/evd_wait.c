@@ -158,7 +158,7 @@ static void stop_waiting(struct dofi_evd *evd)
 	dofi_assert_held(&evd->lock);
 	evd->waiter = false;
 	if (evd->dying)
-		dofi_wait_ring(evd->obj.ia, &evd->wakeup);
+		dofi_wait_wake(evd->obj.ia, &evd->wakeup);
 }
 
 DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,

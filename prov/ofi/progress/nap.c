@@ -10,15 +10,15 @@
 #include <stdatomic.h>
 
 /* A sleep that is due to end by the clock is short after something happened, and then longer. */
-#define FIRST_NAP_NS        20000u
-#define FIRST_LIST_NAP_NS   32000000u
-#define LONGEST_LIST_NAP_NS 256000000u
-#define BLIND_SLEEP_NS      1000000u
-/* Where all peers ring, and nothing has happened for long: one part in so many of that time. */
-#define LONGEST_RUNG_NAP_NS 32000000u
-#define QUIET_PARTS         16
-/* After an event or a ring, a write of many parts may be on its way for so long. */
-#define PARTIAL_WRITE_NS    250000000u
+#define FIRST_NAP_NS         20000u
+#define FIRST_LIST_NAP_NS    32000000u
+#define LONGEST_LIST_NAP_NS  256000000u
+#define BLIND_SLEEP_NS       1000000u
+/* If all peers send wakeups: this part of the time since the last event, and at most this long. */
+#define LONGEST_WOKEN_NAP_NS 32000000u
+#define QUIET_PARTS          16
+/* After an event or a wakeup, a write of many parts may be on its way for so long. */
+#define PARTIAL_WRITE_NS     250000000u
 
 uint64_t dofi_nap_blind_until(uint64_t deadline)
 {
@@ -27,7 +27,7 @@ uint64_t dofi_nap_blind_until(uint64_t deadline)
 	return blind < deadline ? blind : deadline;
 }
 
-/* The sleep gets longer each time that nothing has happened since the last. */
+/* Each sleep is longer than the last one, if nothing has happened since. */
 static uint64_t longer_nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t first_ns,
 				 uint64_t longest_ns)
 {
@@ -47,8 +47,9 @@ static uint64_t longer_nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t
 }
 
 /*
- * Where the queue has no descriptor by a fault of the provider, sockets are below: what they bring
- * of an RDMA write shows nothing until it is complete, and each look moves but a part of it.
+ * If the queue has no descriptor by a fault of the provider, it uses sockets. A part of an RDMA
+ * write that has arrived causes no event until the write is complete, and each read of the queue
+ * takes only a part.
  */
 static uint64_t short_naps_ns(const struct dofi_ia *ia)
 {
@@ -57,8 +58,8 @@ static uint64_t short_naps_ns(const struct dofi_ia *ia)
 }
 
 /*
- * A peer need not ring for what its fabric answers by itself, so that comes late, but not by much
- * of the time that it took.
+ * A peer sends no wakeup for what its fabric answers by itself. Such an answer is read late, but by
+ * no more than a part of the time that it took.
  */
 static uint64_t longest_nap(const struct dofi_ia *ia)
 {
@@ -68,8 +69,8 @@ static uint64_t longest_nap(const struct dofi_ia *ia)
 	if (!w->marked || atomic_load_explicit(&ia->wakeup.deaf, memory_order_relaxed) ||
 	    quiet < short_naps_ns(ia))
 		return BLIND_SLEEP_NS;
-	return quiet / QUIET_PARTS < LONGEST_RUNG_NAP_NS ? quiet / QUIET_PARTS
-							 : LONGEST_RUNG_NAP_NS;
+	return quiet / QUIET_PARTS < LONGEST_WOKEN_NAP_NS ? quiet / QUIET_PARTS
+							  : LONGEST_WOKEN_NAP_NS;
 }
 
 /*

@@ -64,7 +64,7 @@ void dofi_wait_kick(struct dofi_ia *ia)
 		make_readable(ia, ia->engine.wake_fd);
 }
 
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
+void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup)
 {
 	struct dofi_wait *w = &ia->wait;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking. A waiter watches a counter ("wakeup") that whoever changes its condition rings. One
- * waiter per IA becomes the engine's driver and sleeps on the descriptors; the others sleep on a
- * descriptor of their own until their wakeup rings or the driver's place becomes free.
+ * Blocking. A waiter watches a counter ("wakeup"). The thread that changes the waiter's condition
+ * increments it (dofi_wait_wake). One waiter per IA becomes the engine's driver and sleeps on the
+ * descriptors. The others sleep on a descriptor of their own until their counter changes or the
+ * driver's place becomes free.
  */
 #ifndef DOFI_WAIT_H
 #define DOFI_WAIT_H
@@ -23,7 +24,7 @@ void dofi_wait_fini(struct dofi_ia *ia);
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline);
 
 /* Rings the wakeup: whoever sleeps on it returns. Any lock may be held. */
-void dofi_wait_ring(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
+void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
 
 /* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
 bool dofi_wait_drive_begin(struct dofi_ia *ia);

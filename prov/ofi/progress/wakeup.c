@@ -20,9 +20,9 @@
 
 enum kind {
 	MARK = 1, /* the sender's mark comes along */
-	RING,     /* the fabric has something for you */
-	ANSWER,   /* the same, of what a RING brought about */
-	CALL,     /* look at your rings */
+	QUEUE,    /* read the fabric's queue */
+	ANSWER,   /* the same, for what a QUEUE led to */
+	RINGS,    /* read your rings */
 };
 
 struct datagram {
@@ -50,12 +50,12 @@ static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd
 
 void dofi_wakeup_send(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
-	tell(ia, peer->uuid, RING, -1);
+	tell(ia, peer->uuid, QUEUE, -1);
 }
 
 void dofi_wakeup_call(struct dofi_ia *ia, const uint8_t *uuid)
 {
-	tell(ia, uuid, CALL, -1);
+	tell(ia, uuid, RINGS, -1);
 }
 
 int dofi_wakeup_pass(struct dofi_ia *ia, const uint8_t *uuid, const struct dofi_wakeup_offer *text,
@@ -141,7 +141,7 @@ static void hear(struct dofi_ia *ia, const struct datagram *text, int fd)
 
 	if (peer && text->kind == MARK && fd >= 0)
 		see_mark(ia, peer, fd);
-	else if (peer && text->kind == RING)
+	else if (peer && text->kind == QUEUE)
 		answer(ia, peer);
 }
 
@@ -212,7 +212,7 @@ static int open_socket(struct dofi_ia *ia)
 
 int dofi_wakeup_open(struct dofi_ia *ia)
 {
-	/* Posts of connected endpoints, which have event queues, ring nobody. */
+	/* Posts of connected endpoints, which have event queues, wake nobody. */
 	bool marks = ia->cq_wait == FI_WAIT_NONE && !ia->eqs.n;
 	int ret = 0;
 

@@ -2,8 +2,8 @@
 /*
  * Wakeups, for fabrics whose completion queue has no descriptor to sleep on. Two processes on one
  * host show each other a mark in shared memory that says "asleep"; whoever gives the fabric
- * something for a sleeper sends it a datagram. A ring that is missed, or never comes (another host,
- * no shared memory), costs no more than a nap: see nap.c.
+ * something for a sleeper sends it a datagram. A datagram that is lost, or never comes (another
+ * host, no shared memory), costs no more than a nap: see nap.c.
  *
  * The mark is a segment (memory/segment.h) that travels over a local socket
  * (memory/local_socket.h), so nothing is left behind by the dead, and datagrams of other users,

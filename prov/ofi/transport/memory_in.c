@@ -245,7 +245,8 @@ static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell
 	if (!names_us(path, data))
 		return -EPROTO;
 	if (cell->size) {
-		if (!path->conn->ia->mail.boxes || cell->size > sizeof(struct dofi_ctrl_slots) ||
+		if (!path->conn->ia->ctrl_memory.slots ||
+		    cell->size > sizeof(struct dofi_ctrl_slots) ||
 		    at > sizeof(struct dofi_ctrl_slots) - cell->size)
 			return -EACCES;
 		dofi_ring_read(&path->in, cell, 0, (char *)dofi_ctrl_slots_of(ep) + at, cell->size);

@@ -428,7 +428,7 @@ DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entr
 	struct dofi_wr *wr = entry->op_context;
 
 	dofi_lock(&wr->ep->lock);
-	wr->ep->note = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, (uint32_t)entry->data,
+	wr->ep->ctrl = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, (uint32_t)entry->data,
 					  (uint32_t)entry->len};
 	dofi_unlock(&wr->ep->lock);
 	dofi_reap_done(wr, 0, entry->len, 0, 0);

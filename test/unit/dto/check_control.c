@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static struct dofi_ctrl_slots boxes[1];
+static struct dofi_ctrl_slots slots[1];
 static struct dofi_ctx_wire wire[1];
 static struct dofi_ep ep;
 static struct dofi_ia ia;
@@ -42,7 +42,7 @@ static void setup(void)
 	dofi_lock_init(&ia.engine.lock);
 	dofi_lock_init(&ep.lock);
 	ia.trans = ep.trans = &fabric;
-	ia.mail.boxes = boxes;
+	ia.ctrl_memory.slots = slots;
 	ia.ctxtab.wire = wire;
 	ep.obj.ia = &ia;
 	dofi_lock(&ia.engine.lock);
@@ -57,7 +57,7 @@ static void teardown(void)
 
 START_TEST(an_answer_goes_where_its_request_said)
 {
-	struct dofi_atomic_request *request = &boxes[0].requests[2];
+	struct dofi_atomic_request *request = &slots[0].requests[2];
 
 	*request = (struct dofi_atomic_request){.op = DOFI_OP_FETCH_ADD,
 						.answer_key = 7,

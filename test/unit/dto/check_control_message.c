@@ -153,7 +153,7 @@ static uint32_t kept(void)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < DOFI_CTRL_MSG_WINDOW; i++)
-		n += ep.ctrl_msgs->kept[i].note.kind != 0;
+		n += ep.ctrl_msgs->kept[i].ctrl.kind != 0;
 	return n;
 }
 
@@ -223,12 +223,12 @@ START_TEST(control_message_comes_before_its_message)
 	ck_assert(!dofi_ctrl_msg_use(&ep, 1));
 	ck_assert(dofi_ctrl_msg_has_arrived(&ep, 3));
 	ck_assert(dofi_ctrl_msg_use(&ep, 2));
-	ck_assert_uint_eq(ep.note.kind, DOFI_CTRL_IMMEDIATE);
-	ck_assert_uint_eq(ep.note.value, 20);
-	ck_assert_uint_eq(ep.note.length, 40);
+	ck_assert_uint_eq(ep.ctrl.kind, DOFI_CTRL_IMMEDIATE);
+	ck_assert_uint_eq(ep.ctrl.value, 20);
+	ck_assert_uint_eq(ep.ctrl.length, 40);
 	ck_assert(!dofi_ctrl_msg_use(&ep, 2));
 	ck_assert(dofi_ctrl_msg_use(&ep, 3));
-	ck_assert_uint_eq(ep.note.value, 30);
+	ck_assert_uint_eq(ep.ctrl.value, 30);
 	ck_assert_uint_eq(kept(), 0);
 }
 END_TEST
@@ -274,7 +274,7 @@ START_TEST(more_than_the_window_are_dropped)
 	arrive_about(4, 2); /* a message has at most one */
 	ck_assert_uint_eq(kept(), 1);
 	ck_assert(dofi_ctrl_msg_use(&ep, 4));
-	ck_assert_uint_eq(ep.note.value, 1);
+	ck_assert_uint_eq(ep.ctrl.value, 1);
 }
 END_TEST
 

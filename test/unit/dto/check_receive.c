@@ -419,7 +419,7 @@ static void expect_immediate(uint32_t at, uint32_t slot, uint32_t value, uint64_
 START_TEST(a_control_write_applies_to_the_next_message)
 {
 	begin(_i);
-	ep.note = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, 77, 1000};
+	ep.ctrl = (struct dofi_ctrl){DOFI_CTRL_IMMEDIATE, 77, 1000};
 	arrive(0, 0, 0, 0);
 	arrive(1, 0, 5, 0);
 	expect_immediate(0, 0, 77, 1000);
@@ -434,7 +434,7 @@ END_TEST
 START_TEST(an_invalidation_that_fails_ends_the_connection)
 {
 	begin(_i);
-	ep.note = (struct dofi_ctrl){.kind = DOFI_CTRL_INVALIDATE, .value = 0};
+	ep.ctrl = (struct dofi_ctrl){.kind = DOFI_CTRL_INVALIDATE, .value = 0};
 	arrive(0, 0, 5, 0);
 	ck_assert_uint_eq(event_at(0)->op, DOFI_OP_RECV_INVALIDATE);
 	ck_assert_uint_eq(event_at(0)->status, DAT_DTO_ERR_LOCAL_PROTECTION);
@@ -446,7 +446,7 @@ END_TEST
 static void ctrl_msg_about(uint32_t message, uint32_t value)
 {
 	ep.ctrl_msgs->kept[message] =
-		(struct dofi_kept){.note = {DOFI_CTRL_IMMEDIATE, value, 10 * value},
+		(struct dofi_kept){.ctrl = {DOFI_CTRL_IMMEDIATE, value, 10 * value},
 				   .message = message};
 	dofi_lock(&ep.lock);
 	dofi_receive_ctrl_arrived(&ep, message);

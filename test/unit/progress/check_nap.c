@@ -31,7 +31,7 @@ static void fall_asleep(void)
 {
 	for (int i = 0; i < 10; i++)
 		dofi_nap_until(&ia, DOFI_FOREVER, true);
-	ck_assert_uint_eq(ia.wait.nap_ns, LONGEST_RUNG_NAP_NS);
+	ck_assert_uint_eq(ia.wait.nap_ns, LONGEST_WOKEN_NAP_NS);
 	ck_assert(atomic_load(&ia.wait.deep));
 }
 
@@ -40,7 +40,7 @@ START_TEST(naps_are_long_if_all_peers_send_wakeups)
 	uint64_t before = dofi_now();
 
 	fall_asleep();
-	ck_assert_uint_ge(dofi_nap_until(&ia, DOFI_FOREVER, true), before + LONGEST_RUNG_NAP_NS);
+	ck_assert_uint_ge(dofi_nap_until(&ia, DOFI_FOREVER, true), before + LONGEST_WOKEN_NAP_NS);
 	ck_assert_uint_eq(dofi_nap_until(&ia, before + 1, true), before + 1);
 }
 END_TEST

@@ -35,9 +35,13 @@ static struct dofi_ctrl_slots slots[3]; /* ours is the second */
 static struct dofi_memory_ring ring;
 static struct dofi_memory_path path;
 static struct dofi_ring_writer peer;
-static struct {
+/* A receive with its segment behind it. */
+static union {
 	struct dofi_wr wr;
-	struct iovec iov[1];
+	struct {
+		char receive[sizeof(struct dofi_wr)];
+		struct iovec iov[1];
+	};
 } receives[4];
 static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
 static struct dofi_wr *done;
@@ -97,8 +101,8 @@ static void setup(void)
 	dofi_lock(&ia.engine.lock);
 	dofi_lock_init(&ep.lock);
 	ia.ctxtab.wire = table;
-	ia.mail.boxes = slots;
-	ia.mail.address = 4096;
+	ia.ctrl_memory.slots = slots;
+	ia.ctrl_memory.address = 4096;
 	ep.obj.ia = &ia;
 	ep.pz = &pz;
 	ep.scratch = 1;
@@ -108,7 +112,7 @@ static void setup(void)
 				     .issue = 2};
 	for (size_t i = 0; i < 4; i++) {
 		receives[i].wr = (struct dofi_wr){.ep = &ep, .op = DOFI_OP_RECV, .niov = 1};
-		receives[i].wr.iov[0] = (struct iovec){buffer + i % 2 * RECEIVE, RECEIVE};
+		receives[i].iov[0] = (struct iovec){buffer + i % 2 * RECEIVE, RECEIVE};
 	}
 	conn = (struct dofi_conn){.ia = &ia, .ep = &ep, .id = NUMBER};
 	path = (struct dofi_memory_path){.conn = &conn, .in.ring = &ring};
@@ -238,7 +242,7 @@ END_TEST
 
 START_TEST(control_records_and_credits)
 {
-	uint64_t at = ia.mail.address + sizeof(slots[0]);
+	uint64_t at = ia.ctrl_memory.address + sizeof(slots[0]);
 
 	say(DOFI_CELL_CTRL, 0, 48, at, CTRL_KEY | 6);
 	say(DOFI_CELL_CREDIT, 0, 0, 1234, 0);
