@@ -134,22 +134,28 @@ static void *serve(void *arg)
 	return arg;
 }
 
+/* -1: another program of this host uses the port. */
 static int listen_on(uint32_t host, uint16_t port)
 {
 	struct sockaddr_in name = address(host, port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	ck_assert_msg(!bind(fd, (struct sockaddr *)&name, sizeof(name)) && !listen(fd, 16),
-		      "port %u: %s", port, strerror(errno));
-	return fd;
+	if (!bind(fd, (struct sockaddr *)&name, sizeof(name)) && !listen(fd, 16))
+		return fd;
+	ck_assert_msg(errno == EADDRINUSE, "port %u: %s", port, strerror(errno));
+	close(fd);
+	return -1;
 }
 
-static void middle_start(uint16_t port)
+static bool middle_start(uint16_t port)
 {
 	middle.server = address(SERVER_HOST, port);
 	middle.listener = listen_on(MIDDLE_HOST, port);
+	if (middle.listener < 0)
+		return false;
 	ck_assert_int_eq(pthread_create(&middle.thread, NULL, serve, NULL), 0);
+	return true;
 }
 
 static void middle_stop(void)
@@ -227,6 +233,18 @@ static void stop_server(void)
 	t_peer_join(&server_process);
 }
 
+/* The server and the proxy, at one port that is free at both addresses. */
+static DAT_CONN_QUAL start_both(void)
+{
+	DAT_CONN_QUAL qual = start_server(0);
+
+	while (!middle_start((uint16_t)qual)) {
+		stop_server();
+		qual = start_server(0);
+	}
+	return qual;
+}
+
 /* --- the client --- */
 
 /* Connects to this host. Returns the event that ends the attempt. */
@@ -259,9 +277,8 @@ static void assert_connects(uint32_t host, DAT_CONN_QUAL qual)
 /* Without a trick the connection is established, so the proxy itself does not break it. */
 START_TEST(forwarded_frames_connect)
 {
-	DAT_CONN_QUAL qual = start_server(0);
+	DAT_CONN_QUAL qual = start_both();
 
-	middle_start((uint16_t)qual);
 	client_open();
 	assert_connects(MIDDLE_HOST, qual);
 	ck_assert_uint_ge(middle.count[FROM_CLIENT], 4);
@@ -276,11 +293,11 @@ END_TEST
 /* Applies each trick to each of the first four frames of each side. */
 START_TEST(tampered_handshake_fails)
 {
-	DAT_CONN_QUAL qual = start_server(0);
+	DAT_CONN_QUAL qual;
 
 	middle.side = (unsigned int)_i / RECORDED;
 	middle.number = (unsigned int)_i % RECORDED;
-	middle_start((uint16_t)qual);
+	qual = start_both();
 	for (middle.trick = CHANGE; middle.trick < TRICKS; middle.trick++) {
 		DAT_EVENT_NUMBER number;
 
@@ -306,12 +323,12 @@ END_TEST
 /* The frame is the INVALIDATE of an LMR that the server frees. */
 START_TEST(tampered_frame_breaks_the_connection)
 {
-	DAT_CONN_QUAL qual = start_server(0);
+	DAT_CONN_QUAL qual;
 
 	middle.side = FROM_SERVER;
 	middle.number = RECORDED;
 	middle.trick = _i ? CHANGE_SEAL : CHANGE;
-	middle_start((uint16_t)qual);
+	qual = start_both();
 	client_open();
 	assert_connects(MIDDLE_HOST, qual);
 	t_peer_tell(&server_process, FREE_LMR);
@@ -349,22 +366,24 @@ static size_t overhear(int fd, void *bytes, size_t size)
 	return fill;
 }
 
-static void record(DAT_CONN_QUAL qual)
+/* Records a handshake with the server, which it starts. Returns the server's qualifier. */
+static DAT_CONN_QUAL record(void)
 {
-	middle_start((uint16_t)qual);
+	DAT_CONN_QUAL qual = start_both();
+
 	client_open();
 	assert_connects(MIDDLE_HOST, qual);
 	t_ia_close(&ia);
 	middle_stop();
+	return qual;
 }
 
 START_TEST(replayed_client_is_refused)
 {
-	DAT_CONN_QUAL qual = start_server(0);
+	DAT_CONN_QUAL qual = record();
 	uint8_t heard[4 * DOFI_WIRE_MAX_FRAME];
 	int fd;
 
-	record(qual);
 	t_until(ask_server().established == 1);
 	fd = dial_server((uint16_t)qual);
 	for (unsigned int i = 0; i < RECORDED; i++)
@@ -437,12 +456,12 @@ static void squatter_stop(struct squatter *squatter)
 START_TEST(replayed_server_is_refused)
 {
 	static struct squatter squatter;
-	DAT_CONN_QUAL qual = start_server(0);
+	DAT_CONN_QUAL qual = record();
 
-	record(qual);
 	stop_server();
 	memcpy(squatter.says, middle.record[FROM_SERVER], sizeof(squatter.says));
 	squatter.listener = listen_on(MIDDLE_HOST, (uint16_t)qual);
+	ck_assert_int_ge(squatter.listener, 0);
 	squatter_start(&squatter);
 	client_open();
 	ck_assert_int_eq(try_from(MIDDLE_HOST, qual, T_LIMIT_US),
@@ -471,12 +490,13 @@ static void pretend(struct squatter *squatter)
  */
 START_TEST(squatter_gets_no_private_data)
 {
-	const DAT_CONN_QUAL qual = 0x5175617474657200u + (unsigned int)getpid() % 251;
+	DAT_CONN_QUAL qual = 0x5175617474657200u + (unsigned int)getpid() % 251;
 	static struct squatter squatter;
 	uint16_t port;
 
-	ck_assert(dofi_port_candidate(qual, 0, &port));
-	squatter.listener = listen_on(SERVER_HOST, port);
+	do
+		ck_assert(dofi_port_candidate(++qual, 0, &port));
+	while ((squatter.listener = listen_on(SERVER_HOST, port)) < 0);
 	start_server(qual);
 	if (_i)
 		pretend(&squatter);
