@@ -61,11 +61,23 @@ static bool come_out(void)
 	return true;
 }
 
+#ifdef __SANITIZE_THREAD__
+#define MORE 1 /* TSan adds a thread to each process, after a while */
+#else
+#define MORE 0
+#endif
+
+static void expect_threads(size_t n)
+{
+	ck_assert_uint_ge(threads.n, n);
+	ck_assert_uint_le(threads.n, n + MORE);
+}
+
 START_TEST(a_running_thread_is_out_after_some_time)
 {
 	start(run);
 	ck_assert(dofi_live_threads_note(&threads, &child, 1));
-	ck_assert_uint_eq(threads.n, 1);
+	expect_threads(1);
 	ck_assert(!dofi_live_threads_are_out(&threads));
 	ck_assert(come_out());
 	end();
@@ -119,7 +131,7 @@ START_TEST(the_caller_does_not_count)
 	pid_t self = getpid();
 
 	ck_assert(dofi_live_threads_note(&threads, &self, 1));
-	ck_assert_uint_eq(threads.n, 0);
+	expect_threads(0);
 	dofi_live_threads_free(&threads);
 }
 END_TEST
