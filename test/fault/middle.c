@@ -41,10 +41,10 @@ static struct middle {
 	struct sockaddr_in server;
 	_Atomic bool stop;
 	/* the frame that the trick is applied to: its sender and its number */
-	enum trick trick;
+	_Atomic enum trick trick;
 	unsigned int side, number;
 	/* frames of the present channel */
-	unsigned int count[2];
+	_Atomic unsigned int count[2];
 	struct frame record[2][RECORDED];
 } middle;
 
@@ -65,7 +65,7 @@ static bool send_tricked(int fd, struct frame *frame)
 {
 	uint8_t twice[2 * DOFI_WIRE_MAX_FRAME];
 
-	switch (middle.trick) {
+	switch ((enum trick)middle.trick) {
 	case CHANGE:
 		frame->bytes[DOFI_WIRE_LENGTH + 9] ^= 1;
 		break;
@@ -106,7 +106,7 @@ static void serve_channel(const int fds[2])
 	struct pollfd ready[2] = {{.fd = fds[0], .events = POLLIN},
 				  {.fd = fds[1], .events = POLLIN}};
 
-	memset(middle.count, 0, sizeof(middle.count));
+	middle.count[FROM_CLIENT] = middle.count[FROM_SERVER] = 0;
 	while (!middle.stop) {
 		poll(ready, 2, 20);
 		for (unsigned int side = 0; side < 2; side++)

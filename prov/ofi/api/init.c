@@ -117,26 +117,42 @@ static struct entry *new_entry(const DAT_PROVIDER_INFO *info, const char *ia_par
 	return e;
 }
 
-static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
+/* The registered entry of that name, or one that can be registered. NULL: out of memory. */
+static struct entry *entry_for(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
-	struct entry *e = find_entry(info->ia_name, info->is_thread_safe, NULL);
-	DAT_RETURN ret;
+	struct entry *e;
 
-	if (e) {
-		/* Changes nothing, unless the program has removed the name itself (REG-022). */
-		registry.add(&e->provider, &e->info);
-		return;
-	}
-	e = find_entry(info->ia_name, info->is_thread_safe, ia_params);
+	pthread_mutex_lock(&entries_lock);
+	e = find_entry(info->ia_name, info->is_thread_safe, NULL);
+	if (!e)
+		e = find_entry(info->ia_name, info->is_thread_safe, ia_params);
 	if (!e)
 		e = new_entry(info, ia_params);
+	pthread_mutex_unlock(&entries_lock);
+	return e;
+}
+
+/*
+ * Of an entry that is registered, this changes nothing, unless the program has removed the name
+ * itself (REG-022). The registry may call dat_provider_init with its lock held, so it is called
+ * without ours. Entries are never freed.
+ */
+static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
+{
+	struct entry *e = entry_for(info, ia_params);
+	bool registered;
+	DAT_RETURN ret;
+
 	if (!e) {
 		DOFI_LOG_E("IA %s can't be offered to the registry: out of memory", info->ia_name);
 		return;
 	}
 	ret = registry.add(&e->provider, &e->info);
-	e->registered = ret == DAT_SUCCESS;
-	if (!e->registered)
+	pthread_mutex_lock(&entries_lock);
+	e->registered |= ret == DAT_SUCCESS;
+	registered = e->registered;
+	pthread_mutex_unlock(&entries_lock);
+	if (!registered)
 		DOFI_LOG_E("IA %s: the registry refuses to offer it (DAT_RETURN 0x%x)%s",
 			   info->ia_name, ret,
 			   DAT_GET_TYPE(ret) == DAT_PROVIDER_ALREADY_REGISTERED
@@ -164,6 +180,7 @@ const DAT_PROVIDER *dofi_init_lookup(const char *ia_name, DAT_BOOLEAN thread_saf
 EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
 	const char *level = secure_getenv("DAT_OFI_LOG");
+	bool found;
 
 	dofi_log_set_level(level ? level : "");
 	dofi_secure_environment();
@@ -178,13 +195,14 @@ EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *ia_para
 		return;
 	}
 	pthread_mutex_lock(&entries_lock);
-	if (find_registry(__builtin_return_address(0)))
+	found = find_registry(__builtin_return_address(0));
+	pthread_mutex_unlock(&entries_lock);
+	if (found)
 		add_entry(info, ia_params ? ia_params : "");
 	else
 		DOFI_LOG_E("IA %s: nothing in this process is a DAT registry that could offer it; "
 			   "link the program with libdat or libdat2 and let that load the provider",
 			   info->ia_name);
-	pthread_mutex_unlock(&entries_lock);
 }
 
 EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
@@ -195,11 +213,11 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 		return;
 	pthread_mutex_lock(&entries_lock);
 	e = find_entry(info->ia_name, info->is_thread_safe, NULL);
-	if (e) {
-		registry.remove(&e->provider, &e->info);
+	if (e)
 		e->registered = false;
-	}
 	pthread_mutex_unlock(&entries_lock);
+	if (e)
+		registry.remove(&e->provider, &e->info);
 }
 
 /* libdat2 looks whether it is there, no more. */
