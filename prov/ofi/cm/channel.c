@@ -232,6 +232,7 @@ void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 {
 	char text[DOFI_ADDR_TEXT];
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD || chan->send_err)
 		return;
 	if (!make_room(chan, (uint32_t)size)) {
@@ -247,6 +248,7 @@ void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size)
 
 void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size)
 {
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD || chan->send_err)
 		return;
 	size = dofi_wire_seal(frame, size, &chan->session);
@@ -258,6 +260,7 @@ void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size)
 
 void dofi_chan_flush(struct dofi_chan *chan)
 {
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state != DOFI_CHAN_DEAD && !chan->writing && chan->tx_fill)
 		flush(chan);
 }
@@ -555,6 +558,7 @@ void dofi_chan_greeted(struct dofi_chan *chan)
 	struct dofi_cm *cm = &chan->ia->cm;
 	struct dofi_chan *other;
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->accepted && !dofi_crowd_admits(chan)) {
 		dofi_chan_close(chan, -EBUSY, false);
 		return;

@@ -330,6 +330,7 @@ uint64_t dofi_conn_linger_until(struct dofi_ia *ia)
 {
 	uint64_t limit = dofi_now() + linger_ns(ia);
 
+	dofi_assert_held(&ia->engine.lock);
 	if (dofi_obj_is(ia, DAT_HANDLE_TYPE_IA))
 		return limit;
 	if (!ia->cm.close_limit)

@@ -72,6 +72,7 @@ void dofi_conn_fill_hello(const struct dofi_conn *conn, struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	dofi_assert_held(&conn->ia->engine.lock);
 	memcpy(msg->token, conn->token, sizeof(msg->token));
 	if (conn->ud) {
 		msg->flags = DOFI_MSG_F_UD;

@@ -79,6 +79,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 						    : sizeof(struct sockaddr_in);
 	struct dofi_conn *conn = dofi_conn_new(ep->obj.ia, DOFI_CONN_DIALLING);
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (!conn)
 		return -ENOMEM;
 	memcpy(&conn->remote, remote, size);
@@ -126,6 +127,7 @@ static enum dofi_conn_event meaning_of(const struct dofi_conn *conn, int err)
 
 void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	if (dofi_conn_is_ending(conn))
 		return;
 	if (err == -ECONNREFUSED) {

@@ -66,6 +66,7 @@ void dofi_cr_return_ep(struct dofi_cr *cr, DAT_EP_STATE state)
 {
 	struct dofi_ep *ep = cr->ep;
 
+	dofi_assert_held(&cr->obj.ia->engine.lock);
 	if (!dofi_obj_is(ep, DAT_HANDLE_TYPE_EP))
 		return;
 	if (!cr->ep_ours)
@@ -80,6 +81,7 @@ int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockadd
 		dofi_obj_alloc(sp->obj.ia, sp->obj.provider, DAT_HANDLE_TYPE_CR, sizeof(*cr));
 	int ret;
 
+	dofi_assert_held(&sp->obj.ia->engine.lock);
 	if (!cr)
 		return -ENOMEM;
 	cr->conn = conn;
@@ -109,6 +111,7 @@ err_free:
 void dofi_cr_refuse(struct dofi_cr *cr, enum dofi_reason reason, const void *private_data,
 		    uint32_t private_size)
 {
+	dofi_assert_held(&cr->obj.ia->engine.lock);
 	dofi_cr_return_ep(cr, DAT_EP_STATE_UNCONNECTED);
 	cr->conn->cr = NULL;
 	dofi_conn_reject(cr->conn, reason, private_data, private_size);

@@ -43,6 +43,7 @@ void dofi_ep_detach_evds(struct dofi_ep *ep)
 
 void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia)
 {
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	if (!ep->conn_evd || ep->conn_evd->obj.ia != ia)
 		return;
 	dofi_lock(&ep->lock);

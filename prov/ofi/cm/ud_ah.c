@@ -205,6 +205,7 @@ DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE handle, const void *ah_handle)
 	struct dofi_ud_ah *ah;
 	bool was_free;
 
+	dofi_assert_none_held();
 	if (!ep || !ep->ud)
 		return DOFI_BAD_HANDLE(EP);
 	ah = enter_with(ep->obj.ia, ah_handle);

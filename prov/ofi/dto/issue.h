@@ -72,6 +72,7 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 	const struct dofi_ia *ia = ep->obj.ia;
 	ssize_t ret;
 
+	dofi_assert_held(&ep->lock);
 	wr->state = DOFI_WR_ISSUED;
 	if (op == DOFI_OP_SEND) {
 		ret = ep->trans->send(ep, wr);

@@ -22,6 +22,7 @@ bool dofi_post_flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
 
 DAT_RETURN dofi_post_refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
+	dofi_assert_held(&ep->lock);
 	dofi_post_leave(ep);
 	return why;
 }

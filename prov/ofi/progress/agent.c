@@ -111,6 +111,7 @@ void dofi_cno_stay(struct dofi_ia *ia)
 /* Under the lock: when it is free the IA may go. */
 void dofi_cno_go(struct dofi_ia *ia)
 {
+	dofi_assert_none_held();
 	dofi_lock(&ia->obj_lock);
 	ia->nstaying--;
 	dofi_wait_wake(ia, &ia->agents_due);

@@ -30,6 +30,7 @@ bool dofi_agent_has_left(struct dofi_cno *cno);
 void dofi_cno_run_due(struct dofi_ia *ia);
 static inline void dofi_cno_run_agents(struct dofi_ia *ia)
 {
+	dofi_assert_none_held();
 	if (DOFI_UNLIKELY(atomic_load_explicit(&ia->nagents, memory_order_relaxed)))
 		dofi_cno_run_due(ia);
 }

@@ -120,6 +120,7 @@ void dofi_engine_begin(struct dofi_ia *ia)
 
 void dofi_engine_end(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	dofi_work_run(ia);
 	dofi_unlock(&ia->engine.lock);
 	dofi_cno_run_agents(ia);

@@ -167,6 +167,7 @@ static bool take_one(struct dofi_ia *ia)
 
 void dofi_wakeup_hear(struct dofi_ia *ia)
 {
+	dofi_assert_held(&ia->engine.lock);
 	for (int i = 0; i < TURN && take_one(ia); i++)
 		;
 }

@@ -290,6 +290,7 @@ int dofi_memory_take_cells(struct dofi_memory_path *path)
 	struct dofi_cell cell;
 	int n = 0, ret;
 
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	while (n < BATCH && (ret = dofi_ring_look(&path->in, &cell))) {
 		if (ret > 0)
 			ret = take(path, &cell);

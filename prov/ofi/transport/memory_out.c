@@ -414,6 +414,7 @@ struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path)
 	struct dofi_ep *ep = path->conn->ep;
 	struct dofi_memory_pending *asked = NULL;
 
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	dofi_lock(&ep->lock);
 	for (uint32_t i = path->pending_head; i != path->pending_tail && !asked; i++) {
 		struct dofi_memory_pending *pending = &path->pending[i % path->pending_size];
@@ -431,6 +432,7 @@ void dofi_memory_answered(struct dofi_memory_path *path)
 	struct dofi_ep *ep = path->conn->ep;
 	struct dofi_wr *wr;
 
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	dofi_lock(&ep->lock);
 	wr = next_complete(path);
 	dofi_unlock(&ep->lock);

@@ -170,6 +170,7 @@ struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *ia, const uint8_t *n
 	struct dofi_shm_repair *r = ia->shm_repair;
 	struct dofi_shm_peer *peer;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!r)
 		return NULL;
 	pthread_mutex_lock(&r->mutex);
@@ -189,6 +190,7 @@ void dofi_shm_repair_use(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool us
 {
 	struct dofi_shm_repair *r = ia->shm_repair;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!r || !peer)
 		return;
 	pthread_mutex_lock(&r->mutex);
@@ -202,6 +204,7 @@ void dofi_shm_repair_forget(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool
 {
 	struct dofi_shm_repair *r = ia->shm_repair;
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!r || !peer)
 		return;
 	pthread_mutex_lock(&r->mutex);
