@@ -134,6 +134,8 @@ dofi_dto_sources = \
 dofi_cm_sources = \
 	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
+	%D%/cm/channel_dial.c %D%/cm/channel_dial.h \
+	%D%/cm/channel_send.c %D%/cm/channel_send.h \
 	%D%/cm/cm.c %D%/cm/cm.h \
 	%D%/cm/conn.c %D%/cm/conn.h \
 	%D%/cm/conn_end.c %D%/cm/conn_end.h \

@@ -70,13 +70,11 @@ struct dofi_chan {
 	uint8_t rx[DOFI_WIRE_MAX_FRAME];
 };
 
-/*
- * Gets conn a channel to whoever serves remote:port: one that led there before, unless
- * conn->redialled, or a new one. When it returns 0, later exactly one of dofi_conn_chan_up and
- * dofi_conn_dial_failed is called (never from inside), unless dofi_chan_detach comes first. A
- * negative errno means that neither will be.
- */
-int dofi_chan_dial(struct dofi_conn *conn, const struct sockaddr *remote, uint16_t port);
+/* fd: an accepted socket, or -1. NULL when out of memory. */
+struct dofi_chan *dofi_chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_state state);
+
+/* Takes the first connection out of chan->waiting or chan->conns; NULL: there is none. */
+struct dofi_conn *dofi_chan_pop(struct dofi_list *list);
 
 /* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
 void dofi_chan_detach(struct dofi_conn *conn);
@@ -84,17 +82,8 @@ void dofi_chan_detach(struct dofi_conn *conn);
 /* Where its socket leads, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
 
-/* handshake.c makes these: a frame that is sent with the next flush, and one that is sealed. */
-void dofi_chan_put(struct dofi_chan *chan, const uint8_t *frame, size_t size);
-void dofi_chan_put_sealed(struct dofi_chan *chan, uint8_t *frame, size_t size);
-void dofi_chan_flush(struct dofi_chan *chan);
-/* Dialled: the peer has proved that it has the key, and our details are on the way to it. */
-void dofi_chan_proved(struct dofi_chan *chan);
 /* The handshake is complete: chan->peer is filled. */
 void dofi_chan_greeted(struct dofi_chan *chan);
-
-/* Queues a message, sends what the socket takes. A failure shows later as dofi_conn_chan_lost. */
-void dofi_chan_send(struct dofi_chan *chan, const struct dofi_msg *msg);
 
 /*
  * Ends a channel. Nobody is told from inside: the channel's work makes the upcalls and frees it.

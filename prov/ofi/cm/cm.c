@@ -4,6 +4,7 @@
 
 #include "auth/crypto.h"
 #include "cm/channel.h"
+#include "cm/channel_send.h"
 
 #include "cm/conn.h"
 #include "cm/crowd.h"

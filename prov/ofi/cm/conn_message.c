@@ -12,6 +12,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "cm/channel.h"
+#include "cm/channel_send.h"
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"

@@ -11,6 +11,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "cm/channel.h"
+#include "cm/channel_dial.h"
 #include "cm/conn_state.h"
 #include "cm/redial.h"
 #include "cm/wire.h"

@@ -19,7 +19,7 @@ int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t 
 /* channel.c: REQUEST goes out; the channel may still wait for the peer's details. */
 void dofi_conn_ask(struct dofi_conn *conn);
 
-/* channel.c: what came of dofi_chan_dial. */
+/* channel.c: what came of dofi_chan_dial (channel_dial.h). */
 void dofi_conn_chan_up(struct dofi_conn *conn);
 /*
  * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...); -EPROTO: the peer

@@ -6,6 +6,8 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "cm/channel.h"
+#include "cm/channel_send.h"
+#include "cm/channel_dial.h"
 #include "cm/wire.h"
 #include "object/ia.h"
 #include "object/transport.h"
