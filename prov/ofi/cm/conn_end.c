@@ -110,8 +110,9 @@ void dofi_act_end_unaccepted(struct dofi_conn *conn, const struct dofi_msg *msg)
 void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	DOFI_LOG_I("%s: giving up a connection that was accepted, its data path did not come up in "
-		   "time",
+	DOFI_LOG_I("%s: giving up a connection that was accepted: its data path did not come up "
+		   "in time; the peer's log may say why, and a slow one needs a greater "
+		   "handshake_ms",
 		   conn->ia->name);
 	/* Not every fabric tells the peer. */
 	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,

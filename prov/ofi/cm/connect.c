@@ -197,8 +197,8 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 	int ret;
 
 	if (accept->conn_qual != conn->conn_qual) {
-		DOFI_LOG_W("%s: a peer has accepted for another connection qualifier than the one "
-			   "that was asked for",
+		DOFI_LOG_W("%s: refusing a connection: the peer has accepted it for another "
+			   "connection qualifier than the one that was asked for",
 			   conn->ia->name);
 		refuse(conn);
 		return;

@@ -83,8 +83,8 @@ static void overdue(struct dofi_timer *timer)
 {
 	struct drain *drain = DOFI_CONTAINER(timer, struct drain, timer);
 
-	DOFI_LOG_I("%s: a peer said that it had sent %u messages more before the end of a "
-		   "connection; they did not come and are not waited for any more",
+	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
+		   "end of a connection: they did not come; the peer may be stopped or dead",
 		   drain->ia->name, drain->left);
 	give_up(drain);
 }

@@ -14,7 +14,7 @@
 void dofi_fail_path(struct dofi_ep *ep, int err)
 {
 	dofi_assert_held(&ep->lock);
-	DOFI_LOG_I("%s: an operation failed and breaks its connection: %s", ep->obj.ia->name,
+	DOFI_LOG_I("%s: an operation failed, so its connection breaks: %s", ep->obj.ia->name,
 		   fi_strerror(err));
 	ep->faulty = true;
 	dofi_ep_stall(ep);

@@ -76,7 +76,7 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		return true;
 	}
 	if (ret != -FI_EAGAIN && ep->path_up) /* else it ends anyway */
-		DOFI_LOG_I("%s: the peer's context table can't be read: %s", ep->obj.ia->name,
+		DOFI_LOG_I("%s: can't read the peer's context table: %s", ep->obj.ia->name,
 			   fi_strerror((int)-ret));
 	dofi_issue_put_off(ep, ret);
 	return false;

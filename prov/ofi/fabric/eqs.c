@@ -79,7 +79,9 @@ int dofi_eqs_put_fids(const struct dofi_eqs *eqs, struct fid **fids)
 static void note_failure(struct dofi_eqs *eqs, unsigned int which, int err)
 {
 	if (err && !eqs->fails[which])
-		DOFI_LOG_W("%s: the fabric can't connect: %s", eqs->ia_name, fi_strerror(err));
+		DOFI_LOG_W("%s: the fabric can't connect, so a connection will end by its time "
+			   "limit: %s; FI_LOG_LEVEL=warn shows more",
+			   eqs->ia_name, fi_strerror(err));
 	eqs->fails[which] = err;
 }
 

@@ -79,7 +79,7 @@ void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *event
 	if (!events->eq)
 		return;
 	if (events->nerrors > 1)
-		DOFI_LOG_I("IA %s: the fabric told %llu errors that belong to no operation",
+		DOFI_LOG_I("IA %s: the fabric reported %llu errors that belong to no operation",
 			   ia->name, (unsigned long long)events->nerrors);
 	if (events->own_ops)
 		events->eq->ops = (struct fi_ops_eq *)(uintptr_t)events->own_ops;
@@ -95,12 +95,13 @@ void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *event
 static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code)
 {
 	if (dofi_error_is_of_peer(code)) {
-		DOFI_LOG_I("IA %s: the fabric lost something of a peer: %s (%d)", ia->name,
-			   fi_strerror(code), err->prov_errno);
+		DOFI_LOG_I("IA %s: the fabric reported an error of a peer that belongs to no "
+			   "operation: %s (provider's code %d)",
+			   ia->name, fi_strerror(code), err->prov_errno);
 		return;
 	}
-	DOFI_LOG_W("IA %s: the fabric failed in something that belongs to no operation: %s (%d); "
-		   "what a peer sent may be lost",
+	DOFI_LOG_W("IA %s: the fabric reported an error that belongs to no operation: %s "
+		   "(provider's code %d); what a peer sent may be lost",
 		   ia->name, fi_strerror(code), err->prov_errno);
 	dofi_evd_async(ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, dofi_obj_ia_handle(&ia->obj),
 		       0);

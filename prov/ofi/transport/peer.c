@@ -155,8 +155,8 @@ static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dof
 	if (!dofi_same_process_avoid(ia->quirks, name, &size, sizeof(name) - 1, ia->fabric_name) &&
 	    fi_av_insert(peers->av, name, 1, addr_p, 0, NULL) == 1)
 		return 0;
-	DOFI_LOG_W("%s: the fabric's address vector takes no further peer, the connection is "
-		   "refused",
+	DOFI_LOG_W("%s: refusing a connection: the fabric's address vector does not take the "
+		   "peer's address",
 		   ia->name);
 	return -FI_ENOSPC;
 }

@@ -157,9 +157,10 @@ void dofi_rdm_disconnect(struct dofi_conn *conn)
 		return;
 	}
 	if (dofi_rdm_cancel(conn))
-		DOFI_LOG_I("%s: the fabric has not given back all operations of a connection that "
-			   "is over",
-			   ia->name);
+		DOFI_LOG_I(
+			"%s: a connection has ended, but the fabric has not completed all of its "
+			"operations; the library keeps their memory until it does",
+			ia->name);
 	/* Without memory for a copy only patience is left. */
 	while (leave_behind(conn->ep)) {
 		dofi_engine_drain_cq(ia);
