@@ -36,6 +36,9 @@ int perf_dat_fail(const char *what, DAT_RETURN ret)
 	return util_fail("DAT: %s: %s", what, util_dat_text(ret));
 }
 
+/* Each EP of an SRQ reports its last buffer on the asynchronous EVD, which nobody reads. */
+#define ASYNC_QLEN 4096
+
 static int open_ia(const char *name, DAT_IA_HANDLE *ia_p, DAT_EVD_HANDLE *async_p)
 {
 	char copy[DAT_NAME_MAX_LENGTH];
@@ -43,7 +46,7 @@ static int open_ia(const char *name, DAT_IA_HANDLE *ia_p, DAT_EVD_HANDLE *async_
 
 	snprintf(copy, sizeof(copy), "%s", name);
 	*async_p = DAT_HANDLE_NULL;
-	ret = dat_ia_open(copy, 8, async_p, ia_p);
+	ret = dat_ia_open(copy, ASYNC_QLEN, async_p, ia_p);
 	if (ret != DAT_SUCCESS)
 		return util_fail("DAT: cannot open interface \"%s\": %s; dat_info tells more", name,
 				 util_dat_text(ret));
