@@ -986,10 +986,15 @@ N = 100
 SEED = 1
 DEPTH = all
 JOBS = 2
+WORKERS = 2
+AT_A_TIME = 2
+WORK = $(abs_builddir)/%D%/mutants/work
 check-mutants:
-	@$(srcdir)/%D%/mutants/mutants.py --source '$(abs_srcdir)' --work '$(abs_builddir)/%D%/mutants/work' \
+	@$(srcdir)/%D%/mutants/mutants.py --source '$(abs_srcdir)' --work '$(WORK)' \
 		--configure "$$(./config.status --config | sed "s/'--enable-werror'//")" --n '$(N)' --seed '$(SEED)' \
-		--depth '$(DEPTH)' --jobs '$(JOBS)' $(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) \
+		--depth '$(DEPTH)' --workers '$(WORKERS)' --jobs '$(JOBS)' --at-a-time '$(AT_A_TIME)' \
+		$(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) $(if $(AGAIN),--again) \
+		--products '$(lib_LTLIBRARIES) $(filter-out %D%/fuzz/% %D%/efa/%,$(check_LTLIBRARIES))' \
 		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
@@ -1019,7 +1024,8 @@ CLEANFILES += %D%/conform/conform12.tap %D%/conform/conform12.err \
 	%D%/matrix/*
 EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh %D%/lib/tap.sh %D%/lib/fabrics.sh \
 	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
-	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/untested.tsv
+	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/subtypes.py \
+	%D%/conform/untested.tsv
 EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py
 EXTRA_DIST += %D%/mutants/README.md %D%/mutants/changes.py %D%/mutants/equivalent.tsv %D%/mutants/mutants.py
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \

@@ -899,6 +899,7 @@ END_TEST
 
 START_TEST(EP_103_108_131_147_157_165_183_197_calls_refuse_other_handles)
 {
+	/* EP-114 */
 	struct t_listener listener;
 	struct t_end end;
 	const DAT_EP_HANDLE wrong[] = {DAT_HANDLE_NULL, t_tia.pz, NULL};

@@ -46,12 +46,24 @@ ISOLATED = ("unshare", "--net", "--ipc", "--pid", "--mount", "--fork", "--kill-c
             'exec "$@"', "sh")
 # Seconds that no unmutated test of a few seconds comes near
 LEAST_LIMIT = int(os.environ.get("MUTANTS_LIMIT", "60"))
+# Seconds of one case, when the machine is not busy
+CASE_LIMIT = "20"
+DEPTHS = ("unit", "conform", "fault", "all")
 FIELDS = ("mutant", "result", "by", "seconds", "line", "change")
 
 
 def room_of(file):
     parts = pathlib.PurePath(file).parts
     return "registry" if parts[0] == "src" else parts[2]
+
+
+def may_isolate():
+    try:
+        return os.geteuid() == 0 and not subprocess.run(
+            [*ISOLATED, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            check=False).returncode
+    except OSError:
+        return False
 
 
 def read_equivalent(path):
@@ -83,62 +95,73 @@ class Plan:
     def __init__(self, options, tree):
         words = {name: getattr(options, name).split()
                  for name in ("unit", "conform", "fault", "other")}
-        self.unit, self.fault, self.other = words["unit"], words["fault"], words["other"]
-        self.conform, self.fabrics = words["conform"], ["", *options.fabrics.split()]
+        self.unit, self.other = words["unit"], words["other"]
+        # One generation after the other: both come from one source.
+        self.fault = sorted(words["fault"], key=lambda program: program.endswith("1"))
+        self.conform, self.fabrics = words["conform"], options.fabrics.split()
         self.depth = options.depth
         self.suites = sorted({name for file in pathlib.Path(tree, "test/conform").glob("*.c")
                               for name in re.findall(r'suite_create\("([^"]+)"',
                                                      file.read_text())})
 
-    def over(self, programs, suites):
-        return [Test(program, suite, fabric) for suite in suites
-                for program in programs for fabric in self.fabrics]
+    def over(self, programs, suites, fabrics):
+        return [Test(program, suite, fabric) for fabric in fabrics
+                for suite in suites for program in programs]
+
+    def fabrics_of(self, file):
+        """Those of a transport's own files come first."""
+        stem = pathlib.PurePath(file).stem
+        if room_of(file) == "memory" or stem.startswith("memory"):
+            return ["memory", ""]
+        if stem.startswith(("rdm", "shm")):
+            return [*self.fabrics, ""]
+        return ["", *self.fabrics]
 
     def stages(self, file):
         room, stem = room_of(file), pathlib.PurePath(file).stem
         near = [program for program in self.unit if f"/{room}/" in program]
-        near.sort(key=lambda program: not re.search(rf"check_{stem}[12]?$", program))
-        likely = [suite for suite in TOPICS[room] .split() if suite in self.suites]
+        named = [program for program in near if re.search(rf"check_{stem}[12]?$", program)]
+        likely = [suite for suite in TOPICS[room].split() if suite in self.suites]
         others = [suite for suite in self.suites if suite not in likely]
-        newest, older = self.conform[-1:], self.conform[:-1]
-        yield "unit", list(map(Test, near))
-        yield "conform", self.over(newest, likely)
-        yield "conform", self.over(older, likely) + self.over(newest, others)
-        yield "conform", self.over(older, others)
+        generations = self.conform[:-1] if "12" in stem else self.conform[-1:]
+        fabrics = self.fabrics_of(file)
+        yield "unit", list(map(Test, named))
+        yield "unit", [Test(program) for program in near if program not in named]
+        yield "conform", self.over(generations, likely, fabrics[:1])
+        yield "conform", self.over(generations, others, fabrics[:1])
+        yield "unit", [Test(program) for program in self.unit if program not in near]
+        yield "conform", self.over(generations, likely + others, fabrics[1:])
         yield "fault", list(map(Test, self.fault))
-        yield "all", [Test(program) for program in self.unit if program not in near]
+        yield "all", self.over([it for it in self.conform if it not in generations],
+                               likely + others, fabrics)
         yield "all", list(map(Test, self.other))
 
-    def tests_of(self, file):
-        """Lists of tests, as deep as was asked for."""
-        depths = ("unit", "conform", "fault", "all")
+    def tests_of(self, file, passed=""):
+        """Lists of tests, as deep as was asked for, without those of a depth that was passed."""
+        first = DEPTHS.index(passed) + 1 if passed else 0
         for stage, tests in self.stages(file):
-            if depths.index(stage) <= depths.index(self.depth) and tests:
+            if first <= DEPTHS.index(stage) <= DEPTHS.index(self.depth) and tests:
                 yield tests
 
 
-class Runner:
-    """The copy of the tree, its build and its tests."""
+class Copy:
+    """A copy of the tree, its build and its tests."""
 
-    def __init__(self, options):
+    def __init__(self, options, name):
         self.source = pathlib.Path(options.source).resolve()
         self.work = pathlib.Path(options.work).resolve()
-        self.tree, self.build = self.work / "tree", self.work / "build"
-        self.log = self.work / "log"
-        self.configure = options.configure
-        self.jobs = options.jobs
-        self.limits = {}
-        self.broken = set()
-        self.isolated = self.may_isolate()
-
-    @staticmethod
-    def may_isolate():
-        try:
-            return os.geteuid() == 0 and not subprocess.run(
-                [*ISOLATED, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                check=False).returncode
-        except OSError:
-            return False
+        self.home = self.work / name
+        self.tree, self.build, self.log = (self.home / part for part in ("tree", "build", "log"))
+        self.configure, self.jobs = options.configure, options.jobs
+        self.products = options.products.split()
+        self.isolated = options.isolated
+        # The copies share what the compiler made.
+        self.environment = dict(os.environ, CCACHE_BASEDIR=str(self.home), CCACHE_NOHASHDIR="1",
+                                CK_DEFAULT_TIMEOUT=CASE_LIMIT)
+        for variable in ("CK_RUN_SUITE", "CK_RUN_CASE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            self.environment.pop(variable, None)
+        self.running = set()
+        self.stopped = threading.Event()
 
     # --- the copy ---
 
@@ -178,28 +201,33 @@ class Runner:
         self.log.mkdir(parents=True, exist_ok=True)
         self.build.mkdir(exist_ok=True)
         if not (self.build / "config.status").exists():
-            self.sh(f"{self.tree}/configure {self.configure}", "configure")
-        self.sh(f"make -j{self.jobs}", "make")
+            self.sh(f"{self.tree}/configure {self.configure} "
+                    f"--cache-file='{self.work}/config.cache'", "configure")
+        self.sh(f"make -j{self.jobs} all {' '.join(self.products)}", "make")
 
     def sh(self, command, name):
         with open(self.log / f"{name}.log", "wb") as log:
             if subprocess.run(command, shell=True, cwd=self.build, stdout=log, stderr=log,
-                              stdin=subprocess.DEVNULL, check=False).returncode:
+                              stdin=subprocess.DEVNULL, env=self.environment,
+                              check=False).returncode:
                 sys.exit(f"mutants: \"{command}\" failed in {self.build}: "
                          f"see {self.log}/{name}.log")
 
-    def make(self, programs=()):
-        """True when the products and the programs are up to date afterwards.
+    def make(self, tests):
+        """True when what the tests need is up to date afterwards.
 
-        "all" runs a make of its own, which must not build the libraries that the programs' build
-        is building."""
-        return self.make_targets(["all"]) and (not programs or self.make_targets(programs))
+        The products run a make of their own, which must not build the libraries that the programs'
+        build is building."""
+        programs = sorted({test.program for test in tests if not test.script})
+        alone = all("/unit/" in program for program in programs) and programs
+        return (alone or self.make_targets(self.products)) and (
+            not programs or self.make_targets(programs))
 
     def make_targets(self, targets):
         with open(self.log / "make.log", "wb") as log:
             return not subprocess.run(["make", f"-j{self.jobs}", *targets], cwd=self.build,
                                       stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                      check=False).returncode
+                                      env=self.environment, check=False).returncode
 
     def write(self, file, text):
         """In place; make has to see that it is newer than what was built of it."""
@@ -210,30 +238,37 @@ class Runner:
 
     # --- one test ---
 
-    def run(self, test):
+    def run(self, test, limit):
         """None when it passed, or what failed."""
-        if test.name in self.broken:
-            return None
-        environment = dict(os.environ, CK_DEFAULT_TIMEOUT="30")
-        for name in ("CK_RUN_SUITE", "CK_RUN_CASE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-            environment.pop(name, None)
+        environment = dict(self.environment)
         if test.suite:
             environment["CK_RUN_SUITE"] = test.suite
         command = [*(ISOLATED if self.isolated else ()), *test.command(self.tree)]
-        limit = self.limits.get(test.name, 600)
-        with open(self.log / "test.err", "wb") as errors, subprocess.Popen(
-                command, cwd=self.build, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=errors, env=environment, start_new_session=True) as process:
+        with subprocess.Popen(command, cwd=self.build, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+                              start_new_session=True) as process:
             over = threading.Event()
             timer = threading.Timer(limit, lambda: (over.set(), self.kill(process)))
             timer.start()
+            self.running.add(process)
             try:
                 failed = self.read_tap(process)
             finally:
                 timer.cancel()
+                self.running.discard(process)
                 self.kill(process)
         return f"{test.name} hangs ({limit:.0f} s)" if over.is_set() else failed and (
             f"{test.name} {failed}")
+
+    def run_unless_stopped(self, test, limit):
+        failed = None if self.stopped.is_set() else self.run(test, limit)
+        return None if self.stopped.is_set() else failed
+
+    def stop(self):
+        """Ends the tests that run."""
+        self.stopped.set()
+        for process in list(self.running):
+            self.kill(process)
 
     @staticmethod
     def read_tap(process):
@@ -267,52 +302,33 @@ class Runner:
             except (OSError, ValueError):
                 continue
 
-    # --- all tests of a mutant ---
 
-    def first_failure(self, groups):
-        """The first test that fails, or None. A failure counts when it comes twice."""
-        for tests in groups:
-            programs = sorted({test.program for test in tests if not test.script})
-            if not self.make(programs):
-                return "compiler"
-            with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-                for start in range(0, len(tests), self.jobs):
-                    batch = tests[start:start + self.jobs]
-                    for test, failed in zip(batch, pool.map(self.run, batch)):
-                        if failed and (" hangs " in failed or self.run(test)):
-                            return failed
-        return None
+class Reference:
+    """The copy that is never changed: what fails there as well proves nothing."""
 
-    def measure(self, plan, file):
-        """Runs the tests of a file once unmutated. What fails then proves nothing later."""
-        path = self.work / "unmutated.tsv"
-        known = {}
-        if path.exists():
-            with open(path, encoding="utf-8") as table:
-                known = {name: (float(seconds), passed) for name, seconds, passed
-                         in csv.reader(table, delimiter="\t")}
-        with open(path, "a", encoding="utf-8") as table:
-            for tests in plan.tests_of(file):
-                self.measure_tests(tests, known, table)
+    def __init__(self, options):
+        self.copy = Copy(options, "unmutated")
+        self.path = self.copy.work / "unmutated.tsv"
+        self.lock = threading.Lock()
+        self.failures = {}
 
-    def measure_tests(self, tests, known, table):
-        writer = csv.writer(table, delimiter="\t", lineterminator="\n")
-        programs = sorted({test.program for test in tests if not test.script})
-        if not self.make(programs):
-            sys.exit(f"mutants: the unmutated tree does not compile: see {self.log}/make.log")
-        for test in tests:
-            if test.name not in known:
-                start = time.monotonic()
-                failed = self.run(test)
-                known[test.name] = time.monotonic() - start, "no" if failed else "yes"
-                writer.writerow((test.name, f"{known[test.name][0]:.1f}", known[test.name][1]))
-                table.flush()
-                if failed:
-                    print(f"# fails unmutated, not used: {failed}", flush=True)
-            seconds, passed = known[test.name]
-            self.limits[test.name] = max(LEAST_LIMIT, 5 * seconds)
-            if passed == "no":
-                self.broken.add(test.name)
+    def usable(self, test):
+        return self.failures.get(test.name, 0) < 2
+
+    def seconds(self, test):
+        """What the test takes now, or None when it fails without a mutant, too."""
+        with self.lock:
+            if not self.copy.make([test]):
+                sys.exit(f"mutants: the unmutated tree does not compile: see {self.copy.log}")
+        start = time.monotonic()
+        failed = self.copy.run(test, 600)
+        seconds = time.monotonic() - start
+        with self.lock, open(self.path, "a", encoding="utf-8") as table:
+            table.write(f"{test.name}\t{seconds:.1f}\t{'no' if failed else 'yes'}\n")
+            if failed:
+                self.failures[test.name] = self.failures.get(test.name, 0) + 1
+                print(f"# fails unmutated: {failed}", flush=True)
+        return None if failed else seconds
 
 
 class Table:
@@ -335,33 +351,128 @@ class Table:
                               quoting=csv.QUOTE_NONE, escapechar="\\", quotechar=None)
 
     def add(self, **row):
+        """The last line of a mutant counts."""
         self.rows[row["mutant"]] = row
         with open(self.path, "a", encoding="utf-8") as file:
             self.writer(file).writerow(row)
         print(f"{row['result']:11} {row['mutant']} {row['by']}", flush=True)
 
-    def summary(self):
+    def summary(self, chosen):
         counts = {}
         for row in self.rows.values():
-            counts[row["result"]] = counts.get(row["result"], 0) + 1
+            if row["mutant"] in chosen:
+                counts[row["result"]] = counts.get(row["result"], 0) + 1
         tried = counts.get("killed", 0) + counts.get("survived", 0)
         words = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
         return f"{tried} mutants ran: {words or 'none'}; {self.path}"
 
 
-def try_mutant(runner, plan, mutant):
-    """Result, and which test gave it. The copy is as before afterwards."""
-    original = (runner.tree / mutant.file).read_text()
-    runner.write(mutant.file, changes.apply(mutant, original))
-    try:
-        if not runner.make():
-            return "uncompiled", ""
-        failed = runner.first_failure(plan.tests_of(mutant.file))
+class Worker:
+    """Tries one mutant after the other in a copy of its own."""
+
+    def __init__(self, options, plan, reference, number):
+        self.copy = Copy(options, f"copy{number}")
+        self.plan, self.reference = plan, reference
+        self.at_a_time = options.at_a_time
+
+    def confirmed(self, test, failed):
+        """A failure counts if the unmutated test passes then, and the mutant fails once more.
+
+        The three runs see the same load. After the second one, it is known what time the test
+        needs now."""
+        seconds = self.reference.seconds(test)
+        if seconds is None:
+            return None
+        return self.copy.run(test, max(LEAST_LIMIT, 5 * seconds)) and failed
+
+    def first_failure(self, groups):
+        """The first test that fails, or None."""
+        for tests in groups:
+            tests = list(filter(self.reference.usable, tests))
+            if not self.copy.make(tests):
+                return "compiler"
+            self.copy.stopped.clear()
+            with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
+                under_way = {pool.submit(self.copy.run_unless_stopped, test, 3 * LEAST_LIMIT): test
+                             for test in tests}
+                for future in concurrent.futures.as_completed(under_way):
+                    failed = future.result()
+                    failed = failed and self.confirmed(under_way[future], failed)
+                    if failed:
+                        self.copy.stop()
+                        return failed
+        return None
+
+    def try_mutant(self, mutant, passed):
+        """Result, and which test gave it. The copy is as before afterwards."""
+        original = (self.copy.tree / mutant.file).read_text()
+        self.copy.write(mutant.file, changes.apply(mutant, original))
+        try:
+            failed = self.first_failure(self.plan.tests_of(mutant.file, passed))
+        finally:
+            self.copy.write(mutant.file, original)
         if failed == "compiler":
             return "uncompiled", ""
-        return ("killed", failed) if failed else ("survived", "")
-    finally:
-        runner.write(mutant.file, original)
+        return ("killed", failed) if failed else ("survived", self.plan.depth)
+
+
+class Sample:
+    """Hands mutants to the workers in the order of the seed, until enough have run."""
+
+    def __init__(self, options, tree, chosen, table):
+        self.options, self.tree, self.table = options, tree, table
+        self.equivalent = read_equivalent(options.equivalent)
+        self.waiting = iter(chosen)
+        self.names = []
+        self.ran = self.under_way = 0
+        self.changed = threading.Condition()
+
+    def passed(self, before):
+        """The depth that a survivor need not repeat, or None if the mutant is done."""
+        if not before:
+            return ""
+        if before["result"] != "survived":
+            return None
+        if self.options.again:
+            return ""
+        done, depth = before["by"] or "all", self.options.depth
+        return done if DEPTHS.index(done) < DEPTHS.index(depth) else None
+
+    def take(self):
+        """The next mutant, its row so far and the depth that it passed, or None at the end."""
+        with self.changed:
+            while True:
+                while self.options.n and self.ran + self.under_way >= self.options.n:
+                    if not self.under_way:
+                        return None
+                    self.changed.wait()
+                mutant = next(self.waiting, None)
+                if not mutant:
+                    return None
+                self.names.append(mutant.name)
+                before = self.table.rows.get(mutant.name)
+                row = self.row_of(mutant)
+                if mutant.name in self.equivalent:
+                    self.table.add(result="equivalent", by=self.equivalent[mutant.name], **row)
+                    continue
+                passed = self.passed(before)
+                if passed is None:
+                    self.ran += before["result"] in ("killed", "survived")
+                    continue
+                self.under_way += 1
+                return mutant, row, passed
+
+    def row_of(self, mutant):
+        text = (self.tree / mutant.file).read_text()
+        return {"mutant": mutant.name, "line": f"{mutant.file}:{mutant.line}",
+                "change": changes.describe(mutant, text), "seconds": "0"}
+
+    def give(self, result, by, row):
+        with self.changed:
+            self.table.add(result=result, by=by, **row)
+            self.ran += result in ("killed", "survived")
+            self.under_way -= 1
+            self.changed.notify_all()
 
 
 def choose(options, tree):
@@ -373,41 +484,36 @@ def choose(options, tree):
     return mutants
 
 
-def run(options):
-    runner = Runner(options)
-    equivalent = read_equivalent(options.equivalent)
-    runner.prepare()
-    chosen = choose(options, runner.tree)
-    table = Table(runner.work / "table.tsv", options.resume)
-    if not options.resume:
-        (runner.work / "unmutated.tsv").unlink(missing_ok=True)
-    plan = Plan(options, runner.tree)
-    print(f"# {len(chosen)} mutants to choose from, seed {options.seed}; "
-          f"{'isolated' if runner.isolated else 'not isolated (needs root)'}", flush=True)
-    ran = 0
-    measured = set()
-    for mutant in chosen:
-        if options.n and ran >= options.n:
-            break
-        before = table.rows.get(mutant.name)
-        if before:
-            ran += before["result"] in ("killed", "survived")
-            continue
-        text = (runner.tree / mutant.file).read_text()
-        row = {"mutant": mutant.name, "line": f"{mutant.file}:{mutant.line}",
-               "change": changes.describe(mutant, text), "seconds": "0"}
-        if mutant.name in equivalent:
-            table.add(result="equivalent", by=equivalent[mutant.name], **row)
-            continue
-        if room_of(mutant.file) not in measured:
-            runner.measure(plan, mutant.file)
-            measured.add(room_of(mutant.file))
+def work(worker, sample):
+    worker.copy.prepare()
+    while True:
+        taken = sample.take()
+        if not taken:
+            return
+        mutant, row, passed = taken
         start = time.monotonic()
-        result, by = try_mutant(runner, plan, mutant)
+        result, by = worker.try_mutant(mutant, passed)
         row["seconds"] = f"{time.monotonic() - start:.0f}"
-        table.add(result=result, by=by, **row)
-        ran += result in ("killed", "survived")
-    print(f"# {table.summary()}")
+        sample.give(result, by, row)
+
+
+def run(options):
+    options.isolated = may_isolate()
+    reference = Reference(options)
+    reference.copy.prepare()
+    if not options.resume:
+        reference.path.unlink(missing_ok=True)
+    chosen = choose(options, reference.copy.tree)
+    table = Table(reference.copy.work / "table.tsv", options.resume)
+    plan = Plan(options, reference.copy.tree)
+    sample = Sample(options, reference.copy.tree, chosen, table)
+    print(f"# {len(chosen)} mutants to choose from, seed {options.seed}; "
+          f"{'isolated' if options.isolated else 'not isolated (needs root)'}", flush=True)
+    workers = [Worker(options, plan, reference, number) for number in range(options.workers)]
+    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+        for done in [pool.submit(work, worker, sample) for worker in workers]:
+            done.result()
+    print(f"# {table.summary(set(sample.names))}")
     return 0
 
 
@@ -443,11 +549,15 @@ def main():
     parser.add_argument("--n", type=int, default=0, help="how many mutants run; 0: all")
     parser.add_argument("--only", metavar="REGEX", help="of names")
     parser.add_argument("--resume", action="store_true", help="go on with the table that is there")
-    parser.add_argument("--depth", choices=("unit", "conform", "fault", "all"), default="all")
-    parser.add_argument("--jobs", type=int, default=2, help="of make, and tests at a time")
+    parser.add_argument("--depth", choices=DEPTHS, default="all")
+    parser.add_argument("--again", action="store_true", help="what survived runs again")
+    parser.add_argument("--workers", type=int, default=1, help="copies that run mutants")
+    parser.add_argument("--jobs", type=int, default=2, help="of make, in each copy")
+    parser.add_argument("--at-a-time", type=int, default=2, help="tests, in each copy")
+    parser.add_argument("--products", default="all", help="what make builds for the tests")
     parser.add_argument("--configure", default="--enable-debug", metavar="ARGUMENTS")
     parser.add_argument("--equivalent", default=HERE / "equivalent.tsv", metavar="TSV")
-    parser.add_argument("--fabrics", default="shm", help="besides the IA of the tests, tcp")
+    parser.add_argument("--fabrics", default="shm", help="besides that of the tests, tcp")
     for name in ("unit", "conform", "fault", "other"):
         parser.add_argument(f"--{name}", default="", metavar="PROGRAMS")
     options = parser.parse_args()

@@ -127,7 +127,7 @@ kills() {
 }
 
 lets_survive() {
-	run_mutants --only "^$survivor\$" && result_of "$survivor" | grep -x 'survived '
+	run_mutants --only "^$survivor\$" && result_of "$survivor" | grep -x 'survived unit'
 }
 
 skips_equivalent() {
@@ -148,11 +148,31 @@ does_not_count_what_does_not_compile() {
 kills_by_time() {
 	name=$(name_of compare 'while (length')
 	run_mutants --only "^$name\$" &&
-		result_of "$name" | grep -x 'killed .*check_limit hangs (5 s)'
+		result_of "$name" | grep -x 'killed .*check_limit hangs (15 s)'
 }
 
 leaves_sources_alone() {
-	cmp "$t_dir/kept" "$tree/src/limit.c" && cmp "$t_dir/kept" "$work/tree/src/limit.c"
+	cmp "$t_dir/kept" "$tree/src/limit.c" &&
+		cmp "$t_dir/kept" "$work/unmutated/tree/src/limit.c" &&
+		cmp "$t_dir/kept" "$work/copy0/tree/src/limit.c"
+}
+
+# Only what survived runs again, and its last line in the table counts.
+runs_again() {
+	run_mutants --only "^($killed|$survivor)\$" || return
+	run_mutants --only "^($killed|$survivor)\$" --resume &&
+		! grep -E '^(killed|survived)' "$t_dir/log" || return
+	run_mutants --only "^($killed|$survivor)\$" --resume --again &&
+		[ "$(grep -cE '^(killed|survived)' "$t_dir/log")" = 1 ] &&
+		grep '^# 2 mutants ran: 1 killed, 1 survived' "$t_dir/log"
+}
+
+# A test that fails on a busy machine fails without the mutant, too.
+does_not_count_what_fails_anyway() {
+	sed 's/int good = /&0 \&\& /' "$tree/test/unit/registry/check_limit.c" >"$t_dir/failing"
+	cp "$t_dir/failing" "$tree/test/unit/registry/check_limit.c"
+	run_mutants --only "^$killed\$" && result_of "$killed" | grep -x 'survived unit' &&
+		grep '^# fails unmutated: test/unit/registry/check_limit limit' "$t_dir/log"
 }
 
 # Three of a sample, then two more: the three do not run again.
@@ -163,8 +183,7 @@ resumes() {
 	run_mutants --n 5 --only "$kinds" --resume || return
 	head -n "$(wc -l <"$t_dir/three")" "$work/table.tsv" | cmp "$t_dir/three" - &&
 		[ "$(grep -cE '	(killed|survived)	' "$work/table.tsv")" = 5 ] &&
-		[ "$(grep -cE '^(killed|survived)' "$t_dir/log")" = 2 ] &&
-		[ "$(wc -l <"$work/unmutated.tsv")" = 1 ]
+		[ "$(grep -cE '^(killed|survived)' "$t_dir/log")" = 2 ]
 }
 
 # The list names places that are there, each with its reason.
@@ -190,6 +209,8 @@ t_run 'an equivalent one is skipped' skips_equivalent
 t_run 'one that does not compile does not count' does_not_count_what_does_not_compile
 t_run 'one that hangs is killed by time' kills_by_time
 t_run 'a run that was stopped goes on' resumes
+t_run 'what survived runs again if asked' runs_again
+t_run 'a test that fails without a mutant proves nothing' does_not_count_what_fails_anyway
 t_run 'the sources are as before' leaves_sources_alone
 t_run 'the list of equivalent mutants names places of the sources' list_is_current
 t_done

@@ -4,6 +4,8 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
+export PYTHONDONTWRITEBYTECODE=1
+
 t_run 'rules.tsv has the rules of test/conform/rules' python3 \
 	"$top_srcdir/test/conform/catalogue.py" --check
 
@@ -38,4 +40,22 @@ notices_a_short_run() {
 	done
 }
 t_run 'a run that was cut short fails' notices_a_short_run
+
+t_run 'where a rule demands a subtype, a test compares it' python3 \
+	"$top_srcdir/test/conform/subtypes.py" "$top_srcdir/test/conform"
+
+# A test that compares the type alone, or the subtype of another handle, is not enough.
+notices_a_missing_subtype() {
+	rule=$(sed -n 's/^- \*\*\(EP-[0-9]*\)\*\* MUST.*-> INVALID_HANDLE\/EP {.*/\1/p' \
+		"$top_srcdir/test/conform/rules/ep.md" | head -n 1)
+	[ -n "$rule" ] || return
+	for call in 't_bad_handle(f())' 't_bad_handle_of(f(), IA)' 't_bad_handle_of(f(), EP)'; do
+		printf 'START_TEST(made_up)\n{\n\t/* %s */\n\t%s;\n}\nEND_TEST\n' "$rule" "$call" \
+			>"$t_dir/made_up.c"
+		python3 "$top_srcdir/test/conform/subtypes.py" "$t_dir/made_up.c" >"$t_dir/out"
+		grep -c "^$rule: no test compares INVALID_HANDLE/EP" "$t_dir/out"
+	done >"$t_dir/counts"
+	[ "$(tr -d '\n' <"$t_dir/counts")" = 110 ]
+}
+t_run 'a subtype that no test compares is noticed' notices_a_missing_subtype
 t_done
