@@ -131,7 +131,7 @@ static const struct row {
 	 .what = "crashes the receiver of a large message from an endpoint of the same process",
 	 .answer = "peers get another spelling of the endpoint's name, by which it is not known as "
 		   "one of the same process"},
-	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(1, 18), .fate = "mended in 1.18",
+	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(2, 5), .fate = not_mended,
 	 .what = "uses memory of an endpoint of the same process that was closed",
 	 .answer = "an endpoint of the same process gets another spelling of its name"},
 	/* Releases whose layout of the memory transport/shm_layout.c knows. */
