@@ -273,10 +273,8 @@ void fabric_path_up(unsigned int nth)
 		return;
 	}
 	if (!link->conn->path_made) {
-		/*
-		 * The fabric may report the path after the channel is lost: then there is no path.
-		 */
-		if (!link->conn->chan)
+		/* The transports make no path for a connection whose end is decided. */
+		if (dofi_conn_is_ending(link->conn))
 			return;
 		dofi_conn_path_made(link->conn);
 	}

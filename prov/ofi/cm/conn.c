@@ -63,7 +63,8 @@ struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, const uint8_t token[DOF
 	dofi_assert_held(&ia->engine.lock);
 	memcpy(&id, token, sizeof(id));
 	conn = dofi_conn_by_id(ia, ntohl(id));
-	if (!conn || conn->active || dofi_conn_stage(conn) != DOFI_STAGE_LINKING)
+	if (!conn || conn->active || dofi_conn_stage(conn) != DOFI_STAGE_LINKING ||
+	    dofi_conn_is_ending(conn))
 		return NULL;
 	return dofi_crypto_equal(conn->token, token, sizeof(conn->token)) ? conn : NULL;
 }

@@ -320,7 +320,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 
 	if (data_size >= DOFI_TOKEN_SIZE)
 		conn = dofi_conn_by_token(ia, entry->data);
-	if (!conn || conn->fep || dofi_conn_is_ending(conn)) {
+	if (!conn || conn->fep) {
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		DOFI_LOG_I("%s: a data connection was refused: its token is not one that was "
 			   "given out, or too old",

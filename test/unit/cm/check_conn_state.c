@@ -123,6 +123,22 @@ START_TEST(a_second_ready_finds_the_path_made)
 }
 END_TEST
 
+/* READY says that the path is up, but it was lost before it was made. */
+START_TEST(a_ready_without_a_path_ends_the_connection)
+{
+	makes_path = false;
+	be_asked();
+	happens(CR_ACCEPT);
+	happens(PATH_DOWN);
+	ck_assert_int_eq(conn->state, DOFI_CONN_PATH_LOST);
+	trace[0] = '\0';
+	happens(MSG_READY);
+	run_work();
+	ck_assert_str_eq(trace, "unlink accept-completion-error");
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
 static void all_of_the_fabric(void)
 {
 	static const enum happening late[] = {FIRST_MESSAGE, LAST_MESSAGE, DRAINED, PATH_UP,
@@ -371,6 +387,7 @@ static void add_failures(Suite *suite)
 			    2);
 	tcase_add_test(tc, a_truncated_message_may_be_the_missing_one);
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
+	tcase_add_test(tc, a_ready_without_a_path_ends_the_connection);
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
