@@ -473,6 +473,7 @@ static void learn_details(void)
 	ck_assert_int_eq(dofi_key_load(&key, "attacker", "key", key_file), 0);
 	other_key = key;
 	ck_assert_int_eq(dofi_random(other_key.bytes, sizeof(other_key.bytes)), 0);
+	dofi_hmac_prepare(&other_key.prepared, other_key.bytes, sizeof(other_key.bytes));
 	memcpy(&details.addr, &shared->address, sizeof(shared->address));
 	snprintf(details.provider, sizeof(details.provider), "unknown");
 	ck_assert_msg(t_channel_prove(&victim), "the victim does not know its friends");
@@ -772,15 +773,16 @@ END_TEST
 START_TEST(test_reflected_or_replayed_proof_is_refused)
 {
 	struct t_channel victim = channel(dial(), &key), friend = greet();
-	uint8_t frame[DOFI_WIRE_MAX_FRAME], old[DOFI_HMAC_SIZE];
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_proofs old;
 	size_t size;
 
 	ck_assert(t_channel_say_hello(&victim));
 	ck_assert(t_channel_hear_hello(&victim));
 	size = t_channel_hear(&victim, frame);
 	if (_i) {
-		ck_assert(dofi_session_proof(old, &key, DOFI_ROLE_DIALS, &friend.shake));
-		size = dofi_wire_put_proof(frame, old);
+		ck_assert(dofi_session_proofs(&old, &key, &friend.shake));
+		size = dofi_wire_put_proof(frame, old.dials);
 	}
 	ck_assert(t_channel_say(&victim, frame, size));
 	assert_hangs_up(victim.fd);

@@ -475,7 +475,7 @@ END_TEST
 static void pretend(struct squatter *squatter)
 {
 	struct dofi_hello hello = {.role = DOFI_ROLE_ACCEPTS, .nonce = "as good as any"};
-	uint8_t proof[DOFI_HMAC_SIZE] = "not a proof";
+	uint8_t proof[DOFI_PROOF_SIZE] = "not a proof";
 	struct dofi_key key;
 
 	ck_assert_int_eq(dofi_key_load(&key, "squatter", "auto", getenv("DAT_OFI_KEY_FILE")), 0);

@@ -48,7 +48,7 @@ static int choose_socket(struct fuzz_input *in)
 {
 	int nth = fuzz_u8(in) % WORLD_SOCKETS;
 
-	for (int s = 0; s < KERNEL_SOCKETS; s++)
+	for (int s = 0; s < kernel_sockets(); s++)
 		if (kernel_is_open(s) && !nth--)
 			return s;
 	return 0;
@@ -124,7 +124,7 @@ static void step_answer(struct fuzz_input *in)
 	static const int errors[] = {0, ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, EIO};
 	uint8_t how = fuzz_u8(in);
 
-	for (int s = 0; s < KERNEL_SOCKETS; s++)
+	for (int s = 0; s < kernel_sockets(); s++)
 		kernel_answer(s, errors[how % 5]);
 }
 

@@ -156,7 +156,7 @@ static void step_credit(struct fuzz_input *in)
 
 static void step_channel(struct fuzz_input *in)
 {
-	for (int s = 0; s < KERNEL_SOCKETS; s++) {
+	for (int s = 0; s < kernel_sockets(); s++) {
 		if (!kernel_is_open(s))
 			continue;
 		peer_message(s, in);

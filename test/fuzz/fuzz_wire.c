@@ -45,7 +45,7 @@ static void try_hello(const uint8_t *whole, size_t size)
 
 static void try_proof(const uint8_t *whole, size_t size)
 {
-	uint8_t proof[DOFI_HMAC_SIZE];
+	uint8_t proof[DOFI_PROOF_SIZE];
 
 	if (!dofi_wire_get_proof(whole + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, proof))
 		return;
@@ -72,13 +72,16 @@ static void try_details(const uint8_t *whole, size_t size)
 /* The holder of the key opens the frame once. With a changed byte it does not open. */
 static void try_seal(const uint8_t *whole, size_t size)
 {
-	struct dofi_session ours = {.sealed = true, .tx_key = {1}, .rx_key = {2}};
-	struct dofi_session theirs = {.sealed = true, .tx_key = {2}, .rx_key = {1}};
+	static const struct dofi_handshake shake;
+	static const struct dofi_key key;
+	struct dofi_session ours, theirs;
 	uint32_t at = whole[size - 1] % (uint32_t)size;
 	size_t body;
 
 	if (size + DOFI_SEAL_SIZE > sizeof(frame))
 		return;
+	FUZZ_CHECK(dofi_session_start(&ours, &key, DOFI_ROLE_DIALS, &shake));
+	FUZZ_CHECK(dofi_session_start(&theirs, &key, DOFI_ROLE_ACCEPTS, &shake));
 	memcpy(frame, whole, size);
 	size = dofi_wire_seal(frame, size, &ours);
 	FUZZ_CHECK(size);

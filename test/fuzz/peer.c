@@ -80,11 +80,12 @@ static void mutate_at(struct peer *peer, enum stage stage, uint8_t *frame, size_
 static void say_proof(int s)
 {
 	struct peer *peer = &peers[s];
-	uint8_t proof[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_proofs proofs;
 	size_t size;
 
-	FUZZ_CHECK(dofi_session_proof(proof, &ia->key, peer->role, &peer->shake));
-	size = dofi_wire_put_proof(frame, proof);
+	FUZZ_CHECK(dofi_session_proofs(&proofs, &ia->key, &peer->shake));
+	size = dofi_wire_put_proof(frame, dofi_proof_of(&proofs, peer->role));
 	mutate_at(peer, STAGE_PROOF, frame, size);
 	kernel_put(s, frame, size);
 }
@@ -163,11 +164,12 @@ static void hear_hello(int s, const uint8_t *body, size_t size)
 static void hear_proof(int s, const uint8_t *body, size_t size)
 {
 	struct peer *peer = &peers[s];
-	uint8_t theirs[DOFI_HMAC_SIZE], right[DOFI_HMAC_SIZE];
+	uint8_t theirs[DOFI_PROOF_SIZE];
+	struct dofi_proofs right;
 
 	FUZZ_CHECK(dofi_wire_get_proof(body, size, theirs));
-	FUZZ_CHECK(dofi_session_proof(right, &ia->key, other(peer->role), &peer->shake));
-	FUZZ_CHECK(!memcmp(theirs, right, sizeof(right)));
+	FUZZ_CHECK(dofi_session_proofs(&right, &ia->key, &peer->shake));
+	FUZZ_CHECK(!memcmp(theirs, dofi_proof_of(&right, other(peer->role)), sizeof(theirs)));
 	if (peer->role == DOFI_ROLE_DIALS)
 		say_proof(s);
 	begin_details(s);

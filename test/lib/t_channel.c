@@ -83,21 +83,26 @@ bool t_channel_hear_hello(struct t_channel *channel)
 
 bool t_channel_say_proof(struct t_channel *channel)
 {
-	uint8_t proof[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_proofs proofs;
+	size_t size;
 
-	return dofi_session_proof(proof, channel->key, channel->role, &channel->shake) &&
-	       t_channel_say(channel, frame, dofi_wire_put_proof(frame, proof));
+	if (!dofi_session_proofs(&proofs, channel->key, &channel->shake))
+		return false;
+	size = dofi_wire_put_proof(frame, dofi_proof_of(&proofs, channel->role));
+	return t_channel_say(channel, frame, size);
 }
 
 bool t_channel_hear_proof(struct t_channel *channel)
 {
-	uint8_t theirs[DOFI_HMAC_SIZE], right[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	uint8_t theirs[DOFI_PROOF_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	struct dofi_proofs right;
 	size_t size = t_channel_hear(channel, frame);
 
 	return size &&
 	       dofi_wire_get_proof(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, theirs) &&
-	       dofi_session_proof(right, channel->key, other(channel->role), &channel->shake) &&
-	       !memcmp(theirs, right, sizeof(right));
+	       dofi_session_proofs(&right, channel->key, &channel->shake) &&
+	       !memcmp(theirs, dofi_proof_of(&right, other(channel->role)), sizeof(theirs));
 }
 
 bool t_channel_start(struct t_channel *channel)

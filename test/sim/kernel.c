@@ -37,7 +37,6 @@ struct sock {
 	uint32_t pending; /* of a listener: dials; of such a dial: the listener */
 	uint32_t room;
 	uint32_t rx_fill;
-	uint8_t rx[KERNEL_RX_SIZE];
 };
 
 struct kernel_faults kernel_faults;
@@ -48,6 +47,7 @@ long kernel_allocated;
 void (*kernel_pause)(void);
 
 static struct sock socks[KERNEL_SOCKETS];
+static uint8_t rx[KERNEL_SOCKETS][KERNEL_RX_SIZE]; /* what their processes have not read */
 static struct kernel_peers peers;
 static bool is_on;
 static int first; /* those before are the engine's */
@@ -98,8 +98,7 @@ static struct sock *open_sock(enum kind kind, const struct kernel_process *of)
 
 		if (s->kind != FREE)
 			continue;
-		memset(s, 0, offsetof(struct sock, rx));
-		s->kind = kind;
+		*s = (struct sock){.kind = kind};
 		s->owner = of->number;
 		s->host = of->host;
 		if (i >= last)
@@ -143,6 +142,11 @@ int kernel_end(void)
 	}
 	last = first;
 	return n;
+}
+
+int kernel_sockets(void)
+{
+	return last;
 }
 
 bool kernel_is_open(int s)
@@ -255,7 +259,7 @@ void kernel_put(int n, const uint8_t *bytes, size_t size)
 	if (size > KERNEL_RX_SIZE - s->rx_fill)
 		size = KERNEL_RX_SIZE - s->rx_fill;
 	if (size)
-		memcpy(s->rx + s->rx_fill, bytes, size);
+		memcpy(rx[n] + s->rx_fill, bytes, size);
 	s->rx_fill += (uint32_t)size;
 }
 
@@ -424,9 +428,9 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 		size = s->rx_fill;
 	if (kernel_faults.most_read && size > kernel_faults.most_read)
 		size = kernel_faults.most_read;
-	memcpy(bytes, s->rx, size);
+	memcpy(bytes, rx[s - socks], size);
 	s->rx_fill -= (uint32_t)size;
-	memmove(s->rx, s->rx + size, s->rx_fill);
+	memmove(rx[s - socks], rx[s - socks] + size, s->rx_fill);
 	if (peers.taken)
 		peers.taken((int)(s - socks));
 	return (ssize_t)size;

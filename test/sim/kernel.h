@@ -79,6 +79,8 @@ uint32_t kernel_host(int s);
 uint32_t kernel_peer_host(int s);
 uint16_t kernel_peer_port(int s);
 int kernel_owner(int s);
+/* Those that are open have numbers below this one. */
+int kernel_sockets(void);
 /* It is a stream that the library has open. */
 bool kernel_is_open(int s);
 bool kernel_is_dialling(int s);

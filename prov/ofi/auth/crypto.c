@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "auth/crypto.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,6 +13,10 @@
 #include <sodium.h>
 #else
 #include <openssl/crypto.h>
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#endif
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #endif
@@ -25,25 +30,56 @@ static bool start_library(void)
 	return sodium_init() >= 0;
 }
 
-bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
-	       const struct dofi_bytes *parts, size_t n)
+/* The state is wiped. */
+static bool finish(uint8_t mac[DOFI_HMAC_SIZE], crypto_auth_hmacsha256_state *state,
+		   const struct dofi_bytes *parts, size_t n)
 {
-	crypto_auth_hmacsha256_state state;
 	size_t left = DOFI_HMAC_MAX_DATA;
+	bool fits = true;
 
 	_Static_assert(crypto_auth_hmacsha256_BYTES == DOFI_HMAC_SIZE, "size of a MAC");
+	for (size_t i = 0; i < n && fits; i++) {
+		fits = parts[i].size <= left;
+		left -= parts[i].size;
+		if (fits && parts[i].size)
+			crypto_auth_hmacsha256_update(state, parts[i].data, parts[i].size);
+	}
+	crypto_auth_hmacsha256_final(state, mac);
+	dofi_wipe(state, sizeof(*state));
+	return fits;
+}
+
+static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		 const struct dofi_bytes *parts, size_t n)
+{
+	crypto_auth_hmacsha256_state state;
+
 	/* No argument may be NULL, however long it is. */
 	crypto_auth_hmacsha256_init(&state, key_size ? key : mac, key_size);
-	for (size_t i = 0; i < n; i++) {
-		if (parts[i].size > left)
-			return false;
-		left -= parts[i].size;
-		if (parts[i].size)
-			crypto_auth_hmacsha256_update(&state, parts[i].data, parts[i].size);
-	}
-	crypto_auth_hmacsha256_final(&state, mac);
+	return finish(mac, &state, parts, n);
+}
+
+void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+{
+	crypto_auth_hmacsha256_state state;
+
+	_Static_assert(sizeof(state) <= sizeof(prepared->words), "room for the state");
+	crypto_auth_hmacsha256_init(&state, size ? key : prepared, size);
+	memcpy(prepared->words, &state, sizeof(state));
 	dofi_wipe(&state, sizeof(state));
-	return true;
+}
+
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+		  const struct dofi_bytes *parts, size_t n)
+{
+	crypto_auth_hmacsha256_state state;
+
+	memcpy(&state, prepared->words, sizeof(state));
+	return finish(mac, &state, parts, n);
+}
+
+void dofi_crypto_forget(void)
+{
 }
 
 bool dofi_crypto_equal(const void *a, const void *b, size_t size)
@@ -59,8 +95,68 @@ static bool start_library(void)
 	return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
-bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
-	       const struct dofi_bytes *parts, size_t n)
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+
+/* To look the algorithm up takes longer than an HMAC, so a context is kept. NULL: it is in use. */
+static _Atomic(EVP_MAC_CTX *) kept;
+
+static EVP_MAC_CTX *make_context(void)
+{
+	static char digest[] = "SHA256";
+	const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest,
+								      0),
+				     OSSL_PARAM_construct_end()};
+	EVP_MAC *algorithm = EVP_MAC_fetch(NULL, "HMAC", NULL);
+	EVP_MAC_CTX *context = algorithm ? EVP_MAC_CTX_new(algorithm) : NULL;
+
+	EVP_MAC_free(algorithm);
+	if (context && !EVP_MAC_CTX_set_params(context, params)) {
+		EVP_MAC_CTX_free(context);
+		return NULL;
+	}
+	return context;
+}
+
+static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE], const void *key,
+		    size_t key_size, const struct dofi_bytes *parts, size_t n)
+{
+	size_t left = DOFI_HMAC_MAX_DATA, size;
+
+	/* An empty key still needs an address: NULL means the key of the call before. */
+	if (!EVP_MAC_init(context, key_size ? key : "", key_size, NULL))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].size > left)
+			return false;
+		left -= parts[i].size;
+		if (parts[i].size && !EVP_MAC_update(context, parts[i].data, parts[i].size))
+			return false;
+	}
+	return EVP_MAC_final(context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
+}
+
+static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		 const struct dofi_bytes *parts, size_t n)
+{
+	EVP_MAC_CTX *context = atomic_exchange(&kept, NULL);
+	bool ok;
+
+	if (!context)
+		context = make_context();
+	ok = context && compute(context, mac, key, key_size, parts, n);
+	EVP_MAC_CTX_free(atomic_exchange(&kept, context));
+	return ok;
+}
+
+void dofi_crypto_forget(void)
+{
+	EVP_MAC_CTX_free(atomic_exchange(&kept, NULL));
+}
+
+#else
+
+static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		 const struct dofi_bytes *parts, size_t n)
 {
 	uint8_t data[DOFI_HMAC_MAX_DATA];
 	size_t fill = 0;
@@ -73,10 +169,30 @@ bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 			memcpy(data + fill, parts[i].data, parts[i].size);
 		fill += parts[i].size;
 	}
-	/* An empty key still needs an address: NULL means the key of the call before. */
+	/* As above. */
 	ok = HMAC(EVP_sha256(), key_size ? key : "", (int)key_size, data, fill, mac, NULL);
 	dofi_wipe(data, fill);
 	return ok;
+}
+
+void dofi_crypto_forget(void)
+{
+}
+
+#endif
+
+void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+{
+	assert(size <= DOFI_HMAC_MAX_KEY);
+	prepared->words[0] = size;
+	if (size)
+		memcpy(&prepared->words[1], key, size);
+}
+
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+		  const struct dofi_bytes *parts, size_t n)
+{
+	return hmac(mac, &prepared->words[1], prepared->words[0], parts, n);
 }
 
 bool dofi_crypto_equal(const void *a, const void *b, size_t size)
@@ -97,7 +213,7 @@ int dofi_crypto_start(void)
 	const struct dofi_bytes data = {"what do ya want for nothing?", 28};
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	if (!start_library() || !dofi_hmac(mac, "Jefe", 4, &data, 1) ||
+	if (!start_library() || !hmac(mac, "Jefe", 4, &data, 1) ||
 	    !dofi_crypto_equal(mac, expected, sizeof(mac)))
 		return -ENOSYS;
 	return 0;
@@ -115,7 +231,7 @@ bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes
 {
 	uint8_t prk[DOFI_HMAC_SIZE], block[DOFI_HMAC_SIZE], counter = 0;
 	bool ok = info.size <= DOFI_HKDF_MAX_INFO && size <= (size_t)255 * DOFI_HMAC_SIZE &&
-		  dofi_hmac(prk, salt.data, salt.size, &secret, 1);
+		  hmac(prk, salt.data, salt.size, &secret, 1);
 	uint8_t *at = out;
 
 	while (ok && size) {
@@ -125,7 +241,7 @@ bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes
 						   {&counter, 1}};
 
 		counter++;
-		ok = dofi_hmac(block, prk, sizeof(prk), parts, 3);
+		ok = hmac(block, prk, sizeof(prk), parts, 3);
 		if (ok)
 			memcpy(at, block, n);
 		at += n;

@@ -109,6 +109,7 @@ static int derive(struct dofi_key *key, const struct dofi_secret *secret)
 	    !dofi_hkdf(key->id, sizeof(key->id), none,
 		       (struct dofi_bytes){key->bytes, sizeof(key->bytes)}, TEXT("key id")))
 		return -ENOSYS;
+	dofi_hmac_prepare(&key->prepared, key->bytes, sizeof(key->bytes));
 	return 0;
 }
 
@@ -179,6 +180,7 @@ int dofi_key_load(struct dofi_key *key, const char *ia_name, const char *auth, c
 void dofi_key_wipe(struct dofi_key *key)
 {
 	dofi_wipe(key, sizeof(*key));
+	dofi_crypto_forget();
 }
 
 /* --- text --- */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define DOFI_PROOF_SIZE 16u
 #define DOFI_SEAL_SIZE  16u /* of each sealed frame */
 #define DOFI_HELLO_SIZE 64u /* of the body of a HELLO, at most */
 
@@ -27,17 +28,27 @@ struct dofi_handshake {
 	uint16_t port; /* the dialled port: a handshake cannot be forwarded to another port */
 };
 
+/* What each side says to prove that it has the key. */
+struct dofi_proofs {
+	uint8_t dials[DOFI_PROOF_SIZE], accepts[DOFI_PROOF_SIZE];
+};
+
 struct dofi_session {
 	bool sealed; /* false: auth=none, frames carry no seal */
-	uint8_t tx_key[DOFI_HMAC_SIZE], rx_key[DOFI_HMAC_SIZE];
+	enum dofi_role role;
+	struct dofi_hmac_key key;
 	uint64_t tx_number, rx_number; /* of the next frame */
 };
 
-/* Computes the proof that the side of this role has the key. False if the library fails. */
-__attribute__((warn_unused_result)) bool dofi_session_proof(uint8_t proof[DOFI_HMAC_SIZE],
-							    const struct dofi_key *key,
-							    enum dofi_role role,
-							    const struct dofi_handshake *shake);
+/* Computes the proofs of both sides. False if the library fails. */
+__attribute__((warn_unused_result)) bool dofi_session_proofs(struct dofi_proofs *proofs,
+							     const struct dofi_key *key,
+							     const struct dofi_handshake *shake);
+
+static inline const uint8_t *dofi_proof_of(const struct dofi_proofs *proofs, enum dofi_role role)
+{
+	return role == DOFI_ROLE_DIALS ? proofs->dials : proofs->accepts;
+}
 
 /* Starts sealing, after both sides have proved that they have the key. `role` is ours. */
 __attribute__((warn_unused_result)) bool dofi_session_start(struct dofi_session *session,

@@ -147,24 +147,21 @@ static bool same_key(struct dofi_chan *chan, const struct dofi_hello *hello)
 
 /* --- PROOF --- */
 
-static bool put_proof(struct dofi_chan *chan)
+static void put_proof(struct dofi_chan *chan)
 {
-	uint8_t proof[DOFI_HMAC_SIZE], frame[DOFI_WIRE_MAX_FRAME];
+	const uint8_t *proof = dofi_proof_of(&chan->proofs, role_of(chan));
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
-	if (!dofi_session_proof(proof, &chan->ia->key, role_of(chan), &chan->shake))
-		return false;
 	dofi_chan_put(chan, frame, dofi_wire_put_proof(frame, proof));
-	return true;
 }
 
 static bool is_proof(const struct dofi_chan *chan, const uint8_t *body, size_t size)
 {
 	enum dofi_role role = chan->accepted ? DOFI_ROLE_DIALS : DOFI_ROLE_ACCEPTS;
-	uint8_t theirs[DOFI_HMAC_SIZE], right[DOFI_HMAC_SIZE];
+	uint8_t theirs[DOFI_PROOF_SIZE];
 
 	return dofi_wire_get_proof(body, size, theirs) &&
-	       dofi_session_proof(right, &chan->ia->key, role, &chan->shake) &&
-	       dofi_crypto_equal(theirs, right, sizeof(right));
+	       dofi_crypto_equal(theirs, dofi_proof_of(&chan->proofs, role), sizeof(theirs));
 }
 
 /* --- DETAILS --- */
@@ -264,8 +261,10 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	chan->step = DOFI_STEP_PROOF;
 	if (!has_key(chan))
 		begin_details(chan);
-	else if (chan->accepted && !put_proof(chan))
+	else if (!dofi_session_proofs(&chan->proofs, &chan->ia->key, &chan->shake))
 		dofi_chan_close(chan, -EIO, false);
+	else if (chan->accepted)
+		put_proof(chan);
 }
 
 static void on_proof(struct dofi_chan *chan, const uint8_t *body, size_t size)
@@ -275,10 +274,9 @@ static void on_proof(struct dofi_chan *chan, const uint8_t *body, size_t size)
 				 "between the two may pass their messages on");
 		return;
 	}
-	if (chan->accepted || put_proof(chan))
-		begin_details(chan);
-	else
-		dofi_chan_close(chan, -EIO, false);
+	if (!chan->accepted)
+		put_proof(chan);
+	begin_details(chan);
 }
 
 static void on_details(struct dofi_chan *chan, const uint8_t *frame, size_t size)

@@ -134,22 +134,22 @@ bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *he
 	return true;
 }
 
-size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_HMAC_SIZE])
+size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_PROOF_SIZE])
 {
 	struct out o = begin_frame(buf);
 
 	put(&o, PROOF_MAGIC, 4);
-	put_bytes(&o, proof, DOFI_HMAC_SIZE);
+	put_bytes(&o, proof, DOFI_PROOF_SIZE);
 	return end_frame(buf, &o);
 }
 
-bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_HMAC_SIZE])
+bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_PROOF_SIZE])
 {
 	struct in i = {body, body + size, true};
 
 	if (get(&i, 4) != PROOF_MAGIC)
 		return false;
-	get_copy(&i, proof_p, DOFI_HMAC_SIZE);
+	get_copy(&i, proof_p, DOFI_PROOF_SIZE);
 	return i.ok && i.at == i.end;
 }
 

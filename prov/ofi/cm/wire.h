@@ -139,7 +139,7 @@ bool dofi_details_are_of_one(const struct dofi_details *a, const struct dofi_det
  * Names that are too long are the caller's mistake.
  */
 size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello);
-size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_HMAC_SIZE]);
+size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_PROOF_SIZE]);
 size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details);
 size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg);
 
@@ -155,7 +155,7 @@ bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version
 
 /* Decode a frame's body. False when it is malformed in any way, or a HELLO of another version. */
 bool dofi_wire_get_hello(const uint8_t *body, size_t size, struct dofi_hello *hello_p);
-bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_HMAC_SIZE]);
+bool dofi_wire_get_proof(const uint8_t *body, size_t size, uint8_t proof_p[DOFI_PROOF_SIZE]);
 bool dofi_wire_get_details(const uint8_t *body, size_t size, struct dofi_details *details_p);
 bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
 

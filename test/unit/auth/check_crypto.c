@@ -59,6 +59,15 @@ static struct dofi_bytes bytes_of(const struct text *text)
 
 /* --- HMAC --- */
 
+static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		 const struct dofi_bytes *parts, size_t n)
+{
+	struct dofi_hmac_key prepared;
+
+	dofi_hmac_prepare(&prepared, key, key_size);
+	return dofi_hmac_by(mac, &prepared, parts, n);
+}
+
 static struct {
 	struct text key, data;
 	const char *mac;
@@ -101,7 +110,7 @@ START_TEST(test_hmac_case)
 	struct text expected = from_hex(hmac_cases[_i].mac);
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	ck_assert(dofi_hmac(mac, key->bytes, key->size, &whole, 1));
+	ck_assert(hmac(mac, key->bytes, key->size, &whole, 1));
 	ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
 }
 END_TEST
@@ -117,7 +126,7 @@ START_TEST(test_hmac_of_parts_is_that_of_the_whole)
 						   {NULL, 0},
 						   {data->bytes + cut, data->size - cut}};
 
-		ck_assert(dofi_hmac(mac, key->bytes, key->size, parts, 3));
+		ck_assert(hmac(mac, key->bytes, key->size, parts, 3));
 		ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
 	}
 }
@@ -130,8 +139,33 @@ START_TEST(test_hmac_refuses_data_beyond_its_limit)
 	const struct dofi_bytes more[] = {{data, DOFI_HMAC_MAX_DATA}, {data, 1}};
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	ck_assert(dofi_hmac(mac, "k", 1, &most, 1));
-	ck_assert(!dofi_hmac(mac, "k", 1, more, 2));
+	ck_assert(hmac(mac, "k", 1, &most, 1));
+	ck_assert(!hmac(mac, "k", 1, more, 2));
+}
+END_TEST
+
+/* A prepared key gives the same HMAC each time, whatever is computed in between. */
+START_TEST(test_hmac_by_a_prepared_key_is_that_by_the_key)
+{
+	static const uint8_t data[DOFI_HMAC_MAX_DATA + 1];
+	uint8_t key[DOFI_HMAC_SIZE], expected[DOFI_HMAC_SIZE], mac[DOFI_HMAC_SIZE];
+	struct dofi_hmac_key prepared;
+
+	memset(key, 0x5a, sizeof(key));
+	dofi_hmac_prepare(&prepared, key, sizeof(key));
+	for (size_t size = 0; size < 300; size++) {
+		const struct dofi_bytes parts[] = {{data, size / 3}, {data, size - size / 3}};
+
+		ck_assert(hmac(expected, key, sizeof(key), parts, 2));
+		ck_assert(hmac(mac, "another key", 11, parts, 2));
+		ck_assert_mem_ne(mac, expected, sizeof(mac));
+		ck_assert(dofi_hmac_by(mac, &prepared, parts, 2));
+		ck_assert_mem_eq(mac, expected, sizeof(mac));
+	}
+	ck_assert(!dofi_hmac_by(mac, &prepared, &(struct dofi_bytes){data, sizeof(data)}, 1));
+	dofi_crypto_forget();
+	ck_assert(dofi_hmac_by(mac, &prepared, &(struct dofi_bytes){data, 299}, 1));
+	ck_assert_mem_eq(mac, expected, sizeof(mac));
 }
 END_TEST
 
@@ -142,8 +176,8 @@ START_TEST(test_hmac_with_an_empty_key_uses_no_earlier_one)
 		from_hex("b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	ck_assert(dofi_hmac(mac, "another key", 11, &nothing, 1));
-	ck_assert(dofi_hmac(mac, NULL, 0, &nothing, 1));
+	ck_assert(hmac(mac, "another key", 11, &nothing, 1));
+	ck_assert(hmac(mac, NULL, 0, &nothing, 1));
 	ck_assert_mem_eq(mac, expected.bytes, sizeof(mac));
 }
 END_TEST
@@ -291,6 +325,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_hmac_case, 0, 6);
 	tcase_add_loop_test(tcase, test_hmac_of_parts_is_that_of_the_whole, 0, 6);
 	tcase_add_test(tcase, test_hmac_refuses_data_beyond_its_limit);
+	tcase_add_test(tcase, test_hmac_by_a_prepared_key_is_that_by_the_key);
 	tcase_add_test(tcase, test_hmac_with_an_empty_key_uses_no_earlier_one);
 	tcase_add_test(tcase, test_hkdf_case_1);
 	tcase_add_test(tcase, test_hkdf_case_2);

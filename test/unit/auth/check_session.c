@@ -15,6 +15,8 @@ static void setup(void)
 	memset(key.bytes, 1, sizeof(key.bytes));
 	other_key = key;
 	other_key.bytes[31] ^= 1;
+	dofi_hmac_prepare(&key.prepared, key.bytes, sizeof(key.bytes));
+	dofi_hmac_prepare(&other_key.prepared, other_key.bytes, sizeof(other_key.bytes));
 	memset(&shake, 0, sizeof(shake));
 	shake.dials_size = shake.accepts_size = 37;
 	memset(shake.dials, 0xd1, shake.dials_size);
@@ -29,11 +31,11 @@ static void setup(void)
 static bool same_proof(const struct dofi_key *k, enum dofi_role role,
 		       const struct dofi_handshake *s)
 {
-	uint8_t ours[DOFI_HMAC_SIZE], theirs[DOFI_HMAC_SIZE];
+	struct dofi_proofs ours, theirs;
 
-	ck_assert(dofi_session_proof(ours, &key, DOFI_ROLE_DIALS, &shake));
-	ck_assert(dofi_session_proof(theirs, k, role, s));
-	return !memcmp(ours, theirs, sizeof(ours));
+	ck_assert(dofi_session_proofs(&ours, &key, &shake));
+	ck_assert(dofi_session_proofs(&theirs, k, s));
+	return !memcmp(ours.dials, dofi_proof_of(&theirs, role), sizeof(ours.dials));
 }
 
 START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
@@ -64,27 +66,29 @@ START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
 }
 END_TEST
 
-START_TEST(test_a_proof_differs_from_the_keys_of_the_session)
+START_TEST(test_a_proof_is_not_the_key_of_the_session)
 {
-	uint8_t proof[DOFI_HMAC_SIZE];
+	uint8_t bytes[DOFI_HMAC_SIZE];
+	struct dofi_proofs proofs;
+	struct dofi_hmac_key other;
 
-	ck_assert(dofi_session_proof(proof, &key, DOFI_ROLE_DIALS, &shake));
-	ck_assert_mem_ne(proof, dialler.tx_key, sizeof(proof));
-	ck_assert_mem_ne(proof, dialler.rx_key, sizeof(proof));
-	ck_assert_mem_ne(dialler.rx_key, dialler.tx_key, sizeof(proof));
-	ck_assert_mem_eq(dialler.tx_key, acceptor.rx_key, sizeof(proof));
-	ck_assert_mem_eq(dialler.rx_key, acceptor.tx_key, sizeof(proof));
+	ck_assert(dofi_session_proofs(&proofs, &key, &shake));
+	memcpy(bytes, &proofs, sizeof(bytes));
+	memset(&other, 0, sizeof(other));
+	dofi_hmac_prepare(&other, bytes, sizeof(bytes));
+	ck_assert_mem_ne(&other, &dialler.key, sizeof(other));
+	ck_assert_mem_ne(&key.prepared, &dialler.key, sizeof(other));
+	ck_assert_mem_eq(&acceptor.key, &dialler.key, sizeof(other));
 }
 END_TEST
 
-START_TEST(test_no_two_sessions_have_the_same_keys)
+START_TEST(test_no_two_sessions_have_the_same_key)
 {
 	struct dofi_session other;
 
 	shake.accepts[5]++;
 	ck_assert(dofi_session_start(&other, &key, DOFI_ROLE_DIALS, &shake));
-	ck_assert_mem_ne(other.tx_key, dialler.tx_key, sizeof(other.tx_key));
-	ck_assert_mem_ne(other.rx_key, dialler.rx_key, sizeof(other.rx_key));
+	ck_assert_mem_ne(&other.key, &dialler.key, sizeof(other.key));
 }
 END_TEST
 
@@ -172,8 +176,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_a_proof_depends_on_key_role_and_both_hellos);
-	tcase_add_test(tcase, test_a_proof_differs_from_the_keys_of_the_session);
-	tcase_add_test(tcase, test_no_two_sessions_have_the_same_keys);
+	tcase_add_test(tcase, test_a_proof_is_not_the_key_of_the_session);
+	tcase_add_test(tcase, test_no_two_sessions_have_the_same_key);
 	tcase_add_test(tcase, test_frames_in_order_are_accepted);
 	tcase_add_test(tcase, test_a_repeated_frame_is_refused);
 	tcase_add_test(tcase, test_swapped_frames_are_refused);

@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(test_proof_is_parsed_as_it_was_built)
 {
-	uint8_t in[DOFI_HMAC_SIZE], out[DOFI_HMAC_SIZE];
+	uint8_t in[DOFI_PROOF_SIZE], out[DOFI_PROOF_SIZE];
 	uint8_t frame[DOFI_WIRE_MAX_FRAME], *body = frame + DOFI_WIRE_LENGTH;
 	size_t size;
 
@@ -287,9 +287,10 @@ static struct dofi_session sealing, opening;
 
 static void start_sessions(void)
 {
-	static const struct dofi_key key = {.source = DOFI_KEY_FILE, .bytes = {1, 2, 3}};
+	struct dofi_key key = {.source = DOFI_KEY_FILE, .bytes = {1, 2, 3}};
 	static const struct dofi_handshake shake = {.dials_size = 33, .accepts_size = 33};
 
+	dofi_hmac_prepare(&key.prepared, key.bytes, sizeof(key.bytes));
 	ck_assert(dofi_session_start(&sealing, &key, DOFI_ROLE_DIALS, &shake));
 	ck_assert(dofi_session_start(&opening, &key, DOFI_ROLE_ACCEPTS, &shake));
 }
