@@ -121,6 +121,8 @@ def numbers(body):
 
 def flags(body):
     for match in FLAG.finditer(body):
+        if "O_RDONLY" in match[0]:  # has no bit
+            continue
         yield "flag", match.start(), match.end(), ""
 
 

@@ -12,9 +12,9 @@ import argparse
 import concurrent.futures
 import csv
 import difflib
+import hashlib
 import os
 import pathlib
-import random
 import re
 import shutil
 import signal
@@ -32,10 +32,12 @@ NO_SOURCE = {".o", ".lo", ".la", ".so", ".trs", ".log", ".pyc"}
 # Suites of the conformance programs that a room's mistakes show in first.
 TOPICS = {
     "api": "ep ia evd handles mem srq cr sp ext errors access",
+    "auth": "ep cr ia",
     "base": "ia registry evd cno errors",
     "cm": "ep cr eps sp events prg loose",
     "dto": "dto srq ext errors access ud mem wmark srq-ep",
     "fabric": "ia prg errors",
+    "memory": "dto eps ep",
     "object": "handles mem ia ep",
     "progress": "evd cno queue events process prg-late",
     "transport": "ep dto eps srq ud events",
@@ -162,6 +164,7 @@ class Copy:
             self.environment.pop(variable, None)
         self.running = set()
         self.stopped = threading.Event()
+        self.ended = False
 
     # --- the copy ---
 
@@ -203,7 +206,9 @@ class Copy:
         if not (self.build / "config.status").exists():
             self.sh(f"{self.tree}/configure {self.configure} "
                     f"--cache-file='{self.work}/config.cache'", "configure")
-        self.sh(f"make -j{self.jobs} all {' '.join(self.products)}", "make")
+        # "all" runs a make of its own, which must not build what the other one is building.
+        for targets in ("all", " ".join(self.products)):
+            self.sh(f"make -j{self.jobs} {targets}", "make")
 
     def sh(self, command, name):
         with open(self.log / f"{name}.log", "wb") as log:
@@ -214,10 +219,7 @@ class Copy:
                          f"see {self.log}/{name}.log")
 
     def make(self, tests):
-        """True when what the tests need is up to date afterwards.
-
-        The products run a make of their own, which must not build the libraries that the programs'
-        build is building."""
+        """True when what the tests need is up to date afterwards."""
         programs = sorted({test.program for test in tests if not test.script})
         alone = all("/unit/" in program for program in programs) and programs
         return (alone or self.make_targets(self.products)) and (
@@ -264,8 +266,9 @@ class Copy:
         failed = None if self.stopped.is_set() else self.run(test, limit)
         return None if self.stopped.is_set() else failed
 
-    def stop(self):
-        """Ends the tests that run."""
+    def stop(self, ended=False):
+        """Ends the tests that run; with the second argument no others start, either."""
+        self.ended = self.ended or ended
         self.stopped.set()
         for process in list(self.running):
             self.kill(process)
@@ -391,6 +394,8 @@ class Worker:
             tests = list(filter(self.reference.usable, tests))
             if not self.copy.make(tests):
                 return "compiler"
+            if self.copy.ended:
+                return None
             self.copy.stopped.clear()
             with concurrent.futures.ThreadPoolExecutor(self.at_a_time) as pool:
                 under_way = {pool.submit(self.copy.run_unless_stopped, test, 3 * LEAST_LIMIT): test
@@ -476,9 +481,12 @@ class Sample:
 
 
 def choose(options, tree):
-    """The sample, in the order of the seed: a longer sample begins with the shorter one."""
-    mutants = list(changes.mutants_in(tree))
-    random.Random(options.seed).shuffle(mutants)
+    """The sample, in the order of the seed.
+
+    A longer sample begins with the shorter one, and an edit of the sources changes only the mutants
+    of the lines that it touches."""
+    mutants = sorted(changes.mutants_in(tree), key=lambda mutant: hashlib.sha256(
+        f"{options.seed}:{mutant.name}".encode()).digest())
     if options.only:
         mutants = [mutant for mutant in mutants if re.search(options.only, mutant.name)]
     return mutants
@@ -486,13 +494,15 @@ def choose(options, tree):
 
 def work(worker, sample):
     worker.copy.prepare()
-    while True:
+    while not worker.copy.ended:
         taken = sample.take()
         if not taken:
             return
         mutant, row, passed = taken
         start = time.monotonic()
         result, by = worker.try_mutant(mutant, passed)
+        if worker.copy.ended:
+            return
         row["seconds"] = f"{time.monotonic() - start:.0f}"
         sample.give(result, by, row)
 
@@ -511,8 +521,13 @@ def run(options):
           f"{'isolated' if options.isolated else 'not isolated (needs root)'}", flush=True)
     workers = [Worker(options, plan, reference, number) for number in range(options.workers)]
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        for done in [pool.submit(work, worker, sample) for worker in workers]:
-            done.result()
+        try:
+            for done in [pool.submit(work, worker, sample) for worker in workers]:
+                done.result()
+        except BaseException:
+            for worker in workers:
+                worker.copy.stop(ended=True)
+            raise
     print(f"# {table.summary(set(sample.names))}")
     return 0
 
