@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* What is taken beyond is counted only. */
-#define MOST_HELD 32
+#define MOST_HELD 16
 
 static const char *const names[DOFI_NLEVELS] = {
 	[DOFI_LEVEL_NONE] = "a lock without a level",
@@ -22,12 +22,19 @@ static const char *const names[DOFI_NLEVELS] = {
 	[DOFI_LEVEL_WAIT] = "wait.lock",
 };
 
-static _Thread_local struct {
+/*
+ * In the static part of a thread's data: glibc allocates the rest when a thread uses it first, and
+ * ends the process when there is no memory. The static part has little room for libraries that are
+ * loaded later.
+ */
+#define THREAD_DATA static _Thread_local __attribute__((tls_model("initial-exec")))
+
+THREAD_DATA struct {
 	const void *lock;
 	enum dofi_lock_level level;
 } held[MOST_HELD];
 
-static _Thread_local unsigned int nheld, nbeyond;
+THREAD_DATA unsigned int nheld, nbeyond;
 
 static _Noreturn void report_and_abort(const char *what, enum dofi_lock_level taken,
 				       enum dofi_lock_level holding)

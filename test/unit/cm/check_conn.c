@@ -94,7 +94,8 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 		{DOFI_CONN_LINGERING, false, true, false},
 	};
 	static struct dofi_ia ia;
-	struct dofi_ep ep = {0};
+	struct dofi_srq srq = {.obj.ia = &ia}, other_srq = srq;
+	struct dofi_ep ep = {.srq = &srq};
 	struct dofi_conn conn = {.ia = &ia, .id = 1, .ep = &ep}, *table[2] = {NULL, &conn};
 
 	ia.cm.conns = table;
@@ -105,6 +106,8 @@ START_TEST(records_reach_a_connection_whose_peer_can_send)
 		conn.active = cases[i].active;
 		conn.path_made = cases[i].path_made;
 		ck_assert_ptr_eq(dofi_conn_ep(&ia, 1), cases[i].hears ? &ep : NULL);
+		ck_assert_ptr_eq(dofi_cm_upcalls.receiver(&srq, 1), cases[i].hears ? &ep : NULL);
+		ck_assert_ptr_null(dofi_cm_upcalls.receiver(&other_srq, 1));
 	}
 	conn.state = DOFI_CONN_ENDING;
 	conn.ended_in = DOFI_CONN_CONNECTING;
