@@ -117,6 +117,32 @@ static void remove_region(const char *name)
 	unlink(path);
 }
 
+/* --- what the engine calls --- */
+
+static struct dofi_shm_peer *watch(const char *name)
+{
+	struct dofi_shm_peer *peer;
+
+	dofi_lock(&ia.engine.lock);
+	peer = dofi_shm_repair_watch(&ia, (const uint8_t *)name);
+	dofi_unlock(&ia.engine.lock);
+	return peer;
+}
+
+static void stop_using(struct dofi_shm_peer *peer)
+{
+	dofi_lock(&ia.engine.lock);
+	dofi_shm_repair_use(&ia, peer, false);
+	dofi_unlock(&ia.engine.lock);
+}
+
+static void forget(struct dofi_shm_peer *peer, bool closed)
+{
+	dofi_lock(&ia.engine.lock);
+	dofi_shm_repair_forget(&ia, peer, closed);
+	dofi_unlock(&ia.engine.lock);
+}
+
 /* --- the other processes --- */
 
 static _Atomic uint64_t *write_pos(void)
@@ -164,7 +190,7 @@ static struct process start(int role)
 	close(fds[1]);
 	snprintf(process.name, sizeof(process.name), "fi_shm://%d:%u:27182", (int)process.pid,
 		 (unsigned int)geteuid());
-	process.peer = dofi_shm_repair_watch(&ia, (const uint8_t *)process.name);
+	process.peer = watch(process.name);
 	ck_assert_ptr_nonnull(process.peer);
 	return process;
 }
@@ -290,12 +316,12 @@ START_TEST(a_peer_that_cannot_be_watched_keeps_its_lock)
 	struct process holder;
 
 	open_own();
-	peer = dofi_shm_repair_watch(&ia, (const uint8_t *)unknown);
+	peer = watch(unknown);
 	ck_assert_ptr_nonnull(peer);
 	holder = start(HOLDER);
 	end(&holder);
 	ck_assert(stays(lock_is_free));
-	dofi_shm_repair_use(&ia, peer, false);
+	stop_using(peer);
 	await(lock_is_free);
 	close_own();
 }
@@ -325,9 +351,9 @@ START_TEST(lock_of_a_removed_peer_is_released)
 
 	open_own();
 	closed = start(BYSTANDER);
-	dofi_shm_repair_forget(&ia, closed.peer, true);
+	forget(closed.peer, true);
 	holder = start(HOLDER);
-	dofi_shm_repair_forget(&ia, holder.peer, false);
+	forget(holder.peer, false);
 	end(&closed);
 	end(&holder);
 	await(lock_is_free);
@@ -340,9 +366,9 @@ START_TEST(a_fabric_without_such_locks)
 	ia.quirks = 0;
 	dofi_shm_repair_open(&ia, (const uint8_t *)"fi_shm://1:1:1");
 	ck_assert_ptr_null(ia.shm_repair);
-	ck_assert_ptr_null(dofi_shm_repair_watch(&ia, (const uint8_t *)"fi_shm://1:1:1"));
-	dofi_shm_repair_use(&ia, NULL, true);
-	dofi_shm_repair_forget(&ia, NULL, false);
+	ck_assert_ptr_null(watch("fi_shm://1:1:1"));
+	stop_using(NULL);
+	forget(NULL, false);
 	dofi_shm_repair_close(&ia);
 	ia.quirks = DOFI_QUIRK_DEAD_LOCKS;
 	dofi_shm_repair_open(&ia, (const uint8_t *)"fi_shm://no such region");
