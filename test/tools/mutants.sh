@@ -159,6 +159,7 @@ leaves_sources_alone() {
 
 # Only what survived runs again, and its last line in the table counts.
 runs_again() {
+	: >"$t_dir/equivalent"
 	run_mutants --only "^($killed|$survivor)\$" || return
 	run_mutants --only "^($killed|$survivor)\$" --resume &&
 		! grep -E '^(killed|survived)' "$t_dir/log" || return
