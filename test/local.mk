@@ -991,7 +991,7 @@ AT_A_TIME = 2
 WORK = $(abs_builddir)/%D%/mutants/work
 check-mutants:
 	@$(srcdir)/%D%/mutants/mutants.py --source '$(abs_srcdir)' --work '$(WORK)' \
-		--configure "$$(./config.status --config | sed "s/'--enable-werror'//")" --n '$(N)' --seed '$(SEED)' \
+		--configure "$$(./config.status --config | sed "s/'*--enable-werror'*//")" --n '$(N)' --seed '$(SEED)' \
 		--depth '$(DEPTH)' --workers '$(WORKERS)' --jobs '$(JOBS)' --at-a-time '$(AT_A_TIME)' \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) $(if $(AGAIN),--again) \
 		--products '$(lib_LTLIBRARIES) $(filter-out %D%/fuzz/% %D%/efa/%,$(check_LTLIBRARIES))' \
