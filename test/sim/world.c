@@ -226,9 +226,9 @@ static void make_objects(struct process *p)
 
 static void open_ia(int number)
 {
-	static struct dofi_key key = {.source = DOFI_KEY_FILE,
-				      .bytes = "a key of thirty-two bytes",
-				      .id = {1}};
+	static const struct dofi_key key = {.source = DOFI_KEY_FILE,
+					    .bytes = "a key of thirty-two bytes",
+					    .id = {1}};
 	struct process *before, *p = &world[number];
 	struct sockaddr_in addr = world_address(number);
 	char name[] = "ia0";
@@ -242,10 +242,8 @@ static void open_ia(int number)
 	p->ia->limits.max_eps = 2 * PLAN_STEPS;
 	p->ia->limits.max_evd_qlen = QLEN;
 	p->ia->tells_last_receive = p->ia->has_data = false;
-	if (plan->has_key) {
-		dofi_hmac_prepare(&key.prepared, key.bytes, sizeof(key.bytes));
+	if (plan->has_key)
 		p->ia->key = key;
-	}
 	fabric_open(p->ia, number);
 	bare_ia_open(p->ia);
 	MUST(!dofi_cm_init(p->ia));

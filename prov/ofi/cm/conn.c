@@ -29,15 +29,9 @@ struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id)
 	return conn && conn->id == id ? conn : NULL;
 }
 
-/*
- * The peer may have sent something. The connecting side is established first and tells the peer so,
- * and until then the fabric may not have connected its endpoint.
- */
 static bool may_hear(const struct dofi_conn *conn)
 {
-	if (conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING)
-		return false;
-	return conn->path_made && !conn->ud && !dofi_conn_is_over(conn);
+	return dofi_conn_peer_can_send(conn) && !conn->ud && !dofi_conn_is_over(conn);
 }
 
 struct dofi_conn *dofi_conn_by_secret(struct dofi_ia *ia, uint32_t id, uint32_t secret)

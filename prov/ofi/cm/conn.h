@@ -137,6 +137,15 @@ static inline enum dofi_conn_stage dofi_conn_stage(const struct dofi_conn *conn)
 	return dofi_conn_stage_of(conn->state == DOFI_CONN_ENDING ? conn->ended_in : conn->state);
 }
 
+/*
+ * Whether the peer may have sent something. The connecting side is established first and tells the
+ * peer so, and until then the fabric may not have connected its endpoint.
+ */
+static inline bool dofi_conn_peer_can_send(const struct dofi_conn *conn)
+{
+	return conn->path_made && !(conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING);
+}
+
 /* The EP is known: may the connection go by ia->local_trans? */
 void dofi_conn_choose_trans(struct dofi_conn *conn);
 

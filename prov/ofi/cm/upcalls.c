@@ -21,16 +21,11 @@
  * Any peer of the SRQ can name the connection of another one, so messages must not establish a
  * connection that cannot have got any.
  */
-static bool can_have_messages(const struct dofi_conn *conn)
-{
-	return conn->path_made && !(conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING);
-}
-
 static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 {
 	const struct dofi_conn *conn = id ? dofi_conn_by_id(srq->obj.ia, id) : NULL;
 
-	if (!conn || !conn->ep || conn->ep->srq != srq || !can_have_messages(conn))
+	if (!conn || !conn->ep || conn->ep->srq != srq || !dofi_conn_peer_can_send(conn))
 		return NULL;
 	return dofi_conn_is_over(conn) && !conn->end_event ? NULL : conn->ep;
 }
