@@ -473,7 +473,6 @@ static void learn_details(void)
 	ck_assert_int_eq(dofi_key_load(&key, "attacker", "key", key_file), 0);
 	other_key = key;
 	ck_assert_int_eq(dofi_random(other_key.bytes, sizeof(other_key.bytes)), 0);
-	dofi_hmac_prepare(&other_key.prepared, other_key.bytes, sizeof(other_key.bytes));
 	memcpy(&details.addr, &shared->address, sizeof(shared->address));
 	snprintf(details.provider, sizeof(details.provider), "unknown");
 	ck_assert_msg(t_channel_prove(&victim), "the victim does not know its friends");

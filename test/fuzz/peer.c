@@ -64,11 +64,6 @@ static void remember_hello(struct peer *peer, enum dofi_role role, const uint8_t
 	*(role == DOFI_ROLE_DIALS ? &shake->dials_size : &shake->accepts_size) = (uint32_t)size;
 }
 
-static enum dofi_role other(enum dofi_role role)
-{
-	return role == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
-}
-
 static void mutate_at(struct peer *peer, enum stage stage, uint8_t *frame, size_t size)
 {
 	if (peer->mutated != stage)
@@ -154,8 +149,8 @@ static void hear_hello(int s, const uint8_t *body, size_t size)
 	struct dofi_hello hello;
 
 	FUZZ_CHECK(dofi_wire_get_hello(body, size, &hello));
-	FUZZ_CHECK(hello.role == (uint8_t)other(peer->role));
-	remember_hello(peer, other(peer->role), body, size);
+	FUZZ_CHECK(hello.role == (uint8_t)dofi_role_of_peer(peer->role));
+	remember_hello(peer, dofi_role_of_peer(peer->role), body, size);
 	peer->hears = HEARS_PROOF;
 	if (!has_key())
 		begin_details(s);
@@ -169,7 +164,8 @@ static void hear_proof(int s, const uint8_t *body, size_t size)
 
 	FUZZ_CHECK(dofi_wire_get_proof(body, size, theirs));
 	FUZZ_CHECK(dofi_session_proofs(&right, &ia->key, &peer->shake));
-	FUZZ_CHECK(!memcmp(theirs, dofi_proof_of(&right, other(peer->role)), sizeof(theirs)));
+	FUZZ_CHECK(!memcmp(theirs, dofi_proof_of(&right, dofi_role_of_peer(peer->role)),
+			   sizeof(theirs)));
 	if (peer->role == DOFI_ROLE_DIALS)
 		say_proof(s);
 	begin_details(s);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 void __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size);
+bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		      const struct dofi_bytes *parts, size_t n);
 bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 			 const struct dofi_bytes *parts, size_t n);
 
@@ -35,10 +37,10 @@ void __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, s
 	memcpy(prepared->words, key, DOFI_HMAC_SIZE);
 }
 
-bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
-			 const struct dofi_bytes *parts, size_t n)
+bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+		      const struct dofi_bytes *parts, size_t n)
 {
-	uint64_t hash = add(UINT64_C(0xcbf29ce484222325), prepared->words, DOFI_HMAC_SIZE);
+	uint64_t hash = add(UINT64_C(0xcbf29ce484222325), key, key_size);
 
 	for (size_t i = 0; i < n; i++)
 		hash = add(hash, parts[i].data, parts[i].size);
@@ -47,4 +49,10 @@ bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key
 		mac[i] = (uint8_t)(hash >> 56);
 	}
 	return true;
+}
+
+bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+			 const struct dofi_bytes *parts, size_t n)
+{
+	return __wrap_dofi_hmac(mac, prepared->words, DOFI_HMAC_SIZE, parts, n);
 }

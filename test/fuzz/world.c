@@ -97,14 +97,13 @@ static void open_world(void)
 
 static void set_kind(struct dofi_ia *ia, unsigned int kind)
 {
-	static struct dofi_key key = {.source = DOFI_KEY_FILE,
-				      .bytes = "a key of thirty-two bytes",
-				      .id = {1}};
+	static const struct dofi_key key = {.source = DOFI_KEY_FILE,
+					    .bytes = "a key of thirty-two bytes",
+					    .id = {1}};
 	static struct dofi_ctrl_slots *slots;
 
 	if (!slots)
 		slots = ia->ctrl_memory.slots;
-	dofi_hmac_prepare(&key.prepared, key.bytes, sizeof(key.bytes));
 	ia->trans = fabric_table(kind);
 	ia->ctrl_memory.slots = kind & WORLD_SLOTS ? slots : NULL;
 	ia->uses_ctrl_msgs = !ia->ctrl_memory.slots;

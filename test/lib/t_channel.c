@@ -50,11 +50,6 @@ static void remember(struct t_channel *channel, enum dofi_role role, const uint8
 		(uint32_t)(size - DOFI_WIRE_LENGTH);
 }
 
-static enum dofi_role other(enum dofi_role role)
-{
-	return role == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
-}
-
 bool t_channel_say_hello(struct t_channel *channel)
 {
 	struct dofi_hello hello = {.role = (uint8_t)channel->role};
@@ -77,7 +72,7 @@ bool t_channel_hear_hello(struct t_channel *channel)
 	if (!size || !dofi_wire_get_hello(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH,
 					  &channel->peer_hello))
 		return false;
-	remember(channel, other(channel->role), frame, size);
+	remember(channel, dofi_role_of_peer(channel->role), frame, size);
 	return true;
 }
 
@@ -102,7 +97,8 @@ bool t_channel_hear_proof(struct t_channel *channel)
 	return size &&
 	       dofi_wire_get_proof(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, theirs) &&
 	       dofi_session_proofs(&right, channel->key, &channel->shake) &&
-	       !memcmp(theirs, dofi_proof_of(&right, other(channel->role)), sizeof(theirs));
+	       !memcmp(theirs, dofi_proof_of(&right, dofi_role_of_peer(channel->role)),
+		       sizeof(theirs));
 }
 
 bool t_channel_start(struct t_channel *channel)

@@ -6,7 +6,7 @@ mutants.py --source TREE --work DIR [OPTION...]   run a sample and write DIR/tab
 mutants.py --source TREE --list                   the names of all mutants
 mutants.py --source TREE --show NAME              what a mutant changes, as a diff
 
-The sources are copied to DIR/tree and built in DIR/build; TREE is only read. See README.md.
+Each worker has a copy of the sources and a build of it in DIR; TREE is only read. See README.md.
 """
 import argparse
 import concurrent.futures

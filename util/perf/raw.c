@@ -187,7 +187,7 @@ static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
 	return ret ? perf_raw_fail("cannot enable an endpoint", ret) : 0;
 }
 
-/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this session. */
+/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this run. */
 static void size_queues(const struct raw *raw, struct fi_info *info)
 {
 	const struct perf_env *env = raw->env;

@@ -49,8 +49,8 @@ static bool finish(uint8_t mac[DOFI_HMAC_SIZE], crypto_auth_hmacsha256_state *st
 	return fits;
 }
 
-static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
-		 const struct dofi_bytes *parts, size_t n)
+bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+	       const struct dofi_bytes *parts, size_t n)
 {
 	crypto_auth_hmacsha256_state state;
 
@@ -135,8 +135,8 @@ static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE], const voi
 	return EVP_MAC_final(context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
 }
 
-static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
-		 const struct dofi_bytes *parts, size_t n)
+bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+	       const struct dofi_bytes *parts, size_t n)
 {
 	EVP_MAC_CTX *context = atomic_exchange(&kept, NULL);
 	bool ok;
@@ -155,8 +155,8 @@ void dofi_crypto_forget(void)
 
 #else
 
-static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
-		 const struct dofi_bytes *parts, size_t n)
+bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
+	       const struct dofi_bytes *parts, size_t n)
 {
 	uint8_t data[DOFI_HMAC_MAX_DATA];
 	size_t fill = 0;
@@ -169,7 +169,7 @@ static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 			memcpy(data + fill, parts[i].data, parts[i].size);
 		fill += parts[i].size;
 	}
-	/* As above. */
+	/* Here, too, an empty key needs an address. */
 	ok = HMAC(EVP_sha256(), key_size ? key : "", (int)key_size, data, fill, mac, NULL);
 	dofi_wipe(data, fill);
 	return ok;
@@ -192,7 +192,7 @@ void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t s
 bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 		  const struct dofi_bytes *parts, size_t n)
 {
-	return hmac(mac, &prepared->words[1], prepared->words[0], parts, n);
+	return dofi_hmac(mac, &prepared->words[1], prepared->words[0], parts, n);
 }
 
 bool dofi_crypto_equal(const void *a, const void *b, size_t size)
@@ -213,7 +213,7 @@ int dofi_crypto_start(void)
 	const struct dofi_bytes data = {"what do ya want for nothing?", 28};
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	if (!start_library() || !hmac(mac, "Jefe", 4, &data, 1) ||
+	if (!start_library() || !dofi_hmac(mac, "Jefe", 4, &data, 1) ||
 	    !dofi_crypto_equal(mac, expected, sizeof(mac)))
 		return -ENOSYS;
 	return 0;
@@ -231,7 +231,7 @@ bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes
 {
 	uint8_t prk[DOFI_HMAC_SIZE], block[DOFI_HMAC_SIZE], counter = 0;
 	bool ok = info.size <= DOFI_HKDF_MAX_INFO && size <= (size_t)255 * DOFI_HMAC_SIZE &&
-		  hmac(prk, salt.data, salt.size, &secret, 1);
+		  dofi_hmac(prk, salt.data, salt.size, &secret, 1);
 	uint8_t *at = out;
 
 	while (ok && size) {
@@ -241,7 +241,7 @@ bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt, struct dofi_bytes
 						   {&counter, 1}};
 
 		counter++;
-		ok = hmac(block, prk, sizeof(prk), parts, 3);
+		ok = dofi_hmac(block, prk, sizeof(prk), parts, 3);
 		if (ok)
 			memcpy(at, block, n);
 		at += n;

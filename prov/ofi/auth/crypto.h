@@ -43,13 +43,16 @@ void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t s
  * longer than DOFI_HMAC_MAX_DATA; the contents of `mac` are undefined then. Allocates no memory,
  * except libcrypto when two threads call at the same time.
  */
+__attribute__((warn_unused_result)) bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key,
+						   size_t key_size, const struct dofi_bytes *parts,
+						   size_t n);
 __attribute__((warn_unused_result)) bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE],
 						      const struct dofi_hmac_key *prepared,
 						      const struct dofi_bytes *parts, size_t n);
 
 /*
  * HKDF-SHA256 (RFC 5869): derives `size` bytes, at most 255 * DOFI_HMAC_SIZE, from the secret for
- * the purpose that `info` names. Without salt, salt.size is 0. False as dofi_hmac_by.
+ * the purpose that `info` names. Without salt, salt.size is 0. False as dofi_hmac.
  */
 __attribute__((warn_unused_result)) bool dofi_hkdf(void *out, size_t size, struct dofi_bytes salt,
 						   struct dofi_bytes secret,

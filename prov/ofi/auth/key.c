@@ -109,7 +109,6 @@ static int derive(struct dofi_key *key, const struct dofi_secret *secret)
 	    !dofi_hkdf(key->id, sizeof(key->id), none,
 		       (struct dofi_bytes){key->bytes, sizeof(key->bytes)}, TEXT("key id")))
 		return -ENOSYS;
-	dofi_hmac_prepare(&key->prepared, key->bytes, sizeof(key->bytes));
 	return 0;
 }
 

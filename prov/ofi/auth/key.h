@@ -6,11 +6,9 @@
 #ifndef DOFI_KEY_H
 #define DOFI_KEY_H
 
-#include "auth/crypto.h"
-
 #include <stdint.h>
 
-#define DOFI_KEY_SIZE    DOFI_HMAC_SIZE
+#define DOFI_KEY_SIZE    32u
 #define DOFI_KEY_ID_SIZE 8u
 #define DOFI_KEY_PATH    512u
 
@@ -25,11 +23,10 @@ enum dofi_key_source {
 struct dofi_key {
 	enum dofi_key_source source;
 	uint8_t bytes[DOFI_KEY_SIZE];
-	struct dofi_hmac_key prepared; /* from the bytes */
-	uint8_t id[DOFI_KEY_ID_SIZE];  /* identifies the key without telling anything about it; 0:
-					  none */
-	char path[DOFI_KEY_PATH];      /* of the file */
-	char job[128];                 /* auth=job: the key is valid in this job only */
+	uint8_t id[DOFI_KEY_ID_SIZE]; /* identifies the key without telling anything about it; 0:
+					 none */
+	char path[DOFI_KEY_PATH];     /* of the file */
+	char job[128];                /* auth=job: the key is valid in this job only */
 };
 
 /*

@@ -20,7 +20,7 @@ static bool keyed(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_key *key, const
 	};
 
 	strncpy(name, label, sizeof(name) - 1);
-	return dofi_hmac_by(mac, &key->prepared, parts, 4);
+	return dofi_hmac(mac, key->bytes, sizeof(key->bytes), parts, 4);
 }
 
 /* One half of an HMAC tells nothing about the other half. */
@@ -81,11 +81,10 @@ bool dofi_session_seal(struct dofi_session *session, uint8_t seal[DOFI_SEAL_SIZE
 bool dofi_session_check(struct dofi_session *session, const uint8_t seal[DOFI_SEAL_SIZE],
 			const void *frame, size_t size)
 {
-	enum dofi_role other =
-		session->role == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
+	enum dofi_role sender = dofi_role_of_peer(session->role);
 	uint8_t mac[DOFI_HMAC_SIZE];
 
-	if (!seal_of(mac, session, other, session->rx_number, frame, size) ||
+	if (!seal_of(mac, session, sender, session->rx_number, frame, size) ||
 	    !dofi_crypto_equal(mac, seal, DOFI_SEAL_SIZE))
 		return false;
 	session->rx_number++;

@@ -45,6 +45,11 @@ __attribute__((warn_unused_result)) bool dofi_session_proofs(struct dofi_proofs 
 							     const struct dofi_key *key,
 							     const struct dofi_handshake *shake);
 
+static inline enum dofi_role dofi_role_of_peer(enum dofi_role ours)
+{
+	return ours == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
+}
+
 static inline const uint8_t *dofi_proof_of(const struct dofi_proofs *proofs, enum dofi_role role)
 {
 	return role == DOFI_ROLE_DIALS ? proofs->dials : proofs->accepts;

@@ -157,7 +157,7 @@ static void put_proof(struct dofi_chan *chan)
 
 static bool is_proof(const struct dofi_chan *chan, const uint8_t *body, size_t size)
 {
-	enum dofi_role role = chan->accepted ? DOFI_ROLE_DIALS : DOFI_ROLE_ACCEPTS;
+	enum dofi_role role = dofi_role_of_peer(role_of(chan));
 	uint8_t theirs[DOFI_PROOF_SIZE];
 
 	return dofi_wire_get_proof(body, size, theirs) &&

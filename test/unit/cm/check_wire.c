@@ -287,10 +287,9 @@ static struct dofi_session sealing, opening;
 
 static void start_sessions(void)
 {
-	struct dofi_key key = {.source = DOFI_KEY_FILE, .bytes = {1, 2, 3}};
+	static const struct dofi_key key = {.source = DOFI_KEY_FILE, .bytes = {1, 2, 3}};
 	static const struct dofi_handshake shake = {.dials_size = 33, .accepts_size = 33};
 
-	dofi_hmac_prepare(&key.prepared, key.bytes, sizeof(key.bytes));
 	ck_assert(dofi_session_start(&sealing, &key, DOFI_ROLE_DIALS, &shake));
 	ck_assert(dofi_session_start(&opening, &key, DOFI_ROLE_ACCEPTS, &shake));
 }
