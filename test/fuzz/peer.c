@@ -72,15 +72,20 @@ static void mutate_at(struct peer *peer, enum stage stage, uint8_t *frame, size_
 	peer->damaged = true;
 }
 
+/* Both sides have sent HELLO. */
+static void start_session(struct peer *peer)
+{
+	FUZZ_CHECK(dofi_session_start(&peer->session, &ia->key, peer->role, &peer->shake));
+}
+
 static void say_proof(int s)
 {
 	struct peer *peer = &peers[s];
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	struct dofi_proofs proofs;
 	size_t size;
 
-	FUZZ_CHECK(dofi_session_proofs(&proofs, &ia->key, &peer->shake));
-	size = dofi_wire_put_proof(frame, dofi_proof_of(&proofs, peer->role));
+	start_session(peer);
+	size = dofi_wire_put_proof(frame, dofi_session_proof(&peer->session, peer->role));
 	mutate_at(peer, STAGE_PROOF, frame, size);
 	kernel_put(s, frame, size);
 }
@@ -128,16 +133,9 @@ static void say_details(int s)
 	kernel_put(s, frame, size);
 }
 
-static void start_session(struct peer *peer)
-{
-	if (has_key())
-		FUZZ_CHECK(dofi_session_start(&peer->session, &ia->key, peer->role, &peer->shake));
-}
-
 /* The side that dials sends DETAILS first. */
 static void begin_details(int s)
 {
-	start_session(&peers[s]);
 	peers[s].hears = HEARS_DETAILS;
 	if (peers[s].role == DOFI_ROLE_DIALS)
 		say_details(s);
@@ -159,13 +157,12 @@ static void hear_hello(int s, const uint8_t *body, size_t size)
 static void hear_proof(int s, const uint8_t *body, size_t size)
 {
 	struct peer *peer = &peers[s];
-	uint8_t theirs[DOFI_PROOF_SIZE];
-	struct dofi_proofs right;
+	enum dofi_role theirs = dofi_role_of_peer(peer->role);
+	uint8_t proof[DOFI_PROOF_SIZE];
 
-	FUZZ_CHECK(dofi_wire_get_proof(body, size, theirs));
-	FUZZ_CHECK(dofi_session_proofs(&right, &ia->key, &peer->shake));
-	FUZZ_CHECK(!memcmp(theirs, dofi_proof_of(&right, dofi_role_of_peer(peer->role)),
-			   sizeof(theirs)));
+	FUZZ_CHECK(dofi_wire_get_proof(body, size, proof));
+	start_session(peer);
+	FUZZ_CHECK(!memcmp(proof, dofi_session_proof(&peer->session, theirs), sizeof(proof)));
 	if (peer->role == DOFI_ROLE_DIALS)
 		say_proof(s);
 	begin_details(s);

@@ -76,45 +76,42 @@ bool t_channel_hear_hello(struct t_channel *channel)
 	return true;
 }
 
+/* Both sides have sent HELLO. */
+static bool start(struct t_channel *channel)
+{
+	return dofi_session_start(&channel->session, channel->key, channel->role, &channel->shake);
+}
+
 bool t_channel_say_proof(struct t_channel *channel)
 {
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
-	struct dofi_proofs proofs;
 	size_t size;
 
-	if (!dofi_session_proofs(&proofs, channel->key, &channel->shake))
+	if (!start(channel))
 		return false;
-	size = dofi_wire_put_proof(frame, dofi_proof_of(&proofs, channel->role));
+	size = dofi_wire_put_proof(frame, dofi_session_proof(&channel->session, channel->role));
 	return t_channel_say(channel, frame, size);
 }
 
 bool t_channel_hear_proof(struct t_channel *channel)
 {
-	uint8_t theirs[DOFI_PROOF_SIZE], frame[DOFI_WIRE_MAX_FRAME];
-	struct dofi_proofs right;
+	enum dofi_role theirs = dofi_role_of_peer(channel->role);
+	uint8_t proof[DOFI_PROOF_SIZE], frame[DOFI_WIRE_MAX_FRAME];
 	size_t size = t_channel_hear(channel, frame);
 
 	return size &&
-	       dofi_wire_get_proof(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, theirs) &&
-	       dofi_session_proofs(&right, channel->key, &channel->shake) &&
-	       !memcmp(theirs, dofi_proof_of(&right, dofi_role_of_peer(channel->role)),
-		       sizeof(theirs));
-}
-
-bool t_channel_start(struct t_channel *channel)
-{
-	return dofi_session_start(&channel->session, channel->key, channel->role, &channel->shake);
+	       dofi_wire_get_proof(frame + DOFI_WIRE_LENGTH, size - DOFI_WIRE_LENGTH, proof) &&
+	       start(channel) &&
+	       !memcmp(proof, dofi_session_proof(&channel->session, theirs), sizeof(proof));
 }
 
 bool t_channel_prove(struct t_channel *channel)
 {
 	if (channel->role == DOFI_ROLE_ACCEPTS)
 		return t_channel_hear_hello(channel) && t_channel_say_hello(channel) &&
-		       t_channel_say_proof(channel) && t_channel_hear_proof(channel) &&
-		       t_channel_start(channel);
+		       t_channel_say_proof(channel) && t_channel_hear_proof(channel);
 	return t_channel_say_hello(channel) && t_channel_hear_hello(channel) &&
-	       t_channel_hear_proof(channel) && t_channel_say_proof(channel) &&
-	       t_channel_start(channel);
+	       t_channel_hear_proof(channel) && t_channel_say_proof(channel);
 }
 
 bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details)

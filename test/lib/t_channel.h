@@ -39,8 +39,6 @@ bool t_channel_say_hello(struct t_channel *channel);
 bool t_channel_hear_hello(struct t_channel *channel);
 bool t_channel_say_proof(struct t_channel *channel);
 bool t_channel_hear_proof(struct t_channel *channel);
-bool t_channel_start(
-	struct t_channel *channel); /* both sides have sent PROOF: frames are sealed from now on */
 bool t_channel_say_details(struct t_channel *channel, const struct dofi_details *details);
 bool t_channel_hear_details(struct t_channel *channel, struct dofi_details *details);
 bool t_channel_say_msg(struct t_channel *channel, const struct dofi_msg *msg);

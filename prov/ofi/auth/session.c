@@ -5,50 +5,29 @@
 
 #define LABEL_SIZE 16u
 
-/* Each use of the key has a label, so a result for one use is not valid for another. */
-static bool keyed(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_key *key, const char *label,
-		  const struct dofi_handshake *shake)
-{
-	char name[LABEL_SIZE] = {0};
-	const uint8_t numbers[] = {(uint8_t)(shake->port >> 8), (uint8_t)shake->port,
-				   (uint8_t)shake->dials_size, (uint8_t)shake->accepts_size};
-	const struct dofi_bytes parts[] = {
-		{name, sizeof(name)},
-		{numbers, sizeof(numbers)},
-		{shake->dials, shake->dials_size},
-		{shake->accepts, shake->accepts_size},
-	};
-
-	strncpy(name, label, sizeof(name) - 1);
-	return dofi_hmac(mac, key->bytes, sizeof(key->bytes), parts, 4);
-}
-
-/* One half of an HMAC tells nothing about the other half. */
-bool dofi_session_proofs(struct dofi_proofs *proofs, const struct dofi_key *key,
-			 const struct dofi_handshake *shake)
-{
-	uint8_t mac[DOFI_HMAC_SIZE];
-
-	_Static_assert(sizeof(*proofs) == sizeof(mac), "a half for each side");
-	if (!keyed(mac, key, "dat-ofi proof", shake))
-		return false;
-	memcpy(proofs, mac, sizeof(*proofs));
-	return true;
-}
-
 bool dofi_session_start(struct dofi_session *session, const struct dofi_key *key,
 			enum dofi_role role, const struct dofi_handshake *shake)
 {
+	static const char of_session[LABEL_SIZE] = "dat-ofi session",
+			  of_proofs[LABEL_SIZE] = "dat-ofi proofs";
+	const uint8_t numbers[] = {(uint8_t)(shake->port >> 8), (uint8_t)shake->port,
+				   (uint8_t)shake->dials_size, (uint8_t)shake->accepts_size};
+	const struct dofi_bytes parts[] = {{of_session, LABEL_SIZE},
+					   {numbers, sizeof(numbers)},
+					   {shake->dials, shake->dials_size},
+					   {shake->accepts, shake->accepts_size}};
 	uint8_t secret[DOFI_HMAC_SIZE];
 	bool ok;
 
 	memset(session, 0, sizeof(*session));
 	session->sealed = true;
 	session->role = role;
-	ok = keyed(secret, key, "dat-ofi session", shake);
+	ok = dofi_hmac(secret, key->bytes, sizeof(key->bytes), parts, 4);
 	dofi_hmac_prepare(&session->key, secret, sizeof(secret));
 	dofi_wipe(secret, sizeof(secret));
-	return ok;
+	/* No frame is sealed like this: a seal begins with a role. */
+	return ok && dofi_hmac_by(session->proofs, &session->key,
+				  &(struct dofi_bytes){of_proofs, LABEL_SIZE}, 1);
 }
 
 /*

@@ -28,38 +28,36 @@ struct dofi_handshake {
 	uint16_t port; /* the dialled port: a handshake cannot be forwarded to another port */
 };
 
-/* What each side says to prove that it has the key. */
-struct dofi_proofs {
-	uint8_t dials[DOFI_PROOF_SIZE], accepts[DOFI_PROOF_SIZE];
-};
-
 struct dofi_session {
 	bool sealed; /* false: auth=none, frames carry no seal */
 	enum dofi_role role;
+	/* One half is said by each side, to prove that it has the key. It tells nothing about the
+	   other half. */
+	uint8_t proofs[2 * DOFI_PROOF_SIZE];
 	struct dofi_hmac_key key;
 	uint64_t tx_number, rx_number; /* of the next frame */
 };
-
-/* Computes the proofs of both sides. False if the library fails. */
-__attribute__((warn_unused_result)) bool dofi_session_proofs(struct dofi_proofs *proofs,
-							     const struct dofi_key *key,
-							     const struct dofi_handshake *shake);
 
 static inline enum dofi_role dofi_role_of_peer(enum dofi_role ours)
 {
 	return ours == DOFI_ROLE_DIALS ? DOFI_ROLE_ACCEPTS : DOFI_ROLE_DIALS;
 }
 
-static inline const uint8_t *dofi_proof_of(const struct dofi_proofs *proofs, enum dofi_role role)
-{
-	return role == DOFI_ROLE_DIALS ? proofs->dials : proofs->accepts;
-}
-
-/* Starts sealing, after both sides have proved that they have the key. `role` is ours. */
+/*
+ * Computes the key of the session and the proofs of both sides when both HELLOs are there. `role`
+ * is ours. False if the library fails.
+ */
 __attribute__((warn_unused_result)) bool dofi_session_start(struct dofi_session *session,
 							    const struct dofi_key *key,
 							    enum dofi_role role,
 							    const struct dofi_handshake *shake);
+
+/* That of the side with this role. */
+static inline const uint8_t *dofi_session_proof(const struct dofi_session *session,
+						enum dofi_role role)
+{
+	return session->proofs + (role == DOFI_ROLE_DIALS ? 0 : DOFI_PROOF_SIZE);
+}
 
 /* Computes the seal of the next outgoing frame. False if the library fails. */
 __attribute__((warn_unused_result)) bool dofi_session_seal(struct dofi_session *session,

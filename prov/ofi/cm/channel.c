@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/channel.h"
 
+#include "auth/crypto.h"
 #include "base/addr.h"
 #include "cm/channel_dial.h"
 #include "cm/channel_send.h"
@@ -152,6 +153,7 @@ static void bury(struct dofi_chan *chan)
 	}
 	dofi_list_del(&chan->link);
 	free(chan->tx);
+	dofi_wipe(&chan->session, sizeof(chan->session));
 	free(chan);
 }
 

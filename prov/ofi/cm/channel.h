@@ -49,8 +49,7 @@ struct dofi_chan {
 	uint32_t nnames;
 	enum dofi_handshake_step step;  /* of GREETING */
 	struct dofi_handshake shake;    /* what was said in it so far */
-	struct dofi_proofs proofs;      /* of both sides, when both HELLOs are there */
-	struct dofi_session session;    /* seals what follows */
+	struct dofi_session session;    /* from both HELLOs; seals what follows the proofs */
 	struct sockaddr_storage source; /* accepted: where the socket comes from, port 0 */
 	struct dofi_details peer;       /* valid when UP, as the next one: */
 	struct sockaddr_storage remote; /* the peer's address, of which the socket is the witness */

@@ -149,7 +149,7 @@ static bool same_key(struct dofi_chan *chan, const struct dofi_hello *hello)
 
 static void put_proof(struct dofi_chan *chan)
 {
-	const uint8_t *proof = dofi_proof_of(&chan->proofs, role_of(chan));
+	const uint8_t *proof = dofi_session_proof(&chan->session, role_of(chan));
 	uint8_t frame[DOFI_WIRE_MAX_FRAME];
 
 	dofi_chan_put(chan, frame, dofi_wire_put_proof(frame, proof));
@@ -161,7 +161,7 @@ static bool is_proof(const struct dofi_chan *chan, const uint8_t *body, size_t s
 	uint8_t theirs[DOFI_PROOF_SIZE];
 
 	return dofi_wire_get_proof(body, size, theirs) &&
-	       dofi_crypto_equal(theirs, dofi_proof_of(&chan->proofs, role), sizeof(theirs));
+	       dofi_crypto_equal(theirs, dofi_session_proof(&chan->session, role), sizeof(theirs));
 }
 
 /* --- DETAILS --- */
@@ -192,11 +192,6 @@ static void put_details(struct dofi_chan *chan)
 static void begin_details(struct dofi_chan *chan)
 {
 	chan->step = DOFI_STEP_DETAILS;
-	if (has_key(chan) &&
-	    !dofi_session_start(&chan->session, &chan->ia->key, role_of(chan), &chan->shake)) {
-		dofi_chan_close(chan, -EIO, false);
-		return;
-	}
 	if (chan->accepted)
 		return;
 	put_details(chan);
@@ -261,7 +256,7 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 	chan->step = DOFI_STEP_PROOF;
 	if (!has_key(chan))
 		begin_details(chan);
-	else if (!dofi_session_proofs(&chan->proofs, &chan->ia->key, &chan->shake))
+	else if (!dofi_session_start(&chan->session, &chan->ia->key, role_of(chan), &chan->shake))
 		dofi_chan_close(chan, -EIO, false);
 	else if (chan->accepted)
 		put_proof(chan);
