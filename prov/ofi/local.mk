@@ -129,6 +129,7 @@ dofi_dto_sources = \
 	%D%/dto/translate.c %D%/dto/translate.h \
 	%D%/dto/ud.c %D%/dto/ud.h \
 	%D%/dto/ud_pool.c %D%/dto/ud_pool.h \
+	%D%/dto/ud_window.c %D%/dto/ud_window.h \
 	%D%/dto/watermark.c %D%/dto/watermark.h
 
 dofi_cm_sources = \

@@ -753,6 +753,40 @@ START_TEST(UD_020_an_IA_is_closed_during_a_stream)
 }
 END_TEST
 
+static long resident_pages(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	long pages = -1;
+
+	ck_assert_ptr_nonnull(statm);
+	ck_assert_int_eq(fscanf(statm, "%*s %ld", &pages), 1);
+	fclose(statm);
+	return pages;
+}
+
+START_TEST(UD_022_a_sender_does_not_fill_the_memory_of_its_peer)
+{
+	struct ways ways, last;
+	struct t_end third;
+	long before;
+
+	NEEDS_UD;
+	ud_end_new(&third, &ia[1]);
+	ways = establish(us, &listener[1], peer);
+	last = establish(us, &listener[1], &third);
+	pass(us, &last.active, &third, 8, 1);
+	before = resident_pages();
+	for (uint64_t i = 0; i < 100000; i++) {
+		t_ok(send_to(us, &ways.active, 256, i, NO_FLAGS));
+		wait_sent(us, i, 256);
+	}
+	/* It comes behind all others. */
+	pass(us, &last.active, &third, 8, 2);
+	/* Without a limit, shm keeps some 20 KiB for each. */
+	ck_assert_int_lt((resident_pages() - before) * sysconf(_SC_PAGESIZE), 64 << 20);
+}
+END_TEST
+
 START_TEST(UD_021_counters)
 {
 	DAT_UINT64 sent[DCNT_EP_ALL_COUNTERS], received[DCNT_EP_ALL_COUNTERS];
@@ -804,6 +838,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_its_receives_and_handles);
 	tcase_add_test(tcase, UD_020_an_IA_is_closed_during_a_stream);
 	tcase_add_test(tcase, UD_021_counters);
+	tcase_add_test(tcase, UD_022_a_sender_does_not_fill_the_memory_of_its_peer);
 }
 
 static TCase *ud_case(Suite *suite, const char *name)

@@ -56,6 +56,7 @@ static struct dofi_ia *new_ia(const char *name, const DAT_PROVIDER *provider,
 	}
 	dofi_list_init(&ia->agents);
 	dofi_list_init(&ia->orphans);
+	dofi_list_init(&ia->ud_answers);
 	dofi_list_init(&ia->agent_calls);
 	dofi_list_init(&ia->drains);
 	return ia;

@@ -68,6 +68,7 @@ struct dofi_conn {
 	uint32_t peer_ud;         /* ud: number of the peer's EP */
 	struct dofi_list ud_link; /* ud: ep->ud->conns, while there is an EP */
 	struct dofi_ud_ah *ud_ah; /* DATAGRAM */
+	uint32_t ud_mark;         /* a mark that came before; its answer is due. 0: none */
 	struct dofi_timer timer;  /* DOFI_ON_TIMER; each state sets it for itself */
 
 	/* --- the end; conn_end.h --- */

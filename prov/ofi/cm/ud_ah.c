@@ -2,6 +2,7 @@
 #include "cm/ud_ah.h"
 
 #include "dto/ud.h"
+#include "dto/ud_window.h"
 
 #include "cm/conn.h"
 #include "cm/conn_end.h"
@@ -72,11 +73,16 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	ah->number = conn->peer_ud;
 	ah->wakeup = conn->ia->wakeup.mark ? conn->wakeup : NULL;
 	ah->addr = conn->chan->remote;
+	ah->peer_conn = conn->peer_id;
+	ah->peer_secret = dofi_token_secret(conn->peer_token);
+	dofi_list_init(&ah->answer);
 	if (conn->active) {
 		ah->private_size = conn->private_size;
 		memcpy(ah->private_data, conn->private_data, conn->private_size);
 	}
 	conn->ud_ah = ah;
+	if (conn->ud_mark)
+		dofi_ud_answer(ah, conn->ud_mark);
 	dofi_list_add_tail(&ep->ud->ahs, &ah->link);
 	dofi_obj_publish(&ah->obj, DOFI_HANDLE_TYPE_AH);
 	return ah;
@@ -93,6 +99,8 @@ static void release_conn(struct dofi_ud_ah *ah)
 	if (!conn)
 		return;
 	ah->conn = NULL;
+	conn->ud_ah = NULL;
+	dofi_ud_answer_drop(ah);
 	dofi_list_del(&conn->ud_link);
 	dofi_conn_send(conn, &bye);
 	conn->ia->trans->disconnect(conn);
@@ -150,6 +158,20 @@ void dofi_ud_peer_gone(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	release_conn(conn->ud_ah);
+}
+
+bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update)
+{
+	struct dofi_conn *conn = id ? dofi_conn_by_secret(ia, id, secret) : NULL;
+
+	dofi_assert_held(&ia->engine.lock);
+	if (!conn || !conn->ud)
+		return false;
+	if (conn->ud_ah)
+		dofi_ud_answer(conn->ud_ah, update);
+	else
+		conn->ud_mark = update;
+	return true;
 }
 
 void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer)

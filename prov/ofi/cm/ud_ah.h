@@ -25,6 +25,12 @@ void dofi_ud_established(struct dofi_conn *conn);
  */
 void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t private_size);
 
+/*
+ * A mark of the peer's (ud_window.h). It may come before the peer's READY; then the answer waits
+ * for the address handle. False: there is no such connection. engine.lock held.
+ */
+bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update);
+
 /* The peer's IA, or its EP, is no more. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
 

@@ -42,6 +42,7 @@ static void broken(struct dofi_conn *conn)
 
 const struct dofi_upcalls dofi_cm_upcalls = {
 	.ep_of = dofi_conn_ep,
+	.ud_mark = dofi_ud_mark,
 	.receiver = receiver,
 	.last_message = dofi_conn_last_message,
 	.path_down = dofi_conn_path_down,

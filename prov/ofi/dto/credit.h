@@ -37,6 +37,15 @@ struct fid_mr;
 #define DOFI_UPDATE_CREDIT_SHIFT 14
 
 /*
+ * A credit update that goes by itself, a greeting, which has no update, or a mark or its answer
+ * (ud_window.h).
+ */
+struct dofi_ctrl_credit {
+	uint32_t number, secret; /* as those of a control message */
+	uint32_t update;
+};
+
+/*
  * Whether messages without a receive do harm on this fabric, and what can be done then; info and
  * trans are chosen.
  */

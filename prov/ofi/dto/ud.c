@@ -15,6 +15,7 @@
 #include "dto/issue.h"
 #include "dto/release.h"
 #include "dto/ud_pool.h"
+#include "dto/ud_window.h"
 
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -140,8 +141,9 @@ ssize_t dofi_ud_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	wr->state = DOFI_WR_ISSUED;
 	if (ah && !atomic_load_explicit(&ah->gone, memory_order_relaxed))
-		ret = ia->trans->ud_send(ep, wr, ah);
+		ret = dofi_ud_window_has_room(ah) ? ia->trans->ud_send(ep, wr, ah) : -FI_EAGAIN;
 	if (!ret) {
+		dofi_ud_window_sent(ah);
 		atomic_store_explicit(&ah->again_since, 0, memory_order_relaxed);
 		return 0;
 	}
@@ -215,7 +217,8 @@ void dofi_ud_arrived(struct dofi_ia *ia, uint32_t data, const void *datagram, si
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!ep) {
-		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
+		if (data || !dofi_ud_mark_arrived(ia, datagram, length))
+			DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		return;
 	}
 	ring = &ep->recv;

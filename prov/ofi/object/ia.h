@@ -155,8 +155,9 @@ struct dofi_ia {
 	struct dofi_rdm *rdm; /* state of the rdm transport */
 	/* NULL until there is a UD EP; guarded by engine.lock */
 	struct dofi_ud_pool *ud_pool;
-	struct dofi_list orphans; /* guarded by engine.lock */
-	struct dofi_list drains;  /* guarded by engine.lock */
+	struct dofi_list ud_answers; /* address handles; guarded by engine.lock */
+	struct dofi_list orphans;    /* guarded by engine.lock */
+	struct dofi_list drains;     /* guarded by engine.lock */
 	uint32_t ndrains;
 	/* memory that is unmapped after the endpoint is closed; see dofi_mr_abandon */
 	struct iovec left[5];

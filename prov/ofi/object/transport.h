@@ -149,9 +149,11 @@ struct dofi_trans_ops {
 	/*
 	 * Datagrams (ud.h); NULL: there are none. A post, with ep->lock held; and a receive for the
 	 * datagrams of all EPs, with engine.lock held. wr->ud_recv.has_slot: the receive holds a
-	 * slot in the fabric's queue.
+	 * slot in the fabric's queue. A mark or its answer (ud_window.h) has no
+	 * completion.
 	 */
 	ssize_t (*ud_send)(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah);
+	ssize_t (*ud_mark)(struct dofi_ud_ah *ah, uint32_t update, bool answer);
 	ssize_t (*ud_recv)(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			   void *desc);
 

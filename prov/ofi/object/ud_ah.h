@@ -40,11 +40,20 @@ struct dofi_ud_ah {
 	uint64_t dest;                   /* the fabric's address of the peer IA */
 	uint32_t number;                 /* number of the EP there */
 	struct dofi_wakeup_peer *wakeup; /* or NULL */
+	uint32_t peer_conn, peer_secret; /* what control messages name the connection there by */
 	_Atomic bool gone;               /* the peer is gone: datagrams to it are lost */
 	_Atomic bool ah_freed;
 	bool cm_freed;
 	/* time since which the fabric has accepted none; 0: it accepts them */
 	_Atomic uint64_t again_since;
+	/*
+	 * dto/ud_window.h: datagrams sent and, of these, taken by the peer; several EPs may send at
+	 * the same time
+	 */
+	_Atomic uint32_t sent, taken;
+	_Atomic bool marked;     /* a mark is under way */
+	struct dofi_list answer; /* in ia->ud_answers when one is due, of this update */
+	uint32_t answer_update;
 	struct sockaddr_storage addr;
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];

@@ -22,6 +22,8 @@ struct dofi_upcalls {
 	 * The EP of the connection with this number. NULL: it has ended, or it is one of datagrams.
 	 */
 	struct dofi_ep *(*ep_of)(struct dofi_ia *ia, uint32_t id);
+	/* A mark (ud_window.h) for the connection that it names so. False: there is none. */
+	bool (*ud_mark)(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update);
 	/*
 	 * The EP that a message of the SRQ is for, by connection number, while its consumer may get
 	 * the message (DTO-144, DTO-160); or NULL.

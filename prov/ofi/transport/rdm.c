@@ -12,6 +12,7 @@
 #include "dto/srq_receive.h"
 #include "dto/ud.h"
 #include "dto/ud_pool.h"
+#include "dto/ud_window.h"
 #include "fabric/quirks.h"
 #include "fabric/same_process.h"
 #include "object/ia.h"
@@ -152,6 +153,7 @@ static int rdm_poll_events(struct dofi_ia *ia)
 		dofi_ctrl_recvs_post_missing(ia);
 	if (ia->ud_pool)
 		dofi_ud_pool_retry(ia);
+	dofi_ud_answers_retry(ia);
 	return n + dofi_async_errors_poll(ia, &ia->rdm->events);
 }
 
@@ -200,6 +202,7 @@ const struct dofi_trans_ops dofi_trans_rdm = {
 	.wakeup_of = rdm_wakeup_of,
 	.send_credit = dofi_rdm_credit,
 	.ud_send = dofi_rdm_ud_send,
+	.ud_mark = dofi_rdm_ud_mark,
 	.ud_recv = dofi_rdm_ud_recv,
 	.srq_open = rdm_srq_open,
 	.srq_close = rdm_srq_close,

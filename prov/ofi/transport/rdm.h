@@ -4,6 +4,7 @@
 #define DOFI_RDM_H
 
 #include "dto/control_message.h"
+#include "dto/credit.h"
 #include "object/ep.h"
 #include "object/ia.h"
 #include "progress/wait.h"
@@ -25,15 +26,7 @@
  */
 #define DOFI_CTRL_RECVS 4
 
-/*
- * The content of a credit update or greeting. All have one tag: shm of libfabric 1.17 does not
- * match a message that came before a receive with a mask.
- */
-struct dofi_ctrl_credit {
-	uint32_t number, secret; /* as those of a control message */
-	uint32_t update;
-};
-
+/* All have one tag: shm of libfabric 1.17 does not match an earlier message with a mask. */
 union dofi_ctrl_buffer {
 	struct dofi_ctrl_credit credit;
 	struct dofi_ctrl_msg ctrl_msg;

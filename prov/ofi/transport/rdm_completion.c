@@ -10,6 +10,7 @@
 #include "dto/op_context.h"
 #include "dto/reap.h"
 #include "dto/ud.h"
+#include "dto/ud_window.h"
 #include "fabric/error.h"
 #include "fabric/quirks.h"
 #include "object/ia.h"
@@ -29,11 +30,17 @@ static bool takes_place(const struct dofi_wr *wr)
 
 static void open_post(struct dofi_ia *ia, const union dofi_ctrl_buffer *post, size_t size)
 {
-	if (size < sizeof(post->credit) ||
-	    !dofi_conn_by_secret(ia, post->credit.number, post->credit.secret))
+	struct dofi_conn *conn =
+		size < sizeof(post->credit)
+			? NULL
+			: dofi_conn_by_secret(ia, post->credit.number, post->credit.secret);
+
+	if (!conn)
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 	else if (size > sizeof(post->credit))
 		dofi_ctrl_msg_arrived(ia, &post->ctrl_msg, size);
+	else if (post->credit.update & DOFI_UPDATE_CREDIT && conn->ud_ah)
+		dofi_ud_mark_answered(conn->ud_ah, post->credit.update);
 	else if (post->credit.update & DOFI_UPDATE_CREDIT)
 		dofi_credit_arrived(ia, post->credit.number, post->credit.update);
 	else

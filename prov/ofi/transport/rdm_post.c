@@ -228,6 +228,17 @@ ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_
 				   fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
+/* A mark stays behind the datagrams before it, because it has their tag. */
+ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
+{
+	const struct dofi_ctrl_credit credit = {ah->peer_conn, ah->peer_secret, update};
+	struct dofi_ia *ia = ah->obj.ia;
+
+	return dofi_rdm_wake_after(ia, ah->wakeup,
+				   fi_tinject(ia->shared_ep, &credit, sizeof(credit), ah->dest,
+					      answer ? DOFI_TAG_CTRL : DOFI_TAG_UD));
+}
+
 /* It holds its place for ever, as those for credits. */
 ssize_t dofi_rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			 void *desc)

@@ -3,6 +3,7 @@
 #ifndef DOFI_RDM_POST_H
 #define DOFI_RDM_POST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,7 @@ ssize_t dofi_rdm_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size_t 
 ssize_t dofi_rdm_recv(struct dofi_ep *ep, struct dofi_wr *wr);
 ssize_t dofi_rdm_credit(struct dofi_ep *ep, uint32_t update);
 ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_ah *ah);
+ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer);
 ssize_t dofi_rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			 void *desc);
 ssize_t dofi_rdm_srq_recv(struct dofi_srq *srq, struct dofi_wr *wr);

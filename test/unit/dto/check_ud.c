@@ -15,6 +15,9 @@
 #include "../../../prov/ofi/object/ep.h"
 #include "../../../prov/ofi/object/ud_ah.h"
 #include "../../../prov/ofi/dto/ud_pool.h"
+#include "../../../prov/ofi/dto/credit.h"
+#include "../../../prov/ofi/object/upcalls.h"
+#include "../../../prov/ofi/dto/ud_window.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -37,8 +40,9 @@ static struct {
 	int receives, room; /* posted, and how many more the fabric accepts */
 	struct dofi_wr *wr[POSTED];
 	void *buffer[POSTED];
-	ssize_t send_answer;
-	int sends;
+	ssize_t send_answer, mark_answer;
+	int sends, marks, answers;
+	uint32_t update, arrived;
 } fabric;
 
 static ssize_t receive(struct dofi_ia *of, struct dofi_wr *wr, void *buffer, size_t size,
@@ -63,8 +67,31 @@ static ssize_t transmit(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_a
 	return fabric.send_answer;
 }
 
+static ssize_t mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
+{
+	ck_assert_ptr_eq(ah->obj.ia, &ia);
+	if (fabric.mark_answer)
+		return fabric.mark_answer;
+	*(answer ? &fabric.answers : &fabric.marks) += 1;
+	fabric.update = update;
+	return 0;
+}
+
+/* The connection manager. */
+static bool ud_mark(struct dofi_ia *of, uint32_t id, uint32_t secret, uint32_t update)
+{
+	ck_assert_ptr_eq(of, &ia);
+	if (id != 5 || secret != 6)
+		return false;
+	fabric.arrived = update;
+	return true;
+}
+
+static const struct dofi_upcalls upcalls = {.ud_mark = ud_mark};
+
 static const struct dofi_trans_ops trans = {.name = "fake",
 					    .ud_send = transmit,
+					    .ud_mark = mark,
 					    .ud_recv = receive};
 
 /* A datagram arrives in the receive posted last. */
@@ -88,6 +115,8 @@ static void setup(void)
 	ia.has_data = true;
 	ia.shared_ep = &endpoint;
 	ia.params.linger_ms = 0;
+	ia.up = &upcalls;
+	dofi_list_init(&ia.ud_answers);
 	dofi_lock_init(&evd.lock);
 	evd.obj.ia = &ia;
 	evd.ring = events;
@@ -178,7 +207,7 @@ START_TEST(datagrams_for_unknown_endpoints_are_dropped)
 	open_eps();
 	post_receive(&eps[0], memory, sizeof(memory));
 	arrive(eps[0].ud->number ^ 1u << 20, "late", 0); /* the same place, another number */
-	arrive(0, "late", 0);
+	arrive(eps[0].ud->number ^ 3u << 20, "late", 0);
 	arrive(eps[0].ud->number, "cut", FI_ETRUNC);
 	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
 	ck_assert_uint_eq(eps[0].counters[DOFI_CNT_EP_UD_DROPPED], 0);
@@ -229,7 +258,7 @@ static ssize_t start(struct dofi_ep *ep, struct dofi_wr *wr)
 
 START_TEST(sends_are_lost_after_a_long_eagain)
 {
-	struct dofi_ud_ah ah = {.number = 7};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
 	struct dofi_wr *wr;
 
 	open_eps();
@@ -257,7 +286,7 @@ END_TEST
 
 START_TEST(sends_are_lost_with_the_peer_or_the_handle)
 {
-	struct dofi_ud_ah ah = {.gone = true}, other = {.number = 1};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .gone = true}, other = {.obj.ia = &ia, .number = 1};
 	struct dofi_wr *wr;
 
 	open_eps();
@@ -279,7 +308,7 @@ END_TEST
 
 START_TEST(a_local_error_is_reported)
 {
-	struct dofi_ud_ah ah = {.number = 7};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
 	struct dofi_wr *wr;
 
 	open_eps();
@@ -295,13 +324,175 @@ END_TEST
 
 START_TEST(datagrams_under_way_are_counted)
 {
-	struct dofi_ud_ah ah = {.number = 7};
+	struct dofi_ud_ah ah = {.obj.ia = &ia, .number = 7};
 
 	ck_assert(!dofi_ud_is_sending(&ia));
 	open_eps();
 	ck_assert(!dofi_ud_is_sending(&ia));
 	ck_assert_int_eq(start(&eps[1], post_send(&eps[1], &ah)), 0);
 	ck_assert(dofi_ud_is_sending(&ia));
+}
+END_TEST
+
+/* --- windows --- */
+
+static void open_window(struct dofi_ud_ah *ah)
+{
+	open_eps();
+	ah->obj.ia = &ia;
+	dofi_list_init(&ah->answer);
+	ia.params.linger_ms = 3600000;
+}
+
+/* Sends n datagrams, whose requests complete at once. */
+static void send_many(struct dofi_ep *ep, struct dofi_ud_ah *ah, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		ck_assert_int_eq(start(ep, post_send(ep, ah)), 0);
+		ep->req.head = ep->req.issue = ep->req.tail;
+	}
+}
+
+static void does_not_go(struct dofi_ep *ep, struct dofi_ud_ah *ah)
+{
+	int sends = fabric.sends;
+
+	ck_assert_int_eq(start(ep, post_send(ep, ah)), -FI_EAGAIN);
+	ck_assert_int_eq(fabric.sends, sends);
+	ep->req.head = ep->req.issue = ep->req.tail;
+}
+
+START_TEST(a_sender_waits_when_its_peer_takes_nothing)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	uint32_t first;
+
+	open_window(&ah);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY - 1);
+	ck_assert_int_eq(fabric.marks, 0);
+	send_many(&eps[1], &ah, 1);
+	ck_assert_int_eq(fabric.marks, 1);
+	first = fabric.update;
+	send_many(&eps[1], &ah, DOFI_UD_MARK_EVERY);
+	does_not_go(&eps[0], &ah);
+	ck_assert_int_eq(fabric.marks, 1);
+	/* The peer has taken what went before the mark. */
+	dofi_ud_mark_answered(&ah, first);
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	ck_assert_int_eq(fabric.marks, 2);
+	ck_assert_uint_ne(fabric.update, first);
+	does_not_go(&eps[0], &ah);
+	dofi_ud_mark_answered(&ah, fabric.update);
+	send_many(&eps[0], &ah, 1);
+}
+END_TEST
+
+START_TEST(a_mark_that_the_fabric_refuses_goes_later)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+
+	open_window(&ah);
+	fabric.mark_answer = -FI_EAGAIN;
+	send_many(&eps[0], &ah, DOFI_UD_WINDOW);
+	does_not_go(&eps[0], &ah);
+	ck_assert_int_eq(fabric.marks, 0);
+	fabric.mark_answer = 0;
+	does_not_go(&eps[0], &ah);
+	ck_assert_int_eq(fabric.marks, 1);
+	dofi_ud_mark_answered(&ah, fabric.update);
+	/* All that went before it was taken: the whole window is free again. */
+	send_many(&eps[0], &ah, DOFI_UD_WINDOW);
+	ck_assert_int_eq(fabric.marks, 2);
+	does_not_go(&eps[0], &ah);
+}
+END_TEST
+
+START_TEST(an_answer_to_no_mark_changes_nothing)
+{
+	struct dofi_ud_ah ah = {.number = 7};
+	uint32_t update;
+
+	open_window(&ah);
+	send_many(&eps[0], &ah, DOFI_UD_WINDOW);
+	update = fabric.update;
+	dofi_ud_mark_answered(&ah, update + (DOFI_UD_WINDOW << 2)); /* never sent */
+	dofi_ud_mark_answered(&ah, update - (DOFI_UD_WINDOW << 2)); /* taken long ago */
+	does_not_go(&eps[0], &ah);
+	dofi_ud_mark_answered(&ah, update);
+	dofi_ud_mark_answered(&ah, update + (DOFI_UD_MARK_EVERY << 2));
+	send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+	does_not_go(&eps[0], &ah);
+}
+END_TEST
+
+START_TEST(counts_wrap)
+{
+	struct dofi_ud_ah ah = {.number = 7, .sent = -70u, .taken = -70u};
+
+	open_window(&ah);
+	for (int i = 0; i < 4; i++) {
+		send_many(&eps[0], &ah, DOFI_UD_MARK_EVERY);
+		ck_assert_int_eq(fabric.marks, i + 1);
+		dofi_ud_mark_answered(&ah, fabric.update);
+	}
+	send_many(&eps[0], &ah, DOFI_UD_WINDOW);
+	does_not_go(&eps[0], &ah);
+}
+END_TEST
+
+static void mark_arrives(uint32_t number, uint32_t secret, size_t size)
+{
+	struct dofi_ctrl_credit credit = {number, secret, 42};
+	struct dofi_wr *wr = fabric.wr[--fabric.receives];
+
+	memcpy(fabric.buffer[fabric.receives], &credit, sizeof(credit));
+	fabric.room++;
+	dofi_ud_pool_done(&ia, wr, 0, size, 0);
+}
+
+START_TEST(a_mark_is_for_a_connection)
+{
+	open_eps();
+	mark_arrives(5, 6, sizeof(struct dofi_ctrl_credit));
+	ck_assert_uint_eq(fabric.arrived, 42);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 0);
+	fabric.arrived = 0;
+	mark_arrives(5, 7, sizeof(struct dofi_ctrl_credit));
+	mark_arrives(5, 6, sizeof(struct dofi_ctrl_credit) - 1);
+	mark_arrives(5, 6, sizeof(struct dofi_ctrl_credit) + 1);
+	ck_assert_uint_eq(fabric.arrived, 0);
+	ck_assert_uint_eq(ia.counters[DOFI_CNT_IA_DATA_STRAY], 3);
+	ck_assert_int_eq(fabric.receives, POSTED);
+}
+END_TEST
+
+START_TEST(an_answer_waits_for_the_fabric)
+{
+	struct dofi_ud_ah ah[2] = {{.number = 7}, {.number = 8}};
+
+	open_window(&ah[0]);
+	ah[1].obj.ia = &ia;
+	dofi_list_init(&ah[1].answer);
+	dofi_ud_answer(&ah[0], 42);
+	ck_assert_int_eq(fabric.answers, 1);
+	ck_assert_uint_eq(fabric.update, 42);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+	fabric.mark_answer = -FI_EAGAIN;
+	dofi_ud_answer(&ah[0], 43);
+	dofi_ud_answer(&ah[1], 44);
+	dofi_ud_answer(&ah[0], 45);
+	dofi_ud_answers_retry(&ia);
+	ck_assert_uint_eq(ia.engine.restless, 2);
+	dofi_ud_answer_drop(&ah[1]);
+	dofi_ud_answer_drop(&ah[1]);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+	fabric.mark_answer = 0;
+	dofi_ud_answers_retry(&ia);
+	ck_assert_int_eq(fabric.answers, 2);
+	ck_assert_uint_eq(fabric.update, 45);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+	dofi_ud_answers_retry(&ia);
+	ck_assert_int_eq(fabric.answers, 2);
 }
 END_TEST
 
@@ -319,6 +510,12 @@ int main(void)
 	tcase_add_test(tc, sends_are_lost_with_the_peer_or_the_handle);
 	tcase_add_test(tc, a_local_error_is_reported);
 	tcase_add_test(tc, datagrams_under_way_are_counted);
+	tcase_add_test(tc, a_sender_waits_when_its_peer_takes_nothing);
+	tcase_add_test(tc, a_mark_that_the_fabric_refuses_goes_later);
+	tcase_add_test(tc, an_answer_to_no_mark_changes_nothing);
+	tcase_add_test(tc, counts_wrap);
+	tcase_add_test(tc, a_mark_is_for_a_connection);
+	tcase_add_test(tc, an_answer_waits_for_the_fabric);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
