@@ -139,9 +139,12 @@ LOG_COMPILER = %D%/run-env
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = %D%/run-env $(SHELL)
 
+# Programs that tests run
+helper_programs = %D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
+
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
-	%D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open2
+	$(helper_programs)
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
 TESTS = $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(everywhere_tests) $(program_tests) $(tool_tests)
@@ -994,7 +997,7 @@ check-mutants:
 		--configure "$$(./config.status --config | sed "s/'*--enable-werror'*//")" --n '$(N)' --seed '$(SEED)' \
 		--depth '$(DEPTH)' --workers '$(WORKERS)' --jobs '$(JOBS)' --at-a-time '$(AT_A_TIME)' \
 		$(if $(ONLY),--only '$(ONLY)') $(if $(RESUME),--resume) $(if $(AGAIN),--again) \
-		--products '$(lib_LTLIBRARIES) $(filter-out %D%/fuzz/% %D%/efa/%,$(check_LTLIBRARIES))' \
+		--products '$(lib_LTLIBRARIES) $(filter-out %D%/fuzz/% %D%/efa/%,$(check_LTLIBRARIES)) $(helper_programs)' \
 		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 

@@ -428,6 +428,24 @@ START_TEST(test_virtual_interfaces)
 }
 END_TEST
 
+/* The loopback is ours without an interface; an address of documentation is no host's. */
+START_TEST(test_addresses_of_this_host)
+{
+	static const char *const ours[] = {"127.0.0.1", "127.1.2.3", "::1"};
+	static const char *const foreign[] = {"192.0.2.77", "203.0.113.5", "2001:db8::77"};
+	struct sockaddr_storage addr;
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		ck_assert(dofi_addr_parse(ours[i], &addr));
+		ck_assert_msg(dofi_netdev_is_ours(&addr), "%s", ours[i]);
+	}
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		ck_assert(dofi_addr_parse(foreign[i], &addr));
+		ck_assert_msg(!dofi_netdev_is_ours(&addr), "%s", foreign[i]);
+	}
+}
+END_TEST
+
 /* The real machine: the test only expects that the choice is explained. */
 START_TEST(test_this_machine)
 {
@@ -471,6 +489,7 @@ int main(void)
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
 	tcase_add_test(tc, test_virtual_interfaces);
+	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
