@@ -52,6 +52,21 @@ compile_examples() {
 	done
 }
 
+# The page lists the counters beyond those of the InfiniBand extensions.
+# shellcheck disable=SC2317
+counters_are_listed() {
+	sed -n 's/^DOFI_\(IA\|EP\|EVD\)_OWN_COUNTER(\(\w*\)).*/\2/p' \
+		"$top_srcdir/prov/ofi/base/count.def" | sort >"$t_dir/counters"
+	sed -n '/^\.Sh COUNTERS/,/^\.El/s/^\.It //p' "$top_srcdir/man/man7/dat-ofi-provider.7" |
+		tr -s ' ,' '\n' | grep '^[A-Z_]*$' | sort >"$t_dir/listed"
+	diff "$t_dir/counters" "$t_dir/listed"
+}
+
+# shellcheck disable=SC2317
+table_is_current() {
+	python3 "$manual" table | diff "$top_srcdir/man/FUNCTIONS.md" -
+}
+
 t_try 'mandoc has nothing to complain of' mandoc lint
 t_try 'groff formats all pages' groff format
 # On some images man is a script that only tells how to install pages.
@@ -67,6 +82,8 @@ fi
 for check in $(python3 "$manual" list); do
 	t_run "manual: $check" python3 "$manual" "$check"
 done
+t_run 'the table of calls is current' table_is_current
+t_run 'all counters are listed' counters_are_listed
 for program in dat_conf dat_info dat_perf; do
 	t_run "manual: options of $program" python3 "$manual" options "${top_builddir:?}/$program"
 done
