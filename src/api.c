@@ -4,7 +4,7 @@
  * which the jump needs. The provider checks arguments and the objects of handles. This is the hot
  * path: no lock, no logging.
  */
-#include "datr.h"
+#include "dispatch.h"
 
 /* ---- IA and handles of any kind ---- */
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datr.h"
+#include "conf.h"
+#include "log.h"
 
 #define BLANKS " \t\r\v\f"
 

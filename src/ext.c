@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
-#include "datr.h"
+#include "dispatch.h"
+#include "ext.h"
+#include "search.h"
 
 #if DATR_DAT_MAJOR == 2
 static atomic_bool extensions_on;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* IA handles: small numbers for consumers, pointers for providers. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "datr.h"
+#include "dispatch.h"
+#include "handle.h"
+#include "lock.h"
 
 #define CHUNK_SLOTS 64u
 #define NUM_CHUNKS  (DATR_IA_LIMIT / CHUNK_SLOTS)
@@ -24,7 +25,7 @@ struct ia_slot {
 static struct ia_slot first_chunk[CHUNK_SLOTS] = {{.reserved = true}};
 static _Atomic(struct ia_slot *) chunks[NUM_CHUNKS] = {first_chunk};
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct datr_lock table_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static unsigned int table_size = CHUNK_SLOTS;
 static unsigned int last_number;
 
@@ -54,6 +55,7 @@ static bool table_grow_locked(void)
 {
 	struct ia_slot *chunk;
 
+	datr_assert_locked(&table_lock);
 	if (table_size == DATR_IA_LIMIT)
 		return false;
 	chunk = calloc(CHUNK_SLOTS, sizeof(*chunk));
@@ -69,6 +71,7 @@ static bool table_grow_locked(void)
  */
 static unsigned int free_number_locked(void)
 {
+	datr_assert_locked(&table_lock);
 	for (unsigned int i = 1; i <= table_size; i++) {
 		unsigned int number = (last_number + i) % table_size;
 
@@ -82,7 +85,7 @@ DAT_IA_HANDLE datr_ia_reserve(void)
 {
 	unsigned int number;
 
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	number = free_number_locked();
 	if (!number && table_grow_locked())
 		number = free_number_locked();
@@ -90,7 +93,7 @@ DAT_IA_HANDLE datr_ia_reserve(void)
 		slot_at(number)->reserved = true;
 		last_number = number;
 	}
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 	return (DAT_IA_HANDLE)(uintptr_t)number;
 }
 
@@ -98,22 +101,22 @@ void datr_ia_publish(DAT_IA_HANDLE number, DAT_IA_HANDLE ia, struct datr_provide
 {
 	struct ia_slot *slot = slot_at((uintptr_t)number);
 
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	slot->provider = provider;
 	atomic_store_explicit(&slot->ia, ia, memory_order_release);
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 }
 
 void datr_ia_release(DAT_IA_HANDLE number)
 {
 	struct ia_slot *slot = slot_at((uintptr_t)number);
 
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	atomic_store_explicit(&slot->ia, NULL, memory_order_release);
 	slot->provider = NULL;
 	slot->closing = false;
 	slot->reserved = false;
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 }
 
 bool datr_ia_close_begin(DAT_IA_HANDLE number, DAT_IA_HANDLE *ia_p,
@@ -124,22 +127,22 @@ bool datr_ia_close_begin(DAT_IA_HANDLE number, DAT_IA_HANDLE *ia_p,
 
 	if (!slot)
 		return false;
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	ok = slot_ia(slot) && !slot->closing;
 	if (ok) {
 		slot->closing = true;
 		*ia_p = slot_ia(slot);
 		*provider_p = slot->provider;
 	}
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 	return ok;
 }
 
 void datr_ia_close_cancel(DAT_IA_HANDLE number)
 {
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	slot_at((uintptr_t)number)->closing = false;
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 }
 
 /*
@@ -150,7 +153,7 @@ static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
 {
 	uintptr_t found = 0;
 
-	pthread_mutex_lock(&table_lock);
+	datr_lock(&table_lock);
 	for (unsigned int number = 1; number < table_size; number++) {
 		struct ia_slot *slot = slot_at(number);
 
@@ -160,7 +163,7 @@ static DAT_IA_HANDLE number_of(DAT_IA_HANDLE ia)
 		if (!slot->closing)
 			break;
 	}
-	pthread_mutex_unlock(&table_lock);
+	datr_unlock(&table_lock);
 	return (DAT_IA_HANDLE)found;
 }
 

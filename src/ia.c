@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Opens and closes IAs. */
-#include "datr.h"
+#include "conf.h"
+#include "dispatch.h"
+#include "ext.h"
+#include "handle.h"
+#include "log.h"
+#include "search.h"
 
 struct open_call {
 	DAT_NAME_PTR name;

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "datr.h"
+#include "loader.h"
+#include "log.h"
 
 /* Any address in this library, to find its file. */
 #define OURSELVES ((void *)(uintptr_t)dats_get_ia_handle)

@@ -4,8 +4,10 @@
 lib_LTLIBRARIES += %D%/libdat.la %D%/libdat2.la
 noinst_LTLIBRARIES += %D%/libdatr1.la %D%/libdatr2.la
 
-datr_sources = %D%/api.c %D%/conf.c %D%/datr.h %D%/ext.c %D%/handle.c %D%/ia.c %D%/loader.c \
-	%D%/log.c %D%/registry.c %D%/strerror.c %D%/variables.def %D%/version.h
+datr_sources = %D%/api.c %D%/conf.c %D%/conf.h %D%/dispatch.h %D%/ext.c %D%/ext.h %D%/handle.c \
+	%D%/handle.h %D%/ia.c %D%/list.c %D%/loader.c %D%/loader.h %D%/lock.h %D%/log.c %D%/log.h \
+	%D%/registry.c %D%/registry.h %D%/search.c %D%/search.h %D%/strerror.c %D%/strerror.h \
+	%D%/variables.def %D%/version.h
 
 # The registry looks for our provider in libdir last.
 datr_cppflags = $(product_cppflags) -DDAT_CONF_DIR='"$(sysconfdir)"' -DDATR_LIBDIR='"$(libdir)"'

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <syslog.h>
 
-#include "datr.h"
+#include "log.h"
+#include "version.h"
 
 /*
  * The bits of DAT_DBG_DEST. The default is standard error, because scripts often parse the standard

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Text of return codes: the name, then its meaning. */
-#include "datr.h"
+#include "strerror.h"
 
 struct text {
 	DAT_UINT32 value;

@@ -61,7 +61,11 @@ unit_tests = \
 	%D%/unit/dto/check_rma \
 	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
+	%D%/unit/registry/check_ext2 \
+	%D%/unit/registry/check_handle1 %D%/unit/registry/check_handle2 \
+	%D%/unit/registry/check_list1 %D%/unit/registry/check_list2 \
 	%D%/unit/registry/check_registry1 %D%/unit/registry/check_registry2 \
+	%D%/unit/registry/check_search1 %D%/unit/registry/check_search2 \
 	%D%/unit/fabric/check_env \
 	%D%/unit/dto/check_segments \
 	%D%/unit/fabric/check_absent \
@@ -218,15 +222,44 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 %C%_unit_registry_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 %C%_unit_registry_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
 
-# The provider that the program loads uses symbols of the program, hence -export-dynamic.
-%C%_unit_registry_check_registry1_SOURCES = %D%/unit/registry/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+# The provider that these programs load uses symbols of the program, hence -export-dynamic.
+registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_registry_check_registry1_SOURCES = %D%/unit/registry/check_registry.c $(registry_world)
 %C%_unit_registry_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
 %C%_unit_registry_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_unit_registry_check_registry1_LDADD = $(t1_libs)
-%C%_unit_registry_check_registry2_SOURCES = %D%/unit/registry/check_registry.c %D%/lib/fake_provider.h $(t_headers)
+%C%_unit_registry_check_registry2_SOURCES = %D%/unit/registry/check_registry.c $(registry_world)
 %C%_unit_registry_check_registry2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
 %C%_unit_registry_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_unit_registry_check_registry2_LDADD = $(t2_libs)
+%C%_unit_registry_check_search1_SOURCES = %D%/unit/registry/check_search.c $(registry_world)
+%C%_unit_registry_check_search1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
+%C%_unit_registry_check_search1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_search1_LDADD = $(t1_libs)
+%C%_unit_registry_check_search2_SOURCES = %D%/unit/registry/check_search.c $(registry_world)
+%C%_unit_registry_check_search2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_registry_check_search2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_search2_LDADD = $(t2_libs)
+%C%_unit_registry_check_list1_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
+%C%_unit_registry_check_list1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
+%C%_unit_registry_check_list1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_list1_LDADD = $(t1_libs)
+%C%_unit_registry_check_list2_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
+%C%_unit_registry_check_list2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_registry_check_list2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_list2_LDADD = $(t2_libs)
+%C%_unit_registry_check_handle1_SOURCES = %D%/unit/registry/check_handle.c $(registry_world)
+%C%_unit_registry_check_handle1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
+%C%_unit_registry_check_handle1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_handle1_LDADD = $(t1_libs)
+%C%_unit_registry_check_handle2_SOURCES = %D%/unit/registry/check_handle.c $(registry_world)
+%C%_unit_registry_check_handle2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_registry_check_handle2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_handle2_LDADD = $(t2_libs)
+%C%_unit_registry_check_ext2_SOURCES = %D%/unit/registry/check_ext.c $(registry_world)
+%C%_unit_registry_check_ext2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
+%C%_unit_registry_check_ext2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_ext2_LDADD = $(t2_libs)
 
 %C%_unit_registry_check_strerror1_SOURCES = %D%/unit/registry/check_strerror.c $(t_headers)
 %C%_unit_registry_check_strerror1_CPPFLAGS = $(t1_cppflags)

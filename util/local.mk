@@ -18,7 +18,7 @@ dat_perf_LDADD = $(util_libs)
 
 child_sources = $(util_sources) %D%/common/child.c %D%/common/child.h %D%/common/fabrics.c %D%/common/fabrics.h
 # dat_conf uses the parser of the registry, so both read a line in the same way.
-conf_sources = %D%/conf/conf.h %D%/conf/file.c %D%/conf/try.c src/conf.c src/datr.h
+conf_sources = %D%/conf/conf.h %D%/conf/file.c %D%/conf/try.c src/conf.c
 conf_cppflags = $(util_cppflags) -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"$(sysconfdir)"'
 
 dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/info/check.c %D%/info/check.h \

@@ -15,7 +15,7 @@
 
 #include "unit.h"
 
-#include "../../src/datr.h"
+#include "../../src/loader.h"
 #include "object/ia.h"
 #include "object/mem.h"
 

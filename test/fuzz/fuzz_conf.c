@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "../../src/datr.h"
+#include "../../src/conf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,14 +10,14 @@ export DAT_OVERRIDE="$t_dir/dat.conf"
 
 # shellcheck disable=SC2317 # t_run calls them
 {
-# offer PROGRAM CURRENT PREVIOUS: what is offered, one a line
+# offer PROGRAM CURRENT PREVIOUS: prints the words that completion offers, one a line
 offer() {
 	bash -c '. "$0/contrib/completion/dat_info" && _dat_ofi "$@" &&
 		printf "%s\n" "${COMPREPLY[@]}"' "$top_srcdir" "$@" | sort >"$t_dir/words"
 	cat "$t_dir/words"
 }
 
-# All options that have a long form, and no others.
+# Completion offers exactly the options that have a long form.
 options() {
 	"$1" --help | grep -o -e '^  .\{4\}--[a-z-]*' | sed 's/.* --/--/; s/.*--/--/' |
 		sort >"$t_dir/options"

@@ -27,14 +27,15 @@ t_fabric_conf "${T_FABRIC:=tcp}" loop >"$t_dir/dat.conf"
 export DAT_OVERRIDE="$t_dir/dat.conf"
 why=$(dat_info --ia loop 2>&1) || t_skip_all "$T_FABRIC can't be opened: $(echo "$why" | head -n 1)"
 
-# The programs end with status 0 whatever happened, so what they say decides.
-# says TEXT: true when server and client have said it, and neither of an error
+# The programs end with status 0 also after an error, so their output decides.
+# says TEXT: true when server and client have both printed TEXT and neither has printed an error
 says() {
 	grep -q -e "$1" "$t_dir/server" && grep -q -e "$1" "$t_dir/client" &&
 		! grep -q -e 'FAILED' -e 'Test Failed' -e 'Error' "$t_dir/server" "$t_dir/client"
 }
 
-# expect NAME PROGRAM OPTIONS READY TEXT: start it as server and as client
+# expect NAME PROGRAM OPTIONS READY TEXT: starts PROGRAM as server, and as client when the server
+# has printed READY; both must print TEXT
 expect() {
 	t_name="$1, $registry"
 	if t_pair "$4" "$with $2 $3" "$with $2 $3 -h $host" && says "$5"; then
@@ -44,14 +45,15 @@ expect() {
 	fi
 }
 
-# verdicts: how often the server of dapltest has said how a test ended
+# verdicts: prints for how many tests the server of dapltest has printed a result
 verdicts() {
 	grep -c -e 'performance test.  Exiting' -e 'Transaction Test Finished' \
 		-e 'Server: Test Failed' -e 'Test Error' \
 		-e '): *Exiting' "$t_dir/server"
 }
 
-# await_verdict BEFORE: the server is through with it, too; it says so after the client has ended
+# await_verdict BEFORE: waits until the server has printed more than BEFORE results. It prints the
+# result of a test after the client has ended.
 await_verdict() {
 	until [ "$(verdicts)" -gt "$1" ]; do
 		kill -0 "$t_pid" 2>/dev/null || return
@@ -59,8 +61,8 @@ await_verdict() {
 	done
 }
 
-# ask NAME TEXT TEST OPTIONS...: one run of a dapltest client, judged by the last words of both
-# sides. It prints its figures also after an assertion failed.
+# ask NAME TEXT TEST OPTIONS...: runs a client of dapltest. The last lines of both sides decide,
+# because the client prints its figures even after a failed assertion.
 ask() {
 	t_name="dapltest: $1, $registry"
 	text=$2 test=$3
@@ -77,13 +79,13 @@ ask() {
 	fi
 }
 
-# listens PORT: somebody does, in this network
+# listens PORT: true when a process in this network namespace listens on PORT
 listens() {
 	grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") .* 0A " /proc/net/tcp
 }
 
-# dtestx_pair OPTIONS: the server tells its address by a socket of its own, where the client does
-# not wait for it, and listens for DAT connections behind that
+# dtestx_pair OPTIONS: runs server and client. The server publishes its address by a socket of its
+# own, for which the client does not wait, and listens for DAT connections only after that.
 dtestx_pair() {
 	# shellcheck disable=SC2086
 	t_start server $with dtestx -P loop $1
@@ -95,14 +97,14 @@ dtestx_pair() {
 	wait "$t_pid" && says 'immed/atomic test PASSED'
 }
 
-# Whether the IA says that it has immediate data; if not, $t_name is skipped.
+# True when the attributes of the IA offer immediate data. Otherwise $t_name is skipped.
 has_immediate() {
 	# shellcheck disable=SC2086
 	$with dtestx -P loop -q 2>&1 | grep -q 'DAT_IB_IMMED_DATA=TRUE' ||
 		! t_skip "$t_name" "$T_FABRIC carries no immediate data, and says so"
 }
 
-# extensions NAME OPTIONS: dtestx
+# extensions NAME OPTIONS: runs dtestx over connected EPs
 extensions() {
 	t_name="dtestx: $1, $registry"
 	has_immediate || return 0
@@ -113,7 +115,7 @@ extensions() {
 	fi
 }
 
-# dtestx_datagrams OPTIONS: both sides connect to each other
+# dtestx_datagrams OPTIONS: runs two programs that connect to each other
 dtestx_datagrams() {
 	# shellcheck disable=SC2086
 	t_start server timeout "$t_limit" $with dtestx -P loop $1
@@ -125,7 +127,7 @@ dtestx_datagrams() {
 	wait "$t_pid" && says 'UD test PASSED'
 }
 
-# datagrams NAME OPTIONS: dtestx over EPs of datagrams
+# datagrams NAME OPTIONS: runs dtestx over UD EPs
 datagrams() {
 	t_name="dtestx: $1, $registry"
 	# shellcheck disable=SC2086
@@ -138,8 +140,8 @@ datagrams() {
 	fi
 }
 
-# shared OPTIONS: dtestsrq, which in the end waits without limit for the asynchronous event of each
-# EP's last receive
+# shared OPTIONS: runs dtestsrq. At its end it waits without limit for the asynchronous event that
+# follows the last receive of each EP.
 shared() {
 	t_name="dtestsrq: messages over a shared receive queue, $registry"
 	if dat_info --ia loop 2>/dev/null | grep -q ' srq_supported *no'; then
@@ -189,7 +191,7 @@ dapltest_suite() {
 	t_run "dapltest: the server ends by itself, $registry" test $? = 0
 }
 
-# alone NAME OPTIONS...: dapltest without a peer
+# alone NAME OPTIONS...: runs dapltest without a peer
 alone() {
 	t_name="dapltest: $1, $registry"
 	shift
@@ -202,8 +204,8 @@ alone() {
 	fi
 }
 
-# One limit at a time: with several the program uses an EVD that it has freed. In features, memory
-# of length 0 (mem, case 2) is not what any page of the standard says.
+# One limit in each run: with several, the program uses an EVD that it has freed. The case of memory
+# of length 0 (mem, case 2) has no base in the standard.
 dapltest_alone() {
 	for limit in ia pz cno evd ep rsp psp lmr rpost size_lmr; do
 		alone "limit_$limit" -T L -D loop -m 100 limit_$limit
@@ -216,7 +218,7 @@ dapltest_alone() {
 	alone 'feature mem' -T F -D loop -s 127.0.0.1 -f mem case0 case1 case3 case4
 }
 
-# programs REGISTRY COMMAND: all of them, started by COMMAND
+# programs REGISTRY COMMAND: runs all programs; COMMAND starts each
 programs() {
 	registry=$1 with=$2
 	ready='waiting for client connection'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# dat_conf: what it says of lines, what it writes, and what it leaves alone.
+# dat_conf: what it prints about lines, what it writes, and which lines it does not change.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -14,7 +14,7 @@ dc() {
 	dat_conf "$@" >"$t_dir/o" 2>"$t_dir/e"
 }
 
-# ends STATUS ARGUMENT...: so it ends, and its output is shown
+# ends STATUS ARGUMENT...: true when dat_conf exits with STATUS; prints its output
 ends() {
 	want=$1
 	shift
@@ -24,7 +24,8 @@ ends() {
 	[ "$got" = "$want" ]
 }
 
-# says TEXT...: each is somewhere in the output of the last command, line breaks aside
+# says TEXT...: true when the output of the last command contains each TEXT; line breaks count as
+# blanks
 says() {
 	all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
 	for text; do
@@ -35,7 +36,7 @@ says() {
 	done
 }
 
-# The lines that other people wrote; a mode, too, that is to stay.
+# A file with lines of other programs, and with a mode that must not change.
 sample() {
 	cat >"$conf" <<-EOF
 	# written by hand
@@ -92,7 +93,7 @@ check() {
 	! grep -q ':9:' "$t_dir/o" && ends 0 check good && ends 0 check old && ends 1 check wish
 }
 
-# Marks and mode as they should be, and the lines of others untouched.
+# Marks and mode are right, and the lines of other programs are unchanged.
 generate() {
 	sample
 	cp "$conf" "$t_dir/before"
@@ -119,7 +120,7 @@ convert() {
 		! grep -q libdapl "$conf" && [ "$(wc -l <"$conf")" = 10 ]
 }
 
-# What it writes, it reads back the same.
+# dat_conf reads the same entries back that it has written.
 add() {
 	sample
 	ends 1 add good && says "$conf:2: good is there already" &&
@@ -145,7 +146,8 @@ remove() {
 		! grep -q '^good' "$conf" && [ "$(wc -l <"$conf")" = 8 ]
 }
 
-# A link stays one, a file that can't be replaced stays as it is, and nothing is left beside it.
+# A symbolic link remains a link, a file that can't be replaced is unchanged, and no temporary file
+# remains.
 atomic() {
 	sample
 	mkdir "$t_dir/real"

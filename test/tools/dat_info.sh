@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# dat_info: what it tells of interfaces and variables, and what each of its checks finds.
+# dat_info: what it prints about interfaces and variables, and what each of its checks finds.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -17,7 +17,7 @@ export DAT_OVERRIDE="$conf"
 
 # shellcheck disable=SC2317,SC2016,SC1003 # t_run calls the functions, sh -c takes words
 {
-# ends STATUS COMMAND...: so it ends, and its output is shown
+# ends STATUS COMMAND...: true when COMMAND exits with STATUS; prints its output
 ends() {
 	want=$1
 	shift
@@ -27,7 +27,8 @@ ends() {
 	[ "$got" = "$want" ]
 }
 
-# says TEXT...: each is somewhere in the output of the last command, line breaks aside
+# says TEXT...: true when the output of the last command contains each TEXT; line breaks count as
+# blanks
 says() {
 	all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
 	for text; do
@@ -38,12 +39,13 @@ says() {
 	done
 }
 
-# A word that is too long, such as the path of a library, has a line of its own.
+# No line is wider than the terminal, except one that consists of a single long word, such as the
+# path of a library.
 narrow() {
 	! awk 'length > 80 && NF > 1' "$t_dir/o" | grep .
 }
 
-# put PATH TEXT: a file of the system that is looked at
+# put PATH TEXT: writes a file of the made-up system that the checks examine
 put() {
 	mkdir -p "$(dirname "$root$1")" && printf '%s\n' "$2" >"$root$1"
 }
@@ -56,7 +58,7 @@ new_root() {
 	put /proc/sys/kernel/osrelease 6.1.0
 }
 
-# rdma_device NAME DRIVER: as the kernel shows it; its file is not there
+# rdma_device NAME DRIVER: makes a device in the made-up sysfs, without its file in /dev
 rdma_device() {
 	mkdir -p "$root/sys/class/infiniband/$1/device" "$root/sys/class/infiniband_verbs/uverbs0"
 	ln -s "/drivers/$2" "$root/sys/class/infiniband/$1/device/driver"
@@ -99,13 +101,13 @@ variables() {
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='
 }
 
-# fingerprint COMMAND...: it answers in one line, without an address
+# fingerprint COMMAND...: true when COMMAND prints one line without an address
 fingerprint() {
 	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] &&
 		! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
 }
 
-# same COMMAND...: its line is that of the last call of fingerprint
+# same COMMAND...: true when COMMAND prints the line of the last call of fingerprint
 same() {
 	cp "$t_dir/o" "$t_dir/first" && fingerprint "$@" && cmp "$t_dir/o" "$t_dir/first"
 }
@@ -114,7 +116,7 @@ differs() {
 	fingerprint "$@" && ! cmp -s "$t_dir/o" "$t_dir/first"
 }
 
-# What is the node's own leaves no trace: addresses, ranks, numbers of processes; a setting does.
+# Addresses, ranks and process numbers of the node do not change the fingerprint; a setting does.
 fingerprints() {
 	fingerprint "$info" -f && same "$info" --fingerprint &&
 		same env DAT_OFI_LOCAL_RANK=3 "$info" -f &&
@@ -130,7 +132,7 @@ fingerprints() {
 		ends 2 "$info" -f -j
 }
 
-# Interfaces that do not open are in the line, too, and a node without dat.conf has the default one.
+# The line also names interfaces that do not open. A node without dat.conf has the default one.
 fingerprint_fails() {
 	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' |
 		cat - "$conf" >"$t_dir/gone.conf"
@@ -140,7 +142,7 @@ fingerprint_fails() {
 		says ' ia=ofi provider=tcp'
 }
 
-# What the kernel tells of a card, below a root of our own; lo plays its part.
+# A made-up sysfs describes a card. The interface lo is its network device.
 fingerprint_card() {
 	new_root
 	mkdir -p "$root/sys/class/infiniband/lo/device/net/eth7"
@@ -161,7 +163,8 @@ fingerprint_card() {
 		says 'device=loopback driver=- firmware=- link=unknown bit/s=- mtu=65536'
 }
 
-# node NAME ADDRESS: the line of a host of that name and address, which settings have, too
+# node NAME ADDRESS: prints the fingerprint of a host with this name and address; its settings
+# contain both
 node() {
 	unshare "$way" sh -c 'hostname "$1" && ip link set lo up &&
 		ip link add eth5 type veth peer name eth6 &&
@@ -180,7 +183,7 @@ fingerprint_node() {
 			'set-addr=*'
 }
 
-# What programs see when they open an IA and something is missing: the thing, the cause, what to
+# The error message of dat_ia_open when something is missing names what failed, why, and what to
 # try.
 messages() {
 	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi &&
@@ -196,7 +199,7 @@ messages() {
 		says 'cannot load its provider library: libgone.so.2' 'LD_LIBRARY_PATH and ldconfig'
 }
 
-# No device is up: nothing is left for an IA.
+# No device is up, so no IA can be opened.
 no_fabric() {
 	ends 1 unshare "$1" "$info" -a ofi-shm && says 'this host has no IP address to listen at' &&
 		ends 1 unshare "$1" "$info" --root "$root" --check &&
@@ -205,7 +208,7 @@ no_fabric() {
 			"$info" --root "$root" --check && says 'warn addresses only the loopback'
 }
 
-# Whatever else the machine has, these are well.
+# Checks that pass on every machine.
 healthy() {
 	new_root
 	"$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
@@ -216,7 +219,8 @@ healthy() {
 		! grep -e Slingshot -e EFA -e Intel "$t_dir/o"
 }
 
-# checked OPTION...: the checks with these variables; how they end depends on the machine, too
+# checked OPTION...: runs the checks with these variables. The exit status also depends on the
+# machine.
 checked() {
 	env "$@" "$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
 	got=$?
@@ -243,7 +247,7 @@ links() {
 		[ "$got" != 0 ]
 }
 
-# Names after devices that are named after their places.
+# Names of interfaces that contain the name of a device, which contains the device's PCI address.
 names() {
 	new_root
 	for name in ofa-v2-enp3s0f1 rdmap0s6-u ofa-v2-cma-roe-enx5254 ofa-v2-ib0 eth0 \
@@ -284,7 +288,7 @@ intel_mpi() {
 		ud_as_told
 }
 
-# With UD where the interface tells that it has it, and not otherwise.
+# The list of features contains UD if and only if the interface offers it.
 ud_as_told() {
 	checked I_MPI_DAPL_UD=1 I_MPI_DAPL_UD_PROVIDER=loop || return
 	cp "$t_dir/o" "$t_dir/ud"
@@ -298,7 +302,8 @@ ud_as_told() {
 	fi
 }
 
-# An old kernel, a card whose file is hidden, too little memory, no service, nothing agrees.
+# Each check fails on a machine with an old kernel, a card without its file in /dev, a small limit
+# of locked memory and no service.
 broken() {
 	new_root
 	put /proc/sys/kernel/osrelease 4.18.0
@@ -389,13 +394,13 @@ json_check() {
 		.verdict == "warn" and (.remedy | length > 0))' "$t_dir/o"
 }
 
-# key_check WORD=VALUE...: the check of the key, with a home directory of its own
+# key_check WORD=VALUE...: runs the check of the key with a home directory of its own
 key_check() {
 	mkdir -p "$t_dir/home"
 	checked HOME="$t_dir/home" DAT_OFI_KEY_FILE= "$@" && narrow
 }
 
-# Which key peers need, and where it comes from; the key itself is a secret.
+# The check prints the key id and the source of the key, and never the key itself.
 keys() {
 	new_root
 	secret='nobody may read this in a report of a check'
@@ -414,12 +419,12 @@ keys() {
 		'unset DAT_OFI_AUTH'
 }
 
-# key_id TEXT: the name of the key behind these words
+# key_id TEXT: prints the key id that follows TEXT
 key_id() {
 	tr -s ' \n' '  ' <"$t_dir/o" | sed -n "s/.*peers need .*$1 \([0-9a-f]\{8\}\) .*/\1/p"
 }
 
-# A key that is not used: why, and what helps.
+# The check tells why a key is not used, and what to do.
 bad_keys() {
 	new_root
 	echo 'others may read this, so it is no secret' >"$t_dir/open.key"
@@ -435,7 +440,7 @@ bad_keys() {
 		key_check DAT_OFI_AUTH=munge && says 'fail key' 'no support for munge'
 }
 
-# Somebody without rights: files of devices, and dat.conf itself.
+# A user without rights cannot open the files of devices, nor dat.conf.
 no_rights() {
 	new_root
 	mkdir -p "$root/sys/class/cxi/cxi0"
@@ -452,7 +457,7 @@ no_rights() {
 }
 }
 
-# May nobody run what was built here?
+# Whether the user nobody can run the programs of this build.
 nobody_can() {
 	[ "$(id -u)" = 0 ] && chmod 755 "$t_dir" &&
 		setpriv --reuid=65534 --regid=65534 --clear-groups "$info" --version >/dev/null 2>&1

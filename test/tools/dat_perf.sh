@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# dat_perf: each test shortly, what it writes, and what it refuses.
+# dat_perf: a short run of each test, the files that it writes, and the options that it refuses.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 # shellcheck source=test/lib/fabrics.sh
@@ -8,26 +8,26 @@
 
 t_own_network "$0"
 ia=${T_IA-ofi-tcp-lo}
-# Libtool's wrapper takes as long as the program does here.
+# The program itself, because libtool's wrapper takes as long as a short run.
 [ ! -x "${top_builddir:?}/.libs/dat_perf" ] || PATH=$top_builddir/.libs:$PATH
 
 # shellcheck disable=SC2317 # t_run calls them
 {
-# perf OPTION...: few messages, with the server that runs, if there may be one
+# perf OPTION...: runs a client with few messages against the running server, or alone
 perf() {
 	# shellcheck disable=SC2086 # options, or nothing
 	timeout "$t_limit" dat_perf $where --ia "$ia" --iterations 20 --warmup 2 "$@"
 }
 
-# serve OPTION...: in the background, for all tests or for one; stdbuf, as t_start has it, does not
-# go with ASan
+# serve OPTION...: starts a server in the background. It does not use t_start, whose stdbuf does not
+# work with ASan.
 serve() {
 	timeout 1800 dat_perf --server "$@" >"$t_dir/server" 2>&1 &
 	t_pid=$!
 	t_pids="$t_pids $t_pid"
 }
 
-# measured TEST OPTION...: a line per size with a figure above zero
+# measured TEST OPTION...: true when the output has a line for each size with a value above zero
 measured() {
 	measured_test=$1
 	shift
@@ -39,7 +39,7 @@ measured() {
 		END { exit bad || NR < 2 }' "$t_dir/csv"
 }
 
-# over_rdm TEST OPTION...: measured, without a server that has another fabric
+# over_rdm TEST OPTION...: as measured, without the server, which uses another fabric
 over_rdm() {
 	(
 		where=--loopback
@@ -48,7 +48,7 @@ over_rdm() {
 	)
 }
 
-# status CODE WORD OPTION...: dat_perf ends with CODE and says WORD
+# status CODE WORD OPTION...: true when dat_perf exits with CODE and prints WORD
 status() {
 	wanted=$1 word=$2
 	shift 2
@@ -81,7 +81,7 @@ ratio_is_limited() {
 			--max-excess 1e9
 }
 
-# Drawn are a curve, three points and the text of each size.
+# The plot has a curve, three points and a label for each size.
 drawn() {
 	perf --size 8:32 --plot "$t_dir/plot.svg" || return
 	python3 - "$t_dir/plot.svg" <<-'EOF'
@@ -108,7 +108,7 @@ progress_is_told() {
 		! grep -q 'round 1' "$t_dir/typescript"
 }
 
-# One command for each machine.
+# The check between two machines: one command on each.
 remote() {
 	serve --once --bind 127.0.0.1 --port "$1" --ia "$ia"
 	timeout "$t_limit" dat_perf --await 60 --port "$1" --ia "$ia" -n 10 -S 8 -T 2 127.0.0.1 ||
@@ -116,7 +116,7 @@ remote() {
 	wait "$t_pid"
 }
 
-# A server goes on when a client ends in the middle.
+# A server continues when a client ends in the middle of a test.
 refused_by_server() {
 	serve --once --bind 127.0.0.1 --port "$1" --ia nonsense
 	status 1 'nonsense' --await 60 --port "$1" --ia "$ia" -n 10 -S 8 127.0.0.1
@@ -124,7 +124,7 @@ refused_by_server() {
 	! wait "$t_pid" && return "$ret"
 }
 
-# go OPTION...: all steps and the verdict, on a machine that may be busy
+# go OPTION...: true when all steps pass and the verdict is printed, also on a busy machine
 go() {
 	status 0 '^GO     .* us, .* MB/s, checked in' --check --time 100 --max-latency 1e9 \
 		--min-bandwidth 1e-9 "$@" &&
@@ -132,7 +132,7 @@ go() {
 		[ "$(tail -n 1 "$t_dir/said" | cut -c 1-2)" = GO ]
 }
 
-# A fabric that refuses RDMA: the check comes as far as that.
+# On a fabric that refuses RDMA the check passes the steps before it and fails there.
 check_refused() (
 	t_fabric sham-cxi
 	export DAT_OFI_PROVIDER=sham DAT_OFI_DOMAIN=cxi
@@ -148,7 +148,7 @@ check_remote() {
 	go --ia "$ia" --await 60 --port "$1" 127.0.0.1 && wait "$t_pid"
 }
 
-# The server is there and does nothing: the verdict comes in time.
+# The server is stopped. The client reports the failure within its time limit.
 check_late() {
 	serve --bind 127.0.0.1 --port "$1"
 	status 0 send --await 60 --port "$1" --ia "$ia" -n 1 -S 8 127.0.0.1 || return
@@ -175,7 +175,7 @@ help_lists_tests() {
 }
 }
 
-# One server for many clients, on a network where nobody else has its port.
+# One server for many clients, in a network namespace where its port is free.
 where=--loopback
 if [ -n "${T_OWN_NETWORK-}" ]; then
 	serve --bind 127.0.0.1
@@ -196,7 +196,7 @@ t_run 'immediate: both ways and threads, checked' measured immediate -BV -m band
 for test in fetch-add compare-swap bind connect wakeup; do
 	t_run "$test: latency" measured $test
 done
-# An IA of connected endpoints has none; the same one over datagrams of the fabric has.
+# UD is refused on an IA of the msg transport, and works on the rdm transport of the same device.
 if dat_info --ia "$ia" 2>/dev/null | grep -q 'DAT_IB_UD *TRUE'; then
 	t_run 'datagram: latency' measured datagram -V
 else

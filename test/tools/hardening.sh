@@ -10,7 +10,7 @@ config=${top_builddir:?}/config.h
 command -v readelf >/dev/null || t_skip_all 'there is no readelf'
 grep -q '^#define HARDENED_LINK 1' "$config" || t_skip_all 'configured with --disable-hardening'
 
-# file NAME: where libtool has put what is installed
+# file NAME: prints the path of the file that libtool would install
 file() {
 	for path in "$top_builddir/.libs/$1" "$top_builddir/src/.libs/$1" \
 		"$top_builddir/prov/ofi/.libs/$1" "$top_builddir/$1"; do
@@ -24,7 +24,7 @@ is_read_only() {
 	readelf -lW "$1" | grep GNU_RELRO && readelf -dW "$1" | grep -E 'BIND_NOW|FLAGS.*NOW'
 }
 
-# calls FILE FUNCTION: FUNCTION is a regular expression
+# calls FILE FUNCTION: true when FILE refers to a function that matches the regular expression
 # shellcheck disable=SC2317
 calls() {
 	readelf -sW "$1" | grep -E "UND $2(@|\$| )"

@@ -4,12 +4,12 @@
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
-# compiles COMPILER...: what t_dir/some.c has
+# compiles COMPILER...: compiles t_dir/some.c
 compiles() {
 	"$@" -fsyntax-only -Wall -Wextra -pedantic -Werror -I"$top_srcdir/include" "$t_dir/some.c"
 }
 
-# alone COMPILER...: true when each header does
+# alone COMPILER...: true when each header compiles alone
 alone() {
 	for header in "$top_srcdir"/include/*/*.h; do
 		echo "#include <${header#"$top_srcdir/include/"}>" >"$t_dir/some.c"
@@ -17,8 +17,8 @@ alone() {
 	done
 }
 
-# together COMPILER...: true when those of each generation do in one file. That each needs no other
-# before it does not depend on compiler and standard.
+# together COMPILER...: true when the headers of each generation compile in one file. One compiler
+# and standard is enough to show that no header needs another before it.
 together() {
 	for generation in dat dat2; do
 		(cd "$top_srcdir/include" && ls "$generation"/*.h) |
@@ -27,8 +27,8 @@ together() {
 	done
 }
 
-# c23 COMPILER: what it calls the language that newer compilers speak when they are not told, in
-# which () has no arguments and bool is a word
+# c23 COMPILER: prints the compiler's name of C23, the default of newer compilers. In C23 () means
+# no arguments, and bool is a keyword.
 c23() {
 	if echo | "$1" -std=c23 -fsyntax-only -x c - 2>/dev/null; then
 		echo c23

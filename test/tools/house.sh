@@ -12,13 +12,13 @@ for needed in python3 nm cc; do
 	command -v $needed >/dev/null || t_skip_all "there is no $needed"
 done
 
-# write FILE: what comes from standard input, into the made-up tree
+# write FILE: copies standard input to FILE of the made-up tree
 write() {
 	mkdir -p "$tree/${1%/*}"
 	cat >"$tree/$1"
 }
 
-# compile FILE [OPTION...]: the object file of one generation, where libtool puts it
+# compile FILE [OPTION...]: makes the object file of one generation where libtool would put it
 compile() {
 	source=$1
 	object=$t_dir/build/${1%/*}/.libs/v1-${1##*/}
@@ -27,12 +27,12 @@ compile() {
 	cc -I"$tree/prov/ofi" "$@" -c "$tree/$source" -o "${object%.c}.o"
 }
 
-# lines N TEXT: so many times
+# lines N TEXT: prints TEXT N times
 lines() {
 	yes "$2" | head -n "$1"
 }
 
-# One fault of each kind, and beside it what is just allowed
+# Files with one fault of each kind, and files at the limit of what is allowed
 make_tree() {
 	write prov/ofi/base/low.h <<'END'
 #pragma once
@@ -121,7 +121,7 @@ END
 		rm "$tree/prov/ofi/base/absent.h"
 }
 
-# What is found there, and nothing else
+# All findings of the made-up tree
 expected() {
 	cat <<END
 table prov/ofi/attic/old.h:1
@@ -140,7 +140,7 @@ headers prov/ofi/base/low.h:8
 END
 }
 
-# finds KIND: the made-up tree's faults, each with its file, its line and what to do
+# finds KIND: true when house.py reports exactly the faults of this kind, each with file and line
 finds() {
 	expected | sed -n "s/^$1 //p" >"$t_dir/expected"
 	python3 "$house" --list "$1" "$tree" "$t_dir/build" >"$t_dir/found"

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The manual is well formed, and true to headers, libraries, programs and parameters.
+# The manual is well formed, and agrees with headers, libraries, programs and parameters.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
 manual=$top_srcdir/man/manual.py
 
-# pages: those that do not just lead to another one
+# pages: prints the pages that have text of their own
 # shellcheck disable=SC2317
 pages() {
 	grep -L '^\.so ' "$top_srcdir"/man/man?/*
 }
 
-# What it refers to is looked up by manual.py, not in the pages that this machine has installed.
+# manual.py checks references between pages. mandoc would look among the pages installed here.
 # shellcheck disable=SC2317,SC2046 # t_try calls it; names are words
 lint() {
 	mandoc -T lint -W style $(pages) >"$t_dir/lint" 2>/dev/null
@@ -20,7 +20,7 @@ lint() {
 }
 
 # shellcheck disable=SC2317
-# Prototypes are long words, which newer versions of groff would like to adjust.
+# Newer versions of groff warn that they cannot adjust lines with long prototypes.
 format() {
 	for page in $(pages); do
 		groff -mdoc -dAD=l -T utf8 -ww -z "$page" 2>&1
@@ -28,7 +28,7 @@ format() {
 	! grep . "$t_dir/groff"
 }
 
-# As a reader asks for it; names that share a page lead to it.
+# man finds each page by its name, also names that share a page.
 # shellcheck disable=SC2317
 find_pages() {
 	for page in "$top_srcdir"/man/man?/*; do
@@ -52,9 +52,24 @@ compile_examples() {
 	done
 }
 
+# The page lists the counters beyond those of the InfiniBand extensions.
+# shellcheck disable=SC2317
+counters_are_listed() {
+	sed -n 's/^DOFI_\(IA\|EP\|EVD\)_OWN_COUNTER(\(\w*\)).*/\2/p' \
+		"$top_srcdir/prov/ofi/base/count.def" | sort >"$t_dir/counters"
+	sed -n '/^\.Sh COUNTERS/,/^\.El/s/^\.It //p' "$top_srcdir/man/man7/dat-ofi-provider.7" |
+		tr -s ' ,' '\n' | grep '^[A-Z_]*$' | sort >"$t_dir/listed"
+	diff "$t_dir/counters" "$t_dir/listed"
+}
+
+# shellcheck disable=SC2317
+table_is_current() {
+	python3 "$manual" table | diff "$top_srcdir/man/FUNCTIONS.md" -
+}
+
 t_try 'mandoc has nothing to complain of' mandoc lint
 t_try 'groff formats all pages' groff format
-# Some images have another program of that name.
+# On some images man is a script that only tells how to install pages.
 if man --version 2>/dev/null | grep -q '^man [0-9]'; then
 	t_run 'man finds all names' find_pages
 else
@@ -67,6 +82,8 @@ fi
 for check in $(python3 "$manual" list); do
 	t_run "manual: $check" python3 "$manual" "$check"
 done
+t_run 'the table of calls is current' table_is_current
+t_run 'all counters are listed' counters_are_listed
 for program in dat_conf dat_info dat_perf; do
 	t_run "manual: options of $program" python3 "$manual" options "${top_builddir:?}/$program"
 done

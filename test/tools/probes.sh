@@ -20,7 +20,7 @@ compare() {
 	[ -s "$t_dir/there" ] && diff "$t_dir/described" "$t_dir/there"
 }
 
-# Attached to the file, not by -c: in a program that just begins the library is not there yet.
+# bpftrace attaches to the file and not by -c, because a new process has not loaded the library yet.
 # shellcheck disable=SC2317
 fire() {
 	t_start trace bpftrace -e "BEGIN { printf(\"ready\n\"); }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What dat_info -p makes of a process that answers and means no good.
+# dat_info -p with a process that answers in a harmful way.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
 command -v python3 >/dev/null || t_skip_all 'there is no python3'
 
-# hostile HOW: a process that has a socket like that of a provider, and answers in a bad way
+# hostile HOW: starts a process with a socket like that of a provider; HOW names its wrong answer
 cat >"$t_dir/hostile.py" <<'END'
 import os, socket, sys
 
@@ -26,7 +26,7 @@ while True:
     peer.close()
 END
 
-# as_nobody PROGRAM...: as another user, where we may
+# as_nobody PROGRAM...: runs PROGRAM as another user if this user may do so
 cat >"$t_dir/nobody.py" <<'END'
 import os, sys
 

@@ -14,14 +14,14 @@ same_names() {
 	test -s "$t_dir/table" && diff "$t_dir/table" "$t_dir/page"
 }
 
-# Names of bits and of rows.
+# The names in quirks.h, in the rows of quirks.c and on the page are the same.
 same_bits() {
 	sed -n 's/^#define DOFI_QUIRK_\([A-Z_]*\) *DOFI_QUIRK_BIT.*/\1/p' "${quirks%.c}.h" |
 		sort >"$t_dir/bits"
 	diff "$t_dir/bits" "$t_dir/table"
 }
 
-# FILE PATTERN REASON, for those that may.
+# Exceptions: FILE PATTERN REASON.
 exceptions='absent.c fi_version tells people
 absent.c prov_name tells people
 attr.c prov_name tells programs

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The list of rules agrees with their texts, and the report tells a rule by its text.
+# The list of rules agrees with their texts, and the report prints the text of a rule.
 # shellcheck source=test/lib/tap.sh
 . "${top_srcdir:?run me by test/run-env}/test/lib/tap.sh"
 
@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE=1
 t_run 'rules.tsv has the rules of test/conform/rules' python3 \
 	"$top_srcdir/test/conform/catalogue.py" --check
 
-# A program fails a test of a rule: the report has the words of the rule.
+# When a test of a rule fails, the report prints the text of the rule.
 tells_the_text() {
 	printf 'START_TEST(DTO_148_made_up)\n{\n}\nEND_TEST\n' >"$t_dir/made_up.c"
 	printf '1..1\nnot ok 1 - made_up.c:dto:DTO_148_made_up: failed\n' >"$t_dir/tap"
@@ -20,7 +20,7 @@ tells_the_text() {
 }
 t_run 'the report prints the text of a rule that failed' tells_the_text
 
-# A skip proves nothing: the rule counts as one that did not run.
+# The report counts a rule whose test was skipped as not run.
 skip_is_no_test() {
 	printf '1..1\nok 1 - made_up.c:dto:DTO_148_made_up # SKIP no fabric\n' >"$t_dir/tap"
 	python3 "$top_srcdir/test/conform/report.py" --api20 "$t_dir/tap" "$t_dir/made_up.c" \
@@ -44,7 +44,7 @@ t_run 'a run that was cut short fails' notices_a_short_run
 t_run 'where a rule demands a subtype, a test compares it' python3 \
 	"$top_srcdir/test/conform/subtypes.py" "$top_srcdir/test/conform"
 
-# A test that compares the type alone, or the subtype of another handle, is not enough.
+# A test has to compare the subtype of the right handle; comparing the type alone is not enough.
 notices_a_missing_subtype() {
 	rule=$(sed -n 's/^- \*\*\(EP-[0-9]*\)\*\* MUST.*-> INVALID_HANDLE\/EP {.*/\1/p' \
 		"$top_srcdir/test/conform/rules/ep.md" | head -n 1)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "../../src/datr.h"
+#include "../../src/conf.h"
 
 enum conf_kind {
 	CONF_OTHER, /* empty, or a comment */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "conf/conf.h"
 
+#include "../../src/log.h"
 #include "common/common.h"
 
 #include <errno.h>

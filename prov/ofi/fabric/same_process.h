@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * shm knows the endpoints of its own process by their names and takes a short cut to them: it uses
- * the very memory that the other one has mapped, also after that one was closed and has unmapped
- * it. With one more slash the name is that of the same memory, and unknown to the short cut.
+ * shm recognises the endpoints of its own process by their names. It uses the mapping that such an
+ * endpoint has made, even after the endpoint was closed and has unmapped it. A name with one more
+ * slash leads to the same memory, and shm does not recognise it.
  *
- * libfabric 2.5 and 2.6 crash on it with each large message, and get the other name for all peers.
- * 1.17 crashes when the other one is closed with something under way. There both sides tell each
- * other their names once more, so that who has another name takes two of 256 places: it is only for
- * those of this process.
+ * libfabric 2.5 and 2.6 crash with each large message between endpoints of one process. There all
+ * peers get the name with the slash. 1.17 crashes when the other endpoint is closed while an
+ * operation is under way. In 1.17 both sides exchange their names once more, so a peer with a
+ * second name takes two of the 256 entries of the table: only peers of this process get it.
  */
 #ifndef DOFI_SAME_PROCESS_H
 #define DOFI_SAME_PROCESS_H

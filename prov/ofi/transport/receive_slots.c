@@ -14,7 +14,7 @@
 
 void dofi_rx_slots_init(struct dofi_rx_slots *slots, size_t size, uint32_t kept, bool more_may_fit)
 {
-	/* A queue that has hardly room for anything else must not be said to have none. */
+	/* A queue that has room for hardly more than the updates gets no limit. */
 	bool tiny = size <= 2 * (size_t)kept;
 
 	slots->tried = tiny || !more_may_fit;
@@ -29,8 +29,8 @@ void dofi_rx_slots_full(struct dofi_rx_slots *slots)
 	uint32_t no_limit = NO_LIMIT;
 
 	/*
-	 * With much less in it than it says it is but busy. Spares may be among that: they were
-	 * posted while others had just left.
+	 * With far fewer receives than it reports, the fabric is only busy. The count is short by
+	 * up to the spares, which were posted while other receives had just completed.
 	 */
 	if (dofi_rx_slots_used(slots) + 2 * DOFI_SPARES >= slots->sure &&
 	    atomic_compare_exchange_strong(&slots->most, &no_limit, slots->sure))
@@ -65,7 +65,7 @@ void dofi_rx_slots_try_more(struct dofi_ia *ia, struct dofi_rx_slots *slots)
 		if (post_spares(ia, slots))
 			atomic_store(&slots->most, NO_LIMIT);
 	}
-	/* Where there is a limit it keeps the places. */
+	/* A limit keeps the slots, so the spares are not needed. */
 	if (atomic_load(&slots->most) != NO_LIMIT)
 		cancel_spares(ia, slots);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Places for receives in the queue of a shared endpoint. Those that credits come with (rdm.c)
- * are posted again and again, and must find theirs: without them no peer sends, no receive ends,
- * and no place gets free. But a fabric takes whatever is posted in the meantime, and some take far
- * more than they say. So receives of EPs and SRQs are counted. Up to what the fabric says there is
- * room for both. Beyond, spare receives that match nothing hold places. When the fabric is full for
- * the first time these go, and what it says is the limit from then on.
+ * Receive-slot accounting of a shared endpoint. The receives for credit updates (rdm.c) are posted
+ * again after each update, and must always find a slot: without updates no peer sends, no receive
+ * completes, and no slot becomes free. The fabric does not keep slots for them. So this unit counts
+ * the receives of EPs and SRQs and leaves the rest of the size that the fabric reports.
+ *
+ * Some fabrics take far more receives than they report. There the EPs may use more slots, and spare
+ * receives that match no message hold slots for the updates. When the fabric is full for the first
+ * time, the spares are cancelled, and the reported size is the limit from then on.
  */
 #ifndef DOFI_RECEIVE_SLOTS_H
 #define DOFI_RECEIVE_SLOTS_H

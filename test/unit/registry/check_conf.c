@@ -7,7 +7,7 @@
 
 #include "../../lib/unit.h"
 
-#include "../../../src/datr.h"
+#include "../../../src/conf.h"
 
 static struct datr_conf conf;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoints of connections: when they are opened, and that each is closed. */
+/* The msg transport (msg.c, msg_path.c): when endpoints are opened, and that each is closed. */
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/conn.h"
