@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/cm.h"
+#include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/listener.h"
 #include "../../../prov/ofi/cm/service_point.h"
 #include "../../../prov/ofi/cm/wire.h"
@@ -99,6 +100,23 @@ static void expect_open(const char *digits)
 		found[i] = is_open(peers[i]) ? '1' : '0';
 	ck_assert_str_eq(found, digits);
 }
+
+/* The fabric may still offer a path to one of them. */
+START_TEST(connections_go_with_the_connection_manager)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+	uint32_t id;
+
+	ck_assert_ptr_nonnull(conn);
+	id = conn->id;
+	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), conn);
+	dofi_conn_free(conn);
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_ptr_null(dofi_conn_by_id(&ia, id));
+}
+END_TEST
 
 START_TEST(the_oldest_goes)
 {
@@ -197,6 +215,7 @@ int main(void)
 	TCase *tc = tcase_create("strangers");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
