@@ -371,6 +371,7 @@ static void take_request(struct process *p, const DAT_EVENT *event)
 	MUST(n < plan->n && attempts[n].step->kind == PLAN_CONNECT);
 	a = &attempts[n];
 	oracle_check_private(param.private_data, (uint32_t)param.private_data_size, n, ACTIVE, a);
+	oracle_request(n, a);
 	a->crs++;
 	a->cr = cr;
 	a->accepted = a->rejected = false;

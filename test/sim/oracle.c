@@ -156,6 +156,16 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 		check_accepted(plan, n, a);
 }
 
+/*
+ * A stream that ends in the handshake leaves in doubt what has arrived, and the request is made
+ * again. But the consumer has only one at a time.
+ */
+void oracle_request(int n, const struct attempt *a)
+{
+	if (a->crs && !a->accepted && !a->rejected)
+		oracle_fail(n, "is requested again before the first request is answered");
+}
+
 void oracle_waited(const struct plan *plan, int n, uint64_t ns)
 {
 	if (plan->is_calm && ns > LONGEST_CALL)

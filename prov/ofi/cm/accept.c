@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/accept.h"
 
+#include "auth/crypto.h"
 #include "cm/conn.h"
 #include "cm/crowd.h"
 #include "cm/conn_end.h"
@@ -37,15 +38,51 @@ static bool request_known(struct dofi_chan *chan, uint32_t peer_id)
 	return false;
 }
 
+/* Nobody else knows the token, which comes under the seal. */
+static bool is_of(const struct dofi_conn *conn, const struct dofi_msg *request)
+{
+	return !conn->active && conn->peer_id == request->src &&
+	       (conn->state == DOFI_CONN_OFFERED || conn->state == DOFI_CONN_ABANDONED) &&
+	       dofi_crypto_equal(conn->peer_token, request->token, sizeof(conn->peer_token));
+}
+
+/* The consumer has this request already; the answer goes where the connector is now. */
+static bool resume(struct dofi_chan *chan, const struct dofi_msg *request)
+{
+	const struct dofi_cm *cm = &chan->ia->cm;
+
+	if (!(request->flags & DOFI_MSG_F_AGAIN))
+		return false;
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		struct dofi_conn *conn = cm->conns[i];
+
+		if (!conn || !is_of(conn, request))
+			continue;
+		if (conn->chan)
+			conn->chan->noffered--;
+		dofi_chan_detach(conn);
+		conn->chan = chan;
+		dofi_list_add_tail(&chan->conns, &conn->link);
+		chan->noffered++;
+		dofi_conn_handle(conn, DOFI_ON_REQUEST_AGAIN, request);
+		return true;
+	}
+	return false;
+}
+
 void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 {
 	struct dofi_conn *conn;
 	enum dofi_reason reason;
+	bool admitted;
 
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (request_known(chan, request->src))
 		return;
-	conn = dofi_crowd_takes_request(chan) ? dofi_conn_new(chan->ia, DOFI_CONN_OFFERED) : NULL;
+	admitted = dofi_crowd_takes_request(chan);
+	if (admitted && resume(chan, request))
+		return;
+	conn = admitted ? dofi_conn_new(chan->ia, DOFI_CONN_OFFERED) : NULL;
 	if (!conn) {
 		struct dofi_msg no = {.type = DOFI_MSG_REJECT,
 				      .reason = DOFI_REASON_RESOURCES,

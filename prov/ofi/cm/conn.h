@@ -45,7 +45,8 @@ struct dofi_conn {
 	/* messages that were too long for their SRQ; truncated.h */
 	uint32_t peer_count;              /* messages that it had sent when it was asked... */
 	uint32_t count_asked, count_told; /* ...by the question of this number */
-	bool asked;                       /* active: REQUEST was sent on this channel */
+	bool asked;                       /* active: REQUEST was sent on this channel... */
+	bool asked_once;                  /* ...or on another one */
 	/* active: NOT_MINE came from a channel that may be out of date; tried afresh */
 	bool redialled;
 	/* accepted: the time was over once; it begins anew until cm.steps is this */
