@@ -161,6 +161,7 @@ void dofi_conn_free(struct dofi_conn *conn)
 		dofi_wait_unwatch(conn->ia);
 	cm->conns[conn->id & (cm->conns_size - 1)] = NULL;
 	cm->nconns--;
+	cm->nrepeated -= conn->repeated;
 	free(conn);
 }
 
@@ -205,6 +206,13 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 	sent = conn->ep->nsent;
 	dofi_unlock(&conn->ep->lock);
 	return sent;
+}
+
+void dofi_conn_repeated(struct dofi_conn *conn)
+{
+	if (!conn->repeated)
+		conn->ia->cm.nrepeated++;
+	conn->repeated = true;
 }
 
 /* What is under way at the end has to be known of as it completes. */

@@ -256,6 +256,7 @@ struct dofi_cm {
 	uint32_t nconns;
 	/* connections in the stage LINKING; changes with engine.lock held */
 	_Atomic uint32_t nlinking;
+	uint32_t nrepeated; /* connections whose request was sent twice */
 	/* steps that the fabric has made with connections in this stage */
 	uint32_t steps;
 	uint64_t last_step;        /* time of the last of these steps */

@@ -139,6 +139,24 @@ START_TEST(a_request_that_comes_again_is_the_same)
 }
 END_TEST
 
+/* The first one lay in the channel that was lost, and comes after the second one. */
+START_TEST(a_request_that_was_overtaken_is_ignored)
+{
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	ck_assert_ptr_nonnull(conn);
+	id = conn->id;
+	happens(CR_ACCEPT);
+	conn = NULL;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_ptr_null(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
+	conn = dofi_conn_by_id(&ia, id);
+	ck_assert_uint_eq(ia.cm.nrepeated, 1);
+	dofi_conn_free(conn);
+	ck_assert_uint_eq(ia.cm.nrepeated, 0);
+}
+END_TEST
+
 START_TEST(another_request_is_another_one)
 {
 	static const struct {
@@ -462,6 +480,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_loop_test(tc, a_request_that_comes_again_is_the_same, 0, 2);
 	tcase_add_loop_test(tc, another_request_is_another_one, 0, 2);
+	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
 	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
