@@ -124,7 +124,8 @@ fault_tests = \
 # check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
 # Programs that behave like those of sites and load the library at run time.
-site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
+site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like \
+	%D%/programs/storm
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
@@ -169,6 +170,8 @@ late_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/test/lib
 %C%_programs_impi_like2_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 %C%_programs_purescale_like_SOURCES = %D%/programs/purescale_like.c $(late_dat)
 %C%_programs_purescale_like_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
+%C%_programs_storm_SOURCES = %D%/programs/storm.c $(late_dat)
+%C%_programs_storm_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 
 # A provider that the registry loads, and a program that loads the registry into a local scope. The
 # -rpath makes libtool build a shared library that is not installed.
