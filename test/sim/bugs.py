@@ -37,13 +37,6 @@ BUGS = [
         (CM + "conn_state.c",
          LOST + "\t\t\tEND(UD_PATH_DOWN, UNACCEPTED),",
          REFUSED + "\t\t\tEND(UD_PATH_DOWN, UNACCEPTED),")]),
-    # Two lines of defence came later: the queue is read first, and BYE counts the messages.
-    ("overtaken-data", "dd4eb82", [
-        (CM + "conn_end.c",
-         "\tif (dofi_conn_stage(conn) == DOFI_STAGE_UP)\n\t\tdofi_engine_drain_cq(conn->ia);\n",
-         ""),
-        (CM + "disconnect.c", "\tep->ending_soon = yes;\n",
-         "\tyes = false;\n\tep->ending_soon = yes;\n")]),
     ("lost-for-ever", "41df3c2", [
         (CM + "path.c", "\tif (conn->state == DOFI_CONN_ESTABLISHED)\n\t\tdofi_timer_cancel",
          "\tif (conn)\n\t\tdofi_timer_cancel")]),

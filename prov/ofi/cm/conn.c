@@ -109,12 +109,24 @@ static bool number_it(struct dofi_conn *conn)
 
 /* --- life --- */
 
+/* It may lie in the socket, behind what many others have sent. */
+static bool hears_goodbye(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+	uint32_t id = conn->id;
+
+	dofi_chan_hear(conn->chan);
+	return dofi_conn_by_id(ia, id) != conn || conn->state != DOFI_CONN_GOODBYE_PENDING;
+}
+
 /* That nobody listens was known before the time was over. */
 static void timer_fired(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
+	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && hears_goodbye(conn))
+		return;
 	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
 }
 

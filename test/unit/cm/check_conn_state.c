@@ -93,6 +93,43 @@ START_TEST(a_request_is_offered_once)
 }
 END_TEST
 
+/* --- a goodbye that is there and was not read --- */
+
+static void say_goodbye(void)
+{
+	hear_bye(DOFI_REASON_DISCONNECT, 0);
+}
+
+static void say_goodbye_before_data(void)
+{
+	ep.path_up = true;
+	hear_bye(DOFI_REASON_DISCONNECT, 1);
+	ep.path_up = false;
+}
+
+START_TEST(a_goodbye_in_the_socket_counts_before_the_time)
+{
+	reach(GOODBYE_PENDING);
+	while_hearing = say_goodbye;
+	fire(&conn->timer);
+	while_hearing = NULL;
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, " disconnected"));
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(its_data_are_waited_for)
+{
+	reach(GOODBYE_PENDING);
+	while_hearing = say_goodbye_before_data;
+	fire(&conn->timer);
+	while_hearing = NULL;
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ck_assert(is_armed(&conn->timer));
+}
+END_TEST
+
 /* --- a request that comes again --- */
 
 static struct dofi_chan second = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
@@ -478,6 +515,8 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
+	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);
+	tcase_add_test(tc, its_data_are_waited_for);
 	tcase_add_loop_test(tc, a_request_that_comes_again_is_the_same, 0, 2);
 	tcase_add_loop_test(tc, another_request_is_another_one, 0, 2);
 	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
