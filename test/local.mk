@@ -128,7 +128,8 @@ fault_tests = \
 # check-faults.
 everywhere_tests = %D%/fault/everywhere.sh
 # Programs that behave like those of sites and load the library at run time.
-site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like
+site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like \
+	%D%/programs/storm
 program_tests = %D%/programs/programs.sh
 tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
@@ -176,6 +177,8 @@ late_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/test/lib
 %C%_programs_impi_like2_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 %C%_programs_purescale_like_SOURCES = %D%/programs/purescale_like.c $(late_dat)
 %C%_programs_purescale_like_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
+%C%_programs_storm_SOURCES = %D%/programs/storm.c $(late_dat)
+%C%_programs_storm_CPPFLAGS = $(late_cppflags) -DT_DAT_MAJOR=2
 
 # A provider that the registry loads, and a program that loads the registry into a local scope. The
 # -rpath makes libtool build a shared library that is not installed.
@@ -505,7 +508,7 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_conn_state_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_evd_push -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
-	-Wl,--wrap=dofi_conn_step
+	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_hear
 %C%_unit_cm_check_conn_state_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_table_SOURCES = %D%/unit/cm/check_conn_table.c $(t_headers)
 %C%_unit_cm_check_conn_table_CPPFLAGS = $(p2_cppflags)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Programs after those of sites, with few processes, over several fabrics.
+# Programs after those of sites, and a storm of connections, with few processes, over several
+# fabrics.
 # T_FABRICS names others, T_RANKS more processes. In the lab of verbs T_OWN_NETWORK=1 keeps it in
 # the machine's network.
 # shellcheck source=test/lib/tap.sh
@@ -49,6 +50,8 @@ two_adapters() (
 for fabric in ${T_FABRICS-tcp shm rxm net sham-efa sham-cxi}; do
 	over "$fabric" impi_like1 "$here/impi_like1" -n "$ranks"
 	over "$fabric" impi_like2 "$here/impi_like2" -n "$ranks"
+	over "$fabric" storm "$here/storm" -n "$ranks"
+	over "$fabric" 'storm of ranks that wait' "$here/storm" -n "$ranks" -w
 done
 
 if [ -n "${T_OWN_NETWORK-}" ] && ip address add 127.0.0.2/8 dev lo; then

@@ -20,6 +20,7 @@ struct attempt_side {
 	DAT_EVENT_NUMBER events[3];
 	uint64_t first_at;
 	uint32_t posted[2], done[2], failed[2];
+	uint32_t blamed; /* requests that did not just go with their connection */
 };
 
 struct attempt {

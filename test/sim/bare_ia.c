@@ -205,6 +205,7 @@ void bare_ia_check_rest(const struct dofi_ia *ia)
 	MUST(ia->wait.watchers == 0);
 	MUST(ia->cm.nconns == 0);
 	MUST(ia->cm.nlinking == 0);
+	MUST(ia->cm.nrepeated == 0);
 	MUST(ia->cm.nstrangers == 0);
 	MUST(ia->cm.naccepted == 0);
 	MUST(dofi_list_empty(&ia->cm.dead));

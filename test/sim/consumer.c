@@ -71,16 +71,20 @@ static DAT_EP_HANDLE make_ep(struct process *p)
 	return ep;
 }
 
-/* One whose connection is over, all of whose events have come. */
-static DAT_EP_HANDLE used_ep(const struct process *p)
+static bool is_complete(const struct attempt_side *side)
+{
+	return side->done[SEND] == side->posted[SEND] && side->done[RECV] == side->posted[RECV];
+}
+
+/* One whose connection is over, all of whose events have come; hasty: have come or lie in EVDs. */
+static DAT_EP_HANDLE used_ep(const struct process *p, bool hasty)
 {
 	for (int i = 0; i < 2 * plan->n; i++) {
 		struct attempt_side *side = &attempts[i / 2].side[i % 2];
 
 		if (!side->watched || side->process != p->kernel.number || !side->nevents ||
 		    side->events[side->nevents - 1] == DAT_CONNECTION_EVENT_ESTABLISHED ||
-		    side->done[SEND] != side->posted[SEND] ||
-		    side->done[RECV] != side->posted[RECV])
+		    !(hasty || is_complete(side)))
 			continue;
 		if (dofi_ep_reset(side->ep) != DAT_SUCCESS)
 			oracle_fail(i / 2, "its EP cannot be reset behind its end");
@@ -129,19 +133,20 @@ static void post_receives(struct attempt *a, int which)
 	}
 }
 
-static void post_sends(struct attempt *a, int which)
+static void post_sends(struct attempt *a, int which, uint32_t more)
 {
 	struct attempt_side *side = &a->side[which];
 	int n = number_of(a);
 
-	for (uint32_t i = 0; i < a->step->connect.sends[which]; i++) {
+	for (uint32_t i = side->posted[SEND]; more-- && i < PLAN_SENDS; i++) {
 		uint64_t *word = word_of(n, which, SEND, i);
 		DAT_LMR_TRIPLET iov = segment(process_of(side), word);
 
 		*word = message(n, which, i);
 		if (dofi_ep_post_send(side->ep, 1, &iov, cookie(n, which, SEND, i),
-				      DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS)
-			side->posted[SEND]++;
+				      DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
+			return;
+		side->posted[SEND]++;
 	}
 }
 
@@ -152,6 +157,13 @@ static void watch_ep(struct attempt *a, int which, const struct process *p, DAT_
 }
 
 /* --- the end of a connection --- */
+
+static void take_connections(struct process *p);
+
+static bool is_established(const struct attempt_side *side)
+{
+	return side->nevents == 1 && side->events[0] == DAT_CONNECTION_EVENT_ESTABLISHED;
+}
 
 static void end_side(uint64_t n, uint64_t which)
 {
@@ -169,6 +181,8 @@ static void end_side(uint64_t n, uint64_t which)
 	      : end == PLAN_ABRUPT ? "dat_ep_disconnect, abrupt"
 				   : "dat_ep_disconnect");
 	before = world_enter(p);
+	if (a->step->connect.hasty && is_established(side))
+		post_sends(a, (int)which, 1);
 	side->left = true;
 	if (end == PLAN_FREE) {
 		side->watched = false;
@@ -176,6 +190,8 @@ static void end_side(uint64_t n, uint64_t which)
 	} else {
 		ret = dofi_ep_disconnect(side->ep, end == PLAN_ABRUPT ? DAT_CLOSE_ABRUPT_FLAG
 								      : DAT_CLOSE_GRACEFUL_FLAG);
+		if (a->step->connect.hasty)
+			take_connections(p);
 	}
 	world_leave(before);
 	if (ret != DAT_SUCCESS)
@@ -200,15 +216,17 @@ static DAT_EP_HANDLE established_ep(const struct process *p)
 	for (int i = 0; i < plan->n; i++) {
 		const struct attempt_side *side = &attempts[i].side[ACTIVE];
 
-		if (side->watched && side->process == p->kernel.number && side->nevents == 1 &&
-		    side->events[0] == DAT_CONNECTION_EVENT_ESTABLISHED)
+		if (side->watched && side->process == p->kernel.number && is_established(side))
 			return side->ep;
 	}
 	return NULL;
 }
 
+/* Whoever takes the place of a process has its qualifiers. */
 static DAT_CONN_QUAL qual_of(int process, uint32_t qual)
 {
+	if (plan->replaces[process] >= 0)
+		process = plan->replaces[process];
 	return qual == PLAN_QUALS - 1 ? UINT64_C(0x100000000) + (unsigned int)process
 				      : 1000u + 10u * (unsigned int)process + qual;
 }
@@ -234,7 +252,7 @@ static DAT_RETURN call_connect(struct process *p, const struct attempt *a, DAT_E
 static void connect_step(struct process *p, struct attempt *a)
 {
 	const struct plan_connect *c = &a->step->connect;
-	DAT_EP_HANDLE ep = c->reuses ? used_ep(p) : NULL;
+	DAT_EP_HANDLE ep = c->reuses ? used_ep(p, c->hasty) : NULL;
 
 	if (!ep)
 		ep = make_ep(p);
@@ -371,6 +389,7 @@ static void take_request(struct process *p, const DAT_EVENT *event)
 	MUST(n < plan->n && attempts[n].step->kind == PLAN_CONNECT);
 	a = &attempts[n];
 	oracle_check_private(param.private_data, (uint32_t)param.private_data_size, n, ACTIVE, a);
+	oracle_request(n, a);
 	a->crs++;
 	a->cr = cr;
 	a->accepted = a->rejected = false;
@@ -403,6 +422,18 @@ static const char *name_of(DAT_EVENT_NUMBER event)
 		return "UNREACHABLE";
 	default:
 		return "another event";
+	}
+}
+
+/* Those that begin where this one ends. */
+static void begin_followers(struct process *p, int n)
+{
+	for (int i = 0; i < plan->n; i++) {
+		const struct plan_step *step = &plan->steps[i];
+
+		if (step->kind == PLAN_CONNECT && !step->left_out && step->connect.follows == n &&
+		    !attempts[i].called_at)
+			connect_step(p, &attempts[i]);
 	}
 }
 
@@ -442,11 +473,23 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 				event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED))
 		oracle_check_private(data->private_data, (uint32_t)data->private_data_size, n,
 				     PASSIVE, a);
-	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
+	if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		if (which == ACTIVE)
+			begin_followers(p, n);
 		return;
-	post_sends(a, which);
+	}
+	post_sends(a, which, a->step->connect.sends[which]);
 	if (!a->step->connect.early)
 		plan_end_of(a, which);
+}
+
+/* What is there of connections; nothing else is looked at before. */
+static void take_connections(struct process *p)
+{
+	DAT_EVENT event;
+
+	while (p->open && dofi_evd_dequeue(p->conn_evd, &event) == DAT_SUCCESS)
+		take_connection(p, &event);
 }
 
 static void take_completion(const DAT_EVENT *event)
@@ -463,6 +506,9 @@ static void take_completion(const DAT_EVENT *event)
 		oracle_fail(n, "its requests complete in another order");
 	if (data->status != DAT_DTO_SUCCESS) {
 		side->failed[kind]++;
+		side->blamed += data->status != DAT_DTO_ERR_FLUSHED;
+		if (side->blamed > 1)
+			oracle_fail(n, "blames two requests for one end");
 		return;
 	}
 	if (side->failed[kind])

@@ -204,7 +204,7 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *out, uint64
 
 static void send_to(struct ep *ep, void (*run)(uint64_t, uint64_t), uint32_t what)
 {
-	uint64_t when = kernel_time + net_latency(), passes = UINT64_MAX;
+	uint64_t when = kernel_time + net_data_latency(), passes = UINT64_MAX;
 	const struct ep *other = other_of(ep);
 
 	if (other)
@@ -212,7 +212,7 @@ static void send_to(struct ep *ep, void (*run)(uint64_t, uint64_t), uint32_t wha
 	if (passes == UINT64_MAX)
 		return;
 	if (passes > kernel_time)
-		when = passes + net_latency();
+		when = passes + net_data_latency();
 	ep->last = when < ep->last ? ep->last : when;
 	clock_at(ep->last, run, (uint64_t)(other - eps), (uint64_t)other->birth << 32 | what);
 }
@@ -287,12 +287,20 @@ static void arrive(uint64_t a, uint64_t b)
 		;
 }
 
+static void leave(struct ep *ep);
+
+/* A message that fails takes the connection with it. */
 static ssize_t post(struct ep *ep, const struct op *op)
 {
 	if (ep->state != EP_CONNECTED)
 		return ep->state == EP_OVER ? -FI_ENOTCONN : -FI_EAGAIN;
 	if (use_up(&sides[ep->process].faults.no_room) || ep->sends.n == MOST_OPS)
 		return -FI_EAGAIN;
+	if (!op->is_read && use_up(&sides[ep->process].faults.failed)) {
+		complete(ep, op, FI_EIO, FI_SEND, 0);
+		leave(ep);
+		return 0;
+	}
 	ep->sends.list[ep->sends.n] = *op;
 	ep->sends.list[ep->sends.n].is_told = copies && !op->is_read;
 	if (ep->sends.list[ep->sends.n++].is_told)
@@ -379,7 +387,7 @@ static void end(struct ep *ep, int err)
 {
 	ep->state = EP_OVER;
 	flush_all(ep);
-	clock_at(kernel_time + net_latency(), tell_end, (uint64_t)(ep - eps),
+	clock_at(kernel_time + net_data_latency(), tell_end, (uint64_t)(ep - eps),
 		 (uint64_t)ep->birth << 32 | (uint32_t)err);
 	wake(ep->process);
 }
@@ -408,6 +416,8 @@ static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	(void)flags;
 	leave(ep_of(&fid->fid));
+	if (kernel_pause)
+		kernel_pause();
 	return 0;
 }
 
@@ -484,7 +494,7 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 {
 	struct ep *ep = ep_of(&fid->fid);
 	struct fabric_faults *faults = &sides[ep->process].faults;
-	uint64_t to = *(const uint8_t *)addr, when = kernel_time + net_latency();
+	uint64_t to = *(const uint8_t *)addr, when = kernel_time + net_data_latency();
 	uint64_t passes = net_passes(ep->process, (int)to);
 
 	MUST(size == DOFI_TOKEN_SIZE);
@@ -508,6 +518,17 @@ static void established(uint64_t a, uint64_t b)
 		tell(ep->process, &(struct event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
 }
 
+/* Before, while or after both sides get to know that it is there. */
+static void cut_soon(struct ep *ep)
+{
+	uint64_t when = kernel_time + net_data_latency();
+
+	clock_at(when + net_latency(), hear_end, (uint64_t)(ep - eps), (uint64_t)ep->birth << 32);
+	if (ep->birth % 2)
+		clock_at(when + net_latency(), hear_end, (uint64_t)ep->other,
+			 (uint64_t)ep->other_birth << 32);
+}
+
 static int cm_accept(struct fid_ep *fid, const void *param, size_t size)
 {
 	struct ep *ep = ep_of(&fid->fid);
@@ -517,7 +538,9 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t size)
 		return -FI_ECONNABORTED;
 	ep->state = EP_CONNECTED;
 	send_to(ep, accepted, 0);
-	clock_at(kernel_time + 2 * net_latency(), established, (uint64_t)(ep - eps),
+	if (use_up(&sides[ep->process].faults.cut))
+		cut_soon(ep);
+	clock_at(kernel_time + 2 * net_data_latency(), established, (uint64_t)(ep - eps),
 		 (uint64_t)ep->birth << 32);
 	return 0;
 }
@@ -724,10 +747,10 @@ void fabric_cut(int process, bool both)
 		if (ep->state != EP_CONNECTED || ep->process != process || !other)
 			continue;
 		trace(process, "the fabric cuts a connection with ia%d", other->process);
-		clock_at(kernel_time + net_latency(), hear_end, (uint64_t)i,
+		clock_at(kernel_time + net_data_latency(), hear_end, (uint64_t)i,
 			 (uint64_t)ep->birth << 32);
 		if (both)
-			clock_at(kernel_time + net_latency(), hear_end, (uint64_t)ep->other,
+			clock_at(kernel_time + net_data_latency(), hear_end, (uint64_t)ep->other,
 				 (uint64_t)ep->other_birth << 32);
 	}
 }

@@ -24,6 +24,8 @@ struct fabric_faults {
 	uint32_t refused; /* ...or are refused by the fabric */
 	uint32_t no_room; /* so many posts find no room */
 	uint32_t no_endpoint;
+	uint32_t cut;    /* so many connections that it accepts are lost at once */
+	uint32_t failed; /* so many messages fail */
 };
 struct fabric_faults *fabric_faults(int process);
 /* Connections of the process end: it hears of that, and the peers only if both shall. */

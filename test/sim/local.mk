@@ -12,7 +12,7 @@ kernel_wraps = -Wl,--wrap=socket -Wl,--wrap=connect -Wl,--wrap=bind -Wl,--wrap=l
 sim_kernel = %D%/kernel.c %D%/kernel.h %D%/bare_ia.c %D%/bare_ia.h %D%/must.h
 
 sim_tests = %D%/sim
-EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/README.md %D%/bugs.py
 %C%_sim_SOURCES = $(sim_kernel) %D%/attempt.h %D%/clock.c %D%/clock.h %D%/consumer.c %D%/consumer.h \
 	%D%/fabric.c %D%/fabric.h %D%/main.c %D%/net.c %D%/net.h %D%/oracle.c %D%/oracle.h %D%/plan.c \
 	%D%/plan.h %D%/random.c %D%/random.h %D%/shrink.c %D%/shrink.h %D%/trace.c %D%/trace.h \

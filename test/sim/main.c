@@ -35,7 +35,8 @@ static const char usage[] =
 	"sim --trace SEED              with a line for everything that happens\n"
 	"sim --shrink SEED             the smallest part of its plan that fails, with its trace\n"
 	"sim --plan SEED               what it draws\n"
-	"sim --from SEED --count N     so many seeds; those that fail are named\n";
+	"sim --from SEED --count N     so many seeds; those that fail are named\n"
+	"sim --first N                 the first of N seeds that fails\n";
 
 static void work(uint64_t from, uint64_t count)
 {
@@ -112,6 +113,18 @@ static uint64_t run_many(uint64_t from, uint64_t count)
 	return failures;
 }
 
+static int run_first(uint64_t count)
+{
+	uint64_t seed;
+
+	if (!find_failure(1, count, &seed)) {
+		printf("none of %" PRIu64 "\n", count);
+		return EXIT_FAILURE;
+	}
+	printf("%" PRIu64 "\n", seed);
+	return EXIT_SUCCESS;
+}
+
 static int run_tap(void)
 {
 	const char *count = getenv("SIM_COUNT");
@@ -156,6 +169,8 @@ int main(int argc, char **argv)
 		show_shrunk(seed);
 		return EXIT_SUCCESS;
 	}
+	if (argc == 3 && !strcmp(argv[1], "--first"))
+		return run_first(seed);
 	if (argc == 3 && !strcmp(argv[1], "--plan")) {
 		static struct plan plan;
 

@@ -58,6 +58,13 @@ uint64_t net_latency(void)
 	return ns;
 }
 
+uint64_t net_data_latency(void)
+{
+	uint64_t ns = net_latency();
+
+	return profile.data ? ns + random_next(&rnd) % profile.data : ns;
+}
+
 static bool is_silent(int process)
 {
 	return hosts[process].silent_until > kernel_time;

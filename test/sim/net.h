@@ -14,6 +14,7 @@
 /* How it is all along. */
 struct net_profile {
 	uint64_t latency, jitter; /* ns */
+	uint64_t data;            /* ns, at most, that the fabric takes longer */
 	uint32_t spikes;          /* one packet in so many is late by up to 50 ms; 0: none */
 	uint32_t window;          /* bytes that a stream takes before they are read */
 	uint32_t pieces;          /* one write in so many arrives in pieces; 0: none */
@@ -22,8 +23,9 @@ struct net_profile {
 
 /* Someone has something to read, or room to write. */
 void net_begin(const struct net_profile *profile, struct random r, void (*wake)(int process));
-/* How long a packet is under way; fabric.c asks, too. */
+/* How long a packet is under way; one of the fabric. */
 uint64_t net_latency(void);
+uint64_t net_data_latency(void);
 
 /* The host answers nobody, and hears nobody, for so long; keepalive: streams are given up then. */
 void net_silence(int process, uint64_t until, uint64_t keepalive);

@@ -17,6 +17,8 @@
 #define CALM_SLACK   (3 * CLOCK_SECOND)
 /* Less than linger_ms: whoever is waited for is there, or says that it goes. */
 #define LONGEST_CALL (500 * CLOCK_MS)
+/* Less than handshake_ms: a connector that has given up says so. */
+#define LONGEST_WAIT (5 * CLOCK_SECOND)
 
 void oracle_fail(int attempt, const char *format, ...)
 {
@@ -101,8 +103,16 @@ static void check_answer(const struct plan *plan, int n, const struct attempt *a
 	default:
 		oracle_fail(n, "begins with event %#x", side->events[0]);
 	}
-	if (plan->is_calm && timeout && side->first_at > limit + CALM_SLACK)
+	if (plan->is_calm && !plan->is_busy && timeout && side->first_at > limit + CALM_SLACK)
 		oracle_fail(n, "is answered long after its time-out");
+}
+
+/* Its time is over, though its consumer may not have looked at that event. */
+static bool is_late(const struct attempt *a)
+{
+	uint64_t timeout = a->step->connect.timeout;
+
+	return timeout && kernel_time >= a->called_at + timeout;
 }
 
 static void check_accepted(const struct plan *plan, int n, const struct attempt *a)
@@ -115,8 +125,11 @@ static void check_accepted(const struct plan *plan, int n, const struct attempt 
 			oracle_fail(n, "is established at its accepting side alone");
 		break;
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
-		if (plan->is_calm && !active->left && !active->nevents)
+		if (plan->is_calm && !active->left && !active->nevents && !is_late(a))
 			oracle_fail(n, "fails at the side that has accepted it");
+		if (plan->is_calm && !plan->is_busy &&
+		    side->first_at > a->answered_at + LONGEST_WAIT)
+			oracle_fail(n, "is waited for, and nobody comes");
 		break;
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
 		if (!side->left)
@@ -156,9 +169,19 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 		check_accepted(plan, n, a);
 }
 
+/*
+ * A stream that ends in the handshake leaves in doubt what has arrived, and the request is made
+ * again. But the consumer has only one at a time.
+ */
+void oracle_request(int n, const struct attempt *a)
+{
+	if (a->crs && !a->accepted && !a->rejected)
+		oracle_fail(n, "is requested again before the first request is answered");
+}
+
 void oracle_waited(const struct plan *plan, int n, uint64_t ns)
 {
-	if (plan->is_calm && ns > LONGEST_CALL)
+	if (plan->is_calm && !plan->is_busy && ns > LONGEST_CALL)
 		oracle_fail(n, "is ended by a call that takes %.3f ms", (double)ns / 1e6);
 }
 

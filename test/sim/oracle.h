@@ -13,6 +13,8 @@ void oracle_fail(int attempt, const char *format, ...)
 void oracle_fill_private(uint8_t *data, uint32_t size, int attempt, int side);
 void oracle_check_private(const void *data, uint32_t size, int attempt, int side,
 			  const struct attempt *a);
+/* It is requested, perhaps not for the first time. */
+void oracle_request(int attempt, const struct attempt *a);
 /* The event is the last of side->events. */
 void oracle_event(const struct plan *plan, int attempt, const struct attempt *a, int side);
 /* The call that ends a connection has taken so long. */

@@ -13,9 +13,12 @@
 
 static void draw_net(struct net_profile *net, bool is_calm, struct random *r)
 {
+	bool slow = random_one_in(r, 4);
+
 	*net = (struct net_profile){
 		.latency = random_scaled(r, CLOCK_US, CLOCK_MS),
 		.jitter = random_scaled(r, 0, is_calm ? CLOCK_MS : 20 * CLOCK_MS),
+		.data = slow ? random_scaled(r, 1, is_calm ? CLOCK_MS : 20 * CLOCK_MS) : 0,
 		.window = 8192,
 		.pieces = random_below(r, 4),
 	};
@@ -34,8 +37,14 @@ static void draw_processes(struct plan *plan, struct random *r)
 	plan->processes = 2 + (int)random_below(r, PLAN_PROCESSES - 1);
 	if (random_one_in(r, 2))
 		plan->processes = 2;
+	for (int i = 0; i < PLAN_PROCESSES; i++)
+		plan->replaces[i] = -1;
+	if (!plan->is_calm && plan->processes < PLAN_PROCESSES && random_one_in(r, 4))
+		plan->replaces[plan->processes++] = 0;
 	for (int i = 0; i < plan->processes; i++) {
 		plan->hosts[i] = shares ? i / 2 : i;
+		if (plan->replaces[i] >= 0)
+			plan->hosts[i] = plan->hosts[plan->replaces[i]];
 		plan->pace[i] =
 			random_scaled(r, CLOCK_US, plan->is_calm ? CLOCK_MS : 20 * CLOCK_MS);
 	}
@@ -87,6 +96,28 @@ static void draw_listener(struct plan *plan, int who, uint32_t qual, struct rand
 		step->time = draw_time(r, SPAN);
 }
 
+/* A connect that begins where another one ends. */
+static void draw_follower(struct plan *plan, struct plan_step *step, struct random *r)
+{
+	struct plan_step *first = &plan->steps[random_below(r, (uint32_t)plan->n)];
+
+	if (first == step || first->kind != PLAN_CONNECT)
+		return;
+	step->who = first->who;
+	step->connect.follows = (int)(first - plan->steps);
+	step->connect.reuses = true;
+	if (random_one_in(r, 2))
+		step->to = first->to;
+	if (random_one_in(r, 2))
+		return;
+	/* Both end it, and the EP is connected again at once. */
+	first->connect.end = PLAN_ABRUPT;
+	first->connect.early = false;
+	first->connect.by[0] = first->connect.by[1] = true;
+	first->connect.gap = random_scaled(r, 0, plan->net.latency + plan->net.jitter);
+	first->connect.hasty = step->connect.hasty = true;
+}
+
 static void draw_connect(struct plan *plan, struct random *r)
 {
 	struct plan_step *step = add(plan, PLAN_CONNECT, r);
@@ -113,6 +144,39 @@ static void draw_connect(struct plan *plan, struct random *r)
 	}
 	c->is_dup = random_one_in(r, 8);
 	c->reuses = random_one_in(r, 2);
+	c->hasty = random_one_in(r, 4);
+	c->follows = -1;
+	if (random_one_in(r, 4))
+		draw_follower(plan, step, r);
+}
+
+/* The one that is replaced dies, or closes its IA. The other one has its qualifiers. */
+static void draw_birth(struct plan *plan, int who, struct random *r)
+{
+	struct plan_step *end = add(plan, random_one_in(r, 2) ? PLAN_KILL : PLAN_CLOSE, r);
+	uint64_t at = end->at + random_scaled(r, 0, 20 * CLOCK_MS);
+	struct plan_step *step;
+
+	end->who = plan->replaces[who];
+	step = add(plan, PLAN_OPEN, r);
+	step->who = who;
+	step->at = at;
+	for (uint32_t qual = 0; qual < PLAN_QUALS; qual++) {
+		if (random_one_in(r, 3))
+			continue;
+		step = add(plan, PLAN_LISTEN, r);
+		step->who = who;
+		step->qual = qual;
+		step->at = at + 1 + random_scaled(r, 0, 10 * CLOCK_MS);
+		step->time = UINT64_MAX;
+	}
+}
+
+static void draw_births(struct plan *plan, struct random *r)
+{
+	for (int i = 0; i < plan->processes; i++)
+		if (plan->replaces[i] >= 0)
+			draw_birth(plan, i, r);
 }
 
 /* While a connection is made, mostly. */
@@ -151,18 +215,24 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	memset(plan, 0, sizeof(*plan));
 	plan->seed = seed;
 	plan->is_calm = random_one_in(&r, 3);
+	plan->is_busy = random_one_in(&r, 8);
 	plan->has_key = !random_one_in(&r, 16);
 	plan->copies = random_one_in(&r, 2);
 	draw_processes(plan, &r);
 	draw_net(&plan->net, plan->is_calm, &r);
+	if (random_one_in(&r, 8)) {
+		plan->strangers = 1 + random_below(&r, 4);
+		plan->requests = 1 + random_below(&r, 4);
+	}
 	for (int i = 0; i < plan->processes; i++)
 		for (uint32_t qual = 0; qual < PLAN_QUALS; qual++)
-			if (!qual || random_one_in(&r, 3))
+			if (plan->replaces[i] < 0 && (!qual || random_one_in(&r, 3)))
 				draw_listener(plan, i, qual, &r);
 	for (uint32_t n = 1 + (uint32_t)random_scaled(&r, 0, 14); n; n--)
 		draw_connect(plan, &r);
 	if (random_one_in(&r, 3))
 		add(plan, PLAN_CLOSE, &r);
+	draw_births(plan, &r);
 	faults = plan->is_calm ? 0 : 1 + random_below(&r, 4);
 	while (faults--)
 		draw_fault(plan, &r);
@@ -195,6 +265,10 @@ static void print_connect(const struct plan_step *step)
 	fprintf(stderr, "connects%s to ia%d, qualifier %u; %s after %.3f ms",
 		c->is_dup ? " by dup" : "", step->to, step->qual, answers[c->answer],
 		ms(c->answer_after));
+	if (c->follows >= 0)
+		fprintf(stderr, "; when connect %d ends", c->follows);
+	if (c->hasty)
+		fprintf(stderr, "; hasty");
 	if (c->timeout)
 		fprintf(stderr, "; time-out %.3f ms", ms(c->timeout));
 	if (c->sends[0] + c->sends[1])
@@ -213,6 +287,7 @@ static void print_step(const struct plan_step *step)
 		[PLAN_LISTEN] = "listens at qualifier",
 		[PLAN_LISTEN_ONCE] = "listens once at qualifier",
 		[PLAN_CLOSE] = "closes its IA",
+		[PLAN_OPEN] = "opens its IA in the place of ia0",
 		[PLAN_KILL] = "dies",
 		[PLAN_STOP] = "is stopped",
 		[PLAN_SILENCE] = "is cut off from the network",
@@ -240,11 +315,12 @@ static void print_step(const struct plan_step *step)
 void plan_print(const struct plan *plan)
 {
 	fprintf(stderr,
-		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s%s\n",
+		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s%s%s\n",
 		plan->seed, plan->processes, ms(plan->net.latency),
 		ms(plan->net.latency + plan->net.jitter), plan->net.window,
-		plan->net.spikes ? ", late packets" : "", plan->net.resets ? ", resets" : "",
-		plan->has_key ? "" : ", no key", plan->copies ? ", the fabric copies" : "");
+		plan->is_busy ? ", busy hosts" : "", plan->net.spikes ? ", late packets" : "",
+		plan->net.resets ? ", resets" : "", plan->has_key ? "" : ", no key",
+		plan->copies ? ", the fabric copies" : "");
 	for (int i = 0; i < plan->n; i++) {
 		if (plan->steps[i].left_out)
 			continue;

@@ -22,6 +22,7 @@ enum plan_kind {
 	PLAN_LISTEN_ONCE, /* an RSP */
 	PLAN_CONNECT,
 	PLAN_CLOSE,
+	PLAN_OPEN, /* a process takes the place of one that has died or closed its IA */
 	/* faults */
 	PLAN_KILL,
 	PLAN_STOP,     /* the process does not run */
@@ -53,6 +54,8 @@ struct plan_connect {
 	uint32_t sends[2];
 	uint32_t private_size[2];
 	bool is_dup, reuses;
+	int follows; /* it begins in the event that ends this connect; -1: in its own time */
+	bool hasty;  /* posts messages right before it ends, and looks for the end alone */
 };
 
 struct plan_step {
@@ -69,11 +72,14 @@ struct plan_step {
 struct plan {
 	uint64_t seed;
 	bool is_calm; /* nothing goes wrong */
+	bool is_busy; /* hosts leave processes without a processor for seconds */
 	bool has_key;
 	bool copies; /* fabric.h */
 	int processes;
 	int hosts[PLAN_PROCESSES];
+	int replaces[PLAN_PROCESSES];  /* it opens by a step, in the place of that one; -1: no */
 	uint64_t pace[PLAN_PROCESSES]; /* the longest that it takes to wake */
+	uint32_t strangers, requests;  /* limits; 0: those of the library */
 	struct net_profile net;
 	int n;
 	struct plan_step steps[PLAN_STEPS];

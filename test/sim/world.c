@@ -27,16 +27,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGINNING  (1000 * KERNEL_MS)
-#define FIRST_HOST 0x0a000001u
-#define QLEN       512
-#define MAX_ROUNDS 8
-#define REST       (150 * CLOCK_SECOND) /* by then all limits of the library are over */
-#define MOST_STEPS 200000u
-#define STALL_LOOK CLOCK_MS
-#define SLOW_WAKES 10
-#define SLOWER     20
-#define YIELD      (200 * CLOCK_US)
+#define BEGINNING     (1000 * KERNEL_MS)
+#define FIRST_HOST    0x0a000001u
+#define QLEN          512
+#define MAX_ROUNDS    8
+#define REST          (150 * CLOCK_SECOND) /* by then all limits of the library are over */
+#define MOST_STEPS    200000u
+#define STALL_LOOK    CLOCK_MS
+#define SLOW_WAKES    10
+#define SLOWER        20
+#define LONGEST_PAUSE (2 * CLOCK_SECOND)
+#define RETRY         (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
+#define YIELD         (200 * CLOCK_US)
 
 struct process world[PLAN_PROCESSES];
 
@@ -124,7 +126,7 @@ void world_leave(struct process *before)
 
 bool world_is_free(struct process *p, void (*run)(uint64_t, uint64_t), uint64_t a, uint64_t b)
 {
-	uint64_t when = kernel_time + 50 * CLOCK_US;
+	uint64_t when = kernel_time + RETRY;
 
 	if (!p->open || p->killed)
 		return false;
@@ -146,8 +148,7 @@ static void look(uint64_t number, uint64_t unused)
 	if (!p->open || p->killed)
 		return;
 	if (p->inside || p->stopped_until > kernel_time) {
-		wake_at(p, p->stopped_until > kernel_time ? p->stopped_until
-							  : kernel_time + 50 * CLOCK_US);
+		wake_at(p, p->stopped_until > kernel_time ? p->stopped_until : kernel_time + RETRY);
 		return;
 	}
 	(void)unused;
@@ -192,12 +193,16 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-/* Between two system calls time may pass, and much can happen. */
+/* Between two calls time may pass, and much can happen. */
 static void pause_now_and_then(void)
 {
-	if (running && running->open && random_one_in(&rnd, 16))
+	if (!running || !running->open)
+		return;
+	if (random_one_in(&rnd, 16))
 		run_others(kernel_time +
 			   random_scaled(&rnd, CLOCK_US, plan->pace[running->kernel.number]));
+	if (plan->is_busy && random_one_in(&rnd, 256))
+		run_others(kernel_time + random_scaled(&rnd, CLOCK_MS, LONGEST_PAUSE));
 }
 
 /* --- an IA's life --- */
@@ -241,12 +246,16 @@ static void open_ia(int number)
 	p->ia = bare_ia_new(name, p->kernel.host);
 	p->ia->limits.max_eps = 2 * PLAN_STEPS;
 	p->ia->limits.max_evd_qlen = QLEN;
+	if (plan->requests)
+		p->ia->params.max_peer_requests = plan->requests;
 	p->ia->tells_last_receive = p->ia->has_data = false;
 	if (plan->has_key)
 		p->ia->key = key;
 	fabric_open(p->ia, number);
 	bare_ia_open(p->ia);
 	MUST(!dofi_cm_init(p->ia));
+	if (plan->strangers)
+		p->ia->cm.max_strangers = plan->strangers;
 	make_objects(p);
 	p->open = true;
 	world_leave(before);
@@ -316,10 +325,10 @@ static void fail_call(struct process *p, uint32_t n)
 static void lose(const struct process *p, uint32_t n)
 {
 	struct fabric_faults *faults = fabric_faults(p->kernel.number);
-	uint32_t *const kinds[] = {&faults->lost, &faults->refused, &faults->no_room,
-				   &faults->no_endpoint};
+	uint32_t *const kinds[] = {&faults->lost,        &faults->refused, &faults->no_room,
+				   &faults->no_endpoint, &faults->cut,     &faults->failed};
 
-	*kinds[random_below(&rnd, 4)] = n;
+	*kinds[random_below(&rnd, 6)] = n;
 }
 
 static void starve(struct process *p, const struct plan_step *step)
@@ -387,14 +396,16 @@ static void run_step(uint64_t n, uint64_t unused)
 	const struct plan_step *step = &plan->steps[n];
 	struct process *before, *p = &world[step->who];
 
-	if (!world_is_free(p, run_step, n, unused))
+	if (step->kind == PLAN_OPEN && !p->open)
+		open_ia(step->who);
+	if (step->kind == PLAN_OPEN || !world_is_free(p, run_step, n, unused))
 		return;
 	if (step->kind == PLAN_CLOSE) {
 		close_ia((uint64_t)step->who, ENGINE_FDS);
 		return;
 	}
-	if (step->kind > PLAN_CLOSE) {
-		trace(step->who, "fault %d of kind %d", (int)n, (int)(step->kind - PLAN_CLOSE));
+	if (step->kind >= PLAN_KILL) {
+		trace(step->who, "fault %d of kind %d", (int)n, (int)(step->kind - PLAN_KILL));
 		go_wrong(p, step);
 		return;
 	}
@@ -411,6 +422,11 @@ static void run_until(uint64_t limit)
 		check_steps();
 }
 
+static bool begins_by_itself(const struct plan_step *step)
+{
+	return !step->left_out && !(step->kind == PLAN_CONNECT && step->connect.follows >= 0);
+}
+
 static void begin(const struct plan *of, bool shown)
 {
 	plan = of;
@@ -424,10 +440,12 @@ static void begin(const struct plan *of, bool shown)
 	consumer_begin(plan);
 	kernel_seed = (uint32_t)random_next(&rnd);
 	kernel_pause = pause_now_and_then;
+	memset(world, 0, sizeof(world));
 	for (int i = 0; i < plan->processes; i++)
-		open_ia(i);
+		if (plan->replaces[i] < 0)
+			open_ia(i);
 	for (int i = 0; i < plan->n; i++)
-		if (!plan->steps[i].left_out)
+		if (begins_by_itself(&plan->steps[i]))
 			clock_at(BEGINNING + plan->steps[i].at, run_step, (uint64_t)i, 0);
 }
 

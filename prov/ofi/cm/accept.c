@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cm/accept.h"
 
+#include "auth/crypto.h"
 #include "cm/conn.h"
 #include "cm/crowd.h"
 #include "cm/conn_end.h"
@@ -37,15 +38,65 @@ static bool request_known(struct dofi_chan *chan, uint32_t peer_id)
 	return false;
 }
 
+/* Nobody else knows the token, which comes under the seal. */
+static struct dofi_conn *find_same(const struct dofi_cm *cm, const struct dofi_msg *request)
+{
+	for (uint32_t i = 0; i < cm->conns_size; i++) {
+		struct dofi_conn *conn = cm->conns[i];
+
+		if (conn && !conn->active && conn->peer_id == request->src &&
+		    dofi_crypto_equal(conn->peer_token, request->token, sizeof(request->token)))
+			return conn;
+	}
+	return NULL;
+}
+
+/* The consumer has not answered yet; the answer goes where the connector is now. */
+static void move(struct dofi_conn *conn, struct dofi_chan *chan)
+{
+	if (conn->chan)
+		conn->chan->noffered--;
+	dofi_chan_detach(conn);
+	conn->chan = chan;
+	dofi_list_add_tail(&chan->conns, &conn->link);
+	chan->noffered++;
+	dofi_conn_handle(conn, DOFI_ON_REQUEST_AGAIN, NULL);
+}
+
+/*
+ * The request has come before, or one that was sent later has, by another channel: then this one
+ * lay in the channel that was lost. They are looked for only where the connector has dialled again.
+ */
+static bool came_before(struct dofi_chan *chan, const struct dofi_msg *request)
+{
+	bool again = request->flags & DOFI_MSG_F_AGAIN;
+	struct dofi_conn *conn =
+		again || chan->ia->cm.nrepeated ? find_same(&chan->ia->cm, request) : NULL;
+
+	if (!conn)
+		return false;
+	if (!again)
+		return conn->repeated;
+	if (conn->state != DOFI_CONN_OFFERED && conn->state != DOFI_CONN_ABANDONED)
+		return false;
+	move(conn, chan);
+	dofi_conn_repeated(conn);
+	return true;
+}
+
 void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 {
 	struct dofi_conn *conn;
 	enum dofi_reason reason;
+	bool admitted;
 
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (request_known(chan, request->src))
 		return;
-	conn = dofi_crowd_takes_request(chan) ? dofi_conn_new(chan->ia, DOFI_CONN_OFFERED) : NULL;
+	admitted = dofi_crowd_takes_request(chan);
+	if (admitted && came_before(chan, request))
+		return;
+	conn = admitted ? dofi_conn_new(chan->ia, DOFI_CONN_OFFERED) : NULL;
 	if (!conn) {
 		struct dofi_msg no = {.type = DOFI_MSG_REJECT,
 				      .reason = DOFI_REASON_RESOURCES,
@@ -62,6 +113,8 @@ void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request)
 	dofi_list_add_tail(&chan->conns, &conn->link);
 	chan->noffered++;
 	conn->ud = request->flags & DOFI_MSG_F_UD;
+	if (request->flags & DOFI_MSG_F_AGAIN)
+		dofi_conn_repeated(conn);
 	reason = dofi_sp_offer(conn, (const struct sockaddr *)&chan->remote);
 	if (reason != DOFI_REASON_NONE)
 		dofi_conn_reject(conn, reason, NULL, 0);

@@ -39,6 +39,7 @@
 #define IDLE_NS          (5 * SECOND_NS)
 #define ACCEPTED_IDLE_NS (60 * SECOND_NS)
 #define READS_PER_TURN   16
+#define MAX_OVERDUE      5u /* times that the handshake's limit is over */
 #define MAX_DIALS        3u /* of one channel, when an overloaded peer hangs up before its HELLO */
 
 _Static_assert(DOFI_MAX_PRIVATE <= DOFI_WIRE_MAX_PRIVATE, "private data fits a message");
@@ -465,18 +466,56 @@ static void chan_ready(struct dofi_fd *fd, uint32_t events)
 		read_turn(chan);
 }
 
+void dofi_chan_hear(struct dofi_chan *chan)
+{
+	dofi_assert_held(&chan->ia->engine.lock);
+	if (chan->state == DOFI_CHAN_UP)
+		read_turn(chan);
+}
+
+/*
+ * The handshake's time is over, and it goes on all the same: what came while this process had no
+ * processor lies in the socket. And where other peers that were dialled have answered meanwhile, an
+ * overloaded host may just not have come to this one yet.
+ */
+static bool goes_on(struct dofi_chan *chan)
+{
+	uint64_t limit = chan->ia->params.handshake_ms * 1000000u, until = dofi_now() + limit;
+	enum dofi_handshake_step step = chan->step;
+
+	read_turn(chan);
+	if (chan->state != DOFI_CHAN_GREETING)
+		return true;
+	if (chan->step == step) {
+		if (chan->accepted || ++chan->overdue >= MAX_OVERDUE)
+			return false;
+		until = chan->ia->cm.last_answer + limit;
+	}
+	if (until <= dofi_now())
+		return false;
+	dofi_timer_set(chan->ia, &chan->timer, until);
+	return true;
+}
+
+static void give_up(struct dofi_chan *chan)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (!chan->accepted)
+		DOFI_LOG_W("%s: no control channel to %s: it took the connection but did not "
+			   "complete the handshake within %u ms",
+			   chan->ia->name, dofi_chan_peer_text(chan, text),
+			   (unsigned int)chan->ia->params.handshake_ms);
+	dofi_chan_close(chan, -EPROTO, false);
+}
+
 static void chan_timer(struct dofi_timer *timer)
 {
 	struct dofi_chan *chan = DOFI_CONTAINER(timer, struct dofi_chan, timer);
-	char text[DOFI_ADDR_TEXT];
 
 	if (chan->state == DOFI_CHAN_GREETING) {
-		if (!chan->accepted)
-			DOFI_LOG_W("%s: no control channel to %s: it took the connection but did "
-				   "not complete the handshake within %u ms",
-				   chan->ia->name, dofi_chan_peer_text(chan, text),
-				   (unsigned int)chan->ia->params.handshake_ms);
-		dofi_chan_close(chan, -EPROTO, false);
+		if (!goes_on(chan))
+			give_up(chan);
 	} else if (chan->asked != chan->done) {
 		wait_for_use(chan);
 	} else if (chan_unused(chan)) {

@@ -45,6 +45,7 @@ struct dofi_chan {
 	int err;      /* DEAD: the dial's negative errno */
 	int send_err; /* the socket takes no more; what it still has to read comes first */
 	uint32_t tries;
+	uint32_t overdue; /* GREETING: the limit of time was over so often */
 	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
 	uint32_t nnames;
 	enum dofi_handshake_step step;  /* of GREETING */
@@ -78,6 +79,9 @@ struct dofi_conn *dofi_chan_pop(struct dofi_list *list);
 
 /* Takes conn off its channel, if it has one. A channel without connections stays for a while. */
 void dofi_chan_detach(struct dofi_conn *conn);
+
+/* Takes what has come, if it is UP. The channel may be closed then, and its connections end. */
+void dofi_chan_hear(struct dofi_chan *chan);
 
 /* Where its socket leads, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);

@@ -105,6 +105,7 @@ void dofi_chan_dial_done(struct dofi_chan *chan)
 		return;
 	}
 	chan->state = DOFI_CHAN_GREETING;
+	chan->overdue = 0;
 	dofi_timer_set(chan->ia, &chan->timer,
 		       dofi_now() + chan->ia->params.handshake_ms * 1000000u);
 	dofi_chan_set_options(chan);

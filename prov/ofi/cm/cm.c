@@ -250,8 +250,10 @@ void dofi_cm_fini(struct dofi_ia *ia)
 	if (cm->spare_fd >= 0)
 		close(cm->spare_fd);
 	cm->spare_fd = -1;
+	/* A connect request of the fabric may still be read. */
 	free(cm->conns);
 	cm->conns = NULL;
+	cm->conns_size = 0;
 }
 
 void dofi_cm_exit(struct dofi_ia *ia)

@@ -109,12 +109,24 @@ static bool number_it(struct dofi_conn *conn)
 
 /* --- life --- */
 
+/* It may lie in the socket, behind what many others have sent. */
+static bool hears_goodbye(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+	uint32_t id = conn->id;
+
+	dofi_chan_hear(conn->chan);
+	return dofi_conn_by_id(ia, id) != conn || conn->state != DOFI_CONN_GOODBYE_PENDING;
+}
+
 /* That nobody listens was known before the time was over. */
 static void timer_fired(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
+	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && hears_goodbye(conn))
+		return;
 	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
 }
 
@@ -161,6 +173,7 @@ void dofi_conn_free(struct dofi_conn *conn)
 		dofi_wait_unwatch(conn->ia);
 	cm->conns[conn->id & (cm->conns_size - 1)] = NULL;
 	cm->nconns--;
+	cm->nrepeated -= conn->repeated;
 	free(conn);
 }
 
@@ -205,6 +218,13 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 	sent = conn->ep->nsent;
 	dofi_unlock(&conn->ep->lock);
 	return sent;
+}
+
+void dofi_conn_repeated(struct dofi_conn *conn)
+{
+	if (!conn->repeated)
+		conn->ia->cm.nrepeated++;
+	conn->repeated = true;
 }
 
 /* What is under way at the end has to be known of as it completes. */

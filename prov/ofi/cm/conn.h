@@ -45,7 +45,9 @@ struct dofi_conn {
 	/* messages that were too long for their SRQ; truncated.h */
 	uint32_t peer_count;              /* messages that it had sent when it was asked... */
 	uint32_t count_asked, count_told; /* ...by the question of this number */
-	bool asked;                       /* active: REQUEST was sent on this channel */
+	bool asked;                       /* active: REQUEST was sent on this channel... */
+	bool asked_once;                  /* ...or on another one */
+	bool repeated; /* passive: REQUEST was sent again; counted in cm.nrepeated */
 	/* active: NOT_MINE came from a channel that may be out of date; tried afresh */
 	bool redialled;
 	/* accepted: the time was over once; it begins anew until cm.steps is this */
@@ -154,6 +156,8 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state);
 
 /* Messages of ours that the fabric was given in this connection. engine.lock held. */
 uint32_t dofi_conn_sent(const struct dofi_conn *conn);
+/* Its request was sent twice, and may come twice. */
+void dofi_conn_repeated(struct dofi_conn *conn);
 /* Completions are read soon until the connection is freed. */
 void dofi_conn_watch(struct dofi_conn *conn);
 void dofi_conn_set_private(struct dofi_conn *conn, const void *data, uint32_t size);

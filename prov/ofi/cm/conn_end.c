@@ -176,11 +176,13 @@ static void say_last_word(struct dofi_conn *conn)
 		say(conn, DOFI_MSG_BYE, reason, dofi_conn_sent(conn));
 }
 
+/*
+ * Before the path goes: on a busy host it may be long until this process runs again, and a peer
+ * that has lost the path waits for the reason for a second only.
+ */
 void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	if (!conn->trans->leave)
-		conn->trans->disconnect(conn);
 	say_last_word(conn);
 }
 

@@ -56,6 +56,8 @@ enum dofi_conn_event {
 	DOFI_ON_NOT_MINE,        /* REJECT: that process does not serve the qualifier */
 	DOFI_ON_CONSUMER_REJECT, /* REJECT: by its consumer */
 	DOFI_ON_REJECT,          /* REJECT: for any other reason */
+	/* REQUEST, once more on another channel; only the accepting side meets it. */
+	DOFI_ON_REQUEST_AGAIN,
 	/* READY; only the accepting side meets it. */
 	DOFI_ON_READY,
 	DOFI_ON_READY_EARLY, /* there is no path yet */

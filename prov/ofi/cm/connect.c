@@ -157,8 +157,10 @@ void dofi_conn_ask(struct dofi_conn *conn)
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_fill_hello(conn, &msg);
+	if (conn->asked_once)
+		msg.flags |= DOFI_MSG_F_AGAIN;
 	dofi_conn_send(conn, &msg);
-	conn->asked = true;
+	conn->asked = conn->asked_once = true;
 }
 
 void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)

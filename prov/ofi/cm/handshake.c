@@ -4,6 +4,7 @@
 #include "auth/crypto.h"
 #include "auth/session.h"
 #include "base/addr.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cm/channel.h"
 #include "cm/channel_send.h"
@@ -296,6 +297,8 @@ void dofi_handshake_frame(struct dofi_chan *chan, const uint8_t *frame, size_t s
 {
 	const uint8_t *body = frame + DOFI_WIRE_LENGTH;
 
+	if (!chan->accepted)
+		chan->ia->cm.last_answer = dofi_now();
 	switch (chan->step) {
 	case DOFI_STEP_HELLO:
 		on_hello(chan, body, size - DOFI_WIRE_LENGTH);

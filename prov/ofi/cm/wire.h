@@ -65,6 +65,8 @@ enum dofi_reason {
  * (transport/memory.h)
  */
 #define DOFI_MSG_F_MEMORY      256u
+/* REQUEST: it was sent before, on a channel that was lost; perhaps it has arrived */
+#define DOFI_MSG_F_AGAIN       512u
 /* the same among those who write it: into the peer's word, of which `context` is the index */
 #define DOFI_MSG_F_CREDIT_WORD 32u
 

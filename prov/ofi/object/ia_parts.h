@@ -237,6 +237,7 @@ struct dofi_cm {
 	struct dofi_list chans;     /* all except strangers and dead ones */
 	struct dofi_list strangers; /* accepted sockets that have not sent HELLO, oldest first */
 	struct dofi_list dead;
+	uint64_t last_answer; /* when a peer that was dialled got on with its handshake */
 	uint32_t nstrangers, max_strangers;
 	struct dofi_list listeners;            /* of struct dofi_sp, by link */
 	uint32_t naccepted;                    /* accepted channels that are up; crowd.h */
@@ -256,6 +257,7 @@ struct dofi_cm {
 	uint32_t nconns;
 	/* connections in the stage LINKING; changes with engine.lock held */
 	_Atomic uint32_t nlinking;
+	uint32_t nrepeated; /* connections whose request was sent twice */
 	/* steps that the fabric has made with connections in this stage */
 	uint32_t steps;
 	uint64_t last_step;        /* time of the last of these steps */

@@ -93,6 +93,140 @@ START_TEST(a_request_is_offered_once)
 }
 END_TEST
 
+/* --- a goodbye that is there and was not read --- */
+
+static void say_goodbye(void)
+{
+	hear_bye(DOFI_REASON_DISCONNECT, 0);
+}
+
+static void say_goodbye_before_data(void)
+{
+	ep.path_up = true;
+	hear_bye(DOFI_REASON_DISCONNECT, 1);
+	ep.path_up = false;
+}
+
+START_TEST(a_goodbye_in_the_socket_counts_before_the_time)
+{
+	reach(GOODBYE_PENDING);
+	while_hearing = say_goodbye;
+	fire(&conn->timer);
+	while_hearing = NULL;
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, " disconnected"));
+	ck_assert_int_eq(ep.state, DAT_EP_STATE_DISCONNECTED);
+}
+END_TEST
+
+START_TEST(its_data_are_waited_for)
+{
+	reach(GOODBYE_PENDING);
+	while_hearing = say_goodbye_before_data;
+	fire(&conn->timer);
+	while_hearing = NULL;
+	ck_assert_int_eq(conn->state, DOFI_CONN_DATA_PENDING);
+	ck_assert(is_armed(&conn->timer));
+}
+END_TEST
+
+/* --- a request that comes again --- */
+
+static struct dofi_chan second = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
+
+/* Behind the loss of its channel, or before that is noticed. */
+static void hear_again(uint16_t flags, uint8_t token)
+{
+	const struct dofi_msg msg = {.type = DOFI_MSG_REQUEST,
+				     .conn_qual = 1u << 20,
+				     .src = 77,
+				     .token = {token},
+				     .flags = flags};
+
+	dofi_list_init(&second.conns);
+	dofi_list_init(&second.waiting);
+	dofi_conn_message(&second, &msg);
+}
+
+static void expect_resumed(struct dofi_conn *first)
+{
+	ck_assert_ptr_null(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
+	ck_assert_int_eq(first->state, DOFI_CONN_OFFERED);
+	ck_assert_ptr_eq(first->chan, &second);
+	ck_assert_uint_eq(second.noffered, 1);
+	ck_assert(dofi_list_empty(&chan.conns));
+	conn = first;
+	happens(CR_ACCEPT);
+	ck_assert_str_eq(trace, "expect ACCEPT");
+	ck_assert_uint_eq(second.noffered, 0);
+}
+
+START_TEST(a_request_that_comes_again_is_the_same)
+{
+	struct dofi_conn *first;
+
+	reach(_i ? OFFERED : ABANDONED);
+	first = conn;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	/* A channel that is lost counts nothing any more. */
+	ck_assert_uint_eq(chan.noffered, _i ? 0 : 1);
+	expect_resumed(first);
+}
+END_TEST
+
+/* The first one lay in the channel that was lost, and comes after the second one. */
+START_TEST(a_request_that_was_overtaken_is_ignored)
+{
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	ck_assert_ptr_nonnull(conn);
+	id = conn->id;
+	happens(CR_ACCEPT);
+	conn = NULL;
+	hear(DOFI_MSG_REQUEST, 0, 0);
+	ck_assert_ptr_null(conn);
+	ck_assert_uint_eq(ia.cm.nconns, 1);
+	conn = dofi_conn_by_id(&ia, id);
+	ck_assert_uint_eq(ia.cm.nrepeated, 1);
+	dofi_conn_free(conn);
+	ck_assert_uint_eq(ia.cm.nrepeated, 0);
+}
+END_TEST
+
+START_TEST(another_request_is_another_one)
+{
+	static const struct {
+		uint16_t flags;
+		uint8_t token;
+	} others[] = {{0, 0}, {DOFI_MSG_F_AGAIN, 1}};
+	struct dofi_conn *first;
+
+	reach(ABANDONED);
+	first = conn;
+	conn = NULL;
+	hear_again(others[_i].flags, others[_i].token);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_ptr_ne(conn, first);
+	ck_assert_int_eq(first->state, DOFI_CONN_ABANDONED);
+	ck_assert_uint_eq(ia.cm.nconns, 2);
+}
+END_TEST
+
+START_TEST(a_request_that_was_accepted_is_made_again)
+{
+	struct dofi_conn *first;
+
+	reach(ACCEPTED);
+	first = conn;
+	conn = NULL;
+	hear_again(DOFI_MSG_F_AGAIN, 0);
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_ptr_ne(conn, first);
+	ck_assert_int_eq(first->state, DOFI_CONN_ACCEPTED);
+}
+END_TEST
+
 /* A truncated message may be the message that the peer's BYE counts and that never comes. */
 START_TEST(a_truncated_message_may_be_the_missing_one)
 {
@@ -381,6 +515,12 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
+	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);
+	tcase_add_test(tc, its_data_are_waited_for);
+	tcase_add_loop_test(tc, a_request_that_comes_again_is_the_same, 0, 2);
+	tcase_add_loop_test(tc, another_request_is_another_one, 0, 2);
+	tcase_add_test(tc, a_request_that_was_overtaken_is_ignored);
+	tcase_add_test(tc, a_request_that_was_accepted_is_made_again);
 	tcase_add_test(tc, a_shared_channel_without_the_service_is_dialled_directly);
 	tcase_add_test(tc, a_refusal_does_not_end_the_next_connection);
 	tcase_add_loop_test(tc, a_path_that_is_lost_before_ready_breaks_the_connection_in_time, 0,

@@ -8,14 +8,17 @@
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
 #include "../../../prov/ofi/base/addr.h"
+#include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/cm.h"
+#include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/listener.h"
 #include "../../../prov/ofi/cm/service_point.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
 #include "../../../prov/ofi/progress/engine_fds.h"
+#include "../../../prov/ofi/progress/timer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -99,6 +102,96 @@ static void expect_open(const char *digits)
 		found[i] = is_open(peers[i]) ? '1' : '0';
 	ck_assert_str_eq(found, digits);
 }
+
+/* The fabric may still offer a path to one of them. */
+START_TEST(connections_go_with_the_connection_manager)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+	uint32_t id;
+
+	ck_assert_ptr_nonnull(conn);
+	id = conn->id;
+	ck_assert_ptr_eq(dofi_conn_by_id(&ia, id), conn);
+	dofi_conn_free(conn);
+	dofi_unlock(&ia.engine.lock);
+	dofi_cm_fini(&ia);
+	dofi_lock(&ia.engine.lock);
+	ck_assert_ptr_null(dofi_conn_by_id(&ia, id));
+}
+END_TEST
+
+/* --- the limit of time --- */
+
+static void greet(int fd)
+{
+	const struct dofi_hello hello = {.role = DOFI_ROLE_DIALS, .nonce = "as good as any"};
+	uint8_t frame[DOFI_WIRE_MAX_FRAME];
+	ssize_t size = (ssize_t)dofi_wire_put_hello(frame, &hello);
+
+	ck_assert_int_eq(write(fd, frame, (size_t)size), size);
+}
+
+static struct dofi_chan *first_of(const struct dofi_list *list)
+{
+	ck_assert(!dofi_list_empty(list));
+	return DOFI_CONTAINER(list->next, struct dofi_chan, link);
+}
+
+static void expire(struct dofi_chan *chan)
+{
+	dofi_timer_cancel(&ia, &chan->timer);
+	chan->timer.fire(&chan->timer);
+}
+
+/* The process had no processor: the time is over, and the HELLO lies in the socket. */
+START_TEST(what_has_come_counts_before_the_time)
+{
+	arrive(false);
+	greet(peers[0]);
+	expire(first_of(&ia.cm.strangers));
+	expect_open("1");
+	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
+	expire(first_of(&ia.cm.strangers));
+	expect_open("0");
+}
+END_TEST
+
+static struct dofi_chan *dialled(void)
+{
+	struct dofi_chan *chan;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	peers[npeers++] = fds[0];
+	chan = dofi_chan_new(&ia, fds[1], DOFI_CHAN_GREETING);
+	ck_assert_ptr_nonnull(chan);
+	ck_assert_int_eq(dofi_engine_watch(&ia, &chan->fd, EPOLLIN), 0);
+	dofi_list_add_tail(&ia.cm.chans, &chan->link);
+	return chan;
+}
+
+START_TEST(a_peer_has_time_as_long_as_others_answer)
+{
+	struct dofi_chan *chan = dialled();
+
+	for (int i = 0; i < 4; i++) {
+		ia.cm.last_answer = dofi_now();
+		expire(chan);
+		expect_open("1");
+	}
+	expire(chan); /* but not for ever */
+	expect_open("0");
+}
+END_TEST
+
+START_TEST(a_peer_has_no_more_time_when_nobody_answers)
+{
+	struct dofi_chan *chan = dialled();
+
+	expire(chan);
+	expect_open("0");
+}
+END_TEST
 
 START_TEST(the_oldest_goes)
 {
@@ -197,6 +290,10 @@ int main(void)
 	TCase *tc = tcase_create("strangers");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, what_has_come_counts_before_the_time);
+	tcase_add_test(tc, a_peer_has_time_as_long_as_others_answer);
+	tcase_add_test(tc, a_peer_has_no_more_time_when_nobody_answers);
+	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);

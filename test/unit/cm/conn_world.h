@@ -81,6 +81,7 @@ int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bo
 bool __wrap_dofi_ep_sync(struct dofi_ep *of);
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
 void __wrap_dofi_linger_wait(struct dofi_ia *of);
+void __wrap_dofi_chan_hear(struct dofi_chan *of);
 const struct dofi_conn_step *__real_dofi_conn_step(enum dofi_conn_state state,
 						   enum dofi_conn_event event);
 const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
@@ -203,6 +204,16 @@ int __wrap_dofi_engine_drain_cq(struct dofi_ia *of)
 	if (while_draining)
 		while_draining();
 	return 0;
+}
+
+/* What lies in the channel's socket. */
+static void (*while_hearing)(void);
+
+void __wrap_dofi_chan_hear(struct dofi_chan *of)
+{
+	(void)of;
+	if (while_hearing)
+		while_hearing();
 }
 
 void __wrap_dofi_linger_wait(struct dofi_ia *of)
