@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/base/check_cookie \
 	%D%/unit/memory/check_local_socket \
+	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
@@ -74,6 +75,7 @@ unit_tests = \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
 	%D%/unit/transport/check_memory_in \
+	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
@@ -303,6 +305,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
+%C%_unit_memory_check_remote_copy_SOURCES = %D%/unit/memory/check_remote_copy.c $(t_headers)
+%C%_unit_memory_check_remote_copy_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_remote_copy_LDADD = $(p2_libs)
 %C%_unit_memory_check_ring_SOURCES = %D%/unit/memory/check_ring.c $(t_headers)
 %C%_unit_memory_check_ring_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_ring_LDADD = $(p2_libs)
@@ -388,10 +393,16 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
+%C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
+	-Wl,--wrap=dofi_remote_read
+%C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
-	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory
+	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
+	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)

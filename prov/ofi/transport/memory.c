@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/path.h"
+#include "memory/local_socket.h"
 #include "object/ia.h"
 #include "object/transport.h"
 #include "progress/wakeup.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* --- the choice --- */
@@ -99,6 +101,12 @@ static void memory_prepare(struct dofi_conn *conn)
 		conn->ia->trans->prepare(conn);
 }
 
+static bool memory_leave(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	return conn->memory && dofi_memory_path_leave(conn->memory);
+}
+
 static void memory_disconnect(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
@@ -111,6 +119,7 @@ static const struct dofi_trans_ops memory_trans = {
 	.prepare = memory_prepare,
 	.connect = memory_connect,
 	.expect = memory_expect,
+	.leave = memory_leave,
 	.disconnect = memory_disconnect,
 	.has_eq = true,
 	.send = dofi_memory_send,
@@ -127,7 +136,8 @@ static const struct dofi_trans_ops memory_trans = {
 /* --- the local socket --- */
 
 /* The details of the peer may still lie unread in the control channel. */
-static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		       const struct dofi_local_sender *sender)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, text->number);
 	int ret;
@@ -136,32 +146,37 @@ static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 	    dofi_conn_is_ending(conn) ||
 	    !dofi_crypto_equal(conn->token, text->token, sizeof(text->token)))
 		return;
-	ret = dofi_memory_path_map(conn, text->uuid, fd, &conn->memory);
+	ret = dofi_memory_path_map(conn, text->uuid, sender->passed, &conn->memory);
 	if (ret)
 		DOFI_LOG_I("%s: shared memory of a peer can't be used: %s", ia->name,
 			   strerror(-ret));
+	else
+		dofi_memory_path_meet(conn->memory, sender->pid);
 }
 
 /* From here on what the peer has put into its ring is read. */
-static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text)
+static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		      const struct dofi_local_sender *sender)
 {
 	struct dofi_conn *conn = dofi_conn_by_token(ia, text->token);
 
 	if (!conn || !conn->memory || conn->path_made)
 		return;
+	dofi_memory_path_meet(conn->memory, sender->pid);
 	if (dofi_memory_path_join(conn->memory))
 		dofi_conn_path_down(conn, FI_ENOMEM);
 	else
 		dofi_conn_path_up(conn);
 }
 
-static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		 const struct dofi_local_sender *sender)
 {
 	dofi_assert_held(&ia->engine.lock);
-	if (text->kind == DOFI_OFFER_RINGS && fd >= 0)
-		take_rings(ia, text, fd);
+	if (text->kind == DOFI_OFFER_RINGS && sender->passed >= 0)
+		take_rings(ia, text, sender);
 	else if (text->kind == DOFI_OFFER_JOIN)
-		be_joined(ia, text);
+		be_joined(ia, text, sender);
 }
 
 /*
@@ -174,24 +189,55 @@ static bool is_possible(const struct dofi_ia *ia)
 	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
 }
 
+/* Whether copies between processes are wanted, by the word of same_host. */
+enum way { WAY_FABRIC, WAY_RINGS, WAY_MEMORY, WAY_PTRACER, WAY_UNKNOWN };
+
+static enum way way_of(const char *word)
+{
+	static const char *const words[] = {
+		[WAY_FABRIC] = "fabric",
+		[WAY_RINGS] = "rings",
+		[WAY_MEMORY] = "memory",
+		[WAY_PTRACER] = "ptracer",
+	};
+	int way = WAY_FABRIC;
+
+	while (way < WAY_UNKNOWN && strcmp(word, words[way]) != 0)
+		way++;
+	return (enum way)way;
+}
+
+/* Yama's scope 1 lets no stranger copy, unless the process says so; it holds for all strangers. */
+static void admit_strangers(const struct dofi_ia *ia)
+{
+	if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
+		DOFI_LOG_I("IA %s: same_host=ptracer has no effect: the kernel has no Yama, which "
+			   "is the one that would forbid copies: %s",
+			   ia->name, strerror(errno));
+}
+
 int dofi_memory_open(struct dofi_ia *ia)
 {
-	const char *word = ia->params.same_host;
+	enum way way = way_of(ia->params.same_host);
 
 	dofi_list_init(&ia->memory.paths);
-	if (!strcmp(word, "fabric"))
+	if (way == WAY_FABRIC)
 		return 0;
-	if (strcmp(word, "memory") != 0) {
-		DOFI_LOG_E("IA %s: same_host=%s is not known; there are fabric and memory",
-			   ia->name, word);
+	if (way == WAY_UNKNOWN) {
+		DOFI_LOG_E("IA %s: same_host=%s is not known; there are fabric, memory, ptracer "
+			   "and rings",
+			   ia->name, ia->params.same_host);
 		return -FI_EINVAL;
 	}
 	if (!is_possible(ia)) {
-		DOFI_LOG_I("IA %s: connections within this host use the fabric: same_host=memory "
-			   "is for tcp and sockets",
-			   ia->name);
+		DOFI_LOG_I("IA %s: connections within this host use the fabric: same_host=%s is "
+			   "for tcp and sockets",
+			   ia->name, ia->params.same_host);
 		return 0;
 	}
+	if (way == WAY_PTRACER)
+		admit_strangers(ia);
+	ia->memory.copies = way != WAY_RINGS;
 	ia->local_trans = &memory_trans;
 	ia->wakeup.heard = hear;
 	ia->engine.doze = dofi_memory_doze;
