@@ -77,6 +77,9 @@ static int join(struct dofi_conn *conn)
 	dofi_wakeup_hear(conn->ia);
 	if (!conn->memory)
 		return -ENOENT;
+	/* Whoever was stopped meanwhile would be established with nobody. */
+	if (atomic_load(&conn->memory->theirs->over))
+		return -ETIMEDOUT;
 	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
 	return ret ? ret : dofi_memory_path_join(conn->memory);
 }
