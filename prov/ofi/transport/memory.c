@@ -26,6 +26,7 @@ static void stay(struct dofi_conn *conn, const char *why)
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
 		   why);
 	conn->trans = conn->ia->trans;
+	conn->why_fabric = why;
 }
 
 static void drop(struct dofi_conn *conn)
@@ -63,7 +64,8 @@ static int memory_expect(struct dofi_conn *conn)
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (ret) {
 		drop(conn);
-		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host" : strerror(-ret));
+		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host"
+						: "its memory can't be shared");
 	}
 	return conn->ia->trans->expect(conn);
 }
@@ -94,7 +96,8 @@ static int memory_connect(struct dofi_conn *conn)
 		return 0;
 	}
 	drop(conn);
-	stay(conn, ret == -ECONNREFUSED ? "the peer does not offer it" : strerror(-ret));
+	stay(conn,
+	     ret == -ECONNREFUSED ? "the peer does not offer it" : "its memory can't be shared");
 	return conn->ia->trans->connect(conn);
 }
 
@@ -192,16 +195,14 @@ static bool is_possible(const struct dofi_ia *ia)
 	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
 }
 
-/* Whether copies between processes are wanted, by the word of same_host. */
-enum way { WAY_FABRIC, WAY_RINGS, WAY_MEMORY, WAY_PTRACER, WAY_UNKNOWN };
+/* The words of same_host. */
+enum way { WAY_FABRIC, WAY_AUTO, WAY_MEMORY, WAY_PTRACER, WAY_RINGS, WAY_UNKNOWN };
 
 static enum way way_of(const char *word)
 {
 	static const char *const words[] = {
-		[WAY_FABRIC] = "fabric",
-		[WAY_RINGS] = "rings",
-		[WAY_MEMORY] = "memory",
-		[WAY_PTRACER] = "ptracer",
+		[WAY_FABRIC] = "fabric",   [WAY_AUTO] = "auto",   [WAY_MEMORY] = "memory",
+		[WAY_PTRACER] = "ptracer", [WAY_RINGS] = "rings",
 	};
 	int way = WAY_FABRIC;
 
@@ -227,15 +228,16 @@ int dofi_memory_open(struct dofi_ia *ia)
 	if (way == WAY_FABRIC)
 		return 0;
 	if (way == WAY_UNKNOWN) {
-		DOFI_LOG_E("IA %s: same_host=%s is not known; there are fabric, memory, ptracer "
-			   "and rings",
+		DOFI_LOG_E("IA %s: same_host=%s is not known; there are auto, fabric, "
+			   "memory, ptracer and rings",
 			   ia->name, ia->params.same_host);
 		return -FI_EINVAL;
 	}
 	if (!is_possible(ia)) {
-		DOFI_LOG_I("IA %s: connections within this host use the fabric: same_host=%s is "
-			   "for tcp and sockets",
-			   ia->name, ia->params.same_host);
+		DOFI_LOG(way == WAY_AUTO ? DOFI_LOG_INFO : DOFI_LOG_WARN,
+			 "IA %s: connections within this host use the fabric: same_host=%s is for "
+			 "tcp and sockets with the transport msg",
+			 ia->name, ia->params.same_host);
 		return 0;
 	}
 	if (way == WAY_PTRACER)
