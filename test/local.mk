@@ -115,6 +115,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/reach1 %D%/fault/reach2 \
+	%D%/fault/same_host1 %D%/fault/same_host2 \
 	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
@@ -775,6 +776,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_outlive2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
+%C%_fault_same_host1_SOURCES = %D%/fault/same_host.c %D%/fault/fault.h
+%C%_fault_same_host1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_same_host1_LDADD = $(user1_libs)
+%C%_fault_same_host2_SOURCES = %D%/fault/same_host.c %D%/fault/fault.h
+%C%_fault_same_host2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_same_host2_LDADD = $(user2_libs)
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_passive1_LDADD = $(user1_libs)
@@ -943,7 +950,7 @@ matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
-	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
+	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
