@@ -47,8 +47,11 @@ struct dofi_memory_place {
 };
 
 #define DOFI_MEMORY_PLACES  16u
-/* Messages from this size on are fetched: a call of the kernel takes less time than two copies. */
-#define DOFI_MEMORY_FETCHED 32768u
+/*
+ * Messages from this size on are fetched. Below it both sides copy at the same time, and are done
+ * before the kernel is.
+ */
+#define DOFI_MEMORY_FETCHED 65536u
 
 /* What a side tells about itself. */
 struct dofi_memory_mark {
