@@ -265,6 +265,30 @@ static void announced(struct dofi_ep *ep, uint32_t total)
 		ep->announced = total;
 }
 
+/* A message that is complete when it is in the ring. */
+static bool is_one_cell(const struct dofi_wr *wr)
+{
+	return wr->length <= DOFI_CELL_MAX && wr->op == DOFI_OP_SEND && !wr->split;
+}
+
+static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_cell cell = {
+		.kind = DOFI_CELL_SEND,
+		.flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
+		.size = (uint16_t)wr->length,
+		.words = {wr->length, update_of(ep, wr)},
+	};
+	struct dofi_memory_path *path = ep->memory;
+
+	if (path->job.cell.kind || !has_room(path, wr->length))
+		return -FI_EAGAIN;
+	dofi_ring_put(&path->out, &cell, wr->iov, 0);
+	wr->state = DOFI_WR_DONE;
+	dofi_memory_wake(path, ep->obj.ia);
+	return 0;
+}
+
 static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return wr->length >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_PLACES &&
@@ -289,19 +313,28 @@ static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
 	return 0;
 }
 
-ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t send_cells(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	uint32_t total = dofi_credit_total(ep);
 	const struct dofi_memory_job job = {
 		.cell = {.kind = DOFI_CELL_SEND, .words = {wr->length, update_of(ep, wr)}},
 		.wr = wr,
 		.iov = wr->iov,
 		.length = wr->length,
 	};
+
+	return begin(ep, &job);
+}
+
+ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
 	dofi_assert_held(&ep->lock);
-	ret = is_fetched(ep, wr) ? send_places(ep, wr) : begin(ep, &job);
+	if (DOFI_LIKELY(is_one_cell(wr)))
+		ret = send_one_cell(ep, wr);
+	else
+		ret = is_fetched(ep, wr) ? send_places(ep, wr) : send_cells(ep, wr);
 	if (!ret)
 		announced(ep, total);
 	return ret;

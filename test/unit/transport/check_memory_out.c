@@ -215,6 +215,35 @@ END_TEST
 
 /* --- messages --- */
 
+START_TEST(a_short_message_is_complete_at_once)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, LENGTH);
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(path.pending_tail, 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.flags, DOFI_CELL_FIRST | DOFI_CELL_LAST);
+	ck_assert_uint_eq(cell.words[0], LENGTH);
+	path.out.cells = DOFI_CELLS;
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
+}
+END_TEST
+
+/* Its buffer is given back by a round. */
+START_TEST(a_message_from_a_bounce_buffer)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, LENGTH);
+
+	wr->split = 1;
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(path.pending_tail, 1);
+	ring_has(DOFI_CELL_SEND);
+}
+END_TEST
+
 START_TEST(long_messages_are_fetched)
 {
 	struct dofi_wr *wr = prepare(DOFI_OP_SEND, DOFI_MEMORY_FETCHED);
@@ -292,6 +321,8 @@ int main(void)
 	tcase_add_test(tcase, a_peer_that_is_over);
 	tcase_add_test(tcase, a_peer_that_is_dead);
 	tcase_add_test(tcase, memory_that_is_not_there);
+	tcase_add_test(tcase, a_short_message_is_complete_at_once);
+	tcase_add_test(tcase, a_message_from_a_bounce_buffer);
 	tcase_add_test(tcase, long_messages_are_fetched);
 	tcase_add_test(tcase, long_messages_for_one_that_cannot_fetch);
 	tcase_add_test(tcase, too_many_answers);
