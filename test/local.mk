@@ -36,6 +36,7 @@ unit_tests = \
 	%D%/unit/dto/check_control_message \
 	%D%/unit/base/check_cookie \
 	%D%/unit/memory/check_local_socket \
+	%D%/unit/memory/check_remote_copy \
 	%D%/unit/memory/check_ring \
 	%D%/unit/memory/check_segment \
 	%D%/unit/base/check_lock \
@@ -78,6 +79,7 @@ unit_tests = \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
 	%D%/unit/transport/check_memory_in \
+	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
@@ -117,6 +119,7 @@ fault_tests = \
 	%D%/fault/passive1 %D%/fault/passive2 \
 	%D%/fault/quals1 %D%/fault/quals2 \
 	%D%/fault/reach1 %D%/fault/reach2 \
+	%D%/fault/same_host1 %D%/fault/same_host2 \
 	%D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 \
 	%D%/fault/signal1 %D%/fault/signal2 \
@@ -342,6 +345,9 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_local_socket_LDADD = $(p2_libs)
+%C%_unit_memory_check_remote_copy_SOURCES = %D%/unit/memory/check_remote_copy.c $(t_headers)
+%C%_unit_memory_check_remote_copy_CPPFLAGS = $(p2_cppflags)
+%C%_unit_memory_check_remote_copy_LDADD = $(p2_libs)
 %C%_unit_memory_check_ring_SOURCES = %D%/unit/memory/check_ring.c $(t_headers)
 %C%_unit_memory_check_ring_CPPFLAGS = $(p2_cppflags)
 %C%_unit_memory_check_ring_LDADD = $(p2_libs)
@@ -427,10 +433,16 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
+%C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
+	-Wl,--wrap=dofi_remote_read
+%C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
-	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory
+	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
+	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
@@ -803,6 +815,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=rea
 %C%_fault_outlive2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
+%C%_fault_same_host1_SOURCES = %D%/fault/same_host.c %D%/fault/fault.h
+%C%_fault_same_host1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_same_host1_LDADD = $(user1_libs)
+%C%_fault_same_host2_SOURCES = %D%/fault/same_host.c %D%/fault/fault.h
+%C%_fault_same_host2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_same_host2_LDADD = $(user2_libs)
 %C%_fault_passive1_SOURCES = %D%/fault/passive.c %D%/fault/fault.h
 %C%_fault_passive1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_passive1_LDADD = $(user1_libs)
@@ -971,7 +989,7 @@ matrix_faults = \
 	%D%/fault/agent1 %D%/fault/agent2 %D%/fault/alloc1 %D%/fault/alloc2 %D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
-	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/scale1 %D%/fault/scale2 \
+	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \
 	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \

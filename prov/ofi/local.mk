@@ -26,6 +26,7 @@ dofi_base_sources = \
 
 dofi_memory_sources = \
 	%D%/memory/local_socket.c %D%/memory/local_socket.h \
+	%D%/memory/remote_copy.c %D%/memory/remote_copy.h \
 	%D%/memory/ring.c %D%/memory/ring.h \
 	%D%/memory/segment.c %D%/memory/segment.h
 

@@ -3,7 +3,7 @@
 # Short names for the fabrics of one host, for scripts that test/run-env starts.
 
 # shellcheck disable=SC2034
-t_fabrics='tcp memory tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
+t_fabrics='tcp memory rings tcp-rdm shm rxm net sham-efa sham-cxi sham-cxi-client-keys sham-opx
 	sockets sockets-rdm rxd psm3'
 
 # t_core: prints the default of FI_SHAM_CORE, the provider below test/fabric: libfabric's
@@ -22,12 +22,13 @@ t_core() {
 t_fabric() {
 	# The variable chooses, so a program can override it.
 	case $1 in
-	tcp | memory | verbs*) ;;
+	tcp | memory | rings | verbs*) ;;
 	*) export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}" ;;
 	esac
 	case $1 in
 	tcp) t_params='provider=tcp domain=lo' ;;
 	memory) t_params='provider=tcp domain=lo same_host=memory' ;;
+	rings) t_params='provider=tcp domain=lo same_host=rings' ;;
 	tcp-rdm) t_params="provider=tcp transport=rdm domain=lo" ;;
 	rxm) t_params="provider=tcp;ofi_rxm transport=rdm domain=lo" ;;
 	net) t_params="provider=net transport=rdm domain=lo" ;;

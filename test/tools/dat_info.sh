@@ -385,6 +385,22 @@ small_shm() {
 	says 'warn shared memory /dev/shm has 1 MiB left'
 }
 
+# What forbids copies between processes matters to those who ask for them.
+copies() {
+	new_root
+	for scope in 0 1 2; do
+		put /proc/sys/kernel/yama/ptrace_scope "$scope"
+		checked -u DAT_OFI_SAME_HOST || return
+		case $scope in
+		0) says 'ok copies processes of one user may copy' ;;
+		*) says "ok copies ptrace_scope is $scope" ;;
+		esac || return
+	done
+	checked DAT_OFI_SAME_HOST=rings && says 'ok copies ptrace_scope is 2' &&
+		checked DAT_OFI_SAME_HOST=auto &&
+		says 'warn copies ptrace_scope is 2'
+}
+
 json_check() {
 	new_root
 	put /etc/hosts '127.0.1.1 here'
@@ -486,6 +502,7 @@ t_run 'checks: the rest' rest
 t_run 'checks: links of libraries' links
 t_run 'checks: names of interfaces' names
 t_run 'checks: variables of Intel MPI' intel_mpi
+t_run 'checks: copies between processes' copies
 t_run 'checks: key' keys
 t_run 'checks: a key that is not used' bad_keys
 t_try 'checks: JSON' jq json_check

@@ -17,6 +17,7 @@ static const struct {
 } checks[] = {
 	{"memory", check_memlock},
 	{"shared memory", check_shared_memory},
+	{"copies", check_remote_copies},
 	{"fork", check_fork},
 	{"devices", check_devices},
 	{"Slingshot", check_slingshot},

@@ -54,6 +54,7 @@ void check_addresses(struct check *check);
 void check_host_name(struct check *check);
 void check_fork(struct check *check);
 void check_shared_memory(struct check *check);
+void check_remote_copies(struct check *check);
 /* check_device.c */
 void check_devices(struct check *check);
 void check_slingshot(struct check *check);

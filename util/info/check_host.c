@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define KIB           (UINT64_C(1) << 10)
@@ -72,6 +73,42 @@ void check_shared_memory(struct check *check)
 	else
 		check_say(check, CHECK_OK, NULL, "/dev/shm has %llu MiB left",
 			  (unsigned long long)(room / MIB));
+}
+
+/* ---- copies between processes ---- */
+
+/* Seccomp's filters answer before the kernel looks whose memory it is. */
+static bool is_filtered(void)
+{
+	char from = 1, to = 0;
+	struct iovec remote = {&from, 1}, local = {&to, 1};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1;
+}
+
+/* Whether data of this host's processes are copied once or twice; it matters to who asks for it. */
+void check_remote_copies(struct check *check)
+{
+	const char *same_host = getenv("DAT_OFI_SAME_HOST");
+	bool wanted =
+		same_host && strcmp(same_host, "fabric") != 0 && strcmp(same_host, "rings") != 0;
+	enum check_verdict bad = wanted ? CHECK_WARN : CHECK_OK;
+	char scope[16];
+
+	check_read(check, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	if (is_filtered())
+		check_say(check, bad, wanted ? "--cap-add=SYS_PTRACE for containers" : NULL,
+			  "seccomp forbids process_vm_readv: same_host copies data twice");
+	else if (*scope == '1')
+		check_say(check, bad,
+			  wanted ? "same_host=ptracer, or sysctl kernel.yama.ptrace_scope=0" : NULL,
+			  "ptrace_scope is 1: same_host=memory copies data twice");
+	else if (*scope && *scope != '0')
+		check_say(check, bad, wanted ? "sysctl kernel.yama.ptrace_scope=0" : NULL,
+			  "ptrace_scope is %s: same_host copies data twice", scope);
+	else
+		check_say(check, CHECK_OK, NULL,
+			  "processes of one user may copy from each other, for same_host=memory");
 }
 
 /* ---- fork and huge pages ---- */

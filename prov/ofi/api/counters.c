@@ -9,6 +9,8 @@
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "object/transport.h"
+#include "cm/conn.h"
+#include "transport/memory_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,6 +158,18 @@ static const char *state_name(DAT_EP_STATE state)
 										: "another state";
 }
 
+/* Where a connection within the host goes, and why not by shared memory. */
+static void put_path(FILE *out, const struct dofi_ep *ep)
+{
+	const struct dofi_conn *conn = ep->conn;
+
+	dofi_assert_held(&ep->lock);
+	if (ep->memory)
+		fprintf(out, " by memory%s", ep->memory->copies ? " with copies" : "");
+	else if (conn && conn->why_fabric)
+		fprintf(out, " not by memory, for %s", conn->why_fabric);
+}
+
 static void report_ep(FILE *out, struct dofi_ep *ep)
 {
 	struct counters c = COUNTERS_OF_EP(ep);
@@ -166,8 +180,7 @@ static void report_ep(FILE *out, struct dofi_ep *ep)
 	fprintf(out, "  EP %p: %s", (void *)ep, state_name(ep->state));
 	if (ep->conn)
 		fprintf(out, ", peer %s", dofi_addr_text(&ep->remote_addr, peer));
-	if (ep->trans != ep->obj.ia->trans)
-		fprintf(out, " by %s", ep->trans->name);
+	put_path(out, ep);
 	fprintf(out, ", requests %u and %u held, receives %u", ep->req.issue - ep->req.head,
 		ep->req.tail - ep->req.issue, dofi_ring_count(&ep->recv));
 	if (ep->conn && ep->peer.credits)

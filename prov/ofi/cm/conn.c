@@ -186,7 +186,13 @@ void dofi_conn_choose_trans(struct dofi_conn *conn)
 	const struct dofi_ia *ia = conn->ia;
 	bool offered = conn->active || (conn->peer_flags & DOFI_MSG_F_MEMORY);
 
-	if (ia->local_trans && offered && !conn->ud && !conn->ep->srq)
+	if (!ia->local_trans || conn->ud)
+		return;
+	if (conn->ep->srq)
+		conn->why_fabric = "it has an SRQ";
+	else if (!offered)
+		conn->why_fabric = "the peer does not ask for it";
+	else
 		conn->trans = ia->local_trans;
 }
 

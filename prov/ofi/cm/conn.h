@@ -101,6 +101,7 @@ struct dofi_conn {
 	bool cancelled;                  /* rdm: the receives are */
 	struct dofi_memory_path *memory; /* memory: the rings, or an offer of some... */
 	bool over_memory;                /* ...and the connection uses them */
+	const char *why_fabric;          /* though ia->local_trans is there; NULL: none is */
 };
 
 /*

@@ -85,7 +85,7 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 		}
 	} else {
 		ret = ep->trans->read(ep, wr);
-		ep->reads += !ret;
+		ep->reads += !ret && wr->state == DOFI_WR_ISSUED;
 	}
 	if (DOFI_UNLIKELY(ret))
 		wr->state = DOFI_WR_QUEUED;

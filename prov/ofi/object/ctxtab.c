@@ -53,6 +53,21 @@ bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct 
 	return true;
 }
 
+struct dofi_ctx_wire dofi_ctx_encode(const struct dofi_ctx *ctx)
+{
+	struct dofi_ctx_wire wire = {
+		.key = htobe64(ctx->key),
+		.address = htobe64(ctx->address),
+		.base = htobe64(ctx->base),
+		.length = htobe64(ctx->length),
+		.context = htobe32(ctx->context),
+		.rights = htobe32((uint32_t)ctx->privileges << 16 | ctx->pz),
+	};
+
+	wire.check = check_word(&wire);
+	return wire;
+}
+
 /* --- life cycle --- */
 
 static void *map_zeroes(size_t size)
@@ -155,14 +170,7 @@ int dofi_ctxtab_reserve(struct dofi_ctxtab *tab, struct dofi_lmr *lmr, uint32_t 
 void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 {
 	struct dofi_ctx_wire *wire = &tab->wire[DOFI_CTX_INDEX(ctx->context)];
-	struct dofi_ctx_wire next = {
-		.key = htobe64(ctx->key),
-		.address = htobe64(ctx->address),
-		.base = htobe64(ctx->base),
-		.length = htobe64(ctx->length),
-		.context = htobe32(ctx->context),
-		.rights = htobe32((uint32_t)ctx->privileges << 16 | ctx->pz),
-	};
+	struct dofi_ctx_wire next = dofi_ctx_encode(ctx);
 
 	assert(!wire->context);
 	wire->key = next.key;
@@ -170,7 +178,7 @@ void dofi_ctxtab_expose(struct dofi_ctxtab *tab, const struct dofi_ctx *ctx)
 	wire->base = next.base;
 	wire->length = next.length;
 	wire->rights = next.rights;
-	wire->check = check_word(&next);
+	wire->check = next.check;
 	__atomic_store_n(&wire->context, next.context, __ATOMIC_RELEASE);
 }
 

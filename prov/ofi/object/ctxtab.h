@@ -122,5 +122,7 @@ struct dofi_rmr *dofi_ctxtab_hold_rmr(struct dofi_ctxtab *tab, uint32_t context,
  * `context`.
  */
 bool dofi_ctx_decode(const struct dofi_ctx_wire *wire, uint32_t context, struct dofi_ctx *ctx_p);
+/* The valid entry of ctx->context. */
+struct dofi_ctx_wire dofi_ctx_encode(const struct dofi_ctx *ctx);
 
 #endif

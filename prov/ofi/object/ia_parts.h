@@ -23,6 +23,7 @@ struct dofi_ctrl_slots;
 struct dofi_evd;
 struct dofi_ia;
 struct fid_cq;
+struct dofi_local_sender;
 struct dofi_wakeup_offer;
 struct fid_mr;
 struct pollfd;
@@ -154,8 +155,12 @@ struct dofi_wakeup {
 	_Atomic uint32_t *mark; /* our mark, which peers map; NULL: no wakeup */
 	/* number of peers whose mark has not come; they may not see ours either */
 	_Atomic uint32_t deaf;
-	/* an offer came, with this descriptor or -1; NULL: they are ignored. engine.lock held */
-	void (*heard)(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd);
+	/*
+	 * an offer came; the descriptor beside it is closed afterwards; NULL: they are ignored.
+	 * engine.lock held
+	 */
+	void (*heard)(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		      const struct dofi_local_sender *sender);
 };
 
 /* The mark of a peer. Embedded in the transport's structure of the peer. */
@@ -272,6 +277,7 @@ struct dofi_memory {
 	struct dofi_list paths;
 	uint32_t npaths;
 	uint32_t polls; /* of the rings without one of the fabric's queue */
+	bool copies; /* peers may copy from and to the memory of this process, and it from theirs */
 };
 
 /* Of the fabric's addresses. */

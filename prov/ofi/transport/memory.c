@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cm/conn.h"
 #include "cm/path.h"
+#include "memory/local_socket.h"
 #include "object/ia.h"
 #include "object/transport.h"
 #include "progress/wakeup.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* --- the choice --- */
@@ -24,6 +26,7 @@ static void stay(struct dofi_conn *conn, const char *why)
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
 		   why);
 	conn->trans = conn->ia->trans;
+	conn->why_fabric = why;
 }
 
 static void drop(struct dofi_conn *conn)
@@ -61,7 +64,8 @@ static int memory_expect(struct dofi_conn *conn)
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (ret) {
 		drop(conn);
-		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host" : strerror(-ret));
+		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host"
+						: "its memory can't be shared");
 	}
 	return conn->ia->trans->expect(conn);
 }
@@ -75,6 +79,9 @@ static int join(struct dofi_conn *conn)
 	dofi_wakeup_hear(conn->ia);
 	if (!conn->memory)
 		return -ENOENT;
+	/* Whoever was stopped meanwhile would be established with nobody. */
+	if (atomic_load(&conn->memory->theirs->over))
+		return -ETIMEDOUT;
 	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
 	return ret ? ret : dofi_memory_path_join(conn->memory);
 }
@@ -89,7 +96,8 @@ static int memory_connect(struct dofi_conn *conn)
 		return 0;
 	}
 	drop(conn);
-	stay(conn, ret == -ECONNREFUSED ? "the peer does not offer it" : strerror(-ret));
+	stay(conn,
+	     ret == -ECONNREFUSED ? "the peer does not offer it" : "its memory can't be shared");
 	return conn->ia->trans->connect(conn);
 }
 
@@ -97,6 +105,12 @@ static void memory_prepare(struct dofi_conn *conn)
 {
 	if (conn->ia->trans->prepare)
 		conn->ia->trans->prepare(conn);
+}
+
+static bool memory_leave(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	return conn->memory && dofi_memory_path_leave(conn->memory);
 }
 
 static void memory_disconnect(struct dofi_conn *conn)
@@ -111,6 +125,7 @@ static const struct dofi_trans_ops memory_trans = {
 	.prepare = memory_prepare,
 	.connect = memory_connect,
 	.expect = memory_expect,
+	.leave = memory_leave,
 	.disconnect = memory_disconnect,
 	.has_eq = true,
 	.send = dofi_memory_send,
@@ -127,7 +142,8 @@ static const struct dofi_trans_ops memory_trans = {
 /* --- the local socket --- */
 
 /* The details of the peer may still lie unread in the control channel. */
-static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		       const struct dofi_local_sender *sender)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, text->number);
 	int ret;
@@ -136,32 +152,37 @@ static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 	    dofi_conn_is_ending(conn) ||
 	    !dofi_crypto_equal(conn->token, text->token, sizeof(text->token)))
 		return;
-	ret = dofi_memory_path_map(conn, text->uuid, fd, &conn->memory);
+	ret = dofi_memory_path_map(conn, text->uuid, sender->passed, &conn->memory);
 	if (ret)
 		DOFI_LOG_I("%s: shared memory of a peer can't be used: %s", ia->name,
 			   strerror(-ret));
+	else
+		dofi_memory_path_meet(conn->memory, sender->pid);
 }
 
 /* From here on what the peer has put into its ring is read. */
-static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text)
+static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		      const struct dofi_local_sender *sender)
 {
 	struct dofi_conn *conn = dofi_conn_by_token(ia, text->token);
 
 	if (!conn || !conn->memory || conn->path_made)
 		return;
+	dofi_memory_path_meet(conn->memory, sender->pid);
 	if (dofi_memory_path_join(conn->memory))
 		dofi_conn_path_down(conn, FI_ENOMEM);
 	else
 		dofi_conn_path_up(conn);
 }
 
-static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text, int fd)
+static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
+		 const struct dofi_local_sender *sender)
 {
 	dofi_assert_held(&ia->engine.lock);
-	if (text->kind == DOFI_OFFER_RINGS && fd >= 0)
-		take_rings(ia, text, fd);
+	if (text->kind == DOFI_OFFER_RINGS && sender->passed >= 0)
+		take_rings(ia, text, sender);
 	else if (text->kind == DOFI_OFFER_JOIN)
-		be_joined(ia, text);
+		be_joined(ia, text, sender);
 }
 
 /*
@@ -174,24 +195,54 @@ static bool is_possible(const struct dofi_ia *ia)
 	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
 }
 
+/* The words of same_host. */
+enum way { WAY_FABRIC, WAY_AUTO, WAY_MEMORY, WAY_PTRACER, WAY_RINGS, WAY_UNKNOWN };
+
+static enum way way_of(const char *word)
+{
+	static const char *const words[] = {
+		[WAY_FABRIC] = "fabric",   [WAY_AUTO] = "auto",   [WAY_MEMORY] = "memory",
+		[WAY_PTRACER] = "ptracer", [WAY_RINGS] = "rings",
+	};
+	int way = WAY_FABRIC;
+
+	while (way < WAY_UNKNOWN && strcmp(word, words[way]) != 0)
+		way++;
+	return (enum way)way;
+}
+
+/* Yama's scope 1 lets no stranger copy, unless the process says so; it holds for all strangers. */
+static void admit_strangers(const struct dofi_ia *ia)
+{
+	if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
+		DOFI_LOG_I("IA %s: same_host=ptracer has no effect: the kernel has no Yama, which "
+			   "is the one that would forbid copies: %s",
+			   ia->name, strerror(errno));
+}
+
 int dofi_memory_open(struct dofi_ia *ia)
 {
-	const char *word = ia->params.same_host;
+	enum way way = way_of(ia->params.same_host);
 
 	dofi_list_init(&ia->memory.paths);
-	if (!strcmp(word, "fabric"))
+	if (way == WAY_FABRIC)
 		return 0;
-	if (strcmp(word, "memory") != 0) {
-		DOFI_LOG_E("IA %s: same_host=%s is not known; there are fabric and memory",
-			   ia->name, word);
+	if (way == WAY_UNKNOWN) {
+		DOFI_LOG_E("IA %s: same_host=%s is not known; there are auto, fabric, "
+			   "memory, ptracer and rings",
+			   ia->name, ia->params.same_host);
 		return -FI_EINVAL;
 	}
 	if (!is_possible(ia)) {
-		DOFI_LOG_I("IA %s: connections within this host use the fabric: same_host=memory "
-			   "is for tcp and sockets",
-			   ia->name);
+		DOFI_LOG(way == WAY_AUTO ? DOFI_LOG_INFO : DOFI_LOG_WARN,
+			 "IA %s: connections within this host use the fabric: same_host=%s is for "
+			 "tcp and sockets with the transport msg",
+			 ia->name, ia->params.same_host);
 		return 0;
 	}
+	if (way == WAY_PTRACER)
+		admit_strangers(ia);
+	ia->memory.copies = way != WAY_RINGS;
 	ia->local_trans = &memory_trans;
 	ia->wakeup.heard = hear;
 	ia->engine.doze = dofi_memory_doze;

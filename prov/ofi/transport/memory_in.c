@@ -11,12 +11,15 @@
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 
 /* Cells that one round takes of a path. */
 #define BATCH 16
+/* Bytes of a message that one look at its cell fetches. */
+#define FETCH (1u << 20)
 
 /* What a handler answers beside a negative errno. */
 enum { TAKEN, STAYS };
@@ -38,6 +41,17 @@ static void scatter(const struct dofi_memory_path *path, const struct dofi_cell 
 		at -= skip;
 		done += n;
 	}
+}
+
+/* --- answers --- */
+
+/* It goes out in a round, when there is room. False: the peer has too much under way. */
+static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
+{
+	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
+		return false;
+	path->answers[path->answers_tail++ % DOFI_MEMORY_ANSWERS] = *answer;
+	return true;
 }
 
 /* --- messages --- */
@@ -86,6 +100,8 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 	const struct dofi_wr *wr;
 	int ret = TAKEN;
 
+	if (path->fetching)
+		return -EPROTO;
 	if (cell->flags & DOFI_CELL_FIRST)
 		ret = begin_message(path, cell);
 	if (ret != TAKEN)
@@ -100,6 +116,76 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 	dofi_ring_take(&path->in, cell);
 	if (last)
 		end_message(path, (uint32_t)cell->words[1]);
+	return TAKEN;
+}
+
+/* Where the byte is that lies behind so many of a message, and how many follow it there. */
+static struct dofi_memory_place place_of(const struct dofi_memory_place *places, uint64_t behind)
+{
+	while (behind >= places->size)
+		behind -= (places++)->size;
+	return (struct dofi_memory_place){places->address + behind, places->size - behind};
+}
+
+/* Some of the bytes. A peer that is over or dead stays where it is: the connection learns it. */
+static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *places)
+{
+	struct dofi_memory_place from = place_of(places, path->received);
+	int ret = -ESRCH;
+
+	if (from.size > FETCH)
+		from.size = FETCH;
+	if (dofi_memory_copy_begin(path)) {
+		ret = dofi_remote_read(&path->process, path->receiving->iov, path->received,
+				       from.address, from.size);
+		dofi_memory_copy_end(path);
+	}
+	if (!ret)
+		path->received += from.size;
+	return ret == -ESRCH ? STAYS : ret;
+}
+
+/* Whether the places are those of a message of that length. */
+static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_t length)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (places[i].size > length - sum)
+			return false;
+		sum += places[i].size;
+	}
+	return length && sum == length;
+}
+
+/* Each call fetches a part of it; the cell is taken with the last one. */
+static int take_places(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
+	size_t n = cell->size / sizeof(places[0]);
+	int ret = TAKEN;
+
+	if (cell->size % sizeof(places[0]) || n > DOFI_MEMORY_PLACES || !path->process.pid)
+		return -EPROTO;
+	dofi_ring_read(&path->in, cell, 0, places, cell->size);
+	if (!are_places(places, n, cell->words[0]) ||
+	    (path->fetching && cell->words[0] != path->length))
+		return -EPROTO;
+	if (!path->fetching)
+		ret = begin_message(path, cell);
+	if (ret != TAKEN)
+		return ret;
+	path->fetching = true;
+	if (path->length <= dofi_wr_length(path->receiving, path->receiving->niov)) {
+		ret = fetch(path, places);
+		if (ret != TAKEN || path->received < path->length)
+			return ret;
+	}
+	if (!add_answer(path, &(struct dofi_memory_answer){0}))
+		return -EPROTO;
+	dofi_ring_take(&path->in, cell);
+	path->fetching = false;
+	end_message(path, (uint32_t)cell->words[1]);
 	return TAKEN;
 }
 
@@ -152,15 +238,6 @@ static size_t last_word(const uint8_t *to, size_t size)
 	return word;
 }
 
-/* It goes out in a round, when there is room. False: the peer has too much under way. */
-static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
-{
-	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
-		return false;
-	path->answers[path->answers_tail++ % DOFI_MEMORY_ANSWERS] = *answer;
-	return true;
-}
-
 static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	uint8_t *to = find_memory(path, cell->words[1], cell->words[0], cell->size,
@@ -182,13 +259,29 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 	return TAKEN;
 }
 
-void *dofi_memory_source(const struct dofi_memory_path *path,
-			 const struct dofi_memory_answer *answer, uint64_t at, size_t size)
+/*
+ * An entry of the table, for the peer. It names the memory as this process has it, and not as the
+ * fabric addresses it.
+ */
+static void *find_entry(struct dofi_memory_path *path, uint64_t address)
 {
 	struct dofi_ia *ia = path->conn->ia;
+	struct dofi_ctx_wire *wire = &ia->ctxtab.wire[address / sizeof(*wire)];
+	struct dofi_ctx ctx;
 
+	if (address % sizeof(*wire) || !dofi_ctx_decode(wire, be32toh(wire->context), &ctx) ||
+	    !ctx.context || (ctx.privileges & DOFI_CTX_CTRL_SLOTS))
+		return (char *)ia->ctxtab.wire + address;
+	ctx.address = (uintptr_t)dofi_ctx_memory(ia, &ctx, ctx.base);
+	path->entry = ctx.address ? dofi_ctx_encode(&ctx) : (struct dofi_ctx_wire){0};
+	return &path->entry;
+}
+
+void *dofi_memory_source(struct dofi_memory_path *path, const struct dofi_memory_answer *answer,
+			 uint64_t at, size_t size)
+{
 	if (answer->is_entry)
-		return (char *)ia->ctxtab.wire + answer->address + at;
+		return find_entry(path, answer->address + at);
 	return find_memory(path, answer->context, answer->address + at, size,
 			   DAT_MEM_PRIV_REMOTE_READ_FLAG);
 }
@@ -270,6 +363,8 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 	switch ((enum dofi_cell_kind)cell->kind) {
 	case DOFI_CELL_SEND:
 		return take_send(path, cell);
+	case DOFI_CELL_PLACES:
+		return take_places(path, cell);
 	case DOFI_CELL_WRITE:
 		return take_write(path, cell);
 	case DOFI_CELL_READ:

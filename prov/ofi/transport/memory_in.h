@@ -19,7 +19,7 @@ int dofi_memory_take_cells(struct dofi_memory_path *path);
  * The memory that a read of the peer's is for, from byte `at` on; NULL if the peer may not read it.
  * Valid while engine.lock is held.
  */
-void *dofi_memory_source(const struct dofi_memory_path *path,
-			 const struct dofi_memory_answer *answer, uint64_t at, size_t size);
+void *dofi_memory_source(struct dofi_memory_path *path, const struct dofi_memory_answer *answer,
+			 uint64_t at, size_t size);
 
 #endif

@@ -2,6 +2,7 @@
 #include "transport/memory_out.h"
 
 #include "cm/conn.h"
+#include "base/log.h"
 #include "dto/control.h"
 #include "dto/credit.h"
 #include "dto/reap.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
 
 /* The last cell of a write has at least so many bytes: a word that is stored at once. */
 #define LARGEST_WORD 8u
@@ -188,6 +190,64 @@ static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes
 	return 0;
 }
 
+/* --- copies by the kernel, without the peer --- */
+
+typedef int copier(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
+		   uint64_t address, size_t size);
+
+/* 0, or a negative errno: -ESRCH if the peer is over or dead, as the connection learns soon. */
+static int copy(struct dofi_memory_path *path, const struct dofi_wr *wr, copier *copies)
+{
+	int ret = -ESRCH;
+
+	if (dofi_memory_copy_begin(path)) {
+		ret = copies(&path->process, wr->iov, 0, wr->remote.target, wr->length);
+		dofi_memory_copy_end(path);
+	}
+	return ret;
+}
+
+static bool is_forbidden(int ret)
+{
+	return ret == -EPERM || ret == -ENOSYS;
+}
+
+/* What is the request's only operation is complete when the post returns. */
+static void finish_copy(struct dofi_memory_path *path, struct dofi_wr *wr)
+{
+	if ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && !wr->split) {
+		wr->state = DOFI_WR_DONE;
+	} else {
+		add_pending(path, wr);
+		set_pace(path);
+	}
+}
+
+/* As a post, or 1: it has to go by the ring, for the kernel does not allow copies any more. */
+static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
+{
+	struct dofi_memory_path *path = ep->memory;
+	int ret;
+
+	if (!has_pending_room(path))
+		return -FI_EAGAIN;
+	ret = copy(path, wr, copies);
+	if (DOFI_LIKELY(!ret)) {
+		finish_copy(path, wr);
+		return 0;
+	}
+	if (is_forbidden(ret)) {
+		DOFI_LOG_I("%s: data of a connection go by rings from now on: %s", ep->obj.ia->name,
+			   strerror(-ret));
+		path->copies = false;
+		return 1;
+	}
+	if (ret != -ESRCH)
+		path->fault = ret;
+	set_pace(path);
+	return -FI_ENOTCONN;
+}
+
 /* --- posts --- */
 
 static uint64_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -205,19 +265,76 @@ static void announced(struct dofi_ep *ep, uint32_t total)
 		ep->announced = total;
 }
 
-ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
+/* A message that is complete when it is in the ring. */
+static bool is_one_cell(const struct dofi_wr *wr)
 {
-	uint32_t total = dofi_credit_total(ep);
+	return wr->length <= DOFI_CELL_MAX && wr->op == DOFI_OP_SEND && !wr->split;
+}
+
+static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_cell cell = {
+		.kind = DOFI_CELL_SEND,
+		.flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
+		.size = (uint16_t)wr->length,
+		.words = {wr->length, update_of(ep, wr)},
+	};
+	struct dofi_memory_path *path = ep->memory;
+
+	if (path->job.cell.kind || !has_room(path, wr->length))
+		return -FI_EAGAIN;
+	dofi_ring_put(&path->out, &cell, wr->iov, 0);
+	wr->state = DOFI_WR_DONE;
+	dofi_memory_wake(path, ep->obj.ia);
+	return 0;
+}
+
+static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
+{
+	return wr->length >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_PLACES &&
+	       atomic_load_explicit(&ep->memory->theirs->fetches, memory_order_acquire);
+}
+
+/* It is complete when the receiver has it. */
+static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
+				 .words = {wr->length, update_of(ep, wr)}};
+	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
+	struct dofi_memory_path *path = ep->memory;
+
+	for (uint16_t i = 0; i < wr->niov; i++)
+		places[i] = (struct dofi_memory_place){(uintptr_t)wr->iov[i].iov_base,
+						       wr->iov[i].iov_len};
+	if (path->waiting >= DOFI_MEMORY_ANSWERS || !has_pending_room(path) ||
+	    say(ep, &cell, places, wr->niov * sizeof(places[0])))
+		return -FI_EAGAIN;
+	add_waiting(path, wr);
+	return 0;
+}
+
+static ssize_t send_cells(struct dofi_ep *ep, struct dofi_wr *wr)
+{
 	const struct dofi_memory_job job = {
 		.cell = {.kind = DOFI_CELL_SEND, .words = {wr->length, update_of(ep, wr)}},
 		.wr = wr,
 		.iov = wr->iov,
 		.length = wr->length,
 	};
+
+	return begin(ep, &job);
+}
+
+ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	uint32_t total = dofi_credit_total(ep);
 	ssize_t ret;
 
 	dofi_assert_held(&ep->lock);
-	ret = begin(ep, &job);
+	if (DOFI_LIKELY(is_one_cell(wr)))
+		ret = send_one_cell(ep, wr);
+	else
+		ret = is_fetched(ep, wr) ? send_places(ep, wr) : send_cells(ep, wr);
 	if (!ret)
 		announced(ep, total);
 	return ret;
@@ -265,17 +382,36 @@ static struct dofi_memory_job write_job(const struct dofi_ep *ep, struct dofi_wr
 
 ssize_t dofi_memory_write(struct dofi_ep *ep, struct dofi_wr *wr)
 {
-	struct dofi_memory_job job = write_job(ep, wr);
+	struct dofi_memory_job job;
+	ssize_t ret = 1;
 
 	dofi_assert_held(&ep->lock);
+	if (DOFI_LIKELY(ep->memory->copies))
+		ret = post_copy(ep, wr, dofi_remote_write);
+	if (DOFI_LIKELY(ret <= 0))
+		return ret;
+	job = write_job(ep, wr);
 	return begin(ep, &job);
 }
 
 ssize_t dofi_memory_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
-	struct dofi_memory_job job = write_job(ep, wr);
+	struct dofi_memory_path *path = ep->memory;
+	struct dofi_memory_job job;
+	ssize_t ret = 1;
 
 	dofi_assert_held(&ep->lock);
+	if (path->job.cell.kind || !has_room(path, 0))
+		return -FI_EAGAIN;
+	if (path->copies)
+		ret = post_copy(ep, wr, dofi_remote_write);
+	if (!ret) {
+		put_notice(path, data);
+		dofi_memory_wake(path, ep->obj.ia);
+	}
+	if (ret <= 0)
+		return ret;
+	job = write_job(ep, wr);
 	job.notifies = true;
 	job.data = data;
 	return begin(ep, &job);
@@ -301,8 +437,13 @@ ssize_t dofi_memory_read(struct dofi_ep *ep, struct dofi_wr *wr)
 	struct dofi_cell cell = {.kind = DOFI_CELL_READ,
 				 .words = {wr->remote.address, context_of(ep, wr)}};
 	struct dofi_memory_pending *pending;
+	ssize_t ret = 1;
 
 	dofi_assert_held(&ep->lock);
+	if (DOFI_LIKELY(ep->memory->copies))
+		ret = post_copy(ep, wr, dofi_remote_read);
+	if (DOFI_LIKELY(ret <= 0))
+		return ret;
 	pending = ask(ep, wr, &cell, wr->length);
 	if (!pending)
 		return -FI_EAGAIN;

@@ -37,7 +37,7 @@ static int poll_path(struct dofi_memory_path *path)
 {
 	int n = 0;
 
-	if (DOFI_LIKELY(!path->fault))
+	if (DOFI_LIKELY(!path->fault && !path->left))
 		n = dofi_memory_take_cells(path) + dofi_memory_go_on(path);
 	if (DOFI_UNLIKELY(path->fault && !path->told))
 		tell_fault(path);
@@ -66,7 +66,8 @@ bool dofi_memory_doze(struct dofi_ia *ia, bool asleep)
 	dofi_lock(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &ia->memory.paths)
 	{
-		atomic_store(DOFI_CONTAINER(node, struct dofi_memory_path, link)->mark, asleep);
+		atomic_store(&DOFI_CONTAINER(node, struct dofi_memory_path, link)->ours->asleep,
+			     asleep);
 		any = true;
 	}
 	dofi_unlock(&ia->engine.lock);
@@ -92,10 +93,12 @@ static void set_sides(struct dofi_memory_path *path, void *memory)
 	bool accepts = !path->conn->active;
 
 	path->segment = memory;
-	path->mark = &path->segment->marks[accepts].asleep;
-	path->peer_mark = &path->segment->marks[!accepts].asleep;
+	path->ours = &path->segment->marks[accepts];
+	path->theirs = &path->segment->marks[!accepts];
 	path->out.ring = &path->segment->rings[accepts];
 	path->in.ring = &path->segment->rings[!accepts];
+	if (path->conn->ia->memory.copies && dofi_badge_show(&path->ours->badge))
+		path->ours->badge.address = 0;
 }
 
 int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p)
@@ -135,6 +138,25 @@ int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
 	return 0;
 }
 
+void dofi_memory_path_meet(struct dofi_memory_path *path, pid_t pid)
+{
+	struct dofi_ia *ia = path->conn->ia;
+	const struct dofi_badge badge = path->theirs->badge;
+	int ret;
+
+	dofi_assert_held(&ia->engine.lock);
+	path->pid = pid;
+	if (!ia->memory.copies)
+		return;
+	ret = dofi_remote_process_find(pid, &badge, &path->process);
+	path->copies = !ret;
+	atomic_store(&path->ours->fetches, !ret);
+	if (ret)
+		DOFI_LOG_I("%s: data of a connection are copied twice: the memory of process %d "
+			   "can't be reached: %s",
+			   ia->name, (int)pid, strerror(-ret));
+}
+
 int dofi_memory_path_join(struct dofi_memory_path *path)
 {
 	struct dofi_conn *conn = path->conn;
@@ -155,7 +177,8 @@ int dofi_memory_path_join(struct dofi_memory_path *path)
 	ep->memory = path;
 	dofi_unlock(&ep->lock);
 	dofi_conn_path_made(conn);
-	DOFI_LOG_I("%s: a connection uses shared memory", conn->ia->name);
+	DOFI_LOG_I("%s: a connection uses shared memory%s", conn->ia->name,
+		   path->copies ? " and copies between processes" : "");
 	return 0;
 }
 
@@ -175,9 +198,19 @@ static void part(struct dofi_memory_path *path)
 	dofi_unlock(&ep->lock);
 }
 
+/* The peer looks whether we are over after it has counted; here it is the other way round. */
+bool dofi_memory_path_leave(struct dofi_memory_path *path)
+{
+	dofi_assert_held(&path->conn->ia->engine.lock);
+	atomic_store(&path->ours->over, 1);
+	path->left = true;
+	return atomic_load(&path->theirs->copying) && !dofi_process_is_dead(path->pid);
+}
+
 void dofi_memory_path_free(struct dofi_memory_path *path)
 {
 	dofi_assert_held(&path->conn->ia->engine.lock);
+	atomic_store(&path->ours->over, 1);
 	if (path->joined)
 		part(path);
 	munmap(path->segment, sizeof(*path->segment));

@@ -5,11 +5,17 @@
  *
  * What is for the writer's ring is guarded by ep->lock, for posts use it. What is for the reader's
  * ring is guarded by engine.lock, for rounds use it.
+ *
+ * Where the kernel allows it, a side copies from and to the memory of the other one: RDMA within
+ * the post, and long messages when their receiver takes them. The other side learns nothing of it.
+ * So who copies counts that, then looks whether the other side is over; who is over says so, then
+ * waits until the count is 0 or the process is dead.
  */
 #ifndef DOFI_MEMORY_PATH_H
 #define DOFI_MEMORY_PATH_H
 
 #include "base/list.h"
+#include "memory/remote_copy.h"
 #include "memory/ring.h"
 #include "object/ep.h"
 #include "progress/wakeup.h"
@@ -27,14 +33,34 @@ enum dofi_cell_kind {
 	DOFI_CELL_DATA,     /* answers, in order: what was read; nothing: a write is stored */
 	DOFI_CELL_CTRL,     /* a control record: address of its bytes; completion data */
 	DOFI_CELL_CREDIT,   /* a credit update */
+	/* a message that the receiver fetches: as SEND; its bytes are places; answered as a write
+	 */
+	DOFI_CELL_PLACES,
 };
 
 #define DOFI_CELL_FIRST 1u /* flags: SEND: a message begins; */
 #define DOFI_CELL_LAST  2u /* SEND, WRITE, DATA: nothing more comes of it */
 
-/* Where a side tells that it sleeps. It has a cache line of its own. */
+/* Part of a message, in the memory of its sender. */
+struct dofi_memory_place {
+	uint64_t address, size;
+};
+
+#define DOFI_MEMORY_PLACES  16u
+/*
+ * Messages from this size on are fetched. Below it both sides copy at the same time, and are done
+ * before the kernel is.
+ */
+#define DOFI_MEMORY_FETCHED 65536u
+
+/* What a side tells about itself. */
 struct dofi_memory_mark {
 	_Alignas(64) _Atomic uint32_t asleep;
+	_Atomic uint32_t over;    /* nobody may copy from or to its memory any more */
+	_Atomic uint32_t fetches; /* it can copy from the other side's memory */
+	struct dofi_badge badge;
+	/* copies from and to the other side's memory that it has under way */
+	_Alignas(64) _Atomic uint32_t copying;
 };
 
 struct dofi_memory_segment {
@@ -77,13 +103,17 @@ struct dofi_memory_path {
 	struct dofi_list link; /* ia->memory.paths; engine.lock */
 	struct dofi_conn *conn;
 	struct dofi_memory_segment *segment;
-	_Atomic uint32_t *mark, *peer_mark;
+	struct dofi_memory_mark *ours, *theirs;
+	pid_t pid;                          /* of the peer */
+	struct dofi_remote_process process; /* the same, for copies; of number 0: there are none */
 	uint8_t peer[DOFI_WAKEUP_UUID];
 	bool joined;       /* the connection uses it */
 	_Atomic int fault; /* a negative errno: the peer does not keep the rules */
 	bool told;         /* the connection knows of the fault */
+	bool left;         /* the connection is over: nothing goes in or out */
 
 	/* Guarded by ep->lock. */
+	bool copies; /* RDMA goes to the memory of the process, not to the ring */
 	struct dofi_ring_writer out;
 	struct dofi_memory_job job;
 	_Atomic bool restless; /* rounds read it without the lock; counted in engine.restless */
@@ -95,9 +125,11 @@ struct dofi_memory_path {
 	struct dofi_ring_reader in;
 	struct dofi_memory_answer answers[DOFI_MEMORY_ANSWERS];
 	uint32_t answers_head, answers_tail;
-	struct dofi_wr *receiving; /* a message that is half in... */
-	uint64_t received, length; /* ...so much of so many bytes */
-	uint32_t messages;         /* that took a receive so far */
+	struct dofi_wr *receiving;  /* a message that is half in... */
+	uint64_t received, length;  /* ...so much of so many bytes... */
+	bool fetching;              /* ...by copies from the peer's memory */
+	struct dofi_ctx_wire entry; /* of the context table, for the answer that goes out */
+	uint32_t messages;          /* that took a receive so far */
 };
 
 /* Makes a segment for the accepting side. Its descriptor or a negative errno. */
@@ -105,8 +137,15 @@ int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path
 /* Maps the one of the accepting side. 0 or a negative errno. */
 int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
 			 struct dofi_memory_path **path_p);
+/* The process that has the other side; before the path is joined. */
+void dofi_memory_path_meet(struct dofi_memory_path *path, pid_t pid);
 /* The connection uses it from here on. 0 or -ENOMEM. engine.lock held, as for all that follows. */
 int dofi_memory_path_join(struct dofi_memory_path *path);
+/*
+ * The connection is over: the memory of this process is out of reach for the peer. True while a
+ * copy is under way that began before.
+ */
+bool dofi_memory_path_leave(struct dofi_memory_path *path);
 void dofi_memory_path_free(struct dofi_memory_path *path);
 
 /* The engine's: whether peers see that this IA sleeps. False: no connection needs it. No locks. */
@@ -117,9 +156,24 @@ static inline void dofi_memory_wake(const struct dofi_memory_path *path, struct 
 {
 	/* The peer marks, then looks at the ring; here it is the other way round. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (DOFI_UNLIKELY(atomic_load_explicit(path->peer_mark, memory_order_relaxed)) &&
-	    atomic_exchange(path->peer_mark, 0))
+	if (DOFI_UNLIKELY(atomic_load_explicit(&path->theirs->asleep, memory_order_relaxed)) &&
+	    atomic_exchange(&path->theirs->asleep, 0))
 		dofi_wakeup_call(ia, path->peer);
+}
+
+/* False: the other side is over. Otherwise a copy may be made, and its end must be told. */
+static inline bool dofi_memory_copy_begin(struct dofi_memory_path *path)
+{
+	atomic_fetch_add(&path->ours->copying, 1);
+	if (DOFI_LIKELY(!atomic_load(&path->theirs->over)))
+		return true;
+	atomic_fetch_sub(&path->ours->copying, 1);
+	return false;
+}
+
+static inline void dofi_memory_copy_end(struct dofi_memory_path *path)
+{
+	atomic_fetch_sub(&path->ours->copying, 1);
 }
 
 #endif

@@ -48,6 +48,12 @@ static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
 static int done_err, dones;
+static struct dofi_memory_segment segment;
+static struct dofi_memory_place places[DOFI_MEMORY_PLACES + 1];
+static int fetch_err;
+
+int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
+			    size_t skip, uint64_t address, size_t size);
 
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
 			   uint32_t update);
@@ -85,6 +91,18 @@ void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uin
 	return memory + (address - ctx->base);
 }
 
+/* One segment, as the receives have. */
+int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
+			    size_t skip, uint64_t address, size_t size)
+{
+	ck_assert_ptr_eq(process, &path.process);
+	ck_assert_uint_eq(path.ours->copying, 1);
+	ck_assert_uint_le(skip + size, iov->iov_len);
+	if (!fetch_err)
+		memcpy((char *)iov->iov_base + skip, (void *)(uintptr_t)address, size);
+	return fetch_err;
+}
+
 static void expose(uint32_t privileges)
 {
 	memset(table, 0, sizeof(table));
@@ -115,7 +133,11 @@ static void setup(void)
 		receives[i].iov[0] = (struct iovec){buffer + i % 2 * RECEIVE, RECEIVE};
 	}
 	conn = (struct dofi_conn){.ia = &ia, .ep = &ep, .id = NUMBER};
-	path = (struct dofi_memory_path){.conn = &conn, .in.ring = &ring};
+	path = (struct dofi_memory_path){.conn = &conn,
+					 .in.ring = &ring,
+					 .process.pid = 1,
+					 .ours = &segment.marks[0],
+					 .theirs = &segment.marks[1]};
 	peer = (struct dofi_ring_writer){.ring = &ring};
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 3 + 1);
@@ -207,6 +229,147 @@ START_TEST(truncation_is_told)
 }
 END_TEST
 
+/* --- messages that are fetched --- */
+
+static void say_places(size_t n, uint64_t length)
+{
+	const struct iovec iov = {places, n * sizeof(places[0])};
+	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
+				 .size = (uint16_t)iov.iov_len,
+				 .words = {length, 77}};
+
+	dofi_ring_put(&peer, &cell, &iov, 0);
+}
+
+static struct dofi_memory_place place(size_t at, size_t size)
+{
+	return (struct dofi_memory_place){(uintptr_t)(bytes + at), size};
+}
+
+START_TEST(a_fetched_message)
+{
+	places[0] = place(200, 30);
+	places[1] = place(0, 0);
+	places[2] = place(5, 70);
+	say_places(3, RECEIVE);
+	takes(2); /* one for each place that has bytes */
+	ck_assert_int_eq(dones, 1);
+	ck_assert_ptr_eq(done, &receives[0].wr);
+	ck_assert_uint_eq(done_length, RECEIVE);
+	ck_assert_uint_eq(done_update, 77);
+	ck_assert_int_eq(memcmp(buffer, bytes + 200, 30), 0);
+	ck_assert_int_eq(memcmp(buffer + 30, bytes + 5, 70), 0);
+	ck_assert_uint_eq(path.answers_tail, 1); /* the sender's completion */
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+}
+END_TEST
+
+/* Its sender completes it, too; nothing is fetched. */
+START_TEST(a_fetched_message_that_is_too_long)
+{
+	places[0] = place(0, RECEIVE + 1);
+	say_places(1, RECEIVE + 1);
+	takes(1);
+	ck_assert_int_eq(done_err, FI_ETRUNC);
+	ck_assert_uint_eq(path.answers_tail, 1);
+	for (size_t i = 0; i < RECEIVE; i++)
+		ck_assert_uint_eq(buffer[i], 0);
+}
+END_TEST
+
+/* Its memory is its own again: the message never comes, and the connection learns of the end. */
+START_TEST(a_sender_that_is_over)
+{
+	places[0] = place(0, 50);
+	segment.marks[1].over = 1;
+	say_places(1, 50);
+	takes(0);
+	ck_assert_int_eq(dones, 0);
+	ck_assert_uint_eq(buffer[0], 0);
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+}
+END_TEST
+
+START_TEST(a_sender_that_is_dead)
+{
+	places[0] = place(0, 50);
+	fetch_err = -ESRCH;
+	say_places(1, 50);
+	takes(0);
+	ck_assert_int_eq(dones, 0);
+}
+END_TEST
+
+START_TEST(a_sender_without_its_memory)
+{
+	places[0] = place(0, 50);
+	fetch_err = -EFAULT;
+	say_places(1, 50);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EFAULT);
+	ck_assert_int_eq(dones, 0);
+}
+END_TEST
+
+static void is_refused(size_t n, uint64_t length)
+{
+	say_places(n, length);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones, 0);
+	ck_assert_uint_eq(buffer[0], 0);
+}
+
+static const struct {
+	uint64_t first, second, length;
+	size_t n;
+} forged[] = {
+	{0, 0, 0, 0},
+	{10, 0, 10, 0},
+	{0, 0, 0, 2},
+	{10, 10, 19, 2},
+	{10, 10, 21, 2},
+	{UINT64_MAX, 11, 10, 2},
+	{10, 0, 10, DOFI_MEMORY_PLACES + 1},
+};
+
+START_TEST(forged_places)
+{
+	places[0] = place(0, forged[_i].first);
+	places[1] = place(0, forged[_i].second);
+	is_refused(forged[_i].n, forged[_i].length);
+}
+END_TEST
+
+START_TEST(places_for_one_that_cannot_fetch)
+{
+	path.process.pid = 0;
+	places[0] = place(0, 10);
+	is_refused(1, 10);
+}
+END_TEST
+
+/* The cell says something else when half of the message is there. */
+START_TEST(places_that_change)
+{
+	struct dofi_cell *cell = &ring.cells[0];
+
+	places[0] = place(0, 10);
+	places[1] = place(10, 10);
+	fetch_err = -ESRCH;
+	say_places(2, 20);
+	takes(0); /* the message has begun */
+	fetch_err = 0;
+	if (_i)
+		cell->kind = DOFI_CELL_SEND;
+	else
+		cell->words[0] = 21;
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones, 0);
+}
+END_TEST
+
 /* --- RDMA --- */
 
 START_TEST(a_write)
@@ -237,6 +400,30 @@ START_TEST(a_read)
 	ck_assert_ptr_null(dofi_memory_source(&path, answer, LENGTH - 8, 1));
 	expose(DAT_MEM_PRIV_REMOTE_WRITE_FLAG); /* while the answer waits for room */
 	ck_assert_ptr_null(dofi_memory_source(&path, answer, 0, 8));
+}
+END_TEST
+
+/* The peer is told where the memory is in this process, and the rest as it is. */
+START_TEST(an_entry_of_the_table)
+{
+	const struct dofi_memory_answer answer = {.is_entry = true,
+						  .address = (CONTEXT & 0xffff) * sizeof(table[0])};
+	struct dofi_ctx ctx;
+	struct dofi_ctx_wire *wire = dofi_memory_source(&path, &answer, 0, sizeof(*wire));
+
+	ck_assert(dofi_ctx_decode(wire, CONTEXT, &ctx));
+	ck_assert_uint_eq(ctx.address, (uintptr_t)memory);
+	ck_assert_uint_eq(ctx.base, BASE);
+	ck_assert_uint_eq(ctx.length, LENGTH);
+	ck_assert_uint_eq(ctx.pz, ZONE);
+	dofi_ctxtab_expose(&ia.ctxtab, &(struct dofi_ctx){.address = 7,
+							  .length = 8,
+							  .context = 1u << 16,
+							  .privileges = DOFI_CTX_CTRL_SLOTS});
+	wire = dofi_memory_source(&path, &(struct dofi_memory_answer){.is_entry = true}, 0,
+				  sizeof(*wire));
+	ck_assert(dofi_ctx_decode(wire, 1u << 16, &ctx));
+	ck_assert_uint_eq(ctx.address, 7); /* control records go by the ring */
 }
 END_TEST
 
@@ -359,6 +546,15 @@ int main(void)
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
 	tcase_add_test(tcase, a_message_that_is_too_long);
 	tcase_add_test(tcase, truncation_is_told);
+	tcase_add_test(tcase, a_fetched_message);
+	tcase_add_test(tcase, a_fetched_message_that_is_too_long);
+	tcase_add_test(tcase, a_sender_that_is_over);
+	tcase_add_test(tcase, a_sender_that_is_dead);
+	tcase_add_test(tcase, a_sender_without_its_memory);
+	tcase_add_loop_test(tcase, forged_places, 0, (int)(sizeof(forged) / sizeof(forged[0])));
+	tcase_add_test(tcase, places_for_one_that_cannot_fetch);
+	tcase_add_loop_test(tcase, places_that_change, 0, 2);
+	tcase_add_test(tcase, an_entry_of_the_table);
 	tcase_add_test(tcase, a_write);
 	tcase_add_test(tcase, a_read);
 	tcase_add_test(tcase, control_records_and_credits);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/remote_copy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Bytes that one call of the kernel copies. What a connection's end may have to wait for. */
+#define CHUNK    (1u << 20)
+#define SEGMENTS 16 /* of one call */
+#define WORD     8u
+
+/* What a process maps at the address of its badge. */
+struct page {
+	uint8_t bytes[DOFI_BADGE];
+	uint8_t landing[DOFI_BADGE]; /* each write begins here */
+};
+
+static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct page *page; /* of the process that has this number */
+static pid_t page_of;
+
+/* --- the badge --- */
+
+/* The kernel takes the address if nothing is there. */
+static struct page *make_page(void)
+{
+	uint64_t address = 0;
+	struct page *made;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (getrandom(&address, sizeof(address), 0) < 0)
+		return NULL;
+	address &= sizeof(void *) == 8 ? 0x3fffffffffffu : 0x3fffffffu;
+	made = mmap((void *)(uintptr_t)(address & ~(uint64_t)(size - 1)), size,
+		    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED)
+		return NULL;
+	if (madvise(made, size, MADV_DONTFORK) ||
+	    getrandom(made->bytes, sizeof(made->bytes), 0) < 0) {
+		munmap(made, size);
+		return NULL;
+	}
+	return made;
+}
+
+int dofi_badge_show(struct dofi_badge *badge_p)
+{
+	pid_t self = getpid();
+	int ret = 0;
+
+	pthread_mutex_lock(&page_lock);
+	if (!page || page_of != self) {
+		page = make_page();
+		page_of = self;
+	}
+	if (page) {
+		badge_p->address = (uintptr_t)page;
+		memcpy(badge_p->bytes, page->bytes, sizeof(badge_p->bytes));
+	} else {
+		ret = -ENOMEM;
+	}
+	pthread_mutex_unlock(&page_lock);
+	return ret;
+}
+
+/* --- the other process --- */
+
+int dofi_remote_process_find(pid_t pid, const struct dofi_badge *badge,
+			     struct dofi_remote_process *process_p)
+{
+	const struct dofi_remote_process process = {.pid = pid, .badge = *badge};
+	int ret;
+
+	if (pid <= 0 || !badge->address)
+		return -ESRCH;
+	ret = dofi_remote_read(&process, NULL, 0, badge->address, 0);
+	if (!ret)
+		*process_p = process;
+	return ret;
+}
+
+/* A number that is in use again is not told apart from the process: nobody takes it for dead. */
+bool dofi_process_is_dead(pid_t pid)
+{
+	struct pollfd pfd = {.events = POLLIN};
+	bool dead;
+
+	if (pid <= 0)
+		return false;
+	pfd.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pfd.fd < 0)
+		return errno == ESRCH || (kill(pid, 0) && errno == ESRCH);
+	dead = poll(&pfd, 1, 0) > 0;
+	close(pfd.fd);
+	return dead;
+}
+
+/* --- copies --- */
+
+/* The part of the segments that begins behind `skip`: at most CHUNK bytes and SEGMENTS parts. */
+static size_t cut(const struct iovec *iov, size_t skip, size_t size, struct iovec *parts, int *n_p)
+{
+	size_t done = 0, most = size < CHUNK ? size : CHUNK;
+	int n = 0;
+
+	for (; done < most && n < SEGMENTS; iov++) {
+		size_t left = iov->iov_len - (skip < iov->iov_len ? skip : iov->iov_len);
+
+		if (left > most - done)
+			left = most - done;
+		if (left)
+			parts[n++] = (struct iovec){(char *)iov->iov_base + skip, left};
+		skip -= skip < iov->iov_len ? skip : iov->iov_len;
+		done += left;
+	}
+	*n_p = n;
+	return done;
+}
+
+/* Number 0 is left out for the badge. */
+static int split_off_word(struct iovec *to, uint64_t address, size_t size, bool last)
+{
+	size_t word = last && size > WORD ? WORD : 0;
+
+	to[0] = (struct iovec){(void *)(uintptr_t)address, size - word};
+	to[1] = (struct iovec){(void *)(uintptr_t)(address + size - word), word};
+	return word ? 2 : 1;
+}
+
+/* What the kernel says about a copy of so many bytes. Less than all: the next byte is not there. */
+static int result(ssize_t n, size_t size)
+{
+	if (n == (ssize_t)size)
+		return 0;
+	if (n >= (ssize_t)DOFI_BADGE)
+		return -EFAULT;
+	/* The badge is not there. */
+	return n < 0 && errno != EFAULT ? -errno : -ESRCH;
+}
+
+static int read_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
+		      uint64_t address, size_t size)
+{
+	uint8_t bytes[DOFI_BADGE];
+	const struct iovec from[2] = {
+		{(void *)(uintptr_t)process->badge.address, DOFI_BADGE},
+		{(void *)(uintptr_t)address, size},
+	};
+	int ret;
+
+	parts[0] = (struct iovec){bytes, sizeof(bytes)};
+	ret = result(process_vm_readv(process->pid, parts, (unsigned long)n + 1, from, size ? 2 : 1,
+				      0),
+		     size + DOFI_BADGE);
+	if (!ret && memcmp(bytes, process->badge.bytes, DOFI_BADGE) != 0)
+		ret = -ESRCH;
+	return ret;
+}
+
+static int write_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
+		       uint64_t address, size_t size, bool last)
+{
+	uint8_t bytes[DOFI_BADGE] = {0};
+	struct iovec to[3] = {
+		{(void *)(uintptr_t)(process->badge.address + offsetof(struct page, landing)),
+		 DOFI_BADGE}};
+	int nto = 1 + split_off_word(to + 1, address, size, last);
+
+	parts[0] = (struct iovec){bytes, sizeof(bytes)};
+	return result(process_vm_writev(process->pid, parts, (unsigned long)n + 1, to,
+					(unsigned long)nto, 0),
+		      size + DOFI_BADGE);
+}
+
+int dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
+		     size_t skip, uint64_t address, size_t size)
+{
+	struct iovec parts[SEGMENTS + 1];
+	size_t done = 0, step;
+	int n, ret;
+
+	do {
+		step = cut(iov, skip + done, size - done, parts + 1, &n);
+		ret = read_chunk(process, parts, n, address + done, step);
+		done += step;
+	} while (!ret && done < size);
+	return ret;
+}
+
+int dofi_remote_write(const struct dofi_remote_process *process, const struct iovec *iov,
+		      size_t skip, uint64_t address, size_t size)
+{
+	struct iovec parts[SEGMENTS + 1];
+	size_t done = 0, step;
+	int n, ret = 0;
+
+	while (!ret && done < size) {
+		step = cut(iov, skip + done, size - done, parts + 1, &n);
+		ret = write_chunk(process, parts, n, address + done, step, done + step == size);
+		done += step;
+	}
+	return ret;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections between two processes by shared memory (same_host): which ones use it, what dat_info
+ * says about it, and RDMA to a process that is stopped.
+ */
+#include "fault.h"
+
+#define ROUNDS 100u
+#define LENGTH 3000u
+
+static struct t_ia ia;
+static struct t_end end;
+static struct t_peer peer;
+static const char *their_word;
+static char answer[65536];
+
+/* --- the other process --- */
+
+static void target_role(struct t_peer *self)
+{
+	struct t_listener listener;
+	struct t_end own;
+
+	setenv("DAT_OFI_SAME_HOST", their_word, 1);
+	t_ia_open(&ia);
+	t_end_new(&own, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), own.ep));
+	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, own.ep);
+	t_peer_tell(self, own.buf.rmr_context);
+	t_peer_tell(self, (uintptr_t)own.buf.mem);
+	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, own.ep);
+	t_ia_close(&ia);
+}
+
+/* --- this process --- */
+
+static void ask(void)
+{
+	char command[64];
+	FILE *out;
+	size_t n;
+
+	snprintf(command, sizeof(command), "dat_info -p %d 2>&1", (int)getpid());
+	out = popen(command, "r");
+	ck_assert_ptr_nonnull(out);
+	n = fread(answer, 1, sizeof(answer) - 1, out);
+	answer[n] = '\0';
+	ck_assert_int_eq(pclose(out), 0);
+}
+
+static DAT_RMR_TRIPLET meet(const char *ours, const char *theirs)
+{
+	DAT_RMR_CONTEXT context;
+
+	setenv("DAT_OFI_STATS", "socket", 1);
+	their_word = theirs;
+	t_peer_start(&peer, target_role);
+	setenv("DAT_OFI_SAME_HOST", ours, 1);
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	context = (DAT_RMR_CONTEXT)t_peer_hear(&peer);
+	return t_remote(context, (uintptr_t)t_peer_hear(&peer), LENGTH);
+}
+
+static void part(void)
+{
+	t_ok(dat_ep_disconnect(end.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, end.ep);
+	t_peer_join(&peer);
+	t_ia_close(&ia);
+}
+
+static void transfer(DAT_RMR_TRIPLET remote, unsigned int round)
+{
+	t_fill(end.buf.mem, LENGTH, round);
+	t_ok(t_write(&end, 0, LENGTH, 1, remote, DAT_COMPLETION_SUPPRESS_FLAG));
+	t_ok(t_read(&end, LENGTH, LENGTH, 2, remote, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 2, DAT_DTO_SUCCESS, LENGTH);
+	ck_assert(t_is_filled(end.buf.mem + LENGTH, LENGTH, round));
+}
+
+/* In ia_params the word is not ours to choose. */
+static bool is_given(void)
+{
+	const char *params = getenv("T_PARAMS");
+
+	return params && strstr(params, "same_host");
+}
+
+/* Other fabrics and transports have no shared memory. */
+static bool has_choice(void)
+{
+	return strstr(answer, "by memory") && !is_given();
+}
+
+static const struct {
+	const char *ours, *theirs, *says;
+} choices[] = {
+	{"memory", "auto", " by memory"},
+	{"rings", "memory", " by memory, "},
+	{"memory", "rings", " by memory, "},
+	{"ptracer", "ptracer", " by memory"},
+	{"memory", "fabric", " not by memory, for the peer does not offer it"},
+};
+
+START_TEST(both_processes_choose)
+{
+	DAT_RMR_TRIPLET remote = meet(choices[_i].ours, choices[_i].theirs);
+	bool chooses, says;
+
+	ask();
+	chooses = has_choice();
+	says = strstr(answer, choices[_i].says);
+	transfer(remote, 1);
+	part();
+	if (!chooses)
+		t_skip("the fabric has no choice");
+	ck_assert_msg(says, "dat_info does not say%s: %s", choices[_i].says, answer);
+}
+END_TEST
+
+/* The kernel copies: the target takes no part. The first round reads the target's table. */
+START_TEST(rdma_to_a_stopped_process)
+{
+	DAT_RMR_TRIPLET remote = meet("memory", "memory");
+	bool copies;
+
+	ask();
+	copies = strstr(answer, "by memory with copies");
+	transfer(remote, 0);
+	if (copies) {
+		t_peer_freeze(&peer);
+		for (unsigned int round = 1; round <= ROUNDS; round++)
+			transfer(remote, round);
+		t_peer_thaw(&peer);
+	}
+	part();
+	if (!copies)
+		t_skip("no copies between processes");
+}
+END_TEST
+
+/* An IA of another fabric ignores the parameter, but not a word that nobody knows. */
+START_TEST(a_word_that_nobody_knows)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE handle;
+
+	setenv("DAT_OFI_SAME_HOST", "yes", 1);
+	setenv("DAT_OFI_LOG", "off", 1);
+	if (is_given())
+		t_skip("ia_params say it");
+	ck_assert_int_ne(dat_ia_open(t_ia_name(), 8, &async, &handle), DAT_SUCCESS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("same_host");
+	TCase *tcase = tcase_create("same_host");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, both_processes_choose, 0,
+			    (int)(sizeof(choices) / sizeof(choices[0])));
+	tcase_add_test(tcase, rdma_to_a_stopped_process);
+	tcase_add_test(tcase, a_word_that_nobody_knows);
+	return t_run(suite);
+}

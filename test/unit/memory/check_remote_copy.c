@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copies from and to the memory of another process, and processes that are not the one meant. */
+#include "unit.h"
+
+#include "memory/remote_copy.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define SIZE ((3u << 20) + 4096u) /* several calls of the kernel */
+
+/* What both processes see; the other one's memory is among it, so that it can be looked at. */
+static struct {
+	struct dofi_badge badge;
+	_Atomic int is_ready, stop;
+	_Atomic uint64_t seen, wrong;
+	_Alignas(4096) uint8_t memory[SIZE];
+} * shared;
+
+static pid_t other;
+static struct dofi_remote_process process;
+static uint8_t *local;
+
+static void wait_until(_Atomic int *flag)
+{
+	while (!atomic_load(flag))
+		sched_yield();
+}
+
+/* Nothing outlives the test. */
+static pid_t start(void (*body)(void))
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	body();
+	_exit(EXIT_SUCCESS);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+static void show_badge(void)
+{
+	if (dofi_badge_show(&shared->badge))
+		_exit(EXIT_FAILURE);
+	atomic_store(&shared->is_ready, 1);
+	for (;;)
+		pause();
+}
+
+static void setup(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	local = malloc(SIZE);
+	ck_assert_ptr_nonnull(local);
+	for (size_t i = 0; i < SIZE; i++)
+		local[i] = (uint8_t)(i * 7 + i / 256);
+	other = start(show_badge);
+	wait_until(&shared->is_ready);
+	if (dofi_remote_process_find(other, &shared->badge, &process) == -EPERM)
+		t_skip("the kernel allows no copies between processes");
+	ck_assert_int_eq(process.pid, other);
+}
+
+static void teardown(void)
+{
+	end(other);
+	munmap(shared, sizeof(*shared));
+	free(local);
+}
+
+static uint64_t there(size_t at)
+{
+	return (uintptr_t)(shared->memory + at);
+}
+
+static const size_t sizes[] = {1, 7, 8, 9, 15, 16, 4096, 65537, 1u << 20, (1u << 20) + 8, SIZE - 3};
+
+#define SIZES (int)(sizeof(sizes) / sizeof(sizes[0]))
+
+START_TEST(writes_and_reads)
+{
+	size_t size = sizes[_i];
+	struct iovec iov = {local, size};
+	uint8_t *back = calloc(1, size);
+
+	ck_assert_ptr_nonnull(back);
+	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(1), size), 0);
+	ck_assert_int_eq(memcmp(shared->memory + 1, local, size), 0);
+	ck_assert_uint_eq(shared->memory[0], 0);
+	ck_assert_uint_eq(shared->memory[1 + size], 0);
+	iov.iov_base = back;
+	ck_assert_int_eq(dofi_remote_read(&process, &iov, 0, there(1), size), 0);
+	ck_assert_int_eq(memcmp(back, local, size), 0);
+	free(back);
+}
+END_TEST
+
+/* More of them than one call takes, some empty, and only what lies behind the first bytes. */
+START_TEST(segments)
+{
+	struct iovec iov[40];
+	size_t size = 0, skip = 5;
+
+	for (size_t i = 0; i < 40; i++) {
+		iov[i] = (struct iovec){local + size, i % 5 ? 3 * i : 0};
+		size += iov[i].iov_len;
+	}
+	ck_assert_int_eq(dofi_remote_write(&process, iov, skip, there(0), size - skip), 0);
+	ck_assert_int_eq(memcmp(shared->memory, local + skip, size - skip), 0);
+	ck_assert_uint_eq(shared->memory[size - skip], 0);
+	memset(local, 0, skip + 1);
+	ck_assert_int_eq(dofi_remote_read(&process, iov, skip, there(0), size - skip), 0);
+	ck_assert_int_eq(memcmp(shared->memory, local + skip, size - skip), 0);
+	for (size_t i = 0; i < skip; i++)
+		ck_assert_uint_eq(local[i], 0);
+}
+END_TEST
+
+/* --- a flag at the end --- */
+
+#define FLAGGED 3000u /* bytes before it */
+#define ROUNDS  2000u
+
+/* Whoever sees the flag sees all that was written before it. */
+static void poll_flag(void)
+{
+	volatile uint64_t *flag = (volatile uint64_t *)(shared->memory + FLAGGED);
+
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		while (*flag != round)
+			sched_yield();
+		atomic_thread_fence(memory_order_acquire);
+		for (size_t i = 0; i < FLAGGED; i++)
+			if (shared->memory[i] != (uint8_t)round)
+				atomic_fetch_add(&shared->wrong, 1);
+		atomic_store(&shared->seen, round);
+	}
+}
+
+START_TEST(the_last_word_lands_last)
+{
+	pid_t poller = start(poll_flag);
+	struct iovec iov = {local, FLAGGED + sizeof(uint64_t)};
+
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		memset(local, (int)(uint8_t)round, FLAGGED);
+		memcpy(local + FLAGGED, &round, sizeof(round));
+		ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(0), iov.iov_len), 0);
+		while (atomic_load(&shared->seen) != round)
+			sched_yield();
+	}
+	ck_assert_int_eq(waitpid(poller, NULL, 0), poller);
+	ck_assert_uint_eq(atomic_load(&shared->wrong), 0);
+}
+END_TEST
+
+/* --- processes that are not meant --- */
+
+/* Neither side's memory is touched. */
+static void is_untouched(const struct dofi_remote_process *wrong)
+{
+	struct iovec iov = {local, 64};
+	uint8_t before[64];
+
+	memcpy(before, local, sizeof(before));
+	ck_assert_int_eq(dofi_remote_write(wrong, &iov, 0, there(0), 64), -ESRCH);
+	for (size_t i = 0; i < 64; i++)
+		ck_assert_uint_eq(shared->memory[i], 0);
+	memset(shared->memory, 0xa5, 64);
+	ck_assert_int_eq(dofi_remote_read(wrong, &iov, 0, there(0), 64), -ESRCH);
+	ck_assert_int_eq(memcmp(before, local, sizeof(before)), 0);
+}
+
+static void wait_for_stop(void)
+{
+	wait_until(&shared->stop);
+}
+
+/* As if the number of the dead process had been given to one that has memory at that address. */
+START_TEST(a_number_that_is_used_again)
+{
+	pid_t stranger = start(wait_for_stop);
+	struct dofi_remote_process wrong = process, found = {0};
+
+	wrong.pid = stranger;
+	is_untouched(&wrong);
+	ck_assert_int_eq(dofi_remote_process_find(stranger, &process.badge, &found), -ESRCH);
+	ck_assert_int_eq(found.pid, 0);
+	end(stranger);
+}
+END_TEST
+
+static void fork_and_wait(void)
+{
+	struct dofi_badge badge;
+
+	if (dofi_badge_show(&badge))
+		_exit(EXIT_FAILURE);
+	shared->badge = badge;
+	atomic_store(&shared->seen, (uint64_t)start(wait_for_stop));
+	wait_for_stop();
+}
+
+/* A child of the process has the same addresses. */
+START_TEST(a_child_of_the_process)
+{
+	pid_t parent = start(fork_and_wait);
+	struct dofi_remote_process found, wrong;
+
+	while (!atomic_load(&shared->seen))
+		sched_yield();
+	ck_assert_int_eq(dofi_remote_process_find(parent, &shared->badge, &found), 0);
+	wrong = found;
+	wrong.pid = (pid_t)atomic_load(&shared->seen);
+	is_untouched(&wrong);
+	kill(wrong.pid, SIGKILL);
+	end(parent);
+}
+END_TEST
+
+START_TEST(another_badge)
+{
+	struct dofi_badge forged = process.badge;
+	struct dofi_remote_process found;
+
+	forged.bytes[3] ^= 1;
+	ck_assert_int_eq(dofi_remote_process_find(other, &forged, &found), -ESRCH);
+	forged = process.badge;
+	forged.address += 1u << 20;
+	ck_assert_int_eq(dofi_remote_process_find(other, &forged, &found), -ESRCH);
+	forged.address = 0;
+	ck_assert_int_eq(dofi_remote_process_find(other, &forged, &found), -ESRCH);
+	ck_assert_int_eq(dofi_remote_process_find(0, &process.badge, &found), -ESRCH);
+	ck_assert_int_eq(dofi_remote_process_find(-1, &process.badge, &found), -ESRCH);
+}
+END_TEST
+
+START_TEST(each_process_has_its_own_badge)
+{
+	struct dofi_badge ours, again;
+
+	ck_assert_int_eq(dofi_badge_show(&ours), 0);
+	ck_assert_int_eq(dofi_badge_show(&again), 0);
+	ck_assert_int_eq(memcmp(&ours, &again, sizeof(ours)), 0);
+	/* Thread Sanitizer chooses all addresses itself. */
+	ck_assert_int_ne(memcmp(ours.bytes, process.badge.bytes, DOFI_BADGE), 0);
+}
+END_TEST
+
+/* --- memory that is not there, and processes that are gone --- */
+
+START_TEST(memory_that_is_not_there)
+{
+	struct iovec iov = {local, 64};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *hole = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(hole, MAP_FAILED);
+	munmap(hole, 2 * page);
+	ck_assert_int_eq(dofi_remote_read(&process, &iov, 0, 4096, 64), -EFAULT);
+	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, 4096, 64), -EFAULT);
+	iov.iov_base = hole;
+	ck_assert_int_eq(dofi_remote_read(&process, &iov, 0, there(0), 64), -EFAULT);
+	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(0), 64), -EFAULT);
+}
+END_TEST
+
+START_TEST(a_dead_process)
+{
+	pid_t stranger = start(wait_for_stop);
+	siginfo_t info;
+
+	ck_assert(!dofi_process_is_dead(other));
+	ck_assert(!dofi_process_is_dead(getpid()));
+	ck_assert(!dofi_process_is_dead(0));
+	ck_assert(!dofi_process_is_dead(stranger));
+	kill(stranger, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT), 0);
+	ck_assert(dofi_process_is_dead(stranger)); /* its parent does not know yet */
+	ck_assert_int_eq(waitpid(stranger, NULL, 0), stranger);
+	ck_assert(dofi_process_is_dead(stranger));
+	kill(other, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)other, &info, WEXITED | WNOWAIT), 0);
+	is_untouched(&process);
+}
+END_TEST
+
+/* --- a kernel that forbids it --- */
+
+/* Whether that call of the kernel is answered by EPERM from here on. */
+static bool forbid(long number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = filter};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+START_TEST(a_kernel_that_forbids_it)
+{
+	struct iovec iov = {local, 8};
+	struct dofi_remote_process found = {0};
+
+	if (!forbid(SYS_process_vm_readv) || !forbid(SYS_process_vm_writev))
+		t_skip("no seccomp filters");
+	ck_assert_int_eq(dofi_remote_process_find(other, &process.badge, &found), -EPERM);
+	ck_assert_int_eq(found.pid, 0);
+	ck_assert_int_eq(dofi_remote_write(&process, &iov, 0, there(0), 8), -EPERM);
+	ck_assert_uint_eq(shared->memory[1], 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("remote_copy");
+	TCase *tcase = tcase_create("remote_copy");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, writes_and_reads, 0, SIZES);
+	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, the_last_word_lands_last);
+	tcase_add_test(tcase, a_number_that_is_used_again);
+	tcase_add_test(tcase, a_child_of_the_process);
+	tcase_add_test(tcase, another_badge);
+	tcase_add_test(tcase, each_process_has_its_own_badge);
+	tcase_add_test(tcase, memory_that_is_not_there);
+	tcase_add_test(tcase, a_dead_process);
+	tcase_add_test(tcase, a_kernel_that_forbids_it);
+	return t_run(suite);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Posts that copy from and to the peer's memory, and those that go by the ring in their place. */
+#include "unit.h"
+
+#include "cm/conn.h"
+#include "object/ia.h"
+#include "transport/memory_out.h"
+#include "transport/memory_path.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <signal.h>
+
+#define PENDING 4u
+#define LENGTH  64u
+#define TARGET  0x1234000u
+
+static struct dofi_ia ia;
+static struct dofi_ep ep;
+static struct dofi_conn conn;
+static struct dofi_memory_segment segment;
+static struct dofi_memory_pending pending[PENDING];
+static struct dofi_memory_path path;
+static struct dofi_ring_reader peer;
+static union {
+	struct dofi_wr wr;
+	struct {
+		char request[sizeof(struct dofi_wr)];
+		struct iovec iov[1];
+	};
+} request;
+static uint8_t bytes[DOFI_MEMORY_FETCHED];
+static int copies, copy_err;
+
+int __wrap_dofi_remote_write(const struct dofi_remote_process *process, const struct iovec *iov,
+			     size_t skip, uint64_t address, size_t size);
+int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
+			    size_t skip, uint64_t address, size_t size);
+
+static int copied(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
+		  uint64_t address, size_t size)
+{
+	ck_assert_ptr_eq(process, &path.process);
+	ck_assert_ptr_eq(iov, request.iov);
+	ck_assert_uint_eq(skip, 0);
+	ck_assert_uint_eq(address, TARGET);
+	ck_assert_uint_eq(size, LENGTH);
+	ck_assert_uint_eq(segment.marks[0].copying, 1);
+	copies++;
+	return copy_err;
+}
+
+int __wrap_dofi_remote_write(const struct dofi_remote_process *process, const struct iovec *iov,
+			     size_t skip, uint64_t address, size_t size)
+{
+	ck_assert_int_ne(request.wr.op, DOFI_OP_READ);
+	return copied(process, iov, skip, address, size);
+}
+
+int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
+			    size_t skip, uint64_t address, size_t size)
+{
+	ck_assert_int_eq(request.wr.op, DOFI_OP_READ);
+	return copied(process, iov, skip, address, size);
+}
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock(&ia.engine.lock);
+	dofi_lock_init(&ep.lock);
+	dofi_lock(&ep.lock);
+	ep.obj.ia = &ia;
+	ep.memory = &path;
+	conn = (struct dofi_conn){.ia = &ia, .ep = &ep};
+	path = (struct dofi_memory_path){.conn = &conn,
+					 .out.ring = &segment.rings[0],
+					 .ours = &segment.marks[0],
+					 .theirs = &segment.marks[1],
+					 .process.pid = 1,
+					 .copies = true,
+					 .pending = pending,
+					 .pending_size = PENDING};
+	peer = (struct dofi_ring_reader){.ring = &segment.rings[0]};
+}
+
+static struct dofi_wr *prepare(uint8_t op, uint64_t length)
+{
+	request.wr = (struct dofi_wr){.ep = &ep,
+				      .op = op,
+				      .state = DOFI_WR_ISSUED,
+				      .niov = 1,
+				      .length = length,
+				      .rdma = {.remote = {.address = 77, .target = TARGET},
+					       .context = 5}};
+	request.iov[0] = (struct iovec){bytes, length};
+	return &request.wr;
+}
+
+static void ring_has(uint8_t kind)
+{
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), kind ? 1 : 0);
+	if (!kind)
+		return;
+	ck_assert_int_eq(cell.kind, kind);
+	dofi_ring_take(&peer, &cell);
+}
+
+START_TEST(a_write_is_complete_at_once)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, LENGTH);
+
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(copies, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(path.pending_tail, 0);
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+	ring_has(0);
+}
+END_TEST
+
+START_TEST(a_read_is_complete_at_once)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_READ, LENGTH);
+
+	ck_assert_int_eq(dofi_memory_read(&ep, wr), 0);
+	ck_assert_int_eq(copies, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ring_has(0);
+}
+END_TEST
+
+/* What else belongs to the request comes later. */
+START_TEST(a_part_completes_in_a_round)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_PART, LENGTH);
+
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(copies, 1);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(path.pending_tail, 1);
+	ck_assert(!pending[0].waits);
+	ck_assert_uint_eq(ia.engine.restless, 1);
+}
+END_TEST
+
+START_TEST(a_notice_follows_the_write)
+{
+	ck_assert_int_eq(dofi_memory_write_data(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH), 9), 0);
+	ck_assert_int_eq(copies, 1);
+	ring_has(DOFI_CELL_CTRL);
+	ring_has(0);
+	ck_assert_uint_eq(path.pending_tail, 1);
+}
+END_TEST
+
+/* Nothing is copied that its notice could not follow. */
+START_TEST(a_notice_without_room)
+{
+	path.out.cells = DOFI_CELLS;
+	ck_assert_int_eq(dofi_memory_write_data(&ep, prepare(DOFI_OP_WRITE_IMM, LENGTH), 9),
+			 -FI_EAGAIN);
+	ck_assert_int_eq(copies, 0);
+}
+END_TEST
+
+static const int forbidden[] = {-EPERM, -ENOSYS};
+
+/* The kernel may change its mind: the process gives rights up, or gets a filter. */
+START_TEST(the_ring_carries_what_is_forbidden)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_WRITE, LENGTH);
+
+	copy_err = forbidden[_i];
+	ck_assert_int_eq(dofi_memory_write(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ring_has(DOFI_CELL_WRITE);
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), 0);
+	ring_has(DOFI_CELL_READ);
+	ck_assert_int_eq(copies, 1); /* and was not tried again */
+	ck_assert_int_eq(path.fault, 0);
+}
+END_TEST
+
+START_TEST(a_peer_that_is_over)
+{
+	segment.marks[1].over = 1;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_ENOTCONN);
+	ck_assert_int_eq(copies, 0);
+	ck_assert_int_eq(path.fault, 0);
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+	ck_assert_uint_eq(path.pending_tail, 0);
+	ring_has(0);
+}
+END_TEST
+
+START_TEST(a_peer_that_is_dead)
+{
+	copy_err = -ESRCH;
+	ck_assert_int_eq(dofi_memory_read(&ep, prepare(DOFI_OP_READ, LENGTH)), -FI_ENOTCONN);
+	ck_assert_int_eq(path.fault, 0);
+}
+END_TEST
+
+START_TEST(memory_that_is_not_there)
+{
+	copy_err = -EFAULT;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), -FI_ENOTCONN);
+	ck_assert_int_eq(path.fault, -EFAULT);
+	ck_assert_uint_eq(ia.engine.restless, 1); /* a round tells the connection */
+}
+END_TEST
+
+/* --- messages --- */
+
+START_TEST(a_short_message_is_complete_at_once)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, LENGTH);
+	struct dofi_cell cell;
+
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_DONE);
+	ck_assert_uint_eq(path.pending_tail, 0);
+	ck_assert_int_eq(dofi_ring_look(&peer, &cell), 1);
+	ck_assert_int_eq(cell.flags, DOFI_CELL_FIRST | DOFI_CELL_LAST);
+	ck_assert_uint_eq(cell.words[0], LENGTH);
+	path.out.cells = DOFI_CELLS;
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), -FI_EAGAIN);
+}
+END_TEST
+
+/* Its buffer is given back by a round. */
+START_TEST(a_message_from_a_bounce_buffer)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, LENGTH);
+
+	wr->split = 1;
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(path.pending_tail, 1);
+	ring_has(DOFI_CELL_SEND);
+}
+END_TEST
+
+START_TEST(long_messages_are_fetched)
+{
+	struct dofi_wr *wr = prepare(DOFI_OP_SEND, DOFI_MEMORY_FETCHED);
+
+	segment.marks[1].fetches = 1;
+	ck_assert_int_eq(dofi_memory_send(&ep, wr), 0);
+	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
+	ck_assert_uint_eq(path.waiting, 1);
+	ring_has(DOFI_CELL_PLACES);
+	ring_has(0);
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, LENGTH)), 0);
+	ring_has(DOFI_CELL_SEND);
+}
+END_TEST
+
+START_TEST(long_messages_for_one_that_cannot_fetch)
+{
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, DOFI_MEMORY_FETCHED)), 0);
+	ring_has(DOFI_CELL_SEND);
+}
+END_TEST
+
+/* The peer keeps so many answers. */
+START_TEST(too_many_answers)
+{
+	segment.marks[1].fetches = 1;
+	path.waiting = DOFI_MEMORY_ANSWERS;
+	ck_assert_int_eq(dofi_memory_send(&ep, prepare(DOFI_OP_SEND, DOFI_MEMORY_FETCHED)),
+			 -FI_EAGAIN);
+	ring_has(0);
+}
+END_TEST
+
+/* --- the end --- */
+
+START_TEST(the_end_waits_for_copies)
+{
+	path.pid = getpid();
+	ck_assert(!dofi_memory_path_leave(&path));
+	ck_assert_uint_eq(segment.marks[0].over, 1);
+	segment.marks[1].copying = 1;
+	ck_assert(dofi_memory_path_leave(&path));
+	segment.marks[1].copying = 0;
+	ck_assert(!dofi_memory_path_leave(&path));
+}
+END_TEST
+
+START_TEST(the_dead_copy_nothing)
+{
+	siginfo_t info;
+
+	path.pid = fork();
+	if (!path.pid)
+		_exit(0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)path.pid, &info, WEXITED | WNOWAIT), 0);
+	segment.marks[1].copying = 1;
+	ck_assert(!dofi_memory_path_leave(&path));
+	ck_assert_int_eq(waitpid(path.pid, NULL, 0), path.pid);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory_out");
+	TCase *tcase = tcase_create("memory_out");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, a_write_is_complete_at_once);
+	tcase_add_test(tcase, a_read_is_complete_at_once);
+	tcase_add_test(tcase, a_part_completes_in_a_round);
+	tcase_add_test(tcase, a_notice_follows_the_write);
+	tcase_add_test(tcase, a_notice_without_room);
+	tcase_add_loop_test(tcase, the_ring_carries_what_is_forbidden, 0, 2);
+	tcase_add_test(tcase, a_peer_that_is_over);
+	tcase_add_test(tcase, a_peer_that_is_dead);
+	tcase_add_test(tcase, memory_that_is_not_there);
+	tcase_add_test(tcase, a_short_message_is_complete_at_once);
+	tcase_add_test(tcase, a_message_from_a_bounce_buffer);
+	tcase_add_test(tcase, long_messages_are_fetched);
+	tcase_add_test(tcase, long_messages_for_one_that_cannot_fetch);
+	tcase_add_test(tcase, too_many_answers);
+	tcase_add_test(tcase, the_end_waits_for_copies);
+	tcase_add_test(tcase, the_dead_copy_nothing);
+	return t_run(suite);
+}
