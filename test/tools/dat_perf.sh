@@ -73,6 +73,18 @@ json() {
 			(.dat.rounds | length) == 3 and .raw.iterations == 20)' "$t_dir/json"
 }
 
+# Closing and memory of both, and what an idle process uses.
+costs() {
+	perf --json --compare --rounds 1 --size 8 --eps 40 --cost >"$t_dir/json" || return
+	cat "$t_dir/json"
+	jq -e '.cost | .dat.memory > 0 and .raw.memory > 0 and .dat.open_s > 0 and
+		.dat.close_s > 0 and .raw.close_s > 0 and .idle_cpu >= 0 and .idle_cpu < 100' \
+		"$t_dir/json" || return
+	perf --size 8 --eps 2 --cost >"$t_dir/said" && cat "$t_dir/said" &&
+		grep -q '^cost of 2 endpoints, dat: [0-9.]* KiB each, opened in ' "$t_dir/said" &&
+		grep -q '^while idle: [0-9.]* % of a processor' "$t_dir/said"
+}
+
 ratio_is_limited() {
 	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 \
 		--max-ratio 0.000001 &&
@@ -218,6 +230,9 @@ t_run 'the last word of each write by itself' measured write --raw --provider sh
 t_run 'the same with one completion in four' measured write --raw --provider shm -E rdm \
 	--last-word -m rate -c 4 -W 8
 t_try 'percentiles and comparison in JSON' jq json
+t_try 'what endpoints cost' jq costs
+t_run 'costs as CSV' wrong 'goes with a table' --cost --csv --loopback
+t_run 'endpoints beyond the limit' wrong 'too large' -e 65537 --loopback
 t_run 'limits of the ratio' ratio_is_limited
 t_try 'a drawing' python3 drawn
 t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 \

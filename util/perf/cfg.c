@@ -116,6 +116,7 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->ask_ia = !o->provider;
 	cfg->cq_wait = o->cq_wait;
 	cfg->last_word = o->last_word;
+	cfg->cost = o->cost;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
 	if (find_sizes(o, plan))
@@ -134,11 +135,11 @@ static bool in_range(uint32_t value, uint32_t max)
 static int check_ranges(const struct perf_cfg *cfg)
 {
 	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS ||
-	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD || !in_range(cfg->eps, 1024) ||
-	    !in_range(cfg->window, 4096) || !in_range(cfg->iov, 16) ||
-	    !in_range(cfg->signal_every, 2048) || !in_range(cfg->threads, PERF_MAX_THREADS) ||
-	    !cfg->min_size || !cfg->max_size || cfg->max_size > MAX_SIZE ||
-	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
+	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD ||
+	    !in_range(cfg->eps, PERF_MAX_EPS) || !in_range(cfg->window, 4096) ||
+	    !in_range(cfg->iov, 16) || !in_range(cfg->signal_every, 2048) ||
+	    !in_range(cfg->threads, PERF_MAX_THREADS) || !cfg->min_size || !cfg->max_size ||
+	    cfg->max_size > MAX_SIZE || !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
 	    !memchr(cfg->provider, 0, sizeof(cfg->provider)))
 		return util_fail("a parameter is out of range");
 	return 0;

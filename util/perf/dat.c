@@ -341,10 +341,25 @@ static void free_evds(struct perf_dat *dat)
 	}
 }
 
+/* The time of closing is that of dat_ia_close with everything in place. */
+static void close_ia(struct perf_dat *dat)
+{
+	if (dat->ia && !dat->borrowed)
+		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
+	free(dat->eps);
+	free(dat->rmrs);
+	free(dat->ways);
+	free(dat);
+}
+
 static void dat_close(void *be)
 {
 	struct perf_dat *dat = be;
 
+	if (dat->env->cfg->cost) {
+		close_ia(dat);
+		return;
+	}
 	perf_dat_part(dat);
 	for (uint32_t i = 0; dat->eps && i < dat->env->cfg->eps; i++) {
 		if (dat->eps[i])
@@ -365,13 +380,7 @@ static void dat_close(void *be)
 	free_evds(dat);
 	if (dat->pz)
 		dat_pz_free(dat->pz);
-	/* Takes what a failure above has left. */
-	if (dat->ia && !dat->borrowed)
-		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
-	free(dat->eps);
-	free(dat->rmrs);
-	free(dat->ways);
-	free(dat);
+	close_ia(dat); /* takes what a failure above has left */
 }
 
 /* ---- wake-ups ---- */

@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* Limits if libfabric sets none, and limits of our own structures. */
-#define MAX_EPS       8192u
+#define MAX_EPS       16384u
 #define MAX_DTOS      65536u
 #define MAX_EVDS      65536u
 #define MAX_EVD_QLEN  1048576u

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/eventfd.h"
 #include "fabric/eqs.h"
+#include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
 #include "progress/nap.h"
 #include "progress/wakeup.h"
@@ -48,8 +49,10 @@ bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
 
 	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
 		fids[n++] = &ia->cq->fid;
-		for (uint32_t i = 1; i < ncqs; i++)
+		for (uint32_t i = 1; i < ncqs && !ia->cqs.shared; i++)
 			fids[n++] = &ia->cqs.list[i].fid->fid;
+		if (ia->cqs.shared && !dofi_cq_ready_arm(&ia->cqs, ia->fabric))
+			return false;
 	}
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
@@ -98,6 +101,11 @@ static int list_cq_fds(struct dofi_ia *ia)
 
 	if (ia->cq_wait == FI_WAIT_NONE)
 		return 0;
+	if (ia->cqs.shared) {
+		ia->wait.fds[OURS] = (struct pollfd){.fd = ia->cqs.ready_fd, .events = POLLIN};
+		total = list_fds_of(ia, ia->cq, OURS + 1);
+		return total < 0 ? -1 : total + 1;
+	}
 	total = list_fds_of(ia, ia->cq, OURS);
 	for (uint32_t i = 1; total >= 0 && i < ncqs; i++) {
 		n = list_fds_of(ia, ia->cqs.list[i].fid, OURS + (size_t)total);
