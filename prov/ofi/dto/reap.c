@@ -225,9 +225,10 @@ static int reap_shared(struct dofi_ia *ia, uint32_t ncqs)
 		if (n)
 			dofi_cq_ready_first_has(cqs);
 	}
-	if (ncqs == 2)
-		return n + reap_queue(ia, cqs->list[1].fid, DOFI_CQ_BATCH);
-	return n + reap_ready(ia, ncqs);
+	if (ncqs > 2)
+		return n + reap_ready(ia, ncqs);
+	atomic_store_explicit(&cqs->list[1].armed, false, memory_order_relaxed);
+	return n + reap_queue(ia, cqs->list[1].fid, DOFI_CQ_BATCH);
 }
 
 DOFI_SLOW_PATH static int reap_many(struct dofi_ia *ia, uint32_t ncqs)

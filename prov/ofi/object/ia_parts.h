@@ -173,8 +173,10 @@ struct dofi_cqs {
 		size_t size, used; /* in entries; `used` is guarded by engine.lock */
 		uint32_t users;    /* endpoints; guarded by engine.lock */
 		bool due;          /* to be read in the next round; cq_ready.h */
-	} list[DOFI_MAX_CQS];      /* the first is ia->cq; all are closed with the IA */
-	_Atomic uint32_t n;        /* grows under engine.lock */
+		/* was not read since fi_trywait allowed to sleep on it */
+		_Atomic bool armed;
+	} list[DOFI_MAX_CQS]; /* the first is ia->cq; all are closed with the IA */
+	_Atomic uint32_t n;   /* grows under engine.lock */
 	bool told_full;
 	bool shared;                 /* all but the first are behind ready_fd */
 	int ready_fd;                /* epoll set; cq_ready.h */

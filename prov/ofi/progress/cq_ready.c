@@ -35,6 +35,12 @@ int dofi_cq_ready_add(struct dofi_cqs *cqs, uint32_t which)
 	return epoll_ctl(cqs->ready_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static void make_due(struct dofi_cq *cq)
+{
+	cq->due = true;
+	atomic_store_explicit(&cq->armed, false, memory_order_relaxed);
+}
+
 void dofi_cq_ready_look(struct dofi_cqs *cqs)
 {
 	uint32_t ncqs = atomic_load_explicit(&cqs->n, memory_order_relaxed), awake = 0;
@@ -42,12 +48,12 @@ void dofi_cq_ready_look(struct dofi_cqs *cqs)
 	int n = epoll_wait(cqs->ready_fd, events, DOFI_MAX_CQS, 0);
 
 	for (int i = 0; i < n; i++)
-		cqs->list[events[i].data.u32].due = true;
+		make_due(&cqs->list[events[i].data.u32]);
 	if (atomic_load_explicit(&cqs->awake, memory_order_relaxed))
 		awake = atomic_exchange(&cqs->awake, 0);
 	else if (++cqs->looks % LOOKS_PER_TURN == 0)
 		awake = 1 + cqs->looks / LOOKS_PER_TURN % (ncqs - 1);
-	cqs->list[awake].due = true; /* nobody asks the first */
+	make_due(&cqs->list[awake]); /* nobody asks the first */
 }
 
 bool dofi_cq_ready_arm(struct dofi_cqs *cqs, struct fid_fabric *fabric)
@@ -57,10 +63,13 @@ bool dofi_cq_ready_arm(struct dofi_cqs *cqs, struct fid_fabric *fabric)
 	for (uint32_t i = 1; i < ncqs; i++) {
 		struct fid *fid = &cqs->list[i].fid->fid;
 
+		if (atomic_load_explicit(&cqs->list[i].armed, memory_order_relaxed))
+			continue;
 		if (fi_trywait(fabric, &fid, 1)) {
 			atomic_store(&cqs->awake, i);
 			return false;
 		}
+		atomic_store_explicit(&cqs->list[i].armed, true, memory_order_relaxed);
 	}
 	return true;
 }

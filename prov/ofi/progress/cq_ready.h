@@ -49,7 +49,11 @@ static inline void dofi_cq_ready_first_has(struct dofi_cqs *cqs)
 /* Marks the queues that are to be read now as `due`. */
 void dofi_cq_ready_look(struct dofi_cqs *cqs);
 
-/* Driver only: readies the queues for a sleep; false when one has something, which is due then. */
+/*
+ * Driver only: readies the queues for a sleep; false when one has something, which is due then. The
+ * fabric visits each endpoint for that, so a queue that was not read since is left as it is: what
+ * posts leave behind makes its descriptor readable.
+ */
 bool dofi_cq_ready_arm(struct dofi_cqs *cqs, struct fid_fabric *fabric);
 
 #endif

@@ -180,6 +180,7 @@ static bool add_shared(struct dofi_ia *ia)
 		dofi_fid_close(ia->name, &cqs->list[which].fid->fid, "completion queue");
 		return false;
 	}
+	cqs->list[1].due = true; /* while it was the only one, nobody noted what it has left */
 	publish(cqs);
 	return true;
 }

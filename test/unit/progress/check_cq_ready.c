@@ -20,8 +20,9 @@
 static struct dofi_cqs cqs;
 static struct fid_cq queues[QUEUES];
 static int fds[QUEUES];
-static int refused;       /* fi_control fails with this */
-static uint32_t not_idle; /* fi_trywait fails for this queue */
+static int refused;        /* fi_control fails with this */
+static uint32_t not_idle;  /* fi_trywait fails for this queue */
+static unsigned int armed; /* calls of fi_trywait */
 
 static uint32_t number_of(const struct fid *fid)
 {
@@ -43,6 +44,7 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	(void)fabric;
 	ck_assert_int_eq(count, 1);
+	armed++;
 	return number_of(fids[0]) == not_idle ? -FI_EAGAIN : 0;
 }
 
@@ -87,6 +89,13 @@ static unsigned int look(void)
 	return due;
 }
 
+static void empty(int which)
+{
+	eventfd_t value;
+
+	ck_assert_int_eq(eventfd_read(fds[which], &value), 0);
+}
+
 START_TEST(queues_with_something_are_due)
 {
 	ck_assert_uint_eq(look(), 0);
@@ -118,10 +127,27 @@ START_TEST(a_queue_that_is_not_idle_is_read_before_the_sleep)
 	not_idle = QUEUES;
 	ck_assert(dofi_cq_ready_arm(&cqs, &fabric));
 	ck_assert_uint_eq(look(), 0);
+	ck_assert_int_eq(eventfd_write(fds[3], 1), 0);
+	ck_assert_uint_eq(look(), 1 << 3);
+	empty(3);
 	not_idle = 3;
 	ck_assert(!dofi_cq_ready_arm(&cqs, &fabric));
 	ck_assert_uint_eq(look(), 1 << 3);
 	ck_assert_uint_eq(look(), 0);
+}
+END_TEST
+
+START_TEST(a_queue_that_was_not_read_is_not_armed_again)
+{
+	not_idle = QUEUES;
+	ck_assert(dofi_cq_ready_arm(&cqs, &fabric));
+	ck_assert_uint_eq(armed, QUEUES - 1);
+	ck_assert(dofi_cq_ready_arm(&cqs, &fabric));
+	ck_assert_uint_eq(armed, QUEUES - 1);
+	ck_assert_int_eq(eventfd_write(fds[1], 1), 0);
+	ck_assert_uint_eq(look(), 1 << 1);
+	ck_assert(dofi_cq_ready_arm(&cqs, &fabric));
+	ck_assert_uint_eq(armed, QUEUES);
 }
 END_TEST
 
@@ -160,6 +186,7 @@ int main(void)
 	tcase_add_test(tc, queues_with_something_are_due);
 	tcase_add_test(tc, each_queue_is_read_in_turn);
 	tcase_add_test(tc, a_queue_that_is_not_idle_is_read_before_the_sleep);
+	tcase_add_test(tc, a_queue_that_was_not_read_is_not_armed_again);
 	tcase_add_test(tc, a_queue_without_a_descriptor_is_an_error);
 	tcase_add_test(tc, polls_read_the_first_queue_while_it_has_completions);
 	suite_add_tcase(suite, tc);
