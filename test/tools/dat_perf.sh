@@ -230,6 +230,9 @@ t_run 'the last word of each write by itself' measured write --raw --provider sh
 t_run 'the same with one completion in four' measured write --raw --provider shm -E rdm \
 	--last-word -m rate -c 4 -W 8
 t_try 'percentiles and comparison in JSON' jq json
+t_run 'writes awaited without a call of DAT' measured write --spin --size 8,64 -V
+t_run 'the same over libfabric' wrong 'no progress' -o write --spin --raw --loopback
+t_run 'sends awaited without a call of DAT' wrong 'latency of writes' --spin --loopback
 t_try 'what endpoints cost' jq costs
 t_run 'costs as CSV' wrong 'goes with a table' --cost --csv --loopback
 t_run 'endpoints beyond the limit' wrong 'too large' -e 65537 --loopback

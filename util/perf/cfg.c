@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIZE      (UINT64_C(1) << 30)
-#define LEAST_WINDOW  16
-#define ENOUGH_BUFFER (UINT64_C(768) << 20)
+#define MAX_SIZE          (UINT64_C(1) << 30)
+#define LEAST_WINDOW      16
+#define SPIN_SIGNAL_EVERY 256
+#define ENOUGH_BUFFER     (UINT64_C(768) << 20)
 
 static const uint32_t default_windows[] = {1, 64, 64};
 
@@ -117,6 +118,10 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->cq_wait = o->cq_wait;
 	cfg->last_word = o->last_word;
 	cfg->cost = o->cost;
+	cfg->spin = o->spin;
+	/* A request that waits for a free place polls. */
+	if (cfg->spin && cfg->signal_every == 1)
+		cfg->signal_every = SPIN_SIGNAL_EVERY;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
 	if (find_sizes(o, plan))
@@ -190,6 +195,10 @@ int perf_cfg_check(const struct perf_cfg *cfg)
 				 perf_test_names[cfg->test]);
 	if (cfg->metric == PERF_LATENCY && shape == PERF_SILENT && cfg->wait)
 		return util_fail("a written byte wakes nobody: write latency knows no --wait");
+	if (cfg->spin && (cfg->test != PERF_WRITE || cfg->metric != PERF_LATENCY ||
+			  cfg->backends & 1u << PERF_RAW))
+		return util_fail("--spin is for the latency of writes over DAT: libfabric makes no "
+				 "progress by itself");
 	if (cfg->verify && cfg->srq && cfg->test == PERF_IMMEDIATE)
 		return util_fail("some fabrics lose immediate data in an SRQ: no --verify then");
 	if (cfg->verify && cfg->srq && cfg->eps > 1 && cfg->min_size < sizeof(uint64_t))

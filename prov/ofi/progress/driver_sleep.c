@@ -41,19 +41,27 @@ void dofi_wait_unmark(struct dofi_ia *ia)
 	ia->wait.marked = false;
 }
 
-bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
+static bool arm_cqs(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
-	struct fid *fids[DOFI_MAX_EQS + DOFI_MAX_CQS];
+	struct fid *fids[DOFI_MAX_CQS];
+	int n = 0;
+
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return true;
+	fids[n++] = &ia->cq->fid;
+	for (uint32_t i = 1; i < ncqs && !ia->cqs.shared; i++)
+		fids[n++] = &ia->cqs.list[i].fid->fid;
+	if (ia->cqs.shared && !dofi_cq_ready_arm(&ia->cqs, ia->fabric))
+		return false;
+	return !fi_trywait(ia->fabric, fids, n);
+}
+
+bool dofi_wait_arm_events(struct dofi_ia *ia)
+{
+	struct fid *fids[DOFI_MAX_EQS];
 	int n = dofi_eqs_put_fids(&ia->eqs, fids);
 
-	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
-		fids[n++] = &ia->cq->fid;
-		for (uint32_t i = 1; i < ncqs && !ia->cqs.shared; i++)
-			fids[n++] = &ia->cqs.list[i].fid->fid;
-		if (ia->cqs.shared && !dofi_cq_ready_arm(&ia->cqs, ia->fabric))
-			return false;
-	}
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
 
@@ -123,8 +131,7 @@ void dofi_wait_probe(struct dofi_ia *ia)
 	struct dofi_wait *w = &ia->wait;
 	int n;
 
-	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) ||
-	    !dofi_wait_arm(ia, true))
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) || !arm_cqs(ia))
 		return;
 	n = list_cq_fds(ia);
 	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
@@ -201,8 +208,8 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	atomic_store(&w->asleep, true);
 	with_cq = !dofi_cq_watch_leave(ia, wakeup);
 	/* A wake from now on also writes wake_fd; an earlier one shows in the counter. */
-	if (atomic_load(wakeup) == seen && dofi_wait_arm(ia, with_cq))
-		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
+	if (atomic_load(wakeup) == seen && dofi_wait_arm_events(ia))
+		ret = !with_cq || arm_cqs(ia) ? sleep_on_fds(ia, deadline, with_cq, sigmask) : 0;
 	if (!with_cq)
 		dofi_cq_watch_awake(w);
 	atomic_store(&w->asleep, false);
