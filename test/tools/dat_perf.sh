@@ -220,6 +220,11 @@ t_run 'fetch-add: rate, checked' measured fetch-add -m rate -V -e 2 -T 2
 t_run 'compare-swap: rate, checked' measured compare-swap -m rate -V -e 2
 t_run 'bind: rate' measured bind -m rate -W 4
 t_run 'connect: rate' measured connect -m rate -e 4 -T 2
+t_run 'connect: rate, compared, with new endpoints' measured connect -m rate -e 4 --fresh -C -R 1
+t_run 'connect: latency, over libfabric' measured connect --raw
+t_run 'connect: a connectionless fabric' status 1 'no connections' -o connect --raw -n 1 \
+	--provider shm --ep-type rdm --loopback --ia "$ia"
+t_run 'new endpoints for sends' wrong 'no --fresh' --fresh --loopback
 t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
 t_run 'one completion in four' measured write -m rate -c 4 -W 8
 t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V

@@ -119,6 +119,7 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->last_word = o->last_word;
 	cfg->cost = o->cost;
 	cfg->spin = o->spin;
+	cfg->fresh = o->fresh;
 	/* A request that waits for a free place polls. */
 	if (cfg->spin && cfg->signal_every == 1)
 		cfg->signal_every = SPIN_SIGNAL_EVERY;
@@ -168,6 +169,8 @@ static int check_test(const struct perf_cfg *cfg)
 				  cfg->signal_every > 1 || cfg->srq || cfg->wait))
 		return util_fail("--test %s knows no --window, --signal-every, --srq or --wait",
 				 name);
+	if (cfg->fresh && traits->shape != PERF_CYCLES)
+		return util_fail("--test %s has no --fresh", name);
 	if (traits->shape == PERF_WAKEUPS && (cfg->threads > 1 || cfg->eps > 1))
 		return util_fail("--test %s is between two threads: no --threads, no --eps", name);
 	if (traits->fixed && cfg->max_size != traits->fixed)

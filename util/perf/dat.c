@@ -216,19 +216,23 @@ static int open_ep(struct perf_dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDL
 	return 0;
 }
 
+int perf_dat_open_eps(struct perf_dat *dat, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (open_ep(dat, &dat->limits, &dat->eps[i]))
+			return -1;
+	}
+	return 0;
+}
+
 static int open_eps(struct perf_dat *dat)
 {
-	DAT_IA_ATTR limits;
-	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &limits,
+	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &dat->limits,
 				      DAT_PROVIDER_FIELD_NONE, NULL);
 
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail("cannot query the interface", ret);
-	for (uint32_t i = 0; i < dat->env->cfg->eps; i++) {
-		if (open_ep(dat, &limits, &dat->eps[i]))
-			return -1;
-	}
-	return 0;
+	return dat->env->cfg->fresh ? 0 : perf_dat_open_eps(dat, dat->env->cfg->eps);
 }
 
 static int open_psp(struct perf_dat *dat)

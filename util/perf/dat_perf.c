@@ -51,6 +51,7 @@ static const struct util_opt option_table[] = {
 	UTIL_FLAG('w', "wait", &options.wait, "sleep for completions instead of polling"),
 	UTIL_NUMBER('c', "signal-every", &options.signal_every, "N",
 		    "suppress all completions but every Nth", 1, 2048),
+	UTIL_FLAG(0, "fresh", &options.fresh, "connect: make and free the endpoints each time"),
 	UTIL_FLAG(0, "spin", &options.spin, "spin for a write without calls of DAT"),
 	UTIL_FLAG('V', "verify", &options.verify, "check the bytes of every message"),
 	UTIL_FLAG(0, "cost", &options.cost, "memory of the endpoints, closing, CPU while idle"),

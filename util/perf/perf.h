@@ -97,6 +97,7 @@ struct perf_cfg {
 	uint32_t rdm;       /* raw: FI_EP_RDM instead of FI_EP_MSG */
 	uint32_t cq_wait;   /* raw: enum perf_cq_wait */
 	uint32_t last_word; /* raw: the last bytes of a write are an operation of their own */
+	uint32_t fresh;     /* each connection has endpoints of its own */
 	uint32_t spin;      /* a write is awaited without calls of DAT */
 	uint32_t cost;      /* tell what the endpoints cost; connected ones go with the interface */
 	char ia[DAT_NAME_MAX_LENGTH];

@@ -16,7 +16,7 @@ struct perf_options {
 	bool server, once, loopback;
 	bool raw, compare;
 	bool check;
-	bool both, srq, wait, verify, last_word, cost, spin;
+	bool both, srq, wait, verify, last_word, cost, spin, fresh;
 	bool json, csv, quiet, help, version;
 	uint32_t test, metric, stat;
 	uint32_t iterations, warmup, window, eps, threads, iov, signal_every, rounds;

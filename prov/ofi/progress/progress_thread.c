@@ -71,6 +71,12 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		 timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
 	struct epoll_event event;
 
+	/* Or each event would wake both, and fi_trywait of the one wait for locks of the other. */
+	if (atomic_load(&ia->wait.driven)) {
+		nanosleep(&nap, NULL);
+		if (driver_is_at_it(ia))
+			return;
+	}
 	if (timer < now + quantum_ns)
 		quantum_ns = timer > now ? timer - now : 0;
 	if (dofi_wait_arm_events(ia) &&

@@ -148,9 +148,10 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 			return -EINTR;
 		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
 			return -ETIMEDOUT;
-		if (n)
+		/* fi_trywait looks at the queue once more; without it a round does. */
+		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
 			continue;
-		if (!full && ia->eqs.silent) {
+		if (!n && !full && ia->eqs.silent) {
 			full = true; /* what woke us may be an event of a connection */
 			continue;
 		}
