@@ -85,6 +85,7 @@ unit_tests = \
 	%D%/unit/transport/check_rdm_post \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
+	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
 	%D%/unit/progress/check_nap \
 	%D%/unit/cm/check_wire
@@ -588,6 +589,9 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_eqs_SOURCES = %D%/unit/fabric/check_eqs.c $(t_headers)
 %C%_unit_fabric_check_eqs_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_eqs_LDADD = $(p2_libs)
+%C%_unit_progress_check_cq_ready_SOURCES = %D%/unit/progress/check_cq_ready.c $(t_headers)
+%C%_unit_progress_check_cq_ready_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_cq_ready_LDADD = $(p2_libs)
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now

@@ -7,9 +7,9 @@ util_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS)
 util_libs = src/libdat2.la $(LIBFABRIC_LIBS) -lm
 
 dat_perf_SOURCES = $(util_sources) %D%/perf/dat_perf.c %D%/perf/perf.h %D%/perf/cfg.c %D%/perf/check.c %D%/perf/conn.c %D%/perf/conn.h \
-	%D%/perf/crew.c %D%/perf/csv.c %D%/perf/cycle.c %D%/perf/dat.c %D%/perf/dat.h %D%/perf/dat_link.c \
+	%D%/perf/cost.c %D%/perf/crew.c %D%/perf/csv.c %D%/perf/cycle.c %D%/perf/dat.c %D%/perf/dat.h %D%/perf/dat_link.c \
 	%D%/perf/dat_post.c %D%/perf/data.c %D%/perf/json.c %D%/perf/live.c %D%/perf/loop.c \
-	%D%/perf/pattern.c %D%/perf/pin.c %D%/perf/plot.c %D%/perf/raw.c %D%/perf/raw.h %D%/perf/raw_post.c %D%/perf/raw_post.h \
+	%D%/perf/pattern.c %D%/perf/pin.c %D%/perf/plot.c %D%/perf/raw.c %D%/perf/raw.h %D%/perf/raw_link.c %D%/perf/raw_link.h %D%/perf/raw_post.c %D%/perf/raw_post.h \
 	%D%/perf/report.c \
 	%D%/perf/session.c %D%/perf/session.h %D%/perf/stats.c %D%/perf/sync.c %D%/perf/text.c \
 	%D%/perf/traits.c

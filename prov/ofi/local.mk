@@ -83,6 +83,7 @@ dofi_object_sources = \
 dofi_progress_sources = \
 	%D%/progress/agent.c %D%/progress/agent.h \
 	%D%/progress/cno.c %D%/progress/cno.h \
+	%D%/progress/cq_ready.c %D%/progress/cq_ready.h \
 	%D%/progress/cq_watch.c %D%/progress/cq_watch.h \
 	%D%/progress/cqs.c %D%/progress/cqs.h \
 	%D%/progress/driver_sleep.c %D%/progress/driver_sleep.h \

@@ -73,6 +73,18 @@ json() {
 			(.dat.rounds | length) == 3 and .raw.iterations == 20)' "$t_dir/json"
 }
 
+# Closing and memory of both, and what an idle process uses.
+costs() {
+	perf --json --compare --rounds 1 --size 8 --eps 40 --cost >"$t_dir/json" || return
+	cat "$t_dir/json"
+	jq -e '.cost | .dat.memory > 0 and .raw.memory > 0 and .dat.open_s > 0 and
+		.dat.close_s > 0 and .raw.close_s > 0 and .idle_cpu >= 0 and .idle_cpu < 100' \
+		"$t_dir/json" || return
+	perf --size 8 --eps 2 --cost >"$t_dir/said" && cat "$t_dir/said" &&
+		grep -q '^cost of 2 endpoints, dat: [0-9.]* KiB each, opened in ' "$t_dir/said" &&
+		grep -q '^while idle: [0-9.]* % of a processor' "$t_dir/said"
+}
+
 ratio_is_limited() {
 	status 1 'above --max-ratio' --loopback --ia "$ia" -n 5 --compare --rounds 1 -S 8 \
 		--max-ratio 0.000001 &&
@@ -208,6 +220,11 @@ t_run 'fetch-add: rate, checked' measured fetch-add -m rate -V -e 2 -T 2
 t_run 'compare-swap: rate, checked' measured compare-swap -m rate -V -e 2
 t_run 'bind: rate' measured bind -m rate -W 4
 t_run 'connect: rate' measured connect -m rate -e 4 -T 2
+t_run 'connect: rate, compared, with new endpoints' measured connect -m rate -e 4 --fresh -C -R 1
+t_run 'connect: latency, over libfabric' measured connect --raw
+t_run 'connect: a connectionless fabric' status 1 'no connections' -o connect --raw -n 1 \
+	--provider shm --ep-type rdm --loopback --ia "$ia"
+t_run 'new endpoints for sends' wrong 'no --fresh' --fresh --loopback
 t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
 t_run 'one completion in four' measured write -m rate -c 4 -W 8
 t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V
@@ -218,6 +235,12 @@ t_run 'the last word of each write by itself' measured write --raw --provider sh
 t_run 'the same with one completion in four' measured write --raw --provider shm -E rdm \
 	--last-word -m rate -c 4 -W 8
 t_try 'percentiles and comparison in JSON' jq json
+t_run 'writes awaited without a call of DAT' measured write --spin --size 8,64 -V
+t_run 'the same over libfabric' wrong 'no progress' -o write --spin --raw --loopback
+t_run 'sends awaited without a call of DAT' wrong 'latency of writes' --spin --loopback
+t_try 'what endpoints cost' jq costs
+t_run 'costs as CSV' wrong 'goes with a table' --cost --csv --loopback
+t_run 'endpoints beyond the limit' wrong 'too large' -e 65537 --loopback
 t_run 'limits of the ratio' ratio_is_limited
 t_try 'a drawing' python3 drawn
 t_run 'a drawing where nobody may write' status 1 'cannot write' --loopback --ia "$ia" -n 1 \

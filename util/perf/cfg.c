@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIZE      (UINT64_C(1) << 30)
-#define LEAST_WINDOW  16
-#define ENOUGH_BUFFER (UINT64_C(768) << 20)
+#define MAX_SIZE          (UINT64_C(1) << 30)
+#define LEAST_WINDOW      16
+#define SPIN_SIGNAL_EVERY 256
+#define ENOUGH_BUFFER     (UINT64_C(768) << 20)
 
 static const uint32_t default_windows[] = {1, 64, 64};
 
@@ -116,6 +117,12 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->ask_ia = !o->provider;
 	cfg->cq_wait = o->cq_wait;
 	cfg->last_word = o->last_word;
+	cfg->cost = o->cost;
+	cfg->spin = o->spin;
+	cfg->fresh = o->fresh;
+	/* A request that waits for a free place polls. */
+	if (cfg->spin && cfg->signal_every == 1)
+		cfg->signal_every = SPIN_SIGNAL_EVERY;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
 		return util_fail("--ia: names have at most %zu characters", sizeof(cfg->ia) - 1);
 	if (find_sizes(o, plan))
@@ -134,11 +141,11 @@ static bool in_range(uint32_t value, uint32_t max)
 static int check_ranges(const struct perf_cfg *cfg)
 {
 	if (!cfg->backends || cfg->backends >> PERF_BACKENDS || cfg->test >= PERF_TESTS ||
-	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD || !in_range(cfg->eps, 1024) ||
-	    !in_range(cfg->window, 4096) || !in_range(cfg->iov, 16) ||
-	    !in_range(cfg->signal_every, 2048) || !in_range(cfg->threads, PERF_MAX_THREADS) ||
-	    !cfg->min_size || !cfg->max_size || cfg->max_size > MAX_SIZE ||
-	    !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
+	    cfg->metric >= PERF_METRICS || cfg->cq_wait > PERF_CQ_FD ||
+	    !in_range(cfg->eps, PERF_MAX_EPS) || !in_range(cfg->window, 4096) ||
+	    !in_range(cfg->iov, 16) || !in_range(cfg->signal_every, 2048) ||
+	    !in_range(cfg->threads, PERF_MAX_THREADS) || !cfg->min_size || !cfg->max_size ||
+	    cfg->max_size > MAX_SIZE || !memchr(cfg->ia, 0, sizeof(cfg->ia)) ||
 	    !memchr(cfg->provider, 0, sizeof(cfg->provider)))
 		return util_fail("a parameter is out of range");
 	return 0;
@@ -162,6 +169,8 @@ static int check_test(const struct perf_cfg *cfg)
 				  cfg->signal_every > 1 || cfg->srq || cfg->wait))
 		return util_fail("--test %s knows no --window, --signal-every, --srq or --wait",
 				 name);
+	if (cfg->fresh && traits->shape != PERF_CYCLES)
+		return util_fail("--test %s has no --fresh", name);
 	if (traits->shape == PERF_WAKEUPS && (cfg->threads > 1 || cfg->eps > 1))
 		return util_fail("--test %s is between two threads: no --threads, no --eps", name);
 	if (traits->fixed && cfg->max_size != traits->fixed)
@@ -189,6 +198,10 @@ int perf_cfg_check(const struct perf_cfg *cfg)
 				 perf_test_names[cfg->test]);
 	if (cfg->metric == PERF_LATENCY && shape == PERF_SILENT && cfg->wait)
 		return util_fail("a written byte wakes nobody: write latency knows no --wait");
+	if (cfg->spin && (cfg->test != PERF_WRITE || cfg->metric != PERF_LATENCY ||
+			  cfg->backends & 1u << PERF_RAW))
+		return util_fail("--spin is for the latency of writes over DAT: libfabric makes no "
+				 "progress by itself");
 	if (cfg->verify && cfg->srq && cfg->test == PERF_IMMEDIATE)
 		return util_fail("some fabrics lose immediate data in an SRQ: no --verify then");
 	if (cfg->verify && cfg->srq && cfg->eps > 1 && cfg->min_size < sizeof(uint64_t))

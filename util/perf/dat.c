@@ -216,19 +216,23 @@ static int open_ep(struct perf_dat *dat, const DAT_IA_ATTR *limits, DAT_EP_HANDL
 	return 0;
 }
 
+int perf_dat_open_eps(struct perf_dat *dat, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (open_ep(dat, &dat->limits, &dat->eps[i]))
+			return -1;
+	}
+	return 0;
+}
+
 static int open_eps(struct perf_dat *dat)
 {
-	DAT_IA_ATTR limits;
-	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &limits,
+	DAT_RETURN ret = dat_ia_query(dat->ia, NULL, DAT_IA_FIELD_ALL, &dat->limits,
 				      DAT_PROVIDER_FIELD_NONE, NULL);
 
 	if (ret != DAT_SUCCESS)
 		return perf_dat_fail("cannot query the interface", ret);
-	for (uint32_t i = 0; i < dat->env->cfg->eps; i++) {
-		if (open_ep(dat, &limits, &dat->eps[i]))
-			return -1;
-	}
-	return 0;
+	return dat->env->cfg->fresh ? 0 : perf_dat_open_eps(dat, dat->env->cfg->eps);
 }
 
 static int open_psp(struct perf_dat *dat)
@@ -341,10 +345,25 @@ static void free_evds(struct perf_dat *dat)
 	}
 }
 
+/* The time of closing is that of dat_ia_close with everything in place. */
+static void close_ia(struct perf_dat *dat)
+{
+	if (dat->ia && !dat->borrowed)
+		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
+	free(dat->eps);
+	free(dat->rmrs);
+	free(dat->ways);
+	free(dat);
+}
+
 static void dat_close(void *be)
 {
 	struct perf_dat *dat = be;
 
+	if (dat->env->cfg->cost) {
+		close_ia(dat);
+		return;
+	}
 	perf_dat_part(dat);
 	for (uint32_t i = 0; dat->eps && i < dat->env->cfg->eps; i++) {
 		if (dat->eps[i])
@@ -365,13 +384,7 @@ static void dat_close(void *be)
 	free_evds(dat);
 	if (dat->pz)
 		dat_pz_free(dat->pz);
-	/* Takes what a failure above has left. */
-	if (dat->ia && !dat->borrowed)
-		dat_ia_close(dat->ia, DAT_CLOSE_ABRUPT_FLAG);
-	free(dat->eps);
-	free(dat->rmrs);
-	free(dat->ways);
-	free(dat);
+	close_ia(dat); /* takes what a failure above has left */
 }
 
 /* ---- wake-ups ---- */

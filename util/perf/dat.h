@@ -21,6 +21,7 @@ struct perf_dat {
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_EVD_HANDLE async_evd, dto_evd, conn_evd, cr_evd;
 	DAT_EVD_HANDLE nap_evds[2]; /* wake-ups */
+	DAT_IA_ATTR limits;
 	DAT_SRQ_HANDLE srq;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL conn_qual;
@@ -38,6 +39,9 @@ struct perf_dat {
 };
 
 int perf_dat_fail(const char *what, DAT_RETURN ret);
+
+/* The first so many endpoints. */
+int perf_dat_open_eps(struct perf_dat *dat, uint32_t count);
 
 /* ---- connections (dat_link.c) ---- */
 

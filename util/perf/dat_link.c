@@ -179,7 +179,23 @@ int perf_dat_connect(void *be, const struct perf_addr *peer)
 
 int perf_dat_link(void *be, uint32_t count)
 {
-	return link_some(be, 0, count);
+	struct perf_dat *dat = be;
+
+	if (dat->env->cfg->fresh && perf_dat_open_eps(dat, count))
+		return -1;
+	return link_some(dat, 0, count);
+}
+
+/* Ready for the next connection. */
+static DAT_RETURN renew(struct perf_dat *dat, DAT_EP_HANDLE *ep)
+{
+	DAT_RETURN ret;
+
+	if (!dat->env->cfg->fresh)
+		return dat_ep_reset(*ep);
+	ret = dat_ep_free(*ep);
+	*ep = DAT_HANDLE_NULL;
+	return ret;
 }
 
 int perf_dat_unlink(void *be, uint32_t count)
@@ -198,9 +214,9 @@ int perf_dat_unlink(void *be, uint32_t count)
 		dat->nconnected--;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		ret = dat_ep_reset(dat->eps[i]);
+		ret = renew(dat, &dat->eps[i]);
 		if (ret != DAT_SUCCESS)
-			return perf_dat_fail("cannot reset an endpoint", ret);
+			return perf_dat_fail("cannot reset or free an endpoint", ret);
 	}
 	return 0;
 }

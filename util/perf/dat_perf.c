@@ -42,7 +42,7 @@ static const struct util_opt option_table[] = {
 		    1000),
 	UTIL_NUMBER('W', "window", &options.window, "N",
 		    "requests under way (64; of large messages 16)", 1, 4096),
-	UTIL_NUMBER('e', "eps", &options.eps, "N", "endpoints of each thread (1)", 1, 1024),
+	UTIL_NUMBER('e', "eps", &options.eps, "N", "endpoints of each thread (1)", 1, PERF_MAX_EPS),
 	UTIL_NUMBER('T', "threads", &options.threads, "N", "threads of either side (1)", 1,
 		    PERF_MAX_THREADS),
 	UTIL_FLAG('B', "bidirectional", &options.both, "both sides send at once"),
@@ -51,7 +51,10 @@ static const struct util_opt option_table[] = {
 	UTIL_FLAG('w', "wait", &options.wait, "sleep for completions instead of polling"),
 	UTIL_NUMBER('c', "signal-every", &options.signal_every, "N",
 		    "suppress all completions but every Nth", 1, 2048),
+	UTIL_FLAG(0, "fresh", &options.fresh, "connect: make and free the endpoints each time"),
+	UTIL_FLAG(0, "spin", &options.spin, "spin for a write without calls of DAT"),
 	UTIL_FLAG('V', "verify", &options.verify, "check the bytes of every message"),
+	UTIL_FLAG(0, "cost", &options.cost, "memory of the endpoints, closing, CPU while idle"),
 
 	UTIL_HEADING("Or a check of all that matters, in five seconds:"),
 	UTIL_FLAG(0, "check", &options.check, "connections and data; the verdict is GO or NO-GO"),
@@ -157,6 +160,8 @@ static int check_options(struct perf_options *o, int operands)
 		return util_fail("--max-excess is a limit of latencies");
 	if (o->json && o->csv)
 		return util_fail("--json and --csv exclude each other");
+	if (o->cost && (o->csv || o->check || o->server))
+		return util_fail("--cost goes with a table or --json, and is the client's to say");
 	if (o->iterations && o->seconds > 0)
 		return util_fail("--iterations and --time exclude each other");
 	if (!o->rounds)
@@ -244,6 +249,7 @@ int main(int argc, char **argv)
 	if (check_options(&options, argc - first) || perf_plan_make(&options, &plan))
 		goto wrong_usage;
 
+	perf_cost_allow_files();
 	if (!options.loopback && options.pin && perf_pin(options.pin, 0))
 		ret = -1;
 	else if (options.server)

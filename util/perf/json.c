@@ -83,9 +83,31 @@ static void json_row(struct perf_report *report, const struct perf_row *row)
 	util_json_close(json, '}');
 }
 
+static void put_costs(struct perf_report *report)
+{
+	struct util_json *json = &report->writer;
+
+	util_json_open(json, "cost", '{');
+	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
+		const struct perf_cost *cost = &report->costs[i];
+
+		if (!(report->cfg->backends & 1u << i))
+			continue;
+		util_json_open(json, perf_backend_names[i], '{');
+		util_json_real(json, "open_s", cost->open_s);
+		util_json_real(json, "close_s", cost->close_s);
+		util_json_integer(json, "memory", cost->memory);
+		util_json_close(json, '}');
+	}
+	util_json_real(json, "idle_cpu", report->idle);
+	util_json_close(json, '}');
+}
+
 static void json_end(struct perf_report *report)
 {
 	util_json_close(&report->writer, ']');
+	if (report->cfg->cost)
+		put_costs(report);
 	util_json_bool(&report->writer, "within_limits", !report->violated);
 	util_json_close(&report->writer, '}');
 }

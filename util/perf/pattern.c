@@ -20,6 +20,25 @@ static int ping_pong_messages(struct perf_conn *conn)
 	return 0;
 }
 
+#define SPINS_PER_LOOK (UINT32_C(1) << 24)
+
+/* As a program that makes no call of DAT until the byte is there: the library moves the data. */
+static int spin(struct perf_conn *conn, const unsigned char *last, unsigned char mark)
+{
+	int64_t until = perf_now_ns() + PERF_STALL_MS * INT64_C(1000000);
+
+	for (uint32_t i = 1; __atomic_load_n(last, __ATOMIC_ACQUIRE) != mark; i++) {
+		if (i % SPINS_PER_LOOK)
+			continue;
+		if (conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0)
+			return -1;
+		if (perf_now_ns() > until)
+			return util_fail("a write did not come within %d seconds",
+					 PERF_STALL_MS / 1000);
+	}
+	return 0;
+}
+
 /* Spins until the peer's write number i is there: its last byte appears last. */
 static int await_write(struct perf_conn *conn, uint64_t i, unsigned char mark)
 {
@@ -29,6 +48,8 @@ static int await_write(struct perf_conn *conn, uint64_t i, unsigned char mark)
 	const unsigned char *last = (const unsigned char *)buf + conn->run->size - 1;
 	uint64_t number = i / env->cfg->eps;
 
+	if (env->cfg->spin && spin(conn, last, mark))
+		return -1;
 	while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != mark) {
 		if (perf_reap(conn))
 			return -1;

@@ -97,6 +97,9 @@ struct perf_cfg {
 	uint32_t rdm;       /* raw: FI_EP_RDM instead of FI_EP_MSG */
 	uint32_t cq_wait;   /* raw: enum perf_cq_wait */
 	uint32_t last_word; /* raw: the last bytes of a write are an operation of their own */
+	uint32_t fresh;     /* each connection has endpoints of its own */
+	uint32_t spin;      /* a write is awaited without calls of DAT */
+	uint32_t cost;      /* tell what the endpoints cost; connected ones go with the interface */
 	char ia[DAT_NAME_MAX_LENGTH];
 	char provider[PERF_NAME_LEN]; /* raw: libfabric provider */
 };
@@ -262,6 +265,21 @@ int perf_sync_source(int fd, char *text, size_t size);
 
 int64_t perf_now_ns(void);
 
+/* ---- what endpoints cost (cost.c) ---- */
+
+/* Of one back end, for all endpoints of this side. */
+struct perf_cost {
+	double open_s;   /* making and connecting them */
+	double close_s;  /* all at once, while they are connected */
+	uint64_t memory; /* bytes, the process's growth */
+};
+
+uint64_t perf_cost_memory(void);
+/* Percent of a processor that this process uses while nothing happens; takes seconds. */
+double perf_cost_idle(void);
+/* Lets this process have as many descriptors as it may. */
+void perf_cost_allow_files(void);
+
 /* ---- measuring: all threads of one side over one back end (crew.c) ---- */
 
 struct perf_crew;
@@ -373,7 +391,9 @@ struct perf_report {
 	struct util_json writer;
 	struct perf_plot *plot;
 	struct perf_figure last; /* of the last size, over DAT */
-	bool violated;           /* something was outside the limits */
+	struct perf_cost costs[PERF_BACKENDS];
+	double idle;   /* percent of a processor */
+	bool violated; /* something was outside the limits */
 };
 
 /* A way to write: the head, each size, and the end. */
@@ -397,6 +417,8 @@ extern const char *const perf_backend_names[];
 
 /* Of the figures of a test. */
 const char *perf_unit(const struct perf_cfg *cfg);
+/* Endpoints of one side. */
+uint32_t perf_endpoints(const struct perf_cfg *cfg);
 /* Figures for people. */
 const char *perf_number(double value, char *text, size_t size);
 /* "send bandwidth, window 16, 1 endpoint, polling" */

@@ -6,6 +6,7 @@
  */
 #include "perf/raw.h"
 
+#include "perf/raw_link.h"
 #include "perf/raw_post.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
-#define POLL_MS       100
 #define REQUESTED_KEY 0x7e57
 
 int perf_raw_fail(const char *what, int ret)
@@ -163,7 +163,7 @@ static int bind_eq(struct raw *raw, struct fid_ep *ep)
 		   : 0;
 }
 
-static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
+int perf_raw_open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
 {
 	uint64_t flags = FI_TRANSMIT;
 	struct fid_ep *ep;
@@ -188,7 +188,7 @@ static int open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p)
 }
 
 /* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this run. */
-static void size_queues(const struct raw *raw, struct fi_info *info)
+void perf_raw_size_queues(const struct raw *raw, struct fi_info *info)
 {
 	const struct perf_env *env = raw->env;
 
@@ -263,7 +263,7 @@ static int open_for_rdm(struct raw *raw)
 	ret = fi_av_open(raw->domain, &attr, &raw->av, NULL);
 	if (ret)
 		return perf_raw_fail("cannot open an address vector", ret);
-	return open_ep(raw, raw->info, &raw->eps[0]);
+	return perf_raw_open_ep(raw, raw->info, &raw->eps[0]);
 }
 
 static int register_buffer(struct raw *raw)
@@ -315,11 +315,14 @@ static int alloc_requests(struct raw *raw)
 
 	raw->contexts = calloc(env->ntx + env->nrx + bodies, sizeof(*raw->contexts));
 	raw->eps = calloc(env->cfg->eps, sizeof(struct fid_ep *));
+	raw->early = calloc(env->cfg->eps, sizeof(struct fi_info *));
 	if (bodies) {
 		raw->writes = calloc(bodies, sizeof(*raw->writes));
 		raw->bodies = calloc(bodies, sizeof(*raw->bodies));
 	}
-	return raw->contexts && raw->eps && (!bodies || (raw->writes && raw->bodies)) ? 0 : -1;
+	return raw->contexts && raw->eps && raw->early && (!bodies || (raw->writes && raw->bodies))
+		       ? 0
+		       : -1;
 }
 
 static int open_all(struct raw *raw, const struct raw *first)
@@ -328,7 +331,7 @@ static int open_all(struct raw *raw, const struct raw *first)
 		return util_fail("no memory");
 	if (find_fabric(raw))
 		return -1;
-	size_queues(raw, raw->info);
+	perf_raw_size_queues(raw, raw->info);
 	raw->delivers = wants_delivery(raw->info);
 	if (take_domain(raw, first))
 		return -1;
@@ -378,6 +381,7 @@ static void raw_close(void *be)
 			fi_shutdown(raw->eps[i], 0);
 		close_fid(&raw->eps[i]->fid);
 	}
+	perf_raw_drop_early(raw);
 	close_fid(raw->pep ? &raw->pep->fid : NULL);
 	close_fid(raw->srx ? &raw->srx->fid : NULL);
 	close_fid(raw->av ? &raw->av->fid : NULL);
@@ -390,6 +394,7 @@ static void raw_close(void *be)
 	free(raw->contexts);
 	free(raw->writes);
 	free(raw->bodies);
+	free(raw->early);
 	free(raw->eps);
 	free(raw);
 }
@@ -419,96 +424,11 @@ static int raw_address(void *be, struct perf_addr *addr)
 	return 0;
 }
 
-static int eq_failure(struct raw *raw)
-{
-	struct fi_eq_err_entry err = {0};
-
-	if (fi_eq_readerr(raw->eq, &err, 0) < 0)
-		return util_fail("libfabric: connecting failed without a reason given");
-	return perf_raw_fail("connecting failed", err.err);
-}
-
-/* entry->info belongs to the caller when the event is a request. */
-static int await_event(struct raw *raw, uint32_t wanted, struct fi_eq_cm_entry *entry)
-{
-	int64_t until = perf_now_ns() + PERF_CONNECT_MS * INT64_C(1000000);
-	uint32_t event;
-	ssize_t ret;
-
-	do {
-		if (raw->env->thread == 0 && perf_sync_peek(raw->env->sync, 0) < 0)
-			return -1;
-		ret = fi_eq_sread(raw->eq, &event, entry, sizeof(*entry), POLL_MS, 0);
-		if (ret == -FI_EAVAIL)
-			return eq_failure(raw);
-		if (ret > 0 && event != wanted)
-			return util_fail(
-				"libfabric: event %u came while connecting; the peer has hung up?",
-				event);
-		if (ret < 0 && ret != -FI_EAGAIN && ret != -FI_EINTR)
-			return perf_raw_fail("cannot read the event queue", (int)ret);
-	} while (ret <= 0 && perf_now_ns() < until);
-	return ret > 0 ? 0
-		       : util_fail("libfabric: no connection within %d seconds",
-				   PERF_CONNECT_MS / 1000);
-}
-
-static int accept_one(struct raw *raw, uint32_t i)
-{
-	struct fi_eq_cm_entry entry;
-	int ret;
-
-	if (await_event(raw, FI_CONNREQ, &entry))
-		return -1;
-	size_queues(raw, entry.info);
-	ret = open_ep(raw, entry.info, &raw->eps[i]);
-	fi_freeinfo(entry.info);
-	if (ret)
-		return -1;
-	ret = fi_accept(raw->eps[i], NULL, 0);
-	if (ret)
-		return perf_raw_fail("cannot accept", ret);
-	return await_event(raw, FI_CONNECTED, &entry);
-}
-
-static int connect_one(struct raw *raw, uint32_t i, const struct perf_addr *peer)
-{
-	struct fi_eq_cm_entry entry;
-	int ret;
-
-	if (open_ep(raw, raw->info, &raw->eps[i]))
-		return -1;
-	ret = fi_connect(raw->eps[i], peer->name, NULL, 0);
-	if (ret)
-		return perf_raw_fail("cannot connect", ret);
-	return await_event(raw, FI_CONNECTED, &entry);
-}
-
-static int raw_connect(void *be, const struct perf_addr *peer)
-{
-	struct raw *raw = be;
-
-	raw->peer_base = peer->base;
-	raw->peer_key = peer->key;
-	raw->peer = FI_ADDR_UNSPEC;
-	if (raw->rdm) {
-		if (fi_av_insert(raw->av, peer->name, 1, &raw->peer, 0, NULL) != 1)
-			return util_fail("libfabric: the peer's address is of no use here");
-		return 0;
-	}
-	/* One at a time: so both sides number the endpoints alike. */
-	for (uint32_t i = 0; i < raw->nep; i++) {
-		if (raw->env->passive ? accept_one(raw, i) : connect_one(raw, i, peer))
-			return -1;
-	}
-	return 0;
-}
-
 const struct perf_ops perf_raw_ops = {
 	.name = "raw",
 	.open = raw_open,
 	.address = raw_address,
-	.connect = raw_connect,
+	.connect = perf_raw_connect,
 	.post_recv = perf_raw_post_recv,
 	.post =
 		{
@@ -518,5 +438,7 @@ const struct perf_ops perf_raw_ops = {
 		},
 	.poll = perf_raw_poll,
 	.wait = perf_raw_wait,
+	.link = perf_raw_link,
+	.unlink = perf_raw_unlink,
 	.close = raw_close,
 };

@@ -22,14 +22,17 @@ struct raw {
 	struct fid_av *av;
 	struct fid_pep *pep;
 	struct fid_ep *srx;
-	struct fid_ep **eps; /* nep of them */
-	uint32_t nep;        /* 1 for reliable datagrams */
+	struct fid_ep **eps;    /* nep of them */
+	uint32_t nep;           /* 1 for reliable datagrams */
+	struct fi_info **early; /* requests that came before their turn; as many as eps at most */
+	uint32_t nearly;
 	struct fid_mr *mr;
 	void *desc;
 	size_t cq_entry; /* bytes of an entry of its format */
 	int cq_fd;       /* -1: the provider has no descriptor to sleep on */
 	fi_addr_t peer;
 	uint64_t peer_base, peer_key;
+	struct perf_addr peer_name;
 	bool rdm;
 	bool borrowed; /* fabric and domain are those of the first thread */
 	bool plain;    /* one segment and every request signalled: the short calls do */
@@ -43,6 +46,11 @@ struct raw {
 	uint32_t *bodies;       /* ring of ids: bodies are there, their last words not sent */
 	uint32_t bodies_head, bodies_tail;
 };
+
+/* An endpoint with its queues, ready to connect. What is there on failure is closed with raw. */
+int perf_raw_open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p);
+/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this run. */
+void perf_raw_size_queues(const struct raw *raw, struct fi_info *info);
 
 /* Sets util_error() to what libfabric could not do and why. Returns -1. */
 int perf_raw_fail(const char *what, int ret);

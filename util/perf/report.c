@@ -115,6 +115,11 @@ const char *perf_unit(const struct perf_cfg *cfg)
 	return cfg->metric == PERF_BANDWIDTH ? "MB/s" : perf_traits[cfg->test].unit;
 }
 
+uint32_t perf_endpoints(const struct perf_cfg *cfg)
+{
+	return cfg->eps * cfg->threads;
+}
+
 const char *perf_number(double value, char *text, size_t size)
 {
 	snprintf(text, size, value < 1000 ? "%.3f" : value < 100000 ? "%.1f" : "%.0f", value);

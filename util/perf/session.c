@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define MAGIC             0x64617470u /* another number on a machine of the other byte order */
-#define PROTOCOL          4
+#define PROTOCOL          5
 #define PEER_ERROR_MS     300
 /* A run this long tells how many iterations a round needs. */
 #define CALIBRATE_SECONDS 0.02
@@ -19,6 +19,7 @@ struct session {
 	struct perf_cfg cfg;
 	struct perf_crew *crews[PERF_BACKENDS];
 	struct perf_result *results[PERF_BACKENDS];
+	struct perf_cost costs[PERF_BACKENDS];
 	struct perf_live *live; /* client only */
 	uint32_t serial;
 	char source[64];
@@ -91,22 +92,42 @@ static int open_envs(struct session *session)
 	return 0;
 }
 
+static int open_crew(struct session *session, enum perf_backend i)
+{
+	uint64_t memory = perf_cost_memory();
+	int64_t from = perf_now_ns();
+
+	if (perf_crew_open(session->envs, i, &session->crews[i]))
+		return -1;
+	session->costs[i].open_s = (double)(perf_now_ns() - from) / 1e9;
+	session->costs[i].memory = perf_cost_memory() - memory;
+	return 0;
+}
+
 static int open_crews(struct session *session)
 {
 	if (open_envs(session))
 		return -1;
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
-		if (session->cfg.backends & 1u << i &&
-		    perf_crew_open(session->envs, i, &session->crews[i]))
+		if (session->cfg.backends & 1u << i && open_crew(session, i))
 			return -1;
 	}
 	return 0;
 }
 
+static void close_crew(struct session *session, enum perf_backend i)
+{
+	int64_t from = perf_now_ns();
+
+	perf_crew_close(session->crews[i]);
+	session->crews[i] = NULL;
+	session->costs[i].close_s = (double)(perf_now_ns() - from) / 1e9;
+}
+
 static void close_session(struct session *session)
 {
 	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
-		perf_crew_close(session->crews[i]);
+		close_crew(session, i);
 		free(session->results[i]);
 	}
 	for (uint32_t i = 0; session->envs && i < session->cfg.threads; i++)
@@ -328,9 +349,15 @@ static int run_client(struct session *session, const struct perf_plan *plan,
 		if (measure_size(session, plan->sizes[i], report))
 			return -1;
 	}
-	if (perf_report_end(report))
+	if (session->cfg.cost)
+		report->idle = perf_cost_idle();
+	if (perf_sync_send(session->env.sync, PERF_MSG_BYE, NULL, 0))
 		return -1;
-	return perf_sync_send(session->env.sync, PERF_MSG_BYE, NULL, 0);
+	for (enum perf_backend i = 0; i < PERF_BACKENDS && session->cfg.cost; i++) {
+		close_crew(session, i);
+		report->costs[i] = session->costs[i];
+	}
+	return perf_report_end(report);
 }
 
 int perf_session_run(const struct perf_options *o, const struct perf_plan *plan, int sync,

@@ -9,13 +9,14 @@
 #define PERF_MAX_SIZES      64
 #define PERF_MAX_ITERATIONS UINT32_MAX
 #define PERF_MAX_THREADS    256
+#define PERF_MAX_EPS        65536
 
 /* The command line. */
 struct perf_options {
 	bool server, once, loopback;
 	bool raw, compare;
 	bool check;
-	bool both, srq, wait, verify, last_word;
+	bool both, srq, wait, verify, last_word, cost, spin, fresh;
 	bool json, csv, quiet, help, version;
 	uint32_t test, metric, stat;
 	uint32_t iterations, warmup, window, eps, threads, iov, signal_every, rounds;

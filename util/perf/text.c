@@ -114,7 +114,21 @@ static void text_row(struct perf_report *report, const struct perf_row *row)
 
 static void text_end(struct perf_report *report)
 {
-	(void)report;
+	const struct perf_cfg *cfg = report->cfg;
+
+	if (!cfg->cost)
+		return;
+	for (enum perf_backend i = 0; i < PERF_BACKENDS; i++) {
+		const struct perf_cost *cost = &report->costs[i];
+
+		if (cfg->backends & 1u << i)
+			printf("cost of %u endpoints, %s: %.1f KiB each, opened in %.3f s, closed "
+			       "in %.3f s\n",
+			       perf_endpoints(cfg), perf_backend_names[i],
+			       (double)cost->memory / perf_endpoints(cfg) / 1024, cost->open_s,
+			       cost->close_s);
+	}
+	printf("while idle: %.2f %% of a processor\n", report->idle);
 }
 
 const struct perf_writer perf_text_writer = {

@@ -101,7 +101,6 @@ const struct perf_traits perf_traits[PERF_TESTS] = {
 	[PERF_CONNECT] =
 		{
 			.shape = PERF_CYCLES,
-			.dat_only = true,
 			.fixed = 1,
 			.metrics = LATENCY | RATE,
 			.time = "until it is established",

@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* Limits if libfabric sets none, and limits of our own structures. */
-#define MAX_EPS       8192u
+#define MAX_EPS       16384u
 #define MAX_DTOS      65536u
 #define MAX_EVDS      65536u
 #define MAX_EVD_QLEN  1048576u
@@ -66,7 +66,9 @@ static void init_limits(struct dofi_ia *ia)
 	uint64_t max_msg = info->ep_attr->max_msg_size;
 	uint32_t max_regions = at_most(DOFI_CTXTAB_ENTRIES - CTX_RESERVE, domain->mr_cnt);
 
-	limits->max_eps = shared_ep ? MAX_EPS : at_most(MAX_EPS, domain->ep_cnt);
+	/* Devices count endpoints. Over sockets ep_cnt is a proposal: tcp says 8192, makes more. */
+	limits->max_eps =
+		ia->quirks & DOFI_QUIRK_QUEUE_PAIRS ? at_most(MAX_EPS, domain->ep_cnt) : MAX_EPS;
 	limits->max_dtos = MAX_DTOS;
 	limits->max_evds = MAX_EVDS;
 	limits->max_evd_qlen = MAX_EVD_QLEN;

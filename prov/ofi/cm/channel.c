@@ -427,11 +427,14 @@ static void on_end(struct dofi_chan *chan, int err)
 		dofi_chan_close(chan, ret, false);
 }
 
-/* False when the socket is empty, or the channel is not what it was. */
+/*
+ * False when the socket is empty, or the channel is not what it was. A socket that did not fill the
+ * buffer was empty; what comes behind that makes it readable again.
+ */
 static bool read_some(struct dofi_chan *chan)
 {
-	ssize_t n = recv(chan->fd.fd, chan->rx + chan->rx_fill, sizeof(chan->rx) - chan->rx_fill,
-			 MSG_DONTWAIT);
+	size_t room = sizeof(chan->rx) - chan->rx_fill;
+	ssize_t n = recv(chan->fd.fd, chan->rx + chan->rx_fill, room, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
@@ -441,7 +444,7 @@ static bool read_some(struct dofi_chan *chan)
 	}
 	chan->rx_fill += (uint32_t)n;
 	take_frames(chan);
-	return chan->state != DOFI_CHAN_DEAD;
+	return (size_t)n == room && chan->state != DOFI_CHAN_DEAD;
 }
 
 static void read_turn(struct dofi_chan *chan)

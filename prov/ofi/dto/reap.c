@@ -19,6 +19,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 #include "object/upcalls.h"
+#include "progress/cq_ready.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -177,15 +178,6 @@ DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq, uint32_t want)
 	return (int)n;
 }
 
-DOFI_SLOW_PATH static int reap_others(struct dofi_ia *ia, uint32_t ncqs)
-{
-	int n = 0;
-
-	for (uint32_t i = 1; i < ncqs; i++)
-		n += reap_queue(ia, ia->cqs.list[i].fid, DOFI_CQ_BATCH);
-	return n;
-}
-
 /*
  * A device is asked for one entry after the other, and whoever wants more than there are asks once
  * in vain. So a call that polls for an event asks a queue that was found empty for one; if that is
@@ -206,12 +198,55 @@ DOFI_INLINE int reap_first(struct dofi_ia *ia)
 	return all;
 }
 
+/* A queue that gave a full batch may have more, which its descriptor need not show. */
+static int reap_ready(struct dofi_ia *ia, uint32_t ncqs)
+{
+	int n, all = 0;
+
+	dofi_cq_ready_look(&ia->cqs);
+	for (uint32_t i = 1; i < ncqs; i++) {
+		if (!ia->cqs.list[i].due)
+			continue;
+		n = reap_queue(ia, ia->cqs.list[i].fid, DOFI_CQ_BATCH);
+		ia->cqs.list[i].due = n == DOFI_CQ_BATCH;
+		all += n;
+	}
+	return all;
+}
+
+/* With many connections those of the first queue are few, and its list is slow to poll. */
+static int reap_shared(struct dofi_ia *ia, uint32_t ncqs)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	int n = 0;
+
+	if (!ia->engine.taker.evd || dofi_cq_ready_first(cqs)) {
+		n = reap_first(ia);
+		if (n)
+			dofi_cq_ready_first_has(cqs);
+	}
+	if (ncqs > 2)
+		return n + reap_ready(ia, ncqs);
+	atomic_store_explicit(&cqs->list[1].armed, false, memory_order_relaxed);
+	return n + reap_queue(ia, cqs->list[1].fid, DOFI_CQ_BATCH);
+}
+
+DOFI_SLOW_PATH static int reap_many(struct dofi_ia *ia, uint32_t ncqs)
+{
+	int n;
+
+	if (ia->cqs.shared)
+		return reap_shared(ia, ncqs);
+	n = reap_first(ia);
+	for (uint32_t i = 1; i < ncqs; i++)
+		n += reap_queue(ia, ia->cqs.list[i].fid, DOFI_CQ_BATCH);
+	return n;
+}
+
 int dofi_reap(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
-	int n;
 
 	dofi_assert_held(&ia->engine.lock);
-	n = reap_first(ia);
-	return DOFI_LIKELY(ncqs == 1) ? n : n + reap_others(ia, ncqs);
+	return DOFI_LIKELY(ncqs == 1) ? reap_first(ia) : reap_many(ia, ncqs);
 }

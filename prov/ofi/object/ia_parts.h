@@ -169,15 +169,26 @@ struct dofi_wakeup_peer {
 	uint8_t uuid[DOFI_WAKEUP_UUID];
 };
 
-#define DOFI_MAX_CQS 12
+#define DOFI_MAX_CQS        33
+#define DOFI_MAX_DEVICE_CQS 12
 
 struct dofi_cqs {
 	struct dofi_cq {
 		struct fid_cq *fid;
 		size_t size, used; /* in entries; `used` is guarded by engine.lock */
-	} list[DOFI_MAX_CQS];      /* the first is ia->cq; all are closed with the IA */
-	_Atomic uint32_t n;        /* grows under engine.lock */
+		uint32_t users;    /* endpoints; guarded by engine.lock */
+		bool due;          /* to be read in the next round; cq_ready.h */
+		/* was not read since fi_trywait allowed to sleep on it */
+		_Atomic bool armed;
+	} list[DOFI_MAX_CQS]; /* the first is ia->cq; all are closed with the IA */
+	_Atomic uint32_t n;   /* grows under engine.lock */
 	bool told_full;
+	bool shared;                 /* all but the first are behind ready_fd */
+	int ready_fd;                /* epoll set; cq_ready.h */
+	uint32_t looks;              /* at the set */
+	uint32_t polls, first_polls; /* without the first queue; with it from now on */
+	/* one that the driver may not sleep on before it is read; 0: none */
+	_Atomic uint32_t awake;
 };
 
 /* --- dto: credit.h, control.h, guard_byte.h, bounce.h --- */

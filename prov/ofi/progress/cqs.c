@@ -6,6 +6,7 @@
 #include "fabric/fid.h"
 #include "fabric/quirks.h"
 #include "object/transport.h"
+#include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
 #include "progress/wait.h"
 
@@ -15,21 +16,31 @@
 #include <string.h>
 
 /* Completions that the fabric's queue holds before it makes room in a slower way. */
-#define CQ_SIZE     16384u
-#define CQ_SIZE_MIN 256u
+#define CQ_SIZE        16384u
+#define CQ_SIZE_MIN    256u
+/* Of a queue that some of many connections share. */
+#define CQ_SIZE_SHARED 2048u
+/*
+ * The first queue polls a list of so many sockets in less time than an epoll set takes. fi_cq_read
+ * passes the endpoints of a shared queue in less time than a look at more queues takes while there
+ * are no more than this. Then there are further queues, small ones first.
+ */
+#define LIST_USERS     8u
+#define ALONE_USERS    256u
+#define SHARED_USERS   64u
 
 /*
  * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD)
  * has the kernel note every message there, also while it is polled: on tcp that is 1 us of 6. It
- * pays with hundreds of connections only. Connectionless fabrics that have a list (net, ofi_rxm)
- * leave out of it what matters.
+ * pays from a dozen connections on, for which there are further queues. Connectionless fabrics that
+ * have a list (net, ofi_rxm) leave out of it what matters.
  */
 static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_cq **cq_p)
 {
 	static const enum fi_wait_obj by_list[] = {FI_WAIT_POLLFD, FI_WAIT_FD, FI_WAIT_NONE};
 	static const enum fi_wait_obj by_fd[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_NONE};
 	bool list = ia->trans->cq_has_list && !(ia->quirks & DOFI_QUIRK_SHORT_LIST) &&
-		    strcmp(ia->params.cq_wait, "fd");
+		    strcmp(ia->params.cq_wait, "fd") && !ia->cqs.shared;
 	const enum fi_wait_obj *kinds = list ? by_list : by_fd;
 	int first = ia->quirks & DOFI_QUIRK_MUTE_QUEUE ? 2 : 0, ret = -FI_ENOSYS;
 
@@ -45,7 +56,7 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
  * on. The size is kept here, for efa writes the one that it takes into the attributes, also when it
  * fails.
  */
-static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
+static int make_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
 {
 	uint32_t n = atomic_load_explicit(&ia->cqs.n, memory_order_relaxed);
 	struct dofi_cq *cq = &ia->cqs.list[n];
@@ -61,12 +72,26 @@ static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
 	}
 	if (ret)
 		return ret;
-	cq->size = size;
-	cq->used = 0;
+	*cq = (struct dofi_cq){.fid = cq->fid, .size = size};
 	*wait_p = attr.wait_obj;
-	/* Sleepers look without a lock. */
-	atomic_store_explicit(&ia->cqs.n, n + 1, memory_order_release);
 	return 0;
+}
+
+/* Sleepers look without a lock, so from here on the queue stays until the IA closes. */
+static void publish(struct dofi_cqs *cqs)
+{
+	uint32_t n = atomic_load_explicit(&cqs->n, memory_order_relaxed);
+
+	atomic_store_explicit(&cqs->n, n + 1, memory_order_release);
+}
+
+static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
+{
+	int ret = make_one(ia, wish, least, wait_p);
+
+	if (!ret)
+		publish(&ia->cqs);
+	return ret;
 }
 
 /*
@@ -83,16 +108,21 @@ int dofi_cqs_open(struct dofi_ia *ia)
 	int ret;
 
 	atomic_store(&ia->cqs.n, 0);
+	ia->cqs.shared = false;
 	ret = open_one(ia, first_size(ia), CQ_SIZE_MIN, &ia->cq_wait);
-	if (!ret)
-		ia->cq = ia->cqs.list[0].fid;
-	return ret;
+	if (ret)
+		return ret;
+	ia->cq = ia->cqs.list[0].fid;
+	if (ia->cq_wait == FI_WAIT_POLLFD && dofi_cq_ready_open(&ia->cqs))
+		DOFI_LOG_I("IA %s: no epoll set; many connections will be slow to poll", ia->name);
+	return 0;
 }
 
 void dofi_cqs_close(struct dofi_ia *ia)
 {
 	for (uint32_t i = atomic_exchange(&ia->cqs.n, 0); i-- > 0;)
 		dofi_fid_close(ia->name, &ia->cqs.list[i].fid->fid, "completion queue");
+	dofi_cq_ready_close(&ia->cqs);
 }
 
 /* The one that has most left, if only it lacks least. */
@@ -118,7 +148,7 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 	size_t wish = 2 * cqs->list[cqs->n - 1].size;
 	enum fi_wait_obj wait = FI_WAIT_NONE;
 
-	if (cqs->n == DOFI_MAX_CQS ||
+	if (cqs->n == DOFI_MAX_DEVICE_CQS ||
 	    open_one(ia, wish > entries ? wish : entries, entries, &wait)) {
 		if (!cqs->told_full)
 			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives "
@@ -136,16 +166,71 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 	return true;
 }
 
+/* --- queues that many connections share --- */
+
+static bool add_shared(struct dofi_ia *ia)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	uint32_t which = cqs->n;
+	enum fi_wait_obj wait = FI_WAIT_NONE;
+
+	if (which == DOFI_MAX_CQS || make_one(ia, CQ_SIZE_SHARED, CQ_SIZE_MIN, &wait))
+		return false;
+	if (wait != FI_WAIT_FD || dofi_cq_ready_add(cqs, which)) {
+		dofi_fid_close(ia->name, &cqs->list[which].fid->fid, "completion queue");
+		return false;
+	}
+	cqs->list[1].due = true; /* while it was the only one, nobody noted what it has left */
+	publish(cqs);
+	return true;
+}
+
+/* The one with the fewest users, or the first if there is no other. */
+static uint32_t least_shared(const struct dofi_cqs *cqs)
+{
+	uint32_t best = cqs->n > 1 ? 1 : 0;
+
+	for (uint32_t i = 2; i < cqs->n; i++)
+		if (cqs->list[i].users < cqs->list[best].users)
+			best = i;
+	return best;
+}
+
+static uint32_t share(struct dofi_ia *ia)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	uint32_t which;
+
+	if (cqs->list[0].users < LIST_USERS)
+		return 0;
+	which = least_shared(cqs);
+	if ((!which || cqs->list[which].users >= (cqs->n == 2 ? ALONE_USERS : SHARED_USERS)) &&
+	    add_shared(ia))
+		which = cqs->n - 1;
+	return which;
+}
+
+/* --- places of endpoints --- */
+
+static uint32_t find_room(struct dofi_ia *ia, size_t entries)
+{
+	struct dofi_cqs *cqs = &ia->cqs;
+	uint32_t which = roomiest(cqs, cqs->n);
+
+	if (!has_room(&cqs->list[which], entries) && add_one(ia, entries))
+		which = cqs->n - 1;
+	return which;
+}
+
 uint32_t dofi_cqs_take(struct dofi_ia *ia, size_t entries)
 {
 	struct dofi_cqs *cqs = &ia->cqs;
 	uint32_t which;
 
 	dofi_assert_held(&ia->engine.lock);
-	which = roomiest(cqs, cqs->n);
-	if (!has_room(&cqs->list[which], entries) && add_one(ia, entries))
-		which = cqs->n - 1;
+	which = cqs->shared ? share(ia) : find_room(ia, entries);
 	cqs->list[which].used += entries;
+	cqs->list[which].users++;
 	return which;
 }
 
@@ -153,4 +238,5 @@ void dofi_cqs_give(struct dofi_ia *ia, uint32_t which, size_t entries)
 {
 	dofi_assert_held(&ia->engine.lock);
 	ia->cqs.list[which].used -= entries;
+	ia->cqs.list[which].users--;
 }

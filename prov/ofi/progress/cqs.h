@@ -4,6 +4,9 @@
  * has entries: libfabric sets entries aside for the receives of each endpoint, and when none is
  * left it takes no send any more. So there are more of them then, each twice as long as the one
  * before, and polling stays cheap with thousands of connections.
+ *
+ * Where a queue polls a list of sockets, it serves the first connections alone. Later ones share
+ * further queues (cq_ready.h).
  */
 #ifndef DOFI_CQS_H
 #define DOFI_CQS_H

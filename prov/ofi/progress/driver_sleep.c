@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/eventfd.h"
 #include "fabric/eqs.h"
+#include "progress/cq_ready.h"
 #include "progress/cq_watch.h"
 #include "progress/nap.h"
 #include "progress/wakeup.h"
@@ -40,17 +41,27 @@ void dofi_wait_unmark(struct dofi_ia *ia)
 	ia->wait.marked = false;
 }
 
-bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq)
+static bool arm_cqs(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
-	struct fid *fids[DOFI_MAX_EQS + DOFI_MAX_CQS];
+	struct fid *fids[DOFI_MAX_CQS];
+	int n = 0;
+
+	if (ia->cq_wait == FI_WAIT_NONE)
+		return true;
+	fids[n++] = &ia->cq->fid;
+	for (uint32_t i = 1; i < ncqs && !ia->cqs.shared; i++)
+		fids[n++] = &ia->cqs.list[i].fid->fid;
+	if (ia->cqs.shared && !dofi_cq_ready_arm(&ia->cqs, ia->fabric))
+		return false;
+	return !fi_trywait(ia->fabric, fids, n);
+}
+
+bool dofi_wait_arm_events(struct dofi_ia *ia)
+{
+	struct fid *fids[DOFI_MAX_EQS];
 	int n = dofi_eqs_put_fids(&ia->eqs, fids);
 
-	if (with_cq && ia->cq_wait != FI_WAIT_NONE) {
-		fids[n++] = &ia->cq->fid;
-		for (uint32_t i = 1; i < ncqs; i++)
-			fids[n++] = &ia->cqs.list[i].fid->fid;
-	}
 	return !n || !fi_trywait(ia->fabric, fids, n);
 }
 
@@ -98,6 +109,11 @@ static int list_cq_fds(struct dofi_ia *ia)
 
 	if (ia->cq_wait == FI_WAIT_NONE)
 		return 0;
+	if (ia->cqs.shared) {
+		ia->wait.fds[OURS] = (struct pollfd){.fd = ia->cqs.ready_fd, .events = POLLIN};
+		total = list_fds_of(ia, ia->cq, OURS + 1);
+		return total < 0 ? -1 : total + 1;
+	}
 	total = list_fds_of(ia, ia->cq, OURS);
 	for (uint32_t i = 1; total >= 0 && i < ncqs; i++) {
 		n = list_fds_of(ia, ia->cqs.list[i].fid, OURS + (size_t)total);
@@ -115,8 +131,7 @@ void dofi_wait_probe(struct dofi_ia *ia)
 	struct dofi_wait *w = &ia->wait;
 	int n;
 
-	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) ||
-	    !dofi_wait_arm(ia, true))
+	if (ia->cq_wait != FI_WAIT_POLLFD || !grow_fds(w, OURS + LEAST_FDS) || !arm_cqs(ia))
 		return;
 	n = list_cq_fds(ia);
 	if (n <= 0 || poll(w->fds + OURS, (nfds_t)n, 0) <= 0)
@@ -193,8 +208,8 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 	atomic_store(&w->asleep, true);
 	with_cq = !dofi_cq_watch_leave(ia, wakeup);
 	/* A wake from now on also writes wake_fd; an earlier one shows in the counter. */
-	if (atomic_load(wakeup) == seen && dofi_wait_arm(ia, with_cq))
-		ret = sleep_on_fds(ia, deadline, with_cq, sigmask);
+	if (atomic_load(wakeup) == seen && dofi_wait_arm_events(ia))
+		ret = !with_cq || arm_cqs(ia) ? sleep_on_fds(ia, deadline, with_cq, sigmask) : 0;
 	if (!with_cq)
 		dofi_cq_watch_awake(w);
 	atomic_store(&w->asleep, false);

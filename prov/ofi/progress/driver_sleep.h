@@ -26,7 +26,10 @@ void dofi_wait_unmark(struct dofi_ia *ia);
 /* Looks at the wait object of a CQ that nothing has used yet. */
 void dofi_wait_probe(struct dofi_ia *ia);
 
-/* Readies the fabric's wait objects for a sleep; false when they have something for us already. */
-bool dofi_wait_arm(struct dofi_ia *ia, bool with_cq);
+/* Readies the fabric's event queues for a sleep; false when they have something for us already. */
+bool dofi_wait_arm_events(struct dofi_ia *ia);
+
+/* Of so many rounds of the driver one is full, also while completions keep it from sleeping. */
+#define DOFI_ROUNDS_PER_FULL 16u
 
 #endif

@@ -110,6 +110,15 @@ static void look_once(struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 }
 
+/* Events of other streams come by descriptors, which polls look at rarely. */
+static bool takes_completions(const struct dofi_evd *evd)
+{
+	unsigned int other = DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG |
+			     DAT_EVD_ASYNC_FLAG;
+
+	return (unsigned int)evd->flags & ~other;
+}
+
 /*
  * Until the wakeup differs from seen: 0, -EINTR or -ETIMEDOUT. The clock is read only if there is
  * something to wait for.
@@ -122,7 +131,7 @@ static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT tim
 	if (atomic_load(&evd->wakeup) != seen)
 		return 0;
 	deadline = dofi_deadline(timeout);
-	spin_until = dofi_now() + ia->params.spin_us * 1000u;
+	spin_until = dofi_now() + (takes_completions(evd) ? ia->params.spin_us * 1000u : 0);
 	while (atomic_load(&evd->wakeup) == seen) {
 		uint64_t now = dofi_now();
 

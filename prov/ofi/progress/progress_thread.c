@@ -12,6 +12,7 @@
 #include "progress/driver_sleep.h"
 #include "progress/engine.h"
 #include "progress/engine_fds.h"
+#include "progress/timer.h"
 #include "progress/wait.h"
 
 #include <pthread.h>
@@ -70,9 +71,15 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		 timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
 	struct epoll_event event;
 
+	/* Or each event would wake both, and fi_trywait of the one wait for locks of the other. */
+	if (atomic_load(&ia->wait.driven)) {
+		nanosleep(&nap, NULL);
+		if (driver_is_at_it(ia))
+			return;
+	}
 	if (timer < now + quantum_ns)
 		quantum_ns = timer > now ? timer - now : 0;
-	if (dofi_wait_arm(ia, false) &&
+	if (dofi_wait_arm_events(ia) &&
 	    epoll_wait(ia->engine.quiet_epfd, &event, 1,
 		       (int)((quantum_ns + 999999u) / 1000000u)) <= 0 &&
 	    timer > dofi_now() && !ia->eqs.silent)
@@ -87,21 +94,31 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 	dofi_cno_run_agents(ia);
 }
 
-/* Nobody else drives: serve until a consumer does. */
+/*
+ * Nobody else drives: serve until a consumer does. A program may spin for the bytes that a round
+ * has brought, on this processor: so no round follows that finds nothing, and what the sleep has
+ * not shown is not looked at. fi_trywait looks at the queue once more; without it a round does.
+ */
 static void drive(struct dofi_ia *ia, uint32_t activity)
 {
 	struct dofi_engine *e = &ia->engine;
+	uint32_t round = 0;
+	bool full = true;
 	int n;
 
 	while (!atomic_load_explicit(&e->stop, memory_order_acquire) &&
 	       !atomic_load_explicit(&e->copying, memory_order_relaxed) &&
 	       atomic_load_explicit(&e->activity, memory_order_relaxed) == activity) {
 		dofi_lock(&e->lock);
-		n = dofi_engine_round(ia, true);
+		n = dofi_engine_round(ia, full);
 		dofi_unlock(&e->lock);
 		dofi_cno_run_agents(ia);
-		if (!n)
-			dofi_wait_on_fds(ia, &e->activity, activity, DOFI_FOREVER, NULL);
+		full = ia->eqs.silent || ++round % DOFI_ROUNDS_PER_FULL == 0;
+		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
+			continue;
+		if (dofi_wait_on_fds(ia, &e->activity, activity, DOFI_FOREVER, NULL) ||
+		    dofi_timer_is_due(ia))
+			full = true;
 	}
 }
 

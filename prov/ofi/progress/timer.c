@@ -65,3 +65,8 @@ int dofi_timer_run_due(struct dofi_ia *ia)
 		publish_next_timer(e);
 	return fired;
 }
+
+bool dofi_timer_is_due(const struct dofi_ia *ia)
+{
+	return atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed) <= dofi_now();
+}

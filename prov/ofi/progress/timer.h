@@ -4,6 +4,7 @@
 #define DOFI_TIMER_H
 
 #include "object/ia_parts.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct dofi_ia;
@@ -17,5 +18,8 @@ void dofi_timer_cancel(struct dofi_ia *ia, struct dofi_timer *timer);
 
 /* Fires the timers that are due; returns their number. engine.lock held. */
 int dofi_timer_run_due(struct dofi_ia *ia);
+
+/* Whether one is due: however busy the queue is, timers fire in time. Any lock may be held. */
+bool dofi_timer_is_due(const struct dofi_ia *ia);
 
 #endif

@@ -10,6 +10,7 @@
 #include "progress/driver_sleep.h"
 #include "progress/engine.h"
 #include "progress/nap.h"
+#include "progress/timer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -116,12 +117,6 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 	deliver(ia);
 }
 
-/* However busy the queue is, timers fire in time. */
-static bool timer_due(struct dofi_ia *ia)
-{
-	return atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed) <= dofi_now();
-}
-
 /*
  * A signal that came while the descriptors were ready is still pending: ppoll looks for signals
  * only if it has nothing else to report. Every so many rounds one look makes sure that a driver
@@ -153,14 +148,15 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 			return -EINTR;
 		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
 			return -ETIMEDOUT;
-		if (n)
+		/* fi_trywait looks at the queue once more; without it a round does. */
+		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
 			continue;
-		if (!full && ia->eqs.silent) {
+		if (!n && !full && ia->eqs.silent) {
 			full = true; /* what woke us may be an event of a connection */
 			continue;
 		}
 		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, sigmask);
-		full = ret != 0 || timer_due(ia);
+		full = ret != 0 || round % DOFI_ROUNDS_PER_FULL == 0 || dofi_timer_is_due(ia);
 	}
 }
 

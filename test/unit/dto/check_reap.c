@@ -11,6 +11,7 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/dto/reap.h"
+#include "../../../prov/ofi/progress/cq_ready.h"
 
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -265,6 +266,98 @@ START_TEST(other_fabrics_are_always_read_in_batches)
 }
 END_TEST
 
+/* --- several queues --- */
+
+static unsigned int reads[3]; /* of each queue */
+static ssize_t has[3];        /* what a queue gives to each read */
+static struct fid_cq several[3];
+
+static ssize_t read_one(struct fid_cq *of, void *entries, size_t count)
+{
+	size_t i = (size_t)(of - several);
+
+	memset(entries, 0, count * sizeof(struct fi_cq_data_entry));
+	reads[i]++;
+	return has[i] ? has[i] : -FI_EAGAIN;
+}
+
+static struct fi_ops_cq each_ops = {.size = sizeof(each_ops),
+				    .read = read_one,
+				    .readerr = no_failure};
+
+static void open_several(uint32_t n, bool shared)
+{
+	open_queue(DOFI_CQ_BATCH);
+	for (uint32_t i = 0; i < n; i++) {
+		several[i].ops = &each_ops;
+		ia.cqs.list[i].fid = &several[i];
+	}
+	ia.cq = &several[0];
+	if (shared)
+		ck_assert_int_eq(dofi_cq_ready_open(&ia.cqs), 0);
+	atomic_store(&ia.cqs.n, n);
+}
+
+/* Reaps so often, as a poll for an EVD or as another round. */
+static int reap_times(unsigned int times, bool polls)
+{
+	int n = 0;
+
+	memset(reads, 0, sizeof(reads));
+	for (; times; times--) {
+		ia.engine.taker.evd = polls ? &evd : NULL;
+		n += dofi_reap(&ia);
+	}
+	ia.engine.taker.evd = NULL;
+	return n;
+}
+
+START_TEST(all_queues_of_a_device_are_read)
+{
+	open_several(3, false);
+	ck_assert_int_eq(reap_times(4, true), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(reads[i], 4);
+	has[2] = 3;
+	ck_assert_int_eq(reap_times(1, true), 3);
+}
+END_TEST
+
+START_TEST(polls_read_the_list_less_often_than_the_shared_queue)
+{
+	open_several(2, true);
+	ck_assert_int_eq(reap_times(8, true), 0);
+	ck_assert_uint_eq(reads[0], 2);
+	ck_assert_uint_eq(reads[1], 8);
+	/* Other callers need what is complete by now. */
+	ck_assert_int_eq(reap_times(8, false), 0);
+	ck_assert_uint_eq(reads[0], 8);
+	ck_assert_uint_eq(reads[1], 8);
+	has[0] = 1;
+	ck_assert_int_eq(reap_times(1, false), 1);
+	has[0] = 0;
+	ck_assert_int_eq(reap_times(8, true), 0);
+	ck_assert_uint_eq(reads[0], 8);
+}
+END_TEST
+
+START_TEST(of_more_shared_queues_those_that_are_due_are_read)
+{
+	open_several(3, true);
+	ck_assert_int_eq(reap_times(4, false), 0);
+	ck_assert_uint_eq(reads[1] + reads[2], 0);
+	has[2] = DOFI_CQ_BATCH;
+	ia.cqs.list[2].due = true;
+	/* A full batch may have left something behind. */
+	ck_assert_int_eq(reap_times(4, false), 4 * DOFI_CQ_BATCH);
+	ck_assert_uint_eq(reads[2], 4);
+	has[2] = 1;
+	ck_assert_int_eq(reap_times(4, false), 1);
+	ck_assert_uint_eq(reads[2], 1);
+	ck_assert_uint_eq(reads[1], 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reap");
@@ -283,6 +376,9 @@ int main(void)
 	tcase_add_test(looks, callers_without_an_evd_read_in_batches);
 	tcase_add_test(looks, reading_continues_behind_an_event_of_another_evd);
 	tcase_add_test(looks, other_fabrics_are_always_read_in_batches);
+	tcase_add_test(looks, all_queues_of_a_device_are_read);
+	tcase_add_test(looks, polls_read_the_list_less_often_than_the_shared_queue);
+	tcase_add_test(looks, of_more_shared_queues_those_that_are_due_are_read);
 	suite_add_tcase(suite, looks);
 	return t_run(suite);
 }

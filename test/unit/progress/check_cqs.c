@@ -13,6 +13,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #define FIRST 16384u
 
@@ -28,13 +29,32 @@ static const struct dofi_trans_ops trans = {.cq_format = FI_CQ_FORMAT_DATA, .cq_
 /* the longest queue; the length to which the device rounds shorter ones up */
 static size_t longest, takes;
 static unsigned int most, opened, closed;
+static bool no_fds; /* the fabric does not tell the descriptors of queues */
+static enum fi_wait_obj waits[DOFI_MAX_CQS + 1];
 static struct fid_cq queues[DOFI_MAX_CQS + 1];
 static struct fi_ops queue_ops;
+static bool has_lists; /* the fabric can poll a list of descriptors */
+static int some_fds[DOFI_MAX_CQS + 1];
+
+static int queue_fd(struct fid *fid, int command, void *arg)
+{
+	unsigned int i = 0;
+
+	ck_assert_int_eq(command, FI_GETWAIT);
+	while (fid != &queues[i].fid)
+		i++;
+	some_fds[i] = eventfd(0, 0);
+	*(int *)arg = some_fds[i];
+	return no_fds ? -FI_ENOSYS : 0;
+}
 
 static int queue_close(struct fid *fid)
 {
 	ck_assert_ptr_eq(fid, &queues[opened - 1 - closed].fid);
-	closed++;
+	if (no_fds)
+		opened--; /* at once, and its place is used again */
+	else
+		closed++;
 	return 0;
 }
 
@@ -43,13 +63,14 @@ static int queue_open(struct fid_domain *of, struct fi_cq_attr *attr, struct fid
 {
 	(void)context;
 	ck_assert_ptr_eq(of, &domain);
-	if (attr->wait_obj == FI_WAIT_POLLFD)
+	if (attr->wait_obj == FI_WAIT_POLLFD && !has_lists)
 		return -FI_ENOSYS;
 	if (attr->size < takes)
 		attr->size = takes;
 	if (attr->size > longest || opened == most)
 		return -FI_EINVAL;
 	queues[opened].fid.ops = &queue_ops;
+	waits[opened] = attr->wait_obj;
 	*cq = &queues[opened++];
 	return 0;
 }
@@ -59,6 +80,7 @@ static void setup(void)
 	longest = 1u << 22;
 	most = DOFI_MAX_CQS + 1;
 	queue_ops.close = queue_close;
+	queue_ops.control = queue_fd;
 	domain_ops.cq_open = queue_open;
 	domain.ops = &domain_ops;
 	ia.domain = &domain;
@@ -145,12 +167,12 @@ END_TEST
 
 START_TEST(without_another_queue_the_longest_is_used)
 {
-	unsigned int there = _i ? DOFI_MAX_CQS : 2;
+	unsigned int there = _i ? DOFI_MAX_DEVICE_CQS : 2;
 	int fd = t_capture(STDERR_FILENO);
 	const char *said;
 
 	longest = FIRST;
-	most = _i ? DOFI_MAX_CQS + 1 : 2;
+	most = _i ? DOFI_MAX_DEVICE_CQS + 1 : 2;
 	open_first();
 	for (uint32_t i = 0; i < there; i++)
 		ck_assert_uint_eq(dofi_cqs_take(&ia, FIRST - (i == 1)), i);
@@ -166,6 +188,88 @@ START_TEST(without_another_queue_the_longest_is_used)
 	said = t_captured(fd);
 	ck_assert_ptr_nonnull(strstr(said, "completion queues are full"));
 	ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n'));
+}
+END_TEST
+
+/* --- a fabric over sockets --- */
+
+#define FEW   8u   /* connections of the list */
+#define ALONE 256u /* of the second queue while it is the only shared one */
+#define EACH  64u  /* of every other */
+
+static void open_list(void)
+{
+	has_lists = true;
+	ck_assert_int_eq(dofi_cqs_open(&ia), 0);
+	ck_assert_int_eq(ia.cq_wait, FI_WAIT_POLLFD);
+	ck_assert(ia.cqs.shared);
+}
+
+static void take(unsigned int number, uint32_t expected)
+{
+	for (unsigned int i = 0; i < number; i++)
+		ck_assert_uint_eq(dofi_cqs_take(&ia, 0), expected);
+}
+
+START_TEST(few_connections_share_the_list_and_later_ones_other_queues)
+{
+	open_list();
+	take(FEW, 0);
+	ck_assert_uint_eq(opened, 1);
+	take(ALONE, 1);
+	take(EACH, 2);
+	take(EACH, 3);
+	ck_assert_uint_eq(opened, 4);
+	for (unsigned int i = 1; i < opened; i++)
+		ck_assert_int_eq(waits[i], FI_WAIT_FD);
+	/* What connections gave back is used first. */
+	dofi_cqs_give(&ia, 2, 0);
+	dofi_cqs_give(&ia, 0, 0);
+	take(1, 0);
+	take(1, 2);
+	take(1, 4);
+	dofi_cqs_close(&ia);
+	ck_assert_uint_eq(closed, 5);
+	ck_assert(!ia.cqs.shared);
+}
+END_TEST
+
+START_TEST(there_are_not_more_queues_than_can_be_watched)
+{
+	open_list();
+	take(FEW, 0);
+	take(ALONE, 1);
+	for (uint32_t i = 2; i < DOFI_MAX_CQS; i++)
+		take(EACH, i);
+	for (unsigned int i = 0; i < 2 * DOFI_MAX_CQS; i++)
+		ck_assert_uint_gt(dofi_cqs_take(&ia, 0), 1);
+	ck_assert_uint_eq(opened, DOFI_MAX_CQS);
+}
+END_TEST
+
+START_TEST(without_a_shared_queue_the_list_serves_all)
+{
+	if (_i)
+		no_fds = true;
+	else
+		most = 1;
+	open_list();
+	take(2 * FEW, 0);
+	ck_assert_uint_eq(ia.cqs.n, 1);
+	ck_assert_uint_eq(opened, 1);
+}
+END_TEST
+
+START_TEST(without_another_shared_queue_the_emptiest_serves_all)
+{
+	most = 3;
+	open_list();
+	take(FEW, 0);
+	take(ALONE, 1);
+	take(ALONE, 2);
+	take(1, 1);
+	take(1, 2);
+	ck_assert_uint_eq(opened, 3);
 }
 END_TEST
 
@@ -191,6 +295,10 @@ int main(void)
 	tcase_add_test(tc, a_device_with_short_queues_has_more_of_them);
 	tcase_add_test(tc, a_large_endpoint_gets_a_queue_of_its_size);
 	tcase_add_loop_test(tc, without_another_queue_the_longest_is_used, 0, 2);
+	tcase_add_test(tc, few_connections_share_the_list_and_later_ones_other_queues);
+	tcase_add_test(tc, there_are_not_more_queues_than_can_be_watched);
+	tcase_add_loop_test(tc, without_a_shared_queue_the_list_serves_all, 0, 2);
+	tcase_add_test(tc, without_another_shared_queue_the_emptiest_serves_all);
 	tcase_add_test(tc, no_queue_at_all_is_an_error);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

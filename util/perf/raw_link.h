@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Raw libfabric: connections. As in struct perf_ops, where nothing else is said. */
+#ifndef UTIL_PERF_RAW_LINK_H
+#define UTIL_PERF_RAW_LINK_H
+
+#include "perf/raw.h"
+
+int perf_raw_connect(void *be, const struct perf_addr *peer);
+int perf_raw_link(void *be, uint32_t count);
+int perf_raw_unlink(void *be, uint32_t count);
+
+/* Requests that nobody took. */
+void perf_raw_drop_early(struct raw *raw);
+
+#endif
