@@ -668,6 +668,27 @@ START_TEST(EP_066_queue_does_not_shrink_below_what_is_posted)
 }
 END_TEST
 
+START_TEST(EP_061_posted_receives_keep_their_segments)
+{
+	DAT_EP_PARAM param = {.ep_attr = {.max_recv_iov = 1}};
+	DAT_LMR_TRIPLET segments[4];
+	DAT_EP_ATTR attr = valid_attr();
+	struct t_end end;
+
+	if (t_tia.attr.max_iov_segments_per_dto < 4)
+		t_skip("the device has fewer than four segments");
+	attr.max_recv_iov = 4;
+	t_end_new(&end, &t_tia, &attr);
+	for (int i = 0; i < 4; i++)
+		segments[i] = t_seg(&end.buf, 64 * (size_t)i, 64);
+	t_ok(dat_ep_post_recv(end.ep, 4, segments, (DAT_DTO_COOKIE){.as_64 = 1},
+			      DAT_COMPLETION_DEFAULT_FLAG));
+	t_ok(dat_ep_modify(end.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &param));
+	ck_assert_int_ge(t_ep_attr(end.ep).max_recv_iov, 4);
+	t_end_free(&end);
+}
+END_TEST
+
 START_TEST(EP_067_modify_is_all_or_nothing)
 {
 	DAT_EP_PARAM param = {.ep_attr = {.max_recv_dtos = 200}}, after;
@@ -1323,6 +1344,7 @@ static void add_modify(Suite *suite)
 	tcase_add_test(tcase, EP_064_modify_checks_the_streams);
 	tcase_add_loop_test(tcase, EP_065_modify_refuses_attributes_above_the_limits, 0, LIMITS);
 	tcase_add_test(tcase, EP_066_queue_does_not_shrink_below_what_is_posted);
+	tcase_add_test(tcase, EP_061_posted_receives_keep_their_segments);
 	tcase_add_test(tcase, EP_067_modify_is_all_or_nothing);
 	tcase_add_test(tcase, EP_069_070_075_modify_refuses_bad_arguments);
 	tcase_add_test(tcase, EP_072_receives_complete_on_the_evd_set_last);

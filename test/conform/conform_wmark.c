@@ -174,6 +174,20 @@ START_TEST(EP_188_192_marks_of_an_EP_with_SRQ)
 }
 END_TEST
 
+START_TEST(EP_188_an_EP_with_SRQ_has_no_mark_by_default)
+{
+	struct t_end from, to = {.on = &paired.ia[1]};
+	DAT_SRQ_HANDLE srq;
+
+	to.ep = srq_ep(&to, &srq, 0);
+	t_end_new(&from, &paired.ia[0], NULL);
+	t_establish(&paired.listener, &from, &to);
+	for (int i = 0; i < 4; i++)
+		receive_one(&from, &to);
+	t_no_event(paired.ia[1].async_evd);
+}
+END_TEST
+
 Suite *conform_wmark(void)
 {
 	Suite *suite = suite_create("wmark");
@@ -188,5 +202,6 @@ Suite *conform_wmark(void)
 	tcase_add_test(tcase, EP_195_197_arguments);
 	tcase_add_test(tcase, EP_198_a_missing_buffer_does_not_affect_the_marks);
 	tcase_add_test(tcase, EP_188_192_marks_of_an_EP_with_SRQ);
+	tcase_add_test(tcase, EP_188_an_EP_with_SRQ_has_no_mark_by_default);
 	return suite;
 }

@@ -151,9 +151,10 @@ static int rdm_poll_events(struct dofi_ia *ia)
 	dofi_drain_retry(ia);
 	if (ia->rdm->unposted)
 		dofi_ctrl_recvs_post_missing(ia);
-	if (ia->ud_pool)
+	if (ia->ud_pool) {
 		dofi_ud_pool_retry(ia);
-	dofi_ud_answers_retry(ia);
+		dofi_ud_answers_retry(ia);
+	}
 	return n + dofi_async_errors_poll(ia, &ia->rdm->events);
 }
 

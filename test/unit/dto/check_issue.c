@@ -115,6 +115,41 @@ START_TEST(progress_thread_returns_after_a_refused_post)
 }
 END_TEST
 
+/*
+ * What tells the end of a connection whether the peer may not have everything yet. A bind and a
+ * request of no bytes are no operations of the fabric's.
+ */
+START_TEST(each_request_that_starts_makes_the_connection_dirty)
+{
+	ck_assert(!ep.dirty);
+	answer = -FI_EAGAIN;
+	post(ops[_i], 8);
+	ck_assert(!ep.dirty);
+	answer = 0;
+	dofi_lock(&ep.lock);
+	dofi_ep_issue_requests(&ep);
+	dofi_unlock(&ep.lock);
+	ck_assert(ep.dirty);
+}
+END_TEST
+
+static void apply_bind(struct dofi_ep *of, struct dofi_wr *wr)
+{
+	(void)of;
+	ck_assert_uint_eq(wr->state, DOFI_WR_ISSUED);
+}
+
+START_TEST(a_bind_makes_the_connection_dirty)
+{
+	static const struct dofi_upcalls binds = {.apply_bind = apply_bind};
+
+	ia.up = &binds;
+	post(DOFI_OP_BIND, 0);
+	ck_assert_uint_eq(ep.req.issue, 1);
+	ck_assert(ep.dirty);
+}
+END_TEST
+
 /* --- fences --- */
 
 static void post_fenced(enum dofi_op op, uint8_t niov)
@@ -477,6 +512,8 @@ int main(void)
 	tcase_add_loop_test(tc, progress_thread_avoids_a_post_that_copies, 0, n);
 	tcase_add_loop_test(tc, small_posts_do_not_stop_the_progress_thread, 0, n);
 	tcase_add_loop_test(tc, progress_thread_returns_after_a_refused_post, 0, n);
+	tcase_add_loop_test(tc, each_request_that_starts_makes_the_connection_dirty, 0, n);
+	tcase_add_test(tc, a_bind_makes_the_connection_dirty);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("fences");

@@ -8,6 +8,9 @@
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/object/transport.h"
 #include "../../../prov/ofi/object/ep.h"
+#include "../../../prov/ofi/object/op.h"
+#include "../../../prov/ofi/transport/rdm.h"
+#include "../../../prov/ofi/transport/rdm_tag.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -36,6 +39,7 @@ static struct {
 	struct dofi_wr *posted[MOST];
 	int nposted;
 	ssize_t answer;
+	int av_answer, endpoint_answer;
 } fabric;
 
 static ssize_t receive(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -91,6 +95,8 @@ static int open_endpoint(struct fid_domain *domain, struct fi_info *of, struct f
 			 void *context)
 {
 	(void)domain, (void)of;
+	if (fabric.endpoint_answer)
+		return fabric.endpoint_answer;
 	/*
 	 * The failure of an injected message may have this context. The library treats a context
 	 * other than NULL as a request.
@@ -105,7 +111,7 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 {
 	(void)domain, (void)attr, (void)context;
 	*av_p = &av;
-	return 0;
+	return fabric.av_answer;
 }
 
 static int no_eq(struct fid_fabric *of, struct fi_eq_attr *attr, struct fid_eq **eq_p,
@@ -126,11 +132,16 @@ static struct fid_domain domain = {.ops = &domain_ops};
 
 static int credits;
 
-static void setup(void)
+static int open_it(void)
 {
 	char name[DOFI_FABRIC_NAME_MAX];
 	size_t size = sizeof(name);
 
+	return ia.trans->open(&ia, name, &size);
+}
+
+static void set_up_ia(void)
+{
 	ia.info = &info;
 	ia.fabric = &the_fabric;
 	ia.domain = &domain;
@@ -139,8 +150,13 @@ static void setup(void)
 	dofi_lock_init(&ia.engine.lock);
 	dofi_list_init(&ia.orphans);
 	dofi_list_init(&ia.drains);
+}
+
+static void setup(void)
+{
+	set_up_ia();
 	dofi_lock(&ia.engine.lock);
-	ck_assert_int_eq(ia.trans->open(&ia, name, &size), 0);
+	ck_assert_int_eq(open_it(), 0);
 	credits = fabric.nposted;
 	ck_assert_int_gt(credits, 0);
 }
@@ -237,6 +253,48 @@ START_TEST(receives_given_back_at_close_are_not_posted_again)
 }
 END_TEST
 
+/* As many receives of EPs as there are slots, and as many again when these have completed. */
+START_TEST(a_completed_receive_gives_its_slot_back)
+{
+	static struct dofi_ep ep = {.obj.ia = &ia, .state = DAT_EP_STATE_CONNECTED};
+	static struct dofi_wr wr = {.op = DOFI_OP_RECV, .ep = &ep, .state = DOFI_WR_ISSUED};
+	struct fi_cq_tagged_entry entry = {.op_context = &wr,
+					   .flags = FI_RECV | FI_TAGGED,
+					   .tag = DOFI_TAG_EP};
+	unsigned int slots = 0;
+
+	dofi_lock_init(&ep.lock);
+	/* Not in the ring any more, so no event is due. */
+	ep.recv = (struct dofi_ring){.base = (char *)&wr, .stride = sizeof(wr)};
+	while (dofi_rx_slots_acquire(&ia.rdm->slots))
+		slots++;
+	ck_assert_uint_gt(slots, 1);
+	for (int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < slots; i++)
+			ia.trans->completed(&ia, &entry, 1);
+		for (unsigned int i = 0; i < slots; i++)
+			ck_assert(dofi_rx_slots_acquire(&ia.rdm->slots));
+		ck_assert(!dofi_rx_slots_acquire(&ia.rdm->slots));
+	}
+}
+END_TEST
+
+/* --- */
+
+/* What it closes on the way out asks whether there is a transport. */
+START_TEST(nothing_stays_of_an_open_that_fails)
+{
+	if (_i == 0)
+		fabric.av_answer = -FI_ENOMEM;
+	else if (_i == 1)
+		fabric.endpoint_answer = -FI_ENOMEM;
+	else
+		fabric.answer = -FI_EINVAL;
+	ck_assert_int_lt(open_it(), 0);
+	ck_assert_ptr_null(ia.rdm);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trans_rdm");
@@ -248,6 +306,14 @@ int main(void)
 	tcase_add_test(tc, a_failed_control_receive_waits_for_room);
 	tcase_add_test(tc, an_error_of_no_operation);
 	tcase_add_test(tc, receives_given_back_at_close_are_not_posted_again);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("slots");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_completed_receive_gives_its_slot_back);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("open");
+	tcase_add_checked_fixture(tc, set_up_ia, NULL);
+	tcase_add_loop_test(tc, nothing_stays_of_an_open_that_fails, 0, 3);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
