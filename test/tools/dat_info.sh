@@ -123,7 +123,7 @@ fingerprints() {
 		same env DAT_OFI_SPIN_US=20 "$info" -f &&
 		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" \
 			'memlock-kib=' \
-			'set-provider=tcp set-domain=lo' 'eps=8192' 'order=ORDERED' &&
+			'set-provider=tcp set-domain=lo' 'eps=16384' 'order=ORDERED' &&
 		differs env DAT_OFI_SPIN_US=7 "$info" -f && says ' DAT_OFI_SPIN_US=7 ' &&
 		differs env FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE='a "b"' "$info" -f &&
 		says "FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE=\"a 'b'\"" &&
