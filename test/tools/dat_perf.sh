@@ -48,6 +48,17 @@ over_rdm() {
 	)
 }
 
+# Each endpoint of an SRQ reports its last buffer, so the queue of such events must have room.
+no_event_is_lost() {
+	(
+		where=--loopback
+		perf -m rate --srq -e 64 -R 3
+	) >"$t_dir/srq" 2>&1
+	got=$?
+	cat "$t_dir/srq"
+	[ "$got" = 0 ] && ! grep 'errors are lost' "$t_dir/srq"
+}
+
 # status CODE WORD OPTION...: true when dat_perf exits with CODE and prints WORD
 status() {
 	wanted=$1 word=$2
@@ -226,6 +237,7 @@ t_run 'connect: a connectionless fabric' status 1 'no connections' -o connect --
 	--provider shm --ep-type rdm --loopback --ia "$ia"
 t_run 'new endpoints for sends' wrong 'no --fresh' --fresh --loopback
 t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
+t_run 'an SRQ of many endpoints loses no event' no_event_is_lost
 t_run 'one completion in four' measured write -m rate -c 4 -W 8
 t_run 'tagged messages over libfabric' measured send --raw --provider shm --ep-type rdm -V
 t_run 'the same with a descriptor asked for' measured send --raw --provider 'tcp;ofi_rxm' -E rdm \
