@@ -712,7 +712,8 @@ spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_wa
 lies_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_sent -Wl,--wrap=dofi_conn_uses_forgotten
 order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
 fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime
-nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)

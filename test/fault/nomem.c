@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each allocation of the provider fails in turn. The call returns an error and leaks nothing, which
- * LeakSanitizer checks. The next call succeeds.
+ * Each allocation of the provider, and each request for random bytes, fails in turn. The call
+ * returns an error and leaks nothing, which LeakSanitizer checks. The next call succeeds.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "inside.h"
 
 /* --- the allocator; --wrap redirects the provider's calls to these functions --- */
 
 static _Atomic long until_failure; /* 0: never */
-static _Atomic bool failed;
+static _Atomic bool failed, was_random;
 
 static bool refused(void)
 {
@@ -27,7 +28,7 @@ static bool refused(void)
 /* The nth allocation from now on (1: the next) fails. */
 static void fail_at(long nth)
 {
-	failed = false;
+	failed = was_random = false;
 	until_failure = nth;
 }
 
@@ -53,6 +54,21 @@ STAND_IN(void *, realloc, refused, (void *ptr, size_t size), (ptr, size), NULL)
 STAND_IN(void *, aligned_alloc, refused, (size_t alignment, size_t size), (alignment, size), NULL)
 STAND_IN(char *, strdup, refused, (const char *text), (text), NULL)
 STAND_IN(FILE *, open_memstream, refused, (char **text, size_t *size), (text, size), NULL)
+/* Random bytes fail where a filter of system calls forbids them. */
+static bool refused_random(void)
+{
+	bool now = refused();
+
+	if (now) {
+		was_random = true;
+		errno = EPERM;
+	}
+	return now;
+}
+
+STAND_IN(int, dofi_random, refused_random, (void *bytes, size_t size), (bytes, size), -EPERM)
+STAND_IN(ssize_t, getrandom, refused_random, (void *bytes, size_t size, unsigned int flags),
+	 (bytes, size, flags), -1)
 /* Chunks of objects are allocated by mmap. */
 static _Atomic bool no_chunks;
 
@@ -269,7 +285,8 @@ static const struct call chunked[] = {
 
 static void expect_refusal(const struct call *call, long nth, DAT_RETURN ret)
 {
-	ck_assert_msg(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES,
+	ck_assert_msg(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ||
+			      (was_random && DAT_GET_TYPE(ret) == DAT_PRIVILEGES_VIOLATION),
 		      "%s without its allocation %ld answers %s", call->name, nth, t_words(ret));
 }
 
