@@ -12,6 +12,7 @@
 struct t_peer {
 	pid_t pid; /* 0: this is the peer itself */
 	int sock;
+	int messages; /* of the peer, for Check; t_peer_join() passes them on */
 };
 
 /* Starts a peer, which runs `role` and exits. If the test dies, the peer is killed. */
