@@ -82,11 +82,19 @@ void t_peer_start(struct t_peer *peer, void (*role)(struct t_peer *self))
 	exit(EXIT_SUCCESS);
 }
 
+/* Check reports the first failure, which is the one of the peer. */
+static void there(const struct t_peer *peer, bool yes)
+{
+	if (!yes && peer->pid)
+		pass_on(peer);
+	ck_assert_msg(yes, "the process at the other end has gone");
+}
+
 void t_peer_tell(const struct t_peer *peer, uint64_t word)
 {
 	ssize_t sent = send(peer->sock, &word, sizeof(word), MSG_NOSIGNAL);
 
-	ck_assert_msg(sent == (ssize_t)sizeof(word), "the process at the other end has gone");
+	there(peer, sent == (ssize_t)sizeof(word));
 }
 
 uint64_t t_peer_hear(const struct t_peer *peer)
@@ -96,8 +104,7 @@ uint64_t t_peer_hear(const struct t_peer *peer)
 
 	ck_assert_msg(poll(&ready, 1, 6 * (int)(T_LIMIT_US / 1000)) == 1,
 		      "the process at the other end says nothing");
-	ck_assert_msg(recv(peer->sock, &word, sizeof(word), 0) == (ssize_t)sizeof(word),
-		      "the process at the other end has gone");
+	there(peer, recv(peer->sock, &word, sizeof(word), 0) == (ssize_t)sizeof(word));
 	return word;
 }
 
