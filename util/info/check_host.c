@@ -86,7 +86,10 @@ static bool is_filtered(void)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1;
 }
 
-/* Whether data of this host's processes are copied once or twice; it matters to who asks for it. */
+/*
+ * Copies between processes of this host. Without them same_host copies data twice; those who set it
+ * are warned.
+ */
 void check_remote_copies(struct check *check)
 {
 	const char *same_host = getenv("DAT_OFI_SAME_HOST");
