@@ -136,20 +136,6 @@ static void publish(struct card *card)
 	card->key = my.remote;
 }
 
-/* Listens on consecutive qualifiers, and on the next one if a qualifier is in use. */
-static void listen_for_all(struct card *card, DAT_CONN_QUAL first)
-{
-	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
-
-	card->qual = first + my.me - my.count;
-	while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE) {
-		card->qual += my.count;
-		ret = dat.psp_create(my.ia, card->qual, my.connection, DAT_PSP_CONSUMER_FLAG,
-				     &my.psp);
-	}
-	late_ok(ret, "dat_psp_create");
-}
-
 static void open_all(struct card *card)
 {
 	char name[DAT_NAME_MAX_LENGTH];
@@ -171,7 +157,8 @@ static void open_all(struct card *card)
 	late_register(my.ia, my.pz, my.memory, memory_size(), &my.lmr, &my.local, &my.remote);
 	hooks_begin(my.ia, my.pz);
 	publish(card);
-	listen_for_all(card, 1024 + (DAT_CONN_QUAL)getppid() % 60000);
+	card->qual = 1024 + (DAT_CONN_QUAL)getppid() % 60000 + my.me;
+	late_listen(my.ia, my.connection, &card->qual, my.count, &my.psp);
 }
 
 /* ---- connections ---- */
@@ -216,13 +203,8 @@ static void dial(unsigned int peer)
 
 static void take_request(DAT_CR_HANDLE cr)
 {
-	DAT_CR_PARAM param;
-	uint32_t peer;
+	uint32_t peer = late_number_of(cr);
 
-	ok(dat.cr_query(cr, DAT_CR_FIELD_PRIVATE_DATA, &param));
-	if (param.private_data_size < (DAT_COUNT)sizeof(peer))
-		rank_fail("a request with %d bytes of private data", param.private_data_size);
-	memcpy(&peer, param.private_data, sizeof(peer));
 	if (peer >= my.me)
 		rank_fail("a request of rank %u", peer);
 	ok(dat.cr_accept(cr, my.eps[peer], 0, NULL));

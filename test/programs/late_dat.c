@@ -90,6 +90,30 @@ void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD
 	rank_fail("of %d names of the registry %s opens", count, wanted ? wanted : "none");
 }
 
+void late_listen(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual, unsigned int step,
+		 DAT_PSP_HANDLE *psp)
+{
+	DAT_RETURN ret = dat.psp_create(ia, *qual, evd, DAT_PSP_CONSUMER_FLAG, psp);
+
+	while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE) {
+		*qual += step;
+		ret = dat.psp_create(ia, *qual, evd, DAT_PSP_CONSUMER_FLAG, psp);
+	}
+	late_ok(ret, "dat_psp_create");
+}
+
+uint32_t late_number_of(DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param;
+	uint32_t number;
+
+	ok(dat.cr_query(cr, DAT_CR_FIELD_PRIVATE_DATA, &param));
+	if (param.private_data_size < (DAT_COUNT)sizeof(number))
+		rank_fail("a request with %d bytes of private data", param.private_data_size);
+	memcpy(&number, param.private_data, sizeof(number));
+	return number;
+}
+
 void late_register(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *address, size_t length,
 		   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote)
 {

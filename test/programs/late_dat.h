@@ -5,6 +5,8 @@
 
 #include "dat_version.h"
 
+#include <stdint.h>
+
 /* clang-format off */
 #define LATE_CALLS(X) \
 	X(registry_list_providers) X(ia_openv) X(ia_close) X(ia_query) X(strerror) \
@@ -34,6 +36,13 @@ void late_ok(DAT_RETURN ret, const char *call);
 
 /* Opens the IA of that name, or the first one that opens, in the order of the registry. */
 void late_open(const char *wanted, DAT_NAME_PTR name, DAT_IA_HANDLE *ia, DAT_EVD_HANDLE *async);
+
+/* Listens on this qualifier, or behind it in steps until one is not in use. Sets it. */
+void late_listen(DAT_IA_HANDLE ia, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual, unsigned int step,
+		 DAT_PSP_HANDLE *psp);
+
+/* The number that the active side has sent as private data. */
+uint32_t late_number_of(DAT_CR_HANDLE cr);
 
 /* Registers memory for local and remote access. The two generations differ. */
 void late_register(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *address, size_t length,

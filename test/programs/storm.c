@@ -80,19 +80,6 @@ static unsigned int descriptors(void)
 
 /* --- the beginning --- */
 
-static void listen_somewhere(struct card *card)
-{
-	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
-
-	card->qual = 1024 + (DAT_CONN_QUAL)getppid() % 30000 + my.me - my.count;
-	while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE) {
-		card->qual += my.count;
-		ret = dat.psp_create(my.ia, card->qual, my.connection, DAT_PSP_CONSUMER_FLAG,
-				     &my.psp);
-	}
-	late_ok(ret, "dat_psp_create");
-}
-
 static void open_all(struct card *card)
 {
 	char name[DAT_NAME_MAX_LENGTH];
@@ -108,7 +95,8 @@ static void open_all(struct card *card)
 	ok(dat.ia_query(my.ia, &my.async, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
 			&provider));
 	memcpy(&card->address, attr.ia_address_ptr, sizeof(card->address));
-	listen_somewhere(card);
+	card->qual = 1024 + (DAT_CONN_QUAL)getppid() % 30000 + my.me;
+	late_listen(my.ia, my.connection, &card->qual, my.count, &my.psp);
 }
 
 static DAT_EP_HANDLE make_endpoint(void)
@@ -139,11 +127,8 @@ static void dial(unsigned int peer)
 
 static void take_request(DAT_CR_HANDLE cr)
 {
-	DAT_CR_PARAM param;
-	uint32_t peer;
+	uint32_t peer = late_number_of(cr);
 
-	ok(dat.cr_query(cr, DAT_CR_FIELD_PRIVATE_DATA, &param));
-	memcpy(&peer, param.private_data, sizeof(peer));
 	if (peer >= my.count || peer == my.me || !my.accepted[peer])
 		rank_fail("a request of rank %u", peer);
 	ok(dat.cr_accept(cr, my.accepted[peer], 0, NULL));
