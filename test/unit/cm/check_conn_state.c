@@ -304,6 +304,42 @@ START_TEST(an_address_handle_that_is_freed_ends_its_connection)
 }
 END_TEST
 
+static bool mark_comes(uint32_t update)
+{
+	return dofi_ud_mark(&ia, id, dofi_token_secret(conn->token), update);
+}
+
+START_TEST(a_mark_is_answered)
+{
+	reach(_i ? ACTIVE_DATAGRAM : DATAGRAM);
+	ck_assert(mark_comes(42));
+	ck_assert_str_eq(trace, "answer-42");
+	ck_assert(!dofi_ud_mark(&ia, id, dofi_token_secret(conn->token) + 1, 43));
+	ck_assert(!dofi_ud_mark(&ia, 0, dofi_token_secret(conn->token), 43));
+	ck_assert_str_eq(trace, "answer-42");
+}
+END_TEST
+
+/* The peer sends as soon as it has its address handle, and its READY takes another way. */
+START_TEST(a_mark_that_comes_before_ready_is_answered_with_the_handle)
+{
+	reach(UD_ACCEPTED);
+	ck_assert(mark_comes(42));
+	ck_assert(mark_comes(43));
+	ck_assert_str_eq(trace, "");
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "answer-43 ud-established");
+}
+END_TEST
+
+START_TEST(connections_without_datagrams_take_no_marks)
+{
+	reach(ESTABLISHED);
+	ck_assert(!mark_comes(42));
+	ck_assert_str_eq(trace, "");
+}
+END_TEST
+
 /* The engine handles the EP only after it has its next connection. */
 START_TEST(a_refusal_does_not_end_the_next_connection)
 {
@@ -530,6 +566,9 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_ready_without_a_path_ends_the_connection);
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
 	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
+	tcase_add_loop_test(tc, a_mark_is_answered, 0, 2);
+	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
+	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);

@@ -279,12 +279,20 @@ static void disconnect(struct dofi_conn *of)
 		while_unlinking();
 }
 
+static ssize_t ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
+{
+	(void)ah;
+	note("%s-%u", answer ? "answer" : "mark", update);
+	return 0;
+}
+
 static const struct dofi_trans_ops trans = {
 	.prepare = prepare,
 	.connect = transport_connect,
 	.expect = expect,
 	.leave = cancel,
 	.disconnect = disconnect,
+	.ud_mark = ud_mark,
 };
 
 static void run_work(void)
