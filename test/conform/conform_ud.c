@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Datagrams: EPs of the service type UD, of DAT 2.0's InfiniBand extensions. */
 #include "conform.h"
+#include "t_hooks.h"
 
 #if T_DAT_MAJOR == 1
 
@@ -764,6 +765,17 @@ static long resident_pages(void)
 	return pages;
 }
 
+START_TEST(UD_022_a_peer_that_keeps_up_loses_nothing)
+{
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	for (uint64_t i = 0; i < 300; i++)
+		pass(us, &ways.active, peer, 8, i);
+}
+END_TEST
+
 START_TEST(UD_022_a_sender_does_not_fill_the_memory_of_its_peer)
 {
 	struct ways ways, last;
@@ -771,13 +783,12 @@ START_TEST(UD_022_a_sender_does_not_fill_the_memory_of_its_peer)
 	long before;
 
 	NEEDS_UD;
+	if (!T_HOOKS)
+		t_skip("a sanitizer keeps memory that was freed");
 	ud_end_new(&third, &ia[1]);
 	ways = establish(us, &listener[1], peer);
 	last = establish(us, &listener[1], &third);
 	pass(us, &last.active, &third, 8, 1);
-	/* A peer that keeps up loses nothing. */
-	for (uint64_t i = 0; i < 300; i++)
-		pass(us, &ways.active, peer, 8, i);
 	before = resident_pages();
 	for (uint64_t i = 0; i < 100000; i++) {
 		t_ok(send_to(us, &ways.active, 256, i, NO_FLAGS));
@@ -841,6 +852,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, UD_020_an_EP_is_freed_with_its_receives_and_handles);
 	tcase_add_test(tcase, UD_020_an_IA_is_closed_during_a_stream);
 	tcase_add_test(tcase, UD_021_counters);
+	tcase_add_test(tcase, UD_022_a_peer_that_keeps_up_loses_nothing);
 	tcase_add_test(tcase, UD_022_a_sender_does_not_fill_the_memory_of_its_peer);
 }
 
