@@ -56,7 +56,11 @@ verdicts() {
 # result of a test after the client has ended.
 await_verdict() {
 	until [ "$(verdicts)" -gt "$1" ]; do
-		kill -0 "$t_pid" 2>/dev/null || return
+		if ! kill -0 "$t_pid" 2>/dev/null; then
+			# It may have printed the result since, and then ended.
+			[ "$(verdicts)" -gt "$1" ]
+			return
+		fi
 		sleep 0.05
 	done
 }
