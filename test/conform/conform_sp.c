@@ -30,7 +30,8 @@ static DAT_CONN_QUAL free_qual(void)
 {
 	static DAT_CONN_QUAL latest;
 
-	return ++latest << 32 | (DAT_CONN_QUAL)getpid() << 16;
+	/* A pid may take 22 bits. */
+	return (DAT_CONN_QUAL)getpid() << 32 | ++latest << 16;
 }
 
 /* Expects this event of the attempt, and resets the EP. */

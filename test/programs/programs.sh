@@ -18,22 +18,18 @@ over() {
 	fabric=$1 program=$2
 	shift 2
 	sh "$top_srcdir/test/over.sh" "$fabric" "$@" >"$t_dir/out" 2>&1
-	judge $? "$program over $fabric"
-}
-
-# judge STATUS NAME: as the output tells
-judge() {
+	status=$? t_name="$program over $fabric"
 	if skip=$(grep '^1\.\.0 # SKIP' "$t_dir/out"); then
-		t_skip "$2" "${skip#*SKIP }"
-	elif [ "$1" = 0 ] && tail -n 1 "$t_dir/out" | grep -q '^PASS '; then
-		t_pass "$2"
+		t_skip "$t_name" "${skip#*SKIP }"
+	elif [ "$status" = 0 ] && tail -n 1 "$t_dir/out" | grep -q '^PASS '; then
+		t_pass "$t_name"
 	else
-		t_fail "$2" "$t_dir/out"
+		t_fail "$t_name" "$t_dir/out"
 	fi
 }
 
-# two_adapters FABRIC: two interfaces on two addresses of the loopback device; of verbs on two
-# devices
+# two_adapters FABRIC: prints two interfaces on two addresses of the loopback device; of verbs on
+# two devices
 two_adapters() (
 	for i in 1 2; do
 		case $1 in
@@ -43,8 +39,7 @@ two_adapters() (
 		echo "adapter$i u2.0 nonthreadsafe default" \
 			"$top_builddir/prov/ofi/.libs/libdatofi.so.2 dat-ofi.0.1" \
 			"\"$t_params\" \"\""
-	done >"$t_dir/two.conf"
-	DAT_OVERRIDE="$t_dir/two.conf" "$here/purescale_like" adapter1 adapter2 >"$t_dir/out" 2>&1
+	done
 )
 
 for fabric in ${T_FABRICS-tcp shm rxm net sham-efa sham-cxi}; do
@@ -56,8 +51,9 @@ done
 
 if [ -n "${T_OWN_NETWORK-}" ] && ip address add 127.0.0.2/8 dev lo; then
 	for fabric in ${T_FABRICS-tcp shm rxm net}; do
-		two_adapters "$fabric"
-		judge $? "purescale_like over $fabric"
+		two_adapters "$fabric" >"$t_dir/two.conf"
+		over "$fabric" purescale_like env DAT_OVERRIDE="$t_dir/two.conf" \
+			"$here/purescale_like" adapter1 adapter2
 	done
 else
 	t_skip 'purescale_like' \
