@@ -18,8 +18,9 @@ enum perf_test {
 	PERF_CONNECT,
 	PERF_WAKEUP,
 	PERF_TESTS,
-	PERF_REQUESTS = PERF_CONNECT, /* those before are requests of an endpoint */
 };
+
+#define PERF_REQUESTS PERF_CONNECT /* those before are requests of an endpoint */
 
 /* What a test asks of the two sides. */
 enum perf_shape {

@@ -232,6 +232,8 @@ void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_
 	case DOFI_CTRL_USED:
 		on_used(ep, ctrl_msg->value);
 		break;
+	default: /* a later version's */
+		break;
 	}
 	dofi_unlock(&ep->lock);
 }
