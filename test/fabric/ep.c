@@ -87,6 +87,7 @@ static void leave_all(struct sham_ep *ep)
 	orphan_all(&ep->waiting);
 	orphan_all(&ep->flying);
 	dofi_list_del(&ep->link);
+	sham_set_clear(&ep->gone);
 	if (ep->tx_cq)
 		ep->tx_cq->refs--;
 	if (ep->rx_cq)

@@ -8,6 +8,8 @@
 
 #include <time.h>
 
+#define GONE_NS UINT64_C(3000000000) /* a busy peer has answered by then */
+
 /* The attributes that promise that the later operation does not overtake the earlier one. */
 static const uint64_t order[3][3] = {
 	/* later        earlier */
@@ -72,6 +74,52 @@ static bool may_go(const struct sham_op *op)
 	return true;
 }
 
+static bool has_flying(const struct sham_ep *ep, fi_addr_t addr)
+{
+	DOFI_LIST_FOR(node, &ep->flying)
+	{
+		const struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
+
+		if (op->kind != SHAM_RECV && op->addr == addr)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns whether the peer of an operation that the core refuses is gone. libfabric's tcp and net
+ * dial such a peer again and again, and answer FI_EAGAIN; a card ends the operation. While others
+ * to the peer are under way, the core's queue may be full. A peer that was found gone stays so
+ * until the core takes an operation for it.
+ */
+static bool is_gone(struct sham_op *op, uint64_t now)
+{
+	struct sham_ep *ep = op->ep;
+
+	if (now == UINT64_MAX || has_flying(ep, op->addr))
+		op->alone_ns = 0;
+	else if (sham_set_has(&ep->gone, op->addr))
+		return true;
+	else if (!op->alone_ns)
+		op->alone_ns = now;
+	else if (now - op->alone_ns > GONE_NS)
+		return sham_set_add(&ep->gone, op->addr);
+	return false;
+}
+
+/* Tries an operation that may go. */
+static void try(struct sham_op *op, uint64_t now)
+{
+	struct fi_cq_err_entry entry = {.err = FI_EHOSTUNREACH, .prov_errno = -FI_EHOSTUNREACH};
+	struct sham_ep *ep = op->ep;
+	fi_addr_t addr = op->addr;
+
+	if (sham_op_issue(op) != -FI_EAGAIN)
+		sham_set_del(&ep->gone, addr);
+	else if (is_gone(op, now))
+		sham_op_end(op, &entry, FI_ADDR_NOTAVAIL);
+}
+
 static void push(struct sham_ep *ep, uint64_t now)
 {
 	if (sham_is_silent(&ep->domain->faults))
@@ -81,7 +129,7 @@ static void push(struct sham_ep *ep, uint64_t now)
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);
 
 		if (op->due_ns <= now && may_go(op))
-			sham_op_issue(op);
+			try(op, now);
 	}
 }
 
@@ -92,6 +140,7 @@ void sham_late_push(struct sham_ep *ep)
 
 void sham_late_forsake(struct sham_ep *ep, fi_addr_t addr)
 {
+	sham_set_del(&ep->gone, addr);
 	DOFI_LIST_FOR_SAFE(node, &ep->waiting)
 	{
 		struct sham_op *op = SHAM_CONTAINER(node, struct sham_op, link);

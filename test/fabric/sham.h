@@ -248,6 +248,7 @@ struct sham_ep {
 	struct dofi_list link;    /* in domain->eps */
 	struct dofi_list waiting; /* operations that are not the core's yet, in posting order */
 	struct dofi_list flying;  /* those that are */
+	struct sham_set gone;     /* addresses of peers that the core cannot reach */
 	struct sham_cq *tx_cq, *rx_cq;
 	struct sham_av *av;
 	uint64_t caps, msg_order;
@@ -290,6 +291,7 @@ struct sham_op {
 	void *context;
 	void *copy; /* of the payload, when the application may have its buffer back */
 	uint64_t due_ns;
+	uint64_t alone_ns;     /* since when the core refuses it with nothing else under way, or 0 */
 	struct sham_op *whole; /* the write that this is a piece of (pieces.c) */
 	int npieces;           /* of this write, which have not ended; how the first one failed: */
 	int err, prov_errno;
