@@ -291,7 +291,7 @@ struct sham_op {
 	void *context;
 	void *copy; /* of the payload, when the application may have its buffer back */
 	uint64_t due_ns;
-	uint64_t alone_ns;     /* since when the core refuses it with nothing else under way, or 0 */
+	uint64_t alone_ns; /* since when the core refuses it with nothing else under way, or 0 */
 	struct sham_op *whole; /* the write that this is a piece of (pieces.c) */
 	int npieces;           /* of this write, which have not ended; how the first one failed: */
 	int err, prov_errno;

@@ -78,9 +78,11 @@ interface() {
 
 # The test provider offers several cards in any network.
 refused() {
-	echo 'card u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "provider=sham domain=cxi" ""' \
+	cards='provider=sham domain=cxi'
+	echo "card u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 \"$cards\" \"\"" \
 		>"$t_dir/card.conf"
-	set -- env DAT_OVERRIDE="$t_dir/card.conf" FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
+	set -- env DAT_OVERRIDE="$t_dir/card.conf" \
+		FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
 	ends 0 "$@" "$info" -a card && narrow &&
 		says 'refused sham (' 'another domain is asked for' &&
 		ends 0 "$@" "$info" -j -a card &&
