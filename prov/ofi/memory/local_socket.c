@@ -62,7 +62,10 @@ int dofi_local_socket_send(int fd, const uint8_t name[DOFI_LOCAL_NAME], const vo
 
 /* --- receiving --- */
 
-/* The kernel has opened what came. A datagram of ours brings one; of more, each is closed. */
+/*
+ * The kernel has opened every descriptor of the datagram. We send one with a datagram; if there are
+ * several, all are closed.
+ */
 static int only_descriptor(const struct cmsghdr *header)
 {
 	size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -77,7 +80,7 @@ static int only_descriptor(const struct cmsghdr *header)
 	return -1;
 }
 
-/* A process of a PID namespace that this process cannot see has pid 0. */
+/* The kernel reports pid 0 for a process whose PID namespace is not visible here. */
 static bool is_trusted(const struct cmsghdr *header, pid_t *pid_p)
 {
 	struct ucred sender;

@@ -7,8 +7,8 @@
 #define LINE       64u
 
 /*
- * The reader tells what it has taken when it is so much. What it has not told leaves room for one
- * cell of any size, so a writer that waits for room is always told.
+ * The reader reports what it has taken when it has taken this much. What it has not reported yet
+ * leaves room for a cell of any size, so a writer that waits for room always gets a report.
  */
 #define TELL_CELLS (DOFI_CELLS / 4)
 #define TELL_BYTES (DOFI_CELL_AREA / 4)
@@ -16,7 +16,7 @@
 _Static_assert(sizeof(struct dofi_cell) == LINE, "a cell is a cache line");
 _Static_assert(DOFI_CELL_AREA - TELL_BYTES >= DOFI_CELL_MAX + LINE, "a writer gets room");
 
-/* What the bytes of a cell take of the area. */
+/* The part of the area that a cell with this many bytes occupies. */
 static uint32_t area_of(size_t size)
 {
 	return size <= DOFI_CELL_INLINE ? 0 : (uint32_t)((size + LINE - 1) & ~(size_t)(LINE - 1));
@@ -54,7 +54,7 @@ static void store(struct dofi_memory_ring *ring, uint32_t at, const void *from, 
 	memcpy(ring->area, (const uint8_t *)from + first, n - first);
 }
 
-/* From the segments to `to`, or, if that is NULL, to the area. */
+/* Copies from the segments to `to`, or to the area if that is NULL. */
 static void gather(struct dofi_ring_writer *w, uint8_t *to, size_t size, const struct iovec *iov,
 		   size_t skip)
 {
@@ -97,7 +97,7 @@ int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p)
 	if (__atomic_load_n(&shared->turn, __ATOMIC_ACQUIRE) != r->cells + 1)
 		return 0;
 	memcpy(cell_p, shared, sizeof(*shared));
-	/* What is checked is what is used: the compiler must not read the cell again. */
+	/* The caller checks and uses the copy, so the compiler must not read the cell again. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return cell_p->size <= DOFI_CELL_MAX ? 1 : -EPROTO;
 }

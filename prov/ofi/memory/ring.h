@@ -4,13 +4,14 @@
  * cell is a cache line with a few words and up to DOFI_CELL_INLINE bytes. More bytes lie in an area
  * behind the cells.
  *
- * The last store of a cell is its turn, which no byte of a message ever occupies. So a reader needs
- * one cache line of the writer for a small message. The writer learns what was taken from one word
- * of the reader, which it reads when it believes that the ring is full.
+ * The writer stores the field `turn` of a cell last; bytes of messages never lie at its place. So a
+ * reader needs one cache line of the writer for a small message. A word of the reader tells how
+ * much was taken; the writer reads this word only when the ring seems to be full.
  *
  * Neither side trusts the memory. Each keeps its own indices. It copies a cell before it checks it,
- * and uses the copy. What the other side stores there can make a ring fail, but no access leaves
- * the ring. A side that dies in the middle of a cell leaves the cells before it readable.
+ * and uses the copy. Whatever the other side stores there can make the ring fail, but never leads
+ * to an access outside of the ring. If a side dies in the middle of a cell, the cells before it
+ * stay readable.
  */
 #ifndef DOFI_MEMORY_RING_H
 #define DOFI_MEMORY_RING_H
@@ -28,16 +29,16 @@
 
 /* A cell, in shared memory and as a copy. Kinds and flags are the user's. */
 struct dofi_cell {
-	uint32_t turn; /* the ring's: number of the cell, from 1 on */
+	uint32_t turn; /* set by the ring: number of the cell, from 1 on */
 	uint8_t kind, flags;
-	uint16_t size; /* bytes with it */
+	uint16_t size; /* bytes of the message in it */
 	uint64_t words[2];
-	uint8_t bytes[DOFI_CELL_INLINE]; /* those of at most DOFI_CELL_INLINE; by dofi_ring_read */
+	uint8_t bytes[DOFI_CELL_INLINE]; /* of messages that fit; read them by dofi_ring_read */
 };
 
 /* In shared memory; all zero at first. */
 struct dofi_memory_ring {
-	/* by the reader: cells taken so far << 32 | bytes of the area; both run freely */
+	/* stored by the reader: cells taken so far << 32 | bytes of the area; both counts wrap */
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) struct dofi_cell cells[DOFI_CELLS];
 	_Alignas(64) uint8_t area[DOFI_CELL_AREA];
@@ -47,34 +48,43 @@ struct dofi_memory_ring {
 struct dofi_ring_writer {
 	struct dofi_memory_ring *ring;
 	uint32_t cells, bytes;             /* written so far */
-	uint32_t cells_taken, bytes_taken; /* as far as was last seen */
+	uint32_t cells_taken, bytes_taken; /* as last read from the ring */
 };
 
 /* The reader's side. */
 struct dofi_ring_reader {
 	struct dofi_memory_ring *ring;
 	uint32_t cells, bytes;           /* taken so far */
-	uint32_t cells_told, bytes_told; /* as the writer knows */
+	uint32_t cells_told, bytes_told; /* as last reported to the writer */
 };
 
-/* Room for one more cell with so many bytes, at most DOFI_CELL_MAX: 1, 0, or -EPROTO. */
+/*
+ * Whether the ring has room for one more cell with this many bytes (at most DOFI_CELL_MAX): 1, 0,
+ * or -EPROTO if the reader's word is impossible.
+ */
 int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size);
 
 /*
- * Writes the cell. Its bytes are `size` of those that the segments have behind the first `skip`.
- * There is room.
+ * Writes the cell with cell->size bytes of the segments, behind their first `skip` bytes. The
+ * caller has made sure that there is room.
  */
 void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
 		   const struct iovec *iov, size_t skip);
 
-/* Copies the next cell and leaves it in the ring: 1; 0: there is none; -EPROTO: it is forged. */
+/*
+ * Copies the next cell and leaves it in the ring. Returns 1, 0 if there is none, or -EPROTO if its
+ * size is impossible.
+ */
 int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p);
 
-/* Copies n bytes of the cell that was looked at, from `at` on; at + n is at most its size. */
+/*
+ * Copies n bytes of the cell that dofi_ring_look has returned, from `at` on; at + n is at most the
+ * size of the cell.
+ */
 void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell, size_t at,
 		    void *to, size_t n);
 
-/* Takes the cell that was looked at. */
+/* Takes this cell out of the ring. */
 void dofi_ring_take(struct dofi_ring_reader *r, const struct dofi_cell *cell);
 
 #endif
