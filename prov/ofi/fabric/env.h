@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Variables of libfabric's that keep a provider from a fault of its own. They are set in the
- * environment of the process, unless they are there, when the first IA of such a provider is
- * opened.
+ * Variables of libfabric that avoid a fault of a provider. When the first IA of such a provider is
+ * opened, they are set in the environment of the process, unless the user has set them.
  */
 #ifndef DOFI_FABRIC_ENV_H
 #define DOFI_FABRIC_ENV_H
@@ -12,8 +11,8 @@
 struct fi_info;
 
 /*
- * Before the domain is opened, which keeps what it needs of them. 0 or, after a message, a negative
- * errno.
+ * Called before the domain is opened, because libfabric reads the variables then. 0 or, after a
+ * message, a negative errno.
  */
 int dofi_fabric_env_choose(const char *ia_name, const struct fi_info *info, uint64_t quirks);
 

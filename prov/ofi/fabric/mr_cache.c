@@ -36,8 +36,8 @@ static bool has_rdma_device(void)
 }
 
 /*
- * Which provider it will be is not known yet. An IA that names none gets what the host has, and
- * verbs if it has that; "ofi_rxm" names none that has a device.
+ * The provider is not known yet. An IA that names none may get verbs if the host has RDMA devices;
+ * so may an IA that names a utility provider such as "ofi_rxm" only.
  */
 static bool may_cache_keys(const struct dofi_params *params)
 {
@@ -56,9 +56,9 @@ static bool is_wanted(const struct dofi_params *params)
 }
 
 /*
- * No lock: setenv has one, and does not overwrite here. What others read meanwhile stays where it
- * is, unless the program itself has added to its environment before: then a getenv in another
- * thread may see the old array move (before glibc 2.41).
+ * Takes no lock: setenv has one, and does not overwrite here. Values that other threads read
+ * meanwhile stay where they are, unless the program has added to its environment before: then a
+ * getenv in another thread may see the old array move (before glibc 2.41).
  */
 int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 {
@@ -84,8 +84,8 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 /* --- afterwards --- */
 
 /*
- * FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed with that
- * provider alone.
+ * FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed only with that
+ * provider.
  */
 #define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
 
