@@ -201,7 +201,7 @@ struct dofi_ep {
 	struct dofi_own_wr *aux; /* the operation that fills the scratch */
 };
 
-/* Whether the EP is connected and nothing about it delays requests. lock held. */
+/* Whether the EP is connected and nothing about it delays requests. ep->lock held. */
 static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
 {
 	static const struct dofi_ep is_free = {.path_up = true, .state = DAT_EP_STATE_CONNECTED};
@@ -210,7 +210,7 @@ static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
 	return ep->way == is_free.way;
 }
 
-/* engine.lock and lock held. */
+/* engine.lock and ep->lock held. */
 static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
 {
 	dofi_assert_held(&ep->lock);
@@ -230,9 +230,6 @@ void dofi_ep_keep_counters(struct dofi_ep *ep);
 DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 
-/* --- post.c, issue.c: the hot path out --- */
-
-/* --- reap.c: the hot path in --- */
 /* Counts a request or receive that ended. ep->lock held. */
 static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
 {
