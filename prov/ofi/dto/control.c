@@ -155,8 +155,8 @@ static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t v
 }
 
 /*
- * Steps of a write with immediate data. The fabric tells of the write alone; with a control message
- * of the message as well.
+ * Steps of a write with immediate data. The fabric reports completion only of the write; with a
+ * control message also of the message.
  */
 enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
@@ -225,8 +225,8 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /*
- * The message goes when the write is complete: it needs the context, and on some fabrics that
- * order.
+ * Sends the message when the write is complete: both use the same context, and some fabrics do not
+ * keep their order.
  */
 static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -257,7 +257,7 @@ bool dofi_ctrl_outstanding(const struct dofi_wr *wr)
 	if (wr->op == DOFI_OP_WRITE_IMM && wr->rdma.step == STEP_SENT)
 		return wr->state == DOFI_WR_ISSUED;
 	if (dofi_op_is_rdma(wr->op) && wr->rdma.given)
-		return false; /* its parts are */
+		return false; /* but its parts are outstanding */
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return wr->rdma.step > STEP_DATA && wr->length && !wr->rdma.written;
 	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep->obj.ia, wr->op))
@@ -276,11 +276,8 @@ bool dofi_ctrl_completed(struct dofi_wr *wr)
 	return wr->rdma.step >= STEP_END;
 }
 
-/*
- * The peer's context is dead from here on: whatever comes behind this Send must not use it any
- * more.
- */
-static void bury(struct dofi_ep *ep, uint32_t context)
+/* The Send ends the peer's context: requests behind the Send must not use it. */
+static void forget_context(struct dofi_ep *ep, uint32_t context)
 {
 	for (uint32_t i = ep->req.issue + 1; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
@@ -309,7 +306,7 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ret)
 		return ret;
 	ep->nsent++;
-	bury(ep, wr->send.context);
+	forget_context(ep, wr->send.context);
 	return 0;
 }
 
@@ -366,7 +363,7 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	case DOFI_CTRL_CREDIT:
 		dofi_credit_apply(ep, value);
 		break;
-	case DOFI_CTRL_USED: /* always a control message */
+	case DOFI_CTRL_USED: /* never a control write */
 		break;
 	}
 	dofi_unlock(&ep->lock);
@@ -382,7 +379,7 @@ struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 	if (ctrl.kind != DOFI_CTRL_INVALIDATE)
 		return ctrl;
 	if (dofi_rmr_invalidate(ep->obj.ia, ctrl.value, ep->pz, ep->conn_id)) {
-		/* The sender knows; others that used it are told. */
+		/* The sender knows that the context has ended; other peers do not. */
 		ep->obj.ia->up->invalidate(ep->obj.ia, ctrl.value);
 	} else {
 		*status_p = DAT_DTO_ERR_LOCAL_PROTECTION;

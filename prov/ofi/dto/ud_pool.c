@@ -14,14 +14,14 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-/* What comes while nobody looks at the queue; more than that stays with the fabric until then. */
+/* Datagrams that can come between two reads of the queue; the fabric keeps more than these. */
 #define BUFFERS 32
 
 struct dofi_ud_pool {
-	struct dofi_own_wr receives[BUFFERS]; /* those that the fabric did not take are QUEUED... */
-	uint32_t unposted;                    /* ...and so many */
+	struct dofi_own_wr receives[BUFFERS]; /* QUEUED: the fabric did not take the receive */
+	uint32_t unposted;                    /* number of such receives */
 	char *memory;
-	struct fid_mr *mr; /* where the fabric must know memory that it fills */
+	struct fid_mr *mr; /* NULL: the fabric does not need local memory registered */
 	struct dofi_ep *eps[DOFI_UD_EPS];
 };
 
@@ -32,7 +32,7 @@ static char *buffer_of(const struct dofi_ud_pool *pool, const struct dofi_wr *wr
 		       DOFI_UD_LONGEST;
 }
 
-/* False when the fabric takes no more for now. */
+/* Posts a receive. False if the fabric takes no more for now. */
 static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_ud_pool *pool = ia->ud_pool;
@@ -46,7 +46,9 @@ static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 	return !ret;
 }
 
-/* Nothing else tells when there is room. */
+/*
+ * Posts a receive, or tries again at short intervals: nothing else shows when the fabric has room.
+ */
 static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	if (!post(ia, wr) && !ia->ud_pool->unposted++)
