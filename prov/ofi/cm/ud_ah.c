@@ -88,7 +88,7 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	return ah;
 }
 
-/* Nothing is sent by the connection from now on, and it goes. */
+/* Detaches the connection from the handle and frees it. */
 static void release_conn(struct dofi_ud_ah *ah)
 {
 	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
@@ -198,8 +198,8 @@ void dofi_ud_drop_all(struct dofi_ep *ep)
 /* --- dat_ib_ud_ah_free, dat_ib_ud_cm_free --- */
 
 /*
- * Enters the engine with what the handle names; NULL, and not entered, when it is not one of this
- * IA's.
+ * Enters the engine and returns the address handle; NULL, without entering, if the handle is not
+ * one of this IA.
  */
 static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
 {
