@@ -12,9 +12,9 @@
 #include <rdma/fi_errno.h>
 
 /*
- * Some fabrics connect below when the first message goes, and need both sides awake for it. So the
- * two sides greet each other before the connection counts as established, and do not sleep for long
- * meanwhile.
+ * Some fabrics make a connection of their own on the first message, which needs both sides awake.
+ * So both sides send a greeting before the connection is established, and sleep only for short
+ * times meanwhile.
  */
 void dofi_greeting_begin(struct dofi_conn *conn, bool now)
 {
@@ -35,7 +35,7 @@ void dofi_greeting_end(struct dofi_conn *conn)
 	atomic_fetch_sub(&conn->ia->engine.restless, 1);
 }
 
-/* The passive side has done its part when its greeting is on the way. */
+/* Sends the greeting. For the passive side the greeting is complete then. */
 static int greet(struct dofi_conn *conn)
 {
 	const struct dofi_ctrl_credit credit = {.number = conn->peer_id,
@@ -73,7 +73,7 @@ void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 	}
 }
 
-/* The word that was said may be lost. Who hears it twice takes it once. */
+/* The greeting may be lost, so it is sent again. The peer ignores a second one. */
 void dofi_greeting_again(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);

@@ -20,7 +20,7 @@
 
 /* --- the choice --- */
 
-/* Why a connection stays on the fabric is of interest only to those who wonder. */
+/* The connection stays on the fabric; the reason is logged at level info. */
 static void stay(struct dofi_conn *conn, const char *why)
 {
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
@@ -70,7 +70,7 @@ static int memory_expect(struct dofi_conn *conn)
 	return conn->ia->trans->expect(conn);
 }
 
-/* The connecting side: the descriptor came before the ACCEPT. */
+/* The connecting side: the segment came before ACCEPT. */
 static int join(struct dofi_conn *conn)
 {
 	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_JOIN);
@@ -79,7 +79,7 @@ static int join(struct dofi_conn *conn)
 	dofi_wakeup_hear(conn->ia);
 	if (!conn->memory)
 		return -ENOENT;
-	/* Whoever was stopped meanwhile would be established with nobody. */
+	/* This process may have been stopped for so long that the other side has given up. */
 	if (atomic_load(&conn->memory->theirs->over))
 		return -ETIMEDOUT;
 	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
@@ -141,7 +141,10 @@ static const struct dofi_trans_ops memory_trans = {
 
 /* --- the local socket --- */
 
-/* The details of the peer may still lie unread in the control channel. */
+/*
+ * The DETAILS of the peer may still lie unread in the control channel, so the channels are read
+ * first.
+ */
 static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		       const struct dofi_local_sender *sender)
 {
@@ -160,7 +163,7 @@ static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		dofi_memory_path_meet(conn->memory, sender->pid);
 }
 
-/* From here on what the peer has put into its ring is read. */
+/* The connecting side uses the segment: from now on rounds read its ring. */
 static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		      const struct dofi_local_sender *sender)
 {
@@ -186,8 +189,9 @@ static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 }
 
 /*
- * Control records and credits have to travel as on a stream. Devices with atomic operations of
- * their own keep theirs: one place in memory must not get both kinds.
+ * Control records and credits have to be possible as on a stream. Devices that execute atomic
+ * operations stay on the fabric, because memory must not be changed both by the device and by the
+ * library.
  */
 static bool is_possible(const struct dofi_ia *ia)
 {
@@ -195,7 +199,7 @@ static bool is_possible(const struct dofi_ia *ia)
 	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
 }
 
-/* The words of same_host. */
+/* The values of same_host. */
 enum way { WAY_FABRIC, WAY_AUTO, WAY_MEMORY, WAY_PTRACER, WAY_RINGS, WAY_UNKNOWN };
 
 static enum way way_of(const char *word)
@@ -211,7 +215,10 @@ static enum way way_of(const char *word)
 	return (enum way)way;
 }
 
-/* Yama's scope 1 lets no stranger copy, unless the process says so; it holds for all strangers. */
+/*
+ * With Yama's ptrace_scope 1, other processes may copy only if this process allows it, and then all
+ * of the same user may.
+ */
 static void admit_strangers(const struct dofi_ia *ia)
 {
 	if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))

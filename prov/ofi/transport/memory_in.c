@@ -16,17 +16,17 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* Cells that one round takes of a path. */
+/* Cells of a path that one round handles. */
 #define BATCH 16
-/* Bytes of a message that one look at its cell fetches. */
+/* Bytes of a message that one round copies from the sender. */
 #define FETCH (1u << 20)
 
-/* What a handler answers beside a negative errno. */
+/* Results of a handler beside a negative errno: the cell was handled, or stays in the ring. */
 enum { TAKEN, STAYS };
 
 /* --- segments --- */
 
-/* The bytes of the cell go behind the first `at` of the segments. */
+/* Copies the bytes of the cell to the segments, behind their first `at` bytes. */
 static void scatter(const struct dofi_memory_path *path, const struct dofi_cell *cell,
 		    const struct iovec *iov, uint64_t at)
 {
@@ -45,7 +45,10 @@ static void scatter(const struct dofi_memory_path *path, const struct dofi_cell 
 
 /* --- answers --- */
 
-/* It goes out in a round, when there is room. False: the peer has too much under way. */
+/*
+ * Queues an answer, which a round sends when there is room. False: the peer has too many requests
+ * under way.
+ */
 static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
 {
 	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
@@ -84,7 +87,7 @@ static int begin_message(struct dofi_memory_path *path, const struct dofi_cell *
 	return TAKEN;
 }
 
-/* A longer message than its receive has room for ends the connection. */
+/* Ends a message. One that was longer than its receive breaks the connection. */
 static void end_message(struct dofi_memory_path *path, uint32_t update)
 {
 	struct dofi_wr *wr = path->receiving;
@@ -119,7 +122,10 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 	return TAKEN;
 }
 
-/* Where the byte is that lies behind so many of a message, and how many follow it there. */
+/*
+ * The place in the sender's memory of the byte behind the first `behind` of a message, and the
+ * number of bytes from there on.
+ */
 static struct dofi_memory_place place_of(const struct dofi_memory_place *places, uint64_t behind)
 {
 	while (behind >= places->size)
@@ -127,7 +133,10 @@ static struct dofi_memory_place place_of(const struct dofi_memory_place *places,
 	return (struct dofi_memory_place){places->address + behind, places->size - behind};
 }
 
-/* Some of the bytes. A peer that is over or dead stays where it is: the connection learns it. */
+/*
+ * Copies a part of the message. If the peer has ended the connection or is dead, the cell stays in
+ * the ring, and the connection learns of the end in another way.
+ */
 static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *places)
 {
 	struct dofi_memory_place from = place_of(places, path->received);
@@ -145,7 +154,7 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *
 	return ret == -ESRCH ? STAYS : ret;
 }
 
-/* Whether the places are those of a message of that length. */
+/* Whether the places are valid for a message of that length. */
 static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_t length)
 {
 	uint64_t sum = 0;
@@ -158,7 +167,7 @@ static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_
 	return length && sum == length;
 }
 
-/* Each call fetches a part of it; the cell is taken with the last one. */
+/* Each call copies a part of the message; the last one takes the cell. */
 static int take_places(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
@@ -191,7 +200,10 @@ static int take_places(struct dofi_memory_path *path, const struct dofi_cell *ce
 
 /* --- RDMA --- */
 
-/* As the initiator checks it (issue.c). Memory that is being freed is out of the table by now. */
+/*
+ * Checks context, rights and bounds as the initiator does (issue.c). Memory that is being freed is
+ * not in the table any more.
+ */
 static void *find_memory(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
 			 uint64_t length, unsigned int need)
 {
@@ -211,7 +223,7 @@ static void *find_memory(const struct dofi_memory_path *path, uint64_t context, 
 	return dofi_ctx_memory(ia, &ctx, address);
 }
 
-/* The last word of a write is stored by one instruction, after the rest: programs poll it. */
+/* Stores the last word of a write by one instruction, after the rest, because programs poll it. */
 static void store_word(void *to, const void *from, size_t size)
 {
 	uint64_t word = 0;
@@ -228,7 +240,7 @@ static void store_word(void *to, const void *from, size_t size)
 		__atomic_store_n((uint8_t *)to, (uint8_t)word, __ATOMIC_RELEASE);
 }
 
-/* The longest aligned word of up to 8 bytes at the end. */
+/* The size of the longest aligned word at the end, up to 8 bytes. */
 static size_t last_word(const uint8_t *to, size_t size)
 {
 	size_t word = 8;
@@ -260,8 +272,8 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 }
 
 /*
- * An entry of the table, for the peer. It names the memory as this process has it, and not as the
- * fabric addresses it.
+ * An entry of the context table for the peer. It contains the virtual address in this process
+ * instead of the fabric's address.
  */
 static void *find_entry(struct dofi_memory_path *path, uint64_t address)
 {
@@ -324,7 +336,7 @@ static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell
 
 /* --- what else there is --- */
 
-/* Completion data of the peer's name this connection and no other. */
+/* Whether the completion data contain the number of this connection. */
 static bool names_us(const struct dofi_memory_path *path, uint64_t data)
 {
 	return ((uint32_t)(data >> 32) & DOFI_CONN_ID_MASK) == path->conn->id;

@@ -15,12 +15,15 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* The last cell of a write has at least so many bytes: a word that is stored at once. */
+/*
+ * The last cell of a write has at least this many bytes, because the last word is stored as a
+ * whole.
+ */
 #define LARGEST_WORD 8u
 
 /* --- the ring --- */
 
-/* Room for one more cell. A peer that has forged its index gets nothing more. */
+/* Whether there is room for one more cell. A peer with an impossible index gets no more cells. */
 static bool has_room(struct dofi_memory_path *path, size_t size)
 {
 	int ret = dofi_ring_has_room(&path->out, size);
@@ -30,7 +33,10 @@ static bool has_room(struct dofi_memory_path *path, size_t size)
 	return ret > 0;
 }
 
-/* Whether rounds have to look after the path although the peer wakes nobody for it. */
+/*
+ * Registers whether rounds at short intervals are needed, because the peer does not wake this
+ * process for this path.
+ */
 static void set_pace(struct dofi_memory_path *path)
 {
 	struct dofi_ia *ia = path->conn->ia;
@@ -76,9 +82,9 @@ static struct dofi_memory_pending *add_waiting(struct dofi_memory_path *path, st
 }
 
 /*
- * All of it is in the ring. A plain Send is complete at once. One that has to give something back
- * completes with the next round. A write completes when it is stored: what it was allowed by may
- * end from then on.
+ * The whole job is in the ring. A plain Send is complete at once. A Send whose completion releases
+ * something completes in the next round. A write completes when the peer has stored it, because
+ * from then on its context may end.
  */
 static void finish(struct dofi_memory_path *path, const struct dofi_memory_job *job, bool posts)
 {
@@ -103,7 +109,10 @@ static size_t size_of_next(const struct dofi_memory_job *job)
 	return left < DOFI_CELL_MAX + LARGEST_WORD ? DOFI_CELL_MAX - LARGEST_WORD : DOFI_CELL_MAX;
 }
 
-/* The bytes of an answer are looked up for each cell: their memory may be freed meanwhile. */
+/*
+ * Finds the bytes of a cell. Those of an answer are looked up for each cell, because their memory
+ * may be freed meanwhile.
+ */
 static bool find_bytes(struct dofi_memory_path *path, const struct dofi_memory_job *job,
 		       size_t size, struct iovec *iov_p)
 {
@@ -146,7 +155,7 @@ static bool put_notice(struct dofi_memory_path *path, uint64_t data)
 	return true;
 }
 
-/* True when all of the job is in the ring. */
+/* Puts as many cells of the job into the ring as it has room for. True when the job is complete. */
 static bool advance(struct dofi_memory_path *path)
 {
 	struct dofi_memory_job *job = &path->job;
@@ -157,7 +166,7 @@ static bool advance(struct dofi_memory_path *path)
 	return !job->notifies || put_notice(path, job->data);
 }
 
-/* 0, or -FI_EAGAIN and nothing is in the ring. */
+/* Begins a job. 0, or -FI_EAGAIN, and nothing is in the ring. */
 static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -176,7 +185,7 @@ static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
 	return 0;
 }
 
-/* One cell that completes nothing here. */
+/* Sends one cell that has no completion here. */
 static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes, size_t size)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -195,7 +204,10 @@ static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes
 typedef int copier(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
 		   uint64_t address, size_t size);
 
-/* 0, or a negative errno: -ESRCH if the peer is over or dead, as the connection learns soon. */
+/*
+ * Copies between the peer's memory and the segments of wr. 0, or a negative errno: -ESRCH if the
+ * peer has ended the connection or is dead, which the connection learns soon.
+ */
 static int copy(struct dofi_memory_path *path, const struct dofi_wr *wr, copier *copies)
 {
 	int ret = -ESRCH;
@@ -212,7 +224,7 @@ static bool is_forbidden(int ret)
 	return ret == -EPERM || ret == -ENOSYS;
 }
 
-/* What is the request's only operation is complete when the post returns. */
+/* A request that is one operation is complete when the post returns. */
 static void finish_copy(struct dofi_memory_path *path, struct dofi_wr *wr)
 {
 	if ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && !wr->split) {
@@ -223,7 +235,10 @@ static void finish_copy(struct dofi_memory_path *path, struct dofi_wr *wr)
 	}
 }
 
-/* As a post, or 1: it has to go by the ring, for the kernel does not allow copies any more. */
+/*
+ * Returns as a post, or 1: the kernel does not allow copies any more, so the request has to use the
+ * ring.
+ */
 static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -258,14 +273,14 @@ static uint64_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return dofi_credit_update(ep, solicited);
 }
 
-/* The update has told the peer of all receives. */
+/* Notes that the update has announced all receives. */
 static void announced(struct dofi_ep *ep, uint32_t total)
 {
 	if (ep->credit_mode)
 		ep->announced = total;
 }
 
-/* A message that is complete when it is in the ring. */
+/* Whether the message is complete as soon as one cell is in the ring. */
 static bool is_one_cell(const struct dofi_wr *wr)
 {
 	return wr->length <= DOFI_CELL_MAX && wr->op == DOFI_OP_SEND && !wr->split;
@@ -295,7 +310,7 @@ static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	       atomic_load_explicit(&ep->memory->theirs->fetches, memory_order_acquire);
 }
 
-/* It is complete when the receiver has it. */
+/* Sends the places of a long message. The message is complete when the receiver has copied it. */
 static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
@@ -355,7 +370,7 @@ ssize_t dofi_memory_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-/* A message finds it in the EP's ring. */
+/* Nothing to do: a message finds the receive in the EP's ring. */
 ssize_t dofi_memory_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	(void)wr;
@@ -417,7 +432,9 @@ ssize_t dofi_memory_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t 
 	return begin(ep, &job);
 }
 
-/* Asks for data. Where they go is in what is returned, or NULL if there is no room. */
+/*
+ * Asks the peer for data. Returns the record of the pending request, or NULL if there is no room.
+ */
 static struct dofi_memory_pending *ask(struct dofi_ep *ep, struct dofi_wr *wr,
 				       struct dofi_cell *cell, uint64_t length)
 {
@@ -488,7 +505,7 @@ ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update)
 
 /* --- rounds --- */
 
-/* True when there is one. */
+/* Begins the next answer. False if there is none. */
 static bool begin_answer(struct dofi_memory_path *path)
 {
 	const struct dofi_memory_answer *answer =
@@ -567,7 +584,7 @@ struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path)
 	return asked;
 }
 
-/* It may stand behind one that the next round completes. */
+/* The request may be behind one that the next round completes. */
 void dofi_memory_answered(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;

@@ -16,12 +16,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where no connection uses the fabric, its queue is read once in so many polls. */
+/* While no connection uses the fabric, one in this many polls reads its queue. */
 #define POLLS_PER_FABRIC 64u
 
 /* --- all paths of an IA --- */
 
-/* The connection learns from the engine that its peer does not keep the rules. */
+/* The peer has broken the protocol: lets the engine break the connection. */
 DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
 {
 	struct dofi_ia *ia = path->conn->ia;
@@ -44,7 +44,7 @@ static int poll_path(struct dofi_memory_path *path)
 	return n;
 }
 
-/* In place of dofi_reap, while there are paths. */
+/* Replaces dofi_reap while there are paths. */
 static int reap(struct dofi_ia *ia)
 {
 	struct dofi_memory *memory = &ia->memory;
@@ -87,7 +87,7 @@ static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *
 	return path;
 }
 
-/* The connecting side has the first of each pair. */
+/* Divides the segment: the connecting side has the first of each pair. */
 static void set_sides(struct dofi_memory_path *path, void *memory)
 {
 	bool accepts = !path->conn->active;
@@ -198,7 +198,10 @@ static void part(struct dofi_memory_path *path)
 	dofi_unlock(&ep->lock);
 }
 
-/* The peer looks whether we are over after it has counted; here it is the other way round. */
+/*
+ * The peer counts its copy, then loads `over`; here `over` is stored, then the count is loaded. At
+ * least one side sees the store of the other.
+ */
 bool dofi_memory_path_leave(struct dofi_memory_path *path)
 {
 	dofi_assert_held(&path->conn->ia->engine.lock);

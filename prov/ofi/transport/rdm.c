@@ -44,7 +44,7 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	/* CXI gives its context to failures. */
+	/* cxi uses the endpoint's context in errors. */
 	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL);
 
 	if (ret)
@@ -89,7 +89,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (!rdm)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->greetings);
-	/* As many again for what comes late; see drain.h. */
+	/* Twice the number, because drains need slots, too (drain.h). */
 	dofi_rx_slots_init(&rdm->slots, ia->info->rx_attr->size, 2 * DOFI_CTRL_RECVS,
 			   !(ia->quirks & DOFI_QUIRK_FATAL_OVERFLOW));
 	ia->rdm = rdm;
@@ -160,11 +160,11 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 static int rdm_srq_open(struct dofi_srq *srq)
 {
-	(void)srq; /* its number is all there is */
+	(void)srq; /* an SRQ has no object of the fabric, only a number in tags */
 	return 0;
 }
 
-/* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
+/* No EP uses the SRQ any more, so only cancelled receives come back. */
 static void rdm_srq_close(struct dofi_srq *srq)
 {
 	struct dofi_ia *ia = srq->obj.ia;

@@ -17,21 +17,24 @@
 
 #define DOFI_SHM_DIR "/dev/shm"
 
-/* The address is one of the shm fabric. */
+/* Whether the address is one of the shm fabric. */
 bool dofi_shm_region_is_of(const uint8_t *address);
 
-/* Locks our own region, by the endpoint's address: a descriptor, or a negative errno. */
+/*
+ * Locks our own region, which the address of our endpoint names. Returns the descriptor, or a
+ * negative errno.
+ */
 int dofi_shm_region_hold(const uint8_t *address);
-/* The endpoint is closed. Also where there is nothing to give (fd < 0). */
+/* Releases the lock, after the endpoint is closed. No effect if fd < 0. */
 void dofi_shm_region_release(int fd);
 
 /*
- * 0 when the fabric may map the region of this address: a file of this user or of root, which no
- * other user can write to. Else why not, a negative errno.
+ * Whether the fabric may map the region of this address: a file of this user or of root, which no
+ * other user can write to. 0, or a negative errno.
  */
 int dofi_shm_region_check(const uint8_t *address);
 
-/* Removes the file of this name in `dir` if it is the region of an IA that is no more. */
+/* Removes the file of this name in `dir` if it is a region that is not used any more. */
 bool dofi_shm_region_sweep(int dir, const char *name);
 
 #endif
