@@ -131,7 +131,7 @@ static int spare_descriptors(struct dofi_ia *ia)
 	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? dofi_descriptors_look(DOFI_FDS_OF_AN_IA) : 0;
 }
 
-/* They are started in this order and ended in the reverse one. */
+/* The steps of opening an IA, in this order. Closing takes the reverse order. */
 static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);
