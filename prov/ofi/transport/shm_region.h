@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Regions of the shm fabric: files in /dev/shm, named PID:UID:NUMBER. Every user can make files
- * there, of any name, and number spaces of processes can differ among those who share the
- * directory.
+ * Regions of the shm fabric: files in /dev/shm, named PID:UID:NUMBER. Every user can make files of
+ * any name there, and processes that share the directory may be in different PID namespaces.
  *
- * Each IA holds a lock (flock) on its own region while it is open, and says so by the sticky bit,
- * which the kernel ignores on files. The lock ends with its process, whatever the process's number
- * is. So a region with that bit and without the lock belongs to nobody any more. A region without
- * the bit is not an IA's, or its IA is about to lock it; nothing is known of it.
+ * Each IA holds a lock (flock) on its own region while it is open, and marks the region by the
+ * sticky bit, which the kernel ignores on files. The lock ends with its process, whatever the
+ * number of the process is. So a region with the bit and without the lock is not used any more. A
+ * region without the bit does not belong to an IA, or its IA is about to lock it: it is left alone.
  */
 #ifndef DOFI_SHM_REGION_H
 #define DOFI_SHM_REGION_H
