@@ -78,7 +78,7 @@ struct fi_info *bare_info(void)
 
 /* --- the beginning --- */
 
-/* Completions come when the caller says so, unless it has a queue. */
+/* Without a queue the caller delivers completions itself. */
 static int reap(struct dofi_ia *ia)
 {
 	(void)ia;

@@ -12,7 +12,7 @@ struct event {
 	uint64_t a, b;
 };
 
-/* A heap: each before its two children. */
+/* A heap: each event comes before its two children. */
 static struct event heap[MOST];
 static uint32_t n;
 static uint64_t order, steps;
@@ -80,7 +80,7 @@ bool clock_step(uint64_t limit)
 		return false;
 	}
 	event = pop();
-	/* A call that waited may have taken longer than until then. */
+	/* A call that waited may have advanced the time beyond the event. */
 	if (event.when > kernel_time)
 		kernel_time = event.when;
 	steps++;

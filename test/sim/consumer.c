@@ -76,7 +76,10 @@ static bool is_complete(const struct attempt_side *side)
 	return side->done[SEND] == side->posted[SEND] && side->done[RECV] == side->posted[RECV];
 }
 
-/* One whose connection is over, all of whose events have come; hasty: have come or lie in EVDs. */
+/*
+ * An EP whose connection is over and all of whose events were taken; hasty: were taken or are in
+ * EVDs.
+ */
 static DAT_EP_HANDLE used_ep(const struct process *p, bool hasty)
 {
 	for (int i = 0; i < 2 * plan->n; i++) {
@@ -112,7 +115,7 @@ static uint64_t message(int n, int side, uint32_t i)
 	return UINT64_C(0xda7) << 32 | (uint64_t)n << 16 | (uint64_t)side << 8 | i;
 }
 
-/* A cookie tells whose request it is. */
+/* A cookie identifies the request. */
 static DAT_DTO_COOKIE cookie(int n, int side, int kind, uint32_t i)
 {
 	return (DAT_DTO_COOKIE){.as_64 = (uint64_t)n << 16 | (uint64_t)side << 9 |
@@ -222,7 +225,7 @@ static DAT_EP_HANDLE established_ep(const struct process *p)
 	return NULL;
 }
 
-/* Whoever takes the place of a process has its qualifiers. */
+/* A process that replaces another one has its qualifiers. */
 static DAT_CONN_QUAL qual_of(int process, uint32_t qual)
 {
 	if (plan->replaces[process] >= 0)
@@ -357,7 +360,10 @@ static void accept_request(struct process *p, struct attempt *a)
 	reject(a);
 }
 
-/* b: the process, and which request of the connect; one that came again replaces it. */
+/*
+ * b: the process, and the number of the request of the connect; a repeated request replaces an
+ * earlier one.
+ */
 static void decide(uint64_t n, uint64_t b)
 {
 	struct attempt *a = &attempts[n];
@@ -425,7 +431,7 @@ static const char *name_of(DAT_EVENT_NUMBER event)
 	}
 }
 
-/* Those that begin where this one ends. */
+/* Begins the connects that follow this one. */
 static void begin_followers(struct process *p, int n)
 {
 	for (int i = 0; i < plan->n; i++) {
@@ -437,7 +443,7 @@ static void begin_followers(struct process *p, int n)
 	}
 }
 
-/* NULL: it was freed. */
+/* The side of an attempt that the EP belongs to. NULL: the EP was freed. */
 static struct attempt_side *side_of(const struct process *p, DAT_EP_HANDLE ep, int *n_p)
 {
 	for (int i = 0; i < 2 * plan->n; i++) {
@@ -483,7 +489,7 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 		plan_end_of(a, which);
 }
 
-/* What is there of connections; nothing else is looked at before. */
+/* Takes the events of connections that are there. */
 static void take_connections(struct process *p)
 {
 	DAT_EVENT event;

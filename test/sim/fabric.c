@@ -35,15 +35,15 @@ struct op {
 	void *context;
 	void *buf;
 	size_t length;
-	bool is_read;  /* of the peer's memory */
-	bool is_taken; /* the peer has it, or has given the answer */
-	bool is_told;  /* it counts as complete already */
+	bool is_read;  /* a read of the peer's memory */
+	bool is_taken; /* the peer has received it, or has answered */
+	bool is_told;  /* its completion was reported */
 	uint8_t bytes[MESSAGE_SIZE];
 };
 
 struct ops {
 	struct op list[MOST_OPS];
-	uint32_t n, begun; /* those before `begun` are under way */
+	uint32_t n, begun; /* operations; the first `begun` are under way */
 };
 
 enum ep_state { EP_FREE, EP_NEW, EP_ASKS, EP_ASKED, EP_CONNECTED, EP_OVER };
@@ -51,11 +51,11 @@ enum ep_state { EP_FREE, EP_NEW, EP_ASKS, EP_ASKED, EP_CONNECTED, EP_OVER };
 struct ep {
 	struct fid_ep fid;
 	enum ep_state state;
-	uint32_t birth; /* endpoints are used again */
+	uint32_t birth; /* tells apart uses of the same structure */
 	int process;
 	int other; /* -1: none */
 	uint32_t other_birth;
-	uint64_t last; /* when the last packet to the other end arrives */
+	uint64_t last; /* time at which the last packet to the other end arrives */
 	struct ops sends, recvs;
 	uint8_t token[DOFI_TOKEN_SIZE];
 };
@@ -242,7 +242,7 @@ static void flush(struct ep *ep, struct ops *ops, uint64_t flags)
 	}
 }
 
-/* The answer of the other end: the oldest one is through. */
+/* The other end has acknowledged: the oldest operation is complete. */
 static void acked(uint64_t a, uint64_t b)
 {
 	struct ep *ep = receiver(a, b);
@@ -256,7 +256,7 @@ static void acked(uint64_t a, uint64_t b)
 	remove_op(&ep->sends, 0);
 }
 
-/* The next one that has arrived finds a receive, or waits for one. */
+/* Matches the next message that has arrived with a receive. False: it waits for one. */
 static bool take(struct ep *from, struct ep *to)
 {
 	struct op *op = NULL, *recv = &to->recvs.list[0];
@@ -289,7 +289,7 @@ static void arrive(uint64_t a, uint64_t b)
 
 static void leave(struct ep *ep);
 
-/* A message that fails takes the connection with it. */
+/* A failed message ends the connection. */
 static ssize_t post(struct ep *ep, const struct op *op)
 {
 	if (ep->state != EP_CONNECTED)
@@ -382,7 +382,7 @@ static void flush_all(struct ep *ep)
 	flush(ep, &ep->recvs, FI_RECV);
 }
 
-/* This end is over; completions and the event come in either order. */
+/* Ends this end of a connection; completions and the event come in either order. */
 static void end(struct ep *ep, int err)
 {
 	ep->state = EP_OVER;
@@ -421,7 +421,7 @@ static int cm_shutdown(struct fid_ep *fid, uint64_t flags)
 	return 0;
 }
 
-/* Its events go with it. */
+/* Removes the events of a closed object. */
 static void forget_events(struct side *side, const struct fid *fid)
 {
 	uint32_t out = side->events_head;
@@ -447,7 +447,7 @@ static int ep_close(struct fid *fid)
 
 static struct ep *new_ep(int process, enum ep_state state);
 
-/* To the one that asks. */
+/* The acceptance arrives at the connecting side. */
 static void accepted(uint64_t a, uint64_t b)
 {
 	struct ep *ep = receiver(a, b);
@@ -466,7 +466,7 @@ static void refused(uint64_t a, uint64_t b)
 		end(ep, FI_ECONNREFUSED);
 }
 
-/* b: the one that asks. */
+/* b: the endpoint of the connecting side. */
 static void asked(uint64_t process, uint64_t b)
 {
 	struct ep *from = receiver(b & 0xffff, (b >> 16) << 32), *ep;
@@ -518,7 +518,7 @@ static void established(uint64_t a, uint64_t b)
 		tell(ep->process, &(struct event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
 }
 
-/* Before, while or after both sides get to know that it is there. */
+/* Cuts the connection before, while or after both sides learn that it is there. */
 static void cut_soon(struct ep *ep)
 {
 	uint64_t when = kernel_time + net_data_latency();
@@ -710,7 +710,7 @@ void fabric_open(struct dofi_ia *ia, int process)
 	MUST(!ia->trans->open(ia, ia->fabric_name, &ia->fabric_name_size));
 }
 
-/* Connect requests that nobody has answered go with the IA. */
+/* Drops connect requests without an answer. */
 void fabric_close(struct dofi_ia *ia)
 {
 	struct side *side = ia->fabric->fid.context;

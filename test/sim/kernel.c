@@ -29,12 +29,12 @@ struct sock {
 	uint32_t host, peer_host;
 	uint16_t port, peer_port;
 	uint64_t name;   /* in the abstract socket space; 0: none */
-	int epfd;        /* watches it */
+	int epfd;        /* epoll set that watches it */
 	uint32_t events; /* watched */
 	void *data;
 	bool watched, accepted, ended;
-	int err;          /* how the stream ended, or the dial */
-	uint32_t pending; /* of a listener: dials; of such a dial: the listener */
+	int err;          /* the error with which the stream or the dial ended */
+	uint32_t pending; /* of a listener: number of waiting dials; of such a dial: the listener */
 	uint32_t room;
 	uint32_t rx_fill;
 };
@@ -47,11 +47,11 @@ long kernel_allocated;
 void (*kernel_pause)(void);
 
 static struct sock socks[KERNEL_SOCKETS];
-static uint8_t rx[KERNEL_SOCKETS][KERNEL_RX_SIZE]; /* what their processes have not read */
+static uint8_t rx[KERNEL_SOCKETS][KERNEL_RX_SIZE]; /* bytes that the process has not read */
 static struct kernel_peers peers;
 static bool is_on;
-static int first; /* those before are the engine's */
-static int last;  /* those from here on are free */
+static int first; /* sockets before this one belong to the engine */
+static int last;  /* sockets from here on are free */
 static uint32_t turn;
 static uint16_t next_port;
 
@@ -209,7 +209,7 @@ int kernel_listener(uint32_t host, uint16_t port)
 	return -1;
 }
 
-/* It is in the listener's queue until accept4 takes it out. */
+/* The dial stays in the listener's queue until accept4 takes it. */
 int kernel_dial_to(int to, uint32_t host, uint16_t port)
 {
 	const struct sock *at = &socks[to];
@@ -336,7 +336,7 @@ static bool is_port_taken(const struct sock *s)
 	return s->port && kernel_listener(s->host, s->port) >= 0;
 }
 
-/* Of those that the host's processes have bound. FNV-1a. */
+/* Whether a process of the host has bound the name, by its FNV-1a hash. */
 static int bind_name(struct sock *s, const struct sockaddr_un *to, socklen_t size)
 {
 	const uint8_t *bytes = (const uint8_t *)to->sun_path;
@@ -436,7 +436,7 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 	return (ssize_t)size;
 }
 
-/* SO_ERROR is all that is asked for. */
+/* The library only asks for SO_ERROR. */
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
 	struct sock *s = sock_of(fd);
@@ -478,7 +478,7 @@ int __wrap_getpeername(int fd, struct sockaddr *addr, socklen_t *size)
 				      : fail(ENOTCONN);
 }
 
-/* Dials that wait at a listener go with it. */
+/* Closing a listener ends the waiting dials. */
 int __wrap_close(int fd)
 {
 	struct sock *s = sock_of(fd), *dial;
@@ -540,7 +540,7 @@ static uint32_t ready(const struct sock *s)
 	return s->watched ? events & s->events : 0;
 }
 
-/* Each in its turn. */
+/* Reports ready sockets in turn. */
 int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
 	(void)timeout;
@@ -588,7 +588,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 int __wrap_dofi_random(void *bytes, size_t size);
 int __wrap_getifaddrs(struct ifaddrs **all);
 
-/* The same numbers in the same order. */
+/* Deterministic numbers. */
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
 {
 	uint8_t *at = bytes;
@@ -607,7 +607,7 @@ int __wrap_dofi_random(void *bytes, size_t size)
 	return 0;
 }
 
-/* There is the loopback device alone, which is known without a look. */
+/* There is only the loopback device, which the library does not look up. */
 int __wrap_getifaddrs(struct ifaddrs **all)
 {
 	(void)all;

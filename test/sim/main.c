@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs the simulation for a seed, or for many. Without arguments it runs a fixed number and answers
- * in TAP. A worker runs one seed after the other; when it dies, the seed is shrunk and shown.
+ * Runs the simulation for a seed, or for many. Without arguments it runs a fixed number of seeds
+ * and writes TAP. A worker process runs one seed after the other. If it dies, the plan of that seed
+ * is shrunk and shown.
  */
 #include "plan.h"
 #include "shrink.h"
@@ -18,13 +19,13 @@
 
 #define TAP_SEEDS  4000
 #define TAP_GROUPS 4
-#define LIMIT_S    60 /* of one seed */
+#define LIMIT_S    60 /* limit of one seed */
 
-/* What the worker tells. */
+/* What the worker reports. */
 struct progress {
-	uint64_t seed; /* that it runs */
+	uint64_t seed; /* the seed that it runs */
 	uint64_t done, steps;
-	uint64_t sum; /* of all traces */
+	uint64_t sum; /* sum of all traces */
 };
 
 static struct progress *progress;
@@ -56,7 +57,7 @@ static void work(uint64_t from, uint64_t count)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Until the first that fails: true, and *seed_p. */
+/* Runs seeds until one fails: true, and *seed_p. */
 static bool find_failure(uint64_t from, uint64_t count, uint64_t *seed_p)
 {
 	pid_t worker;
@@ -98,7 +99,7 @@ static int run_one(uint64_t seed, enum shrink_output output)
 	return shrink_run(&plan, output) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Seeds that fail; with all of them, or up to the first. */
+/* Returns the number of seeds that fail, of all or up to the first. */
 static uint64_t run_many(uint64_t from, uint64_t count)
 {
 	uint64_t end = from + count, failures = 0, seed;

@@ -14,29 +14,30 @@
 #define SYN_TIME       (10 * CLOCK_SECOND)
 #define LATEST         (50 * CLOCK_MS)
 
-/* One direction of a stream, with what is under way. It may outlive the socket that it is from. */
+/* One direction of a stream, with the bytes under way. It may outlive the sending socket. */
 struct pipe {
 	bool used, is_cut;
-	struct pipe *back;          /* the other direction, while that is used by this stream */
+	struct pipe *back;          /* the other direction, while it is used by this stream */
 	int from, to;               /* sockets */
-	uint32_t from_birth, birth; /* the latter of the other end */
+	uint32_t from_birth, birth; /* births of both ends */
 	int sender, reader;         /* processes */
-	uint64_t serial;            /* pipes are used again, too */
-	uint64_t last;              /* when the last packet arrives: none overtakes it */
+	uint64_t serial;            /* tells apart uses of the same pipe */
+	/* time at which the last packet arrives; no later one overtakes it */
+	uint64_t last;
 	uint32_t fill;
 	uint8_t flight[KERNEL_RX_SIZE];
 };
 
-/* A socket: sockets are used again, and each time they have another number. */
+/* A socket. A structure is used again, with another birth number. */
 struct end {
 	uint32_t birth;
-	struct pipe *out; /* NULL: there is no other end, or none any more */
+	struct pipe *out; /* NULL: there is no other end */
 };
 
 struct host {
 	bool dead;
 	uint64_t silent_until;
-	uint32_t cut; /* a stream, after so many bytes more; 0: not */
+	uint32_t cut; /* the stream ends after this many more bytes; 0: not */
 	int refusal;
 	uint32_t refusals;
 };
@@ -84,7 +85,7 @@ static bool is_same(int s, uint64_t birth)
 	return ends[s].birth == birth;
 }
 
-/* Packets to and from a host that is silent are sent again later. */
+/* Packets to and from a silent host are sent again later. */
 static bool is_held_up(int from, int to, void (*again)(uint64_t, uint64_t), uint64_t a, uint64_t b)
 {
 	uint64_t until = net_passes(from, to);
@@ -96,7 +97,7 @@ static bool is_held_up(int from, int to, void (*again)(uint64_t, uint64_t), uint
 	return true;
 }
 
-/* Behind what went before. */
+/* The time of arrival, behind earlier packets. */
 static uint64_t arrival(struct pipe *pipe)
 {
 	uint64_t when = kernel_time + net_latency();
@@ -109,7 +110,7 @@ static uint64_t arrival(struct pipe *pipe)
 
 /* --- ends --- */
 
-/* b: the socket's number, and the error. */
+/* b: the birth of the socket, and the error. */
 static void hang_up(uint64_t a, uint64_t b)
 {
 	int s = (int)a, err = (int)(uint32_t)b;
@@ -150,7 +151,7 @@ static void set_room(int s)
 	kernel_set_room(s, used < profile.window ? profile.window - used : 0);
 }
 
-/* The reader has closed its socket. What it sent before arrives first. */
+/* The reader has closed its socket. Bytes that it sent before arrive first. */
 static void reset(const struct pipe *pipe)
 {
 	const struct pipe *back = pipe->back;
@@ -161,7 +162,7 @@ static void reset(const struct pipe *pipe)
 	end_later(pipe->from, pipe->from_birth, when, ECONNRESET);
 }
 
-/* b: how many bytes, or the end of the stream, with its error; and the serial number. */
+/* b: the number of bytes, or the end of the stream with its error; and the serial number. */
 #define THE_END      UINT64_C(0x100000000)
 #define SERIAL_SHIFT 33
 
@@ -226,7 +227,7 @@ static void on_sent(int s, const uint8_t *bytes, size_t size)
 		cut(pipe);
 }
 
-/* The reader's kernel tells the writer's. */
+/* The reader's kernel reports the room to the writer's. */
 static void open_window(uint64_t a, uint64_t b)
 {
 	if (!is_same((int)a, b))
@@ -357,7 +358,7 @@ static void on_connected(int s, bool accepted)
 
 /* --- what goes wrong --- */
 
-/* Who does not hear from the other end for so long gives the stream up. */
+/* A process that does not hear from the other end for the keep-alive time gives the stream up. */
 static void expire(uint64_t process, uint64_t unused)
 {
 	(void)unused;

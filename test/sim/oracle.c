@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call that waits for its peers may keep its process from its descriptors. */
+/* A call that waits for peers may keep its process from reading its descriptors for this long. */
 #define CALM_SLACK   (3 * CLOCK_SECOND)
-/* Less than linger_ms: whoever is waited for is there, or says that it goes. */
+/* Less than linger_ms: a living peer answers, or reports its end. */
 #define LONGEST_CALL (500 * CLOCK_MS)
-/* Less than handshake_ms: a connector that has given up says so. */
+/* Less than handshake_ms: a connector that has given up reports it. */
 #define LONGEST_WAIT (5 * CLOCK_SECOND)
 
 void oracle_fail(int attempt, const char *format, ...)
@@ -107,7 +107,7 @@ static void check_answer(const struct plan *plan, int n, const struct attempt *a
 		oracle_fail(n, "is answered long after its time-out");
 }
 
-/* Its time is over, though its consumer may not have looked at that event. */
+/* Whether the time of the connect is over, even if the consumer has not taken the event. */
 static bool is_late(const struct attempt *a)
 {
 	uint64_t timeout = a->step->connect.timeout;
@@ -170,8 +170,8 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 }
 
 /*
- * A stream that ends in the handshake leaves in doubt what has arrived, and the request is made
- * again. But the consumer has only one at a time.
+ * If a stream ends during the handshake, it is not known whether the request has arrived, so it is
+ * sent again. But the consumer has only one request at a time.
  */
 void oracle_request(int n, const struct attempt *a)
 {
@@ -215,7 +215,8 @@ static void check_side(int n, const struct attempt *a, int which)
 }
 
 /*
- * The side that ended it alone: what was complete has arrived, and a graceful end completes all.
+ * For a side that ended the connection alone: complete requests have arrived, and a graceful end
+ * completes all.
  */
 static void check_messages(int n, const struct attempt *a, int which)
 {
@@ -230,7 +231,7 @@ static void check_messages(int n, const struct attempt *a, int which)
 		oracle_fail(n, "has lost messages that were complete");
 }
 
-/* Nothing went wrong, and nobody interfered. */
+/* Checks of a connect without any fault. */
 static void check_calm(int n, const struct attempt *a)
 {
 	const struct plan_connect *c = &a->step->connect;
@@ -262,7 +263,7 @@ void oracle_rest(const struct plan *plan, int n, const struct attempt *a)
 
 	if (!a->called)
 		return;
-	/* The request goes out with the handshake, and again when the stream ends before that. */
+	/* The request is sent with the handshake, and again if the stream ends before its end. */
 	if (a->crs > 1 && plan->is_calm)
 		oracle_fail(n, "is requested %u times", a->crs);
 	if (!is_undecided(a) || active->left)

@@ -57,7 +57,7 @@ static uint64_t draw_time(struct random *r, uint64_t most)
 	return random_one_in(r, 3) ? random_next(r) % most : random_scaled(r, 0, most);
 }
 
-/* Many come at once. */
+/* Many steps come at the same time. */
 static uint64_t draw_moment(const struct plan *plan, struct random *r)
 {
 	if (plan->n && random_one_in(r, 3))
@@ -110,7 +110,7 @@ static void draw_follower(struct plan *plan, struct plan_step *step, struct rand
 		step->to = first->to;
 	if (random_one_in(r, 2))
 		return;
-	/* Both end it, and the EP is connected again at once. */
+	/* Both sides end it, and the EP is connected again at once. */
 	first->connect.end = PLAN_ABRUPT;
 	first->connect.early = false;
 	first->connect.by[0] = first->connect.by[1] = true;
@@ -150,7 +150,7 @@ static void draw_connect(struct plan *plan, struct random *r)
 		draw_follower(plan, step, r);
 }
 
-/* The one that is replaced dies, or closes its IA. The other one has its qualifiers. */
+/* The replaced process dies or closes its IA. The new one has its qualifiers. */
 static void draw_birth(struct plan *plan, int who, struct random *r)
 {
 	struct plan_step *end = add(plan, random_one_in(r, 2) ? PLAN_KILL : PLAN_CLOSE, r);
@@ -179,7 +179,7 @@ static void draw_births(struct plan *plan, struct random *r)
 			draw_birth(plan, i, r);
 }
 
-/* While a connection is made, mostly. */
+/* Mostly while a connection is being made. */
 static uint64_t draw_fault_moment(const struct plan *plan, struct random *r)
 {
 	const struct plan_step *step = &plan->steps[random_below(r, (uint32_t)plan->n)];

@@ -60,7 +60,10 @@ static const char *name_of(uint8_t type)
 	return type < sizeof(names) / sizeof(*names) && names[type] ? names[type] : "a frame";
 }
 
-/* Frames are put one by one, so a write begins with one unless the one before was cut. */
+/*
+ * The library queues whole frames, so a write begins with a frame, unless the last write was
+ * partial.
+ */
 void trace_bytes(int process, int to, const uint8_t *bytes, size_t size)
 {
 	char line[160] = "";

@@ -31,7 +31,7 @@
 #define FIRST_HOST    0x0a000001u
 #define QLEN          512
 #define MAX_ROUNDS    8
-#define REST          (150 * CLOCK_SECOND) /* by then all limits of the library are over */
+#define REST          (150 * CLOCK_SECOND) /* time after which all limits of the library are over */
 #define MOST_STEPS    200000u
 #define STALL_LOOK    CLOCK_MS
 #define SLOW_WAKES    10
@@ -65,7 +65,7 @@ static void wake_at(struct process *p, uint64_t when)
 	clock_at(when, look, (uint64_t)p->kernel.number, 0);
 }
 
-/* Now and then it takes longer: then everything is there at once. */
+/* Wakes a process. Sometimes it takes longer, so that several events are there at once. */
 static void wake(int number)
 {
 	struct process *p = &world[number];
@@ -89,7 +89,7 @@ struct process *world_enter(struct process *p)
 	return before;
 }
 
-/* When to look again: soon, when something was handled; else for timers and for what waits. */
+/* Plans the next look: soon if something was handled; otherwise for timers and waiting work. */
 static void plan_look(struct process *p, bool soon)
 {
 	uint64_t pace = plan->pace[p->kernel.number], timer;
@@ -136,14 +136,14 @@ bool world_is_free(struct process *p, void (*run)(uint64_t, uint64_t), uint64_t 
 	return false;
 }
 
-/* One look at the descriptors, timers and completions; then the consumer's turn. */
+/* One look of a process at descriptors, timers and completions; then its consumer acts. */
 static void look(uint64_t number, uint64_t unused)
 {
 	struct process *before, *p = &world[number];
 	int n = 0, handled, total = 0;
 
 	if (p->wake_at > kernel_time)
-		return; /* another one is due */
+		return; /* another look is due */
 	p->wake_at = UINT64_MAX;
 	if (!p->open || p->killed)
 		return;
@@ -169,7 +169,7 @@ static void check_steps(void)
 		oracle_fail(-1, "it goes on and on: %u steps", MOST_STEPS);
 }
 
-/* Meanwhile this one rests in a call. The others do not know its lock. */
+/* Runs the other processes while this one waits in a call. They do not use its lock. */
 static void run_others(uint64_t limit)
 {
 	struct process *p = running;
@@ -193,7 +193,7 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-/* Between two calls time may pass, and much can happen. */
+/* Lets time pass between two calls of the library, now and then. */
 static void pause_now_and_then(void)
 {
 	if (!running || !running->open)
@@ -261,7 +261,7 @@ static void open_ia(int number)
 	world_leave(before);
 }
 
-/* In the order of dat_ia_close. The engine's own descriptors are the last. */
+/* Closes the IA in the order of dat_ia_close. The engine's descriptors are the last. */
 static void close_ia(uint64_t number, uint64_t engine_fds)
 {
 	struct process *before, *p = &world[number];
@@ -289,7 +289,7 @@ static void close_ia(uint64_t number, uint64_t engine_fds)
 
 /* --- the steps of the plan --- */
 
-#define ENGINE_FDS 4 /* two sets and two events */
+#define ENGINE_FDS 4 /* two epoll sets and two eventfds */
 
 static void cut_if_silent(uint64_t number, uint64_t unused)
 {
