@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERNEL_SOCKETS  512
+#define KERNEL_SOCKETS  512 /* that a process may have open where nothing else is said */
 #define KERNEL_MS       UINT64_C(1000000)
 #define KERNEL_LOOPBACK 0x7f000001u
 #define KERNEL_RX_SIZE  8192u
@@ -47,6 +47,7 @@ extern struct kernel_process kernel_process;
 extern uint64_t kernel_time;  /* ns */
 extern uint32_t kernel_seed;  /* of the random numbers */
 extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
+extern size_t kernel_allocated_bytes, kernel_mapped_bytes;
 
 /* Other processes may run before the library looks at its descriptors; NULL: they do not. */
 extern void (*kernel_pause)(void);
@@ -60,7 +61,8 @@ int kernel_end(void);
 int kernel_dial(unsigned int nth);
 /* The socket that listens there, or -1. */
 int kernel_listener(uint32_t host, uint16_t port);
-/* Somebody from this address dials that socket: the accepted one, or -1. */
+/* Somebody from this address dials that socket: the accepted one, or the backlog has no room. */
+#define KERNEL_NO_ROOM (-2)
 int kernel_dial_to(int listener, uint32_t host, uint16_t port);
 /* The library's connect is over: 0 or a positive error. */
 void kernel_answer(int s, int err);
@@ -86,5 +88,11 @@ bool kernel_is_open(int s);
 bool kernel_is_dialling(int s);
 /* Descriptors of a process. */
 int kernel_count(int process);
+
+/*
+ * A table with room for n elements of this size at least, the new ones 0. It is the simulation's
+ * own: not counted, and never freed.
+ */
+void *kernel_grow(void *table, size_t *room, size_t n, size_t size);
 
 #endif

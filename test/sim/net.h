@@ -21,8 +21,15 @@ struct net_profile {
 	bool resets;              /* a close with unread bytes throws away what is under way */
 };
 
-/* Someone has something to read, or room to write. */
-void net_begin(const struct net_profile *profile, struct random r, void (*wake)(int process));
+/* What has gone out. */
+struct net_traffic {
+	uint64_t dials, writes, bytes;
+};
+
+/* wake: someone has something to read, or room to write. */
+void net_begin(const struct net_profile *profile, int processes, struct random r,
+	       void (*wake)(int process));
+struct net_traffic net_traffic(void);
 /* How long a packet is under way; one of the fabric. */
 uint64_t net_latency(void);
 uint64_t net_data_latency(void);

@@ -13,6 +13,7 @@ void trace_begin(bool shown);
 void trace(int process, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Bytes on a stream of a channel: names the frames in them. */
 void trace_bytes(int process, int to, const uint8_t *bytes, size_t size);
+uint64_t trace_frames(void);
 /* The same when the same has happened. */
 uint64_t trace_sum(void);
 
