@@ -13,15 +13,17 @@ enum { SEND, RECV };
 struct attempt_side {
 	int process;
 	DAT_EP_HANDLE ep;
-	bool watched; /* the EP belongs to this attempt: its events count */
-	/* the consumer has ended the connection, or the EP, the IA or the process is gone */
-	bool left;
-	bool abrupt; /* not by a graceful disconnect */
+	bool watched; /* the EP is this attempt's: its events count */
+	bool left;    /* the consumer has ended it, or the EP, the IA or the process is gone */
+	bool has_srq; /* its messages come by the pool of its process */
 	int nevents;
 	DAT_EVENT_NUMBER events[3];
 	uint64_t first_at;
 	uint32_t posted[2], done[2], failed[2];
-	uint32_t blamed; /* requests with an error of their own, not only flushed */
+	/* of datagrams: the handle, those that have come, and the first that has not */
+	void *ah;
+	uint32_t datagrams, next_datagram;
+	uint32_t blamed; /* requests that did not just go with their connection */
 };
 
 struct attempt {

@@ -2,9 +2,6 @@
 #include "clock.h"
 
 #include "kernel.h"
-#include "must.h"
-
-#define MOST 65536u
 
 struct event {
 	uint64_t when, order;
@@ -12,8 +9,9 @@ struct event {
 	uint64_t a, b;
 };
 
-/* A heap: each event comes before its two children. */
-static struct event heap[MOST];
+/* A heap: each before its two children. */
+static struct event *heap;
+static size_t room;
 static uint32_t n;
 static uint64_t order, steps;
 
@@ -45,7 +43,7 @@ void clock_at(uint64_t when, void (*run)(uint64_t a, uint64_t b), uint64_t a, ui
 {
 	uint32_t i = n++;
 
-	MUST(i < MOST);
+	heap = kernel_grow(heap, &room, n, sizeof(*heap));
 	heap[i] = (struct event){when < kernel_time ? kernel_time : when, order++, run, a, b};
 	for (; i && is_before(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(i, (i - 1) / 2);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A simulated fabric of connected endpoints (FI_EP_MSG), in place of libfabric, for the library's
- * msg transport. Messages, events and ends take the time of the network and keep their order on a
- * connection.
- */
+/* The fabric of a simulated world, for the transports, which are the library's own. */
 #ifndef T_SIM_FABRIC_H
 #define T_SIM_FABRIC_H
 
@@ -12,20 +8,27 @@
 
 struct dofi_ia;
 
-/* copies: a Send is complete when it was copied, as with tcp; otherwise when it has arrived. */
-void fabric_begin(bool copies, void (*wake)(int process));
-/* Make the objects of the IA; free them, when all its endpoints are closed. */
+struct fabric_profile {
+	uint64_t seed;
+	bool is_rdm;    /* connectionless endpoints */
+	bool copies;    /* a Send is complete when it has been copied, as with tcp; else at its end */
+	bool scrambles; /* rdm: receives complete in any order */
+	uint32_t receives; /* rdm: that an endpoint takes; 0: any number */
+};
+
+void fabric_begin(const struct fabric_profile *profile, int processes, void (*wake)(int process));
+/* Objects of the IA; and their end, when all of its endpoints are closed. */
 void fabric_open(struct dofi_ia *ia, int process);
 void fabric_close(struct dofi_ia *ia);
 
-/* Faults of a process. */
+/* What goes wrong with a process; with rdm, messages instead of connect requests. */
 struct fabric_faults {
 	uint32_t lost;    /* number of its connect requests that never arrive... */
 	uint32_t refused; /* ...or are refused by the fabric */
-	uint32_t no_room; /* number of posts that find no room */
-	uint32_t no_endpoint;
-	uint32_t cut;    /* number of accepted connections that are lost at once */
-	uint32_t failed; /* number of messages that fail */
+	uint32_t no_room; /* so many posts find no room */
+	uint32_t no_endpoint; /* rdm: no entry of the address vector */
+	uint32_t cut;    /* so many connections that it accepts are lost at once; rdm: streams */
+	uint32_t failed; /* so many messages fail */
 };
 struct fabric_faults *fabric_faults(int process);
 /* The connections of the process end. The process learns of that; the peers only if `both`. */

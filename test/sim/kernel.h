@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERNEL_SOCKETS  512
+#define KERNEL_SOCKETS  512 /* that a process may have open where nothing else is said */
 #define KERNEL_MS       UINT64_C(1000000)
 #define KERNEL_LOOPBACK 0x7f000001u
 #define KERNEL_RX_SIZE  8192u
@@ -46,7 +46,8 @@ extern struct kernel_faults kernel_faults;
 extern struct kernel_process kernel_process;
 extern uint64_t kernel_time;  /* ns */
 extern uint32_t kernel_seed;  /* of the random numbers */
-extern long kernel_allocated; /* number of allocations that were not freed */
+extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
+extern size_t kernel_allocated_bytes, kernel_mapped_bytes;
 
 /* Called before the library looks at its descriptors, to let other processes run; or NULL. */
 extern void (*kernel_pause)(void);
@@ -63,7 +64,8 @@ int kernel_end(void);
 int kernel_dial(unsigned int nth);
 /* The socket that listens at this address, or -1. */
 int kernel_listener(uint32_t host, uint16_t port);
-/* Dials that socket from this address. Returns the socket to be accepted, or -1. */
+/* Somebody from this address dials that socket: the accepted one, or the backlog has no room. */
+#define KERNEL_NO_ROOM (-2)
 int kernel_dial_to(int listener, uint32_t host, uint16_t port);
 /* The library's connect ends, with 0 or a positive error. */
 void kernel_answer(int s, int err);
@@ -89,5 +91,11 @@ bool kernel_is_open(int s);
 bool kernel_is_dialling(int s);
 /* The number of descriptors of a process. */
 int kernel_count(int process);
+
+/*
+ * A table with room for n elements of this size at least, the new ones 0. It is the simulation's
+ * own: not counted, and never freed.
+ */
+void *kernel_grow(void *table, size_t *room, size_t n, size_t size);
 
 #endif

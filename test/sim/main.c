@@ -6,6 +6,7 @@
  */
 #include "plan.h"
 #include "shrink.h"
+#include "storm.h"
 #include "trace.h"
 #include "world.h"
 
@@ -37,7 +38,8 @@ static const char usage[] =
 	"sim --shrink SEED             the smallest part of its plan that fails, with its trace\n"
 	"sim --plan SEED               what it draws\n"
 	"sim --from SEED --count N     so many seeds; those that fail are named\n"
-	"sim --first N                 the first of N seeds that fails\n";
+	"sim --first N                 the first of N seeds that fails\n"
+	"sim --storm N [CENTRES]       N IAs connect to each other, or with the first CENTRES\n";
 
 static void work(uint64_t from, uint64_t count)
 {
@@ -152,6 +154,18 @@ static int run_tap(void)
 	return any ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int run_storm(int argc, char **argv)
+{
+	int n = atoi(argv[2]), centres = argc > 3 ? atoi(argv[3]) : n;
+
+	if (n < 2 || centres < 1) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	storm_head();
+	return storm_run(n, centres, false) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 0) : 0;
@@ -162,6 +176,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (argc == 1)
 		return run_tap();
+	if (argc >= 3 && !strcmp(argv[1], "--storm"))
+		return run_storm(argc, argv);
 	if (argc == 2)
 		return run_one(seed, SHRINK_FAILURE);
 	if (argc == 3 && !strcmp(argv[1], "--trace"))

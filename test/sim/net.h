@@ -21,9 +21,16 @@ struct net_profile {
 	bool resets;              /* a close with unread bytes discards the bytes under way */
 };
 
-/* wake: the process has something to read, or room to write. */
-void net_begin(const struct net_profile *profile, struct random r, void (*wake)(int process));
-/* The time that a packet is under way; the same for a packet of the fabric. */
+/* What has gone out. */
+struct net_traffic {
+	uint64_t dials, writes, bytes;
+};
+
+/* wake: someone has something to read, or room to write. */
+void net_begin(const struct net_profile *profile, int processes, struct random r,
+	       void (*wake)(int process));
+struct net_traffic net_traffic(void);
+/* How long a packet is under way; one of the fabric. */
 uint64_t net_latency(void);
 uint64_t net_data_latency(void);
 

@@ -2,10 +2,12 @@
 #include "oracle.h"
 
 #include "clock.h"
+#include "fabric_rdm.h"
 #include "trace.h"
 
 #include "object/ep.h"
 #include "object/ia.h"
+#include "transport/rdm.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -191,7 +193,7 @@ static void check_requests(int n, const struct attempt_side *side)
 {
 	static const char *const kinds[] = {"sends", "receives"};
 
-	for (int kind = 0; kind < 2; kind++)
+	for (int kind = 0; kind < (side->has_srq ? 1 : 2); kind++)
 		if (side->done[kind] != side->posted[kind])
 			oracle_fail(n, "%u of %u %s of ia%d have completed at its end",
 				    side->done[kind], side->posted[kind], kinds[kind],
@@ -231,13 +233,30 @@ static void check_messages(int n, const struct attempt *a, int which)
 		oracle_fail(n, "has lost messages that were complete");
 }
 
-/* Checks of a connect without any fault. */
+/* What was granted has been used or is left; the sender knows of all that was announced. */
+static void check_credits(int n, const struct attempt_side *from, const struct attempt_side *to)
+{
+	const struct dofi_ep *sender = from->ep, *receiver = to->ep;
+
+	if (!from->watched || !to->watched || !is_up(from) || !is_up(to) || !receiver->credit_mode)
+		return;
+	if (sender->nsent != receiver->nreceived)
+		oracle_fail(n, "ia%d has sent %u messages, and %u have come", from->process,
+			    sender->nsent, receiver->nreceived);
+	if (sender->credit_total != receiver->announced)
+		oracle_fail(n, "ia%d knows of %u receives, and was told of %u", from->process,
+			    sender->credit_total, receiver->announced);
+}
+
+/* Nothing went wrong, and nobody interfered. */
 static void check_calm(int n, const struct attempt *a)
 {
 	const struct plan_connect *c = &a->step->connect;
 	const struct attempt_side *active = &a->side[ACTIVE], *passive = &a->side[PASSIVE];
 	bool one = c->by[0] != c->by[1];
 
+	check_credits(n, active, passive);
+	check_credits(n, passive, active);
 	if (c->timeout || c->early)
 		return;
 	if (a->rejected && active->watched &&
@@ -276,6 +295,22 @@ void oracle_rest(const struct plan *plan, int n, const struct attempt *a)
 		oracle_fail(n, "is up at ia%d alone", up[0] ? active->process : passive->process);
 	if (plan->is_calm)
 		check_calm(n, a);
+}
+
+/* What an IA keeps for messages that come late, and places of receives in the fabric. */
+void oracle_leftovers(const struct process *p)
+{
+	const struct dofi_rdm *rdm = p->ia->rdm;
+	uint32_t own = DOFI_CTRL_RECVS + rdm->slots.nspares - rdm->unposted;
+
+	if (!dofi_list_empty(&p->ia->orphans))
+		oracle_fail(-1, "ia%d keeps orphans", p->kernel.number);
+	if (p->ia->ndrains)
+		oracle_fail(-1, "ia%d drains %u connections", p->kernel.number, p->ia->ndrains);
+	if (fabric_rdm_receives(p->kernel.number) != dofi_rx_slots_used(&rdm->slots) + own)
+		oracle_fail(-1, "ia%d counts %u receives in the fabric, which has %u",
+			    p->kernel.number, dofi_rx_slots_used(&rdm->slots) + own,
+			    fabric_rdm_receives(p->kernel.number));
 }
 
 /* --- counters --- */

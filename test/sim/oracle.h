@@ -21,7 +21,9 @@ void oracle_event(const struct plan *plan, int attempt, const struct attempt *a,
 void oracle_waited(const struct plan *plan, int attempt, uint64_t ns);
 /* All limits of time are over; IAs that were not closed are open. */
 void oracle_rest(const struct plan *plan, int attempt, const struct attempt *a);
-/* Checks the counters of an IA that is about to be closed, or was closed. */
+/* The same of an IA of the rdm transport, in a plan in which nothing goes wrong. */
+void oracle_leftovers(const struct process *p);
+/* An IA is about to be closed, or has been: counters. */
 void oracle_counters(const struct process *p);
 
 #endif

@@ -15,7 +15,8 @@
 #define PLAN_PROCESSES 6
 #define PLAN_STEPS     48
 #define PLAN_SENDS     4u
-#define PLAN_QUALS     3u /* qualifiers of a process; the last one is long */
+#define PLAN_DATAGRAMS  400
+#define PLAN_QUALS     3u /* of a process; the last is a long one */
 
 enum plan_kind {
 	/* consumers */
@@ -55,9 +56,11 @@ struct plan_connect {
 	uint32_t sends[2];
 	uint32_t private_size[2];
 	bool is_dup, reuses;
-	int follows; /* begins in the event that ends the connect of this index; -1: at its own time
-		      */
-	bool hasty;  /* posts messages right before the end, and waits only for the end */
+	bool srq[2];           /* the side's EP has the process's shared receive queue */
+	bool is_ud;            /* it makes address handles; then there are datagrams... */
+	uint32_t datagrams[2]; /* ...and no messages */
+	int follows; /* it begins in the event that ends this connect; -1: in its own time */
+	bool hasty;  /* posts messages right before it ends, and looks for the end alone */
 };
 
 struct plan_step {
@@ -73,10 +76,17 @@ struct plan_step {
 
 struct plan {
 	uint64_t seed;
-	bool is_calm; /* there are no faults */
-	bool is_busy; /* processes may get no processor for seconds */
+	bool is_calm; /* nothing goes wrong */
+	bool is_crowd; /* of equal processes, each on its host; qlen: of their one EVD; storm.h */
+	uint32_t qlen;
+	uint64_t cost; /* ns that a process takes for an event */
+	bool is_busy; /* hosts leave processes without a processor for seconds */
 	bool has_key;
 	bool copies; /* fabric.h */
+	bool is_rdm; /* the transport */
+	bool injects;
+	bool scrambles, no_masks; /* rdm, as the next one; see fabric.h */
+	uint32_t receives;
 	int processes;
 	int hosts[PLAN_PROCESSES];
 	/* the process replaces that one, by PLAN_OPEN; -1: it does not */

@@ -77,7 +77,7 @@ static void simplify_connects(struct plan *plan)
 		if (less.steps[i].left_out || less.steps[i].kind != PLAN_CONNECT)
 			continue;
 		c->sends[0] = c->sends[1] = 0;
-		c->is_dup = c->reuses = false;
+		c->is_dup = c->reuses = c->srq[0] = c->srq[1] = false;
 		c->private_size[0] = c->private_size[1] = 4;
 		if (!shrink_run(&less, SHRINK_QUIET))
 			*plan = less;

@@ -10,17 +10,22 @@
 #include <string.h>
 
 static bool is_shown;
-static uint64_t sum;
+static uint64_t sum, frames;
 
 void trace_begin(bool shown)
 {
 	is_shown = shown;
-	sum = 0;
+	sum = frames = 0;
 }
 
 uint64_t trace_sum(void)
 {
 	return sum;
+}
+
+uint64_t trace_frames(void)
+{
+	return frames;
 }
 
 static void add(uint64_t value)
@@ -69,10 +74,12 @@ void trace_bytes(int process, int to, const uint8_t *bytes, size_t size)
 	char line[160] = "";
 	size_t at = 0, frame, n = 0;
 
-	while (dofi_wire_frame(bytes + at, size - at, &frame) && frame && n < sizeof(line) - 24) {
-		n += (size_t)snprintf(line + n, sizeof(line) - n, " %s",
-				      name_of(bytes[at + DOFI_WIRE_LENGTH]));
+	while (dofi_wire_frame(bytes + at, size - at, &frame) && frame) {
+		if (n < sizeof(line) - 24)
+			n += (size_t)snprintf(line + n, sizeof(line) - n, " %s",
+					      name_of(bytes[at + DOFI_WIRE_LENGTH]));
 		at += frame;
+		frames++;
 	}
 	trace(process, "--> ia%d  %zu bytes:%s%s", to, size, line, at < size ? " and a part" : "");
 }

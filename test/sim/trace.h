@@ -13,7 +13,8 @@ void trace_begin(bool shown);
 void trace(int process, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line about bytes of a channel, with the names of the frames. */
 void trace_bytes(int process, int to, const uint8_t *bytes, size_t size);
-/* The checksum: equal for equal runs. */
+uint64_t trace_frames(void);
+/* The same when the same has happened. */
 uint64_t trace_sum(void);
 
 #endif

@@ -18,6 +18,7 @@ struct process {
 	struct kernel_faults faults;
 	struct dofi_ia *ia;
 	DAT_EVD_HANDLE conn_evd, cr_evd, dto_evd;
+	DAT_SRQ_HANDLE srq; /* rdm */
 	DAT_PZ_HANDLE pz;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -31,12 +32,30 @@ struct process {
 	uint64_t established, requests; /* number of such events taken from its EVDs */
 };
 
-extern struct process world[PLAN_PROCESSES];
+extern struct process *world;
+
+/* Whoever uses the IAs. */
+struct world_consumer {
+	/* The IA is open; NULL: nothing to do. */
+	void (*opened)(struct process *p);
+	/* Takes and answers the events that have come. quietly: nobody looks at them. */
+	void (*take_events)(struct process *p, bool quietly);
+	/* The IA closes, or the process is dead: no further events come of it. */
+	void (*gone)(struct process *p);
+};
 
 /* Runs the plan; aborts if a condition fails. *steps_p: number of events of the clock. */
 void world_run(const struct plan *plan, bool shown, uint64_t *steps_p);
 
-/* Enclose calls of the library on behalf of a process. */
+/* The parts of that: a world in which nothing is open; IAs; and what happens until a time. */
+#define WORLD_ENGINE_FDS 4 /* two sets and two events */
+void world_begin(const struct plan *plan, const struct world_consumer *consumer, bool shown);
+void world_open(int number);
+/* In the order of dat_ia_close; put off while the process is in a call. */
+void world_close(uint64_t number, uint64_t engine_fds);
+void world_run_until(uint64_t limit);
+
+/* Calls of the library on behalf of a process stand between these. */
 struct process *world_enter(struct process *p);
 void world_leave(struct process *before);
 /*
