@@ -330,7 +330,10 @@ END_TEST
 /* --- a peer that does not answer --- */
 
 #define FREES      8
-#define LONGEST_US 4000000u /* for all together; without a limit each would take a second */
+/*
+ * for all frees together; each would take a second if the library waited for this peer every time
+ */
+#define LONGEST_US 4000000u
 
 static void freeing_victim(struct t_peer *self)
 {
@@ -412,7 +415,7 @@ static struct place hear_place(void)
 	return place;
 }
 
-/* No check of our own is in the way. */
+/* Writes without the initiator's checks. */
 static void write_word(struct place to)
 {
 	static const uint64_t word = 0x5a5a5a5a5a5a5a5a;

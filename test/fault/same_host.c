@@ -83,7 +83,7 @@ static void transfer(DAT_RMR_TRIPLET remote, unsigned int round)
 	ck_assert(t_is_filled(end.buf.mem + LENGTH, LENGTH, round));
 }
 
-/* In ia_params the word is not ours to choose. */
+/* True if the run gives the parameter in ia_params, which the test cannot change. */
 static bool is_given(void)
 {
 	const char *params = getenv("T_PARAMS");
