@@ -164,10 +164,13 @@ static void say_last_word(struct dofi_conn *conn)
 
 	/*
 	 * Where messages can outlive the connection, the peer wants to know how many there were in
-	 * any case.
+	 * any case, also if it has ended the connection while it was made.
 	 */
 	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && stage == DOFI_STAGE_UP)
 		reason = DOFI_REASON_DISCONNECT;
+	else if (reason == DOFI_REASON_NONE && conn->ia->trans->settle &&
+		 stage == DOFI_STAGE_LINKING)
+		reason = DOFI_REASON_ERROR;
 	if (reason == DOFI_REASON_NONE)
 		return;
 	if (stage == DOFI_STAGE_ASKING && conn->asked)
