@@ -26,6 +26,7 @@ struct process {
 	bool killed; /* nobody runs any more; the IA is closed at the end, for nobody to see */
 	int inside;  /* calls of the library under way, which wait */
 	uint64_t stopped_until, wake_at;
+	uint64_t nap; /* until the next look at what waits for the fabric; longer and longer */
 	uint64_t established, requests; /* events of these kinds that its EVDs have given */
 };
 
