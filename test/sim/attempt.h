@@ -20,9 +20,10 @@ struct attempt_side {
 	DAT_EVENT_NUMBER events[3];
 	uint64_t first_at;
 	uint32_t posted[2], done[2], failed[2];
-	/* of datagrams: the handle, those that have come, and the first that has not */
+	/* of datagrams: the handle, those that have come, and which */
 	void *ah;
-	uint32_t datagrams, next_datagram;
+	uint32_t datagrams;
+	bool has_come[PLAN_DATAGRAMS];
 	uint32_t blamed; /* requests that did not just go with their connection */
 };
 

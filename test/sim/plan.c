@@ -142,7 +142,7 @@ static void draw_fabric(struct plan *plan, struct random *r)
 	plan->scrambles = random_one_in(r, 2);
 	plan->no_masks = random_one_in(r, 4);
 	if (random_one_in(r, 3))
-		plan->receives = 17 + random_below(r, 60);
+		plan->receives = PLAN_RECEIVES + random_below(r, 64);
 }
 
 static void draw_connect(struct plan *plan, struct random *r)

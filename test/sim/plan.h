@@ -16,6 +16,7 @@
 #define PLAN_STEPS     48
 #define PLAN_SENDS     4u
 #define PLAN_DATAGRAMS  400
+#define PLAN_RECEIVES   256 /* more than all consumers post, and the library */
 #define PLAN_QUALS     3u /* of a process; the last is a long one */
 
 enum plan_kind {

@@ -36,6 +36,7 @@
 #define REST          (150 * CLOCK_SECOND) /* time after which all limits of the library are over */
 #define MOST_STEPS    200000u
 #define STALL_LOOK    CLOCK_MS
+#define LONGEST_NAP   (200 * CLOCK_MS)
 #define SLOW_WAKES    10
 #define SLOWER        20
 #define LONGEST_PAUSE (2 * CLOCK_SECOND)
@@ -110,8 +111,9 @@ static void plan_look(struct process *p, bool soon)
 	timer = atomic_load(&p->ia->engine.next_timer);
 	if (soon)
 		wake(p->kernel.number);
-	if (atomic_load(&p->ia->engine.nstalled))
-		wake_at(p, kernel_time + STALL_LOOK);
+	p->nap = soon ? STALL_LOOK : p->nap < LONGEST_NAP ? 2 * p->nap : LONGEST_NAP;
+	if (atomic_load(&p->ia->engine.nstalled) || atomic_load(&p->ia->engine.restless))
+		wake_at(p, kernel_time + p->nap);
 	if (timer != UINT64_MAX)
 		wake_at(p,
 			(timer > kernel_time ? timer : kernel_time) + random_scaled(&rnd, 0, pace));

@@ -29,7 +29,8 @@ struct process {
 	bool killed;
 	int inside; /* number of waiting calls of the library */
 	uint64_t stopped_until, wake_at;
-	uint64_t established, requests; /* number of such events taken from its EVDs */
+	uint64_t nap; /* until the next look at what waits for the fabric; longer and longer */
+	uint64_t established, requests; /* events of these kinds that its EVDs have given */
 };
 
 extern struct process *world;

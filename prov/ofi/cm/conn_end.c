@@ -162,9 +162,15 @@ static void say_last_word(struct dofi_conn *conn)
 	enum dofi_conn_stage stage = dofi_conn_stage_of(conn->ended_in);
 	enum dofi_reason reason = conn->end_reason;
 
-	/* If messages can outlive the connection, the peer needs their number in any case. */
+	/*
+	 * Where messages can outlive the connection, the peer wants to know how many there were in
+	 * any case, also if it has ended the connection while it was made.
+	 */
 	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && stage == DOFI_STAGE_UP)
 		reason = DOFI_REASON_DISCONNECT;
+	else if (reason == DOFI_REASON_NONE && conn->ia->trans->settle &&
+		 stage == DOFI_STAGE_LINKING)
+		reason = DOFI_REASON_ERROR;
 	if (reason == DOFI_REASON_NONE)
 		return;
 	if (stage == DOFI_STAGE_ASKING && conn->asked)
