@@ -361,7 +361,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
+			chan->ia->trans->peer_closed(chan->ia, chan);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:

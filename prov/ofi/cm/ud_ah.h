@@ -6,6 +6,7 @@
 #include "base/dat_api.h"
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct dofi_conn;
 struct dofi_ep;
@@ -34,8 +35,12 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 /* The peer's IA, or its EP, is no more. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
 
-/* The same for all of an IA that said goodbye, also where no channel is left that tells. */
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer);
+/*
+ * The same for all of an IA that said goodbye, also where no channel is left that tells: those that
+ * were made with the host that it comes from.
+ */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer,
+		       const struct sockaddr_storage *from);
 
 /* The EP's attempts and address handles go. */
 void dofi_ud_drop_all(struct dofi_ep *ep);

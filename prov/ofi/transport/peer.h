@@ -23,6 +23,7 @@
 #include <rdma/fi_domain.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct dofi_conn;
 struct dofi_details;
@@ -51,6 +52,9 @@ struct dofi_peer {
 	fi_addr_t addr;
 	uint32_t conns;
 	bool closed; /* its IA says so */
+	/* where its channels lead to, of which the sockets are the witnesses... */
+	struct sockaddr_storage host;
+	bool is_anywhere; /* ...or to several hosts, so one of them may lie */
 	struct dofi_wakeup_peer wakeup;
 	struct dofi_shm_peer *shm; /* NULL: its death is not watched */
 	uint32_t name_size;
@@ -71,8 +75,11 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
 /* The connection is over. The entry stays until room is wanted: most peers come back. */
 void dofi_peer_give(struct dofi_conn *conn);
 
-/* The peer closes its IA: it will not come back. */
-void dofi_peer_closed(struct dofi_peer *peer);
+/*
+ * The peer closes its IA: it will not come back. Who says so names an IA, which is not proved. So
+ * it is believed only from the host where all of the peer's channels lead to.
+ */
+void dofi_peer_closed(struct dofi_peer *peer, const struct sockaddr_storage *from);
 
 /* NULL: not known. An IA that takes the uuid of another is not that one: its endpoint tells. */
 struct dofi_peer *dofi_peer_of(struct dofi_peers *peers, const struct dofi_details *details);
