@@ -259,11 +259,14 @@ static struct dofi_chan *least_welcome(struct dofi_cm *cm)
 bool dofi_chan_evict(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
+	struct dofi_chan *chan;
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!cm->nstrangers)
 		return false;
-	dofi_chan_close(least_welcome(cm), 0, false);
+	chan = least_welcome(cm);
+	dofi_crowd_evicts(chan);
+	dofi_chan_close(chan, 0, false);
 	return true;
 }
 
@@ -509,6 +512,8 @@ static void give_up(struct dofi_chan *chan)
 			   "complete the handshake within %u ms",
 			   chan->ia->name, dofi_chan_peer_text(chan, text),
 			   (unsigned int)chan->ia->params.handshake_ms);
+	else
+		DOFI_COUNT_SHARED(chan->ia, IA_CM_STRANGERS);
 	dofi_chan_close(chan, -EPROTO, false);
 }
 
