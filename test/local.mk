@@ -45,6 +45,7 @@ unit_tests = \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
+	%D%/unit/cm/check_ud_ah \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
 	%D%/unit/fabric/check_mr_cache \
@@ -368,6 +369,10 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
+%C%_unit_cm_check_ud_ah_SOURCES = %D%/unit/cm/check_ud_ah.c $(t_headers)
+%C%_unit_cm_check_ud_ah_CPPFLAGS = $(p2_cppflags)
+%C%_unit_cm_check_ud_ah_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ud_forget -Wl,--wrap=dofi_conn_handle
+%C%_unit_cm_check_ud_ah_LDADD = $(p2_libs)
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \

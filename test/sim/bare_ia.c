@@ -113,6 +113,8 @@ static void set_limits(struct dofi_ia *ia)
 	ia->params.max_channels = 12;
 	ia->params.max_peer_channels = 8;
 	ia->params.max_peer_requests = 10;
+	ia->params.max_drains = 256;
+	ia->params.silent_ms = 1000;
 }
 
 struct dofi_ia *bare_ia_new(const char *name, uint32_t host)

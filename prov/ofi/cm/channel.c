@@ -262,11 +262,14 @@ static struct dofi_chan *least_welcome(struct dofi_cm *cm)
 bool dofi_chan_evict(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
+	struct dofi_chan *chan;
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!cm->nstrangers)
 		return false;
-	dofi_chan_close(least_welcome(cm), 0, false);
+	chan = least_welcome(cm);
+	dofi_crowd_evicts(chan);
+	dofi_chan_close(chan, 0, false);
 	return true;
 }
 
@@ -367,7 +370,7 @@ static void on_message(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		break;
 	case DOFI_MSG_GOODBYE:
 		if (chan->ia->trans->peer_closed)
-			chan->ia->trans->peer_closed(chan->ia, &chan->peer);
+			chan->ia->trans->peer_closed(chan->ia, chan);
 		dofi_chan_close(chan, -ECONNRESET, true);
 		break;
 	default:
@@ -518,6 +521,8 @@ static void give_up(struct dofi_chan *chan)
 			   "complete the handshake within %u ms",
 			   chan->ia->name, dofi_chan_peer_text(chan, text),
 			   (unsigned int)chan->ia->params.handshake_ms);
+	else
+		DOFI_COUNT_SHARED(chan->ia, IA_CM_STRANGERS);
 	dofi_chan_close(chan, -EPROTO, false);
 }
 

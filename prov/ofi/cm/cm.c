@@ -26,12 +26,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define INVALIDATE_NS 1000000000u
-#define MAX_STRANGERS 256u
-#define EXIT_LOCK_NS  100000000u
+#define EXIT_LOCK_NS 100000000u
 
 /* --- invalidations --- */
 
@@ -67,10 +64,24 @@ static bool has_answers(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
+static void say_silent(const struct dofi_chan *chan)
+{
+	struct dofi_ia *ia = chan->ia;
+	char text[DOFI_ADDR_TEXT];
+	uint32_t left_out;
+
+	if (!dofi_log_permit(&ia->cm.silences, &left_out))
+		return;
+	DOFI_LOG_W("%s: the peer %s has not answered within %u ms (silent_ms) that an LMR or RMR "
+		   "is gone, and may still write to its memory; calls do not wait for it until it "
+		   "answers",
+		   ia->name, dofi_chan_peer_text(chan, text), (unsigned int)ia->params.silent_ms);
+	if (left_out)
+		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
+}
+
 static void note_silence(struct dofi_ia *ia, uint64_t number)
 {
-	char text[DOFI_ADDR_TEXT];
-
 	DOFI_LIST_FOR(node, &ia->cm.chans)
 	{
 		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
@@ -80,11 +91,7 @@ static void note_silence(struct dofi_ia *ia, uint64_t number)
 		chan->mute = true;
 		chan->silences++;
 		DOFI_COUNT_SHARED(ia, IA_CM_MUTE);
-		DOFI_LOG_W("%s: the peer %s has not answered within %u s that an LMR or RMR is "
-			   "gone, and may still write to its memory; calls do not wait for it "
-			   "until it answers",
-			   ia->name, dofi_chan_peer_text(chan, text),
-			   (unsigned int)(INVALIDATE_NS / 1000000000));
+		say_silent(chan);
 	}
 }
 
@@ -158,7 +165,7 @@ static void take_what_came(struct dofi_ia *ia)
 
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 {
-	uint64_t number, deadline = dofi_now() + INVALIDATE_NS;
+	uint64_t number, deadline = dofi_now() + ia->params.silent_ms * 1000000u;
 	struct dofi_cm *cm = &ia->cm;
 	uint32_t seen;
 	bool done;
@@ -189,16 +196,6 @@ static void answered(struct dofi_work *work)
 	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
 }
 
-/* The number of strangers: at most a quarter of the process's descriptors. */
-static uint32_t max_strangers(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= MAX_STRANGERS)
-		return MAX_STRANGERS;
-	return limit.rlim_cur < 16 ? 4 : (uint32_t)limit.rlim_cur / 4;
-}
-
 int dofi_cm_init(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;
@@ -210,7 +207,6 @@ int dofi_cm_init(struct dofi_ia *ia)
 	dofi_list_init(&cm->listeners);
 	dofi_list_init(&cm->binds);
 	cm->answered.run = answered;
-	cm->max_strangers = max_strangers();
 	dofi_crowd_init(ia);
 	ret = dofi_random(cm->uuid, sizeof(cm->uuid));
 	if (ret)

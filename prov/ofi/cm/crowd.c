@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 
 /* The side that dialled closes a channel that it has not used for five seconds. */
-#define FORGOTTEN_NS UINT64_C(10000000000)
+#define FORGOTTEN_NS  UINT64_C(10000000000)
+#define MAX_STRANGERS 256u
 
 static uint32_t chosen_or(uint64_t chosen, uint64_t otherwise)
 {
@@ -28,6 +29,15 @@ void dofi_crowd_init(struct dofi_ia *ia)
 		files.rlim_cur = 1u << 20;
 	ia->cm.max_chans = chosen_or(ia->params.max_channels, files.rlim_cur - files.rlim_cur / 4);
 	ia->cm.max_peer_chans = chosen_or(ia->params.max_peer_channels, files.rlim_cur / 2);
+	ia->cm.max_strangers =
+		chosen_or(ia->params.max_strangers,
+			  files.rlim_cur / 4 < MAX_STRANGERS ? files.rlim_cur / 4 : MAX_STRANGERS);
+}
+
+static void say_left_out(const struct dofi_ia *ia, uint32_t left_out)
+{
+	if (left_out)
+		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
 }
 
 static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const char *param)
@@ -41,8 +51,7 @@ static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const 
 		return;
 	DOFI_LOG_W("%s: refusing %s of %s, there are %u; %s allows more", ia->name, what,
 		   dofi_chan_peer_text(chan, text), limit, param);
-	if (left_out)
-		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
+	say_left_out(ia, left_out);
 }
 
 static bool is_forgotten(const struct dofi_chan *chan)
@@ -110,6 +119,22 @@ bool dofi_crowd_admits(struct dofi_chan *chan)
 void dofi_crowd_leaves(struct dofi_chan *chan)
 {
 	chan->ia->cm.naccepted--;
+}
+
+void dofi_crowd_evicts(struct dofi_chan *chan)
+{
+	struct dofi_ia *ia = chan->ia;
+	char text[DOFI_ADDR_TEXT];
+	uint32_t left_out;
+
+	DOFI_COUNT_SHARED(ia, IA_CM_STRANGERS);
+	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
+		return;
+	DOFI_LOG_W("%s: closing a socket of %s, which has not proved that it has the key, to make "
+		   "room for another one; there are %u, and max_strangers allows %u",
+		   ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
+		   ia->cm.max_strangers);
+	say_left_out(ia, left_out);
 }
 
 bool dofi_crowd_takes_request(struct dofi_chan *chan)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Limits what peers with the key may take up in this process: channels in all and from one address,
- * and requests that wait for the consumer. Guarded by engine.lock.
+ * Limits what peers may take up in this process. Peers with the key: channels in all and from one
+ * address, and requests that wait for the consumer. Others: sockets. Guarded by engine.lock.
  */
 #ifndef DOFI_CROWD_H
 #define DOFI_CROWD_H
@@ -23,6 +23,9 @@ bool dofi_crowd_admits(struct dofi_chan *chan);
 
 /* An admitted channel has closed. */
 void dofi_crowd_leaves(struct dofi_chan *chan);
+
+/* An accepted socket without a proof will be closed for another one: counts and logs it. */
+void dofi_crowd_evicts(struct dofi_chan *chan);
 
 /* Whether one more request of this peer may wait for the consumer. Otherwise logs the reason. */
 bool dofi_crowd_takes_request(struct dofi_chan *chan);

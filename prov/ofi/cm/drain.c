@@ -19,17 +19,15 @@
 #include <stdlib.h>
 
 /*
- * Most drains that wait for a peer's count, and most that wait for messages. Beyond that the oldest
- * of the kind are given up.
+ * At most max_drains drains wait for a peer's count, and as many for messages. Beyond that the oldest
+ * of the kind is given up.
  */
-#define MAX_WAITING 256u
-#define MAX_OWED    256u
 
 /*
  * A living peer sends an owed message at once. A frozen one may take longer, and on some fabrics
  * the message then blocks others.
  */
-#define LIMIT_NS    60000000000u
+#define LIMIT_NS 60000000000u
 
 struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
@@ -70,8 +68,24 @@ static struct drain *find(struct dofi_ia *ia, uint32_t id, uint32_t peer_id)
 	return NULL;
 }
 
+static void say_owed(const struct drain *drain)
+{
+	struct dofi_ia *ia = drain->ia;
+	uint32_t left_out;
+
+	if (dofi_log_level < DOFI_LOG_INFO || !dofi_log_permit(&ia->cm.debts, &left_out))
+		return;
+	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
+		   "end of a connection: they did not come; the peer may be stopped or dead",
+		   ia->name, drain->left);
+	if (left_out)
+		DOFI_LOG_I("%s: %u messages like this one were left out", ia->name, left_out);
+}
+
 static void give_up(struct drain *drain)
 {
+	DOFI_COUNT_SHARED(drain->ia, IA_CM_OWED);
+	say_owed(drain);
 	drain->given_up = true;
 	if (drain->posted)
 		fi_cancel(&drain->ia->shared_ep->fid, dofi_context_of(drain->ia, &drain->own.wr));
@@ -81,19 +95,14 @@ static void give_up(struct drain *drain)
 
 static void overdue(struct dofi_timer *timer)
 {
-	struct drain *drain = DOFI_CONTAINER(timer, struct drain, timer);
-
-	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
-		   "end of a connection: they did not come; the peer may be stopped or dead",
-		   drain->ia->name, drain->left);
-	give_up(drain);
+	give_up(DOFI_CONTAINER(timer, struct drain, timer));
 }
 
 /*
- * Gives up the oldest drains beyond the limit: told false: of those that wait for the peer's count;
- * true: for its messages.
+ * Gives up the oldest drain when there are max_drains. told: false: of those that wait for the
+ * peer's count; true: for its messages.
  */
-static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
+static void forget_oldest(struct dofi_ia *ia, bool told)
 {
 	struct drain *oldest = NULL;
 	uint32_t n = 0;
@@ -107,7 +116,7 @@ static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
 		if (!n++)
 			oldest = drain;
 	}
-	if (n < limit)
+	if (n < ia->params.max_drains)
 		return;
 	if (told)
 		give_up(oldest);
@@ -135,8 +144,8 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
 	struct drain *drain;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (ia->ndrains >= MAX_WAITING)
-		forget_oldest(ia, false, MAX_WAITING);
+	if (ia->ndrains >= ia->params.max_drains)
+		forget_oldest(ia, false);
 	drain = calloc(1, sizeof(*drain));
 	if (!drain)
 		return;
@@ -184,8 +193,8 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
 		end(drain);
 		return;
 	}
-	if (ia->ndrains >= MAX_OWED)
-		forget_oldest(ia, true, MAX_OWED);
+	if (ia->ndrains >= ia->params.max_drains)
+		forget_oldest(ia, true);
 	drain->left = left;
 	dofi_timer_set(ia, &drain->timer, dofi_now() + LIMIT_NS);
 	if (take_memory(drain))

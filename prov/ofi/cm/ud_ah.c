@@ -8,6 +8,7 @@
 #include "cm/conn_end.h"
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
+#include "base/addr.h"
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "object/transport.h"
@@ -174,13 +175,15 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 	return true;
 }
 
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer)
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer,
+		       const struct sockaddr_storage *from)
 {
 	dofi_assert_held(&ia->engine.lock);
 	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
 		struct dofi_conn *conn = ia->cm.conns[i];
 
-		if (conn && conn->ud_ah && !conn->chan && conn->peer == peer)
+		if (conn && conn->ud_ah && !conn->chan && conn->peer == peer &&
+		    dofi_addr_same_host(&conn->ud_ah->addr, from))
 			dofi_ud_peer_gone(conn);
 	}
 }

@@ -6,6 +6,7 @@
 #include "base/dat_api.h"
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct dofi_conn;
 struct dofi_ep;
@@ -34,8 +35,12 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 /* The peer's IA or its EP is gone. Frees conn. */
 void dofi_ud_peer_gone(struct dofi_conn *conn);
 
-/* The same for all connections of an IA that closed, also for those without a channel. */
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer);
+/*
+ * The same for all connections of an IA that closed, also for those without a channel. Only
+ * connections with the host that the message came from.
+ */
+void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer,
+		       const struct sockaddr_storage *from);
 
 /* Frees the EP's attempts and address handles. */
 void dofi_ud_drop_all(struct dofi_ep *ep);

@@ -255,10 +255,11 @@ struct dofi_cm {
 	struct dofi_list dead;
 	uint64_t last_answer; /* when a peer that was dialled got on with its handshake */
 	uint32_t nstrangers, max_strangers;
-	struct dofi_list listeners;            /* of struct dofi_sp, by link */
-	uint32_t naccepted;                    /* accepted channels that are up; crowd.h */
-	uint32_t max_chans, max_peer_chans;    /* of them */
-	struct dofi_log_limit refusals, crowd; /* messages about those that are refused */
+	struct dofi_list listeners;         /* of struct dofi_sp, by link */
+	uint32_t naccepted;                 /* accepted channels that are up; crowd.h */
+	uint32_t max_chans, max_peer_chans; /* of them */
+	/* messages about peers that are refused, exceed a limit, say nothing, owe messages */
+	struct dofi_log_limit refusals, crowd, silences, debts;
 	/* closed to accept and refuse a connection when descriptors run out */
 	int spare_fd;
 	bool told_no_fds; /* the log has reported this */

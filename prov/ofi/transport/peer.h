@@ -23,6 +23,7 @@
 #include <rdma/fi_domain.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct dofi_conn;
 struct dofi_details;
@@ -52,6 +53,9 @@ struct dofi_peer {
 	fi_addr_t addr;
 	uint32_t conns;
 	bool closed; /* its IA has closed */
+	/* the host that its channels lead to, as their sockets tell */
+	struct sockaddr_storage host;
+	bool is_anywhere; /* they lead to several hosts, so one of them may lie */
 	struct dofi_wakeup_peer wakeup;
 	struct dofi_shm_peer *shm; /* NULL: its death is not watched */
 	uint32_t name_size;
@@ -74,8 +78,11 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
  */
 void dofi_peer_give(struct dofi_conn *conn);
 
-/* The peer closes its IA, so it will not connect again. */
-void dofi_peer_closed(struct dofi_peer *peer);
+/*
+ * The peer closes its IA, so it will not connect again. The message names an IA, which is not
+ * proved. So it is believed only from the host that all channels of the peer lead to.
+ */
+void dofi_peer_closed(struct dofi_peer *peer, const struct sockaddr_storage *from);
 
 /*
  * Finds a peer by uuid and endpoint, because another IA could use the same uuid. NULL: not known.

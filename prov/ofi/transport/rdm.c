@@ -122,15 +122,15 @@ err_free:
 	return ret;
 }
 
-static void rdm_peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
+static void rdm_peer_closed(struct dofi_ia *ia, const struct dofi_chan *chan)
 {
-	struct dofi_peer *peer = ia->rdm ? dofi_peer_of(&ia->rdm->peers, details) : NULL;
+	struct dofi_peer *peer = ia->rdm ? dofi_peer_of(&ia->rdm->peers, &chan->peer) : NULL;
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!peer)
 		return;
-	dofi_peer_closed(peer);
-	dofi_ud_ia_closed(ia, peer);
+	dofi_peer_closed(peer, &chan->remote);
+	dofi_ud_ia_closed(ia, peer, &chan->remote);
 }
 
 static struct dofi_wakeup_peer *rdm_wakeup_of(struct dofi_ia *ia, const uint8_t *uuid)

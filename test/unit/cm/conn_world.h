@@ -39,7 +39,8 @@ static struct dofi_ia ia = {
 	.params = {.handshake_ms = 10000,
 		   .linger_ms = 1000,
 		   .listen_grace_ms = 250,
-		   .max_peer_requests = 4096},
+		   .max_peer_requests = 4096,
+		   .max_drains = 256},
 };
 static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
 static struct dofi_pz pz;
