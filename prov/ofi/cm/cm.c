@@ -48,7 +48,7 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
-/* Waiting for a mute peer would delay the program's call by a second each time. */
+/* Waiting for a mute peer would delay each such call of the program by silent_ms. */
 static bool is_waited_for(const struct dofi_chan *chan, uint64_t number)
 {
 	return !chan->mute && owes_answer(chan, number);

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 
 /*
- * At most max_drains drains wait for a peer's count, and as many for messages. Beyond that the oldest
- * of the kind is given up.
+ * At most max_drains drains wait for a peer's count, and as many for messages. Beyond that the
+ * oldest of the kind is given up.
  */
 
 /*
