@@ -131,7 +131,7 @@ void dofi_crowd_evicts(struct dofi_chan *chan)
 	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
 		return;
 	DOFI_LOG_W("%s: closing a socket of %s, which has not proved that it has the key, to make "
-		   "room for another one; there are %u, and max_strangers allows %u",
+		   "room for another one; %u such sockets were open, max_strangers is %u",
 		   ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
 		   ia->cm.max_strangers);
 	say_left_out(ia, left_out);

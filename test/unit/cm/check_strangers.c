@@ -208,7 +208,7 @@ START_TEST(the_oldest_goes)
 	expect_open("00111");
 	ck_assert_uint_eq(ia.cm.nstrangers, 3);
 	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 2);
-	ck_assert_ptr_nonnull(strstr(t_captured(fd), "max_strangers allows 3"));
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "max_strangers is 3"));
 }
 END_TEST
 
