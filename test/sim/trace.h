@@ -9,6 +9,8 @@
 
 /* shown: lines go to stderr, between those of the library's log. */
 void trace_begin(bool shown);
+/* From here on frames are counted, and nothing else. */
+void trace_stop(void);
 /* Of a process, or -1. */
 void trace(int process, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Bytes on a stream of a channel: names the frames in them. */
