@@ -51,6 +51,12 @@ static void *make_room(struct side_queue *queue, void *table, size_t size)
 	return bytes;
 }
 
+/* Of an operation that goes to a peer. */
+static bool is_failure(const struct side_entry *entry)
+{
+	return entry->err && entry->data.flags & (FI_SEND | FI_READ);
+}
+
 void side_complete(int process, const struct side_entry *entry)
 {
 	struct side *side = side_of(process);
@@ -58,6 +64,7 @@ void side_complete(int process, const struct side_entry *entry)
 
 	side->entries = make_room(queue, side->entries, sizeof(*side->entries));
 	side->entries[queue->tail++ % queue->room] = *entry;
+	side->unread_errors += is_failure(entry);
 	wake(process);
 }
 
@@ -138,6 +145,7 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *out, uint64
 					.tag = entry->data.tag,
 					.err = entry->err};
 	side->entries_queue.head++;
+	side->unread_errors -= is_failure(entry);
 	return 1;
 }
 

@@ -48,6 +48,7 @@ struct side {
 	bool listens, dead;
 	bool is_tagged; /* format of its completions */
 	uint32_t neps;
+	uint32_t unread_errors;
 	struct fabric_faults faults;
 	struct side_queue entries_queue, events_queue;
 	struct side_entry *entries;

@@ -229,6 +229,7 @@ bool storm_run(int n, int centres, bool rdm)
 			     .pace = {PACE},
 			     .net = {.latency = LATENCY, .jitter = JITTER, .window = KERNEL_RX_SIZE}};
 	world_begin(&plan, &consumers, false);
+	trace_stop();
 	open_all();
 	before = memory();
 	begin = cpu_seconds();

@@ -9,13 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_shown;
+static bool is_shown, is_on;
 static uint64_t sum, frames;
 
 void trace_begin(bool shown)
 {
 	is_shown = shown;
+	is_on = true;
 	sum = frames = 0;
+}
+
+void trace_stop(void)
+{
+	is_on = false;
 }
 
 uint64_t trace_sum(void)
@@ -38,6 +44,8 @@ void trace(int process, const char *format, ...)
 	char line[256];
 	va_list args;
 
+	if (!is_on)
+		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
@@ -75,7 +83,7 @@ void trace_bytes(int process, int to, const uint8_t *bytes, size_t size)
 	size_t at = 0, frame, n = 0;
 
 	while (dofi_wire_frame(bytes + at, size - at, &frame) && frame) {
-		if (n < sizeof(line) - 24)
+		if (is_on && n < sizeof(line) - 24)
 			n += (size_t)snprintf(line + n, sizeof(line) - n, " %s",
 					      name_of(bytes[at + DOFI_WIRE_LENGTH]));
 		at += frame;

@@ -9,7 +9,9 @@
 
 /* shown: prints the lines to stderr, between those of the library's log. */
 void trace_begin(bool shown);
-/* A line about a process, or -1 for none. */
+/* From here on frames are counted, and nothing else. */
+void trace_stop(void);
+/* Of a process, or -1. */
 void trace(int process, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line about bytes of a channel, with the names of the frames. */
 void trace_bytes(int process, int to, const uint8_t *bytes, size_t size);

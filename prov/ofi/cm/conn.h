@@ -39,7 +39,7 @@ struct dofi_conn {
 	bool said_no_recv;      /* our DISCONNECT: no receive is posted */
 	bool peer_no_recv;      /* the peer's: no receive is posted... */
 	uint32_t peer_received; /* ...and this many of our messages have come */
-	bool peer_told;         /* by the peer's BYE: it has sent peer_sent messages */
+	bool peer_told;         /* by BYE or CANCEL: it has sent peer_sent messages */
 	uint32_t peer_sent;
 	enum dofi_reason bye; /* DATA_PENDING: the reason of the peer's BYE */
 	/* messages that were too long for their SRQ; truncated.h */

@@ -221,7 +221,13 @@ static bool concerns_ep(const struct dofi_msg *msg)
 	       msg->type == DOFI_MSG_COUNTED;
 }
 
-/* Notes the peer's count of messages, also if the connection has ended here. */
+/* Who cancels has sent none. */
+static bool tells_count(const struct dofi_msg *msg)
+{
+	return msg->type == DOFI_MSG_BYE || msg->type == DOFI_MSG_CANCEL;
+}
+
+/* How many messages the peer has sent matters also when the connection has ended here. */
 static void note_count(struct dofi_conn *conn, const struct dofi_msg *bye)
 {
 	/*
@@ -243,7 +249,7 @@ static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 
 	if (msg->type == DOFI_MSG_ACCEPT)
 		dofi_chan_send(chan, &cancel);
-	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
+	if (tells_count(msg) && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
 }
 
@@ -265,6 +271,8 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 	}
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
+	else if (tells_count(msg))
+		conn->peer_told = true;
 	if (!dofi_conn_is_ending(conn) && !(conn->ud && concerns_ep(msg)))
 		hear(conn, msg);
 }
