@@ -100,6 +100,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/datagrams2 \
 	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
@@ -662,7 +663,7 @@ t_sources = \
 	$(t_headers)
 %C%_lib_libt1_la_SOURCES = $(t_sources)
 %C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
-%C%_lib_libt2_la_SOURCES = $(t_sources)
+%C%_lib_libt2_la_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
 %C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
 user1_libs = %D%/lib/libt1.la $(t1_libs)
 user2_libs = %D%/lib/libt2.la $(t2_libs)
@@ -701,6 +702,10 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
+
+%C%_fault_datagrams2_SOURCES = %D%/fault/datagrams.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_datagrams2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_datagrams2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.

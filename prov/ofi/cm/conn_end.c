@@ -260,12 +260,6 @@ void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_free(conn);
 }
 
-void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	dofi_conn_free(conn);
-}
-
 /* --- the end is carried out --- */
 
 /* Whoever posts meanwhile must not reach an endpoint that is being closed. */

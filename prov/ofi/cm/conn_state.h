@@ -24,7 +24,9 @@ enum dofi_conn_state {
 	DOFI_CONN_DRAINING,        /* dat_ep_disconnect: requests complete, then the peer is told */
 	DOFI_CONN_GOODBYE_PENDING, /* the path is lost: the peer's BYE says why */
 	DOFI_CONN_DATA_PENDING,    /* the peer's BYE overtook messages, which are waited for */
-	DOFI_CONN_DATAGRAM,        /* an address handle stands for it */
+	DOFI_CONN_DATAGRAM,        /* an address handle stands for it, and one of the peer's */
+	DOFI_CONN_SENDING_ONLY,    /* of datagrams: the peer has freed its address handle */
+	DOFI_CONN_RECEIVING_ONLY,  /* of datagrams: ours is freed, the peer may send by its own */
 	/* The end. */
 	DOFI_CONN_ENDING,    /* decided; carried out when the current batch is through */
 	DOFI_CONN_LINGERING, /* the peer may not have taken all of what is complete; linger.h */
@@ -87,7 +89,7 @@ enum dofi_conn_event {
 	DOFI_ON_UD_CLOSE, /* the same for an attempt to get an address handle */
 	DOFI_ON_TAKEN,    /* the peer has taken everything, or was waited for long enough */
 	DOFI_ON_RELEASED, /* the fabric has nothing of it, or was waited for long enough */
-	DOFI_ON_AH_FREED, /* the address handle goes */
+	DOFI_ON_AH_FREED, /* the consumer frees the address handle */
 	DOFI_CONN_EVENTS
 };
 
@@ -116,7 +118,9 @@ enum dofi_conn_action {
 	DOFI_DO_AWAIT_GOODBYE,
 	DOFI_DO_AWAIT_DATA,
 	DOFI_DO_AWAIT_BLAME,
-	DOFI_DO_STOP_RECEIVING,
+	/* ud_ah.c */
+	DOFI_DO_STOP_SENDING,
+	DOFI_DO_STOP_LAST,
 	DOFI_DO_LOSE_PEER,
 	/* conn_end.c: the end is decided... */
 	DOFI_DO_END,
@@ -137,7 +141,6 @@ enum dofi_conn_action {
 	DOFI_DO_HANG_UP,
 	DOFI_DO_PART,
 	DOFI_DO_END_ATTEMPT,
-	DOFI_DO_FREE,
 	DOFI_CONN_ACTIONS
 };
 
