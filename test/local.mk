@@ -45,7 +45,6 @@ unit_tests = \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
-	%D%/unit/cm/check_ud_ah \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
 	%D%/unit/fabric/check_mr_cache \
@@ -101,6 +100,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/datagrams2 \
 	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
@@ -369,10 +369,6 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
-%C%_unit_cm_check_ud_ah_SOURCES = %D%/unit/cm/check_ud_ah.c $(t_headers)
-%C%_unit_cm_check_ud_ah_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_ud_ah_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ud_forget -Wl,--wrap=dofi_conn_handle
-%C%_unit_cm_check_ud_ah_LDADD = $(p2_libs)
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
@@ -667,7 +663,7 @@ t_sources = \
 	$(t_headers)
 %C%_lib_libt1_la_SOURCES = $(t_sources)
 %C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
-%C%_lib_libt2_la_SOURCES = $(t_sources)
+%C%_lib_libt2_la_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
 %C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
 user1_libs = %D%/lib/libt1.la $(t1_libs)
 user2_libs = %D%/lib/libt2.la $(t2_libs)
@@ -706,6 +702,10 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
+
+%C%_fault_datagrams2_SOURCES = %D%/fault/datagrams.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_datagrams2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_datagrams2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.

@@ -269,12 +269,6 @@ void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_free(conn);
 }
 
-void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	dofi_conn_free(conn);
-}
-
 /* --- carrying out the end --- */
 
 /* Posts must not reach an endpoint that is being closed. */

@@ -53,6 +53,5 @@ void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

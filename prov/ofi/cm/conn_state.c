@@ -23,6 +23,8 @@ static const struct {
 	STATE(GOODBYE_PENDING, UP),
 	STATE(DATA_PENDING, UP),
 	STATE(DATAGRAM, UP),
+	STATE(SENDING_ONLY, UP),
+	STATE(RECEIVING_ONLY, UP),
 	/* ENDING: dofi_conn_stage returns the stage of the state before */
 	STATE(ENDING, OVER),
 	STATE(LINGERING, OVER),
@@ -98,6 +100,11 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 	NO_ANSWERS(state), IGNORE(READY, state), IGNORE(PATH_UP, state),              \
 		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, HEAR_DISCONNECT, state), \
 		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), GONE_LATE, ENDS
+
+/* Datagrams: the EP or the IA of the peer is gone, or the path to it. */
+#define LOSES                                                               \
+	ON(BYE_ERROR, LOSE_PEER, ENDED), ON(CHAN_CLOSED, LOSE_PEER, ENDED), \
+		ON(CHAN_LOST, LOSE_PEER, ENDED), ON(UD_PATH_DOWN, LOSE_PEER, ENDED)
 
 /* A connection whose end is decided or carried out. */
 #define OVER(state)                                                               \
@@ -244,14 +251,29 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_DATAGRAM] =
 		{
-			ON(BYE, STOP_RECEIVING, DATAGRAM),
-			ON(BYE_ERROR, STOP_RECEIVING, DATAGRAM),
-			ON(CHAN_CLOSED, LOSE_PEER, DATAGRAM),
-			ON(CHAN_LOST, LOSE_PEER, DATAGRAM),
-			ON(UD_PATH_DOWN, LOSE_PEER, DATAGRAM),
-			ON(AH_FREED, FREE, ENDED),
+			ON(BYE, NOTHING, SENDING_ONLY),
+			ON(AH_FREED, STOP_SENDING, RECEIVING_ONLY),
+			LOSES,
 			NO_ANSWERS(DATAGRAM),
 			IGNORE(UD_READY, DATAGRAM),
+			ENDS,
+		},
+	[DOFI_CONN_SENDING_ONLY] =
+		{
+			ON(AH_FREED, STOP_LAST, ENDED),
+			LOSES,
+			/* BYE comes once */
+			IGNORE(BYE, SENDING_ONLY),
+			NO_ANSWERS(SENDING_ONLY),
+			IGNORE(UD_READY, SENDING_ONLY),
+			ENDS,
+		},
+	[DOFI_CONN_RECEIVING_ONLY] =
+		{
+			ON(BYE, LOSE_PEER, ENDED),
+			LOSES,
+			NO_ANSWERS(RECEIVING_ONLY),
+			IGNORE(UD_READY, RECEIVING_ONLY),
 			ENDS,
 		},
 	[DOFI_CONN_ENDING] =

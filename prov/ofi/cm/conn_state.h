@@ -25,7 +25,9 @@ enum dofi_conn_state {
 	DOFI_CONN_DRAINING,
 	DOFI_CONN_GOODBYE_PENDING, /* the path is lost: the peer's BYE will tell the reason */
 	DOFI_CONN_DATA_PENDING,    /* the peer's BYE overtook messages: waits for them */
-	DOFI_CONN_DATAGRAM,        /* the connection is represented by an address handle */
+	DOFI_CONN_DATAGRAM,        /* each side has an address handle for the connection */
+	DOFI_CONN_SENDING_ONLY,    /* datagrams: the peer has freed its address handle */
+	DOFI_CONN_RECEIVING_ONLY,  /* datagrams: our handle is freed, the peer may use its own */
 	/* The end. */
 	DOFI_CONN_ENDING, /* decided; carried out after the current batch of completions */
 	/* the peer may not have received the data of all complete requests; linger.h */
@@ -89,7 +91,7 @@ enum dofi_conn_event {
 	DOFI_ON_UD_CLOSE, /* the same for an attempt to get an address handle */
 	DOFI_ON_TAKEN,    /* the peer has received everything, or the time for it is over */
 	DOFI_ON_RELEASED, /* the fabric has returned everything, or the time for it is over */
-	DOFI_ON_AH_FREED, /* the address handle is freed, or its peer is gone */
+	DOFI_ON_AH_FREED, /* the consumer frees the address handle */
 	DOFI_CONN_EVENTS
 };
 
@@ -118,7 +120,9 @@ enum dofi_conn_action {
 	DOFI_DO_AWAIT_GOODBYE,
 	DOFI_DO_AWAIT_DATA,
 	DOFI_DO_AWAIT_BLAME,
-	DOFI_DO_STOP_RECEIVING,
+	/* ud_ah.c */
+	DOFI_DO_STOP_SENDING,
+	DOFI_DO_STOP_LAST,
 	DOFI_DO_LOSE_PEER,
 	/* conn_end.c: the end is decided... */
 	DOFI_DO_END,
@@ -139,7 +143,6 @@ enum dofi_conn_action {
 	DOFI_DO_HANG_UP,
 	DOFI_DO_PART,
 	DOFI_DO_END_ATTEMPT,
-	DOFI_DO_FREE,
 	DOFI_CONN_ACTIONS
 };
 

@@ -5,7 +5,6 @@
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
 #include "dto/credit.h"
-#include "dto/ud.h"
 #include "object/ia.h"
 #include "cm/channel.h"
 #include "cm/conn_state.h"
@@ -15,7 +14,6 @@
 #include "base/clock.h"
 #include "progress/timer.h"
 #include "progress/engine.h"
-#include "cm/ud_ah.h"
 #include "dto/issue.h"
 
 /*
@@ -187,19 +185,4 @@ void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, orderly ? DOFI_ON_CHAN_CLOSED : DOFI_ON_CHAN_LOST, NULL);
-}
-
-/*
- * For datagrams: the peer has freed its handle and may close the channel. Our handle still works.
- */
-void dofi_act_stop_receiving(struct dofi_conn *conn, const struct dofi_msg *bye)
-{
-	(void)bye;
-	dofi_chan_detach(conn);
-}
-
-void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	dofi_ud_peer_gone(conn);
 }

@@ -42,7 +42,5 @@ void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *msg
 void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_stop_receiving(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

@@ -6,12 +6,11 @@
 #include "base/dat_api.h"
 
 #include <stdint.h>
-#include <sys/socket.h>
 
 struct dofi_conn;
 struct dofi_ep;
 struct dofi_ia;
-struct dofi_peer;
+struct dofi_msg;
 struct dofi_wr;
 
 /* Adds the connection to the EP. */
@@ -32,16 +31,6 @@ void dofi_ud_not_established(struct dofi_conn *conn, uint32_t event, uint32_t pr
  */
 bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update);
 
-/* The peer's IA or its EP is gone. Frees conn. */
-void dofi_ud_peer_gone(struct dofi_conn *conn);
-
-/*
- * The same for all connections of an IA that closed, also for those without a channel. Only
- * connections with the host that the message came from.
- */
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer,
-		       const struct sockaddr_storage *from);
-
 /* Frees the EP's attempts and address handles. */
 void dofi_ud_drop_all(struct dofi_ep *ep);
 
@@ -52,5 +41,11 @@ struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr);
 DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE ep, const void *ah);
 
 DAT_RETURN dofi_ud_cm_free(DAT_EP_HANDLE ep, const void *cm);
+
+/* --- actions; conn_event.c --- */
+
+void dofi_act_stop_sending(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_stop_last(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *bye);
 
 #endif

@@ -7,7 +7,6 @@
 #include "object/transport.h"
 #include "base/log.h"
 #include "cm/drain.h"
-#include "cm/ud_ah.h"
 #include "dto/orphan.h"
 #include "dto/srq_receive.h"
 #include "dto/ud.h"
@@ -127,10 +126,8 @@ static void rdm_peer_closed(struct dofi_ia *ia, const struct dofi_chan *chan)
 	struct dofi_peer *peer = ia->rdm ? dofi_peer_of(&ia->rdm->peers, &chan->peer) : NULL;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!peer)
-		return;
-	dofi_peer_closed(peer, &chan->remote);
-	dofi_ud_ia_closed(ia, peer, &chan->remote);
+	if (peer)
+		dofi_peer_closed(peer, &chan->remote);
 }
 
 static struct dofi_wakeup_peer *rdm_wakeup_of(struct dofi_ia *ia, const uint8_t *uuid)

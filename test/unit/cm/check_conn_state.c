@@ -294,13 +294,33 @@ START_TEST(completions_during_the_unlink_change_nothing)
 }
 END_TEST
 
-/* A UD EP drops an address handle. Its connection ends without an event. */
-START_TEST(an_address_handle_that_is_freed_ends_its_connection)
+/* A UD EP is freed. Its connections end without an event, and the peers send nothing more. */
+START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 {
-	reach(DATAGRAM);
+	static const enum situation states[] = {DATAGRAM, SENDING_ONLY, RECEIVING_ONLY};
+
+	reach(states[_i]);
 	dofi_ud_drop_all(&ep);
-	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* What the consumer has freed goes with the connection, and not before. */
+START_TEST(a_freed_address_handle_stays_while_the_peer_sends)
+{
+	struct dofi_ud_ah *ah;
+
+	reach(DATAGRAM);
+	ah = conn->ud_ah;
+	ah->ah_freed = ah->cm_freed = true;
+	happens(AH_FREE);
+	ck_assert_int_eq(conn->state, DOFI_CONN_RECEIVING_ONLY);
+	ck_assert(!dofi_list_empty(&ud.ahs));
+	happens(MSG_BYE);
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs));
 }
 END_TEST
 
@@ -311,7 +331,9 @@ static bool mark_comes(uint32_t update)
 
 START_TEST(a_mark_is_answered)
 {
-	reach(_i ? ACTIVE_DATAGRAM : DATAGRAM);
+	static const enum situation states[] = {DATAGRAM, ACTIVE_DATAGRAM, RECEIVING_ONLY};
+
+	reach(states[_i]);
 	ck_assert(mark_comes(42));
 	ck_assert_str_eq(trace, "answer-42");
 	ck_assert(!dofi_ud_mark(&ia, id, dofi_token_secret(conn->token) + 1, 43));
@@ -565,8 +587,9 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
 	tcase_add_test(tc, a_ready_without_a_path_ends_the_connection);
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
-	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
-	tcase_add_loop_test(tc, a_mark_is_answered, 0, 2);
+	tcase_add_loop_test(tc, an_ep_of_datagrams_that_is_freed_ends_its_connections, 0, 3);
+	tcase_add_test(tc, a_freed_address_handle_stays_while_the_peer_sends);
+	tcase_add_loop_test(tc, a_mark_is_answered, 0, 3);
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
