@@ -467,6 +467,37 @@ START_TEST(no_peer_takes_back_what_it_was_asked_for)
 }
 END_TEST
 
+/* --- what the other side has sent --- */
+
+static void settled(struct dofi_ia *of, uint32_t number, uint32_t peer, uint32_t sent)
+{
+	(void)of, (void)number, (void)peer, (void)sent;
+}
+
+/* Where messages outlive their connection it waits for that, also if it has ended at once. */
+START_TEST(an_end_while_the_path_comes_up_is_answered_with_a_count)
+{
+	struct dofi_trans_ops counts = trans;
+
+	counts.settle = settled;
+	reach(_i ? ACCEPTED : CONNECTING);
+	ia.trans = &counts;
+	happens(MSG_BYE);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "BYE-error"));
+}
+END_TEST
+
+START_TEST(who_cancels_has_sent_nothing)
+{
+	reach(ACCEPTED);
+	ck_assert(!conn->peer_told);
+	hear(DOFI_MSG_CANCEL, DOFI_REASON_DISCONNECT, 0);
+	ck_assert(conn->peer_told);
+	ck_assert_uint_eq(conn->peer_sent, 0);
+}
+END_TEST
+
 /* --- what arrived before --- */
 
 static int drained_queues;
@@ -595,6 +626,8 @@ static void add_failures(Suite *suite)
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
+	tcase_add_loop_test(tc, an_end_while_the_path_comes_up_is_answered_with_a_count, 0, 2);
+	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);

@@ -566,7 +566,7 @@ static const struct cell cells[] = {
 	CELL(LINGERING, MSG_REJECT, CONNECTED, "look timer"),
 	CELL(LINGERING, MSG_READY, CONNECTED, "look timer"),
 	CELL(LINGERING, MSG_DISCONNECT, CONNECTED, "look timer"),
-	CELL(LINGERING, MSG_CANCEL, CONNECTED, "look timer"),
+	CELL(LINGERING, MSG_CANCEL, DISCONNECTED, "look BYE-orderly unlink disconnected gone"),
 	CELL(LINGERING, MSG_BYE, DISCONNECTED, "look BYE-orderly unlink disconnected gone"),
 	CELL(LINGERING, MSG_BYE_ERROR, DISCONNECTED, "look BYE-orderly unlink disconnected gone"),
 	CELL(LINGERING, MSG_BYE_EARLY, DISCONNECTED, "look BYE-orderly unlink disconnected gone"),
