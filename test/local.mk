@@ -60,6 +60,8 @@ unit_tests = \
 	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
 	%D%/unit/dto/check_rma \
+	%D%/unit/dto/check_bounce \
+	%D%/unit/dto/check_orphan \
 	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
 	%D%/unit/registry/check_ext2 \
@@ -574,6 +576,15 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
+%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c $(t_headers)
+%C%_unit_dto_check_bounce_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_bounce_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
+	-Wl,--wrap=dofi_mr_close
+%C%_unit_dto_check_bounce_LDADD = $(p2_libs)
+%C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
+%C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_orphan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_orphan_LDADD = $(p2_libs)
 %C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
 %C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_cno_notify
