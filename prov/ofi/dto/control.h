@@ -58,8 +58,8 @@ void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep);
 uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep);
 
-/* The fabric does by itself what takes control records elsewhere. */
-bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
+/* The path of the EP does by itself what takes control records elsewhere. */
+bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op);
 
 /*
  * The peer's control slots is known from this entry of its table: false when it is none. ep->lock

@@ -6,8 +6,8 @@
  * host, no shared memory), costs no more than a nap: see nap.c.
  *
  * The mark is a segment (memory/segment.h) that travels over a local socket
- * (memory/local_socket.h), so nothing is left behind by the dead, and datagrams of other users,
- * except root, are dropped.
+ * (memory/local_socket.h), so nothing is left behind by the dead. Wakeups of other users, except
+ * root, are dropped.
  */
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H

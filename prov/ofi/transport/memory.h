@@ -9,15 +9,20 @@
  *	ACCEPT		says so
  *	local socket	the connecting side has mapped the segment and joins
  *
- * Whatever fails on the way leaves the connection to the transport of the IA, which is ready
- * meanwhile.
+ * Whatever fails on the way leaves the connection to the transport of the IA: the connecting side
+ * begins with it, and the accepting side hears of that over the fabric.
  */
 #ifndef DOFI_MEMORY_H
 #define DOFI_MEMORY_H
 
+struct dofi_conn;
 struct dofi_ia;
 
 /* Begins to offer it, as the parameter same_host says. 0, or -FI_EINVAL for an unknown word. */
 int dofi_memory_open(struct dofi_ia *ia);
+
+/* Accepting side: the peer comes by the fabric. What was offered is taken back. engine.lock held.
+ */
+void dofi_memory_forsaken(struct dofi_conn *conn);
 
 #endif
