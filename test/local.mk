@@ -80,6 +80,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_msg \
@@ -116,6 +117,7 @@ fault_tests = \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/neighbour \
 	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
@@ -442,9 +444,14 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
+%C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_box_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ctx_memory
+%C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
+	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
@@ -914,6 +921,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 # The program uses the provider's functions to send false messages.
+%C%_fault_neighbour_SOURCES = %D%/fault/neighbour.c $(inside)
+%C%_fault_neighbour_CPPFLAGS = $(p2_cppflags)
+%C%_fault_neighbour_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_segment_make
+%C%_fault_neighbour_LDADD = $(inside2_libs)
+
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
 %C%_fault_lies_CPPFLAGS = $(p2_cppflags)
 %C%_fault_lies_LDFLAGS = $(lies_ldflags)

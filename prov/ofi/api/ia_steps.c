@@ -154,9 +154,9 @@ static const struct step {
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
 	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
+	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
-	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_progress_start, dofi_progress_stop},
 };

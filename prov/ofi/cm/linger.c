@@ -27,8 +27,8 @@ static bool may_have_to(const struct dofi_conn *conn)
 {
 	const struct dofi_ep *ep = conn->ep;
 
-	return !conn->ia->moves_alone && !conn->ud && dofi_conn_stage(conn) == DOFI_STAGE_UP &&
-	       ep->path_up && !ep->faulty;
+	return (!conn->ia->moves_alone || conn->over_memory) && !conn->ud &&
+	       dofi_conn_stage(conn) == DOFI_STAGE_UP && ep->path_up && !ep->faulty;
 }
 
 void dofi_linger_begin(struct dofi_conn *conn)

@@ -46,14 +46,14 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.sink_key = hello->sink_key,
 		.sink_address = hello->sink_address,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
-		.credits = conn->peer_flags & DOFI_MSG_F_CREDITS,
+		.credits = conn->over_memory || (conn->peer_flags & DOFI_MSG_F_CREDITS),
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 		.ctrl_context = conn->peer_slots,
 		.ctrl_msgs = conn->peer_flags & DOFI_MSG_F_CTRL_MSGS,
 		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
 	};
 	ep->conn_id = conn->id;
-	if (conn->ia->credits == DOFI_CREDITS_WRITTEN &&
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN && !conn->over_memory &&
 	    (conn->peer_flags & DOFI_MSG_F_CREDIT_WORD)) {
 		ep->peer.credits = ep->peer.has_credit_word = true;
 		ep->peer.sink_address += conn->peer_slots * sizeof(struct dofi_credit_words);
@@ -69,6 +69,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
 	ep->trans = conn->over_memory ? conn->trans : conn->ia->trans;
+	ep->streams = conn->over_memory;
 	conn->path_made = true;
 	ep->path_up = true;
 	dofi_ep_issue(ep);

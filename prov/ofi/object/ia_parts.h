@@ -222,7 +222,8 @@ struct dofi_sink {
 
 /* Control slots of each EP, at the index of its scratch slot. */
 struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *slots; /* NULL: the fabric cannot carry control records as writes */
+	struct dofi_ctrl_slots *slots; /* NULL: nothing carries control records as writes */
+	bool local;                    /* only connections within this host do, not the fabric */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };

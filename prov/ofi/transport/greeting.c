@@ -5,8 +5,10 @@
 #include "cm/conn.h"
 #include "cm/path.h"
 #include "object/ia.h"
+#include "object/transport.h"
 #include "progress/wait.h"
 #include "transport/control_receives.h"
+#include "transport/memory.h"
 #include "transport/rdm.h"
 
 #include <rdma/fi_errno.h>
@@ -56,12 +58,27 @@ static int greet(struct dofi_conn *conn)
 	return 1;
 }
 
+/* The connecting side comes by the fabric although it was offered shared memory. */
+static bool meet_after_all(struct dofi_conn *conn)
+{
+	int ret;
+
+	if (conn->active || conn->over_memory || dofi_conn_stage(conn) != DOFI_STAGE_LINKING ||
+	    dofi_conn_is_ending(conn))
+		return false;
+	dofi_memory_forsaken(conn);
+	ret = conn->trans->expect(conn);
+	if (ret)
+		dofi_conn_path_down(conn, -ret);
+	return !ret;
+}
+
 void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!conn || !conn->peer || dofi_list_empty(&conn->greeting))
+	if (!conn || (!conn->peer && !meet_after_all(conn)) || dofi_list_empty(&conn->greeting))
 		return;
 	if (conn->active) {
 		dofi_greeting_end(conn);

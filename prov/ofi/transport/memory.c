@@ -57,17 +57,31 @@ static int offer(struct dofi_conn *conn)
 	return ret;
 }
 
+/*
+ * Whoever has got the offer and doesn't take it comes by the fabric: to the passive endpoint, or
+ * with a greeting. See dofi_memory_forsaken.
+ */
 static int memory_expect(struct dofi_conn *conn)
 {
+	const struct dofi_trans_ops *fabric = conn->ia->trans;
 	int ret = offer(conn);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	if (ret) {
-		drop(conn);
-		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host"
-						: "its memory can't be shared");
-	}
-	return conn->ia->trans->expect(conn);
+	if (!ret)
+		return fabric->id == DOFI_TRANS_MSG ? fabric->expect(conn) : 0;
+	drop(conn);
+	stay(conn,
+	     ret == -ECONNREFUSED ? "the peer is on another host" : "its memory can't be shared");
+	return conn->trans->expect(conn);
+}
+
+void dofi_memory_forsaken(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (conn->trans == conn->ia->trans)
+		return;
+	drop(conn);
+	stay(conn, "the peer has not taken the offer");
 }
 
 /* The connecting side: the segment came before ACCEPT. */
@@ -134,6 +148,7 @@ static const struct dofi_trans_ops memory_trans = {
 	.write = dofi_memory_write,
 	.write_data = dofi_memory_write_data,
 	.write_ctrl = dofi_memory_ctrl,
+	.ctrl_msg = dofi_memory_ctrl_msg,
 	.send_empty = dofi_memory_send_empty,
 	.peek = dofi_memory_peek,
 	.send_credit = dofi_memory_credit,
@@ -189,14 +204,12 @@ static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 }
 
 /*
- * Control records and credits have to be possible as on a stream. Devices that execute atomic
- * operations stay on the fabric, because memory must not be changed both by the device and by the
- * library.
+ * A device's atomic operations are atomic among themselves only. So where a device has some, a
+ * place in memory that peers here and elsewhere share needs a program that knows.
  */
-static bool is_possible(const struct dofi_ia *ia)
+static bool has_device_atomics(const struct dofi_ia *ia)
 {
-	return ia->trans->id == DOFI_TRANS_MSG && ia->credits == DOFI_CREDITS_CARRIED &&
-	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
+	return ia->has_atomics || ia->does_atomics;
 }
 
 /* The values of same_host. */
@@ -240,11 +253,11 @@ int dofi_memory_open(struct dofi_ia *ia)
 			   ia->name, ia->params.same_host);
 		return -FI_EINVAL;
 	}
-	if (!is_possible(ia)) {
-		DOFI_LOG(way == WAY_AUTO ? DOFI_LOG_INFO : DOFI_LOG_WARN,
-			 "IA %s: connections within this host use the fabric: same_host=%s is for "
-			 "tcp and sockets with the transport msg",
-			 ia->name, ia->params.same_host);
+	if (way == WAY_AUTO && has_device_atomics(ia)) {
+		DOFI_LOG_I("IA %s: connections within this host use the fabric, whose device has "
+			   "atomic operations; same_host=memory if no memory gets those of peers "
+			   "here and elsewhere",
+			   ia->name);
 		return 0;
 	}
 	if (way == WAY_PTRACER)

@@ -9,11 +9,13 @@
  * 	ACCEPT		says so
  * 	local socket	the connecting side has mapped the segment and joins
  *
- * If a step fails, the connection uses the transport of the IA, which is ready as well.
+ * Whatever fails on the way leaves the connection to the transport of the IA: the connecting side
+ * begins with it, and the accepting side hears of that over the fabric.
  */
 #ifndef DOFI_MEMORY_H
 #define DOFI_MEMORY_H
 
+struct dofi_conn;
 struct dofi_ia;
 
 /*
@@ -21,5 +23,9 @@ struct dofi_ia;
  * for an unknown value.
  */
 int dofi_memory_open(struct dofi_ia *ia);
+
+/* Accepting side: the peer comes by the fabric. What was offered is taken back. engine.lock held.
+ */
+void dofi_memory_forsaken(struct dofi_conn *conn);
 
 #endif

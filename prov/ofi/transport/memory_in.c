@@ -3,8 +3,10 @@
 
 #include "cm/conn.h"
 #include "dto/control.h"
+#include "dto/control_message.h"
 #include "dto/credit.h"
 #include "dto/reap.h"
+#include "dto/receive.h"
 #include "dto/rmr.h"
 #include "object/ctxtab.h"
 #include "object/ia.h"
@@ -95,6 +97,32 @@ static void end_message(struct dofi_memory_path *path, uint32_t update)
 
 	path->receiving = NULL;
 	dofi_reap_done(wr, err, path->length, path->conn->id, update);
+}
+
+/* A whole message that fits into its cell and into the receive; false: take_send says what it is.
+ */
+static bool take_line(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	uint32_t index;
+	struct dofi_wr *wr;
+	bool fits;
+
+	if (cell->size > DOFI_CELL_INLINE || cell->words[0] != cell->size || path->receiving)
+		return false;
+	dofi_lock(&ep->lock);
+	index = ep->recv_base + path->messages;
+	wr = dofi_ring_at(&ep->recv, index);
+	fits = (int32_t)(ep->recv.issue - index) > 0 && wr->niov == 1 &&
+	       cell->size <= wr->iov[0].iov_len;
+	if (fits) {
+		path->messages++;
+		dofi_cell_copy(wr->iov[0].iov_base, dofi_ring_line(&path->in), cell->size);
+		dofi_ring_take(&path->in, cell);
+		dofi_receive_done_held(wr, cell->size, (uint32_t)cell->words[1]);
+	}
+	dofi_unlock(&ep->lock);
+	return fits;
 }
 
 static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell)
@@ -200,12 +228,9 @@ static int take_places(struct dofi_memory_path *path, const struct dofi_cell *ce
 
 /* --- RDMA --- */
 
-/*
- * Checks context, rights and bounds as the initiator does (issue.c). Memory that is being freed is
- * not in the table any more.
- */
-static void *find_memory(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
-			 uint64_t length, unsigned int need)
+/* As the initiator checks it (issue.c). Memory that is being freed is out of the table by now. */
+void *dofi_memory_find(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
+		       uint64_t length, unsigned int need)
 {
 	const struct dofi_ep *ep = path->conn->ep;
 	struct dofi_ia *ia = path->conn->ia;
@@ -250,10 +275,19 @@ static size_t last_word(const uint8_t *to, size_t size)
 	return word;
 }
 
+void dofi_memory_store(uint8_t *to, const uint8_t *from, size_t size)
+{
+	size_t word = last_word(to, size), before = size - word;
+
+	if (before)
+		memcpy(to, from, before);
+	store_word(to + before, from + before, word);
+}
+
 static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
-	uint8_t *to = find_memory(path, cell->words[1], cell->words[0], cell->size,
-				  DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	uint8_t *to = dofi_memory_find(path, cell->words[1], cell->words[0], cell->size,
+				       DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	uint8_t word[8];
 	size_t n;
 
@@ -294,8 +328,8 @@ void *dofi_memory_source(struct dofi_memory_path *path, const struct dofi_memory
 {
 	if (answer->is_entry)
 		return find_entry(path, answer->address + at);
-	return find_memory(path, answer->context, answer->address + at, size,
-			   DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	return dofi_memory_find(path, answer->context, answer->address + at, size,
+				DAT_MEM_PRIV_REMOTE_READ_FLAG);
 }
 
 static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell)
@@ -361,6 +395,20 @@ static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell
 	return TAKEN;
 }
 
+/* Whether it is for this EP is known: nothing that it says of that counts. */
+static int take_ctrl_msg(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_ctrl_msg ctrl_msg = {0};
+
+	if (cell->size > DOFI_CTRL_MSG_MAX || !path->conn->ep->ctrl_msgs)
+		return -EPROTO;
+	dofi_ring_read(&path->in, cell, 0, &ctrl_msg, cell->size);
+	ctrl_msg.number = path->conn->id;
+	dofi_ring_take(&path->in, cell);
+	dofi_ctrl_msg_arrived(path->conn->ia, &ctrl_msg, cell->size);
+	return TAKEN;
+}
+
 static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	dofi_ring_take(&path->in, cell);
@@ -372,6 +420,11 @@ static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *ce
 
 static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
+	const uint8_t whole = DOFI_CELL_FIRST | DOFI_CELL_LAST;
+
+	if (DOFI_LIKELY(cell->kind == DOFI_CELL_SEND && cell->flags == whole) &&
+	    take_line(path, cell))
+		return TAKEN;
 	switch ((enum dofi_cell_kind)cell->kind) {
 	case DOFI_CELL_SEND:
 		return take_send(path, cell);
@@ -386,19 +439,24 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 		return take_data(path, cell);
 	case DOFI_CELL_CTRL:
 		return take_ctrl(path, cell);
+	case DOFI_CELL_CTRL_MSG:
+		return take_ctrl_msg(path, cell);
 	case DOFI_CELL_CREDIT:
 		return take_credit(path, cell);
 	}
 	return -EPROTO;
 }
 
+/* A call that polls and has got its event does not wait for the line of the next cell. */
 int dofi_memory_take_cells(struct dofi_memory_path *path)
 {
+	const struct dofi_taker *taker = &path->conn->ia->engine.taker;
+	struct dofi_evd *polls = taker->evd;
 	struct dofi_cell cell;
 	int n = 0, ret;
 
 	dofi_assert_held(&path->conn->ia->engine.lock);
-	while (n < BATCH && (ret = dofi_ring_look(&path->in, &cell))) {
+	while (n < BATCH && taker->evd == polls && (ret = dofi_ring_look(&path->in, &cell))) {
 		if (ret > 0)
 			ret = take(path, &cell);
 		if (ret == STAYS)

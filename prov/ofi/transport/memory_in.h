@@ -12,7 +12,16 @@
 struct dofi_memory_answer;
 struct dofi_memory_path;
 
-/* Handles some cells of the ring; engine.lock held. Returns their number. */
+/*
+ * The memory of that context, if the peer may use it so; NULL if not. Valid while engine.lock is
+ * held.
+ */
+void *dofi_memory_find(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
+		       uint64_t length, unsigned int need);
+/* Stores the bytes of a write, or its last ones: the last word last, by one instruction. */
+void dofi_memory_store(uint8_t *to, const uint8_t *from, size_t size);
+
+/* Takes some cells of the ring; engine.lock held. Returns their number. */
 int dofi_memory_take_cells(struct dofi_memory_path *path);
 
 /*

@@ -6,6 +6,7 @@
 #ifndef DOFI_MEMORY_OUT_H
 #define DOFI_MEMORY_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,12 +26,15 @@ ssize_t dofi_memory_peek(struct dofi_ep *ep, struct dofi_wr *wr, void *buf, size
 			 uint64_t raddr, uint64_t rkey);
 ssize_t dofi_memory_ctrl(struct dofi_ep *ep, const void *record, size_t size, uint64_t raddr,
 			 uint64_t rkey, uint64_t data);
+ssize_t dofi_memory_ctrl_msg(struct dofi_ep *ep, const void *ctrl_msg, size_t size);
 ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update);
 
-/*
- * Part of a round: completes requests, and puts waiting cells into the ring. Returns the number of
- * completions.
- */
+/* Of RDMA, or a part of it. */
+uint32_t dofi_memory_context_of(const struct dofi_wr *wr);
+bool dofi_memory_reads(const struct dofi_wr *wr);
+
+/* A round that has something to do: completes what is complete, puts what has room. Returns the
+ * number of completions. */
 int dofi_memory_go_on(struct dofi_memory_path *path);
 
 /*

@@ -33,12 +33,26 @@ DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
 	dofi_conn_path_down(path->conn, -path->fault);
 }
 
-static int poll_path(struct dofi_memory_path *path)
+static int look_at_box(struct dofi_memory_path *path)
+{
+	if (DOFI_LIKELY(atomic_load_explicit(&path->their_box->state, memory_order_relaxed) !=
+			DOFI_BOX_ASKED))
+		return 0;
+	dofi_box_serve(path);
+	return 1;
+}
+
+static int poll_path(struct dofi_memory_path *path, bool polled)
 {
 	int n = 0;
 
-	if (DOFI_LIKELY(!path->fault && !path->left))
-		n = dofi_memory_take_cells(path) + dofi_memory_go_on(path);
+	path->polls += polled;
+	atomic_store_explicit(&path->ours->polls, path->polls, memory_order_relaxed);
+	if (DOFI_LIKELY(!path->fault && !path->left)) {
+		n = look_at_box(path) + dofi_memory_take_cells(path);
+		if (DOFI_UNLIKELY(dofi_memory_has_more(path)))
+			n += dofi_memory_go_on(path);
+	}
 	if (DOFI_UNLIKELY(path->fault && !path->told))
 		tell_fault(path);
 	return n;
@@ -48,12 +62,12 @@ static int poll_path(struct dofi_memory_path *path)
 static int reap(struct dofi_ia *ia)
 {
 	struct dofi_memory *memory = &ia->memory;
-	bool alone = memory->npaths == ia->cm.nconns;
+	bool alone = memory->npaths == ia->cm.nconns, polled = ia->engine.taker.evd;
 	int n = 0;
 
 	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &memory->paths)
-	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link));
+	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link), polled);
 	if (alone && (n || ++memory->polls % POLLS_PER_FABRIC))
 		return n;
 	return n + dofi_reap(ia);
@@ -97,6 +111,8 @@ static void set_sides(struct dofi_memory_path *path, void *memory)
 	path->theirs = &path->segment->marks[!accepts];
 	path->out.ring = &path->segment->rings[accepts];
 	path->in.ring = &path->segment->rings[!accepts];
+	path->box = &path->segment->boxes[accepts];
+	path->their_box = &path->segment->boxes[!accepts];
 	if (path->conn->ia->memory.copies && dofi_badge_show(&path->ours->badge))
 		path->ours->badge.address = 0;
 }

@@ -6,10 +6,11 @@
  * ep->lock guards the members for the ring that this side writes, because posts use them.
  * engine.lock guards those for the ring that it reads, because rounds use them.
  *
- * If the kernel allows it, a side copies from and to the memory of the other one: RDMA within the
- * post, and long messages when their receiver takes them. The other side does not notice a copy. So
- * a side counts a copy in the segment, then checks that the other side is not over. A side that is
- * over stores this, then waits until the count is 0 or the other process is dead.
+ * Where the kernel allows it, a side copies from and to the memory of the other one: RDMA within
+ * the post, and long messages when their receiver takes them. The other side learns nothing of it.
+ * So who copies counts that, then looks whether the other side is over; who is over says so, then
+ * waits until the count is 0 or the process is dead. Small RDMA goes by a box while the target
+ * polls; see memory_box.h.
  */
 #ifndef DOFI_MEMORY_PATH_H
 #define DOFI_MEMORY_PATH_H
@@ -19,6 +20,7 @@
 #include "memory/ring.h"
 #include "object/ep.h"
 #include "progress/wakeup.h"
+#include "transport/memory_box.h"
 
 #include <stdatomic.h>
 
@@ -30,13 +32,11 @@ enum dofi_cell_kind {
 	DOFI_CELL_WRITE,    /* an RDMA write: address of these bytes; context */
 	DOFI_CELL_READ,     /* an RDMA read: address; context; its bytes are the length */
 	DOFI_CELL_ENTRY,    /* reads an entry of the context table: its offset */
-	/* answers, in order: the bytes that were read; no bytes: a write is stored */
-	DOFI_CELL_DATA,
-	DOFI_CELL_CTRL,   /* a control record: address of its bytes; completion data */
-	DOFI_CELL_CREDIT, /* a credit update */
-	/*
-	 * a message that the receiver copies from the sender: words as SEND; its bytes are places;
-	 * answered as a write
+	DOFI_CELL_DATA,     /* answers, in order: what was read; nothing: a write is stored */
+	DOFI_CELL_CTRL,     /* a control record: address of its bytes; completion data */
+	DOFI_CELL_CTRL_MSG, /* a control message, where the fabric has these and not records */
+	DOFI_CELL_CREDIT,   /* a credit update */
+	/* a message that the receiver fetches: as SEND; its bytes are places; answered as a write
 	 */
 	DOFI_CELL_PLACES,
 };
@@ -64,13 +64,14 @@ struct dofi_memory_mark {
 	struct dofi_badge badge;
 	/* copies of this side that are under way */
 	_Alignas(64) _Atomic uint32_t copying;
+	/* calls of its program that polled for an event so far */
+	_Alignas(64) _Atomic uint32_t polls;
 };
 
 struct dofi_memory_segment {
-	/* [0]: of the connecting side, [1]: of the accepting side */
-	struct dofi_memory_mark marks[2];
-	/* [0]: written by the connecting side, [1]: by the accepting side */
-	struct dofi_memory_ring rings[2];
+	struct dofi_memory_mark marks[2]; /* of the connecting side, of the accepting side */
+	struct dofi_memory_ring rings[2]; /* that it writes */
+	struct dofi_memory_box boxes[2];  /* that it asks with */
 };
 
 /* Most reads and writes under way in one direction. The target keeps as many answers. */
@@ -92,9 +93,9 @@ struct dofi_memory_job {
 /* A request that is not complete when its post returns. */
 struct dofi_memory_pending {
 	struct dofi_wr *wr;
-	bool waits,
-		/* it waits for the peer's answer; otherwise the next round completes it */
+	bool waits, /* for the answer of the peer; otherwise the next round completes it... */
 		answered;
+	bool boxed;              /* ...which is in the box and not in the ring */
 	const struct iovec *iov; /* NULL: `place` */
 	struct iovec place;
 	uint64_t length, done;
@@ -124,7 +125,10 @@ struct dofi_memory_path {
 	bool left;         /* the connection is over: the rings are not used any more */
 
 	/* Guarded by ep->lock. */
-	bool copies; /* RDMA goes to the memory of the process, not to the ring */
+	bool copies; /* RDMA goes to the memory of the process, not to the ring... */
+	bool polled; /* ...or, if it is small, to the box, because the peer polls */
+	struct dofi_memory_box *box;
+	struct dofi_memory_pending *boxed; /* it is not done yet; NULL: the box is free */
 	struct dofi_ring_writer out;
 	struct dofi_memory_job job;
 	_Atomic bool restless; /* rounds read it without the lock; counted in engine.restless */
@@ -134,6 +138,8 @@ struct dofi_memory_path {
 
 	/* Guarded by engine.lock. */
 	struct dofi_ring_reader in;
+	struct dofi_memory_box *their_box;
+	uint32_t polls; /* ours->polls */
 	struct dofi_memory_answer answers[DOFI_MEMORY_ANSWERS];
 	uint32_t answers_head, answers_tail;
 	struct dofi_wr *receiving;  /* the receive of a message that has come in part... */
@@ -167,7 +173,14 @@ void dofi_memory_path_free(struct dofi_memory_path *path);
  */
 bool dofi_memory_doze(struct dofi_ia *ia, bool asleep);
 
-/* Called after a cell was put into the ring: wakes the peer if it sleeps. */
+/* Whether a round has something to put, or to complete. */
+static inline bool dofi_memory_has_more(const struct dofi_memory_path *path)
+{
+	return atomic_load_explicit(&path->restless, memory_order_relaxed) ||
+	       path->answers_head != path->answers_tail;
+}
+
+/* After something was put into the ring: wakes a peer that sleeps. */
 static inline void dofi_memory_wake(const struct dofi_memory_path *path, struct dofi_ia *ia)
 {
 	/*

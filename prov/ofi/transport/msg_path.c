@@ -18,6 +18,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "object/srq_count.h"
+#include "transport/memory.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -310,7 +311,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 
 	if (data_size >= DOFI_TOKEN_SIZE)
 		conn = dofi_conn_by_token(ia, entry->data);
-	if (!conn || conn->fep) {
+	if (!conn || conn->fep || conn->over_memory) {
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		DOFI_LOG_I("%s: a data connection was refused: its token is not one that was "
 			   "given out, or too old",
@@ -319,6 +320,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
+	dofi_memory_forsaken(conn);
 	ret = make_endpoint(conn, entry->info, &fep);
 	if (!fep)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);
