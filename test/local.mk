@@ -80,6 +80,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_msg \
@@ -102,6 +103,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/datagrams2 \
 	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
@@ -115,6 +117,7 @@ fault_tests = \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/neighbour \
 	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
@@ -441,9 +444,14 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
+%C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_box_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ctx_memory
+%C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
+	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
@@ -673,7 +681,7 @@ t_sources = \
 	$(t_headers)
 %C%_lib_libt1_la_SOURCES = $(t_sources)
 %C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
-%C%_lib_libt2_la_SOURCES = $(t_sources)
+%C%_lib_libt2_la_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
 %C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
 user1_libs = %D%/lib/libt1.la $(t1_libs)
 user2_libs = %D%/lib/libt2.la $(t2_libs)
@@ -712,6 +720,10 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_SOURCES = %D%/fault/cut.c %D%/fault/fault.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
+
+%C%_fault_datagrams2_SOURCES = %D%/fault/datagrams.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_datagrams2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_datagrams2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
 t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.
@@ -909,6 +921,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 # The program uses the provider's functions to send false messages.
+%C%_fault_neighbour_SOURCES = %D%/fault/neighbour.c $(inside)
+%C%_fault_neighbour_CPPFLAGS = $(p2_cppflags)
+%C%_fault_neighbour_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_segment_make
+%C%_fault_neighbour_LDADD = $(inside2_libs)
+
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
 %C%_fault_lies_CPPFLAGS = $(p2_cppflags)
 %C%_fault_lies_LDFLAGS = $(lies_ldflags)

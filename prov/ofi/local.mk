@@ -170,6 +170,7 @@ dofi_transport_sources = \
 	%D%/transport/greeting.c %D%/transport/greeting.h \
 	%D%/transport/live_threads.c %D%/transport/live_threads.h \
 	%D%/transport/memory.c %D%/transport/memory.h \
+	%D%/transport/memory_box.c %D%/transport/memory_box.h \
 	%D%/transport/memory_in.c %D%/transport/memory_in.h \
 	%D%/transport/memory_out.c %D%/transport/memory_out.h \
 	%D%/transport/memory_path.c %D%/transport/memory_path.h \

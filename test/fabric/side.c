@@ -174,7 +174,9 @@ const struct t_seen *t_side_next(struct t_side *side, struct t_side *other, int 
 
 /* --- posts --- */
 
-/* Whether a post that returned ret has to be tried again; both sides have made progress then. */
+/*
+ * Returns whether a post that returned ret has to be repeated. Then both sides have made progress.
+ */
 static bool again(ssize_t ret, struct t_side *side, struct t_side *other, const char *what)
 {
 	if (ret != -FI_EAGAIN) {

@@ -46,7 +46,7 @@ static DAT_CNO_HANDLE cno_with(void (*run)(DAT_PVOID, DAT_EVD_HANDLE))
 	return cno;
 }
 
-/* Prepares a connection on which a receive at our end calls the agent. */
+/* Prepares a connection. A receive that completes at our end calls the agent. */
 static void prepare(void)
 {
 	others = 0;
@@ -108,7 +108,7 @@ static void expect_closed(int threads_before)
 	t_wait_conn(ends[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, ends[0].ep);
 	t_ia_close(&from);
 	munmap(ends[0].buf.mem, ends[0].buf.size);
-	ck_assert_int_gt(others, 0); /* called because the IA closes */
+	ck_assert_int_gt(others, 0); /* the close of the IA calls it */
 	t_until(threads() <= threads_before);
 	sem_destroy(&closed);
 }

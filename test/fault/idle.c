@@ -43,7 +43,7 @@ static unsigned long sleeps(const char *name)
 
 static struct t_pair pair;
 
-/* Either side may have to do something first. */
+/* Polls both sides, because either may have to do something first. */
 static void poll_for(DAT_EVD_HANDLE evd)
 {
 	uint64_t limit = t_now_us() + T_LIMIT_US;

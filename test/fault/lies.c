@@ -13,6 +13,7 @@
 #include <dat2/dat_ib_extensions.h>
 
 #include "inside.h"
+#include "base/addr.h"
 #include "cm/conn.h"
 #include "dto/control.h"
 #include "fabric/same_process.h"
@@ -284,6 +285,63 @@ START_TEST(a_region_of_another_user)
 }
 END_TEST
 
+/* --- an address of another host --- */
+
+static struct sockaddr_in address_of(DAT_IA_ADDRESS_PTR ptr)
+{
+	struct sockaddr_in address;
+
+	memcpy(&address, ptr, sizeof(address));
+	return address;
+}
+
+/* Both are of one host, so the peer's address is that of the victim. */
+static void curious_victim(struct t_peer *self)
+{
+	struct t_listener listener;
+	DAT_CR_PARAM request;
+	DAT_EP_PARAM param;
+	DAT_CR_HANDLE cr;
+	in_addr_t own;
+
+	t_ia_open(&ia);
+	own = address_of(ia.attr.ia_address_ptr).sin_addr.s_addr;
+	t_end_new(&end, &ia, NULL);
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	cr = t_next_cr(&listener);
+	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
+	ck_assert_uint_eq(address_of(request.remote_ia_address_ptr).sin_addr.s_addr, own);
+	t_ok(t_cr_accept(cr, end.ep));
+	established(&end);
+	t_ok(dat_ep_query(end.ep, DAT_EP_FIELD_ALL, &param));
+	ck_assert_uint_eq(address_of(param.remote_ia_address_ptr).sin_addr.s_addr, own);
+	t_peer_hear(self);
+	t_ia_close(&ia);
+}
+
+/* Programs decide by the address whom they serve. */
+START_TEST(an_address_of_another_host)
+{
+	struct sockaddr_in to;
+
+	t_peer_start(&victim, curious_victim);
+	t_ia_open(&ia);
+	to = address_of(ia.attr.ia_address_ptr);
+	if (to.sin_family != AF_INET) {
+		t_peer_kill(&victim);
+		t_ia_close(&ia);
+		t_skip("for IPv4");
+	}
+	ck_assert(dofi_addr_parse("192.0.2.1", &ia_of(&ia)->addr));
+	t_end_new(&end, &ia, NULL);
+	t_ok(dat_ep_connect(end.ep, (DAT_IA_ADDRESS_PTR)&to, t_peer_hear(&victim), T_LIMIT_US, 0,
+			    NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	established(&end);
+	part();
+}
+END_TEST
+
 /* --- messages that were never sent --- */
 
 static uint32_t drains_of(const struct t_ia *of)
@@ -327,7 +385,10 @@ END_TEST
 /* --- a peer that does not answer --- */
 
 #define FREES      8
-#define LONGEST_US 4000000u /* for all together; without a limit each would take a second */
+/*
+ * for all frees together; each would take a second if the library waited for this peer every time
+ */
+#define LONGEST_US 4000000u
 
 static void freeing_victim(struct t_peer *self)
 {
@@ -409,7 +470,7 @@ static struct place hear_place(void)
 	return place;
 }
 
-/* No check of our own is in the way. */
+/* Writes without the initiator's checks. */
 static void write_word(struct place to)
 {
 	static const uint64_t word = 0x5a5a5a5a5a5a5a5a;
@@ -456,6 +517,7 @@ int main(void)
 	tcase_add_test(tcase, messages_that_were_never_sent);
 	tcase_add_test(tcase, peer_that_never_answers);
 	tcase_add_test(tcase, a_region_of_another_user);
+	tcase_add_test(tcase, an_address_of_another_host);
 	tcase_add_test(tcase, a_write_to_memory_that_may_be_read);
 	return t_run(suite);
 }

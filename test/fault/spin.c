@@ -26,7 +26,7 @@ static struct dofi_ia *inside(void)
 
 /* --- the progress thread, counted and held --- */
 
-static _Atomic uint32_t watches; /* calls */
+static _Atomic uint32_t watches; /* calls of dofi_wait_watch() */
 static _Atomic bool hold, held;
 static sem_t let_go;
 

@@ -301,9 +301,9 @@ static int poll_events(struct dofi_ia *ia)
 	return 0;
 }
 
-static void peer_closed(struct dofi_ia *ia, const struct dofi_details *details)
+static void peer_closed(struct dofi_ia *ia, const struct dofi_chan *chan)
 {
-	(void)ia, (void)details;
+	(void)ia, (void)chan;
 }
 
 static void peer_died(struct dofi_ia *ia)

@@ -30,6 +30,14 @@ calls() {
 	readelf -sW "$1" | grep -E "UND $2(@|\$| )"
 }
 
+# The linker marks a file only if the distribution's start files are marked, too.
+# shellcheck disable=SC2317
+has_shadow_stacks() {
+	# shellcheck disable=SC2046 # names without spaces
+	set -- $(find "$top_builddir/src" "$top_builddir/prov" -path '*/.libs/*.o')
+	[ $# -gt 100 ] && [ "$(readelf -nW "$@" | grep -c 'x86 feature:.*SHSTK')" = $# ]
+}
+
 for name in libdat.so.1 libdat2.so.2 libdatofi.so.1 libdatofi.so.2 dat_info dat_conf dat_perf; do
 	path=$(file "$name")
 	t_run "$name: relocations" is_read_only "$path"
@@ -44,4 +52,9 @@ for name in libdat.so.1 libdat2.so.2 libdatofi.so.1 libdatofi.so.2 dat_info dat_
 		t_skip "$name: string functions" 'the code is not optimised'
 	fi
 done
+if grep -q '^HARDEN_CFLAGS = .*-fcf-protection' "$top_builddir/Makefile"; then
+	t_run 'objects: shadow stacks' has_shadow_stacks
+else
+	t_skip 'objects: shadow stacks' 'the compiler has none, or sanitizers are used'
+fi
 t_done

@@ -28,8 +28,8 @@ static void find_quirks(struct dofi_ia *ia)
 	ia->quirks = dofi_quirks_of(ia->info);
 	dofi_quirks_log(ia->name, ia->info);
 	/*
-	 * A program that wants remote peers alone gets no shared memory, and reaches those of this
-	 * host all the same.
+	 * If only FI_REMOTE_COMM is requested, efa does not use its shared memory, and peers of
+	 * this host are still reachable.
 	 */
 	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
 		ia->info->caps &= ~FI_LOCAL_COMM;

@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 
 /* The side that dialled closes a channel that it has not used for five seconds. */
-#define FORGOTTEN_NS UINT64_C(10000000000)
+#define FORGOTTEN_NS  UINT64_C(10000000000)
+#define MAX_STRANGERS 256u
 
 static uint32_t chosen_or(uint64_t chosen, uint64_t otherwise)
 {
@@ -28,6 +29,15 @@ void dofi_crowd_init(struct dofi_ia *ia)
 		files.rlim_cur = 1u << 20;
 	ia->cm.max_chans = chosen_or(ia->params.max_channels, files.rlim_cur - files.rlim_cur / 4);
 	ia->cm.max_peer_chans = chosen_or(ia->params.max_peer_channels, files.rlim_cur / 2);
+	ia->cm.max_strangers =
+		chosen_or(ia->params.max_strangers,
+			  files.rlim_cur / 4 < MAX_STRANGERS ? files.rlim_cur / 4 : MAX_STRANGERS);
+}
+
+static void say_left_out(const struct dofi_ia *ia, uint32_t left_out)
+{
+	if (left_out)
+		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
 }
 
 static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const char *param)
@@ -41,8 +51,7 @@ static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const 
 		return;
 	DOFI_LOG_W("%s: refusing %s of %s, there are %u; %s allows more", ia->name, what,
 		   dofi_chan_peer_text(chan, text), limit, param);
-	if (left_out)
-		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
+	say_left_out(ia, left_out);
 }
 
 static bool is_forgotten(const struct dofi_chan *chan)
@@ -51,7 +60,7 @@ static bool is_forgotten(const struct dofi_chan *chan)
 	       chan->asked == chan->done && dofi_now() - chan->idle_since > FORGOTTEN_NS;
 }
 
-/* What look_around found. */
+/* The result of look_around. */
 struct crowd {
 	uint32_t of_peer;                      /* channels from the address of the new one */
 	struct dofi_chan *idle_of_peer, *idle; /* unused ones, or NULL */
@@ -87,7 +96,7 @@ static bool make_room(struct dofi_chan *idle)
 	return idle;
 }
 
-/* The channels are looked through only when there are so many that a limit may be reached. */
+/* Searches the channels only if there are so many that a limit may be reached. */
 bool dofi_crowd_admits(struct dofi_chan *chan)
 {
 	struct dofi_cm *cm = &chan->ia->cm;
@@ -110,6 +119,22 @@ bool dofi_crowd_admits(struct dofi_chan *chan)
 void dofi_crowd_leaves(struct dofi_chan *chan)
 {
 	chan->ia->cm.naccepted--;
+}
+
+void dofi_crowd_evicts(struct dofi_chan *chan)
+{
+	struct dofi_ia *ia = chan->ia;
+	char text[DOFI_ADDR_TEXT];
+	uint32_t left_out;
+
+	DOFI_COUNT_SHARED(ia, IA_CM_STRANGERS);
+	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
+		return;
+	DOFI_LOG_W("%s: closing a socket of %s, which has not proved that it has the key, to make "
+		   "room for another one; %u such sockets were open, max_strangers is %u",
+		   ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
+		   ia->cm.max_strangers);
+	say_left_out(ia, left_out);
 }
 
 bool dofi_crowd_takes_request(struct dofi_chan *chan)

@@ -19,31 +19,29 @@
 #include <stdlib.h>
 
 /*
- * Peers that never say goodbye leave one each, and so do those that owe messages which never come:
- * of both kinds the oldest go first.
+ * At most max_drains drains wait for a peer's count, and as many for messages. Beyond that the
+ * oldest of the kind is given up.
  */
-#define MAX_WAITING 256u
-#define MAX_OWED    256u
 
 /*
- * A peer that owes a message and is alive sends it at once. One that is frozen may take longer, and
- * on some fabrics the message stands before others then.
+ * A living peer sends an owed message at once. A frozen one may take longer, and on some fabrics
+ * the message then blocks others.
  */
-#define LIMIT_NS    60000000000u
+#define LIMIT_NS 60000000000u
 
 struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
 	struct dofi_ia *ia;
 	uint32_t id, peer_id; /* of the connection */
 	uint32_t received;
-	uint32_t granted; /* messages that the peer could send in all */
-	uint32_t left;    /* messages to come; 0: the peer has not told yet */
+	uint32_t granted; /* total of messages that the peer had credits for */
+	uint32_t left;    /* messages to come; 0: the peer's count is not known yet */
 	bool posted;
-	bool given_up; /* it ends when the fabric has given the receive back */
+	bool given_up; /* ends when the fabric has returned the receive */
 	struct dofi_timer timer;
 	uint64_t tag, size;
 	void *memory;
-	struct fid_mr *mr; /* where the fabric must know memory that it fills */
+	struct fid_mr *mr; /* NULL: the fabric does not need local memory registered */
 	struct dofi_own_wr own;
 };
 
@@ -70,8 +68,24 @@ static struct drain *find(struct dofi_ia *ia, uint32_t id, uint32_t peer_id)
 	return NULL;
 }
 
+static void say_owed(const struct drain *drain)
+{
+	struct dofi_ia *ia = drain->ia;
+	uint32_t left_out;
+
+	if (dofi_log_level < DOFI_LOG_INFO || !dofi_log_permit(&ia->cm.debts, &left_out))
+		return;
+	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
+		   "end of a connection: they did not come; the peer may be stopped or dead",
+		   ia->name, drain->left);
+	if (left_out)
+		DOFI_LOG_I("%s: %u messages like this one were left out", ia->name, left_out);
+}
+
 static void give_up(struct drain *drain)
 {
+	DOFI_COUNT_SHARED(drain->ia, IA_CM_OWED);
+	say_owed(drain);
 	drain->given_up = true;
 	if (drain->posted)
 		fi_cancel(&drain->ia->shared_ep->fid, dofi_context_of(drain->ia, &drain->own.wr));
@@ -81,16 +95,14 @@ static void give_up(struct drain *drain)
 
 static void overdue(struct dofi_timer *timer)
 {
-	struct drain *drain = DOFI_CONTAINER(timer, struct drain, timer);
-
-	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
-		   "end of a connection: they did not come; the peer may be stopped or dead",
-		   drain->ia->name, drain->left);
-	give_up(drain);
+	give_up(DOFI_CONTAINER(timer, struct drain, timer));
 }
 
-/* Keeps those below the limit that wait for the peer's word (or not: for its messages). */
-static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
+/*
+ * Gives up the oldest drain when there are max_drains. told: false: of those that wait for the
+ * peer's count; true: for its messages.
+ */
+static void forget_oldest(struct dofi_ia *ia, bool told)
 {
 	struct drain *oldest = NULL;
 	uint32_t n = 0;
@@ -104,7 +116,7 @@ static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
 		if (!n++)
 			oldest = drain;
 	}
-	if (n < limit)
+	if (n < ia->params.max_drains)
 		return;
 	if (told)
 		give_up(oldest);
@@ -112,7 +124,7 @@ static void forget_oldest(struct dofi_ia *ia, bool told, uint32_t limit)
 		end(oldest);
 }
 
-/* One at a time. */
+/* Posts the receive; each drain has one at a time. */
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
@@ -132,8 +144,8 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
 	struct drain *drain;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (ia->ndrains >= MAX_WAITING)
-		forget_oldest(ia, false, MAX_WAITING);
+	if (ia->ndrains >= ia->params.max_drains)
+		forget_oldest(ia, false);
 	drain = calloc(1, sizeof(*drain));
 	if (!drain)
 		return;
@@ -174,13 +186,15 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
 	if (!drain || drain->left)
 		return;
 	left = sent - drain->received;
-	/* Fewer than came, or more than were ever allowed: nothing that it says is believed. */
+	/*
+	 * An impossible count, below the messages that came or above the credits, is not believed.
+	 */
 	if (!left || left > drain->granted - drain->received) {
 		end(drain);
 		return;
 	}
-	if (ia->ndrains >= MAX_OWED)
-		forget_oldest(ia, true, MAX_OWED);
+	if (ia->ndrains >= ia->params.max_drains)
+		forget_oldest(ia, true);
 	drain->left = left;
 	dofi_timer_set(ia, &drain->timer, dofi_now() + LIMIT_NS);
 	if (take_memory(drain))
@@ -215,7 +229,7 @@ void dofi_drain_retry(struct dofi_ia *ia)
 	}
 }
 
-/* A poll that was under way may come late, and must not meet a timer of what is freed. */
+/* A late poll of another thread must not find a timer of freed memory. */
 void dofi_drain_free_all(struct dofi_ia *ia)
 {
 	dofi_lock(&ia->engine.lock);

@@ -75,8 +75,7 @@ static ssize_t start_emulated(struct dofi_ep *ep, struct dofi_wr *wr)
 ssize_t dofi_atomic_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
-	return dofi_op_is_native(ep->obj.ia, wr->op) ? start_native(ep, wr)
-						     : start_emulated(ep, wr);
+	return dofi_op_is_native(ep, wr->op) ? start_native(ep, wr) : start_emulated(ep, wr);
 }
 
 bool dofi_atomic_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)

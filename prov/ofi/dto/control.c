@@ -30,8 +30,12 @@ uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
 
-bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
+bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->streams)
+		return false;
 	return dofi_op_is_atomic(op) ? ia->has_atomics
 				     : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
@@ -66,7 +70,8 @@ int dofi_ctrl_slots_open(struct dofi_ia *ia)
 
 	memory->slots = NULL;
 	ia->uses_ctrl_msgs = dofi_ctrl_msgs_possible(ia);
-	if (!dofi_ctrl_slots_possible(ia))
+	memory->local = !dofi_ctrl_slots_possible(ia);
+	if (memory->local && (ia->uses_ctrl_msgs || !ia->local_trans))
 		return 0;
 	ret = dofi_mr_map(ia, size, 0,
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem,
@@ -220,7 +225,7 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 		return 0;
 	ret = ep->trans->write(ep, wr);
 	if (!ret)
-		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
 	return ret;
 }
 
@@ -260,7 +265,7 @@ bool dofi_ctrl_outstanding(const struct dofi_wr *wr)
 		return false; /* but its parts are outstanding */
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return wr->rdma.step > STEP_DATA && wr->length && !wr->rdma.written;
-	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep->obj.ia, wr->op))
+	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep, wr->op))
 		return false;
 	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
 }
@@ -315,7 +320,7 @@ ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_atomic(wr->op))
 		return dofi_atomic_start(ep, wr);
-	if (dofi_op_is_native(ep->obj.ia, wr->op))
+	if (dofi_op_is_native(ep, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return ep->ctrl_msgs ? start_write_with_ctrl_msg(ep, wr)

@@ -60,8 +60,8 @@ void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep);
 uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep);
 
-/* Whether the fabric executes the operation itself, without control records. */
-bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op);
+/* The path of the EP does by itself what takes control records elsewhere. */
+bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op);
 
 /*
  * Takes the place of the peer's control slots from this entry of its table. False if the entry is

@@ -71,7 +71,7 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 void dofi_credit_open(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	ep->credit_mode = ep->obj.ia->credits;
+	ep->credit_mode = ep->streams ? DOFI_CREDITS_CARRIED : ep->obj.ia->credits;
 	if (dofi_credit_is_written(ep) && !ep->peer.has_credit_word)
 		ep->credit_mode = DOFI_CREDITS_NONE;
 	if (dofi_credit_urgent(ep))
@@ -95,7 +95,7 @@ bool dofi_credit_look(struct dofi_ep *ep)
 	uint32_t more;
 
 	dofi_assert_held(&ep->lock);
-	if (ia->credits != DOFI_CREDITS_WRITTEN)
+	if (ia->credits != DOFI_CREDITS_WRITTEN || ep->streams)
 		return false;
 	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in,
 					    memory_order_relaxed)) -

@@ -172,7 +172,8 @@ static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr
 		return DOFI_REFUSED;
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
-	if (ep->peer.ctrl_known)
+	/* Cells carry the records, and only those of atomic operations have bytes. */
+	if (ep->peer.ctrl_known || (ep->streams && !dofi_op_is_atomic(wr->op)))
 		return DOFI_GO;
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
 		return DOFI_REFUSED;
@@ -190,7 +191,7 @@ static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
 
-	return ia->fences_reads && dofi_op_may_be_plain(wr->op) && wr->niov &&
+	return ia->fences_reads && !ep->streams && dofi_op_may_be_plain(wr->op) && wr->niov &&
 	       wr->niov <= ep->req.fabric_iov && !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
 }
 
@@ -204,7 +205,7 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ep->atomics_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_atomic_may_start(ep, wr))
 			return DOFI_WAIT;
-	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
+	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep, wr->op)) {
 		enum dofi_verdict verdict = find_slots(ep, wr);
 
 		if (verdict != DOFI_GO)

@@ -37,8 +37,12 @@ DOFI_SLOW_PATH void dofi_issue_credit_update(struct dofi_ep *ep);
  * Whether the operation could overtake an earlier write and therefore waits for it. Where a fence
  * prevents that, it does not wait.
  */
-static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
+static inline bool dofi_overtakes(const struct dofi_ep *ep, uint8_t op)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->streams)
+		return false;
 	if (op == DOFI_OP_READ)
 		return ia->reads_overtake && ia->order != DOFI_FENCE;
 	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
@@ -63,7 +67,7 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 		verdict = dofi_issue_resolve(ep, wr);
 	if (DOFI_UNLIKELY(verdict != DOFI_GO))
 		return verdict;
-	if (ep->writes && dofi_overtakes(ep->obj.ia, op))
+	if (ep->writes && dofi_overtakes(ep, op))
 		return DOFI_WAIT;
 	return dofi_op_is_message(op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? DOFI_WAIT
 										      : DOFI_GO;
@@ -86,7 +90,7 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 		ret = ep->trans->write(ep, wr);
 		if (!ret && wr->state == DOFI_WR_ISSUED) {
 			ep->writes++;
-			ep->unfenced = ia->order == DOFI_FENCE;
+			ep->unfenced = ia->order == DOFI_FENCE && !ep->streams;
 		}
 	} else {
 		ret = ep->trans->read(ep, wr);

@@ -48,8 +48,8 @@ uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr
  */
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->obj.ia->splits_writes && dofi_op_is_write(wr->op) && wr->length &&
-	       (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
+	return ep->obj.ia->splits_writes && !ep->streams && dofi_op_is_write(wr->op) &&
+	       wr->length && (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -88,7 +88,12 @@ static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->nlast = 1;
 }
 
-/* Decides which segments are the last part, before the first part is given to the fabric. */
+static bool overtake(const struct dofi_ep *ep)
+{
+	return ep->obj.ia->writes_overtake && !ep->streams;
+}
+
+/* What goes last, decided before anything goes. */
 static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint16_t rest = wr->niov % ep->req.fabric_iov;
@@ -97,7 +102,7 @@ static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 		return;
 	if (has_flag(ep, wr))
 		cut_flag(ep, wr);
-	else if (ep->obj.ia->writes_overtake)
+	else if (overtake(ep))
 		wr->nlast = (uint8_t)(rest ? rest : ep->req.fabric_iov);
 }
 
@@ -139,7 +144,7 @@ static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr
 		return trans->read(ep, part);
 	if (wr->op != DOFI_OP_WRITE_IMM || !last || ep->ctrl_msgs)
 		return trans->write(ep, part);
-	if (dofi_op_is_native(ep->obj.ia, wr->op))
+	if (dofi_op_is_native(ep, wr->op))
 		return trans->write_immediate(ep, part, (uint32_t)data);
 	return trans->write_data(ep, part, data);
 }
@@ -151,7 +156,7 @@ static void count(struct dofi_ep *ep, struct dofi_wr *wr, const struct dofi_wr *
 		ep->writes += wr->op == DOFI_OP_WRITE;
 	}
 	if (wr->op != DOFI_OP_READ)
-		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
 	wr->rdma.given = (uint8_t)(wr->rdma.given + part->niov);
 	wr->split++;
 	ep->parts.tail++;
@@ -176,8 +181,7 @@ static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index
 /* Whether only the last part is left and would overtake the parts under way. */
 static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->split && wr->nlast && wr->rdma.given + wr->nlast == wr->niov &&
-	       ep->obj.ia->writes_overtake;
+	return wr->split && wr->nlast && wr->rdma.given + wr->nlast == wr->niov && overtake(ep);
 }
 
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)

@@ -195,13 +195,13 @@ void dofi_receive_done_slow(struct dofi_ep *ep, struct dofi_wr *wr, int err, uin
 	dofi_release(ep, &ep->recv, ep->recv_evd);
 }
 
-void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
+DOFI_INLINE void done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
 	struct dofi_ep *ep = wr->ep;
 
 	DOFI_PROBE4(completion, ep, wr->op, 0, length);
 	dofi_assert_held(&ep->obj.ia->engine.lock);
-	dofi_lock(&ep->lock);
+	dofi_assert_held(&ep->lock);
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED) && !(update & DOFI_UPDATE_CTRL_MSG))) {
 		wr->state = DOFI_WR_DONE;
 		wr->length = length;
@@ -211,7 +211,20 @@ void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 		dofi_receive_done_slow(ep, wr, 0, length, update);
 	}
 	dofi_ep_go_on(ep);
+}
+
+void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	dofi_lock(&ep->lock);
+	done(wr, length, update);
 	dofi_unlock(&ep->lock);
+}
+
+void dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update)
+{
+	done(wr, length, update);
 }
 
 static void end_held(struct dofi_ep *ep, uint32_t message)

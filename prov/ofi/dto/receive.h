@@ -50,7 +50,10 @@ void dofi_receive_end(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t 
 /* Handles a completion without error of a receive of an EP. engine.lock held. */
 DOFI_SLOW_PATH void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update);
 
-/* The same for a receive that is not plain or has failed. engine.lock and ep->lock held. */
+/* The same with ep->lock held. */
+void dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update);
+
+/* Of one that is not plain, or with an error. engine.lock and ep->lock held. */
 void dofi_receive_done_slow(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
 			    uint32_t update);
 

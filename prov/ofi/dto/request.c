@@ -86,7 +86,10 @@ DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op)
  */
 static DAT_RETURN ctrl_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->ctrl_memory.slots && !ep->ctrl_msgs && !dofi_op_is_native(ep->obj.ia, op))
+	const struct dofi_ctrl_memory *memory = &ep->obj.ia->ctrl_memory;
+	bool has_slots = memory->slots && (!memory->local || ep->streams);
+
+	if (!has_slots && !ep->ctrl_msgs && !dofi_op_is_native(ep, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return dofi_request_ready(ep, op);
 }

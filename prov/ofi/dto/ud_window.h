@@ -7,8 +7,8 @@
  * a mark goes to the peer, behind them and with their count. The peer's library answers with the
  * same count when it has taken the mark.
  *
- * The answer is a control message to the connection that the address handle stands for. A peer
- * without that connection does not answer; it has said BYE.
+ * The answer is a control message to the connection that the address handle stands for. The peer
+ * keeps that connection until both sides have freed their handles.
  */
 #ifndef DOFI_UD_WINDOW_H
 #define DOFI_UD_WINDOW_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Datagrams between processes of one host, each with a descriptor if there is one to pass. A socket
- * has a name in the abstract name space, so a process that dies leaves nothing behind. The kernel
- * identifies the sender of a datagram. Every user of the network namespace can send one: the
- * receiver drops those of other users than its own and root, and closes their descriptors.
+ * Datagrams between processes of one host, with a descriptor if there is one to pass. A socket has
+ * a name of the abstract name space, so nothing is left behind by the dead. The kernel tells who
+ * sent a datagram: every user of the network namespace can send one.
  */
 #ifndef DOFI_MEMORY_LOCAL_SOCKET_H
 #define DOFI_MEMORY_LOCAL_SOCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,12 +27,13 @@ int dofi_local_socket_send(int fd, const uint8_t name[DOFI_LOCAL_NAME], const vo
 /* The sender of a datagram, and the descriptor that came with it. */
 struct dofi_local_sender {
 	pid_t pid;
-	int passed; /* a descriptor, which the caller closes, or -1 */
+	bool is_user; /* this one, or root */
+	int passed;   /* a descriptor, which the caller closes, or -1 */
 };
 
 /*
- * Takes the next datagram. Returns its size, which is at most that of the buffer; 0 if the datagram
- * was dropped because of its sender or its length; -EAGAIN if there is none.
+ * Takes the next datagram: its size, at most that of the buffer; 0 if it was dropped, because of
+ * its length or what came along; -EAGAIN if there is none.
  */
 ssize_t dofi_local_socket_receive(int fd, void *text, size_t size,
 				  struct dofi_local_sender *sender_p);

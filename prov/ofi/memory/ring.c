@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/ring.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define LINE       64u
 
 /*
@@ -13,7 +10,7 @@
 #define TELL_CELLS (DOFI_CELLS / 4)
 #define TELL_BYTES (DOFI_CELL_AREA / 4)
 
-_Static_assert(sizeof(struct dofi_cell) == LINE, "a cell is a cache line");
+_Static_assert(sizeof(struct dofi_cell_line) == LINE, "a cell is a cache line");
 _Static_assert(DOFI_CELL_AREA - TELL_BYTES >= DOFI_CELL_MAX + LINE, "a writer gets room");
 
 /* The part of the area that a cell with this many bytes occupies. */
@@ -30,7 +27,7 @@ static bool fits(const struct dofi_ring_writer *w, size_t size)
 	       w->bytes - w->bytes_taken + area_of(size) <= DOFI_CELL_AREA;
 }
 
-int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size)
+int dofi_ring_find_room(struct dofi_ring_writer *w, size_t size)
 {
 	uint64_t taken;
 
@@ -76,31 +73,19 @@ static void gather(struct dofi_ring_writer *w, uint8_t *to, size_t size, const s
 void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
 		   const struct iovec *iov, size_t skip)
 {
-	struct dofi_cell *shared = &w->ring->cells[w->cells % DOFI_CELLS];
+	struct dofi_cell_line *line = &w->ring->cells[w->cells % DOFI_CELLS];
 
-	gather(w, cell->size <= DOFI_CELL_INLINE ? shared->bytes : NULL, cell->size, iov, skip);
-	shared->kind = cell->kind;
-	shared->flags = cell->flags;
-	shared->size = cell->size;
-	shared->words[0] = cell->words[0];
-	shared->words[1] = cell->words[1];
+	gather(w, cell->size <= DOFI_CELL_INLINE ? line->bytes : NULL, cell->size, iov, skip);
+	line->cell.kind = cell->kind;
+	line->cell.flags = cell->flags;
+	line->cell.size = cell->size;
+	line->cell.words[0] = cell->words[0];
+	line->cell.words[1] = cell->words[1];
 	w->bytes += area_of(cell->size);
-	__atomic_store_n(&shared->turn, ++w->cells, __ATOMIC_RELEASE);
+	__atomic_store_n(&line->cell.turn, ++w->cells, __ATOMIC_RELEASE);
 }
 
 /* --- the reader --- */
-
-int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p)
-{
-	const struct dofi_cell *shared = &r->ring->cells[r->cells % DOFI_CELLS];
-
-	if (__atomic_load_n(&shared->turn, __ATOMIC_ACQUIRE) != r->cells + 1)
-		return 0;
-	memcpy(cell_p, shared, sizeof(*shared));
-	/* The caller checks and uses the copy, so the compiler must not read the cell again. */
-	atomic_signal_fence(memory_order_seq_cst);
-	return cell_p->size <= DOFI_CELL_MAX ? 1 : -EPROTO;
-}
 
 void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell, size_t at,
 		    void *to, size_t n)
@@ -108,7 +93,7 @@ void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *ce
 	size_t begin = (r->bytes + at) % DOFI_CELL_AREA, first = DOFI_CELL_AREA - begin;
 
 	if (cell->size <= DOFI_CELL_INLINE) {
-		memcpy(to, cell->bytes + at, n);
+		memcpy(to, (const uint8_t *)dofi_ring_line(r) + at, n);
 		return;
 	}
 	if (first > n)

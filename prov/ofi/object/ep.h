@@ -147,6 +147,11 @@ struct dofi_ep {
 	bool dirty; /* data were sent since the last read that confirmed delivery */
 	/* a write was sent since the last fence; only if the fabric has fences */
 	bool unfenced;
+	/*
+	 * the path keeps the order of a stream, and needs credits, whatever the fabric does; what
+	 * the fabric does by itself it does not
+	 */
+	bool streams;
 	uint8_t answers_due;   /* bits: control slots, and DOFI_CTRL_MSGS_DUE */
 	struct dofi_ctrl ctrl; /* control record of the next message */
 	struct dofi_stall stall;

@@ -222,7 +222,8 @@ struct dofi_sink {
 
 /* Control slots of each EP, at the index of its scratch slot. */
 struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *slots; /* NULL: the fabric cannot carry control records as writes */
+	struct dofi_ctrl_slots *slots; /* NULL: nothing carries control records as writes */
+	bool local;                    /* only connections within this host do, not the fabric */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };
@@ -255,10 +256,11 @@ struct dofi_cm {
 	struct dofi_list dead;
 	uint64_t last_answer; /* when a peer that was dialled got on with its handshake */
 	uint32_t nstrangers, max_strangers;
-	struct dofi_list listeners;            /* of struct dofi_sp, by link */
-	uint32_t naccepted;                    /* accepted channels that are up; crowd.h */
-	uint32_t max_chans, max_peer_chans;    /* of them */
-	struct dofi_log_limit refusals, crowd; /* messages about those that are refused */
+	struct dofi_list listeners;         /* of struct dofi_sp, by link */
+	uint32_t naccepted;                 /* accepted channels that are up; crowd.h */
+	uint32_t max_chans, max_peer_chans; /* of them */
+	/* messages about peers that are refused, exceed a limit, say nothing, owe messages */
+	struct dofi_log_limit refusals, crowd, silences, debts;
 	/* closed to accept and refuse a connection when descriptors run out */
 	int spare_fd;
 	bool told_no_fds; /* the log has reported this */

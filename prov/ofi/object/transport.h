@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 struct dofi_conn;
-struct dofi_details;
+struct dofi_chan;
 struct dofi_ep;
 struct dofi_ia;
 struct dofi_srq;
@@ -124,10 +124,10 @@ struct dofi_trans_ops {
 	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
 
 	/*
-	 * The peer IA with these details closes: state about it may be freed. engine.lock held.
-	 * NULL: there is none.
+	 * The IA at the other end of the channel closes: state about it may be freed. engine.lock
+	 * held. NULL: there is none.
 	 */
-	void (*peer_closed)(struct dofi_ia *ia, const struct dofi_details *details);
+	void (*peer_closed)(struct dofi_ia *ia, const struct dofi_chan *chan);
 
 	/*
 	 * A channel was lost without GOODBYE. engine.lock held. NULL: dead processes leave nothing

@@ -158,7 +158,8 @@ static bool take_one(struct dofi_ia *ia)
 
 	if (n < 0)
 		return false;
-	if (n == (ssize_t)sizeof(text.bare))
+	/* An offer names itself by a token that nobody else knows, whoever its sender is. */
+	if (n == (ssize_t)sizeof(text.bare) && sender.is_user)
 		hear(ia, &text.bare, sender.passed);
 	else if (n == (ssize_t)sizeof(text.offer) && ia->wakeup.heard)
 		ia->wakeup.heard(ia, &text.offer, &sender);

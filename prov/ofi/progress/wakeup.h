@@ -6,9 +6,9 @@
  * sent (another host, no shared memory), the peer notices the operation at the end of its short
  * sleep (nap.c).
  *
- * The mark is a segment (memory/segment.h) that is passed over a local socket
- * (memory/local_socket.h). So a process that dies leaves nothing behind, and datagrams of other
- * users, except root, are dropped.
+ * The mark is a segment (memory/segment.h) that travels over a local socket
+ * (memory/local_socket.h), so nothing is left behind by the dead. Wakeups of other users, except
+ * root, are dropped.
  */
 #ifndef DOFI_WAKEUP_H
 #define DOFI_WAKEUP_H

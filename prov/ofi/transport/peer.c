@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/peer.h"
 
+#include "base/addr.h"
 #include "cm/conn.h"
 #include "cm/path.h"
 #include "object/ia.h"
@@ -109,7 +110,7 @@ static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
 	free_peer(peer);
 }
 
-/* Not while late operations name them. */
+/* Removes idle peers, except those that operations under way refer to. */
 static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 {
 	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
@@ -126,8 +127,8 @@ static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 }
 
 /*
- * shm maps what the peer names and trusts what it finds there. The file stays what it was when it
- * is mapped, because only its owner may remove it from there.
+ * shm maps the file that the peer names and trusts its contents. The file cannot be replaced
+ * between this check and the mapping, because only its owner may remove it.
  */
 static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 {
@@ -146,7 +147,7 @@ static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_details *hello,
 		  fi_addr_t *addr_p)
 {
-	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* ends, whatever the peer says */
+	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* terminated, whatever the peer sends */
 	size_t size = hello->fabric_name_size;
 
 	memcpy(name, hello->fabric_name, size);
@@ -169,9 +170,10 @@ static struct dofi_shm_peer *watch(struct dofi_ia *ia, const struct dofi_details
 	return dofi_shm_repair_watch(ia, name);
 }
 
-static int make_peer(struct dofi_ia *ia, struct dofi_peers *peers,
-		     const struct dofi_details *details, struct dofi_peer **peer_p)
+static int make_peer(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_chan *chan,
+		     struct dofi_peer **peer_p)
 {
+	const struct dofi_details *details = &chan->peer;
 	struct dofi_peer *peer = calloc(1, sizeof(*peer) + details->fabric_name_size);
 	int ret;
 
@@ -180,6 +182,7 @@ static int make_peer(struct dofi_ia *ia, struct dofi_peers *peers,
 	peer->ia = ia;
 	peer->peers = peers;
 	peer->severed.run = sever;
+	peer->host = chan->remote;
 	memcpy(peer->uuid, details->uuid, sizeof(peer->uuid));
 	peer->name_size = details->fabric_name_size;
 	memcpy(peer->name, details->fabric_name, peer->name_size);
@@ -197,20 +200,21 @@ static int make_peer(struct dofi_ia *ia, struct dofi_peers *peers,
 
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 {
-	const struct dofi_details *details = &conn->chan->peer;
-	struct dofi_peer *peer = dofi_peer_of(peers, details);
+	struct dofi_peer *peer = dofi_peer_of(peers, &conn->chan->peer);
 	struct dofi_ia *ia = conn->ia;
 	int ret;
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!peer) {
 		forget_idle(ia, peers);
-		ret = make_peer(ia, peers, details, &peer);
+		ret = make_peer(ia, peers, conn->chan, &peer);
 		if (ret)
 			return ret;
 	} else if (!peer->conns && !peer->closed) {
 		peers->nidle--;
 	}
+	if (!dofi_addr_same_host(&peer->host, &conn->chan->remote))
+		peer->is_anywhere = true;
 	if (!peer->conns)
 		dofi_shm_repair_use(ia, peer->shm, true);
 	peer->closed = false;
@@ -221,7 +225,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 	return 0;
 }
 
-/* To the end of the list: those that are idle for longest go first. */
+/* Moves the peer to the end of the list, because the longest idle ones are removed first. */
 void dofi_peer_give(struct dofi_conn *conn)
 {
 	struct dofi_peer *peer = conn->peer;
@@ -237,9 +241,9 @@ void dofi_peer_give(struct dofi_conn *conn)
 	dofi_list_add_tail(&peer->peers->list, &peer->link);
 }
 
-void dofi_peer_closed(struct dofi_peer *peer)
+void dofi_peer_closed(struct dofi_peer *peer, const struct sockaddr_storage *from)
 {
-	if (peer->closed)
+	if (peer->closed || peer->is_anywhere || !dofi_addr_same_host(&peer->host, from))
 		return;
 	if (!peer->conns)
 		peer->peers->nidle--;

@@ -221,11 +221,17 @@ START_TEST(limits_follow_from_the_files_of_the_process)
 	dofi_crowd_init(&ia);
 	ck_assert_uint_eq(ia.cm.max_chans, 300);
 	ck_assert_uint_eq(ia.cm.max_peer_chans, 200);
+	ck_assert_uint_eq(ia.cm.max_strangers, 100);
+	ia.params.max_strangers = 30;
+	dofi_crowd_init(&ia);
+	ck_assert_uint_eq(ia.cm.max_strangers, 30);
+	ia.params.max_strangers = 0;
 	files.rlim_cur = 2;
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
 	dofi_crowd_init(&ia);
 	ck_assert_uint_eq(ia.cm.max_chans, 4);
 	ck_assert_uint_eq(ia.cm.max_peer_chans, 4);
+	ck_assert_uint_eq(ia.cm.max_strangers, 4);
 	files.rlim_cur = files.rlim_max; /* LeakSanitizer opens files at the exit */
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &files));
 }

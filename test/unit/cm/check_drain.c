@@ -164,6 +164,7 @@ static void setup(void)
 	ia.domain = &domain;
 	dofi_lock_init(&ia.mr_lock);
 	dofi_list_init(&ia.drains);
+	ia.params.max_drains = 256;
 	dofi_list_init(&ia.engine.timers);
 	dofi_lock(&ia.engine.lock);
 }
@@ -273,6 +274,7 @@ START_TEST(many_connections_drain_one_after_the_other)
 		settle(id, 1);
 	}
 	ck_assert_int_eq(cancelled, 1);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_OWED]), 300 - 256);
 	ck_assert_uint_eq(ia.ndrains, 257); /* including the one whose receive is in the fabric */
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 256);

@@ -153,6 +153,7 @@ START_TEST(what_has_come_counts_before_the_time)
 	ck_assert_int_ne(first_of(&ia.cm.strangers)->step, DOFI_STEP_HELLO);
 	expire(first_of(&ia.cm.strangers));
 	expect_open("0");
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 1);
 }
 END_TEST
 
@@ -195,6 +196,8 @@ END_TEST
 
 START_TEST(the_oldest_goes)
 {
+	int fd = t_capture(STDERR_FILENO);
+
 	ia.cm.max_strangers = 3;
 	for (int i = 0; i < 3; i++)
 		arrive(false);
@@ -204,6 +207,8 @@ START_TEST(the_oldest_goes)
 	arrive(false);
 	expect_open("00111");
 	ck_assert_uint_eq(ia.cm.nstrangers, 3);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 2);
+	ck_assert_ptr_nonnull(strstr(t_captured(fd), "max_strangers is 3"));
 }
 END_TEST
 

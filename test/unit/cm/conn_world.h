@@ -39,7 +39,8 @@ static struct dofi_ia ia = {
 	.params = {.handshake_ms = 10000,
 		   .linger_ms = 1000,
 		   .listen_grace_ms = 250,
-		   .max_peer_requests = 4096},
+		   .max_peer_requests = 4096,
+		   .max_drains = 256},
 };
 static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP, .peer.addr.ss_family = AF_INET};
 static struct dofi_pz pz;
@@ -519,6 +520,9 @@ static void local_happens(enum happening what)
 	case LIMIT:
 		now += 1000 * MS;
 		break;
+	case AH_FREE:
+		dofi_conn_handle(conn, DOFI_ON_AH_FREED, NULL);
+		break;
 	default:
 		break;
 	}
@@ -593,6 +597,12 @@ static const struct way ways[SITUATIONS] = {
 	[UD_CONNECTING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, END}},
 	[UD_ACCEPTED] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, END}},
 	[DATAGRAM] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[SENDING_ONLY] = {.begin = be_asked,
+			  .ud = true,
+			  .steps = {CR_ACCEPT, MSG_READY, MSG_BYE, END}},
+	[RECEIVING_ONLY] = {.begin = be_asked,
+			    .ud = true,
+			    .steps = {CR_ACCEPT, MSG_READY, AH_FREE, END}},
 	[ACTIVE_DRAINING] = {.begin = start,
 			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, DISCONNECT, END}},
 	[ACTIVE_GOODBYE_PENDING] = {.begin = start,
@@ -602,6 +612,12 @@ static const struct way ways[SITUATIONS] = {
 	[ACTIVE_DATAGRAM] = {.begin = start,
 			     .ud = true,
 			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
+	[ACTIVE_SENDING_ONLY] = {.begin = start,
+				 .ud = true,
+				 .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, MSG_BYE, END}},
+	[ACTIVE_RECEIVING_ONLY] = {.begin = start,
+				   .ud = true,
+				   .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, AH_FREE, END}},
 	[LEAVING_GOODBYE_PENDING] = {.begin = be_asked,
 				     .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, PATH_DOWN, END}},
 	[LEAVING_DATA_PENDING] = {.begin = be_asked,

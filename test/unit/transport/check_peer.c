@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/path.h"
 #include "../../../prov/ofi/object/ia.h"
@@ -143,6 +144,17 @@ static void say_again(struct dofi_conn *conn)
 
 /* --- */
 
+/* The socket of the channel leads to this host. */
+static void call_from(int i, const char *host)
+{
+	ck_assert(dofi_addr_parse(host, &chans[i].remote));
+}
+
+static void say_closed(int i)
+{
+	dofi_peer_closed(dofi_peer_of(&peers, &chans[i].peer), &chans[i].remote);
+}
+
 static void setup(void)
 {
 	info.domain_attr = &domain_attr;
@@ -154,6 +166,7 @@ static void setup(void)
 	for (int i = 0; i < CONNS; i++) {
 		dofi_lock_init(&eps[i].lock);
 		eps[i].path_up = true;
+		call_from(i, "10.0.0.7");
 		conns[i] = (struct dofi_conn){.ia = &ia,
 					      .chan = &chans[i],
 					      .ep = &eps[i],
@@ -238,11 +251,10 @@ START_TEST(peers_with_message_numbers_go_with_their_IA)
 	ia.quirks = DOFI_QUIRK_PEER_NUMBERS;
 	ck_assert_int_eq(meet(0, 7), 0);
 	ck_assert_int_eq(meet(1, 8), 0);
-	dofi_peer_closed(
-		dofi_peer_of(&peers, &chans[1].peer)); /* while a connection has not ended yet */
+	say_closed(1); /* while a connection has not ended yet */
 	dofi_peer_give(&conns[0]);
-	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
-	dofi_peer_closed(dofi_peer_of(&peers, &chans[0].peer));
+	say_closed(0);
+	say_closed(0);
 	ck_assert_int_eq(meet(2, 9), 0);
 	ck_assert_int_eq(fabric.removed, 1);
 	ck_assert_uint_eq(fabric.last, 7);
@@ -266,8 +278,36 @@ START_TEST(who_takes_the_uuid_of_another_is_not_that_one)
 	ck_assert_int_eq(dofi_peer_take(&peers, &conns[2]), 0);
 	ck_assert_ptr_ne(conns[2].peer, conns[0].peer);
 	ck_assert_uint_eq(conns[2].dest, 9);
-	dofi_peer_closed(dofi_peer_of(&peers, &chans[2].peer));
+	say_closed(2);
 	ck_assert(conns[2].peer->closed);
+	ck_assert(!conns[0].peer->closed);
+}
+END_TEST
+
+/* Another host claims uuid and endpoint, with a connection (_i) or without. */
+START_TEST(another_host_cannot_say_that_a_peer_is_closed)
+{
+	ck_assert_int_eq(meet(0, 7), 0);
+	call_from(1, "10.0.0.9");
+	chans[1].peer = chans[0].peer;
+	if (_i)
+		ck_assert_int_eq(dofi_peer_take(&peers, &conns[1]), 0);
+	say_closed(1);
+	ck_assert(!conns[0].peer->closed);
+	say_closed(0);
+	ck_assert_int_eq(conns[0].peer->closed, !_i);
+}
+END_TEST
+
+/* The other host came first, so nobody is believed. */
+START_TEST(a_peer_of_two_hosts_is_never_closed)
+{
+	call_from(1, "10.0.0.9");
+	ck_assert_int_eq(meet(1, 7), 0);
+	ck_assert_int_eq(meet(0, 7), 0);
+	ck_assert_ptr_eq(conns[0].peer, conns[1].peer);
+	say_closed(1);
+	say_closed(0);
 	ck_assert(!conns[0].peer->closed);
 }
 END_TEST
@@ -389,6 +429,8 @@ int main(void)
 	tcase_add_test(tc, peers_with_message_numbers_remain);
 	tcase_add_test(tc, peers_with_message_numbers_go_with_their_IA);
 	tcase_add_test(tc, who_takes_the_uuid_of_another_is_not_that_one);
+	tcase_add_loop_test(tc, another_host_cannot_say_that_a_peer_is_closed, 0, 2);
+	tcase_add_test(tc, a_peer_of_two_hosts_is_never_closed);
 	tcase_add_test(tc, entries_with_message_numbers_are_limited);
 	tcase_add_test(tc, entries_in_use_by_late_operations_remain);
 	tcase_add_test(tc, entries_in_use_by_datagrams_remain);
