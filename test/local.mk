@@ -1088,15 +1088,23 @@ check-mutants:
 		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
-# Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests.
+# Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests;
+# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what did not run.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
+OVER = shm
 coverage:
 	@mkdir -p %D%/coverage && cd %D%/coverage && { test -f config.status || \
 		'$(abs_srcdir)/configure' CC='$(CC) --coverage' CFLAGS='-O0 -g' >configure.out; }
 	@find %D%/coverage -name '*.gcda' -exec rm -f {} +
 	-$(MAKE) $(AM_MAKEFLAGS) -C %D%/coverage check TESTS='$(COVERAGE)' >%D%/coverage/check.out
 	@sed -n '/^# \(TOTAL\|FAIL\|ERROR\):/p' %D%/coverage/check.out
-	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) '$(abs_srcdir)' %D%/coverage
+	@cd %D%/coverage && for fabric in $(OVER); do for suite in 12 20; do \
+		CK_TAP_LOG_FILE_NAME=- $(SHELL) test/run-env $(SHELL) '$(abs_srcdir)/%D%/over.sh' $$fabric $$suite \
+			>$$fabric$$suite.tap 2>$$fabric$$suite.err; \
+		echo "# conform$$suite over $$fabric: $$(grep -c '^ok' $$fabric$$suite.tap) passed," \
+			"$$(grep -c '^not ok' $$fabric$$suite.tap) failed"; \
+	done; done
+	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) $(if $(MISSED),--missed) '$(abs_srcdir)' %D%/coverage
 
 .PHONY: coverage
 .PHONY: conform check-all check-debian12 check-debian13 check-faults check-mutants check-packages check-verbs \
