@@ -37,6 +37,7 @@ struct sham_profile {
 	uint64_t mode;            /* what the application has to accept... */
 	int mr_mode;              /* ...and of registrations */
 	int mr_mode_optional;     /* kept when the application asks for it */
+	int mr_mode_unasked;      /* stated to all, also to those who do not know it */
 	uint32_t addr_format;
 	uint32_t protocol;
 	enum fi_av_type av_type; /* for those who ask for none */
@@ -49,6 +50,7 @@ struct sham_profile {
 	uint64_t msg_order;
 	/* sends and writes keep the order that was asked for, and no other */
 	bool order_on_request;
+	bool order_unstated; /* it is kept, but the attributes promise none, whatever is asked */
 	uint64_t tag_mask;
 	size_t cq_data_size;
 	size_t max_msg_size;
@@ -56,6 +58,7 @@ struct sham_profile {
 	size_t iov_limit;
 	size_t tx_size, rx_size;
 	size_t tx_default, rx_default; /* for those who ask for none */
+	bool sizes_unstated;           /* the attributes of those who ask for none say SIZE_MAX */
 	/* receives beyond the size are taken; too many of them break the endpoint */
 	bool rx_unchecked;
 	unsigned int wait_objs;       /* bits 1 << FI_WAIT_x */
@@ -63,8 +66,9 @@ struct sham_profile {
 	int sread_error;              /* of fi_cq_sread on a queue without a wait object */
 	/* unless the application asks for another; 0: FI_THREAD_SAFE */
 	enum fi_threading threading;
-	bool write_data;     /* a write can carry FI_REMOTE_CQ_DATA */
-	int cancel_unknown;  /* fi_cancel of what is no posted receive */
+	enum fi_resource_mgmt management; /* the same; 0: FI_RM_ENABLED */
+	bool write_data;                  /* a write can carry FI_REMOTE_CQ_DATA */
+	int cancel_unknown;               /* fi_cancel of what is no posted receive */
 	bool early;          /* a write without FI_DELIVERY_COMPLETE completes before it is seen */
 	bool tells_injected; /* the failure of what was injected has a completion, too */
 	bool mutes;          /* a reader keeps the queue from waking another thread that sleeps */

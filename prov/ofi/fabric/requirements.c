@@ -62,12 +62,21 @@ static bool keeps_order(const struct fi_info *info)
 	       info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 
+/*
+ * What has to be done for registrations. FI_MR_HMEM is about memory of accelerators, which nobody
+ * registers here; opx built for them states it to all.
+ */
+static int mr_modes_of(const struct fi_info *info)
+{
+	return info->domain_attr->mr_mode & ~FI_MR_HMEM;
+}
+
 /* Rights and duties that are numbers: what is missing, or demanded beyond the row, in words. */
 static bool lacks_bits(const struct dofi_requirements *row, const struct fi_info *info, char *text,
 		       size_t size)
 {
 	uint64_t caps = row->caps & ~info->caps, mode = modes_of(info) & ~row->mode;
-	int mr_mode = info->domain_attr->mr_mode & ~row->mr_mode;
+	int mr_mode = mr_modes_of(info) & ~row->mr_mode;
 	char words[64];
 
 	if (caps)
