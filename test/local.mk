@@ -428,7 +428,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
 %C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
-%C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c $(t_headers)
+%C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)

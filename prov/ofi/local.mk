@@ -46,6 +46,7 @@ dofi_fabric_sources = \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
 	%D%/fabric/fid.c %D%/fabric/fid.h \
+	%D%/fabric/foresight.c %D%/fabric/foresight.h \
 	%D%/fabric/info.c %D%/fabric/info.h \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \

@@ -38,6 +38,7 @@ struct sham_profile {
 	uint64_t mode;            /* modes that the application has to accept... */
 	int mr_mode;              /* ...and modes of registrations */
 	int mr_mode_optional;     /* kept when the application asks for it */
+	int mr_mode_unasked;      /* stated to all, also to those who do not know it */
 	uint32_t addr_format;
 	uint32_t protocol;
 	enum fi_av_type av_type; /* for hints that ask for none */
@@ -51,6 +52,7 @@ struct sham_profile {
 	uint64_t msg_order;
 	/* sends and writes keep only the order that the hints ask for */
 	bool order_on_request;
+	bool order_unstated; /* it is kept, but the attributes promise none, whatever is asked */
 	uint64_t tag_mask;
 	size_t cq_data_size;
 	size_t max_msg_size;
@@ -58,6 +60,7 @@ struct sham_profile {
 	size_t iov_limit;
 	size_t tx_size, rx_size;
 	size_t tx_default, rx_default; /* for hints that ask for none */
+	bool sizes_unstated;           /* the attributes say SIZE_MAX for hints that ask for none */
 	/* accepts receives beyond the size; too many of them break the endpoint */
 	bool rx_unchecked;
 	unsigned int wait_objs;       /* bits 1 << FI_WAIT_x */
@@ -65,7 +68,8 @@ struct sham_profile {
 	int sread_error;              /* of fi_cq_sread on a queue without a wait object */
 	/* unless the application asks for another; 0: FI_THREAD_SAFE */
 	enum fi_threading threading;
-	bool write_data;    /* a write can carry FI_REMOTE_CQ_DATA */
+	enum fi_resource_mgmt management; /* the same; 0: FI_RM_ENABLED */
+	bool write_data;                  /* a write can carry FI_REMOTE_CQ_DATA */
 	int cancel_unknown; /* result of fi_cancel for a context without a posted receive */
 	/* a write without FI_DELIVERY_COMPLETE completes before the peer sees it */
 	bool early;

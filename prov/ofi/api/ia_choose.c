@@ -7,6 +7,7 @@
 #include "dto/data_flag.h"
 #include "dto/op_context.h"
 #include "fabric/descriptors.h"
+#include "fabric/env.h"
 #include "fabric/error.h"
 #include "fabric/mr_cache.h"
 #include "fabric/nic.h"
@@ -104,6 +105,8 @@ DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
 	if (!ret)
 		ret = dofi_mr_cache_choose(ia->name, &ia->params);
+	if (!ret)
+		ret = dofi_fabric_env_prepare(ia->name, &ia->params);
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->nic);
 	if (!ret)

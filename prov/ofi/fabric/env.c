@@ -2,6 +2,8 @@
 #include "fabric/env.h"
 
 #include "base/log.h"
+#include "base/param.h"
+#include "fabric/foresight.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
@@ -48,13 +50,24 @@ static bool can_share_receives(const char *ia_name, const struct fi_info *info)
 	return can;
 }
 
-/* libfabric reads these variables whenever it makes a domain or an endpoint. */
-static const struct variable {
+struct variable {
 	uint64_t quirk;
 	const char *name, *value, *why;
 	/* NULL: wherever the quirk is */
 	bool (*fits)(const char *ia_name, const struct fi_info *info);
-} variables[] = {
+};
+
+/*
+ * Since 2.0 efa reads it when libfabric looks for fabrics for the first time. The body of a write
+ * of 64 KiB lacks a word of up to 8 bytes.
+ */
+static const struct variable min_read_write = {
+	DOFI_QUIRK_LONG_WRITES, "FI_EFA_INTER_MIN_READ_WRITE_SIZE", "65528",
+	"a write of 64 KiB without its last word would take the way of short ones, which is slower",
+	NULL};
+
+/* libfabric reads these variables whenever it makes a domain or an endpoint. */
+static const struct variable variables[] = {
 	/*
 	 * rxm sends messages of 16 to 128 KiB in parts. If the connection below ends between two
 	 * parts, because the peer died or an endpoint is closed, the receiver follows an invalid
@@ -95,6 +108,14 @@ static int set(const struct variable *v, const char *ia_name, const struct fi_in
 	DOFI_LOG_I("IA %s: %s=%s is set for this process, or %s", ia_name, v->name, v->value,
 		   v->why);
 	return 0;
+}
+
+int dofi_fabric_env_prepare(const char *ia_name, const struct dofi_params *params)
+{
+	if (!strcmp(params->last_byte, "fabric") ||
+	    !dofi_quirk_may_come(params, min_read_write.quirk))
+		return 0;
+	return set(&min_read_write, ia_name, NULL);
 }
 
 int dofi_fabric_env_choose(const char *ia_name, const struct fi_info *info, uint64_t quirks)

@@ -3,10 +3,9 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "fabric/foresight.h"
 #include "fabric/quirks.h"
-#include "fabric/topo.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <rdma/fi_domain.h>
 #include <stdio.h>
@@ -17,38 +16,6 @@
 #define OFF      "disabled"
 
 /* --- before libfabric is asked --- */
-
-static bool has_rdma_device(void)
-{
-	char path[256];
-	struct dirent *entry;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), "%s/class/infiniband", dofi_sysfs);
-	folder = opendir(path);
-	if (!folder)
-		return false;
-	do
-		entry = readdir(folder);
-	while (entry && *entry->d_name == '.');
-	closedir(folder);
-	return entry;
-}
-
-/*
- * The provider is not known yet. An IA that names none may get verbs if the host has RDMA devices;
- * so may an IA that names a utility provider such as "ofi_rxm" only.
- */
-static bool may_cache_keys(const struct dofi_params *params)
-{
-	const char *filter = secure_getenv("FI_PROVIDER");
-
-	if (*params->provider && strncmp(params->provider, "ofi_", 4))
-		return dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, params->provider);
-	if (filter && *filter && !dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, filter))
-		return false;
-	return has_rdma_device();
-}
 
 static bool is_wanted(const struct dofi_params *params)
 {
@@ -67,7 +34,8 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 			   params->mr_cache);
 		return -EINVAL;
 	}
-	if (is_wanted(params) || secure_getenv(VARIABLE) || !may_cache_keys(params))
+	if (is_wanted(params) || secure_getenv(VARIABLE) ||
+	    !dofi_quirk_may_come(params, DOFI_QUIRK_CACHED_KEYS))
 		return 0;
 	if (setenv(VARIABLE, OFF, 0)) {
 		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name,

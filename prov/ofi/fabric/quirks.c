@@ -241,6 +241,11 @@ static const struct row {
 		       FI_PROTO_SHM, FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
 	 .what = "stores the bytes of an RDMA write in order",
 	 .answer = "the last bytes of a write are left to the fabric"},
+	{QUIRK(LONG_WRITES), .provider = "efa",
+	 .what = "has the target read a write of 64 KiB and more from cards that can't write by "
+		 "themselves, and sends shorter ones in packets, which takes longer",
+	 .answer = "a write of 64 KiB is a long one without its last word, too "
+		   "(FI_EFA_INTER_MIN_READ_WRITE_SIZE)"},
 	/*
 	 * The receiver copies from the stream to one target of a write after the other. Within one
 	 * target, memcpy may store the last bytes first.
@@ -321,10 +326,12 @@ uint64_t dofi_quirks_of(const struct fi_info *info)
 
 bool dofi_quirk_is_possible(uint64_t quirks, const char *providers)
 {
-	for (size_t i = 0; i < NROWS; i++)
-		if (rows[i].quirk & quirks && rows[i].core &&
-		    !dofi_is_left_out(providers, rows[i].core))
+	for (size_t i = 0; i < NROWS; i++) {
+		const char *provider = rows[i].core ? rows[i].core : rows[i].provider;
+
+		if (rows[i].quirk & quirks && provider && !dofi_is_left_out(providers, provider))
 			return true;
+	}
 	return false;
 }
 

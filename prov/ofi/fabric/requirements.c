@@ -62,6 +62,16 @@ static bool keeps_order(const struct fi_info *info)
 }
 
 /*
+/*
+ * The modes of registrations that the row has to allow. FI_MR_HMEM concerns memory of accelerators,
+ * which is never registered here; opx that was built for them demands it of every application.
+ */
+static int mr_modes_of(const struct fi_info *info)
+{
+	return info->domain_attr->mr_mode & ~FI_MR_HMEM;
+}
+
+/*
  * Whether a capability is missing, or a mode is demanded that the row does not allow; text says
  * which.
  */
@@ -69,7 +79,7 @@ static bool lacks_bits(const struct dofi_requirements *row, const struct fi_info
 		       size_t size)
 {
 	uint64_t caps = row->caps & ~info->caps, mode = modes_of(info) & ~row->mode;
-	int mr_mode = info->domain_attr->mr_mode & ~row->mr_mode;
+	int mr_mode = mr_modes_of(info) & ~row->mr_mode;
 	char words[64];
 
 	if (caps)
