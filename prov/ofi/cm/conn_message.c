@@ -217,8 +217,7 @@ static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
 /* Of an EP that is connected, which those for datagrams are not. */
 static bool concerns_ep(const struct dofi_msg *msg)
 {
-	return msg->type == DOFI_MSG_DISCONNECT || msg->type == DOFI_MSG_COUNT ||
-	       msg->type == DOFI_MSG_COUNTED;
+	return msg->type == DOFI_MSG_DISCONNECT;
 }
 
 /* How many messages the peer has sent matters also when the connection has ended here. */
@@ -241,7 +240,7 @@ static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 	/* The accepting side must not wait for a connector that has given up. */
 	const struct dofi_msg cancel = {.type = DOFI_MSG_CANCEL, .dst = msg->src, .src = msg->dst};
 
-	if (msg->type == DOFI_MSG_ACCEPT)
+	if (msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT)
 		dofi_chan_send(chan, &cancel);
 	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
@@ -263,6 +262,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		hear_late(chan, msg);
 		return;
 	}
+	conn->unanswered = 0;
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
 	if (!dofi_conn_is_ending(conn) && !(conn->ud && concerns_ep(msg)))
