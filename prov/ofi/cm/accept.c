@@ -159,7 +159,8 @@ void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *reject)
  * Steps of one connection, at most: the request or the greeting comes, the fabric reports the path,
  * the peer's READY comes.
  */
-#define STEPS_OF_ONE 3
+#define STEPS_OF_ONE   3
+#define MAX_UNANSWERED 3u /* questions whether the peer still connects */
 
 static uint64_t handshake_ns(const struct dofi_ia *ia)
 {
@@ -197,10 +198,27 @@ static bool begins_anew(struct dofi_conn *conn)
 	return true;
 }
 
+/*
+ * On an overloaded host the peer may not have come to this connection yet, or be in the middle of
+ * making its end. As long as it answers, it has not given up; one that has says so. It may be
+ * silent for a while, because making an end takes its process long.
+ */
+static bool peer_goes_on(struct dofi_conn *conn)
+{
+	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
+
+	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || conn->unanswered >= MAX_UNANSWERED)
+		return false;
+	conn->unanswered++;
+	dofi_conn_send(conn, &ask);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
+	return true;
+}
+
 void dofi_act_check_time(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	if (!begins_anew(conn))
+	if (!begins_anew(conn) && !peer_goes_on(conn))
 		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
 }
 

@@ -119,6 +119,23 @@ static bool hears_goodbye(struct dofi_conn *conn)
 	return dofi_conn_by_id(ia, id) != conn || conn->state != DOFI_CONN_GOODBYE_PENDING;
 }
 
+/* Whether the connection is accepted and the path or READY has not come. */
+static bool awaits_path(const struct dofi_conn *conn)
+{
+	return conn->state == DOFI_CONN_ACCEPTED || conn->state == DOFI_CONN_READY_PENDING ||
+	       conn->state == DOFI_CONN_PATH_PENDING;
+}
+
+/* Reads what came in time, while this process had no processor. True: that decides. */
+static bool hears_outcome(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+	uint32_t id = conn->id;
+
+	dofi_chan_hear(conn->chan);
+	return dofi_conn_by_id(ia, id) != conn || !awaits_path(conn);
+}
+
 /* If nobody listened, this was known before the time was over, and is the reason to report. */
 static void timer_fired(struct dofi_timer *timer)
 {
@@ -126,6 +143,8 @@ static void timer_fired(struct dofi_timer *timer)
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
 	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && hears_goodbye(conn))
+		return;
+	if (awaits_path(conn) && conn->chan && hears_outcome(conn))
 		return;
 	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
 }

@@ -217,8 +217,7 @@ static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
 /* Messages about a connected EP, which mean nothing for datagrams. */
 static bool concerns_ep(const struct dofi_msg *msg)
 {
-	return msg->type == DOFI_MSG_DISCONNECT || msg->type == DOFI_MSG_COUNT ||
-	       msg->type == DOFI_MSG_COUNTED;
+	return msg->type == DOFI_MSG_DISCONNECT;
 }
 
 /* Who cancels has sent none. */
@@ -247,7 +246,7 @@ static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 	/* CANCEL: the accepting side must not wait for a connector that has given up. */
 	const struct dofi_msg cancel = {.type = DOFI_MSG_CANCEL, .dst = msg->src, .src = msg->dst};
 
-	if (msg->type == DOFI_MSG_ACCEPT)
+	if (msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT)
 		dofi_chan_send(chan, &cancel);
 	if (tells_count(msg) && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
@@ -269,6 +268,7 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		hear_late(chan, msg);
 		return;
 	}
+	conn->unanswered = 0;
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
 	else if (tells_count(msg))

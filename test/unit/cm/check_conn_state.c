@@ -498,6 +498,69 @@ START_TEST(who_cancels_has_sent_nothing)
 }
 END_TEST
 
+/* --- a peer that is slow to connect --- */
+
+static const enum situation waiting[] = {ACCEPTED, READY_PENDING, PATH_PENDING, UD_ACCEPTED};
+
+START_TEST(an_accepted_connection_waits_while_the_peer_answers)
+{
+	reach(waiting[_i]);
+	for (int i = 0; i < 20; i++) {
+		happens(TIMER);
+		happens(TIMER);
+		hear(DOFI_MSG_COUNTED, 0, 0);
+	}
+	ck_assert(is_armed(&conn->timer));
+	happens(MSG_CANCEL);
+	run_work();
+	ck_assert(is_gone());
+}
+END_TEST
+
+static void answer_comes(void)
+{
+	hear(DOFI_MSG_COUNTED, 0, 0);
+}
+
+/* This process had no processor, too. */
+START_TEST(an_answer_in_the_socket_counts)
+{
+	reach(waiting[_i]);
+	while_hearing = answer_comes;
+	for (int i = 0; i < 20; i++)
+		happens(TIMER);
+	ck_assert(is_armed(&conn->timer));
+	while_hearing = NULL;
+}
+END_TEST
+
+START_TEST(a_peer_that_does_not_answer_is_given_up)
+{
+	reach(waiting[_i]);
+	for (int i = 0; i < 3; i++)
+		happens(TIMER);
+	ck_assert_str_eq(trace, "COUNT COUNT COUNT");
+	trace[0] = '\0';
+	happens(TIMER);
+	run_work();
+	ck_assert_str_eq(trace, waiting[_i] == UD_ACCEPTED
+					? "unlink BYE-error ud-error"
+					: "BYE-error unlink accept-completion-error");
+	ck_assert(is_gone());
+}
+END_TEST
+
+START_TEST(a_question_that_comes_too_late_is_answered_by_cancel)
+{
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	trace[0] = '\0';
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
 /* --- what arrived before --- */
 
 static int drained_queues;
@@ -629,6 +692,10 @@ static void add_failures(Suite *suite)
 	tcase_add_loop_test(tc, an_end_while_the_path_comes_up_is_answered_with_a_count, 0, 2);
 	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
+	tcase_add_loop_test(tc, an_accepted_connection_waits_while_the_peer_answers, 0, 4);
+	tcase_add_loop_test(tc, an_answer_in_the_socket_counts, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_does_not_answer_is_given_up, 0, 4);
+	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
 	tcase_add_test(tc, a_goodbye_does_not_wait_for_what_is_in_the_queue);

@@ -191,7 +191,7 @@ static const struct cell cells[] = {
 	CELL(ABANDONED, CR_ACCEPT, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ABANDONED, CR_REJECT, UNCONNECTED, "gone"),
 
-	CELL(ACCEPTED, TIMER, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
+	CELL(ACCEPTED, TIMER, COMPLETION_PENDING, "COUNT timer"),
 	CELL(ACCEPTED, CHAN_CLOSED, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, CHAN_LOST, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(ACCEPTED, MSG_ACCEPT, COMPLETION_PENDING, "timer"),
@@ -213,7 +213,7 @@ static const struct cell cells[] = {
 	CELL(ACCEPTED, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(ACCEPTED, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(READY_PENDING, TIMER, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
+	CELL(READY_PENDING, TIMER, COMPLETION_PENDING, "COUNT timer"),
 	CELL(READY_PENDING, CHAN_CLOSED, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(READY_PENDING, CHAN_LOST, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(READY_PENDING, MSG_ACCEPT, COMPLETION_PENDING, "timer"),
@@ -235,7 +235,7 @@ static const struct cell cells[] = {
 	CELL(READY_PENDING, FREE, DISCONNECTED, "BYE-orderly unlink gone"),
 	CELL(READY_PENDING, FAIL, DISCONNECTED, "BYE-error unlink broken gone"),
 
-	CELL(PATH_PENDING, TIMER, DISCONNECTED, "BYE-error unlink accept-completion-error gone"),
+	CELL(PATH_PENDING, TIMER, COMPLETION_PENDING, "COUNT timer"),
 	CELL(PATH_PENDING, CHAN_CLOSED, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_PENDING, CHAN_LOST, DISCONNECTED, "unlink accept-completion-error gone"),
 	CELL(PATH_PENDING, MSG_ACCEPT, COMPLETION_PENDING, "timer"),
@@ -405,7 +405,7 @@ static const struct cell cells[] = {
 	CELL(UD_CONNECTING, FREE, UNCONNECTED, "unlink BYE-orderly gone"),
 	CELL(UD_CONNECTING, FAIL, UNCONNECTED, "unlink BYE-error ud-error gone"),
 
-	CELL(UD_ACCEPTED, TIMER, UNCONNECTED, "unlink BYE-error ud-error gone"),
+	CELL(UD_ACCEPTED, TIMER, UNCONNECTED, "COUNT timer"),
 	CELL(UD_ACCEPTED, CHAN_CLOSED, UNCONNECTED, "unlink ud-error gone"),
 	CELL(UD_ACCEPTED, CHAN_LOST, UNCONNECTED, "unlink ud-error gone"),
 	CELL(UD_ACCEPTED, MSG_ACCEPT, UNCONNECTED, "timer"),

@@ -124,7 +124,8 @@ static const char *name_of(const struct dofi_msg *msg)
 		[DOFI_MSG_REQUEST] = "REQUEST", [DOFI_MSG_ACCEPT] = "ACCEPT",
 		[DOFI_MSG_REJECT] = "REJECT",   [DOFI_MSG_READY] = "READY",
 		[DOFI_MSG_CANCEL] = "CANCEL",   [DOFI_MSG_DISCONNECT] = "DISCONNECT",
-		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNTED] = "COUNTED",
+		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNT] = "COUNT",
+		[DOFI_MSG_COUNTED] = "COUNTED",
 	};
 
 	return names[msg->type];
