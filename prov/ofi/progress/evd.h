@@ -85,11 +85,13 @@ struct dofi_evd {
 
 static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t index)
 {
+	dofi_assert_held(&evd->lock);
 	return &evd->ring[index & (evd->qlen - 1)];
 }
 
 static inline uint32_t dofi_evd_queued(const struct dofi_evd *evd)
 {
+	dofi_assert_held(&evd->lock);
 	return evd->tail - evd->head;
 }
 
@@ -98,7 +100,7 @@ static inline void dofi_evd_publish_count(struct dofi_evd *evd)
 	atomic_store_explicit(&evd->count, dofi_evd_queued(evd), memory_order_relaxed);
 }
 
-/* Whether a thread or a CNO may have to be notified of an event. */
+/* Whether a thread or a CNO may have to be notified of an event. evd->lock may be free. */
 static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 {
 	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
