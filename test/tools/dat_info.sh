@@ -43,13 +43,15 @@ rdma_device() {
 }
 
 options() {
-	t_ends 0 "$info" --help && narrow && t_ends 0 "$info" --version && t_ends 2 "$info" --nonsense &&
+	t_ends 0 "$info" --help && narrow && t_ends 0 "$info" --version &&
+		t_ends 2 "$info" --nonsense &&
 		t_ends 2 "$info" word && t_ends 2 "$info" --ia &&
 		t_ends 1 "$info" -a "$(printf '%300s' x)"
 }
 
 interface() {
-	t_ends 0 "$info" -a loop && narrow && t_says 'runs on libfabric tcp, msg endpoints, domain lo' \
+	t_ends 0 "$info" -a loop && narrow &&
+		t_says 'runs on libfabric tcp, msg endpoints, domain lo' \
 		'address 127.0.0.1' 'order ORDERED:' 'too long CONNECTION:' 'libfabric.so' \
 		'registration none'
 }
@@ -185,12 +187,14 @@ messages() {
 		t_says "cannot open $t_dir/none (named by DAT_OVERRIDE): No such file" &&
 	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' >"$t_dir/gone.conf" &&
 	t_ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -a gone &&
-		t_says 'cannot load its provider library: libgone.so.2' 'LD_LIBRARY_PATH and ldconfig'
+		t_says 'cannot load its provider library: libgone.so.2' \
+			'LD_LIBRARY_PATH and ldconfig'
 }
 
 # No device is up, so no IA can be opened.
 no_fabric() {
-	t_ends 1 unshare "$1" "$info" -a ofi-shm && t_says 'this host has no IP address to listen at' &&
+	t_ends 1 unshare "$1" "$info" -a ofi-shm &&
+		t_says 'this host has no IP address to listen at' &&
 		t_ends 1 unshare "$1" "$info" --root "$root" --check &&
 		t_says 'fail addresses no device that is up' &&
 		t_ends 1 unshare "$1" sh -c 'ip link set lo up; FI_PROVIDER=nonesuch exec "$@"' - \
@@ -441,7 +445,8 @@ bad_keys() {
 		t_says "there is no key $t_dir/missing.key" 'openssl rand -hex 32' &&
 		key_check DAT_OFI_AUTH=key && t_says 'auth=key needs a file' &&
 		checked -u PALS_APID -u PMIX_NAMESPACE -u SLURM_JOB_ID -u PBS_JOBID -u LSB_JOBID \
-			-u FLUX_JOB_ID -u JOB_ID DAT_OFI_AUTH=job && t_says 'auth=job needs a job' &&
+			-u FLUX_JOB_ID -u JOB_ID DAT_OFI_AUTH=job &&
+		t_says 'auth=job needs a job' &&
 		key_check DAT_OFI_AUTH=munge && t_says 'fail key' 'no support for munge'
 }
 
