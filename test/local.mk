@@ -691,10 +691,10 @@ user2_libs = %D%/lib/libt2.la $(t2_libs)
 # The libraries must call the allocator and the system through the program, hence -export-dynamic.
 t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
-%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_agent1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_agent1_LDADD = $(user1_libs)
-%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_agent2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_agent2_LDADD = $(user2_libs)
 
@@ -739,11 +739,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
-%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric1_LDADD = $(inside1_libs)
-%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric2_LDADD = $(inside2_libs)
@@ -775,7 +775,7 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
-%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/process.h %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
 
@@ -791,23 +791,23 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
-%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill_at1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill_at2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
-%C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_leaks1_LDADD = $(user1_libs)
-%C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_leaks2_LDADD = $(user2_libs)
 
@@ -829,17 +829,17 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_order2_LDFLAGS = $(order_ldflags)
 %C%_fault_order2_LDADD = $(inside2_libs)
 
-%C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_idle1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_idle1_LDADD = $(user1_libs)
-%C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_idle2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_idle2_LDADD = $(user2_libs)
 
-%C%_fault_outlive1_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive1_SOURCES = %D%/fault/outlive.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_outlive1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_outlive2_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive2_SOURCES = %D%/fault/outlive.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_outlive2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
@@ -872,10 +872,10 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_reach2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_reach2_LDADD = $(user2_libs)
 
-%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/process.h %D%/fault/memory.h $(inside)
 %C%_fault_scale1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_scale1_LDADD = $(inside1_libs)
-%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/process.h %D%/fault/memory.h $(inside)
 %C%_fault_scale2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_scale2_LDADD = $(inside2_libs)
 
@@ -892,11 +892,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
 
-%C%_fault_spin1_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin1_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_spin1_LDFLAGS = $(spin_ldflags)
 %C%_fault_spin1_LDADD = $(inside1_libs)
-%C%_fault_spin2_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin2_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_spin2_LDFLAGS = $(spin_ldflags)
 %C%_fault_spin2_LDADD = $(inside2_libs)

@@ -11,15 +11,14 @@
 
 #define REMOTE     (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE)
-#define NO_CLIENTS \
-/* marks the core's key of a registration that has no key for the application \ */
-(UINT64_C(1) << 40)
+/* Marks the core's key of a registration that has no key for the application. */
+#define NO_CLIENTS (UINT64_C(1) << 40)
 
-	static const uint64_t access_for[] = {
-		[SHAM_READ] = FI_READ,
-		[SHAM_WRITE] = FI_WRITE,
-		[SHAM_SEND] = FI_SEND,
-		[SHAM_RECV] = FI_RECV,
+static const uint64_t access_for[] = {
+	[SHAM_READ] = FI_READ,
+	[SHAM_WRITE] = FI_WRITE,
+	[SHAM_SEND] = FI_SEND,
+	[SHAM_RECV] = FI_RECV,
 };
 
 /* --- keys --- */

@@ -55,6 +55,7 @@ struct dofi_chan *dofi_chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_state
 {
 	struct dofi_chan *chan = calloc(1, sizeof(*chan));
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!chan)
 		return NULL;
 	chan->ia = ia;

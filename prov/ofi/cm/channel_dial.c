@@ -31,6 +31,7 @@ void dofi_chan_set_options(const struct dofi_chan *chan)
 	unsigned int limit_ms = (unsigned int)limit * 1000u;
 	int fd = chan->fd.fd;
 
+	dofi_assert_held(&chan->ia->engine.lock);
 	/*
 	 * These options only make the channel faster or detect a dead peer sooner, so failures are
 	 * ignored.

@@ -25,7 +25,7 @@ static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 		dofi_release_flushed(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ep->recv.issue + 1 == ep->recv.tail || !ep->stall.waits)
 		dofi_ep_issue_receives(ep);
-	return dofi_post_leave(ep);
+	return dofi_post_end(ep);
 }
 
 /* A read fills its segments front to back and no more than the remote length (DTO-098). */
@@ -167,7 +167,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
 	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags))
-		       ? dofi_post_leave(ep)
+		       ? dofi_post_end(ep)
 		       : post_receive(ep, n, iov, cookie, flags);
 }
 
@@ -207,7 +207,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_SEND, n, iov, cookie, NULL, flags)))
-		return dofi_post_leave(ep);
+		return dofi_post_end(ep);
 	return post_send(ep, n, iov, cookie, flags);
 }
 
@@ -223,7 +223,7 @@ DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n,
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(post_plain_request(ep, op, n, iov, cookie, remote, flags)))
-		return dofi_post_leave(ep);
+		return dofi_post_end(ep);
 	return op == DOFI_OP_READ ? post_read(ep, n, iov, cookie, remote, flags)
 				  : post_write(ep, n, iov, cookie, remote, flags);
 }

@@ -12,7 +12,8 @@ struct dofi_wr;
 /*
  * An operation of the fabric has ended. err: 0 or a positive libfabric error. For a message: number
  * is the receiver's connection number if the fabric or the sender tells it, otherwise 0; update is
- * described in credit.h. engine.lock held.
+ * described in credit.h. The caller holds engine.lock, which the functions for each kind of
+ * operation assert.
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 

@@ -23,7 +23,7 @@ bool dofi_post_flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
 DAT_RETURN dofi_post_refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
 	dofi_assert_held(&ep->lock);
-	dofi_post_leave(ep);
+	dofi_post_end(ep);
 	return why;
 }
 
@@ -67,7 +67,7 @@ DAT_RETURN dofi_request_commit(struct dofi_ep *ep, const struct dofi_wr *wr)
 		dofi_ep_issue(ep);
 	if (ring->issue != ring->tail)
 		dofi_request_hold(ep);
-	return dofi_post_leave(ep);
+	return dofi_post_end(ep);
 }
 
 DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op)

@@ -102,7 +102,7 @@ DOFI_INLINE void dofi_post_commit(struct dofi_ep *ep, struct dofi_ring *ring,
 }
 
 /* Ends a post: unlocks the EP and calls due agents. */
-DOFI_INLINE DAT_RETURN dofi_post_leave(struct dofi_ep *ep)
+DOFI_INLINE DAT_RETURN dofi_post_end(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 

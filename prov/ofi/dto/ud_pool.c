@@ -49,7 +49,7 @@ static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 /*
  * Posts a receive, or tries again at short intervals: nothing else shows when the fabric has room.
  */
-static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
+static void post_or_retry(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	if (!post(ia, wr) && !ia->ud_pool->unposted++)
 		atomic_fetch_add(&ia->engine.restless, 1);
@@ -77,7 +77,7 @@ void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t l
 	if (!err)
 		dofi_ud_arrived(ia, data, buffer_of(ia->ud_pool, wr), length);
 	if (ia->shared_ep)
-		post_or_leave(ia, wr);
+		post_or_retry(ia, wr);
 }
 
 static int register_memory(struct dofi_ia *ia, struct dofi_ud_pool *pool)
@@ -113,7 +113,7 @@ int dofi_ud_pool_open(struct dofi_ia *ia)
 	for (int i = 0; i < BUFFERS; i++) {
 		pool->receives[i].wr.op = DOFI_OP_UD_RECV;
 		pool->receives[i].wr.ia = ia;
-		post_or_leave(ia, &pool->receives[i].wr);
+		post_or_retry(ia, &pool->receives[i].wr);
 	}
 	return 0;
 }

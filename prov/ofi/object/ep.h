@@ -223,8 +223,10 @@ static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
 	ep->state = state;
 }
 
+/* Whether all messages that the peer's BYE counts have come. ep->lock held. */
 static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	return ep->ending_soon && ep->nreceived == ep->last_message;
 }
 

@@ -81,7 +81,7 @@ struct dofi_evd {
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
 };
 
-/* --- the ring; evd->lock held --- */
+/* --- the ring, for functions that have taken evd->lock; unit tests have an EVD of their own --- */
 
 static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t index)
 {
@@ -98,7 +98,7 @@ static inline void dofi_evd_publish_count(struct dofi_evd *evd)
 	atomic_store_explicit(&evd->count, dofi_evd_queued(evd), memory_order_relaxed);
 }
 
-/* Whether a thread or a CNO may have to be notified of an event. */
+/* Whether a thread or a CNO may have to be notified of an event. evd->lock may be free. */
 static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 {
 	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||

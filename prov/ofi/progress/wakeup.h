@@ -27,7 +27,7 @@ void dofi_wakeup_close(struct dofi_ia *ia);
 /* Sets our mark. False if there is none. The caller reads the queue once more before it sleeps. */
 bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep);
 
-/* engine.lock held; while the IA closes, dofi_wakeup_remove_peer is also called without it. */
+/* Called with engine.lock held; dofi_wakeup_remove_peer also without it, while the IA closes. */
 void dofi_wakeup_add_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, const uint8_t *uuid);
 void dofi_wakeup_remove_peer(struct dofi_ia *ia, struct dofi_wakeup_peer *peer);
 

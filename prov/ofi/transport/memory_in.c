@@ -326,6 +326,7 @@ static void *find_entry(struct dofi_memory_path *path, uint64_t address)
 void *dofi_memory_source(struct dofi_memory_path *path, const struct dofi_memory_answer *answer,
 			 uint64_t at, size_t size)
 {
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	if (answer->is_entry)
 		return find_entry(path, answer->address + at);
 	return dofi_memory_find(path, answer->context, answer->address + at, size,

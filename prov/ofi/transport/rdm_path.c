@@ -77,7 +77,7 @@ static bool cancel_receives(struct dofi_ep *ep)
 	return any;
 }
 
-static int leave_behind(struct dofi_ep *ep)
+static int make_orphans(struct dofi_ep *ep)
 {
 	uint32_t nrecvs;
 	int ret;
@@ -164,7 +164,7 @@ void dofi_rdm_disconnect(struct dofi_conn *conn)
 			"operations; the library keeps their memory until it does",
 			ia->name);
 	/* Without memory for a copy, waits until the fabric has completed the operations. */
-	while (leave_behind(conn->ep)) {
+	while (make_orphans(conn->ep)) {
 		dofi_engine_drain_cq(ia);
 		sched_yield();
 	}

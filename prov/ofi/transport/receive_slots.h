@@ -57,7 +57,7 @@ static inline uint32_t dofi_rx_slots_used(const struct dofi_rx_slots *slots)
 	return atomic_load_explicit(&slots->taken, memory_order_relaxed) - given;
 }
 
-/* engine.lock held. */
+/* Gives n slots back. Only threads with engine.lock do so, so `given` has one writer at a time. */
 DOFI_INLINE void dofi_rx_slots_release(struct dofi_rx_slots *slots, uint32_t n)
 {
 	assert(dofi_rx_slots_used(slots) >= n);
