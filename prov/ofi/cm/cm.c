@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define INVALIDATE_NS 1000000000u
-#define MAX_STRANGERS 256u
+#define MAX_STRANGERS 4096u
 #define EXIT_LOCK_NS  100000000u
 
 /* --- invalidations --- */
@@ -194,7 +194,11 @@ static void answered(struct dofi_work *work)
 	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
 }
 
-/* Sockets that strangers may hold: few enough to leave the process its descriptors. */
+/*
+ * Sockets that strangers may hold: few enough to leave the process its descriptors. The ranks of a
+ * large program that all dial this one are strangers at first, and each needs one more descriptor
+ * of it later. Who is pushed out dials again, but not for ever.
+ */
 static uint32_t max_strangers(void)
 {
 	struct rlimit limit;
