@@ -507,9 +507,8 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 	struct attempt *a;
 	int n, which;
 
-	p->established +=
-		event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ||
-		event->event_number == (DAT_EVENT_NUMBER)DOFI_UD_EVENT_ESTABLISHED;
+	p->established += event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ||
+			  event->event_number == (DAT_EVENT_NUMBER)DOFI_UD_EVENT_ESTABLISHED;
 	side = side_of(p, data->ep_handle, &n);
 	if (!side)
 		return;
@@ -614,8 +613,8 @@ void consumer_take_events(struct process *p, bool quietly)
 			unsigned int number = (unsigned int)event.event_number;
 			bool request = number == DAT_CONNECTION_REQUEST_EVENT ||
 				       number == DOFI_UD_EVENT_REQUEST;
-			bool completion = number == DAT_DTO_COMPLETION_EVENT ||
-					  number == DOFI_EVENT_EXTENDED;
+			bool completion =
+				number == DAT_DTO_COMPLETION_EVENT || number == DOFI_EVENT_EXTENDED;
 
 			if (completion && !quietly)
 				take_completion(p, &event);

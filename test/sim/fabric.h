@@ -10,9 +10,9 @@ struct dofi_ia;
 
 struct fabric_profile {
 	uint64_t seed;
-	bool is_rdm;    /* connectionless endpoints */
-	bool copies;    /* a Send is complete when it has been copied, as with tcp; else at its end */
-	bool scrambles; /* rdm: receives complete in any order */
+	bool is_rdm; /* connectionless endpoints */
+	bool copies; /* a Send is complete when it has been copied, as with tcp; else at its end */
+	bool scrambles;    /* rdm: receives complete in any order */
 	uint32_t receives; /* rdm: that an endpoint takes; 0: any number */
 };
 
@@ -23,9 +23,9 @@ void fabric_close(struct dofi_ia *ia);
 
 /* What goes wrong with a process; with rdm, messages instead of connect requests. */
 struct fabric_faults {
-	uint32_t lost;    /* number of its connect requests that never arrive... */
-	uint32_t refused; /* ...or are refused by the fabric */
-	uint32_t no_room; /* so many posts find no room */
+	uint32_t lost;        /* so many of its connect requests never arrive... */
+	uint32_t refused;     /* ...or are refused by the fabric */
+	uint32_t no_room;     /* so many posts find no room */
 	uint32_t no_endpoint; /* rdm: no entry of the address vector */
 	uint32_t cut;    /* so many connections that it accepts are lost at once; rdm: streams */
 	uint32_t failed; /* so many messages fail */

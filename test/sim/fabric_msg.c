@@ -80,8 +80,7 @@ static uint64_t name_of(const struct ep *ep)
 static void complete(struct ep *ep, const struct op *op, int err, uint64_t flags, size_t length)
 {
 	const struct side_entry entry = {
-		.err = err,
-		.data = {.op_context = op->context, .flags = flags, .len = length}};
+		.err = err, .data = {.op_context = op->context, .flags = flags, .len = length}};
 
 	side_complete(ep->process, &entry);
 }
@@ -118,7 +117,7 @@ static struct ep *receiver(uint64_t a, uint64_t b)
 	struct ep *ep = (struct ep *)(uintptr_t)a;
 
 	return ep->state != EP_FREE && ep->birth == b >> 32 && !side_of(ep->process)->dead ? ep
-											  : NULL;
+											   : NULL;
 }
 
 /* --- operations --- */
@@ -278,7 +277,8 @@ static void tell_end(uint64_t a, uint64_t b)
 		side_tell(ep->process,
 			  &(struct side_event){.err = (int)(uint32_t)b, .fid = &ep->fid.fid});
 	else if (ep)
-		side_tell(ep->process, &(struct side_event){.number = FI_SHUTDOWN, .fid = &ep->fid.fid});
+		side_tell(ep->process,
+			  &(struct side_event){.number = FI_SHUTDOWN, .fid = &ep->fid.fid});
 }
 
 static void flush_all(struct ep *ep)
@@ -418,7 +418,8 @@ static void established(uint64_t a, uint64_t b)
 	struct ep *ep = receiver(a, b);
 
 	if (ep && ep->state == EP_CONNECTED)
-		side_tell(ep->process, &(struct side_event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
+		side_tell(ep->process,
+			  &(struct side_event){.number = FI_CONNECTED, .fid = &ep->fid.fid});
 }
 
 /* Before, while or after both sides get to know that it is there. */

@@ -85,8 +85,8 @@ static struct packet *new_packet(void)
 		idle = packet->next;
 		return packet;
 	}
-	packets = kernel_grow(packets, &packets_room, (size_t)npackets + 1,
-			      sizeof(struct packet *));
+	packets =
+		kernel_grow(packets, &packets_room, (size_t)npackets + 1, sizeof(struct packet *));
 	packet = kernel_grow(NULL, &room, 1, sizeof(*packet));
 	return packets[npackets++] = packet;
 }
@@ -100,13 +100,13 @@ static void free_packet(struct packet *packet)
 
 static void complete(int process, void *context, int err, uint64_t flags, const struct packet *p)
 {
-	const struct side_entry entry = {
-		.err = err,
-		.data = {.op_context = context,
-			 .flags = flags | (p->has_data ? FI_REMOTE_CQ_DATA : 0),
-			 .len = p->length,
-			 .data = p->data,
-			 .tag = p->tag}};
+	const struct side_entry entry = {.err = err,
+					 .data = {.op_context = context,
+						  .flags = flags |
+							   (p->has_data ? FI_REMOTE_CQ_DATA : 0),
+						  .len = p->length,
+						  .data = p->data,
+						  .tag = p->tag}};
 
 	side_complete(process, &entry);
 }
@@ -180,8 +180,7 @@ static void take(struct packet *packet, uint32_t nth)
 	struct shared *at = &shared[packet->to];
 
 	packet->recv = at->recvs[nth];
-	memmove(&at->recvs[nth], &at->recvs[nth + 1],
-		(--at->nrecvs - nth) * sizeof(*at->recvs));
+	memmove(&at->recvs[nth], &at->recvs[nth + 1], (--at->nrecvs - nth) * sizeof(*at->recvs));
 	at->nlanding++;
 	packet->state = LANDING;
 	if (profile.scrambles && random_one_in(&rnd, LANDS_LATE))
@@ -275,8 +274,7 @@ static ssize_t cancel(struct fid *fid, void *context)
 
 		if (at->recvs[i].context != context)
 			continue;
-		memmove(&at->recvs[i], &at->recvs[i + 1],
-			(--at->nrecvs - i) * sizeof(*at->recvs));
+		memmove(&at->recvs[i], &at->recvs[i + 1], (--at->nrecvs - i) * sizeof(*at->recvs));
 		complete(side->process, context, FI_ECANCELED, FI_TAGGED | FI_RECV, &none);
 		return 0;
 	}
@@ -390,11 +388,8 @@ static ssize_t tag_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, 
 static ssize_t tag_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t n,
 			 fi_addr_t to, uint64_t tag, void *context)
 {
-	const struct fi_msg_tagged msg = {.msg_iov = iov,
-					  .iov_count = n,
-					  .addr = to,
-					  .tag = tag,
-					  .context = context};
+	const struct fi_msg_tagged msg = {
+		.msg_iov = iov, .iov_count = n, .addr = to, .tag = tag, .context = context};
 
 	(void)desc;
 	return tag_sendmsg(fid, &msg, 0);
@@ -512,8 +507,8 @@ static void cut_soon(uint64_t from, uint64_t to)
 }
 
 /* An address is the number of its process. */
-static int av_insert(struct fid_av *av, const void *name, size_t n, fi_addr_t *addr,
-		     uint64_t flags, void *context)
+static int av_insert(struct fid_av *av, const void *name, size_t n, fi_addr_t *addr, uint64_t flags,
+		     void *context)
 {
 	struct side *side = av->fid.context;
 	uint16_t to = *(const uint16_t *)name;
@@ -536,8 +531,9 @@ static int av_remove(struct fid_av *av, fi_addr_t *addr, size_t n, uint64_t flag
 static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av_p,
 		   void *context)
 {
-	static struct fi_ops_av ops = {
-		.size = sizeof(ops), .insert = av_insert, .remove = av_remove};
+	static struct fi_ops_av ops = {.size = sizeof(ops),
+				       .insert = av_insert,
+				       .remove = av_remove};
 	struct side *side = domain->fid.context;
 
 	(void)attr, (void)context;

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_FD  0x100000
-#define NOBODY    (-1)
-#define AVAILABLE UINT32_MAX
-#define BUCKETS   4096u /* of listeners */
-#define RX_LEAST  256u
+#define FIRST_FD          0x100000
+#define NOBODY            (-1)
+#define AVAILABLE         UINT32_MAX
+#define BUCKETS           4096u /* of listeners */
+#define RX_LEAST          256u
 #define SOMAXCONN_DEFAULT 4096
 
 enum kind { FREE, PLAIN, FRESH, LISTENING, DIALING, STREAM };
@@ -43,8 +43,8 @@ struct sock {
 	int next_dial; /* behind it there */
 	int first_dial, last_dial, backlog, ndials; /* of a listener */
 	int next_listener;                          /* of the same bucket */
-	int next_ready, prev_ready;  /* in its epoll set, if it is listed there */
-	int first_ready, last_ready; /* of an epoll set */
+	int next_ready, prev_ready;                 /* in its epoll set, if it is listed there */
+	int first_ready, last_ready;                /* of an epoll set */
 	bool is_listed;
 	uint32_t room;
 	uint32_t rx_fill, rx_size;
@@ -698,27 +698,37 @@ static uint32_t ready(const struct sock *s)
 	return s->watched ? events & s->events : 0;
 }
 
-/* Each in its turn. What is not ready any more leaves the list. */
+/* The first that is ready; what is not ready any more leaves the list. */
+static struct sock *first_ready(struct sock *set, struct epoll_event *event)
+{
+	struct sock *s;
+
+	while (set->first_ready != NOBODY) {
+		s = &socks[set->first_ready];
+		event->events = ready(s);
+		event->data.ptr = s->data;
+		if (event->events)
+			return s;
+		unlist(s);
+	}
+	return NULL;
+}
+
+/* Each in its turn: the others have their turn next. Two at most. */
 int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
 	struct sock *set, *s;
 
 	(void)timeout;
-	MUST(max == 1);
 	if (kernel_pause)
 		kernel_pause();
 	set = sock_of(epfd);
-	while (set->first_ready != NOBODY) {
-		s = &socks[set->first_ready];
-		unlist(s);
-		events->events = ready(s);
-		events->data.ptr = s->data;
-		if (!events->events)
-			continue;
-		list_ready(s);
-		return 1;
-	}
-	return 0;
+	s = first_ready(set, events);
+	if (!s)
+		return 0;
+	unlist(s);
+	list_ready(s);
+	return max > 1 && first_ready(set, events + 1) != s ? 2 : 1;
 }
 
 /* --- time, randomness, memory, files --- */

@@ -15,9 +15,9 @@
 #define PLAN_PROCESSES 6
 #define PLAN_STEPS     48
 #define PLAN_SENDS     4u
-#define PLAN_DATAGRAMS  400
-#define PLAN_RECEIVES   256 /* more than all consumers post, and the library */
-#define PLAN_QUALS     3u /* of a process; the last is a long one */
+#define PLAN_DATAGRAMS 400
+#define PLAN_RECEIVES  256 /* more than all consumers post, and the library */
+#define PLAN_QUALS     3u  /* of a process; the last is a long one */
 
 enum plan_kind {
 	/* consumers */
@@ -77,11 +77,11 @@ struct plan_step {
 
 struct plan {
 	uint64_t seed;
-	bool is_calm; /* nothing goes wrong */
+	bool is_calm;  /* nothing goes wrong */
 	bool is_crowd; /* of equal processes, each on its host; qlen: of their one EVD; storm.h */
 	uint32_t qlen;
 	uint64_t cost; /* ns that a process takes for an event */
-	bool is_busy; /* hosts leave processes without a processor for seconds */
+	bool is_busy;  /* hosts leave processes without a processor for seconds */
 	bool has_key;
 	bool copies; /* fabric.h */
 	bool is_rdm; /* the transport */

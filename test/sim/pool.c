@@ -27,8 +27,7 @@ static void post(struct process *p, uint32_t slot)
 			       .segment_length = sizeof(*word)};
 	DAT_DTO_COOKIE cookie = {.as_64 = OURS | slot};
 
-	posted[p->kernel.number][slot] =
-		dofi_srq_post_recv(p->srq, 1, &iov, cookie) == DAT_SUCCESS;
+	posted[p->kernel.number][slot] = dofi_srq_post_recv(p->srq, 1, &iov, cookie) == DAT_SUCCESS;
 }
 
 void pool_open(struct process *p)

@@ -194,8 +194,8 @@ static void print_line(size_t memory, uint64_t fds, double cpu, double cpu_end)
 	const struct net_traffic traffic = net_traffic();
 	double connections = (double)storm.ends / 2;
 
-	printf("| %d | %d | %" PRIu64 " | %.3f | %" PRIu64
-	       " | %.2f | %.0f | %.0f | %.2f | %" PRIu64 " | %.1f | %.1f |\n",
+	printf("| %d | %d | %" PRIu64 " | %.3f | %" PRIu64 " | %.2f | %.0f | %.0f | %.2f | %" PRIu64
+	       " | %.1f | %.1f |\n",
 	       storm.n, storm.centres, storm.ends / 2, (double)(storm.last - storm.begin) / 1e9,
 	       traffic.dials, (double)trace_frames() / connections,
 	       (double)traffic.bytes / connections, (double)memory / (double)storm.ends,
@@ -215,8 +215,8 @@ bool storm_run(int n, int centres, bool rdm)
 	storm.n = n;
 	storm.centres = centres < n ? centres : n;
 	storm.up = storm.given_up = 0;
-	storm.ends = 2u * (uint64_t)storm.centres *
-		     (2u * (uint64_t)n - (uint64_t)storm.centres - 1u);
+	storm.ends =
+		2u * (uint64_t)storm.centres * (2u * (uint64_t)n - (uint64_t)storm.centres - 1u);
 	plan = (struct plan){.seed = (uint64_t)n,
 			     .is_crowd = true,
 			     .is_calm = true,
@@ -227,7 +227,9 @@ bool storm_run(int n, int centres, bool rdm)
 			     .qlen = 2u * (uint32_t)n + 32u,
 			     .processes = n,
 			     .pace = {PACE},
-			     .net = {.latency = LATENCY, .jitter = JITTER, .window = KERNEL_RX_SIZE}};
+			     .net = {.latency = LATENCY,
+				     .jitter = JITTER,
+				     .window = KERNEL_RX_SIZE}};
 	world_begin(&plan, &consumers, false);
 	trace_stop();
 	open_all();

@@ -28,20 +28,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGINNING     (1000 * KERNEL_MS)
-#define FIRST_HOST    0x0a000001u
-#define QLEN          512
-#define INJECT        16
-#define MAX_ROUNDS    8
-#define REST          (150 * CLOCK_SECOND) /* time after which all limits of the library are over */
-#define MOST_STEPS    200000u
-#define STALL_LOOK    CLOCK_MS
-#define LONGEST_NAP   (200 * CLOCK_MS)
-#define SLOW_WAKES    10
-#define SLOWER        20
-#define LONGEST_PAUSE (2 * CLOCK_SECOND)
-#define RETRY         (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
-#define YIELD         (200 * CLOCK_US)
+#define BEGINNING      (1000 * KERNEL_MS)
+#define FIRST_HOST     0x0a000001u
+#define QLEN           512
+#define INJECT         16
+#define MOST_STRANGERS 4096u
+#define MAX_ROUNDS     8
+#define REST           (150 * CLOCK_SECOND) /* by then all limits of the library are over */
+#define MOST_STEPS     200000u
+#define STALL_LOOK     CLOCK_MS
+#define LONGEST_NAP    (200 * CLOCK_MS)
+#define SLOW_WAKES     10
+#define SLOWER         20
+#define LONGEST_PAUSE  (2 * CLOCK_SECOND)
+#define RETRY          (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
+#define YIELD          (200 * CLOCK_US)
 
 struct process *world;
 
@@ -260,6 +261,14 @@ static int most_sockets(void)
 	return plan->is_crowd ? (int)plan->qlen * 2 : KERNEL_SOCKETS;
 }
 
+/* As cm.c chooses by the limit of files. */
+static uint32_t most_strangers(void)
+{
+	uint32_t n = (uint32_t)most_sockets() / 4;
+
+	return n < MOST_STRANGERS ? n : MOST_STRANGERS;
+}
+
 /* What a process gets that sets nothing; bare_ia.c has narrow limits. */
 static void set_defaults(struct dofi_ia *ia)
 {
@@ -303,7 +312,9 @@ void world_open(int number)
 	fabric_open(p->ia, number);
 	bare_ia_open(p->ia);
 	MUST(!dofi_cm_init(p->ia));
-	if (plan->strangers)
+	if (plan->is_crowd)
+		p->ia->cm.max_strangers = most_strangers();
+	else if (plan->strangers)
 		p->ia->cm.max_strangers = plan->strangers;
 	make_objects(p);
 	p->open = true;
