@@ -62,7 +62,6 @@ static bool keeps_order(const struct fi_info *info)
 }
 
 /*
-/*
  * The modes of registrations that the row has to allow. FI_MR_HMEM concerns memory of accelerators,
  * which is never registered here; opx that was built for them demands it of every application.
  */
