@@ -7,7 +7,7 @@ struct listing {
 	DAT_COUNT room;
 	DAT_COUNT count;
 	DAT_PROVIDER_INFO default_info;
-	enum datr_match best; /* of what is listed, with the default name */
+	enum datr_match best; /* best match with the default name among the listed entries */
 };
 
 static void listing_put(struct listing *listing, const DAT_PROVIDER_INFO *info)
@@ -67,7 +67,8 @@ static bool room_is_there(DAT_PROVIDER_INFO *list[], DAT_COUNT count)
 }
 
 /*
- * A short array is filled, because programs rely on it. Without any room the call returns the size.
+ * A short array is filled as far as it goes, because programs rely on it. With no room at all the
+ * call returns the number of entries.
  */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT *number_entries,
 				       DAT_PROVIDER_INFO *dat_provider_list[])

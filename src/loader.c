@@ -30,8 +30,8 @@ static void make_us_global(void)
 }
 
 /*
- * Of a program with more rights than its user the user chooses the working directory, and by which
- * name it is started. Neither may lead to a library.
+ * Whether the program has more rights than its user. The user chooses its working directory and the
+ * name by which it is started, so neither may lead to a library.
  */
 static bool is_elevated(void)
 {

@@ -11,7 +11,7 @@ struct datr_lock {
 #ifndef NDEBUG
 	/* Guarded by the mutex. */
 	pthread_t holder;
-	unsigned int depth; /* a recursive mutex is locked so many times */
+	unsigned int depth; /* how often the holder has locked a recursive mutex */
 #endif
 };
 

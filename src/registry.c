@@ -243,8 +243,8 @@ struct datr_provider *datr_entry_get_provider(struct datr_entry *entry,
 
 	datr_assert_locked(&registry_lock);
 	/*
-	 * Counted before the call: an init function that opens its own name must not load the
-	 * library again.
+	 * Counts before the call, so that an init function that opens its own name does not load
+	 * the library again.
 	 */
 	if (entry->users++ || entry_load_locked(entry)) {
 		provider = find_registered_locked(entry, want);

@@ -12,7 +12,7 @@
 void datr_registry_lock(void);
 void datr_registry_unlock(void);
 
-/* The name that needs no line in dat.conf, nor does NAME-PROVIDER. */
+/* The default name, which needs no line in dat.conf. NAME-PROVIDER needs none either. */
 #define DATR_DEFAULT_NAME "ofi"
 
 /* How well a name matches a request, in the order in which errors report it. */
@@ -36,10 +36,11 @@ struct datr_provider {
 	/* the entry that loaded it; NULL if the program itself registered it */
 	struct datr_entry *owner;
 	unsigned int users;
-	unsigned int queries; /* number of users that came by an open extension */
+	/* number of IAs that dat_ib_open_query has opened with it */
+	unsigned int queries;
 };
 
-/* ---- by a caller that holds the lock ---- */
+/* ---- the caller holds the lock ---- */
 
 struct datr_entry *datr_registry_lines(void); /* of dat.conf, which the first call reads */
 struct datr_provider *datr_registry_providers(void);
@@ -57,7 +58,7 @@ struct datr_provider *datr_entry_get_provider(struct datr_entry *entry,
 /* Takes a reference to the provider and to the entry that loaded it. */
 void datr_provider_get(struct datr_provider *provider);
 
-/* ---- by any caller ---- */
+/* ---- the caller need not hold the lock ---- */
 
 /* The file that datr_registry_lines() has read, or "". */
 const char *datr_registry_file(void);

@@ -115,7 +115,7 @@ static struct datr_provider *search_next(struct search *search)
 /* The reason why no provider has a name, by the best match. */
 static const struct {
 	DAT_RETURN subtype;
-	const char *why; /* NULL: logged when the library failed */
+	const char *why; /* NULL: the failure of the library was logged */
 } not_found[] = {
 	[DATR_MATCH_NOTHING] = {DAT_NAME_NOT_REGISTERED,
 				"no line and no provider has this name (" DATR_DEFAULT_NAME
@@ -137,7 +137,7 @@ static DAT_RETURN search_failed(const struct search *search)
 
 	if (search->no_memory)
 		return DATR_NO_MEMORY;
-	/* The path does not change any more after a search has read the file. */
+	/* After a search the file has been read, so its path does not change any more. */
 	if (why)
 		datr_log(DATR_LOG_ERROR,
 			 "IA %s (%s, DAT %u.%u) is not found: %s; the file read is %s",

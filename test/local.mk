@@ -45,7 +45,6 @@ unit_tests = \
 	%D%/unit/api/check_attr \
 	%D%/unit/api/check_mem1 %D%/unit/api/check_mem2 \
 	%D%/unit/cm/check_truncated \
-	%D%/unit/cm/check_ud_ah \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
 	%D%/unit/fabric/check_mr_cache \
@@ -61,6 +60,8 @@ unit_tests = \
 	%D%/unit/fabric/check_traits \
 	%D%/unit/transport/check_async_errors \
 	%D%/unit/dto/check_rma \
+	%D%/unit/dto/check_bounce \
+	%D%/unit/dto/check_orphan \
 	%D%/unit/dto/check_receive \
 	%D%/unit/dto/check_reap \
 	%D%/unit/registry/check_ext2 \
@@ -79,6 +80,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
 	%D%/unit/transport/check_msg \
@@ -101,6 +103,7 @@ fault_tests = \
 	%D%/fault/bombard \
 	%D%/fault/connect1 %D%/fault/connect2 \
 	%D%/fault/cut1 %D%/fault/cut2 \
+	%D%/fault/datagrams2 \
 	%D%/fault/early \
 	%D%/fault/elevated \
 	%D%/fault/fabric1 %D%/fault/fabric2 \
@@ -114,6 +117,7 @@ fault_tests = \
 	%D%/fault/kill_at1 %D%/fault/kill_at2 \
 	%D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/lies \
+	%D%/fault/neighbour \
 	%D%/fault/middle \
 	%D%/fault/nomem1 %D%/fault/nomem2 \
 	%D%/fault/order1 %D%/fault/order2 \
@@ -369,10 +373,6 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
-%C%_unit_cm_check_ud_ah_SOURCES = %D%/unit/cm/check_ud_ah.c $(t_headers)
-%C%_unit_cm_check_ud_ah_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_ud_ah_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ud_forget -Wl,--wrap=dofi_conn_handle
-%C%_unit_cm_check_ud_ah_LDADD = $(p2_libs)
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
 %C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
@@ -428,7 +428,7 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
 %C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
-%C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c $(t_headers)
+%C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)
@@ -444,9 +444,14 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
+%C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_box_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ctx_memory
+%C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
+	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
@@ -578,6 +583,15 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
+%C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c $(t_headers)
+%C%_unit_dto_check_bounce_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_bounce_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
+	-Wl,--wrap=dofi_mr_close
+%C%_unit_dto_check_bounce_LDADD = $(p2_libs)
+%C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
+%C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_orphan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_orphan_LDADD = $(p2_libs)
 %C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
 %C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_cno_notify
@@ -667,7 +681,7 @@ t_sources = \
 	$(t_headers)
 %C%_lib_libt1_la_SOURCES = $(t_sources)
 %C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
-%C%_lib_libt2_la_SOURCES = $(t_sources)
+%C%_lib_libt2_la_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
 %C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
 user1_libs = %D%/lib/libt1.la $(t1_libs)
 user2_libs = %D%/lib/libt2.la $(t2_libs)
@@ -677,10 +691,10 @@ user2_libs = %D%/lib/libt2.la $(t2_libs)
 # The libraries must call the allocator and the system through the program, hence -export-dynamic.
 t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
-%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent1_SOURCES = %D%/fault/agent.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_agent1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_agent1_LDADD = $(user1_libs)
-%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/fault.h
+%C%_fault_agent2_SOURCES = %D%/fault/agent.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_agent2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_agent2_LDADD = $(user2_libs)
 
@@ -707,6 +721,10 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 %C%_fault_cut2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_cut2_LDADD = $(user2_libs)
 
+%C%_fault_datagrams2_SOURCES = %D%/fault/datagrams.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_datagrams2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
+%C%_fault_datagrams2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
+
 t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.
 inside1_libs = %D%/lib/libt1.la $(p1_libs)
@@ -721,11 +739,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
-%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric1_LDADD = $(inside1_libs)
-%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
+%C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric2_LDADD = $(inside2_libs)
@@ -757,7 +775,7 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_auth_CPPFLAGS = $(p2_cppflags)
 %C%_fault_auth_LDADD = $(inside2_libs)
 
-%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
+%C%_fault_bombard_SOURCES = %D%/fault/bombard.c %D%/fault/process.h %D%/fault/server.h %D%/fault/memory.h $(t_channel) $(inside)
 %C%_fault_bombard_CPPFLAGS = $(p2_cppflags)
 %C%_fault_bombard_LDADD = $(inside2_libs)
 
@@ -773,23 +791,23 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_hostile_CPPFLAGS = $(p2_cppflags)
 %C%_fault_hostile_LDADD = $(p2_libs)
 
-%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill1_SOURCES = %D%/fault/kill.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill2_SOURCES = %D%/fault/kill.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at1_SOURCES = %D%/fault/kill_at.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill_at1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill_at1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_kill_at2_SOURCES = %D%/fault/kill_at.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_kill_at2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_kill_at2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
-%C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks1_SOURCES = %D%/fault/leaks.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_leaks1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_leaks1_LDADD = $(user1_libs)
-%C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/fault.h
+%C%_fault_leaks2_SOURCES = %D%/fault/leaks.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_leaks2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_leaks2_LDADD = $(user2_libs)
 
@@ -811,17 +829,17 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_order2_LDFLAGS = $(order_ldflags)
 %C%_fault_order2_LDADD = $(inside2_libs)
 
-%C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_idle1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_idle1_LDADD = $(user1_libs)
-%C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/fault.h
+%C%_fault_idle2_SOURCES = %D%/fault/idle.c %D%/fault/process.h %D%/fault/fault.h
 %C%_fault_idle2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_idle2_LDADD = $(user2_libs)
 
-%C%_fault_outlive1_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive1_SOURCES = %D%/fault/outlive.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_outlive1_CPPFLAGS = $(t1_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive1_LDADD = $(user1_libs) $(LIBFABRIC_LIBS)
-%C%_fault_outlive2_SOURCES = %D%/fault/outlive.c %D%/fault/fault.h %D%/fault/shm.h
+%C%_fault_outlive2_SOURCES = %D%/fault/outlive.c %D%/fault/victim.h %D%/fault/fault.h %D%/fault/shm.h
 %C%_fault_outlive2_CPPFLAGS = $(t2_cppflags) $(LIBFABRIC_CFLAGS)
 %C%_fault_outlive2_LDADD = $(user2_libs) $(LIBFABRIC_LIBS)
 
@@ -854,10 +872,10 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_reach2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 %C%_fault_reach2_LDADD = $(user2_libs)
 
-%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/process.h %D%/fault/memory.h $(inside)
 %C%_fault_scale1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_scale1_LDADD = $(inside1_libs)
-%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/memory.h $(inside)
+%C%_fault_scale2_SOURCES = %D%/fault/scale.c %D%/fault/process.h %D%/fault/memory.h $(inside)
 %C%_fault_scale2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_scale2_LDADD = $(inside2_libs)
 
@@ -874,11 +892,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_signal2_CPPFLAGS = $(t2_cppflags)
 %C%_fault_signal2_LDADD = $(user2_libs)
 
-%C%_fault_spin1_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin1_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin1_CPPFLAGS = $(p1_cppflags)
 %C%_fault_spin1_LDFLAGS = $(spin_ldflags)
 %C%_fault_spin1_LDADD = $(inside1_libs)
-%C%_fault_spin2_SOURCES = %D%/fault/spin.c $(inside)
+%C%_fault_spin2_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin2_CPPFLAGS = $(p2_cppflags)
 %C%_fault_spin2_LDFLAGS = $(spin_ldflags)
 %C%_fault_spin2_LDADD = $(inside2_libs)
@@ -903,6 +921,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_intruder_LDADD = $(inside2_libs) $(LIBFABRIC_LIBS)
 
 # The program uses the provider's functions to send false messages.
+%C%_fault_neighbour_SOURCES = %D%/fault/neighbour.c $(inside)
+%C%_fault_neighbour_CPPFLAGS = $(p2_cppflags)
+%C%_fault_neighbour_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_segment_make
+%C%_fault_neighbour_LDADD = $(inside2_libs)
+
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
 %C%_fault_lies_CPPFLAGS = $(p2_cppflags)
 %C%_fault_lies_LDFLAGS = $(lies_ldflags)
@@ -1065,15 +1088,23 @@ check-mutants:
 		--unit '$(unit_tests)' --conform '$(conform_tests)' --fault '$(fault_tests)' \
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
-# Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests.
+# Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests;
+# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what did not run.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
+OVER = shm
 coverage:
 	@mkdir -p %D%/coverage && cd %D%/coverage && { test -f config.status || \
 		'$(abs_srcdir)/configure' CC='$(CC) --coverage' CFLAGS='-O0 -g' >configure.out; }
 	@find %D%/coverage -name '*.gcda' -exec rm -f {} +
 	-$(MAKE) $(AM_MAKEFLAGS) -C %D%/coverage check TESTS='$(COVERAGE)' >%D%/coverage/check.out
 	@sed -n '/^# \(TOTAL\|FAIL\|ERROR\):/p' %D%/coverage/check.out
-	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) '$(abs_srcdir)' %D%/coverage
+	@cd %D%/coverage && for fabric in $(OVER); do for suite in 12 20; do \
+		CK_TAP_LOG_FILE_NAME=- $(SHELL) test/run-env $(SHELL) '$(abs_srcdir)/%D%/over.sh' $$fabric $$suite \
+			>$$fabric$$suite.tap 2>$$fabric$$suite.err; \
+		echo "# conform$$suite over $$fabric: $$(grep -c '^ok' $$fabric$$suite.tap) passed," \
+			"$$(grep -c '^not ok' $$fabric$$suite.tap) failed"; \
+	done; done
+	@$(srcdir)/%D%/tools/coverage.py $(if $(FILES),--files) $(if $(MISSED),--missed) '$(abs_srcdir)' %D%/coverage
 
 .PHONY: coverage
 .PHONY: conform check-all check-debian12 check-debian13 check-faults check-mutants check-packages check-verbs \

@@ -46,6 +46,7 @@ dofi_fabric_sources = \
 	%D%/fabric/error.c %D%/fabric/error.h \
 	%D%/fabric/facts.c %D%/fabric/facts.h \
 	%D%/fabric/fid.c %D%/fabric/fid.h \
+	%D%/fabric/foresight.c %D%/fabric/foresight.h \
 	%D%/fabric/info.c %D%/fabric/info.h \
 	%D%/fabric/mr_cache.c %D%/fabric/mr_cache.h \
 	%D%/fabric/netdev.c %D%/fabric/netdev.h \
@@ -170,6 +171,7 @@ dofi_transport_sources = \
 	%D%/transport/greeting.c %D%/transport/greeting.h \
 	%D%/transport/live_threads.c %D%/transport/live_threads.h \
 	%D%/transport/memory.c %D%/transport/memory.h \
+	%D%/transport/memory_box.c %D%/transport/memory_box.h \
 	%D%/transport/memory_in.c %D%/transport/memory_in.h \
 	%D%/transport/memory_out.c %D%/transport/memory_out.h \
 	%D%/transport/memory_path.c %D%/transport/memory_path.h \

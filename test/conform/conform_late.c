@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs that publish their address before they listen there. */
+/*
+ * Programs that tell their peers an address: before they listen there, and one that their host has
+ * on another interface.
+ */
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include "paired.h"
@@ -167,6 +172,48 @@ START_TEST(PRG_19_connector_gives_up_during_the_grace)
 }
 END_TEST
 
+/* --- addresses of the host --- */
+
+static void connect_by(const struct t_ia *ia, const struct sockaddr *address)
+{
+	struct t_listener listener;
+	struct t_end end[2];
+	struct sockaddr_in to;
+
+	memcpy(&to, address, sizeof(to));
+	for (int i = 0; i < 2; i++)
+		t_end_new(&end[i], ia, NULL);
+	t_listen(&listener, ia, DAT_PSP_CONSUMER_FLAG);
+	t_ok(dat_ep_connect(end[0].ep, (DAT_IA_ADDRESS_PTR)(void *)&to, listener.qual, T_LIMIT_US,
+			    0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	t_ok(t_cr_accept(t_next_cr(&listener), end[1].ep));
+	for (int i = 0; i < 2; i++) {
+		t_wait_conn(end[i].connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end[i].ep);
+		t_end_free(&end[i]);
+	}
+	t_listener_free(&listener);
+}
+
+START_TEST(PRG_23_every_address_of_the_host_reaches_shared_memory)
+{
+	struct ifaddrs *list, *at;
+	struct t_ia ia;
+
+	unsetenv("DAT_OFI_ADDR"); /* it would be the only one */
+	t_conf("here %s nonthreadsafe default %s dat-ofi.0.1 \"provider=shm\" \"\"\n", T_API,
+	       T_PROVIDER_SONAME);
+	setenv("T_IA", "here", 1);
+	t_ia_open(&ia);
+	ck_assert_int_eq(getifaddrs(&list), 0);
+	for (at = list; at; at = at->ifa_next) {
+		if (at->ifa_addr && at->ifa_addr->sa_family == AF_INET)
+			connect_by(&ia, at->ifa_addr);
+	}
+	freeifaddrs(list);
+	t_ia_close_empty(&ia);
+}
+END_TEST
+
 static void close_both(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -176,7 +223,7 @@ static void close_both(void)
 Suite *conform_late(void)
 {
 	Suite *suite = suite_create("prg-late");
-	TCase *tcase = tcase_create("prg-late");
+	TCase *tcase = tcase_create("prg-late"), *addresses = tcase_create("prg-addresses");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, NULL, close_both);
@@ -186,5 +233,7 @@ Suite *conform_late(void)
 	tcase_add_loop_test(tcase, PRG_19_grace_ends_with_the_time_of_the_connect, 0, 2);
 	tcase_add_loop_test(tcase, PRG_19_without_grace_the_refusal_comes_at_once, 0, 2);
 	tcase_add_loop_test(tcase, PRG_19_connector_gives_up_during_the_grace, 0, 4);
+	suite_add_tcase(suite, addresses);
+	tcase_add_test(addresses, PRG_23_every_address_of_the_host_reaches_shared_memory);
 	return suite;
 }

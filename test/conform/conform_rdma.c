@@ -130,19 +130,47 @@ START_TEST(DTO_104_107_more_reads_than_may_be_under_way)
 }
 END_TEST
 
-START_TEST(DTO_105_read_with_a_limit_of_0)
+/* Connects the pair again, so that no more than `limit` of our reads are under way. */
+static void limit_reads(DAT_COUNT limit)
 {
 	DAT_EP_PARAM param;
-	DAT_RETURN ret;
 
 	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_ABRUPT_FLAG));
 	paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
 	t_ok(dat_ep_reset(us->ep));
 	t_ok(dat_ep_reset(peer->ep));
 	param.ep_attr = t_ep_attr(us->ep);
-	param.ep_attr.max_rdma_read_out = 0;
+	param.ep_attr.max_rdma_read_out = limit;
 	t_ok(dat_ep_modify(us->ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, &param));
 	t_establish(&paired.listener, us, peer);
+}
+
+START_TEST(DTO_104_reads_that_wait_start_in_order)
+{
+	/* One at a time into the same memory: if one overtook another, its data would be lost. */
+	const size_t size = T_BUF_SIZE / 8;
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+
+	limit_reads(1);
+	for (uint64_t round = 0; round < 20; round++) {
+		t_fill(peer->buf.mem, T_BUF_SIZE, (unsigned int)round);
+		for (uint64_t i = 0; i < 7; i++)
+			t_ok(t_read(us, 0, size, i, t_remote_seg(&peer->buf, i, size), none));
+		/* The last one is short: it overtakes if any of them can. */
+		t_ok(t_read(us, 0, 8, 7, t_remote_seg(&peer->buf, 7, 8), none));
+		for (uint64_t i = 0; i < 8; i++)
+			expect_done(i, i < 7 ? size : 8);
+		ck_assert_mem_eq(us->buf.mem, peer->buf.mem + 7, 8);
+		ck_assert_mem_eq(us->buf.mem + 8, peer->buf.mem + 6 + 8, size - 8);
+	}
+}
+END_TEST
+
+START_TEST(DTO_105_read_with_a_limit_of_0)
+{
+	DAT_RETURN ret;
+
+	limit_reads(0);
 	ret = read_from(t_remote_seg(&peer->buf, 0, 64), 1);
 	if (ret == DAT_SUCCESS)
 		expect_done(1, 64);
@@ -372,6 +400,35 @@ START_TEST(DTO_163_170_182_183_bind_grants_a_range)
 	expect_done(2, 500);
 	ck_assert(t_is_filled(us->buf.mem, 500, 6));
 	expect_refused(read_from(window(context, 1000, 501), 3), 3);
+}
+END_TEST
+
+START_TEST(DTO_178_other_bits_grant_nothing)
+{
+	static const unsigned int others[] = {
+		DAT_MEM_PRIV_LOCAL_READ_FLAG,
+		DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+		DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+		0x04,
+		0x40000000,
+	};
+	const unsigned int rights = DAT_MEM_PRIV_REMOTE_READ_FLAG | others[_i];
+	DAT_RMR_HANDLE rmr = new_rmr();
+	DAT_RMR_CONTEXT context;
+	DAT_RETURN ret =
+		t_rmr_bind(rmr, &peer->buf, t_seg(&peer->buf, 0, 500), (DAT_MEM_PRIV_FLAGS)rights,
+			   peer->ep, 1, DAT_COMPLETION_DEFAULT_FLAG, &context);
+
+	if (ret != DAT_SUCCESS) {
+		t_bad_arg(ret);
+		t_stays_quiet(peer->request_evd);
+		context = bind_range(rmr, 0, 500, DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	} else {
+		t_wait_bind(peer->request_evd, rmr, 1, DAT_DTO_SUCCESS);
+	}
+	t_ok(read_from(window(context, 0, 500), 1));
+	expect_done(1, 500);
+	expect_refused(write_to(window(context, 0, 500), 2), 2);
 }
 END_TEST
 
@@ -641,6 +698,7 @@ static void add_rdma(Suite *suite)
 	tcase_add_test(tcase, DTO_101_124_remote_segment_is_needed);
 	tcase_add_test(tcase, DTO_102_128_flags_that_are_taken);
 	tcase_add_test(tcase, DTO_104_107_more_reads_than_may_be_under_way);
+	tcase_add_test(tcase, DTO_104_reads_that_wait_start_in_order);
 	tcase_add_test(tcase, DTO_105_read_with_a_limit_of_0);
 	tcase_add_test(tcase, DTO_115_read_needs_no_remote_write);
 	tcase_add_test(tcase, DTO_113_read_while_our_send_waits_for_a_receive);
@@ -657,6 +715,7 @@ static void add_binds(Suite *suite)
 	TCase *tcase = paired_case(suite, "bind");
 
 	tcase_add_test(tcase, DTO_163_170_182_183_bind_grants_a_range);
+	tcase_add_loop_test(tcase, DTO_178_other_bits_grant_nothing, 0, 5);
 	tcase_add_loop_test(tcase, DTO_178_183_bind_grants_only_its_rights, 0, 2);
 	tcase_add_test(tcase, DTO_183_bound_memory_is_of_the_zone_of_the_ep);
 	tcase_add_test(tcase, DTO_164_173_context_may_be_sent_at_once);

@@ -291,8 +291,10 @@ START_TEST(SRQ_003_042_shrunk_srq_accepts_as_many_buffers_as_it_reports)
 		post(i);
 	t_out_of(post_at(srq, 4, ROOM), SRQ);
 	expect_counts(4, 4, 4);
-	/* One completion makes room for one buffer. */
+	/* One event makes room for one buffer, when the consumer takes it (DTO-155). */
 	send_from(0, 8, 0);
+	t_until(ask(srq).available_dto_count == 3);
+	t_out_of(post_at(srq, 4, ROOM), SRQ);
 	taken(0, 8);
 	post(4);
 	t_out_of(post_at(srq, 5, ROOM), SRQ);
@@ -768,8 +770,6 @@ static DAT_COUNT held(const struct t_end *end)
 	DAT_COUNT count = -7, span = -7;
 
 	t_ok(dat_ep_recv_query(end->ep, &count, &span));
-	if (count == DAT_VALUE_UNKNOWN || span == DAT_VALUE_UNKNOWN)
-		return 0;
 	ck_assert_int_ge(count, 0);
 	ck_assert_int_ge(span, count); /* EP-168, EP-173 */
 	ck_assert(count || !span);     /* EP-175 */

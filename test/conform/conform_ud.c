@@ -29,12 +29,12 @@ Suite *conform_ud(void)
 
 #else
 
-#include <dat2/dat_ib_extensions.h>
+#include "t_ud.h"
+
 #include <pthread.h>
 
 #define NO_FLAGS  DAT_COMPLETION_DEFAULT_FLAG
 #define COOKIE(n) ((DAT_DTO_COOKIE){.as_64 = (n)})
-#define HEADER    ((size_t)40)
 
 /*
  * Two IAs. If the fabric has datagrams, each has a UD EP and a listener.
@@ -47,7 +47,7 @@ static bool peer_is_open;
 
 static bool is_offered(void)
 {
-	return !strcmp(t_named(&ia[0].provider, DAT_IB_ATTR_UD), "TRUE");
+	return t_ud_offered(&ia[0]);
 }
 
 #define NEEDS_UD                                               \
@@ -56,29 +56,13 @@ static bool is_offered(void)
 			t_skip("the fabric has no datagrams"); \
 	} while (0)
 
-static DAT_EP_ATTR ud_attr(void)
-{
-	DAT_EP_ATTR attr = t_default_attr(&ia[0]);
-
-	attr.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
-	attr.max_message_size = 0;
-	return attr;
-}
-
-static void ud_end_new(struct t_end *new, const struct t_ia *on)
-{
-	DAT_EP_ATTR attr = ud_attr();
-
-	t_end_new(new, on, &attr);
-}
-
 static void open_ends(void)
 {
 	for (int i = 0; i < 2; i++)
 		t_ia_open(&ia[i]);
 	peer_is_open = true;
 	for (int i = 0; i < 2 && is_offered(); i++) {
-		ud_end_new(&end[i], &ia[i]);
+		t_ud_end_new(&end[i], &ia[i]);
 		t_listen(&listener[i], &ia[i], DAT_PSP_CONSUMER_FLAG);
 	}
 }
@@ -90,84 +74,10 @@ static void close_ends(void)
 		t_ia_close(&ia[1]);
 }
 
-/* --- events --- */
-
-static DAT_EVENT wait_ext(DAT_EVD_HANDLE evd, unsigned int number, DAT_IB_EXT_TYPE type,
-			  DAT_IB_EXTENSION_EVENT_DATA *ext)
-{
-	DAT_EVENT event = t_wait_for(evd, (DAT_EVENT_NUMBER)number);
-
-	memcpy(ext, event.event_extension_data, sizeof(*ext));
-	ck_assert_int_eq(ext->type, type);
-	return event;
-}
-
-static void wait_dto(DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep, DAT_IB_EXT_TYPE type, uint64_t cookie,
-		     DAT_DTO_COMPLETION_STATUS status, size_t length)
-{
-	DAT_IB_EXTENSION_EVENT_DATA ext;
-	DAT_EVENT event = wait_ext(evd, DAT_IB_DTO_EVENT, type, &ext);
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
-
-	ck_assert_ptr_eq(dto->ep_handle, ep);
-	ck_assert_int_eq((int)dto->operation,
-			 type == DAT_IB_UD_SEND ? DAT_IB_DTO_SEND_UD : DAT_IB_DTO_RECV_UD);
-	ck_assert_uint_eq(dto->user_cookie.as_64, cookie);
-	ck_assert_int_eq(dto->status, status);
-	ck_assert_int_eq((int)ext.status, (int)status);
-	if (status == DAT_DTO_SUCCESS)
-		ck_assert_uint_eq(dto->transfered_length, length);
-}
-
-static void wait_sent(const struct t_end *from, uint64_t cookie, size_t length)
-{
-	wait_dto(from->request_evd, from->ep, DAT_IB_UD_SEND, cookie, DAT_DTO_SUCCESS, length);
-}
-
-static void wait_received(const struct t_end *at, uint64_t cookie, size_t length)
-{
-	wait_dto(at->recv_evd, at->ep, DAT_IB_UD_RECV, cookie, DAT_DTO_SUCCESS, HEADER + length);
-}
-
-static DAT_CR_HANDLE next_cr(const struct t_listener *at)
-{
-	DAT_IB_EXTENSION_EVENT_DATA ext;
-	DAT_EVENT event = wait_ext(at->evd, DAT_IB_UD_CONNECTION_REQUEST_EVENT,
-				   DAT_IB_UD_CONNECT_REQUEST, &ext);
-	const DAT_CR_ARRIVAL_EVENT_DATA *arrival = &event.event_data.cr_arrival_event_data;
-
-	ck_assert_ptr_eq(arrival->sp_handle.psp_handle, at->psp);
-	ck_assert_uint_eq(arrival->conn_qual, at->qual);
-	ck_assert_ptr_nonnull(arrival->cr_handle);
-	return arrival->cr_handle;
-}
-
-/* The contents of the event of an established UD connection. */
-struct way {
-	DAT_IB_ADDR_HANDLE ah;
-	DAT_CONTEXT cm;
-};
-
-static struct way next_way(const struct t_end *at, DAT_IB_EXT_TYPE type, const void *data,
-			   DAT_COUNT size)
-{
-	DAT_IB_EXTENSION_EVENT_DATA ext;
-	DAT_EVENT event =
-		wait_ext(at->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, type, &ext);
-	const DAT_CONNECTION_EVENT_DATA *conn = &event.event_data.connect_event_data;
-
-	ck_assert_ptr_eq(conn->ep_handle, at->ep);
-	ck_assert_int_eq(ext.status, DAT_OP_SUCCESS);
-	ck_assert_int_eq(conn->private_data_size, size);
-	if (size)
-		ck_assert_mem_eq(conn->private_data, data, (size_t)size);
-	ck_assert_ptr_nonnull(ext.remote_ah.ah);
-	ck_assert_uint_ne(ext.remote_ah.qpn, 0);
-	return (struct way){ext.remote_ah, ext.context};
-}
+/* --- connections and datagrams --- */
 
 struct ways {
-	struct way active, passive; /* the address handles that these send by */
+	struct t_way active, passive; /* the address handles that these send by */
 };
 
 static struct ways establish(const struct t_end *active, const struct t_listener *at,
@@ -176,30 +86,22 @@ static struct ways establish(const struct t_end *active, const struct t_listener
 	struct ways ways;
 
 	t_ok(t_connect(active->ep, at));
-	t_ok(dat_cr_accept(next_cr(at), passive->ep, 4, "answ"));
-	ways.active = next_way(active, DAT_IB_UD_REMOTE_AH, "answ", 4);
-	ways.passive = next_way(passive, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+	t_ok(dat_cr_accept(t_ud_next_cr(at), passive->ep, 4, "answ"));
+	ways.active = t_ud_next_way(active, DAT_IB_UD_REMOTE_AH, "answ", 4);
+	ways.passive = t_ud_next_way(passive, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
 	return ways;
 }
 
-static DAT_RETURN send_to(const struct t_end *from, struct way *to, size_t length, uint64_t cookie,
-			  DAT_COMPLETION_FLAGS flags)
-{
-	DAT_LMR_TRIPLET segment = t_seg(&from->buf, 0, length);
-
-	return dat_ib_post_send_ud(from->ep, 1, &segment, &to->ah, COOKIE(cookie), flags);
-}
-
 /* Sends a datagram, receives it and checks its content. */
-static void pass(const struct t_end *from, struct way *by, const struct t_end *to, size_t length,
+static void pass(const struct t_end *from, struct t_way *by, const struct t_end *to, size_t length,
 		 unsigned int seed)
 {
 	t_fill(from->buf.mem, length, seed);
-	t_ok(t_recv(to, 1024, HEADER + length, seed, NO_FLAGS));
-	t_ok(send_to(from, by, length, seed + 1, NO_FLAGS));
-	wait_sent(from, seed + 1, length);
-	wait_received(to, seed, length);
-	ck_assert(t_is_filled(to->buf.mem + 1024 + HEADER, length, seed));
+	t_ok(t_recv(to, 1024, T_UD_HEADER + length, seed, NO_FLAGS));
+	t_ok(t_ud_send(from, by, length, seed + 1, NO_FLAGS));
+	t_ud_wait_sent(from, seed + 1, length);
+	t_ud_wait_received(to, seed, length);
+	ck_assert(t_is_filled(to->buf.mem + 1024 + T_UD_HEADER, length, seed));
 }
 
 static size_t mtu(void)
@@ -212,7 +114,7 @@ static size_t mtu(void)
 START_TEST(UD_001_attribute_tells_whether_datagrams_exist)
 {
 	/* UD-002 */
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = t_ud_attr(&ia[0]);
 	DAT_EVD_HANDLE evd = t_evd(&ia[0], 4, DAT_EVD_DEFAULT_FLAG);
 	bool rdm = !strcmp(t_named(&ia[0].provider, "DAT_OFI_TRANSPORT"), "rdm");
 	DAT_EP_HANDLE ep;
@@ -238,7 +140,7 @@ START_TEST(UD_003_operations_of_connections_are_refused)
 {
 	DAT_SRQ_ATTR srq_attr = {.max_recv_dtos = 4, .max_recv_iov = 1};
 	DAT_RMR_TRIPLET remote;
-	DAT_EP_ATTR attr = ud_attr();
+	DAT_EP_ATTR attr = t_ud_attr(&ia[0]);
 	DAT_EP_HANDLE ep;
 	DAT_RSP_HANDLE rsp;
 	DAT_SRQ_HANDLE srq;
@@ -268,13 +170,13 @@ START_TEST(UD_003_attributes_change_between_datagrams)
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
 	pass(us, &ways.active, peer, 100, 1);
-	t_ok(t_recv(peer, 0, HEADER + 8, 9, NO_FLAGS));
+	t_ok(t_recv(peer, 0, T_UD_HEADER + 8, 9, NO_FLAGS));
 	t_ok(dat_ep_modify(peer->ep,
 			   DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
 				   DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
 			   &param));
-	t_ok(send_to(us, &ways.active, 8, 2, NO_FLAGS));
-	wait_received(peer, 9, 8);
+	t_ok(t_ud_send(us, &ways.active, 8, 2, NO_FLAGS));
+	t_ud_wait_received(peer, 9, 8);
 }
 END_TEST
 
@@ -285,17 +187,17 @@ START_TEST(UD_004_005_both_sides_get_an_address_handle)
 	/* UD-006 */
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
-	struct way active, passive;
+	struct t_way active, passive;
 
 	NEEDS_UD;
 	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, T_LIMIT_US, "question", 8));
-	cr = next_cr(&listener[1]);
+	cr = t_ud_next_cr(&listener[1]);
 	t_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	ck_assert_int_eq(param.private_data_size, 8);
 	ck_assert_mem_eq(param.private_data, "question", 8);
 	t_ok(dat_cr_accept(cr, peer->ep, 6, "answer"));
-	active = next_way(us, DAT_IB_UD_REMOTE_AH, "answer", 6);
-	passive = next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+	active = t_ud_next_way(us, DAT_IB_UD_REMOTE_AH, "answer", 6);
+	passive = t_ud_next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
 	ck_assert_mem_eq(&active.ah.ia_addr, ia[1].attr.ia_address_ptr, sizeof(struct sockaddr_in));
 	ck_assert_mem_eq(&passive.ah.ia_addr, ia[0].attr.ia_address_ptr,
 			 sizeof(struct sockaddr_in));
@@ -331,12 +233,12 @@ START_TEST(UD_006_several_attempts_at_once)
 	for (int i = 0; i < 4; i++)
 		t_ok(t_connect(us->ep, &listener[1]));
 	for (int i = 0; i < 4; i++)
-		t_ok(dat_cr_accept(next_cr(&listener[1]), peer->ep, 1, &(char){(char)i}));
+		t_ok(dat_cr_accept(t_ud_next_cr(&listener[1]), peer->ep, 1, &(char){(char)i}));
 	for (int i = 0; i < 4; i++)
-		next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
+		t_ud_next_way(peer, DAT_IB_UD_PASSIVE_REMOTE_AH, NULL, 0);
 	for (int i = 0; i < 4; i++) {
-		DAT_EVENT event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
-					   DAT_IB_UD_REMOTE_AH, &ext);
+		DAT_EVENT event = t_ud_wait(us->connect_evd, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED,
+					    DAT_IB_UD_REMOTE_AH, &ext);
 
 		seen |= 1u << *(char *)event.event_data.connect_event_data.private_data;
 		t_ok(dat_ib_ud_cm_free(us->ep, ext.context));
@@ -354,10 +256,10 @@ START_TEST(UD_007_the_service_of_both_sides_is_the_same)
 	for (int i = 0; i < 2; i++)
 		t_end_new(&plain[i], &ia[i], NULL);
 	t_ok(t_connect(us->ep, &listener[1]));
-	cr = next_cr(&listener[1]);
+	cr = t_ud_next_cr(&listener[1]);
 	t_bad_handle(dat_cr_accept(cr, plain[1].ep, 0, NULL));
 	t_ok(dat_cr_accept(cr, peer->ep, 0, NULL));
-	next_way(us, DAT_IB_UD_REMOTE_AH, NULL, 0);
+	t_ud_next_way(us, DAT_IB_UD_REMOTE_AH, NULL, 0);
 	t_ok(t_connect(plain[0].ep, &listener[1]));
 	cr = t_next_cr(&listener[1]);
 	t_bad_handle(dat_cr_accept(cr, peer->ep, 0, NULL));
@@ -375,25 +277,25 @@ START_TEST(UD_008_attempts_that_fail)
 
 	NEEDS_UD;
 	t_ok(t_connect(us->ep, &listener[1]));
-	t_ok(t_cr_reject_data(next_cr(&listener[1]), "never", 5));
-	event = wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT,
-			 DAT_IB_UD_CONNECT_REJECT, &ext);
+	t_ok(t_cr_reject_data(t_ud_next_cr(&listener[1]), "never", 5));
+	event = t_ud_wait(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT,
+			  DAT_IB_UD_CONNECT_REJECT, &ext);
 	ck_assert_ptr_eq(event.event_data.connect_event_data.ep_handle, us->ep);
 	ck_assert_int_eq(event.event_data.connect_event_data.private_data_size, 5);
 	ck_assert_mem_eq(event.event_data.connect_event_data.private_data, "never", 5);
 	/* An EP that the provider creates cannot have the service type UD. */
 	t_listen(&provider, &ia[1], DAT_PSP_PROVIDER_FLAG);
 	t_ok(t_connect(us->ep, &provider));
-	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
-		 &ext);
+	t_ud_wait(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
+		  &ext);
 	/* The listener does not answer in time. */
 	t_ok(t_connect_data(us->ep, &ia[1], listener[1].qual, 1000, NULL, 0));
-	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
+	t_ud_wait(us->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, &ext);
 	/* Nobody listens. */
 	t_listener_free(&listener[1]);
 	t_ok(t_connect_data(us->ep, &ia[1], nobody, T_LIMIT_US, NULL, 0));
-	wait_ext(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
-		 &ext);
+	t_ud_wait(us->connect_evd, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT,
+		  &ext);
 	establish(peer, &listener[0], us);
 }
 END_TEST
@@ -405,13 +307,13 @@ START_TEST(UD_009_the_requester_gives_up_before_the_accept)
 
 	NEEDS_UD;
 	t_ok(t_connect(us->ep, &listener[1]));
-	cr = next_cr(&listener[1]);
+	cr = t_ud_next_cr(&listener[1]);
 	t_ok(dat_ep_free(us->ep));
 	us->ep = NULL;
 	t_ok(dat_cr_accept(cr, peer->ep, 0, NULL));
-	wait_ext(peer->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR,
-		 &ext);
-	ud_end_new(&end[0], &ia[0]);
+	t_ud_wait(peer->connect_evd, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR,
+		  &ext);
+	t_ud_end_new(&end[0], &ia[0]);
 	establish(us, &listener[1], peer);
 }
 END_TEST
@@ -429,7 +331,7 @@ START_TEST(UD_010_011_datagrams_of_any_length)
 		memset(peer->buf.mem + 1024, 0xee, 40);
 		pass(us, &ways.active, peer, lengths[i], 2 * i);
 		/* The bytes for the header do not change. */
-		for (size_t at = 0; at < HEADER; at++)
+		for (size_t at = 0; at < T_UD_HEADER; at++)
 			ck_assert_uint_eq(peer->buf.mem[1024 + at], 0xee);
 	}
 }
@@ -450,8 +352,8 @@ START_TEST(UD_011_datagrams_in_segments)
 	ways = establish(us, &listener[1], peer);
 	t_ok(dat_ep_post_recv(peer->ep, 3, to, COOKIE(1), NO_FLAGS));
 	t_ok(dat_ib_post_send_ud(us->ep, 3, from, &ways.active.ah, COOKIE(2), NO_FLAGS));
-	wait_sent(us, 2, 120);
-	wait_received(peer, 1, 120);
+	t_ud_wait_sent(us, 2, 120);
+	t_ud_wait_received(peer, 1, 120);
 	ck_assert_mem_eq(peer->buf.mem + 1016, us->buf.mem, 8);
 	ck_assert_mem_eq(peer->buf.mem + 2000, us->buf.mem + 8, 22);
 	ck_assert_mem_eq(peer->buf.mem + 2022, us->buf.mem + 1000, 40);
@@ -467,12 +369,12 @@ START_TEST(UD_012_completions_are_suppressed)
 	ways = establish(us, &listener[1], peer);
 	for (unsigned int i = 0; i < 50; i++) {
 		t_ok(t_recv(peer, 64 * (size_t)i, 64, i, NO_FLAGS));
-		t_ok(send_to(us, &ways.active, 8, i,
-			     i == 49 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(t_ud_send(us, &ways.active, 8, i,
+			       i == 49 ? NO_FLAGS : DAT_COMPLETION_SUPPRESS_FLAG));
 	}
 	for (unsigned int i = 0; i < 50; i++)
-		wait_received(peer, i, 8);
-	wait_sent(us, 49, 8);
+		t_ud_wait_received(peer, i, 8);
+	t_ud_wait_sent(us, 49, 8);
 	t_no_event(us->request_evd);
 }
 END_TEST
@@ -482,7 +384,7 @@ START_TEST(UD_013_posts_are_refused)
 	DAT_LMR_TRIPLET many[2], segment, stolen;
 	struct t_end third, plain;
 	struct ways ways;
-	struct way forged;
+	struct t_way forged;
 
 	NEEDS_UD;
 	segment = t_seg(&us->buf, 0, 8);
@@ -494,13 +396,13 @@ START_TEST(UD_013_posts_are_refused)
 		dat_ib_post_send_ud(ia[0].pz, 1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
 	t_error_sub(dat_ib_post_send_ud(us->ep, 1, &segment, NULL, COOKIE(1), NO_FLAGS),
 		    DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	forged = (struct way){.ah = {.ah = us->ep, .qpn = ways.active.ah.qpn}};
-	t_bad_arg(send_to(us, &forged, 8, 1, NO_FLAGS));
-	t_bad_arg(send_to(us, &ways.passive, 8, 1, NO_FLAGS)); /* of another IA */
-	t_bad_arg(send_to(us, &ways.active, mtu() + 1, 1, NO_FLAGS));
+	forged = (struct t_way){.ah = {.ah = us->ep, .qpn = ways.active.ah.qpn}};
+	t_bad_arg(t_ud_send(us, &forged, 8, 1, NO_FLAGS));
+	t_bad_arg(t_ud_send(us, &ways.passive, 8, 1, NO_FLAGS)); /* of another IA */
+	t_bad_arg(t_ud_send(us, &ways.active, mtu() + 1, 1, NO_FLAGS));
 	t_bad_arg(dat_ib_post_send_ud(us->ep, -1, &segment, &ways.active.ah, COOKIE(1), NO_FLAGS));
 	t_bad_arg(dat_ib_post_send_ud(us->ep, 1, NULL, &ways.active.ah, COOKIE(1), NO_FLAGS));
-	t_bad_arg(send_to(us, &ways.active, 8, 1, (DAT_COMPLETION_FLAGS)0x100));
+	t_bad_arg(t_ud_send(us, &ways.active, 8, 1, (DAT_COMPLETION_FLAGS)0x100));
 	stolen = t_seg(&peer->buf, 0, 8);
 	t_error2(dat_ib_post_send_ud(us->ep, 1, &stolen, &ways.active.ah, COOKIE(1), NO_FLAGS),
 		 DAT_PRIVILEGES_VIOLATION, DAT_PROTECTION_VIOLATION);
@@ -509,7 +411,7 @@ START_TEST(UD_013_posts_are_refused)
 	t_bad_arg(dat_ib_post_send_ud(us->ep, 2, many, &ways.active.ah, COOKIE(1), NO_FLAGS));
 	t_no_event(us->request_evd);
 	/* An address handle belongs to the IA: another EP of the IA may use it. */
-	ud_end_new(&third, &ia[0]);
+	t_ud_end_new(&third, &ia[0]);
 	pass(&third, &ways.active, peer, 8, 7);
 }
 END_TEST
@@ -518,7 +420,7 @@ enum { PLACES = 16, PLACE_SIZE = 128 };
 
 static void post_place(struct t_end *at, size_t place)
 {
-	t_ok(t_recv(at, PLACE_SIZE * place, HEADER + 64, place, NO_FLAGS));
+	t_ok(t_recv(at, PLACE_SIZE * place, T_UD_HEADER + 64, place, NO_FLAGS));
 }
 
 /*
@@ -529,14 +431,14 @@ static size_t take_of(struct t_end *at, size_t length)
 {
 	for (int late = 0; late < 100; late++) {
 		DAT_IB_EXTENSION_EVENT_DATA ext;
-		DAT_EVENT event = wait_ext(at->recv_evd, DAT_IB_DTO_EVENT, DAT_IB_UD_RECV, &ext);
+		DAT_EVENT event = t_ud_wait(at->recv_evd, DAT_IB_DTO_EVENT, DAT_IB_UD_RECV, &ext);
 		const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 			&event.event_data.dto_completion_event_data;
 
 		ck_assert_int_eq(dto->status, DAT_DTO_SUCCESS);
-		if (dto->transfered_length == HEADER + length)
+		if (dto->transfered_length == T_UD_HEADER + length)
 			return dto->user_cookie.as_64;
-		ck_assert_uint_eq(dto->transfered_length, HEADER + 64);
+		ck_assert_uint_eq(dto->transfered_length, T_UD_HEADER + 64);
 		post_place(at, dto->user_cookie.as_64);
 	}
 	ck_abort_msg("datagrams without a receive were kept");
@@ -549,20 +451,21 @@ START_TEST(UD_014_datagrams_without_a_receive_are_dropped)
 	struct t_end marker;
 
 	NEEDS_UD;
-	ud_end_new(&marker, &ia[1]);
+	t_ud_end_new(&marker, &ia[1]);
 	ways = establish(us, &listener[1], peer);
 	to_marker = establish(us, &listener[1], &marker);
 	/* More datagrams than the library buffers. */
 	for (unsigned int i = 0; i < 100; i++) {
-		t_ok(send_to(us, &ways.active, 64, i, NO_FLAGS));
-		wait_sent(us, i, 64);
+		t_ok(t_ud_send(us, &ways.active, 64, i, NO_FLAGS));
+		t_ud_wait_sent(us, i, 64);
 	}
 	pass(us, &to_marker.active, &marker, 8, 1); /* most datagrams sent before have arrived */
 	t_fill(us->buf.mem, 16, 77);
 	for (size_t i = 0; i < PLACES; i++)
 		post_place(peer, i);
-	t_ok(send_to(us, &ways.active, 16, 6, NO_FLAGS));
-	ck_assert(t_is_filled(peer->buf.mem + PLACE_SIZE * take_of(peer, 16) + HEADER, 16, 77));
+	t_ok(t_ud_send(us, &ways.active, 16, 6, NO_FLAGS));
+	ck_assert(
+		t_is_filled(peer->buf.mem + PLACE_SIZE * take_of(peer, 16) + T_UD_HEADER, 16, 77));
 	t_no_event(peer->connect_evd);
 }
 END_TEST
@@ -573,16 +476,16 @@ START_TEST(UD_015_datagram_longer_than_the_receive)
 
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
-	t_ok(t_recv(peer, 0, HEADER + 15, 1, NO_FLAGS));
+	t_ok(t_recv(peer, 0, T_UD_HEADER + 15, 1, NO_FLAGS));
 	t_ok(t_recv(peer, 1000, 20, 2, NO_FLAGS)); /* too short for the header */
 	t_fill(us->buf.mem, 16, 3);
 	for (int i = 0; i < 2; i++) {
-		t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
-		wait_sent(us, 3, 16);
-		wait_dto(peer->recv_evd, peer->ep, DAT_IB_UD_RECV, 1 + (uint64_t)i,
-			 DAT_DTO_ERR_LOCAL_LENGTH, 0);
+		t_ok(t_ud_send(us, &ways.active, 16, 3, NO_FLAGS));
+		t_ud_wait_sent(us, 3, 16);
+		t_ud_wait_dto(peer->recv_evd, peer->ep, DAT_IB_UD_RECV, 1 + (uint64_t)i,
+			      DAT_DTO_ERR_LOCAL_LENGTH, 0);
 	}
-	ck_assert_uint_eq(peer->buf.mem[HEADER], 0);
+	ck_assert_uint_eq(peer->buf.mem[T_UD_HEADER], 0);
 	pass(us, &ways.active, peer, 16, 4);
 }
 END_TEST
@@ -594,7 +497,7 @@ START_TEST(UD_016_datagrams_between_many_endpoints)
 
 	NEEDS_UD;
 	for (unsigned int i = 0; i < 3; i++) {
-		ud_end_new(&others[i], &ia[i % 2]);
+		t_ud_end_new(&others[i], &ia[i % 2]);
 		ways[i] = establish(&others[i], &listener[1], peer);
 		ck_assert(!i || ways[i].passive.ah.qpn != ways[i - 1].passive.ah.qpn);
 	}
@@ -610,14 +513,14 @@ END_TEST
 START_TEST(UD_017_address_handles_are_freed)
 {
 	struct ways ways, others;
-	struct way none = {.cm.as_ptr = us};
+	struct t_way none = {.cm.as_ptr = us};
 
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
 	others = establish(us, &listener[1], peer);
 	t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
 	t_bad_arg(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
-	t_bad_arg(send_to(us, &ways.active, 8, 1, NO_FLAGS));
+	t_bad_arg(t_ud_send(us, &ways.active, 8, 1, NO_FLAGS));
 	t_ok(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
 	t_bad_arg(dat_ib_ud_cm_free(us->ep, ways.active.cm.as_ptr));
 	t_bad_arg(dat_ib_ud_ah_free(us->ep, NULL));
@@ -633,6 +536,23 @@ START_TEST(UD_017_address_handles_are_freed)
 }
 END_TEST
 
+START_TEST(UD_017_a_handle_works_when_the_peer_has_freed_its_own)
+{
+	/* More than a sender may be ahead of a peer that does not answer. */
+	struct ways ways;
+
+	NEEDS_UD;
+	ways = establish(us, &listener[1], peer);
+	pass(peer, &ways.passive, us, 8, 1);
+	t_ud_way_free(peer, &ways.passive);
+	for (unsigned int i = 0; i < 300; i++)
+		pass(us, &ways.active, peer, 8, i);
+	t_ud_way_free(us, &ways.active);
+	ways = establish(us, &listener[1], peer);
+	pass(us, &ways.active, peer, 8, 1);
+}
+END_TEST
+
 START_TEST(UD_018_sent_datagrams_arrive_though_the_EP_is_freed)
 {
 	struct ways ways;
@@ -640,13 +560,13 @@ START_TEST(UD_018_sent_datagrams_arrive_though_the_EP_is_freed)
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
 	for (unsigned int i = 0; i < 20; i++)
-		t_ok(t_recv(peer, 100 * (size_t)i, HEADER + 8, i, NO_FLAGS));
+		t_ok(t_recv(peer, 100 * (size_t)i, T_UD_HEADER + 8, i, NO_FLAGS));
 	for (unsigned int i = 0; i < 20; i++)
-		t_ok(send_to(us, &ways.active, 8, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		t_ok(t_ud_send(us, &ways.active, 8, i, DAT_COMPLETION_SUPPRESS_FLAG));
 	t_ok(dat_ep_free(us->ep));
 	us->ep = NULL;
 	for (unsigned int i = 0; i < 20; i++)
-		wait_received(peer, i, 8);
+		t_ud_wait_received(peer, i, 8);
 }
 END_TEST
 
@@ -656,15 +576,15 @@ START_TEST(UD_019_the_peer_is_gone)
 	struct ways ways, others;
 
 	NEEDS_UD;
-	ud_end_new(&third, &ia[0]);
+	t_ud_end_new(&third, &ia[0]);
 	ways = establish(us, &listener[1], peer);
 	others = establish(us, &listener[0], &third);
 	pass(us, &ways.active, peer, 8, 1);
 	t_ia_close(&ia[1]);
 	peer_is_open = false;
 	for (unsigned int i = 0; i < 40; i++) {
-		t_ok(send_to(us, &ways.active, 8, i, NO_FLAGS));
-		wait_sent(us, i, 8);
+		t_ok(t_ud_send(us, &ways.active, 8, i, NO_FLAGS));
+		t_ud_wait_sent(us, i, 8);
 	}
 	pass(us, &others.active, &third, 8, 1);
 	t_no_event(us->connect_evd);
@@ -680,13 +600,13 @@ START_TEST(UD_019_the_EP_of_the_peer_is_gone)
 	NEEDS_UD;
 	ways = establish(us, &listener[1], peer);
 	t_ok(dat_ep_free(peer->ep));
-	ud_end_new(&third, &ia[1]);
+	t_ud_end_new(&third, &ia[1]);
 	t_ok(t_recv(&third, 0, 64, 1, NO_FLAGS));
-	t_ok(send_to(us, &ways.active, 8, 2, NO_FLAGS));
-	wait_sent(us, 2, 8);
+	t_ok(t_ud_send(us, &ways.active, 8, 2, NO_FLAGS));
+	t_ud_wait_sent(us, 2, 8);
 	ways = establish(us, &listener[1], &third);
-	t_ok(send_to(us, &ways.active, 16, 3, NO_FLAGS));
-	wait_received(&third, 1, 16); /* not the datagram before it */
+	t_ok(t_ud_send(us, &ways.active, 16, 3, NO_FLAGS));
+	t_ud_wait_received(&third, 1, 16); /* not the datagram before it */
 	peer->ep = NULL;
 }
 END_TEST
@@ -700,8 +620,8 @@ START_TEST(UD_020_an_EP_is_freed_with_its_receives_and_handles)
 	establish(us, &listener[1], peer);
 	t_ok(t_connect(us->ep, &listener[1]));
 	t_ok(t_connect(us->ep, &listener[1]));
-	undecided = next_cr(&listener[1]);
-	t_ok(t_cr_accept(next_cr(&listener[1]), peer->ep));
+	undecided = t_ud_next_cr(&listener[1]);
+	t_ok(t_cr_accept(t_ud_next_cr(&listener[1]), peer->ep));
 	for (int i = 0; i < 2; i++) {
 		if (i == 1)
 			t_ok(t_cr_reject(undecided));
@@ -715,7 +635,7 @@ END_TEST
 
 /* A thread that sends until it is stopped, whether or not the datagrams arrive. */
 struct stream {
-	struct way *by;
+	struct t_way *by;
 	bool over;
 };
 
@@ -724,8 +644,8 @@ static void *send_on(void *argument)
 	const struct stream *stream = argument;
 
 	for (uint64_t i = 0; !__atomic_load_n(&stream->over, __ATOMIC_ACQUIRE); i++) {
-		t_ok(send_to(us, stream->by, 256, i, NO_FLAGS));
-		wait_sent(us, i, 256);
+		t_ok(t_ud_send(us, stream->by, 256, i, NO_FLAGS));
+		t_ud_wait_sent(us, i, 256);
 	}
 	return NULL;
 }
@@ -739,7 +659,7 @@ START_TEST(UD_020_an_IA_is_closed_during_a_stream)
 	NEEDS_UD;
 	for (int i = 0; i < 10; i++) {
 		ways = establish(us, &listener[1], peer);
-		t_ok(t_recv(peer, 0, HEADER + 256, 1, NO_FLAGS));
+		t_ok(t_recv(peer, 0, T_UD_HEADER + 256, 1, NO_FLAGS));
 		stream = (struct stream){.by = &ways.active};
 		ck_assert_int_eq(pthread_create(&thread, NULL, send_on, &stream), 0);
 		t_wait_for(peer->recv_evd, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
@@ -748,7 +668,7 @@ START_TEST(UD_020_an_IA_is_closed_during_a_stream)
 		pthread_join(thread, NULL);
 		t_ok(dat_ib_ud_ah_free(us->ep, &ways.active.ah));
 		t_ia_open(&ia[1]);
-		ud_end_new(peer, &ia[1]);
+		t_ud_end_new(peer, &ia[1]);
 		t_listen(&listener[1], &ia[1], DAT_PSP_CONSUMER_FLAG);
 	}
 }
@@ -785,14 +705,14 @@ START_TEST(UD_022_a_sender_does_not_fill_the_memory_of_its_peer)
 	NEEDS_UD;
 	if (!T_HOOKS)
 		t_skip("a sanitizer keeps memory that was freed");
-	ud_end_new(&third, &ia[1]);
+	t_ud_end_new(&third, &ia[1]);
 	ways = establish(us, &listener[1], peer);
 	last = establish(us, &listener[1], &third);
 	pass(us, &last.active, &third, 8, 1);
 	before = resident_pages();
 	for (uint64_t i = 0; i < 100000; i++) {
-		t_ok(send_to(us, &ways.active, 256, i, NO_FLAGS));
-		wait_sent(us, i, 256);
+		t_ok(t_ud_send(us, &ways.active, 256, i, NO_FLAGS));
+		t_ud_wait_sent(us, i, 256);
 	}
 	/* It comes behind all others. */
 	pass(us, &last.active, &third, 8, 2);
@@ -817,7 +737,7 @@ START_TEST(UD_021_counters)
 	ck_assert_uint_eq(sent[DCNT_EP_POST_SEND_UD_DATA], 30);
 	ck_assert_uint_eq(sent[DCNT_EP_POST_SEND], 0);
 	ck_assert_uint_eq(received[DCNT_EP_RECV_UD], 3);
-	ck_assert_uint_eq(received[DCNT_EP_RECV_UD_DATA], 3 * (HEADER + 10));
+	ck_assert_uint_eq(received[DCNT_EP_RECV_UD_DATA], 3 * (T_UD_HEADER + 10));
 	ck_assert_uint_eq(received[DCNT_EP_RECV], 0);
 	ck_assert_uint_eq(received[DCNT_EP_POST_RECV], 3);
 }
@@ -846,6 +766,7 @@ static void add_transfers(TCase *tcase)
 	tcase_add_test(tcase, UD_015_datagram_longer_than_the_receive);
 	tcase_add_test(tcase, UD_016_datagrams_between_many_endpoints);
 	tcase_add_test(tcase, UD_017_address_handles_are_freed);
+	tcase_add_test(tcase, UD_017_a_handle_works_when_the_peer_has_freed_its_own);
 	tcase_add_test(tcase, UD_018_sent_datagrams_arrive_though_the_EP_is_freed);
 	tcase_add_test(tcase, UD_019_the_peer_is_gone);
 	tcase_add_test(tcase, UD_019_the_EP_of_the_peer_is_gone);

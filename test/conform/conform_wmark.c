@@ -87,6 +87,21 @@ START_TEST(EP_192_196_hard_mark_is_kept_for_the_next_connection)
 }
 END_TEST
 
+START_TEST(EP_154_soft_mark_is_kept_for_the_next_connection)
+{
+	t_ok(dat_ep_set_watermark(us->ep, 2, DAT_WATERMARK_INFINITE));
+	t_ok(dat_ep_disconnect(us->ep, DAT_CLOSE_ABRUPT_FLAG));
+	paired_ends(DAT_CONNECTION_EVENT_DISCONNECTED);
+	t_ok(dat_ep_reset(us->ep));
+	t_ok(dat_ep_reset(peer->ep));
+	t_establish(&paired.listener, us, peer);
+	post_receives(2);
+	t_no_event(paired.ia[0].async_evd);
+	post_receives(1);
+	expect_soft();
+}
+END_TEST
+
 START_TEST(EP_193_marks_are_independent)
 {
 	t_ok(dat_ep_set_watermark(us->ep, 3, 1));
@@ -198,6 +213,7 @@ Suite *conform_wmark(void)
 	tcase_add_test(tcase, EP_191_a_mark_below_the_count_has_an_event_at_once);
 	tcase_add_test(tcase, EP_192_hard_mark_breaks_the_connection);
 	tcase_add_test(tcase, EP_192_196_hard_mark_is_kept_for_the_next_connection);
+	tcase_add_test(tcase, EP_154_soft_mark_is_kept_for_the_next_connection);
 	tcase_add_test(tcase, EP_193_marks_are_independent);
 	tcase_add_test(tcase, EP_195_197_arguments);
 	tcase_add_test(tcase, EP_198_a_missing_buffer_does_not_affect_the_marks);

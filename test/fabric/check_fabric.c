@@ -263,7 +263,6 @@ START_TEST(info_refuses_everywhere)
 		REFUSES(profiles[i], ep_attr->type = FI_EP_MSG);
 		REFUSES(profiles[i], ep_attr->type = FI_EP_DGRAM);
 		REFUSES(profiles[i], caps |= FI_ATOMIC);
-		REFUSES(profiles[i], tx_attr->msg_order = FI_ORDER_SAW);
 		REFUSES(profiles[i], tx_attr->rma_iov_limit = 2);
 		REFUSES(profiles[i], tx_attr->inject_size = 8192);
 		REFUSES(profiles[i], tx_attr->size = 1 << 20);
@@ -283,6 +282,10 @@ START_TEST(info_differs)
 	REFUSES("efa", domain_attr->cq_data_size = 8);
 	REFUSES("efa", tx_attr->iov_limit = 5);
 	REFUSES("efa", tx_attr->msg_order = FI_ORDER_WAW);
+	REFUSES("efa", tx_attr->msg_order = FI_ORDER_SAW);
+	REFUSES("cxi", tx_attr->msg_order = FI_ORDER_SAW);
+	ACCEPTS("opx", tx_attr->msg_order = FI_ORDER_SAW); /* and does not promise it */
+	REFUSES("opx", tx_attr->iov_limit = 2);
 	ACCEPTS("efa", tx_attr->iov_limit = 4);
 	ACCEPTS("efa", tx_attr->inject_size = 4096);
 	REFUSES("cxi", tx_attr->iov_limit = 2);
@@ -342,6 +345,29 @@ START_TEST(info_gives_on_request)
 }
 END_TEST
 
+/* opx promises neither an order nor a length of its queues, and no protection of them unasked. */
+START_TEST(info_of_opx_promises_little)
+{
+	struct fi_info *hints, *info;
+
+	use_core(_i);
+	hints = t_hints("sham", "opx");
+	hints->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+	info = get(hints);
+	ck_assert_uint_eq(info->tx_attr->msg_order | info->rx_attr->msg_order, 0);
+	ck_assert_uint_eq(info->tx_attr->size, SIZE_MAX);
+	ck_assert_uint_eq(info->rx_attr->size, SIZE_MAX);
+	ck_assert_int_eq(info->domain_attr->mr_mode, FI_MR_HMEM);
+	ck_assert_int_eq(info->domain_attr->resource_mgmt, FI_RM_DISABLED);
+	fi_freeinfo(info);
+	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	info = get(hints);
+	ck_assert_int_eq(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+END_TEST
+
 START_TEST(info_says_little_for_itself)
 {
 	struct fi_info *hints, *info;
@@ -384,6 +410,7 @@ static TCase *case_info(void)
 	tcase_add_loop_test(tc, info_differs, 0, NCORES);
 	tcase_add_loop_test(tc, info_gives_what_is_asked, 0, NCORES);
 	tcase_add_loop_test(tc, info_gives_on_request, 0, 2 * NCORES);
+	tcase_add_loop_test(tc, info_of_opx_promises_little, 0, NCORES);
 	tcase_add_loop_test(tc, info_says_little_for_itself, 0, NCORES);
 	tcase_add_loop_test(tc, info_knows_no_hosts, 0, NCORES);
 	return tc;
@@ -1068,13 +1095,12 @@ static void write_to_a_context(int core)
 
 static void change_segments(int core)
 {
-	static struct iovec iov[2];
+	static struct iovec iov;
 
 	begin_with(core, "opx");
-	iov[0] = (struct iovec){a.mem, 8};
-	iov[1] = (struct iovec){a.mem + 64, 8};
-	t_need(fi_trecvv(a.ep, iov, NULL, 2, a.peer, 1, 0, &ctx[0]), "fi_trecvv");
-	iov[1].iov_len = 4;
+	iov = (struct iovec){a.mem, 8};
+	t_need(fi_trecvv(a.ep, &iov, NULL, 1, a.peer, 1, 0, &ctx[0]), "fi_trecvv");
+	iov.iov_len = 4;
 	t_side_send(&b, &a, 0, 8, 1, FI_COMPLETION, &ctx[1]);
 	expect(&a, &b, &ctx[0]);
 }

@@ -136,8 +136,12 @@ static int open_core(struct sham_domain *domain, uint64_t caps)
 
 static bool acceptable(const struct sham_profile *profile, const struct fi_domain_attr *attr)
 {
-	return profile && !(profile->mr_mode & ~attr->mr_mode) &&
-	       !(attr->mr_mode & ~(profile->mr_mode | profile->mr_mode_optional));
+	int known;
+
+	if (!profile)
+		return false;
+	known = profile->mr_mode | profile->mr_mode_optional | profile->mr_mode_unasked;
+	return !(profile->mr_mode & ~attr->mr_mode) && !(attr->mr_mode & ~known);
 }
 
 int sham_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain_p,

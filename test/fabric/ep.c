@@ -352,16 +352,22 @@ static int open_core(struct sham_ep *ep, uint64_t caps)
 	return ret;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 static void fill(struct sham_ep *ep, const struct fi_info *info, void *context)
 {
 	dofi_list_init(&ep->waiting);
 	dofi_list_init(&ep->flying);
 	ep->caps = info->caps;
-	ep->msg_order = info->tx_attr->msg_order;
+	ep->msg_order = ep->domain->profile->order_unstated ? ep->domain->profile->msg_order
+							    : info->tx_attr->msg_order;
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
-	ep->tx_size = info->tx_attr->size;
-	ep->rx_size = info->rx_attr->size;
+	ep->tx_size = smaller(info->tx_attr->size, ep->domain->profile->tx_size);
+	ep->rx_size = smaller(info->rx_attr->size, ep->domain->profile->rx_size);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;

@@ -101,16 +101,22 @@ static bool ep_fits(const struct sham_profile *p, const struct fi_ep_attr *hint)
 		hint->max_msg_size <= p->max_msg_size && hint->mem_tag_format <= p->tag_mask);
 }
 
+/* Who promises no order does not look which one is asked for. */
+static bool order_fits(const struct sham_profile *p, uint64_t order)
+{
+	return p->order_unstated || !(order & ~p->msg_order);
+}
+
 static bool tx_fits(const struct sham_profile *p, const struct fi_tx_attr *hint)
 {
-	return !hint || (!(hint->caps & ~p->caps) && !(hint->msg_order & ~p->msg_order) &&
+	return !hint || (!(hint->caps & ~p->caps) && order_fits(p, hint->msg_order) &&
 			 hint->inject_size <= p->inject_size && hint->iov_limit <= p->iov_limit &&
 			 hint->rma_iov_limit <= 1 && hint->size <= p->tx_size);
 }
 
 static bool rx_fits(const struct sham_profile *p, const struct fi_rx_attr *hint)
 {
-	return !hint || (!(hint->caps & ~p->caps) && !(hint->msg_order & ~p->msg_order) &&
+	return !hint || (!(hint->caps & ~p->caps) && order_fits(p, hint->msg_order) &&
 			 hint->iov_limit <= p->iov_limit && hint->size <= p->rx_size);
 }
 
@@ -180,15 +186,24 @@ static enum fi_threading threading_for(const struct sham_profile *p,
 	return hint && hint->threading ? hint->threading : p->threading;
 }
 
+static enum fi_resource_mgmt management_for(const struct sham_profile *p,
+					    const struct fi_domain_attr *hint)
+{
+	if (!p->management)
+		return FI_RM_ENABLED;
+	return hint && hint->resource_mgmt ? hint->resource_mgmt : p->management;
+}
+
 static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *p,
 			const struct fi_domain_attr *hint)
 {
 	attr->threading = threading_for(p, hint);
 	attr->control_progress = FI_PROGRESS_MANUAL;
 	attr->data_progress = FI_PROGRESS_MANUAL;
-	attr->resource_mgmt = FI_RM_ENABLED;
+	attr->resource_mgmt = management_for(p, hint);
 	attr->av_type = hint && hint->av_type ? hint->av_type : p->av_type;
-	attr->mr_mode = p->mr_mode | (hint ? hint->mr_mode & p->mr_mode_optional : 0);
+	attr->mr_mode =
+		p->mr_mode | p->mr_mode_unasked | (hint ? hint->mr_mode & p->mr_mode_optional : 0);
 	attr->mr_key_size = p->key_size;
 	attr->cq_data_size = p->cq_data_size;
 	attr->cq_cnt = 32;
@@ -204,6 +219,8 @@ static void fill_domain(struct fi_domain_attr *attr, const struct sham_profile *
 
 static uint64_t order_for(const struct sham_profile *p, const struct fi_info *hints)
 {
+	if (p->order_unstated)
+		return 0;
 	return p->order_on_request && hints ? hints->tx_attr->msg_order : p->msg_order;
 }
 
@@ -216,6 +233,11 @@ static size_t asked(size_t hint, size_t most)
 static size_t or_else(size_t hint, size_t otherwise)
 {
 	return hint ? hint : otherwise;
+}
+
+static size_t size_for(const struct sham_profile *p, size_t hint, size_t most)
+{
+	return p->sizes_unstated && !hint ? SIZE_MAX : asked(hint, most);
 }
 
 static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
@@ -232,15 +254,15 @@ static void fill_tx_rx(struct fi_info *info, const struct sham_profile *p,
 	info->tx_attr->op_flags = tx->op_flags;
 	info->tx_attr->msg_order = order_for(p, hints);
 	info->tx_attr->inject_size = asked(tx->inject_size, p->inject_size);
-	info->tx_attr->size =
-		asked(or_else(tx->size, p->tx_default), smaller(p->tx_size, core->tx_attr->size));
+	info->tx_attr->size = size_for(p, or_else(tx->size, p->tx_default),
+				       smaller(p->tx_size, core->tx_attr->size));
 	info->tx_attr->iov_limit = p->iov_limit;
 	info->tx_attr->rma_iov_limit = 1;
 	info->rx_attr->caps = info->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE | FI_FENCE);
 	info->rx_attr->op_flags = rx->op_flags;
-	info->rx_attr->msg_order = p->msg_order;
-	info->rx_attr->size =
-		asked(or_else(rx->size, p->rx_default), smaller(p->rx_size, core->rx_attr->size));
+	info->rx_attr->msg_order = p->order_unstated ? 0 : p->msg_order;
+	info->rx_attr->size = size_for(p, or_else(rx->size, p->rx_default),
+				       smaller(p->rx_size, core->rx_attr->size));
 	info->rx_attr->iov_limit = p->iov_limit;
 }
 

@@ -11,9 +11,8 @@
 
 #define REMOTE     (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ALL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE)
-#define NO_CLIENTS                                                                    \
-	(UINT64_C(1) << 40) /* in the core's key of what has none for the application \
-			     */
+/* Marks the core's key of a registration that has no key for the application. */
+#define NO_CLIENTS (UINT64_C(1) << 40)
 
 static const uint64_t access_for[] = {
 	[SHAM_READ] = FI_READ,
@@ -222,7 +221,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-/* Forgets the registration; lock held. */
+/* Removes the registration from those of the domain. Lock held. */
 static void mr_retire(struct sham_mr *mr)
 {
 	struct sham_domain *domain = mr->domain;

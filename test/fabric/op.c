@@ -97,11 +97,10 @@ static uint64_t sum_of(const struct iovec *iov, size_t niov)
 	return sum;
 }
 
-/* FI_ASYNC_IOV: the array of several segments must not change until the operation ends. */
+/* FI_ASYNC_IOV: an array of segments must not change until the operation ends. */
 static void remember_segments(struct sham_op *op)
 {
-	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || op->niov < 2 ||
-	    (op->flags & FI_INJECT))
+	if (!(op->ep->domain->profile->mode & FI_ASYNC_IOV) || (op->flags & FI_INJECT))
 		op->segments = NULL;
 	if (op->segments)
 		op->segments_sum = sum_of(op->segments, op->niov);

@@ -174,7 +174,9 @@ const struct t_seen *t_side_next(struct t_side *side, struct t_side *other, int 
 
 /* --- posts --- */
 
-/* Whether a post that returned ret has to be tried again; both sides have made progress then. */
+/*
+ * Returns whether a post that returned ret has to be repeated. Then both sides have made progress.
+ */
 static bool again(ssize_t ret, struct t_side *side, struct t_side *other, const char *what)
 {
 	if (ret != -FI_EAGAIN) {
@@ -197,13 +199,23 @@ void t_side_recv(struct t_side *side, struct t_side *other, size_t at, size_t le
 	while (again(ret, side, other, "fi_trecv"));
 }
 
+/* A segment that stays until the operation ends (FI_ASYNC_IOV): of the last 1024 of them. */
+static const struct iovec *segment(struct t_side *side, size_t at, size_t len)
+{
+	static struct iovec segments[1024];
+	static unsigned int used;
+	struct iovec *iov = &segments[used++ % 1024];
+
+	*iov = (struct iovec){.iov_base = side->mem + at, .iov_len = len};
+	return iov;
+}
+
 void t_side_send(struct t_side *side, struct t_side *other, size_t at, size_t len, uint64_t tag,
 		 uint64_t flags, void *context)
 {
-	struct iovec iov = {.iov_base = side->mem + at, .iov_len = len};
 	void *desc = fi_mr_desc(side->mr);
 	struct fi_msg_tagged msg = {
-		.msg_iov = &iov,
+		.msg_iov = segment(side, at, len),
 		.desc = &desc,
 		.iov_count = 1,
 		.addr = side->peer,
@@ -220,11 +232,10 @@ void t_side_send(struct t_side *side, struct t_side *other, size_t at, size_t le
 void t_side_write(struct t_side *side, struct t_side *other, size_t from, size_t len, size_t to,
 		  uint64_t flags, void *context)
 {
-	struct iovec iov = {.iov_base = side->mem + from, .iov_len = len};
 	struct fi_rma_iov rma = {.addr = other->base + to, .len = len, .key = fi_mr_key(other->mr)};
 	void *desc = fi_mr_desc(side->mr);
 	struct fi_msg_rma msg = {
-		.msg_iov = &iov,
+		.msg_iov = segment(side, from, len),
 		.desc = &desc,
 		.iov_count = 1,
 		.addr = side->peer,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The agent of a CNO closes its IA, on each thread that can call it. */
-#include <dirent.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "process.h"
 
 #define ROUNDS 20
 
@@ -46,7 +45,7 @@ static DAT_CNO_HANDLE cno_with(void (*run)(DAT_PVOID, DAT_EVD_HANDLE))
 	return cno;
 }
 
-/* Prepares a connection on which a receive at our end calls the agent. */
+/* Prepares a connection. A receive that completes at our end calls the agent. */
 static void prepare(void)
 {
 	others = 0;
@@ -73,27 +72,15 @@ static bool has_closed(void)
 	return sem_trywait(&closed) == 0;
 }
 
-static int threads(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /* The number of threads after the first IA: a sanitizer may have a thread of its own by then. */
 static int usual_threads(void)
 {
-	int before = threads(), after;
+	int before = fault_threads(), after;
 
 	t_ia_open(&ia);
 	t_ia_close_empty(&ia);
 	/* The kernel may still list a thread that was joined before. */
-	t_until((after = threads()) <= before + 1);
+	t_until((after = fault_threads()) <= before + 1);
 	return after;
 }
 
@@ -108,8 +95,8 @@ static void expect_closed(int threads_before)
 	t_wait_conn(ends[0].connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, ends[0].ep);
 	t_ia_close(&from);
 	munmap(ends[0].buf.mem, ends[0].buf.size);
-	ck_assert_int_gt(others, 0); /* called because the IA closes */
-	t_until(threads() <= threads_before);
+	ck_assert_int_gt(others, 0); /* the close of the IA calls it */
+	t_until(fault_threads() <= threads_before);
 	sem_destroy(&closed);
 }
 

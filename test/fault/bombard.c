@@ -5,16 +5,15 @@
  * a loop. None of its rounds may fail or take longer than a second, and the victim's memory and
  * descriptors must not grow.
  */
-#include <dirent.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "server.h"
 #include "inside.h"
 #include "memory.h"
+#include "process.h"
 #include "t_hooks.h"
 #include "t_channel.h"
 
@@ -263,16 +262,9 @@ static void close_all(void)
 static unsigned int files_of(pid_t pid)
 {
 	char path[32];
-	unsigned int n = 0;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
+	return (unsigned int)fault_entries(path);
 }
 
 static void find_victim(DAT_CONN_QUAL qual)
@@ -291,8 +283,7 @@ START_TEST(attack_does_not_delay_the_client)
 	DAT_CONN_QUAL qual;
 	size_t memory;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
+	shared = fault_share(sizeof(*shared));
 	setenv("DAT_OFI_HANDSHAKE_MS", "1000", 1);
 	t_peer_start(&victim, serving);
 	t_peer_start(&client, client_main);

@@ -176,17 +176,13 @@ START_TEST(elevated_program_ignores_variables_of_the_user)
 {
 	int found;
 
-	if (geteuid()) {
-		puts("# skipped: only root can make a set-user-ID program of another user");
-		return;
-	}
+	if (geteuid())
+		t_skip("only root can make a set-user-ID program of another user");
 	make_files();
 	found = run(copy, NOBODY);
 	remove_files();
-	if (!(found & IS_ELEVATED)) {
-		puts("# skipped: the copy does not start, or without more rights");
-		return;
-	}
+	if (!(found & IS_ELEVATED))
+		t_skip("the copy does not start, or without more rights");
 	ck_assert_int_eq(found, IS_THROUGH | IS_ELEVATED);
 }
 END_TEST

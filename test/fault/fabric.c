@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fabric refuses calls, or returns -FI_EAGAIN most of the time. */
-#include <dirent.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "inside.h"
+#include "process.h"
 #include "fabric/quirks.h"
 #include "object/ep.h"
 #include "object/ia.h"
@@ -21,18 +21,6 @@ static void setup(void)
 {
 	setenv("DAT_OFI_LOG", "off", 1);
 	fault_use_linked_provider();
-}
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* --- opening --- */
@@ -74,7 +62,7 @@ START_TEST(ia_open_is_refused)
 
 	t_ia_open(&ia);
 	t_ia_close_empty(&ia); /* opens what the fabric opens once */
-	before = open_files();
+	before = fault_open_files();
 	for (int i = 0; i < NUMBER(reasons); i++) {
 		DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 		DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
@@ -91,7 +79,7 @@ START_TEST(ia_open_is_refused)
 				 : reasons[i].type);
 		ck_assert_ptr_null(async);
 		ck_assert_ptr_null(handle);
-		ck_assert_int_eq(open_files(), before);
+		ck_assert_int_eq(fault_open_files(), before);
 	}
 	t_ia_open(&ia);
 	t_ia_close_empty(&ia);
@@ -360,7 +348,7 @@ START_TEST(connects_from_a_free_port)
 	for (int i = 0; i < 3; i++) {
 		tcp_ports = i == 2;
 		t_pair_open(&pair, NULL);
-		files[i] = open_files();
+		files[i] = fault_open_files();
 		t_pair_close(&pair);
 	}
 	ck_assert_int_eq(files[2], files[1]);
@@ -389,7 +377,7 @@ START_TEST(no_port_is_free)
 		t_ok(t_cr_accept(t_next_cr(&pair.listener), end[1].ep));
 		expect_failed_connection(&end[0], DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 		expect_failed_connection(&end[1], DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-		files[i] = open_files();
+		files[i] = fault_open_files();
 	}
 	ck_assert_int_eq(files[1], files[0]);
 	t_fabric_heal();

@@ -4,6 +4,7 @@
 #define FAULT_H
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "../lib/t.h"
 #include "../lib/t_peer.h"
@@ -43,6 +44,15 @@ static inline bool fault_fabric_is_psm3(void)
 	const char *params = getenv("T_PARAMS");
 
 	return params && strstr(params, "provider=psm3");
+}
+
+/* Zeroed memory that this process shares with the peers that it starts later. */
+static inline void *fault_share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	return memory;
 }
 
 /* The amount of work: little in "make check", much in "make check-all", which sets T_FULL. */

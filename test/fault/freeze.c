@@ -5,6 +5,7 @@
 #define RECEIVES     10u
 #define REQUESTS     10u
 #define HANDSHAKE_MS "1500" /* how long the provider waits for a step of a peer */
+#define HANDSHAKE_US 1500000u
 #define AT_ONCE_US   (T_LIMIT_US / 5)
 
 static struct t_peer peer;
@@ -122,6 +123,30 @@ START_TEST(frozen_connector)
 	t_wait_dto(end.recv_evd, end.ep, 1, DAT_DTO_ERR_FLUSHED, 0);
 	t_peer_thaw(&peer);
 	ck_assert_uint_eq(t_peer_hear(&peer), DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	t_peer_join(&peer);
+	t_ia_close(&ia);
+}
+END_TEST
+
+/* As a process of an overloaded host: it is late by more than one step may take. */
+START_TEST(connector_that_thaws_in_time)
+{
+	uint64_t began;
+	DAT_CR_HANDLE cr;
+
+	t_peer_start(&peer, connect_role);
+	open_end();
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(&peer, listener.qual);
+	cr = t_next_cr(&listener);
+	t_peer_freeze(&peer);
+	t_ok(t_cr_accept(cr, end.ep));
+	began = t_now_us();
+	t_until(t_now_us() - began > 2 * HANDSHAKE_US);
+	t_no_event(end.connect_evd);
+	t_peer_thaw(&peer);
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	ck_assert_uint_eq(t_peer_hear(&peer), DAT_CONNECTION_EVENT_ESTABLISHED);
 	t_peer_join(&peer);
 	t_ia_close(&ia);
 }
@@ -406,6 +431,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, frozen_listener);
 	tcase_add_test(tcase, frozen_connector);
+	tcase_add_test(tcase, connector_that_thaws_in_time);
 	tcase_add_test(tcase, disconnect_abruptly);
 	tcase_add_test(tcase, disconnect_gracefully_then_abruptly);
 	tcase_add_test(tcase, free_all_objects);

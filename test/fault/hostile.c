@@ -887,7 +887,11 @@ START_TEST(test_idle_channels_of_a_peer_with_the_key)
 }
 END_TEST
 
-/* More sockets than the victim has descriptors, as many at a time as this process may open. */
+/*
+ * More sockets than the victim has descriptors, as many at a time as this process may open. On a
+ * busy machine the crowd may push the client's socket out before its greeting has come; then the
+ * client is refused, and tries again.
+ */
 START_TEST(test_idle_sockets)
 {
 	struct rlimit files;
@@ -899,6 +903,7 @@ START_TEST(test_idle_sockets)
 	setrlimit(RLIMIT_NOFILE, &files);
 	bunch = files.rlim_cur > IDLE_SOCKETS + 64 ? IDLE_SOCKETS : (size_t)files.rlim_cur - 64;
 	fds = calloc(bunch, sizeof(*fds));
+	shared->lenient = true;
 	while (total < IDLE_SOCKETS) {
 		for (held = 0; held < bunch && total < IDLE_SOCKETS; held++, total++)
 			fds[held] = dial();
@@ -908,6 +913,8 @@ START_TEST(test_idle_sockets)
 	}
 	free(fds);
 	assert_progress(3);
+	shared->lenient = false;
+	assert_progress(2);
 }
 END_TEST
 

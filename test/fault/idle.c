@@ -3,47 +3,18 @@
  * Threads that wake without need: the progress thread while a program polls, and any thread while
  * nothing happens. A thread that wakes goes to sleep again, and the kernel counts that.
  */
-#include <dirent.h>
 #include <signal.h>
 
-#include "fault.h"
+#include "process.h"
 
 #define MESSAGES    2000u
 #define QUIET_US    1000000u
 /* In QUIET_US. After some time without events each sleep with a timeout lasts at least 32 ms. */
 #define MOST_SLEEPS 200u
 
-/* How often threads of this name went to sleep; NULL: all threads. */
-static unsigned long sleeps(const char *name)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	unsigned long total = 0, n;
-	char path[300], line[128], wanted[64];
-	struct dirent *task;
-	FILE *file;
-	bool counts;
-
-	ck_assert_ptr_nonnull(tasks);
-	snprintf(wanted, sizeof(wanted), "Name:\t%s\n", name ? name : "");
-	while ((task = readdir(tasks))) {
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
-		file = fopen(path, "r");
-		counts = !name;
-		while (file && fgets(line, sizeof(line), file)) {
-			counts |= !strcmp(line, wanted);
-			if (counts && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
-				total += n;
-		}
-		if (file)
-			fclose(file);
-	}
-	closedir(tasks);
-	return total;
-}
-
 static struct t_pair pair;
 
-/* Either side may have to do something first. */
+/* Polls both sides, because either may have to do something first. */
 static void poll_for(DAT_EVD_HANDLE evd)
 {
 	uint64_t limit = t_now_us() + T_LIMIT_US;
@@ -80,10 +51,10 @@ START_TEST(messages_to_a_program_that_polls_wake_no_thread)
 	t_pair_open(&pair, NULL);
 	for (uint64_t i = 0; i < 100; i++)
 		bounce(i);
-	before = sleeps("dat-ofi");
+	before = fault_sleeps("dat-ofi");
 	for (uint64_t i = 0; i < MESSAGES / 2; i++)
 		bounce(i);
-	after = sleeps("dat-ofi");
+	after = fault_sleeps("dat-ofi");
 	printf("# %u messages: the progress threads slept %lu times\n", MESSAGES, after - before);
 	ck_assert_uint_le(after - before, MESSAGES / 16);
 	t_pair_close(&pair);
@@ -111,10 +82,10 @@ START_TEST(a_program_that_waits_for_nothing_sleeps)
 	}
 	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US / 4, 1, &event, &nmore),
 		DAT_TIMEOUT_EXPIRED);
-	before = sleeps(NULL);
+	before = fault_sleeps(NULL);
 	t_error(dat_evd_wait(pair.end[1].recv_evd, QUIET_US, 1, &event, &nmore),
 		DAT_TIMEOUT_EXPIRED);
-	after = sleeps(NULL);
+	after = fault_sleeps(NULL);
 	printf("# in %u ms all threads slept %lu times\n", QUIET_US / 1000, after - before);
 	ck_assert_uint_le(after - before, MOST_SLEEPS);
 	t_pair_close(&pair);

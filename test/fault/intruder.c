@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A program that has no key and reaches the endpoint of an IA on the fabric. It uses libfabric
- * alone. It was told what it might also guess: the address of the endpoint, addresses of memory,
- * and what belongs to a connection that was made just before the one that it wants to harm.
+ * alone. The victim tells it what an intruder might also guess: the address of the endpoint,
+ * addresses of memory, and number and tags of a connection that was made just before the one that
+ * the intruder wants to harm.
  */
 #include "inside.h"
 #include "cm/conn.h"
@@ -88,7 +89,7 @@ static void intruder_connect_objects(void)
 	}
 }
 
-/* The fabric is the one that the IA uses; nothing else is taken from it but the peer's address. */
+/* Uses the fabric of the IA. Of the IA it takes nothing else but the peer's address. */
 static void intruder_start(void)
 {
 	const struct dofi_details *peer = &ep_of(&first)->conn->chan->peer;
@@ -131,8 +132,8 @@ static void intruder_look(void)
 }
 
 /*
- * Posts until the fabric takes it, and waits for its end. True: it says that all went well. Some
- * fabrics refuse a key at once.
+ * Posts the operation until the fabric takes it, and waits for its end. True if the fabric reports
+ * a success. Some fabrics refuse a key at once.
  */
 #define INTRUDER_DO(post)                                                                          \
 	({                                                                                         \
@@ -154,7 +155,10 @@ static void *desc(void)
 
 /* --- the victim --- */
 
-/* Two connections of one peer; it says when each has got a message, and which. */
+/*
+ * The victim has two connections of one peer. It reports each message that it receives, and on
+ * which connection.
+ */
 static void serving_victim(struct t_peer *self)
 {
 	struct t_listener listener;
@@ -228,7 +232,9 @@ struct damage {
 	uint64_t whole, credits;
 };
 
-/* When the victim has refused so many. */
+/*
+ * Waits until the victim has refused this number of messages, and returns what they have changed.
+ */
 static struct damage part(uint64_t strays_expected)
 {
 	struct damage seen;
@@ -248,7 +254,10 @@ static struct damage part(uint64_t strays_expected)
 
 #define GUESSES 16
 
-/* Those that were made about the same time have numbers, and tags, that lie close by. */
+/*
+ * Numbers and tags of connections are random, so those of a connection that was made about the same
+ * time do not help.
+ */
 START_TEST(a_message_into_the_connection_of_others)
 {
 	uint64_t tag;
@@ -266,8 +275,9 @@ START_TEST(a_message_into_the_connection_of_others)
 END_TEST
 
 /*
- * The first keys that there are: of the library's own memory, and of the program's. The read behind
- * the write tells that the write is over. A fabric may hang up after a wrong guess.
+ * Guesses the first keys of a fabric: those of the library's own memory and of the program's. When
+ * the read behind the write has ended, the write is over. A fabric may close the stream after a
+ * wrong guess.
  */
 START_TEST(memory_by_keys_that_are_guessed)
 {
@@ -297,7 +307,7 @@ END_TEST
 
 #define MANY 5000u /* credits; more than there are */
 
-/* It knows the number, but was not told the secret. */
+/* The intruder knows the number of the connection, but not its secret. */
 START_TEST(a_control_message_without_the_secret)
 {
 	struct dofi_ctrl_credit *credit = (struct dofi_ctrl_credit *)(void *)intruder.memory;
@@ -320,7 +330,10 @@ END_TEST
 
 #define SOCKETS 32
 
-/* Some say something that looks as if it began well; some say nothing more, some hang up. */
+/*
+ * Some of these sockets send bytes that begin like a valid message; some then stay silent, some are
+ * closed.
+ */
 static void send_garbage(const struct sockaddr_in *to, unsigned int seed)
 {
 	char bytes[4096];
@@ -333,7 +346,7 @@ static void send_garbage(const struct sockaddr_in *to, unsigned int seed)
 	if (seed % 3 == 1)
 		memset(bytes, 1, 64);
 	ck_assert_int_eq(connect(fd, (const struct sockaddr *)to, sizeof(*to)), 0);
-	/* It may hang up at once. */
+	/* The fabric may close the socket at once. */
 	(void)!send(fd, bytes, 1u << seed % 13, MSG_NOSIGNAL);
 	if (seed % 2)
 		close(fd);

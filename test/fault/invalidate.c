@@ -3,7 +3,6 @@
  * A peer cannot use a context that has ended: not through DAT, whether its cache has the context or
  * not, or an operation is under way, and not by giving the old key to the fabric directly.
  */
-#include <sys/mman.h>
 
 #include "object/ia.h"
 #include "inside.h"
@@ -122,8 +121,7 @@ static void meet(enum end how)
 	DAT_RMR_CONTEXT context;
 
 	end_of_context = how;
-	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(memory, MAP_FAILED);
+	memory = fault_share(SIZE);
 	t_fill(memory, SIZE, TARGET);
 	t_peer_start(&peer, target_role);
 	fault_use_linked_provider();

@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "shm.h"
+#include "victim.h"
 
 #define BATCH 10 /* processes that die one after the other beside one survivor */
 #define DEPTH 8u
@@ -27,15 +27,6 @@ static DAT_RMR_TRIPLET remote; /* memory of the survivor */
 
 /* --- the instant --- */
 
-/* splitmix64 */
-static uint32_t random_of(uint64_t state, uint32_t n)
-{
-	state = (state + 1) * 0x9e3779b97f4a7c15u;
-	state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
-	state = (state ^ state >> 27) * 0x94d049bb133111ebu;
-	return (uint32_t)((state ^ state >> 31) % n);
-}
-
 /*
  * The instant is a number of requests to the card on the software EFA device, and a number of
  * microseconds after dat_ia_open on other fabrics.
@@ -51,45 +42,26 @@ static uint32_t choose_instant(uint64_t number)
 	uint64_t state = number << 32 | (seed ? strtoul(seed, NULL, 10) : 1);
 
 	if (!counts_requests())
-		return 1 + random_of(state, LIFE_US);
-	return 1 + random_of(state, number / 2 % 2 ? MANY_STEPS : FIRST_STEPS);
-}
-
-static void die_later(void)
-{
-	struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-	struct itimerspec when = {.it_value = {.tv_nsec = instant * 1000L}};
-	timer_t timer;
-
-	ck_assert_int_eq(timer_create(CLOCK_MONOTONIC, &how, &timer), 0);
-	ck_assert_int_eq(timer_settime(timer, 0, &when, NULL), 0);
+		return 1 + fault_random_of(state, LIFE_US);
+	return 1 + fault_random_of(state, number / 2 % 2 ? MANY_STEPS : FIRST_STEPS);
 }
 
 /* --- the victim --- */
 
-/* Waits for long, because the victims run one after the other. */
-static uint64_t hear_at_last(const struct t_peer *self)
-{
-	uint64_t word;
-
-	ck_assert_int_eq(recv(self->sock, &word, sizeof(word), 0), (ssize_t)sizeof(word));
-	return word;
-}
-
 /* Opens the IA and reports its qualifier, before the instant is set. */
 static DAT_CONN_QUAL open_victim(const struct t_peer *self)
 {
-	DAT_CONN_QUAL qual = hear_at_last(self);
-	DAT_RMR_CONTEXT context = (DAT_RMR_CONTEXT)hear_at_last(self);
+	DAT_CONN_QUAL qual = fault_hear_at_last(self);
+	DAT_RMR_CONTEXT context = (DAT_RMR_CONTEXT)fault_hear_at_last(self);
 	char text[16];
 
-	remote = t_remote(context, (uintptr_t)hear_at_last(self), T_BUF_SIZE);
+	remote = t_remote(context, (uintptr_t)fault_hear_at_last(self), T_BUF_SIZE);
 	snprintf(text, sizeof(text), "%u", instant);
 	if (counts_requests())
 		setenv("SOFTEFA_DIE_AT", text, 1);
 	t_ia_open(&ia);
 	if (!counts_requests())
-		die_later();
+		fault_die_after(instant);
 	t_end_new(&end, &ia, NULL);
 	for (uint64_t i = 0; i < DEPTH; i++)
 		t_ok(t_recv(&end, 0, 64, i, DAT_COMPLETION_DEFAULT_FLAG));

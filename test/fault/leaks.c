@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A closed IA leaves no descriptor, no thread and no memory (PRG-17). */
-#include <dirent.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "process.h"
 #include "../lib/t_hooks.h"
 
 #define FEW_FILES     50
@@ -20,18 +19,6 @@ struct use {
 	int files, threads;
 	size_t bytes, pages;
 };
-
-static int entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int number = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		number++;
-	closedir(dir);
-	return number;
-}
 
 static size_t resident_pages(void)
 {
@@ -51,8 +38,8 @@ static struct use use_now(void)
 {
 	malloc_trim(0);
 	return (struct use){
-		.files = entries("/proc/self/fd"),
-		.threads = entries("/proc/self/task"),
+		.files = fault_open_files(),
+		.threads = fault_threads(),
 		.bytes = mallinfo2().uordblks,
 		.pages = resident_pages(),
 	};
@@ -63,7 +50,7 @@ static void expect_no_more(const struct use *before)
 	struct use after;
 
 	/* The kernel may still list a thread that was joined before. */
-	t_until(entries("/proc/self/task") <= before->threads);
+	t_until(fault_threads() <= before->threads);
 	after = use_now();
 	ck_assert_int_eq(after.files, before->files);
 	if (!T_HOOKS)

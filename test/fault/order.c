@@ -5,7 +5,6 @@
  * would notice that.
  */
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "inside.h"
 #include "fabric/traits.h"
@@ -147,9 +146,7 @@ static uint64_t count_late(unsigned int number)
 	struct side side;
 
 	rounds = number;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
+	shared = fault_share(sizeof(*shared));
 	t_peer_start(&target, target_role);
 	open_side(&side);
 	for (uint64_t round = 1; round <= SLOTS; round++)

@@ -10,9 +10,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "shm.h"
+#include "victim.h"
 
 #define MAX_BATCH 100u /* processes that die one after the other beside one survivor */
 #define DEPTH     8u
@@ -32,39 +32,22 @@ static struct t_end end, near_end; /* the survivor's ends: to the victim, to the
 static uint32_t instant;
 static int kind;
 
-/* splitmix64 */
-static uint32_t random_of(uint64_t state, uint32_t n)
-{
-	state = (state + 1) * 0x9e3779b97f4a7c15u;
-	state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
-	state = (state ^ state >> 27) * 0x94d049bb133111ebu;
-	return (uint32_t)((state ^ state >> 31) % n);
-}
-
 /* Sizes that shm sends inside the command, in a buffer, and by a copy of the other side. */
 static DAT_VLEN size_of(uint64_t i)
 {
 	static const DAT_VLEN sizes[] = {8, 64, 1024, 4096, 16384, LARGE};
 
-	return sizes[random_of(i, sizeof(sizes) / sizeof(sizes[0]))];
+	return sizes[fault_random_of(i, sizeof(sizes) / sizeof(sizes[0]))];
 }
 
 /* --- the other processes --- */
 
-static uint64_t hear_at_last(const struct t_peer *self)
-{
-	uint64_t word;
-
-	ck_assert_int_eq(recv(self->sock, &word, sizeof(word), 0), (ssize_t)sizeof(word));
-	return word;
-}
-
 /* Connects with the survivor and returns the survivor's memory. */
 static DAT_RMR_TRIPLET meet(const struct t_peer *self)
 {
-	DAT_CONN_QUAL qual = hear_at_last(self);
-	DAT_RMR_CONTEXT context = (DAT_RMR_CONTEXT)hear_at_last(self);
-	DAT_RMR_TRIPLET remote = t_remote(context, (uintptr_t)hear_at_last(self), LARGE);
+	DAT_CONN_QUAL qual = fault_hear_at_last(self);
+	DAT_RMR_CONTEXT context = (DAT_RMR_CONTEXT)fault_hear_at_last(self);
+	DAT_RMR_TRIPLET remote = t_remote(context, (uintptr_t)fault_hear_at_last(self), LARGE);
 
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);
@@ -73,16 +56,6 @@ static DAT_RMR_TRIPLET meet(const struct t_peer *self)
 	t_ok(t_connect_data(end.ep, &ia, qual, 2 * T_LIMIT_US, NULL, 0));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
 	return remote;
-}
-
-static void die_later(void)
-{
-	struct sigevent how = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-	struct itimerspec when = {.it_value = {.tv_nsec = instant * 1000L}};
-	timer_t timer;
-
-	ck_assert_int_eq(timer_create(CLOCK_MONOTONIC, &how, &timer), 0);
-	ck_assert_int_eq(timer_settime(timer, 0, &when, NULL), 0);
 }
 
 static DAT_RETURN post(int what, uint64_t i, DAT_RMR_TRIPLET remote)
@@ -106,7 +79,7 @@ static void victim(struct t_peer *self)
 	DAT_RMR_TRIPLET remote = meet(self);
 	DAT_EVENT event;
 
-	die_later();
+	fault_die_after(instant);
 	for (uint64_t i = 0;; i++) {
 		if (i >= DEPTH)
 			t_wait(end.request_evd);
@@ -251,7 +224,8 @@ START_TEST(neighbour_continues_when_processes_die)
 		const char *seed = getenv("T_SEED");
 		uint64_t state = (uint64_t)_i << 40 | i << 20;
 
-		instant = 1 + random_of(state | (seed ? strtoul(seed, NULL, 10) : 1), WORK_US);
+		instant =
+			1 + fault_random_of(state | (seed ? strtoul(seed, NULL, 10) : 1), WORK_US);
 		t_peer_start(&victims[i], victim);
 	}
 	t_ia_open(&ia);

@@ -2,7 +2,6 @@
 /* A target that makes no DAT call serves RDMA operations, also while it computes. */
 #include <poll.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "fault.h"
 
@@ -89,9 +88,7 @@ START_TEST(target_serves_rdma_without_a_call)
 	struct t_ia ia;
 
 	way = _i;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
+	shared = fault_share(sizeof(*shared));
 	t_peer_start(&target, target_role);
 	t_ia_open(&ia);
 	t_end_new(&end, &ia, NULL);

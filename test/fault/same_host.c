@@ -5,16 +5,27 @@
  */
 #include "fault.h"
 
+#include <unistd.h>
+
 #define ROUNDS 100u
+#define NOBODY 65534u
 #define LENGTH 3000u
 
 static struct t_ia ia;
 static struct t_end end;
 static struct t_peer peer;
 static const char *their_word;
+static bool they_are_nobody, we_are_nobody;
 static char answer[65536];
 
 /* --- the other process --- */
+
+/* Another user from here on; whoever has that key may be anybody. */
+static void become_nobody(void)
+{
+	ck_assert_int_eq(setgid(NOBODY), 0);
+	ck_assert_int_eq(setuid(NOBODY), 0);
+}
 
 static void target_role(struct t_peer *self)
 {
@@ -23,6 +34,8 @@ static void target_role(struct t_peer *self)
 
 	setenv("DAT_OFI_SAME_HOST", their_word, 1);
 	t_ia_open(&ia);
+	if (they_are_nobody)
+		become_nobody();
 	t_end_new(&own, &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	t_peer_tell(self, listener.qual);
@@ -59,6 +72,8 @@ static DAT_RMR_TRIPLET meet(const char *ours, const char *theirs)
 	t_peer_start(&peer, target_role);
 	setenv("DAT_OFI_SAME_HOST", ours, 1);
 	t_ia_open(&ia);
+	if (we_are_nobody)
+		become_nobody();
 	t_end_new(&end, &ia, NULL);
 	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
 	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
@@ -83,7 +98,7 @@ static void transfer(DAT_RMR_TRIPLET remote, unsigned int round)
 	ck_assert(t_is_filled(end.buf.mem + LENGTH, LENGTH, round));
 }
 
-/* In ia_params the word is not ours to choose. */
+/* True if the run gives the parameter in ia_params, which the test cannot change. */
 static bool is_given(void)
 {
 	const char *params = getenv("T_PARAMS");
@@ -144,6 +159,26 @@ START_TEST(rdma_to_a_stopped_process)
 }
 END_TEST
 
+/* Two users that have one key: the kernel lets one of them copy, or none. */
+START_TEST(two_users)
+{
+	DAT_RMR_TRIPLET remote;
+
+	if (geteuid())
+		t_skip("only root can act as another user");
+	we_are_nobody = _i;
+	they_are_nobody = !_i;
+	remote = meet("memory", "memory");
+	for (unsigned int round = 0; round < ROUNDS; round++)
+		transfer(remote, round);
+	if (they_are_nobody)
+		ask();
+	part();
+	if (they_are_nobody && !is_given() && !strstr(answer, "by memory"))
+		t_skip("the fabric has no choice");
+}
+END_TEST
+
 /* An IA of another fabric ignores the parameter, but not a word that nobody knows. */
 START_TEST(a_word_that_nobody_knows)
 {
@@ -167,6 +202,7 @@ int main(void)
 	tcase_add_loop_test(tcase, both_processes_choose, 0,
 			    (int)(sizeof(choices) / sizeof(choices[0])));
 	tcase_add_test(tcase, rdma_to_a_stopped_process);
+	tcase_add_loop_test(tcase, two_users, 0, 2);
 	tcase_add_test(tcase, a_word_that_nobody_knows);
 	return t_run(suite);
 }

@@ -10,6 +10,7 @@
 #include "object/ia.h"
 #include "inside.h"
 #include "memory.h"
+#include "process.h"
 #include "object/transport.h"
 #include "object/ep.h"
 
@@ -150,18 +151,6 @@ static unsigned int endpoints(void)
 	return n;
 }
 
-static unsigned int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /* --- measuring --- */
 
 static double us_per(uint64_t began, unsigned int number)
@@ -227,11 +216,11 @@ static void measure(unsigned int npeers, unsigned int each)
 	t_ok(dat_psp_create_any(all.ia.ia, &listener.qual, listener.evd, DAT_PSP_CONSUMER_FLAG,
 				&listener.psp));
 	memory = fault_memory_of(getpid());
-	files = descriptors();
+	files = (unsigned int)fault_open_files();
 	setup = connect_all(&listener, npeers);
 	exchange(all.number);
 	memory = fault_memory_of(getpid()) - memory;
-	files = descriptors() - files;
+	files = (unsigned int)fault_open_files() - files;
 	in_turn = exchange(all.number);
 	alone = ping_one();
 	printf("# %s: %u processes with %u connections each: connect %.0f us, memory %.1f KiB, "

@@ -12,6 +12,7 @@
 #include "progress/wait.h"
 #include "api/counters.h"
 #include "inside.h"
+#include "process.h"
 
 #define ROUNDS   2000u
 #define REQUESTS 4
@@ -26,7 +27,7 @@ static struct dofi_ia *inside(void)
 
 /* --- the progress thread, counted and held --- */
 
-static _Atomic uint32_t watches; /* calls */
+static _Atomic uint32_t watches; /* calls of dofi_wait_watch() */
 static _Atomic bool hold, held;
 static sem_t let_go;
 
@@ -120,33 +121,6 @@ static void spin_until(int side, uint64_t number)
 
 /* --- writes that are seen without polling --- */
 
-/* How often threads of the library went to sleep. */
-static unsigned long sleeps(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	unsigned long total = 0, n;
-	struct dirent *task;
-	char path[300], line[128];
-	FILE *file;
-	bool ours;
-
-	ck_assert_ptr_nonnull(tasks);
-	while ((task = readdir(tasks))) {
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
-		file = fopen(path, "r");
-		ours = false;
-		while (file && fgets(line, sizeof(line), file)) {
-			ours |= !strcmp(line, "Name:\tdat-ofi\n");
-			if (ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
-				total += n;
-		}
-		if (file)
-			fclose(file);
-	}
-	closedir(tasks);
-	return total;
-}
-
 START_TEST(polling_of_memory_wakes_no_thread)
 {
 	unsigned long before;
@@ -158,15 +132,16 @@ START_TEST(polling_of_memory_wakes_no_thread)
 	}
 	t_ok(write_number(0, 1));
 	spin_until(1, 1);
-	before = sleeps();
+	before = fault_sleeps("dat-ofi");
 	for (uint64_t i = 2; i < ROUNDS; i++) {
 		t_ok(write_number(1, i));
 		spin_until(0, i);
 		t_ok(write_number(0, i));
 		spin_until(1, i);
 	}
-	printf("# the progress thread slept %lu times in %u rounds\n", sleeps() - before, ROUNDS);
-	ck_assert_uint_lt(sleeps() - before, ROUNDS / 8);
+	printf("# the progress thread slept %lu times in %u rounds\n",
+	       fault_sleeps("dat-ofi") - before, ROUNDS);
+	ck_assert_uint_lt(fault_sleeps("dat-ofi") - before, ROUNDS / 8);
 	end();
 }
 END_TEST

@@ -23,7 +23,7 @@ struct fabric_state {
 extern struct fabric_state fabric;
 
 enum fabric_kind {
-	FABRIC_RDM = 1,   /* ends wait for operations; BYE has a count; else as msg */
+	FABRIC_RDM = 1,   /* ends wait for operations, and BYE has a count; otherwise as msg */
 	FABRIC_SLOTS = 2, /* control records as writes */
 };
 

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must hold whatever the input is. */
+/* A condition that must hold for every input. */
 #define FUZZ_CHECK MUST
 
 /* At its end the stream returns zeros. */

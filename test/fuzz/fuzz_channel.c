@@ -373,7 +373,7 @@ static void step_path(struct fuzz_input *in)
 	dofi_engine_end(world.ia);
 }
 
-/* The number of the nth connection of those that there are; 0: there is none. */
+/* The number of the nth existing connection; 0: there is none. */
 static uint32_t number_of(uint8_t nth)
 {
 	const struct dofi_cm *cm = &world.ia->cm;
@@ -417,7 +417,7 @@ static void step_nothing(struct fuzz_input *in)
 	(void)in;
 }
 
-/* The corpus knows them by their place. */
+/* Files of the corpus contain the index of a step, so new steps go to the end. */
 static void (*const steps[])(struct fuzz_input *in) = {
 	step_nothing, step_dial,       step_hello,       step_message,        step_frame,
 	step_bytes,   step_hang_up,    step_room,        step_answer,         step_fault,

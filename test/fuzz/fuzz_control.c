@@ -47,7 +47,7 @@ static uint32_t choose_number(struct fuzz_input *in)
 	return n == 0xff ? fuzz_u32(in) : ep->conn_id;
 }
 
-/* A byte, or behind 0xff four. */
+/* A byte, or after 0xff a value of four bytes. */
 static uint32_t choose_value(struct fuzz_input *in)
 {
 	uint8_t n = fuzz_u8(in);
@@ -279,7 +279,7 @@ static void step_nothing(struct fuzz_input *in)
 	(void)in;
 }
 
-/* The corpus knows them by their place. */
+/* Files of the corpus contain the index of a step, so new steps go to the end. */
 static void (*const steps[])(struct fuzz_input *in) = {
 	step_nothing,  step_record,  step_message,   step_slot,       step_credit,
 	step_channel,  step_request, step_receive,   step_bind,       step_dequeue,

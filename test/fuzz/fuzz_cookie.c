@@ -25,8 +25,8 @@
 static struct {
 	uint8_t bytes[FILE_SIZE];
 	size_t size;
-	uint32_t held;   /* bits: entries, by others */
-	uint64_t locked; /* bits: bytes, by us */
+	uint32_t held;   /* bits: entries that other processes hold */
+	uint64_t locked; /* bits: bytes that this process has locked */
 	bool open, removed;
 	const char *maps;
 	size_t maps_size;

@@ -14,7 +14,7 @@
 #define KNOWN   4
 #define TX_SIZE 8192u
 
-/* A connection of the library that its peer knows, the newest first. */
+/* A connection of the library that the peer has learned of; the newest is first. */
 struct known {
 	uint32_t id;
 	uint64_t conn_qual;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers at the sockets of sim/kernel.h: they read what the library sends, which must be frames,
- * and know its connection numbers and tokens, so an input can name them in a byte. What they say
- * comes from the input.
+ * The peers at the sockets of sim/kernel.h. They read the library's frames and remember its
+ * connection numbers and tokens, so that an input can name one by a byte. The input decides what
+ * they send.
  */
 #ifndef T_FUZZ_PEER_H
 #define T_FUZZ_PEER_H

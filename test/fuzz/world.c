@@ -45,7 +45,7 @@ static void must(DAT_RETURN ret)
 	FUZZ_CHECK(ret == DAT_SUCCESS);
 }
 
-/* The library waits: time passes. */
+/* The library waits: advances the time. */
 int __wrap_sched_yield(void);
 
 int __wrap_sched_yield(void)

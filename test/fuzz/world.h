@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An open IA in the world of sim/kernel.h and fabric.h. It is made once; between world_begin and
- * world_end an input has it, and everything below it goes at the end.
+ * An open IA in the world of sim/kernel.h and fabric.h. It is made once. Each input uses it between
+ * world_begin and world_end, which frees all objects of the IA.
  */
 #ifndef T_FUZZ_WORLD_H
 #define T_FUZZ_WORLD_H
@@ -11,22 +11,22 @@
 #include "base/dat_api.h"
 
 #define WORLD_EPS     4u
-#define WORLD_SOCKETS 64 /* that the library may have open */
+#define WORLD_SOCKETS 64 /* limit of the library's open sockets */
 
 struct dofi_ep;
 struct dofi_ia;
 
 enum world_kind {
 	WORLD_RDM = 1,   /* see fabric.h */
-	WORLD_SLOTS = 2, /* as well */
+	WORLD_SLOTS = 2, /* see fabric.h */
 	WORLD_CREDITS = 4,
-	WORLD_FEW_STRANGERS = 8, /* one */
+	WORLD_FEW_STRANGERS = 8, /* room for one stranger */
 	WORLD_CLOSED_KEYS = 16,
-	WORLD_NATIVE = 32,  /* the device does atomic operations */
+	WORLD_NATIVE = 32,  /* the device executes atomic operations */
 	WORLD_FENCE = 64,   /* reads may overtake writes */
 	WORLD_DELAY = 128,  /* connects do not complete at once */
 	WORLD_NO_KEY = 256, /* auth=none */
-	WORLD_SRQ = 512,    /* fuzz_control: the second EP has one */
+	WORLD_SRQ = 512,    /* fuzz_control: the second EP has an SRQ */
 };
 
 enum world_ep { WORLD_EP_RC, WORLD_EP_SRQ, WORLD_EP_UD, WORLD_EP_KINDS };
@@ -45,7 +45,7 @@ struct world {
 extern struct world world;
 
 #define WORLD_WORDS 64
-extern uint64_t world_memory[WORLD_WORDS]; /* the LMR's */
+extern uint64_t world_memory[WORLD_WORDS]; /* the memory of the LMR */
 
 /* The first call creates the engine and its descriptors. */
 void world_begin(unsigned int kind);

@@ -17,11 +17,16 @@ t_core() {
 }
 
 # t_fabric NAME: sets t_params to the ia_params of that fabric, and the variables that libfabric
-# needs to find it. Names that are not listed are names of libfabric's providers. T_PARAMS
-# overrides.
+# needs to find it. memory-NAME and rings-NAME are the same with shared memory. Names that are not
+# listed are names of libfabric's providers. T_PARAMS overrides.
 t_fabric() {
 	# The variable chooses, so a program can override it.
 	case $1 in
+	memory-* | rings-*)
+		t_fabric "${1#*-}"
+		t_params="$t_params same_host=${1%%-*}"
+		return
+		;;
 	tcp | memory | rings | verbs*) ;;
 	*) export DAT_OFI_ADDR="${DAT_OFI_ADDR-127.0.0.1}" ;;
 	esac
@@ -69,7 +74,10 @@ t_fabric() {
 # or efa0, or one of these followed by -sSEED. If a device runs already, or T_EFA=card asks for that
 # of the host, no other one is started.
 t_with_device() {
-	t_class=${1%%-*} t_seed=${1#"${1%%-*}"}
+	t_class=${1#memory-}
+	t_class=${t_class#rings-}
+	t_seed=${t_class#"${t_class%%-*}"}
+	t_class=${t_class%%-*}
 	shift
 	case $t_class,${SOFTEFA_FILE:+has},${T_EFA-} in
 	efa,,) "${top_srcdir:?}/test/efa/run" -c efa2 -s "${t_seed#-s}" "$@" ;;

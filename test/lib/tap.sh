@@ -81,6 +81,29 @@ t_try() {
 	fi
 }
 
+# t_ends STATUS COMMAND...: true when COMMAND exits with STATUS; prints its output, which remains in
+# $t_dir/o and $t_dir/e
+t_ends() {
+	t_want=$1
+	shift
+	"$@" >"$t_dir/o" 2>"$t_dir/e"
+	t_got=$?
+	cat "$t_dir/o" "$t_dir/e"
+	[ "$t_got" = "$t_want" ]
+}
+
+# t_says TEXT...: true when the output of the last t_ends contains each TEXT; line breaks count as
+# blanks
+t_says() {
+	t_all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
+	for t_text; do
+		case $t_all in
+		*"$t_text"*) ;;
+		*) echo "nobody says: $t_text" && return 1 ;;
+		esac
+	done
+}
+
 # t_start FILE COMMAND...: runs the command in the background, with line-buffered output in
 # $t_dir/FILE
 t_start() {

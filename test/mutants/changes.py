@@ -12,7 +12,7 @@ import re
 
 FOLDERS = ("prov/ofi", "src")
 
-# file: below the tree; start, end, text: what of the file becomes what
+# file: path below the tree. text replaces the characters of the file from start to end.
 Mutant = collections.namedtuple("Mutant", "name file function kind line start end text")
 
 BLANK = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
@@ -22,7 +22,7 @@ NAME = re.compile(r"(\w+)\s*\(")
 SILENT = re.compile(r"\w*(?i:log|assert|probe|valgrind|trace)\w*$")
 KEYWORDS = set("if for while switch return sizeof do else case default goto break continue "
                "typeof __typeof__ defined __attribute__".split())
-# What a dropped call is called, by what is called.
+# The kind of a dropped call, by the name of the function.
 DROPS = (("count", r"COUNT|count"), ("lock", r"(?<!b)lock|held"), ("flush", r"flush"),
          ("event", r"event|evd|push|raise|report"), ("fence", r"fence"),
          ("wake", r"wake|kick|stall|signal|notify"))
@@ -85,7 +85,7 @@ def functions(masked):
 
 
 def closing(text, start):
-    """Behind the parenthesis that closes the one at start."""
+    """The position behind the parenthesis that closes the one at start."""
     depth = 0
     for i in range(start, len(text)):
         depth += (text[i] in "([{") - (text[i] in ")]}")
@@ -204,7 +204,7 @@ def apply(mutant, text):
 
 
 def describe(mutant, text):
-    """What becomes what, in one line."""
+    """The old and the new text, in one line."""
     def short(what):
         what = " ".join(what.split())
         return what if len(what) <= 60 else what[:57] + "..."

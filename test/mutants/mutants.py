@@ -111,7 +111,7 @@ class Plan:
                 for suite in suites for program in programs]
 
     def fabrics_of(self, file):
-        """Those of a transport's own files come first."""
+        """The fabrics of the tests; the one that the file is made for comes first."""
         stem = pathlib.PurePath(file).stem
         if room_of(file) == "memory" or stem.startswith("memory"):
             return ["memory", ""]
@@ -139,7 +139,7 @@ class Plan:
         yield "all", list(map(Test, self.other))
 
     def tests_of(self, file, passed=""):
-        """Lists of tests, as deep as was asked for, without those of a depth that was passed."""
+        """Lists of tests up to the wanted depth, without the depths that the mutant passed."""
         first = DEPTHS.index(passed) + 1 if passed else 0
         for stage, tests in self.stages(file):
             if first <= DEPTHS.index(stage) <= DEPTHS.index(self.depth) and tests:
@@ -219,7 +219,7 @@ class Copy:
                          f"see {self.log}/{name}.log")
 
     def make(self, tests):
-        """True when what the tests need is up to date afterwards."""
+        """Builds what the tests need. Returns whether that succeeded."""
         programs = sorted({test.program for test in tests if not test.script})
         alone = all("/unit/" in program for program in programs) and programs
         return (alone or self.make_targets(self.products)) and (
@@ -232,7 +232,7 @@ class Copy:
                                       env=self.environment, check=False).returncode
 
     def write(self, file, text):
-        """In place; make has to see that it is newer than what was built of it."""
+        """Writes the file in place, newer than all that make has built from it."""
         path = self.tree / file
         path.write_text(text)
         now = max(time.time(), path.stat().st_mtime)
@@ -241,7 +241,7 @@ class Copy:
     # --- one test ---
 
     def run(self, test, limit):
-        """None when it passed, or what failed."""
+        """Runs the test. Returns None if it passed, or what failed."""
         environment = dict(self.environment)
         if test.suite:
             environment["CK_RUN_SUITE"] = test.suite
@@ -267,7 +267,7 @@ class Copy:
         return None if self.stopped.is_set() else failed
 
     def stop(self, ended=False):
-        """Ends the tests that run; with the second argument no others start, either."""
+        """Ends the running tests; with `ended` no others start."""
         self.ended = self.ended or ended
         self.stopped.set()
         for process in list(self.running):
@@ -275,7 +275,7 @@ class Copy:
 
     @staticmethod
     def read_tap(process):
-        """The first case that fails; the plan and the exit status count, too."""
+        """Returns the first failure: a case, a wrong plan, or an exit status."""
         cases, planned = 0, None
         for line in process.stdout:
             line = line.decode(errors="replace").rstrip()
@@ -296,7 +296,7 @@ class Copy:
 
     @staticmethod
     def kill(process):
-        """All of the test's session; Check gives each case a process group of its own."""
+        """Kills the test's session, because Check gives each case a process group."""
         for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
                 session = int(path.read_text().rpartition(")")[2].split()[3])
@@ -319,7 +319,7 @@ class Reference:
         return self.failures.get(test.name, 0) < 2
 
     def seconds(self, test):
-        """What the test takes now, or None when it fails without a mutant, too."""
+        """Seconds that the unmutated test takes now, or None if it fails."""
         with self.lock:
             if not self.copy.make([test]):
                 sys.exit(f"mutants: the unmutated tree does not compile: see {self.copy.log}")
@@ -354,7 +354,7 @@ class Table:
                               quoting=csv.QUOTE_NONE, escapechar="\\", quotechar=None)
 
     def add(self, **row):
-        """The last line of a mutant counts."""
+        """Adds a line, which replaces an earlier one of the same mutant."""
         self.rows[row["mutant"]] = row
         with open(self.path, "a", encoding="utf-8") as file:
             self.writer(file).writerow(row)
@@ -381,8 +381,7 @@ class Worker:
     def confirmed(self, test, failed):
         """A failure counts if the unmutated test passes then, and the mutant fails once more.
 
-        The three runs see the same load. After the second one, it is known what time the test
-        needs now."""
+        The three runs see the same load, and the second one shows how long the test takes now."""
         seconds = self.reference.seconds(test)
         if seconds is None:
             return None
@@ -409,7 +408,7 @@ class Worker:
         return None
 
     def try_mutant(self, mutant, passed):
-        """Result, and which test gave it. The copy is as before afterwards."""
+        """Returns the result and the test that gave it, and restores the copy."""
         original = (self.copy.tree / mutant.file).read_text()
         self.copy.write(mutant.file, changes.apply(mutant, original))
         try:

@@ -67,6 +67,13 @@ BUGS = [
          "\tsay_last_word(conn);\n}\n\nvoid dofi_act_stop")]),
     ("table-behind-end", "simulation", [
         (CM + "cm.c", "\tcm->conns_size = 0;\n", "")]),
+    ("count-untold", "simulation", [
+        (CM + "conn_end.c", "\t\t stage == DOFI_STAGE_LINKING)\n", "\t\t false)\n")]),
+    ("cancel-uncounted", "simulation", [
+        (CM + "conn_message.c", "\telse if (tells_count(msg))\n", "\telse if (false)\n")]),
+    ("count-of-another", "49b9832", [
+        (CM + "conn.c", "\tif (!conn->path_made)\n\t\treturn 0;\n\tdofi_lock",
+         "\tif (!conn->ep)\n\t\treturn 0;\n\tdofi_lock")]),
     ("overtaken-request", "simulation", [
         (CM + "accept.c", "\t\treturn conn->repeated;", "\t\treturn false;")]),
 ]

@@ -2,9 +2,6 @@
 #include "clock.h"
 
 #include "kernel.h"
-#include "must.h"
-
-#define MOST 65536u
 
 struct event {
 	uint64_t when, order;
@@ -13,7 +10,8 @@ struct event {
 };
 
 /* A heap: each before its two children. */
-static struct event heap[MOST];
+static struct event *heap;
+static size_t room;
 static uint32_t n;
 static uint64_t order, steps;
 
@@ -45,7 +43,7 @@ void clock_at(uint64_t when, void (*run)(uint64_t a, uint64_t b), uint64_t a, ui
 {
 	uint32_t i = n++;
 
-	MUST(i < MOST);
+	heap = kernel_grow(heap, &room, n, sizeof(*heap));
 	heap[i] = (struct event){when < kernel_time ? kernel_time : when, order++, run, a, b};
 	for (; i && is_before(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(i, (i - 1) / 2);
@@ -80,7 +78,7 @@ bool clock_step(uint64_t limit)
 		return false;
 	}
 	event = pop();
-	/* A call that waited may have taken longer than until then. */
+	/* A call that waited may have advanced the time beyond the event. */
 	if (event.when > kernel_time)
 		kernel_time = event.when;
 	steps++;

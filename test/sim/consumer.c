@@ -3,8 +3,10 @@
 
 #include "attempt.h"
 #include "clock.h"
+#include "datagram.h"
 #include "must.h"
 #include "oracle.h"
+#include "pool.h"
 #include "trace.h"
 
 #include "api/cr.h"
@@ -12,9 +14,11 @@
 #include "api/ep_connect.h"
 #include "api/psp.h"
 #include "api/rsp.h"
+#include "dto/ep_attr.h"
 #include "dto/post.h"
-#include "progress/evd_wait.h"
 #include "object/ia.h"
+#include "object/ud_ah.h"
+#include "progress/evd.h"
 #include "progress/evd_wait.h"
 
 #include <netinet/in.h>
@@ -26,7 +30,7 @@ static const struct plan *plan;
 static struct attempt attempts[PLAN_STEPS];
 static DAT_HANDLE listeners[PLAN_STEPS];
 static DAT_EP_HANDLE listener_eps[PLAN_STEPS];
-uint64_t consumer_memory[PLAN_STEPS][CONSUMER_WORDS];
+uint64_t consumer_memory[PLAN_STEPS + PLAN_PROCESSES][CONSUMER_WORDS];
 
 void consumer_begin(const struct plan *of)
 {
@@ -35,8 +39,15 @@ void consumer_begin(const struct plan *of)
 	memset(listeners, 0, sizeof(listeners));
 	memset(listener_eps, 0, sizeof(listener_eps));
 	memset(consumer_memory, 0, sizeof(consumer_memory));
+	pool_begin();
 	for (int i = 0; i < plan->n; i++)
 		attempts[i].step = &plan->steps[i];
+}
+
+void consumer_opened(struct process *p)
+{
+	if (plan->is_rdm)
+		pool_open(p);
 }
 
 static int number_of(const struct attempt *a)
@@ -51,7 +62,8 @@ static struct process *process_of(const struct attempt_side *side)
 
 /* --- EPs --- */
 
-static DAT_EP_HANDLE make_ep(struct process *p)
+/* Of a side of a connect; c is NULL where nobody knows yet which. */
+static DAT_EP_HANDLE make_ep(struct process *p, const struct plan_connect *c, int which)
 {
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
@@ -63,12 +75,19 @@ static DAT_EP_HANDLE make_ep(struct process *p)
 		.max_rdma_read_out = 2,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
+	bool has_srq = c && c->srq[which];
 	DAT_EP_HANDLE ep;
+	DAT_RETURN ret;
 
-	if (dofi_ep_create(p->ia, p->pz, p->dto_evd, p->dto_evd, p->conn_evd, &attr, &ep) !=
-	    DAT_SUCCESS)
-		return NULL;
-	return ep;
+	if (c && c->is_ud) {
+		attr.service_type = (DAT_SERVICE_TYPE)DOFI_SERVICE_TYPE_UD;
+		attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+	}
+	ret = has_srq ? dofi_ep_create_with_srq(p->ia, p->pz, p->dto_evd, p->dto_evd, p->conn_evd,
+						p->srq, &attr, &ep)
+		      : dofi_ep_create(p->ia, p->pz, p->dto_evd, p->dto_evd, p->conn_evd, &attr,
+				       &ep);
+	return ret == DAT_SUCCESS ? ep : NULL;
 }
 
 static bool is_complete(const struct attempt_side *side)
@@ -76,13 +95,17 @@ static bool is_complete(const struct attempt_side *side)
 	return side->done[SEND] == side->posted[SEND] && side->done[RECV] == side->posted[RECV];
 }
 
-/* One whose connection is over, all of whose events have come; hasty: have come or lie in EVDs. */
+/*
+ * An EP whose connection is over and all of whose events were taken; hasty: were taken or are in
+ * EVDs.
+ */
 static DAT_EP_HANDLE used_ep(const struct process *p, bool hasty)
 {
 	for (int i = 0; i < 2 * plan->n; i++) {
 		struct attempt_side *side = &attempts[i / 2].side[i % 2];
 
 		if (!side->watched || side->process != p->kernel.number || !side->nevents ||
+		    side->has_srq || plan->steps[i / 2].connect.is_ud ||
 		    side->events[side->nevents - 1] == DAT_CONNECTION_EVENT_ESTABLISHED ||
 		    !(hasty || is_complete(side)))
 			continue;
@@ -112,11 +135,24 @@ static uint64_t message(int n, int side, uint32_t i)
 	return UINT64_C(0xda7) << 32 | (uint64_t)n << 16 | (uint64_t)side << 8 | i;
 }
 
-/* A cookie tells whose request it is. */
+uint64_t consumer_cookie(int n, int side, int kind, uint32_t i)
+{
+	return (uint64_t)n << 16 | (uint64_t)side << 9 | (uint64_t)kind << 8 | i;
+}
+
+int consumer_kind(uint64_t cookie)
+{
+	return (int)(cookie >> 8 & 1);
+}
+
+uint32_t consumer_index(uint64_t cookie)
+{
+	return (uint32_t)(cookie & 0xff);
+}
+
 static DAT_DTO_COOKIE cookie(int n, int side, int kind, uint32_t i)
 {
-	return (DAT_DTO_COOKIE){.as_64 = (uint64_t)n << 16 | (uint64_t)side << 9 |
-					 (uint64_t)kind << 8 | i};
+	return (DAT_DTO_COOKIE){.as_64 = consumer_cookie(n, side, kind, i)};
 }
 
 static void post_receives(struct attempt *a, int which)
@@ -124,7 +160,11 @@ static void post_receives(struct attempt *a, int which)
 	struct attempt_side *side = &a->side[which];
 	int n = number_of(a);
 
-	for (uint32_t i = 0; i < RECVS; i++) {
+	if (a->step->connect.is_ud) {
+		datagram_post_receives(process_of(side), n, a, which);
+		return;
+	}
+	for (uint32_t i = 0; i < RECVS && !side->has_srq; i++) {
 		DAT_LMR_TRIPLET iov = segment(process_of(side), word_of(n, which, RECV, i));
 
 		if (dofi_ep_post_recv(side->ep, 1, &iov, cookie(n, which, RECV, i),
@@ -152,8 +192,12 @@ static void post_sends(struct attempt *a, int which, uint32_t more)
 
 static void watch_ep(struct attempt *a, int which, const struct process *p, DAT_EP_HANDLE ep)
 {
-	a->side[which] =
-		(struct attempt_side){.process = p->kernel.number, .ep = ep, .watched = true};
+	a->side[which] = (struct attempt_side){
+		.process = p->kernel.number,
+		.ep = ep,
+		.watched = true,
+		.has_srq = ((const struct dofi_ep *)ep)->srq,
+	};
 }
 
 /* --- the end of a connection --- */
@@ -184,7 +228,10 @@ static void end_side(uint64_t n, uint64_t which)
 	if (a->step->connect.hasty && is_established(side))
 		post_sends(a, (int)which, 1);
 	side->left = true;
-	if (end == PLAN_FREE) {
+	if (end != PLAN_FREE && a->step->connect.is_ud) {
+		datagram_free_handle(side);
+		ret = DAT_SUCCESS;
+	} else if (end == PLAN_FREE) {
 		side->watched = false;
 		ret = dofi_ep_free(side->ep);
 	} else {
@@ -222,7 +269,7 @@ static DAT_EP_HANDLE established_ep(const struct process *p)
 	return NULL;
 }
 
-/* Whoever takes the place of a process has its qualifiers. */
+/* A process that replaces another one has its qualifiers. */
 static DAT_CONN_QUAL qual_of(int process, uint32_t qual)
 {
 	if (plan->replaces[process] >= 0)
@@ -236,7 +283,7 @@ static DAT_RETURN call_connect(struct process *p, const struct attempt *a, DAT_E
 	const struct plan_connect *c = &a->step->connect;
 	struct sockaddr_in to = world_address(a->step->to);
 	DAT_TIMEOUT timeout = c->timeout ? (DAT_TIMEOUT)(c->timeout / 1000) : DAT_TIMEOUT_INFINITE;
-	DAT_EP_HANDLE dup = c->is_dup ? established_ep(p) : NULL;
+	DAT_EP_HANDLE dup = c->is_dup && !c->is_ud ? established_ep(p) : NULL;
 	uint8_t data[256];
 
 	oracle_fill_private(data, c->private_size[ACTIVE], number_of(a), ACTIVE);
@@ -252,10 +299,10 @@ static DAT_RETURN call_connect(struct process *p, const struct attempt *a, DAT_E
 static void connect_step(struct process *p, struct attempt *a)
 {
 	const struct plan_connect *c = &a->step->connect;
-	DAT_EP_HANDLE ep = c->reuses ? used_ep(p, c->hasty) : NULL;
+	DAT_EP_HANDLE ep = c->reuses && !c->is_ud ? used_ep(p, c->hasty) : NULL;
 
 	if (!ep)
-		ep = make_ep(p);
+		ep = make_ep(p, c, ACTIVE);
 	trace(p->kernel.number, "connect %d: to ia%d", number_of(a), a->step->to);
 	if (!ep)
 		return;
@@ -297,7 +344,7 @@ static void listen_step(struct process *p, int n)
 
 	if (step->kind == PLAN_LISTEN)
 		ret = dofi_psp_create(p->ia, qual, p->cr_evd, DAT_PSP_CONSUMER_FLAG, &listeners[n]);
-	else if ((listener_eps[n] = make_ep(p)))
+	else if ((listener_eps[n] = make_ep(p, NULL, PASSIVE)))
 		ret = dofi_rsp_create(p->ia, qual, listener_eps[n], p->cr_evd, &listeners[n]);
 	trace(p->kernel.number, "listens (%d) at qualifier %u%s", n, step->qual,
 	      ret == DAT_SUCCESS ? "" : ", in vain");
@@ -337,7 +384,7 @@ static void accept_request(struct process *p, struct attempt *a)
 
 	MUST(dofi_cr_query(a->cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS);
 	of_rsp = param.local_ep_handle;
-	ep = of_rsp ? param.local_ep_handle : make_ep(p);
+	ep = of_rsp ? param.local_ep_handle : make_ep(p, &a->step->connect, PASSIVE);
 	if (!ep) {
 		reject(a);
 		return;
@@ -357,7 +404,10 @@ static void accept_request(struct process *p, struct attempt *a)
 	reject(a);
 }
 
-/* b: the process, and which request of the connect; one that came again replaces it. */
+/*
+ * b: the process, and the number of the request of the connect; a repeated request replaces an
+ * earlier one.
+ */
 static void decide(uint64_t n, uint64_t b)
 {
 	struct attempt *a = &attempts[n];
@@ -425,7 +475,7 @@ static const char *name_of(DAT_EVENT_NUMBER event)
 	}
 }
 
-/* Those that begin where this one ends. */
+/* Begins the connects that follow this one. */
 static void begin_followers(struct process *p, int n)
 {
 	for (int i = 0; i < plan->n; i++) {
@@ -437,7 +487,7 @@ static void begin_followers(struct process *p, int n)
 	}
 }
 
-/* NULL: it was freed. */
+/* The side of an attempt that the EP belongs to. NULL: the EP was freed. */
 static struct attempt_side *side_of(const struct process *p, DAT_EP_HANDLE ep, int *n_p)
 {
 	for (int i = 0; i < 2 * plan->n; i++) {
@@ -457,7 +507,8 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 	struct attempt *a;
 	int n, which;
 
-	p->established += event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	p->established += event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ||
+			  event->event_number == (DAT_EVENT_NUMBER)DOFI_UD_EVENT_ESTABLISHED;
 	side = side_of(p, data->ep_handle, &n);
 	if (!side)
 		return;
@@ -468,6 +519,12 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 		side->first_at = kernel_time;
 	if (side->nevents < 3)
 		side->events[side->nevents++] = event->event_number;
+	if (a->step->connect.is_ud) {
+		datagram_event(plan, p, n, a, which, event);
+		if (!a->step->connect.early)
+			plan_end_of(a, which);
+		return;
+	}
 	oracle_event(plan, n, a, which);
 	if (which == ACTIVE && (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED ||
 				event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED))
@@ -483,7 +540,7 @@ static void take_connection(struct process *p, const DAT_EVENT *event)
 		plan_end_of(a, which);
 }
 
-/* What is there of connections; nothing else is looked at before. */
+/* Takes the events of connections that are there. */
 static void take_connections(struct process *p)
 {
 	DAT_EVENT event;
@@ -492,16 +549,45 @@ static void take_connections(struct process *p)
 		take_connection(p, &event);
 }
 
-static void take_completion(const DAT_EVENT *event)
+/* A message by the pool: that of its connection that has its turn. */
+static void take_from_pool(struct process *p, const DAT_DTO_COMPLETION_EVENT_DATA *data)
+{
+	uint64_t word = pool_take(p, data->user_cookie.as_64);
+	struct attempt_side *side;
+	int n, which;
+
+	side = side_of(p, data->ep_handle, &n);
+	if (!side)
+		return;
+	which = side == &attempts[n].side[PASSIVE];
+	if (data->status != DAT_DTO_SUCCESS)
+		side->failed[RECV]++;
+	else if (side->failed[RECV])
+		oracle_fail(n, "a message comes by a pool behind one that failed");
+	else if (word != message(n, !which, side->done[RECV]))
+		oracle_fail(n, "another message comes by a pool than has its turn");
+	side->done[RECV]++;
+}
+
+static void take_completion(struct process *p, const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *data = &event->event_data.dto_completion_event_data;
 	uint64_t word = data->user_cookie.as_64;
-	int n = (int)(word >> 16), which = (int)(word >> 9 & 1), kind = (int)(word >> 8 & 1);
-	struct attempt_side *side = &attempts[n].side[which];
-	uint32_t i = (uint32_t)(word & 0xff);
+	int n = (int)(word >> 16), which = (int)(word >> 9 & 1), kind = consumer_kind(word);
+	struct attempt_side *side;
+	uint32_t i = consumer_index(word);
 
+	if (pool_has(word)) {
+		take_from_pool(p, data);
+		return;
+	}
+	side = &attempts[n].side[which];
 	if (!side->watched || side->ep != data->ep_handle)
 		return;
+	if (attempts[n].step->connect.is_ud) {
+		datagram_done(p, n, &attempts[n], which, event);
+		return;
+	}
 	if (side->done[kind]++ != i)
 		oracle_fail(n, "its requests complete in another order");
 	if (data->status != DAT_DTO_SUCCESS) {
@@ -524,10 +610,14 @@ void consumer_take_events(struct process *p, bool quietly)
 
 	for (size_t i = 0; i < sizeof(evds) / sizeof(*evds); i++) {
 		while (dofi_evd_dequeue(evds[i], &event) == DAT_SUCCESS) {
-			bool request = event.event_number == DAT_CONNECTION_REQUEST_EVENT;
+			unsigned int number = (unsigned int)event.event_number;
+			bool request = number == DAT_CONNECTION_REQUEST_EVENT ||
+				       number == DOFI_UD_EVENT_REQUEST;
+			bool completion =
+				number == DAT_DTO_COMPLETION_EVENT || number == DOFI_EVENT_EXTENDED;
 
-			if (event.event_number == DAT_DTO_COMPLETION_EVENT && !quietly)
-				take_completion(&event);
+			if (completion && !quietly)
+				take_completion(p, &event);
 			else if (request && quietly)
 				p->requests++;
 			else if (request)
@@ -553,6 +643,10 @@ void consumer_gone(struct process *p)
 void consumer_check_rest(void)
 {
 	for (int i = 0; i < plan->n; i++)
-		if (plan->steps[i].kind == PLAN_CONNECT && !plan->steps[i].left_out)
+		if (plan->steps[i].kind != PLAN_CONNECT || plan->steps[i].left_out)
+			continue;
+		else if (plan->steps[i].connect.is_ud)
+			datagram_check_rest(plan, i, &attempts[i]);
+		else
 			oracle_rest(plan, i, &attempts[i]);
 }

@@ -6,20 +6,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_FD  0x100000
-#define NOBODY    UINT32_MAX
-#define AVAILABLE UINT32_MAX
+#define FIRST_FD          0x100000
+#define NOBODY            (-1)
+#define AVAILABLE         UINT32_MAX
+#define BUCKETS           4096u /* of listeners */
+#define RX_LEAST          256u
+#define SOMAXCONN_DEFAULT 4096
 
 enum kind { FREE, PLAIN, FRESH, LISTENING, DIALING, STREAM };
 
@@ -29,14 +34,21 @@ struct sock {
 	uint32_t host, peer_host;
 	uint16_t port, peer_port;
 	uint64_t name;   /* in the abstract socket space; 0: none */
-	int epfd;        /* watches it */
+	int epfd;        /* watches it: the number of that socket */
 	uint32_t events; /* watched */
 	void *data;
 	bool watched, accepted, ended;
-	int err;          /* how the stream ended, or the dial */
-	uint32_t pending; /* of a listener: dials; of such a dial: the listener */
+	int err;       /* how the stream ended, or the dial */
+	int pending;   /* of a dial that nobody has accepted: the listener */
+	int next_dial; /* behind it there */
+	int first_dial, last_dial, backlog, ndials; /* of a listener */
+	int next_listener;                          /* of the same bucket */
+	int next_ready, prev_ready;                 /* in its epoll set, if it is listed there */
+	int first_ready, last_ready;                /* of an epoll set */
+	bool is_listed;
 	uint32_t room;
-	uint32_t rx_fill;
+	uint32_t rx_fill, rx_size;
+	uint8_t *rx; /* what its process has not read; stays with the number */
 };
 
 struct kernel_faults kernel_faults;
@@ -44,16 +56,24 @@ struct kernel_process kernel_process = {0, KERNEL_LOOPBACK, KERNEL_SOCKETS};
 uint64_t kernel_time = 1000 * KERNEL_MS;
 uint32_t kernel_seed;
 long kernel_allocated;
+size_t kernel_allocated_bytes, kernel_mapped_bytes;
 void (*kernel_pause)(void);
 
-static struct sock socks[KERNEL_SOCKETS];
-static uint8_t rx[KERNEL_SOCKETS][KERNEL_RX_SIZE]; /* what their processes have not read */
+static struct sock *socks;
+static size_t socks_room;
+static int *idle; /* numbers below `last` that are free */
+static size_t idle_room;
+static int nidle;
+static int *counts; /* descriptors of each process */
+static size_t counts_room;
+static int buckets[BUCKETS]; /* the first listener, and one more: 0 is none */
 static struct kernel_peers peers;
 static bool is_on;
 static int first; /* those before are the engine's */
 static int last;  /* those from here on are free */
-static uint32_t turn;
 static uint16_t next_port;
+
+void *__real_realloc(void *memory, size_t size);
 
 static int fd_of(const struct sock *s)
 {
@@ -62,7 +82,7 @@ static int fd_of(const struct sock *s)
 
 static struct sock *sock_of(int fd)
 {
-	return fd >= FIRST_FD && fd < FIRST_FD + KERNEL_SOCKETS ? &socks[fd - FIRST_FD] : NULL;
+	return fd >= FIRST_FD && fd < FIRST_FD + last ? &socks[fd - FIRST_FD] : NULL;
 }
 
 static int fail(int err)
@@ -79,36 +99,110 @@ static int use_up(int *err)
 	return was;
 }
 
-int kernel_count(int process)
+void *kernel_grow(void *table, size_t *room, size_t n, size_t size)
 {
-	int n = 0;
+	size_t was = *room;
 
-	for (int i = 0; i < last; i++)
-		n += socks[i].kind != FREE && socks[i].pending == NOBODY &&
-		     socks[i].owner == process;
-	return n;
+	if (n <= was)
+		return table;
+	*room = n < 2 * was ? 2 * was : n < 16 ? 16 : n;
+	table = __real_realloc(table, *room * size);
+	MUST(table);
+	memset((uint8_t *)table + was * size, 0, (*room - was) * size);
+	return table;
 }
 
+/* --- descriptors --- */
+
+static int *count_of(int process)
+{
+	counts = kernel_grow(counts, &counts_room, (size_t)process + 1, sizeof(*counts));
+	return &counts[process];
+}
+
+int kernel_count(int process)
+{
+	return *count_of(process);
+}
+
+static int number_of(const struct sock *s)
+{
+	return (int)(s - socks);
+}
+
+static struct sock *new_sock(enum kind kind, const struct kernel_process *of)
+{
+	int n = nidle ? idle[--nidle] : last++;
+	uint32_t rx_size;
+	struct sock *s;
+	uint8_t *rx;
+
+	socks = kernel_grow(socks, &socks_room, (size_t)last, sizeof(*socks));
+	s = &socks[n];
+	rx = s->rx;
+	rx_size = s->rx_size;
+	*s = (struct sock){.kind = kind, .owner = of->number, .host = of->host, .room = AVAILABLE};
+	s->pending = s->next_dial = NOBODY;
+	s->first_dial = s->last_dial = s->first_ready = s->last_ready = NOBODY;
+	s->rx = rx;
+	s->rx_size = rx_size;
+	return s;
+}
+
+/* NULL: the process has as many as it may. */
 static struct sock *open_sock(enum kind kind, const struct kernel_process *of)
 {
-	bool has_room = kernel_count(of->number) < of->most;
-
-	for (int i = 0; has_room && i < KERNEL_SOCKETS; i++) {
-		struct sock *s = &socks[i];
-
-		if (s->kind != FREE)
-			continue;
-		*s = (struct sock){.kind = kind};
-		s->owner = of->number;
-		s->host = of->host;
-		if (i >= last)
-			last = i + 1;
-		s->pending = NOBODY;
-		s->room = AVAILABLE;
-		return s;
+	if (kernel_count(of->number) >= of->most) {
+		errno = EMFILE;
+		return NULL;
 	}
-	errno = EMFILE;
-	return NULL;
+	++*count_of(of->number);
+	return new_sock(kind, of);
+}
+
+static void free_sock(struct sock *s)
+{
+	if (s->pending == NOBODY)
+		--*count_of(s->owner);
+	s->kind = FREE;
+	idle = kernel_grow(idle, &idle_room, (size_t)nidle + 1, sizeof(*idle));
+	idle[nidle++] = number_of(s);
+}
+
+/* --- who is ready --- */
+
+static void list_ready(struct sock *s)
+{
+	struct sock *set = &socks[s->epfd];
+	int n = number_of(s);
+
+	if (s->is_listed)
+		return;
+	s->is_listed = true;
+	s->next_ready = NOBODY;
+	s->prev_ready = set->last_ready;
+	*(s->prev_ready == NOBODY ? &set->first_ready : &socks[s->prev_ready].next_ready) = n;
+	set->last_ready = n;
+}
+
+static void unlist(struct sock *s)
+{
+	struct sock *set = &socks[s->epfd];
+
+	if (!s->is_listed)
+		return;
+	s->is_listed = false;
+	*(s->prev_ready == NOBODY ? &set->first_ready : &socks[s->prev_ready].next_ready) =
+		s->next_ready;
+	*(s->next_ready == NOBODY ? &set->last_ready : &socks[s->next_ready].prev_ready) =
+		s->prev_ready;
+}
+
+/* It is asked whether it is ready at the next look at its set. */
+static void changed(struct sock *s)
+{
+	if (s->watched)
+		list_ready(s);
 }
 
 static int open_plain(void)
@@ -125,11 +219,13 @@ void kernel_begin(const struct kernel_peers *to)
 	peers = *to;
 	kernel_faults = (struct kernel_faults){0};
 	kernel_time = 1000 * KERNEL_MS;
-	kernel_seed = turn = 0;
+	kernel_seed = 0;
 	next_port = 40000;
 	is_on = true;
-	for (first = 0; first < KERNEL_SOCKETS && socks[first].kind != FREE; first++)
-		;
+	while (last && socks[last - 1].kind == FREE)
+		last--;
+	first = last;
+	nidle = 0;
 }
 
 int kernel_end(void)
@@ -137,10 +233,15 @@ int kernel_end(void)
 	int n = 0;
 
 	for (int i = first; i < last; i++) {
-		n += socks[i].kind != FREE;
-		socks[i].kind = FREE;
+		if (socks[i].kind == FREE)
+			continue;
+		unlist(&socks[i]);
+		free_sock(&socks[i]);
+		n++;
 	}
 	last = first;
+	nidle = 0;
+	memset(buckets, 0, sizeof(buckets));
 	return n;
 }
 
@@ -201,30 +302,51 @@ static struct sock *listener(unsigned int nth)
 	return NULL;
 }
 
+static int *bucket(uint32_t host, uint16_t port)
+{
+	return &buckets[(host * 2654435761u ^ port * 40503u) % BUCKETS];
+}
+
 int kernel_listener(uint32_t host, uint16_t port)
 {
-	for (int i = 0; i < last; i++)
-		if (socks[i].kind == LISTENING && socks[i].port == port && socks[i].host == host)
-			return i;
+	for (int n = *bucket(host, port); n; n = socks[n - 1].next_listener)
+		if (socks[n - 1].port == port && socks[n - 1].host == host)
+			return n - 1;
 	return -1;
+}
+
+static void stop_listening(const struct sock *s)
+{
+	int *at = bucket(s->host, s->port);
+
+	while (*at != number_of(s) + 1)
+		at = &socks[*at - 1].next_listener;
+	*at = s->next_listener;
 }
 
 /* It is in the listener's queue until accept4 takes it out. */
 int kernel_dial_to(int to, uint32_t host, uint16_t port)
 {
-	const struct sock *at = &socks[to];
-	const struct kernel_process queue = {at->owner, at->host, KERNEL_SOCKETS};
-	struct sock *s = open_sock(STREAM, &queue);
+	const struct kernel_process queue = {socks[to].owner, socks[to].host, 0};
+	struct sock *s, *at;
+	int n;
 
-	if (!s)
-		return -1;
+	if (socks[to].ndials > socks[to].backlog)
+		return KERNEL_NO_ROOM;
+	s = new_sock(STREAM, &queue);
+	n = number_of(s);
+	at = &socks[to];
 	s->accepted = true;
-	s->pending = (uint32_t)to;
+	s->pending = to;
 	s->port = at->port;
 	s->peer_host = host;
 	s->peer_port = port;
-	peers.connected((int)(s - socks), true);
-	return (int)(s - socks);
+	*(at->last_dial == NOBODY ? &at->first_dial : &socks[at->last_dial].next_dial) = n;
+	at->last_dial = n;
+	at->ndials++;
+	changed(at);
+	peers.connected(n, true);
+	return n;
 }
 
 int kernel_dial(unsigned int nth)
@@ -246,8 +368,19 @@ void kernel_answer(int n, int err)
 	s->kind = STREAM;
 	s->err = err;
 	s->ended = err;
+	changed(s);
 	if (!err)
 		peers.connected(n, false);
+}
+
+static void make_rx_room(struct sock *s, uint32_t size)
+{
+	if (size <= s->rx_size)
+		return;
+	while (s->rx_size < size)
+		s->rx_size = s->rx_size ? 2 * s->rx_size : RX_LEAST;
+	s->rx = __real_realloc(s->rx, s->rx_size);
+	MUST(s->rx);
 }
 
 void kernel_put(int n, const uint8_t *bytes, size_t size)
@@ -258,9 +391,11 @@ void kernel_put(int n, const uint8_t *bytes, size_t size)
 		return;
 	if (size > KERNEL_RX_SIZE - s->rx_fill)
 		size = KERNEL_RX_SIZE - s->rx_fill;
+	make_rx_room(s, s->rx_fill + (uint32_t)size);
 	if (size)
-		memcpy(rx[n] + s->rx_fill, bytes, size);
+		memcpy(s->rx + s->rx_fill, bytes, size);
 	s->rx_fill += (uint32_t)size;
+	changed(s);
 }
 
 uint32_t kernel_unread(int n)
@@ -276,11 +411,13 @@ void kernel_hang_up(int n, int err)
 		return;
 	s->ended = true;
 	s->err = err;
+	changed(s);
 }
 
 void kernel_set_room(int n, uint32_t bytes)
 {
 	socks[n].room = bytes;
+	changed(&socks[n]);
 }
 
 /* --- sockets --- */
@@ -325,9 +462,9 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 	s->peer_host = ntohl(in->sin_addr.s_addr);
 	s->peer_port = ntohs(in->sin_port);
 	if (!kernel_faults.dials_wait)
-		kernel_answer((int)(s - socks), 0);
+		kernel_answer(number_of(s), 0);
 	else if (peers.dials)
-		peers.dials((int)(s - socks));
+		peers.dials(number_of(s));
 	return fail(EINPROGRESS);
 }
 
@@ -336,7 +473,7 @@ static bool is_port_taken(const struct sock *s)
 	return s->port && kernel_listener(s->host, s->port) >= 0;
 }
 
-/* Of those that the host's processes have bound. FNV-1a. */
+/* Whether a process of the host has bound the name, by its FNV-1a hash. */
 static int bind_name(struct sock *s, const struct sockaddr_un *to, socklen_t size)
 {
 	const uint8_t *bytes = (const uint8_t *)to->sun_path;
@@ -368,17 +505,29 @@ int __wrap_bind(int fd, const struct sockaddr *to, socklen_t size)
 
 int __wrap_listen(int fd, int backlog)
 {
-	(void)backlog;
-	sock_of(fd)->kind = LISTENING;
+	struct sock *s = sock_of(fd);
+	int *at = bucket(s->host, s->port);
+
+	s->kind = LISTENING;
+	s->backlog = backlog < SOMAXCONN_DEFAULT ? backlog : SOMAXCONN_DEFAULT;
+	s->next_listener = *at;
+	*at = number_of(s) + 1;
 	return 0;
 }
 
 static struct sock *first_dial(const struct sock *at)
 {
-	for (int i = 0; i < last; i++)
-		if (socks[i].kind == STREAM && socks[i].pending == (uint32_t)(at - socks))
-			return &socks[i];
-	return NULL;
+	return at->first_dial == NOBODY ? NULL : &socks[at->first_dial];
+}
+
+static void take_dial(struct sock *at)
+{
+	struct sock *s = first_dial(at);
+
+	at->first_dial = s->next_dial;
+	if (at->first_dial == NOBODY)
+		at->last_dial = NOBODY;
+	at->ndials--;
 }
 
 int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
@@ -391,7 +540,9 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 		err = EMFILE;
 	if (err)
 		return fail(err);
+	take_dial(sock_of(fd));
 	s->pending = NOBODY;
+	++*count_of(s->owner);
 	return fd_of(s);
 }
 
@@ -409,7 +560,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 		size = s->room;
 	if (s->room != AVAILABLE)
 		s->room -= (uint32_t)size;
-	peers.sent((int)(s - socks), bytes, size);
+	peers.sent(number_of(s), bytes, size);
 	return (ssize_t)size;
 }
 
@@ -428,15 +579,15 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 		size = s->rx_fill;
 	if (kernel_faults.most_read && size > kernel_faults.most_read)
 		size = kernel_faults.most_read;
-	memcpy(bytes, rx[s - socks], size);
+	memcpy(bytes, s->rx, size);
 	s->rx_fill -= (uint32_t)size;
-	memmove(rx[s - socks], rx[s - socks] + size, s->rx_fill);
+	memmove(s->rx, s->rx + size, s->rx_fill);
 	if (peers.taken)
-		peers.taken((int)(s - socks));
+		peers.taken(number_of(s));
 	return (ssize_t)size;
 }
 
-/* SO_ERROR is all that is asked for. */
+/* The library only asks for SO_ERROR. */
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
 	struct sock *s = sock_of(fd);
@@ -478,7 +629,7 @@ int __wrap_getpeername(int fd, struct sockaddr *addr, socklen_t *size)
 				      : fail(ENOTCONN);
 }
 
-/* Dials that wait at a listener go with it. */
+/* Closing a listener ends the waiting dials. */
 int __wrap_close(int fd)
 {
 	struct sock *s = sock_of(fd), *dial;
@@ -486,11 +637,16 @@ int __wrap_close(int fd)
 	if (!s)
 		return __real_close(fd);
 	MUST(s->kind != FREE);
-	while (s->kind == LISTENING && (dial = first_dial(s)))
+	unlist(s);
+	while (s->kind == LISTENING && (dial = first_dial(s))) {
+		take_dial(s);
 		__wrap_close(fd_of(dial));
+	}
+	if (s->kind == LISTENING)
+		stop_listening(s);
 	if (s->kind == STREAM || s->kind == DIALING)
-		peers.closed((int)(s - socks));
-	s->kind = FREE;
+		peers.closed(number_of(s));
+	free_sock(s);
 	return 0;
 }
 
@@ -519,12 +675,14 @@ int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	MUST(s->kind != FREE);
 	MUST(s->watched == (op != EPOLL_CTL_ADD));
+	unlist(s);
 	s->watched = op != EPOLL_CTL_DEL;
-	s->epfd = epfd;
+	s->epfd = number_of(sock_of(epfd));
 	if (s->watched) {
 		s->events = event->events | EPOLLERR | EPOLLHUP;
 		s->data = event->data.ptr;
 	}
+	changed(s);
 	return 0;
 }
 
@@ -540,22 +698,37 @@ static uint32_t ready(const struct sock *s)
 	return s->watched ? events & s->events : 0;
 }
 
-/* Each in its turn. */
+/* The first that is ready; what is not ready any more leaves the list. */
+static struct sock *first_ready(struct sock *set, struct epoll_event *event)
+{
+	struct sock *s;
+
+	while (set->first_ready != NOBODY) {
+		s = &socks[set->first_ready];
+		event->events = ready(s);
+		event->data.ptr = s->data;
+		if (event->events)
+			return s;
+		unlist(s);
+	}
+	return NULL;
+}
+
+/* Each in its turn: the others have their turn next. Two at most. */
 int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
+	struct sock *set, *s;
+
 	(void)timeout;
-	MUST(max == 1);
 	if (kernel_pause)
 		kernel_pause();
-	for (int i = 0; i < last; i++) {
-		struct sock *s = &socks[turn++ % (uint32_t)last];
-
-		events->events = s->epfd == epfd ? ready(s) : 0;
-		events->data.ptr = s->data;
-		if (events->events)
-			return 1;
-	}
-	return 0;
+	set = sock_of(epfd);
+	s = first_ready(set, events);
+	if (!s)
+		return 0;
+	unlist(s);
+	list_ready(s);
+	return max > 1 && first_ready(set, events + 1) != s ? 2 : 1;
 }
 
 /* --- time, randomness, memory, files --- */
@@ -572,7 +745,6 @@ void *__real_malloc(size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
-void *__real_realloc(void *memory, size_t size);
 void __wrap_free(void *memory);
 void __real_free(void *memory);
 
@@ -588,7 +760,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 int __wrap_dofi_random(void *bytes, size_t size);
 int __wrap_getifaddrs(struct ifaddrs **all);
 
-/* The same numbers in the same order. */
+/* Deterministic numbers. */
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
 {
 	uint8_t *at = bytes;
@@ -607,7 +779,7 @@ int __wrap_dofi_random(void *bytes, size_t size)
 	return 0;
 }
 
-/* There is the loopback device alone, which is known without a look. */
+/* There is only the loopback device, which the library does not look up. */
 int __wrap_getifaddrs(struct ifaddrs **all)
 {
 	(void)all;
@@ -640,7 +812,14 @@ static bool is_forgotten(void)
 static void *count(void *memory)
 {
 	kernel_allocated += memory != NULL;
+	kernel_allocated_bytes += malloc_usable_size(memory);
 	return memory;
+}
+
+static void uncount(void *memory)
+{
+	kernel_allocated -= memory != NULL;
+	kernel_allocated_bytes -= malloc_usable_size(memory);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -662,11 +841,31 @@ void *__wrap_realloc(void *memory, size_t size)
 {
 	if (is_forgotten())
 		return NULL;
-	return memory ? __real_realloc(memory, size) : count(__real_realloc(memory, size));
+	uncount(memory);
+	return count(__real_realloc(memory, size));
 }
 
 void __wrap_free(void *memory)
 {
-	kernel_allocated -= memory != NULL;
+	uncount(memory);
 	__real_free(memory);
+}
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int __wrap_munmap(void *at, size_t size);
+int __real_munmap(void *at, size_t size);
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	void *memory = __real_mmap(at, size, protection, flags, fd, offset);
+
+	kernel_mapped_bytes += memory == MAP_FAILED ? 0 : size;
+	return memory;
+}
+
+int __wrap_munmap(void *at, size_t size)
+{
+	kernel_mapped_bytes -= size;
+	return __real_munmap(at, size);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs the simulation for a seed, or for many. Without arguments it runs a fixed number and answers
- * in TAP. A worker runs one seed after the other; when it dies, the seed is shrunk and shown.
+ * Runs the simulation for a seed, or for many. Without arguments it runs a fixed number of seeds
+ * and writes TAP. A worker process runs one seed after the other. If it dies, the plan of that seed
+ * is shrunk and shown.
  */
 #include "plan.h"
 #include "shrink.h"
+#include "storm.h"
 #include "trace.h"
 #include "world.h"
 
@@ -18,13 +20,13 @@
 
 #define TAP_SEEDS  4000
 #define TAP_GROUPS 4
-#define LIMIT_S    60 /* of one seed */
+#define LIMIT_S    60 /* limit of one seed */
 
-/* What the worker tells. */
+/* What the worker reports. */
 struct progress {
-	uint64_t seed; /* that it runs */
+	uint64_t seed; /* the seed that it runs */
 	uint64_t done, steps;
-	uint64_t sum; /* of all traces */
+	uint64_t sum; /* sum of all traces */
 };
 
 static struct progress *progress;
@@ -36,7 +38,8 @@ static const char usage[] =
 	"sim --shrink SEED             the smallest part of its plan that fails, with its trace\n"
 	"sim --plan SEED               what it draws\n"
 	"sim --from SEED --count N     so many seeds; those that fail are named\n"
-	"sim --first N                 the first of N seeds that fails\n";
+	"sim --first N                 the first of N seeds that fails\n"
+	"sim --storm N [CENTRES]       N IAs connect to each other, or with the first CENTRES\n";
 
 static void work(uint64_t from, uint64_t count)
 {
@@ -56,7 +59,7 @@ static void work(uint64_t from, uint64_t count)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Until the first that fails: true, and *seed_p. */
+/* Runs seeds until one fails: true, and *seed_p. */
 static bool find_failure(uint64_t from, uint64_t count, uint64_t *seed_p)
 {
 	pid_t worker;
@@ -98,7 +101,7 @@ static int run_one(uint64_t seed, enum shrink_output output)
 	return shrink_run(&plan, output) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Seeds that fail; with all of them, or up to the first. */
+/* Returns the number of seeds that fail, of all or up to the first. */
 static uint64_t run_many(uint64_t from, uint64_t count)
 {
 	uint64_t end = from + count, failures = 0, seed;
@@ -151,6 +154,18 @@ static int run_tap(void)
 	return any ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int run_storm(int argc, char **argv)
+{
+	int n = atoi(argv[2]), centres = argc > 3 ? atoi(argv[3]) : n;
+
+	if (n < 2 || centres < 1) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	storm_head();
+	return storm_run(n, centres, false) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 0) : 0;
@@ -161,6 +176,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (argc == 1)
 		return run_tap();
+	if (argc >= 3 && !strcmp(argv[1], "--storm"))
+		return run_storm(argc, argv);
 	if (argc == 2)
 		return run_one(seed, SHRINK_FAILURE);
 	if (argc == 3 && !strcmp(argv[1], "--trace"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What must hold in a simulated world. Assertions of the library count as well. */
+/* Conditions that must hold in a simulated world. Assertions of the library are checked, too. */
 #ifndef T_SIM_MUST_H
 #define T_SIM_MUST_H
 

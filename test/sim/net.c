@@ -9,45 +9,56 @@
 #include <errno.h>
 #include <string.h>
 
-#define MOST_PROCESSES 8
-#define MOST_PIPES     (4 * KERNEL_SOCKETS)
-#define SYN_TIME       (10 * CLOCK_SECOND)
-#define LATEST         (50 * CLOCK_MS)
+#define SYN_TIME  (10 * CLOCK_SECOND)
+#define SYN_AGAIN CLOCK_SECOND
+#define LATEST    (50 * CLOCK_MS)
 
-/* One direction of a stream, with what is under way. It may outlive the socket that it is from. */
+/* One direction of a stream, with the bytes under way. It may outlive the sending socket. */
 struct pipe {
 	bool used, is_cut;
-	struct pipe *back;          /* the other direction, while that is used by this stream */
+	struct pipe *back;          /* the other direction, while it is used by this stream */
 	int from, to;               /* sockets */
-	uint32_t from_birth, birth; /* the latter of the other end */
+	uint32_t from_birth, birth; /* births of both ends */
 	int sender, reader;         /* processes */
 	uint64_t serial;            /* pipes are used again, too */
 	uint64_t last;              /* when the last packet arrives: none overtakes it */
+	struct pipe *next;          /* of those that are not used */
 	uint32_t fill;
-	uint8_t flight[KERNEL_RX_SIZE];
+	size_t room;
+	uint8_t *flight;
 };
 
-/* A socket: sockets are used again, and each time they have another number. */
+/* A socket. A structure is used again, with another birth number. */
 struct end {
 	uint32_t birth;
-	struct pipe *out; /* NULL: there is no other end, or none any more */
+	struct pipe *out; /* NULL: there is no other end */
 };
 
 struct host {
 	bool dead;
 	uint64_t silent_until;
-	uint32_t cut; /* a stream, after so many bytes more; 0: not */
+	uint32_t cut; /* the stream ends after this many more bytes; 0: not */
 	int refusal;
 	uint32_t refusals;
 };
 
-static struct end ends[KERNEL_SOCKETS];
-static struct pipe pipes[MOST_PIPES];
-static struct host hosts[MOST_PROCESSES];
+static struct end *ends;
+static size_t ends_room;
+static struct pipe **pipes, *idle;
+static size_t pipes_room, npipes;
+static struct host *hosts;
+static size_t hosts_room;
 static struct net_profile profile;
+static struct net_traffic traffic;
 static struct random rnd;
 static uint32_t births;
 static void (*wake)(int process);
+
+static struct end *end_of(int s)
+{
+	ends = kernel_grow(ends, &ends_room, (size_t)s + 1, sizeof(*ends));
+	return &ends[s];
+}
 
 uint64_t net_latency(void)
 {
@@ -81,10 +92,10 @@ uint64_t net_passes(int from, int to)
 
 static bool is_same(int s, uint64_t birth)
 {
-	return ends[s].birth == birth;
+	return end_of(s)->birth == birth;
 }
 
-/* Packets to and from a host that is silent are sent again later. */
+/* Packets to and from a silent host are sent again later. */
 static bool is_held_up(int from, int to, void (*again)(uint64_t, uint64_t), uint64_t a, uint64_t b)
 {
 	uint64_t until = net_passes(from, to);
@@ -96,7 +107,7 @@ static bool is_held_up(int from, int to, void (*again)(uint64_t, uint64_t), uint
 	return true;
 }
 
-/* Behind what went before. */
+/* The time of arrival, behind earlier packets. */
 static uint64_t arrival(struct pipe *pipe)
 {
 	uint64_t when = kernel_time + net_latency();
@@ -109,7 +120,7 @@ static uint64_t arrival(struct pipe *pipe)
 
 /* --- ends --- */
 
-/* b: the socket's number, and the error. */
+/* b: the birth of the socket, and the error. */
 static void hang_up(uint64_t a, uint64_t b)
 {
 	int s = (int)a, err = (int)(uint32_t)b;
@@ -150,7 +161,7 @@ static void set_room(int s)
 	kernel_set_room(s, used < profile.window ? profile.window - used : 0);
 }
 
-/* The reader has closed its socket. What it sent before arrives first. */
+/* The reader has closed its socket. Bytes that it sent before arrive first. */
 static void reset(const struct pipe *pipe)
 {
 	const struct pipe *back = pipe->back;
@@ -161,13 +172,20 @@ static void reset(const struct pipe *pipe)
 	end_later(pipe->from, pipe->from_birth, when, ECONNRESET);
 }
 
-/* b: how many bytes, or the end of the stream, with its error; and the serial number. */
+/* b: the number of bytes, or the end of the stream with its error; and the serial number. */
 #define THE_END      UINT64_C(0x100000000)
 #define SERIAL_SHIFT 33
 
+static void free_pipe(struct pipe *pipe)
+{
+	pipe->used = false;
+	pipe->next = idle;
+	idle = pipe;
+}
+
 static void deliver(uint64_t a, uint64_t b)
 {
-	struct pipe *pipe = &pipes[a];
+	struct pipe *pipe = (struct pipe *)(uintptr_t)a;
 	uint32_t n = (uint32_t)b;
 	bool is_open = is_same(pipe->to, pipe->birth);
 
@@ -176,7 +194,7 @@ static void deliver(uint64_t a, uint64_t b)
 	if (is_held_up(pipe->sender, pipe->reader, deliver, a, b))
 		return;
 	if (b & THE_END) {
-		pipe->used = false;
+		free_pipe(pipe);
 		if (is_open)
 			hang_up((uint64_t)pipe->to, (uint64_t)pipe->birth << 32 | n);
 		return;
@@ -193,8 +211,7 @@ static void deliver(uint64_t a, uint64_t b)
 
 static void send_packet(struct pipe *pipe, uint32_t n)
 {
-	clock_at(arrival(pipe), deliver, (uint64_t)(pipe - pipes),
-		 pipe->serial << SERIAL_SHIFT | n);
+	clock_at(arrival(pipe), deliver, (uintptr_t)pipe, pipe->serial << SERIAL_SHIFT | n);
 }
 
 static void on_sent(int s, const uint8_t *bytes, size_t size)
@@ -207,10 +224,13 @@ static void on_sent(int s, const uint8_t *bytes, size_t size)
 	if (!pipe || pipe->is_cut)
 		return;
 	trace_bytes(pipe->sender, pipe->reader, bytes, size);
+	traffic.writes++;
+	traffic.bytes += size;
 	if (cuts)
 		n = host->cut - 1;
 	host->cut = cuts || !host->cut ? 0 : host->cut - n;
 	MUST(n <= KERNEL_RX_SIZE - pipe->fill);
+	pipe->flight = kernel_grow(pipe->flight, &pipe->room, pipe->fill + n, 1);
 	memcpy(pipe->flight + pipe->fill, bytes, n);
 	pipe->fill += n;
 	if (n > 1 && profile.pieces && random_one_in(&rnd, profile.pieces)) {
@@ -226,7 +246,7 @@ static void on_sent(int s, const uint8_t *bytes, size_t size)
 		cut(pipe);
 }
 
-/* The reader's kernel tells the writer's. */
+/* The reader's kernel reports the room to the writer's. */
 static void open_window(uint64_t a, uint64_t b)
 {
 	if (!is_same((int)a, b))
@@ -245,13 +265,13 @@ static void on_taken(int s)
 
 static void on_closed(int s)
 {
-	struct pipe *pipe = ends[s].out;
+	struct pipe *pipe = end_of(s)->out;
 	bool resets = profile.resets && kernel_is_open(s) && kernel_unread(s);
 
-	ends[s] = (struct end){.birth = ++births};
+	*end_of(s) = (struct end){.birth = ++births};
 	if (pipe)
 		clock_at(resets ? kernel_time + net_latency() : arrival(pipe), deliver,
-			 (uint64_t)(pipe - pipes),
+			 (uintptr_t)pipe,
 			 pipe->serial << SERIAL_SHIFT | THE_END | (resets ? ECONNRESET : 0));
 }
 
@@ -276,12 +296,24 @@ static void answer_later(int s, int err)
 		 (uint64_t)ends[s].birth << 32 | (uint32_t)err);
 }
 
+static struct pipe *new_pipe(void)
+{
+	struct pipe *pipe = idle;
+	size_t room = 0;
+
+	if (pipe) {
+		idle = pipe->next;
+		return pipe;
+	}
+	pipes = kernel_grow(pipes, &pipes_room, npipes + 1, sizeof(struct pipe *));
+	pipe = kernel_grow(NULL, &room, 1, sizeof(*pipe));
+	return pipes[npipes++] = pipe;
+}
+
 static struct pipe *open_pipe(int from, int to)
 {
-	struct pipe *pipe = pipes;
+	struct pipe *pipe = new_pipe();
 
-	while (pipe->used)
-		MUST(++pipe < pipes + MOST_PIPES);
 	pipe->used = true;
 	pipe->is_cut = false;
 	pipe->from = from;
@@ -298,7 +330,7 @@ static struct pipe *open_pipe(int from, int to)
 
 static void join(int s, int t)
 {
-	ends[t].birth = ++births;
+	end_of(t)->birth = ++births;
 	ends[s].out = open_pipe(s, t);
 	ends[t].out = open_pipe(t, s);
 	ends[s].out->back = ends[t].out;
@@ -318,6 +350,10 @@ static void arrive(uint64_t a, uint64_t birth)
 	if (at >= 0 && is_held_up(kernel_owner(s), kernel_owner(at), arrive, a, birth))
 		return;
 	t = at < 0 ? -1 : kernel_dial_to(at, kernel_host(s), kernel_port(s));
+	if (t == KERNEL_NO_ROOM) {
+		clock_at(kernel_time + SYN_AGAIN, arrive, a, birth);
+		return;
+	}
 	if (t < 0) {
 		answer_later(s, ECONNREFUSED);
 		return;
@@ -336,7 +372,8 @@ static void on_dials(int s)
 {
 	struct host *host = &hosts[kernel_owner(s)];
 
-	ends[s] = (struct end){.birth = ++births};
+	*end_of(s) = (struct end){.birth = ++births};
+	traffic.dials++;
 	trace(kernel_owner(s), "socket %d dials port %u of host %u", s, kernel_peer_port(s),
 	      kernel_peer_host(s) & 0xff);
 	clock_at(kernel_time + SYN_TIME, give_up, (uint64_t)s, ends[s].birth);
@@ -357,14 +394,14 @@ static void on_connected(int s, bool accepted)
 
 /* --- what goes wrong --- */
 
-/* Who does not hear from the other end for so long gives the stream up. */
+/* A process that does not hear from the other end for the keep-alive time gives the stream up. */
 static void expire(uint64_t process, uint64_t unused)
 {
 	(void)unused;
 	if (!is_silent((int)process))
 		return;
-	for (int s = 0; s < KERNEL_SOCKETS; s++) {
-		struct pipe *pipe = ends[s].out;
+	for (int s = 0; s < kernel_sockets(); s++) {
+		struct pipe *pipe = end_of(s)->out;
 
 		if (!pipe || (pipe->sender != (int)process && pipe->reader != (int)process))
 			continue;
@@ -394,12 +431,18 @@ void net_refuse(int process, int err, uint32_t times)
 void net_kill(int process)
 {
 	hosts[process].dead = true;
-	for (int s = 0; s < KERNEL_SOCKETS; s++)
+	for (int s = 0; s < kernel_sockets(); s++)
 		if (kernel_is_open(s) && kernel_owner(s) == process)
 			on_closed(s);
 }
 
-void net_begin(const struct net_profile *of, struct random r, void (*on_wake)(int process))
+struct net_traffic net_traffic(void)
+{
+	return traffic;
+}
+
+void net_begin(const struct net_profile *of, int processes, struct random r,
+	       void (*on_wake)(int process))
 {
 	static const struct kernel_peers peers = {.dials = on_dials,
 						  .connected = on_connected,
@@ -408,12 +451,16 @@ void net_begin(const struct net_profile *of, struct random r, void (*on_wake)(in
 						  .closed = on_closed};
 
 	profile = *of;
+	traffic = (struct net_traffic){0};
 	rnd = r;
 	wake = on_wake;
 	births = 0;
-	memset(hosts, 0, sizeof(hosts));
-	memset(ends, 0, sizeof(ends));
-	for (int i = 0; i < MOST_PIPES; i++)
-		pipes[i].used = false;
+	hosts = kernel_grow(hosts, &hosts_room, (size_t)processes, sizeof(*hosts));
+	memset(hosts, 0, hosts_room * sizeof(*hosts));
+	if (ends)
+		memset(ends, 0, ends_room * sizeof(*ends));
+	idle = NULL;
+	for (size_t i = npipes; i-- > 0;)
+		free_pipe(pipes[i]);
 	kernel_begin(&peers);
 }

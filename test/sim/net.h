@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The network below kernel.h: joins the two sockets of a stream, takes its time, and loses what it
- * is told to lose.
+ * The network below kernel.h: joins the two sockets of a stream, delays packets, and loses what the
+ * plan says.
  */
 #ifndef T_SIM_NET_H
 #define T_SIM_NET_H
@@ -11,31 +11,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How it is all along. */
+/* Properties of the network for a whole run. */
 struct net_profile {
 	uint64_t latency, jitter; /* ns */
-	uint64_t data;            /* ns, at most, that the fabric takes longer */
-	uint32_t spikes;          /* one packet in so many is late by up to 50 ms; 0: none */
-	uint32_t window;          /* bytes that a stream takes before they are read */
-	uint32_t pieces;          /* one write in so many arrives in pieces; 0: none */
-	bool resets;              /* a close with unread bytes throws away what is under way */
+	uint64_t data;            /* ns: the most that the fabric takes longer */
+	uint32_t spikes;          /* one in this many packets is late by up to 50 ms; 0: none */
+	uint32_t window;          /* bytes that a stream takes while they are not read */
+	uint32_t pieces;          /* one in this many writes arrives in pieces; 0: none */
+	bool resets;              /* a close with unread bytes discards the bytes under way */
 };
 
-/* Someone has something to read, or room to write. */
-void net_begin(const struct net_profile *profile, struct random r, void (*wake)(int process));
+/* What has gone out. */
+struct net_traffic {
+	uint64_t dials, writes, bytes;
+};
+
+/* wake: someone has something to read, or room to write. */
+void net_begin(const struct net_profile *profile, int processes, struct random r,
+	       void (*wake)(int process));
+struct net_traffic net_traffic(void);
 /* How long a packet is under way; one of the fabric. */
 uint64_t net_latency(void);
 uint64_t net_data_latency(void);
 
-/* The host answers nobody, and hears nobody, for so long; keepalive: streams are given up then. */
+/*
+ * The host neither sends nor receives until then; keepalive: the time after which its streams are
+ * given up.
+ */
 void net_silence(int process, uint64_t until, uint64_t keepalive);
-/* A packet from one to the other goes through now, or when; UINT64_MAX: never. */
+/* The time at which a packet from one to the other gets through; UINT64_MAX: never. */
 uint64_t net_passes(int from, int to);
-/* A stream of the process is cut when so many bytes more have gone out of it. */
+/* Cuts a stream of the process after it has sent this many more bytes. */
 void net_cut(int process, uint32_t bytes);
-/* The next dials of the process meet this error, so many. */
+/* The next `times` dials of the process fail with this error. */
 void net_refuse(int process, int err, uint32_t times);
-/* The process has died: its kernel closes what it had, and it sends nothing any more. */
+/* The process has died: its kernel closes its sockets, and it sends nothing any more. */
 void net_kill(int process);
 
 #endif

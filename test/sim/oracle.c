@@ -2,10 +2,12 @@
 #include "oracle.h"
 
 #include "clock.h"
+#include "fabric_rdm.h"
 #include "trace.h"
 
 #include "object/ep.h"
 #include "object/ia.h"
+#include "transport/rdm.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call that waits for its peers may keep its process from its descriptors. */
+/* A call that waits for peers may keep its process from reading its descriptors for this long. */
 #define CALM_SLACK   (3 * CLOCK_SECOND)
-/* Less than linger_ms: whoever is waited for is there, or says that it goes. */
+/* Less than linger_ms: a living peer answers, or reports its end. */
 #define LONGEST_CALL (500 * CLOCK_MS)
-/* Less than handshake_ms: a connector that has given up says so. */
+/* Less than handshake_ms: a connector that has given up reports it. */
 #define LONGEST_WAIT (5 * CLOCK_SECOND)
 
 void oracle_fail(int attempt, const char *format, ...)
@@ -107,7 +109,7 @@ static void check_answer(const struct plan *plan, int n, const struct attempt *a
 		oracle_fail(n, "is answered long after its time-out");
 }
 
-/* Its time is over, though its consumer may not have looked at that event. */
+/* Whether the time of the connect is over, even if the consumer has not taken the event. */
 static bool is_late(const struct attempt *a)
 {
 	uint64_t timeout = a->step->connect.timeout;
@@ -170,8 +172,8 @@ void oracle_event(const struct plan *plan, int n, const struct attempt *a, int s
 }
 
 /*
- * A stream that ends in the handshake leaves in doubt what has arrived, and the request is made
- * again. But the consumer has only one at a time.
+ * If a stream ends during the handshake, it is not known whether the request has arrived, so it is
+ * sent again. But the consumer has only one request at a time.
  */
 void oracle_request(int n, const struct attempt *a)
 {
@@ -191,7 +193,7 @@ static void check_requests(int n, const struct attempt_side *side)
 {
 	static const char *const kinds[] = {"sends", "receives"};
 
-	for (int kind = 0; kind < 2; kind++)
+	for (int kind = 0; kind < (side->has_srq ? 1 : 2); kind++)
 		if (side->done[kind] != side->posted[kind])
 			oracle_fail(n, "%u of %u %s of ia%d have completed at its end",
 				    side->done[kind], side->posted[kind], kinds[kind],
@@ -215,7 +217,8 @@ static void check_side(int n, const struct attempt *a, int which)
 }
 
 /*
- * The side that ended it alone: what was complete has arrived, and a graceful end completes all.
+ * For a side that ended the connection alone: complete requests have arrived, and a graceful end
+ * completes all.
  */
 static void check_messages(int n, const struct attempt *a, int which)
 {
@@ -230,6 +233,21 @@ static void check_messages(int n, const struct attempt *a, int which)
 		oracle_fail(n, "has lost messages that were complete");
 }
 
+/* What was granted has been used or is left; the sender knows of all that was announced. */
+static void check_credits(int n, const struct attempt_side *from, const struct attempt_side *to)
+{
+	const struct dofi_ep *sender = from->ep, *receiver = to->ep;
+
+	if (!from->watched || !to->watched || !is_up(from) || !is_up(to) || !receiver->credit_mode)
+		return;
+	if (sender->nsent != receiver->nreceived)
+		oracle_fail(n, "ia%d has sent %u messages, and %u have come", from->process,
+			    sender->nsent, receiver->nreceived);
+	if (sender->credit_total != receiver->announced)
+		oracle_fail(n, "ia%d knows of %u receives, and was told of %u", from->process,
+			    sender->credit_total, receiver->announced);
+}
+
 /* Nothing went wrong, and nobody interfered. */
 static void check_calm(int n, const struct attempt *a)
 {
@@ -237,6 +255,8 @@ static void check_calm(int n, const struct attempt *a)
 	const struct attempt_side *active = &a->side[ACTIVE], *passive = &a->side[PASSIVE];
 	bool one = c->by[0] != c->by[1];
 
+	check_credits(n, active, passive);
+	check_credits(n, passive, active);
 	if (c->timeout || c->early)
 		return;
 	if (a->rejected && active->watched &&
@@ -262,7 +282,7 @@ void oracle_rest(const struct plan *plan, int n, const struct attempt *a)
 
 	if (!a->called)
 		return;
-	/* The request goes out with the handshake, and again when the stream ends before that. */
+	/* The request is sent with the handshake, and again if the stream ends before its end. */
 	if (a->crs > 1 && plan->is_calm)
 		oracle_fail(n, "is requested %u times", a->crs);
 	if (!is_undecided(a) || active->left)
@@ -275,6 +295,22 @@ void oracle_rest(const struct plan *plan, int n, const struct attempt *a)
 		oracle_fail(n, "is up at ia%d alone", up[0] ? active->process : passive->process);
 	if (plan->is_calm)
 		check_calm(n, a);
+}
+
+/* What an IA keeps for messages that come late, and places of receives in the fabric. */
+void oracle_leftovers(const struct process *p)
+{
+	const struct dofi_rdm *rdm = p->ia->rdm;
+	uint32_t own = DOFI_CTRL_RECVS + rdm->slots.nspares - rdm->unposted;
+
+	if (!dofi_list_empty(&p->ia->orphans))
+		oracle_fail(-1, "ia%d keeps orphans", p->kernel.number);
+	if (p->ia->ndrains)
+		oracle_fail(-1, "ia%d drains %u connections", p->kernel.number, p->ia->ndrains);
+	if (fabric_rdm_receives(p->kernel.number) != dofi_rx_slots_used(&rdm->slots) + own)
+		oracle_fail(-1, "ia%d counts %u receives in the fabric, which has %u",
+			    p->kernel.number, dofi_rx_slots_used(&rdm->slots) + own,
+			    fabric_rdm_receives(p->kernel.number));
 }
 
 /* --- counters --- */

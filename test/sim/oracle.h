@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What must hold of every connect, at each event and at rest. */
+/* Conditions for every connect, at each event and at rest. */
 #ifndef T_SIM_ORACLE_H
 #define T_SIM_ORACLE_H
 
@@ -9,18 +9,20 @@
 void oracle_fail(int attempt, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* Private data of a side: so many bytes of the attempt's own. */
+/* Fills private data that are unique to the attempt and the side. */
 void oracle_fill_private(uint8_t *data, uint32_t size, int attempt, int side);
 void oracle_check_private(const void *data, uint32_t size, int attempt, int side,
 			  const struct attempt *a);
-/* It is requested, perhaps not for the first time. */
+/* A Connection Request has come, perhaps a repeated one. */
 void oracle_request(int attempt, const struct attempt *a);
-/* The event is the last of side->events. */
+/* An event has come, the last of side->events. */
 void oracle_event(const struct plan *plan, int attempt, const struct attempt *a, int side);
-/* The call that ends a connection has taken so long. */
+/* The call that ends the connection has taken this long. */
 void oracle_waited(const struct plan *plan, int attempt, uint64_t ns);
-/* Time enough has passed for everything to be settled; the IAs that are not closed are open. */
+/* All limits of time are over; IAs that were not closed are open. */
 void oracle_rest(const struct plan *plan, int attempt, const struct attempt *a);
+/* The same of an IA of the rdm transport, in a plan in which nothing goes wrong. */
+void oracle_leftovers(const struct process *p);
 /* An IA is about to be closed, or has been: counters. */
 void oracle_counters(const struct process *p);
 

@@ -57,7 +57,7 @@ static uint64_t draw_time(struct random *r, uint64_t most)
 	return random_one_in(r, 3) ? random_next(r) % most : random_scaled(r, 0, most);
 }
 
-/* Many come at once. */
+/* Many steps come at the same time. */
 static uint64_t draw_moment(const struct plan *plan, struct random *r)
 {
 	if (plan->n && random_one_in(r, 3))
@@ -110,12 +110,39 @@ static void draw_follower(struct plan *plan, struct plan_step *step, struct rand
 		step->to = first->to;
 	if (random_one_in(r, 2))
 		return;
-	/* Both end it, and the EP is connected again at once. */
+	/* Both sides end it, and the EP is connected again at once. */
 	first->connect.end = PLAN_ABRUPT;
 	first->connect.early = false;
 	first->connect.by[0] = first->connect.by[1] = true;
 	first->connect.gap = random_scaled(r, 0, plan->net.latency + plan->net.jitter);
 	first->connect.hasty = step->connect.hasty = true;
+}
+
+/* Shared receive queues, and datagrams. */
+static void draw_kind(struct plan_connect *c, struct random *r)
+{
+	c->srq[0] = random_one_in(r, 3);
+	c->srq[1] = random_one_in(r, 3);
+	if (!random_one_in(r, 4))
+		return;
+	c->is_ud = true;
+	c->srq[0] = c->srq[1] = false;
+	for (int side = 0; side < 2; side++)
+		if (random_one_in(r, 2))
+			c->datagrams[side] = (uint32_t)random_scaled(r, 1, PLAN_DATAGRAMS);
+}
+
+static void draw_fabric(struct plan *plan, struct random *r)
+{
+	plan->copies = random_one_in(r, 2);
+	plan->is_rdm = random_one_in(r, 2);
+	if (!plan->is_rdm)
+		return;
+	plan->injects = plan->copies && random_one_in(r, 2);
+	plan->scrambles = random_one_in(r, 2);
+	plan->no_masks = random_one_in(r, 4);
+	if (random_one_in(r, 3))
+		plan->receives = PLAN_RECEIVES + random_below(r, 64);
 }
 
 static void draw_connect(struct plan *plan, struct random *r)
@@ -142,6 +169,8 @@ static void draw_connect(struct plan *plan, struct random *r)
 		c->sends[side] = random_one_in(r, 2) ? random_below(r, PLAN_SENDS + 1) : 0;
 		c->private_size[side] = 4 + random_below(r, random_one_in(r, 2) ? 253 : 8);
 	}
+	if (plan->is_rdm)
+		draw_kind(c, r);
 	c->is_dup = random_one_in(r, 8);
 	c->reuses = random_one_in(r, 2);
 	c->hasty = random_one_in(r, 4);
@@ -150,7 +179,7 @@ static void draw_connect(struct plan *plan, struct random *r)
 		draw_follower(plan, step, r);
 }
 
-/* The one that is replaced dies, or closes its IA. The other one has its qualifiers. */
+/* The replaced process dies or closes its IA. The new one has its qualifiers. */
 static void draw_birth(struct plan *plan, int who, struct random *r)
 {
 	struct plan_step *end = add(plan, random_one_in(r, 2) ? PLAN_KILL : PLAN_CLOSE, r);
@@ -179,7 +208,7 @@ static void draw_births(struct plan *plan, struct random *r)
 			draw_birth(plan, i, r);
 }
 
-/* While a connection is made, mostly. */
+/* Mostly while a connection is being made. */
 static uint64_t draw_fault_moment(const struct plan *plan, struct random *r)
 {
 	const struct plan_step *step = &plan->steps[random_below(r, (uint32_t)plan->n)];
@@ -217,7 +246,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
 	plan->is_calm = random_one_in(&r, 3);
 	plan->is_busy = random_one_in(&r, 8);
 	plan->has_key = !random_one_in(&r, 16);
-	plan->copies = random_one_in(&r, 2);
+	draw_fabric(plan, &r);
 	draw_processes(plan, &r);
 	draw_net(&plan->net, plan->is_calm, &r);
 	if (random_one_in(&r, 8)) {
@@ -269,6 +298,11 @@ static void print_connect(const struct plan_step *step)
 		fprintf(stderr, "; when connect %d ends", c->follows);
 	if (c->hasty)
 		fprintf(stderr, "; hasty");
+	if (c->is_ud)
+		fprintf(stderr, "; %u and %u datagrams", c->datagrams[0], c->datagrams[1]);
+	if (c->srq[0] || c->srq[1])
+		fprintf(stderr, "; SRQ of%s%s", c->srq[0] ? " the active" : "",
+			c->srq[1] ? " the passive" : "");
 	if (c->timeout)
 		fprintf(stderr, "; time-out %.3f ms", ms(c->timeout));
 	if (c->sends[0] + c->sends[1])
@@ -315,12 +349,15 @@ static void print_step(const struct plan_step *step)
 void plan_print(const struct plan *plan)
 {
 	fprintf(stderr,
-		"seed %" PRIu64 ": %d IAs, latency %.3f to %.3f ms, window %u bytes%s%s%s%s%s\n",
-		plan->seed, plan->processes, ms(plan->net.latency),
+		"seed %" PRIu64 ": %d IAs, %s, latency %.3f to %.3f ms, window %u "
+		"bytes%s%s%s%s%s%s%s%s, %u receives\n",
+		plan->seed, plan->processes, plan->is_rdm ? "rdm" : "msg", ms(plan->net.latency),
 		ms(plan->net.latency + plan->net.jitter), plan->net.window,
 		plan->is_busy ? ", busy hosts" : "", plan->net.spikes ? ", late packets" : "",
 		plan->net.resets ? ", resets" : "", plan->has_key ? "" : ", no key",
-		plan->copies ? ", the fabric copies" : "");
+		plan->copies ? ", the fabric copies" : "", plan->injects ? ", injects" : "",
+		plan->scrambles ? ", completes in any order" : "",
+		plan->no_masks ? ", knows no masks" : "", plan->receives);
 	for (int i = 0; i < plan->n; i++) {
 		if (plan->steps[i].left_out)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Random numbers by a seed. Each part of the simulation has a stream of its own. */
+/* Random numbers from a seed. Each part of the simulation has a stream of its own. */
 #ifndef T_SIM_RANDOM_H
 #define T_SIM_RANDOM_H
 
@@ -16,7 +16,7 @@ uint64_t random_next(struct random *r);
 /* 0 to n - 1. */
 uint32_t random_below(struct random *r, uint32_t n);
 bool random_one_in(struct random *r, uint32_t n);
-/* from to to, both included; as likely to be in any power of two as in another one. */
+/* A number in [from, to]; every power of two is equally likely. */
 uint64_t random_scaled(struct random *r, uint64_t from, uint64_t to);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A run that does not end is one that fails. */
+/* A run that takes longer counts as failed. */
 #define LIMIT_S 60
 
 static void run(const struct plan *plan, enum shrink_output output)
@@ -38,7 +38,7 @@ bool shrink_run(const struct plan *plan, enum shrink_output output)
 	       !WEXITSTATUS(status);
 }
 
-/* Tries to do without so many steps from the first on; they are back when that is no failure. */
+/* Tries to leave out n steps from `first` on. Restores them if the plan does not fail then. */
 static bool leave_out(struct plan *plan, int first, int n)
 {
 	struct plan less = *plan;
@@ -77,7 +77,7 @@ static void simplify_connects(struct plan *plan)
 		if (less.steps[i].left_out || less.steps[i].kind != PLAN_CONNECT)
 			continue;
 		c->sends[0] = c->sends[1] = 0;
-		c->is_dup = c->reuses = false;
+		c->is_dup = c->reuses = c->srq[0] = c->srq[1] = false;
 		c->private_size[0] = c->private_size[1] = 4;
 		if (!shrink_run(&less, SHRINK_QUIET))
 			*plan = less;

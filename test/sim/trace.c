@@ -9,18 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_shown;
-static uint64_t sum;
+static bool is_shown, is_on;
+static uint64_t sum, frames;
 
 void trace_begin(bool shown)
 {
 	is_shown = shown;
-	sum = 0;
+	is_on = true;
+	sum = frames = 0;
+}
+
+void trace_stop(void)
+{
+	is_on = false;
 }
 
 uint64_t trace_sum(void)
 {
 	return sum;
+}
+
+uint64_t trace_frames(void)
+{
+	return frames;
 }
 
 static void add(uint64_t value)
@@ -33,6 +44,8 @@ void trace(int process, const char *format, ...)
 	char line[256];
 	va_list args;
 
+	if (!is_on)
+		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
@@ -60,16 +73,21 @@ static const char *name_of(uint8_t type)
 	return type < sizeof(names) / sizeof(*names) && names[type] ? names[type] : "a frame";
 }
 
-/* Frames are put one by one, so a write begins with one unless the one before was cut. */
+/*
+ * The library queues whole frames, so a write begins with a frame, unless the last write was
+ * partial.
+ */
 void trace_bytes(int process, int to, const uint8_t *bytes, size_t size)
 {
 	char line[160] = "";
 	size_t at = 0, frame, n = 0;
 
-	while (dofi_wire_frame(bytes + at, size - at, &frame) && frame && n < sizeof(line) - 24) {
-		n += (size_t)snprintf(line + n, sizeof(line) - n, " %s",
-				      name_of(bytes[at + DOFI_WIRE_LENGTH]));
+	while (dofi_wire_frame(bytes + at, size - at, &frame) && frame) {
+		if (is_on && n < sizeof(line) - 24)
+			n += (size_t)snprintf(line + n, sizeof(line) - n, " %s",
+					      name_of(bytes[at + DOFI_WIRE_LENGTH]));
 		at += frame;
+		frames++;
 	}
 	trace(process, "--> ia%d  %zu bytes:%s%s", to, size, line, at < size ? " and a part" : "");
 }

@@ -14,11 +14,12 @@
 #include "api/lmr.h"
 #include "api/pz.h"
 #include "auth/key.h"
-#include "api/evd.h"
 #include "base/log.h"
+#include "base/param.h"
 #include "base/lock_order.h"
 #include "cm/cm.h"
 #include "cm/drain.h"
+#include "fabric/quirks.h"
 #include "object/ia.h"
 #include "progress/engine.h"
 
@@ -27,28 +28,40 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGINNING     (1000 * KERNEL_MS)
-#define FIRST_HOST    0x0a000001u
-#define QLEN          512
-#define MAX_ROUNDS    8
-#define REST          (150 * CLOCK_SECOND) /* by then all limits of the library are over */
-#define MOST_STEPS    200000u
-#define STALL_LOOK    CLOCK_MS
-#define SLOW_WAKES    10
-#define SLOWER        20
-#define LONGEST_PAUSE (2 * CLOCK_SECOND)
-#define RETRY         (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
-#define YIELD         (200 * CLOCK_US)
+#define BEGINNING      (1000 * KERNEL_MS)
+#define FIRST_HOST     0x0a000001u
+#define QLEN           512
+#define INJECT         16
+#define MOST_STRANGERS 4096u
+#define MAX_ROUNDS     8
+#define REST           (150 * CLOCK_SECOND) /* by then all limits of the library are over */
+#define MOST_STEPS     200000u
+#define STALL_LOOK     CLOCK_MS
+#define LONGEST_NAP    (200 * CLOCK_MS)
+#define SLOW_WAKES     10
+#define SLOWER         20
+#define LONGEST_PAUSE  (2 * CLOCK_SECOND)
+#define RETRY          (plan->is_busy ? 2 * CLOCK_MS : 50 * CLOCK_US)
+#define YIELD          (200 * CLOCK_US)
 
-struct process world[PLAN_PROCESSES];
+struct process *world;
 
+static size_t world_room;
 static const struct plan *plan;
+static const struct world_consumer *consumer;
 static struct random rnd;
 static struct process *running;
 
+/* In a crowd each has a host of its own, and all are equally fast. */
+static uint64_t pace_of(int process)
+{
+	return plan->pace[plan->is_crowd ? 0 : process];
+}
+
 struct sockaddr_in world_address(int process)
 {
-	uint32_t host = FIRST_HOST + (uint32_t)plan->hosts[process];
+	int number = plan->is_crowd ? process : plan->hosts[process];
+	uint32_t host = FIRST_HOST + (uint32_t)number;
 
 	return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
 }
@@ -65,11 +78,11 @@ static void wake_at(struct process *p, uint64_t when)
 	clock_at(when, look, (uint64_t)p->kernel.number, 0);
 }
 
-/* Now and then it takes longer: then everything is there at once. */
+/* Wakes a process. Sometimes it takes longer, so that several events are there at once. */
 static void wake(int number)
 {
 	struct process *p = &world[number];
-	uint64_t pace = plan->pace[number];
+	uint64_t pace = pace_of(number);
 
 	if (random_one_in(&rnd, SLOW_WAKES))
 		pace *= SLOWER;
@@ -89,18 +102,19 @@ struct process *world_enter(struct process *p)
 	return before;
 }
 
-/* When to look again: soon, when something was handled; else for timers and for what waits. */
+/* Plans the next look: soon if something was handled; otherwise for timers and waiting work. */
 static void plan_look(struct process *p, bool soon)
 {
-	uint64_t pace = plan->pace[p->kernel.number], timer;
+	uint64_t pace = pace_of(p->kernel.number), timer;
 
 	if (!p->open || p->killed)
 		return;
 	timer = atomic_load(&p->ia->engine.next_timer);
 	if (soon)
 		wake(p->kernel.number);
-	if (atomic_load(&p->ia->engine.nstalled))
-		wake_at(p, kernel_time + STALL_LOOK);
+	p->nap = soon ? STALL_LOOK : p->nap < LONGEST_NAP ? 2 * p->nap : LONGEST_NAP;
+	if (atomic_load(&p->ia->engine.nstalled) || atomic_load(&p->ia->engine.restless))
+		wake_at(p, kernel_time + p->nap);
 	if (timer != UINT64_MAX)
 		wake_at(p,
 			(timer > kernel_time ? timer : kernel_time) + random_scaled(&rnd, 0, pace));
@@ -136,14 +150,14 @@ bool world_is_free(struct process *p, void (*run)(uint64_t, uint64_t), uint64_t 
 	return false;
 }
 
-/* One look at the descriptors, timers and completions; then the consumer's turn. */
+/* One look of a process at descriptors, timers and completions; then its consumer acts. */
 static void look(uint64_t number, uint64_t unused)
 {
 	struct process *before, *p = &world[number];
 	int n = 0, handled, total = 0;
 
 	if (p->wake_at > kernel_time)
-		return; /* another one is due */
+		return; /* another look is due */
 	p->wake_at = UINT64_MAX;
 	if (!p->open || p->killed)
 		return;
@@ -159,17 +173,19 @@ static void look(uint64_t number, uint64_t unused)
 		total += handled;
 	} while (handled && ++n < MAX_ROUNDS);
 	dofi_engine_end(p->ia);
-	consumer_take_events(p, false);
+	consumer->take_events(p, false);
 	leave(before, total);
+	if (plan->cost && total)
+		p->stopped_until = kernel_time + (uint64_t)total * plan->cost;
 }
 
 static void check_steps(void)
 {
-	if (clock_steps() > MOST_STEPS)
+	if (!plan->is_crowd && clock_steps() > MOST_STEPS)
 		oracle_fail(-1, "it goes on and on: %u steps", MOST_STEPS);
 }
 
-/* Meanwhile this one rests in a call. The others do not know its lock. */
+/* Runs the other processes while this one waits in a call. They do not use its lock. */
 static void run_others(uint64_t limit)
 {
 	struct process *p = running;
@@ -193,25 +209,31 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-/* Between two calls time may pass, and much can happen. */
+/* Lets time pass between two calls of the library, now and then. */
 static void pause_now_and_then(void)
 {
 	if (!running || !running->open)
 		return;
 	if (random_one_in(&rnd, 16))
 		run_others(kernel_time +
-			   random_scaled(&rnd, CLOCK_US, plan->pace[running->kernel.number]));
+			   random_scaled(&rnd, CLOCK_US, pace_of(running->kernel.number)));
 	if (plan->is_busy && random_one_in(&rnd, 256))
 		run_others(kernel_time + random_scaled(&rnd, CLOCK_MS, LONGEST_PAUSE));
 }
 
 /* --- an IA's life --- */
 
+static uint32_t qlen(void)
+{
+	return plan->is_crowd ? plan->qlen : QLEN;
+}
+
 static DAT_EVD_HANDLE make_evd(struct process *p, unsigned int flags)
 {
 	DAT_EVD_HANDLE evd;
 
-	MUST(dofi_evd_create(p->ia, QLEN, NULL, (DAT_EVD_FLAGS)flags, &evd) == DAT_SUCCESS);
+	MUST(dofi_evd_create(p->ia, (DAT_COUNT)qlen(), NULL, (DAT_EVD_FLAGS)flags, &evd) ==
+	     DAT_SUCCESS);
 	return evd;
 }
 
@@ -220,8 +242,13 @@ static void make_objects(struct process *p)
 	DAT_REGION_DESCRIPTION region = {.for_va = consumer_memory};
 	DAT_RMR_CONTEXT context;
 
-	p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG);
-	p->cr_evd = make_evd(p, DAT_EVD_CR_FLAG);
+	if (plan->is_crowd) {
+		p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG);
+		p->cr_evd = p->conn_evd;
+	} else {
+		p->conn_evd = make_evd(p, DAT_EVD_CONNECTION_FLAG);
+		p->cr_evd = make_evd(p, DAT_EVD_CR_FLAG);
+	}
 	p->dto_evd = make_evd(p, DAT_EVD_DTO_FLAG);
 	MUST(dofi_pz_create(p->ia, &p->pz) == DAT_SUCCESS);
 	MUST(dofi_lmr_create(p->ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(consumer_memory), p->pz,
@@ -229,54 +256,89 @@ static void make_objects(struct process *p)
 			     NULL) == DAT_SUCCESS);
 }
 
-static void open_ia(int number)
+static int most_sockets(void)
+{
+	return plan->is_crowd ? (int)plan->qlen * 2 : KERNEL_SOCKETS;
+}
+
+/* As cm.c chooses by the limit of files. */
+static uint32_t most_strangers(void)
+{
+	uint32_t n = (uint32_t)most_sockets() / 4;
+
+	return n < MOST_STRANGERS ? n : MOST_STRANGERS;
+}
+
+/* What a process gets that sets nothing; bare_ia.c has narrow limits. */
+static void set_defaults(struct dofi_ia *ia)
+{
+	MUST(!dofi_params_load(&ia->params, "crowd", NULL));
+	/* As with that many files. */
+	ia->params.max_channels = (uint32_t)most_sockets() / 4 * 3;
+	ia->params.max_peer_channels = (uint32_t)most_sockets() / 2;
+}
+
+void world_open(int number)
 {
 	static const struct dofi_key key = {.source = DOFI_KEY_FILE,
 					    .bytes = "a key of thirty-two bytes",
 					    .id = {1}};
 	struct process *before, *p = &world[number];
 	struct sockaddr_in addr = world_address(number);
-	char name[] = "ia0";
+	char name[16];
 
-	*p = (struct process){.kernel = {number, ntohl(addr.sin_addr.s_addr), KERNEL_SOCKETS},
+	*p = (struct process){.kernel = {number, ntohl(addr.sin_addr.s_addr), most_sockets()},
 			      .faults.dials_wait = true,
 			      .wake_at = UINT64_MAX};
-	name[2] = (char)('0' + number);
+	snprintf(name, sizeof(name), "ia%d", number);
 	before = world_enter(p);
 	p->ia = bare_ia_new(name, p->kernel.host);
-	p->ia->limits.max_eps = 2 * PLAN_STEPS;
-	p->ia->limits.max_evd_qlen = QLEN;
+	p->ia->limits.max_eps = plan->is_crowd ? plan->qlen : 2 * PLAN_STEPS;
+	p->ia->limits.max_evd_qlen = qlen();
+	if (plan->is_crowd)
+		set_defaults(p->ia);
 	if (plan->requests)
 		p->ia->params.max_peer_requests = plan->requests;
-	p->ia->tells_last_receive = p->ia->has_data = false;
+	p->ia->tells_last_receive = false;
+	p->ia->has_data = plan->is_rdm;
+	if (plan->is_rdm)
+		p->ia->credits = DOFI_CREDITS_CARRIED;
+	if (plan->injects)
+		p->ia->inject_max = INJECT;
+	if (plan->is_rdm && plan->no_masks)
+		p->ia->quirks |= DOFI_QUIRK_TAG_MASK;
 	if (plan->has_key)
 		p->ia->key = key;
 	fabric_open(p->ia, number);
 	bare_ia_open(p->ia);
 	MUST(!dofi_cm_init(p->ia));
-	if (plan->strangers)
+	if (plan->is_crowd)
+		p->ia->cm.max_strangers = most_strangers();
+	else if (plan->strangers)
 		p->ia->cm.max_strangers = plan->strangers;
 	make_objects(p);
 	p->open = true;
+	if (consumer->opened)
+		consumer->opened(p);
 	world_leave(before);
 }
 
 /* In the order of dat_ia_close. The engine's own descriptors are the last. */
-static void close_ia(uint64_t number, uint64_t engine_fds)
+void world_close(uint64_t number, uint64_t engine_fds)
 {
 	struct process *before, *p = &world[number];
 
 	if (!p->open)
 		return;
-	if (!p->killed && !world_is_free(p, close_ia, number, engine_fds))
+	if (!p->killed && !world_is_free(p, world_close, number, engine_fds))
 		return;
 	trace(p->kernel.number, "closes its IA");
-	consumer_gone(p);
+	consumer->gone(p);
 	before = world_enter(p);
 	bare_ia_end_connections(p->ia);
 	dofi_cm_fini(p->ia);
 	dofi_drain_free_all(p->ia);
-	consumer_take_events(p, true);
+	consumer->take_events(p, true);
 	oracle_counters(p);
 	bare_ia_check_rest(p->ia);
 	MUST(kernel_count(p->kernel.number) == (int)engine_fds);
@@ -288,8 +350,6 @@ static void close_ia(uint64_t number, uint64_t engine_fds)
 }
 
 /* --- the steps of the plan --- */
-
-#define ENGINE_FDS 4 /* two sets and two events */
 
 static void cut_if_silent(uint64_t number, uint64_t unused)
 {
@@ -340,7 +400,7 @@ static void starve(struct process *p, const struct plan_step *step)
 static void kill_process(struct process *p)
 {
 	p->killed = true;
-	consumer_gone(p);
+	consumer->gone(p);
 	net_kill(p->kernel.number);
 	fabric_kill(p->kernel.number);
 }
@@ -397,11 +457,11 @@ static void run_step(uint64_t n, uint64_t unused)
 	struct process *before, *p = &world[step->who];
 
 	if (step->kind == PLAN_OPEN && !p->open)
-		open_ia(step->who);
+		world_open(step->who);
 	if (step->kind == PLAN_OPEN || !world_is_free(p, run_step, n, unused))
 		return;
 	if (step->kind == PLAN_CLOSE) {
-		close_ia((uint64_t)step->who, ENGINE_FDS);
+		world_close((uint64_t)step->who, WORLD_ENGINE_FDS);
 		return;
 	}
 	if (step->kind >= PLAN_KILL) {
@@ -416,7 +476,7 @@ static void run_step(uint64_t n, uint64_t unused)
 
 /* --- all of it --- */
 
-static void run_until(uint64_t limit)
+void world_run_until(uint64_t limit)
 {
 	while (clock_step(limit))
 		check_steps();
@@ -427,23 +487,40 @@ static bool begins_by_itself(const struct plan_step *step)
 	return !step->left_out && !(step->kind == PLAN_CONNECT && step->connect.follows >= 0);
 }
 
-static void begin(const struct plan *of, bool shown)
+void world_begin(const struct plan *of, const struct world_consumer *by, bool shown)
 {
+	const struct fabric_profile fabric = {.seed = of->seed,
+					      .is_rdm = of->is_rdm,
+					      .copies = of->copies,
+					      .scrambles = of->scrambles,
+					      .receives = of->receives};
+
 	plan = of;
+	consumer = by;
 	rnd = random_stream(plan->seed, 2);
 	running = NULL;
 	trace_begin(shown);
 	dofi_log_set_level(shown ? "debug" : "off");
 	clock_begin();
-	net_begin(&plan->net, random_stream(plan->seed, 3), wake);
-	fabric_begin(plan->copies, wake);
-	consumer_begin(plan);
+	net_begin(&plan->net, plan->processes, random_stream(plan->seed, 3), wake);
+	fabric_begin(&fabric, plan->processes, wake);
 	kernel_seed = (uint32_t)random_next(&rnd);
-	kernel_pause = pause_now_and_then;
-	memset(world, 0, sizeof(world));
+	kernel_pause = plan->is_crowd ? NULL : pause_now_and_then;
+	world = kernel_grow(world, &world_room, (size_t)plan->processes, sizeof(*world));
+	memset(world, 0, world_room * sizeof(*world));
+}
+
+static void begin(const struct plan *of, bool shown)
+{
+	static const struct world_consumer consumers = {.opened = consumer_opened,
+							.take_events = consumer_take_events,
+							.gone = consumer_gone};
+
+	consumer_begin(of);
+	world_begin(of, &consumers, shown);
 	for (int i = 0; i < plan->processes; i++)
 		if (plan->replaces[i] < 0)
-			open_ia(i);
+			world_open(i);
 	for (int i = 0; i < plan->n; i++)
 		if (begins_by_itself(&plan->steps[i]))
 			clock_at(BEGINNING + plan->steps[i].at, run_step, (uint64_t)i, 0);
@@ -454,8 +531,11 @@ void world_run(const struct plan *of, bool shown, uint64_t *steps_p)
 	long allocated = kernel_allocated;
 
 	begin(of, shown);
-	run_until(BEGINNING + plan_last(plan) + REST);
+	world_run_until(BEGINNING + plan_last(plan) + REST);
 	consumer_check_rest();
+	for (int i = 0; plan->is_calm && plan->is_rdm && i < plan->processes; i++)
+		if (world[i].open)
+			oracle_leftovers(&world[i]);
 	trace(-1, "all is settled");
 	for (int i = 0; i < plan->processes; i++) {
 		int number = (i + (int)(plan->seed % 8)) % plan->processes;
@@ -463,8 +543,8 @@ void world_run(const struct plan *of, bool shown, uint64_t *steps_p)
 		world[number].stopped_until = 0;
 		world[number].faults = (struct kernel_faults){.dials_wait = true};
 		world[number].kernel.most = KERNEL_SOCKETS;
-		close_ia((uint64_t)number, ENGINE_FDS);
-		run_until(kernel_time + random_scaled(&rnd, 0, CLOCK_SECOND));
+		world_close((uint64_t)number, WORLD_ENGINE_FDS);
+		world_run_until(kernel_time + random_scaled(&rnd, 0, CLOCK_SECOND));
 	}
 	MUST(kernel_end() == 0);
 	if (kernel_allocated != allocated)

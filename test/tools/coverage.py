@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Which part of the products ran, by room: coverage.py [--files] TREE BUILD
+"""Which part of the products ran, by room: coverage.py [--files] [--missed] TREE BUILD
 
 BUILD was compiled with --coverage, and its tests have run. A line counts if any object that was
 made of it ran it: both generations of the API, and the copies that are linked into tests.
@@ -34,7 +34,8 @@ def collect(tree, build):
         for source in record["files"]:
             path = os.path.relpath(os.path.join(record["current_working_directory"],
                                                 source["file"]), tree)
-            if not path.startswith(FOLDERS):
+            # A table (.def) has a branch of each test of a macro in each of its lines.
+            if not path.startswith(FOLDERS) or path.endswith(".def"):
                 continue
             lines, branches = files[path]
             for line in source["lines"]:
@@ -70,15 +71,33 @@ def grouped(files, name_of):
     return groups
 
 
+def print_missed(files, tree):
+    """The lines that did not run (#####) or did not take each of their branches (taken/all)."""
+    for path, (lines, branches) in sorted(files.items()):
+        text = pathlib.Path(tree, path).read_text().splitlines()
+        for number in sorted(lines):
+            taken = [bool(n) for place, n in branches.items() if place[0] == number]
+            if not lines[number]:
+                mark = "#####"
+            elif not all(taken):
+                mark = f"{sum(taken)}/{len(taken)}"
+            else:
+                continue
+            print(f"{path}:{number}: {mark:5} {text[number - 1].strip()}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="of each file, too")
+    parser.add_argument("--missed", action="store_true", help="what did not run, line by line")
     parser.add_argument("tree")
     parser.add_argument("build")
     options = parser.parse_args()
     files = collect(os.path.realpath(options.tree), options.build)
     if not files:
         sys.exit(f"coverage: no object in {options.build} has run with --coverage")
+    if options.missed:
+        print_missed(files, options.tree)
     if options.files:
         print_table(grouped(files, str))
     print_table({**grouped(files, room_of), **grouped(files, lambda path: "all")})

@@ -10,30 +10,11 @@ unset FI_PROVIDER DAT_OFI_PROVIDER DAT_OFI_LOG
 
 # shellcheck disable=SC2317,SC2016,SC1003 # t_run calls the functions, sh -c takes words
 {
-dc() {
-	dat_conf "$@" >"$t_dir/o" 2>"$t_dir/e"
-}
-
 # ends STATUS ARGUMENT...: true when dat_conf exits with STATUS; prints its output
 ends() {
 	want=$1
 	shift
-	dc "$@"
-	got=$?
-	cat "$t_dir/o" "$t_dir/e"
-	[ "$got" = "$want" ]
-}
-
-# says TEXT...: true when the output of the last command contains each TEXT; line breaks count as
-# blanks
-says() {
-	all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
-	for text; do
-		case $all in
-		*"$text"*) ;;
-		*) echo "nobody says: $text" && return 1 ;;
-		esac
-	done
+	t_ends "$want" dat_conf "$@"
 }
 
 # A file with lines of other programs, and with a mode that must not change.
@@ -61,13 +42,13 @@ options() {
 
 no_file() {
 	rm -f "$conf"
-	ends 1 list && says 'there is no' 'generate --write' && ends 1 check && ends 1 remove x &&
-		mkdir "$t_dir/folder" && ends 1 -f "$t_dir/folder" list && says 'cannot read'
+	ends 1 list && t_says 'there is no' 'generate --write' && ends 1 check && ends 1 remove x &&
+		mkdir "$t_dir/folder" && ends 1 -f "$t_dir/folder" list && t_says 'cannot read'
 }
 
 list() {
 	sample
-	ends 0 list && says 'shadowed good' 'nondefault off' \
+	ends 0 list && t_says 'shadowed good' 'nondefault off' \
 		'10 wrong field 2, API version, is "u9"' \
 		'DAT 1.2, libdatofi.so.1 "provider=tcp domain=lo"'
 }
@@ -82,7 +63,7 @@ json() {
 
 check() {
 	sample
-	ends 1 check && says "$conf:2: good opens" "$conf:3: old opens" \
+	ends 1 check && t_says "$conf:2: good opens" "$conf:3: old opens" \
 		"$conf:4: ofa-v2-ib0 does not open" \
 		'dat_conf convert makes' "$conf:6: lost does not open" \
 		'cannot load its provider library' \
@@ -97,7 +78,7 @@ check() {
 generate() {
 	sample
 	cp "$conf" "$t_dir/before"
-	ends 0 generate && says 'ofa-v2-lo u2.0' && cmp "$conf" "$t_dir/before" &&
+	ends 0 generate && t_says 'ofa-v2-lo u2.0' && cmp "$conf" "$t_dir/before" &&
 		ends 0 generate --write && ends 0 -d 1.2 generate --write &&
 		[ "$(stat -c %a "$conf")" = 640 ] &&
 		head -n 10 "$conf" | cmp - "$t_dir/before" && ends 0 check ofa-v2-lo lo &&
@@ -112,7 +93,7 @@ from_nothing() {
 
 convert() {
 	sample
-	ends 0 convert && says \
+	ends 0 convert && t_says \
 		'ofa-v2-ib0 u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 "ib0 0" ""' \
 		'ib0 u1.2 nonthreadsafe default libdatofi.so.1 ofi.1.2 "ib0 0" ""' libdaplnone &&
 		ends 0 convert --write && cp "$conf" "$t_dir/once" && ends 0 convert --write &&
@@ -123,9 +104,9 @@ convert() {
 # dat_conf reads the same entries back that it has written.
 add() {
 	sample
-	ends 1 add good && says "$conf:2: good is there already" &&
+	ends 1 add good && t_says "$conf:2: good is there already" &&
 		ends 1 add new -p domain=nosuch &&
-		says 'no fabric can be used' '--force adds it' &&
+		t_says 'no fabric can be used' '--force adds it' &&
 		ends 0 add new -p 'provider=tcp domain=lo' &&
 		ends 0 check new && ends 0 add -d 1.2 new -p domain=lo &&
 		ends 0 add -t new2 -p domain=lo &&
@@ -139,7 +120,7 @@ lines'
 remove() {
 	sample
 	cp "$conf" "$t_dir/before"
-	ends 1 remove good && says 'did not make' && cmp "$conf" "$t_dir/before" &&
+	ends 1 remove good && t_says 'did not make' && cmp "$conf" "$t_dir/before" &&
 		ends 1 remove nobody &&
 		ends 0 add new -p domain=lo && ends 0 -n remove new && grep -q '^new' "$conf" &&
 		ends 0 remove new && cmp "$conf" "$t_dir/before" && ends 0 --force remove good &&
@@ -155,8 +136,8 @@ atomic() {
 	ln -s real/file "$conf"
 	ends 0 -F remove good && [ -L "$conf" ] && ! grep -q ^good "$t_dir/real/file" &&
 		[ "$(ls "$t_dir/real")" = file ] && rm "$conf" &&
-		ends 1 -f /dev/null generate --write && says 'no regular file' &&
-		ends 1 -f "$t_dir/nowhere/dat.conf" generate --write && says 'cannot write'
+		ends 1 -f /dev/null generate --write && t_says 'no regular file' &&
+		ends 1 -f "$t_dir/nowhere/dat.conf" generate --write && t_says 'cannot write'
 }
 
 owner() {

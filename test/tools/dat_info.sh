@@ -17,28 +17,6 @@ export DAT_OVERRIDE="$conf"
 
 # shellcheck disable=SC2317,SC2016,SC1003 # t_run calls the functions, sh -c takes words
 {
-# ends STATUS COMMAND...: true when COMMAND exits with STATUS; prints its output
-ends() {
-	want=$1
-	shift
-	"$@" >"$t_dir/o" 2>"$t_dir/e"
-	got=$?
-	cat "$t_dir/o" "$t_dir/e"
-	[ "$got" = "$want" ]
-}
-
-# says TEXT...: true when the output of the last command contains each TEXT; line breaks count as
-# blanks
-says() {
-	all=$(cat "$t_dir/o" "$t_dir/e" | tr -s ' \n' '  ')
-	for text; do
-		case $all in
-		*"$text"*) ;;
-		*) echo "nobody says: $text" && return 1 ;;
-		esac
-	done
-}
-
 # No line is wider than the terminal, except one that consists of a single long word, such as the
 # path of a library.
 narrow() {
@@ -65,13 +43,15 @@ rdma_device() {
 }
 
 options() {
-	ends 0 "$info" --help && narrow && ends 0 "$info" --version && ends 2 "$info" --nonsense &&
-		ends 2 "$info" word && ends 2 "$info" --ia &&
-		ends 1 "$info" -a "$(printf '%300s' x)"
+	t_ends 0 "$info" --help && narrow && t_ends 0 "$info" --version &&
+		t_ends 2 "$info" --nonsense &&
+		t_ends 2 "$info" word && t_ends 2 "$info" --ia &&
+		t_ends 1 "$info" -a "$(printf '%300s' x)"
 }
 
 interface() {
-	ends 0 "$info" -a loop && narrow && says 'runs on libfabric tcp, msg endpoints, domain lo' \
+	t_ends 0 "$info" -a loop && narrow &&
+		t_says 'runs on libfabric tcp, msg endpoints, domain lo' \
 		'address 127.0.0.1' 'order ORDERED:' 'too long CONNECTION:' 'libfabric.so' \
 		'registration none'
 }
@@ -83,38 +63,38 @@ refused() {
 		>"$t_dir/card.conf"
 	set -- env DAT_OVERRIDE="$t_dir/card.conf" \
 		FI_PROVIDER_PATH="$top_builddir/test/fabric/.libs"
-	ends 0 "$@" "$info" -a card && narrow &&
-		says 'refused sham (' 'another domain is asked for' &&
-		ends 0 "$@" "$info" -j -a card &&
+	t_ends 0 "$@" "$info" -a card && narrow &&
+		t_says 'refused sham (' 'another domain is asked for' &&
+		t_ends 0 "$@" "$info" -j -a card &&
 		jq -e '.interfaces[0].refused | length > 0' "$t_dir/o"
 }
 
 all() {
-	ends 0 "$info" && says 'loop runs on' 'ofi-tcp runs on' && narrow
+	t_ends 0 "$info" && t_says 'loop runs on' 'ofi-tcp runs on' && narrow
 }
 
 json() {
-	ends 0 "$info" -j -a loop && jq -e '.interfaces[0] | .opens and .domain == "lo" and
+	t_ends 0 "$info" -j -a loop && jq -e '.interfaces[0] | .opens and .domain == "lo" and
 		.order == "ORDERED" and .truncated_message == "CONNECTION" and
 		.mr_mode == "none" and
 		(.libfabric_path | length > 0) and .max_eps > 0' "$t_dir/o" &&
-			ends 1 "$info" -j -a nowhere &&
+			t_ends 1 "$info" -j -a nowhere &&
 		jq -e '.interfaces[0] | (.opens | not) and (.log | length > 0)' "$t_dir/o" &&
-		ends 0 "$info" -j -e &&
+		t_ends 0 "$info" -j -e &&
 		jq -e '.variables | map(select(.name == "DAT_OFI_SPIN_US"))[0] |
 		.default == "20" and .from == "default" and .type == "number from 0 to 1000000"' \
 			"$t_dir/o"
 }
 
 variables() {
-	ends 0 env DAT_OFI_SPIN_US=7 "$info" -e && narrow &&
-		says 'DAT_OFI_SPIN_US=7 from the environment' \
+	t_ends 0 env DAT_OFI_SPIN_US=7 "$info" -e && narrow &&
+		t_says 'DAT_OFI_SPIN_US=7 from the environment' \
 		'DAT_OFI_QUIET_MS=1 by default; number from 1 to 1000' 'DAT_OVERRIDE='
 }
 
 # fingerprint COMMAND...: true when COMMAND prints one line without an address
 fingerprint() {
-	ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] &&
+	t_ends 0 "$@" && [ "$(wc -l <"$t_dir/o")" = 1 ] &&
 		! grep -e '[0-9]\.[0-9]*\.[0-9]*\.[0-9]* ' "$t_dir/o"
 }
 
@@ -132,25 +112,25 @@ fingerprints() {
 	fingerprint "$info" -f && same "$info" --fingerprint &&
 		same env DAT_OFI_LOCAL_RANK=3 "$info" -f &&
 		same env DAT_OFI_SPIN_US=20 "$info" -f &&
-		says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" \
+		t_says "ia=loop provider=tcp transport=msg" "libfabric=" "kernel=$(uname -r)" \
 			'memlock-kib=' \
 			'set-provider=tcp set-domain=lo' 'eps=16384' 'order=ORDERED' &&
-		differs env DAT_OFI_SPIN_US=7 "$info" -f && says ' DAT_OFI_SPIN_US=7 ' &&
+		differs env DAT_OFI_SPIN_US=7 "$info" -f && t_says ' DAT_OFI_SPIN_US=7 ' &&
 		differs env FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE='a "b"' "$info" -f &&
-		says "FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE=\"a 'b'\"" &&
+		t_says "FI_PROVIDER=tcp FI_TCP_PORT_LOW_RANGE=\"a 'b'\"" &&
 		differs "$info" -f -a loop && ! grep ia=ofi "$t_dir/o" &&
-		differs sh -c 'ulimit -Sn 99; exec "$1" -f' - "$info" && says 'nofile=99' &&
-		ends 2 "$info" -f -j
+		differs sh -c 'ulimit -Sn 99; exec "$1" -f' - "$info" && t_says 'nofile=99' &&
+		t_ends 2 "$info" -f -j
 }
 
 # The line also names interfaces that do not open. A node without dat.conf has the default one.
 fingerprint_fails() {
 	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' |
 		cat - "$conf" >"$t_dir/gone.conf"
-	ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -f &&
-		says ' ia=gone fails=DAT_PROVIDER_NOT_FOUND ia=loop provider' &&
-		ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f &&
-		says ' ia=ofi provider=tcp'
+	t_ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -f &&
+		t_says ' ia=gone fails=DAT_PROVIDER_NOT_FOUND ia=loop provider' &&
+		t_ends 0 env DAT_OVERRIDE=/dev/null FI_PROVIDER=tcp "$info" -f &&
+		t_says ' ia=ofi provider=tcp'
 }
 
 # A made-up sysfs describes a card. The interface lo is its network device.
@@ -165,13 +145,13 @@ fingerprint_card() {
 	ln -s /drivers/mlx5_core "$root/sys/class/infiniband/lo/device/driver"
 	rest=' link=unknown bit/s=- mtu=4200'
 	fingerprint "$info" -f --root "$root" &&
-		says "device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014$rest"
+		t_says "device=15b3:101b driver=mlx5_core/24.10 firmware=20.43.1014$rest"
 	got=$?
 	rm -r "$root/sys"
 	put /sys/class/net/lo/type 772
 	put /sys/class/net/lo/mtu 65536
 	[ "$got" = 0 ] && fingerprint "$info" -f --root "$root" &&
-		says 'device=loopback driver=- firmware=- link=unknown bit/s=- mtu=65536'
+		t_says 'device=loopback driver=- firmware=- link=unknown bit/s=- mtu=65536'
 }
 
 # node NAME ADDRESS: prints the fingerprint of a host with this name and address; its settings
@@ -190,40 +170,42 @@ fingerprint_node() {
 	new_root
 	put /sys/class/net/eth5/type 1
 	fingerprint node node17 192.0.2.1 && same node other 192.0.2.2 &&
-		says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' \
+		t_says 'DAT_OFI_ADDR=*' 'FI_LOG_SUBSYS=/*/x' 'provider=tcp' 'device=ethernet' \
 			'set-addr=*'
 }
 
 # The error message of dat_ia_open when something is missing names what failed, why, and what to
 # try.
 messages() {
-	ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi &&
-		says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
+	t_ends 1 env FI_PROVIDER=nonesuch "$info" -a ofi &&
+		t_says 'no fabric can be used (FI_PROVIDER=nonesuch)' \
 		'unset FI_PROVIDER' &&
-	ends 1 "$info" -a ofi-tcp-nosuch &&
-	says 'provider=tcp domain=nosuch' 'another domain is asked for' &&
-	ends 0 env DAT_OVERRIDE="$t_dir/none" "$info" -a ofi-tcp &&
-	ends 1 env DAT_OVERRIDE="$t_dir/none" "$info" -a loop &&
-		says "cannot open $t_dir/none (named by DAT_OVERRIDE): No such file" &&
+	t_ends 1 "$info" -a ofi-tcp-nosuch &&
+	t_says 'provider=tcp domain=nosuch' 'another domain is asked for' &&
+	t_ends 0 env DAT_OVERRIDE="$t_dir/none" "$info" -a ofi-tcp &&
+	t_ends 1 env DAT_OVERRIDE="$t_dir/none" "$info" -a loop &&
+		t_says "cannot open $t_dir/none (named by DAT_OVERRIDE): No such file" &&
 	echo 'gone u2.0 nonthreadsafe default libgone.so.2 x.2.0 "" ""' >"$t_dir/gone.conf" &&
-	ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -a gone &&
-		says 'cannot load its provider library: libgone.so.2' 'LD_LIBRARY_PATH and ldconfig'
+	t_ends 1 env DAT_OVERRIDE="$t_dir/gone.conf" "$info" -a gone &&
+		t_says 'cannot load its provider library: libgone.so.2' \
+			'LD_LIBRARY_PATH and ldconfig'
 }
 
 # No device is up, so no IA can be opened.
 no_fabric() {
-	ends 1 unshare "$1" "$info" -a ofi-shm && says 'this host has no IP address to listen at' &&
-		ends 1 unshare "$1" "$info" --root "$root" --check &&
-		says 'fail addresses no device that is up' &&
-		ends 1 unshare "$1" sh -c 'ip link set lo up; FI_PROVIDER=nonesuch exec "$@"' - \
-			"$info" --root "$root" --check && says 'warn addresses only the loopback'
+	t_ends 1 unshare "$1" "$info" -a ofi-shm &&
+		t_says 'this host has no IP address to listen at' &&
+		t_ends 1 unshare "$1" "$info" --root "$root" --check &&
+		t_says 'fail addresses no device that is up' &&
+		t_ends 1 unshare "$1" sh -c 'ip link set lo up; FI_PROVIDER=nonesuch exec "$@"' - \
+			"$info" --root "$root" --check && t_says 'warn addresses only the loopback'
 }
 
 # Checks that pass on every machine.
 healthy() {
 	new_root
 	"$info" --root "$root" --check >"$t_dir/o" 2>"$t_dir/e"
-	cat "$t_dir/o" && narrow && says 'ok fork settings' 'ok devices no RDMA device' \
+	cat "$t_dir/o" && narrow && t_says 'ok fork settings' 'ok devices no RDMA device' \
 		'ok host name here is 192.0.2.1' "ok dat.conf $conf has nothing wrong" \
 		'ok fabrics libfabric has:' \
 		'ok links names with and without' 'ok names no interface' &&
@@ -249,11 +231,11 @@ links() {
 	cp -L "$src/libdat2.so.2" "$t_dir/other/libdat2.so"
 	# Without what was built; the system may have a package with the links.
 	rest=$(printf %s "$LD_LIBRARY_PATH" | sed "s,$src,$t_dir,")
-	checked LD_LIBRARY_PATH="$t_dir/none:$rest" && says 'warn links libdat2.so ' \
+	checked LD_LIBRARY_PATH="$t_dir/none:$rest" && t_says 'warn links libdat2.so ' \
 		'warn links libdat.so ' "libdat2.so.2 is $t_dir/none/libdat2.so.2" &&
 		[ "$got" != 0 ] &&
 		checked LD_LIBRARY_PATH="$t_dir/other:$LD_LIBRARY_PATH" &&
-		says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" \
+		t_says "warn links libdat2.so is $t_dir/other/libdat2.so, but libdat2.so.2 is" \
 			'let the link point' &&
 		[ "$got" != 0 ]
 }
@@ -266,7 +248,7 @@ names() {
 		echo "$name u2.0 nonthreadsafe default libdatofi.so.2 ofi.2.0 \"domain=lo\" \"\""
 	done >"$t_dir/names.conf"
 	checked DAT_OVERRIDE="$t_dir/names.conf" &&
-		says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
+		t_says 'warn names' 'names.conf:1: ofa-v2-enp3s0f1 has enp3s0f1 in it' \
 		'such as ofa-v2-fabric' '"domain=enp3s0f1" on this one' \
 		'names.conf:2: rdmap0s6-u has rdmap0s6' \
 		'names.conf:3: ofa-v2-cma-roe-enx5254' &&
@@ -278,24 +260,24 @@ intel_mpi() {
 	echo >"$t_dir/libempty.so"
 	checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=loop I_MPI_DAT_LIBRARY=libdat2.so.2 \
 		I_MPI_DAPL_UD=0 &&
-		says 'ok Intel MPI its variables' &&
+		t_says 'ok Intel MPI its variables' &&
 		checked I_MPI_FABRICS=shm:dapl I_MPI_DAPL_PROVIDER=ofi-tcp \
 			I_MPI_DAT_LIBRARY=libdat.so.1 &&
-		says 'ok Intel MPI its variables' &&
+		t_says 'ok Intel MPI its variables' &&
 		checked I_MPI_FABRICS=shm:tmi &&
-		says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
-		checked I_MPI_DEVICE=sock && says 'warn Intel MPI I_MPI_DEVICE=sock' &&
+		t_says 'warn Intel MPI I_MPI_FABRICS=shm:tmi' 'shm:dapl' &&
+		checked I_MPI_DEVICE=sock && t_says 'warn Intel MPI I_MPI_DEVICE=sock' &&
 		checked I_MPI_DAPL_PROVIDER=ofa-v2-ib0 &&
-		says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
+		t_says 'fail Intel MPI I_MPI_DAPL_PROVIDER has ofa-v2-ib0' &&
 		[ "$got" = 1 ] &&
 		checked I_MPI_DAPL_PROVIDER_LIST=loop,there &&
-		says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
+		t_says 'I_MPI_DAPL_PROVIDER_LIST has there' &&
 		checked I_MPI_DAT_LIBRARY="$t_dir/libempty.so" &&
-		says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
-		checked I_MPI_DAT_LIBRARY=libc.so.6 && says 'it is no library of DAT' &&
+		t_says "fail Intel MPI I_MPI_DAT_LIBRARY=$t_dir/libempty.so" &&
+		checked I_MPI_DAT_LIBRARY=libc.so.6 && t_says 'it is no library of DAT' &&
 		cp -L "$top_builddir/src/.libs/libdat2.so.2" "$t_dir/libcopy.so" &&
 		checked I_MPI_DAT_LIBRARY="$t_dir/libcopy.so" &&
-		says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
+		t_says 'warn Intel MPI I_MPI_DAT_LIBRARY leads to' 'unset it' &&
 		ud_as_told
 }
 
@@ -304,12 +286,12 @@ ud_as_told() {
 	checked I_MPI_DAPL_UD=1 I_MPI_DAPL_UD_PROVIDER=loop || return
 	cp "$t_dir/o" "$t_dir/ud"
 	"$info" -a loop >"$t_dir/o"
-	if says 'DAT_IB_UD TRUE'; then
+	if t_says 'DAT_IB_UD TRUE'; then
 		cp "$t_dir/ud" "$t_dir/o"
-		says 'ok Intel MPI'
+		t_says 'ok Intel MPI'
 	else
 		cp "$t_dir/ud" "$t_dir/o"
-		says 'fail Intel MPI I_MPI_DAPL_UD=1, but loop has no UD' && [ "$got" = 1 ]
+		t_says 'fail Intel MPI I_MPI_DAPL_UD=1, but loop has no UD' && [ "$got" = 1 ]
 	fi
 }
 
@@ -322,10 +304,10 @@ broken() {
 	rdma_device rdmap0s6 efa
 	mkdir -p "$root/sys/class/cxi/cxi0"
 	put /etc/dat.conf ''
-	ends 1 sh -c 'ulimit -l 64; root=$1; shift; env "$@" --root "$root" --check' - "$root" \
+	t_ends 1 sh -c 'ulimit -l 64; root=$1; shift; env "$@" --root "$root" --check' - "$root" \
 		FI_PROVIDER=nonesuch FI_EFA_USE_DEVICE_RDMA=0 DAT_OVERRIDE="$t_dir/none" "$info" &&
 		narrow &&
-		says 'fail memory locked memory is limited to 64 KiB' 'memlock unlimited' \
+		t_says 'fail memory locked memory is limited to 64 KiB' 'memlock unlimited' \
 		'warn fork this kernel is older' 'RDMAV_FORK_SAFE=1' \
 		'fail devices the kernel has uverbs0, but /dev/infiniband/uverbs0 is not there' \
 		'fail devices the kernel has cxi0, but /dev/cxi0' '--device=/dev/infiniband' \
@@ -354,10 +336,10 @@ other_breaks() {
 	EOF
 	mkdir -p "$root/usr/local/lib"
 	echo >"$root/usr/local/lib/libfabric.so.1"
-	ends 1 env RDMAV_FORK_SAFE=1 SLINGSHOT_VNIS=1,99999 SLINGSHOT_SVC_IDS=1 \
+	t_ends 1 env RDMAV_FORK_SAFE=1 SLINGSHOT_VNIS=1,99999 SLINGSHOT_SVC_IDS=1 \
 		SLINGSHOT_DEVICES=cxi0 \
 		DAT_OVERRIDE="$t_dir/bad.conf" "$info" --root "$root" --check && narrow &&
-		says 'warn fork fork support of rdma-core is on and the system has huge pages' \
+		t_says 'warn fork fork support of rdma-core is on and the system has huge pages' \
 		'fail Slingshot SLINGSHOT_VNIS=1,99999 is no list' 'warn EFA ptrace_scope is 1' \
 		'warn devices 1 InfiniBand card is on the bus without' 'warn host name' \
 		'has no IPv4 address' \
@@ -372,28 +354,28 @@ rest() {
 	new_root
 	mkdir -p "$root/sys/class/cxi/cxi0" "$root/dev"
 	: >"$root/dev/cxi0"
-	ends 1 env FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1 SLINGSHOT_VNIS=1 \
+	t_ends 1 env FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1 SLINGSHOT_VNIS=1 \
 		SLINGSHOT_SVC_IDS=1,2 \
 		SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" --check &&
-		says 'fail fork FI_EFA_FORK_SAFE and' \
+		t_says 'fail fork FI_EFA_FORK_SAFE and' \
 		'fail Slingshot SLINGSHOT_SVC_IDS has 2 services for the 1 devices' \
 		'ok devices 1 RDMA device' &&
-		ends 1 env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi7 "$info" \
+		t_ends 1 env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi7 "$info" \
 			--root "$root" --check &&
-		says 'fail Slingshot SLINGSHOT_DEVICES has cxi7'
+		t_says 'fail Slingshot SLINGSHOT_DEVICES has cxi7'
 	rm -r "$root/dev/shm"
 	env SLINGSHOT_VNIS=1 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi0 "$info" --root "$root" \
 		--check \
 		>"$t_dir/o"
-	says 'ok Slingshot VNIs 1' "warn shared memory /dev/shm can't be used"
+	t_says 'ok Slingshot VNIs 1' "warn shared memory /dev/shm can't be used"
 }
 
 small_shm() {
 	new_root
-	ends 3 unshare "$1" sh \
+	t_ends 3 unshare "$1" sh \
 		-c 'mount -t tmpfs -o size=1m tmpfs "$1/dev/shm" && exec "$2" --root "$1" --check' \
 		- "$root" "$info" || [ "$got" = 1 ] || return
-	says 'warn shared memory /dev/shm has 1 MiB left'
+	t_says 'warn shared memory /dev/shm has 1 MiB left'
 }
 
 # What forbids copies between processes matters to those who ask for them.
@@ -403,13 +385,13 @@ copies() {
 		put /proc/sys/kernel/yama/ptrace_scope "$scope"
 		checked -u DAT_OFI_SAME_HOST || return
 		case $scope in
-		0) says 'ok copies processes of one user may copy' ;;
-		*) says "ok copies ptrace_scope is $scope" ;;
+		0) t_says 'ok copies processes of one user may copy' ;;
+		*) t_says "ok copies ptrace_scope is $scope" ;;
 		esac || return
 	done
-	checked DAT_OFI_SAME_HOST=rings && says 'ok copies ptrace_scope is 2' &&
+	checked DAT_OFI_SAME_HOST=rings && t_says 'ok copies ptrace_scope is 2' &&
 		checked DAT_OFI_SAME_HOST=auto &&
-		says 'warn copies ptrace_scope is 2'
+		t_says 'warn copies ptrace_scope is 2'
 }
 
 json_check() {
@@ -432,17 +414,17 @@ keys() {
 	new_root
 	secret='nobody may read this in a report of a check'
 	(umask 077 && echo "$secret" >"$t_dir/one.key" && cp "$t_dir/one.key" "$t_dir/copy.key")
-	key_check && says "ok key peers need the user's key " "of $t_dir/home/.dat-ofi/key" \
+	key_check && t_says "ok key peers need the user's key " "of $t_dir/home/.dat-ofi/key" \
 		'the same user with the same home directory' || return
 	id=$(key_id "user's key")
 	key_check && [ "$(key_id "user's key")" = "$id" ] || return
-	key_check DAT_OFI_KEY_FILE="$t_dir/one.key" && says "of $t_dir/one.key" || return
+	key_check DAT_OFI_KEY_FILE="$t_dir/one.key" && t_says "of $t_dir/one.key" || return
 	id=$(key_id 'the key')
 	! grep -F "$secret" "$t_dir/o" "$t_dir/e" &&
 		key_check DAT_OFI_AUTH=key DAT_OFI_KEY_FILE="$t_dir/copy.key" &&
-		says "ok key peers need the key $id of $t_dir/copy.key" &&
-		key_check DAT_OFI_AUTH=job SLURM_JOB_ID=7 && says 'for SLURM_JOB_ID=7' &&
-		key_check DAT_OFI_AUTH=none && says 'warn key auth=none: every process' \
+		t_says "ok key peers need the key $id of $t_dir/copy.key" &&
+		key_check DAT_OFI_AUTH=job SLURM_JOB_ID=7 && t_says 'for SLURM_JOB_ID=7' &&
+		key_check DAT_OFI_AUTH=none && t_says 'warn key auth=none: every process' \
 		'unset DAT_OFI_AUTH'
 }
 
@@ -457,14 +439,15 @@ bad_keys() {
 	echo 'others may read this, so it is no secret' >"$t_dir/open.key"
 	chmod 644 "$t_dir/open.key"
 	key_check DAT_OFI_KEY_FILE="$t_dir/open.key" && [ "$got" = 1 ] &&
-		says 'fail key no interface opens' 'others may read or write it (mode 644)' \
+		t_says 'fail key no interface opens' 'others may read or write it (mode 644)' \
 			"chmod 600 $t_dir/open.key" 'see AUTHENTICATION' &&
 		key_check DAT_OFI_KEY_FILE="$t_dir/missing.key" && [ "$got" = 1 ] &&
-		says "there is no key $t_dir/missing.key" 'openssl rand -hex 32' &&
-		key_check DAT_OFI_AUTH=key && says 'auth=key needs a file' &&
+		t_says "there is no key $t_dir/missing.key" 'openssl rand -hex 32' &&
+		key_check DAT_OFI_AUTH=key && t_says 'auth=key needs a file' &&
 		checked -u PALS_APID -u PMIX_NAMESPACE -u SLURM_JOB_ID -u PBS_JOBID -u LSB_JOBID \
-			-u FLUX_JOB_ID -u JOB_ID DAT_OFI_AUTH=job && says 'auth=job needs a job' &&
-		key_check DAT_OFI_AUTH=munge && says 'fail key' 'no support for munge'
+			-u FLUX_JOB_ID -u JOB_ID DAT_OFI_AUTH=job &&
+		t_says 'auth=job needs a job' &&
+		key_check DAT_OFI_AUTH=munge && t_says 'fail key' 'no support for munge'
 }
 
 # A user without rights cannot open the files of devices, nor dat.conf.
@@ -474,10 +457,10 @@ no_rights() {
 	: >"$root/dev/cxi0"
 	chmod 600 "$root/dev/cxi0" "$conf"
 	chmod 755 "$t_dir"
-	ends 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$info" --root "$root" --check
+	t_ends 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$info" --root "$root" --check
 	got=$?
 	chmod 644 "$conf"
-	[ "$got" = 0 ] && says \
+	[ "$got" = 0 ] && t_says \
 		"fail devices /dev/cxi0 can't be opened to read and write: Permission denied" \
 		'a udev rule has to' "fail dat.conf cannot open $conf: Permission denied" \
 		'chmod a+r'

@@ -373,6 +373,48 @@ def check_headers(tree):
                 yield path, line, f"declares {name} of {at[0]}: declare it in {at[0][:-2]}.h"
 
 
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+LOCK = r"[\w>.-]*\block"
+# A sentence such as "engine.lock and ep->lock held". Behind "or" stands a case without the lock.
+LOCK_HELD = re.compile(rf"(?:^|[.;:] ){LOCK}(?:(?:,| and) {LOCK})* (?:is |are )?held(?!, or\b)")
+FUNCTION = re.compile(r"^[A-Za-z_][^;{}=#()]*?\b(\w+)\(", re.M)
+
+
+def bodies_by_name(tree):
+    """The bodies of the functions of the libraries."""
+    found = {}
+    for path in tree.product(".c", ".h"):
+        if path.startswith(LIBRARIES):
+            code = tree.code(path)
+            for match in DEFINITION.finditer(code):
+                name = FUNCTION.match(re.sub(r"__attribute__\s*\(\(.*?\)\)", "", match[0]))
+                end = re.compile(r"^\}", re.M).search(code, match.end())
+                if name and end:
+                    found.setdefault(name[1], []).append(code[match.end():end.end()])
+    return found
+
+
+def check_locks(tree):
+    """A function that needs a lock of its caller asserts it."""
+    found = bodies_by_name(tree)
+    for path in tree.product(".h"):
+        if not path.startswith(LIBRARIES):
+            continue
+        text = tree.text(path)
+        for comment in COMMENT.finditer(text):
+            words = re.sub(r"\s+\*?\s*", " ", comment[0][2:-2]).strip()
+            if not LOCK_HELD.search(words):
+                continue
+            # The comment is about what follows, up to an empty line or another comment.
+            after = re.split(r"\n[ \t]*\n|/\*", text[comment.end():], maxsplit=1)[0]
+            for match in FUNCTION.finditer(after):
+                if not all("assert_held(" in body or "assert_locked(" in body
+                           for body in found.get(match[1], [])):
+                    line = text.count("\n", 0, comment.end() + match.start(1)) + 1
+                    yield path, line, (f"{match[1]} needs a lock of its caller: assert it "
+                                       "(dofi_assert_held)")
+
+
 CHECKS = {
     "table": check_table,
     "edges": check_includes,
@@ -382,6 +424,7 @@ CHECKS = {
     "columns": check_columns,
     "format": check_format,
     "headers": check_headers,
+    "locks": check_locks,
 }
 
 

@@ -54,7 +54,7 @@ END
 
 int low(void)
 {
-	return other() + high() + number;
+	return other() + high() + number + careless() + careful() + early();
 }
 
 int lonely(void)
@@ -63,8 +63,14 @@ int lonely(void)
 }
 END
 	write prov/ofi/base/other.h <<'END'
+/* other->lock may be held */
 int other(void);
 extern int number;
+/* number.lock and other->lock held. */
+int careless(void);
+int careful(void);
+/* other->lock held, or no other thread knows it. */
+int early(void);
 END
 	write prov/ofi/base/other.c <<'END'
 #include "base/low.h"
@@ -74,6 +80,22 @@ int number;
 int other(void)
 {
 	return inside();
+}
+
+int careless(void)
+{
+	return 0;
+}
+
+int careful(void)
+{
+	dofi_assert_held(&number);
+	return 0;
+}
+
+int early(void)
+{
+	return 0;
 }
 END
 	write prov/ofi/base/debug.h <<'END'
@@ -114,7 +136,7 @@ END
 	printf 'int main( void )\n{\n}\n' | write util/common/loose.c
 	cp "$top_srcdir/.clang-format" "$tree" || return
 	for file in base/low base/other api/high; do
-		compile "prov/ofi/$file.c" || return
+		compile "prov/ofi/$file.c" '-Ddofi_assert_held(lock)=' || return
 	done
 	compile prov/ofi/base/debug.c -DNDEBUG || return
 	compile src/long.c -include stdlib.h && compile util/common/loose.c &&
@@ -137,6 +159,7 @@ format util/common/loose.c:1
 headers prov/ofi/base/debug.h:2
 headers prov/ofi/base/low.h:7
 headers prov/ofi/base/low.h:8
+locks prov/ofi/base/other.h:5
 END
 }
 

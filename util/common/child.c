@@ -40,7 +40,7 @@ static int64_t now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* Reads both pipes until the child has closed them; false when it takes too long. */
+/* Reads both pipes until the child has closed them. False when that takes too long. */
 static bool collect(int out, int err, struct util_answer *answer)
 {
 	int64_t until = now_ms() + UTIL_ANSWER_SECONDS * INT64_C(1000), left;

@@ -20,7 +20,7 @@ static _Thread_local char error_text[1024];
 
 int util_fail(const char *fmt, ...)
 {
-	/* Formatted aside: the old text may be one of the arguments. */
+	/* A copy first, because the old text may be one of the arguments. */
 	char text[sizeof(error_text)];
 	va_list args;
 
@@ -219,15 +219,18 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 	size_t nlongs = 0, nshorts = 1;
 	int which, found = 0;
 
-	/* getopt's value is the row, so that control messages and long names meet in one place. */
+	/*
+	 * getopt_long returns the index of the row for a long name; for a letter the row is
+	 * searched.
+	 */
 	for (size_t i = 0; i < count && nlongs < MAX_OPTIONS; i++) {
 		bool has_arg = opts[i].kind != UTIL_OPT_FLAG;
 
 		if (opts[i].kind == UTIL_OPT_HEADING)
 			continue;
 		longs[nlongs++] = (struct option){opts[i].name, has_arg, &found, (int)i};
-		if (opts[i].ctrl_msg) {
-			shorts[nshorts++] = opts[i].ctrl_msg;
+		if (opts[i].letter) {
+			shorts[nshorts++] = opts[i].letter;
 			if (has_arg)
 				shorts[nshorts++] = ':';
 		}
@@ -242,7 +245,7 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 		if (which == '?')
 			return util_fail("-%c is not an option", optopt);
 		if (which) {
-			for (found = 0; opts[found].ctrl_msg != which; found++)
+			for (found = 0; opts[found].letter != which; found++)
 				;
 		}
 		if (apply(&opts[found], optarg))
@@ -254,16 +257,16 @@ int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t co
 
 void util_opt_help(const struct util_opt *opts, size_t count)
 {
-	char left[64], ctrl_msg[8];
+	char left[64], letter[8];
 
 	for (const struct util_opt *opt = opts; opt < opts + count; opt++) {
 		if (opt->kind == UTIL_OPT_HEADING) {
 			printf("\n%s\n", opt->help);
 			continue;
 		}
-		snprintf(ctrl_msg, sizeof(ctrl_msg), opt->ctrl_msg ? "-%c," : "   ", opt->ctrl_msg);
-		snprintf(left, sizeof(left), "%s --%s%s%s", ctrl_msg, opt->name,
-			 opt->arg ? " " : "", opt->arg ? opt->arg : "");
+		snprintf(letter, sizeof(letter), opt->letter ? "-%c," : "   ", opt->letter);
+		snprintf(left, sizeof(left), "%s --%s%s%s", letter, opt->name, opt->arg ? " " : "",
+			 opt->arg ? opt->arg : "");
 		printf("  %-27s %s\n", left, opt->help);
 	}
 }
@@ -282,7 +285,7 @@ static void json_quoted(FILE *out, const char *text)
 	putc('"', out);
 }
 
-/* Everything up to the value: comma, new line, key. */
+/* Writes everything in front of a value: comma, new line, key. */
 static void json_lead(struct util_json *json, const char *key)
 {
 	if (json->comma)

@@ -18,8 +18,9 @@ enum {
 };
 
 /*
- * Errors: whoever finds out what is wrong says so with util_fail() and returns its value, -1. Those
- * above pass the -1 on; only main(), or the code that tells the peer, prints util_error().
+ * Errors: the function that detects an error calls util_fail() with a message and returns its
+ * value, -1. Its callers return -1, too. Only main(), or the code that informs the peer, prints
+ * util_error().
  */
 int util_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *util_error(void);
@@ -34,21 +35,24 @@ const char *util_named_attr(const DAT_NAMED_ATTR *attr, DAT_COUNT count, const c
 const char *util_address_text(const struct sockaddr *addr, char *text, size_t size);
 
 /*
- * Text for terminals of 80 columns: words, broken between blanks, and the line's end. Column says
- * where the first line begins, indent where the others do.
+ * Writes text for terminals of 80 columns, with line breaks between words. The first line begins at
+ * `column`, the others at `indent`.
  */
 void util_write_wrapped(FILE *out, size_t column, size_t indent, const char *text);
-/* A name at "left", its text from "right" on. */
+/* Writes a name at column `left` and its text from column `right` on. */
 void util_write_row(FILE *out, size_t left, size_t right, const char *name, const char *text);
 
-/* Numbers as people type them: k, m and g are powers of 1024. 0, or -1 with util_error() set. */
+/* Parses a number; the suffixes k, m and g are powers of 1024. 0, or -1 with util_error() set. */
 int util_parse_number(const char *text, uint64_t max, uint64_t *value_p);
 
-/* Program, project and libfabric versions, compiled and running; where the libraries are. */
+/*
+ * Prints the versions of the program and of libfabric, compiled and running, and the paths of the
+ * libraries.
+ */
 void util_print_version(const char *program);
 uint32_t util_fabric_version(void);
 
-/* Command lines. One table tells the parser and --help, so that they cannot disagree. */
+/* Command lines. The parser and --help use the same table, so they cannot disagree. */
 enum util_opt_kind {
 	UTIL_OPT_HEADING, /* help only: a title above the options that follow */
 	UTIL_OPT_FLAG,    /* bool */
@@ -60,10 +64,10 @@ enum util_opt_kind {
 
 struct util_opt {
 	enum util_opt_kind kind;
-	char ctrl_msg; /* 0: long form only */
+	char letter; /* 0: long form only */
 	const char *name;
 	void *target;
-	const char *arg; /* how --help calls the argument */
+	const char *arg; /* name of the argument in --help */
 	const char *help;
 	const char *const *choices; /* NULL terminated */
 	uint32_t min, max;
@@ -73,39 +77,42 @@ struct util_opt {
 	{                                                \
 		.kind = UTIL_OPT_HEADING, .help = (text) \
 	}
-#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...)                            \
-	{                                                                                     \
-		.kind = (kind_), .ctrl_msg = (letter_), .name = (name_), .target = (target_), \
-		.arg = (arg_), .help = (help_), __VA_ARGS__                                   \
+#define UTIL_ROW(kind_, letter_, name_, target_, arg_, help_, ...)                          \
+	{                                                                                   \
+		.kind = (kind_), .letter = (letter_), .name = (name_), .target = (target_), \
+		.arg = (arg_), .help = (help_), __VA_ARGS__                                 \
 	}
-#define UTIL_FLAG(ctrl_msg, name, target, help) \
-	UTIL_ROW(UTIL_OPT_FLAG, ctrl_msg, name, target, NULL, help, .max = 0)
-#define UTIL_STRING(ctrl_msg, name, target, arg, help) \
-	UTIL_ROW(UTIL_OPT_STRING, ctrl_msg, name, target, arg, help, .max = 0)
-#define UTIL_REAL(ctrl_msg, name, target, arg, help) \
-	UTIL_ROW(UTIL_OPT_REAL, ctrl_msg, name, target, arg, help, .max = 0)
-#define UTIL_NUMBER(ctrl_msg, name, target, arg, help, from, to) \
-	UTIL_ROW(UTIL_OPT_NUMBER, ctrl_msg, name, target, arg, help, .min = (from), .max = (to))
-#define UTIL_CHOICE(ctrl_msg, name, target, arg, help, names) \
-	UTIL_ROW(UTIL_OPT_CHOICE, ctrl_msg, name, target, arg, help, .choices = (names))
+#define UTIL_FLAG(letter, name, target, help) \
+	UTIL_ROW(UTIL_OPT_FLAG, letter, name, target, NULL, help, .max = 0)
+#define UTIL_STRING(letter, name, target, arg, help) \
+	UTIL_ROW(UTIL_OPT_STRING, letter, name, target, arg, help, .max = 0)
+#define UTIL_REAL(letter, name, target, arg, help) \
+	UTIL_ROW(UTIL_OPT_REAL, letter, name, target, arg, help, .max = 0)
+#define UTIL_NUMBER(letter, name, target, arg, help, from, to) \
+	UTIL_ROW(UTIL_OPT_NUMBER, letter, name, target, arg, help, .min = (from), .max = (to))
+#define UTIL_CHOICE(letter, name, target, arg, help, names) \
+	UTIL_ROW(UTIL_OPT_CHOICE, letter, name, target, arg, help, .choices = (names))
 
-/* The operands stay in argv from *first_p on. -1 with util_error() set when the line is wrong. */
+/* The operands begin at argv[*first_p]. -1 with util_error() set if the command line is wrong. */
 int util_opt_parse(int argc, char **argv, const struct util_opt *opts, size_t count, int *first_p);
 void util_opt_help(const struct util_opt *opts, size_t count);
 
-/* JSON, written as it comes. A key of NULL makes an element of an array. */
+/* JSON, written at once. A key of NULL makes an element of an array. */
 struct util_json {
 	FILE *out;
 	int depth;
-	bool comma; /* something precedes on this level */
+	bool comma; /* the level has an element already */
 };
 
-/* The outermost object, with what all programs say first; util_json_close() ends it. */
+/*
+ * Begins the outermost object, with the members that all programs write first; util_json_close()
+ * ends it.
+ */
 void util_json_begin(struct util_json *json, const char *program);
 void util_json_open(struct util_json *json, const char *key, char bracket);
 void util_json_close(struct util_json *json, char bracket);
 
-/* An element of an array that somebody else has written, line breaks and indentation included. */
+/* Adds an element of an array that a child has written, with line breaks and indentation. */
 void util_json_element(struct util_json *json, const char *text);
 void util_json_string(struct util_json *json, const char *key, const char *value);
 void util_json_integer(struct util_json *json, const char *key, uint64_t value);

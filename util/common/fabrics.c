@@ -9,8 +9,8 @@
 #include <rdma/fabric.h>
 
 /*
- * DAT needs connections or reliable datagrams, and RDMA. Providers layered on others come with
- * those.
+ * DAT needs connections or reliable datagrams, and RDMA. Utility providers are listed with the
+ * provider below.
  */
 static bool carries_dat(const struct fi_info *info)
 {

@@ -198,7 +198,7 @@ static void json_verdict(struct util_json *json, const struct conf_file *file, s
 	util_json_close(json, '}');
 }
 
-/* True when the line works. */
+/* Reports on one line. True when it works. */
 static bool check_line(struct util_json *json, const struct conf_file *file, size_t at)
 {
 	const struct conf_line *line = &file->lines[at];
@@ -289,7 +289,7 @@ static int do_remove(struct conf_file *file, char **names)
 	return finish(file, !options.dry);
 }
 
-/* The line that has the name already: it would be tried before the new one. */
+/* Fails if a line has the name already, because registries would try it before the new one. */
 static int check_free(const struct conf_file *file, const char *name, unsigned int major)
 {
 	for (size_t i = 0; i < file->count; i++) {
@@ -351,7 +351,7 @@ static int do_add(struct conf_file *file, char **names)
 static const struct command {
 	const char *name;
 	int (*run)(struct conf_file *file, char **names);
-	int least, most; /* names; -1: any number */
+	int least, most; /* number of names; -1: any */
 } commands[] = {
 	{"list", do_list, 0, -1},      {"check", do_check, 0, -1}, {"generate", do_generate, 0, 0},
 	{"convert", do_convert, 0, 0}, {"add", do_add, 1, 1},      {"remove", do_remove, 1, -1},

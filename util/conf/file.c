@@ -17,7 +17,7 @@
 
 static char parser_said[1024];
 
-/* The parser reports to the registry's log; here it is this one. */
+/* The log function of the registry's parser, in this program. */
 void datr_log(enum datr_log_type type, const char *fmt, ...)
 {
 	va_list args;
@@ -53,7 +53,7 @@ static int parse(struct conf_line *line, const char *text)
 		return no_memory();
 	}
 	*parser_said = '\0';
-	/* The line's number changes with the file: whoever prints the message puts it in front. */
+	/* The number of the line may change, so it is added when the message is printed. */
 	line->entry.path = "line";
 	if (datr_line_parse(line->fields, &line->entry)) {
 		line->kind = CONF_ENTRY;
@@ -118,7 +118,7 @@ void conf_file_remove(struct conf_file *file, size_t at)
 	free_line(&file->lines[at]);
 	file->count--;
 	memmove(&file->lines[at], &file->lines[at + 1], (file->count - at) * sizeof(*file->lines));
-	/* Marks with nothing between them go as well. */
+	/* Removes marks with nothing between them, too. */
 	if (ours && at && is_mark(file, at - 1, MARK_BEGIN) && is_mark(file, at, MARK_END)) {
 		conf_file_remove(file, at);
 		conf_file_remove(file, at - 1);
@@ -207,7 +207,7 @@ char *conf_format(const struct conf_fields *fields)
 
 /* ---- reading ---- */
 
-/* Behind a symbolic link: the link is to stay one. */
+/* Follows a symbolic link, so that writing keeps the link. */
 static FILE *open_path(struct conf_file *file, const char *path)
 {
 	char real[PATH_MAX];
@@ -217,8 +217,8 @@ static FILE *open_path(struct conf_file *file, const char *path)
 }
 
 /*
- * As the registries do, but for a file of DAT_OVERRIDE that is not there: they would go on with the
- * next one, which is not the one to be changed.
+ * Chooses the file as the registries do. Exception: if the file in DAT_OVERRIDE is missing, they
+ * read the next one, which is not the one to change.
  */
 static FILE *open_default(struct conf_file *file)
 {
@@ -300,7 +300,7 @@ void conf_file_print(const struct conf_file *file, FILE *out)
 		fprintf(out, "%s\n", file->lines[i].text);
 }
 
-/* Somebody else's change is not to be lost. */
+/* Fails if another program has changed the file meanwhile. */
 static int check_unchanged(const struct conf_file *file)
 {
 	struct stat now;

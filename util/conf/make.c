@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lines from what the machine has, and from lines for other providers. */
+/* Makes lines from the fabrics of the machine, and from lines for other providers. */
 #include "conf/conf.h"
 
 #include "common/child.h"
@@ -39,8 +39,8 @@ static int add_if_opens(struct conf_file *file, const char *text)
 }
 
 /*
- * Names as OFED had them: ofa-v2-eth0 for DAT 2.0, eth0 for 1.2. One line per domain: the provider
- * knows which fabric is the best there, and ofi-PROVIDER-DOMAIN needs no line.
+ * Adds a line with a name of OFED's form: ofa-v2-eth0 for DAT 2.0, eth0 for 1.2. There is one line
+ * per domain: the provider chooses the best fabric, and ofi-PROVIDER-DOMAIN needs no line.
  */
 static int add_domain(struct conf_file *file, const char *domain, unsigned int major)
 {
@@ -66,7 +66,7 @@ static int add_domain(struct conf_file *file, const char *domain, unsigned int m
 static void remove_ours(struct conf_file *file, unsigned int major)
 {
 	for (size_t i = file->count; i-- > 0;) {
-		/* The marks go with the last line. */
+		/* Removing the last line removes the marks. */
 		if (i < file->count && file->lines[i].ours && file->lines[i].kind == CONF_ENTRY &&
 		    file->lines[i].entry.info.dapl_version_major == major)
 			conf_file_remove(file, i);
@@ -106,7 +106,7 @@ static char *convert(const struct conf_line *line)
 	return conf_format(&fields);
 }
 
-/* Whether a line of ours says the same already. */
+/* Whether the same line is there already. */
 static bool is_there(const struct conf_file *file, const char *text)
 {
 	for (size_t i = 0; i < file->count; i++) {
@@ -118,7 +118,7 @@ static bool is_there(const struct conf_file *file, const char *text)
 
 int conf_convert(struct conf_file *file, bool in_place)
 {
-	/* What is added comes behind these, or is no line of OFED's: the loop ends. */
+	/* Added lines are behind these or are not for OFED, so the loop ends. */
 	for (size_t i = 0; i < file->count; i++) {
 		char *text = is_ofed(&file->lines[i]) ? convert(&file->lines[i]) : NULL;
 		int ret = 0;

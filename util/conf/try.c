@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A line is tried by a registry of its generation, with a file of that line alone. */
+/* Tries a line by the registry of its generation, with a file that contains only this line. */
 #include "conf/conf.h"
 
 #include "common/child.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The same in both generations. */
+/* Functions that are the same in both generations. */
 struct registry {
 	__typeof__(&dat_ia_openv) open;
 	__typeof__(&dat_ia_close) close;
@@ -46,7 +46,7 @@ static bool load(FILE *out, unsigned int major, struct registry *registry)
 	return true;
 }
 
-/* In memory, so that nothing is left behind. */
+/* Puts the text into a file in memory, which disappears with the process. */
 static bool override(FILE *out, const char *text)
 {
 	int fd = memfd_create("dat.conf", 0);
@@ -93,7 +93,7 @@ bool conf_try(const struct conf_line *line, struct util_answer *answer)
 {
 	if (!util_ask_child(open_line, line, answer))
 		return answer->ok;
-	/* The caller asks the answer for the reason. */
+	/* The caller gets the reason from the answer. */
 	free(answer->text);
 	answer->text = strdup(util_error());
 	return false;
@@ -107,7 +107,7 @@ bool conf_try_text(const char *text, struct util_answer *answer)
 	memset(answer, 0, sizeof(*answer));
 	if (conf_file_add(&file, text))
 		answer->text = strdup(util_error());
-	/* Behind the mark. */
+	/* Line 1: line 0 is the mark. */
 	ok = file.count > 1 && conf_is_active(&file.lines[1]) && conf_try(&file.lines[1], answer);
 	if (file.count > 1 && file.lines[1].wrong)
 		answer->text = strdup(file.lines[1].wrong);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The attributes of DAT, by the names that its structures have. */
+/* The attributes of DAT, with the names of the members of its structures. */
 #include "info/info.h"
 
 #include <stddef.h>
@@ -15,11 +15,11 @@ enum attr_kind {
 };
 
 struct attr {
-	const char *name; /* as the DAT structures call it */
+	const char *name; /* the member of the DAT structure */
 	bool provider;
 	enum attr_kind kind;
 	size_t offset;
-	const char *const *words; /* of a choice or, bit by bit, of flags */
+	const char *const *words; /* words of an enumeration, or of flags by bit */
 };
 
 static const char *const ownerships[] = {"consumer", "provider, unmodified", "provider, modified",
@@ -102,7 +102,7 @@ static const void *member(const struct info_ia *ia, const struct attr *attr)
 	return (const char *)base + attr->offset;
 }
 
-/* Every number as it is; words where DAT has names. */
+/* Writes the words if DAT has names for the value, else the number. */
 static void write_words(const struct attr *attr, uint32_t value, char *text, size_t size)
 {
 	uint32_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* dat_info --check: what of this machine and environment will be in the way of DAT programs. */
+/* dat_info --check: finds settings of this machine and environment that hinder DAT programs. */
 #ifndef UTIL_CHECK_H
 #define UTIL_CHECK_H
 
@@ -11,30 +11,30 @@
 enum check_verdict { CHECK_OK, CHECK_WARN, CHECK_FAIL };
 
 struct check {
-	const char *root;       /* where the files of the system begin, "" for / */
+	const char *root;       /* root of the file system, "" for / */
 	struct util_json *json; /* NULL: text */
 	const char *topic;
 	enum check_verdict worst;
 };
 
-/* All of them; root NULL for this system. The worst verdict. */
+/* Runs all checks; root NULL for this system. Returns the worst verdict. */
 enum check_verdict check_run(const char *root, bool as_json);
 
 /* ---- check.c, for the checks ---- */
 
-/* One line; what to do is NULL when all is well. */
+/* Reports a verdict; remedy: what to do, or NULL. */
 void check_say(struct check *check, enum check_verdict verdict, const char *remedy, const char *fmt,
 	       ...) __attribute__((format(printf, 4, 5)));
 
-/* Files are named from the root of the system on. */
+/* Paths are relative to check->root. */
 bool check_exists(const struct check *check, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The first line, "" when there is none. */
+/* Reads the first line of a file, "" when there is none. */
 void check_read(const struct check *check, const char *path, char *text, size_t size);
-/* The last part of what a symbolic link names, "" when there is none. */
+/* Reads the last component of the target of a symbolic link, "" when there is none. */
 void check_link(const struct check *check, const char *path, char *text, size_t size);
 
-/* Names in a folder; the caller gives them back. */
+/* Names in a folder; the caller frees them. */
 struct check_list {
 	char **names;
 	size_t count;
@@ -43,7 +43,7 @@ struct check_list {
 void check_folder(const struct check *check, const char *path, struct check_list *list);
 void check_list_free(struct check_list *list);
 
-/* A variable that is set to something else than 0 or no. */
+/* Whether a variable is set to another value than 0 or no. */
 bool check_env(const char *name);
 
 /* ---- the checks ---- */
@@ -64,7 +64,7 @@ bool check_has_rdma(const struct check *check);
 void check_conf(struct check *check);
 void check_libraries(struct check *check);
 void check_fabrics(struct check *check);
-/* The file that the registries read, below root. 0, or -1 with util_error() set. */
+/* Reads the file that the registries read, below check->root. 0, or -1 with util_error() set. */
 struct conf_file;
 int check_conf_read(const struct check *check, struct conf_file *file);
 /* check_key.c */

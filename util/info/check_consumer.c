@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What programs look for: names of libraries and interfaces, and the variables of Intel MPI. */
+/* Checks of names that programs look for: libraries, interfaces, and the variables of Intel MPI. */
 #include "info/check.h"
 
 #include "common/child.h"
@@ -13,7 +13,7 @@
 
 /* ---- names of libraries ---- */
 
-/* Which file the loader takes for a name or path; the word of the loader when it takes none. */
+/* Finds the file that the loader takes for a name or path, or the loader's message. */
 static bool find_library(FILE *out, const void *arg)
 {
 	void *library = dlopen(arg, RTLD_LAZY | RTLD_LOCAL);
@@ -30,7 +30,8 @@ static bool find_library(FILE *out, const void *arg)
 }
 
 /*
- * The caller frees the text, which is NULL without memory; true when it is the path of a library.
+ * *text_p is the path or the loader's message, which the caller frees; NULL: no memory. True for a
+ * path.
  */
 static bool locate(const char *name, char **text_p)
 {
@@ -44,7 +45,7 @@ static bool locate(const char *name, char **text_p)
 	return ok && *text_p;
 }
 
-/* Tools that load the library at run time ask for the name without a version. */
+/* Some programs load the library at run time by the name without a version. */
 static bool check_link_of(struct check *check, const char *versioned, const char *plain)
 {
 	char *wanted, *found = NULL;
@@ -85,7 +86,10 @@ void check_links(struct check *check)
 
 /* ---- names of interfaces ---- */
 
-/* As systemd and rdma-core name devices after their places: enp3s0f1, ibs2, rdmap0s6, roceo1. */
+/*
+ * Whether the word is a place in a device name of systemd or rdma-core: enp3s0f1, ibs2, rdmap0s6,
+ * roceo1.
+ */
 static bool is_place(const char *word, size_t len)
 {
 	static const char *const kinds[] = {"en", "ib", "iw", "wl", "rdma", "roce", "hfi", "opa"};
@@ -100,7 +104,7 @@ static bool is_place(const char *word, size_t len)
 	return false;
 }
 
-/* The part of the name, between dashes, that is a place; its length is 0 without one. */
+/* Finds the part of the name, between dashes, that is a place; *len_p is 0 if there is none. */
 static const char *find_place(const char *name, size_t *len_p)
 {
 	for (const char *word = name;; word += *len_p + 1) {
@@ -120,7 +124,7 @@ void check_names(struct check *check)
 	struct conf_file file;
 
 	if (check_conf_read(check, &file))
-		return; /* check_conf() tells */
+		return; /* check_conf() reports it */
 	for (size_t i = 0; i < file.count; i++) {
 		const char *name = file.lines[i].entry.info.ia_name, *place;
 		char remedy[512];
@@ -178,14 +182,14 @@ static bool check_impi_library(struct check *check)
 	return same;
 }
 
-/* A line of dat.conf, or one of the names that need none. */
+/* Whether the name has a line in dat.conf, or needs none. */
 static bool is_name(const struct check *check, const char *name, size_t len)
 {
 	struct conf_file file;
 	bool found = !strncmp(name, "ofi", 3) && (len == 3 || name[3] == '-');
 
 	if (found || check_conf_read(check, &file))
-		return true; /* check_conf() tells of a file that can't be read */
+		return true; /* check_conf() reports a file that can't be read */
 	for (size_t i = 0; i < file.count && !found; i++) {
 		const char *other = file.lines[i].entry.info.ia_name;
 
@@ -196,7 +200,7 @@ static bool is_name(const struct check *check, const char *name, size_t len)
 	return found;
 }
 
-/* Names with commas between them, as some of the variables have. */
+/* Checks a variable with names separated by commas. */
 static bool check_impi_provider(struct check *check, const char *variable)
 {
 	const char *name = getenv(variable);
@@ -229,7 +233,10 @@ static bool open_for_ud(FILE *out, const void *arg)
 	return info_with_ia(out, arg, write_ud);
 }
 
-/* The interface that Intel MPI would take: the one that is named, or the first of the registry. */
+/*
+ * Whether the interface that Intel MPI would use has UD: the one that is set, or the first of the
+ * registry.
+ */
 static bool has_ud(char *name, size_t size)
 {
 	static struct info_names names;
@@ -243,7 +250,7 @@ static bool has_ud(char *name, size_t size)
 		return true;
 	snprintf(name, size, "%s", names.count ? names.list[0].text : "");
 	if (!names.count || util_ask_child(open_for_ud, &names.list[0], &answer))
-		return true; /* no matter of UD */
+		return true; /* check_conf() or an interface's own check reports it */
 	found = !answer.ok || (answer.text && !strcasecmp(answer.text, "TRUE"));
 	util_answer_free(&answer);
 	return found;
@@ -262,7 +269,10 @@ static bool check_impi_ud(struct check *check)
 	return false;
 }
 
-/* "shm:dapl", a list with commas; I_MPI_DEVICE is what came before: "rdma", "rdssm:NAME". */
+/*
+ * The values are "shm:dapl" or a list with commas; those of the older I_MPI_DEVICE "rdma" or
+ * "rdssm:NAME".
+ */
 static bool check_impi_fabrics(struct check *check)
 {
 	static const struct {

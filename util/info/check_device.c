@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Cards: whether their files are there and may be used, and what single kinds need. */
+/* Checks of cards: their device files, and needs of some kinds of cards. */
 #include "info/check.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ bool check_has_rdma(const struct check *check)
 	return found;
 }
 
-/* The kernel's devices, and the files by which programs get at them. */
+/* The kernel's device classes, and the device files that programs open. */
 static const struct {
 	const char *class, *files;
 } kinds[] = {
@@ -49,7 +49,7 @@ static void say_rights(struct check *check, const char *path, const char *full)
 	check_say(check, CHECK_FAIL, remedy, "%s can't be opened to read and write: %s", path, why);
 }
 
-/* True when the file is there and may be used. */
+/* Checks that the device file exists and may be used. */
 static bool check_file(struct check *check, const char *name, const char *folder)
 {
 	char full[PATH_MAX], *path = full + strlen(check->root);
@@ -68,7 +68,7 @@ static bool check_file(struct check *check, const char *name, const char *folder
 	return false;
 }
 
-/* Cards on the bus whose driver made no device: class 0x0207 is InfiniBand. */
+/* Counts cards on the bus without a device of a driver. PCI class 0x0207 is InfiniBand. */
 static size_t count_idle_cards(const struct check *check)
 {
 	struct check_list slots;
@@ -96,7 +96,7 @@ void check_devices(struct check *check)
 
 		check_folder(check, kinds[i].class, &list);
 		for (size_t j = 0; j < list.count; j++) {
-			/* "abi_version" is no device. */
+			/* Skips "abi_version". */
 			if (!strpbrk(list.names[j], "0123456789"))
 				continue;
 			found++;
@@ -143,7 +143,7 @@ static bool are_vnis(const char *list)
 	return true;
 }
 
-/* The first device of the list that the kernel doesn't have. */
+/* Finds the first device of the list that the kernel does not have. */
 static bool find_foreign(const struct check *check, const char *devices, char *name, size_t size)
 {
 	while (*devices) {

@@ -19,9 +19,9 @@
 #define KIB           (UINT64_C(1) << 10)
 #define MIB           (UINT64_C(1) << 20)
 
-/* What all programs got for long; too little for one queue of a card. */
+/* The traditional default limit; too little for one queue of a card. */
 #define SMALL_MEMLOCK (64 * KIB)
-/* What the shm fabric takes for an IA, and some more. */
+/* More than the shm fabric takes for an IA. */
 #define SMALL_SHM     (64 * MIB)
 
 void check_memlock(struct check *check)
@@ -77,7 +77,7 @@ void check_shared_memory(struct check *check)
 
 /* ---- copies between processes ---- */
 
-/* Seccomp's filters answer before the kernel looks whose memory it is. */
+/* Whether seccomp forbids copies: a filter is applied before the kernel checks the process. */
 static bool is_filtered(void)
 {
 	char from = 1, to = 0;
@@ -87,8 +87,8 @@ static bool is_filtered(void)
 }
 
 /*
- * Copies between processes of this host. Without them same_host copies data twice; those who set it
- * are warned.
+ * Copies between processes of this host. Without them same_host copies data twice: a warning if
+ * same_host is set.
  */
 void check_remote_copies(struct check *check)
 {
@@ -116,7 +116,10 @@ void check_remote_copies(struct check *check)
 
 /* ---- fork and huge pages ---- */
 
-/* Since 5.12 a child gets copies of registered pages at once, and nothing has to be prepared. */
+/*
+ * Since Linux 5.12 a child gets copies of registered pages at fork, so programs need no
+ * preparation.
+ */
 static bool kernel_copies_on_fork(const struct check *check)
 {
 	unsigned int major = 0, minor = 0;
@@ -231,7 +234,7 @@ void check_addresses(struct check *check)
 
 /* ---- the name of the host ---- */
 
-/* The first address in root/etc/hosts. */
+/* Finds the first address of the host in root/etc/hosts. */
 static bool find_in_hosts(const struct check *check, const char *host, char *address, size_t size)
 {
 	char path[PATH_MAX], line[1024], *save;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The key that peers must have: which one is in use, and what a peer needs. */
+/* Check of the key that peers must have. */
 #include "info/check.h"
 
 #include "common/child.h"
@@ -48,13 +48,16 @@ static void judge(struct check *check, const char *key)
 			  key);
 }
 
-/* Who chose auth=none is warned, whatever fails then. */
+/* auth=none is reported, whatever else fails. */
 static bool is_about_key(const char *line)
 {
 	return (strstr(line, " key") || strstr(line, "auth=")) && !strstr(line, "auth=none:");
 }
 
-/* The first line of the log about the key, without the library's name; or NULL. Cuts the log. */
+/*
+ * Finds the first line about the key in the log, without the library's name; or NULL. Changes the
+ * log.
+ */
 static const char *find_reason(char *log)
 {
 	static const char prefix[] = "dat-ofi: ";

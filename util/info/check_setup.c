@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is installed and configured: fabrics, libraries, dat.conf. */
+/* Checks of the installation: fabrics, libraries, dat.conf. */
 #include "info/check.h"
 
 #include "common/child.h"
@@ -45,7 +45,7 @@ void check_fabrics(struct check *check)
 		free(wish);
 		return;
 	}
-	/* Only children ask libfabric, so it will see the environment as it is then. */
+	/* Children query libfabric later, so they see the changed environment. */
 	unsetenv("FI_PROVIDER");
 	if (wish && list_fabrics(text, sizeof(text)))
 		check_say(check, CHECK_FAIL, "unset it, or choose from what there is",
@@ -96,7 +96,7 @@ static void add_matches(struct copies *copies, const char *pattern)
 	globfree(&found);
 }
 
-/* Where the loader looks, and where vendors install theirs. */
+/* Finds copies of the library in the folders of the loader and of vendors. */
 static void find_copies(const struct check *check, const char *library, struct copies *copies)
 {
 	static const char *const folders[] = {
@@ -183,7 +183,10 @@ static bool load_library(FILE *out, const void *arg)
 	return false;
 }
 
-/* Line numbers of those with this library from the given one on; false when it came before. */
+/*
+ * Lists the lines with this library, from the given line on. False if an earlier line has the
+ * library.
+ */
 static bool lines_with(const struct conf_file *file, size_t first, char *text, size_t size)
 {
 	const char *library = file->lines[first].entry.library;
@@ -205,7 +208,7 @@ static bool lines_with(const struct conf_file *file, size_t first, char *text, s
 	return true;
 }
 
-/* Each library once, however many lines name it. */
+/* Checks each library once, however many lines name it. */
 static bool check_library(struct check *check, const struct conf_file *file, size_t at)
 {
 	const char *library = file->lines[at].entry.library;
@@ -264,7 +267,7 @@ static bool check_conf_line(struct check *check, const struct conf_file *file, s
 	return check_library(check, file, at) && !first;
 }
 
-/* The default files: the second is not read when the first is there. */
+/* Warns of two default files: the second is not read if the first exists. */
 static bool check_second(struct check *check)
 {
 	static const char first[] = DAT_CONF_DIR "/dat.conf", second[] = "/etc/dat.conf";

@@ -3,7 +3,7 @@
 #include "info/info.h"
 #include "info/process.h"
 
-/* Beyond those of all tools. */
+/* Beside the exit statuses of all tools. */
 #define EXIT_WARNED 3
 
 static struct {

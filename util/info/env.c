@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The variables of provider and registry: what each means, what it is now, and since when. */
+/* The variables of provider and registry: meaning, default and present value. */
 #include "info/info.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ struct variable {
 
 #define TEXT_OF(x) #x
 
-/* The provider's own table names them without the prefix, in small control messages. */
+/* The provider's table has the names in lower case and without the prefix. */
 static const struct variable provider_variables[] = {
 #define DOFI_PARAM_STR(name_, def_, help_) {#name_, "text", def_, help_},
 #define DOFI_PARAM_NUM(name_, def_, min_, max_, help_) \

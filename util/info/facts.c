@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an interface runs on. Other providers than ours tell less of it. */
+/* Facts about the device and the fabric of an interface. Other providers report fewer of them. */
 #include "info/info.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Named attributes of the provider, and how people and JSON call them. */
+/* Named attributes of the provider, with their names in text and in JSON. */
 static const struct fact {
 	const char *attr, *title, *key;
-	bool always; /* not only when everything is asked for */
+	bool always; /* shown for each interface; the others only with --ia */
 } facts[] = {
 	{"DAT_OFI_DEVICE", "device", "device", true},
 	{"DAT_OFI_PCI", "PCI address", "pci", true},
@@ -27,7 +27,7 @@ static const struct fact {
 	{"DAT_OFI_LIBFABRIC_PATH", NULL, "libfabric_path", false},
 };
 
-/* What the words mean for a program. */
+/* The meaning of the words for a program. */
 static const struct {
 	const char *attr, *value, *meaning;
 } meanings[] = {
@@ -86,7 +86,7 @@ static void write_value(const struct info_ia *ia, const struct fact *fact, char 
 	}
 }
 
-/* "libfabric tcp, msg endpoints, domain lo", or the name of a provider that is not ours. */
+/* Writes "libfabric tcp, msg endpoints, domain lo", or the name of another provider. */
 static void write_carrier(const struct info_ia *ia, char *text, size_t size)
 {
 	const char *provider = info_named(ia, DAT_OFI_ATTR_PROVIDER);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One line about the node for "sort | uniq -c": whatever makes programs behave differently, and
- * nothing that differs between nodes of one kind. Addresses, host names, and names of devices stay
- * out.
+ * Prints one line about the node for "sort | uniq -c". The line contains everything that can make
+ * programs behave differently, and nothing that differs between nodes of one kind: no addresses,
+ * host names, or device names.
  */
 #include "info/info.h"
 
@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-/* The files of the system, and the host's name as it may occur in values. */
+/* Access to the files of the system. */
 static struct check node = {.root = ""};
 static char host[HOST_NAME_MAX + 1];
 
@@ -33,7 +33,7 @@ static bool is_address(const char *text)
 	return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Each occurrence of the host's name becomes a star, and an address is one as a whole. */
+/* Replaces each occurrence of the host's name, and a value that is an address, by a star. */
 static void write_masked(FILE *out, const char *value)
 {
 	size_t len = strlen(host);
@@ -79,7 +79,7 @@ static void write_limit(FILE *out, const char *name, __rlimit_resource_t resourc
 		write_count(out, name, limit.rlim_cur / unit);
 }
 
-/* The launcher gives each process of a node another rank. */
+/* The rank differs between processes of a node. */
 static void write_variable(void *arg, const char *name, const char *value)
 {
 	if (strcmp(name, "DAT_OFI_LOCAL_RANK"))
@@ -91,7 +91,10 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Variables of the libraries below, which have no table of defaults: all that are set. */
+/*
+ * Whether this is a variable of the libraries below. Their defaults are not known, so all set ones
+ * count.
+ */
 static bool is_foreign_setting(const char *text)
 {
 	static const char *const prefixes[] = {
@@ -145,7 +148,7 @@ static void write_node(FILE *out)
 
 /* ---- the device ---- */
 
-/* The kernel's folder of the device, "" when it has none. */
+/* Finds the device's folder in sysfs, "" if there is none. */
 static void find_folder(const char *device, char *path, size_t size)
 {
 	static const char *const classes[] = {"infiniband", "cxi", "hfi1_user", "net"};
@@ -167,7 +170,9 @@ static void read_file(const char *folder, const char *name, char *text, size_t s
 		check_read(&node, path, text, size);
 }
 
-/* "15b3:101b" of a card, "loopback", "ethernet" or "infiniband" of a netdev without one. */
+/*
+ * Writes "15b3:101b" for a card; "loopback", "ethernet" or "infiniband" for a netdev without one.
+ */
 static void write_class(FILE *out, const char *folder)
 {
 	static const struct {
@@ -188,7 +193,7 @@ static void write_class(FILE *out, const char *folder)
 	write_credit_word(out, "device", text);
 }
 
-/* The release of the kernel's own drivers is that of the kernel. */
+/* Drivers of the kernel have the version of the kernel, so only other ones get a version. */
 static void write_driver(FILE *out, const char *folder)
 {
 	char path[PATH_MAX], driver[64], version[64], text[160];
@@ -212,7 +217,7 @@ static void write_firmware(FILE *out, const char *folder, const DAT_IA_ATTR *att
 	write_credit_word(out, "firmware", text);
 }
 
-/* That of the netdev, also of one that belongs to a card; else that of InfiniBand. */
+/* Writes the MTU of the netdev, also of one that belongs to a card; else that of InfiniBand. */
 static void write_mtu(FILE *out, const char *folder, const struct info_ia *ia)
 {
 	struct check_list netdevs;
@@ -245,9 +250,7 @@ static void write_device(FILE *out, const struct info_ia *ia)
 
 /* ---- an interface ---- */
 
-/*
- * Parameters of the line that registries take for the name; an address in them is the node's own.
- */
+/* Writes the parameters of the line that registries use for the name, with addresses replaced. */
 static void write_params(FILE *out, const char *name)
 {
 	struct conf_file file;
@@ -299,7 +302,7 @@ static bool open_and_write(FILE *out, const void *arg)
 	return info_with_ia(out, arg, write_ia);
 }
 
-/* "DAT_PROVIDER_NOT_FOUND" of a longer word; without numbers of processes. */
+/* Writes the DAT error without its subtype and without process numbers. */
 static void write_failure(const char *name, const struct util_answer *answer, bool asked)
 {
 	const char *said = answer->text ? answer->text : "ended";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files of dat_info know of each other. */
+/* Functions and structures of the files of dat_info. */
 #ifndef UTIL_INFO_H
 #define UTIL_INFO_H
 
@@ -31,19 +31,19 @@ struct info_ia {
 
 /* ---- names.c ---- */
 
-/* The name asked for, or all that dat.conf and libfabric offer. 0, or -1 and util_error(). */
+/* Lists the given name, or all names of dat.conf and libfabric. 0, or -1 and util_error(). */
 int info_names_list(struct info_names *names, const char *asked);
-/* Those of dat.conf, and "ofi", which the registry has always. */
+/* Lists the names of dat.conf, and "ofi", which the registry always has. */
 int info_names_registered(struct info_names *names);
 
-/* ---- attr.c: what an interface says of itself ---- */
+/* ---- attr.c: attributes of an interface ---- */
 
 /* A named attribute of the provider, "" when it has none. */
 const char *info_named(const struct info_ia *ia, const char *name);
 void info_text_attrs(FILE *out, const struct info_ia *ia);
 void info_json_attrs(struct util_json *json, const struct info_ia *ia);
 
-/* ---- facts.c: what it runs on, in the order in which people ask ---- */
+/* ---- facts.c: its device and fabric ---- */
 
 void info_text_facts(FILE *out, const struct info_ia *ia, bool all);
 void info_json_facts(struct util_json *json, const struct info_ia *ia);
@@ -52,24 +52,24 @@ void info_json_facts(struct util_json *json, const struct info_ia *ia);
 
 typedef void (*info_teller)(FILE *out, const char *name, const struct info_ia *ia);
 
-/* Opens the interface and tells of it; writes why when it does not open. */
+/* Opens the interface and calls `tell`; writes the reason if it does not open. */
 bool info_with_ia(FILE *out, const struct info_name *name, info_teller tell);
 
-/* Opens each name and tells of it; true when one opened. */
+/* Opens each name and describes it; true if one opened. */
 bool info_show(const struct info_names *names, bool full, bool as_json);
 
 /* ---- env.c ---- */
 
-/* All variables of ours and what they are now. */
+/* Prints all variables of this project and their values. */
 void info_env_show(bool as_json);
-/* Calls back for each variable of ours that is set to another value than the default. */
+/* Calls found() for each variable of this project whose value is not the default. */
 void info_env_changed(void (*found)(void *arg, const char *name, const char *value), void *arg);
 
 /* ---- fingerprint.c ---- */
 
 /*
- * One line about the node, equal on equal nodes; true when all interfaces opened. root NULL: this
- * system.
+ * Prints one line about the node, which is equal on equal nodes. True if all interfaces opened.
+ * root NULL: this system.
  */
 bool info_fingerprint(const struct info_names *names, const char *root);
 

@@ -70,8 +70,8 @@ int info_names_list(struct info_names *names, const char *asked)
 	if (!asked)
 		return list_fabrics(names);
 	/*
-	 * A registered one keeps its version and thread safety; an unknown one is tried as programs
-	 * would.
+	 * A registered name keeps its version and thread safety. An unknown name is opened as
+	 * programs would open it.
 	 */
 	for (size_t i = 0; i < names->count; i++) {
 		if (!strcmp(names->list[i].text, asked)) {

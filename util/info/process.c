@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters of another process: its provider answers at a socket whose name has no file. */
+/* Counters of another process: its provider answers by a socket in the abstract name space. */
 #include "info/process.h"
 
 #include "common/common.h"
@@ -16,13 +16,13 @@
 
 /* The provider waits a second for each engine that is busy. */
 #define ANSWER_SECONDS 20
-/* A report of some ten thousand endpoints has some megabytes, and is told at once. */
+/* A report of ten thousand endpoints has some megabytes, which come at once. */
 #define REPORT_SECONDS 40
 #define REPORT_MAX     (64u << 20)
 
 /*
- * Anybody can take a name, so the kernel is asked who did. Another user's process is of interest to
- * root only, and what it says is not trusted.
+ * Any process can take the name, so the kernel is asked for its owner. Only root reads reports of
+ * other users' processes, and their contents are not trusted.
  */
 static bool is_process(int fd, uint32_t pid)
 {
@@ -33,7 +33,7 @@ static bool is_process(int fd, uint32_t pid)
 	       (uint32_t)peer.pid == pid && (peer.uid == geteuid() || !geteuid());
 }
 
-/* The socket, -1 with errno. */
+/* Connects and requests the report. Returns the socket, or -1 with errno set. */
 static int ask(uint32_t pid, int generation)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
@@ -45,7 +45,8 @@ static int ask(uint32_t pid, int generation)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* that of connect, too */
+	/* also the limit of connect() */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (!connect(fd, (struct sockaddr *)&name,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)) &&
 	    is_process(fd, pid))
@@ -54,7 +55,7 @@ static int ask(uint32_t pid, int generation)
 	return -1;
 }
 
-/* Nothing that a terminal takes for more than text. */
+/* Prints the text without control characters. */
 static void print(const char *part, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opens interfaces, each in a child, and tells what came of it. */
+/* Opens interfaces, each in a child, and prints the results. */
 #include "info/info.h"
 
 #include "common/child.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the provider begins its word about candidates that it did not take; DAT_OFI_LOG=info. */
+/* Beginning of the provider's message about refused candidates, with DAT_OFI_LOG=info. */
 #define REFUSAL " does not use "
 
 static struct {
@@ -23,7 +23,7 @@ static void json_ia(FILE *out, const char *name, const struct info_ia *ia)
 	util_json_bool(&json, "opens", true);
 	info_json_facts(&json, ia);
 	info_json_attrs(&json, ia);
-	/* The parent goes on: only it has the log. */
+	/* The parent continues, because only it has the log. */
 }
 
 static void text_ia(FILE *out, const char *name, const struct info_ia *ia)
@@ -62,7 +62,7 @@ static bool open_and_tell(FILE *out, const void *arg)
 	return info_with_ia(out, arg, how.json ? json_ia : text_ia);
 }
 
-/* "tcp (eth0): reason; shm (shm): reason", cut into its parts. NULL when nothing was refused. */
+/* Finds "tcp (eth0): reason; shm (shm): reason" in the log. NULL if nothing was refused. */
 static char *find_refusals(const struct util_answer *answer)
 {
 	char *at = answer->log ? strstr(answer->log, REFUSAL) : NULL, *copy;
@@ -74,7 +74,10 @@ static char *find_refusals(const struct util_answer *answer)
 	return copy;
 }
 
-/* The next part, without the blank behind its semicolon; a provider's name has one without. */
+/*
+ * The next part. Parts end with a semicolon and a blank; provider names contain semicolons without
+ * a blank.
+ */
 static char *next_refusal(char **rest)
 {
 	char *part = *rest, *end = part ? strstr(part, "; ") : NULL;
@@ -139,7 +142,7 @@ static void tell_opened(struct util_json *json, const struct util_answer *answer
 			text_refusals(answer);
 		return;
 	}
-	/* The child left its object open, two levels deep and with something in it. */
+	/* The child's text is an open object: continues two levels deep, behind its members. */
 	util_json_element(json, answer->text);
 	json->depth++;
 	json_refusals(json, answer);

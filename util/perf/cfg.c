@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What may be measured. */
+/* Options and their checks: what can be measured. */
 #include "perf/session.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static int find_sizes(const struct perf_options *o, struct perf_plan *plan)
 	return 0;
 }
 
-/* As benchmarks of MPI have it, as long as a small host has memory for it. */
+/* The default window: as in MPI benchmarks, if a small host has memory for it. */
 static uint32_t default_window(const struct perf_cfg *cfg)
 {
 	uint32_t window = default_windows[cfg->metric];
@@ -120,7 +120,9 @@ int perf_plan_make(const struct perf_options *o, struct perf_plan *plan)
 	cfg->cost = o->cost;
 	cfg->spin = o->spin;
 	cfg->fresh = o->fresh;
-	/* A request that waits for a free place polls. */
+	/*
+	 * A request that waits for a free slot polls, which --spin avoids: so completions are rare.
+	 */
 	if (cfg->spin && cfg->signal_every == 1)
 		cfg->signal_every = SPIN_SIGNAL_EVERY;
 	if (snprintf(cfg->ia, sizeof(cfg->ia), "%s", o->ia ? o->ia : "ofi") >= (int)sizeof(cfg->ia))
@@ -151,7 +153,7 @@ static int check_ranges(const struct perf_cfg *cfg)
 	return 0;
 }
 
-/* What the test itself does not know. */
+/* Fails for options that do not apply to the test. */
 static int check_test(const struct perf_cfg *cfg)
 {
 	const struct perf_traits *traits = &perf_traits[cfg->test];

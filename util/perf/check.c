@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What any working fabric does better, a virtual Ethernet on a busy host included. */
+/* Limits that any working fabric keeps, even a virtual Ethernet on a busy host. */
 #define SANE_LATENCY_US   1000
 #define SANE_BANDWIDTH_MB 20
 
-/* The steps that are measured; those before check. */
+/* The steps that measure; the steps before them only check. */
 enum { LATENCY_STEP = 4, BANDWIDTH_STEP };
 
 static const struct step {
@@ -33,7 +33,7 @@ static const struct step {
 
 /* ---- the limit of time ---- */
 
-/* What the handler says, ready before it is needed. */
+/* The message of the signal handler, formatted in advance. */
 static char late_text[256];
 static pid_t late_child;
 
@@ -144,7 +144,7 @@ int perf_check(const struct perf_options *o, int sync)
 	return ret;
 }
 
-/* The verdict of any failure, those before the first step included. */
+/* Prints the verdict for any failure, also one before the first step. */
 void perf_check_failed(void)
 {
 	alarm(0);

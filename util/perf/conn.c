@@ -11,8 +11,9 @@
 #define MAX_BUFFER    (UINT64_C(2) << 30)
 
 /*
- * Twice what can be under way would do. As benchmarks and programs have it, it is more where that
- * isn't much: whoever tells the peer of each receive that he posts tells of many at once.
+ * Twice the number of messages under way would suffice. If that is few, more receives are posted,
+ * as benchmarks and programs do: a library that announces receives to the peer can then announce
+ * many at once.
  */
 static uint32_t rx_depth(const struct perf_env *env)
 {
@@ -32,7 +33,8 @@ int perf_env_init(struct perf_env *env)
 	void *buf;
 
 	/*
-	 * A ping-pong needs a second slot: the answer may overtake the completion of the request.
+	 * A ping-pong needs a second slot, because the answer may come before the completion of the
+	 * request.
 	 */
 	env->tx_depth = cfg->window > 2 * cfg->signal_every ? cfg->window : 2 * cfg->signal_every;
 	if (cfg->metric != PERF_LATENCY)
@@ -85,10 +87,7 @@ static void reset_flows(struct perf_conn *conn)
 	}
 }
 
-/*
- * Exactly as many receives as messages will come are posted, so that none is left when the next
- * size begins.
- */
+/* Posts exactly as many receives as messages will come, so that none is left for the next size. */
 static int post_receives(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
@@ -100,7 +99,10 @@ static int post_receives(struct perf_conn *conn)
 		conn->flows[ep].rx_budget = total / eps + (ep < total % eps);
 	if (env->cfg->srq)
 		conn->flows[0].rx_budget = total;
-	/* From the end: a lone control message must not land where the peer's RDMA goes. */
+	/*
+	 * From the last slot on, so that a single control message does not land in a slot that the
+	 * peer's RDMA writes.
+	 */
 	for (uint32_t slot = env->rx_depth; slot-- > 0;) {
 		for (uint32_t ep = 0; ep < eps; ep++) {
 			if (perf_receive(conn, env->ntx + ep * env->rx_depth + slot))
@@ -110,7 +112,7 @@ static int post_receives(struct perf_conn *conn)
 	return 0;
 }
 
-/* No mark of an earlier ping-pong may be left, nor data that a check would take for new. */
+/* Clears marks of an earlier ping-pong, and data that a check could take for new. */
 static void prepare_bytes(struct perf_conn *conn)
 {
 	const struct perf_env *env = conn->env;
@@ -149,7 +151,7 @@ int perf_conn_prepare(struct perf_conn *conn, const struct perf_run *run)
 	prepare_bytes(conn);
 	if (post_receives(conn))
 		return -1;
-	/* From the first message on: a datagram that came before its receive would be lost. */
+	/* Set before the first message, because a datagram before its receive would be lost. */
 	conn->answering = cfg->metric == PERF_LATENCY && conn->traits->shape == PERF_MESSAGES;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the endpoints of a session cost this process, beside the time of messages. */
+/* Costs of the endpoints of a session other than the time of messages. */
 #include "perf/perf.h"
 
 #include <stdlib.h>
@@ -7,11 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So long the connections rest, and so long before that, for threads that turn to sleep slowly. */
+/*
+ * The time that the connections rest for the measurement, and before it, because threads go to
+ * sleep slowly.
+ */
 #define SETTLE_NS INT64_C(1000000000)
 #define IDLE_NS   INT64_C(3000000000)
 
-/* Bytes of memory that this process has; 0 where /proc does not tell. */
+/* Memory of this process in bytes; 0 if /proc does not report it. */
 uint64_t perf_cost_memory(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");

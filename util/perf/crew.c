@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All threads of one side over one back end. Each has endpoints of its own and what belongs to
- * them; the first one, which is the caller, also arranges things with the other side.
+ * All threads of one side over one back end. Each has endpoints of its own. The first thread, which
+ * is the caller, also communicates with the other side.
  */
 #include "perf/conn.h"
 #include "perf/session.h"
@@ -16,14 +16,14 @@
 struct perf_crew {
 	const struct perf_env *env; /* of the first thread */
 	struct perf_conn **conns;
-	uint32_t count; /* those that are open */
+	uint32_t count; /* number of open ones */
 	uint32_t *samples;
 
 	/* One run. */
-	bool begun;        /* all threads are there; atomic */
-	uint32_t finished; /* threads that are through; atomic */
+	bool begun;        /* all threads have started; atomic */
+	uint32_t finished; /* number of threads that have finished; atomic */
 	bool failed;       /* atomic; the text is valid when it is set */
-	bool over;         /* the other side is through, too, or all is lost; atomic */
+	bool over;         /* the other side has finished, too, or the run has failed; atomic */
 	pthread_mutex_t text_lock;
 	char text[1024];
 };
@@ -87,7 +87,7 @@ void perf_crew_close(struct perf_crew *crew)
 {
 	if (!crew)
 		return;
-	/* The first one last: the others use its interface. */
+	/* The first thread is last, because the others use its interface. */
 	while (crew->count)
 		perf_conn_close(crew->conns[--crew->count]);
 	free(crew->conns);
@@ -103,7 +103,7 @@ const struct perf_progress *perf_crew_progress(const struct perf_crew *crew)
 
 /* ---- a run ---- */
 
-/* The first failure counts; others follow from it. */
+/* Only the first failure is reported, because later ones follow from it. */
 static void fail_all(struct perf_crew *crew)
 {
 	pthread_mutex_lock(&crew->text_lock);
@@ -133,7 +133,7 @@ static int run_pattern(struct perf_crew *crew, struct perf_conn *conn)
 	return 0;
 }
 
-/* The other side may still need our progress. */
+/* Makes progress until the other side has finished. */
 static int keep_going(struct perf_crew *crew, struct perf_conn *conn)
 {
 	while (!__atomic_load_n(&crew->over, __ATOMIC_ACQUIRE)) {
@@ -163,7 +163,7 @@ static int await_threads(struct perf_crew *crew)
 	return 0;
 }
 
-/* Both sides say that they are through; each may need the other's progress until both know. */
+/* Both sides report that they have finished; each may need the other's progress until both know. */
 static int finish_together(struct perf_crew *crew)
 {
 	const struct perf_env *env = crew->env;
@@ -178,13 +178,13 @@ static int finish_together(struct perf_crew *crew)
 		if (msg < 0)
 			return -1;
 	} while (!msg);
-	/* Who sends both ways knows of the other side only now. */
+	/* If both sides send, the end of the other side is known only now. */
 	if (env->cfg->both)
 		crew->conns[0]->stop = perf_now_ns();
 	return perf_sync_recv(env->sync, PERF_MSG_END, NULL, 0);
 }
 
-/* How many there are then, with this one. */
+/* Starts the worker threads. Returns the number of threads, including this one. */
 static uint32_t start_workers(struct perf_crew *crew, struct worker *workers)
 {
 	uint32_t i;
@@ -200,7 +200,7 @@ static uint32_t start_workers(struct perf_crew *crew, struct worker *workers)
 	return i;
 }
 
-/* This thread and the others, from the start to the end of all. */
+/* Runs all threads to their end. */
 static int run_workers(struct perf_crew *crew)
 {
 	struct worker *workers = calloc(crew->count, sizeof(*workers));

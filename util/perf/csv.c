@@ -41,7 +41,7 @@ static void put_column(const struct perf_report *report, const struct perf_row *
 		if (cfg->metric == PERF_LATENCY)
 			printf("%.6g", column->stat[i]);
 	}
-	/* Ratio and excess are of DAT. */
+	/* Ratio and excess stand in the row of DAT. */
 	put_figure_if(row->compared && backend == PERF_DAT, &row->ratio);
 	put_figure_if(row->compared && backend == PERF_DAT && cfg->metric == PERF_LATENCY,
 		      &row->excess);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is no request: connections that come and go, and threads that wake each other. */
+/* Measurements that are no requests: connections, and threads that wake each other. */
 #include "perf/conn.h"
 
 #include <pthread.h>
 
 /*
- * A round of all endpoints at once for the rate, of one for the latency, which is the time until it
- * is connected; its end is not counted. Iterations are connections.
+ * For the rate, a round connects all endpoints at once; for the latency one endpoint, until it is
+ * connected, without the disconnect. An iteration is a connection.
  */
 int perf_cycle_run(struct perf_conn *conn)
 {
@@ -29,7 +29,7 @@ int perf_cycle_run(struct perf_conn *conn)
 	return 0;
 }
 
-/* The thread that is woken and wakes back. */
+/* The thread that is woken and wakes the first one. */
 struct sleeper {
 	struct perf_conn *conn;
 	bool over; /* atomic */
@@ -37,7 +37,7 @@ struct sleeper {
 	char error[256];
 };
 
-/* Until somebody wakes us; 0 when the other thread has given up. */
+/* Sleeps until the other thread wakes this one; 0 if the other has given up. */
 static int nap(struct sleeper *sleeper, int place)
 {
 	struct perf_conn *conn = sleeper->conn;

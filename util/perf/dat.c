@@ -10,7 +10,7 @@
 
 static bool absent; /* atomic */
 
-/* As util_fail(), for what the interface does not offer. */
+/* As util_fail(), for a feature that the interface lacks. */
 __attribute__((format(printf, 1, 2))) static int fail_absent(const char *fmt, ...)
 {
 	char text[512];
@@ -36,7 +36,10 @@ int perf_dat_fail(const char *what, DAT_RETURN ret)
 	return util_fail("DAT: %s: %s", what, util_dat_text(ret));
 }
 
-/* Each EP of an SRQ reports its last buffer on the asynchronous EVD, which nobody reads. */
+/*
+ * Each EP of an SRQ reports its last buffer on the asynchronous EVD, which this program does not
+ * read.
+ */
 #define ASYNC_QLEN 4096
 
 static int open_ia(const char *name, DAT_IA_HANDLE *ia_p, DAT_EVD_HANDLE *async_p)
@@ -82,9 +85,9 @@ int perf_dat_fabric(const char *name, struct perf_fabric *fabric)
 	return ret == DAT_SUCCESS ? 0 : perf_dat_fail("cannot query the interface", ret);
 }
 
-/* ---- what an interface may lack ---- */
+/* ---- optional features of an interface ---- */
 
-/* The named attribute of the InfiniBand extension that a test goes by, NULL for those of DAT. */
+/* The named attribute of the InfiniBand extension that a test needs, or NULL. */
 static const char *extension_of(enum perf_test test)
 {
 	switch (test) {
@@ -259,7 +262,7 @@ static int open_rmrs(struct perf_dat *dat)
 	return 0;
 }
 
-/* The interface of the first thread is everybody's. */
+/* All threads use the interface of the first thread. */
 static int take_ia(struct perf_dat *dat, const struct perf_dat *first)
 {
 	DAT_RETURN ret;
@@ -345,7 +348,7 @@ static void free_evds(struct perf_dat *dat)
 	}
 }
 
-/* The time of closing is that of dat_ia_close with everything in place. */
+/* Measures the time of dat_ia_close while all objects exist. */
 static void close_ia(struct perf_dat *dat)
 {
 	if (dat->ia && !dat->borrowed)
@@ -384,7 +387,7 @@ static void dat_close(void *be)
 	free_evds(dat);
 	if (dat->pz)
 		dat_pz_free(dat->pz);
-	close_ia(dat); /* takes what a failure above has left */
+	close_ia(dat); /* also frees what a failure above has left */
 }
 
 /* ---- wake-ups ---- */

@@ -26,13 +26,14 @@ struct perf_dat {
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL conn_qual;
 	DAT_EP_HANDLE *eps;
-	DAT_RMR_HANDLE *rmrs;        /* binds: one per request */
-	DAT_IB_ADDR_HANDLE *ways;    /* datagrams: of the peer of each endpoint; else NULL */
-	char header[PERF_UD_HEADER]; /* ...what receives begin with... */
+	DAT_RMR_HANDLE *rmrs; /* binds: one per request */
+	/* datagrams: datagrams: address handle of each endpoint's peer; otherwise NULL */
+	DAT_IB_ADDR_HANDLE *ways;
+	char header[PERF_UD_HEADER]; /* ...the beginning of receives... */
 	DAT_LMR_HANDLE header_lmr;   /* ...and its registration */
 	DAT_LMR_CONTEXT header_context;
 	uint32_t nconnected;
-	struct sockaddr_in6 peer; /* the longest of those that peers have */
+	struct sockaddr_in6 peer; /* room for the longest address */
 	DAT_CONN_QUAL peer_qual;
 	uint64_t peer_base;
 	DAT_RMR_CONTEXT peer_context;
@@ -40,7 +41,7 @@ struct perf_dat {
 
 int perf_dat_fail(const char *what, DAT_RETURN ret);
 
-/* The first so many endpoints. */
+/* Opens the first `count` endpoints. */
 int perf_dat_open_eps(struct perf_dat *dat, uint32_t count);
 
 /* ---- connections (dat_link.c) ---- */
@@ -49,7 +50,7 @@ int perf_dat_address(void *be, struct perf_addr *addr);
 int perf_dat_connect(void *be, const struct perf_addr *peer);
 int perf_dat_link(void *be, uint32_t count);
 int perf_dat_unlink(void *be, uint32_t count);
-/* Ends what there is, without telling of failures. */
+/* Disconnects all connections, and ignores failures. */
 void perf_dat_part(struct perf_dat *dat);
 
 /* ---- requests and completions (dat_post.c) ---- */

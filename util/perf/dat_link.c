@@ -130,7 +130,7 @@ static int request_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 	return 0;
 }
 
-/* Such an endpoint is not connected: it has learned the way. */
+/* A UD endpoint is not connected: takes the address handle. */
 static void take_way(struct perf_dat *dat, uint32_t ep, const DAT_EVENT *event)
 {
 	DAT_IB_EXTENSION_EVENT_DATA ext;
@@ -139,7 +139,7 @@ static void take_way(struct perf_dat *dat, uint32_t ep, const DAT_EVENT *event)
 	dat->ways[ep] = ext.remote_ah;
 }
 
-/* Connects endpoints at once; those of datagrams come one by one. */
+/* Connects endpoints at the same time; UD endpoints one by one. */
 static int link_some(struct perf_dat *dat, uint32_t first, uint32_t count)
 {
 	DAT_EVENT event;
@@ -169,7 +169,7 @@ int perf_dat_connect(void *be, const struct perf_addr *peer)
 	dat->peer_context = (DAT_RMR_CONTEXT)peer->key;
 	if (perf_traits[dat->env->cfg->test].shape == PERF_CYCLES)
 		return 0;
-	/* One at a time: so both sides number the endpoints alike. */
+	/* One at a time, so that both sides have the same order of endpoints. */
 	for (uint32_t i = 0; i < dat->env->cfg->eps; i++) {
 		if (link_some(dat, i, 1))
 			return -1;
@@ -186,7 +186,7 @@ int perf_dat_link(void *be, uint32_t count)
 	return link_some(dat, 0, count);
 }
 
-/* Ready for the next connection. */
+/* Makes the EP ready for the next connection. */
 static DAT_RETURN renew(struct perf_dat *dat, DAT_EP_HANDLE *ep)
 {
 	DAT_RETURN ret;

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Beside those of all tools: what the interface does not offer can't be measured. */
+/* Beside the exit statuses of all tools: the interface lacks what the test needs. */
 #define EXIT_ABSENT   3
 
 #define CHECK_SECONDS 5
@@ -133,7 +133,7 @@ static void usage(void)
 	       "3 the interface does not offer what is to be measured.\n");
 }
 
-/* What it measures and how it writes is its own choice. */
+/* Rejects options that --check chooses itself. */
 static int check_check(const struct perf_options *o)
 {
 	if (!o->check && (o->max_latency > 0 || o->min_bandwidth > 0))
@@ -189,7 +189,7 @@ static int server_main(const struct perf_options *o)
 	return ret;
 }
 
-/* Forks before anything of DAT or libfabric was called: neither survives a fork. */
+/* Forks before the first call of DAT or libfabric, because neither survives a fork. */
 static int loopback_main(const struct perf_options *o, const struct perf_plan *plan)
 {
 	int fds[2], status, ret;

@@ -31,7 +31,9 @@ static DAT_COMPLETION_FLAGS flags(const struct perf_wr *wr)
 	return wr->signalled ? DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG;
 }
 
-/* The header of a datagram goes elsewhere, so its data lie where those of a message do. */
+/*
+ * The header of a datagram goes to a separate segment, so that the data lie as those of a message.
+ */
 static int post_recv_ud(struct perf_dat *dat, const struct perf_wr *wr)
 {
 	DAT_LMR_TRIPLET iov[MAX_IOV + 1] = {{
@@ -62,7 +64,10 @@ int perf_dat_post_recv(void *be, const struct perf_wr *wr)
 					       DAT_COMPLETION_DEFAULT_FLAG),
 			      "cannot post a receive");
 	ret = dat_srq_post_recv(dat->srq, count, iov, cookie);
-	/* All SRQs of a connectionless fabric may share one queue, which is shorter than they. */
+	/*
+	 * SRQs of a connectionless fabric may share one queue that is shorter than all of them
+	 * together.
+	 */
 	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
 		return PERF_AGAIN;
 	return posted(ret, "cannot post a shared receive");
@@ -133,7 +138,7 @@ int perf_dat_immediate(void *be, const struct perf_wr *wr)
 		      "cannot write with immediate data");
 }
 
-/* So each finds what the one before has left: the number of operations. */
+/* Each operation finds the result of the one before: the number of operations. */
 int perf_dat_fetch_add(void *be, const struct perf_wr *wr)
 {
 	struct perf_dat *dat = be;

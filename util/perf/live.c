@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One line on a terminal that tells how far it is, by a thread that wakes a few times a second.
- * People who redirect stderr want errors only.
+ * A line on the terminal that shows the progress, written by a thread a few times a second. Not
+ * written if stderr is redirected.
  */
 #include "perf/perf.h"
 
@@ -14,9 +14,9 @@
 
 struct perf_live {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all members below */
 	pthread_cond_t changed;
-	char text[80]; /* empty: nothing to tell */
+	char text[80]; /* empty: no line */
 	const struct perf_progress *progress;
 	bool over;
 };

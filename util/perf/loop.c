@@ -5,13 +5,16 @@
 #include <sched.h>
 #include <string.h>
 
-/* Empty polls before the processor is offered to others, and before the peer is looked at. */
+/* Empty polls before the thread yields, and before it checks the peer. */
 #define YIELD_POLLS 64
 #define CHECK_POLLS 65536
 
 /* ---- receives ---- */
 
-/* A shared buffer does not tell its endpoint: the message must be the next one of any. */
+/*
+ * A buffer of an SRQ does not identify the endpoint: the message must be the next one of some
+ * endpoint.
+ */
 static uint32_t find_endpoint(const struct perf_conn *conn, const char *buf)
 {
 	const struct perf_env *env = conn->env;
@@ -24,7 +27,10 @@ static uint32_t find_endpoint(const struct perf_conn *conn, const char *buf)
 	return 0;
 }
 
-/* turn: that of the receive. Messages take receives in turn; libfabric may complete them in any. */
+/*
+ * turn: number of the receive on its endpoint. Messages take receives in order; libfabric may
+ * complete them in any order.
+ */
 static int check_message(struct perf_conn *conn, uint32_t ep, uint64_t turn, const char *buf)
 {
 	uint64_t number;
@@ -38,7 +44,10 @@ static int check_message(struct perf_conn *conn, uint32_t ep, uint64_t turn, con
 			       perf_data_seed(conn, !conn->env->passive, ep, number));
 }
 
-/* A write with immediate data goes where its number says, and takes the receive of another slot. */
+/*
+ * A write with immediate data goes to the slot with its number, and takes the receive of another
+ * slot.
+ */
 static int check_immediate(struct perf_conn *conn, uint32_t ep, uint32_t value)
 {
 	const struct perf_env *env = conn->env;
@@ -84,7 +93,10 @@ static int try_receive(struct perf_conn *conn, uint32_t id)
 
 static int post_recv(struct perf_conn *conn, uint32_t id)
 {
-	/* Others are posted: the answer goes first, then the receive while it is on its way. */
+	/*
+	 * Other receives are posted, so the answer is sent first, and the receive is posted while
+	 * the answer is under way.
+	 */
 	int ret = conn->answering ? PERF_AGAIN : try_receive(conn, id);
 
 	if (ret != PERF_AGAIN)
@@ -129,7 +141,7 @@ static int received(struct perf_conn *conn, const struct perf_comp *comp)
 
 /* ---- completions ---- */
 
-/* What a read or an atomic operation has brought. */
+/* Checks the result of a read or an atomic operation. */
 static int check_answer(const struct perf_conn *conn, uint32_t id)
 {
 	const struct perf_env *env = conn->env;
@@ -154,7 +166,9 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	uint32_t ep = id / env->tx_depth;
 	struct perf_flow *flow = &conn->flows[ep];
 
-	/* Some fabrics tell nevertheless; the request that was to tell comes behind. */
+	/*
+	 * Some fabrics complete silent requests, too; the signalled request behind it frees both.
+	 */
 	if (conn->silent[id])
 		return 0;
 	for (; id != PERF_NO_SLOT; id = conn->before[id]) {
@@ -166,7 +180,7 @@ static int request_done(struct perf_conn *conn, uint32_t id)
 	return 0;
 }
 
-/* The first thread hears from the peer, and all from each other. */
+/* Checks whether the peer (first thread only) or another thread has failed. */
 static int look_around(struct perf_conn *conn)
 {
 	if (__atomic_load_n(conn->failed, __ATOMIC_ACQUIRE))
@@ -174,7 +188,7 @@ static int look_around(struct perf_conn *conn)
 	return conn->env->thread == 0 && perf_sync_peek(conn->env->sync, 0) < 0 ? -1 : 0;
 }
 
-/* Nothing was there: be kind to others on this processor, and notice a peer that is gone. */
+/* After an empty poll: yields from time to time, and notices a peer that is gone. */
 static int idle(struct perf_conn *conn, bool slept)
 {
 	int64_t now;
@@ -288,7 +302,7 @@ static int post(struct perf_conn *conn, enum perf_test test, struct perf_wr *wr)
 	return ret;
 }
 
-/* What the bytes of a request must be before it goes. */
+/* Fills the bytes of a request before it is posted. */
 static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint64_t seq)
 {
 	const struct perf_env *env = conn->env;
@@ -304,8 +318,9 @@ static void prepare_bytes(struct perf_conn *conn, const struct perf_wr *wr, uint
 }
 
 /*
- * Where a request goes. Writes with immediate data go round the peer's receives, so that none goes
- * where an earlier one is still looked at; atomic operations of an endpoint meet at one place.
+ * The target slot of a request. Writes with immediate data use the peer's receive slots in turn, so
+ * that none overwrites a slot that is still being checked. Atomic operations of an endpoint use one
+ * slot.
  */
 static uint32_t remote_slot_of(const struct perf_conn *conn, const struct perf_flow *flow,
 			       uint32_t slot)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the two sides do in turn. */
+/* The patterns of requests of both sides. */
 #include "perf/conn.h"
 
 /* ---- one at a time ---- */
@@ -22,7 +22,7 @@ static int ping_pong_messages(struct perf_conn *conn)
 
 #define SPINS_PER_LOOK (UINT32_C(1) << 24)
 
-/* As a program that makes no call of DAT until the byte is there: the library moves the data. */
+/* Spins on memory without calls of DAT: the library's thread makes progress. */
 static int spin(struct perf_conn *conn, const unsigned char *last, unsigned char mark)
 {
 	int64_t until = perf_now_ns() + PERF_STALL_MS * INT64_C(1000000);
@@ -39,7 +39,7 @@ static int spin(struct perf_conn *conn, const unsigned char *last, unsigned char
 	return 0;
 }
 
-/* Spins until the peer's write number i is there: its last byte appears last. */
+/* Spins until the peer's write number i has arrived: its last byte appears last. */
 static int await_write(struct perf_conn *conn, uint64_t i, unsigned char mark)
 {
 	const struct perf_env *env = conn->env;
@@ -102,7 +102,10 @@ static int stream_requests(struct perf_conn *conn)
 	return perf_drain(conn);
 }
 
-/* Endpoints do not wait for each other: only a word on each one says that all writes are there. */
+/*
+ * Endpoints are not ordered among each other, so a control message on each one reports that all
+ * writes have arrived.
+ */
 static int tell_all_written(struct perf_conn *conn)
 {
 	for (uint32_t ep = 0; ep < conn->env->cfg->eps; ep++) {
@@ -129,10 +132,7 @@ static int check_written(struct perf_conn *conn)
 	return 0;
 }
 
-/*
- * The client's side of whatever is no ping-pong; the clock stops when all bytes are known to have
- * arrived.
- */
+/* The client's side of streams. The time ends when all bytes are known to have arrived. */
 static int stream_client(struct perf_conn *conn)
 {
 	bool latency = conn->env->cfg->metric == PERF_LATENCY;
@@ -160,7 +160,7 @@ static int stream_server(struct perf_conn *conn)
 	return check_written(conn) ? -1 : perf_control(conn, 0);
 }
 
-/* Both sides are client and server. That the peer is through, the end of the run tells. */
+/* Both sides send and receive. The end of the run tells when the peer has finished. */
 static int stream_both(struct perf_conn *conn)
 {
 	if (stream_requests(conn))
@@ -196,7 +196,7 @@ uint64_t perf_pattern_receives(struct perf_conn *conn)
 	}
 }
 
-/* The server has no part in it. */
+/* The server only waits for the end. */
 static int await_end(struct perf_conn *conn)
 {
 	int msg;

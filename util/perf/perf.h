@@ -20,13 +20,13 @@ enum perf_test {
 	PERF_TESTS,
 };
 
-#define PERF_REQUESTS PERF_CONNECT /* those before are requests of an endpoint */
+#define PERF_REQUESTS PERF_CONNECT /* all before are requests of an endpoint */
 
-/* What a test asks of the two sides. */
+/* How the two sides take part in a test. */
 enum perf_shape {
 	PERF_MESSAGES, /* each takes a receive of the peer */
 	PERF_SILENT,   /* the peer is not told */
-	PERF_ANSWERED, /* its completion is the answer; the peer's program has no part */
+	PERF_ANSWERED, /* the completion is the answer; the peer's program takes no part */
 	PERF_CYCLES,   /* connections begin and end */
 	PERF_WAKEUPS,  /* two threads of the client wake each other */
 };
@@ -35,12 +35,12 @@ struct perf_traits {
 	enum perf_shape shape;
 	bool dat_only;
 	bool both;         /* both sides can do it at once */
-	bool checked;      /* there is something that --verify can look at */
-	bool windowed;     /* several of an endpoint can be under way */
-	size_t fixed;      /* bytes, if one cannot choose */
+	bool checked;      /* --verify can check it */
+	bool windowed;     /* an endpoint can have several under way */
+	size_t fixed;      /* size in bytes, if it cannot be chosen */
 	uint32_t metrics;  /* bit per enum perf_metric */
-	const char *sizes; /* unless one chooses, where they differ from those of the metric */
-	const char *time;  /* what a latency is */
+	const char *sizes; /* default sizes, if they differ from those of the metric */
+	const char *time;  /* meaning of a latency */
 	const char *unit;  /* of a rate */
 };
 
@@ -63,22 +63,22 @@ enum perf_backend {
 	PERF_BACKENDS,
 };
 
-/* The queue of raw libfabric while it is polled. */
+/* Wait object of raw libfabric's queue while it is polled. */
 enum perf_cq_wait {
 	PERF_CQ_AUTO, /* as the DAT provider has it */
 	PERF_CQ_NONE,
 	PERF_CQ_FD,
 };
 
-/* Longest a side waits for the other to connect, or for any completion to come, in milliseconds. */
+/* Limit of a wait for the other side to connect, or for any completion, in milliseconds. */
 #define PERF_CONNECT_MS 20000
 #define PERF_STALL_MS   60000
 
 #define PERF_NAME_LEN   128
 
 /*
- * What is measured. The client decides and sends this as it is; both sides run the same build on
- * the same byte order.
+ * The configuration of a session. The client decides and sends the structure; both sides have the
+ * same build and byte order.
  */
 struct perf_cfg {
 	uint64_t min_size, max_size;
@@ -90,7 +90,7 @@ struct perf_cfg {
 	uint32_t iov;
 	uint32_t srq;
 	uint32_t wait;         /* sleep for completions instead of polling */
-	uint32_t signal_every; /* one request in so many asks for a completion */
+	uint32_t signal_every; /* one in this many requests asks for a completion */
 	uint32_t verify;
 	uint32_t both;      /* both sides send at once */
 	uint32_t threads;   /* with eps endpoints each */
@@ -99,8 +99,8 @@ struct perf_cfg {
 	uint32_t cq_wait;   /* raw: enum perf_cq_wait */
 	uint32_t last_word; /* raw: the last bytes of a write are an operation of their own */
 	uint32_t fresh;     /* each connection has endpoints of its own */
-	uint32_t spin;      /* a write is awaited without calls of DAT */
-	uint32_t cost;      /* tell what the endpoints cost; connected ones go with the interface */
+	uint32_t spin;      /* the receiver of a write makes no calls of DAT */
+	uint32_t cost;      /* measure the costs of endpoints; they are closed with the interface */
 	char ia[DAT_NAME_MAX_LENGTH];
 	char provider[PERF_NAME_LEN]; /* raw: libfabric provider */
 };
@@ -111,17 +111,17 @@ struct perf_env {
 	const char *ia;     /* this side's name for the interface */
 	const char *domain; /* raw: libfabric domain, NULL to find it by source */
 	const char *source; /* raw: own address, as the peer reached it */
-	char *buf;          /* what both back ends register, all of it */
+	char *buf;          /* the buffer that both back ends register */
 	size_t buf_len;
 	uint32_t ntx, nrx; /* request ids are 0..ntx-1, receive ids ntx..ntx+nrx-1 */
 	uint32_t rx_depth; /* receives posted per endpoint */
 	uint32_t tx_depth; /* requests posted per endpoint */
-	int sync;          /* socket to the peer's orchestration */
+	int sync;          /* socket to the peer */
 	uint32_t thread;   /* 0: the one that has the socket */
-	bool passive;      /* the server: accepts what the client connects */
+	bool passive;      /* the server accepts */
 };
 
-/* What one side's back end must tell the other's; opaque in between. */
+/* Address data that one back end sends to that of the other side. */
 struct perf_addr {
 	uint64_t base; /* remote address of the first byte of buf */
 	uint64_t key;
@@ -131,7 +131,7 @@ struct perf_addr {
 };
 
 struct perf_wr {
-	uint32_t id; /* comes back in the completion */
+	uint32_t id; /* returned in the completion */
 	uint32_t ep;
 	size_t offset; /* of the local bytes in buf */
 	size_t remote; /* of the peer's bytes in its buf; RDMA only */
@@ -276,9 +276,9 @@ struct perf_cost {
 };
 
 uint64_t perf_cost_memory(void);
-/* Percent of a processor that this process uses while nothing happens; takes seconds. */
+/* Percent of a processor that this process uses while it is idle. Takes seconds. */
 double perf_cost_idle(void);
-/* Lets this process have as many descriptors as it may. */
+/* Raises the limit of descriptors as far as allowed. */
 void perf_cost_allow_files(void);
 
 /* ---- measuring: all threads of one side over one back end (crew.c) ---- */
@@ -289,8 +289,11 @@ struct perf_run {
 	uint64_t size;
 	uint64_t iterations; /* of each thread */
 	uint32_t backend;
-	uint32_t serial; /* seeds the pattern, so that bytes of an earlier run are never taken for
-			    this one's */
+	/*
+	 * seed of the pattern, so that bytes of an earlier run are never taken for those of this
+	 * run
+	 */
+	uint32_t serial;
 };
 
 /* Percentiles that are kept of a latency, in the order of perf_stat_names. */
@@ -310,7 +313,7 @@ struct perf_result {
 				    it is there and back */
 };
 
-/* A loop that takes long, as others may look at it. */
+/* The progress of a run, for other threads. */
 struct perf_progress {
 	uint64_t done, total; /* iterations of the first thread; atomic */
 };
@@ -325,17 +328,20 @@ int perf_crew_open(const struct perf_env *envs, enum perf_backend backend,
 void perf_crew_close(struct perf_crew *crew);
 const struct perf_progress *perf_crew_progress(const struct perf_crew *crew);
 
-/* Both sides call this for each run; the result is the client's. */
+/* Both sides call this for each run; the client gets the result. */
 int perf_crew_run(struct perf_crew *crew, const struct perf_run *run, struct perf_result *result);
 
-/* Sorts the samples, nanoseconds of one iteration each. scale: of the time that is told. */
+/*
+ * Computes percentiles of the samples, which are nanoseconds of one iteration each, and sorts them.
+ * scale: factor of the reported time.
+ */
 void perf_stats_find(uint32_t *samples, uint64_t count, double scale, struct perf_result *result);
 
 /* ---- the live line on a terminal (live.c) ---- */
 
 struct perf_live;
 
-/* NULL without a terminal; the other calls take that. */
+/* NULL without a terminal, which the other calls accept. */
 struct perf_live *perf_live_begin(void);
 /* progress stays valid until the next call. Without text the line is empty. */
 void perf_live_show(struct perf_live *live, const char *text, const struct perf_progress *progress);
@@ -353,7 +359,7 @@ struct perf_figure {
 	double median, min, max;
 };
 
-/* What is known of one size over one back end. */
+/* The results of one size over one back end. */
 struct perf_column {
 	bool present;
 	uint64_t iterations;
@@ -376,7 +382,7 @@ enum perf_format {
 	PERF_TEXT,
 	PERF_JSON,
 	PERF_CSV,
-	PERF_NOTHING, /* the caller looks at the report */
+	PERF_NOTHING, /* no output; the caller reads the report */
 	PERF_FORMATS,
 };
 
@@ -394,10 +400,10 @@ struct perf_report {
 	struct perf_figure last; /* of the last size, over DAT */
 	struct perf_cost costs[PERF_BACKENDS];
 	double idle;   /* percent of a processor */
-	bool violated; /* something was outside the limits */
+	bool violated; /* a result was outside the limits */
 };
 
-/* A way to write: the head, each size, and the end. */
+/* An output format: functions for the head, each size, and the end. */
 struct perf_writer {
 	void (*begin)(struct perf_report *report);
 	void (*row)(struct perf_report *report, const struct perf_row *row);
@@ -416,9 +422,9 @@ struct perf_sample {
 
 extern const char *const perf_backend_names[];
 
-/* Of the figures of a test. */
+/* The unit of the figures of a test. */
 const char *perf_unit(const struct perf_cfg *cfg);
-/* Endpoints of one side. */
+/* The number of endpoints of one side. */
 uint32_t perf_endpoints(const struct perf_cfg *cfg);
 /* Figures for people. */
 const char *perf_number(double value, char *text, size_t size);
@@ -428,15 +434,18 @@ void perf_title(const struct perf_cfg *cfg, char *text, size_t size);
 int perf_report_begin(struct perf_report *report, const struct perf_cfg *cfg);
 int perf_report_size(struct perf_report *report, const struct perf_sample *sample);
 int perf_report_end(struct perf_report *report);
-/* Where measuring failed: what perf_report_begin() took. */
+/* Frees the report after a failure. */
 void perf_report_drop(struct perf_report *report);
 
 /* ---- a drawing (plot.c) ---- */
 
-/* Values over sizes, as SVG. The file is opened at once, so that nobody measures for nothing. */
+/*
+ * A plot of values over sizes, as SVG. Opens the file at once, so that an error shows before the
+ * measurement.
+ */
 int perf_plot_begin(const char *path, struct perf_plot **plot_p);
 int perf_plot_add(struct perf_plot *plot, const struct perf_row *row);
-/* Writes and closes; drop closes. */
+/* Writes and closes the file; drop only closes it. */
 int perf_plot_end(struct perf_plot *plot, const char *title, const char *unit);
 void perf_plot_drop(struct perf_plot *plot);
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of this process, when it has been told. */
+/* CPUs of this process; ncpus 0: not set. */
 static long first_cpu, ncpus;
 
-/* "3" or "0-3" at the beginning; what follows it comes back, NULL when it is neither. */
+/* Parses "3" or "0-3". Returns the rest of the text, or NULL. */
 static const char *parse(const char *text, long *first_p, long *last_p)
 {
 	char *end;
@@ -49,7 +49,7 @@ int perf_pin(const char *list, int which)
 	return 0;
 }
 
-/* A CPU of the range that is not there is no reason to end: the thread stays where it may run. */
+/* If a CPU of the range does not exist, the thread is not bound. */
 void perf_pin_thread(uint32_t thread)
 {
 	cpu_set_t set;

@@ -13,7 +13,7 @@
 #define RIGHT        (WIDTH - 30)
 #define TOP          60
 #define BOTTOM       (HEIGHT - 60)
-#define X_LABEL_ROOM 38 /* between two sizes that are written */
+#define X_LABEL_ROOM 38 /* least distance between two labels of sizes */
 
 struct point {
 	double size;
@@ -86,7 +86,7 @@ int perf_plot_add(struct perf_plot *plot, const struct perf_row *row)
 
 /* ---- axes ---- */
 
-/* The next of 1, 2, 5, 10, 20... above the value, or below it. */
+/* The next number of 1, 2, 5, 10, 20... above or below the value. */
 static double round_off(double value, bool up)
 {
 	static const double steps[] = {1, 2, 5, 10};
@@ -113,7 +113,7 @@ static void find_axes(struct perf_plot *plot)
 			high = fmax(high, p->value[i].max);
 		}
 	}
-	/* Nothing is immeasurably fast; a clock that says so must not break the drawing. */
+	/* A value of 0, from a coarse clock, must not break the logarithmic axis. */
 	low = isfinite(low) ? fmax(low, 1e-3) : 1;
 	plot->low = round_off(low, false);
 	plot->high = round_off(fmax(high, low), true);

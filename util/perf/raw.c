@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The yardstick: the pattern written directly on libfabric, with the choices of the DAT provider.
+ * The reference: the same patterns directly on libfabric, with the choices of the DAT provider.
  * Message endpoints get a fid_ep each, as DAT endpoints do; reliable datagrams go over one fid_ep
  * whose tags tell the endpoints apart. One CQ, FI_THREAD_SAFE.
  */
@@ -47,8 +47,8 @@ static struct fi_info *make_hints(const struct perf_env *env)
 }
 
 /*
- * A socket fabric is bound to the address that the peer can reach; the others have addresses of
- * their own.
+ * Whether the fabric is bound to the address that the peer can reach: only fabrics over sockets
+ * are.
  */
 static bool wants_source(const struct perf_env *env, const struct fi_info *info)
 {
@@ -60,7 +60,7 @@ static bool wants_source(const struct perf_env *env, const struct fi_info *info)
 static int query(const struct perf_env *env, struct fi_info *hints, const char *node,
 		 struct fi_info **info_p)
 {
-	/* What the DAT provider asks: on shm this alone decides who copies in RDMA. */
+	/* As the DAT provider asks; on shm this decides which process copies in RDMA. */
 	int mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, ret;
 
 	hints->domain_attr->mr_mode = env->cfg->rdm ? mr_mode | FI_MR_ENDPOINT : mr_mode;
@@ -74,7 +74,10 @@ static int query(const struct perf_env *env, struct fi_info *hints, const char *
 		node ? " at " : "", node ? node : "", fi_strerror(-ret));
 }
 
-/* The hint for a domain is not heeded by all providers. IPv4 is what DAT addresses usually are. */
+/*
+ * Some providers ignore the hint for a domain, so the list is searched. Prefers IPv4, as most DAT
+ * addresses are.
+ */
 static const struct fi_info *pick(const struct perf_env *env, const struct fi_info *list)
 {
 	const struct fi_info *best = NULL;
@@ -120,8 +123,8 @@ static int find_fabric(struct raw *raw)
 /* ---- objects ---- */
 
 /*
- * A queue that can be slept on costs each message something on some fabrics. The DAT provider's
- * always can, and on a connectionless fabric that is one descriptor: so is this one.
+ * Whether the queue gets a descriptor, which costs time for each message on some fabrics. The queue
+ * of the DAT provider always has one on a connectionless fabric, so this one has, too.
  */
 static bool wants_descriptor(const struct perf_cfg *cfg)
 {
@@ -187,14 +190,14 @@ int perf_raw_open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p
 	return ret ? perf_raw_fail("cannot enable an endpoint", ret) : 0;
 }
 
-/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this run. */
 void perf_raw_size_queues(const struct raw *raw, struct fi_info *info)
 {
 	const struct perf_env *env = raw->env;
 
 	/*
-	 * One endpoint for all keeps the queues that the fabric proposes, as that of the DAT
-	 * provider does: longer ones may be refused, shorter ones would stay in the cache.
+	 * A shared endpoint keeps the queue lengths that the fabric proposes, as that of the DAT
+	 * provider does: longer ones may be refused, shorter ones would stay in the cache and be
+	 * faster.
 	 */
 	if (!raw->rdm) {
 		info->tx_attr->size = env->tx_depth;
@@ -203,15 +206,15 @@ void perf_raw_size_queues(const struct raw *raw, struct fi_info *info)
 	if (env->cfg->srq && !raw->rdm)
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	/*
-	 * Where a send may overtake a write, only delivery makes the final check of the data fair.
-	 * On efa long messages that do not ask for it complete in any order, too.
+	 * If a send may overtake a write, the check of the data needs delivery of the writes. On
+	 * efa long messages without it also complete in any order.
 	 */
 	if (env->cfg->verify && !(info->tx_attr->msg_order & FI_ORDER_SAW))
 		info->tx_attr->op_flags |= FI_DELIVERY_COMPLETE;
 }
 
 /*
- * Where a send may overtake a write and no fence keeps it back, the DAT provider asks for the
+ * If a send may overtake a write and the fabric has no fence, the DAT provider asks for the
  * delivery of each write.
  */
 static bool wants_delivery(const struct fi_info *info)
@@ -370,7 +373,8 @@ static void raw_close(void *be)
 	struct raw *raw = be;
 
 	/*
-	 * A registration bound to an endpoint goes before it, everything else after what uses it.
+	 * Closes a registration before the endpoint that it is bound to, and all other objects
+	 * after their users.
 	 */
 	if (raw->mr)
 		close_fid(&raw->mr->fid);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Raw libfabric: one side's objects, which raw.c opens and connects and raw_post.c works with. */
+/*
+ * Raw libfabric: the objects of one side. raw.c opens them, raw_link.c connects them, raw_post.c
+ * posts.
+ */
 #ifndef UTIL_PERF_RAW_H
 #define UTIL_PERF_RAW_H
 
@@ -24,7 +27,7 @@ struct raw {
 	struct fid_ep *srx;
 	struct fid_ep **eps;    /* nep of them */
 	uint32_t nep;           /* 1 for reliable datagrams */
-	struct fi_info **early; /* requests that came before their turn; as many as eps at most */
+	struct fi_info **early; /* connection requests that came early; at most as many as eps */
 	uint32_t nearly;
 	struct fid_mr *mr;
 	void *desc;
@@ -35,7 +38,7 @@ struct raw {
 	struct perf_addr peer_name;
 	bool rdm;
 	bool borrowed; /* fabric and domain are those of the first thread */
-	bool plain;    /* one segment and every request signalled: the short calls do */
+	bool plain;    /* one segment, and every request is signalled: uses the simple calls */
 	bool delivers; /* a write is complete when the peer has it */
 	/*
 	 * One per request and receive; its index is the id. With cfg->last_word one more per
@@ -43,16 +46,17 @@ struct raw {
 	 */
 	struct fi_context2 *contexts;
 	struct perf_wr *writes; /* with cfg->last_word: the last write with each id */
-	uint32_t *bodies;       /* ring of ids: bodies are there, their last words not sent */
+	/* ring of ids whose body was delivered and whose last word was not sent */
+	uint32_t *bodies;
 	uint32_t bodies_head, bodies_tail;
 };
 
-/* An endpoint with its queues, ready to connect. What is there on failure is closed with raw. */
+/* Opens an endpoint with its queues, ready to connect. After a failure the caller closes raw. */
 int perf_raw_open_ep(struct raw *raw, struct fi_info *info, struct fid_ep **ep_p);
-/* What the CONNREQ or fi_getinfo proposes, with the queue sizes of this run. */
+/* Sets the queue sizes of this run in an info of fi_getinfo or of a connection request. */
 void perf_raw_size_queues(const struct raw *raw, struct fi_info *info);
 
-/* Sets util_error() to what libfabric could not do and why. Returns -1. */
+/* Sets util_error() to what failed in libfabric, and why. Returns -1. */
 int perf_raw_fail(const char *what, int ret);
 
 #endif

@@ -19,7 +19,9 @@ static int eq_failure(struct raw *raw)
 	return perf_raw_fail("connecting failed", err.err);
 }
 
-/* Reading the completion queue is what finds the end of a connection. */
+/*
+ * Reads the completion queue, too, because this is how the fabric notices the end of a connection.
+ */
 static ssize_t look_for_end(struct raw *raw, uint32_t *event_p, struct fi_eq_cm_entry *entry)
 {
 	struct fi_cq_tagged_entry unused;
@@ -32,7 +34,7 @@ static ssize_t look_for_end(struct raw *raw, uint32_t *event_p, struct fi_eq_cm_
 	return ret;
 }
 
-/* entry->info belongs to the caller when the event is a request. */
+/* The caller frees entry->info of a connection request. */
 static int next_event(struct raw *raw, bool at_end, uint32_t *event_p, struct fi_eq_cm_entry *entry)
 {
 	int64_t until = perf_now_ns() + PERF_CONNECT_MS * INT64_C(1000000);
@@ -84,8 +86,8 @@ static int connect_one(struct raw *raw, uint32_t i)
 }
 
 /*
- * Until so many are connected. An endpoint that was closed may still have an event of its end in
- * the queue.
+ * Waits until this many are connected. The queue may still have events about the end of closed
+ * endpoints.
  */
 static int await_connected(struct raw *raw, uint32_t first, uint32_t count)
 {
@@ -135,7 +137,7 @@ int perf_raw_connect(void *be, const struct perf_addr *peer)
 	}
 	if (perf_traits[raw->env->cfg->test].shape == PERF_CYCLES)
 		return 0;
-	/* One at a time: so both sides number the endpoints alike. */
+	/* One at a time, so that both sides have the same order of endpoints. */
 	for (uint32_t i = 0; i < raw->nep; i++) {
 		if (link_some(raw, i, 1))
 			return -1;
@@ -148,7 +150,7 @@ int perf_raw_link(void *be, uint32_t count)
 	return link_some(be, 0, count);
 }
 
-/* The peer may connect again before all ends have come. */
+/* A new connection request may come before all ends are reported. */
 static int await_ends(struct raw *raw, uint32_t count)
 {
 	struct fi_eq_cm_entry entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Raw libfabric: connections. As in struct perf_ops, where nothing else is said. */
+/* Raw libfabric: connections. struct perf_ops has the contracts. */
 #ifndef UTIL_PERF_RAW_LINK_H
 #define UTIL_PERF_RAW_LINK_H
 
@@ -9,7 +9,7 @@ int perf_raw_connect(void *be, const struct perf_addr *peer);
 int perf_raw_link(void *be, uint32_t count);
 int perf_raw_unlink(void *be, uint32_t count);
 
-/* Requests that nobody took. */
+/* Frees connection requests that were not used. */
 void perf_raw_drop_early(struct raw *raw);
 
 #endif

@@ -9,7 +9,7 @@
 #include <rdma/fi_tagged.h>
 #include <sys/uio.h>
 
-#define TAG_MASK ((UINT64_C(1) << 48) - 1) /* the width that every fabric has */
+#define TAG_MASK ((UINT64_C(1) << 48) - 1) /* the width that all fabrics have */
 
 static int posted(ssize_t ret, const char *what)
 {
@@ -73,7 +73,7 @@ int perf_raw_post_recv(void *be, const struct perf_wr *wr)
 	else
 		ret = fi_recv(raw->srx ? raw->srx : raw->eps[wr->ep], to, wr->len, raw->desc, 0,
 			      context);
-	/* So shm of libfabric 1.17 says that its queue is full. */
+	/* shm of libfabric 1.17 reports a full queue so. */
 	if (ret == -FI_ENOMEM)
 		return PERF_AGAIN;
 	return posted(ret, "cannot post a receive");

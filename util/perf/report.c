@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* From the rounds to what is written of them. */
+/* Computes the rows of the report from the rounds. */
 #include "perf/perf.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct perf_figure summarise(double *values, uint32_t count)
 	};
 }
 
-/* The figure that the metric is about, of one round: of all threads and directions. */
+/* The value of one round, for all threads and directions. */
 static double value_of(const struct perf_report *report, const struct perf_sample *sample,
 		       enum perf_backend backend, uint32_t round)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A session: what the two sides arrange, and the rounds of the client. */
+/* A session: agreement of the two sides, and the rounds of the client. */
 #include "perf/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC             0x64617470u /* another number on a machine of the other byte order */
+#define MAGIC             0x64617470u /* detects a peer of the other byte order */
 #define PROTOCOL          5
 #define PEER_ERROR_MS     300
-/* A run this long tells how many iterations a round needs. */
+/* The length of the run that determines the number of iterations of a round. */
 #define CALIBRATE_SECONDS 0.02
 
 struct session {
@@ -33,7 +33,7 @@ struct hello {
 
 /* ---- common to both sides ---- */
 
-/* What the client's options leave open, the interface tells. */
+/* Takes what the options leave open from the interface. */
 static void choose_fabric(struct session *session, const struct perf_fabric *fabric)
 {
 	const struct perf_options *o = session->options;
@@ -47,8 +47,8 @@ static void choose_fabric(struct session *session, const struct perf_fabric *fab
 }
 
 /*
- * Raw runs on the fabric below the interface unless options say another. The client decides but for
- * the domain.
+ * Raw libfabric uses the fabric below the interface, unless options name another. The client
+ * decides all but the domain.
  */
 static int find_fabric(struct session *session, bool client)
 {
@@ -135,7 +135,10 @@ static void close_session(struct session *session)
 	free(session->envs);
 }
 
-/* It may have failed itself, and be the cause of what was seen here: then its words come along. */
+/*
+ * Sends our error to the peer. If the peer has failed first, its message is the cause and is added
+ * to ours.
+ */
 void perf_tell_peer(int sync)
 {
 	char own[1024], all[2048];
@@ -195,7 +198,7 @@ static int serve_session(struct session *session)
 	return serve_runs(session);
 }
 
-/* Whether the client begins another session, or ends. */
+/* Whether the client begins another session. */
 static bool has_more(int sync)
 {
 	int msg;
@@ -240,8 +243,8 @@ static int run_once(struct session *session, enum perf_backend backend, uint64_t
 }
 
 /*
- * Doubles the run until it is long enough to tell how many iterations a round needs. The best rate
- * counts: a first run connects, any may be interrupted.
+ * Doubles the run until it is long enough to compute the number of iterations of a round. The best
+ * rate counts, because a run may include connecting or be interrupted.
  */
 static int calibrate(struct session *session, enum perf_backend backend, uint64_t size,
 		     uint64_t *iterations_p)
@@ -308,7 +311,7 @@ static int measure_size(struct session *session, uint64_t size, struct perf_repo
 		    calibrate(session, i, size, &sample.iterations[i]))
 			return -1;
 	}
-	/* Who goes first changes from round to round: neither gets the better half of a drift. */
+	/* The order of the back ends alternates, so that a drift affects both equally. */
 	for (uint32_t round = 0; round < sample.rounds; round++) {
 		enum perf_backend first = round % 2 ? PERF_RAW : PERF_DAT;
 

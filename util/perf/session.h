@@ -22,7 +22,7 @@ struct perf_options {
 	uint32_t iterations, warmup, window, eps, threads, iov, signal_every, rounds;
 	uint32_t ep_type, cq_wait;
 	double seconds, max_ratio, min_ratio, max_excess, patience;
-	double max_latency, min_bandwidth; /* of --check; 0: what any fabric does */
+	double max_latency, min_bandwidth; /* of --check; 0: lenient defaults */
 	const char *sizes, *ia, *provider, *domain, *host, *bind, *port, *pin, *plot;
 };
 
@@ -34,30 +34,30 @@ struct perf_plan {
 };
 
 int perf_plan_make(const struct perf_options *o, struct perf_plan *plan);
-/* What a client may ask for. The server looks as well: anybody can connect to it. */
+/* Checks a configuration. The server checks, too, because any process can connect to it. */
 int perf_cfg_check(const struct perf_cfg *cfg);
 
-/* Either side of a session, over a socket that it closes (session.c). */
+/* The server's and the client's side of a session, over a socket that they close (session.c). */
 int perf_serve(const struct perf_options *o, int sync);
 int perf_measure(const struct perf_options *o, const struct perf_plan *plan, int sync);
-/* The client's side, when more sessions follow on the socket, or none. */
 struct perf_report;
+/* The client's side of one of several sessions on a socket. */
 int perf_session_run(const struct perf_options *o, const struct perf_plan *plan, int sync,
 		     struct perf_report *report);
-/* The peer learns why before the connection ends. */
+/* Sends util_error() to the peer before the connection ends. */
 void perf_tell_peer(int sync);
 
 /*
- * The quick check (check.c): from begin on the program ends when its time is over, together
- * with the child; 0 for none. Closes the socket and tells the verdict when it is good.
+ * The quick check (check.c). From begin on, the program and its child (0: none) end when their time
+ * is over. The check closes the socket and prints the verdict.
  */
 void perf_check_begin(const struct perf_options *o, pid_t child);
 int perf_check(const struct perf_options *o, int sync);
 void perf_check_failed(void);
 
 /*
- * CPUs of this process: element which of the list, or the first one. Each thread of a crew takes
- * one of them (pin.c).
+ * Sets the CPUs of this process: element `which` of the list, or the first one. Each thread of a
+ * crew takes one of them (pin.c).
  */
 int perf_pin(const char *list, int which);
 void perf_pin_thread(uint32_t thread);

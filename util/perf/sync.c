@@ -18,7 +18,7 @@ struct header {
 	uint32_t len;
 };
 
-/* Caps what a stranger on the port can make us read. */
+/* Limits the length that an unknown peer can make us read. */
 #define MAX_TEXT 1024
 
 int64_t perf_now_ns(void)
@@ -207,8 +207,8 @@ int perf_sync_recv(int fd, enum perf_msg msg, void *data, size_t len)
 }
 
 /*
- * Bytes of the next header that have arrived, 0 when the peer has ended, -1 when there is nothing
- * to say.
+ * Returns the bytes of the next header that have arrived, 0 if the peer has closed, -1 if there is
+ * none.
  */
 static ssize_t look(int fd, int ms, struct header *head)
 {

@@ -10,7 +10,7 @@ static bool comparing(const struct perf_cfg *cfg)
 static const char *size_text(const struct perf_report *report, const struct perf_row *row,
 			     char *text, size_t size)
 {
-	/* Connections and wake-ups have none. */
+	/* Connections and wake-ups have no size. */
 	if (perf_traits[report->cfg->test].fixed == 1)
 		snprintf(text, size, "-");
 	else

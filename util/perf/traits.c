@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* All that is known of the tests beside how they run. */
+/* The traits of the tests. */
 #include "perf/perf.h"
 
 #define LATENCY   (1u << PERF_LATENCY)

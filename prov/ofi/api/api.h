@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What api12.c and api20.c have in common; included by these two alone. */
+/* Common parts of api12.c and api20.c; only these two include it. */
 #ifndef DOFI_API_API_H
 #define DOFI_API_API_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What dat_ia_query tells, from what libfabric offers. */
+/* Limits and attributes of an IA. */
 #ifndef DOFI_API_ATTR_H
 #define DOFI_API_ATTR_H
 

@@ -61,7 +61,7 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 		return DOFI_BAD_HANDLE(CNO);
 	if (!agent_ok(&agent))
 		return DOFI_BAD_ARG(2);
-	/* What was triggered before is still the former agent's, who may free the CNO. */
+	/* A trigger before this call belongs to the former agent, which may free the CNO. */
 	dofi_cno_run_agents(cno->obj.ia);
 	if (!dofi_obj_is(cno, DAT_HANDLE_TYPE_CNO))
 		return DOFI_BAD_HANDLE(CNO);
@@ -93,7 +93,7 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 
 DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
-	/* In 2.0, where ALL is 4, the others are counted 1 to 3: no mask, but bits 0 and 1. */
+	/* In DAT 2.0 ALL is 4 and the fields are numbered 1 to 3, which uses bits 0 and 1. */
 	const unsigned int defined = DAT_CNO_FIELD_ALL | 3u;
 	struct dofi_cno *cno = DOFI_OBJ(handle, CNO);
 	DAT_RETURN ret;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* DAT calls of CNOs, but for those that take a trigger (progress/cno.h). */
+/* The calls of CNOs, except those that take a trigger (progress/cno.h). */
 #ifndef DOFI_API_CNO_H
 #define DOFI_API_CNO_H
 
 #include "base/dat_api.h"
 
-/* fd_p NULL: an ordinary CNO with that agent; else a descriptor CNO. */
+/* fd_p NULL: a CNO with that agent; otherwise one with a descriptor. */
 DAT_RETURN dofi_cno_new(DAT_IA_HANDLE ia, const DAT_OS_WAIT_PROXY_AGENT *agent, int *fd_p,
 			DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno);

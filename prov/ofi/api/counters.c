@@ -35,7 +35,7 @@ struct counters {
 	const char *kind;
 	const char *const *names;
 	_Atomic uint64_t *values;
-	int n, nall; /* those of the extensions, and with our own */
+	int n, nall; /* number of counters in the extensions, and including our own */
 };
 
 #define COUNTERS(word, table, object, nown)                                       \
@@ -48,7 +48,7 @@ struct counters {
 #define COUNTERS_OF_EP(ep)   COUNTERS(EP, ep_names, ep, DOFI_CNT_EP_END - DOFI_CNT_EP_COMPLETED)
 #define COUNTERS_OF_EVD(evd) COUNTERS(EVD, evd_names, evd, DOFI_CNT_EVD_END - DOFI_CNT_EVD_OVERFLOW)
 
-/* False when the handle is of a kind that has none. */
+/* Finds the counters of an object. False if its type has none. */
 static bool find(DAT_HANDLE handle, struct counters *c)
 {
 	struct dofi_ia *ia = DOFI_IA(handle);
@@ -69,12 +69,12 @@ static DAT_RETURN find_or_refuse(DAT_HANDLE handle, struct counters *c)
 	DAT_HANDLE_TYPE type;
 
 	if (find(handle, c)) {
-		/* what is complete counts */
+		/* so that complete operations are counted */
 		dofi_engine_poll(((const struct dofi_obj *)handle)->ia);
-		if (find(handle, c)) /* no agent has freed it */
+		if (find(handle, c)) /* an agent may have freed the object */
 			return DAT_SUCCESS;
 	}
-	/* Good handles of other kinds have no counters, bad ones are bad. */
+	/* Valid handles of other types have no counters; other values are invalid handles. */
 	return dofi_obj_type(handle, &type) ? DOFI_BAD_ARG(1)
 					    : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 }
@@ -86,7 +86,7 @@ static uint64_t read_one(const struct counters *c, int i, int reset)
 	return atomic_load_explicit(&c->values[i], memory_order_relaxed);
 }
 
-/* One number, all of them, or none where it is out of range. */
+/* The range of counters: one, all, or none if the number is out of range. */
 static void bounds(const struct counters *c, int counter, int *first, int *end)
 {
 	bool all = counter == c->n;
@@ -158,7 +158,7 @@ static const char *state_name(DAT_EP_STATE state)
 										: "another state";
 }
 
-/* Where a connection within the host goes, and why not by shared memory. */
+/* Prints whether a connection uses shared memory, or why not. */
 static void put_path(FILE *out, const struct dofi_ep *ep)
 {
 	const struct dofi_conn *conn = ep->conn;
@@ -192,7 +192,10 @@ static void report_ep(FILE *out, struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 }
 
-/* EPs don't go while engine.lock is held, but a list belongs to a leaf lock: handles first. */
+/*
+ * EPs are not freed while engine.lock is held. But a leaf lock guards the list, so their handles
+ * are collected first.
+ */
 static void report_eps(struct dofi_ia *ia, FILE *out)
 {
 	uint32_t n = 0, room;

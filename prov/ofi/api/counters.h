@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters as programs and reports see them. */
+/* Counters for programs and reports. */
 #ifndef DOFI_API_COUNTERS_H
 #define DOFI_API_COUNTERS_H
 

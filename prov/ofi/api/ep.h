@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls of endpoints. */
+/* The calls of endpoints, except those that connect (ep_connect.h) and post (dto/post.h). */
 #ifndef DOFI_API_EP_H
 #define DOFI_API_EP_H
 

@@ -7,10 +7,12 @@
 #include "progress/evd.h"
 #include "progress/evd_streams.h"
 
-/* Extended completions come where plain ones do, so their flag says nothing new. */
+/* Extended completions use the same EVD as plain ones, so their flag has no effect. */
 #define ALL_FLAGS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG | DOFI_EVD_EXTENSION_FLAG)
 
-/* NULL is a good answer for no CNO; false when the handle isn't a CNO of this IA. */
+/*
+ * Finds the CNO of a handle, NULL for DAT_HANDLE_NULL. False if the handle is not a CNO of this IA.
+ */
 static bool find_cno(const struct dofi_ia *ia, DAT_CNO_HANDLE handle, struct dofi_cno **cno_p)
 {
 	struct dofi_cno *cno = NULL;

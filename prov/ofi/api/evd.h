@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* DAT calls of EVDs, but for those that take events (progress/evd_wait.h). */
+/* The calls of EVDs, except those that take events (progress/evd_wait.h). */
 #ifndef DOFI_API_EVD_H
 #define DOFI_API_EVD_H
 

@@ -6,7 +6,7 @@
 #include "object/ia.h"
 #include "dto/ud.h"
 
-/* count.def has the numbers of the header. */
+/* Checks that count.def has the numbers of the public header. */
 #define SAME(kind, name)                                                           \
 	_Static_assert((int)DOFI_CNT_##kind##_##name == (int)DCNT_##kind##_##name, \
 		       "place in count.def");
@@ -26,7 +26,7 @@
 #include "cm/ud_ah.h"
 #include "dto/post_special.h"
 
-/* So has ud.h. */
+/* The same for ud_ah.h. */
 #define SAME_UD(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "number in ud.h")
 SAME_UD(DOFI_EVENT_EXTENDED, DAT_IB_DTO_EVENT);
 SAME_UD(DOFI_UD_EVENT_REQUEST, DAT_IB_UD_CONNECTION_REQUEST_EVENT);

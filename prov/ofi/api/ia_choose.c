@@ -7,6 +7,7 @@
 #include "dto/data_flag.h"
 #include "dto/op_context.h"
 #include "fabric/descriptors.h"
+#include "fabric/env.h"
 #include "fabric/error.h"
 #include "fabric/mr_cache.h"
 #include "fabric/nic.h"
@@ -28,8 +29,8 @@ static void find_quirks(struct dofi_ia *ia)
 	ia->quirks = dofi_quirks_of(ia->info);
 	dofi_quirks_log(ia->name, ia->info);
 	/*
-	 * A program that wants remote peers alone gets no shared memory, and reaches those of this
-	 * host all the same.
+	 * If only FI_REMOTE_COMM is requested, efa does not use its shared memory, and peers of
+	 * this host are still reachable.
 	 */
 	if (ia->quirks & DOFI_QUIRK_INNER_SHM && ia->info->caps & FI_REMOTE_COMM)
 		ia->info->caps &= ~FI_LOCAL_COMM;
@@ -104,6 +105,8 @@ DAT_RETURN dofi_ia_choose(struct dofi_ia *ia, const char *ia_params)
 	ret = dofi_params_load(&ia->params, ia->name, ia_params);
 	if (!ret)
 		ret = dofi_mr_cache_choose(ia->name, &ia->params);
+	if (!ret)
+		ret = dofi_fabric_env_prepare(ia->name, &ia->params);
 	if (!ret)
 		ret = dofi_select(ia->name, &ia->params, &ia->info, &ia->nic);
 	if (!ret)

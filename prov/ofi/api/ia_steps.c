@@ -131,7 +131,7 @@ static int spare_descriptors(struct dofi_ia *ia)
 	return ia->quirks & DOFI_QUIRK_LOSES_FDS ? dofi_descriptors_look(DOFI_FDS_OF_AN_IA) : 0;
 }
 
-/* They are started in this order and ended in the reverse one. */
+/* The steps of opening an IA, in this order. Closing takes the reverse order. */
 static const struct step {
 	const char *what;
 	int (*begin)(struct dofi_ia *ia);
@@ -154,9 +154,9 @@ static const struct step {
 	{"setting up the guard byte", dofi_guard_open, dofi_guard_close},
 	{"looking at the cache of registrations", dofi_mr_cached_look, NULL},
 	{"setting up the credits", dofi_credit_init, dofi_credit_fini},
+	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up the control slots", dofi_ctrl_slots_open, dofi_ctrl_slots_close},
 	{"setting up the connection manager", dofi_cm_init, dofi_cm_fini},
-	{"setting up shared memory between processes", dofi_memory_open, NULL},
 	{"setting up wakeups between processes", dofi_wakeup_open, dofi_wakeup_close},
 	{"starting the event engine", dofi_progress_start, dofi_progress_stop},
 };

@@ -133,9 +133,9 @@ static struct entry *entry_for(const DAT_PROVIDER_INFO *info, const char *ia_par
 }
 
 /*
- * Of an entry that is registered, this changes nothing, unless the program has removed the name
- * itself (REG-022). The registry may call dat_provider_init with its lock held, so it is called
- * without ours. Entries are never freed.
+ * Registers the name. If it is registered, this changes nothing, unless the program has removed it
+ * from the registry (REG-022). The registry may call dat_provider_init with its lock held, so it is
+ * called without ours. Entries are never freed.
  */
 static void add_entry(const DAT_PROVIDER_INFO *info, const char *ia_params)
 {
@@ -220,7 +220,7 @@ EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 		registry.remove(&e->provider, &e->info);
 }
 
-/* libdat2 looks whether it is there, no more. */
+/* libdat2 only checks that the symbol exists. */
 EXPORT void dapl_extensions(void);
 
 EXPORT void dapl_extensions(void)

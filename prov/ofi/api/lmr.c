@@ -26,7 +26,7 @@
 
 /* --- life cycle --- */
 
-/* All but the region. */
+/* Checks all arguments except the region. */
 static DAT_RETURN check_create(const struct dofi_ia *ia, DAT_PZ_HANDLE handle,
 			       DAT_MEM_PRIV_FLAGS privileges, const DAT_LMR_HANDLE *lmr_handle)
 {
@@ -108,8 +108,8 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 	exposed = dofi_lmr_rmr_context(lmr);
 	dofi_lmr_release_context(lmr);
 	/*
-	 * Before the key dies: a peer that still used it would see its connection break without a
-	 * clear reason.
+	 * Asks the peers before the key ends: the connection of a peer that still used it would
+	 * break without a clear reason.
 	 */
 	if (exposed)
 		dofi_chan_invalidate(ia, exposed);

@@ -7,14 +7,14 @@
 
 #include <stdbool.h>
 
-/* What dat_lmr_create is in 1.2. */
+/* dat_lmr_create of DAT 1.2. */
 DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
 			   DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,
 			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *registered_length,
 			   DAT_VADDR *registered_address);
 
-/* The same, with addresses that begin at 0 or as they are. */
+/* The same, with addresses that begin at 0 or are virtual addresses. */
 DAT_RETURN dofi_lmr_create_based(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
 				 DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS privileges,
 				 bool zero_based, DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_context,

@@ -22,7 +22,7 @@ static DAT_RETURN psp_create(struct dofi_ia *ia, DAT_CONN_QUAL *qual_p, DAT_EVD_
 	dofi_engine_begin(ia);
 	ret = dofi_sp_new(ia, evd, *qual_p, false, &sp);
 	if (ret == DAT_SUCCESS) {
-		*qual_p = sp->conn_qual; /* while it is there: agents come next */
+		*qual_p = sp->conn_qual; /* read before agents run, which may free the PSP */
 		sp->psp_flags = flags;
 		dofi_obj_publish(&sp->obj, DAT_HANDLE_TYPE_PSP);
 		*sp_p = sp;

@@ -15,10 +15,7 @@ static bool is_taken(const struct dofi_ia *ia, uint16_t number)
 	return false;
 }
 
-/*
- * Counts up, so that a number rests before it comes again; from the second round on some are in
- * use.
- */
+/* Counts up, so that a freed number is not used again soon, and skips numbers in use. */
 static bool take_number(struct dofi_ia *ia, uint16_t *number_p)
 {
 	bool ok;

@@ -43,7 +43,7 @@ void dofi_key_wipe(struct dofi_key *key);
 #define DOFI_KEY_ID_TEXT 9
 const char *dofi_key_id_text(const uint8_t id[DOFI_KEY_ID_SIZE], char text[DOFI_KEY_ID_TEXT]);
 
-/* "user key 1a2b3c4d of /home/me/.dat-ofi/key", for people. */
+/* A text for people, such as "user's key 1a2b3c4d of /home/me/.dat-ofi/key". */
 #define DOFI_KEY_TEXT (DOFI_KEY_PATH + 256)
 const char *dofi_key_text(const struct dofi_key *key, char text[DOFI_KEY_TEXT]);
 

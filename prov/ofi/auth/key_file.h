@@ -14,18 +14,17 @@ struct dofi_secret {
 	uint8_t bytes[DOFI_SECRET_MAX + 1];
 };
 
-/* Line ends behind the secret are not part of it. */
-
 /*
- * Reads a secret. dir is a descriptor of the folder, or AT_FDCWD; path is for messages. 0; -ENOENT
- * without a message; after a message -EACCES when the file is not one that only this user can read
- * and write, -EINVAL when its length is wrong, another -errno.
+ * Reads a secret; line ends behind it are not part of it. dir is a descriptor of the folder, or
+ * AT_FDCWD; path is for messages. Returns 0; -ENOENT without a message; after a message -EACCES if
+ * others than this user can read or write the file, -EINVAL if its length is wrong, or another
+ * -errno.
  */
 int dofi_secret_read(struct dofi_secret *secret, int dir, const char *name, const char *path);
 
 /*
- * Makes a file with a new secret under that name, unless there is one. Processes that do so at once
- * agree on one secret. 0, or -errno without a message.
+ * Creates the file with a new secret, unless it exists. Processes that do so at the same time get
+ * the same secret. Returns 0, or -errno without a message.
  */
 int dofi_secret_make(int dir, const char *name);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The provider is one source, compiled once per API generation. This header selects the generation
- * and hides differences in spelling, so that no other file except api12.c and api20.c asks for the
- * generation.
+ * and hides differences in spelling. api12.c and api20.c contain what else differs; few other files
+ * ask for the generation.
  */
 #ifndef DOFI_DAT_API_H
 #define DOFI_DAT_API_H

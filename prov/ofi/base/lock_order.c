@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is taken beyond is counted only. */
+/* Locks beyond this number are counted, not listed. */
 #define MOST_HELD 16
 
 static const char *const names[DOFI_NLEVELS] = {

@@ -78,7 +78,6 @@ void dofi_log_fabric(const char *word)
 	ret = fi_import_log(FI_VERSION(1, 17), 0, &log);
 	if (ret)
 		DOFI_LOG_W("fabric_log=%s: libfabric does not deliver its log: %s; FI_LOG_LEVEL=%s "
-			   "lets it write to standard "
-			   "error itself",
+			   "lets it write to standard error itself",
 			   word, fi_strerror(-ret), word);
 }

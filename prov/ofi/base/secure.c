@@ -10,8 +10,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* What libraries below us that read their environment by secure_getenv() begin their variables
- * with. */
+/* Prefixes of the variables of the libraries below us. */
 static const char *const prefixes[] = {"FI_",  "HWLOC_", "PSM2_",  "PSM3_", "HFI_",
 				       "UCX_", "IBV_",   "RDMAV_", "MLX4_", "MLX5_"};
 
@@ -35,7 +34,9 @@ static bool remove_next(void)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)size, *v);
 		if (size >= sizeof(name) || unsetenv(name)) {
-			/* Under another name it means nothing to anybody. */
+			/*
+			 * The variable cannot be removed: under another name no library reads it.
+			 */
 			(*v)[0] = '_';
 			return true;
 		}

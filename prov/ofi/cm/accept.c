@@ -38,7 +38,7 @@ static bool request_known(struct dofi_chan *chan, uint32_t peer_id)
 	return false;
 }
 
-/* Nobody else knows the token, which comes under the seal. */
+/* Only the connector knows the token, and the seal protects it. */
 static struct dofi_conn *find_same(const struct dofi_cm *cm, const struct dofi_msg *request)
 {
 	for (uint32_t i = 0; i < cm->conns_size; i++) {
@@ -51,7 +51,10 @@ static struct dofi_conn *find_same(const struct dofi_cm *cm, const struct dofi_m
 	return NULL;
 }
 
-/* The consumer has not answered yet; the answer goes where the connector is now. */
+/*
+ * The consumer has not answered yet: moves the connection to the channel on which the connector
+ * repeated its request.
+ */
 static void move(struct dofi_conn *conn, struct dofi_chan *chan)
 {
 	if (conn->chan)
@@ -64,8 +67,9 @@ static void move(struct dofi_conn *conn, struct dofi_chan *chan)
 }
 
 /*
- * The request has come before, or one that was sent later has, by another channel: then this one
- * lay in the channel that was lost. They are looked for only where the connector has dialled again.
+ * Whether the same request has come by another channel: this one is the repetition, or it was sent
+ * first and lay in the channel that was lost. The search is needed only if a connector has dialled
+ * again.
  */
 static bool came_before(struct dofi_chan *chan, const struct dofi_msg *request)
 {
@@ -151,8 +155,12 @@ void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *reject)
 
 /* --- how long the data path may take --- */
 
-/* At most: the request or the greeting comes, the fabric's word, the peer's. */
-#define STEPS_OF_ONE 3
+/*
+ * Steps of one connection, at most: the request or the greeting comes, the fabric reports the path,
+ * the peer's READY comes.
+ */
+#define STEPS_OF_ONE   3
+#define MAX_UNANSWERED 3u /* questions whether the peer still connects */
 
 static uint64_t handshake_ns(const struct dofi_ia *ia)
 {
@@ -171,10 +179,10 @@ void dofi_conn_proceeds(struct dofi_conn *conn)
 }
 
 /*
- * The fabric makes one connection after the other, and in a burst it may be long before it comes to
- * this one: so the limit counts from the last step that it made with any. But what never comes is
- * not kept for ever by the others' steps: when its time is over for the first time, those that wait
- * with it may all be made before it, and no more.
+ * The fabric makes one connection after the other, so in a burst this one may have to wait long.
+ * Therefore the limit counts from the last step of any connection. But a connection that never
+ * comes up must not wait for ever because of the steps of others: when its time is over for the
+ * first time, it gets time for the connections that wait with it, and no more.
  */
 static bool begins_anew(struct dofi_conn *conn)
 {
@@ -190,10 +198,27 @@ static bool begins_anew(struct dofi_conn *conn)
 	return true;
 }
 
+/*
+ * On an overloaded host the peer may not have come to this connection yet, or be in the middle of
+ * making its end. As long as it answers, it has not given up; one that has says so. It may be
+ * silent for a while, because making an end takes its process long.
+ */
+static bool peer_goes_on(struct dofi_conn *conn)
+{
+	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
+
+	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || conn->unanswered >= MAX_UNANSWERED)
+		return false;
+	conn->unanswered++;
+	dofi_conn_send(conn, &ask);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
+	return true;
+}
+
 void dofi_act_check_time(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	if (!begins_anew(conn))
+	if (!begins_anew(conn) && !peer_goes_on(conn))
 		dofi_conn_handle(conn, DOFI_ON_OVERDUE, NULL);
 }
 
@@ -236,7 +261,7 @@ void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 	struct dofi_msg msg = *accept;
 
 	if (!conn->chan) {
-		/* The connector left while the CR was undecided. */
+		/* The connector was lost while the consumer held the CR. */
 		dofi_conn_handle(conn, DOFI_ON_CHAN_LOST, NULL);
 		return;
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The accepting side, up to the data path, and how long it waits for it. engine.lock held.
- */
+/* The accepting side, up to the data path, and its limit of time for that. engine.lock held. */
 #ifndef DOFI_ACCEPT_H
 #define DOFI_ACCEPT_H
 
@@ -11,12 +9,11 @@ struct dofi_chan;
 struct dofi_conn;
 struct dofi_ep;
 
-/* REQUEST came: the service point offers it to the consumer, or it is rejected. */
+/* Handles a REQUEST: the service point offers it to the consumer, or it is rejected. */
 void dofi_conn_offer(struct dofi_chan *chan, const struct dofi_msg *request);
 
 /*
- * dat_cr_accept: cr's connection goes on with ep. The CR is consumed by the caller. 0 or a negative
- * errno.
+ * dat_cr_accept: continues the connection with ep. The caller frees the CR. 0 or a negative errno.
  */
 int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *private_data,
 		     uint32_t private_size);
@@ -26,8 +23,8 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
 		      uint32_t private_size);
 
 /*
- * The transports: the fabric got on with an accepted connection, though its path is not up yet: the
- * peer's request came, or its greeting.
+ * Called by the transports: an accepted connection has made a step on the fabric, and its path is
+ * not up yet. The peer's request has come, or its greeting.
  */
 void dofi_conn_proceeds(struct dofi_conn *conn);
 

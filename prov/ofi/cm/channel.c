@@ -35,7 +35,7 @@
 #include <unistd.h>
 
 #define SECOND_NS        1000000000ull
-/* The dialling side closes what it does not use; later the other one cuts it off. */
+/* The dialling side closes an unused channel; the accepting side does so later. */
 #define IDLE_NS          (5 * SECOND_NS)
 #define ACCEPTED_IDLE_NS (60 * SECOND_NS)
 #define READS_PER_TURN   16
@@ -55,6 +55,7 @@ struct dofi_chan *dofi_chan_new(struct dofi_ia *ia, int fd, enum dofi_chan_state
 {
 	struct dofi_chan *chan = calloc(1, sizeof(*chan));
 
+	dofi_assert_held(&ia->engine.lock);
 	if (!chan)
 		return NULL;
 	chan->ia = ia;
@@ -125,7 +126,10 @@ struct dofi_conn *dofi_chan_pop(struct dofi_list *list)
 	return node ? DOFI_CONTAINER(node, struct dofi_conn, link) : NULL;
 }
 
-/* It had asked for nothing yet on a channel that was there when it came: a new one will do. */
+/*
+ * The channel was up when the connection joined it, and was lost before the request was sent: dials
+ * a new one.
+ */
 static void dial_again(struct dofi_conn *conn)
 {
 	uint16_t port;
@@ -206,8 +210,8 @@ static void announce(struct dofi_chan *chan)
 /* --- greeting --- */
 
 /*
- * The socket's word counts. A peer of this host may have come by another address of the host than
- * its IA's.
+ * The address of the socket counts, not the one that the peer names. But a peer on this host may
+ * have used another address of the host than that of its IA.
  */
 static void set_remote(struct dofi_chan *chan)
 {
@@ -243,7 +247,7 @@ void dofi_chan_greeted(struct dofi_chan *chan)
 	}
 }
 
-/* One that has said nothing yet rather than one in the middle of the handshake; then the oldest. */
+/* The oldest stranger that has sent nothing, else the oldest of all. */
 static struct dofi_chan *least_welcome(struct dofi_cm *cm)
 {
 	DOFI_LIST_FOR(node, &cm->strangers)
@@ -299,14 +303,17 @@ bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 	dofi_list_add_tail(&cm->strangers, &chan->link);
 	dofi_timer_set(ia, &chan->timer, dofi_now() + ia->params.handshake_ms * 1000000u);
 	dofi_chan_set_options(chan);
-	/* A friend's HELLO is here already, mostly: then no crowd of strangers can push it out. */
+	/*
+	 * Mostly the HELLO is here already. Reading it now keeps later strangers from evicting this
+	 * channel.
+	 */
 	chan_ready(&chan->fd, EPOLLIN);
 	return true;
 }
 
 /* --- receiving --- */
 
-/* A peer that often was silent too long stays mute, although it has answered in the end. */
+/* A peer that was silent too long this many times stays mute, even if it answers. */
 #define MAX_SILENCES 8
 
 static void on_done(struct dofi_chan *chan, uint64_t number)
@@ -408,7 +415,10 @@ static void take_frames(struct dofi_chan *chan)
 	memmove(chan->rx, chan->rx + at, chan->rx_fill);
 }
 
-/* A peer that hangs up unheard was overloaded, or its listener went away under us: ask again. */
+/*
+ * If a peer hangs up before its HELLO, it was overloaded, or its listener was closed meanwhile:
+ * dials again.
+ */
 static void on_end(struct dofi_chan *chan, int err)
 {
 	char text[DOFI_ADDR_TEXT];
@@ -431,8 +441,8 @@ static void on_end(struct dofi_chan *chan, int err)
 }
 
 /*
- * False when the socket is empty, or the channel is not what it was. A socket that did not fill the
- * buffer was empty; what comes behind that makes it readable again.
+ * False when the socket is empty, or the channel has changed. A read that did not fill the buffer
+ * has emptied the socket; later data make the socket readable again.
  */
 static bool read_some(struct dofi_chan *chan)
 {
@@ -480,9 +490,9 @@ void dofi_chan_hear(struct dofi_chan *chan)
 }
 
 /*
- * The handshake's time is over, and it goes on all the same: what came while this process had no
- * processor lies in the socket. And where other peers that were dialled have answered meanwhile, an
- * overloaded host may just not have come to this one yet.
+ * Whether the handshake continues although its time is over. Data may lie in the socket if this
+ * process had no processor meanwhile. If other dialled peers have answered recently, an overloaded
+ * host may not have come to this one yet.
  */
 static bool goes_on(struct dofi_chan *chan)
 {
@@ -540,7 +550,7 @@ static void chan_work(struct dofi_work *work)
 		return;
 	}
 	if (chan->send_err) {
-		/* The peer's last words may lie in the socket still. */
+		/* The last messages of the peer may still lie in the socket. */
 		read_turn(chan);
 		if (chan->state != DOFI_CHAN_DEAD && chan->send_err)
 			on_end(chan, chan->send_err);

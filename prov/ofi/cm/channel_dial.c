@@ -31,7 +31,11 @@ void dofi_chan_set_options(const struct dofi_chan *chan)
 	unsigned int limit_ms = (unsigned int)limit * 1000u;
 	int fd = chan->fd.fd;
 
-	/* Each only makes things faster or finds the dead sooner: without it we still work. */
+	dofi_assert_held(&chan->ia->engine.lock);
+	/*
+	 * These options only make the channel faster or detect a dead peer sooner, so failures are
+	 * ignored.
+	 */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
@@ -40,7 +44,7 @@ void dofi_chan_set_options(const struct dofi_chan *chan)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
 }
 
-/* The peer that received the requests has closed its socket. */
+/* The socket on which the requests were sent is closed, so they have to be sent again. */
 static void forget_requests(struct dofi_chan *chan)
 {
 	chan->asks = false;
@@ -59,7 +63,7 @@ int dofi_chan_start_dial(struct dofi_chan *chan)
 	chan->fd.fd = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (chan->fd.fd < 0)
 		return -errno;
-	/* Our port number must not keep anybody's listener from the same number. */
+	/* Our local port must not keep a listener from using the same number. */
 	setsockopt(chan->fd.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	chan->state = DOFI_CHAN_DIALING;
 	forget_requests(chan);
@@ -79,7 +83,7 @@ int dofi_chan_start_dial(struct dofi_chan *chan)
 	return ret;
 }
 
-/* Where nobody listens at a port of the ephemeral range, TCP may connect a socket with itself. */
+/* If nobody listens at a port of the ephemeral range, TCP may connect the socket to itself. */
 static bool talks_to_itself(int fd)
 {
 	struct sockaddr_storage here, there;
@@ -122,7 +126,7 @@ static bool has_name(const struct dofi_chan *chan, const struct sockaddr_storage
 	return false;
 }
 
-/* The first name is the socket's own and stays; the others make room in turn. */
+/* The first name is that of the socket and stays. A new name replaces the oldest of the others. */
 static void add_name(struct dofi_chan *chan, const struct sockaddr_storage *name)
 {
 	if (has_name(chan, name))
@@ -135,7 +139,9 @@ static void add_name(struct dofi_chan *chan, const struct sockaddr_storage *name
 	chan->names[DOFI_CHAN_NAMES - 1] = *name;
 }
 
-/* A channel that we dialled to that name; the newest, since a port may have got another owner. */
+/*
+ * Finds the newest channel that we dialled to that name, because a port may have got another owner.
+ */
 static struct dofi_chan *find_named(struct dofi_cm *cm, const struct sockaddr_storage *name,
 				    bool afresh)
 {
@@ -251,7 +257,7 @@ bool dofi_chan_merge(struct dofi_chan *chan)
 		conn->chan = into;
 		dofi_list_add_tail(&into->waiting, &conn->link);
 	}
-	/* Newest: find_named looks from this end. */
+	/* Makes it the newest, because find_named searches from this end. */
 	dofi_list_del(&into->link);
 	dofi_list_add_tail(&into->ia->cm.chans, &into->link);
 	dofi_work_defer(into->ia, &into->work);

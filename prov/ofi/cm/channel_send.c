@@ -15,7 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define MAX_TX (1u << 20) /* a peer that lets so much pile up does not read */
+#define MAX_TX (1u << 20) /* limit of unsent bytes: such a peer does not read */
 
 void dofi_chan_watch_room(struct dofi_chan *chan, bool writing)
 {

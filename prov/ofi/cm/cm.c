@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What concerns all control channels of an IA at once. */
+/* Actions on all control channels of an IA. */
 #include "cm/cm.h"
 
 #include "auth/crypto.h"
@@ -28,7 +28,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define EXIT_LOCK_NS 100000000u
+#define INVALIDATE_NS 1000000000u
+#define MAX_STRANGERS 4096u
+#define EXIT_LOCK_NS  100000000u
 
 /* --- invalidations --- */
 
@@ -37,7 +39,6 @@ static bool owes_answer(const struct dofi_chan *chan, uint64_t number)
 	return chan->state == DOFI_CHAN_UP && chan->asked >= number && chan->done < number;
 }
 
-/* Every peer that was asked before or with invalidation `number` has answered it. */
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 {
 	dofi_assert_held(&ia->engine.lock);
@@ -49,7 +50,7 @@ bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number)
 	return true;
 }
 
-/* Each wait for a peer that is mute would be one of the program's call, too. */
+/* Waiting for a mute peer would delay each such call of the program by silent_ms. */
 static bool is_waited_for(const struct dofi_chan *chan, uint64_t number)
 {
 	return !chan->mute && owes_answer(chan, number);
@@ -116,10 +117,7 @@ void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number)
 	}
 }
 
-/*
- * Only who has a data path to us, and not just for datagrams, can have learned what a context
- * stands for.
- */
+/* Only a peer with a data path to us, other than for datagrams, can have resolved a context. */
 static bool may_know_contexts(const struct dofi_chan *chan)
 {
 	DOFI_LIST_FOR(node, &chan->conns)
@@ -154,12 +152,11 @@ uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context)
 	return msg.number;
 }
 
-/* More than a fabric's queue of packets takes rounds to be read. */
+/* More rounds than it takes to read a fabric's queue of packets. */
 #define READ_ROUNDS 64
 
 /*
- * What peers that are gone sent before lies in the fabric's queue, and is looked at when that is
- * read.
+ * Operations of peers that are gone may lie in the fabric's queue, and are handled when it is read.
  */
 static void take_what_came(struct dofi_ia *ia)
 {
@@ -199,6 +196,20 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 static void answered(struct dofi_work *work)
 {
 	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
+}
+
+/*
+ * Sockets that strangers may hold: few enough to leave the process its descriptors. The ranks of a
+ * large program that all dial this one are strangers at first, and each needs one more descriptor
+ * of it later. Who is pushed out dials again, but not for ever.
+ */
+static uint32_t max_strangers(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= MAX_STRANGERS)
+		return MAX_STRANGERS;
+	return limit.rlim_cur < 16 ? 4 : (uint32_t)limit.rlim_cur / 4;
 }
 
 int dofi_cm_init(struct dofi_ia *ia)
@@ -242,11 +253,11 @@ void dofi_cm_fini(struct dofi_ia *ia)
 	say_goodbye(cm);
 	close_all(&cm->chans);
 	close_all(&cm->strangers);
-	dofi_engine_end(ia); /* buries them */
+	dofi_engine_end(ia); /* its deferred work frees them */
 	if (cm->spare_fd >= 0)
 		close(cm->spare_fd);
 	cm->spare_fd = -1;
-	/* A connect request of the fabric may still be read. */
+	/* Freed last: a connect request of the fabric may still be read until here. */
 	free(cm->conns);
 	cm->conns = NULL;
 	cm->conns_size = 0;
@@ -256,7 +267,7 @@ void dofi_cm_exit(struct dofi_ia *ia)
 {
 	uint64_t deadline = dofi_now() + EXIT_LOCK_NS;
 
-	/* Whoever exits may be the very one that holds the lock, in a signal handler. */
+	/* The exiting thread may hold the lock itself, if exit() was called in a signal handler. */
 	while (!dofi_trylock(&ia->engine.lock)) {
 		if (dofi_now() > deadline)
 			return;
@@ -278,7 +289,7 @@ static void close_fds(struct dofi_list *chans)
 	}
 }
 
-/* No epoll calls: the child's descriptors share the parent's watch list. */
+/* Makes no epoll calls: the child shares the parent's epoll sets. */
 void dofi_cm_fork_child(struct dofi_ia *ia)
 {
 	struct dofi_cm *cm = &ia->cm;

@@ -10,37 +10,37 @@ struct dofi_ia;
 
 int dofi_cm_init(struct dofi_ia *ia); /* 0 or -errno; draws the uuid */
 /*
- * Says GOODBYE on every channel and closes all; connections and listeners were ended before. Called
- * without locks.
+ * Sends GOODBYE on every channel and closes them all. Connections and listeners have ended before.
+ * Called without locks.
  */
 void dofi_cm_fini(struct dofi_ia *ia);
 
 /*
- * Tells every peer to forget a context and waits, driving the engine, until all have answered, are
- * gone, or a second has passed. Called without locks.
+ * Asks every peer to forget a context, and drives the engine until all have answered or are gone,
+ * for a second at most. Called without locks.
  */
 void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context);
 
 /*
- * The same without waiting: asks every peer; dofi_conn_invalidated is called when an answer or the
- * loss of a peer may have completed an invalidation. engine.lock held. Returns the invalidation's
- * number for dofi_chan_invalidated.
+ * The same without waiting. dofi_conn_invalidated is called when an answer or the loss of a peer
+ * may have completed an invalidation. dofi_chan_invalidated tells whether all peers have answered
+ * the invalidation of the returned number and all earlier ones. engine.lock held.
  */
 uint64_t dofi_chan_ask(struct dofi_ia *ia, uint32_t context);
 
 bool dofi_chan_invalidated(const struct dofi_ia *ia, uint64_t number);
-/* Closes the channels that have not answered it. */
+/* Closes the channels whose peers have not answered it. */
 void dofi_chan_give_up(struct dofi_ia *ia, uint64_t number);
 
 /*
- * The process exits: peers take what is complete, then GOODBYE on every channel that takes it at
- * once, if engine.lock is to be had.
+ * The process exits: lingers, so that peers get the data of complete requests, and sends GOODBYE on
+ * each channel whose socket has room. Does nothing if engine.lock stays held.
  */
 void dofi_cm_exit(struct dofi_ia *ia);
 
 /*
- * In a forked child: closes our sockets so that they don't keep dead peers alive.
- * Async-signal-safe.
+ * In a forked child: closes our sockets, which would otherwise hide the death of the parent from
+ * its peers. Async-signal-safe.
  */
 void dofi_cm_fork_child(struct dofi_ia *ia);
 

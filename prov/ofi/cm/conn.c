@@ -87,9 +87,9 @@ static int grow_table(struct dofi_cm *cm)
 }
 
 /*
- * Nobody can guess the number from another, and what is late from an earlier connection does not
- * name this one. The token is sent to the peer under the seal. At least half of the numbers are
- * free.
+ * Number and token are random: a peer cannot guess the number of another connection, and late
+ * messages of an earlier connection do not match. The token is sent to the peer under the seal. At
+ * least half of the numbers are free.
  */
 static bool number_it(struct dofi_conn *conn)
 {
@@ -109,7 +109,7 @@ static bool number_it(struct dofi_conn *conn)
 
 /* --- life --- */
 
-/* It may lie in the socket, behind what many others have sent. */
+/* A GOODBYE may lie in the socket, not read yet because of many other messages. */
 static bool hears_goodbye(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
@@ -119,13 +119,32 @@ static bool hears_goodbye(struct dofi_conn *conn)
 	return dofi_conn_by_id(ia, id) != conn || conn->state != DOFI_CONN_GOODBYE_PENDING;
 }
 
-/* That nobody listens was known before the time was over. */
+/* Whether the connection is accepted and the path or READY has not come. */
+static bool awaits_path(const struct dofi_conn *conn)
+{
+	return conn->state == DOFI_CONN_ACCEPTED || conn->state == DOFI_CONN_READY_PENDING ||
+	       conn->state == DOFI_CONN_PATH_PENDING;
+}
+
+/* Reads what came in time, while this process had no processor. True: that decides. */
+static bool hears_outcome(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+	uint32_t id = conn->id;
+
+	dofi_chan_hear(conn->chan);
+	return dofi_conn_by_id(ia, id) != conn || !awaits_path(conn);
+}
+
+/* If nobody listened, this was known before the time was over, and is the reason to report. */
 static void timer_fired(struct dofi_timer *timer)
 {
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
 	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && hears_goodbye(conn))
+		return;
+	if (awaits_path(conn) && conn->chan && hears_outcome(conn))
 		return;
 	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
 }
@@ -178,8 +197,8 @@ void dofi_conn_free(struct dofi_conn *conn)
 }
 
 /*
- * Not with SRQs: their buffers are the fabric's. The accepting side answers what the other one has
- * offered.
+ * Not with an SRQ, whose buffers the fabric has. The accepting side uses it only if the connecting
+ * side has offered it.
  */
 void dofi_conn_choose_trans(struct dofi_conn *conn)
 {
@@ -212,7 +231,7 @@ void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state)
 
 /* --- facts --- */
 
-/* Before there is a path the EP still has the count of its former connection. */
+/* Without a path, ep->nsent is still the count of the former connection. */
 uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 {
 	uint32_t sent;
@@ -233,7 +252,6 @@ void dofi_conn_repeated(struct dofi_conn *conn)
 	conn->repeated = true;
 }
 
-/* What is under way at the end has to be known of as it completes. */
 void dofi_conn_watch(struct dofi_conn *conn)
 {
 	if (!conn->watched)

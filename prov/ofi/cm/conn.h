@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connection, or the attempt to make one: between a control channel, the transport's data path
- * and an EP. conn_state.h has its states and events, conn_event.c carries them out; the actions
- * stand in connect.c, accept.c, path.c, disconnect.c and conn_end.c. Guarded by engine.lock.
+ * A connection, or the attempt to make one. It ties a control channel, a data path of the transport
+ * and an EP together. conn_state.h has its states and events, conn_event.c applies them; the
+ * actions are in connect.c, accept.c, path.c, disconnect.c and conn_end.c. Guarded by engine.lock.
  */
 #ifndef DOFI_CONN_H
 #define DOFI_CONN_H
@@ -21,48 +21,52 @@ struct fid_ep;
 struct dofi_conn {
 	struct dofi_list link; /* chan->conns */
 	struct dofi_ia *ia;
-	/* that of the IA, or the one for connections within this host while it may be used */
+	/* that of the IA, or ia->local_trans while that may be used */
 	const struct dofi_trans_ops *trans;
 	struct dofi_chan *chan; /* NULL while dialling fails or after the end */
 	uint32_t id, peer_id;
 	enum dofi_conn_state state;
 	enum dofi_conn_state ended_in; /* ENDING and after: the state before */
 	bool active;                   /* this side dialled */
-	/* of datagrams: it brings an address handle (ud.h), and connects no EP */
+	/* for datagrams: the result is an address handle (ud.h), and the EP is not connected */
 	bool ud;
 
-	/* --- what is known beside the state --- */
+	/* --- facts beside the state --- */
 	bool path_made; /* posts can be given to the fabric */
 	bool lingers;   /* completed requests may not have reached the peer; linger.h */
-	bool watched;   /* counted among those that need completions soon; until the end */
-	/* both ends disconnect: what each has said, for one that waits for the other in vain */
+	bool watched;   /* registered as a watcher of completions, until the end */
+	/* both ends disconnect: what each has reported, to detect that one waits in vain */
 	bool said_no_recv;      /* our DISCONNECT: no receive is posted */
 	bool peer_no_recv;      /* the peer's: no receive is posted... */
 	uint32_t peer_received; /* ...and this many of our messages have come */
-	bool peer_told;         /* by BYE: it has sent peer_sent messages */
+	bool peer_told;         /* by BYE or CANCEL: it has sent peer_sent messages */
 	uint32_t peer_sent;
 	enum dofi_reason bye; /* DATA_PENDING: the reason of the peer's BYE */
 	/* messages that were too long for their SRQ; truncated.h */
-	uint32_t peer_count;              /* messages that it had sent when it was asked... */
+	uint32_t peer_count;              /* messages that the peer had sent when it was asked... */
 	uint32_t count_asked, count_told; /* ...by the question of this number */
 	bool asked;                       /* active: REQUEST was sent on this channel... */
 	bool asked_once;                  /* ...or on another one */
 	bool repeated; /* passive: REQUEST was sent again; counted in cm.nrepeated */
-	/* active: NOT_MINE came from a channel that may be out of date; tried afresh */
+	/*
+	 * active: NOT_MINE came by a channel that may lead to an earlier process; dials a new one
+	 */
 	bool redialled;
-	/* accepted: the time was over once; it begins anew until cm.steps is this */
+	/* accepted: the time was over once; it is extended until cm.steps is `patience` */
 	bool patient;
 	uint32_t patience;
+	uint32_t unanswered; /* accepted: questions since the peer last spoke of it */
 
 	struct dofi_ep *ep; /* NULL while OFFERED without EP, and after the end */
 	struct dofi_cr *cr; /* OFFERED, ABANDONED */
 	uint64_t conn_qual;
-	uint64_t asked_qual; /* passive: that of the REQUEST; a handoff changes conn_qual */
+	uint64_t asked_qual; /* passive: the qualifier in REQUEST; a handoff changes conn_qual */
 	uint64_t port_qual;  /* the active EP's local qualifier */
 	uint32_t candidate;  /* position in the port sequence of conn_qual */
 	struct dofi_redial redial;
-	uint64_t deadline;                   /* active: of the connect; DOFI_FOREVER: none */
-	struct sockaddr_storage remote;      /* active: where the consumer dialled */
+	/* active: time limit of dat_ep_connect, or DOFI_FOREVER */
+	uint64_t deadline;
+	struct sockaddr_storage remote;      /* active: the address that the consumer gave */
 	uint8_t token[DOFI_TOKEN_SIZE];      /* ours */
 	uint8_t peer_token[DOFI_TOKEN_SIZE]; /* valid when peer_id is */
 	uint32_t peer_read_in, peer_pz, peer_credit_total, peer_srq, peer_slots;
@@ -70,56 +74,55 @@ struct dofi_conn {
 	uint32_t peer_ud;         /* ud: number of the peer's EP */
 	struct dofi_list ud_link; /* ud: ep->ud->conns, while there is an EP */
 	struct dofi_ud_ah *ud_ah; /* DATAGRAM */
-	uint32_t ud_mark;         /* a mark that came before; its answer is due. 0: none */
-	struct dofi_timer timer;  /* DOFI_ON_TIMER; each state sets it for itself */
+	/* a mark that came before the address handle existed; its answer is due. 0: none */
+	uint32_t ud_mark;
+	struct dofi_timer timer; /* raises DOFI_ON_TIMER; each state sets it for its own purpose */
 
 	/* --- the end; conn_end.h --- */
-	struct dofi_work work;       /* carries it out */
+	struct dofi_work work;       /* carries the end out */
 	uint32_t end_event;          /* DAT_CONNECTION_EVENT_*; 0: none */
 	uint8_t end_status;          /* for the first unfinished request */
-	enum dofi_reason end_reason; /* what the peer is told; NONE: nothing */
-	uint32_t end_private;        /* bytes of ep->private_data that go with the event */
-	uint64_t over_since;         /* the fabric is waited for */
+	enum dofi_reason end_reason; /* reason in BYE or CANCEL; NONE: the peer is not told */
+	uint32_t end_private;        /* bytes of ep->private_data in the event */
+	uint64_t over_since;         /* time since which the end waits for the fabric */
 
-	/*
-	 * Private data: active: what goes into REQUEST; passive: what came with it. 8-byte aligned.
-	 */
+	/* Private data: active: to be sent in REQUEST; passive: received in it. 8-byte aligned. */
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE];
 
-	/* The transport's. */
-	struct fid_ep *fep;              /* msg: the connection's own endpoint */
-	struct fid_ep *spare;            /* msg: made while the peer decides, until it is fep */
-	int reserved_port;               /* while it connects, from this port; port_reservation.h */
-	size_t cq_entries;               /* that it has set aside... */
-	uint32_t cq;                     /* ...of this one of ia->cqs */
+	/* Members of the transport. */
+	struct fid_ep *fep;   /* msg: the connection's own endpoint */
+	struct fid_ep *spare; /* msg: made while the peer decides, until it is fep */
+	/* holds the local port while it connects; port_reservation.h */
+	int reserved_port;
+	size_t cq_entries;               /* reserved entries... */
+	uint32_t cq;                     /* ...of the completion queue with this index */
 	struct dofi_peer *peer;          /* rdm: the peer IA... */
 	struct dofi_wakeup_peer *wakeup; /* ...its wakeup... */
 	uint64_t dest;                   /* ...and its fi_addr_t */
 	struct dofi_list greeting;       /* rdm: in rdm->greetings until both sides have met... */
-	bool greets;                     /* ...and our word is not on the way yet */
-	bool cancelled;                  /* rdm: the receives are */
+	bool greets;                     /* ...and our greeting was not sent yet */
+	bool cancelled;                  /* rdm: the receives were cancelled */
 	struct dofi_memory_path *memory; /* memory: the rings, or an offer of some... */
 	bool over_memory;                /* ...and the connection uses them */
-	const char *why_fabric;          /* though ia->local_trans is there; NULL: none is */
+	/* why the connection does not use ia->local_trans; NULL: there is no local_trans */
+	const char *why_fabric;
 };
 
-/*
- * DIALLING or OFFERED. Number and token are random. NULL: out of memory, or of random numbers.
- */
+/* Makes a connection in state DIALLING or OFFERED. NULL: no memory, or no random numbers. */
 struct dofi_conn *dofi_conn_new(struct dofi_ia *ia, enum dofi_conn_state state);
 void dofi_conn_free(struct dofi_conn *conn);
 
 struct dofi_conn *dofi_conn_by_id(struct dofi_ia *ia, uint32_t id);
-/* The same, if what names it has a secret of its token, too. */
+/* The same, if the secret of its token matches, too. */
 struct dofi_conn *dofi_conn_by_secret(struct dofi_ia *ia, uint32_t id, uint32_t secret);
 /*
- * The EP of a connection whose peer can have sent something: its data path is there, it is not
- * over, nor of datagrams. NULL, also for 0. Completion data may name any connection. engine.lock
- * held.
+ * The EP of a connection whose peer can have sent messages: its data path is there, it is not over,
+ * and not for datagrams. Otherwise NULL, as for number 0. Completion data may contain any number.
+ * engine.lock held.
  */
 struct dofi_ep *dofi_conn_ep(struct dofi_ia *ia, uint32_t id);
-/* a passive one that waits for its path */
+/* A passive connection that waits for its path. */
 struct dofi_conn *dofi_conn_by_token(struct dofi_ia *ia, const uint8_t token[DOFI_TOKEN_SIZE]);
 
 /* It has ended; the fabric may still have some of its operations. */
@@ -135,31 +138,34 @@ static inline bool dofi_conn_is_ending(const struct dofi_conn *conn)
 	return conn->state == DOFI_CONN_ENDING || dofi_conn_is_over(conn);
 }
 
-/* An end that is decided counts when it is carried out. */
+/* While an end is decided and not carried out, the stage is that before. */
 static inline enum dofi_conn_stage dofi_conn_stage(const struct dofi_conn *conn)
 {
 	return dofi_conn_stage_of(conn->state == DOFI_CONN_ENDING ? conn->ended_in : conn->state);
 }
 
 /*
- * Whether the peer may have sent something. The connecting side is established first and tells the
- * peer so, and until then the fabric may not have connected its endpoint.
+ * Whether the peer may have sent messages. The connecting side is established first and tells the
+ * peer so; until then the fabric may not have connected its endpoint.
  */
 static inline bool dofi_conn_peer_can_send(const struct dofi_conn *conn)
 {
 	return conn->path_made && !(conn->active && dofi_conn_stage(conn) == DOFI_STAGE_LINKING);
 }
 
-/* The EP is known: may the connection go by ia->local_trans? */
+/* The EP is known: chooses between ia->local_trans and the transport of the IA. */
 void dofi_conn_choose_trans(struct dofi_conn *conn);
 
 void dofi_conn_enter(struct dofi_conn *conn, enum dofi_conn_state state);
 
 /* Messages of ours that the fabric was given in this connection. engine.lock held. */
 uint32_t dofi_conn_sent(const struct dofi_conn *conn);
-/* Its request was sent twice, and may come twice. */
+/* Notes that its request was sent twice, so it may come twice. */
 void dofi_conn_repeated(struct dofi_conn *conn);
-/* Completions are read soon until the connection is freed. */
+/*
+ * Registers a watcher of completions until the connection is freed: operations under way at the end
+ * have to be noticed when they complete.
+ */
 void dofi_conn_watch(struct dofi_conn *conn);
 void dofi_conn_set_private(struct dofi_conn *conn, const void *data, uint32_t size);
 

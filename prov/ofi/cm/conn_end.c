@@ -26,9 +26,9 @@
 #include <string.h>
 
 /*
- * What the fabric is in the middle of when a connection ends, it finishes: the event waits for it
- * (linger_ms), for then memory is the consumer's again. Mostly some cancelled receives are all
- * that is, and the first look finds nothing left.
+ * When a connection ends, the fabric finishes the operations that it is in the middle of. The event
+ * waits for them (linger_ms at most), because from then on the memory belongs to the consumer.
+ * Mostly there are only some cancelled receives, and the first look finds nothing left.
  */
 #define FIRST_LOOK_NS   50000u
 #define LONGEST_LOOK_NS 100000000u
@@ -64,7 +64,7 @@ void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
 	dofi_conn_handle(conn, DOFI_ON_END, NULL);
 }
 
-/* The same for the ends that the table knows. */
+/* The same for ends by the table, which has entered the state already. */
 static void decide(struct dofi_conn *conn, uint32_t event, uint8_t status,
 		   enum dofi_reason tell_peer)
 {
@@ -114,7 +114,7 @@ void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg)
 		   "in time; the peer's log may say why, and a slow one needs a greater "
 		   "handshake_ms",
 		   conn->ia->name);
-	/* Not every fabric tells the peer. */
+	/* BYE tells the peer, because not every fabric does. */
 	decide(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DAT_DTO_ERR_FLUSHED,
 	       DOFI_REASON_ERROR);
 }
@@ -138,7 +138,7 @@ void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *bye)
 	decide(conn, DAT_CONNECTION_EVENT_BROKEN, DAT_DTO_ERR_TRANSPORT, DOFI_REASON_ERROR);
 }
 
-/* As the peer's BYE said, whose messages were waited for. */
+/* Ends as the peer's BYE said, after the wait for its messages. */
 void dofi_act_end_as_told(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	if (conn->bye == DOFI_REASON_DISCONNECT)
@@ -147,7 +147,7 @@ void dofi_act_end_as_told(struct dofi_conn *conn, const struct dofi_msg *msg)
 		dofi_act_end_broken(conn, msg);
 }
 
-/* --- the peer is told --- */
+/* --- informing the peer --- */
 
 static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reason reason,
 		uint32_t sent)
@@ -164,10 +164,13 @@ static void say_last_word(struct dofi_conn *conn)
 
 	/*
 	 * Where messages can outlive the connection, the peer wants to know how many there were in
-	 * any case.
+	 * any case, also if it has ended the connection while it was made.
 	 */
 	if (reason == DOFI_REASON_NONE && conn->ia->trans->settle && stage == DOFI_STAGE_UP)
 		reason = DOFI_REASON_DISCONNECT;
+	else if (reason == DOFI_REASON_NONE && conn->ia->trans->settle &&
+		 stage == DOFI_STAGE_LINKING)
+		reason = DOFI_REASON_ERROR;
 	if (reason == DOFI_REASON_NONE)
 		return;
 	if (stage == DOFI_STAGE_ASKING && conn->asked)
@@ -177,8 +180,8 @@ static void say_last_word(struct dofi_conn *conn)
 }
 
 /*
- * Before the path goes: on a busy host it may be long until this process runs again, and a peer
- * that has lost the path waits for the reason for a second only.
+ * Sends BYE before the path closes. On a busy host this process may run again much later, and a
+ * peer that has lost the path waits only a second for the reason.
  */
 void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
@@ -192,7 +195,7 @@ void dofi_act_stop_lingering(struct dofi_conn *conn, const struct dofi_msg *msg)
 	conn->lingers = false;
 }
 
-/* --- the consumer is told --- */
+/* --- informing the consumer --- */
 
 void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 {
@@ -210,8 +213,9 @@ void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
 }
 
 /*
- * InfiniBand's devices tell when a queue pair of an SRQ has ended and taken its last buffer, and
- * OFED's DAT calls it so; an EP without connect EVD is told of its end by the same event already.
+ * InfiniBand devices report when a queue pair of an SRQ has ended and taken its last buffer, and
+ * OFED's DAT raises this event then. An EP without connect EVD gets the same event for its end
+ * already.
  */
 static void tell_last_receive(const struct dofi_conn *conn)
 {
@@ -222,7 +226,10 @@ static void tell_last_receive(const struct dofi_conn *conn)
 		dofi_evd_async(conn->ia, DAT_ASYNC_ERROR_EP_BROKEN, ep, 0);
 }
 
-/* What is not back by now is left to the fabric. */
+/*
+ * Closes the data path, frees the EP and raises the event. Operations that the fabric still has
+ * become orphans.
+ */
 void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -234,7 +241,9 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 	ep->fep = NULL;
 	ep->binding = false;
 	ep->peeking = false;
-	/* A request that failed has its event already, and is not blamed on the next one, too. */
+	/*
+	 * The failed request has its event with the error already, so the next one is only flushed.
+	 */
 	if (ep->faulty)
 		conn->end_status = DAT_DTO_ERR_FLUSHED;
 	ep->faulty = ep->refused = false;
@@ -250,7 +259,7 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_free(conn);
 }
 
-/* An attempt of an EP of datagrams, which itself is not concerned. */
+/* Ends an attempt of a UD EP. The EP itself does not change. */
 void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
@@ -260,15 +269,9 @@ void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_conn_free(conn);
 }
 
-void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	dofi_conn_free(conn);
-}
+/* --- carrying out the end --- */
 
-/* --- the end is carried out --- */
-
-/* Whoever posts meanwhile must not reach an endpoint that is being closed. */
+/* Posts must not reach an endpoint that is being closed. */
 void dofi_act_shut(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -279,12 +282,13 @@ void dofi_act_shut(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_unlock(&ep->lock);
 }
 
-/* Nothing goes out any more. The consumer's own end lets the peer take what went before. */
+/*
+ * Stops posts to the fabric. If the consumer ends the connection, lingers until the peer has all
+ * earlier data.
+ */
 static void shut(struct dofi_conn *conn, bool lingers)
 {
-	/*
-	 * What arrived before the end is delivered first, while the EP still counts as connected.
-	 */
+	/* First delivers what arrived before the end, while the EP still counts as connected. */
 	if (dofi_conn_stage(conn) == DOFI_STAGE_UP)
 		dofi_engine_drain_cq(conn->ia);
 	if (lingers)
@@ -292,7 +296,7 @@ static void shut(struct dofi_conn *conn, bool lingers)
 	dofi_conn_handle(conn, DOFI_ON_CLOSE, NULL);
 }
 
-/* The peer has not taken everything, or the fabric is in the middle of something. */
+/* Whether the peer may not have received everything, or the fabric still has operations. */
 static bool is_under_way(struct dofi_conn *conn)
 {
 	if (conn->state == DOFI_CONN_LINGERING) {
@@ -310,7 +314,7 @@ static void part(struct dofi_conn *conn)
 	dofi_conn_handle(conn, DOFI_ON_RELEASED, NULL);
 }
 
-/* Parts, or looks again: less and less often. */
+/* Completes the end, or sets the timer to look again, at growing intervals. */
 void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	uint64_t now = dofi_now(), limit, next, pause;
@@ -342,8 +346,8 @@ uint64_t dofi_conn_linger_until(struct dofi_ia *ia)
 }
 
 /*
- * The same within a call. Where it was in vain once, as with a peer that is frozen, it is not tried
- * with the next EP.
+ * Completes the end within a call. If a wait for this peer was in vain once, as with a frozen peer,
+ * does not wait for the next EP.
  */
 static void part_now(struct dofi_conn *conn)
 {
@@ -362,7 +366,7 @@ static void part_now(struct dofi_conn *conn)
 static void finish(struct dofi_conn *conn, bool lingers)
 {
 	if (dofi_conn_is_over(conn))
-		return; /* it is under way */
+		return; /* the end is being carried out */
 	if (conn->ud) {
 		dofi_conn_handle(conn, DOFI_ON_UD_CLOSE, NULL);
 		return;
@@ -378,12 +382,13 @@ void dofi_conn_run_end(struct dofi_work *work)
 
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
 {
-	bool lingers = !dofi_conn_is_ending(conn); /* what has failed has nothing to wait for */
+	/* a connection that is ending already need not linger */
+	bool lingers = !dofi_conn_is_ending(conn);
 
 	dofi_assert_held(&conn->ia->engine.lock);
 	/*
 	 * An end that is decided but not carried out keeps its event, unless the EP is freed: then
-	 * nobody wants one.
+	 * there is no event.
 	 */
 	dofi_conn_end(conn, event, DAT_DTO_ERR_FLUSHED, tell_peer);
 	if (event) {

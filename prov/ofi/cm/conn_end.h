@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of a connection: nothing goes out any more, the peer is told, what the fabric still has
- * comes back or is left to it, the EP is free and the event raised. engine.lock held.
+ * The end of a connection, in this order: posts stop, the peer is informed, operations come back
+ * from the fabric or become orphans, the EP is free and the event is raised. engine.lock held.
  */
 #ifndef DOFI_CONN_END_H
 #define DOFI_CONN_END_H
@@ -14,27 +14,25 @@ struct dofi_ep;
 
 /*
  * Ends the connection of an EP once: path closed, rings flushed (first unfinished request with
- * `status`), event (0: none) on connect_evd, peer told. Runs when the current batch is through.
- * engine.lock held; a second call has no effect.
+ * `status`), event (0: none) on connect_evd, peer told. Carried out after the current batch of
+ * completions. engine.lock held; a second call has no effect.
  */
 void dofi_conn_end(struct dofi_conn *conn, uint32_t event, uint8_t status,
 		   enum dofi_reason tell_peer);
 
 /*
- * The same at once; for dat_ep_disconnect abrupt and dat_ep_free. Without an event on return; else,
- * should the fabric be in the middle of an operation, when that has ended.
+ * The same at once, for an abrupt dat_ep_disconnect and dat_ep_free. Without an event, the end is
+ * complete on return; with one, it may follow when the fabric has completed its operations.
  */
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer);
 
-/*
- * Whoever waits for the fabric before an EP goes, within a call, waits no longer than until then.
- */
+/* The time until which a call may wait for the fabric before an EP is freed. */
 uint64_t dofi_conn_linger_until(struct dofi_ia *ia);
 
-/* conn->work: carries out the end that was decided. */
+/* The function of conn->work: carries out the end that was decided. */
 void dofi_conn_run_end(struct dofi_work *work);
 
-/* An event on the EP's connect EVD. */
+/* Raises an event on the EP's connect EVD. */
 void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size);
 
 /* Actions of the table; conn_state.h. */
@@ -55,6 +53,5 @@ void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_free(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

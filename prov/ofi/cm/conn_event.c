@@ -10,6 +10,7 @@
 #include "cm/path.h"
 #include "object/ia.h"
 #include "cm/conn_state.h"
+#include "cm/ud_ah.h"
 #include "cm/wire.h"
 
 #include <assert.h>
@@ -41,7 +42,8 @@ static void (*const act[DOFI_CONN_ACTIONS])(struct dofi_conn *conn, const struct
 	DO(AWAIT_GOODBYE, await_goodbye),
 	DO(AWAIT_DATA, await_data),
 	DO(AWAIT_BLAME, await_blame),
-	DO(STOP_RECEIVING, stop_receiving),
+	DO(STOP_SENDING, stop_sending),
+	DO(STOP_LAST, stop_last),
 	DO(LOSE_PEER, lose_peer),
 	DO(END, end),
 	DO(END_REFUSED, end_refused),
@@ -60,7 +62,6 @@ static void (*const act[DOFI_CONN_ACTIONS])(struct dofi_conn *conn, const struct
 	DO(HANG_UP, hang_up),
 	DO(PART, part),
 	DO(END_ATTEMPT, end_attempt),
-	DO(FREE, free),
 };
 
 void dofi_conn_handle(struct dofi_conn *conn, enum dofi_conn_event event,

@@ -31,7 +31,7 @@
 			DOFI_COUNT_SHARED(ia, counter##_RX); \
 	} while (0)
 
-/* As the messages of InfiniBand's connection manager that mean the same. */
+/* Counts a message as that of InfiniBand's connection manager with the same meaning. */
 static void count_message(struct dofi_ia *ia, const struct dofi_msg *msg, bool sent)
 {
 	switch (msg->type) {
@@ -130,7 +130,7 @@ static struct dofi_conn *addressee(struct dofi_chan *chan, const struct dofi_msg
 	if (conn)
 		return conn->chan == chan ? conn : NULL;
 	/*
-	 * A request that is cancelled before it was answered: the connector does not know our id
+	 * The connector cancels a request before it got an answer, so it does not know our number
 	 * yet.
 	 */
 	if (msg->type != DOFI_MSG_CANCEL || msg->dst)
@@ -214,19 +214,24 @@ static void hear(struct dofi_conn *conn, const struct dofi_msg *msg)
 	}
 }
 
-/* Of an EP that is connected, which those for datagrams are not. */
+/* Messages about a connected EP, which mean nothing for datagrams. */
 static bool concerns_ep(const struct dofi_msg *msg)
 {
-	return msg->type == DOFI_MSG_DISCONNECT || msg->type == DOFI_MSG_COUNT ||
-	       msg->type == DOFI_MSG_COUNTED;
+	return msg->type == DOFI_MSG_DISCONNECT;
+}
+
+/* Who cancels has sent none. */
+static bool tells_count(const struct dofi_msg *msg)
+{
+	return msg->type == DOFI_MSG_BYE || msg->type == DOFI_MSG_CANCEL;
 }
 
 /* How many messages the peer has sent matters also when the connection has ended here. */
 static void note_count(struct dofi_conn *conn, const struct dofi_msg *bye)
 {
 	/*
-	 * What made the peer say BYE may have come since the queue was read: a message that is too
-	 * long for its SRQ's buffer.
+	 * The reason of the BYE may lie in the queue: a message of the peer that is too long for a
+	 * buffer of the SRQ.
 	 */
 	if (conn->ep && conn->ep->srq && conn->ia->engine.has_fabric)
 		dofi_engine_drain_cq(conn->ia);
@@ -235,15 +240,15 @@ static void note_count(struct dofi_conn *conn, const struct dofi_msg *bye)
 	dofi_truncated_on_count(conn, bye);
 }
 
-/* Of a connection that has ended, or that there never was. */
+/* Handles a message for a connection that has ended or never existed. */
 static void hear_late(struct dofi_chan *chan, const struct dofi_msg *msg)
 {
-	/* The accepting side must not wait for a connector that has given up. */
+	/* CANCEL: the accepting side must not wait for a connector that has given up. */
 	const struct dofi_msg cancel = {.type = DOFI_MSG_CANCEL, .dst = msg->src, .src = msg->dst};
 
-	if (msg->type == DOFI_MSG_ACCEPT)
+	if (msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT)
 		dofi_chan_send(chan, &cancel);
-	if (msg->type == DOFI_MSG_BYE && chan->ia->trans->settle)
+	if (tells_count(msg) && chan->ia->trans->settle)
 		chan->ia->trans->settle(chan->ia, msg->dst, msg->src, msg->data);
 }
 
@@ -263,8 +268,11 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		hear_late(chan, msg);
 		return;
 	}
+	conn->unanswered = 0;
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
+	else if (tells_count(msg))
+		conn->peer_told = true;
 	if (!dofi_conn_is_ending(conn) && !(conn->ud && concerns_ep(msg)))
 		hear(conn, msg);
 }

@@ -23,7 +23,9 @@ static const struct {
 	STATE(GOODBYE_PENDING, UP),
 	STATE(DATA_PENDING, UP),
 	STATE(DATAGRAM, UP),
-	/* ENDING: whoever asks wants to know of the state before (dofi_conn_stage) */
+	STATE(SENDING_ONLY, UP),
+	STATE(RECEIVING_ONLY, UP),
+	/* ENDING: dofi_conn_stage returns the stage of the state before */
 	STATE(ENDING, OVER),
 	STATE(LINGERING, OVER),
 	STATE(RELEASING, OVER),
@@ -69,25 +71,25 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 /* The consumer, or a failure, ends it. */
 #define ENDS                    ON(END, END, ENDING)
 
-/* Hooks of the data path, where they mean nothing: those of an earlier connection come late. */
+/* Events of the data path that are ignored: late ones of an earlier connection. */
 #define NO_MESSAGES(state)      IGNORE(FIRST_MESSAGE, state), IGNORE(LAST_MESSAGE, state)
 
-/* Answers that come twice. */
+/* Repeated answers of the peer. */
 #define NO_ANSWERS(state)                                                               \
 	IGNORE(ACCEPT, state), IGNORE(NOT_MINE, state), IGNORE(CONSUMER_REJECT, state), \
 		IGNORE(REJECT, state)
 
-/* The peer has gone, before there was a connection. */
+/* The peer is gone, before the connection was established. */
 #define GONE(outcome)                                                          \
 	END(CHAN_CLOSED, outcome), END(CHAN_LOST, outcome), END(BYE, outcome), \
 		END(BYE_ERROR, outcome)
 
-/* The same of one that was established. */
+/* The same after the connection was established. */
 #define GONE_LATE                                                                       \
 	END(CHAN_CLOSED, DISCONNECTED), END(CHAN_LOST, BROKEN), END(BYE, DISCONNECTED), \
 		END(BYE_ERROR, BROKEN)
 
-/* What the accepting side waits for all along. */
+/* Events in all states of the accepting side until the connection is established. */
 #define UNACCEPTED(state) \
 	GONE(UNACCEPTED), IGNORE(DISCONNECT, state), IGNORE(LAST_MESSAGE, state), ENDS
 
@@ -99,7 +101,12 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, HEAR_DISCONNECT, state), \
 		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), GONE_LATE, ENDS
 
-/* One that has ended, however far that is. */
+/* Datagrams: the EP or the IA of the peer is gone, or the path to it. */
+#define LOSES                                                               \
+	ON(BYE_ERROR, LOSE_PEER, ENDED), ON(CHAN_CLOSED, LOSE_PEER, ENDED), \
+		ON(CHAN_LOST, LOSE_PEER, ENDED), ON(UD_PATH_DOWN, LOSE_PEER, ENDED)
+
+/* A connection whose end is decided or carried out. */
 #define OVER(state)                                                               \
 	NO_MESSAGES(state), IGNORE(CHAN_CLOSED, state), IGNORE(CHAN_LOST, state), \
 		IGNORE(PATH_UP, state)
@@ -113,7 +120,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			END(DIAL_FAILED, REFUSED),
 			ON(REDIAL, DIAL, DIALLING),
 			END(TIMER, TIMED_OUT),
-			/* Of a peer that has a channel already and makes up what it says. */
+			/* From a peer that has a channel already and breaks the protocol. */
 			END(BYE, REFUSED),
 			END(BYE_ERROR, REFUSED),
 			NO_ANSWERS(DIALLING),
@@ -155,7 +162,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(CHAN_LOST, LOSE_CONNECTOR, ABANDONED),
 			ON(BYE, LOSE_CONNECTOR, ABANDONED),
 			ON(BYE_ERROR, LOSE_CONNECTOR, ABANDONED),
-			/* The loss of its channel was not noticed yet. */
+			/* The loss of the former channel was not noticed yet. */
 			IGNORE(REQUEST_AGAIN, OFFERED),
 			IGNORE(READY_EARLY, OFFERED),
 			IGNORE(DISCONNECT, OFFERED),
@@ -173,7 +180,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 			ON(UD_READY, MAKE_AH, DATAGRAM),
 			ON(PATH_UP, NOTHING, READY_PENDING),
 			ON(FIRST_MESSAGE, ESTABLISH_LOCKED, ESTABLISHED),
-			/* The fabric need not have said that it was up. */
+			/* The fabric may never have reported the path. */
 			ON(PATH_DOWN, AWAIT_GOODBYE, PATH_LOST),
 			END(UD_PATH_DOWN, UNACCEPTED),
 			WITHIN_TIME(ACCEPTED),
@@ -192,7 +199,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		{
 			ON(PATH_UP, ESTABLISH, ESTABLISHED),
 			ON(FIRST_MESSAGE, ESTABLISH_LOCKED, ESTABLISHED),
-			/* The second one, after the path was made. */
+			/* A second READY, after the path was made. */
 			ON(READY, ESTABLISH, ESTABLISHED),
 			IGNORE(READY_EARLY, PATH_PENDING),
 			END(PATH_DOWN, UNACCEPTED),
@@ -202,7 +209,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 	[DOFI_CONN_PATH_LOST] =
 		{
 			ON(READY, ESTABLISH, GOODBYE_PENDING),
-			/* It was lost before it was made. */
+			/* The path was lost before it was made. */
 			END(READY_EARLY, UNACCEPTED),
 			ON(FIRST_MESSAGE, ESTABLISH_LOCKED, GOODBYE_PENDING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, PATH_LOST),
@@ -244,14 +251,29 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_DATAGRAM] =
 		{
-			ON(BYE, STOP_RECEIVING, DATAGRAM),
-			ON(BYE_ERROR, STOP_RECEIVING, DATAGRAM),
-			ON(CHAN_CLOSED, LOSE_PEER, DATAGRAM),
-			ON(CHAN_LOST, LOSE_PEER, DATAGRAM),
-			ON(UD_PATH_DOWN, LOSE_PEER, DATAGRAM),
-			ON(AH_FREED, FREE, ENDED),
+			ON(BYE, NOTHING, SENDING_ONLY),
+			ON(AH_FREED, STOP_SENDING, RECEIVING_ONLY),
+			LOSES,
 			NO_ANSWERS(DATAGRAM),
 			IGNORE(UD_READY, DATAGRAM),
+			ENDS,
+		},
+	[DOFI_CONN_SENDING_ONLY] =
+		{
+			ON(AH_FREED, STOP_LAST, ENDED),
+			LOSES,
+			/* BYE comes once */
+			IGNORE(BYE, SENDING_ONLY),
+			NO_ANSWERS(SENDING_ONLY),
+			IGNORE(UD_READY, SENDING_ONLY),
+			ENDS,
+		},
+	[DOFI_CONN_RECEIVING_ONLY] =
+		{
+			ON(BYE, LOSE_PEER, ENDED),
+			LOSES,
+			NO_ANSWERS(RECEIVING_ONLY),
+			IGNORE(UD_READY, RECEIVING_ONLY),
 			ENDS,
 		},
 	[DOFI_CONN_ENDING] =

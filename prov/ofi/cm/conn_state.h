@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The states of a connection, the events that it meets, and the table that tells what it does then
- * and in which state it is afterwards. Nothing here has a side effect: conn_event.c carries the
- * actions out. docs/connections.md shows the table as a list of transitions.
+ * The states of a connection, its events, and the table that gives the action and the next state
+ * for each state and event. The functions here have no side effects: conn_event.c carries out the
+ * actions. docs/connections.md shows the table as a list of transitions.
  */
 #ifndef DOFI_CONN_STATE_H
 #define DOFI_CONN_STATE_H
@@ -19,21 +19,25 @@ enum dofi_conn_state {
 	DOFI_CONN_READY_PENDING, /* the fabric says that the path is up; READY has not come */
 	DOFI_CONN_PATH_PENDING,  /* READY came before there was a path */
 	DOFI_CONN_PATH_LOST,     /* the path was up and is not; READY or BYE may lie unread */
-	/* Both. */
+	/* Both sides. */
 	DOFI_CONN_ESTABLISHED,
-	DOFI_CONN_DRAINING,        /* dat_ep_disconnect: requests complete, then the peer is told */
-	DOFI_CONN_GOODBYE_PENDING, /* the path is lost: the peer's BYE says why */
-	DOFI_CONN_DATA_PENDING,    /* the peer's BYE overtook messages, which are waited for */
-	DOFI_CONN_DATAGRAM,        /* an address handle stands for it */
+	/* dat_ep_disconnect: requests complete, then the peer is informed */
+	DOFI_CONN_DRAINING,
+	DOFI_CONN_GOODBYE_PENDING, /* the path is lost: the peer's BYE will tell the reason */
+	DOFI_CONN_DATA_PENDING,    /* the peer's BYE overtook messages: waits for them */
+	DOFI_CONN_DATAGRAM,        /* each side has an address handle for the connection */
+	DOFI_CONN_SENDING_ONLY,    /* datagrams: the peer has freed its address handle */
+	DOFI_CONN_RECEIVING_ONLY,  /* datagrams: our handle is freed, the peer may use its own */
 	/* The end. */
-	DOFI_CONN_ENDING,    /* decided; carried out when the current batch is through */
-	DOFI_CONN_LINGERING, /* the peer may not have taken all of what is complete; linger.h */
-	DOFI_CONN_RELEASING, /* the peer is told; the fabric gives back what it still has */
-	DOFI_CONN_ENDED,     /* the object goes */
+	DOFI_CONN_ENDING, /* decided; carried out after the current batch of completions */
+	/* the peer may not have received the data of all complete requests; linger.h */
+	DOFI_CONN_LINGERING,
+	DOFI_CONN_RELEASING, /* the peer is informed; the fabric returns its operations */
+	DOFI_CONN_ENDED,     /* the object is freed */
 	DOFI_CONN_STATES
 };
 
-/* How far a connection got, where the rest of the library asks no more. */
+/* Coarser than the state: all that the rest of the library needs to know. */
 enum dofi_conn_stage {
 	DOFI_STAGE_ASKING,
 	DOFI_STAGE_OFFERED,
@@ -45,9 +49,9 @@ enum dofi_conn_stage {
 enum dofi_conn_event {
 	/* The control channel. */
 	DOFI_ON_CHAN_UP,
-	DOFI_ON_PORT_REFUSED, /* nobody listens there, or another service */
-	DOFI_ON_UNREACHABLE,  /* no way to the peer's host */
-	DOFI_ON_DIAL_FAILED,  /* no port is left to ask, or this process cannot dial */
+	DOFI_ON_PORT_REFUSED, /* nobody or another service listens there */
+	DOFI_ON_UNREACHABLE,  /* the peer's host cannot be reached */
+	DOFI_ON_DIAL_FAILED,  /* no port is left to try, or this process cannot dial */
 	DOFI_ON_REDIAL,       /* time for another round of ports */
 	DOFI_ON_CHAN_CLOSED,  /* the peer's IA has closed in order */
 	DOFI_ON_CHAN_LOST,
@@ -61,7 +65,7 @@ enum dofi_conn_event {
 	/* READY; only the accepting side meets it. */
 	DOFI_ON_READY,
 	DOFI_ON_READY_EARLY, /* there is no path yet */
-	DOFI_ON_UD_READY,    /* of datagrams */
+	DOFI_ON_UD_READY,    /* for datagrams */
 	/* Other messages of the peer. */
 	DOFI_ON_DISCONNECT, /* its dat_ep_disconnect has begun */
 	DOFI_ON_BYE,        /* BYE or CANCEL, in order */
@@ -69,9 +73,9 @@ enum dofi_conn_event {
 	DOFI_ON_BYE_EARLY,  /* BYE, and messages that were sent before it are still to come */
 	/* The fabric. */
 	DOFI_ON_PATH_UP,
-	DOFI_ON_UD_PATH_UP, /* of datagrams */
+	DOFI_ON_UD_PATH_UP, /* for datagrams */
 	DOFI_ON_PATH_DOWN,
-	DOFI_ON_UD_PATH_DOWN,  /* of datagrams */
+	DOFI_ON_UD_PATH_DOWN,  /* for datagrams */
 	DOFI_ON_FIRST_MESSAGE, /* a message came, so the peer is up */
 	DOFI_ON_LAST_MESSAGE,  /* all that the peer sent before its BYE has come */
 	/* Time. */
@@ -81,17 +85,17 @@ enum dofi_conn_event {
 	DOFI_ON_CR_ACCEPT,
 	DOFI_ON_CR_REJECT,
 	DOFI_ON_LEAVE,    /* dat_ep_disconnect, graceful */
-	DOFI_ON_DRAINED,  /* its requests are complete and have reached the peer */
+	DOFI_ON_DRAINED,  /* the requests are complete and have reached the peer */
 	DOFI_ON_END,      /* abrupt disconnect, dat_ep_free, an operation that failed */
 	DOFI_ON_CLOSE,    /* the end that was decided is due */
 	DOFI_ON_UD_CLOSE, /* the same for an attempt to get an address handle */
-	DOFI_ON_TAKEN,    /* the peer has taken everything, or was waited for long enough */
-	DOFI_ON_RELEASED, /* the fabric has nothing of it, or was waited for long enough */
-	DOFI_ON_AH_FREED, /* the address handle goes */
+	DOFI_ON_TAKEN,    /* the peer has received everything, or the time for it is over */
+	DOFI_ON_RELEASED, /* the fabric has returned everything, or the time for it is over */
+	DOFI_ON_AH_FREED, /* the consumer frees the address handle */
 	DOFI_CONN_EVENTS
 };
 
-/* Each but the first two is a function dofi_act_... of the file that is named. */
+/* Each action except the first two is a function dofi_act_... in the file named above it. */
 enum dofi_conn_action {
 	DOFI_DO_FAIL, /* the event cannot happen in this state */
 	DOFI_DO_NOTHING,
@@ -116,7 +120,9 @@ enum dofi_conn_action {
 	DOFI_DO_AWAIT_GOODBYE,
 	DOFI_DO_AWAIT_DATA,
 	DOFI_DO_AWAIT_BLAME,
-	DOFI_DO_STOP_RECEIVING,
+	/* ud_ah.c */
+	DOFI_DO_STOP_SENDING,
+	DOFI_DO_STOP_LAST,
 	DOFI_DO_LOSE_PEER,
 	/* conn_end.c: the end is decided... */
 	DOFI_DO_END,
@@ -137,7 +143,6 @@ enum dofi_conn_action {
 	DOFI_DO_HANG_UP,
 	DOFI_DO_PART,
 	DOFI_DO_END_ATTEMPT,
-	DOFI_DO_FREE,
 	DOFI_CONN_ACTIONS
 };
 
@@ -149,7 +154,7 @@ struct dofi_conn_step {
 const struct dofi_conn_step *dofi_conn_step(enum dofi_conn_state state, enum dofi_conn_event event);
 enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state);
 
-/* As docs/connections.md calls them. */
+/* Names as in docs/connections.md. */
 const char *dofi_conn_state_name(enum dofi_conn_state state);
 const char *dofi_conn_event_name(enum dofi_conn_event event);
 

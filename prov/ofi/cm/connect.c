@@ -59,7 +59,7 @@ void dofi_act_dial_next(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dial(conn);
 }
 
-/* What the EP tells of the connection that it dials. */
+/* Ties the EP to the connection that it dials. */
 static void set_dialling(struct dofi_ep *ep, struct dofi_conn *conn)
 {
 	dofi_lock(&ep->lock);
@@ -107,7 +107,7 @@ static enum dofi_conn_event meaning_of(const struct dofi_conn *conn, int err)
 	switch (-err) {
 	case ECONNREFUSED:
 	case ECONNRESET:
-	case EPROTO: /* somebody else's service sits on that port */
+	case EPROTO: /* another service listens at that port */
 		return DOFI_ON_PORT_REFUSED;
 	case EHOSTUNREACH:
 	case ENETUNREACH:
@@ -138,7 +138,7 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 	dofi_conn_handle(conn, meaning_of(conn, err), NULL);
 }
 
-/* --- asking --- */
+/* --- requesting --- */
 
 void dofi_conn_chan_up(struct dofi_conn *conn)
 {
@@ -173,8 +173,8 @@ void dofi_act_request(struct dofi_conn *conn, const struct dofi_msg *msg)
 }
 
 /*
- * A shared channel may lead to a process that has given this conn_qual up: the port itself is asked
- * once.
+ * A shared channel may lead to a process that does not serve this conn_qual any more: dials the
+ * port itself once.
  */
 void dofi_act_ask_elsewhere(struct dofi_conn *conn, const struct dofi_msg *reject)
 {
@@ -207,7 +207,7 @@ void dofi_act_connect(struct dofi_conn *conn, const struct dofi_msg *accept)
 	}
 	dofi_conn_parse_hello(conn, accept);
 	dofi_conn_set_private(conn, accept->private_data, accept->private_size);
-	/* A peer of an earlier version has connected an EP of its own. */
+	/* A peer without datagrams has connected a connected EP. */
 	if (conn->ud != !!(accept->flags & DOFI_MSG_F_UD)) {
 		refuse(conn);
 		return;

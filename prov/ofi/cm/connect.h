@@ -16,14 +16,14 @@ struct sockaddr;
 int dofi_conn_start(struct dofi_ep *ep, const struct sockaddr *remote, uint64_t conn_qual,
 		    uint64_t deadline, const void *private_data, uint32_t private_size);
 
-/* channel.c: REQUEST goes out; the channel may still wait for the peer's details. */
+/* Called by channel_dial.c: sends REQUEST. The channel may still wait for the peer's DETAILS. */
 void dofi_conn_ask(struct dofi_conn *conn);
 
-/* channel.c: what came of dofi_chan_dial (channel_dial.h). */
+/* Called by channel.c: the result of dofi_chan_dial (channel_dial.h). */
 void dofi_conn_chan_up(struct dofi_conn *conn);
 /*
  * err: negative errno of the dial (-ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT ...); -EPROTO: the peer
- * speaks otherwise or not at all. conn->chan is NULL.
+ * uses another protocol or did not answer. conn->chan is NULL.
  */
 void dofi_conn_dial_failed(struct dofi_conn *conn, int err);
 

@@ -31,7 +31,7 @@ static int announce(struct dofi_sp *sp, struct dofi_cr *cr)
 	return dofi_evd_push(sp->evd, &event, true);
 }
 
-/* The EP that comes with the CR: the RSP's, one of our own making for a provider PSP, or none. */
+/* Takes the EP of the CR: that of the RSP, a new one for a provider PSP, or none. */
 static int take_ep(struct dofi_sp *sp, struct dofi_cr *cr)
 {
 	if (sp->rsp) {
@@ -48,7 +48,7 @@ static int take_ep(struct dofi_sp *sp, struct dofi_cr *cr)
 		       : -ENOMEM;
 }
 
-/* dat_ep_query tells who asks while the CR is undecided (EP-047, EP-049). */
+/* dat_ep_query returns the connector's address while the CR is undecided (EP-047, EP-049). */
 static void show_peer(const struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;

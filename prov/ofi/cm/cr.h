@@ -15,25 +15,31 @@ struct dofi_cr {
 	struct dofi_obj obj;
 	struct dofi_conn *conn;
 	struct dofi_ep *ep; /* provider EP or RSP's EP, else NULL */
-	bool ep_ours;       /* made by us for a provider PSP: goes with a reject */
+	bool ep_ours;       /* the library made it for a provider PSP: a reject frees it */
 	struct sockaddr_storage remote;
 	uint64_t remote_qual;
 	uint32_t private_size;
 	_Alignas(8) uint8_t private_data[DOFI_MAX_PRIVATE]; /* writable by the consumer (PRG-09) */
 };
 
-/* A CR with its event on the service point's EVD; -errno when there is no room for either. */
+/*
+ * Makes a CR and raises its event on the service point's EVD; -errno when there is no room for
+ * either.
+ */
 int dofi_cr_new(struct dofi_sp *sp, struct dofi_conn *conn, const struct sockaddr *remote);
 
 /*
- * Frees a CR; its handle has been retired. When reject is true, the connector is refused with
- * DOFI_REASON_DISCONNECT and the CR's EP goes back to where it came from.
+ * Frees a CR; its handle has been retired. If reject is true, refuses the connector with
+ * DOFI_REASON_DISCONNECT and returns the CR's EP.
  */
 void dofi_cr_destroy(struct dofi_cr *cr, bool reject);
 
-/* The EP goes back to where it came from. While the IA closes it may be gone already. */
+/*
+ * Returns the EP to its RSP or the consumer, or frees one that the library made. While the IA
+ * closes, the EP may be freed already.
+ */
 void dofi_cr_return_ep(struct dofi_cr *cr, DAT_EP_STATE state);
-/* That, and the connector hears why. */
+/* The same, and tells the connector the reason. */
 void dofi_cr_refuse(struct dofi_cr *cr, enum dofi_reason reason, const void *private_data,
 		    uint32_t private_size);
 

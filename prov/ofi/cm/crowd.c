@@ -60,7 +60,7 @@ static bool is_forgotten(const struct dofi_chan *chan)
 	       chan->asked == chan->done && dofi_now() - chan->idle_since > FORGOTTEN_NS;
 }
 
-/* What look_around found. */
+/* The result of look_around. */
 struct crowd {
 	uint32_t of_peer;                      /* channels from the address of the new one */
 	struct dofi_chan *idle_of_peer, *idle; /* unused ones, or NULL */
@@ -96,7 +96,7 @@ static bool make_room(struct dofi_chan *idle)
 	return idle;
 }
 
-/* The channels are looked through only when there are so many that a limit may be reached. */
+/* Searches the channels only if there are so many that a limit may be reached. */
 bool dofi_crowd_admits(struct dofi_chan *chan)
 {
 	struct dofi_cm *cm = &chan->ia->cm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How much of this process peers may take up: those that have the key, channels in all and of one
- * address, and requests that wait for the consumer; others, sockets. Guarded by engine.lock.
+ * Limits what peers may take up in this process. Peers with the key: channels in all and from one
+ * address, and requests that wait for the consumer. Others: sockets. Guarded by engine.lock.
  */
 #ifndef DOFI_CROWD_H
 #define DOFI_CROWD_H
@@ -16,18 +16,18 @@ struct dofi_ia;
 void dofi_crowd_init(struct dofi_ia *ia);
 
 /*
- * Whether there is room for an accepted channel whose handshake is complete; then it counts. Closes
- * a channel that nobody has used for a while, if that makes room; else says why not.
+ * Counts an accepted channel whose handshake is complete, if there is room for it. To make room,
+ * closes a channel that was not used for a while. Otherwise logs the reason and returns false.
  */
 bool dofi_crowd_admits(struct dofi_chan *chan);
 
-/* A channel that was admitted has closed. */
+/* An admitted channel has closed. */
 void dofi_crowd_leaves(struct dofi_chan *chan);
 
-/* An accepted socket without a proof is about to be closed for another one; says so. */
+/* An accepted socket without a proof will be closed for another one: counts and logs it. */
 void dofi_crowd_evicts(struct dofi_chan *chan);
 
-/* Whether one more request of this peer may wait for the consumer; else says why not. */
+/* Whether one more request of this peer may wait for the consumer. Otherwise logs the reason. */
 bool dofi_crowd_takes_request(struct dofi_chan *chan);
 
 #endif

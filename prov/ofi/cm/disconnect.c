@@ -5,7 +5,6 @@
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
 #include "dto/credit.h"
-#include "dto/ud.h"
 #include "object/ia.h"
 #include "cm/channel.h"
 #include "cm/conn_state.h"
@@ -15,12 +14,11 @@
 #include "base/clock.h"
 #include "progress/timer.h"
 #include "progress/engine.h"
-#include "cm/ud_ah.h"
 #include "dto/issue.h"
 
 /*
- * After the data path ended the peer's word on the control channel says why, and after that word
- * the data path ends: this long the one waits for the other.
+ * Grace period between the end of the data path and the peer's BYE on the control channel, in
+ * either order.
  */
 #define LAST_WORD_NS 1000000000u
 
@@ -36,13 +34,16 @@ static void send_disconnect(struct dofi_conn *conn, const struct dofi_ep *ep)
 	dofi_conn_send(conn, &msg);
 }
 
-/* Both ends leave, and the peer will never take what we sent: nothing to wait for (EPS-085). */
+/*
+ * Both ends disconnect, and the peer has no receive for a message of ours: waiting would not end
+ * (EPS-085).
+ */
 static bool stuck(const struct dofi_conn *conn, const struct dofi_ep *ep)
 {
 	return conn->peer_no_recv && (ep->nsent != conn->peer_received || dofi_ep_starves(ep));
 }
 
-/* What has failed breaks the connection when the engine meets the EP. */
+/* If a request has failed, the next round of the engine breaks the connection instead. */
 void dofi_conn_drained(struct dofi_ep *ep)
 {
 	struct dofi_conn *conn = ep->conn;
@@ -96,11 +97,11 @@ void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *dis
 	dofi_unlock(&ep->lock);
 }
 
-/* --- what goes with the peer's goodbye --- */
+/* --- the peer's BYE and the messages before it --- */
 
 /*
- * A message that its peer sent is missing, and may be one that did not fit: the other peers'
- * answers will tell.
+ * Whether a missing message of this peer may be a truncated one: the answers of the other peers
+ * will show it.
  */
 static bool may_be_to_blame(const struct dofi_ep *ep, uint32_t sent)
 {
@@ -151,7 +152,7 @@ static void close_path(struct dofi_conn *conn)
 	conn->lingers = false;
 }
 
-/* Disconnected or broken? The control channel knows. */
+/* The peer's BYE will tell whether the connection was disconnected or broken. */
 void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
@@ -159,7 +160,10 @@ void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg)
 	wait_a_while(conn);
 }
 
-/* The path has ended, too; but a message that did not fit may be the one that is missing. */
+/*
+ * The path has ended, too, so no message comes any more; but a truncated message may be the missing
+ * one.
+ */
 void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	bool wait;
@@ -181,20 +185,4 @@ void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, orderly ? DOFI_ON_CHAN_CLOSED : DOFI_ON_CHAN_LOST, NULL);
-}
-
-/*
- * Datagrams: the peer sends none by it any more, and may close the channel. What is sent to it is
- * another matter.
- */
-void dofi_act_stop_receiving(struct dofi_conn *conn, const struct dofi_msg *bye)
-{
-	(void)bye;
-	dofi_chan_detach(conn);
-}
-
-void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *msg)
-{
-	(void)msg;
-	dofi_ud_peer_gone(conn);
 }

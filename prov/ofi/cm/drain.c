@@ -19,13 +19,13 @@
 #include <stdlib.h>
 
 /*
- * Peers that never say goodbye leave one each, and so do those that owe messages which never come:
- * of both kinds there are max_drains at most, and the oldest go first.
+ * At most max_drains drains wait for a peer's count, and as many for messages. Beyond that the
+ * oldest of the kind is given up.
  */
 
 /*
- * A peer that owes a message and is alive sends it at once. One that is frozen may take longer, and
- * on some fabrics the message stands before others then.
+ * A living peer sends an owed message at once. A frozen one may take longer, and on some fabrics
+ * the message then blocks others.
  */
 #define LIMIT_NS 60000000000u
 
@@ -34,14 +34,14 @@ struct drain {
 	struct dofi_ia *ia;
 	uint32_t id, peer_id; /* of the connection */
 	uint32_t received;
-	uint32_t granted; /* messages that the peer could send in all */
-	uint32_t left;    /* messages to come; 0: the peer has not told yet */
+	uint32_t granted; /* total of messages that the peer had credits for */
+	uint32_t left;    /* messages to come; 0: the peer's count is not known yet */
 	bool posted;
-	bool given_up; /* it ends when the fabric has given the receive back */
+	bool given_up; /* ends when the fabric has returned the receive */
 	struct dofi_timer timer;
 	uint64_t tag, size;
 	void *memory;
-	struct fid_mr *mr; /* where the fabric must know memory that it fills */
+	struct fid_mr *mr; /* NULL: the fabric does not need local memory registered */
 	struct dofi_own_wr own;
 };
 
@@ -98,7 +98,10 @@ static void overdue(struct dofi_timer *timer)
 	give_up(DOFI_CONTAINER(timer, struct drain, timer));
 }
 
-/* Keeps those below the limit that wait for the peer's word (or, told: for its messages). */
+/*
+ * Gives up the oldest drain when there are max_drains. told: false: of those that wait for the
+ * peer's count; true: for its messages.
+ */
 static void forget_oldest(struct dofi_ia *ia, bool told)
 {
 	struct drain *oldest = NULL;
@@ -121,7 +124,7 @@ static void forget_oldest(struct dofi_ia *ia, bool told)
 		end(oldest);
 }
 
-/* One at a time. */
+/* Posts the receive; each drain has one at a time. */
 static void post(struct drain *drain)
 {
 	void *desc = drain->mr ? fi_mr_desc(drain->mr) : NULL;
@@ -183,7 +186,9 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
 	if (!drain || drain->left)
 		return;
 	left = sent - drain->received;
-	/* Fewer than came, or more than were ever allowed: nothing that it says is believed. */
+	/*
+	 * An impossible count, below the messages that came or above the credits, is not believed.
+	 */
 	if (!left || left > drain->granted - drain->received) {
 		end(drain);
 		return;
@@ -224,7 +229,7 @@ void dofi_drain_retry(struct dofi_ia *ia)
 	}
 }
 
-/* A poll that was under way may come late, and must not meet a timer of what is freed. */
+/* A late poll of another thread must not find a timer of freed memory. */
 void dofi_drain_free_all(struct dofi_ia *ia)
 {
 	dofi_lock(&ia->engine.lock);

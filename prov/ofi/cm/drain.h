@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that are under way when a connection ends. On a shared endpoint nobody takes them any
- * more: they would stay in the fabric's memory, and on net stop everything behind them. Both ends
- * tell each other with their goodbye how much they have sent; what is missing is received into
- * memory that nobody reads.
+ * Receives messages that are under way when a connection ends. On a shared endpoint they would stay
+ * in the fabric's memory, and on net block all messages behind them. BYE tells each side how many
+ * messages the other has sent; the library receives the missing ones into memory that nobody reads.
  */
 #ifndef DOFI_DRAIN_H
 #define DOFI_DRAIN_H
@@ -15,16 +14,16 @@ struct dofi_ia;
 struct dofi_wr;
 
 /*
- * The connection has ended with so many messages received, of those that the peer was granted in
- * all; none that still comes is longer than `size`. Without memory they stay where they are.
- * engine.lock held, as for all but the last of these.
+ * The connection has ended, with this many messages received and credits for `granted` in all; no
+ * message is longer than `size`. Without memory the messages stay in the fabric. engine.lock held,
+ * as for all these functions except the last.
  */
 void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t received,
 		      uint32_t granted, uint64_t size);
 /*
- * The peer, which knows both numbers of the connection, has sent so many in all. More than it was
- * granted is a lie, and what never comes is given up after a minute: a receive that waits holds a
- * place that others need.
+ * The peer, which knows both connection numbers, has sent this many messages in all. A count above
+ * its credits is ignored. A message that has not come after a minute is given up, because its
+ * receive takes a slot that others need.
  */
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
 

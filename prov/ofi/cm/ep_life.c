@@ -73,7 +73,10 @@ int dofi_ep_rings_init(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool h
 		widest(attr->max_request_iov, attr->max_rdma_read_iov, attr->max_rdma_write_iov);
 
 	*rings = (struct dofi_ep_rings){0};
-	/* A segment that is cut becomes two, and a receive may have a guard. */
+	/*
+	 * One more segment than the program may use: a write may be divided for its flag, and a
+	 * receive may have a guard.
+	 */
 	if (!dofi_ring_init(ia, &rings->req, (uint32_t)attr->max_request_dtos,
 			    niov + ia->splits_writes) &&
 	    !dofi_ring_init(ia, &rings->recv, has_srq ? 0 : (uint32_t)attr->max_recv_dtos,
@@ -103,7 +106,7 @@ static DAT_RETURN no_more_eps(const struct dofi_srq *srq)
 		   : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
 }
 
-/* What every EP begins with. */
+/* Initialises what all EPs have. */
 static void set_up(struct dofi_ep *ep)
 {
 	dofi_lock_init_level(&ep->lock, DOFI_LEVEL_EP);
@@ -174,10 +177,7 @@ err_free:
 	return ret;
 }
 
-/*
- * The engine must not meet the EP any more: it has no connection, so only an old stall can still
- * name it.
- */
+/* The EP has no connection, so only an old stall can still refer to it. */
 static void unstall(struct dofi_ep *ep)
 {
 	dofi_lock(&ep->lock);
@@ -186,8 +186,8 @@ static void unstall(struct dofi_ep *ep)
 }
 
 /*
- * Without a connection nothing of the rings is the fabric's; what is posted goes without a
- * completion (EP-143).
+ * Without a connection the fabric has no work request of the rings. Posted ones are dropped without
+ * a completion (EP-143).
  */
 static void drop_posted(struct dofi_ep *ep)
 {

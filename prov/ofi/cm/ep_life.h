@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How an EP begins, and how it ends with what it has of others: rings, EVDs, a connection. */
+/* Creation and destruction of an EP with its rings, EVDs and connection. */
 #ifndef DOFI_EP_LIFE_H
 #define DOFI_EP_LIFE_H
 
@@ -11,14 +11,14 @@ DAT_RETURN dofi_ep_new(struct dofi_ia *ia, struct dofi_pz *pz, struct dofi_evd *
 		       const DAT_EP_ATTR *attr, DAT_EP_STATE state, struct dofi_ep **ep_p);
 
 /*
- * Connection torn down without event, then everything freed. engine.lock held; the handle has been
+ * Ends the connection without an event and frees everything. engine.lock held; the handle has been
  * retired.
  */
 void dofi_ep_destroy(struct dofi_ep *ep);
 
 /*
- * The IA closes: its EVD gets no more connection events from this EP of another IA. engine.lock
- * held, takes ep->lock.
+ * The IA closes: this EP of another IA raises no more connection events on an EVD of the IA.
+ * engine.lock held, takes ep->lock.
  */
 void dofi_ep_detach_evd_of(struct dofi_ep *ep, const struct dofi_ia *ia);
 
@@ -26,17 +26,14 @@ struct dofi_ep_rings {
 	struct dofi_ring req, recv, parts;
 };
 
-/* Memory for these attributes; 0 or -ENOMEM. */
+/* Makes the rings for these attributes; 0 or -ENOMEM. */
 int dofi_ep_rings_init(const struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool has_srq,
 		       struct dofi_ep_rings *rings);
 void dofi_ep_rings_set(struct dofi_ep *ep, const struct dofi_ep_rings *rings);
-/* ep->lock held, or nobody knows the EP yet. */
+/* ep->lock held, or no other thread knows the EP yet. */
 void dofi_ep_attach_evds(struct dofi_ep *ep);
 void dofi_ep_detach_evds(struct dofi_ep *ep);
-/*
- * The soft high watermark that the attributes ask for: for EPs of an SRQ, as programs leave it 0
- * where they don't know of it.
- */
+/* The soft high watermark in the attributes. Only EPs of an SRQ have one, and 0 means none. */
 uint32_t dofi_ep_asked_mark(const struct dofi_ep *ep);
 
 #endif

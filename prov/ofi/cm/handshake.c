@@ -22,8 +22,8 @@
 /* --- failure --- */
 
 /*
- * Anybody can make an accepting side say this, so it says it rarely; and what it says is what the
- * peer can know by itself.
+ * Closes the channel and logs the reason. Any process can cause this on the accepting side, so the
+ * number of messages is limited.
  */
 static void refuse(struct dofi_chan *chan, enum dofi_log_level level, const char *why)
 {
@@ -38,7 +38,7 @@ static void refuse(struct dofi_chan *chan, enum dofi_log_level level, const char
 			DOFI_LOG(level, "%s: %u messages like this one were left out",
 				 chan->ia->name, left_out);
 	}
-	/* What the peer can know of the reason is in what was put. */
+	/* Sends the HELLO that was queued: the peer can derive the reason from it. */
 	dofi_chan_flush(chan);
 	dofi_chan_close(chan, -EPROTO, false);
 }
@@ -49,7 +49,7 @@ static void refuse_key(struct dofi_chan *chan, const char *why)
 	refuse(chan, DOFI_LOG_WARN, why);
 }
 
-/* What a foreign program says concerns the side that has dialled it. */
+/* The peer is another program: worth a warning only if this side has dialled it. */
 static void refuse_stranger(struct dofi_chan *chan, const char *why)
 {
 	refuse(chan, chan->accepted ? DOFI_LOG_INFO : DOFI_LOG_WARN, why);
@@ -80,7 +80,7 @@ static void remember(struct dofi_chan *chan, enum dofi_role role, const uint8_t 
 	}
 }
 
-/* The bytes of the frame that is made are kept for the proofs. False: no random numbers. */
+/* Queues HELLO, and keeps its bytes for the proofs. False: no random numbers. */
 static bool put_hello(struct dofi_chan *chan)
 {
 	struct dofi_hello hello = {.role = (uint8_t)role_of(chan)};
@@ -189,7 +189,7 @@ static void put_details(struct dofi_chan *chan)
 	dofi_chan_put_sealed(chan, frame, dofi_wire_put_details(frame, &details));
 }
 
-/* Both sides have the key. The side that dialled goes first. */
+/* Both sides have the key. The dialling side sends its DETAILS first. */
 static void begin_details(struct dofi_chan *chan)
 {
 	chan->step = DOFI_STEP_DETAILS;
@@ -234,7 +234,7 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		refuse_stranger(chan, "it does not speak the control protocol of dat-ofi");
 		return;
 	}
-	/* A peer of another version learns ours from the answer, one of another key that. */
+	/* The answer tells a peer with another version or another key what ours is. */
 	if (chan->accepted) {
 		find_own_port(chan);
 		answered = put_hello(chan);
@@ -284,7 +284,7 @@ static void on_details(struct dofi_chan *chan, const uint8_t *frame, size_t size
 		refuse_key(chan, "the seal of its details is wrong");
 		return;
 	}
-	/* Also where the two don't fit: then the other side can say why. */
+	/* Answers even if version or key differ, so that the other side can log the reason. */
 	if (chan->accepted)
 		put_details(chan);
 	if (agreeable(chan, frame + DOFI_WIRE_LENGTH, body, &chan->peer, why, sizeof(why)))

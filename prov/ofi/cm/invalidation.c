@@ -18,7 +18,7 @@
 #include "dto/issue.h"
 #include "dto/release.h"
 
-/* --- the peers' --- */
+/* --- contexts of peers --- */
 
 static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uint32_t i)
 {
@@ -27,8 +27,8 @@ static bool is_given(const struct dofi_ring *ring, const struct dofi_wr *wr, uin
 }
 
 /*
- * Those that the fabric has, whole or in part, go on. What tells them from others is that they are
- * not resolved any more.
+ * Marks requests that use the context and were given to the fabric, wholly or in part, by
+ * `resolved` false. They continue.
  */
 static void mark_given(struct dofi_ep *ep, uint32_t context)
 {
@@ -73,7 +73,7 @@ static void forget(struct dofi_ep *ep, uint32_t context)
 		if (dofi_wr_uses_context(wr, context))
 			wr->rdma.resolved = false;
 	}
-	dofi_ep_issue(ep); /* something may have waited for the place in the cache */
+	dofi_ep_issue(ep); /* a request may have waited for the place in the cache */
 	dofi_unlock(&ep->lock);
 }
 
@@ -106,7 +106,7 @@ bool dofi_conn_uses_forgotten(const struct dofi_chan *chan)
 	return false;
 }
 
-/* --- ours --- */
+/* --- our own contexts --- */
 
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -117,14 +117,14 @@ void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr)
 		return;
 	}
 	/*
-	 * The former context must be dead everywhere before the bind completes (DTO-166): the
-	 * engine asks the peers.
+	 * All peers have to forget the former context before the bind completes (DTO-166): the
+	 * engine asks them.
 	 */
 	ep->binding = true;
 	dofi_ep_stall(ep);
 }
 
-/* A stopped peer could still use the former context, so its connections go. */
+/* A peer that has not answered could still use the former context, so its connections break. */
 static void bind_overdue(struct dofi_timer *timer)
 {
 	struct dofi_ep *ep = DOFI_CONTAINER(timer, struct dofi_ep, bind_limit);
@@ -132,7 +132,7 @@ static void bind_overdue(struct dofi_timer *timer)
 	dofi_chan_give_up(ep->obj.ia, ep->bind_number);
 }
 
-/* Off the list of those that wait. */
+/* Removes the EP from the list of waiting binds. */
 void dofi_conn_forget_bind(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Contexts that ended: what the peers' are to us, and ours to the peers. A bind that replaced one
- * waits until all forgot it.
+ * Context invalidation: forgetting contexts of peers, and asking peers to forget ours. A bind that
+ * replaced a context waits until all peers have forgotten it.
  */
 #ifndef DOFI_INVALIDATION_H
 #define DOFI_INVALIDATION_H
@@ -16,26 +16,23 @@ struct dofi_wr;
 
 /* --- upcalls of channel.c and cm.c --- */
 
-/* Some invalidation may be through; called from deferred work. */
+/* An invalidation may be complete: completes binds that waited. Called from deferred work. */
 void dofi_conn_invalidated(struct dofi_ia *ia);
-/* DOFI_MSG_INVALIDATE from the peer: no EP on this channel may use the context any more. */
+/* INVALIDATE came from the peer: no EP of this channel may use the context any more. */
 void dofi_conn_forget_context(struct dofi_chan *chan, uint32_t context);
 /*
- * Where a late operation would harm the peer (DOFI_QUIRK_CLOSED_KEYS): the fabric still has one
- * with such a context.
+ * Whether the answer has to wait: the fabric still has an operation with such a context, which
+ * would harm the peer (DOFI_QUIRK_CLOSED_KEYS).
  */
 bool dofi_conn_uses_forgotten(const struct dofi_chan *chan);
 
 /* --- binds --- */
 
-/* issue.c, ep->lock held: a bind's turn has come. */
+/* Called by issue.c with ep->lock held: carries out a bind. */
 void dofi_conn_apply_bind(struct dofi_ep *ep, struct dofi_wr *wr);
-/* The connection ends: no bind of it waits any more. engine.lock held. */
+/* The connection ends: its bind does not wait any more. engine.lock held. */
 void dofi_conn_forget_bind(struct dofi_ep *ep);
-/*
- * The engine's part of it: asks the peers to forget what the bind replaced. engine.lock and
- * ep->lock held.
- */
+/* Asks the peers to forget the context that the bind replaced. engine.lock and ep->lock held. */
 void dofi_conn_ask_for_bind(struct dofi_ep *ep);
 
 #endif

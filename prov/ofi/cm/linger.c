@@ -13,19 +13,22 @@
 
 #include <sched.h>
 
-/* Who has said goodbye or is gone takes nothing any more. */
+/* Whether the peer can still receive data: it has neither sent BYE nor gone. */
 static bool has_peer(const struct dofi_conn *conn)
 {
 	return conn->chan && conn->chan->state == DOFI_CHAN_UP && !conn->peer_told;
 }
 
-/* Where a device moves data, completions come from the peer's. Of datagrams nothing is promised. */
+/*
+ * Whether lingering makes sense. A device completes a request when the peer's device has the data.
+ * Datagrams are not reliable.
+ */
 static bool may_have_to(const struct dofi_conn *conn)
 {
 	const struct dofi_ep *ep = conn->ep;
 
-	return !conn->ia->moves_alone && !conn->ud && dofi_conn_stage(conn) == DOFI_STAGE_UP &&
-	       ep->path_up && !ep->faulty;
+	return (!conn->ia->moves_alone || conn->over_memory) && !conn->ud &&
+	       dofi_conn_stage(conn) == DOFI_STAGE_UP && ep->path_up && !ep->faulty;
 }
 
 void dofi_linger_begin(struct dofi_conn *conn)
@@ -64,7 +67,7 @@ bool dofi_linger(struct dofi_conn *conn)
 	return conn->lingers;
 }
 
-/* The next connection from *i on, or NULL. */
+/* The next connection from index *i on, or NULL. */
 static struct dofi_conn *next_conn(const struct dofi_cm *cm, uint32_t *i)
 {
 	while (*i < cm->conns_size) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A request that is complete may still lie in this process or in its kernel, where InfiniBand's
- * peer has it: tcp and shared memory complete what they have copied. So an end that the consumer
- * brings about lingers until the peer has taken all that went before, for linger_ms at most: a
- * read of one entry of its table comes back behind it. Only then the peer hears of the end, and the
- * data path is closed. engine.lock held throughout.
+ * Linger. tcp and shared memory complete a request when they have copied it, so its data may still
+ * be in this process or in its kernel. InfiniBand would have delivered them. So when the consumer
+ * ends a connection, the library waits until the peer has received all earlier data, for linger_ms
+ * at most: it reads one entry of the peer's table, and the answer travels behind the data. Only
+ * then it sends BYE and closes the data path. engine.lock held throughout.
  */
 #ifndef DOFI_LINGER_H
 #define DOFI_LINGER_H
@@ -14,22 +14,22 @@
 struct dofi_conn;
 struct dofi_ia;
 
-/*
- * The connection is about to end. The request for the answer goes out, if there is something to
- * wait for.
- */
+/* The connection is about to end: starts the read, if there is something to wait for. */
 void dofi_linger_begin(struct dofi_conn *conn);
 
-/* Whether the peer may not have everything yet. */
+/* Whether the peer may not have received everything yet. */
 bool dofi_linger(struct dofi_conn *conn);
 
-/* Within a call: what may end the waiting is looked at; the peer may leave meanwhile. */
+/*
+ * One step of a wait within a call: reads completions and channels. The peer may disconnect
+ * meanwhile.
+ */
 void dofi_linger_wait(struct dofi_ia *ia);
 
-/* The IA closes: all its connections begin together. */
+/* The IA closes: begins to linger on all its connections. */
 void dofi_linger_begin_all(struct dofi_ia *ia);
 
-/* The process exits: the same, and waits for all of them. */
+/* The process exits: lingers on all connections at the same time. */
 void dofi_linger_all(struct dofi_ia *ia);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Listening sockets: which port serves a conn_qual, and who may hold it. */
+/* Listening sockets: choice of the port for a conn_qual, and exclusive use of a long conn_qual. */
 #include "cm/listener.h"
 
 #include "cm/service_point.h"
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_PER_TURN 64
-#define BACKLOG          4096 /* the kernel cuts it to net.core.somaxconn */
+#define BACKLOG          4096 /* the kernel limits it to net.core.somaxconn */
 #define PAUSE_NS         100000000u
 
 /* --- accepting --- */
@@ -47,7 +47,7 @@ static void pause_accepting(struct dofi_sp *sp)
 	dofi_timer_set(sp->obj.ia, &sp->pause, dofi_now() + PAUSE_NS);
 }
 
-/* No descriptor is left: the spare one serves to hang up on the next in line. */
+/* No descriptor is left: uses the spare one to accept the next connection and close it. */
 static bool turn_away(struct dofi_sp *sp)
 {
 	struct dofi_cm *cm = &sp->obj.ia->cm;
@@ -68,7 +68,7 @@ static bool turn_away(struct dofi_sp *sp)
 	return fd >= 0;
 }
 
-/* After a failure to accept: whether the next try may do better. */
+/* After a failure of accept(): whether it may succeed if it is tried again at once. */
 static bool recover(struct dofi_sp *sp, int err)
 {
 	if (err == EMFILE || err == ENFILE)
@@ -99,8 +99,9 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 /* --- listening --- */
 
 /*
- * What a host sends to any of its own addresses comes by the loopback device. The filter drops what
- * comes by another one: other hosts cannot use the fabric, and nobody answers them. 0 or -errno.
+ * Other hosts cannot use the fabric, so the socket must not answer them. What a host sends to its
+ * own addresses comes by the loopback device; the filter drops packets from other devices. 0 or
+ * -errno.
  */
 static int confine_to_host(int fd)
 {
@@ -122,7 +123,10 @@ static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage
 
 	if (fd < 0)
 		return -errno;
-	/* Old connections to the port don't matter; two listeners still exclude each other. */
+	/*
+	 * Old connections to the port do not prevent listening; two listeners still exclude each
+	 * other.
+	 */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	ret = ia->host_only ? confine_to_host(fd) : 0;
 	if (!ret &&
@@ -136,9 +140,9 @@ static int open_listener(const struct dofi_ia *ia, const struct sockaddr_storage
 }
 
 /*
- * A fabric without addresses of its own, such as shm, is reached by every address of the host,
- * unless addr= names one. Where another IA has the port at one of them, the IA's own address is
- * left.
+ * Opens the listening socket of an IA. If the fabric has no addresses, as shm, the socket listens
+ * at all addresses of the host, unless addr= names one. If another IA has the port at one of them,
+ * it listens at the IA's own address.
  */
 static int open_for_ia(struct dofi_sp *sp, uint16_t port)
 {
@@ -189,8 +193,9 @@ static int listen_anywhere(struct dofi_sp *sp)
 }
 
 /*
- * Two processes with the same long conn_qual would each find a free port. A name in the abstract
- * socket space is exclusive in the network namespace, as ports are, and goes with its process.
+ * Two processes with the same long conn_qual would each find a free port. So the listener takes a
+ * name in the abstract socket space: it is exclusive in the network namespace, as ports are, and
+ * disappears with its process.
  */
 static int claim(struct dofi_sp *sp)
 {

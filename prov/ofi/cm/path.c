@@ -26,7 +26,7 @@
 
 #include <string.h>
 
-/* --- the path comes --- */
+/* --- the path comes up --- */
 
 void dofi_conn_path_made(struct dofi_conn *conn)
 {
@@ -46,14 +46,14 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 		.sink_key = hello->sink_key,
 		.sink_address = hello->sink_address,
 		.wants_data = conn->peer_flags & DOFI_MSG_F_DATA,
-		.credits = conn->peer_flags & DOFI_MSG_F_CREDITS,
+		.credits = conn->over_memory || (conn->peer_flags & DOFI_MSG_F_CREDITS),
 		.wants_solicited = conn->peer_flags & DOFI_MSG_F_SOLICITED,
 		.ctrl_context = conn->peer_slots,
 		.ctrl_msgs = conn->peer_flags & DOFI_MSG_F_CTRL_MSGS,
 		.atomics = conn->peer_flags & DOFI_MSG_F_ATOMICS,
 	};
 	ep->conn_id = conn->id;
-	if (conn->ia->credits == DOFI_CREDITS_WRITTEN &&
+	if (conn->ia->credits == DOFI_CREDITS_WRITTEN && !conn->over_memory &&
 	    (conn->peer_flags & DOFI_MSG_F_CREDIT_WORD)) {
 		ep->peer.credits = ep->peer.has_credit_word = true;
 		ep->peer.sink_address += conn->peer_slots * sizeof(struct dofi_credit_words);
@@ -61,8 +61,7 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	dofi_ctrl_reset(ep);
 	ep->read_limit = ours < conn->peer_read_in ? ours : conn->peer_read_in;
 	if (!ep->read_limit)
-		ep->read_limit =
-			1; /* a program that said 0 and reads all the same is served, slowly */
+		ep->read_limit = 1; /* programs pass 0 and read all the same */
 	memset(ep->rcache, 0, DOFI_RCACHE_SIZE * sizeof(*ep->rcache));
 	ep->reads = ep->writes = ep->nsent = 0;
 	ep->credit_total = conn->peer_credit_total;
@@ -70,11 +69,12 @@ void dofi_conn_path_made(struct dofi_conn *conn)
 	ep->fep = conn->fep ? conn->fep : conn->ia->shared_ep;
 	ep->dest = conn->dest;
 	ep->trans = conn->over_memory ? conn->trans : conn->ia->trans;
+	ep->streams = conn->over_memory;
 	conn->path_made = true;
 	ep->path_up = true;
 	dofi_ep_issue(ep);
 	dofi_unlock(&ep->lock);
-	dofi_wait_kick(conn->ia); /* a sleeping driver doesn't watch the new endpoint yet */
+	dofi_wait_kick(conn->ia); /* a sleeping driver does not watch the new endpoint yet */
 }
 
 void dofi_conn_path_up(struct dofi_conn *conn)
@@ -87,14 +87,14 @@ void dofi_conn_path_up(struct dofi_conn *conn)
 
 /* --- the connection is there --- */
 
-/* The last of the steps that the accepting side's time counts from. */
+/* Counts the last step of a connection; see dofi_conn_proceeds. */
 static void count_step(struct dofi_ia *ia)
 {
 	ia->cm.steps++;
 	ia->cm.last_step = dofi_now();
 }
 
-/* Both lock orders are right here: engine.lock and ep->lock are held. */
+/* Called with engine.lock and ep->lock held. */
 void dofi_conn_established(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
@@ -110,7 +110,10 @@ void dofi_act_establish_locked(struct dofi_conn *conn, const struct dofi_msg *un
 	(void)unused;
 	dofi_assert_held(&ep->lock);
 	count_step(conn->ia);
-	/* GOODBYE_PENDING: the path is lost already, and the timer waits for the peer's BYE. */
+	/*
+	 * In GOODBYE_PENDING the path is lost already, and the timer limits the wait for the peer's
+	 * BYE.
+	 */
 	if (conn->state == DOFI_CONN_ESTABLISHED)
 		dofi_timer_cancel(conn->ia, &conn->timer);
 	dofi_ep_enter_state(ep, DAT_EP_STATE_CONNECTED);
@@ -128,7 +131,7 @@ void dofi_act_establish_locked(struct dofi_conn *conn, const struct dofi_msg *un
 	dofi_ep_check_marks(ep, dofi_ring_count(&ep->recv));
 }
 
-/* The peer's READY says that the path is up, even where the fabric's own event was not read yet. */
+/* READY implies that the path is up, even if the fabric's own event was not read yet. */
 void dofi_act_establish(struct dofi_conn *conn, const struct dofi_msg *ready)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -145,9 +148,9 @@ void dofi_act_make_ah(struct dofi_conn *conn, const struct dofi_msg *ready)
 	dofi_ud_established(conn);
 }
 
-/* --- the path goes --- */
+/* --- the path goes down --- */
 
-/* It has never been up. */
+/* Whether the path has never been up. */
 static bool waits_for_path(const struct dofi_conn *conn)
 {
 	return conn->state == DOFI_CONN_CONNECTING || conn->state == DOFI_CONN_ACCEPTED ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data path of a connection comes, and with it the connection is established; or it goes.
+ * The data path of a connection comes up, which may establish the connection, or goes down.
  * engine.lock held.
  */
 #ifndef DOFI_PATH_H
@@ -14,15 +14,15 @@ struct dofi_msg;
 
 /* --- upcalls of the transports --- */
 
-/* The endpoint takes receives: those posted so far are handed down. */
+/* The endpoint takes receives: gives it the receives posted so far. */
 void dofi_conn_path_made(struct dofi_conn *conn);
 void dofi_conn_path_up(struct dofi_conn *conn);
-/* err: 0 at an orderly end of the data path */
+/* The data path ended. err: 0 if in an orderly way. */
 void dofi_conn_path_down(struct dofi_conn *conn, int err);
 
 /*
- * reap.c, ep->lock held: first message came, so the peer is up: raise ESTABLISHED before its
- * completion.
+ * Called by receive.c with ep->lock held: the first message came, so the peer is connected. Raises
+ * ESTABLISHED before the message's completion.
  */
 DOFI_COLD void dofi_conn_established(struct dofi_ep *ep);
 

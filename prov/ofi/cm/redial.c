@@ -10,7 +10,10 @@
 #include "progress/engine.h"
 #include "cm/conn_state.h"
 
-/* Rounds become rarer: a burst of connects to nobody is no storm. */
+/*
+ * The pauses between rounds grow, so that many connects to a port without a listener do not load
+ * the host.
+ */
 #define FIRST_PAUSE_NS   2000000u
 #define LONGEST_PAUSE_NS 32000000u
 
@@ -34,7 +37,10 @@ bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p)
 	const struct dofi_redial *redial = &conn->redial;
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	/* Whoever was found at the other ports in the first round has not what we look for. */
+	/*
+	 * Later rounds skip the ports where the first round found a process that does not serve the
+	 * qualifier.
+	 */
 	for (; dofi_port_candidate(conn->conn_qual, conn->candidate, port_p); conn->candidate++)
 		if (!redial->until || redial->ports & 1u << conn->candidate)
 			return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs tell their peers an address and listen there a moment later. So ports where nobody
- * listens for the qualifier are asked again, for listen_grace_ms from the first such answer and
- * never beyond the time of the connect. Guarded by engine.lock.
+ * Repeated dialling. Programs send their address to a peer and listen there a moment later. So
+ * ports where nobody listens for the qualifier are tried again, for listen_grace_ms from the first
+ * refusal and never beyond the time limit of the connect. Guarded by engine.lock.
  */
 #ifndef DOFI_REDIAL_H
 #define DOFI_REDIAL_H
@@ -13,21 +13,20 @@ struct dofi_conn;
 
 struct dofi_redial {
 	struct dofi_timer timer;
-	uint32_t ports; /* bits: candidates where nobody listened when they were asked last */
+	uint32_t ports; /* bits: candidate ports where nobody listened at the last try */
 	uint64_t until; /* 0: the first round */
 	uint64_t pause; /* before the next round */
 };
 
-/* Of the current candidate: nobody listens. */
+/* Nobody listens at the current candidate. */
 void dofi_redial_refused(struct dofi_conn *conn);
 
-/*
- * From the current candidate on, the next port that is to be asked in this round; false when there
- * is none.
- */
+/* The next port to try in this round, from the current candidate on; false when there is none. */
 bool dofi_redial_next(struct dofi_conn *conn, uint16_t *port_p);
 
-/* The round has found nobody. True when another one will come; DOFI_ON_REDIAL begins it. */
+/*
+ * The round has found no listener. True if another round will follow, which DOFI_ON_REDIAL begins.
+ */
 bool dofi_redial_later(struct dofi_conn *conn);
 
 #endif

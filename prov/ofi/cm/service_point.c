@@ -67,7 +67,7 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 {
 	dofi_assert_held(&sp->obj.ia->engine.lock);
 	dofi_sp_unlisten(sp);
-	/* While the IA closes the EP may be gone already. */
+	/* While the IA closes, the EP may be freed already. */
 	if (dofi_obj_is(sp->ep, DAT_HANDLE_TYPE_EP))
 		dofi_ep_set_state(sp->ep, DAT_EP_STATE_UNCONNECTED);
 	dofi_evd_detach_other(sp->evd);
@@ -94,11 +94,11 @@ enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *re
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (!sp)
 		return DOFI_REASON_NOT_MINE;
-	/* Datagrams are for an EP that the consumer names. */
+	/* A request for datagrams needs a PSP without provider EPs: the consumer chooses the EP. */
 	if (conn->ud &&
 	    (sp->rsp || sp->psp_flags == DAT_PSP_PROVIDER_FLAG || !conn->ia->limits.max_datagram))
 		return DOFI_REASON_RESOURCES;
-	/* An RSP is good for one request; the backlog is the room on the EVD. */
+	/* An RSP takes one request. The room on the EVD limits the number of waiting requests. */
 	if ((sp->rsp && !sp->ep) || !dofi_evd_room(sp->evd) || dofi_cr_new(sp, conn, remote))
 		return DOFI_REASON_RESOURCES;
 	DOFI_COUNT_SHARED(conn->ia, IA_SP_CR);

@@ -7,7 +7,7 @@
 #include "object/ep.h"
 #include "object/object.h"
 
-/* PSP and RSP are one structure: a listener that makes CRs, for ever or once. */
+/* A PSP or an RSP: a listener that makes CRs, any number or one. */
 struct dofi_sp {
 	struct dofi_obj obj;
 	struct dofi_list link;   /* ia->cm.listeners while it listens */
@@ -28,18 +28,18 @@ struct dofi_sp {
  */
 struct dofi_evd *dofi_sp_evd(struct dofi_ia *ia, DAT_EVD_HANDLE evd);
 
-/* --- what PSP and RSP share; engine.lock held --- */
+/* --- common to PSPs and RSPs; engine.lock held --- */
 
 /*
- * Makes a listening service point; conn_qual 0: any free one. Not published yet, so it can be given
- * its particulars.
+ * Makes a listening service point; conn_qual 0: any free one. The caller completes and publishes
+ * it.
  */
 DAT_RETURN dofi_sp_new(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t conn_qual, bool rsp,
 		       struct dofi_sp **sp_p);
 
 /*
- * Stops listening and frees; the EP of an RSP is UNCONNECTED again. The handle has been retired, or
- * was never published.
+ * Stops listening and frees the service point; the EP of an RSP is UNCONNECTED again. The handle
+ * has been retired, or was never published.
  */
 void dofi_sp_destroy(struct dofi_sp *sp);
 
@@ -47,14 +47,9 @@ void dofi_sp_destroy(struct dofi_sp *sp);
 struct dofi_sp *dofi_sp_find(struct dofi_ia *ia, uint64_t conn_qual);
 
 /*
- * A REQUEST came in on some channel: finds the service point of conn->conn_qual and makes the CR.
- * DOFI_REASON_NONE when the consumer has it; else why it is refused (the caller rejects and frees
- * conn).
+ * Finds the service point of a REQUEST's conn->conn_qual and makes the CR. DOFI_REASON_NONE if the
+ * consumer has the request; otherwise the reason of a refusal (the caller rejects and frees conn).
  */
 enum dofi_reason dofi_sp_offer(struct dofi_conn *conn, const struct sockaddr *remote);
-
-/* --- listener.c; engine.lock held --- */
-
-/* --- cr.c; engine.lock held --- */
 
 #endif

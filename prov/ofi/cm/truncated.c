@@ -11,7 +11,10 @@
 #include "object/srq_count.h"
 #include "cm/conn_state.h"
 
-/* A message may come before its connection is up. */
+/*
+ * Whether messages of the connection take buffers of the SRQ. A message may come before its
+ * connection is established.
+ */
 static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
 {
 	enum dofi_conn_stage stage = dofi_conn_stage(conn);
@@ -19,7 +22,7 @@ static bool uses(const struct dofi_conn *conn, const struct dofi_srq *srq)
 	return (stage == DOFI_STAGE_UP || stage == DOFI_STAGE_LINKING) && conn->ep->srq == srq;
 }
 
-/* The next connection from *i on that draws from the SRQ, or NULL. */
+/* The next connection of the SRQ from index *i on, or NULL. */
 static struct dofi_conn *next_user(const struct dofi_srq *srq, uint32_t *i)
 {
 	const struct dofi_cm *cm = &srq->obj.ia->cm;
@@ -33,7 +36,7 @@ static struct dofi_conn *next_user(const struct dofi_srq *srq, uint32_t *i)
 	return NULL;
 }
 
-/* Messages that the peer had sent when it was asked, and that have not come. */
+/* The number of messages that the peer had sent when it was asked and that have not come. */
 static uint32_t missing(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -50,7 +53,7 @@ static uint32_t missing(struct dofi_conn *conn)
 	return left > 0 ? (uint32_t)left : 0;
 }
 
-/* False while a peer has not answered. */
+/* Sums up the missing messages. False while a peer has not answered. */
 static bool all_missing(const struct dofi_srq *srq, uint32_t *sum_p)
 {
 	struct dofi_conn *conn;
@@ -74,7 +77,10 @@ static struct dofi_wr *pop(struct dofi_srq *srq)
 	return wr;
 }
 
-/* A connection has one error; a second truncated message of it is nobody's. */
+/*
+ * Breaks the connections that miss messages. A connection has one error: a second truncated message
+ * of it is dropped.
+ */
 static void blame(struct dofi_srq *srq)
 {
 	struct dofi_conn *conn;
@@ -107,8 +113,8 @@ void dofi_truncated_arrived(struct dofi_srq *srq, struct dofi_wr *wr)
 	srq->truncated = wr;
 	srq->ntruncated++;
 	/*
-	 * Answers to earlier questions may not count it. Who said goodbye has told, and answers no
-	 * more.
+	 * Answers to earlier questions may not count this message. A peer that has sent BYE has
+	 * told its count and does not answer any more.
 	 */
 	while ((conn = next_user(srq, &i))) {
 		struct dofi_msg msg = {.type = DOFI_MSG_COUNT, .number = ++conn->count_asked};

@@ -8,7 +8,6 @@
 #include "cm/conn_end.h"
 #include "cm/conn_event.h"
 #include "cm/conn_message.h"
-#include "base/addr.h"
 #include "progress/evd.h"
 #include "object/ia.h"
 #include "object/transport.h"
@@ -89,31 +88,48 @@ static struct dofi_ud_ah *new_ah(struct dofi_conn *conn)
 	return ah;
 }
 
-/* Nothing is sent by the connection from now on, and it goes. */
-static void release_conn(struct dofi_ud_ah *ah)
+/* Stops sending by the handle. */
+static void silence(struct dofi_ud_ah *ah)
 {
-	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
-	struct dofi_conn *conn = ah->conn;
-
 	atomic_store(&ah->gone, true);
 	dofi_ud_forget(ah->obj.ia, ah);
-	if (!conn)
-		return;
-	ah->conn = NULL;
-	conn->ud_ah = NULL;
-	dofi_ud_answer_drop(ah);
-	dofi_list_del(&conn->ud_link);
-	dofi_conn_send(conn, &bye);
-	conn->ia->trans->disconnect(conn);
-	dofi_conn_handle(conn, DOFI_ON_AH_FREED, NULL);
 }
 
-static void destroy_ah(struct dofi_ud_ah *ah)
+/* Separates the handle from its connection, which is no longer needed or has lost its peer. */
+static void detach(struct dofi_ud_ah *ah)
 {
+	ah->conn->ud_ah = NULL;
+	ah->conn = NULL;
+	dofi_ud_answer_drop(ah);
+}
+
+/*
+ * When the consumer has freed both handle and context, the handle becomes invalid. The object stays
+ * while there is a connection, to answer the peer's marks.
+ */
+static void settle(struct dofi_ud_ah *ah)
+{
+	if (!ah->ah_freed || !ah->cm_freed)
+		return;
 	dofi_obj_retire(&ah->obj, false);
-	release_conn(ah);
+	if (ah->conn)
+		return;
 	dofi_list_del(&ah->link);
 	dofi_obj_free(&ah->obj, DOFI_HANDLE_TYPE_AH);
+}
+
+static void end_conn(struct dofi_conn *conn)
+{
+	dofi_list_del(&conn->ud_link);
+	conn->ia->trans->disconnect(conn);
+	dofi_conn_free(conn);
+}
+
+static void say_bye(struct dofi_conn *conn)
+{
+	struct dofi_msg bye = {.type = DOFI_MSG_BYE, .reason = DOFI_REASON_DISCONNECT};
+
+	dofi_conn_send(conn, &bye);
 }
 
 struct dofi_conn *dofi_ud_conn_of(const struct dofi_wr *wr)
@@ -155,10 +171,30 @@ void dofi_ud_established(struct dofi_conn *conn)
 		    ah->private_size);
 }
 
-void dofi_ud_peer_gone(struct dofi_conn *conn)
+/* The peer may send by its own handle until its BYE comes. */
+void dofi_act_stop_sending(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
-	dofi_assert_held(&conn->ia->engine.lock);
-	release_conn(conn->ud_ah);
+	(void)msg;
+	say_bye(conn);
+}
+
+void dofi_act_stop_last(struct dofi_conn *conn, const struct dofi_msg *msg)
+{
+	(void)msg;
+	say_bye(conn);
+	detach(conn->ud_ah);
+	end_conn(conn);
+}
+
+void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *bye)
+{
+	struct dofi_ud_ah *ah = conn->ud_ah;
+
+	(void)bye;
+	silence(ah);
+	detach(ah);
+	end_conn(conn);
+	settle(ah);
 }
 
 bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update)
@@ -175,19 +211,17 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 	return true;
 }
 
-void dofi_ud_ia_closed(struct dofi_ia *ia, const struct dofi_peer *peer,
-		       const struct sockaddr_storage *from)
+static void destroy_ah(struct dofi_ud_ah *ah)
 {
-	dofi_assert_held(&ia->engine.lock);
-	for (uint32_t i = 0; ia->ud_pool && i < ia->cm.conns_size; i++) {
-		struct dofi_conn *conn = ia->cm.conns[i];
-
-		if (conn && conn->ud_ah && !conn->chan && conn->peer == peer &&
-		    dofi_addr_same_host(&conn->ud_ah->addr, from))
-			dofi_ud_peer_gone(conn);
-	}
+	dofi_obj_retire(&ah->obj, false);
+	silence(ah);
+	if (ah->conn)
+		detach(ah);
+	dofi_list_del(&ah->link);
+	dofi_obj_free(&ah->obj, DOFI_HANDLE_TYPE_AH);
 }
 
+/* The peers get BYE with an error, because the EP receives no more datagrams. */
 void dofi_ud_drop_all(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);
@@ -195,14 +229,14 @@ void dofi_ud_drop_all(struct dofi_ep *ep)
 		destroy_ah(DOFI_CONTAINER(ep->ud->ahs.next, struct dofi_ud_ah, link));
 	while (!dofi_list_empty(&ep->ud->conns))
 		dofi_conn_end_now(DOFI_CONTAINER(ep->ud->conns.next, struct dofi_conn, ud_link), 0,
-				  DOFI_REASON_DISCONNECT);
+				  DOFI_REASON_ERROR);
 }
 
 /* --- dat_ib_ud_ah_free, dat_ib_ud_cm_free --- */
 
 /*
- * Enters the engine with what the handle names; NULL, and not entered, when it is not one of this
- * IA's.
+ * Enters the engine and returns the address handle; NULL, without entering, if the handle is not
+ * one of this IA.
  */
 static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
 {
@@ -218,8 +252,7 @@ static struct dofi_ud_ah *enter_with(struct dofi_ia *ia, const void *handle)
 
 static DAT_RETURN leave_with(struct dofi_ia *ia, struct dofi_ud_ah *ah, bool was_free)
 {
-	if (ah->ah_freed && ah->cm_freed)
-		destroy_ah(ah);
+	settle(ah);
 	dofi_engine_end(ia);
 	return was_free ? DOFI_BAD_ARG(2) : DAT_SUCCESS;
 }
@@ -237,8 +270,11 @@ DAT_RETURN dofi_ud_ah_free(DAT_EP_HANDLE handle, const void *ah_handle)
 	if (!ah)
 		return DOFI_BAD_ARG(2);
 	was_free = atomic_exchange(&ah->ah_freed, true);
-	if (!was_free)
-		release_conn(ah);
+	if (!was_free) {
+		silence(ah);
+		if (ah->conn)
+			dofi_conn_handle(ah->conn, DOFI_ON_AH_FREED, NULL);
+	}
 	return leave_with(ep->obj.ia, ah, was_free);
 }
 

@@ -18,8 +18,8 @@
 #include "cm/ud_ah.h"
 
 /*
- * Any peer of the SRQ can name the connection of another one, so messages must not establish a
- * connection that cannot have got any.
+ * Any peer of the SRQ can send the connection number of another peer. So a message must not
+ * establish a connection that cannot have received one.
  */
 static struct dofi_ep *receiver(const struct dofi_srq *srq, uint32_t id)
 {

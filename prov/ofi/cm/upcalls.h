@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The connection manager's answers to the rooms below it. */
+/* The table of functions that the rooms below call in the connection manager (object/upcalls.h). */
 #ifndef DOFI_CM_UPCALLS_H
 #define DOFI_CM_UPCALLS_H
 

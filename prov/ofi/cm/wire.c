@@ -26,7 +26,7 @@ static void put_bytes(struct out *o, const void *bytes, size_t n)
 	o->at += n;
 }
 
-/* The n low bytes of value, highest first. */
+/* Appends the n low bytes of value, highest first. */
 static void put(struct out *o, uint64_t value, size_t n)
 {
 	while (n--)
@@ -235,7 +235,7 @@ size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details)
 	return end_frame(buf, &o);
 }
 
-/* It goes into messages for people: nothing but printable characters, and an end. */
+/* The name is shown to people: only printable characters, and terminated. */
 static bool get_name(struct in *i, char *name, size_t size)
 {
 	size_t n = 0;

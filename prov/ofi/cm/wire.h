@@ -19,7 +19,7 @@
 
 #define DOFI_WIRE_MAGIC       0x6461744fu
 #define DOFI_WIRE_VERSION     2u
-#define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer one is hostile or garbage */
+#define DOFI_WIRE_MAX_FRAME   4096u /* length word included; a longer frame breaks the protocol */
 #define DOFI_WIRE_MAX_PRIVATE 256u
 
 enum dofi_msg_type {
@@ -27,12 +27,12 @@ enum dofi_msg_type {
 	DOFI_MSG_ACCEPT,      /* passive -> active: yes */
 	DOFI_MSG_REJECT,      /* passive -> active: reason */
 	DOFI_MSG_READY,       /* active -> passive: third leg, I am established */
-	DOFI_MSG_CANCEL,      /* active -> passive: the request is off */
+	DOFI_MSG_CANCEL,      /* active -> passive: the request is withdrawn */
 	DOFI_MSG_DISCONNECT,  /* graceful disconnect began; flag: no receive posted here */
 	DOFI_MSG_BYE,         /* connection is over; reason tells how */
 	DOFI_MSG_INVALIDATE,  /* forget this context; answered by DONE */
 	DOFI_MSG_DONE,        /* answer to INVALIDATE */
-	DOFI_MSG_GOODBYE,     /* the whole IA leaves in order */
+	DOFI_MSG_GOODBYE,     /* the IA closes in order */
 	DOFI_MSG_COUNT,       /* how many messages have you sent? */
 	DOFI_MSG_COUNTED,     /* answer to COUNT */
 	DOFI_MSG_TYPES
@@ -48,7 +48,7 @@ enum dofi_reason {
 	DOFI_REASON_ERROR,      /* BYE because the connection broke */
 };
 
-#define DOFI_MSG_F_NO_RECV     1u /* LEAVE */
+#define DOFI_MSG_F_NO_RECV     1u /* DISCONNECT: no receive is posted */
 /* REQUEST, ACCEPT: this EP notifies by the Send's solicited flag */
 #define DOFI_MSG_F_SOLICITED   2u
 /* REQUEST, ACCEPT: wants completion data, `src`, with every message */
@@ -58,24 +58,24 @@ enum dofi_reason {
 #define DOFI_MSG_F_CREDITS     8u
 /* REQUEST, ACCEPT: this end's device does atomic operations for the peer */
 #define DOFI_MSG_F_ATOMICS     64u
-/* REQUEST, ACCEPT: of datagrams; `context` is the number of the EP */
+/* REQUEST, ACCEPT: for datagrams; `context` is the number of the EP */
 #define DOFI_MSG_F_UD          128u
 /*
- * REQUEST: the data path may be memory of this host; ACCEPT: it was passed by the local socket
+ * REQUEST: the data path may be shared memory; ACCEPT: a segment was passed by the local socket
  * (transport/memory.h)
  */
 #define DOFI_MSG_F_MEMORY      256u
 /* REQUEST: it was sent before, on a channel that was lost; perhaps it has arrived */
 #define DOFI_MSG_F_AGAIN       512u
-/* the same among those who write it: into the peer's word, of which `context` is the index */
+/* REQUEST, ACCEPT: credit updates are writes to the credit word with the index `context` */
 #define DOFI_MSG_F_CREDIT_WORD 32u
 
-/* Number of the connection, then 128 random bits. */
+/* The connection number, then 128 random bits. */
 #define DOFI_TOKEN_SIZE        20u
 
 /*
- * Two parts of the random bits: what a control message names its connection by, beside the number;
- * and what stands in the tags of messages.
+ * Two parts of the random bits: the secret that control messages contain beside the number, and the
+ * bits in the tags of messages.
  */
 static inline uint32_t dofi_token_secret(const uint8_t token[DOFI_TOKEN_SIZE])
 {
@@ -98,18 +98,19 @@ struct dofi_msg {
 	uint8_t reason;
 	uint16_t flags;
 	uint32_t dst, src;  /* connection ids of receiver and sender; 0: not known yet */
-	uint64_t conn_qual; /* REQUEST; ACCEPT: the one that is served */
+	uint64_t conn_qual; /* REQUEST; ACCEPT: the qualifier that is served */
 	uint64_t port_qual; /* REQUEST: the active EP's local qualifier */
 	uint64_t number;    /* INVALIDATE, DONE, COUNT, COUNTED */
-	uint8_t token[DOFI_TOKEN_SIZE]; /* REQUEST, ACCEPT: what the peer's data path proves itself
-					   by */
+	/* REQUEST, ACCEPT: the peer's data path has to present it */
+	uint8_t token[DOFI_TOKEN_SIZE];
 	uint32_t read_in, read_out;
-	uint32_t pz;      /* number of the EP's protection zone */
-	uint32_t data;    /* a count: receives posted, messages received or sent */
-	uint32_t srq;     /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
-	uint32_t context; /* INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's control slots, or of its
-			   * word
-			   */
+	uint32_t pz;   /* number of the EP's protection zone */
+	uint32_t data; /* a count: receives posted, messages received or sent */
+	uint32_t srq;  /* REQUEST, ACCEPT: the SRQ that messages go to; 0: none */
+	/*
+	 * INVALIDATE, DONE; REQUEST, ACCEPT: of the EP's control slots, or index of its credit word
+	 */
+	uint32_t context;
 	uint32_t private_size;
 	const void *private_data; /* decoded: points into the frame */
 };
@@ -130,15 +131,15 @@ struct dofi_details {
 	uint8_t fabric_name[DOFI_FABRIC_NAME_MAX]; /* libfabric address of the data path */
 	uint64_t ctxtab_key, ctxtab_address;
 	uint32_t ctxtab_entries;
-	uint64_t sink_key, sink_address; /* memory for credits of their own */
+	uint64_t sink_key, sink_address; /* target of separate credit updates */
 };
 
-/* The same IA, as far as its peers can tell: nobody else has its endpoint. */
+/* Whether both describe the same IA: two IAs never have the same endpoint. */
 bool dofi_details_are_of_one(const struct dofi_details *a, const struct dofi_details *b);
 
 /*
  * Encode a whole frame, length included, into buf of DOFI_WIRE_MAX_FRAME bytes; return its size.
- * Names that are too long are the caller's mistake.
+ * Names have to fit.
  */
 size_t dofi_wire_put_hello(uint8_t *buf, const struct dofi_hello *hello);
 size_t dofi_wire_put_proof(uint8_t *buf, const uint8_t proof[DOFI_PROOF_SIZE]);
@@ -146,13 +147,13 @@ size_t dofi_wire_put_details(uint8_t *buf, const struct dofi_details *details);
 size_t dofi_wire_put_msg(uint8_t *buf, const struct dofi_msg *msg);
 
 /*
- * Whole frame at the start of a stream of fill bytes: *size_p is its size, length word included, or
- * 0 when more must come first. False when no frame of ours begins so.
+ * Finds the frame at the start of a stream of `fill` bytes: *size_p is its size, length word
+ * included, or 0 while it is not complete. False if no valid frame begins so.
  */
 bool dofi_wire_frame(const uint8_t *stream, size_t fill, size_t *size_p);
 #define DOFI_WIRE_LENGTH 4u /* bytes of the length word; the body follows */
 
-/* True when the body is a HELLO of whatever version, and which; the place of both never changes. */
+/* Whether the body is a HELLO of any version, and its version. The place of both never changes. */
 bool dofi_wire_hello_version(const uint8_t *body, size_t size, uint32_t *version_p);
 
 /* Decode a frame's body. False when it is malformed in any way, or a HELLO of another version. */
@@ -162,14 +163,14 @@ bool dofi_wire_get_details(const uint8_t *body, size_t size, struct dofi_details
 bool dofi_wire_get_msg(const uint8_t *body, size_t size, struct dofi_msg *msg_p);
 
 /*
- * Seals a whole frame for a session, in the same buffer; its new size, or 0 when the library for
+ * Seals a frame for a session, in the same buffer. Returns the new size, or 0 if the library for
  * cryptography fails. Changes nothing in a session without seals.
  */
 size_t dofi_wire_seal(uint8_t *frame, size_t size, struct dofi_session *session);
 
 /*
- * The size of the body within a whole frame that came in, without the seal. False when it is not
- * the next frame of the session.
+ * Checks the seal of a received frame and gives the size of its body. False if the frame is not the
+ * next one of the session.
  */
 bool dofi_wire_open(const uint8_t *frame, size_t size, struct dofi_session *session,
 		    size_t *body_size_p);

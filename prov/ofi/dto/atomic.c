@@ -37,7 +37,7 @@ static ssize_t put_request(struct dofi_ep *ep, uint32_t slot,
 				     ep->peer.ctrl_key, dofi_ctrl_data(ep, DOFI_CTRL_ATOMIC, slot));
 }
 
-/* The device writes the old value to the request's segment; it goes as a read goes. */
+/* The device stores the old value in the request's segment, so the operation counts as a read. */
 static ssize_t start_native(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->atomic.context % DOFI_RCACHE_SIZE];
@@ -75,8 +75,7 @@ static ssize_t start_emulated(struct dofi_ep *ep, struct dofi_wr *wr)
 ssize_t dofi_atomic_start(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
-	return dofi_op_is_native(ep->obj.ia, wr->op) ? start_native(ep, wr)
-						     : start_emulated(ep, wr);
+	return dofi_op_is_native(ep, wr->op) ? start_native(ep, wr) : start_emulated(ep, wr);
 }
 
 bool dofi_atomic_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -84,13 +83,16 @@ bool dofi_atomic_may_start(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_atomic(wr->op))
 		return free_slot(ep) >= 0 && ep->reads < ep->read_limit;
-	/* A control message does not even keep its place among messages. */
+	/* A control message is not ordered with other messages either. */
 	return !ep->atomics_used || !(dofi_op_is_rdma(wr->op) || ep->ctrl_msgs);
 }
 
 /* --- at the target --- */
 
-/* The checks that an initiator makes for other RDMA are made here: a context may be gone by now. */
+/*
+ * For other RDMA the initiator checks. Here the target does, because the context may have ended
+ * meanwhile.
+ */
 static uint64_t *target_of(const struct dofi_ep *ep, const struct dofi_atomic_request *request)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -119,7 +121,7 @@ static struct dofi_atomic_answer carry_out(const struct dofi_ep *ep,
 		return (struct dofi_atomic_answer){.status = DAT_DTO_ERR_REMOTE_ACCESS};
 	if (request->op == DOFI_OP_FETCH_ADD)
 		value = __atomic_fetch_add(target, request->operand, __ATOMIC_SEQ_CST);
-	else /* leaves in value what was there */
+	else /* stores the old value in `value` */
 		__atomic_compare_exchange_n(target, &value, request->operand, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return (struct dofi_atomic_answer){.value = value, .status = DAT_DTO_SUCCESS};
@@ -153,11 +155,11 @@ bool dofi_atomic_send_answers(struct dofi_ep *ep)
 	return true;
 }
 
-/* --- what arrives --- */
+/* --- receiving --- */
 
 /*
- * The peer can write to the slot at any time, so it is read once, and what is checked is what is
- * used. The compiler must not read it again in place of the copy.
+ * The peer can write to the slot at any time. So the slot is read once, and the copy is checked and
+ * used. The compiler must not read the slot again.
  */
 #define READ_SLOT(copy, slot)                              \
 	do {                                               \

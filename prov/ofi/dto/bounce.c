@@ -32,7 +32,7 @@ struct slab {
 	unsigned int class;
 	char *memory;
 	size_t size;
-	struct fid_mr *mr; /* where the fabric must know local memory, too */
+	struct fid_mr *mr; /* NULL: the fabric does not need local memory registered */
 	struct bounce buffers[];
 };
 
@@ -91,7 +91,7 @@ static int register_slab(struct slab *slab)
 				&slab->mr, &key, &address);
 }
 
-/* Its buffers are idle. */
+/* Adds a slab; its buffers are idle. */
 static int add_slab(struct dofi_ia *ia, unsigned int class)
 {
 	size_t n = size_of(class) < SLAB ? SLAB / size_of(class) : 1;
@@ -153,7 +153,7 @@ static void give(struct bounce *bounce)
 	dofi_unlock(&b->lock);
 }
 
-/* Between the buffer and the segments, front to back. */
+/* Copies between the buffer and the segments, in the direction of the message. */
 static void copy(const struct bounce *bounce, uint64_t length)
 {
 	char *at = bounce->memory;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Bounce buffers: a message with more segments than one operation of the fabric takes goes through
- * one. It takes the place of the segments in the work request from the issue to the completion. The
- * buffers are the IA's and are kept for the next message.
+ * Bounce buffers, for messages with more segments than one operation of the fabric takes. From the
+ * issue to the completion, the buffer replaces the segments in the work request. The buffers belong
+ * to the IA and are kept for later messages.
  */
 #ifndef DOFI_BOUNCE_H
 #define DOFI_BOUNCE_H
@@ -10,20 +10,20 @@
 #include "object/ep.h"
 #include "object/ia_parts.h"
 
-/* What programs expect of any adapter. */
+/* The least number of segments that programs expect of an adapter. */
 #define DOFI_LEAST_IOV 4u
 
 int dofi_bounces_init(struct dofi_ia *ia); /* 0 or a negative error */
-/* closes what is registered; the memory goes after the endpoint */
+/* closes the registrations; dofi_bounces_fini frees the memory after the endpoint is closed */
 void dofi_bounces_abandon(struct dofi_ia *ia);
 void dofi_bounces_fini(struct dofi_ia *ia);
 
 /*
- * The message gets a bounce buffer; a Send's is filled. 0, or -FI_EAGAIN while there is no memory.
- * The lock of the ring held.
+ * Gives the message a bounce buffer, and fills that of a Send. 0, or -FI_EAGAIN while there is no
+ * memory. The lock of the ring is held.
  */
 int dofi_bounce_take(struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
-/* It is not needed any more. Of a receive, `length` bytes of it go where they belong. */
+/* Returns the buffer. For a receive, first copies `length` bytes to the segments. */
 void dofi_bounce_give(struct dofi_wr *wr, uint64_t length);
 
 #endif

@@ -30,8 +30,12 @@ uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
 
-bool dofi_op_is_native(const struct dofi_ia *ia, uint8_t op)
+bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->streams)
+		return false;
 	return dofi_op_is_atomic(op) ? ia->has_atomics
 				     : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
 }
@@ -66,7 +70,8 @@ int dofi_ctrl_slots_open(struct dofi_ia *ia)
 
 	memory->slots = NULL;
 	ia->uses_ctrl_msgs = dofi_ctrl_msgs_possible(ia);
-	if (!dofi_ctrl_slots_possible(ia))
+	memory->local = !dofi_ctrl_slots_possible(ia);
+	if (memory->local && (ia->uses_ctrl_msgs || !ia->local_trans))
 		return 0;
 	ret = dofi_mr_map(ia, size, 0,
 			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG, &mem,
@@ -155,8 +160,8 @@ static ssize_t put_ctrl(struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint32_t v
 }
 
 /*
- * Steps of a write with immediate data. The fabric tells of the write alone; with a control message
- * of the message as well.
+ * Steps of a write with immediate data. The fabric reports completion only of the write; with a
+ * control message also of the message.
  */
 enum { STEP_DATA, STEP_CTRL, STEP_MESSAGE, STEP_END, STEP_SENT };
 
@@ -220,13 +225,13 @@ static ssize_t write_bare(struct dofi_ep *ep, struct dofi_wr *wr)
 		return 0;
 	ret = ep->trans->write(ep, wr);
 	if (!ret)
-		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
 	return ret;
 }
 
 /*
- * The message goes when the write is complete: it needs the context, and on some fabrics that
- * order.
+ * Sends the message when the write is complete: both use the same context, and some fabrics do not
+ * keep their order.
  */
 static ssize_t start_write_with_ctrl_msg(struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -257,10 +262,10 @@ bool dofi_ctrl_outstanding(const struct dofi_wr *wr)
 	if (wr->op == DOFI_OP_WRITE_IMM && wr->rdma.step == STEP_SENT)
 		return wr->state == DOFI_WR_ISSUED;
 	if (dofi_op_is_rdma(wr->op) && wr->rdma.given)
-		return false; /* its parts are */
+		return false; /* but its parts are outstanding */
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return wr->rdma.step > STEP_DATA && wr->length && !wr->rdma.written;
-	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep->obj.ia, wr->op))
+	if (dofi_op_is_atomic(wr->op) && !dofi_op_is_native(wr->ep, wr->op))
 		return false;
 	return wr->state == DOFI_WR_ISSUED && wr->op != DOFI_OP_BIND;
 }
@@ -276,11 +281,8 @@ bool dofi_ctrl_completed(struct dofi_wr *wr)
 	return wr->rdma.step >= STEP_END;
 }
 
-/*
- * The peer's context is dead from here on: whatever comes behind this Send must not use it any
- * more.
- */
-static void bury(struct dofi_ep *ep, uint32_t context)
+/* The Send ends the peer's context: requests behind the Send must not use it. */
+static void forget_context(struct dofi_ep *ep, uint32_t context)
 {
 	for (uint32_t i = ep->req.issue + 1; i != ep->req.tail; i++) {
 		struct dofi_wr *wr = dofi_ring_at(&ep->req, i);
@@ -309,7 +311,7 @@ static ssize_t start_send_invalidate(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ret)
 		return ret;
 	ep->nsent++;
-	bury(ep, wr->send.context);
+	forget_context(ep, wr->send.context);
 	return 0;
 }
 
@@ -318,7 +320,7 @@ ssize_t dofi_ctrl_start(struct dofi_ep *ep, struct dofi_wr *wr)
 	dofi_assert_held(&ep->lock);
 	if (dofi_op_is_atomic(wr->op))
 		return dofi_atomic_start(ep, wr);
-	if (dofi_op_is_native(ep->obj.ia, wr->op))
+	if (dofi_op_is_native(ep, wr->op))
 		return start_native(ep, wr);
 	if (wr->op == DOFI_OP_WRITE_IMM)
 		return ep->ctrl_msgs ? start_write_with_ctrl_msg(ep, wr)
@@ -366,7 +368,7 @@ void dofi_ctrl_arrived(struct dofi_ia *ia, uint64_t data)
 	case DOFI_CTRL_CREDIT:
 		dofi_credit_apply(ep, value);
 		break;
-	case DOFI_CTRL_USED: /* always a control message */
+	case DOFI_CTRL_USED: /* never a control write */
 		break;
 	}
 	dofi_unlock(&ep->lock);
@@ -382,7 +384,7 @@ struct dofi_ctrl dofi_ctrl_take(struct dofi_ep *ep, uint8_t *status_p)
 	if (ctrl.kind != DOFI_CTRL_INVALIDATE)
 		return ctrl;
 	if (dofi_rmr_invalidate(ep->obj.ia, ctrl.value, ep->pz, ep->conn_id)) {
-		/* The sender knows; others that used it are told. */
+		/* The sender knows that the context has ended; other peers do not. */
 		ep->obj.ia->up->invalidate(ep->obj.ia, ctrl.value);
 	} else {
 		*status_p = DAT_DTO_ERR_LOCAL_PROTECTION;

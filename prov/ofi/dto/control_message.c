@@ -48,14 +48,14 @@ void dofi_ctrl_msgs_reset(struct dofi_ep *ep)
 bool dofi_ctrl_msg_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
-	/* Reads that were posted before a Send may need the context that it ends. */
+	/* Reads before the Send may need the context that the Send ends. */
 	if (wr->op == DOFI_OP_SEND_INVALIDATE)
 		return !ep->reads;
 	if (!dofi_op_is_atomic(wr->op))
 		return true;
 	if (ep->reads || ep->writes || ep->peeking)
 		return false;
-	/* Writes that are complete here may not be there yet; a fenced read tells. */
+	/* Writes that are complete here may not have arrived; a fenced read makes sure. */
 	if (ep->unfenced)
 		dofi_ep_sync(ep);
 	return !ep->unfenced && !ep->peeking;
@@ -189,7 +189,7 @@ static void on_used(struct dofi_ep *ep, uint32_t used)
 {
 	struct dofi_ctrl_msgs *ctrl_msgs = ep->ctrl_msgs;
 
-	/* No more than were sent; and those that overtake each other bring nothing new. */
+	/* Ignores counts above the number sent, and older counts that were overtaken. */
 	if (used - ctrl_msgs->answered > ctrl_msgs->sent - ctrl_msgs->answered)
 		return;
 	ctrl_msgs->answered = used;
@@ -204,7 +204,7 @@ static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, 
 	if (slot >= DOFI_CTRL_SLOTS ||
 	    size < (is_answer ? BARE + sizeof(ctrl_msg->answer) : DOFI_CTRL_MSG_MAX))
 		return;
-	/* The place of the answer did not come. */
+	/* A request comes without the target of the answer. */
 	if (is_answer)
 		ep->ctrl_msgs->slots.answers[slot] = ctrl_msg->answer;
 	else
@@ -232,7 +232,7 @@ void dofi_ctrl_msg_arrived(struct dofi_ia *ia, const struct dofi_ctrl_msg *ctrl_
 	case DOFI_CTRL_USED:
 		on_used(ep, ctrl_msg->value);
 		break;
-	default: /* a later version's */
+	default: /* of a later version */
 		break;
 	}
 	dofi_unlock(&ep->lock);

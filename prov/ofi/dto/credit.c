@@ -17,7 +17,10 @@
 
 #define SINK_SIZE 4096u
 
-/* InfiniBand's hardware makes the sender try again and lets everything else pass. */
+/*
+ * InfiniBand needs no credits: its hardware repeats a message without a receive, and does not block
+ * other traffic.
+ */
 enum dofi_credit_mode dofi_credit_choose(const struct dofi_ia *ia)
 {
 	bool asked = ia->trans->id == DOFI_TRANS_MSG && !strcmp(ia->params.credits, "write");
@@ -56,7 +59,7 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 
 	dofi_assert_held(&ep->lock);
 	ep->credit_mode = DOFI_CREDITS_NONE;
-	/* The endpoint of the former connection is closed: nobody writes there now. */
+	/* The endpoint of the former connection is closed, so no peer writes there now. */
 	if (ia->credits == DOFI_CREDITS_WRITTEN)
 		atomic_store_explicit(&ia->sink.words[ep->scratch].in, 0, memory_order_relaxed);
 	ep->nreceived = 0;
@@ -68,7 +71,7 @@ uint32_t dofi_credit_start(struct dofi_ep *ep)
 void dofi_credit_open(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
-	ep->credit_mode = ep->obj.ia->credits;
+	ep->credit_mode = ep->streams ? DOFI_CREDITS_CARRIED : ep->obj.ia->credits;
 	if (dofi_credit_is_written(ep) && !ep->peer.has_credit_word)
 		ep->credit_mode = DOFI_CREDITS_NONE;
 	if (dofi_credit_urgent(ep))
@@ -92,7 +95,7 @@ bool dofi_credit_look(struct dofi_ep *ep)
 	uint32_t more;
 
 	dofi_assert_held(&ep->lock);
-	if (ia->credits != DOFI_CREDITS_WRITTEN)
+	if (ia->credits != DOFI_CREDITS_WRITTEN || ep->streams)
 		return false;
 	more = be32toh(atomic_load_explicit(&ia->sink.words[ep->scratch].in,
 					    memory_order_relaxed)) -

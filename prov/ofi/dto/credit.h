@@ -4,15 +4,14 @@
  * unexpected message block the byte stream, or buffers it, RDMA behind it would wait for ever, or
  * memory would grow.
  *
- * Both counts are totals of one connection and run freely: the receiver tells how many receives it
- * has posted so far, the sender never has more messages under way. The count travels with the
- * completion data of messages when there are new credits, and else, before the peer runs dry, by
- * itself.
+ * Both counts are totals of one connection and wrap: the receiver reports how many receives it has
+ * posted so far, and the sender has never sent more messages. The completion data of messages carry
+ * the count when there are new credits. If no message does so, a separate credit update is sent
+ * before the peer runs out of credits.
  *
- * iWARP has no completion data, and ends the connection of a message that finds no receive. There
- * each EP has a word in memory that its peer may write to: a credit update is a small write of the
- * count, and a sender looks into its word when it has used up what it knew, again and again until
- * there are new credits.
+ * iWARP has no completion data, and ends the connection when a message finds no receive. There each
+ * EP has a credit word, which its peer writes: a credit update is a small write of the count. A
+ * sender that has used up its credits polls its word until there are new ones.
  */
 #ifndef DOFI_CREDIT_H
 #define DOFI_CREDIT_H
@@ -24,10 +23,10 @@
 struct fid_mr;
 
 /*
- * A credit update for the peer, 32 bits: in the completion data of a message, or by itself. The
- * total of receives has 18 of them, twice what can be under way, so the difference to the former
- * total says which is newer. The number of the message among those of its connection has 11, far
- * more than an SRQ lets be under way.
+ * Layout of an update of 32 bits, in the completion data of a message or in a separate credit
+ * update. The total of receives has 18 bits, twice the number that can be under way, so the
+ * difference of two totals shows which one is newer. The number of the message in its connection
+ * has 11 bits, far more than can be under way for an SRQ.
  */
 #define DOFI_UPDATE_SOLICITED    1u
 #define DOFI_UPDATE_CREDIT       2u
@@ -37,32 +36,31 @@ struct fid_mr;
 #define DOFI_UPDATE_CREDIT_SHIFT 14
 
 /*
- * A credit update that goes by itself, a greeting, which has no update, or a mark or its answer
- * (ud_window.h).
+ * A separate credit update; a greeting, without an update; or a mark or its answer (ud_window.h).
  */
 struct dofi_ctrl_credit {
-	uint32_t number, secret; /* as those of a control message */
+	uint32_t number, secret; /* as in a control message */
 	uint32_t update;
 };
 
 /*
- * Whether messages without a receive do harm on this fabric, and what can be done then; info and
- * trans are chosen.
+ * How peers get credits on this fabric, if messages without a receive do harm there. Called when
+ * info and trans are chosen.
  */
 enum dofi_credit_mode dofi_credit_choose(const struct dofi_ia *ia);
 
 int dofi_credit_init(struct dofi_ia *ia); /* 0 or a negative error */
 void dofi_credit_fini(struct dofi_ia *ia);
 
-/* A handshake begins: counts from here on. Returns what goes into it; ep->lock held. */
+/* A handshake begins: starts the counts. Returns the total for the handshake. ep->lock held. */
 uint32_t dofi_credit_start(struct dofi_ep *ep);
 
-/* The connection is established: from here on the peer is told what is posted. ep->lock held. */
+/* The connection is established: from now on the peer gets credit updates. ep->lock held. */
 void dofi_credit_open(struct dofi_ep *ep);
 
 /*
- * A credit update came with a message: credits may overtake each other, and the newest counts.
- * ep->lock held.
+ * Takes the credits of an update that came with a message. Updates may overtake each other: the
+ * newest counts. ep->lock held.
  */
 static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t update)
 {
@@ -76,15 +74,15 @@ static inline void dofi_credit_take(struct dofi_ep *ep, uint32_t update)
 			ep->credit_total += (uint32_t)more >> DOFI_UPDATE_CREDIT_SHIFT;
 	}
 }
-/* A credit update that came by itself. ep->lock held. */
+/* Takes a separate credit update, and issues requests that waited for it. ep->lock held. */
 void dofi_credit_apply(struct dofi_ep *ep, uint32_t update);
 /* The same for the connection of this number. engine.lock held. */
 void dofi_credit_arrived(struct dofi_ia *ia, uint32_t number, uint32_t update);
 
-/* Credits by itself what is urgent. ep->lock held. */
+/* Sends a separate credit update if one is urgent. ep->lock held. */
 void dofi_credit_announce(struct dofi_ep *ep);
 
-/* There are no messages to come that could take the credit update along. ep->lock held. */
+/* Whether credit updates are writes, which messages cannot carry. ep->lock held. */
 static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
@@ -92,24 +90,27 @@ static inline bool dofi_credit_is_written(const struct dofi_ep *ep)
 }
 
 /*
- * The credit update as a write, which nobody waits for and few fabrics inject (Soft-iWARP 2 bytes).
- * ep->lock held; 0 or a negative error.
+ * Writes a credit update to the peer's credit word, without a work request. It is not injected: few
+ * fabrics can (Soft-iWARP injects 2 bytes). ep->lock held; 0 or a negative error.
  */
 ssize_t dofi_credit_write(struct dofi_ep *ep);
 
 /*
- * The sender knows of no receive any more: does its word? If not, it will be looked at again.
- * ep->lock held.
+ * The sender has used up its credits: reads its credit word. Without new credits, false, and the
+ * engine reads the word again later. ep->lock held.
  */
 DOFI_COLD bool dofi_credit_look(struct dofi_ep *ep);
 
-/* An SRQ's buffers belong to everybody: each connection gets this many beyond what it has taken. */
+/*
+ * The buffers of an SRQ are shared: each connection gets this many credits beyond the messages that
+ * it has received.
+ */
 #define DOFI_CREDIT_SHARE 64u
 
 /*
- * Receives of this connection so far that the fabric has, and those of the handshake, which were
- * posted before there was a path. Not those that wait for room in the fabric: a message for them
- * could stand in the way of what makes the room.
+ * The total of receives of this connection that the fabric has, and of those announced in the
+ * handshake, which were posted before there was a path. Receives that wait for room in the fabric
+ * do not count: a message for them could block the completions that make this room.
  */
 static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 {
@@ -120,7 +121,10 @@ static inline uint32_t dofi_credit_total(const struct dofi_ep *ep)
 	return (int32_t)(issued - ep->announced) > 0 ? issued : ep->announced;
 }
 
-/* The peer knows of no more than half of what it could send. */
+/*
+ * Whether the next message should carry an update: the peer has no more credits than the update
+ * would add.
+ */
 static inline bool dofi_credit_due(const struct dofi_ep *ep)
 {
 	uint32_t update;
@@ -131,7 +135,10 @@ static inline bool dofi_credit_due(const struct dofi_ep *ep)
 	return update && ep->announced - ep->nreceived <= update;
 }
 
-/* Of no more than a third: no message took the credit update along, so it goes by itself. */
+/*
+ * Whether a separate update is due: the peer has no more than half of the credits that the update
+ * would add.
+ */
 static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
 {
 	uint32_t update;
@@ -142,7 +149,7 @@ static inline bool dofi_credit_urgent(const struct dofi_ep *ep)
 	return update && 2 * (ep->announced - ep->nreceived) <= update;
 }
 
-/* The next Send must wait for the peer to post a receive. */
+/* Whether the next Send has to wait until the peer posts a receive. */
 static inline bool dofi_credit_out(const struct dofi_ep *ep)
 {
 	return ep->peer.credits && ep->nsent == ep->credit_total;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion data without its flag. Some providers hand the data of a message that came before its
- * receive over and leave FI_REMOTE_CQ_DATA out (DOFI_QUIRK_UNMARKED_DATA), so that nothing names
- * the connection of a message for an SRQ. All messages for SRQs carry data, so the flag is set. A
- * message for an EP's own receive may carry none, and what the fabric has there may be older; but
- * such a message never comes before its receive, because of the credits (credit.h).
+ * Completion data without their flag. For a message that came before its receive, some providers
+ * deliver the data and leave FI_REMOTE_CQ_DATA out (DOFI_QUIRK_UNMARKED_DATA), so the connection of
+ * a message for an SRQ would not be known. All messages for SRQs carry data, so this file sets the
+ * flag. A message for an EP's own receive may carry no data, and the field may hold older data
+ * then; but because of the credits (credit.h) such a message never comes before its receive.
  */
 #ifndef DOFI_DATA_FLAG_H
 #define DOFI_DATA_FLAG_H
@@ -13,7 +13,10 @@
 
 struct dofi_ia;
 
-/* ia->completed of such a provider: sets the flags, and goes on with the transport's function. */
+/*
+ * The function ia->completed for such a provider: sets the flags and calls the transport's
+ * function.
+ */
 void dofi_data_flag_completed(struct dofi_ia *ia, const void *entries, ssize_t n);
 
 #endif

@@ -54,7 +54,7 @@ static bool recv_flags_ok(DAT_COMPLETION_FLAGS flags)
 	       flags == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
-/* SUPPRESS says that posts may suppress, which they always may; programs set it (PRG-06). */
+/* SUPPRESS allows posts to suppress events, which is always allowed; programs set it (PRG-06). */
 static bool request_flags_ok(DAT_COMPLETION_FLAGS flags)
 {
 	unsigned int rest = (unsigned int)flags & ~(unsigned int)DAT_COMPLETION_SUPPRESS_FLAG;
@@ -63,7 +63,7 @@ static bool request_flags_ok(DAT_COMPLETION_FLAGS flags)
 	       rest == DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 }
 
-/* RC, or where the generation has it UD. */
+/* RC, and in generations with extensions UD. */
 static bool service_known(const DAT_EP_ATTR *asked)
 {
 	return asked->service_type == DAT_SERVICE_TYPE_RC ||
@@ -92,7 +92,7 @@ static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 	       asked->ep_transport_specific_count >= 0 && asked->ep_provider_specific_count >= 0;
 }
 
-/* 0 means "as you like", for which there is a default; anything else is taken as asked. */
+/* 0 leaves the choice to the provider, which has a default. Any other value is taken. */
 #define TAKE(field)                                   \
 	do {                                          \
 		if (asked->field)                     \

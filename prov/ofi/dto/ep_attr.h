@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* EP attributes: defaults, limits, and what they mean for the rings and the EVDs. */
+/* EP attributes: defaults, limits, and how streams notify. */
 #ifndef DOFI_EP_ATTR_H
 #define DOFI_EP_ATTR_H
 
@@ -9,8 +9,8 @@
 #define DOFI_SERVICE_TYPE_UD 1 /* DAT_IB_SERVICE_TYPE_UD */
 
 /*
- * Effective attributes for what was asked (NULL: defaults). DAT_SUCCESS, or the error without an
- * argument number that the caller's call has for its attributes.
+ * Computes the effective attributes from those asked for (NULL: defaults). DAT_SUCCESS, or an
+ * error; if it is INVALID_PARAMETER, the caller adds the number of its argument.
  */
 DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *asked,
 				bool has_recv_evd, bool has_req_evd, bool has_srq,

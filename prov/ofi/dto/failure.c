@@ -21,14 +21,14 @@ void dofi_fail_path(struct dofi_ep *ep, int err)
 }
 
 /*
- * Where no event tells that the path is gone, an operation that came back is all that is ever
- * known.
+ * On a transport without events of endpoints, a returned operation is the only sign that the path
+ * is gone.
  */
 static void path_gone(struct dofi_ep *ep)
 {
 	if (ep->path_up && !ep->trans->has_eq)
 		dofi_ep_refuse(ep);
-	ep->path_up = false; /* or the next operation would be given back, and so on */
+	ep->path_up = false; /* otherwise the fabric would return the next operations, too */
 }
 
 bool dofi_fail_is_back(struct dofi_ep *ep, int err)
@@ -41,8 +41,8 @@ bool dofi_fail_is_back(struct dofi_ep *ep, int err)
 }
 
 /*
- * The fabric is in the middle of what it still has (dofi_conn_end), and how that fails is nobody's
- * concern.
+ * Whether the connection has ended and the fabric still has some of its operations (dofi_conn_end):
+ * their failures are not reported.
  */
 static bool is_over(const struct dofi_ep *ep)
 {

@@ -23,8 +23,9 @@ DOFI_COLD void dofi_fail_path(struct dofi_ep *ep, int err);
 bool dofi_fail_is_back(struct dofi_ep *ep, int err);
 
 /*
- * The request or receive failed. One failure ends a connection; where the fabric goes on after it,
- * what fails later is DOFI_WR_BACK and left to the flush. False: it is.
+ * The request or receive failed. Returns true for the first failure, which breaks the connection.
+ * If the fabric continues after it, a later failure becomes DOFI_WR_BACK, and the flush ends the
+ * work request.
  */
 DOFI_COLD bool dofi_fail(struct dofi_ep *ep, struct dofi_wr *wr, int err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The guard byte. Some providers cut a message that is longer than its receive, and complete both
- * as good ones (DOFI_QUIRK_CUTS). There each receive gets one segment more, a byte of the
- * library's: a message that reaches it is longer than the program's buffer. The byte is the IA's,
- * all receives share it, and nobody reads it. Receives with a guard take the way of those with
+ * The guard byte. Some providers cut a message that is longer than its receive, and report success
+ * at both ends (DOFI_QUIRK_CUTS). There each receive gets one more segment, a byte of the library:
+ * a message that reaches this byte is longer than the program's buffer. All receives of the IA
+ * share the byte, and its value is never read. Receives with a guard take the path of receives with
  * several segments, so other fabrics pay nothing.
  */
 #ifndef DOFI_GUARD_H
@@ -18,19 +18,19 @@ struct fid_mr;
 int dofi_guard_open(struct dofi_ia *ia); /* 0 or a negative error */
 void dofi_guard_close(struct dofi_ia *ia);
 
-/* Segments of each receive that are the guard's. */
+/* The number of segments that the guard needs in each receive: 0 or 1. */
 uint32_t dofi_guard_segments(const struct dofi_ia *ia);
 
-/* The receive has its guard. */
+/* Whether the receive has its guard. */
 bool dofi_guard_is_set(const struct dofi_ia *ia, const struct dofi_wr *wr);
 
 /*
- * It gets one, unless the fabric needs none or it has no segments. The ring, whose lock is held,
- * has room for it.
+ * Adds the guard, if the fabric needs it and the receive has segments. The ring has room for it,
+ * and its lock is held.
  */
 void dofi_guard_set(const struct dofi_ia *ia, const struct dofi_ring *ring, struct dofi_wr *wr);
 
-/* So many bytes came for the receive, among them the guard. */
+/* Whether a message of this length has reached the guard. */
 bool dofi_guard_is_hit(const struct dofi_ia *ia, const struct dofi_wr *wr, uint64_t length);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From the rings to the fabric, in posting order. What must wait (for a remote context, a fence,
- * the read limit, room in the fabric) stays in the ring, and everything behind it.
+ * Gives work requests of the rings to the fabric, in posting order. A request that must wait (for a
+ * remote context, a fence, the read limit, room in the fabric) stays in the ring, and so does
+ * everything behind it.
  */
 #include "dto/credit.h"
 #include "object/ep.h"
@@ -34,7 +35,7 @@ void dofi_ep_stall(struct dofi_ep *ep)
 	dofi_stall(ep->obj.ia, &ep->stall);
 }
 
-/* Ends a request on our own account; the engine breaks the connection. */
+/* Ends a request with an error that the library has found; the engine breaks the connection. */
 DOFI_COLD static void fail(struct dofi_ep *ep, struct dofi_wr *wr, DAT_DTO_COMPLETION_STATUS status)
 {
 	if (wr->split)
@@ -53,8 +54,8 @@ void dofi_ep_refuse(struct dofi_ep *ep)
 }
 
 /*
- * Reads the peer's table entry of a context into the scratch, or, for context 0, entry 0 for the
- * sake of the round trip.
+ * Reads the peer's table entry of a context into the scratch. Context 0: reads entry 0, only for
+ * the round trip.
  */
 static bool peek(struct dofi_ep *ep, uint32_t context)
 {
@@ -75,7 +76,7 @@ static bool peek(struct dofi_ep *ep, uint32_t context)
 		ep->peeking = true;
 		return true;
 	}
-	if (ret != -FI_EAGAIN && ep->path_up) /* else it ends anyway */
+	if (ret != -FI_EAGAIN && ep->path_up) /* otherwise the connection ends already */
 		DOFI_LOG_I("%s: can't read the peer's context table: %s", ep->obj.ia->name,
 			   fi_strerror((int)-ret));
 	dofi_issue_put_off(ep, ret);
@@ -88,7 +89,7 @@ bool dofi_ep_sync(struct dofi_ep *ep)
 	return peek(ep, 0);
 }
 
-/* The checks that most fabrics do late, wrongly or not at all. */
+/* Rights, zone and bounds. Most fabrics check them late, wrongly or not at all. */
 DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, uint64_t address,
 			 const struct dofi_ctx *ctx)
 {
@@ -104,16 +105,16 @@ DOFI_INLINE bool allowed(const struct dofi_ep *ep, const struct dofi_wr *wr, uin
 }
 
 /*
- * A context that allows nothing, for one that the peer's table does not have or that a Send of ours
- * ended. The second keeps its place until the peer says that it is dead there: an entry that is
- * read before may still look alive.
+ * An entry of the cache without rights. It stands for a context that the peer's table does not
+ * have, or that a Send of ours has ended. In the second case the entry stays until the peer
+ * confirms the end: until then the peer's table may still show the context as valid.
  */
-static bool is_grave(const struct dofi_ctx *ctx)
+static bool allows_nothing(const struct dofi_ctx *ctx)
 {
 	return ctx->context && !ctx->privileges;
 }
 
-/* The peer's entry of the context is here, and allows it. */
+/* DOFI_GO if the peer's entry of the context is in the cache and allows the access. */
 DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *wr,
 				      uint32_t context, uint64_t address)
 {
@@ -122,12 +123,13 @@ DOFI_INLINE enum dofi_verdict look_up(struct dofi_ep *ep, const struct dofi_wr *
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
 		return DOFI_REFUSED;
 	if (ctx->context != context) {
-		if (!is_grave(ctx))
+		if (!allows_nothing(ctx))
 			peek(ep, context);
 		return DOFI_WAIT;
 	}
 	if (!allowed(ep, wr, address, ctx))
-		return DOFI_REFUSED; /* and so it stays, until the failure has its turn */
+		/* the request stays in the ring until it is the oldest, and fails then */
+		return DOFI_REFUSED;
 	return DOFI_GO;
 }
 
@@ -146,7 +148,7 @@ enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr)
 	return DOFI_GO;
 }
 
-/* Where a device does it: control.c looks up the target again when it starts. */
+/* For devices that execute it. dofi_atomic_start looks the target up again. */
 static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ctx *ctx = &ep->rcache[wr->atomic.context % DOFI_RCACHE_SIZE];
@@ -160,7 +162,7 @@ static enum dofi_verdict native_atomic_may_start(struct dofi_ep *ep, const struc
 	return verdict;
 }
 
-/* The peer's control slots is an entry of its table, too. */
+/* The place of the peer's control slots is an entry of its table, too. */
 static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	uint32_t context = ep->peer.ctrl_context;
@@ -170,7 +172,8 @@ static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr
 		return DOFI_REFUSED;
 	if (ep->ctrl_msgs)
 		return dofi_ctrl_msg_may_start(ep, wr) ? DOFI_GO : DOFI_WAIT;
-	if (ep->peer.ctrl_known)
+	/* Cells carry the records, and only those of atomic operations have bytes. */
+	if (ep->peer.ctrl_known || (ep->streams && !dofi_op_is_atomic(wr->op)))
 		return DOFI_GO;
 	if (!context || DOFI_CTX_INDEX(context) >= ep->peer.ctxtab_entries)
 		return DOFI_REFUSED;
@@ -180,12 +183,15 @@ static enum dofi_verdict find_slots(struct dofi_ep *ep, const struct dofi_wr *wr
 	return DOFI_WAIT;
 }
 
-/* The fabric does it, for what is one operation of its own with something to move. */
+/*
+ * Whether the fabric executes the barrier flag: only for a request that is one operation of the
+ * fabric and moves bytes.
+ */
 static bool fence_is_native(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
 
-	return ia->fences_reads && dofi_op_may_be_plain(wr->op) && wr->niov &&
+	return ia->fences_reads && !ep->streams && dofi_op_may_be_plain(wr->op) && wr->niov &&
 	       wr->niov <= ep->req.fabric_iov && !(ia->splits_writes && wr->op == DOFI_OP_WRITE);
 }
 
@@ -199,7 +205,7 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (ep->atomics_used || dofi_op_is_atomic(wr->op))
 		if (!dofi_atomic_may_start(ep, wr))
 			return DOFI_WAIT;
-	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep->obj.ia, wr->op)) {
+	if (dofi_op_needs_ctrl(wr->op) && !dofi_op_is_native(ep, wr->op)) {
 		enum dofi_verdict verdict = find_slots(ep, wr);
 
 		if (verdict != DOFI_GO)
@@ -208,12 +214,12 @@ enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr)
 		return native_atomic_may_start(ep, wr);
 	}
 	if (wr->op == DOFI_OP_SEND_INVALIDATE &&
-	    is_grave(&ep->rcache[wr->send.context % DOFI_RCACHE_SIZE]))
+	    allows_nothing(&ep->rcache[wr->send.context % DOFI_RCACHE_SIZE]))
 		return DOFI_WAIT;
 	return DOFI_GO;
 }
 
-/* More segments than the fabric takes: of a message afterwards there is one. */
+/* A request with more segments than the fabric takes. A message has one segment afterwards. */
 static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret;
@@ -229,7 +235,7 @@ static ssize_t start_split(struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_bounce_take(ep->obj.ia, &ep->req, wr);
 }
 
-/* What is no operation of the fabric's own, or several. */
+/* Requests that are no operation of the fabric, or several. */
 static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ssize_t ret = 0;
@@ -238,7 +244,7 @@ static ssize_t start_other(struct dofi_ep *ep, struct dofi_wr *wr)
 	if (wr->op == DOFI_OP_BIND)
 		ep->obj.ia->up->apply_bind(ep, wr);
 	else if (wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ)
-		wr->state = DOFI_WR_DONE; /* of no bytes */
+		wr->state = DOFI_WR_DONE; /* it moves no bytes */
 	else
 		ret = dofi_ctrl_start(ep, wr);
 	if (ret)
@@ -265,7 +271,7 @@ static ssize_t start_any(struct dofi_ep *ep, struct dofi_wr *wr)
 	return start_other(ep, wr);
 }
 
-/* The progress thread keeps away meanwhile. */
+/* The progress thread does not run rounds meanwhile. */
 static ssize_t start_large(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_engine *e = &ep->obj.ia->engine;
@@ -284,7 +290,8 @@ ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /*
- * A failure takes its turn: what was posted before it still succeeds where the fabric overtakes it.
+ * A refused request fails only when all requests before it are complete, so that they still
+ * succeed.
  */
 void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict verdict)
 {
@@ -296,7 +303,6 @@ void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr, enum dofi_verdict
 	dofi_release_rings(ep);
 }
 
-/* The fabric did not take what was posted. */
 void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret)
 {
 	dofi_assert_held(&ep->lock);
@@ -325,8 +331,9 @@ void dofi_issue_credit_update(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->lock);
 	/*
-	 * Whoever polls may have a message to follow right away, which takes the credit update
-	 * along; a sleeper is not woken for it.
+	 * A consumer that polls may send a message soon, which carries the update; the engine sends
+	 * it otherwise. If the driver sleeps, the update is sent at once, because it does not wake
+	 * the driver.
 	 */
 	if (dofi_credit_is_written(ep) ||
 	    atomic_load_explicit(&ep->obj.ia->wait.asleep, memory_order_relaxed))

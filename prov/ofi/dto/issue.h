@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One work request to the fabric: by its post, when it is plain and nothing waits before it, or by
- * the loops over what waits (issue.c). op is that of wr, known to the compiler in a post; what is
- * plain needs no look at what it may need else. ep->lock held.
+ * Gives one work request to the fabric: in its post, if it is plain and nothing waits before it, or
+ * in the loops over waiting requests (issue.c). op is the operation of wr; in a post the compiler
+ * knows it. For a plain request the special checks are left out. ep->lock held.
  */
 #ifndef DOFI_ISSUE_H
 #define DOFI_ISSUE_H
@@ -17,25 +17,32 @@
 
 enum dofi_verdict { DOFI_GO, DOFI_WAIT, DOFI_REFUSED };
 
-/* May one start that a control record, a fence or a bind has to do with? */
+/*
+ * Whether a request may start that needs a control record, or waits for a fence, a bind or an
+ * atomic operation.
+ */
 DOFI_SLOW_PATH enum dofi_verdict dofi_issue_special(struct dofi_ep *ep, struct dofi_wr *wr);
-/* Where the peer's memory is, from its context. */
+/* Resolves the peer's address and key from the request's context. */
 DOFI_SLOW_PATH enum dofi_verdict dofi_issue_resolve(struct dofi_ep *ep, struct dofi_wr *wr);
-/* As dofi_start, for those that aren't plain. */
+/* As dofi_start, for requests that are not plain. */
 DOFI_SLOW_PATH ssize_t dofi_start_slow(struct dofi_ep *ep, struct dofi_wr *wr);
-/* The next one stays in the ring: it may not start, or the fabric answered ret < 0. */
+/* The next request stays in the ring: it may not start, or the fabric returned ret < 0. */
 DOFI_SLOW_PATH void dofi_issue_denied(struct dofi_ep *ep, struct dofi_wr *wr,
 				      enum dofi_verdict verdict);
 DOFI_COLD void dofi_issue_put_off(struct dofi_ep *ep, ssize_t ret);
-/* The peer should hear soon how many receives there are. */
+/* The peer should soon get a credit update. */
 DOFI_SLOW_PATH void dofi_issue_credit_update(struct dofi_ep *ep);
 
 /*
- * Could be served before an earlier write: for the peer that gets this message, or for this read. A
- * fence is no wait.
+ * Whether the operation could overtake an earlier write and therefore waits for it. Where a fence
+ * prevents that, it does not wait.
  */
-static inline bool dofi_overtakes(const struct dofi_ia *ia, uint8_t op)
+static inline bool dofi_overtakes(const struct dofi_ep *ep, uint8_t op)
 {
+	const struct dofi_ia *ia = ep->obj.ia;
+
+	if (ep->streams)
+		return false;
 	if (op == DOFI_OP_READ)
 		return ia->reads_overtake && ia->order != DOFI_FENCE;
 	return ia->order == DOFI_HOLD && dofi_op_is_message(op);
@@ -60,13 +67,15 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 		verdict = dofi_issue_resolve(ep, wr);
 	if (DOFI_UNLIKELY(verdict != DOFI_GO))
 		return verdict;
-	if (ep->writes && dofi_overtakes(ep->obj.ia, op))
+	if (ep->writes && dofi_overtakes(ep, op))
 		return DOFI_WAIT;
 	return dofi_op_is_message(op) && dofi_credit_out(ep) && !dofi_credit_look(ep) ? DOFI_WAIT
 										      : DOFI_GO;
 }
 
-/* To the fabric, as one operation of its own. 0, or a negative error and nothing changed. */
+/*
+ * Gives the request to the fabric as one operation. 0, or a negative error, and nothing is changed.
+ */
 DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op)
 {
 	const struct dofi_ia *ia = ep->obj.ia;
@@ -81,7 +90,7 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 		ret = ep->trans->write(ep, wr);
 		if (!ret && wr->state == DOFI_WR_ISSUED) {
 			ep->writes++;
-			ep->unfenced = ia->order == DOFI_FENCE;
+			ep->unfenced = ia->order == DOFI_FENCE && !ep->streams;
 		}
 	} else {
 		ret = ep->trans->read(ep, wr);
@@ -95,7 +104,7 @@ DOFI_INLINE ssize_t dofi_start(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t o
 	return ret;
 }
 
-/* The first of those that wait. False: it still waits, or those behind it have to. */
+/* Starts the first waiting request. False: it has to wait, or the requests behind it have to. */
 DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t op, bool plain)
 {
 	enum dofi_verdict verdict = dofi_may_start(ep, wr, op, plain);
@@ -107,7 +116,7 @@ DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t
 	}
 	ret = plain ? dofi_start(ep, wr, op) : dofi_start_slow(ep, wr);
 	if (DOFI_UNLIKELY(ret)) {
-		if (ret < 0) /* else what completes before goes on with it */
+		if (ret < 0) /* 1: a completion continues it */
 			dofi_issue_put_off(ep, ret);
 		return false;
 	}
@@ -117,7 +126,7 @@ DOFI_INLINE bool dofi_issue_next(struct dofi_ep *ep, struct dofi_wr *wr, uint8_t
 	return true;
 }
 
-/* The same for receives. */
+/* The same for a receive. */
 DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool plain)
 {
 	ssize_t ret;
@@ -137,14 +146,14 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 struct dofi_stall;
 
 /*
- * Gives queued work to the fabric as far as order, limits and the fabric allow; of one ring, or
- * all. ep->lock held.
+ * Gives waiting work requests to the fabric as far as order, limits and the fabric allow: those of
+ * one ring, or of both, with answers that are due. ep->lock held.
  */
 void dofi_ep_issue_requests(struct dofi_ep *ep);
 
 void dofi_ep_issue_receives(struct dofi_ep *ep);
 void dofi_ep_issue(struct dofi_ep *ep);
-/* A completion is dealt with: what waited for it? engine.lock and ep->lock held. */
+/* After a completion: starts work that waited for it. engine.lock and ep->lock held. */
 static inline void dofi_ep_go_on(struct dofi_ep *ep)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);
@@ -155,27 +164,30 @@ static inline void dofi_ep_go_on(struct dofi_ep *ep)
 		ep->obj.ia->up->drained(ep);
 }
 
-/* Completions need not be watched any more for requests that wait, if none does. ep->lock held. */
+/* Ends the watching of completions if no request waits in the ring any more. ep->lock held. */
 void dofi_ep_let_go(struct dofi_ep *ep);
 
-/* Leaves something to the engine: work that the fabric did not take, or a fault; ep->lock held. */
+/*
+ * Leaves work to the next round of the engine: requests that the fabric did not take, or the end
+ * after a fault. ep->lock held.
+ */
 void dofi_ep_stall(struct dofi_ep *ep);
 
 /*
- * The fabric refuses what is the EP's: the engine waits for the reason, mostly an event of the
+ * The fabric refuses operations of the EP: the engine waits for the reason, mostly an event of the
  * path, and then ends the connection.
  */
 DOFI_COLD void dofi_ep_refuse(struct dofi_ep *ep);
 
-/* What stall.retry does: looks after all that the EP has left. engine.lock held. */
+/* stall.retry of an EP: handles everything that the EP has left to the engine. engine.lock held. */
 void dofi_ep_retry(struct dofi_stall *stall);
 
-/* The next request is a Send for which the peer has no receive; ep->lock held. */
+/* Whether the next request is a message for which the peer has no receive. ep->lock held. */
 bool dofi_ep_starves(const struct dofi_ep *ep);
 
 /*
- * Final sync of a graceful disconnect: a read that returns when the peer has taken all we sent.
- * ep->lock held.
+ * Starts the final sync of a graceful disconnect: a read that completes when the peer has received
+ * everything. False: it could not be posted. ep->lock held.
  */
 bool dofi_ep_sync(struct dofi_ep *ep);
 

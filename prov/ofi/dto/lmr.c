@@ -22,7 +22,7 @@ static uint64_t page_of(uint64_t address)
 	return address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* msync looks at the mappings alone: it writes nothing when it is asked for MS_ASYNC. */
+/* msync with MS_ASYNC only checks the mappings and writes nothing. */
 static bool is_mapped(uint64_t base, uint64_t length)
 {
 	uint64_t first = page_of(base);
@@ -31,9 +31,9 @@ static bool is_mapped(uint64_t base, uint64_t length)
 }
 
 /*
- * The kernel adds 0 to a word of the page, which changes nothing, but takes the fault that a write
- * would take. The comparison says who is woken: nobody, unless the word is a futex in use and has
- * that odd value.
+ * Lets the kernel add 0 to a word of the page. That changes nothing, but fails if a write would
+ * fail. No thread is woken, unless the word is a futex in use with the odd value that the operation
+ * compares with.
  */
 static bool is_page_writable(uint64_t page)
 {
@@ -61,7 +61,7 @@ static DAT_RETURN check_region(const struct dofi_lmr *lmr)
 	return DAT_SUCCESS;
 }
 
-/* Which memory the region description means. */
+/* Finds the memory that the region description names. */
 static DAT_RETURN find_region(struct dofi_lmr *lmr)
 {
 	const struct dofi_lmr *source;
@@ -124,7 +124,7 @@ static void deregister(struct dofi_lmr *lmr, struct dofi_mr *mr)
 
 	if (!mr->fid)
 		return;
-	/* No round may look for a peer's key meanwhile: see dofi_mr_close. */
+	/* No round may look up a peer's key meanwhile: see dofi_mr_close. */
 	dofi_lock(&e->lock);
 	ret = dofi_mr_close(lmr->obj.ia, mr->fid);
 	dofi_unlock(&e->lock);
@@ -156,7 +156,6 @@ DAT_RMR_CONTEXT dofi_lmr_rmr_context(const struct dofi_lmr *lmr)
 	return (unsigned int)lmr->privileges & DOFI_MEM_PRIV_REMOTE ? lmr->context : 0;
 }
 
-/* From what was asked for to a live LMR. */
 DAT_RETURN dofi_lmr_open(struct dofi_lmr *lmr)
 {
 	struct dofi_ia *ia = lmr->obj.ia;
@@ -194,7 +193,6 @@ err_cookie:
 	return dofi_lmr_error(err);
 }
 
-/* From here on the context names nothing, neither here nor for a peer that asks anew. */
 void dofi_lmr_release_context(struct dofi_lmr *lmr)
 {
 	if (lmr->context)

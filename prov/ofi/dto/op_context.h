@@ -27,13 +27,13 @@ static inline uint32_t dofi_context_gap(const struct fi_info *info)
 	return mode & DOFI_CONTEXT_MODES ? DOFI_CONTEXT_GAP : 0;
 }
 
-/* What the fabric gets to know the operation by. */
+/* The context that the fabric gets for the operation. */
 static inline void *dofi_context_of(const struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	return (char *)wr - ia->context_gap;
 }
 
-/* The way back; context is not NULL. */
+/* The work request of a context, which is not NULL. */
 static inline struct dofi_wr *dofi_context_wr(const struct dofi_ia *ia, void *context)
 {
 	return (struct dofi_wr *)(void *)((char *)context + ia->context_gap);

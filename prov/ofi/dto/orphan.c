@@ -27,7 +27,7 @@ uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep)
 	       dofi_orphans_count(&ep->parts) + ep->peeking;
 }
 
-/* The ring gets new memory with the same content; returns the former. */
+/* Gives the ring new memory with the same content. Returns the former memory. */
 static char *replace(struct dofi_ring *ring)
 {
 	size_t size = dofi_ring_size(ring);
@@ -53,7 +53,7 @@ static void mark(struct dofi_orphans *orphans, struct dofi_ring ring, char *memo
 	}
 }
 
-/* The copies have no bounce buffers: the fabric has them. */
+/* The copies have no bounce buffers: those stay with the fabric. */
 static void disown(struct dofi_ring *ring)
 {
 	for (uint32_t i = ring->head; i != ring->tail; i++)
@@ -118,7 +118,7 @@ err:
 	return -ENOMEM;
 }
 
-static void bury(struct dofi_orphans *orphans)
+static void free_orphans(struct dofi_orphans *orphans)
 {
 	dofi_list_del(&orphans->link);
 	if (orphans->scratch != DOFI_NO_SCRATCH)
@@ -142,7 +142,7 @@ int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring)
 	mark(orphans, *ring, orphans->memory[0]);
 	dofi_list_add_tail(&ia->orphans, &orphans->link);
 	if (!orphans->count)
-		bury(orphans);
+		free_orphans(orphans);
 	return 0;
 }
 
@@ -154,11 +154,11 @@ void dofi_orphans_done(struct dofi_wr *wr)
 	if (wr->split)
 		dofi_bounce_give(wr, 0);
 	if (!--orphans->count)
-		bury(orphans);
+		free_orphans(orphans);
 }
 
 void dofi_orphans_free_all(struct dofi_ia *ia)
 {
 	DOFI_LIST_FOR_SAFE(node, &ia->orphans)
-	bury(DOFI_CONTAINER(node, struct dofi_orphans, link));
+	free_orphans(DOFI_CONTAINER(node, struct dofi_orphans, link));
 }

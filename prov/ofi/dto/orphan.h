@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that outlive their connection. On a shared endpoint closing nothing gives them back,
- * and not every fabric can cancel: what is still the fabric's at the end of a connection is left to
- * it, in the memory that it knows, until its completions come; the EP goes on with a copy.
+ * Operations that outlive their connection. A shared endpoint stays open when a connection ends,
+ * and not every fabric can cancel operations. So the work requests that the fabric still has stay
+ * in their memory until their completions come, and the EP continues with a copy.
  */
 #ifndef DOFI_ORPHAN_H
 #define DOFI_ORPHAN_H
@@ -26,24 +26,24 @@ struct dofi_orphans {
 	char *memory[4];  /* the rings and aux */
 };
 
-/* What the fabric has of the EP's. ep->lock held. */
+/* The number of operations of the EP that the fabric still has. ep->lock held. */
 uint32_t dofi_orphans_outstanding(const struct dofi_ep *ep);
-/* The same of one ring. */
+/* The same for one ring. */
 uint32_t dofi_orphans_count(const struct dofi_ring *ring);
 
 /*
- * Takes everything of the EP's that the fabric still has. 0 or -ENOMEM, nothing done. engine.lock
- * and ep->lock held.
+ * Makes orphans of all operations of the EP that the fabric still has. 0, or -ENOMEM, and nothing
+ * is changed. engine.lock and ep->lock held.
  */
 int dofi_orphans_adopt_ep(struct dofi_ep *ep);
 
 /* The same for the slots of `ring`, whose memory becomes the orphans'. */
 int dofi_orphans_adopt(struct dofi_ia *ia, const struct dofi_ring *ring);
 
-/* A completion of one has come. engine.lock held. */
+/* A completion of an orphan has come. engine.lock held. */
 void dofi_orphans_done(struct dofi_wr *wr);
 
-/* The endpoint is closed: nothing comes any more. */
+/* The endpoint is closed, so no completion comes any more. */
 void dofi_orphans_free_all(struct dofi_ia *ia);
 
 #endif

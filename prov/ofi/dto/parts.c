@@ -25,11 +25,11 @@ int dofi_parts_init(const struct dofi_ia *ia, struct dofi_ring *parts, const str
 }
 
 /*
- * Bytes at the end of a write that are stored at once: an aligned word of up to 8 bytes. Devices
- * store such a word by one transaction, processors by one instruction, while memcpy stores other
- * lengths by several that overlap. A flag that a program polls there, of 1, 2, 4 or 8 bytes, is
- * whole then. Where the fabric counts from the start of a region, and DAT does as well, the region
- * is taken to begin on a boundary.
+ * The size of the flag: an aligned word of up to 8 bytes at the end of a write. Devices store such
+ * a word by one transaction and processors by one instruction; memcpy stores other lengths by
+ * several instructions that overlap. So a program that polls a flag of 1, 2, 4 or 8 bytes there
+ * never sees a part of it. If both the fabric and DAT address the region from 0, the region is
+ * assumed to begin at an aligned address.
  */
 uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -43,12 +43,13 @@ uint64_t dofi_write_flag_size(const struct dofi_ep *ep, const struct dofi_wr *wr
 }
 
 /*
- * The request's last bytes go apart: it is more than such a word, or has it from several segments.
+ * Whether the last bytes of the request are a part of their own: the request is longer than the
+ * flag, or has several segments.
  */
 static bool has_flag(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return ep->obj.ia->splits_writes && dofi_op_is_write(wr->op) && wr->length &&
-	       (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
+	return ep->obj.ia->splits_writes && !ep->streams && dofi_op_is_write(wr->op) &&
+	       wr->length && (wr->length > dofi_write_flag_size(ep, wr) || wr->niov > 1);
 }
 
 bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
@@ -58,7 +59,7 @@ bool dofi_parts_needed(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	       (wr->nlast || wr->niov > ep->req.fabric_iov || has_flag(ep, wr));
 }
 
-/* The segment becomes two; the ring has room for one more. */
+/* Divides a segment into two; the ring has room for one more. */
 static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t length)
 {
 	struct iovec *iov = &wr->iov[at];
@@ -72,8 +73,8 @@ static void cut_segment(struct dofi_wr *wr, void **desc, uint16_t at, size_t len
 }
 
 /*
- * The flag has a segment of its own. It is smaller where it comes from several: efa makes an RDMA
- * of each segment.
+ * Gives the flag a segment of its own. The flag is made smaller if it would come from several
+ * segments, because efa makes an RDMA operation of each segment.
  */
 static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -87,6 +88,11 @@ static void cut_flag(const struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->nlast = 1;
 }
 
+static bool overtake(const struct dofi_ep *ep)
+{
+	return ep->obj.ia->writes_overtake && !ep->streams;
+}
+
 /* What goes last, decided before anything goes. */
 static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
@@ -96,7 +102,7 @@ static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 		return;
 	if (has_flag(ep, wr))
 		cut_flag(ep, wr);
-	else if (ep->obj.ia->writes_overtake)
+	else if (overtake(ep))
 		wr->nlast = (uint8_t)(rest ? rest : ep->req.fabric_iov);
 }
 
@@ -109,7 +115,7 @@ static uint16_t segments_of_next(const struct dofi_ep *ep, const struct dofi_wr 
 	return left < ep->req.fabric_iov ? left : ep->req.fabric_iov;
 }
 
-/* What comes next of the request, which is known by its place in the ring. */
+/* Fills the next part of the request at this index in the ring. */
 static void fill(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, struct dofi_wr *part)
 {
 	uint64_t before = dofi_wr_length(wr, wr->rdma.given);
@@ -138,7 +144,7 @@ static ssize_t post(struct dofi_ep *ep, const struct dofi_wr *wr, struct dofi_wr
 		return trans->read(ep, part);
 	if (wr->op != DOFI_OP_WRITE_IMM || !last || ep->ctrl_msgs)
 		return trans->write(ep, part);
-	if (dofi_op_is_native(ep->obj.ia, wr->op))
+	if (dofi_op_is_native(ep, wr->op))
 		return trans->write_immediate(ep, part, (uint32_t)data);
 	return trans->write_data(ep, part, data);
 }
@@ -150,14 +156,14 @@ static void count(struct dofi_ep *ep, struct dofi_wr *wr, const struct dofi_wr *
 		ep->writes += wr->op == DOFI_OP_WRITE;
 	}
 	if (wr->op != DOFI_OP_READ)
-		ep->unfenced = ep->obj.ia->order == DOFI_FENCE;
+		ep->unfenced = ep->obj.ia->order == DOFI_FENCE && !ep->streams;
 	wr->rdma.given = (uint8_t)(wr->rdma.given + part->niov);
 	wr->split++;
 	ep->parts.tail++;
 	ep->dirty = true;
 }
 
-/* 0; 1: there is no room for it; or a post's error. */
+/* Starts the next part. 0; 1: there is no room for it; or the error of the post. */
 static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index, uint64_t data)
 {
 	struct dofi_wr *part = dofi_ring_at(&ep->parts, ep->parts.tail);
@@ -172,11 +178,10 @@ static ssize_t start_next(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t index
 	return ret;
 }
 
-/* Only the last part is left, and would overtake those that are under way. */
+/* Whether only the last part is left and would overtake the parts under way. */
 static bool last_waits(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->split && wr->nlast && wr->rdma.given + wr->nlast == wr->niov &&
-	       ep->obj.ia->writes_overtake;
+	return wr->split && wr->nlast && wr->rdma.given + wr->nlast == wr->niov && overtake(ep);
 }
 
 ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
@@ -187,8 +192,8 @@ ssize_t dofi_parts_start(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 		ssize_t ret;
 
 		/*
-		 * What may overtake this write waits for all of it, so the others need not wait for
-		 * its last part.
+		 * With DOFI_HOLD, requests that could overtake this write wait until it is
+		 * complete. So the request counts as issued, and its last part follows later.
 		 */
 		if (last_waits(ep, wr))
 			return wr->op == DOFI_OP_WRITE && ep->obj.ia->order == DOFI_HOLD ? 0 : 1;
@@ -219,10 +224,7 @@ void dofi_parts_sever(struct dofi_ep *ep, struct dofi_wr *wr)
 	wr->split = 0;
 }
 
-/*
- * The request counts as given to the fabric, but its last part waited for the others, which are
- * complete.
- */
+/* Whether the request counts as issued, its other parts are complete, and its last part is due. */
 static bool owes_last(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return wr->op == DOFI_OP_WRITE && wr->state == DOFI_WR_ISSUED && wr->rdma.given &&
@@ -270,7 +272,7 @@ struct dofi_wr *dofi_parts_done(struct dofi_ep *ep, struct dofi_wr *part, int er
 		return wr;
 	}
 	if (ep->owing)
-		dofi_parts_pay(ep); /* in their order; this one may be among them */
+		dofi_parts_pay(ep); /* in posting order; this request may be among them */
 	else if (owes_last(ep, wr))
 		start_last(ep, wr, index);
 	return wr->split || wr->rdma.given < wr->niov ? NULL : wr;

@@ -17,7 +17,7 @@
 #include "object/ia.h"
 #include "object/transport.h"
 
-/* A receive goes to the fabric, or waits. Unlocks the EP. */
+/* Gives a receive to the fabric, or leaves it in the ring. Unlocks the EP. */
 static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	dofi_post_commit(ep, &ep->recv, wr, DOFI_OP_RECV, wr->length);
@@ -25,7 +25,7 @@ static DAT_RETURN commit_receive(struct dofi_ep *ep, const struct dofi_wr *wr)
 		dofi_release_flushed(ep, DAT_DTO_ERR_FLUSHED);
 	else if (ep->recv.issue + 1 == ep->recv.tail || !ep->stall.waits)
 		dofi_ep_issue_receives(ep);
-	return dofi_post_leave(ep);
+	return dofi_post_end(ep);
 }
 
 /* A read fills its segments front to back and no more than the remote length (DTO-098). */
@@ -87,9 +87,9 @@ DOFI_SLOW_PATH static DAT_RETURN post_receive(struct dofi_ep *ep, DAT_COUNT n,
 }
 
 /*
- * The fast path, for what most posts are: one segment, no flags, an EP that can do it now. Whatever
- * else is the case, or wrong, is for the slow path above: then these return false, and have changed
- * nothing.
+ * The fast path, for most posts: one segment, no flags, and an EP that can start the request now.
+ * In any other case, and on any error, these functions change nothing and return false; the caller
+ * takes the slow path above.
  */
 DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring, DAT_COUNT n,
 			  DAT_COUNT max_iov, const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags,
@@ -100,7 +100,7 @@ DOFI_INLINE bool is_plain(const struct dofi_ep *ep, const struct dofi_ring *ring
 	       iov->segment_length - 1 < limit;
 }
 
-/* The next slot with it; NULL when the segment is not the EP's to use so. */
+/* Fills the next slot; NULL if the segment may not be used so. */
 DOFI_INLINE struct dofi_wr *take_plain(struct dofi_ep *ep, struct dofi_ring *ring, uint8_t op,
 				       const DAT_LMR_TRIPLET *iov, unsigned int privilege,
 				       DAT_DTO_COOKIE cookie)
@@ -167,11 +167,11 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
 	return DOFI_LIKELY(post_plain_receive(ep, n, iov, cookie, flags))
-		       ? dofi_post_leave(ep)
+		       ? dofi_post_end(ep)
 		       : post_receive(ep, n, iov, cookie, flags);
 }
 
-/* These have frames and arguments of their own, which the fast path then does without. */
+/* Functions of their own, so that the fast path needs no stack frame for their arguments. */
 DOFI_SLOW_PATH static DAT_RETURN post_send(struct dofi_ep *ep, DAT_COUNT n,
 					   const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 					   DAT_COMPLETION_FLAGS flags)
@@ -207,7 +207,7 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(post_plain_request(ep, DOFI_OP_SEND, n, iov, cookie, NULL, flags)))
-		return dofi_post_leave(ep);
+		return dofi_post_end(ep);
 	return post_send(ep, n, iov, cookie, flags);
 }
 
@@ -223,7 +223,7 @@ DOFI_INLINE DAT_RETURN post_rdma(DAT_EP_HANDLE handle, uint8_t op, DAT_COUNT n,
 		return DOFI_BAD_ARG(5);
 	dofi_lock(&ep->lock);
 	if (DOFI_LIKELY(post_plain_request(ep, op, n, iov, cookie, remote, flags)))
-		return dofi_post_leave(ep);
+		return dofi_post_end(ep);
 	return op == DOFI_OP_READ ? post_read(ep, n, iov, cookie, remote, flags)
 				  : post_write(ep, n, iov, cookie, remote, flags);
 }

@@ -51,7 +51,7 @@ DAT_RETURN dofi_rmr_bind_based(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET 
 	return dofi_request_commit(ep, wr);
 }
 
-/* --- operations with control records: DAT 2.0 alone has calls for them --- */
+/* --- operations with control records: only DAT 2.0 has calls for them --- */
 
 DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n,
 					const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
@@ -115,7 +115,7 @@ DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR
 	if (!ep || !ep->ud)
 		return DOFI_BAD_HANDLE(EP);
 	dofi_lock(&ep->lock);
-	/* Under the lock: whoever frees it comes for what was posted next. */
+	/* Under the lock: a thread that frees the handle later detaches this request from it. */
 	if (!ah || ah->obj.ia != ep->obj.ia ||
 	    atomic_load_explicit(&ah->ah_freed, memory_order_relaxed))
 		return dofi_post_refuse(ep, DOFI_BAD_ARG(4));

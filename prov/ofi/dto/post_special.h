@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Posts beside Sends, receives and RDMA: binds, datagrams, and the operations of DAT 2.0 with
- * control records (control.h), which answer MODEL_NOT_SUPPORTED where the fabric can't carry them.
+ * Posts other than Sends, receives and RDMA: binds, datagrams, and the operations of DAT 2.0 with
+ * control records (control.h), which return MODEL_NOT_SUPPORTED if the fabric can't carry them.
  */
 #ifndef DOFI_POST_SPECIAL_H
 #define DOFI_POST_SPECIAL_H
@@ -26,11 +26,11 @@ DAT_RETURN dofi_ep_post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT
 DAT_RETURN dofi_ep_post_write_immediate(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					uint32_t immediate, DAT_COMPLETION_FLAGS flags);
-/* ah: of the peer; ud.h. */
+/* ah: the peer's address handle; ud.h. */
 DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				const void *ah, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
-/* FETCH_ADD: operand is what is added. CMP_SWAP: what replaces `compare`. */
+/* FETCH_ADD adds the operand. CMP_SWAP stores the operand if the old value is `compare`. */
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, enum dofi_op op, uint64_t operand,
 			       uint64_t compare, const DAT_LMR_TRIPLET *local,
 			       DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,

@@ -35,8 +35,8 @@ DOFI_SLOW_PATH static void peeked(struct dofi_ep *ep, int err)
 	if (err || !ep->aux_ctx || ep->peek_outdated)
 		return;
 	/*
-	 * An entry that isn't there is remembered as one that allows nothing: what asked for it
-	 * ends the connection.
+	 * If the peer's table has no such entry, stores one without rights: the request that needs
+	 * it ends the connection.
 	 */
 	if (!dofi_ctx_decode(&ep->obj.ia->scratch.slots[ep->scratch], ep->aux_ctx, ctx))
 		*ctx = (struct dofi_ctx){.context = ep->aux_ctx};
@@ -62,8 +62,8 @@ static void finished_request(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 }
 
 /*
- * The receives that are of no EP; spares, and those for credits as the endpoint closes, are only
- * given back.
+ * Receives that belong to no EP. Spares, and those for credit updates when the endpoint closes,
+ * need no action.
  */
 DOFI_SLOW_PATH static void other_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
 				      uint32_t update)
@@ -78,13 +78,15 @@ DOFI_SLOW_PATH static void other_done(struct dofi_wr *wr, int err, uint64_t leng
 		dofi_ud_pool_done(wr->ia, wr, err, length, update);
 }
 
-/* Of the EP's requests, but failed or not plain; or of the EP and in none of its rings. */
+/*
+ * A request of the EP that failed or is not plain, or an operation of the EP outside of its rings.
+ */
 DOFI_SLOW_PATH static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
 	if (wr->op == DOFI_OP_PART) {
 		wr = dofi_parts_done(ep, wr, err);
 		if (!wr)
-			return; /* the request that it completes goes on */
+			return; /* otherwise continues with the request that it completes */
 	} else if (wr->op == DOFI_OP_PEEK) {
 		peeked(ep, err);
 		return;
@@ -94,7 +96,7 @@ DOFI_SLOW_PATH static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int 
 	finished_request(ep, wr, err);
 }
 
-/* Takes no length: with its arguments in the registers of dofi_reap_done the call is a jump. */
+/* Has no other arguments than dofi_reap_done in the same registers, so the call is a jump. */
 DOFI_SLOW_PATH static void request_done(struct dofi_wr *wr)
 {
 	struct dofi_ep *ep = wr->ep;
@@ -147,7 +149,7 @@ void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t numbe
 		done_otherwise(wr, err, length, number, update);
 }
 
-/* The queue gave no entry but ret: how many failures were taken. */
+/* fi_cq_read returned ret instead of entries. Returns the number of failures that were handled. */
 DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t ret)
 {
 	struct fi_cq_err_entry err = {0};
@@ -161,7 +163,7 @@ DOFI_COLD static int reap_error(struct dofi_ia *ia, struct fid_cq *cq, ssize_t r
 	}
 	if (fi_cq_readerr(cq, &err, 0) != 1)
 		return 0;
-	/* shm of libfabric 1.17 tells the negative number */
+	/* shm of libfabric 1.17 reports a negative number */
 	err.err = err.err ? abs(err.err) : FI_EOTHER;
 	ia->trans->failed(ia, &err);
 	return 1;
@@ -179,9 +181,10 @@ DOFI_INLINE int reap_queue(struct dofi_ia *ia, struct fid_cq *cq, uint32_t want)
 }
 
 /*
- * A device is asked for one entry after the other, and whoever wants more than there are asks once
- * in vain. So a call that polls for an event asks a queue that was found empty for one; if that is
- * another's, or there was more than one before, for a batch.
+ * libfabric asks a device for one entry after the other, and a read of more entries than there are
+ * costs one query in vain. So a call that polls for an event reads one entry from a queue that was
+ * empty before. If that entry is not for this call, or if there was more than one entry before, it
+ * reads a batch.
  */
 DOFI_INLINE int reap_first(struct dofi_ia *ia)
 {
@@ -198,7 +201,7 @@ DOFI_INLINE int reap_first(struct dofi_ia *ia)
 	return all;
 }
 
-/* A queue that gave a full batch may have more, which its descriptor need not show. */
+/* A queue that returned a full batch may have more entries, which its descriptor need not show. */
 static int reap_ready(struct dofi_ia *ia, uint32_t ncqs)
 {
 	int n, all = 0;
@@ -214,7 +217,7 @@ static int reap_ready(struct dofi_ia *ia, uint32_t ncqs)
 	return all;
 }
 
-/* With many connections those of the first queue are few, and its list is slow to poll. */
+/* With many connections only few belong to the first queue, and its list is slow to poll. */
 static int reap_shared(struct dofi_ia *ia, uint32_t ncqs)
 {
 	struct dofi_cqs *cqs = &ia->cqs;

@@ -10,13 +10,17 @@ struct dofi_ia;
 struct dofi_wr;
 
 /*
- * A fabric operation ended. err: 0 or a positive libfabric error. A message brings the number of
- * the connection that it came by, where the fabric or the sender tells it (else 0), and credit
- * updates (credit.h). engine.lock held.
+ * An operation of the fabric has ended. err: 0 or a positive libfabric error. For a message: number
+ * is the receiver's connection number if the fabric or the sender tells it, otherwise 0; update is
+ * described in credit.h. The caller holds engine.lock, which the functions for each kind of
+ * operation assert.
  */
 void dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number, uint32_t update);
 
-/* Takes a batch off the CQ; engine.lock held. Events handled: 0 when it is empty. */
+/*
+ * Reads a batch of completions. engine.lock held. Returns the number of events handled; 0: the
+ * queues are empty.
+ */
 int dofi_reap(struct dofi_ia *ia);
 
 #endif

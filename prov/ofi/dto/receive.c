@@ -21,7 +21,7 @@
 
 /* --- to the fabric --- */
 
-/* The ring's, or the pool's. */
+/* The lock of the ring, or of the pool. */
 static void assert_held(const struct dofi_wr *wr)
 {
 	(void)wr; /* without assertions */
@@ -67,7 +67,7 @@ ssize_t dofi_receive_start(struct dofi_ia *ia, const struct dofi_ring *ring, str
 
 	assert_held(wr);
 	if (wr->status != DAT_DTO_SUCCESS)
-		wr->niov = 0; /* whatever comes, its memory is left alone */
+		wr->niov = 0; /* the receive can only fail, so no message may reach its memory */
 	ret = prepare(ia, ring, wr);
 	if (ret)
 		return ret;
@@ -87,9 +87,9 @@ static const struct dofi_ia *ia_of(const struct dofi_wr *wr)
 }
 
 /*
- * More came than there is room for, and the fabric calls it a success. The byte of a receive
- * without segments is nobody's; see the transports. Immediate data of the hardware tell their
- * write's length.
+ * Whether the message is longer than the receive although the fabric reports success. A receive
+ * without segments has one byte of the library at the fabric (see the transports). With immediate
+ * data of the hardware, the length is that of the write.
  */
 static bool is_too_long(const struct dofi_wr *wr, uint64_t length)
 {
@@ -103,7 +103,7 @@ int dofi_receive_error(const struct dofi_wr *wr, int err, uint64_t length)
 	return !err && is_too_long(wr, length) ? FI_ETRUNC : err;
 }
 
-/* The message that the latest control record was about. Returns its kind. */
+/* Applies the latest control record to its message. Returns the kind of the record. */
 DOFI_SLOW_PATH static uint8_t apply_ctrl(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_ctrl ctrl = dofi_ctrl_take(ep, &wr->status);
@@ -139,7 +139,7 @@ DOFI_INLINE void received(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t updat
 /* A truncated message is a message, too: its event follows ESTABLISHED (EVS-125). */
 DOFI_COLD static void failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 {
-	/* for what comes after the end; see drain.h */
+	/* the count of messages is compared after the end; see drain.h */
 	ep->nreceived += !dofi_error_gives_back(err);
 	if (dofi_fail(ep, wr, err) && err == FI_ETRUNC && ep->state != DAT_EP_STATE_CONNECTED)
 		ep->obj.ia->up->established(ep);
@@ -161,7 +161,7 @@ void dofi_receive_end(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t 
 
 /* --- in the ring of an EP --- */
 
-/* A receive's place in the ring is the number of its message. */
+/* The place of a receive in the ring tells the number of its message. */
 static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	const struct dofi_ring *ring = &ep->recv;
@@ -170,7 +170,7 @@ static uint32_t message_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return ring->head + ((slot - ring->head) & ring->mask) - ep->recv_base;
 }
 
-/* The message came before the control message about it. */
+/* Holds the receive if the control message about its message has not come yet. */
 DOFI_SLOW_PATH static bool hold(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t length,
 				uint32_t update)
 {
@@ -195,13 +195,13 @@ void dofi_receive_done_slow(struct dofi_ep *ep, struct dofi_wr *wr, int err, uin
 	dofi_release(ep, &ep->recv, ep->recv_evd);
 }
 
-void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
+DOFI_INLINE void done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
 	struct dofi_ep *ep = wr->ep;
 
 	DOFI_PROBE4(completion, ep, wr->op, 0, length);
 	dofi_assert_held(&ep->obj.ia->engine.lock);
-	dofi_lock(&ep->lock);
+	dofi_assert_held(&ep->lock);
 	if (DOFI_LIKELY(dofi_wr_is_plain(wr, DOFI_WR_ISSUED) && !(update & DOFI_UPDATE_CTRL_MSG))) {
 		wr->state = DOFI_WR_DONE;
 		wr->length = length;
@@ -211,7 +211,20 @@ void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 		dofi_receive_done_slow(ep, wr, 0, length, update);
 	}
 	dofi_ep_go_on(ep);
+}
+
+void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
+{
+	struct dofi_ep *ep = wr->ep;
+
+	dofi_lock(&ep->lock);
+	done(wr, length, update);
 	dofi_unlock(&ep->lock);
+}
+
+void dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update)
+{
+	done(wr, length, update);
 }
 
 static void end_held(struct dofi_ep *ep, uint32_t message)

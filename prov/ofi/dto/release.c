@@ -15,7 +15,7 @@ void dofi_release_lost(struct dofi_ep *ep)
 	dofi_ep_stall(ep);
 }
 
-/* What the event tells of a receive by the message that it got. */
+/* The operation in the event of a receive, which depends on the message. */
 static uint8_t kind_of_receive(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	if (ep->ud)
@@ -73,13 +73,13 @@ void dofi_release(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *e
 	}
 }
 
-/* A request that is done as it was posted: there is nothing else to tell. */
+/* Whether the request is plain and complete without error. */
 static inline bool is_plain(const struct dofi_wr *wr)
 {
 	return dofi_op_may_be_plain(wr->op) && dofi_wr_is_plain(wr, DOFI_WR_DONE);
 }
 
-/* Behind others it leaves with them. */
+/* A request behind others is released together with them. */
 void dofi_release_request(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->lock);
@@ -90,7 +90,7 @@ void dofi_release_request(struct dofi_ep *ep, struct dofi_wr *wr)
 	else
 		dofi_release_one(ep, ep->req_evd, wr);
 	ep->req.head++;
-	/* which waits for the last */
+	/* the end of the connection waits for the last request */
 	if (DOFI_UNLIKELY(ep->state == DAT_EP_STATE_DISCONNECT_PENDING))
 		dofi_ep_stall(ep);
 }
@@ -104,7 +104,7 @@ void dofi_release_rings(struct dofi_ep *ep)
 
 /* --- the flush --- */
 
-/* The fabric has nothing of it any more. */
+/* The fabric does not have the work request any more. */
 static void unsplit(struct dofi_wr *wr)
 {
 	if (wr->split && !dofi_op_is_rdma(wr->op))
@@ -120,8 +120,8 @@ static void flush_ring(struct dofi_ring *ring, uint8_t first_status)
 		struct dofi_wr *wr = dofi_ring_at(ring, i);
 
 		/*
-		 * What finished behind the first failure fails, too: no success after a flush
-		 * (EPS-081).
+		 * A request that completed behind the first failure fails, too: there is no success
+		 * after a flush (EPS-081).
 		 */
 		if (wr->state == DOFI_WR_DONE && (!broken || wr->status != DAT_DTO_SUCCESS)) {
 			broken |= wr->status != DAT_DTO_SUCCESS;

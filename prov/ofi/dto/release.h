@@ -13,35 +13,35 @@
 
 /* All of these: ep->lock held. */
 
-/* Events for what is done at the heads of both rings. */
+/* Raises the events of complete work requests at the heads of both rings. */
 void dofi_release_rings(struct dofi_ep *ep);
 
-/* The same of one ring. */
+/* The same for one ring. */
 DOFI_SLOW_PATH void dofi_release(struct dofi_ep *ep, struct dofi_ring *ring, struct dofi_evd *evd);
 
-/* The event of one that is done, now: an EP's next one, or a receive of an SRQ. */
+/* Raises the event of one complete work request: the next one of a ring, or a receive of an SRQ. */
 DOFI_SLOW_PATH void dofi_release_one(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr);
 
-/* The request that was given to the fabric last was over at once: no completion comes for it. */
+/* The request that was issued last is complete already: no completion comes for it. */
 void dofi_release_request(struct dofi_ep *ep, struct dofi_wr *wr);
 
 /*
- * Everything still in the rings ends FLUSHED; the first request gets first_status. The path is
+ * Ends all work requests in the rings as FLUSHED; the first request gets first_status. The path is
  * closed.
  */
 void dofi_release_flushed(struct dofi_ep *ep, uint8_t first_status);
 
-/* A completion finds no place in its EVD. */
+/* The EVD had no room for a completion. */
 DOFI_COLD void dofi_release_lost(struct dofi_ep *ep);
 
-/* --- plain ones: inline for the fast path --- */
+/* --- plain work requests: inline for the fast path --- */
 
-/* The event notifies: it may wake a waiting thread or trigger a CNO. */
+/* Whether the event notifies: wakes a waiting thread or triggers a CNO. */
 static inline bool dofi_release_notifies(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	bool recv = wr->op == DOFI_OP_RECV;
 
-	/* Where messages carry nothing, each may have been meant to. */
+	/* Without completion data the solicited flag is not known, so each message notifies. */
 	if (recv && ep->attr.recv_completion_flags == DAT_COMPLETION_SOLICITED_WAIT_FLAG &&
 	    ep->obj.ia->has_data)
 		return wr->recv.solicited || wr->status != DAT_DTO_SUCCESS;
@@ -61,7 +61,7 @@ DOFI_INLINE void dofi_release_fill(struct dofi_ep *ep, const struct dofi_wr *wr,
 	event->dto.srq = NULL;
 }
 
-/* To the call that polls for it, past the ring that it found empty. */
+/* Stores the event in the memory of the call that polls for it, if the EVD's ring is empty. */
 DOFI_INLINE bool dofi_release_to_taker(struct dofi_ep *ep, struct dofi_evd *evd,
 				       const struct dofi_wr *wr, uint8_t op)
 {
@@ -80,7 +80,10 @@ DOFI_INLINE bool dofi_release_to_taker(struct dofi_ep *ep, struct dofi_evd *evd,
 	return true;
 }
 
-/* As dofi_release_one, of a plain one. polled: it was just read, with engine.lock held. */
+/*
+ * As dofi_release_one, for a plain work request. polled: its completion was just read, with
+ * engine.lock held.
+ */
 DOFI_INLINE void dofi_release_plain(struct dofi_ep *ep, struct dofi_evd *evd, struct dofi_wr *wr,
 				    uint8_t op, bool polled)
 {
@@ -100,7 +103,9 @@ DOFI_INLINE void dofi_release_plain(struct dofi_ep *ep, struct dofi_evd *evd, st
 	dofi_evd_end(evd, dofi_evd_is_watched(evd) && dofi_release_notifies(ep, wr));
 }
 
-/* As dofi_release, after a plain one was completed: mostly it is the first and only one. */
+/*
+ * As dofi_release, after a plain work request was completed: mostly it is the only one at the head.
+ */
 DOFI_INLINE void dofi_release_polled(struct dofi_ep *ep, struct dofi_ring *ring,
 				     struct dofi_evd *evd, struct dofi_wr *wr, uint8_t op)
 {

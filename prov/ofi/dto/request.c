@@ -10,7 +10,7 @@
 
 #include <rdma/fi_errno.h>
 
-/* --- of both rings --- */
+/* --- both rings --- */
 
 bool dofi_post_flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
 			DAT_COMPLETION_FLAGS ep_flags)
@@ -23,13 +23,13 @@ bool dofi_post_flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
 DAT_RETURN dofi_post_refuse(struct dofi_ep *ep, DAT_RETURN why)
 {
 	dofi_assert_held(&ep->lock);
-	dofi_post_leave(ep);
+	dofi_post_end(ep);
 	return why;
 }
 
 #define MOST_ROUNDS 4096
 
-/* What others have under way may never end: not more than a full queue is read. */
+/* Other connections may keep the queue filled, so the number of rounds is limited. */
 void dofi_post_seek_room(struct dofi_ep *ep, const struct dofi_ring *ring)
 {
 	int n = 1;
@@ -67,7 +67,7 @@ DAT_RETURN dofi_request_commit(struct dofi_ep *ep, const struct dofi_wr *wr)
 		dofi_ep_issue(ep);
 	if (ring->issue != ring->tail)
 		dofi_request_hold(ep);
-	return dofi_post_leave(ep);
+	return dofi_post_end(ep);
 }
 
 DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op)
@@ -81,10 +81,15 @@ DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op)
 	return DAT_SUCCESS;
 }
 
-/* As dofi_request_ready, for an operation that needs control records or their equal. */
+/*
+ * As dofi_request_ready, for an operation that needs control records unless the fabric executes it.
+ */
 static DAT_RETURN ctrl_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	if (!ep->obj.ia->ctrl_memory.slots && !ep->ctrl_msgs && !dofi_op_is_native(ep->obj.ia, op))
+	const struct dofi_ctrl_memory *memory = &ep->obj.ia->ctrl_memory;
+	bool has_slots = memory->slots && (!memory->local || ep->streams);
+
+	if (!has_slots && !ep->ctrl_msgs && !dofi_op_is_native(ep, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return dofi_request_ready(ep, op);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the posting calls share: the slot at the tail of a ring is checked, filled and committed.
- * All with ep->lock held.
+ * Common parts of the posting calls: they check the arguments, fill the slot at the tail of a ring,
+ * and commit it. All with ep->lock held.
  */
 #ifndef DOFI_REQUEST_H
 #define DOFI_REQUEST_H
@@ -15,21 +15,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- of both rings --- */
+/* --- both rings --- */
 
 /*
- * Completion flags that a call allows; UNSIGNALLED only where the EP's streams are configured so.
+ * Whether a call allows these completion flags. UNSIGNALLED needs an EP whose stream is configured
+ * so.
  */
 bool dofi_post_flags_ok(DAT_COMPLETION_FLAGS flags, unsigned int allowed,
 			DAT_COMPLETION_FLAGS ep_flags);
 
 /*
- * Where the ring is full, part of it may be complete, and nobody has looked. ep->lock is released
- * for that; whether there is room now is for the post to say.
+ * If the ring is full, reads completions, because some requests may be complete already. Releases
+ * ep->lock meanwhile. The caller checks again whether there is room.
  */
 void dofi_post_seek_room(struct dofi_ep *ep, const struct dofi_ring *ring);
 
-/* The counter of posts of an operation, with that of bytes behind it; 0: counted otherwise. */
+/*
+ * The counter of posts of an operation, which the counter of bytes follows; 0: it is counted in
+ * another way.
+ */
 static inline uint8_t dofi_post_counter(uint8_t op)
 {
 	switch (op) {
@@ -87,7 +91,7 @@ DOFI_INLINE void dofi_post_count(struct dofi_ep *ep, uint8_t op, uint64_t length
 	}
 }
 
-/* The slot at the tail of the ring is ready: it becomes the engine's. */
+/* Adds the filled slot at the tail to the ring. */
 DOFI_INLINE void dofi_post_commit(struct dofi_ep *ep, struct dofi_ring *ring,
 				  const struct dofi_wr *wr, uint8_t op, uint64_t length)
 {
@@ -97,8 +101,8 @@ DOFI_INLINE void dofi_post_commit(struct dofi_ep *ep, struct dofi_ring *ring,
 	ring->tail++;
 }
 
-/* Unlocks the EP. */
-DOFI_INLINE DAT_RETURN dofi_post_leave(struct dofi_ep *ep)
+/* Ends a post: unlocks the EP and calls due agents. */
+DOFI_INLINE DAT_RETURN dofi_post_end(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
@@ -116,7 +120,7 @@ DOFI_COLD DAT_RETURN dofi_post_refuse(struct dofi_ep *ep, DAT_RETURN why);
 #define RDMA_FLAGS    (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define MESSAGE_FLAGS (RDMA_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
-/* Of a request; the EP's attributes limit them by its kind. */
+/* The number of segments that the EP's attributes allow for an operation. */
 DOFI_INLINE DAT_COUNT dofi_most_segments(const struct dofi_ep *ep, uint8_t op)
 {
 	if (dofi_op_is_send(op))
@@ -126,21 +130,21 @@ DOFI_INLINE DAT_COUNT dofi_most_segments(const struct dofi_ep *ep, uint8_t op)
 	return dofi_op_is_atomic(op) ? 1 : ep->attr.max_rdma_write_iov;
 }
 
-/* A request as its call gave it. */
+/* The arguments of a posting call. */
 struct dofi_request {
 	enum dofi_op op;
 	DAT_COUNT n;
 	const DAT_LMR_TRIPLET *iov;
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
-	DAT_RETURN bad_flags;          /* the error names their place among the arguments */
+	DAT_RETURN bad_flags;          /* the error for wrong flags, which names their argument */
 	const DAT_RMR_TRIPLET *remote; /* or NULL */
 };
 
-/* What all request posts ask of the EP. One of datagrams is never connected. */
+/* Whether the EP takes requests. A UD EP does so without a connection. */
 DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op);
 
-/* Checks the request and fills the slot at the tail of the ring; nothing is changed on failure. */
+/* Checks the request and fills the slot at the tail of the ring. A failure changes nothing. */
 DAT_RETURN dofi_request_prepare(struct dofi_ep *ep, const struct dofi_request *r,
 				struct dofi_wr **wr_p);
 
@@ -148,13 +152,13 @@ static inline void dofi_request_set_remote(struct dofi_wr *wr, const DAT_RMR_TRI
 {
 	wr->rdma.remote.address = DOFI_RMR_ADDR(remote);
 	wr->rdma.context = remote->rmr_context;
-	wr->rdma.resolved = wr->length == 0; /* nothing to reach then (DTO-100) */
+	wr->rdma.resolved = wr->length == 0; /* then no memory is accessed (DTO-100) */
 }
 
-/* The request has to wait: completions are watched from now on. */
+/* The request has to wait: watches completions from now on. */
 DOFI_COLD void dofi_request_hold(struct dofi_ep *ep);
 
-/* The request goes to the fabric, or waits. Unlocks the EP. */
+/* Gives the request to the fabric, or leaves it in the ring. Unlocks the EP. */
 DAT_RETURN dofi_request_commit(struct dofi_ep *ep, const struct dofi_wr *wr);
 
 #endif

@@ -6,13 +6,13 @@
 #include "object/ep.h"
 
 /*
- * Rings for these attributes; an old ring's posted receives move along. 0 or -ENOMEM, nothing
- * changed then.
+ * Makes a ring for `limit` work requests of up to max_iov segments. 0, or -ENOMEM, and nothing is
+ * changed.
  */
 int dofi_ring_init(const struct dofi_ia *ia, struct dofi_ring *ring, uint32_t limit,
 		   uint32_t max_iov);
 void dofi_ring_fini(struct dofi_ring *ring);
-/* Moves the work requests of `from`, none of which is the fabric's, to the larger `to`. */
+/* Moves the work requests of `from` to the larger ring `to`. The fabric has none of them. */
 void dofi_ring_move(struct dofi_ring *to, struct dofi_ring *from);
 
 #endif

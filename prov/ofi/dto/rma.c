@@ -17,7 +17,7 @@ static inline void *context_of(const struct dofi_ep *ep, struct dofi_wr *wr)
 	return dofi_context_of(ep->obj.ia, wr);
 }
 
-/* A read that is not to overtake what was written, or read, before it. */
+/* A read that does not overtake earlier writes or reads. */
 static ssize_t read_fenced(struct dofi_ep *ep, const struct iovec *iov, void **desc, size_t niov,
 			   uint64_t raddr, uint64_t rkey, void *context)
 {
@@ -55,9 +55,7 @@ ssize_t dofi_rma_read(struct dofi_ep *ep, struct dofi_wr *wr)
 			wr->remote.key, context_of(ep, wr));
 }
 
-/*
- * Bytes of the last word, if it is to be stored behind the rest and is not the whole write; or 0.
- */
+/* The size of the flag (parts.h) if it is a target of its own in this write, otherwise 0. */
 static uint64_t flag_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	uint64_t size = ep->obj.ia->names_flags && wr->length ? dofi_write_flag_size(ep, wr) : 0;
@@ -93,12 +91,12 @@ static ssize_t inject_write(struct dofi_ep *ep, struct dofi_wr *wr)
 						 wr->remote.target, wr->remote.key));
 }
 
-/* Not plain, or on a fabric that keeps no order. */
+/* Writes that are not plain, and all writes on fabrics that keep no order. */
 DOFI_SLOW_PATH static ssize_t write_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	/*
-	 * A later Send waits for this write's completion, so that has to mean: it is in the peer's
-	 * memory.
+	 * A later Send waits for the completion of this write, so the completion has to mean that
+	 * the data are in the peer's memory.
 	 */
 	if (ep->obj.ia->order == DOFI_HOLD)
 		return write_message(ep, wr, FI_DELIVERY_COMPLETE, 0);
@@ -128,7 +126,7 @@ ssize_t dofi_rma_write(struct dofi_ep *ep, struct dofi_wr *wr)
 
 ssize_t dofi_rma_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t data)
 {
-	if (!wr->niov) /* verbs looks at the first descriptor also where there is none */
+	if (!wr->niov) /* verbs reads the first descriptor even if there is none */
 		return fi_writedata(ep->fep, NULL, 0, NULL, data, ep->dest, wr->remote.target,
 				    wr->remote.key, context_of(ep, wr));
 	return write_message(ep, wr, FI_REMOTE_CQ_DATA, data);
@@ -139,7 +137,7 @@ ssize_t dofi_rma_atomic(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, 
 	const struct fi_ioc operand = {&wr->atomic.operand, 1}, compare = {&wr->atomic.compare, 1};
 	const struct fi_rma_ioc target = {.addr = raddr, .count = 1, .key = rkey};
 	struct fi_ioc result = {wr->iov[0].iov_base, 1};
-	/* the operands go with the request */
+	/* the operands are part of the request, so they need no descriptor */
 	void **desc = dofi_wr_desc(&ep->req, wr), *none = NULL;
 	const struct fi_msg_atomic msg = {
 		.msg_iov = &operand,

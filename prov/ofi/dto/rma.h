@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What both transports do alike: RDMA on ep->fep, to ep->dest. Contracts in transport.h. */
+/* RDMA on ep->fep to ep->dest, which both transports do alike. transport.h has the contracts. */
 #ifndef DOFI_RMA_H
 #define DOFI_RMA_H
 
@@ -8,16 +8,16 @@
 
 #include <sys/types.h>
 
-/* As dofi_may_inject, of a plain Send or write. */
+/* As dofi_may_inject, for a plain Send or write. */
 static inline bool dofi_may_inject_plain(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return wr->length <= ep->obj.ia->inject_max && ep->req.head == ep->req.issue;
 }
 
 /*
- * The fabric completes it, as far as it ever would, by taking a copy. Not so behind something that
- * is under way, where the copy may stay in the fabric's own queue; nor parts, whose whole waits for
- * them, and what was bounced: their completions give something back.
+ * Whether the request may be injected: the fabric would complete it as soon as it has copied it.
+ * Not if other requests are under way, because the copy may stay in a queue of the fabric; and not
+ * for parts and messages with a bounce buffer, whose completions are needed.
  */
 static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
@@ -25,7 +25,7 @@ static inline bool dofi_may_inject(const struct dofi_ep *ep, const struct dofi_w
 	       (wr->op == DOFI_OP_SEND || wr->op == DOFI_OP_WRITE);
 }
 
-/* What a call that injects has answered: 0 ends the operation. */
+/* Takes the result of a call that injects: 0 completes the operation. */
 static inline ssize_t dofi_injected(struct dofi_wr *wr, ssize_t ret)
 {
 	if (!ret)
@@ -33,7 +33,7 @@ static inline ssize_t dofi_injected(struct dofi_wr *wr, ssize_t ret)
 	return ret;
 }
 
-/* Earlier reads have to be complete first. */
+/* Whether the request has the barrier flag and has to wait for earlier reads. */
 static inline bool dofi_fenced(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
 	return DOFI_UNLIKELY((wr->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) && ep->reads);

@@ -19,7 +19,7 @@ static void put(struct dofi_rmr *rmr)
 	dofi_obj_free(&rmr->obj, DAT_HANDLE_TYPE_RMR);
 }
 
-/* What a bind gave to the RMR, or would have given. */
+/* Releases what a bind has reserved: the context and the use of the LMR. */
 static void release(struct dofi_ia *ia, uint32_t context, struct dofi_lmr *lmr)
 {
 	if (context)
@@ -27,7 +27,6 @@ static void release(struct dofi_ia *ia, uint32_t context, struct dofi_lmr *lmr)
 	dofi_obj_unuse(lmr);
 }
 
-/* Ends the latest bind, and those to come. Returns the context that ended, or 0. */
 uint32_t dofi_rmr_unbind(struct dofi_rmr *rmr)
 {
 	struct dofi_lmr *lmr;
@@ -51,7 +50,7 @@ void dofi_rmr_destroy(struct dofi_rmr *rmr)
 	put(rmr);
 }
 
-/* May this part of the LMR be given to peers of the EP? */
+/* Whether the bind may give peers access to this part of the LMR. */
 static DAT_RETURN check_bind(const struct dofi_rmr *rmr, const struct dofi_lmr *lmr,
 			     const DAT_LMR_TRIPLET *triplet, DAT_MEM_PRIV_FLAGS privileges)
 {
@@ -132,7 +131,7 @@ uint32_t dofi_bind_apply(struct dofi_bind *bind)
 		dofi_bind_cancel(bind);
 		return 0;
 	}
-	/* What peers see from here on is what the RMR has when its lock can be taken. */
+	/* Under the lock: peers see the context from here on, and the RMR has to match it. */
 	if (bind->context)
 		expose(bind);
 	former = rmr->context;
@@ -185,8 +184,8 @@ bool dofi_rmr_invalidate(struct dofi_ia *ia, uint32_t context, const struct dofi
 }
 
 /*
- * An address of a live context, as a triplet of the LMR behind it, which has no length; or one with
- * context 0.
+ * Translates an address of a valid context to a triplet of the LMR behind it, without a length.
+ * Context 0 if there is none.
  */
 static DAT_LMR_TRIPLET behind(struct dofi_ia *ia, const struct dofi_ctx *ctx, uint64_t address)
 {

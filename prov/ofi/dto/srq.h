@@ -8,7 +8,10 @@
 
 #include "object/ep.h"
 
-/* What dat_ep_recv_query tells: bit 0 the number of buffers, bit 1 their span. */
+/*
+ * Attribute: which results dat_ep_recv_query gives. Bit 0: the number of buffers, bit 1: their
+ * span.
+ */
 #define DOFI_EP_RECV_INFO 3
 
 void dofi_srq_destroy(struct dofi_srq *srq);

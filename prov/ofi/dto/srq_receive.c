@@ -27,7 +27,7 @@
 
 struct dofi_srq_chunk {
 	struct dofi_srq_chunk *next;
-	struct dofi_ring slots; /* all of them issued, as far as the ring is concerned */
+	struct dofi_ring slots; /* the ring counts all of them as issued */
 };
 
 int dofi_srq_add_slots(struct dofi_srq *srq, uint32_t n)
@@ -76,7 +76,7 @@ static void empty_slot(struct dofi_wr *wr, uint64_t length)
 		dofi_bounce_give(wr, length);
 }
 
-/* The receive is none of the SRQ's any more, and has no event. */
+/* Removes the receive from the SRQ without an event. */
 static void give_up(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	dofi_assert_held(&srq->lock);
@@ -117,7 +117,9 @@ static ssize_t start(struct dofi_srq *srq, struct dofi_wr *wr)
 	return dofi_receive_start(srq->obj.ia, &srq->shape, wr);
 }
 
-/* The buffer is on the queue, or will be as soon as the fabric has room. False when it never will.
+/*
+ * Gives the receive to the fabric, or keeps it until the fabric has room. False: the fabric refuses
+ * it.
  */
 static bool offer(struct dofi_srq *srq, struct dofi_wr *wr)
 {
@@ -131,7 +133,7 @@ static bool offer(struct dofi_srq *srq, struct dofi_wr *wr)
 	return !ret || ret == -FI_EAGAIN;
 }
 
-/* False when the fabric has no room. */
+/* Offers a waiting receive again. False when the fabric has no room. */
 static bool offer_again(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	ssize_t ret = start(srq, wr);
@@ -197,7 +199,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	return ret;
 }
 
-/* Nobody is to have this message: its buffer waits for the next one (DTO-145). */
+/* The message is for no EP: its buffer waits for the next message (DTO-145). */
 void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr)
 {
 	bool raise = false;
@@ -257,7 +259,10 @@ void dofi_srq_forget_held(struct dofi_ep *ep)
 
 /* --- the messages --- */
 
-/* The slot is idle, which the consumer may rely on when it sees the event. True: low watermark. */
+/*
+ * Makes the slot idle, before the event of the message is raised. True: the SRQ has fallen below
+ * its low watermark.
+ */
 static bool empty(struct dofi_srq *srq, struct dofi_wr *slot, uint64_t length)
 {
 	bool raise;
@@ -272,7 +277,10 @@ static bool empty(struct dofi_srq *srq, struct dofi_wr *slot, uint64_t length)
 	return raise;
 }
 
-/* The receive leaves the SRQ. A copy of it, without segments, goes on as one of the EP's. */
+/*
+ * Takes the receive out of the SRQ. A copy of it, without segments, continues as a receive of the
+ * EP.
+ */
 static void take(struct dofi_ep *ep, struct dofi_wr *slot, int err, uint64_t length,
 		 uint32_t update)
 {
@@ -286,9 +294,10 @@ static void take(struct dofi_ep *ep, struct dofi_wr *slot, int err, uint64_t len
 	if (!err && (update & DOFI_UPDATE_CTRL_MSG))
 		dofi_ctrl_msg_use(ep, ep->nreceived);
 	dofi_receive_end(ep, &wr, err, length, update);
-	if (wr.state == DOFI_WR_BACK) /* the EP's flush does not find it (DTO-144) */
+	/* it is not in the EP's ring, so the flush does not end it (DTO-144) */
+	if (wr.state == DOFI_WR_BACK)
 		wr.status = DAT_DTO_ERR_FLUSHED;
-	/* the fabric lets us know when it is complete: the EP holds one at a time */
+	/* an EP of an SRQ holds a receive only when its message is complete: one at a time */
 	dofi_ep_check_marks(ep, 1);
 	dofi_release_one(ep, ep->recv_evd, &wr);
 	if (raise)
@@ -305,7 +314,10 @@ void dofi_srq_deliver_held(struct dofi_ep *ep)
 		take(ep, wr, 0, wr->length, wr->recv.update);
 }
 
-/* A message for the EP: it, and what waited for it, or it waits for an earlier one. */
+/*
+ * Delivers a message to the EP, and the messages that waited for it; or holds it until earlier ones
+ * have come.
+ */
 static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t length,
 		    uint32_t update)
 {
@@ -321,7 +333,7 @@ static void deliver(struct dofi_ep *ep, struct dofi_wr *wr, int err, uint64_t le
 	dofi_unlock(&ep->lock);
 }
 
-/* One that the fabric gives back names nobody. */
+/* A receive that the fabric returns without a message has number 0. */
 static void drop(struct dofi_srq *srq, struct dofi_wr *wr, uint32_t number)
 {
 	if (number)

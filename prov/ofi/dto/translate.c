@@ -13,7 +13,7 @@ uint64_t dofi_segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 	return total;
 }
 
-/* Empty segments are left out unseen (DTO-012, DTO-017). */
+/* Leaves empty segments out without a check (DTO-012, DTO-017). */
 DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_COUNT n,
 				   const DAT_LMR_TRIPLET *iov, unsigned int privilege,
 				   struct dofi_wr *wr, void **desc)

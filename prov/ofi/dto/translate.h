@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The local segments of a post, as the fabric takes them. */
+/* Translation of the local segments of a post to those of the fabric. */
 #ifndef DOFI_TRANSLATE_H
 #define DOFI_TRANSLATE_H
 
@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* There are not too many, and they are somewhere. */
+/* Whether the number of segments is allowed, and the array exists. */
 static inline bool dofi_segments_ok(DAT_COUNT n, const DAT_LMR_TRIPLET *iov, DAT_COUNT max)
 {
 	return n >= 0 && n <= max && (n == 0 || iov);
 }
 
-/* Bytes of all; UINT64_MAX for more than can be counted. */
+/* The length of all segments; UINT64_MAX if the sum overflows. */
 uint64_t dofi_segments_length(DAT_COUNT n, const DAT_LMR_TRIPLET *iov);
 
 /*
@@ -29,7 +29,7 @@ DAT_RETURN dofi_segments_translate(struct dofi_ia *ia, struct dofi_pz *pz, DAT_C
 				   const DAT_LMR_TRIPLET *iov, unsigned int privilege,
 				   struct dofi_wr *wr, void **desc);
 
-/* One of them: one bounds check and one copy. */
+/* Translates one segment. */
 static inline DAT_RETURN dofi_segment_translate(const struct dofi_ia *ia, const struct dofi_pz *pz,
 						const DAT_LMR_TRIPLET *segment,
 						unsigned int privilege, struct iovec *iov,

@@ -38,7 +38,10 @@ static struct dofi_ep *find(struct dofi_ia *ia, uint32_t number)
 	return ep && ep->ud->number == number ? ep : NULL;
 }
 
-/* What is late must not find another EP, nor what is guessed this one. */
+/*
+ * Numbers are random, so that a late datagram does not find another EP and a forged one does not
+ * find this EP.
+ */
 static int number_it(struct dofi_ep *ep)
 {
 	struct dofi_ep **eps = dofi_ud_pool_eps(ep->obj.ia);
@@ -48,7 +51,7 @@ static int number_it(struct dofi_ep *ep)
 	if (ret)
 		return ret;
 	for (uint32_t tries = 0; tries < DOFI_UD_EPS; tries++) {
-		/* From a random one on, there is one that is free below. */
+		/* Counts down from a random number to one with a free place. */
 		uint32_t number = (random - tries) & DOFI_UD_NUMBER;
 
 		if (!number || eps[INDEX(number)])
@@ -104,7 +107,7 @@ bool dofi_ud_is_sending(struct dofi_ia *ia)
 
 /* --- out --- */
 
-/* It counts as sent, as anything that is lost on its way. */
+/* A lost datagram counts as sent. */
 static void lose(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	DOFI_COUNT(ep, EP_UD_LOST, 1);
@@ -121,7 +124,10 @@ void dofi_ud_send_failed(struct dofi_ep *ep, struct dofi_wr *wr, int err)
 	wr->state = DOFI_WR_DONE;
 }
 
-/* A peer that has stood still for long does not hold up what is for others. */
+/*
+ * Whether the peer has accepted no datagram for so long that datagrams to it are dropped; otherwise
+ * they would block those to other peers.
+ */
 static bool gives_up(const struct dofi_ia *ia, struct dofi_ud_ah *ah)
 {
 	uint64_t now = dofi_now(),
@@ -246,7 +252,10 @@ static bool all_left(struct dofi_ep *ep)
 	return yes;
 }
 
-/* What the fabric did not take goes without a completion; what it has is left to it. */
+/*
+ * Drops the requests that the fabric did not take, without completions, and makes orphans of the
+ * others.
+ */
 static void abandon(struct dofi_ep *ep)
 {
 	int ret;
@@ -260,7 +269,7 @@ static void abandon(struct dofi_ep *ep)
 	dofi_ep_let_go(ep);
 	ret = dofi_orphans_adopt_ep(ep);
 	dofi_unlock(&ep->lock);
-	/* Without memory for a copy only patience is left. */
+	/* Without memory for a copy, waits until the fabric has completed the requests. */
 	while (ret) {
 		dofi_engine_drain_cq(ep->obj.ia);
 		sched_yield();

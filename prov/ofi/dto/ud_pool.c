@@ -14,14 +14,14 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-/* What comes while nobody looks at the queue; more than that stays with the fabric until then. */
+/* Datagrams that can come between two reads of the queue; the fabric keeps more than these. */
 #define BUFFERS 32
 
 struct dofi_ud_pool {
-	struct dofi_own_wr receives[BUFFERS]; /* those that the fabric did not take are QUEUED... */
-	uint32_t unposted;                    /* ...and so many */
+	struct dofi_own_wr receives[BUFFERS]; /* QUEUED: the fabric did not take the receive */
+	uint32_t unposted;                    /* number of such receives */
 	char *memory;
-	struct fid_mr *mr; /* where the fabric must know memory that it fills */
+	struct fid_mr *mr; /* NULL: the fabric does not need local memory registered */
 	struct dofi_ep *eps[DOFI_UD_EPS];
 };
 
@@ -32,7 +32,7 @@ static char *buffer_of(const struct dofi_ud_pool *pool, const struct dofi_wr *wr
 		       DOFI_UD_LONGEST;
 }
 
-/* False when the fabric takes no more for now. */
+/* Posts a receive. False if the fabric takes no more for now. */
 static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_ud_pool *pool = ia->ud_pool;
@@ -46,8 +46,10 @@ static bool post(struct dofi_ia *ia, struct dofi_wr *wr)
 	return !ret;
 }
 
-/* Nothing else tells when there is room. */
-static void post_or_leave(struct dofi_ia *ia, struct dofi_wr *wr)
+/*
+ * Posts a receive, or tries again at short intervals: nothing else shows when the fabric has room.
+ */
+static void post_or_retry(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	if (!post(ia, wr) && !ia->ud_pool->unposted++)
 		atomic_fetch_add(&ia->engine.restless, 1);
@@ -75,7 +77,7 @@ void dofi_ud_pool_done(struct dofi_ia *ia, struct dofi_wr *wr, int err, size_t l
 	if (!err)
 		dofi_ud_arrived(ia, data, buffer_of(ia->ud_pool, wr), length);
 	if (ia->shared_ep)
-		post_or_leave(ia, wr);
+		post_or_retry(ia, wr);
 }
 
 static int register_memory(struct dofi_ia *ia, struct dofi_ud_pool *pool)
@@ -111,7 +113,7 @@ int dofi_ud_pool_open(struct dofi_ia *ia)
 	for (int i = 0; i < BUFFERS; i++) {
 		pool->receives[i].wr.op = DOFI_OP_UD_RECV;
 		pool->receives[i].wr.ia = ia;
-		post_or_leave(ia, &pool->receives[i].wr);
+		post_or_retry(ia, &pool->receives[i].wr);
 	}
 	return 0;
 }

@@ -20,12 +20,14 @@ static uint32_t ahead(struct dofi_ud_ah *ah)
 	return (atomic_load(&ah->sent) - atomic_load(&ah->taken)) & COUNT_MASK;
 }
 
-/* A mark that the fabric does not take is due again with the next datagram or retry. */
+/*
+ * Sends a mark if one is due. If the fabric does not take it, the next datagram or retry sends it.
+ */
 static void mark_if_due(struct dofi_ud_ah *ah)
 {
 	if (ahead(ah) < DOFI_UD_MARK_EVERY || atomic_exchange(&ah->marked, true))
 		return;
-	/* The answer may have come between the two. */
+	/* An answer may have come between the first check and the exchange. */
 	if (ahead(ah) < DOFI_UD_MARK_EVERY ||
 	    ah->obj.ia->trans->ud_mark(ah,
 				       atomic_load(&ah->sent) << COUNT_SHIFT | DOFI_UPDATE_CREDIT,
@@ -47,7 +49,7 @@ void dofi_ud_window_sent(struct dofi_ud_ah *ah)
 	mark_if_due(ah);
 }
 
-/* What answers no mark changes nothing. */
+/* An update that answers no mark changes nothing. */
 void dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update)
 {
 	uint32_t count = update >> COUNT_SHIFT;
@@ -62,7 +64,10 @@ void dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update)
 
 /* --- the receiver --- */
 
-/* False when the fabric has no room. After another error the sender learns of the end by BYE. */
+/*
+ * Sends the answer. False when the fabric has no room. After another error the sender learns of the
+ * end by BYE.
+ */
 static bool answer(struct dofi_ud_ah *ah)
 {
 	return ah->obj.ia->trans->ud_mark(ah, ah->answer_update, true) != -FI_EAGAIN;

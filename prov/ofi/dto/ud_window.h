@@ -7,8 +7,8 @@
  * a mark goes to the peer, behind them and with their count. The peer's library answers with the
  * same count when it has taken the mark.
  *
- * The answer is a control message to the connection that the address handle stands for. A peer
- * without that connection does not answer; it has said BYE.
+ * The answer is a control message to the connection that the address handle stands for. The peer
+ * keeps that connection until both sides have freed their handles.
  */
 #ifndef DOFI_UD_WINDOW_H
 #define DOFI_UD_WINDOW_H
@@ -25,18 +25,20 @@ struct dofi_ud_ah;
 
 /* --- the sender; ep->lock of the EP that sends held --- */
 
-/* One more datagram may go. If not, an answer is under way, or the mark is due again. */
+/*
+ * Whether one more datagram may be sent. If not, an answer is under way, or the mark is due again.
+ */
 bool dofi_ud_window_has_room(struct dofi_ud_ah *ah);
-/* One has gone. */
+/* Counts a datagram that was sent. */
 void dofi_ud_window_sent(struct dofi_ud_ah *ah);
 /* The peer's answer to a mark. engine.lock held. */
 void dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update);
 
 /* --- the receiver; engine.lock held --- */
 
-/* A message with the number of no EP came. False if it is no mark for a connection. */
+/* A message without the number of an EP has come. False if it is no mark for a connection. */
 bool dofi_ud_mark_arrived(struct dofi_ia *ia, const void *mark, size_t length);
-/* The answer to the mark with this update goes now, or when the fabric has room. */
+/* Sends the answer to the mark with this update now, or when the fabric has room. */
 void dofi_ud_answer(struct dofi_ud_ah *ah, uint32_t update);
 void dofi_ud_answers_retry(struct dofi_ia *ia);
 /* The peer of the handle needs no answer any more. */

@@ -7,7 +7,10 @@
 #include "object/srq_count.h"
 #include "dto/issue.h"
 
-/* As for the watermark of an SRQ there is no event of its own: handle and reason tell (EP-189). */
+/*
+ * As for the watermark of an SRQ, DAT has no event number for it: handle and reason identify it
+ * (EP-189).
+ */
 void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held)
 {
 	dofi_assert_held(&ep->lock);
@@ -32,7 +35,7 @@ bool dofi_srq_below_mark(struct dofi_srq *srq)
 	return raise;
 }
 
-/* No event of its own in the headers: handle and reason tell (SRQ-055). */
+/* The headers have no event number for it: handle and reason identify it (SRQ-055). */
 void dofi_srq_raise_watermark(struct dofi_srq *srq)
 {
 	dofi_evd_async(srq->obj.ia, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR, srq,

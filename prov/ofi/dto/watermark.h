@@ -7,7 +7,7 @@
 
 void dofi_ep_apply_watermarks(struct dofi_ep *ep, uint32_t held);
 
-/* The EP holds so many receives: what its watermarks say to that; ep->lock held. */
+/* Compares the number of receives that the EP holds with its watermarks. ep->lock held. */
 static inline void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
 {
 	dofi_assert_held(&ep->lock);
@@ -17,7 +17,9 @@ static inline void dofi_ep_check_marks(struct dofi_ep *ep, uint32_t held)
 
 struct dofi_srq;
 
-/* The SRQ has fallen below its mark: the caller raises the event, without srq->lock. */
+/*
+ * Whether the SRQ has fallen below its mark: then the caller raises the event, without srq->lock.
+ */
 bool dofi_srq_below_mark(struct dofi_srq *srq);
 void dofi_srq_raise_watermark(struct dofi_srq *srq);
 

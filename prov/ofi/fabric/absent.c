@@ -7,18 +7,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a provider that is there needs on the machine. */
+/* What each provider needs on the machine before it offers a fabric. */
 static const struct {
 	const char *provider, *needs;
 } needs[] = {
 	{"cxi", "a Cassini device (ls /sys/class/cxi) and a service that this job may use: "
-		"SLINGSHOT_VNIS, SLINGSHOT_DEVICES and "
-		"SLINGSHOT_SVC_IDS come from the launcher"},
+		"SLINGSHOT_VNIS, SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS come from the launcher"},
 	{"efa", "an adapter (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and "
 		"memory that may be locked"},
 	{"verbs", "a device (ls /sys/class/infiniband), access to /dev/infiniband/uverbs* and, for "
-		  "connected endpoints, an IP "
-		  "address on its interface"},
+		  "connected endpoints, an IP address on its interface"},
 	{"psm3", "a device that it knows, or a network interface in PSM3_NIC"},
 	{"opx", "an Omni-Path device (ls /dev/hfi1*)"},
 	{"tcp", "a network interface that is up and has an address"},
@@ -58,7 +56,7 @@ bool dofi_is_left_out(const char *list, const char *provider)
 	return named != wanted;
 }
 
-/* The last provider of a name such as "tcp;ofi_rxm" says nothing that the first one does not. */
+/* Leaves utility providers such as ofi_rxm out: the list also contains the provider below. */
 static void put_providers(const struct fi_info *list, FILE *out)
 {
 	const char *between = "";
@@ -90,7 +88,8 @@ static void put_needs(const char *provider, FILE *out)
 }
 
 /*
- * A provider that found no device when it was loaded may be in no list, as one that was not built.
+ * Some providers are not listed if they found no device when they were loaded, as if they were not
+ * built.
  */
 static void put_unlisted(const char *provider, const struct fi_info *list, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Why libfabric offers nothing at all of the provider that is wanted. */
+/* Explains why libfabric offers nothing of the wanted provider. */
 #ifndef DOFI_ABSENT_H
 #define DOFI_ABSENT_H
 
@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * To `out`, in words: FI_PROVIDER leaves it out, libfabric has none, or it finds no device. "" is
- * any provider.
+ * Writes the reason to `out`: FI_PROVIDER leaves the provider out, libfabric does not have it, or
+ * it finds no device. "" stands for any provider.
  */
 void dofi_absent_explain(const char *provider, FILE *out);
 
@@ -16,8 +16,8 @@ void dofi_absent_explain(const char *provider, FILE *out);
 bool dofi_same_core(const char *a, const char *b);
 
 /*
- * Whether a list of names such as FI_PROVIDER's, with ^ before it of those that are not to be used,
- * keeps the provider out.
+ * Whether a list of names in the form of FI_PROVIDER excludes the provider. ^ before the list means
+ * "all but these".
  */
 bool dofi_is_left_out(const char *list, const char *provider);
 

@@ -14,7 +14,10 @@
 
 #include <infiniband/verbs.h>
 
-/* The library that libfabric has loaded already; those without such devices need none. */
+/*
+ * Functions of libibverbs, which libfabric has loaded already. Without such devices the library is
+ * not needed, so we do not link with it.
+ */
 struct verbs {
 	struct ibv_device **(*list)(int *n);
 	void (*free_list)(struct ibv_device **list);

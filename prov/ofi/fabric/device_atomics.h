@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations that the device does. InfiniBand's are the only ones that connected endpoints
- * of libfabric pass on, and its devices are the only fabric that carries no control records
- * (control.h), which do them elsewhere: so memory never sees both over one fabric.
+ * Atomic operations that the device executes. Among connected endpoints of libfabric, only those on
+ * InfiniBand pass atomic operations on. InfiniBand is also the only fabric without control records
+ * (control.h), by which the library emulates them elsewhere. So memory is never changed in both
+ * ways over one fabric.
  *
- * libfabric offers them for every device of verbs, whether it has them or not; the device itself is
- * asked. Two devices do not have to be alike, so each end of a connection says in the handshake
- * what its own does for the peer.
+ * libfabric offers them for every device of verbs, whether the device has them or not, so we ask
+ * the device. The devices of two peers may differ, so each end of a connection says in the
+ * handshake whether its device executes them for the peer.
  */
 #ifndef DOFI_ATOMICS_H
 #define DOFI_ATOMICS_H
@@ -17,10 +18,10 @@
 struct fi_info;
 struct fid_domain;
 
-/* Worth asking libfabric for. */
+/* Whether to ask libfabric for them. */
 bool dofi_atomics_wanted(uint64_t quirks);
 
-/* The device carries out operations that are atomic among those that it is given. */
+/* The device executes them. They are atomic among the operations of the same device. */
 bool dofi_device_does_atomics(const struct fi_info *info, uint64_t quirks);
 
 /* libfabric passes them on to the device. */

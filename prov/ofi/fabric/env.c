@@ -2,6 +2,8 @@
 #include "fabric/env.h"
 
 #include "base/log.h"
+#include "base/param.h"
+#include "fabric/foresight.h"
 #include "fabric/quirks.h"
 #include "fabric/select.h"
 
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As rxm will ask verbs for receives that its connections share. */
+/* The hints by which rxm will ask verbs for receives that its connections share. */
 static struct fi_info *shared_hints(const char *domain)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -48,41 +50,52 @@ static bool can_share_receives(const char *ia_name, const struct fi_info *info)
 	return can;
 }
 
-/* libfabric reads them for each domain or endpoint that is made. */
-static const struct variable {
+struct variable {
 	uint64_t quirk;
 	const char *name, *value, *why;
 	/* NULL: wherever the quirk is */
 	bool (*fits)(const char *ia_name, const struct fi_info *info);
-} variables[] = {
+};
+
+/*
+ * Since 2.0 efa reads it when libfabric looks for fabrics for the first time. The body of a write
+ * of 64 KiB lacks a word of up to 8 bytes.
+ */
+static const struct variable min_read_write = {
+	DOFI_QUIRK_LONG_WRITES, "FI_EFA_INTER_MIN_READ_WRITE_SIZE", "65528",
+	"a write of 64 KiB without its last word would take the way of short ones, which is slower",
+	NULL};
+
+/* libfabric reads these variables whenever it makes a domain or an endpoint. */
+static const struct variable variables[] = {
 	/*
-	 * rxm sends messages of 16 to 128 KiB in parts. When a connection below ends between two of
-	 * them, because the peer died or an endpoint is closed, the receiver follows a pointer that
-	 * is none (rxm_close_conn) and crashes. Sent as longer ones are, by a read of the
-	 * receiver's, they do no harm. What is less than an undivided message can have means that
-	 * none is divided. The sender decides, so both sides have to.
+	 * rxm sends messages of 16 to 128 KiB in parts. If the connection below ends between two
+	 * parts, because the peer died or an endpoint is closed, the receiver follows an invalid
+	 * pointer (rxm_close_conn) and crashes. Longer messages are safe: the receiver reads them
+	 * by RDMA. With a limit below the size of an undivided message, rxm divides none. The
+	 * sender decides, so both sides need the variable.
 	 */
 	{DOFI_QUIRK_SPLIT_MESSAGES, "FI_OFI_RXM_SAR_LIMIT", "1",
 	 "a peer that dies could take it along", NULL},
 	/*
-	 * A connection of rxm over verbs has receives of its own. When it is closed, the messages
-	 * that came last are looked at after the endpoint below has been freed, and their receives
-	 * are posted there again (rxm_close_conn), which crashes. Receives that all connections
-	 * share, as over tcp, outlive each of them.
+	 * A connection of rxm over verbs has receives of its own. When rxm closes it, rxm handles
+	 * the last messages after it has freed the endpoint below, posts their receives to that
+	 * endpoint again (rxm_close_conn), and crashes. Receives that all connections share, as
+	 * over tcp, outlive each connection.
 	 */
 	{DOFI_QUIRK_OWN_RECEIVES, "FI_OFI_RXM_USE_SRX", "1",
 	 "a message that comes while a connection is closed could end it", can_share_receives},
 	/*
-	 * psm3 has a thread that receives for an endpoint. Whether there is one stands in a place
-	 * that all endpoints of the process share: closing one clears it, and the thread of another
-	 * that just starts ends the process (ips_ptl_pollintr). The progress thread of the IA does
-	 * the same work.
+	 * psm3 has a thread that receives for an endpoint. All endpoints of the process share one
+	 * flag that says whether the thread exists: closing an endpoint clears it, and the starting
+	 * thread of another endpoint then ends the process (ips_ptl_pollintr). The progress thread
+	 * of the IA does the same work.
 	 */
 	{DOFI_QUIRK_RECEIVE_THREAD, "PSM3_RCVTHREAD", "0",
 	 "closing one of several IAs could end it", NULL},
 };
 
-/* No lock, for the reasons of dofi_mr_cache_choose. */
+/* Takes no lock, for the reasons given at dofi_mr_cache_choose. */
 static int set(const struct variable *v, const char *ia_name, const struct fi_info *info)
 {
 	if (secure_getenv(v->name) || (v->fits && !v->fits(ia_name, info)))
@@ -95,6 +108,14 @@ static int set(const struct variable *v, const char *ia_name, const struct fi_in
 	DOFI_LOG_I("IA %s: %s=%s is set for this process, or %s", ia_name, v->name, v->value,
 		   v->why);
 	return 0;
+}
+
+int dofi_fabric_env_prepare(const char *ia_name, const struct dofi_params *params)
+{
+	if (!strcmp(params->last_byte, "fabric") ||
+	    !dofi_quirk_may_come(params, min_read_write.quirk))
+		return 0;
+	return set(&min_read_write, ia_name, NULL);
 }
 
 int dofi_fabric_env_choose(const char *ia_name, const struct fi_info *info, uint64_t quirks)

@@ -73,8 +73,8 @@ int dofi_eqs_put_fids(const struct dofi_eqs *eqs, struct fid **fids)
 }
 
 /*
- * The queue itself fails. verbs 1.17 does so when it can't connect, and does not say which
- * connection; that one runs out of time. A queue that fails for good is reported once.
+ * Reading the queue failed. verbs 1.17 reports so that it can't connect, and does not say which
+ * connection; that connection ends by its time limit. A queue that keeps failing is reported once.
  */
 static void note_failure(struct dofi_eqs *eqs, unsigned int which, int err)
 {

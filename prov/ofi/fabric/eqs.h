@@ -46,12 +46,15 @@ struct dofi_eq_event {
 	};
 };
 
-/* As the quirks of the fabric need them. 0 or a negative error, and then there are none. */
+/*
+ * Opens the queues that the quirks of the fabric call for. 0, or a negative error, and then there
+ * are none.
+ */
 int dofi_eqs_open(struct dofi_eqs *eqs, const char *ia_name, struct fid_fabric *fabric,
 		  uint64_t quirks);
 void dofi_eqs_close(struct dofi_eqs *eqs);
 
-/* Where there are queues. */
+/* Only if the queues are open. */
 struct fid_eq *dofi_eqs_of_endpoints(const struct dofi_eqs *eqs);
 struct fid_eq *dofi_eqs_of_listener(const struct dofi_eqs *eqs);
 
@@ -64,7 +67,7 @@ int dofi_eqs_fd(const struct dofi_eqs *eqs);
  */
 int dofi_eqs_put_fids(const struct dofi_eqs *eqs, struct fid **fids);
 
-/* Reads the next event of any queue; false when there is none. engine.lock held. */
+/* Reads the next event of any queue; false when there is none. The caller serialises the calls. */
 bool dofi_eqs_read(struct dofi_eqs *eqs, struct dofi_eq_event *event);
 
 #endif

@@ -91,8 +91,9 @@ static int verbs_cause(uint64_t quirks, int status, bool receive)
 		return FI_ETRUNC;
 	case WC_LOCAL_OPERATION:
 		/*
-		 * Soft-RoCE says so of a receive that is too short, and of sends when its interface
-		 * is down; Soft-iWARP of what it is sending when the peer ends the connection.
+		 * Soft-RoCE reports this status for a receive that is too short, and for sends when
+		 * its interface is down; Soft-iWARP for what it is sending when the peer ends the
+		 * connection.
 		 */
 		return receive                            ? FI_ETRUNC
 		       : quirks & DOFI_QUIRK_IWARP_STATUS ? FI_ECONNABORTED
@@ -134,7 +135,7 @@ bool dofi_error_gives_back(int err)
 	case FI_ECANCELED:
 	case FI_ENOTCONN:
 	case FI_ESHUTDOWN:
-	case FI_ECONNRESET: /* what the peer's orderly end looks like when it left data unread */
+	case FI_ECONNRESET: /* also after an orderly end, if the peer left data unread */
 	case FI_ECONNABORTED:
 	case EPIPE:
 		return true;

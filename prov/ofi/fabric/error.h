@@ -20,16 +20,21 @@ DAT_RETURN dofi_error(int err, DAT_RETURN_SUBTYPE resource);
 DAT_DTO_COMPLETION_STATUS dofi_error_status(int err);
 
 /*
- * Positive libfabric error of a failure: err->err, or what the provider's own number says better.
- * CXI tells all refusals of a target as FI_EIO, and verbs all failures; sockets has that for the
- * end of a stream alone. receive: it is a receive that failed.
+ * Positive libfabric error of a failed operation: err->err, or a more exact one by the provider's
+ * own number. cxi reports all refusals of a target as FI_EIO, verbs all failures, and sockets the
+ * end of a stream. receive: the operation is a receive.
  */
 int dofi_error_cause(uint64_t quirks, const struct fi_cq_err_entry *err, bool receive);
 
-/* Positive error of an operation that the fabric gave back undone, for its path is no more. */
+/*
+ * Whether this positive error means that the fabric gave the operation back because its path is
+ * gone.
+ */
 bool dofi_error_gives_back(int err);
 
-/* Such an error, or another one that concerns all that is under way to that peer. */
+/*
+ * Whether it concerns all operations under way to that peer: one of those, or a peer out of reach.
+ */
 bool dofi_error_is_of_peer(int err);
 
 #endif

@@ -18,7 +18,7 @@ static const char *order_word(enum dofi_order order)
 	return words[order];
 }
 
-/* A word of a file of the kernel; false when it has none. */
+/* Reads the first line of a file of sysfs; false if it is empty or missing. */
 static bool read_word(const char *folder, const char *device, const char *name, char *text,
 		      size_t size)
 {
@@ -36,7 +36,7 @@ static bool read_word(const char *folder, const char *device, const char *name, 
 	return found;
 }
 
-/* The kernel writes -1 where nobody knows, as for the speed of a link that is virtual. */
+/* The kernel writes -1 for an unknown value, such as the speed of a virtual link. */
 static bool read_number(const char *folder, const char *device, const char *name,
 			unsigned long long *value_p)
 {
@@ -52,7 +52,7 @@ static const char *netdev_of(const struct fi_info *info)
 	return strchr(info->domain_attr->name, '/') ? "" : info->domain_attr->name;
 }
 
-/* libfabric 1.17 tells nothing of the links of tcp, the kernel does. */
+/* libfabric 1.17 does not describe the links of tcp; the kernel does. */
 static void find_link(struct dofi_facts *facts, const struct fi_info *info)
 {
 	const struct fi_link_attr *link = info->nic ? info->nic->link_attr : NULL;

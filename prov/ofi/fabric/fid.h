@@ -5,7 +5,8 @@
 
 struct fid;
 
-/* Closes one that is not used any more; the log tells if that fails, as nothing else can be done.
+/*
+ * Closes an object that is not used any more. A failure is only logged: nothing else can be done.
  */
 void dofi_fid_close(const char *ia_name, struct fid *fid, const char *what);
 

@@ -5,7 +5,6 @@
 
 #include <rdma/fabric.h>
 
-/* The address of an info when it is an IP address. */
 bool dofi_info_addr(const struct fi_info *info, struct sockaddr_storage *addr_p)
 {
 	if (!info->src_addr)

@@ -3,10 +3,9 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "fabric/foresight.h"
 #include "fabric/quirks.h"
-#include "fabric/topo.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <rdma/fi_domain.h>
 #include <stdio.h>
@@ -18,47 +17,15 @@
 
 /* --- before libfabric is asked --- */
 
-static bool has_rdma_device(void)
-{
-	char path[256];
-	struct dirent *entry;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), "%s/class/infiniband", dofi_sysfs);
-	folder = opendir(path);
-	if (!folder)
-		return false;
-	do
-		entry = readdir(folder);
-	while (entry && *entry->d_name == '.');
-	closedir(folder);
-	return entry;
-}
-
-/*
- * Which provider it will be is not known yet. An IA that names none gets what the host has, and
- * verbs if it has that; "ofi_rxm" names none that has a device.
- */
-static bool may_cache_keys(const struct dofi_params *params)
-{
-	const char *filter = secure_getenv("FI_PROVIDER");
-
-	if (*params->provider && strncmp(params->provider, "ofi_", 4))
-		return dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, params->provider);
-	if (filter && *filter && !dofi_quirk_is_possible(DOFI_QUIRK_CACHED_KEYS, filter))
-		return false;
-	return has_rdma_device();
-}
-
 static bool is_wanted(const struct dofi_params *params)
 {
 	return !strcmp(params->mr_cache, "yes");
 }
 
 /*
- * No lock: setenv has one, and does not overwrite here. What others read meanwhile stays where it
- * is, unless the program itself has added to its environment before: then a getenv in another
- * thread may see the old array move (before glibc 2.41).
+ * Takes no lock: setenv has one, and does not overwrite here. Values that other threads read
+ * meanwhile stay where they are, unless the program has added to its environment before: then a
+ * getenv in another thread may see the old array move (before glibc 2.41).
  */
 int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 {
@@ -67,7 +34,8 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 			   params->mr_cache);
 		return -EINVAL;
 	}
-	if (is_wanted(params) || secure_getenv(VARIABLE) || !may_cache_keys(params))
+	if (is_wanted(params) || secure_getenv(VARIABLE) ||
+	    !dofi_quirk_may_come(params, DOFI_QUIRK_CACHED_KEYS))
 		return 0;
 	if (setenv(VARIABLE, OFF, 0)) {
 		DOFI_LOG_E("IA %s: " VARIABLE "=" OFF " can't be set: %s", ia_name,
@@ -84,8 +52,8 @@ int dofi_mr_cache_choose(const char *ia_name, const struct dofi_params *params)
 /* --- afterwards --- */
 
 /*
- * FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed with that
- * provider alone.
+ * FI_OPT_CXI_SET_PROV_KEY_CACHE of libfabric's header for cxi, which is installed only with that
+ * provider.
  */
 #define CXI_SET_PROV_KEY_CACHE (-(0xccc << 16) + 7)
 

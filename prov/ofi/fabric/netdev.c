@@ -54,7 +54,7 @@ bool dofi_subnet_has(const struct dofi_subnet *subnet, const struct sockaddr_sto
 
 /* --- what is below --- */
 
-/* Tunnels go over hardware, but to nobody who does not know of them. */
+/* A tunnel uses hardware, but reaches only hosts that know the tunnel. */
 static bool is_tunnel(const char *netdev)
 {
 	char path[128], line[128];
@@ -79,7 +79,7 @@ static bool exists(const char *netdev, const char *what)
 	return !access(path, F_OK);
 }
 
-/* A bond, a VLAN or a bridge may stand on a card, and on another of its kind. */
+/* A bond, a VLAN or a bridge lies on a card, or on another bond, VLAN or bridge. */
 static bool on_hardware(const char *netdev, unsigned int depth)
 {
 	char path[128];
@@ -131,7 +131,7 @@ bool dofi_pci_equal(const struct fi_pci_attr *a, const struct fi_pci_attr *b)
 	       a->device_id == b->device_id && a->function_id == b->function_id;
 }
 
-/* The interface of a virtio card is on a device of its own below the one of PCI. */
+/* The interface of a virtio card lies on a virtio device, whose parent is the PCI device. */
 bool dofi_netdev_pci(const char *netdev, struct fi_pci_attr *pci_p)
 {
 	char path[160], *real, *name;

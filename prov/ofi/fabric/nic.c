@@ -27,7 +27,8 @@ bool dofi_nic_pci(const struct fi_info *info, struct fi_pci_attr *pci_p)
 /* --- the place among the processes of the host --- */
 
 /*
- * What launchers set: Slurm, PALS and Hydra, Open MPI, Intel MPI and MPICH, Flux, jsrun, MVAPICH.
+ * Variables of launchers: Slurm, PALS and Hydra, Open MPI, Intel MPI and MPICH, Flux, jsrun,
+ * MVAPICH.
  */
 static const char *const rank_variables[] = {
 	"SLURM_LOCALID",
@@ -57,10 +58,11 @@ static const char *find_rank(unsigned int *rank_p)
 }
 
 /*
- * A process that has a part of the CPUs near to the devices for itself: which part, when all are as
- * large. Launchers deal ranks to packages in blocks or like cards, so ranks say less: with cards
- * all of a package can be even. When all CPUs of the control group are ours, they are those of the
- * other processes, too.
+ * If this process has a part of the CPUs near to the devices for itself, and all parts have the
+ * same size: the number of the part. The part is a better choice than the rank: a launcher that
+ * distributes ranks cyclically over packages gives one package only even ranks. False if this
+ * process may use all CPUs of its control group, because then the other processes may use them,
+ * too.
  */
 static bool find_part(const struct dofi_cpus *mine, const struct dofi_cpus *near,
 		      unsigned int *part_p)
@@ -88,9 +90,10 @@ struct choice {
 	struct dofi_topo *topo;
 	bool has_mine;
 	struct dofi_cpus mine;
-	struct dofi_cpus common;                  /* near to the first of the nearest */
-	unsigned int nearest[DOFI_MAX_EQUALS], n; /* by their place in equals */
-	/* distances: theirs, and that of the best of the others */
+	/* CPUs near to the first of the nearest devices */
+	struct dofi_cpus common;
+	unsigned int nearest[DOFI_MAX_EQUALS], n; /* indices in equals */
+	/* distance of the nearest devices, and of the best of the others */
 	unsigned int least, next;
 	char why[sizeof(((struct dofi_nic *)NULL)->why)];
 };
@@ -105,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct choice *c, const ch
 	va_end(args);
 }
 
-/* What can't be told is farthest. */
+/* A device whose distance is not known counts as farthest. */
 static unsigned int distance_of(const struct choice *c, const struct fi_info *info,
 				struct dofi_cpus *near_p)
 {
@@ -224,8 +227,7 @@ int dofi_nic_check(const char *ia_name, const struct dofi_params *params)
 
 	if (*params->local_rank && !parse_rank(params->local_rank, &rank)) {
 		DOFI_LOG_E("IA %s: local_rank=%s is not a number; give the process's place among "
-			   "those of its host, "
-			   "from 0, or nothing",
+			   "those of its host, from 0, or nothing",
 			   ia_name, params->local_rank);
 		return -EINVAL;
 	}
@@ -239,7 +241,10 @@ int dofi_nic_check(const char *ia_name, const struct dofi_params *params)
 	return 0;
 }
 
-/* Near, but within what the opening thread may use: the CPUs of other processes are not ours. */
+/*
+ * "near" stays within the CPUs that the opening thread may use: the others belong to other
+ * processes.
+ */
 void dofi_nic_place_thread(const struct dofi_params *params, struct dofi_nic *nic)
 {
 	struct dofi_cpus mine, near;

@@ -23,21 +23,21 @@ static const char dead_locks_get[] =
 	"a thread waits for the death of peers, releases their locks and passes over their entries";
 
 /*
- * A row applies to a fabric for which all that it names is true; what it does not name is any. A
- * quirk may have several rows, of different providers.
+ * A row applies to a fabric if all its conditions hold; a condition that is left out always holds.
+ * A quirk may have several rows, for different providers.
  */
 static const struct row {
 	uint64_t quirk;
 	const char *name;
-	const char *provider;              /* as fi_info names it, whole: "udp;ofi_rxd" */
+	const char *provider;              /* the whole name in fi_info: "udp;ofi_rxd" */
 	const char *core;                  /* the provider below the utility layers */
 	uint32_t protocols[MAX_PROTOCOLS]; /* one of these */
 	enum fi_ep_type ep_type;
-	/* FI_VERSION: the first release with it, the first without; 0: open */
+	/* FI_VERSION: the first release with the quirk, the first without; 0: no limit */
 	uint32_t from, until;
-	const char *what;   /* it does */
-	const char *answer; /* what this library does then */
-	const char *fate;   /* in libfabric; NULL: a trait, nothing is wrong */
+	const char *what;   /* what the provider does */
+	const char *answer; /* what the library does about it */
+	const char *fate;   /* whether libfabric has mended it; NULL: a trait, not a fault */
 } rows[] = {
 	/* --- efa --- */
 	{QUIRK(PEER_NUMBERS), .provider = "efa", .fate = not_mended,
@@ -134,7 +134,7 @@ static const struct row {
 	{QUIRK(OWN_PROCESS_CLOSED), .provider = "shm", .until = V(2, 5), .fate = not_mended,
 	 .what = "uses memory of an endpoint of the same process that was closed",
 	 .answer = "an endpoint of the same process gets another spelling of its name"},
-	/* Releases whose layout of the memory transport/shm_layout.c knows. */
+	/* Only releases whose memory layout transport/shm_layout.c knows. */
 	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(1, 17), .until = V(1, 18),
 	 .fate = not_mended, .what = dead_locks_do, .answer = dead_locks_get},
 	{QUIRK(DEAD_LOCKS), .provider = "shm", .from = V(2, 1), .until = V(2, 2),
@@ -232,15 +232,23 @@ static const struct row {
 	{QUIRK(SHARED_MEMORY), .protocols = {FI_PROTO_SHM},
 	 .what = "joins the processes of one host, also where it claims FI_REMOTE_COMM (1.17)",
 	 .answer = "peers of other hosts are refused"},
-	/* Of connected queue pairs the programs of OFED's DAT rely on it. */
+	/*
+	 * No attribute promises it for connected queue pairs, but programs written for OFED's DAT
+	 * rely on it.
+	 */
 	{QUIRK(STORES_IN_ORDER),
 	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP,
 		       FI_PROTO_SHM, FI_PROTO_RDMA_CM_IB_RC, FI_PROTO_IWARP},
 	 .what = "stores the bytes of an RDMA write in order",
 	 .answer = "the last bytes of a write are left to the fabric"},
+	{QUIRK(LONG_WRITES), .provider = "efa",
+	 .what = "has the target read a write of 64 KiB and more from cards that can't write by "
+		 "themselves, and sends shorter ones in packets, which takes longer",
+	 .answer = "a write of 64 KiB is a long one without its last word, too "
+		   "(FI_EFA_INTER_MIN_READ_WRITE_SIZE)"},
 	/*
-	 * What a stream brings is copied to the targets of a write one after the other. Within one
-	 * it may come from a buffer by memcpy, which stores the last bytes first.
+	 * The receiver copies from the stream to one target of a write after the other. Within one
+	 * target, memcpy may store the last bytes first.
 	 */
 	{QUIRK(STREAM),
 	 .protocols = {FI_PROTO_SOCK_TCP, FI_PROTO_XNET, FI_PROTO_RXM, FI_PROTO_RXM_TCP},
@@ -318,10 +326,12 @@ uint64_t dofi_quirks_of(const struct fi_info *info)
 
 bool dofi_quirk_is_possible(uint64_t quirks, const char *providers)
 {
-	for (size_t i = 0; i < NROWS; i++)
-		if (rows[i].quirk & quirks && rows[i].core &&
-		    !dofi_is_left_out(providers, rows[i].core))
+	for (size_t i = 0; i < NROWS; i++) {
+		const char *provider = rows[i].core ? rows[i].core : rows[i].provider;
+
+		if (rows[i].quirk & quirks && provider && !dofi_is_left_out(providers, provider))
 			return true;
+	}
 	return false;
 }
 

@@ -57,7 +57,7 @@ struct fi_info;
 #define DOFI_QUIRK_LONG_QUEUE         DOFI_QUIRK_BIT(44)
 #define DOFI_QUIRK_DEAD_LOCKS         DOFI_QUIRK_BIT(45)
 
-/* --- traits, of which no attribute of libfabric tells --- */
+/* --- traits that no attribute of libfabric reports --- */
 
 /* The fabric joins the processes of one host, and has no IP addresses. */
 #define DOFI_QUIRK_SHARED_MEMORY      DOFI_QUIRK_BIT(31)
@@ -81,20 +81,22 @@ struct fi_info;
 #define DOFI_QUIRK_VERBS_STATUS       DOFI_QUIRK_BIT(40)
 #define DOFI_QUIRK_IWARP_STATUS       DOFI_QUIRK_BIT(41)
 #define DOFI_QUIRK_CASSINI_STATUS     DOFI_QUIRK_BIT(42)
+/* A write is emulated, and a long one in another way than a short one. */
+#define DOFI_QUIRK_LONG_WRITES        DOFI_QUIRK_BIT(46)
 
-/* So many there are. */
-#define DOFI_QUIRKS                   46
+/* The number of bits. */
+#define DOFI_QUIRKS                   47
 
-/* Of this fabric with the libfabric that runs: bits of DOFI_QUIRK_*. */
+/* The quirks of this fabric with the running release of libfabric: bits of DOFI_QUIRK_*. */
 uint64_t dofi_quirks_of(const struct fi_info *info);
 
 /*
- * Whether a fabric may have one of these whose provider is on the list: names as in provider= or
- * FI_PROVIDER. For what has to be decided before libfabric is asked.
+ * Whether a provider on the list may have one of these quirks. The list has the form of provider=
+ * or FI_PROVIDER. For decisions that come before the first call of libfabric.
  */
 bool dofi_quirk_is_possible(uint64_t quirks, const char *providers);
 
-/* Tells each of them in the log, at level info. */
+/* Logs each quirk of this fabric, at level info. */
 void dofi_quirks_log(const char *ia_name, const struct fi_info *info);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which candidates were refused, and why. */
+/* The candidates that were refused, and the reasons. */
 #ifndef DOFI_REFUSALS_H
 #define DOFI_REFUSALS_H
 

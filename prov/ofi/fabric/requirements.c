@@ -9,14 +9,14 @@
 #define MR_MODE     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
- * Mode bits that the rdm transport lives with. Contexts have memory (op_context.h), and the
- * segments of an operation stay as they are in its work request until it completes.
+ * Mode bits that the rdm transport supports: contexts have memory (op_context.h), and the segments
+ * of an operation stay unchanged in its work request until it completes.
  */
 #define ASKED_MODES (DOFI_CONTEXT_MODES | FI_ASYNC_IOV)
 
 /*
- * A fence must be asked for, as the order of writes beside it, and where there is none nothing is
- * offered to those who ask.
+ * A provider offers a fence, and the order of writes, only if the hints ask for it, and nothing at
+ * all if it does not have what they ask for. So the rows ask for less and less.
  */
 const struct dofi_requirements dofi_requirements[DOFI_NREQUIREMENTS] = {
 	{"msg", FI_EP_MSG, FI_MSG | FI_RMA, MR_MODE, FI_RX_CQ_DATA, 0, FI_RM_UNSPEC, 0},
@@ -28,7 +28,6 @@ const struct dofi_requirements dofi_requirements[DOFI_NREQUIREMENTS] = {
 	 FI_RM_ENABLED, 0},
 };
 
-/* The row that asks least of this kind. */
 const struct dofi_requirements *dofi_requirements_of_type(enum fi_ep_type type)
 {
 	for (size_t i = DOFI_NREQUIREMENTS; i-- > 0;)
@@ -37,7 +36,7 @@ const struct dofi_requirements *dofi_requirements_of_type(enum fi_ep_type type)
 	return NULL;
 }
 
-/* The modes of all levels: each has to be satisfied, wherever it stands. */
+/* The mode bits of all levels. Each of them is a demand. */
 static uint64_t modes_of(const struct fi_info *info)
 {
 	return info->mode | info->domain_attr->mode | (info->tx_attr ? info->tx_attr->mode : 0) |
@@ -62,12 +61,25 @@ static bool keeps_order(const struct fi_info *info)
 	       info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_SAS;
 }
 
-/* Rights and duties that are numbers: what is missing, or demanded beyond the row, in words. */
+/*
+/*
+ * The modes of registrations that the row has to allow. FI_MR_HMEM concerns memory of accelerators,
+ * which is never registered here; opx that was built for them demands it of every application.
+ */
+static int mr_modes_of(const struct fi_info *info)
+{
+	return info->domain_attr->mr_mode & ~FI_MR_HMEM;
+}
+
+/*
+ * Whether a capability is missing, or a mode is demanded that the row does not allow; text says
+ * which.
+ */
 static bool lacks_bits(const struct dofi_requirements *row, const struct fi_info *info, char *text,
 		       size_t size)
 {
 	uint64_t caps = row->caps & ~info->caps, mode = modes_of(info) & ~row->mode;
-	int mr_mode = info->domain_attr->mr_mode & ~row->mr_mode;
+	int mr_mode = mr_modes_of(info) & ~row->mr_mode;
 	char words[64];
 
 	if (caps)
@@ -107,7 +119,6 @@ static bool lacks_model(const struct dofi_requirements *row, const struct fi_inf
 	return true;
 }
 
-/* Which attribute of this info the row can't live with. */
 bool dofi_requirements_lack(const struct dofi_requirements *row, const struct fi_info *info,
 			    char *text, size_t size)
 {

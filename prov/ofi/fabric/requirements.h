@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a transport needs from a fabric. Earlier dofi_requirements are looked at first. */
+/* One row. Earlier rows are preferred. */
 struct dofi_requirements {
-	const char *transport; /* what transport= in ia_params says */
+	const char *transport; /* the value of transport= in ia_params */
 	enum fi_ep_type ep_type;
 	uint64_t caps;
 	int mr_mode;
 	uint64_t mode;
-	size_t cq_data_size; /* bytes of completion data that it can't do without */
+	size_t cq_data_size; /* bytes of completion data that it needs */
 	/* FI_RM_ENABLED: the fabric has to keep its queues from overflowing */
 	enum fi_resource_mgmt queues;
-	/* some promise none to those who do not ask; others tell all that they have */
+	/* message order to ask for: some providers promise none unless the hints ask for it */
 	uint64_t order;
 };
 

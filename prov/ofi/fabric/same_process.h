@@ -17,10 +17,12 @@
 
 #define DOFI_SHM_PREFIX "fi_shm://" /* of the addresses of shm's endpoints */
 
-/* Before our own name, in name[*size_p], is told to peers. 0 or -FI_ETOOSMALL. */
+/* Adds the slash to our own name, in name[*size_p], before peers get it. 0 or -FI_ETOOSMALL. */
 int dofi_same_process_hide(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room);
 
-/* Before a peer's name is given to the fabric; `own` is ours. The same errors. */
+/*
+ * Adds the slash to a peer's name before the fabric gets it; `own` is our name. The same results.
+ */
 int dofi_same_process_avoid(uint64_t quirks, uint8_t *name, size_t *size_p, size_t room,
 			    const uint8_t *own);
 

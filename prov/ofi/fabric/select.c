@@ -36,7 +36,7 @@ struct search {
 
 /* --- judging --- */
 
-/* Of a row that exists. False when there is nothing to object to. */
+/* Records what the info lacks for the row. False if it lacks nothing. */
 static bool refuse_lack(struct search *s, const struct dofi_requirements *row,
 			const struct fi_info *info)
 {
@@ -50,7 +50,7 @@ static bool refuse_lack(struct search *s, const struct dofi_requirements *row,
 	return true;
 }
 
-/* tcp says so of the loopback, shm of itself. */
+/* Whether it joins only processes of this host: shm, and any fabric on the loopback interface. */
 static bool is_host_only(const struct fi_info *info, const struct sockaddr_storage *addr)
 {
 	return (addr && dofi_addr_is_loopback(addr)) ||
@@ -152,8 +152,8 @@ static int query_row(struct search *s, const struct dofi_requirements *row)
 	hints->domain_attr->resource_mgmt = row->queues;
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = row->order;
 	/*
-	 * An address that no netdev lists is found only by its name; fabrics without IP don't
-	 * take one, or take it for something else.
+	 * libfabric finds an address that no netdev lists only if the query names it. Fabrics
+	 * without IP refuse an address, or take it for something else.
 	 */
 	if (s->wish.has_addr)
 		ret = query(hints, s->wish.params->addr, list_p);
@@ -206,7 +206,7 @@ static void refuse_other(struct search *s, const struct fi_info *info)
 	dofi_refusals_add(&s->refusals, info, reason);
 }
 
-/* Names what libfabric has besides: providers that gave no candidate at all. */
+/* Records refusals of the providers that gave no candidate at all. */
 static void explain_others(struct search *s)
 {
 	const int any_mr_mode = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -241,9 +241,9 @@ static bool same_fabric(const struct fi_info *a, const struct fi_info *b)
 }
 
 /*
- * Devices on one fabric reach the same peers, by all we know; those on different subnets may not.
- * Where there is no IP all devices are on one network, also when each calls its fabric otherwise
- * (efa of libfabric 1.17).
+ * Devices on one fabric are taken to reach the same peers; devices on different subnets may not.
+ * Without IP all devices count as one network, even if each has a fabric name of its own (efa of
+ * libfabric 1.17).
  */
 static bool equals_best(const struct search *s, const struct fi_info *info)
 {
@@ -283,7 +283,7 @@ static const struct fi_info *find_same(const struct fi_info *list, const struct 
 	return NULL;
 }
 
-/* What was chosen, with atomic operations where they are worth something; else as it is. */
+/* Replaces the chosen info by the same one with atomic operations, if the device may have them. */
 static void add_atomics(struct search *s, struct fi_info **info_p)
 {
 	const struct dofi_requirements *row = s->best_row;

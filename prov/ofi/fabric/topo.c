@@ -113,7 +113,7 @@ int dofi_cpus_bind(const struct dofi_cpus *cpus)
 
 const char *dofi_sysfs = "/sys";
 
-/* The first line of a file below the root; false when there is none. */
+/* Reads the first line of a file below dofi_sysfs; false if there is none. */
 __attribute__((format(printf, 3, 4))) static bool read_line(char *text, size_t size,
 							    const char *fmt, ...)
 {
@@ -154,7 +154,7 @@ int dofi_sysfs_node(const struct fi_pci_attr *pci)
 										     : -1;
 }
 
-/* The second form of control groups only; a group without a set of its own has its parent's. */
+/* Control groups of version 2 only. A group without a CPU set of its own has that of its parent. */
 bool dofi_cpus_of_group(struct dofi_cpus *cpus)
 {
 	char group[256] = "", text[4096], *end;
@@ -177,7 +177,10 @@ bool dofi_cpus_of_group(struct dofi_cpus *cpus)
 	return false;
 }
 
-/* The distances of a node are listed to all that are online, also those without CPUs. */
+/*
+ * The kernel lists the distances of a node to all nodes that are online, also to those without
+ * CPUs.
+ */
 static void read_distances(struct dofi_topo *topo, const struct dofi_cpus *online)
 {
 	char text[4096];
@@ -216,7 +219,7 @@ static bool sysfs_load(struct dofi_topo *topo)
 		return false;
 	if (!read_line(text, sizeof(text), "devices/system/node/online") ||
 	    !dofi_cpus_parse(&online, text))
-		return true; /* a kernel without NUMA: what shares no CPU is equally far */
+		return true; /* a kernel without NUMA: everything is equally far */
 	for (unsigned int number = 0; number < DOFI_CPUS_MAX && topo->nnodes < DOFI_NODES_MAX;
 	     number++) {
 		struct dofi_topo_node *node = &topo->nodes[topo->nnodes];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where CPUs and PCI devices are in this machine: from hwloc where it was built in and knows, else
- * from sysfs, else not at all.
+ * Topology of this machine: its CPUs, PCI devices and NUMA nodes. The source is hwloc if it was
+ * built in and works, else sysfs.
  */
 #ifndef DOFI_TOPO_H
 #define DOFI_TOPO_H
@@ -28,35 +28,36 @@ static inline bool dofi_cpus_have(const struct dofi_cpus *cpus, unsigned int cpu
 }
 
 bool dofi_cpus_empty(const struct dofi_cpus *cpus);
-/* What both have; out may be one of them. */
+/* The intersection; out may be one of them. */
 void dofi_cpus_and(struct dofi_cpus *out, const struct dofi_cpus *a, const struct dofi_cpus *b);
 bool dofi_cpus_within(const struct dofi_cpus *part, const struct dofi_cpus *whole);
-/* "0-3,8"; false when it is anything else or names none. */
+/* Parses "0-3,8"; false if the text has another form or names no CPU. */
 bool dofi_cpus_parse(struct dofi_cpus *cpus, const char *text);
 const char *dofi_cpus_text(const struct dofi_cpus *cpus, char *text, size_t size);
-/* Those that the calling thread may run on. */
+/* The CPUs that the calling thread may use. */
 bool dofi_cpus_mine(struct dofi_cpus *cpus);
-/* Those that its control group may; false when that is not told. */
+/* The CPUs that its control group may use; false if this is not known. */
 bool dofi_cpus_of_group(struct dofi_cpus *cpus);
-/* The calling thread runs there from now on; 0 or an errno. */
+/* Binds the calling thread to these CPUs; 0 or an errno. */
 int dofi_cpus_bind(const struct dofi_cpus *cpus);
 
 /* --- the machine --- */
 
 #define DOFI_NODES_MAX     64u
-#define DOFI_DISTANCE_NEAR 10u /* firmware's word for "the same NUMA node" */
+#define DOFI_DISTANCE_NEAR 10u /* in tables of the firmware: the same NUMA node */
 
 struct dofi_topo_node {
 	unsigned int number;
 	struct dofi_cpus cpus;
-	unsigned int distance[DOFI_NODES_MAX]; /* to the nodes, by their place in the array */
+	/* to the other nodes, by their index in dofi_topo.nodes */
+	unsigned int distance[DOFI_NODES_MAX];
 };
 
 struct dofi_topo {
 	const char *source; /* "hwloc" or "sysfs" */
 	void *hwloc;        /* its topology, or NULL */
 	struct dofi_cpus all;
-	unsigned int nnodes; /* those with CPUs */
+	unsigned int nnodes; /* only nodes with CPUs */
 	struct dofi_topo_node nodes[DOFI_NODES_MAX];
 };
 
@@ -64,11 +65,12 @@ struct dofi_topo {
 struct dofi_topo *dofi_topo_new(void);
 void dofi_topo_free(struct dofi_topo *topo);
 
-/* The CPUs that a device is near to; false when nothing is known. */
+/* The CPUs near to a device; false if this is not known. */
 bool dofi_topo_device(const struct dofi_topo *topo, const struct fi_pci_attr *pci,
 		      struct dofi_cpus *cpus_p);
 /*
- * Between two sets of CPUs: NEAR when they share one, else the least between NUMA nodes of theirs.
+ * Distance between two sets of CPUs: DOFI_DISTANCE_NEAR if they share a CPU, else the least
+ * distance between their NUMA nodes.
  */
 unsigned int dofi_topo_distance(const struct dofi_topo *topo, const struct dofi_cpus *a,
 				const struct dofi_cpus *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The machine as hwloc knows it, which may be another one (HWLOC_XMLFILE). */
+/* Topology by hwloc. HWLOC_XMLFILE may make it that of another machine. */
 #include "fabric/topo_hwloc.h"
 
 #include "fabric/topo.h"
@@ -9,9 +9,7 @@
 #include <hwloc.h>
 #include <hwloc/distances.h>
 
-/*
- * Where firmware tells no distances: nodes of one package are nearer to each other than to others.
- */
+/* Distances if the firmware reports none: nodes of one package are nearer to each other. */
 #define SAME_PACKAGE  12u
 #define OTHER_PACKAGE 20u
 
@@ -23,9 +21,9 @@ static void take_cpus(struct dofi_cpus *cpus, hwloc_const_cpuset_t set)
 }
 
 /*
- * Devices of the system and their drivers' libraries (OpenCL, CUDA, X11) are not asked for. PCI
- * devices are listed by hwloc's part for Linux as well; its plugin on libpciaccess, which goes
- * first, loses a kilobyte each time.
+ * OS devices are left out, because listing them loads libraries of their drivers (OpenCL, CUDA,
+ * X11). The plugin on libpciaccess, which hwloc asks first for PCI devices, leaks a kilobyte each
+ * time; hwloc's part for Linux lists them as well.
  */
 static int load(hwloc_topology_t topology)
 {

@@ -18,7 +18,7 @@ bool dofi_reads_overtake(const struct fi_info *info)
 	       info->ep_attr->max_order_raw_size < info->ep_attr->max_msg_size;
 }
 
-/* An order for small writes alone (psm3) is none. */
+/* psm3 keeps the order of small writes only, which does not count as order. */
 bool dofi_writes_overtake(const struct fi_info *info)
 {
 	return !(info->tx_attr->msg_order & info->rx_attr->msg_order & FI_ORDER_WAW) ||
@@ -43,8 +43,8 @@ bool dofi_has_immediates(const struct fi_info *info, uint64_t quirks)
 }
 
 /*
- * What such fabrics would write into their queue, and wake it for, can be spared. Elsewhere
- * completions tell how the transfer ended.
+ * On such fabrics a completion says only that the bytes were copied, so a completion can be saved.
+ * On others it reports the result of the transfer.
  */
 uint64_t dofi_inject_max(const struct fi_info *info, uint64_t quirks)
 {

@@ -18,7 +18,10 @@
 /* The oldest interface that this code is written to. */
 #define OLDEST_API FI_VERSION(1, 17)
 
-/* Only the kernel knows: all of 127.0.0.0/8 is ours, though no netdev lists it. 0 or an errno. */
+/*
+ * Whether this host has the address. Asks the kernel: no netdev lists all of 127.0.0.0/8. 0 or an
+ * errno.
+ */
 static int check_local(const struct sockaddr_storage *addr)
 {
 	int fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
@@ -37,7 +40,7 @@ static bool on_device(const struct fi_info *info, const struct fi_pci_attr *pci)
 	return dofi_nic_pci(info, &own) && dofi_pci_equal(&own, pci);
 }
 
-/* "ib0" names a device by the netdev that lies on it. */
+/* "ib0" selects the device below that netdev. */
 static bool domain_matches(const struct dofi_wish *wish, const struct fi_info *info,
 			   const struct sockaddr_storage *addr)
 {
@@ -66,7 +69,6 @@ static bool link_is_down(const struct fi_info *info)
 	return info->nic && info->nic->link_attr && info->nic->link_attr->state == FI_LINK_DOWN;
 }
 
-/* Why this candidate can't be used, or NULL. addr: its IP address, or NULL. */
 const char *dofi_wish_objection(const struct dofi_wish *wish, const struct fi_info *info,
 				const struct sockaddr_storage *addr)
 {
@@ -85,7 +87,6 @@ const char *dofi_wish_objection(const struct dofi_wish *wish, const struct fi_in
 	return NULL;
 }
 
-/* What narrows the choice, in brackets. */
 void dofi_wish_print(const struct dofi_wish *wish, FILE *out)
 {
 	const struct dofi_params *p = wish->params;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the parameters of an IA ask of its device. */
+/* The parameters of an IA that restrict the choice of its device. */
 #ifndef DOFI_WISH_H
 #define DOFI_WISH_H
 
@@ -16,7 +16,7 @@ struct dofi_wish {
 	const char *ia_name;
 	const struct dofi_params *params;
 	bool has_addr;
-	struct sockaddr_storage addr; /* what params->addr says */
+	struct sockaddr_storage addr; /* params->addr, parsed */
 	bool has_subnet, has_pci;
 	struct dofi_subnet subnet;
 	struct fi_pci_attr pci;
@@ -32,7 +32,7 @@ int dofi_wish_parse(struct dofi_wish *wish);
 const char *dofi_wish_objection(const struct dofi_wish *wish, const struct fi_info *info,
 				const struct sockaddr_storage *addr);
 
-/* What narrows the choice, in brackets. */
+/* Writes these parameters, in parentheses. */
 void dofi_wish_print(const struct dofi_wish *wish, FILE *out);
 
 #endif

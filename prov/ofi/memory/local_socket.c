@@ -62,7 +62,10 @@ int dofi_local_socket_send(int fd, const uint8_t name[DOFI_LOCAL_NAME], const vo
 
 /* --- receiving --- */
 
-/* The kernel has opened what came. A datagram of ours brings one; of more, each is closed. */
+/*
+ * The kernel has opened every descriptor of the datagram. We send one with a datagram; if there are
+ * several, all are closed.
+ */
 static int only_descriptor(const struct cmsghdr *header)
 {
 	size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -78,32 +81,30 @@ static int only_descriptor(const struct cmsghdr *header)
 }
 
 /* A process of a PID namespace that this process cannot see has pid 0. */
-static bool is_trusted(const struct cmsghdr *header, pid_t *pid_p)
+static void look_at(const struct cmsghdr *header, struct dofi_local_sender *sender)
 {
-	struct ucred sender;
+	struct ucred who;
 
-	if (header->cmsg_len < CMSG_LEN(sizeof(sender)))
-		return false;
-	memcpy(&sender, CMSG_DATA(header), sizeof(sender));
-	*pid_p = sender.pid;
-	return sender.uid == geteuid() || !sender.uid;
+	if (header->cmsg_len < CMSG_LEN(sizeof(who)))
+		return;
+	memcpy(&who, CMSG_DATA(header), sizeof(who));
+	sender->pid = who.pid;
+	sender->is_user = who.uid == geteuid() || !who.uid;
 }
 
-static bool look_beside(struct msghdr *msg, struct dofi_local_sender *sender)
+static void look_beside(struct msghdr *msg, struct dofi_local_sender *sender)
 {
 	struct cmsghdr *header;
-	bool trusted = false;
 
 	*sender = (struct dofi_local_sender){.passed = -1};
 	for (header = CMSG_FIRSTHDR(msg); header; header = CMSG_NXTHDR(msg, header)) {
 		if (header->cmsg_level != SOL_SOCKET)
 			continue;
 		if (header->cmsg_type == SCM_CREDENTIALS)
-			trusted = is_trusted(header, &sender->pid);
+			look_at(header, sender);
 		else if (header->cmsg_type == SCM_RIGHTS && sender->passed < 0)
 			sender->passed = only_descriptor(header);
 	}
-	return trusted;
 }
 
 ssize_t dofi_local_socket_receive(int fd, void *text, size_t size,
@@ -122,7 +123,8 @@ ssize_t dofi_local_socket_receive(int fd, void *text, size_t size,
 
 	if (n < 0)
 		return -errno;
-	if (look_beside(&msg, sender_p) && !(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
+	look_beside(&msg, sender_p);
+	if (!(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)))
 		return n;
 	if (sender_p->passed >= 0)
 		close(sender_p->passed);

@@ -11,12 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes that one call of the kernel copies. What a connection's end may have to wait for. */
+/* Bytes of one system call. The end of a connection may have to wait for one. */
 #define CHUNK    (1u << 20)
 #define SEGMENTS 16 /* of one call */
 #define WORD     8u
 
-/* What a process maps at the address of its badge. */
+/* The page at the address of a process's badge. */
 struct page {
 	uint8_t bytes[DOFI_BADGE];
 	uint8_t landing[DOFI_BADGE]; /* each write begins here */
@@ -28,7 +28,7 @@ static pid_t page_of;
 
 /* --- the badge --- */
 
-/* The kernel takes the address if nothing is there. */
+/* The kernel uses the address if nothing is mapped there. */
 static struct page *make_page(void)
 {
 	uint64_t address = 0;
@@ -86,7 +86,7 @@ int dofi_remote_process_find(pid_t pid, const struct dofi_badge *badge,
 	return ret;
 }
 
-/* A number that is in use again is not told apart from the process: nobody takes it for dead. */
+/* If the number is in use again, the process counts as alive. */
 bool dofi_process_is_dead(pid_t pid)
 {
 	struct pollfd pfd = {.events = POLLIN};
@@ -124,7 +124,10 @@ static size_t cut(const struct iovec *iov, size_t skip, size_t size, struct iove
 	return done;
 }
 
-/* Number 0 is left out for the badge. */
+/*
+ * Splits the target into two parts, because the kernel copies in their order: the last word of the
+ * memory is stored last.
+ */
 static int split_off_word(struct iovec *to, uint64_t address, size_t size, bool last)
 {
 	size_t word = last && size > WORD ? WORD : 0;
@@ -134,14 +137,17 @@ static int split_off_word(struct iovec *to, uint64_t address, size_t size, bool 
 	return word ? 2 : 1;
 }
 
-/* What the kernel says about a copy of so many bytes. Less than all: the next byte is not there. */
+/*
+ * The result of a copy of `size` bytes, badge included. A short count means that the next byte is
+ * not mapped.
+ */
 static int result(ssize_t n, size_t size)
 {
 	if (n == (ssize_t)size)
 		return 0;
 	if (n >= (ssize_t)DOFI_BADGE)
 		return -EFAULT;
-	/* The badge is not there. */
+	/* Not even the badge was copied: the page is not mapped. */
 	return n < 0 && errno != EFAULT ? -errno : -ESRCH;
 }
 

@@ -3,13 +3,13 @@
  * Copies between the memory of this process and that of another one on this host, by the kernel
  * (process_vm_readv, process_vm_writev).
  *
- * The kernel knows the other process by its number, and the number of a dead process is given to
- * another one some time. So each process has a badge: random bytes in a page at a random address,
- * which its children do not get. Each copy begins with that page. In another process nothing is
- * mapped there, so the copy ends before it has touched anything else; and what is read of the badge
- * is compared.
+ * The kernel identifies the other process by its number, and gives the number of a dead process to
+ * a new one at some time. So each process has a badge: random bytes in a page at a random address,
+ * which its children do not inherit. Each copy begins with that page. In another process nothing is
+ * mapped there, so the copy fails before it touches anything else. A reader also compares the bytes
+ * of the badge.
  *
- * Whether the kernel allows copies is found out by reading the badge. Containers, user namespaces,
+ * A first read of the badge shows whether the kernel allows copies. Containers, user namespaces,
  * seccomp, Yama and processes that cannot be traced forbid them.
  */
 #ifndef DOFI_MEMORY_REMOTE_COPY_H
@@ -23,36 +23,37 @@
 
 #define DOFI_BADGE 16u
 
-/* Of a process, for those that copy. */
+/* A process shows its badge to the processes that may copy from and to it. */
 struct dofi_badge {
 	uint64_t address; /* 0: there is none */
 	uint8_t bytes[DOFI_BADGE];
 };
 
-/* Another process, for those who copy. */
+/* Another process, as the target of copies. */
 struct dofi_remote_process {
 	pid_t pid; /* 0: nobody copies */
 	struct dofi_badge badge;
 };
 
-/* The badge of this process. 0 or a negative errno. */
+/* Gets the badge of this process, and makes it if need be. Returns 0 or a negative errno. */
 int dofi_badge_show(struct dofi_badge *badge_p);
 
 /*
- * The process of that number, if it has that badge and the kernel lets us copy. 0, or a negative
- * errno: -EPERM or -ENOSYS if it does not, -ESRCH if it is another process.
+ * Checks that the process of that number has that badge. Returns 0, or a negative errno: -EPERM or
+ * -ENOSYS if the kernel does not allow copies, -ESRCH if the process is another one.
  */
 int dofi_remote_process_find(pid_t pid, const struct dofi_badge *badge,
 			     struct dofi_remote_process *process_p);
 
-/* Whether no thread of the process runs any more. False, too, if nobody can tell, as for 0. */
+/* Whether the process has ended. False if this is not known, as for pid 0. */
 bool dofi_process_is_dead(pid_t pid);
 
 /*
- * Between `address` in the process and the bytes that the segments have behind the first `skip`,
- * which are at least `size`. What is written to the last word of the memory lands last. 0, or a
- * negative errno: -ESRCH if the process is gone; -EFAULT if either side's memory is not there, and
- * some of the bytes may have been copied; -EPERM or -ENOSYS if the kernel does not allow it.
+ * Copies `size` bytes between `address` in the process and our segments. The first `skip` bytes of
+ * the segments are passed over. A write stores the last word of the memory last. Returns 0, or a
+ * negative errno: -ESRCH if the process is gone; -EFAULT if memory of either side is not mapped,
+ * and then some of the bytes may have been copied; -EPERM or -ENOSYS if the kernel does not allow
+ * the copy.
  */
 int dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
 		     size_t skip, uint64_t address, size_t size);

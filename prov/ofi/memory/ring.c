@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/ring.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define LINE       64u
 
 /*
- * The reader tells what it has taken when it is so much. What it has not told leaves room for one
- * cell of any size, so a writer that waits for room is always told.
+ * The reader reports what it has taken when it has taken this much. What it has not reported yet
+ * leaves room for a cell of any size, so a writer that waits for room always gets a report.
  */
 #define TELL_CELLS (DOFI_CELLS / 4)
 #define TELL_BYTES (DOFI_CELL_AREA / 4)
 
-_Static_assert(sizeof(struct dofi_cell) == LINE, "a cell is a cache line");
+_Static_assert(sizeof(struct dofi_cell_line) == LINE, "a cell is a cache line");
 _Static_assert(DOFI_CELL_AREA - TELL_BYTES >= DOFI_CELL_MAX + LINE, "a writer gets room");
 
-/* What the bytes of a cell take of the area. */
+/* The part of the area that a cell with this many bytes occupies. */
 static uint32_t area_of(size_t size)
 {
 	return size <= DOFI_CELL_INLINE ? 0 : (uint32_t)((size + LINE - 1) & ~(size_t)(LINE - 1));
@@ -30,7 +27,7 @@ static bool fits(const struct dofi_ring_writer *w, size_t size)
 	       w->bytes - w->bytes_taken + area_of(size) <= DOFI_CELL_AREA;
 }
 
-int dofi_ring_has_room(struct dofi_ring_writer *w, size_t size)
+int dofi_ring_find_room(struct dofi_ring_writer *w, size_t size)
 {
 	uint64_t taken;
 
@@ -54,7 +51,7 @@ static void store(struct dofi_memory_ring *ring, uint32_t at, const void *from, 
 	memcpy(ring->area, (const uint8_t *)from + first, n - first);
 }
 
-/* From the segments to `to`, or, if that is NULL, to the area. */
+/* Copies from the segments to `to`, or to the area if that is NULL. */
 static void gather(struct dofi_ring_writer *w, uint8_t *to, size_t size, const struct iovec *iov,
 		   size_t skip)
 {
@@ -76,31 +73,19 @@ static void gather(struct dofi_ring_writer *w, uint8_t *to, size_t size, const s
 void dofi_ring_put(struct dofi_ring_writer *w, const struct dofi_cell *cell,
 		   const struct iovec *iov, size_t skip)
 {
-	struct dofi_cell *shared = &w->ring->cells[w->cells % DOFI_CELLS];
+	struct dofi_cell_line *line = &w->ring->cells[w->cells % DOFI_CELLS];
 
-	gather(w, cell->size <= DOFI_CELL_INLINE ? shared->bytes : NULL, cell->size, iov, skip);
-	shared->kind = cell->kind;
-	shared->flags = cell->flags;
-	shared->size = cell->size;
-	shared->words[0] = cell->words[0];
-	shared->words[1] = cell->words[1];
+	gather(w, cell->size <= DOFI_CELL_INLINE ? line->bytes : NULL, cell->size, iov, skip);
+	line->cell.kind = cell->kind;
+	line->cell.flags = cell->flags;
+	line->cell.size = cell->size;
+	line->cell.words[0] = cell->words[0];
+	line->cell.words[1] = cell->words[1];
 	w->bytes += area_of(cell->size);
-	__atomic_store_n(&shared->turn, ++w->cells, __ATOMIC_RELEASE);
+	__atomic_store_n(&line->cell.turn, ++w->cells, __ATOMIC_RELEASE);
 }
 
 /* --- the reader --- */
-
-int dofi_ring_look(const struct dofi_ring_reader *r, struct dofi_cell *cell_p)
-{
-	const struct dofi_cell *shared = &r->ring->cells[r->cells % DOFI_CELLS];
-
-	if (__atomic_load_n(&shared->turn, __ATOMIC_ACQUIRE) != r->cells + 1)
-		return 0;
-	memcpy(cell_p, shared, sizeof(*shared));
-	/* What is checked is what is used: the compiler must not read the cell again. */
-	atomic_signal_fence(memory_order_seq_cst);
-	return cell_p->size <= DOFI_CELL_MAX ? 1 : -EPROTO;
-}
 
 void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *cell, size_t at,
 		    void *to, size_t n)
@@ -108,7 +93,7 @@ void dofi_ring_read(const struct dofi_ring_reader *r, const struct dofi_cell *ce
 	size_t begin = (r->bytes + at) % DOFI_CELL_AREA, first = DOFI_CELL_AREA - begin;
 
 	if (cell->size <= DOFI_CELL_INLINE) {
-		memcpy(to, cell->bytes + at, n);
+		memcpy(to, (const uint8_t *)dofi_ring_line(r) + at, n);
 		return;
 	}
 	if (first > n)

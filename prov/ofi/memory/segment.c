@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The last one: nobody can add a seal that would forbid writing to those who map it later. */
+/*
+ * F_SEAL_SEAL: no process can add a seal that forbids writing to those that map the memory later.
+ */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static int map(int fd, size_t size, bool writable, void **memory_p)
@@ -17,7 +19,7 @@ static int map(int fd, size_t size, bool writable, void **memory_p)
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	/* A child of fork is no side of what is said here. */
+	/* A child of fork is not a side of the connection. */
 	madvise(memory, size, MADV_DONTFORK);
 	*memory_p = memory;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that processes share by passing its descriptor (memfd). It has no name, so nothing is left
- * behind by the dead. Its size is sealed: a process that maps the memory cannot get SIGBUS because
- * another one has shrunk it.
+ * Memory that processes share by passing its descriptor (memfd). It has no name, so a process that
+ * dies leaves nothing behind. Its size is sealed: a process that maps the memory cannot get SIGBUS
+ * because another one has shrunk it.
  */
 #ifndef DOFI_MEMORY_SEGMENT_H
 #define DOFI_MEMORY_SEGMENT_H
@@ -11,14 +11,14 @@
 #include <stddef.h>
 
 /*
- * Makes such memory, all zero, and maps it. The label is what /proc/PID/maps shows. A descriptor,
+ * Makes such memory, all zero, and maps it. /proc/PID/maps shows the label. Returns a descriptor,
  * or a negative errno.
  */
 int dofi_segment_make(const char *label, size_t size, void **memory_p);
 
 /*
- * Maps memory that another process has made. 0, or a negative errno: -EPERM if its size is not
- * sealed, -EPROTO if it has another size. The descriptor remains the caller's.
+ * Maps memory that another process has made. Returns 0, or a negative errno: -EPERM if its size is
+ * not sealed, -EPROTO if it has another size. The descriptor remains the caller's.
  */
 int dofi_segment_map(int fd, size_t size, bool writable, void **memory_p);
 

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* So many entries are freed after an entry before it is used again. */
+/* A freed entry is used again after this many others were freed. */
 #define RESTING 1024u
 
 static uint64_t mix(uint64_t hash, uint64_t word)

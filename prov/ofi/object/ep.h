@@ -147,6 +147,11 @@ struct dofi_ep {
 	bool dirty; /* data were sent since the last read that confirmed delivery */
 	/* a write was sent since the last fence; only if the fabric has fences */
 	bool unfenced;
+	/*
+	 * the path keeps the order of a stream, and needs credits, whatever the fabric does; what
+	 * the fabric does by itself it does not
+	 */
+	bool streams;
 	uint8_t answers_due;   /* bits: control slots, and DOFI_CTRL_MSGS_DUE */
 	struct dofi_ctrl ctrl; /* control record of the next message */
 	struct dofi_stall stall;
@@ -201,7 +206,7 @@ struct dofi_ep {
 	struct dofi_own_wr *aux; /* the operation that fills the scratch */
 };
 
-/* Whether the EP is connected and nothing about it delays requests. lock held. */
+/* Whether the EP is connected and nothing about it delays requests. ep->lock held. */
 static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
 {
 	static const struct dofi_ep is_free = {.path_up = true, .state = DAT_EP_STATE_CONNECTED};
@@ -210,7 +215,7 @@ static inline bool dofi_ep_is_free(const struct dofi_ep *ep)
 	return ep->way == is_free.way;
 }
 
-/* engine.lock and lock held. */
+/* engine.lock and ep->lock held. */
 static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
 {
 	dofi_assert_held(&ep->lock);
@@ -218,8 +223,10 @@ static inline void dofi_ep_enter_state(struct dofi_ep *ep, DAT_EP_STATE state)
 	ep->state = state;
 }
 
+/* Whether all messages that the peer's BYE counts have come. ep->lock held. */
 static inline bool dofi_ep_last_message(const struct dofi_ep *ep)
 {
+	dofi_assert_held(&ep->lock);
 	return ep->ending_soon && ep->nreceived == ep->last_message;
 }
 
@@ -230,9 +237,6 @@ void dofi_ep_keep_counters(struct dofi_ep *ep);
 DOFI_COLD DAT_RETURN dofi_ep_bad_state(DAT_EP_STATE state);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 
-/* --- post.c, issue.c: the hot path out --- */
-
-/* --- reap.c: the hot path in --- */
 /* Counts a request or receive that ended. ep->lock held. */
 static inline void dofi_ep_count_completed(struct dofi_ep *ep, uint8_t status)
 {

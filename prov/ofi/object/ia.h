@@ -205,10 +205,4 @@ extern const DAT_PROVIDER dofi_provider;
 /* Fills the attributes that only this generation has. Either pointer may be NULL. */
 void dofi_api_attrs(DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR *prov_attr);
 
-/* --- init.c --- */
-
-/* --- ia.c, for stats.c --- */
-
-/* --- attr.c --- */
-
 #endif

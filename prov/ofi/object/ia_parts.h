@@ -71,9 +71,8 @@ struct dofi_taker {
 };
 
 struct dofi_engine {
-	int (*reap)(
-		/* reads the completion queues; returns the number of events handled. lock held */
-		struct dofi_ia *ia);
+	/* reads the completion queues; returns the number of events handled. lock held */
+	int (*reap)(struct dofi_ia *ia);
 	/* usable until the IA's memory is used again: a late poll may take it */
 	struct dofi_lock lock;
 	bool has_fabric;      /* rounds may read the fabric, until the IA closes; guarded by lock */
@@ -108,8 +107,8 @@ struct dofi_engine {
 	 */
 	_Atomic uint32_t restless;
 	/*
-	 * peers that look at memory have to see whether the driver sleeps; NULL, or false: there
-	 * are none. Called without locks
+	 * shows peers with rings in shared memory whether the driver sleeps. False, or NULL: there
+	 * are no such peers. Called without locks
 	 */
 	bool (*doze)(struct dofi_ia *ia, bool asleep);
 };
@@ -139,7 +138,7 @@ struct dofi_wait {
 	uint64_t nap_ns;
 	uint32_t nap_rounds;  /* value of engine.handled since which nothing happened */
 	uint64_t quiet_since; /* time since which nothing happened */
-	/* we or a peer posted something since the last nap began */
+	/* we or a peer have posted something since the last nap began */
 	_Atomic bool posted;
 	_Atomic bool deep;    /* the nap is long: a thread that posts wakes the driver */
 	uint32_t fruitless;   /* consecutive sleeps that the CQ ended without an event */
@@ -178,15 +177,16 @@ struct dofi_cqs {
 		size_t size, used; /* in entries; `used` is guarded by engine.lock */
 		uint32_t users;    /* endpoints; guarded by engine.lock */
 		bool due;          /* to be read in the next round; cq_ready.h */
-		/* was not read since fi_trywait allowed to sleep on it */
+		/* not read since fi_trywait allowed to sleep on it */
 		_Atomic bool armed;
 	} list[DOFI_MAX_CQS]; /* the first is ia->cq; all are closed with the IA */
 	_Atomic uint32_t n;   /* grows under engine.lock */
 	bool told_full;
-	bool shared;                 /* all but the first are behind ready_fd */
-	int ready_fd;                /* epoll set; cq_ready.h */
-	uint32_t looks;              /* at the set */
-	uint32_t polls, first_polls; /* without the first queue; with it from now on */
+	bool shared;    /* all but the first are behind ready_fd */
+	int ready_fd;   /* epoll set; cq_ready.h */
+	uint32_t looks; /* number of looks at the set */
+	/* polls without the first queue; polls that still include it */
+	uint32_t polls, first_polls;
 	/* one that the driver may not sleep on before it is read; 0: none */
 	_Atomic uint32_t awake;
 };
@@ -222,7 +222,8 @@ struct dofi_sink {
 
 /* Control slots of each EP, at the index of its scratch slot. */
 struct dofi_ctrl_memory {
-	struct dofi_ctrl_slots *slots; /* NULL: the fabric cannot carry control records as writes */
+	struct dofi_ctrl_slots *slots; /* NULL: nothing carries control records as writes */
+	bool local;                    /* only connections within this host do, not the fabric */
 	struct fid_mr *mr;
 	uint64_t key, address;
 };

@@ -179,7 +179,10 @@ bool dofi_obj_retire(struct dofi_obj *obj, bool only_unused)
 	return ok;
 }
 
-/* Calls on an EVD that dat_ia_close did not wait for finish on the rest of the EVD and its IA. */
+/*
+ * dat_ia_close does not wait for calls on an EVD, so such a call may still read the freed EVD and
+ * its IA.
+ */
 static bool may_be_touched_late(DAT_HANDLE_TYPE type)
 {
 	return type == DAT_HANDLE_TYPE_EVD || type == DAT_HANDLE_TYPE_IA;

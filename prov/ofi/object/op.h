@@ -137,14 +137,14 @@ static inline bool dofi_op_is_inward(uint8_t op)
 	return 1u << op & DOFI_OPS_INWARD;
 }
 
-/* How an event tells of an operation. */
+/* How an event reports an operation. */
 struct dofi_op_event {
 	uint8_t dto; /* DAT_DTOS of DAT 2.0; DAT 1.2 has no place for it */
 	/* as in struct dofi_event; DAT 1.2 has plain completions alone */
 	uint16_t ext;
 };
 
-/* Of an operation that has events. */
+/* For operations that have events. */
 struct dofi_op_event dofi_op_event(uint8_t op);
 
 #endif

@@ -8,7 +8,7 @@
 struct fid_ep;
 struct dofi_srq_chunk;
 
-/* Bits of its number. */
+/* Bits of an SRQ's number. */
 #define DOFI_SRQ_NUMBER 0x1ffffu
 
 struct dofi_srq {

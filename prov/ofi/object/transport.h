@@ -92,8 +92,8 @@ struct dofi_trans_ops {
 	 */
 	ssize_t (*write_immediate)(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value);
 	/*
-	 * Where ia->has_atomics: the device does what wr says, whose operands are in wr->atomic,
-	 * at raddr, and puts the old value into its segment.
+	 * If ia->has_atomics: the device executes wr at raddr, with the operands in wr->atomic, and
+	 * stores the old value into the segment of wr.
 	 */
 	ssize_t (*atomic)(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t raddr, uint64_t rkey);
 	/*
@@ -117,15 +117,15 @@ struct dofi_trans_ops {
 			uint64_t raddr, uint64_t rkey);
 
 	/*
-	 * A connection that has ended here has ended at the peer, too, which had sent so many
-	 * messages in it. Both numbers of the connection name it, and its peer alone knows them.
+	 * A connection that has ended here has ended at the peer, too; the peer had sent this many
+	 * messages in it. The two connection numbers identify it, and only its peer knows both.
 	 * engine.lock held. NULL: not needed.
 	 */
 	void (*settle)(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
 
 	/*
-	 * The IA at the other end of the channel says that it closes: state that was kept for its
-	 * return may be freed. engine.lock held. NULL: there is none.
+	 * The IA at the other end of the channel closes: state about it may be freed. engine.lock
+	 * held. NULL: there is none.
 	 */
 	void (*peer_closed)(struct dofi_ia *ia, const struct dofi_chan *chan);
 
@@ -179,7 +179,7 @@ struct dofi_trans_ops {
 	int (*poll_events)(struct dofi_ia *ia);
 };
 
-/* Those of an IA. That of connections within a host is beside them; see transport/memory.h. */
+/* The transports of an IA. Connections within a host may have another one (transport/memory.h). */
 extern const struct dofi_trans_ops dofi_trans_msg, dofi_trans_rdm;
 
 #endif

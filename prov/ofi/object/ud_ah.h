@@ -29,19 +29,19 @@ enum {
 
 /*
  * The result of a connection of a UD EP: for the consumer, an address handle and the context of
- * dat_ib_ud_cm_free. It is freed when both are freed, or with the EP. Guarded by engine.lock; the
- * fields that posts read never change.
+ * dat_ib_ud_cm_free. It is freed when both are freed and the peer has freed its own or is gone, or
+ * with the EP. Guarded by engine.lock; the fields that posts read never change.
  */
 struct dofi_ud_ah {
 	struct dofi_obj obj;
 	struct dofi_list link; /* in ep->ud->ahs */
 	struct dofi_ep *ep;
-	struct dofi_conn *conn;          /* NULL: the peer is gone */
+	struct dofi_conn *conn;          /* NULL: the peer is gone, or neither side needs it */
 	uint64_t dest;                   /* the fabric's address of the peer IA */
 	uint32_t number;                 /* number of the EP there */
 	struct dofi_wakeup_peer *wakeup; /* or NULL */
 	uint32_t peer_conn, peer_secret; /* what control messages name the connection there by */
-	_Atomic bool gone;               /* the peer is gone: datagrams to it are lost */
+	_Atomic bool gone;               /* freed, or the peer is gone: datagrams to it are lost */
 	_Atomic bool ah_freed;
 	bool cm_freed;
 	/* time since which the fabric has accepted none; 0: it accepts them */

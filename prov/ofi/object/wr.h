@@ -21,11 +21,11 @@ struct dofi_ud_ah;
 
 enum dofi_wr_state {
 	DOFI_WR_QUEUED, /* in the ring, not given to the fabric */
-	DOFI_WR_ISSUED, /* the fabric's */
+	DOFI_WR_ISSUED, /* given to the fabric */
 	/* a receive whose message came before the control message about it (control_message.h) */
 	DOFI_WR_HELD,
-	DOFI_WR_BACK, /* the fabric gave it up because the path goes down; the flush says how it
-			 ended */
+	/* the fabric returned it because the path goes down; the flush sets its status */
+	DOFI_WR_BACK,
 	DOFI_WR_DONE, /* finished, waits for its predecessors */
 };
 
@@ -87,7 +87,7 @@ struct dofi_wr {
 			struct dofi_remote remote;
 			uint32_t request; /* index in the ring */
 		} part;
-		struct dofi_remote remote; /* that of both */
+		struct dofi_remote remote; /* of both */
 		struct {
 			uint64_t address;          /* at the peer, as DAT knows it */
 			uint64_t operand, compare; /* what is added, or put in place of compare */
@@ -95,8 +95,9 @@ struct dofi_wr {
 		} atomic;
 		struct {
 			struct bounce *bounce; /* where its segments are, when it is split */
-			struct dofi_ud_ah *ah; /* of a datagram; NULL when it is gone */
-			uint32_t context;      /* the one to invalidate */
+			/* of a datagram; NULL when the address handle is gone */
+			struct dofi_ud_ah *ah;
+			uint32_t context; /* the one to invalidate */
 			uint8_t step;
 		} send;
 		struct {
@@ -110,7 +111,7 @@ struct dofi_wr {
 			uint8_t ctrl;    /* enum dofi_ctrl_kind of that, or 0 */
 			bool solicited;  /* the message asked for a notification */
 		} recv;
-		struct bounce *bounce; /* that of both, and of an orphan */
+		struct bounce *bounce; /* of both, and of an orphan */
 		struct {
 			bool has_slot; /* receive_slots.h */
 		} ud_recv;
@@ -121,15 +122,15 @@ struct dofi_wr {
 _Static_assert(offsetof(struct dofi_wr, iov) == 64, "the segments follow one cache line");
 
 /*
- * The kind of one that has one segment and nothing special about it. For the compiler: both are
- * constants.
+ * The value of `kind` for a request with one segment and nothing special. With constant arguments
+ * the compiler computes it.
  */
 static inline uint64_t dofi_wr_plain(uint8_t op, uint8_t state)
 {
 	return ((struct dofi_wr){.op = op, .state = state, .niov = 1}).kind;
 }
 
-/* Such a one, whatever it does. */
+/* Whether a request is plain in this sense, whatever its operation. */
 static inline bool dofi_wr_is_plain(const struct dofi_wr *wr, uint8_t state)
 {
 	return (wr->kind | (struct dofi_wr){.op = 0xff}.kind) == dofi_wr_plain(0xff, state);
@@ -173,20 +174,22 @@ static inline void **dofi_wr_desc(const struct dofi_ring *r, struct dofi_wr *wr)
 	return (void **)(void *)((char *)wr + r->desc_at);
 }
 
-/* Behind these: the immediate data of a write. */
+/* The immediate data of a write lie behind the descriptors. */
 static inline uint32_t *dofi_wr_immediate(const struct dofi_ring *r, struct dofi_wr *wr)
 {
 	return (uint32_t *)(void *)(dofi_wr_desc(r, wr) + r->max_iov);
 }
 
-/* Will use the peer's context; not when the fabric has its data already. */
+/*
+ * Whether the request will still use the peer's context. Once the fabric has its data, it will not.
+ */
 static inline bool dofi_wr_uses_context(const struct dofi_wr *wr, uint32_t context)
 {
 	return dofi_op_is_rdma(wr->op) && wr->length && wr->rdma.context == context &&
 	       !wr->rdma.step;
 }
 
-/* A bind has no segments: its particulars use their place. */
+/* A bind has no segments: struct dofi_bind takes their place. */
 static inline struct dofi_bind *dofi_wr_bind(struct dofi_wr *wr)
 {
 	return (struct dofi_bind *)(void *)wr->iov;
@@ -202,7 +205,7 @@ static inline uint64_t dofi_wr_length(const struct dofi_wr *wr, uint16_t n)
 	return length;
 }
 
-/* All memory of the ring, which begins here and is so long. */
+/* The beginning and the size of the memory of a ring. */
 static inline char *dofi_ring_memory(const struct dofi_ring *r)
 {
 	return r->base - r->gap;

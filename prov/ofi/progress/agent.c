@@ -9,8 +9,8 @@
 #include <pthread.h>
 
 /*
- * An agent is called once, then forgotten until the consumer arms one again. While a call is due
- * none is armed, so there is one due at most.
+ * An agent is called once per arming. While a call is due, no agent is armed, so at most one call
+ * is due.
  */
 void dofi_agent_make_due(struct dofi_cno *cno, struct dofi_evd *evd)
 {
@@ -108,7 +108,7 @@ void dofi_cno_stay(struct dofi_ia *ia)
 	dofi_unlock(&ia->obj_lock);
 }
 
-/* Under the lock: when it is free the IA may go. */
+/* Wakes under the lock: once the lock is free, another thread may close the IA. */
 void dofi_cno_go(struct dofi_ia *ia)
 {
 	dofi_assert_none_held();
@@ -143,8 +143,8 @@ void dofi_agent_watch(struct dofi_cno *cno)
 }
 
 /*
- * A call that is due now, of a trigger during dat_cno_modify_agent, goes to the new
- * agent (CNO-014).
+ * If a trigger during dat_cno_modify_agent has made a call due, the call goes to the new agent
+ * (CNO-014).
  */
 void dofi_agent_set(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {

@@ -2,8 +2,8 @@
 /*
  * Agents of CNOs: functions of the consumer, which the library calls once after a trigger.
  *
- * A trigger makes the call due. A thread that holds no lock makes the calls that are due, at the
- * end of what it does for the consumer.
+ * A trigger makes the call due. Threads make due calls when they hold no lock, as the last action
+ * of a DAT call or of a round.
  */
 #ifndef DOFI_AGENT_H
 #define DOFI_AGENT_H
@@ -20,10 +20,16 @@ void dofi_agent_make_due(struct dofi_cno *cno, struct dofi_evd *evd);
 /* Arms the agent. cno->lock held. */
 void dofi_agent_set(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent);
 
-/* An agent or a descriptor tells somebody of events, who need not poll for them. */
+/*
+ * The CNO has an agent or a descriptor, so the consumer need not poll: completions have to be
+ * watched.
+ */
 void dofi_agent_watch(struct dofi_cno *cno);
 
-/* True when nobody calls the CNO's agent; one that frees its own CNO is told so. */
+/*
+ * Whether no thread is inside the CNO's agent, apart from the caller. If the caller is inside (the
+ * agent frees its own CNO), its call record learns that the CNO is gone.
+ */
 bool dofi_agent_has_left(struct dofi_cno *cno);
 
 /* Calls the agents that are due; no lock held. Cheap when there are none. */
@@ -35,19 +41,19 @@ static inline void dofi_cno_run_agents(struct dofi_ia *ia)
 		dofi_cno_run_due(ia);
 }
 
-/* Is the calling thread inside an agent of the IA? */
+/* Whether the calling thread is inside an agent of the IA. */
 bool dofi_cno_in_agent(struct dofi_ia *ia);
 
 /*
- * A call that runs agents and uses the IA afterwards says so, and says when it has done: an agent
- * may close the IA. No lock held.
+ * An agent may close the IA. A call that runs agents and uses the IA afterwards is enclosed in
+ * these two, so that the thread which closes the IA waits for the call. No lock held.
  */
 void dofi_cno_stay(struct dofi_ia *ia);
 void dofi_cno_go(struct dofi_ia *ia);
 
 /*
- * Returns when no agent of the IA is running and no call stays; no lock held, and not from inside
- * one.
+ * Waits until no agent of the IA runs and every dofi_cno_stay was followed by dofi_cno_go. No lock
+ * held; not called by an agent.
  */
 void dofi_cno_await_agents(struct dofi_ia *ia);
 

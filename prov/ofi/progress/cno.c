@@ -79,7 +79,10 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies)
 	if (cno->due_evd == evd)
 		cno->due_evd = NULL;
 	dofi_unlock(&ia->obj_lock);
-	/* Under the lock: from its last use on, the CNO can be freed as soon as we let go of it. */
+	/*
+	 * Under the lock: after the last use was given back, another thread may free the CNO as
+	 * soon as it gets the lock.
+	 */
 	if (atomic_fetch_sub(&cno->obj.users, 1) == 1 && dies && cno->waiters)
 		flush(cno);
 	dofi_unlock(&cno->lock);
@@ -87,7 +90,10 @@ void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies)
 
 /* --- waiting --- */
 
-/* True when the thread, which came at `flushes`, has what it waits for. */
+/*
+ * Ends the wait of a thread that began it at `flushes`, if it may end: by a trigger, which is
+ * taken, or without an EVD.
+ */
 static bool consume(struct dofi_cno *cno, uint32_t flushes, struct dofi_evd **evd_p)
 {
 	dofi_assert_held(&cno->lock);

@@ -17,7 +17,7 @@ struct dofi_cno {
 	struct dofi_obj obj; /* users: EVDs attached */
 	struct dofi_lock lock;
 	bool triggered;        /* a state, not a counter */
-	bool watches;          /* completions, since it had an agent or a descriptor */
+	bool watches;          /* it had an agent or a descriptor, so completions are watched */
 	bool dying;            /* waiters return, and wake the thread that frees it */
 	struct dofi_evd *hint; /* the EVD that triggered, or NULL */
 	uint32_t waiters;
@@ -34,14 +34,14 @@ struct dofi_cno {
 };
 
 /*
- * Untriggered to triggered: wakes waiters, readies the fd, makes the agent's call due. Any lock
- * above cno->lock may be held.
+ * Triggers the CNO: wakes waiters, makes the descriptor readable and the agent's call due. No
+ * effect on a CNO that is triggered. Any lock above cno->lock may be held.
  */
 void dofi_cno_notify(struct dofi_cno *cno, struct dofi_evd *evd);
 
 /*
- * The EVD is freed (dies) or moved to another CNO: it is no hint any more, and gives its use of the
- * CNO back. When the last one dies, waiting threads return with no EVD (EVD-020). evd->lock may be
+ * The EVD is freed (dies) or moved to another CNO: the CNO forgets it as a hint and counts one user
+ * less. When the last EVD dies, waiting threads return with no EVD (EVD-020). evd->lock may be
  * held.
  */
 void dofi_cno_detach(struct dofi_cno *cno, struct dofi_evd *evd, bool dies);
@@ -53,8 +53,8 @@ void dofi_cno_flush(struct dofi_cno *cno);
 void dofi_cno_mute(struct dofi_cno *cno);
 
 /*
- * Waits until waiters and a running agent have left, then frees. The handle has been retired, no
- * EVD is attached any more. No lock may be held.
+ * Waits until waiters and a running agent have left, then frees the CNO. The handle has been
+ * retired, and no EVD is attached. No lock may be held.
  */
 void dofi_cno_destroy(struct dofi_cno *cno);
 

@@ -8,7 +8,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* After so many looks one queue is due without a sign, a different one each time. */
+/*
+ * After this many looks, one queue is read although its descriptor is not readable, a different one
+ * each time.
+ */
 #define LOOKS_PER_TURN 64u
 
 int dofi_cq_ready_open(struct dofi_cqs *cqs)
@@ -53,7 +56,8 @@ void dofi_cq_ready_look(struct dofi_cqs *cqs)
 		awake = atomic_exchange(&cqs->awake, 0);
 	else if (++cqs->looks % LOOKS_PER_TURN == 0)
 		awake = 1 + cqs->looks / LOOKS_PER_TURN % (ncqs - 1);
-	make_due(&cqs->list[awake]); /* nobody asks the first */
+	/* the first queue has no such mark, so marking it has no effect */
+	make_due(&cqs->list[awake]);
 }
 
 bool dofi_cq_ready_arm(struct dofi_cqs *cqs, struct fid_fabric *fabric)

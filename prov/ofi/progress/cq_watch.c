@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "progress/wait.h"
 
-/* How long the progress thread watches the queue after it was called back for that. */
+/* How long the progress thread watches the queue after a watcher has woken it. */
 #define FIRST_STAY_NS   4000000u
 #define LONGEST_STAY_NS 16384000000ull
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether the progress thread, when it drives, watches the completion queue.
+ * Whether the progress thread watches the completion queue while it is the driver.
  *
- * A device that moves data by itself needs nobody at its queue, and a program that spins on memory
- * needs its processor. So the progress thread looks there by the clock alone, as long as
- * completions only are events for consumers that poll. Where completions bring about more than
- * that, those concerned register as watchers.
+ * A device that moves data by itself needs no thread at its queue, and a program that spins on
+ * memory needs the processor. So the progress thread reads the queue at intervals only, as long as
+ * completions are nothing but events for consumers that poll. Code for which completions mean more
+ * registers as a watcher.
  */
 #ifndef DOFI_CQ_WATCH_H
 #define DOFI_CQ_WATCH_H
@@ -19,19 +19,19 @@ struct dofi_ia;
 struct dofi_wait;
 
 /*
- * From dofi_wait_watch to dofi_wait_unwatch completions are handled as they come, also where the
- * fabric does not need it. Any lock may be held.
+ * Between these two calls completions are handled as they come, whatever the fabric needs. Any lock
+ * may be held.
  */
 DOFI_COLD void dofi_wait_watch(struct dofi_ia *ia);
 DOFI_COLD void dofi_wait_unwatch(struct dofi_ia *ia);
 
 /*
- * The driver is about to sleep until this wakeup: true if it leaves the queue alone, until
- * dofi_cq_watch_awake.
+ * The driver is about to sleep until this wakeup. True if the sleep does not watch the queue;
+ * dofi_cq_watch_awake has to follow then.
  */
 bool dofi_cq_watch_leave(struct dofi_ia *ia, const _Atomic uint32_t *wakeup);
 
-/* The driver that left the queue alone is awake. */
+/* The driver has slept without watching the queue and is awake. */
 void dofi_cq_watch_awake(struct dofi_wait *w);
 
 #endif

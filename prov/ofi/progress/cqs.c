@@ -15,25 +15,25 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* Completions that the fabric's queue holds before it makes room in a slower way. */
+/* Entries of a completion queue. A software queue beyond this length makes room in a slower way. */
 #define CQ_SIZE        16384u
 #define CQ_SIZE_MIN    256u
-/* Of a queue that some of many connections share. */
+/* The length of a queue for some of many connections. */
 #define CQ_SIZE_SHARED 2048u
 /*
- * The first queue polls a list of so many sockets in less time than an epoll set takes. fi_cq_read
- * passes the endpoints of a shared queue in less time than a look at more queues takes while there
- * are no more than this. Then there are further queues, small ones first.
+ * Up to LIST_USERS sockets, polling a list takes less time than an epoll set. Later endpoints go to
+ * a shared queue, whose read visits every endpoint: up to ALONE_USERS of them that takes less time
+ * than looking at several queues. With more endpoints each shared queue gets SHARED_USERS.
  */
 #define LIST_USERS     8u
 #define ALONE_USERS    256u
 #define SHARED_USERS   64u
 
 /*
- * How the queue can be slept on, best first. A queue that keeps an epoll set of its sockets (FD)
- * has the kernel note every message there, also while it is polled: on tcp that is 1 us of 6. It
- * pays from a dozen connections on, for which there are further queues. Connectionless fabrics that
- * have a list (net, ofi_rxm) leave out of it what matters.
+ * Opens a queue with the best wait object that the fabric has. A queue with an epoll set of its
+ * sockets (FD) makes the kernel note every message there, also while the queue is polled: on tcp
+ * that is 1 us of 6. It pays from a dozen connections on, for which there are further queues. The
+ * lists (POLLFD) of the connectionless fabrics net and ofi_rxm are incomplete.
  */
 static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_cq **cq_p)
 {
@@ -52,9 +52,9 @@ static int open_waiting(struct dofi_ia *ia, struct fi_cq_attr *attr, struct fid_
 }
 
 /*
- * No attribute tells how long a device's queue may be: as long as is wished, or half of it, and so
- * on. The size is kept here, for efa writes the one that it takes into the attributes, also when it
- * fails.
+ * No attribute tells how long a device's queue may be: tries the wished length, half of it, and so
+ * on. Keeps the length in a variable, because efa writes its own length into the attributes, also
+ * when it fails.
  */
 static int make_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_obj *wait_p)
 {
@@ -77,7 +77,7 @@ static int make_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
 	return 0;
 }
 
-/* Sleepers look without a lock, so from here on the queue stays until the IA closes. */
+/* Sleeping threads read `n` without a lock, so a published queue stays open until the IA closes. */
 static void publish(struct dofi_cqs *cqs)
 {
 	uint32_t n = atomic_load_explicit(&cqs->n, memory_order_relaxed);
@@ -95,8 +95,9 @@ static int open_one(struct dofi_ia *ia, size_t wish, size_t least, enum fi_wait_
 }
 
 /*
- * libsiw maps queues at places that it counts up, and takes one of them, 0x90000, for the sign of a
- * failure: then no endpoint can be made. A queue of 1 MiB is the first of all and leads past it.
+ * libsiw maps its queues at increasing offsets, and takes one of them, 0x90000, for the sign of a
+ * failure: then no endpoint can be made. The first queue takes 1 MiB, so that all others lie behind
+ * this offset.
  */
 static size_t first_size(const struct dofi_ia *ia)
 {
@@ -125,7 +126,7 @@ void dofi_cqs_close(struct dofi_ia *ia)
 	dofi_cq_ready_close(&ia->cqs);
 }
 
-/* The one that has most left, if only it lacks least. */
+/* The queue with the most free entries, even if that number is negative. */
 static uint32_t roomiest(const struct dofi_cqs *cqs, uint32_t n)
 {
 	uint32_t best = 0;
@@ -152,12 +153,11 @@ static bool add_one(struct dofi_ia *ia, size_t entries)
 	    open_one(ia, wish > entries ? wish : entries, entries, &wait)) {
 		if (!cqs->told_full)
 			DOFI_LOG_W("IA %s: its %u completion queues are full and the device gives "
-				   "no other; transfers may "
-				   "stop: open fewer connections, or create EPs with fewer DTOs",
+				   "no other; transfers may stop: open fewer connections, or "
+				   "create EPs with fewer DTOs",
 				   ia->name, cqs->n);
 		if (!cqs->told_full)
-			dofi_wait_watch(
-				ia); /* from now on it is read as soon as there is something */
+			dofi_wait_watch(ia); /* reads completions as soon as they come */
 		cqs->told_full = true;
 		return false;
 	}
@@ -180,12 +180,13 @@ static bool add_shared(struct dofi_ia *ia)
 		dofi_fid_close(ia->name, &cqs->list[which].fid->fid, "completion queue");
 		return false;
 	}
-	cqs->list[1].due = true; /* while it was the only one, nobody noted what it has left */
+	/* as the only shared queue it was not armed, so its completions may have no sign */
+	cqs->list[1].due = true;
 	publish(cqs);
 	return true;
 }
 
-/* The one with the fewest users, or the first if there is no other. */
+/* The shared queue with the fewest users, or the first queue if none is shared. */
 static uint32_t least_shared(const struct dofi_cqs *cqs)
 {
 	uint32_t best = cqs->n > 1 ? 1 : 0;

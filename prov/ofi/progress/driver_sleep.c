@@ -18,13 +18,16 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-/* Consecutive sleeps that the queue ends without an event, before it is not watched any more. */
+/*
+ * After this many consecutive sleeps that the queue ended without an event, it is not watched any
+ * more.
+ */
 #define FRUITLESS_LIMIT 64u
 /* Descriptors of ours that the driver sleeps on: wake_fd, quiet_epfd. */
 #define OURS            2u
-#define LEAST_FDS       (2u * DOFI_MAX_CQS) /* room for so many behind them */
+#define LEAST_FDS       (2u * DOFI_MAX_CQS) /* room for this many descriptors behind them */
 
-/* Peers that wake a sleeper see whether there is one. False: there are no such peers. */
+/* Shows the peers that can wake this process whether it sleeps. False: there are no such peers. */
 static bool mark(struct dofi_ia *ia, bool asleep)
 {
 	bool any = ia->cq_wait == FI_WAIT_NONE && dofi_wakeup_mark(ia, asleep);
@@ -76,7 +79,7 @@ static bool grow_fds(struct dofi_wait *w, size_t n)
 	return true;
 }
 
-/* A queue's descriptors, from this place on; how many there are now, or -1. */
+/* Stores the descriptors of a queue from index `at` on. Returns their number, or -1. */
 static int list_fds_of(struct dofi_ia *ia, struct fid_cq *cq, size_t at)
 {
 	struct dofi_wait *w = &ia->wait;
@@ -101,7 +104,10 @@ static int list_fds_of(struct dofi_ia *ia, struct fid_cq *cq, size_t at)
 	}
 }
 
-/* All queues' descriptors behind our own two; there is room for one of each at least. */
+/*
+ * Stores the descriptors of all queues behind our own two. There is room for at least one of each
+ * queue. Returns their number, or -1.
+ */
 static int list_cq_fds(struct dofi_ia *ia)
 {
 	uint32_t ncqs = atomic_load_explicit(&ia->cqs.n, memory_order_acquire);
@@ -123,8 +129,8 @@ static int list_cq_fds(struct dofi_ia *ia)
 }
 
 /*
- * tcp of libfabric 1.17 lists a descriptor of its own bookkeeping that is readable from the start
- * and stays so. On a fresh queue nothing else can be.
+ * tcp of libfabric 1.17 lists an internal descriptor that is readable from the start and stays so.
+ * On a fresh queue no other descriptor can be readable.
  */
 void dofi_wait_probe(struct dofi_ia *ia)
 {
@@ -142,9 +148,9 @@ void dofi_wait_probe(struct dofi_ia *ia)
 }
 
 /*
- * A message that no receive is posted for keeps its socket readable, and fi_cq_read leaves it
- * there: then the queue would end every sleep at once. After some such sleeps the queue is looked
- * at by the clock instead.
+ * A message without a posted receive keeps its socket readable, and fi_cq_read leaves the message
+ * there, so the queue would end every sleep at once. After some such sleeps the queue is read at
+ * intervals instead.
  */
 static bool is_always_ready(struct dofi_ia *ia)
 {
@@ -179,8 +185,8 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 	if (n < 0)
 		return errno == EINTR ? -EINTR : 1;
 	/*
-	 * Only the driver takes the call, or another thread's round could swallow it before we are
-	 * awake.
+	 * Only the driver clears the eventfd: if another thread did in its round, this sleep might
+	 * not end.
 	 */
 	if (w->fds[0].revents)
 		dofi_eventfd_clear(ia->engine.wake_fd);
@@ -190,8 +196,8 @@ static int sleep_on_fds(struct dofi_ia *ia, uint64_t deadline, bool with_cq,
 }
 
 /*
- * Plain ppoll, not an epoll set: a queue that is watched all the time makes the kernel tell us of
- * each message, which costs the sender of every one while the receiver polls.
+ * Plain ppoll, not an epoll set: in a permanent set the kernel notes each message, which costs the
+ * sender of each message time, also while the receiver polls.
  */
 int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_t seen,
 		     uint64_t deadline, const sigset_t *sigmask)

@@ -23,13 +23,13 @@ int dofi_wait_on_fds(struct dofi_ia *ia, const _Atomic uint32_t *wakeup, uint32_
 /* Peers need not send wakeups any more: the driver is awake. */
 void dofi_wait_unmark(struct dofi_ia *ia);
 
-/* Looks at the wait object of a CQ that nothing has used yet. */
+/* Finds a descriptor of the CQ that is always readable. Called before the CQ is used. */
 void dofi_wait_probe(struct dofi_ia *ia);
 
-/* Readies the fabric's event queues for a sleep; false when they have something for us already. */
+/* Arms the fabric's event queues for a sleep; false if they have events already. */
 bool dofi_wait_arm_events(struct dofi_ia *ia);
 
-/* Of so many rounds of the driver one is full, also while completions keep it from sleeping. */
+/* One in this many rounds of the driver is full, also while completions keep it from sleeping. */
 #define DOFI_ROUNDS_PER_FULL 16u
 
 #endif

@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 /*
- * A poller looks at sockets and events only every so often: the progress thread watches them
- * meanwhile.
+ * Only one in this many polls reads sockets and events: the progress thread watches them meanwhile.
  */
 #define POLLS_PER_FULL_ROUND 64
 
-/* Calls that were under way in another thread when dat_ia_close came may poll after it. */
+/*
+ * A call that another thread had begun before dat_ia_close may poll after it: then has_fabric is
+ * false.
+ */
 static inline int round_of(struct dofi_ia *ia, bool all)
 {
 	struct dofi_engine *e = &ia->engine;
@@ -67,8 +69,8 @@ int dofi_engine_drain_cq(struct dofi_ia *ia)
 }
 
 /*
- * Polls never undo each other, because they hold engine.lock. One may hide behind a waiter that
- * counts at the same time; the next does not.
+ * Polls hold engine.lock, so they lose no count of each other. A waiter increments without the lock
+ * at the same time, so the count of one poll may be lost; the next poll counts again.
  */
 static void note_activity(struct dofi_engine *e)
 {

@@ -17,8 +17,8 @@ void dofi_engine_unwatch(struct dofi_ia *ia, struct dofi_fd *fd);
 int dofi_engine_wake_on(struct dofi_ia *ia, int fd);
 
 /*
- * Calls the handlers of the descriptors that are ready, such as control channels. What has to be
- * done for them is left to the next round. engine.lock held. Returns the number of descriptors.
+ * Calls the handlers of ready descriptors, such as control channels, at most 64 of them; the next
+ * round handles the others. engine.lock held. Returns the number of descriptors.
  */
 int dofi_engine_hear(struct dofi_ia *ia);
 

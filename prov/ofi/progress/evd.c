@@ -38,8 +38,7 @@ static void report_overflow(struct dofi_evd *evd)
 
 	if (evd == ia->async_evd)
 		DOFI_LOG_E("%s: the asynchronous EVD is full (%u events), errors are lost: dequeue "
-			   "them, or open the IA with "
-			   "a longer one",
+			   "them, or open the IA with a longer one",
 			   ia->name, evd->qlen);
 	else
 		dofi_evd_async(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
@@ -114,9 +113,9 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
 }
 
 /*
- * A call that another thread made before the handle became invalid may come this late: it finds an
- * EVD without a place and without an event, and a lock that works. Returns the ring, and *cno_p,
- * which the caller releases afterwards.
+ * Another thread may still be in a call that it began before the handle became invalid. Such a call
+ * finds an EVD without room and without events, and a lock that works. The caller frees the
+ * returned ring and detaches *cno_p afterwards.
  */
 static struct dofi_event *empty(struct dofi_evd *evd, struct dofi_cno **cno_p)
 {

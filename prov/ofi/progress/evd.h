@@ -24,8 +24,8 @@ struct dofi_event {
 		struct {
 			uint64_t cookie;
 			uint64_t length;
-			struct dofi_srq *
-				srq; /* whose count goes down when the event is dequeued, or NULL */
+			/* counts one receive less when the event is dequeued; or NULL */
+			struct dofi_srq *srq;
 			uint32_t immediate; /* host order */
 		} dto;                      /* also binds: cookie only */
 		struct {
@@ -81,7 +81,7 @@ struct dofi_evd {
 	uint32_t other_streams; /* connections, PSPs, RSPs, asynchronous events */
 };
 
-/* --- the ring; evd->lock held --- */
+/* --- the ring, for functions that have taken evd->lock; unit tests have an EVD of their own --- */
 
 static inline struct dofi_event *dofi_evd_slot(const struct dofi_evd *evd, uint32_t index)
 {
@@ -98,7 +98,7 @@ static inline void dofi_evd_publish_count(struct dofi_evd *evd)
 	atomic_store_explicit(&evd->count, dofi_evd_queued(evd), memory_order_relaxed);
 }
 
-/* Somebody may want to be told of an event. */
+/* Whether a thread or a CNO may have to be notified of an event. evd->lock may be free. */
 static inline bool dofi_evd_is_watched(const struct dofi_evd *evd)
 {
 	return atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
@@ -111,7 +111,7 @@ void dofi_evd_wake(struct dofi_evd *evd, enum dofi_wake why);
 /* Wakes the waiter if its threshold is reached; without a waiter triggers the CNO. */
 void dofi_evd_notify(struct dofi_evd *evd);
 
-/* Counts what was raised; the lock may be free. */
+/* Counts an event that was raised. evd->lock may be free. */
 DOFI_INLINE void dofi_evd_count_event(struct dofi_evd *evd, uint32_t number, bool extended,
 				      void *handle)
 {
@@ -124,7 +124,10 @@ DOFI_INLINE void dofi_evd_count_event(struct dofi_evd *evd, uint32_t number, boo
 	(void)handle;
 }
 
-/* The event stands in the place behind the last one. notify: whoever watches is told. */
+/*
+ * Appends the event, which the caller has stored behind the last one. notify: wakes the waiter or
+ * triggers the CNO.
+ */
 DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 {
 	dofi_assert_held(&evd->lock);
@@ -137,9 +140,9 @@ DOFI_INLINE void dofi_evd_append(struct dofi_evd *evd, bool notify)
 /* --- producers; any lock above evd->lock may be held --- */
 
 /*
- * The place of the next event, with evd->lock taken; NULL, without it, when the EVD is full: then
- * the event is lost, the overflow has been reported on the asynchronous EVD, and the caller breaks
- * the EP concerned.
+ * Takes evd->lock and returns the place for the next event. If the EVD is full, returns NULL
+ * without the lock: the event is lost, the overflow was reported on the asynchronous EVD, and the
+ * caller breaks the EP concerned.
  */
 DOFI_COLD struct dofi_event *dofi_evd_overflow(struct dofi_evd *evd);
 static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
@@ -150,14 +153,14 @@ static inline struct dofi_event *dofi_evd_begin(struct dofi_evd *evd)
 	return dofi_evd_slot(evd, evd->tail);
 }
 
-/* The place is filled. notify: may wake the waiter or trigger the CNO. */
+/* Appends the event that was stored in this place, and unlocks. notify: as above. */
 DOFI_INLINE void dofi_evd_end(struct dofi_evd *evd, bool notify)
 {
 	dofi_evd_append(evd, notify);
 	dofi_unlock(&evd->lock);
 }
 
-/* The same at once, and counted: 0 or -ENOSPC. */
+/* Both steps in one, and counts the event. 0 or -ENOSPC. */
 int dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event, bool notify);
 
 /* Reports an asynchronous error on the IA's asynchronous EVD, if there is one. */
@@ -173,7 +176,7 @@ int dofi_evd_new(struct dofi_ia *ia, uint32_t min_qlen, struct dofi_cno *cno, DA
  */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-/* Gives the EVD a ring for so many events, and moves its events there. */
+/* Gives the EVD a ring for at least this many events, and moves its events there. */
 DAT_RETURN dofi_evd_set_length(struct dofi_evd *evd, uint32_t min_qlen);
 
 #endif

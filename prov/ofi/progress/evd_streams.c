@@ -78,7 +78,7 @@ uint32_t dofi_evd_room(struct dofi_evd *evd)
 
 	dofi_lock(&evd->lock);
 	room = evd->qlen - dofi_evd_queued(evd);
-	/* All but the service point's own; they may need every second place. */
+	/* Streams other than that of the service point; they may need up to half of the places. */
 	others = count_streams(evd);
 	others = others ? others - 1 : 0;
 	if (others > evd->qlen / 2)

@@ -14,7 +14,7 @@
 enum dofi_dto_config dofi_evd_config(const struct dofi_evd *evd);
 
 /*
- * Attaches or detaches a stream. A DTO stream names the way in which it notifies, both times. evd
+ * Attaches or detaches a stream. For a DTO stream both calls name the way in which it notifies. evd
  * may be NULL.
  */
 void dofi_evd_attach_dto(struct dofi_evd *evd, enum dofi_dto_config config);

@@ -14,8 +14,9 @@
 #include <sched.h>
 
 /*
- * The oldest event leaves as the consumer's; whose count goes down by that, once no lock is held,
- * or NULL. The ring's place is not used again before evd->lock is released.
+ * Moves the oldest event to the consumer. Returns the SRQ whose count goes down, which the caller
+ * does when it holds no lock; or NULL. The place in the ring is not used again before evd->lock is
+ * released.
  */
 static inline struct dofi_srq *take(struct dofi_evd *evd, DAT_EVENT *out)
 {
@@ -100,7 +101,10 @@ static DAT_RETURN may_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 	return DAT_SUCCESS;
 }
 
-/* What one round of the engine finds was there before the call, notified or not. */
+/*
+ * Events that one round of the engine finds were there before the call, so they count for its
+ * threshold, whether they notify or not.
+ */
 static void look_once(struct dofi_evd *evd)
 {
 	dofi_engine_poll(evd->obj.ia);
@@ -110,7 +114,7 @@ static void look_once(struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 }
 
-/* Events of other streams come by descriptors, which polls look at rarely. */
+/* Whether spinning helps: events of other streams come by descriptors, which polls read rarely. */
 static bool takes_completions(const struct dofi_evd *evd)
 {
 	unsigned int other = DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG |
@@ -145,7 +149,7 @@ static int sleep_for_events(struct dofi_evd *evd, uint32_t seen, DAT_TIMEOUT tim
 	return 0;
 }
 
-/* What dat_evd_wait returns. */
+/* The return value of dat_evd_wait. */
 static DAT_RETURN outcome(const struct dofi_evd *evd, int slept)
 {
 	dofi_assert_held(&evd->lock);

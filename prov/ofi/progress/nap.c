@@ -9,15 +9,18 @@
 #include <rdma/fi_eq.h>
 #include <stdatomic.h>
 
-/* A sleep that is due to end by the clock is short after something happened, and then longer. */
+/* A sleep that ends by the clock is short after an event, and then doubles. */
 #define FIRST_NAP_NS         20000u
 #define FIRST_LIST_NAP_NS    32000000u
 #define LONGEST_LIST_NAP_NS  256000000u
 #define BLIND_SLEEP_NS       1000000u
-/* If all peers send wakeups: this part of the time since the last event, and at most this long. */
+/*
+ * If all peers send wakeups, a sleep takes 1/QUIET_PARTS of the time since the last event, and at
+ * most this long.
+ */
 #define LONGEST_WOKEN_NAP_NS 32000000u
 #define QUIET_PARTS          16
-/* After an event or a wakeup, a write of many parts may be on its way for so long. */
+/* After an event or a wakeup, a write of many parts may be on its way for this long. */
 #define PARTIAL_WRITE_NS     250000000u
 
 uint64_t dofi_nap_blind_until(uint64_t deadline)
@@ -47,9 +50,9 @@ static uint64_t longer_nap_until(struct dofi_ia *ia, uint64_t deadline, uint64_t
 }
 
 /*
- * If the queue has no descriptor by a fault of the provider, it uses sockets. A part of an RDMA
- * write that has arrived causes no event until the write is complete, and each read of the queue
- * takes only a part.
+ * How long sleeps stay short after an event. A provider whose queue lacks a descriptor by a fault
+ * uses sockets: each read of the queue takes only a part of an RDMA write, and the write causes no
+ * event until it is complete.
  */
 static uint64_t short_naps_ns(const struct dofi_ia *ia)
 {
@@ -58,8 +61,8 @@ static uint64_t short_naps_ns(const struct dofi_ia *ia)
 }
 
 /*
- * A peer sends no wakeup for what its fabric answers by itself. Such an answer is read late, but by
- * no more than a part of the time that it took.
+ * A peer sends no wakeup for answers that its fabric gives by itself. Such an answer is read late,
+ * but only by a fraction of the time that the answer took.
  */
 static uint64_t longest_nap(const struct dofi_ia *ia)
 {
@@ -74,7 +77,8 @@ static uint64_t longest_nap(const struct dofi_ia *ia)
 }
 
 /*
- * Who posts stores that it did, then looks whether the nap is deep; here it is the other way round.
+ * A posting thread stores `posted` and loads `deep`; the driver stores `deep` and loads `posted`.
+ * At least one of the two sees the other's store.
  */
 static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 {
@@ -89,7 +93,7 @@ static uint64_t doze_until(struct dofi_ia *ia, uint64_t deadline)
 		       : until;
 }
 
-/* The peer may come to the listener at any moment, and no descriptor tells. */
+/* A peer may connect at any moment, and no descriptor shows it. */
 static bool connects_by_clock(struct dofi_ia *ia)
 {
 	return ia->eqs.n && dofi_eqs_fd(&ia->eqs) < 0 &&
@@ -109,10 +113,10 @@ uint64_t dofi_nap_until(struct dofi_ia *ia, uint64_t deadline, bool with_cq)
 	if (with_cq && ia->cq_wait == FI_WAIT_NONE)
 		return doze_until(ia, deadline);
 	/*
-	 * A list of descriptors is but a snapshot: tcp does not tell the sleeper that a post by
-	 * another thread waits for room in its socket, or has left a message in its own buffers.
-	 * Some queues wake nobody after another thread has read them, and its read may have brought
-	 * an event of an endpoint that no descriptor shows.
+	 * A list of descriptors is a snapshot: it does not show that a post by another thread waits
+	 * for room in its socket, or has left a message in tcp's own buffers. Some queues do not
+	 * wake a sleeper after another thread has read them, and that read may have brought an
+	 * event of an endpoint that no descriptor shows.
 	 */
 	if (!with_cq || ia->cq_wait == FI_WAIT_POLLFD || ia->cq_mutes || ia->eqs.silent)
 		return longer_nap_until(ia, deadline, FIRST_LIST_NAP_NS, LONGEST_LIST_NAP_NS);

@@ -25,21 +25,21 @@
 #include <unistd.h>
 
 /*
- * While consumers poll on and on, the progress thread looks less and less often whether they still
- * do: each look costs them a little.
+ * While consumers keep polling, the progress thread checks less and less often whether they still
+ * do, because each check costs them a little. The factor of the longest interval.
  */
 #define MAX_QUIET 16
 
 /*
- * So long the progress thread leaves to the driver what woke both; in most cases it has dealt with
- * it by then.
+ * If an event wakes the driver and the progress thread, the latter waits this long: in most cases
+ * the driver has handled the event by then.
  */
 #define NAP_NS    1000000
 
 /*
- * A consumer may stay inside the fabric for long, where copying is the fabric's work: in a poll,
- * with engine.lock, or in a post, with its EP's lock, which the completions of that EP need. Two
- * that drive would only be in each other's way.
+ * Whether a consumer is inside the fabric. If the fabric copies data, that may take long: in a
+ * poll, with engine.lock, or in a post, with the EP's lock, which the completions of that EP need.
+ * A second thread that drives would only contend for these locks.
  */
 static bool is_busy(struct dofi_engine *e)
 {
@@ -50,8 +50,8 @@ static bool is_busy(struct dofi_engine *e)
 }
 
 /*
- * The driver sleeps on the same descriptors, or is already at what woke both. Not so when it is in
- * an agent of the consumer's.
+ * Whether the driver sleeps on the same descriptors, or already handles the event that woke both. A
+ * driver inside an agent of the consumer does neither.
  */
 static bool driver_is_at_it(struct dofi_ia *ia)
 {
@@ -71,7 +71,10 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 		 timer = atomic_load_explicit(&ia->engine.next_timer, memory_order_relaxed);
 	struct epoll_event event;
 
-	/* Or each event would wake both, and fi_trywait of the one wait for locks of the other. */
+	/*
+	 * Otherwise each event would wake both threads, and fi_trywait of one would wait for locks
+	 * of the other.
+	 */
 	if (atomic_load(&ia->wait.driven)) {
 		nanosleep(&nap, NULL);
 		if (driver_is_at_it(ia))
@@ -95,9 +98,10 @@ static void watch_quietly(struct dofi_ia *ia, uint64_t quantum_ns)
 }
 
 /*
- * Nobody else drives: serve until a consumer does. A program may spin for the bytes that a round
- * has brought, on this processor: so no round follows that finds nothing, and what the sleep has
- * not shown is not looked at. fi_trywait looks at the queue once more; without it a round does.
+ * Drives until a consumer does. A program may spin on this processor for bytes that a round has
+ * delivered. So the thread avoids rounds that find nothing, and reads only what the sleep has shown
+ * to be ready. fi_trywait checks the queue once more before the sleep; where it is not called,
+ * another round does.
  */
 static void drive(struct dofi_ia *ia, uint32_t activity)
 {
@@ -123,7 +127,8 @@ static void drive(struct dofi_ia *ia, uint32_t activity)
 }
 
 /*
- * A consumer has been asleep as driver for long: nothing to do until it leaves and calls us back.
+ * A consumer has been asleep as driver for long: sleeps until that driver leaves and signals
+ * park_fd.
  */
 static void park(struct dofi_ia *ia)
 {
@@ -136,9 +141,9 @@ static void park(struct dofi_ia *ia)
 }
 
 /*
- * A consumer that spins on memory must not keep us from the message it spins for: with a short time
- * slice the scheduler (EEVDF, Linux 6.12) lets us in as soon as we wake. Elsewhere this has no
- * effect.
+ * A consumer that spins on memory must not keep this thread from the message that it spins for.
+ * With a short time slice the scheduler (EEVDF, Linux 6.12) runs this thread as soon as it wakes.
+ * Other schedulers ignore the request.
  */
 static void ask_for_short_slice(void)
 {
@@ -217,8 +222,8 @@ static void ask_to_stop(struct dofi_ia *ia)
 }
 
 /*
- * The process exits, and libfabric's providers are unloaded next. An agent that called exit(), or
- * does not return, is not waited for.
+ * The process exits, and libfabric's providers are unloaded next. Does not wait for an agent that
+ * called exit() or does not return.
  */
 void dofi_progress_exit(struct dofi_ia *ia)
 {

@@ -10,12 +10,12 @@ struct dofi_ia;
 /* Lets events of the fabric wake the engine, and starts the thread. 0 or -errno. */
 int dofi_progress_start(struct dofi_ia *ia);
 
-/* Joins the thread. Rounds leave the fabric alone from now on. */
+/* Stops and joins the thread. From now on no round uses the fabric. */
 void dofi_progress_stop(struct dofi_ia *ia);
 
 /*
- * The process ends: from here on the library leaves the fabric alone, whose provider may be
- * unloaded next.
+ * The process ends: stops the thread, if it stops within a second, and the use of the fabric, whose
+ * provider may be unloaded next.
  */
 void dofi_progress_exit(struct dofi_ia *ia);
 

@@ -7,7 +7,10 @@
 
 struct dofi_ia;
 
-/* The caller holds the lock of the owner, for both; for the second also engine.lock. */
+/*
+ * Adds and removes an owner. The caller holds the owner's lock; for the second call also
+ * engine.lock.
+ */
 void dofi_stall(struct dofi_ia *ia, struct dofi_stall *stall);
 void dofi_stall_end(struct dofi_ia *ia, struct dofi_stall *stall);
 

@@ -9,7 +9,7 @@
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>
 
-/* Of an address handle that was freed since nothing is told. */
+/* If the address handle was freed meanwhile, the event has no data about it. */
 static void unfold_ah(const struct dofi_event *event, DAT_EVENT *out,
 		      DAT_IB_EXTENSION_EVENT_DATA *ext)
 {

@@ -26,7 +26,7 @@
 struct sleeper {
 	struct dofi_list link;
 	const _Atomic uint32_t *wakeup;
-	int fd; /* eventfd: readable when it shall look again; -1: it looks by the clock */
+	int fd; /* eventfd: readable when the thread has to look again; -1: it looks at intervals */
 };
 
 void dofi_wait_init(struct dofi_ia *ia)
@@ -90,7 +90,7 @@ bool dofi_wait_drive_begin(struct dofi_ia *ia)
 	return !atomic_exchange(&ia->wait.driven, true);
 }
 
-/* The place is free: a sleeper, if there is one, takes it. */
+/* There is no driver: wakes one sleeper, if there is any, to become the driver. */
 static void deliver(struct dofi_ia *ia)
 {
 	struct dofi_wait *w = &ia->wait;
@@ -118,9 +118,9 @@ void dofi_wait_drive_end(struct dofi_ia *ia)
 }
 
 /*
- * A signal that came while the descriptors were ready is still pending: ppoll looks for signals
- * only if it has nothing else to report. Every so many rounds one look makes sure that a driver
- * which finds work each time can be interrupted.
+ * ppoll looks for signals only if no descriptor is ready, so a signal may stay pending. One look
+ * every ROUNDS_PER_SIGNAL_LOOK rounds makes sure that a driver which always finds work can be
+ * interrupted.
  */
 static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
 {
@@ -130,7 +130,7 @@ static bool is_interrupted(uint32_t round, const sigset_t *sigmask)
 	       errno == EINTR;
 }
 
-/* Signals are blocked but in the sleep, where sigmask is as for ppoll. */
+/* Signals are blocked except in ppoll, which gets sigmask. */
 static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 		       uint64_t deadline, const sigset_t *sigmask)
 {
@@ -148,11 +148,14 @@ static int drive_until(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t se
 			return -EINTR;
 		if (deadline != DOFI_FOREVER && dofi_now() >= deadline)
 			return -ETIMEDOUT;
-		/* fi_trywait looks at the queue once more; without it a round does. */
+		/*
+		 * fi_trywait checks the queue once more before the sleep; where it is not called,
+		 * another round does.
+		 */
 		if (n && (ia->cq_wait == FI_WAIT_NONE || ia->moves_alone))
 			continue;
 		if (!n && !full && ia->eqs.silent) {
-			full = true; /* what woke us may be an event of a connection */
+			full = true; /* an event of a connection may have ended the sleep */
 			continue;
 		}
 		ret = dofi_wait_on_fds(ia, wakeup, seen, deadline, sigmask);
@@ -187,7 +190,7 @@ static int sleep_beside_driver(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uin
 
 	enlist(w, &self);
 	if (atomic_load(&w->driver_wake) == &ia->engine.activity)
-		dofi_wait_kick(ia); /* the progress thread makes room */
+		dofi_wait_kick(ia); /* the progress thread stops driving */
 	if (atomic_load(wakeup) == seen && atomic_load(&w->driven) &&
 	    dofi_poll_until(&pfd, 1, self.fd < 0 ? dofi_nap_blind_until(deadline) : deadline,
 			    sigmask) < 0 &&
@@ -214,7 +217,10 @@ static int sleep_blocked(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t 
 		}
 		ret = sleep_beside_driver(ia, wakeup, seen, deadline, sigmask);
 	}
-	/* We may have been called back to take the driver's place and don't want it. */
+	/*
+	 * This thread may have been woken to become the driver, and returns instead: wakes another
+	 * one.
+	 */
 	if (!atomic_load(&ia->wait.driven))
 		deliver(ia);
 	return ret;
@@ -228,7 +234,8 @@ int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen,
 
 	atomic_fetch_add(&ia->engine.activity, 1);
 	/*
-	 * Signals wait until we sleep, so that none slips in between the last look and the sleep.
+	 * Blocks signals until ppoll, so that no signal is lost between the last check and the
+	 * sleep.
 	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

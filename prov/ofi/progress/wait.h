@@ -23,14 +23,20 @@ void dofi_wait_fini(struct dofi_ia *ia);
  */
 int dofi_wait_sleep(struct dofi_ia *ia, _Atomic uint32_t *wakeup, uint32_t seen, uint64_t deadline);
 
-/* Rings the wakeup: whoever sleeps on it returns. Any lock may be held. */
+/*
+ * Increments the wakeup, which ends the sleep of the threads that wait for it. Any lock may be
+ * held.
+ */
 void dofi_wait_wake(struct dofi_ia *ia, _Atomic uint32_t *wakeup);
 
-/* The driver's place, also for the progress thread. Leaving hands it to a sleeper. */
+/*
+ * Becomes the driver, if there is none; stops being the driver, and wakes a sleeper to replace this
+ * thread. Also for the progress thread.
+ */
 bool dofi_wait_drive_begin(struct dofi_ia *ia);
 void dofi_wait_drive_end(struct dofi_ia *ia);
 
-/* Calls the driver back from its sleep. */
+/* Ends the sleep of the driver. */
 void dofi_wait_kick(struct dofi_ia *ia);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Datagrams looked at in one turn. */
+/* Datagrams handled in one turn. */
 #define TURN 64
 
 enum kind {
@@ -34,8 +34,8 @@ struct datagram {
 static const _Atomic uint32_t awake;
 
 /*
- * fd: a descriptor to go along, or -1. What can't be sent is not sent: the receiver is not there,
- * or has enough to read.
+ * fd: a descriptor to send along, or -1. A datagram that can't be sent is dropped: the receiver is
+ * gone, or its queue is full.
  */
 static void tell(struct dofi_ia *ia, const uint8_t *uuid, enum kind kind, int fd)
 {
@@ -89,7 +89,9 @@ static void see_mark(struct dofi_ia *ia, struct dofi_wakeup_peer *peer, int fd)
 		return;
 	peer->mark = page;
 	atomic_fetch_sub(&ia->wakeup.deaf, 1);
-	/* Once more: what we sent when we met the peer is lost if the peer had not met us yet. */
+	/*
+	 * Shows our mark once more: the first datagram was dropped if the peer did not know us yet.
+	 */
 	show_mark(ia, peer);
 }
 
@@ -123,8 +125,8 @@ bool dofi_wakeup_mark(struct dofi_ia *ia, bool asleep)
 /* --- receiving --- */
 
 /*
- * Our part of it is done once the queue was read, then the sender may be waiting for us; or the
- * sleep begins anew, for there may be more of it than one look takes.
+ * Reads the queue. The sender may sleep until we have done so: then it gets an answer. `posted`
+ * shortens the next sleep, because the transfer may need more rounds.
  */
 static void answer(struct dofi_ia *ia, const struct dofi_wakeup_peer *peer)
 {
@@ -156,7 +158,8 @@ static bool take_one(struct dofi_ia *ia)
 
 	if (n < 0)
 		return false;
-	if (n == (ssize_t)sizeof(text.bare))
+	/* An offer names itself by a token that nobody else knows, whoever its sender is. */
+	if (n == (ssize_t)sizeof(text.bare) && sender.is_user)
 		hear(ia, &text.bare, sender.passed);
 	else if (n == (ssize_t)sizeof(text.offer) && ia->wakeup.heard)
 		ia->wakeup.heard(ia, &text.offer, &sender);

@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events read in one round: a fabric that fails again and again leaves time for the rest. */
+/*
+ * Limit of events read in one round, so that a fabric that keeps failing leaves time for other
+ * work.
+ */
 #define MOST_PER_ROUND 16
 
 static bool is_refusal(int ret)
@@ -23,8 +26,9 @@ static bool is_refusal(int ret)
 }
 
 /*
- * libfabric's queue allocates each event, and efa ends the process when it can't tell of an error,
- * as of a lack of memory. Called with the provider's locks, by any thread that posts or reads.
+ * libfabric's queue allocates memory for each event, and efa ends the process if it can't write an
+ * error to the queue, for example that memory runs out. Any thread that posts or reads calls this,
+ * with locks of the provider held.
  */
 static ssize_t write_or_keep(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
 			     uint64_t flags)
@@ -51,8 +55,8 @@ static void keep_unwritten(struct dofi_async_errors *events)
 }
 
 /*
- * Nobody sleeps on the queue: what fills it is the read of the completion queue, by our own
- * threads.
+ * No thread sleeps on the queue: events appear in it when our own threads read the completion
+ * queue.
  */
 int dofi_async_errors_open(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
@@ -88,9 +92,9 @@ void dofi_async_errors_close(struct dofi_ia *ia, struct dofi_async_errors *event
 }
 
 /*
- * The fabric does not say which peer it was, so no connection ends for it. Of a dead peer its
- * connections learn by the control channel; of anything else a program that has an asynchronous EVD
- * learns that something may be lost.
+ * The event does not identify the peer, so it ends no connection. The control channel reports the
+ * death of a peer. For any other error, an asynchronous event tells the program that data may be
+ * lost.
  */
 static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code)
 {
@@ -107,7 +111,7 @@ static void tell(struct dofi_ia *ia, const struct fi_eq_err_entry *err, int code
 		       0);
 }
 
-/* One that repeats is told once. */
+/* Handles an error. A repeated error is reported once. */
 static void take(struct dofi_ia *ia, struct dofi_async_errors *events,
 		 const struct fi_eq_err_entry *err)
 {
@@ -139,7 +143,7 @@ static int take_unwritten(struct dofi_ia *ia, struct dofi_async_errors *events)
 	return 1;
 }
 
-/* False when there is nothing more. What is no error concerns nobody. */
+/* Reads one event. False when there is none. Events other than errors are ignored. */
 static bool read_one(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	union {
@@ -164,7 +168,7 @@ int dofi_async_errors_poll(struct dofi_ia *ia, struct dofi_async_errors *events)
 	return n;
 }
 
-/* What is missing then, efa says once and never asks for again. */
+/* efa reports a lack of memory for its receive buffers once, and does not try again. */
 int dofi_async_errors_begin(struct dofi_ia *ia, struct dofi_async_errors *events)
 {
 	struct fi_eq_err_entry err = {0};

@@ -24,7 +24,10 @@ union dofi_ctrl_buffer *dofi_ctrl_recv_buffer(struct dofi_rdm *rdm, const struct
 	return &rdm->ctrl_buffers[2 * i + (rdm->second[i] != former)];
 }
 
-/* One that the fabric does not take now waits for rdm_poll_events; the others do meanwhile. */
+/*
+ * A receive that the fabric does not take now is posted again by rdm_poll_events; the others
+ * suffice meanwhile.
+ */
 static ssize_t post_ctrl_recv(struct dofi_ia *ia, struct dofi_wr *wr)
 {
 	struct dofi_rdm *rdm = ia->rdm;
@@ -72,7 +75,10 @@ void dofi_ctrl_recv_post_again(struct dofi_ia *ia, struct dofi_wr *wr)
 	dofi_assert_held(&ia->engine.lock);
 	if (!post_again(ia, wr) && !ia->rdm->unposted++)
 		atomic_fetch_add(&ia->engine.restless,
-				 1); /* nothing else tells when there is room */
+				 /*
+				  * tried at short intervals: nothing else shows when there is room
+				  */
+				 1);
 }
 
 static int register_ctrl(struct dofi_ia *ia)

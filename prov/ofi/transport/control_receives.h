@@ -17,20 +17,20 @@ struct dofi_ia;
 struct dofi_rdm;
 struct dofi_wr;
 
-/* A credit update, or a greeting, for the library of the peer. 0 or a negative error. */
+/* Sends a credit update or a greeting to the library of the peer. 0 or a negative error. */
 static inline ssize_t dofi_rdm_send_credit(struct dofi_ia *ia, uint64_t dest,
 					   const struct dofi_ctrl_credit *credit)
 {
 	return fi_tinject(ia->shared_ep, credit, sizeof(*credit), dest, DOFI_TAG_CTRL);
 }
 
-/* The buffer of such a receive: the one it fills next, or the one it filled before. */
+/* The buffer of such a receive: the one that it fills next, or the one that it has filled. */
 union dofi_ctrl_buffer *dofi_ctrl_recv_buffer(struct dofi_rdm *rdm, const struct dofi_wr *wr,
 					      bool former);
 /* Registers the buffers and posts all receives. 0 or a negative error. */
 int dofi_ctrl_recvs_post(struct dofi_ia *ia);
 
-/* Posts those for which the fabric had no room. */
+/* Posts the receives for which the fabric had no room. */
 void dofi_ctrl_recvs_post_missing(struct dofi_ia *ia);
 
 /*

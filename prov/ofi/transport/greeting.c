@@ -5,16 +5,18 @@
 #include "cm/conn.h"
 #include "cm/path.h"
 #include "object/ia.h"
+#include "object/transport.h"
 #include "progress/wait.h"
 #include "transport/control_receives.h"
+#include "transport/memory.h"
 #include "transport/rdm.h"
 
 #include <rdma/fi_errno.h>
 
 /*
- * Some fabrics connect below when the first message goes, and need both sides awake for it. So the
- * two sides greet each other before the connection counts as established, and do not sleep for long
- * meanwhile.
+ * Some fabrics make a connection of their own on the first message, which needs both sides awake.
+ * So both sides send a greeting before the connection is established, and sleep only for short
+ * times meanwhile.
  */
 void dofi_greeting_begin(struct dofi_conn *conn, bool now)
 {
@@ -35,7 +37,7 @@ void dofi_greeting_end(struct dofi_conn *conn)
 	atomic_fetch_sub(&conn->ia->engine.restless, 1);
 }
 
-/* The passive side has done its part when its greeting is on the way. */
+/* Sends the greeting. For the passive side the greeting is complete then. */
 static int greet(struct dofi_conn *conn)
 {
 	const struct dofi_ctrl_credit credit = {.number = conn->peer_id,
@@ -56,12 +58,27 @@ static int greet(struct dofi_conn *conn)
 	return 1;
 }
 
+/* The connecting side comes by the fabric although it was offered shared memory. */
+static bool meet_after_all(struct dofi_conn *conn)
+{
+	int ret;
+
+	if (conn->active || conn->over_memory || dofi_conn_stage(conn) != DOFI_STAGE_LINKING ||
+	    dofi_conn_is_ending(conn))
+		return false;
+	dofi_memory_forsaken(conn);
+	ret = conn->trans->expect(conn);
+	if (ret)
+		dofi_conn_path_down(conn, -ret);
+	return !ret;
+}
+
 void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 {
 	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!conn || !conn->peer || dofi_list_empty(&conn->greeting))
+	if (!conn || (!conn->peer && !meet_after_all(conn)) || dofi_list_empty(&conn->greeting))
 		return;
 	if (conn->active) {
 		dofi_greeting_end(conn);
@@ -73,7 +90,7 @@ void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 	}
 }
 
-/* The word that was said may be lost. Who hears it twice takes it once. */
+/* The greeting may be lost, so it is sent again. The peer ignores a second one. */
 void dofi_greeting_again(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);

@@ -43,7 +43,7 @@ static char look(pid_t pid, pid_t tid, uint64_t *user_ticks_p)
 	errno = 0;
 	if (!read_proc(pid, tid, "stat", text, sizeof(text)))
 		return errno == EACCES || errno == EPERM ? 0 : 'X';
-	rest = strrchr(text, ')'); /* behind the program's name */
+	rest = strrchr(text, ')'); /* the fields behind the program's name */
 	if (!rest ||
 	    sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu", &state, &ticks) != 2)
 		return 0;
@@ -128,7 +128,7 @@ static bool is_out(const struct dofi_live_thread *thread)
 	case 'R':
 		return ticks >= thread->user_ticks + ENOUGH_TICKS ||
 		       sleeps_of(thread->pid, thread->tid) >= thread->sleeps + ENOUGH_SLEEPS;
-	default: /* stopped, or in the kernel, perhaps called from that section */
+	default: /* stopped, or in the kernel, perhaps in a call from the section */
 		return false;
 	}
 }

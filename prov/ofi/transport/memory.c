@@ -20,7 +20,7 @@
 
 /* --- the choice --- */
 
-/* Why a connection stays on the fabric is of interest only to those who wonder. */
+/* The connection stays on the fabric; the reason is logged at level info. */
 static void stay(struct dofi_conn *conn, const char *why)
 {
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
@@ -57,20 +57,34 @@ static int offer(struct dofi_conn *conn)
 	return ret;
 }
 
+/*
+ * Whoever has got the offer and doesn't take it comes by the fabric: to the passive endpoint, or
+ * with a greeting. See dofi_memory_forsaken.
+ */
 static int memory_expect(struct dofi_conn *conn)
 {
+	const struct dofi_trans_ops *fabric = conn->ia->trans;
 	int ret = offer(conn);
 
 	dofi_assert_held(&conn->ia->engine.lock);
-	if (ret) {
-		drop(conn);
-		stay(conn, ret == -ECONNREFUSED ? "the peer is on another host"
-						: "its memory can't be shared");
-	}
-	return conn->ia->trans->expect(conn);
+	if (!ret)
+		return fabric->id == DOFI_TRANS_MSG ? fabric->expect(conn) : 0;
+	drop(conn);
+	stay(conn,
+	     ret == -ECONNREFUSED ? "the peer is on another host" : "its memory can't be shared");
+	return conn->trans->expect(conn);
 }
 
-/* The connecting side: the descriptor came before the ACCEPT. */
+void dofi_memory_forsaken(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (conn->trans == conn->ia->trans)
+		return;
+	drop(conn);
+	stay(conn, "the peer has not taken the offer");
+}
+
+/* The connecting side: the segment came before ACCEPT. */
 static int join(struct dofi_conn *conn)
 {
 	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_JOIN);
@@ -79,7 +93,7 @@ static int join(struct dofi_conn *conn)
 	dofi_wakeup_hear(conn->ia);
 	if (!conn->memory)
 		return -ENOENT;
-	/* Whoever was stopped meanwhile would be established with nobody. */
+	/* This process may have been stopped for so long that the other side has given up. */
 	if (atomic_load(&conn->memory->theirs->over))
 		return -ETIMEDOUT;
 	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
@@ -134,6 +148,7 @@ static const struct dofi_trans_ops memory_trans = {
 	.write = dofi_memory_write,
 	.write_data = dofi_memory_write_data,
 	.write_ctrl = dofi_memory_ctrl,
+	.ctrl_msg = dofi_memory_ctrl_msg,
 	.send_empty = dofi_memory_send_empty,
 	.peek = dofi_memory_peek,
 	.send_credit = dofi_memory_credit,
@@ -141,7 +156,10 @@ static const struct dofi_trans_ops memory_trans = {
 
 /* --- the local socket --- */
 
-/* The details of the peer may still lie unread in the control channel. */
+/*
+ * The DETAILS of the peer may still lie unread in the control channel, so the channels are read
+ * first.
+ */
 static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		       const struct dofi_local_sender *sender)
 {
@@ -160,7 +178,7 @@ static void take_rings(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		dofi_memory_path_meet(conn->memory, sender->pid);
 }
 
-/* From here on what the peer has put into its ring is read. */
+/* The connecting side uses the segment: from now on rounds read its ring. */
 static void be_joined(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 		      const struct dofi_local_sender *sender)
 {
@@ -186,16 +204,15 @@ static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 }
 
 /*
- * Control records and credits have to travel as on a stream. Devices with atomic operations of
- * their own keep theirs: one place in memory must not get both kinds.
+ * A device's atomic operations are atomic among themselves only. So where a device has some, a
+ * place in memory that peers here and elsewhere share needs a program that knows.
  */
-static bool is_possible(const struct dofi_ia *ia)
+static bool has_device_atomics(const struct dofi_ia *ia)
 {
-	return ia->trans->id == DOFI_TRANS_MSG && ia->credits == DOFI_CREDITS_CARRIED &&
-	       !ia->has_immediates && !ia->has_atomics && !ia->does_atomics;
+	return ia->has_atomics || ia->does_atomics;
 }
 
-/* The words of same_host. */
+/* The values of same_host. */
 enum way { WAY_FABRIC, WAY_AUTO, WAY_MEMORY, WAY_PTRACER, WAY_RINGS, WAY_UNKNOWN };
 
 static enum way way_of(const char *word)
@@ -211,7 +228,10 @@ static enum way way_of(const char *word)
 	return (enum way)way;
 }
 
-/* Yama's scope 1 lets no stranger copy, unless the process says so; it holds for all strangers. */
+/*
+ * With Yama's ptrace_scope 1, other processes may copy only if this process allows it, and then all
+ * of the same user may.
+ */
 static void admit_strangers(const struct dofi_ia *ia)
 {
 	if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
@@ -233,11 +253,11 @@ int dofi_memory_open(struct dofi_ia *ia)
 			   ia->name, ia->params.same_host);
 		return -FI_EINVAL;
 	}
-	if (!is_possible(ia)) {
-		DOFI_LOG(way == WAY_AUTO ? DOFI_LOG_INFO : DOFI_LOG_WARN,
-			 "IA %s: connections within this host use the fabric: same_host=%s is for "
-			 "tcp and sockets with the transport msg",
-			 ia->name, ia->params.same_host);
+	if (way == WAY_AUTO && has_device_atomics(ia)) {
+		DOFI_LOG_I("IA %s: connections within this host use the fabric, whose device has "
+			   "atomic operations; same_host=memory if no memory gets those of peers "
+			   "here and elsewhere",
+			   ia->name);
 		return 0;
 	}
 	if (way == WAY_PTRACER)

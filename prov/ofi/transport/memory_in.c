@@ -3,8 +3,10 @@
 
 #include "cm/conn.h"
 #include "dto/control.h"
+#include "dto/control_message.h"
 #include "dto/credit.h"
 #include "dto/reap.h"
+#include "dto/receive.h"
 #include "dto/rmr.h"
 #include "object/ctxtab.h"
 #include "object/ia.h"
@@ -16,17 +18,17 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* Cells that one round takes of a path. */
+/* Cells of a path that one round handles. */
 #define BATCH 16
-/* Bytes of a message that one look at its cell fetches. */
+/* Bytes of a message that one round copies from the sender. */
 #define FETCH (1u << 20)
 
-/* What a handler answers beside a negative errno. */
+/* Results of a handler beside a negative errno: the cell was handled, or stays in the ring. */
 enum { TAKEN, STAYS };
 
 /* --- segments --- */
 
-/* The bytes of the cell go behind the first `at` of the segments. */
+/* Copies the bytes of the cell to the segments, behind their first `at` bytes. */
 static void scatter(const struct dofi_memory_path *path, const struct dofi_cell *cell,
 		    const struct iovec *iov, uint64_t at)
 {
@@ -45,7 +47,10 @@ static void scatter(const struct dofi_memory_path *path, const struct dofi_cell 
 
 /* --- answers --- */
 
-/* It goes out in a round, when there is room. False: the peer has too much under way. */
+/*
+ * Queues an answer, which a round sends when there is room. False: the peer has too many requests
+ * under way.
+ */
 static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
 {
 	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
@@ -84,7 +89,7 @@ static int begin_message(struct dofi_memory_path *path, const struct dofi_cell *
 	return TAKEN;
 }
 
-/* A longer message than its receive has room for ends the connection. */
+/* Ends a message. One that was longer than its receive breaks the connection. */
 static void end_message(struct dofi_memory_path *path, uint32_t update)
 {
 	struct dofi_wr *wr = path->receiving;
@@ -92,6 +97,32 @@ static void end_message(struct dofi_memory_path *path, uint32_t update)
 
 	path->receiving = NULL;
 	dofi_reap_done(wr, err, path->length, path->conn->id, update);
+}
+
+/* A whole message that fits into its cell and into the receive; false: take_send says what it is.
+ */
+static bool take_line(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	uint32_t index;
+	struct dofi_wr *wr;
+	bool fits;
+
+	if (cell->size > DOFI_CELL_INLINE || cell->words[0] != cell->size || path->receiving)
+		return false;
+	dofi_lock(&ep->lock);
+	index = ep->recv_base + path->messages;
+	wr = dofi_ring_at(&ep->recv, index);
+	fits = (int32_t)(ep->recv.issue - index) > 0 && wr->niov == 1 &&
+	       cell->size <= wr->iov[0].iov_len;
+	if (fits) {
+		path->messages++;
+		dofi_cell_copy(wr->iov[0].iov_base, dofi_ring_line(&path->in), cell->size);
+		dofi_ring_take(&path->in, cell);
+		dofi_receive_done_held(wr, cell->size, (uint32_t)cell->words[1]);
+	}
+	dofi_unlock(&ep->lock);
+	return fits;
 }
 
 static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell)
@@ -119,7 +150,10 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 	return TAKEN;
 }
 
-/* Where the byte is that lies behind so many of a message, and how many follow it there. */
+/*
+ * The place in the sender's memory of the byte behind the first `behind` of a message, and the
+ * number of bytes from there on.
+ */
 static struct dofi_memory_place place_of(const struct dofi_memory_place *places, uint64_t behind)
 {
 	while (behind >= places->size)
@@ -127,7 +161,10 @@ static struct dofi_memory_place place_of(const struct dofi_memory_place *places,
 	return (struct dofi_memory_place){places->address + behind, places->size - behind};
 }
 
-/* Some of the bytes. A peer that is over or dead stays where it is: the connection learns it. */
+/*
+ * Copies a part of the message. If the peer has ended the connection or is dead, the cell stays in
+ * the ring, and the connection learns of the end in another way.
+ */
 static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *places)
 {
 	struct dofi_memory_place from = place_of(places, path->received);
@@ -145,7 +182,7 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *
 	return ret == -ESRCH ? STAYS : ret;
 }
 
-/* Whether the places are those of a message of that length. */
+/* Whether the places are valid for a message of that length. */
 static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_t length)
 {
 	uint64_t sum = 0;
@@ -158,7 +195,7 @@ static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_
 	return length && sum == length;
 }
 
-/* Each call fetches a part of it; the cell is taken with the last one. */
+/* Each call copies a part of the message; the last one takes the cell. */
 static int take_places(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
@@ -192,8 +229,8 @@ static int take_places(struct dofi_memory_path *path, const struct dofi_cell *ce
 /* --- RDMA --- */
 
 /* As the initiator checks it (issue.c). Memory that is being freed is out of the table by now. */
-static void *find_memory(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
-			 uint64_t length, unsigned int need)
+void *dofi_memory_find(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
+		       uint64_t length, unsigned int need)
 {
 	const struct dofi_ep *ep = path->conn->ep;
 	struct dofi_ia *ia = path->conn->ia;
@@ -211,7 +248,7 @@ static void *find_memory(const struct dofi_memory_path *path, uint64_t context, 
 	return dofi_ctx_memory(ia, &ctx, address);
 }
 
-/* The last word of a write is stored by one instruction, after the rest: programs poll it. */
+/* Stores the last word of a write by one instruction, after the rest, because programs poll it. */
 static void store_word(void *to, const void *from, size_t size)
 {
 	uint64_t word = 0;
@@ -228,7 +265,7 @@ static void store_word(void *to, const void *from, size_t size)
 		__atomic_store_n((uint8_t *)to, (uint8_t)word, __ATOMIC_RELEASE);
 }
 
-/* The longest aligned word of up to 8 bytes at the end. */
+/* The size of the longest aligned word at the end, up to 8 bytes. */
 static size_t last_word(const uint8_t *to, size_t size)
 {
 	size_t word = 8;
@@ -238,10 +275,19 @@ static size_t last_word(const uint8_t *to, size_t size)
 	return word;
 }
 
+void dofi_memory_store(uint8_t *to, const uint8_t *from, size_t size)
+{
+	size_t word = last_word(to, size), before = size - word;
+
+	if (before)
+		memcpy(to, from, before);
+	store_word(to + before, from + before, word);
+}
+
 static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
-	uint8_t *to = find_memory(path, cell->words[1], cell->words[0], cell->size,
-				  DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	uint8_t *to = dofi_memory_find(path, cell->words[1], cell->words[0], cell->size,
+				       DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	uint8_t word[8];
 	size_t n;
 
@@ -260,8 +306,8 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 }
 
 /*
- * An entry of the table, for the peer. It names the memory as this process has it, and not as the
- * fabric addresses it.
+ * An entry of the context table for the peer. It contains the virtual address in this process
+ * instead of the fabric's address.
  */
 static void *find_entry(struct dofi_memory_path *path, uint64_t address)
 {
@@ -280,10 +326,11 @@ static void *find_entry(struct dofi_memory_path *path, uint64_t address)
 void *dofi_memory_source(struct dofi_memory_path *path, const struct dofi_memory_answer *answer,
 			 uint64_t at, size_t size)
 {
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	if (answer->is_entry)
 		return find_entry(path, answer->address + at);
-	return find_memory(path, answer->context, answer->address + at, size,
-			   DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	return dofi_memory_find(path, answer->context, answer->address + at, size,
+				DAT_MEM_PRIV_REMOTE_READ_FLAG);
 }
 
 static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell)
@@ -324,7 +371,7 @@ static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell
 
 /* --- what else there is --- */
 
-/* Completion data of the peer's name this connection and no other. */
+/* Whether the completion data contain the number of this connection. */
 static bool names_us(const struct dofi_memory_path *path, uint64_t data)
 {
 	return ((uint32_t)(data >> 32) & DOFI_CONN_ID_MASK) == path->conn->id;
@@ -349,6 +396,20 @@ static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell
 	return TAKEN;
 }
 
+/* Whether it is for this EP is known: nothing that it says of that counts. */
+static int take_ctrl_msg(struct dofi_memory_path *path, const struct dofi_cell *cell)
+{
+	struct dofi_ctrl_msg ctrl_msg = {0};
+
+	if (cell->size > DOFI_CTRL_MSG_MAX || !path->conn->ep->ctrl_msgs)
+		return -EPROTO;
+	dofi_ring_read(&path->in, cell, 0, &ctrl_msg, cell->size);
+	ctrl_msg.number = path->conn->id;
+	dofi_ring_take(&path->in, cell);
+	dofi_ctrl_msg_arrived(path->conn->ia, &ctrl_msg, cell->size);
+	return TAKEN;
+}
+
 static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	dofi_ring_take(&path->in, cell);
@@ -360,6 +421,11 @@ static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *ce
 
 static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
+	const uint8_t whole = DOFI_CELL_FIRST | DOFI_CELL_LAST;
+
+	if (DOFI_LIKELY(cell->kind == DOFI_CELL_SEND && cell->flags == whole) &&
+	    take_line(path, cell))
+		return TAKEN;
 	switch ((enum dofi_cell_kind)cell->kind) {
 	case DOFI_CELL_SEND:
 		return take_send(path, cell);
@@ -374,19 +440,24 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 		return take_data(path, cell);
 	case DOFI_CELL_CTRL:
 		return take_ctrl(path, cell);
+	case DOFI_CELL_CTRL_MSG:
+		return take_ctrl_msg(path, cell);
 	case DOFI_CELL_CREDIT:
 		return take_credit(path, cell);
 	}
 	return -EPROTO;
 }
 
+/* A call that polls and has got its event does not wait for the line of the next cell. */
 int dofi_memory_take_cells(struct dofi_memory_path *path)
 {
+	const struct dofi_taker *taker = &path->conn->ia->engine.taker;
+	struct dofi_evd *polls = taker->evd;
 	struct dofi_cell cell;
 	int n = 0, ret;
 
 	dofi_assert_held(&path->conn->ia->engine.lock);
-	while (n < BATCH && (ret = dofi_ring_look(&path->in, &cell))) {
+	while (n < BATCH && taker->evd == polls && (ret = dofi_ring_look(&path->in, &cell))) {
 		if (ret > 0)
 			ret = take(path, &cell);
 		if (ret == STAYS)

@@ -15,12 +15,17 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-/* The last cell of a write has at least so many bytes: a word that is stored at once. */
+/*
+ * The last cell of a write has at least this many bytes, because the last word is stored as a
+ * whole.
+ */
 #define LARGEST_WORD 8u
+/* A peer whose program polls so often while the kernel copies serves a box soon. */
+#define POLLS        3u
 
 /* --- the ring --- */
 
-/* Room for one more cell. A peer that has forged its index gets nothing more. */
+/* Whether there is room for one more cell. A peer with an impossible index gets no more cells. */
 static bool has_room(struct dofi_memory_path *path, size_t size)
 {
 	int ret = dofi_ring_has_room(&path->out, size);
@@ -30,13 +35,16 @@ static bool has_room(struct dofi_memory_path *path, size_t size)
 	return ret > 0;
 }
 
-/* Whether rounds have to look after the path although the peer wakes nobody for it. */
+/*
+ * Registers whether rounds at short intervals are needed, because the peer does not wake this
+ * process for this path.
+ */
 static void set_pace(struct dofi_memory_path *path)
 {
 	struct dofi_ia *ia = path->conn->ia;
 	const struct dofi_memory_pending *first =
 		&path->pending[path->pending_head % path->pending_size];
-	bool restless = path->job.cell.kind || path->fault ||
+	bool restless = path->job.cell.kind || path->fault || path->boxed ||
 			(path->pending_head != path->pending_tail && !first->waits);
 
 	if (restless == path->restless)
@@ -76,9 +84,9 @@ static struct dofi_memory_pending *add_waiting(struct dofi_memory_path *path, st
 }
 
 /*
- * All of it is in the ring. A plain Send is complete at once. One that has to give something back
- * completes with the next round. A write completes when it is stored: what it was allowed by may
- * end from then on.
+ * The whole job is in the ring. A plain Send is complete at once. A Send whose completion releases
+ * something completes in the next round. A write completes when the peer has stored it, because
+ * from then on its context may end.
  */
 static void finish(struct dofi_memory_path *path, const struct dofi_memory_job *job, bool posts)
 {
@@ -103,7 +111,10 @@ static size_t size_of_next(const struct dofi_memory_job *job)
 	return left < DOFI_CELL_MAX + LARGEST_WORD ? DOFI_CELL_MAX - LARGEST_WORD : DOFI_CELL_MAX;
 }
 
-/* The bytes of an answer are looked up for each cell: their memory may be freed meanwhile. */
+/*
+ * Finds the bytes of a cell. Those of an answer are looked up for each cell, because their memory
+ * may be freed meanwhile.
+ */
 static bool find_bytes(struct dofi_memory_path *path, const struct dofi_memory_job *job,
 		       size_t size, struct iovec *iov_p)
 {
@@ -146,7 +157,7 @@ static bool put_notice(struct dofi_memory_path *path, uint64_t data)
 	return true;
 }
 
-/* True when all of the job is in the ring. */
+/* Puts as many cells of the job into the ring as it has room for. True when the job is complete. */
 static bool advance(struct dofi_memory_path *path)
 {
 	struct dofi_memory_job *job = &path->job;
@@ -157,7 +168,7 @@ static bool advance(struct dofi_memory_path *path)
 	return !job->notifies || put_notice(path, job->data);
 }
 
-/* 0, or -FI_EAGAIN and nothing is in the ring. */
+/* Begins a job. 0, or -FI_EAGAIN, and nothing is in the ring. */
 static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -176,7 +187,7 @@ static ssize_t begin(struct dofi_ep *ep, const struct dofi_memory_job *job)
 	return 0;
 }
 
-/* One cell that completes nothing here. */
+/* Sends one cell that has no completion here. */
 static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes, size_t size)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -195,7 +206,10 @@ static ssize_t say(struct dofi_ep *ep, struct dofi_cell *cell, const void *bytes
 typedef int copier(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
 		   uint64_t address, size_t size);
 
-/* 0, or a negative errno: -ESRCH if the peer is over or dead, as the connection learns soon. */
+/*
+ * Copies between the peer's memory and the segments of wr. 0, or a negative errno: -ESRCH if the
+ * peer has ended the connection or is dead, which the connection learns soon.
+ */
 static int copy(struct dofi_memory_path *path, const struct dofi_wr *wr, copier *copies)
 {
 	int ret = -ESRCH;
@@ -213,7 +227,7 @@ static bool is_forbidden(int ret)
 }
 
 /* What is the request's only operation is complete when the post returns. */
-static void finish_copy(struct dofi_memory_path *path, struct dofi_wr *wr)
+static void finish_rdma(struct dofi_memory_path *path, struct dofi_wr *wr)
 {
 	if ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && !wr->split) {
 		wr->state = DOFI_WR_DONE;
@@ -223,17 +237,44 @@ static void finish_copy(struct dofi_memory_path *path, struct dofi_wr *wr)
 	}
 }
 
+/* The target's box; see memory_box.h. False: the request has to go another way. */
+static bool put_in_box(struct dofi_memory_path *path, struct dofi_wr *wr)
+{
+	enum dofi_box_state state = dofi_box_ask(path, wr);
+
+	path->polled = state != DOFI_BOX_IDLE;
+	if (state == DOFI_BOX_DONE)
+		finish_rdma(path, wr);
+	if (state != DOFI_BOX_TAKEN)
+		return state == DOFI_BOX_DONE;
+	path->boxed = add_waiting(path, wr);
+	path->boxed->boxed = true;
+	set_pace(path);
+	return true;
+}
+
+static uint32_t polls_of(const struct dofi_memory_path *path)
+{
+	return atomic_load_explicit(&path->theirs->polls, memory_order_relaxed);
+}
+
 /* As a post, or 1: it has to go by the ring, for the kernel does not allow copies any more. */
 static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 {
 	struct dofi_memory_path *path = ep->memory;
+	bool small = wr->length <= DOFI_BOX_MOST;
+	uint32_t polls;
 	int ret;
 
-	if (!has_pending_room(path))
+	if (!has_pending_room(path) || path->boxed)
 		return -FI_EAGAIN;
+	if (small && path->polled && put_in_box(path, wr))
+		return 0;
+	polls = polls_of(path);
 	ret = copy(path, wr, copies);
 	if (DOFI_LIKELY(!ret)) {
-		finish_copy(path, wr);
+		path->polled = small && polls_of(path) - polls >= POLLS;
+		finish_rdma(path, wr);
 		return 0;
 	}
 	if (is_forbidden(ret)) {
@@ -250,28 +291,35 @@ static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 
 /* --- posts --- */
 
-static uint64_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
+static uint32_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	bool solicited = (wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) &&
-			 ep->peer.wants_solicited && ep->obj.ia->has_data;
+	bool solicited =
+		(wr->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) && ep->peer.wants_solicited;
+	uint32_t noted = dofi_op_needs_ctrl(wr->op) && ep->ctrl_msgs ? DOFI_UPDATE_CTRL_MSG : 0;
 
-	return dofi_credit_update(ep, solicited);
+	return dofi_credit_update(ep, solicited) | noted;
 }
 
-/* The update has told the peer of all receives. */
+/* That of a write with immediate data brings none. */
+static uint64_t length_of(const struct dofi_wr *wr)
+{
+	return wr->op == DOFI_OP_WRITE_IMM ? 0 : wr->length;
+}
+
+/* Notes that the update has announced all receives. */
 static void announced(struct dofi_ep *ep, uint32_t total)
 {
 	if (ep->credit_mode)
 		ep->announced = total;
 }
 
-/* A message that is complete when it is in the ring. */
+/* Whether the message is complete as soon as one cell is in the ring. */
 static bool is_one_cell(const struct dofi_wr *wr)
 {
 	return wr->length <= DOFI_CELL_MAX && wr->op == DOFI_OP_SEND && !wr->split;
 }
 
-static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *wr)
+DOFI_SLOW_PATH static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_cell cell = {
 		.kind = DOFI_CELL_SEND,
@@ -291,11 +339,11 @@ static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *wr)
 
 static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return wr->length >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_PLACES &&
+	return length_of(wr) >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_PLACES &&
 	       atomic_load_explicit(&ep->memory->theirs->fetches, memory_order_acquire);
 }
 
-/* It is complete when the receiver has it. */
+/* Sends the places of a long message. The message is complete when the receiver has copied it. */
 static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
@@ -316,13 +364,39 @@ static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
 static ssize_t send_cells(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	const struct dofi_memory_job job = {
-		.cell = {.kind = DOFI_CELL_SEND, .words = {wr->length, update_of(ep, wr)}},
+		.cell = {.kind = DOFI_CELL_SEND, .words = {length_of(wr), update_of(ep, wr)}},
 		.wr = wr,
 		.iov = wr->iov,
-		.length = wr->length,
+		.length = length_of(wr),
 	};
 
 	return begin(ep, &job);
+}
+
+/* A plain one whose bytes fit into a cell. */
+DOFI_INLINE ssize_t send_line(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	const struct dofi_cell cell = {
+		.kind = DOFI_CELL_SEND,
+		.flags = DOFI_CELL_FIRST | DOFI_CELL_LAST,
+		.size = (uint16_t)wr->length,
+		.words = {wr->length, dofi_credit_update(ep, false)},
+	};
+	struct dofi_memory_path *path = ep->memory;
+
+	if (DOFI_UNLIKELY(path->job.cell.kind || !has_room(path, 0)))
+		return -FI_EAGAIN;
+	dofi_ring_put_line(&path->out, cell, wr->iov[0].iov_base);
+	wr->state = DOFI_WR_DONE;
+	dofi_memory_wake(path, ep->obj.ia);
+	return 0;
+}
+
+DOFI_SLOW_PATH static ssize_t send_other(struct dofi_ep *ep, struct dofi_wr *wr)
+{
+	if (is_one_cell(wr))
+		return send_one_cell(ep, wr);
+	return is_fetched(ep, wr) ? send_places(ep, wr) : send_cells(ep, wr);
 }
 
 ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
@@ -331,10 +405,11 @@ ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)
 	ssize_t ret;
 
 	dofi_assert_held(&ep->lock);
-	if (DOFI_LIKELY(is_one_cell(wr)))
-		ret = send_one_cell(ep, wr);
+	if (DOFI_LIKELY(wr->kind == dofi_wr_plain(DOFI_OP_SEND, DOFI_WR_ISSUED) &&
+			wr->length <= DOFI_CELL_INLINE))
+		ret = send_line(ep, wr);
 	else
-		ret = is_fetched(ep, wr) ? send_places(ep, wr) : send_cells(ep, wr);
+		ret = send_other(ep, wr);
 	if (!ret)
 		announced(ep, total);
 	return ret;
@@ -355,7 +430,7 @@ ssize_t dofi_memory_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 	return ret;
 }
 
-/* A message finds it in the EP's ring. */
+/* Nothing to do: a message finds the receive in the EP's ring. */
 ssize_t dofi_memory_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	(void)wr;
@@ -363,17 +438,26 @@ ssize_t dofi_memory_recv(struct dofi_ep *ep, struct dofi_wr *wr)
 	return 0;
 }
 
-static uint32_t context_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
+static const struct dofi_wr *request_of(const struct dofi_wr *wr)
 {
-	return wr->op == DOFI_OP_PART ? dofi_ring_at(&ep->req, wr->part.request)->rdma.context
-				      : wr->rdma.context;
+	return wr->op == DOFI_OP_PART ? dofi_ring_at(&wr->ep->req, wr->part.request) : wr;
 }
 
-static struct dofi_memory_job write_job(const struct dofi_ep *ep, struct dofi_wr *wr)
+uint32_t dofi_memory_context_of(const struct dofi_wr *wr)
+{
+	return request_of(wr)->rdma.context;
+}
+
+bool dofi_memory_reads(const struct dofi_wr *wr)
+{
+	return request_of(wr)->op == DOFI_OP_READ;
+}
+
+static struct dofi_memory_job write_job(struct dofi_wr *wr)
 {
 	return (struct dofi_memory_job){
 		.cell = {.kind = DOFI_CELL_WRITE,
-			 .words = {wr->remote.address, context_of(ep, wr)}},
+			 .words = {wr->remote.address, dofi_memory_context_of(wr)}},
 		.wr = wr,
 		.iov = wr->iov,
 		.length = wr->length,
@@ -390,7 +474,7 @@ ssize_t dofi_memory_write(struct dofi_ep *ep, struct dofi_wr *wr)
 		ret = post_copy(ep, wr, dofi_remote_write);
 	if (DOFI_LIKELY(ret <= 0))
 		return ret;
-	job = write_job(ep, wr);
+	job = write_job(wr);
 	return begin(ep, &job);
 }
 
@@ -411,13 +495,15 @@ ssize_t dofi_memory_write_data(struct dofi_ep *ep, struct dofi_wr *wr, uint64_t 
 	}
 	if (ret <= 0)
 		return ret;
-	job = write_job(ep, wr);
+	job = write_job(wr);
 	job.notifies = true;
 	job.data = data;
 	return begin(ep, &job);
 }
 
-/* Asks for data. Where they go is in what is returned, or NULL if there is no room. */
+/*
+ * Asks the peer for data. Returns the record of the pending request, or NULL if there is no room.
+ */
 static struct dofi_memory_pending *ask(struct dofi_ep *ep, struct dofi_wr *wr,
 				       struct dofi_cell *cell, uint64_t length)
 {
@@ -435,7 +521,7 @@ static struct dofi_memory_pending *ask(struct dofi_ep *ep, struct dofi_wr *wr,
 ssize_t dofi_memory_read(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_READ,
-				 .words = {wr->remote.address, context_of(ep, wr)}};
+				 .words = {wr->remote.address, dofi_memory_context_of(wr)}};
 	struct dofi_memory_pending *pending;
 	ssize_t ret = 1;
 
@@ -478,6 +564,14 @@ ssize_t dofi_memory_ctrl(struct dofi_ep *ep, const void *record, size_t size, ui
 	return say(ep, &cell, record, size);
 }
 
+ssize_t dofi_memory_ctrl_msg(struct dofi_ep *ep, const void *ctrl_msg, size_t size)
+{
+	struct dofi_cell cell = {.kind = DOFI_CELL_CTRL_MSG};
+
+	dofi_assert_held(&ep->lock);
+	return say(ep, &cell, ctrl_msg, size);
+}
+
 ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_CREDIT, .words = {update}};
@@ -488,7 +582,7 @@ ssize_t dofi_memory_credit(struct dofi_ep *ep, uint32_t update)
 
 /* --- rounds --- */
 
-/* True when there is one. */
+/* Begins the next answer. False if there is none. */
 static bool begin_answer(struct dofi_memory_path *path)
 {
 	const struct dofi_memory_answer *answer =
@@ -527,6 +621,14 @@ static struct dofi_wr *next_complete(struct dofi_memory_path *path)
 	return first->wr;
 }
 
+static void look_at_box(struct dofi_memory_path *path)
+{
+	if (!path->boxed || !dofi_box_is_done(path, path->boxed->wr))
+		return;
+	path->boxed->answered = true;
+	path->boxed = NULL;
+}
+
 int dofi_memory_go_on(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;
@@ -534,11 +636,9 @@ int dofi_memory_go_on(struct dofi_memory_path *path)
 	int n = 0;
 
 	dofi_assert_held(&ep->obj.ia->engine.lock);
-	if (DOFI_LIKELY(!atomic_load_explicit(&path->restless, memory_order_relaxed) &&
-			path->answers_head == path->answers_tail))
-		return 0;
 	dofi_lock(&ep->lock);
 	put_more(path);
+	look_at_box(path);
 	while ((wr = next_complete(path))) {
 		dofi_unlock(&ep->lock);
 		dofi_reap_done(wr, 0, wr->length, 0, 0);
@@ -560,14 +660,14 @@ struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path)
 	for (uint32_t i = path->pending_head; i != path->pending_tail && !asked; i++) {
 		struct dofi_memory_pending *pending = &path->pending[i % path->pending_size];
 
-		if (pending->waits && !pending->answered)
+		if (pending->waits && !pending->answered && !pending->boxed)
 			asked = pending;
 	}
 	dofi_unlock(&ep->lock);
 	return asked;
 }
 
-/* It may stand behind one that the next round completes. */
+/* The request may be behind one that the next round completes. */
 void dofi_memory_answered(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;

@@ -16,12 +16,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where no connection uses the fabric, its queue is read once in so many polls. */
+/* While no connection uses the fabric, one in this many polls reads its queue. */
 #define POLLS_PER_FABRIC 64u
 
 /* --- all paths of an IA --- */
 
-/* The connection learns from the engine that its peer does not keep the rules. */
+/* The peer has broken the protocol: lets the engine break the connection. */
 DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
 {
 	struct dofi_ia *ia = path->conn->ia;
@@ -33,27 +33,41 @@ DOFI_COLD static void tell_fault(struct dofi_memory_path *path)
 	dofi_conn_path_down(path->conn, -path->fault);
 }
 
-static int poll_path(struct dofi_memory_path *path)
+static int look_at_box(struct dofi_memory_path *path)
+{
+	if (DOFI_LIKELY(atomic_load_explicit(&path->their_box->state, memory_order_relaxed) !=
+			DOFI_BOX_ASKED))
+		return 0;
+	dofi_box_serve(path);
+	return 1;
+}
+
+static int poll_path(struct dofi_memory_path *path, bool polled)
 {
 	int n = 0;
 
-	if (DOFI_LIKELY(!path->fault && !path->left))
-		n = dofi_memory_take_cells(path) + dofi_memory_go_on(path);
+	path->polls += polled;
+	atomic_store_explicit(&path->ours->polls, path->polls, memory_order_relaxed);
+	if (DOFI_LIKELY(!path->fault && !path->left)) {
+		n = look_at_box(path) + dofi_memory_take_cells(path);
+		if (DOFI_UNLIKELY(dofi_memory_has_more(path)))
+			n += dofi_memory_go_on(path);
+	}
 	if (DOFI_UNLIKELY(path->fault && !path->told))
 		tell_fault(path);
 	return n;
 }
 
-/* In place of dofi_reap, while there are paths. */
+/* Replaces dofi_reap while there are paths. */
 static int reap(struct dofi_ia *ia)
 {
 	struct dofi_memory *memory = &ia->memory;
-	bool alone = memory->npaths == ia->cm.nconns;
+	bool alone = memory->npaths == ia->cm.nconns, polled = ia->engine.taker.evd;
 	int n = 0;
 
 	dofi_assert_held(&ia->engine.lock);
 	DOFI_LIST_FOR(node, &memory->paths)
-	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link));
+	n += poll_path(DOFI_CONTAINER(node, struct dofi_memory_path, link), polled);
 	if (alone && (n || ++memory->polls % POLLS_PER_FABRIC))
 		return n;
 	return n + dofi_reap(ia);
@@ -87,7 +101,7 @@ static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *
 	return path;
 }
 
-/* The connecting side has the first of each pair. */
+/* Divides the segment: the connecting side has the first of each pair. */
 static void set_sides(struct dofi_memory_path *path, void *memory)
 {
 	bool accepts = !path->conn->active;
@@ -97,6 +111,8 @@ static void set_sides(struct dofi_memory_path *path, void *memory)
 	path->theirs = &path->segment->marks[!accepts];
 	path->out.ring = &path->segment->rings[accepts];
 	path->in.ring = &path->segment->rings[!accepts];
+	path->box = &path->segment->boxes[accepts];
+	path->their_box = &path->segment->boxes[!accepts];
 	if (path->conn->ia->memory.copies && dofi_badge_show(&path->ours->badge))
 		path->ours->badge.address = 0;
 }
@@ -198,7 +214,10 @@ static void part(struct dofi_memory_path *path)
 	dofi_unlock(&ep->lock);
 }
 
-/* The peer looks whether we are over after it has counted; here it is the other way round. */
+/*
+ * The peer counts its copy, then loads `over`; here `over` is stored, then the count is loaded. At
+ * least one side sees the store of the other.
+ */
 bool dofi_memory_path_leave(struct dofi_memory_path *path)
 {
 	dofi_assert_held(&path->conn->ia->engine.lock);

@@ -50,8 +50,8 @@ static void decode(const struct dofi_ia *ia, uint64_t data, uint32_t *number_p, 
 }
 
 /*
- * A peer's write took this receive: its immediate data are noted about it, as if a control record
- * had gone before.
+ * A write of the peer took this receive: stores its immediate data as if a control record had come
+ * before.
  */
 DOFI_SLOW_PATH static void immediate_arrived(const struct fi_cq_data_entry *entry)
 {
@@ -125,7 +125,7 @@ DOFI_SLOW_PATH static ssize_t send_message(struct dofi_ep *ep, struct dofi_wr *w
 	};
 	ssize_t ret;
 
-	/* verbs looks at the first descriptor also where there is none. */
+	/* verbs reads the first descriptor even if there is none. */
 	if (wr->niov)
 		ret = fi_sendmsg(ep->fep, &msg, flags);
 	else
@@ -156,7 +156,7 @@ static inline ssize_t inject(struct dofi_ep *ep, const void *buf, size_t size, b
 	return ret;
 }
 
-/* Not plain, or with credit updates for the peer. */
+/* Sends that are not plain, or carry a credit update. */
 DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited = is_solicited(ep, wr),
@@ -196,8 +196,8 @@ static ssize_t msg_send_empty(struct dofi_ep *ep, struct dofi_wr *wr)
 }
 
 /*
- * A receive of an SRQ has to learn whose it is; the value is lost then, as it is with InfiniBand's
- * own DAT.
+ * For an SRQ, the completion data have to identify the connection, so the value is lost, as in
+ * OFED's DAT.
  */
 static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint32_t value)
 {
@@ -208,8 +208,8 @@ static ssize_t msg_write_immediate(struct dofi_ep *ep, struct dofi_wr *wr, uint3
 DOFI_SLOW_PATH static ssize_t recv_segments(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	/*
-	 * tcp of libfabric 2.x takes bytes that come for a receive that has room for none as the
-	 * end of the connection.
+	 * tcp of libfabric 2.x ends the connection if bytes come for a receive without room, so
+	 * such a receive gets one byte of the library.
 	 */
 	if (wr->niov == 0 && !(ep->obj.ia->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return fi_recv(ep->fep, &ep->obj.ia->nowhere, 1, NULL, FI_ADDR_UNSPEC, wr);
@@ -246,13 +246,13 @@ static int msg_srq_open(struct dofi_srq *srq)
 	struct fi_rx_attr attr = *own;
 	int ret;
 
-	/* Devices make the queue as long as is asked for; a post beyond that finds no room. */
+	/* Devices make the queue as long as requested; a post beyond that length fails. */
 	if (attr.size < srq->max_dtos)
 		attr.size = srq->max_dtos;
 	ret = fi_srx_context(ia->domain, &attr, &srq->srx, srq);
 	if (ret != -FI_EINVAL || attr.size == own->size)
 		return ret;
-	/* Where it can't be that long, what finds no room waits in the SRQ. */
+	/* If the device has no queue of that length, further receives wait in the SRQ. */
 	attr.size = own->size;
 	return fi_srx_context(ia->domain, &attr, &srq->srx, srq);
 }

@@ -18,6 +18,7 @@
 #include "progress/engine.h"
 #include "progress/wait.h"
 #include "object/srq_count.h"
+#include "transport/memory.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -73,8 +74,8 @@ void dofi_msg_close(struct dofi_ia *ia)
 /* --- connections --- */
 
 /*
- * The endpoint's context is the connection's id and not its address: an event may still come for an
- * endpoint whose connection is gone.
+ * The context of the endpoint is the connection's number, not its address: an event may come for an
+ * endpoint whose connection is freed.
  */
 static void *id_context(const struct dofi_conn *conn)
 {
@@ -90,8 +91,7 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, struct fid *fid)
 }
 
 /*
- * Besides what the program posts: a read of the peer's table, a credit update, the parts of
- * requests.
+ * Requests of the program, and of the library: a read of the peer's table, a credit update, parts.
  */
 static size_t most_requests(const struct dofi_ep *ep)
 {
@@ -136,8 +136,8 @@ static int bind_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 }
 
 /*
- * On failure it is closed; *fep_p is NULL when there was none. The passive side's request is the
- * endpoint's from fi_endpoint on.
+ * Makes the endpoint of a connection; after a failure *fep_p is NULL. From fi_endpoint on, the
+ * endpoint owns the connection request of the passive side.
  */
 static int make_endpoint(struct dofi_conn *conn, struct fi_info *info, struct fid_ep **fep_p)
 {
@@ -168,7 +168,7 @@ static void use_endpoint(struct dofi_conn *conn, struct fid_ep *fep)
 	dofi_conn_path_made(conn);
 }
 
-/* The IA's description with the peer's address; the fabric copies what it keeps. */
+/* The info of the IA with the peer's address. The fabric copies what it keeps. */
 struct target {
 	struct fi_info info;
 	struct fi_ep_attr ep;
@@ -195,8 +195,9 @@ static void set_target(struct target *to, struct dofi_conn *conn)
 }
 
 /*
- * Libfabric 1.17 tells nobody that the port which librdmacm has chosen for a connection was taken,
- * so TCP chooses it here. It may be that of another connection of librdmacm's, which says so.
+ * libfabric 1.17 does not report that the port which librdmacm has chosen was taken, so the
+ * kernel's TCP chooses one here. If another connection of librdmacm uses this port, librdmacm
+ * reports it.
  */
 static void choose_port(struct target *to, struct dofi_conn *conn)
 {
@@ -224,8 +225,8 @@ static int make_active_endpoint(struct dofi_conn *conn, struct fid_ep **fep_p)
 }
 
 /*
- * The device is asked for its queues while the peer decides. What fails here fails again when it is
- * needed, and is reported then.
+ * Makes the device's queues while the peer decides. A failure is not reported here: it occurs again
+ * when the queues are needed.
  */
 void dofi_msg_prepare(struct dofi_conn *conn)
 {
@@ -251,7 +252,7 @@ static int connect_endpoint(struct dofi_conn *conn)
 	if (ret)
 		close_endpoint(conn, fep);
 	else
-		use_endpoint(conn, fep); /* nothing goes out before we read events */
+		use_endpoint(conn, fep); /* no message is sent before events are read */
 	return ret;
 }
 
@@ -270,8 +271,8 @@ int dofi_msg_expect(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	/*
-	 * The passive endpoint listens all the time; the token finds the connection. A driver may
-	 * have to look by the clock.
+	 * The passive endpoint always listens, and the token identifies the connection. The driver
+	 * may have to look at intervals from now on.
 	 */
 	if (dofi_eqs_fd(&conn->ia->eqs) < 0)
 		dofi_wait_kick(conn->ia);
@@ -290,7 +291,7 @@ void dofi_msg_disconnect(struct dofi_conn *conn)
 		return;
 	conn->fep = NULL;
 	/*
-	 * The fabric gives back what it holds when the connection is shut down, at the latest when
+	 * The fabric returns its operations when the connection is shut down, or at the latest when
 	 * the endpoint is closed.
 	 */
 	if (!(conn->ia->quirks & DOFI_QUIRK_FOREIGN_FD))
@@ -310,7 +311,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 
 	if (data_size >= DOFI_TOKEN_SIZE)
 		conn = dofi_conn_by_token(ia, entry->data);
-	if (!conn || conn->fep) {
+	if (!conn || conn->fep || conn->over_memory) {
 		DOFI_COUNT_SHARED(ia, IA_DATA_STRAY);
 		DOFI_LOG_I("%s: a data connection was refused: its token is not one that was "
 			   "given out, or too old",
@@ -319,6 +320,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
+	dofi_memory_forsaken(conn);
 	ret = make_endpoint(conn, entry->info, &fep);
 	if (!fep)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);

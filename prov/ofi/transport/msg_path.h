@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The listener of an IA, and begin and end of a connection's endpoint of its own: members of
- * dofi_trans_msg.
- */
+/* The passive endpoint of an IA, and the endpoints of connections: members of dofi_trans_msg. */
 #ifndef DOFI_MSG_PATH_H
 #define DOFI_MSG_PATH_H
 

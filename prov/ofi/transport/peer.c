@@ -110,7 +110,7 @@ static void forget(struct dofi_peers *peers, struct dofi_peer *peer)
 	free_peer(peer);
 }
 
-/* Not while late operations name them. */
+/* Removes idle peers, except those that operations under way refer to. */
 static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 {
 	uint32_t kept = ia->quirks & DOFI_QUIRK_PEER_NUMBERS ? DOFI_PEERS_KEPT : 0;
@@ -127,8 +127,8 @@ static void forget_idle(struct dofi_ia *ia, struct dofi_peers *peers)
 }
 
 /*
- * shm maps what the peer names and trusts what it finds there. The file stays what it was when it
- * is mapped, because only its owner may remove it from there.
+ * shm maps the file that the peer names and trusts its contents. The file cannot be replaced
+ * between this check and the mapping, because only its owner may remove it.
  */
 static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 {
@@ -147,7 +147,7 @@ static bool may_map(const struct dofi_ia *ia, const uint8_t *name)
 static int insert(struct dofi_ia *ia, struct dofi_peers *peers, const struct dofi_details *hello,
 		  fi_addr_t *addr_p)
 {
-	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* ends, whatever the peer says */
+	uint8_t name[DOFI_FABRIC_NAME_MAX + 2] = {0}; /* terminated, whatever the peer sends */
 	size_t size = hello->fabric_name_size;
 
 	memcpy(name, hello->fabric_name, size);
@@ -225,7 +225,7 @@ int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn)
 	return 0;
 }
 
-/* To the end of the list: those that are idle for longest go first. */
+/* Moves the peer to the end of the list, because the longest idle ones are removed first. */
 void dofi_peer_give(struct dofi_conn *conn)
 {
 	struct dofi_peer *peer = conn->peer;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer IAs of a shared endpoint: one entry of the fabric's address vector each, however many
- * connections there are with it. Some fabrics have one stream to a peer for all that goes there,
- * and tell of its end only those operations that are under way. What it had taken from other
- * connections is lost without a word, so all of them break; a stream that is opened anew is for new
- * ones.
+ * The peer IAs of a shared endpoint. Each has one entry in the fabric's address vector, however
+ * many connections it has. Some fabrics have one stream to a peer for all connections, and report
+ * its end only to the operations under way. Data that the stream had accepted from other
+ * connections are lost without a report. So all connections with that peer break; only new
+ * connections use a new stream.
  *
- * An entry whose last connection is over goes when another peer comes. Where the fabric numbers
- * messages per entry (DOFI_QUIRK_PEER_NUMBERS) it stays until the peer's IA is closed: the peer
- * would drop what a new entry numbers anew. Of peers that never say that they close, so many stay
- * as DOFI_PEERS_KEPT.
+ * An entry whose last connection is over is removed when another peer is added. If the fabric
+ * numbers messages per entry (DOFI_QUIRK_PEER_NUMBERS), the entry stays until the peer's IA closes,
+ * because the peer would drop messages that a new entry numbers from the beginning. Of idle peers
+ * that do not report their close, DOFI_PEERS_KEPT entries stay.
  *
  * Calls hold engine.lock, except those that open and close the IA, which has no other user then.
  */
@@ -34,11 +34,12 @@ struct dofi_shm_peer;
 
 struct dofi_peers {
 	struct fid_av *av;
-	struct dofi_list list; /* those without connections in the order in which they lost them */
-	uint32_t nidle;        /* of them: without connections, and their IAs may be open */
+	/* peers without connections in the order in which their last one ended */
+	struct dofi_list list;
+	uint32_t nidle; /* peers without connections whose IA may be open */
 	/*
-	 * The stream broke below a connection that is not established yet: what was said may be
-	 * lost.
+	 * Called for a connection that is not established when the stream below broke: its greeting
+	 * may be lost.
 	 */
 	void (*again)(struct dofi_conn *conn);
 };
@@ -47,43 +48,47 @@ struct dofi_peer {
 	struct dofi_list link; /* peers->list */
 	struct dofi_peers *peers;
 	struct dofi_ia *ia;
-	struct dofi_work severed; /* deferred when what was under way to it may be lost */
+	struct dofi_work severed; /* deferred when data under way to the peer may be lost */
 	uint8_t uuid[DOFI_WAKEUP_UUID];
 	fi_addr_t addr;
 	uint32_t conns;
-	bool closed; /* its IA says so */
-	/* where its channels lead to, of which the sockets are the witnesses... */
+	bool closed; /* its IA has closed */
+	/* the host that its channels lead to, as their sockets tell */
 	struct sockaddr_storage host;
-	bool is_anywhere; /* ...or to several hosts, so one of them may lie */
+	bool is_anywhere; /* they lead to several hosts, so one of them may lie */
 	struct dofi_wakeup_peer wakeup;
 	struct dofi_shm_peer *shm; /* NULL: its death is not watched */
 	uint32_t name_size;
-	uint8_t name[]; /* of its endpoint, as its details say */
+	uint8_t name[]; /* address of its endpoint, from its DETAILS */
 };
 
 /* Opens the address vector. 0 or a negative error. */
 int dofi_peers_open(struct dofi_ia *ia, struct dofi_peers *peers,
 		    void (*again)(struct dofi_conn *conn));
-/* After the endpoint is closed. */
+/* Called after the endpoint is closed. */
 void dofi_peers_close(struct dofi_peers *peers);
 
 /*
- * The peer at the other end of the connection's channel becomes conn->peer, its address conn->dest.
- * 0 or a negative error.
+ * Sets conn->peer to the peer at the other end of the connection's channel, and conn->dest to its
+ * address. 0 or a negative error.
  */
 int dofi_peer_take(struct dofi_peers *peers, struct dofi_conn *conn);
-/* The connection is over. The entry stays until room is wanted: most peers come back. */
+/*
+ * The connection is over. The entry stays until room is needed, because most peers connect again.
+ */
 void dofi_peer_give(struct dofi_conn *conn);
 
 /*
- * The peer closes its IA: it will not come back. Who says so names an IA, which is not proved. So
- * it is believed only from the host where all of the peer's channels lead to.
+ * The peer closes its IA, so it will not connect again. The message names an IA, which is not
+ * proved. So it is believed only from the host that all channels of the peer lead to.
  */
 void dofi_peer_closed(struct dofi_peer *peer, const struct sockaddr_storage *from);
 
-/* NULL: not known. An IA that takes the uuid of another is not that one: its endpoint tells. */
+/*
+ * Finds a peer by uuid and endpoint, because another IA could use the same uuid. NULL: not known.
+ */
 struct dofi_peer *dofi_peer_of(struct dofi_peers *peers, const struct dofi_details *details);
-/* By the uuid alone, which is good enough for what does no harm. */
+/* Finds a peer by the uuid alone, for uses that a false uuid cannot harm. */
 struct dofi_peer *dofi_peer_find(struct dofi_peers *peers, const uint8_t *uuid);
 
 #endif

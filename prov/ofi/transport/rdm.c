@@ -7,7 +7,6 @@
 #include "object/transport.h"
 #include "base/log.h"
 #include "cm/drain.h"
-#include "cm/ud_ah.h"
 #include "dto/orphan.h"
 #include "dto/srq_receive.h"
 #include "dto/ud.h"
@@ -44,7 +43,7 @@ static void close_endpoint(struct dofi_ia *ia)
 
 static int open_endpoint(struct dofi_ia *ia, struct fid_av *av)
 {
-	/* CXI gives its context to failures. */
+	/* cxi uses the endpoint's context in errors. */
 	int ret = fi_endpoint(ia->domain, ia->info, &ia->shared_ep, NULL);
 
 	if (ret)
@@ -89,7 +88,7 @@ static int rdm_open(struct dofi_ia *ia, void *name, size_t *size_p)
 	if (!rdm)
 		return -FI_ENOMEM;
 	dofi_list_init(&rdm->greetings);
-	/* As many again for what comes late; see drain.h. */
+	/* Twice the number, because drains need slots, too (drain.h). */
 	dofi_rx_slots_init(&rdm->slots, ia->info->rx_attr->size, 2 * DOFI_CTRL_RECVS,
 			   !(ia->quirks & DOFI_QUIRK_FATAL_OVERFLOW));
 	ia->rdm = rdm;
@@ -127,10 +126,8 @@ static void rdm_peer_closed(struct dofi_ia *ia, const struct dofi_chan *chan)
 	struct dofi_peer *peer = ia->rdm ? dofi_peer_of(&ia->rdm->peers, &chan->peer) : NULL;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!peer)
-		return;
-	dofi_peer_closed(peer, &chan->remote);
-	dofi_ud_ia_closed(ia, peer, &chan->remote);
+	if (peer)
+		dofi_peer_closed(peer, &chan->remote);
 }
 
 static struct dofi_wakeup_peer *rdm_wakeup_of(struct dofi_ia *ia, const uint8_t *uuid)
@@ -160,11 +157,11 @@ static int rdm_poll_events(struct dofi_ia *ia)
 
 static int rdm_srq_open(struct dofi_srq *srq)
 {
-	(void)srq; /* its number is all there is */
+	(void)srq; /* an SRQ has no object of the fabric, only a number in tags */
 	return 0;
 }
 
-/* No EP uses the SRQ any more, so nothing comes but what is cancelled. */
+/* No EP uses the SRQ any more, so only cancelled receives come back. */
 static void rdm_srq_close(struct dofi_srq *srq)
 {
 	struct dofi_ia *ia = srq->obj.ia;

@@ -19,10 +19,10 @@
 #include <sys/types.h>
 
 /*
- * Receives for messages that take no receive of an EP: credit updates, greetings, which are credit
- * updates without an update, and control messages, which are longer. There are few, because most
- * fabrics compare every other message with them first: with 64 of them a message over shm took
- * twice the time.
+ * Receives for messages that take no receive of an EP: credit updates, greetings (credit updates
+ * without an update) and control messages, which are longer. There are few, because most fabrics
+ * compare every other message with them first: with 64 of them a message over shm took twice the
+ * time.
  */
 #define DOFI_CTRL_RECVS 4
 
@@ -35,7 +35,7 @@ union dofi_ctrl_buffer {
 enum { DOFI_CTRL_BUFFERS = 2 * DOFI_CTRL_RECVS };
 
 struct dofi_rdm {
-	struct dofi_peers peers; /* guarded by engine.lock, as all of this */
+	struct dofi_peers peers; /* guarded by engine.lock, like the whole structure */
 	struct dofi_async_errors events;
 	struct dofi_list greetings; /* connections that still wait for a greeting */
 	/* receives that the fabric refused are QUEUED; their number is `unposted` */
@@ -51,27 +51,27 @@ struct dofi_rdm {
 	struct fid_mr *ctrl_mr; /* if the fabric needs a registration of memory that it fills */
 };
 
-/* shm 1.17 says that it has no memory when its 1024 receives are posted. */
+/* shm of libfabric 1.17 reports a lack of memory when its 1024 receives are posted. */
 static inline ssize_t dofi_rdm_no_room(ssize_t ret)
 {
 	return ret == -FI_ENOMEM ? -FI_EAGAIN : ret;
 }
 
-/* The peer may sleep where nothing else tells it, and so may our own driver, for long. */
+/* After a post: wakes the peer and our own driver, if they sleep and nothing else wakes them. */
 DOFI_INLINE ssize_t dofi_rdm_wake_after(struct dofi_ia *ia, const struct dofi_wakeup_peer *wakeup,
 					ssize_t ret)
 {
 	if (wakeup && !ret) {
 		atomic_store_explicit(&ia->wait.posted, true, memory_order_relaxed);
 		dofi_wakeup_send_if_asleep(ia, wakeup);
-		/* Behind the wakeup's barrier. */
+		/* After the barrier in dofi_wakeup_send_if_asleep. */
 		if (DOFI_UNLIKELY(atomic_load_explicit(&ia->wait.deep, memory_order_relaxed)))
 			dofi_wait_kick(ia);
 	}
 	return ret;
 }
 
-/* How often a cancelled receive's completion is looked for at once. */
+/* How often the completion queue is read at once for the completion of a cancelled receive. */
 #define DOFI_CANCEL_ROUNDS 8
 
 #endif

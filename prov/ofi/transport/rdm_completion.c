@@ -48,9 +48,9 @@ static void open_post(struct dofi_ia *ia, const union dofi_ctrl_buffer *post, si
 }
 
 /*
- * First of all: what they receive makes room in the fabric for the receives of EPs, so none of
- * these may take their place. Where messages pass in order, one without a receive would keep all
- * others back.
+ * Posts the library's own receives before anything else. Their messages lead to free slots for
+ * receives of EPs, so a receive of an EP must not take their slot. And on fabrics that deliver
+ * messages in order, a message without a receive would block all others.
  */
 static void repost_ctrl_recvs(struct dofi_ia *ia, const struct fi_cq_tagged_entry *entries,
 			      ssize_t n)
@@ -103,7 +103,10 @@ void dofi_rdm_completed(struct dofi_ia *ia, const void *entries, ssize_t n)
 	while (--n);
 }
 
-/* Receives that we cancel say nothing of the peer. */
+/*
+ * The connection of a failed operation. A receive that was cancelled here says nothing about the
+ * peer.
+ */
 static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, uint32_t number)
 {
 	struct dofi_conn *conn;
@@ -118,7 +121,7 @@ static struct dofi_conn *conn_of(struct dofi_ia *ia, const struct dofi_wr *wr, u
 	return conn && wr->op == DOFI_OP_RECV && dofi_conn_is_over(conn) ? NULL : conn;
 }
 
-/* Other errors are of one operation alone. */
+/* Whether the error ends the stream to the peer. Other errors concern one operation only. */
 static bool ends_stream(const struct dofi_ia *ia, int err)
 {
 	return err == FI_ETRUNC ? ia->quirks & DOFI_QUIRK_ENDS_STREAM : dofi_error_is_of_peer(err);
@@ -131,7 +134,7 @@ void dofi_rdm_failed(struct dofi_ia *ia, struct fi_cq_err_entry *err)
 	uint32_t number;
 
 	dofi_assert_held(&ia->engine.lock);
-	/* it is of a peer's operation */
+	/* the operation is one of a peer */
 	if (!err->op_context || err->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
 		return;
 	wr = dofi_context_wr(ia, err->op_context);

@@ -77,7 +77,7 @@ static bool cancel_receives(struct dofi_ep *ep)
 	return any;
 }
 
-static int leave_behind(struct dofi_ep *ep)
+static int make_orphans(struct dofi_ep *ep)
 {
 	uint32_t nrecvs;
 	int ret;
@@ -91,10 +91,12 @@ static int leave_behind(struct dofi_ep *ep)
 	return ret;
 }
 
-/* Messages that a peer without credits may have sent ahead. */
+/* Assumed number of messages that a peer without credits may have sent. */
 #define UNCOUNTED 65536u
 
-/* An SRQ takes what is late; an EP's receives are gone. */
+/*
+ * Drains late messages for an EP, whose receives are gone. Late messages for an SRQ find receives.
+ */
 static void drain(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -121,8 +123,8 @@ static void drain(struct dofi_conn *conn)
 }
 
 /*
- * A message that is half in can't be stopped, nor can what was sent or is being read: these end by
- * themselves.
+ * Cancels receives. A message that has come in part, a Send, and RDMA cannot be cancelled; they end
+ * by themselves.
  */
 bool dofi_rdm_cancel(struct dofi_conn *conn)
 {
@@ -161,8 +163,8 @@ void dofi_rdm_disconnect(struct dofi_conn *conn)
 			"%s: a connection has ended, but the fabric has not completed all of its "
 			"operations; the library keeps their memory until it does",
 			ia->name);
-	/* Without memory for a copy only patience is left. */
-	while (leave_behind(conn->ep)) {
+	/* Without memory for a copy, waits until the fabric has completed the operations. */
+	while (make_orphans(conn->ep)) {
 		dofi_engine_drain_cq(ia);
 		sched_yield();
 	}

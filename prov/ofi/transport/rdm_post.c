@@ -69,7 +69,7 @@ DOFI_SLOW_PATH static ssize_t send_segments(struct dofi_ep *ep, struct dofi_wr *
 			 ep->send_tag, context);
 }
 
-/* Not plain, or more to say than its bytes. */
+/* Sends that are not plain, or carry an update or a fence. */
 DOFI_SLOW_PATH static ssize_t send_special(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	bool solicited =
@@ -169,8 +169,8 @@ static ssize_t post_receive(struct dofi_ia *ia, struct dofi_wr *wr, void **desc,
 		return fi_trecv(fep, wr->iov[0].iov_base, wr->iov[0].iov_len, desc[0],
 				FI_ADDR_UNSPEC, tag, ignore, context);
 	/*
-	 * tcp of libfabric 2.x ends the connection below when bytes come for a receive that has
-	 * room for none.
+	 * tcp of libfabric 2.x ends the connection below if bytes come for a receive without room,
+	 * so such a receive gets a buffer of the library.
 	 */
 	if (wr->niov == 0)
 		return fi_trecv(fep, &rdm->ctrl_buffers[DOFI_CTRL_BUFFERS], 1,
@@ -228,7 +228,7 @@ ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_
 				   fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
-/* A mark stays behind the datagrams before it, because it has their tag. */
+/* A mark has the tag of datagrams, so it cannot overtake those before it. */
 ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
 {
 	const struct dofi_ctrl_credit credit = {ah->peer_conn, ah->peer_secret, update};
@@ -239,7 +239,7 @@ ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
 					      answer ? DOFI_TAG_CTRL : DOFI_TAG_UD));
 }
 
-/* It holds its place for ever, as those for credits. */
+/* Such a receive keeps its slot for ever, like those for credit updates. */
 ssize_t dofi_rdm_ud_recv(struct dofi_ia *ia, struct dofi_wr *wr, void *buffer, size_t size,
 			 void *desc)
 {

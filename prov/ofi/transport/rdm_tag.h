@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Kind and connection of a message on a shared endpoint, in its tag and its completion data. */
+/* Tags and completion data of messages on a shared endpoint: their kind and their connection. */
 #ifndef DOFI_RDM_TAG_H
 #define DOFI_RDM_TAG_H
 
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /*
- * Tags, 48 bits: the kind; 17 bits of the receiver's token, or the number of its SRQ; its number of
- * the connection. All datagrams have the same.
+ * Tags of 48 bits: the kind; 17 bits of the receiver's token, or the number of its SRQ; the
+ * receiver's connection number. All datagrams have the same tag.
  */
 #define DOFI_TAG_UD         (1ull << 45)
 #define DOFI_TAG_EP         (1ull << 46)
@@ -27,7 +27,7 @@
 #define DOFI_TAG_SHIFT      29
 #define DOFI_TAG_OF_SRQ(nr) (DOFI_TAG_SRQ | (uint64_t)(nr) << DOFI_TAG_SHIFT)
 
-/* The tag of messages to the EP of this token, which nobody guesses who was not told it. */
+/* The tag of messages to the EP of this token. Only peers that got the token know it. */
 static inline uint64_t dofi_tag_of_ep(const uint8_t token[DOFI_TOKEN_SIZE], uint32_t number)
 {
 	uint64_t secret = dofi_token_tag(token) & DOFI_SRQ_NUMBER;
@@ -36,10 +36,10 @@ static inline uint64_t dofi_tag_of_ep(const uint8_t token[DOFI_TOKEN_SIZE], uint
 }
 
 /*
- * A message for an SRQ has the number of the connection in its tag, where errors tell it, too. Not
- * so on shm: that of libfabric
- * 1.17 does not find a message by a mask that came before the receive. There completion data tell,
- * and tags match exactly.
+ * Whether the completion data contain the connection number of a message for an SRQ. On most
+ * fabrics the tag contains it, so that errors report it, too. On shm the completion data do, and
+ * tags match exactly, because shm of libfabric 1.17 does not match a receive with a mask to a
+ * message that came before.
  */
 static inline bool dofi_rdm_data_has_number(const struct dofi_ia *ia)
 {
@@ -47,7 +47,9 @@ static inline bool dofi_rdm_data_has_number(const struct dofi_ia *ia)
 	       ia->info->domain_attr->cq_data_size >= sizeof(uint64_t);
 }
 
-/* What a message for an SRQ says beside the credit update, and who it is from. */
+/*
+ * The completion data of a message: the update, and for an SRQ the connection and message numbers.
+ */
 static inline uint64_t dofi_rdm_encode(const struct dofi_ep *ep, uint32_t update)
 {
 	uint64_t number =

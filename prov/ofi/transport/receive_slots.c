@@ -10,7 +10,7 @@
 #include <rdma/fi_tagged.h>
 
 #define NO_LIMIT  UINT32_MAX
-#define TAG_SPARE UINT64_C(0) /* of no kind of message */
+#define TAG_SPARE UINT64_C(0) /* no message has this tag */
 
 void dofi_rx_slots_init(struct dofi_rx_slots *slots, size_t size, uint32_t kept, bool more_may_fit)
 {

@@ -27,22 +27,26 @@ struct dofi_ia;
 
 struct dofi_rx_slots {
 	/*
-	 * by receives of EPs and SRQs, and back; both run freely, the second with engine.lock held
+	 * slots taken by receives of EPs and SRQs so far, and given back; both wrap; `given`
+	 * changes with engine.lock held
 	 */
 	_Atomic uint32_t taken, given;
 	_Atomic uint32_t most; /* may be between them */
-	/* somebody was turned away, or the fabric is full: the driver has to look */
+	/*
+	 * a receive found no slot, or the fabric is full: the driver has to call
+	 * dofi_rx_slots_try_more
+	 */
 	_Atomic bool asked;
-	uint32_t sure; /* as many as the fabric says, but for the others */
-	/* whether the fabric takes more than it says; guarded by engine.lock */
+	uint32_t sure; /* the reported size without the slots of other receives */
+	/* it is known whether the fabric takes more than it reports; guarded by engine.lock */
 	bool tried;
 	uint32_t nspares; /* posted; guarded by engine.lock */
 	struct dofi_own_wr spares[DOFI_SPARES];
 };
 
 /*
- * `size` as the fabric says, `kept` of it for other receives; more_may_fit: it is safe to try
- * whether it takes more.
+ * size: as the fabric reports it; kept: slots for other receives; more_may_fit: posting more
+ * receives than that is safe.
  */
 void dofi_rx_slots_init(struct dofi_rx_slots *slots, size_t size, uint32_t kept, bool more_may_fit);
 
@@ -53,7 +57,7 @@ static inline uint32_t dofi_rx_slots_used(const struct dofi_rx_slots *slots)
 	return atomic_load_explicit(&slots->taken, memory_order_relaxed) - given;
 }
 
-/* engine.lock held. */
+/* Gives n slots back. Only threads with engine.lock do so, so `given` has one writer at a time. */
 DOFI_INLINE void dofi_rx_slots_release(struct dofi_rx_slots *slots, uint32_t n)
 {
 	assert(dofi_rx_slots_used(slots) >= n);
@@ -62,13 +66,13 @@ DOFI_INLINE void dofi_rx_slots_release(struct dofi_rx_slots *slots, uint32_t n)
 			      memory_order_relaxed);
 }
 
-/* What was just taken is not needed. */
+/* Returns a slot that was just taken and is not needed. */
 DOFI_INLINE void dofi_rx_slots_unacquire(struct dofi_rx_slots *slots)
 {
 	atomic_fetch_sub_explicit(&slots->taken, 1, memory_order_relaxed);
 }
 
-/* False when the receive has to wait. */
+/* Takes a slot. False if the receive has to wait. */
 DOFI_INLINE bool dofi_rx_slots_acquire(struct dofi_rx_slots *slots)
 {
 	uint32_t given = atomic_load_explicit(&slots->given, memory_order_relaxed);
@@ -84,7 +88,7 @@ DOFI_INLINE bool dofi_rx_slots_acquire(struct dofi_rx_slots *slots)
 /* The fabric had no room for a receive. */
 DOFI_COLD void dofi_rx_slots_full(struct dofi_rx_slots *slots);
 
-/* What the driver does when it was asked to; engine.lock held. */
+/* The driver calls it when `asked` is set; engine.lock held. */
 DOFI_COLD void dofi_rx_slots_try_more(struct dofi_ia *ia, struct dofi_rx_slots *slots);
 
 static inline bool dofi_rx_slots_asked(const struct dofi_rx_slots *slots)

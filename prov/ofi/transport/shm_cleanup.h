@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the shm fabric of a process that was killed leaves in /dev/shm: 16 MiB for each IA, named
- * PID:UID:NUMBER. Libfabric removes one only when the same process number comes again. Which of
- * them are in use, shm_region.h tells.
+ * Removes the regions that killed processes left in /dev/shm: 16 MiB for each IA, named
+ * PID:UID:NUMBER. libfabric removes one only when the same process number is used again.
+ * shm_region.h tells which regions are in use.
  */
 #ifndef DOFI_SHM_CLEANUP_H
 #define DOFI_SHM_CLEANUP_H
@@ -15,20 +15,23 @@
 #include <stdint.h>
 
 /*
- * 0, or why nothing can be made where shm makes its regions: a negative errno. Libfabric 2.x
- * crashes when it can't.
+ * Checks that a region can be made in /dev/shm, because libfabric 2.x crashes if it can't. 0 or a
+ * negative errno.
  */
 int dofi_shm_cleanup_probe(void);
 
 /*
- * `name` is the fabric's address of ours. Locks our region, so that others see that it is in use,
- * and removes what dead processes of this user have left so far.
+ * name: the fabric's address of our endpoint. Locks our region, so that others see that it is in
+ * use, and removes the regions that dead processes of this user have left.
  */
 void dofi_shm_cleanup_init(struct dofi_ia *ia, const uint8_t *name);
-/* The endpoint is closed. Also without the former. */
+/* The endpoint is closed. Allowed without dofi_shm_cleanup_init. */
 void dofi_shm_cleanup_fini(struct dofi_ia *ia);
 
-/* A peer went without a goodbye: looks once more when it has had time to die. engine.lock held. */
+/*
+ * A channel was lost without GOODBYE: cleans up again later, when the peer's process has ended.
+ * engine.lock held.
+ */
 void dofi_shm_cleanup_expect(struct dofi_ia *ia);
 
 #endif

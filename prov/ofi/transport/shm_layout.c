@@ -21,13 +21,16 @@
 
 struct dofi_shm_layout {
 	uint8_t number;
-	/* in the region's head; the places of queues and pools are offsets there */
+	/*
+	 * offsets of members of the region's head; those of queues and pools contain offsets in
+	 * turn
+	 */
 	uint16_t pid, lock, total_size, cmd_queue, inject_pool, sar_pool;
 	uint16_t resp_ring;                         /* layouts 4 and 8 */
 	uint16_t base, cmd_stack, ret_queue, peers; /* layout 10 */
 	uint16_t signal, cmd_count, sar_count;      /* layout 4 */
-	uint16_t map;      /* where the owner has its table of peers, in memory of its own */
-	uint16_t cmd_size; /* of an entry of the command queue */
+	uint16_t map;      /* address of the table of peers in the owner's memory */
+	uint16_t cmd_size; /* size of an entry of the command queue */
 };
 
 static const struct dofi_shm_layout layouts[] = {
@@ -72,7 +75,7 @@ static const struct dofi_shm_layout layouts[] = {
 #define MAX_PEERS    256u
 #define RET_SIZE     64u /* of an entry of the queue of commands that come back */
 
-/* Of the table of peers: layouts 4 and 8 in memory of the owner, 10 in the region. */
+/* The table of peers: in layouts 4 and 8 in the owner's memory, in layout 10 in the region. */
 #define MAP_FIRST    88u
 #define MAP_REGION   272u
 #define PEER_SIZE_4  280u
@@ -91,7 +94,7 @@ struct answer {
 	_Atomic uint64_t status;
 };
 
-/* What waits for an answer: memory of the initiator. */
+/* A request that waits for an answer, in the initiator's memory. */
 struct request {
 	uint8_t head[20];
 	uint16_t source;
@@ -120,7 +123,7 @@ struct queue {
 };
 
 struct entry {
-	_Atomic int64_t sequence; /* claimed: its position; committed: one more */
+	_Atomic int64_t sequence; /* position of the entry: claimed; position + 1: committed */
 	bool nothing;             /* the owner passes over it */
 	uint8_t pad[7];
 	uint64_t content[];
@@ -302,7 +305,7 @@ void dofi_shm_bury(const struct dofi_shm_map *region)
 	dofi_shm_unlock(region);
 }
 
-/* Buffers that a sender can still take: those that can be reached. */
+/* The number of buffers that a sender can still take: those that the free list reaches. */
 static size_t buffers_of(const struct pool *pool)
 {
 	int16_t i = atomic_load(&pool->top);
@@ -313,7 +316,10 @@ static size_t buffers_of(const struct pool *pool)
 	return n;
 }
 
-/* libfabric's numbers of operations: a read, a write and the atomic ones are two entries. */
+/*
+ * Whether an operation has two entries in the ring: a read, a write, atomic operations. By
+ * libfabric's numbers.
+ */
 static bool is_double(uint32_t op)
 {
 	enum { READ_REQUEST = 2, WRITE = 4, ATOMIC = 6, ATOMIC_COMPARE = 8 };
@@ -321,7 +327,7 @@ static bool is_double(uint32_t op)
 	return op == READ_REQUEST || op == WRITE || (op >= ATOMIC && op <= ATOMIC_COMPARE);
 }
 
-/* Takes a command back of which the dead process put only the first entry into the ring. */
+/* Removes a command of which the dead process has put only the first entry into the ring. */
 static void drop_half(const struct dofi_shm_map *region, struct ring *ring)
 {
 	size_t size = region->layout->cmd_size, i = ring->taken;
@@ -378,8 +384,8 @@ static void fill(struct pool *pool)
 }
 
 /*
- * Messages that no receive has taken count as commands, and only libfabric knows how many there
- * are. So many may be of this kind.
+ * Messages without a receive count as commands, and only libfabric knows their number. At most this
+ * many are assumed.
  */
 #define NOT_TAKEN(size) ((size) / 8)
 
@@ -474,7 +480,7 @@ void dofi_shm_discard(const struct dofi_shm_claim *claim)
 
 #define MAX_PLACES 8
 
-/* Where this process has mapped the file of a region. */
+/* Finds the addresses at which this process has mapped the file of a region. */
 static size_t places_of(const struct dofi_shm_map *region, uintptr_t *places)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -493,7 +499,7 @@ static size_t places_of(const struct dofi_shm_map *region, uintptr_t *places)
 	return n;
 }
 
-/* NULL: there is no table yet. */
+/* The first entry of the table of peers; NULL: there is no table yet. */
 static const char *first_peer(const struct dofi_shm_map *own, size_t *size_p)
 {
 	const struct dofi_shm_layout *l = own->layout;
@@ -508,7 +514,7 @@ static const char *first_peer(const struct dofi_shm_map *own, size_t *size_p)
 	return map ? map + MAP_FIRST + MAP_REGION : NULL;
 }
 
-/* Which numbers a peer has in the endpoint of region `own`. */
+/* Finds the numbers that the dead peer has in the endpoint of region `own`. */
 static bool find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map *dead, bool *is_it)
 {
 	uintptr_t places[MAX_PLACES];
@@ -528,7 +534,7 @@ static bool find_peer(const struct dofi_shm_map *own, const struct dofi_shm_map 
 	return any;
 }
 
-/* True: it did not wait for the dead process. */
+/* Ends the request with an error. True: it did not wait for the dead process. */
 static bool end_request(const struct dofi_shm_map *own, struct answer *answer, const bool *is_it)
 {
 	struct request *request = (void *)(uintptr_t)answer->request;
@@ -541,7 +547,7 @@ static bool end_request(const struct dofi_shm_map *own, struct answer *answer, c
 		request->done = request->size;
 		atomic_store(&answer->status, STATUS_SAR_FREE);
 	} else if (status == STATUS_BUSY) {
-		/* Layout 4 has negative numbers there. */
+		/* In layout 4 the status is negative. */
 		atomic_store(&answer->status, has_ring(own) ? (uint64_t)-EIO : EIO);
 	}
 	return false;
@@ -566,7 +572,7 @@ bool dofi_shm_settle(const struct dofi_shm_map *own, const struct dofi_shm_map *
 	return all;
 }
 
-/* Those that can be taken from the pool are under way nowhere. */
+/* Commands that are free in the pool are not under way. */
 static void strike_free(const struct pool *pool, bool *under_way)
 {
 	int16_t i = atomic_load(&pool->top);
@@ -577,7 +583,7 @@ static void strike_free(const struct pool *pool, bool *under_way)
 	}
 }
 
-/* Nor are those that have come back. */
+/* Commands that have come back are not under way either. */
 static void strike_returned(const struct dofi_shm_map *own, const struct pool *pool,
 			    bool *under_way)
 {
@@ -622,7 +628,7 @@ size_t dofi_shm_commands(const struct dofi_shm_map *own, const struct dofi_shm_m
 	return n;
 }
 
-/* A place in the queue, as a peer would claim it; NULL: it is full. */
+/* Claims an entry of the queue, as a peer does; NULL: the queue is full. */
 static struct entry *claim(struct queue *queue, size_t size, int64_t *position_p)
 {
 	int64_t position = atomic_load(&queue->put);

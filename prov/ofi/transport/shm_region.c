@@ -20,7 +20,7 @@ bool dofi_shm_region_is_of(const uint8_t *address)
 	return !strncmp((const char *)address, DOFI_SHM_PREFIX, PREFIX);
 }
 
-/* -EINVAL for a name that leads elsewhere. */
+/* Opens a region. -EINVAL for a name with a path. */
 static int open_region(const uint8_t *address)
 {
 	const char *name = (const char *)address + PREFIX;
@@ -29,7 +29,7 @@ static int open_region(const uint8_t *address)
 
 	if (!dofi_shm_region_is_of(address))
 		return -EINVAL;
-	name += strspn(name, "/"); /* as shm_open does */
+	name += strspn(name, "/"); /* leading slashes are skipped, as by shm_open */
 	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > NAME_MAX)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "%s/%s", DOFI_SHM_DIR, name);
@@ -46,7 +46,7 @@ int dofi_shm_region_hold(const uint8_t *address)
 
 	if (fd < 0)
 		return fd;
-	/* Nobody locks a region that is not marked. */
+	/* A region without the mark is not locked. */
 	if (flock(fd, LOCK_SH | LOCK_NB) || fstat(fd, &st) ||
 	    fchmod(fd, (st.st_mode & 0777) | MARK))
 		ret = -errno;
@@ -88,7 +88,7 @@ int dofi_shm_region_check(const uint8_t *address)
 	return ret;
 }
 
-/* Digits and two colons, the second of which stands behind this user's number. */
+/* Whether the name has the form PID:UID:NUMBER with the number of this user. */
 static bool is_name_of_user(const char *name)
 {
 	char uid[24];
@@ -99,7 +99,10 @@ static bool is_name_of_user(const char *name)
 	       strspn(name, "0123456789:") == strlen(name);
 }
 
-/* Its owner had the lock before it set the mark, so who gets the lock now knows that it is gone. */
+/*
+ * The owner locks the region before it sets the mark. So if the lock of a marked region can be
+ * taken, the owner is gone.
+ */
 static bool is_left_over(int fd)
 {
 	struct stat st;

@@ -24,14 +24,14 @@
 #define LOOK_MS      10
 #define LOCK_TRIES   1000
 #define MAX_CLAIMS   64
-#define REFILL_TRIES 200u /* busy peers may never be idle at the same time */
+#define REFILL_TRIES 200u /* then gives up: busy peers may never be idle at the same time */
 #define MAX_COMMANDS 1024
 #define MAX_WATCHED  1024u
 
 struct dofi_shm_peer {
 	struct dofi_list link;
-	struct dofi_shm_map region; /* without a base when `unknown` */
-	int pidfd;                  /* -1: `unknown`, or dead */
+	struct dofi_shm_map region; /* not mapped if `unknown` */
+	int pidfd;                  /* -1 if `unknown`, or dead */
 	bool unknown;               /* its death cannot be noticed */
 	bool used, dead, settled;
 	bool forgotten; /* the entry is removed when the process dies */
@@ -50,7 +50,7 @@ struct dofi_shm_repair {
 	struct dofi_ia *ia;
 	struct dofi_shm_map own;
 	pthread_t thread;
-	pthread_mutex_t mutex; /* guards what follows; a leaf below engine.lock */
+	pthread_mutex_t mutex; /* guards the members below; a leaf below engine.lock */
 	int wake_fd;
 	bool stop;
 	struct dofi_list peers;
@@ -60,7 +60,7 @@ struct dofi_shm_repair {
 	struct suspicion suspicion;
 	/* Layout 10: commands that wait for a dead peer, */
 	const struct dofi_shm_peer *waits_for;
-	struct dofi_live_threads waiters; /* and threads that may be using them */
+	struct dofi_live_threads waiters; /* and the threads that may be using them */
 	struct dofi_shm_command commands[MAX_COMMANDS];
 	size_t ncommands;
 	struct pollfd fds[MAX_WATCHED + 1];
@@ -77,7 +77,7 @@ static void wake(const struct dofi_shm_repair *r)
 
 /* --- peers --- */
 
-/* The process with the region's number is the one that has mapped the region. */
+/* Whether the process with the region's number has mapped the region. */
 static bool has_mapped(pid_t pid, const struct dofi_shm_map *region)
 {
 	char path[32], line[512];
@@ -375,7 +375,7 @@ static void died(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 	r->suspicion.noted = false;
 }
 
-/* True if there is more work soon. */
+/* One step of the repair. True if there will be more work soon. */
 static bool step(struct dofi_shm_repair *r)
 {
 	bool more = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * shm after a process was killed. The dead process may have held the lock of its own region, or of
- * ours, or have claimed entries of our queue (shm_layout.h). libfabric then waits for ever: in
- * fi_cq_read with engine.lock held, or in a post with the EP's lock. So a thread of its own, which
- * takes neither, waits for the death of each peer (a pidfd) and repairs:
+ * Repair of shm after a process was killed. The dead process may have held the lock of its own
+ * region, or of ours, or have claimed entries of our queue (shm_layout.h). libfabric then waits for
+ * ever: in fi_cq_read with engine.lock held, or in a post with the EP's lock. So a separate thread,
+ * which takes neither lock, waits for the death of each peer (by a pidfd) and repairs:
  *
  *   the region of the dead process   gets no room for anything, and its lock is released.
  *   our region                       Its lock cannot be taken for a while in which no command goes
@@ -14,7 +14,7 @@
  *   what waits for the dead process  ends with a failure, when its connections are over.
  *
  * The thread sleeps until a peer dies. While a peer is connected that cannot be watched, because it
- * is in another name space of processes, nothing is taken from others in our region.
+ * is in another PID namespace, the lock and the entries of our region are left alone.
  */
 #ifndef DOFI_SHM_REPAIR_H
 #define DOFI_SHM_REPAIR_H
@@ -26,18 +26,21 @@ struct dofi_ia;
 struct dofi_shm_peer;
 
 /*
- * `name` is the fabric's address of our endpoint. Does nothing unless the fabric has
- * DOFI_QUIRK_DEAD_LOCKS. That there can be no repair is told in the log and no failure.
+ * name: the fabric's address of our endpoint. No effect unless the fabric has
+ * DOFI_QUIRK_DEAD_LOCKS. If a repair is not possible, this is logged and is no failure.
  */
 void dofi_shm_repair_open(struct dofi_ia *ia, const uint8_t *name);
-/* Before the endpoint is closed. */
+/* Called before the endpoint is closed. */
 void dofi_shm_repair_close(struct dofi_ia *ia);
 
 /* A peer's endpoint becomes known to the fabric; NULL: it is not watched. engine.lock held. */
 struct dofi_shm_peer *dofi_shm_repair_watch(struct dofi_ia *ia, const uint8_t *name);
-/* It has connections, or none any more. */
+/* The peer has connections, or has none any more. */
 void dofi_shm_repair_use(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool used);
-/* The fabric forgets it. `closed`: it closed its endpoint; otherwise it may be about to die. */
+/*
+ * The fabric forgets the peer. closed: the peer has closed its endpoint; otherwise its process may
+ * be about to die.
+ */
 void dofi_shm_repair_forget(struct dofi_ia *ia, struct dofi_shm_peer *peer, bool closed);
 
 #endif

@@ -294,13 +294,33 @@ START_TEST(completions_during_the_unlink_change_nothing)
 }
 END_TEST
 
-/* A UD EP drops an address handle. Its connection ends without an event. */
-START_TEST(an_address_handle_that_is_freed_ends_its_connection)
+/* A UD EP is freed. Its connections end without an event, and the peers send nothing more. */
+START_TEST(an_ep_of_datagrams_that_is_freed_ends_its_connections)
 {
-	reach(DATAGRAM);
+	static const enum situation states[] = {DATAGRAM, SENDING_ONLY, RECEIVING_ONLY};
+
+	reach(states[_i]);
 	dofi_ud_drop_all(&ep);
-	ck_assert_str_eq(trace, "BYE-orderly unlink");
+	ck_assert_str_eq(trace, "unlink BYE-error");
 	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs));
+}
+END_TEST
+
+/* What the consumer has freed goes with the connection, and not before. */
+START_TEST(a_freed_address_handle_stays_while_the_peer_sends)
+{
+	struct dofi_ud_ah *ah;
+
+	reach(DATAGRAM);
+	ah = conn->ud_ah;
+	ah->ah_freed = ah->cm_freed = true;
+	happens(AH_FREE);
+	ck_assert_int_eq(conn->state, DOFI_CONN_RECEIVING_ONLY);
+	ck_assert(!dofi_list_empty(&ud.ahs));
+	happens(MSG_BYE);
+	ck_assert(is_gone());
+	ck_assert(dofi_list_empty(&ud.ahs));
 }
 END_TEST
 
@@ -311,7 +331,9 @@ static bool mark_comes(uint32_t update)
 
 START_TEST(a_mark_is_answered)
 {
-	reach(_i ? ACTIVE_DATAGRAM : DATAGRAM);
+	static const enum situation states[] = {DATAGRAM, ACTIVE_DATAGRAM, RECEIVING_ONLY};
+
+	reach(states[_i]);
 	ck_assert(mark_comes(42));
 	ck_assert_str_eq(trace, "answer-42");
 	ck_assert(!dofi_ud_mark(&ia, id, dofi_token_secret(conn->token) + 1, 43));
@@ -445,6 +467,100 @@ START_TEST(no_peer_takes_back_what_it_was_asked_for)
 }
 END_TEST
 
+/* --- what the other side has sent --- */
+
+static void settled(struct dofi_ia *of, uint32_t number, uint32_t peer, uint32_t sent)
+{
+	(void)of, (void)number, (void)peer, (void)sent;
+}
+
+/* Where messages outlive their connection it waits for that, also if it has ended at once. */
+START_TEST(an_end_while_the_path_comes_up_is_answered_with_a_count)
+{
+	struct dofi_trans_ops counts = trans;
+
+	counts.settle = settled;
+	reach(_i ? ACCEPTED : CONNECTING);
+	ia.trans = &counts;
+	happens(MSG_BYE);
+	run_work();
+	ck_assert_ptr_nonnull(strstr(trace, "BYE-error"));
+}
+END_TEST
+
+START_TEST(who_cancels_has_sent_nothing)
+{
+	reach(ACCEPTED);
+	ck_assert(!conn->peer_told);
+	hear(DOFI_MSG_CANCEL, DOFI_REASON_DISCONNECT, 0);
+	ck_assert(conn->peer_told);
+	ck_assert_uint_eq(conn->peer_sent, 0);
+}
+END_TEST
+
+/* --- a peer that is slow to connect --- */
+
+static const enum situation waiting[] = {ACCEPTED, READY_PENDING, PATH_PENDING, UD_ACCEPTED};
+
+START_TEST(an_accepted_connection_waits_while_the_peer_answers)
+{
+	reach(waiting[_i]);
+	for (int i = 0; i < 20; i++) {
+		happens(TIMER);
+		happens(TIMER);
+		hear(DOFI_MSG_COUNTED, 0, 0);
+	}
+	ck_assert(is_armed(&conn->timer));
+	happens(MSG_CANCEL);
+	run_work();
+	ck_assert(is_gone());
+}
+END_TEST
+
+static void answer_comes(void)
+{
+	hear(DOFI_MSG_COUNTED, 0, 0);
+}
+
+/* This process had no processor, too. */
+START_TEST(an_answer_in_the_socket_counts)
+{
+	reach(waiting[_i]);
+	while_hearing = answer_comes;
+	for (int i = 0; i < 20; i++)
+		happens(TIMER);
+	ck_assert(is_armed(&conn->timer));
+	while_hearing = NULL;
+}
+END_TEST
+
+START_TEST(a_peer_that_does_not_answer_is_given_up)
+{
+	reach(waiting[_i]);
+	for (int i = 0; i < 3; i++)
+		happens(TIMER);
+	ck_assert_str_eq(trace, "COUNT COUNT COUNT");
+	trace[0] = '\0';
+	happens(TIMER);
+	run_work();
+	ck_assert_str_eq(trace, waiting[_i] == UD_ACCEPTED
+					? "unlink BYE-error ud-error"
+					: "BYE-error unlink accept-completion-error");
+	ck_assert(is_gone());
+}
+END_TEST
+
+START_TEST(a_question_that_comes_too_late_is_answered_by_cancel)
+{
+	reach(REQUESTED);
+	happens(TIMER);
+	run_work();
+	trace[0] = '\0';
+	hear(DOFI_MSG_COUNT, 0, 0);
+	ck_assert_str_eq(trace, "CANCEL");
+}
+END_TEST
+
 /* --- what arrived before --- */
 
 static int drained_queues;
@@ -565,14 +681,21 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_second_ready_finds_the_path_made);
 	tcase_add_test(tc, a_ready_without_a_path_ends_the_connection);
 	tcase_add_test(tc, completions_during_the_unlink_change_nothing);
-	tcase_add_test(tc, an_address_handle_that_is_freed_ends_its_connection);
-	tcase_add_loop_test(tc, a_mark_is_answered, 0, 2);
+	tcase_add_loop_test(tc, an_ep_of_datagrams_that_is_freed_ends_its_connections, 0, 3);
+	tcase_add_test(tc, a_freed_address_handle_stays_while_the_peer_sends);
+	tcase_add_loop_test(tc, a_mark_is_answered, 0, 3);
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
 	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_test(tc, a_request_is_taken_back_before_its_answer);
+	tcase_add_loop_test(tc, an_end_while_the_path_comes_up_is_answered_with_a_count, 0, 2);
+	tcase_add_test(tc, who_cancels_has_sent_nothing);
 	tcase_add_test(tc, no_peer_takes_back_what_it_was_asked_for);
+	tcase_add_loop_test(tc, an_accepted_connection_waits_while_the_peer_answers, 0, 4);
+	tcase_add_loop_test(tc, an_answer_in_the_socket_counts, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_does_not_answer_is_given_up, 0, 4);
+	tcase_add_test(tc, a_question_that_comes_too_late_is_answered_by_cancel);
 	tcase_add_loop_test(tc, what_arrived_before_the_end_is_delivered_first, 0, 2);
 	tcase_add_test(tc, without_a_path_nothing_can_have_arrived);
 	tcase_add_test(tc, a_goodbye_does_not_wait_for_what_is_in_the_queue);

@@ -45,7 +45,9 @@ static void setup(void)
 	ia.quirks = DOFI_QUIRK_CLOSED_KEYS;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	peer_fd = fds[1];
+	dofi_lock(&ia.engine.lock);
 	chan = dofi_chan_new(&ia, fds[0], DOFI_CHAN_UP);
+	dofi_unlock(&ia.engine.lock);
 	ck_assert_ptr_nonnull(chan);
 	dofi_list_add_tail(&ia.cm.chans, &chan->link);
 	conn = (struct dofi_conn){.ia = &ia,

@@ -124,7 +124,8 @@ static const char *name_of(const struct dofi_msg *msg)
 		[DOFI_MSG_REQUEST] = "REQUEST", [DOFI_MSG_ACCEPT] = "ACCEPT",
 		[DOFI_MSG_REJECT] = "REJECT",   [DOFI_MSG_READY] = "READY",
 		[DOFI_MSG_CANCEL] = "CANCEL",   [DOFI_MSG_DISCONNECT] = "DISCONNECT",
-		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNTED] = "COUNTED",
+		[DOFI_MSG_BYE] = "BYE",         [DOFI_MSG_COUNT] = "COUNT",
+		[DOFI_MSG_COUNTED] = "COUNTED",
 	};
 
 	return names[msg->type];
@@ -520,6 +521,9 @@ static void local_happens(enum happening what)
 	case LIMIT:
 		now += 1000 * MS;
 		break;
+	case AH_FREE:
+		dofi_conn_handle(conn, DOFI_ON_AH_FREED, NULL);
+		break;
 	default:
 		break;
 	}
@@ -594,6 +598,12 @@ static const struct way ways[SITUATIONS] = {
 	[UD_CONNECTING] = {.begin = start, .ud = true, .steps = {CHAN_UP, MSG_ACCEPT, END}},
 	[UD_ACCEPTED] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, END}},
 	[DATAGRAM] = {.begin = be_asked, .ud = true, .steps = {CR_ACCEPT, MSG_READY, END}},
+	[SENDING_ONLY] = {.begin = be_asked,
+			  .ud = true,
+			  .steps = {CR_ACCEPT, MSG_READY, MSG_BYE, END}},
+	[RECEIVING_ONLY] = {.begin = be_asked,
+			    .ud = true,
+			    .steps = {CR_ACCEPT, MSG_READY, AH_FREE, END}},
 	[ACTIVE_DRAINING] = {.begin = start,
 			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, DISCONNECT, END}},
 	[ACTIVE_GOODBYE_PENDING] = {.begin = start,
@@ -603,6 +613,12 @@ static const struct way ways[SITUATIONS] = {
 	[ACTIVE_DATAGRAM] = {.begin = start,
 			     .ud = true,
 			     .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, END}},
+	[ACTIVE_SENDING_ONLY] = {.begin = start,
+				 .ud = true,
+				 .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, MSG_BYE, END}},
+	[ACTIVE_RECEIVING_ONLY] = {.begin = start,
+				   .ud = true,
+				   .steps = {CHAN_UP, MSG_ACCEPT, PATH_UP, AH_FREE, END}},
 	[LEAVING_GOODBYE_PENDING] = {.begin = be_asked,
 				     .steps = {CR_ACCEPT, MSG_READY, DISCONNECT, PATH_DOWN, END}},
 	[LEAVING_DATA_PENDING] = {.begin = be_asked,

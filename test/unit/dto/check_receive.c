@@ -13,6 +13,7 @@
 #include "../../../prov/ofi/object/upcalls.h"
 #include "../../../prov/ofi/progress/cno.h"
 #include "../../../prov/ofi/progress/evd.h"
+#include "../../../prov/ofi/progress/stall.h"
 #include "../../../prov/ofi/dto/control_message.h"
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/dto/reap.h"
@@ -61,7 +62,10 @@ static struct {
 	unsigned int established, truncated, settled, reposted, notified, sent;
 	uint32_t available, nidle; /* of the SRQ, at the time of the event */
 	bool is_over, knows_nobody;
+	struct dofi_wr *offered; /* the latest receive that the fabric was offered */
 } seen;
+
+static ssize_t fabric_answers; /* to a receive */
 
 static struct dofi_ep *receiver(const struct dofi_srq *of, uint32_t id)
 {
@@ -102,8 +106,9 @@ static ssize_t take_srq_recv(struct dofi_srq *of, struct dofi_wr *wr)
 {
 	ck_assert_ptr_eq(of, &srq);
 	ck_assert_int_eq(wr->state, DOFI_WR_ISSUED);
-	seen.reposted++;
-	return 0;
+	seen.offered = wr;
+	seen.reposted += !fabric_answers;
+	return fabric_answers;
 }
 
 static ssize_t take_send(struct dofi_ep *of, struct dofi_wr *wr)
@@ -620,6 +625,82 @@ START_TEST(a_message_for_an_unknown_connection)
 }
 END_TEST
 
+/* Two receives that the fabric has no room for, after messages for nobody. */
+static void two_receives_wait(void)
+{
+	begin(OF_SRQ);
+	srq.stall.retry = dofi_srq_retry;
+	seen.knows_nobody = true;
+	fabric_answers = -FI_EAGAIN;
+	arrive(0, 0, 10, 0);
+	arrive(1, 0, 10, 0);
+	ck_assert_ptr_eq(seen.offered, &slots[0].wr); /* the other one is behind it */
+	ck_assert(srq.stall.waits);
+	ck_assert_uint_eq(srq.available, SLOTS);
+}
+
+START_TEST(receives_of_an_SRQ_wait_for_room_in_order)
+{
+	two_receives_wait();
+	dofi_stall_retry_all(&ia);
+	ck_assert_ptr_eq(seen.offered, &slots[0].wr);
+	ck_assert(srq.stall.waits);
+	fabric_answers = 0;
+	dofi_stall_retry_all(&ia);
+	ck_assert_uint_eq(seen.reposted, 2);
+	ck_assert_ptr_eq(seen.offered, &slots[1].wr);
+	ck_assert(!srq.stall.waits);
+	ck_assert_uint_eq(srq.available, SLOTS);
+	ck_assert_uint_eq(srq.nidle, 0);
+}
+END_TEST
+
+/* The consumer learns by the low watermark that the SRQ has fewer receives than it posted. */
+START_TEST(receives_that_the_fabric_refuses_later_are_lost)
+{
+	two_receives_wait();
+	srq.low_watermark = SLOTS - 1;
+	srq.armed = true;
+	fabric_answers = -FI_EINVAL;
+	dofi_stall_retry_all(&ia);
+	ck_assert(!srq.stall.waits);
+	ck_assert_uint_eq(srq.available, SLOTS - 2);
+	ck_assert_uint_eq(srq.outstanding, SLOTS - 2);
+	ck_assert_uint_eq(srq.nidle, 2);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 1);
+	expect_async(0, &srq, LOW_MARK);
+}
+END_TEST
+
+START_TEST(a_receive_that_the_fabric_refuses_at_once_is_lost)
+{
+	begin(OF_SRQ);
+	seen.knows_nobody = true;
+	srq.low_watermark = SLOTS;
+	srq.armed = true;
+	fabric_answers = -FI_EINVAL;
+	arrive(0, 0, 10, 0);
+	ck_assert(!srq.stall.waits);
+	ck_assert_uint_eq(srq.available, SLOTS - 1);
+	ck_assert_uint_eq(srq.outstanding, SLOTS - 1);
+	expect_async(0, &srq, LOW_MARK);
+}
+END_TEST
+
+START_TEST(receives_that_wait_are_dropped_with_the_SRQ)
+{
+	two_receives_wait();
+	dofi_srq_drop_waiting(&srq);
+	ck_assert(!srq.stall.waits);
+	ck_assert_uint_eq(srq.outstanding, SLOTS - 2);
+	fabric_answers = 0;
+	arrive(2, 0, 10, 0); /* the SRQ takes nothing back any more */
+	ck_assert_uint_eq(seen.reposted, 0);
+	ck_assert_uint_eq(srq.outstanding, SLOTS - 3);
+	ck_assert_uint_eq(dofi_evd_queued(&evd), 0);
+}
+END_TEST
+
 START_TEST(connection_of_a_truncated_message)
 {
 	begin(OF_SRQ);
@@ -665,6 +746,10 @@ int main(void)
 	tcase_add_test(of_srq, held_messages_return_their_buffers_at_the_end);
 	tcase_add_test(of_srq, an_incomplete_message_is_flushed);
 	tcase_add_test(of_srq, a_message_for_an_unknown_connection);
+	tcase_add_test(of_srq, receives_of_an_SRQ_wait_for_room_in_order);
+	tcase_add_test(of_srq, receives_that_the_fabric_refuses_later_are_lost);
+	tcase_add_test(of_srq, a_receive_that_the_fabric_refuses_at_once_is_lost);
+	tcase_add_test(of_srq, receives_that_wait_are_dropped_with_the_SRQ);
 	tcase_add_test(of_srq, connection_of_a_truncated_message);
 	suite_add_tcase(suite, of_srq);
 	return t_run(suite);

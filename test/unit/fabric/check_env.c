@@ -2,6 +2,9 @@
 /* The variables of libfabric that the library sets for each provider. */
 #include "unit.h"
 
+#include "../../lib/t_machine.h"
+
+#include "../../../prov/ofi/base/param.h"
 #include "../../../prov/ofi/fabric/env.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/fabric/select.h"
@@ -13,6 +16,7 @@
 
 #define VARIABLE "FI_OFI_RXM_SAR_LIMIT"
 #define SHARED   "FI_OFI_RXM_USE_SRX"
+#define LONG     "FI_EFA_INTER_MIN_READ_WRITE_SIZE"
 
 /* --- the environment --- */
 
@@ -54,6 +58,10 @@ static void setup(void)
 	unsetenv(VARIABLE);
 	unsetenv("PSM3_RCVTHREAD");
 	unsetenv(SHARED);
+	unsetenv(LONG);
+	unsetenv("FI_PROVIDER");
+	unsetenv("DAT_OFI_LAST_BYTE");
+	t_machine_put("class/net", NULL); /* a host without RDMA devices, and not this one */
 }
 
 /* The variable after an endpoint was opened; "" if it is not set. */
@@ -117,9 +125,39 @@ START_TEST(variables_of_the_user_are_kept)
 }
 END_TEST
 
+static int prepare(const char *name, const char *words)
+{
+	static struct dofi_params params;
+
+	ck_assert(!dofi_params_load(&params, name, words));
+	return dofi_fabric_env_prepare(name, &params);
+}
+
+/* The value of LONG before libfabric is asked. */
+static const char *before(const char *name, const char *words)
+{
+	ck_assert_int_eq(prepare(name, words), 0);
+	return getenv(LONG) ? getenv(LONG) : "";
+}
+
+/* 64 KiB without a word of up to 8 bytes */
+START_TEST(a_write_of_64_kib_is_a_long_one_over_efa)
+{
+	ck_assert_str_eq(before("ofi", ""), "");
+	ck_assert_str_eq(before("ofi-tcp", ""), "");
+	ck_assert_str_eq(before("ofi-efa", "last_byte=fabric"), "");
+	if (_i)
+		t_machine_put("class/infiniband/rdmap0s6", NULL);
+	ck_assert_str_eq(before(_i ? "ofi" : "ofi-efa", ""), "65528");
+	setenv(LONG, "9000", 1);
+	ck_assert_str_eq(before("ofi-efa", ""), "9000");
+}
+END_TEST
+
 START_TEST(failure_to_set_a_variable_is_reported)
 {
 	full = true;
+	ck_assert_int_eq(prepare("ofi-efa", ""), -ENOMEM);
 	ck_assert_int_eq(dofi_fabric_env_choose("rxm", &info, DOFI_QUIRK_SPLIT_MESSAGES), -ENOMEM);
 }
 END_TEST
@@ -135,6 +173,7 @@ int main(void)
 	tcase_add_test(tc, psm3_gets_no_thread);
 	tcase_add_test(tc, rxm_over_verbs_shares_receives);
 	tcase_add_test(tc, variables_of_the_user_are_kept);
+	tcase_add_loop_test(tc, a_write_of_64_kib_is_a_long_one_over_efa, 0, 2);
 	tcase_add_test(tc, failure_to_set_a_variable_is_reported);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);

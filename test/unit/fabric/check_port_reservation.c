@@ -86,7 +86,7 @@ START_TEST(a_reserved_port_is_free)
 	int server, taken[3], held, more;
 
 	if (!range)
-		return;
+		t_skip("the range of ports belongs to a network of the test's own");
 	fprintf(range, "50000 50003\n");
 	ck_assert_int_eq(fclose(range), 0);
 	to.sin_port = htons(40000);

@@ -12,7 +12,7 @@
 #define Q(name) DOFI_QUIRK_##name
 #define V       FI_VERSION
 
-#define EFA     (Q(PEER_NUMBERS) | Q(INNER_SHM) | Q(CLOSED_KEYS) | Q(FATAL_EVENT))
+#define EFA     (Q(PEER_NUMBERS) | Q(INNER_SHM) | Q(CLOSED_KEYS) | Q(FATAL_EVENT) | Q(LONG_WRITES))
 #define SOCKET  (Q(STORES_IN_ORDER) | Q(STREAM))
 #define TCP     (SOCKET | Q(COPIES) | Q(RESET_IS_EIO))
 #define XNET    (TCP | Q(SHORT_LIST) | Q(DATA_ON_EQ))
@@ -160,6 +160,8 @@ START_TEST(a_provider_that_is_not_chosen_yet)
 	ck_assert(!dofi_quirk_is_possible(Q(CACHED_KEYS), "tcp,shm"));
 	ck_assert(!dofi_quirk_is_possible(Q(CACHED_KEYS), "^verbs"));
 	ck_assert(!dofi_quirk_is_possible(Q(CUTS), "verbs"));
+	ck_assert(dofi_quirk_is_possible(Q(LONG_WRITES), "shm,efa"));
+	ck_assert(!dofi_quirk_is_possible(Q(LONG_WRITES), "verbs"));
 }
 END_TEST
 

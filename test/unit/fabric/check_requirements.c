@@ -82,7 +82,6 @@ static const struct {
 	{spoil_mode, "insists on FI_MSG_PREFIX", false},
 	{spoil_rx_mode, "insists on FI_MSG_PREFIX", false},
 	{spoil_mr_mode, "insists on FI_MR_RAW", false},
-	{spoil_hmem, "insists on FI_MR_HMEM", false},
 	{spoil_queues, "FI_RM_DISABLED", true},
 	{spoil_order, "no FI_ORDER_SAS", false},
 	{spoil_data, "2 bytes of completion data", true},
@@ -126,6 +125,14 @@ static void spoil_as_opx(struct fi_info *info)
 	info->ep_attr->protocol = FI_PROTO_OPX;
 }
 
+START_TEST(test_memory_of_accelerators_is_not_registered)
+{
+	spoil = spoil_hmem;
+	MACHINE(&rxm_eth0);
+	ck_choice("ofi", "", "eth0", "192.0.2.2");
+}
+END_TEST
+
 START_TEST(test_order_that_is_not_stated)
 {
 	spoil = spoil_as_opx;
@@ -144,5 +151,6 @@ int main(void)
 			    sizeof(spoilers) / sizeof(spoilers[0]));
 	tcase_add_test(tc, test_operation_contexts);
 	tcase_add_test(tc, test_order_that_is_not_stated);
+	tcase_add_test(tc, test_memory_of_accelerators_is_not_registered);
 	return run_choices(suite, tc);
 }

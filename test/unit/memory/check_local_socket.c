@@ -99,7 +99,7 @@ START_TEST(a_long_datagram)
 }
 END_TEST
 
-START_TEST(datagrams_of_other_users_are_ignored)
+START_TEST(a_datagram_of_another_user)
 {
 	struct dofi_local_sender sender;
 	int status;
@@ -117,8 +117,10 @@ START_TEST(datagrams_of_other_users_are_ignored)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 0);
-	ck_assert_int_eq(sender.passed, -1);
+	ck_assert_int_eq(dofi_local_socket_receive(b, text, sizeof(text), &sender), 6);
+	ck_assert(!sender.is_user);
+	ck_assert_int_eq(sender.pid, pid);
+	close(sender.passed);
 }
 END_TEST
 
@@ -134,6 +136,6 @@ int main(void)
 	tcase_add_test(tcase, nobody_is_there);
 	tcase_add_test(tcase, a_full_socket);
 	tcase_add_test(tcase, a_long_datagram);
-	tcase_add_test(tcase, datagrams_of_other_users_are_ignored);
+	tcase_add_test(tcase, a_datagram_of_another_user);
 	return t_run(suite);
 }

@@ -206,9 +206,9 @@ START_TEST(a_forged_size)
 	struct dofi_cell cell;
 
 	ck_assert(put(1, 8));
-	place->ring.cells[0].size = DOFI_CELL_MAX + 1;
+	place->ring.cells[0].cell.size = DOFI_CELL_MAX + 1;
 	ck_assert_int_eq(dofi_ring_look(&reader, &cell), -EPROTO);
-	place->ring.cells[0].size = UINT16_MAX;
+	place->ring.cells[0].cell.size = UINT16_MAX;
 	ck_assert_int_eq(dofi_ring_look(&reader, &cell), -EPROTO);
 }
 END_TEST
@@ -220,7 +220,7 @@ START_TEST(a_size_that_changes)
 
 	ck_assert(put(1, 100));
 	ck_assert_int_eq(dofi_ring_look(&reader, &cell), 1);
-	place->ring.cells[0].size = UINT16_MAX;
+	place->ring.cells[0].cell.size = UINT16_MAX;
 	ck_assert_uint_eq(cell.size, 100);
 	dofi_ring_read(&reader, &cell, 0, taken, cell.size);
 	dofi_ring_take(&reader, &cell);
@@ -233,11 +233,11 @@ START_TEST(forged_turns)
 	struct dofi_cell cell;
 
 	for (uint32_t i = 0; i < DOFI_CELLS; i++) {
-		place->ring.cells[i].turn = i * 0x01010101u + 2;
-		place->ring.cells[i].size = DOFI_CELL_MAX;
+		place->ring.cells[i].cell.turn = i * 0x01010101u + 2;
+		place->ring.cells[i].cell.size = DOFI_CELL_MAX;
 	}
 	ck_assert_int_eq(dofi_ring_look(&reader, &cell), 0);
-	place->ring.cells[0].turn = 1; /* bytes that were never written */
+	place->ring.cells[0].cell.turn = 1; /* bytes that were never written */
 	ck_assert_int_eq(dofi_ring_look(&reader, &cell), 1);
 	dofi_ring_read(&reader, &cell, 0, taken, DOFI_CELL_MAX);
 	dofi_ring_take(&reader, &cell);

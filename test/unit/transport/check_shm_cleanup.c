@@ -294,11 +294,8 @@ END_TEST
 
 START_TEST(regions_of_other_users_are_refused)
 {
-	if (geteuid()) {
-		puts("# regions_of_other_users_are_refused: skipped, only root can give files "
-		     "away");
-		return;
-	}
+	if (geteuid())
+		t_skip("only root can give files away");
 	leave_page(0666, NOBODY);
 	ck_assert_int_eq(check(name_of(NOBODYS, geteuid())), -EPERM);
 	ck_assert_int_eq(chmod(path, 0600), 0);
