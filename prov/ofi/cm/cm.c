@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #define INVALIDATE_NS 1000000000u
-#define MAX_STRANGERS 4096u
 #define EXIT_LOCK_NS  100000000u
 
 /* --- invalidations --- */
@@ -196,20 +195,6 @@ void dofi_chan_invalidate(struct dofi_ia *ia, uint32_t context)
 static void answered(struct dofi_work *work)
 {
 	dofi_conn_invalidated(DOFI_CONTAINER(work, struct dofi_ia, cm.answered));
-}
-
-/*
- * Sockets that strangers may hold: few enough to leave the process its descriptors. The ranks of a
- * large program that all dial this one are strangers at first, and each needs one more descriptor
- * of it later. Who is pushed out dials again, but not for ever.
- */
-static uint32_t max_strangers(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 4 >= MAX_STRANGERS)
-		return MAX_STRANGERS;
-	return limit.rlim_cur < 16 ? 4 : (uint32_t)limit.rlim_cur / 4;
 }
 
 int dofi_cm_init(struct dofi_ia *ia)

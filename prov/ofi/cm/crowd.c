@@ -12,7 +12,11 @@
 
 /* The side that dialled closes a channel that it has not used for five seconds. */
 #define FORGOTTEN_NS  UINT64_C(10000000000)
-#define MAX_STRANGERS 256u
+/*
+ * The ranks of a large program that all dial this IA are strangers at first. Each one that is pushed
+ * out dials again, but not for ever.
+ */
+#define MAX_STRANGERS 4096u
 
 static uint32_t chosen_or(uint64_t chosen, uint64_t otherwise)
 {
