@@ -12,9 +12,12 @@
 /* Entries of every format begin with these members. */
 static void mark(const struct dofi_ia *ia, struct fi_cq_data_entry *entry)
 {
+	enum dofi_op op;
+
 	if (!entry->op_context || entry->flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
 		return;
-	if (dofi_context_wr(ia, entry->op_context)->op == DOFI_OP_SRQ_RECV)
+	op = dofi_context_wr(ia, entry->op_context)->op;
+	if (op == DOFI_OP_SRQ_RECV || op == DOFI_OP_UD_RECV)
 		entry->flags |= FI_REMOTE_CQ_DATA;
 }
 

@@ -2,9 +2,10 @@
 /*
  * Completion data without their flag. For a message that came before its receive, some providers
  * deliver the data and leave FI_REMOTE_CQ_DATA out (DOFI_QUIRK_UNMARKED_DATA), so the connection of
- * a message for an SRQ would not be known. All messages for SRQs carry data, so this file sets the
- * flag. A message for an EP's own receive may carry no data, and the field may hold older data
- * then; but because of the credits (credit.h) such a message never comes before its receive.
+ * a message for an SRQ, or the EP of a datagram, would not be known. All of these messages carry
+ * data, so this file sets the flag. A message for an EP's own receive may carry no data, and the
+ * field may hold older data then; but because of the credits (credit.h) such a message never comes
+ * before its receive.
  */
 #ifndef DOFI_DATA_FLAG_H
 #define DOFI_DATA_FLAG_H

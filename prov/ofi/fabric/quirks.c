@@ -110,9 +110,10 @@ static const struct row {
 	{QUIRK(UNMARKED_DATA), .provider = "sockets", .fate = not_mended,
 	 .what = "hands the completion data of a message that came before its receive over without "
 		 "the flag that says so",
-	 .answer =
-		 "every message for a shared receive queue counts as one with completion data, as "
-		 "it is"},
+	 .answer = "every message for a shared receive queue, and every datagram, counts as one "
+		   "with completion data, as it is"},
+	{QUIRK(UNMARKED_DATA), .provider = "efa", .until = V(1, 19), .fate = "mended in 1.19",
+	 .what = "does as sockets does", .answer = "as there"},
 	{QUIRK(RESET_IS_EIO), .protocols = {FI_PROTO_SOCK_TCP}, .fate = not_mended,
 	 .what = "may report what was under way when the peer closed its end as FI_EIO, as sockets "
 		 "does",

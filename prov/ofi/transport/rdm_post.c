@@ -228,15 +228,22 @@ ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_
 				   fi_tsendmsg(ep->fep, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA));
 }
 
-/* A mark has the tag of datagrams, so it cannot overtake those before it. */
+/*
+ * A mark has the tag of datagrams, so it cannot overtake those before it. Its completion data are 0,
+ * which names no EP (data_flag.h).
+ */
 ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
 {
 	const struct dofi_ctrl_credit credit = {ah->peer_conn, ah->peer_secret, update};
 	struct dofi_ia *ia = ah->obj.ia;
+	ssize_t ret;
 
-	return dofi_rdm_wake_after(ia, ah->wakeup,
-				   fi_tinject(ia->shared_ep, &credit, sizeof(credit), ah->dest,
-					      answer ? DOFI_TAG_CTRL : DOFI_TAG_UD));
+	if (answer)
+		ret = fi_tinject(ia->shared_ep, &credit, sizeof(credit), ah->dest, DOFI_TAG_CTRL);
+	else
+		ret = fi_tinjectdata(ia->shared_ep, &credit, sizeof(credit), 0, ah->dest,
+				     DOFI_TAG_UD);
+	return dofi_rdm_wake_after(ia, ah->wakeup, ret);
 }
 
 /* Such a receive keeps its slot for ever, like those for credit updates. */

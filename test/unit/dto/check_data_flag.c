@@ -12,8 +12,10 @@
 static struct fi_domain_attr domain_attr = {.cq_data_size = sizeof(uint64_t)};
 static struct fi_info info = {.domain_attr = &domain_attr};
 static struct dofi_ia ia;
-static struct dofi_wr receives[2] = {{.op = DOFI_OP_SRQ_RECV}, {.op = DOFI_OP_RECV}};
-static uint32_t numbers[2], update_of[2];
+static struct dofi_wr receives[3] = {{.op = DOFI_OP_SRQ_RECV},
+				     {.op = DOFI_OP_RECV},
+				     {.op = DOFI_OP_UD_RECV}};
+static uint32_t numbers[3], update_of[3];
 static unsigned int ndone;
 
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
@@ -24,7 +26,7 @@ void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_
 {
 	ck_assert_int_eq(err, 0);
 	ck_assert_uint_eq(length, 8);
-	ck_assert_uint_lt(ndone, 2);
+	ck_assert_uint_lt(ndone, 3);
 	ck_assert_ptr_eq(wr, &receives[ndone]);
 	numbers[ndone] = number;
 	update_of[ndone++] = update;
@@ -34,25 +36,27 @@ typedef void (*completed)(struct dofi_ia *of, const void *entries, ssize_t n);
 
 static void complete(completed how)
 {
-	const struct fi_cq_data_entry entries[2] = {
+	const struct fi_cq_data_entry entries[3] = {
 		{.op_context = &receives[0], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
 		{.op_context = &receives[1], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
+		{.op_context = &receives[2], .flags = FI_RECV | FI_MSG, .len = 8, .data = DATA},
 	};
 
 	ia.info = &info;
 	ia.trans = &dofi_trans_msg;
 	dofi_lock(&ia.engine.lock);
-	how(&ia, entries, 2);
-	ck_assert_uint_eq(ndone, 2);
+	how(&ia, entries, 3);
+	ck_assert_uint_eq(ndone, 3);
 }
 
-START_TEST(a_shared_receive_has_data)
+START_TEST(messages_for_an_srq_and_datagrams_have_data)
 {
 	complete(dofi_data_flag_completed);
 	ck_assert_uint_eq(numbers[0], DATA >> 32);
 	ck_assert_uint_eq(update_of[0], (uint32_t)DATA);
 	ck_assert_uint_eq(numbers[1], 0); /* the field may contain data of another message */
 	ck_assert_uint_eq(update_of[1], 0);
+	ck_assert_uint_eq(numbers[2], DATA >> 32);
 }
 END_TEST
 
@@ -69,7 +73,7 @@ int main(void)
 	Suite *suite = suite_create("data_flag");
 	TCase *tc = tcase_create("data_flag");
 
-	tcase_add_test(tc, a_shared_receive_has_data);
+	tcase_add_test(tc, messages_for_an_srq_and_datagrams_have_data);
 	tcase_add_test(tc, other_receives_use_the_flag);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
