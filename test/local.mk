@@ -132,6 +132,7 @@ fault_tests = \
 	%D%/fault/spin1 %D%/fault/spin2 \
 	%D%/fault/invalidate1 %D%/fault/invalidate2 \
 	%D%/fault/stats1 %D%/fault/stats2 \
+	%D%/fault/stops1 %D%/fault/stops2 \
 	%D%/fault/threads1 %D%/fault/threads2
 # The fault programs over every fabric of one host: a short form here, the long form in
 # check-faults.
@@ -931,6 +932,13 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 %C%_fault_lies_LDFLAGS = $(lies_ldflags)
 %C%_fault_lies_LDADD = $(inside2_libs)
 
+%C%_fault_stops1_SOURCES = %D%/fault/stops.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stops1_CPPFLAGS = $(t1_cppflags)
+%C%_fault_stops1_LDADD = $(user1_libs)
+%C%_fault_stops2_SOURCES = %D%/fault/stops.c %D%/fault/fault.h $(t_headers)
+%C%_fault_stops2_CPPFLAGS = $(t2_cppflags)
+%C%_fault_stops2_LDADD = $(user2_libs)
+
 %C%_fault_stats1_SOURCES = %D%/fault/stats.c %D%/fault/fault.h $(t_headers)
 %C%_fault_stats1_CPPFLAGS = $(t1_cppflags)
 %C%_fault_stats1_LDADD = $(user1_libs)
@@ -1023,7 +1031,7 @@ matrix_faults = \
 	%D%/fault/cut1 %D%/fault/cut2 %D%/fault/flood1 %D%/fault/flood2 %D%/fault/fork1 %D%/fault/fork2 \
 	%D%/fault/freeze1 %D%/fault/freeze2 %D%/fault/idle1 %D%/fault/idle2 %D%/fault/kill1 %D%/fault/kill2 %D%/fault/kill_at1 %D%/fault/kill_at2 %D%/fault/leaks1 %D%/fault/leaks2 \
 	%D%/fault/order1 %D%/fault/order2 %D%/fault/outlive1 %D%/fault/outlive2 %D%/fault/passive1 %D%/fault/passive2 %D%/fault/same_host1 %D%/fault/same_host2 %D%/fault/scale1 %D%/fault/scale2 \
-	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
+	%D%/fault/sever1 %D%/fault/sever2 %D%/fault/signal1 %D%/fault/signal2 %D%/fault/stops1 %D%/fault/stops2 %D%/fault/spin1 %D%/fault/spin2 %D%/fault/invalidate1 %D%/fault/invalidate2 %D%/fault/threads1 %D%/fault/threads2
 check-all: all $(conform_tests) $(fault_tests) %D%/fabric/libsham-fi.la
 	T_PARTS='$(parts)' $(SHELL) %D%/run-env $(SHELL) $(srcdir)/%D%/matrix.sh $(abs_builddir)/%D%/matrix \
 		'$(matrix_faults)' $(fabrics)

@@ -10,10 +10,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Looks at the box before the request is taken back: about a microsecond. */
-#define LOOKS      512u
+/*
+ * Looks at the box before the request is taken back: some microseconds. Between two sockets the
+ * lines that it takes travel for longer than one.
+ */
+#define LOOKS      2048u
 /* A target that carries it out is not waited for any longer than for some more of these. */
-#define MORE_LOOKS (16u * LOOKS)
+#define MORE_LOOKS (8u * LOOKS)
 
 /* --- who asks --- */
 

@@ -2,7 +2,7 @@
 /*
  * Small RDMA without the kernel, while the target polls. A side has one box in the segment, which
  * it asks the other one with: the target's next poll carries the request out, in the time of a
- * message. Whoever asks waits for that, for about a microsecond. Then it takes the request back and
+ * message. Whoever asks waits for that, for some microseconds. Then it takes the request back and
  * copies by the kernel, which needs nobody. So a request in a box is over when its post returns, as
  * one by the kernel is, and both keep their order.
  *
@@ -22,7 +22,9 @@
 struct dofi_memory_path;
 struct dofi_wr;
 
-#define DOFI_BOX_MOST 4096u /* bytes of a request */
+#define DOFI_BOX_MOST  4096u /* bytes of a request */
+/* A peer whose program polls so often while the kernel copies serves a box soon. */
+#define DOFI_BOX_POLLS 3u
 
 enum dofi_box_state {
 	DOFI_BOX_IDLE,

@@ -20,8 +20,8 @@
  * whole.
  */
 #define LARGEST_WORD 8u
-/* A peer whose program polls so often while the kernel copies serves a box soon. */
-#define POLLS        3u
+/* After a box was not served, its peer has to poll twice as often, up to this. */
+#define MOST_POLLS   65536u
 
 /* --- the ring --- */
 
@@ -243,6 +243,10 @@ static bool put_in_box(struct dofi_memory_path *path, struct dofi_wr *wr)
 	enum dofi_box_state state = dofi_box_ask(path, wr);
 
 	path->polled = state != DOFI_BOX_IDLE;
+	if (path->polled)
+		path->enough_polls = DOFI_BOX_POLLS;
+	else if (path->enough_polls < MOST_POLLS)
+		path->enough_polls *= 2;
 	if (state == DOFI_BOX_DONE)
 		finish_rdma(path, wr);
 	if (state != DOFI_BOX_TAKEN)
@@ -273,7 +277,7 @@ static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 	polls = polls_of(path);
 	ret = copy(path, wr, copies);
 	if (DOFI_LIKELY(!ret)) {
-		path->polled = small && polls_of(path) - polls >= POLLS;
+		path->polled = small && polls_of(path) - polls >= path->enough_polls;
 		finish_rdma(path, wr);
 		return 0;
 	}

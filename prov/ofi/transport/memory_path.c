@@ -113,6 +113,7 @@ static void set_sides(struct dofi_memory_path *path, void *memory)
 	path->in.ring = &path->segment->rings[!accepts];
 	path->box = &path->segment->boxes[accepts];
 	path->their_box = &path->segment->boxes[!accepts];
+	path->enough_polls = DOFI_BOX_POLLS;
 	if (path->conn->ia->memory.copies && dofi_badge_show(&path->ours->badge))
 		path->ours->badge.address = 0;
 }

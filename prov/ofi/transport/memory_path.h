@@ -125,8 +125,9 @@ struct dofi_memory_path {
 	bool left;         /* the connection is over: the rings are not used any more */
 
 	/* Guarded by ep->lock. */
-	bool copies; /* RDMA goes to the memory of the process, not to the ring... */
-	bool polled; /* ...or, if it is small, to the box, because the peer polls */
+	bool copies;           /* RDMA goes to the memory of the process, not to the ring... */
+	bool polled;           /* ...or, if it is small, to the box, because the peer polls */
+	uint32_t enough_polls; /* during a copy, for that */
 	struct dofi_memory_box *box;
 	struct dofi_memory_pending *boxed; /* it is not done yet; NULL: the box is free */
 	struct dofi_ring_writer out;
