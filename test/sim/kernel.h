@@ -49,6 +49,9 @@ extern uint32_t kernel_seed;  /* of the random numbers */
 extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
 extern size_t kernel_allocated_bytes, kernel_mapped_bytes;
 
+/* Sockets of all processes together have numbers below this. */
+extern int kernel_most;
+
 /* Other processes may run before the library looks at its descriptors; NULL: they do not. */
 extern void (*kernel_pause)(void);
 
