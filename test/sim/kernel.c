@@ -58,6 +58,7 @@ uint32_t kernel_seed;
 long kernel_allocated;
 size_t kernel_allocated_bytes, kernel_mapped_bytes;
 void (*kernel_pause)(void);
+int kernel_most = KERNEL_SOCKETS;
 
 static struct sock *socks;
 static size_t socks_room;
@@ -149,10 +150,15 @@ static struct sock *new_sock(enum kind kind, const struct kernel_process *of)
 	return s;
 }
 
+static bool has_room(void)
+{
+	return nidle || last < kernel_most;
+}
+
 /* NULL: the process has as many as it may. */
 static struct sock *open_sock(enum kind kind, const struct kernel_process *of)
 {
-	if (kernel_count(of->number) >= of->most) {
+	if (kernel_count(of->number) >= of->most || !has_room()) {
 		errno = EMFILE;
 		return NULL;
 	}
@@ -331,7 +337,7 @@ int kernel_dial_to(int to, uint32_t host, uint16_t port)
 	struct sock *s, *at;
 	int n;
 
-	if (socks[to].ndials > socks[to].backlog)
+	if (socks[to].ndials > socks[to].backlog || !has_room())
 		return KERNEL_NO_ROOM;
 	s = new_sock(STREAM, &queue);
 	n = number_of(s);

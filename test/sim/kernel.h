@@ -49,6 +49,9 @@ extern uint32_t kernel_seed;  /* of the random numbers */
 extern long kernel_allocated; /* what calloc, malloc and realloc gave and free did not take back */
 extern size_t kernel_allocated_bytes, kernel_mapped_bytes;
 
+/* Sockets of all processes together have numbers below this. */
+extern int kernel_most;
+
 /* Called before the library looks at its descriptors, to let other processes run; or NULL. */
 extern void (*kernel_pause)(void);
 

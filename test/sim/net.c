@@ -7,6 +7,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #define SYN_TIME  (10 * CLOCK_SECOND)
@@ -462,5 +463,6 @@ void net_begin(const struct net_profile *of, int processes, struct random r,
 	idle = NULL;
 	for (size_t i = npipes; i-- > 0;)
 		free_pipe(pipes[i]);
+	kernel_most = INT_MAX;
 	kernel_begin(&peers);
 }
