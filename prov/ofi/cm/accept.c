@@ -159,8 +159,8 @@ void dofi_act_reject(struct dofi_conn *conn, const struct dofi_msg *reject)
  * Steps of one connection, at most: the request or the greeting comes, the fabric reports the path,
  * the peer's READY comes.
  */
-#define STEPS_OF_ONE   3
-#define MAX_UNANSWERED 3u /* questions whether the peer still connects */
+#define STEPS_OF_ONE  3
+#define MAX_QUESTIONS 4u /* whether the peer still connects */
 
 static uint64_t handshake_ns(const struct dofi_ia *ia)
 {
@@ -200,16 +200,17 @@ static bool begins_anew(struct dofi_conn *conn)
 
 /*
  * On an overloaded host the peer may not have come to this connection yet, or be in the middle of
- * making its end. As long as it answers, it has not given up; one that has says so. It may be
- * silent for a while, because making an end takes its process long.
+ * making its end, which takes its process long. A peer that has given up says so. One that answers
+ * has asked its fabric, because ACCEPT came to it before the question. If the fabric has lost that,
+ * the path never comes, so the number of questions is limited with answers, too.
  */
 static bool peer_goes_on(struct dofi_conn *conn)
 {
 	struct dofi_msg ask = {.type = DOFI_MSG_COUNT, .number = conn->count_asked};
 
-	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || conn->unanswered >= MAX_UNANSWERED)
+	if (!conn->chan || conn->chan->state != DOFI_CHAN_UP || conn->questions >= MAX_QUESTIONS)
 		return false;
-	conn->unanswered++;
+	conn->questions++;
 	dofi_conn_send(conn, &ask);
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
 	return true;

@@ -55,7 +55,8 @@ struct dofi_conn {
 	/* accepted: the time was over once; it is extended until cm.steps is `patience` */
 	bool patient;
 	uint32_t patience;
-	uint32_t unanswered; /* accepted: questions since the peer last spoke of it */
+	uint32_t
+		questions; /* accepted: how often this side asked whether the peer still connects */
 
 	struct dofi_ep *ep; /* NULL while OFFERED without EP, and after the end */
 	struct dofi_cr *cr; /* OFFERED, ABANDONED */

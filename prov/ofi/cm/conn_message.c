@@ -268,7 +268,6 @@ void dofi_conn_message(struct dofi_chan *chan, const struct dofi_msg *msg)
 		hear_late(chan, msg);
 		return;
 	}
-	conn->unanswered = 0;
 	if (msg->type == DOFI_MSG_BYE)
 		note_count(conn, msg);
 	else if (tells_count(msg))

@@ -13,8 +13,8 @@
 /* The side that dialled closes a channel that it has not used for five seconds. */
 #define FORGOTTEN_NS  UINT64_C(10000000000)
 /*
- * The ranks of a large program that all dial this IA are strangers at first. Each one that is pushed
- * out dials again, but not for ever.
+ * The ranks of a large program that all dial this IA are strangers at first. Each one that is
+ * pushed out dials again, but not for ever.
  */
 #define MAX_STRANGERS 4096u
 

@@ -217,6 +217,7 @@ void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
 	struct dofi_ep *ep = wr->ep;
 
+	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_lock(&ep->lock);
 	done(wr, length, update);
 	dofi_unlock(&ep->lock);

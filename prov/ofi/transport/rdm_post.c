@@ -229,8 +229,8 @@ ssize_t dofi_rdm_ud_send(struct dofi_ep *ep, struct dofi_wr *wr, struct dofi_ud_
 }
 
 /*
- * A mark has the tag of datagrams, so it cannot overtake those before it. Its completion data are 0,
- * which names no EP (data_flag.h).
+ * A mark has the tag of datagrams, so it cannot overtake those before it. Its completion data are
+ * 0, which names no EP (data_flag.h).
  */
 ssize_t dofi_rdm_ud_mark(struct dofi_ud_ah *ah, uint32_t update, bool answer)
 {
