@@ -380,6 +380,7 @@ int main(void)
 
 	fault_use_linked_provider();
 	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 240); /* it opens an endpoint for each guess */
 	tcase_add_test(tcase, a_message_into_the_connection_of_others);
 	tcase_add_test(tcase, memory_by_keys_that_are_guessed);
 	tcase_add_test(tcase, a_control_message_without_the_secret);

@@ -3,7 +3,9 @@
  * Bounce buffers: what they hold, how many share a registration, which are kept, and what happens
  * without memory.
  */
+#include "t_hooks.h"
 #include "unit.h"
+
 
 #include "../../../prov/ofi/dto/bounce.h"
 #include "../../../prov/ofi/dto/ring.h"
@@ -35,9 +37,9 @@ static int fails;
 static unsigned int registered, closed;
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+T_STAND_IN void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 int __wrap_dofi_mr_register(struct dofi_ia *of, void *buf, size_t length, DAT_MEM_PRIV_FLAGS rights,
 			    struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
 int __wrap_dofi_mr_close(struct dofi_ia *of, struct fid_mr *mr);

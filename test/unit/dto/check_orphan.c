@@ -3,7 +3,9 @@
  * Operations that outlive their connection: which ones, where they stay until their completions
  * come, and an end of a connection without memory, which changes nothing.
  */
+#include "t_hooks.h"
 #include "unit.h"
+
 
 #include "../../../prov/ofi/dto/orphan.h"
 #include "../../../prov/ofi/dto/ring.h"
@@ -23,9 +25,9 @@ static int fail_at; /* the allocation that fails, counted from 1; 0: none */
 /* --- the allocator --- */
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
+T_STAND_IN void *__wrap_calloc(size_t n, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
+T_STAND_IN void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 static bool fails(void)
 {
