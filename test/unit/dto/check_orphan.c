@@ -6,7 +6,6 @@
 #include "t_hooks.h"
 #include "unit.h"
 
-
 #include "../../../prov/ofi/dto/orphan.h"
 #include "../../../prov/ofi/dto/ring.h"
 #include "../../../prov/ofi/object/ep.h"
