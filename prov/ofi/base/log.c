@@ -153,17 +153,25 @@ void dofi_log_line(enum dofi_log_level level, const char *fmt, ...)
 	errno = saved_errno;
 }
 
-bool dofi_log_permit(struct dofi_log_limit *limit, uint32_t *left_out_p)
+static void say_left_out(struct dofi_log_limit *limit, enum dofi_log_level level, const char *name)
+{
+	if (limit->left_out)
+		dofi_log_line(level, "%s: %u messages like the next one were left out", name,
+			      limit->left_out);
+	limit->left_out = 0;
+}
+
+bool dofi_log_permit(struct dofi_log_limit *limit, enum dofi_log_level level, const char *name)
 {
 	struct timespec now = {0};
 
+	if (atomic_load_explicit(&dofi_log_level, memory_order_relaxed) < level)
+		return false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	*left_out_p = 0;
 	if (!limit->written || (uint64_t)now.tv_sec - limit->since >= LIMIT_SECONDS) {
 		limit->since = (uint64_t)now.tv_sec;
 		limit->written = 0;
-		*left_out_p = limit->left_out;
-		limit->left_out = 0;
+		say_left_out(limit, level, name);
 	}
 	if (limit->written < LIMIT_LINES) {
 		limit->written++;

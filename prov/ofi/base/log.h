@@ -53,7 +53,17 @@ struct dofi_log_limit {
 	uint32_t written, left_out;
 };
 
-/* Returns whether to write the message. *left_out_p: messages suppressed since the last one. */
-bool dofi_log_permit(struct dofi_log_limit *limit, uint32_t *left_out_p);
+/*
+ * Returns whether to write a message of this level. The first one after others were left out is
+ * preceded by a line with their number, which begins with the name.
+ */
+bool dofi_log_permit(struct dofi_log_limit *limit, enum dofi_log_level level, const char *name);
+
+/* Logs within a limit. The arguments are not evaluated if the message is not written. */
+#define DOFI_LOG_LIMITED(limit, level, name, ...)              \
+	do {                                                   \
+		if (dofi_log_permit((limit), (level), (name))) \
+			dofi_log_line((level), __VA_ARGS__);   \
+	} while (0)
 
 #endif

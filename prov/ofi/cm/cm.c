@@ -28,8 +28,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define INVALIDATE_NS 1000000000u
-#define EXIT_LOCK_NS  100000000u
+#define EXIT_LOCK_NS 100000000u
 
 /* --- invalidations --- */
 
@@ -69,16 +68,13 @@ static void say_silent(const struct dofi_chan *chan)
 {
 	struct dofi_ia *ia = chan->ia;
 	char text[DOFI_ADDR_TEXT];
-	uint32_t left_out;
 
-	if (!dofi_log_permit(&ia->cm.silences, &left_out))
-		return;
-	DOFI_LOG_W("%s: the peer %s has not answered within %u ms (silent_ms) that an LMR or RMR "
-		   "is gone, and may still write to its memory; calls do not wait for it until it "
-		   "answers",
-		   ia->name, dofi_chan_peer_text(chan, text), (unsigned int)ia->params.silent_ms);
-	if (left_out)
-		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
+	DOFI_LOG_LIMITED(&ia->cm.silences, DOFI_LOG_WARN, ia->name,
+			 "%s: the peer %s has not answered within %u ms (silent_ms) that an LMR or "
+			 "RMR is gone, and may still write to its memory; calls do not wait for it "
+			 "until it answers",
+			 ia->name, dofi_chan_peer_text(chan, text),
+			 (unsigned int)ia->params.silent_ms);
 }
 
 static void note_silence(struct dofi_ia *ia, uint64_t number)

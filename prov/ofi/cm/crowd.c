@@ -38,24 +38,15 @@ void dofi_crowd_init(struct dofi_ia *ia)
 			  files.rlim_cur / 4 < MAX_STRANGERS ? files.rlim_cur / 4 : MAX_STRANGERS);
 }
 
-static void say_left_out(const struct dofi_ia *ia, uint32_t left_out)
-{
-	if (left_out)
-		DOFI_LOG_W("%s: %u messages like this one were left out", ia->name, left_out);
-}
-
 static void say(struct dofi_chan *chan, const char *what, uint32_t limit, const char *param)
 {
 	struct dofi_ia *ia = chan->ia;
 	char text[DOFI_ADDR_TEXT];
-	uint32_t left_out;
 
 	DOFI_COUNT_SHARED(ia, IA_CM_REFUSED_LIMIT);
-	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
-		return;
-	DOFI_LOG_W("%s: refusing %s of %s, there are %u; %s allows more", ia->name, what,
-		   dofi_chan_peer_text(chan, text), limit, param);
-	say_left_out(ia, left_out);
+	DOFI_LOG_LIMITED(&ia->cm.crowd, DOFI_LOG_WARN, ia->name,
+			 "%s: refusing %s of %s, there are %u; %s allows more", ia->name, what,
+			 dofi_chan_peer_text(chan, text), limit, param);
 }
 
 static bool is_forgotten(const struct dofi_chan *chan)
@@ -129,16 +120,14 @@ void dofi_crowd_evicts(struct dofi_chan *chan)
 {
 	struct dofi_ia *ia = chan->ia;
 	char text[DOFI_ADDR_TEXT];
-	uint32_t left_out;
 
 	DOFI_COUNT_SHARED(ia, IA_CM_STRANGERS);
-	if (!dofi_log_permit(&ia->cm.crowd, &left_out))
-		return;
-	DOFI_LOG_W("%s: closing a socket of %s, which has not proved that it has the key, to make "
-		   "room for another one; %u such sockets were open, max_strangers is %u",
-		   ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
-		   ia->cm.max_strangers);
-	say_left_out(ia, left_out);
+	DOFI_LOG_LIMITED(&ia->cm.crowd, DOFI_LOG_WARN, ia->name,
+			 "%s: closing a socket of %s, which has not proved that it has the key, to "
+			 "make room for another one; %u such sockets were open, max_strangers is "
+			 "%u",
+			 ia->name, dofi_chan_peer_text(chan, text), ia->cm.nstrangers,
+			 ia->cm.max_strangers);
 }
 
 bool dofi_crowd_takes_request(struct dofi_chan *chan)

@@ -71,15 +71,12 @@ static struct drain *find(struct dofi_ia *ia, uint32_t id, uint32_t peer_id)
 static void say_owed(const struct drain *drain)
 {
 	struct dofi_ia *ia = drain->ia;
-	uint32_t left_out;
 
-	if (dofi_log_level < DOFI_LOG_INFO || !dofi_log_permit(&ia->cm.debts, &left_out))
-		return;
-	DOFI_LOG_I("%s: not waiting any longer for %u messages that a peer announced before the "
-		   "end of a connection: they did not come; the peer may be stopped or dead",
-		   ia->name, drain->left);
-	if (left_out)
-		DOFI_LOG_I("%s: %u messages like this one were left out", ia->name, left_out);
+	DOFI_LOG_LIMITED(&ia->cm.debts, DOFI_LOG_INFO, ia->name,
+			 "%s: not waiting any longer for %u messages that a peer announced before "
+			 "the end of a connection: they did not come; the peer may be stopped or "
+			 "dead",
+			 ia->name, drain->left);
 }
 
 static void give_up(struct drain *drain)

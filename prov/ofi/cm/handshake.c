@@ -27,17 +27,12 @@
  */
 static void refuse(struct dofi_chan *chan, enum dofi_log_level level, const char *why)
 {
-	struct dofi_log_limit *limit = &chan->ia->cm.refusals;
+	struct dofi_ia *ia = chan->ia;
 	char text[DOFI_ADDR_TEXT];
-	uint32_t left_out;
 
-	if (level <= dofi_log_level && dofi_log_permit(limit, &left_out)) {
-		DOFI_LOG(level, "%s: no control channel %s %s: %s", chan->ia->name,
-			 chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text), why);
-		if (left_out)
-			DOFI_LOG(level, "%s: %u messages like this one were left out",
-				 chan->ia->name, left_out);
-	}
+	DOFI_LOG_LIMITED(&ia->cm.refusals, level, ia->name, "%s: no control channel %s %s: %s",
+			 ia->name, chan->accepted ? "from" : "to", dofi_chan_peer_text(chan, text),
+			 why);
 	/* Sends the HELLO that was queued: the peer can derive the reason from it. */
 	dofi_chan_flush(chan);
 	dofi_chan_close(chan, -EPROTO, false);

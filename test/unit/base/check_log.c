@@ -5,6 +5,7 @@
 #include "../../../prov/ofi/base/log.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #define AT_ONCE 5u
 #define SECONDS 10
@@ -21,57 +22,57 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time_p)
 	return 0;
 }
 
-/* Asks n times at once. Returns how many messages may be written; *left_out_p is that of the first.
- */
-static unsigned int written(unsigned int n, uint32_t *left_out_p)
+/* Asks n times at once. Returns how many messages may be written. */
+static unsigned int written(unsigned int n)
 {
 	unsigned int sum = 0;
-	uint32_t left_out;
 
-	*left_out_p = 0;
-	for (unsigned int i = 0; i < n; i++) {
-		sum += dofi_log_permit(&limit, &left_out);
-		if (!i)
-			*left_out_p = left_out;
-		else
-			ck_assert_uint_eq(left_out, 0);
-	}
+	for (unsigned int i = 0; i < n; i++)
+		sum += dofi_log_permit(&limit, DOFI_LOG_WARN, "ia");
 	return sum;
 }
 
 START_TEST(messages_beyond_the_limit_are_left_out)
 {
-	uint32_t left_out;
-
-	ck_assert_uint_eq(written(100, &left_out), AT_ONCE);
+	ck_assert_uint_eq(written(100), AT_ONCE);
 	now += SECONDS - 1;
-	ck_assert_uint_eq(written(10, &left_out), 0);
+	ck_assert_uint_eq(written(10), 0);
 }
 END_TEST
 
-START_TEST(limit_starts_anew_and_reports_the_others)
+START_TEST(limit_starts_anew_and_reports_the_others_once)
 {
-	uint32_t left_out;
+	int fd = t_capture(STDERR_FILENO);
 
-	written(100, &left_out);
+	written(100);
+	ck_assert_str_eq(t_captured(fd), "");
 	now += SECONDS;
-	ck_assert_uint_eq(written(AT_ONCE, &left_out), AT_ONCE);
-	ck_assert_uint_eq(left_out, 100 - AT_ONCE);
+	ck_assert_uint_eq(written(AT_ONCE), AT_ONCE);
 	now += SECONDS;
-	ck_assert_uint_eq(written(1, &left_out), 1);
-	ck_assert_uint_eq(left_out, 0);
+	ck_assert_uint_eq(written(1), 1);
+	ck_assert_str_eq(t_captured(fd),
+			 "dat-ofi: ia: 95 messages like the next one were left out\n");
 }
 END_TEST
 
 START_TEST(slow_messages_are_all_written)
 {
-	uint32_t left_out;
+	int fd = t_capture(STDERR_FILENO);
 
 	for (int i = 0; i < 50; i++) {
-		ck_assert_uint_eq(written(1, &left_out), 1);
-		ck_assert_uint_eq(left_out, 0);
+		ck_assert_uint_eq(written(1), 1);
 		now += SECONDS / 2;
 	}
+	ck_assert_str_eq(t_captured(fd), "");
+}
+END_TEST
+
+/* They must not keep messages from being written when the level is higher. */
+START_TEST(messages_below_the_level_do_not_count)
+{
+	for (int i = 0; i < 100; i++)
+		ck_assert(!dofi_log_permit(&limit, DOFI_LOG_DEBUG, "ia"));
+	ck_assert_uint_eq(written(100), AT_ONCE);
 }
 END_TEST
 
@@ -82,7 +83,8 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, messages_beyond_the_limit_are_left_out);
-	tcase_add_test(tcase, limit_starts_anew_and_reports_the_others);
+	tcase_add_test(tcase, limit_starts_anew_and_reports_the_others_once);
 	tcase_add_test(tcase, slow_messages_are_all_written);
+	tcase_add_test(tcase, messages_below_the_level_do_not_count);
 	return t_run(suite);
 }
