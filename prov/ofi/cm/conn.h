@@ -55,8 +55,7 @@ struct dofi_conn {
 	/* accepted: the time was over once; it is extended until cm.steps is `patience` */
 	bool patient;
 	uint32_t patience;
-	uint32_t
-		questions; /* accepted: how often this side asked whether the peer still connects */
+	uint32_t questions; /* accepted: COUNTs sent while the path did not come */
 
 	struct dofi_ep *ep; /* NULL while OFFERED without EP, and after the end */
 	struct dofi_cr *cr; /* OFFERED, ABANDONED */

@@ -6,7 +6,6 @@
 #include "cm/conn_message.h"
 #include "dto/credit.h"
 #include "object/ia.h"
-#include "cm/channel.h"
 #include "cm/conn_state.h"
 #include "cm/wire.h"
 #include "object/ep.h"

@@ -213,12 +213,11 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 
 static void destroy_ah(struct dofi_ud_ah *ah)
 {
-	dofi_obj_retire(&ah->obj, false);
 	silence(ah);
 	if (ah->conn)
 		detach(ah);
-	dofi_list_del(&ah->link);
-	dofi_obj_free(&ah->obj, DOFI_HANDLE_TYPE_AH);
+	ah->ah_freed = ah->cm_freed = true;
+	settle(ah);
 }
 
 /* The peers get BYE with an error, because the EP receives no more datagrams. */
