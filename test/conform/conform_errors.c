@@ -173,7 +173,7 @@ START_TEST(ERR_021_035_036_numbers_of_completions_and_events)
 }
 END_TEST
 
-/* --- calls that are not implemented --- */
+/* --- calls that are not offered --- */
 
 START_TEST(ERR_019_calls_that_are_not_offered)
 {

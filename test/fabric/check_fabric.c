@@ -30,7 +30,7 @@ static const char *const profiles[] = {"efa", "cxi", "cxi-client-keys", "opx"};
 /* The offset of most writes in the memory. */
 #define MARK          4096
 
-/* The value of FI_OPT_CXI_SET_PROV_KEY_CACHE, whose header some systems lack. */
+/* FI_OPT_CXI_SET_PROV_KEY_CACHE. Some systems do not have the header that defines it. */
 #define SET_KEY_CACHE (-(0xccc << 16) + 7)
 
 static struct t_side a, b;

@@ -162,8 +162,8 @@ int sham_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 struct sham_fabric *sham_fabric_of(struct fid_fabric *fabric);
 struct sham_domain *sham_domain_of(struct fid_domain *domain);
 /*
- * The value of FI_OPT_CXI_SET_PROV_KEY_CACHE, whose header some systems lack. Its argument, a bool,
- * turns cached keys on or off for a domain.
+ * FI_OPT_CXI_SET_PROV_KEY_CACHE. Some systems do not have the header that defines it. Its argument,
+ * a bool, turns cached keys on or off for a domain.
  */
 #define SHAM_SET_KEY_CACHE (-(0xccc << 16) + 7)
 /* Results of calls that an object does not have. */

@@ -704,7 +704,10 @@ static uint32_t ready(const struct sock *s)
 	return s->watched ? events & s->events : 0;
 }
 
-/* The first that is ready; what is not ready any more leaves the list. */
+/*
+ * Returns the first socket of the set that is ready. Sockets before it that are no longer ready
+ * leave the list of ready ones.
+ */
 static struct sock *first_ready(struct sock *set, struct epoll_event *event)
 {
 	struct sock *s;

@@ -18,7 +18,7 @@
 /* A target that carries it out is not waited for any longer than for some more of these. */
 #define MORE_LOOKS (8u * LOOKS)
 
-/* --- who asks --- */
+/* --- the initiator of an RDMA operation --- */
 
 static void fill(struct dofi_memory_box *box, const struct dofi_wr *wr)
 {

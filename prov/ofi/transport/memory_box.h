@@ -43,7 +43,7 @@ struct dofi_memory_box {
 	uint8_t bytes[DOFI_BOX_MOST];
 };
 
-/* --- who asks; ep->lock held --- */
+/* --- the initiator of an RDMA operation; ep->lock held --- */
 
 /*
  * The request, which is RDMA, in the box: DOFI_BOX_DONE; DOFI_BOX_IDLE, and it has to go another

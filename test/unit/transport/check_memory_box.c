@@ -19,7 +19,7 @@
 #define LENGTH  (2 * DOFI_BOX_MOST)
 #define RIGHTS  (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* One side each: who asks, and the target. */
+/* The two ends of a path: the initiator, and the target of its operations. */
 static struct dofi_ia ias[2];
 static struct dofi_ep eps[2];
 static struct dofi_conn conns[2];
