@@ -597,8 +597,8 @@ START_TEST(EVS_011_034_threshold_counts_all_streams)
 	evd = t_evd(&pair.ia[0], 8, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CONNECTION_FLAG);
 	param.connect_evd_handle = evd;
 	t_ok(dat_ep_modify(pair.end[0].ep, DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
-	t_ok(t_post_se(evd, &marks_here[0]));
 	t_evd_waiter_start(&waiter, evd, 2);
+	t_ok(t_post_se(evd, &marks_here[0]));
 	ck_assert(!t_waiter_done(&waiter));
 	t_ok(t_connect(pair.end[0].ep, &pair.listener));
 	t_ok(t_cr_accept(t_next_cr(&pair.listener), pair.end[1].ep));

@@ -36,11 +36,15 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
+/* The question takes an event from an EVD without a waiter, so the EVD must be empty. */
 static bool evd_has_waiter(DAT_EVD_HANDLE evd)
 {
+	DAT_RETURN ret;
 	DAT_EVENT event;
 
-	return DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) == DAT_INVALID_STATE;
+	ret = dat_evd_dequeue(evd, &event);
+	ck_assert_msg(ret != DAT_SUCCESS, "the EVD has an event before the thread waits on it");
+	return DAT_GET_TYPE(ret) == DAT_INVALID_STATE;
 }
 
 static void waiter_start(struct t_waiter *waiter)
