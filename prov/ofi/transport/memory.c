@@ -58,8 +58,8 @@ static int offer(struct dofi_conn *conn)
 }
 
 /*
- * Whoever has got the offer and doesn't take it comes by the fabric: to the passive endpoint, or
- * with a greeting. See dofi_memory_forsaken.
+ * A peer that cannot use the offer connects over the fabric: to the passive endpoint, or with a
+ * greeting. Then dofi_memory_forsaken is called.
  */
 static int memory_expect(struct dofi_conn *conn)
 {
