@@ -204,8 +204,9 @@ static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 }
 
 /*
- * A device's atomic operations are atomic among themselves only. So where a device has some, a
- * place in memory that peers here and elsewhere share needs a program that knows.
+ * A device's atomic operations are atomic only among themselves. So if the device has some, the
+ * program must not let peers of this host and of other hosts use one memory location for atomic
+ * operations.
  */
 static bool has_device_atomics(const struct dofi_ia *ia)
 {
