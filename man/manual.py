@@ -398,8 +398,8 @@ def table():
     yield ("Made by `man/manual.py table`; a test compares. *DAT* is the generation that has the "
            "call, *page*")
     yield "its manual page in `man/man3`, *rules* the rules of the call, by their ids in"
-    yield ("`test/conform/rules.tsv`, and *tests* the files in `test/` that prove some of them. `make "
-           "conform`")
+    yield ("`test/conform/rules.tsv`, and *tests* the files in `test/` that prove some of them. "
+           "`make conform`")
     yield ("tells which rules are proved and which are not. *Fabrics* has the first sentence of "
            "the page about")
     yield "differences between fabrics; where it is empty, a program sees no difference."
