@@ -396,12 +396,13 @@ def table():
     yield "# All calls"
     yield ""
     yield ("Made by `man/manual.py table`; a test compares. *DAT* is the generation that has the "
-           "call, *page* its manual page in")
-    yield ("`man/man3`, *rules* the rules of the call, by their ids in "
-           "`test/conform/rules.tsv`, and *tests* the files in `test/`")
-    yield ("that prove some of them. `make conform` tells which rules are proved and which are "
-           "not. The last column begins what the page")
-    yield "says of differences between fabrics; without it there are none that a program could see."
+           "call, *page*")
+    yield "its manual page in `man/man3`, *rules* the rules of the call, by their ids in"
+    yield ("`test/conform/rules.tsv`, and *tests* the files in `test/` that prove some of them. "
+           "`make conform`")
+    yield ("tells which rules are proved and which are not. *Fabrics* has the first sentence of "
+           "the page about")
+    yield "differences between fabrics; where it is empty, a program sees no difference."
     yield ""
     yield "| call | DAT | page | rules | tests | fabrics |"
     yield "|---|---|---|---|---|---|"

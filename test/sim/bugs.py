@@ -54,8 +54,9 @@ BUGS = [
     ("fails-while-leaving", "61100dc", [
         (CM + "disconnect.c", " ||\n\t    ep->faulty)\n\t\treturn;", ")\n\t\treturn;")]),
     ("waits-for-given-up", "6ca0399", [
-        (CM + "conn_message.c", "\tif (msg->type == DOFI_MSG_ACCEPT)\n\t\tdofi_chan_send",
-         "\tif (msg->type == DOFI_MSG_ACCEPT && !chan)\n\t\tdofi_chan_send"),
+        (CM + "conn_message.c",
+         "\tif (msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT)\n",
+         "\tif ((msg->type == DOFI_MSG_ACCEPT || msg->type == DOFI_MSG_COUNT) && !chan)\n"),
         (CM + "conn_message.c", "\tif (msg->type != DOFI_MSG_CANCEL || msg->dst)\n",
          "\tif (msg->type)\n")]),
     ("requested-twice", "simulation", [

@@ -192,7 +192,10 @@ struct perf_ops {
 	int (*link)(void *be, uint32_t count);
 	int (*unlink)(void *be, uint32_t count);
 
-	/* Wake-ups, from any thread: wakes who sleeps on place 0 or 1. nap() tells 1 when woken. */
+	/*
+	 * Wake-ups, from any thread. wake() wakes the thread that sleeps on place 0 or 1. nap()
+	 * sleeps there and returns 1 when it was woken.
+	 */
 	int (*wake)(void *be, int place);
 	int (*nap)(void *be, int place, int ms);
 
@@ -204,8 +207,8 @@ extern const struct perf_ops perf_dat_ops;
 extern const struct perf_ops perf_raw_ops;
 
 /*
- * What libfabric an interface runs on, as its provider names it. Empty strings where it does not
- * say. -1 when the interface cannot be opened.
+ * The libfabric provider and domain below an interface, by its named attributes. Empty strings for
+ * attributes that it does not have. -1 when the interface cannot be opened.
  */
 struct perf_fabric {
 	char provider[PERF_NAME_LEN];
@@ -215,7 +218,7 @@ struct perf_fabric {
 
 int perf_dat_fabric(const char *ia, struct perf_fabric *fabric);
 
-/* What was asked for, the interface does not offer: this has an exit status of its own. */
+/* Whether the interface does not offer what the user asked for, which has its own exit status. */
 bool perf_is_absent(void);
 
 /*

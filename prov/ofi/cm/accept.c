@@ -181,8 +181,8 @@ void dofi_conn_proceeds(struct dofi_conn *conn)
 /*
  * The fabric makes one connection after the other, so in a burst this one may have to wait long.
  * Therefore the limit counts from the last step of any connection. But a connection that never
- * comes up must not wait for ever because of the steps of others: when its time is over for the
- * first time, it gets time for the connections that wait with it, and no more.
+ * comes up must not wait for ever because of the steps of others. So when its time is over for the
+ * first time, the extension is limited to the steps of the connections that wait at that time.
  */
 static bool begins_anew(struct dofi_conn *conn)
 {
@@ -199,10 +199,10 @@ static bool begins_anew(struct dofi_conn *conn)
 }
 
 /*
- * On an overloaded host the peer may not have come to this connection yet, or be in the middle of
- * making its end, which takes its process long. A peer that has given up says so. One that answers
- * has asked its fabric, because ACCEPT came to it before the question. If the fabric has lost that,
- * the path never comes, so the number of questions is limited with answers, too.
+ * On an overloaded host the peer may not have handled ACCEPT yet, or may still be making its
+ * endpoint. A peer that has given up answers CANCEL. A peer that answers COUNTED has already asked
+ * its fabric to connect, because it got ACCEPT before this question. If the fabric has lost that
+ * request, the path never comes. So the number of questions is limited even if the peer answers.
  */
 static bool peer_goes_on(struct dofi_conn *conn)
 {

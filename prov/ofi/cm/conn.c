@@ -126,7 +126,10 @@ static bool awaits_path(const struct dofi_conn *conn)
 	       conn->state == DOFI_CONN_PATH_PENDING;
 }
 
-/* Reads what came in time, while this process had no processor. True: that decides. */
+/*
+ * Reads messages that came in time while this process had no processor. True: one of them has ended
+ * the wait for the path.
+ */
 static bool hears_outcome(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;

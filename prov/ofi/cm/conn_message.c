@@ -226,12 +226,12 @@ static bool tells_count(const struct dofi_msg *msg)
 	return msg->type == DOFI_MSG_BYE || msg->type == DOFI_MSG_CANCEL;
 }
 
-/* How many messages the peer has sent matters also when the connection has ended here. */
+/* The peer's count of messages is needed even if the connection has ended on this side. */
 static void note_count(struct dofi_conn *conn, const struct dofi_msg *bye)
 {
 	/*
-	 * The reason of the BYE may lie in the queue: a message of the peer that is too long for a
-	 * buffer of the SRQ.
+	 * A message of the peer that is too long for a buffer of the SRQ, and so the reason of the
+	 * BYE, may still be in the completion queue.
 	 */
 	if (conn->ep && conn->ep->srq && conn->ia->engine.has_fabric)
 		dofi_engine_drain_cq(conn->ia);

@@ -243,7 +243,7 @@ static void on_hello(struct dofi_chan *chan, const uint8_t *body, size_t size)
 		return;
 	}
 	if (!answered || !dofi_wire_get_hello(body, size, &hello) || hello.role == role_of(chan)) {
-		refuse_stranger(chan, "its greeting is malformed");
+		refuse_stranger(chan, "its HELLO is malformed");
 		return;
 	}
 	if (!same_key(chan, &hello))

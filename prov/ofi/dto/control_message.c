@@ -204,7 +204,7 @@ static void on_atomic(struct dofi_ep *ep, const struct dofi_ctrl_msg *ctrl_msg, 
 	if (slot >= DOFI_CTRL_SLOTS ||
 	    size < (is_answer ? BARE + sizeof(ctrl_msg->answer) : DOFI_CTRL_MSG_MAX))
 		return;
-	/* A request comes without the target of the answer. */
+	/* A request has no address for the answer: the answer is a control message, too. */
 	if (is_answer)
 		ep->ctrl_msgs->slots.answers[slot] = ctrl_msg->answer;
 	else

@@ -44,8 +44,8 @@ struct dofi_kept {
 
 /* Of an EP; guarded by its lock. */
 struct dofi_ctrl_msgs {
-	uint32_t sent, answered; /* announcements sent; how many of them the peer has used */
-	/* the peer's announcements that we have used; the count that the peer knows */
+	uint32_t sent, answered; /* control messages sent; how many of them the peer has used */
+	/* the peer's control messages that we have used; the count that the peer knows */
 	uint32_t used, told;
 	struct dofi_kept kept[DOFI_CTRL_MSG_WINDOW];
 	struct dofi_ctrl_slots slots;

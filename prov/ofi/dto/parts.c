@@ -93,7 +93,7 @@ static bool overtake(const struct dofi_ep *ep)
 	return ep->obj.ia->writes_overtake && !ep->streams;
 }
 
-/* What goes last, decided before anything goes. */
+/* Chooses the last part, before the first one is issued. */
 static void choose_last(const struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	uint16_t rest = wr->niov % ep->req.fabric_iov;

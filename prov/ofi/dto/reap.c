@@ -96,7 +96,7 @@ DOFI_SLOW_PATH static void finished(struct dofi_ep *ep, struct dofi_wr *wr, int 
 	finished_request(ep, wr, err);
 }
 
-/* Has no other arguments than dofi_reap_done in the same registers, so the call is a jump. */
+/* The argument is in the same register as in dofi_reap_done, so the call is a jump. */
 DOFI_SLOW_PATH static void request_done(struct dofi_wr *wr)
 {
 	struct dofi_ep *ep = wr->ep;

@@ -164,7 +164,7 @@ static const struct row {
 	 .answer = "a peer answers that it has forgotten a key when nothing with it is under way; "
 		   "only then the key ends"},
 	{QUIRK(MUTE_QUEUE), .provider = "udp;ofi_rxd", .fate = not_mended,
-	 .what = "opens a queue to wait on and does not tell its descriptor, and sends what was "
+	 .what = "opens a queue to wait on and does not return its descriptor, and sends what was "
 		 "lost "
 		 "again only when it is polled",
 	 .answer = "the queue is looked at by the clock, and peers of the same host wake it"},
@@ -200,8 +200,8 @@ static const struct row {
 	 .what = "tells a size of completion data, which iWARP does not have",
 	 .answer = "no completion data are sent"},
 	{QUIRK(READ_SEGMENTS), .protocols = {FI_PROTO_IWARP}, .fate = not_mended,
-	 .what = "does not tell that an RDMA read of iWARP has one local segment; Soft-iWARP fills "
-		 "the first of several and reports success",
+	 .what = "does not report that an RDMA read of iWARP has one local segment; Soft-iWARP "
+		 "fills the first of several and reports success",
 	 .answer = "an operation of the fabric has one segment"},
 	{QUIRK(QUEUE_MAPPING), .protocols = {FI_PROTO_IWARP},
 	 .fate = "a fault of rdma-core's libsiw",

@@ -3,12 +3,12 @@
  * What a provider of libfabric does that no attribute tells: one table of faults and traits. Each
  * row names the provider or its protocol, the releases of libfabric, what happens there, and what
  * this library does about it. dat_ia_open computes the rows that apply once; afterwards a quirk is
- * a bit of ia->quirks. docs/libfabric-quirks.md has a section for each name.
+ * a bit of ia->quirks. docs/libfabric-quirks.md has a row for each name.
  *
  * No other file compares the name of a provider, a protocol or a version of libfabric to decide
  * what to do. The others that touch them pass on what a user wrote (select.c: provider=,
- * FI_PROVIDER), tell people (absent.c, facts.c, the log), agree on the interface with libfabric
- * (select.c), or compare both ends of a connection (channel.c).
+ * FI_PROVIDER), print it (absent.c, facts.c, the log), agree on the interface with libfabric
+ * (select.c), or compare both ends of a connection (handshake.c).
  */
 #ifndef DOFI_QUIRKS_H
 #define DOFI_QUIRKS_H

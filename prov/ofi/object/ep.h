@@ -41,7 +41,7 @@ struct dofi_peer_ep {
 	uint32_t secret; /* that goes with it in control messages */
 	/* every message must carry the connection number, because it goes to an SRQ */
 	bool wants_data;
-	bool credits;         /* the peer grants credits; see credit.h */
+	bool credits;         /* the peer sends credit updates; see credit.h */
 	bool has_credit_word; /* the peer takes credit updates as writes to its credit word */
 	bool wants_solicited; /* the peer notifies by the solicited flag of a Send */
 	bool ctrl_msgs;       /* the peer takes control messages */
@@ -112,7 +112,7 @@ struct dofi_ep {
 	uint32_t nsent, nreceived;
 	/* index in the ring from which posted receives are counted for the peer */
 	uint32_t recv_base;
-	uint32_t announced; /* total that the peer was last granted */
+	uint32_t announced; /* the total in the last credit update to the peer */
 	/* total of messages that the peer can receive in this connection */
 	uint32_t credit_total;
 	/* the peer's BYE counts so many messages; see ending_soon */
@@ -140,7 +140,7 @@ struct dofi_ep {
 		};
 		uint64_t way; /* all fields above at once; see dofi_ep_is_free */
 	};
-	uint8_t credit_mode; /* enum dofi_credit_mode: how the peer is granted credits */
+	uint8_t credit_mode; /* enum dofi_credit_mode: how the peer gets credit updates */
 	bool ending_soon;    /* last_message is valid */
 	/* the fabric accepts no more posts: the engine waits for the reason, with a limit */
 	bool refused;

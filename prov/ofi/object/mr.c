@@ -99,8 +99,8 @@ static uint64_t key_mask(const struct fi_domain_attr *attr)
 }
 
 /*
- * Where the fabric lets the library choose keys, they are random: whoever reaches the endpoint and
- * was not told a key cannot guess it. Others ignore it.
+ * Where the fabric lets the library choose keys, they are random: a process that reaches the
+ * endpoint and was not told a key cannot guess it. Other fabrics ignore the key.
  */
 static int register_by_random_key(struct dofi_ia *ia, void *buf, size_t length, uint64_t access,
 				  struct fid_mr **mr_p)

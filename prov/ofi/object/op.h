@@ -60,7 +60,7 @@ enum dofi_op_trait {
 	ROW(arg, PART, 17, DOFI_TRAIT_EP)   /* of a request (parts.h) */ \
 	ROW(arg, SRQ_RECV, 18, \
 	    DOFI_TRAIT_RECEIVE | DOFI_TRAIT_INWARD) /* of an SRQ, until a message takes it */ \
-	ROW(arg, CTRL_RECV, 19, 0) /* for credit updates and control messages (rdm.c) */ \
+	ROW(arg, CTRL_RECV, 19, 0) /* for credit updates and control messages (rdm.h) */ \
 	ROW(arg, ORPHAN, 20, 0)    /* its connection is over (orphan.h) */ \
 	ROW(arg, DRAIN, 21, 0)     /* for what comes after the end of its connection (drain.h) */ \
 	ROW(arg, SPARE, 22, 0)     /* a receive that holds a slot (receive_slots.h) */ \

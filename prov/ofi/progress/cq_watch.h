@@ -3,8 +3,8 @@
  * Whether the progress thread watches the completion queue while it is the driver.
  *
  * A device that moves data by itself needs no thread at its queue, and a program that spins on
- * memory needs the processor. So the progress thread reads the queue at intervals only, as long as
- * completions are nothing but events for consumers that poll. Code for which completions mean more
+ * memory needs the processor. So the progress thread reads the queue only at intervals, as long as
+ * all completions become events for consumers that poll. Code that needs completions at once
  * registers as a watcher.
  */
 #ifndef DOFI_CQ_WATCH_H

@@ -158,7 +158,7 @@ static bool take_one(struct dofi_ia *ia)
 
 	if (n < 0)
 		return false;
-	/* An offer names itself by a token that nobody else knows, whoever its sender is. */
+	/* Any process may send an offer. Its secret token shows that it is from the peer. */
 	if (n == (ssize_t)sizeof(text.bare) && sender.is_user)
 		hear(ia, &text.bare, sender.passed);
 	else if (n == (ssize_t)sizeof(text.offer) && ia->wakeup.heard)

@@ -58,7 +58,7 @@ static int greet(struct dofi_conn *conn)
 	return 1;
 }
 
-/* The connecting side comes by the fabric although it was offered shared memory. */
+/* The connecting side connects over the fabric although this side has offered shared memory. */
 static bool meet_after_all(struct dofi_conn *conn)
 {
 	int ret;

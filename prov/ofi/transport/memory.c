@@ -58,8 +58,8 @@ static int offer(struct dofi_conn *conn)
 }
 
 /*
- * Whoever has got the offer and doesn't take it comes by the fabric: to the passive endpoint, or
- * with a greeting. See dofi_memory_forsaken.
+ * A peer that cannot use the offer connects over the fabric: to the passive endpoint, or with a
+ * greeting. Then dofi_memory_forsaken is called.
  */
 static int memory_expect(struct dofi_conn *conn)
 {
@@ -204,8 +204,9 @@ static void hear(struct dofi_ia *ia, const struct dofi_wakeup_offer *text,
 }
 
 /*
- * A device's atomic operations are atomic among themselves only. So where a device has some, a
- * place in memory that peers here and elsewhere share needs a program that knows.
+ * A device's atomic operations are atomic only among themselves. So if the device has some, the
+ * program must not let peers of this host and of other hosts use one memory location for atomic
+ * operations.
  */
 static bool has_device_atomics(const struct dofi_ia *ia)
 {

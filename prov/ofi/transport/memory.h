@@ -3,14 +3,14 @@
  * The transport of connections between two processes of one host, beside the transport of the IA.
  * The handshake decides which of the two a connection uses:
  *
- * 	REQUEST		the connecting side offers it
- * 	local socket	the accepting side passes the descriptor of a segment to the IA that asked.
- * 			A host without a socket of that name is another one
- * 	ACCEPT		says so
- * 	local socket	the connecting side has mapped the segment and joins
+ * 	REQUEST		the connecting side offers shared memory
+ * 	local socket	the accepting side passes the descriptor of a segment to the connecting IA.
+ * 			If this host has no socket of that name, the IA is on another host
+ * 	ACCEPT		tells that the segment was passed
+ * 	local socket	the connecting side has mapped the segment and answers
  *
- * Whatever fails on the way leaves the connection to the transport of the IA: the connecting side
- * begins with it, and the accepting side hears of that over the fabric.
+ * If a step fails, the connection uses the transport of the IA: the connecting side begins with it,
+ * and the accepting side notices that over the fabric.
  */
 #ifndef DOFI_MEMORY_H
 #define DOFI_MEMORY_H
@@ -24,8 +24,7 @@ struct dofi_ia;
  */
 int dofi_memory_open(struct dofi_ia *ia);
 
-/* Accepting side: the peer comes by the fabric. What was offered is taken back. engine.lock held.
- */
+/* Accepting side: the peer connects over the fabric. Withdraws the offer. engine.lock held. */
 void dofi_memory_forsaken(struct dofi_conn *conn);
 
 #endif

@@ -11,11 +11,11 @@
 #include <string.h>
 
 /*
- * Looks at the box before the request is taken back: some microseconds. Between two sockets the
- * lines that it takes travel for longer than one.
+ * How often the initiator reads the box before it takes the request back: some microseconds.
+ * Between two processor sockets the cache lines of a request travel for more than one.
  */
 #define LOOKS      2048u
-/* A target that carries it out is not waited for any longer than for some more of these. */
+/* How often the initiator reads the box of a target that carries the request out. */
 #define MORE_LOOKS (8u * LOOKS)
 
 /* --- the initiator of an RDMA operation --- */
@@ -86,7 +86,7 @@ bool dofi_box_is_done(struct dofi_memory_path *path, struct dofi_wr *wr)
 
 /* --- the target --- */
 
-/* What is checked is what is used: the words are copied first. */
+/* The peer can change the box at any time. So the words are copied once, and the copies checked. */
 static bool carry_out(struct dofi_memory_path *path, struct dofi_memory_box *box)
 {
 	uint64_t address = box->address;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small RDMA without the kernel, while the target polls. A side has one box in the segment, which
- * it asks the other one with: the target's next poll carries the request out, in the time of a
- * message. Whoever asks waits for that, for some microseconds. Then it takes the request back and
- * copies by the kernel, which needs nobody. So a request in a box is over when its post returns, as
- * one by the kernel is, and both keep their order.
+ * Small RDMA without the kernel, while the target polls. The segment has one box for each
+ * direction. The initiator puts a request into its box, and the target's next poll carries the
+ * request out, in the time of a message. The initiator waits for that, for some microseconds. Then
+ * it takes the request back and copies by the kernel, which does not need the target. So a request
+ * in a box is complete when its post returns, as one by the kernel is, and both keep their order.
  *
- * One request alone may take longer: when the target is stopped while it carries it out. Nobody can
- * take it back then, and later RDMA waits for it.
+ * A request takes longer only if the target is stopped while it carries the request out. Then the
+ * initiator cannot take the request back, and later RDMA waits for it.
  *
- * Who asks has to know that the target polls: it counts its polls in the segment. After a copy by
- * the kernel the count tells whether the box would have been the better way.
+ * The target counts its polls in the segment. The initiator compares the counts before and after a
+ * copy by the kernel: if the target polled often enough meanwhile, the initiator uses the box for
+ * the next request.
  */
 #ifndef DOFI_MEMORY_BOX_H
 #define DOFI_MEMORY_BOX_H
@@ -28,7 +29,7 @@ struct dofi_wr;
 
 enum dofi_box_state {
 	DOFI_BOX_IDLE,
-	DOFI_BOX_ASKED, /* the target may take it, or who asked may take it back */
+	DOFI_BOX_ASKED, /* the target may take it, or the initiator take it back */
 	DOFI_BOX_TAKEN, /* the target carries it out */
 	DOFI_BOX_DONE,
 };
@@ -46,16 +47,20 @@ struct dofi_memory_box {
 /* --- the initiator of an RDMA operation; ep->lock held --- */
 
 /*
- * The request, which is RDMA, in the box: DOFI_BOX_DONE; DOFI_BOX_IDLE, and it has to go another
- * way; or DOFI_BOX_TAKEN, and dofi_box_is_done tells when it is done.
+ * Puts an RDMA request into the box. Returns DOFI_BOX_DONE: it is complete; DOFI_BOX_IDLE: the box
+ * does not take it, so the caller uses another way; DOFI_BOX_TAKEN: dofi_box_is_done tells when it
+ * is complete.
  */
 enum dofi_box_state dofi_box_ask(struct dofi_memory_path *path, struct dofi_wr *wr);
-/* The one that was taken. What was read is in its segments then. */
+/*
+ * Whether the request that the target took is complete. The data of a read are in its segments
+ * then.
+ */
 bool dofi_box_is_done(struct dofi_memory_path *path, struct dofi_wr *wr);
 
 /* --- the target; engine.lock held --- */
 
-/* Carries out what the peer asks, which is checked as all that it asks. */
+/* Carries out the peer's request, with the checks of any request from a ring. */
 void dofi_box_serve(struct dofi_memory_path *path);
 
 #endif

@@ -99,8 +99,7 @@ static void end_message(struct dofi_memory_path *path, uint32_t update)
 	dofi_reap_done(wr, err, path->length, path->conn->id, update);
 }
 
-/* A whole message that fits into its cell and into the receive; false: take_send says what it is.
- */
+/* Takes a message that fits into its cell and into the receive. False: take_send handles it. */
 static bool take_line(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	struct dofi_ep *ep = path->conn->ep;
@@ -182,7 +181,7 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *
 	return ret == -ESRCH ? STAYS : ret;
 }
 
-/* Whether the places are valid for a message of that length. */
+/* Whether the segments in the sender's memory are valid for a message of that length. */
 static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_t length)
 {
 	uint64_t sum = 0;
@@ -228,7 +227,7 @@ static int take_places(struct dofi_memory_path *path, const struct dofi_cell *ce
 
 /* --- RDMA --- */
 
-/* As the initiator checks it (issue.c). Memory that is being freed is out of the table by now. */
+/* The same checks as the initiator's (issue.c). Memory that is being freed is not in the table. */
 void *dofi_memory_find(const struct dofi_memory_path *path, uint64_t context, uint64_t address,
 		       uint64_t length, unsigned int need)
 {
@@ -396,7 +395,7 @@ static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell
 	return TAKEN;
 }
 
-/* Whether it is for this EP is known: nothing that it says of that counts. */
+/* The ring belongs to one EP, so the connection number in the message is ignored. */
 static int take_ctrl_msg(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	struct dofi_ctrl_msg ctrl_msg = {0};
@@ -448,7 +447,7 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 	return -EPROTO;
 }
 
-/* A call that polls and has got its event does not wait for the line of the next cell. */
+/* A call that polls and has got its event does not wait for the cache line of the next cell. */
 int dofi_memory_take_cells(struct dofi_memory_path *path)
 {
 	const struct dofi_taker *taker = &path->conn->ia->engine.taker;

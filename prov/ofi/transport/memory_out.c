@@ -226,7 +226,7 @@ static bool is_forbidden(int ret)
 	return ret == -EPERM || ret == -ENOSYS;
 }
 
-/* What is the request's only operation is complete when the post returns. */
+/* A request that consists of this operation alone is complete when the post returns. */
 static void finish_rdma(struct dofi_memory_path *path, struct dofi_wr *wr)
 {
 	if ((wr->op == DOFI_OP_WRITE || wr->op == DOFI_OP_READ) && !wr->split) {
@@ -262,7 +262,7 @@ static uint32_t polls_of(const struct dofi_memory_path *path)
 	return atomic_load_explicit(&path->theirs->polls, memory_order_relaxed);
 }
 
-/* As a post, or 1: it has to go by the ring, for the kernel does not allow copies any more. */
+/* As a post, or 1: the ring has to carry it, because the kernel does not allow copies any more. */
 static ssize_t post_copy(struct dofi_ep *ep, struct dofi_wr *wr, copier *copies)
 {
 	struct dofi_memory_path *path = ep->memory;
@@ -304,13 +304,13 @@ static uint32_t update_of(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	return dofi_credit_update(ep, solicited) | noted;
 }
 
-/* That of a write with immediate data brings none. */
+/* The length in the cell. The message of a write with immediate data has no bytes of its own. */
 static uint64_t length_of(const struct dofi_wr *wr)
 {
 	return wr->op == DOFI_OP_WRITE_IMM ? 0 : wr->length;
 }
 
-/* Notes that the update has announced all receives. */
+/* Records that the update has reported all receives. */
 static void announced(struct dofi_ep *ep, uint32_t total)
 {
 	if (ep->credit_mode)
@@ -347,7 +347,10 @@ static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 	       atomic_load_explicit(&ep->memory->theirs->fetches, memory_order_acquire);
 }
 
-/* Sends the places of a long message. The message is complete when the receiver has copied it. */
+/*
+ * Sends the addresses of the segments of a long message. The message is complete when the receiver
+ * has copied it.
+ */
 static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,

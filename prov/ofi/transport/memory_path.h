@@ -7,10 +7,11 @@
  * engine.lock guards those for the ring that it reads, because rounds use them.
  *
  * Where the kernel allows it, a side copies from and to the memory of the other one: RDMA within
- * the post, and long messages when their receiver takes them. The other side learns nothing of it.
- * So who copies counts that, then looks whether the other side is over; who is over says so, then
- * waits until the count is 0 or the process is dead. Small RDMA goes by a box while the target
- * polls; see memory_box.h.
+ * the post, and long messages when their receiver fetches them. The other side does not notice a
+ * copy. So the copying side increments a count (`copying`) and then checks whether the other side
+ * has ended the connection (`over`). The side that ends the connection sets `over` and then waits
+ * until the count is 0 or the process is dead. Small RDMA goes by a box while the target polls; see
+ * memory_box.h.
  */
 #ifndef DOFI_MEMORY_PATH_H
 #define DOFI_MEMORY_PATH_H
@@ -32,11 +33,13 @@ enum dofi_cell_kind {
 	DOFI_CELL_WRITE,    /* an RDMA write: address of these bytes; context */
 	DOFI_CELL_READ,     /* an RDMA read: address; context; its bytes are the length */
 	DOFI_CELL_ENTRY,    /* reads an entry of the context table: its offset */
-	DOFI_CELL_DATA,     /* answers, in order: what was read; nothing: a write is stored */
+	DOFI_CELL_DATA,     /* answers, in order: the data of a read; no bytes: a write is stored */
 	DOFI_CELL_CTRL,     /* a control record: address of its bytes; completion data */
 	DOFI_CELL_CTRL_MSG, /* a control message, where the fabric has these and not records */
 	DOFI_CELL_CREDIT,   /* a credit update */
-	/* a message that the receiver fetches: as SEND; its bytes are places; answered as a write
+	/*
+	 * a message that the receiver fetches: as SEND; its bytes are struct dofi_memory_place;
+	 * answered as a write
 	 */
 	DOFI_CELL_PLACES,
 };
@@ -70,8 +73,8 @@ struct dofi_memory_mark {
 
 struct dofi_memory_segment {
 	struct dofi_memory_mark marks[2]; /* of the connecting side, of the accepting side */
-	struct dofi_memory_ring rings[2]; /* that it writes */
-	struct dofi_memory_box boxes[2];  /* that it asks with */
+	struct dofi_memory_ring rings[2]; /* that this side writes */
+	struct dofi_memory_box boxes[2];  /* for the RDMA of this side */
 };
 
 /* Most reads and writes under way in one direction. The target keeps as many answers. */
@@ -155,7 +158,7 @@ int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path
 /* Maps the segment of the accepting side. 0 or a negative errno. */
 int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
 			 struct dofi_memory_path **path_p);
-/* Sets the process of the other side, before the path is joined. */
+/* Sets the process of the other side. Called before dofi_memory_path_join. */
 void dofi_memory_path_meet(struct dofi_memory_path *path, pid_t pid);
 /*
  * The connection uses the path from now on. 0 or -ENOMEM. engine.lock held, as for all that follow.
@@ -174,7 +177,7 @@ void dofi_memory_path_free(struct dofi_memory_path *path);
  */
 bool dofi_memory_doze(struct dofi_ia *ia, bool asleep);
 
-/* Whether a round has something to put, or to complete. */
+/* Whether a round has something to put into the ring, or to complete. */
 static inline bool dofi_memory_has_more(const struct dofi_memory_path *path)
 {
 	return atomic_load_explicit(&path->restless, memory_order_relaxed) ||
@@ -194,7 +197,10 @@ static inline void dofi_memory_wake(const struct dofi_memory_path *path, struct 
 		dofi_wakeup_call(ia, path->peer);
 }
 
-/* Begins a copy. False: the other side is over. Otherwise dofi_memory_copy_end has to follow. */
+/*
+ * Begins a copy. False: the other side has ended the connection. Otherwise dofi_memory_copy_end has
+ * to follow.
+ */
 static inline bool dofi_memory_copy_begin(struct dofi_memory_path *path)
 {
 	atomic_fetch_add(&path->ours->copying, 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receive-slot accounting of a shared endpoint. The receives for credit updates (rdm.c) are posted
- * again after each update, and must always find a slot: without updates no peer sends, no receive
- * completes, and no slot becomes free. The fabric does not keep slots for them. So this unit counts
- * the receives of EPs and SRQs and leaves the rest of the size that the fabric reports.
+ * Receive-slot accounting of a shared endpoint. The receives for credit updates
+ * (control_receives.c) are posted again after each update, and must always find a slot: without
+ * updates no peer sends, no receive completes, and no slot becomes free. The fabric does not keep
+ * slots for them. So this unit counts the receives of EPs and SRQs and leaves the rest of the size
+ * that the fabric reports.
  *
  * Some fabrics take far more receives than they report. There the EPs may use more slots, and spare
  * receives that match no message hold slots for the updates. When the fabric is full for the first

@@ -17,7 +17,7 @@
 
 #define DIR_PATH DOFI_SHM_DIR "/"
 
-/* --- the layouts: where in a region, or in what it leads to, is what --- */
+/* --- the layouts: offsets of members in a region and in the structures that it refers to --- */
 
 struct dofi_shm_layout {
 	uint8_t number;

@@ -6,12 +6,12 @@
  * which takes neither lock, waits for the death of each peer (by a pidfd) and repairs:
  *
  *   the region of the dead process   gets no room for anything, and its lock is released.
- *   our region                       Its lock cannot be taken for a while in which no command goes
- *                                    in or out, or an entry stays claimed, and no thread of a
- *                                    process that lives can be the one who did it
- *                                    (live_threads.h): it was the dead process. The lock is
- *                                    released, the entry is passed over.
- *   what waits for the dead process  ends with a failure, when its connections are over.
+ *   our region                       Its lock stays held while no command goes in or out, or an
+ *                                    entry stays claimed. If no thread of a living process can be
+ *                                    the holder (live_threads.h), it was the dead process. The
+ *                                    thread releases the lock, or skips the entry.
+ *   requests that wait for the dead  end with a failure, when the connections with it are over.
+ *   process
  *
  * The thread sleeps until a peer dies. While a peer is connected that cannot be watched, because it
  * is in another PID namespace, the lock and the entries of our region are left alone.
