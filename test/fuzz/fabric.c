@@ -227,7 +227,7 @@ static bool has_link(const struct dofi_conn *conn)
 	return false;
 }
 
-static bool leave(struct dofi_conn *conn)
+static bool cancel_all(struct dofi_conn *conn)
 {
 	if (!has_link(conn))
 		return false;
@@ -322,9 +322,10 @@ static void peer_died(struct dofi_ia *ia)
 
 static const struct dofi_trans_ops tables[] = {
 	[0] = {COMMON, .has_eq = true, .ctrl_msg = ctrl_msg},
-	[FABRIC_RDM] = {COMMON, .leave = leave, .settle = dofi_drain_settle, .ctrl_msg = ctrl_msg},
+	[FABRIC_RDM] = {COMMON, .cancel = cancel_all, .settle = dofi_drain_settle,
+			.ctrl_msg = ctrl_msg},
 	[FABRIC_SLOTS] = {COMMON, .has_eq = true, .write_ctrl = write_ctrl},
-	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .leave = leave, .settle = dofi_drain_settle,
+	[FABRIC_RDM | FABRIC_SLOTS] = {COMMON, .cancel = cancel_all, .settle = dofi_drain_settle,
 				       .write_ctrl = write_ctrl},
 };
 

@@ -64,7 +64,7 @@ BUGS = [
          "\tif (again || !conn)\n\t\treturn false;\n\tif (!again)")]),
     ("goodbye-behind-path", "simulation", [
         (CM + "conn_end.c", "\tsay_last_word(conn);\n}\n\nvoid dofi_act_stop",
-         "\tif (!conn->trans->leave)\n\t\tconn->trans->disconnect(conn);\n"
+         "\tif (!conn->trans->cancel)\n\t\tconn->trans->disconnect(conn);\n"
          "\tsay_last_word(conn);\n}\n\nvoid dofi_act_stop")]),
     ("table-behind-end", "simulation", [
         (CM + "cm.c", "\tcm->conns_size = 0;\n", "")]),

@@ -99,7 +99,7 @@ void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly)
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_DEAD)
 		return;
-	if (chan->accepted && chan->state == DOFI_CHAN_GREETING)
+	if (chan->accepted && chan->state == DOFI_CHAN_HANDSHAKE)
 		cm->nstrangers--;
 	chan->was_up = chan->state == DOFI_CHAN_UP;
 	if (chan->accepted && chan->was_up)
@@ -224,7 +224,7 @@ static void set_remote(struct dofi_chan *chan)
 		chan->remote = *said;
 }
 
-void dofi_chan_greeted(struct dofi_chan *chan)
+void dofi_chan_handshake_done(struct dofi_chan *chan)
 {
 	struct dofi_cm *cm = &chan->ia->cm;
 
@@ -287,7 +287,7 @@ static void note_source(struct dofi_chan *chan)
 bool dofi_chan_adopt(struct dofi_ia *ia, int fd)
 {
 	struct dofi_cm *cm = &ia->cm;
-	struct dofi_chan *chan = dofi_chan_new(ia, fd, DOFI_CHAN_GREETING);
+	struct dofi_chan *chan = dofi_chan_new(ia, fd, DOFI_CHAN_HANDSHAKE);
 
 	dofi_assert_held(&ia->engine.lock);
 	if (!chan || dofi_engine_watch(ia, &chan->fd, EPOLLIN)) {
@@ -403,7 +403,7 @@ static void take_frames(struct dofi_chan *chan)
 		}
 		if (!size)
 			break;
-		if (chan->state == DOFI_CHAN_GREETING)
+		if (chan->state == DOFI_CHAN_HANDSHAKE)
 			dofi_handshake_frame(chan, chan->rx + at, size);
 		else
 			on_sealed(chan, chan->rx + at, size);
@@ -424,8 +424,8 @@ static void on_end(struct dofi_chan *chan, int err)
 	char text[DOFI_ADDR_TEXT];
 	int ret;
 
-	if (chan->state != DOFI_CHAN_GREETING || chan->accepted || chan->tries >= MAX_DIALS) {
-		if (chan->state == DOFI_CHAN_GREETING && !chan->accepted &&
+	if (chan->state != DOFI_CHAN_HANDSHAKE || chan->accepted || chan->tries >= MAX_DIALS) {
+		if (chan->state == DOFI_CHAN_HANDSHAKE && !chan->accepted &&
 		    chan->step != DOFI_STEP_HELLO)
 			DOFI_LOG_W("%s: no control channel to %s: it hung up during the handshake; "
 				   "its log may say why",
@@ -482,7 +482,7 @@ static void chan_ready(struct dofi_fd *fd, uint32_t events)
 		read_turn(chan);
 }
 
-void dofi_chan_hear(struct dofi_chan *chan)
+void dofi_chan_read(struct dofi_chan *chan)
 {
 	dofi_assert_held(&chan->ia->engine.lock);
 	if (chan->state == DOFI_CHAN_UP)
@@ -500,7 +500,7 @@ static bool goes_on(struct dofi_chan *chan)
 	enum dofi_handshake_step step = chan->step;
 
 	read_turn(chan);
-	if (chan->state != DOFI_CHAN_GREETING)
+	if (chan->state != DOFI_CHAN_HANDSHAKE)
 		return true;
 	if (chan->step == step) {
 		if (chan->accepted || ++chan->overdue >= MAX_OVERDUE)
@@ -531,7 +531,7 @@ static void chan_timer(struct dofi_timer *timer)
 {
 	struct dofi_chan *chan = DOFI_CONTAINER(timer, struct dofi_chan, timer);
 
-	if (chan->state == DOFI_CHAN_GREETING) {
+	if (chan->state == DOFI_CHAN_HANDSHAKE) {
 		if (!goes_on(chan))
 			give_up(chan);
 	} else if (chan->asked != chan->done) {

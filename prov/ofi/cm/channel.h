@@ -19,8 +19,8 @@ struct dofi_conn;
 struct dofi_ia;
 
 enum dofi_chan_state {
-	DOFI_CHAN_DIALING,  /* TCP connect under way */
-	DOFI_CHAN_GREETING, /* the handshake is under way; handshake.h */
+	DOFI_CHAN_DIALING,   /* TCP connect under way */
+	DOFI_CHAN_HANDSHAKE, /* the handshake is under way; handshake.h */
 	DOFI_CHAN_UP,
 	DOFI_CHAN_DEAD, /* closed; its deferred work informs the connections and frees it */
 };
@@ -46,10 +46,10 @@ struct dofi_chan {
 	int err;      /* DEAD: the dial's negative errno */
 	int send_err; /* sending failed; the channel closes when the socket is read */
 	uint32_t tries;
-	uint32_t overdue; /* GREETING: how often the limit of time was over */
+	uint32_t overdue; /* HANDSHAKE: how often the limit of time was over */
 	struct sockaddr_storage names[DOFI_CHAN_NAMES]; /* [0]: where the socket was dialled */
 	uint32_t nnames;
-	enum dofi_handshake_step step; /* of GREETING */
+	enum dofi_handshake_step step; /* of HANDSHAKE */
 	struct dofi_handshake shake;   /* the messages of the handshake so far */
 	/* made of both HELLOs; seals all frames behind the proofs */
 	struct dofi_session session;
@@ -60,7 +60,7 @@ struct dofi_chan {
 	struct dofi_list waiting;       /* conn->link: dofi_conn_chan_up is due */
 	struct dofi_list conns;         /* conn->link */
 	uint32_t noffered;              /* number of requests that wait for the consumer's answer */
-	struct dofi_timer timer;        /* limit of GREETING, then of idleness */
+	struct dofi_timer timer;        /* limit of HANDSHAKE, then of idleness */
 	struct dofi_work work;          /* due upcalls, and the end */
 	uint64_t asked, done; /* number of the last INVALIDATE sent, of the last answered */
 	/* an INVALIDATE was not answered in time, so calls do not wait for this peer */
@@ -89,13 +89,13 @@ struct dofi_conn *dofi_chan_pop(struct dofi_list *list);
 void dofi_chan_detach(struct dofi_conn *conn);
 
 /* Reads the socket of a channel that is UP. That may close the channel, and end its connections. */
-void dofi_chan_hear(struct dofi_chan *chan);
+void dofi_chan_read(struct dofi_chan *chan);
 
 /* The peer's address, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
 
 /* The handshake is complete: chan->peer is filled. */
-void dofi_chan_greeted(struct dofi_chan *chan);
+void dofi_chan_handshake_done(struct dofi_chan *chan);
 
 /*
  * Ends a channel. Makes no upcall itself: the channel's deferred work does, and frees the channel.

@@ -108,7 +108,7 @@ void dofi_chan_dial_done(struct dofi_chan *chan)
 		dofi_chan_close(chan, -err, false);
 		return;
 	}
-	chan->state = DOFI_CHAN_GREETING;
+	chan->state = DOFI_CHAN_HANDSHAKE;
 	chan->overdue = 0;
 	dofi_timer_set(chan->ia, &chan->timer,
 		       dofi_now() + chan->ia->params.handshake_ms * 1000000u);

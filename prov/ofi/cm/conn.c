@@ -110,12 +110,12 @@ static bool number_it(struct dofi_conn *conn)
 /* --- life --- */
 
 /* A GOODBYE may lie in the socket, not read yet because of many other messages. */
-static bool hears_goodbye(struct dofi_conn *conn)
+static bool reads_goodbye(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
 	uint32_t id = conn->id;
 
-	dofi_chan_hear(conn->chan);
+	dofi_chan_read(conn->chan);
 	return dofi_conn_by_id(ia, id) != conn || conn->state != DOFI_CONN_GOODBYE_PENDING;
 }
 
@@ -130,12 +130,12 @@ static bool awaits_path(const struct dofi_conn *conn)
  * Reads messages that came in time while this process had no processor. True: one of them has ended
  * the wait for the path.
  */
-static bool hears_outcome(struct dofi_conn *conn)
+static bool reads_outcome(struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = conn->ia;
 	uint32_t id = conn->id;
 
-	dofi_chan_hear(conn->chan);
+	dofi_chan_read(conn->chan);
 	return dofi_conn_by_id(ia, id) != conn || !awaits_path(conn);
 }
 
@@ -145,9 +145,9 @@ static void timer_fired(struct dofi_timer *timer)
 	struct dofi_conn *conn = DOFI_CONTAINER(timer, struct dofi_conn, timer);
 	bool refused = conn->state == DOFI_CONN_DIALLING && conn->redial.until;
 
-	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && hears_goodbye(conn))
+	if (conn->state == DOFI_CONN_GOODBYE_PENDING && conn->chan && reads_goodbye(conn))
 		return;
-	if (awaits_path(conn) && conn->chan && hears_outcome(conn))
+	if (awaits_path(conn) && conn->chan && reads_outcome(conn))
 		return;
 	dofi_conn_handle(conn, refused ? DOFI_ON_DIAL_FAILED : DOFI_ON_TIMER, NULL);
 }

@@ -139,7 +139,7 @@ void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *bye)
 }
 
 /* Ends as the peer's BYE said, after the wait for its messages. */
-void dofi_act_end_as_told(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_end_by_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	if (conn->bye == DOFI_REASON_DISCONNECT)
 		dofi_act_end_disconnected(conn, msg);
@@ -157,7 +157,7 @@ static void say(struct dofi_conn *conn, enum dofi_msg_type type, enum dofi_reaso
 	dofi_conn_send(conn, &msg);
 }
 
-static void say_last_word(struct dofi_conn *conn)
+static void send_last_message(struct dofi_conn *conn)
 {
 	enum dofi_conn_stage stage = dofi_conn_stage_of(conn->ended_in);
 	enum dofi_reason reason = conn->end_reason;
@@ -183,10 +183,10 @@ static void say_last_word(struct dofi_conn *conn)
  * Sends BYE before the path closes. On a busy host this process may run again much later, and a
  * peer that has lost the path waits only a second for the reason.
  */
-void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_send_bye(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
-	say_last_word(conn);
+	send_last_message(conn);
 }
 
 void dofi_act_stop_lingering(struct dofi_conn *conn, const struct dofi_msg *msg)
@@ -217,7 +217,7 @@ void dofi_conn_raise(struct dofi_ep *ep, uint32_t number, uint32_t private_size)
  * OFED's DAT raises this event then. An EP without connect EVD gets the same event for its end
  * already.
  */
-static void tell_last_receive(const struct dofi_conn *conn)
+static void raise_last_receive(const struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
@@ -230,7 +230,7 @@ static void tell_last_receive(const struct dofi_conn *conn)
  * Closes the data path, frees the EP and raises the event. Operations that the fabric still has
  * become orphans.
  */
-void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_release(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
@@ -255,7 +255,7 @@ void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg)
 		dofi_conn_raise(ep, conn->end_event, conn->end_private);
 	if (ep->srq)
 		dofi_truncated_settle(ep->srq);
-	tell_last_receive(conn);
+	raise_last_receive(conn);
 	dofi_conn_free(conn);
 }
 
@@ -264,7 +264,7 @@ void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	(void)msg;
 	conn->ia->trans->disconnect(conn);
-	say_last_word(conn);
+	send_last_message(conn);
 	dofi_ud_not_established(conn, conn->end_event, conn->end_private);
 	dofi_conn_free(conn);
 }
@@ -304,10 +304,10 @@ static bool is_under_way(struct dofi_conn *conn)
 			return true;
 		dofi_conn_handle(conn, DOFI_ON_TAKEN, NULL);
 	}
-	return conn->trans->leave && conn->trans->leave(conn);
+	return conn->trans->cancel && conn->trans->cancel(conn);
 }
 
-static void part(struct dofi_conn *conn)
+static void complete_end(struct dofi_conn *conn)
 {
 	if (conn->state == DOFI_CONN_LINGERING)
 		dofi_conn_handle(conn, DOFI_ON_TAKEN, NULL);
@@ -315,7 +315,7 @@ static void part(struct dofi_conn *conn)
 }
 
 /* Completes the end, or sets the timer to look again, at growing intervals. */
-void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_check_end(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	uint64_t now = dofi_now(), limit, next, pause;
 
@@ -324,7 +324,7 @@ void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg)
 		conn->over_since = now;
 	limit = conn->over_since + linger_ns(conn->ia);
 	if (now >= limit || !is_under_way(conn)) {
-		part(conn);
+		complete_end(conn);
 		return;
 	}
 	pause = FIRST_LOOK_NS + (now - conn->over_since);
@@ -349,7 +349,7 @@ uint64_t dofi_conn_linger_until(struct dofi_ia *ia)
  * Completes the end within a call. If a wait for this peer was in vain once, as with a frozen peer,
  * does not wait for the next EP.
  */
-static void part_now(struct dofi_conn *conn)
+static void complete_end_now(struct dofi_conn *conn)
 {
 	struct dofi_chan *chan = conn->chan;
 	struct dofi_ia *ia = conn->ia;
@@ -360,7 +360,7 @@ static void part_now(struct dofi_conn *conn)
 		while (is_under_way(conn) && !(chan->silent = dofi_now() > limit))
 			dofi_linger_wait(ia);
 	}
-	part(conn);
+	complete_end(conn);
 }
 
 static void finish(struct dofi_conn *conn, bool lingers)
@@ -372,12 +372,15 @@ static void finish(struct dofi_conn *conn, bool lingers)
 		return;
 	}
 	shut(conn, lingers);
-	dofi_act_look(conn, NULL);
+	dofi_act_check_end(conn, NULL);
 }
 
 void dofi_conn_run_end(struct dofi_work *work)
 {
-	finish(DOFI_CONTAINER(work, struct dofi_conn, work), false);
+	struct dofi_conn *conn = DOFI_CONTAINER(work, struct dofi_conn, work);
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	finish(conn, false);
 }
 
 void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason tell_peer)
@@ -402,5 +405,5 @@ void dofi_conn_end_now(struct dofi_conn *conn, uint32_t event, enum dofi_reason 
 	}
 	if (!dofi_conn_is_over(conn))
 		shut(conn, lingers);
-	part_now(conn);
+	complete_end_now(conn);
 }

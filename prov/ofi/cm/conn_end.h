@@ -46,12 +46,12 @@ void dofi_act_end_overdue(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_drained(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_disconnected(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_broken(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_end_as_told(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_end_by_bye(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_shut(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_stop_lingering(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_look(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_hang_up(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_part(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_check_end(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_send_bye(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_release(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_end_attempt(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

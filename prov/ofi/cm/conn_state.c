@@ -42,7 +42,7 @@ static const char *const events[DOFI_CONN_EVENTS] = {
 	EVENT(BYE),          EVENT(BYE_ERROR),       EVENT(BYE_EARLY),    EVENT(PATH_UP),
 	EVENT(UD_PATH_UP),   EVENT(PATH_DOWN),       EVENT(UD_PATH_DOWN), EVENT(FIRST_MESSAGE),
 	EVENT(LAST_MESSAGE), EVENT(TIMER),           EVENT(OVERDUE),      EVENT(CR_ACCEPT),
-	EVENT(CR_REJECT),    EVENT(LEAVE),           EVENT(DRAINED),      EVENT(END),
+	EVENT(CR_REJECT),    EVENT(DRAIN),           EVENT(DRAINED),      EVENT(END),
 	EVENT(CLOSE),        EVENT(UD_CLOSE),        EVENT(TAKEN),        EVENT(RELEASED),
 	EVENT(AH_FREED),
 };
@@ -96,9 +96,9 @@ enum dofi_conn_stage dofi_conn_stage_of(enum dofi_conn_state state)
 #define WITHIN_TIME(state) ON(TIMER, CHECK_TIME, state), END(OVERDUE, OVERDUE)
 
 /* An established connection, whatever else it waits for. */
-#define UP(state)                                                                     \
-	NO_ANSWERS(state), IGNORE(READY, state), IGNORE(PATH_UP, state),              \
-		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, HEAR_DISCONNECT, state), \
+#define UP(state)                                                                      \
+	NO_ANSWERS(state), IGNORE(READY, state), IGNORE(PATH_UP, state),               \
+		IGNORE(FIRST_MESSAGE, state), ON(DISCONNECT, PEER_DISCONNECTS, state), \
 		ON(BYE_EARLY, AWAIT_DATA, DATA_PENDING), GONE_LATE, ENDS
 
 /* Datagrams: the EP or the IA of the peer is gone, or the path to it. */
@@ -219,7 +219,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_ESTABLISHED] =
 		{
-			ON(LEAVE, LEAVE, DRAINING),
+			ON(DRAIN, DRAIN, DRAINING),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			IGNORE(LAST_MESSAGE, ESTABLISHED),
 			UP(ESTABLISHED),
@@ -233,7 +233,7 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_GOODBYE_PENDING] =
 		{
-			ON(LEAVE, LEAVE, GOODBYE_PENDING),
+			ON(DRAIN, DRAIN, GOODBYE_PENDING),
 			END(DRAINED, DRAINED),
 			ON(PATH_DOWN, AWAIT_GOODBYE, GOODBYE_PENDING),
 			END(TIMER, BROKEN),
@@ -242,11 +242,11 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_DATA_PENDING] =
 		{
-			ON(LEAVE, LEAVE, DATA_PENDING),
+			ON(DRAIN, DRAIN, DATA_PENDING),
 			END(DRAINED, DRAINED),
-			END(LAST_MESSAGE, AS_TOLD),
-			END(TIMER, AS_TOLD),
-			ON(PATH_DOWN, AWAIT_BLAME, DATA_PENDING),
+			END(LAST_MESSAGE, BY_BYE),
+			END(TIMER, BY_BYE),
+			ON(PATH_DOWN, AWAIT_CULPRIT, DATA_PENDING),
 			UP(DATA_PENDING),
 		},
 	[DOFI_CONN_DATAGRAM] =
@@ -290,15 +290,15 @@ static const struct dofi_conn_step steps[DOFI_CONN_STATES][DOFI_CONN_EVENTS] = {
 		},
 	[DOFI_CONN_LINGERING] =
 		{
-			ON(TAKEN, HANG_UP, RELEASING),
-			ON(TIMER, LOOK, LINGERING),
+			ON(TAKEN, SEND_BYE, RELEASING),
+			ON(TIMER, CHECK_END, LINGERING),
 			ON(PATH_DOWN, STOP_LINGERING, LINGERING),
 			OVER(LINGERING),
 		},
 	[DOFI_CONN_RELEASING] =
 		{
-			ON(RELEASED, PART, ENDED),
-			ON(TIMER, LOOK, RELEASING),
+			ON(RELEASED, RELEASE, ENDED),
+			ON(TIMER, CHECK_END, RELEASING),
 			IGNORE(PATH_DOWN, RELEASING),
 			OVER(RELEASING),
 		},

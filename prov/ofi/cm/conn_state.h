@@ -84,7 +84,7 @@ enum dofi_conn_event {
 	/* The consumer, or this library. */
 	DOFI_ON_CR_ACCEPT,
 	DOFI_ON_CR_REJECT,
-	DOFI_ON_LEAVE,    /* dat_ep_disconnect, graceful */
+	DOFI_ON_DRAIN,    /* dat_ep_disconnect, graceful */
 	DOFI_ON_DRAINED,  /* the requests are complete and have reached the peer */
 	DOFI_ON_END,      /* abrupt disconnect, dat_ep_free, an operation that failed */
 	DOFI_ON_CLOSE,    /* the end that was decided is due */
@@ -115,11 +115,11 @@ enum dofi_conn_action {
 	DOFI_DO_ESTABLISH_LOCKED,
 	DOFI_DO_MAKE_AH,
 	/* disconnect.c */
-	DOFI_DO_LEAVE,
-	DOFI_DO_HEAR_DISCONNECT,
+	DOFI_DO_DRAIN,
+	DOFI_DO_PEER_DISCONNECTS,
 	DOFI_DO_AWAIT_GOODBYE,
 	DOFI_DO_AWAIT_DATA,
-	DOFI_DO_AWAIT_BLAME,
+	DOFI_DO_AWAIT_CULPRIT,
 	/* ud_ah.c */
 	DOFI_DO_STOP_SENDING,
 	DOFI_DO_STOP_LAST,
@@ -135,13 +135,13 @@ enum dofi_conn_action {
 	DOFI_DO_END_DRAINED,
 	DOFI_DO_END_DISCONNECTED,
 	DOFI_DO_END_BROKEN,
-	DOFI_DO_END_AS_TOLD,
+	DOFI_DO_END_BY_BYE,
 	/* ...and carried out */
 	DOFI_DO_SHUT,
 	DOFI_DO_STOP_LINGERING,
-	DOFI_DO_LOOK,
-	DOFI_DO_HANG_UP,
-	DOFI_DO_PART,
+	DOFI_DO_CHECK_END,
+	DOFI_DO_SEND_BYE,
+	DOFI_DO_RELEASE,
 	DOFI_DO_END_ATTEMPT,
 	DOFI_CONN_ACTIONS
 };

@@ -142,6 +142,7 @@ void dofi_conn_dial_failed(struct dofi_conn *conn, int err)
 
 void dofi_conn_chan_up(struct dofi_conn *conn)
 {
+	dofi_assert_held(&conn->ia->engine.lock);
 	dofi_conn_handle(conn, DOFI_ON_CHAN_UP, NULL);
 }
 

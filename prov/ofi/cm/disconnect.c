@@ -68,10 +68,10 @@ void dofi_conn_drained(struct dofi_ep *ep)
 void dofi_conn_disconnect(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
-	dofi_conn_handle(conn, DOFI_ON_LEAVE, NULL);
+	dofi_conn_handle(conn, DOFI_ON_DRAIN, NULL);
 }
 
-void dofi_act_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_drain(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	struct dofi_ep *ep = conn->ep;
 
@@ -84,7 +84,7 @@ void dofi_act_leave(struct dofi_conn *conn, const struct dofi_msg *msg)
 	dofi_unlock(&ep->lock);
 }
 
-void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *disconnect)
+void dofi_act_peer_disconnects(struct dofi_conn *conn, const struct dofi_msg *disconnect)
 {
 	struct dofi_ep *ep = conn->ep;
 
@@ -163,7 +163,7 @@ void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg)
  * The path has ended, too, so no message comes any more; but a truncated message may be the missing
  * one.
  */
-void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg)
+void dofi_act_await_culprit(struct dofi_conn *conn, const struct dofi_msg *msg)
 {
 	bool wait;
 

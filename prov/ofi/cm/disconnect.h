@@ -37,10 +37,10 @@ void dofi_conn_last_message(struct dofi_conn *conn);
 void dofi_conn_chan_lost(struct dofi_conn *conn, bool orderly);
 
 /* Actions of the table; conn_state.h. */
-void dofi_act_leave(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_hear_disconnect(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_drain(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_peer_disconnects(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_goodbye(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_await_data(struct dofi_conn *conn, const struct dofi_msg *msg);
-void dofi_act_await_blame(struct dofi_conn *conn, const struct dofi_msg *msg);
+void dofi_act_await_culprit(struct dofi_conn *conn, const struct dofi_msg *msg);
 
 #endif

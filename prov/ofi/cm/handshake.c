@@ -283,7 +283,7 @@ static void on_details(struct dofi_chan *chan, const uint8_t *frame, size_t size
 	if (chan->accepted)
 		put_details(chan);
 	if (agreeable(chan, frame + DOFI_WIRE_LENGTH, body, &chan->peer, why, sizeof(why)))
-		dofi_chan_greeted(chan);
+		dofi_chan_handshake_done(chan);
 	else
 		refuse_stranger(chan, why);
 }

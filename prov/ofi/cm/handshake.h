@@ -15,7 +15,7 @@ struct dofi_chan;
 void dofi_handshake_begin(struct dofi_chan *chan);
 
 /*
- * Handles a frame of the peer in a channel that is not up. Calls dofi_chan_greeted when the
+ * Handles a frame of the peer in a channel that is not up. Calls dofi_chan_handshake_done when the
  * handshake is complete, and closes the channel when it fails.
  */
 void dofi_handshake_frame(struct dofi_chan *chan, const uint8_t *frame, size_t size);

@@ -81,14 +81,14 @@ static struct dofi_wr *pop(struct dofi_srq *srq)
  * Breaks the connections that miss messages. A connection has one error: a second truncated message
  * of it is dropped.
  */
-static void blame(struct dofi_srq *srq)
+static void break_sender(struct dofi_srq *srq)
 {
 	struct dofi_conn *conn;
 	uint32_t i = 0;
 
 	while (srq->truncated && (conn = next_user(srq, &i)))
 		if (missing(conn))
-			dofi_srq_blame(conn->ep, pop(srq));
+			dofi_srq_break(conn->ep, pop(srq));
 }
 
 void dofi_truncated_settle(struct dofi_srq *srq)
@@ -98,7 +98,7 @@ void dofi_truncated_settle(struct dofi_srq *srq)
 	dofi_assert_held(&srq->obj.ia->engine.lock);
 	if (!srq->truncated || !all_missing(srq, &sum) || sum > srq->ntruncated)
 		return;
-	blame(srq);
+	break_sender(srq);
 	while (srq->truncated)
 		dofi_srq_take_back(srq, pop(srq));
 }

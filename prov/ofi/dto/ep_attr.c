@@ -75,7 +75,7 @@ static uint64_t longest_message(const struct dofi_limits *limits, const DAT_EP_A
 	return dofi_is_datagram(asked) ? limits->max_datagram : limits->max_message;
 }
 
-static bool asked_ok(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
+static bool within_limits(const struct dofi_limits *limits, const DAT_EP_ATTR *asked)
 {
 	return asked->max_message_size <= longest_message(limits, asked) &&
 	       asked->max_rdma_size <= limits->max_rdma &&
@@ -112,7 +112,7 @@ DAT_RETURN dofi_ep_attr_resolve(const struct dofi_ia *ia, const DAT_EP_ATTR *ask
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	if (dofi_is_datagram(asked) && (has_srq || !ia->limits.max_datagram))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (!asked_ok(&ia->limits, asked))
+	if (!within_limits(&ia->limits, asked))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, 0);
 	if (asked->qos != DAT_QOS_BEST_EFFORT)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);

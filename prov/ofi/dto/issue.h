@@ -59,6 +59,7 @@ DOFI_INLINE enum dofi_verdict dofi_may_start(struct dofi_ep *ep, struct dofi_wr 
 {
 	enum dofi_verdict verdict = DOFI_GO;
 
+	dofi_assert_held(&ep->lock);
 	if (op == DOFI_OP_READ && ep->reads >= ep->read_limit)
 		return DOFI_WAIT;
 	if (!plain && DOFI_UNLIKELY(dofi_is_special(ep, wr)))
@@ -131,6 +132,7 @@ DOFI_INLINE bool dofi_issue_receive(struct dofi_ep *ep, struct dofi_wr *wr, bool
 {
 	ssize_t ret;
 
+	dofi_assert_held(&ep->lock);
 	wr->state = DOFI_WR_ISSUED;
 	ret = plain ? ep->trans->recv(ep, wr) : dofi_receive_start(ep->obj.ia, &ep->recv, wr);
 	DOFI_PROBE4(issue, ep, DOFI_OP_RECV, wr->cookie, ret);

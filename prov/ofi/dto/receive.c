@@ -225,6 +225,8 @@ void dofi_receive_done(struct dofi_wr *wr, uint64_t length, uint32_t update)
 
 void dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update)
 {
+	dofi_assert_held(&wr->ep->obj.ia->engine.lock);
+	dofi_assert_held(&wr->ep->lock);
 	done(wr, length, update);
 }
 

@@ -51,6 +51,7 @@ static inline bool dofi_release_notifies(const struct dofi_ep *ep, const struct 
 DOFI_INLINE void dofi_release_fill(struct dofi_ep *ep, const struct dofi_wr *wr, uint8_t op,
 				   uint8_t status, struct dofi_event *event)
 {
+	dofi_assert_held(&ep->lock);
 	event->number = DAT_DTO_COMPLETION_EVENT;
 	event->op = op;
 	event->status = status;

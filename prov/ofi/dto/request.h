@@ -58,6 +58,7 @@ static inline uint8_t dofi_post_counter(uint8_t op)
 DOFI_INLINE void dofi_post_fill(struct dofi_wr *wr, struct dofi_ep *ep, enum dofi_op op,
 				DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, uint64_t length)
 {
+	dofi_assert_held(&ep->lock);
 	wr->ep = ep;
 	wr->cookie = cookie.as_64;
 	wr->kind = ((struct dofi_wr){.op = (uint8_t)op,

@@ -359,7 +359,7 @@ void dofi_srq_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number
 		up->settle_truncated(srq);
 }
 
-void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
+void dofi_srq_break(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	dofi_assert_held(&ep->obj.ia->engine.lock);
 	dofi_lock(&ep->lock);

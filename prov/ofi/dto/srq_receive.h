@@ -42,9 +42,9 @@ void dofi_srq_forget_held(struct dofi_ep *ep);
 /*
  * Ends the receive of a truncated message: its sender is the peer of this EP, and the connection
  * breaks; or no EP has this peer any more, and the buffer waits for another message (DTO-145).
- * engine.lock held; dofi_srq_blame is called without ep->lock.
+ * engine.lock held; dofi_srq_break is called without ep->lock.
  */
-void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr);
+void dofi_srq_break(struct dofi_ep *ep, struct dofi_wr *wr);
 void dofi_srq_take_back(struct dofi_srq *srq, struct dofi_wr *wr);
 
 /*

@@ -116,7 +116,7 @@ struct dofi_engine {
 struct dofi_wait {
 	_Atomic bool driven;       /* there is a driver */
 	_Atomic bool asleep;       /* the driver is in ppoll or about to enter it */
-	_Atomic bool aloof;        /* the driver does not watch the CQ, unless there are watchers */
+	_Atomic bool unwatched;    /* the driver does not watch the CQ, unless there are watchers */
 	_Atomic uint32_t watchers; /* dofi_wait_watch */
 	/*
 	 * after it was woken for a watcher, the driver watches the CQ so long; used by the driver

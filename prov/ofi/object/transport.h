@@ -66,7 +66,7 @@ struct dofi_trans_ops {
 	 * whether it still has some. Called until it has none or the time is over; then disconnect
 	 * is called. engine.lock held, not ep->lock. NULL: disconnect does all of this.
 	 */
-	bool (*leave)(struct dofi_conn *conn);
+	bool (*cancel)(struct dofi_conn *conn);
 	/*
 	 * Takes the path down at once; safe in any state. When it has returned, the fabric uses no
 	 * memory of the EP's work requests any more, and dofi_reap_done has got the remaining

@@ -10,14 +10,14 @@
 #define LONGEST_STAY_NS 16384000000ull
 
 /*
- * The protocol of Dekker: the watcher stores `watchers` and loads `aloof`; the driver stores
- * `aloof` and loads `watchers`. Both are sequentially consistent, so at least one of the two sees
- * the store of the other, and no watcher is left with a driver that leaves the queue alone.
+ * The protocol of Dekker: the watcher stores `watchers` and loads `unwatched`; the driver stores
+ * `unwatched` and loads `watchers`. Both are sequentially consistent, so at least one of the two
+ * sees the store of the other, and no watcher is left with a driver that leaves the queue alone.
  */
 void dofi_wait_watch(struct dofi_ia *ia)
 {
 	atomic_fetch_add(&ia->wait.watchers, 1);
-	if (atomic_exchange(&ia->wait.aloof, false))
+	if (atomic_exchange(&ia->wait.unwatched, false))
 		dofi_wait_kick(ia);
 }
 
@@ -32,10 +32,10 @@ bool dofi_cq_watch_leave(struct dofi_ia *ia, const _Atomic uint32_t *wakeup)
 
 	if (!ia->moves_alone || wakeup != &ia->engine.activity || dofi_now() < w->stay_until)
 		return false;
-	atomic_store(&w->aloof, true);
+	atomic_store(&w->unwatched, true);
 	if (atomic_load(&w->watchers) || atomic_load(&ia->engine.nstalled))
-		atomic_store(&w->aloof, false);
-	return atomic_load_explicit(&w->aloof, memory_order_relaxed);
+		atomic_store(&w->unwatched, false);
+	return atomic_load_explicit(&w->unwatched, memory_order_relaxed);
 }
 
 /*
@@ -55,6 +55,6 @@ static void stay(struct dofi_wait *w)
 
 void dofi_cq_watch_awake(struct dofi_wait *w)
 {
-	if (!atomic_exchange(&w->aloof, false))
+	if (!atomic_exchange(&w->unwatched, false))
 		stay(w);
 }

@@ -168,7 +168,7 @@ static bool take_one(struct dofi_ia *ia)
 	return true;
 }
 
-void dofi_wakeup_hear(struct dofi_ia *ia)
+void dofi_wakeup_read(struct dofi_ia *ia)
 {
 	dofi_assert_held(&ia->engine.lock);
 	for (int i = 0; i < TURN && take_one(ia); i++)
@@ -178,7 +178,7 @@ void dofi_wakeup_hear(struct dofi_ia *ia)
 static void socket_ready(struct dofi_fd *fd, uint32_t events)
 {
 	(void)events;
-	dofi_wakeup_hear(DOFI_CONTAINER(fd, struct dofi_ia, wakeup.socket));
+	dofi_wakeup_read(DOFI_CONTAINER(fd, struct dofi_ia, wakeup.socket));
 }
 
 /* --- life --- */

@@ -51,7 +51,7 @@ struct dofi_wakeup_offer {
 int dofi_wakeup_pass(struct dofi_ia *ia, const uint8_t *uuid, const struct dofi_wakeup_offer *text,
 		     int fd);
 /* Handles the datagrams that have come so far. engine.lock held. */
-void dofi_wakeup_hear(struct dofi_ia *ia);
+void dofi_wakeup_read(struct dofi_ia *ia);
 /*
  * Wake a peer whose mark says "asleep": to read its rings, and to read the fabric's queue. Any lock
  * may be held.

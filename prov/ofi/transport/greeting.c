@@ -59,14 +59,14 @@ static int greet(struct dofi_conn *conn)
 }
 
 /* The connecting side connects over the fabric although this side has offered shared memory. */
-static bool meet_after_all(struct dofi_conn *conn)
+static bool expect_over_fabric(struct dofi_conn *conn)
 {
 	int ret;
 
 	if (conn->active || conn->over_memory || dofi_conn_stage(conn) != DOFI_STAGE_LINKING ||
 	    dofi_conn_is_ending(conn))
 		return false;
-	dofi_memory_forsaken(conn);
+	dofi_memory_withdraw(conn);
 	ret = conn->trans->expect(conn);
 	if (ret)
 		dofi_conn_path_down(conn, -ret);
@@ -78,7 +78,7 @@ void dofi_greeting_arrived(struct dofi_ia *ia, uint32_t number)
 	struct dofi_conn *conn = dofi_conn_by_id(ia, number);
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!conn || (!conn->peer && !meet_after_all(conn)) || dofi_list_empty(&conn->greeting))
+	if (!conn || (!conn->peer && !expect_over_fabric(conn)) || dofi_list_empty(&conn->greeting))
 		return;
 	if (conn->active) {
 		dofi_greeting_end(conn);

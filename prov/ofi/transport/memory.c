@@ -21,7 +21,7 @@
 /* --- the choice --- */
 
 /* The connection stays on the fabric; the reason is logged at level info. */
-static void stay(struct dofi_conn *conn, const char *why)
+static void stay_on_fabric(struct dofi_conn *conn, const char *why)
 {
 	DOFI_LOG_I("%s: a connection uses the fabric and not shared memory: %s", conn->ia->name,
 		   why);
@@ -59,7 +59,7 @@ static int offer(struct dofi_conn *conn)
 
 /*
  * A peer that cannot use the offer connects over the fabric: to the passive endpoint, or with a
- * greeting. Then dofi_memory_forsaken is called.
+ * greeting. Then dofi_memory_withdraw is called.
  */
 static int memory_expect(struct dofi_conn *conn)
 {
@@ -70,18 +70,18 @@ static int memory_expect(struct dofi_conn *conn)
 	if (!ret)
 		return fabric->id == DOFI_TRANS_MSG ? fabric->expect(conn) : 0;
 	drop(conn);
-	stay(conn,
-	     ret == -ECONNREFUSED ? "the peer is on another host" : "its memory can't be shared");
+	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer is on another host"
+						  : "its memory can't be shared");
 	return conn->trans->expect(conn);
 }
 
-void dofi_memory_forsaken(struct dofi_conn *conn)
+void dofi_memory_withdraw(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
 	if (conn->trans == conn->ia->trans)
 		return;
 	drop(conn);
-	stay(conn, "the peer has not taken the offer");
+	stay_on_fabric(conn, "the peer has not taken the offer");
 }
 
 /* The connecting side: the segment came before ACCEPT. */
@@ -90,7 +90,7 @@ static int join(struct dofi_conn *conn)
 	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_JOIN);
 	int ret;
 
-	dofi_wakeup_hear(conn->ia);
+	dofi_wakeup_read(conn->ia);
 	if (!conn->memory)
 		return -ENOENT;
 	/* This process may have been stopped for so long that the other side has given up. */
@@ -110,8 +110,8 @@ static int memory_connect(struct dofi_conn *conn)
 		return 0;
 	}
 	drop(conn);
-	stay(conn,
-	     ret == -ECONNREFUSED ? "the peer does not offer it" : "its memory can't be shared");
+	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer does not offer it"
+						  : "its memory can't be shared");
 	return conn->ia->trans->connect(conn);
 }
 
@@ -121,10 +121,10 @@ static void memory_prepare(struct dofi_conn *conn)
 		conn->ia->trans->prepare(conn);
 }
 
-static bool memory_leave(struct dofi_conn *conn)
+static bool memory_cancel(struct dofi_conn *conn)
 {
 	dofi_assert_held(&conn->ia->engine.lock);
-	return conn->memory && dofi_memory_path_leave(conn->memory);
+	return conn->memory && dofi_memory_path_cancel(conn->memory);
 }
 
 static void memory_disconnect(struct dofi_conn *conn)
@@ -139,7 +139,7 @@ static const struct dofi_trans_ops memory_trans = {
 	.prepare = memory_prepare,
 	.connect = memory_connect,
 	.expect = memory_expect,
-	.leave = memory_leave,
+	.cancel = memory_cancel,
 	.disconnect = memory_disconnect,
 	.has_eq = true,
 	.send = dofi_memory_send,

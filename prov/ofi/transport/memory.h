@@ -25,6 +25,6 @@ struct dofi_ia;
 int dofi_memory_open(struct dofi_ia *ia);
 
 /* Accepting side: the peer connects over the fabric. Withdraws the offer. engine.lock held. */
-void dofi_memory_forsaken(struct dofi_conn *conn);
+void dofi_memory_withdraw(struct dofi_conn *conn);
 
 #endif

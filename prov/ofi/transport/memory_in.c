@@ -153,20 +153,20 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
  * The place in the sender's memory of the byte behind the first `behind` of a message, and the
  * number of bytes from there on.
  */
-static struct dofi_memory_place place_of(const struct dofi_memory_place *places, uint64_t behind)
+static struct dofi_memory_range range_of(const struct dofi_memory_range *ranges, uint64_t behind)
 {
-	while (behind >= places->size)
-		behind -= (places++)->size;
-	return (struct dofi_memory_place){places->address + behind, places->size - behind};
+	while (behind >= ranges->size)
+		behind -= (ranges++)->size;
+	return (struct dofi_memory_range){ranges->address + behind, ranges->size - behind};
 }
 
 /*
  * Copies a part of the message. If the peer has ended the connection or is dead, the cell stays in
  * the ring, and the connection learns of the end in another way.
  */
-static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *places)
+static int fetch(struct dofi_memory_path *path, const struct dofi_memory_range *ranges)
 {
-	struct dofi_memory_place from = place_of(places, path->received);
+	struct dofi_memory_range from = range_of(ranges, path->received);
 	int ret = -ESRCH;
 
 	if (from.size > FETCH)
@@ -182,29 +182,29 @@ static int fetch(struct dofi_memory_path *path, const struct dofi_memory_place *
 }
 
 /* Whether the segments in the sender's memory are valid for a message of that length. */
-static bool are_places(const struct dofi_memory_place *places, size_t n, uint64_t length)
+static bool are_ranges(const struct dofi_memory_range *ranges, size_t n, uint64_t length)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (places[i].size > length - sum)
+		if (ranges[i].size > length - sum)
 			return false;
-		sum += places[i].size;
+		sum += ranges[i].size;
 	}
 	return length && sum == length;
 }
 
 /* Each call copies a part of the message; the last one takes the cell. */
-static int take_places(struct dofi_memory_path *path, const struct dofi_cell *cell)
+static int take_ranges(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
-	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
-	size_t n = cell->size / sizeof(places[0]);
+	struct dofi_memory_range ranges[DOFI_MEMORY_RANGES];
+	size_t n = cell->size / sizeof(ranges[0]);
 	int ret = TAKEN;
 
-	if (cell->size % sizeof(places[0]) || n > DOFI_MEMORY_PLACES || !path->process.pid)
+	if (cell->size % sizeof(ranges[0]) || n > DOFI_MEMORY_RANGES || !path->process.pid)
 		return -EPROTO;
-	dofi_ring_read(&path->in, cell, 0, places, cell->size);
-	if (!are_places(places, n, cell->words[0]) ||
+	dofi_ring_read(&path->in, cell, 0, ranges, cell->size);
+	if (!are_ranges(ranges, n, cell->words[0]) ||
 	    (path->fetching && cell->words[0] != path->length))
 		return -EPROTO;
 	if (!path->fetching)
@@ -213,7 +213,7 @@ static int take_places(struct dofi_memory_path *path, const struct dofi_cell *ce
 		return ret;
 	path->fetching = true;
 	if (path->length <= dofi_wr_length(path->receiving, path->receiving->niov)) {
-		ret = fetch(path, places);
+		ret = fetch(path, ranges);
 		if (ret != TAKEN || path->received < path->length)
 			return ret;
 	}
@@ -429,7 +429,7 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 	case DOFI_CELL_SEND:
 		return take_send(path, cell);
 	case DOFI_CELL_PLACES:
-		return take_places(path, cell);
+		return take_ranges(path, cell);
 	case DOFI_CELL_WRITE:
 		return take_write(path, cell);
 	case DOFI_CELL_READ:

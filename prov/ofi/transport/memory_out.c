@@ -343,7 +343,7 @@ DOFI_SLOW_PATH static ssize_t send_one_cell(struct dofi_ep *ep, struct dofi_wr *
 
 static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
 {
-	return length_of(wr) >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_PLACES &&
+	return length_of(wr) >= DOFI_MEMORY_FETCHED && wr->niov <= DOFI_MEMORY_RANGES &&
 	       atomic_load_explicit(&ep->memory->theirs->fetches, memory_order_acquire);
 }
 
@@ -351,18 +351,18 @@ static bool is_fetched(const struct dofi_ep *ep, const struct dofi_wr *wr)
  * Sends the addresses of the segments of a long message. The message is complete when the receiver
  * has copied it.
  */
-static ssize_t send_places(struct dofi_ep *ep, struct dofi_wr *wr)
+static ssize_t send_ranges(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
 				 .words = {wr->length, update_of(ep, wr)}};
-	struct dofi_memory_place places[DOFI_MEMORY_PLACES];
+	struct dofi_memory_range ranges[DOFI_MEMORY_RANGES];
 	struct dofi_memory_path *path = ep->memory;
 
 	for (uint16_t i = 0; i < wr->niov; i++)
-		places[i] = (struct dofi_memory_place){(uintptr_t)wr->iov[i].iov_base,
+		ranges[i] = (struct dofi_memory_range){(uintptr_t)wr->iov[i].iov_base,
 						       wr->iov[i].iov_len};
 	if (path->waiting >= DOFI_MEMORY_ANSWERS || !has_pending_room(path) ||
-	    say(ep, &cell, places, wr->niov * sizeof(places[0])))
+	    say(ep, &cell, ranges, wr->niov * sizeof(ranges[0])))
 		return -FI_EAGAIN;
 	add_waiting(path, wr);
 	return 0;
@@ -403,7 +403,7 @@ DOFI_SLOW_PATH static ssize_t send_other(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	if (is_one_cell(wr))
 		return send_one_cell(ep, wr);
-	return is_fetched(ep, wr) ? send_places(ep, wr) : send_cells(ep, wr);
+	return is_fetched(ep, wr) ? send_ranges(ep, wr) : send_cells(ep, wr);
 }
 
 ssize_t dofi_memory_send(struct dofi_ep *ep, struct dofi_wr *wr)

@@ -219,7 +219,7 @@ static void part(struct dofi_memory_path *path)
  * The peer counts its copy, then loads `over`; here `over` is stored, then the count is loaded. At
  * least one side sees the store of the other.
  */
-bool dofi_memory_path_leave(struct dofi_memory_path *path)
+bool dofi_memory_path_cancel(struct dofi_memory_path *path)
 {
 	dofi_assert_held(&path->conn->ia->engine.lock);
 	atomic_store(&path->ours->over, 1);

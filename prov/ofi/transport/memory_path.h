@@ -38,7 +38,7 @@ enum dofi_cell_kind {
 	DOFI_CELL_CTRL_MSG, /* a control message, where the fabric has these and not records */
 	DOFI_CELL_CREDIT,   /* a credit update */
 	/*
-	 * a message that the receiver fetches: as SEND; its bytes are struct dofi_memory_place;
+	 * a message that the receiver fetches: as SEND; its bytes are struct dofi_memory_range;
 	 * answered as a write
 	 */
 	DOFI_CELL_PLACES,
@@ -48,11 +48,11 @@ enum dofi_cell_kind {
 #define DOFI_CELL_LAST  2u /* SEND, WRITE, DATA: it ends with this cell */
 
 /* A part of a message in the memory of its sender. */
-struct dofi_memory_place {
+struct dofi_memory_range {
 	uint64_t address, size;
 };
 
-#define DOFI_MEMORY_PLACES  16u
+#define DOFI_MEMORY_RANGES  16u
 /*
  * The receiver copies messages of at least this size from the sender. For shorter messages two
  * copies through the ring are faster, because both sides copy at the same time.
@@ -168,7 +168,7 @@ int dofi_memory_path_join(struct dofi_memory_path *path);
  * The connection is over: the peer may not copy any more. True while a copy of the peer that began
  * before is under way.
  */
-bool dofi_memory_path_leave(struct dofi_memory_path *path);
+bool dofi_memory_path_cancel(struct dofi_memory_path *path);
 void dofi_memory_path_free(struct dofi_memory_path *path);
 
 /*

@@ -320,7 +320,7 @@ static void on_connreq(struct dofi_ia *ia, const struct fi_eq_cm_entry *entry, s
 		fi_freeinfo(entry->info);
 		return;
 	}
-	dofi_memory_forsaken(conn);
+	dofi_memory_withdraw(conn);
 	ret = make_endpoint(conn, entry->info, &fep);
 	if (!fep)
 		fi_reject(ia->pep, entry->info->handle, NULL, 0);

@@ -243,6 +243,7 @@ void dofi_peer_give(struct dofi_conn *conn)
 
 void dofi_peer_closed(struct dofi_peer *peer, const struct sockaddr_storage *from)
 {
+	dofi_assert_held(&peer->ia->engine.lock);
 	if (peer->closed || peer->is_anywhere || !dofi_addr_same_host(&peer->host, from))
 		return;
 	if (!peer->conns)

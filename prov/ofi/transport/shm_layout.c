@@ -292,7 +292,7 @@ static void empty(struct pool *pool)
 	atomic_store(&pool->top, -1);
 }
 
-void dofi_shm_bury(const struct dofi_shm_map *region)
+void dofi_shm_fill_dead(const struct dofi_shm_map *region)
 {
 	const struct dofi_shm_layout *l = region->layout;
 
@@ -343,7 +343,7 @@ static void drop_half(const struct dofi_shm_map *region, struct ring *ring)
 		ring->put--;
 }
 
-void dofi_shm_mend(const struct dofi_shm_map *region)
+void dofi_shm_repair_own(const struct dofi_shm_map *region)
 {
 	const struct dofi_shm_layout *l = region->layout;
 	size_t *count, room, buffers;

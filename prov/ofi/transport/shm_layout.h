@@ -50,13 +50,13 @@ uint64_t dofi_shm_progress(const struct dofi_shm_map *region);
  * The owner is dead: makes its queue look full, and releases its lock, so that no process waits for
  * it.
  */
-void dofi_shm_bury(const struct dofi_shm_map *region);
+void dofi_shm_fill_dead(const struct dofi_shm_map *region);
 
 /*
  * The lock is held, taken or inherited from a dead process: undoes what the dead process had half
  * done.
  */
-void dofi_shm_mend(const struct dofi_shm_map *region);
+void dofi_shm_repair_own(const struct dofi_shm_map *region);
 
 /*
  * Layouts 4 and 8: frees the buffers and entries of our region that dead processes had taken. The

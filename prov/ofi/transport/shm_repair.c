@@ -268,7 +268,7 @@ static void look_at_lock(struct dofi_shm_repair *r)
 		if (!abandoned)
 			return;
 	}
-	dofi_shm_mend(&r->own);
+	dofi_shm_repair_own(&r->own);
 	dofi_shm_unlock(&r->own);
 	r->lock_suspect = false;
 	r->suspicion.noted = false;
@@ -369,7 +369,7 @@ static void died(struct dofi_shm_repair *r, struct dofi_shm_peer *peer)
 	peer->dead = true;
 	close(peer->pidfd);
 	peer->pidfd = -1;
-	dofi_shm_bury(&peer->region);
+	dofi_shm_fill_dead(&peer->region);
 	r->lock_suspect = r->claims_suspect = true;
 	r->refills = REFILL_TRIES;
 	r->suspicion.noted = false;

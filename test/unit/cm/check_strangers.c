@@ -164,7 +164,7 @@ static struct dofi_chan *dialled(void)
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	peers[npeers++] = fds[0];
-	chan = dofi_chan_new(&ia, fds[1], DOFI_CHAN_GREETING);
+	chan = dofi_chan_new(&ia, fds[1], DOFI_CHAN_HANDSHAKE);
 	ck_assert_ptr_nonnull(chan);
 	ck_assert_int_eq(dofi_engine_watch(&ia, &chan->fd, EPOLLIN), 0);
 	dofi_list_add_tail(&ia.cm.chans, &chan->link);

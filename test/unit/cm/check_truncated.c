@@ -41,7 +41,7 @@ uint32_t dofi_conn_sent(const struct dofi_conn *conn)
 	return conn == &conns[1] ? 42 : 0;
 }
 
-void dofi_srq_blame(struct dofi_ep *ep, struct dofi_wr *wr)
+void dofi_srq_break(struct dofi_ep *ep, struct dofi_wr *wr)
 {
 	ck_assert(wr == buffers[0] || wr == buffers[1]);
 	seen.blamed[ep - eps]++;

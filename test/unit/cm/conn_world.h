@@ -82,7 +82,7 @@ int __wrap_dofi_evd_push(struct dofi_evd *to, const struct dofi_event *event, bo
 bool __wrap_dofi_ep_sync(struct dofi_ep *of);
 int __wrap_dofi_engine_drain_cq(struct dofi_ia *of);
 void __wrap_dofi_linger_wait(struct dofi_ia *of);
-void __wrap_dofi_chan_hear(struct dofi_chan *of);
+void __wrap_dofi_chan_read(struct dofi_chan *of);
 const struct dofi_conn_step *__real_dofi_conn_step(enum dofi_conn_state state,
 						   enum dofi_conn_event event);
 const struct dofi_conn_step *__wrap_dofi_conn_step(enum dofi_conn_state state,
@@ -211,7 +211,7 @@ int __wrap_dofi_engine_drain_cq(struct dofi_ia *of)
 /* What lies in the channel's socket. */
 static void (*while_hearing)(void);
 
-void __wrap_dofi_chan_hear(struct dofi_chan *of)
+void __wrap_dofi_chan_read(struct dofi_chan *of)
 {
 	(void)of;
 	if (while_hearing)
@@ -292,7 +292,7 @@ static const struct dofi_trans_ops trans = {
 	.prepare = prepare,
 	.connect = transport_connect,
 	.expect = expect,
-	.leave = cancel,
+	.cancel = cancel,
 	.disconnect = disconnect,
 	.ud_mark = ud_mark,
 };

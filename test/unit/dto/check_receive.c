@@ -704,7 +704,7 @@ END_TEST
 START_TEST(connection_of_a_truncated_message)
 {
 	begin(OF_SRQ);
-	dofi_srq_blame(&ep, &slots[0].wr);
+	dofi_srq_break(&ep, &slots[0].wr);
 	expect_completion(0, 0, DAT_DTO_ERR_LOCAL_LENGTH, 0);
 	ck_assert(ep.faulty && ep.stall.waits);
 	ck_assert_uint_eq(ep.nreceived, 1);

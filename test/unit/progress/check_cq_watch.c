@@ -91,7 +91,7 @@ START_TEST(progress_thread_does_not_watch_the_queue)
 	ck_assert_int_eq(sleep_once(&ia.engine.activity), 1);
 	ck_assert_uint_ge(dofi_now(), atomic_load(&ia.engine.next_timer));
 	ck_assert(!armed);
-	ck_assert(!atomic_load(&ia.wait.aloof));
+	ck_assert(!atomic_load(&ia.wait.unwatched));
 }
 END_TEST
 
@@ -150,7 +150,7 @@ START_TEST(progress_thread_is_woken_for_a_reason)
 		ck_assert_int_lt(round, 1000);
 		armed = false;
 		ck_assert_int_eq(pthread_create(&thread, NULL, drive_alone, &sleeps), 0);
-		while (!atomic_load(&ia.wait.aloof))
+		while (!atomic_load(&ia.wait.unwatched))
 			sched_yield();
 		dofi_wait_watch(&ia);
 		pthread_join(thread, NULL);
@@ -165,7 +165,7 @@ START_TEST(a_watching_thread_is_not_woken)
 	uint64_t value;
 
 	atomic_store(&ia.wait.asleep, true);
-	atomic_store(&ia.wait.aloof, _i);
+	atomic_store(&ia.wait.unwatched, _i);
 	dofi_wait_watch(&ia);
 	ck_assert_int_eq(read(ia.engine.wake_fd, &value, sizeof(value)) > 0, _i);
 	/* Once is enough. */

@@ -50,7 +50,7 @@ static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
 static int done_err, dones;
 static struct dofi_memory_segment segment;
-static struct dofi_memory_place places[DOFI_MEMORY_PLACES + 1];
+static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
 static int fetch_err;
 
 int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
@@ -242,7 +242,7 @@ END_TEST
 
 static void say_places(size_t n, uint64_t length)
 {
-	const struct iovec iov = {places, n * sizeof(places[0])};
+	const struct iovec iov = {ranges, n * sizeof(ranges[0])};
 	struct dofi_cell cell = {.kind = DOFI_CELL_PLACES,
 				 .size = (uint16_t)iov.iov_len,
 				 .words = {length, 77}};
@@ -250,16 +250,16 @@ static void say_places(size_t n, uint64_t length)
 	dofi_ring_put(&peer, &cell, &iov, 0);
 }
 
-static struct dofi_memory_place place(size_t at, size_t size)
+static struct dofi_memory_range place(size_t at, size_t size)
 {
-	return (struct dofi_memory_place){(uintptr_t)(bytes + at), size};
+	return (struct dofi_memory_range){(uintptr_t)(bytes + at), size};
 }
 
 START_TEST(a_fetched_message)
 {
-	places[0] = place(200, 30);
-	places[1] = place(0, 0);
-	places[2] = place(5, 70);
+	ranges[0] = place(200, 30);
+	ranges[1] = place(0, 0);
+	ranges[2] = place(5, 70);
 	say_places(3, RECEIVE);
 	takes(2); /* one for each place that has bytes */
 	ck_assert_int_eq(dones, 1);
@@ -276,7 +276,7 @@ END_TEST
 /* Its sender completes it, too; nothing is fetched. */
 START_TEST(a_fetched_message_that_is_too_long)
 {
-	places[0] = place(0, RECEIVE + 1);
+	ranges[0] = place(0, RECEIVE + 1);
 	say_places(1, RECEIVE + 1);
 	takes(1);
 	ck_assert_int_eq(done_err, FI_ETRUNC);
@@ -289,7 +289,7 @@ END_TEST
 /* Its memory is its own again: the message never comes, and the connection learns of the end. */
 START_TEST(a_sender_that_is_over)
 {
-	places[0] = place(0, 50);
+	ranges[0] = place(0, 50);
 	segment.marks[1].over = 1;
 	say_places(1, 50);
 	takes(0);
@@ -301,7 +301,7 @@ END_TEST
 
 START_TEST(a_sender_that_is_dead)
 {
-	places[0] = place(0, 50);
+	ranges[0] = place(0, 50);
 	fetch_err = -ESRCH;
 	say_places(1, 50);
 	takes(0);
@@ -311,7 +311,7 @@ END_TEST
 
 START_TEST(a_sender_without_its_memory)
 {
-	places[0] = place(0, 50);
+	ranges[0] = place(0, 50);
 	fetch_err = -EFAULT;
 	say_places(1, 50);
 	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
@@ -339,13 +339,13 @@ static const struct {
 	{10, 10, 19, 2},
 	{10, 10, 21, 2},
 	{UINT64_MAX, 11, 10, 2},
-	{10, 0, 10, DOFI_MEMORY_PLACES + 1},
+	{10, 0, 10, DOFI_MEMORY_RANGES + 1},
 };
 
 START_TEST(forged_places)
 {
-	places[0] = place(0, forged[_i].first);
-	places[1] = place(0, forged[_i].second);
+	ranges[0] = place(0, forged[_i].first);
+	ranges[1] = place(0, forged[_i].second);
 	is_refused(forged[_i].n, forged[_i].length);
 }
 END_TEST
@@ -353,7 +353,7 @@ END_TEST
 START_TEST(places_for_one_that_cannot_fetch)
 {
 	path.process.pid = 0;
-	places[0] = place(0, 10);
+	ranges[0] = place(0, 10);
 	is_refused(1, 10);
 }
 END_TEST
@@ -363,8 +363,8 @@ START_TEST(places_that_change)
 {
 	struct dofi_cell *cell = &ring.cells[0].cell;
 
-	places[0] = place(0, 10);
-	places[1] = place(10, 10);
+	ranges[0] = place(0, 10);
+	ranges[1] = place(10, 10);
 	fetch_err = -ESRCH;
 	say_places(2, 20);
 	takes(0); /* the message has begun */
@@ -465,7 +465,7 @@ static const struct lie {
 	{DOFI_CELL_SEND, WHOLE, 9, 8, 0, -EPROTO},
 	{DOFI_CELL_SEND, WHOLE, 8, UINT64_MAX, 0, -EPROTO},
 	{DOFI_CELL_SEND, DOFI_CELL_FIRST, 8, 8, 0, -EPROTO},
-	/* contexts that there are not, and places beyond */
+	/* contexts that there are not, and ranges beyond */
 	{DOFI_CELL_WRITE, WHOLE, 8, BASE, 0, -EACCES},
 	{DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT + (1u << 16), -EACCES},
 	{DOFI_CELL_WRITE, WHOLE, 8, BASE, CONTEXT + 1, -EACCES},

@@ -282,12 +282,12 @@ END_TEST
 START_TEST(the_end_waits_for_copies)
 {
 	path.pid = getpid();
-	ck_assert(!dofi_memory_path_leave(&path));
+	ck_assert(!dofi_memory_path_cancel(&path));
 	ck_assert_uint_eq(segment.marks[0].over, 1);
 	segment.marks[1].copying = 1;
-	ck_assert(dofi_memory_path_leave(&path));
+	ck_assert(dofi_memory_path_cancel(&path));
 	segment.marks[1].copying = 0;
-	ck_assert(!dofi_memory_path_leave(&path));
+	ck_assert(!dofi_memory_path_cancel(&path));
 }
 END_TEST
 
@@ -300,7 +300,7 @@ START_TEST(the_dead_copy_nothing)
 		_exit(0);
 	ck_assert_int_eq(waitid(P_PID, (id_t)path.pid, &info, WEXITED | WNOWAIT), 0);
 	segment.marks[1].copying = 1;
-	ck_assert(!dofi_memory_path_leave(&path));
+	ck_assert(!dofi_memory_path_cancel(&path));
 	ck_assert_int_eq(waitpid(path.pid, NULL, 0), path.pid);
 }
 END_TEST

@@ -209,7 +209,7 @@ START_TEST(a_dead_region_accepts_no_command)
 {
 	make(_i);
 	ck_assert(dofi_shm_trylock(&region));
-	dofi_shm_bury(&region);
+	dofi_shm_fill_dead(&region);
 	ck_assert(dofi_shm_trylock(&region));
 	if (at->number == 4) {
 		ck_assert_uint_eq(get(48, 8), 0);
@@ -234,12 +234,12 @@ START_TEST(an_incomplete_command_is_removed)
 	put_command(1, 2);
 	put(CMD_QUEUE + 24, 2, 8);
 	put(48, ENTRIES - 1, 8);
-	dofi_shm_mend(&region);
+	dofi_shm_repair_own(&region);
 	ck_assert_uint_eq(get(CMD_QUEUE + 24, 8), 1);
 	ck_assert_uint_eq(get(48, 8), ENTRIES - 1);
 	ck_assert_uint_eq(get(28, 4), 1);
 	put(CMD_QUEUE + 24, 3, 8);
-	dofi_shm_mend(&region);
+	dofi_shm_repair_own(&region);
 	ck_assert_uint_eq(get(CMD_QUEUE + 24, 8), 3);
 	ck_assert_uint_eq(get(48, 8), ENTRIES - 3);
 	end();
@@ -251,7 +251,7 @@ START_TEST(lost_buffers_are_not_counted_as_free)
 {
 	make(0);
 	put(INJECT + 26, 3, 2);
-	dofi_shm_mend(&region);
+	dofi_shm_repair_own(&region);
 	ck_assert_uint_eq(get(48, 8), ENTRIES - 3);
 	end();
 }
