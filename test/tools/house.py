@@ -52,7 +52,7 @@ SKIPPED = 77
 
 PRODUCTS = ("prov/ofi", "src", "util")
 LIBRARIES = ("prov/ofi/", "src/")  # a tool has one header for its small files
-FOLDERS = ("contrib", "examples", "include", "man", "prov", "src", "test", "util")
+FOLDERS = ("contrib", "docs", "examples", "include", "man", "prov", "src", "test", "util")
 INCLUDE_FOLDERS = ("prov/ofi", "util", "include")
 COMMENT_OR_STRING = re.compile(
     r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
@@ -87,6 +87,7 @@ class Tree:
         self.files = sorted(path.relative_to(top).as_posix()
                             for folder in FOLDERS for path in (top / folder).rglob("*")
                             if path.is_file() and not self.is_made(path))
+        self.files += sorted(path.name for path in top.glob("*.md"))
         self.texts, self.codes, self.symbols = {}, {}, None
 
     @staticmethod
@@ -270,16 +271,33 @@ def check_functions(tree):
                 begin = None
 
 
+# What cannot be broken in a page: code, a row of a table, a rule of DAT, a line that is one link.
+CODE_BLOCK = re.compile(r"^```.*?^```|(?<=\n\n)(?:(?: {4}|\t)[^\n]*\n)+", re.M | re.S)
+UNBREAKABLE = re.compile(r"\||- \*\*[A-Z]+-\d+\*\* |"
+                         r"\s*(?:[-*] )?(?:\[[^\]]*\](?:\(\S*\)|: \S+)|<?https?://\S+)[.,;:]?$")
+
+
+def prose(text):
+    """The lines of a page that can be broken, and empty ones in the place of the others."""
+    return [line if not UNBREAKABLE.match(line) else ""
+            for line in CODE_BLOCK.sub(blank, text).splitlines()]
+
+
 def check_columns(tree):
     """Lines fit a screen."""
     for path in tree.files:
         text = tree.text(path)
         is_script = SCRIPT.match(text) and not LIBTOOL_WRAPPER.search(text)
-        if is_script or path.endswith((".c", ".h", ".def", ".sh", ".py")):
-            for line, text in enumerate(text.splitlines(), 1):
-                width = len(text.expandtabs(TAB))
-                if width > COLUMNS:
-                    yield path, line, f"{width} columns: break it, {COLUMNS} is the limit"
+        if path.endswith(".md"):
+            lines = prose(text)
+        elif is_script or path.endswith((".c", ".h", ".def", ".sh", ".py")):
+            lines = text.splitlines()
+        else:
+            continue
+        for line, text in enumerate(lines, 1):
+            width = len(text.expandtabs(TAB))
+            if width > COLUMNS:
+                yield path, line, f"{width} columns: break it, {COLUMNS} is the limit"
 
 
 def clang_format():

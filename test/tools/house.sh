@@ -34,6 +34,7 @@ lines() {
 
 # Files with one fault of each kind, and files at the limit of what is allowed
 make_tree() {
+	wide=$(lines 101 = | tr -d '\n')
 	write prov/ofi/base/low.h <<'END'
 #pragma once
 /* int high(void); in a comment is no declaration */
@@ -130,9 +131,16 @@ END
 		lines 59 '	abort();'
 		printf '}\n\nint main(void)\n{\n\tsixty();\n\tsixty_one();\n}\n'
 	} | write src/long.c
-	printf '%s\n' "$(lines 100 = | tr -d '\n')" "$(lines 101 = | tr -d '\n')" |
+	printf '%s\n' "$(lines 100 = | tr -d '\n')" "$wide" |
 		write util/info/wide.def
 	printf '#!/bin/sh\n\t%s\n' "$(lines 93 : | tr -d '\n')" | write contrib/script
+	{
+		lines 101 p | tr -d '\n'
+		printf '\n- **IA-001** %s\n| %s |\n[link](%s)\n' "$wide" "$wide" "$wide"
+		# shellcheck disable=SC2016 # a fence of a page
+		printf '```\n%s\n```\n\n    %s\n\n- %s\n' "$wide" "$wide" "$wide"
+	} | write docs/page.md
+	cp "$tree/docs/page.md" "$tree/PAGE.md" || return
 	printf 'int main( void )\n{\n}\n' | write util/common/loose.c
 	cp "$top_srcdir/.clang-format" "$tree" || return
 	for file in base/low base/other api/high; do
@@ -154,7 +162,11 @@ symbols prov/ofi/base/low.c:5
 unused prov/ofi/base/low.c:8
 functions src/long.c:64
 columns contrib/script:2
+columns docs/page.md:1
+columns docs/page.md:11
 columns util/info/wide.def:2
+columns PAGE.md:1
+columns PAGE.md:11
 format util/common/loose.c:1
 headers prov/ofi/base/debug.h:2
 headers prov/ofi/base/low.h:7
