@@ -33,8 +33,8 @@ format() {
 find_pages() {
 	for section in 1 3 5 7; do
 		set -- $(cd "$top_srcdir/man/man$section" && ls)
-		MANPATH=$top_srcdir/man man -w "$section" $(printf '%s\n' "$@" | sed 's/\.[^.]*$//') \
-			>"$t_dir/found" || return
+		MANPATH=$top_srcdir/man man -w "$section" \
+			$(printf '%s\n' "$@" | sed 's/\.[^.]*$//') >"$t_dir/found" || return
 		[ "$(wc -l <"$t_dir/found")" = $# ] || return
 	done
 }
