@@ -163,8 +163,9 @@ check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(wi
 check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
 	%D%/lib/libt1.la %D%/lib/libt2.la
 # The long ones first: one that starts last would run alone.
-TESTS = $(everywhere_tests) $(conform_tests) $(program_tests) $(fabric_tests) $(tool_tests) \
-	$(without_tests) $(fault_tests) $(sim_tests) $(fuzz_tests) $(unit_tests)
+TESTS = $(everywhere_tests) $(conform_tests) $(program_tests) $(fabric_tests) \
+	$(checked_efa_tests) $(tool_tests) $(without_tests) $(fault_tests) \
+	$(sim_tests) $(fuzz_tests) $(unit_tests)
 else
 check-local:
 	@echo 'The tests need Check: install the package check (Debian) or check-devel (Fedora,' \

@@ -39,7 +39,7 @@ EXTRA_DIST += %D%/short.sh
 if HAVE_CHECK
 if HAVE_VERBS_H
 check_PROGRAMS += %D%/check_efa
-TESTS += $(efa_tests)
+checked_efa_tests = $(efa_tests)
 endif
 endif
 

@@ -182,7 +182,7 @@ struct t_waiter {
 	DAT_COUNT nmore;
 };
 
-/* Start a thread that waits, and return when it sleeps. */
+/* Start a thread that waits, and return when it sleeps. The EVD has no events before. */
 void t_evd_waiter_start(struct t_waiter *waiter, DAT_EVD_HANDLE evd, DAT_COUNT threshold);
 void t_cno_waiter_start(struct t_waiter *waiter, DAT_CNO_HANDLE cno);
 DAT_RETURN t_waiter_join(struct t_waiter *waiter); /* returns the result of the call */

@@ -63,9 +63,9 @@ BUGS = [
         (CM + "accept.c", "\tif (!conn)\n\t\treturn false;\n\tif (!again)",
          "\tif (again || !conn)\n\t\treturn false;\n\tif (!again)")]),
     ("goodbye-behind-path", "simulation", [
-        (CM + "conn_end.c", "\tsay_last_word(conn);\n}\n\nvoid dofi_act_stop",
+        (CM + "conn_end.c", "\tsend_last_message(conn);\n}\n\nvoid dofi_act_stop",
          "\tif (!conn->trans->cancel)\n\t\tconn->trans->disconnect(conn);\n"
-         "\tsay_last_word(conn);\n}\n\nvoid dofi_act_stop")]),
+         "\tsend_last_message(conn);\n}\n\nvoid dofi_act_stop")]),
     ("table-behind-end", "simulation", [
         (CM + "cm.c", "\tcm->conns_size = 0;\n", "")]),
     ("count-untold", "simulation", [
@@ -84,6 +84,18 @@ def sh(command, where, log):
         return subprocess.run(command, cwd=where, stdout=out, stderr=out, check=False).returncode
 
 
+def put_back(top, edits):
+    """The files of a bug: path, its text as it is, and its text with the bug."""
+    texts = {}
+    for file, now, then in edits:
+        path = top / file
+        text, changed = texts.setdefault(path, (path.read_text(),) * 2)
+        if changed.count(now) != 1:
+            sys.exit(f"bugs.py: {file} has changed: {now!r} is there {changed.count(now)} times")
+        texts[path] = text, changed.replace(now, then)
+    return texts
+
+
 class Tree:
     """A copy of the sources, and a build of it."""
 
@@ -98,18 +110,6 @@ class Tree:
         if sh([str(self.top / "configure"), "CC=" + cc, "CFLAGS=-O2", "--enable-debug"], self.build,
               self.log):
             sys.exit(f"bugs.py: cannot configure; {self.log}")
-
-    def change(self, edits):
-        """The texts as they were."""
-        texts = {}
-        for file, now, then in edits:
-            path = self.top / file
-            text = path.read_text()
-            texts.setdefault(path, text)
-            if text.count(now) != 1:
-                sys.exit(f"bugs.py: {file} has changed: {now!r} is there {text.count(now)} times")
-            path.write_text(text.replace(now, then))
-        return texts
 
     def first(self, seeds):
         """The first seed that fails, or None, and the last line that it said."""
@@ -128,11 +128,13 @@ class Tree:
 
 def look_for(tree, bug, seeds):
     name, fix, edits = bug
-    texts = tree.change(edits)
+    texts = put_back(tree.top, edits)
+    for path, (_, changed) in texts.items():
+        path.write_text(changed)
     try:
         seed, said = tree.first(seeds)
     finally:
-        for path, text in texts.items():
+        for path, (text, _) in texts.items():
             path.write_text(text)
     print(f"{name}\t{fix}\t{seed or 'not found'}\t{said}", flush=True)
     return seed is not None
@@ -141,10 +143,18 @@ def look_for(tree, bug, seeds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true",
+                        help="only find the places in the sources")
     parser.add_argument("--seeds", type=int, default=100000)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.check:
+        for _, _, edits in BUGS:
+            put_back(options.source, edits)
+        return 0
+    if not options.work:
+        parser.error("--work is missing")
     options.work.mkdir(parents=True, exist_ok=True)
     tree = Tree(options.source.resolve(), options.work.resolve())
     chosen = [bug for bug in BUGS if not options.names or bug[0] in options.names]

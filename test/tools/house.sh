@@ -211,4 +211,6 @@ while read -r kind rule; do
 	esac
 	t_run "faults are found: $kind" finds "$kind"
 done <"$t_dir/kinds"
+t_run 'the bugs of test/sim/bugs.py can be put back' \
+	python3 "$top_srcdir/test/sim/bugs.py" --source "$top_srcdir" --check
 t_done
