@@ -647,8 +647,6 @@ END_TEST
 
 enum { MANY = 1000000 };
 
-static DAT_HANDLE made[MANY];
-
 static DAT_RETURN make_pz(DAT_HANDLE *pz)
 {
 	return dat_pz_create(t_tia.ia, pz);
@@ -673,11 +671,15 @@ static DAT_RETURN make_rmr(DAT_HANDLE *rmr)
 static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT_HANDLE),
 		     DAT_RETURN_SUBTYPE of)
 {
+	DAT_HANDLE *made = calloc(MANY, sizeof(*made));
 	DAT_RETURN ret;
 	int n = 0;
 
-	if (!t_limit_memory(4 << 20))
+	ck_assert_ptr_nonnull(made);
+	if (!t_limit_memory(4 << 20)) {
+		free(made);
 		t_skip("a sanitizer needs address space without limit");
+	}
 	while ((ret = make(&made[n])) == DAT_SUCCESS && n < MANY - 1)
 		n++;
 	t_unlimit_memory();
@@ -689,6 +691,7 @@ static void runs_out(DAT_RETURN (*make)(DAT_HANDLE *), DAT_RETURN (*release)(DAT
 		t_ok(release(made[--n]));
 	t_ok(make(&made[0]));
 	t_ok(release(made[0]));
+	free(made);
 }
 
 START_TEST(PZ_004_memory_runs_out)
