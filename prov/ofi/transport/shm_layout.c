@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "transport/shm_layout.h"
 
+#include "base/lock.h"
 #include "fabric/same_process.h"
 #include "transport/shm_region.h"
 
@@ -264,6 +265,12 @@ bool dofi_shm_trylock(const struct dofi_shm_map *region)
 	return !pthread_spin_trylock(lock_of(region));
 }
 
+void dofi_shm_take_over(const struct dofi_shm_map *region)
+{
+	DOFI_TSAN_LOCK(pre_lock, (void *)lock_of(region), 0);
+	DOFI_TSAN_LOCK(post_lock, (void *)lock_of(region), 0, 0);
+}
+
 void dofi_shm_unlock(const struct dofi_shm_map *region)
 {
 	pthread_spin_unlock(lock_of(region));
@@ -302,6 +309,7 @@ void dofi_shm_fill_dead(const struct dofi_shm_map *region)
 		empty(place(region, l->inject_pool));
 		empty(place(region, l->sar_pool));
 	}
+	dofi_shm_take_over(region);
 	dofi_shm_unlock(region);
 }
 

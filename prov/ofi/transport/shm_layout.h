@@ -41,6 +41,11 @@ int dofi_shm_map_open(struct dofi_shm_map *region, const char *address);
 void dofi_shm_map_close(struct dofi_shm_map *region);
 
 bool dofi_shm_trylock(const struct dofi_shm_map *region);
+/*
+ * The holder of the lock is dead: the caller holds it now. The lock does not name its holder, so
+ * this only tells ThreadSanitizer.
+ */
+void dofi_shm_take_over(const struct dofi_shm_map *region);
 void dofi_shm_unlock(const struct dofi_shm_map *region);
 
 /* Changes with each command that was put in or taken out. */

@@ -267,6 +267,7 @@ static void look_at_lock(struct dofi_shm_repair *r)
 		abandoned = is_abandoned(r);
 		if (!abandoned)
 			return;
+		dofi_shm_take_over(&r->own);
 	}
 	dofi_shm_repair_own(&r->own);
 	dofi_shm_unlock(&r->own);
