@@ -3,9 +3,9 @@
 # installed.
 noinst_PROGRAMS += %D%/hello %D%/rdma_copy
 %C%_hello_SOURCES = %D%/hello.c
-%C%_hello_LDADD = src/libdat2.la
+%C%_hello_LDADD = src/.libs/libdat2.so
 %C%_rdma_copy_SOURCES = %D%/rdma_copy.c
-%C%_rdma_copy_LDADD = src/libdat2.la
+%C%_rdma_copy_LDADD = src/.libs/libdat2.so
 
 examplesdir = $(docdir)/examples
 dist_examples_DATA = %D%/hello.c %D%/rdma_copy.c

@@ -160,8 +160,8 @@ helper_programs = %D%/fabric/late_write %D%/lib/plugin_open1 %D%/lib/plugin_open
 if HAVE_CHECK
 check_PROGRAMS += $(unit_tests) $(fuzz_tests) $(sim_tests) $(conform_tests) $(without_tests) $(fabric_tests) $(fault_tests) $(site_programs) \
 	$(helper_programs)
-check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la \
-	%D%/lib/libt1.la %D%/lib/libt2.la
+check_LTLIBRARIES += %D%/fabric/libsham-fi.la %D%/lib/fake_provider1.la %D%/lib/fake_provider2.la
+check_LIBRARIES += %D%/lib/libt1.a %D%/lib/libt2.a
 # The long ones first: one that starts last would run alone.
 TESTS = $(everywhere_tests) $(conform_tests) $(program_tests) $(fabric_tests) \
 	$(checked_efa_tests) $(tool_tests) $(without_tests) $(fault_tests) \
@@ -176,8 +176,8 @@ endif
 t_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)/test/lib
 t1_cppflags = $(t_cppflags) -DT_DAT_MAJOR=1
 t2_cppflags = $(t_cppflags) -DT_DAT_MAJOR=2
-t1_libs = src/libdat.la $(CHECK_LIBS)
-t2_libs = src/libdat2.la $(CHECK_LIBS)
+t1_libs = src/.libs/libdat.so $(CHECK_LIBS)
+t2_libs = src/.libs/libdat2.so $(CHECK_LIBS)
 t_headers = %D%/lib/dat_version.h %D%/lib/unit.h
 
 late_dat = %D%/programs/late_dat.c %D%/programs/late_dat.h %D%/programs/ranks.c %D%/programs/ranks.h \
@@ -231,50 +231,50 @@ t2_paths = -DT_MODULE='"$(abs_builddir)/%D%/lib/.libs/fake_provider2.so"' \
 
 %C%_unit_registry_check_nomem1_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem1_CPPFLAGS = $(t1_cppflags)
-%C%_unit_registry_check_nomem1_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
-%C%_unit_registry_check_nomem1_LDADD = src/libdatr1.la $(CHECK_LIBS)
+%C%_unit_registry_check_nomem1_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem1_LDADD = src/libdatr1.a $(CHECK_LIBS)
 %C%_unit_registry_check_nomem2_SOURCES = %D%/unit/registry/check_nomem.c $(t_headers)
 %C%_unit_registry_check_nomem2_CPPFLAGS = $(t2_cppflags)
-%C%_unit_registry_check_nomem2_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
-%C%_unit_registry_check_nomem2_LDADD = src/libdatr2.la $(CHECK_LIBS)
+%C%_unit_registry_check_nomem2_LINK = $(LINK) -Wl,--wrap=calloc
+%C%_unit_registry_check_nomem2_LDADD = src/libdatr2.a $(CHECK_LIBS)
 
 # The provider that these programs load uses symbols of the program, hence -export-dynamic.
 registry_world = %D%/unit/registry/registry_world.h %D%/lib/fake_provider.h $(t_headers)
 %C%_unit_registry_check_registry1_SOURCES = %D%/unit/registry/check_registry.c $(registry_world)
 %C%_unit_registry_check_registry1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
-%C%_unit_registry_check_registry1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_registry1_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_registry1_LDADD = $(t1_libs)
 %C%_unit_registry_check_registry2_SOURCES = %D%/unit/registry/check_registry.c $(registry_world)
 %C%_unit_registry_check_registry2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_registry_check_registry2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_registry2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_registry2_LDADD = $(t2_libs)
 %C%_unit_registry_check_search1_SOURCES = %D%/unit/registry/check_search.c $(registry_world)
 %C%_unit_registry_check_search1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
-%C%_unit_registry_check_search1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_search1_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_search1_LDADD = $(t1_libs)
 %C%_unit_registry_check_search2_SOURCES = %D%/unit/registry/check_search.c $(registry_world)
 %C%_unit_registry_check_search2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_registry_check_search2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_search2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_search2_LDADD = $(t2_libs)
 %C%_unit_registry_check_list1_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
 %C%_unit_registry_check_list1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
-%C%_unit_registry_check_list1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_list1_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_list1_LDADD = $(t1_libs)
 %C%_unit_registry_check_list2_SOURCES = %D%/unit/registry/check_list.c $(registry_world)
 %C%_unit_registry_check_list2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_registry_check_list2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_list2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_list2_LDADD = $(t2_libs)
 %C%_unit_registry_check_handle1_SOURCES = %D%/unit/registry/check_handle.c $(registry_world)
 %C%_unit_registry_check_handle1_CPPFLAGS = $(t1_cppflags) $(t1_paths)
-%C%_unit_registry_check_handle1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_handle1_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_handle1_LDADD = $(t1_libs)
 %C%_unit_registry_check_handle2_SOURCES = %D%/unit/registry/check_handle.c $(registry_world)
 %C%_unit_registry_check_handle2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_registry_check_handle2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_handle2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_handle2_LDADD = $(t2_libs)
 %C%_unit_registry_check_ext2_SOURCES = %D%/unit/registry/check_ext.c $(registry_world)
 %C%_unit_registry_check_ext2_CPPFLAGS = $(t2_cppflags) $(t2_paths)
-%C%_unit_registry_check_ext2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_unit_registry_check_ext2_LINK = $(LINK) -rdynamic
 %C%_unit_registry_check_ext2_LDADD = $(t2_libs)
 
 %C%_unit_registry_check_strerror1_SOURCES = %D%/unit/registry/check_strerror.c $(t_headers)
@@ -291,21 +291,21 @@ p_cppflags = $(product_cppflags) $(CHECK_CFLAGS) $(LIBFABRIC_CFLAGS) \
 	-I$(top_srcdir)/test/lib -I$(top_srcdir)/prov/ofi
 p1_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=1 -DT_DAT_MAJOR=1
 p2_cppflags = $(p_cppflags) -DDOFI_DAT_MAJOR=2 -DT_DAT_MAJOR=2
-p1_libs = prov/ofi/libdofi1.la $(t1_libs)
-p2_libs = prov/ofi/libdofi2.la $(t2_libs)
+p1_libs = $(dofi1_libs) $(t1_libs)
+p2_libs = $(dofi2_libs) $(t2_libs)
 
 # Tests of objects on an IA without a fabric: the linker prefers the functions of fake_ia.c to those
 # of libdofi.
 fake_ia = %D%/lib/fake_ia.c %D%/lib/fake_ia.h $(t_headers)
-fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
+fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_progress_check_cno1_SOURCES = %D%/unit/progress/check_cno.c $(fake_ia)
 %C%_unit_progress_check_cno1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_progress_check_cno1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_cno1_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_progress_check_cno1_LDADD = $(p1_libs)
 %C%_unit_progress_check_cno2_SOURCES = %D%/unit/progress/check_cno.c $(fake_ia)
 %C%_unit_progress_check_cno2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_cno2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_cno2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_progress_check_cno2_LDADD = $(p2_libs)
 
 %C%_unit_fabric_check_error_SOURCES = %D%/unit/fabric/check_error.c $(t_headers)
@@ -314,31 +314,31 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_progress_check_evd1_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_progress_check_evd1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_evd1_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_progress_check_evd1_LDADD = $(p1_libs)
 %C%_unit_progress_check_evd2_SOURCES = %D%/unit/progress/check_evd.c $(fake_ia)
 %C%_unit_progress_check_evd2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_evd2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_progress_check_evd2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_progress_check_evd2_LDADD = $(p2_libs)
 
 # The program replaces the registry, whose functions the provider looks up by name, hence
 # -export-dynamic.
 %C%_unit_object_check_ia1_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_ia1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_object_check_ia1_LDADD = prov/ofi/libdofi1.la $(CHECK_LIBS)
+%C%_unit_object_check_ia1_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia1_LDADD = $(dofi1_libs) $(CHECK_LIBS)
 %C%_unit_object_check_ia2_SOURCES = %D%/unit/object/check_ia.c $(t_headers)
 %C%_unit_object_check_ia2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_ia2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_unit_object_check_ia2_LDADD = prov/ofi/libdofi2.la $(CHECK_LIBS)
+%C%_unit_object_check_ia2_LINK = $(LINK) -rdynamic
+%C%_unit_object_check_ia2_LDADD = $(dofi2_libs) $(CHECK_LIBS)
 
 %C%_unit_api_check_mem1_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
 %C%_unit_api_check_mem1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_api_check_mem1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_api_check_mem1_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_api_check_mem1_LDADD = $(p1_libs)
 %C%_unit_api_check_mem2_SOURCES = %D%/unit/api/check_mem.c $(fake_ia)
 %C%_unit_api_check_mem2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_api_check_mem2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_api_check_mem2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_api_check_mem2_LDADD = $(p2_libs)
 
 # Each program tests one object file of the provider and defines the functions that the object
@@ -375,11 +375,11 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_progress_check_cqs_LDADD = $(p2_libs)
 %C%_unit_cm_check_drain_SOURCES = %D%/unit/cm/check_drain.c $(t_headers)
 %C%_unit_cm_check_drain_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_drain_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_drain_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_drain_LDADD = $(p2_libs)
 %C%_unit_cm_check_crowd_SOURCES = %D%/unit/cm/check_crowd.c $(t_headers)
 %C%_unit_cm_check_crowd_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_crowd_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
+%C%_unit_cm_check_crowd_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_chan_close \
 	-Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_addr_same_host
 %C%_unit_cm_check_crowd_LDADD = $(p2_libs)
 %C%_unit_dto_check_credit_SOURCES = %D%/unit/dto/check_credit.c $(t_headers)
@@ -430,38 +430,38 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_traits_LDADD = $(p2_libs)
 %C%_unit_transport_check_async_errors_SOURCES = %D%/unit/transport/check_async_errors.c $(t_headers)
 %C%_unit_transport_check_async_errors_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_async_errors_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
+%C%_unit_transport_check_async_errors_LINK = $(LINK) -Wl,--wrap=dofi_evd_async -Wl,--wrap=dofi_obj_ia_handle
 %C%_unit_transport_check_async_errors_LDADD = $(p2_libs)
 %C%_unit_fabric_check_env_SOURCES = %D%/unit/fabric/check_env.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_env_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_env_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=setenv
+%C%_unit_fabric_check_env_LINK = $(LINK) -Wl,--wrap=setenv
 %C%_unit_fabric_check_env_LDADD = $(p2_libs)
 %C%_unit_cm_check_invalidation_SOURCES = %D%/unit/cm/check_invalidation.c $(t_headers)
 %C%_unit_cm_check_invalidation_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_invalidation_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_cm_check_invalidation_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
 %C%_unit_cm_check_invalidation_LDADD = $(p2_libs)
 %C%_unit_fabric_check_same_process_SOURCES = %D%/unit/fabric/check_same_process.c $(t_headers)
 %C%_unit_fabric_check_same_process_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_same_process_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_out_SOURCES = %D%/unit/transport/check_memory_out.c $(t_headers)
 %C%_unit_transport_check_memory_out_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_remote_write \
+%C%_unit_transport_check_memory_out_LINK = $(LINK) -Wl,--wrap=dofi_remote_write \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_out_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_box_SOURCES = %D%/unit/transport/check_memory_box.c $(t_headers)
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_box_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_ctx_memory
+%C%_unit_transport_check_memory_box_LINK = $(LINK) -Wl,--wrap=dofi_ctx_memory
 %C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_memory_in_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done \
+%C%_unit_transport_check_memory_in_LINK = $(LINK) -Wl,--wrap=dofi_reap_done \
 	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_remote_read
 %C%_unit_transport_check_memory_in_LDADD = $(p2_libs)
 %C%_unit_transport_check_msg_SOURCES = %D%/unit/transport/check_msg.c $(t_headers)
 %C%_unit_transport_check_msg_CPPFLAGS = $(p2_cppflags)
-%C%_unit_transport_check_msg_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
+%C%_unit_transport_check_msg_LINK = $(LINK) -Wl,--wrap=dofi_conn_path_made -Wl,--wrap=dofi_conn_proceeds \
 	-Wl,--wrap=dofi_conn_end -Wl,--wrap=dofi_conn_by_token
 %C%_unit_transport_check_msg_LDADD = $(p2_libs)
 %C%_unit_transport_check_rdm_SOURCES = %D%/unit/transport/check_rdm.c $(t_headers)
@@ -476,17 +476,17 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_nic_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
+%C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
 	-Wl,--wrap=dofi_cpus_of_group
 %C%_unit_fabric_check_nic_LDADD = $(p2_libs)
 
 %C%_unit_object_check_object1_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
 %C%_unit_object_check_object1_CPPFLAGS = $(p1_cppflags)
-%C%_unit_object_check_object1_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_object1_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_object_check_object1_LDADD = $(p1_libs)
 %C%_unit_object_check_object2_SOURCES = %D%/unit/object/check_object.c $(fake_ia)
 %C%_unit_object_check_object2_CPPFLAGS = $(p2_cppflags)
-%C%_unit_object_check_object2_LDFLAGS = $(fake_ia_ldflags)
+%C%_unit_object_check_object2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_object_check_object2_LDADD = $(p2_libs)
 
 %C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
@@ -502,37 +502,37 @@ fake_ia_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=mmap
 
 offers = %D%/unit/fabric/simulated_offers.c %D%/unit/fabric/simulated_offers.h \
 	%D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
-offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
+offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_absent_SOURCES = %D%/unit/fabric/check_absent.c $(offers)
 %C%_unit_fabric_check_absent_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_absent_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_absent_LINK = $(LINK) $(offers_wraps)
 %C%_unit_fabric_check_absent_LDADD = $(p2_libs)
 %C%_unit_fabric_check_refusals_SOURCES = %D%/unit/fabric/check_refusals.c $(offers)
 %C%_unit_fabric_check_refusals_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_refusals_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_refusals_LINK = $(LINK) $(offers_wraps)
 %C%_unit_fabric_check_refusals_LDADD = $(p2_libs)
 %C%_unit_fabric_check_requirements_SOURCES = %D%/unit/fabric/check_requirements.c $(offers)
 %C%_unit_fabric_check_requirements_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_requirements_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_requirements_LINK = $(LINK) $(offers_wraps)
 %C%_unit_fabric_check_requirements_LDADD = $(p2_libs)
 %C%_unit_fabric_check_select_SOURCES = %D%/unit/fabric/check_select.c $(offers)
 %C%_unit_fabric_check_select_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_select_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_select_LINK = $(LINK) $(offers_wraps)
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_wish_LDFLAGS = $(offers_ldflags)
+%C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps)
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
 %C%_unit_cm_check_conn_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_conn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+%C%_unit_cm_check_conn_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial
 %C%_unit_cm_check_conn_LDADD = $(p2_libs)
 %C%_unit_cm_check_conn_state_SOURCES = %D%/unit/cm/check_conn_state.c %D%/unit/cm/conn_cells.h %D%/unit/cm/conn_world.h \
 	$(t_headers)
 %C%_unit_cm_check_conn_state_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_conn_state_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
+%C%_unit_cm_check_conn_state_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_sp_offer -Wl,--wrap=dofi_wait_kick \
 	-Wl,--wrap=dofi_chan_dial -Wl,--wrap=dofi_chan_send -Wl,--wrap=dofi_evd_push -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_linger_wait -Wl,--wrap=dofi_ud_forget \
 	-Wl,--wrap=dofi_conn_step -Wl,--wrap=dofi_chan_read
@@ -542,16 +542,16 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_cm_check_conn_table_LDADD = $(p2_libs)
 %C%_unit_cm_check_linger_SOURCES = %D%/unit/cm/check_linger.c $(t_headers)
 %C%_unit_cm_check_linger_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_linger_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
+%C%_unit_cm_check_linger_LINK = $(LINK) -Wl,--wrap=dofi_now -Wl,--wrap=dofi_ep_sync \
 	-Wl,--wrap=dofi_engine_drain_cq -Wl,--wrap=dofi_engine_hear
 %C%_unit_cm_check_linger_LDADD = $(p2_libs)
 %C%_unit_cm_check_strangers_SOURCES = %D%/unit/cm/check_strangers.c $(t_headers)
 %C%_unit_cm_check_strangers_CPPFLAGS = $(p2_cppflags)
-%C%_unit_cm_check_strangers_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
+%C%_unit_cm_check_strangers_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick -Wl,--wrap=accept4
 %C%_unit_cm_check_strangers_LDADD = $(p2_libs)
 %C%_unit_dto_check_failure_SOURCES = %D%/unit/dto/check_failure.c $(t_headers)
 %C%_unit_dto_check_failure_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_failure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_kick
+%C%_unit_dto_check_failure_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick
 %C%_unit_dto_check_failure_LDADD = $(p2_libs)
 %C%_unit_fabric_check_port_reservation_SOURCES = %D%/unit/fabric/check_port_reservation.c $(t_headers)
 %C%_unit_fabric_check_port_reservation_CPPFLAGS = $(p2_cppflags)
@@ -561,44 +561,44 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_dto_check_issue_LDADD = $(p2_libs)
 %C%_unit_dto_check_post_SOURCES = %D%/unit/dto/check_post.c $(t_headers)
 %C%_unit_dto_check_post_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_post_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_engine_catch_up
+%C%_unit_dto_check_post_LINK = $(LINK) -Wl,--wrap=dofi_engine_catch_up
 %C%_unit_dto_check_post_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_order_SOURCES = %D%/unit/base/check_lock_order.c $(t_headers)
 %C%_unit_base_check_lock_order_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_lock_order_LDADD = $(p2_libs)
 %C%_unit_base_check_log_SOURCES = %D%/unit/base/check_log.c $(t_headers)
 %C%_unit_base_check_log_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_log_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+%C%_unit_base_check_log_LINK = $(LINK) -Wl,--wrap=clock_gettime
 %C%_unit_base_check_log_LDADD = $(p2_libs)
 %C%_unit_base_check_cookie_SOURCES = %D%/unit/base/check_cookie.c $(t_headers)
 %C%_unit_base_check_cookie_CPPFLAGS = $(p2_cppflags)
 %C%_unit_base_check_cookie_LDADD = $(p2_libs)
 %C%_unit_base_check_lock_SOURCES = %D%/unit/base/check_lock.c $(t_headers)
 %C%_unit_base_check_lock_CPPFLAGS = $(p2_cppflags)
-%C%_unit_base_check_lock_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall
+%C%_unit_base_check_lock_LINK = $(LINK) -Wl,--wrap=syscall
 %C%_unit_base_check_lock_LDADD = $(p2_libs)
 %C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
 %C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_guard_byte_LDADD = $(p2_libs)
 %C%_unit_dto_check_data_flag_SOURCES = %D%/unit/dto/check_data_flag.c $(t_headers)
 %C%_unit_dto_check_data_flag_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_data_flag_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_reap_done
+%C%_unit_dto_check_data_flag_LINK = $(LINK) -Wl,--wrap=dofi_reap_done
 %C%_unit_dto_check_data_flag_LDADD = $(p2_libs)
 %C%_unit_dto_check_segments_SOURCES = %D%/unit/dto/check_segments.c $(t_headers)
 %C%_unit_dto_check_segments_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_segments_LDADD = $(p2_libs)
 %C%_unit_dto_check_bounce_SOURCES = %D%/unit/dto/check_bounce.c $(t_headers)
 %C%_unit_dto_check_bounce_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_bounce_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
+%C%_unit_dto_check_bounce_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=mmap -Wl,--wrap=dofi_mr_register \
 	-Wl,--wrap=dofi_mr_close
 %C%_unit_dto_check_bounce_LDADD = $(p2_libs)
 %C%_unit_dto_check_orphan_SOURCES = %D%/unit/dto/check_orphan.c $(t_headers)
 %C%_unit_dto_check_orphan_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_orphan_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+%C%_unit_dto_check_orphan_LINK = $(LINK) -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
 %C%_unit_dto_check_orphan_LDADD = $(p2_libs)
 %C%_unit_dto_check_receive_SOURCES = %D%/unit/dto/check_receive.c $(t_headers)
 %C%_unit_dto_check_receive_CPPFLAGS = $(p2_cppflags)
-%C%_unit_dto_check_receive_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_cno_notify
+%C%_unit_dto_check_receive_LINK = $(LINK) -Wl,--wrap=dofi_cno_notify
 %C%_unit_dto_check_receive_LDADD = $(p2_libs)
 %C%_unit_dto_check_reap_SOURCES = %D%/unit/dto/check_reap.c $(t_headers)
 %C%_unit_dto_check_reap_CPPFLAGS = $(p2_cppflags)
@@ -617,7 +617,7 @@ offers_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_cq_ready_LDADD = $(p2_libs)
 %C%_unit_progress_check_cq_watch_SOURCES = %D%/unit/progress/check_cq_watch.c $(t_headers)
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
-%C%_unit_progress_check_cq_watch_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_now
+%C%_unit_progress_check_cq_watch_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
@@ -683,12 +683,12 @@ t_sources = \
 	%D%/lib/t_peer.h \
 	%D%/lib/t_wait.c \
 	$(t_headers)
-%C%_lib_libt1_la_SOURCES = $(t_sources)
-%C%_lib_libt1_la_CPPFLAGS = $(t1_cppflags)
-%C%_lib_libt2_la_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
-%C%_lib_libt2_la_CPPFLAGS = $(t2_cppflags)
-user1_libs = %D%/lib/libt1.la $(t1_libs)
-user2_libs = %D%/lib/libt2.la $(t2_libs)
+%C%_lib_libt1_a_SOURCES = $(t_sources)
+%C%_lib_libt1_a_CPPFLAGS = $(t1_cppflags)
+%C%_lib_libt2_a_SOURCES = $(t_sources) %D%/lib/t_ud.c %D%/lib/t_ud.h
+%C%_lib_libt2_a_CPPFLAGS = $(t2_cppflags)
+user1_libs = %D%/lib/libt1.a $(t1_libs)
+user2_libs = %D%/lib/libt2.a $(t2_libs)
 
 # --- faults ---
 
@@ -704,11 +704,11 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
 %C%_fault_alloc1_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
 %C%_fault_alloc1_CPPFLAGS = $(t1_cppflags)
-%C%_fault_alloc1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_alloc1_LINK = $(LINK) -rdynamic
 %C%_fault_alloc1_LDADD = $(user1_libs)
 %C%_fault_alloc2_SOURCES = %D%/fault/alloc.c %D%/fault/fault.h $(t_hooks)
 %C%_fault_alloc2_CPPFLAGS = $(t2_cppflags)
-%C%_fault_alloc2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_alloc2_LINK = $(LINK) -rdynamic
 %C%_fault_alloc2_LDADD = $(user2_libs)
 
 %C%_fault_connect1_SOURCES = %D%/fault/connect.c %D%/fault/fault.h
@@ -731,34 +731,34 @@ t_hooks = %D%/lib/t_hooks.c %D%/lib/t_hooks.h
 
 t_channel = %D%/lib/t_channel.c %D%/lib/t_channel.h
 # The provider is linked into the program, so that --wrap applies to the provider's calls.
-inside1_libs = %D%/lib/libt1.la $(p1_libs)
-inside2_libs = %D%/lib/libt2.la $(p2_libs)
+inside1_libs = %D%/lib/libt1.a $(p1_libs)
+inside2_libs = %D%/lib/libt2.a $(p2_libs)
 inside = %D%/fault/inside.h %D%/fault/fault.h
-flood_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_credit_choose
-spin_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
-lies_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_conn_sent -Wl,--wrap=dofi_conn_uses_forgotten
-order_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_order_of
-fabric_ldflags = $(AM_LDFLAGS) -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime
-nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
+flood_wraps = -Wl,--wrap=dofi_credit_choose
+spin_wraps = -Wl,--wrap=dofi_wait_on_fds -Wl,--wrap=dofi_wait_watch
+lies_wraps = -Wl,--wrap=dofi_conn_sent -Wl,--wrap=dofi_conn_uses_forgotten
+order_wraps = -Wl,--wrap=dofi_order_of
+fabric_wraps = -Wl,--wrap=fi_fabric -Wl,--wrap=fi_getinfo -Wl,--wrap=clock_gettime
+nomem_wraps = -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=aligned_alloc -Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=mmap
 
 %C%_fault_fabric1_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric1_CPPFLAGS = $(p1_cppflags)
-%C%_fault_fabric1_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
+%C%_fault_fabric1_LINK = $(LINK) $(fabric_wraps) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric1_LDADD = $(inside1_libs)
 %C%_fault_fabric2_SOURCES = %D%/fault/fabric.c %D%/fault/process.h %D%/lib/t_fabric.c %D%/lib/t_fabric.h $(inside)
 %C%_fault_fabric2_CPPFLAGS = $(p2_cppflags)
-%C%_fault_fabric2_LDFLAGS = $(fabric_ldflags) -Wl,--wrap=dofi_quirks_of
+%C%_fault_fabric2_LINK = $(LINK) $(fabric_wraps) -Wl,--wrap=dofi_quirks_of
 %C%_fault_fabric2_LDADD = $(inside2_libs)
 
 %C%_fault_flood1_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
 %C%_fault_flood1_CPPFLAGS = $(p1_cppflags)
-%C%_fault_flood1_LDFLAGS = $(flood_ldflags)
+%C%_fault_flood1_LINK = $(LINK) $(flood_wraps)
 %C%_fault_flood1_LDADD = $(inside1_libs)
 %C%_fault_flood2_SOURCES = %D%/fault/flood.c %D%/fault/memory.h $(inside)
 %C%_fault_flood2_CPPFLAGS = $(p2_cppflags)
-%C%_fault_flood2_LDFLAGS = $(flood_ldflags)
+%C%_fault_flood2_LINK = $(LINK) $(flood_wraps)
 %C%_fault_flood2_LDADD = $(inside2_libs)
 
 %C%_fault_fork1_SOURCES = %D%/fault/fork.c %D%/fault/fault.h
@@ -817,20 +817,20 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 
 %C%_fault_nomem1_SOURCES = %D%/fault/nomem.c $(inside)
 %C%_fault_nomem1_CPPFLAGS = $(t1_cppflags)
-%C%_fault_nomem1_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem1_LINK = $(LINK) $(nomem_wraps)
 %C%_fault_nomem1_LDADD = $(inside1_libs)
 %C%_fault_nomem2_SOURCES = %D%/fault/nomem.c $(inside)
 %C%_fault_nomem2_CPPFLAGS = $(t2_cppflags)
-%C%_fault_nomem2_LDFLAGS = $(nomem_ldflags)
+%C%_fault_nomem2_LINK = $(LINK) $(nomem_wraps)
 %C%_fault_nomem2_LDADD = $(inside2_libs)
 
 %C%_fault_order1_SOURCES = %D%/fault/order.c $(inside)
 %C%_fault_order1_CPPFLAGS = $(p1_cppflags)
-%C%_fault_order1_LDFLAGS = $(order_ldflags)
+%C%_fault_order1_LINK = $(LINK) $(order_wraps)
 %C%_fault_order1_LDADD = $(inside1_libs)
 %C%_fault_order2_SOURCES = %D%/fault/order.c $(inside)
 %C%_fault_order2_CPPFLAGS = $(p2_cppflags)
-%C%_fault_order2_LDFLAGS = $(order_ldflags)
+%C%_fault_order2_LINK = $(LINK) $(order_wraps)
 %C%_fault_order2_LDADD = $(inside2_libs)
 
 %C%_fault_idle1_SOURCES = %D%/fault/idle.c %D%/fault/process.h %D%/fault/fault.h
@@ -869,11 +869,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 
 %C%_fault_reach1_SOURCES = %D%/fault/reach.c %D%/fault/fault.h
 %C%_fault_reach1_CPPFLAGS = $(t1_cppflags)
-%C%_fault_reach1_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_reach1_LINK = $(LINK) -rdynamic
 %C%_fault_reach1_LDADD = $(user1_libs)
 %C%_fault_reach2_SOURCES = %D%/fault/reach.c %D%/fault/fault.h
 %C%_fault_reach2_CPPFLAGS = $(t2_cppflags)
-%C%_fault_reach2_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+%C%_fault_reach2_LINK = $(LINK) -rdynamic
 %C%_fault_reach2_LDADD = $(user2_libs)
 
 %C%_fault_scale1_SOURCES = %D%/fault/scale.c %D%/fault/process.h %D%/fault/memory.h $(inside)
@@ -898,11 +898,11 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 
 %C%_fault_spin1_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin1_CPPFLAGS = $(p1_cppflags)
-%C%_fault_spin1_LDFLAGS = $(spin_ldflags)
+%C%_fault_spin1_LINK = $(LINK) $(spin_wraps)
 %C%_fault_spin1_LDADD = $(inside1_libs)
 %C%_fault_spin2_SOURCES = %D%/fault/spin.c %D%/fault/process.h $(inside)
 %C%_fault_spin2_CPPFLAGS = $(p2_cppflags)
-%C%_fault_spin2_LDFLAGS = $(spin_ldflags)
+%C%_fault_spin2_LINK = $(LINK) $(spin_wraps)
 %C%_fault_spin2_LDADD = $(inside2_libs)
 
 %C%_fault_invalidate1_SOURCES = %D%/fault/invalidate.c $(inside)
@@ -916,8 +916,8 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 # ignores LD_LIBRARY_PATH.
 %C%_fault_elevated_SOURCES = %D%/fault/elevated.c $(t_headers)
 %C%_fault_elevated_CPPFLAGS = $(p2_cppflags) -DDATR_DAT_MAJOR=2
-%C%_fault_elevated_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-%C%_fault_elevated_LDADD = prov/ofi/libdofi2.la src/libdatr2.la $(CHECK_LIBS)
+%C%_fault_elevated_LINK = $(LINK) -rdynamic
+%C%_fault_elevated_LDADD = $(dofi2_libs) src/libdatr2.a $(CHECK_LIBS)
 
 # It uses libfabric beside the provider, whose structures tell it what it could only guess.
 %C%_fault_intruder_SOURCES = %D%/fault/intruder.c $(inside)
@@ -927,12 +927,12 @@ nomem_ldflags = $(AM_LDFLAGS) -Wl,--wrap=dofi_random -Wl,--wrap=getrandom \
 # The program uses the provider's functions to send false messages.
 %C%_fault_neighbour_SOURCES = %D%/fault/neighbour.c $(inside)
 %C%_fault_neighbour_CPPFLAGS = $(p2_cppflags)
-%C%_fault_neighbour_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_segment_make
+%C%_fault_neighbour_LINK = $(LINK) -Wl,--wrap=dofi_segment_make
 %C%_fault_neighbour_LDADD = $(inside2_libs)
 
 %C%_fault_lies_SOURCES = %D%/fault/lies.c $(inside)
 %C%_fault_lies_CPPFLAGS = $(p2_cppflags)
-%C%_fault_lies_LDFLAGS = $(lies_ldflags)
+%C%_fault_lies_LINK = $(LINK) $(lies_wraps)
 %C%_fault_lies_LDADD = $(inside2_libs)
 
 %C%_fault_stops1_SOURCES = %D%/fault/stops.c %D%/fault/fault.h $(t_headers)
@@ -1009,11 +1009,11 @@ conform_sources = \
 
 %C%_conform_without12_SOURCES = %D%/conform/without.c $(inside)
 %C%_conform_without12_CPPFLAGS = $(p1_cppflags)
-%C%_conform_without12_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_quirks_of
+%C%_conform_without12_LINK = $(LINK) -Wl,--wrap=dofi_quirks_of
 %C%_conform_without12_LDADD = $(inside1_libs)
 %C%_conform_without20_SOURCES = %D%/conform/without.c $(inside)
 %C%_conform_without20_CPPFLAGS = $(p2_cppflags)
-%C%_conform_without20_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=dofi_quirks_of
+%C%_conform_without20_LINK = $(LINK) -Wl,--wrap=dofi_quirks_of
 %C%_conform_without20_LDADD = $(inside2_libs)
 
 # Prints the rules of DAT, which of them are tested, and the results; one TAP file per generation.

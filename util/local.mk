@@ -14,6 +14,7 @@ dat_perf_SOURCES = $(util_sources) %D%/perf/dat_perf.c %D%/perf/perf.h %D%/perf/
 	%D%/perf/session.c %D%/perf/session.h %D%/perf/stats.c %D%/perf/sync.c %D%/perf/text.c \
 	%D%/perf/traits.c
 dat_perf_CPPFLAGS = $(util_cppflags)
+dat_perf_LDFLAGS = $(AM_LDFLAGS)
 dat_perf_LDADD = $(util_libs)
 
 child_sources = $(util_sources) %D%/common/child.c %D%/common/child.h %D%/common/fabrics.c %D%/common/fabrics.h
@@ -26,8 +27,10 @@ dat_info_SOURCES = $(child_sources) $(conf_sources) %D%/info/check.c %D%/info/ch
 	%D%/info/env.c %D%/info/facts.c %D%/info/fingerprint.c %D%/info/names.c %D%/info/show.c \
 	%D%/info/process.c %D%/info/process.h
 dat_info_CPPFLAGS = $(conf_cppflags)
+dat_info_LDFLAGS = $(AM_LDFLAGS)
 dat_info_LDADD = $(util_libs)
 
 dat_conf_SOURCES = $(child_sources) $(conf_sources) %D%/conf/make.c %D%/conf/dat_conf.c
 dat_conf_CPPFLAGS = $(conf_cppflags)
+dat_conf_LDFLAGS = $(AM_LDFLAGS)
 dat_conf_LDADD = $(util_libs)

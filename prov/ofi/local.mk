@@ -4,7 +4,7 @@
 # development link and no further version digit. Libtool appends a suffix to the name of the .la
 # file; here the suffix is empty.
 lib_LTLIBRARIES += %D%/libdatofi.so.1.la %D%/libdatofi.so.2.la
-noinst_LTLIBRARIES += %D%/libdofi1.la %D%/libdofi2.la
+noinst_LIBRARIES += %D%/libdofi1.a %D%/libdofi2.a
 
 # From the lowest room to the highest; see ARCHITECTURE.md.
 dofi_base_sources = \
@@ -225,15 +225,17 @@ dofi_sources = \
 dofi_cppflags = $(product_cppflags) -I$(srcdir)/%D% $(LIBFABRIC_CFLAGS) $(HWLOC_CFLAGS) $(CRYPTO_CFLAGS)
 dofi_libs = $(LIBFABRIC_LIBS) $(HWLOC_LIBS) $(CRYPTO_LIBS)
 
-%C%_libdofi1_la_SOURCES = $(dofi_sources) %D%/api/api12.c %D%/progress/unfold12.c
-%C%_libdofi1_la_SHORTNAME = v1
-%C%_libdofi1_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
-%C%_libdofi1_la_LIBADD = $(dofi_libs)
+%C%_libdofi1_a_SOURCES = $(dofi_sources) %D%/api/api12.c %D%/progress/unfold12.c
+%C%_libdofi1_a_SHORTNAME = v1
+%C%_libdofi1_a_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=1
+%C%_libdofi1_a_CFLAGS = $(pic_cflags)
+dofi1_libs = %D%/libdofi1.a $(dofi_libs)
 
-%C%_libdofi2_la_SOURCES = $(dofi_sources) %D%/api/api20.c %D%/progress/unfold20.c %D%/api/ext.c %D%/api/ext.h
-%C%_libdofi2_la_SHORTNAME = v2
-%C%_libdofi2_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
-%C%_libdofi2_la_LIBADD = $(dofi_libs)
+%C%_libdofi2_a_SOURCES = $(dofi_sources) %D%/api/api20.c %D%/progress/unfold20.c %D%/api/ext.c %D%/api/ext.h
+%C%_libdofi2_a_SHORTNAME = v2
+%C%_libdofi2_a_CPPFLAGS = $(dofi_cppflags) -DDOFI_DAT_MAJOR=2
+%C%_libdofi2_a_CFLAGS = $(pic_cflags)
+dofi2_libs = %D%/libdofi2.a $(dofi_libs)
 
 # The provider is not linked with a registry, because a registry has loaded it. The provider is
 # never unloaded, because its threads and those of libfabric may still run its code.
@@ -241,13 +243,15 @@ dofi_ldflags = $(library_ldflags) -module -avoid-version -shared -shrext '' -Wl,
 	-Wl,--version-script=$(srcdir)/%D%/libdatofi.map
 
 %C%_libdatofi_so_1_la_SOURCES =
-%C%_libdatofi_so_1_la_LIBADD = %D%/libdofi1.la
-%C%_libdatofi_so_1_la_LDFLAGS = $(dofi_ldflags)
-EXTRA_%C%_libdatofi_so_1_la_DEPENDENCIES = %D%/libdatofi.map
+%C%_libdatofi_so_1_la_LDFLAGS = $(dofi_ldflags) \
+	-Wl,--whole-archive,%D%/libdofi1.a,--no-whole-archive \
+	$(dofi_libs:-l%=-Wl,-l%)
+EXTRA_%C%_libdatofi_so_1_la_DEPENDENCIES = %D%/libdatofi.map %D%/libdofi1.a
 
 %C%_libdatofi_so_2_la_SOURCES =
-%C%_libdatofi_so_2_la_LIBADD = %D%/libdofi2.la
-%C%_libdatofi_so_2_la_LDFLAGS = $(dofi_ldflags)
-EXTRA_%C%_libdatofi_so_2_la_DEPENDENCIES = %D%/libdatofi.map
+%C%_libdatofi_so_2_la_LDFLAGS = $(dofi_ldflags) \
+	-Wl,--whole-archive,%D%/libdofi2.a,--no-whole-archive \
+	$(dofi_libs:-l%=-Wl,-l%)
+EXTRA_%C%_libdatofi_so_2_la_DEPENDENCIES = %D%/libdatofi.map %D%/libdofi2.a
 
 EXTRA_DIST += %D%/libdatofi.map

@@ -48,8 +48,6 @@ build() {
 # report TARGET
 report() {
 	program=$tree/test/fuzz/fuzz_$1
-	binary=$tree/test/fuzz/.libs/fuzz_$1
-	[ -x "$binary" ] || binary=$program
 	files=
 	for file in $(subjects "$1"); do
 		files="$files $top_srcdir/$file"
@@ -59,7 +57,7 @@ report() {
 		return 1
 	llvm-profdata merge -o "$tree/$1.profdata" "$tree/$1.profraw" || return 1
 	# shellcheck disable=SC2086
-	llvm-cov report "$binary" -instr-profile="$tree/$1.profdata" $files >"$tree/$1.txt" ||
+	llvm-cov report "$program" -instr-profile="$tree/$1.profdata" $files >"$tree/$1.txt" ||
 		return 1
 	awk -v target="$1" '
 		/^TOTAL/ { printf "%-8s %5d lines, %s executed; %d branches, %s taken\n", target,

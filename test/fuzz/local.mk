@@ -14,63 +14,63 @@ fuzz_tests = \
 fuzz_headers = %D%/fuzz.h
 if FUZZER
 fuzz_main = $(fuzz_headers)
-fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
+fuzz_flags = -fsanitize=fuzzer
 fuzz_unwatched = -fno-sanitize=fuzzer-no-link
 else
 fuzz_main = %D%/replay.c $(fuzz_headers)
-fuzz_ldflags = $(AM_LDFLAGS)
+fuzz_flags =
 endif
 
 %C%_fuzz_conf1_SOURCES = %D%/fuzz_conf.c src/conf.c src/log.c $(fuzz_main)
 %C%_fuzz_conf1_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"conf"' -DDATR_DAT_MAJOR=1 -DDAT_CONF_DIR='"etc"'
-%C%_fuzz_conf1_LDFLAGS = $(fuzz_ldflags) -Wl,--wrap=fopen
+%C%_fuzz_conf1_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=fopen
 %C%_fuzz_conf2_SOURCES = $(%C%_fuzz_conf1_SOURCES)
 %C%_fuzz_conf2_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"conf"' -DDATR_DAT_MAJOR=2 -DDAT_CONF_DIR='"etc"'
-%C%_fuzz_conf2_LDFLAGS = $(fuzz_ldflags) -Wl,--wrap=fopen
+%C%_fuzz_conf2_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=fopen
 
 fuzz_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi -DDOFI_DAT_MAJOR=2
-fuzz_libs = prov/ofi/libdofi2.la src/libdatr2.la
+fuzz_libs = $(dofi2_libs) src/libdatr2.a
 
 # For the library and for libFuzzer, whose calls go on.
 fuzz_wraps = $(kernel_wraps) -Wl,--wrap=dofi_hmac -Wl,--wrap=dofi_hmac_prepare -Wl,--wrap=dofi_hmac_by \
 	-Wl,-u,__wrap_dofi_hmac_by
 # libFuzzer is told nothing of what is executed in it.
-%C%_libworld_la_SOURCES = $(sim_kernel) %D%/fabric.c %D%/fabric.h %D%/peer.c %D%/peer.h \
+%C%_libworld_a_SOURCES = $(sim_kernel) %D%/fabric.c %D%/fabric.h %D%/peer.c %D%/peer.h \
 	%D%/quick_hmac.c %D%/world.c %D%/world.h %D%/fuzz.h
-%C%_libworld_la_CPPFLAGS = $(fuzz_cppflags)
-%C%_libworld_la_CFLAGS = $(AM_CFLAGS) $(fuzz_unwatched)
-check_LTLIBRARIES += %D%/libworld.la
+%C%_libworld_a_CPPFLAGS = $(fuzz_cppflags)
+%C%_libworld_a_CFLAGS = $(AM_CFLAGS) $(fuzz_unwatched)
+check_LIBRARIES += %D%/libworld.a
 
 %C%_fuzz_channel_SOURCES = %D%/fuzz_channel.c $(fuzz_main)
 %C%_fuzz_channel_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"channel"'
-%C%_fuzz_channel_LDFLAGS = $(fuzz_ldflags) $(fuzz_wraps)
-%C%_fuzz_channel_LDADD = %D%/libworld.la $(fuzz_libs)
+%C%_fuzz_channel_LINK = $(LINK) $(fuzz_flags) $(fuzz_wraps)
+%C%_fuzz_channel_LDADD = %D%/libworld.a $(fuzz_libs)
 
 %C%_fuzz_control_SOURCES = %D%/fuzz_control.c $(fuzz_main)
 %C%_fuzz_control_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"control"'
-%C%_fuzz_control_LDFLAGS = $(fuzz_ldflags) $(fuzz_wraps)
-%C%_fuzz_control_LDADD = %D%/libworld.la $(fuzz_libs)
+%C%_fuzz_control_LINK = $(LINK) $(fuzz_flags) $(fuzz_wraps)
+%C%_fuzz_control_LDADD = %D%/libworld.a $(fuzz_libs)
 
 %C%_fuzz_cookie_SOURCES = %D%/fuzz_cookie.c $(fuzz_main)
 %C%_fuzz_cookie_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"cookie"'
-%C%_fuzz_cookie_LDFLAGS = $(fuzz_ldflags) -Wl,--wrap=open -Wl,--wrap=fcntl -Wl,--wrap=pread -Wl,--wrap=pwrite \
+%C%_fuzz_cookie_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=open -Wl,--wrap=fcntl -Wl,--wrap=pread -Wl,--wrap=pwrite \
 	-Wl,--wrap=fstat -Wl,--wrap=close -Wl,--wrap=unlink -Wl,--wrap=fopen
 %C%_fuzz_cookie_LDADD = $(fuzz_libs)
 
 %C%_fuzz_key_SOURCES = %D%/fuzz_key.c $(fuzz_main)
 %C%_fuzz_key_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"key"'
-%C%_fuzz_key_LDFLAGS = $(fuzz_ldflags) -Wl,--wrap=openat -Wl,--wrap=fstat -Wl,--wrap=read -Wl,--wrap=close \
+%C%_fuzz_key_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=openat -Wl,--wrap=fstat -Wl,--wrap=read -Wl,--wrap=close \
 	-Wl,--wrap=getenv
 %C%_fuzz_key_LDADD = $(fuzz_libs)
 
 %C%_fuzz_params_SOURCES = %D%/fuzz_params.c $(fuzz_main)
 %C%_fuzz_params_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"params"'
-%C%_fuzz_params_LDFLAGS = $(fuzz_ldflags) -Wl,--wrap=getenv -Wl,--wrap=write
+%C%_fuzz_params_LINK = $(LINK) $(fuzz_flags) -Wl,--wrap=getenv -Wl,--wrap=write
 %C%_fuzz_params_LDADD = $(fuzz_libs)
 
 %C%_fuzz_wire_SOURCES = %D%/fuzz_wire.c $(fuzz_main)
 %C%_fuzz_wire_CPPFLAGS = $(fuzz_cppflags) -DFUZZ_CORPUS='"wire"'
-%C%_fuzz_wire_LDFLAGS = $(fuzz_ldflags)
+%C%_fuzz_wire_LINK = $(LINK) $(fuzz_flags)
 %C%_fuzz_wire_LDADD = $(fuzz_libs)
 
 EXTRA_DIST += %D%/README.md %D%/run.sh %D%/coverage.sh %D%/seeds.py %D%/corpus %D%/dict

@@ -21,5 +21,5 @@ EXTRA_DIST += %D%/README.md %D%/bugs.py
 	%D%/shrink.h %D%/side.c %D%/side.h %D%/storm.c %D%/storm.h %D%/trace.c %D%/trace.h \
 	%D%/world.c %D%/world.h
 %C%_sim_CPPFLAGS = $(product_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi -DDOFI_DAT_MAJOR=2
-%C%_sim_LDFLAGS = $(AM_LDFLAGS) $(kernel_wraps)
-%C%_sim_LDADD = prov/ofi/libdofi2.la src/libdatr2.la
+%C%_sim_LINK = $(LINK) $(kernel_wraps)
+%C%_sim_LDADD = $(dofi2_libs) src/libdatr2.a

@@ -34,7 +34,7 @@ calls() {
 # shellcheck disable=SC2317
 has_shadow_stacks() {
 	# shellcheck disable=SC2046 # names without spaces
-	set -- $(find "$top_builddir/src" "$top_builddir/prov" -path '*/.libs/*.o')
+	set -- $(find "$top_builddir/src" "$top_builddir/prov" -name '*.o')
 	[ $# -gt 100 ] && [ "$(readelf -nW "$@" | grep -c 'x86 feature:.*SHSTK')" = $# ]
 }
 

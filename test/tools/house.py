@@ -124,8 +124,8 @@ class Tree:
         return 1
 
     def source_of(self, obj):
-        """libtool names objects LIBRARY-SOURCE.o, automake PROGRAM-SOURCE.o."""
-        folder = obj.relative_to(self.build).parent.as_posix().replace("/.libs", "")
+        """automake names objects TARGET-SOURCE.o."""
+        folder = obj.relative_to(self.build).parent.as_posix()
         source = f"{folder}/{obj.stem.split('-', 1)[-1]}.c"
         return source if source in self.files else None  # it may be gone since
 

@@ -18,10 +18,10 @@ write() {
 	cat >"$tree/$1"
 }
 
-# compile FILE [OPTION...]: makes the object file of one generation where libtool would put it
+# compile FILE [OPTION...]: makes the object file of one generation
 compile() {
 	source=$1
-	object=$t_dir/build/${1%/*}/.libs/v1-${1##*/}
+	object=$t_dir/build/${1%/*}/v1-${1##*/}
 	shift
 	mkdir -p "${object%/*}"
 	cc -I"$tree/prov/ofi" "$@" -c "$tree/$source" -o "${object%.c}.o"
