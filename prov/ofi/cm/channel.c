@@ -40,7 +40,7 @@
 #define ACCEPTED_IDLE_NS (60 * SECOND_NS)
 #define READS_PER_TURN   16
 #define MAX_OVERDUE      5u /* times that the handshake's limit is over */
-#define MAX_DIALS        3u /* of one channel, when an overloaded peer hangs up before its HELLO */
+#define MAX_DIALS        9u /* of one channel, when an overloaded peer hangs up */
 
 _Static_assert(DOFI_MAX_PRIVATE <= DOFI_WIRE_MAX_PRIVATE, "private data fits a message");
 
@@ -48,6 +48,7 @@ static void chan_ready(struct dofi_fd *fd, uint32_t events);
 static void chan_timer(struct dofi_timer *timer);
 static void chan_work(struct dofi_work *work);
 static void answer_again(struct dofi_stall *stall);
+static void read_turn(struct dofi_chan *chan);
 
 /* --- life --- */
 
@@ -247,30 +248,45 @@ void dofi_chan_handshake_done(struct dofi_chan *chan)
 	}
 }
 
-/* The oldest stranger that has sent nothing, else the oldest of all. */
+static struct dofi_chan *stranger_at(struct dofi_list *node)
+{
+	return DOFI_CONTAINER(node, struct dofi_chan, link);
+}
+
+/*
+ * The oldest stranger that has sent nothing, else the oldest of all. If this process had no
+ * processor for a while, the HELLO of a friend may lie in the socket, so that is read first. What
+ * it finds there may close the channel, too.
+ */
 static struct dofi_chan *least_welcome(struct dofi_cm *cm)
 {
-	DOFI_LIST_FOR(node, &cm->strangers)
-	{
-		struct dofi_chan *chan = DOFI_CONTAINER(node, struct dofi_chan, link);
+	struct dofi_list *node, *next;
 
-		if (chan->step == DOFI_STEP_HELLO)
+	for (node = cm->strangers.next; node != &cm->strangers; node = next) {
+		struct dofi_chan *chan = stranger_at(node);
+
+		next = node->next;
+		if (chan->step != DOFI_STEP_HELLO)
+			continue;
+		read_turn(chan);
+		if (chan->state == DOFI_CHAN_DEAD || chan->step == DOFI_STEP_HELLO)
 			return chan;
 	}
-	return DOFI_CONTAINER(cm->strangers.next, struct dofi_chan, link);
+	return dofi_list_empty(&cm->strangers) ? NULL : stranger_at(cm->strangers.next);
 }
 
 bool dofi_chan_evict(struct dofi_ia *ia)
 {
-	struct dofi_cm *cm = &ia->cm;
 	struct dofi_chan *chan;
 
 	dofi_assert_held(&ia->engine.lock);
-	if (!cm->nstrangers)
+	chan = least_welcome(&ia->cm);
+	if (!chan)
 		return false;
-	chan = least_welcome(cm);
-	dofi_crowd_evicts(chan);
-	dofi_chan_close(chan, 0, false);
+	if (chan->state != DOFI_CHAN_DEAD) {
+		dofi_crowd_evicts(chan);
+		dofi_chan_close(chan, 0, false);
+	}
 	return true;
 }
 
@@ -415,27 +431,35 @@ static void take_frames(struct dofi_chan *chan)
 	memmove(chan->rx, chan->rx + at, chan->rx_fill);
 }
 
+static bool may_dial_again(const struct dofi_chan *chan)
+{
+	return chan->state == DOFI_CHAN_HANDSHAKE && !chan->accepted && chan->tries < MAX_DIALS;
+}
+
 /*
- * If a peer hangs up before its HELLO, it was overloaded, or its listener was closed meanwhile:
- * dials again.
+ * If a peer hangs up during the handshake, it was overloaded, or its listener was closed meanwhile:
+ * dials again after a pause.
  */
 static void on_end(struct dofi_chan *chan, int err)
 {
 	char text[DOFI_ADDR_TEXT];
-	int ret;
 
-	if (chan->state != DOFI_CHAN_HANDSHAKE || chan->accepted || chan->tries >= MAX_DIALS) {
-		if (chan->state == DOFI_CHAN_HANDSHAKE && !chan->accepted &&
-		    chan->step != DOFI_STEP_HELLO)
-			DOFI_LOG_W("%s: no control channel to %s: it hung up during the handshake; "
-				   "its log may say why",
-				   chan->ia->name, dofi_chan_peer_text(chan, text));
-		dofi_chan_close(chan, err, false);
+	if (may_dial_again(chan)) {
+		close_socket(chan);
+		dofi_chan_dial_later(chan);
 		return;
 	}
-	close_socket(chan);
-	dofi_timer_cancel(chan->ia, &chan->timer);
-	ret = dofi_chan_start_dial(chan);
+	if (chan->state == DOFI_CHAN_HANDSHAKE && !chan->accepted && chan->step != DOFI_STEP_HELLO)
+		DOFI_LOG_W("%s: no control channel to %s: it hung up during the handshake; "
+			   "its log may say why",
+			   chan->ia->name, dofi_chan_peer_text(chan, text));
+	dofi_chan_close(chan, err, false);
+}
+
+static void dial_after_pause(struct dofi_chan *chan)
+{
+	int ret = dofi_chan_start_dial(chan);
+
 	if (ret)
 		dofi_chan_close(chan, ret, false);
 }
@@ -534,6 +558,8 @@ static void chan_timer(struct dofi_timer *timer)
 	if (chan->state == DOFI_CHAN_HANDSHAKE) {
 		if (!goes_on(chan))
 			give_up(chan);
+	} else if (chan->state == DOFI_CHAN_DIALING) {
+		dial_after_pause(chan);
 	} else if (chan->asked != chan->done) {
 		wait_for_use(chan);
 	} else if (chan_unused(chan)) {

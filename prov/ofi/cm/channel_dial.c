@@ -54,6 +54,22 @@ static void forget_requests(struct dofi_chan *chan)
 	}
 }
 
+static void begin_anew(struct dofi_chan *chan)
+{
+	chan->state = DOFI_CHAN_DIALING;
+	forget_requests(chan);
+	chan->rx_fill = chan->tx_fill = 0;
+	chan->send_err = 0;
+	chan->writing = true;
+}
+
+void dofi_chan_dial_later(struct dofi_chan *chan)
+{
+	dofi_assert_held(&chan->ia->engine.lock);
+	begin_anew(chan);
+	dofi_timer_set(chan->ia, &chan->timer, dofi_now() + (1000000ull << chan->tries));
+}
+
 int dofi_chan_start_dial(struct dofi_chan *chan)
 {
 	const struct sockaddr_storage *to = &chan->names[0];
@@ -65,11 +81,7 @@ int dofi_chan_start_dial(struct dofi_chan *chan)
 		return -errno;
 	/* Our local port must not keep a listener from using the same number. */
 	setsockopt(chan->fd.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	chan->state = DOFI_CHAN_DIALING;
-	forget_requests(chan);
-	chan->rx_fill = chan->tx_fill = 0;
-	chan->send_err = 0;
-	chan->writing = true;
+	begin_anew(chan);
 	chan->tries++;
 	if (connect(chan->fd.fd, (const struct sockaddr *)to, dofi_addr_len(to)) &&
 	    errno != EINPROGRESS)

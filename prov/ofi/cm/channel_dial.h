@@ -28,6 +28,11 @@ void dofi_chan_proved(struct dofi_chan *chan);
 
 /* Dials the channel's address, for the first time or once more. 0 or a negative errno. */
 int dofi_chan_start_dial(struct dofi_chan *chan);
+/*
+ * The peer hung up and the socket is closed: the channel's timer will dial again, after 2 ms at
+ * first and twice as long each time.
+ */
+void dofi_chan_dial_later(struct dofi_chan *chan);
 /* The socket of a channel in the state DIALING is ready: TCP has connected it, or has failed. */
 void dofi_chan_dial_done(struct dofi_chan *chan);
 

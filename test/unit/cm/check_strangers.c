@@ -10,6 +10,7 @@
 #include "../../../prov/ofi/base/addr.h"
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/cm/channel.h"
+#include "../../../prov/ofi/cm/channel_dial.h"
 #include "../../../prov/ofi/cm/cm.h"
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/listener.h"
@@ -228,6 +229,34 @@ START_TEST(the_oldest_that_has_said_nothing_goes)
 }
 END_TEST
 
+/* This process had no processor when the HELLO came. */
+START_TEST(a_hello_in_the_socket_counts)
+{
+	ia.cm.max_strangers = 3;
+	for (int i = 0; i < 3; i++)
+		arrive(false);
+	greet(peers[0]);
+	arrive(false);
+	expect_open("1011");
+	ck_assert_uint_eq(ia.cm.nstrangers, 3);
+}
+END_TEST
+
+/* What it has sent closes the channel, which makes room for another one. */
+START_TEST(garbage_in_the_socket_makes_room)
+{
+	ia.cm.max_strangers = 3;
+	for (int i = 0; i < 3; i++)
+		arrive(false);
+	ck_assert_int_eq(write(peers[1], "\0\0\0\4what", 8), 8);
+	ck_assert_int_eq(write(peers[0], "\0\0\0\4what", 8), 8);
+	arrive(false);
+	expect_open("0111");
+	ck_assert_uint_eq(ia.cm.nstrangers, 3);
+	ck_assert_uint_eq(atomic_load(&ia.counters[DOFI_CNT_IA_CM_STRANGERS]), 0);
+}
+END_TEST
+
 static void listen_here(struct dofi_sp *sp)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET,
@@ -289,6 +318,109 @@ START_TEST(without_strangers_the_newest_is_turned_away)
 }
 END_TEST
 
+/* --- a peer that hangs up --- */
+
+static int listen_at(struct sockaddr_in *here)
+{
+	socklen_t size = sizeof(*here);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*here = (struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)here, size), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)here, &size), 0);
+	return fd;
+}
+
+static struct dofi_chan *dial_to(const struct sockaddr_in *to)
+{
+	struct dofi_conn *conn = dofi_conn_new(&ia, DOFI_CONN_DIALLING);
+
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_int_eq(dofi_chan_dial(conn, (const struct sockaddr *)to, ntohs(to->sin_port)), 0);
+	return conn->chan;
+}
+
+/* Lets the engine work until the channel has left this state. */
+static void leave(const struct dofi_chan *chan, enum dofi_chan_state state)
+{
+	uint64_t limit = dofi_now() + 10000000000ull;
+
+	while (chan->state == state && dofi_now() < limit)
+		dofi_engine_hear(&ia);
+	ck_assert_int_ne(chan->state, state);
+}
+
+static void hang_up(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+/* It may have closed the socket because it had too many: it is dialled again, for half a second. */
+START_TEST(who_hangs_up_is_dialled_again_after_a_pause)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+	uint64_t before, pause_ms = 2;
+
+	for (int dials = 1;; dials++, pause_ms *= 2) {
+		leave(chan, DOFI_CHAN_DIALING);
+		ck_assert_int_eq(chan->state, DOFI_CHAN_HANDSHAKE);
+		hang_up(listener);
+		before = dofi_now();
+		leave(chan, DOFI_CHAN_HANDSHAKE);
+		if (dials == 9)
+			break;
+		ck_assert_int_eq(chan->state, DOFI_CHAN_DIALING);
+		ck_assert_int_eq(chan->fd.fd, -1);
+		ck_assert_uint_ge(chan->timer.deadline, before + pause_ms * 1000000u);
+		expire(chan);
+	}
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	close(listener);
+}
+END_TEST
+
+/* The program gives up meanwhile. */
+START_TEST(a_channel_in_its_pause_can_be_closed)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+
+	leave(chan, DOFI_CHAN_DIALING);
+	hang_up(listener);
+	leave(chan, DOFI_CHAN_HANDSHAKE);
+	dofi_chan_detach(DOFI_CONTAINER(chan->waiting.next, struct dofi_conn, link));
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert(dofi_list_empty(&ia.engine.timers));
+	close(listener);
+}
+END_TEST
+
+/* The port is free meanwhile. */
+START_TEST(after_the_pause_nobody_listens)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+
+	leave(chan, DOFI_CHAN_DIALING);
+	hang_up(listener);
+	leave(chan, DOFI_CHAN_HANDSHAKE);
+	close(listener);
+	expire(chan);
+	leave(chan, DOFI_CHAN_DIALING);
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -ECONNREFUSED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("strangers");
@@ -301,6 +433,11 @@ int main(void)
 	tcase_add_test(tc, connections_go_with_the_connection_manager);
 	tcase_add_test(tc, the_oldest_goes);
 	tcase_add_test(tc, the_oldest_that_has_said_nothing_goes);
+	tcase_add_test(tc, a_hello_in_the_socket_counts);
+	tcase_add_test(tc, garbage_in_the_socket_makes_room);
+	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
+	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
+	tcase_add_test(tc, after_the_pause_nobody_listens);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);
 	suite_add_tcase(suite, tc);
