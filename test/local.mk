@@ -80,6 +80,7 @@ unit_tests = \
 	%D%/unit/cm/check_invalidation \
 	%D%/unit/registry/check_strerror1 %D%/unit/registry/check_strerror2 \
 	%D%/unit/progress/check_timer \
+	%D%/unit/transport/check_memory \
 	%D%/unit/transport/check_memory_box \
 	%D%/unit/transport/check_memory_in \
 	%D%/unit/transport/check_memory_out \
@@ -452,6 +453,13 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_box_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_box_LINK = $(LINK) -Wl,--wrap=dofi_ctx_memory
 %C%_unit_transport_check_memory_box_LDADD = $(p2_libs)
+%C%_unit_transport_check_memory_SOURCES = %D%/unit/transport/check_memory.c $(t_headers)
+%C%_unit_transport_check_memory_CPPFLAGS = $(p2_cppflags)
+%C%_unit_transport_check_memory_LINK = $(LINK) -Wl,--wrap=dofi_wait_kick \
+	-Wl,--wrap=dofi_wakeup_pass -Wl,--wrap=dofi_wakeup_read -Wl,--wrap=dofi_memory_path_join \
+	-Wl,--wrap=dofi_conn_expected -Wl,--wrap=dofi_conn_path_up -Wl,--wrap=dofi_conn_path_down
+%C%_unit_transport_check_memory_LDADD = $(p2_libs)
+
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LINK = $(LINK) -Wl,--wrap=dofi_reap_done \

@@ -257,9 +257,27 @@ int dofi_conn_accept(struct dofi_conn *conn, struct dofi_ep *ep, const void *pri
 	return 0;
 }
 
+static void send_accept(struct dofi_conn *conn, const void *private_data, uint32_t private_size)
+{
+	struct dofi_msg accept = {.type = DOFI_MSG_ACCEPT,
+				  .conn_qual = conn->asked_qual,
+				  .private_data = private_data,
+				  .private_size = private_size};
+
+	dofi_conn_fill_hello(conn, &accept);
+	dofi_conn_send(conn, &accept);
+}
+
+void dofi_conn_expected(struct dofi_conn *conn)
+{
+	dofi_assert_held(&conn->ia->engine.lock);
+	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
+	send_accept(conn, conn->private_data, conn->private_size);
+}
+
 void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 {
-	struct dofi_msg msg = *accept;
+	int ret;
 
 	if (!conn->chan) {
 		/* The connector was lost while the consumer held the CR. */
@@ -267,12 +285,12 @@ void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *accept)
 		return;
 	}
 	dofi_timer_set(conn->ia, &conn->timer, dofi_now() + handshake_ns(conn->ia));
-	if (conn->trans->expect(conn)) {
+	ret = conn->trans->expect(conn);
+	if (ret == DOFI_LATER)
+		dofi_conn_set_private(conn, accept->private_data, accept->private_size);
+	else if (ret)
 		dofi_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
 			      DAT_DTO_ERR_FLUSHED, DOFI_REASON_ERROR);
-		return;
-	}
-	dofi_conn_fill_hello(conn, &msg);
-	msg.conn_qual = conn->asked_qual;
-	dofi_conn_send(conn, &msg);
+	else
+		send_accept(conn, accept->private_data, accept->private_size);
 }

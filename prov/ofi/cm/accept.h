@@ -28,6 +28,9 @@ void dofi_conn_reject(struct dofi_conn *conn, enum dofi_reason reason, const voi
  */
 void dofi_conn_proceeds(struct dofi_conn *conn);
 
+/* The transport, which has answered DOFI_LATER, expects the peer now: sends ACCEPT. */
+void dofi_conn_expected(struct dofi_conn *conn);
+
 /* Actions of the table; conn_state.h. */
 void dofi_act_lose_connector(struct dofi_conn *conn, const struct dofi_msg *msg);
 void dofi_act_expect(struct dofi_conn *conn, const struct dofi_msg *msg);

@@ -29,6 +29,8 @@ enum dofi_trans_id {
 	DOFI_TRANS_RDM = 2,
 };
 
+#define DOFI_LATER 1 /* not an error: the call has not finished */
+
 struct dofi_trans_ops {
 	const char *name; /* "msg" or "rdm": the value of transport= in ia_params */
 	enum dofi_trans_id id;
@@ -58,8 +60,10 @@ struct dofi_trans_ops {
 	 * dofi_conn_path_down follows. engine.lock held.
 	 */
 	int (*connect)(struct dofi_conn *conn);
-	/* Passive side, after the accept: the peer will show that it knows conn->token. engine.lock
-	 * held. */
+	/*
+	 * Passive side, after the accept: the peer will show that it knows conn->token. engine.lock
+	 * held. DOFI_LATER: ACCEPT has to wait; dofi_conn_expected or dofi_conn_path_down follows.
+	 */
 	int (*expect)(struct dofi_conn *conn);
 	/*
 	 * The connection ends: asks the fabric to return the EP's work requests, and returns

@@ -3,11 +3,13 @@
 
 #include "auth/crypto.h"
 #include "base/log.h"
+#include "cm/accept.h"
 #include "cm/conn.h"
 #include "cm/path.h"
 #include "memory/local_socket.h"
 #include "object/ia.h"
 #include "object/transport.h"
+#include "progress/stall.h"
 #include "progress/wakeup.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
@@ -36,43 +38,59 @@ static void drop(struct dofi_conn *conn)
 	conn->memory = NULL;
 }
 
-static struct dofi_wakeup_offer text_of(const struct dofi_conn *conn, enum dofi_offer_kind kind)
+/* --- the offer and its answer --- */
+
+static void pass_again(struct dofi_stall *stall);
+
+/*
+ * Sends the segment, or the answer that this side uses it, to the local socket of the peer. 0 or a
+ * negative errno. DOFI_LATER: the socket's queue is full, and each round of the engine tries again.
+ */
+static int pass(struct dofi_conn *conn)
 {
+	enum dofi_offer_kind kind = conn->active ? DOFI_OFFER_JOIN : DOFI_OFFER_RINGS;
 	struct dofi_wakeup_offer text = {.kind = (uint8_t)kind, .number = conn->peer_id};
+	struct dofi_memory_path *path = conn->memory;
+	int ret;
 
+	/* This process may have been stopped for so long that the other side has given up. */
+	if (atomic_load(&path->theirs->over))
+		return -ETIMEDOUT;
 	memcpy(text.token, conn->peer_token, sizeof(text.token));
-	return text;
-}
-
-/* The accepting side. */
-static int offer(struct dofi_conn *conn)
-{
-	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_RINGS);
-	int fd = dofi_memory_path_make(conn, &conn->memory), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, fd);
-	close(fd);
+	ret = dofi_wakeup_pass(conn->ia, path->peer, &text, path->fd);
+	if (ret == -EAGAIN) {
+		path->passing.retry = pass_again;
+		dofi_stall(conn->ia, &path->passing);
+		return DOFI_LATER;
+	}
+	dofi_memory_path_passed(path);
 	return ret;
 }
 
 /*
- * A peer that cannot use the offer connects over the fabric: to the passive endpoint, or with a
- * greeting. Then dofi_memory_withdraw is called.
+ * The accepting side has tried to pass the segment. A peer that cannot use it connects over the
+ * fabric: to the passive endpoint, or with a greeting. Then dofi_memory_withdraw is called.
  */
-static int memory_expect(struct dofi_conn *conn)
+static int offered(struct dofi_conn *conn, int ret)
 {
 	const struct dofi_trans_ops *fabric = conn->ia->trans;
-	int ret = offer(conn);
 
-	dofi_assert_held(&conn->ia->engine.lock);
+	if (ret == DOFI_LATER)
+		return ret;
 	if (!ret)
 		return fabric->id == DOFI_TRANS_MSG ? fabric->expect(conn) : 0;
 	drop(conn);
 	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer is on another host"
 						  : "its memory can't be shared");
-	return conn->trans->expect(conn);
+	return fabric->expect(conn);
+}
+
+static int memory_expect(struct dofi_conn *conn)
+{
+	int ret = dofi_memory_path_make(conn, &conn->memory);
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	return offered(conn, ret ? ret : pass(conn));
 }
 
 void dofi_memory_withdraw(struct dofi_conn *conn)
@@ -84,27 +102,13 @@ void dofi_memory_withdraw(struct dofi_conn *conn)
 	stay_on_fabric(conn, "the peer has not taken the offer");
 }
 
-/* The connecting side: the segment came before ACCEPT. */
-static int join(struct dofi_conn *conn)
+/* The connecting side has tried to answer. */
+static int answered(struct dofi_conn *conn, int ret)
 {
-	struct dofi_wakeup_offer text = text_of(conn, DOFI_OFFER_JOIN);
-	int ret;
-
-	dofi_wakeup_read(conn->ia);
-	if (!conn->memory)
-		return -ENOENT;
-	/* This process may have been stopped for so long that the other side has given up. */
-	if (atomic_load(&conn->memory->theirs->over))
-		return -ETIMEDOUT;
-	ret = dofi_wakeup_pass(conn->ia, conn->chan->peer.uuid, &text, -1);
-	return ret ? ret : dofi_memory_path_join(conn->memory);
-}
-
-static int memory_connect(struct dofi_conn *conn)
-{
-	int ret = conn->peer_flags & DOFI_MSG_F_MEMORY ? join(conn) : -ECONNREFUSED;
-
-	dofi_assert_held(&conn->ia->engine.lock);
+	if (ret == DOFI_LATER)
+		return 0;
+	if (!ret)
+		ret = dofi_memory_path_join(conn->memory);
 	if (!ret) {
 		dofi_conn_path_up(conn);
 		return 0;
@@ -113,6 +117,38 @@ static int memory_connect(struct dofi_conn *conn)
 	stay_on_fabric(conn, ret == -ECONNREFUSED ? "the peer does not offer it"
 						  : "its memory can't be shared");
 	return conn->ia->trans->connect(conn);
+}
+
+/* The segment came before ACCEPT. */
+static int memory_connect(struct dofi_conn *conn)
+{
+	int ret = -ECONNREFUSED;
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	if (conn->peer_flags & DOFI_MSG_F_MEMORY) {
+		dofi_wakeup_read(conn->ia);
+		ret = conn->memory ? pass(conn) : -ENOENT;
+	}
+	return answered(conn, ret);
+}
+
+static void pass_again(struct dofi_stall *stall)
+{
+	struct dofi_conn *conn = DOFI_CONTAINER(stall, struct dofi_memory_path, passing)->conn;
+	int ret;
+
+	dofi_assert_held(&conn->ia->engine.lock);
+	stall->waits = false;
+	if (dofi_conn_is_ending(conn))
+		return;
+	ret = pass(conn);
+	if (ret == DOFI_LATER)
+		return;
+	ret = conn->active ? answered(conn, ret) : offered(conn, ret);
+	if (ret)
+		dofi_conn_path_down(conn, -ret);
+	else if (!conn->active)
+		dofi_conn_expected(conn);
 }
 
 static void memory_prepare(struct dofi_conn *conn)

@@ -9,8 +9,9 @@
  * 	ACCEPT		tells that the segment was passed
  * 	local socket	the connecting side has mapped the segment and answers
  *
- * If a step fails, the connection uses the transport of the IA: the connecting side begins with it,
- * and the accepting side notices that over the fabric.
+ * A local socket holds few datagrams. If it is full, each round of the engine tries again, and
+ * ACCEPT or the path waits for that. If a step fails, the connection uses the transport of the IA:
+ * the connecting side begins with it, and the accepting side notices that over the fabric.
  */
 #ifndef DOFI_MEMORY_H
 #define DOFI_MEMORY_H

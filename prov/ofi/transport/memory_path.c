@@ -7,6 +7,7 @@
 #include "dto/reap.h"
 #include "memory/segment.h"
 #include "object/ia.h"
+#include "progress/stall.h"
 #include "transport/memory_in.h"
 #include "transport/memory_out.h"
 
@@ -97,6 +98,7 @@ static struct dofi_memory_path *new_path(struct dofi_conn *conn, const uint8_t *
 	if (!path)
 		return NULL;
 	path->conn = conn;
+	path->fd = -1;
 	memcpy(path->peer, peer, sizeof(path->peer));
 	return path;
 }
@@ -131,9 +133,10 @@ int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path
 		free(path);
 		return fd;
 	}
+	path->fd = fd;
 	set_sides(path, memory);
 	*path_p = path;
-	return fd;
+	return 0;
 }
 
 int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
@@ -227,9 +230,18 @@ bool dofi_memory_path_cancel(struct dofi_memory_path *path)
 	return atomic_load(&path->theirs->copying) && !dofi_process_is_dead(path->pid);
 }
 
+void dofi_memory_path_passed(struct dofi_memory_path *path)
+{
+	if (path->fd >= 0)
+		close(path->fd);
+	path->fd = -1;
+}
+
 void dofi_memory_path_free(struct dofi_memory_path *path)
 {
 	dofi_assert_held(&path->conn->ia->engine.lock);
+	dofi_stall_end(path->conn->ia, &path->passing);
+	dofi_memory_path_passed(path);
 	atomic_store(&path->ours->over, 1);
 	if (path->joined)
 		part(path);

@@ -122,6 +122,9 @@ struct dofi_memory_path {
 	/* the same, for copies; number 0: copies are not possible */
 	struct dofi_remote_process process;
 	uint8_t peer[DOFI_WAKEUP_UUID];
+	int fd; /* accepting side: of the segment, until it is passed to the peer; -1 */
+	/* waits for room in the peer's local socket; engine.lock */
+	struct dofi_stall passing;
 	bool joined;       /* the connection uses it */
 	_Atomic int fault; /* a negative errno: the peer has broken the protocol */
 	bool told;         /* the fault was reported to the connection */
@@ -153,8 +156,10 @@ struct dofi_memory_path {
 	uint32_t messages;          /* number of messages that have taken a receive */
 };
 
-/* Makes a segment for the accepting side. Its descriptor or a negative errno. */
+/* Makes a segment for the accepting side. 0 or a negative errno. */
 int dofi_memory_path_make(struct dofi_conn *conn, struct dofi_memory_path **path_p);
+/* The peer has the descriptor, or never gets it: closes it. */
+void dofi_memory_path_passed(struct dofi_memory_path *path);
 /* Maps the segment of the accepting side. 0 or a negative errno. */
 int dofi_memory_path_map(struct dofi_conn *conn, const uint8_t *uuid, int fd,
 			 struct dofi_memory_path **path_p);

@@ -67,6 +67,20 @@ START_TEST(a_transport_that_cannot_expect_ends_the_connection)
 }
 END_TEST
 
+START_TEST(accept_waits_until_the_transport_expects_the_peer)
+{
+	reach(OFFERED);
+	expects_later = true;
+	ck_assert_int_eq(dofi_conn_accept(conn, &ep, "of the consumer", 16), 0);
+	ck_assert_str_eq(trace, "expect");
+	ck_assert(is_armed(&conn->timer));
+	dofi_conn_expected(conn);
+	ck_assert_str_eq(trace, "expect ACCEPT");
+	ck_assert_str_eq(sent_private, "of the consumer");
+	ck_assert(is_armed(&conn->timer));
+}
+END_TEST
+
 START_TEST(an_ep_of_another_service_is_refused)
 {
 	reach(REQUESTED);
@@ -666,6 +680,7 @@ static void add_failures(Suite *suite)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
+	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);

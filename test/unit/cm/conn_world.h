@@ -53,10 +53,11 @@ static uint32_t id; /* of conn, which may be freed */
 static uint64_t now = 1000 * MS;
 
 static char trace[512];
+static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
 static int dial_result;
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
-static bool connect_fails, expect_fails;
+static bool connect_fails, expect_fails, expects_later;
 
 __attribute__((format(printf, 1, 2))) static void note(const char *fmt, ...)
 {
@@ -148,6 +149,8 @@ static const char *reason_of(const struct dofi_msg *msg)
 void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 {
 	(void)to;
+	if (msg->private_size)
+		memcpy(sent_private, msg->private_data, msg->private_size);
 	note("%s%s", name_of(msg), reason_of(msg));
 }
 
@@ -261,6 +264,8 @@ static int transport_connect(struct dofi_conn *of)
 static int expect(struct dofi_conn *of)
 {
 	note("expect");
+	if (expects_later)
+		return DOFI_LATER;
 	return expect_fails ? -ENOMEM : make_path(of);
 }
 

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a connection uses shared memory: the offer and its answer go to the local socket of the
+ * peer, which may be full, or not be there.
+ */
+#include "unit.h"
+
+#include "cm/accept.h"
+#include "cm/channel.h"
+#include "cm/conn.h"
+#include "cm/path.h"
+#include "object/ia.h"
+#include "object/transport.h"
+#include "progress/stall.h"
+#include "progress/wait.h"
+#include "progress/wakeup.h"
+#include "transport/memory.h"
+#include "transport/memory_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+
+#define MOST 8
+
+static struct dofi_ia ia = {.name = "test", .params.same_host = "memory"};
+static struct dofi_chan chan = {.peer.uuid = "of the peer"};
+static struct dofi_conn conn = {.peer_id = 7, .peer_token = "of the peer, too"};
+static int answers[MOST]; /* of the local socket, one after the other */
+static int npassed, expected, joins, ups, downs, fabric_connects, fabric_expects, fabric_err;
+static struct dofi_wakeup_offer passed;
+static int passed_fd;
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of);
+int __wrap_dofi_wakeup_pass(struct dofi_ia *of, const uint8_t *uuid,
+			    const struct dofi_wakeup_offer *text, int fd);
+void __wrap_dofi_wakeup_read(struct dofi_ia *of);
+int __wrap_dofi_memory_path_join(struct dofi_memory_path *path);
+void __wrap_dofi_conn_expected(struct dofi_conn *of);
+void __wrap_dofi_conn_path_up(struct dofi_conn *of);
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err);
+
+void __wrap_dofi_wait_kick(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+}
+
+int __wrap_dofi_wakeup_pass(struct dofi_ia *of, const uint8_t *uuid,
+			    const struct dofi_wakeup_offer *text, int fd)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_int_lt(npassed, MOST);
+	ck_assert_str_eq((const char *)uuid, "of the peer");
+	passed = *text;
+	passed_fd = fd;
+	return answers[npassed++];
+}
+
+/* The offer of the peer lies in the local socket. */
+void __wrap_dofi_wakeup_read(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	if (conn.memory)
+		return;
+	ck_assert_int_eq(dofi_memory_path_make(&conn, &conn.memory), 0);
+	dofi_memory_path_passed(conn.memory);
+}
+
+int __wrap_dofi_memory_path_join(struct dofi_memory_path *path)
+{
+	ck_assert_ptr_eq(path, conn.memory);
+	joins++;
+	return 0;
+}
+
+void __wrap_dofi_conn_expected(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+	expected++;
+}
+
+void __wrap_dofi_conn_path_up(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+	ups++;
+}
+
+void __wrap_dofi_conn_path_down(struct dofi_conn *of, int err)
+{
+	ck_assert_ptr_eq(of, &conn);
+	ck_assert_int_eq(err, -fabric_err);
+	downs++;
+}
+
+/* --- the fabric --- */
+
+static int fabric_connect(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+	fabric_connects++;
+	return fabric_err;
+}
+
+static int fabric_expect(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+	fabric_expects++;
+	return fabric_err;
+}
+
+static void fabric_disconnect(struct dofi_conn *of)
+{
+	ck_assert_ptr_eq(of, &conn);
+}
+
+static const struct dofi_trans_ops fabric = {.id = DOFI_TRANS_MSG,
+					     .connect = fabric_connect,
+					     .expect = fabric_expect,
+					     .disconnect = fabric_disconnect};
+
+static void setup(void)
+{
+	dofi_lock_init(&ia.engine.lock);
+	dofi_lock_init(&ia.engine.stalled_lock);
+	dofi_list_init(&ia.engine.stalled);
+	dofi_lock(&ia.engine.lock);
+	ia.trans = &fabric;
+	ck_assert_int_eq(dofi_memory_open(&ia), 0);
+	conn.ia = &ia;
+	conn.chan = &chan;
+	conn.trans = ia.local_trans;
+	conn.state = DOFI_CONN_ACCEPTED;
+}
+
+static void teardown(void)
+{
+	conn.trans->disconnect(&conn);
+	ck_assert_uint_eq(ia.engine.nstalled, 0);
+	dofi_unlock(&ia.engine.lock);
+}
+
+static void setup_active(void)
+{
+	setup();
+	conn.active = true;
+	conn.state = DOFI_CONN_CONNECTING;
+	conn.peer_flags = DOFI_MSG_F_MEMORY;
+}
+
+/* --- the accepting side --- */
+
+START_TEST(the_segment_goes_before_accept)
+{
+	ck_assert_int_eq(conn.trans->expect(&conn), 0);
+	ck_assert_int_eq(npassed, 1);
+	ck_assert_uint_eq(passed.kind, DOFI_OFFER_RINGS);
+	ck_assert_uint_eq(passed.number, conn.peer_id);
+	ck_assert_str_eq((const char *)passed.token, "of the peer, too");
+	ck_assert_int_ge(passed_fd, 0);
+	ck_assert_int_eq(fcntl(passed_fd, F_GETFD), -1); /* the peer has it now */
+	ck_assert_int_eq(fabric_expects, 1);
+	ck_assert_int_eq(expected, 0);
+}
+END_TEST
+
+START_TEST(accept_waits_for_a_full_socket)
+{
+	answers[0] = answers[1] = answers[2] = -EAGAIN;
+	ck_assert_int_eq(conn.trans->expect(&conn), DOFI_LATER);
+	for (int i = 0; i < 2; i++) {
+		dofi_stall_retry_all(&ia);
+		ck_assert_int_ge(fcntl(passed_fd, F_GETFD), 0);
+		ck_assert_int_eq(expected + fabric_expects, 0);
+	}
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(npassed, 4);
+	ck_assert_int_eq(fcntl(passed_fd, F_GETFD), -1);
+	ck_assert_int_eq(expected, 1);
+	ck_assert_int_eq(fabric_expects, 1); /* the peer may still come over the fabric */
+	ck_assert_ptr_ne(conn.trans, &fabric);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(npassed, 4);
+}
+END_TEST
+
+START_TEST(a_peer_that_leaves_meanwhile_is_expected_over_the_fabric)
+{
+	answers[0] = -EAGAIN;
+	answers[1] = -ECONNREFUSED;
+	ck_assert_int_eq(conn.trans->expect(&conn), DOFI_LATER);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(expected, 1);
+	ck_assert_int_eq(fabric_expects, 1);
+	ck_assert_ptr_eq(conn.trans, &fabric);
+	ck_assert_ptr_null(conn.memory);
+	ck_assert_str_eq(conn.why_fabric, "the peer is on another host");
+}
+END_TEST
+
+START_TEST(a_fabric_that_cannot_expect_it_ends_the_connection)
+{
+	answers[0] = -EAGAIN;
+	answers[1] = -EPERM;
+	fabric_err = -FI_ENOMEM;
+	ck_assert_int_eq(conn.trans->expect(&conn), DOFI_LATER);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(downs, 1);
+	ck_assert_int_eq(expected, 0);
+}
+END_TEST
+
+START_TEST(an_ended_connection_passes_nothing)
+{
+	answers[0] = -EAGAIN;
+	ck_assert_int_eq(conn.trans->expect(&conn), DOFI_LATER);
+	conn.state = DOFI_CONN_ENDING;
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(npassed, 1);
+	ck_assert_int_eq(expected + downs, 0);
+}
+END_TEST
+
+START_TEST(the_end_of_a_connection_ends_its_wait)
+{
+	answers[0] = -EAGAIN;
+	ck_assert_int_eq(conn.trans->expect(&conn), DOFI_LATER);
+	ck_assert_uint_eq(ia.engine.nstalled, 1);
+	conn.trans->disconnect(&conn);
+	ck_assert_uint_eq(ia.engine.nstalled, 0);
+	ck_assert_int_eq(fcntl(passed_fd, F_GETFD), -1);
+}
+END_TEST
+
+/* --- the connecting side --- */
+
+START_TEST(the_answer_goes_before_the_path_is_up)
+{
+	ck_assert_int_eq(conn.trans->connect(&conn), 0);
+	ck_assert_uint_eq(passed.kind, DOFI_OFFER_JOIN);
+	ck_assert_int_eq(passed_fd, -1);
+	ck_assert_int_eq(joins, 1);
+	ck_assert_int_eq(ups, 1);
+	ck_assert_int_eq(fabric_connects, 0);
+}
+END_TEST
+
+START_TEST(the_path_waits_for_a_full_socket)
+{
+	answers[0] = answers[1] = -EAGAIN;
+	ck_assert_int_eq(conn.trans->connect(&conn), 0);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(joins + ups + fabric_connects, 0);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(npassed, 3);
+	ck_assert_int_eq(joins, 1);
+	ck_assert_int_eq(ups, 1);
+	ck_assert_int_eq(fabric_connects, 0);
+}
+END_TEST
+
+/* This process was stopped for so long. */
+START_TEST(a_peer_that_has_given_up_is_reached_over_the_fabric)
+{
+	answers[0] = -EAGAIN;
+	ck_assert_int_eq(conn.trans->connect(&conn), 0);
+	atomic_store(&conn.memory->theirs->over, 1);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(npassed, 1);
+	ck_assert_int_eq(ups, 0);
+	ck_assert_int_eq(fabric_connects, 1);
+	ck_assert_ptr_eq(conn.trans, &fabric);
+	ck_assert_int_eq(downs, 0);
+}
+END_TEST
+
+START_TEST(a_fabric_that_cannot_connect_ends_the_attempt)
+{
+	answers[0] = -EAGAIN;
+	answers[1] = -ECONNREFUSED;
+	fabric_err = -FI_ENOMEM;
+	ck_assert_int_eq(conn.trans->connect(&conn), 0);
+	dofi_stall_retry_all(&ia);
+	ck_assert_int_eq(fabric_connects, 1);
+	ck_assert_int_eq(downs, 1);
+}
+END_TEST
+
+START_TEST(without_an_offer_the_fabric_is_used)
+{
+	conn.peer_flags = 0;
+	ck_assert_int_eq(conn.trans->connect(&conn), 0);
+	ck_assert_int_eq(npassed, 0);
+	ck_assert_int_eq(fabric_connects, 1);
+	ck_assert_str_eq(conn.why_fabric, "the peer does not offer it");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("memory");
+	TCase *accepts = tcase_create("accepts"), *connects = tcase_create("connects");
+
+	tcase_add_checked_fixture(accepts, setup, teardown);
+	tcase_add_test(accepts, the_segment_goes_before_accept);
+	tcase_add_test(accepts, accept_waits_for_a_full_socket);
+	tcase_add_test(accepts, a_peer_that_leaves_meanwhile_is_expected_over_the_fabric);
+	tcase_add_test(accepts, a_fabric_that_cannot_expect_it_ends_the_connection);
+	tcase_add_test(accepts, an_ended_connection_passes_nothing);
+	tcase_add_test(accepts, the_end_of_a_connection_ends_its_wait);
+	suite_add_tcase(suite, accepts);
+	tcase_add_checked_fixture(connects, setup_active, teardown);
+	tcase_add_test(connects, the_answer_goes_before_the_path_is_up);
+	tcase_add_test(connects, the_path_waits_for_a_full_socket);
+	tcase_add_test(connects, a_peer_that_has_given_up_is_reached_over_the_fabric);
+	tcase_add_test(connects, a_fabric_that_cannot_connect_ends_the_attempt);
+	tcase_add_test(connects, without_an_offer_the_fabric_is_used);
+	suite_add_tcase(suite, connects);
+	return t_run(suite);
+}
