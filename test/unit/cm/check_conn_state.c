@@ -81,6 +81,27 @@ START_TEST(accept_waits_until_the_transport_expects_the_peer)
 }
 END_TEST
 
+/* The peer does not wait until its messages have found a receive, if there is none. */
+START_TEST(disconnect_tells_whether_there_is_a_receive)
+{
+	static const struct {
+		uint32_t receives;
+		bool shared;
+		uint16_t flags;
+	} eps[] = {{0, false, DOFI_MSG_F_NO_RECV}, {1, false, 0}, {0, true, 0}};
+	static struct dofi_srq srq;
+
+	reach(ESTABLISHED);
+	ep.recv.tail = ep.recv.head + eps[_i].receives;
+	ep.srq = eps[_i].shared ? &srq : NULL;
+	happens(DISCONNECT);
+	ck_assert_uint_eq(disconnect_flags, eps[_i].flags);
+	ck_assert_int_eq(conn->said_no_recv, eps[_i].flags != 0);
+	ep.recv.tail = ep.recv.head;
+	ep.srq = NULL;
+}
+END_TEST
+
 START_TEST(an_ep_of_another_service_is_refused)
 {
 	reach(REQUESTED);
@@ -681,6 +702,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_transport_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(tc, a_transport_that_cannot_expect_ends_the_connection);
 	tcase_add_test(tc, accept_waits_until_the_transport_expects_the_peer);
+	tcase_add_loop_test(tc, disconnect_tells_whether_there_is_a_receive, 0, 3);
 	tcase_add_test(tc, an_ep_of_another_service_is_refused);
 	tcase_add_test(tc, a_request_is_offered_once);
 	tcase_add_test(tc, a_goodbye_in_the_socket_counts_before_the_time);

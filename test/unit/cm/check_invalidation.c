@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/channel.c"
+#include "../../../prov/ofi/cm/cm.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"
 #include "../../../prov/ofi/cm/conn_state.h"
@@ -226,6 +227,38 @@ START_TEST(unexpected_answers_are_ignored)
 }
 END_TEST
 
+/* --- an invalidation of ours --- */
+
+/* Only a peer that has had a data path to us can have used a context, and it has none by datagrams.
+ */
+START_TEST(only_peers_with_a_path_are_asked)
+{
+	static const struct {
+		enum dofi_conn_state state;
+		bool path_up, ud, asked;
+	} conns[] = {
+		{DOFI_CONN_REQUESTED, false, false, false},
+		{DOFI_CONN_ESTABLISHED, false, false, true},
+		{DOFI_CONN_ACCEPTED, true, false, true},
+		{DOFI_CONN_ESTABLISHED, true, true, false},
+	};
+
+	conn.state = conns[_i].state;
+	ep.path_up = conns[_i].path_up;
+	conn.ud = conns[_i].ud;
+	ck_assert_uint_eq(dofi_chan_ask(&ia, CONTEXT), 1);
+	ck_assert_uint_eq(chan->asked, conns[_i].asked);
+}
+END_TEST
+
+START_TEST(a_channel_without_connections_is_not_asked)
+{
+	dofi_list_del(&conn.link);
+	dofi_chan_ask(&ia, CONTEXT);
+	ck_assert_uint_eq(chan->asked, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("invalidation");
@@ -240,6 +273,8 @@ int main(void)
 	tcase_add_test(tc, no_wait_if_the_fabric_refuses_invalid_keys);
 	tcase_add_test(tc, the_channel_ends_before_the_answer);
 	tcase_add_test(tc, unexpected_answers_are_ignored);
+	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 4);
+	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }

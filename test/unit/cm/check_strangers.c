@@ -34,14 +34,25 @@ static struct dofi_ia ia = {.name = "test", .params = {.handshake_ms = 10000}};
 static int peers[MOST]; /* the strangers' ends, oldest first */
 static int npeers;
 static int no_descriptors; /* so many calls of accept4 find none */
+static bool no_sockets;
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
+int __wrap_socket(int family, int type, int protocol);
+int __real_socket(int family, int type, int protocol);
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags);
 
 void __wrap_dofi_wait_kick(struct dofi_ia *of)
 {
 	(void)of;
+}
+
+int __wrap_socket(int family, int type, int protocol)
+{
+	if (!no_sockets)
+		return __real_socket(family, type, protocol);
+	errno = EMFILE;
+	return -1;
 }
 
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size_p, int flags)
@@ -403,6 +414,25 @@ START_TEST(a_channel_in_its_pause_can_be_closed)
 }
 END_TEST
 
+/* The process has no descriptor left. */
+START_TEST(a_dial_that_fails_at_once_ends_the_channel)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+
+	leave(chan, DOFI_CHAN_DIALING);
+	hang_up(listener);
+	leave(chan, DOFI_CHAN_HANDSHAKE);
+	no_sockets = true;
+	expire(chan);
+	no_sockets = false;
+	ck_assert_int_eq(chan->state, DOFI_CHAN_DEAD);
+	ck_assert_int_eq(chan->err, -EMFILE);
+	close(listener);
+}
+END_TEST
+
 /* The port is free meanwhile. */
 START_TEST(after_the_pause_nobody_listens)
 {
@@ -437,6 +467,7 @@ int main(void)
 	tcase_add_test(tc, garbage_in_the_socket_makes_room);
 	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
+	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);
 	tcase_add_test(tc, the_oldest_goes_when_no_descriptor_is_left);
 	tcase_add_test(tc, without_strangers_the_newest_is_turned_away);

@@ -54,6 +54,7 @@ static uint64_t now = 1000 * MS;
 
 static char trace[512];
 static char sent_private[DOFI_MAX_PRIVATE]; /* of the last message */
+static uint16_t disconnect_flags;           /* of the last DISCONNECT */
 static int dial_result;
 static bool makes_path = true; /* when the connection is accepted or expected */
 static bool fabric_is_busy;    /* has operations of a connection that has ended */
@@ -151,6 +152,8 @@ void __wrap_dofi_chan_send(struct dofi_chan *to, const struct dofi_msg *msg)
 	(void)to;
 	if (msg->private_size)
 		memcpy(sent_private, msg->private_data, msg->private_size);
+	if (msg->type == DOFI_MSG_DISCONNECT)
+		disconnect_flags = msg->flags;
 	note("%s%s", name_of(msg), reason_of(msg));
 }
 

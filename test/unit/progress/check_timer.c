@@ -6,6 +6,8 @@
 #include "../../../prov/ofi/progress/timer.h"
 #include "../../../prov/ofi/progress/engine.h"
 
+#include <sys/epoll.h>
+
 static struct dofi_ia ia;
 
 static void on_fire(struct dofi_timer *timer)
@@ -65,6 +67,21 @@ START_TEST(test_deadline_follows_when_the_first_timer_moves)
 }
 END_TEST
 
+/* Callers go on polling as long as a round has handled something. */
+START_TEST(test_a_round_counts_the_timers_that_fired)
+{
+	struct dofi_timer a = {.fire = on_fire}, b = {.fire = on_fire};
+
+	ia.engine.sock_epfd = epoll_create1(0);
+	dofi_timer_set(&ia, &a, 1);
+	dofi_timer_set(&ia, &b, 2);
+	ck_assert_int_eq(dofi_engine_round(&ia, true), 2);
+	ck_assert_uint_eq(ia.engine.handled, 2);
+	ck_assert_int_eq(dofi_engine_round(&ia, true), 0);
+	ck_assert_uint_eq(ia.engine.handled, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("timer");
@@ -73,6 +90,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_deadline_is_that_of_the_first_timer);
 	tcase_add_test(tc, test_deadline_follows_when_the_first_timer_moves);
+	tcase_add_test(tc, test_a_round_counts_the_timers_that_fired);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
