@@ -18,6 +18,15 @@ static const char *their_word;
 static bool they_are_nobody, we_are_nobody;
 static char answer[65536];
 
+/* NULL: nothing. */
+static void say(const char *word)
+{
+	if (word)
+		setenv("DAT_OFI_SAME_HOST", word, 1);
+	else
+		unsetenv("DAT_OFI_SAME_HOST");
+}
+
 /* --- the other process --- */
 
 /* Another user from here on; whoever has that key may be anybody. */
@@ -32,7 +41,7 @@ static void target_role(struct t_peer *self)
 	struct t_listener listener;
 	struct t_end own;
 
-	setenv("DAT_OFI_SAME_HOST", their_word, 1);
+	say(their_word);
 	t_ia_open(&ia);
 	if (they_are_nobody)
 		become_nobody();
@@ -70,7 +79,7 @@ static DAT_RMR_TRIPLET meet(const char *ours, const char *theirs)
 	setenv("DAT_OFI_STATS", "socket", 1);
 	their_word = theirs;
 	t_peer_start(&peer, target_role);
-	setenv("DAT_OFI_SAME_HOST", ours, 1);
+	say(ours);
 	t_ia_open(&ia);
 	if (we_are_nobody)
 		become_nobody();
@@ -115,6 +124,7 @@ static bool has_choice(void)
 static const struct {
 	const char *ours, *theirs, *says;
 } choices[] = {
+	{NULL, NULL, " by memory"},
 	{"memory", "auto", " by memory"},
 	{"rings", "memory", " by memory, "},
 	{"memory", "rings", " by memory, "},

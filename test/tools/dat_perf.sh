@@ -48,6 +48,28 @@ over_rdm() {
 	)
 }
 
+# on_one_host OPTION...: runs both sides on this host by default means, with the log in a file
+on_one_host() {
+	(
+		where=--loopback
+		DAT_OFI_LOG=info
+		export DAT_OFI_LOG
+		unset DAT_OFI_SAME_HOST
+		perf "$@"
+	) >"$t_dir/same-host" 2>&1
+	got=$?
+	cat "$t_dir/same-host"
+	return "$got"
+}
+
+by_memory() {
+	on_one_host "$@" && grep -q 'uses shared memory' "$t_dir/same-host"
+}
+
+by_fabric() {
+	on_one_host "$@" && ! grep -q 'uses shared memory' "$t_dir/same-host"
+}
+
 # Each endpoint of an SRQ reports its last buffer, so the queue of such events must have room.
 no_event_is_lost() {
 	(
@@ -235,6 +257,8 @@ t_run 'connect: rate, compared, with new endpoints' measured connect -m rate -e 
 t_run 'connect: latency, over libfabric' measured connect --raw
 t_run 'connect: a connectionless fabric' status 1 'no connections' -o connect --raw -n 1 \
 	--provider shm --ep-type rdm --loopback --ia "$ia"
+t_run 'one host: shared memory' by_memory --size 8
+t_run 'one host, compared with libfabric: the fabric' by_fabric --size 8 --compare -R 1
 t_run 'new endpoints for sends' wrong 'no --fresh' --fresh --loopback
 t_run 'many endpoints and an SRQ, asleep' measured send -m rate -e 32 --srq -V -W 4 -n 200 -w
 t_run 'an SRQ of many endpoints loses no event' no_event_is_lost

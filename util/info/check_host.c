@@ -86,9 +86,11 @@ static bool is_filtered(void)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1;
 }
 
+#define TWICE "connections within this host copy data twice"
+
 /*
- * Copies between processes of this host. Without them same_host copies data twice: a warning if
- * same_host is set.
+ * Copies between processes of this host. Without them, data of connections within the host are
+ * copied twice: a warning if same_host asks for copies.
  */
 void check_remote_copies(struct check *check)
 {
@@ -101,17 +103,16 @@ void check_remote_copies(struct check *check)
 	check_read(check, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
 	if (is_filtered())
 		check_say(check, bad, wanted ? "--cap-add=SYS_PTRACE for containers" : NULL,
-			  "seccomp forbids process_vm_readv: same_host copies data twice");
+			  "seccomp forbids process_vm_readv: " TWICE);
 	else if (*scope == '1')
 		check_say(check, bad,
 			  wanted ? "same_host=ptracer, or sysctl kernel.yama.ptrace_scope=0" : NULL,
-			  "ptrace_scope is 1: same_host=memory copies data twice");
+			  "ptrace_scope is 1: " TWICE);
 	else if (*scope && *scope != '0')
 		check_say(check, bad, wanted ? "sysctl kernel.yama.ptrace_scope=0" : NULL,
-			  "ptrace_scope is %s: same_host copies data twice", scope);
+			  "ptrace_scope is %s: " TWICE, scope);
 	else
-		check_say(check, CHECK_OK, NULL,
-			  "processes of one user may copy from each other, for same_host=memory");
+		check_say(check, CHECK_OK, NULL, "processes of one user may copy from each other");
 }
 
 /* ---- fork and huge pages ---- */
