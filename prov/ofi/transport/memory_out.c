@@ -35,6 +35,16 @@ static bool has_room(struct dofi_memory_path *path, size_t size)
 	return ret > 0;
 }
 
+/* The oldest request that is not complete, if the next round completes it; NULL otherwise. */
+static struct dofi_memory_pending *first_done(const struct dofi_memory_path *path)
+{
+	struct dofi_memory_pending *first = &path->pending[path->pending_head % path->pending_size];
+
+	if (path->pending_head == path->pending_tail || (first->waits && !first->answered))
+		return NULL;
+	return first;
+}
+
 /*
  * Registers whether rounds at short intervals are needed, because the peer does not wake this
  * process for this path.
@@ -42,10 +52,7 @@ static bool has_room(struct dofi_memory_path *path, size_t size)
 static void set_pace(struct dofi_memory_path *path)
 {
 	struct dofi_ia *ia = path->conn->ia;
-	const struct dofi_memory_pending *first =
-		&path->pending[path->pending_head % path->pending_size];
-	bool restless = path->job.cell.kind || path->fault || path->boxed ||
-			(path->pending_head != path->pending_tail && !first->waits);
+	bool restless = path->job.cell.kind || path->fault || path->boxed || first_done(path);
 
 	if (restless == path->restless)
 		return;
@@ -619,9 +626,9 @@ static void put_more(struct dofi_memory_path *path)
 /* The next request that is complete, or NULL. */
 static struct dofi_wr *next_complete(struct dofi_memory_path *path)
 {
-	struct dofi_memory_pending *first = &path->pending[path->pending_head % path->pending_size];
+	const struct dofi_memory_pending *first = first_done(path);
 
-	if (path->pending_head == path->pending_tail || (first->waits && !first->answered))
+	if (!first)
 		return NULL;
 	path->pending_head++;
 	path->waiting -= first->waits;
@@ -636,16 +643,14 @@ static void look_at_box(struct dofi_memory_path *path)
 	path->boxed = NULL;
 }
 
-int dofi_memory_go_on(struct dofi_memory_path *path)
+/* Completes requests in their order, up to the first one that waits for the peer. */
+static int complete(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;
 	struct dofi_wr *wr;
 	int n = 0;
 
-	dofi_assert_held(&ep->obj.ia->engine.lock);
-	dofi_lock(&ep->lock);
-	put_more(path);
-	look_at_box(path);
+	dofi_assert_held(&ep->lock);
 	while ((wr = next_complete(path))) {
 		dofi_unlock(&ep->lock);
 		dofi_reap_done(wr, 0, wr->length, 0, 0);
@@ -653,6 +658,19 @@ int dofi_memory_go_on(struct dofi_memory_path *path)
 		dofi_lock(&ep->lock);
 	}
 	set_pace(path);
+	return n;
+}
+
+int dofi_memory_go_on(struct dofi_memory_path *path)
+{
+	struct dofi_ep *ep = path->conn->ep;
+	int n;
+
+	dofi_assert_held(&ep->obj.ia->engine.lock);
+	dofi_lock(&ep->lock);
+	put_more(path);
+	look_at_box(path);
+	n = complete(path);
 	dofi_unlock(&ep->lock);
 	return n;
 }
@@ -674,16 +692,13 @@ struct dofi_memory_pending *dofi_memory_asked(struct dofi_memory_path *path)
 	return asked;
 }
 
-/* The request may be behind one that the next round completes. */
+/* Requests behind the one that was answered may have waited for it alone. */
 void dofi_memory_answered(struct dofi_memory_path *path)
 {
 	struct dofi_ep *ep = path->conn->ep;
-	struct dofi_wr *wr;
 
 	dofi_assert_held(&path->conn->ia->engine.lock);
 	dofi_lock(&ep->lock);
-	wr = next_complete(path);
+	complete(path);
 	dofi_unlock(&ep->lock);
-	if (wr)
-		dofi_reap_done(wr, 0, wr->length, 0, 0);
 }

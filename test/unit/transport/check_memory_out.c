@@ -28,7 +28,9 @@ static union {
 		char request[sizeof(struct dofi_wr)];
 		struct iovec iov[1];
 	};
-} request;
+} request, second;
+static struct dofi_wr *done[PENDING];
+static uint32_t ndone;
 static uint8_t bytes[DOFI_MEMORY_FETCHED];
 static int copies, copy_err;
 
@@ -36,6 +38,19 @@ int __wrap_dofi_remote_write(const struct dofi_remote_process *process, const st
 			     size_t skip, uint64_t address, size_t size);
 int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
 			    size_t skip, uint64_t address, size_t size);
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update);
+
+void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
+			   uint32_t update)
+{
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(length, wr->length);
+	ck_assert_uint_eq(number + update, 0);
+	ck_assert_uint_lt(ndone, PENDING);
+	done[ndone++] = wr;
+}
 
 static int copied(const struct dofi_remote_process *process, const struct iovec *iov, size_t skip,
 		  uint64_t address, size_t size)
@@ -277,6 +292,49 @@ START_TEST(too_many_answers)
 }
 END_TEST
 
+/* --- completions --- */
+
+static void post_from_bounce_buffer(void)
+{
+	second.wr = (struct dofi_wr){.ep = &ep,
+				     .op = DOFI_OP_SEND,
+				     .state = DOFI_WR_ISSUED,
+				     .split = 1,
+				     .niov = 1,
+				     .length = LENGTH};
+	second.iov[0] = (struct iovec){bytes, LENGTH};
+	ck_assert_int_eq(dofi_memory_send(&ep, &second.wr), 0);
+}
+
+/* Nothing else would complete it, as both sides may be asleep. */
+START_TEST(an_answer_completes_what_waits_behind_it)
+{
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	post_from_bounce_buffer();
+	dofi_unlock(&ep.lock);
+	dofi_memory_asked(&path)->answered = true;
+	dofi_memory_answered(&path);
+	ck_assert_uint_eq(ndone, 2);
+	ck_assert_ptr_eq(done[0], &request.wr);
+	ck_assert_ptr_eq(done[1], &second.wr);
+	ck_assert_uint_eq(path.pending_head, path.pending_tail);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
+START_TEST(what_waits_for_an_answer_is_not_complete)
+{
+	path.copies = false;
+	ck_assert_int_eq(dofi_memory_write(&ep, prepare(DOFI_OP_WRITE, LENGTH)), 0);
+	post_from_bounce_buffer();
+	dofi_unlock(&ep.lock);
+	dofi_memory_go_on(&path);
+	ck_assert_uint_eq(ndone, 0);
+	ck_assert_uint_eq(ia.engine.restless, 0);
+}
+END_TEST
+
 /* --- the end --- */
 
 START_TEST(the_end_waits_for_copies)
@@ -326,6 +384,8 @@ int main(void)
 	tcase_add_test(tcase, long_messages_are_fetched);
 	tcase_add_test(tcase, long_messages_for_one_that_cannot_fetch);
 	tcase_add_test(tcase, too_many_answers);
+	tcase_add_test(tcase, an_answer_completes_what_waits_behind_it);
+	tcase_add_test(tcase, what_waits_for_an_answer_is_not_complete);
 	tcase_add_test(tcase, the_end_waits_for_copies);
 	tcase_add_test(tcase, the_dead_copy_nothing);
 	return t_run(suite);
