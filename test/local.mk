@@ -463,6 +463,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_memory_in_SOURCES = %D%/unit/transport/check_memory_in.c $(t_headers)
 %C%_unit_transport_check_memory_in_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_memory_in_LINK = $(LINK) -Wl,--wrap=dofi_reap_done \
+	-Wl,--wrap=dofi_wait_end_sleep \
 	-Wl,--wrap=dofi_receive_done_held \
 	-Wl,--wrap=dofi_ctrl_arrived -Wl,--wrap=dofi_credit_arrived -Wl,--wrap=dofi_ctx_memory \
 	-Wl,--wrap=dofi_remote_read

@@ -59,6 +59,11 @@ static void call_back(struct dofi_ia *ia, const struct sleeper *s)
 		make_readable(ia, s->fd);
 }
 
+void dofi_wait_end_sleep(struct dofi_ia *ia)
+{
+	make_readable(ia, ia->engine.wake_fd);
+}
+
 void dofi_wait_kick(struct dofi_ia *ia)
 {
 	if (atomic_load(&ia->wait.asleep))

@@ -38,5 +38,7 @@ void dofi_wait_drive_end(struct dofi_ia *ia);
 
 /* Ends the sleep of the driver. */
 void dofi_wait_kick(struct dofi_ia *ia);
+/* Ends the sleep of the driver, or the next one if it does not sleep yet. */
+void dofi_wait_end_sleep(struct dofi_ia *ia);
 
 #endif

@@ -10,6 +10,7 @@
 #include "dto/rmr.h"
 #include "object/ctxtab.h"
 #include "object/ia.h"
+#include "progress/wait.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
 
@@ -447,6 +448,19 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 	return -EPROTO;
 }
 
+/*
+ * This round leaves cells in the ring. A driver that has looked at the ring and sleeps, or is about
+ * to, would not look again: a cell that is there already wakes nobody.
+ */
+static void leave_cells(struct dofi_memory_path *path)
+{
+	struct dofi_cell cell;
+
+	if (atomic_load(&path->ours->asleep) && dofi_ring_look(&path->in, &cell) &&
+	    atomic_exchange(&path->ours->asleep, 0))
+		dofi_wait_end_sleep(path->conn->ia);
+}
+
 /* A call that polls and has got its event does not wait for the cache line of the next cell. */
 int dofi_memory_take_cells(struct dofi_memory_path *path)
 {
@@ -460,12 +474,14 @@ int dofi_memory_take_cells(struct dofi_memory_path *path)
 		if (ret > 0)
 			ret = take(path, &cell);
 		if (ret == STAYS)
-			break;
+			return n;
 		if (ret < 0) {
 			path->fault = ret;
-			break;
+			return n;
 		}
 		n++;
 	}
+	if (DOFI_UNLIKELY(n == BATCH) || taker->evd != polls)
+		leave_cells(path);
 	return n;
 }

@@ -11,6 +11,7 @@
 #include "dto/rmr.h"
 #include "object/ctxtab.h"
 #include "object/ia.h"
+#include "progress/evd.h"
 #include "transport/memory_in.h"
 #include "transport/memory_path.h"
 
@@ -48,7 +49,7 @@ static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
 static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
-static int done_err, dones;
+static int done_err, dones, ended_sleeps;
 static struct dofi_memory_segment segment;
 static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
 static int fetch_err;
@@ -56,6 +57,7 @@ static int fetch_err;
 int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
 			    size_t skip, uint64_t address, size_t size);
 
+void __wrap_dofi_wait_end_sleep(struct dofi_ia *of);
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
 			   uint32_t update);
 void __wrap_dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update);
@@ -63,9 +65,16 @@ void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data);
 void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update);
 void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address);
 
+void __wrap_dofi_wait_end_sleep(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ended_sleeps++;
+}
+
 void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_t number,
 			   uint32_t update)
 {
+	ia.engine.taker.evd = NULL; /* it has its event */
 	ck_assert_uint_eq(number, NUMBER);
 	done = wr;
 	done_err = err;
@@ -213,6 +222,63 @@ START_TEST(a_message_waits_for_its_receive)
 	ep.recv.issue = 3;
 	takes(1);
 	ck_assert_ptr_eq(done, &receives[2].wr);
+}
+END_TEST
+
+/* --- cells that a round leaves --- */
+
+#define BATCH 16
+
+static void say_credits(int n)
+{
+	for (int i = 0; i < n; i++)
+		say(DOFI_CELL_CREDIT, 0, 0, 5, 0);
+}
+
+/* The driver has looked at the ring before, and sleeps. */
+START_TEST(the_driver_reads_what_a_round_leaves)
+{
+	segment.marks[0].asleep = 1;
+	say_credits(BATCH + 1);
+	takes(BATCH);
+	ck_assert_int_eq(ended_sleeps, 1);
+	ck_assert_uint_eq(segment.marks[0].asleep, 0);
+	takes(1);
+	ck_assert_int_eq(ended_sleeps, 1);
+}
+END_TEST
+
+START_TEST(a_driver_that_is_awake_is_not_called)
+{
+	say_credits(BATCH + 1);
+	takes(BATCH);
+	ck_assert_int_eq(ended_sleeps, 0);
+}
+END_TEST
+
+START_TEST(an_empty_ring_wakes_nobody)
+{
+	segment.marks[0].asleep = 1;
+	say_credits(BATCH);
+	takes(BATCH);
+	ck_assert_int_eq(ended_sleeps, 0);
+	ck_assert_uint_eq(segment.marks[0].asleep, 1);
+}
+END_TEST
+
+/* A call that polls leaves the other cells as soon as it has its event. */
+START_TEST(a_call_that_polls_leaves_the_other_cells)
+{
+	static struct dofi_evd evd;
+
+	segment.marks[0].asleep = 1;
+	ia.engine.taker.evd = &evd;
+	say(DOFI_CELL_SEND, WHOLE, 8, 8, 0);
+	say_credits(1);
+	takes(1);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_int_eq(ended_sleeps, 1);
+	takes(1);
 }
 END_TEST
 
@@ -553,6 +619,10 @@ int main(void)
 	tcase_add_test(tcase, a_message);
 	tcase_add_test(tcase, a_message_in_pieces);
 	tcase_add_test(tcase, a_message_waits_for_its_receive);
+	tcase_add_test(tcase, the_driver_reads_what_a_round_leaves);
+	tcase_add_test(tcase, a_driver_that_is_awake_is_not_called);
+	tcase_add_test(tcase, an_empty_ring_wakes_nobody);
+	tcase_add_test(tcase, a_call_that_polls_leaves_the_other_cells);
 	tcase_add_test(tcase, a_message_that_is_too_long);
 	tcase_add_test(tcase, truncation_is_told);
 	tcase_add_test(tcase, a_fetched_message);
