@@ -24,6 +24,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -397,6 +398,34 @@ START_TEST(who_hangs_up_is_dialled_again_after_a_pause)
 }
 END_TEST
 
+static void expect_option(int fd, int level, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int found = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, option, &found, &size), 0);
+	ck_assert_int_eq(found, value);
+}
+
+/* A host that is gone is noticed within keepalive_s, also while nothing is sent. */
+START_TEST(the_kernel_asks_whether_the_peer_lives)
+{
+	struct sockaddr_in here;
+	int listener = listen_at(&here);
+	struct dofi_chan *chan = dial_to(&here);
+
+	ia.params.keepalive_s = 20;
+	leave(chan, DOFI_CHAN_DIALING);
+	expect_option(chan->fd.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_KEEPINTVL, 3);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 20000);
+	expect_option(chan->fd.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	close(listener);
+}
+END_TEST
+
 /* The program gives up meanwhile. */
 START_TEST(a_channel_in_its_pause_can_be_closed)
 {
@@ -466,6 +495,7 @@ int main(void)
 	tcase_add_test(tc, a_hello_in_the_socket_counts);
 	tcase_add_test(tc, garbage_in_the_socket_makes_room);
 	tcase_add_test(tc, who_hangs_up_is_dialled_again_after_a_pause);
+	tcase_add_test(tc, the_kernel_asks_whether_the_peer_lives);
 	tcase_add_test(tc, a_channel_in_its_pause_can_be_closed);
 	tcase_add_test(tc, a_dial_that_fails_at_once_ends_the_channel);
 	tcase_add_test(tc, after_the_pause_nobody_listens);

@@ -322,6 +322,24 @@ static const struct {
 };
 #define N_DEFECTS ((int)(sizeof(defects) / sizeof(defects[0])))
 
+/* Messages and RDMA have limits of their own. */
+START_TEST(each_kind_has_its_limit)
+{
+	too_long();
+	ia.limits.max_message = LONGEST + 1;
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_SUCCESS);
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ia.limits.max_message = LONGEST;
+	ia.limits.max_rdma = LONGEST + 1;
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_SEND, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_INVALID_PARAMETER);
+	ck_assert_int_eq(DAT_GET_TYPE(post(DOFI_OP_WRITE, 1, DAT_COMPLETION_DEFAULT_FLAG)),
+			 DAT_SUCCESS);
+}
+END_TEST
+
 START_TEST(a_wrong_post_changes_nothing)
 {
 	enum dofi_op op = ops[_i / N_DEFECTS];
@@ -589,6 +607,7 @@ static TCase *others(void)
 	TCase *tc = tcase_create("others");
 
 	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, each_kind_has_its_limit);
 	tcase_add_loop_test(tc, a_wrong_post_changes_nothing, 0, N_OPS * N_DEFECTS);
 	tcase_add_loop_test(tc, unknown_flags_are_refused, 0, N_OPS);
 	tcase_add_loop_test(tc, requests_need_a_connection, 0, N_REQUESTS);
