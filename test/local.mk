@@ -345,12 +345,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_session_LDADD = $(p2_libs)
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
@@ -521,7 +523,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps)
+%C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps) -Wl,--wrap=getifaddrs \
+	-Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
