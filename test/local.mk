@@ -141,7 +141,8 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like \
 	%D%/programs/storm
 program_tests = %D%/programs/programs.sh
-tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
+tool_tests = %D%/tools/completion.sh %D%/tools/coverage.sh %D%/tools/dapl-programs.sh \
+	%D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
 	%D%/tools/manual.sh %D%/tools/mutants.sh %D%/tools/process.sh %D%/tools/probes.sh \
 	%D%/tools/quirks.sh %D%/tools/rules.sh \
@@ -1103,7 +1104,8 @@ check-mutants:
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
 # Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests;
-# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what did not run.
+# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what no test reached and
+# tools/untaken.tsv does not explain.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
 OVER = shm
 coverage:
@@ -1138,7 +1140,7 @@ EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh
 	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/subtypes.py \
 	%D%/conform/untested.tsv
-EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py
+EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py %D%/tools/untaken.tsv
 EXTRA_DIST += %D%/mutants/README.md %D%/mutants/changes.py %D%/mutants/equivalent.tsv %D%/mutants/mutants.py
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \
 	%D%/conform/rules/README.md %D%/conform/rules/cno.md %D%/conform/rules/datagrams.md \
