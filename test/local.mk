@@ -142,7 +142,8 @@ everywhere_tests = %D%/fault/everywhere.sh
 site_programs = %D%/programs/impi_like1 %D%/programs/impi_like2 %D%/programs/purescale_like \
 	%D%/programs/storm
 program_tests = %D%/programs/programs.sh
-tool_tests = %D%/tools/completion.sh %D%/tools/dapl-programs.sh %D%/tools/dat_conf.sh \
+tool_tests = %D%/tools/completion.sh %D%/tools/coverage.sh %D%/tools/dapl-programs.sh \
+	%D%/tools/dat_conf.sh \
 	%D%/tools/dat_info.sh %D%/tools/dat_perf.sh %D%/tools/hardening.sh %D%/tools/headers.sh %D%/tools/house.sh \
 	%D%/tools/manual.sh %D%/tools/mutants.sh %D%/tools/process.sh %D%/tools/probes.sh \
 	%D%/tools/quirks.sh %D%/tools/rules.sh \
@@ -346,12 +347,14 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
 %C%_unit_auth_check_session_LDADD = $(p2_libs)
 %C%_unit_auth_check_crypto_SOURCES = %D%/unit/auth/check_crypto.c $(t_headers)
 %C%_unit_auth_check_crypto_CPPFLAGS = $(p2_cppflags)
+%C%_unit_auth_check_crypto_LINK = $(LINK) -Wl,--wrap=getrandom -Wl,--wrap=mmap -Wl,--wrap=madvise
 %C%_unit_auth_check_crypto_LDADD = $(p2_libs)
 %C%_unit_memory_check_local_socket_SOURCES = %D%/unit/memory/check_local_socket.c $(t_headers)
 %C%_unit_memory_check_local_socket_CPPFLAGS = $(p2_cppflags)
@@ -530,7 +533,8 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_fabric_check_select_LDADD = $(p2_libs)
 %C%_unit_fabric_check_wish_SOURCES = %D%/unit/fabric/check_wish.c $(offers)
 %C%_unit_fabric_check_wish_CPPFLAGS = $(p2_cppflags)
-%C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps)
+%C%_unit_fabric_check_wish_LINK = $(LINK) $(offers_wraps) -Wl,--wrap=getifaddrs \
+	-Wl,--wrap=freeifaddrs
 %C%_unit_fabric_check_wish_LDADD = $(p2_libs)
 
 %C%_unit_cm_check_conn_SOURCES = %D%/unit/cm/check_conn.c $(t_headers)
@@ -1109,7 +1113,8 @@ check-mutants:
 		--other '$(without_tests) $(fabric_tests) $(program_tests) $(filter-out %D%/tools/mutants.sh,$(tool_tests))'
 
 # Prints which lines and branches ran, by room, in a build of its own. COVERAGE= chooses the tests;
-# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what did not run.
+# the conformance suites also run over the fabrics of OVER=. MISSED=1 lists what no test reached and
+# tools/untaken.tsv does not explain.
 COVERAGE = $(unit_tests) $(conform_tests) $(without_tests) $(fault_tests)
 OVER = shm
 coverage:
@@ -1144,7 +1149,7 @@ EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh
 	$(package_tests) %D%/packages/check.sh %D%/packages/root.sh $(everywhere_tests) $(program_tests) $(tool_tests) \
 	%D%/conform/catalogue.py %D%/conform/report.py %D%/conform/rules.tsv %D%/conform/subtypes.py \
 	%D%/conform/untested.tsv
-EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py
+EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py %D%/tools/untaken.tsv
 EXTRA_DIST += %D%/mutants/README.md %D%/mutants/changes.py %D%/mutants/equivalent.tsv %D%/mutants/mutants.py
 EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \
 	%D%/conform/rules/README.md %D%/conform/rules/cno.md %D%/conform/rules/datagrams.md \

@@ -3,7 +3,9 @@
 #include "../../../prov/ofi/auth/crypto.h"
 #include "../../lib/unit.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -244,7 +246,43 @@ START_TEST(test_hkdf_refuses_too_long_an_output)
 }
 END_TEST
 
-/* --- random bytes --- */
+/* --- random bytes; the linker redirects these calls --- */
+
+static int interruptions, random_error;
+static bool no_memory, no_wipe;
+
+ssize_t __real_getrandom(void *bytes, size_t size, unsigned int flags);
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags);
+void *__real_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+int __real_madvise(void *addr, size_t length, int advice);
+int __wrap_madvise(void *addr, size_t length, int advice);
+
+/* An interrupted call first returns a part. */
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned int flags)
+{
+	if (interruptions) {
+		if (interruptions-- % 2)
+			return __real_getrandom(bytes, size / 2, flags);
+		errno = EINTR;
+		return -1;
+	}
+	errno = random_error;
+	return random_error ? -1 : __real_getrandom(bytes, size, flags);
+}
+
+void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	errno = ENOMEM;
+	return no_memory ? MAP_FAILED : __real_mmap(addr, length, prot, flags, fd, offset);
+}
+
+/* Kernels before 4.14 do not know MADV_WIPEONFORK. */
+int __wrap_madvise(void *addr, size_t length, int advice)
+{
+	errno = EINVAL;
+	return no_wipe && advice == MADV_WIPEONFORK ? -1 : __real_madvise(addr, length, advice);
+}
 
 START_TEST(test_random_bytes_do_not_come_twice)
 {
@@ -256,6 +294,45 @@ START_TEST(test_random_bytes_do_not_come_twice)
 	for (int i = 0; i < DRAWS; i++)
 		for (int j = 0; j < i; j++)
 			ck_assert_uint_ne(draws[i], draws[j]);
+}
+END_TEST
+
+START_TEST(test_random_bytes_without_a_pool)
+{
+	uint64_t one = 0, other = 0;
+
+	no_memory = _i == 0;
+	no_wipe = _i == 1;
+	ck_assert_int_eq(dofi_random(&one, sizeof(one)), 0);
+	ck_assert_int_eq(dofi_random(&other, sizeof(other)), 0);
+	no_memory = false;
+	ck_assert_uint_ne(one, other);
+}
+END_TEST
+
+START_TEST(test_random_bytes_of_a_call_that_signals_interrupt)
+{
+	uint64_t draws[512];
+
+	interruptions = 4;
+	ck_assert_int_eq(dofi_random(draws, sizeof(draws)), 0);
+	ck_assert_int_eq(interruptions, 0);
+	for (int i = 1; i < 512; i++)
+		ck_assert_uint_ne(draws[i], draws[i - 1]);
+}
+END_TEST
+
+/* A failure is reported, and the next call that can be served is. */
+START_TEST(test_without_random_bytes_the_call_fails)
+{
+	uint64_t one = 0;
+
+	random_error = ENOSYS;
+	ck_assert_int_eq(dofi_random(&one, sizeof(one)), -ENOSYS);
+	ck_assert_uint_eq(one, 0);
+	random_error = 0;
+	ck_assert_int_eq(dofi_random(&one, sizeof(one)), 0);
+	ck_assert_uint_ne(one, 0);
 }
 END_TEST
 
@@ -338,6 +415,9 @@ int main(void)
 	tcase_add_test(tcase, test_hkdf_case_3);
 	tcase_add_test(tcase, test_hkdf_refuses_too_long_an_output);
 	tcase_add_test(tcase, test_random_bytes_do_not_come_twice);
+	tcase_add_loop_test(tcase, test_random_bytes_without_a_pool, 0, 2);
+	tcase_add_test(tcase, test_random_bytes_of_a_call_that_signals_interrupt);
+	tcase_add_test(tcase, test_without_random_bytes_the_call_fails);
 	tcase_add_test(tcase, test_random_fills_more_than_the_pool);
 	tcase_add_test(tcase, test_a_child_draws_other_bytes_than_its_parent);
 	tcase_add_test(tcase, test_equal_compares_every_byte);

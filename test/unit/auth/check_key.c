@@ -69,6 +69,38 @@ static void put_secret(const char *text)
 	put_file(file, text, strlen(text), 0600);
 }
 
+/* --- file systems; the linker redirects these calls --- */
+
+static int write_error, fsync_error, link_error;
+static size_t most = SIZE_MAX; /* bytes that a write takes */
+
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+	errno = write_error;
+	return write_error ? -1 : __real_write(fd, bytes, size < most ? size : most);
+}
+
+int __wrap_fsync(int fd)
+{
+	errno = fsync_error;
+	return fsync_error ? -1 : __real_fsync(fd);
+}
+
+int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
+{
+	errno = link_error;
+	return link_error ? -1 : __real_linkat(from_dir, from, to_dir, to, flags);
+}
+
+/* --- */
+
 static int load(struct dofi_key *key, const char *auth, const char *path)
 {
 	return dofi_key_load(key, "ofi-test", auth, path);
@@ -328,6 +360,63 @@ START_TEST(test_creating_a_key_leaves_no_temporary_file)
 }
 END_TEST
 
+/* A full disk, and a quota that shows only when the file reaches the disk. */
+START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
+{
+	char folder[128];
+	struct dofi_key key;
+	int fd, ret;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	write_error = _i == 0 ? ENOSPC : 0;
+	most = _i == 1 ? 10 : SIZE_MAX;
+	fsync_error = _i == 2 ? EDQUOT : 0;
+	link_error = _i == 3 ? ENOSPC : 0;
+	ret = dofi_secret_make(fd, "key");
+	ck_assert_int_eq(ret, _i == 2 ? -EDQUOT : -ENOSPC);
+	ck_assert_int_eq(load(&key, "user", ""), -ENOENT);
+	write_error = fsync_error = link_error = 0;
+	most = SIZE_MAX;
+	close(fd);
+	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+/* Without hard links the file is renamed, and an existing key still wins. */
+START_TEST(test_a_file_system_without_hard_links)
+{
+	static const int errors[] = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};
+	struct dofi_key first, second;
+	char folder[128];
+	int fd;
+
+	link_error = errors[_i];
+	ck_assert_int_eq(load(&first, "user", ""), 0);
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), 0);
+	close(fd);
+	ck_assert_int_eq(load(&second, "user", ""), 0);
+	ck_assert_mem_eq(first.bytes, second.bytes, sizeof(first.bytes));
+	ck_assert_int_eq(remove(first.path), 0);
+	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_a_file_in_place_of_the_folder_is_refused)
+{
+	char folder[128];
+	struct dofi_key key;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	put_file(folder, "", 0, 0600);
+	ck_assert_int_eq(load(&key, "auto", ""), -EACCES);
+	assert_said("chmod 700");
+}
+END_TEST
+
 START_TEST(test_without_a_writable_home_the_key_is_that_of_the_host)
 {
 	struct dofi_key key, again;
@@ -416,6 +505,9 @@ int main(void)
 	tcase_add_test(tcase, test_a_bad_file_in_the_home_is_an_error);
 	tcase_add_test(tcase, test_processes_that_create_a_key_at_once_agree);
 	tcase_add_test(tcase, test_creating_a_key_leaves_no_temporary_file);
+	tcase_add_loop_test(tcase, test_a_key_that_can_not_be_stored_leaves_no_file, 0, 4);
+	tcase_add_loop_test(tcase, test_a_file_system_without_hard_links, 0, 4);
+	tcase_add_test(tcase, test_a_file_in_place_of_the_folder_is_refused);
 	tcase_add_test(tcase, test_without_a_writable_home_the_key_is_that_of_the_host);
 	tcase_add_test(tcase, test_a_key_of_a_job_is_for_that_job);
 	tcase_add_test(tcase, test_unknown_words_are_refused);

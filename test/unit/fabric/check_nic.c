@@ -46,6 +46,7 @@ static const struct t_machine sparse = {
 static struct dofi_cpus bound, group;
 static bool with_hwloc;
 
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 {
@@ -381,9 +382,14 @@ static bool within(const char *subnet, const char *addr)
 
 START_TEST(test_subnets)
 {
-	static const char *const wrong[] = {"",           "192.0.2.0/33", "192.0.2.0/",
-					    "192.0.2/24", "192.0.2.0/2x", "2001:db8::/129",
-					    "/8"};
+	static const char *const wrong[] = {"",
+					    "192.0.2.0/33",
+					    "192.0.2.0/",
+					    "192.0.2/24",
+					    "192.0.2.0/2x",
+					    "2001:db8::/129",
+					    "/8",
+					    "an-address-that-is-longer-than-any-address-can-be/24"};
 	struct dofi_subnet s;
 
 	ck_assert(within("192.0.2.0/24", "192.0.2.255") && !within("192.0.2.0/24", "192.0.3.0"));
@@ -395,6 +401,42 @@ START_TEST(test_subnets)
 		  !within("2001:db8:1::/48", "2001:db8:2::3"));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(!dofi_subnet_parse(&s, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+/* Lists as the kernel writes them, and texts that are none. */
+START_TEST(test_lists_of_cpus)
+{
+	static const char *const wrong[] = {"", "x", "1x", "1-", "1-x", "3-1", "1,", "1,,2", "1 2"};
+	struct dofi_cpus cpus;
+	char text[64];
+
+	ck_assert(dofi_cpus_parse(&cpus, "0-3,8,10-11"));
+	ck_assert_str_eq(dofi_cpus_text(&cpus, text, sizeof(text)), "0-3,8,10-11");
+	/* The library counts no CPUs beyond. */
+	snprintf(text, sizeof(text), "2,%u", DOFI_CPUS_MAX);
+	ck_assert(!dofi_cpus_parse(&cpus, text));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_msg(!dofi_cpus_parse(&cpus, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+START_TEST(test_binding_a_thread)
+{
+	struct dofi_cpus cpus;
+	cpu_set_t now;
+
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	for (unsigned int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &now)) {
+			memset(&cpus, 0, sizeof(cpus));
+			dofi_cpus_add(&cpus, cpu);
+		}
+	ck_assert_int_eq(dofi_cpus_bind(&cpus), 0);
+	ck_assert_int_eq(__real_sched_getaffinity(0, sizeof(now), &now), 0);
+	ck_assert_int_eq(CPU_COUNT(&now), 1);
+	memset(&cpus, 0, sizeof(cpus));
+	ck_assert_int_eq(dofi_cpus_bind(&cpus), EINVAL);
 }
 END_TEST
 
@@ -488,6 +530,8 @@ int main(void)
 	tcase_add_test(tc, test_invalid_parameters_are_refused);
 	tcase_add_test(tc, test_pci_addresses);
 	tcase_add_test(tc, test_subnets);
+	tcase_add_test(tc, test_lists_of_cpus);
+	tcase_add_test(tc, test_binding_a_thread);
 	tcase_add_test(tc, test_virtual_interfaces);
 	tcase_add_test(tc, test_addresses_of_this_host);
 	tcase_add_loop_test(tc, test_this_machine, 0, T_SOURCES);

@@ -2,6 +2,10 @@
 /* What the parameters of an IA ask of its device. */
 #include "simulated_offers.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
 START_TEST(test_address_that_no_netdev_lists)
 {
 	MACHINE(&tcp_eth0, &tcp_lo);
@@ -70,6 +74,56 @@ START_TEST(test_device_by_subnet)
 }
 END_TEST
 
+/* --- network interfaces; the linker redirects these calls --- */
+
+static enum { OF_THE_HOST, OF_THE_CARD, UNKNOWN } netdevs;
+
+int __real_getifaddrs(struct ifaddrs **list_p);
+int __wrap_getifaddrs(struct ifaddrs **list_p);
+void __real_freeifaddrs(struct ifaddrs *list);
+void __wrap_freeifaddrs(struct ifaddrs *list);
+
+/* Interface hsn1 of the card has an address, tun0 has none. */
+int __wrap_getifaddrs(struct ifaddrs **list_p)
+{
+	static char names[2][8] = {"tun0", "hsn1"};
+	static struct sockaddr_in addr = {.sin_family = AF_INET};
+	static struct ifaddrs list[2];
+
+	if (netdevs == OF_THE_HOST)
+		return __real_getifaddrs(list_p);
+	inet_pton(AF_INET, "198.51.100.7", &addr.sin_addr);
+	list[0] = (struct ifaddrs){.ifa_next = &list[1], .ifa_name = names[0], .ifa_flags = IFF_UP};
+	list[1] = (struct ifaddrs){.ifa_name = names[1],
+				   .ifa_flags = IFF_UP,
+				   .ifa_addr = (struct sockaddr *)&addr};
+	*list_p = list;
+	return netdevs == OF_THE_CARD ? 0 : -1;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	if (netdevs == OF_THE_HOST)
+		__real_freeifaddrs(list);
+}
+
+/* A device without IP addresses is in the subnets of the interfaces on the same card. */
+START_TEST(test_subnet_of_a_device_without_addresses)
+{
+	t_machine_set(&two_cards);
+	t_machine_put("devices/0000:22:00.0", NULL);
+	t_machine_link("class/net/hsn1/device", "devices/0000:22:00.0");
+	MACHINE(&cxi0, &cxi1);
+	netdevs = OF_THE_CARD;
+	ck_assert_int_eq(choose("ofi", "subnet=198.51.100.0/24"), 0);
+	ck_assert_str_eq(chosen->domain_attr->name, "cxi1");
+	fi_freeinfo(chosen);
+	ck_has(none_for("ofi", "subnet=203.0.113.0/24"), "another subnet is asked for");
+	netdevs = UNKNOWN;
+	ck_has(none_for("ofi", "subnet=198.51.100.0/24"), "another subnet is asked for");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("wish");
@@ -81,5 +135,6 @@ int main(void)
 	tcase_add_test(tc, test_transport_word);
 	tcase_add_test(tc, test_device_by_pci_address_or_netdev);
 	tcase_add_test(tc, test_device_by_subnet);
+	tcase_add_test(tc, test_subnet_of_a_device_without_addresses);
 	return run_choices(suite, tc);
 }
