@@ -58,7 +58,7 @@ int efa_attach(void)
 		ret = 0;
 		goto out;
 	}
-	if (!efa_seg && !(efa_seg = seg_open(efa_set.file))) {
+	if (!efa_seg && !(efa_seg = seg_open(efa_set.file, efa_set.universe))) {
 		fprintf(stderr, "softefa: %s: %s\n", efa_set.file, strerror(errno));
 		goto out;
 	}

@@ -33,7 +33,7 @@ static int seg_lock(off_t byte, short type, int command)
 }
 
 /* The first process initialises the file. The lock makes others wait, or take over if it dies. */
-static int seg_fill(struct segment *seg)
+static int seg_fill(struct segment *seg, uint32_t universe)
 {
 	int ret = -1;
 
@@ -41,7 +41,8 @@ static int seg_fill(struct segment *seg)
 		return -1;
 	if (atomic_load(&seg->ready) == SEG_VERSION) {
 		ret = 0;
-	} else if (getrandom(&seg->universe, sizeof(seg->universe), 0) > 0) {
+	} else if (universe || getrandom(&universe, sizeof(universe), 0) > 0) {
+		seg->universe = universe;
 		atomic_store(&seg->ready, SEG_VERSION);
 		ret = 0;
 	}
@@ -49,7 +50,7 @@ static int seg_fill(struct segment *seg)
 	return ret;
 }
 
-struct segment *seg_open(const char *path)
+struct segment *seg_open(const char *path, uint32_t universe)
 {
 	struct segment *seg;
 
@@ -62,7 +63,7 @@ struct segment *seg_open(const char *path)
 		   0);
 	if (seg == MAP_FAILED)
 		return NULL;
-	return seg_fill(seg) ? NULL : seg;
+	return seg_fill(seg, universe) ? NULL : seg;
 }
 
 /* Only for other processes: a process does not see its own record lock. */

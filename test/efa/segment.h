@@ -130,7 +130,8 @@ static inline uint32_t seg_claimer(const struct segment *seg, uint32_t proc)
 	return (seg->proc[proc].gen & 0xfff) << 12 | (proc + 1);
 }
 
-struct segment *seg_open(const char *path);
+/* universe: part of each GID of a new segment; 0: a random one. NULL and errno on failure. */
+struct segment *seg_open(const char *path, uint32_t universe);
 
 /* Slots of processes. process.c uses the slot of this process. */
 int seg_take_slot(struct segment *seg, uint32_t host);

@@ -49,6 +49,7 @@ static const struct {
 	NUMBER("DIE_AT", die_at, 0, 0, UINT_MAX),
 	NUMBER("SILENT_AT", silent_at, 0, 0, UINT_MAX),
 	NUMBER("YIELD_EVERY", yield_every, 16, 0, UINT_MAX),
+	NUMBER("UNIVERSE", universe, 0, 0, UINT_MAX),
 #undef NUMBER
 };
 

@@ -30,6 +30,7 @@ struct settings {
 	unsigned int fail_status, fail_every;
 	unsigned int die_at, silent_at;
 	unsigned int yield_every;
+	unsigned int universe; /* part of each GID; 0: random */
 };
 
 extern struct settings efa_set;
