@@ -20,7 +20,7 @@
 static struct dofi_ia ia = {.params = {.linger_ms = 1000}, .engine.has_fabric = true};
 static struct dofi_chan chan = {.ia = &ia, .state = DOFI_CHAN_UP};
 static struct dofi_ep eps[CONNS];
-static struct dofi_conn conns[CONNS], *table[] = {NULL, &conns[0], NULL, &conns[1]};
+static struct dofi_conn conns[CONNS], *table[] = {&conns[0], NULL, NULL, &conns[1]};
 static uint64_t now;
 static int syncs[CONNS], drains, heard;
 static int answer_after = 3; /* so many looks at the completion queue */
