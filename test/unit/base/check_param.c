@@ -304,7 +304,9 @@ int main(void)
 	Suite *suite = suite_create("param");
 	TCase *tc = tcase_create("param");
 
-	unsetenv("DAT_OFI_KEY_FILE"); /* of run-env */
+	/* of run-env */
+	unsetenv("DAT_OFI_KEY_FILE");
+	unsetenv("DAT_OFI_SAME_HOST");
 	tcase_add_test(tc, test_defaults_are_those_of_param_def);
 	tcase_add_test(tc, test_null_params_are_no_params);
 	tcase_add_test(tc, test_name_gives_provider_and_domain);
