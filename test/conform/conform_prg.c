@@ -291,15 +291,43 @@ static uint64_t spin_until_set(const volatile void *flag, size_t size)
 	}
 }
 
-static void expect_spin(unsigned char *mem, const struct spin *spin, unsigned int round)
+/* Whether the kernel copies the bytes of a long write, which it may do one after the other. */
+static bool kernel_copies(const struct t_ia *ia)
+{
+	const char *provider = t_named(&ia->provider, "DAT_OFI_PROVIDER");
+
+	return strstr(provider, "tcp") || !strcmp(provider, "net");
+}
+
+/* Whether these are the first bytes of the flag, and those behind them are not stored yet. */
+static bool is_beginning(const void *got, const void *want, size_t size)
+{
+	const unsigned char *bytes = got;
+	size_t n = 0;
+
+	while (n < size && bytes[n])
+		n++;
+	for (size_t i = n; i < size; i++)
+		if (bytes[i])
+			return false;
+	return !memcmp(got, want, n);
+}
+
+/* The last byte is stored last, and unless the kernel copies, the flag is stored at once. */
+static void expect_spin(unsigned char *mem, const struct spin *spin, unsigned int round, bool whole)
 {
 	size_t body = spin->size - spin->flag;
+	unsigned char *flag = mem + spin->lead + body;
 	uint64_t want = flag_of(round), got;
 
-	got = spin_until_set(mem + spin->lead + body, spin->flag);
+	got = spin_until_set(flag, spin->flag);
 	ck_assert_msg(t_is_filled(mem + spin->lead, body, round),
 		      "a flag of %zu bytes came before the %zu bytes in front of it", spin->flag,
 		      body);
+	if (!whole && is_beginning(&got, &want, spin->flag)) {
+		spin_until_set(flag + spin->flag - 1, 1);
+		got = load_flag(flag, spin->flag);
+	}
 	ck_assert_msg(!memcmp(&got, &want, spin->flag), "a flag of %zu bytes came in parts: %#jx",
 		      spin->flag, (uintmax_t)got);
 }
@@ -330,7 +358,7 @@ START_TEST(PRG_03_polling_program_sees_the_last_byte_last)
 
 		memset(mem, 0, spin->lead + spin->size);
 		t_peer_tell(&writer, round);
-		expect_spin(mem, spin, round);
+		expect_spin(mem, spin, round, !kernel_copies(&ia));
 	}
 	/* The peer's disconnect finishes without a call of ours, too. */
 	t_peer_tell(&writer, 0);
