@@ -48,6 +48,7 @@ unit_tests = \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
 	%D%/unit/fabric/check_mr_cache \
+	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_nic \
 	%D%/unit/registry/check_nomem1 %D%/unit/registry/check_nomem2 \
 	%D%/unit/object/check_object1 %D%/unit/object/check_object2 \
@@ -486,6 +487,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_fabric_check_mr_cache_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_mr_cache_LDADD = $(p2_libs)
 
+%C%_unit_fabric_check_netdev_SOURCES = %D%/unit/fabric/check_netdev.c $(t_headers)
+%C%_unit_fabric_check_netdev_CPPFLAGS = $(p2_cppflags)
+%C%_unit_fabric_check_netdev_LINK = $(LINK) -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs
+%C%_unit_fabric_check_netdev_LDADD = $(p2_libs)
+
 %C%_unit_fabric_check_nic_SOURCES = %D%/unit/fabric/check_nic.c %D%/lib/t_machine.c %D%/lib/t_machine.h $(t_headers)
 %C%_unit_fabric_check_nic_CPPFLAGS = $(p2_cppflags)
 %C%_unit_fabric_check_nic_LINK = $(LINK) -Wl,--wrap=sched_getaffinity -Wl,--wrap=dofi_hwloc_load \
@@ -592,6 +598,7 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_base_check_lock_LDADD = $(p2_libs)
 %C%_unit_dto_check_guard_byte_SOURCES = %D%/unit/dto/check_guard_byte.c $(t_headers)
 %C%_unit_dto_check_guard_byte_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_guard_byte_LINK = $(LINK) -Wl,--wrap=dofi_mr_map
 %C%_unit_dto_check_guard_byte_LDADD = $(p2_libs)
 %C%_unit_dto_check_data_flag_SOURCES = %D%/unit/dto/check_data_flag.c $(t_headers)
 %C%_unit_dto_check_data_flag_CPPFLAGS = $(p2_cppflags)

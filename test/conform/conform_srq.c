@@ -261,7 +261,7 @@ START_TEST(SRQ_038_039_040_041_042_045_resize)
 {
 	for (size_t i = 0; i < DEPTH; i++)
 		post(i);
-	t_bad_state(dat_srq_resize(srq, DEPTH - 1));
+	t_bad_state_of(dat_srq_resize(srq, DEPTH - 1), SRQ_IN_USE);
 	t_ok(dat_srq_resize(srq, DEPTH * 2));
 	ck_assert_int_ge(ask(srq).max_recv_dtos, DEPTH * 2);
 	for (size_t i = DEPTH; i < DEPTH * 2; i++)
@@ -273,7 +273,7 @@ START_TEST(SRQ_038_039_040_041_042_045_resize)
 	}
 	t_ok(dat_srq_set_lw(srq, 8));
 	expect_async(srq, DAT_SRQ_LOW_WATERMARK_EVENT);
-	t_bad_state(dat_srq_resize(srq, 7));
+	t_bad_state_of(dat_srq_resize(srq, 7), SRQ_IN_USE);
 	t_ok(dat_srq_resize(srq, 8));
 	t_bad_arg(dat_srq_resize(srq, 0));
 	t_bad_arg(dat_srq_resize(srq, -1));
@@ -309,7 +309,7 @@ START_TEST(SRQ_044_resize_without_memory_changes_nothing)
 	before = ask(srq);
 	if (!t_limit_memory(1 << 18))
 		t_skip("a sanitizer needs address space without limit");
-	t_error(dat_srq_resize(srq, ia[1].attr.max_recv_per_srq), DAT_INSUFFICIENT_RESOURCES);
+	t_out_of(dat_srq_resize(srq, ia[1].attr.max_recv_per_srq), SRQ);
 	t_unlimit_memory();
 	after = ask(srq);
 	ck_assert_mem_eq(&before, &after, sizeof(before));

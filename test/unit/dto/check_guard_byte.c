@@ -182,6 +182,60 @@ START_TEST(other_fabrics_get_the_posted_segments)
 }
 END_TEST
 
+/* --- the byte itself --- */
+
+static int map_result;
+static struct fid_mr region = {.mem_desc = &region};
+
+int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p);
+
+int __wrap_dofi_mr_map(struct dofi_ia *of, size_t size, size_t extra, DAT_MEM_PRIV_FLAGS privileges,
+		       void **memory_p, struct fid_mr **mr_p, uint64_t *key_p, uint64_t *address_p)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ck_assert_uint_eq(size + extra, 1);
+	ck_assert_int_eq(privileges, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	if (map_result)
+		return map_result;
+	*memory_p = &byte;
+	*mr_p = &region;
+	*key_p = *address_p = 0;
+	return 0;
+}
+
+START_TEST(the_byte_is_registered_where_the_fabric_needs_it)
+{
+	ia.info = &info;
+	ia.quirks = DOFI_QUIRK_CUTS;
+	ck_assert_int_eq(dofi_guard_open(&ia), 0);
+	ck_assert_ptr_eq(ia.guard.byte, &byte);
+	ck_assert_ptr_null(ia.guard.desc);
+	domain_attr.mr_mode = FI_MR_LOCAL;
+	ck_assert_int_eq(dofi_guard_open(&ia), 0);
+	ck_assert_ptr_eq(ia.guard.desc, &region);
+}
+END_TEST
+
+START_TEST(other_fabrics_have_no_guard_byte)
+{
+	ia.info = &info;
+	map_result = -FI_ENOMEM; /* nobody asks */
+	ck_assert_int_eq(dofi_guard_open(&ia), 0);
+	ck_assert_ptr_null(ia.guard.byte);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_guard_byte)
+{
+	ia.info = &info;
+	ia.quirks = DOFI_QUIRK_CUTS;
+	map_result = -FI_ENOMEM;
+	ck_assert_int_eq(dofi_guard_open(&ia), -FI_ENOMEM);
+	ck_assert_ptr_null(ia.guard.byte);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("guard");
@@ -197,6 +251,12 @@ int main(void)
 	tc = tcase_create("without");
 	tcase_add_checked_fixture(tc, setup_without, teardown);
 	tcase_add_test(tc, other_fabrics_get_the_posted_segments);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("open");
+	tcase_add_test(tc, the_byte_is_registered_where_the_fabric_needs_it);
+	tcase_add_test(tc, other_fabrics_have_no_guard_byte);
+	tcase_add_test(tc, without_memory_there_is_no_guard_byte);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
