@@ -47,6 +47,7 @@ unit_tests = \
 	%D%/unit/cm/check_truncated \
 	%D%/unit/object/check_mr \
 	%D%/unit/object/check_mr_cached \
+	%D%/unit/object/check_scratch \
 	%D%/unit/fabric/check_mr_cache \
 	%D%/unit/fabric/check_netdev \
 	%D%/unit/fabric/check_nic \
@@ -506,6 +507,11 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_object_check_object2_CPPFLAGS = $(p2_cppflags)
 %C%_unit_object_check_object2_LINK = $(LINK) $(fake_ia_wraps)
 %C%_unit_object_check_object2_LDADD = $(p2_libs)
+
+%C%_unit_object_check_scratch_SOURCES = %D%/unit/object/check_scratch.c $(t_headers)
+%C%_unit_object_check_scratch_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_scratch_LINK = $(LINK) -Wl,--wrap=dofi_mr_map -Wl,--wrap=dofi_mr_abandon
+%C%_unit_object_check_scratch_LDADD = $(p2_libs)
 
 %C%_unit_object_check_op1_SOURCES = %D%/unit/object/check_op.c $(t_headers)
 %C%_unit_object_check_op1_CPPFLAGS = $(p1_cppflags)
