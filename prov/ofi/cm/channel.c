@@ -10,6 +10,7 @@
 #include "cm/connect.h"
 #include "cm/crowd.h"
 #include "cm/disconnect.h"
+#include "cm/drain.h"
 #include "cm/handshake.h"
 #include "cm/invalidation.h"
 #include "fabric/netdev.h"
@@ -157,6 +158,7 @@ static void bury(struct dofi_chan *chan)
 		conn->chan = NULL;
 		dofi_conn_chan_lost(conn, chan->orderly);
 	}
+	dofi_drain_chan_lost(chan->ia, chan);
 	dofi_list_del(&chan->link);
 	free(chan->tx);
 	dofi_wipe(&chan->session, sizeof(chan->session));

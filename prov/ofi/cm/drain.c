@@ -32,7 +32,8 @@
 struct drain {
 	struct dofi_list link; /* ia->drains, oldest first */
 	struct dofi_ia *ia;
-	uint32_t id, peer_id; /* of the connection */
+	const struct dofi_chan *chan; /* by which the peer's count comes; only compared */
+	uint32_t id, peer_id;         /* of the connection */
 	uint32_t received;
 	uint32_t granted; /* total of messages that the peer had credits for */
 	uint32_t left;    /* messages to come; 0: the peer's count is not known yet */
@@ -147,6 +148,7 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
 	if (!drain)
 		return;
 	drain->ia = ia;
+	drain->chan = conn->chan;
 	drain->id = conn->id;
 	drain->peer_id = conn->peer_id;
 	drain->tag = tag;
@@ -198,6 +200,18 @@ void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32
 		post(drain);
 	else
 		end(drain);
+}
+
+void dofi_drain_chan_lost(struct dofi_ia *ia, const struct dofi_chan *chan)
+{
+	dofi_assert_held(&ia->engine.lock);
+	DOFI_LIST_FOR_SAFE(node, &ia->drains)
+	{
+		struct drain *drain = DOFI_CONTAINER(node, struct drain, link);
+
+		if (drain->chan == chan && !drain->left)
+			end(drain);
+	}
 }
 
 void dofi_drain_done(struct dofi_wr *wr)

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct dofi_chan;
 struct dofi_conn;
 struct dofi_ia;
 struct dofi_wr;
@@ -26,6 +27,11 @@ void dofi_drain_begin(const struct dofi_conn *conn, uint64_t tag, uint32_t recei
  * receive takes a slot that others need.
  */
 void dofi_drain_settle(struct dofi_ia *ia, uint32_t id, uint32_t peer_id, uint32_t sent);
+/*
+ * The channel ends. Drains that wait for a count by it end, too. Its peer may have given up before
+ * it heard that this side accepts, and so has no count to send.
+ */
+void dofi_drain_chan_lost(struct dofi_ia *ia, const struct dofi_chan *chan);
 
 void dofi_drain_done(struct dofi_wr *wr);
 void dofi_drain_retry(struct dofi_ia *ia);

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../../prov/ofi/cm/channel.h"
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/drain.h"
 #include "../../../prov/ofi/object/ep.h"
@@ -131,12 +132,20 @@ static int know(struct fid *domain, const void *buf, size_t len, uint64_t access
 static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = know};
 static struct fid_domain domain = {.mr = &mr_ops};
 
+static struct dofi_chan chans[2];
+
 /* The peer's number of a connection is another one. */
-static void begin(uint32_t id, uint64_t tag, uint32_t received, uint32_t granted, uint64_t size)
+static void begin_by(struct dofi_chan *chan, uint32_t id, uint64_t tag, uint32_t received,
+		     uint32_t granted, uint64_t size)
 {
-	const struct dofi_conn conn = {.ia = &ia, .id = id, .peer_id = id + 1000};
+	const struct dofi_conn conn = {.ia = &ia, .chan = chan, .id = id, .peer_id = id + 1000};
 
 	dofi_drain_begin(&conn, tag, received, granted, size);
+}
+
+static void begin(uint32_t id, uint64_t tag, uint32_t received, uint32_t granted, uint64_t size)
+{
+	begin_by(&chans[0], id, tag, received, granted, size);
 }
 
 static void settle(uint32_t id, uint32_t sent)
@@ -233,6 +242,24 @@ START_TEST(counts_beyond_the_credits_are_refused)
 	complete();
 	ck_assert_uint_eq(ia.ndrains, 0);
 	ck_assert_int_eq(fabric.calls, 2);
+}
+END_TEST
+
+/* A peer that has given up while this side accepted has no count to send. */
+START_TEST(without_a_channel_no_count_comes)
+{
+	begin_by(&chans[0], 7, 0x77, 0, WINDOW, 100);
+	begin_by(&chans[1], 8, 0x88, 0, WINDOW, 100);
+	begin_by(&chans[0], 9, 0x99, 0, WINDOW, 100);
+	settle(9, 1);
+	dofi_drain_chan_lost(&ia, &chans[0]);
+	ck_assert_uint_eq(ia.ndrains, 2);
+	complete(); /* the message that was announced */
+	ck_assert_uint_eq(ia.ndrains, 1);
+	settle(8, 1);
+	ck_assert_uint_eq(fabric.tag, 0x88);
+	complete();
+	ck_assert_uint_eq(ia.ndrains, 0);
 }
 END_TEST
 
@@ -381,6 +408,7 @@ int main(void)
 	tcase_add_test(tc, no_receive_if_nothing_is_missing);
 	tcase_add_test(tc, counts_below_the_received_number_end_the_drain);
 	tcase_add_test(tc, counts_beyond_the_credits_are_refused);
+	tcase_add_test(tc, without_a_channel_no_count_comes);
 	tcase_add_test(tc, messages_that_never_come_are_given_up);
 	tcase_add_test(tc, a_drain_without_a_receive_is_given_up);
 	tcase_add_test(tc, many_connections_drain_one_after_the_other);
