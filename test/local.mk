@@ -423,6 +423,7 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_receive_slots_LDADD = $(p2_libs)
 %C%_unit_object_check_mr_SOURCES = %D%/unit/object/check_mr.c $(t_headers)
 %C%_unit_object_check_mr_CPPFLAGS = $(p2_cppflags)
+%C%_unit_object_check_mr_LINK = $(LINK) -Wl,--wrap=getrlimit
 %C%_unit_object_check_mr_LDADD = $(p2_libs)
 %C%_unit_object_check_mr_cached_SOURCES = %D%/unit/object/check_mr_cached.c $(t_headers)
 %C%_unit_object_check_mr_cached_CPPFLAGS = $(p2_cppflags)

@@ -11,6 +11,8 @@
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/resource.h>
 
 static struct dofi_ia ia;
 static struct fi_domain_attr domain_attr;
@@ -125,6 +127,44 @@ START_TEST(a_key_that_is_taken_is_not_the_last)
 }
 END_TEST
 
+/* --- advice after a refusal --- */
+
+static struct rlimit lockable;
+static int limit_result;
+
+int __wrap_getrlimit(int what, struct rlimit *limit);
+
+int __wrap_getrlimit(int what, struct rlimit *limit)
+{
+	ck_assert_int_eq(what, RLIMIT_MEMLOCK);
+	*limit = lockable;
+	return limit_result;
+}
+
+START_TEST(the_limit_of_locked_memory_is_told_in_kib)
+{
+	char text[DOFI_MR_LIMIT_SIZE];
+
+	lockable.rlim_cur = 65536;
+	ck_assert_ptr_nonnull(strstr(dofi_mr_limit(text), " 64 KiB "));
+	ck_assert_ptr_nonnull(strstr(text, "ulimit -l"));
+	lockable.rlim_cur = RLIM_INFINITY - 1; /* the longest number */
+	ck_assert_ptr_nonnull(strstr(dofi_mr_limit(text), "ulimit -l"));
+}
+END_TEST
+
+START_TEST(no_advice_without_a_limit)
+{
+	char text[DOFI_MR_LIMIT_SIZE];
+
+	lockable.rlim_cur = RLIM_INFINITY;
+	ck_assert_str_eq(dofi_mr_limit(text), "");
+	lockable.rlim_cur = 65536;
+	limit_result = -1;
+	ck_assert_str_eq(dofi_mr_limit(text), "");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("mr");
@@ -136,6 +176,8 @@ int main(void)
 	tcase_add_loop_test(tc, keys_use_all_bits_that_the_fabric_takes, 0, 3);
 	tcase_add_test(tc, keys_do_not_follow_each_other);
 	tcase_add_test(tc, a_key_that_is_taken_is_not_the_last);
+	tcase_add_test(tc, the_limit_of_locked_memory_is_told_in_kib);
+	tcase_add_test(tc, no_advice_without_a_limit);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
