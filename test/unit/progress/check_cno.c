@@ -15,9 +15,11 @@
 #include "../../../prov/ofi/base/clock.h"
 #include "../../../prov/ofi/progress/engine.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define FOR_EVER DAT_TIMEOUT_INFINITE
 
@@ -532,6 +534,30 @@ START_TEST(test_descriptor)
 }
 END_TEST
 
+/* A program that has closed its standard input gets descriptor 0. */
+START_TEST(descriptor_0)
+{
+	DAT_CNO_HANDLE plain = cno;
+	DAT_CNO_PARAM param;
+	int fd, input = dup(0);
+
+	ck_assert_int_ge(input, 0);
+	ck_assert_int_eq(close(0), 0);
+	t_ok(dofi_cno_new(ia, NULL, &fd, &cno));
+	ck_assert_int_eq(fd, 0);
+	t_ok(dofi_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if T_DAT_MAJOR == 2
+	ck_assert_int_eq(param.proxy_type, DAT_PROXY_TYPE_FD);
+	ck_assert_int_eq(param.proxy.fd, 0);
+#endif
+	t_ok(dofi_cno_free(cno));
+	ck_assert_int_eq(fcntl(0, F_GETFD), -1);
+	ck_assert_int_eq(dup2(input, 0), 0);
+	close(input);
+	cno = plain;
+}
+END_TEST
+
 enum { EVDS = 3, PER_EVD = 20000 };
 
 static DAT_RETURN post_many(void *arg)
@@ -673,6 +699,7 @@ int main(void)
 	tcase_add_test(tc, test_completions_are_watched_for_an_agent);
 	tcase_add_test(tc, test_completions_are_watched_for_a_descriptor);
 	tcase_add_test(tc, test_descriptor);
+	tcase_add_test(tc, descriptor_0);
 	tcase_add_test(tc, test_no_event_is_missed);
 	tcase_add_test(tc, agent_frees_the_cno_that_is_modified);
 	tcase_add_test(tc, close_waits_for_calls_that_run_agents);
