@@ -5,6 +5,7 @@
 
 #include "cm/conn.h"
 #include "dto/control.h"
+#include "dto/control_message.h"
 #include "dto/credit.h"
 #include "dto/reap.h"
 #include "dto/receive.h"
@@ -49,6 +50,8 @@ static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
 static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
+static struct dofi_ctrl_msg ctrl_msg;
+static size_t ctrl_msg_size;
 static int done_err, dones, ended_sleeps;
 static struct dofi_memory_segment segment;
 static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
@@ -62,6 +65,7 @@ void __wrap_dofi_reap_done(struct dofi_wr *wr, int err, uint64_t length, uint32_
 			   uint32_t update);
 void __wrap_dofi_receive_done_held(struct dofi_wr *wr, uint64_t length, uint32_t update);
 void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data);
+void __wrap_dofi_ctrl_msg_arrived(struct dofi_ia *of, const struct dofi_ctrl_msg *msg, size_t size);
 void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update);
 void *__wrap_dofi_ctx_memory(struct dofi_ia *of, const struct dofi_ctx *ctx, uint64_t address);
 
@@ -94,6 +98,13 @@ void __wrap_dofi_ctrl_arrived(struct dofi_ia *of, uint64_t data)
 {
 	ck_assert_ptr_eq(of, &ia);
 	ctrl_data = data;
+}
+
+void __wrap_dofi_ctrl_msg_arrived(struct dofi_ia *of, const struct dofi_ctrl_msg *msg, size_t size)
+{
+	ck_assert_ptr_eq(of, &ia);
+	ctrl_msg = *msg;
+	ctrl_msg_size = size;
 }
 
 void __wrap_dofi_credit_arrived(struct dofi_ia *of, uint32_t number, uint32_t update)
@@ -515,6 +526,28 @@ START_TEST(control_records_and_credits)
 }
 END_TEST
 
+/* The connection's number is that of the path, whatever the peer says. */
+START_TEST(control_messages)
+{
+	const size_t size = offsetof(struct dofi_ctrl_msg, request);
+	struct dofi_ctrl_msg want = {0};
+
+	ep.ctrl_msgs = true;
+	memcpy(&want, bytes, size);
+	want.number = NUMBER;
+	say(DOFI_CELL_CTRL_MSG, 0, size, 0, 0);
+	takes(1);
+	ck_assert_uint_eq(ctrl_msg_size, size);
+	ck_assert_mem_eq(&ctrl_msg, &want, sizeof(want));
+	say(DOFI_CELL_CTRL_MSG, 0, DOFI_CTRL_MSG_MAX, 0, 0);
+	takes(1);
+	ck_assert_uint_eq(ctrl_msg_size, DOFI_CTRL_MSG_MAX);
+	say(DOFI_CELL_CTRL_MSG, 0, DOFI_CTRL_MSG_MAX + 1, 0, 0);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 0);
+	ck_assert_int_eq(path.fault, -EPROTO);
+}
+END_TEST
+
 /* --- a peer that lies --- */
 
 static const struct lie {
@@ -548,6 +581,8 @@ static const struct lie {
 	{DOFI_CELL_DATA, WHOLE, 8, 0, 0, -EPROTO},
 	/* control records for another connection, and beside the slots of this one */
 	{DOFI_CELL_CTRL, 0, 0, 0, (uint64_t)(NUMBER + 1) << 32, -EPROTO},
+	/* a control message where the fabric needs none */
+	{DOFI_CELL_CTRL_MSG, 0, 24, 0, 0, -EPROTO},
 	{DOFI_CELL_CTRL, 0, 48, 4096, CTRL_KEY, -EACCES},
 	{DOFI_CELL_CTRL, 0, 48, 4096 + 2 * sizeof(struct dofi_ctrl_slots) - 47, CTRL_KEY, -EACCES},
 	{DOFI_CELL_CTRL, 0, 48, UINT64_MAX, CTRL_KEY, -EACCES},
@@ -637,6 +672,7 @@ int main(void)
 	tcase_add_test(tcase, a_write);
 	tcase_add_test(tcase, a_read);
 	tcase_add_test(tcase, control_records_and_credits);
+	tcase_add_test(tcase, control_messages);
 	tcase_add_loop_test(tcase, lies_end_the_path, 0, LIES);
 	tcase_add_test(tcase, rights_are_checked);
 	tcase_add_test(tcase, protection_zones_are_checked);
