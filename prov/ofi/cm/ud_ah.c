@@ -197,6 +197,21 @@ void dofi_act_lose_peer(struct dofi_conn *conn, const struct dofi_msg *bye)
 	settle(ah);
 }
 
+/*
+ * The peer's READY makes the handle that can answer. If the peer is in the same IA, dat_ep_free may
+ * be waiting for the answer there and reads no control messages.
+ */
+static void keep_mark(struct dofi_conn *conn, uint32_t update)
+{
+	const struct dofi_conn *peer =
+		dofi_conn_by_secret(conn->ia, conn->peer_id, dofi_token_secret(conn->peer_token));
+
+	if (peer && peer->ud_ah)
+		dofi_ud_mark_answered(peer->ud_ah, update);
+	else
+		conn->ud_mark = update;
+}
+
 bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t update)
 {
 	struct dofi_conn *conn = id ? dofi_conn_by_secret(ia, id, secret) : NULL;
@@ -207,7 +222,7 @@ bool dofi_ud_mark(struct dofi_ia *ia, uint32_t id, uint32_t secret, uint32_t upd
 	if (conn->ud_ah)
 		dofi_ud_answer(conn->ud_ah, update);
 	else
-		conn->ud_mark = update;
+		keep_mark(conn, update);
 	return true;
 }
 

@@ -389,6 +389,45 @@ START_TEST(a_mark_that_comes_before_ready_is_answered_with_the_handle)
 }
 END_TEST
 
+static struct dofi_conn peer_here;
+static uint32_t answered;
+
+struct dofi_conn *__real_dofi_conn_by_secret(struct dofi_ia *of, uint32_t number, uint32_t secret);
+struct dofi_conn *__wrap_dofi_conn_by_secret(struct dofi_ia *of, uint32_t number, uint32_t secret);
+void __wrap_dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update);
+
+struct dofi_conn *__wrap_dofi_conn_by_secret(struct dofi_ia *of, uint32_t number, uint32_t secret)
+{
+	if (peer_here.ia && number == peer_here.id && secret == dofi_token_secret(peer_here.token))
+		return &peer_here;
+	return __real_dofi_conn_by_secret(of, number, secret);
+}
+
+void __wrap_dofi_ud_mark_answered(struct dofi_ud_ah *ah, uint32_t update)
+{
+	ck_assert_ptr_eq(ah, peer_here.ud_ah);
+	answered = update;
+}
+
+/* An IA that is connected to itself does not wait for its own READY. */
+START_TEST(a_mark_of_the_same_ia_is_answered_before_ready)
+{
+	struct dofi_ud_ah ah = {0};
+
+	reach(UD_ACCEPTED);
+	peer_here.ia = &ia;
+	peer_here.id = conn->peer_id;
+	memcpy(peer_here.token, conn->peer_token, DOFI_TOKEN_SIZE);
+	ck_assert(mark_comes(42)); /* the peer has no handle yet */
+	ck_assert_uint_eq(answered, 0);
+	peer_here.ud_ah = &ah;
+	ck_assert(mark_comes(43));
+	ck_assert_uint_eq(answered, 43);
+	happens(MSG_READY);
+	ck_assert_str_eq(trace, "answer-42 ud-established");
+}
+END_TEST
+
 START_TEST(connections_without_datagrams_take_no_marks)
 {
 	reach(ESTABLISHED);
@@ -723,6 +762,7 @@ static void add_failures(Suite *suite)
 	tcase_add_test(tc, a_freed_address_handle_stays_while_the_peer_sends);
 	tcase_add_loop_test(tc, a_mark_is_answered, 0, 3);
 	tcase_add_test(tc, a_mark_that_comes_before_ready_is_answered_with_the_handle);
+	tcase_add_test(tc, a_mark_of_the_same_ia_is_answered_before_ready);
 	tcase_add_test(tc, connections_without_datagrams_take_no_marks);
 	tcase_add_loop_test(tc, count_is_answered_until_the_end_is_decided, 0, 5);
 	tcase_add_test(tc, an_accept_that_comes_too_late_is_answered_by_cancel);
