@@ -50,6 +50,7 @@ static uint8_t memory[LENGTH], bytes[DOFI_CELL_MAX], buffer[2 * RECEIVE];
 static struct dofi_wr *done;
 static uint64_t done_length, ctrl_data;
 static uint32_t done_update, credit;
+static struct dofi_ctrl_msgs ctrl_msgs;
 static struct dofi_ctrl_msg ctrl_msg;
 static size_t ctrl_msg_size;
 static int done_err, dones, ended_sleeps;
@@ -532,7 +533,7 @@ START_TEST(control_messages)
 	const size_t size = offsetof(struct dofi_ctrl_msg, request);
 	struct dofi_ctrl_msg want = {0};
 
-	ep.ctrl_msgs = true;
+	ep.ctrl_msgs = &ctrl_msgs;
 	memcpy(&want, bytes, size);
 	want.number = NUMBER;
 	say(DOFI_CELL_CTRL_MSG, 0, size, 0, 0);
