@@ -291,12 +291,15 @@ static uint64_t spin_until_set(const volatile void *flag, size_t size)
 	}
 }
 
-/* Whether the kernel copies the bytes of a long write, which it may do one after the other. */
-static bool kernel_copies(const struct t_ia *ia)
+/*
+ * Whether the kernel stores the end of the write, which it may do byte after byte. libfabric reads
+ * the end of a shorter write from the socket into a buffer, and copies the flag at once.
+ */
+static bool kernel_copies(const struct t_ia *ia, const struct spin *spin)
 {
 	const char *provider = t_named(&ia->provider, "DAT_OFI_PROVIDER");
 
-	return strstr(provider, "tcp") || !strcmp(provider, "net");
+	return spin->size > 4096 && (strstr(provider, "tcp") || !strcmp(provider, "net"));
 }
 
 /* Whether these are the first bytes of the flag, and those behind them are not stored yet. */
@@ -358,7 +361,7 @@ START_TEST(PRG_03_polling_program_sees_the_last_byte_last)
 
 		memset(mem, 0, spin->lead + spin->size);
 		t_peer_tell(&writer, round);
-		expect_spin(mem, spin, round, !kernel_copies(&ia));
+		expect_spin(mem, spin, round, !kernel_copies(&ia, spin));
 	}
 	/* The peer's disconnect finishes without a call of ours, too. */
 	t_peer_tell(&writer, 0);
