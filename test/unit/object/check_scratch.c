@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The slots of an IA that reads of its library fill. */
+/* Scratch memory of an IA: each slot has one user at a time. */
 #include "../../lib/unit.h"
 
 #include "object/ia.h"

@@ -580,10 +580,10 @@ static const struct lie {
 	{DOFI_CELL_ENTRY, 0, 8, 0, 0, -EACCES}, /* its length is that of `bytes` */
 	/* data that nobody asked for */
 	{DOFI_CELL_DATA, WHOLE, 8, 0, 0, -EPROTO},
-	/* control records for another connection, and beside the slots of this one */
-	{DOFI_CELL_CTRL, 0, 0, 0, (uint64_t)(NUMBER + 1) << 32, -EPROTO},
 	/* a control message where the fabric needs none */
 	{DOFI_CELL_CTRL_MSG, 0, 24, 0, 0, -EPROTO},
+	/* control records for another connection, and beside the slots of this one */
+	{DOFI_CELL_CTRL, 0, 0, 0, (uint64_t)(NUMBER + 1) << 32, -EPROTO},
 	{DOFI_CELL_CTRL, 0, 48, 4096, CTRL_KEY, -EACCES},
 	{DOFI_CELL_CTRL, 0, 48, 4096 + 2 * sizeof(struct dofi_ctrl_slots) - 47, CTRL_KEY, -EACCES},
 	{DOFI_CELL_CTRL, 0, 48, UINT64_MAX, CTRL_KEY, -EACCES},
