@@ -211,6 +211,19 @@ START_TEST(the_channel_ends_before_the_answer)
 }
 END_TEST
 
+/* The peer would tell by this channel how many messages it has sent. */
+START_TEST(drains_end_with_their_channel)
+{
+	dofi_list_init(&ia.drains);
+	ia.params.max_drains = 8;
+	dofi_list_del(&conn.link);
+	dofi_drain_begin(&conn, 1, 0, 1, 64);
+	ck_assert_uint_eq(ia.ndrains, 1);
+	bury(chan);
+	ck_assert_uint_eq(ia.ndrains, 0);
+}
+END_TEST
+
 /* An unexpected answer must not end the wait of a later invalidation. */
 START_TEST(unexpected_answers_are_ignored)
 {
@@ -272,6 +285,7 @@ int main(void)
 	tcase_add_test(tc, one_answer_for_several_invalidations);
 	tcase_add_test(tc, no_wait_if_the_fabric_refuses_invalid_keys);
 	tcase_add_test(tc, the_channel_ends_before_the_answer);
+	tcase_add_test(tc, drains_end_with_their_channel);
 	tcase_add_test(tc, unexpected_answers_are_ignored);
 	tcase_add_loop_test(tc, only_peers_with_a_path_are_asked, 0, 4);
 	tcase_add_test(tc, a_channel_without_connections_is_not_asked);
