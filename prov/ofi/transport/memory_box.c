@@ -14,7 +14,7 @@
  * How often the initiator reads the box before it takes the request back: some microseconds.
  * Between two processor sockets the cache lines of a request travel for more than one.
  */
-#define LOOKS      2048u
+#define LOOKS      8192u
 /* How often the initiator reads the box of a target that carries the request out. */
 #define MORE_LOOKS (8u * LOOKS)
 
