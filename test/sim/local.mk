@@ -15,6 +15,7 @@ sim_kernel = %D%/kernel.c %D%/kernel.h %D%/bare_ia.c %D%/bare_ia.h %D%/must.h
 sim_tests = %D%/sim
 EXTRA_DIST += %D%/README.md %D%/bugs.py
 %C%_sim_SOURCES = $(sim_kernel) %D%/attempt.h %D%/clock.c %D%/clock.h %D%/consumer.c %D%/consumer.h \
+	%D%/coroutine.c %D%/coroutine.h \
 	%D%/datagram.c %D%/datagram.h \
 	%D%/fabric.c %D%/fabric.h %D%/fabric_msg.c %D%/fabric_msg.h %D%/fabric_rdm.c %D%/fabric_rdm.h %D%/main.c %D%/net.c %D%/net.h \
 	%D%/oracle.c %D%/oracle.h %D%/plan.c %D%/plan.h %D%/pool.c %D%/pool.h %D%/random.c %D%/random.h %D%/shrink.c \

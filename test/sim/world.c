@@ -4,6 +4,7 @@
 #include "bare_ia.h"
 #include "clock.h"
 #include "consumer.h"
+#include "coroutine.h"
 #include "fabric.h"
 #include "must.h"
 #include "oracle.h"
@@ -190,15 +191,22 @@ static void run_others(uint64_t limit)
 {
 	struct process *p = running;
 
+	p->faults = kernel_faults;
+	running = NULL;
+	kernel_faults = (struct kernel_faults){0};
 #ifndef NDEBUG
 	dofi_lock_order_released(&p->ia->engine.lock);
 #endif
-	while (clock_step(limit))
-		check_steps();
+	if (coroutine_is_event())
+		coroutine_wait(limit);
+	else
+		coroutine_run(limit, check_steps);
 #ifndef NDEBUG
 	dofi_lock_order_taken(&p->ia->engine.lock, DOFI_LEVEL_ENGINE);
 #endif
-	MUST(running == p);
+	running = p;
+	kernel_process = p->kernel;
+	kernel_faults = p->faults;
 }
 
 int __wrap_sched_yield(void);
@@ -478,8 +486,7 @@ static void run_step(uint64_t n, uint64_t unused)
 
 void world_run_until(uint64_t limit)
 {
-	while (clock_step(limit))
-		check_steps();
+	coroutine_run(limit, check_steps);
 }
 
 static bool begins_by_itself(const struct plan_step *step)
@@ -526,6 +533,16 @@ static void begin(const struct plan *of, bool shown)
 			clock_at(BEGINNING + plan->steps[i].at, run_step, (uint64_t)i, 0);
 }
 
+/* A process closes its IA only when its call has returned. */
+static void await_closed(void)
+{
+	uint64_t limit = kernel_time + REST;
+
+	for (int i = 0; i < plan->processes; i++)
+		while (world[i].open && kernel_time < limit)
+			world_run_until(kernel_time + CLOCK_SECOND);
+}
+
 void world_run(const struct plan *of, bool shown, uint64_t *steps_p)
 {
 	long allocated = kernel_allocated;
@@ -546,6 +563,7 @@ void world_run(const struct plan *of, bool shown, uint64_t *steps_p)
 		world_close((uint64_t)number, WORLD_ENGINE_FDS);
 		world_run_until(kernel_time + random_scaled(&rnd, 0, CLOCK_SECOND));
 	}
+	await_closed();
 	MUST(kernel_end() == 0);
 	if (kernel_allocated != allocated)
 		oracle_fail(-1, "%ld allocations are left", kernel_allocated - allocated);

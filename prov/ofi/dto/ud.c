@@ -11,6 +11,7 @@
 #include "object/ep.h"
 #include "base/clock.h"
 #include "progress/engine.h"
+#include "progress/engine_fds.h"
 #include "object/ud_ah.h"
 #include "dto/issue.h"
 #include "dto/release.h"
@@ -287,6 +288,7 @@ void dofi_ud_close(struct dofi_ep *ep)
 	dofi_assert_held(&ia->engine.lock);
 	while (!all_left(ep) && dofi_now() <= limit) {
 		dofi_engine_drain_cq(ia);
+		dofi_engine_hear(ia); /* the BYE of a peer that answers no marks any more */
 		sched_yield();
 	}
 	abandon(ep);

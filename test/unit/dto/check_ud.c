@@ -18,11 +18,16 @@
 #include "../../../prov/ofi/dto/credit.h"
 #include "../../../prov/ofi/object/upcalls.h"
 #include "../../../prov/ofi/dto/ud_window.h"
+#include "../../../prov/ofi/base/clock.h"
+#include "../../../prov/ofi/progress/engine_fds.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define POSTED 32
 
@@ -496,6 +501,63 @@ START_TEST(an_answer_waits_for_the_fabric)
 }
 END_TEST
 
+/* --- the end --- */
+
+static struct dofi_ud_ah peer = {.number = 7};
+
+static int reap_nothing(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return 0;
+}
+
+static uint64_t linger_until(struct dofi_ia *of)
+{
+	ck_assert_ptr_eq(of, &ia);
+	return dofi_now() + UINT64_C(3600000000000);
+}
+
+static void drop_datagrams(struct dofi_ep *ep)
+{
+	ck_assert_ptr_eq(ep, &eps[0]);
+}
+
+/* As the connection manager does when the peer's BYE has come. */
+static void lose_peer(struct dofi_fd *fd, uint32_t epoll_events)
+{
+	ck_assert_uint_eq(epoll_events, EPOLLIN);
+	atomic_store(&peer.gone, true);
+	dofi_ud_forget(&ia, &peer);
+	dofi_engine_unwatch(&ia, fd);
+}
+
+/* The peer frees its EP, too, and answers no marks. */
+START_TEST(a_wait_for_marks_ends_with_the_peer)
+{
+	const struct dofi_upcalls with_an_end = {
+		.ud_mark = ud_mark,
+		.linger_until = linger_until,
+		.drop_datagrams = drop_datagrams,
+	};
+	struct dofi_fd bye = {.fd = eventfd(1, EFD_CLOEXEC), .ready = lose_peer};
+
+	open_window(&peer);
+	ia.up = &with_an_end;
+	ia.engine.reap = reap_nothing;
+	dofi_list_init(&ia.engine.stalled);
+	eps[0].trans = &trans;
+	ia.engine.sock_epfd = epoll_create1(EPOLL_CLOEXEC);
+	ck_assert_int_eq(dofi_engine_watch(&ia, &bye, EPOLLIN), 0);
+	send_many(&eps[0], &peer, DOFI_UD_WINDOW);
+	post_send(&eps[0], &peer);
+	dofi_ud_close(&eps[0]);
+	ck_assert_int_eq(fabric.sends, DOFI_UD_WINDOW);
+	ck_assert_ptr_null(eps[0].ud);
+	close(ia.engine.sock_epfd);
+	close(bye.fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ud");
@@ -516,6 +578,7 @@ int main(void)
 	tcase_add_test(tc, counts_wrap);
 	tcase_add_test(tc, a_mark_is_for_a_connection);
 	tcase_add_test(tc, an_answer_waits_for_the_fabric);
+	tcase_add_test(tc, a_wait_for_marks_ends_with_the_peer);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
 }
