@@ -30,6 +30,7 @@ uninstall-hook:
 
 CLEANFILES += $(modulefiles)
 EXTRA_DIST += \
+	%D%/bench-same-host \
 	%D%/bench-scale \
 	%D%/check \
 	%D%/debian \

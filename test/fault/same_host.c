@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections between two processes by shared memory (same_host): which ones use it, what dat_info
- * says about it, and RDMA to a process that is stopped.
+ * says about it, RDMA to a process that is stopped, and kernels that forbid copies.
  */
 #include "fault.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ROUNDS 100u
@@ -15,7 +23,8 @@ static struct t_ia ia;
 static struct t_end end;
 static struct t_peer peer;
 static const char *their_word;
-static bool they_are_nobody, we_are_nobody;
+static bool they_are_nobody, we_are_nobody, they_receive;
+static bool (*forbid_them)(void); /* NULL: copies are allowed */
 static char answer[65536];
 
 /* NULL: nothing. */
@@ -36,11 +45,63 @@ static void become_nobody(void)
 	ck_assert_int_eq(setuid(NOBODY), 0);
 }
 
+/* The system calls of copies fail, as in many containers. */
+static bool forbid_by_seccomp(void)
+{
+	struct sock_filter filter[] = {
+		{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr)},
+		{BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SYS_process_vm_readv},
+		{BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_process_vm_writev},
+		{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+		{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static bool put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* A user namespace, in which this user is the same one: a container without root. */
+static bool forbid_by_namespace(void)
+{
+	char users[64], groups[64];
+
+	snprintf(users, sizeof(users), "%u %u 1", (unsigned int)geteuid(), (unsigned int)geteuid());
+	snprintf(groups, sizeof(groups), "%u %u 1", (unsigned int)getegid(),
+		 (unsigned int)getegid());
+	return !unshare(CLONE_NEWUSER) && put("/proc/self/setgroups", "deny") &&
+	       put("/proc/self/uid_map", users) && put("/proc/self/gid_map", groups);
+}
+
+/* One message that fills the buffer; the RDMA before it has left other bytes there. */
+static void receive(const struct t_end *own)
+{
+	t_wait_dto(own->recv_evd, own->ep, 3, DAT_DTO_SUCCESS, T_BUF_SIZE);
+	ck_assert(t_is_filled(own->buf.mem, T_BUF_SIZE, 3));
+}
+
 static void target_role(struct t_peer *self)
 {
 	struct t_listener listener;
 	struct t_end own;
 
+	if (forbid_them) {
+		bool forbidden = forbid_them();
+
+		t_peer_tell(self, forbidden);
+		if (!forbidden)
+			return;
+	}
 	say(their_word);
 	t_ia_open(&ia);
 	if (they_are_nobody)
@@ -48,10 +109,14 @@ static void target_role(struct t_peer *self)
 	t_end_new(&own, &ia, NULL);
 	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
 	t_peer_tell(self, listener.qual);
+	if (they_receive)
+		t_ok(t_recv(&own, 0, T_BUF_SIZE, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	t_ok(t_cr_accept(t_next_cr(&listener), own.ep));
 	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, own.ep);
 	t_peer_tell(self, own.buf.rmr_context);
 	t_peer_tell(self, (uintptr_t)own.buf.mem);
+	if (they_receive)
+		receive(&own);
 	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, own.ep);
 	t_ia_close(&ia);
 }
@@ -79,6 +144,10 @@ static DAT_RMR_TRIPLET meet(const char *ours, const char *theirs)
 	setenv("DAT_OFI_STATS", "socket", 1);
 	their_word = theirs;
 	t_peer_start(&peer, target_role);
+	if (forbid_them && !t_peer_hear(&peer)) {
+		t_peer_join(&peer);
+		t_skip("this system does not let a process give up its right to copy");
+	}
 	say(ours);
 	t_ia_open(&ia);
 	if (we_are_nobody)
@@ -189,6 +258,45 @@ START_TEST(two_users)
 }
 END_TEST
 
+static const struct {
+	bool (*us)(void), (*them)(void), (*us_later)(void);
+} forbidden[] = {
+	{.us = forbid_by_seccomp},
+	{.them = forbid_by_seccomp},
+	{.us = forbid_by_seccomp, .them = forbid_by_seccomp},
+	{.us_later = forbid_by_seccomp},
+	{.them = forbid_by_namespace},
+};
+
+/* Where the kernel forbids copies in one or in both directions, the rings carry the data. */
+START_TEST(forbidden_copies)
+{
+	DAT_RMR_TRIPLET remote;
+	bool chooses, copies;
+
+	forbid_them = forbidden[_i].them;
+	they_receive = true;
+	if (forbidden[_i].us)
+		ck_assert(forbidden[_i].us());
+	remote = meet("memory", "memory");
+	ask();
+	chooses = has_choice();
+	copies = strstr(answer, "by memory with copies");
+	if (forbidden[_i].us_later)
+		ck_assert(forbidden[_i].us_later());
+	for (unsigned int round = 0; round < ROUNDS; round++)
+		transfer(remote, round);
+	t_fill(end.buf.mem, T_BUF_SIZE, 3);
+	t_ok(t_send(&end, 0, T_BUF_SIZE, 3, DAT_COMPLETION_DEFAULT_FLAG));
+	t_wait_dto(end.request_evd, end.ep, 3, DAT_DTO_SUCCESS, T_BUF_SIZE);
+	part();
+	if (!chooses)
+		t_skip("the fabric has no choice");
+	if (forbidden[_i].us)
+		ck_assert(!copies);
+}
+END_TEST
+
 /* An IA of another fabric ignores the parameter, but not a word that nobody knows. */
 START_TEST(a_word_that_nobody_knows)
 {
@@ -213,6 +321,8 @@ int main(void)
 			    (int)(sizeof(choices) / sizeof(choices[0])));
 	tcase_add_test(tcase, rdma_to_a_stopped_process);
 	tcase_add_loop_test(tcase, two_users, 0, 2);
+	tcase_add_loop_test(tcase, forbidden_copies, 0,
+			    (int)(sizeof(forbidden) / sizeof(forbidden[0])));
 	tcase_add_test(tcase, a_word_that_nobody_knows);
 	return t_run(suite);
 }
