@@ -109,7 +109,7 @@ r_pair() {
 
 # r_install NAME: installs this build directory in that root, below /usr/local
 r_install() {
-	r_apt "$1" install libfabric1 libhwloc15 libsodium23 &&
+	r_apt "$1" install libfabric1 libhwloc15 openssl &&
 		make -s -C "$top_builddir" install DESTDIR="$t_dir/$1.root" && r_in "$1" ldconfig
 }
 

@@ -59,7 +59,7 @@ bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 	return finish(mac, &state, parts, n);
 }
 
-void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
 {
 	crypto_auth_hmacsha256_state state;
 
@@ -67,9 +67,15 @@ void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t s
 	crypto_auth_hmacsha256_init(&state, size ? key : prepared, size);
 	memcpy(prepared->words, &state, sizeof(state));
 	dofi_wipe(&state, sizeof(state));
+	return true;
 }
 
-bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+void dofi_hmac_release(struct dofi_hmac_key *prepared)
+{
+	dofi_wipe(prepared, sizeof(*prepared));
+}
+
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
 		  const struct dofi_bytes *parts, size_t n)
 {
 	crypto_auth_hmacsha256_state state;
@@ -117,14 +123,18 @@ static EVP_MAC_CTX *make_context(void)
 	return context;
 }
 
-static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE], const void *key,
-		    size_t key_size, const struct dofi_bytes *parts, size_t n)
+/* An empty key still needs an address: NULL means the key of the call before. */
+static bool set_key(EVP_MAC_CTX *context, const void *key, size_t size)
+{
+	return EVP_MAC_init(context, size ? key : "", size, NULL);
+}
+
+/* The context has its key, and no data yet. */
+static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE],
+		    const struct dofi_bytes *parts, size_t n)
 {
 	size_t left = DOFI_HMAC_MAX_DATA, size;
 
-	/* An empty key still needs an address: NULL means the key of the call before. */
-	if (!EVP_MAC_init(context, key_size ? key : "", key_size, NULL))
-		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (parts[i].size > left)
 			return false;
@@ -143,9 +153,35 @@ bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 
 	if (!context)
 		context = make_context();
-	ok = context && compute(context, mac, key, key_size, parts, n);
+	ok = context && set_key(context, key, key_size) && compute(context, mac, parts, n);
 	EVP_MAC_CTX_free(atomic_exchange(&kept, context));
 	return ok;
+}
+
+bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+{
+	EVP_MAC_CTX *context = make_context();
+
+	if (!context || !set_key(context, key, size)) {
+		EVP_MAC_CTX_free(context);
+		return false;
+	}
+	prepared->context = context;
+	return true;
+}
+
+/* libcrypto clears what it frees. */
+void dofi_hmac_release(struct dofi_hmac_key *prepared)
+{
+	EVP_MAC_CTX_free(prepared->context);
+	prepared->context = NULL;
+}
+
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
+		  const struct dofi_bytes *parts, size_t n)
+{
+	return EVP_MAC_init(prepared->context, NULL, 0, NULL) &&
+	       compute(prepared->context, mac, parts, n);
 }
 
 void dofi_crypto_forget(void)
@@ -179,21 +215,27 @@ void dofi_crypto_forget(void)
 {
 }
 
-#endif
-
-void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
 {
 	assert(size <= DOFI_HMAC_MAX_KEY);
 	prepared->words[0] = size;
 	if (size)
 		memcpy(&prepared->words[1], key, size);
+	return true;
 }
 
-bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
+void dofi_hmac_release(struct dofi_hmac_key *prepared)
+{
+	dofi_wipe(prepared, sizeof(*prepared));
+}
+
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
 		  const struct dofi_bytes *parts, size_t n)
 {
 	return dofi_hmac(mac, &prepared->words[1], prepared->words[0], parts, n);
 }
+
+#endif
 
 bool dofi_crypto_equal(const void *a, const void *b, size_t size)
 {

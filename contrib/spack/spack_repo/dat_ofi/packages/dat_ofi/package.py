@@ -27,7 +27,7 @@ class DatOfi(AutotoolsPackage):
     depends_on("check", type="test")
     depends_on("libfabric@1.17:")
     depends_on("hwloc@2.1:", when="+hwloc")
-    depends_on("libsodium@1.0.12:")
+    depends_on("openssl@3:")
     # For its headers: the provider asks the device whether it has atomic operations.
     depends_on("rdma-core", when="^libfabric fabrics=verbs")
 
@@ -45,7 +45,7 @@ class DatOfi(AutotoolsPackage):
 
     def configure_args(self):
         args = self.enable_or_disable("debug")
-        args.append("--with-crypto=sodium")
+        args.append("--with-crypto=openssl")
         args.append(f"--with-libfabric={self.spec['libfabric'].prefix}")
         if self.spec.satisfies("+hwloc"):
             args.append(f"--with-hwloc={self.spec['hwloc'].prefix}")
