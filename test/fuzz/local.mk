@@ -32,8 +32,7 @@ fuzz_cppflags = $(product_cppflags) $(LIBFABRIC_CFLAGS) -I$(top_srcdir)/prov/ofi
 fuzz_libs = $(dofi2_libs) src/libdatr2.a
 
 # For the library and for libFuzzer, whose calls go on.
-fuzz_wraps = $(kernel_wraps) -Wl,--wrap=dofi_hmac -Wl,--wrap=dofi_hmac_prepare -Wl,--wrap=dofi_hmac_release \
-	-Wl,--wrap=dofi_hmac_by \
+fuzz_wraps = $(kernel_wraps) -Wl,--wrap=dofi_hmac -Wl,--wrap=dofi_hmac_prepare -Wl,--wrap=dofi_hmac_by \
 	-Wl,-u,__wrap_dofi_hmac_by
 # libFuzzer is told nothing of what is executed in it.
 %C%_libworld_a_SOURCES = $(sim_kernel) %D%/fabric.c %D%/fabric.h %D%/peer.c %D%/peer.h \

@@ -9,11 +9,10 @@
 
 #include <string.h>
 
-bool __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size);
-void __wrap_dofi_hmac_release(struct dofi_hmac_key *prepared);
+void __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size);
 bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 		      const struct dofi_bytes *parts, size_t n);
-bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
+bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 			 const struct dofi_bytes *parts, size_t n);
 
 /* Each step is one to one in `hash`, so bytes that differ in one place give another result. */
@@ -32,16 +31,10 @@ static uint64_t add(uint64_t hash, const void *data, size_t size)
 	return hash ^ hash >> 32;
 }
 
-bool __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+void __wrap_dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
 {
 	FUZZ_CHECK(size == DOFI_HMAC_SIZE);
 	memcpy(prepared->words, key, DOFI_HMAC_SIZE);
-	return true;
-}
-
-void __wrap_dofi_hmac_release(struct dofi_hmac_key *prepared)
-{
-	memset(prepared, 0, sizeof(*prepared));
 }
 
 bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
@@ -58,7 +51,7 @@ bool __wrap_dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_s
 	return true;
 }
 
-bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
+bool __wrap_dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 			 const struct dofi_bytes *parts, size_t n)
 {
 	return __wrap_dofi_hmac(mac, prepared->words, DOFI_HMAC_SIZE, parts, n);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -59,7 +60,7 @@ bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 	return finish(mac, &state, parts, n);
 }
 
-bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
 {
 	crypto_auth_hmacsha256_state state;
 
@@ -67,15 +68,9 @@ bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t s
 	crypto_auth_hmacsha256_init(&state, size ? key : prepared, size);
 	memcpy(prepared->words, &state, sizeof(state));
 	dofi_wipe(&state, sizeof(state));
-	return true;
 }
 
-void dofi_hmac_release(struct dofi_hmac_key *prepared)
-{
-	dofi_wipe(prepared, sizeof(*prepared));
-}
-
-bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 		  const struct dofi_bytes *parts, size_t n)
 {
 	crypto_auth_hmacsha256_state state;
@@ -103,8 +98,20 @@ static bool start_library(void)
 
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
 
-/* To look the algorithm up takes longer than an HMAC, so a context is kept. NULL: it is in use. */
-static _Atomic(EVP_MAC_CTX *) kept;
+#define KEPT_KEY 64u
+
+/*
+ * A context and the key that it has. To look the algorithm up takes longer than an HMAC, and to set
+ * the key nearly as long, so one is kept from call to call. Most calls in a row use the key of one
+ * session.
+ */
+struct keyed {
+	EVP_MAC_CTX *context;
+	size_t size; /* of the key; 0: not known */
+	uint8_t key[KEPT_KEY];
+};
+
+static _Atomic(struct keyed *) kept; /* NULL: it is in use */
 
 static EVP_MAC_CTX *make_context(void)
 {
@@ -123,15 +130,45 @@ static EVP_MAC_CTX *make_context(void)
 	return context;
 }
 
-/* An empty key still needs an address: NULL means the key of the call before. */
-static bool set_key(EVP_MAC_CTX *context, const void *key, size_t size)
+static void free_keyed(struct keyed *keyed)
 {
-	return EVP_MAC_init(context, size ? key : "", size, NULL);
+	if (!keyed)
+		return;
+	EVP_MAC_CTX_free(keyed->context);
+	dofi_wipe(keyed, sizeof(*keyed));
+	free(keyed);
 }
 
-/* The context has its key, and no data yet. */
-static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE],
-		    const struct dofi_bytes *parts, size_t n)
+static struct keyed *make_keyed(void)
+{
+	struct keyed *keyed = calloc(1, sizeof(*keyed));
+
+	if (keyed)
+		keyed->context = make_context();
+	if (keyed && keyed->context)
+		return keyed;
+	free(keyed);
+	return NULL;
+}
+
+/* Begins an HMAC. An empty key still needs an address: NULL means the key of the call before. */
+static bool begin(struct keyed *keyed, const void *key, size_t size)
+{
+	if (size && size == keyed->size && !CRYPTO_memcmp(key, keyed->key, size))
+		return EVP_MAC_init(keyed->context, NULL, 0, NULL);
+	keyed->size = 0;
+	if (!EVP_MAC_init(keyed->context, size ? key : "", size, NULL))
+		return false;
+	if (size && size <= KEPT_KEY) {
+		memcpy(keyed->key, key, size);
+		keyed->size = size;
+	}
+	return true;
+}
+
+/* Adds the data, and ends the HMAC. */
+static bool finish(struct keyed *keyed, uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_bytes *parts,
+		   size_t n)
 {
 	size_t left = DOFI_HMAC_MAX_DATA, size;
 
@@ -139,54 +176,28 @@ static bool compute(EVP_MAC_CTX *context, uint8_t mac[DOFI_HMAC_SIZE],
 		if (parts[i].size > left)
 			return false;
 		left -= parts[i].size;
-		if (parts[i].size && !EVP_MAC_update(context, parts[i].data, parts[i].size))
+		if (parts[i].size && !EVP_MAC_update(keyed->context, parts[i].data, parts[i].size))
 			return false;
 	}
-	return EVP_MAC_final(context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
+	return EVP_MAC_final(keyed->context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
 }
 
 bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 	       const struct dofi_bytes *parts, size_t n)
 {
-	EVP_MAC_CTX *context = atomic_exchange(&kept, NULL);
+	struct keyed *keyed = atomic_exchange(&kept, NULL);
 	bool ok;
 
-	if (!context)
-		context = make_context();
-	ok = context && set_key(context, key, key_size) && compute(context, mac, parts, n);
-	EVP_MAC_CTX_free(atomic_exchange(&kept, context));
+	if (!keyed)
+		keyed = make_keyed();
+	ok = keyed && begin(keyed, key, key_size) && finish(keyed, mac, parts, n);
+	free_keyed(atomic_exchange(&kept, keyed));
 	return ok;
-}
-
-bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
-{
-	EVP_MAC_CTX *context = make_context();
-
-	if (!context || !set_key(context, key, size)) {
-		EVP_MAC_CTX_free(context);
-		return false;
-	}
-	prepared->context = context;
-	return true;
-}
-
-/* libcrypto clears what it frees. */
-void dofi_hmac_release(struct dofi_hmac_key *prepared)
-{
-	EVP_MAC_CTX_free(prepared->context);
-	prepared->context = NULL;
-}
-
-bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
-		  const struct dofi_bytes *parts, size_t n)
-{
-	return EVP_MAC_init(prepared->context, NULL, 0, NULL) &&
-	       compute(prepared->context, mac, parts, n);
 }
 
 void dofi_crypto_forget(void)
 {
-	EVP_MAC_CTX_free(atomic_exchange(&kept, NULL));
+	free_keyed(atomic_exchange(&kept, NULL));
 }
 
 #else
@@ -215,27 +226,21 @@ void dofi_crypto_forget(void)
 {
 }
 
-bool dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
+#endif
+
+void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size)
 {
 	assert(size <= DOFI_HMAC_MAX_KEY);
 	prepared->words[0] = size;
 	if (size)
 		memcpy(&prepared->words[1], key, size);
-	return true;
 }
 
-void dofi_hmac_release(struct dofi_hmac_key *prepared)
-{
-	dofi_wipe(prepared, sizeof(*prepared));
-}
-
-bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_hmac_key *prepared,
+bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_hmac_key *prepared,
 		  const struct dofi_bytes *parts, size_t n)
 {
 	return dofi_hmac(mac, &prepared->words[1], prepared->words[0], parts, n);
 }
-
-#endif
 
 bool dofi_crypto_equal(const void *a, const void *b, size_t size)
 {

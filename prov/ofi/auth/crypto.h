@@ -26,33 +26,28 @@ struct dofi_bytes {
 int dofi_crypto_start(void);
 
 /*
- * A key of many HMACs. It keeps the state after the key, which saves half of the work for a short
- * message. A zeroed one has no key; dofi_hmac_release makes it one again, and wipes it.
+ * A key of many HMACs. libsodium: the state after the key, which saves half of the work for a short
+ * message. libcrypto: size and bytes of the key; crypto.c keeps the state of the last key used. To
+ * be wiped.
  */
 struct dofi_hmac_key {
-	union {
-		uint64_t words[26]; /* libsodium: the state; OpenSSL 1.1: size and key */
-		void *context;      /* OpenSSL 3; owned */
-	};
+	uint64_t words[26];
 };
 
 #define DOFI_HMAC_MAX_KEY 200u
 
-/* `prepared` has no key. False if the library fails; then it still has none. */
-__attribute__((warn_unused_result)) bool dofi_hmac_prepare(struct dofi_hmac_key *prepared,
-							   const void *key, size_t size);
-void dofi_hmac_release(struct dofi_hmac_key *prepared);
+void dofi_hmac_prepare(struct dofi_hmac_key *prepared, const void *key, size_t size);
 
 /*
  * HMAC-SHA256 (RFC 2104) of the n parts in order. False if the library fails or the parts are
- * longer than DOFI_HMAC_MAX_DATA; the contents of `mac` are undefined then. One thread at a time
- * may use a prepared key. dofi_hmac_by allocates no memory, except in libcrypto.
+ * longer than DOFI_HMAC_MAX_DATA; the contents of `mac` are undefined then. Allocates no memory,
+ * except libcrypto when two threads call at the same time.
  */
 __attribute__((warn_unused_result)) bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key,
 						   size_t key_size, const struct dofi_bytes *parts,
 						   size_t n);
 __attribute__((warn_unused_result)) bool dofi_hmac_by(uint8_t mac[DOFI_HMAC_SIZE],
-						      struct dofi_hmac_key *prepared,
+						      const struct dofi_hmac_key *prepared,
 						      const struct dofi_bytes *parts, size_t n);
 
 /*

@@ -19,27 +19,22 @@ bool dofi_session_start(struct dofi_session *session, const struct dofi_key *key
 	uint8_t secret[DOFI_HMAC_SIZE];
 	bool ok;
 
+	memset(session, 0, sizeof(*session));
 	session->sealed = true;
 	session->role = role;
-	ok = dofi_hmac(secret, key->bytes, sizeof(key->bytes), parts, 4) &&
-	     dofi_hmac_prepare(&session->key, secret, sizeof(secret));
+	ok = dofi_hmac(secret, key->bytes, sizeof(key->bytes), parts, 4);
+	dofi_hmac_prepare(&session->key, secret, sizeof(secret));
 	dofi_wipe(secret, sizeof(secret));
 	/* No frame is sealed like this: a seal begins with a role. */
 	return ok && dofi_hmac_by(session->proofs, &session->key,
 				  &(struct dofi_bytes){of_proofs, LABEL_SIZE}, 1);
 }
 
-void dofi_session_end(struct dofi_session *session)
-{
-	dofi_hmac_release(&session->key);
-	dofi_wipe(session, sizeof(*session));
-}
-
 /*
  * The frame's number is not sent: the seal of a repeated, missing or moved frame does not match. A
  * frame that is sent back to its sender does not match, because the sender's role is sealed, too.
  */
-static bool seal_of(uint8_t mac[DOFI_HMAC_SIZE], struct dofi_session *session,
+static bool seal_of(uint8_t mac[DOFI_HMAC_SIZE], const struct dofi_session *session,
 		    enum dofi_role sender, uint64_t number, const void *frame, size_t size)
 {
 	uint8_t bytes[9] = {(uint8_t)sender};

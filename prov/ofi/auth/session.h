@@ -34,7 +34,7 @@ struct dofi_session {
 	/* One half is said by each side, to prove that it has the key. It tells nothing about the
 	   other half. */
 	uint8_t proofs[2 * DOFI_PROOF_SIZE];
-	struct dofi_hmac_key key;      /* owned */
+	struct dofi_hmac_key key;
 	uint64_t tx_number, rx_number; /* of the next frame */
 };
 
@@ -45,15 +45,12 @@ static inline enum dofi_role dofi_role_of_peer(enum dofi_role ours)
 
 /*
  * Computes the key of the session and the proofs of both sides when both HELLOs are there. `role`
- * is ours. The session is zeroed or ended. False if the library fails.
+ * is ours. False if the library fails.
  */
 __attribute__((warn_unused_result)) bool dofi_session_start(struct dofi_session *session,
 							    const struct dofi_key *key,
 							    enum dofi_role role,
 							    const struct dofi_handshake *shake);
-
-/* Forgets the key. The session is zeroed then. */
-void dofi_session_end(struct dofi_session *session);
 
 /* That of the side with this role. */
 static inline const uint8_t *dofi_session_proof(const struct dofi_session *session,

@@ -161,7 +161,7 @@ static void bury(struct dofi_chan *chan)
 	dofi_drain_chan_lost(chan->ia, chan);
 	dofi_list_del(&chan->link);
 	free(chan->tx);
-	dofi_session_end(&chan->session);
+	dofi_wipe(&chan->session, sizeof(chan->session));
 	free(chan);
 }
 

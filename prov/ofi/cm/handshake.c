@@ -95,7 +95,7 @@ void dofi_handshake_begin(struct dofi_chan *chan)
 {
 	chan->step = DOFI_STEP_HELLO;
 	memset(&chan->shake, 0, sizeof(chan->shake));
-	dofi_session_end(&chan->session);
+	memset(&chan->session, 0, sizeof(chan->session));
 	if (chan->accepted)
 		return;
 	chan->shake.port = dofi_addr_port(&chan->names[0]);

@@ -67,11 +67,10 @@ static bool hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 {
 	bool ok = dofi_hmac(mac, key, key_size, parts, n);
 	uint8_t again[DOFI_HMAC_SIZE];
-	struct dofi_hmac_key prepared = {0};
+	struct dofi_hmac_key prepared;
 
-	ck_assert(dofi_hmac_prepare(&prepared, key, key_size));
+	dofi_hmac_prepare(&prepared, key, key_size);
 	ck_assert_int_eq(dofi_hmac_by(again, &prepared, parts, n), ok);
-	dofi_hmac_release(&prepared);
 	if (ok)
 		ck_assert_mem_eq(again, mac, sizeof(again));
 	return ok;
@@ -158,10 +157,10 @@ START_TEST(test_hmac_by_a_prepared_key_is_that_by_the_key)
 {
 	static const uint8_t data[DOFI_HMAC_MAX_DATA + 1];
 	uint8_t key[DOFI_HMAC_SIZE], expected[DOFI_HMAC_SIZE], mac[DOFI_HMAC_SIZE];
-	struct dofi_hmac_key prepared = {0};
+	struct dofi_hmac_key prepared;
 
 	memset(key, 0x5a, sizeof(key));
-	ck_assert(dofi_hmac_prepare(&prepared, key, sizeof(key)));
+	dofi_hmac_prepare(&prepared, key, sizeof(key));
 	for (size_t size = 0; size < 300; size++) {
 		const struct dofi_bytes parts[] = {{data, size / 3}, {data, size - size / 3}};
 
@@ -175,7 +174,6 @@ START_TEST(test_hmac_by_a_prepared_key_is_that_by_the_key)
 	dofi_crypto_forget();
 	ck_assert(dofi_hmac_by(mac, &prepared, &(struct dofi_bytes){data, 299}, 1));
 	ck_assert_mem_eq(mac, expected, sizeof(mac));
-	dofi_hmac_release(&prepared);
 }
 END_TEST
 

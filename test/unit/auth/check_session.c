@@ -24,25 +24,16 @@ static void setup(void)
 	ck_assert(dofi_session_start(&acceptor, &key, DOFI_ROLE_ACCEPTS, &shake));
 }
 
-static void teardown(void)
-{
-	dofi_session_end(&dialler);
-	dofi_session_end(&acceptor);
-}
-
 /* --- proofs --- */
 
 static bool same_proof(const struct dofi_key *k, enum dofi_role role,
 		       const struct dofi_handshake *s)
 {
-	struct dofi_session other = {0};
-	bool same;
+	struct dofi_session other;
 
 	ck_assert(dofi_session_start(&other, k, DOFI_ROLE_ACCEPTS, s));
-	same = !memcmp(dofi_session_proof(&dialler, DOFI_ROLE_DIALS),
+	return !memcmp(dofi_session_proof(&dialler, DOFI_ROLE_DIALS),
 		       dofi_session_proof(&other, role), DOFI_PROOF_SIZE);
-	dofi_session_end(&other);
-	return same;
 }
 
 START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
@@ -73,56 +64,26 @@ START_TEST(test_a_proof_depends_on_key_role_and_both_hellos)
 }
 END_TEST
 
-static bool is_same_key(struct dofi_hmac_key *a, struct dofi_hmac_key *b)
-{
-	const struct dofi_bytes text = {"text", 4};
-	uint8_t by_a[DOFI_HMAC_SIZE], by_b[DOFI_HMAC_SIZE];
-
-	ck_assert(dofi_hmac_by(by_a, a, &text, 1));
-	ck_assert(dofi_hmac_by(by_b, b, &text, 1));
-	return !memcmp(by_a, by_b, DOFI_HMAC_SIZE);
-}
-
-/* Whether the bytes are the key of the dialler's session. */
-static bool is_key(const void *bytes, size_t size)
-{
-	struct dofi_hmac_key other = {0};
-	bool same;
-
-	ck_assert(dofi_hmac_prepare(&other, bytes, size));
-	same = is_same_key(&other, &dialler.key);
-	dofi_hmac_release(&other);
-	return same;
-}
-
 START_TEST(test_a_proof_is_not_the_key_of_the_session)
 {
-	ck_assert(!is_key(dialler.proofs, sizeof(dialler.proofs)));
-	ck_assert(!is_key(key.bytes, sizeof(key.bytes)));
-	ck_assert(is_same_key(&acceptor.key, &dialler.key));
+	struct dofi_hmac_key other;
+
+	memset(&other, 0, sizeof(other));
+	dofi_hmac_prepare(&other, dialler.proofs, sizeof(dialler.proofs));
+	ck_assert_mem_ne(&other, &dialler.key, sizeof(other));
+	dofi_hmac_prepare(&other, key.bytes, sizeof(key.bytes));
+	ck_assert_mem_ne(&other, &dialler.key, sizeof(other));
+	ck_assert_mem_eq(&acceptor.key, &dialler.key, sizeof(other));
 }
 END_TEST
 
 START_TEST(test_no_two_sessions_have_the_same_key)
 {
-	struct dofi_session other = {0};
+	struct dofi_session other;
 
 	shake.accepts[5]++;
 	ck_assert(dofi_session_start(&other, &key, DOFI_ROLE_DIALS, &shake));
-	ck_assert(!is_same_key(&other.key, &dialler.key));
-	dofi_session_end(&other);
-}
-END_TEST
-
-/* A channel that dials again has no key until its next handshake. */
-START_TEST(test_an_ended_session_has_no_key)
-{
-	const struct dofi_session zero = {0};
-
-	dofi_session_end(&dialler);
-	ck_assert_mem_eq(&dialler, &zero, sizeof(zero));
-	ck_assert(dofi_session_start(&dialler, &key, DOFI_ROLE_DIALS, &shake));
-	ck_assert(is_same_key(&acceptor.key, &dialler.key));
+	ck_assert_mem_ne(&other.key, &dialler.key, sizeof(other.key));
 }
 END_TEST
 
@@ -208,11 +169,10 @@ int main(void)
 	Suite *suite = suite_create("session");
 	TCase *tcase = tcase_create("session");
 
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_a_proof_depends_on_key_role_and_both_hellos);
 	tcase_add_test(tcase, test_a_proof_is_not_the_key_of_the_session);
 	tcase_add_test(tcase, test_no_two_sessions_have_the_same_key);
-	tcase_add_test(tcase, test_an_ended_session_has_no_key);
 	tcase_add_test(tcase, test_frames_in_order_are_accepted);
 	tcase_add_test(tcase, test_a_repeated_frame_is_refused);
 	tcase_add_test(tcase, test_swapped_frames_are_refused);
