@@ -57,21 +57,14 @@ struct variable {
 	bool (*fits)(const char *ia_name, const struct fi_info *info);
 };
 
-/* libfabric reads these variables when it looks for fabrics for the first time. */
-static const struct variable early[] = {
-	/*
-	 * An endpoint without FI_LOCAL_COMM does not use efa's shared memory. But efa 1.17 still
-	 * adds each peer of this host to it, and follows the mapping of an endpoint of this process
-	 * that is closed meanwhile (smr_map_to_endpoint).
-	 */
-	{DOFI_QUIRK_INNER_SHM, "FI_EFA_ENABLE_SHM_TRANSFER", "0",
-	 "efa's own shared memory could end it", NULL},
-	/* The body of a write of 64 KiB lacks a word of up to 8 bytes. */
-	{DOFI_QUIRK_LONG_WRITES, "FI_EFA_INTER_MIN_READ_WRITE_SIZE", "65528",
-	 "a write of 64 KiB without its last word would take the way of short ones, which is "
-	 "slower",
-	 NULL},
-};
+/*
+ * Since 2.0 efa reads it when libfabric looks for fabrics for the first time. The body of a write
+ * of 64 KiB lacks a word of up to 8 bytes.
+ */
+static const struct variable min_read_write = {
+	DOFI_QUIRK_LONG_WRITES, "FI_EFA_INTER_MIN_READ_WRITE_SIZE", "65528",
+	"a write of 64 KiB without its last word would take the way of short ones, which is slower",
+	NULL};
 
 /* libfabric reads these variables whenever it makes a domain or an endpoint. */
 static const struct variable variables[] = {
@@ -119,16 +112,10 @@ static int set(const struct variable *v, const char *ia_name, const struct fi_in
 
 int dofi_fabric_env_prepare(const char *ia_name, const struct dofi_params *params)
 {
-	bool whole_writes = !strcmp(params->last_byte, "fabric");
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < sizeof(early) / sizeof(early[0]); i++) {
-		if (early[i].quirk == DOFI_QUIRK_LONG_WRITES && whole_writes)
-			continue;
-		if (dofi_quirk_may_come(params, early[i].quirk))
-			ret = set(&early[i], ia_name, NULL);
-	}
-	return ret;
+	if (!strcmp(params->last_byte, "fabric") ||
+	    !dofi_quirk_may_come(params, min_read_write.quirk))
+		return 0;
+	return set(&min_read_write, ia_name, NULL);
 }
 
 int dofi_fabric_env_choose(const char *ia_name, const struct fi_info *info, uint64_t quirks)

@@ -49,8 +49,7 @@ static const struct row {
 	{QUIRK(INNER_SHM), .provider = "efa", .fate = not_mended,
 	 .what = "moves data between processes of one host by a shared memory of its own, which "
 		 "crashes and stays behind",
-	 .answer = "FI_EFA_ENABLE_SHM_TRANSFER=0, and an endpoint without FI_LOCAL_COMM: the card "
-		   "moves them"},
+	 .answer = "the endpoint is made without FI_LOCAL_COMM, so the card moves them"},
 	{QUIRK(CLOSED_KEYS), .provider = "efa", .fate = not_mended,
 	 .what = "crashes the target of an RDMA that the card can't do by itself when the key is "
 		 "not valid any more",

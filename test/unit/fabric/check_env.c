@@ -17,7 +17,6 @@
 #define VARIABLE "FI_OFI_RXM_SAR_LIMIT"
 #define SHARED   "FI_OFI_RXM_USE_SRX"
 #define LONG     "FI_EFA_INTER_MIN_READ_WRITE_SIZE"
-#define SHM      "FI_EFA_ENABLE_SHM_TRANSFER"
 
 /* --- the environment --- */
 
@@ -60,7 +59,6 @@ static void setup(void)
 	unsetenv("PSM3_RCVTHREAD");
 	unsetenv(SHARED);
 	unsetenv(LONG);
-	unsetenv(SHM);
 	unsetenv("FI_PROVIDER");
 	unsetenv("DAT_OFI_LAST_BYTE");
 	t_machine_put("class/net", NULL); /* a host without RDMA devices, and not this one */
@@ -156,18 +154,6 @@ START_TEST(a_write_of_64_kib_is_a_long_one_over_efa)
 }
 END_TEST
 
-START_TEST(efa_does_not_use_its_shared_memory)
-{
-	ck_assert_int_eq(prepare("ofi-tcp", ""), 0);
-	ck_assert_ptr_null(getenv(SHM));
-	ck_assert_int_eq(prepare("ofi-efa", "last_byte=fabric"), 0);
-	ck_assert_str_eq(getenv(SHM), "0");
-	setenv(SHM, "1", 1);
-	ck_assert_int_eq(prepare("ofi-efa", ""), 0);
-	ck_assert_str_eq(getenv(SHM), "1");
-}
-END_TEST
-
 START_TEST(failure_to_set_a_variable_is_reported)
 {
 	full = true;
@@ -188,7 +174,6 @@ int main(void)
 	tcase_add_test(tc, rxm_over_verbs_shares_receives);
 	tcase_add_test(tc, variables_of_the_user_are_kept);
 	tcase_add_loop_test(tc, a_write_of_64_kib_is_a_long_one_over_efa, 0, 2);
-	tcase_add_test(tc, efa_does_not_use_its_shared_memory);
 	tcase_add_test(tc, failure_to_set_a_variable_is_reported);
 	suite_add_tcase(suite, tc);
 	return t_run(suite);
