@@ -172,6 +172,7 @@ dofi_transport_sources = \
 	%D%/transport/live_threads.c %D%/transport/live_threads.h \
 	%D%/transport/memory.c %D%/transport/memory.h \
 	%D%/transport/memory_box.c %D%/transport/memory_box.h \
+	%D%/transport/memory_fetch.c %D%/transport/memory_fetch.h \
 	%D%/transport/memory_in.c %D%/transport/memory_in.h \
 	%D%/transport/memory_out.c %D%/transport/memory_out.h \
 	%D%/transport/memory_path.c %D%/transport/memory_path.h \

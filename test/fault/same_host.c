@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Connections between two processes by shared memory (same_host): which ones use it, what dat_info
- * says about it, RDMA to a process that is stopped, and kernels that forbid copies.
+ * says about it, RDMA to a process that is stopped, kernels that forbid copies, and long messages
+ * that wait together.
  */
 #include "fault.h"
 
@@ -297,6 +298,71 @@ START_TEST(forbidden_copies)
 }
 END_TEST
 
+/* --- long messages --- */
+
+#define MESSAGES 11u
+#define SLOT     ((size_t)301 << 10)
+
+/* One is longer than what the receiver copies together with others. */
+static size_t length_of(unsigned int message)
+{
+	return message == 5 ? SLOT - 1024 : T_BUF_SIZE + 8 * (size_t)message;
+}
+
+static void grow_buffer(struct t_end *own)
+{
+	t_buf_free(&own->buf);
+	t_buf_new(&own->buf, ia.ia, ia.pz, MESSAGES * SLOT, DAT_MEM_PRIV_ALL_FLAG);
+}
+
+static void collector_role(struct t_peer *self)
+{
+	struct t_listener listener;
+	struct t_end own;
+
+	say("memory");
+	t_ia_open(&ia);
+	t_end_new(&own, &ia, NULL);
+	grow_buffer(&own);
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		t_ok(t_recv(&own, i * SLOT, SLOT, i, DAT_COMPLETION_DEFAULT_FLAG));
+	t_listen(&listener, &ia, DAT_PSP_CONSUMER_FLAG);
+	t_peer_tell(self, listener.qual);
+	t_ok(t_cr_accept(t_next_cr(&listener), own.ep));
+	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, own.ep);
+	t_peer_tell(self, 0);
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		t_wait_dto(own.recv_evd, own.ep, i, DAT_DTO_SUCCESS, length_of(i));
+		ck_assert(t_is_filled(own.buf.mem + i * SLOT, length_of(i), i));
+		ck_assert_uint_eq(own.buf.mem[i * SLOT + length_of(i)], 0);
+	}
+	t_wait_conn(own.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, own.ep);
+	t_ia_close(&ia);
+}
+
+/* They wait for a receiver that is stopped, which then copies several at once. */
+START_TEST(long_messages_that_wait)
+{
+	t_peer_start(&peer, collector_role);
+	say("memory");
+	t_ia_open(&ia);
+	t_end_new(&end, &ia, NULL);
+	grow_buffer(&end);
+	t_ok(t_connect_data(end.ep, &ia, t_peer_hear(&peer), T_LIMIT_US, NULL, 0));
+	t_wait_conn(end.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, end.ep);
+	t_peer_hear(&peer);
+	t_peer_freeze(&peer);
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		t_fill(end.buf.mem + i * SLOT, length_of(i), i);
+		t_ok(t_send(&end, i * SLOT, length_of(i), i, DAT_COMPLETION_DEFAULT_FLAG));
+	}
+	t_peer_thaw(&peer);
+	for (unsigned int i = 0; i < MESSAGES; i++)
+		t_wait_dto(end.request_evd, end.ep, i, DAT_DTO_SUCCESS, length_of(i));
+	part();
+}
+END_TEST
+
 /* An IA of another fabric ignores the parameter, but not a word that nobody knows. */
 START_TEST(a_word_that_nobody_knows)
 {
@@ -323,6 +389,7 @@ int main(void)
 	tcase_add_loop_test(tcase, two_users, 0, 2);
 	tcase_add_loop_test(tcase, forbidden_copies, 0,
 			    (int)(sizeof(forbidden) / sizeof(forbidden[0])));
+	tcase_add_test(tcase, long_messages_that_wait);
 	tcase_add_test(tcase, a_word_that_nobody_knows);
 	return t_run(suite);
 }

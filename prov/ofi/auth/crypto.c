@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -111,7 +110,8 @@ struct keyed {
 	uint8_t key[KEPT_KEY];
 };
 
-static _Atomic(struct keyed *) kept; /* NULL: it is in use */
+static struct keyed kept; /* of the thread that has `taken` */
+static atomic_flag taken = ATOMIC_FLAG_INIT;
 
 static EVP_MAC_CTX *make_context(void)
 {
@@ -130,25 +130,10 @@ static EVP_MAC_CTX *make_context(void)
 	return context;
 }
 
-static void free_keyed(struct keyed *keyed)
+static void forget(struct keyed *keyed)
 {
-	if (!keyed)
-		return;
 	EVP_MAC_CTX_free(keyed->context);
 	dofi_wipe(keyed, sizeof(*keyed));
-	free(keyed);
-}
-
-static struct keyed *make_keyed(void)
-{
-	struct keyed *keyed = calloc(1, sizeof(*keyed));
-
-	if (keyed)
-		keyed->context = make_context();
-	if (keyed && keyed->context)
-		return keyed;
-	free(keyed);
-	return NULL;
 }
 
 /* Begins an HMAC. An empty key still needs an address: NULL means the key of the call before. */
@@ -182,22 +167,29 @@ static bool finish(struct keyed *keyed, uint8_t mac[DOFI_HMAC_SIZE], const struc
 	return EVP_MAC_final(keyed->context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
 }
 
+/* Never waits for `taken`: its holder may not exist in a forked child. */
 bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 	       const struct dofi_bytes *parts, size_t n)
 {
-	struct keyed *keyed = atomic_exchange(&kept, NULL);
-	bool ok;
+	bool alone = !atomic_flag_test_and_set_explicit(&taken, memory_order_acquire), ok;
+	struct keyed own = {.context = NULL}, *keyed = alone ? &kept : &own;
 
-	if (!keyed)
-		keyed = make_keyed();
-	ok = keyed && begin(keyed, key, key_size) && finish(keyed, mac, parts, n);
-	free_keyed(atomic_exchange(&kept, keyed));
+	if (!keyed->context)
+		keyed->context = make_context();
+	ok = keyed->context && begin(keyed, key, key_size) && finish(keyed, mac, parts, n);
+	if (alone)
+		atomic_flag_clear_explicit(&taken, memory_order_release);
+	else
+		forget(keyed);
 	return ok;
 }
 
 void dofi_crypto_forget(void)
 {
-	free_keyed(atomic_exchange(&kept, NULL));
+	if (atomic_flag_test_and_set_explicit(&taken, memory_order_acquire))
+		return;
+	forget(&kept);
+	atomic_flag_clear_explicit(&taken, memory_order_release);
 }
 
 #else

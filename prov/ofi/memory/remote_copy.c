@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/remote_copy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -151,23 +152,28 @@ static int result(ssize_t n, size_t size)
 	return n < 0 && errno != EFAULT ? -errno : -ESRCH;
 }
 
-static int read_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
-		      uint64_t address, size_t size)
+/* Reads the badge and `size` bytes. Entry 0 of both lists is for the badge. */
+static int read_behind_badge(const struct dofi_remote_process *process, struct iovec *to,
+			     size_t nto, struct iovec *from, size_t nfrom, size_t size)
 {
 	uint8_t bytes[DOFI_BADGE];
-	const struct iovec from[2] = {
-		{(void *)(uintptr_t)process->badge.address, DOFI_BADGE},
-		{(void *)(uintptr_t)address, size},
-	};
 	int ret;
 
-	parts[0] = (struct iovec){bytes, sizeof(bytes)};
-	ret = result(process_vm_readv(process->pid, parts, (unsigned long)n + 1, from, size ? 2 : 1,
-				      0),
+	to[0] = (struct iovec){bytes, sizeof(bytes)};
+	from[0] = (struct iovec){(void *)(uintptr_t)process->badge.address, DOFI_BADGE};
+	ret = result(process_vm_readv(process->pid, to, nto + 1, from, nfrom + 1, 0),
 		     size + DOFI_BADGE);
 	if (!ret && memcmp(bytes, process->badge.bytes, DOFI_BADGE) != 0)
 		ret = -ESRCH;
 	return ret;
+}
+
+static int read_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
+		      uint64_t address, size_t size)
+{
+	struct iovec from[2] = {{NULL, 0}, {(void *)(uintptr_t)address, size}};
+
+	return read_behind_badge(process, parts, (size_t)n, from, size ? 1 : 0, size);
 }
 
 static int write_chunk(const struct dofi_remote_process *process, struct iovec *parts, int n,
@@ -198,6 +204,21 @@ int dofi_remote_read(const struct dofi_remote_process *process, const struct iov
 		done += step;
 	} while (!ret && done < size);
 	return ret;
+}
+
+int dofi_remote_read_pieces(const struct dofi_remote_process *process, const struct iovec *to,
+			    const struct iovec *from, size_t n)
+{
+	struct iovec ours[DOFI_REMOTE_PIECES + 1], theirs[DOFI_REMOTE_PIECES + 1];
+	size_t size = 0;
+
+	assert(n <= DOFI_REMOTE_PIECES);
+	for (size_t i = 0; i < n; i++) {
+		ours[i + 1] = to[i];
+		theirs[i + 1] = from[i];
+		size += from[i].iov_len;
+	}
+	return read_behind_badge(process, ours, n, theirs, n, size);
 }
 
 int dofi_remote_write(const struct dofi_remote_process *process, const struct iovec *iov,

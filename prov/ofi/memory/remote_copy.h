@@ -60,4 +60,12 @@ int dofi_remote_read(const struct dofi_remote_process *process, const struct iov
 int dofi_remote_write(const struct dofi_remote_process *process, const struct iovec *iov,
 		      size_t skip, uint64_t address, size_t size);
 
+/*
+ * Reads n pieces by one system call: from[i] of the process to to[i], which have the same length.
+ * The errors are those of dofi_remote_read.
+ */
+#define DOFI_REMOTE_PIECES 15u
+int dofi_remote_read_pieces(const struct dofi_remote_process *process, const struct iovec *to,
+			    const struct iovec *from, size_t n);
+
 #endif

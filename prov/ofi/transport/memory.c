@@ -53,9 +53,12 @@ static int pass(struct dofi_conn *conn)
 	struct dofi_memory_path *path = conn->memory;
 	int ret;
 
-	/* This process may have been stopped for so long that the other side has given up. */
+	/*
+	 * The other side has ended the connection, or has given up because this process was stopped
+	 * for long.
+	 */
 	if (atomic_load(&path->theirs->over))
-		return -ETIMEDOUT;
+		return -ESHUTDOWN;
 	memcpy(text.token, conn->peer_token, sizeof(text.token));
 	ret = dofi_wakeup_pass(conn->ia, path->peer, &text, path->fd);
 	if (ret == -EAGAIN) {
@@ -102,11 +105,18 @@ void dofi_memory_withdraw(struct dofi_conn *conn)
 	stay_on_fabric(conn, "the peer has not taken the offer");
 }
 
-/* The connecting side has tried to answer. */
+/*
+ * The connecting side has tried to answer. If the other side has ended the connection, the fabric
+ * has nothing to connect to.
+ */
 static int answered(struct dofi_conn *conn, int ret)
 {
 	if (ret == DOFI_LATER)
 		return 0;
+	if (ret == -ESHUTDOWN) {
+		dofi_conn_path_down(conn, ESHUTDOWN);
+		return 0;
+	}
 	if (!ret)
 		ret = dofi_memory_path_join(conn->memory);
 	if (!ret) {

@@ -11,6 +11,7 @@
 #include "object/ctxtab.h"
 #include "object/ia.h"
 #include "progress/wait.h"
+#include "transport/memory_fetch.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
 
@@ -21,12 +22,6 @@
 
 /* Cells of a path that one round handles. */
 #define BATCH 16
-/* Bytes of a message that one round copies from the sender. */
-#define FETCH (1u << 20)
-
-/* Results of a handler beside a negative errno: the cell was handled, or stays in the ring. */
-enum { TAKEN, STAYS };
-
 /* --- segments --- */
 
 /* Copies the bytes of the cell to the segments, behind their first `at` bytes. */
@@ -48,11 +43,7 @@ static void scatter(const struct dofi_memory_path *path, const struct dofi_cell 
 
 /* --- answers --- */
 
-/*
- * Queues an answer, which a round sends when there is room. False: the peer has too many requests
- * under way.
- */
-static bool add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
+bool dofi_memory_add_answer(struct dofi_memory_path *path, const struct dofi_memory_answer *answer)
 {
 	if (path->answers_tail - path->answers_head >= DOFI_MEMORY_ANSWERS)
 		return false;
@@ -77,21 +68,20 @@ static struct dofi_wr *next_receive(const struct dofi_memory_path *path)
 	return wr;
 }
 
-static int begin_message(struct dofi_memory_path *path, const struct dofi_cell *cell)
+int dofi_memory_begin_message(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	if (path->receiving)
 		return -EPROTO;
 	path->receiving = next_receive(path);
 	if (!path->receiving)
-		return STAYS;
+		return DOFI_CELL_STAYS;
 	path->messages++;
 	path->received = 0;
 	path->length = cell->words[0];
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
-/* Ends a message. One that was longer than its receive breaks the connection. */
-static void end_message(struct dofi_memory_path *path, uint32_t update)
+void dofi_memory_end_message(struct dofi_memory_path *path, uint32_t update)
 {
 	struct dofi_wr *wr = path->receiving;
 	int err = path->length > dofi_wr_length(wr, wr->niov) ? FI_ETRUNC : 0;
@@ -129,13 +119,13 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 {
 	bool last = cell->flags & DOFI_CELL_LAST;
 	const struct dofi_wr *wr;
-	int ret = TAKEN;
+	int ret = DOFI_CELL_TAKEN;
 
 	if (path->fetching)
 		return -EPROTO;
 	if (cell->flags & DOFI_CELL_FIRST)
-		ret = begin_message(path, cell);
-	if (ret != TAKEN)
+		ret = dofi_memory_begin_message(path, cell);
+	if (ret != DOFI_CELL_TAKEN)
 		return ret;
 	wr = path->receiving;
 	if (!wr || cell->size > path->length - path->received ||
@@ -146,84 +136,8 @@ static int take_send(struct dofi_memory_path *path, const struct dofi_cell *cell
 	path->received += cell->size;
 	dofi_ring_take(&path->in, cell);
 	if (last)
-		end_message(path, (uint32_t)cell->words[1]);
-	return TAKEN;
-}
-
-/*
- * The place in the sender's memory of the byte behind the first `behind` of a message, and the
- * number of bytes from there on.
- */
-static struct dofi_memory_range range_of(const struct dofi_memory_range *ranges, uint64_t behind)
-{
-	while (behind >= ranges->size)
-		behind -= (ranges++)->size;
-	return (struct dofi_memory_range){ranges->address + behind, ranges->size - behind};
-}
-
-/*
- * Copies a part of the message. If the peer has ended the connection or is dead, the cell stays in
- * the ring, and the connection learns of the end in another way.
- */
-static int fetch(struct dofi_memory_path *path, const struct dofi_memory_range *ranges)
-{
-	struct dofi_memory_range from = range_of(ranges, path->received);
-	int ret = -ESRCH;
-
-	if (from.size > FETCH)
-		from.size = FETCH;
-	if (dofi_memory_copy_begin(path)) {
-		ret = dofi_remote_read(&path->process, path->receiving->iov, path->received,
-				       from.address, from.size);
-		dofi_memory_copy_end(path);
-	}
-	if (!ret)
-		path->received += from.size;
-	return ret == -ESRCH ? STAYS : ret;
-}
-
-/* Whether the segments in the sender's memory are valid for a message of that length. */
-static bool are_ranges(const struct dofi_memory_range *ranges, size_t n, uint64_t length)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (ranges[i].size > length - sum)
-			return false;
-		sum += ranges[i].size;
-	}
-	return length && sum == length;
-}
-
-/* Each call copies a part of the message; the last one takes the cell. */
-static int take_ranges(struct dofi_memory_path *path, const struct dofi_cell *cell)
-{
-	struct dofi_memory_range ranges[DOFI_MEMORY_RANGES];
-	size_t n = cell->size / sizeof(ranges[0]);
-	int ret = TAKEN;
-
-	if (cell->size % sizeof(ranges[0]) || n > DOFI_MEMORY_RANGES || !path->process.pid)
-		return -EPROTO;
-	dofi_ring_read(&path->in, cell, 0, ranges, cell->size);
-	if (!are_ranges(ranges, n, cell->words[0]) ||
-	    (path->fetching && cell->words[0] != path->length))
-		return -EPROTO;
-	if (!path->fetching)
-		ret = begin_message(path, cell);
-	if (ret != TAKEN)
-		return ret;
-	path->fetching = true;
-	if (path->length <= dofi_wr_length(path->receiving, path->receiving->niov)) {
-		ret = fetch(path, ranges);
-		if (ret != TAKEN || path->received < path->length)
-			return ret;
-	}
-	if (!add_answer(path, &(struct dofi_memory_answer){0}))
-		return -EPROTO;
-	dofi_ring_take(&path->in, cell);
-	path->fetching = false;
-	end_message(path, (uint32_t)cell->words[1]);
-	return TAKEN;
+		dofi_memory_end_message(path, (uint32_t)cell->words[1]);
+	return DOFI_CELL_TAKEN;
 }
 
 /* --- RDMA --- */
@@ -293,7 +207,8 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 
 	if (!to || !cell->size)
 		return -EACCES;
-	if (cell->flags & DOFI_CELL_LAST && !add_answer(path, &(struct dofi_memory_answer){0}))
+	if (cell->flags & DOFI_CELL_LAST &&
+	    !dofi_memory_add_answer(path, &(struct dofi_memory_answer){0}))
 		return -EPROTO;
 	n = cell->flags & DOFI_CELL_LAST ? last_word(to, cell->size) : 0;
 	dofi_ring_read(&path->in, cell, 0, to, cell->size - n);
@@ -302,7 +217,7 @@ static int take_write(struct dofi_memory_path *path, const struct dofi_cell *cel
 		store_word(to + cell->size - n, word, n);
 	}
 	dofi_ring_take(&path->in, cell);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 /*
@@ -348,10 +263,10 @@ static int take_read(struct dofi_memory_path *path, const struct dofi_cell *cell
 	if (answer.is_entry && (answer.length > sizeof(struct dofi_ctx_wire) ||
 				answer.address > table - answer.length))
 		return -EACCES;
-	if (!add_answer(path, &answer))
+	if (!dofi_memory_add_answer(path, &answer))
 		return -EPROTO;
 	dofi_ring_take(&path->in, cell);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell)
@@ -366,7 +281,7 @@ static int take_data(struct dofi_memory_path *path, const struct dofi_cell *cell
 	asked->answered = asked->done == asked->length;
 	if (asked->answered)
 		dofi_memory_answered(path);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 /* --- what else there is --- */
@@ -393,7 +308,7 @@ static int take_ctrl(struct dofi_memory_path *path, const struct dofi_cell *cell
 	}
 	dofi_ring_take(&path->in, cell);
 	dofi_ctrl_arrived(path->conn->ia, data);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 /* The ring belongs to one EP, so the connection number in the message is ignored. */
@@ -407,14 +322,14 @@ static int take_ctrl_msg(struct dofi_memory_path *path, const struct dofi_cell *
 	ctrl_msg.number = path->conn->id;
 	dofi_ring_take(&path->in, cell);
 	dofi_ctrl_msg_arrived(path->conn->ia, &ctrl_msg, cell->size);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 static int take_credit(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	dofi_ring_take(&path->in, cell);
 	dofi_credit_arrived(path->conn->ia, path->conn->id, (uint32_t)cell->words[0]);
-	return TAKEN;
+	return DOFI_CELL_TAKEN;
 }
 
 /* --- rounds --- */
@@ -425,12 +340,12 @@ static int take(struct dofi_memory_path *path, const struct dofi_cell *cell)
 
 	if (DOFI_LIKELY(cell->kind == DOFI_CELL_SEND && cell->flags == whole) &&
 	    take_line(path, cell))
-		return TAKEN;
+		return DOFI_CELL_TAKEN;
 	switch ((enum dofi_cell_kind)cell->kind) {
 	case DOFI_CELL_SEND:
 		return take_send(path, cell);
 	case DOFI_CELL_PLACES:
-		return take_ranges(path, cell);
+		return dofi_memory_fetch(path, cell);
 	case DOFI_CELL_WRITE:
 		return take_write(path, cell);
 	case DOFI_CELL_READ:
@@ -473,7 +388,7 @@ int dofi_memory_take_cells(struct dofi_memory_path *path)
 	while (n < BATCH && taker->evd == polls && (ret = dofi_ring_look(&path->in, &cell))) {
 		if (ret > 0)
 			ret = take(path, &cell);
-		if (ret == STAYS)
+		if (ret == DOFI_CELL_STAYS)
 			return n;
 		if (ret < 0) {
 			path->fault = ret;

@@ -133,6 +133,31 @@ START_TEST(segments)
 }
 END_TEST
 
+/* Pieces in any order of their addresses. One that is not mapped there is an error. */
+START_TEST(pieces)
+{
+	struct iovec to[DOFI_REMOTE_PIECES], from[DOFI_REMOTE_PIECES];
+	uint8_t *back = calloc(DOFI_REMOTE_PIECES, 5000);
+	size_t size = 0;
+
+	ck_assert_ptr_nonnull(back);
+	memcpy(shared->memory, local, SIZE);
+	for (size_t i = 0; i < DOFI_REMOTE_PIECES; i++) {
+		to[i] = (struct iovec){back + size, 1 + 300 * i};
+		from[i] = (struct iovec){shared->memory + 7000 * (DOFI_REMOTE_PIECES - i),
+					 to[i].iov_len};
+		size += to[i].iov_len;
+	}
+	ck_assert_int_eq(dofi_remote_read_pieces(&process, to, from, DOFI_REMOTE_PIECES), 0);
+	for (size_t i = 0; i < DOFI_REMOTE_PIECES; i++)
+		ck_assert_int_eq(memcmp(to[i].iov_base, from[i].iov_base, to[i].iov_len), 0);
+	ck_assert_uint_eq(back[size], 0);
+	from[3].iov_base = (void *)(uintptr_t)4096;
+	ck_assert_int_eq(dofi_remote_read_pieces(&process, to, from, DOFI_REMOTE_PIECES), -EFAULT);
+	free(back);
+}
+END_TEST
+
 /* --- a flag at the end --- */
 
 #define FLAGGED 3000u /* bytes before it */
@@ -185,6 +210,9 @@ static void is_untouched(const struct dofi_remote_process *wrong)
 		ck_assert_uint_eq(shared->memory[i], 0);
 	memset(shared->memory, 0xa5, 64);
 	ck_assert_int_eq(dofi_remote_read(wrong, &iov, 0, there(0), 64), -ESRCH);
+	ck_assert_int_eq(dofi_remote_read_pieces(wrong, &iov,
+						 &(struct iovec){shared->memory, iov.iov_len}, 1),
+			 -ESRCH);
 	ck_assert_int_eq(memcmp(before, local, sizeof(before)), 0);
 }
 
@@ -343,6 +371,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, writes_and_reads, 0, SIZES);
 	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, pieces);
 	tcase_add_test(tcase, the_last_word_lands_last);
 	tcase_add_test(tcase, a_number_that_is_used_again);
 	tcase_add_test(tcase, a_child_of_the_process);

@@ -258,18 +258,21 @@ START_TEST(the_path_waits_for_a_full_socket)
 }
 END_TEST
 
-/* This process was stopped for so long. */
-START_TEST(a_peer_that_has_given_up_is_reached_over_the_fabric)
+/*
+ * The fabric has nothing to connect to: libfabric's efa 1.17 crashes when it adds an address of
+ * this process that is closed meanwhile.
+ */
+START_TEST(a_peer_that_has_ended_the_connection_is_not_called)
 {
+	fabric_err = -ESHUTDOWN; /* what the path is down with */
 	answers[0] = -EAGAIN;
 	ck_assert_int_eq(conn.trans->connect(&conn), 0);
 	atomic_store(&conn.memory->theirs->over, 1);
 	dofi_stall_retry_all(&ia);
 	ck_assert_int_eq(npassed, 1);
 	ck_assert_int_eq(ups, 0);
-	ck_assert_int_eq(fabric_connects, 1);
-	ck_assert_ptr_eq(conn.trans, &fabric);
-	ck_assert_int_eq(downs, 0);
+	ck_assert_int_eq(fabric_connects, 0);
+	ck_assert_int_eq(downs, 1);
 }
 END_TEST
 
@@ -311,7 +314,7 @@ int main(void)
 	tcase_add_checked_fixture(connects, setup_active, teardown);
 	tcase_add_test(connects, the_answer_goes_before_the_path_is_up);
 	tcase_add_test(connects, the_path_waits_for_a_full_socket);
-	tcase_add_test(connects, a_peer_that_has_given_up_is_reached_over_the_fabric);
+	tcase_add_test(connects, a_peer_that_has_ended_the_connection_is_not_called);
 	tcase_add_test(connects, a_fabric_that_cannot_connect_ends_the_attempt);
 	tcase_add_test(connects, without_an_offer_the_fabric_is_used);
 	suite_add_tcase(suite, connects);
