@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # DAT_CHECK_PKG_CRYPTO
-# Finds the library that computes HMACs to authenticate peers: libcrypto of
-# OpenSSL 3, else libsodium, else libcrypto of OpenSSL 1.1.1. OpenSSL 3 uses the instructions of the
-# processor for SHA-256 and keeps the state of a key; of the others, libsodium does the second.
+# Finds the library that computes HMACs to authenticate peers: libcrypto of OpenSSL 3, else
+# libsodium, else libcrypto of OpenSSL 1.1.1. OpenSSL 3 uses the processor's instructions for SHA-256
+# and keeps the state of a key; of the others, libsodium does the second.
 AC_DEFUN([DAT_CHECK_PKG_CRYPTO], [
 	AC_ARG_WITH([crypto],
 		[AS_HELP_STRING([--with-crypto=auto|sodium|openssl], [library that authenticates peers; auto prefers OpenSSL 3])],

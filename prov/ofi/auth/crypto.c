@@ -90,7 +90,7 @@ bool dofi_crypto_equal(const void *a, const void *b, size_t size)
 #else
 
 /* DAT may be called while the process exits, so libcrypto must not clean up at exit. */
-static bool start_library(void)
+static bool start_libcrypto(void)
 {
 	return OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
@@ -112,6 +112,13 @@ struct keyed {
 
 static struct keyed kept; /* of the thread that has `taken` */
 static atomic_flag taken = ATOMIC_FLAG_INIT;
+
+/*
+ * Whether each HMAC sets its key. Without one the HMAC of OpenSSL 3.0.0 to 3.0.2 does not begin
+ * anew, and reports success. It may be that of a FIPS module, so the library's version does not
+ * tell.
+ */
+static _Atomic bool rekeys;
 
 static EVP_MAC_CTX *make_context(void)
 {
@@ -139,7 +146,7 @@ static void forget(struct keyed *keyed)
 /* Begins an HMAC. An empty key still needs an address: NULL means the key of the call before. */
 static bool begin(struct keyed *keyed, const void *key, size_t size)
 {
-	if (size && size == keyed->size && !CRYPTO_memcmp(key, keyed->key, size))
+	if (!rekeys && size && size == keyed->size && !CRYPTO_memcmp(key, keyed->key, size))
 		return EVP_MAC_init(keyed->context, NULL, 0, NULL);
 	keyed->size = 0;
 	if (!EVP_MAC_init(keyed->context, size ? key : "", size, NULL))
@@ -165,6 +172,29 @@ static bool finish(struct keyed *keyed, uint8_t mac[DOFI_HMAC_SIZE], const struc
 			return false;
 	}
 	return EVP_MAC_final(keyed->context, mac, &size, DOFI_HMAC_SIZE) && size == DOFI_HMAC_SIZE;
+}
+
+/* Whether a second HMAC by the kept key is right. */
+static bool begins_anew(void)
+{
+	const struct dofi_bytes data = {"data", 4};
+	uint8_t first[DOFI_HMAC_SIZE], second[DOFI_HMAC_SIZE];
+	struct keyed own = {.context = make_context()};
+	bool same = own.context && begin(&own, "key", 3) && finish(&own, first, &data, 1) &&
+		    begin(&own, "key", 3) && finish(&own, second, &data, 1) &&
+		    !memcmp(first, second, sizeof(first));
+
+	forget(&own);
+	return same;
+}
+
+static bool start_library(void)
+{
+	bool started = start_libcrypto();
+
+	if (started && !begins_anew())
+		rekeys = true;
+	return started;
 }
 
 /* Never waits for `taken`: its holder may not exist in a forked child. */
@@ -193,6 +223,11 @@ void dofi_crypto_forget(void)
 }
 
 #else
+
+static bool start_library(void)
+{
+	return start_libcrypto();
+}
 
 bool dofi_hmac(uint8_t mac[DOFI_HMAC_SIZE], const void *key, size_t key_size,
 	       const struct dofi_bytes *parts, size_t n)

@@ -118,8 +118,11 @@ static void find_together(const struct dofi_memory_path *path, struct together *
 	dofi_unlock(&ep->lock);
 }
 
-/* As fetch, for whole messages. */
-static int fetch_together(struct dofi_memory_path *path, const struct together *all)
+/*
+ * Copies all messages and takes their cells. False if that fails: the messages before the one whose
+ * copy fails are not lost then, because take_part copies one after the other.
+ */
+static bool fetch_together(struct dofi_memory_path *path, const struct together *all)
 {
 	int ret = -ESRCH;
 
@@ -128,7 +131,7 @@ static int fetch_together(struct dofi_memory_path *path, const struct together *
 		dofi_memory_copy_end(path);
 	}
 	if (ret)
-		return ret == -ESRCH ? DOFI_CELL_STAYS : ret;
+		return false;
 	for (unsigned int i = 0; i < all->n; i++) {
 		const struct dofi_cell *cell = &all->cells[i];
 
@@ -138,7 +141,7 @@ static int fetch_together(struct dofi_memory_path *path, const struct together *
 		dofi_reap_done(all->receives[i], 0, cell->words[0], path->conn->id,
 			       (uint32_t)cell->words[1]);
 	}
-	return DOFI_CELL_TAKEN;
+	return true;
 }
 
 /* Each call copies a part of the message; the last one takes the cell. */
@@ -180,8 +183,8 @@ int dofi_memory_fetch(struct dofi_memory_path *path, const struct dofi_cell *cel
 		return -EPROTO;
 	if (!path->fetching && !path->receiving) {
 		find_together(path, &all);
-		if (all.n > 1)
-			return fetch_together(path, &all);
+		if (all.n > 1 && fetch_together(path, &all))
+			return DOFI_CELL_TAKEN;
 	}
 	return take_part(path, cell);
 }
