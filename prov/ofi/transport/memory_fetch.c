@@ -3,6 +3,7 @@
 
 #include "cm/conn.h"
 #include "dto/reap.h"
+#include "object/ia.h"
 #include "transport/memory_in.h"
 #include "transport/memory_out.h"
 #include "transport/memory_path.h"
@@ -179,6 +180,7 @@ int dofi_memory_fetch(struct dofi_memory_path *path, const struct dofi_cell *cel
 {
 	struct together all;
 
+	dofi_assert_held(&path->conn->ia->engine.lock);
 	if (!path->process.pid)
 		return -EPROTO;
 	if (!path->fetching && !path->receiving) {
