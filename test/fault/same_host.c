@@ -284,7 +284,7 @@ static const struct {
 START_TEST(forbidden_copies)
 {
 	DAT_RMR_TRIPLET remote;
-	bool chooses, copies;
+	bool chooses, copies, copies_later;
 
 	forbid_them = forbidden[_i].them;
 	they_receive = true;
@@ -298,14 +298,16 @@ START_TEST(forbidden_copies)
 		ck_assert(forbidden[_i].us_later());
 	for (unsigned int round = 0; round < ROUNDS; round++)
 		transfer(remote, round);
+	ask();
+	copies_later = strstr(answer, "by memory with copies");
 	t_fill(end.buf.mem, T_BUF_SIZE, 3);
 	t_ok(t_send(&end, 0, T_BUF_SIZE, 3, DAT_COMPLETION_DEFAULT_FLAG));
 	t_wait_dto(end.request_evd, end.ep, 3, DAT_DTO_SUCCESS, T_BUF_SIZE);
 	part();
 	if (!chooses)
 		t_skip("the fabric has no choice");
-	if (forbidden[_i].us)
-		ck_assert(!copies);
+	ck_assert(copies == !forbidden[_i].us);
+	ck_assert(copies_later == (copies && !forbidden[_i].us_later));
 }
 END_TEST
 

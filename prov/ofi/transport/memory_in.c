@@ -22,6 +22,7 @@
 
 /* Cells of a path that one round handles. */
 #define BATCH 16
+
 /* --- segments --- */
 
 /* Copies the bytes of the cell to the segments, behind their first `at` bytes. */
@@ -53,26 +54,15 @@ bool dofi_memory_add_answer(struct dofi_memory_path *path, const struct dofi_mem
 
 /* --- messages --- */
 
-/* The receive of the next message; NULL: it is not issued yet. */
-static struct dofi_wr *next_receive(const struct dofi_memory_path *path)
-{
-	struct dofi_ep *ep = path->conn->ep;
-	struct dofi_wr *wr = NULL;
-	uint32_t index;
-
-	dofi_lock(&ep->lock);
-	index = ep->recv_base + path->messages;
-	if ((int32_t)(ep->recv.issue - index) > 0)
-		wr = dofi_ring_at(&ep->recv, index);
-	dofi_unlock(&ep->lock);
-	return wr;
-}
-
 int dofi_memory_begin_message(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
+	struct dofi_ep *ep = path->conn->ep;
+
 	if (path->receiving)
 		return -EPROTO;
-	path->receiving = next_receive(path);
+	dofi_lock(&ep->lock);
+	path->receiving = dofi_memory_receive(ep, path->messages);
+	dofi_unlock(&ep->lock);
 	if (!path->receiving)
 		return DOFI_CELL_STAYS;
 	path->messages++;
@@ -94,17 +84,14 @@ void dofi_memory_end_message(struct dofi_memory_path *path, uint32_t update)
 static bool take_line(struct dofi_memory_path *path, const struct dofi_cell *cell)
 {
 	struct dofi_ep *ep = path->conn->ep;
-	uint32_t index;
 	struct dofi_wr *wr;
 	bool fits;
 
 	if (cell->size > DOFI_CELL_INLINE || cell->words[0] != cell->size || path->receiving)
 		return false;
 	dofi_lock(&ep->lock);
-	index = ep->recv_base + path->messages;
-	wr = dofi_ring_at(&ep->recv, index);
-	fits = (int32_t)(ep->recv.issue - index) > 0 && wr->niov == 1 &&
-	       cell->size <= wr->iov[0].iov_len;
+	wr = dofi_memory_receive(ep, path->messages);
+	fits = wr && wr->niov == 1 && cell->size <= wr->iov[0].iov_len;
 	if (fits) {
 		path->messages++;
 		dofi_cell_copy(wr->iov[0].iov_base, dofi_ring_line(&path->in), cell->size);

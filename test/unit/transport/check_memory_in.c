@@ -56,8 +56,11 @@ static size_t ctrl_msg_size;
 static int done_err, dones, ended_sleeps;
 static struct dofi_memory_segment segment;
 static struct dofi_memory_range ranges[DOFI_MEMORY_RANGES + 1];
-static int fetch_err;
+static int fetch_err, calls;
+static uint64_t unmapped; /* an address of the sender that cannot be read */
 
+int __wrap_dofi_remote_read_pieces(const struct dofi_remote_process *process,
+				   const struct iovec *to, const struct iovec *from, size_t n);
 int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const struct iovec *iov,
 			    size_t skip, uint64_t address, size_t size);
 
@@ -128,8 +131,26 @@ int __wrap_dofi_remote_read(const struct dofi_remote_process *process, const str
 	ck_assert_ptr_eq(process, &path.process);
 	ck_assert_uint_eq(path.ours->copying, 1);
 	ck_assert_uint_le(skip + size, iov->iov_len);
+	calls++;
+	if (address == unmapped)
+		return -EFAULT;
 	if (!fetch_err)
 		memcpy((char *)iov->iov_base + skip, (void *)(uintptr_t)address, size);
+	return fetch_err;
+}
+
+int __wrap_dofi_remote_read_pieces(const struct dofi_remote_process *process,
+				   const struct iovec *to, const struct iovec *from, size_t n)
+{
+	ck_assert_ptr_eq(process, &path.process);
+	ck_assert_uint_eq(path.ours->copying, 1);
+	calls++;
+	for (size_t i = 0; i < n && !fetch_err; i++) {
+		if ((uintptr_t)from[i].iov_base == unmapped)
+			return -EFAULT;
+		ck_assert_uint_eq(to[i].iov_len, from[i].iov_len);
+		memcpy(to[i].iov_base, from[i].iov_base, to[i].iov_len);
+	}
 	return fetch_err;
 }
 
@@ -348,6 +369,61 @@ START_TEST(a_fetched_message)
 	ck_assert_int_eq(memcmp(buffer + 30, bytes + 5, 70), 0);
 	ck_assert_uint_eq(path.answers_tail, 1); /* the sender's completion */
 	ck_assert_uint_eq(segment.marks[0].copying, 0);
+}
+END_TEST
+
+static void say_messages(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		ranges[0] = place(10 * i, 50 + i);
+		say_places(1, 50 + i);
+	}
+}
+
+/* One system call for as many as have a receive. */
+START_TEST(messages_fetched_together)
+{
+	ep.recv.issue = 3;
+	say_messages(4);
+	takes(1);
+	ck_assert_int_eq(calls, 1);
+	ck_assert_int_eq(dones, 3);
+	ck_assert_ptr_eq(done, &receives[2].wr);
+	ck_assert_uint_eq(done_length, 52);
+	ck_assert_uint_eq(path.answers_tail, 3);
+	ck_assert_int_eq(memcmp(buffer, bytes + 20, 52), 0); /* the receives have two buffers */
+	ck_assert_int_eq(memcmp(buffer + RECEIVE, bytes + 10, 51), 0);
+	ck_assert_uint_eq(segment.marks[0].copying, 0);
+	takes(0);
+	ep.recv.issue = 4;
+	takes(1);
+	ck_assert_ptr_eq(done, &receives[3].wr);
+	ck_assert_uint_eq(done_length, 53);
+}
+END_TEST
+
+/* The peer has memory for as many answers. */
+START_TEST(messages_without_room_for_answers)
+{
+	path.answers_tail = DOFI_MEMORY_ANSWERS - 1;
+	say_messages(2);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 1);
+	ck_assert_int_eq(path.fault, -EPROTO);
+	ck_assert_int_eq(dones, 1);
+}
+END_TEST
+
+/* The messages before the one that cannot be copied arrive. */
+START_TEST(one_of_several_without_its_memory)
+{
+	unmapped = (uintptr_t)bytes + 10;
+	say_messages(2);
+	ck_assert_int_eq(dofi_memory_take_cells(&path), 1);
+	ck_assert_int_eq(path.fault, -EFAULT);
+	ck_assert_int_eq(dones, 1);
+	ck_assert_ptr_eq(done, &receives[0].wr);
+	ck_assert_int_eq(done_err, 0);
+	ck_assert_int_eq(memcmp(buffer, bytes, 50), 0);
 }
 END_TEST
 
@@ -662,6 +738,9 @@ int main(void)
 	tcase_add_test(tcase, a_message_that_is_too_long);
 	tcase_add_test(tcase, truncation_is_told);
 	tcase_add_test(tcase, a_fetched_message);
+	tcase_add_test(tcase, messages_fetched_together);
+	tcase_add_test(tcase, messages_without_room_for_answers);
+	tcase_add_test(tcase, one_of_several_without_its_memory);
 	tcase_add_test(tcase, a_fetched_message_that_is_too_long);
 	tcase_add_test(tcase, a_sender_that_is_over);
 	tcase_add_test(tcase, a_sender_that_is_dead);
