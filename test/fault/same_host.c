@@ -41,7 +41,7 @@ static void say(const char *word)
 
 static bool is_nobody;
 
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 /* LeakSanitizer asks at the end of the process. Another user may not be able to read its files. */
 int __lsan_is_turned_off(void)
