@@ -1168,7 +1168,7 @@ EXTRA_DIST += %D%/installcheck.sh %D%/fabric/README.md %D%/over.sh %D%/matrix.sh
 	%D%/conform/untested.tsv
 EXTRA_DIST += %D%/tools/coverage.py %D%/tools/house.py %D%/tools/untaken.tsv
 EXTRA_DIST += %D%/mutants/README.md %D%/mutants/changes.py %D%/mutants/equivalent.tsv %D%/mutants/mutants.py
-EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled \
+EXTRA_DIST += %D%/verbs/guest %D%/verbs/instructions %D%/verbs/lab %D%/verbs/locked %D%/verbs/matrix %D%/verbs/ofed %D%/verbs/ports %D%/verbs/pulled %D%/verbs/yama \
 	%D%/conform/rules/README.md %D%/conform/rules/cno.md %D%/conform/rules/datagrams.md \
 	%D%/conform/rules/dto.md %D%/conform/rules/ep-state-machine.md %D%/conform/rules/ep.md \
 	%D%/conform/rules/errors.md %D%/conform/rules/evd.md %D%/conform/rules/event-semantics.md \

@@ -30,14 +30,15 @@ uint64_t dofi_ctrl_data(const struct dofi_ep *ep, enum dofi_ctrl_kind kind, uint
 	return (uint64_t)kind << KIND_SHIFT | (uint64_t)ep->peer.number << CONN_SHIFT | value;
 }
 
-bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op)
+bool dofi_op_is_native_in_fabric(const struct dofi_ia *ia, uint8_t op)
 {
-	const struct dofi_ia *ia = ep->obj.ia;
-
-	if (ep->streams)
-		return false;
 	return dofi_op_is_atomic(op) ? ia->has_atomics
 				     : op == DOFI_OP_WRITE_IMM && ia->has_immediates;
+}
+
+bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op)
+{
+	return !ep->streams && dofi_op_is_native_in_fabric(ep->obj.ia, op);
 }
 
 /* --- control slots --- */

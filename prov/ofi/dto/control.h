@@ -60,7 +60,8 @@ void dofi_ctrl_slots_detach(struct dofi_ep *ep);
 struct dofi_ctrl_slots *dofi_ctrl_slots_of(const struct dofi_ep *ep);
 uint64_t dofi_ctrl_slots_address(const struct dofi_ep *ep);
 
-/* The path of the EP does by itself what takes control records elsewhere. */
+/* The fabric, or the path of the EP, does by itself what takes control records elsewhere. */
+bool dofi_op_is_native_in_fabric(const struct dofi_ia *ia, uint8_t op);
 bool dofi_op_is_native(const struct dofi_ep *ep, uint8_t op);
 
 /*

@@ -83,11 +83,14 @@ DAT_RETURN dofi_request_ready(const struct dofi_ep *ep, uint8_t op)
 
 /*
  * As dofi_request_ready, for an operation that needs control records unless the fabric executes it.
+ * Local slots serve what the fabric offers as well: all EPs of an IA offer the same.
  */
 static DAT_RETURN ctrl_ready(const struct dofi_ep *ep, uint8_t op)
 {
-	const struct dofi_ctrl_memory *memory = &ep->obj.ia->ctrl_memory;
-	bool has_slots = memory->slots && (!memory->local || ep->streams);
+	const struct dofi_ia *ia = ep->obj.ia;
+	const struct dofi_ctrl_memory *memory = &ia->ctrl_memory;
+	bool has_slots = memory->slots &&
+			 (!memory->local || (ep->streams && dofi_op_is_native_in_fabric(ia, op)));
 
 	if (!has_slots && !ep->ctrl_msgs && !dofi_op_is_native(ep, op))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);

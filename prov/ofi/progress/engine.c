@@ -2,6 +2,7 @@
 #include "progress/engine.h"
 
 #include "object/ia.h"
+#include "fabric/quirks.h"
 #include "object/transport.h"
 #include "progress/agent.h"
 #include "progress/engine_fds.h"
@@ -20,6 +21,8 @@
  * Only one in this many polls reads sockets and events: the progress thread watches them meanwhile.
  */
 #define POLLS_PER_FULL_ROUND 64
+/* Reads of a mute queue in a round. */
+#define READS_OF_MUTE_QUEUE  32
 
 /*
  * A call that another thread had begun before dat_ia_close may poll after it: then has_fabric is
@@ -52,10 +55,30 @@ static inline int round_of(struct dofi_ia *ia, bool all)
 	return n;
 }
 
+/*
+ * A mute queue reads its sockets by itself, but with each read only some KiB of what has come, and
+ * an RDMA write has no event here. The thread that drives sleeps after a round without an event, so
+ * one read in a round would make a write of some MiB take seconds.
+ */
+static int read_mute_queue(struct dofi_ia *ia)
+{
+	int n = 0;
+
+	if (ia->engine.has_fabric)
+		for (int i = 0; i < READS_OF_MUTE_QUEUE && !n; i++)
+			n = ia->engine.reap(ia);
+	return n;
+}
+
 int dofi_engine_round(struct dofi_ia *ia, bool all)
 {
+	int n;
+
 	dofi_assert_held(&ia->engine.lock);
-	return round_of(ia, all);
+	n = round_of(ia, all);
+	if (!n && DOFI_UNLIKELY(ia->quirks & DOFI_QUIRK_MUTE_QUEUE))
+		n = read_mute_queue(ia);
+	return n;
 }
 
 int dofi_engine_drain_cq(struct dofi_ia *ia)
