@@ -139,6 +139,7 @@ dofi_cm_sources = \
 	%D%/cm/accept.c %D%/cm/accept.h \
 	%D%/cm/channel.c %D%/cm/channel.h \
 	%D%/cm/channel_dial.c %D%/cm/channel_dial.h \
+	%D%/cm/channel_read.c %D%/cm/channel_read.h \
 	%D%/cm/channel_send.c %D%/cm/channel_send.h \
 	%D%/cm/cm.c %D%/cm/cm.h \
 	%D%/cm/conn.c %D%/cm/conn.h \
@@ -160,6 +161,7 @@ dofi_cm_sources = \
 	%D%/cm/path.c %D%/cm/path.h \
 	%D%/cm/redial.c %D%/cm/redial.h \
 	%D%/cm/service_point.c %D%/cm/service_point.h \
+	%D%/cm/stranger.c %D%/cm/stranger.h \
 	%D%/cm/truncated.c %D%/cm/truncated.h \
 	%D%/cm/ud_ah.c %D%/cm/ud_ah.h \
 	%D%/cm/upcalls.c %D%/cm/upcalls.h \

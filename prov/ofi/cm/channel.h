@@ -88,9 +88,6 @@ struct dofi_conn *dofi_chan_pop(struct dofi_list *list);
  */
 void dofi_chan_detach(struct dofi_conn *conn);
 
-/* Reads the socket of a channel that is UP. That may close the channel, and end its connections. */
-void dofi_chan_read(struct dofi_chan *chan);
-
 /* The peer's address, for messages. */
 const char *dofi_chan_peer_text(const struct dofi_chan *chan, char text[DOFI_ADDR_TEXT]);
 
@@ -102,13 +99,10 @@ void dofi_chan_handshake_done(struct dofi_chan *chan);
  * Connections that still wait for the channel get err, those that use it get orderly.
  */
 void dofi_chan_close(struct dofi_chan *chan, int err, bool orderly);
+/* The peer has closed the socket, or the socket failed with err, a negative errno. */
+void dofi_chan_hung_up(struct dofi_chan *chan, int err);
 
-/*
- * Makes a channel of a socket that listener.c has accepted, and owns the socket. False when out of
- * memory: the caller still owns it.
- */
-bool dofi_chan_adopt(struct dofi_ia *ia, int fd);
-/* Closes a stranger, to get its descriptor; false when there is none. */
-bool dofi_chan_evict(struct dofi_ia *ia);
+/* Wakes the calls and binds that wait for answers to INVALIDATE: the last one may be there. */
+void dofi_chan_wake_askers(struct dofi_ia *ia);
 
 #endif

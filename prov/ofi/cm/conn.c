@@ -6,6 +6,7 @@
 #include "cm/conn_event.h"
 #include "object/ia.h"
 #include "cm/channel.h"
+#include "cm/channel_read.h"
 #include "cm/conn_state.h"
 #include "object/ep.h"
 #include "progress/timer.h"

@@ -8,6 +8,7 @@
 #include "object/ia.h"
 #include "base/log.h"
 #include "cm/channel.h"
+#include "cm/stranger.h"
 #include "cm/wire.h"
 #include "base/clock.h"
 #include "progress/timer.h"
@@ -72,7 +73,7 @@ static bool turn_away(struct dofi_sp *sp)
 static bool recover(struct dofi_sp *sp, int err)
 {
 	if (err == EMFILE || err == ENFILE)
-		return dofi_chan_evict(sp->obj.ia) || turn_away(sp);
+		return dofi_stranger_evict(sp->obj.ia) || turn_away(sp);
 	return err != ENOBUFS && err != ENOMEM;
 }
 
@@ -85,7 +86,7 @@ static void listener_ready(struct dofi_fd *watched, uint32_t events)
 	for (int i = 0; i < ACCEPTS_PER_TURN && sp->fd.fd >= 0; i++) {
 		fd = accept4(sp->fd.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			if (!dofi_chan_adopt(sp->obj.ia, fd))
+			if (!dofi_stranger_adopt(sp->obj.ia, fd))
 				close(fd);
 		} else if (errno == EAGAIN) {
 			return;

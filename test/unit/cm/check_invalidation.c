@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "../../../prov/ofi/cm/channel.c"
+#include "../../../prov/ofi/cm/channel_read.c"
 #include "../../../prov/ofi/cm/cm.h"
 #include "../../../prov/ofi/fabric/quirks.h"
 #include "../../../prov/ofi/object/ctxtab.h"

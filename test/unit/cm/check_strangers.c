@@ -15,6 +15,7 @@
 #include "../../../prov/ofi/cm/conn.h"
 #include "../../../prov/ofi/cm/listener.h"
 #include "../../../prov/ofi/cm/service_point.h"
+#include "../../../prov/ofi/cm/stranger.h"
 #include "../../../prov/ofi/cm/wire.h"
 #include "../../../prov/ofi/object/ia.h"
 #include "../../../prov/ofi/progress/engine.h"
@@ -96,7 +97,7 @@ static void arrive(bool says_hello)
 	peers[npeers++] = fds[0];
 	if (says_hello)
 		ck_assert_int_eq(write(fds[0], frame, (size_t)size), size);
-	ck_assert(dofi_chan_adopt(&ia, fds[1]));
+	ck_assert(dofi_stranger_adopt(&ia, fds[1]));
 }
 
 static bool is_open(int fd)
