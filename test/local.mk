@@ -93,6 +93,7 @@ unit_tests = \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
 	%D%/unit/progress/check_cq_watch \
+	%D%/unit/progress/check_engine \
 	%D%/unit/progress/check_nap \
 	%D%/unit/cm/check_wire
 conform_tests = %D%/conform/conform12 %D%/conform/conform20
@@ -649,6 +650,10 @@ offers_wraps = -Wl,--wrap=fi_getinfo -Wl,--wrap=fi_version
 %C%_unit_progress_check_cq_watch_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_cq_watch_LINK = $(LINK) -Wl,--wrap=dofi_now
 %C%_unit_progress_check_cq_watch_LDADD = $(p2_libs)
+%C%_unit_progress_check_engine_SOURCES = %D%/unit/progress/check_engine.c $(t_headers)
+%C%_unit_progress_check_engine_CPPFLAGS = $(p2_cppflags)
+%C%_unit_progress_check_engine_LDADD = $(p2_libs)
+
 %C%_unit_progress_check_nap_SOURCES = %D%/unit/progress/check_nap.c $(t_headers)
 %C%_unit_progress_check_nap_CPPFLAGS = $(p2_cppflags)
 %C%_unit_progress_check_nap_LDADD = $(p2_libs)
