@@ -89,6 +89,7 @@ unit_tests = \
 	%D%/unit/transport/check_msg \
 	%D%/unit/transport/check_rdm \
 	%D%/unit/transport/check_rdm_post \
+	%D%/unit/dto/check_srq \
 	%D%/unit/dto/check_ud \
 	%D%/unit/dto/check_data_flag \
 	%D%/unit/progress/check_cq_ready \
@@ -349,7 +350,8 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 # calls.
 %C%_unit_auth_check_key_SOURCES = %D%/unit/auth/check_key.c $(t_headers)
 %C%_unit_auth_check_key_CPPFLAGS = $(p2_cppflags)
-%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat
+%C%_unit_auth_check_key_LINK = $(LINK) -Wl,--wrap=write -Wl,--wrap=fsync -Wl,--wrap=linkat \
+	-Wl,--wrap=dofi_random
 %C%_unit_auth_check_key_LDADD = $(p2_libs)
 %C%_unit_auth_check_session_SOURCES = %D%/unit/auth/check_session.c $(t_headers)
 %C%_unit_auth_check_session_CPPFLAGS = $(p2_cppflags)
@@ -416,6 +418,10 @@ fake_ia_wraps = -Wl,--wrap=malloc -Wl,--wrap=mmap
 %C%_unit_transport_check_peer_SOURCES = %D%/unit/transport/check_peer.c $(t_headers)
 %C%_unit_transport_check_peer_CPPFLAGS = $(p2_cppflags)
 %C%_unit_transport_check_peer_LDADD = $(p2_libs)
+%C%_unit_dto_check_srq_SOURCES = %D%/unit/dto/check_srq.c $(t_headers)
+%C%_unit_dto_check_srq_CPPFLAGS = $(p2_cppflags)
+%C%_unit_dto_check_srq_LINK = $(LINK) -Wl,--wrap=malloc
+%C%_unit_dto_check_srq_LDADD = $(p2_libs)
 %C%_unit_dto_check_ud_SOURCES = %D%/unit/dto/check_ud.c $(t_headers)
 %C%_unit_dto_check_ud_CPPFLAGS = $(p2_cppflags)
 %C%_unit_dto_check_ud_LDADD = $(p2_libs)

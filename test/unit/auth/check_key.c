@@ -15,6 +15,7 @@
 
 #define NOBODY   65534u
 #define CREATORS 8
+#define DIGITS   64 /* of a new key */
 #define SECRET   "0123456789abcdef0123456789abcdef"
 
 static char dir[64], file[96];
@@ -72,6 +73,7 @@ static void put_secret(const char *text)
 /* --- file systems; the linker redirects these calls --- */
 
 static int write_error, fsync_error, link_error;
+static int random_fails_at;    /* 1: the next time that random bytes are needed; 0: never */
 static size_t most = SIZE_MAX; /* bytes that a write takes */
 
 ssize_t __real_write(int fd, const void *bytes, size_t size);
@@ -97,6 +99,16 @@ int __wrap_linkat(int from_dir, const char *from, int to_dir, const char *to, in
 {
 	errno = link_error;
 	return link_error ? -1 : __real_linkat(from_dir, from, to_dir, to, flags);
+}
+
+int __real_dofi_random(void *bytes, size_t size);
+int __wrap_dofi_random(void *bytes, size_t size);
+
+int __wrap_dofi_random(void *bytes, size_t size)
+{
+	if (random_fails_at && !--random_fails_at)
+		return -EPERM;
+	return __real_dofi_random(bytes, size);
 }
 
 /* --- */
@@ -251,9 +263,10 @@ static void user_file(char path[128])
 
 START_TEST(test_the_first_use_makes_a_file_in_the_home)
 {
+	char path[128], text[256] = "";
 	struct dofi_key first, second;
-	char path[128];
 	struct stat st;
+	int fd;
 
 	umask(_i ? 0777 : 0); /* whatever the umask */
 	ck_assert_int_eq(load(&first, "auto", ""), 0);
@@ -264,6 +277,11 @@ START_TEST(test_the_first_use_makes_a_file_in_the_home)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0600);
 	ck_assert_uint_eq(st.st_nlink, 1);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), DIGITS + 1);
+	close(fd);
+	ck_assert_uint_eq(strspn(text, "0123456789abcdef"), DIGITS);
+	ck_assert_int_eq(text[DIGITS], '\n');
 	ck_assert_int_eq(load(&second, "user", ""), 0);
 	ck_assert_mem_eq(first.bytes, second.bytes, sizeof(first.bytes));
 }
@@ -381,6 +399,36 @@ START_TEST(test_a_key_that_can_not_be_stored_leaves_no_file)
 	most = SIZE_MAX;
 	close(fd);
 	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_without_random_bytes_there_is_no_new_key)
+{
+	char folder[128];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	random_fails_at = _i;
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), -EPERM);
+	ck_assert_int_eq(random_fails_at, 0);
+	close(fd);
+	ck_assert_msg(!rmdir(folder), "something is left in %s", folder);
+}
+END_TEST
+
+START_TEST(test_a_folder_that_is_gone_gets_no_key)
+{
+	char folder[128];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s/.dat-ofi", dir);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(rmdir(folder), 0);
+	ck_assert_int_eq(dofi_secret_make(fd, "key"), -ENOENT);
+	close(fd);
 }
 END_TEST
 
@@ -506,6 +554,8 @@ int main(void)
 	tcase_add_test(tcase, test_processes_that_create_a_key_at_once_agree);
 	tcase_add_test(tcase, test_creating_a_key_leaves_no_temporary_file);
 	tcase_add_loop_test(tcase, test_a_key_that_can_not_be_stored_leaves_no_file, 0, 4);
+	tcase_add_loop_test(tcase, test_without_random_bytes_there_is_no_new_key, 1, 3);
+	tcase_add_test(tcase, test_a_folder_that_is_gone_gets_no_key);
 	tcase_add_loop_test(tcase, test_a_file_system_without_hard_links, 0, 4);
 	tcase_add_test(tcase, test_a_file_in_place_of_the_folder_is_refused);
 	tcase_add_test(tcase, test_without_a_writable_home_the_key_is_that_of_the_host);
